@@ -1,0 +1,217 @@
+/* The command queue: entries of 64 B in host memory, mailboxes beside them. Software fills an entry, hands it over (owner =
+ * HCA_OWNER_DEVICE), and rings HCA_REG_CMDQ_BELL. The firmware executes entries in order, writes the output mailbox, then the
+ * entry back with owner = HCA_OWNER_SOFTWARE. */
+#pragma once
+
+#include "firmware/abi/context.h"
+#include "firmware/abi/mrc.h"
+
+enum hca_command_code {
+  HCA_CMD_QUERY_DEVICE = 0x01,  /* out: hca_device_info */
+  HCA_CMD_INIT = 0x02,          /* in: hca_init */
+  HCA_CMD_CLOSE = 0x03,
+
+  HCA_CMD_CREATE_EQ = 0x10,  /* in: hca_eqc; result0: EQN */
+  HCA_CMD_DESTROY_EQ = 0x11, /* object: EQN */
+  HCA_CMD_CREATE_CQ = 0x12,  /* in: hca_create_cq + pages; result0: CQN */
+  HCA_CMD_DESTROY_CQ = 0x13, /* object: CQN */
+  HCA_CMD_MODIFY_CQ = 0x14,  /* object: CQN, modifier: moderation count | moderation us << 16 */
+
+  HCA_CMD_CREATE_QP = 0x20,  /* in: hca_create_qp + pages; result0: QPN */
+  HCA_CMD_DESTROY_QP = 0x21, /* object: QPN */
+  HCA_CMD_MODIFY_QP = 0x22,  /* object: QPN, modifier: mask (enum hca_qp_attr), in: hca_modify_qp */
+  HCA_CMD_QUERY_QP = 0x23,   /* object: QPN; out: hca_qpc */
+
+  HCA_CMD_REGISTER = 0x30,   /* in: hca_region + chunks; result0: key, result1: page shift */
+  HCA_CMD_REREGISTER = 0x31, /* object: key, modifier: enum hca_rereg, in: hca_region (+ chunks); result0: key, result1: page shift */
+  HCA_CMD_DEREGISTER = 0x32, /* object: key */
+  HCA_CMD_QUERY_MR = 0x33,   /* object: key; out: hca_mrc */
+
+  /* One R_Key over a changing set of segments (US 7,290,038). */
+  HCA_CMD_X_REGISTER = 0x38,   /* in: hca_region + chunks, modifier: enum hca_x_flags; out: hca_space */
+  HCA_CMD_X_REREGISTER = 0x39, /* object: key, as above */
+  HCA_CMD_X_DEREGISTER = 0x3a, /* object: key, in: hca_x_remove; out: hca_space */
+  HCA_CMD_X_TEARDOWN = 0x3b,   /* object: key */
+};
+
+enum hca_command_status {
+  HCA_OK = 0,
+  HCA_BAD_OPCODE = 1,
+  HCA_BAD_PARAMETER = 2,  /* a field is out of its range */
+  HCA_BAD_OBJECT = 3,     /* no such QP, CQ, EQ, key, handle */
+  HCA_BAD_STATE = 4,      /* not in this state, transition not allowed */
+  HCA_NO_RESOURCES = 5,   /* out of indices or ICM */
+  HCA_BUSY = 6,           /* windows are bound, or the object is in use */
+  HCA_BAD_LENGTH = 7,     /* a mailbox is too short or too long */
+  HCA_MEMORY_FAULT = 8,   /* a mailbox or table could not be reached */
+  HCA_UNSUPPORTED = 9,
+};
+
+enum { HCA_OWNER_SOFTWARE = 0, HCA_OWNER_DEVICE = 1 };
+
+struct hca_command {
+  uint16_t opcode;  /* enum hca_command_code */
+  uint8_t owner;
+  uint8_t status;   /* enum hca_command_status */
+  uint32_t token;   /* returned unchanged */
+  uint32_t object;
+  uint32_t modifier;
+  uint64_t in_address;
+  uint32_t in_bytes;
+  uint32_t out_bytes;
+  uint64_t out_address;
+  uint32_t result[2];
+  uint32_t event;   /* 1: raise HCA_EVENT_COMMAND when done */
+  uint32_t reserved[3];
+};
+HCA_LAYOUT(struct hca_command, 64);
+
+struct hca_device_info {
+  uint32_t log_max_qps;
+  uint32_t log_max_cqs;
+  uint32_t log_max_mrs;
+  uint32_t max_wqe_blocks;
+  uint32_t max_inline;        /* bytes */
+  uint32_t max_sge;
+  uint32_t max_read_depth;    /* per QP, as requester and as responder */
+  uint32_t page_shifts;       /* bit s: pages of 2^s bytes */
+  uint32_t blueflame_bytes;   /* largest WQE by BlueFlame; 0: none */
+  uint32_t max_table_levels;
+  uint32_t port_lid;
+  uint32_t firmware_version;
+  uint32_t reserved[4];
+};
+HCA_LAYOUT(struct hca_device_info, 64);
+
+/* ICM areas, physically contiguous in host memory. */
+struct hca_init {
+  uint64_t qpc_base;    /* 256 B each */
+  uint64_t cqc_base;    /* 64 B each */
+  uint64_t mrc_base;    /* 64 B each */
+  uint64_t table_base;  /* page tables, 64 B aligned */
+  uint64_t table_bytes;
+  uint64_t extent_base; /* 64 B lines of 4 extents */
+  uint32_t extent_lines;
+  uint8_t log_qps;
+  uint8_t log_cqs;
+  uint8_t log_mrs;
+  uint8_t reserved0;
+  uint64_t reserved1;
+};
+HCA_LAYOUT(struct hca_init, 64);
+
+struct hca_create_cq { /* followed by the buffer's pages: 8-byte physical addresses */
+  uint8_t log_entries;
+  uint8_t page_shift;
+  uint8_t eqn;
+  uint8_t reserved0;
+  uint32_t pages;
+  uint64_t record;
+};
+HCA_LAYOUT(struct hca_create_cq, 16);
+
+struct hca_create_qp { /* followed by the pages of SQ then RQ: 8-byte physical addresses */
+  uint8_t transport;
+  uint8_t log_sq_bytes;
+  uint8_t log_rq_bytes;
+  uint8_t rq_stride_shift;
+  uint8_t page_shift;
+  uint8_t signal_all;
+  uint16_t reserved0;
+  uint32_t pd;
+  uint32_t send_cqn;
+  uint32_t recv_cqn;
+  uint32_t srqn;
+  uint32_t sq_pages;
+  uint32_t rq_pages;
+  uint64_t record;
+  uint32_t reserved1[6];
+};
+HCA_LAYOUT(struct hca_create_qp, 64);
+
+enum hca_qp_attr {
+  HCA_QP_STATE = 1 << 0,
+  HCA_QP_ACCESS = 1 << 3,
+  HCA_QP_QKEY = 1 << 6,
+  HCA_QP_AV = 1 << 7,
+  HCA_QP_PATH_MTU = 1 << 8,
+  HCA_QP_TIMEOUT = 1 << 9,
+  HCA_QP_RETRY_COUNT = 1 << 10,
+  HCA_QP_RNR_RETRY = 1 << 11,
+  HCA_QP_RQ_PSN = 1 << 12,
+  HCA_QP_MAX_READ_OUT = 1 << 13,
+  HCA_QP_MIN_RNR_TIMER = 1 << 15,
+  HCA_QP_SQ_PSN = 1 << 16,
+  HCA_QP_MAX_READ_IN = 1 << 17,
+  HCA_QP_DEST_QPN = 1 << 20,
+};
+
+struct hca_modify_qp {
+  uint8_t state;
+  uint8_t mtu_shift;
+  uint8_t access;
+  uint8_t service_level;
+  uint8_t retry_count;
+  uint8_t rnr_retry;
+  uint8_t timeout;
+  uint8_t min_rnr_timer;
+  uint8_t max_read_out;
+  uint8_t max_read_in;
+  uint16_t dest_lid;
+  uint32_t dest_qpn;
+  uint32_t sq_psn;
+  uint32_t rq_psn;
+  uint32_t qkey;
+  uint32_t reserved;
+};
+HCA_LAYOUT(struct hca_modify_qp, 32);
+
+enum hca_rereg { HCA_REREG_TRANSLATION = 1, HCA_REREG_PD = 2, HCA_REREG_ACCESS = 4 };
+
+/* A region: its VA range and where its bytes are. The chunks list DMA ranges in VA order; the first byte of the region lies
+ * first_offset bytes into the first chunk. */
+struct hca_region {
+  uint64_t va;       /* iova of the first byte; x-verbs: HCA_VA_ANY lets the adapter choose */
+  uint64_t length;
+  uint32_t access;   /* enum hca_access */
+  uint32_t pd;
+  uint32_t qpn;      /* x-verbs: the only QP that may use the key, or HCA_QPN_ANY */
+  uint32_t chunks;
+  uint64_t first_offset;
+  uint64_t reserved;
+};
+HCA_LAYOUT(struct hca_region, 48);
+
+#define HCA_VA_ANY 0xffffffffffffffffULL
+
+struct hca_chunk {
+  uint64_t address; /* DMA address, 4 KiB aligned */
+  uint64_t length;  /* multiple of 4 KiB */
+};
+HCA_LAYOUT(struct hca_chunk, 16);
+
+enum hca_x_flags {
+  HCA_X_REMAP = 1 << 0,      /* move the whole space to new VAs at every change; the old VAs die */
+  HCA_X_PAGE_ALIGNED = 1 << 1, /* refuse segments that do not begin and end on a 4 KiB boundary */
+  HCA_X_NO_SPLIT = 1 << 2,   /* x_deregister by range only removes whole segments */
+};
+
+struct hca_x_remove {
+  uint32_t handle; /* 0: by range */
+  uint32_t reserved;
+  uint64_t va;
+  uint64_t length;
+};
+HCA_LAYOUT(struct hca_x_remove, 24);
+
+struct hca_space {
+  uint32_t key;
+  uint32_t handle;   /* of the segment just added; 0 after a removal */
+  uint64_t start;    /* first VA of the space */
+  uint64_t length;   /* bytes mapped: the sum over the segments; 0: retired */
+  uint64_t end;      /* one past the last mapped VA */
+  uint32_t segments;
+  uint32_t reserved;
+  uint64_t added;    /* VA of the segment just added */
+};
+HCA_LAYOUT(struct hca_space, 48);

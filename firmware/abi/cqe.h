@@ -1,0 +1,66 @@
+/* Completion and event queue elements. */
+#pragma once
+
+#include "firmware/abi/layout.h"
+
+enum { HCA_CQE_BYTES = 64, HCA_EQE_BYTES = 32 };
+
+/* Work completion status; the values are those of libibverbs (IBV_WC_*). */
+enum hca_wc_status {
+  HCA_WC_SUCCESS = 0,
+  HCA_WC_LOC_LEN_ERR = 1,
+  HCA_WC_LOC_QP_OP_ERR = 2,
+  HCA_WC_LOC_EEC_OP_ERR = 3,
+  HCA_WC_LOC_PROT_ERR = 4,
+  HCA_WC_WR_FLUSH_ERR = 5,
+  HCA_WC_MW_BIND_ERR = 6,
+  HCA_WC_BAD_RESP_ERR = 7,
+  HCA_WC_LOC_ACCESS_ERR = 8,
+  HCA_WC_REM_INV_REQ_ERR = 9,
+  HCA_WC_REM_ACCESS_ERR = 10,
+  HCA_WC_REM_OP_ERR = 11,
+  HCA_WC_RETRY_EXC_ERR = 12,
+  HCA_WC_RNR_RETRY_EXC_ERR = 13,
+};
+
+enum hca_cqe_flags {
+  HCA_CQE_RECEIVE = 1 << 0, /* a receive; index counts RQ WQEs. Otherwise a send; index counts SQ blocks */
+  HCA_CQE_WITH_IMM = 1 << 1,
+  HCA_CQE_WITH_INV = 1 << 2,
+  HCA_CQE_SOLICITED = 1 << 3,
+};
+
+struct hca_cqe {
+  uint32_t qpn;
+  uint32_t byte_count;
+  uint32_t immediate; /* immediate data (big-endian) or invalidated key */
+  uint16_t index;     /* the WQE: its first SQ block, or its RQ slot */
+  uint8_t opcode;     /* sends: enum hca_wqe_opcode; receives: HCA_WQE_SEND or HCA_WQE_WRITE_IMM */
+  uint8_t status;     /* enum hca_wc_status */
+  uint8_t flags;      /* enum hca_cqe_flags */
+  uint8_t vendor_error;
+  uint16_t reserved0;
+  uint32_t source_qpn;
+  uint8_t reserved1[39];
+  uint8_t owner; /* bit 0: toggles each time the ring wraps; 1 in the first pass */
+};
+HCA_LAYOUT(struct hca_cqe, 64);
+
+enum hca_event {
+  HCA_EVENT_COMPLETION = 1,   /* number: CQN */
+  HCA_EVENT_COMMAND = 2,      /* number: command queue slot */
+  HCA_EVENT_CQ_OVERFLOW = 3,  /* number: CQN */
+  HCA_EVENT_QP_FATAL = 4,     /* number: QPN, and so on */
+  HCA_EVENT_QP_REQUEST = 5,   /* the peer sent an invalid request */
+  HCA_EVENT_QP_ACCESS = 6,    /* the peer used a bad key */
+  HCA_EVENT_CATASTROPHIC = 7, /* a table could not be read */
+};
+
+struct hca_eqe {
+  uint32_t type; /* enum hca_event */
+  uint32_t number;
+  uint32_t reserved[5];
+  uint8_t reserved1[3];
+  uint8_t owner; /* bit 0, as in a CQE */
+};
+HCA_LAYOUT(struct hca_eqe, 32);

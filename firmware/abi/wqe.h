@@ -1,0 +1,71 @@
+/* Work queue elements. A send WQE is 1 to HCA_WQE_MAX_BLOCKS blocks of 64 B: control segment, then what the opcode needs
+ * (remote, atomic), then data segments or inline data. A receive WQE is a power-of-two number of data segments. */
+#pragma once
+
+#include "firmware/abi/layout.h"
+
+enum {
+  HCA_WQE_BLOCK = 64,
+  HCA_WQE_MAX_BLOCKS = 16,
+  HCA_INLINE_HEADER = 4,
+};
+
+enum hca_wqe_opcode {
+  HCA_WQE_NOP = 0,
+  HCA_WQE_SEND = 1,
+  HCA_WQE_SEND_IMM = 2,
+  HCA_WQE_SEND_INV = 3,
+  HCA_WQE_WRITE = 4,
+  HCA_WQE_WRITE_IMM = 5,
+  HCA_WQE_READ = 6,
+  HCA_WQE_COMPARE_SWAP = 7,
+  HCA_WQE_FETCH_ADD = 8,
+  HCA_WQE_BIND = 9,
+  HCA_WQE_LOCAL_INV = 10,
+  HCA_WQE_FAST_REG = 11,
+};
+
+enum hca_wqe_flags {
+  HCA_WQE_SIGNALED = 1 << 0,
+  HCA_WQE_FENCE = 1 << 1,
+  HCA_WQE_SOLICITED = 1 << 2,
+  HCA_WQE_INLINE = 1 << 3,
+};
+
+struct hca_wqe_control {
+  uint8_t opcode; /* enum hca_wqe_opcode */
+  uint8_t flags;  /* enum hca_wqe_flags */
+  uint8_t blocks; /* size in 64 B blocks */
+  uint8_t segments; /* data segments that follow; 0 with inline data */
+  uint16_t index; /* of the first block in the SQ, modulo 2^16 */
+  uint16_t reserved;
+  uint32_t qpn;
+  uint32_t immediate; /* immediate data (big-endian as on the wire) or key to invalidate */
+};
+HCA_LAYOUT(struct hca_wqe_control, 16);
+
+struct hca_wqe_remote { /* WRITE, WRITE_IMM, READ, COMPARE_SWAP, FETCH_ADD */
+  uint64_t address;
+  uint32_t key;
+  uint32_t reserved;
+};
+HCA_LAYOUT(struct hca_wqe_remote, 16);
+
+struct hca_wqe_atomic { /* COMPARE_SWAP, FETCH_ADD */
+  uint64_t swap_add;
+  uint64_t compare;
+};
+HCA_LAYOUT(struct hca_wqe_atomic, 16);
+
+struct hca_wqe_data {
+  uint64_t address;
+  uint32_t length; /* up to 2^31; 0: key and address are ignored */
+  uint32_t key;
+};
+HCA_LAYOUT(struct hca_wqe_data, 16);
+
+/* Inline data: chunks of {uint32_t length; bytes}, none crossing a 64 B block; a chunk header starts each block that
+ * carries inline bytes. A header of 0 ends the list before the WQE does. */
+
+/* A receive WQE ends early at the first segment with key HCA_RECV_END and length 0. */
+enum { HCA_RECV_END = 0x100 };

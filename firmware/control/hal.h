@@ -1,0 +1,58 @@
+/* What the control firmware stands on. In the simulator every call takes simulated time; on a RISC-V core the same calls are
+ * memory-mapped registers and DMA descriptors. All calls return when done, unless they say otherwise.
+ *
+ * `ctx` is the adapter's, opaque to the firmware. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hal;
+
+/* DMA to and from host memory. 0: done; -1: the address could not be reached. */
+int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes);
+/* Posted: returns when handed to the DMA engine; `from` may be reused. Later writes and hal_dma_read see it. */
+int hal_dma_write(struct hal* h, uint64_t address, const void* from, uint32_t bytes);
+/* Returns when every earlier posted write has landed. */
+void hal_dma_fence(struct hal* h);
+
+/* The adapter's caches hold copies of ICM. Each call writes a dirty entry back, drops it, and returns when no unit holds it. */
+enum hal_cache { HAL_CACHE_QPC = 0, HAL_CACHE_CQC = 1, HAL_CACHE_MRC = 2, HAL_CACHE_EXTENT = 3 };
+void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index);
+/* Drops cached translations of `tag` (enum hca_table_tag | key index or queue number) for VAs in [first, last]; of a queue's
+ * buffer, offsets. */
+void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last);
+/* Returns when no access that was admitted through key index `index` before this call is still in flight. */
+void hal_key_drain(struct hal* h, uint32_t index);
+
+/* ICM areas for the units that fetch contexts; address and log2 of the entry count. */
+void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);
+
+/* Data path of a QP. START: forget what belongs to an earlier life. STOP: no packet or WQE of it is processed any more when
+ * this returns. FLUSH: complete its WQEs with WR_FLUSH_ERR. */
+enum hal_qp_op { HAL_QP_START = 0, HAL_QP_STOP = 1, HAL_QP_FLUSH = 2 };
+void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op);
+
+/* Event queue contexts live in the adapter; `eqc` NULL closes it. */
+struct hca_eqc;
+void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc);
+/* Raises an asynchronous event (enum hca_event) on EQ 0. */
+void hal_event(struct hal* h, uint32_t type, uint32_t number);
+
+/* Work that the firmware's core does between the calls above: the simulator charges its time per item. */
+enum hal_work {
+  HAL_WORK_COMMAND = 0,   /* decode and dispatch of one command */
+  HAL_WORK_ENTRY = 1,     /* one table entry computed */
+  HAL_WORK_CHUNK = 2,     /* one chunk or segment looked at */
+  HAL_WORK_BITMAP = 3,    /* one bitmap word scanned */
+  HAL_WORK_KINDS = 4,
+};
+void hal_work(struct hal* h, enum hal_work kind, uint32_t items);
+
+#ifdef __cplusplus
+}
+#endif

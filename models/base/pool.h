@@ -1,0 +1,61 @@
+// A free list of reusable objects. `get` allocates only when the pool is empty; objects keep their address for life.
+// Contract: the caller returns every object exactly once, and resets what it needs to after `get`.
+#pragma once
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace hcasim {
+
+template <class T>
+class pool {
+ public:
+  pool() = default;
+  pool(const pool&) = delete;
+  pool& operator=(const pool&) = delete;
+
+  T& get() {
+    if (free_.empty()) return storage_.emplace_back();
+    T* object = free_.back();
+    free_.pop_back();
+    return *object;
+  }
+  void put(T& object) { free_.push_back(&object); }
+
+  [[nodiscard]] std::size_t allocated() const { return storage_.size(); }
+  [[nodiscard]] std::size_t in_use() const { return storage_.size() - free_.size(); }
+
+ private:
+  std::deque<T> storage_;
+  std::vector<T*> free_;
+};
+
+// Scoped loan from a pool.
+template <class T>
+class pooled {
+ public:
+  pooled() = default;
+  explicit pooled(pool<T>& from) : pool_(&from), object_(&from.get()) {}
+  pooled(pooled&& other) noexcept : pool_(other.pool_), object_(std::exchange(other.object_, nullptr)) {}
+  pooled& operator=(pooled&& other) noexcept {
+    reset();
+    pool_ = other.pool_;
+    object_ = std::exchange(other.object_, nullptr);
+    return *this;
+  }
+  ~pooled() { reset(); }
+
+  void reset() {
+    if (object_) pool_->put(*std::exchange(object_, nullptr));
+  }
+  T* operator->() const { return object_; }
+  T& operator*() const { return *object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  pool<T>* pool_ = nullptr;
+  T* object_ = nullptr;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,104 @@
+// Coroutines for the flow of one transaction through a unit: the code reads in the order things happen, a hit runs straight
+// through, and a miss suspends until its answer comes.
+//
+//   process  starts at once, nobody waits for it, frees itself at its end
+//   task<T>  a step of a process: `co_await` it for its result
+//
+// Frames come from a per-size free list, so that a steady state allocates nothing.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+namespace hcasim {
+
+namespace detail {
+
+void* frame_allocate(std::size_t size);
+void frame_free(void* frame, std::size_t size) noexcept;
+
+struct pooled_frame {
+  static void* operator new(std::size_t size) { return frame_allocate(size); }
+  static void operator delete(void* frame, std::size_t size) { frame_free(frame, size); }
+};
+
+}  // namespace detail
+
+struct process {
+  struct promise_type : detail::pooled_frame {
+    process get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { throw; }
+  };
+};
+
+namespace detail {
+
+struct task_promise_base : pooled_frame {
+  std::coroutine_handle<> continuation;
+  std::exception_ptr error;
+
+  struct final_awaiter {
+    bool await_ready() const noexcept { return false; }
+    template <class P>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<P> h) const noexcept {
+      return h.promise().continuation;
+    }
+    void await_resume() const noexcept {}
+  };
+
+  std::suspend_always initial_suspend() noexcept { return {}; }
+  final_awaiter final_suspend() noexcept { return {}; }
+  void unhandled_exception() { error = std::current_exception(); }
+};
+
+template <class T>
+struct task_promise : task_promise_base {
+  T value{};
+  void return_value(T v) { value = std::move(v); }
+  T take() { return std::move(value); }
+};
+
+template <>
+struct task_promise<void> : task_promise_base {
+  void return_void() {}
+  void take() {}
+};
+
+}  // namespace detail
+
+template <class T = void>
+class [[nodiscard]] task {
+ public:
+  struct promise_type : detail::task_promise<T> {
+    task get_return_object() { return task(std::coroutine_handle<promise_type>::from_promise(*this)); }
+  };
+
+  task(task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  task(const task&) = delete;
+  task& operator=(const task&) = delete;
+  task& operator=(task&&) = delete;
+  ~task() {
+    if (handle_) handle_.destroy();
+  }
+
+  bool await_ready() const { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) {
+    handle_.promise().continuation = caller;
+    return handle_;
+  }
+  T await_resume() {
+    if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
+    return handle_.promise().take();
+  }
+
+ private:
+  explicit task(std::coroutine_handle<promise_type> h) : handle_(h) {}
+  std::coroutine_handle<promise_type> handle_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,34 @@
+// Between a unit and a context cache (QPC, CQC, MRC, extent lines).
+//
+// fetch:   answered with the entry pinned: `entry` stays valid until END_RESP gives it back. END_RESP with `dirty` set tells
+//          that it was written. Several units may hold one entry.
+// drop:    (command unit) write back if dirty, forget; answered when no unit holds it any more. Fetches that come while a drop
+//          waits are answered after it, from ICM.
+// set_area: (command unit) where the entries lie; forgets everything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tlm/socket.h"
+
+namespace hcasim {
+
+enum class context_op : std::uint8_t { fetch, drop, set_area };
+
+struct context_request : transaction {
+  context_op op = context_op::fetch;
+  bool failed = false;   // index out of the area, or the fetch from ICM failed; nothing is pinned
+  bool dirty = false;    // set by the holder before END_RESP
+  std::uint32_t index = 0;
+  std::uint64_t area_base = 0;
+  std::uint64_t area_entries = 0;
+  std::byte* entry = nullptr;
+
+  template <class T>
+  [[nodiscard]] T& as() const {
+    return *reinterpret_cast<T*>(entry);
+  }
+};
+
+}  // namespace hcasim

@@ -1,0 +1,33 @@
+// Between the command unit and the data path, and between requester and responder of one QP.
+//
+// start: forget everything of an earlier life of the QP.     stop: answered when nothing of the QP is being processed.
+// flush: the QP is in error; complete its WQEs with WR_FLUSH_ERR in order. Answered when those that are known are reported.
+// failed: (requester <-> responder, and to send_queue) the other half has put the QP into error.
+// set_eq: (to completion) open or close an event queue.
+#pragma once
+
+#include <cstdint>
+
+#include "firmware/abi/context.h"
+#include "tlm/socket.h"
+
+namespace hcasim {
+
+enum class control_op : std::uint8_t { start, stop, flush, failed, set_eq };
+
+struct control_request : transaction {
+  control_op op = control_op::start;
+  std::uint32_t number = 0;  // QPN or EQN
+  bool open = false;         // set_eq
+  hca_eqc eqc{};
+};
+
+// A read or write of a control register, from the BAR decoder to the unit that owns it. Answered at once.
+struct register_access : transaction {
+  std::uint32_t offset = 0;  // in the BAR
+  std::uint32_t bytes = 0;   // 4 or 8
+  bool write = false;
+  std::uint64_t value = 0;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,146 @@
+// InfiniBand packets as they are on the wire: LRH, BTH, extended headers, payload, pad, ICRC (IBA volume 1, chapters 7 and 9;
+// field layout as public dissectors show it). The bytes are real: the receiver sees only what it parses out of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "models/base/pool.h"
+#include "tlm/socket.h"
+
+namespace hcasim {
+
+// BTH opcodes; bits 7..5 select the transport.
+namespace wire {
+inline constexpr std::uint8_t rc = 0x00;
+inline constexpr std::uint8_t uc = 0x20;
+inline constexpr std::uint8_t ud = 0x60;
+inline constexpr std::uint8_t transport_mask = 0xe0;
+
+inline constexpr std::uint8_t send_first = 0x00;
+inline constexpr std::uint8_t send_middle = 0x01;
+inline constexpr std::uint8_t send_last = 0x02;
+inline constexpr std::uint8_t send_last_imm = 0x03;
+inline constexpr std::uint8_t send_only = 0x04;
+inline constexpr std::uint8_t send_only_imm = 0x05;
+inline constexpr std::uint8_t write_first = 0x06;
+inline constexpr std::uint8_t write_middle = 0x07;
+inline constexpr std::uint8_t write_last = 0x08;
+inline constexpr std::uint8_t write_last_imm = 0x09;
+inline constexpr std::uint8_t write_only = 0x0a;
+inline constexpr std::uint8_t write_only_imm = 0x0b;
+inline constexpr std::uint8_t read_request = 0x0c;
+inline constexpr std::uint8_t read_first = 0x0d;
+inline constexpr std::uint8_t read_middle = 0x0e;
+inline constexpr std::uint8_t read_last = 0x0f;
+inline constexpr std::uint8_t read_only = 0x10;
+inline constexpr std::uint8_t acknowledge = 0x11;
+inline constexpr std::uint8_t atomic_acknowledge = 0x12;
+inline constexpr std::uint8_t compare_swap = 0x13;
+inline constexpr std::uint8_t fetch_add = 0x14;
+inline constexpr std::uint8_t send_last_inv = 0x16;
+inline constexpr std::uint8_t send_only_inv = 0x17;
+
+// AETH syndromes.
+inline constexpr std::uint8_t ack_no_credits = 0x1f;
+inline constexpr std::uint8_t rnr_nak = 0x20;  // | timer code
+inline constexpr std::uint8_t nak_sequence = 0x60;
+inline constexpr std::uint8_t nak_invalid_request = 0x61;
+inline constexpr std::uint8_t nak_remote_access = 0x62;
+inline constexpr std::uint8_t nak_remote_operation = 0x63;
+
+inline constexpr std::uint32_t psn_mask = 0xffffff;
+inline constexpr std::size_t lrh_bytes = 8;
+inline constexpr std::size_t bth_bytes = 12;
+inline constexpr std::size_t icrc_bytes = 4;
+inline constexpr std::size_t vcrc_bytes = 2;  // counted on the link, not carried
+inline constexpr std::size_t max_header = 64;
+inline constexpr std::size_t max_payload = 4096;
+
+// Which extended headers follow the BTH of this opcode.
+struct shape {
+  bool known = false;
+  bool reth = false;
+  bool aeth = false;
+  bool atomic = false;
+  bool atomic_ack = false;
+  bool immediate = false;
+  bool invalidate = false;
+  bool datagram = false;
+  bool payload = false;
+  bool response = false;  // goes to the requester
+  bool first = false;     // begins a message (FIRST or ONLY)
+  bool last = false;      // ends it (LAST or ONLY)
+};
+const shape& shape_of(std::uint8_t opcode);
+}  // namespace wire
+
+struct packet_header {
+  std::uint8_t virtual_lane = 0;
+  std::uint8_t service_level = 0;
+  std::uint16_t dest_lid = 0;
+  std::uint16_t source_lid = 0;
+
+  std::uint8_t opcode = 0;
+  bool solicited = false;
+  bool ack_request = false;
+  std::uint8_t pad = 0;  // 0..3
+  std::uint32_t dest_qpn = 0;
+  std::uint32_t psn = 0;
+
+  std::uint64_t va = 0;  // RETH, AtomicETH
+  std::uint32_t rkey = 0;
+  std::uint32_t dma_length = 0;  // RETH
+  std::uint64_t swap_add = 0;
+  std::uint64_t compare = 0;
+  std::uint8_t syndrome = 0;  // AETH
+  std::uint32_t msn = 0;
+  std::uint64_t original = 0;   // AtomicAckETH
+  std::uint32_t immediate = 0;  // big-endian, as handed over
+  std::uint32_t invalidate_key = 0;
+  std::uint32_t qkey = 0;  // DETH
+  std::uint32_t source_qpn = 0;
+
+  [[nodiscard]] const wire::shape& shape() const { return wire::shape_of(opcode); }
+};
+
+// One packet in flight: from the unit that built it to the unit that consumed it, which returns it to the pool. Handing it on
+// through a socket hands on the ownership once the hop is answered.
+struct packet : transaction {
+  packet_header header;       // what the bytes say; written by encode() and parse()
+  std::uint32_t head = 0;     // first byte of the packet in `bytes`
+  std::uint32_t payload = 0;  // payload bytes, without pad
+  std::uint64_t tag = 0;      // for observers: the operation it belongs to
+  alignas(16) std::array<std::byte, wire::max_header + wire::max_payload + 8> bytes;
+
+  // The payload always starts here, so DMA can fill it before the headers are known.
+  [[nodiscard]] std::byte* data() { return bytes.data() + wire::max_header; }
+  [[nodiscard]] const std::byte* data() const { return bytes.data() + wire::max_header; }
+  // From LRH to the end of the ICRC.
+  [[nodiscard]] std::span<std::byte> on_wire();
+  [[nodiscard]] std::span<const std::byte> on_wire() const { return const_cast<packet*>(this)->on_wire(); }
+  // Bytes the link is busy with: everything plus VCRC.
+  [[nodiscard]] std::uint32_t wire_bytes() const;
+};
+
+// Writes the headers in front of the payload, pads it, and appends the ICRC. `p.header` and `p.payload` are the input.
+void encode(packet& p);
+// Appends the ICRC again after the bytes were changed.
+void seal(packet& p);
+// Reads `total` bytes at `p.bytes[p.head]` back into `p.header` and `p.payload`. False: no InfiniBand packet of a known
+// opcode, or a length that does not fit; nothing of it may be used.
+bool parse(packet& p, std::size_t total);
+// Whether the ICRC at the end is that of the bytes before it.
+bool icrc_ok(const packet& p, std::size_t total);
+
+// Serial number arithmetic on 24 bits: how far b is ahead of a, in [-2^23, 2^23).
+inline std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>((b - a) << 8) >> 8;
+}
+inline std::uint32_t psn_add(std::uint32_t psn, std::uint32_t n) { return (psn + n) & wire::psn_mask; }
+
+using packet_pool = pool<packet>;
+
+}  // namespace hcasim

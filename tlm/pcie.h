@@ -1,0 +1,32 @@
+// PCIe transactions: TLM-2.0 base protocol over the generic payload, so that any TLM-2.0 memory can be bound. One payload is a
+// burst: up to a page of memory reads or writes whose TLPs are counted and timed in closed form.
+//
+//   fw BEGIN_REQ   the target answers TLM_UPDATED with END_REQ (taken; the next burst may follow)
+//   bw BEGIN_RESP  read: every completion has arrived and the data is in the payload's buffer
+//                  write: posted; the bytes have landed (no TLP says so: the payload may be reused now)
+// Writes land in the order of their BEGIN_REQ. A read sees every write requested before it.
+#pragma once
+
+#include <cstdint>
+
+#include "tlm/socket.h"
+
+namespace hcasim {
+
+// Rides on the generic payload.
+struct pcie_extension : tlm::tlm_extension<pcie_extension> {
+  std::uint16_t requester = 0;  // who asks: bus, device, function
+  bool relaxed_ordering = false;
+  bool no_snoop = false;
+  void* owner = nullptr;        // the initiator's own record of this burst
+  ps memory_at{0};              // when the bytes were read or written at the far end, filled in by the target
+
+  [[nodiscard]] tlm_extension_base* clone() const override { return new pcie_extension(*this); }
+  void copy_from(const tlm_extension_base& other) override { *this = static_cast<const pcie_extension&>(other); }
+};
+
+// MSI-X messages are memory writes into this window; the root complex turns them into interrupts.
+inline constexpr std::uint64_t msi_window = 0xfee00000;
+inline constexpr std::uint64_t msi_window_bytes = 0x00100000;
+
+}  // namespace hcasim

@@ -1,0 +1,48 @@
+// Between requester or responder and key_check: may this access touch these bytes, and through which table?
+//
+// check:   answered with a verdict over the whole length. If it is `granted`, the access holds a reference to the key's epoch
+//          until END_RESP: a change of the key is complete only when the references of older epochs are gone.
+// drain:   (command unit) starts a new epoch of key index `key >> 8`; answered when no reference of an older one is left.
+#pragma once
+
+#include <cstdint>
+
+#include "firmware/abi/mrc.h"
+#include "tlm/socket.h"
+
+namespace hcasim {
+
+enum class key_op : std::uint8_t { check, drain };
+
+// In the order of the checks; the counters and the waveform use it.
+enum class verdict : std::uint8_t { granted, bad_index, bad_key, bad_state, bad_association, bad_rights, bad_bounds, table_error };
+inline constexpr std::size_t verdicts = 8;
+inline constexpr const char* verdict_names[verdicts] = {"granted",         "bad_index",  "bad_key",    "bad_state",
+                                                        "bad_association", "bad_rights", "bad_bounds", "table_error"};
+
+// What the page walker needs to know of the region or of a queue's buffer.
+struct translation {
+  std::uint32_t index = 0;  // tags the caches: enum hca_table_tag | key index or queue number
+  std::uint8_t levels = 0;  // 0: DMA address = VA
+  std::uint8_t page_shift = 12;
+  bool null = false;        // null region: no DMA, reads give 0
+  std::uint64_t table = 0;
+  std::uint64_t table_va = 0;
+};
+
+struct key_request : transaction {
+  key_op op = key_op::check;
+  bool remote = false;       // R_Key; otherwise L_Key
+  verdict result = verdict::granted;
+  std::uint32_t key = 0;
+  std::uint32_t rights = 0;  // enum hca_access bits that are needed; 0: local read
+  std::uint32_t pd = 0;
+  std::uint32_t qpn = 0;
+  std::uint64_t va = 0;
+  std::uint64_t length = 0;
+  translation map;           // of a granted access
+  std::uint64_t va_offset = 0;  // translate va + va_offset (zero-based windows)
+  std::uint64_t epoch = 0;   // the reference held
+};
+
+}  // namespace hcasim

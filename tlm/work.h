@@ -1,0 +1,48 @@
+// Work on its way through the send side, and what is reported at its end.
+//
+// doorbell_ring: doorbell unit -> send_queue (SQ), responder (RQ), completion (CQ, EQ). Answered at once.
+// work_request:  send_queue -> requester, in SQ order per QP. Answered when the WQE is complete: acknowledged, failed or
+//                flushed; the requester has then posted its CQE, if it has one. The bytes stay until then.
+// report:        requester, responder, command unit -> completion. Answered when it is on its way to host memory in order.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "firmware/abi/cqe.h"
+#include "firmware/abi/registers.h"
+#include "firmware/abi/wqe.h"
+#include "tlm/socket.h"
+
+namespace hcasim {
+
+enum class bell : std::uint8_t { send, receive, completion, event };
+
+struct doorbell_ring : transaction {
+  bell kind = bell::send;
+  std::uint32_t number = 0;
+  std::uint32_t value = 0;
+  std::uint32_t blueflame_bytes = 0;  // send: the WQE came with the doorbell
+  std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS> blueflame;
+};
+
+struct work_request : transaction {
+  std::uint32_t qpn = 0;
+  std::uint16_t index = 0;   // first SQ block
+  std::uint8_t blocks = 0;
+  std::uint8_t status = 0;   // enum hca_wc_status, in the answer
+  alignas(16) std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS> bytes;
+
+  [[nodiscard]] const hca_wqe_control& control() const { return *reinterpret_cast<const hca_wqe_control*>(bytes.data()); }
+};
+
+struct report : transaction {
+  bool event = false;       // an EQE of `type`; otherwise a CQE
+  std::uint32_t cqn = 0;
+  std::uint32_t type = 0;   // enum hca_event
+  std::uint32_t number = 0;
+  hca_cqe cqe{};            // owner is filled in by the completion unit
+};
+
+}  // namespace hcasim
