@@ -17,6 +17,6 @@ void report_to_gtest(const sc_core::sc_report& r, const sc_core::sc_actions& act
 int sc_main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   sc_core::sc_report_handler::set_handler(report_to_gtest);
-  sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_INVOKED_, sc_core::SC_DO_NOTHING);
+  sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   return RUN_ALL_TESTS();
 }
