@@ -1,0 +1,84 @@
+// One generic payload on its way to PCIe, and the requests that wait for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "models/base/pool.h"
+#include "tlm/dma.h"
+#include "tlm/pcie.h"
+
+namespace hcasim {
+
+// A request of a client while the engine works on it.
+struct dma_job {
+  dma_request* request = nullptr;
+  dma_job* next = nullptr;
+  std::uint64_t sequence = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t issued = 0;
+  std::uint32_t in_flight = 0;  // bursts
+  bool in_call = false;         // the client's call has not returned yet
+  bool finished = false;        // in the call
+  ps begun{0};
+  ps ready{0};  // may be issued from here on
+  ps done{0};
+  std::uint64_t word = 0;  // of an atomic
+
+  [[nodiscard]] bool atomic() const { return request->op >= dma_op::compare_swap; }
+};
+
+class dma_fifo {
+ public:
+  [[nodiscard]] bool empty() const { return head_ == nullptr; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] dma_job& front() const { return *head_; }
+  void push(dma_job& j) {
+    j.next = nullptr;
+    (tail_ ? tail_->next : head_) = &j;
+    tail_ = &j;
+    ++size_;
+  }
+  dma_job& pop() {
+    dma_job& j = *head_;
+    head_ = j.next;
+    if (!head_) tail_ = nullptr;
+    --size_;
+    return j;
+  }
+
+ private:
+  dma_job* head_ = nullptr;
+  dma_job* tail_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+struct dma_burst : tlm::tlm_generic_payload {
+  dma_job* job = nullptr;  // null: nobody waits for it (the write of an atomic)
+  std::uint32_t tags = 0;
+  std::uint64_t word = 0;
+  pcie_extension extension;
+
+  dma_burst() { set_extension(&extension); }
+  ~dma_burst() override { clear_extension(&extension); }
+  dma_burst(const dma_burst&) = delete;
+  dma_burst& operator=(const dma_burst&) = delete;
+};
+
+// Bursts go back when their last reference is released: an observer may hold one longer than the engine.
+class burst_pool : private tlm::tlm_mm_interface {
+ public:
+  dma_burst& get() {
+    dma_burst& b = pool_.get();
+    b.set_mm(this);
+    b.acquire();
+    return b;
+  }
+
+ private:
+  void free(tlm::tlm_generic_payload* gp) override { pool_.put(static_cast<dma_burst&>(*gp)); }
+
+  pool<dma_burst> pool_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,315 @@
+#include "models/dma_engine/dma_engine.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+#include "models/dma_engine/dma_rules.h"
+
+namespace hcasim {
+
+dma_engine::dma_engine(const sc_core::sc_module_name& name, const dma_engine_config& config, const clock_domain& clock,
+                       unsigned clients, std::uint16_t requester)
+    : unit(name),
+      pcie("pcie"),
+      config_(config),
+      clock_(clock),
+      requester_(requester),
+      tags_free_(config.read_tags),
+      write_free_(config.write_buffer),
+      buckets_(config.atomic_buckets) {
+  if (!std::has_single_bit(config.mrrs)) throw std::invalid_argument("dma_engine: mrrs must be a power of two");
+  for (unsigned i = 0; i < clients; ++i) {
+    in.emplace_back(("in" + std::to_string(i)).c_str()).template on<&dma_engine::handle>(this);
+  }
+  pcie.register_nb_transport_bw(this, &dma_engine::pcie_backward);
+  describe();
+}
+
+tlm::tlm_sync_enum dma_engine::handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
+  const auto source = static_cast<std::size_t>(r.source);
+  ++requests_[source];
+  bytes_[source] += r.bytes;
+  r.failed = false;
+  if (r.bytes == 0) return tlm::TLM_COMPLETED;
+
+  dma_job& j = jobs_.get();
+  j.request = &r;
+  j.bytes = r.bytes;
+  j.issued = 0;
+  j.in_flight = 0;
+  j.in_call = true;
+  j.finished = false;
+  j.begun = t;
+  j.ready = t + clock_.cycles(config_.request_latency);
+  j.done = t;
+  if (j.atomic()) {
+    start_atomic(j);
+  } else if (r.op == dma_op::read) {
+    enqueue_read(j);
+  } else {
+    enqueue_write(j);
+  }
+  pump(t);
+
+  j.in_call = false;
+  if (!j.finished) return tlm::TLM_ACCEPTED;
+  t = j.done;
+  jobs_.put(j);
+  return tlm::TLM_COMPLETED;
+}
+
+void dma_engine::start_atomic(dma_job& j) {
+  ++atomics_;
+  if (j.bytes != 8 || (j.request->address & 7)) {
+    j.request->failed = true;
+    finish(j, j.ready);
+    return;
+  }
+  bucket& b = buckets_[dma_rules::bucket_of(j.request->address, config_.atomic_buckets)];
+  if (b.locked) {
+    ++lock_waits_;
+    b.waiting.push(j);
+    return;
+  }
+  b.locked = true;
+  locks_level_.add(1, j.ready);
+  locks_probe_.set(locks_level_.value(), j.ready);
+  enqueue_read(j);
+}
+
+// The old value is here. PCIe keeps the write in front of every later read, so the lock opens once the write is issued.
+void dma_engine::write_atomic(dma_job& j, ps t) {
+  dma_request& r = *j.request;
+  const std::uint32_t lock = dma_rules::bucket_of(r.address, config_.atomic_buckets);
+  if (r.failed) {
+    unlock(lock, t);
+    finish(j, t);
+    return;
+  }
+  const std::uint64_t original = j.word;
+  std::memcpy(r.data, &original, sizeof original);
+  j.word = dma_rules::modify(r.op, original, r.operand, r.compare);
+  j.ready = t + clock_.cycles(config_.atomic_latency);
+  if (j.word == original) {
+    unlock(lock, j.ready);
+    finish(j, j.ready);
+    return;
+  }
+  j.issued = 0;
+  enqueue_write(j);
+}
+
+void dma_engine::unlock(std::uint32_t number, ps t) {
+  bucket& b = buckets_[number];
+  if (b.waiting.empty()) {
+    b.locked = false;
+    locks_level_.add(-1, t);
+    locks_probe_.set(locks_level_.value(), t);
+    return;
+  }
+  dma_job& next = b.waiting.pop();
+  next.ready = std::max(next.ready, t);
+  enqueue_read(next);
+}
+
+void dma_engine::enqueue_read(dma_job& j) {
+  j.sequence = sequence_++;
+  if (tags_free_ == 0 || !reads_.empty()) ++tag_stalls_;
+  reads_.push(j);
+  reads_waiting_probe_.set(reads_.size(), j.ready);
+}
+
+void dma_engine::enqueue_write(dma_job& j) {
+  j.sequence = sequence_++;
+  if (!fits(j) || !writes_.empty()) ++buffer_stalls_;
+  writes_.push(j);
+  writes_waiting_probe_.set(writes_.size(), j.ready);
+}
+
+// Issues what can be issued, oldest first. Calls into PCIe may come back here; the outer loop then goes on.
+void dma_engine::pump(ps t) {
+  if (pumping_) return;
+  pumping_ = true;
+  while (!not_taken_) {
+    const bool write_waits = !writes_.empty();
+    const bool read_is_older = !reads_.empty() && (!write_waits || reads_.front().sequence < writes_.front().sequence);
+    if (read_is_older && tags_free_ > 0) {
+      issue_read(t);
+      continue;
+    }
+    if (!write_waits || !fits(writes_.front())) break;
+    issue_write(t);
+  }
+  pumping_ = false;
+}
+
+bool dma_engine::fits(const dma_job& w) const {
+  return dma_rules::write_burst(w.request->address + w.issued, w.bytes - w.issued, config_.write_buffer) <= write_free_;
+}
+
+void dma_engine::issue_read(ps t) {
+  dma_job& j = reads_.front();
+  const std::uint64_t address = j.request->address + j.issued;
+  const std::uint32_t bytes = dma_rules::read_burst(address, j.bytes - j.issued, config_.mrrs, tags_free_);
+  auto* const data = j.atomic() ? reinterpret_cast<std::byte*>(&j.word) : j.request->data + j.issued;
+  const ps at = issue_.start(std::max({t, j.ready, link_free_}), clock_.cycles(config_.issue_interval));
+
+  dma_burst& b = bursts_.get();
+  b.job = &j;
+  b.tags = dma_rules::read_pieces(address, bytes, config_.mrrs);
+  tags_free_ -= b.tags;
+  tags_level_.set(tags_in_use(), at);
+  tags_probe_.set(tags_in_use(), at);
+  ++read_bursts_;
+  ++j.in_flight;
+  j.issued += bytes;
+  if (j.issued == j.bytes) {
+    reads_.pop();
+    reads_waiting_probe_.set(reads_.size(), at);
+  }
+  source_probe_.set(static_cast<std::uint64_t>(j.request->source), at);
+  send(b, tlm::TLM_READ_COMMAND, address, data, bytes, at);
+}
+
+void dma_engine::issue_write(ps t) {
+  dma_job& j = writes_.front();
+  const std::uint64_t address = j.request->address + j.issued;
+  const std::uint32_t bytes = dma_rules::write_burst(address, j.bytes - j.issued, config_.write_buffer);
+  const double moving = config_.datapath_width ? static_cast<double>(bytes) / config_.datapath_width : 0;
+  const ps busy = clock_.cycles(std::max(config_.issue_interval, moving));
+  ps at = issue_.start(std::max({t, j.ready, link_free_}), busy);
+  if (config_.store_and_forward) at += clock_.cycles(moving);
+
+  dma_burst& b = bursts_.get();
+  b.tags = 0;
+  write_free_ -= bytes;
+  write_level_.set(config_.write_buffer - write_free_, at);
+  write_probe_.set(config_.write_buffer - write_free_, at);
+  ++write_bursts_;
+  j.issued += bytes;
+  const bool last = j.issued == j.bytes;
+  if (last) {
+    writes_.pop();
+    writes_waiting_probe_.set(writes_.size(), at);
+  }
+  source_probe_.set(static_cast<std::uint64_t>(j.request->source), at);
+  if (!j.atomic()) {
+    b.job = &j;
+    ++j.in_flight;
+    send(b, tlm::TLM_WRITE_COMMAND, address, j.request->data + (j.issued - bytes), bytes, at);
+    return;
+  }
+  b.job = nullptr;
+  b.word = j.word;
+  send(b, tlm::TLM_WRITE_COMMAND, address, reinterpret_cast<std::byte*>(&b.word), bytes, at);
+  unlock(dma_rules::bucket_of(address, config_.atomic_buckets), at);
+  finish(j, at);
+}
+
+void dma_engine::send(dma_burst& b, tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes,
+                      ps t) {
+  b.set_command(command);
+  b.set_address(address);
+  b.set_data_ptr(reinterpret_cast<unsigned char*>(data));
+  b.set_data_length(bytes);
+  b.set_streaming_width(bytes);
+  b.set_byte_enable_ptr(nullptr);
+  b.set_dmi_allowed(false);
+  b.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  b.extension.requester = requester_;
+  b.extension.owner = &b;
+  issue_probe_.pulse(command == tlm::TLM_WRITE_COMMAND ? 2 : 1, t, clock_.period());
+  address_probe_.set(address, t);
+  bytes_probe_.set(bytes, t);
+
+  not_taken_ = &b;
+  const ps at = now();
+  sc_core::sc_time delay = to_sc(t - at);
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  b.acquire();
+  const tlm::tlm_sync_enum status = pcie->nb_transport_fw(b, phase, delay);
+  if (status != tlm::TLM_ACCEPTED) {
+    if (not_taken_ == &b) not_taken_ = nullptr;
+    link_free_ = at + to_ps(delay);
+    if (status == tlm::TLM_COMPLETED || phase == tlm::BEGIN_RESP) landed(b, link_free_);
+    if (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP) {
+      phase = tlm::END_RESP;
+      pcie->nb_transport_fw(b, phase, delay);
+    }
+  }
+  b.release();
+}
+
+tlm::tlm_sync_enum dma_engine::pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  const ps t = now() + to_ps(delay);
+  auto& b = static_cast<dma_burst&>(gp);
+  if (not_taken_ == &b) {
+    not_taken_ = nullptr;
+    link_free_ = t;
+    if (phase == tlm::END_REQ) pump(t);
+  }
+  if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
+  landed(b, t);
+  return tlm::TLM_COMPLETED;
+}
+
+// The burst keeps its reference to the very end, so that nothing issued from here reuses a payload PCIe is still handing over.
+void dma_engine::landed(dma_burst& b, ps t) {
+  const bool failed = b.get_response_status() != tlm::TLM_OK_RESPONSE;
+  const std::uint32_t bytes = b.get_data_length();
+  const bool read = b.is_read();
+  if (failed) {
+    ++failures_;
+    failed_probe_.pulse(1, t, clock_.period());
+  }
+  if (read) {
+    tags_free_ += b.tags;
+    tags_level_.set(tags_in_use(), t);
+    tags_probe_.set(tags_in_use(), t);
+  } else {
+    write_free_ += bytes;
+    write_level_.set(config_.write_buffer - write_free_, t);
+    write_probe_.set(config_.write_buffer - write_free_, t);
+  }
+  dma_job* complete = nullptr;
+  if (dma_job* const j = b.job) {
+    if (failed) j->request->failed = true;
+    j->done = std::max(j->done, read ? data_in(bytes, t) : t);
+    --j->in_flight;
+    if (j->in_flight == 0 && j->issued == j->bytes) complete = j;
+  }
+  if (complete && complete->atomic()) {
+    write_atomic(*complete, complete->done);
+    complete = nullptr;
+  }
+  pump(t);
+  if (complete) finish(*complete, complete->done);
+  b.release();
+}
+
+// Cutting through, the last byte leaves with the burst's own end unless the path is behind; otherwise the burst is stored
+// first.
+ps dma_engine::data_in(std::uint32_t bytes, ps t) {
+  if (config_.datapath_width == 0) return t;
+  const ps busy = clock_.cycles(static_cast<double>(bytes) / config_.datapath_width);
+  const ps from = config_.store_and_forward ? t : std::max(t - busy, ps(0));
+  return std::max(t, return_path_.start(from, busy) + busy);
+}
+
+void dma_engine::finish(dma_job& j, ps t) {
+  dma_request& r = *j.request;
+  j.done = t + clock_.cycles(config_.response_latency);
+  (j.atomic() ? atomic_latency_ : r.op == dma_op::read ? read_latency_ : write_latency_).add(j.done - j.begun);
+  if (j.in_call) {
+    j.finished = true;
+    return;
+  }
+  const ps done = j.done;
+  jobs_.put(j);
+  target_socket<dma_request>::respond(r, done);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,88 @@
+// Moves bytes between the adapter and physical addresses: splits requests at 4 KiB into PCIe bursts, bounded by read tags and
+// write buffer, and performs atomics as read-modify-write under a lock.
+//
+// Order: bursts go to PCIe in the order of the requests, of all clients together, with one exception: a write may pass a read
+// that waits for tags. With the ordering of PCIe (posted in order, reads see earlier writes) this gives the contract of
+// tlm/dma.h. A request of several bursts that fails may have moved the bursts that did not fail. Atomics are 8 bytes, 8-byte
+// aligned (anything else fails), serialised against each other per lock bucket [O11].
+#pragma once
+
+#include <tlm_utils/simple_initiator_socket.h>
+
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "models/base/clock_domain.h"
+#include "models/base/server.h"
+#include "models/base/unit.h"
+#include "models/dma_engine/burst.h"
+#include "models/dma_engine/dma_engine_config.h"
+
+namespace hcasim {
+
+class dma_engine : public unit {
+ public:
+  std::deque<target_socket<dma_request>> in;
+  tlm_utils::simple_initiator_socket<dma_engine, 64> pcie;
+
+  // `requester`: bus, device and function that the bursts carry.
+  dma_engine(const sc_core::sc_module_name& name, const dma_engine_config& config, const clock_domain& clock, unsigned clients,
+             std::uint16_t requester = 0);
+
+  [[nodiscard]] std::uint32_t tags_in_use() const { return config_.read_tags - tags_free_; }
+  [[nodiscard]] bool idle() const { return jobs_.in_use() == 0 && tags_in_use() == 0 && write_free_ == config_.write_buffer; }
+
+ private:
+  tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+
+  void start_atomic(dma_job& j);
+  void write_atomic(dma_job& j, ps t);
+  void unlock(std::uint32_t bucket, ps t);
+
+  void enqueue_read(dma_job& j);
+  void enqueue_write(dma_job& j);
+  void pump(ps t);
+  [[nodiscard]] bool fits(const dma_job& w) const;
+  void issue_read(ps t);
+  void issue_write(ps t);
+  void send(dma_burst& b, tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes, ps t);
+  void landed(dma_burst& b, ps t);
+  void finish(dma_job& j, ps t);
+  [[nodiscard]] ps data_in(std::uint32_t bytes, ps t);
+  void describe();
+
+  dma_engine_config config_;
+  const clock_domain& clock_;
+  std::uint16_t requester_;
+
+  server issue_;
+  server return_path_;
+  std::uint32_t tags_free_;
+  std::uint64_t write_free_;
+  std::uint64_t sequence_ = 0;
+  bool pumping_ = false;
+  const dma_burst* not_taken_ = nullptr;  // PCIe has not said END_REQ yet
+  ps link_free_{0};
+
+  dma_fifo reads_;
+  dma_fifo writes_;
+  struct bucket {
+    bool locked = false;
+    dma_fifo waiting;
+  };
+  std::vector<bucket> buckets_;
+  pool<dma_job> jobs_;
+  burst_pool bursts_;
+
+  std::array<counter, dma_sources> requests_;
+  std::array<counter, dma_sources> bytes_;
+  counter read_bursts_, write_bursts_, atomics_, lock_waits_, tag_stalls_, buffer_stalls_, failures_;
+  histogram read_latency_, write_latency_, atomic_latency_;
+  level tags_level_, write_level_, locks_level_;
+  probe tags_probe_, write_probe_, reads_waiting_probe_, writes_waiting_probe_, locks_probe_;
+  probe issue_probe_, address_probe_, bytes_probe_, source_probe_, failed_probe_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,34 @@
+// Knobs of the DMA engine.
+#pragma once
+
+#include "models/base/knobs.h"
+
+namespace hcasim {
+
+struct dma_engine_config {
+  std::uint32_t read_tags = 64;
+  std::uint64_t mrrs = 512;  // power of two; that of the PCIe port
+  std::uint64_t write_buffer = 64_KiB;
+  double issue_interval = 1;
+  double request_latency = 4;
+  double response_latency = 4;
+  std::uint32_t datapath_width = 64;
+  bool store_and_forward = false;
+  std::uint32_t atomic_buckets = 4096;
+  double atomic_latency = 2;
+
+  void knobs(knob_visitor& k) {
+    k.count("read_tags", read_tags, 1, 4096, "PCIe read requests outstanding at once");
+    k.bytes("mrrs", mrrs, 128, 4096, "bytes of one PCIe read request at most; equals the PCIe port's");
+    k.bytes("write_buffer", write_buffer, 64, 16777216, "bytes of posted writes on their way at once");
+    k.cycles("issue_interval", issue_interval, 0, 1000, "from one burst to the next");
+    k.cycles("request_latency", request_latency, 0, 10000, "from a request to its first burst");
+    k.cycles("response_latency", response_latency, 0, 10000, "from the last byte of a request to its answer");
+    k.count("datapath_width", datapath_width, 0, 4096, "bytes that each direction moves per cycle; 0: not limited");
+    k.flag("store_and_forward", store_and_forward, "a burst passes the engine whole, instead of cutting through");
+    k.count("atomic_buckets", atomic_buckets, 1, 65536, "locks for atomics, chosen by address / 8 modulo their number");
+    k.cycles("atomic_latency", atomic_latency, 0, 10000, "from the old value of an atomic to the write of the new one");
+  }
+};
+
+}  // namespace hcasim

@@ -1,0 +1,29 @@
+// How requests become bursts, and what an atomic does. Plain arithmetic.
+#pragma once
+
+#include <cstdint>
+
+#include "tlm/dma.h"
+
+namespace hcasim::dma_rules {
+
+inline constexpr std::uint64_t page = 4096;
+
+// MRRS-aligned pieces that [address, address + bytes) touches: the read tags it takes.
+std::uint32_t read_pieces(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs);
+// The next read burst: inside one page and at most `tags` pieces.
+std::uint32_t read_burst(std::uint64_t address, std::uint64_t remaining, std::uint64_t mrrs, std::uint64_t tags);
+// The next write burst: inside one page and at most `buffer` bytes.
+std::uint32_t write_burst(std::uint64_t address, std::uint64_t remaining, std::uint64_t buffer);
+
+inline std::uint32_t bucket_of(std::uint64_t address, std::uint32_t buckets) {
+  return static_cast<std::uint32_t>((address >> 3) % buckets);
+}
+
+// What memory holds after the atomic.
+inline std::uint64_t modify(dma_op op, std::uint64_t original, std::uint64_t operand, std::uint64_t compare) {
+  if (op == dma_op::fetch_add) return original + operand;
+  return original == compare ? operand : original;
+}
+
+}  // namespace hcasim::dma_rules
