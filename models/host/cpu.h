@@ -2,7 +2,7 @@
 // locally and handed to the kernel when software waits, so straight-line code costs no thread switch.
 //
 // Contract: call from the program's own thread. `load` sees what has landed by the thread's local time (it synchronises
-// first); `store` and MMIO take effect at the local time.
+// first, unless nothing in the whole simulation happens before); `store` and MMIO take effect at the local time.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,9 @@ class host;
 class cpu {
  public:
   explicit cpu(host& h) : host_(h) {}
+
+  cpu(const cpu&) = delete;
+  cpu& operator=(const cpu&) = delete;
 
   [[nodiscard]] host& machine() const { return host_; }
   // The thread's local time: the kernel's now plus what was spent since.
@@ -35,18 +38,30 @@ class cpu {
   // Write-combined MMIO (BlueFlame): whole 64 B lines, posted.
   void combined_write(std::uint64_t address, std::span<const std::byte> from);
 
-  // Sleeps until a DMA write lands in [physical, physical + bytes), as a polling loop would see it; returns at once if one
-  // landed since `ticket` was taken. False: `timeout` passed first.
+  // Sleeps until a DMA write lands in [physical, physical + bytes), as a polling loop would see it that began now and looks
+  // every `poll_interval`; at once if one landed since the watch was made or last waited for. False: `timeout` passed first.
   [[nodiscard]] std::uint64_t watch(std::uint64_t physical, std::uint64_t bytes);
   bool wait_write(std::uint64_t watch, ps timeout = never);
   void unwatch(std::uint64_t watch);
-  // Sleeps until interrupt `vector` is raised (or was, since the last wait); costs the interrupt and wake-up time.
+  // Sleeps until interrupt `vector` is raised (or was, since the last wait): the interrupt latency, and the wake-up cost if the
+  // thread had to sleep. False: `timeout` passed first.
   bool wait_interrupt(unsigned vector, ps timeout = never);
   void system_call();
+  // Software that moves or pins memory: only the time.
+  void copy(std::uint64_t bytes);
+  void pin_pages(std::uint64_t pages);
 
  private:
+  friend class host;
+
+  void catch_up();
+  void sleep(ps deadline);
+
   host& host_;
   ps ahead_{0};
+  sc_core::sc_event wake_;
+  bool interrupted_ = false;
+  ps interrupted_at_{0};
 };
 
 }  // namespace hcasim

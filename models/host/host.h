@@ -1,9 +1,17 @@
 // A host: memory with real bytes, and software threads with CPU costs. Software sees devices only through MMIO and memory.
 #pragma once
 
-#include <functional>
-#include <string>
+#include <tlm_utils/simple_initiator_socket.h>
+#include <tlm_utils/simple_target_socket.h>
 
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/base/pool.h"
+#include "models/base/server.h"
 #include "models/base/unit.h"
 #include "models/host/cpu.h"
 #include "models/host/host_config.h"
@@ -13,22 +21,97 @@
 
 namespace hcasim {
 
-class host : public unit {
+class host : public unit, private tlm::tlm_mm_interface {
  public:
-  // Ports: see pcie.h for the protocol.
-  //   memory      target: DMA from the root complex
-  //   interrupts  target: MSI-X messages, already recognised by the root complex
-  //   mmio        initiator: loads and stores to device registers
+  // See pcie.h for the protocol. Memory answers in the call: bytes move at the call's time, the delay is when the first data of
+  // a read is there or a write is acknowledged. Debug transport reads and writes memory.
+  tlm_utils::simple_target_socket_optional<host, 64> memory{"memory"};          // DMA from the root complex
+  tlm_utils::simple_target_socket_optional<host, 64> interrupts{"interrupts"};  // MSI-X messages: 4 bytes, the vector
+  tlm_utils::simple_initiator_socket_optional<host, 64> mmio{"mmio"};           // loads and stores to device registers
 
   host(const sc_core::sc_module_name& name, const host_config& config, std::uint64_t seed);
+  ~host() override;
 
   // Starts `program` as a thread of this host at the current time (before or during the simulation).
   void run(const std::string& name, std::function<void(cpu&)> program);
 
-  [[nodiscard]] physical_memory& memory_bytes();
-  [[nodiscard]] const host_config& config() const;
-  // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others.
-  std::uint64_t reserve_physical(std::uint64_t bytes, std::uint64_t alignment);
+  [[nodiscard]] physical_memory& memory_bytes() { return memory_; }
+  [[nodiscard]] const host_config& config() const { return config_; }
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others. 0: none left.
+  std::uint64_t reserve_physical(std::uint64_t bytes, std::uint64_t alignment) { return memory_.reserve(bytes, alignment); }
+  [[nodiscard]] std::size_t threads_running() const { return threads_running_; }
+
+ private:
+  friend class cpu;
+
+  static constexpr unsigned vectors = 2048;
+  static constexpr std::size_t watch_buckets = 1024;  // of 4 KiB pages
+  static constexpr std::size_t mmio_bytes = 4096;
+
+  struct watch_entry {
+    bool used = false;
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    bool landed = false;
+    ps landed_at{0};
+    sc_core::sc_event* sleeper = nullptr;  // of the thread in wait_write
+  };
+  struct vector_state {
+    bool pending = false;
+    ps raised_at{0};
+    std::vector<cpu*> sleepers;
+  };
+  struct mmio_access : tlm::tlm_generic_payload {
+    std::array<std::byte, mmio_bytes> data;
+    sc_core::sc_event* reader = nullptr;  // of the thread in mmio_read; posted writes have none
+    bool answered = false;
+    ps answered_at{0};
+  };
+
+  tlm::tlm_sync_enum memory_access(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  unsigned memory_debug(tlm::tlm_generic_payload& p);
+  tlm::tlm_sync_enum interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  tlm::tlm_sync_enum mmio_response(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  void free(tlm::tlm_generic_payload* p) override;
+
+  void landed(std::uint64_t address, std::uint64_t bytes, ps t);
+  std::size_t add_watch(std::uint64_t physical, std::uint64_t bytes);
+  void remove_watch(std::size_t index);
+  void filter_watch(std::size_t index, bool add);
+  mmio_access& new_access(tlm::tlm_command command, std::uint64_t address, std::size_t bytes);
+  void issue(mmio_access& a, ps t);
+
+  host_config config_;
+  std::uint64_t seed_;
+  physical_memory memory_;
+  server memory_port_;
+  std::vector<watch_entry> watches_;
+  std::vector<std::size_t> free_watches_;
+  std::array<std::vector<std::size_t>, watch_buckets> watch_filter_;
+  std::size_t watches_used_ = 0;
+  std::vector<vector_state> vectors_{vectors};
+  pool<mmio_access> accesses_;
+  std::size_t threads_running_ = 0;
+
+  counter dma_reads_;
+  counter dma_writes_;
+  counter dma_read_bytes_;
+  counter dma_write_bytes_;
+  counter mmio_writes_;
+  counter mmio_reads_;
+  counter mmio_written_bytes_;
+  counter interrupts_;
+  counter stray_interrupts_;
+  counter system_calls_;
+  counter watch_hits_;
+  counter thread_waits_;
+  histogram mmio_read_time_;
+  probe dma_read_probe_;
+  probe dma_write_probe_;
+  probe vector_probe_;
+  probe mmio_probe_;
+  probe threads_probe_;
 };
 
 }  // namespace hcasim

@@ -1,12 +1,17 @@
 // Host memory with real bytes, sparse over the whole 64-bit physical address space: what was never written reads as 0 and costs
 // nothing.
+//
+// Two ways in. `read` and `write` are untimed: they see every store that software has made, and are for set-up and checkers.
+// `store_at`, `read_at` and `write_at` are timed: a thread that runs ahead of the kernel leaves its stores in a store buffer,
+// and who looks at time t sees those made up to t. That is exact and costs neither a kernel event nor a thread switch.
+// Addresses wrap around at 2^64.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "models/base/units.h"
@@ -15,6 +20,11 @@ namespace hcasim {
 
 class physical_memory {
  public:
+  physical_memory();
+  ~physical_memory();
+  physical_memory(const physical_memory&) = delete;
+  physical_memory& operator=(const physical_memory&) = delete;
+
   void read(std::uint64_t address, std::span<std::byte> to) const;
   void write(std::uint64_t address, std::span<const std::byte> from);
 
@@ -28,7 +38,71 @@ class physical_memory {
   void put(std::uint64_t address, const T& v) {
     write(address, std::as_bytes(std::span(&v, 1)));
   }
-  [[nodiscard]] std::uint64_t resident_bytes() const;
+
+  // The bytes become visible to timed readers at `when`; `current` is the kernel's now.
+  void store_at(ps when, ps current, std::uint64_t address, std::span<const std::byte> from);
+  void read_at(ps t, std::uint64_t address, std::span<std::byte> to) {
+    settle(t);
+    load_bytes(address, to);
+  }
+  void write_at(ps t, std::uint64_t address, std::span<const std::byte> from) {
+    settle(t);
+    store_bytes(address, from);
+  }
+
+  // Fresh physical addresses from [first_address, end_address), never given out twice; 0: none left. Device windows (BARs)
+  // belong elsewhere. `alignment` is a power of two.
+  std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment);
+  static constexpr std::uint64_t first_address = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t end_address = std::uint64_t{1} << 46;
+
+  // Forgets whole 4 KiB granules inside the range: they read as 0 again.
+  void discard(std::uint64_t address, std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t resident_bytes() const { return resident_ * granule; }
+
+  static constexpr std::uint64_t granule = 4096;
+
+ private:
+  static constexpr std::uint64_t region_granules = 512;
+  static constexpr unsigned region_shift = 21;
+  static constexpr std::size_t cached_regions = 64;
+  static constexpr std::size_t line = 64;
+
+  struct region {
+    std::uint64_t number;
+    std::array<std::byte*, region_granules> granules{};
+  };
+  struct pending_store {
+    ps when;
+    std::uint64_t address;
+    std::uint32_t bytes;
+    std::array<std::byte, line> data;
+  };
+
+  void load_bytes(std::uint64_t address, std::span<std::byte> to) const;
+  void store_bytes(std::uint64_t address, std::span<const std::byte> from);
+  void settle(ps t) {
+    if (pending_head_ != pending_.size() && pending_[pending_head_].when <= t) apply(t);
+  }
+  void apply(ps t);
+  void buffer(ps when, std::uint64_t address, std::span<const std::byte> from);
+
+  [[nodiscard]] region* find(std::uint64_t number) const;
+  region& make(std::uint64_t number);
+  void grow_table();
+  std::byte* new_granule();
+
+  std::vector<region*> table_;  // open addressing, power of two
+  std::vector<std::unique_ptr<region>> regions_;
+  mutable std::array<region*, cached_regions> cache_{};
+  std::vector<std::byte*> slabs_;
+  std::size_t slab_used_ = 0;
+  std::vector<std::byte*> free_granules_;
+  std::uint64_t resident_ = 0;
+  std::uint64_t next_address_ = first_address;
+
+  std::vector<pending_store> pending_;  // by time; the first pending_head_ are done
+  std::size_t pending_head_ = 0;
 };
 
 }  // namespace hcasim

@@ -1,11 +1,19 @@
 // A process's virtual memory: pages, their physical frames, and pins. Frames of ordinary pages are scattered, as on a machine
 // that has been up for a while; contiguous runs and huge pages can be asked for.
+//
+// Pins are counted as Linux counts them against the locked-memory limit: two pins of a page count twice. The frames of a freed
+// allocation go back, and its bytes are forgotten, when its last pin is gone: until then a device may still write them although
+// the address is unmapped or mapped to other frames [E5].
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include "models/base/random.h"
 
 namespace hcasim {
 
@@ -21,29 +29,84 @@ class virtual_memory {
   };
 
   virtual_memory(physical_memory& memory, std::uint64_t seed);
+  virtual_memory(const virtual_memory&) = delete;
+  virtual_memory& operator=(const virtual_memory&) = delete;
 
   // Reserves `bytes` (rounded up to pages) at an address of the system's choice, or at `at` (0: anywhere). Frames are given at
-  // once (their bytes stay sparse). 0: no room, or `at` is taken.
+  // once (their bytes stay sparse). 0: no room, or `at` is taken or not on a page.
   std::uint64_t allocate(std::uint64_t bytes, page_policy policy = page_policy::scattered, std::uint64_t at = 0,
                          bool writable = true);
-  // Maps [va, va+bytes) to frames chosen by the caller (tests: a given scatter of frames).
+  // Maps [va, va+bytes) to frames chosen by the caller (tests: a given scatter of frames), below physical_memory::first_address
+  // or reserved there. False: taken, empty or not on pages.
   bool map(std::uint64_t va, std::span<const frame_run> frames, bool writable = true);
-  // Unmaps whole allocations; pinned frames stay reserved until they are unpinned.
+  // Unmaps the whole allocation that starts at `va`; pinned frames stay reserved until they are unpinned.
   void free(std::uint64_t va);
 
   // The physical address of a byte; 0 when unmapped.
   [[nodiscard]] std::uint64_t translate(std::uint64_t va) const;
 
-  // Pins the pages of [va, va+bytes) and lists their frames in order, adjacent frames merged. errno-style result: 0, EFAULT
-  // (unmapped, or `write` on a read-only mapping), ENOMEM (pin limit).
+  // Pins the pages of [va, va+bytes) and lists their frames in order, adjacent frames merged. errno-style result: 0, EINVAL (no
+  // page, or the range wraps), EFAULT (unmapped, or `write` on a read-only mapping), ENOMEM (pin limit).
   int pin(std::uint64_t va, std::uint64_t bytes, bool write, std::vector<frame_run>& out);
+  // Undoes the oldest pin of the range; a part of one may be undone too.
   void unpin(std::uint64_t va, std::uint64_t bytes);
-  [[nodiscard]] std::uint64_t pinned_bytes() const;
-  void set_pin_limit(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t pinned_bytes() const { return pinned_; }
+  void set_pin_limit(std::uint64_t bytes) { pin_limit_ = bytes; }
 
   // Untimed access for set-up and checkers; false when a page is unmapped.
   bool read(std::uint64_t va, std::span<std::byte> to) const;
   bool write(std::uint64_t va, std::span<const std::byte> from);
+
+  static constexpr std::uint64_t page = 4096;
+
+ private:
+  // Equal pieces of `stride` bytes (the last may be shorter), or pieces of any size with `starts` (stride 0).
+  struct allocation {
+    std::uint64_t va = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t stride = 0;
+    page_policy policy = page_policy::scattered;
+    bool writable = true;
+    bool owned = true;  // frames come from the free lists and go back there
+    bool mapped = true;
+    std::uint64_t pins = 0;  // bytes, each counted as often as it is pinned
+    std::vector<std::uint64_t> frames;
+    std::vector<std::uint64_t> starts;  // offset of each piece
+
+    [[nodiscard]] frame_run piece(std::uint64_t offset) const;  // from the offset to the end of its piece
+  };
+  struct part {  // of a pin, inside one allocation
+    std::uint64_t id;
+    std::uint64_t first;
+    std::uint64_t last;
+  };
+  struct pin_record {
+    std::uint64_t order;
+    std::vector<part> parts;
+  };
+  using range = std::pair<std::uint64_t, std::uint64_t>;  // first byte, last byte
+
+  [[nodiscard]] const allocation* at(std::uint64_t va) const;
+  [[nodiscard]] bool is_free(std::uint64_t first, std::uint64_t last) const;
+  [[nodiscard]] std::uint64_t choose_va(std::uint64_t bytes, std::uint64_t alignment);
+  bool give_frames(allocation& a);
+  std::uint64_t scattered_frame();
+  void release_pin(const part& p);
+  void unpin_partly(std::uint64_t first, std::uint64_t last);
+  void retire(std::uint64_t id);
+
+  physical_memory& memory_;
+  random_stream random_;
+  std::map<std::uint64_t, allocation> allocations_;  // by id
+  std::map<std::uint64_t, std::uint64_t> by_va_;     // last byte of what is mapped -> id
+  std::multimap<range, pin_record> pin_records_;     // equal ranges: oldest first
+  std::vector<std::uint64_t> loose_;                 // 4 KiB frames in the order they are given out, from the back
+  std::multimap<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> free_runs_;  // (bytes, alignment) -> address
+  std::uint64_t next_va_;
+  std::uint64_t next_id_ = 1;
+  std::uint64_t next_order_ = 0;
+  std::uint64_t pinned_ = 0;
+  std::uint64_t pin_limit_ = UINT64_MAX;
 };
 
 }  // namespace hcasim
