@@ -12,6 +12,11 @@ if(HCASIM_SANITIZE)
   target_link_options(hcasim_options INTERFACE -fsanitize=${HCASIM_SANITIZE})
 endif()
 
+if(HCASIM_FUZZ)
+  target_compile_options(hcasim_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  target_link_options(hcasim_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined)
+endif()
+
 # hca_library(NAME SOURCES... [LINK ...]): a library of own code.
 function(hca_library name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
@@ -28,6 +33,38 @@ function(hca_test name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE hcasim_options ${ARG_LINK} GTest::gtest rapidcheck)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+  # `ninja tests_unit` builds what `ctest -L unit` runs.
+  foreach(label IN LISTS ARG_LABELS)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${name})
+  endforeach()
+endfunction()
+
+# hca_fuzz(NAME SOURCES... [LINK ...]): a libFuzzer program (preset fuzz). `ninja fuzzers` builds them, `ctest -L fuzz` gives each a
+# fixed number of inputs, starting from the files in NAME_seeds/ if there are any.
+function(hca_fuzz name)
+  if(NOT HCASIM_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE hcasim_options ${ARG_LINK})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}_found)
+  file(MAKE_DIRECTORY ${found})
+  set(corpus ${found})
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}_seeds)
+    list(APPEND corpus ${CMAKE_CURRENT_SOURCE_DIR}/${name}_seeds)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} -seed=1 -runs=200000 -max_total_time=30 -timeout=10 ${corpus}
+           WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+  if(NOT TARGET fuzzers)
+    add_custom_target(fuzzers)
+  endif()
+  add_dependencies(fuzzers ${name})
 endfunction()
 
 # hca_unit(NAME [LINK ...]): the unit in this folder. *_test.cpp are its tests, everything else is the unit.
