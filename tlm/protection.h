@@ -9,26 +9,11 @@
 
 #include "firmware/abi/mrc.h"
 #include "tlm/socket.h"
+#include "tlm/verdict.h"
 
 namespace hcasim {
 
 enum class key_op : std::uint8_t { check, drain };
-
-// In the order of the checks; the counters and the waveform use it.
-enum class verdict : std::uint8_t { granted, bad_index, bad_key, bad_state, bad_association, bad_rights, bad_bounds, table_error };
-inline constexpr std::size_t verdicts = 8;
-inline constexpr const char* verdict_names[verdicts] = {"granted",         "bad_index",  "bad_key",    "bad_state",
-                                                        "bad_association", "bad_rights", "bad_bounds", "table_error"};
-
-// What the page walker needs to know of the region or of a queue's buffer.
-struct translation {
-  std::uint32_t index = 0;  // tags the caches: enum hca_table_tag | key index or queue number
-  std::uint8_t levels = 0;  // 0: DMA address = VA
-  std::uint8_t page_shift = 12;
-  bool null = false;        // null region: no DMA, reads give 0
-  std::uint64_t table = 0;
-  std::uint64_t table_va = 0;
-};
 
 struct key_request : transaction {
   key_op op = key_op::check;
