@@ -113,6 +113,8 @@ struct packet : transaction {
   std::uint32_t head = 0;     // first byte of the packet in `bytes`
   std::uint32_t payload = 0;  // payload bytes, without pad
   std::uint64_t tag = 0;      // for observers: the operation it belongs to
+  void* holder = nullptr;     // of the unit that holds it while its payload is being placed
+  ps last_bit{0};             // in the fabric: when its last byte is there, if that is after the hand-over (cut-through)
   alignas(16) std::array<std::byte, wire::max_header + wire::max_payload + 8> bytes;
 
   // The payload always starts here, so DMA can fill it before the headers are known.

@@ -1,0 +1,116 @@
+#include "models/command_unit/command_unit.h"
+
+#include <cstring>
+
+namespace hcasim {
+
+command_unit::command_unit(const sc_core::sc_module_name& name, const command_unit_config& config, const fw_limits& limits)
+    : unit(name), config_(config), core_(config.clock), limits_(limits), hal_{this} {
+  registers.on<&command_unit::on_register>(this);
+  arena_ = lazy_array<std::uint64_t>(fw_memory_needed(&limits_) / sizeof(std::uint64_t) + 1);
+  state_.resize(fw_size() / sizeof(std::uint64_t) + 1);
+  firmware_ = reinterpret_cast<firmware*>(state_.data());
+
+  sc_core::sc_spawn_options options;
+  options.set_stack_size(256 << 10);
+  sc_core::sc_spawn([this] { run(); }, "core", &options);
+
+  stats_.add("commands", "1", "commands executed", commands_);
+  stats_.add("failed", "1", "commands that did not end with HCA_OK", failed_);
+  stats_.add("dma_reads", "1", "DMA reads by the firmware", dma_reads_);
+  stats_.add("dma_writes", "1", "DMA writes by the firmware", dma_writes_);
+  stats_.add("cache_drops", "1", "entries dropped from context caches", drops_);
+  stats_.add("key_drains", "1", "waits for the accesses of an older key epoch", drains_);
+  stats_.add("table_entries", "1", "page-table entries computed", entries_);
+  stats_.add("command_time", "ps", "from taking a command to its answer being written", command_time_);
+  stats_.add("drain_time", "ps", "wait of one key drain", drain_time_);
+  stats_.add("queue", "1", "commands that wait or run", queue_level_);
+  signals_.add("busy", 1, busy_probe_);
+  signals_.add("opcode", 8, opcode_probe_);
+  signals_.add("status", 8, status_probe_);
+  signals_.add("queue", 16, queue_probe_);
+}
+
+tlm::tlm_sync_enum command_unit::on_register(register_access& r, tlm::tlm_phase, ps& t) {
+  if (!r.write) {
+    switch (r.offset) {
+      case HCA_REG_ID:
+        r.value = HCA_DEVICE_ID;
+        break;
+      case HCA_REG_STATUS:
+        r.value = status_;
+        break;
+      case HCA_REG_CMDQ_BASE:
+        r.value = queue_base_;
+        break;
+      case HCA_REG_CMDQ_SIZE:
+        r.value = queue_log_;
+        break;
+      default:
+        r.value = 0;
+        break;
+    }
+    return tlm::TLM_COMPLETED;
+  }
+  switch (r.offset) {
+    case HCA_REG_CMDQ_BASE:
+      queue_base_ = r.value;
+      break;
+    case HCA_REG_CMDQ_SIZE:
+      queue_log_ = static_cast<std::uint32_t>(r.value) & 15;
+      pi_ = ci_ = 0;
+      fw_reset(firmware_, &hal_, &limits_, arena_.data());
+      status_ = HCA_STATUS_READY;
+      break;
+    case HCA_REG_CMDQ_BELL:
+      // No more than a ring full of commands can be outstanding; anything else is a stale or wild value.
+      if (static_cast<std::uint32_t>(r.value) - ci_ <= (1U << queue_log_)) pi_ = static_cast<std::uint32_t>(r.value);
+      queue_level_.set(pi_ - ci_, t);
+      queue_probe_.set(pi_ - ci_, t);
+      bell_.notify(to_sc(std::max(t - now(), ps(0))));
+      break;
+    default:
+      break;
+  }
+  return tlm::TLM_COMPLETED;
+}
+
+void command_unit::run() {
+  for (;;) {
+    while (status_ != HCA_STATUS_READY || ci_ == pi_) sc_core::wait(bell_);
+    t_ = now();
+    if (!execute_next()) status_ = HCA_STATUS_FATAL;
+  }
+}
+
+bool command_unit::execute_next() {
+  const std::uint32_t slot = ci_ & ((1U << queue_log_) - 1);
+  const std::uint64_t at = queue_base_ + std::uint64_t{slot} * sizeof(hca_command);
+  const ps begin = t_;
+  hca_command c;
+  if (dma_read(at, &c, sizeof c) != 0) return false;
+  busy_probe_.set(1, t_);
+  opcode_probe_.set(c.opcode, t_);
+  fw_execute(firmware_, &c);
+  c.owner = HCA_OWNER_SOFTWARE;
+  ++commands_;
+  if (c.status != HCA_OK) ++failed_;
+  dma_fence();
+  if (dma_write(at, &c, sizeof c) != 0) return false;
+  if (c.event) event(HCA_EVENT_COMMAND, slot);
+  ++ci_;
+  command_time_.add(t_ - begin);
+  status_probe_.set(c.status, t_);
+  busy_probe_.set(0, t_);
+  queue_level_.set(pi_ - ci_, t_);
+  queue_probe_.set(pi_ - ci_, t_);
+  return true;
+}
+
+fw_usage command_unit::usage() const {
+  fw_usage u{};
+  if (status_ != HCA_STATUS_RESET) fw_query_usage(firmware_, &u);
+  return u;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,120 @@
+// Takes commands from the queue in host memory and runs the control firmware on them, one after the other.
+//
+// The firmware is the C11 code of firmware/control, called natively; every call it makes through hal.h is a real transaction of
+// this unit and takes its time, and the work between the calls is charged by the item (knobs). Registers: control page of BAR 0
+// (firmware/abi/registers.h). A command queue that cannot be read puts the device into HCA_STATUS_FATAL.
+#pragma once
+
+#include <vector>
+
+#include "firmware/abi/command.h"
+#include "firmware/control/firmware.h"
+#include "models/base/clock_domain.h"
+#include "models/base/lazy_array.h"
+#include "models/base/pool.h"
+#include "models/base/unit.h"
+#include "models/command_unit/command_unit_config.h"
+#include "tlm/context.h"
+#include "tlm/control.h"
+#include "tlm/dma.h"
+#include "tlm/protection.h"
+#include "tlm/translate.h"
+#include "tlm/work.h"
+
+namespace hcasim {
+class command_unit;
+}
+
+// What the firmware's opaque `struct hal*` points to.
+struct hal {
+  hcasim::command_unit* unit = nullptr;
+};
+
+namespace hcasim {
+
+class command_unit : public unit {
+ public:
+  target_socket<register_access> registers{"registers"};
+  initiator_socket<dma_request> dma{"dma"};
+  initiator_socket<context_request> qpc{"qpc"};
+  initiator_socket<context_request> cqc{"cqc"};
+  initiator_socket<context_request> mrc{"mrc"};
+  initiator_socket<context_request> extent{"extent"};
+  initiator_socket<key_request> keys{"keys"};
+  initiator_socket<translate_request> walker{"walker"};
+  initiator_socket<control_request> send_queue{"send_queue"};
+  initiator_socket<control_request> requester{"requester"};
+  initiator_socket<control_request> responder{"responder"};
+  initiator_socket<control_request> completion{"completion"};
+  initiator_socket<report> reports{"reports"};
+
+  // `limits`: what the device reports and the firmware keeps to.
+  command_unit(const sc_core::sc_module_name& name, const command_unit_config& config, const fw_limits& limits);
+
+  // What firmware/control/hal.h asks for; called from the firmware's thread only.
+  int dma_read(std::uint64_t address, void* to, std::uint32_t bytes);
+  int dma_write(std::uint64_t address, const void* from, std::uint32_t bytes);
+  void dma_fence();
+  void cache_op(hal_cache cache, context_op op, std::uint32_t index, std::uint64_t base, std::uint64_t entries);
+  void translation_drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
+  void key_drain(std::uint32_t index);
+  void qp_control(std::uint32_t qpn, hal_qp_op op);
+  void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
+  void event(std::uint32_t type, std::uint32_t number);
+  void charge(enum ::hal_work kind, std::uint32_t items);
+
+  [[nodiscard]] fw_usage usage() const;
+
+ private:
+  struct posted_write : dma_request {
+    std::vector<std::byte> bytes_copy;
+    command_unit* owner = nullptr;
+  };
+
+  tlm::tlm_sync_enum on_register(register_access& r, tlm::tlm_phase phase, ps& t);
+  void run();
+  bool execute_next();
+  void begin_access();
+  template <class P>
+  void call(initiator_socket<P>& port, P& p);
+  void order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op);
+  initiator_socket<context_request>& cache_port(hal_cache cache);
+
+  const command_unit_config config_;
+  const clock_domain core_;
+  const fw_limits limits_;
+  ::hal hal_;
+  lazy_array<std::uint64_t> arena_;
+  std::vector<std::uint64_t> state_;
+  firmware* firmware_ = nullptr;
+
+  std::uint64_t queue_base_ = 0;
+  std::uint32_t queue_log_ = 0;
+  std::uint32_t pi_ = 0;
+  std::uint32_t ci_ = 0;
+  std::uint32_t status_ = HCA_STATUS_RESET;
+  sc_core::sc_event bell_;
+  sc_core::sc_event answered_;
+  bool answer_here_ = false;
+  ps t_{0};  // the firmware core's local time
+  pool<posted_write> writes_;
+  std::uint64_t writes_in_flight_ = 0;
+  bool write_failed_ = false;
+
+  counter commands_;
+  counter failed_;
+  counter dma_reads_;
+  counter dma_writes_;
+  counter drops_;
+  counter drains_;
+  counter entries_;
+  histogram command_time_;
+  histogram drain_time_;
+  level queue_level_;
+  probe busy_probe_;
+  probe opcode_probe_;
+  probe status_probe_;
+  probe queue_probe_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,193 @@
+// The firmware's hardware abstraction layer on the unit's sockets. The firmware's thread waits for answers; its local time runs
+// ahead of the kernel only between two accesses.
+#include <cstring>
+
+#include "models/command_unit/command_unit.h"
+
+namespace hcasim {
+
+void command_unit::begin_access() {
+  t_ += core_.cycles(config_.hal_access);
+  const ps at = now();
+  if (t_ > at) sc_core::wait(to_sc(t_ - at));
+  t_ = now();
+}
+
+// One request, waited for.
+template <class P>
+void command_unit::call(initiator_socket<P>& port, P& p) {
+  answer_here_ = false;
+  p.context = this;
+  p.on_response = [](void* self, transaction&, ps) {
+    auto& me = *static_cast<command_unit*>(self);
+    me.answer_here_ = true;
+    me.answered_.notify();
+  };
+  ps t = t_;
+  if (port.send(p, t) == tlm::TLM_ACCEPTED) {
+    while (!answer_here_) sc_core::wait(answered_);
+    t = std::max(p.answered_at, now());
+  }
+  t_ = std::max(t_, t);
+}
+
+int command_unit::dma_read(std::uint64_t address, void* to, std::uint32_t bytes) {
+  begin_access();
+  ++dma_reads_;
+  dma_request d;
+  d.op = dma_op::read;
+  d.source = dma_source::command;
+  d.address = address;
+  d.bytes = bytes;
+  d.data = static_cast<std::byte*>(to);
+  call(dma, d);
+  return d.failed ? -1 : 0;
+}
+
+int command_unit::dma_write(std::uint64_t address, const void* from, std::uint32_t bytes) {
+  begin_access();
+  ++dma_writes_;
+  posted_write& w = writes_.get();
+  w.op = dma_op::write;
+  w.source = dma_source::command;
+  w.failed = false;
+  w.address = address;
+  w.bytes = bytes;
+  w.bytes_copy.assign(static_cast<const std::byte*>(from), static_cast<const std::byte*>(from) + bytes);
+  w.data = w.bytes_copy.data();
+  w.owner = this;
+  w.context = &w;
+  w.on_response = [](void* landed, transaction&, ps) {
+    auto& write = *static_cast<posted_write*>(landed);
+    command_unit& me = *write.owner;
+    me.write_failed_ |= write.failed;
+    me.writes_.put(write);
+    if (--me.writes_in_flight_ == 0) me.answered_.notify();
+  };
+  ++writes_in_flight_;
+  ps t = t_;
+  if (dma.send(w, t) == tlm::TLM_COMPLETED) {
+    write_failed_ |= w.failed;
+    writes_.put(w);
+    --writes_in_flight_;
+  }
+  const bool failed = std::exchange(write_failed_, false);
+  return failed ? -1 : 0;
+}
+
+void command_unit::dma_fence() {
+  begin_access();
+  while (writes_in_flight_ != 0) sc_core::wait(answered_);
+  t_ = std::max(t_, now());
+}
+
+initiator_socket<context_request>& command_unit::cache_port(hal_cache cache) {
+  switch (cache) {
+    case HAL_CACHE_QPC:
+      return qpc;
+    case HAL_CACHE_CQC:
+      return cqc;
+    case HAL_CACHE_MRC:
+      return mrc;
+    default:
+      return extent;
+  }
+}
+
+void command_unit::cache_op(hal_cache cache, context_op op, std::uint32_t index, std::uint64_t base, std::uint64_t entries) {
+  begin_access();
+  context_request c;
+  c.op = op;
+  c.index = index;
+  c.area_base = base;
+  c.area_entries = entries;
+  if (op == context_op::drop) ++drops_;
+  call(cache_port(cache), c);
+}
+
+void command_unit::translation_drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last) {
+  begin_access();
+  translate_request w;
+  w.op = translate_op::drop;
+  w.map.index = tag;
+  w.va = first;
+  w.last = last;
+  call(walker, w);
+}
+
+void command_unit::key_drain(std::uint32_t index) {
+  begin_access();
+  ++drains_;
+  const ps begin = t_;
+  key_request k;
+  k.op = key_op::drain;
+  k.key = index << 8;
+  call(keys, k);
+  drain_time_.add(t_ - begin);
+}
+
+void command_unit::order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op) {
+  begin_access();
+  control_request c;
+  c.op = op;
+  c.number = qpn;
+  call(port, c);
+}
+
+void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
+  static constexpr control_op ops[] = {control_op::start, control_op::stop, control_op::flush};
+  const control_op o = ops[op];
+  if (o != control_op::flush) order(send_queue, qpn, o);
+  order(requester, qpn, o);
+  order(responder, qpn, o);
+}
+
+void command_unit::set_eq(std::uint32_t eqn, const hca_eqc* eqc) {
+  begin_access();
+  control_request c;
+  c.op = control_op::set_eq;
+  c.number = eqn;
+  c.open = eqc != nullptr;
+  if (eqc) c.eqc = *eqc;
+  call(completion, c);
+}
+
+void command_unit::event(std::uint32_t type, std::uint32_t number) {
+  begin_access();
+  report r;
+  r.event = true;
+  r.type = type;
+  r.number = number;
+  call(reports, r);
+}
+
+void command_unit::charge(enum ::hal_work kind, std::uint32_t items) {
+  const double each[HAL_WORK_KINDS] = {config_.command_work, config_.entry_work, config_.chunk_work, config_.bitmap_work};
+  if (kind == HAL_WORK_ENTRY) entries_ += items;
+  t_ += core_.cycles(each[kind] * items);
+}
+
+}  // namespace hcasim
+
+extern "C" {
+
+int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes) { return h->unit->dma_read(address, to, bytes); }
+int hal_dma_write(struct hal* h, uint64_t address, const void* from, uint32_t bytes) {
+  return h->unit->dma_write(address, from, bytes);
+}
+void hal_dma_fence(struct hal* h) { h->unit->dma_fence(); }
+void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index) {
+  h->unit->cache_op(cache, hcasim::context_op::drop, index, 0, 0);
+}
+void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last) {
+  h->unit->translation_drop(tag, first, last);
+}
+void hal_key_drain(struct hal* h, uint32_t index) { h->unit->key_drain(index); }
+void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {
+  h->unit->cache_op(cache, hcasim::context_op::set_area, 0, base, entries);
+}
+void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) { h->unit->qp_control(qpn, op); }
+void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) { h->unit->set_eq(eqn, eqc); }
+void hal_event(struct hal* h, uint32_t type, uint32_t number) { h->unit->event(type, number); }
+void hal_work(struct hal* h, enum hal_work kind, uint32_t items) { h->unit->charge(kind, items); }
+}

@@ -1,0 +1,169 @@
+// Repeating what was lost, timers, completing and failing operations.
+#include "models/requester/requester.h"
+#include "models/requester/requester_rules.h"
+
+namespace hcasim {
+
+void requester::go_back(flow& f, ps t) {
+  ++go_backs_;
+  ++f.pass;
+  f.recovering = true;
+  f.cursor = f.operations.begin_number();
+  f.cursor_packet = 0;
+  if (!f.operations.empty()) {
+    const operation& op = *f.operations.front();
+    if (op.psns != 0 && !op.view.fetches()) {
+      f.cursor_packet = static_cast<std::uint32_t>(std::max(psn_distance(op.first_psn, f.una_psn), 0));
+    }
+  }
+  pump(f, t);
+}
+
+void requester::retry(flow& f, ps t) {
+  if (f.retries >= f.qp.retry_count) {
+    fail_front(f, HCA_WC_RETRY_EXC_ERR, t);
+    return;
+  }
+  ++f.retries;
+  const ps timeout = ack_timeout(f.qp.timeout);
+  f.deadline = timeout == never ? never : t + timeout;
+  go_back(f, t);
+}
+
+void requester::made_progress(flow& f, ps t) {
+  f.retries = f.rnr_retries = 0;
+  f.recovering = false;
+  const ps timeout = ack_timeout(f.qp.timeout);
+  const bool outstanding = psn_distance(f.una_psn, f.next_psn) > 0;
+  f.deadline = outstanding && timeout != never ? t + timeout : never;
+}
+
+void requester::arm_timer(flow& f, ps t) {
+  const ps timeout = ack_timeout(f.qp.timeout);
+  if (timeout == never) return;
+  if (f.deadline == never) f.deadline = t + timeout;
+  if (f.timer_armed) return;
+  f.timer_armed = true;
+  queue_.at(f.deadline, {[](void* context) {
+                           auto& expired = *static_cast<flow*>(context);
+                           expired.owner->on_timer(expired);
+                         },
+                         &f});
+}
+
+void requester::on_timer(flow& f) {
+  f.timer_armed = false;
+  if (f.deadline == never || f.error || f.stopped || f.rnr_waiting) return;
+  if (now() < f.deadline) {
+    arm_timer(f, now());
+    return;
+  }
+  if (f.operations.empty()) return;
+  ++timeouts_;
+  retry(f, now());
+  if (!f.error) arm_timer(f, now());
+}
+
+void requester::rest_for(flow& f, ps t, std::uint8_t timer) {
+  f.rnr_waiting = true;
+  f.deadline = never;
+  go_back(f, t);
+  ++f.busy;
+  queue_.at(t + rnr_delay(timer), {[](void* context) {
+                                     auto& rested = *static_cast<flow*>(context);
+                                     requester& self = *rested.owner;
+                                     --rested.busy;
+                                     rested.rnr_waiting = false;
+                                     if (!rested.error && !rested.stopped) self.pump(rested, now());
+                                     self.check_stopped(rested);
+                                   },
+                                   &f});
+}
+
+void requester::report_cqe(const flow& f, const operation& op, std::uint8_t status, ps t) {
+  report& r = report_pool_.get();
+  r.event = false;
+  r.cqn = f.qp.send_cqn;
+  r.cqe = {};
+  r.cqe.qpn = f.qpn;
+  r.cqe.byte_count = static_cast<std::uint32_t>(op.view.length);
+  r.cqe.index = op.work->index;
+  r.cqe.opcode = op.view.control.opcode;
+  r.cqe.status = status;
+  r.waiter = {};
+  r.context = this;
+  r.on_response = [](void* self, transaction& done, ps) {
+    static_cast<requester*>(self)->report_pool_.put(static_cast<report&>(done));
+  };
+  if (reports.send(r, t) == tlm::TLM_COMPLETED) report_pool_.put(r);
+}
+
+void requester::complete(flow& f, std::uint8_t status, ps t) {
+  operation& op = *f.operations.pop();
+  if (f.cursor < f.operations.begin_number()) {
+    f.cursor = f.operations.begin_number();
+    f.cursor_packet = 0;
+  }
+  if (op.view.fetches() && op.psns != 0) f.read_psns -= op.psns - op.responses;
+  if (status == HCA_WC_SUCCESS) latency_.add(t - op.arrived);
+  if (status == HCA_WC_WR_FLUSH_ERR) ++flushed_;
+  in_flight_probe_.set(f.operations.size(), t);
+  if (status != HCA_WC_SUCCESS || f.qp.signal_all || (op.view.control.flags & HCA_WQE_SIGNALED)) report_cqe(f, op, status, t);
+  op.completed = true;
+  op.work->status = status;
+  ++op.pins;
+  unpin(op, t);
+}
+
+void requester::unpin(operation& op, ps t) {
+  if (--op.pins != 0 || !op.completed) return;
+  work_request& w = *op.work;
+  operations_.put(op);
+  target_socket<work_request>::respond(w, t);
+}
+
+void requester::settle(flow& f, ps t) {
+  while (!f.error && !f.operations.empty()) {
+    const operation& op = *f.operations.front();
+    if (op.status != HCA_WC_SUCCESS && op.number >= f.failed) {
+      fail_front(f, op.status, t);
+    } else if (op.psns == 0 && op.view.control.opcode == HCA_WQE_NOP && f.cursor > op.number) {
+      complete(f, HCA_WC_SUCCESS, t);
+    } else {
+      return;
+    }
+  }
+}
+
+void requester::fail_front(flow& f, std::uint8_t status, ps t) {
+  ++errors_;
+  f.error = true;
+  ++f.pass;
+  complete(f, status, t);
+  enter_error(f, t);
+}
+
+process requester::enter_error(flow& f, ps t) {
+  ++f.busy;
+  context_request c;
+  c.index = f.qpn;
+  co_await qpc.request(c, t);
+  if (!c.failed) {
+    c.as<hca_qpc>().state = HCA_QP_ERR;
+    c.dirty = true;
+    qpc.release(c, t);
+  }
+  flush(f, t);
+  control_request tell;
+  tell.op = control_op::failed;
+  tell.number = f.qpn;
+  co_await peer_out.request(tell, t);
+  --f.busy;
+  check_stopped(f);
+}
+
+void requester::flush(flow& f, ps t) {
+  while (!f.operations.empty()) complete(f, HCA_WC_WR_FLUSH_ERR, t);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,146 @@
+#include "models/requester/requester.h"
+
+namespace hcasim {
+
+requester::requester(const sc_core::sc_module_name& name, const requester_config& config, const clock_domain& clock,
+                     packet_pool& packets_in, std::uint16_t lid)
+    : unit(name),
+      config_(config),
+      clock_(clock),
+      packet_pool_(packets_in),
+      lid_(lid),
+      memory_(keys, walker, dma),
+      buffers_(queue_, config.buffers) {
+  work.on<&requester::on_work>(this);
+  packets.on<&requester::on_packet>(this);
+  control.on<&requester::on_control>(this);
+  peer.on<&requester::on_control>(this);
+
+  stats_.add("messages", "1", "work requests taken from the send queue", messages_);
+  stats_.add("packets", "1", "request packets handed to the port", packets_sent_);
+  stats_.add("payload_sent", "B", "payload bytes in request packets, repeats included", payload_sent_);
+  stats_.add("payload_received", "B", "bytes of READ and atomic responses placed", payload_received_);
+  stats_.add("acknowledges", "1", "acknowledge packets that told something new", acknowledges_);
+  stats_.add("naks", "1", "negative acknowledges, without RNR", naks_);
+  stats_.add("rnr_naks", "1", "receiver-not-ready NAKs", rnr_naks_);
+  stats_.add("go_backs", "1", "times sending went back to the oldest unacknowledged packet", go_backs_);
+  stats_.add("timeouts", "1", "acknowledge timers that ran out", timeouts_);
+  stats_.add("discarded", "1", "response packets that fitted nothing outstanding", discarded_);
+  stats_.add("errors", "1", "QPs that went into error here", errors_);
+  stats_.add("flushed", "1", "work requests completed with WR_FLUSH_ERR", flushed_);
+  stats_.add("latency", "ps", "from a work request's arrival to its completion", latency_);
+  stats_.formula("packet_engine_busy", "ps", "time the packet engine was issuing",
+                 [this] { return static_cast<double>(packet_engine_.busy().count()); });
+  signals_.add("valid", 1, valid_probe_);
+  signals_.add("qpn", 24, qpn_probe_);
+  signals_.add("opcode", 8, opcode_probe_);
+  signals_.add("psn", 24, psn_probe_);
+  signals_.add("in_flight", 16, in_flight_probe_);
+  signals_.add("buffers", 16, buffers_probe_);
+}
+
+requester::~requester() = default;
+
+requester::flow& requester::flow_of(std::uint32_t qpn) {
+  if (qpn >= flows_.size()) flows_.resize(qpn + 1);
+  if (!flows_[qpn]) {
+    flows_[qpn] = std::make_unique<flow>(qpn);
+    flows_[qpn]->owner = this;
+  }
+  return *flows_[qpn];
+}
+
+tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
+  flow& f = flow_of(w.qpn);
+  ++messages_;
+  operation& op = operations_.get();
+  op = {};
+  op.work = &w;
+  op.arrived = t;
+  op.number = f.operations.end_number();
+  const wqe_fault fault = parse_wqe(std::span(w.bytes).first(std::size_t{w.blocks} * HCA_WQE_BLOCK), op.view);
+  if (fault == wqe_fault::atomic_length) {
+    op.status = HCA_WC_LOC_LEN_ERR;
+  } else if (fault != wqe_fault::none || w.status != HCA_WC_SUCCESS || op.view.control.opcode >= HCA_WQE_BIND ||
+             op.view.control.opcode == HCA_WQE_SEND_INV) {
+    op.status = HCA_WC_LOC_QP_OP_ERR;
+  }
+  f.operations.push(&op);
+  in_flight_probe_.set(f.operations.size(), t);
+  if (f.error) {
+    flush(f, t);
+  } else {
+    pump(f, t);
+  }
+  return tlm::TLM_ACCEPTED;
+}
+
+tlm::tlm_sync_enum requester::on_packet(packet& p, tlm::tlm_phase, ps& t) {
+  flow& f = flow_of(p.header.dest_qpn);
+  f.inbox.push(&p);
+  if (f.serving) return tlm::TLM_ACCEPTED;
+  delivered_ = &p;
+  serve(f, t);
+  const bool consumed = delivered_ != &p;
+  delivered_ = nullptr;
+  return consumed ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
+}
+
+void requester::release_packet(packet& p, ps t) {
+  if (delivered_ == &p) {
+    delivered_ = nullptr;
+  } else {
+    target_socket<packet>::respond(p, t);
+  }
+  packet_pool_.put(p);
+}
+
+tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps& t) {
+  flow& f = flow_of(c.number);
+  switch (c.op) {
+    case control_op::stop:
+      f.stopped = true;
+      ++f.pass;
+      if (f.busy != 0) {
+        f.stopping = &c;
+        return tlm::TLM_ACCEPTED;
+      }
+      check_stopped(f);
+      break;
+    case control_op::start:
+      f.stopped = f.error = f.started = f.rnr_waiting = f.recovering = false;
+      f.failed = ~0ULL;
+      f.retries = f.rnr_retries = 0;
+      f.read_psns = 0;
+      f.deadline = never;
+      f.cursor = f.operations.begin_number();
+      f.cursor_packet = 0;
+      break;
+    case control_op::flush:
+    case control_op::failed:
+      f.error = true;
+      ++f.pass;
+      flush(f, t);
+      break;
+    case control_op::set_eq:
+      break;
+  }
+  return tlm::TLM_COMPLETED;
+}
+
+void requester::check_stopped(flow& f) {
+  if (!f.stopped || f.busy != 0) return;
+  // A reset queue forgets its work without completions.
+  while (!f.operations.empty()) {
+    operation& op = *f.operations.pop();
+    op.completed = true;
+    op.work->status = HCA_WC_WR_FLUSH_ERR;
+    if (op.pins == 0) {
+      target_socket<work_request>::respond(*op.work, now());
+      operations_.put(op);
+    }
+  }
+  if (f.stopping) target_socket<control_request>::respond(*std::exchange(f.stopping, nullptr), now());
+}
+
+}  // namespace hcasim

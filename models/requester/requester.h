@@ -1,0 +1,172 @@
+// The send side of RC: turns WQEs into packets, keeps them until they are acknowledged, sends again what was lost (go-back-N),
+// places READ and atomic responses, and completes WQEs in order.
+//
+// Errors: a bad L_Key is LOC_PROT_ERR (reported when every earlier message has completed), a NAK the status it stands for,
+// silence RETRY_EXC_ERR; each puts the QP into ERR and flushes the rest in order [semantics D.1, D.2].
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "firmware/abi/context.h"
+#include "models/base/clock_domain.h"
+#include "models/base/process.h"
+#include "models/base/reorder.h"
+#include "models/base/ring.h"
+#include "models/base/server.h"
+#include "models/base/unit.h"
+#include "models/base/wait.h"
+#include "models/requester/requester_config.h"
+#include "tlm/context.h"
+#include "tlm/control.h"
+#include "tlm/memory_access.h"
+#include "tlm/packet.h"
+#include "tlm/work.h"
+#include "tlm/wqe.h"
+
+namespace hcasim {
+
+class requester : public unit {
+ public:
+  target_socket<work_request> work{"work"};
+  target_socket<packet> packets{"packets"};
+  target_socket<control_request> control{"control"};
+  target_socket<control_request> peer{"peer"};
+  initiator_socket<context_request> qpc{"qpc"};
+  initiator_socket<key_request> keys{"keys"};
+  initiator_socket<translate_request> walker{"walker"};
+  initiator_socket<dma_request> dma{"dma"};
+  initiator_socket<report> reports{"reports"};
+  initiator_socket<packet> egress{"egress"};
+  initiator_socket<control_request> peer_out{"peer_out"};
+
+  requester(const sc_core::sc_module_name& name, const requester_config& config, const clock_domain& clock, packet_pool& packets,
+            std::uint16_t lid);
+  ~requester() override;
+
+ private:
+  // One WQE from its arrival to its CQE.
+  struct operation {
+    work_request* work = nullptr;
+    wqe_view view;
+    std::uint64_t number = 0;     // in its flow
+    std::uint32_t first_psn = 0;
+    std::uint32_t psns = 0;       // 0: not started yet
+    std::uint32_t responses = 0;  // response packets placed (READ, atomic)
+    std::uint32_t pins = 0;       // gathers that still look at the WQE
+    std::uint8_t status = HCA_WC_SUCCESS;
+    bool completed = false;
+    ps arrived{0};
+
+    [[nodiscard]] std::uint32_t last_psn() const { return psn_add(first_psn, psns - 1); }
+  };
+  // One QP's send side.
+  struct flow {
+    explicit flow(std::uint32_t n) : qpn(n) {}
+    std::uint32_t qpn;
+    hca_qpc qp{};  // what the last context fetch said
+    ring<operation*> operations;
+    std::uint64_t cursor = 0;         // operation to send next
+    std::uint32_t cursor_packet = 0;  // packet of it
+    std::uint32_t next_psn = 0;
+    std::uint32_t una_psn = 0;        // oldest PSN not acknowledged
+    bool started = false;             // PSNs are known
+    reorder_queue<packet> out;
+    std::uint32_t pass = 0;           // counts go-backs: packets of an older pass are not sent
+    bool pumping = false;
+    bool emitting = false;
+    bool serving = false;
+    bool error = false;
+    bool stopped = false;
+    bool rnr_waiting = false;
+    bool recovering = false;          // a lost response was found; wait for progress before looking again
+    std::uint64_t read_psns = 0;      // PSNs of responses that are still to come
+    std::uint64_t failed = ~0ULL;     // number of the first operation that failed locally
+    unsigned retries = 0;
+    unsigned rnr_retries = 0;
+    ps deadline = never;
+    bool timer_armed = false;
+    std::uint32_t busy = 0;           // coroutines that use this flow
+    ring<packet*> inbox;
+    control_request* stopping = nullptr;
+    requester* owner = nullptr;
+  };
+
+  tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
+  flow& flow_of(std::uint32_t qpn);
+
+  // send.cpp
+  process pump(flow& f, ps t);
+  process gather(flow& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t);
+  task<verdict> gather_payload(flow& f, operation& op, std::uint64_t offset, packet& p, ps& t);
+  void fill_header(const flow& f, const operation& op, std::uint32_t index, packet& p);
+  void emit(flow& f);
+  [[nodiscard]] bool may_send(const flow& f) const;
+
+  // responses.cpp
+  process serve(flow& f, ps t);
+  void on_acknowledge(flow& f, const packet& p, ps t);
+  // True: the packet is held until its payload has landed.
+  task<bool> on_data(flow& f, packet& p, ps& t);
+  task<std::uint8_t> place(flow& f, operation& op, packet& p, memory_access::transfer& tr, ps& t);
+  void release_packet(packet& p, ps t);
+  // Completes what a PSN acknowledges; false: a lost response was found and is asked for again.
+  bool progress_to(flow& f, std::uint32_t psn, ps t);
+  operation* operation_at(flow& f, std::uint32_t psn);
+
+  // recovery.cpp
+  void go_back(flow& f, ps t);
+  void retry(flow& f, ps t);
+  void arm_timer(flow& f, ps t);
+  void on_timer(flow& f);
+  void rest_for(flow& f, ps t, std::uint8_t timer);
+  void complete(flow& f, std::uint8_t status, ps t);
+  void unpin(operation& op, ps t);
+  void fail_front(flow& f, std::uint8_t status, ps t);
+  process enter_error(flow& f, ps t);
+  void flush(flow& f, ps t);
+  // Completes what needs no answer: NOPs, and the first operation that failed here once it is the oldest.
+  void settle(flow& f, ps t);
+  void made_progress(flow& f, ps t);
+  void check_stopped(flow& f);
+  void report_cqe(const flow& f, const operation& op, std::uint8_t status, ps t);
+
+  const requester_config config_;
+  const clock_domain clock_;
+  packet_pool& packet_pool_;
+  const std::uint16_t lid_;
+  memory_access memory_;
+  credits buffers_;
+  server message_engine_;
+  server packet_engine_;
+  server response_engine_;
+  std::vector<std::unique_ptr<flow>> flows_;
+  pool<operation> operations_;
+  pool<report> report_pool_;
+  pool<control_request> control_pool_;
+  packet* delivered_ = nullptr;  // the packet whose delivery is on the stack
+
+  counter messages_;
+  counter packets_sent_;
+  counter payload_sent_;
+  counter payload_received_;
+  counter acknowledges_;
+  counter naks_;
+  counter rnr_naks_;
+  counter go_backs_;
+  counter timeouts_;
+  counter discarded_;
+  counter errors_;
+  counter flushed_;
+  histogram latency_;
+  probe psn_probe_;
+  probe valid_probe_;
+  probe qpn_probe_;
+  probe opcode_probe_;
+  probe in_flight_probe_;
+  probe buffers_probe_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,37 @@
+// What the requester decides, without time: how a message becomes packets, what an acknowledge means, how long timers run.
+#pragma once
+
+#include <cstdint>
+
+#include "firmware/abi/cqe.h"
+#include "models/base/units.h"
+#include "tlm/packet.h"
+#include "tlm/wqe.h"
+
+namespace hcasim {
+
+// PSNs that a message takes: its request packets, or for a READ its response packets (IBA 9.7.2).
+inline std::uint32_t psns_of(const wqe_view& w, unsigned mtu_shift) {
+  const std::uint64_t mtu = std::uint64_t{1} << mtu_shift;
+  if (w.is_atomic()) return 1;
+  return static_cast<std::uint32_t>(w.length == 0 ? 1 : ceil_div(w.length, mtu));
+}
+
+// BTH opcode of packet `index` of `count`.
+std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t count);
+
+// Local ACK timeout: 4.096 us * 2^code; 0: no timer (IBA 9.7.6.1.3).
+ps ack_timeout(unsigned code);
+// RNR NAK timer field (IBA table 45).
+ps rnr_delay(unsigned code);
+
+enum class response_kind : std::uint8_t { ack, rnr, sequence, fatal };
+struct response_meaning {
+  response_kind kind = response_kind::ack;
+  std::uint8_t status = HCA_WC_SUCCESS;  // of the request it names, when fatal
+  std::uint8_t timer = 0;                // rnr
+};
+// What an AETH syndrome says (IBA table 44); an unknown one is a bad response.
+response_meaning meaning_of(std::uint8_t syndrome);
+
+}  // namespace hcasim

@@ -1,0 +1,184 @@
+// What comes back: acknowledges, NAKs, READ and atomic responses.
+#include <cstring>
+
+#include "models/requester/requester.h"
+#include "models/requester/requester_rules.h"
+
+namespace hcasim {
+
+process requester::serve(flow& f, ps t) {
+  f.serving = true;
+  ++f.busy;
+  while (!f.inbox.empty()) {
+    packet& p = *f.inbox.pop();
+    t = response_engine_.start(std::max(t, now()), clock_.period()) + clock_.cycles(config_.response_latency);
+    bool held = false;
+    if (f.error || f.stopped || !f.started) {
+      ++discarded_;
+    } else if (p.header.opcode == wire::acknowledge) {
+      on_acknowledge(f, p, t);
+    } else {
+      held = co_await on_data(f, p, t);
+    }
+    if (!held) release_packet(p, t);
+  }
+  f.serving = false;
+  --f.busy;
+  if (!f.error && !f.stopped) pump(f, t);
+  check_stopped(f);
+}
+
+void requester::on_acknowledge(flow& f, const packet& p, ps t) {
+  const std::uint32_t psn = p.header.psn;
+  if (psn_distance(f.una_psn, psn) < 0 || psn_distance(psn, f.next_psn) <= 0) {
+    ++discarded_;
+    return;
+  }
+  ++acknowledges_;
+  const response_meaning m = meaning_of(p.header.syndrome);
+  if (m.kind == response_kind::ack) {
+    progress_to(f, psn, t);
+    settle(f, t);
+    return;
+  }
+  // A NAK acknowledges everything before the PSN it names.
+  if (!progress_to(f, psn_add(psn, wire::psn_mask), t)) return;
+  settle(f, t);
+  if (f.error || f.operations.empty()) return;
+  switch (m.kind) {
+    case response_kind::rnr:
+      ++rnr_naks_;
+      if (f.qp.rnr_retry != 7 && f.rnr_retries >= f.qp.rnr_retry) {
+        fail_front(f, HCA_WC_RNR_RETRY_EXC_ERR, t);
+      } else {
+        ++f.rnr_retries;
+        rest_for(f, t, m.timer);
+      }
+      break;
+    case response_kind::sequence:
+      ++naks_;
+      retry(f, t);
+      break;
+    default:
+      ++naks_;
+      fail_front(f, m.status, t);
+      break;
+  }
+}
+
+bool requester::progress_to(flow& f, std::uint32_t psn, ps t) {
+  if (psn_distance(f.una_psn, psn) < 0) return true;
+  while (!f.operations.empty()) {
+    operation& op = *f.operations.front();
+    if (op.psns == 0) {
+      if (op.status != HCA_WC_SUCCESS || op.view.control.opcode != HCA_WQE_NOP || f.cursor <= op.number) break;
+      complete(f, HCA_WC_SUCCESS, t);
+      continue;
+    }
+    if (psn_distance(op.first_psn, psn) < 0) break;
+    if (op.view.fetches()) {
+      // Something after this request was answered, so its response was lost (IBA 9.7.5.1.1: implied NAK).
+      if (!f.recovering) retry(f, t);
+      return false;
+    }
+    if (psn_distance(op.last_psn(), psn) < 0) {
+      f.una_psn = psn_add(psn, 1);
+      made_progress(f, t);
+      return true;
+    }
+    f.una_psn = psn_add(op.last_psn(), 1);
+    complete(f, HCA_WC_SUCCESS, t);
+    made_progress(f, t);
+  }
+  return true;
+}
+
+requester::operation* requester::operation_at(flow& f, std::uint32_t psn) {
+  for (std::uint64_t n = f.operations.begin_number(); n != f.operations.end_number(); ++n) {
+    operation* op = f.operations.at_number(n);
+    if (op->psns == 0) continue;
+    if (psn_distance(op->first_psn, psn) >= 0 && psn_distance(psn, op->last_psn()) >= 0) return op;
+  }
+  return nullptr;
+}
+
+task<bool> requester::on_data(flow& f, packet& p, ps& t) {
+  const std::uint32_t psn = p.header.psn;
+  operation* op = psn_distance(f.una_psn, psn) >= 0 ? operation_at(f, psn) : nullptr;
+  if (!op || !op->view.fetches()) {
+    ++discarded_;
+    co_return false;
+  }
+  if (!progress_to(f, psn_add(op->first_psn, wire::psn_mask), t)) co_return false;
+  settle(f, t);
+  if (f.error || f.operations.empty() || f.operations.front() != op) co_return false;
+  const std::int32_t gap = psn_distance(psn_add(op->first_psn, op->responses), psn);
+  if (gap != 0) {
+    ++discarded_;
+    if (gap > 0 && !f.recovering) retry(f, t);
+    co_return false;
+  }
+  ++op->pins;
+  memory_access::transfer& tr = memory_.begin();
+  const std::uint8_t status = co_await place(f, *op, p, tr, t);
+  const bool live = !op->completed && !f.error && !f.stopped;
+  if (live && status == HCA_WC_SUCCESS) {
+    payload_received_ += p.payload;
+    ++op->responses;
+    --f.read_psns;
+    f.una_psn = psn_add(psn, 1);
+    if (op->responses == op->psns) complete(f, HCA_WC_SUCCESS, t);
+    made_progress(f, t);
+    settle(f, t);
+  } else if (live) {
+    fail_front(f, status, t);
+  }
+  unpin(*op, t);
+  p.holder = this;
+  memory_.detach(
+      tr,
+      [](void* arrived, memory_access::transfer&, ps at) {
+        auto& held = *static_cast<packet*>(arrived);
+        static_cast<requester*>(held.holder)->release_packet(held, at);
+      },
+      &p, t);
+  co_return true;
+}
+
+// Scatters a response into the operation's data segments [D.2: needs LOCAL_WRITE].
+task<std::uint8_t> requester::place(flow& f, operation& op, packet& p, memory_access::transfer& tr, ps& t) {
+  const std::uint64_t mtu = std::uint64_t{1} << f.qp.mtu_shift;
+  std::uint64_t offset = op.responses * mtu;
+  std::uint32_t bytes = 0;
+  if (op.view.is_atomic()) {
+    if (p.header.opcode != wire::atomic_acknowledge) co_return HCA_WC_BAD_RESP_ERR;
+    std::memcpy(p.data(), &p.header.original, 8);
+    bytes = 8;
+  } else {
+    bytes = static_cast<std::uint32_t>(std::min(mtu, op.view.length - offset));
+    // A repeated request begins its responses anew, so FIRST and ONLY may come in the middle of the message.
+    if (p.header.opcode == wire::atomic_acknowledge || p.payload != bytes) co_return HCA_WC_BAD_RESP_ERR;
+  }
+  std::uint32_t placed = 0;
+  for (const hca_wqe_data& s : op.view.gather) {
+    if (placed == bytes) break;
+    if (offset >= s.length) {
+      offset -= s.length;
+      continue;
+    }
+    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(s.length - offset, bytes - placed));
+    memory_range range{.key = s.key,
+                       .rights = HCA_ACCESS_LOCAL_WRITE,
+                       .pd = f.qp.pd,
+                       .qpn = f.qpn,
+                       .va = s.address + offset,
+                       .checked = s.length - offset};
+    const verdict v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);
+    if (v != verdict::granted) co_return HCA_WC_LOC_PROT_ERR;
+    placed += n;
+    offset = 0;
+  }
+  co_return HCA_WC_SUCCESS;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,203 @@
+// Sending: from the operation at the cursor to packets in PSN order at the port.
+#include "models/requester/requester.h"
+#include "models/requester/requester_rules.h"
+
+namespace hcasim {
+
+bool requester::may_send(const flow& f) const {
+  return !f.error && !f.stopped && !f.rnr_waiting && f.cursor != f.operations.end_number() && f.cursor < f.failed;
+}
+
+process requester::pump(flow& f, ps t) {
+  if (f.pumping) co_return;
+  f.pumping = true;
+  ++f.busy;
+  while (may_send(f)) {
+    operation* op = f.operations.at_number(f.cursor);
+    const std::uint32_t pass = f.pass;
+    const std::uint32_t next = op->psns == 0 ? f.next_psn : psn_add(op->first_psn, f.cursor_packet);
+    if (f.started && !op->view.fetches() &&
+        static_cast<std::uint64_t>(psn_distance(f.una_psn, next)) >= config_.window + f.read_psns) {
+      break;
+    }
+    t = std::max(t, now());
+    if (f.cursor_packet == 0) {
+      t = message_engine_.start(t, clock_.cycles(config_.message_interval));
+      context_request c;
+      c.index = f.qpn;
+      co_await qpc.request(c, t);
+      const bool current = may_send(f) && f.pass == pass;
+      if (c.failed) {
+        if (current) {
+          op->status = HCA_WC_LOC_QP_OP_ERR;
+          f.failed = f.cursor;
+        }
+        continue;
+      }
+      auto& q = c.as<hca_qpc>();
+      if (current) {
+        f.qp = q;
+        if (!f.started) {
+          f.started = true;
+          f.next_psn = f.una_psn = q.next_psn & wire::psn_mask;
+        }
+        if (q.state != HCA_QP_RTS && q.state != HCA_QP_SQD && op->status == HCA_WC_SUCCESS) op->status = HCA_WC_LOC_QP_OP_ERR;
+        if (op->status != HCA_WC_SUCCESS) {
+          f.failed = f.cursor;
+        } else if (op->psns == 0 && op->view.control.opcode != HCA_WQE_NOP) {
+          op->first_psn = f.next_psn;
+          op->psns = psns_of(op->view, q.mtu_shift);
+          f.next_psn = psn_add(f.next_psn, op->psns);
+          if (op->view.fetches()) f.read_psns += op->psns;
+          q.next_psn = f.next_psn;
+          c.dirty = true;
+        }
+      }
+      qpc.release(c, t);
+      if (!current || f.cursor >= f.failed) continue;
+      if (op->view.control.opcode == HCA_WQE_NOP) {
+        ++f.cursor;
+        continue;
+      }
+    }
+    co_await buffers_.take();
+    if (!may_send(f) || f.pass != pass) {
+      buffers_.give();
+      continue;
+    }
+    buffers_probe_.set(buffers_.in_use(), t);
+    const ps begin = packet_engine_.start(std::max(t, now()), clock_.cycles(config_.packet_interval));
+    t = begin;
+    const std::uint64_t ticket = f.out.reserve();
+    const std::uint32_t index = f.cursor_packet;
+    const std::uint32_t count = op->view.fetches() ? 1 : op->psns;
+    if (++f.cursor_packet >= count) {
+      ++f.cursor;
+      f.cursor_packet = 0;
+    }
+    ++op->pins;
+    ++f.busy;
+    gather(f, *op, index, ticket, pass, begin + clock_.cycles(config_.packet_latency));
+  }
+  f.pumping = false;
+  --f.busy;
+  settle(f, std::max(t, now()));
+  check_stopped(f);
+}
+
+void requester::fill_header(const flow& f, const operation& op, std::uint32_t index, packet& p) {
+  const wqe_view& w = op.view;
+  const bool fetches = w.fetches();
+  packet_header& h = p.header;
+  h = {};
+  h.service_level = f.qp.service_level;
+  h.virtual_lane = f.qp.service_level;
+  h.dest_lid = f.qp.dest_lid;
+  h.source_lid = lid_;
+  h.dest_qpn = f.qp.dest_qpn;
+  h.opcode = opcode_of(w, index, fetches ? 1 : op.psns);
+  h.psn = psn_add(op.first_psn, fetches ? op.responses : index);
+  const wire::shape& s = h.shape();
+  h.ack_request = s.last || (index + 1) % config_.ack_every == 0;
+  h.solicited = s.last && (w.control.flags & HCA_WQE_SOLICITED);
+  const std::uint64_t mtu = std::uint64_t{1} << f.qp.mtu_shift;
+  if (s.reth) {
+    const std::uint64_t done = fetches ? op.responses * mtu : 0;
+    h.va = w.remote.address + done;
+    h.rkey = w.remote.key;
+    h.dma_length = static_cast<std::uint32_t>(w.length - done);
+  } else if (s.atomic) {
+    h.va = w.remote.address;
+    h.rkey = w.remote.key;
+    h.swap_add = w.atomic.swap_add;
+    h.compare = w.atomic.compare;
+  }
+  h.immediate = w.control.immediate;
+  h.invalidate_key = w.control.immediate;
+  p.payload = s.payload ? static_cast<std::uint32_t>(std::min(mtu, w.length - index * mtu)) : 0;
+  p.tag = op.number;
+}
+
+process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t) {
+  packet& p = packet_pool_.get();
+  fill_header(f, op, index, p);
+  verdict v = verdict::granted;
+  if (p.payload != 0) {
+    const std::uint64_t offset = std::uint64_t{index} << f.qp.mtu_shift;
+    v = co_await gather_payload(f, op, offset, p, t);
+  }
+  const bool current = pass == f.pass && !f.error && !f.stopped;
+  if (current && v != verdict::granted && op.number < f.failed) {
+    op.status = HCA_WC_LOC_PROT_ERR;
+    f.failed = op.number;
+  }
+  if (current && op.number < f.failed) {
+    encode(p);
+    f.out.complete(ticket, &p, t);
+  } else {
+    packet_pool_.put(p);
+    f.out.complete(ticket, nullptr, t);
+    buffers_.give();
+  }
+  unpin(op, t);
+  emit(f);
+  --f.busy;
+  if (f.failed != ~0ULL) settle(f, t);
+  check_stopped(f);
+}
+
+task<verdict> requester::gather_payload(flow& f, operation& op, std::uint64_t offset, packet& p, ps& t) {
+  if (op.view.gather.empty()) {
+    copy_inline(op.view, offset, {p.data(), p.payload});
+    co_return verdict::granted;
+  }
+  memory_access::transfer& tr = memory_.begin();
+  verdict v = verdict::granted;
+  std::uint32_t filled = 0;
+  for (const hca_wqe_data& s : op.view.gather) {
+    if (offset >= s.length) {
+      offset -= s.length;
+      continue;
+    }
+    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(s.length - offset, p.payload - filled));
+    memory_range range{.key = s.key, .pd = f.qp.pd, .qpn = f.qpn, .va = s.address + offset, .checked = s.length - offset};
+    v = co_await memory_.move(tr, dma_op::read, range, p.data() + filled, n, t);
+    if (v != verdict::granted) break;
+    filled += n;
+    offset = 0;
+    if (filled == p.payload) break;
+  }
+  const bool reached = co_await memory_.landed(tr, t);
+  if (v == verdict::granted && !reached) v = verdict::table_error;
+  co_return v;
+}
+
+void requester::emit(flow& f) {
+  if (f.emitting) return;
+  f.emitting = true;
+  f.out.drain([this, &f](packet& p, ps at) {
+    if (f.error || f.stopped || p.tag >= f.failed) {
+      packet_pool_.put(p);
+      buffers_.give();
+      return;
+    }
+    ps t = std::max(at, now());
+    ++packets_sent_;
+    payload_sent_ += p.payload;
+    valid_probe_.pulse(1, t, clock_.period());
+    qpn_probe_.set(f.qpn, t);
+    opcode_probe_.set(p.header.opcode, t);
+    psn_probe_.set(p.header.psn, t);
+    arm_timer(f, t);
+    p.waiter = {};
+    p.context = this;
+    p.on_response = [](void* self, transaction& taken, ps) {
+      taken.on_response = nullptr;
+      static_cast<requester*>(self)->buffers_.give();
+    };
+    if (egress.send(p, t) == tlm::TLM_COMPLETED) buffers_.give();
+  });
+  f.emitting = false;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,193 @@
+// Responses leave in order; errors, flushes and completions.
+#include "models/responder/responder.h"
+
+namespace hcasim {
+
+responder::route responder::route_of(const hca_qpc& q) {
+  return {.dest_qpn = q.dest_qpn,
+          .pd = q.pd,
+          .msn = q.msn,
+          .dest_lid = q.dest_lid,
+          .service_level = q.service_level,
+          .mtu_shift = q.mtu_shift};
+}
+
+packet& responder::new_response(const route& to, std::uint8_t opcode, std::uint32_t psn) {
+  packet& p = packet_pool_.get();
+  packet_header& h = p.header;
+  h = {};
+  h.virtual_lane = to.service_level;
+  h.service_level = to.service_level;
+  h.dest_lid = to.dest_lid;
+  h.source_lid = lid_;
+  h.dest_qpn = to.dest_qpn;
+  h.opcode = opcode;
+  h.psn = psn;
+  h.syndrome = wire::ack_no_credits;
+  h.msn = to.msn;
+  p.payload = 0;
+  return p;
+}
+
+void responder::acknowledge(connection& c, const route& to, std::uint32_t psn, std::uint8_t syndrome, ps t) {
+  packet& p = new_response(to, wire::acknowledge, psn);
+  p.header.syndrome = syndrome;
+  if (syndrome == wire::ack_no_credits) {
+    ++acknowledges_;
+  } else if ((syndrome & 0xe0) == wire::rnr_nak) {
+    ++rnr_naks_;
+  } else {
+    ++naks_;
+  }
+  c.acks_owed = 0;
+  syndrome_probe_.set(syndrome, t);
+  const std::uint64_t ticket = c.out.reserve();
+  p.tag = ticket;
+  encode(p);
+  c.out.complete(ticket, &p, t);
+  emit(c);
+}
+
+void responder::emit(connection& c) {
+  if (c.emitting) return;
+  c.emitting = true;
+  c.out.drain([this, &c](packet& p, ps at) {
+    const bool buffered = p.header.shape().payload;
+    if (p.tag > c.last_ticket || c.stopped) {
+      packet_pool_.put(p);
+      if (buffered) buffers_.give();
+      return;
+    }
+    ps t = std::max(at, now());
+    p.waiter = {};
+    p.context = this;
+    p.on_response = nullptr;
+    if (buffered) {
+      p.on_response = [](void* self, transaction& taken, ps) {
+        taken.on_response = nullptr;
+        static_cast<responder*>(self)->buffers_.give();
+      };
+    }
+    if (egress.send(p, t) == tlm::TLM_COMPLETED && buffered) buffers_.give();
+  });
+  c.emitting = false;
+}
+
+void responder::fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
+  acknowledge(c, route_of(q), q.expected_psn, syndrome, t);
+  put_into_error(c, q, receive_status, syndrome == wire::nak_remote_access ? HCA_EVENT_QP_ACCESS : HCA_EVENT_QP_REQUEST, t);
+}
+
+void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t) {
+  q.state = HCA_QP_ERR;
+  c.error = true;
+  if (q.in_wqe_held) {
+    q.in_wqe_held = 0;
+    report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, t);
+  } else {
+    raise(event, c.qpn, t);
+  }
+  flush_with(c, q, t);
+  tell_requester(c, t);
+}
+
+// As put_into_error, from outside the packet sequence.
+process responder::fail_later(connection& c, std::uint32_t event, ps t) {
+  c.error = true;
+  ++c.busy;
+  context_request ctx;
+  ctx.index = c.qpn;
+  co_await qpc.request(ctx, t);
+  if (!ctx.failed) {
+    put_into_error(c, ctx.as<hca_qpc>(), HCA_WC_WR_FLUSH_ERR, event, t);
+    ctx.dirty = true;
+    qpc.release(ctx, t);
+  }
+  --c.busy;
+  check_stopped(c);
+}
+
+process responder::tell_requester(connection& c, ps t) {
+  ++c.busy;
+  control_request tell;
+  tell.op = control_op::failed;
+  tell.number = c.qpn;
+  co_await peer_out.request(tell, t);
+  --c.busy;
+  check_stopped(c);
+}
+
+process responder::flush_receives(connection& c, control_request* answer, ps t) {
+  ++c.busy;
+  context_request ctx;
+  ctx.index = c.qpn;
+  co_await qpc.request(ctx, t);
+  if (!ctx.failed) {
+    auto& q = ctx.as<hca_qpc>();
+    if (q.in_wqe_held) {
+      q.in_wqe_held = 0;
+      report_receive(q, c.qpn, q.in_wqe, HCA_WC_WR_FLUSH_ERR, nullptr, t);
+    }
+    flush_with(c, q, t);
+    ctx.dirty = true;
+    qpc.release(ctx, t);
+  }
+  if (answer) {
+    // The caller may still be inside its request.
+    co_await queue_.until(std::max(t, now() + ps(1)));
+    target_socket<control_request>::respond(*answer, now());
+  }
+  --c.busy;
+  check_stopped(c);
+}
+
+void responder::flush_with(connection& c, hca_qpc& q, ps t) {
+  while (q.rq_ci != c.rq_pi) {
+    ++flushed_;
+    report_receive(q, c.qpn, q.rq_ci++, HCA_WC_WR_FLUSH_ERR, nullptr, t);
+  }
+}
+
+void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_t index, std::uint8_t status, const packet* p,
+                               ps t) {
+  report& r = report_pool_.get();
+  r.event = false;
+  r.cqn = q.recv_cqn;
+  r.cqe = {};
+  r.cqe.qpn = qpn;
+  r.cqe.index = index;
+  r.cqe.status = status;
+  r.cqe.flags = HCA_CQE_RECEIVE;
+  r.cqe.opcode = HCA_WQE_SEND;
+  if (p) {
+    const packet_header& h = p->header;
+    r.cqe.byte_count = q.in_received;
+    if (kind_of(h.opcode) == request_kind::write) r.cqe.opcode = HCA_WQE_WRITE_IMM;
+    if (h.shape().immediate) {
+      r.cqe.flags |= HCA_CQE_WITH_IMM;
+      r.cqe.immediate = h.immediate;
+    }
+    if (h.solicited) r.cqe.flags |= HCA_CQE_SOLICITED;
+    r.cqe.source_qpn = q.dest_qpn;
+  }
+  send_report(r, t);
+}
+
+void responder::raise(std::uint32_t type, std::uint32_t number, ps t) {
+  report& r = report_pool_.get();
+  r.event = true;
+  r.type = type;
+  r.number = number;
+  send_report(r, t);
+}
+
+void responder::send_report(report& r, ps t) {
+  r.waiter = {};
+  r.context = this;
+  r.on_response = [](void* self, transaction& done, ps) {
+    static_cast<responder*>(self)->report_pool_.put(static_cast<report&>(done));
+  };
+  if (reports.send(r, t) == tlm::TLM_COMPLETED) report_pool_.put(r);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,158 @@
+// SEND and WRITE: receive WQEs and placement.
+#include <cstring>
+
+#include "models/responder/responder.h"
+
+namespace hcasim {
+
+// Makes the next receive WQE the one in use; false: none is posted.
+task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
+  if (q.in_wqe_held) co_return true;
+  if (q.rq_ci == c.rq_pi) co_return false;
+  const std::uint32_t stride = 1U << q.rq_stride_shift;
+  const auto slots = static_cast<std::uint16_t>(1U << (q.rq.log_bytes - q.rq_stride_shift));
+  const auto behind = static_cast<std::uint16_t>(q.rq_ci - c.fetched_first);
+  if (behind >= c.fetched_count) {
+    const auto posted = static_cast<std::uint16_t>(c.rq_pi - q.rq_ci);
+    const auto slot = static_cast<std::uint16_t>(q.rq_ci & (slots - 1));
+    const auto to_end = static_cast<std::uint16_t>(slots - slot);
+    const std::uint32_t n = std::min<std::uint32_t>({posted, to_end, config_.receive_prefetch});
+    c.fetched.resize(std::size_t{n} * stride);
+    translation map{.index = HCA_TAG_RQ | c.qpn,
+                    .levels = static_cast<std::uint8_t>(q.rq.page_shift ? 1 : 0),
+                    .page_shift = q.rq.page_shift,
+                    .table = q.rq.pages};
+    const std::uint64_t offset = std::uint64_t{slot} * stride + (q.rq.page_shift ? 0 : q.rq.pages);
+    memory_access::transfer& tr = memory_.begin();
+    const bool mapped =
+        co_await memory_.move_mapped(tr, dma_op::read, dma_source::receive_wqe, map, offset, c.fetched.data(), n * stride, t);
+    const bool reached = co_await memory_.landed(tr, t);
+    if (!mapped || !reached) {
+      put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_CATASTROPHIC, t);
+      co_return false;
+    }
+    c.fetched_first = q.rq_ci;
+    c.fetched_count = static_cast<std::uint16_t>(n);
+  }
+  const std::byte* wqe = c.fetched.data() + static_cast<std::size_t>(q.rq_ci - c.fetched_first) * stride;
+  c.receive.assign(wqe, wqe + stride);
+  q.in_wqe = q.rq_ci++;
+  q.in_wqe_held = 1;
+  co_return true;
+}
+
+void responder::hold_until_landed(memory_access::transfer& tr, packet& p, ps t) {
+  p.holder = this;
+  memory_.detach(
+      tr,
+      [](void* arrived, memory_access::transfer&, ps at) {
+        auto& held = *static_cast<packet*>(arrived);
+        static_cast<responder*>(held.holder)->release_packet(held, at);
+      },
+      &p, t);
+}
+
+task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
+  const wire::shape& s = p.header.shape();
+  if (s.first) q.in_received = 0;
+  const std::size_t segments = c.receive.size() / sizeof(hca_wqe_data);
+  std::uint64_t offset = q.in_received;
+  std::uint32_t placed = 0;
+  std::uint8_t nak = 0;
+  memory_access::transfer& tr = memory_.begin();
+  for (std::size_t i = 0; i < segments && placed < p.payload; ++i) {
+    hca_wqe_data seg;
+    std::memcpy(&seg, c.receive.data() + i * sizeof seg, sizeof seg);
+    if (seg.key == HCA_RECV_END && seg.length == 0) break;
+    if (offset >= seg.length) {
+      offset -= seg.length;
+      continue;
+    }
+    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(seg.length - offset, p.payload - placed));
+    memory_range range{.key = seg.key,
+                       .rights = HCA_ACCESS_LOCAL_WRITE,
+                       .pd = q.pd,
+                       .qpn = c.qpn,
+                       .va = seg.address + offset,
+                       .checked = n};
+    const verdict v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);
+    if (v != verdict::granted) {
+      nak = wire::nak_remote_operation;
+      break;
+    }
+    placed += n;
+    offset = 0;
+  }
+  if (c.error || c.stopped) {
+    hold_until_landed(tr, p, t);
+    co_return true;
+  }
+  if (nak) {
+    fatal(c, q, nak, HCA_WC_LOC_PROT_ERR, t);
+  } else if (placed < p.payload) {
+    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
+  } else {
+    payload_written_ += placed;
+    q.in_received += placed;
+    q.inbound = s.last ? static_cast<std::uint8_t>(HCA_INBOUND_NONE) : wire::send_first;
+    end_message(c, q, p, t);
+  }
+  hold_until_landed(tr, p, t);
+  co_return true;
+}
+
+task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
+  const packet_header& h = p.header;
+  const wire::shape& s = h.shape();
+  if (s.first) {
+    q.in_address = h.va;
+    q.in_key = h.rkey;
+    q.in_remaining = h.dma_length;
+    q.in_received = 0;
+  }
+  memory_access::transfer& tr = memory_.begin();
+  verdict v = verdict::granted;
+  if (p.payload != 0) {  // D7: a zero-length WRITE looks at no key
+    memory_range range{.key = q.in_key,
+                       .remote = true,
+                       .rights = HCA_ACCESS_REMOTE_WRITE,
+                       .pd = q.pd,
+                       .qpn = c.qpn,
+                       .va = q.in_address,
+                       .checked = q.in_remaining};
+    v = co_await memory_.move(tr, dma_op::write, range, p.data(), p.payload, t);
+  }
+  if (c.error || c.stopped) {
+    hold_until_landed(tr, p, t);
+    co_return true;
+  }
+  if (v != verdict::granted) {
+    fatal(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+  } else {
+    payload_written_ += p.payload;
+    q.in_address += p.payload;
+    q.in_remaining -= p.payload;
+    q.in_received += p.payload;
+    q.inbound = s.last ? static_cast<std::uint8_t>(HCA_INBOUND_NONE) : wire::write_first;
+    end_message(c, q, p, t);
+  }
+  hold_until_landed(tr, p, t);
+  co_return true;
+}
+
+// A packet of SEND or WRITE was executed: PSN, completion of a receive, acknowledge.
+void responder::end_message(connection& c, hca_qpc& q, const packet& p, ps t) {
+  const wire::shape& s = p.header.shape();
+  q.expected_psn = psn_add(q.expected_psn, 1);
+  if (s.last) {
+    ++messages_;
+    q.msn = psn_add(q.msn, 1);
+    if (q.in_wqe_held) {
+      report_receive(q, c.qpn, q.in_wqe, HCA_WC_SUCCESS, &p, t);
+      q.in_wqe_held = 0;
+    }
+  }
+  if (p.header.ack_request) ++c.acks_owed;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,130 @@
+// READ and atomics.
+#include <cstring>
+
+#include "models/responder/responder.h"
+
+namespace hcasim {
+
+// The verdict over the whole length comes first, so that later requests of this QP only run when the READ is good; each
+// response is judged again when its bytes are read [O8c].
+task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t) {
+  const packet_header& h = p.header;
+  const std::uint32_t count = responses_of(h.dma_length, q.mtu_shift);
+  if (h.dma_length != 0) {
+    memory_range whole{.key = h.rkey,
+                       .remote = true,
+                       .rights = HCA_ACCESS_REMOTE_READ,
+                       .pd = q.pd,
+                       .qpn = c.qpn,
+                       .va = h.va,
+                       .checked = h.dma_length};
+    memory_access::transfer& tr = memory_.begin();
+    const verdict v = co_await memory_.move(tr, dma_op::read, whole, nullptr, 0, t);
+    co_await memory_.landed(tr, t);
+    if (c.error || c.stopped) co_return;
+    if (v != verdict::granted) {
+      fatal(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+      co_return;
+    }
+  }
+  if (!again) {
+    q.expected_psn = psn_add(q.expected_psn, count);
+    q.msn = psn_add(q.msn, 1);
+    ++messages_;
+  }
+  c.acks_owed = 0;  // the responses acknowledge what came before
+  ++c.reads;
+  read_job job{.to = route_of(q), .psn = h.psn, .key = h.rkey, .length = h.dma_length, .count = count, .va = h.va};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    co_await buffers_.take();
+    if (c.error || c.stopped) {
+      buffers_.give();
+      --c.reads;
+      co_return;
+    }
+    t = engine_.start(std::max(t, now()), clock_.cycles(config_.packet_interval));
+    job.index = i;
+    ++c.busy;
+    read_response(c, job, c.out.reserve(), t);
+  }
+}
+
+process responder::read_response(connection& c, read_job job, std::uint64_t ticket, ps t) {
+  const bool last = job.index + 1 == job.count;
+  packet& p = new_response(job.to, response_opcode(job.index, job.count), psn_add(job.psn, job.index));
+  const std::uint32_t offset = job.index << job.to.mtu_shift;
+  p.payload = std::min(job.length - offset, 1U << job.to.mtu_shift);
+  p.tag = ticket;
+  verdict v = verdict::granted;
+  if (p.payload != 0) {
+    memory_range range{.key = job.key,
+                       .remote = true,
+                       .rights = HCA_ACCESS_REMOTE_READ,
+                       .pd = job.to.pd,
+                       .qpn = c.qpn,
+                       .va = job.va + offset,
+                       .checked = job.length - offset};
+    memory_access::transfer& tr = memory_.begin();
+    v = co_await memory_.move(tr, dma_op::read, range, p.data(), p.payload, t);
+    const bool reached = co_await memory_.landed(tr, t);
+    if (!reached) v = verdict::table_error;
+  }
+  if (v != verdict::granted && ticket < c.last_ticket) {
+    // The key went away: the rest of the responses is replaced by one NAK.
+    c.last_ticket = ticket;
+    p.header.opcode = wire::acknowledge;
+    p.header.syndrome = wire::nak_remote_access;
+    p.payload = 0;
+    buffers_.give();
+    ++naks_;
+    fail_later(c, HCA_EVENT_QP_ACCESS, t);
+  }
+  payload_read_ += p.payload;
+  encode(p);
+  c.out.complete(ticket, &p, t);
+  if (last && c.reads != 0) --c.reads;
+  emit(c);
+  --c.busy;
+  check_stopped(c);
+}
+
+task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
+  const packet_header& h = p.header;
+  memory_range range{.key = h.rkey,
+                     .remote = true,
+                     .rights = HCA_ACCESS_REMOTE_ATOMIC,
+                     .pd = q.pd,
+                     .qpn = c.qpn,
+                     .va = h.va,
+                     .checked = 8};
+  std::uint64_t original = 0;
+  const dma_op op = h.opcode == wire::compare_swap ? dma_op::compare_swap : dma_op::fetch_add;
+  memory_access::transfer& tr = memory_.begin();
+  verdict v = co_await memory_.atomic(tr, op, range, h.swap_add, h.compare, reinterpret_cast<std::byte*>(&original), t);
+  const bool reached = co_await memory_.landed(tr, t);
+  if (c.error || c.stopped) co_return;
+  if (v != verdict::granted || !reached) {
+    fatal(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+    co_return;
+  }
+  q.expected_psn = psn_add(q.expected_psn, 1);
+  q.msn = psn_add(q.msn, 1);
+  ++messages_;
+  c.acks_owed = 0;
+  if (c.atomics.size() >= std::max<std::size_t>(q.max_read_in, 1)) c.atomics.pop();
+  const atomic_result r{.psn = h.psn, .original = original};
+  c.atomics.push(r);
+  answer_atomic(c, q, r, t);
+}
+
+void responder::answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r, ps t) {
+  packet& p = new_response(route_of(q), wire::atomic_acknowledge, r.psn);
+  p.header.original = r.original;
+  const std::uint64_t ticket = c.out.reserve();
+  p.tag = ticket;
+  encode(p);
+  c.out.complete(ticket, &p, t);
+  emit(c);
+}
+
+}  // namespace hcasim

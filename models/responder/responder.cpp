@@ -1,0 +1,233 @@
+#include "models/responder/responder.h"
+
+namespace hcasim {
+
+responder::responder(const sc_core::sc_module_name& name, const responder_config& config, const clock_domain& clock,
+                     packet_pool& packets_in, std::uint16_t lid)
+    : unit(name),
+      config_(config),
+      clock_(clock),
+      packet_pool_(packets_in),
+      lid_(lid),
+      memory_(keys, walker, dma),
+      buffers_(queue_, config.buffers) {
+  packets.on<&responder::on_packet>(this);
+  bells.on<&responder::on_bell>(this);
+  control.on<&responder::on_control>(this);
+  peer.on<&responder::on_control>(this);
+
+  stats_.add("packets", "1", "request packets received", packets_in_);
+  stats_.add("messages", "1", "messages completed in order", messages_);
+  stats_.add("payload_written", "B", "payload bytes of SEND and WRITE placed", payload_written_);
+  stats_.add("payload_read", "B", "payload bytes of READ responses sent", payload_read_);
+  stats_.add("acknowledges", "1", "positive acknowledges sent", acknowledges_);
+  stats_.add("naks", "1", "NAKs sent, without RNR", naks_);
+  stats_.add("rnr_naks", "1", "receiver-not-ready NAKs sent", rnr_naks_);
+  stats_.add("out_of_order", "1", "packets ahead of the expected PSN", out_of_order_);
+  stats_.add("duplicates", "1", "packets behind the expected PSN", duplicates_);
+  stats_.add("dropped", "1", "packets for a QP that cannot receive", dropped_);
+  stats_.add("flushed", "1", "receives completed with WR_FLUSH_ERR", flushed_);
+  stats_.formula("engine_busy", "ps", "time the packet engine was busy",
+                 [this] { return static_cast<double>(engine_.busy().count()); });
+  signals_.add("valid", 1, valid_probe_);
+  signals_.add("qpn", 24, qpn_probe_);
+  signals_.add("opcode", 8, opcode_probe_);
+  signals_.add("psn", 24, psn_probe_);
+  signals_.add("syndrome", 8, syndrome_probe_);
+  signals_.add("inbox", 16, inbox_probe_);
+}
+
+responder::~responder() = default;
+
+responder::connection& responder::connection_of(std::uint32_t qpn) {
+  if (qpn >= connections_.size()) connections_.resize(qpn + 1);
+  if (!connections_[qpn]) connections_[qpn] = std::make_unique<connection>(qpn);
+  return *connections_[qpn];
+}
+
+tlm::tlm_sync_enum responder::on_packet(packet& p, tlm::tlm_phase, ps& t) {
+  connection& c = connection_of(p.header.dest_qpn);
+  ++packets_in_;
+  c.inbox.push(&p);
+  if (c.serving) {
+    inbox_probe_.set(c.inbox.size(), t);
+    return tlm::TLM_ACCEPTED;
+  }
+  delivered_ = &p;
+  serve(c, t);
+  const bool consumed = delivered_ != &p;
+  delivered_ = nullptr;
+  return consumed ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
+}
+
+void responder::release_packet(packet& p, ps t) {
+  if (delivered_ == &p) {
+    delivered_ = nullptr;
+  } else {
+    target_socket<packet>::respond(p, t);
+  }
+  packet_pool_.put(p);
+}
+
+tlm::tlm_sync_enum responder::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
+  connection& c = connection_of(b.number);
+  c.rq_pi = static_cast<std::uint16_t>(b.value);
+  if (c.error) flush_receives(c, nullptr, t);
+  return tlm::TLM_COMPLETED;
+}
+
+tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps& t) {
+  connection& c = connection_of(r.number);
+  switch (r.op) {
+    case control_op::stop:
+      c.stopped = true;
+      if (c.busy != 0) {
+        c.stopping = &r;
+        return tlm::TLM_ACCEPTED;
+      }
+      break;
+    case control_op::start:
+      c.stopped = c.error = false;
+      c.rq_pi = 0;
+      c.fetched_count = 0;
+      c.reads = c.acks_owed = 0;
+      c.last_ticket = ~0ULL;
+      while (!c.atomics.empty()) c.atomics.pop();
+      break;
+    case control_op::flush:
+    case control_op::failed:
+      c.error = true;
+      flush_receives(c, &r, t);
+      return tlm::TLM_ACCEPTED;
+    case control_op::set_eq:
+      break;
+  }
+  return tlm::TLM_COMPLETED;
+}
+
+void responder::check_stopped(connection& c) {
+  if (c.stopping && c.busy == 0) target_socket<control_request>::respond(*std::exchange(c.stopping, nullptr), now());
+}
+
+process responder::serve(connection& c, ps t) {
+  c.serving = true;
+  ++c.busy;
+  while (!c.inbox.empty()) {
+    packet& p = *c.inbox.pop();
+    t = engine_.start(std::max(t, now()), clock_.cycles(config_.packet_interval));
+    valid_probe_.pulse(1, t, clock_.period());
+    qpn_probe_.set(c.qpn, t);
+    opcode_probe_.set(p.header.opcode, t);
+    psn_probe_.set(p.header.psn, t);
+    t += clock_.cycles(config_.packet_latency);
+    const bool held = co_await handle(c, p, t);
+    if (!held) release_packet(p, t);
+  }
+  c.serving = false;
+  --c.busy;
+  check_stopped(c);
+}
+
+task<bool> responder::handle(connection& c, packet& p, ps& t) {
+  if (c.error || c.stopped) {
+    ++dropped_;
+    co_return false;
+  }
+  context_request ctx;
+  ctx.index = c.qpn;
+  co_await qpc.request(ctx, t);
+  if (ctx.failed) {
+    ++dropped_;
+    co_return false;
+  }
+  auto& q = ctx.as<hca_qpc>();
+  bool held = false;
+  const bool receives = q.state == HCA_QP_RTR || q.state == HCA_QP_RTS || q.state == HCA_QP_SQD;
+  if (!receives || q.transport != HCA_TRANSPORT_RC || (p.header.opcode & wire::transport_mask) != wire::rc) {
+    ++dropped_;  // D1
+  } else {
+    const std::int32_t ahead = psn_distance(q.expected_psn, p.header.psn);
+    if (ahead > 0) {  // D2
+      ++out_of_order_;
+      if (!q.nak_sent) {
+        q.nak_sent = 1;
+        acknowledge(c, route_of(q), q.expected_psn, wire::nak_sequence, t);
+      }
+    } else if (ahead < 0) {
+      ++duplicates_;
+      co_await duplicate(c, q, p, t);
+    } else {
+      q.nak_sent = 0;
+      held = co_await execute(c, q, p, t);
+    }
+    if (c.acks_owed != 0 && !c.error && (c.inbox.empty() || c.acks_owed >= config_.ack_coalesce)) {
+      acknowledge(c, route_of(q), psn_add(q.expected_psn, wire::psn_mask), wire::ack_no_credits, t);
+    }
+    ctx.dirty = true;
+  }
+  qpc.release(ctx, t);
+  co_return held;
+}
+
+// The order of the checks is D3..D13; returns whether the packet is held until its payload has landed.
+task<bool> responder::execute(connection& c, hca_qpc& q, packet& p, ps& t) {
+  const packet_header& h = p.header;
+  const request_kind kind = kind_of(h.opcode);
+  const wire::shape& s = h.shape();
+  if (!in_sequence(q.inbound, h.opcode)) {  // D3
+    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
+    co_return false;
+  }
+  if (right_of(kind) & ~std::uint32_t{q.access}) {  // D4
+    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
+    co_return false;
+  }
+  if ((kind == request_kind::read || kind == request_kind::atomic) && c.reads >= q.max_read_in) {  // D5
+    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
+    co_return false;
+  }
+  if (takes_receive(h.opcode)) {  // D5
+    const bool ready = co_await take_receive(c, q, t);
+    if (c.error || c.stopped) co_return false;
+    if (!ready) {
+      q.nak_sent = 1;
+      acknowledge(c, route_of(q), h.psn, static_cast<std::uint8_t>(wire::rnr_nak | (q.min_rnr_timer & 0x1f)), t);
+      co_return false;
+    }
+  }
+  const std::uint32_t remaining = s.reth ? h.dma_length : q.in_remaining;
+  if (!length_ok(p, q.mtu_shift, remaining)) {  // D6
+    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
+    co_return false;
+  }
+  switch (kind) {
+    case request_kind::send:
+      co_return co_await do_send(c, q, p, t);
+    case request_kind::write:
+      co_return co_await do_write(c, q, p, t);
+    case request_kind::read:
+      co_await do_read(c, q, p, false, t);
+      co_return false;
+    default:
+      co_await do_atomic(c, q, p, t);
+      co_return false;
+  }
+}
+
+task<> responder::duplicate(connection& c, hca_qpc& q, packet& p, ps& t) {
+  switch (kind_of(p.header.opcode)) {
+    case request_kind::read:
+      co_await do_read(c, q, p, true, t);
+      break;
+    case request_kind::atomic:
+      for (std::size_t i = 0; i < c.atomics.size(); ++i) {
+        if (c.atomics[i].psn == p.header.psn) answer_atomic(c, q, c.atomics[i], t);
+      }
+      break;
+    default:
+      ++c.acks_owed;
+      break;
+  }
+}
+
+}  // namespace hcasim

@@ -1,0 +1,164 @@
+// The receive side of RC: judges each request packet in PSN order (PSN, sequence, QP rights, resources, lengths, key), places or
+// fetches its bytes, acknowledges, and completes receives. Duplicates are answered again without being executed again,
+// except READs, which are validated anew.
+//
+// Errors: a bad R_Key is NAK remote access, a bad request NAK invalid request, a bad receive buffer NAK remote operation; each puts
+// the QP into ERR, completes the receive in use with the matching status and flushes the rest [semantics D.1].
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "firmware/abi/context.h"
+#include "models/base/clock_domain.h"
+#include "models/base/process.h"
+#include "models/base/reorder.h"
+#include "models/base/ring.h"
+#include "models/base/server.h"
+#include "models/base/unit.h"
+#include "models/base/wait.h"
+#include "models/responder/responder_config.h"
+#include "models/responder/responder_rules.h"
+#include "tlm/context.h"
+#include "tlm/control.h"
+#include "tlm/memory_access.h"
+#include "tlm/packet.h"
+#include "tlm/work.h"
+
+namespace hcasim {
+
+class responder : public unit {
+ public:
+  target_socket<packet> packets{"packets"};
+  target_socket<doorbell_ring> bells{"bells"};
+  target_socket<control_request> control{"control"};
+  target_socket<control_request> peer{"peer"};
+  initiator_socket<context_request> qpc{"qpc"};
+  initiator_socket<key_request> keys{"keys"};
+  initiator_socket<translate_request> walker{"walker"};
+  initiator_socket<dma_request> dma{"dma"};
+  initiator_socket<report> reports{"reports"};
+  initiator_socket<packet> egress{"egress"};
+  initiator_socket<control_request> peer_out{"peer_out"};
+
+  responder(const sc_core::sc_module_name& name, const responder_config& config, const clock_domain& clock, packet_pool& packets,
+            std::uint16_t lid);
+  ~responder() override;
+
+ private:
+  struct atomic_result {
+    std::uint32_t psn;
+    std::uint64_t original;
+  };
+  // One QP's receive side.
+  struct connection {
+    explicit connection(std::uint32_t n) : qpn(n) {}
+    std::uint32_t qpn;
+    ring<packet*> inbox;
+    reorder_queue<packet> out;
+    std::uint64_t last_ticket = ~0ULL;  // nothing behind this response may leave
+    std::uint16_t rq_pi = 0;
+    std::uint16_t fetched_first = 0;  // receive WQEs on chip
+    std::uint16_t fetched_count = 0;
+    std::vector<std::byte> fetched;
+    std::vector<std::byte> receive;  // the receive WQE in use
+    std::uint32_t reads = 0;         // READs whose responses have not all left
+    ring<atomic_result> atomics;
+    std::uint32_t acks_owed = 0;
+    std::uint32_t busy = 0;
+    bool serving = false;
+    bool emitting = false;
+    bool error = false;
+    bool stopped = false;
+    control_request* stopping = nullptr;
+  };
+  // Where responses of a connection go.
+  struct route {
+    std::uint32_t dest_qpn = 0;
+    std::uint32_t pd = 0;
+    std::uint32_t msn = 0;
+    std::uint16_t dest_lid = 0;
+    std::uint8_t service_level = 0;
+    std::uint8_t mtu_shift = 0;
+  };
+  struct read_job {
+    route to;
+    std::uint32_t psn = 0;
+    std::uint32_t key = 0;
+    std::uint32_t length = 0;
+    std::uint32_t index = 0;
+    std::uint32_t count = 0;
+    std::uint64_t va = 0;
+  };
+
+  tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
+  connection& connection_of(std::uint32_t qpn);
+  void release_packet(packet& p, ps t);
+  void check_stopped(connection& c);
+
+  process serve(connection& c, ps t);
+  task<bool> handle(connection& c, packet& p, ps& t);
+  task<bool> execute(connection& c, hca_qpc& q, packet& p, ps& t);
+  task<> duplicate(connection& c, hca_qpc& q, packet& p, ps& t);
+
+  // place.cpp
+  task<bool> do_send(connection& c, hca_qpc& q, packet& p, ps& t);
+  task<bool> do_write(connection& c, hca_qpc& q, packet& p, ps& t);
+  task<bool> take_receive(connection& c, hca_qpc& q, ps& t);
+  void hold_until_landed(memory_access::transfer& tr, packet& p, ps t);
+  void end_message(connection& c, hca_qpc& q, const packet& p, ps t);
+
+  // read.cpp
+  task<> do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t);
+  process read_response(connection& c, read_job job, std::uint64_t ticket, ps t);
+  task<> do_atomic(connection& c, hca_qpc& q, packet& p, ps& t);
+  void answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r, ps t);
+
+  // answers.cpp
+  packet& new_response(const route& to, std::uint8_t opcode, std::uint32_t psn);
+  static route route_of(const hca_qpc& q);
+  void acknowledge(connection& c, const route& to, std::uint32_t psn, std::uint8_t syndrome, ps t);
+  void emit(connection& c);
+  void fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
+  void put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t);
+  process fail_later(connection& c, std::uint32_t event, ps t);
+  process tell_requester(connection& c, ps t);
+  process flush_receives(connection& c, control_request* answer, ps t);
+  void flush_with(connection& c, hca_qpc& q, ps t);
+  void report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_t index, std::uint8_t status, const packet* p, ps t);
+  void raise(std::uint32_t type, std::uint32_t number, ps t);
+  void send_report(report& r, ps t);
+
+  const responder_config config_;
+  const clock_domain clock_;
+  packet_pool& packet_pool_;
+  const std::uint16_t lid_;
+  memory_access memory_;
+  credits buffers_;
+  server engine_;
+  std::vector<std::unique_ptr<connection>> connections_;
+  pool<report> report_pool_;
+  packet* delivered_ = nullptr;  // the packet whose delivery is on the stack
+
+  counter packets_in_;
+  counter payload_written_;
+  counter payload_read_;
+  counter acknowledges_;
+  counter naks_;
+  counter rnr_naks_;
+  counter out_of_order_;
+  counter duplicates_;
+  counter dropped_;
+  counter messages_;
+  counter flushed_;
+  probe valid_probe_;
+  probe qpn_probe_;
+  probe opcode_probe_;
+  probe psn_probe_;
+  probe syndrome_probe_;
+  probe inbox_probe_;
+};
+
+}  // namespace hcasim

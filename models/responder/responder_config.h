@@ -1,0 +1,23 @@
+#pragma once
+
+#include "models/base/knobs.h"
+
+namespace hcasim {
+
+struct responder_config {
+  double packet_interval = 3;
+  double packet_latency = 20;
+  std::uint32_t buffers = 256;
+  std::uint32_t ack_coalesce = 4;
+  std::uint32_t receive_prefetch = 4;
+
+  void knobs(knob_visitor& k) {
+    k.cycles("packet_interval", packet_interval, 1, 1000, "between the starts of two packets, requests and responses alike");
+    k.cycles("packet_latency", packet_latency, 0, 1000, "from a packet's start to its memory access");
+    k.count("buffers", buffers, 1, 65536, "packet buffers for READ responses under way from memory to the port");
+    k.count("ack_coalesce", ack_coalesce, 1, 1024, "acknowledge requests that one acknowledge may answer while packets wait");
+    k.count("receive_prefetch", receive_prefetch, 1, 64, "receive WQEs fetched by one DMA read");
+  }
+};
+
+}  // namespace hcasim

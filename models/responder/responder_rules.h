@@ -1,0 +1,28 @@
+// What the responder decides about a request packet, without time: message sequence, rights, lengths [semantics D.1, D3..D6].
+#pragma once
+
+#include <cstdint>
+
+#include "firmware/abi/access.h"
+#include "firmware/abi/context.h"
+#include "tlm/packet.h"
+
+namespace hcasim {
+
+enum class request_kind : std::uint8_t { send, write, read, atomic, other };
+request_kind kind_of(std::uint8_t opcode);
+
+// D3: may `opcode` come while the message `inbound` (send_first, write_first or HCA_INBOUND_NONE) is in progress?
+bool in_sequence(std::uint8_t inbound, std::uint8_t opcode);
+// D4: the QP right that a request needs; 0 for SEND.
+std::uint32_t right_of(request_kind kind);
+// D6: payload length against MTU, opcode and what is left of the message.
+bool length_ok(const packet& p, unsigned mtu_shift, std::uint32_t remaining);
+// Packets of a READ response.
+std::uint32_t responses_of(std::uint32_t length, unsigned mtu_shift);
+// Opcode of READ response `index` of `count`.
+std::uint8_t response_opcode(std::uint32_t index, std::uint32_t count);
+// Whether a receive WQE is consumed when this packet arrives at the start (SEND) or the end (immediate) of a message.
+bool takes_receive(std::uint8_t opcode);
+
+}  // namespace hcasim

@@ -1,0 +1,266 @@
+#include "models/send_queue/send_queue.h"
+
+#include <cstring>
+
+namespace hcasim {
+
+send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_config& config, const clock_domain& clock)
+    : unit(name), config_(config), clock_(clock), units_(queue_, config.units), cache_(queue_, config.wqe_cache) {
+  bells.on<&send_queue::on_bell>(this);
+  control.on<&send_queue::on_control>(this);
+
+  stats_.add("doorbells", "1", "SQ doorbells that told of new work", doorbells_);
+  stats_.add("wqes", "1", "WQEs handed to the requester", wqes_);
+  stats_.add("blueflame", "1", "WQEs taken from BlueFlame, without a fetch", blueflame_);
+  stats_.add("fetches", "1", "DMA reads of WQEs", fetches_);
+  stats_.add("fetched", "B", "bytes of WQEs fetched", fetched_bytes_);
+  stats_.add("fence_stalls", "1", "times a fence held a WQE back", fence_stalls_);
+  stats_.add("read_depth_stalls", "1", "times the READ depth held a WQE back", read_depth_stalls_);
+  stats_.add("depth_stalls", "1", "times the number of outstanding WQEs held a WQE back", depth_stalls_);
+  stats_.add("bad_wqes", "1", "WQEs that were not what their place says", bad_wqes_);
+  stats_.add("ready", "1", "QPs that wait for a turn", ready_level_);
+  stats_.add("cache", "1", "64 B blocks of WQEs held", cache_level_);
+  signals_.add("valid", 1, valid_probe_);
+  signals_.add("qpn", 24, qpn_probe_);
+  signals_.add("index", 16, index_probe_);
+  signals_.add("opcode", 8, opcode_probe_,
+               {"NOP", "SEND", "SEND_IMM", "SEND_INV", "WRITE", "WRITE_IMM", "READ", "COMPARE_SWAP", "FETCH_ADD", "BIND",
+                "LOCAL_INV", "FAST_REG"});
+  signals_.add("ready", 16, ready_probe_);
+  signals_.add("cache", 20, cache_probe_);
+  signals_.add("blocked", 2, blocked_probe_, {"none", "depth", "fence", "read_depth"});
+}
+
+send_queue::~send_queue() = default;
+
+send_queue::queue_state& send_queue::queue_of(std::uint32_t qpn) {
+  if (qpn >= queues_.size()) queues_.resize(qpn + 1);
+  if (!queues_[qpn]) queues_[qpn] = std::make_unique<queue_state>(qpn);
+  return *queues_[qpn];
+}
+
+tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
+  queue_state& q = queue_of(b.number);
+  const auto told = static_cast<std::uint16_t>(b.value);
+  if (q.stopped || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
+  ++doorbells_;
+  if (take_blueflame(q, b, t)) return tlm::TLM_COMPLETED;
+  q.pi = told;
+  schedule(q, t);
+  return tlm::TLM_COMPLETED;
+}
+
+// The WQE itself came with the doorbell; it can be used if nothing older waits.
+bool send_queue::take_blueflame(queue_state& q, const doorbell_ring& b, ps t) {
+  if (b.blueflame_bytes == 0 || !q.known || q.scheduled || q.pi != q.ci) return false;
+  const std::uint32_t blocks = b.blueflame_bytes / HCA_WQE_BLOCK;
+  if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value) || !cache_.try_take(blocks)) return false;
+  ++blueflame_;
+  accept(q, b.blueflame.data(), blocks);
+  q.pi = q.ci;
+  issue(q, t);
+  return true;
+}
+
+void send_queue::schedule(queue_state& q, ps t) {
+  if (q.scheduled) return;
+  q.scheduled = true;
+  if (units_.try_take()) {
+    serve(q, t);
+    return;
+  }
+  ready_.push(&q);
+  ready_level_.set(ready_.size(), t);
+  ready_probe_.set(ready_.size(), t);
+}
+
+// One turn of one QP, then of the next that waits.
+process send_queue::serve(queue_state& first, ps t) {
+  queue_state* q = &first;
+  for (;;) {
+    ++q->busy;
+    t = scheduler_.start(std::max(t, now()), clock_.cycles(config_.turn_interval));
+    context_request c;
+    c.index = q->qpn;
+    co_await qpc.request(c, t);
+    if (!c.failed && !q->stopped) {
+      auto& context = c.as<hca_qpc>();
+      if (!q->known) {
+        q->known = true;
+        q->ci = context.sq_ci;
+      }
+      q->read_limit = context.max_read_out;
+      const hca_buffer sq = context.sq;
+      const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
+      const std::uint32_t n = std::min<std::uint32_t>(fetchable(q->ci, q->pi, ring_blocks, config_.fetch_batch),
+                                                      static_cast<std::uint32_t>(cache_.total()));
+      if (n != 0) co_await cache_.take(n);
+      fetch_buffer& buffer = buffers_.get();
+      const std::uint32_t used = n == 0 ? 0 : co_await fetch(*q, sq, n, buffer.bytes.data(), t);
+      buffers_.put(buffer);
+      if (used < n) cache_.give(n - used);
+      context.sq_ci = q->ci;
+      c.dirty = true;
+    }
+    if (!c.failed) qpc.release(c, t);
+    cache_level_.set(cache_.in_use(), t);
+    cache_probe_.set(cache_.in_use(), t);
+    q->scheduled = false;
+    issue(*q, t);
+    --q->busy;
+    if (!c.failed && !q->stopped && q->ci != q->pi && !q->scheduled) {
+      q->scheduled = true;
+      ready_.push(q);
+    }
+    check_stopped(*q);
+    if (ready_.empty()) break;
+    q = ready_.pop();
+    ready_level_.set(ready_.size(), t);
+    ready_probe_.set(ready_.size(), t);
+  }
+  units_.give();
+}
+
+// Fetches `blocks` blocks and takes the whole WQEs among them; returns how many blocks those are.
+task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t) {
+  const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
+  std::uint64_t offset = std::uint64_t{q.ci & (ring_blocks - 1)} * HCA_WQE_BLOCK;
+  const std::uint32_t bytes = blocks * HCA_WQE_BLOCK;
+  bool ok = true;
+  std::uint32_t done = 0;
+  translate_request w;
+  w.map = {.index = HCA_TAG_SQ | q.qpn,
+           .levels = static_cast<std::uint8_t>(sq.page_shift ? 1 : 0),
+           .page_shift = sq.page_shift,
+           .table = sq.pages};
+  if (sq.page_shift == 0) offset += sq.pages;
+  while (ok && done < bytes) {
+    w.va = offset + done;
+    w.length = bytes - done;
+    co_await walker.request(w, t);
+    if (w.status != translate_status::ok) {
+      ok = false;
+      break;
+    }
+    dma_request& d = dma_pool_.get();
+    d.op = dma_op::read;
+    d.source = dma_source::wqe;
+    d.failed = false;
+    d.address = w.physical;
+    d.bytes = static_cast<std::uint32_t>(w.bytes);
+    d.data = to + done;
+    co_await dma.request(d, t);
+    ok = !d.failed;
+    done += d.bytes;
+    dma_pool_.put(d);
+    ++fetches_;
+  }
+  if (q.stopped) co_return 0;
+  if (!ok) {
+    std::memset(to, 0, HCA_WQE_BLOCK);  // an unreadable WQE is a bad one
+    accept(q, to, 1);
+    co_return 1;
+  }
+  fetched_bytes_ += bytes;
+  std::uint32_t used = 0;
+  while (used < blocks) {
+    hca_wqe_control c;
+    std::memcpy(&c, to + std::size_t{used} * HCA_WQE_BLOCK, sizeof c);
+    const std::uint32_t left = blocks - used;
+    const std::uint32_t posted = static_cast<std::uint16_t>(q.pi - q.ci);
+    const bool plausible = c.blocks != 0 && c.blocks <= HCA_WQE_MAX_BLOCKS && c.blocks <= posted;
+    if (plausible && c.blocks > left && used != 0) break;  // the rest of it comes with the next turn
+    const std::uint32_t n = plausible && c.blocks <= left ? c.blocks : 1;
+    accept(q, to + std::size_t{used} * HCA_WQE_BLOCK, n);
+    used += n;
+  }
+  co_return used;
+}
+
+void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks) {
+  work_request& w = work_pool_.get();
+  w.qpn = q.qpn;
+  w.index = q.ci;
+  w.blocks = static_cast<std::uint8_t>(blocks);
+  w.status = HCA_WC_SUCCESS;
+  std::memcpy(w.bytes.data(), bytes, std::size_t{blocks} * HCA_WQE_BLOCK);
+  const hca_wqe_control& c = w.control();
+  if (c.blocks != blocks || c.index != q.ci || c.qpn != q.qpn || (fetches(c.opcode) && q.read_limit == 0)) {
+    ++bad_wqes_;
+    w.status = HCA_WC_LOC_QP_OP_ERR;
+  }
+  q.ci = static_cast<std::uint16_t>(q.ci + blocks);
+  q.fetched.push(&w);
+}
+
+void send_queue::issue(queue_state& q, ps t) {
+  if (q.issuing || q.stopped) return;
+  q.issuing = true;
+  while (!q.fetched.empty()) {
+    work_request& w = *q.fetched.front();
+    const hca_wqe_control c = w.control();
+    const issue_block blocked = why_not(c, q.outstanding, config_.max_outstanding, q.reads, q.read_limit);
+    if (blocked != issue_block::none) {
+      blocked_probe_.set(static_cast<std::uint64_t>(blocked), t);
+      if (blocked == issue_block::fence) ++fence_stalls_;
+      if (blocked == issue_block::read_depth) ++read_depth_stalls_;
+      if (blocked == issue_block::depth) ++depth_stalls_;
+      break;
+    }
+    q.fetched.pop();
+    ++q.outstanding;
+    if (fetches(c.opcode)) ++q.reads;
+    ps at = issuer_.start(std::max(t, now()), clock_.cycles(config_.issue_interval));
+    t = at;
+    ++wqes_;
+    valid_probe_.pulse(1, at, clock_.period());
+    qpn_probe_.set(q.qpn, at);
+    index_probe_.set(w.index, at);
+    opcode_probe_.set(c.opcode, at);
+    blocked_probe_.set(0, at);
+    w.waiter = {};
+    w.context = this;
+    w.on_response = [](void* self, transaction& done, ps when) {
+      static_cast<send_queue*>(self)->on_complete(static_cast<work_request&>(done), when);
+    };
+    if (work.send(w, at) == tlm::TLM_COMPLETED) on_complete(w, at);
+  }
+  q.issuing = false;
+}
+
+void send_queue::on_complete(work_request& w, ps t) {
+  queue_state& q = *queues_[w.qpn];
+  --q.outstanding;
+  if (fetches(w.control().opcode)) --q.reads;
+  cache_.give(w.blocks);
+  work_pool_.put(w);
+  issue(q, t);
+}
+
+tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps&) {
+  queue_state& q = queue_of(c.number);
+  if (c.op == control_op::stop) {
+    q.stopped = true;
+    if (q.busy != 0) {
+      q.stopping = &c;
+      return tlm::TLM_ACCEPTED;
+    }
+    check_stopped(q);
+  } else if (c.op == control_op::start) {
+    q.stopped = q.known = false;
+    q.pi = q.ci = 0;
+  }
+  return tlm::TLM_COMPLETED;
+}
+
+void send_queue::check_stopped(queue_state& q) {
+  if (!q.stopped || q.busy != 0) return;
+  while (!q.fetched.empty()) {
+    work_request& w = *q.fetched.pop();
+    cache_.give(w.blocks);
+    work_pool_.put(w);
+  }
+  if (q.stopping) target_socket<control_request>::respond(*std::exchange(q.stopping, nullptr), now());
+}
+
+}  // namespace hcasim

@@ -1,0 +1,107 @@
+// Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the requester in
+// order, as far as fences, READ depth and its own limits allow.
+//
+// Errors: a WQE that is not what its place says (index, QPN, size) is passed on with LOC_QP_OP_ERR; an SQ buffer that cannot be
+// read puts the next WQE into the same state.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "firmware/abi/context.h"
+#include "models/base/clock_domain.h"
+#include "models/base/pool.h"
+#include "models/base/process.h"
+#include "models/base/ring.h"
+#include "models/base/server.h"
+#include "models/base/unit.h"
+#include "models/base/wait.h"
+#include "models/send_queue/send_queue_config.h"
+#include "models/send_queue/send_queue_rules.h"
+#include "tlm/context.h"
+#include "tlm/control.h"
+#include "tlm/dma.h"
+#include "tlm/translate.h"
+#include "tlm/work.h"
+
+namespace hcasim {
+
+class send_queue : public unit {
+ public:
+  target_socket<doorbell_ring> bells{"bells"};
+  target_socket<control_request> control{"control"};
+  initiator_socket<context_request> qpc{"qpc"};
+  initiator_socket<translate_request> walker{"walker"};
+  initiator_socket<dma_request> dma{"dma"};
+  initiator_socket<work_request> work{"work"};
+
+  send_queue(const sc_core::sc_module_name& name, const send_queue_config& config, const clock_domain& clock);
+  ~send_queue() override;
+
+ private:
+  struct queue_state {
+    explicit queue_state(std::uint32_t n) : qpn(n) {}
+    std::uint32_t qpn;
+    std::uint16_t pi = 0;
+    std::uint16_t ci = 0;               // next block to fetch
+    ring<work_request*> fetched;        // not issued yet
+    std::uint32_t outstanding = 0;
+    std::uint32_t reads = 0;            // READs and atomics outstanding
+    std::uint32_t read_limit = 0;
+    std::uint32_t busy = 0;
+    bool known = false;                 // the context was read in this life
+    bool scheduled = false;
+    bool issuing = false;
+    bool stopped = false;
+    control_request* stopping = nullptr;
+  };
+
+  tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
+  queue_state& queue_of(std::uint32_t qpn);
+  bool take_blueflame(queue_state& q, const doorbell_ring& b, ps t);
+  void schedule(queue_state& q, ps t);
+  process serve(queue_state& q, ps t);
+  task<std::uint32_t> fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t);
+  void accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks);
+  void issue(queue_state& q, ps t);
+  void on_complete(work_request& w, ps t);
+  void check_stopped(queue_state& q);
+
+  struct fetch_buffer {
+    alignas(64) std::array<std::byte, std::size_t{HCA_WQE_BLOCK} * 64> bytes;
+  };
+
+  const send_queue_config config_;
+  const clock_domain clock_;
+  credits units_;
+  credits cache_;
+  server scheduler_;
+  server issuer_;
+  ring<queue_state*> ready_;
+  std::vector<std::unique_ptr<queue_state>> queues_;
+  pool<work_request> work_pool_;
+  pool<fetch_buffer> buffers_;
+  pool<dma_request> dma_pool_;
+
+  counter doorbells_;
+  counter wqes_;
+  counter blueflame_;
+  counter fetches_;
+  counter fetched_bytes_;
+  counter fence_stalls_;
+  counter read_depth_stalls_;
+  counter depth_stalls_;
+  counter bad_wqes_;
+  level ready_level_;
+  level cache_level_;
+  probe valid_probe_;
+  probe qpn_probe_;
+  probe index_probe_;
+  probe opcode_probe_;
+  probe ready_probe_;
+  probe cache_probe_;
+  probe blocked_probe_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,158 @@
+#include "tlm/memory_access.h"
+
+#include <cstring>
+
+namespace hcasim {
+
+memory_access::transfer& memory_access::begin() {
+  transfer& tr = transfers_.get();
+  tr = {};
+  return tr;
+}
+
+task<verdict> memory_access::move(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t) {
+  lease& k = leases_.get();
+  k.op = key_op::check;
+  k.remote = range.remote;
+  k.key = range.key;
+  k.rights = range.rights;
+  k.pd = range.pd;
+  k.qpn = range.qpn;
+  k.va = range.va;
+  k.length = range.checked;
+  co_await keys_.request(k, t);
+  if (k.result != verdict::granted) {
+    const verdict v = k.result;
+    leases_.put(k);
+    co_return v;
+  }
+  k.next = tr.leases;
+  tr.leases = &k;
+  if (k.map.null) {
+    if (op == dma_op::read) std::memset(data, 0, bytes);
+    co_return verdict::granted;
+  }
+  const translation map = k.map;
+  const bool reached = co_await move_mapped(tr, op, dma_source::payload, map, range.va + k.va_offset, data, bytes, t);
+  co_return reached ? verdict::granted : verdict::table_error;
+}
+
+task<bool> memory_access::move_mapped(transfer& tr, dma_op op, dma_source source, translation map, std::uint64_t va,
+                                      std::byte* data, std::uint32_t bytes, ps& t) {
+  translate_request w;
+  w.map = map;
+  while (bytes != 0) {
+    w.va = va;
+    w.length = bytes;
+    co_await walker_.request(w, t);
+    if (w.status != translate_status::ok) co_return false;
+    piece& p = pieces_.get();
+    p.op = op;
+    p.source = source;
+    p.failed = false;
+    p.address = w.physical;
+    p.bytes = static_cast<std::uint32_t>(w.bytes);
+    p.data = data;
+    p.owner = &tr;
+    request(tr, p, t);
+    va += w.bytes;
+    data += w.bytes;
+    bytes -= static_cast<std::uint32_t>(w.bytes);
+  }
+  co_return true;
+}
+
+task<verdict> memory_access::atomic(transfer& tr, dma_op op, memory_range range, std::uint64_t operand, std::uint64_t compare,
+                                    std::byte* original, ps& t) {
+  lease& k = leases_.get();
+  k.op = key_op::check;
+  k.remote = range.remote;
+  k.key = range.key;
+  k.rights = range.rights;
+  k.pd = range.pd;
+  k.qpn = range.qpn;
+  k.va = range.va;
+  k.length = 8;
+  co_await keys_.request(k, t);
+  if (k.result != verdict::granted) {
+    const verdict v = k.result;
+    leases_.put(k);
+    co_return v;
+  }
+  k.next = tr.leases;
+  tr.leases = &k;
+  translate_request w;
+  w.map = k.map;
+  w.va = range.va + k.va_offset;
+  w.length = 8;
+  co_await walker_.request(w, t);
+  if (w.status != translate_status::ok || w.bytes < 8) co_return verdict::table_error;
+  piece& p = pieces_.get();
+  p.op = op;
+  p.source = dma_source::payload;
+  p.failed = false;
+  p.address = w.physical;
+  p.bytes = 8;
+  p.data = original;
+  p.operand = operand;
+  p.compare = compare;
+  p.owner = &tr;
+  request(tr, p, t);
+  co_return verdict::granted;
+}
+
+void memory_access::request(transfer& tr, dma_request& d, ps t) {
+  auto& p = static_cast<piece&>(d);
+  p.access = this;
+  p.on_response = &memory_access::on_piece;
+  p.context = &p;
+  ++tr.pending;
+  if (dma_.send(p, t) == tlm::TLM_COMPLETED) finish_piece(tr, p, t);
+}
+
+void memory_access::on_piece(void* context, transaction&, ps t) {
+  auto& p = *static_cast<piece*>(context);
+  p.access->finish_piece(*p.owner, p, t);
+}
+
+void memory_access::finish_piece(transfer& tr, piece& p, ps t) {
+  tr.failed |= p.failed;
+  tr.last = std::max(tr.last, t);
+  pieces_.put(p);
+  if (--tr.pending != 0 || tr.open) return;
+  if (tr.waiter) {
+    std::exchange(tr.waiter, {}).resume();
+  } else if (tr.done) {
+    auto* const done = tr.done;
+    void* const context = tr.context;
+    const ps last = tr.last;
+    done(context, tr, last);
+    close(tr, last);
+  }
+}
+
+void memory_access::detach(transfer& tr, void (*done)(void*, transfer&, ps), void* context, ps t) {
+  tr.open = false;
+  if (tr.pending == 0) {
+    done(context, tr, t);
+    close(tr, t);
+    return;
+  }
+  tr.done = done;
+  tr.context = context;
+}
+
+bool memory_access::close(transfer& tr, ps t) {
+  const bool ok = !tr.failed;
+  for (lease* k = tr.leases; k;) {
+    lease* const next = k->next;
+    keys_.release(*k, std::max(t, now()));
+    leases_.put(*k);
+    k = next;
+  }
+  tr.leases = nullptr;
+  transfers_.put(tr);
+  return ok;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,100 @@
+// The way from (key, VA, length) to bytes in memory, as requester and responder go it: verdict, translation, DMA.
+//
+//   transfer& tr = memory.begin();
+//   verdict v = co_await memory.move(tr, access, data, n, t);   // any number of times; returns when the DMA is requested
+//   co_await memory.landed(tr, t);  or  memory.detach(tr, done) // wait for the bytes, or be told when they have moved
+//
+// Every granted verdict holds its key reference until the last byte of the whole transfer has moved. `data` must live until
+// then. No byte moves when the verdict is not `granted`.
+#pragma once
+
+#include "models/base/pool.h"
+#include "models/base/process.h"
+#include "tlm/dma.h"
+#include "tlm/protection.h"
+#include "tlm/translate.h"
+
+namespace hcasim {
+
+struct memory_range {
+  std::uint32_t key = 0;
+  bool remote = false;
+  std::uint32_t rights = 0;  // enum hca_access
+  std::uint32_t pd = 0;
+  std::uint32_t qpn = 0;
+  std::uint64_t va = 0;
+  std::uint64_t checked = 0;  // bytes from va on that the verdict must cover, at least those that move
+};
+
+class memory_access {
+ public:
+  struct transfer;
+  struct lease : key_request {
+    lease* next = nullptr;
+  };
+  struct piece : dma_request {
+    memory_access* access = nullptr;
+    transfer* owner = nullptr;
+  };
+  struct transfer {
+    std::uint32_t pending = 0;
+    bool open = true;      // more may be requested
+    bool failed = false;   // a DMA could not reach its address
+    lease* leases = nullptr;
+    ps last{0};
+    std::coroutine_handle<> waiter;
+    void (*done)(void*, transfer&, ps) = nullptr;
+    void* context = nullptr;
+  };
+
+  memory_access(initiator_socket<key_request>& keys, initiator_socket<translate_request>& walker,
+                initiator_socket<dma_request>& dma)
+      : keys_(keys), walker_(walker), dma_(dma) {}
+
+  transfer& begin();
+  task<verdict> move(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t);
+  // Queue buffers: translated, but without a key.
+  task<bool> move_mapped(transfer& tr, dma_op op, dma_source source, translation map, std::uint64_t va, std::byte* data,
+                         std::uint32_t bytes, ps& t);
+  // 8-byte atomic; the original value goes to `original`.
+  task<verdict> atomic(transfer& tr, dma_op op, memory_range range, std::uint64_t operand, std::uint64_t compare,
+                       std::byte* original, ps& t);
+
+  // Waits until every byte has moved; false: a DMA failed. The transfer is gone afterwards.
+  [[nodiscard]] auto landed(transfer& tr, ps& t) {
+    struct awaiter {
+      memory_access& self;
+      transfer& tr;
+      ps& t;
+      bool await_ready() {
+        tr.open = false;
+        return tr.pending == 0;
+      }
+      void await_suspend(std::coroutine_handle<> h) { tr.waiter = h; }
+      bool await_resume() {
+        t = std::max(t, tr.last);
+        return self.close(tr, t);
+      }
+    };
+    return awaiter{*this, tr, t};
+  }
+  // Calls done(context, transfer, time) when every byte has moved, possibly at once.
+  void detach(transfer& tr, void (*done)(void*, transfer&, ps), void* context, ps t);
+
+  [[nodiscard]] std::uint64_t in_flight() const { return transfers_.in_use(); }
+
+ private:
+  static void on_piece(void* context, transaction& self, ps t);
+  void request(transfer& tr, dma_request& d, ps t);
+  void finish_piece(transfer& tr, piece& p, ps t);
+  bool close(transfer& tr, ps t);
+
+  initiator_socket<key_request>& keys_;
+  initiator_socket<translate_request>& walker_;
+  initiator_socket<dma_request>& dma_;
+  pool<transfer> transfers_;
+  pool<lease> leases_;
+  pool<piece> pieces_;
+};
+
+}  // namespace hcasim
