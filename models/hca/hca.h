@@ -1,0 +1,44 @@
+// One adapter: its units, and who talks to whom.
+#pragma once
+
+#include "models/command_unit/command_unit.h"
+#include "models/completion/completion.h"
+#include "models/context_cache/context_cache.h"
+#include "models/dma_engine/dma_engine.h"
+#include "models/doorbell/doorbell.h"
+#include "models/hca/hca_config.h"
+#include "models/key_check/key_check.h"
+#include "models/page_walker/page_walker.h"
+#include "models/port/port.h"
+#include "models/requester/requester.h"
+#include "models/responder/responder.h"
+#include "models/send_queue/send_queue.h"
+
+namespace hcasim {
+
+class hca : public sc_core::sc_module {
+  clock_domain clock_;
+
+ public:
+  hcasim::doorbell doorbell;
+  hcasim::send_queue send_queue;
+  hcasim::requester requester;
+  hcasim::responder responder;
+  hcasim::key_check key_check;
+  hcasim::page_walker page_walker;
+  hcasim::dma_engine dma_engine;
+  hcasim::completion completion;
+  hcasim::command_unit command_unit;
+  hcasim::port port;
+  hcasim::context_cache qpc_cache;
+  hcasim::context_cache cqc_cache;
+  hcasim::context_cache mrc_cache;
+  hcasim::context_cache extent_cache;
+
+  hca(const sc_core::sc_module_name& name, const hca_config& config, packet_pool& packets);
+
+  // What the device reports and its firmware keeps to.
+  static fw_limits limits_of(const hca_config& config);
+};
+
+}  // namespace hcasim

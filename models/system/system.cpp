@@ -1,0 +1,74 @@
+#include "models/system/system.h"
+
+#include <stdexcept>
+
+namespace hcasim {
+namespace {
+
+// Values that two descriptions must agree on are taken from one of them.
+system_config resolved(system_config c) {
+  std::uint32_t lid = 1;
+  for (node_config& n : c.nodes) {
+    n.hca.port.lid = lid++;
+    n.hca.port.virtual_lanes = c.link.virtual_lanes;
+    n.hca.dma_engine.mrrs = n.pcie.mrrs;
+  }
+  c.ib_switch.virtual_lanes = c.link.virtual_lanes;
+  if (c.fabric == topology::automatic) c.fabric = c.nodes.size() <= 2 ? topology::direct : topology::with_switch;
+  return c;
+}
+
+}  // namespace
+
+node::node(const sc_core::sc_module_name& name, const node_config& config, std::uint64_t seed, packet_pool& packets)
+    : sc_module(name),
+      host("host", config.host, seed),
+      pcie("pcie", config.pcie, 1),
+      hca("hca", config.hca, packets),
+      device_(std::make_unique<driver::device>(host, bar_base, config.driver)) {
+  host.mmio.bind(pcie.cpu);
+  pcie.memory.bind(host.memory);
+  pcie.interrupts.bind(host.interrupts);
+  hca.dma_engine.pcie.bind(pcie.device(0).up);
+  pcie.device(0).down.bind(hca.doorbell.bar);
+  pcie.map_bar(0, bar_base, HCA_BAR_SIZE);
+}
+
+system::system(const sc_core::sc_module_name& name, const system_config& config) : sc_module(name), config_(resolved(config)) {
+  const std::size_t n = config_.nodes.size();
+  if (n == 0) throw std::invalid_argument("a system needs at least one node");
+  if (config_.fabric == topology::direct && n > 2) {
+    throw std::invalid_argument("topology: direct joins at most 2 nodes; use switch for " + std::to_string(n));
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    nodes_.push_back(std::make_unique<node>(("node" + std::to_string(i)).c_str(), config_.nodes[i], config_.seed + i, packets_));
+  }
+  const auto cable_to = [this](std::size_t i) -> link& {
+    links_.push_back(std::make_unique<link>(("link" + std::to_string(i)).c_str(), config_.link, packets_, config_.seed));
+    return *links_.back();
+  };
+  const auto plug = [this](std::size_t i, link& l, unsigned end) {
+    hcasim::port& p = nodes_[i]->hca.port;
+    p.link_out.bind(l.in[end]);
+    l.out[end].bind(p.link_in);
+  };
+  if (config_.fabric == topology::with_switch) {
+    switch_ = std::make_unique<ib_switch>("switch", config_.ib_switch, static_cast<unsigned>(n), packets_);
+    for (std::size_t i = 0; i < n; ++i) {
+      link& l = cable_to(i);
+      plug(i, l, 0);
+      switch_->attach(static_cast<unsigned>(i), l, 1);
+      switch_->set_route(static_cast<std::uint16_t>(config_.nodes[i].hca.port.lid), static_cast<unsigned>(i));
+    }
+    return;
+  }
+  link& l = cable_to(0);
+  plug(0, l, 0);
+  if (n == 2) {
+    plug(1, l, 1);
+  } else {
+    l.out[1].bind(l.in[1]);  // nothing is sent there: the port turns packets to itself around
+  }
+}
+
+}  // namespace hcasim

@@ -1,0 +1,53 @@
+// Nodes and fabric, put together from a description.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "firmware/driver/device.h"
+#include "models/fabric/ib_switch.h"
+#include "models/fabric/link.h"
+#include "models/hca/hca.h"
+#include "models/host/host.h"
+#include "models/pcie/pcie.h"
+#include "models/system/system_config.h"
+
+namespace hcasim {
+
+// A host, its PCIe tree, its adapter (device 0; the tree's other ports are free for peer devices) and the adapter's driver.
+class node : public sc_core::sc_module {
+ public:
+  hcasim::host host;
+  hcasim::pcie pcie;
+  hcasim::hca hca;
+
+  node(const sc_core::sc_module_name& name, const node_config& config, std::uint64_t seed, packet_pool& packets);
+
+  driver::device& device() { return *device_; }
+  // Where the adapter's BAR 0 lies: above every address that memory has.
+  static constexpr std::uint64_t bar_base = 0xffff'f000'0000'0000;
+
+ private:
+  std::unique_ptr<driver::device> device_;
+};
+
+class system : public sc_core::sc_module {
+ public:
+  system(const sc_core::sc_module_name& name, const system_config& config);
+
+  [[nodiscard]] const system_config& config() const { return config_; }
+  [[nodiscard]] std::size_t nodes() const { return nodes_.size(); }
+  node& at(std::size_t i) { return *nodes_.at(i); }
+  [[nodiscard]] std::size_t links() const { return links_.size(); }
+  link& cable(std::size_t i) { return *links_.at(i); }
+  packet_pool& packets() { return packets_; }
+
+ private:
+  system_config config_;
+  packet_pool packets_;
+  std::vector<std::unique_ptr<node>> nodes_;
+  std::vector<std::unique_ptr<link>> links_;
+  std::unique_ptr<ib_switch> switch_;
+};
+
+}  // namespace hcasim

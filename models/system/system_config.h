@@ -1,0 +1,49 @@
+// A whole system as a description gives it: nodes (host, PCIe, adapter, driver) and the fabric between them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "firmware/driver/driver_config.h"
+#include "models/fabric/link_config.h"
+#include "models/fabric/switch_config.h"
+#include "models/hca/hca_config.h"
+#include "models/host/host_config.h"
+#include "models/pcie/pcie_config.h"
+
+namespace hcasim {
+
+struct node_config {
+  host_config host;
+  pcie_config pcie;
+  hca_config hca;
+  driver::driver_config driver;
+
+  void knobs(knob_visitor& k) {
+    k.group("host", host, "memory and software costs");
+    k.group("pcie", pcie, "root complex and links");
+    k.group("hca", hca, "the adapter");
+    k.group("driver", driver, "the host driver");
+  }
+};
+
+// How the adapters are joined: two by one cable, any number by one switch; one alone talks to itself.
+enum class topology : std::uint8_t { automatic, direct, with_switch };
+
+struct system_config {
+  std::uint64_t seed = 1;
+  topology fabric = topology::automatic;
+  std::vector<node_config> nodes{2};
+  link_config link;
+  switch_config ib_switch;
+
+  void knobs(knob_visitor& k) {
+    k.choice("topology", fabric, {"automatic", "direct", "switch"},
+             "how the nodes are joined; automatic: directly when there are two, by a switch when there are more");
+    for (std::size_t i = 0; i < nodes.size(); ++i) k.group("node" + std::to_string(i), nodes[i], "a host and its adapter");
+    k.group("link", link, "every InfiniBand link");
+    k.group("switch", ib_switch, "the InfiniBand switch");
+  }
+};
+
+}  // namespace hcasim
