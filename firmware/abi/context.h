@@ -92,7 +92,9 @@ struct hca_cqc {
   uint16_t moderation_count; /* event after this many CQEs; 0 or 1: at once */
   uint16_t moderation_us;    /* or this long after the first; 0: no timer */
   uint32_t armed_ci;
-  uint32_t reserved1[5];
+  uint32_t solicited_pi; /* one past the last CQE that is solicited or in error */
+  uint32_t since_arm;    /* CQEs that count towards the event */
+  uint32_t reserved1[3];
 };
 HCA_LAYOUT(struct hca_cqc, 64);
 

@@ -1,0 +1,254 @@
+#include "models/completion/completion.h"
+
+#include <algorithm>
+
+#include "firmware/abi/mrc.h"
+
+namespace hcasim {
+
+using completion_rules::ring_geometry;
+
+namespace {
+
+constexpr std::uint32_t number_mask = 0x00ffffff;
+
+ring_geometry geometry_of(const hca_cqc& cq) {
+  return {completion_rules::log_entries(cq.buffer.log_bytes, 6)};
+}
+
+}  // namespace
+
+completion::completion(const sc_core::sc_module_name& name, const completion_config& config, const clock_domain& clock,
+                       unsigned reporters)
+    : unit(name), config_(config), clock_(clock), event_rings_(config.event_queues) {
+  for (unsigned i = 0; i < reporters; ++i) {
+    reports.emplace_back(("reports" + std::to_string(i)).c_str()).template on<&completion::on_report>(this);
+  }
+  bells.on<&completion::on_bell>(this);
+  control.on<&completion::on_control>(this);
+  msix.on<&completion::on_msix>(this);
+  describe();
+}
+
+tlm::tlm_sync_enum completion::on_report(report& r, tlm::tlm_phase phase, ps& t) {
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
+  if (r.event) {
+    raise(0, {r.type, r.number}, t);
+    return tlm::TLM_COMPLETED;
+  }
+  call c{&r};
+  call* const outer = std::exchange(in_call_, &c);
+  complete(r, t);
+  in_call_ = outer;
+  if (!c.done) return tlm::TLM_ACCEPTED;
+  t = c.at;
+  return tlm::TLM_COMPLETED;
+}
+
+void completion::answer(report& r, ps t) {
+  if (in_call_ && in_call_->served == &r) {
+    in_call_->done = true;
+    in_call_->at = t;
+    return;
+  }
+  target_socket<report>::respond(r, t);
+}
+
+process completion::complete(report& r, ps t) {
+  const ps begun = t;
+  const std::uint32_t cqn = r.cqn & number_mask;
+  lane& l = lane_of(cqn);
+  if (l.busy) {
+    ++order_waits_;
+    waiting_level_.add(1, t);
+    waiting_probe_.set(waiting_level_.value(), t);
+    co_await l.waiters.wait();
+    t = std::max(t, now());
+    waiting_level_.add(-1, t);
+    waiting_probe_.set(waiting_level_.value(), t);
+  }
+  l.busy = true;
+
+  context_request context;
+  context.index = cqn;
+  co_await cqc.request(context, t);
+  if (context.failed) {
+    ++bad_reports_;
+    raise(0, {HCA_EVENT_CATASTROPHIC, cqn}, t);
+    leave(l);
+    answer(r, t);
+    co_return;
+  }
+  auto& cq = context.as<hca_cqc>();
+  t = pipe_.start(t, clock_.cycles(config_.cqe_interval)) + clock_.cycles(config_.cqe_latency);
+
+  bool room = cq.state == HCA_CQ_VALID;
+  if (room && geometry_of(cq).full(cq.pi, cq.ci)) {
+    room = co_await refresh(cq, t);
+    context.dirty = true;
+    if (!room) {
+      ++overflows_;
+      overflow_probe_.pulse(1, t, clock_.period());
+      cq.state = HCA_CQ_OVERFLOWN;
+      raise(0, {HCA_EVENT_CQ_OVERFLOW, cqn}, t);
+    }
+  }
+  if (room) {
+    std::uint64_t physical = 0;
+    room = co_await locate(cq, cqn, physical, t);
+    if (room) {
+      hca_cqe e = r.cqe;
+      e.owner = geometry_of(cq).owner(cq.pi);
+      post(dma_source::completion, physical, &e, sizeof e, cqn, t);
+      context.dirty = true;
+      written(cq, cqn, e, t);
+    } else {
+      raise(0, {HCA_EVENT_CATASTROPHIC, cqn}, t);
+    }
+  }
+  if (!room) ++cqes_lost_;
+  cqc.release(context, t);
+  leave(l);
+  report_latency_.add(t - begun);
+  answer(r, t);
+}
+
+// Reads the consumer index that software keeps in memory. False: the CQ is full all the same.
+task<bool> completion::refresh(hca_cqc& cq, ps& t) {
+  ++record_reads_;
+  hca_cq_record record{};
+  dma_request d;
+  d.source = dma_source::doorbell_record;
+  d.address = cq.record;
+  d.bytes = sizeof record;
+  d.data = reinterpret_cast<std::byte*>(&record);
+  co_await dma.request(d, t);
+  if (!d.failed && completion_rules::plausible(record.ci, cq.ci, cq.pi)) cq.ci = record.ci;
+  co_return !geometry_of(cq).full(cq.pi, cq.ci);
+}
+
+task<bool> completion::locate(const hca_cqc& cq, std::uint32_t cqn, std::uint64_t& physical, ps& t) {
+  const std::uint64_t offset = std::uint64_t{geometry_of(cq).slot(cq.pi)} * HCA_CQE_BYTES;
+  if (cq.buffer.page_shift == 0) {
+    physical = cq.buffer.pages + offset;
+    co_return true;
+  }
+  translate_request q;
+  q.map.index = HCA_TAG_CQ | cqn;
+  q.map.levels = 1;
+  q.map.page_shift = cq.buffer.page_shift;
+  q.map.table = cq.buffer.pages;
+  q.va = offset;
+  q.length = HCA_CQE_BYTES;
+  co_await walker.request(q, t);
+  physical = q.physical;
+  co_return q.status == translate_status::ok;
+}
+
+void completion::written(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t) {
+  ++cqes_;
+  if (e.status != HCA_WC_SUCCESS) ++cqes_in_error_;
+  cqe_probe_.pulse(1, t, clock_.period());
+  cqn_probe_.set(cqn, t);
+  pi_probe_.set(cq.pi, t);
+  status_probe_.set(e.status, t);
+  ++cq.pi;
+  if (completion_rules::solicited(e)) cq.solicited_pi = cq.pi;
+  if (!completion_rules::counts(cq, e)) return;
+  ++cq.since_arm;
+  if (cq.since_arm >= completion_rules::events_after(cq)) {
+    fire(cq, cqn, t);
+  } else if (cq.since_arm == 1 && cq.moderation_us != 0) {
+    moderate(cqn, lane_of(cqn).generation, t + ps(std::int64_t{cq.moderation_us} * 1'000'000));
+  }
+}
+
+void completion::fire(hca_cqc& cq, std::uint32_t cqn, ps t) {
+  ++cq_events_;
+  cq.arm = HCA_ARM_NONE;
+  cq.since_arm = 0;
+  ++lane_of(cqn).generation;
+  raise(cq.eqn, {HCA_EVENT_COMPLETION, cqn}, t);
+}
+
+process completion::ring_cq(std::uint32_t cqn, std::uint8_t arm, std::uint32_t ci, ps t) {
+  lane& l = lane_of(cqn);
+  if (l.busy) {
+    co_await l.waiters.wait();
+    t = std::max(t, now());
+  }
+  l.busy = true;
+  context_request context;
+  context.index = cqn;
+  co_await cqc.request(context, t);
+  if (context.failed) {
+    ++bad_doorbells_;
+    leave(l);
+    co_return;
+  }
+  auto& cq = context.as<hca_cqc>();
+  if (cq.state != HCA_CQ_VALID || arm > HCA_ARM_SOLICITED) {
+    ++bad_doorbells_;
+  } else {
+    if (completion_rules::plausible(ci, cq.ci, cq.pi)) cq.ci = ci;
+    if (arm != HCA_ARM_NONE) {
+      ++arms_;
+      // A request for any completion is not weakened by a later one for solicited completions.
+      if (cq.arm == HCA_ARM_NONE) {
+        cq.since_arm = 0;
+        ++l.generation;
+      }
+      if (cq.arm != HCA_ARM_NEXT) cq.arm = arm;
+      cq.armed_ci = ci;
+      if (completion_rules::missed(cq)) {
+        ++late_arms_;
+        fire(cq, cqn, t);
+      }
+    }
+    context.dirty = true;
+  }
+  cqc.release(context, t);
+  leave(l);
+}
+
+process completion::moderate(std::uint32_t cqn, std::uint32_t generation, ps deadline) {
+  co_await queue_.until(deadline);
+  ps t = now();
+  lane& l = lane_of(cqn);
+  if (l.generation != generation) co_return;
+  if (l.busy) {
+    co_await l.waiters.wait();
+    t = now();
+  }
+  l.busy = true;
+  context_request context;
+  context.index = cqn;
+  co_await cqc.request(context, t);
+  if (!context.failed) {
+    auto& cq = context.as<hca_cqc>();
+    if (l.generation == generation && cq.arm != HCA_ARM_NONE && cq.since_arm > 0) {
+      ++timer_events_;
+      fire(cq, cqn, t);
+      context.dirty = true;
+    }
+    cqc.release(context, t);
+  }
+  leave(l);
+}
+
+completion::lane& completion::lane_of(std::uint32_t cqn) {
+  const std::uint32_t page = cqn / lanes_per_page;
+  if (page >= lanes_.size()) lanes_.resize(page + 1);
+  if (!lanes_[page]) lanes_[page] = std::make_unique<lane[]>(lanes_per_page);
+  return lanes_[page][cqn % lanes_per_page];
+}
+
+void completion::leave(lane& l) {
+  if (l.waiters.empty()) {
+    l.busy = false;
+  } else {
+    l.waiters.wake_one(queue_);
+  }
+}
+
+}  // namespace hcasim
