@@ -63,7 +63,11 @@ class level {
     value_ = v;
     peak_ = std::max(peak_, v);
   }
-  void add(std::int64_t n, ps t) { set(value_ + static_cast<std::uint64_t>(n), t); }
+  // Exact in the mean for changes that come out of order too (annotated delays); the peak sees them in the order of the calls.
+  void add(std::int64_t n, ps t) {
+    if (t < last_) area_ += static_cast<double>(n) * static_cast<double>((last_ - t).count());
+    set(value_ + static_cast<std::uint64_t>(n), t);
+  }
 
   [[nodiscard]] std::uint64_t value() const { return value_; }
   [[nodiscard]] std::uint64_t peak() const { return peak_; }

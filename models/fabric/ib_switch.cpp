@@ -1,0 +1,210 @@
+#include "models/fabric/ib_switch.h"
+
+#include <string>
+
+#include "models/fabric/link.h"
+
+namespace hcasim {
+namespace {
+
+constexpr std::uint16_t no_port = 0xffff;
+constexpr std::size_t unicast_lids = 0xc000;
+
+// What a switch reads of a packet: the LRH as it is on the wire.
+std::uint16_t dest_lid(const packet& p) {
+  const std::byte* lrh = p.bytes.data() + p.head;
+  return static_cast<std::uint16_t>(std::to_integer<unsigned>(lrh[2]) << 8 | std::to_integer<unsigned>(lrh[3]));
+}
+unsigned service_level(const packet& p) {
+  return std::to_integer<unsigned>(p.bytes[p.head + 1] >> 4);
+}
+
+void set_lane(packet& p, unsigned vl) {
+  p.bytes[p.head] = (p.bytes[p.head] & std::byte{0x0f}) | static_cast<std::byte>(vl << 4);
+  p.header.virtual_lane = static_cast<std::uint8_t>(vl);
+}
+
+}  // namespace
+
+ib_switch::ib_switch(const sc_core::sc_module_name& module_name, const switch_config& config, unsigned ports,
+                     packet_pool& packets)
+    : unit(module_name), config_(config), packets_(packets), routes_(unicast_lids, no_port) {
+  for (unsigned i = 0; i < ports; ++i) {
+    const std::string n = std::to_string(i);
+    in.emplace_back(("in_" + n).c_str()).on<&ib_switch::take>(this);
+    out.emplace_back(("out_" + n).c_str());
+    output& o = outputs_.emplace_back();
+    o.self = this;
+    o.port = i;
+    o.lanes.resize(config_.virtual_lanes);
+    for (lane& l : o.lanes) {
+      l.self = this;
+      l.owner = &o;
+    }
+    register_statistics(o);
+  }
+  stats_.add("forwarded", "packets", "Packets passed on to an output.", forwarded_);
+  stats_.add("dropped_no_route", "packets", "Packets dropped because no route leads to their destination LID.", no_route_);
+  stats_.add("held", "packets", "Packets that waited in an input buffer because their output queue was full.", held_packets_);
+  signals_.add("dropped_lid", 16, dropped_lid_);
+}
+
+void ib_switch::attach(unsigned port, link& l, unsigned end) {
+  out[port].bind(l.in[end]);
+  l.out[end].bind(in[port]);
+  if (config_.mode == forwarding::cut_through) l.deliver_early(end);
+}
+
+void ib_switch::set_route(std::uint16_t lid, unsigned port) {
+  if (lid >= unicast_lids || port >= outputs_.size())
+    SC_REPORT_FATAL(name(), "a route needs a unicast LID and a port that exists");
+  routes_[lid] = static_cast<std::uint16_t>(port);
+}
+
+tlm::tlm_sync_enum ib_switch::take(packet& p, tlm::tlm_phase, ps& t) {
+  const std::uint16_t lid = dest_lid(p);
+  const std::uint16_t port = lid < unicast_lids ? routes_[lid] : no_port;
+  if (port == no_port) {
+    ++no_route_;
+    dropped_lid_.pulse(lid, t, 1_ns);
+    p.last_bit = ps(0);
+    packets_.put(p);
+    return tlm::TLM_COMPLETED;
+  }
+  output& o = outputs_[port];
+  const unsigned vl = service_level(p) % config_.virtual_lanes;
+  set_lane(p, vl);
+  lane& l = o.lanes[vl];
+  const ps whole = std::max(t, p.last_bit);
+  const ps ready = (config_.mode == forwarding::cut_through ? t : whole) + config_.latency;
+  p.last_bit = whole + config_.latency;
+  const queued q{&p, ready, t, p.wire_bytes()};
+  o.queue_level.add(1, ready);
+  if (!l.held.empty() || !fits(l, q.bytes)) {
+    ++held_packets_;
+    l.held.push(q);
+    return tlm::TLM_ACCEPTED;
+  }
+  enqueue(o, l, q);
+  t = whole;
+  return tlm::TLM_COMPLETED;
+}
+
+bool ib_switch::fits(const lane& l, std::uint32_t bytes) const {
+  return config_.queue == 0 || l.bytes == 0 || l.bytes + bytes <= config_.queue;
+}
+
+void ib_switch::enqueue(output& o, lane& l, const queued& q) {
+  // Nobody else can come first: the output will be free, and all packets that were ready earlier have gone.
+  const bool idle = o.packets_queued == 0 && o.free_at <= q.ready;
+  l.queue.push(q);
+  l.bytes += q.bytes;
+  ++o.packets_queued;
+  if (idle) {
+    send(o, l, std::max(q.ready, now()));
+    return;
+  }
+  o.occupancy.set(o.packets_queued, now());
+  if (!l.blocked) arm(o, std::max({o.free_at, l.queue.front().ready, now()}));
+}
+
+// Lanes take turns; a lane whose front packet is not ready or has no credits is passed over.
+void ib_switch::arbitrate(output& o) {
+  while (o.packets_queued != 0) {
+    if (o.free_at > now()) return arm(o, o.free_at);
+    ps next = never;
+    lane* chosen = nullptr;
+    const auto lanes = static_cast<unsigned>(o.lanes.size());
+    for (unsigned i = 0; i < lanes && !chosen; ++i) {
+      lane& l = o.lanes[(o.turn + i) % lanes];
+      if (l.queue.empty() || l.blocked) continue;
+      if (l.queue.front().ready <= now()) {
+        chosen = &l;
+        o.turn = (o.turn + i + 1) % lanes;
+      } else {
+        next = std::min(next, l.queue.front().ready);
+      }
+    }
+    if (!chosen) {
+      if (next != never) arm(o, next);
+      return;
+    }
+    send(o, *chosen, now());
+  }
+}
+
+void ib_switch::send(output& o, lane& l, ps start) {
+  const queued& q = l.queue.front();
+  packet& p = *q.p;
+  p.waiter = {};
+  p.context = &l;
+  p.on_response = [](void* c, transaction&, ps at) {
+    auto& waiting = *static_cast<lane*>(c);
+    waiting.self->sent(waiting, at);
+  };
+  ++forwarded_;
+  ++o.packets;
+  o.bytes += q.bytes;
+  ps t = start;
+  if (out[o.port].send(p, t) == tlm::TLM_COMPLETED) {
+    o.free_at = t;
+    o.busy.pulse(1, start, t - start);
+    leave(l, start);
+  } else {
+    l.blocked = true;
+  }
+}
+
+// The link had no credits at first and has taken the front packet now; its last byte leaves at `t`.
+void ib_switch::sent(lane& l, ps t) {
+  output& o = *l.owner;
+  l.blocked = false;
+  o.free_at = std::max(o.free_at, t);
+  leave(l, now());
+  arbitrate(o);
+}
+
+void ib_switch::leave(lane& l, ps at) {
+  output& o = *l.owner;
+  const queued q = l.queue.pop();
+  l.bytes -= q.bytes;
+  --o.packets_queued;
+  o.wait.add(at - q.ready);
+  o.queue_level.add(-1, at);
+  o.occupancy.set(o.packets_queued, now());
+  if (!l.held.empty()) admit(l);
+}
+
+void ib_switch::admit(lane& l) {
+  while (!l.held.empty() && fits(l, l.held.front().bytes)) {
+    // Answered first: the packet is on one binding at a time. It stays listed meanwhile, so that nobody overtakes it.
+    const queued q = l.held.front();
+    target_socket<packet>::respond(*q.p, std::max({now(), q.entered, q.p->last_bit - config_.latency}));
+    l.held.pop();
+    enqueue(*l.owner, l, q);
+  }
+}
+
+void ib_switch::arm(output& o, ps when) {
+  if (when >= o.armed) return;
+  o.armed = when;
+  queue_.at(when, {[](void* c) {
+                     auto& due = *static_cast<output*>(c);
+                     due.armed = never;
+                     due.self->arbitrate(due);
+                   },
+                   &o});
+}
+
+void ib_switch::register_statistics(output& o) {
+  const std::string n = "port" + std::to_string(o.port) + "_";
+  const std::string at = " at output " + std::to_string(o.port);
+  stats_.add(n + "packets", "packets", "Packets sent" + at + ".", o.packets);
+  stats_.add(n + "bytes", "bytes", "Bytes sent" + at + ": LRH to VCRC.", o.bytes);
+  stats_.add(n + "queue", "packets", "Packets waiting" + at + ".", o.queue_level);
+  stats_.add(n + "wait", "ps", "Time from ready to the first byte on the wire" + at + ".", o.wait);
+  signals_.add(n + "queue", 16, o.occupancy);
+  signals_.add(n + "busy", 1, o.busy);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,106 @@
+// A full-duplex InfiniBand link between two ports: serialisation, propagation, per-lane credits, faults on demand.
+//
+// A packet that the device at end e sends enters at in[e] and comes out at out[1 - e]: "out" is what the device at that end
+// receives. It is answered when its last byte has left (TLM_COMPLETED), or, while the lane has no credits, later
+// (TLM_ACCEPTED). The device that received it answers when its buffer is free again; its credits are back at the sender one
+// propagation later.
+//
+// Ownership of packets, on every binding: the sender's until it is answered, the receiver's from then on. Whoever ends a
+// packet's life (the consumer, or a hop that drops it) answers it and returns it to the pool. After the answer the sender
+// does not look at the packet again.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "models/base/random.h"
+#include "models/base/ring.h"
+#include "models/base/server.h"
+#include "models/base/unit.h"
+#include "models/fabric/link_config.h"
+#include "tlm/packet.h"
+
+namespace hcasim {
+
+enum class fault : std::uint8_t { none, loss, corruption, duplication, delay };
+
+class link : public unit {
+ public:
+  std::array<target_socket<packet>, 2> in{target_socket<packet>("in_0"), target_socket<packet>("in_1")};
+  std::array<initiator_socket<packet>, 2> out{initiator_socket<packet>("out_0"), initiator_socket<packet>("out_1")};
+
+  // Random faults are drawn from `seed` and the module's name, one stream for each kind and direction.
+  link(const sc_core::sc_module_name& name, const link_config& config, packet_pool& packets, std::uint64_t seed);
+
+  // out[end] hands a packet over when its first byte is there instead of its last (`packet::last_bit` tells when that is).
+  void deliver_early(unsigned end) { early_[end] = true; }
+  // Asked for every packet that enters, with the end it enters at; what it returns happens, on top of the random faults.
+  void set_fault_filter(std::function<fault(const packet&, unsigned end)> filter) { filter_ = std::move(filter); }
+
+  // Credits that the sender at `end` could use now, in 64-byte blocks.
+  [[nodiscard]] std::uint64_t free_blocks(unsigned end, unsigned lane) const;
+  [[nodiscard]] double utilisation(unsigned end) const;
+
+ private:
+  struct credit_return {
+    ps at{0};
+    std::uint32_t blocks = 0;
+  };
+  struct waiting {
+    packet* p = nullptr;
+    ps since{0};
+  };
+  struct lane {
+    std::uint64_t free = 0;
+    ring<credit_return> returning;  // by time
+    ring<waiting> queue;
+    ps armed = never;
+    probe credits;
+  };
+  // What the link remembers of a packet between its last byte leaving and its buffer being free.
+  struct flight {
+    link* self = nullptr;
+    packet* p = nullptr;
+    unsigned end = 0;
+    unsigned vl = 0;
+    std::uint32_t blocks = 0;
+  };
+  struct lane_event {
+    link* self = nullptr;
+    unsigned end = 0;
+    unsigned vl = 0;
+  };
+  struct direction {
+    direction(std::uint64_t seed, const std::string& name, unsigned lanes);
+    server wire;
+    std::vector<lane> lanes;
+    random_stream loss, corruption, duplication, delay;
+    counter packets, bytes, lost, corrupted, duplicated, delayed, stalls;
+    histogram stall;
+    probe busy, waiting_packets;
+  };
+
+  tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase phase, ps& t);
+  [[nodiscard]] bool may_start(const direction& d, const lane& l, std::uint32_t blocks, ps t) const;
+  ps transmit(unsigned end, unsigned vl, packet& p, ps t);
+  void launch(unsigned end, unsigned vl, packet& p, std::uint32_t blocks, ps first, ps last);
+  void corrupt(direction& d, packet& p) const;
+  void arrive(flight& f);
+  void give_back(direction& d, unsigned end, unsigned vl, std::uint32_t blocks, ps at);
+  void received(flight& f, ps t);
+  void serve(unsigned end, unsigned vl);
+  void wake_for_credits(unsigned end, unsigned vl);
+  [[nodiscard]] ps credits_at(const lane& l, std::uint32_t blocks) const;
+  void register_statistics(unsigned end);
+
+  const link_config config_;
+  packet_pool& packets_;
+  std::function<fault(const packet&, unsigned)> filter_;
+  std::array<bool, 2> early_{};
+  std::array<direction, 2> directions_;  // by the end that sends
+  std::vector<lane_event> lane_events_;
+  pool<flight> flights_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,223 @@
+#include "models/port/port.h"
+
+#include <string>
+
+namespace hcasim {
+
+port::port(const sc_core::sc_module_name& module_name, const port_config& config, const clock_domain& clock, unsigned senders,
+           packet_pool& packets)
+    : unit(module_name), config_(config), clock_(clock), packets_(packets), lanes_(config.virtual_lanes) {
+  for (unsigned i = 0; i < senders; ++i) {
+    sender& s = senders_.emplace_back();
+    s.self = this;
+    s.index = i;
+    egress.emplace_back(("egress_" + std::to_string(i)).c_str()).on<&sender::take>(&s);
+  }
+  for (lane& l : lanes_) {
+    l.self = this;
+    l.queues.resize(senders);
+  }
+  link_in.on<&port::receive>(this);
+  register_statistics();
+}
+
+tlm::tlm_sync_enum port::send(unsigned from, packet& p, ps& t) {
+  const unsigned vl = p.header.service_level % config_.virtual_lanes;
+  p.header.virtual_lane = static_cast<std::uint8_t>(vl);
+  p.bytes[p.head] = (p.bytes[p.head] & std::byte{0x0f}) | static_cast<std::byte>(vl << 4);  // not covered by the ICRC
+  p.last_bit = ps(0);
+  lane& l = lanes_[vl];
+  if (l.waiting_packets == 0 && occupancy(l) < config_.egress_packets) {
+    t = egress_pipe_.start(t, clock_.cycles(config_.egress_interval));
+    launch(l, p, t);
+    return tlm::TLM_COMPLETED;
+  }
+  ++egress_waits_;
+  ++l.waiting_packets;
+  l.queues[from].push({&p, t});
+  egress_waiting_.set(l.waiting_packets, t);
+  if (!l.leaving.empty()) arm(l, l.leaving.front());
+  return tlm::TLM_ACCEPTED;
+}
+
+std::size_t port::occupancy(lane& l) const {
+  while (!l.leaving.empty() && l.leaving.front() <= now()) l.leaving.pop();
+  return l.leaving.size() + l.unanswered;
+}
+
+// Hands over to the link a packet that the port took at `t`.
+void port::launch(lane& l, packet& p, ps t) {
+  const packet_header& h = p.header;
+  ++egress_packets_;
+  egress_bytes_ += p.wire_bytes();
+  egress_opcode_.pulse(h.opcode + 1U, t, clock_.period());
+  egress_psn_.set(h.psn, t);
+  t += clock_.cycles(config_.egress_latency);
+  if (h.dest_lid == config_.lid) {
+    ++loopback_packets_;
+    ++l.unanswered;
+    turned& r = turned_.get();
+    r = {this, &p, &l};
+    queue_.at(t, {[](void* c) {
+                    auto& back = *static_cast<turned*>(c);
+                    back.self->turn_around(back);
+                  },
+                  &r});
+    return;
+  }
+  p.waiter = {};
+  p.context = &l;
+  p.on_response = [](void* c, transaction&, ps at) {
+    auto& from = *static_cast<lane*>(c);
+    from.self->sent(from, at);
+  };
+  if (link_out.send(p, t) == tlm::TLM_COMPLETED) {
+    leave_at(l, t);
+  } else {
+    ++l.unanswered;
+  }
+}
+
+// Times come in order from the link; packets that turned around may come between.
+void port::leave_at(lane& l, ps t) {
+  l.leaving.push(t);
+  for (std::size_t i = l.leaving.size() - 1; i > 0 && l.leaving[i - 1] > t; --i) std::swap(l.leaving[i - 1], l.leaving[i]);
+}
+
+// The link had no credits at first and has taken the packet now; its last byte leaves at `t`.
+void port::sent(lane& l, ps t) {
+  --l.unanswered;
+  leave_at(l, t);
+  admit(l);
+}
+
+// Takes waiting packets in while there is room, senders in turns.
+void port::admit(lane& l) {
+  while (l.waiting_packets != 0) {
+    if (occupancy(l) >= config_.egress_packets) {
+      if (!l.leaving.empty()) arm(l, l.leaving.front());
+      return;
+    }
+    while (l.queues[l.turn].empty()) l.turn = (l.turn + 1) % static_cast<unsigned>(l.queues.size());
+    const waiting w = l.queues[l.turn].pop();
+    l.turn = (l.turn + 1) % static_cast<unsigned>(l.queues.size());
+    const ps t = egress_pipe_.start(std::max(w.since, now()), clock_.cycles(config_.egress_interval));
+    egress_wait_.add(t - w.since);
+    // Answered first: the packet is on one binding at a time. It counts as waiting meanwhile, so that what its sender sends
+    // in response does not overtake it.
+    target_socket<packet>::respond(*w.p, t);
+    launch(l, *w.p, t);
+    --l.waiting_packets;
+    egress_waiting_.set(l.waiting_packets, t);
+  }
+}
+
+void port::arm(lane& l, ps when) {
+  if (when >= l.armed) return;
+  l.armed = when;
+  queue_.at(when, {[](void* c) {
+                     auto& due = *static_cast<lane*>(c);
+                     due.armed = never;
+                     due.self->admit(due);
+                   },
+                   &l});
+}
+
+tlm::tlm_sync_enum port::receive(packet& p, tlm::tlm_phase, ps& t) {
+  t = std::max(t, p.last_bit);
+  p.last_bit = ps(0);
+  return deliver(p, t, nullptr);
+}
+
+port::drop port::check(packet& p) const {
+  const std::size_t total = p.on_wire().size();
+  if (!icrc_ok(p, total)) return drop::icrc;
+  if (!parse(p, total)) return drop::malformed;
+  return p.header.dest_lid == config_.lid ? drop::none : drop::wrong_lid;
+}
+
+tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
+  t = ingress_pipe_.start(t, clock_.cycles(config_.ingress_interval)) + clock_.cycles(config_.ingress_latency);
+  ++ingress_packets_;
+  ingress_bytes_ += p.wire_bytes();
+  const drop cause = check(p);
+  if (cause != drop::none) {
+    ++(cause == drop::icrc ? bad_icrc_ : cause == drop::malformed ? malformed_ : wrong_lid_);
+    drop_cause_.pulse(static_cast<std::uint64_t>(cause), t, clock_.period());
+    packets_.put(p);
+    return tlm::TLM_COMPLETED;
+  }
+  ingress_opcode_.pulse(p.header.opcode + 1U, t, clock_.period());
+  ingress_psn_.set(p.header.psn, t);
+  ingress_qpn_.set(p.header.dest_qpn, t);
+
+  held& h = held_.get();
+  h.self = this;
+  h.upstream = p;
+  h.looped = looped;
+  p.waiter = {};
+  p.context = &h;
+  p.on_response = [](void* c, transaction& answered, ps at) {
+    auto& answer = *static_cast<held*>(c);
+    answer.self->consumed(answer, static_cast<packet&>(answered), at);
+  };
+  const bool response = p.header.shape().response;
+  ++(response ? to_requester_ : to_responder_);
+  const ps handed_over = t;
+  const tlm::tlm_sync_enum status = (response ? requester : responder).send(p, t);
+  if (status == tlm::TLM_COMPLETED) {
+    held_.put(h);
+  } else {
+    held_level_.add(1, handed_over);
+    ingress_held_.set(held_level_.value(), handed_over);
+  }
+  return status;
+}
+
+void port::turn_around(turned& r) {
+  packet& p = *r.p;
+  lane& from = *r.from;
+  turned_.put(r);
+  ps t = now();
+  if (deliver(p, t, &from) == tlm::TLM_COMPLETED) sent(from, t);
+}
+
+// A consumer that had kept the packet in the receive buffer has answered it.
+void port::consumed(held& h, packet& p, ps t) {
+  const transaction upstream = h.upstream;
+  lane* const looped = h.looped;
+  held_.put(h);
+  held_level_.add(-1, t);
+  ingress_held_.set(held_level_.value(), t);
+  if (looped) return sent(*looped, t);
+  static_cast<transaction&>(p) = upstream;
+  target_socket<packet>::respond(p, t);
+}
+
+void port::register_statistics() {
+  stats_.add("egress_packets", "packets", "Packets taken from requester and responder.", egress_packets_);
+  stats_.add("egress_bytes", "bytes", "Bytes of these packets on the wire: LRH to VCRC.", egress_bytes_);
+  stats_.add("egress_waits", "packets", "Packets that their sender had to keep because their lane was full.", egress_waits_);
+  stats_.add("egress_wait", "ps", "Time that such a packet waited to be taken.", egress_wait_);
+  stats_.add("loopback_packets", "packets", "Packets to the port's own LID, turned around without the link.",
+             loopback_packets_);
+  stats_.add("ingress_packets", "packets", "Packets received, bad ones included.", ingress_packets_);
+  stats_.add("ingress_bytes", "bytes", "Bytes of these packets on the wire: LRH to VCRC.", ingress_bytes_);
+  stats_.add("to_requester", "packets", "Responses handed to the requester.", to_requester_);
+  stats_.add("to_responder", "packets", "Requests handed to the responder.", to_responder_);
+  stats_.add("dropped_icrc", "packets", "Packets dropped because of their ICRC.", bad_icrc_);
+  stats_.add("dropped_malformed", "packets", "Packets dropped because of an unknown opcode or a length that does not fit.",
+             malformed_);
+  stats_.add("dropped_wrong_lid", "packets", "Packets dropped because they are for another LID.", wrong_lid_);
+  stats_.add("held", "packets", "Packets in the receive buffer that requester or responder have not answered.", held_level_);
+  signals_.add("egress_opcode_plus_1", 9, egress_opcode_);
+  signals_.add("egress_psn", 24, egress_psn_);
+  signals_.add("egress_waiting", 16, egress_waiting_);
+  signals_.add("ingress_opcode_plus_1", 9, ingress_opcode_);
+  signals_.add("ingress_psn", 24, ingress_psn_);
+  signals_.add("ingress_qpn", 24, ingress_qpn_);
+  signals_.add("ingress_held", 16, ingress_held_);
+  signals_.add("drop", 2, drop_cause_, {"none", "icrc", "malformed", "wrong_lid"});
+}
+
+}  // namespace hcasim

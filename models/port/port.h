@@ -1,0 +1,104 @@
+// The adapter's port: packets of requester and responder to the link, packets of the link to requester and responder.
+//
+// Egress: the sender has encoded the packet (ICRC included). It is answered when the port has taken it: at once while fewer
+// than `egress_packets` of its lane wait for the link, otherwise later, senders in turns. A packet to the port's own LID turns
+// around inside the port.
+// Ingress: a packet whose ICRC or headers are wrong, or that is for another LID, is dropped and returned to the pool. Others go
+// to the requester (responses) or to the responder. The consumer answers when it has consumed the packet (TLM_COMPLETED) or
+// later (TLM_ACCEPTED: it holds the receive buffer meanwhile); only then is the link answered, which gives the credits back.
+//
+// Ownership of packets: the sender's until it is answered, the receiver's from then on. The consumer answers a packet and then
+// returns it to the pool (or before it returns TLM_COMPLETED); after the answer nobody else looks at it.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "models/base/clock_domain.h"
+#include "models/base/ring.h"
+#include "models/base/server.h"
+#include "models/base/unit.h"
+#include "models/port/port_config.h"
+#include "tlm/packet.h"
+
+namespace hcasim {
+
+class port : public unit {
+ public:
+  std::deque<target_socket<packet>> egress;  // one for each sender
+  target_socket<packet> link_in{"link_in"};
+  initiator_socket<packet> requester{"requester"};
+  initiator_socket<packet> responder{"responder"};
+  initiator_socket<packet> link_out{"link_out"};
+
+  port(const sc_core::sc_module_name& name, const port_config& config, const clock_domain& clock, unsigned senders,
+       packet_pool& packets);
+
+ private:
+  enum class drop : std::uint8_t { none, icrc, malformed, wrong_lid };
+  struct waiting {
+    packet* p = nullptr;
+    ps since{0};
+  };
+  struct sender {
+    port* self = nullptr;
+    unsigned index = 0;
+    tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase, ps& t) { return self->send(index, p, t); }
+  };
+  // The packets of a lane that the port holds: until their last byte has left (`leaving`), or until that time is known.
+  struct lane {
+    port* self = nullptr;
+    ring<ps> leaving;
+    std::size_t unanswered = 0;
+    std::vector<ring<waiting>> queues;  // one for each sender
+    std::size_t waiting_packets = 0;
+    unsigned turn = 0;
+    ps armed = never;
+  };
+  // A packet that a consumer has not answered: who is to be answered then.
+  struct held {
+    port* self = nullptr;
+    transaction upstream;
+    lane* looped = nullptr;  // it did not come from the link but from this egress lane
+  };
+  // A packet on its way through the port to a consumer of the same adapter.
+  struct turned {
+    port* self = nullptr;
+    packet* p = nullptr;
+    lane* from = nullptr;
+  };
+
+  tlm::tlm_sync_enum send(unsigned from, packet& p, ps& t);
+  [[nodiscard]] std::size_t occupancy(lane& l) const;
+  void launch(lane& l, packet& p, ps t);
+  void sent(lane& l, ps t);
+  void leave_at(lane& l, ps t);
+  void admit(lane& l);
+  void arm(lane& l, ps when);
+
+  tlm::tlm_sync_enum receive(packet& p, tlm::tlm_phase phase, ps& t);
+  [[nodiscard]] drop check(packet& p) const;
+  tlm::tlm_sync_enum deliver(packet& p, ps& t, lane* looped);
+  void turn_around(turned& r);
+  void consumed(held& h, packet& p, ps t);
+  void register_statistics();
+
+  const port_config config_;
+  const clock_domain clock_;
+  packet_pool& packets_;
+  std::deque<sender> senders_;
+  std::vector<lane> lanes_;
+  server egress_pipe_, ingress_pipe_;
+  pool<held> held_;
+  pool<turned> turned_;
+
+  counter egress_packets_, egress_bytes_, egress_waits_, loopback_packets_;
+  counter ingress_packets_, ingress_bytes_, to_requester_, to_responder_;
+  counter bad_icrc_, malformed_, wrong_lid_;
+  histogram egress_wait_;
+  level held_level_;
+  probe egress_opcode_, egress_psn_, egress_waiting_;
+  probe ingress_opcode_, ingress_psn_, ingress_qpn_, ingress_held_, drop_cause_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,30 @@
+// Knobs of the adapter's port.
+#pragma once
+
+#include <cstdint>
+
+#include "models/base/knobs.h"
+
+namespace hcasim {
+
+struct port_config {
+  std::uint32_t lid = 1;
+  std::uint32_t virtual_lanes = 1;
+  double egress_latency = 20;
+  double egress_interval = 1;
+  std::uint32_t egress_packets = 8;
+  double ingress_latency = 20;
+  double ingress_interval = 1;
+
+  void knobs(knob_visitor& k) {
+    k.count("lid", lid, 1, 0xbfff, "the port's LID; packets to another one are dropped");
+    k.count("virtual_lanes", virtual_lanes, 1, 15, "data virtual lanes; a packet takes lane SL mod virtual_lanes");
+    k.cycles("egress_latency", egress_latency, 0, 1e6, "from a packet's hand-over to its first byte on an idle link");
+    k.cycles("egress_interval", egress_interval, 0, 1e6, "from one packet taken in to the next");
+    k.count("egress_packets", egress_packets, 1, 4096, "packets of each lane that wait in the port for the link");
+    k.cycles("ingress_latency", ingress_latency, 0, 1e6, "from a packet's last byte to its hand-over, ICRC check included");
+    k.cycles("ingress_interval", ingress_interval, 0, 1e6, "from one packet checked to the next");
+  }
+};
+
+}  // namespace hcasim
