@@ -1,0 +1,37 @@
+// Typed access to host memory and device registers by a software thread.
+#pragma once
+
+#include "firmware/abi/registers.h"
+#include "models/host/cpu.h"
+
+namespace hcasim::driver {
+
+template <class T>
+T load(cpu& c, std::uint64_t physical) {
+  T v;
+  c.load(physical, std::as_writable_bytes(std::span(&v, 1)));
+  return v;
+}
+
+template <class T>
+void store(cpu& c, std::uint64_t physical, const T& v) {
+  c.store(physical, std::as_bytes(std::span(&v, 1)));
+}
+
+template <class T>
+T read_register(cpu& c, std::uint64_t address) {
+  T v{};
+  c.mmio_read(address, std::as_writable_bytes(std::span(&v, 1)));
+  return v;
+}
+
+template <class T>
+void write_register(cpu& c, std::uint64_t address, const T& v) {
+  c.mmio_write(address, std::as_bytes(std::span(&v, 1)));
+}
+
+inline void ring(cpu& c, std::uint64_t uar, std::uint32_t offset, std::uint32_t number, std::uint32_t value) {
+  write_register(c, uar + offset, hca_doorbell{number, value});
+}
+
+}  // namespace hcasim::driver

@@ -1,0 +1,123 @@
+#include "firmware/driver/device.h"
+
+#include <algorithm>
+
+#include "firmware/driver/access.h"
+
+namespace hcasim::driver {
+
+device::device(host& machine, std::uint64_t bar_base, const driver_config& config)
+    : machine_(machine),
+      bar_(bar_base),
+      config_(config),
+      commands_(machine, bar_base, config_, counters_),
+      events_(machine, bar_base, config_, commands_, counters_) {
+  counters_.list(list_);
+}
+
+device::~device() {
+  for (process* p : processes_) delete p;
+}
+
+int device::open(cpu& c) {
+  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
+  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
+  commands_.open(c);
+  command_result r = execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info_)});
+  if (r.error) return r.error;
+  if (const int error = give_tables(c)) return error;
+  const int error = events_.open(c, {[this](std::uint32_t cqn) { on_completion(cqn); },
+                                     [this](std::uint32_t type, std::uint32_t number) { on_async(type, number); }});
+  opened_ = error == 0;
+  return error;
+}
+
+int device::give_tables(cpu& c) {
+  constexpr std::uint64_t page = 4096;
+  areas_.log_qps = HCA_U8(std::min(config_.log_qps, info_.log_max_qps));
+  areas_.log_cqs = HCA_U8(std::min(config_.log_cqs, info_.log_max_cqs));
+  areas_.log_mrs = HCA_U8(std::min(config_.log_mrs, info_.log_max_mrs));
+  areas_.qpc_base = machine_.reserve_physical(sizeof(hca_qpc) << areas_.log_qps, page);
+  areas_.cqc_base = machine_.reserve_physical(sizeof(hca_cqc) << areas_.log_cqs, page);
+  areas_.mrc_base = machine_.reserve_physical(sizeof(hca_mrc) << areas_.log_mrs, page);
+  areas_.table_bytes = align_down(config_.table_bytes, page);
+  areas_.table_base = machine_.reserve_physical(areas_.table_bytes, page);
+  areas_.extent_lines = config_.extent_lines;
+  areas_.extent_base = machine_.reserve_physical(std::uint64_t{config_.extent_lines} * 64, page);
+  return execute(c, {.code = HCA_CMD_INIT, .in = in_bytes(areas_)}).error;
+}
+
+command_result device::execute(cpu& c, const command& what) {
+  const command_result r = commands_.execute(c, what);
+  if (commands_.dead() && !death_announced_) announce_death();
+  return r;
+}
+
+void device::announce_death() {
+  death_announced_ = true;
+  on_async(HCA_EVENT_CATASTROPHIC, 0);
+}
+
+void device::enter_kernel(cpu& c) const {
+  c.system_call();
+  c.spend(config_.kernel_verb);
+}
+
+process* device::attach(cpu& c, virtual_memory& memory) {
+  const std::uint32_t uar = uars_.take();
+  if (uar >= HCA_UAR_COUNT) {
+    uars_.put(uar);
+    return nullptr;
+  }
+  enter_kernel(c);
+  auto* p = new process({this, &memory, static_cast<int>(config_.completion_vectors)}, machine_.memory_bytes(), counters_);
+  p->uar_number = uar;
+  p->uar = bar_ + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE;
+  processes_.push_back(p);
+  return p;
+}
+
+void device::detach(process* p) {
+  uars_.put(p->uar_number);
+  std::erase(processes_, p);
+  delete p;
+}
+
+void device::on_completion(std::uint32_t cqn) {
+  completion_queue* cq = cqs_.find(cqn);
+  if (!cq || !cq->channel) return;
+  auto& channel = static_cast<completion_channel&>(*cq->channel);
+  channel.pending.push_back(cq);
+  channel.ready.wake();
+}
+
+void device::on_async(std::uint32_t type, std::uint32_t number) {
+  verbs::ibv_async_event event{};
+  process* to = nullptr;
+  if (type == HCA_EVENT_CQ_OVERFLOW) {
+    completion_queue* cq = cqs_.find(number);
+    if (!cq) return;
+    event.event_type = verbs::IBV_EVENT_CQ_ERR;
+    event.element.cq = cq;
+    to = &of(cq->context);
+  } else if (type == HCA_EVENT_QP_FATAL || type == HCA_EVENT_QP_REQUEST || type == HCA_EVENT_QP_ACCESS) {
+    queue_pair* qp = qps_.find(number);
+    if (!qp) return;
+    event.event_type = type == HCA_EVENT_QP_FATAL     ? verbs::IBV_EVENT_QP_FATAL
+                       : type == HCA_EVENT_QP_REQUEST ? verbs::IBV_EVENT_QP_REQ_ERR
+                                                      : verbs::IBV_EVENT_QP_ACCESS_ERR;
+    event.element.qp = qp;
+    to = &of(qp->context);
+  } else {
+    event.event_type = verbs::IBV_EVENT_DEVICE_FATAL;
+    for (process* p : processes_) {
+      p->async_events.push_back(event);
+      p->async_ready.wake();
+    }
+    return;
+  }
+  to->async_events.push_back(event);
+  to->async_ready.wake();
+}
+
+}  // namespace hcasim::driver

@@ -1,0 +1,88 @@
+// The driver of one adapter: finds it, brings it up, gives it its tables, and routes its events to the processes that use it.
+//
+//   device d(machine, bar_base, config);
+//   machine.run("boot", [&](cpu& c) { d.open(c); });
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "firmware/driver/command_channel.h"
+#include "firmware/driver/event_queues.h"
+#include "firmware/driver/objects.h"
+
+namespace hcasim::driver {
+
+class device {
+ public:
+  device(host& machine, std::uint64_t bar_base, const driver_config& config);
+  ~device();
+
+  // 0; ENODEV no such adapter, or it is not ready; ETIMEDOUT; EIO. Starts one software thread per event queue.
+  int open(cpu& c);
+  [[nodiscard]] bool opened() const { return opened_; }
+  [[nodiscard]] bool dead() const { return commands_.dead(); }
+
+  [[nodiscard]] host& machine() const { return machine_; }
+  [[nodiscard]] std::uint64_t bar() const { return bar_; }
+  [[nodiscard]] const driver_config& config() const { return config_; }
+  [[nodiscard]] const hca_device_info& info() const { return info_; }
+  [[nodiscard]] const hca_init& areas() const { return areas_; }
+  [[nodiscard]] const statistics& stats() const { return list_; }
+  [[nodiscard]] driver_statistics& counters() { return counters_; }
+  [[nodiscard]] const driver_statistics& counters() const { return counters_; }
+
+  // Used by the verbs.
+  command_result execute(cpu& c, const command& what);
+  // Kernel work of one verb: the system call and what the driver does besides.
+  void enter_kernel(cpu& c) const;
+  process* attach(cpu& c, virtual_memory& memory);
+  void detach(process* p);
+  std::uint32_t take_pd() { return pds_.take(); }
+  void put_pd(std::uint32_t number) { pds_.put(number); }
+  [[nodiscard]] std::uint32_t completion_eq(int vector) const { return events_.number(1 + static_cast<unsigned>(vector)); }
+  number_table<completion_queue>& cqs() { return cqs_; }
+  number_table<queue_pair>& qps() { return qps_; }
+
+ private:
+  // Small numbers, the lowest that was given back last first.
+  class numbers {
+   public:
+    explicit numbers(std::uint32_t first) : next_(first) {}
+    std::uint32_t take() {
+      if (free_.empty()) return next_++;
+      const std::uint32_t n = free_.back();
+      free_.pop_back();
+      return n;
+    }
+    void put(std::uint32_t n) { free_.push_back(n); }
+
+   private:
+    std::uint32_t next_;
+    std::vector<std::uint32_t> free_;
+  };
+
+  int give_tables(cpu& c);
+  void on_completion(std::uint32_t cqn);
+  void on_async(std::uint32_t type, std::uint32_t number);
+  void announce_death();
+
+  host& machine_;
+  std::uint64_t bar_;
+  driver_config config_;
+  driver_statistics counters_;
+  statistics list_;
+  command_channel commands_;
+  event_queues events_;
+  hca_device_info info_{};
+  hca_init areas_{};
+  bool opened_ = false;
+  bool death_announced_ = false;
+  numbers pds_{1};
+  numbers uars_{1};  // UAR 0 is the kernel's
+  number_table<completion_queue> cqs_;
+  number_table<queue_pair> qps_;
+  std::vector<process*> processes_;
+};
+
+}  // namespace hcasim::driver

@@ -1,0 +1,50 @@
+// What the driver counts; one set per device.
+#pragma once
+
+#include "models/base/statistics.h"
+
+namespace hcasim::driver {
+
+struct driver_statistics {
+  counter commands;
+  counter command_errors;
+  histogram command_time;
+  level commands_in_flight;
+  counter send_wqes;
+  counter receive_wqes;
+  counter nops;
+  counter doorbells;
+  counter blueflames;
+  counter inline_bytes;
+  counter cqes;
+  counter empty_polls;
+  counter completion_events;
+  counter async_events;
+  counter interrupts;
+  counter pinned_pages;
+  counter unpinned_pages;
+  counter chunks;
+
+  void list(statistics& s) const {
+    s.add("commands", "1", "Commands given to the adapter.", commands);
+    s.add("command_errors", "1", "Commands that the adapter refused or did not answer.", command_errors);
+    s.add("command_time", "ps", "From the command doorbell to the answer seen by software.", command_time);
+    s.add("commands_in_flight", "1", "Command queue slots in use.", commands_in_flight);
+    s.add("send_wqes", "1", "Send WQEs posted.", send_wqes);
+    s.add("receive_wqes", "1", "Receive WQEs posted.", receive_wqes);
+    s.add("nops", "1", "NOP WQEs posted to fill the end of a send ring.", nops);
+    s.add("doorbells", "1", "SQ and RQ doorbells rung.", doorbells);
+    s.add("blueflames", "1", "WQEs written to the doorbell page.", blueflames);
+    s.add("inline_bytes", "bytes", "Payload copied into WQEs.", inline_bytes);
+    s.add("cqes", "1", "CQEs consumed.", cqes);
+    s.add("empty_polls", "1", "Polls that found the CQ empty.", empty_polls);
+    s.add("completion_events", "1", "Completion events handed to channels.", completion_events);
+    s.add("async_events", "1", "Asynchronous events seen.", async_events);
+    s.add("interrupts", "1", "Interrupts handled.", interrupts);
+    s.add("pinned_pages", "1", "4 KiB pages pinned for registrations and queues.", pinned_pages);
+    s.add("unpinned_pages", "1", "4 KiB pages unpinned again.", unpinned_pages);
+    s.add("chunks", "1", "Chunks of physically contiguous pages listed for the adapter.", chunks);
+  }
+};
+
+}  // namespace hcasim::driver

@@ -1,0 +1,115 @@
+// What stands behind the handles of the verbs API.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "firmware/abi/cqe.h"
+#include "firmware/driver/handle_table.h"
+#include "firmware/driver/queue_memory.h"
+#include "firmware/driver/send_ring.h"
+#include "firmware/driver/verbs.h"
+#include "firmware/driver/wait_queue.h"
+#include "firmware/driver/wqe.h"
+
+namespace hcasim::driver {
+
+struct process;
+struct address_space;
+
+struct protection_domain : verbs::ibv_pd {
+  std::uint32_t number = 0;  // on the adapter
+  std::uint32_t users = 0;
+};
+
+enum class region_kind : std::uint8_t { plain };
+
+struct memory_region : verbs::ibv_mr {
+  std::uint64_t iova = 0;
+  std::uint32_t access = 0;
+  std::uint64_t pinned_at = 0;
+  std::uint64_t pinned_bytes = 0;
+  bool pinned_writable = false;
+  bool revoked = false;  // a re-register failed: the key is gone from the adapter, the pages are still ours
+  region_kind kind = region_kind::plain;
+};
+
+struct completion_queue;
+
+struct completion_channel : verbs::ibv_comp_channel {
+  std::deque<completion_queue*> pending;
+  wait_queue ready;
+};
+
+struct completion_queue : verbs::ibv_cq {
+  std::uint32_t number = 0;
+  std::uint32_t log_entries = 0;
+  std::uint32_t ci = 0;  // consumer index, modulo 2^32
+  std::uint32_t polls_since_record = 0;
+  std::uint32_t users = 0;  // QPs
+  queue_buffer buffer;
+  std::uint64_t record = 0;
+  std::uint32_t events = 0;  // handed to software
+  std::uint32_t acknowledged = 0;
+  wait_queue acknowledge;
+
+  [[nodiscard]] std::uint32_t mask() const { return (1U << log_entries) - 1; }
+  [[nodiscard]] std::uint64_t slot(std::uint32_t index) const {
+    return buffer.physical(std::uint64_t{index & mask()} * HCA_CQE_BYTES);
+  }
+  // The owner bit of a CQE that the adapter has written in the pass of `index`.
+  [[nodiscard]] std::uint8_t owner_of(std::uint32_t index) const { return ((index >> log_entries) & 1) ? 0 : 1; }
+};
+
+struct queue_pair : verbs::ibv_qp {
+  send_limits limits;
+  verbs::ibv_qp_cap cap{};
+  bool signal_all = false;
+  std::uint64_t record = 0;
+
+  queue_buffer sq;
+  send_ring ring;
+
+  queue_buffer rq;
+  unsigned rq_stride_shift = 0;
+  std::uint32_t rq_mask = 0;
+  std::uint16_t rq_tail = 0;
+  std::uint16_t rq_head = 0;
+  std::vector<std::uint64_t> rq_ids;
+
+  std::vector<address_space*> spaces;  // tied to this connection
+  std::uint32_t events = 0;
+  std::uint32_t acknowledged = 0;
+  wait_queue acknowledge;
+};
+
+// A process's use of the device.
+struct process : verbs::ibv_context {
+  process(verbs::ibv_context c, physical_memory& bytes_of_host, driver_statistics& statistics)
+      : ibv_context(c), bytes(bytes_of_host), stats(statistics), records(*c.memory, bytes_of_host, statistics) {}
+
+  physical_memory& bytes;
+  driver_statistics& stats;
+  record_pool records;
+  std::uint64_t uar = 0;  // address of the doorbell page
+  std::uint32_t uar_number = 0;
+  unsigned blueflame_next = 0;
+  bool fork_safe = false;
+
+  handle_table<protection_domain> pds;
+  handle_table<memory_region> mrs;
+  handle_table<completion_channel> channels;
+  handle_table<completion_queue> cqs;
+  handle_table<queue_pair> qps;
+  handle_table<address_space> spaces;
+
+  std::deque<verbs::ibv_async_event> async_events;
+  wait_queue async_ready;
+};
+
+inline process& of(verbs::ibv_context* context) {
+  return *static_cast<process*>(context);
+}
+
+}  // namespace hcasim::driver

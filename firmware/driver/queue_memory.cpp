@@ -1,0 +1,51 @@
+#include "firmware/driver/queue_memory.h"
+
+#include <cerrno>
+#include <memory>
+
+#include "firmware/driver/driver_statistics.h"
+#include "models/host/physical_memory.h"
+
+namespace hcasim::driver {
+
+int queue_buffer::allocate(virtual_memory& memory, std::uint64_t bytes, page_policy policy, driver_statistics& stats) {
+  const std::uint64_t va = memory.allocate(bytes, policy);
+  if (va == 0) return ENOMEM;
+  if (memory.pin(va, bytes, true, runs_) != 0) {
+    memory.free(va);
+    runs_.clear();
+    return ENOMEM;
+  }
+  memory_ = &memory;
+  stats_ = &stats;
+  va_ = va;
+  bytes_ = bytes;
+  frames_ = uniform_pages(runs_, host_page_shift);
+  stats.pinned_pages += frames_.size();
+  return 0;
+}
+
+void queue_buffer::release() {
+  if (!memory_) return;
+  stats_->unpinned_pages += frames_.size();
+  memory_->unpin(va_, bytes_);
+  memory_->free(va_);
+  memory_ = nullptr;
+  runs_.clear();
+  frames_.clear();
+}
+
+std::uint64_t record_pool::get() {
+  if (free_.empty()) {
+    auto page = std::make_unique<queue_buffer>();
+    if (page->allocate(memory_, host_page, page_policy::scattered, stats_) != 0) return 0;
+    for (std::uint64_t at = host_page; at > 0; at -= record_bytes) free_.push_back(page->physical(at - record_bytes));
+    pages_.push_back(std::move(page));
+  }
+  const std::uint64_t record = free_.back();
+  free_.pop_back();
+  bytes_.put(record, std::uint64_t{0});
+  return record;
+}
+
+}  // namespace hcasim::driver

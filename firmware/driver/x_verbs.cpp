@@ -1,0 +1,230 @@
+#include "firmware/driver/x_verbs.h"
+
+#include <algorithm>
+
+#include "firmware/driver/address_space.h"
+#include "firmware/driver/device.h"
+#include "firmware/driver/pinned_range.h"
+#include "firmware/driver/registration_rules.h"
+
+namespace hcasim::driver {
+
+namespace {
+
+using verbs::x_buffer;
+using verbs::x_result;
+
+// The buffers of one call: touching ones joined, pinned, in chunks.
+struct pinned_buffers {
+  std::vector<x_buffer> list;
+  std::vector<hca_chunk> chunks;
+  std::uint64_t length = 0;
+};
+
+int join(std::span<const x_buffer> buffers, std::vector<x_buffer>& out) {
+  for (const x_buffer& b : buffers) {
+    if (b.length == 0 || range_wraps(b.addr, b.length)) return EINVAL;
+    if (!out.empty() && out.back().addr + out.back().length == b.addr) {
+      out.back().length += b.length;
+    } else {
+      out.push_back(b);
+    }
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool begins = i == 0 || out[i].addr % host_page == 0;
+    const bool ends = i + 1 == out.size() || (out[i].addr + out[i].length) % host_page == 0;
+    if (!begins || !ends) return EINVAL;
+  }
+  return out.empty() ? EINVAL : 0;
+}
+
+void unpin(cpu& c, process& p, std::span<const x_buffer> list) {
+  if (p.device->dead()) return;  // it may still move data
+  for (const x_buffer& b : list) unpin_range(c, p, b.addr, b.length);
+}
+
+int pin(cpu& c, process& p, std::span<const x_buffer> buffers, bool writable, pinned_buffers& out) {
+  if (const int error = join(buffers, out.list)) return error;
+  for (std::size_t i = 0; i < out.list.size(); ++i) {
+    if (const int error = pin_range(c, p, out.list[i].addr, out.list[i].length, writable, out.chunks)) {
+      unpin(c, p, std::span(out.list).first(i));
+      return error;
+    }
+    out.length += out.list[i].length;
+  }
+  return 0;
+}
+
+command_result send(cpu& c, process& p, hca_command_code code, std::uint32_t key, unsigned flags, const hca_region& region,
+                    const pinned_buffers& buffers, hca_space& out) {
+  return p.device->execute(c, {.code = code,
+                               .object = key,
+                               .modifier = flags,
+                               .in = in_bytes(region),
+                               .list = std::as_bytes(std::span(buffers.chunks)),
+                               .out = out_bytes(out)});
+}
+
+hca_region region_of(const pinned_buffers& b, std::uint64_t va) {
+  hca_region r{};
+  r.va = va;
+  r.length = b.length;
+  r.qpn = HCA_QPN_ANY;
+  r.chunks = static_cast<std::uint32_t>(b.chunks.size());
+  r.first_offset = b.list.front().addr % host_page;
+  return r;
+}
+
+// The space may have moved; the new segment lies at `out.added`.
+void note_added(address_space& s, const hca_space& out, const pinned_buffers& buffers) {
+  if (!s.map.empty()) s.map.shift(out.added == out.start ? out.end - s.map.end() : out.start - s.map.start());
+  std::uint64_t va = out.added;
+  for (const x_buffer& b : buffers.list) {
+    s.map.add({va, b.length, b.addr, out.handle});
+    va += b.length;
+  }
+}
+
+void give(const hca_space& from, x_result* to) {
+  if (to) *to = {from.key, from.handle, from.start, from.length, from.end, from.added, from.segments};
+}
+
+address_space* find(process& p, std::uint32_t key) {
+  for (address_space* s : p.spaces.slots()) {
+    if (s && s->key == key) return s;
+  }
+  return nullptr;
+}
+
+void forget(address_space& s) {
+  if (s.qp) std::erase(s.qp->spaces, &s);
+  --s.pd->users;
+  s.owner->spaces.remove(s.handle);
+  delete &s;
+}
+
+void unpin(cpu& c, process& p, const std::vector<space_map::range>& ranges) {
+  for (const auto& r : ranges) unpin_range(c, p, r.host, r.length);
+}
+
+int remove(cpu& c, process& p, std::uint32_t key, const hca_x_remove& what, unsigned flags, x_result* result) {
+  p.device->enter_kernel(c);
+  address_space* s = find(p, key);
+  if (!s) return ENOENT;
+  hca_space out{};
+  const command_result r = p.device->execute(
+      c, {.code = HCA_CMD_X_DEREGISTER, .object = key, .modifier = flags, .in = in_bytes(what), .out = out_bytes(out)});
+  if (r.error) return r.error;
+  unpin(c, p, what.handle ? s->map.remove(what.handle) : s->map.remove(what.va, what.length));
+  if (out.length == 0) {
+    forget(*s);
+  } else {
+    s->map.shift(out.start - s->map.start());
+  }
+  give(out, result);
+  return 0;
+}
+
+}  // namespace
+
+int teardown(cpu& c, address_space& s) {
+  process& p = *s.owner;
+  const command_result r = p.device->execute(c, {.code = HCA_CMD_X_TEARDOWN, .object = s.key});
+  if (r.error) return r.error;
+  unpin(c, p, s.map.remove_all());
+  forget(s);
+  return 0;
+}
+
+int teardown_all(cpu& c, process& p) {
+  for (std::size_t i = 0; i < p.spaces.slots().size(); ++i) {
+    if (address_space* s = p.spaces.slots()[i]) {
+      if (const int error = teardown(c, *s)) return error;
+    }
+  }
+  return 0;
+}
+
+}  // namespace hcasim::driver
+
+namespace hcasim::verbs {
+
+using namespace driver;
+
+static_assert(unsigned{X_REMAP} == unsigned{HCA_X_REMAP} && unsigned{X_PAGE_ALIGNED} == unsigned{HCA_X_PAGE_ALIGNED} &&
+              unsigned{X_NO_SPLIT} == unsigned{HCA_X_NO_SPLIT});
+
+int x_register(cpu& c, ibv_pd* domain, ibv_qp* qp, std::span<const x_buffer> buffers, int access, unsigned flags,
+               x_result* result, std::uint64_t va) {
+  process& p = of(domain->context);
+  p.device->enter_kernel(c);
+  const auto wanted = static_cast<std::uint32_t>(access);
+  if (qp && qp->pd != domain) return EINVAL;
+  if (wanted & HCA_ACCESS_ZERO_BASED) return EINVAL;
+  if (const int error = check_access(wanted)) return error;
+
+  auto s = std::make_unique<address_space>();
+  s->owner = &p;
+  s->pd = static_cast<protection_domain*>(domain);
+  s->qp = static_cast<queue_pair*>(qp);
+  s->writable = needs_writable(wanted);
+  pinned_buffers pinned;
+  if (const int error = pin(c, p, buffers, s->writable, pinned)) return error;
+  ++s->pd->users;
+  hca_region region = region_of(pinned, va);
+  region.access = known_access(wanted) & ~static_cast<std::uint32_t>(HCA_ACCESS_HUGETLB);
+  region.pd = s->pd->number;
+  if (qp) region.qpn = qp->qp_num;
+  hca_space out{};
+  const command_result r = send(c, p, HCA_CMD_X_REGISTER, 0, flags, region, pinned, out);
+  if (r.error) {
+    --s->pd->users;
+    driver::unpin(c, p, pinned.list);
+    return r.error;
+  }
+  s->key = out.key;
+  note_added(*s, out, pinned);
+  s->handle = p.spaces.add(s.get());
+  if (qp) s->qp->spaces.push_back(s.get());
+  s.release();
+  give(out, result);
+  return 0;
+}
+
+int x_reregister_add(cpu& c, ibv_context* context, std::uint32_t key, std::span<const x_buffer> buffers, x_result* result,
+                     std::uint64_t va, unsigned flags) {
+  process& p = of(context);
+  p.device->enter_kernel(c);
+  address_space* s = find(p, key);
+  if (!s) return ENOENT;
+  pinned_buffers pinned;
+  if (const int error = pin(c, p, buffers, s->writable, pinned)) return error;
+  hca_space out{};
+  const command_result r = send(c, p, HCA_CMD_X_REREGISTER, key, flags, region_of(pinned, va), pinned, out);
+  if (r.error) {
+    driver::unpin(c, p, pinned.list);
+    return r.error;
+  }
+  note_added(*s, out, pinned);
+  give(out, result);
+  return 0;
+}
+
+int x_deregister_part(cpu& c, ibv_context* context, std::uint32_t key, std::uint32_t handle, x_result* result, unsigned flags) {
+  if (handle == 0) return ENOENT;
+  return driver::remove(c, of(context), key, {handle, 0, 0, 0}, flags, result);
+}
+
+int x_deregister_part(cpu& c, ibv_context* context, std::uint32_t key, std::uint64_t va, std::uint64_t length, x_result* result,
+                      unsigned flags) {
+  return driver::remove(c, of(context), key, {0, 0, va, length}, flags, result);
+}
+
+int x_teardown(cpu& c, ibv_context* context, std::uint32_t key) {
+  process& p = of(context);
+  p.device->enter_kernel(c);
+  address_space* s = find(p, key);
+  return s ? teardown(c, *s) : ENOENT;
+}
+
+}  // namespace hcasim::verbs
