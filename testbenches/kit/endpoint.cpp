@@ -1,0 +1,166 @@
+#include "testbenches/kit/endpoint.h"
+
+#include <stdexcept>
+
+namespace hcasim::kit {
+namespace {
+
+template <class T>
+T* required(T* object, const char* what) {
+  if (!object) throw std::runtime_error(std::string("cannot make ") + what);
+  return object;
+}
+
+}  // namespace
+
+process_context::process_context(cpu& thread, node& on)
+    : c(thread), n(on), memory(on.host.memory_bytes(), on.host.seed()) {
+  context = required(ibv_open_device(c, n.device(), memory), "a context");
+  pd = required(ibv_alloc_pd(c, context), "a PD");
+  cq = required(ibv_create_cq(c, context, 1024, nullptr, nullptr, 0), "a CQ");
+}
+
+process_context::~process_context() { close(); }
+
+bool process_context::close() {
+  if (!context) return true;
+  const int status = ibv_close_device(c, std::exchange(context, nullptr));
+  return status == 0;
+}
+
+region process_context::allocate(std::uint64_t bytes, int access, page_policy pages, ibv_pd* in) {
+  region r;
+  r.length = bytes;
+  r.addr = memory.allocate(bytes, pages);
+  r.mr = required(ibv_reg_mr(c, in ? in : pd, r.addr, bytes, access), "a region");
+  return r;
+}
+
+ibv_qp* process_context::create_qp(const qp_options& o, ibv_pd* in, ibv_cq* to) {
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = to ? to : cq;
+  init.cap = {o.send_depth, o.receive_depth, o.sge, o.sge, o.inline_bytes};
+  init.qp_type = IBV_QPT_RC;
+  init.sq_sig_all = o.signal_all;
+  return required(ibv_create_qp(c, in ? in : pd, &init), "a QP");
+}
+
+address process_context::address_of(const ibv_qp* qp, const qp_options& o) const {
+  return {static_cast<std::uint16_t>(n.device().info().port_lid), qp->qp_num, o.psn};
+}
+
+int process_context::connect(ibv_qp* qp, const address& peer, const qp_options& o) {
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_INIT;
+  a.port_num = 1;
+  a.qp_access_flags = o.access;
+  int status = ibv_modify_qp(c, qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+  if (status != 0) return status;
+  a.qp_state = IBV_QPS_RTR;
+  a.path_mtu = o.mtu;
+  a.dest_qp_num = peer.qpn;
+  a.rq_psn = peer.psn;
+  a.max_dest_rd_atomic = o.read_depth;
+  a.min_rnr_timer = o.rnr_timer;
+  a.ah_attr = {peer.lid, 0, 1};
+  status = ibv_modify_qp(c, qp, &a,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+  if (status != 0) return status;
+  a.qp_state = IBV_QPS_RTS;
+  a.timeout = o.timeout;
+  a.retry_cnt = o.retry;
+  a.rnr_retry = o.rnr_retry;
+  a.sq_psn = o.psn;
+  a.max_rd_atomic = o.read_depth;
+  return ibv_modify_qp(c, qp, &a,
+                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                           IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+int process_context::reset(ibv_qp* qp) {
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_RESET;
+  return ibv_modify_qp(c, qp, &a, IBV_QP_STATE);
+}
+
+ibv_qp_state process_context::state(ibv_qp* qp) {
+  ibv_qp_attr a{};
+  ibv_qp_init_attr init{};
+  if (ibv_query_qp(c, qp, &a, IBV_QP_STATE, &init) != 0) return IBV_QPS_UNKNOWN;
+  return a.qp_state;
+}
+
+void process_context::fill(std::uint64_t addr, std::uint64_t count, std::uint8_t seed) {
+  std::vector<std::byte> v(count);
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<std::byte>(seed + i * 7 + (i >> 8));
+  memory.write(addr, v);
+}
+
+std::vector<std::uint8_t> process_context::bytes(std::uint64_t addr, std::uint64_t count) {
+  c.sync();
+  std::vector<std::uint8_t> v(count);
+  memory.read(addr, std::as_writable_bytes(std::span(v)));
+  return v;
+}
+
+void process_context::store64(std::uint64_t addr, std::uint64_t value) {
+  memory.write(addr, std::as_bytes(std::span(&value, 1)));
+}
+
+std::uint64_t process_context::load64(std::uint64_t addr) {
+  c.sync();
+  std::uint64_t v = 0;
+  memory.read(addr, std::as_writable_bytes(std::span(&v, 1)));
+  return v;
+}
+
+int post(cpu& c, ibv_qp* qp, request r) {
+  ibv_send_wr wr{};
+  wr.wr_id = r.id;
+  wr.sg_list = r.sges.data();
+  wr.num_sge = static_cast<int>(r.sges.size());
+  wr.opcode = r.opcode;
+  wr.send_flags = r.flags;
+  wr.imm_data = r.immediate;
+  if (r.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || r.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    wr.wr.atomic = {r.remote, r.compare_add, r.swap, r.rkey};
+  } else {
+    wr.wr.rdma = {r.remote, r.rkey};
+  }
+  ibv_send_wr* bad = nullptr;
+  return ibv_post_send(c, qp, &wr, &bad);
+}
+
+int post_receive(cpu& c, ibv_qp* qp, std::uint64_t id, std::vector<ibv_sge> sges) {
+  ibv_recv_wr wr{};
+  wr.wr_id = id;
+  wr.sg_list = sges.data();
+  wr.num_sge = static_cast<int>(sges.size());
+  ibv_recv_wr* bad = nullptr;
+  return ibv_post_recv(c, qp, &wr, &bad);
+}
+
+std::optional<ibv_wc> next_completion(cpu& c, ibv_cq* cq, ps timeout) {
+  ibv_wc wc{};
+  const ps end = timeout == never ? never : c.time() + timeout;
+  for (;;) {
+    if (ibv_poll_cq(c, cq, 1, &wc) == 1) return wc;
+    const ps left = end == never ? never : end - c.time();
+    if (left <= ps(0) || !wait_cq(c, cq, left)) return std::nullopt;
+  }
+}
+
+ibv_wc complete(cpu& c, ibv_qp* qp, const request& r, std::vector<ibv_wc>* others) {
+  ibv_wc none{};
+  none.status = IBV_WC_GENERAL_ERR;
+  if (post(c, qp, r) != 0) return none;
+  while (const auto wc = next_completion(c, qp->send_cq)) {
+    const bool receive = wc->status == IBV_WC_SUCCESS && (wc->opcode & IBV_WC_RECV);
+    if (wc->qp_num == qp->qp_num && wc->wr_id == r.id && !receive) return *wc;
+    if (others) others->push_back(*wc);
+  }
+  return none;
+}
+
+}  // namespace hcasim::kit

@@ -1,0 +1,103 @@
+// What nearly every program needs: a context, a PD, a CQ, RC QPs that are connected, a buffer that is registered, and one
+// work request at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "firmware/driver/verbs.h"
+#include "models/host/cpu.h"
+#include "models/host/virtual_memory.h"
+#include "models/system/system.h"
+
+namespace hcasim::kit {
+
+using namespace hcasim::verbs;  // NOLINT(google-build-using-namespace): programs read like libibverbs
+
+inline constexpr int all_rights =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+inline constexpr int qp_rights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+struct qp_options {
+  std::uint32_t send_depth = 64;
+  std::uint32_t receive_depth = 64;
+  std::uint32_t sge = 4;
+  std::uint32_t inline_bytes = 0;
+  bool signal_all = false;
+  ibv_mtu mtu = IBV_MTU_1024;
+  unsigned access = qp_rights;
+  std::uint8_t timeout = 14;
+  std::uint8_t retry = 7;
+  std::uint8_t rnr_retry = 7;
+  std::uint8_t rnr_timer = 1;
+  std::uint8_t read_depth = 16;
+  std::uint32_t psn = 0x10;
+};
+
+// What the other side must know to connect.
+struct address {
+  std::uint16_t lid = 0;
+  std::uint32_t qpn = 0;
+  std::uint32_t psn = 0;
+};
+
+struct region {
+  std::uint64_t addr = 0;
+  std::uint64_t length = 0;
+  ibv_mr* mr = nullptr;
+};
+
+// One process on one node.
+class process_context {
+ public:
+  process_context(cpu& c, node& n);
+  ~process_context();
+  process_context(const process_context&) = delete;
+  process_context& operator=(const process_context&) = delete;
+
+  // Destroys everything; false: something was still in use or leaked.
+  bool close();
+
+  region allocate(std::uint64_t bytes, int access = all_rights, page_policy pages = page_policy::scattered, ibv_pd* pd = nullptr);
+  ibv_qp* create_qp(const qp_options& o = {}, ibv_pd* pd = nullptr, ibv_cq* cq = nullptr);
+  [[nodiscard]] address address_of(const ibv_qp* qp, const qp_options& o = {}) const;
+  // RESET -> INIT -> RTR -> RTS; 0 or errno.
+  int connect(ibv_qp* qp, const address& peer, const qp_options& o = {});
+  int reset(ibv_qp* qp);
+  ibv_qp_state state(ibv_qp* qp);
+
+  void fill(std::uint64_t addr, std::uint64_t bytes, std::uint8_t seed);
+  [[nodiscard]] std::vector<std::uint8_t> bytes(std::uint64_t addr, std::uint64_t n);
+  void store64(std::uint64_t addr, std::uint64_t value);
+  [[nodiscard]] std::uint64_t load64(std::uint64_t addr);
+
+  cpu& c;
+  node& n;
+  virtual_memory memory;
+  ibv_context* context = nullptr;
+  ibv_pd* pd = nullptr;
+  ibv_cq* cq = nullptr;
+};
+
+// Building work requests.
+struct request {
+  ibv_wr_opcode opcode = IBV_WR_RDMA_WRITE;
+  std::uint64_t id = 0;
+  std::vector<ibv_sge> sges;
+  std::uint64_t remote = 0;
+  std::uint32_t rkey = 0;
+  unsigned flags = IBV_SEND_SIGNALED;
+  std::uint32_t immediate = 0;
+  std::uint64_t compare_add = 0;
+  std::uint64_t swap = 0;
+};
+int post(cpu& c, ibv_qp* qp, request r);
+int post_receive(cpu& c, ibv_qp* qp, std::uint64_t id, std::vector<ibv_sge> sges);
+// The next completion; nothing when `timeout` passes first.
+std::optional<ibv_wc> next_completion(cpu& c, ibv_cq* cq, ps timeout = 10000_ms);
+// Posts and waits for this request's completion (signaled or failed); receive completions of the same CQ are kept in `others`.
+ibv_wc complete(cpu& c, ibv_qp* qp, const request& r, std::vector<ibv_wc>* others = nullptr);
+
+}  // namespace hcasim::kit

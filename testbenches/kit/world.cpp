@@ -1,0 +1,46 @@
+#include "testbenches/kit/world.h"
+
+namespace hcasim::kit {
+
+void start_program(system& s, std::size_t i, const std::string& name, program body, std::function<void(int)> failed) {
+  node& n = s.at(i);
+  n.host.run(name, [&n, body = std::move(body), failed = std::move(failed)](cpu& c) {
+    if (!n.device().opened()) {
+      if (const int error = n.device().open(c); error != 0) {
+        failed(error);
+        return;
+      }
+    }
+    body(c, n);
+    c.sync();
+  });
+}
+
+world::world(system_config config) : system_("system", config) {}
+
+system_config world::one_node() {
+  system_config c;
+  c.nodes.resize(1);
+  return c;
+}
+
+system_config world::two_nodes() {
+  system_config c;
+  c.nodes.resize(2);
+  return c;
+}
+
+bool world::run(std::vector<program> programs) {
+  std::size_t finished = 0;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    program body = [&finished, p = std::move(programs[i])](cpu& c, node& n) {
+      p(c, n);
+      ++finished;
+    };
+    start_program(system_, i, "program" + std::to_string(i), std::move(body));
+  }
+  sc_core::sc_start();
+  return finished == programs.size();
+}
+
+}  // namespace hcasim::kit
