@@ -1,0 +1,249 @@
+#include "models/key_check/key_check.h"
+
+#include <string>
+
+namespace hcasim {
+
+key_check::key_check(const sc_core::sc_module_name& name, const key_check_config& config, const clock_domain& clock)
+    : unit(name),
+      config_(config),
+      depth_(clock.cycles(config.depth)),
+      interval_(clock.cycles(config.interval)),
+      extent_step_(clock.cycles(config.extent_step)),
+      cycle_(clock.period()) {
+  local.on<&key_check::handle>(this);
+  remote.on<&key_check::handle>(this);
+  control.on<&key_check::handle_control>(this);
+  register_statistics();
+}
+
+tlm::tlm_sync_enum key_check::handle(key_request& r, tlm::tlm_phase phase, ps& t) {
+  if (phase == tlm::END_RESP) {
+    release(r, t);
+    return tlm::TLM_COMPLETED;
+  }
+  check& c = checks_.get();
+  c.self = this;
+  c.request = &r;
+  c.arrived = t;
+  if (config_.blocking_miss && (missing_ > 0 || !behind_.empty())) {
+    ++blocked_;
+    behind_.push(c);
+    waiting_.set(checks_.in_use(), now());
+    return tlm::TLM_ACCEPTED;
+  }
+  if (begin(c, t)) {
+    retire(c);
+    return tlm::TLM_COMPLETED;
+  }
+  ++missing_;
+  waiting_.set(checks_.in_use(), now());
+  waiting_probe_.set(missing_, now());
+  return tlm::TLM_ACCEPTED;
+}
+
+bool key_check::begin(check& c, ps& t) {
+  t = pipe_.start(t, interval_);
+  valid_probe_.pulse(1, t, cycle_);
+  key_probe_.set(c.request->key, t);
+  side_probe_.set(c.request->remote, t);
+  c.request->epoch = 0;
+  c.mrc.op = context_op::fetch;
+  c.mrc.failed = false;
+  c.mrc.dirty = false;
+  c.mrc.index = hca_key_index(c.request->key);
+  c.mrc.on_response = mrc_came;
+  c.mrc.context = &c;
+  return mrc.send(c.mrc, t) == tlm::TLM_COMPLETED && look_at_mrc(c, t);
+}
+
+bool key_check::look_at_mrc(check& c, ps& t) {
+  key_request& r = *c.request;
+  if (c.mrc.failed) {
+    conclude(c, c.mrc.index >= c.mrc.area_entries ? verdict::bad_index : verdict::table_error, t);
+    return true;
+  }
+  const hca_mrc& m = c.mrc.as<const hca_mrc>();
+  const access_request a{r.key, r.rights, r.pd, r.qpn, r.va, r.length, r.remote, config_.window_type2};
+  const verdict v = judge(m, a);
+  if (v != verdict::granted) {
+    mrc.release(c.mrc, t);
+    conclude(c, v, t);
+    return true;
+  }
+  r.epoch = epochs_.take(c.mrc.index);
+  outstanding_.set(epochs_.references(), t);
+  references_probe_.set(epochs_.references(), t);
+  const mapping map = mapping_of(m, r.key);
+  r.map = map.map;
+  r.va_offset = map.va_offset;
+  if (!needs_extents(m)) {
+    mrc.release(c.mrc, t);
+    conclude(c, v, t);
+    return true;
+  }
+  c.search = extent_search(m, r.va, r.length);
+  c.extent.op = context_op::fetch;
+  c.extent.failed = false;
+  c.extent.dirty = false;
+  c.extent.index = c.search.line();
+  c.extent.on_response = extent_came;
+  c.extent.context = &c;
+  return extent.send(c.extent, t) == tlm::TLM_COMPLETED && look_at_extents(c, t);
+}
+
+bool key_check::look_at_extents(check& c, ps& t) {
+  for (;;) {
+    auto found = extent_search::outside;
+    if (!c.extent.failed) {
+      t += extent_step_;
+      ++extent_lines_;
+      found = c.search.look(&c.extent.as<const hca_extent>());
+      extent.release(c.extent, t);
+    }
+    if (c.extent.failed || found != extent_search::more) {
+      const verdict v = c.extent.failed                  ? verdict::table_error
+                        : found == extent_search::inside ? verdict::granted
+                                                         : verdict::bad_bounds;
+      mrc.release(c.mrc, t);
+      conclude(c, v, t);
+      if (v != verdict::granted) release(*c.request, t);
+      return true;
+    }
+    c.extent.index = c.search.line();
+    if (extent.send(c.extent, t) != tlm::TLM_COMPLETED) return false;
+  }
+}
+
+void key_check::conclude(check& c, verdict v, ps& t) {
+  key_request& r = *c.request;
+  t += depth_;
+  r.result = v;
+  ++verdicts_[r.remote][static_cast<std::size_t>(v)];
+  latency_[r.remote].add(t - c.arrived);
+  verdict_probe_.set(static_cast<std::uint64_t>(v), t);
+}
+
+void key_check::mrc_came(void* context, transaction&, ps t) {
+  check& c = *static_cast<check*>(context);
+  const bool concluded = c.self->look_at_mrc(c, t);
+  c.self->finish(c, concluded, t);
+}
+
+void key_check::extent_came(void* context, transaction&, ps t) {
+  check& c = *static_cast<check*>(context);
+  const bool concluded = c.self->look_at_extents(c, t);
+  c.self->finish(c, concluded, t);
+}
+
+void key_check::finish(check& c, bool concluded, ps t) {
+  if (!concluded) return;
+  key_request& r = *c.request;
+  --missing_;
+  waiting_probe_.set(missing_, now());
+  retire(c);
+  target_socket<key_request>::respond(r, t);
+  go_on();
+}
+
+void key_check::retire(check& c) {
+  checks_.put(c);
+  if (missing_ > 0 || waiting_.value() > 0) waiting_.set(checks_.in_use(), now());
+}
+
+// blocking_miss: those behind go on until one of them misses.
+void key_check::go_on() {
+  while (missing_ == 0 && !behind_.empty()) {
+    check& c = behind_.front();
+    ps t = now() > c.arrived ? now() : c.arrived;
+    ++missing_;  // nobody passes
+    const bool concluded = begin(c, t);
+    behind_.pop();
+    if (!concluded) return;
+    --missing_;
+    key_request& r = *c.request;
+    retire(c);
+    target_socket<key_request>::respond(r, t);
+  }
+}
+
+void key_check::release(key_request& r, ps t) {
+  if (r.epoch == 0) return;
+  const std::uint32_t index = hca_key_index(r.key);
+  const bool last_older = epochs_.give(index, r.epoch);
+  r.epoch = 0;
+  outstanding_.set(epochs_.references(), t);
+  references_probe_.set(epochs_.references(), t);
+  if (last_older) [[unlikely]] {
+    older_gone(index, t);
+  }
+}
+
+tlm::tlm_sync_enum key_check::handle_control(key_request& r, tlm::tlm_phase phase, ps& t) {
+  if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+  ++drain_count_;
+  const ps arrived = t;
+  t = pipe_.start(t, interval_) + depth_;
+  const std::uint32_t index = hca_key_index(r.key);
+  r.result = verdict::granted;
+  if (!epochs_.renew(index)) {
+    drain_wait_.add(t - arrived);
+    return tlm::TLM_COMPLETED;
+  }
+  drain& d = drains_.get();
+  d = {this, &r, index, arrived, nullptr};
+  draining_.push(d);
+  return tlm::TLM_ACCEPTED;
+}
+
+// Answers the drains of this index, not before the kernel has reached the time of the last release.
+void key_check::older_gone(std::uint32_t index, ps t) {
+  fifo<drain> others;
+  while (!draining_.empty()) {
+    drain& d = draining_.pop();
+    if (d.index != index) {
+      others.push(d);
+      continue;
+    }
+    queue_.at(std::max(t, now()), {[](void* context) {
+                                     drain& done = *static_cast<drain*>(context);
+                                     key_check& self = *done.self;
+                                     key_request& r = *done.request;
+                                     self.drain_wait_.add(now() - done.arrived);
+                                     self.drains_.put(done);
+                                     target_socket<key_request>::respond(r, now());
+                                   },
+                                   &d});
+  }
+  draining_ = others;
+}
+
+void key_check::register_statistics() {
+  static constexpr const char* sides[2] = {"local", "remote"};
+  for (std::size_t s = 0; s < 2; ++s) {
+    for (std::size_t v = 0; v < verdicts; ++v) {
+      stats_.add(std::string(sides[s]) + "_" + verdict_names[v], "1",
+                 std::string("checks of ") + (s ? "R_Keys" : "L_Keys") + " that ended in " + verdict_names[v], verdicts_[s][v]);
+    }
+    stats_.add(std::string(sides[s]) + "_latency", "ps", std::string("from request to verdict, ") + (s ? "R_Keys" : "L_Keys"),
+               latency_[s]);
+  }
+  stats_.add("extent_lines", "1", "lines of extents looked at", extent_lines_);
+  stats_.add("blocked", "1", "checks that waited behind one that had missed", blocked_);
+  stats_.add("drains", "1", "epochs begun by the command unit", drain_count_);
+  stats_.add("drain_wait", "ps", "from a drain to the end of the last older access", drain_wait_);
+  stats_.add("references", "1", "accesses granted and not finished", outstanding_);
+  stats_.add("waiting", "1", "checks waiting for an MRC, an extent or an earlier check", waiting_);
+  stats_.formula("pipe_busy", "ps", "time the pipeline took checks in",
+                 [this] { return static_cast<double>(pipe_.busy().count()); });
+  stats_.formula("pipe_waited", "ps", "time checks waited to enter the pipeline, summed",
+                 [this] { return static_cast<double>(pipe_.waited().count()); });
+  signals_.add("valid", 1, valid_probe_);
+  signals_.add("key", 32, key_probe_);
+  signals_.add("side", 1, side_probe_, {sides[0], sides[1]});
+  signals_.add("verdict", 3, verdict_probe_, {verdict_names, verdict_names + verdicts});
+  signals_.add("references", 16, references_probe_);
+  signals_.add("waiting", 16, waiting_probe_);
+}
+
+}  // namespace hcasim
