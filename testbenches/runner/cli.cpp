@@ -1,0 +1,260 @@
+#include "testbenches/runner/cli.h"
+
+#include <iostream>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "testbenches/runner/interrupt.h"
+#include "testbenches/runner/names.h"
+#include "testbenches/runner/quantity.h"
+#include "testbenches/runner/report.h"
+#include "testbenches/runner/resolved.h"
+#include "testbenches/runner/run.h"
+
+namespace hcasim {
+namespace {
+
+using nlohmann::ordered_json;
+
+// node0.x, node1.x, ... are one line: node*.x
+std::string without_number(const std::string& path) {
+  if (!path.starts_with("node")) return path;
+  std::size_t i = 4;
+  while (i < path.size() && path[i] >= '0' && path[i] <= '9') ++i;
+  return i > 4 && i < path.size() && path[i] == '.' ? "node*" + path.substr(i) : path;
+}
+
+std::string_view word(knob_kind kind) {
+  constexpr std::string_view words[] = {"count", "cycles", "time", "bytes", "rate", "clock", "ratio", "flag", "choice", "text"};
+  return words[static_cast<std::size_t>(kind)];
+}
+
+struct listed_knob {
+  std::string path;
+  const knob_tree::leaf* leaf;
+};
+
+std::vector<listed_knob> matching(const knob_tree& tree, const std::string& pattern) {
+  std::vector<listed_knob> out;
+  std::set<std::string> seen;
+  for (const auto& l : tree.leaves()) {
+    std::string path = without_number(l.path);
+    const bool wanted =
+        pattern.empty() || glob_match(pattern, path) || glob_match(pattern, l.path) || glob_match("*" + pattern + "*", path);
+    if (wanted && seen.insert(path).second) out.push_back({std::move(path), &l});
+  }
+  return out;
+}
+
+void print_knobs(const std::vector<listed_knob>& knobs, bool json) {
+  if (json) {
+    ordered_json list = ordered_json::array();
+    for (const auto& k : knobs) {
+      list.push_back({{"path", k.path},
+                      {"kind", word(k.leaf->kind)},
+                      {"default", k.leaf->text()},
+                      {"range", k.leaf->range()},
+                      {"help", k.leaf->help}});
+    }
+    std::cout << dump(list);
+    return;
+  }
+  std::vector<std::vector<std::string>> rows{{"knob", "kind", "default", "range", "meaning"}};
+  for (const auto& k : knobs) {
+    rows.push_back({k.path, std::string(word(k.leaf->kind)), k.leaf->text(), k.leaf->range(), k.leaf->help});
+  }
+  std::cout << aligned(rows, std::vector<bool>(5, false), "");
+}
+
+std::unique_ptr<testbench> named_testbench(const std::string& name) {
+  auto bench = testbench_registry::create(name);
+  if (!bench) {
+    const auto names = testbench_registry::names();
+    throw input_error(fmt::format("there is no testbench '{}'; {}", name, suggestion(name, names, "testbenches")));
+  }
+  return bench;
+}
+
+void list_testbenches(const std::string& name, bool json) {
+  if (!name.empty()) {
+    const auto bench = named_testbench(name);
+    const knob_tree tree([&](knob_visitor& v) { bench->knobs(v); });
+    if (!json) std::cout << bench->name() << ": " << bench->summary() << "\n";
+    if (json || !tree.leaves().empty()) print_knobs(matching(tree, ""), json);
+    return;
+  }
+  ordered_json list = ordered_json::array();
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& n : testbench_registry::names()) {
+    const auto bench = testbench_registry::create(n);
+    list.push_back({{"name", n}, {"summary", bench->summary()}});
+    rows.push_back({n, std::string(bench->summary())});
+  }
+  std::cout << (json ? dump(list) : aligned(rows, {false, false}, ""));
+}
+
+void list_knobs(platform_factory machine, const std::string& pattern, const std::string& bench_name, bool json) {
+  const auto model = machine();
+  const auto bench = bench_name.empty() ? nullptr : named_testbench(bench_name);
+  if (bench && model->config()) bench->defaults(*model->config());
+  const knob_tree tree = make_tree(*model, bench.get());
+  const auto knobs = matching(tree, pattern);
+  if (knobs.empty()) {
+    std::vector<std::string> names;
+    for (const auto& k : matching(tree, "")) names.push_back(k.path);
+    throw input_error(fmt::format("no knob matches '{}'; {}", pattern, suggestion(pattern, names, "knobs")));
+  }
+  print_knobs(knobs, json);
+}
+
+// Options of `hcasim run` and, so that --NAME VALUE works, the parameters of all testbenches.
+struct run_arguments {
+  run_options options;
+  std::string folder;
+  std::string seed;
+  std::string wave_limit = "1 GiB";
+  bool no_trace = false;
+  std::map<std::string, std::string> own;
+
+  void declare(CLI::App& run) {
+    run.add_option("testbench", options.what, "A testbench (see 'hcasim list') or a description file (.yaml)")
+        ->required()
+        ->type_name("TESTBENCH|FILE.yaml");
+    run.add_option("-o,--output", folder, "Folder for the results; the default is build/traces/TESTBENCH")->type_name("DIR");
+    run.add_option("--set", options.set,
+                   "Set a knob: --set node0.hca.mrc_cache.ways=8; node*.… sets it for all nodes; may be repeated")
+        ->type_name("PATH=VALUE")
+        ->allow_extra_args(false);
+    run.add_option("--param", options.parameters, "Set a parameter of the testbench; --NAME VALUE does the same")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
+    run.add_option("--seed", seed, "Seed of all random streams; the default is 1")->type_name("N");
+    run.add_option("--trace", options.trace, "Record only signals whose name matches, '*.key_check.*'; may be repeated")
+        ->type_name("PATTERN")
+        ->allow_extra_args(false);
+    run.add_flag("--no-trace", no_trace, "Write no waveform");
+    run.add_option("--trace-limit", wave_limit, "Stop the waveform at this size; 0 B: no limit")
+        ->type_name("SIZE")
+        ->capture_default_str();
+    run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
+    run.add_flag("--json", options.json, "Print result.json instead of the table");
+    std::set<std::string> taken{"output", "set", "param", "seed", "trace", "no-trace", "trace-limit", "force", "json", "help"};
+    for (const std::string& n : testbench_registry::names()) {
+      const auto bench = testbench_registry::create(n);
+      const knob_tree tree([&](knob_visitor& v) { bench->knobs(v); });
+      for (const auto& l : tree.leaves()) {
+        std::string dashed = l.path;
+        std::replace(dashed.begin(), dashed.end(), '_', '-');
+        if (!taken.insert(l.path).second || taken.contains(dashed) != (dashed == l.path)) continue;
+        taken.insert(dashed);
+        run.add_option(dashed == l.path ? "--" + dashed : "--" + dashed + ",--" + l.path, own[l.path])->group("");
+      }
+    }
+  }
+
+  run_options finish(const CLI::App& run) {
+    if (!folder.empty()) options.folder = folder;
+    if (run.count("--output") && folder.empty()) throw input_error("-o: the folder has no name; write -o DIR");
+    if (run.count("--seed")) options.seed = seed;
+    for (const auto& [name, value] : own) {
+      if (run.count("--" + name)) options.own.emplace_back(name, value);
+    }
+    options.waves = !no_trace;
+    try {
+      options.wave_limit = static_cast<std::uint64_t>(parse_quantity(knob_kind::bytes, wave_limit));
+    } catch (const quantity_error& e) {
+      throw input_error(fmt::format("--trace-limit: {}", e.what()));
+    }
+    return options;
+  }
+};
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* o : app.get_options()) {
+    for (const std::string& n : o->get_lnames()) names.push_back("--" + n);
+  }
+  return names;
+}
+
+// What CLI11 found wrong, with the nearest valid option.
+std::string mended(const CLI::App& app, const CLI::ParseError& e) {
+  std::string help = "see 'hcasim --help'";
+  for (const CLI::App* c : app.get_subcommands()) {
+    help = fmt::format("see 'hcasim {} --help'", c->get_name());
+    std::string unexpected;
+    for (const std::string& extra : c->remaining()) {
+      const std::string option = extra.substr(0, extra.find('='));
+      if (option.starts_with("--"))
+        return fmt::format("unknown option '{}'; {}", option, suggestion(option, option_names(*c), "options"));
+      unexpected = extra;
+    }
+    if (!unexpected.empty()) return fmt::format("unexpected argument '{}'; {}", unexpected, help);
+  }
+  return fmt::format("{}; {}", e.what(), help);
+}
+
+int refuse(const std::string& message) {
+  std::cerr << "hcasim: " << message << "\n";
+  return run_bad_input;
+}
+
+}  // namespace
+
+int command_line(int argc, char** argv, platform_factory machine) {
+  block_interrupts();
+  CLI::App app("Cycle-approximate simulator of an InfiniBand host channel adapter", "hcasim");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "hcasim " + program_version());
+
+  std::string name;
+  std::string pattern;
+  bool json = false;
+  CLI::App* list = app.add_subcommand("list", "List the testbenches, or the parameters of one");
+  list->add_option("testbench", name, "Show this testbench's parameters");
+  list->add_flag("--json", json, "Print JSON");
+  run_arguments arguments;
+  CLI::App* run = app.add_subcommand("run", "Run a testbench and write its results, statistics and waveform");
+  arguments.declare(*run);
+  CLI::App* params = app.add_subcommand("params", "List every knob with its unit, default, range and meaning");
+  params->add_option("pattern", pattern, "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'");
+  params->add_option("--testbench", name, "Show this testbench's parameters and defaults as well");
+  params->add_flag("--json", json, "Print JSON");
+  CLI::App* version = app.add_subcommand("version", "Print the version and what it was built with");
+
+  if (argc > 1 && argv[1][0] != '-') {
+    std::vector<std::string> commands;
+    for (const CLI::App* c : app.get_subcommands({})) commands.push_back(c->get_name());
+    if (std::find(commands.begin(), commands.end(), argv[1]) == commands.end()) {
+      return refuse(fmt::format("there is no command '{}'; {}", argv[1], suggestion(argv[1], commands, "commands")));
+    }
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    return refuse(mended(app, e));
+  }
+  try {
+    if (*list) {
+      list_testbenches(name, json);
+    } else if (*params) {
+      list_knobs(machine, pattern, name, json);
+    } else if (*version) {
+      std::cout << fmt::format("hcasim {}\n{}\ncompiler {}\n", program_version(), sc_core::sc_version(), __VERSION__);
+    } else {
+      return run_testbench(arguments.finish(*run), machine);
+    }
+  } catch (const input_error& e) {
+    return refuse(e.what());
+  } catch (const std::exception& e) {
+    std::cerr << "hcasim: internal error: " << e.what() << "\n";
+    return run_failed;
+  }
+  return run_passed;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,91 @@
+#include "testbenches/runner/gtkwave.h"
+
+#include <fstream>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "testbenches/runner/errors.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Flags of a trace line in a save file (GTKWave's analyzer.h): radix, right-justified, file filter, group marks.
+constexpr unsigned hex = 0x22;
+constexpr unsigned decimal = 0x24;
+constexpr unsigned binary = 0x28;
+constexpr unsigned file_filter = 0x2000;
+constexpr unsigned group_begin = 0x800200;
+constexpr unsigned group_begin_closed = 0xc00200;
+constexpr unsigned group_end = 0x1000200;
+constexpr unsigned group_end_closed = 0x1401200;
+
+enum class colour { normal = 0, red, orange, yellow, green, blue, indigo, violet };
+
+colour colour_of(const vcd_signal& s) {
+  if (!s.labels.empty()) return colour::violet;
+  if (s.width == 1) return colour::green;
+  return s.width >= 32 ? colour::orange : colour::yellow;
+}
+
+void save(const fs::path& file, const std::string& content) {
+  std::ofstream out(file, std::ios::binary);
+  out << content;
+  out.close();
+  if (!out) throw input_error(fmt::format("cannot write '{}'; choose another folder with -o", file.string()));
+}
+
+// What GTKWave shows for value `i` in hexadecimal, and the label instead of it.
+std::string filter_text(const vcd_signal& s) {
+  std::string out;
+  const unsigned digits = (s.width + 3) / 4;
+  for (std::size_t i = 0; i < s.labels.size(); ++i) {
+    out += fmt::format("{:0{}x} {}\n", i, digits, s.labels[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const std::vector<vcd_signal>& signals, ps end) {
+  std::map<std::string, std::string> filters;  // content -> file name
+  std::string out = fmt::format(
+      "[*] Open with: gtkwave waves.gtkw\n[dumpfile] \"{0}/waves.vcd\"\n[savefile] \"{0}/waves.gtkw\"\n[timestart] 0\n[size] "
+      "1600 "
+      "900\n[pos] -1 -1\n*-{1:.6f} 0\n[sst_width] 260\n[signals_width] 330\n[sst_expanded] 1\n[sst_vpaned_height] 300\n",
+      final_folder.string(), std::max(10.0, std::log2(static_cast<double>(std::max<std::int64_t>(end.count(), 1))) - 10.0));
+  std::string open;
+  bool closed = false;
+  const auto finish_group = [&] {
+    if (!open.empty()) out += fmt::format("@{:x}\n-{}\n", closed ? group_end_closed : group_end, open);
+  };
+  for (const vcd_signal& s : signals) {
+    if (s.scope != open) {
+      finish_group();
+      // The first group is open, so that the window is not empty; the others unfold with a double click.
+      closed = !open.empty();
+      open = s.scope;
+      out += fmt::format("@{:x}\n-{}\n", closed ? group_begin_closed : group_begin, open);
+    }
+    unsigned flags = s.width == 1 ? binary : s.width <= 16 ? decimal : hex;
+    std::string filter;
+    if (!s.labels.empty()) {
+      flags = hex | file_filter;
+      std::string content = filter_text(s);
+      const auto [it, added] = filters.try_emplace(content, fmt::format("gtkwave/{}_{}.txt", s.name, filters.size()));
+      if (added) {
+        fs::create_directories(folder / "gtkwave");
+        save(folder / it->second, content);
+      }
+      filter = fmt::format("^1 {}/{}\n", final_folder.string(), it->second);
+    }
+    const std::string range = s.width > 1 ? fmt::format("[{}:0]", s.width - 1) : "";
+    out += fmt::format("@{:x}\n{}[color] {}\n{}.{}{}\n", flags, filter, static_cast<int>(colour_of(s)), s.scope, s.name, range);
+  }
+  finish_group();
+  save(folder / "waves.gtkw", out);
+}
+
+}  // namespace hcasim

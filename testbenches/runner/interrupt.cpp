@@ -1,0 +1,52 @@
+#include "testbenches/runner/interrupt.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <thread>
+
+namespace hcasim {
+namespace {
+
+std::mutex guarding;
+std::filesystem::path doomed;
+
+sigset_t interrupts() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+void wait_for_interrupt() {
+  const sigset_t set = interrupts();
+  int signal = 0;
+  while (sigwait(&set, &signal) != 0) {
+  }
+  const std::lock_guard lock(guarding);
+  std::error_code ec;
+  if (!doomed.empty()) std::filesystem::remove_all(doomed, ec);
+  ::_exit(128 + signal);
+}
+
+}  // namespace
+
+void block_interrupts() {
+  const sigset_t set = interrupts();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::thread(wait_for_interrupt).detach();
+}
+
+interrupt_guard::interrupt_guard(const std::filesystem::path& temporary_folder) {
+  const std::lock_guard lock(guarding);
+  doomed = temporary_folder;
+}
+
+interrupt_guard::~interrupt_guard() {
+  const std::lock_guard lock(guarding);
+  doomed.clear();
+}
+
+}  // namespace hcasim

@@ -1,0 +1,73 @@
+#include "testbenches/runner/resolved.h"
+
+namespace hcasim {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string quoted(const std::string& s) {
+  return ordered_json(s).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string scalar(const knob_tree::leaf& l) {
+  const std::string text = l.text();
+  const bool free_text = l.kind == knob_kind::text || text == "null" || text == "~";
+  return free_text ? quoted(text) : text;
+}
+
+void write(std::string& out, const knob_tree& tree, const knob_tree::node& n, int indent) {
+  for (const std::size_t c : n.children) {
+    const knob_tree::node& child = tree.at(c);
+    if (child.leaf < 0 && child.children.empty()) continue;
+    out.append(static_cast<std::size_t>(indent), ' ');
+    out += child.name + ":";
+    if (child.leaf >= 0) {
+      out += fmt::format(" {}\n", scalar(tree.leaves()[static_cast<std::size_t>(child.leaf)]));
+    } else {
+      out += "\n";
+      write(out, tree, child, indent + 2);
+    }
+  }
+}
+
+ordered_json value(const knob_tree::leaf& l) {
+  const std::string text = l.text();
+  switch (l.kind) {
+    case knob_kind::count:
+      return ordered_json::parse(text);
+    case knob_kind::ratio:
+      return *std::get<double*>(l.value);
+    case knob_kind::flag:
+      return text == "true";
+    default:
+      return text;
+  }
+}
+
+ordered_json group(const knob_tree& tree, const knob_tree::node& n) {
+  ordered_json out = ordered_json::object();
+  for (const std::size_t c : n.children) {
+    const knob_tree::node& child = tree.at(c);
+    if (child.leaf >= 0) {
+      out[child.name] = value(tree.leaves()[static_cast<std::size_t>(child.leaf)]);
+    } else if (!child.children.empty()) {
+      out[child.name] = group(tree, child);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string resolved_yaml(const knob_tree& tree, const std::string& testbench, std::uint64_t seed, const std::string& version) {
+  std::string out = fmt::format("# Written by hcasim {}: every value this run was made with.\ntestbench: {}\nseed: {}\n",
+                                version, testbench, seed);
+  write(out, tree, tree.root(), 0);
+  return out;
+}
+
+ordered_json resolved_json(const knob_tree& tree) {
+  return group(tree, tree.root());
+}
+
+}  // namespace hcasim

@@ -1,0 +1,91 @@
+// What a run found out. A testbench fills it; the runner writes it as result.json, statistics.txt and a table on the screen.
+// Everything in here is a function of the description and the seed: no wall-clock time, no paths.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace hcasim {
+
+using cell = std::variant<std::int64_t, std::uint64_t, double, std::string>;
+
+struct column {
+  std::string name;
+  std::string unit = "";  // "" for a name or a plain number
+};
+
+class table {
+ public:
+  table(std::string title, std::vector<column> columns) : title_(std::move(title)), columns_(std::move(columns)) {}
+
+  // One cell for each column; throws std::logic_error otherwise.
+  template <class... T>
+  table& row(const T&... values) {
+    return row(std::vector<cell>{make(values)...});
+  }
+  table& row(std::vector<cell> cells);
+
+  [[nodiscard]] const std::string& title() const { return title_; }
+  [[nodiscard]] const std::vector<column>& columns() const { return columns_; }
+  [[nodiscard]] const std::vector<std::vector<cell>>& rows() const { return rows_; }
+
+ private:
+  template <class T>
+  static cell make(const T& v) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<double>(v);
+    } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      return static_cast<std::int64_t>(v);
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<std::uint64_t>(v);
+    } else {
+      return std::string(v);
+    }
+  }
+
+  std::string title_;
+  std::vector<column> columns_;
+  std::vector<std::vector<cell>> rows_;
+};
+
+class result {
+ public:
+  struct figure_entry {
+    std::string name;
+    double value;
+    std::string unit;
+    std::string help;
+  };
+
+  void figure(std::string name, double value, std::string unit, std::string help) {
+    figures_.push_back({std::move(name), value, std::move(unit), std::move(help)});
+  }
+  // The reference stays valid.
+  hcasim::table& table(std::string title, std::vector<column> columns) {
+    return tables_.emplace_back(std::move(title), std::move(columns));
+  }
+  // A check failed: the run's exit status is 1. The run goes on.
+  void fail(std::string message) { failures_.push_back(std::move(message)); }
+  // Work done, for the host's speed; counted from the statistics when not given.
+  void operations(std::uint64_t n) { operations_ = n; }
+  void packets(std::uint64_t n) { packets_ = n; }
+
+  [[nodiscard]] const std::vector<figure_entry>& figures() const { return figures_; }
+  [[nodiscard]] const std::deque<hcasim::table>& tables() const { return tables_; }
+  [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
+  [[nodiscard]] bool passed() const { return failures_.empty(); }
+  [[nodiscard]] std::uint64_t operations() const { return operations_; }
+  [[nodiscard]] std::uint64_t packets() const { return packets_; }
+
+ private:
+  std::vector<figure_entry> figures_;
+  std::deque<hcasim::table> tables_;
+  std::vector<std::string> failures_;
+  std::uint64_t operations_ = 0;
+  std::uint64_t packets_ = 0;
+};
+
+}  // namespace hcasim

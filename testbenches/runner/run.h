@@ -1,0 +1,42 @@
+// One run from its description to its results.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testbenches/runner/describe.h"
+#include "testbenches/runner/platform.h"
+#include "testbenches/runner/testbench.h"
+
+namespace hcasim {
+
+struct run_options {
+  std::string what;  // a testbench's name or a description file
+  std::optional<std::filesystem::path> folder;
+  std::vector<std::string> set;                          // --set, "path=value"
+  std::vector<std::string> parameters;                   // --param, "name=value"
+  std::vector<std::pair<std::string, std::string>> own;  // --NAME VALUE, a parameter of the testbench
+  std::optional<std::string> seed;
+  std::vector<std::string> trace;  // patterns; empty: every signal
+  bool waves = true;
+  std::uint64_t wave_limit = 0;  // bytes; 0: none
+  bool force = false;
+  bool json = false;
+};
+
+inline constexpr int run_passed = 0;
+inline constexpr int run_failed = 1;
+inline constexpr int run_bad_input = 2;
+
+// Status 0 or 1; throws input_error (status 2).
+int run_testbench(const run_options& options, platform_factory machine);
+
+// The tree of the machine's knobs and, under `parameters`, the testbench's.
+knob_tree make_tree(platform& machine, testbench* bench);
+
+std::string program_version();
+
+}  // namespace hcasim
