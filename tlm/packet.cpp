@@ -173,7 +173,8 @@ bool parse(packet& p, std::size_t total) {
   if (total < wire::lrh_bytes + wire::bth_bytes + wire::icrc_bytes || p.head + total > p.bytes.size()) return false;
   packet_header h;
   reader r(p.bytes.data() + p.head);
-  h.virtual_lane = static_cast<std::uint8_t>(r.get(1) >> 4);
+  const std::uint64_t vl_lver = r.get(1);
+  h.virtual_lane = static_cast<std::uint8_t>(vl_lver >> 4);
   const std::uint64_t sl_lnh = r.get(1);
   h.service_level = static_cast<std::uint8_t>(sl_lnh >> 4);
   h.dest_lid = static_cast<std::uint16_t>(r.get(2));
@@ -182,9 +183,10 @@ bool parse(packet& p, std::size_t total) {
   h.opcode = static_cast<std::uint8_t>(r.get(1));
   const shape& s = h.shape();
   const std::uint32_t header_size = header_bytes(s);
-  if ((sl_lnh & 3) != 2 || !s.known || words * 4 != total || total < header_size + wire::icrc_bytes) return false;
+  if ((vl_lver & 0xf) != 0 || (sl_lnh & 3) != 2 || !s.known || words * 4 != total || total < header_size + wire::icrc_bytes) return false;
 
   const std::uint64_t flags = r.get(1);
+  if ((flags & 0xf) != 0) return false;  // transport version
   h.solicited = (flags & 0x80) != 0;
   h.pad = static_cast<std::uint8_t>((flags >> 4) & 3);
   r.get(2);
