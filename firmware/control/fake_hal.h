@@ -1,0 +1,62 @@
+// A HAL over sparse memory, without time: counts and logs calls, fails DMA on demand, and shows memory to an observer at every
+// call.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "firmware/abi/context.h"
+#include "firmware/abi/mrc.h"
+#include "firmware/control/firmware.h"
+
+struct hal {
+  enum class op { read, write, fence, drop, translation_drop, drain, area, qp, eq, event };
+  struct call {
+    op what;
+    std::uint64_t a = 0;
+    std::uint64_t b = 0;
+    std::uint64_t c = 0;
+    bool operator==(const call&) const = default;
+  };
+
+  void read(std::uint64_t address, void* to, std::size_t bytes) const;
+  void write(std::uint64_t address, const void* from, std::size_t bytes);
+  template <class T>
+  [[nodiscard]] T get(std::uint64_t address) const {
+    T v;
+    read(address, &v, sizeof v);
+    return v;
+  }
+  template <class T>
+  void put(std::uint64_t address, const T& v) {
+    write(address, &v, sizeof v);
+  }
+  int dma(bool write_access, std::uint64_t address, std::uint64_t bytes);
+  void note(call c);
+
+  std::int64_t dma_calls = 0;
+  std::int64_t fail_at = -1;  // this DMA call fails
+  bool fail_on = false;       // and every later one
+  std::uint64_t hole = 0;     // an address range that no DMA reaches
+  std::uint64_t hole_bytes = 0;
+  bool logging = false;
+  std::vector<call> log;
+  std::function<void(const call&)> observer;
+  std::map<std::uint32_t, hca_eqc> eqs;
+  std::array<std::uint64_t, 4> area_base{};
+  std::array<std::uint64_t, 4> area_entries{};
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> events;
+  std::array<std::uint64_t, HAL_WORK_KINDS> work{};
+
+ private:
+  using page = std::array<std::byte, 4096>;
+  std::unordered_map<std::uint64_t, std::unique_ptr<page>> pages_;
+};

@@ -1,0 +1,61 @@
+/* The adapter's control firmware: executes the commands of firmware/abi/command.h. Freestanding C11 over hal.h: no heap, no
+ * operating system. Everything it must remember lies in `struct firmware` and in an arena that the caller hands in.
+ *
+ * Contract: fw_reset first; then fw_execute for one command after the other, never two at once. The caller fetches the entry
+ * from the command queue and writes it back; it owns `owner`, `token` and `event` (the firmware reads `event` nowhere: the
+ * caller raises HCA_EVENT_COMMAND, because it knows the slot). Mailboxes are read and written here, by DMA. */
+#pragma once
+
+#include "firmware/abi/command.h"
+#include "firmware/control/hal.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { FW_VERSION = 0x00010000 };
+
+/* What the adapter can do, and how much room the firmware has to keep track of it. */
+struct fw_limits {
+  uint8_t log_qps;         /* 1..24 */
+  uint8_t log_cqs;         /* 1..24 */
+  uint8_t log_mrs;         /* 1..24 */
+  uint8_t max_levels;      /* of a page table, 1..4 */
+  uint32_t page_shifts;    /* bit s: pages of 2^s bytes; of 12, 16, 21, 30, and 12 always */
+  uint32_t max_read_depth; /* per QP and direction, up to 255 */
+  uint32_t max_inline;     /* bytes */
+  uint32_t max_sge;
+  uint32_t blueflame_bytes; /* 0: none */
+  uint16_t lid;
+  uint16_t function; /* owner written into contexts */
+  uint32_t max_eqs;
+  uint32_t max_spaces;       /* address-space objects */
+  uint32_t max_segments;     /* of all address spaces together */
+  uint32_t max_extent_lines; /* of the extent area */
+  uint64_t max_table_bytes;  /* of the page-table area */
+};
+
+struct firmware;
+
+size_t fw_size(void);                                    /* of struct firmware, for callers that do not know it */
+size_t fw_memory_needed(const struct fw_limits* limits); /* bytes of the arena, 8-byte aligned */
+void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limits, void* arena);
+void fw_execute(struct firmware* fw, struct hca_command* command);
+
+/* What is in use, for checks and statistics. */
+struct fw_usage {
+  uint32_t qps;
+  uint32_t cqs;
+  uint32_t eqs;
+  uint32_t mrs; /* keys: regions and address spaces */
+  uint32_t spaces;
+  uint32_t segments;
+  uint32_t extent_lines;
+  uint32_t reserved;
+  uint64_t table_bytes; /* of the page-table area */
+};
+void fw_query_usage(const struct firmware* fw, struct fw_usage* usage);
+
+#ifdef __cplusplus
+}
+#endif

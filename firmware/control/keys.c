@@ -1,0 +1,48 @@
+/* Keys and their MRCs. A free index keeps its last key byte in ICM, and the next owner gets another one [A10]. */
+#include "firmware/control/state.h"
+
+uint64_t fw_mrc_address(const struct firmware* fw, uint32_t index) {
+  return fw->area.mrc_base + (uint64_t)index * sizeof(struct hca_mrc);
+}
+
+int fw_key_take(struct firmware* fw, uint32_t* key) {
+  uint32_t index = 0;
+  struct hca_mrc last;
+  if (!fw_bitmap_take(fw, &fw->mrs, &index)) return HCA_NO_RESOURCES;
+  const int status = fw_read(fw, fw_mrc_address(fw, index), &last, sizeof last);
+  if (status != HCA_OK) {
+    fw_bitmap_put(&fw->mrs, index);
+    return status;
+  }
+  *key = hca_key_make(index, HCA_U8(last.key_byte + 1U));
+  return HCA_OK;
+}
+
+void fw_key_put(struct firmware* fw, uint32_t key) {
+  fw_bitmap_put(&fw->mrs, hca_key_index(key));
+}
+
+bool fw_key_live(const struct firmware* fw, uint32_t key) {
+  return hca_key_index(key) != 0 && fw_bitmap_has(&fw->mrs, hca_key_index(key));
+}
+
+int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
+  if (!fw_key_live(fw, key)) return HCA_BAD_OBJECT;
+  hal_cache_drop(fw->hal, HAL_CACHE_MRC, hca_key_index(key));
+  const int status = fw_read(fw, fw_mrc_address(fw, hca_key_index(key)), m, sizeof *m);
+  if (status != HCA_OK) return status;
+  return m->key_byte == hca_key_byte(key) ? HCA_OK : HCA_BAD_OBJECT;
+}
+
+int fw_mrc_store(struct firmware* fw, uint32_t key, const struct hca_mrc* m) {
+  const int status = fw_write(fw, fw_mrc_address(fw, hca_key_index(key)), m, sizeof *m);
+  if (status != HCA_OK) return status;
+  hal_dma_fence(fw->hal);
+  hal_cache_drop(fw->hal, HAL_CACHE_MRC, hca_key_index(key));
+  return HCA_OK;
+}
+
+void fw_mrc_dead(uint32_t key, struct hca_mrc* m) {
+  memset(m, 0, sizeof *m);
+  m->key_byte = hca_key_byte(key);
+}

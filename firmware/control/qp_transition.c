@@ -1,0 +1,124 @@
+/* State machine of a queue pair: which changes are allowed, and which attributes each needs or takes. */
+#include "firmware/control/state.h"
+
+enum { RC = 0, UC = 1, UD = 2, STATES = HCA_QP_ERR + 1 };
+
+struct rule {
+  bool valid;
+  uint32_t required[3]; /* by transport */
+  uint32_t optional[3];
+};
+
+enum {
+  RTR_RC = HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_MIN_RNR_TIMER,
+  RTR_UC = HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN | HCA_QP_RQ_PSN,
+  RTS_RC = HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_SQ_PSN | HCA_QP_MAX_READ_OUT,
+  LIVE_RC = HCA_QP_ACCESS | HCA_QP_MIN_RNR_TIMER,
+  SQD_RC = HCA_QP_AV | HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_MAX_READ_OUT | HCA_QP_MAX_READ_IN |
+           HCA_QP_ACCESS | HCA_QP_MIN_RNR_TIMER,
+  SQD_UC = HCA_QP_AV | HCA_QP_ACCESS,
+};
+
+static const struct rule rules[STATES][STATES] =
+    {
+        [HCA_QP_RESET] =
+            {
+                [HCA_QP_INIT] = {true, {HCA_QP_ACCESS, HCA_QP_ACCESS, HCA_QP_QKEY}, {0, 0, 0}},
+            },
+        [HCA_QP_INIT] =
+            {
+                [HCA_QP_INIT] = {true, {0, 0, 0}, {HCA_QP_ACCESS, HCA_QP_ACCESS, HCA_QP_QKEY}},
+                [HCA_QP_RTR] = {true, {RTR_RC, RTR_UC, 0}, {HCA_QP_ACCESS, HCA_QP_ACCESS, HCA_QP_QKEY}},
+            },
+        [HCA_QP_RTR] =
+            {
+                [HCA_QP_RTS] = {true, {RTS_RC, HCA_QP_SQ_PSN, HCA_QP_SQ_PSN}, {LIVE_RC, HCA_QP_ACCESS, HCA_QP_QKEY}},
+            },
+        [HCA_QP_RTS] =
+            {
+                [HCA_QP_RTS] = {true, {0, 0, 0}, {LIVE_RC, HCA_QP_ACCESS, HCA_QP_QKEY}},
+                [HCA_QP_SQD] = {true, {0, 0, 0}, {0, 0, 0}},
+            },
+        [HCA_QP_SQD] =
+            {
+                [HCA_QP_RTS] = {true, {0, 0, 0}, {LIVE_RC, HCA_QP_ACCESS, HCA_QP_QKEY}},
+                [HCA_QP_SQD] = {true, {0, 0, 0}, {SQD_RC, SQD_UC, HCA_QP_QKEY}},
+            },
+        [HCA_QP_SQE] =
+            {
+                [HCA_QP_RTS] = {true, {0, 0, 0}, {0, HCA_QP_ACCESS, HCA_QP_QKEY}},
+            },
+};
+
+int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask) {
+  const unsigned kind = transport == HCA_TRANSPORT_RC ? RC : transport == HCA_TRANSPORT_UC ? UC : UD;
+  const uint32_t attributes = mask & ~(uint32_t)HCA_QP_STATE;
+  if (from >= STATES || to >= STATES) return HCA_BAD_PARAMETER;
+  if (to == HCA_QP_RESET || to == HCA_QP_ERR) return attributes == 0 ? HCA_OK : HCA_BAD_PARAMETER;
+  const struct rule* r = &rules[from][to];
+  if (!r->valid) return HCA_BAD_STATE;
+  if ((r->required[kind] & ~attributes) != 0) return HCA_BAD_PARAMETER;
+  return (attributes & ~(r->required[kind] | r->optional[kind])) == 0 ? HCA_OK : HCA_BAD_PARAMETER;
+}
+
+int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modify_qp* a) {
+  const uint8_t rights = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC;
+  const bool bad =
+      (a->reserved != 0) || ((mask & HCA_QP_STATE) != 0 && a->state >= STATES) ||
+      /* LOCAL_WRITE is customary here and means nothing */
+      ((mask & HCA_QP_ACCESS) != 0 && (a->access & ~(rights | HCA_ACCESS_LOCAL_WRITE)) != 0) ||
+      ((mask & HCA_QP_AV) != 0 && a->service_level > 15) ||
+      ((mask & HCA_QP_PATH_MTU) != 0 && (a->mtu_shift < 8 || a->mtu_shift > 12)) ||
+      ((mask & HCA_QP_TIMEOUT) != 0 && a->timeout > 31) || ((mask & HCA_QP_RETRY_COUNT) != 0 && a->retry_count > 7) ||
+      ((mask & HCA_QP_RNR_RETRY) != 0 && a->rnr_retry > 7) || ((mask & HCA_QP_RQ_PSN) != 0 && a->rq_psn > FW_NUMBER_MASK) ||
+      ((mask & HCA_QP_SQ_PSN) != 0 && a->sq_psn > FW_NUMBER_MASK) ||
+      ((mask & HCA_QP_MAX_READ_OUT) != 0 && a->max_read_out > l->max_read_depth) ||
+      ((mask & HCA_QP_MAX_READ_IN) != 0 && a->max_read_in > l->max_read_depth) ||
+      ((mask & HCA_QP_MIN_RNR_TIMER) != 0 && a->min_rnr_timer > 31) ||
+      ((mask & HCA_QP_DEST_QPN) != 0 && a->dest_qpn > FW_NUMBER_MASK);
+  return bad ? HCA_BAD_PARAMETER : HCA_OK;
+}
+
+void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a) {
+  if ((mask & HCA_QP_STATE) != 0) q->state = a->state;
+  if ((mask & HCA_QP_ACCESS) != 0) q->access = HCA_U8(a->access & ~(unsigned)HCA_ACCESS_LOCAL_WRITE);
+  if ((mask & HCA_QP_QKEY) != 0) q->qkey = a->qkey;
+  if ((mask & HCA_QP_AV) != 0) {
+    q->dest_lid = a->dest_lid;
+    q->service_level = a->service_level;
+  }
+  if ((mask & HCA_QP_PATH_MTU) != 0) q->mtu_shift = a->mtu_shift;
+  if ((mask & HCA_QP_TIMEOUT) != 0) q->timeout = a->timeout;
+  if ((mask & HCA_QP_RETRY_COUNT) != 0) q->retry_count = a->retry_count;
+  if ((mask & HCA_QP_RNR_RETRY) != 0) q->rnr_retry = a->rnr_retry;
+  if ((mask & HCA_QP_RQ_PSN) != 0) q->expected_psn = a->rq_psn;
+  if ((mask & HCA_QP_MAX_READ_OUT) != 0) q->max_read_out = a->max_read_out;
+  if ((mask & HCA_QP_MIN_RNR_TIMER) != 0) q->min_rnr_timer = a->min_rnr_timer;
+  if ((mask & HCA_QP_SQ_PSN) != 0) {
+    q->next_psn = a->sq_psn;
+    q->una_psn = a->sq_psn;
+  }
+  if ((mask & HCA_QP_MAX_READ_IN) != 0) q->max_read_in = a->max_read_in;
+  if ((mask & HCA_QP_DEST_QPN) != 0) q->dest_qpn = a->dest_qpn;
+}
+
+/* A QP as it is after creation or RESET: what it was created with, and a new life. */
+void fw_qp_clear(struct hca_qpc* q) {
+  const struct hca_qpc old = *q;
+  memset(q, 0, sizeof *q);
+  q->state = HCA_QP_RESET;
+  q->transport = old.transport;
+  q->mtu_shift = old.transport == HCA_TRANSPORT_UD ? 12 : 0;
+  q->pd = old.pd;
+  q->send_cqn = old.send_cqn;
+  q->recv_cqn = old.recv_cqn;
+  q->signal_all = old.signal_all;
+  q->function = old.function;
+  q->srqn = old.srqn;
+  q->record = old.record;
+  q->generation = old.generation + 1;
+  q->sq = old.sq;
+  q->rq = old.rq;
+  q->rq_stride_shift = old.rq_stride_shift;
+  q->inbound = HCA_INBOUND_NONE;
+}

@@ -1,0 +1,198 @@
+/* Life cycle of queue pairs. */
+#include "firmware/control/state.h"
+
+enum { TRIES_AGAINST_DATA_PATH = 16 };
+
+static uint64_t address(const struct firmware* fw, uint32_t qpn) {
+  return fw->area.qpc_base + (uint64_t)qpn * sizeof(struct hca_qpc);
+}
+
+static bool live(const struct firmware* fw, uint32_t qpn) {
+  return qpn >= 2 && fw_bitmap_has(&fw->qps, qpn);
+}
+
+static int load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
+  hal_cache_drop(fw->hal, HAL_CACHE_QPC, qpn);
+  return fw_read(fw, address(fw, qpn), q, sizeof *q);
+}
+
+/* For a QP that the data path does not touch: new or stopped. */
+static int store(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q) {
+  const int status = fw_write(fw, address(fw, qpn), q, sizeof *q);
+  if (status != HCA_OK) return status;
+  hal_dma_fence(fw->hal);
+  hal_cache_drop(fw->hal, HAL_CACHE_QPC, qpn);
+  return HCA_OK;
+}
+
+static int check(const struct firmware* fw, const struct hca_create_qp* p) {
+  for (unsigned i = 0; i < sizeof p->reserved1 / sizeof p->reserved1[0]; i++) {
+    if (p->reserved1[i] != 0) return HCA_BAD_PARAMETER;
+  }
+  if (p->transport != HCA_TRANSPORT_RC && p->transport != HCA_TRANSPORT_UC && p->transport != HCA_TRANSPORT_UD) {
+    return HCA_UNSUPPORTED;
+  }
+  if (p->srqn != 0) return HCA_UNSUPPORTED;
+  if (p->reserved0 != 0 || p->signal_all > 1 || p->pd > FW_NUMBER_MASK || p->record % 8 != 0) return HCA_BAD_PARAMETER;
+  /* Indices are 16 bits, and a full queue must differ from an empty one. */
+  if (p->sq_pages != 0 && (p->log_sq_bytes < 6 || p->log_sq_bytes > 6 + 15)) return HCA_BAD_PARAMETER;
+  if (p->rq_pages != 0) {
+    if (p->rq_stride_shift < 4 || p->rq_stride_shift > 10 || p->log_rq_bytes < p->rq_stride_shift) return HCA_BAD_PARAMETER;
+    if (p->log_rq_bytes - p->rq_stride_shift > 15) return HCA_BAD_PARAMETER;
+  }
+  if (!fw_bitmap_has(&fw->cqs, p->send_cqn) || !fw_bitmap_has(&fw->cqs, p->recv_cqn)) return HCA_BAD_OBJECT;
+  return p->send_cqn != 0 && p->recv_cqn != 0 ? HCA_OK : HCA_BAD_OBJECT;
+}
+
+int fw_create_qp(struct firmware* fw, struct hca_command* c) {
+  struct hca_create_qp p;
+  struct hca_qpc q;
+  uint32_t qpn = 0;
+  if (c->in_bytes < sizeof p) return HCA_BAD_LENGTH;
+  int status = fw_read(fw, c->in_address, &p, sizeof p);
+  if (status != HCA_OK) return status;
+  if (c->in_bytes != sizeof p + ((uint64_t)p.sq_pages + p.rq_pages) * 8) return HCA_BAD_LENGTH;
+  status = check(fw, &p);
+  if (status != HCA_OK) return status;
+  if (!fw_bitmap_take(fw, &fw->qps, &qpn)) return HCA_NO_RESOURCES;
+
+  struct hca_buffer sq;
+  struct hca_buffer rq;
+  memset(&rq, 0, sizeof rq);
+  const uint64_t pages = c->in_address + sizeof p;
+  status = fw_list_build(fw, pages, p.sq_pages, p.page_shift, p.log_sq_bytes, &sq);
+  const bool sq_built = status == HCA_OK;
+  bool rq_built = false;
+  if (status == HCA_OK) {
+    status = fw_list_build(fw, pages + p.sq_pages * 8ULL, p.rq_pages, p.page_shift, p.log_rq_bytes, &rq);
+    rq_built = status == HCA_OK;
+  }
+  if (status == HCA_OK) status = load(fw, qpn, &q); /* the generation of its last life */
+  if (status == HCA_OK) {
+    const struct hca_qpc fresh = {
+        .transport = p.transport,
+        .pd = p.pd,
+        .send_cqn = p.send_cqn,
+        .recv_cqn = p.recv_cqn,
+        .signal_all = p.signal_all,
+        .function = fw->limits.function,
+        .record = p.record,
+        .generation = q.generation,
+        .sq = sq,
+        .rq = rq,
+        .rq_stride_shift = p.rq_pages != 0 ? p.rq_stride_shift : 0,
+    };
+    q = fresh;
+    fw_qp_clear(&q);
+    status = store(fw, qpn, &q);
+  }
+  if (status != HCA_OK) {
+    if (sq_built) fw_list_free(fw, &sq);
+    if (rq_built) fw_list_free(fw, &rq);
+    fw_bitmap_put(&fw->qps, qpn);
+    return status;
+  }
+  fw->cq_users[p.send_cqn]++;
+  fw->cq_users[p.recv_cqn]++;
+  c->result[0] = qpn;
+  return HCA_OK;
+}
+
+static void leave_cq(struct firmware* fw, uint32_t cqn) {
+  if (fw_bitmap_has(&fw->cqs, cqn) && fw->cq_users[cqn] != 0) fw->cq_users[cqn]--;
+}
+
+int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
+  const uint32_t qpn = c->object;
+  struct hca_qpc q;
+  if (!live(fw, qpn)) return HCA_BAD_OBJECT;
+  int status = fw_space_retire_qp(fw, qpn);
+  if (status != HCA_OK) return status;
+  hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
+  status = load(fw, qpn, &q);
+  if (status != HCA_OK) return status;
+  const struct hca_qpc dead = {.state = HCA_QP_RESET, .generation = q.generation};
+  status = store(fw, qpn, &dead);
+  if (status != HCA_OK) return status;
+  hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_SQ | qpn, 0, FW_ALL);
+  hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | qpn, 0, FW_ALL);
+  fw_list_free(fw, &q.sq);
+  fw_list_free(fw, &q.rq);
+  leave_cq(fw, q.send_cqn);
+  leave_cq(fw, q.recv_cqn);
+  fw_bitmap_put(&fw->qps, qpn);
+  return HCA_OK;
+}
+
+static int to_reset(struct firmware* fw, uint32_t qpn) {
+  struct hca_qpc q;
+  hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
+  const int status = load(fw, qpn, &q);
+  if (status != HCA_OK) return status;
+  fw_qp_clear(&q);
+  return store(fw, qpn, &q);
+}
+
+/* Did a unit that held the entry put it back over ours? It owns everything from byte 64 on, and may put the QP into error. */
+static bool overtaken(const struct hca_qpc* before, const struct hca_qpc* ours, const struct hca_qpc* found) {
+  if (found->state != ours->state && found->state == before->state) return true;
+  struct hca_qpc f = *found;
+  f.state = ours->state;
+  return !fw_same(&f, ours, 64);
+}
+
+/* The data path may be using the entry: only changed words are written, and it is looked at again after everyone let go. */
+static int change(struct firmware* fw, uint32_t qpn, uint32_t mask, const struct hca_modify_qp* a, struct hca_qpc* before) {
+  for (int i = 0; i < TRIES_AGAINST_DATA_PATH; i++) {
+    struct hca_qpc found;
+    int status = load(fw, qpn, before);
+    if (status != HCA_OK) return status;
+    const uint8_t to = (mask & HCA_QP_STATE) != 0 ? a->state : before->state;
+    status = fw_qp_transition(before->transport, before->state, to, mask);
+    if (status != HCA_OK) return status;
+    struct hca_qpc now = *before;
+    fw_qp_apply(&now, mask, a);
+    status = fw_write_changes(fw, address(fw, qpn), before, &now, sizeof now);
+    if (status != HCA_OK) {
+      fw_write_changes(fw, address(fw, qpn), &now, before, sizeof now);
+      return status;
+    }
+    hal_dma_fence(fw->hal);
+    status = load(fw, qpn, &found);
+    if (status != HCA_OK) return status;
+    if (!overtaken(before, &now, &found)) return HCA_OK;
+  }
+  return HCA_BUSY;
+}
+
+int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
+  const uint32_t known = HCA_QP_STATE | HCA_QP_ACCESS | HCA_QP_QKEY | HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_TIMEOUT |
+                         HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_OUT | HCA_QP_MIN_RNR_TIMER |
+                         HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN;
+  const uint32_t mask = c->modifier;
+  struct hca_modify_qp a;
+  struct hca_qpc before;
+  int status = fw_read_in(fw, c, &a, sizeof a);
+  if (status != HCA_OK) return status;
+  if (!live(fw, c->object)) return HCA_BAD_OBJECT;
+  if ((mask & ~known) != 0) return HCA_BAD_PARAMETER;
+  status = fw_qp_values(&fw->limits, mask, &a);
+  if (status != HCA_OK) return status;
+
+  if ((mask & HCA_QP_STATE) != 0 && a.state == HCA_QP_RESET) {
+    if (mask != HCA_QP_STATE) return HCA_BAD_PARAMETER;
+    return to_reset(fw, c->object);
+  }
+  status = change(fw, c->object, mask, &a, &before);
+  if (status != HCA_OK || (mask & HCA_QP_STATE) == 0) return status;
+  if (before.state == HCA_QP_RESET) hal_qp_control(fw->hal, c->object, HAL_QP_START);
+  if (a.state == HCA_QP_ERR) hal_qp_control(fw->hal, c->object, HAL_QP_FLUSH);
+  return HCA_OK;
+}
+
+int fw_query_qp(struct firmware* fw, struct hca_command* c) {
+  struct hca_qpc q;
+  if (!live(fw, c->object)) return HCA_BAD_OBJECT;
+  const int status = load(fw, c->object, &q);
+  return status == HCA_OK ? fw_write_out(fw, c, &q, sizeof q) : status;
+}

@@ -1,0 +1,153 @@
+/* The firmware on a bare RV64 core: proof that it links with nothing but the compiler's own runtime. The HAL is a block of
+ * memory-mapped registers: arguments are written, a command register starts the call, and it reads 0 when done. */
+#include "firmware/abi/context.h"
+#include "firmware/control/firmware.h"
+
+struct hal {
+  volatile uint64_t argument[5];
+  volatile uint64_t command; /* write: starts the call */
+  volatile uint64_t busy;
+  volatile uint64_t result;
+};
+
+enum {
+  CALL_READ = 1,
+  CALL_WRITE,
+  CALL_FENCE,
+  CALL_DROP,
+  CALL_TRANSLATION,
+  CALL_DRAIN,
+  CALL_AREA,
+  CALL_QP,
+  CALL_EQ,
+  CALL_EVENT
+};
+
+static uint64_t call(struct hal* h, uint64_t command) {
+  h->command = command;
+  while (h->busy != 0) {
+  }
+  return h->result;
+}
+
+int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes) {
+  h->argument[0] = address;
+  h->argument[1] = (uintptr_t)to;
+  h->argument[2] = bytes;
+  return call(h, CALL_READ) == 0 ? 0 : -1;
+}
+
+int hal_dma_write(struct hal* h, uint64_t address, const void* from, uint32_t bytes) {
+  h->argument[0] = address;
+  h->argument[1] = (uintptr_t)from;
+  h->argument[2] = bytes;
+  return call(h, CALL_WRITE) == 0 ? 0 : -1;
+}
+
+void hal_dma_fence(struct hal* h) {
+  call(h, CALL_FENCE);
+}
+
+void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index) {
+  h->argument[0] = cache;
+  h->argument[1] = index;
+  call(h, CALL_DROP);
+}
+
+void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last) {
+  h->argument[0] = tag;
+  h->argument[1] = first;
+  h->argument[2] = last;
+  call(h, CALL_TRANSLATION);
+}
+
+void hal_key_drain(struct hal* h, uint32_t index) {
+  h->argument[0] = index;
+  call(h, CALL_DRAIN);
+}
+
+void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {
+  h->argument[0] = cache;
+  h->argument[1] = base;
+  h->argument[2] = entries;
+  call(h, CALL_AREA);
+}
+
+void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
+  h->argument[0] = qpn;
+  h->argument[1] = op;
+  call(h, CALL_QP);
+}
+
+void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
+  h->argument[0] = eqn;
+  h->argument[1] = (uintptr_t)eqc;
+  call(h, CALL_EQ);
+}
+
+void hal_event(struct hal* h, uint32_t type, uint32_t number) {
+  h->argument[0] = type;
+  h->argument[1] = number;
+  call(h, CALL_EVENT);
+}
+
+/* A real core does its work by itself. */
+void hal_work(struct hal* h, enum hal_work kind, uint32_t items) {
+  (void)h;
+  (void)kind;
+  (void)items;
+}
+
+/* What a freestanding compiler may call. Kept from being turned into calls of themselves. */
+__attribute__((optimize("no-tree-loop-distribute-patterns"))) void* memcpy(void* to, const void* from, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) ((unsigned char*)to)[i] = ((const unsigned char*)from)[i];
+  return to;
+}
+
+__attribute__((optimize("no-tree-loop-distribute-patterns"))) void* memset(void* to, int value, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) ((unsigned char*)to)[i] = (unsigned char)value;
+  return to;
+}
+
+static _Alignas(8) unsigned char arena[1 << 20];
+static _Alignas(64) unsigned char room[64 * 1024];
+
+struct command_source {
+  volatile uint64_t ready;
+  volatile uint64_t done;
+  struct hca_command command;
+};
+
+static const struct fw_limits limits = {
+    .log_qps = 12,
+    .log_cqs = 12,
+    .log_mrs = 16,
+    .max_levels = 4,
+    .page_shifts = 1U << 12 | 1U << 16 | 1U << 21 | 1U << 30,
+    .max_read_depth = 16,
+    .max_inline = 512,
+    .max_sge = 16,
+    .blueflame_bytes = 512,
+    .max_eqs = 16,
+    .max_spaces = 64,
+    .max_segments = 1024,
+    .max_extent_lines = 1024,
+    .max_table_bytes = 16 << 20,
+};
+
+_Noreturn void _start(void);
+_Noreturn void _start(void) {
+  struct hal* const hal = (struct hal*)(uintptr_t)0x10000000;
+  struct command_source* const source = (struct command_source*)(uintptr_t)0x10001000;
+  struct firmware* const fw = (struct firmware*)(void*)room;
+  for (;;) {
+    if (fw_size() > sizeof room || fw_memory_needed(&limits) > sizeof arena) continue;
+    fw_reset(fw, hal, &limits, arena);
+    for (;;) {
+      while (source->ready == 0) {
+      }
+      fw_execute(fw, &source->command);
+      source->done = 1;
+    }
+  }
+}

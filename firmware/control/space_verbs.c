@@ -1,0 +1,310 @@
+/* X_REGISTER, X_REREGISTER, X_DEREGISTER, X_TEARDOWN: one R_Key over a changing set of segments [B.6, S1..S13]. */
+#include "firmware/control/state.h"
+
+/* VAs that the adapter chooses begin above what a host's software uses. */
+static const uint64_t own_range = 1ULL << 48;
+
+static int answer(struct firmware* fw, const struct hca_command* c, uint32_t key, const struct fw_space* s, uint32_t handle,
+                  uint64_t added) {
+  struct hca_space out;
+  memset(&out, 0, sizeof out);
+  out.key = key;
+  if (s != NULL) {
+    out.handle = handle;
+    out.start = fw_segments_start(fw, s);
+    out.length = fw_segments_bytes(fw, s);
+    out.end = fw_segments_end(fw, s);
+    out.segments = s->segments;
+    out.added = added;
+  }
+  return fw_write_out(fw, c, &out, sizeof out);
+}
+
+/* Found out before anything changes. */
+static int probe_answer(struct firmware* fw, const struct hca_command* c) {
+  return answer(fw, c, 0, NULL, 0, 0);
+}
+
+static int check_flags(uint32_t flags) {
+  return (flags & ~(uint32_t)(HCA_X_REMAP | HCA_X_PAGE_ALIGNED | HCA_X_NO_SPLIT)) == 0 ? HCA_OK : HCA_BAD_PARAMETER;
+}
+
+static uint64_t segment_end(const struct hca_region* r) {
+  return r->va + r->length;
+}
+
+/* A page that the new segment shares with another must be the same page. */
+static int check_shared(struct firmware* fw, const struct fw_space* s, uint64_t page_va, uint64_t physical) {
+  hca_pte entry = 0;
+  if (s->root == 0 || !fw_segments_overlap(fw, s, page_va, FW_PAGE)) return HCA_OK;
+  const int status = fw_space_entry(fw, s, page_va, &entry);
+  if (status != HCA_OK) return status;
+  return hca_pte_address(entry) == physical ? HCA_OK : HCA_BAD_PARAMETER;
+}
+
+static int check_segment(struct firmware* fw, const struct fw_space* s, struct hca_region* r, const struct fw_survey* survey) {
+  int status = fw_range_check(r, 0);
+  if (status != HCA_OK) return status;
+  if (fw_segments_overlap(fw, s, r->va, r->length)) return HCA_BAD_PARAMETER;
+  const uint64_t last = fw_align_down(segment_end(r) - 1, FW_PAGE);
+  status = check_shared(fw, s, fw_align_down(r->va, FW_PAGE), fw_align_down(survey->first, FW_PAGE));
+  return status == HCA_OK ? check_shared(fw, s, last, survey->last_page) : status;
+}
+
+/* Right behind the last segment, if its page can be shared; otherwise on the next page. */
+static int choose_va(struct firmware* fw, const struct fw_space* s, struct hca_region* r, const struct fw_survey* survey) {
+  const uint64_t offset = r->first_offset % FW_PAGE;
+  const uint64_t end = fw_segments_end(fw, s);
+  r->va = s->segments == 0 ? own_range + offset : end;
+  if (r->va % FW_PAGE == offset) {
+    const int status = check_segment(fw, s, r, survey);
+    if (status != HCA_BAD_PARAMETER) return status;
+  }
+  r->va = fw_align_up(end, FW_PAGE) + offset;
+  return check_segment(fw, s, r, survey);
+}
+
+/* Checks the new segment against the space and settles its VA. */
+static int place(struct firmware* fw, const struct fw_space* s, uint32_t flags, struct hca_region* r) {
+  struct fw_survey survey;
+  const bool any = r->va == HCA_VA_ANY;
+  if (r->length == 0 || r->length > 1ULL << 62) return HCA_BAD_PARAMETER;
+  if (any) r->va = r->first_offset % FW_PAGE;
+  if ((r->va ^ r->first_offset) % FW_PAGE != 0) return HCA_BAD_PARAMETER;
+  if ((flags & HCA_X_PAGE_ALIGNED) != 0 && (r->va | r->length) % FW_PAGE != 0) return HCA_BAD_PARAMETER;
+  const int status = fw_survey_chunks(fw, r, &survey);
+  if (status != HCA_OK) return status;
+  return any ? choose_va(fw, s, r, &survey) : check_segment(fw, s, r, &survey);
+}
+
+/* Takes the pages of [va, va + length) out of the table, except those that a remaining segment needs. Returns whether any. */
+static bool unmap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length) {
+  uint64_t first = fw_align_down(va, FW_PAGE);
+  uint64_t end = fw_align_up(va + length, FW_PAGE);
+  if (fw_segments_overlap(fw, s, first, FW_PAGE)) first += FW_PAGE;
+  if (end > first && fw_segments_overlap(fw, s, end - FW_PAGE, FW_PAGE)) end -= FW_PAGE;
+  if (end <= first) return false;
+  fw_space_unmap(fw, s, first, end - first);
+  return true;
+}
+
+/* Whole leaves, so that cached pointers to freed nodes go too. */
+static void drop_translations(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length) {
+  const uint64_t leaf = s->levels > 1 ? fw_space_span(s->levels - 1) : FW_PAGE;
+  const uint64_t first = fw_align_down(va, leaf);
+  const uint64_t last = fw_align_down(va + length - 1, leaf) + (leaf - 1);
+  hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(s->key), first, last);
+}
+
+static void drop_all_translations(struct firmware* fw, const struct fw_space* s) {
+  hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(s->key), 0, FW_ALL);
+}
+
+/* How far the remap policy moves the space: to the next multiple of its span above all VAs it ever had [S5]. */
+static int remap_shift(const struct fw_space* s, uint32_t flags, uint64_t* shift) {
+  const uint64_t span = fw_space_span(s->levels);
+  *shift = 0;
+  if ((flags & HCA_X_REMAP) == 0) return HCA_OK;
+  const uint64_t base = fw_align_up(s->high, span);
+  if (base < s->high || base + span < base) return HCA_NO_RESOURCES;
+  *shift = base - s->table_va;
+  return HCA_OK;
+}
+
+static void note_high(const struct firmware* fw, struct fw_space* s) {
+  const uint64_t end = fw_align_up(fw_segments_end(fw, s), FW_PAGE);
+  if (end > s->high) s->high = end;
+}
+
+/* Makes the table cover the new segment. When that moves its table_va, accesses change over to the larger table first, still
+ * with the old segments: translations cached under the old entry numbers are gone before new ones are in use. */
+static int cover(struct firmware* fw, struct fw_space* s, const struct hca_region* r, uint32_t windows) {
+  const struct fw_space before = *s;
+  int status = fw_space_grow(fw, s, r->va, r->length);
+  if (status != HCA_OK || before.root == 0 || before.table_va == s->table_va) return status;
+  status = fw_space_switch(fw, s, 0, windows, true);
+  if (status == HCA_OK) {
+    drop_all_translations(fw, s);
+  } else {
+    fw_space_shrink(fw, s, &before);
+  }
+  return status;
+}
+
+/* Maps the segment, then switches. On failure the space is as before. */
+static int add(struct firmware* fw, struct fw_space* s, uint32_t flags, struct hca_region* r, uint32_t windows,
+               uint32_t* handle) {
+  uint64_t shift = 0;
+  if (fw->free_segment_count == 0) return HCA_NO_RESOURCES;
+  int status = cover(fw, s, r, windows);
+  if (status != HCA_OK) return status;
+  status = fw_space_map(fw, s, r);
+  if (status == HCA_OK && s->segments != 0) status = remap_shift(s, flags, &shift);
+  if (status == HCA_OK) {
+    const bool first = s->segments == 0;
+    *handle = s->next_handle++;
+    if (s->next_handle == 0) s->next_handle = 1;
+    fw_segment_insert(fw, s, r->va, r->length, *handle);
+    hal_dma_fence(fw->hal);
+    if (!first) drop_translations(fw, s, r->va, r->length);
+    status = fw_space_switch(fw, s, shift, windows, shift != 0);
+    if (status != HCA_OK) fw_segments_drop(fw, fw_segments_cut_handle(fw, s, *handle));
+  }
+  if (status != HCA_OK) {
+    unmap(fw, s, r->va, r->length);
+    return status;
+  }
+  r->va += shift;
+  if (shift != 0) drop_all_translations(fw, s);
+  note_high(fw, s);
+  return HCA_OK;
+}
+
+int fw_x_register(struct firmware* fw, struct hca_command* c) {
+  struct hca_region r;
+  uint32_t handle = 0;
+  int status = fw_region_fetch(fw, c, &r);
+  if (status != HCA_OK) return status;
+  struct fw_space* s = fw_space_of(fw, 0);
+  struct fw_space fresh;
+  memset(&fresh, 0, sizeof fresh);
+  fresh.flags = c->modifier;
+  fresh.pd = r.pd;
+  fresh.qpn = r.qpn;
+  fresh.next_handle = 1;
+  fresh.first = FW_NO_LINK;
+  status = check_flags(c->modifier);
+  if (status == HCA_OK) status = fw_access_check(r.access, &fresh.access);
+  if (status != HCA_OK) return status;
+  if ((r.access & HCA_ACCESS_ZERO_BASED) != 0 || r.pd > FW_NUMBER_MASK || r.qpn > FW_NUMBER_MASK) return HCA_BAD_PARAMETER;
+  if (r.qpn != HCA_QPN_ANY && (r.qpn < 2 || !fw_bitmap_has(&fw->qps, r.qpn))) return HCA_BAD_OBJECT;
+  status = place(fw, &fresh, fresh.flags, &r);
+  if (status == HCA_OK) status = probe_answer(fw, c);
+  if (status != HCA_OK) return status;
+  if (s == NULL) return HCA_NO_RESOURCES;
+  status = fw_key_take(fw, &fresh.key);
+  if (status != HCA_OK) return status;
+
+  *s = fresh;
+  fw->live_spaces++;
+  status = add(fw, s, s->flags, &r, 0, &handle);
+  if (status != HCA_OK) {
+    fw_space_free_table(fw, s);
+    fw_key_put(fw, s->key);
+    s->key = 0;
+    fw->live_spaces--;
+    return status;
+  }
+  status = answer(fw, c, s->key, s, handle, r.va);
+  if (status != HCA_OK) {
+    if (fw_space_retire(fw, s) != HCA_OK) fw_fatal(fw);
+    return status;
+  }
+  c->result[0] = s->key;
+  c->result[1] = handle;
+  return HCA_OK;
+}
+
+/* The object of the command, and how many windows are bound to it. */
+static int open_space(struct firmware* fw, const struct hca_command* c, struct fw_space** s, uint32_t* windows) {
+  struct hca_mrc m;
+  *s = c->object != 0 ? fw_space_of(fw, c->object) : NULL;
+  if (*s == NULL) return HCA_BAD_OBJECT;
+  const int status = fw_mrc_load(fw, c->object, &m);
+  *windows = m.parent;
+  return status;
+}
+
+/* The region's access, pd and qpn are the object's and not looked at [S10]. */
+int fw_x_reregister(struct firmware* fw, struct hca_command* c) {
+  struct hca_region r;
+  struct fw_space* s = NULL;
+  uint32_t windows = 0;
+  uint32_t handle = 0;
+  int status = fw_region_fetch(fw, c, &r);
+  if (status == HCA_OK) status = check_flags(c->modifier);
+  if (status == HCA_OK) status = open_space(fw, c, &s, &windows);
+  if (status != HCA_OK) return status;
+  const uint32_t flags = s->flags | c->modifier;
+  if ((flags & HCA_X_REMAP) != 0 && windows != 0) return HCA_BUSY;
+  r.access = 0;
+  status = place(fw, s, flags, &r);
+  if (status == HCA_OK) status = probe_answer(fw, c);
+  if (status == HCA_OK) status = add(fw, s, flags, &r, windows, &handle);
+  if (status != HCA_OK) return status;
+  c->result[0] = s->key;
+  c->result[1] = handle;
+  return answer(fw, c, s->key, s, handle, r.va);
+}
+
+/* Takes the segments out of the list, if what the command names is there [S6, S12]. */
+static int cut(struct firmware* fw, struct fw_space* s, uint32_t flags, const struct hca_x_remove* x, uint32_t* removed) {
+  if (x->handle != 0) {
+    *removed = fw_segments_cut_handle(fw, s, x->handle);
+    return *removed != FW_NO_LINK ? HCA_OK : HCA_BAD_OBJECT;
+  }
+  if (x->length == 0 || x->va + x->length < x->va) return HCA_BAD_PARAMETER;
+  if (!fw_segments_cover(fw, s, x->va, x->length)) return HCA_BAD_PARAMETER;
+  const bool begins = fw_segments_begin_at(fw, s, x->va);
+  const bool ends = fw_segments_end_at(fw, s, x->va + x->length);
+  if ((flags & HCA_X_NO_SPLIT) != 0 && !(begins && ends)) return HCA_BAD_PARAMETER;
+  if ((!begins && x->va % FW_PAGE != 0) || (!ends && (x->va + x->length) % FW_PAGE != 0)) return HCA_BAD_PARAMETER;
+  if (fw->free_segment_count < 2) return HCA_NO_RESOURCES;
+  *removed = fw_segments_cut(fw, s, x->va, x->length);
+  return HCA_OK;
+}
+
+/* Clears what the removed list had mapped, now that no access can reach it. */
+static void clear(struct firmware* fw, struct fw_space* s, uint32_t removed, uint64_t shift) {
+  for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
+    const struct fw_segment* g = &fw->segments[n];
+    const bool any = unmap(fw, s, g->va + shift, g->length);
+    if (any && shift == 0) {
+      hal_dma_fence(fw->hal);
+      drop_translations(fw, s, g->va, g->length);
+    }
+  }
+  hal_dma_fence(fw->hal);
+  if (shift != 0) drop_all_translations(fw, s);
+  fw_segments_drop(fw, removed);
+}
+
+int fw_x_deregister(struct firmware* fw, struct hca_command* c) {
+  struct hca_x_remove x;
+  struct fw_space* s = NULL;
+  uint32_t windows = 0;
+  uint32_t removed = FW_NO_LINK;
+  uint64_t shift = 0;
+  int status = fw_read_in(fw, c, &x, sizeof x);
+  if (status != HCA_OK) return status;
+  if (x.reserved != 0 || check_flags(c->modifier) != HCA_OK) return HCA_BAD_PARAMETER;
+  status = open_space(fw, c, &s, &windows);
+  if (status != HCA_OK) return status;
+  if (windows != 0) return HCA_BUSY;
+  status = probe_answer(fw, c);
+  if (status == HCA_OK) status = cut(fw, s, s->flags | c->modifier, &x, &removed);
+  if (status != HCA_OK) return status;
+
+  if (s->segments == 0) {
+    fw_segments_restore(fw, s, removed);
+    status = fw_space_retire(fw, s);
+    return status == HCA_OK ? answer(fw, c, c->object, NULL, 0, 0) : status;
+  }
+  status = remap_shift(s, s->flags | c->modifier, &shift);
+  if (status == HCA_OK) status = fw_space_switch(fw, s, shift, windows, true);
+  if (status != HCA_OK) {
+    fw_segments_restore(fw, s, removed);
+    return status;
+  }
+  clear(fw, s, removed, shift);
+  note_high(fw, s);
+  return answer(fw, c, s->key, s, 0, 0);
+}
+
+int fw_x_teardown(struct firmware* fw, struct hca_command* c) {
+  struct fw_space* s = NULL;
+  uint32_t windows = 0;
+  const int status = open_space(fw, c, &s, &windows);
+  if (status != HCA_OK) return status;
+  return windows != 0 ? HCA_BUSY : fw_space_retire(fw, s);
+}

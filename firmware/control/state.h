@@ -1,0 +1,266 @@
+/* The firmware's memory. Contexts and tables live in ICM; here is only what finds free room and orders segments. */
+#pragma once
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "firmware/abi/cqe.h"
+#include "firmware/abi/registers.h"
+#include "firmware/abi/wqe.h"
+#include "firmware/control/firmware.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  FW_MAX_LEVELS = 4,
+  FW_CHUNK_WINDOW = 256,       /* chunks of a mailbox held at once */
+  FW_ICM_CLASSES = 7,          /* 64 B .. 4 KiB */
+  FW_NODE_CLASS = 6,           /* a full node of 512 entries */
+  FW_TRIES = 3,                /* for DMA that must not fail half-way */
+  FW_NUMBER_MASK = 0x00ffffff, /* QPN, PD, PSN: 24 bits */
+  FW_NONE = -1,
+};
+#define FW_NO_LINK 0xffffffffU
+#define FW_PAGE 4096ULL
+#define FW_ALL 0xffffffffffffffffULL
+
+struct fw_bitmap {
+  uint64_t* words;
+  uint32_t bits;
+  uint32_t used;
+  uint32_t cursor; /* next fit: a freed number is not handed out again at once */
+};
+
+/* One 4 KiB page of the page-table area: which of its 64 B units are free. */
+struct fw_icm_page {
+  uint64_t free;
+  uint32_t next;
+  uint32_t previous;
+  uint32_t list; /* class of the largest free aligned block, FW_ICM_CLASSES: none */
+  uint32_t reserved;
+};
+
+struct fw_icm {
+  uint64_t base;
+  uint64_t used; /* 64 B units */
+  uint32_t pages;
+  uint32_t head[FW_ICM_CLASSES];
+  struct fw_icm_page* page;
+};
+
+/* Reads the chunk list of a mailbox a window at a time. */
+struct fw_chunks {
+  uint64_t address;
+  uint32_t count;
+  uint32_t next;
+  uint32_t window_first;
+  uint32_t window_count;
+  struct hca_chunk window[FW_CHUNK_WINDOW];
+  /* merged runs */
+  struct hca_chunk run;
+  uint64_t skip; /* whole pages before the first byte */
+  uint64_t left; /* bytes of the region not yet seen, from the start of its first page */
+};
+
+struct fw_segment {
+  uint64_t va;
+  uint64_t length;
+  uint32_t handle;
+  uint32_t next;
+};
+
+/* An address-space object. */
+struct fw_space {
+  uint32_t key; /* 0: slot is free */
+  uint32_t flags;
+  uint32_t access;
+  uint32_t pd;
+  uint32_t qpn;
+  uint32_t next_handle;
+  uint32_t segments; /* count */
+  uint32_t first;    /* sorted list */
+  uint32_t extent;
+  uint32_t extent_count; /* as written; > 1: a list is in use */
+  uint64_t root;         /* 0: no table yet */
+  uint64_t table_va;     /* a multiple of the table's span */
+  uint64_t high;         /* VAs below were used by this object, rounded up to a page */
+  uint32_t levels;
+  uint32_t reserved;
+};
+
+struct firmware {
+  struct hal* hal;
+  struct fw_limits limits;
+  bool ready; /* INIT was executed */
+  bool fatal; /* ICM could not be reached half-way through a change: nothing works until reset [E11] */
+  struct hca_init area;
+
+  struct fw_bitmap qps;
+  struct fw_bitmap cqs;
+  struct fw_bitmap eqs;
+  struct fw_bitmap mrs;
+  struct fw_bitmap lines; /* of the extent area */
+  struct fw_icm icm;
+  uint32_t* cq_users;
+  uint32_t* eq_users;
+  struct fw_space* spaces;
+  uint32_t live_spaces;
+  struct fw_segment* segments;
+  uint32_t free_segments; /* list */
+  uint32_t free_segment_count;
+
+  struct fw_chunks chunks;
+  hca_pte node[FW_MAX_LEVELS][HCA_PTE_PER_NODE];
+  uint32_t filled[FW_MAX_LEVELS];
+  uint64_t first_entry[FW_MAX_LEVELS];
+};
+
+static inline uint64_t fw_align_down(uint64_t v, uint64_t a) {
+  return v & ~(a - 1);
+}
+static inline uint64_t fw_align_up(uint64_t v, uint64_t a) {
+  return (v + a - 1) & ~(a - 1);
+}
+static inline uint32_t fw_min32(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+static inline uint64_t fw_min64(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+/* memory.c: DMA with a command status. `sure` tries again, and gives the adapter up (fw_fatal) when that does not help. */
+void fw_fatal(struct firmware* fw);
+int fw_read(struct firmware* fw, uint64_t address, void* to, uint32_t bytes);
+int fw_write(struct firmware* fw, uint64_t address, const void* from, uint32_t bytes);
+int fw_read_sure(struct firmware* fw, uint64_t address, void* to, uint32_t bytes);
+int fw_write_sure(struct firmware* fw, uint64_t address, const void* from, uint32_t bytes);
+/* Writes the words in which `now` differs from `old`, so that words the data path owns stay what they are. */
+int fw_write_changes(struct firmware* fw, uint64_t address, const void* old, const void* now, uint32_t bytes);
+bool fw_same(const void* a, const void* b, uint32_t bytes); /* whole words */
+int fw_read_in(struct firmware* fw, const struct hca_command* c, void* to, uint32_t bytes);
+int fw_write_out(struct firmware* fw, const struct hca_command* c, const void* from, uint32_t bytes);
+
+/* bitmap.c */
+void fw_bitmap_init(struct fw_bitmap* b, uint32_t bits, uint32_t reserved);
+bool fw_bitmap_take(struct firmware* fw, struct fw_bitmap* b, uint32_t* number);
+bool fw_bitmap_take_lowest(struct firmware* fw, struct fw_bitmap* b, uint32_t* number);
+bool fw_bitmap_take_run(struct firmware* fw, struct fw_bitmap* b, uint32_t count, uint32_t* first);
+void fw_bitmap_put(struct fw_bitmap* b, uint32_t number);
+bool fw_bitmap_has(const struct fw_bitmap* b, uint32_t number);
+
+/* icm_alloc.c: blocks of 64 B << order in the page-table area. */
+void fw_icm_init(struct firmware* fw, uint64_t base, uint64_t bytes);
+bool fw_icm_take(struct firmware* fw, unsigned order, uint64_t* address);
+bool fw_icm_in_use(const struct firmware* fw, uint64_t address, unsigned order);
+void fw_icm_put(struct firmware* fw, uint64_t address, unsigned order);
+unsigned fw_icm_order(uint32_t entries); /* of a node with that many entries */
+
+/* chunks.c: the DMA ranges of a region, adjacent ones merged, clipped to its bytes. */
+void fw_chunks_open(struct firmware* fw, uint64_t address, uint32_t count);
+void fw_runs_begin(struct firmware* fw, const struct hca_region* r);
+int fw_runs_next(struct firmware* fw, struct hca_chunk* run, bool* end);
+
+/* page_size.c */
+struct fw_survey {
+  uint64_t first;     /* DMA address of the first byte */
+  uint64_t last_page; /* DMA address of the 4 KiB page of the last byte */
+  uint64_t mask;      /* a page of 2^s bytes fits when the low s bits are 0 */
+};
+int fw_survey_chunks(struct firmware* fw, const struct hca_region* r, struct fw_survey* s);
+unsigned fw_choose_page_shift(uint32_t page_shifts, uint64_t mask, uint64_t first, uint64_t length);
+uint64_t fw_entries(uint64_t first, uint64_t length, unsigned shift);
+
+/* table.c */
+struct fw_table {
+  uint64_t root;
+  uint64_t entries;
+  unsigned levels;
+  unsigned shift;
+};
+unsigned fw_levels(uint64_t entries);
+int fw_table_build(struct firmware* fw, const struct hca_region* r, struct fw_table* t);
+void fw_table_free(struct firmware* fw, uint64_t root, unsigned levels, uint64_t entries);
+int fw_list_build(struct firmware* fw, uint64_t mailbox, uint32_t pages, unsigned shift, unsigned log_bytes,
+                  struct hca_buffer* b);
+void fw_list_free(struct firmware* fw, const struct hca_buffer* b);
+
+/* keys.c */
+uint64_t fw_mrc_address(const struct firmware* fw, uint32_t index);
+int fw_key_take(struct firmware* fw, uint32_t* key);
+void fw_key_put(struct firmware* fw, uint32_t key);
+bool fw_key_live(const struct firmware* fw, uint32_t key);
+int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m);        /* with what the caches know */
+int fw_mrc_store(struct firmware* fw, uint32_t key, const struct hca_mrc* m); /* and makes everyone see it */
+void fw_mrc_dead(uint32_t key, struct hca_mrc* m);
+
+/* region_check.c */
+int fw_access_check(uint32_t access, uint32_t* effective);
+int fw_region_fetch(struct firmware* fw, const struct hca_command* c, struct hca_region* r);
+int fw_range_check(const struct hca_region* r, uint32_t access);
+
+/* space_table.c */
+uint64_t fw_space_span(uint32_t levels);
+int fw_space_grow(struct firmware* fw, struct fw_space* s, uint64_t va, uint64_t length);
+void fw_space_shrink(struct firmware* fw, struct fw_space* s, const struct fw_space* before);
+int fw_space_entry(struct firmware* fw, const struct fw_space* s, uint64_t va, hca_pte* entry);
+int fw_space_map(struct firmware* fw, const struct fw_space* s, const struct hca_region* r);
+void fw_space_unmap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length);
+void fw_space_free_table(struct firmware* fw, struct fw_space* s);
+
+/* segments.c */
+bool fw_segment_insert(struct firmware* fw, struct fw_space* s, uint64_t va, uint64_t length, uint32_t handle);
+bool fw_segments_overlap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length);
+bool fw_segments_cover(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length);
+bool fw_segments_begin_at(struct firmware* fw, const struct fw_space* s, uint64_t va);
+bool fw_segments_end_at(struct firmware* fw, const struct fw_space* s, uint64_t va);
+uint32_t fw_segments_cut(struct firmware* fw, struct fw_space* s, uint64_t va, uint64_t length);
+uint32_t fw_segments_cut_handle(struct firmware* fw, struct fw_space* s, uint32_t handle);
+void fw_segments_restore(struct firmware* fw, struct fw_space* s, uint32_t list);
+void fw_segments_drop(struct firmware* fw, uint32_t list);
+uint64_t fw_segments_bytes(const struct firmware* fw, const struct fw_space* s);
+uint64_t fw_segments_start(const struct firmware* fw, const struct fw_space* s);
+uint64_t fw_segments_end(const struct firmware* fw, const struct fw_space* s);
+
+/* space.c */
+struct fw_space* fw_space_of(struct firmware* fw, uint32_t key);
+int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uint32_t windows, bool drain);
+int fw_space_retire(struct firmware* fw, struct fw_space* s);
+int fw_space_retire_qp(struct firmware* fw, uint32_t qpn);
+
+/* extents.c */
+int fw_extents_write(struct firmware* fw, const struct fw_space* s, uint64_t shift, uint32_t* first, uint32_t* count);
+void fw_extents_free(struct firmware* fw, uint32_t first, uint32_t count, bool published);
+
+/* qp_transition.c: IBA QP states. HCA_OK, HCA_BAD_STATE (no such transition) or HCA_BAD_PARAMETER (attributes). */
+int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask);
+int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modify_qp* a);
+void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a);
+void fw_qp_clear(struct hca_qpc* q);
+
+/* Command handlers: return the status. */
+int fw_query_device(struct firmware* fw, struct hca_command* c);
+int fw_init(struct firmware* fw, struct hca_command* c);
+int fw_close(struct firmware* fw, struct hca_command* c);
+int fw_create_eq(struct firmware* fw, struct hca_command* c);
+int fw_destroy_eq(struct firmware* fw, struct hca_command* c);
+int fw_create_cq(struct firmware* fw, struct hca_command* c);
+int fw_destroy_cq(struct firmware* fw, struct hca_command* c);
+int fw_modify_cq(struct firmware* fw, struct hca_command* c);
+int fw_create_qp(struct firmware* fw, struct hca_command* c);
+int fw_destroy_qp(struct firmware* fw, struct hca_command* c);
+int fw_modify_qp(struct firmware* fw, struct hca_command* c);
+int fw_query_qp(struct firmware* fw, struct hca_command* c);
+int fw_register(struct firmware* fw, struct hca_command* c);
+int fw_reregister(struct firmware* fw, struct hca_command* c);
+int fw_deregister(struct firmware* fw, struct hca_command* c);
+int fw_query_mr(struct firmware* fw, struct hca_command* c);
+int fw_x_register(struct firmware* fw, struct hca_command* c);
+int fw_x_reregister(struct firmware* fw, struct hca_command* c);
+int fw_x_deregister(struct firmware* fw, struct hca_command* c);
+int fw_x_teardown(struct firmware* fw, struct hca_command* c);
+
+#ifdef __cplusplus
+}
+#endif
