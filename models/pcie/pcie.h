@@ -1,0 +1,153 @@
+// The PCIe tree of one host: root complex, optional switch, one link per device. Bursts are routed by address, timed in closed
+// form and moved at the time they get there.
+//
+// Order [PCIe ordering rules]: writes of a device land in the order of their BEGIN_REQ (relaxed ones may pass); its reads, its
+// interrupts and the answers to MMIO reads of it never pass its writes. Completions of a device come back in order (relaxed
+// ones may pass). An MMIO write stays behind earlier ones to its device; an MMIO read behind those writes. An address that
+// leads nowhere: TLM_ADDRESS_ERROR_RESPONSE after the way to the root complex and, for a read, back. Costs: a write burst one
+// kernel event, a read burst two, an MMIO access one.
+#pragma once
+
+#include <tlm_utils/simple_initiator_socket.h>
+#include <tlm_utils/simple_target_socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/base/pool.h"
+#include "models/base/unit.h"
+#include "models/pcie/pcie_config.h"
+#include "models/pcie/pcie_rules.h"
+#include "tlm/pcie.h"
+
+namespace hcasim {
+
+class pcie : public unit {
+ public:
+  // One device's port. Addresses on `down` are offsets in the device's BAR space.
+  struct port {
+    tlm_utils::simple_target_socket_tagged_optional<pcie, 64> up;       // DMA from the device
+    tlm_utils::simple_initiator_socket_tagged_optional<pcie, 64> down;  // MMIO and peer-to-peer bursts to the device
+    port(const char* up_name, const char* down_name) : up(up_name), down(down_name) {}
+  };
+  tlm_utils::simple_target_socket_optional<pcie, 64> cpu{"cpu"};                   // MMIO from host software
+  tlm_utils::simple_initiator_socket_optional<pcie, 64> memory{"memory"};          // to host memory
+  tlm_utils::simple_initiator_socket_optional<pcie, 64> interrupts{"interrupts"};  // MSI-X messages to the host
+
+  // Throws std::invalid_argument when the configuration contradicts itself.
+  pcie(const sc_core::sc_module_name& name, const pcie_config& config, unsigned devices);
+  ~pcie() override;
+
+  [[nodiscard]] port& device(unsigned i) { return lanes_.at(i)->sockets; }
+  [[nodiscard]] unsigned devices() const { return static_cast<unsigned>(lanes_.size()); }
+  // Addresses [base, base + size) lead to `device`, which sees them from `offset` on. Throws std::invalid_argument when the
+  // window is empty or overlaps another one.
+  void map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset = 0);
+
+  [[nodiscard]] const pcie_config& config() const { return config_; }
+  // Payload rate that writes and reads of `bytes` at `address` can reach: the TLP formula.
+  [[nodiscard]] bit_rate write_limit(std::uint64_t address, std::uint64_t bytes) const;
+  [[nodiscard]] bit_rate read_limit(std::uint64_t address, std::uint64_t bytes) const;
+
+ private:
+  static constexpr unsigned from_cpu = ~0U;
+
+  // A burst on its way; rides on the payload so that answers find it.
+  struct burst : tlm::tlm_extension<burst> {
+    tlm::tlm_generic_payload* payload = nullptr;
+    pcie* owner = nullptr;
+    burst* next = nullptr;
+    pcie_route route;
+    unsigned source = 0;
+    bool read = false;
+    bool relaxed = false;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    ps begun{0};
+
+    [[nodiscard]] tlm_extension_base* clone() const override { return nullptr; }  // never copied with the payload
+    void copy_from(const tlm_extension_base&) override {}
+  };
+  struct direction {
+    link_schedule link;
+    counter tlps, header_bytes, payload_bytes;
+    probe busy;
+  };
+  struct lane {
+    explicit lane(const pcie_config& c, const char* up_name, const char* down_name);
+    port sockets;
+    direction up, down;
+    credit_loop posted_headers, posted_data, nonposted_headers;                       // device to root complex
+    credit_loop device_posted_headers, device_posted_data, device_nonposted_headers;  // root complex to device
+    ps posted_end{0};                                                                 // on the link, of writes by the device
+    ps landed{0};                                                                     // at their destination
+    ps down_posted_end{0};                                                            // of MMIO writes on their first link
+    ps down_arrived{0};                                                               // at the device
+    ps completed_end{0};       // of completions to the device on their first link
+    ps completed{0};           // at the device
+    burst* waiting = nullptr;  // reads that wait for room for their completions
+    burst* waiting_last = nullptr;
+    std::uint64_t outstanding_bytes = 0;
+
+    counter reads, writes, messages, peer_bursts, unreachable, credit_stalls, completion_stalls;
+    histogram read_time, write_time, credit_stall_time;
+    level outstanding, writes_in_flight, waiting_reads;
+    probe credits_probe, outstanding_probe, waiting_probe;
+  };
+  struct stream {  // TLPs on one link
+    ps begin;
+    ps end;
+    ps each;  // one TLP
+  };
+
+  tlm::tlm_sync_enum from_device(int i, tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  tlm::tlm_sync_enum from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  tlm::tlm_sync_enum device_backward(int i, tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  unsigned device_debug(int i, tlm::tlm_generic_payload& p);
+  unsigned host_debug(tlm::tlm_generic_payload& p);
+  unsigned debug(const pcie_route& r, tlm::tlm_generic_payload& p);
+
+  burst& begin_burst(tlm::tlm_generic_payload& p, unsigned source, const pcie_route& r, ps t);
+  void send_write(burst& b, ps t);
+  void send_read(burst& b, ps t);
+  void send_mmio(burst& b, ps t);
+  void arrive(burst& b);
+  void answered(burst& b, ps t);
+  void send_completion(burst& b, ps t);
+  void complete(burst& b);
+  void respond(burst& b, ps t);
+  void pump_reads(lane& l, ps t);
+
+  stream book(direction& d, ps t, const tlp_shape& shape, std::uint64_t header);
+  stream cross(direction& d, const stream& in, ps latency, const tlp_shape& shape, std::uint64_t header);
+  stream write_stream(lane& l, ps t, const tlp_shape& shape);
+  stream up_to_root(const stream& s, const tlp_shape& shape, std::uint64_t header);
+  stream down_from_root(lane& l, const stream& s, const tlp_shape& shape, std::uint64_t header);
+  ps to_peer(lane& l, const stream& s, const tlp_shape& shape, std::uint64_t header);
+  void count_stall(lane& l, ps wanted, ps start);
+  [[nodiscard]] ps wire_time(const tlp_shape& shape, std::uint64_t header) const;
+  template <auto Step>
+  void later(burst& b, ps t) {
+    queue_.at(t, {[](void* x) {
+                    auto& self = *static_cast<burst*>(x);
+                    (self.owner->*Step)(self);
+                  },
+                  &b});
+  }
+  void describe(unsigned i);
+  void describe_direction(const std::string& name, direction& d);
+
+  pcie_config config_;
+  bit_rate rate_;
+  std::uint64_t most_;  // completion payload
+  pcie_address_map map_;
+  std::vector<std::unique_ptr<lane>> lanes_;
+  direction root_up_, root_down_;  // link between switch and root complex
+  pool<burst> bursts_;
+
+  counter mmio_reads_, mmio_writes_, mmio_errors_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,201 @@
+// From a burst's arrival at its destination to the answer, and what is counted.
+#include <algorithm>
+
+#include "models/pcie/pcie.h"
+
+namespace hcasim {
+namespace {
+
+constexpr std::uint64_t combining_line = 64;
+
+}  // namespace
+
+void pcie::arrive(burst& b) {
+  tlm::tlm_generic_payload& p = *b.payload;
+  if (auto* extension = p.get_extension<pcie_extension>()) extension->memory_at = now();
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  tlm::tlm_sync_enum status = tlm::TLM_COMPLETED;
+  const auto forward = [&](auto& socket) {
+    if (socket.get_base_port().size() == 0) {
+      p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+      return;
+    }
+    status = socket->nb_transport_fw(p, phase, delay);
+    if (status != tlm::TLM_UPDATED || phase != tlm::BEGIN_RESP) return;
+    tlm::tlm_phase end = tlm::END_RESP;
+    sc_core::sc_time end_delay = delay;
+    socket->nb_transport_fw(p, end, end_delay);
+    status = tlm::TLM_COMPLETED;
+  };
+  switch (b.route.place) {
+    case pcie_place::memory:
+      forward(memory);
+      break;
+    case pcie_place::interrupts:
+      forward(interrupts);
+      break;
+    case pcie_place::device:
+      p.set_address(b.route.offset);
+      forward(lanes_[b.route.device]->sockets.down);
+      break;
+    case pcie_place::nowhere:
+      p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+      break;
+  }
+  if (status == tlm::TLM_COMPLETED) answered(b, now() + to_ps(delay));
+}
+
+tlm::tlm_sync_enum pcie::backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
+  answered(*p.get_extension<burst>(), now() + to_ps(delay));
+  return tlm::TLM_COMPLETED;
+}
+
+tlm::tlm_sync_enum pcie::device_backward(int, tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  return backward(p, phase, delay);
+}
+
+void pcie::answered(burst& b, ps t) {
+  if (b.read) return send_completion(b, t);
+  if (b.source != from_cpu) {
+    lane& l = *lanes_[b.source];
+    l.writes_in_flight.add(-1, t);
+    l.write_time.add(t - b.begun);
+  }
+  respond(b, t);
+}
+
+void pcie::send_completion(burst& b, ps t) {
+  const std::uint64_t request = b.source == from_cpu ? combining_line : config_.mrrs;
+  // An unsupported request is answered without data.
+  const tlp_shape shape = b.payload->get_response_status() == tlm::TLM_OK_RESPONSE
+                              ? split_completions(b.address, b.bytes, request, config_.rcb, most_)
+                              : tlp_shape{1, 0, 0};
+  const std::uint64_t header = config_.completion_header;
+  if (b.source == from_cpu) {
+    lane& from = *lanes_[b.route.device];
+    const stream s = up_to_root(book(from.up, std::max(t, from.posted_end), shape, header), shape, header);
+    return respond(b, std::max(s.end + config_.link_latency + config_.root_mmio_latency, from.landed));
+  }
+  lane& to = *lanes_[b.source];
+  stream s;
+  if (b.route.place == pcie_place::device) {
+    lane& from = *lanes_[b.route.device];
+    const ps hop = config_.link_latency + (config_.has_switch ? config_.switch_latency : config_.root_forward_latency);
+    s = cross(to.down, book(from.up, std::max(t, from.posted_end), shape, header), hop, shape, header);
+  } else {
+    const ps earliest = std::max(t, to.down_posted_end);
+    s = book(config_.has_switch ? root_down_ : to.down, b.relaxed ? earliest : std::max(earliest, to.completed_end), shape,
+             header);
+    to.completed_end = std::max(to.completed_end, s.end);
+    s = down_from_root(to, s, shape, header);
+  }
+  ps arrival = s.end + config_.link_latency;
+  if (!b.relaxed) arrival = std::max(arrival, to.completed);
+  to.completed = std::max(to.completed, arrival);
+  later<&pcie::complete>(b, arrival);
+}
+
+void pcie::complete(burst& b) {
+  lane& l = *lanes_[b.source];
+  const ps t = now();
+  l.outstanding_bytes -= b.bytes;
+  l.outstanding.add(-1, t);
+  l.outstanding_probe.set(l.outstanding.value(), t);
+  l.read_time.add(t - b.begun);
+  pump_reads(l, t);
+  respond(b, t);
+}
+
+void pcie::pump_reads(lane& l, ps t) {
+  while (l.waiting) {
+    burst& b = *l.waiting;
+    if (l.outstanding_bytes != 0 && l.outstanding_bytes + b.bytes > config_.completion_bytes) return;
+    l.waiting = b.next;
+    l.waiting_reads.add(-1, t);
+    l.waiting_probe.set(l.waiting_reads.value(), t);
+    send_read(b, std::max(t, b.begun));
+  }
+}
+
+// The burst is done with before the initiator hears of it: it may send the next one from inside the call.
+void pcie::respond(burst& b, ps t) {
+  tlm::tlm_generic_payload& p = *b.payload;
+  const unsigned source = b.source;
+  p.set_address(b.address);
+  p.clear_extension(&b);
+  bursts_.put(b);
+  tlm::tlm_phase phase = tlm::BEGIN_RESP;
+  sc_core::sc_time delay = to_sc(t - now());
+  if (source == from_cpu) {
+    cpu->nb_transport_bw(p, phase, delay);
+  } else {
+    lanes_[source]->sockets.up->nb_transport_bw(p, phase, delay);
+  }
+}
+
+unsigned pcie::debug(const pcie_route& r, tlm::tlm_generic_payload& p) {
+  if (r.place == pcie_place::memory) return memory->transport_dbg(p);
+  if (r.place != pcie_place::device) return 0;
+  const std::uint64_t address = p.get_address();
+  p.set_address(r.offset);
+  const unsigned n = lanes_[r.device]->sockets.down->transport_dbg(p);
+  p.set_address(address);
+  return n;
+}
+
+unsigned pcie::device_debug(int, tlm::tlm_generic_payload& p) {
+  return debug(map_.of_device(p.get_address(), p.get_data_length(), p.is_write()), p);
+}
+
+unsigned pcie::host_debug(tlm::tlm_generic_payload& p) {
+  return debug(map_.of_cpu(p.get_address(), p.get_data_length()), p);
+}
+
+bit_rate pcie::write_limit(std::uint64_t address, std::uint64_t bytes) const {
+  const ps t = wire_time(split_write(address, bytes, config_.mps), config_.request_header);
+  return {static_cast<double>(bytes) * 8e12 / static_cast<double>(t.count())};
+}
+
+bit_rate pcie::read_limit(std::uint64_t address, std::uint64_t bytes) const {
+  const ps up = wire_time(split_read(address, bytes, config_.mrrs), config_.request_header);
+  const ps down = wire_time(split_completions(address, bytes, config_.mrrs, config_.rcb, most_), config_.completion_header);
+  return {static_cast<double>(bytes) * 8e12 / static_cast<double>(std::max(up, down).count())};
+}
+
+void pcie::describe_direction(const std::string& name, direction& d) {
+  stats_.add(name + "_tlps", "1", "TLPs on this direction of the link", d.tlps);
+  stats_.add(name + "_header_bytes", "B", "bytes around the payloads: framing, sequence number, header, LCRC", d.header_bytes);
+  stats_.add(name + "_payload_bytes", "B", "payload bytes, in whole doublewords", d.payload_bytes);
+  stats_.formula(name + "_utilisation", "1", "share of the time that TLPs were on this direction of the link", [&d] {
+    return now() > 0_ps ? static_cast<double>(d.link.busy().count()) / static_cast<double>(now().count()) : 0.0;
+  });
+  signals_.add(name + "_busy", 1, d.busy);
+}
+
+void pcie::describe(unsigned i) {
+  lane& l = *lanes_[i];
+  const std::string base = "device" + std::to_string(i) + "_";
+  describe_direction(base + "up", l.up);
+  describe_direction(base + "down", l.down);
+  stats_.add(base + "reads", "1", "DMA read bursts", l.reads);
+  stats_.add(base + "writes", "1", "DMA write bursts, interrupt messages included", l.writes);
+  stats_.add(base + "messages", "1", "interrupt messages", l.messages);
+  stats_.add(base + "peer_bursts", "1", "bursts to another device's BAR", l.peer_bursts);
+  stats_.add(base + "unreachable", "1", "bursts whose address led nowhere", l.unreachable);
+  stats_.add(base + "credit_stalls", "1", "bursts to or from the device that waited for header or data credits",
+             l.credit_stalls);
+  stats_.add(base + "credit_stall_time", "ps", "how long each of those waited", l.credit_stall_time);
+  stats_.add(base + "completion_stalls", "1", "reads that waited for room for their completions", l.completion_stalls);
+  stats_.add(base + "read_time", "ps", "read burst: request at the port until its last completion has arrived", l.read_time);
+  stats_.add(base + "write_time", "ps", "write burst: at the port until it has landed", l.write_time);
+  stats_.add(base + "outstanding_reads", "1", "read bursts under way", l.outstanding);
+  stats_.add(base + "waiting_reads", "1", "read bursts that wait for room for their completions", l.waiting_reads);
+  stats_.add(base + "writes_in_flight", "1", "write bursts that have not landed", l.writes_in_flight);
+  signals_.add(base + "posted_credits", 16, l.credits_probe);
+  signals_.add(base + "outstanding_reads", 16, l.outstanding_probe);
+  signals_.add(base + "waiting_reads", 16, l.waiting_probe);
+}
+
+}  // namespace hcasim

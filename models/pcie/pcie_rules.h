@@ -1,0 +1,114 @@
+// PCIe in closed form: how a burst becomes TLPs, what the link carries, when credits let it start, and where an address leads.
+// Shapes follow the PCI Express Base Specification: requests never cross 4 KiB; a completion ends at a multiple of the read
+// completion boundary or with its request.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "models/base/units.h"
+
+namespace hcasim {
+
+// What one direction of a link carries after line encoding: 8b/10b up to generation 2, 128b/130b up to 5, flits (242 of 256 B)
+// in 6.
+bit_rate pcie_rate(unsigned generation, unsigned lanes);
+
+struct tlp_shape {
+  std::uint64_t tlps = 0;
+  std::uint64_t payload = 0;  // bytes on the link: whole doublewords
+  std::uint64_t units = 0;    // data credits of 16 B
+};
+
+// Writes: payloads of `mps` from the first doubleword on, cut at 4 KiB. A burst without bytes is one TLP.
+tlp_shape split_write(std::uint64_t address, std::uint64_t bytes, std::uint64_t mps);
+// Read requests of `mrrs`, cut at 4 KiB; they carry no payload.
+tlp_shape split_read(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs);
+// The completions of those requests. `most`: largest completion payload, a multiple of `rcb`.
+tlp_shape split_completions(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs, std::uint64_t rcb,
+                            std::uint64_t most);
+
+// When a link is taken. Work may be booked for any time from the kernel's now on and in any order; it fills the idle time from
+// `t` on, as TLPs of several bursts interleave, so the link is never idle while somebody waits for it.
+class link_schedule {
+ public:
+  struct span {
+    ps begin;
+    ps end;
+  };
+  span book(ps t, ps work, ps current);
+
+  [[nodiscard]] ps busy() const { return busy_; }
+  [[nodiscard]] std::size_t spans() const { return spans_.size(); }
+
+ private:
+  std::deque<span> spans_;  // sorted, apart from each other
+  ps busy_{0};
+};
+
+// Credits of one kind between a sender and a receiver. A burst takes those of all its TLPs in the call; what is on its way back
+// is kept as arithmetic series, one a burst.
+class credit_loop {
+ public:
+  explicit credit_loop(std::uint64_t total) : total_(total), free_(total) {}
+
+  struct grant {
+    ps start;            // earliest start at which no TLP of the burst has to wait in the middle
+    std::uint64_t tlps;  // whose credits were there or on their way back; the rest lives on the burst's own returns
+  };
+  // `n` TLPs of `each` credits, one every `interval`, not before `t`. `each` must not exceed the total.
+  grant take(ps t, std::uint64_t n, std::uint64_t each, ps interval);
+  // The credits of `n` TLPs come back one TLP every `interval` from `first` on.
+  void give(ps first, ps interval, std::uint64_t n, std::uint64_t each);
+
+  [[nodiscard]] std::uint64_t total() const { return total_; }
+  [[nodiscard]] std::uint64_t free_at(ps t) const;
+  // Free, or on their way back and not yet taken. Equals the total when no burst is between take and give.
+  [[nodiscard]] std::uint64_t owned() const;
+
+ private:
+  struct series {
+    ps first;
+    ps interval;
+    std::uint64_t n;
+    std::uint64_t each;
+  };
+  void collect(ps t);
+
+  std::uint64_t total_;
+  std::uint64_t free_;
+  std::deque<series> returning_;
+};
+
+enum class pcie_place : std::uint8_t { memory, interrupts, device, nowhere };
+
+struct pcie_route {
+  pcie_place place = pcie_place::nowhere;
+  unsigned device = 0;
+  std::uint64_t offset = 0;  // in the device's BAR space
+};
+
+// Where addresses lead: BARs of the devices, then the MSI window (writes by devices), then memory below `memory_top`. A burst
+// that lies in a place only partly leads nowhere.
+class pcie_address_map {
+ public:
+  explicit pcie_address_map(std::uint64_t memory_top) : memory_top_(memory_top) {}
+
+  // False: the window is empty, wraps or overlaps another one.
+  bool add(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset);
+  [[nodiscard]] pcie_route of_device(std::uint64_t address, std::uint64_t bytes, bool write) const;
+  [[nodiscard]] pcie_route of_cpu(std::uint64_t address, std::uint64_t bytes) const;
+
+ private:
+  struct window {
+    std::uint64_t first;
+    std::uint64_t last;
+    unsigned device;
+    std::uint64_t offset;
+  };
+  std::uint64_t memory_top_;
+  std::vector<window> windows_;  // sorted
+};
+
+}  // namespace hcasim
