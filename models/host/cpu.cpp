@@ -30,7 +30,7 @@ void cpu::sync() {
 // Another process may still act before the local time; otherwise nothing can change what a load sees.
 void cpu::catch_up() {
   if (ahead_ <= 0_ps) return;
-  if (ahead_ > host_.config_.run_ahead || to_ps(sc_core::sc_time_to_pending_activity()) <= ahead_) sync();
+  if (ahead_ > host_.config_.run_ahead || sc_core::sc_time_to_pending_activity() <= to_sc(ahead_)) sync();
 }
 
 void cpu::sleep(ps deadline) {
