@@ -1,0 +1,130 @@
+#include "testbenches/directed/message_rate.h"
+
+#include <algorithm>
+
+#include "testbenches/kit/world.h"
+
+namespace hcasim::kit {
+namespace {
+
+struct target_regions {
+  std::vector<address> qps;
+  std::vector<ibv_sge> regions;  // address, length, R_Key
+};
+
+// What the two programs share beside the fabric; lives as long as either.
+struct stream_state {
+  stream_state(const stream_options& o, stream_result& r) : options(o), result(&r) {}
+
+  stream_options options;
+  stream_result* result;
+  out_of_band<std::vector<address>> to_target;
+  out_of_band<target_regions> to_writer;
+  out_of_band<int> done;
+};
+
+qp_options qp_settings(const stream_options& o) {
+  qp_options q;
+  q.send_depth = std::max(o.window, 4U);
+  q.receive_depth = 1;
+  q.sge = 1;
+  q.mtu = o.mtu;
+  return q;
+}
+
+void target(stream_state& s, cpu& c, node& n) {
+  process_context p(c, n);
+  const qp_options q = qp_settings(s.options);
+  const std::vector<address> writers = s.to_target.receive(c);
+  target_regions mine;
+  for (const address& w : writers) {
+    ibv_qp* qp = p.create_qp(q);
+    if (p.connect(qp, w, q) != 0) return;
+    mine.qps.push_back(p.address_of(qp, q));
+  }
+  for (std::uint32_t i = 0; i < s.options.regions; ++i) {
+    const region r = p.allocate(std::max(s.options.region_bytes, s.options.size));
+    mine.regions.push_back({r.addr, static_cast<std::uint32_t>(r.length), r.mr->rkey});
+  }
+  s.to_writer.send(c, std::move(mine));
+  s.done.receive(c);
+}
+
+void writer(stream_state& s, cpu& c, node& n) {
+  const stream_options& o = s.options;
+  process_context p(c, n);
+  const qp_options q = qp_settings(o);
+  ibv_cq* cq = ibv_create_cq(c, p.context, static_cast<int>(o.window * o.qps + 1), nullptr, nullptr, 0);
+  std::vector<ibv_qp*> qps;
+  std::vector<address> mine;
+  for (std::uint32_t i = 0; i < o.qps; ++i) {
+    qps.push_back(p.create_qp(q, nullptr, cq));
+    mine.push_back(p.address_of(qps.back(), q));
+  }
+  s.to_target.send(c, std::move(mine));
+  const target_regions to = s.to_writer.receive(c);
+  if (to.qps.size() != qps.size()) return;
+  for (std::size_t i = 0; i < qps.size(); ++i) {
+    if (p.connect(qps[i], to.qps[i], q) != 0) return;
+  }
+  const region from = p.allocate(std::max<std::uint64_t>(o.size, 4096));
+  p.fill(from.addr, from.length, 1);
+
+  ibv_sge sge{from.addr, static_cast<std::uint32_t>(o.size), from.mr->lkey};
+  std::vector<ibv_send_wr> batch(o.window);
+  std::uint64_t posted = 0;
+  const auto post = [&](std::size_t qp, std::uint32_t count) {
+    count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, o.messages - posted));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ibv_send_wr& wr = batch[i];
+      wr = {};
+      wr.wr_id = qp;
+      wr.next = i + 1 < count ? &batch[i + 1] : nullptr;
+      wr.sg_list = &sge;
+      wr.num_sge = 1;
+      wr.opcode = IBV_WR_RDMA_WRITE;
+      wr.send_flags = IBV_SEND_SIGNALED;
+      const ibv_sge& r = to.regions[posted++ % to.regions.size()];
+      wr.wr.rdma = {r.addr, r.lkey};
+    }
+    ibv_send_wr* bad = nullptr;
+    return count == 0 || ibv_post_send(c, qps[qp], batch.data(), &bad) == 0;
+  };
+
+  s.result->first_post = c.time();
+  bool ok = true;
+  for (std::size_t i = 0; i < qps.size() && ok; ++i) ok = post(i, o.window);
+  std::vector<ibv_wc> wc(std::max<std::size_t>(o.window, 16));
+  std::vector<std::uint32_t> freed(qps.size());
+  std::uint64_t completed = 0;
+  while (ok && completed < o.messages) {
+    const int got = ibv_poll_cq(c, cq, static_cast<int>(wc.size()), wc.data());
+    if (got <= 0) {
+      ok = got == 0 && wait_cq(c, cq, 1000_ms);
+      continue;
+    }
+    completed += static_cast<std::uint64_t>(got);
+    for (int i = 0; i < got; ++i) {
+      ok = ok && wc[static_cast<std::size_t>(i)].status == IBV_WC_SUCCESS;
+      ++freed[wc[static_cast<std::size_t>(i)].wr_id];
+    }
+    for (int i = 0; i < got && ok; ++i) {
+      const auto qp = static_cast<std::size_t>(wc[static_cast<std::size_t>(i)].wr_id);
+      if (const std::uint32_t n_freed = std::exchange(freed[qp], 0); n_freed != 0) ok = post(qp, n_freed);
+    }
+  }
+  s.result->last_completion = c.time();
+  s.result->completed = completed;
+  s.result->ok = ok;
+  s.done.send(c, 1);
+}
+
+}  // namespace
+
+void start_stream(hcasim::system& s, const stream_options& o, stream_result& result) {
+  auto state = std::make_shared<stream_state>(o, result);
+  start_program(s, 0, "writer", [state](cpu& c, node& n) { writer(*state, c, n); });
+  start_program(s, 1, "target", [state](cpu& c, node& n) { target(*state, c, n); });
+}
+
+}  // namespace hcasim::kit
