@@ -40,7 +40,7 @@ void completion::raise(std::uint32_t eqn, event e, ps t) {
     return;
   }
   event_ring& q = event_rings_[eqn];
-  if (!q.pending.empty() || q.geometry.full(q.pi, q.ci)) {
+  if (q.geometry.full(q.pi, q.ci)) {
     ++eqes_deferred_;
     q.pending.push_back(e);
     return;

@@ -1,0 +1,243 @@
+#include "models/doorbell/doorbell.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hcasim {
+
+using doorbell_rules::area;
+using doorbell_rules::number_mask;
+
+doorbell::doorbell(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock)
+    : unit(name), bar("bar"), config_(config), clock_(clock), fifo_(config.fifo_depth) {
+  bar.register_nb_transport_fw(this, &doorbell::nb_access);
+  bar.register_b_transport(this, &doorbell::b_access);
+  describe();
+}
+
+tlm::tlm_sync_enum doorbell::nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase == tlm::BEGIN_REQ) b_access(gp, delay);
+  return tlm::TLM_COMPLETED;
+}
+
+void doorbell::b_access(tlm::tlm_generic_payload& gp, sc_core::sc_time& delay) {
+  const ps at = now();
+  ps t = at + to_ps(delay);
+  access(gp, t);
+  delay = to_sc(t - at);
+}
+
+void doorbell::access(tlm::tlm_generic_payload& gp, ps& t) {
+  const std::uint64_t offset = gp.get_address();
+  const std::uint64_t bytes = gp.get_data_length();
+  auto* const data = reinterpret_cast<std::byte*>(gp.get_data_ptr());
+  if (gp.get_byte_enable_ptr()) {
+    gp.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+    return;
+  }
+  gp.set_response_status(tlm::TLM_OK_RESPONSE);
+  switch (doorbell_rules::area_of(offset, bytes)) {
+    case area::control:
+      return access_register(gp, command, t);
+    case area::msix:
+      return access_register(gp, msix, t);
+    case area::uar:
+      if (gp.is_write()) return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, t);
+      ++bad_reads_;
+      std::memset(data, 0, bytes);
+      t += clock_.cycles(config_.register_latency);
+      return;
+    case area::none:
+      ++(gp.is_write() ? bad_writes_ : bad_reads_);
+      gp.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+      return;
+  }
+}
+
+void doorbell::access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t) {
+  const unsigned bytes = gp.get_data_length();
+  const std::uint64_t offset = gp.get_address();
+  if ((bytes != 4 && bytes != 8) || offset % 4 != 0) {
+    ++(gp.is_write() ? bad_writes_ : bad_reads_);
+    gp.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+    return;
+  }
+  ++register_accesses_;
+  register_access a;
+  a.offset = static_cast<std::uint32_t>(offset);
+  a.bytes = bytes;
+  a.write = gp.is_write();
+  if (a.write) {
+    std::memcpy(&a.value, gp.get_data_ptr(), bytes);
+  } else {
+    t += clock_.cycles(config_.register_latency);
+  }
+  ps done = t;
+  owner.send(a, done);
+  if (a.write) return;
+  t = done;
+  std::memcpy(gp.get_data_ptr(), &a.value, bytes);
+}
+
+void doorbell::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) {
+  const doorbell_rules::uar_write w = doorbell_rules::decode(offset, n);
+  if (w.what == doorbell_rules::target::blueflame) return take_blueflame(data, n, t);
+  if (w.what == doorbell_rules::target::none) {
+    ++bad_writes_;
+    return;
+  }
+  hca_doorbell d;
+  std::memcpy(&d, data, sizeof d);
+  const bool of_qp = w.kind == bell::send || w.kind == bell::receive;
+  if (of_qp && (d.number == 0 || d.number > number_mask)) {
+    ++bad_writes_;
+    return;
+  }
+  switch (w.kind) {
+    case bell::send:
+      ++send_bells_;
+      break;
+    case bell::receive:
+      ++receive_bells_;
+      break;
+    case bell::completion:
+      ++cq_bells_;
+      break;
+    case bell::event:
+      ++eq_bells_;
+      break;
+  }
+  arrive({w.kind, d.number, of_qp ? d.value & 0xffff : d.value, t, nullptr}, t);
+}
+
+void doorbell::take_blueflame(const std::byte* data, std::uint64_t n, ps t) {
+  const doorbell_rules::blueflame b = doorbell_rules::decode_blueflame(data, n);
+  const ps line = ps(std::llround(1e12 / config_.blueflame_lines.hertz));
+  const auto lines = static_cast<std::int64_t>(ceil_div(n, HCA_WQE_BLOCK));
+  if (!b.whole) {
+    // Its index cannot be trusted either: what the record says can.
+    ++blueflame_bad_;
+    if (b.plausible) remember(b.qpn, t);
+    return;
+  }
+  const ps room = line * static_cast<std::int64_t>(config_.blueflame_buffer);
+  const bool fits = b.bytes <= config_.blueflame_max && lines <= static_cast<std::int64_t>(config_.blueflame_buffer);
+  const bool now_free = lines_.free_at() + line * lines <= t + room;
+  if (!fits || (!now_free && !config_.blueflame_stall)) {
+    ++blueflame_refused_;
+    ++send_bells_;
+    return arrive({bell::send, b.qpn, b.value, t, nullptr}, t);
+  }
+  ++blueflame_wqes_;
+  blueflame_lines_ += static_cast<std::uint64_t>(lines);
+  const ps taken = lines_.start(t, line * lines) + line * lines;
+  blueflame_probe_.pulse(b.bytes, taken, clock_.period());
+  doorbell_ring& ring = rings_.get();
+  std::memcpy(ring.blueflame.data(), data, b.bytes);
+  ring.blueflame_bytes = b.bytes;
+  arrive({bell::send, b.qpn, b.value, taken, &ring}, t, taken == t + line * lines);
+}
+
+// An idle unit passes a doorbell on in the call.
+void doorbell::arrive(entry e, ps t, bool prompt) {
+  if (prompt && size_ == 0 && aside_.empty() && pipe_.free_at() <= e.ready) return forward(e, e.ready);
+  if (coalesced(e)) return;
+  if (size_ == fifo_.size()) return drop(e, t);
+  fifo_[(head_ + size_) % fifo_.size()] = e;
+  ++size_;
+  if (e.kind == bell::send) ++queued_[e.number % queued_.size()];
+  fifo_level_.set(size_, t);
+  fifo_probe_.set(size_, t);
+  if (!draining_) schedule_drain();
+}
+
+void doorbell::schedule_drain() {
+  draining_ = true;
+  const ps ready = size_ > 0 ? fifo_[head_].ready : now();
+  queue_.at(std::max(pipe_.free_at(), ready), {[](void* self) { static_cast<doorbell*>(self)->drain(); }, this});
+}
+
+// A BlueFlame WQE that is merged with another doorbell is fetched from the SQ like any other.
+bool doorbell::coalesced(const entry& e) {
+  if (e.kind == bell::completion || e.kind == bell::event) return merged_aside(e);
+  if (e.kind != bell::send || !config_.coalesce || queued_[e.number % queued_.size()] == 0) return false;
+  for (std::size_t i = size_; i-- > 0;) {
+    entry& old = fifo_[(head_ + i) % fifo_.size()];
+    if (old.kind != bell::send || old.number != e.number || old.cancelled) continue;
+    if (doorbell_rules::ahead(e.value, old.value) > 0) old.value = e.value;
+    for (doorbell_ring* ring : {std::exchange(old.wqe, nullptr), e.wqe}) {
+      if (ring) rings_.put(*ring);
+    }
+    ++coalesced_;
+    return true;
+  }
+  return false;
+}
+
+bool doorbell::merged_aside(const entry& e) {
+  for (entry& old : aside_) {
+    if (old.kind != e.kind || ((old.number ^ e.number) & number_mask) != 0) continue;
+    old.value = e.value;
+    if (e.number > number_mask) old.number = e.number;  // an arming is not forgotten
+    return true;
+  }
+  return false;
+}
+
+void doorbell::drop(const entry& e, ps t) {
+  drop_probe_.pulse(1, t, clock_.period());
+  if (e.kind == bell::completion || e.kind == bell::event) {
+    ++aside_count_;
+    aside_.push_back(e);
+    return;
+  }
+  ++dropped_count_;
+  if (e.wqe) rings_.put(*e.wqe);
+  remember(e.number, t);
+}
+
+void doorbell::drain() {
+  const ps t = now();
+  entry e;
+  if (size_ > 0) {
+    e = fifo_[head_];
+    head_ = (head_ + 1) % fifo_.size();
+    --size_;
+    if (e.kind == bell::send && !e.cancelled) --queued_[e.number % queued_.size()];
+    fifo_level_.set(size_, t);
+    fifo_probe_.set(size_, t);
+  } else {
+    e = aside_.front();
+    aside_.pop_front();
+  }
+  if (!e.cancelled) {
+    wait_.add(t - std::min(t, e.ready));
+    forward(e, t);
+  }
+  draining_ = false;
+  if (size_ > 0 || !aside_.empty()) schedule_drain();
+}
+
+void doorbell::forward(entry e, ps t) {
+  t = pipe_.start(t, clock_.cycles(config_.interval)) + clock_.cycles(config_.latency);
+  bell_probe_.pulse(static_cast<std::uint64_t>(e.kind) + 1, t, clock_.period());
+  number_probe_.set(e.number, t);
+  value_probe_.set(e.value, t);
+  if (recovering_ && e.number == newest_.qpn && e.kind == bell::send) {
+    newest_.send = true;
+    newest_.sq = e.value;
+  }
+  if (recovering_ && e.number == newest_.qpn && e.kind == bell::receive) {
+    newest_.receive = true;
+    newest_.rq = e.value;
+  }
+  doorbell_ring& ring = e.wqe ? *e.wqe : rings_.get();
+  if (!e.wqe) ring.blueflame_bytes = 0;
+  ring.kind = e.kind;
+  ring.number = e.number;
+  ring.value = e.value;
+  (e.kind == bell::send ? send : e.kind == bell::receive ? receive : completion).send(ring, t);
+  rings_.put(ring);
+}
+
+}  // namespace hcasim

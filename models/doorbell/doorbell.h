@@ -1,0 +1,110 @@
+// The adapter's BAR: control registers and the MSI-X table are passed to their owners; writes into UAR pages are doorbells.
+//
+// Doorbells are taken in order through a FIFO. An SQ or RQ doorbell that finds it full is dropped and its QPN remembered; the
+// indices are then read back from the doorbell record in host memory and rung. CQ and EQ doorbells that find it full wait on
+// the side, the newest of each queue. So no doorbell is ever lost, and the indices passed on for a QP never run backwards.
+//
+// BlueFlame: a WQE written whole in one burst to a BlueFlame buffer goes to the send queue with its doorbell. Software has
+// written it to the SQ and the doorbell record as well, so it may be taken as a plain doorbell whenever it does not fit.
+#pragma once
+
+#include <tlm_utils/simple_target_socket.h>
+
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "models/base/clock_domain.h"
+#include "models/base/pool.h"
+#include "models/base/process.h"
+#include "models/base/server.h"
+#include "models/base/unit.h"
+#include "models/doorbell/doorbell_config.h"
+#include "models/doorbell/doorbell_rules.h"
+#include "tlm/context.h"
+#include "tlm/control.h"
+#include "tlm/dma.h"
+#include "tlm/work.h"
+
+namespace hcasim {
+
+class doorbell : public unit {
+ public:
+  tlm_utils::simple_target_socket<doorbell, 64> bar;  // addresses are offsets in the BAR; answered in the call
+
+  initiator_socket<doorbell_ring> send{"send"};
+  initiator_socket<doorbell_ring> receive{"receive"};
+  initiator_socket<doorbell_ring> completion{"completion"};
+  initiator_socket<register_access> command{"command"};
+  initiator_socket<register_access> msix{"msix"};
+  initiator_socket<context_request> qpc{"qpc"};
+  initiator_socket<dma_request> dma{"dma"};
+
+  doorbell(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock);
+
+ private:
+  struct entry {
+    bell kind = bell::send;
+    std::uint32_t number = 0;
+    std::uint32_t value = 0;
+    ps ready{0};
+    doorbell_ring* wqe = nullptr;  // BlueFlame
+    bool cancelled = false;
+  };
+  struct newest {  // indices passed on while a record is being read
+    std::uint32_t qpn = 0;
+    bool send = false;
+    bool receive = false;
+    std::uint32_t sq = 0;
+    std::uint32_t rq = 0;
+  };
+
+  tlm::tlm_sync_enum nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  void b_access(tlm::tlm_generic_payload& gp, sc_core::sc_time& delay);
+  void access(tlm::tlm_generic_payload& gp, ps& t);
+  void access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t);
+  void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t);
+  void take_blueflame(const std::byte* data, std::uint64_t n, ps t);
+
+  // `prompt`: may be passed on in the call.
+  void arrive(entry e, ps t, bool prompt = true);
+  bool coalesced(const entry& e);
+  bool merged_aside(const entry& e);
+  void drop(const entry& e, ps t);
+  void drain();
+  void schedule_drain();
+  void forward(entry e, ps t);
+
+  void remember(std::uint32_t qpn, ps t);
+  process recover(ps t);
+  void pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value, ps t);
+  task<bool> read_record(std::uint32_t qpn, hca_qp_record& record, ps& t);
+  void describe();
+
+  doorbell_config config_;
+  const clock_domain& clock_;
+
+  server pipe_;
+  server lines_;
+  std::vector<entry> fifo_;  // ring
+  std::size_t head_ = 0;
+  std::size_t size_ = 0;
+  bool draining_ = false;
+  std::array<std::uint16_t, 1024> queued_{};  // SQ doorbells in the FIFO, by QPN modulo 1024
+  std::deque<entry> aside_;                   // CQ and EQ doorbells that found the FIFO full
+  pool<doorbell_ring> rings_;
+
+  std::vector<bool> remembered_;  // by QPN
+  std::deque<std::uint32_t> dropped_;
+  bool recovering_ = false;
+  newest newest_;
+
+  counter send_bells_, receive_bells_, cq_bells_, eq_bells_;
+  counter blueflame_wqes_, blueflame_lines_, blueflame_refused_, blueflame_bad_;
+  counter coalesced_, dropped_count_, recovered_, recovery_failures_, aside_count_, bad_writes_, bad_reads_, register_accesses_;
+  histogram wait_;
+  level fifo_level_, dropped_level_;
+  probe fifo_probe_, dropped_probe_, bell_probe_, number_probe_, value_probe_, blueflame_probe_, drop_probe_, recover_probe_;
+};
+
+}  // namespace hcasim

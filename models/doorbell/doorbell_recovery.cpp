@@ -1,0 +1,77 @@
+// Doorbells that were dropped are read back from the doorbell records.
+#include <utility>
+
+#include "models/doorbell/doorbell.h"
+
+namespace hcasim {
+
+void doorbell::remember(std::uint32_t qpn, ps t) {
+  if (qpn >= remembered_.size()) remembered_.resize(qpn + 1);
+  if (remembered_[qpn]) return;  // its record has not been read yet
+  remembered_[qpn] = true;
+  dropped_.push_back(qpn);
+  dropped_level_.set(dropped_.size(), t);
+  dropped_probe_.set(dropped_.size(), t);
+  if (!recovering_) recover(t);
+}
+
+// One QP at a time; a doorbell that is dropped while the record is being read is remembered once more.
+process doorbell::recover(ps t) {
+  recovering_ = true;
+  while (!dropped_.empty()) {
+    const std::uint32_t qpn = dropped_.front();
+    dropped_.pop_front();
+    remembered_[qpn] = false;
+    dropped_level_.set(dropped_.size(), t);
+    dropped_probe_.set(dropped_.size(), t);
+    newest_ = {};
+    newest_.qpn = qpn;
+    hca_qp_record record{};
+    const bool read = co_await read_record(qpn, record, t);
+    const newest seen = std::exchange(newest_, {});
+    if (!read) {
+      ++recovery_failures_;
+      continue;
+    }
+    ++recovered_;
+    recover_probe_.pulse(qpn, t, clock_.period());
+    if (!seen.send || doorbell_rules::ahead(record.sq_pi, seen.sq) > 0)
+      pass_recovered(bell::send, qpn, record.sq_pi & 0xffff, t);
+    if (!seen.receive || doorbell_rules::ahead(record.rq_pi, seen.rq) > 0) {
+      pass_recovered(bell::receive, qpn, record.rq_pi & 0xffff, t);
+    }
+  }
+  recovering_ = false;
+}
+
+// Overtakes what waits in the FIFO, so what it makes obsolete there goes.
+void doorbell::pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value, ps t) {
+  for (std::size_t i = 0; i < size_; ++i) {
+    entry& e = fifo_[(head_ + i) % fifo_.size()];
+    if (e.kind != kind || e.number != qpn || e.cancelled || doorbell_rules::ahead(e.value, value) > 0) continue;
+    e.cancelled = true;
+    if (kind == bell::send) --queued_[qpn % queued_.size()];
+    if (e.wqe) rings_.put(*std::exchange(e.wqe, nullptr));
+  }
+  forward({kind, qpn, value, t, nullptr}, t);
+}
+
+task<bool> doorbell::read_record(std::uint32_t qpn, hca_qp_record& record, ps& t) {
+  context_request context;
+  context.index = qpn;
+  co_await qpc.request(context, t);
+  if (context.failed) co_return false;
+  const auto& qp = context.as<hca_qpc>();
+  const std::uint64_t address = qp.state == HCA_QP_RESET ? 0 : qp.record;
+  qpc.release(context, t);
+  if (address == 0) co_return false;
+  dma_request d;
+  d.source = dma_source::doorbell_record;
+  d.address = address;
+  d.bytes = sizeof record;
+  d.data = reinterpret_cast<std::byte*>(&record);
+  co_await dma.request(d, t);
+  co_return !d.failed;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,40 @@
+// What a write into a UAR page means. Plain decoding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tlm/work.h"
+
+namespace hcasim::doorbell_rules {
+
+inline constexpr std::uint32_t number_mask = 0x00ffffff;
+
+enum class area : std::uint8_t { control, msix, uar, none };
+// Of an access that lies wholly in one area of the BAR.
+area area_of(std::uint64_t offset, std::uint64_t bytes);
+
+enum class target : std::uint8_t { bell, blueflame, none };
+struct uar_write {
+  target what = target::none;
+  bell kind = bell::send;
+};
+// `offset` in the UAR page.
+uar_write decode(std::uint32_t offset, std::uint64_t bytes);
+
+struct blueflame {
+  bool whole = false;      // a complete WQE of `bytes`
+  bool plausible = false;  // at least the QP can be told
+  std::uint32_t qpn = 0;
+  std::uint32_t value = 0;  // SQ producer index behind the WQE, modulo 2^16
+  std::uint32_t bytes = 0;
+};
+// `n` bytes written to the start of a BlueFlame buffer.
+blueflame decode_blueflame(const std::byte* data, std::uint64_t n);
+
+// How far SQ or RQ index `a` is ahead of `b`, modulo 2^16.
+inline int ahead(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(a - b));
+}
+
+}  // namespace hcasim::doorbell_rules
