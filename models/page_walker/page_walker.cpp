@@ -32,6 +32,7 @@ tlm::tlm_sync_enum page_walker::handle(translate_request& r, tlm::tlm_phase phas
   t = start + hit_latency_;
   valid_probe_.pulse(1, start, cycle_);
   tag_probe_.set(r.map.index, start);
+  page_probe_.set(geometry::page_number(r.map, r.va), start);
   if (r.op == translate_op::drop) [[unlikely]] {
     drop(r);
     return tlm::TLM_COMPLETED;
@@ -73,7 +74,6 @@ bool page_walker::look(translate_request& r) {
     ++physical_;
     return true;
   }
-  page_probe_.set(geometry::page_number(r.map, r.va), now());
   const std::uint64_t* entries = leaves_.find(translation_cache::key_of(r.map, line_of(r)));
   if (!entries) return false;
   const std::uint64_t leaf = leaf_of(r, entries);

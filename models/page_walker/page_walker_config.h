@@ -28,7 +28,7 @@ struct page_walker_config {
 
   void knobs(knob_visitor& k) {
     k.count("leaf_sets", leaf_sets, 1, 1 << 24, "sets of the leaf cache");
-    k.count("leaf_ways", leaf_ways, 1, 4096, "lines per set of the leaf cache");
+    k.count("leaf_ways", leaf_ways, 1, 128, "lines per set of the leaf cache");
     k.choice("line", line, {"1", "2", "4", "8"}, "page-table entries read and cached at once (8: 64 bytes)");
     k.count("upper_entries", upper_entries, 0, 1 << 20, "node addresses cached per upper level; 0: none");
     k.count("upper_ways", upper_ways, 1, 4096, "entries per set of the upper-level caches");

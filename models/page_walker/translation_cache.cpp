@@ -12,6 +12,7 @@ translation_cache::translation_cache(std::uint32_t sets, std::uint32_t ways, std
       words_(words),
       mask_(std::has_single_bit(sets) ? sets - 1 : 0),
       list_mask_(std::bit_ceil(std::clamp(sets, 16U, 1U << 16)) - 1),
+      signatures_(std::size_t{sets} * ways),
       cells_(std::size_t{sets} * ways),
       data_(std::size_t{sets} * ways * words),
       lists_(std::size_t{list_mask_} + 1),
@@ -20,8 +21,17 @@ translation_cache::translation_cache(std::uint32_t sets, std::uint32_t ways, std
 
 std::uint32_t translation_cache::find_cell(const key& k, std::uint32_t set) const {
   const std::uint32_t base = set * ways_;
+  const std::uint32_t signature = signature_of(k);
   for (std::uint32_t w = 0; w < ways_; ++w) {
-    if (cells_[base + w].k == k) return base + w;
+    if (signatures_[base + w] == signature && cells_[base + w].k == k) return base + w;
+  }
+  return nowhere;
+}
+
+std::uint32_t translation_cache::empty_cell(std::uint32_t set) const {
+  const std::uint32_t base = set * ways_;
+  for (std::uint32_t w = 0; w < ways_; ++w) {
+    if (signatures_[base + w] == 0) return base + w;
   }
   return nowhere;
 }
@@ -39,7 +49,7 @@ bool translation_cache::put(const key& k, const std::uint64_t* words, std::uint6
   if (sets_ == 0) return false;
   const std::uint32_t set = set_of(k);
   std::uint32_t at = find_cell(k, set);
-  if (at == nowhere) at = find_cell({}, set);
+  if (at == nowhere) at = empty_cell(set);
   bool evicted = false;
   if (at == nowhere) {
     at = set * ways_ + policy_->victim(set, unlocked_.data());
@@ -47,6 +57,7 @@ bool translation_cache::put(const key& k, const std::uint64_t* words, std::uint6
   }
   if (cells_[at].k.tag_plus_1 != 0) remove(at);
   cells_[at] = {k, first, last, 0, 0};
+  signatures_[at] = signature_of(k);
   link(at);
   std::copy_n(words, words_, &data_[std::size_t{at} * words_]);
   policy_->used(set, at - set * ways_);
@@ -85,6 +96,7 @@ void translation_cache::remove(std::uint32_t at) {
     list_of(c.k.tag_plus_1) = c.next_plus_1;
   }
   cells_[at] = {};
+  signatures_[at] = 0;
   --used_;
 }
 

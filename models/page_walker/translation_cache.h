@@ -50,10 +50,15 @@ class translation_cache {
     const std::uint64_t h = k.number + k.tag_plus_1 * 0x9e3779b1U;
     return static_cast<std::uint32_t>(mask_ ? h & mask_ : h % sets_);
   }
+  // Never 0; tells most keys apart, so that a look-up reads one word per way.
+  static std::uint32_t signature_of(const key& k) {
+    return static_cast<std::uint32_t>((k.number * 0x9e3779b97f4a7c15U + (k.table >> 6) + k.tag_plus_1 * 0x85ebca6bU) >> 16) | 1;
+  }
   [[nodiscard]] std::uint32_t& list_of(std::uint64_t tag_plus_1) {
     return lists_[(tag_plus_1 * 0x9e3779b1U >> 7) & list_mask_];
   }
   [[nodiscard]] std::uint32_t find_cell(const key& k, std::uint32_t set) const;
+  [[nodiscard]] std::uint32_t empty_cell(std::uint32_t set) const;
   void link(std::uint32_t at);
   void remove(std::uint32_t at);
 
@@ -63,6 +68,7 @@ class translation_cache {
   std::uint32_t mask_;
   std::uint32_t list_mask_ = 0;
   std::uint64_t used_ = 0;
+  lazy_array<std::uint32_t> signatures_;  // 0: empty
   lazy_array<cell> cells_;
   lazy_array<std::uint64_t> data_;
   lazy_array<std::uint32_t> lists_;  // head + 1 by hash of the tag
