@@ -1,0 +1,149 @@
+#include "testbenches/directed/reuse_mapping.h"
+
+namespace hcasim::kit {
+namespace {
+
+constexpr int host_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+
+// One R_Key; buffers leave at the front and come in at the end.
+class kept_mapping : public reuse_mapping {
+ public:
+  kept_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t bytes, bool remap)
+      : reuse_mapping(p, qp, o, bytes), remap_(remap) {}
+
+  bool open(std::vector<grant>& tell) override {
+    x_result r;
+    for (std::uint64_t b = 0; b < mapped_at_first(); ++b) {
+      const x_buffer buffer{host_address(b), o_.buffer};
+      const int status = b == 0 ? x_register(p_.c, p_.pd, qp_, {&buffer, 1}, host_rights, remap_ ? X_REMAP : X_EXTEND, &r)
+                                : x_reregister_add(p_.c, p_.context, r.key, {&buffer, 1}, &r, x_any_va,
+                                                   remap_ ? X_REMAP : X_EXTEND);
+      if (status != 0) return false;
+      handles_.push_back(r.handle);
+    }
+    key_ = r.key;
+    tell.push_back(remap_ ? grant_of(0, 1, r.start, key_, true) : grant_of(0, mapped_at_first(), r.start, key_, true));
+    return true;
+  }
+
+  bool swap(std::uint64_t b, std::vector<grant>& tell) override {
+    x_result r;
+    const unsigned flags = remap_ ? X_REMAP : X_EXTEND;
+    if (x_deregister_part(p_.c, p_.context, key_, handles_[b], &r, flags) != 0 || r.key != key_) return false;
+    retired_ = r.length == 0;
+    const std::uint64_t next = b + o_.buffers;
+    if (has(next)) {
+      const x_buffer buffer{host_address(next), o_.buffer};
+      if (x_reregister_add(p_.c, p_.context, key_, {&buffer, 1}, &r, x_any_va, flags) != 0 || r.key != key_) return false;
+      handles_.push_back(r.handle);
+      if (!remap_) tell.push_back(grant_of(next, 1, r.added, key_, false));
+    }
+    // After a remap everything lies elsewhere; the target is told where the one buffer lies that it may fill next.
+    if (remap_ && has(b + 1)) tell.push_back(grant_of(b + 1, 1, r.start, key_, false));
+    return true;
+  }
+
+  bool close() override { return retired_ || x_teardown(p_.c, p_.context, key_) == 0; }
+
+ private:
+  bool remap_;
+  bool retired_ = false;
+  std::uint32_t key_ = 0;
+  std::vector<std::uint32_t> handles_;
+};
+
+// A region per slot whose translation is changed, or that is registered anew; the two halves of its memory take turns.
+class region_mapping : public reuse_mapping {
+ public:
+  region_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t bytes, bool anew)
+      : reuse_mapping(p, qp, o, bytes), anew_(anew) {}
+
+  bool open(std::vector<grant>& tell) override {
+    for (std::uint64_t b = 0; b < mapped_at_first(); ++b) {
+      ibv_mr* mr = ibv_reg_mr(p_.c, p_.pd, host_address(b), o_.buffer, host_rights);
+      if (!mr) return false;
+      regions_.push_back(mr);
+      tell.push_back(grant_of(b, 1, host_address(b), mr->rkey, true));
+    }
+    return true;
+  }
+
+  bool swap(std::uint64_t b, std::vector<grant>& tell) override {
+    const std::uint64_t next = b + o_.buffers;
+    ibv_mr*& mr = regions_[b % o_.buffers];
+    if (!has(next)) return true;
+    if (anew_) {
+      if (ibv_dereg_mr(p_.c, mr) != 0) return false;
+      mr = ibv_reg_mr(p_.c, p_.pd, host_address(next), o_.buffer, host_rights);
+      if (!mr) return false;
+    } else if (ibv_rereg_mr(p_.c, mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, host_address(next), o_.buffer, 0) != 0) {
+      return false;
+    }
+    tell.push_back(grant_of(next, 1, host_address(next), mr->rkey, true));
+    return true;
+  }
+
+  bool close() override {
+    bool ok = true;
+    for (ibv_mr* mr : regions_) ok = ibv_dereg_mr(p_.c, mr) == 0 && ok;
+    return ok;
+  }
+
+ private:
+  bool anew_;
+  std::vector<ibv_mr*> regions_;
+};
+
+// One region as large as the stream: the bound, and what the others save in pinned memory.
+class fixed_mapping : public reuse_mapping {
+ public:
+  fixed_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t bytes)
+      : reuse_mapping(p, qp, o, bytes), all_(p.memory.allocate(total_ * o.buffer)) {}
+
+  bool open(std::vector<grant>& tell) override {
+    mr_ = ibv_reg_mr(p_.c, p_.pd, all_, total_ * o_.buffer, host_rights);
+    if (!mr_) return false;
+    tell.push_back(grant_of(0, total_, all_, mr_->rkey, true));
+    return true;
+  }
+  bool swap(std::uint64_t, std::vector<grant>&) override { return true; }
+  bool close() override { return ibv_dereg_mr(p_.c, mr_) == 0; }
+  [[nodiscard]] std::uint64_t host_address(std::uint64_t b) const override { return all_ + b * o_.buffer; }
+
+ private:
+  std::uint64_t all_;
+  ibv_mr* mr_ = nullptr;
+};
+
+}  // namespace
+
+reuse_mapping::reuse_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t stream_bytes)
+    : p_(p),
+      qp_(qp),
+      o_(o),
+      total_(ceil_div(stream_bytes, o.buffer)),
+      memory_(p.memory.allocate(2 * std::uint64_t{o.buffers} * o.buffer)) {}
+
+std::uint64_t reuse_mapping::host_address(std::uint64_t b) const { return memory_ + b % (2 * o_.buffers) * o_.buffer; }
+
+grant reuse_mapping::grant_of(std::uint64_t b, std::uint64_t count, std::uint64_t va, std::uint32_t key, bool new_key) const {
+  return {.from = b * o_.buffer, .to = (b + count) * o_.buffer, .va = va, .key = key, .new_key = new_key ? 1U : 0U};
+}
+
+std::unique_ptr<reuse_mapping> reuse_mapping::make(reuse_mode m, process_context& p, ibv_qp* qp, const reuse_options& o,
+                                                   std::uint64_t stream_bytes) {
+  switch (m) {
+    case reuse_mode::kept_extend:
+      return std::make_unique<kept_mapping>(p, qp, o, stream_bytes, false);
+    case reuse_mode::kept_remap:
+      return std::make_unique<kept_mapping>(p, qp, o, stream_bytes, true);
+    case reuse_mode::reregister:
+      return std::make_unique<region_mapping>(p, qp, o, stream_bytes, false);
+    case reuse_mode::deregister:
+      return std::make_unique<region_mapping>(p, qp, o, stream_bytes, true);
+    default:
+      return std::make_unique<fixed_mapping>(p, qp, o, stream_bytes);
+  }
+}
+
+}  // namespace hcasim::kit

@@ -1,0 +1,49 @@
+// A target streams a file by RDMA WRITE into buffers that the host keeps removing behind and adding ahead (US 7,290,038), in one
+// of five ways.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "models/base/statistics.h"
+#include "models/system/system.h"
+#include "testbenches/kit/endpoint.h"
+
+namespace hcasim::kit {
+
+enum class reuse_mode : std::uint8_t { kept_extend, kept_remap, reregister, deregister, fixed };
+inline constexpr std::size_t reuse_modes = 5;
+std::string_view name_of(reuse_mode m);
+
+struct reuse_options {
+  std::uint64_t buffer = 64_KiB;  // bytes of one host buffer
+  std::uint32_t buffers = 8;      // mapped at once
+  std::uint64_t message = 16_KiB;
+  std::uint32_t outstanding = 16;
+  ibv_mtu mtu = IBV_MTU_4096;
+};
+
+struct reuse_outcome {
+  bool ok = false;
+  std::string_view problem;
+  std::uint64_t bytes = 0;
+  std::uint64_t swaps = 0;
+  std::uint64_t key_updates = 0;    // messages that told the target a key it did not hold
+  std::uint64_t table_updates = 0;  // messages that changed the target's table
+  histogram swap_latency;           // ps, from the fill notice to the change being told
+  ps begin{0};
+  ps end{0};
+  std::uint64_t commands = 0;
+  std::uint64_t pcie_bytes = 0;     // of the host's PCIe link, both directions, headers included
+  std::uint64_t mrc_misses = 0;
+  std::uint64_t walk_reads = 0;     // page-table reads by DMA
+
+  [[nodiscard]] double gigabits_per_second() const { return static_cast<double>(bytes) * 8e3 / static_cast<double>((end - begin).count()); }
+};
+
+// Runs the modes one after the other between node 0 (host) and node 1 (target); `outcomes` is filled in by the end.
+void start_reuse(hcasim::system& s, const reuse_options& o, const std::vector<std::uint8_t>& stream,
+                 const std::vector<reuse_mode>& modes, std::vector<reuse_outcome>& outcomes);
+
+}  // namespace hcasim::kit
