@@ -102,7 +102,9 @@ std::uint32_t icrc(std::span<const std::byte> covered) {
 
 }  // namespace
 
-const wire::shape& wire::shape_of(std::uint8_t opcode) { return shapes[opcode]; }
+const wire::shape& wire::shape_of(std::uint8_t opcode) {
+  return shapes[opcode];
+}
 
 std::span<std::byte> packet::on_wire() {
   const std::uint32_t end = static_cast<std::uint32_t>(wire::max_header) + payload + header.pad;
@@ -183,7 +185,8 @@ bool parse(packet& p, std::size_t total) {
   h.opcode = static_cast<std::uint8_t>(r.get(1));
   const shape& s = h.shape();
   const std::uint32_t header_size = header_bytes(s);
-  if ((vl_lver & 0xf) != 0 || (sl_lnh & 3) != 2 || !s.known || words * 4 != total || total < header_size + wire::icrc_bytes) return false;
+  if ((vl_lver & 0xf) != 0 || (sl_lnh & 3) != 2 || !s.known || words * 4 != total || total < header_size + wire::icrc_bytes)
+    return false;
 
   const std::uint64_t flags = r.get(1);
   if ((flags & 0xf) != 0) return false;  // transport version

@@ -7,6 +7,7 @@
 #include "models/base/random.h"
 #include "models/fabric/fabric_test_kit.h"
 #include "models/fabric/link.h"
+#include "tlm/checker/checker_set.h"
 
 namespace hcasim {
 namespace {
@@ -25,6 +26,7 @@ struct star {
   ib_switch hub;
   std::deque<link> links;
   std::deque<device> devices;
+  checker_set checkers{violation_log::action::collect};
 
   star(const switch_config& s, const std::vector<link_config>& ls) : hub("hub", s, static_cast<unsigned>(ls.size()), packets) {
     for (unsigned i = 0; i < ls.size(); ++i) {
@@ -34,8 +36,17 @@ struct star {
       l.out[0].bind(d.in);
       hub.attach(i, l, 1);
       hub.set_route(static_cast<std::uint16_t>(1 + i), i);
+      checkers.watch(d.out, {.sealed = false});
+      for (auto& out : l.out) checkers.watch(out, {.sealed = false});
+      checkers.watch(hub.out[i], {.sealed = false});
     }
   }
+  ~star() {
+    checkers.finish(1_ms);
+    for (const violation& v : checkers.log().all()) ADD_FAILURE() << v.binding << ": " << name_of(v.broken) << ' ' << v.text;
+  }
+  star(const star&) = delete;
+  star& operator=(const star&) = delete;
   void send(unsigned from, unsigned to, std::uint32_t psn, std::uint32_t payload, ps at, std::uint8_t sl = 0) {
     devices[from].send(make_packet(packets, psn, payload, sl, static_cast<std::uint16_t>(1 + to)), at);
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "models/fabric/fabric_test_kit.h"
+#include "tlm/checker/checker_set.h"
 
 namespace hcasim {
 namespace {
@@ -20,13 +21,23 @@ struct bench {
   link wire;
   device a{"a", packets};
   device b{"b", packets};
+  checker_set checkers{violation_log::action::collect};
 
   explicit bench(const link_config& c, std::uint64_t seed = 1) : wire("wire", c, packets, seed) {
     a.out.bind(wire.in[0]);
     wire.out[0].bind(a.in);
     b.out.bind(wire.in[1]);
     wire.out[1].bind(b.in);
+    checkers.watch(a.out);
+    checkers.watch(b.out);
+    for (auto& s : wire.out) checkers.watch(s, {.sealed = c.corruption == 0});
   }
+  ~bench() {
+    checkers.finish(1_ms);
+    for (const violation& v : checkers.log().all()) ADD_FAILURE() << v.binding << ": " << name_of(v.broken) << ' ' << v.text;
+  }
+  bench(const bench&) = delete;
+  bench& operator=(const bench&) = delete;
 };
 
 link_config plain() {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "models/base/random.h"
+#include "tlm/checker/checker_set.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim {
@@ -124,6 +125,7 @@ struct bench {
   sink wire{"wire", packets};
   sink requester{"requester", packets};
   sink responder{"responder", packets};
+  checker_set checkers{violation_log::action::collect};
 
   static port_config config() {
     port_config c;
@@ -141,7 +143,16 @@ struct bench {
     dut.link_out.bind(wire.in);
     dut.requester.bind(requester.in);
     dut.responder.bind(responder.in);
+    for (source& s : senders) checkers.watch(s.out);
+    checkers.watch(line.out, {.sealed = false});
+    for (auto* out : {&dut.requester, &dut.responder, &dut.link_out}) checkers.watch(*out);
   }
+  ~bench() {
+    checkers.finish(1_ms);
+    for (const violation& v : checkers.log().all()) ADD_FAILURE() << v.binding << ": " << name_of(v.broken) << ' ' << v.text;
+  }
+  bench(const bench&) = delete;
+  bench& operator=(const bench&) = delete;
   double counted(const std::string& name) const {
     for (const statistic& s : dut.stats().all()) {
       if (s.name == name) return static_cast<double>(std::get<const counter*>(s.value)->value());
