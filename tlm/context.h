@@ -18,8 +18,8 @@ enum class context_op : std::uint8_t { fetch, drop, set_area };
 
 struct context_request : transaction {
   context_op op = context_op::fetch;
-  bool failed = false;   // index out of the area (area_entries in the answer), or the fetch from ICM failed; nothing is pinned
-  bool dirty = false;    // set by the holder before END_RESP
+  bool failed = false;  // index out of the area (area_entries in the answer), or the fetch from ICM failed; nothing is pinned
+  bool dirty = false;   // set by the holder before END_RESP
   std::uint32_t index = 0;
   std::uint64_t area_base = 0;
   std::uint64_t area_entries = 0;

@@ -17,7 +17,17 @@ namespace hcasim {
 enum class dma_op : std::uint8_t { read, write, compare_swap, fetch_add };
 
 // Who asks; statistics count transfers and bytes by source.
-enum class dma_source : std::uint8_t { payload, wqe, receive_wqe, context, table, completion, command, doorbell_record, interrupt };
+enum class dma_source : std::uint8_t {
+  payload,
+  wqe,
+  receive_wqe,
+  context,
+  table,
+  completion,
+  command,
+  doorbell_record,
+  interrupt
+};
 inline constexpr std::size_t dma_sources = 9;
 inline constexpr const char* dma_source_names[dma_sources] = {"payload",    "wqe",     "receive_wqe",     "context",  "table",
                                                               "completion", "command", "doorbell_record", "interrupt"};

@@ -38,8 +38,8 @@ class memory_access {
   };
   struct transfer {
     std::uint32_t pending = 0;
-    bool open = true;      // more may be requested
-    bool failed = false;   // a DMA could not reach its address
+    bool open = true;     // more may be requested
+    bool failed = false;  // a DMA could not reach its address
     lease* leases = nullptr;
     ps last{0};
     std::coroutine_handle<> waiter;

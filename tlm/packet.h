@@ -141,7 +141,9 @@ bool icrc_ok(const packet& p, std::size_t total);
 inline std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>((b - a) << 8) >> 8;
 }
-inline std::uint32_t psn_add(std::uint32_t psn, std::uint32_t n) { return (psn + n) & wire::psn_mask; }
+inline std::uint32_t psn_add(std::uint32_t psn, std::uint32_t n) {
+  return (psn + n) & wire::psn_mask;
+}
 
 using packet_pool = pool<packet>;
 

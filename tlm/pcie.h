@@ -18,8 +18,8 @@ struct pcie_extension : tlm::tlm_extension<pcie_extension> {
   std::uint16_t requester = 0;  // who asks: bus, device, function
   bool relaxed_ordering = false;
   bool no_snoop = false;
-  void* owner = nullptr;        // the initiator's own record of this burst
-  ps memory_at{0};              // when the bytes were read or written at the far end, filled in by the target
+  void* owner = nullptr;  // the initiator's own record of this burst
+  ps memory_at{0};        // when the bytes were read or written at the far end, filled in by the target
 
   [[nodiscard]] tlm_extension_base* clone() const override { return new pcie_extension(*this); }
   void copy_from(const tlm_extension_base& other) override { *this = static_cast<const pcie_extension&>(other); }

@@ -17,7 +17,7 @@ enum class key_op : std::uint8_t { check, drain };
 
 struct key_request : transaction {
   key_op op = key_op::check;
-  bool remote = false;       // R_Key; otherwise L_Key
+  bool remote = false;  // R_Key; otherwise L_Key
   verdict result = verdict::granted;
   std::uint32_t key = 0;
   std::uint32_t rights = 0;  // enum hca_access bits that are needed; 0: local read
@@ -25,9 +25,9 @@ struct key_request : transaction {
   std::uint32_t qpn = 0;
   std::uint64_t va = 0;
   std::uint64_t length = 0;
-  translation map;           // of a granted access
+  translation map;              // of a granted access
   std::uint64_t va_offset = 0;  // translate va + va_offset (zero-based windows)
-  std::uint64_t epoch = 0;   // the reference held
+  std::uint64_t epoch = 0;      // the reference held
 };
 
 }  // namespace hcasim

@@ -56,7 +56,8 @@ struct backward_if : tlm::tlm_bw_nonblocking_transport_if<P, tlm::tlm_phase> {
 };
 
 template <class P>
-class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward_if<P>, backward_if<P>>, private backward_if<P> {
+class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward_if<P>, backward_if<P>>,
+                               private backward_if<P> {
   using base = tlm::tlm_base_initiator_socket<32, forward_if<P>, backward_if<P>>;
 
  public:

@@ -23,7 +23,7 @@ struct translate_request : transaction {
   std::uint64_t last = 0;    // drop only
   std::uint64_t length = 0;  // wanted
   std::uint64_t physical = 0;
-  std::uint64_t bytes = 0;   // contiguous from there, 1..length
+  std::uint64_t bytes = 0;  // contiguous from there, 1..length
 };
 
 }  // namespace hcasim

@@ -29,20 +29,20 @@ struct doorbell_ring : transaction {
 
 struct work_request : transaction {
   std::uint32_t qpn = 0;
-  std::uint16_t index = 0;   // first SQ block
+  std::uint16_t index = 0;  // first SQ block
   std::uint8_t blocks = 0;
-  std::uint8_t status = 0;   // enum hca_wc_status, in the answer
+  std::uint8_t status = 0;  // enum hca_wc_status, in the answer
   alignas(16) std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS> bytes;
 
   [[nodiscard]] const hca_wqe_control& control() const { return *reinterpret_cast<const hca_wqe_control*>(bytes.data()); }
 };
 
 struct report : transaction {
-  bool event = false;       // an EQE of `type`; otherwise a CQE
+  bool event = false;  // an EQE of `type`; otherwise a CQE
   std::uint32_t cqn = 0;
-  std::uint32_t type = 0;   // enum hca_event
+  std::uint32_t type = 0;  // enum hca_event
   std::uint32_t number = 0;
-  hca_cqe cqe{};            // owner is filled in by the completion unit
+  hca_cqe cqe{};  // owner is filled in by the completion unit
 };
 
 }  // namespace hcasim

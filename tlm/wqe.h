@@ -15,20 +15,19 @@ struct wqe_view {
   hca_wqe_control control{};
   hca_wqe_remote remote{};
   hca_wqe_atomic atomic{};
-  std::span<const hca_wqe_data> gather;      // data segments; scatter list of READ and atomics
-  std::span<const std::byte> inline_area;    // chunks and their headers, when the data is inline
-  std::uint64_t length = 0;                  // bytes of the message
+  std::span<const hca_wqe_data> gather;    // data segments; scatter list of READ and atomics
+  std::span<const std::byte> inline_area;  // chunks and their headers, when the data is inline
+  std::uint64_t length = 0;                // bytes of the message
 
   [[nodiscard]] bool has_remote() const { return control.opcode >= HCA_WQE_WRITE && control.opcode <= HCA_WQE_FETCH_ADD; }
-  [[nodiscard]] bool is_atomic() const {
-    return control.opcode == HCA_WQE_COMPARE_SWAP || control.opcode == HCA_WQE_FETCH_ADD;
-  }
+  [[nodiscard]] bool is_atomic() const { return control.opcode == HCA_WQE_COMPARE_SWAP || control.opcode == HCA_WQE_FETCH_ADD; }
   [[nodiscard]] bool is_read() const { return control.opcode == HCA_WQE_READ; }
   // READs and atomics: their data comes back.
   [[nodiscard]] bool fetches() const { return is_read() || is_atomic(); }
 };
 
-// Parses the WQE at the start of `bytes` (whole blocks, 16 B aligned). A fault says what is wrong; then only `control` is valid.
+// Parses the WQE at the start of `bytes` (whole blocks, 16 B aligned). A fault says what is wrong; then only `control` is
+// valid.
 wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out);
 
 // Copies `to.size()` message bytes from `offset` on out of the inline chunks.

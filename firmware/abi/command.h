@@ -7,8 +7,8 @@
 #include "firmware/abi/mrc.h"
 
 enum hca_command_code {
-  HCA_CMD_QUERY_DEVICE = 0x01,  /* out: hca_device_info */
-  HCA_CMD_INIT = 0x02,          /* in: hca_init */
+  HCA_CMD_QUERY_DEVICE = 0x01, /* out: hca_device_info */
+  HCA_CMD_INIT = 0x02,         /* in: hca_init */
   HCA_CMD_CLOSE = 0x03,
 
   HCA_CMD_CREATE_EQ = 0x10,  /* in: hca_eqc; result0: EQN */
@@ -22,8 +22,9 @@ enum hca_command_code {
   HCA_CMD_MODIFY_QP = 0x22,  /* object: QPN, modifier: mask (enum hca_qp_attr), in: hca_modify_qp */
   HCA_CMD_QUERY_QP = 0x23,   /* object: QPN; out: hca_qpc */
 
-  HCA_CMD_REGISTER = 0x30,   /* in: hca_region + chunks; result0: key, result1: page shift */
-  HCA_CMD_REREGISTER = 0x31, /* object: key, modifier: enum hca_rereg, in: hca_region (+ chunks); result0: key, result1: page shift */
+  HCA_CMD_REGISTER = 0x30, /* in: hca_region + chunks; result0: key, result1: page shift */
+  HCA_CMD_REREGISTER =
+      0x31, /* object: key, modifier: enum hca_rereg, in: hca_region (+ chunks); result0: key, result1: page shift */
   HCA_CMD_DEREGISTER = 0x32, /* object: key */
   HCA_CMD_QUERY_MR = 0x33,   /* object: key; out: hca_mrc */
 
@@ -37,23 +38,23 @@ enum hca_command_code {
 enum hca_command_status {
   HCA_OK = 0,
   HCA_BAD_OPCODE = 1,
-  HCA_BAD_PARAMETER = 2,  /* a field is out of its range */
-  HCA_BAD_OBJECT = 3,     /* no such QP, CQ, EQ, key, handle */
-  HCA_BAD_STATE = 4,      /* not in this state, transition not allowed */
-  HCA_NO_RESOURCES = 5,   /* out of indices or ICM */
-  HCA_BUSY = 6,           /* windows are bound, or the object is in use */
-  HCA_BAD_LENGTH = 7,     /* a mailbox is too short or too long */
-  HCA_MEMORY_FAULT = 8,   /* a mailbox or table could not be reached */
+  HCA_BAD_PARAMETER = 2, /* a field is out of its range */
+  HCA_BAD_OBJECT = 3,    /* no such QP, CQ, EQ, key, handle */
+  HCA_BAD_STATE = 4,     /* not in this state, transition not allowed */
+  HCA_NO_RESOURCES = 5,  /* out of indices or ICM */
+  HCA_BUSY = 6,          /* windows are bound, or the object is in use */
+  HCA_BAD_LENGTH = 7,    /* a mailbox is too short or too long */
+  HCA_MEMORY_FAULT = 8,  /* a mailbox or table could not be reached */
   HCA_UNSUPPORTED = 9,
 };
 
 enum { HCA_OWNER_SOFTWARE = 0, HCA_OWNER_DEVICE = 1 };
 
 struct hca_command {
-  uint16_t opcode;  /* enum hca_command_code */
+  uint16_t opcode; /* enum hca_command_code */
   uint8_t owner;
-  uint8_t status;   /* enum hca_command_status */
-  uint32_t token;   /* returned unchanged */
+  uint8_t status; /* enum hca_command_status */
+  uint32_t token; /* returned unchanged */
   uint32_t object;
   uint32_t modifier;
   uint64_t in_address;
@@ -61,7 +62,7 @@ struct hca_command {
   uint32_t out_bytes;
   uint64_t out_address;
   uint32_t result[2];
-  uint32_t event;   /* 1: raise HCA_EVENT_COMMAND when done */
+  uint32_t event; /* 1: raise HCA_EVENT_COMMAND when done */
   uint32_t reserved[3];
 };
 HCA_LAYOUT(struct hca_command, 64);
@@ -71,11 +72,11 @@ struct hca_device_info {
   uint32_t log_max_cqs;
   uint32_t log_max_mrs;
   uint32_t max_wqe_blocks;
-  uint32_t max_inline;        /* bytes */
+  uint32_t max_inline; /* bytes */
   uint32_t max_sge;
-  uint32_t max_read_depth;    /* per QP, as requester and as responder */
-  uint32_t page_shifts;       /* bit s: pages of 2^s bytes */
-  uint32_t blueflame_bytes;   /* largest WQE by BlueFlame; 0: none */
+  uint32_t max_read_depth;  /* per QP, as requester and as responder */
+  uint32_t page_shifts;     /* bit s: pages of 2^s bytes */
+  uint32_t blueflame_bytes; /* largest WQE by BlueFlame; 0: none */
   uint32_t max_table_levels;
   uint32_t port_lid;
   uint32_t firmware_version;
@@ -85,10 +86,10 @@ HCA_LAYOUT(struct hca_device_info, 64);
 
 /* ICM areas, physically contiguous in host memory. */
 struct hca_init {
-  uint64_t qpc_base;    /* 256 B each */
-  uint64_t cqc_base;    /* 64 B each */
-  uint64_t mrc_base;    /* 64 B each */
-  uint64_t table_base;  /* page tables, 64 B aligned */
+  uint64_t qpc_base;   /* 256 B each */
+  uint64_t cqc_base;   /* 64 B each */
+  uint64_t mrc_base;   /* 64 B each */
+  uint64_t table_base; /* page tables, 64 B aligned */
   uint64_t table_bytes;
   uint64_t extent_base; /* 64 B lines of 4 extents */
   uint32_t extent_lines;
@@ -171,11 +172,11 @@ enum hca_rereg { HCA_REREG_TRANSLATION = 1, HCA_REREG_PD = 2, HCA_REREG_ACCESS =
 /* A region: its VA range and where its bytes are. The chunks list DMA ranges in VA order; the first byte of the region lies
  * first_offset bytes into the first chunk. */
 struct hca_region {
-  uint64_t va;       /* iova of the first byte; x-verbs: HCA_VA_ANY lets the adapter choose */
+  uint64_t va; /* iova of the first byte; x-verbs: HCA_VA_ANY lets the adapter choose */
   uint64_t length;
-  uint32_t access;   /* enum hca_access */
+  uint32_t access; /* enum hca_access */
   uint32_t pd;
-  uint32_t qpn;      /* x-verbs: the only QP that may use the key, or HCA_QPN_ANY */
+  uint32_t qpn; /* x-verbs: the only QP that may use the key, or HCA_QPN_ANY */
   uint32_t chunks;
   uint64_t first_offset;
   uint64_t reserved;
@@ -191,9 +192,9 @@ struct hca_chunk {
 HCA_LAYOUT(struct hca_chunk, 16);
 
 enum hca_x_flags {
-  HCA_X_REMAP = 1 << 0,      /* move the whole space to new VAs at every change; the old VAs die */
+  HCA_X_REMAP = 1 << 0,        /* move the whole space to new VAs at every change; the old VAs die */
   HCA_X_PAGE_ALIGNED = 1 << 1, /* refuse segments that do not begin and end on a 4 KiB boundary */
-  HCA_X_NO_SPLIT = 1 << 2,   /* x_deregister by range only removes whole segments */
+  HCA_X_NO_SPLIT = 1 << 2,     /* x_deregister by range only removes whole segments */
 };
 
 struct hca_x_remove {
@@ -206,12 +207,12 @@ HCA_LAYOUT(struct hca_x_remove, 24);
 
 struct hca_space {
   uint32_t key;
-  uint32_t handle;   /* of the segment just added; 0 after a removal */
-  uint64_t start;    /* first VA of the space */
-  uint64_t length;   /* bytes mapped: the sum over the segments; 0: retired */
-  uint64_t end;      /* one past the last mapped VA */
+  uint32_t handle; /* of the segment just added; 0 after a removal */
+  uint64_t start;  /* first VA of the space */
+  uint64_t length; /* bytes mapped: the sum over the segments; 0: retired */
+  uint64_t end;    /* one past the last mapped VA */
   uint32_t segments;
   uint32_t reserved;
-  uint64_t added;    /* VA of the segment just added */
+  uint64_t added; /* VA of the segment just added */
 };
 HCA_LAYOUT(struct hca_space, 48);

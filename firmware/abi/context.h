@@ -37,41 +37,41 @@ struct hca_qpc {
   uint32_t dest_qpn;
   uint16_t dest_lid;
   uint8_t service_level;
-  uint8_t retry_count;     /* 0..7 */
-  uint8_t rnr_retry;       /* 0..7; 7: for ever */
-  uint8_t timeout;         /* 4.096 us * 2^timeout; 0: no timer */
-  uint8_t min_rnr_timer;   /* IBA code 0..31 */
-  uint8_t max_read_out;    /* READs and atomics outstanding as requester */
-  uint8_t max_read_in;     /* responder resources */
-  uint8_t signal_all;      /* every send completes with a CQE */
+  uint8_t retry_count;   /* 0..7 */
+  uint8_t rnr_retry;     /* 0..7; 7: for ever */
+  uint8_t timeout;       /* 4.096 us * 2^timeout; 0: no timer */
+  uint8_t min_rnr_timer; /* IBA code 0..31 */
+  uint8_t max_read_out;  /* READs and atomics outstanding as requester */
+  uint8_t max_read_in;   /* responder resources */
+  uint8_t signal_all;    /* every send completes with a CQE */
   uint16_t function;
   uint32_t qkey;
-  uint32_t srqn;           /* 0: none */
-  uint64_t record;         /* physical address of struct hca_qp_record */
-  uint32_t generation;     /* counts lives of this QPN */
+  uint32_t srqn;       /* 0: none */
+  uint64_t record;     /* physical address of struct hca_qp_record */
+  uint32_t generation; /* counts lives of this QPN */
   uint32_t reserved0[2];
   /* requester */
-  struct hca_buffer sq;    /* in 64 B blocks */
-  uint32_t next_psn;       /* of the next new packet */
-  uint32_t una_psn;        /* oldest not acknowledged */
-  uint16_t sq_ci;          /* next block to fetch */
+  struct hca_buffer sq; /* in 64 B blocks */
+  uint32_t next_psn;    /* of the next new packet */
+  uint32_t una_psn;     /* oldest not acknowledged */
+  uint16_t sq_ci;       /* next block to fetch */
   uint16_t reserved1;
   uint32_t reserved2[9];
   /* responder */
-  struct hca_buffer rq;    /* in WQEs of 2^rq_stride_shift bytes */
+  struct hca_buffer rq; /* in WQEs of 2^rq_stride_shift bytes */
   uint8_t rq_stride_shift;
-  uint8_t nak_sent;        /* a sequence NAK is out; the rest is dropped silently */
-  uint16_t rq_ci;          /* next receive WQE */
+  uint8_t nak_sent; /* a sequence NAK is out; the rest is dropped silently */
+  uint16_t rq_ci;   /* next receive WQE */
   uint32_t expected_psn;
   uint32_t msn;
-  uint8_t inbound;         /* wire opcode of the message in progress, 0xff: none */
+  uint8_t inbound; /* wire opcode of the message in progress, 0xff: none */
   uint8_t reserved3[3];
   /* inbound message in progress */
-  uint64_t in_address;     /* next VA */
+  uint64_t in_address; /* next VA */
   uint32_t in_key;
   uint32_t in_remaining;
-  uint32_t in_received;    /* bytes of a SEND so far */
-  uint16_t in_wqe;         /* RQ slot in use */
+  uint32_t in_received; /* bytes of a SEND so far */
+  uint16_t in_wqe;      /* RQ slot in use */
   uint8_t in_wqe_held;
   uint8_t reserved4;
   uint32_t reserved5[18];

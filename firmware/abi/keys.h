@@ -6,6 +6,12 @@
 
 enum { HCA_KEY_INDEX_BITS = 24 };
 
-static inline uint32_t hca_key_index(uint32_t key) { return key >> 8; }
-static inline uint8_t hca_key_byte(uint32_t key) { return HCA_U8(key); }
-static inline uint32_t hca_key_make(uint32_t index, uint8_t byte) { return (index << 8) | byte; }
+static inline uint32_t hca_key_index(uint32_t key) {
+  return key >> 8;
+}
+static inline uint8_t hca_key_byte(uint32_t key) {
+  return HCA_U8(key);
+}
+static inline uint32_t hca_key_make(uint32_t index, uint8_t byte) {
+  return (index << 8) | byte;
+}

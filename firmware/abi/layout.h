@@ -5,12 +5,12 @@
 #ifdef __cplusplus
 #include <cstdint>
 #define HCA_LAYOUT(type, size) static_assert(sizeof(type) == (size), #type " has a fixed size")
-#define HCA_U8(x) static_cast<std::uint8_t>((x) & 0xffU)
+#define HCA_U8(x) static_cast<std::uint8_t>((x)&0xffU)
 #else
 #include <assert.h>
 #include <stdint.h>
 #define HCA_LAYOUT(type, size) static_assert(sizeof(type) == (size), #type " has a fixed size")
-#define HCA_U8(x) ((uint8_t)((x) & 0xffU))
+#define HCA_U8(x) ((uint8_t)((x)&0xffU))
 #endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

@@ -6,10 +6,10 @@
 
 enum hca_mrc_kind {
   HCA_MRC_NONE = 0,
-  HCA_MRC_REGION = 1,        /* registered user memory */
-  HCA_MRC_PHYSICAL = 2,      /* no translation: DMA address = VA */
-  HCA_MRC_FAST = 3,          /* fast-register region */
-  HCA_MRC_NULL = 4,          /* reads give 0, writes are discarded */
+  HCA_MRC_REGION = 1,   /* registered user memory */
+  HCA_MRC_PHYSICAL = 2, /* no translation: DMA address = VA */
+  HCA_MRC_FAST = 3,     /* fast-register region */
+  HCA_MRC_NULL = 4,     /* reads give 0, writes are discarded */
   HCA_MRC_DEVICE_MEMORY = 5,
   HCA_MRC_DMABUF = 6,
   HCA_MRC_ADDRESS_SPACE = 7, /* one R_Key over a changing set of segments */
@@ -35,18 +35,19 @@ struct hca_mrc {
   uint16_t function;  /* owner */
   uint32_t access;    /* enum hca_access */
   uint32_t pd;
-  uint32_t qpn;       /* 24 bits; HCA_QPN_ANY: any QP of the PD */
-  uint32_t parent;    /* windows: key of the region; regions: number of bound windows */
-  uint64_t start;     /* first VA */
-  uint64_t length;    /* bytes from start to the end of the last extent */
-  uint64_t table;     /* ICM address of the root node */
+  uint32_t qpn;    /* 24 bits; HCA_QPN_ANY: any QP of the PD */
+  uint32_t parent; /* windows: key of the region; regions: number of bound windows */
+  uint64_t start;  /* first VA */
+  uint64_t length; /* bytes from start to the end of the last extent */
+  uint64_t table;  /* ICM address of the root node */
   uint64_t table_va;
   uint32_t extent;       /* first extent (index into the extent area), when extent_count > 1 */
   uint32_t extent_count; /* 0 or 1: the whole of [start, start + length) is mapped */
 };
 HCA_LAYOUT(struct hca_mrc, 64);
 
-/* A mapped stretch of an address space; sorted, disjoint, never adjacent. Four to a 64 B line; lines start at multiples of 4. */
+/* A mapped stretch of an address space; sorted, disjoint, never adjacent. Four to a 64 B line; lines start at multiples of 4.
+ */
 struct hca_extent {
   uint64_t start;
   uint64_t length;
@@ -74,4 +75,6 @@ typedef uint64_t hca_pte;
 enum { HCA_PTE_PRESENT = 1 };
 #define HCA_PTE_ADDRESS 0xffffffffffffffc0ULL
 
-static inline uint64_t hca_pte_address(hca_pte entry) { return entry & HCA_PTE_ADDRESS; }
+static inline uint64_t hca_pte_address(hca_pte entry) {
+  return entry & HCA_PTE_ADDRESS;
+}

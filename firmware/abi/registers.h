@@ -15,8 +15,8 @@ enum {
 
 /* Control registers (offsets in HCA_BAR_CONTROL). */
 enum {
-  HCA_REG_ID = 0x000,       /* ro 4 B: HCA_DEVICE_ID */
-  HCA_REG_STATUS = 0x004,   /* ro 4 B: enum hca_status */
+  HCA_REG_ID = 0x000,        /* ro 4 B: HCA_DEVICE_ID */
+  HCA_REG_STATUS = 0x004,    /* ro 4 B: enum hca_status */
   HCA_REG_CMDQ_BASE = 0x010, /* rw 8 B: physical address of the command queue, 64 B aligned */
   HCA_REG_CMDQ_SIZE = 0x018, /* rw 4 B: log2 of its entries; writing it enables the queue */
   HCA_REG_CMDQ_BELL = 0x020, /* wo 4 B: producer index, counts up modulo 2^32 */
@@ -27,11 +27,11 @@ enum hca_status { HCA_STATUS_RESET = 0, HCA_STATUS_READY = 1, HCA_STATUS_FATAL =
 
 /* Inside a UAR page. A doorbell is one 8-byte write: number in bits 31..0, value in bits 63..32. */
 enum {
-  HCA_UAR_SQ = 0x000,   /* number: QPN, value: SQ producer index in 64 B blocks (modulo 2^16) */
-  HCA_UAR_RQ = 0x008,   /* number: QPN, value: RQ producer index in WQEs (modulo 2^16) */
-  HCA_UAR_CQ = 0x010,   /* number: CQN | arm << 24 (enum hca_arm), value: consumer index (modulo 2^32) */
-  HCA_UAR_EQ = 0x018,   /* number: EQN | arm << 24, value: consumer index (modulo 2^32) */
-  HCA_UAR_BF = 0x800,   /* BlueFlame: HCA_BF_BUFFERS buffers of HCA_BF_BYTES, written in turn with a whole WQE */
+  HCA_UAR_SQ = 0x000, /* number: QPN, value: SQ producer index in 64 B blocks (modulo 2^16) */
+  HCA_UAR_RQ = 0x008, /* number: QPN, value: RQ producer index in WQEs (modulo 2^16) */
+  HCA_UAR_CQ = 0x010, /* number: CQN | arm << 24 (enum hca_arm), value: consumer index (modulo 2^32) */
+  HCA_UAR_EQ = 0x018, /* number: EQN | arm << 24, value: consumer index (modulo 2^32) */
+  HCA_UAR_BF = 0x800, /* BlueFlame: HCA_BF_BUFFERS buffers of HCA_BF_BYTES, written in turn with a whole WQE */
   HCA_BF_BUFFERS = 2,
   HCA_BF_BYTES = 1024,
 };

@@ -33,11 +33,11 @@ enum hca_wqe_flags {
 };
 
 struct hca_wqe_control {
-  uint8_t opcode; /* enum hca_wqe_opcode */
-  uint8_t flags;  /* enum hca_wqe_flags */
-  uint8_t blocks; /* size in 64 B blocks */
+  uint8_t opcode;   /* enum hca_wqe_opcode */
+  uint8_t flags;    /* enum hca_wqe_flags */
+  uint8_t blocks;   /* size in 64 B blocks */
   uint8_t segments; /* data segments that follow; 0 with inline data */
-  uint16_t index; /* of the first block in the SQ, modulo 2^16 */
+  uint16_t index;   /* of the first block in the SQ, modulo 2^16 */
   uint16_t reserved;
   uint32_t qpn;
   uint32_t immediate; /* immediate data (big-endian as on the wire) or key to invalidate */

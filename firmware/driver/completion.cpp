@@ -30,12 +30,8 @@ ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, i
   if (cq->buffer.allocate(*p.memory, std::uint64_t{HCA_CQE_BYTES} << cq->log_entries, d.config().queue_memory, p.stats)) {
     return refuse(ENOMEM);
   }
-  cq->record = p.records.get();
+  cq->record = p.records.get(c);
   if (!cq->record) return refuse(ENOMEM);
-  for (std::uint32_t i = 0; i <= cq->mask(); ++i) {  // owner bits of an earlier use of the frames
-    const std::uint64_t owner = cq->slot(i) + HCA_CQE_BYTES - 1;
-    if (p.bytes.get<std::uint8_t>(owner) != 0) p.bytes.put(owner, std::uint8_t{0});
-  }
 
   const unsigned shift = uniform_shift(cq->buffer.runs(), d.info().page_shifts);
   const std::vector<std::uint64_t> pages = uniform_pages(cq->buffer.runs(), shift);

@@ -21,8 +21,9 @@ device::~device() {
 
 int device::open(cpu& c) {
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
-  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
+  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
   commands_.open(c);
+  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
   command_result r = execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info_)});
   if (r.error) return r.error;
   if (const int error = give_tables(c)) return error;

@@ -22,7 +22,7 @@ hca_region region_of(const memory_region& mr, std::uint32_t pd, std::size_t chun
   r.pd = pd;
   r.qpn = HCA_QPN_ANY;
   r.chunks = static_cast<std::uint32_t>(chunks);
-  r.first_offset = chunks ? mr.addr & (host_page - 1) : 0;
+  r.first_offset = mr.addr & (host_page - 1);
   return r;
 }
 

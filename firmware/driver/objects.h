@@ -87,7 +87,7 @@ struct queue_pair : verbs::ibv_qp {
 // A process's use of the device.
 struct process : verbs::ibv_context {
   process(verbs::ibv_context c, physical_memory& bytes_of_host, driver_statistics& statistics)
-      : ibv_context(c), bytes(bytes_of_host), stats(statistics), records(*c.memory, bytes_of_host, statistics) {}
+      : ibv_context(c), bytes(bytes_of_host), stats(statistics), records(*c.memory, statistics) {}
 
   physical_memory& bytes;
   driver_statistics& stats;

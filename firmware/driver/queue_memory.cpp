@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <memory>
 
+#include "firmware/driver/access.h"
 #include "firmware/driver/driver_statistics.h"
-#include "models/host/physical_memory.h"
 
 namespace hcasim::driver {
 
@@ -35,7 +35,7 @@ void queue_buffer::release() {
   frames_.clear();
 }
 
-std::uint64_t record_pool::get() {
+std::uint64_t record_pool::get(cpu& c) {
   if (free_.empty()) {
     auto page = std::make_unique<queue_buffer>();
     if (page->allocate(memory_, host_page, page_policy::scattered, stats_) != 0) return 0;
@@ -44,7 +44,7 @@ std::uint64_t record_pool::get() {
   }
   const std::uint64_t record = free_.back();
   free_.pop_back();
-  bytes_.put(record, std::uint64_t{0});
+  store(c, record, std::uint64_t{0});
   return record;
 }
 

@@ -7,7 +7,7 @@
 #include "firmware/driver/page_list.h"
 
 namespace hcasim {
-class physical_memory;
+class cpu;
 }
 
 namespace hcasim::driver {
@@ -44,17 +44,15 @@ class queue_buffer {
 // Doorbell records, one to a cache line.
 class record_pool {
  public:
-  record_pool(virtual_memory& memory, physical_memory& bytes, driver_statistics& stats)
-      : memory_(memory), bytes_(bytes), stats_(stats) {}
+  record_pool(virtual_memory& memory, driver_statistics& stats) : memory_(memory), stats_(stats) {}
 
   // The physical address of a zeroed record; 0: out of memory.
-  std::uint64_t get();
+  std::uint64_t get(cpu& c);
   void put(std::uint64_t record) { free_.push_back(record); }
 
  private:
   static constexpr std::uint64_t record_bytes = 64;
   virtual_memory& memory_;
-  physical_memory& bytes_;
   driver_statistics& stats_;
   std::vector<std::unique_ptr<queue_buffer>> pages_;
   std::vector<std::uint64_t> free_;

@@ -36,7 +36,7 @@ bool transport_of(ibv_qp_type type, hca_transport& out) {
 }
 
 // Sizes both rings, and writes what they really hold back into `cap`. 0, EINVAL or ENOMEM.
-int size_queues(process& p, queue_pair& qp, ibv_qp_cap& cap) {
+int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
   const device& d = *p.device;
   const hca_device_info& info = d.info();
   if (cap.max_send_sge > info.max_sge || cap.max_recv_sge > info.max_sge || cap.max_inline_data > info.max_inline)
@@ -67,7 +67,7 @@ int size_queues(process& p, queue_pair& qp, ibv_qp_cap& cap) {
     qp.rq_ids.assign(cap.max_recv_wr, 0);
     if (qp.rq.allocate(*p.memory, std::uint64_t{cap.max_recv_wr} << qp.rq_stride_shift, policy, p.stats)) return ENOMEM;
   }
-  qp.record = p.records.get();
+  qp.record = p.records.get(c);
   return qp.record ? 0 : ENOMEM;
 }
 
@@ -133,7 +133,7 @@ ibv_qp* ibv_create_qp(cpu& c, ibv_pd* domain, ibv_qp_init_attr* attr) {
   qp->state = IBV_QPS_RESET;
   qp->signal_all = attr->sq_sig_all != 0;
   qp->cap = attr->cap;
-  if (const int error = size_queues(p, *qp, qp->cap)) return refuse(error);
+  if (const int error = size_queues(c, p, *qp, qp->cap)) return refuse(error);
   const command_result r = create_on_adapter(c, *qp, pd);
   if (r.error) {
     p.records.put(qp->record);

@@ -12,7 +12,9 @@
 
 namespace hcasim {
 
-inline ps to_ps(const sc_core::sc_time& t) { return ps(static_cast<std::int64_t>(t.value())); }
+inline ps to_ps(const sc_core::sc_time& t) {
+  return ps(static_cast<std::int64_t>(t.value()));
+}
 
 // sc_time is a 64-bit count and nothing else. Setting it in place saves a call into the library for every transaction.
 inline sc_core::sc_time to_sc(ps t) {
@@ -22,6 +24,8 @@ inline sc_core::sc_time to_sc(ps t) {
   return s;
 }
 
-inline ps now() { return to_ps(sc_core::sc_get_curr_simcontext()->time_stamp()); }
+inline ps now() {
+  return to_ps(sc_core::sc_get_curr_simcontext()->time_stamp());
+}
 
 }  // namespace hcasim

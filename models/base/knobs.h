@@ -29,7 +29,8 @@ struct knob {
     std::function<std::size_t()> get;
     std::function<void(std::size_t)> set;
   };
-  using target = std::variant<std::uint32_t*, std::uint64_t*, double*, ps*, bit_rate*, frequency*, bool*, std::string*, selection>;
+  using target =
+      std::variant<std::uint32_t*, std::uint64_t*, double*, ps*, bit_rate*, frequency*, bool*, std::string*, selection>;
 
   std::string_view name;
   knob_kind kind;
@@ -79,9 +80,7 @@ class knob_visitor {
   void ratio(std::string_view name, double& v, double min, double max, std::string_view help) {
     visit({name, knob_kind::ratio, &v, min, max, help, {}});
   }
-  void flag(std::string_view name, bool& v, std::string_view help) {
-    visit({name, knob_kind::flag, &v, 0, 1, help, {}});
-  }
+  void flag(std::string_view name, bool& v, std::string_view help) { visit({name, knob_kind::flag, &v, 0, 1, help, {}}); }
   void text(std::string_view name, std::string& v, std::string_view help) {
     visit({name, knob_kind::text, &v, 0, 0, help, {}});
   }

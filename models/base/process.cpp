@@ -23,7 +23,7 @@ void* frame_allocate(std::size_t size) {
     free_frames[c] = f->next;
     return f;
   }
-  return ::operator new(c * granule);
+  return ::operator new(c* granule);
 }
 
 void frame_free(void* frame, std::size_t size) noexcept {

@@ -11,18 +11,40 @@ using ps = std::chrono::duration<std::int64_t, std::pico>;
 
 inline constexpr ps never = ps::max();
 
-constexpr ps operator""_ps(unsigned long long n) { return ps(static_cast<std::int64_t>(n)); }
-constexpr ps operator""_ns(unsigned long long n) { return ps(static_cast<std::int64_t>(n) * 1000); }
-constexpr ps operator""_us(unsigned long long n) { return ps(static_cast<std::int64_t>(n) * 1'000'000); }
-constexpr ps operator""_ms(unsigned long long n) { return ps(static_cast<std::int64_t>(n) * 1'000'000'000); }
-constexpr std::uint64_t operator""_KiB(unsigned long long n) { return n << 10; }
-constexpr std::uint64_t operator""_MiB(unsigned long long n) { return n << 20; }
-constexpr std::uint64_t operator""_GiB(unsigned long long n) { return n << 30; }
-constexpr std::uint64_t operator""_TiB(unsigned long long n) { return n << 40; }
+constexpr ps operator""_ps(unsigned long long n) {
+  return ps(static_cast<std::int64_t>(n));
+}
+constexpr ps operator""_ns(unsigned long long n) {
+  return ps(static_cast<std::int64_t>(n) * 1000);
+}
+constexpr ps operator""_us(unsigned long long n) {
+  return ps(static_cast<std::int64_t>(n) * 1'000'000);
+}
+constexpr ps operator""_ms(unsigned long long n) {
+  return ps(static_cast<std::int64_t>(n) * 1'000'000'000);
+}
+constexpr std::uint64_t operator""_KiB(unsigned long long n) {
+  return n << 10;
+}
+constexpr std::uint64_t operator""_MiB(unsigned long long n) {
+  return n << 20;
+}
+constexpr std::uint64_t operator""_GiB(unsigned long long n) {
+  return n << 30;
+}
+constexpr std::uint64_t operator""_TiB(unsigned long long n) {
+  return n << 40;
+}
 
-inline double to_ns(ps t) { return static_cast<double>(t.count()) / 1e3; }
-inline double to_us(ps t) { return static_cast<double>(t.count()) / 1e6; }
-inline double to_seconds(ps t) { return static_cast<double>(t.count()) / 1e12; }
+inline double to_ns(ps t) {
+  return static_cast<double>(t.count()) / 1e3;
+}
+inline double to_us(ps t) {
+  return static_cast<double>(t.count()) / 1e6;
+}
+inline double to_seconds(ps t) {
+  return static_cast<double>(t.count()) / 1e12;
+}
 
 // Bits per second. Rounds a transfer time up to the next picosecond, so a link is never faster than it says.
 struct bit_rate {
@@ -42,10 +64,14 @@ struct frequency {
   constexpr auto operator<=>(const frequency&) const = default;
 };
 
-constexpr std::uint64_t align_down(std::uint64_t v, std::uint64_t power_of_two) { return v & ~(power_of_two - 1); }
+constexpr std::uint64_t align_down(std::uint64_t v, std::uint64_t power_of_two) {
+  return v & ~(power_of_two - 1);
+}
 constexpr std::uint64_t align_up(std::uint64_t v, std::uint64_t power_of_two) {
   return align_down(v + power_of_two - 1, power_of_two);
 }
-constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+  return (a + b - 1) / b;
+}
 
 }  // namespace hcasim

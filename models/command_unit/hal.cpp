@@ -171,23 +171,37 @@ void command_unit::charge(enum ::hal_work kind, std::uint32_t items) {
 
 extern "C" {
 
-int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes) { return h->unit->dma_read(address, to, bytes); }
+int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes) {
+  return h->unit->dma_read(address, to, bytes);
+}
 int hal_dma_write(struct hal* h, uint64_t address, const void* from, uint32_t bytes) {
   return h->unit->dma_write(address, from, bytes);
 }
-void hal_dma_fence(struct hal* h) { h->unit->dma_fence(); }
+void hal_dma_fence(struct hal* h) {
+  h->unit->dma_fence();
+}
 void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index) {
   h->unit->cache_op(cache, hcasim::context_op::drop, index, 0, 0);
 }
 void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last) {
   h->unit->translation_drop(tag, first, last);
 }
-void hal_key_drain(struct hal* h, uint32_t index) { h->unit->key_drain(index); }
+void hal_key_drain(struct hal* h, uint32_t index) {
+  h->unit->key_drain(index);
+}
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {
   h->unit->cache_op(cache, hcasim::context_op::set_area, 0, base, entries);
 }
-void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) { h->unit->qp_control(qpn, op); }
-void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) { h->unit->set_eq(eqn, eqc); }
-void hal_event(struct hal* h, uint32_t type, uint32_t number) { h->unit->event(type, number); }
-void hal_work(struct hal* h, enum hal_work kind, uint32_t items) { h->unit->charge(kind, items); }
+void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
+  h->unit->qp_control(qpn, op);
+}
+void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
+  h->unit->set_eq(eqn, eqc);
+}
+void hal_event(struct hal* h, uint32_t type, uint32_t number) {
+  h->unit->event(type, number);
+}
+void hal_work(struct hal* h, enum hal_work kind, uint32_t items) {
+  h->unit->charge(kind, items);
+}
 }

@@ -23,7 +23,9 @@ namespace context_client {
 enum : unsigned { user, command_unit, count };
 }
 
-std::uint16_t lid_of(const hca_config& c) { return static_cast<std::uint16_t>(c.port.lid); }
+std::uint16_t lid_of(const hca_config& c) {
+  return static_cast<std::uint16_t>(c.port.lid);
+}
 
 }  // namespace
 

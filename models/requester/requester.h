@@ -40,8 +40,8 @@ class requester : public unit {
   initiator_socket<packet> egress{"egress"};
   initiator_socket<control_request> peer_out{"peer_out"};
 
-  requester(const sc_core::sc_module_name& name, const requester_config& config, const clock_domain& clock, packet_pool& packets,
-            std::uint16_t lid);
+  requester(const sc_core::sc_module_name& name, const requester_config& config, const clock_domain& clock,
+            packet_pool& packets, std::uint16_t lid);
   ~requester() override;
 
  private:
@@ -49,7 +49,7 @@ class requester : public unit {
   struct operation {
     work_request* work = nullptr;
     wqe_view view;
-    std::uint64_t number = 0;     // in its flow
+    std::uint64_t number = 0;  // in its flow
     std::uint32_t first_psn = 0;
     std::uint32_t psns = 0;       // 0: not started yet
     std::uint32_t responses = 0;  // response packets placed (READ, atomic)
@@ -69,24 +69,24 @@ class requester : public unit {
     std::uint64_t cursor = 0;         // operation to send next
     std::uint32_t cursor_packet = 0;  // packet of it
     std::uint32_t next_psn = 0;
-    std::uint32_t una_psn = 0;        // oldest PSN not acknowledged
-    bool started = false;             // PSNs are known
+    std::uint32_t una_psn = 0;  // oldest PSN not acknowledged
+    bool started = false;       // PSNs are known
     reorder_queue<packet> out;
-    std::uint32_t pass = 0;           // counts go-backs: packets of an older pass are not sent
+    std::uint32_t pass = 0;  // counts go-backs: packets of an older pass are not sent
     bool pumping = false;
     bool emitting = false;
     bool serving = false;
     bool error = false;
     bool stopped = false;
     bool rnr_waiting = false;
-    bool recovering = false;          // a lost response was found; wait for progress before looking again
-    std::uint64_t read_psns = 0;      // PSNs of responses that are still to come
-    std::uint64_t failed = ~0ULL;     // number of the first operation that failed locally
+    bool recovering = false;       // a lost response was found; wait for progress before looking again
+    std::uint64_t read_psns = 0;   // PSNs of responses that are still to come
+    std::uint64_t failed = ~0ULL;  // number of the first operation that failed locally
     unsigned retries = 0;
     unsigned rnr_retries = 0;
     ps deadline = never;
     bool timer_armed = false;
-    std::uint32_t busy = 0;           // coroutines that use this flow
+    std::uint32_t busy = 0;  // coroutines that use this flow
     ring<packet*> inbox;
     control_request* stopping = nullptr;
     requester* owner = nullptr;

@@ -30,7 +30,9 @@ std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t cou
   }
 }
 
-ps ack_timeout(unsigned code) { return code == 0 ? never : ps(4'096'000LL << code); }
+ps ack_timeout(unsigned code) {
+  return code == 0 ? never : ps(4'096'000LL << code);
+}
 
 ps rnr_delay(unsigned code) {
   static constexpr std::array<std::int64_t, 32> hundredths_of_ms = {

@@ -69,12 +69,8 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
       continue;
     }
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(seg.length - offset, p.payload - placed));
-    memory_range range{.key = seg.key,
-                       .rights = HCA_ACCESS_LOCAL_WRITE,
-                       .pd = q.pd,
-                       .qpn = c.qpn,
-                       .va = seg.address + offset,
-                       .checked = n};
+    memory_range range{
+        .key = seg.key, .rights = HCA_ACCESS_LOCAL_WRITE, .pd = q.pd, .qpn = c.qpn, .va = seg.address + offset, .checked = n};
     const verdict v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);
     if (v != verdict::granted) {
       nak = wire::nak_remote_operation;

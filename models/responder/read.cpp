@@ -90,13 +90,8 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
 
 task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   const packet_header& h = p.header;
-  memory_range range{.key = h.rkey,
-                     .remote = true,
-                     .rights = HCA_ACCESS_REMOTE_ATOMIC,
-                     .pd = q.pd,
-                     .qpn = c.qpn,
-                     .va = h.va,
-                     .checked = 8};
+  memory_range range{
+      .key = h.rkey, .remote = true, .rights = HCA_ACCESS_REMOTE_ATOMIC, .pd = q.pd, .qpn = c.qpn, .va = h.va, .checked = 8};
   std::uint64_t original = 0;
   const dma_op op = h.opcode == wire::compare_swap ? dma_op::compare_swap : dma_op::fetch_add;
   memory_access::transfer& tr = memory_.begin();

@@ -1,9 +1,9 @@
-// The receive side of RC: judges each request packet in PSN order (PSN, sequence, QP rights, resources, lengths, key), places or
-// fetches its bytes, acknowledges, and completes receives. Duplicates are answered again without being executed again,
+// The receive side of RC: judges each request packet in PSN order (PSN, sequence, QP rights, resources, lengths, key), places
+// or fetches its bytes, acknowledges, and completes receives. Duplicates are answered again without being executed again,
 // except READs, which are validated anew.
 //
-// Errors: a bad R_Key is NAK remote access, a bad request NAK invalid request, a bad receive buffer NAK remote operation; each puts
-// the QP into ERR, completes the receive in use with the matching status and flushes the rest [semantics D.1].
+// Errors: a bad R_Key is NAK remote access, a bad request NAK invalid request, a bad receive buffer NAK remote operation; each
+// puts the QP into ERR, completes the receive in use with the matching status and flushes the rest [semantics D.1].
 #pragma once
 
 #include <memory>
@@ -41,8 +41,8 @@ class responder : public unit {
   initiator_socket<packet> egress{"egress"};
   initiator_socket<control_request> peer_out{"peer_out"};
 
-  responder(const sc_core::sc_module_name& name, const responder_config& config, const clock_domain& clock, packet_pool& packets,
-            std::uint16_t lid);
+  responder(const sc_core::sc_module_name& name, const responder_config& config, const clock_domain& clock,
+            packet_pool& packets, std::uint16_t lid);
   ~responder() override;
 
  private:

@@ -54,7 +54,8 @@ tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) 
 bool send_queue::take_blueflame(queue_state& q, const doorbell_ring& b, ps t) {
   if (b.blueflame_bytes == 0 || !q.known || q.scheduled || q.pi != q.ci) return false;
   const std::uint32_t blocks = b.blueflame_bytes / HCA_WQE_BLOCK;
-  if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value) || !cache_.try_take(blocks)) return false;
+  if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value) || !cache_.try_take(blocks))
+    return false;
   ++blueflame_;
   accept(q, b.blueflame.data(), blocks);
   q.pi = q.ci;

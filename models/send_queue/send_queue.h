@@ -1,5 +1,5 @@
-// Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the requester in
-// order, as far as fences, READ depth and its own limits allow.
+// Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the requester
+// in order, as far as fences, READ depth and its own limits allow.
 //
 // Errors: a WQE that is not what its place says (index, QPN, size) is passed on with LOC_QP_OP_ERR; an SQ buffer that cannot be
 // read puts the next WQE into the same state.
@@ -43,13 +43,13 @@ class send_queue : public unit {
     explicit queue_state(std::uint32_t n) : qpn(n) {}
     std::uint32_t qpn;
     std::uint16_t pi = 0;
-    std::uint16_t ci = 0;               // next block to fetch
-    ring<work_request*> fetched;        // not issued yet
+    std::uint16_t ci = 0;         // next block to fetch
+    ring<work_request*> fetched;  // not issued yet
     std::uint32_t outstanding = 0;
-    std::uint32_t reads = 0;            // READs and atomics outstanding
+    std::uint32_t reads = 0;  // READs and atomics outstanding
     std::uint32_t read_limit = 0;
     std::uint32_t busy = 0;
-    bool known = false;                 // the context was read in this life
+    bool known = false;  // the context was read in this life
     bool scheduled = false;
     bool issuing = false;
     bool stopped = false;

@@ -41,7 +41,8 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
     throw std::invalid_argument("topology: direct joins at most 2 nodes; use switch for " + std::to_string(n));
   }
   for (std::size_t i = 0; i < n; ++i) {
-    nodes_.push_back(std::make_unique<node>(("node" + std::to_string(i)).c_str(), config_.nodes[i], config_.seed + i, packets_));
+    nodes_.push_back(
+        std::make_unique<node>(("node" + std::to_string(i)).c_str(), config_.nodes[i], config_.seed + i, packets_));
   }
   const auto cable_to = [this](std::size_t i) -> link& {
     links_.push_back(std::make_unique<link>(("link" + std::to_string(i)).c_str(), config_.link, packets_, config_.seed));

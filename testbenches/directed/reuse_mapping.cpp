@@ -15,9 +15,9 @@ class kept_mapping : public reuse_mapping {
     x_result r;
     for (std::uint64_t b = 0; b < mapped_at_first(); ++b) {
       const x_buffer buffer{host_address(b), o_.buffer};
-      const int status = b == 0 ? x_register(p_.c, p_.pd, qp_, {&buffer, 1}, host_rights, remap_ ? X_REMAP : X_EXTEND, &r)
-                                : x_reregister_add(p_.c, p_.context, r.key, {&buffer, 1}, &r, x_any_va,
-                                                   remap_ ? X_REMAP : X_EXTEND);
+      const int status =
+          b == 0 ? x_register(p_.c, p_.pd, qp_, {&buffer, 1}, host_rights, remap_ ? X_REMAP : X_EXTEND, &r)
+                 : x_reregister_add(p_.c, p_.context, r.key, {&buffer, 1}, &r, x_any_va, remap_ ? X_REMAP : X_EXTEND);
       if (status != 0) return false;
       handles_.push_back(r.handle);
     }
@@ -124,7 +124,9 @@ reuse_mapping::reuse_mapping(process_context& p, ibv_qp* qp, const reuse_options
       total_(ceil_div(stream_bytes, o.buffer)),
       memory_(p.memory.allocate(2 * std::uint64_t{o.buffers} * o.buffer)) {}
 
-std::uint64_t reuse_mapping::host_address(std::uint64_t b) const { return memory_ + b % (2 * o_.buffers) * o_.buffer; }
+std::uint64_t reuse_mapping::host_address(std::uint64_t b) const {
+  return memory_ + b % (2 * o_.buffers) * o_.buffer;
+}
 
 grant reuse_mapping::grant_of(std::uint64_t b, std::uint64_t count, std::uint64_t va, std::uint32_t key, bool new_key) const {
   return {.from = b * o_.buffer, .to = (b + count) * o_.buffer, .va = va, .key = key, .new_key = new_key ? 1U : 0U};

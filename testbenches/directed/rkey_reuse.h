@@ -1,5 +1,5 @@
-// A target streams a file by RDMA WRITE into buffers that the host keeps removing behind and adding ahead (US 7,290,038), in one
-// of five ways.
+// A target streams a file by RDMA WRITE into buffers that the host keeps removing behind and adding ahead (US 7,290,038), in
+// one of five ways.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,13 @@ struct reuse_outcome {
   ps begin{0};
   ps end{0};
   std::uint64_t commands = 0;
-  std::uint64_t pcie_bytes = 0;     // of the host's PCIe link, both directions, headers included
+  std::uint64_t pcie_bytes = 0;  // of the host's PCIe link, both directions, headers included
   std::uint64_t mrc_misses = 0;
-  std::uint64_t walk_reads = 0;     // page-table reads by DMA
+  std::uint64_t walk_reads = 0;  // page-table reads by DMA
 
-  [[nodiscard]] double gigabits_per_second() const { return static_cast<double>(bytes) * 8e3 / static_cast<double>((end - begin).count()); }
+  [[nodiscard]] double gigabits_per_second() const {
+    return static_cast<double>(bytes) * 8e3 / static_cast<double>((end - begin).count());
+  }
 };
 
 // Runs the modes one after the other between node 0 (host) and node 1 (target); `outcomes` is filled in by the end.

@@ -29,19 +29,18 @@ class rkey_reuse final : public testbench {
     kit::start_reuse(context.build(), o_, stream, modes, outcomes);
     context.start();
 
-    table& t = context.result().table("one stream, five ways to keep its buffers mapped",
-                                      {{"way"},
-                                       {"goodput", "Gb/s"},
-                                       {"swaps"},
-                                       {"swap p50", "us"},
-                                       {"swap p99", "us"},
-                                       {"key updates"},
-                                       {"table updates"},
-                                       {"commands"},
-                                       {"PCIe", "MB"},
-                                       {"MRC misses"},
-                                       {"table reads"},
-                                       {"bytes"}});
+    table& t = context.result().table("one stream, five ways to keep its buffers mapped", {{"way"},
+                                                                                           {"goodput", "Gb/s"},
+                                                                                           {"swaps"},
+                                                                                           {"swap p50", "us"},
+                                                                                           {"swap p99", "us"},
+                                                                                           {"key updates"},
+                                                                                           {"table updates"},
+                                                                                           {"commands"},
+                                                                                           {"PCIe", "MB"},
+                                                                                           {"MRC misses"},
+                                                                                           {"table reads"},
+                                                                                           {"bytes"}});
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const kit::reuse_outcome& r = outcomes[i];
       t.row(kit::name_of(modes[i]), r.ok ? r.gigabits_per_second() : 0.0, r.swaps, to_us(percentile(r, 50)),

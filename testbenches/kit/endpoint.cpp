@@ -13,14 +13,15 @@ T* required(T* object, const char* what) {
 
 }  // namespace
 
-process_context::process_context(cpu& thread, node& on)
-    : c(thread), n(on), memory(on.host.memory_bytes(), on.host.seed()) {
+process_context::process_context(cpu& thread, node& on) : c(thread), n(on), memory(on.host.memory_bytes(), on.host.seed()) {
   context = required(ibv_open_device(c, n.device(), memory), "a context");
   pd = required(ibv_alloc_pd(c, context), "a PD");
   cq = required(ibv_create_cq(c, context, 1024, nullptr, nullptr, 0), "a CQ");
 }
 
-process_context::~process_context() { close(); }
+process_context::~process_context() {
+  close();
+}
 
 bool process_context::close() {
   if (!context) return true;
@@ -73,9 +74,8 @@ int process_context::connect(ibv_qp* qp, const address& peer, const qp_options& 
   a.rnr_retry = o.rnr_retry;
   a.sq_psn = o.psn;
   a.max_rd_atomic = o.read_depth;
-  return ibv_modify_qp(c, qp, &a,
-                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                           IBV_QP_MAX_QP_RD_ATOMIC);
+  return ibv_modify_qp(
+      c, qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 int process_context::reset(ibv_qp* qp) {

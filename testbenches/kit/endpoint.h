@@ -60,7 +60,8 @@ class process_context {
   // Destroys everything; false: something was still in use or leaked.
   bool close();
 
-  region allocate(std::uint64_t bytes, int access = all_rights, page_policy pages = page_policy::scattered, ibv_pd* pd = nullptr);
+  region allocate(std::uint64_t bytes, int access = all_rights, page_policy pages = page_policy::scattered,
+                  ibv_pd* pd = nullptr);
   ibv_qp* create_qp(const qp_options& o = {}, ibv_pd* pd = nullptr, ibv_cq* cq = nullptr);
   [[nodiscard]] address address_of(const ibv_qp* qp, const qp_options& o = {}) const;
   // RESET -> INIT -> RTR -> RTS; 0 or errno.

@@ -31,8 +31,12 @@ TEST(kit, write_in_loopback) {
     const region from = p.allocate(8192);
     const region to = p.allocate(8192);
     p.fill(from.addr, 8192, 3);
-    const ibv_wc wc = complete(c, qps.a, {.opcode = IBV_WR_RDMA_WRITE, .id = 7, .sges = {{from.addr, 5000, from.mr->lkey}},
-                                          .remote = to.addr + 100, .rkey = to.mr->rkey});
+    const ibv_wc wc = complete(c, qps.a,
+                               {.opcode = IBV_WR_RDMA_WRITE,
+                                .id = 7,
+                                .sges = {{from.addr, 5000, from.mr->lkey}},
+                                .remote = to.addr + 100,
+                                .rkey = to.mr->rkey});
     EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
     EXPECT_EQ(p.bytes(to.addr + 100, 5000), p.bytes(from.addr, 5000));
     EXPECT_EQ(p.bytes(to.addr, 100), std::vector<std::uint8_t>(100, 0));
@@ -49,8 +53,12 @@ TEST(kit, read_in_loopback) {
     const region here = p.allocate(65536);
     const region there = p.allocate(65536);
     p.fill(there.addr, 65536, 9);
-    const ibv_wc wc = complete(c, qps.a, {.opcode = IBV_WR_RDMA_READ, .id = 1, .sges = {{here.addr + 3, 60000, here.mr->lkey}},
-                                          .remote = there.addr + 11, .rkey = there.mr->rkey});
+    const ibv_wc wc = complete(c, qps.a,
+                               {.opcode = IBV_WR_RDMA_READ,
+                                .id = 1,
+                                .sges = {{here.addr + 3, 60000, here.mr->lkey}},
+                                .remote = there.addr + 11,
+                                .rkey = there.mr->rkey});
     EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
     EXPECT_EQ(p.bytes(here.addr + 3, 60000), p.bytes(there.addr + 11, 60000));
     EXPECT_TRUE(p.close());
@@ -67,8 +75,10 @@ TEST(kit, send_and_immediate_in_loopback) {
     p.fill(from.addr, 4096, 1);
     ASSERT_EQ(post_receive(c, qps.b, 50, {{to.addr, 1000, to.mr->lkey}, {to.addr + 2000, 2000, to.mr->lkey}}), 0);
     std::vector<ibv_wc> others;
-    const ibv_wc wc = complete(c, qps.a, {.opcode = IBV_WR_SEND_WITH_IMM, .id = 1, .sges = {{from.addr, 2500, from.mr->lkey}},
-                                          .immediate = 0x12345678}, &others);
+    const ibv_wc wc =
+        complete(c, qps.a,
+                 {.opcode = IBV_WR_SEND_WITH_IMM, .id = 1, .sges = {{from.addr, 2500, from.mr->lkey}}, .immediate = 0x12345678},
+                 &others);
     EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
     if (others.empty()) others.push_back(next_completion(c, p.cq).value());
     ASSERT_EQ(others.size(), 1U);
@@ -90,8 +100,11 @@ TEST(kit, atomics_in_loopback) {
     const region here = p.allocate(4096);
     const region there = p.allocate(4096);
     p.store64(there.addr + 8, 40);
-    request r{.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .sges = {{here.addr, 8, here.mr->lkey}}, .remote = there.addr + 8,
-              .rkey = there.mr->rkey, .compare_add = 2};
+    request r{.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+              .sges = {{here.addr, 8, here.mr->lkey}},
+              .remote = there.addr + 8,
+              .rkey = there.mr->rkey,
+              .compare_add = 2};
     EXPECT_EQ(complete(c, qps.a, r).status, IBV_WC_SUCCESS);
     EXPECT_EQ(p.load64(here.addr), 40U);
     EXPECT_EQ(p.load64(there.addr + 8), 42U);

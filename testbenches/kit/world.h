@@ -13,8 +13,8 @@ namespace hcasim::kit {
 using program = std::function<void(cpu&, node&)>;
 
 // Starts `body` on node `i` once its adapter is open; `failed` is called with an errno value when it does not open.
-void start_program(system& s, std::size_t i, const std::string& name, program body,
-                   std::function<void(int)> failed = [](int) {});
+void start_program(
+    system& s, std::size_t i, const std::string& name, program body, std::function<void(int)> failed = [](int) {});
 
 // A private system for a test, with its own defaults: small and quick to build.
 class world {

@@ -289,9 +289,24 @@ void description::apply_presets(knob_tree& tree) {
     named.pattern = "preset";
     std::vector<layer> layers;
     load(layers, locate(named, "", "preset"), &preset.where, false, 1);
-    for (const layer& l : layers) apply_items(tree, l.items, node + ".");
+    for (layer& l : layers) {
+      // What follows from the adapter but belongs to the whole system, such as the links' rate: the first node's counts.
+      const auto of_system = std::stable_partition(l.items.begin(), l.items.end(), [](const item& i) {
+        return !i.pattern.starts_with("system.") && !(i.group && i.pattern == "system");
+      });
+      const std::vector<item> system_items(of_system, l.items.end());
+      l.items.erase(of_system, l.items.end());
+      apply_items(tree, l.items, node + ".");
+      if (node == chosen.begin()->first) apply_system_items(tree, system_items);
+    }
     presets_[node] = preset.text;
   }
+}
+
+void description::apply_system_items(knob_tree& tree, std::vector<item> items) {
+  std::erase_if(items, [](const item& i) { return i.pattern == "system"; });
+  for (item& i : items) i.pattern.erase(0, std::string_view("system.").size());
+  apply_items(tree, items, "");
 }
 
 void description::apply_items(knob_tree& tree, const std::vector<item>& items, const std::string& prefix) {

@@ -2,6 +2,7 @@
 //
 //   defaults of the code and of the testbench
 //   device presets          (`preset: NAME` for all nodes, `node1: {preset: NAME}` for one; the last one named is taken)
+//                           keys as within a node; what it says of the links and the switch stands under `system:`
 //   included files, then the file itself; within a file keys with wildcards (`node*:`) before exact ones
 //   the command line, in order
 //
@@ -74,6 +75,7 @@ class description {
 
   void set_shape(knob_tree& tree) const;
   void apply_presets(knob_tree& tree);
+  static void apply_system_items(knob_tree& tree, std::vector<item> items);
   static void apply_items(knob_tree& tree, const std::vector<item>& items, const std::string& prefix);
 
   search_path search_;

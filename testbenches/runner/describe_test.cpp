@@ -126,6 +126,17 @@ TEST_F(description_test, layers) {
   EXPECT_EQ(d.presets(), (std::map<std::string, std::string>{{"node0", "card"}, {"node1", "other"}}));
 }
 
+TEST_F(description_test, a_preset_says_what_its_adapter_means_for_the_system) {
+  file("card.yaml", "system: {link: {rate: 54.5 Gb/s}}\nhca.depth: 9 cycles\n");
+  file("other.yaml", "system.link.rate: 40 Gb/s\n");
+  EXPECT_EQ(read("preset: card\n").rate.bits_per_second, 54.5e9);
+  EXPECT_EQ(read("node0.preset: card\nnode1.preset: other\n").rate.bits_per_second, 54.5e9) << "the first node's counts";
+  EXPECT_EQ(read("preset: card\nlink.rate: 10 Gb/s\n").rate.bits_per_second, 10e9);
+  file("wrong.yaml", "system:\n  link: {raet: 1 Gb/s}\n");
+  EXPECT_EQ(error_of("preset: wrong\n"),
+            folder_.string() + "/wrong.yaml:2:16: link.raet: unknown key 'raet'; did you mean 'rate'?");
+}
+
 TEST_F(description_test, a_preset_of_the_command_line_replaces_that_of_the_file_and_keeps_its_values) {
   file("a.yaml", "hca: {mrc_cache: {ways: 32}, depth: 9 cycles}\n");
   file("b.yaml", "hca: {depth: 3 cycles}\n");

@@ -1,6 +1,7 @@
 // The `hcasim` program.
 #include <cstdlib>
 
+#include "models/base/kernel.h"
 #include "testbenches/runner/cli.h"
 #include "testbenches/runner/system_platform.h"
 

@@ -217,6 +217,7 @@ int run_testbench(const run_options& o, platform_factory machine) {
                              format_quantity(knob_kind::time, static_cast<long double>(waves->writer().stopped_at().count())));
   }
   std::cout << speed.text() << fmt::format("results in  {}\n", out.final_place().string());
+  if (waves) std::cout << fmt::format("waveform    gtkwave {}/waves.gtkw\n", out.final_place().string());
   return r.passed() ? run_passed : run_failed;
 }
 

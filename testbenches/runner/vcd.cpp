@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -39,15 +40,19 @@ std::string clean(std::string_view name) {
   return out;
 }
 
-char* decimal(char* to, std::uint64_t v) {
-  char digits[20];
-  std::size_t n = sizeof digits;
-  do {
-    digits[--n] = static_cast<char>('0' + v % 10);
-    v /= 10;
-  } while (v);
-  std::memcpy(to, digits + n, sizeof digits - n);
-  return to + (sizeof digits - n);
+// The eight digits of a number below 10^8.
+void eight_digits(char* to, std::uint32_t v) {
+  constexpr auto pairs = [] {
+    std::array<std::array<char, 2>, 100> t{};
+    for (unsigned i = 0; i < 100; ++i) t[i] = {static_cast<char>('0' + i / 10), static_cast<char>('0' + i % 10)};
+    return t;
+  }();
+  const std::uint32_t high = v / 10000;
+  const std::uint32_t low = v % 10000;
+  std::memcpy(to, pairs[high / 100].data(), 2);
+  std::memcpy(to + 2, pairs[high % 100].data(), 2);
+  std::memcpy(to + 4, pairs[low / 100].data(), 2);
+  std::memcpy(to + 6, pairs[low % 100].data(), 2);
 }
 
 }  // namespace
@@ -190,23 +195,43 @@ void vcd_writer::write_step(ps at) {
     s.touched = false;
     if (s.width < 64) s.next &= (std::uint64_t{1} << s.width) - 1;
     if ((s.known && s.next == s.shown) || stopped_at_ != never) continue;
-    if (!stamped && limit_ && bytes() > limit_) {
-      stopped_at_ = at;
-      continue;
-    }
     if (!stamped) {
+      if (limit_ && bytes() > limit_) {
+        stopped_at_ = at;
+        continue;
+      }
       stamped = true;
-      last_ = at;
-      char* to = room(longest_change);
-      char* end = to;
-      *end++ = '#';
-      end = decimal(end, static_cast<std::uint64_t>(at.count()));
-      *end++ = '\n';
-      used_ += static_cast<std::size_t>(end - to);
+      stamp(at);
     }
     emit(s);
   }
   touched_.clear();
+}
+
+// Time stamps share their leading digits for a long while: these are kept.
+void vcd_writer::stamp(ps at) {
+  constexpr std::int64_t low_range = 100'000'000;
+  last_ = at;
+  char* to = room(longest_change);
+  *to++ = '#';
+  ++used_;
+  if (at.count() < low_range) {
+    const auto digits = std::to_chars(to, to + 20, at.count());
+    used_ += static_cast<std::size_t>(digits.ptr - to);
+    to = digits.ptr;
+  } else {
+    const std::int64_t high = at.count() / low_range;
+    if (high != stamp_high_) {
+      stamp_high_ = high;
+      stamp_length_ = static_cast<std::size_t>(std::to_chars(stamp_text_, stamp_text_ + 20, high).ptr - stamp_text_);
+    }
+    std::memcpy(to, stamp_text_, sizeof stamp_text_);
+    eight_digits(to + stamp_length_, static_cast<std::uint32_t>(at.count() % low_range));
+    to += stamp_length_ + 8;
+    used_ += stamp_length_ + 8;
+  }
+  *to = '\n';
+  ++used_;
 }
 
 void vcd_writer::emit(state& s) {
@@ -231,7 +256,7 @@ void vcd_writer::emit(state& s) {
     }
     *to++ = ' ';
   }
-  std::memcpy(to, s.id, s.id_length);
+  std::memcpy(to, s.id, sizeof s.id);  // a fixed length is faster; the rest is overwritten
   to += s.id_length;
   *to++ = '\n';
   used_ += static_cast<std::size_t>(to - begin);

@@ -70,6 +70,7 @@ class vcd_writer : public probe_sink {
   void flush(ps until);
   void sort_pending();
   void write_step(ps at);
+  void stamp(ps at);
   void emit(state& s);
   void text(std::string_view s);
   void drain();
@@ -95,6 +96,9 @@ class vcd_writer : public probe_sink {
   ps floor_{0};  // everything before this has been written
   ps last_{0};   // last time stamp written
   ps stopped_at_ = never;
+  std::int64_t stamp_high_ = -1;  // leading digits of the last time stamp, and their text
+  std::size_t stamp_length_ = 0;
+  char stamp_text_[20] = {};
   bool failed_ = false;
 };
 

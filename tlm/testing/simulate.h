@@ -10,8 +10,12 @@
 
 namespace hcasim::testing {
 
-inline void run_for(ps t) { sc_core::sc_start(to_sc(t)); }
-inline void run_until_idle() { sc_core::sc_start(); }
+inline void run_for(ps t) {
+  sc_core::sc_start(to_sc(t));
+}
+inline void run_until_idle() {
+  sc_core::sc_start();
+}
 
 // Sends requests and notes when their answers came.
 template <class P>
@@ -71,7 +75,8 @@ class fake_target : public unit {
       return tlm::TLM_COMPLETED;
     }
     jobs_.push_back({this, &p});
-    queue_.at(t + latency, {[](void* j) { static_cast<job*>(j)->self->answer(*static_cast<job*>(j)->payload); }, &jobs_.back()});
+    queue_.at(t + latency,
+              {[](void* j) { static_cast<job*>(j)->self->answer(*static_cast<job*>(j)->payload); }, &jobs_.back()});
     return tlm::TLM_ACCEPTED;
   }
   struct job {
