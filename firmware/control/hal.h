@@ -45,10 +45,10 @@ void hal_event(struct hal* h, uint32_t type, uint32_t number);
 
 /* Work that the firmware's core does between the calls above: the simulator charges its time per item. */
 enum hal_work {
-  HAL_WORK_COMMAND = 0,   /* decode and dispatch of one command */
-  HAL_WORK_ENTRY = 1,     /* one table entry computed */
-  HAL_WORK_CHUNK = 2,     /* one chunk or segment looked at */
-  HAL_WORK_BITMAP = 3,    /* one bitmap word scanned */
+  HAL_WORK_COMMAND = 0, /* decode and dispatch of one command */
+  HAL_WORK_ENTRY = 1,   /* one table entry computed */
+  HAL_WORK_CHUNK = 2,   /* one chunk or segment looked at */
+  HAL_WORK_BITMAP = 3,  /* one bitmap word scanned */
   HAL_WORK_KINDS = 4,
 };
 void hal_work(struct hal* h, enum hal_work kind, uint32_t items);

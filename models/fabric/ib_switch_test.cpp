@@ -162,6 +162,22 @@ TEST(Switch, FullQueuePushesBackToTheSendersAndLosesNothing) {
   for (const auto& x : t.devices[2].arrivals) ASSERT_EQ(x.psn, next[x.psn >= 100000 ? 1 : 0]++);
 }
 
+TEST(Switch, ASmallPacketDoesNotOvertakeALargeOneThatWaitsForRoom) {
+  switch_config s;
+  s.queue = 5_KiB;
+  star t(s, {plain(100), plain(10)});
+  std::uint32_t psn = 0;
+  for (int i = 0; i < 20; ++i) {
+    t.send(0, 1, psn++, 4096, 0_ps);
+    t.send(0, 1, psn++, 64, 0_ps);
+  }
+  run_until_idle();
+  EXPECT_GT(counted(t.hub, "held"), 0);
+  const auto& got = t.devices[1].arrivals;
+  ASSERT_EQ(got.size(), 40U);
+  for (std::uint32_t i = 0; i < 40; ++i) ASSERT_EQ(got[i].psn, i);
+}
+
 switch_config lanes(std::uint32_t n) {
   switch_config s;
   s.virtual_lanes = n;

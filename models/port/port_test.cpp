@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "models/base/random.h"
 #include "tlm/checker/checker_set.h"
@@ -46,6 +47,8 @@ class source : public unit {
     bool in_call;
   };
   std::vector<done> taken;
+  // Sent from inside the first answer that comes later than its call.
+  packet* follow_up = nullptr;
 
   explicit source(const sc_core::sc_module_name& n) : unit(n) {}
   void send(packet& p, ps at) {
@@ -63,11 +66,16 @@ class source : public unit {
     packet* p;
     std::uint32_t psn;
   };
+  void send_now(packet& p) {
+    jobs_.push_back({this, &p, p.header.psn});
+    go(jobs_.back());
+  }
   void go(job& j) {
     j.p->context = &j;
     j.p->on_response = [](void* c, transaction&, ps t) {
       auto& answered = *static_cast<job*>(c);
       answered.self->taken.push_back({answered.psn, t, false});
+      if (packet* next = std::exchange(answered.self->follow_up, nullptr)) answered.self->send_now(*next);
     };
     ps t = now();
     if (out.send(*j.p, t) == tlm::TLM_COMPLETED) taken.push_back({j.psn, t, true});
@@ -194,6 +202,18 @@ TEST(PortEgress, KeepsAsManyPacketsAsItsKnobSays) {
   EXPECT_EQ(t.senders[0].taken[4].at, 2_us);
   EXPECT_FALSE(t.senders[0].taken[4].in_call);
   EXPECT_EQ(t.wire.arrivals.back().at, 2_us + 20_ns);
+}
+
+TEST(PortEgress, WhatIsSentInResponseDoesNotOvertakeWhatWasAnswered) {
+  bench t;
+  t.wire.mode = sink::answer::on_demand;
+  for (std::uint32_t i = 0; i < 5; ++i) t.senders[0].send(make(t.packets, wire::send_only, i, far_lid), 0_ps);
+  t.senders[0].follow_up = &make(t.packets, wire::send_only, 5, far_lid);
+  run_for(1_us);
+  for (unsigned i = 0; i < 6; ++i) t.wire.answer_one(2_us + i * 100_ns);
+  run_until_idle();
+  EXPECT_EQ(psns(t.wire), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(t.packets.in_use(), 0U);
 }
 
 TEST(PortEgress, APacketLeavesThePortWithItsLastByte) {
