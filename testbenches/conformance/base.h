@@ -1,5 +1,5 @@
-// The set-up of the conformance table: two RC QPs connected in loopback, one PD, one region with every right over four pages, QP rights
-// for READ, WRITE and atomics. Every case closes its process and must leave the adapter empty.
+// The set-up of the conformance table: two RC QPs connected in loopback, one PD, one region with every right over four pages,
+// QP rights for READ, WRITE and atomics. Every case closes its process and must leave the adapter empty.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ struct base_case {
   // The next receive completion of QP b.
   ibv_wc receive_completion();
   // A failing request: its status, both QPs in ERR, `watched` bytes at `remote` unchanged; then reconnects.
-  void expect_denied(const std::function<ibv_wc()>& request, ibv_wc_status status, std::uint64_t remote, std::uint64_t watched = 64);
+  void expect_denied(const std::function<ibv_wc()>& request, ibv_wc_status status, std::uint64_t remote,
+                     std::uint64_t watched = 64);
 
   process_context p;
   cpu& c;
@@ -43,7 +44,9 @@ void run_case(const std::function<void(cpu&, node&)>& body, system_config config
 }  // namespace hcasim::kit
 
 // A case of the table by its id: CONFORMANCE(TC_K01) { ... uses `c` and `n` ... }
-#define CONFORMANCE(id)                                            \
-  static void body_of_##id(hcasim::cpu& c, hcasim::node& n);       \
-  TEST(conformance, id) { hcasim::kit::run_case(body_of_##id); }   \
+#define CONFORMANCE(id)                                      \
+  static void body_of_##id(hcasim::cpu& c, hcasim::node& n); \
+  TEST(conformance, id) {                                    \
+    hcasim::kit::run_case(body_of_##id);                     \
+  }                                                          \
   static void body_of_##id([[maybe_unused]] hcasim::cpu& c, [[maybe_unused]] hcasim::node& n)

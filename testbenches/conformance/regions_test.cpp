@@ -58,9 +58,15 @@ void zero_length(driver::zero_length_policy policy, bool aligned_accepted, bool 
       config);
 }
 
-TEST(conformance, TC_M06_accept) { zero_length(driver::zero_length_policy::accept, true, true); }
-TEST(conformance, TC_M06_page_count) { zero_length(driver::zero_length_policy::page_count, false, true); }
-TEST(conformance, TC_M06_refuse) { zero_length(driver::zero_length_policy::refuse, false, false); }
+TEST(conformance, TC_M06_accept) {
+  zero_length(driver::zero_length_policy::accept, true, true);
+}
+TEST(conformance, TC_M06_page_count) {
+  zero_length(driver::zero_length_policy::page_count, false, true);
+}
+TEST(conformance, TC_M06_refuse) {
+  zero_length(driver::zero_length_policy::refuse, false, false);
+}
 
 CONFORMANCE(TC_M07) {
   process_context p(c, n);

@@ -68,7 +68,8 @@ CONFORMANCE(TC_R06) {
   base_case t(c, n);
   const region r = t.p.allocate(4096, IBV_ACCESS_LOCAL_WRITE);
   t.expect_denied([&] { return t.write(r.addr, r.mr->rkey); }, IBV_WC_REM_ACCESS_ERR, r.addr);
-  EXPECT_EQ(ibv_rereg_mr(c, r.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE), 0);
+  EXPECT_EQ(ibv_rereg_mr(c, r.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+            0);
   EXPECT_EQ(t.write(r.addr, r.mr->rkey).status, IBV_WC_SUCCESS);
   EXPECT_EQ(t.p.bytes(r.addr, 64), t.p.bytes(t.here.addr, 64));
 }
