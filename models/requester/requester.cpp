@@ -16,7 +16,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
   control.on<&requester::on_control>(this);
   peer.on<&requester::on_control>(this);
 
-  stats_.add("messages", "1", "work requests taken from the send queue", messages_);
+  stats_.add("operations", "1", "work requests taken from the send queue", messages_);
   stats_.add("packets", "1", "request packets handed to the port", packets_sent_);
   stats_.add("payload_sent", "B", "payload bytes in request packets, repeats included", payload_sent_);
   stats_.add("payload_received", "B", "bytes of READ and atomic responses placed", payload_received_);

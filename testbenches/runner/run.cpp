@@ -106,7 +106,7 @@ host_speed measure(const run_context& context, const result& r, const std::vecto
   s.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   s.simulating = context.simulating_seconds();
   s.operations = r.operations() ? r.operations() : sum_counters(units, {"operations"});
-  s.packets = r.packets() ? r.packets() : sum_counters(units, {"packets_out", "packets_sent"});
+  s.packets = r.packets() ? r.packets() : sum_counters(units, {"egress_packets"});
   s.activations = event_queue::activations();
   s.deltas = sc_core::sc_delta_count();
   rusage usage{};

@@ -1,0 +1,292 @@
+// Group TC-P: one R_Key over a changing set of segments (B.6, S1..S13).
+#include <map>
+
+#include "firmware/driver/embodiments/fill_credits.h"
+#include "firmware/driver/embodiments/tcp_window.h"
+#include "firmware/driver/x_verbs.h"
+#include "models/base/random.h"
+#include "testbenches/conformance/space.h"
+#include "testbenches/directed/rkey_reuse.h"
+
+namespace hcasim::kit {
+namespace {
+
+CONFORMANCE(TC_P01) {
+  space_case t(c, n, 4);
+  EXPECT_NE(t.r.key, 0U);
+  EXPECT_EQ(t.r.length, 4 * page);
+  EXPECT_EQ(t.r.end - t.r.start, 4 * page);
+  EXPECT_NE(t.r.handle, 0U);
+  EXPECT_TRUE(t.reaches(t.r.start, t.memory));
+}
+
+CONFORMANCE(TC_P02) {
+  space_case t(c, n, 4);
+  const x_result first = t.r;
+  const std::uint64_t more = t.add(4);
+  EXPECT_EQ(t.r.key, first.key);
+  EXPECT_EQ(t.r.length, 8 * page);
+  EXPECT_NE(t.r.handle, first.handle);
+  EXPECT_TRUE(t.reaches(first.start, t.memory));
+  EXPECT_TRUE(t.reaches(t.r.added, more));
+}
+
+// The old half goes, by handle or by range; the rest keeps its key and its bytes.
+void remove_first_half(cpu& c, node& n, bool by_handle) {
+  space_case t(c, n, 4);
+  const x_result first = t.r;
+  const std::uint64_t more = t.add(4);
+  const std::uint64_t kept = t.r.added;
+  EXPECT_EQ(by_handle ? t.remove(first.handle) : t.remove(first.start, 4 * page), 0);
+  EXPECT_EQ(t.r.key, first.key);
+  EXPECT_EQ(t.r.length, 4 * page);
+  EXPECT_EQ(t.r.start, kept);
+  EXPECT_TRUE(t.reaches(kept, more));
+  t.denied(first.start);
+  EXPECT_TRUE(t.reaches(kept + 3 * page, more + 3 * page));
+}
+
+CONFORMANCE(TC_P03) {
+  remove_first_half(c, n, true);
+}
+CONFORMANCE(TC_P04) {
+  remove_first_half(c, n, false);
+}
+
+CONFORMANCE(TC_P05) {
+  space_case t(c, n, 4);
+  const x_result first = t.r;
+  const x_buffer buffer{t.p().memory.allocate(page), page};
+  x_result r;
+  // The last page again, and a range that ends one page into the space.
+  EXPECT_EQ(x_reregister_add(c, t.p().context, first.key, {&buffer, 1}, &r, first.end - page), EINVAL);
+  const x_buffer two{t.p().memory.allocate(2 * page), 2 * page};
+  EXPECT_EQ(x_reregister_add(c, t.p().context, first.key, {&two, 1}, &r, first.start - page), EINVAL);
+  EXPECT_TRUE(t.reaches(first.start, t.memory));
+  EXPECT_TRUE(t.reaches(first.end - page, t.memory + 3 * page));
+}
+
+CONFORMANCE(TC_P06) {
+  space_case t(c, n, 1);
+  const std::uint64_t seam = t.r.end;
+  const std::uint64_t more = t.add(1);
+  EXPECT_EQ(t.r.added, seam);
+  EXPECT_EQ(t.base.write(seam - 100, t.r.key, 200).status, IBV_WC_SUCCESS);
+  const auto sent = t.p().bytes(t.base.here.addr, 200);
+  EXPECT_EQ(t.p().bytes(t.memory + page - 100, 100), std::vector<std::uint8_t>(sent.begin(), sent.begin() + 100));
+  EXPECT_EQ(t.p().bytes(more, 100), std::vector<std::uint8_t>(sent.begin() + 100, sent.end()));
+}
+
+CONFORMANCE(TC_P08) {
+  space_case t(c, n, 1, X_PAGE_ALIGNED);
+  const x_result first = t.r;
+  const x_buffer crooked{t.p().memory.allocate(page) + 100, 200};
+  x_result r;
+  EXPECT_EQ(x_reregister_add(c, t.p().context, first.key, {&crooked, 1}, &r, x_any_va, X_PAGE_ALIGNED), EINVAL);
+  EXPECT_TRUE(t.reaches(first.start, t.memory));
+}
+
+CONFORMANCE(TC_P09) {
+  space_case t(c, n, 2, X_REMAP);
+  const x_result first = t.r;
+  const std::uint64_t more = t.add(2);
+  EXPECT_EQ(t.r.key, first.key);
+  EXPECT_NE(t.r.start, first.start);
+  EXPECT_TRUE(t.reaches(t.r.start, t.memory));
+  EXPECT_TRUE(t.reaches(t.r.added, more));
+  t.denied(first.start);
+}
+
+CONFORMANCE(TC_P10) {
+  space_case t(c, n, 1);
+  const std::uint32_t key = t.r.key;
+  t.add(1);
+  const std::uint32_t middle = t.r.handle;
+  const std::uint64_t middle_va = t.r.added;
+  t.add(1);
+  EXPECT_EQ(t.remove(middle), 0);
+  EXPECT_EQ(t.r.segments, 2U);
+  t.denied(middle_va);
+  const std::uint64_t elsewhere = t.r.end + 1_GiB;
+  const std::uint64_t again = t.add(1, elsewhere);
+  EXPECT_EQ(t.r.key, key);
+  EXPECT_EQ(t.r.segments, 3U);
+  EXPECT_TRUE(t.reaches(elsewhere, again));
+  t.denied(middle_va);
+}
+
+CONFORMANCE(TC_P11) {
+  space_case t(c, n, 4);
+  const x_result first = t.r;
+  t.add(4);
+  const std::uint32_t second = t.r.handle;
+  EXPECT_EQ(t.remove(first.handle), 0);
+  EXPECT_EQ(t.remove(second), 0);
+  EXPECT_EQ(t.r.length, 0U);
+  t.denied(first.start, first.key);
+  const x_buffer buffer{t.memory, page};
+  x_result fresh;
+  EXPECT_EQ(x_register(c, t.p().pd, t.base.b, {&buffer, 1}, all_rights & ~IBV_ACCESS_MW_BIND, X_EXTEND, &fresh), 0);
+  EXPECT_NE(fresh.key, first.key);
+  t.r = fresh;
+}
+
+CONFORMANCE(TC_P14) {
+  space_case t(c, n, 1);
+  tcp_window window;
+  ASSERT_TRUE(window.apply(t.r));
+  std::vector<std::uint32_t> handles{t.r.handle};
+  for (int i = 0; i < 100; ++i) {
+    t.add(1);
+    handles.push_back(t.r.handle);
+    ASSERT_TRUE(window.apply(t.r));
+    EXPECT_EQ(window.window(), t.r.length);
+    ASSERT_TRUE(window.receive(page));
+    EXPECT_EQ(t.remove(handles[static_cast<std::size_t>(i)]), 0);
+    ASSERT_TRUE(window.apply(t.r));
+    EXPECT_EQ(window.window(), t.r.length);
+  }
+  EXPECT_EQ(window.key(), t.r.key);
+}
+
+// The stream of the rkey_reuse testbench; one outcome for each way.
+std::vector<reuse_outcome> stream_of(std::uint64_t buffers, std::vector<reuse_mode> modes) {
+  world w(world::two_nodes());
+  reuse_options o;
+  o.buffer = 4_KiB;
+  o.message = 2_KiB;
+  std::vector<std::uint8_t> bytes(buffers * o.buffer);
+  random_stream random(5, "stream");
+  for (auto& b : bytes) b = static_cast<std::uint8_t>(random.next());
+  std::vector<reuse_outcome> outcomes;
+  start_reuse(w.sys(), o, bytes, modes, outcomes);
+  sc_core::sc_start();
+  for (const reuse_outcome& r : outcomes) EXPECT_TRUE(r.ok) << r.problem;
+  return outcomes;
+}
+
+TEST(conformance, TC_P15) {
+  const auto r = stream_of(1000, {reuse_mode::kept_extend});
+  EXPECT_EQ(r[0].key_updates, 1U);
+  EXPECT_EQ(r[0].swaps, 1000U - 8U);
+}
+
+CONFORMANCE(TC_P16) {
+  space_case t(c, n, 1);
+  fill_host host_side;
+  fill_target target_side;
+  host_side.added(t.r, {t.memory, page});
+  target_side.notice(t.r);
+  for (int i = 0; i < 50; ++i) {
+    std::uint64_t va = 0;
+    ASSERT_TRUE(target_side.place(page, &va));
+    t.p().fill(t.base.here.addr, page, static_cast<std::uint8_t>(i));
+    ASSERT_EQ(t.base.write(va, target_side.key(), static_cast<std::uint32_t>(page)).status, IBV_WC_SUCCESS);
+    const std::uint64_t fresh = t.add(1);
+    host_side.added(t.r, {fresh, page});
+    fill_host::buffer filled{};
+    ASSERT_TRUE(host_side.take_filled(target_side.filled_to(), &filled));
+    EXPECT_EQ(t.p().bytes(filled.host, page), t.p().bytes(t.base.here.addr, page));
+    ASSERT_EQ(t.remove(filled.handle), 0);
+    target_side.notice(t.r);
+  }
+  EXPECT_EQ(target_side.key_updates(), 1U);
+  EXPECT_EQ(target_side.notices(), 51U);
+}
+
+TEST(conformance, TC_P17) {
+  const auto r = stream_of(100, {reuse_mode::kept_extend, reuse_mode::reregister, reuse_mode::deregister});
+  EXPECT_EQ(r[0].key_updates, 1U);
+  EXPECT_EQ(r[1].key_updates, 100U);
+  EXPECT_EQ(r[2].key_updates, 100U);
+}
+
+CONFORMANCE(TC_P18) {
+  space_case t(c, n, 4);
+  const x_result first = t.r;
+  t.add(4);
+  EXPECT_EQ(t.remove(first.handle), 0);
+  const x_result left = t.r;
+  EXPECT_EQ(t.remove(first.handle), ENOENT);
+  EXPECT_NE(t.remove(left.start + page, 4 * page), 0);
+  EXPECT_NE(t.remove(first.start, page), 0);
+  x_result r;
+  EXPECT_EQ(x_deregister_part(c, t.p().context, 0xffffff00, left.start, page, &r), ENOENT);
+  EXPECT_TRUE(t.reaches(left.start, t.last_memory));
+  EXPECT_TRUE(t.reaches(left.end - page, t.last_memory + 3 * page));
+}
+
+CONFORMANCE(TC_P22) {
+  space_case t(c, n, 1, X_EXTEND, nullptr);
+  ibv_pd* other = ibv_alloc_pd(c, t.p().context);
+  ibv_qp* foreign = t.p().create_qp({}, other);
+  ibv_qp* asker = t.p().create_qp();
+  ASSERT_EQ(t.p().connect(foreign, t.p().address_of(asker)), 0);
+  ASSERT_EQ(t.p().connect(asker, t.p().address_of(foreign)), 0);
+  const request r{.id = 8, .sges = {{t.base.here.addr, 64, t.base.here.mr->lkey}}, .remote = t.r.start, .rkey = t.r.key};
+  EXPECT_EQ(complete(c, asker, r).status, IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(t.p().bytes(t.memory, 64), std::vector<std::uint8_t>(64, 0));
+  EXPECT_TRUE(t.reaches(t.r.start, t.memory));
+}
+
+// 10 000 random changes of up to 256 segments against a map of intervals, with random accesses between them.
+CONFORMANCE(TC_P23) {
+  space_case t(c, n, 1);
+  random_stream random(23, "spaces");
+  struct segment {
+    std::uint64_t length;
+    std::uint64_t memory;
+    std::uint32_t handle;
+  };
+  std::map<std::uint64_t, segment> reference{{t.r.start, {page, t.memory, t.r.handle}}};
+  const std::uint64_t base_va = t.r.start;
+  std::vector<std::uint64_t> frames;
+  for (int i = 0; i < 64; ++i) frames.push_back(t.p().memory.allocate(8 * page));
+  std::uint64_t allowed = 0;
+  std::uint64_t refused = 0;
+  for (int step = 0; step < 10'000; ++step) {
+    const std::uint64_t va = base_va + random.below(4096) * page;
+    if (random.chance(0.55) && reference.size() < 256) {
+      const std::uint64_t pages = 1 + random.below(8);
+      const x_buffer buffer{frames[random.below(frames.size())], pages * page};
+      bool free = true;
+      for (const auto& [start, s] : reference) free = free && (va + pages * page <= start || start + s.length <= va);
+      x_result r;
+      const int status = x_reregister_add(c, t.p().context, t.r.key, {&buffer, 1}, &r, va);
+      ASSERT_EQ(status, free ? 0 : EINVAL) << step;
+      if (free) {
+        reference[va] = {pages * page, buffer.addr, r.handle};
+        t.r = r;
+      }
+    } else if (reference.size() > 1) {
+      auto victim = reference.lower_bound(va);
+      if (victim == reference.end()) victim = reference.begin();
+      ASSERT_EQ(t.remove(victim->second.handle), 0) << step;
+      reference.erase(victim);
+    }
+    std::uint64_t mapped = 0;
+    for (const auto& [start, s] : reference) mapped += s.length;
+    ASSERT_EQ(t.r.length, mapped) << step;
+    if (step % 20 != 0) continue;
+    const std::uint64_t at = base_va + random.below(4096) * page + random.below(page);
+    const auto bytes = static_cast<std::uint32_t>(1 + random.below(2 * page));
+    std::uint64_t covered = at;
+    for (const auto& [start, s] : reference) {
+      if (start <= covered && covered < start + s.length) covered = start + s.length;
+    }
+    const ibv_wc wc = t.base.write(at, t.r.key, bytes);
+    if (covered >= at + bytes) {
+      ASSERT_EQ(wc.status, IBV_WC_SUCCESS) << step;
+      ++allowed;
+    } else {
+      ASSERT_EQ(wc.status, IBV_WC_REM_ACCESS_ERR) << step;
+      ++refused;
+      t.base.reconnect();
+    }
+  }
+  EXPECT_GT(allowed, 20U);
+  EXPECT_GT(refused, 20U);
+}
+
+}  // namespace
+}  // namespace hcasim::kit
