@@ -340,6 +340,20 @@ TEST(PortLoopback, TurnsPacketsToItselfAround) {
   EXPECT_EQ(t.packets.in_use(), 0U);
 }
 
+TEST(PortLoopback, LeavesItsPlaceBeforeASlowLinkDoes) {
+  port_config c = bench::config();
+  c.egress_packets = 2;
+  bench t(c);
+  t.wire.latency = 10_us;
+  t.senders[0].send(make(t.packets, wire::send_only, 0, far_lid), 0_ps);
+  t.senders[0].send(make(t.packets, wire::send_only, 1, own_lid), 0_ps);
+  t.senders[0].send(make(t.packets, wire::send_only, 2, far_lid), 0_ps);
+  run_until_idle();
+  ASSERT_EQ(t.senders[0].taken.size(), 3U);
+  EXPECT_EQ(t.senders[0].taken[2].at, t.responder.arrivals.at(0).at);
+  EXPECT_EQ(t.responder.arrivals[0].at, 52_ns);
+}
+
 TEST(PortLoopback, IsHeldBackByAConsumerThatKeepsItsPackets) {
   bench t;
   t.responder.mode = sink::answer::later;
