@@ -40,6 +40,7 @@ std::vector<space_map::range> space_map::remove(std::uint32_t handle) {
 
 std::vector<space_map::range> space_map::remove_all() {
   std::vector<range> removed;
+  removed.reserve(pieces_.size());
   for (const piece& p : pieces_) removed.push_back({p.host, p.length});
   pieces_.clear();
   return removed;

@@ -137,10 +137,10 @@ int teardown(cpu& c, address_space& s) {
 }
 
 int teardown_all(cpu& c, process& p) {
-  for (std::size_t i = 0; i < p.spaces.slots().size(); ++i) {
-    if (address_space* s = p.spaces.slots()[i]) {
-      if (const int error = teardown(c, *s)) return error;
-    }
+  const std::vector<address_space*> spaces = p.spaces.slots();
+  for (address_space* s : spaces) {
+    if (!s) continue;
+    if (const int error = teardown(c, *s)) return error;
   }
   return 0;
 }
@@ -184,9 +184,9 @@ int x_register(cpu& c, ibv_pd* domain, ibv_qp* qp, std::span<const x_buffer> buf
   }
   s->key = out.key;
   note_added(*s, out, pinned);
-  s->handle = p.spaces.add(s.get());
-  if (qp) s->qp->spaces.push_back(s.get());
-  s.release();
+  address_space* made = s.release();
+  made->handle = p.spaces.add(made);
+  if (qp) made->qp->spaces.push_back(made);
   give(out, result);
   return 0;
 }
