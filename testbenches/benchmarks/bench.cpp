@@ -1,0 +1,200 @@
+// Host speed: how fast this machine simulates. Every measurement runs in a process of its own (one SystemC elaboration each),
+// and its figures come back through a pipe.
+#include <benchmark/benchmark.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+
+#include "firmware/driver/verbs.h"
+#include "testbenches/directed/message_rate.h"
+#include "testbenches/kit/world.h"
+#include "testbenches/runner/vcd.h"
+
+namespace hcasim {
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+struct figures {
+  bool ok = false;
+  double setup = 0;       // s, elaboration
+  double simulating = 0;  // s
+  double operations = 0;
+  double packets = 0;
+  double activations = 0;
+  double resident_mib = 0;
+};
+
+double seconds_since(clock_type::time_point t) {
+  return std::chrono::duration<double>(clock_type::now() - t).count();
+}
+
+figures in_own_process(const std::function<figures()>& measure) {
+  int fd[2];
+  if (pipe(fd) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    figures f = measure();
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    f.resident_mib = static_cast<double>(usage.ru_maxrss) / 1024;
+    const bool written = write(fd[1], &f, sizeof f) == sizeof f;
+    _exit(written ? 0 : 1);
+  }
+  close(fd[1]);
+  figures f;
+  if (child < 0 || read(fd[0], &f, sizeof f) != sizeof f) f = {};
+  close(fd[0]);
+  if (child > 0) waitpid(child, nullptr, 0);
+  return f;
+}
+
+system_config two_nodes_100g() {
+  system_config c;
+  c.nodes.resize(2);
+  c.link.rate = {100e9};
+  c.link.propagation = 1_us;
+  return c;
+}
+
+figures stream(const kit::stream_options& o, const char* vcd = nullptr) {
+  figures f;
+  const auto begin = clock_type::now();
+  hcasim::system s("system", two_nodes_100g());
+  std::unique_ptr<vcd_recorder> recorder;
+  if (vcd) recorder = std::make_unique<vcd_recorder>(vcd, std::vector<std::string>{"*"}, "bench", 0);
+  kit::stream_result r;
+  kit::start_stream(s, o, r);
+  f.setup = seconds_since(begin);
+  const auto start = clock_type::now();
+  sc_core::sc_start();
+  f.simulating = seconds_since(start);
+  if (recorder) recorder->writer().finish(now());
+  f.ok = r.ok;
+  f.operations = static_cast<double>(r.completed);
+  f.packets = static_cast<double>(r.completed) * static_cast<double>(ceil_div(o.size, 1024));
+  f.activations = static_cast<double>(event_queue::activations());
+  return f;
+}
+
+void report(benchmark::State& state, const figures& f) {
+  if (!f.ok) {
+    state.SkipWithError("the simulated run failed");
+    return;
+  }
+  state.SetIterationTime(f.simulating);
+  state.counters["operations_per_s"] = f.operations / f.simulating;
+  state.counters["packets_per_s"] = f.packets / f.simulating;
+  state.counters["activations_per_operation"] = f.activations / f.operations;
+  state.counters["setup_ms"] = f.setup * 1e3;
+  state.counters["resident_MiB"] = f.resident_mib;
+}
+
+// W1: two nodes, one RC QP each, 200 000 WRITEs of 64 B, window 16, 100 Gb/s, 1 us.
+void w1(benchmark::State& state) {
+  for ([[maybe_unused]] auto _ : state) report(state, in_own_process([] { return stream({}); }));
+}
+BENCHMARK(w1)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
+
+// W1 with a VCD of every signal.
+void w1_vcd(benchmark::State& state) {
+  for ([[maybe_unused]] auto _ : state) report(state, in_own_process([] { return stream({}, "/dev/null"); }));
+}
+BENCHMARK(w1_vcd)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
+
+// W2: 1 GB over one QP in messages of 1 MiB, MTU 1024, every byte moved.
+void w2(benchmark::State& state) {
+  kit::stream_options o;
+  o.messages = 1000;
+  o.size = 1_MiB;
+  o.region_bytes = 1_MiB;
+  o.window = 4;
+  for ([[maybe_unused]] auto _ : state) report(state, in_own_process([&o] { return stream(o); }));
+}
+BENCHMARK(w2)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
+
+// W3: W1 over many QPs, and over many regions.
+void w3_qps(benchmark::State& state) {
+  kit::stream_options o;
+  o.qps = static_cast<std::uint32_t>(state.range(0));
+  if (o.qps > 16) o.window = 1;
+  for ([[maybe_unused]] auto _ : state) report(state, in_own_process([&o] { return stream(o); }));
+}
+BENCHMARK(w3_qps)->Arg(1)->Arg(64)->Arg(4096)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+void w3_regions(benchmark::State& state) {
+  kit::stream_options o;
+  o.regions = static_cast<std::uint32_t>(state.range(0));
+  for ([[maybe_unused]] auto _ : state) report(state, in_own_process([&o] { return stream(o); }));
+}
+BENCHMARK(w3_regions)->Arg(1)->Arg(1000)->Arg(100'000)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+// Registering 1 TiB in pages of 2 MiB.
+void register_1_tib(benchmark::State& state) {
+  for ([[maybe_unused]] auto _ : state) {
+    report(state, in_own_process([] {
+             figures f;
+             const auto begin = clock_type::now();
+             system_config c;
+             c.nodes.resize(1);
+             kit::world w(c);
+             f.setup = seconds_since(begin);
+             const auto start = clock_type::now();
+             f.ok = w.run({[](cpu& thread, node& n) {
+               kit::process_context p(thread, n);
+               p.allocate(1_TiB, kit::all_rights, page_policy::huge_2m);
+             }});
+             f.simulating = seconds_since(start);
+             f.operations = 1;
+             f.activations = static_cast<double>(event_queue::activations());
+             return f;
+           }));
+  }
+}
+BENCHMARK(register_1_tib)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+// What the bare kernel does on this machine: one method, one timed notification after the other.
+void bare_systemc(benchmark::State& state) {
+  for ([[maybe_unused]] auto _ : state) {
+    const figures f = in_own_process([] {
+      struct ticker : sc_core::sc_module {
+        sc_core::sc_event next;
+        std::uint64_t left = 5'000'000;
+        explicit ticker(const sc_core::sc_module_name& n) : sc_module(n) {
+          sc_core::sc_spawn_options o;
+          o.spawn_method();
+          o.set_sensitivity(&next);
+          sc_core::sc_spawn(
+              [this] {
+                if (left-- != 0) next.notify(to_sc(1_ns));
+              },
+              "tick", &o);
+        }
+      };
+      figures r;
+      ticker t("ticker");
+      const auto start = clock_type::now();
+      sc_core::sc_start();
+      r.simulating = seconds_since(start);
+      r.operations = r.activations = 5e6;
+      r.ok = true;
+      return r;
+    });
+    state.SetIterationTime(f.simulating);
+    state.counters["activations_per_s"] = f.activations / f.simulating;
+  }
+}
+BENCHMARK(bare_systemc)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace hcasim
+
+int sc_main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,110 @@
+// The directed testbenches as tests: golden boundary traces, data integrity on bad fabrics and with tiny resources.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "testbenches/directed/message_rate.h"
+#include "testbenches/directed/ping.h"
+#include "testbenches/directed/random_traffic.h"
+#include "testbenches/kit/counters.h"
+#include "testbenches/kit/world.h"
+
+namespace hcasim::kit {
+namespace {
+
+std::string ping_trace() {
+  world w(world::two_nodes());
+  timeline t(w.sys());
+  std::vector<ping_outcome> outcomes;
+  start_ping(w.sys(), {}, t, outcomes);
+  sc_core::sc_start();
+  EXPECT_EQ(outcomes.size(), 3U);
+  std::string text;
+  for (const ping_outcome& r : outcomes) {
+    EXPECT_TRUE(r.ok) << r.operation;
+    ps sum{0};
+    for (const share& s : r.shares) sum += s.time;
+    EXPECT_EQ(sum, r.total) << r.operation;
+    EXPECT_GE(r.shares.size(), 8U) << r.operation;
+    text += r.operation + "\n" + r.trace;
+  }
+  return text;
+}
+
+// Set HCASIM_UPDATE_GOLDEN to write the file anew after a change that is meant.
+TEST(directed, ping_crosses_the_boundaries_as_in_the_golden_trace) {
+  const std::string path = std::string(HCASIM_SOURCE_DIR) + "/traces/golden/ping.txt";
+  const std::string now_text = ping_trace();
+  if (std::getenv("HCASIM_UPDATE_GOLDEN")) std::ofstream(path) << now_text;
+  std::ifstream file(path);
+  std::stringstream golden;
+  golden << file.rdbuf();
+  EXPECT_EQ(now_text, golden.str());
+}
+
+void expect_integrity(system_config config, random_options o = {}) {
+  world w(std::move(config));
+  random_outcome r;
+  start_random(w.sys(), o, 7, r);
+  sc_core::sc_start();
+  EXPECT_EQ(r.problem, "");
+  EXPECT_TRUE(r.ok);
+  EXPECT_EQ(r.received, r.done[2]);
+  EXPECT_EQ(w.sys().packets().in_use(), 0U);
+  for (const std::uint64_t n : r.done) EXPECT_GT(n, 10U);
+}
+
+TEST(directed, every_byte_arrives_over_a_good_fabric) {
+  expect_integrity(world::two_nodes());
+}
+
+TEST(directed, every_byte_arrives_under_loss_corruption_duplication_and_delay) {
+  system_config c = world::two_nodes();
+  c.link.loss = c.link.corruption = c.link.duplication = c.link.delay = 0.005;
+  expect_integrity(c);
+}
+
+TEST(directed, every_byte_arrives_with_tiny_caches_queues_and_buffers) {
+  system_config c = world::two_nodes();
+  for (node_config& n : c.nodes) {
+    for (context_cache_config* cache : {&n.hca.qpc_cache, &n.hca.mrc_cache, &n.hca.cqc_cache}) {
+      cache->sets = 1;
+      cache->ways = 4;
+      cache->fetches = 1;
+    }
+    n.hca.requester.buffers = 2;
+    n.hca.responder.buffers = 2;
+    n.hca.send_queue.units = 1;
+    n.hca.dma_engine.read_tags = 1;
+    n.hca.port.egress_packets = 1;
+  }
+  c.link.buffer = 8_KiB;
+  c.link.loss = 0.002;
+  random_options o;
+  o.operations = 600;
+  expect_integrity(c, o);
+}
+
+// The goodput of large WRITEs is the link's share for payload, or what PCIe allows.
+TEST(directed, goodput_of_large_writes_is_the_links_payload_share) {
+  system_config c = world::two_nodes();
+  c.link.rate = {40e9};
+  world w(c);
+  stream_options o;
+  o.messages = 200;
+  o.size = 1_MiB;
+  o.region_bytes = 1_MiB;
+  o.window = 4;
+  stream_result r;
+  start_stream(w.sys(), o, r);
+  sc_core::sc_start();
+  ASSERT_TRUE(r.ok);
+  const double goodput = r.messages_per_second() * static_cast<double>(o.size) * 8;
+  const double formula = 40e9 * 1024 / (1024 + 8 + 12 + 4 + 2);  // LRH, BTH, ICRC, VCRC; the RETH is in one packet of 1024
+  EXPECT_NEAR(goodput / formula, 1.0, 0.02);
+}
+
+}  // namespace
+}  // namespace hcasim::kit

@@ -1,0 +1,47 @@
+#include <fstream>
+
+#include "testbenches/directed/ping.h"
+#include "testbenches/runner/testbench.h"
+
+namespace hcasim {
+namespace {
+
+class ping final : public testbench {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "ping"; }
+  [[nodiscard]] std::string_view summary() const override { return "one WRITE, one READ, one SEND: latency, unit by unit"; }
+  void knobs(knob_visitor& k) override {
+    k.bytes("size", o_.size, 1, 2147483648.0, "bytes of each operation");
+    k.count("warm_up", o_.warm_up, 0, 63, "of each operation before the one that counts; 0 shows cold caches");
+  }
+  void run(run_context& context) override {
+    hcasim::system& s = context.build();
+    auto& t = context.make<kit::timeline>(s);
+    std::vector<kit::ping_outcome> outcomes;
+    kit::start_ping(s, o_, t, outcomes);
+    context.start();
+    context.check(outcomes.size() == 3, "not every operation was run");
+    std::ofstream trace(context.folder() / "boundaries.txt");
+    for (const kit::ping_outcome& r : outcomes) {
+      context.check(r.ok, "an operation failed");
+      table& rows = context.result().table(r.operation, {{"unit"}, {"time", "ns"}, {"share", "%"}});
+      ps sum{0};
+      for (const kit::share& x : r.shares) {
+        rows.row(x.unit, to_ns(x.time), 100.0 * static_cast<double>(x.time.count()) / static_cast<double>(r.total.count()));
+        sum += x.time;
+      }
+      rows.row("total", to_ns(sum), 100.0);
+      context.check(sum == r.total, "the shares do not add up to the latency");
+      context.result().figure(r.operation, to_ns(r.total), "ns", "from the post to the completion in hand");
+      trace << r.operation << "\n" << r.trace;
+    }
+  }
+
+ private:
+  kit::ping_options o_;
+};
+
+const testbench_registration<ping> registered;
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,168 @@
+#include "testbenches/kit/timeline.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace hcasim::kit {
+namespace {
+
+// Whether the answer of a request brings the operation back to its initiator.
+template <class P>
+bool returns(const P&) {
+  return true;
+}
+bool returns(const dma_request& d) {
+  return d.op != dma_op::write || d.source == dma_source::completion;
+}
+bool returns(const packet&) {
+  return false;
+}
+bool returns(const report&) {
+  return false;
+}
+bool returns(const work_request&) {
+  return false;
+}
+bool returns(const doorbell_ring&) {
+  return false;
+}
+
+template <class P>
+bool enters(const P&) {
+  return true;
+}
+bool enters(const dma_request& d) {
+  return d.op != dma_op::write || d.source == dma_source::completion;
+}
+
+template <class P>
+class boundary final : public socket_observer<P> {
+ public:
+  boundary(timeline& to, initiator_socket<P>& socket, std::string from, std::string into, std::string after)
+      : to_(to), from_(std::move(from)), into_(std::move(into)), after_(std::move(after)), what_(from_ + " -> " + into_) {
+    socket.observe(this);
+  }
+  void forward(const P& p, tlm::tlm_phase phase, ps t) override {
+    if (to_.recording() && phase == tlm::BEGIN_REQ && enters(p)) to_.mark(t, into_, what_);
+  }
+  void forward_done(const P& p, tlm::tlm_phase phase, tlm::tlm_sync_enum status, ps t) override {
+    if (to_.recording() && phase == tlm::BEGIN_REQ && status == tlm::TLM_COMPLETED && returns(p)) to_.mark(t, after_, back());
+  }
+  void backward(const P& p, tlm::tlm_phase, ps t) override {
+    if (to_.recording() && returns(p)) to_.mark(t, after_, back());
+  }
+
+ private:
+  [[nodiscard]] std::string back() const { return from_ + " <- " + into_; }
+
+  timeline& to_;
+  std::string from_;
+  std::string into_;
+  std::string after_;  // active once the answer is there
+  std::string what_;
+};
+
+}  // namespace
+
+struct timeline::listeners {
+  template <class P>
+  void on(timeline& to, initiator_socket<P>& socket, const std::string& from, const std::string& into,
+          const std::string& after) {
+    kept.push_back(std::make_shared<boundary<P>>(to, socket, from, into, after));
+  }
+  std::deque<std::shared_ptr<void>> kept;
+};
+
+timeline::timeline(hcasim::system& s) : listeners_(std::make_unique<listeners>()) {
+  for (std::size_t i = 0; i < s.nodes(); ++i) {
+    hca& h = s.at(i).hca;
+    const std::string n = "node" + std::to_string(i) + " ";
+    const std::string memory = n + "DMA, PCIe, memory";
+    const auto on = [&](auto& socket, const char* from, const std::string& into) {
+      listeners_->on(*this, socket, n + from, into, n + from);
+    };
+    on(h.doorbell.send, "doorbell", n + "send_queue");
+    on(h.send_queue.qpc, "send_queue", n + "qpc_cache");
+    on(h.send_queue.walker, "send_queue", n + "page_walker");
+    on(h.send_queue.dma, "send_queue", memory);
+    on(h.send_queue.work, "send_queue", n + "requester");
+    on(h.requester.qpc, "requester", n + "qpc_cache");
+    on(h.requester.keys, "requester", n + "key_check");
+    on(h.requester.walker, "requester", n + "page_walker");
+    on(h.requester.dma, "requester", memory);
+    on(h.requester.egress, "requester", n + "port");
+    on(h.requester.reports, "requester", n + "completion");
+    on(h.responder.qpc, "responder", n + "qpc_cache");
+    on(h.responder.keys, "responder", n + "key_check");
+    on(h.responder.walker, "responder", n + "page_walker");
+    on(h.responder.dma, "responder", memory);
+    on(h.responder.egress, "responder", n + "port");
+    on(h.key_check.mrc, "key_check", n + "mrc_cache");
+    on(h.qpc_cache.dma, "qpc_cache", memory);
+    on(h.mrc_cache.dma, "mrc_cache", memory);
+    on(h.cqc_cache.dma, "cqc_cache", memory);
+    on(h.page_walker.dma, "page_walker", memory);
+    if (i == 0) {  // receives complete beside the path of the operation
+      on(h.completion.cqc, "completion", n + "cqc_cache");
+      on(h.completion.walker, "completion", n + "page_walker");
+      listeners_->on(*this, h.completion.dma, n + "completion", memory, n + "host software");
+    }
+    on(h.port.link_out, "port", "link");
+    on(h.port.requester, "port", n + "requester");
+    on(h.port.responder, "port", n + "responder");
+  }
+  for (std::size_t i = 0; i < s.links(); ++i) {
+    for (unsigned end = 0; end < 2; ++end) {
+      const std::string into = s.nodes() == 2 ? "node" + std::to_string(end) + " port" : "fabric";
+      listeners_->on(*this, s.cable(i).out[end], "link", into, "link");
+    }
+  }
+}
+
+timeline::~timeline() = default;
+
+void timeline::begin(ps t, const std::string& active) {
+  crossings_.clear();
+  begin_ = t;
+  recording_ = true;
+  mark(t, active, "begin");
+}
+
+void timeline::mark(ps t, const std::string& active, const std::string& what) {
+  crossings_.push_back({t, active, what});
+}
+
+void timeline::end(ps t) {
+  recording_ = false;
+  end_ = t;
+}
+
+std::vector<crossing> timeline::crossings() const {
+  std::vector<crossing> sorted;
+  for (const crossing& c : crossings_) {
+    if (c.at >= begin_ && c.at <= end_) sorted.push_back(c);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const crossing& a, const crossing& b) { return a.at < b.at; });
+  return sorted;
+}
+
+std::vector<share> timeline::shares() const {
+  std::vector<share> list;
+  const std::vector<crossing> all = crossings();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const ps until = i + 1 < all.size() ? all[i + 1].at : end_;
+    auto found = std::find_if(list.begin(), list.end(), [&](const share& s) { return s.unit == all[i].unit; });
+    if (found == list.end()) found = list.insert(list.end(), {all[i].unit, ps(0)});
+    found->time += until - all[i].at;
+  }
+  std::erase_if(list, [](const share& s) { return s.time == ps(0); });
+  return list;
+}
+
+std::string timeline::text() const {
+  std::string lines;
+  for (const crossing& c : crossings()) lines += std::to_string((c.at - begin_).count()) + " " + c.unit + ": " + c.what + "\n";
+  return lines;
+}
+
+}  // namespace hcasim::kit
