@@ -448,6 +448,63 @@ TEST(ContextCache, AnswersNeverComeInsideTheCallOfAMissEvenWithoutLatency) {
   EXPECT_EQ(b.memory.writes, 10U);
 }
 
+TEST(ContextCache, AMissIsAcceptedBeforeItIsAnswered) {
+  context_cache_config c = small(1, 1);
+  c.hit_latency = 0;
+  bench b(c);
+  run_for(10_ns);
+  b.memory.inline_answers = true;
+  b.memory.latency = 0_ps;
+  context_request& r = b.make(context_op::fetch, 3);
+  bool answered = false;
+  r.context = &answered;
+  r.on_response = [](void* flag, transaction&, ps) { *static_cast<bool*>(flag) = true; };
+  ps t = now();
+  EXPECT_EQ(b.client.out.send(r, t), tlm::TLM_ACCEPTED);
+  EXPECT_FALSE(answered);
+  run_until_idle();
+  EXPECT_TRUE(answered);
+}
+
+// A way becomes free, and before the one that waits for it goes on another miss of the set comes.
+TEST(ContextCache, NewcomersQueueBehindThoseThatWaitForAWay) {
+  bench b(small(2, 1));
+  context_request& held = b.fetch(2, now());
+  run_until_idle();
+  context_request& first = b.fetch(4, now() + 10_ns);
+  run_for(1_us);
+  b.release(held);
+  context_request& newcomer = b.make(context_op::fetch, 6);
+  ps t = now();
+  EXPECT_EQ(b.client.out.send(newcomer, t), tlm::TLM_ACCEPTED);
+  run_until_idle();
+  EXPECT_NE(b.answered(first), never);
+  EXPECT_EQ(newcomer.entry, nullptr);
+}
+
+// The only fetch ends, and whoever it answers asks for another entry at once: those that wait are first.
+TEST(ContextCache, NewcomersQueueBehindThoseThatWaitForAFetch) {
+  context_cache_config c = small(64, 4);
+  c.fetches = 1;
+  bench b(c);
+  struct greedy {
+    bench& b;
+    context_request& next;
+  } again{b, b.make(context_op::fetch, 3)};
+  context_request& first = b.make(context_op::fetch, 1);
+  first.context = &again;
+  first.on_response = [](void* self, transaction&, ps at) {
+    auto& g = *static_cast<greedy*>(self);
+    ps t = at;
+    g.b.client.out.send(g.next, t);
+  };
+  ps t = now();
+  b.client.out.send(first, t);
+  context_request& waits = b.fetch(2, now() + 10_ns);
+  run_until_idle();
+  EXPECT_LT(b.answered(waits), again.next.answered_at);
+}
+
 TEST(ContextCache, HugeCapacityCostsWhatIsUsed) {
   context_cache_config c = small(1 << 22, 8);
   bench b(c);

@@ -391,6 +391,21 @@ TEST(PageWalker, DropPoisonsWalksUnderWay) {
   EXPECT_EQ(b.reads(), 6U);
 }
 
+// The walk is of another line than the dropped one, but passes the same node: it must not bring the node back.
+TEST(PageWalker, WalkOfTheTagLeavesNoNodeAfterADrop) {
+  bench b;
+  const translation m = table(1, 2);
+  b.memory.map(m, 64, 0x2000);
+  b.walk_page(m, 64, 1_us);
+  b.drop(1, m.table_va, m.table_va + 4095, 1200_ns);
+  run_until_idle();
+  EXPECT_EQ(b.reads(), 2U);
+  b.walk_page(m, 128, now() + 1_us);
+  run_until_idle();
+  EXPECT_EQ(b.reads(), 4U);
+  EXPECT_EQ(b.count("upper_hits_level_1"), 0U);
+}
+
 TEST(PageWalker, PoisonedWalkLeavesNothing) {
   bench b;
   const translation m = table(1, 2);
@@ -558,6 +573,27 @@ TEST(PageWalker, WorksWithAnswersInTheCall) {
   translate_request& r2 = b.walk_page(m2, 7, 2_us);
   run_until_idle();
   EXPECT_EQ(b.answered(r2), 2003_ns + 400_ns);
+}
+
+TEST(PageWalker, AMissIsAcceptedBeforeItIsAnswered) {
+  page_walker_config c;
+  c.hit_latency = 0;
+  bench b(c);
+  b.memory.inline_answers = true;
+  b.memory.latency = 0_ps;
+  translate_request& r = b.requests.emplace_back();
+  r.map = table(1, 2);
+  r.va = r.map.table_va;
+  r.length = 1;
+  b.memory.map(r.map, 0, 0x1000);
+  bool answered = false;
+  r.context = &answered;
+  r.on_response = [](void* flag, transaction&, ps) { *static_cast<bool*>(flag) = true; };
+  ps t = now();
+  EXPECT_EQ(b.client.out.send(r, t), tlm::TLM_ACCEPTED);
+  EXPECT_FALSE(answered);
+  run_until_idle();
+  EXPECT_TRUE(answered);
 }
 
 TEST(PageWalker, HitIsFast) {
