@@ -16,6 +16,7 @@
 #include "models/base/clock_domain.h"
 #include "models/base/pool.h"
 #include "models/base/process.h"
+#include "models/base/ring.h"
 #include "models/base/server.h"
 #include "models/base/unit.h"
 #include "models/base/wait.h"
@@ -71,7 +72,7 @@ class completion : public unit {
     completion_rules::ring_geometry geometry{0};
     std::uint32_t pi = 0;
     std::uint32_t ci = 0;
-    std::deque<event> pending;  // the ring is full
+    ring<event> pending;  // the ring is full
   };
   struct vector_entry {
     hca_msix_entry entry{0, 0, 1};

@@ -30,7 +30,7 @@ tlm::tlm_sync_enum completion::on_control(control_request& c, tlm::tlm_phase pha
   q.pi = 0;
   q.ci = 0;
   events_lost_ += q.pending.size();
-  q.pending.clear();
+  q.pending = {};
   return tlm::TLM_COMPLETED;
 }
 
@@ -42,7 +42,7 @@ void completion::raise(std::uint32_t eqn, event e, ps t) {
   event_ring& q = event_rings_[eqn];
   if (q.geometry.full(q.pi, q.ci)) {
     ++eqes_deferred_;
-    q.pending.push_back(e);
+    q.pending.push(e);
     return;
   }
   write_eqe(q, e, t);
@@ -72,8 +72,7 @@ void completion::ring_eq(std::uint32_t eqn, bool arm, std::uint32_t ci, ps t) {
   if (completion_rules::plausible(ci, q.ci, q.pi)) q.ci = ci;
   if (arm) q.armed = true;
   while (!q.pending.empty() && !q.geometry.full(q.pi, q.ci)) {
-    const event e = q.pending.front();
-    q.pending.pop_front();
+    const event e = q.pending.pop();
     write_eqe(q, e, t);
   }
   // EQEs that came between the last look and the arming.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "firmware/abi/mrc.h"
+#include "tlm/checker/checker_set.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim {
@@ -65,6 +66,7 @@ struct bench {
   std::deque<doorbell_ring> rung;
   std::deque<control_request> controls;
   std::deque<register_access> accesses;
+  checker_set checkers;
 
   struct write {
     dma_source source;
@@ -83,10 +85,14 @@ struct bench {
     for (unsigned i = 0; i < reporters_wanted; ++i) {
       reporters.emplace_back(("reporter" + std::to_string(i)).c_str());
       reporters.back().out.bind(unit_under_test.reports[i]);
+      checkers.watch(reporters.back().out);
     }
     bells.out.bind(unit_under_test.bells);
     control.out.bind(unit_under_test.control);
     msix.out.bind(unit_under_test.msix);
+    checkers.watch(unit_under_test.cqc);
+    checkers.watch(unit_under_test.walker);
+    checkers.watch(unit_under_test.dma);
     walker.serve = [this](translate_request& q, tlm::tlm_phase, ps) {
       walked = q.map;
       q.status = q.map.table == 0xbad ? translate_status::not_present : translate_status::ok;
@@ -105,6 +111,8 @@ struct bench {
       }
     };
   }
+
+  ~bench() { checkers.finish(0_ns); }
 
   hca_cqc& add_cq(std::uint32_t cqn, std::uint8_t log_entries, std::uint64_t at = ring_at) {
     hca_cqc& cq = cache.entries[cqn];

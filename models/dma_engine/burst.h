@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "models/base/fifo.h"
 #include "models/base/pool.h"
 #include "tlm/dma.h"
 #include "tlm/pcie.h"
@@ -28,30 +29,7 @@ struct dma_job {
   [[nodiscard]] bool atomic() const { return request->op >= dma_op::compare_swap; }
 };
 
-class dma_fifo {
- public:
-  [[nodiscard]] bool empty() const { return head_ == nullptr; }
-  [[nodiscard]] std::size_t size() const { return size_; }
-  [[nodiscard]] dma_job& front() const { return *head_; }
-  void push(dma_job& j) {
-    j.next = nullptr;
-    (tail_ ? tail_->next : head_) = &j;
-    tail_ = &j;
-    ++size_;
-  }
-  dma_job& pop() {
-    dma_job& j = *head_;
-    head_ = j.next;
-    if (!head_) tail_ = nullptr;
-    --size_;
-    return j;
-  }
-
- private:
-  dma_job* head_ = nullptr;
-  dma_job* tail_ = nullptr;
-  std::size_t size_ = 0;
-};
+using dma_fifo = fifo<dma_job>;
 
 struct dma_burst : tlm::tlm_generic_payload {
   dma_job* job = nullptr;  // null: nobody waits for it (the write of an atomic)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/dma_engine/fake_pcie.h"
+#include "tlm/checker/checker_set.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim {
@@ -20,6 +21,7 @@ struct bench {
   fake_pcie pcie{"pcie"};
   std::deque<fake_initiator<dma_request>> clients;
   std::deque<dma_request> requests;
+  checker_set checkers;
   std::vector<std::byte> buffer = std::vector<std::byte>(1_MiB);
 
   explicit bench(const dma_engine_config& config = defaults(), unsigned n = 1) : dma("dma", config, clock, n) {
@@ -27,9 +29,11 @@ struct bench {
     for (unsigned i = 0; i < n; ++i) {
       clients.emplace_back(("client" + std::to_string(i)).c_str());
       clients.back().out.bind(dma.in[i]);
+      checkers.watch(clients.back().out);
     }
     for (std::size_t i = 0; i < pcie.memory.size(); ++i) pcie.memory[i] = std::byte(i * 7 + (i >> 8));
   }
+  ~bench() { checkers.finish(0_ns); }
   static dma_engine_config defaults() {
     dma_engine_config c;
     c.datapath_width = 0;

@@ -17,6 +17,7 @@
 #include "models/base/clock_domain.h"
 #include "models/base/pool.h"
 #include "models/base/process.h"
+#include "models/base/ring.h"
 #include "models/base/server.h"
 #include "models/base/unit.h"
 #include "models/doorbell/doorbell_config.h"
@@ -95,7 +96,7 @@ class doorbell : public unit {
   pool<doorbell_ring> rings_;
 
   std::vector<bool> remembered_;  // by QPN
-  std::deque<std::uint32_t> dropped_;
+  ring<std::uint32_t> dropped_;
   bool recovering_ = false;
   newest newest_;
 

@@ -9,7 +9,7 @@ void doorbell::remember(std::uint32_t qpn, ps t) {
   if (qpn >= remembered_.size()) remembered_.resize(qpn + 1);
   if (remembered_[qpn]) return;  // its record has not been read yet
   remembered_[qpn] = true;
-  dropped_.push_back(qpn);
+  dropped_.push(qpn);
   dropped_level_.set(dropped_.size(), t);
   dropped_probe_.set(dropped_.size(), t);
   if (!recovering_) recover(t);
@@ -19,8 +19,7 @@ void doorbell::remember(std::uint32_t qpn, ps t) {
 process doorbell::recover(ps t) {
   recovering_ = true;
   while (!dropped_.empty()) {
-    const std::uint32_t qpn = dropped_.front();
-    dropped_.pop_front();
+    const std::uint32_t qpn = dropped_.pop();
     remembered_[qpn] = false;
     dropped_level_.set(dropped_.size(), t);
     dropped_probe_.set(dropped_.size(), t);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "tlm/checker/checker_set.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim {
@@ -69,6 +70,7 @@ struct bench {
   fake_target<dma_request> dma{"dma"};
   std::map<std::uint32_t, hca_qpc> qps;
   std::map<std::uint64_t, hca_qp_record> records;
+  checker_set checkers;
 
   struct rung {
     bell kind;
@@ -89,6 +91,10 @@ struct bench {
     unit_under_test.msix.bind(msix.in);
     unit_under_test.qpc.bind(qpc.in);
     unit_under_test.dma.bind(dma.in);
+    for (auto* out : {&unit_under_test.send, &unit_under_test.receive, &unit_under_test.completion}) checkers.watch(*out);
+    for (auto* out : {&unit_under_test.command, &unit_under_test.msix}) checkers.watch(*out);
+    checkers.watch(unit_under_test.qpc);
+    checkers.watch(unit_under_test.dma);
     for (auto* t : {&send, &receive, &completion}) {
       t->serve = [this](doorbell_ring& d, tlm::tlm_phase, ps at) {
         log.push_back({d.kind, d.number, d.value, d.blueflame_bytes, at});
@@ -112,6 +118,7 @@ struct bench {
       std::memcpy(d.data, &records.at(d.address), sizeof(hca_qp_record));
     };
   }
+  ~bench() { checkers.finish(0_ns); }
   void touch(register_access& a, std::uint32_t bank) {
     if (a.write) {
       registers[bank | a.offset] = static_cast<std::uint32_t>(a.value);

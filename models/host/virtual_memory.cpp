@@ -254,13 +254,19 @@ void virtual_memory::unpin_partly(std::uint64_t first, std::uint64_t last) {
       v = next;
       continue;
     }
-    std::vector<part>& parts = oldest->second.parts;
+    pin_record record = std::move(oldest->second);
+    pin_records_.erase(oldest);
+    std::vector<part>& parts = record.parts;
     const part whole = parts[index];
     const part cut{whole.id, v, std::min(whole.last, last)};
     parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(index));
     if (whole.first < cut.first) parts.push_back({whole.id, whole.first, cut.first - 1});
     if (cut.last < whole.last) parts.push_back({whole.id, cut.last + 1, whole.last});
-    if (parts.empty()) pin_records_.erase(oldest);
+    // What is left goes under ranges of its own, so that a later pin of the old range is not taken for it.
+    for (const part& p : parts) {
+      const range r{p.first, p.last};
+      pin_records_.emplace_hint(pin_records_.lower_bound(r), r, pin_record{record.order, {p}});
+    }
     release_pin(cut);
     v = cut.last + 1;
   }

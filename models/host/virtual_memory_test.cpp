@@ -263,5 +263,19 @@ TEST(virtual_memory, pins_equal_a_count_per_page) {
   });
 }
 
+TEST(virtual_memory, a_range_pinned_again_after_part_of_it_was_unpinned_keeps_its_count) {
+  physical_memory bytes;
+  virtual_memory m(bytes, 1);
+  const std::uint64_t at = m.allocate(6 * 4096);
+  std::vector<virtual_memory::frame_run> frames;
+  ASSERT_EQ(m.pin(at, 6 * 4096, true, frames), 0);
+  m.unpin(at, 2 * 4096);
+  ASSERT_EQ(m.pin(at, 6 * 4096, true, frames), 0);
+  m.unpin(at, 6 * 4096);
+  EXPECT_EQ(m.pinned_bytes(), 4 * 4096U);
+  m.unpin(at + 2 * 4096, 4 * 4096);
+  EXPECT_EQ(m.pinned_bytes(), 0U);
+}
+
 }  // namespace
 }  // namespace hcasim

@@ -153,7 +153,7 @@ tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
 
   held& h = held_.get();
   h.self = this;
-  h.upstream = p;
+  h.upstream = static_cast<const transaction&>(p);
   h.looped = looped;
   p.waiter = {};
   p.context = &h;

@@ -1,5 +1,6 @@
 #include "models/system/system.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace hcasim {
@@ -12,6 +13,8 @@ system_config resolved(system_config c) {
     n.hca.port.lid = lid++;
     n.hca.port.virtual_lanes = c.link.virtual_lanes;
     n.hca.dma_engine.mrrs = n.pcie.mrrs;
+    n.driver.table_bytes = std::min(n.driver.table_bytes, n.hca.command_unit.table_bytes);
+    n.driver.extent_lines = std::min(n.driver.extent_lines, n.hca.command_unit.max_segments);
   }
   c.ib_switch.virtual_lanes = c.link.virtual_lanes;
   if (c.fabric == topology::automatic) c.fabric = c.nodes.size() <= 2 ? topology::direct : topology::with_switch;

@@ -125,7 +125,7 @@ struct run_arguments {
         ->type_name("TESTBENCH|FILE.yaml");
     run.add_option("-o,--output", folder, "Folder for the results; the default is build/traces/TESTBENCH")->type_name("DIR");
     run.add_option("--set", options.set,
-                   "Set a knob: --set node0.hca.mrc_cache.ways=8; node*.… sets it for all nodes; may be repeated")
+                   "Set a knob: --set node0.hca.mrc_cache.ways=8; node*.hca.clock=1GHz sets it for all nodes; may be repeated")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);
     run.add_option("--param", options.parameters, "Set a parameter of the testbench; --NAME VALUE does the same")
@@ -219,6 +219,9 @@ int command_line(int argc, char** argv, platform_factory machine) {
   run_arguments arguments;
   CLI::App* run = app.add_subcommand("run", "Run a testbench and write its results, statistics and waveform");
   arguments.declare(*run);
+  run->footer(
+      "A testbench has parameters of its own: 'hcasim list TESTBENCH'; give them as --NAME VALUE.\n"
+      "Status: 0 passed, 1 a check failed, 2 bad input (nothing is written).");
   CLI::App* params = app.add_subcommand("params", "List every knob with its unit, default, range and meaning");
   params->add_option("pattern", pattern, "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'");
   params->add_option("--testbench", name, "Show this testbench's parameters and defaults as well");

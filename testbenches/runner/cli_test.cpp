@@ -1,28 +1,19 @@
 // The command line through a built program: what it prints, writes and returns, and that bad input leaves nothing behind.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "testbenches/runner/program/run_program.h"
 
 namespace hcasim {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-struct outcome {
-  int status;
-  std::string text;  // stdout and stderr
-};
 
 class cli : public ::testing::Test {
  protected:
@@ -36,19 +27,9 @@ class cli : public ::testing::Test {
     fs::remove_all(folder_);
   }
 
-  static outcome hcasim(const std::string& arguments) {
-    std::FILE* p = ::popen(fmt::format("{} {} 2>&1", SELFTEST_PROGRAM, arguments).c_str(), "r");
-    std::string text;
-    char buffer[4096];
-    while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, p)) text.append(buffer, n);
-    return {WEXITSTATUS(::pclose(p)), text};
-  }
+  static outcome hcasim(const std::string& arguments) { return run_program(SELFTEST_PROGRAM, arguments); }
   static void file(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
-  static std::string content(const fs::path& name) {
-    std::ostringstream s;
-    s << std::ifstream(name, std::ios::binary).rdbuf();
-    return s.str();
-  }
+  static std::string content(const fs::path& name) { return file_content(name); }
   std::vector<std::string> files() const {
     std::vector<std::string> names;
     for (const auto& e : fs::directory_iterator(folder_)) names.push_back(e.path().filename());

@@ -30,6 +30,11 @@ colour colour_of(const vcd_signal& s) {
   return s.width >= 32 ? colour::orange : colour::yellow;
 }
 
+bool first_look(std::string_view scope) {
+  return scope.find("node0") != std::string_view::npos &&
+         (scope.ends_with("key_check") || scope.ends_with("page_walker") || scope.ends_with("mrc_cache"));
+}
+
 void save(const fs::path& file, const std::string& content) {
   std::ofstream out(file, std::ios::binary);
   out << content;
@@ -49,13 +54,16 @@ std::string filter_text(const vcd_signal& s) {
 
 }  // namespace
 
-void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const std::vector<vcd_signal>& signals, ps end) {
+void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const std::vector<vcd_signal>& signals,
+                   gtkwave_view view) {
   std::map<std::string, std::string> filters;  // content -> file name
+  // GTKWave's zoom: a frame of 200 pixels lasts 2^-zoom; the window shows about four of them.
+  const double zoom = -std::log2(static_cast<double>(std::max<std::int64_t>(view.length.count(), 16)) / 4);
   std::string out = fmt::format(
-      "[*] Open with: gtkwave waves.gtkw\n[dumpfile] \"{0}/waves.vcd\"\n[savefile] \"{0}/waves.gtkw\"\n[timestart] 0\n[size] "
+      "[*] Open with: gtkwave waves.gtkw\n[dumpfile] \"{0}/waves.vcd\"\n[savefile] \"{0}/waves.gtkw\"\n[timestart] {1}\n[size] "
       "1600 "
-      "900\n[pos] -1 -1\n*-{1:.6f} 0\n[sst_width] 260\n[signals_width] 330\n[sst_expanded] 1\n[sst_vpaned_height] 300\n",
-      final_folder.string(), std::max(10.0, std::log2(static_cast<double>(std::max<std::int64_t>(end.count(), 1))) - 10.0));
+      "900\n[pos] -1 -1\n*{2:.6f} {1}\n[sst_width] 260\n[signals_width] 330\n[sst_expanded] 1\n[sst_vpaned_height] 300\n",
+      final_folder.string(), view.from.count(), zoom);
   std::string open;
   bool closed = false;
   const auto finish_group = [&] {
@@ -64,9 +72,9 @@ void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const s
   for (const vcd_signal& s : signals) {
     if (s.scope != open) {
       finish_group();
-      // The first group is open, so that the window is not empty; the others unfold with a double click.
-      closed = !open.empty();
+      // A node's protection is open, so that the window shows something; the others unfold with a double click.
       open = s.scope;
+      closed = !first_look(open) && open != signals.front().scope;
       out += fmt::format("@{:x}\n-{}\n", closed ? group_begin_closed : group_begin, open);
     }
     unsigned flags = s.width == 1 ? binary : s.width <= 16 ? decimal : hex;

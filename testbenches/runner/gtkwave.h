@@ -9,8 +9,14 @@
 
 namespace hcasim {
 
+// The part of the run that is in view when the file is opened.
+struct gtkwave_view {
+  ps from{0};
+  ps length = 5_us;
+};
+
 // Writes `waves.gtkw` and `gtkwave/*.txt` (translate filters) into `folder`; `final_folder` is where they will be opened.
 void write_gtkwave(const std::filesystem::path& folder, const std::filesystem::path& final_folder,
-                   const std::vector<vcd_signal>& signals, ps end);
+                   const std::vector<vcd_signal>& signals, gtkwave_view view);
 
 }  // namespace hcasim

@@ -115,6 +115,16 @@ host_speed measure(const run_context& context, const result& r, const std::vecto
   return s;
 }
 
+// Booting an adapter takes a while: the waveform opens where the first key is checked.
+gtkwave_view first_view(const vcd_writer& waves, ps end) {
+  constexpr ps before = 500_ns;
+  gtkwave_view view;
+  view.length = std::min(view.length, end);
+  const ps first = waves.first_change("key_check");
+  if (first != never && first > before) view.from = first - before;
+  return view;
+}
+
 void apply_own(description& d, const run_options& o, testbench& bench) {
   for (const std::string& assignment : o.parameters) d.set_argument(assignment, "--param", "parameters.");
   knob_tree own([&](knob_visitor& v) { bench.knobs(v); });
@@ -190,7 +200,7 @@ int run_testbench(const run_options& o, platform_factory machine) {
   const ps end = now();
   if (waves) {
     waves->writer().finish(end);
-    write_gtkwave(out.temporary(), out.final_place(), waves->writer().signals(), end);
+    write_gtkwave(out.temporary(), out.final_place(), waves->writer().signals(), first_view(waves->writer(), end));
   }
   const auto units = all_units();
   const result& r = context.result();

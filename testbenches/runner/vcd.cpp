@@ -18,7 +18,7 @@ namespace hcasim {
 namespace {
 
 constexpr std::size_t buffer_bytes = 1 << 20;
-constexpr std::size_t first_batch = 1 << 14;
+constexpr std::size_t first_batch = 1 << 12;
 constexpr std::size_t longest_change = 80;  // "b", 64 digits, a blank, the id, newline
 
 // The eight binary digits of each byte.
@@ -89,6 +89,7 @@ void vcd_writer::add(const std::string& scope, const probe_entry& entry) {
     rest /= 94;
   } while (rest);
   states_.push_back(s);
+  first_.push_back(never);
   entry.signal->watch(this, id);
 }
 
@@ -203,9 +204,19 @@ void vcd_writer::write_step(ps at) {
       stamped = true;
       stamp(at);
     }
+    if (!s.known) first_[id] = at;
     emit(s);
   }
   touched_.clear();
+}
+
+ps vcd_writer::first_change(std::string_view unit) const {
+  ps first = never;
+  for (std::size_t i = 0; i < signals_.size(); ++i) {
+    const std::string_view scope = signals_[i].scope;
+    if (scope.substr(scope.rfind('.') + 1) == unit) first = std::min(first, first_[i]);
+  }
+  return first;
 }
 
 // Time stamps share their leading digits for a long while: these are kept.

@@ -45,6 +45,8 @@ class vcd_writer : public probe_sink {
   void finish(ps end);
 
   [[nodiscard]] const std::vector<vcd_signal>& signals() const { return signals_; }
+  // When a signal of a unit named `unit` was first set; never: none was.
+  [[nodiscard]] ps first_change(std::string_view unit) const;
   [[nodiscard]] std::uint64_t changes() const { return changes_; }  // written
   [[nodiscard]] std::uint64_t bytes() const { return written_ + used_; }
   // The simulated time at which the limit was reached; never: it was not.
@@ -85,6 +87,7 @@ class vcd_writer : public probe_sink {
   std::uint64_t limit_;
   std::vector<vcd_signal> signals_;
   std::vector<state> states_;
+  std::vector<ps> first_;  // of each signal
   std::vector<item> pending_;
   std::vector<item> spare_;
   std::vector<std::uint32_t> touched_;

@@ -1,0 +1,145 @@
+// The built program with the real system: presets, system files, checks between knobs, and waveforms of every unit.
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "testbenches/runner/program/run_program.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class program : public ::testing::Test {
+ protected:
+  program() {
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  ~program() override {
+    fs::current_path("/");
+    fs::remove_all(folder_);
+  }
+  static outcome hcasim(const std::string& arguments) { return run_program(HCASIM_PROGRAM, arguments); }
+
+  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_program_{}", ::getpid());
+};
+
+TEST_F(program, every_preset_runs) {
+  std::size_t presets = 0;
+  for (const auto& e : fs::directory_iterator(fs::path(HCASIM_SOURCE_DIR) / "testbenches/presets")) {
+    const std::string name = e.path().stem();
+    const outcome o = hcasim(fmt::format("run ping -o {0} --no-trace --set preset={0}", name));
+    EXPECT_EQ(o.status, 0) << o.text;
+    const json r = json::parse(file_content(fs::path(name) / "result.json"));
+    EXPECT_EQ(r["presets"]["node0"], name);
+    EXPECT_EQ(r["presets"]["node1"], name);
+    ++presets;
+  }
+  EXPECT_GE(presets, 2U);
+  const json r = json::parse(file_content("connectx3_fdr/result.json"));
+  EXPECT_EQ(r["description"]["node1"]["hca"]["clock"], "350 MHz");
+  EXPECT_EQ(r["description"]["link"]["rate"], "54.5 Gb/s");
+}
+
+TEST_F(program, every_system_file_is_read) {
+  for (const auto& e : fs::directory_iterator(fs::path(HCASIM_SOURCE_DIR) / "testbenches/systems")) {
+    std::ofstream("run.yaml") << "testbench: ping\ninclude: " << e.path().stem().string() << "\n";
+    const outcome o = hcasim("run run.yaml -o out --force --no-trace");
+    EXPECT_EQ(o.status, 0) << o.text;
+  }
+}
+
+TEST_F(program, values_that_do_not_go_together_are_bad_input) {
+  const std::map<std::string, std::string> cases{
+      {"--set node1.pcie.mps='384 B'", "hcasim: node1.pcie.mps: 384 B is not a power of two; write 256 B or 512 B\n"},
+      {"--set nodes=3 --set topology=direct",
+       "hcasim: topology: one cable joins two nodes, but there are 3; write topology: switch or nodes: 2\n"},
+      {"--set node0.pcie.posted_data=1",
+       "hcasim: the description does not fit together: pcie: data credits must hold one TLP of mps; see 'hcasim params' and "
+       "docs/units\n"},
+      {"--set nodes=0", "hcasim: --set nodes=0: nodes: 0 is out of range; allowed is 1 to 64\n"},
+      {"--set node0.hca.port.lid=3",
+       "hcasim: --set node0.hca.port.lid=3: node0.hca.port.lid: unknown key 'lid'; keys here are: egress_latency, "
+       "egress_interval, egress_packets, ingress_latency, ingress_interval\n"}};
+  for (const auto& [arguments, message] : cases) {
+    const outcome o = hcasim("run ping -o out " + arguments);
+    EXPECT_EQ(o.status, 2) << arguments;
+    EXPECT_EQ(o.text, message);
+    EXPECT_TRUE(fs::is_empty(folder_)) << arguments;
+  }
+}
+
+TEST_F(program, same_seed_same_bytes) {
+  for (const char* folder : {"a", "b"}) {
+    const outcome o = hcasim(fmt::format("run random_traffic -o {} --operations 200 --seed 5", folder));
+    ASSERT_EQ(o.status, 0) << o.text;
+  }
+  for (const char* name : {"result.json", "statistics.txt", "resolved.yaml", "waves.vcd"}) {
+    EXPECT_GT(fs::file_size(fs::path("a") / name), 1000U) << name;
+    EXPECT_EQ(file_content(fs::path("a") / name), file_content(fs::path("b") / name)) << name;
+  }
+}
+
+TEST_F(program, every_unit_moves_in_the_waveform) {
+  const outcome o = hcasim("run rkey_reuse -o out --limit '1 MiB'");
+  ASSERT_EQ(o.status, 0) << o.text;
+  std::ifstream vcd("out/waves.vcd");
+  std::vector<std::string> scope;
+  std::map<std::string, std::string> unit_of;  // by id
+  std::map<std::string, std::size_t> changes;  // by unit
+  std::string word;
+  bool dumping = false;
+  std::int64_t time = -1;
+  while (vcd >> word) {
+    if (word == "$scope") {
+      vcd >> word >> word;
+      scope.push_back(word);
+    } else if (word == "$upscope") {
+      scope.pop_back();
+    } else if (word == "$var") {
+      std::string id;
+      vcd >> word >> word >> id;
+      std::string path;
+      for (const std::string& s : scope) path += fmt::format("{}{}", path.empty() ? "" : ".", s);
+      unit_of[id] = path;
+      changes.try_emplace(path, 0);
+    } else if (word == "$dumpvars") {
+      dumping = true;
+    } else if (word == "$end") {
+      dumping = false;
+    } else if (word[0] == '#') {
+      const std::int64_t t = std::stoll(word.substr(1));
+      ASSERT_GE(t, time);
+      time = t;
+    } else if (!dumping && (word[0] == 'b' || word[0] == '0' || word[0] == '1')) {
+      std::string id = word.substr(1);
+      if (word[0] == 'b') vcd >> id;
+      if (const auto u = unit_of.find(id); u != unit_of.end()) ++changes[u->second];
+    }
+  }
+  for (const char* unit : {"doorbell", "send_queue", "requester", "responder", "key_check", "page_walker", "dma_engine",
+                           "completion", "command_unit", "port", "qpc_cache", "cqc_cache", "mrc_cache"}) {
+    for (const char* node : {"node0", "node1"}) {
+      EXPECT_GT(changes[fmt::format("system.{}.hca.{}", node, unit)], 10U) << node << " " << unit;
+    }
+  }
+  EXPECT_GT(changes["system.node0.host"], 10U);
+  EXPECT_GT(changes["system.node0.pcie"], 10U);
+  EXPECT_GT(changes["system.link0"], 10U);
+}
+
+TEST_F(program, reports_the_speed_of_the_host) {
+  ASSERT_EQ(hcasim("run message_rate -o out --messages 1000 --no-trace").status, 0);
+  const json host = json::parse(file_content("out/host.json"));
+  EXPECT_GE(host["operations"], 1000);
+  EXPECT_GE(host["packets"], 2000) << "a WRITE and its acknowledge";
+  EXPECT_GT(host["operations_per_second"], 100);
+}
+
+}  // namespace
+}  // namespace hcasim
