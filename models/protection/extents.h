@@ -22,7 +22,6 @@ class extent_search {
         length_(length),
         first_line_(m.extent / HCA_EXTENTS_PER_LINE),
         count_(m.extent_count),
-        low_(0),
         high_((m.extent_count - 1) / HCA_EXTENTS_PER_LINE) {}
 
   // The line wanted next: index into the extent area in lines of HCA_EXTENTS_PER_LINE.

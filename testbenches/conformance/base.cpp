@@ -70,7 +70,7 @@ ibv_wc base_case::receive_completion() {
     received.erase(received.begin() + static_cast<std::ptrdiff_t>(i));
     return wc;
   }
-  while (const auto wc = next_completion(c, p.cq)) {
+  for (auto wc = next_completion(c, p.cq); wc.has_value(); wc = next_completion(c, p.cq)) {
     if (wc->qp_num == b->qp_num) return *wc;
     received.push_back(*wc);
   }
@@ -90,8 +90,8 @@ void base_case::expect_denied(const std::function<ibv_wc()>& request, ibv_wc_sta
   reconnect();
 }
 
-void run_case(const std::function<void(cpu&, node&)>& body, system_config config) {
-  world w(std::move(config));
+void run_case(const std::function<void(cpu&, node&)>& body, const system_config& config) {
+  world w(config);
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
     const fw_usage before = n.hca.command_unit.usage();
     body(c, n);

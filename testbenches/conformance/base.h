@@ -39,7 +39,7 @@ struct base_case {
 };
 
 // Runs one case on a fresh node and checks that nothing is left over in the adapter.
-void run_case(const std::function<void(cpu&, node&)>& body, system_config config = world::one_node());
+void run_case(const std::function<void(cpu&, node&)>& body, const system_config& config = world::one_node());
 
 }  // namespace hcasim::kit
 

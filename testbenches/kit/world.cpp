@@ -16,7 +16,7 @@ void start_program(system& s, std::size_t i, const std::string& name, program bo
   });
 }
 
-world::world(system_config config) : system_("system", config) {}
+world::world(const system_config& config) : system_("system", config) {}
 
 system_config world::one_node() {
   system_config c;
@@ -30,10 +30,10 @@ system_config world::two_nodes() {
   return c;
 }
 
-bool world::run(std::vector<program> programs) {
+bool world::run(const std::vector<program>& programs) {
   std::size_t finished = 0;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    program body = [&finished, p = std::move(programs[i])](cpu& c, node& n) {
+    program body = [&finished, p = programs[i]](cpu& c, node& n) {
       p(c, n);
       ++finished;
     };

@@ -19,7 +19,7 @@ void start_program(
 // A private system for a test, with its own defaults: small and quick to build.
 class world {
  public:
-  explicit world(system_config config = one_node());
+  explicit world(const system_config& config = one_node());
 
   static system_config one_node();
   static system_config two_nodes();
@@ -27,7 +27,7 @@ class world {
   hcasim::system& sys() { return system_; }
   node& at(std::size_t i) { return system_.at(i); }
   // Runs one program per node (from node 0 on) to the end. False: an adapter did not open or a program did not finish.
-  bool run(std::vector<program> programs);
+  bool run(const std::vector<program>& programs);
 
  private:
   hcasim::system system_;

@@ -1,6 +1,6 @@
 #include "testbenches/runner/interrupt.h"
 
-#include <signal.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): sigset_t and sigwait are POSIX
 #include <unistd.h>
 
 #include <mutex>

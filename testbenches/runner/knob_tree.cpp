@@ -190,11 +190,12 @@ std::vector<std::size_t> knob_tree::match(std::string_view pattern, bool group, 
       if (nodes_[found[0]].leaf >= 0) {
         throw description_error(where, path, "one value is expected here, not a group of settings");
       }
-      const std::string key = path.empty() ? segment : path + "." + segment;
+      const std::string key = path.empty() ? segment : fmt::format("{}.{}", path, segment);
       throw description_error(
           where, key, fmt::format("unknown key '{}'; {}", segment, suggestion(segment, child_names(found[0]), "keys here")));
     }
-    path += (path.empty() ? "" : ".") + segment;
+    if (!path.empty()) path += '.';
+    path += segment;
     found = std::move(next);
   }
   return found;

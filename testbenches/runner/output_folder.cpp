@@ -11,7 +11,7 @@
 namespace hcasim {
 namespace fs = std::filesystem;
 
-output_folder::output_folder(fs::path final_place, bool replace) : final_(fs::absolute(final_place).lexically_normal()) {
+output_folder::output_folder(const fs::path& final_place, bool replace) : final_(fs::absolute(final_place).lexically_normal()) {
   if (!final_.has_filename()) final_ = final_.parent_path();
   std::error_code ec;
   const bool there = fs::exists(fs::symlink_status(final_, ec));

@@ -11,7 +11,7 @@ class output_folder {
  public:
   // Throws input_error when `final_place` exists and may not be replaced, or cannot be written. Only an earlier result (or an
   // empty folder) is ever replaced.
-  output_folder(std::filesystem::path final_place, bool replace);
+  output_folder(const std::filesystem::path& final_place, bool replace);
   ~output_folder();
   output_folder(const output_folder&) = delete;
   output_folder& operator=(const output_folder&) = delete;

@@ -14,7 +14,7 @@ using cell = std::variant<std::int64_t, std::uint64_t, double, std::string>;
 
 struct column {
   std::string name;
-  std::string unit = "";  // "" for a name or a plain number
+  std::string unit = {};  // "" for a name or a plain number
 };
 
 class table {

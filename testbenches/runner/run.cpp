@@ -37,7 +37,7 @@ fs::path default_folder(const testbench& bench) {
 #ifdef HCASIM_TRACES_DIR
   if (fs::is_directory(fs::path(HCASIM_TRACES_DIR).parent_path(), ec)) return fs::path(HCASIM_TRACES_DIR) / bench.name();
 #endif
-  return fs::path("traces-" + std::string(bench.name()));
+  return {"traces-" + std::string(bench.name())};
 }
 
 // Warnings and errors of SystemC make the run fail; its informations are not shown.

@@ -112,6 +112,8 @@ TEST_F(program, every_unit_moves_in_the_waveform) {
       dumping = true;
     } else if (word == "$end") {
       dumping = false;
+    } else if (dumping) {  // initial values: their ids may look like times
+      continue;
     } else if (word[0] == '#') {
       const std::int64_t t = std::stoll(word.substr(1));
       ASSERT_GE(t, time);
@@ -137,7 +139,7 @@ TEST_F(program, reports_the_speed_of_the_host) {
   ASSERT_EQ(hcasim("run message_rate -o out --messages 1000 --no-trace").status, 0);
   const json host = json::parse(file_content("out/host.json"));
   EXPECT_GE(host["operations"], 1000);
-  EXPECT_GE(host["packets"], 2000) << "a WRITE and its acknowledge";
+  EXPECT_GT(host["packets"], 1000) << "each WRITE, and acknowledges, of which one may answer several";
   EXPECT_GT(host["operations_per_second"], 100);
 }
 
