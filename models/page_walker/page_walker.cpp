@@ -152,7 +152,8 @@ process page_walker::run(walk& w) {
     w.read.op = dma_op::read;
     w.read.source = dma_source::table;
     w.read.failed = false;
-    w.read.bytes = level == 0 ? static_cast<std::uint32_t>(sizeof(hca_pte)) << line_shift_ : sizeof(hca_pte);
+    constexpr std::uint32_t entry = sizeof(hca_pte);
+    w.read.bytes = level == 0 ? entry << line_shift_ : entry;
     w.read.address = geometry::entry_address(m, node, page, level);
     w.read.data = reinterpret_cast<std::byte*>(w.entries);
     co_await dma.request(w.read, t);
