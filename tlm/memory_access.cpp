@@ -12,14 +12,7 @@ memory_access::transfer& memory_access::begin() {
 
 task<verdict> memory_access::move(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t) {
   lease& k = leases_.get();
-  k.op = key_op::check;
-  k.remote = range.remote;
-  k.key = range.key;
-  k.rights = range.rights;
-  k.pd = range.pd;
-  k.qpn = range.qpn;
-  k.va = range.va;
-  k.length = range.checked;
+  ask(k, range, range.checked);
   co_await keys_.request(k, t);
   if (k.result != verdict::granted) {
     const verdict v = k.result;
@@ -29,12 +22,85 @@ task<verdict> memory_access::move(transfer& tr, dma_op op, memory_range range, s
   k.next = tr.leases;
   tr.leases = &k;
   if (k.map.null) {
-    if (op == dma_op::read) std::memset(data, 0, bytes);
+    if (op == dma_op::read && bytes != 0) std::memset(data, 0, bytes);
     co_return verdict::granted;
   }
+  if (k.map.indirect) co_return co_await move_indirect(tr, op, range, data, bytes, t);
   const translation map = k.map;
   const bool reached = co_await move_mapped(tr, op, dma_source::payload, map, range.va + k.va_offset, data, bytes, t);
   co_return reached ? verdict::granted : verdict::table_error;
+}
+
+void memory_access::ask(lease& k, const memory_range& range, std::uint64_t length) {
+  k.op = key_op::check;
+  k.remote = range.remote;
+  k.privileged = range.owner.privileged;
+  k.function = range.owner.function;
+  k.key = range.key;
+  k.rights = range.rights;
+  k.pd = range.owner.pd;
+  k.qpn = range.owner.qpn;
+  k.generation = range.owner.generation;
+  k.va = range.va;
+  k.length = length;
+}
+
+// The pieces of [va, va + checked) of an indirect region whose key has been granted.
+task<verdict> memory_access::resolve(transfer& tr, memory_range range, unsigned depth, std::vector<leaf>& leaves, ps& t) {
+  if (depth > max_indirection) co_return verdict::table_error;
+  std::uint64_t done = 0;
+  while (done < range.checked) {
+    key_request e;
+    e.op = key_op::element;
+    e.key = range.key;
+    e.va = range.va + done;
+    co_await keys_.request(e, t);
+    if (e.result != verdict::granted) co_return e.result;
+    const std::uint32_t writes = range.rights & (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC);
+    const memory_range part{.key = e.piece.key,
+                            .rights = writes != 0 ? std::uint32_t{HCA_ACCESS_LOCAL_WRITE} : 0U,
+                            .owner = range.owner,
+                            .va = e.piece.va,
+                            .checked = std::min<std::uint64_t>(e.piece.length, range.checked - done)};
+    lease& k = leases_.get();
+    ask(k, part, part.checked);
+    co_await keys_.request(k, t);
+    if (k.result != verdict::granted) {
+      const verdict v = k.result;
+      leases_.put(k);
+      co_return v;
+    }
+    k.next = tr.leases;
+    tr.leases = &k;
+    if (k.map.indirect) {
+      const verdict v = co_await resolve(tr, part, depth + 1, leaves, t);
+      if (v != verdict::granted) co_return v;
+    } else {
+      leaves.push_back({k.map, part.va + k.va_offset, part.checked});
+    }
+    done += part.checked;
+  }
+  co_return verdict::granted;
+}
+
+task<verdict> memory_access::move_indirect(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes,
+                                           ps& t) {
+  std::vector<leaf> leaves;
+  const verdict v = co_await resolve(tr, range, 1, leaves, t);
+  if (v != verdict::granted) co_return v;
+  for (const leaf& l : leaves) {
+    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(l.bytes, bytes));
+    if (n == 0) break;
+    if (l.map.null) {
+      if (op == dma_op::read) std::memset(data, 0, n);
+    } else {
+      const bool reached = co_await move_mapped(tr, op, dma_source::payload, l.map, l.va, data, n, t);
+      if (!reached) co_return verdict::table_error;
+    }
+    data += n;
+    bytes -= n;
+  }
+  co_return verdict::granted;
 }
 
 task<bool> memory_access::move_mapped(transfer& tr, dma_op op, dma_source source, translation map, std::uint64_t va,
@@ -65,14 +131,7 @@ task<bool> memory_access::move_mapped(transfer& tr, dma_op op, dma_source source
 task<verdict> memory_access::atomic(transfer& tr, dma_op op, memory_range range, std::uint64_t operand, std::uint64_t compare,
                                     std::byte* original, ps& t) {
   lease& k = leases_.get();
-  k.op = key_op::check;
-  k.remote = range.remote;
-  k.key = range.key;
-  k.rights = range.rights;
-  k.pd = range.pd;
-  k.qpn = range.qpn;
-  k.va = range.va;
-  k.length = 8;
+  ask(k, range, 8);
   co_await keys_.request(k, t);
   if (k.result != verdict::granted) {
     const verdict v = k.result;
@@ -85,6 +144,18 @@ task<verdict> memory_access::atomic(transfer& tr, dma_op op, memory_range range,
   w.map = k.map;
   w.va = range.va + k.va_offset;
   w.length = 8;
+  if (k.map.indirect) {
+    std::vector<leaf> leaves;
+    const verdict v = co_await resolve(tr, range, 1, leaves, t);
+    if (v != verdict::granted) co_return v;
+    if (leaves.size() != 1) co_return verdict::table_error;  // an atomic is in one piece or not at all
+    w.map = leaves[0].map;
+    w.va = leaves[0].va;
+  }
+  if (w.map.null) {
+    std::memset(original, 0, 8);
+    co_return verdict::granted;
+  }
   co_await walker_.request(w, t);
   if (w.status != translate_status::ok || w.bytes < 8) co_return verdict::table_error;
   piece& p = pieces_.get();

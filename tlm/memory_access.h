@@ -6,8 +6,14 @@
 //
 // Every granted verdict holds its key reference until the last byte of the whole transfer has moved. `data` must live until
 // then. No byte moves when the verdict is not `granted`.
+//
+// An indirect region is a list of pieces of other regions [E7]: every piece of the range is judged under its own key, as a
+// local access of the same QP, before the first byte moves. Lists may name lists, up to max_indirection deep.
 #pragma once
 
+#include <vector>
+
+#include "firmware/abi/context.h"
 #include "models/base/pool.h"
 #include "models/base/process.h"
 #include "tlm/dma.h"
@@ -16,12 +22,23 @@
 
 namespace hcasim {
 
+// On whose behalf a key is used.
+struct access_owner {
+  std::uint32_t pd = 0;
+  std::uint32_t qpn = 0;
+  std::uint32_t generation = 0;
+  std::uint16_t function = 0;
+  bool privileged = false;
+};
+inline access_owner owner_of(const hca_qpc& q, std::uint32_t qpn) {
+  return {q.pd, qpn, q.generation, q.function, (q.flags & HCA_QP_PRIVILEGED) != 0};
+}
+
 struct memory_range {
   std::uint32_t key = 0;
   bool remote = false;
   std::uint32_t rights = 0;  // enum hca_access
-  std::uint32_t pd = 0;
-  std::uint32_t qpn = 0;
+  access_owner owner;
   std::uint64_t va = 0;
   std::uint64_t checked = 0;  // bytes from va on that the verdict must cover, at least those that move
 };
@@ -84,7 +101,18 @@ class memory_access {
   [[nodiscard]] std::uint64_t in_flight() const { return transfers_.in_use(); }
 
  private:
+  static constexpr unsigned max_indirection = 4;
+  // A stretch of an indirect region, resolved to a region with a table.
+  struct leaf {
+    translation map;
+    std::uint64_t va = 0;
+    std::uint64_t bytes = 0;
+  };
+
   static void on_piece(void* context, transaction& self, ps t);
+  void ask(lease& k, const memory_range& range, std::uint64_t length);
+  task<verdict> resolve(transfer& tr, memory_range range, unsigned depth, std::vector<leaf>& leaves, ps& t);
+  task<verdict> move_indirect(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t);
   void request(transfer& tr, dma_request& d, ps t);
   void finish_piece(transfer& tr, piece& p, ps t);
   bool close(transfer& tr, ps t);

@@ -2,7 +2,10 @@
 //
 // check:   answered with a verdict over the whole length. If it is `granted`, the access holds a reference to the key's epoch
 //          until END_RESP: a change of the key is complete only when the references of older epochs are gone.
-// drain:   (command unit) starts a new epoch of key index `key >> 8`; answered when no reference of an older one is left.
+// element: which piece of another region an indirect region has at `va`; asked while the check of `key` holds its reference.
+//          Answered with the piece's key, VA and length in `piece`, or with a verdict other than `granted`.
+// drain:   (command unit, window_unit) starts a new epoch of key index `key >> 8`; answered when no reference of an older one
+// is left.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +16,25 @@
 
 namespace hcasim {
 
-enum class key_op : std::uint8_t { check, drain };
+enum class key_op : std::uint8_t { check, element, drain };
 
 struct key_request : transaction {
   key_op op = key_op::check;
-  bool remote = false;  // R_Key; otherwise L_Key
+  bool remote = false;      // R_Key; otherwise L_Key
+  bool privileged = false;  // the QP may use the reserved L_Key
   verdict result = verdict::granted;
   std::uint32_t key = 0;
   std::uint32_t rights = 0;  // enum hca_access bits that are needed; 0: local read
   std::uint32_t pd = 0;
   std::uint32_t qpn = 0;
+  std::uint32_t generation = 0;  // of the QP
+  std::uint16_t function = 0;    // of the QP
   std::uint64_t va = 0;
   std::uint64_t length = 0;
   translation map;              // of a granted access
   std::uint64_t va_offset = 0;  // translate va + va_offset (zero-based windows)
   std::uint64_t epoch = 0;      // the reference held
+  hca_element piece{};          // element: where `va` lies
 };
 
 }  // namespace hcasim

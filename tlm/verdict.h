@@ -26,7 +26,8 @@ struct translation {
   std::uint32_t index = 0;  // tags the caches: enum hca_table_tag | key index or queue number
   std::uint8_t levels = 0;  // 0: DMA address = VA
   std::uint8_t page_shift = 12;
-  bool null = false;  // null region: no DMA, reads give 0
+  bool null = false;      // null region: no DMA, reads give 0
+  bool indirect = false;  // a list of pieces of other regions (key_op::element)
   std::uint64_t table = 0;
   std::uint64_t table_va = 0;
 };

@@ -22,6 +22,8 @@ struct wqe_view {
   [[nodiscard]] bool has_remote() const { return control.opcode >= HCA_WQE_WRITE && control.opcode <= HCA_WQE_FETCH_ADD; }
   [[nodiscard]] bool is_atomic() const { return control.opcode == HCA_WQE_COMPARE_SWAP || control.opcode == HCA_WQE_FETCH_ADD; }
   [[nodiscard]] bool is_read() const { return control.opcode == HCA_WQE_READ; }
+  // Nothing of it goes to the port: NOP and what the send queue has executed before.
+  [[nodiscard]] bool is_local() const { return control.opcode == HCA_WQE_NOP || control.opcode >= HCA_WQE_BIND; }
   // READs and atomics: their data comes back.
   [[nodiscard]] bool fetches() const { return is_read() || is_atomic(); }
 };

@@ -25,7 +25,7 @@ enum hca_command_code {
   HCA_CMD_REGISTER = 0x30, /* in: hca_region + chunks; result0: key, result1: page shift */
   HCA_CMD_REREGISTER =
       0x31, /* object: key, modifier: enum hca_rereg, in: hca_region (+ chunks); result0: key, result1: page shift */
-  HCA_CMD_DEREGISTER = 0x32, /* object: key */
+  HCA_CMD_DEREGISTER = 0x32, /* object: key; of a fast-register region only the index counts */
   HCA_CMD_QUERY_MR = 0x33,   /* object: key; out: hca_mrc */
 
   /* One R_Key over a changing set of segments (US 7,290,038). */
@@ -33,6 +33,14 @@ enum hca_command_code {
   HCA_CMD_X_REREGISTER = 0x39, /* object: key, as above */
   HCA_CMD_X_DEREGISTER = 0x3a, /* object: key, in: hca_x_remove; out: hca_space */
   HCA_CMD_X_TEARDOWN = 0x3b,   /* object: key */
+
+  HCA_CMD_ALLOC_MW = 0x40,          /* object: PD, modifier: type 1 or 2; result0: key */
+  HCA_CMD_FREE_MW = 0x41,           /* object: key, of which only the index counts */
+  HCA_CMD_ALLOC_FAST = 0x42,        /* object: PD, modifier: pages it may have, up to HCA_PTE_PER_NODE; result0: key */
+  HCA_CMD_ALLOC_PHYSICAL = 0x43,    /* object: PD, modifier: enum hca_access; result0: key */
+  HCA_CMD_ALLOC_NULL = 0x44,        /* object: PD; result0: key */
+  HCA_CMD_REGISTER_INDIRECT = 0x45, /* in: hca_region, `chunks` counting the hca_elements that follow; result0: key */
+  HCA_CMD_RESERVE_LKEY = 0x46,      /* result0: key */
 };
 
 enum hca_command_status {
@@ -118,7 +126,7 @@ struct hca_create_qp { /* followed by the pages of SQ then RQ: 8-byte physical a
   uint8_t rq_stride_shift;
   uint8_t page_shift;
   uint8_t signal_all;
-  uint16_t reserved0;
+  uint16_t flags; /* enum hca_qp_flags */
   uint32_t pd;
   uint32_t send_cqn;
   uint32_t recv_cqn;

@@ -14,6 +14,9 @@ enum hca_qp_state {
 };
 enum hca_transport { HCA_TRANSPORT_RC = 0, HCA_TRANSPORT_UC = 1, HCA_TRANSPORT_UD = 3 };
 
+/* A privileged QP may use the reserved L_Key and FAST_REG. */
+enum hca_qp_flags { HCA_QP_PRIVILEGED = 1 << 0 };
+
 /* A queue's buffer: 2^log_bytes bytes in pages of 2^page_shift; `pages` is the ICM address of a one-level list of 8-byte
  * page-table entries, or with page_shift 0 the physical address of a contiguous buffer. */
 struct hca_buffer {
@@ -48,15 +51,17 @@ struct hca_qpc {
   uint32_t qkey;
   uint32_t srqn;       /* 0: none */
   uint64_t record;     /* physical address of struct hca_qp_record */
-  uint32_t generation; /* counts lives of this QPN */
-  uint32_t reserved0[2];
+  uint32_t generation; /* counts the QPs that had this number */
+  uint32_t flags;      /* enum hca_qp_flags */
+  uint32_t reserved0;
   /* requester */
   struct hca_buffer sq; /* in 64 B blocks */
   uint32_t next_psn;    /* of the next new packet */
   uint32_t una_psn;     /* oldest not acknowledged */
   uint16_t sq_ci;       /* next block to fetch */
   uint16_t reserved1;
-  uint32_t reserved2[9];
+  uint32_t bound_windows; /* type 2 windows tied to this QP */
+  uint32_t reserved2[8];
   /* responder */
   struct hca_buffer rq; /* in WQEs of 2^rq_stride_shift bytes */
   uint8_t rq_stride_shift;

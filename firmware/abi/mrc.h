@@ -15,11 +15,16 @@ enum hca_mrc_kind {
   HCA_MRC_ADDRESS_SPACE = 7, /* one R_Key over a changing set of segments */
   HCA_MRC_WINDOW_1 = 8,
   HCA_MRC_WINDOW_2 = 9,
+  HCA_MRC_INDIRECT = 10, /* a list of pieces of other regions */
+  HCA_MRC_KINDS = 11,
 };
 
 enum hca_mrc_state { HCA_MRC_INVALID = 0, HCA_MRC_FREE = 1, HCA_MRC_VALID = 2 };
 
-enum hca_mrc_flags { HCA_MRC_REMOTE_INVALIDATE = 1 << 0 };
+enum hca_mrc_flags {
+  HCA_MRC_REMOTE_INVALIDATE = 1 << 0,
+  HCA_MRC_PRIVILEGED = 1 << 1, /* the reserved L_Key: privileged QPs of any PD, never remote */
+};
 
 enum { HCA_QPN_ANY = 0x00ffffff };
 
@@ -41,8 +46,9 @@ struct hca_mrc {
   uint64_t length; /* bytes from start to the end of the last extent */
   uint64_t table;  /* ICM address of the root node */
   uint64_t table_va;
-  uint32_t extent;       /* first extent (index into the extent area), when extent_count > 1 */
-  uint32_t extent_count; /* 0 or 1: the whole of [start, start + length) is mapped */
+  uint32_t extent;       /* address space, extent_count > 1: first extent (index into the extent area); indirect: first
+                          * element; type 2 window: generation of the QP */
+  uint32_t extent_count; /* address space, 0 or 1: the whole of [start, start + length) is mapped; indirect: elements */
 };
 HCA_LAYOUT(struct hca_mrc, 64);
 
@@ -53,6 +59,15 @@ struct hca_extent {
   uint64_t length;
 };
 HCA_LAYOUT(struct hca_extent, 16);
+
+/* An element of an indirect region: the next `length` bytes lie at `va` of the region `key`. Four to a 64 B line of the extent
+ * area. */
+struct hca_element {
+  uint64_t va;
+  uint32_t key;
+  uint32_t length; /* up to 2^31 */
+};
+HCA_LAYOUT(struct hca_element, 16);
 
 /* Translations are cached under a tag: what the table belongs to, and its number. */
 enum hca_table_tag {

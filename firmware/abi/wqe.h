@@ -57,6 +57,33 @@ struct hca_wqe_atomic { /* COMPARE_SWAP, FETCH_ADD */
 };
 HCA_LAYOUT(struct hca_wqe_atomic, 16);
 
+/* BIND: the window `window_key` names gets the key byte of `new_key` and opens [va, va + length) of the region. Length 0
+ * unbinds a type 1 window. */
+struct hca_wqe_bind {
+  uint64_t va;
+  uint64_t length;
+  uint32_t window_key; /* the window's key as it is now */
+  uint32_t new_key;    /* only bits 7..0 are used */
+  uint32_t region_key; /* L_Key */
+  uint32_t access;     /* enum hca_access: rights of the window, ZERO_BASED */
+  uint8_t type;        /* 1 or 2; must be the window's */
+  uint8_t reserved[15];
+};
+HCA_LAYOUT(struct hca_wqe_bind, 48);
+
+/* FAST_REG: the fast-register region of `key` becomes valid with that key byte, over a list of page-table entries that stays in
+ * host memory for as long as the region is valid. Needs a privileged QP. */
+struct hca_wqe_fast_reg {
+  uint64_t va;
+  uint64_t length;
+  uint64_t list; /* DMA address of up to HCA_PTE_PER_NODE entries, 64 B aligned */
+  uint32_t key;
+  uint32_t access;    /* enum hca_access */
+  uint8_t page_shift; /* entry 0 maps va rounded down to a page */
+  uint8_t reserved[15];
+};
+HCA_LAYOUT(struct hca_wqe_fast_reg, 48);
+
 struct hca_wqe_data {
   uint64_t address;
   uint32_t length; /* up to 2^31; 0: key and address are ignored */

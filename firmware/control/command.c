@@ -7,29 +7,37 @@ struct entry {
   bool in; /* takes a mailbox; its length is the handler's to check */
   uint32_t out_bytes;
   int (*run)(struct firmware* fw, struct hca_command* c);
+  bool locks; /* changes the MRC of the key in `object` */
 };
 
 static const struct entry commands[] = {
-    {HCA_CMD_QUERY_DEVICE, false, false, sizeof(struct hca_device_info), fw_query_device},
-    {HCA_CMD_INIT, false, true, 0, fw_init},
-    {HCA_CMD_CLOSE, true, false, 0, fw_close},
-    {HCA_CMD_CREATE_EQ, true, true, 0, fw_create_eq},
-    {HCA_CMD_DESTROY_EQ, true, false, 0, fw_destroy_eq},
-    {HCA_CMD_CREATE_CQ, true, true, 0, fw_create_cq},
-    {HCA_CMD_DESTROY_CQ, true, false, 0, fw_destroy_cq},
-    {HCA_CMD_MODIFY_CQ, true, false, 0, fw_modify_cq},
-    {HCA_CMD_CREATE_QP, true, true, 0, fw_create_qp},
-    {HCA_CMD_DESTROY_QP, true, false, 0, fw_destroy_qp},
-    {HCA_CMD_MODIFY_QP, true, true, 0, fw_modify_qp},
-    {HCA_CMD_QUERY_QP, true, false, sizeof(struct hca_qpc), fw_query_qp},
-    {HCA_CMD_REGISTER, true, true, 0, fw_register},
-    {HCA_CMD_REREGISTER, true, true, 0, fw_reregister},
-    {HCA_CMD_DEREGISTER, true, false, 0, fw_deregister},
-    {HCA_CMD_QUERY_MR, true, false, sizeof(struct hca_mrc), fw_query_mr},
-    {HCA_CMD_X_REGISTER, true, true, sizeof(struct hca_space), fw_x_register},
-    {HCA_CMD_X_REREGISTER, true, true, sizeof(struct hca_space), fw_x_reregister},
-    {HCA_CMD_X_DEREGISTER, true, true, sizeof(struct hca_space), fw_x_deregister},
-    {HCA_CMD_X_TEARDOWN, true, false, 0, fw_x_teardown},
+    {HCA_CMD_QUERY_DEVICE, false, false, sizeof(struct hca_device_info), fw_query_device, false},
+    {HCA_CMD_INIT, false, true, 0, fw_init, false},
+    {HCA_CMD_CLOSE, true, false, 0, fw_close, false},
+    {HCA_CMD_CREATE_EQ, true, true, 0, fw_create_eq, false},
+    {HCA_CMD_DESTROY_EQ, true, false, 0, fw_destroy_eq, false},
+    {HCA_CMD_CREATE_CQ, true, true, 0, fw_create_cq, false},
+    {HCA_CMD_DESTROY_CQ, true, false, 0, fw_destroy_cq, false},
+    {HCA_CMD_MODIFY_CQ, true, false, 0, fw_modify_cq, false},
+    {HCA_CMD_CREATE_QP, true, true, 0, fw_create_qp, false},
+    {HCA_CMD_DESTROY_QP, true, false, 0, fw_destroy_qp, false},
+    {HCA_CMD_MODIFY_QP, true, true, 0, fw_modify_qp, false},
+    {HCA_CMD_QUERY_QP, true, false, sizeof(struct hca_qpc), fw_query_qp, false},
+    {HCA_CMD_REGISTER, true, true, 0, fw_register, false},
+    {HCA_CMD_REREGISTER, true, true, 0, fw_reregister, true},
+    {HCA_CMD_DEREGISTER, true, false, 0, fw_deregister, true},
+    {HCA_CMD_QUERY_MR, true, false, sizeof(struct hca_mrc), fw_query_mr, false},
+    {HCA_CMD_X_REGISTER, true, true, sizeof(struct hca_space), fw_x_register, false},
+    {HCA_CMD_X_REREGISTER, true, true, sizeof(struct hca_space), fw_x_reregister, true},
+    {HCA_CMD_X_DEREGISTER, true, true, sizeof(struct hca_space), fw_x_deregister, true},
+    {HCA_CMD_X_TEARDOWN, true, false, 0, fw_x_teardown, true},
+    {HCA_CMD_ALLOC_MW, true, false, 0, fw_alloc_mw, false},
+    {HCA_CMD_FREE_MW, true, false, 0, fw_free_mw, false},
+    {HCA_CMD_ALLOC_FAST, true, false, 0, fw_alloc_fast, false},
+    {HCA_CMD_ALLOC_PHYSICAL, true, false, 0, fw_alloc_physical, false},
+    {HCA_CMD_ALLOC_NULL, true, false, 0, fw_alloc_null, false},
+    {HCA_CMD_REGISTER_INDIRECT, true, true, 0, fw_register_indirect, false},
+    {HCA_CMD_RESERVE_LKEY, true, false, 0, fw_reserve_lkey, false},
 };
 
 static int execute(struct firmware* fw, struct hca_command* c) {
@@ -39,7 +47,11 @@ static int execute(struct firmware* fw, struct hca_command* c) {
     if (fw->fatal) return HCA_MEMORY_FAULT;
     if (e->needs_init && !fw->ready) return HCA_BAD_STATE;
     if (c->out_bytes != e->out_bytes || (!e->in && c->in_bytes != 0)) return HCA_BAD_LENGTH;
-    return e->run(fw, c);
+    if (!e->locks) return e->run(fw, c);
+    hal_key_lock(fw->hal, hca_key_index(c->object));
+    const int status = e->run(fw, c);
+    hal_key_unlock(fw->hal, hca_key_index(c->object));
+    return status;
   }
   return HCA_BAD_OPCODE;
 }

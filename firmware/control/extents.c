@@ -45,8 +45,10 @@ int fw_extents_write(struct firmware* fw, const struct fw_space* s, uint64_t shi
 
 void fw_extents_free(struct firmware* fw, uint32_t first, uint32_t count, bool published) {
   if (count <= 1) return;
-  const uint32_t line = first / HCA_EXTENTS_PER_LINE;
-  const uint32_t lines = (count + HCA_EXTENTS_PER_LINE - 1) / HCA_EXTENTS_PER_LINE;
+  fw_lines_free(fw, first / HCA_EXTENTS_PER_LINE, (count + HCA_EXTENTS_PER_LINE - 1) / HCA_EXTENTS_PER_LINE, published);
+}
+
+void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool published) {
   for (uint32_t i = line; i < line + lines; i++) {
     if (published) hal_cache_drop(fw->hal, HAL_CACHE_EXTENT, i);
     fw_bitmap_put(&fw->lines, i);

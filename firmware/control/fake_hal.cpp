@@ -76,6 +76,20 @@ void hal_key_drain(struct hal* h, uint32_t index) {
   h->note({hal::op::drain, index});
 }
 
+void hal_key_lock(struct hal* h, uint32_t index) {
+  ++h->locks[index];
+  h->note({hal::op::lock, index});
+}
+
+void hal_key_unlock(struct hal* h, uint32_t index) {
+  --h->locks[index];
+  h->note({hal::op::unlock, index});
+}
+
+void hal_window_close(struct hal* h, uint32_t index) {
+  h->note({hal::op::close, index});
+}
+
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {
   h->area_base.at(cache) = base;
   h->area_entries.at(cache) = entries;

@@ -33,6 +33,13 @@ struct fw_limits {
   uint32_t max_segments;     /* of all address spaces together */
   uint32_t max_extent_lines; /* of the extent area */
   uint64_t max_table_bytes;  /* of the page-table area */
+  uint32_t flags;            /* enum fw_flags */
+  uint32_t reserved;
+};
+
+enum fw_flags {
+  FW_WINDOWS_2A = 1 << 0,     /* a QP with type 2 windows cannot go [C.1]; otherwise 2B */
+  FW_ORPHAN_WINDOWS = 1 << 1, /* a region with windows may go [B4.1] */
 };
 
 struct firmware;
@@ -47,7 +54,7 @@ struct fw_usage {
   uint32_t qps;
   uint32_t cqs;
   uint32_t eqs;
-  uint32_t mrs; /* keys: regions and address spaces */
+  uint32_t mrs; /* keys: regions, windows and address spaces */
   uint32_t spaces;
   uint32_t segments;
   uint32_t extent_lines;

@@ -29,6 +29,13 @@ void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t 
 /* Returns when no access that was admitted through key index `index` before this call is still in flight. */
 void hal_key_drain(struct hal* h, uint32_t index);
 
+/* From lock to unlock only the firmware changes the MRC of `index`: binds, invalidates and fast registrations of it wait. */
+void hal_key_lock(struct hal* h, uint32_t index);
+void hal_key_unlock(struct hal* h, uint32_t index);
+
+/* The window of `index`, bound or not, is gone when this returns: no access through it is in flight, nothing counts it. */
+void hal_window_close(struct hal* h, uint32_t index);
+
 /* ICM areas for the units that fetch contexts; address and log2 of the entry count. */
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);
 

@@ -26,10 +26,14 @@ bool fw_key_live(const struct firmware* fw, uint32_t key) {
   return hca_key_index(key) != 0 && fw_bitmap_has(&fw->mrs, hca_key_index(key));
 }
 
-int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
+int fw_mrc_load_index(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
   if (!fw_key_live(fw, key)) return HCA_BAD_OBJECT;
   hal_cache_drop(fw->hal, HAL_CACHE_MRC, hca_key_index(key));
-  const int status = fw_read(fw, fw_mrc_address(fw, hca_key_index(key)), m, sizeof *m);
+  return fw_read(fw, fw_mrc_address(fw, hca_key_index(key)), m, sizeof *m);
+}
+
+int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
+  const int status = fw_mrc_load_index(fw, key, m);
   if (status != HCA_OK) return status;
   return m->key_byte == hca_key_byte(key) ? HCA_OK : HCA_BAD_OBJECT;
 }

@@ -102,7 +102,7 @@ void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a
   if ((mask & HCA_QP_DEST_QPN) != 0) q->dest_qpn = a->dest_qpn;
 }
 
-/* A QP as it is after creation or RESET: what it was created with, and a new life. */
+/* A QP as it is after creation or RESET: what it was created with, and the windows tied to it [C.8]. */
 void fw_qp_clear(struct hca_qpc* q) {
   const struct hca_qpc old = *q;
   memset(q, 0, sizeof *q);
@@ -116,7 +116,9 @@ void fw_qp_clear(struct hca_qpc* q) {
   q->function = old.function;
   q->srqn = old.srqn;
   q->record = old.record;
-  q->generation = old.generation + 1;
+  q->generation = old.generation;
+  q->flags = old.flags;
+  q->bound_windows = old.bound_windows;
   q->sq = old.sq;
   q->rq = old.rq;
   q->rq_stride_shift = old.rq_stride_shift;

@@ -33,7 +33,8 @@ static int check(const struct firmware* fw, const struct hca_create_qp* p) {
     return HCA_UNSUPPORTED;
   }
   if (p->srqn != 0) return HCA_UNSUPPORTED;
-  if (p->reserved0 != 0 || p->signal_all > 1 || p->pd > FW_NUMBER_MASK || p->record % 8 != 0) return HCA_BAD_PARAMETER;
+  if ((p->flags & ~(unsigned)HCA_QP_PRIVILEGED) != 0 || p->signal_all > 1 || p->pd > FW_NUMBER_MASK || p->record % 8 != 0)
+    return HCA_BAD_PARAMETER;
   /* Indices are 16 bits, and a full queue must differ from an empty one. */
   if (p->sq_pages != 0 && (p->log_sq_bytes < 6 || p->log_sq_bytes > 6 + 15)) return HCA_BAD_PARAMETER;
   if (p->rq_pages != 0) {
@@ -77,7 +78,8 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
         .signal_all = p.signal_all,
         .function = fw->limits.function,
         .record = p.record,
-        .generation = q.generation,
+        .generation = q.generation + 1,
+        .flags = p.flags,
         .sq = sq,
         .rq = rq,
         .rq_stride_shift = p.rq_pages != 0 ? p.rq_stride_shift : 0,
@@ -106,7 +108,10 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
   const uint32_t qpn = c->object;
   struct hca_qpc q;
   if (!live(fw, qpn)) return HCA_BAD_OBJECT;
-  int status = fw_space_retire_qp(fw, qpn);
+  int status = load(fw, qpn, &q);
+  if (status != HCA_OK) return status;
+  if ((fw->limits.flags & FW_WINDOWS_2A) != 0 && q.bound_windows != 0) return HCA_BUSY;
+  status = fw_space_retire_qp(fw, qpn);
   if (status != HCA_OK) return status;
   hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
   status = load(fw, qpn, &q);

@@ -141,17 +141,29 @@ int fw_reregister(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
+/* What DEREGISTER takes. The key byte of a fast-register region is its user's. */
+static int load_any(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
+  const int status = fw_mrc_load_index(fw, key, m);
+  if (status != HCA_OK) return status;
+  if (m->kind == HCA_MRC_FAST) return HCA_OK;
+  const bool region =
+      m->kind == HCA_MRC_REGION || m->kind == HCA_MRC_PHYSICAL || m->kind == HCA_MRC_NULL || m->kind == HCA_MRC_INDIRECT;
+  return region && m->key_byte == hca_key_byte(key) ? HCA_OK : HCA_BAD_OBJECT;
+}
+
 int fw_deregister(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
   struct hca_mrc dead;
-  int status = load(fw, c->object, &m);
+  int status = load_any(fw, c->object, &m);
   if (status != HCA_OK) return status;
-  if (m.parent != 0) return HCA_BUSY;
+  if (m.parent != 0 && (fw->limits.flags & FW_ORPHAN_WINDOWS) == 0) return HCA_BUSY;
   fw_mrc_dead(c->object, &dead);
+  dead.key_byte = m.key_byte;
   status = fw_mrc_store(fw, c->object, &dead);
   if (status != HCA_OK) return status;
   quiesce(fw, c->object);
-  release(fw, &m);
+  if (m.kind == HCA_MRC_REGION) release(fw, &m);
+  if (m.kind == HCA_MRC_INDIRECT) fw_indirect_free(fw, &m);
   fw_key_put(fw, c->object);
   return HCA_OK;
 }

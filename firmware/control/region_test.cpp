@@ -181,10 +181,15 @@ TEST(region, deregister_in_order) {
   b.h.logging = true;
   ASSERT_EQ(b.deregister(key), HCA_OK);
   using op = hal::op;
-  const std::vector<hal::call> expected{{op::drop, HAL_CACHE_MRC, index},       {op::read, b.mrc_address(key), 64},
-                                        {op::write, b.mrc_address(key), 64},    {op::fence},
-                                        {op::drop, HAL_CACHE_MRC, index},       {op::drain, index},
-                                        {op::translation_drop, index, 0, ~0ULL}};
+  const std::vector<hal::call> expected{{op::lock, index},
+                                        {op::drop, HAL_CACHE_MRC, index},
+                                        {op::read, b.mrc_address(key), 64},
+                                        {op::write, b.mrc_address(key), 64},
+                                        {op::fence},
+                                        {op::drop, HAL_CACHE_MRC, index},
+                                        {op::drain, index},
+                                        {op::translation_drop, index, 0, ~0ULL},
+                                        {op::unlock, index}};
   EXPECT_EQ(b.h.log, expected);
   EXPECT_EQ(b.mrc(key).kind, HCA_MRC_NONE);
 }

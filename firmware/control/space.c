@@ -80,7 +80,10 @@ int fw_space_retire_qp(struct firmware* fw, uint32_t qpn) {
   }
   for (uint32_t i = 0; fw->live_spaces != 0 && i < fw->limits.max_spaces; i++) {
     if (fw->spaces[i].key == 0 || fw->spaces[i].qpn != qpn) continue;
+    const uint32_t index = hca_key_index(fw->spaces[i].key);
+    hal_key_lock(fw->hal, index);
     const int status = fw_space_retire(fw, &fw->spaces[i]);
+    hal_key_unlock(fw->hal, index);
     if (status != HCA_OK) return status;
   }
   return HCA_OK;

@@ -377,8 +377,10 @@ TEST_F(space, removal_in_order) {
   EXPECT_LT(entry, drain);
   EXPECT_LT(drain, clear);
   EXPECT_LT(clear, drop);
-  EXPECT_LT(drop, size - 1);
-  EXPECT_EQ(b.h.log.back(), (hal::call{op::write, b.out, sizeof(hca_space)}));
+  EXPECT_LT(drop, size - 2);
+  EXPECT_EQ(b.h.log[b.h.log.size() - 2], (hal::call{op::write, b.out, sizeof(hca_space)}));
+  EXPECT_EQ(b.h.log.front(), (hal::call{op::lock, index}));
+  EXPECT_EQ(b.h.log.back(), (hal::call{op::unlock, index}));
 }
 
 // When the table grows downwards, every entry gets a new number: accesses change over to the larger table with the old segments

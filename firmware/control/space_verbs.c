@@ -269,6 +269,19 @@ static void clear(struct firmware* fw, struct fw_space* s, uint32_t removed, uin
   fw_segments_drop(fw, removed);
 }
 
+/* A window blocks the removal of the segments it lies in, and of the last ones [S13]. */
+static int check_windows(struct firmware* fw, const struct fw_space* s, uint32_t removed, uint32_t windows) {
+  if (windows == 0) return HCA_OK;
+  if (s->segments == 0) return HCA_BUSY;
+  for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
+    bool within = false;
+    const int status = fw_windows_within(fw, s->key, windows, fw->segments[n].va, fw->segments[n].length, &within);
+    if (status != HCA_OK) return status;
+    if (within) return HCA_BUSY;
+  }
+  return HCA_OK;
+}
+
 int fw_x_deregister(struct firmware* fw, struct hca_command* c) {
   struct hca_x_remove x;
   struct fw_space* s = NULL;
@@ -280,10 +293,15 @@ int fw_x_deregister(struct firmware* fw, struct hca_command* c) {
   if (x.reserved != 0 || check_flags(c->modifier) != HCA_OK) return HCA_BAD_PARAMETER;
   status = open_space(fw, c, &s, &windows);
   if (status != HCA_OK) return status;
-  if (windows != 0) return HCA_BUSY;
+  if (windows != 0 && ((s->flags | c->modifier) & HCA_X_REMAP) != 0) return HCA_BUSY;
   status = probe_answer(fw, c);
   if (status == HCA_OK) status = cut(fw, s, s->flags | c->modifier, &x, &removed);
   if (status != HCA_OK) return status;
+  status = check_windows(fw, s, removed, windows);
+  if (status != HCA_OK) {
+    fw_segments_restore(fw, s, removed);
+    return status;
+  }
 
   if (s->segments == 0) {
     fw_segments_restore(fw, s, removed);

@@ -192,6 +192,7 @@ int fw_key_take(struct firmware* fw, uint32_t* key);
 void fw_key_put(struct firmware* fw, uint32_t key);
 bool fw_key_live(const struct firmware* fw, uint32_t key);
 int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m);        /* with what the caches know */
+int fw_mrc_load_index(struct firmware* fw, uint32_t key, struct hca_mrc* m);  /* whatever its key byte is */
 int fw_mrc_store(struct firmware* fw, uint32_t key, const struct hca_mrc* m); /* and makes everyone see it */
 void fw_mrc_dead(uint32_t key, struct hca_mrc* m);
 
@@ -232,6 +233,11 @@ int fw_space_retire_qp(struct firmware* fw, uint32_t qpn);
 /* extents.c */
 int fw_extents_write(struct firmware* fw, const struct fw_space* s, uint64_t shift, uint32_t* first, uint32_t* count);
 void fw_extents_free(struct firmware* fw, uint32_t first, uint32_t count, bool published);
+void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool published);
+
+/* windows.c, indirect.c */
+int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within);
+void fw_indirect_free(struct firmware* fw, const struct hca_mrc* m);
 
 /* qp_transition.c: IBA QP states. HCA_OK, HCA_BAD_STATE (no such transition) or HCA_BAD_PARAMETER (attributes). */
 int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask);
@@ -260,6 +266,13 @@ int fw_x_register(struct firmware* fw, struct hca_command* c);
 int fw_x_reregister(struct firmware* fw, struct hca_command* c);
 int fw_x_deregister(struct firmware* fw, struct hca_command* c);
 int fw_x_teardown(struct firmware* fw, struct hca_command* c);
+int fw_alloc_mw(struct firmware* fw, struct hca_command* c);
+int fw_free_mw(struct firmware* fw, struct hca_command* c);
+int fw_alloc_fast(struct firmware* fw, struct hca_command* c);
+int fw_alloc_physical(struct firmware* fw, struct hca_command* c);
+int fw_alloc_null(struct firmware* fw, struct hca_command* c);
+int fw_reserve_lkey(struct firmware* fw, struct hca_command* c);
+int fw_register_indirect(struct firmware* fw, struct hca_command* c);
 
 #ifdef __cplusplus
 }

@@ -40,6 +40,7 @@ int ibv_close_device(cpu& c, ibv_context* context) {
     return ibv_destroy_qp(c, qp);
   });
   if (!error) error = teardown_all(c, p);
+  if (!error) error = clear(p.mws, [&](memory_window* mw) { return ibv_dealloc_mw(c, mw); });
   if (!error) error = clear(p.mrs, [&](memory_region* mr) { return ibv_dereg_mr(c, mr); });
   if (!error) {
     error = clear(p.cqs, [&](completion_queue* cq) {
@@ -68,6 +69,8 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   attr->max_cq = 1 << d.areas().log_cqs;
   attr->max_cqe = 1 << 22;
   attr->max_mr = (1 << d.areas().log_mrs) - 1;
+  attr->max_mw = attr->max_mr;
+  attr->max_fast_reg_page_list_len = HCA_PTE_PER_NODE;
   attr->max_pd = 1 << 24;
   attr->max_qp_rd_atom = static_cast<int>(info.max_read_depth);
   attr->max_qp_init_rd_atom = static_cast<int>(info.max_read_depth);

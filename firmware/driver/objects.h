@@ -23,7 +23,7 @@ struct protection_domain : verbs::ibv_pd {
   std::uint32_t users = 0;
 };
 
-enum class region_kind : std::uint8_t { plain };
+enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect };
 
 struct memory_region : verbs::ibv_mr {
   std::uint64_t iova = 0;
@@ -33,7 +33,11 @@ struct memory_region : verbs::ibv_mr {
   bool pinned_writable = false;
   bool revoked = false;  // a re-register failed: the key is gone from the adapter, the pages are still ours
   region_kind kind = region_kind::plain;
+  std::shared_ptr<queue_buffer> list;  // fast: page-table entries
+  unsigned max_pages = 0;              // fast
 };
+
+struct memory_window : verbs::ibv_mw {};
 
 struct completion_queue;
 
@@ -66,6 +70,7 @@ struct queue_pair : verbs::ibv_qp {
   send_limits limits;
   verbs::ibv_qp_cap cap{};
   bool signal_all = false;
+  bool privileged = false;
   std::uint64_t record = 0;
 
   queue_buffer sq;
@@ -99,6 +104,7 @@ struct process : verbs::ibv_context {
 
   handle_table<protection_domain> pds;
   handle_table<memory_region> mrs;
+  handle_table<memory_window> mws;
   handle_table<completion_channel> channels;
   handle_table<completion_queue> cqs;
   handle_table<queue_pair> qps;

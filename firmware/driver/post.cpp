@@ -1,3 +1,4 @@
+#include "firmware/driver/post.h"
 #include "firmware/driver/access.h"
 #include "firmware/driver/device.h"
 
@@ -27,9 +28,10 @@ bool state_takes_sends(ibv_qp_state s) {
 }
 
 // One request into the ring; 0 or an errno value. `wqe` holds its bytes afterwards.
-int post_one(cpu& c, process& p, queue_pair& qp, const ibv_send_wr& wr, wqe_buffer& wqe, send_shape& shape, unsigned& nops) {
+int post_one(cpu& c, process& p, queue_pair& qp, const ibv_send_wr& wr, ibv_mw_type windows, wqe_buffer& wqe, send_shape& shape,
+             unsigned& nops) {
   if (!state_takes_sends(qp.state)) return EINVAL;
-  shape = shape_of(wr, qp.limits);
+  shape = shape_of(wr, qp.limits, windows);
   if (shape.error) return shape.error;
   const send_ring::place at = qp.ring.find(shape.blocks);
   if (at.full) return ENOMEM;
@@ -61,8 +63,17 @@ bool use_blueflame(const process& p, const send_shape& shape) {
 
 }  // namespace
 
-int ibv_post_send(cpu& c, ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
-  auto& qp = static_cast<queue_pair&>(*handle);
+int ibv_post_send(cpu& c, ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  return post_sends(c, static_cast<queue_pair&>(*qp), wr, bad_wr, IBV_MW_TYPE_2);
+}
+
+}  // namespace hcasim::verbs
+
+namespace hcasim::driver {
+
+using namespace verbs;
+
+int post_sends(cpu& c, queue_pair& qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, ibv_mw_type windows) {
   process& p = of(qp.context);
   c.spend(p.device->config().post_call);
   wqe_buffer wqe;
@@ -72,7 +83,7 @@ int ibv_post_send(cpu& c, ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr)
   int error = 0;
   for (; wr; wr = wr->next) {
     send_shape next;
-    error = post_one(c, p, qp, *wr, wqe, next, nops);
+    error = post_one(c, p, qp, *wr, windows, wqe, next, nops);
     if (error) {
       *bad_wr = wr;
       break;
@@ -95,6 +106,10 @@ int ibv_post_send(cpu& c, ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr)
   }
   return error;
 }
+
+}  // namespace hcasim::driver
+
+namespace hcasim::verbs {
 
 int ibv_post_recv(cpu& c, ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   auto& qp = static_cast<queue_pair&>(*handle);

@@ -82,6 +82,7 @@ command_result create_on_adapter(cpu& c, queue_pair& qp, const protection_domain
   create.rq_stride_shift = HCA_U8(qp.rq_stride_shift);
   create.page_shift = HCA_U8(shift);
   create.signal_all = qp.signal_all ? 1 : 0;
+  create.flags = qp.privileged ? HCA_QP_PRIVILEGED : 0;
   create.pd = pd.number;
   create.send_cqn = static_cast<completion_queue*>(qp.send_cq)->number;
   create.recv_cqn = static_cast<completion_queue*>(qp.recv_cq)->number;
@@ -132,6 +133,7 @@ ibv_qp* ibv_create_qp(cpu& c, ibv_pd* domain, ibv_qp_init_attr* attr) {
   qp->qp_type = attr->qp_type;
   qp->state = IBV_QPS_RESET;
   qp->signal_all = attr->sq_sig_all != 0;
+  qp->privileged = qp->limits.privileged = (attr->create_flags & HCAX_QP_PRIVILEGED) != 0;
   qp->cap = attr->cap;
   if (const int error = size_queues(c, p, *qp, qp->cap)) return refuse(error);
   const command_result r = create_on_adapter(c, *qp, pd);
@@ -258,7 +260,15 @@ int ibv_query_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int, ibv_qp_init_att
   attr->timeout = q.timeout;
   attr->retry_cnt = q.retry_count;
   attr->rnr_retry = q.rnr_retry;
-  if (init_attr) *init_attr = {qp.qp_context, qp.send_cq, qp.recv_cq, nullptr, qp.cap, qp.qp_type, qp.signal_all ? 1 : 0};
+  if (init_attr)
+    *init_attr = {qp.qp_context,
+                  qp.send_cq,
+                  qp.recv_cq,
+                  nullptr,
+                  qp.cap,
+                  qp.qp_type,
+                  qp.signal_all ? 1 : 0,
+                  qp.privileged ? unsigned{HCAX_QP_PRIVILEGED} : 0U};
   return 0;
 }
 

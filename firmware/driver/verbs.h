@@ -57,6 +57,7 @@ enum ibv_wc_opcode {
   IBV_WC_FETCH_ADD = 4,
   IBV_WC_BIND_MW = 5,
   IBV_WC_LOCAL_INV = 6,
+  IBV_WC_REG_MR = 16,  // the kernel's IB_WC_REG_MR
   IBV_WC_RECV = 1 << 7,
   IBV_WC_RECV_RDMA_WITH_IMM = (1 << 7) + 1,
 };
@@ -140,10 +141,13 @@ enum ibv_wr_opcode {
   IBV_WR_RDMA_READ = 4,
   IBV_WR_ATOMIC_CMP_AND_SWP = 5,
   IBV_WR_ATOMIC_FETCH_AND_ADD = 6,
-  IBV_WR_LOCAL_INV = 7,      // EOPNOTSUPP
-  IBV_WR_BIND_MW = 8,        // EOPNOTSUPP
-  IBV_WR_SEND_WITH_INV = 9,  // EOPNOTSUPP
+  IBV_WR_LOCAL_INV = 7,
+  IBV_WR_BIND_MW = 8,  // type 2 windows; type 1: ibv_bind_mw
+  IBV_WR_SEND_WITH_INV = 9,
+  IBV_WR_REG_MR = 32,  // the kernel's IB_WR_REG_MR; needs HCAX_QP_PRIVILEGED
 };
+
+enum ibv_mw_type { IBV_MW_TYPE_1 = 1, IBV_MW_TYPE_2 = 2 };
 
 enum ibv_send_flags {
   IBV_SEND_FENCE = 1 << 0,
@@ -181,6 +185,27 @@ struct ibv_mr {
   std::uint32_t handle;
   std::uint32_t lkey;
   std::uint32_t rkey;
+};
+
+struct ibv_mw {
+  ibv_context* context;
+  ibv_pd* pd;
+  std::uint32_t rkey;  // type 1: kept up to date by ibv_bind_mw; type 2: the consumer's, who composes index and key byte
+  std::uint32_t handle;
+  ibv_mw_type type;
+};
+
+struct ibv_mw_bind_info {
+  ibv_mr* mr;
+  std::uint64_t addr;
+  std::uint64_t length;
+  unsigned mw_access_flags;
+};
+
+struct ibv_mw_bind {
+  std::uint64_t wr_id;
+  unsigned send_flags;
+  ibv_mw_bind_info bind_info;
 };
 
 struct ibv_comp_channel {
@@ -223,6 +248,8 @@ struct ibv_device_attr {
   int max_cq;
   int max_cqe;
   int max_mr;
+  int max_mw;
+  int max_fast_reg_page_list_len;
   int max_pd;
   int max_qp_rd_atom;
   int max_qp_init_rd_atom;
@@ -252,7 +279,11 @@ struct ibv_qp_init_attr {
   ibv_qp_cap cap;
   ibv_qp_type qp_type;
   int sq_sig_all;
+  unsigned create_flags = 0;  // HCAX_QP_PRIVILEGED
 };
+
+// A QP of the operating system: may use the reserved L_Key and IBV_WR_REG_MR.
+enum { HCAX_QP_PRIVILEGED = 1 << 0 };
 
 struct ibv_ah_attr {
   std::uint16_t dlid;
@@ -311,6 +342,18 @@ struct ibv_send_wr {
       std::uint32_t rkey;
     } atomic;
   } wr;
+  union {
+    struct {
+      ibv_mw* mw;
+      std::uint32_t rkey;  // its key byte becomes the window's
+      ibv_mw_bind_info bind_info;
+    } bind_mw;
+    struct {
+      ibv_mr* mr;         // of hcax_alloc_fast_mr, mapped with hcax_map_mr
+      std::uint32_t key;  // its key byte becomes the region's
+      unsigned access;
+    } reg_mr;
+  };
 };
 
 struct ibv_recv_wr {
@@ -375,6 +418,23 @@ inline std::uint32_t ibv_inc_rkey(std::uint32_t rkey) {
 }
 // What the adapter holds under the MR's key.
 int hcax_query_mr(cpu& c, ibv_mr* mr, hca_mrc* out);
+// Reads give zeros, what is written is discarded; local use only. Any address.
+ibv_mr* ibv_alloc_null_mr(cpu& c, ibv_pd* pd);
+
+// Memory windows [semantics C]. EINVAL: no such type.
+ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* pd, ibv_mw_type type);
+int ibv_dealloc_mw(cpu& c, ibv_mw* mw);  // unbinds as well
+// Type 1 only. EINVAL: another type, no MR with addr or length, zero-based; EPERM: the PDs differ; ENOTSUP: not a plain MR.
+// Posts a request like ibv_post_send, and sets mw->rkey at once: on a completion with error the caller must restore it.
+int ibv_bind_mw(cpu& c, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* mw_bind);
+
+// What the kernel's consumers have. Errors as ibv_reg_mr.
+ibv_mr* hcax_alloc_fast_mr(cpu& c, ibv_pd* pd, unsigned max_pages);             // ib_alloc_mr
+int hcax_map_mr(cpu& c, ibv_mr* mr, std::uint64_t addr, std::uint64_t length);  // ib_map_mr_sg: while it is not valid
+ibv_mr* hcax_alloc_physical_mr(cpu& c, ibv_pd* pd, int access);                 // ib_get_dma_mr: address = DMA address
+int hcax_reserved_lkey(cpu& c, ibv_context* context, std::uint32_t* lkey);      // local_dma_lkey
+// A region made of pieces of others (mlx5dv_wr_mr_list): sg_list[i].lkey, judged whenever it is used, at VAs from `iova` on.
+ibv_mr* hcax_reg_indirect_mr(cpu& c, ibv_pd* pd, const ibv_sge* sg_list, int num_sge, std::uint64_t iova, int access);
 
 ibv_comp_channel* ibv_create_comp_channel(cpu& c, ibv_context* context);
 int ibv_destroy_comp_channel(cpu& c, ibv_comp_channel* channel);  // EBUSY while a CQ uses it

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "firmware/driver/objects.h"
 #include "models/base/units.h"
 #include "models/host/virtual_memory.h"
 
@@ -28,6 +29,37 @@ bool has_remote(hca_wqe_opcode op) {
 template <class T>
 void put(wqe_buffer& out, std::size_t at, const T& v) {
   std::memcpy(out.data() + at, &v, sizeof v);
+}
+
+bool changes_protection(hca_wqe_opcode op) {
+  return op == HCA_WQE_BIND || op == HCA_WQE_LOCAL_INV || op == HCA_WQE_FAST_REG;
+}
+
+// BIND, LOCAL_INV, REG_MR: one block, no data [C.3, WR posting checks].
+send_shape change_shape(const ibv_send_wr& wr, send_shape s, const send_limits& limits, ibv_mw_type windows) {
+  if (limits.transport == HCA_TRANSPORT_UD || wr.num_sge != 0 || (wr.send_flags & IBV_SEND_INLINE)) return {EINVAL};
+  if (s.opcode == HCA_WQE_BIND) {
+    const auto& b = wr.bind_mw;
+    if (!b.mw || b.mw->type != windows || (!b.bind_info.mr && windows == IBV_MW_TYPE_2)) return {EINVAL};
+  }
+  if (s.opcode == HCA_WQE_FAST_REG) {
+    const auto* mr = static_cast<const memory_region*>(wr.reg_mr.mr);
+    if (!limits.privileged || !mr || mr->kind != region_kind::fast || mr->pinned_bytes == 0) return {EINVAL};
+  }
+  s.blocks = 1;
+  return s;
+}
+
+hca_wqe_fast_reg fast_reg_segment(const ibv_send_wr& wr) {
+  const auto& mr = static_cast<const memory_region&>(*wr.reg_mr.mr);
+  hca_wqe_fast_reg f{};
+  f.va = mr.iova;
+  f.length = mr.length;
+  f.list = mr.list->physical(0);
+  f.key = wr.reg_mr.key;
+  f.access = wr.reg_mr.access;
+  f.page_shift = host_page_shift;
+  return f;
 }
 
 bool copy_inline(const ibv_send_wr& wr, std::size_t at, const virtual_memory& memory, wqe_buffer& out) {
@@ -78,6 +110,8 @@ hca_wqe_opcode wqe_opcode(ibv_wr_opcode opcode) {
       return HCA_WQE_BIND;
     case IBV_WR_SEND_WITH_INV:
       return HCA_WQE_SEND_INV;
+    case IBV_WR_REG_MR:
+      return HCA_WQE_FAST_REG;
   }
   return HCA_WQE_NOP;
 }
@@ -97,6 +131,8 @@ ibv_wc_opcode completion_opcode(hca_wqe_opcode opcode) {
       return IBV_WC_BIND_MW;
     case HCA_WQE_LOCAL_INV:
       return IBV_WC_LOCAL_INV;
+    case HCA_WQE_FAST_REG:
+      return IBV_WC_REG_MR;
     default:
       return IBV_WC_SEND;
   }
@@ -122,11 +158,24 @@ std::uint32_t inline_capacity(unsigned header, unsigned blocks) {
   return HCA_WQE_BLOCK - header - HCA_INLINE_HEADER + (blocks - 1) * chunk_limit;
 }
 
-send_shape shape_of(const ibv_send_wr& wr, const send_limits& limits) {
+hca_wqe_bind bind_segment(const ibv_mw& mw, std::uint32_t new_key, const ibv_mw_bind_info& info) {
+  hca_wqe_bind b{};
+  b.va = info.addr;
+  b.length = info.length;
+  b.window_key = mw.rkey;
+  b.new_key = new_key;
+  b.region_key = info.mr ? info.mr->lkey : 0;
+  b.access = info.mw_access_flags;
+  b.type = HCA_U8(static_cast<unsigned>(mw.type));
+  return b;
+}
+
+send_shape shape_of(const ibv_send_wr& wr, const send_limits& limits, ibv_mw_type windows) {
   send_shape s;
   s.opcode = wqe_opcode(wr.opcode);
   if (s.opcode == HCA_WQE_NOP) return {EINVAL};
-  if (s.opcode == HCA_WQE_LOCAL_INV || s.opcode == HCA_WQE_BIND || s.opcode == HCA_WQE_SEND_INV) return {EOPNOTSUPP};
+  if (changes_protection(s.opcode)) return change_shape(wr, s, limits, windows);
+  if (s.opcode == HCA_WQE_SEND_INV && limits.transport != HCA_TRANSPORT_RC) return {EINVAL};  // C6.7
   if (limits.transport == HCA_TRANSPORT_UD) return {has_remote(s.opcode) ? EINVAL : EOPNOTSUPP};
   if (limits.transport == HCA_TRANSPORT_UC && needs_responder(s.opcode)) return {EINVAL};
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > limits.max_sge) return {EINVAL};
@@ -162,6 +211,7 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   control.index = index;
   control.qpn = qpn;
   if (shape.opcode == HCA_WQE_SEND_IMM || shape.opcode == HCA_WQE_WRITE_IMM) control.immediate = wr.imm_data;
+  if (shape.opcode == HCA_WQE_SEND_INV || shape.opcode == HCA_WQE_LOCAL_INV) control.immediate = wr.invalidate_rkey;
   put(out, 0, control);
 
   std::size_t at = sizeof control;
@@ -173,6 +223,8 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   } else if (has_remote(shape.opcode)) {
     put(out, at, hca_wqe_remote{wr.wr.rdma.remote_addr, wr.wr.rdma.rkey, 0});
   }
+  if (shape.opcode == HCA_WQE_BIND) put(out, at, bind_segment(*wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info));
+  if (shape.opcode == HCA_WQE_FAST_REG) put(out, at, fast_reg_segment(wr));
   at = header_bytes(shape.opcode);
   if (inlined) return copy_inline(wr, at, memory, out);
   for (int i = 0; i < wr.num_sge; ++i, at += sizeof(hca_wqe_data)) {

@@ -17,6 +17,7 @@ struct send_limits {
   hca_transport transport = HCA_TRANSPORT_RC;
   std::uint32_t max_sge = 1;
   std::uint32_t max_inline = 0;
+  bool privileged = false;
 };
 
 using wqe_buffer = std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS>;
@@ -38,11 +39,14 @@ struct send_shape {
   unsigned blocks = 0;
   std::uint64_t inline_bytes = 0;
 };
-send_shape shape_of(const verbs::ibv_send_wr& wr, const send_limits& limits);
+// `windows`: the type that IBV_WR_BIND_MW may name.
+send_shape shape_of(const verbs::ibv_send_wr& wr, const send_limits& limits, verbs::ibv_mw_type windows = verbs::IBV_MW_TYPE_2);
 
 // Writes `shape.blocks` blocks. False: inline data lies in unmapped memory.
 bool build_send(const verbs::ibv_send_wr& wr, const send_shape& shape, std::uint32_t qpn, std::uint16_t index, bool signal_all,
                 const virtual_memory& memory, wqe_buffer& out);
+// The WQE of ibv_bind_mw and of IBV_WR_BIND_MW. No MR: unbind.
+hca_wqe_bind bind_segment(const verbs::ibv_mw& mw, std::uint32_t new_key, const verbs::ibv_mw_bind_info& info);
 void build_nop(std::uint32_t qpn, std::uint16_t index, unsigned blocks, wqe_buffer& out);
 
 // A receive WQE of `capacity` segments (a power of two); returns the bytes to write. The rest of the slot need not be written:

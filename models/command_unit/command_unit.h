@@ -19,6 +19,7 @@
 #include "tlm/dma.h"
 #include "tlm/protection.h"
 #include "tlm/translate.h"
+#include "tlm/window.h"
 #include "tlm/work.h"
 
 namespace hcasim {
@@ -41,6 +42,7 @@ class command_unit : public unit {
   initiator_socket<context_request> mrc{"mrc"};
   initiator_socket<context_request> extent{"extent"};
   initiator_socket<key_request> keys{"keys"};
+  initiator_socket<window_request> windows{"windows"};
   initiator_socket<translate_request> walker{"walker"};
   initiator_socket<control_request> send_queue{"send_queue"};
   initiator_socket<control_request> requester{"requester"};
@@ -58,6 +60,7 @@ class command_unit : public unit {
   void cache_op(hal_cache cache, context_op op, std::uint32_t index, std::uint64_t base, std::uint64_t entries);
   void translation_drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
   void key_drain(std::uint32_t index);
+  void change_window(std::uint32_t index, window_op op);
   void qp_control(std::uint32_t qpn, hal_qp_op op);
   void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
   void event(std::uint32_t type, std::uint32_t number);

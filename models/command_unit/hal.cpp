@@ -126,6 +126,14 @@ void command_unit::key_drain(std::uint32_t index) {
   drain_time_.add(t_ - begin);
 }
 
+void command_unit::change_window(std::uint32_t index, window_op op) {
+  begin_access();
+  window_request w;
+  w.op = op;
+  w.key = index << 8;
+  call(windows, w);
+}
+
 void command_unit::order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op) {
   begin_access();
   control_request c;
@@ -188,6 +196,15 @@ void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t 
 }
 void hal_key_drain(struct hal* h, uint32_t index) {
   h->unit->key_drain(index);
+}
+void hal_key_lock(struct hal* h, uint32_t index) {
+  h->unit->change_window(index, hcasim::window_op::lock);
+}
+void hal_key_unlock(struct hal* h, uint32_t index) {
+  h->unit->change_window(index, hcasim::window_op::unlock);
+}
+void hal_window_close(struct hal* h, uint32_t index) {
+  h->unit->change_window(index, hcasim::window_op::close);
 }
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {
   h->unit->cache_op(cache, hcasim::context_op::set_area, 0, base, entries);

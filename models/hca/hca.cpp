@@ -8,10 +8,10 @@ namespace dma_client {
 enum : unsigned { send_queue, requester, responder, completion, doorbell, command_unit, walker, qpc, cqc, mrc, extent, count };
 }
 namespace qpc_client {
-enum : unsigned { doorbell, send_queue, requester, responder, command_unit, count };
+enum : unsigned { doorbell, send_queue, requester, responder, command_unit, window_unit, count };
 }
 namespace walker_client {
-enum : unsigned { send_queue, requester, responder, completion, command_unit, count };
+enum : unsigned { send_queue, requester, responder, completion, command_unit, window_unit, count };
 }
 namespace report_client {
 enum : unsigned { requester, responder, command_unit, count };
@@ -21,6 +21,9 @@ enum : unsigned { requester, responder, count };
 }
 namespace context_client {
 enum : unsigned { user, command_unit, count };
+}
+namespace protection_client {  // of MRCs and extents
+enum : unsigned { key_check, command_unit, window_unit, count };
 }
 
 std::uint16_t lid_of(const hca_config& c) {
@@ -47,6 +50,8 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.max_segments = c.max_segments;
   l.max_extent_lines = c.max_segments;
   l.max_table_bytes = c.table_bytes;
+  l.flags = (config.key_check.window_type2 == window_association::qp ? std::uint32_t{FW_WINDOWS_2A} : 0U) |
+            (config.key_check.orphan_windows ? std::uint32_t{FW_ORPHAN_WINDOWS} : 0U);
   return l;
 }
 
@@ -58,6 +63,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       requester("requester", config.requester, clock_, packets, lid_of(config)),
       responder("responder", config.responder, clock_, packets, lid_of(config)),
       key_check("key_check", config.key_check, clock_),
+      window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
       page_walker("page_walker", config.page_walker, clock_, walker_client::count),
       dma_engine("dma_engine", config.dma_engine, clock_, dma_client::count),
       completion("completion", config.completion, clock_, report_client::count),
@@ -65,9 +71,9 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       port("port", config.port, clock_, port_client::count, packets),
       qpc_cache("qpc_cache", config.qpc_cache, clock_, sizeof(hca_qpc), qpc_client::count),
       cqc_cache("cqc_cache", config.cqc_cache, clock_, sizeof(hca_cqc), context_client::count),
-      mrc_cache("mrc_cache", config.mrc_cache, clock_, sizeof(hca_mrc), context_client::count),
+      mrc_cache("mrc_cache", config.mrc_cache, clock_, sizeof(hca_mrc), protection_client::count),
       extent_cache("extent_cache", config.extent_cache, clock_, sizeof(hca_extent) * HCA_EXTENTS_PER_LINE,
-                   context_client::count) {
+                   protection_client::count) {
   doorbell.send.bind(send_queue.bells);
   doorbell.receive.bind(responder.bells);
   doorbell.completion.bind(completion.bells);
@@ -80,6 +86,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   send_queue.walker.bind(page_walker.in[walker_client::send_queue]);
   send_queue.dma.bind(dma_engine.in[dma_client::send_queue]);
   send_queue.work.bind(requester.work);
+  send_queue.windows.bind(window_unit.local);
 
   requester.qpc.bind(qpc_cache.in[qpc_client::requester]);
   requester.keys.bind(key_check.local);
@@ -93,12 +100,20 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   responder.keys.bind(key_check.remote);
   responder.walker.bind(page_walker.in[walker_client::responder]);
   responder.dma.bind(dma_engine.in[dma_client::responder]);
+  responder.windows.bind(window_unit.remote);
   responder.reports.bind(completion.reports[report_client::responder]);
   responder.egress.bind(port.egress[port_client::responder]);
   responder.peer_out.bind(requester.peer);
 
-  key_check.mrc.bind(mrc_cache.in[context_client::user]);
-  key_check.extent.bind(extent_cache.in[context_client::user]);
+  key_check.mrc.bind(mrc_cache.in[protection_client::key_check]);
+  key_check.extent.bind(extent_cache.in[protection_client::key_check]);
+
+  window_unit.mrc.bind(mrc_cache.in[protection_client::window_unit]);
+  window_unit.extent.bind(extent_cache.in[protection_client::window_unit]);
+  window_unit.qpc.bind(qpc_cache.in[qpc_client::window_unit]);
+  window_unit.keys.bind(key_check.windows);
+  window_unit.walker.bind(page_walker.in[walker_client::window_unit]);
+
   page_walker.dma.bind(dma_engine.in[dma_client::walker]);
 
   completion.cqc.bind(cqc_cache.in[context_client::user]);
@@ -108,9 +123,10 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   command_unit.dma.bind(dma_engine.in[dma_client::command_unit]);
   command_unit.qpc.bind(qpc_cache.in[qpc_client::command_unit]);
   command_unit.cqc.bind(cqc_cache.in[context_client::command_unit]);
-  command_unit.mrc.bind(mrc_cache.in[context_client::command_unit]);
-  command_unit.extent.bind(extent_cache.in[context_client::command_unit]);
+  command_unit.mrc.bind(mrc_cache.in[protection_client::command_unit]);
+  command_unit.extent.bind(extent_cache.in[protection_client::command_unit]);
   command_unit.keys.bind(key_check.control);
+  command_unit.windows.bind(window_unit.control);
   command_unit.walker.bind(page_walker.in[walker_client::command_unit]);
   command_unit.send_queue.bind(send_queue.control);
   command_unit.requester.bind(requester.control);

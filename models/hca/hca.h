@@ -13,6 +13,7 @@
 #include "models/requester/requester.h"
 #include "models/responder/responder.h"
 #include "models/send_queue/send_queue.h"
+#include "models/window_unit/window_unit.h"
 
 namespace hcasim {
 
@@ -25,6 +26,7 @@ class hca : public sc_core::sc_module {
   hcasim::requester requester;
   hcasim::responder responder;
   hcasim::key_check key_check;
+  hcasim::window_unit window_unit;
   hcasim::page_walker page_walker;
   hcasim::dma_engine dma_engine;
   hcasim::completion completion;

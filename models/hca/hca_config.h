@@ -12,6 +12,7 @@
 #include "models/requester/requester_config.h"
 #include "models/responder/responder_config.h"
 #include "models/send_queue/send_queue_config.h"
+#include "models/window_unit/window_unit_config.h"
 
 namespace hcasim {
 
@@ -22,6 +23,7 @@ struct hca_config {
   requester_config requester;
   responder_config responder;
   key_check_config key_check;
+  window_unit_config window_unit;
   page_walker_config page_walker;
   dma_engine_config dma_engine;
   completion_config completion;
@@ -39,6 +41,7 @@ struct hca_config {
     k.group("requester", requester, "segmentation, acknowledges, retransmission");
     k.group("responder", responder, "inbound requests");
     k.group("key_check", key_check, "the protection pipeline");
+    k.group("window_unit", window_unit, "memory windows, invalidation, fast registration");
     k.group("page_walker", page_walker, "translation");
     k.group("dma_engine", dma_engine, "bursts to PCIe");
     k.group("completion", completion, "CQEs, EQEs, interrupts");

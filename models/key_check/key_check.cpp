@@ -14,6 +14,7 @@ key_check::key_check(const sc_core::sc_module_name& name, const key_check_config
   local.on<&key_check::handle>(this);
   remote.on<&key_check::handle>(this);
   control.on<&key_check::handle_control>(this);
+  windows.on<&key_check::handle_control>(this);
   register_statistics();
 }
 
@@ -47,7 +48,7 @@ bool key_check::begin(check& c, ps& t) {
   valid_probe_.pulse(1, t, cycle_);
   key_probe_.set(c.request->key, t);
   side_probe_.set(c.request->remote, t);
-  c.request->epoch = 0;
+  if (c.request->op == key_op::check) c.request->epoch = 0;
   c.mrc.op = context_op::fetch;
   c.mrc.failed = false;
   c.mrc.dirty = false;
@@ -64,7 +65,11 @@ bool key_check::look_at_mrc(check& c, ps& t) {
     return true;
   }
   const hca_mrc& m = c.mrc.as<const hca_mrc>();
-  const access_request a{r.key, r.rights, r.pd, r.qpn, r.va, r.length, r.remote, config_.window_type2};
+  if (r.op == key_op::element) [[unlikely]] {
+    return look_for_element(c, t);
+  }
+  const access_request a{r.key,    r.rights,   r.pd,     r.qpn,        r.generation,        r.va,
+                         r.length, r.function, r.remote, r.privileged, config_.window_type2};
   const verdict v = judge(m, a);
   if (v != verdict::granted) {
     mrc.release(c.mrc, t);
@@ -77,6 +82,14 @@ bool key_check::look_at_mrc(check& c, ps& t) {
   const mapping map = mapping_of(m, r.key);
   r.map = map.map;
   r.va_offset = map.va_offset;
+  if (config_.orphan_windows && rules::is_window(m)) [[unlikely]] {
+    c.parent.op = context_op::fetch;
+    c.parent.failed = c.parent.dirty = false;
+    c.parent.index = hca_key_index(m.parent);
+    c.parent.on_response = parent_came;
+    c.parent.context = &c;
+    return mrc.send(c.parent, t) == tlm::TLM_COMPLETED && look_at_parent(c, t);
+  }
   if (!needs_extents(m)) {
     mrc.release(c.mrc, t);
     conclude(c, v, t);
@@ -93,6 +106,9 @@ bool key_check::look_at_mrc(check& c, ps& t) {
 }
 
 bool key_check::look_at_extents(check& c, ps& t) {
+  if (c.request->op == key_op::element) [[unlikely]] {
+    return look_at_elements(c, t);
+  }
   for (;;) {
     auto found = extent_search::outside;
     if (!c.extent.failed) {
@@ -115,6 +131,70 @@ bool key_check::look_at_extents(check& c, ps& t) {
   }
 }
 
+// The region of a window may have gone [B4.1]: then the window is as good as unbound.
+bool key_check::look_at_parent(check& c, ps& t) {
+  const bool intact = !c.parent.failed && parent_intact(c.mrc.as<const hca_mrc>(), c.parent.as<const hca_mrc>());
+  if (!c.parent.failed) mrc.release(c.parent, t);
+  mrc.release(c.mrc, t);
+  conclude(c, intact ? verdict::granted : verdict::bad_state, t);
+  if (!intact) release(*c.request, t);
+  return true;
+}
+
+// Elements have lengths of their own, so they are added up from the first one on [E7].
+bool key_check::look_for_element(check& c, ps& t) {
+  key_request& r = *c.request;
+  const hca_mrc& m = c.mrc.as<const hca_mrc>();
+  c.left = r.va - m.start;
+  c.elements = m.extent_count;
+  const bool usable = m.kind == HCA_MRC_INDIRECT && m.key_byte == hca_key_byte(r.key) && c.left < m.length;
+  const std::uint32_t first_line = m.extent / HCA_EXTENTS_PER_LINE;
+  mrc.release(c.mrc, t);
+  if (!usable || c.elements == 0) {
+    conclude(c, verdict::bad_bounds, t);
+    return true;
+  }
+  c.extent.op = context_op::fetch;
+  c.extent.failed = c.extent.dirty = false;
+  c.extent.index = first_line;
+  c.extent.on_response = extent_came;
+  c.extent.context = &c;
+  return extent.send(c.extent, t) == tlm::TLM_COMPLETED && look_at_extents(c, t);
+}
+
+bool key_check::look_at_elements(check& c, ps& t) {
+  key_request& r = *c.request;
+  for (;;) {
+    if (c.extent.failed) {
+      conclude(c, verdict::table_error, t);
+      return true;
+    }
+    t += extent_step_;
+    ++extent_lines_;
+    const hca_element* const line = &c.extent.as<const hca_element>();
+    const std::uint32_t used = std::min<std::uint32_t>(c.elements, HCA_EXTENTS_PER_LINE);
+    for (std::uint32_t i = 0; i < used; ++i) {
+      if (c.left < line[i].length) {
+        r.piece = line[i];
+        r.piece.va += c.left;
+        r.piece.length -= static_cast<std::uint32_t>(c.left);
+        extent.release(c.extent, t);
+        conclude(c, verdict::granted, t);
+        return true;
+      }
+      c.left -= line[i].length;
+    }
+    extent.release(c.extent, t);
+    c.elements -= used;
+    if (c.elements == 0) {
+      conclude(c, verdict::bad_bounds, t);
+      return true;
+    }
+    ++c.extent.index;
+    if (extent.send(c.extent, t) != tlm::TLM_COMPLETED) return false;
+  }
+}
+
 void key_check::conclude(check& c, verdict v, ps& t) {
   key_request& r = *c.request;
   t += depth_;
@@ -127,6 +207,12 @@ void key_check::conclude(check& c, verdict v, ps& t) {
 void key_check::mrc_came(void* context, transaction&, ps t) {
   check& c = *static_cast<check*>(context);
   const bool concluded = c.self->look_at_mrc(c, t);
+  c.self->finish(c, concluded, t);
+}
+
+void key_check::parent_came(void* context, transaction&, ps t) {
+  check& c = *static_cast<check*>(context);
+  const bool concluded = c.self->look_at_parent(c, t);
   c.self->finish(c, concluded, t);
 }
 

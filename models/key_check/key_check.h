@@ -26,6 +26,7 @@ class key_check : public unit {
   target_socket<key_request> local{"local"};
   target_socket<key_request> remote{"remote"};
   target_socket<key_request> control{"control"};
+  target_socket<key_request> windows{"windows"};
   initiator_socket<context_request> mrc{"mrc"};
   initiator_socket<context_request> extent{"extent"};
 
@@ -34,13 +35,16 @@ class key_check : public unit {
   [[nodiscard]] std::uint64_t references() const { return epochs_.references(); }
 
  private:
-  // A check under way.
+  // A check under way. `element`: it looks for a piece of an indirect region instead.
   struct check {
     key_check* self = nullptr;
     key_request* request = nullptr;
     context_request mrc;
     context_request extent;
+    context_request parent;
     extent_search search;
+    std::uint64_t left = 0;      // element: bytes of the elements between the next one and `va`
+    std::uint32_t elements = 0;  // element: not looked at yet, from extent.index * HCA_EXTENTS_PER_LINE on
     ps arrived{0};
     check* next = nullptr;
   };
@@ -59,9 +63,13 @@ class key_check : public unit {
   bool begin(check& c, ps& t);
   bool look_at_mrc(check& c, ps& t);
   bool look_at_extents(check& c, ps& t);
+  bool look_at_parent(check& c, ps& t);
+  bool look_for_element(check& c, ps& t);
+  bool look_at_elements(check& c, ps& t);
   void conclude(check& c, verdict v, ps& t);
   static void mrc_came(void* context, transaction& self, ps t);
   static void extent_came(void* context, transaction& self, ps t);
+  static void parent_came(void* context, transaction& self, ps t);
   void finish(check& c, bool concluded, ps t);
   void retire(check& c);
   void go_on();

@@ -89,12 +89,14 @@ struct bench {
   fake_initiator<key_request> local{"local"};
   fake_initiator<key_request> remote{"remote"};
   fake_initiator<key_request> control{"control"};
+  fake_initiator<key_request> windows{"windows"};
   std::deque<key_request> requests;
 
   explicit bench(const key_check_config& c = {}) : unit_under_test("key_check", c, clock) {
     local.out.bind(unit_under_test.local);
     remote.out.bind(unit_under_test.remote);
     control.out.bind(unit_under_test.control);
+    windows.out.bind(unit_under_test.windows);
     unit_under_test.mrc.bind(mrcs.in);
     unit_under_test.extent.bind(extents.in);
     for (std::uint32_t i : {5U, 6U, 7U}) region(i);

@@ -3,18 +3,15 @@
 namespace hcasim {
 
 verdict judge(const hca_mrc& m, const access_request& a) {
-#pragma GCC unroll 6
-  for (const rules::rule& r : rules::in_order) {
-    if (!r.holds(m, a)) return r.otherwise;
-  }
-  return rules::table_sane(m) ? verdict::granted : verdict::table_error;
+  return judge_by_rules(m, a);
 }
 
 mapping mapping_of(const hca_mrc& m, std::uint32_t key) {
   mapping r;
   r.map.index = HCA_TAG_REGION | hca_key_index(rules::is_window(m) ? m.parent : key);
   r.map.null = m.kind == HCA_MRC_NULL;
-  r.map.levels = m.kind == HCA_MRC_PHYSICAL || r.map.null ? 0 : m.levels;
+  r.map.indirect = m.kind == HCA_MRC_INDIRECT;
+  r.map.levels = m.kind == HCA_MRC_PHYSICAL || r.map.null || r.map.indirect ? 0 : m.levels;
   r.map.page_shift = m.page_shift;
   r.map.table = m.table;
   r.map.table_va = m.table_va;

@@ -5,7 +5,9 @@
 // no state, no time: shared by every unit that judges keys.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "firmware/abi/mrc.h"
 #include "tlm/verdict.h"
@@ -20,9 +22,12 @@ struct access_request {
   std::uint32_t rights = 0;  // enum hca_access bits that are needed; 0: local read
   std::uint32_t pd = 0;      // of the QP
   std::uint32_t qpn = 0;
+  std::uint32_t generation = 0;  // of the QP
   std::uint64_t va = 0;
   std::uint64_t length = 0;
-  bool remote = false;  // R_Key; otherwise L_Key
+  std::uint16_t function = 0;  // of the QP
+  bool remote = false;         // R_Key; otherwise L_Key
+  bool privileged = false;     // the QP may use the reserved L_Key
   window_association type2 = window_association::qp_and_pd;
 };
 
@@ -39,7 +44,7 @@ constexpr bool zero_based_window(const hca_mrc& m) {
 
 // [D8] The entry holds an object; index 0 is never handed out [A8].
 inline bool index_valid(const hca_mrc& m, const access_request& a) {
-  return hca_key_index(a.key) != 0 && m.kind != HCA_MRC_NONE && m.kind <= HCA_MRC_WINDOW_2 && m.state != HCA_MRC_INVALID;
+  return hca_key_index(a.key) != 0 && m.kind != HCA_MRC_NONE && m.kind < HCA_MRC_KINDS && m.state != HCA_MRC_INVALID;
 }
 
 // [D9, A1]
@@ -52,12 +57,15 @@ constexpr bool state_valid(const hca_mrc& m, const access_request&) {
   return m.state == HCA_MRC_VALID;
 }
 
-// [D11] Regions and type 1 windows: the PD. Type 2 windows: the QP, with 2B its PD as well. An address space may be tied to
-// one QP besides its PD.
+// [D11, B.1] Everything belongs to one function of the adapter. Regions and type 1 windows: the PD. Type 2 windows: the QP (the
+// generation tells it from a later one of the same number [C.1]), with 2B its PD as well. An address space may be tied to one
+// QP besides its PD. The reserved L_Key asks for privilege instead of a PD [A8].
 constexpr bool associated(const hca_mrc& m, const access_request& a) {
+  if (m.function != a.function) return false;
+  if (m.flags & HCA_MRC_PRIVILEGED) return a.privileged;
   switch (m.kind) {
     case HCA_MRC_WINDOW_2:
-      return m.qpn == a.qpn && (a.type2 == window_association::qp || m.pd == a.pd);
+      return m.qpn == a.qpn && m.extent == a.generation && (a.type2 == window_association::qp || m.pd == a.pd);
     case HCA_MRC_ADDRESS_SPACE:
       return m.pd == a.pd && (m.qpn == HCA_QPN_ANY || m.qpn == a.qpn);
     default:
@@ -65,10 +73,11 @@ constexpr bool associated(const hca_mrc& m, const access_request& a) {
   }
 }
 
-// [D12, D.2] Local read is always granted. A window is no L_Key [A3], a null region no R_Key [B3.5], and a remote access that
-// names no right has none.
+// [D12, D.2] Local read is always granted. A window is no L_Key [A3], a null region and the reserved L_Key are no R_Keys [B3.5,
+// A8], and a remote access that names no right has none.
 constexpr bool permitted(const hca_mrc& m, const access_request& a) {
-  if (a.remote ? m.kind == HCA_MRC_NULL || a.rights == 0 : is_window(m)) return false;
+  if (a.remote && (m.kind == HCA_MRC_NULL || (m.flags & HCA_MRC_PRIVILEGED) || a.rights == 0)) return false;
+  if (!a.remote && is_window(m)) return false;
   return (a.rights & ~m.access) == 0;
 }
 
@@ -78,9 +87,9 @@ constexpr bool in_bounds(const hca_mrc& m, const access_request& a) {
   return a.va >= base && a.length <= m.length && a.va - base <= m.length - a.length;
 }
 
-// [E11] A table that cannot be: only physical and null regions go without one.
+// [E11] A table that cannot be: physical, null and indirect regions go without one.
 constexpr bool table_sane(const hca_mrc& m) {
-  if (m.kind == HCA_MRC_PHYSICAL || m.kind == HCA_MRC_NULL) return true;
+  if (m.kind == HCA_MRC_PHYSICAL || m.kind == HCA_MRC_NULL || m.kind == HCA_MRC_INDIRECT) return true;
   const bool page = m.page_shift == 12 || m.page_shift == 16 || m.page_shift == 21 || m.page_shift == 30;
   return page && m.levels >= 1 && m.levels <= 4;
 }
@@ -98,11 +107,27 @@ inline constexpr rule in_order[] = {
 
 }  // namespace rules
 
-// Of an MRC with more than one extent, `granted` holds for the outer range only: the extents decide (extents.h).
+// Of an MRC with more than one extent, `granted` holds for the outer range only: the extents decide (extents.h). `Without`
+// leaves a rule out; tests show with it that each rule is needed.
+inline constexpr std::size_t no_rule = ~std::size_t{0};
+template <std::size_t Without = no_rule>
+inline verdict judge_by_rules(const hca_mrc& m, const access_request& a) {
+  for (std::size_t i = 0; i < std::size(rules::in_order); ++i) {
+    if (i != Without && !rules::in_order[i].holds(m, a)) return rules::in_order[i].otherwise;
+  }
+  return rules::table_sane(m) ? verdict::granted : verdict::table_error;
+}
 verdict judge(const hca_mrc& m, const access_request& a);
 
 constexpr bool needs_extents(const hca_mrc& m) {
-  return m.extent_count > 1;
+  return m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count > 1;
+}
+
+// Access through a window whose region may have gone [B4.1, orphan]: the region must still be what the window was bound to.
+constexpr bool parent_intact(const hca_mrc& window, const hca_mrc& region) {
+  return region.state == HCA_MRC_VALID && !rules::is_window(region) && region.key_byte == hca_key_byte(window.parent) &&
+         region.pd == window.pd && window.start >= region.start && window.length <= region.length &&
+         window.start - region.start <= region.length - window.length;
 }
 
 // What the page walker needs of a granted access. A window translates through the table of its parent, and under its tag.

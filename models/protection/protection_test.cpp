@@ -54,7 +54,7 @@ TEST(Judge, IndexZeroIsNeverValid) {
 }
 
 TEST(Judge, EmptyOrUnknownEntryIsBadIndex) {
-  for (int kind : {int(HCA_MRC_NONE), 10, 255}) {
+  for (int kind : {int(HCA_MRC_NONE), int(HCA_MRC_KINDS), 255}) {
     hca_mrc m = region();
     m.kind = static_cast<std::uint8_t>(kind);
     EXPECT_EQ(judge(m, remote_read()), verdict::bad_index) << kind;

@@ -90,6 +90,7 @@ void requester::report_cqe(const flow& f, const operation& op, std::uint8_t stat
   r.cqe.index = op.work->index;
   r.cqe.opcode = op.view.control.opcode;
   r.cqe.status = status;
+  r.cqe.vendor_error = op.work->vendor_error;
   r.waiter = {};
   r.context = this;
   r.on_response = [](void* self, transaction& done, ps) {
@@ -127,7 +128,7 @@ void requester::settle(flow& f, ps t) {
     const operation& op = *f.operations.front();
     if (op.status != HCA_WC_SUCCESS && op.number >= f.failed) {
       fail_front(f, op.status, t);
-    } else if (op.psns == 0 && op.view.control.opcode == HCA_WQE_NOP && f.cursor > op.number) {
+    } else if (op.psns == 0 && op.view.is_local() && f.cursor > op.number) {
       complete(f, HCA_WC_SUCCESS, t);
     } else {
       return;

@@ -61,9 +61,10 @@ tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
   const wqe_fault fault = parse_wqe(std::span(w.bytes).first(std::size_t{w.blocks} * HCA_WQE_BLOCK), op.view);
   if (fault == wqe_fault::atomic_length) {
     op.status = HCA_WC_LOC_LEN_ERR;
-  } else if (fault != wqe_fault::none || w.status != HCA_WC_SUCCESS || op.view.control.opcode >= HCA_WQE_BIND ||
-             op.view.control.opcode == HCA_WQE_SEND_INV) {
+  } else if (fault != wqe_fault::none) {
     op.status = HCA_WC_LOC_QP_OP_ERR;
+  } else {
+    op.status = w.status;
   }
   f.operations.push(&op);
   in_flight_probe_.set(f.operations.size(), t);

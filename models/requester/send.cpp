@@ -44,7 +44,7 @@ process requester::pump(flow& f, ps t) {
         if (q.state != HCA_QP_RTS && q.state != HCA_QP_SQD && op->status == HCA_WC_SUCCESS) op->status = HCA_WC_LOC_QP_OP_ERR;
         if (op->status != HCA_WC_SUCCESS) {
           f.failed = f.cursor;
-        } else if (op->psns == 0 && op->view.control.opcode != HCA_WQE_NOP) {
+        } else if (op->psns == 0 && !op->view.is_local()) {
           op->first_psn = f.next_psn;
           op->psns = psns_of(op->view, q.mtu_shift);
           f.next_psn = psn_add(f.next_psn, op->psns);
@@ -55,7 +55,7 @@ process requester::pump(flow& f, ps t) {
       }
       qpc.release(c, t);
       if (!current || f.cursor >= f.failed) continue;
-      if (op->view.control.opcode == HCA_WQE_NOP) {
+      if (op->view.is_local()) {
         ++f.cursor;
         continue;
       }
@@ -160,7 +160,7 @@ task<verdict> requester::gather_payload(flow& f, operation& op, std::uint64_t of
       continue;
     }
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(s.length - offset, p.payload - filled));
-    memory_range range{.key = s.key, .pd = f.qp.pd, .qpn = f.qpn, .va = s.address + offset, .checked = s.length - offset};
+    memory_range range{.key = s.key, .owner = owner_of(f.qp, f.qpn), .va = s.address + offset, .checked = s.length - offset};
     v = co_await memory_.move(tr, dma_op::read, range, p.data() + filled, n, t);
     if (v != verdict::granted) break;
     filled += n;

@@ -3,9 +3,9 @@
 
 namespace hcasim {
 
-responder::route responder::route_of(const hca_qpc& q) {
-  return {.dest_qpn = q.dest_qpn,
-          .pd = q.pd,
+responder::route responder::route_of(const connection& c, const hca_qpc& q) {
+  return {.owner = owner_of(q, c.qpn),
+          .dest_qpn = q.dest_qpn,
           .msn = q.msn,
           .dest_lid = q.dest_lid,
           .service_level = q.service_level,
@@ -74,7 +74,7 @@ void responder::emit(connection& c) {
 }
 
 void responder::fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
-  acknowledge(c, route_of(q), q.expected_psn, syndrome, t);
+  acknowledge(c, route_of(c, q), q.expected_psn, syndrome, t);
   put_into_error(c, q, receive_status, syndrome == wire::nak_remote_access ? HCA_EVENT_QP_ACCESS : HCA_EVENT_QP_REQUEST, t);
 }
 
@@ -166,6 +166,10 @@ void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_
     if (h.shape().immediate) {
       r.cqe.flags |= HCA_CQE_WITH_IMM;
       r.cqe.immediate = h.immediate;
+    }
+    if (h.shape().invalidate) {
+      r.cqe.flags |= HCA_CQE_WITH_INV;
+      r.cqe.immediate = h.invalidate_key;
     }
     if (h.solicited) r.cqe.flags |= HCA_CQE_SOLICITED;
     r.cqe.source_qpn = q.dest_qpn;

@@ -69,8 +69,11 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
       continue;
     }
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(seg.length - offset, p.payload - placed));
-    memory_range range{
-        .key = seg.key, .rights = HCA_ACCESS_LOCAL_WRITE, .pd = q.pd, .qpn = c.qpn, .va = seg.address + offset, .checked = n};
+    memory_range range{.key = seg.key,
+                       .rights = HCA_ACCESS_LOCAL_WRITE,
+                       .owner = owner_of(q, c.qpn),
+                       .va = seg.address + offset,
+                       .checked = n};
     const verdict v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);
     if (v != verdict::granted) {
       nak = wire::nak_remote_operation;
@@ -90,11 +93,39 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   } else {
     payload_written_ += placed;
     q.in_received += placed;
+    if (s.invalidate) {
+      const bool done = co_await invalidate(c, q, p, t);
+      if (!done || c.error || c.stopped) {
+        hold_until_landed(tr, p, t);
+        co_return true;
+      }
+    }
     q.inbound = s.last ? static_cast<std::uint8_t>(HCA_INBOUND_NONE) : wire::send_first;
     end_message(c, q, p, t);
   }
   hold_until_landed(tr, p, t);
   co_return true;
+}
+
+// The key that came with a SEND; false: it could not be invalidated, and the QP is in error [C6.9, class J].
+task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps& t) {
+  const access_owner owner = owner_of(q, c.qpn);
+  window_request r;
+  r.op = window_op::invalidate;
+  r.remote = true;
+  r.function = owner.function;
+  r.qpn = owner.qpn;
+  r.generation = owner.generation;
+  r.pd = owner.pd;
+  r.key = p.header.invalidate_key;
+  co_await windows.request(r, t);
+  if (c.error || c.stopped || r.fault == window_fault::none) co_return true;
+  if (config_.class_j != class_j_answer::silent) {
+    const bool good = config_.class_j == class_j_answer::ack;
+    acknowledge(c, route_of(c, q), p.header.psn, good ? wire::ack_no_credits : wire::nak_remote_access, t);
+  }
+  put_into_error(c, q, HCA_WC_REM_INV_REQ_ERR, HCA_EVENT_QP_ACCESS, t);
+  co_return false;
 }
 
 task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
@@ -112,8 +143,7 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
     memory_range range{.key = q.in_key,
                        .remote = true,
                        .rights = HCA_ACCESS_REMOTE_WRITE,
-                       .pd = q.pd,
-                       .qpn = c.qpn,
+                       .owner = owner_of(q, c.qpn),
                        .va = q.in_address,
                        .checked = q.in_remaining};
     v = co_await memory_.move(tr, dma_op::write, range, p.data(), p.payload, t);

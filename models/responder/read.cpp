@@ -14,8 +14,7 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
     memory_range whole{.key = h.rkey,
                        .remote = true,
                        .rights = HCA_ACCESS_REMOTE_READ,
-                       .pd = q.pd,
-                       .qpn = c.qpn,
+                       .owner = owner_of(q, c.qpn),
                        .va = h.va,
                        .checked = h.dma_length};
     memory_access::transfer& tr = memory_.begin();
@@ -34,7 +33,7 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
   }
   c.acks_owed = 0;  // the responses acknowledge what came before
   ++c.reads;
-  read_job job{.to = route_of(q), .psn = h.psn, .key = h.rkey, .length = h.dma_length, .count = count, .va = h.va};
+  read_job job{.to = route_of(c, q), .psn = h.psn, .key = h.rkey, .length = h.dma_length, .count = count, .va = h.va};
   for (std::uint32_t i = 0; i < count; ++i) {
     co_await buffers_.take();
     if (c.error || c.stopped) {
@@ -60,8 +59,7 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
     memory_range range{.key = job.key,
                        .remote = true,
                        .rights = HCA_ACCESS_REMOTE_READ,
-                       .pd = job.to.pd,
-                       .qpn = c.qpn,
+                       .owner = job.to.owner,
                        .va = job.va + offset,
                        .checked = job.length - offset};
     memory_access::transfer& tr = memory_.begin();
@@ -91,7 +89,7 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
 task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   const packet_header& h = p.header;
   memory_range range{
-      .key = h.rkey, .remote = true, .rights = HCA_ACCESS_REMOTE_ATOMIC, .pd = q.pd, .qpn = c.qpn, .va = h.va, .checked = 8};
+      .key = h.rkey, .remote = true, .rights = HCA_ACCESS_REMOTE_ATOMIC, .owner = owner_of(q, c.qpn), .va = h.va, .checked = 8};
   std::uint64_t original = 0;
   const dma_op op = h.opcode == wire::compare_swap ? dma_op::compare_swap : dma_op::fetch_add;
   memory_access::transfer& tr = memory_.begin();
@@ -113,7 +111,7 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
 }
 
 void responder::answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r, ps t) {
-  packet& p = new_response(route_of(q), wire::atomic_acknowledge, r.psn);
+  packet& p = new_response(route_of(c, q), wire::atomic_acknowledge, r.psn);
   p.header.original = r.original;
   const std::uint64_t ticket = c.out.reserve();
   p.tag = ticket;

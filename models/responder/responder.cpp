@@ -151,7 +151,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
       ++out_of_order_;
       if (!q.nak_sent) {
         q.nak_sent = 1;
-        acknowledge(c, route_of(q), q.expected_psn, wire::nak_sequence, t);
+        acknowledge(c, route_of(c, q), q.expected_psn, wire::nak_sequence, t);
       }
     } else if (ahead < 0) {
       ++duplicates_;
@@ -161,7 +161,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
       held = co_await execute(c, q, p, t);
     }
     if (c.acks_owed != 0 && !c.error && (c.inbox.empty() || c.acks_owed >= config_.ack_coalesce)) {
-      acknowledge(c, route_of(q), psn_add(q.expected_psn, wire::psn_mask), wire::ack_no_credits, t);
+      acknowledge(c, route_of(c, q), psn_add(q.expected_psn, wire::psn_mask), wire::ack_no_credits, t);
     }
     ctx.dirty = true;
   }
@@ -191,7 +191,7 @@ task<bool> responder::execute(connection& c, hca_qpc& q, packet& p, ps& t) {
     if (c.error || c.stopped) co_return false;
     if (!ready) {
       q.nak_sent = 1;
-      acknowledge(c, route_of(q), h.psn, static_cast<std::uint8_t>(wire::rnr_nak | (q.min_rnr_timer & 0x1f)), t);
+      acknowledge(c, route_of(c, q), h.psn, static_cast<std::uint8_t>(wire::rnr_nak | (q.min_rnr_timer & 0x1f)), t);
       co_return false;
     }
   }

@@ -2,6 +2,8 @@
 // or fetches its bytes, acknowledges, and completes receives. Duplicates are answered again without being executed again,
 // except READs, which are validated anew.
 //
+// SEND_WITH_INV invalidates after its bytes were handed to the DMA engine and before its receive completes [C6.8].
+//
 // Errors: a bad R_Key is NAK remote access, a bad request NAK invalid request, a bad receive buffer NAK remote operation; each
 // puts the QP into ERR, completes the receive in use with the matching status and flushes the rest [semantics D.1].
 #pragma once
@@ -23,6 +25,7 @@
 #include "tlm/control.h"
 #include "tlm/memory_access.h"
 #include "tlm/packet.h"
+#include "tlm/window.h"
 #include "tlm/work.h"
 
 namespace hcasim {
@@ -37,6 +40,7 @@ class responder : public unit {
   initiator_socket<key_request> keys{"keys"};
   initiator_socket<translate_request> walker{"walker"};
   initiator_socket<dma_request> dma{"dma"};
+  initiator_socket<window_request> windows{"windows"};
   initiator_socket<report> reports{"reports"};
   initiator_socket<packet> egress{"egress"};
   initiator_socket<control_request> peer_out{"peer_out"};
@@ -74,8 +78,8 @@ class responder : public unit {
   };
   // Where responses of a connection go.
   struct route {
+    access_owner owner;
     std::uint32_t dest_qpn = 0;
-    std::uint32_t pd = 0;
     std::uint32_t msn = 0;
     std::uint16_t dest_lid = 0;
     std::uint8_t service_level = 0;
@@ -105,6 +109,7 @@ class responder : public unit {
 
   // place.cpp
   task<bool> do_send(connection& c, hca_qpc& q, packet& p, ps& t);
+  task<bool> invalidate(connection& c, hca_qpc& q, const packet& p, ps& t);
   task<bool> do_write(connection& c, hca_qpc& q, packet& p, ps& t);
   task<bool> take_receive(connection& c, hca_qpc& q, ps& t);
   void hold_until_landed(memory_access::transfer& tr, packet& p, ps t);
@@ -118,7 +123,7 @@ class responder : public unit {
 
   // answers.cpp
   packet& new_response(const route& to, std::uint8_t opcode, std::uint32_t psn);
-  static route route_of(const hca_qpc& q);
+  static route route_of(const connection& c, const hca_qpc& q);
   void acknowledge(connection& c, const route& to, std::uint32_t psn, std::uint8_t syndrome, ps t);
   void emit(connection& c);
   void fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);

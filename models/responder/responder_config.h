@@ -4,12 +4,16 @@
 
 namespace hcasim {
 
+// What the sender of a SEND_WITH_INV hears when its key could not be invalidated [C6.9].
+enum class class_j_answer : std::uint8_t { silent, ack, nak_rae };
+
 struct responder_config {
   double packet_interval = 3;
   double packet_latency = 20;
   std::uint32_t buffers = 256;
   std::uint32_t ack_coalesce = 4;
   std::uint32_t receive_prefetch = 4;
+  class_j_answer class_j = class_j_answer::silent;
 
   void knobs(knob_visitor& k) {
     k.cycles("packet_interval", packet_interval, 1, 1000, "between the starts of two packets, requests and responses alike");
@@ -17,6 +21,7 @@ struct responder_config {
     k.count("buffers", buffers, 1, 65536, "packet buffers for READ responses under way from memory to the port");
     k.count("ack_coalesce", ack_coalesce, 1, 1024, "acknowledge requests that one acknowledge may answer while packets wait");
     k.count("receive_prefetch", receive_prefetch, 1, 64, "receive WQEs fetched by one DMA read");
+    k.choice("class_j", class_j, {"silent", "ack", "nak_rae"}, "answer to a SEND_WITH_INV whose key cannot be invalidated");
   }
 };
 

@@ -11,8 +11,10 @@ request_kind kind_of(std::uint8_t opcode) {
     case wire::send_middle:
     case wire::send_last:
     case wire::send_last_imm:
+    case wire::send_last_inv:
     case wire::send_only:
     case wire::send_only_imm:
+    case wire::send_only_inv:
       return request_kind::send;
     case wire::write_first:
     case wire::write_middle:

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "models/send_queue/protection_changes.h"
+
 namespace hcasim {
 
 send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_config& config, const clock_domain& clock)
@@ -17,6 +19,8 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
   stats_.add("fence_stalls", "1", "times a fence held a WQE back", fence_stalls_);
   stats_.add("read_depth_stalls", "1", "times the READ depth held a WQE back", read_depth_stalls_);
   stats_.add("depth_stalls", "1", "times the number of outstanding WQEs held a WQE back", depth_stalls_);
+  stats_.add("local_fence_stalls", "1", "times a LOCAL_INV waited for earlier WQEs", local_fence_stalls_);
+  stats_.add("changes", "1", "BIND, LOCAL_INV and FAST_REG handed to window_unit", changes_);
   stats_.add("bad_wqes", "1", "WQEs that were not what their place says", bad_wqes_);
   stats_.add("ready", "1", "QPs that wait for a turn", ready_level_);
   stats_.add("cache", "1", "64 B blocks of WQEs held", cache_level_);
@@ -28,7 +32,7 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
                 "LOCAL_INV", "FAST_REG"});
   signals_.add("ready", 16, ready_probe_);
   signals_.add("cache", 20, cache_probe_);
-  signals_.add("blocked", 2, blocked_probe_, {"none", "depth", "fence", "read_depth"});
+  signals_.add("blocked", 3, blocked_probe_, {"none", "depth", "fence", "read_depth", "local_fence"});
 }
 
 send_queue::~send_queue() = default;
@@ -184,6 +188,7 @@ void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t bl
   w.index = q.ci;
   w.blocks = static_cast<std::uint8_t>(blocks);
   w.status = HCA_WC_SUCCESS;
+  w.vendor_error = 0;
   std::memcpy(w.bytes.data(), bytes, std::size_t{blocks} * HCA_WQE_BLOCK);
   const hca_wqe_control& c = w.control();
   if (c.blocks != blocks || c.index != q.ci || c.qpn != q.qpn || (fetches(c.opcode) && q.read_limit == 0)) {
@@ -195,7 +200,7 @@ void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t bl
 }
 
 void send_queue::issue(queue_state& q, ps t) {
-  if (q.issuing || q.stopped) return;
+  if (q.issuing || q.stopped || q.changing) return;
   q.issuing = true;
   while (!q.fetched.empty()) {
     work_request& w = *q.fetched.front();
@@ -206,8 +211,16 @@ void send_queue::issue(queue_state& q, ps t) {
       if (blocked == issue_block::fence) ++fence_stalls_;
       if (blocked == issue_block::read_depth) ++read_depth_stalls_;
       if (blocked == issue_block::depth) ++depth_stalls_;
+      if (blocked == issue_block::local_fence) ++local_fence_stalls_;
       break;
     }
+    if (changes_protection(c.opcode) && !q.changed && w.status == HCA_WC_SUCCESS) {
+      q.changing = true;
+      change(q, w, t);
+      if (q.changing) break;
+      continue;
+    }
+    q.changed = false;
     q.fetched.pop();
     ++q.outstanding;
     if (fetches(c.opcode)) ++q.reads;
@@ -229,6 +242,37 @@ void send_queue::issue(queue_state& q, ps t) {
   q.issuing = false;
 }
 
+// A WQE that changes protection, in its turn. On a QP that is not RTS it is not executed; the requester flushes it [BND16].
+process send_queue::change(queue_state& q, work_request& w, ps t) {
+  ++q.busy;
+  ++changes_;
+  t = issuer_.start(std::max(t, now()), clock_.cycles(config_.issue_interval));
+  context_request c;
+  c.index = q.qpn;
+  co_await qpc.request(c, t);
+  window_request r;
+  bool runs = false;
+  if (!c.failed) {
+    const auto& context = c.as<const hca_qpc>();
+    runs = context.state == HCA_QP_RTS && !q.stopped;
+    if (runs && !read_change(w, context, r)) {
+      runs = false;
+      w.status = HCA_WC_LOC_QP_OP_ERR;
+    }
+    qpc.release(c, t);
+  }
+  if (runs) {
+    co_await windows.request(r, t);
+    w.status = status_of(r.op, r.fault);
+    w.vendor_error = static_cast<std::uint8_t>(r.fault);
+  }
+  q.changing = false;
+  q.changed = true;
+  --q.busy;
+  if (!q.issuing) issue(q, t);
+  check_stopped(q);
+}
+
 void send_queue::on_complete(work_request& w, ps t) {
   queue_state& q = *queues_[w.qpn];
   --q.outstanding;
@@ -248,7 +292,7 @@ tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps
     }
     check_stopped(q);
   } else if (c.op == control_op::start) {
-    q.stopped = q.known = false;
+    q.stopped = q.known = q.changing = q.changed = false;
     q.pi = q.ci = 0;
   }
   return tlm::TLM_COMPLETED;

@@ -1,5 +1,6 @@
 // Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the requester
-// in order, as far as fences, READ depth and its own limits allow.
+// in order, as far as fences, READ depth and its own limits allow. BIND, LOCAL_INV and FAST_REG are executed by window_unit
+// when their turn comes; nothing later of the QP starts before [O1].
 //
 // Errors: a WQE that is not what its place says (index, QPN, size) is passed on with LOC_QP_OP_ERR; an SQ buffer that cannot be
 // read puts the next WQE into the same state.
@@ -22,6 +23,7 @@
 #include "tlm/control.h"
 #include "tlm/dma.h"
 #include "tlm/translate.h"
+#include "tlm/window.h"
 #include "tlm/work.h"
 
 namespace hcasim {
@@ -34,6 +36,7 @@ class send_queue : public unit {
   initiator_socket<translate_request> walker{"walker"};
   initiator_socket<dma_request> dma{"dma"};
   initiator_socket<work_request> work{"work"};
+  initiator_socket<window_request> windows{"windows"};
 
   send_queue(const sc_core::sc_module_name& name, const send_queue_config& config, const clock_domain& clock);
   ~send_queue() override;
@@ -52,6 +55,8 @@ class send_queue : public unit {
     bool known = false;  // the context was read in this life
     bool scheduled = false;
     bool issuing = false;
+    bool changing = false;  // the front WQE is at window_unit
+    bool changed = false;   // and has come back
     bool stopped = false;
     control_request* stopping = nullptr;
   };
@@ -65,6 +70,7 @@ class send_queue : public unit {
   task<std::uint32_t> fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t);
   void accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks);
   void issue(queue_state& q, ps t);
+  process change(queue_state& q, work_request& w, ps t);
   void on_complete(work_request& w, ps t);
   void check_stopped(queue_state& q);
 
@@ -92,6 +98,8 @@ class send_queue : public unit {
   counter fence_stalls_;
   counter read_depth_stalls_;
   counter depth_stalls_;
+  counter local_fence_stalls_;
+  counter changes_;
   counter bad_wqes_;
   level ready_level_;
   level cache_level_;

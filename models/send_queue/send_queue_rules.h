@@ -25,13 +25,20 @@ inline bool fetches(std::uint8_t opcode) {
   return opcode == HCA_WQE_READ || opcode == HCA_WQE_COMPARE_SWAP || opcode == HCA_WQE_FETCH_ADD;
 }
 
-enum class issue_block : std::uint8_t { none, depth, fence, read_depth };
+// Executed by window_unit before anything later of the QP starts [O1].
+inline bool changes_protection(std::uint8_t opcode) {
+  return opcode == HCA_WQE_BIND || opcode == HCA_WQE_LOCAL_INV || opcode == HCA_WQE_FAST_REG;
+}
 
-// Why the next WQE of a QP may not start yet [O3: FENCE waits for earlier READs and atomics of the QP].
+enum class issue_block : std::uint8_t { none, depth, fence, read_depth, local_fence };
+
+// Why the next WQE of a QP may not start yet [O3: FENCE waits for earlier READs and atomics of the QP; O4: LOCAL_INV for
+// everything].
 inline issue_block why_not(const hca_wqe_control& c, std::uint32_t outstanding, std::uint32_t limit, std::uint32_t reads,
                            std::uint32_t read_limit) {
   if (outstanding >= limit) return issue_block::depth;
   if ((c.flags & HCA_WQE_FENCE) && reads != 0) return issue_block::fence;
+  if (c.opcode == HCA_WQE_LOCAL_INV && outstanding != 0) return issue_block::local_fence;
   if (fetches(c.opcode) && reads >= std::max(read_limit, 1U)) return issue_block::read_depth;
   return issue_block::none;
 }

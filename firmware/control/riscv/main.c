@@ -17,6 +17,9 @@ enum {
   CALL_DROP,
   CALL_TRANSLATION,
   CALL_DRAIN,
+  CALL_LOCK,
+  CALL_UNLOCK,
+  CALL_WINDOW_CLOSE,
   CALL_AREA,
   CALL_QP,
   CALL_EQ,
@@ -64,6 +67,21 @@ void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t 
 void hal_key_drain(struct hal* h, uint32_t index) {
   h->argument[0] = index;
   call(h, CALL_DRAIN);
+}
+
+void hal_key_lock(struct hal* h, uint32_t index) {
+  h->argument[0] = index;
+  call(h, CALL_LOCK);
+}
+
+void hal_key_unlock(struct hal* h, uint32_t index) {
+  h->argument[0] = index;
+  call(h, CALL_UNLOCK);
+}
+
+void hal_window_close(struct hal* h, uint32_t index) {
+  h->argument[0] = index;
+  call(h, CALL_WINDOW_CLOSE);
 }
 
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {

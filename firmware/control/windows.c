@@ -1,0 +1,100 @@
+/* Memory windows and fast-register regions: their entries. What happens to them afterwards is the data path's [C.2, C.3]. */
+#include "firmware/control/state.h"
+
+static int store_fresh(struct firmware* fw, struct hca_command* c, struct hca_mrc* m) {
+  uint32_t key = 0;
+  if (m->pd > FW_NUMBER_MASK) return HCA_BAD_PARAMETER;
+  int status = fw_key_take(fw, &key);
+  if (status != HCA_OK) return status;
+  m->key_byte = hca_key_byte(key);
+  m->function = fw->limits.function;
+  status = fw_mrc_store(fw, key, m);
+  if (status != HCA_OK) {
+    fw_key_put(fw, key);
+    return status;
+  }
+  c->result[0] = key;
+  return HCA_OK;
+}
+
+/* Nothing can be reached through it before it is bound: type 1 is valid with length 0, type 2 is free [B.2]. */
+int fw_alloc_mw(struct firmware* fw, struct hca_command* c) {
+  if (c->modifier != 1 && c->modifier != 2) return HCA_BAD_PARAMETER;
+  struct hca_mrc m = {.page_shift = 12, .levels = 1, .pd = c->object, .qpn = HCA_QPN_ANY};
+  m.kind = c->modifier == 1 ? HCA_MRC_WINDOW_1 : HCA_MRC_WINDOW_2;
+  m.state = c->modifier == 1 ? HCA_MRC_VALID : HCA_MRC_FREE;
+  m.flags = c->modifier == 1 ? 0 : HCA_MRC_REMOTE_INVALIDATE;
+  return store_fresh(fw, c, &m);
+}
+
+/* Always permitted: unbinds as well [C2.2]. */
+int fw_free_mw(struct firmware* fw, struct hca_command* c) {
+  struct hca_mrc m;
+  int status = fw_mrc_load_index(fw, c->object, &m);
+  if (status != HCA_OK) return status;
+  if (m.kind != HCA_MRC_WINDOW_1 && m.kind != HCA_MRC_WINDOW_2) return HCA_BAD_OBJECT;
+  hal_window_close(fw->hal, hca_key_index(c->object));
+  hal_cache_drop(fw->hal, HAL_CACHE_MRC, hca_key_index(c->object));
+  fw_key_put(fw, c->object);
+  return HCA_OK;
+}
+
+int fw_alloc_fast(struct firmware* fw, struct hca_command* c) {
+  if (c->modifier == 0 || c->modifier > HCA_PTE_PER_NODE) return HCA_BAD_PARAMETER;
+  struct hca_mrc m = {.kind = HCA_MRC_FAST,
+                      .state = HCA_MRC_FREE,
+                      .page_shift = 12,
+                      .levels = 1,
+                      .flags = HCA_MRC_REMOTE_INVALIDATE,
+                      .pd = c->object,
+                      .qpn = HCA_QPN_ANY,
+                      .extent_count = c->modifier};
+  return store_fresh(fw, c, &m);
+}
+
+int fw_alloc_physical(struct firmware* fw, struct hca_command* c) {
+  struct hca_mrc m = {.kind = HCA_MRC_PHYSICAL, .state = HCA_MRC_VALID, .pd = c->object, .qpn = HCA_QPN_ANY, .length = FW_ALL};
+  const int status = fw_access_check(c->modifier, &m.access);
+  if (status != HCA_OK) return status;
+  if ((m.access & (HCA_ACCESS_ZERO_BASED | HCA_ACCESS_MW_BIND)) != 0) return HCA_BAD_PARAMETER;
+  return store_fresh(fw, c, &m);
+}
+
+int fw_alloc_null(struct firmware* fw, struct hca_command* c) {
+  struct hca_mrc m = {.kind = HCA_MRC_NULL,
+                      .state = HCA_MRC_VALID,
+                      .access = HCA_ACCESS_LOCAL_WRITE,
+                      .pd = c->object,
+                      .qpn = HCA_QPN_ANY,
+                      .length = FW_ALL};
+  return store_fresh(fw, c, &m);
+}
+
+/* Physical memory for privileged QPs of every PD, never for a peer [A8]. */
+int fw_reserve_lkey(struct firmware* fw, struct hca_command* c) {
+  struct hca_mrc m = {.kind = HCA_MRC_PHYSICAL,
+                      .state = HCA_MRC_VALID,
+                      .flags = HCA_MRC_PRIVILEGED,
+                      .access = HCA_ACCESS_LOCAL_WRITE,
+                      .qpn = HCA_QPN_ANY,
+                      .length = FW_ALL};
+  return store_fresh(fw, c, &m);
+}
+
+/* Whether one of the `count` windows of the region lies in [va, va + length) [S13]. All keys are looked at until they are
+ * found; the region is locked, so no window is added meanwhile. */
+int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within) {
+  struct hca_mrc m;
+  *within = false;
+  for (uint32_t i = 1; count != 0 && i < fw->mrs.bits; i++) {
+    if (!fw_bitmap_has(&fw->mrs, i)) continue;
+    hal_work(fw->hal, HAL_WORK_CHUNK, 1);
+    const int status = fw_mrc_load_index(fw, hca_key_make(i, 0), &m);
+    if (status != HCA_OK) return status;
+    if ((m.kind != HCA_MRC_WINDOW_1 && m.kind != HCA_MRC_WINDOW_2) || m.parent != region) continue;
+    count--;
+    if (m.length != 0 && m.start < va + length && va < m.start + m.length) *within = true;
+    if (*within) return HCA_OK;
+  }
+  return HCA_OK;
+}
