@@ -27,6 +27,11 @@ int device::open(cpu& c) {
   command_result r = execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info_)});
   if (r.error) return r.error;
   if (const int error = give_tables(c)) return error;
+  if (config_.reserved_lkey) {
+    r = execute(c, {.code = HCA_CMD_RESERVE_LKEY});
+    if (r.error) return r.error;
+    reserved_lkey_ = r.value;
+  }
   const int error = events_.open(c, {[this](std::uint32_t cqn) { on_completion(cqn); },
                                      [this](std::uint32_t type, std::uint32_t number) { on_async(type, number); }});
   opened_ = error == 0;

@@ -41,8 +41,7 @@ class device {
   std::uint32_t take_pd() { return pds_.take(); }
   void put_pd(std::uint32_t number) { pds_.put(number); }
   [[nodiscard]] std::uint32_t completion_eq(int vector) const { return events_.number(1 + static_cast<unsigned>(vector)); }
-  [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0: none yet
-  void set_reserved_lkey(std::uint32_t key) { reserved_lkey_ = key; }
+  [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0: none
   number_table<completion_queue>& cqs() { return cqs_; }
   number_table<queue_pair>& qps() { return qps_; }
 

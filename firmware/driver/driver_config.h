@@ -32,6 +32,7 @@ struct driver_config {
   std::uint64_t max_segment = 1ULL << 31;
   zero_length_policy zero_length_mr = zero_length_policy::accept;
   failed_rereg_policy failed_rereg = failed_rereg_policy::revoke;
+  bool reserved_lkey = false;
 
   ps post_call = 15_ns;
   ps post_wqe = 20_ns;
@@ -58,6 +59,7 @@ struct driver_config {
     k.bytes("max_segment", max_segment, 4096, 0x1p40, "longest chunk handed to the adapter; longer runs are split");
     k.choice("zero_length_mr", zero_length_mr, {"accept", "page_count", "refuse"}, "registering zero bytes");
     k.choice("failed_rereg", failed_rereg, {"revoke", "keep"}, "the key after a failed re-register");
+    k.flag("reserved_lkey", reserved_lkey, "an L_Key for physical memory that only privileged QPs may use");
     k.time("post_call", post_call, 0_ps, 1_ms, "CPU time of ibv_post_send or ibv_post_recv besides its WQEs");
     k.time("post_wqe", post_wqe, 0_ps, 1_ms, "CPU time of building one WQE");
     k.time("post_segment", post_segment, 0_ps, 1_ms, "CPU time of each data segment");

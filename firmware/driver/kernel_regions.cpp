@@ -51,16 +51,9 @@ ibv_mr* hcax_alloc_physical_mr(cpu& c, ibv_pd* pd, int access) {
   return allocate(c, pd, region_kind::physical, HCA_CMD_ALLOC_PHYSICAL, static_cast<std::uint32_t>(access));
 }
 
-int hcax_reserved_lkey(cpu& c, ibv_context* context, std::uint32_t* lkey) {
-  device& d = *context->device;
-  d.enter_kernel(c);
-  if (d.reserved_lkey() == 0) {
-    const command_result r = d.execute(c, {.code = HCA_CMD_RESERVE_LKEY});
-    if (r.error) return r.error;
-    d.set_reserved_lkey(r.value);
-  }
-  *lkey = d.reserved_lkey();
-  return 0;
+int hcax_reserved_lkey(ibv_context* context, std::uint32_t* lkey) {
+  *lkey = context->device->reserved_lkey();
+  return *lkey != 0 ? 0 : EOPNOTSUPP;
 }
 
 ibv_mr* hcax_alloc_fast_mr(cpu& c, ibv_pd* pd, unsigned max_pages) {

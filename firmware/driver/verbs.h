@@ -432,7 +432,7 @@ int ibv_bind_mw(cpu& c, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* mw_bind);
 ibv_mr* hcax_alloc_fast_mr(cpu& c, ibv_pd* pd, unsigned max_pages);             // ib_alloc_mr
 int hcax_map_mr(cpu& c, ibv_mr* mr, std::uint64_t addr, std::uint64_t length);  // ib_map_mr_sg: while it is not valid
 ibv_mr* hcax_alloc_physical_mr(cpu& c, ibv_pd* pd, int access);                 // ib_get_dma_mr: address = DMA address
-int hcax_reserved_lkey(cpu& c, ibv_context* context, std::uint32_t* lkey);      // local_dma_lkey
+int hcax_reserved_lkey(ibv_context* context, std::uint32_t* lkey);              // local_dma_lkey; EOPNOTSUPP: not configured
 // A region made of pieces of others (mlx5dv_wr_mr_list): sg_list[i].lkey, judged whenever it is used, at VAs from `iova` on.
 ibv_mr* hcax_reg_indirect_mr(cpu& c, ibv_pd* pd, const ibv_sge* sg_list, int num_sge, std::uint64_t iova, int access);
 

@@ -167,4 +167,22 @@ void requester::flush(flow& f, ps t) {
   while (!f.operations.empty()) complete(f, HCA_WC_WR_FLUSH_ERR, t);
 }
 
+// A QP that has not sent anything does not know its CQ yet.
+process requester::flush_when_known(flow& f, ps t) {
+  if (!f.known && !f.operations.empty()) {
+    ++f.busy;
+    context_request c;
+    c.index = f.qpn;
+    co_await qpc.request(c, t);
+    if (!c.failed) {
+      f.qp = c.as<const hca_qpc>();
+      f.known = true;
+      qpc.release(c, t);
+    }
+    --f.busy;
+  }
+  if (!f.stopped) flush(f, t);
+  check_stopped(f);
+}
+
 }  // namespace hcasim

@@ -69,7 +69,7 @@ tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
   f.operations.push(&op);
   in_flight_probe_.set(f.operations.size(), t);
   if (f.error) {
-    flush(f, t);
+    flush_when_known(f, t);
   } else {
     pump(f, t);
   }
@@ -109,7 +109,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       check_stopped(f);
       break;
     case control_op::start:
-      f.stopped = f.error = f.started = f.rnr_waiting = f.recovering = false;
+      f.stopped = f.error = f.known = f.started = f.rnr_waiting = f.recovering = false;
       f.failed = ~0ULL;
       f.retries = f.rnr_retries = 0;
       f.read_psns = 0;
@@ -121,7 +121,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
     case control_op::failed:
       f.error = true;
       ++f.pass;
-      flush(f, t);
+      flush_when_known(f, t);
       break;
     case control_op::set_eq:
       break;

@@ -65,6 +65,7 @@ class requester : public unit {
     explicit flow(std::uint32_t n) : qpn(n) {}
     std::uint32_t qpn;
     hca_qpc qp{};  // what the last context fetch said
+    bool known = false;
     ring<operation*> operations;
     std::uint64_t cursor = 0;         // operation to send next
     std::uint32_t cursor_packet = 0;  // packet of it
@@ -127,6 +128,7 @@ class requester : public unit {
   void fail_front(flow& f, std::uint8_t status, ps t);
   process enter_error(flow& f, ps t);
   void flush(flow& f, ps t);
+  process flush_when_known(flow& f, ps t);
   // Completes what needs no answer: NOPs, and the first operation that failed here once it is the oldest.
   void settle(flow& f, ps t);
   void made_progress(flow& f, ps t);

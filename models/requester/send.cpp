@@ -37,6 +37,7 @@ process requester::pump(flow& f, ps t) {
       auto& q = c.as<hca_qpc>();
       if (current) {
         f.qp = q;
+        f.known = true;
         if (!f.started) {
           f.started = true;
           f.next_psn = f.una_psn = q.next_psn & wire::psn_mask;

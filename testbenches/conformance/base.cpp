@@ -80,14 +80,28 @@ ibv_wc base_case::receive_completion() {
   return none;
 }
 
+namespace {
+
+void expect_failure(base_case& t, const std::function<ibv_wc()>& request, ibv_wc_status status, ibv_qp_state peer,
+                    std::uint64_t remote, std::uint64_t watched) {
+  const auto before = t.p.bytes(remote, watched);
+  EXPECT_EQ(request().status, status);
+  EXPECT_EQ(t.p.state(t.a), IBV_QPS_ERR);
+  EXPECT_EQ(t.p.state(t.b), peer);
+  EXPECT_EQ(t.p.bytes(remote, watched), before) << "memory was changed";
+  t.reconnect();
+}
+
+}  // namespace
+
 void base_case::expect_denied(const std::function<ibv_wc()>& request, ibv_wc_status status, std::uint64_t remote,
                               std::uint64_t watched) {
-  const auto before = p.bytes(remote, watched);
-  EXPECT_EQ(request().status, status);
-  EXPECT_EQ(p.state(a), IBV_QPS_ERR);
-  EXPECT_EQ(p.state(b), IBV_QPS_ERR);
-  EXPECT_EQ(p.bytes(remote, watched), before) << "memory was changed";
-  reconnect();
+  expect_failure(*this, request, status, IBV_QPS_ERR, remote, watched);
+}
+
+void base_case::expect_denied_here(const std::function<ibv_wc()>& request, ibv_wc_status status, std::uint64_t remote,
+                                   std::uint64_t watched) {
+  expect_failure(*this, request, status, IBV_QPS_RTS, remote, watched);
 }
 
 void run_case(const std::function<void(cpu&, node&)>& body, const system_config& config) {

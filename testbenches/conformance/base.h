@@ -27,6 +27,9 @@ struct base_case {
   // A failing request: its status, both QPs in ERR, `watched` bytes at `remote` unchanged; then reconnects.
   void expect_denied(const std::function<ibv_wc()>& request, ibv_wc_status status, std::uint64_t remote,
                      std::uint64_t watched = 64);
+  // Likewise for a request that fails on QP a's own side: QP b stays as it is.
+  void expect_denied_here(const std::function<ibv_wc()>& request, ibv_wc_status status, std::uint64_t remote,
+                          std::uint64_t watched = 64);
 
   process_context p;
   cpu& c;

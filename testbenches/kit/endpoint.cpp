@@ -43,6 +43,7 @@ ibv_qp* process_context::create_qp(const qp_options& o, ibv_pd* in, ibv_cq* to) 
   init.cap = {o.send_depth, o.receive_depth, o.sge, o.sge, o.inline_bytes};
   init.qp_type = IBV_QPT_RC;
   init.sq_sig_all = o.signal_all;
+  init.create_flags = o.privileged ? unsigned{HCAX_QP_PRIVILEGED} : 0U;
   return required(ibv_create_qp(c, in ? in : pd, &init), "a QP");
 }
 

@@ -26,6 +26,7 @@ struct qp_options {
   std::uint32_t sge = 4;
   std::uint32_t inline_bytes = 0;
   bool signal_all = false;
+  bool privileged = false;  // HCAX_QP_PRIVILEGED
   ibv_mtu mtu = IBV_MTU_1024;
   unsigned access = qp_rights;
   std::uint8_t timeout = 14;
@@ -86,7 +87,7 @@ class process_context {
 struct request {
   ibv_wr_opcode opcode = IBV_WR_RDMA_WRITE;
   std::uint64_t id = 0;
-  std::vector<ibv_sge> sges;
+  std::vector<ibv_sge> sges = {};
   std::uint64_t remote = 0;
   std::uint32_t rkey = 0;
   unsigned flags = IBV_SEND_SIGNALED;
