@@ -55,6 +55,7 @@ class cpu {
   friend class host;
 
   void catch_up();
+  void stay_close();
   void sleep(ps deadline);
 
   host& host_;

@@ -71,7 +71,7 @@ bool requester::progress_to(flow& f, std::uint32_t psn, ps t) {
   while (!f.operations.empty()) {
     operation& op = *f.operations.front();
     if (op.psns == 0) {
-      if (op.status != HCA_WC_SUCCESS || op.view.control.opcode != HCA_WQE_NOP || f.cursor <= op.number) break;
+      if (op.status != HCA_WC_SUCCESS || !op.view.is_local() || f.cursor <= op.number) break;
       complete(f, HCA_WC_SUCCESS, t);
       continue;
     }

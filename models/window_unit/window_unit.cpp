@@ -112,6 +112,13 @@ process window_unit::change(window_request& r, ps t) {
   }
 }
 
+// The change is made when the kernel is where it happens, so that accesses before it see the older state.
+task<> window_unit::reach(ps& t) {
+  t += latency_;
+  co_await queue_.until(t);
+  t = std::max(t, now());
+}
+
 // False: the context cannot be had; `c.index` against `c.area_entries` says why.
 task<bool> window_unit::fetch(context_request& c, std::uint32_t index, ps& t) {
   c.op = context_op::fetch;
@@ -161,13 +168,13 @@ task<> window_unit::bind(window_request& r, ps& t) {
     co_return;
   }
   const hca_mrc& region = p.has_region ? p.region.as<hca_mrc>() : nothing;
-  r.fault = check_bind(r, p.window.as<hca_mrc>(), region);
-  if (r.fault == window_fault::none && needs_extents(region)) {
-    // The extents stay as they are while the region is pinned; the window may have been bound elsewhere meanwhile.
-    r.fault = co_await find_extent(region, r, t);
-    if (r.fault == window_fault::none) r.fault = check_bind(r, p.window.as<hca_mrc>(), region);
+  // While the region is pinned its extents stay as they are.
+  if (needs_extents(region)) r.fault = co_await find_extent(region, r, t);
+  co_await reach(t);
+  if (r.fault == window_fault::none || r.fault == window_fault::out_of_range) {
+    const window_fault first = check_bind(r, p.window.as<hca_mrc>(), region);
+    if (first != window_fault::none) r.fault = first;
   }
-  t += latency_;
   if (r.fault != window_fault::none) {
     release(p, false, t);
     co_return;
@@ -187,7 +194,7 @@ task<> window_unit::bind(window_request& r, ps& t) {
 task<> window_unit::invalidate(window_request& r, ps& t) {
   pair p;
   const bool fetched = co_await fetch_unlocked(p, r, t);
-  t += latency_;
+  co_await reach(t);
   if (!fetched) {
     r.fault = p.window.index >= p.window.area_entries ? window_fault::not_a_window : window_fault::table_error;
     co_return;
@@ -211,7 +218,7 @@ task<> window_unit::invalidate(window_request& r, ps& t) {
 task<> window_unit::fast_register(window_request& r, ps& t) {
   pair p;
   const bool fetched = co_await fetch_unlocked(p, r, t);
-  t += latency_;
+  co_await reach(t);
   if (!fetched) {
     r.fault = p.window.index >= p.window.area_entries ? window_fault::not_a_window : window_fault::table_error;
     co_return;
@@ -227,7 +234,7 @@ task<> window_unit::fast_register(window_request& r, ps& t) {
 task<> window_unit::close(window_request& r, ps& t) {
   pair p;
   const bool fetched = co_await fetch_unlocked(p, r, t);
-  t += latency_;
+  co_await reach(t);
   if (!fetched) {
     r.fault = window_fault::table_error;
     co_return;

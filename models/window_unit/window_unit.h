@@ -58,6 +58,7 @@ class window_unit : public unit {
   task<> fast_register(window_request& r, ps& t);
   task<> close(window_request& r, ps& t);
 
+  task<> reach(ps& t);
   task<bool> fetch(context_request& c, std::uint32_t index, ps& t);
   task<bool> fetch_unlocked(pair& p, const window_request& r, ps& t);
   void release(pair& p, bool dirty, ps t);
