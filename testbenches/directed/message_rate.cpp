@@ -73,8 +73,9 @@ void writer(stream_state& s, cpu& c, node& n) {
   ibv_sge sge{from.addr, static_cast<std::uint32_t>(o.size), from.mr->lkey};
   std::vector<ibv_send_wr> batch(o.window);
   std::uint64_t posted = 0;
+  std::uint64_t limit = 0;
   const auto post = [&](std::size_t qp, std::uint32_t count) {
-    count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, o.messages - posted));
+    count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, limit - posted));
     for (std::uint32_t i = 0; i < count; ++i) {
       ibv_send_wr& wr = batch[i];
       wr = {};
@@ -91,30 +92,40 @@ void writer(stream_state& s, cpu& c, node& n) {
     return count == 0 || ibv_post_send(c, qps[qp], batch.data(), &bad) == 0;
   };
 
-  s.result->first_post = c.time();
-  bool ok = true;
-  for (std::size_t i = 0; i < qps.size() && ok; ++i) ok = post(i, o.window);
   std::vector<ibv_wc> wc(std::max<std::size_t>(o.window, 16));
   std::vector<std::uint32_t> freed(qps.size());
-  std::uint64_t completed = 0;
-  while (ok && completed < o.messages) {
-    const int got = ibv_poll_cq(c, cq, static_cast<int>(wc.size()), wc.data());
-    if (got <= 0) {
-      ok = got == 0 && wait_cq(c, cq, 1000_ms);
-      continue;
+  // So many messages, from the first window to the last completion.
+  const auto run = [&](std::uint64_t messages) {
+    limit += messages;
+    bool ok = true;
+    for (std::size_t i = 0; i < qps.size() && ok; ++i) ok = post(i, o.window);
+    std::uint64_t completed = 0;
+    while (ok && completed < messages) {
+      const int got = ibv_poll_cq(c, cq, static_cast<int>(wc.size()), wc.data());
+      if (got <= 0) {
+        ok = got == 0 && wait_cq(c, cq, 1000_ms);
+        continue;
+      }
+      completed += static_cast<std::uint64_t>(got);
+      for (int i = 0; i < got; ++i) {
+        ok = ok && wc[static_cast<std::size_t>(i)].status == IBV_WC_SUCCESS;
+        ++freed[wc[static_cast<std::size_t>(i)].wr_id];
+      }
+      for (int i = 0; i < got && ok; ++i) {
+        const auto qp = static_cast<std::size_t>(wc[static_cast<std::size_t>(i)].wr_id);
+        if (const std::uint32_t n_freed = std::exchange(freed[qp], 0); n_freed != 0) ok = post(qp, n_freed);
+      }
     }
-    completed += static_cast<std::uint64_t>(got);
-    for (int i = 0; i < got; ++i) {
-      ok = ok && wc[static_cast<std::size_t>(i)].status == IBV_WC_SUCCESS;
-      ++freed[wc[static_cast<std::size_t>(i)].wr_id];
-    }
-    for (int i = 0; i < got && ok; ++i) {
-      const auto qp = static_cast<std::size_t>(wc[static_cast<std::size_t>(i)].wr_id);
-      if (const std::uint32_t n_freed = std::exchange(freed[qp], 0); n_freed != 0) ok = post(qp, n_freed);
-    }
-  }
+    s.result->completed = completed;
+    return ok;
+  };
+
+  bool ok = o.warm_up == 0 || run(o.warm_up);
+  if (o.measuring) o.measuring();
+  s.result->first_post = c.time();
+  ok = ok && run(o.messages);
   s.result->last_completion = c.time();
-  s.result->completed = completed;
+  if (o.measuring) o.measuring();
   s.result->ok = ok;
   s.done.send(c, 1);
 }

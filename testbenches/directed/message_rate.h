@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
@@ -16,12 +17,14 @@ struct stream_options {
   std::uint32_t regions = 1;
   ibv_mtu mtu = IBV_MTU_1024;
   std::uint64_t region_bytes = 4096;  // of each region; at least `size`
+  std::uint64_t warm_up = 0;          // messages before the measurement
+  std::function<void()> measuring{};  // called when the measurement begins, and when it ends
 };
 
 struct stream_result {
   bool ok = false;
   std::uint64_t completed = 0;
-  ps first_post{0};
+  ps first_post{0};  // the measurement begins
   ps last_completion{0};
 
   [[nodiscard]] double messages_per_second() const {
