@@ -53,7 +53,7 @@ struct hca_qpc {
   uint64_t record;     /* physical address of struct hca_qp_record */
   uint32_t generation; /* counts the QPs that had this number */
   uint32_t flags;      /* enum hca_qp_flags */
-  uint32_t reserved0;
+  uint32_t reserved0[2];
   /* requester */
   struct hca_buffer sq; /* in 64 B blocks */
   uint32_t next_psn;    /* of the next new packet */

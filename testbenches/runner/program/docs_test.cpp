@@ -1,5 +1,7 @@
 // What the documentation says of the program is true: commands, options, settings, whole descriptions, and every unit's knobs.
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "testbenches/runner/program/interface_tables.h"
 #include "testbenches/runner/program/run_program.h"
 
 namespace hcasim {
@@ -202,6 +205,22 @@ TEST(docs, knob_tables_are_complete_and_true) {
     checked += told.size();
   }
   EXPECT_GT(checked, 50U);
+}
+
+// The tables of the programming interface are those of the headers; HCASIM_UPDATE_DOCS=1 writes them.
+TEST(docs, programming_interface_is_that_of_the_headers) {
+  const fs::path page = source / "docs/programming_interface.md";
+  const std::string mark = "<!-- from firmware/abi -->\n";
+  std::string text = file_content(page);
+  const std::size_t at = text.find(mark);
+  ASSERT_NE(at, std::string::npos);
+  const std::string tables = testing::interface_tables(source / "firmware/abi");
+  if (std::getenv("HCASIM_UPDATE_DOCS")) {
+    text = text.substr(0, at + mark.size()) + tables;
+    std::ofstream(page) << text;
+  }
+  EXPECT_EQ(text.substr(at + mark.size()), tables) << "run this test with HCASIM_UPDATE_DOCS=1";
+  EXPECT_GT(tables.size(), 10'000U);
 }
 
 TEST(docs, links_between_pages_lead_somewhere) {
