@@ -22,7 +22,7 @@ enum hca_command_code {
   HCA_CMD_MODIFY_QP = 0x22,  /* object: QPN, modifier: mask (enum hca_qp_attr), in: hca_modify_qp */
   HCA_CMD_QUERY_QP = 0x23,   /* object: QPN; out: hca_qpc */
 
-  HCA_CMD_REGISTER = 0x30, /* in: hca_region + chunks; result0: key, result1: page shift */
+  HCA_CMD_REGISTER = 0x30, /* in: hca_region + chunks, modifier: enum hca_register; result0: key, result1: page shift */
   HCA_CMD_REREGISTER =
       0x31, /* object: key, modifier: enum hca_rereg, in: hca_region (+ chunks); result0: key, result1: page shift */
   HCA_CMD_DEREGISTER = 0x32, /* object: key; of a fast-register region only the index counts */
@@ -70,8 +70,10 @@ struct hca_command {
   uint32_t out_bytes;
   uint64_t out_address;
   uint32_t result[2];
-  uint32_t event; /* 1: raise HCA_EVENT_COMMAND when done */
-  uint32_t reserved[3];
+  uint32_t event;    /* 1: raise HCA_EVENT_COMMAND when done */
+  uint16_t function; /* on whose behalf: objects belong to it, and no other function can name them */
+  uint16_t reserved0;
+  uint32_t reserved[2];
 };
 HCA_LAYOUT(struct hca_command, 64);
 
@@ -88,7 +90,9 @@ struct hca_device_info {
   uint32_t max_table_levels;
   uint32_t port_lid;
   uint32_t firmware_version;
-  uint32_t reserved[4];
+  uint32_t functions;
+  uint32_t device_memory; /* bytes */
+  uint32_t reserved[2];
 };
 HCA_LAYOUT(struct hca_device_info, 64);
 
@@ -174,6 +178,9 @@ struct hca_modify_qp {
   uint32_t reserved;
 };
 HCA_LAYOUT(struct hca_modify_qp, 32);
+
+/* Device memory: the chunks lie in the memory of the adapter (HCA_DM_BASE); the region is zero-based. */
+enum hca_register { HCA_REGISTER_HOST = 0, HCA_REGISTER_DEVICE_MEMORY = 1 };
 
 enum hca_rereg { HCA_REREG_TRANSLATION = 1, HCA_REREG_PD = 2, HCA_REREG_ACCESS = 4 };
 

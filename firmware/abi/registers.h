@@ -6,12 +6,17 @@
 enum {
   HCA_BAR_CONTROL = 0x00000000, /* 4 KiB of control registers */
   HCA_BAR_MSIX = 0x00010000,    /* 16 B per vector: struct hca_msix_entry */
+  HCA_BAR_DM = 0x00400000,      /* window on the memory of the adapter */
   HCA_BAR_UAR = 0x00800000,     /* one 4 KiB page per UAR */
   HCA_BAR_SIZE = 0x01000000,
   HCA_UAR_PAGE = 4096,
   HCA_UAR_COUNT = 2048,
   HCA_MSIX_VECTORS = 64,
+  HCA_DM_WINDOW = 0x00400000, /* largest memory of the adapter */
 };
+
+/* DMA addresses from here on are the adapter's own memory. */
+#define HCA_DM_BASE 0x4000000000000000ULL
 
 /* Control registers (offsets in HCA_BAR_CONTROL). */
 enum {

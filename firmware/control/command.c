@@ -45,6 +45,8 @@ static int execute(struct firmware* fw, struct hca_command* c) {
     const struct entry* e = &commands[i];
     if (e->opcode != c->opcode) continue;
     if (fw->fatal) return HCA_MEMORY_FAULT;
+    if (c->function >= fw->limits.functions) return HCA_BAD_PARAMETER;
+    fw->function = (uint16_t)(fw->limits.function + c->function);
     if (e->needs_init && !fw->ready) return HCA_BAD_STATE;
     if (c->out_bytes != e->out_bytes || (!e->in && c->in_bytes != 0)) return HCA_BAD_LENGTH;
     if (!e->locks) return e->run(fw, c);

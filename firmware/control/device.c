@@ -71,6 +71,8 @@ int fw_query_device(struct firmware* fw, struct hca_command* c) {
       .max_table_levels = fw->limits.max_levels,
       .port_lid = fw->limits.lid,
       .firmware_version = FW_VERSION,
+      .functions = fw->limits.functions,
+      .device_memory = fw->limits.device_memory,
   };
   return fw_write_out(fw, c, &info, sizeof info);
 }

@@ -27,13 +27,15 @@ struct fw_limits {
   uint32_t max_sge;
   uint32_t blueflame_bytes; /* 0: none */
   uint16_t lid;
-  uint16_t function; /* owner written into contexts */
+  uint16_t function; /* number of the first function, written into contexts */
   uint32_t max_eqs;
   uint32_t max_spaces;       /* address-space objects */
   uint32_t max_segments;     /* of all address spaces together */
   uint32_t max_extent_lines; /* of the extent area */
   uint64_t max_table_bytes;  /* of the page-table area */
   uint32_t flags;            /* enum fw_flags */
+  uint32_t functions;        /* how many there are */
+  uint32_t device_memory;    /* bytes on the adapter */
   uint32_t reserved;
 };
 

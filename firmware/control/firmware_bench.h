@@ -28,6 +28,7 @@ inline fw_limits small_limits() {
   l.blueflame_bytes = 1024;
   l.lid = 7;
   l.function = 3;
+  l.functions = 2;
   l.max_eqs = 4;
   l.max_spaces = 8;
   l.max_segments = 64;

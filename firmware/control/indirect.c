@@ -38,7 +38,7 @@ int fw_register_indirect(struct firmware* fw, struct hca_command* c) {
   uint32_t key = 0;
   uint32_t line = 0;
   uint64_t length = 0;
-  struct hca_mrc m = {.kind = HCA_MRC_INDIRECT, .state = HCA_MRC_VALID, .function = fw->limits.function, .qpn = HCA_QPN_ANY};
+  struct hca_mrc m = {.kind = HCA_MRC_INDIRECT, .state = HCA_MRC_VALID, .function = fw->function, .qpn = HCA_QPN_ANY};
   int status = fw_region_fetch(fw, c, &r);
   if (status != HCA_OK) return status;
   status = fw_access_check(r.access, &m.access);

@@ -1,4 +1,5 @@
-/* Keys and their MRCs. A free index keeps its last key byte in ICM, and the next owner gets another one [A10]. */
+/* Keys and their MRCs. A function sees its own only [B.1]. A free index keeps its last key byte in ICM, and the next owner gets
+ * another one [A10]. */
 #include "firmware/control/state.h"
 
 uint64_t fw_mrc_address(const struct firmware* fw, uint32_t index) {
@@ -29,7 +30,9 @@ bool fw_key_live(const struct firmware* fw, uint32_t key) {
 int fw_mrc_load_index(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
   if (!fw_key_live(fw, key)) return HCA_BAD_OBJECT;
   hal_cache_drop(fw->hal, HAL_CACHE_MRC, hca_key_index(key));
-  return fw_read(fw, fw_mrc_address(fw, hca_key_index(key)), m, sizeof *m);
+  const int status = fw_read(fw, fw_mrc_address(fw, hca_key_index(key)), m, sizeof *m);
+  if (status != HCA_OK) return status;
+  return m->function == fw->function ? HCA_OK : HCA_BAD_OBJECT;
 }
 
 int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m) {

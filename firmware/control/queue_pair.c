@@ -16,6 +16,13 @@ static int load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   return fw_read(fw, address(fw, qpn), q, sizeof *q);
 }
 
+static int load_own(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
+  if (!live(fw, qpn)) return HCA_BAD_OBJECT;
+  const int status = load(fw, qpn, q);
+  if (status != HCA_OK) return status;
+  return q->function == fw->function ? HCA_OK : HCA_BAD_OBJECT;
+}
+
 /* For a QP that the data path does not touch: new or stopped. */
 static int store(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q) {
   const int status = fw_write(fw, address(fw, qpn), q, sizeof *q);
@@ -76,7 +83,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
         .send_cqn = p.send_cqn,
         .recv_cqn = p.recv_cqn,
         .signal_all = p.signal_all,
-        .function = fw->limits.function,
+        .function = fw->function,
         .record = p.record,
         .generation = q.generation + 1,
         .flags = p.flags,
@@ -107,8 +114,7 @@ static void leave_cq(struct firmware* fw, uint32_t cqn) {
 int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
   const uint32_t qpn = c->object;
   struct hca_qpc q;
-  if (!live(fw, qpn)) return HCA_BAD_OBJECT;
-  int status = load(fw, qpn, &q);
+  int status = load_own(fw, qpn, &q);
   if (status != HCA_OK) return status;
   if ((fw->limits.flags & FW_WINDOWS_2A) != 0 && q.bound_windows != 0) return HCA_BUSY;
   status = fw_space_retire_qp(fw, qpn);
@@ -150,7 +156,7 @@ static bool overtaken(const struct hca_qpc* before, const struct hca_qpc* ours, 
 static int change(struct firmware* fw, uint32_t qpn, uint32_t mask, const struct hca_modify_qp* a, struct hca_qpc* before) {
   for (int i = 0; i < TRIES_AGAINST_DATA_PATH; i++) {
     struct hca_qpc found;
-    int status = load(fw, qpn, before);
+    int status = load_own(fw, qpn, before);
     if (status != HCA_OK) return status;
     const uint8_t to = (mask & HCA_QP_STATE) != 0 ? a->state : before->state;
     status = fw_qp_transition(before->transport, before->state, to, mask);
@@ -186,7 +192,8 @@ int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
 
   if ((mask & HCA_QP_STATE) != 0 && a.state == HCA_QP_RESET) {
     if (mask != HCA_QP_STATE) return HCA_BAD_PARAMETER;
-    return to_reset(fw, c->object);
+    status = load_own(fw, c->object, &before);
+    return status == HCA_OK ? to_reset(fw, c->object) : status;
   }
   status = change(fw, c->object, mask, &a, &before);
   if (status != HCA_OK || (mask & HCA_QP_STATE) == 0) return status;
@@ -197,7 +204,6 @@ int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
 
 int fw_query_qp(struct firmware* fw, struct hca_command* c) {
   struct hca_qpc q;
-  if (!live(fw, c->object)) return HCA_BAD_OBJECT;
-  const int status = load(fw, c->object, &q);
+  const int status = load_own(fw, c->object, &q);
   return status == HCA_OK ? fw_write_out(fw, c, &q, sizeof q) : status;
 }

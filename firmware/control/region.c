@@ -74,7 +74,7 @@ int fw_register(struct firmware* fw, struct hca_command* c) {
   m.kind = HCA_MRC_REGION;
   m.state = HCA_MRC_VALID;
   m.key_byte = hca_key_byte(key);
-  m.function = fw->limits.function;
+  m.function = fw->function;
   m.access = access;
   m.pd = r.pd;
   m.qpn = HCA_QPN_ANY;
@@ -146,8 +146,8 @@ static int load_any(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
   const int status = fw_mrc_load_index(fw, key, m);
   if (status != HCA_OK) return status;
   if (m->kind == HCA_MRC_FAST) return HCA_OK;
-  const bool region =
-      m->kind == HCA_MRC_REGION || m->kind == HCA_MRC_PHYSICAL || m->kind == HCA_MRC_NULL || m->kind == HCA_MRC_INDIRECT;
+  const bool region = m->kind == HCA_MRC_REGION || m->kind == HCA_MRC_PHYSICAL || m->kind == HCA_MRC_NULL ||
+                      m->kind == HCA_MRC_INDIRECT || m->kind == HCA_MRC_DEVICE_MEMORY;
   return region && m->key_byte == hca_key_byte(key) ? HCA_OK : HCA_BAD_OBJECT;
 }
 
@@ -162,7 +162,7 @@ int fw_deregister(struct firmware* fw, struct hca_command* c) {
   status = fw_mrc_store(fw, c->object, &dead);
   if (status != HCA_OK) return status;
   quiesce(fw, c->object);
-  if (m.kind == HCA_MRC_REGION) release(fw, &m);
+  if (m.kind == HCA_MRC_REGION || m.kind == HCA_MRC_DEVICE_MEMORY) release(fw, &m);
   if (m.kind == HCA_MRC_INDIRECT) fw_indirect_free(fw, &m);
   fw_key_put(fw, c->object);
   return HCA_OK;

@@ -27,7 +27,7 @@ int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uin
       .key_byte = hca_key_byte(s->key),
       .page_shift = 12,
       .levels = (uint8_t)s->levels,
-      .function = fw->limits.function,
+      .function = fw->function,
       .access = s->access,
       .pd = s->pd,
       .qpn = s->qpn,

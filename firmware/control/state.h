@@ -96,6 +96,7 @@ struct firmware {
   bool ready; /* INIT was executed */
   bool fatal; /* ICM could not be reached half-way through a change: nothing works until reset [E11] */
   struct hca_init area;
+  uint16_t function; /* of the command under way */
 
   struct fw_bitmap qps;
   struct fw_bitmap cqs;

@@ -7,7 +7,7 @@ static int store_fresh(struct firmware* fw, struct hca_command* c, struct hca_mr
   int status = fw_key_take(fw, &key);
   if (status != HCA_OK) return status;
   m->key_byte = hca_key_byte(key);
-  m->function = fw->limits.function;
+  m->function = fw->function;
   status = fw_mrc_store(fw, key, m);
   if (status != HCA_OK) {
     fw_key_put(fw, key);
@@ -90,6 +90,7 @@ int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint
     if (!fw_bitmap_has(&fw->mrs, i)) continue;
     hal_work(fw->hal, HAL_WORK_CHUNK, 1);
     const int status = fw_mrc_load_index(fw, hca_key_make(i, 0), &m);
+    if (status == HCA_BAD_OBJECT) continue; /* of another function */
     if (status != HCA_OK) return status;
     if ((m.kind != HCA_MRC_WINDOW_1 && m.kind != HCA_MRC_WINDOW_2) || m.parent != region) continue;
     count--;

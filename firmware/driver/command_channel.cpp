@@ -83,6 +83,7 @@ command_result command_channel::execute(cpu& c, const command& what) {
   entry.owner = HCA_OWNER_DEVICE;
   entry.object = what.object;
   entry.modifier = what.modifier;
+  entry.function = what.function;
   entry.in_bytes = static_cast<std::uint32_t>(what.in.size() + what.list.size());
   entry.out_bytes = static_cast<std::uint32_t>(what.out.size());
   if (entry.in_bytes) {

@@ -23,6 +23,7 @@ struct command {
   std::span<const std::byte> in{};    // input mailbox: this
   std::span<const std::byte> list{};  // and this behind it
   std::span<std::byte> out{};         // output mailbox; filled only when the command succeeds
+  std::uint16_t function = 0;
 };
 
 struct command_result {

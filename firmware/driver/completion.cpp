@@ -42,7 +42,7 @@ ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, i
   create.pages = static_cast<std::uint32_t>(pages.size());
   create.record = cq->record;
   const command_result r =
-      d.execute(c, {.code = HCA_CMD_CREATE_CQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
+      run(c, context, {.code = HCA_CMD_CREATE_CQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
   if (r.error) {
     p.records.put(cq->record);
     return refuse(r.error);
@@ -64,7 +64,7 @@ int ibv_destroy_cq(cpu& c, ibv_cq* handle) {
   device& d = *cq.context->device;
   d.enter_kernel(c);
   if (cq.users > 0) return EBUSY;
-  const command_result r = d.execute(c, {.code = HCA_CMD_DESTROY_CQ, .object = cq.number});
+  const command_result r = run(c, cq.context, {.code = HCA_CMD_DESTROY_CQ, .object = cq.number});
   if (r.error) return r.error;
   d.cqs().set(cq.number, nullptr);
   if (cq.channel) {
@@ -86,7 +86,7 @@ int ibv_modify_cq(cpu& c, ibv_cq* handle, ibv_modify_cq_attr* attr) {
   device& d = *cq.context->device;
   d.enter_kernel(c);
   const std::uint32_t moderation = attr->moderate.cq_count | static_cast<std::uint32_t>(attr->moderate.cq_period) << 16;
-  return d.execute(c, {.code = HCA_CMD_MODIFY_CQ, .object = cq.number, .modifier = moderation}).error;
+  return run(c, cq.context, {.code = HCA_CMD_MODIFY_CQ, .object = cq.number, .modifier = moderation}).error;
 }
 
 namespace {

@@ -18,6 +18,16 @@ ibv_context* ibv_open_device(cpu& c, device& d, virtual_memory& memory) {
   return p;
 }
 
+ibv_context* hcax_open_function(cpu& c, device& d, virtual_memory& memory, std::uint16_t function) {
+  if (function >= d.info().functions) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  ibv_context* context = ibv_open_device(c, d, memory);
+  if (context) of(context).function = function;
+  return context;
+}
+
 namespace {
 
 // Destroys what is left in a table; objects remove themselves from it.
@@ -42,6 +52,7 @@ int ibv_close_device(cpu& c, ibv_context* context) {
   if (!error) error = teardown_all(c, p);
   if (!error) error = clear(p.mws, [&](memory_window* mw) { return ibv_dealloc_mw(c, mw); });
   if (!error) error = clear(p.mrs, [&](memory_region* mr) { return ibv_dereg_mr(c, mr); });
+  if (!error) error = clear(p.dms, [&](device_buffer* dm) { return ibv_free_dm(c, dm); });
   if (!error) {
     error = clear(p.cqs, [&](completion_queue* cq) {
       cq->acknowledged = cq->events;

@@ -59,6 +59,25 @@ command_result device::execute(cpu& c, const command& what) {
   return r;
 }
 
+bool device::take_device_memory(std::uint64_t bytes, std::uint64_t& offset) {
+  const std::size_t total = info_.device_memory >> host_page_shift;
+  const std::uint64_t pages = ceil_div(bytes, host_page);
+  device_pages_.resize(total);
+  for (std::size_t first = 0, run = 0, i = 0; i < total; ++i) {
+    run = device_pages_[i] ? 0 : run + 1;
+    if (run == 1) first = i;
+    if (run < pages) continue;
+    for (std::size_t k = first; k <= i; ++k) device_pages_[k] = true;
+    offset = first << host_page_shift;
+    return true;
+  }
+  return false;
+}
+
+void device::put_device_memory(std::uint64_t offset, std::uint64_t bytes) {
+  for (std::uint64_t at = 0; at < bytes; at += host_page) device_pages_[(offset + at) >> host_page_shift] = false;
+}
+
 void device::announce_death() {
   death_announced_ = true;
   on_async(HCA_EVENT_CATASTROPHIC, 0);

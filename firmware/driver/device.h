@@ -41,6 +41,9 @@ class device {
   std::uint32_t take_pd() { return pds_.take(); }
   void put_pd(std::uint32_t number) { pds_.put(number); }
   [[nodiscard]] std::uint32_t completion_eq(int vector) const { return events_.number(1 + static_cast<unsigned>(vector)); }
+  // Pages of the adapter's memory; false: not so many in a row.
+  bool take_device_memory(std::uint64_t bytes, std::uint64_t& offset);
+  void put_device_memory(std::uint64_t offset, std::uint64_t bytes);
   [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0: none
   number_table<completion_queue>& cqs() { return cqs_; }
   number_table<queue_pair>& qps() { return qps_; }
@@ -70,6 +73,7 @@ class device {
 
   host& machine_;
   std::uint32_t reserved_lkey_ = 0;
+  std::vector<bool> device_pages_;  // taken, by 4 KiB
   std::uint64_t bar_;
   driver_config config_;
   driver_statistics counters_;
@@ -86,5 +90,11 @@ class device {
   number_table<queue_pair> qps_;
   std::vector<process*> processes_;
 };
+
+// A command of a process, on behalf of its function.
+inline command_result run(cpu& c, verbs::ibv_context* context, command what) {
+  what.function = of(context).function;
+  return context->device->execute(c, what);
+}
 
 }  // namespace hcasim::driver

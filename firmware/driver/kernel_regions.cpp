@@ -33,7 +33,7 @@ ibv_mr* allocate(cpu& c, ibv_pd* domain, region_kind kind, hca_command_code code
   auto mr = std::make_unique<memory_region>();
   mr->kind = kind;
   mr->length = ~std::uint64_t{0};
-  return adopt(domain, std::move(mr), d.execute(c, {.code = code, .object = pd.number, .modifier = modifier}));
+  return adopt(domain, std::move(mr), run(c, pd.context, {.code = code, .object = pd.number, .modifier = modifier}));
 }
 
 }  // namespace
@@ -116,8 +116,8 @@ ibv_mr* hcax_reg_indirect_mr(cpu& c, ibv_pd* domain, const ibv_sge* sg_list, int
   region.pd = pd.number;
   region.qpn = HCA_QPN_ANY;
   region.chunks = static_cast<std::uint32_t>(elements.size());
-  const command_result r =
-      d.execute(c, {.code = HCA_CMD_REGISTER_INDIRECT, .in = in_bytes(region), .list = std::as_bytes(std::span(elements))});
+  const command_result r = run(
+      c, pd.context, {.code = HCA_CMD_REGISTER_INDIRECT, .in = in_bytes(region), .list = std::as_bytes(std::span(elements))});
   return adopt(domain, std::move(mr), r);
 }
 

@@ -60,7 +60,7 @@ ibv_mr* register_region(cpu& c, ibv_pd* domain, const memory_region& wanted, boo
   if (const int error = pin_region(c, p, *mr, chunks)) return refuse(error);
   ++pd.users;
   const hca_region region = region_of(*mr, pd.number, chunks.size());
-  const command_result r = p.device->execute(c, {.code = HCA_CMD_REGISTER, .in = in_bytes(region), .list = bytes_of(chunks)});
+  const command_result r = run(c, &p, {.code = HCA_CMD_REGISTER, .in = in_bytes(region), .list = bytes_of(chunks)});
   if (r.error) {
     --pd.users;
     // A dead device may still move data.
@@ -100,11 +100,12 @@ int ibv_dereg_mr(cpu& c, ibv_mr* handle) {
   memory_region* mr = p.mrs.find(handle->handle);
   if (!mr) return ENOENT;
   if (!mr->revoked) {
-    const command_result r = p.device->execute(c, {.code = HCA_CMD_DEREGISTER, .object = mr->lkey});
+    const command_result r = run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr->lkey});
     if (r.error) return r.error;
   }
   unpin_range(c, p, mr->pinned_at, mr->pinned_bytes);
   --static_cast<protection_domain*>(mr->pd)->users;
+  if (mr->buffer) --mr->buffer->users;
   p.mrs.remove(mr->handle);
   delete mr;
   return 0;
@@ -116,7 +117,7 @@ namespace {
 int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memory_region& next) {
   process& p = of(mr.context);
   p.device->enter_kernel(c);
-  if (mr.revoked) return EINVAL;
+  if (mr.revoked || mr.kind == region_kind::device_memory) return EINVAL;
   if (flags == 0) return EINVAL;
   const bool translation = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
   if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
@@ -135,11 +136,12 @@ int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memo
   ++new_pd->users;  // both are held while the adapter switches
 
   const hca_region region = region_of(next, new_pd->number, chunks.size());
-  const command_result r = p.device->execute(c, {.code = HCA_CMD_REREGISTER,
-                                                 .object = mr.lkey,
-                                                 .modifier = static_cast<std::uint32_t>(flags),
-                                                 .in = in_bytes(region),
-                                                 .list = bytes_of(chunks)});
+  const command_result r = run(c, &p,
+                               {.code = HCA_CMD_REREGISTER,
+                                .object = mr.lkey,
+                                .modifier = static_cast<std::uint32_t>(flags),
+                                .in = in_bytes(region),
+                                .list = bytes_of(chunks)});
   if (r.error) {
     --new_pd->users;
     if (translation && !p.device->dead()) unpin_range(c, p, next.pinned_at, next.pinned_bytes);
@@ -159,7 +161,8 @@ int ibv_rereg_mr(cpu& c, ibv_mr* handle, int flags, ibv_pd* pd, std::uint64_t ad
   auto& mr = static_cast<memory_region&>(*handle);
   process& p = of(mr.context);
   const bool translation = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
-  if (mr.kind != region_kind::plain || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || (translation && (addr == 0 || length == 0)) ||
+  const bool library_refuses = mr.kind != region_kind::plain && mr.kind != region_kind::device_memory;
+  if (library_refuses || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || (translation && (addr == 0 || length == 0)) ||
       (access != 0 && !(flags & IBV_REREG_MR_CHANGE_ACCESS))) {
     errno = EINVAL;
     return IBV_REREG_MR_ERR_INPUT;
@@ -179,7 +182,7 @@ int ibv_rereg_mr(cpu& c, ibv_mr* handle, int flags, ibv_pd* pd, std::uint64_t ad
   if (error) {
     // EBUSY (windows are bound) changes nothing. Otherwise the key is taken away, so that its use fails.
     if (error != EBUSY && !mr.revoked && p.device->config().failed_rereg == failed_rereg_policy::revoke) {
-      mr.revoked = p.device->execute(c, {.code = HCA_CMD_DEREGISTER, .object = mr.lkey}).error == 0;
+      mr.revoked = run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr.lkey}).error == 0;
     }
     const bool fork_failed = translation && !can_protect_from_fork(p, addr, length);
     errno = error;
@@ -198,7 +201,7 @@ int ibv_rereg_mr(cpu& c, ibv_mr* handle, int flags, ibv_pd* pd, std::uint64_t ad
 int hcax_query_mr(cpu& c, ibv_mr* mr, hca_mrc* out) {
   device& d = *mr->context->device;
   d.enter_kernel(c);
-  return d.execute(c, {.code = HCA_CMD_QUERY_MR, .object = mr->lkey, .out = out_bytes(*out)}).error;
+  return run(c, mr->context, {.code = HCA_CMD_QUERY_MR, .object = mr->lkey, .out = out_bytes(*out)}).error;
 }
 
 }  // namespace hcasim::verbs

@@ -23,7 +23,7 @@ struct protection_domain : verbs::ibv_pd {
   std::uint32_t users = 0;
 };
 
-enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect };
+enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect, device_memory };
 
 struct memory_region : verbs::ibv_mr {
   std::uint64_t iova = 0;
@@ -33,11 +33,18 @@ struct memory_region : verbs::ibv_mr {
   bool pinned_writable = false;
   bool revoked = false;  // a re-register failed: the key is gone from the adapter, the pages are still ours
   region_kind kind = region_kind::plain;
-  std::shared_ptr<queue_buffer> list;  // fast: page-table entries
-  unsigned max_pages = 0;              // fast
+  std::shared_ptr<queue_buffer> list;      // fast: page-table entries
+  unsigned max_pages = 0;                  // fast
+  struct device_buffer* buffer = nullptr;  // device_memory
 };
 
 struct memory_window : verbs::ibv_mw {};
+
+// Memory on the adapter.
+struct device_buffer : verbs::ibv_dm {
+  std::uint32_t handle = 0;
+  std::uint32_t users = 0;
+};
 
 struct completion_queue;
 
@@ -101,10 +108,12 @@ struct process : verbs::ibv_context {
   std::uint32_t uar_number = 0;
   unsigned blueflame_next = 0;
   bool fork_safe = false;
+  std::uint16_t function = 0;
 
   handle_table<protection_domain> pds;
   handle_table<memory_region> mrs;
   handle_table<memory_window> mws;
+  handle_table<device_buffer> dms;
   handle_table<completion_channel> channels;
   handle_table<completion_queue> cqs;
   handle_table<queue_pair> qps;

@@ -94,7 +94,7 @@ command_result create_on_adapter(cpu& c, queue_pair& qp, const protection_domain
     create.log_rq_bytes = HCA_U8(static_cast<unsigned>(std::countr_zero(qp.rq.bytes())));
     create.rq_pages = static_cast<std::uint32_t>(more.size());
   }
-  return d.execute(c, {.code = HCA_CMD_CREATE_QP, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
+  return run(c, qp.context, {.code = HCA_CMD_CREATE_QP, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
 }
 
 // CQEs of this QP that were not polled must not be taken for those of a later QP with its number.
@@ -159,7 +159,7 @@ int ibv_destroy_qp(cpu& c, ibv_qp* handle) {
   while (!qp.spaces.empty()) {  // the connection is torn down: its keys go with it [S7]
     if (const int error = teardown(c, *qp.spaces.back())) return error;
   }
-  const command_result r = d.execute(c, {.code = HCA_CMD_DESTROY_QP, .object = qp.qp_num});
+  const command_result r = run(c, qp.context, {.code = HCA_CMD_DESTROY_QP, .object = qp.qp_num});
   if (r.error) return r.error;
   clean_cqs(c, qp);
   d.qps().set(qp.qp_num, nullptr);
@@ -226,10 +226,11 @@ int ibv_modify_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
   const ibv_qp_state to = (attr_mask & IBV_QP_STATE) ? attr->qp_state : from;
   if (!transition_ok(qp.qp_type, from, to, attr_mask) || !values_ok(*attr, attr_mask)) return EINVAL;
   const hca_modify_qp m = attributes(*attr);
-  const command_result r = d.execute(c, {.code = HCA_CMD_MODIFY_QP,
-                                         .object = qp.qp_num,
-                                         .modifier = static_cast<std::uint32_t>(attr_mask & adapter_mask),
-                                         .in = in_bytes(m)});
+  const command_result r = run(c, qp.context,
+                               {.code = HCA_CMD_MODIFY_QP,
+                                .object = qp.qp_num,
+                                .modifier = static_cast<std::uint32_t>(attr_mask & adapter_mask),
+                                .in = in_bytes(m)});
   if (r.error) return r.error;
   qp.state = to;
   if (to == IBV_QPS_RESET) reset_queues(c, qp);
@@ -241,7 +242,7 @@ int ibv_query_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int, ibv_qp_init_att
   device& d = *qp.context->device;
   d.enter_kernel(c);
   hca_qpc q{};
-  const command_result r = d.execute(c, {.code = HCA_CMD_QUERY_QP, .object = qp.qp_num, .out = out_bytes(q)});
+  const command_result r = run(c, qp.context, {.code = HCA_CMD_QUERY_QP, .object = qp.qp_num, .out = out_bytes(q)});
   if (r.error) return r.error;
   *attr = {};
   attr->qp_state = attr->cur_qp_state = qp.state = static_cast<ibv_qp_state>(q.state);

@@ -398,6 +398,9 @@ struct ibv_async_event {
 
 // The device must be open (driver::device::open). One context is one process's use of it.
 ibv_context* ibv_open_device(cpu& c, driver::device& device, virtual_memory& memory);
+// As a user of another function of the adapter (SR-IOV: its own keys and QPs; commands go through this driver). EINVAL: none
+// such.
+ibv_context* hcax_open_function(cpu& c, driver::device& device, virtual_memory& memory, std::uint16_t function);
 // Destroys what the process left behind, as the kernel does at the end of a process.
 int ibv_close_device(cpu& c, ibv_context* context);
 int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr);
@@ -420,6 +423,19 @@ inline std::uint32_t ibv_inc_rkey(std::uint32_t rkey) {
 int hcax_query_mr(cpu& c, ibv_mr* mr, hca_mrc* out);
 // Reads give zeros, what is written is discarded; local use only. Any address.
 ibv_mr* ibv_alloc_null_mr(cpu& c, ibv_pd* pd);
+
+// Memory on the adapter. ENOMEM: not so much is left. Offsets and lengths of copies are multiples of 4.
+struct ibv_dm {
+  ibv_context* context;
+  std::uint64_t offset;  // in the adapter's memory
+  std::uint64_t length;
+};
+ibv_dm* ibv_alloc_dm(cpu& c, ibv_context* context, std::uint64_t length);
+int ibv_free_dm(cpu& c, ibv_dm* dm);  // EBUSY while a region uses it
+int ibv_memcpy_to_dm(cpu& c, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t host_addr, std::uint64_t length);
+int ibv_memcpy_from_dm(cpu& c, std::uint64_t host_addr, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t length);
+// Always zero-based: `access` must say so. EINVAL also for an offset that is not on a page.
+ibv_mr* ibv_reg_dm_mr(cpu& c, ibv_pd* pd, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t length, int access);
 
 // Memory windows [semantics C]. EINVAL: no such type.
 ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* pd, ibv_mw_type type);

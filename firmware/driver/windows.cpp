@@ -15,7 +15,7 @@ ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* domain, ibv_mw_type type) {
     return nullptr;
   }
   const command_result r =
-      p.device->execute(c, {.code = HCA_CMD_ALLOC_MW, .object = pd.number, .modifier = static_cast<std::uint32_t>(type)});
+      run(c, &p, {.code = HCA_CMD_ALLOC_MW, .object = pd.number, .modifier = static_cast<std::uint32_t>(type)});
   if (r.error) {
     errno = r.error;
     return nullptr;
@@ -35,7 +35,7 @@ int ibv_dealloc_mw(cpu& c, ibv_mw* handle) {
   p.device->enter_kernel(c);
   memory_window* mw = p.mws.find(handle->handle);
   if (!mw) return ENOENT;
-  const command_result r = p.device->execute(c, {.code = HCA_CMD_FREE_MW, .object = mw->rkey});
+  const command_result r = run(c, &p, {.code = HCA_CMD_FREE_MW, .object = mw->rkey});
   if (r.error) return r.error;
   --static_cast<protection_domain*>(mw->pd)->users;
   p.mws.remove(mw->handle);

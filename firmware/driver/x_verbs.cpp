@@ -57,12 +57,13 @@ int pin(cpu& c, process& p, std::span<const x_buffer> buffers, bool writable, pi
 
 command_result send(cpu& c, process& p, hca_command_code code, std::uint32_t key, unsigned flags, const hca_region& region,
                     const pinned_buffers& buffers, hca_space& out) {
-  return p.device->execute(c, {.code = code,
-                               .object = key,
-                               .modifier = flags,
-                               .in = in_bytes(region),
-                               .list = std::as_bytes(std::span(buffers.chunks)),
-                               .out = out_bytes(out)});
+  return run(c, &p,
+             {.code = code,
+              .object = key,
+              .modifier = flags,
+              .in = in_bytes(region),
+              .list = std::as_bytes(std::span(buffers.chunks)),
+              .out = out_bytes(out)});
 }
 
 hca_region region_of(const pinned_buffers& b, std::uint64_t va) {
@@ -129,7 +130,7 @@ int remove(cpu& c, process& p, std::uint32_t key, const hca_x_remove& what, unsi
 
 int teardown(cpu& c, address_space& s) {
   process& p = *s.owner;
-  const command_result r = p.device->execute(c, {.code = HCA_CMD_X_TEARDOWN, .object = s.key});
+  const command_result r = run(c, &p, {.code = HCA_CMD_X_TEARDOWN, .object = s.key});
   if (r.error) return r.error;
   unpin(c, p, s.map.remove_all());
   forget(s);

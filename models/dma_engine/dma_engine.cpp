@@ -1,5 +1,7 @@
 #include "models/dma_engine/dma_engine.h"
 
+#include "firmware/abi/registers.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -34,6 +36,7 @@ tlm::tlm_sync_enum dma_engine::handle(dma_request& r, tlm::tlm_phase phase, ps& 
   bytes_[source] += r.bytes;
   r.failed = false;
   if (r.bytes == 0) return tlm::TLM_COMPLETED;
+  if (r.address >= HCA_DM_BASE && r.address < 2 * HCA_DM_BASE) return local.send(r, t);
 
   dma_job& j = jobs_.get();
   j.request = &r;

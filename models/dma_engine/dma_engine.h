@@ -25,6 +25,7 @@ class dma_engine : public unit {
  public:
   std::deque<target_socket<dma_request>> in;
   tlm_utils::simple_initiator_socket<dma_engine, 64> pcie;
+  initiator_socket<dma_request> local{"local"};  // addresses in the memory on the adapter
 
   // `requester`: bus, device and function that the bursts carry.
   dma_engine(const sc_core::sc_module_name& name, const dma_engine_config& config, const clock_domain& clock, unsigned clients,

@@ -19,6 +19,7 @@ struct bench {
   clock_domain clock{frequency{1e9}};
   dma_engine dma;
   fake_pcie pcie{"pcie"};
+  testing::fake_target<dma_request> local{"local"};
   std::deque<fake_initiator<dma_request>> clients;
   std::deque<dma_request> requests;
   checker_set checkers;
@@ -26,6 +27,7 @@ struct bench {
 
   explicit bench(const dma_engine_config& config = defaults(), unsigned n = 1) : dma("dma", config, clock, n) {
     dma.pcie.bind(pcie.up);
+    dma.local.bind(local.in);
     for (unsigned i = 0; i < n; ++i) {
       clients.emplace_back(("client" + std::to_string(i)).c_str());
       clients.back().out.bind(dma.in[i]);

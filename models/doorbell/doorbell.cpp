@@ -41,6 +41,8 @@ void doorbell::access(tlm::tlm_generic_payload& gp, ps& t) {
       return access_register(gp, command, t);
     case area::msix:
       return access_register(gp, msix, t);
+    case area::device_memory:
+      return access_register(gp, device_memory, t);
     case area::uar:
       if (gp.is_write()) return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, t);
       ++bad_reads_;

@@ -38,6 +38,7 @@ class doorbell : public unit {
   initiator_socket<doorbell_ring> completion{"completion"};
   initiator_socket<register_access> command{"command"};
   initiator_socket<register_access> msix{"msix"};
+  initiator_socket<register_access> device_memory{"device_memory"};
   initiator_socket<context_request> qpc{"qpc"};
   initiator_socket<dma_request> dma{"dma"};
 

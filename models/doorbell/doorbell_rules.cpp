@@ -10,6 +10,7 @@ area area_of(std::uint64_t offset, std::uint64_t bytes) {
   };
   if (inside(HCA_BAR_CONTROL, 4096)) return area::control;
   if (inside(HCA_BAR_MSIX, HCA_MSIX_VECTORS * sizeof(hca_msix_entry))) return area::msix;
+  if (inside(HCA_BAR_DM, HCA_DM_WINDOW)) return area::device_memory;
   if (inside(HCA_BAR_UAR, std::uint64_t{HCA_UAR_PAGE} * HCA_UAR_COUNT)) return area::uar;
   return area::none;
 }

@@ -10,7 +10,7 @@ namespace hcasim::doorbell_rules {
 
 inline constexpr std::uint32_t number_mask = 0x00ffffff;
 
-enum class area : std::uint8_t { control, msix, uar, none };
+enum class area : std::uint8_t { control, msix, device_memory, uar, none };
 // Of an access that lies wholly in one area of the BAR.
 area area_of(std::uint64_t offset, std::uint64_t bytes);
 

@@ -66,6 +66,7 @@ struct bench {
   fake_target<doorbell_ring> completion{"completion"};
   fake_target<register_access> command{"command"};
   fake_target<register_access> msix{"msix"};
+  fake_target<register_access> device_memory{"device_memory"};
   fake_target<context_request> qpc{"qpc"};
   fake_target<dma_request> dma{"dma"};
   std::map<std::uint32_t, hca_qpc> qps;
@@ -89,6 +90,7 @@ struct bench {
     unit_under_test.completion.bind(completion.in);
     unit_under_test.command.bind(command.in);
     unit_under_test.msix.bind(msix.in);
+    unit_under_test.device_memory.bind(device_memory.in);
     unit_under_test.qpc.bind(qpc.in);
     unit_under_test.dma.bind(dma.in);
     for (auto* out : {&unit_under_test.send, &unit_under_test.receive, &unit_under_test.completion}) checkers.watch(*out);

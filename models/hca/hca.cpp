@@ -50,6 +50,8 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.max_segments = c.max_segments;
   l.max_extent_lines = c.max_segments;
   l.max_table_bytes = c.table_bytes;
+  l.functions = c.functions;
+  l.device_memory = static_cast<std::uint32_t>(config.device_memory.size & ~std::uint64_t{4095});
   l.flags = (config.key_check.window_type2 == window_association::qp ? std::uint32_t{FW_WINDOWS_2A} : 0U) |
             (config.key_check.orphan_windows ? std::uint32_t{FW_ORPHAN_WINDOWS} : 0U);
   return l;
@@ -66,6 +68,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
       page_walker("page_walker", config.page_walker, clock_, walker_client::count),
       dma_engine("dma_engine", config.dma_engine, clock_, dma_client::count),
+      device_memory("device_memory", config.device_memory, clock_),
       completion("completion", config.completion, clock_, report_client::count),
       command_unit("command_unit", config.command_unit, limits_of(config)),
       port("port", config.port, clock_, port_client::count, packets),
@@ -79,6 +82,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   doorbell.completion.bind(completion.bells);
   doorbell.command.bind(command_unit.registers);
   doorbell.msix.bind(completion.msix);
+  doorbell.device_memory.bind(device_memory.window);
   doorbell.qpc.bind(qpc_cache.in[qpc_client::doorbell]);
   doorbell.dma.bind(dma_engine.in[dma_client::doorbell]);
 
@@ -114,6 +118,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   window_unit.keys.bind(key_check.windows);
   window_unit.walker.bind(page_walker.in[walker_client::window_unit]);
 
+  dma_engine.local.bind(device_memory.dma);
   page_walker.dma.bind(dma_engine.in[dma_client::walker]);
 
   completion.cqc.bind(cqc_cache.in[context_client::user]);

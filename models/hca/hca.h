@@ -4,6 +4,7 @@
 #include "models/command_unit/command_unit.h"
 #include "models/completion/completion.h"
 #include "models/context_cache/context_cache.h"
+#include "models/device_memory/device_memory.h"
 #include "models/dma_engine/dma_engine.h"
 #include "models/doorbell/doorbell.h"
 #include "models/hca/hca_config.h"
@@ -29,6 +30,7 @@ class hca : public sc_core::sc_module {
   hcasim::window_unit window_unit;
   hcasim::page_walker page_walker;
   hcasim::dma_engine dma_engine;
+  hcasim::device_memory device_memory;
   hcasim::completion completion;
   hcasim::command_unit command_unit;
   hcasim::port port;

@@ -4,6 +4,7 @@
 #include "models/command_unit/command_unit_config.h"
 #include "models/completion/completion_config.h"
 #include "models/context_cache/context_cache_config.h"
+#include "models/device_memory/device_memory_config.h"
 #include "models/dma_engine/dma_engine_config.h"
 #include "models/doorbell/doorbell_config.h"
 #include "models/key_check/key_check_config.h"
@@ -26,6 +27,7 @@ struct hca_config {
   window_unit_config window_unit;
   page_walker_config page_walker;
   dma_engine_config dma_engine;
+  device_memory_config device_memory;
   completion_config completion;
   command_unit_config command_unit;
   port_config port;
@@ -44,6 +46,7 @@ struct hca_config {
     k.group("window_unit", window_unit, "memory windows, invalidation, fast registration");
     k.group("page_walker", page_walker, "translation");
     k.group("dma_engine", dma_engine, "bursts to PCIe");
+    k.group("device_memory", device_memory, "memory on the adapter");
     k.group("completion", completion, "CQEs, EQEs, interrupts");
     k.group("command_unit", command_unit, "command queue and control firmware");
     k.group("port", port, "packets to and from the link");

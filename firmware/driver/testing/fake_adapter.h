@@ -98,6 +98,7 @@ inline fw_limits small_limits() {
   l.max_sge = 30;
   l.blueflame_bytes = 256;
   l.lid = 7;
+  l.functions = 1;
   l.max_eqs = 16;
   l.max_spaces = 64;
   l.max_segments = 1024;
