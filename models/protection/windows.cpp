@@ -86,7 +86,7 @@ const bind_rule bind_in_order[bind_rules] = {
 
 }  // namespace rules
 
-window_fault check_bind(const window_request& r, const hca_mrc& window, const hca_mrc& region, std::size_t without) {
+window_fault check_bind(const window_change& r, const hca_mrc& window, const hca_mrc& region, std::size_t without) {
   const rules::bind b{r, window, region};
   for (std::size_t i = 0; i < rules::bind_rules; ++i) {
     if (i != without && !rules::bind_in_order[i].holds(b)) return rules::bind_in_order[i].otherwise;
@@ -94,7 +94,7 @@ window_fault check_bind(const window_request& r, const hca_mrc& window, const hc
   return window_fault::none;
 }
 
-void apply_bind(const window_request& r, hca_mrc& window, const hca_mrc& region) {
+void apply_bind(const window_change& r, hca_mrc& window, const hca_mrc& region) {
   const bool unbind = r.length == 0;
   window.key_byte = hca_key_byte(r.new_key);
   window.state = HCA_MRC_VALID;
@@ -112,7 +112,7 @@ void apply_bind(const window_request& r, hca_mrc& window, const hca_mrc& region)
   }
 }
 
-window_fault check_invalidate(const window_request& r, const hca_mrc& m, const window_rules_config& c, std::size_t without) {
+window_fault check_invalidate(const window_change& r, const hca_mrc& m, const window_rules_config& c, std::size_t without) {
   const auto broken = [without](std::size_t rule, bool holds) { return rule != without && !holds; };
   const bool plain = m.kind == HCA_MRC_REGION && c.invalidate_regions && !r.remote;
   const bool exists = hca_key_index(r.key) != 0 && m.kind != HCA_MRC_NONE && m.state != HCA_MRC_INVALID;
@@ -139,7 +139,7 @@ void apply_invalidate(hca_mrc& m) {
   m.extent = 0;
 }
 
-window_fault check_fast_register(const window_request& r, const hca_mrc& m, std::size_t without) {
+window_fault check_fast_register(const window_change& r, const hca_mrc& m, std::size_t without) {
   const auto broken = [without](std::size_t rule, bool holds) { return rule != without && !holds; };
   constexpr std::uint32_t known = rules::window_rights | HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_MW_BIND | HCA_ACCESS_OPTIONAL;
   constexpr std::uint32_t writes = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC;
@@ -160,7 +160,7 @@ window_fault check_fast_register(const window_request& r, const hca_mrc& m, std:
   return window_fault::none;
 }
 
-void apply_fast_register(const window_request& r, hca_mrc& m) {
+void apply_fast_register(const window_change& r, hca_mrc& m) {
   m.state = HCA_MRC_VALID;
   m.key_byte = hca_key_byte(r.key);
   m.access = r.access & ~static_cast<std::uint32_t>(HCA_ACCESS_OPTIONAL);

@@ -4,7 +4,7 @@
 
 #include "firmware/abi/mrc.h"
 #include "models/protection/judge.h"
-#include "tlm/window.h"
+#include "tlm/window_change.h"
 
 namespace hcasim {
 
@@ -17,7 +17,7 @@ struct window_rules_config {
 namespace rules {
 
 struct bind {
-  const window_request& r;
+  const window_change& r;
   const hca_mrc& window;
   const hca_mrc& region;  // all zero when a type 1 window is unbound
 
@@ -35,18 +35,18 @@ inline constexpr std::size_t bind_rules = 15;
 }  // namespace rules
 
 // `without` leaves a rule out; tests show with it that each rule is needed.
-window_fault check_bind(const window_request& r, const hca_mrc& window, const hca_mrc& region, std::size_t without = no_rule);
+window_fault check_bind(const window_change& r, const hca_mrc& window, const hca_mrc& region, std::size_t without = no_rule);
 // Makes the window what was asked for; the caller counts it at its regions.
-void apply_bind(const window_request& r, hca_mrc& window, const hca_mrc& region);
+void apply_bind(const window_change& r, hca_mrc& window, const hca_mrc& region);
 
-window_fault check_invalidate(const window_request& r, const hca_mrc& m, const window_rules_config& c,
+window_fault check_invalidate(const window_change& r, const hca_mrc& m, const window_rules_config& c,
                               std::size_t without = no_rule);
 inline constexpr std::size_t invalidate_rules = 6;
 void apply_invalidate(hca_mrc& m);
 
-window_fault check_fast_register(const window_request& r, const hca_mrc& m, std::size_t without = no_rule);
+window_fault check_fast_register(const window_change& r, const hca_mrc& m, std::size_t without = no_rule);
 inline constexpr std::size_t fast_register_rules = 8;
-void apply_fast_register(const window_request& r, hca_mrc& m);
+void apply_fast_register(const window_change& r, hca_mrc& m);
 
 // Whether `m` is the region that a window's `parent` names, so that its count of windows may change.
 bool counts_windows(const hca_mrc& m, std::uint32_t parent);
