@@ -319,6 +319,18 @@ struct ibv_sge {
   std::uint32_t lkey;
 };
 
+struct ibv_bind_mw_wr {
+  ibv_mw* mw;
+  std::uint32_t rkey;  // its key byte becomes the window's
+  ibv_mw_bind_info bind_info;
+};
+
+struct hcax_reg_mr_wr {
+  ibv_mr* mr;         // of hcax_alloc_fast_mr, mapped with hcax_map_mr
+  std::uint32_t key;  // its key byte becomes the region's
+  unsigned access;
+};
+
 struct ibv_send_wr {
   std::uint64_t wr_id;
   ibv_send_wr* next;
@@ -343,16 +355,8 @@ struct ibv_send_wr {
     } atomic;
   } wr;
   union {
-    struct {
-      ibv_mw* mw;
-      std::uint32_t rkey;  // its key byte becomes the window's
-      ibv_mw_bind_info bind_info;
-    } bind_mw;
-    struct {
-      ibv_mr* mr;         // of hcax_alloc_fast_mr, mapped with hcax_map_mr
-      std::uint32_t key;  // its key byte becomes the region's
-      unsigned access;
-    } reg_mr;
+    ibv_bind_mw_wr bind_mw;
+    hcax_reg_mr_wr reg_mr;
   };
 };
 

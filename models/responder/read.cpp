@@ -93,6 +93,14 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   std::uint64_t original = 0;
   const dma_op op = h.opcode == wire::compare_swap ? dma_op::compare_swap : dma_op::fetch_add;
   memory_access::transfer& tr = memory_.begin();
+  if (!atomic_aligned(h)) [[unlikely]] {  // atomic_align_first is off
+    const verdict key = co_await memory_.move(tr, dma_op::read, range, nullptr, 0, t);
+    co_await memory_.landed(tr, t);
+    if (c.error || c.stopped) co_return;
+    const bool good = key == verdict::granted;
+    fatal(c, q, good ? wire::nak_invalid_request : wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+    co_return;
+  }
   verdict v = co_await memory_.atomic(tr, op, range, h.swap_add, h.compare, reinterpret_cast<std::byte*>(&original), t);
   const bool reached = co_await memory_.landed(tr, t);
   if (c.error || c.stopped) co_return;

@@ -196,7 +196,8 @@ task<bool> responder::execute(connection& c, hca_qpc& q, packet& p, ps& t) {
     }
   }
   const std::uint32_t remaining = s.reth ? h.dma_length : q.in_remaining;
-  if (!length_ok(p, q.mtu_shift, remaining)) {  // D6
+  const bool misaligned = kind == request_kind::atomic && config_.atomic_align_first && !atomic_aligned(h);
+  if (misaligned || !length_ok(p, q.mtu_shift, remaining)) {  // D6
     fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
     co_return false;
   }

@@ -14,6 +14,7 @@ struct responder_config {
   std::uint32_t ack_coalesce = 4;
   std::uint32_t receive_prefetch = 4;
   class_j_answer class_j = class_j_answer::silent;
+  bool atomic_align_first = true;
 
   void knobs(knob_visitor& k) {
     k.cycles("packet_interval", packet_interval, 1, 1000, "between the starts of two packets, requests and responses alike");
@@ -22,6 +23,8 @@ struct responder_config {
     k.count("ack_coalesce", ack_coalesce, 1, 1024, "acknowledge requests that one acknowledge may answer while packets wait");
     k.count("receive_prefetch", receive_prefetch, 1, 64, "receive WQEs fetched by one DMA read");
     k.choice("class_j", class_j, {"silent", "ack", "nak_rae"}, "answer to a SEND_WITH_INV whose key cannot be invalidated");
+    k.flag("atomic_align_first", atomic_align_first,
+           "a misaligned atomic is an invalid request whatever its key; off: the key first");
   }
 };
 

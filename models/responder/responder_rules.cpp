@@ -62,7 +62,7 @@ bool length_ok(const packet& p, unsigned mtu_shift, std::uint32_t remaining) {
     case request_kind::read:
       return h.dma_length <= max_message;
     case request_kind::atomic:
-      return h.va % 8 == 0;
+      return true;
     case request_kind::send:
       return s.last ? p.payload <= mtu && (s.first || p.payload != 0) : p.payload == mtu;
     case request_kind::write:

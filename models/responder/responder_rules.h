@@ -16,6 +16,10 @@ request_kind kind_of(std::uint8_t opcode);
 bool in_sequence(std::uint8_t inbound, std::uint8_t opcode);
 // D4: the QP right that a request needs; 0 for SEND.
 std::uint32_t right_of(request_kind kind);
+// D6: an atomic works on 8 aligned bytes.
+inline bool atomic_aligned(const packet_header& h) {
+  return h.va % 8 == 0;
+}
 // D6: payload length against MTU, opcode and what is left of the message.
 bool length_ok(const packet& p, unsigned mtu_shift, std::uint32_t remaining);
 // Packets of a READ response.

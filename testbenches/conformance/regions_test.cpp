@@ -97,6 +97,9 @@ CONFORMANCE(TC_M09) {
   ibv_qp* qp = p.create_qp({}, pd);
   EXPECT_EQ(ibv_dealloc_pd(c, pd), EBUSY);
   EXPECT_EQ(ibv_destroy_qp(c, qp), 0);
+  ibv_mw* mw = ibv_alloc_mw(c, pd, IBV_MW_TYPE_1);
+  EXPECT_EQ(ibv_dealloc_pd(c, pd), EBUSY);
+  EXPECT_EQ(ibv_dealloc_mw(c, mw), 0);
   EXPECT_EQ(ibv_dealloc_pd(c, pd), 0);
 }
 
