@@ -142,7 +142,7 @@ task<bool> window_unit::fetch_unlocked(pair& p, const window_request& r, ps& t) 
         co_return false;
       }
     }
-    if (!locked(window) && !(p.has_region && locked(region))) co_return true;
+    if (!locked(window) && (!p.has_region || !locked(region))) co_return true;
     release(p, false, t);
     ++lock_waits_;
     co_await unlocked_.wait();

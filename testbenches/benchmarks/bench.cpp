@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "firmware/driver/verbs.h"
+#include "models/protection/judge.h"
 #include "testbenches/directed/message_rate.h"
 #include "testbenches/kit/world.h"
 #include "testbenches/runner/vcd.h"
@@ -205,6 +206,42 @@ void register_1_tib(benchmark::State& state) {
   }
 }
 BENCHMARK(register_1_tib)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+// Verdicts of the protection rules alone, over granted and refused accesses of regions and windows.
+void verdicts_alone(benchmark::State& state) {
+  std::vector<hca_mrc> entries(64);
+  std::vector<access_request> accesses(1024);
+  for (std::uint32_t i = 0; i < entries.size(); ++i) {
+    hca_mrc& m = entries[i];
+    m.kind = i % 4 == 3 ? HCA_MRC_WINDOW_2 : HCA_MRC_REGION;
+    m.state = HCA_MRC_VALID;
+    m.key_byte = static_cast<std::uint8_t>(i);
+    m.page_shift = 12;
+    m.levels = 1;
+    m.access = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_READ;
+    m.pd = 1;
+    m.qpn = 7;
+    m.start = 4096;
+    m.length = 8192;
+  }
+  for (std::uint32_t i = 0; i < accesses.size(); ++i) {
+    access_request& a = accesses[i];
+    a.key = hca_key_make(i % 64, static_cast<std::uint8_t>(i % 64 + (i % 31 == 0)));
+    a.rights = i % 29 == 0 ? HCA_ACCESS_REMOTE_WRITE : HCA_ACCESS_REMOTE_READ;
+    a.pd = 1;
+    a.qpn = 7;
+    a.va = 4096 + i % 4096;
+    a.length = i % 23 == 0 ? 8192 : 64;
+    a.remote = true;
+  }
+  std::size_t i = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    const access_request& a = accesses[i++ & 1023];
+    benchmark::DoNotOptimize(judge(entries[hca_key_index(a.key)], a));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(verdicts_alone);
 
 // What the bare kernel does on this machine: one method, one timed notification after the other.
 void bare_systemc(benchmark::State& state) {

@@ -58,7 +58,7 @@ std::vector<source_line> read(const std::filesystem::path& header) {
 }
 
 std::string cell(const std::string& text) {
-  return std::regex_replace(text, std::regex("\\|"), "\\|");
+  return std::regex_replace(text, std::regex(R"(\|)"), R"(\|)");
 }
 
 class writer {
@@ -74,11 +74,11 @@ class writer {
         if (i == 0) out_ += fmt::format("## {}\n\n{}\n\n", path.filename().string(), l.comment);
         continue;
       }
-      if (std::regex_match(l.code, m, std::regex("struct (\\w+) \\{"))) {
+      if (std::regex_match(l.code, m, std::regex(R"(struct (\w+) \{)"))) {
         i = structure(m[1], before.empty() ? l.comment : before, lines, i + 1);
-      } else if (std::regex_search(l.code, m, std::regex("^enum ?(\\w*) \\{"))) {
+      } else if (std::regex_search(l.code, m, std::regex(R"(^enum ?(\w*) \{)"))) {
         i = enumeration(m[1], before, lines, i);
-      } else if (std::regex_match(l.code, m, std::regex("HCA_LAYOUT\\(struct (\\w+), (\\d+)\\);"))) {
+      } else if (std::regex_match(l.code, m, std::regex(R"(HCA_LAYOUT\(struct (\w+), (\d+)\);)"))) {
         if (sizes_.at(m[1]) != std::stoul(m[2])) throw std::runtime_error(m[1].str() + " has padding between its fields");
       }
       before.clear();
@@ -98,7 +98,7 @@ class writer {
         continue;
       }
       std::smatch m;
-      if (!std::regex_match(l.code, m, std::regex("(?:struct )?(\\w+) (\\w+)(?:\\[(\\w+)\\])?;"))) {
+      if (!std::regex_match(l.code, m, std::regex(R"((?:struct )?(\w+) (\w+)(?:\[(\w+)\])?;)"))) {
         throw std::runtime_error(fmt::format("{}: cannot read the field '{}'", name, l.code));
       }
       const std::string type = m[1];
@@ -120,7 +120,7 @@ class writer {
     bool done = false;
     for (std::size_t from = i; !done; ++i) {
       const source_line& l = lines.at(i);
-      static const std::regex item("(\\w+)(?: = ([^,}]+))?[ ]*(?=[,}]|$)");
+      static const std::regex item(R"((\w+)(?: = ([^,}]+))?[ ]*(?=[,}]|$))");
       std::string code = i == from ? l.code.substr(l.code.find('{') + 1) : l.code;
       done = code.find('}') != std::string::npos;
       code = code.substr(0, code.find('}'));
