@@ -14,7 +14,7 @@ namespace {
 const std::map<std::string, unsigned> basic_types{
     {"uint8_t", 1}, {"uint16_t", 2}, {"uint32_t", 4}, {"uint64_t", 8}, {"hca_pte", 8}};
 
-std::string strip(std::string s) {
+std::string strip(const std::string& s) {
   const auto from = s.find_first_not_of(" \t");
   if (from == std::string::npos) return {};
   return s.substr(from, s.find_last_not_of(" \t") - from + 1);
