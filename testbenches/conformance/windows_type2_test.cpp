@@ -213,6 +213,35 @@ CONFORMANCE(TC_V24) {
   EXPECT_EQ(ibv_dereg_mr(c, r.mr), 0);
 }
 
+// The other way the specification allows [B4.1]: the region goes, and every access through what is left of its windows fails,
+// also when its index has a new owner.
+TEST(conformance, TC_V24_switch_orphan_windows) {
+  system_config s = world::one_node();
+  s.nodes[0].hca.key_check.orphan_windows = true;
+  s.nodes[0].hca.command_unit.log_mrs = 4;
+  run_case(
+      [](cpu& c, node& n) {
+        window_case t(c, n);
+        const region r = t.p.allocate(4096);
+        ibv_mw* mw = t.window(IBV_MW_TYPE_2);
+        ASSERT_EQ(t.on_b(mw, mw->rkey + 1, {r.mr, r.addr, 4096, window_rights}).status, IBV_WC_SUCCESS);
+        t.expect_reads(r.addr, mw->rkey);
+        const std::uint32_t index = r.mr->lkey >> 8;
+        EXPECT_EQ(ibv_dereg_mr(c, r.mr), 0);
+        t.expect_denied([&] { return t.write(r.addr, mw->rkey); }, IBV_WC_REM_ACCESS_ERR, r.addr);
+        ibv_mr* next = ibv_reg_mr(c, t.p.pd, r.addr, 4096, all_rights);
+        for (int i = 0; i < 16 && next->lkey >> 8 != index; ++i) {
+          ASSERT_EQ(ibv_dereg_mr(c, next), 0);
+          next = ibv_reg_mr(c, t.p.pd, r.addr, 4096, all_rights);
+        }
+        ASSERT_EQ(next->lkey >> 8, index);
+        t.expect_denied([&] { return t.write(r.addr, mw->rkey); }, IBV_WC_REM_ACCESS_ERR, r.addr);
+        EXPECT_EQ(ibv_dealloc_mw(c, mw), 0);
+        EXPECT_EQ(t.windows_of(next), 0U);
+      },
+      s);
+}
+
 CONFORMANCE(TC_V26) {
   window_case t(c, n);
   const region r = t.p.allocate(4096);

@@ -101,7 +101,9 @@ void list_knobs(platform_factory machine, const std::string& pattern, const std:
   const auto bench = bench_name.empty() ? nullptr : named_testbench(bench_name);
   if (bench && model->config()) bench->defaults(*model->config());
   const knob_tree tree = make_tree(*model, bench.get());
-  const auto knobs = matching(tree, pattern);
+  auto knobs = matching(tree, pattern);
+  // Equal nodes are listed once, so node0.host is looked for as node*.host.
+  if (knobs.empty()) knobs = matching(tree, without_number(pattern));
   if (knobs.empty()) {
     std::vector<std::string> names;
     for (const auto& k : matching(tree, "")) names.push_back(k.path);

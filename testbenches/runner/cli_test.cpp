@@ -73,6 +73,7 @@ TEST_F(cli, params) {
   ASSERT_EQ(list.size(), 1U);
   EXPECT_EQ(list[0], ordered_json::parse(R"({"path": "node*.pcie.latency", "kind": "time", "default": "200 ns",
       "range": "0 ns to 1 ms", "help": "round trip of a read"})"));
+  EXPECT_EQ(hcasim("params node0.pcie").text, hcasim("params 'node*.pcie'").text);
   EXPECT_NE(hcasim("params --testbench count_ticks").text.find("parameters.ticks"), std::string::npos);
   refused("params latnecy",
           "no knob matches 'latnecy'; knobs are: nodes, node*.hca.mrc_cache.ways, node*.hca.mrc_cache.size, "

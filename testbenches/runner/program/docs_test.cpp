@@ -12,6 +12,7 @@
 
 #include "testbenches/runner/program/interface_tables.h"
 #include "testbenches/runner/program/run_program.h"
+#include "testbenches/runner/program/semantics_table.h"
 
 namespace hcasim {
 namespace {
@@ -221,6 +222,26 @@ TEST(docs, programming_interface_is_that_of_the_headers) {
   }
   EXPECT_EQ(text.substr(at + mark.size()), tables) << "run this test with HCASIM_UPDATE_DOCS=1";
   EXPECT_GT(tables.size(), 10'000U);
+}
+
+// Every row of the conformance table has a test that passes, but for those that are listed as open; HCASIM_UPDATE_DOCS=1 writes
+// the page's table.
+TEST(docs, conformance_table_is_that_of_the_tests) {
+  const fs::path page = source / "docs/semantics.md";
+  const std::string mark = "<!-- from the tests -->\n";
+  std::string text = file_content(page);
+  const std::size_t at = text.find(mark);
+  ASSERT_NE(at, std::string::npos);
+  const testing::semantics_table t =
+      testing::make_semantics_table(source / "testbenches/conformance/cases.txt", HCASIM_CONFORMANCE);
+  EXPECT_EQ(t.without_test, std::vector<std::string>{});
+  EXPECT_EQ(t.wrongly_open, std::vector<std::string>{});
+  EXPECT_EQ(t.failed, std::vector<std::string>{});
+  if (std::getenv("HCASIM_UPDATE_DOCS")) {
+    text = text.substr(0, at + mark.size()) + t.markdown;
+    std::ofstream(page) << text;
+  }
+  EXPECT_EQ(text.substr(at + mark.size()), t.markdown) << "run this test with HCASIM_UPDATE_DOCS=1";
 }
 
 TEST(docs, links_between_pages_lead_somewhere) {
