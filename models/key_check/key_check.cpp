@@ -88,6 +88,8 @@ bool key_check::look_at_mrc(check& c, ps& t) {
     c.parent.index = hca_key_index(m.parent);
     c.parent.on_response = parent_came;
     c.parent.context = &c;
+    c.window = m;
+    mrc.release(c.mrc, t);
     return mrc.send(c.parent, t) == tlm::TLM_COMPLETED && look_at_parent(c, t);
   }
   if (!needs_extents(m)) {
@@ -133,9 +135,8 @@ bool key_check::look_at_extents(check& c, ps& t) {
 
 // The region of a window may have gone [B4.1]: then the window is as good as unbound.
 bool key_check::look_at_parent(check& c, ps& t) {
-  const bool intact = !c.parent.failed && parent_intact(c.mrc.as<const hca_mrc>(), c.parent.as<const hca_mrc>());
+  const bool intact = !c.parent.failed && parent_intact(c.window, c.parent.as<const hca_mrc>());
   if (!c.parent.failed) mrc.release(c.parent, t);
-  mrc.release(c.mrc, t);
   conclude(c, intact ? verdict::granted : verdict::bad_state, t);
   if (!intact) release(*c.request, t);
   return true;

@@ -42,6 +42,7 @@ class key_check : public unit {
     context_request mrc;
     context_request extent;
     context_request parent;
+    hca_mrc window;  // orphan_windows: of which `parent` is looked at
     extent_search search;
     std::uint64_t left = 0;      // element: bytes of the elements between the next one and `va`
     std::uint32_t elements = 0;  // element: not looked at yet, from extent.index * HCA_EXTENTS_PER_LINE on

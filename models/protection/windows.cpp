@@ -174,7 +174,7 @@ void apply_fast_register(const window_change& r, hca_mrc& m) {
 
 bool counts_windows(const hca_mrc& m, std::uint32_t parent) {
   return parent != 0 && m.kind != HCA_MRC_NONE && !rules::is_window(m) && m.state != HCA_MRC_INVALID &&
-         m.key_byte == hca_key_byte(parent) && m.parent != 0;
+         m.key_byte == hca_key_byte(parent);
 }
 
 }  // namespace hcasim

@@ -15,6 +15,12 @@ process requester::pump(flow& f, ps t) {
   while (may_send(f)) {
     operation* op = f.operations.at_number(f.cursor);
     const std::uint32_t pass = f.pass;
+    const std::uint64_t number = f.cursor;
+    const std::uint32_t packet_index = f.cursor_packet;
+    // After a wait the operation may have been completed, or be repeated from another packet on.
+    const auto still_here = [&] {
+      return may_send(f) && f.pass == pass && f.cursor == number && f.cursor_packet == packet_index;
+    };
     const std::uint32_t next = op->psns == 0 ? f.next_psn : psn_add(op->first_psn, f.cursor_packet);
     if (f.started && !op->view.fetches() &&
         static_cast<std::uint64_t>(psn_distance(f.una_psn, next)) >= config_.window + f.read_psns) {
@@ -26,11 +32,11 @@ process requester::pump(flow& f, ps t) {
       context_request c;
       c.index = f.qpn;
       co_await qpc.request(c, t);
-      const bool current = may_send(f) && f.pass == pass;
+      const bool current = still_here();
       if (c.failed) {
         if (current) {
           op->status = HCA_WC_LOC_QP_OP_ERR;
-          f.failed = f.cursor;
+          f.failed = number;
         }
         continue;
       }
@@ -62,7 +68,7 @@ process requester::pump(flow& f, ps t) {
       }
     }
     co_await buffers_.take();
-    if (!may_send(f) || f.pass != pass) {
+    if (!still_here()) {
       buffers_.give();
       continue;
     }
@@ -70,7 +76,6 @@ process requester::pump(flow& f, ps t) {
     const ps begin = packet_engine_.start(std::max(t, now()), clock_.cycles(config_.packet_interval));
     t = begin;
     const std::uint64_t ticket = f.out.reserve();
-    const std::uint32_t index = f.cursor_packet;
     const std::uint32_t count = op->view.fetches() ? 1 : op->psns;
     if (++f.cursor_packet >= count) {
       ++f.cursor;
@@ -78,7 +83,7 @@ process requester::pump(flow& f, ps t) {
     }
     ++op->pins;
     ++f.busy;
-    gather(f, *op, index, ticket, pass, begin + clock_.cycles(config_.packet_latency));
+    gather(f, *op, packet_index, ticket, pass, begin + clock_.cycles(config_.packet_latency));
   }
   f.pumping = false;
   --f.busy;

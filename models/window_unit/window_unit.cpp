@@ -45,8 +45,12 @@ window_unit::window_unit(const sc_core::sc_module_name& name, const window_unit_
 tlm::tlm_sync_enum window_unit::on_change(window_request& r, tlm::tlm_phase phase, ps& t) {
   if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
   delivered_ = &r;
-  pending_.set(++under_way_, t);
-  change(r, t);
+  if (r.op == window_op::lock) {
+    lock(r, t);
+  } else {
+    pending_.set(++under_way_, t);
+    change(r, t);
+  }
   if (delivered_ != nullptr) {
     delivered_ = nullptr;
     return tlm::TLM_ACCEPTED;
@@ -56,20 +60,25 @@ tlm::tlm_sync_enum window_unit::on_change(window_request& r, tlm::tlm_phase phas
 }
 
 tlm::tlm_sync_enum window_unit::on_control(window_request& r, tlm::tlm_phase phase, ps& t) {
-  if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
-  if (r.op == window_op::close) return on_change(r, phase, t);
-  const std::uint32_t index = hca_key_index(r.key);
-  if (r.op == window_op::lock) {
-    locks_.push_back(index);
-  } else {
-    std::erase(locks_, index);
-    unlocked_.wake_all(queue_);
+  if (phase == tlm::BEGIN_REQ && r.op == window_op::unlock) {
+    unclaim(hca_key_index(r.key), nobody);
+    return tlm::TLM_COMPLETED;
   }
-  return tlm::TLM_COMPLETED;
+  return on_change(r, phase, t);
 }
 
-bool window_unit::locked(std::uint32_t index) const {
-  return std::find(locks_.begin(), locks_.end(), index) != locks_.end();
+void window_unit::answer(window_request& r, ps t) {
+  if (delivered_ == &r) {
+    delivered_ = nullptr;
+    delivered_at_ = t;
+  } else {
+    target_socket<window_request>::respond(r, t);
+  }
+}
+
+process window_unit::lock(window_request& r, ps t) {
+  co_await claim(hca_key_index(r.key), nobody, t);
+  answer(r, t);
 }
 
 process window_unit::change(window_request& r, ps t) {
@@ -104,12 +113,47 @@ process window_unit::change(window_request& r, ps t) {
   fault_probe_.set(static_cast<std::uint64_t>(r.fault), t);
   pending_.set(--under_way_, t);
   pending_probe_.set(under_way_, t);
-  if (delivered_ == &r) {
-    delivered_ = nullptr;
-    delivered_at_ = t;
-  } else {
-    target_socket<window_request>::respond(r, t);
+  answer(r, t);
+}
+
+bool window_unit::claimed(std::uint32_t index) const {
+  return std::any_of(reservations_.begin(), reservations_.end(),
+                     [index](const reservation& x) { return x.index == index && x.claimed; });
+}
+
+bool window_unit::used(std::uint32_t index) const {
+  return std::any_of(reservations_.begin(), reservations_.end(),
+                     [index](const reservation& x) { return x.index == index && x.uses > 0; });
+}
+
+window_unit::reservation& window_unit::reserved(std::uint32_t index) {
+  for (reservation& x : reservations_) {
+    if (x.index == index) return x;
   }
+  return reservations_.emplace_back(reservation{index, 0, false});
+}
+
+// Claims `index` and uses `region`, both or none; either may be nobody.
+task<> window_unit::claim(std::uint32_t index, std::uint32_t region, ps& t) {
+  while (claimed(index) || (region != index && claimed(region))) {
+    ++lock_waits_;
+    co_await unclaimed_.wait();
+    t = std::max(t, now());
+  }
+  if (region != nobody && region != index) ++reserved(region).uses;
+  if (index == nobody) co_return;
+  reserved(index).claimed = true;
+  while (used(index)) {
+    co_await unclaimed_.wait();
+    t = std::max(t, now());
+  }
+}
+
+void window_unit::unclaim(std::uint32_t index, std::uint32_t region) {
+  if (region != nobody && region != index) --reserved(region).uses;
+  if (index != nobody) reserved(index).claimed = false;
+  std::erase_if(reservations_, [](const reservation& x) { return x.uses == 0 && !x.claimed; });
+  unclaimed_.wake_all(queue_);
 }
 
 // The change is made when the kernel is where it happens, so that accesses before it see the older state.
@@ -128,124 +172,129 @@ task<bool> window_unit::fetch(context_request& c, std::uint32_t index, ps& t) {
   co_return !c.failed;
 }
 
-// Pins what the request names, at an instant at which the command unit has locked none of it.
-task<bool> window_unit::fetch_unlocked(pair& p, const window_request& r, ps& t) {
-  const std::uint32_t window = hca_key_index(r.key);
-  const std::uint32_t region = hca_key_index(r.region_key);
-  for (;;) {
-    const bool first = co_await fetch(p.window, window, t);
-    if (!first) co_return false;
-    if (p.has_region) {
-      const bool second = co_await fetch(p.region, region, t);
-      if (!second) {
-        mrc.release(p.window, t);
-        co_return false;
-      }
-    }
-    if (!locked(window) && (!p.has_region || !locked(region))) co_return true;
-    release(p, false, t);
-    ++lock_waits_;
-    co_await unlocked_.wait();
-    t = std::max(t, now());
-  }
-}
-
-void window_unit::release(pair& p, bool dirty, ps t) {
-  p.window.dirty = p.region.dirty = dirty;
-  mrc.release(p.window, t);
-  if (p.has_region) mrc.release(p.region, t);
-}
-
 task<> window_unit::bind(window_request& r, ps& t) {
-  static const hca_mrc nothing{};
-  pair p;
-  p.has_region = !(r.length == 0 && r.type == 1);
-  const bool fetched = co_await fetch_unlocked(p, r, t);
-  if (!fetched) {
-    const bool beyond = p.window.failed && p.window.index >= p.window.area_entries;
-    const bool region_beyond = p.has_region && p.region.failed && p.region.index >= p.region.area_entries;
-    r.fault = beyond ? window_fault::not_a_window : region_beyond ? window_fault::bad_region : window_fault::table_error;
-    co_return;
-  }
-  const hca_mrc& region = p.has_region ? p.region.as<hca_mrc>() : nothing;
-  // While the region is pinned its extents stay as they are.
-  if (needs_extents(region)) r.fault = co_await find_extent(region, r, t);
-  co_await reach(t);
-  if (r.fault == window_fault::none || r.fault == window_fault::out_of_range) {
-    const window_fault first = check_bind(r, p.window.as<hca_mrc>(), region);
-    if (first != window_fault::none) r.fault = first;
-  }
-  if (r.fault != window_fault::none) {
-    release(p, false, t);
-    co_return;
-  }
-  auto& window = p.window.as<hca_mrc>();
-  const std::uint32_t old_parent = window.parent;
-  const bool rebound = r.type == 1;
-  if (p.has_region) ++p.region.as<hca_mrc>().parent;
-  apply_bind(r, window, region);
-  if (!p.has_region) ++unbinds_;
-  release(p, true, t);
+  const bool unbinds = r.length == 0 && r.type == 1;
+  const std::uint32_t window = hca_key_index(r.key);
+  const std::uint32_t region = unbinds ? nobody : hca_key_index(r.region_key);
+  std::uint32_t old_parent = 0;
+  co_await claim(window, region, t);
+  r.fault = co_await bind_claimed(r, old_parent, t);
+  unclaim(window, region);
+  if (r.fault != window_fault::none) co_return;
+  if (unbinds) ++unbinds_;
   if (r.type == 2 && rules_.type2 == window_association::qp) co_await count_at_qp(r.qpn, 1, t);
-  if (rebound) co_await drain(r.key, t);
-  if (old_parent != 0) co_await count_at_region(old_parent, t);
+  if (r.type == 1) co_await drain(r.key, t);
+  if (old_parent != 0) co_await uncount_at_region(old_parent, t);
+}
+
+// The MRCs are had one after the other: what the region says stays true while it is used.
+task<window_fault> window_unit::bind_claimed(window_request& r, std::uint32_t& old_parent, ps& t) {
+  hca_mrc region{};
+  window_fault fault = window_fault::none;
+  bool counted = false;
+  context_request c;
+  if (!(r.length == 0 && r.type == 1)) {
+    const bool there = co_await fetch(c, hca_key_index(r.region_key), t);
+    if (!there) {
+      fault = c.index >= c.area_entries ? window_fault::bad_region : window_fault::table_error;
+    } else {
+      region = c.as<const hca_mrc>();
+      counted = counts_windows(region, r.region_key);
+      if (counted) ++c.as<hca_mrc>().parent;
+      c.dirty = counted;
+      mrc.release(c, t);
+      if (needs_extents(region)) fault = co_await find_extent(region, r, t);
+    }
+  }
+  const bool there = co_await fetch(c, hca_key_index(r.key), t);
+  co_await reach(t);
+  if (!there) {
+    fault = c.index >= c.area_entries ? window_fault::not_a_window : window_fault::table_error;
+  } else {
+    auto& window = c.as<hca_mrc>();
+    if (fault == window_fault::none || fault == window_fault::out_of_range) {
+      const window_fault first = check_bind(r, window, region);
+      if (first != window_fault::none) fault = first;
+    }
+    c.dirty = fault == window_fault::none;
+    if (c.dirty) {
+      old_parent = window.parent;
+      apply_bind(r, window, region);
+    }
+    mrc.release(c, t);
+  }
+  if (fault != window_fault::none && counted) co_await uncount(r.region_key, t);
+  co_return fault;
 }
 
 task<> window_unit::invalidate(window_request& r, ps& t) {
-  pair p;
-  const bool fetched = co_await fetch_unlocked(p, r, t);
+  const std::uint32_t index = hca_key_index(r.key);
+  context_request c;
+  co_await claim(index, nobody, t);
+  const bool there = co_await fetch(c, index, t);
   co_await reach(t);
-  if (!fetched) {
-    r.fault = p.window.index >= p.window.area_entries ? window_fault::not_a_window : window_fault::table_error;
+  if (!there) {
+    r.fault = c.index >= c.area_entries ? window_fault::not_a_window : window_fault::table_error;
+    unclaim(index, nobody);
     co_return;
   }
-  auto& m = p.window.as<hca_mrc>();
+  auto& m = c.as<hca_mrc>();
   r.fault = check_invalidate(r, m, rules_);
   const bool change = r.fault == window_fault::none && m.state != HCA_MRC_FREE;
   const bool window = m.kind == HCA_MRC_WINDOW_2;
   const std::uint32_t parent = window ? m.parent : 0;
   if (change) apply_invalidate(m);
-  release(p, change, t);
+  c.dirty = change;
+  mrc.release(c, t);
+  unclaim(index, nobody);
   if (r.fault != window_fault::none) co_return;
   if (r.remote) ++remote_invalidates_;
   co_await drain(r.key, t);
   if (!change) co_return;
-  if (!window) co_await drop_translations(hca_key_index(r.key), t);
-  if (parent != 0) co_await count_at_region(parent, t);
+  if (!window) co_await drop_translations(index, t);
+  if (parent != 0) co_await uncount_at_region(parent, t);
   if (window && rules_.type2 == window_association::qp) co_await count_at_qp(r.qpn, -1, t);
 }
 
 task<> window_unit::fast_register(window_request& r, ps& t) {
-  pair p;
-  const bool fetched = co_await fetch_unlocked(p, r, t);
+  const std::uint32_t index = hca_key_index(r.key);
+  context_request c;
+  co_await claim(index, nobody, t);
+  const bool there = co_await fetch(c, index, t);
   co_await reach(t);
-  if (!fetched) {
-    r.fault = p.window.index >= p.window.area_entries ? window_fault::not_a_window : window_fault::table_error;
-    co_return;
+  if (!there) {
+    r.fault = c.index >= c.area_entries ? window_fault::not_a_window : window_fault::table_error;
+  } else {
+    auto& m = c.as<hca_mrc>();
+    r.fault = check_fast_register(r, m);
+    c.dirty = r.fault == window_fault::none;
+    if (c.dirty) apply_fast_register(r, m);
+    mrc.release(c, t);
   }
-  auto& m = p.window.as<hca_mrc>();
-  r.fault = check_fast_register(r, m);
-  const bool change = r.fault == window_fault::none;
-  if (change) apply_fast_register(r, m);
-  release(p, change, t);
+  unclaim(index, nobody);
 }
 
 // Windows may always go [C2.2].
 task<> window_unit::close(window_request& r, ps& t) {
-  pair p;
-  const bool fetched = co_await fetch_unlocked(p, r, t);
+  const std::uint32_t index = hca_key_index(r.key);
+  context_request c;
+  co_await claim(index, nobody, t);
+  const bool there = co_await fetch(c, index, t);
   co_await reach(t);
-  if (!fetched) {
+  if (!there) {
     r.fault = window_fault::table_error;
+    unclaim(index, nobody);
     co_return;
   }
-  auto& m = p.window.as<hca_mrc>();
+  auto& m = c.as<hca_mrc>();
   const hca_mrc old = m;
   m = {};
   m.key_byte = old.key_byte;
-  release(p, true, t);
+  c.dirty = true;
+  mrc.release(c, t);
+  unclaim(index, nobody);
   co_await drain(r.key, t);
-  if (old.parent != 0) co_await count_at_region(old.parent, t);
+  if (old.parent != 0) co_await uncount_at_region(old.parent, t);
   const bool tied = old.kind == HCA_MRC_WINDOW_2 && old.state == HCA_MRC_VALID;
   if (tied && rules_.type2 == window_association::qp) co_await count_at_qp(old.qpn, -1, t);
 }
@@ -285,16 +334,20 @@ task<> window_unit::drop_translations(std::uint32_t index, ps& t) {
 }
 
 // One window less at the region that `parent` names, if it is still that region.
-task<> window_unit::count_at_region(std::uint32_t parent, ps& t) {
-  pair p;
-  window_request name;
-  name.key = parent;
-  const bool fetched = co_await fetch_unlocked(p, name, t);
-  if (!fetched) co_return;
-  auto& m = p.window.as<hca_mrc>();
-  const bool counted = counts_windows(m, parent);
-  if (counted) --m.parent;
-  release(p, counted, t);
+task<> window_unit::uncount_at_region(std::uint32_t parent, ps& t) {
+  co_await claim(nobody, hca_key_index(parent), t);
+  co_await uncount(parent, t);
+  unclaim(nobody, hca_key_index(parent));
+}
+
+task<> window_unit::uncount(std::uint32_t parent, ps& t) {
+  context_request c;
+  const bool there = co_await fetch(c, hca_key_index(parent), t);
+  if (!there) co_return;
+  auto& m = c.as<hca_mrc>();
+  c.dirty = counts_windows(m, parent) && m.parent != 0;
+  if (c.dirty) --m.parent;
+  mrc.release(c, t);
 }
 
 task<> window_unit::count_at_qp(std::uint32_t qpn, std::int32_t by, ps& t) {

@@ -4,7 +4,9 @@
 // until no access that the old state admitted is under way [O7], and that wait is in the statistics. The number of windows of a
 // region goes down only then, so the region outlives every access through its windows.
 //
-// While the command unit has locked an index, changes that touch it wait.
+// A change claims the index of its key, as the command unit does by lock; a bind uses its region, which nobody can claim
+// meanwhile. So a change holds one MRC at a time and cannot dead-lock on a cache, however small. A bind counts its window at
+// the region before it takes effect, and takes that back when it is refused.
 //
 // Errors: a fault in the answer, nothing changed. A context that cannot be read is table_error [E11].
 #pragma once
@@ -42,32 +44,39 @@ class window_unit : public unit {
               window_association type2);
 
  private:
-  // The MRCs that a change looks at, pinned. Both or none.
-  struct pair {
-    context_request window;
-    context_request region;
-    bool has_region = false;
+  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  // Of the indices that changes are about; a handful at a time.
+  struct reservation {
+    std::uint32_t index;
+    std::uint32_t uses;
+    bool claimed;
   };
 
   tlm::tlm_sync_enum on_change(window_request& r, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(window_request& r, tlm::tlm_phase phase, ps& t);
 
   process change(window_request& r, ps t);
+  process lock(window_request& r, ps t);
   task<> bind(window_request& r, ps& t);
   task<> invalidate(window_request& r, ps& t);
   task<> fast_register(window_request& r, ps& t);
   task<> close(window_request& r, ps& t);
 
   task<> reach(ps& t);
+  task<> claim(std::uint32_t index, std::uint32_t used, ps& t);
+  void unclaim(std::uint32_t index, std::uint32_t used = nobody);
+  task<window_fault> bind_claimed(window_request& r, std::uint32_t& old_parent, ps& t);
   task<bool> fetch(context_request& c, std::uint32_t index, ps& t);
-  task<bool> fetch_unlocked(pair& p, const window_request& r, ps& t);
-  void release(pair& p, bool dirty, ps t);
   task<window_fault> find_extent(const hca_mrc& region, const window_request& r, ps& t);
   task<> drain(std::uint32_t key, ps& t);
   task<> drop_translations(std::uint32_t index, ps& t);
-  task<> count_at_region(std::uint32_t parent, ps& t);
+  task<> uncount_at_region(std::uint32_t parent, ps& t);
+  task<> uncount(std::uint32_t parent, ps& t);
   task<> count_at_qp(std::uint32_t qpn, std::int32_t by, ps& t);
-  [[nodiscard]] bool locked(std::uint32_t index) const;
+  [[nodiscard]] bool claimed(std::uint32_t index) const;
+  [[nodiscard]] bool used(std::uint32_t index) const;
+  reservation& reserved(std::uint32_t index);
+  void answer(window_request& r, ps t);
 
   const window_rules_config rules_;
   const ps interval_;
@@ -75,8 +84,8 @@ class window_unit : public unit {
   const ps extent_step_;
   const ps cycle_;
   server pipe_;
-  std::vector<std::uint32_t> locks_;
-  wait_list unlocked_;
+  std::vector<reservation> reservations_;
+  wait_list unclaimed_;
   std::uint64_t under_way_ = 0;
   window_request* delivered_ = nullptr;  // the request whose delivery is on the stack
   ps delivered_at_{0};

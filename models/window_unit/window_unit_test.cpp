@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -35,6 +36,7 @@ struct bench {
   std::array<hca_extent, 4> line{{{8 * page, page}, {10 * page, page}, {}, {}}};
   hca_qpc qpc{};
   int pinned = 0;
+  int most_pinned = 0;
 
   explicit bench(window_association type2 = window_association::qp_and_pd)
       : unit_under_test("window_unit", window_unit_config{}, clock, type2) {
@@ -48,6 +50,7 @@ struct bench {
     unit_under_test.walker.bind(walker.in);
     mrcs.serve = [this](context_request& c, tlm::tlm_phase phase, ps) {
       pinned += phase == tlm::BEGIN_REQ ? 1 : -1;
+      most_pinned = std::max(most_pinned, pinned);
       c.entry = reinterpret_cast<std::byte*>(&entries[c.index]);
     };
     extents.serve = [this](context_request& c, tlm::tlm_phase, ps) { c.entry = reinterpret_cast<std::byte*>(line.data()); };
@@ -108,7 +111,6 @@ TEST(WindowUnit, BindTakesEffectAfterItsLatency) {
   b.local.send(r, 100_ns);
   testing::run_for(111_ns + ps(999));
   EXPECT_EQ(b.w().state, HCA_MRC_FREE);
-  EXPECT_EQ(b.r().parent, 0U);
   testing::run_for(ps(1));
   testing::run_until_idle();
   EXPECT_EQ(b.w().state, HCA_MRC_VALID);
@@ -201,6 +203,34 @@ TEST(WindowUnit, ALockedKeyIsLeftAlone) {
   testing::run_until_idle();
   EXPECT_EQ(r.fault, window_fault::none);
   EXPECT_EQ(b.local.answers.at(0).at, 912_ns);
+}
+
+// However small the cache is, changes do not wait for each other in it.
+TEST(WindowUnit, AChangeHoldsOneContextAtATime) {
+  bench b;
+  window_request r = b.bind(2);
+  window_request refused = b.bind(2, 12 * page);
+  b.local.send(r, 0_ns);
+  b.local.send(refused, 100_ns);
+  testing::run_for(200_ns);
+  window_request close = b.order(window_op::close, hca_key_make(window_index, 3));
+  b.control.send(close, 200_ns);
+  testing::run_until_idle();
+  EXPECT_EQ(r.fault, window_fault::none);
+  EXPECT_NE(refused.fault, window_fault::none);
+  EXPECT_EQ(b.most_pinned, 1);
+}
+
+// The firmware has the region when the bind that looked at it is done, and it is counted by then.
+TEST(WindowUnit, ALockWaitsForABindOfItsRegion) {
+  bench b;
+  window_request r = b.bind(2);
+  window_request lock = b.order(window_op::lock, region_index << 8);
+  b.local.send(r, 100_ns);
+  b.control.send(lock, 105_ns);
+  testing::run_until_idle();
+  EXPECT_EQ(b.control.answers.at(0).at, 112_ns);
+  EXPECT_EQ(b.r().parent, 1U);
 }
 
 // Of a space in two pieces: each of them, but not the hole between nor a range over it.

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "testbenches/directed/key_storm.h"
 #include "testbenches/directed/message_rate.h"
 #include "testbenches/directed/ping.h"
 #include "testbenches/directed/random_traffic.h"
@@ -71,7 +72,7 @@ TEST(directed, every_byte_arrives_with_tiny_caches_queues_and_buffers) {
   for (node_config& n : c.nodes) {
     for (context_cache_config* cache : {&n.hca.qpc_cache, &n.hca.mrc_cache, &n.hca.cqc_cache}) {
       cache->sets = 1;
-      cache->ways = 4;
+      cache->ways = 1;
       cache->fetches = 1;
     }
     n.hca.requester.buffers = 2;
@@ -85,6 +86,33 @@ TEST(directed, every_byte_arrives_with_tiny_caches_queues_and_buffers) {
   random_options o;
   o.operations = 600;
   expect_integrity(c, o);
+}
+
+void expect_storm(system_config c) {
+  world w(std::move(c));
+  storm_options o;
+  o.changes = 4'000;
+  storm_outcome r;
+  start_storm(w.sys(), o, 3, r);
+  sc_core::sc_start();
+  ASSERT_TRUE(r.ok) << r.problem;
+  EXPECT_EQ(r.wrongly_granted, 0u);
+  EXPECT_EQ(r.wrongly_denied, 0u);
+  EXPECT_EQ(r.late_bytes, 0u);
+  EXPECT_GT(r.granted, 500u);
+  EXPECT_GT(r.denied, 20u);
+}
+
+TEST(directed, no_byte_lands_under_a_closed_window) {
+  expect_storm(world::two_nodes());
+}
+
+TEST(directed, no_byte_lands_under_a_closed_window_with_caches_of_one_entry) {
+  system_config c = world::two_nodes();
+  c.nodes[1].hca.mrc_cache.sets = 1;
+  c.nodes[1].hca.mrc_cache.ways = 1;
+  c.link.loss = 0.002;
+  expect_storm(c);
 }
 
 // The goodput of large WRITEs is the link's share for payload, or what PCIe allows.
