@@ -1,7 +1,9 @@
 #include "testbenches/directed/message_rate.h"
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "models/base/random.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::kit {
@@ -29,7 +31,21 @@ qp_options qp_settings(const stream_options& o) {
   q.receive_depth = 1;
   q.sge = 1;
   q.mtu = o.mtu;
+  if (o.send_inline) q.inline_bytes = static_cast<std::uint32_t>(o.size);
   return q;
+}
+
+// A region of `bytes` in pages of o.page, aligned to their size in both address spaces and in no order in memory.
+region in_pages(process_context& p, std::uint64_t bytes, std::uint64_t va, const stream_options& o) {
+  const std::uint64_t pages = ceil_div(bytes, o.page);
+  std::vector<virtual_memory::frame_run> frames;
+  for (std::uint64_t i = 0; i < pages; ++i) frames.push_back({p.n.host.memory_bytes().reserve(o.page, o.page), o.page});
+  random_stream shuffle(o.seed, "message_rate.scatter");
+  for (std::uint64_t i = pages; i > 1; --i) std::swap(frames[i - 1], frames[shuffle.below(i)]);
+  if (!p.memory.map(va, frames)) throw std::runtime_error("the host has no room for the target's pages");
+  region r{va, bytes, ibv_reg_mr(p.c, p.pd, va, bytes, all_rights)};
+  if (!r.mr) throw std::runtime_error("cannot register the target's pages");
+  return r;
 }
 
 void target(stream_state& s, cpu& c, node& n) {
@@ -42,9 +58,12 @@ void target(stream_state& s, cpu& c, node& n) {
     if (p.connect(qp, w, q) != 0) return;
     mine.qps.push_back(p.address_of(qp, q));
   }
+  const std::uint64_t bytes = std::max(s.options.region_bytes, s.options.size);
+  constexpr std::uint64_t first_va = std::uint64_t{1} << 45;
   for (std::uint32_t i = 0; i < s.options.regions; ++i) {
-    const region r = p.allocate(std::max(s.options.region_bytes, s.options.size));
-    mine.regions.push_back({r.addr, static_cast<std::uint32_t>(r.length), r.mr->rkey});
+    const region r =
+        s.options.page ? in_pages(p, bytes, first_va + i * align_up(bytes, s.options.page), s.options) : p.allocate(bytes);
+    mine.regions.push_back({r.addr, 0, r.mr->rkey});
   }
   s.to_writer.send(c, std::move(mine));
   s.done.receive(c);
@@ -72,6 +91,8 @@ void writer(stream_state& s, cpu& c, node& n) {
 
   ibv_sge sge{from.addr, static_cast<std::uint32_t>(o.size), from.mr->lkey};
   std::vector<ibv_send_wr> batch(o.window);
+  random_stream random(o.seed, "message_rate.order");
+  const std::uint64_t slots = std::max(o.region_bytes, o.size) / o.size;
   std::uint64_t posted = 0;
   std::uint64_t limit = 0;
   const auto post = [&](std::size_t qp, std::uint32_t count) {
@@ -83,10 +104,12 @@ void writer(stream_state& s, cpu& c, node& n) {
       wr.next = i + 1 < count ? &batch[i + 1] : nullptr;
       wr.sg_list = &sge;
       wr.num_sge = 1;
-      wr.opcode = IBV_WR_RDMA_WRITE;
-      wr.send_flags = IBV_SEND_SIGNALED;
-      const ibv_sge& r = to.regions[posted++ % to.regions.size()];
-      wr.wr.rdma = {r.addr, r.lkey};
+      wr.opcode = o.read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+      wr.send_flags = o.send_inline ? IBV_SEND_SIGNALED | IBV_SEND_INLINE : IBV_SEND_SIGNALED;
+      const bool anywhere = o.order == stream_order::random;
+      const ibv_sge& r = to.regions[anywhere ? random.below(to.regions.size()) : posted % to.regions.size()];
+      wr.wr.rdma = {r.addr + (anywhere ? random.below(slots) * o.size : 0), r.lkey};
+      ++posted;
     }
     ibv_send_wr* bad = nullptr;
     return count == 0 || ibv_post_send(c, qps[qp], batch.data(), &bad) == 0;
@@ -94,16 +117,32 @@ void writer(stream_state& s, cpu& c, node& n) {
 
   std::vector<ibv_wc> wc(std::max<std::size_t>(o.window, 16));
   std::vector<std::uint32_t> freed(qps.size());
+  // Posts what is free on the QP: all at once, or in batches of one size until the end is near.
+  const auto post_freed = [&](std::size_t qp) {
+    if (o.batch == 0) return post(qp, std::exchange(freed[qp], 0));
+    bool ok = true;
+    while (ok && posted < limit && freed[qp] >= std::min<std::uint64_t>(o.batch, limit - posted)) {
+      const auto n_posted = static_cast<std::uint32_t>(std::min<std::uint64_t>(o.batch, limit - posted));
+      freed[qp] -= n_posted;
+      ok = post(qp, n_posted);
+    }
+    return ok;
+  };
   // So many messages, from the first window to the last completion.
   const auto run = [&](std::uint64_t messages) {
     limit += messages;
     bool ok = true;
-    for (std::size_t i = 0; i < qps.size() && ok; ++i) ok = post(i, o.window);
+    for (std::size_t i = 0; i < qps.size() && ok; ++i) {
+      freed[i] = o.window;
+      ok = post_freed(i);
+    }
     std::uint64_t completed = 0;
     while (ok && completed < messages) {
       const int got = ibv_poll_cq(c, cq, static_cast<int>(wc.size()), wc.data());
       if (got <= 0) {
+        const ps asleep = c.time();
         ok = got == 0 && wait_cq(c, cq, 1000_ms);
+        s.result->waited += c.time() - asleep;
         continue;
       }
       completed += static_cast<std::uint64_t>(got);
@@ -113,7 +152,7 @@ void writer(stream_state& s, cpu& c, node& n) {
       }
       for (int i = 0; i < got && ok; ++i) {
         const auto qp = static_cast<std::size_t>(wc[static_cast<std::size_t>(i)].wr_id);
-        if (const std::uint32_t n_freed = std::exchange(freed[qp], 0); n_freed != 0) ok = post(qp, n_freed);
+        if (freed[qp] != 0) ok = post_freed(qp);
       }
     }
     s.result->completed = completed;
@@ -123,6 +162,7 @@ void writer(stream_state& s, cpu& c, node& n) {
   bool ok = o.warm_up == 0 || run(o.warm_up);
   if (o.measuring) o.measuring();
   s.result->first_post = c.time();
+  s.result->waited = ps(0);
   ok = ok && run(o.messages);
   s.result->last_completion = c.time();
   if (o.measuring) o.measuring();

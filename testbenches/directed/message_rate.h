@@ -1,4 +1,5 @@
-// A stream of RDMA WRITEs from node 0 to node 1 over any number of QPs and regions, a window of them outstanding per QP.
+// A stream of RDMA WRITEs or READs from node 0 to node 1 over any number of QPs and regions, a window of them outstanding per
+// QP.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,8 @@
 #include "testbenches/kit/endpoint.h"
 
 namespace hcasim::kit {
+
+enum class stream_order : std::uint8_t { in_turn, random };
 
 struct stream_options {
   std::uint64_t messages = 200'000;
@@ -19,6 +22,12 @@ struct stream_options {
   std::uint64_t region_bytes = 4096;  // of each region; at least `size`
   std::uint64_t warm_up = 0;          // messages before the measurement
   std::function<void()> measuring{};  // called when the measurement begins, and when it ends
+  bool read = false;                  // RDMA READs instead of WRITEs
+  bool send_inline = false;           // the payload travels in the WQE
+  std::uint32_t batch = 0;            // WQEs of one post; 0: as many as the last poll freed
+  stream_order order = stream_order::in_turn;
+  std::uint64_t page = 0;  // the target's regions lie in scattered pages of this size; 0: the host's own, 4 KiB
+  std::uint64_t seed = 1;  // of the random order and of the scatter
 };
 
 struct stream_result {
@@ -26,7 +35,11 @@ struct stream_result {
   std::uint64_t completed = 0;
   ps first_post{0};  // the measurement begins
   ps last_completion{0};
+  ps waited{0};  // of that, the posting thread had nothing to do
 
+  [[nodiscard]] double software_busy() const {
+    return 1 - static_cast<double>(waited.count()) / static_cast<double>((last_completion - first_post).count());
+  }
   [[nodiscard]] double messages_per_second() const {
     return static_cast<double>(completed) / to_seconds(last_completion - first_post);
   }

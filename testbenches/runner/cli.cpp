@@ -9,10 +9,12 @@
 
 #include "testbenches/runner/interrupt.h"
 #include "testbenches/runner/names.h"
+#include "testbenches/runner/prepare.h"
 #include "testbenches/runner/quantity.h"
 #include "testbenches/runner/report.h"
 #include "testbenches/runner/resolved.h"
 #include "testbenches/runner/run.h"
+#include "testbenches/runner/sweep/sweep.h"
 
 namespace hcasim {
 namespace {
@@ -134,6 +136,7 @@ struct run_arguments {
         ->type_name("NAME=VALUE")
         ->allow_extra_args(false);
     run.add_option("--seed", seed, "Seed of all random streams; the default is 1")->type_name("N");
+    run.add_option("--point", options.point, "Of a study: run this one of its points, 1, 2, ...")->type_name("N");
     run.add_option("--trace", options.trace, "Record only signals whose name matches, '*.key_check.*'; may be repeated")
         ->type_name("PATTERN")
         ->allow_extra_args(false);
@@ -143,7 +146,8 @@ struct run_arguments {
         ->capture_default_str();
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
     run.add_flag("--json", options.json, "Print result.json instead of the table");
-    std::set<std::string> taken{"output", "set", "param", "seed", "trace", "no-trace", "trace-limit", "force", "json", "help"};
+    std::set<std::string> taken{"output",      "set",   "param", "seed", "trace", "no-trace",
+                                "trace-limit", "force", "json",  "help", "point"};
     for (const std::string& n : testbench_registry::names()) {
       const auto bench = testbench_registry::create(n);
       const knob_tree tree([&](knob_visitor& v) { bench->knobs(v); });
@@ -169,6 +173,44 @@ struct run_arguments {
       options.wave_limit = static_cast<std::uint64_t>(parse_quantity(knob_kind::bytes, wave_limit));
     } catch (const quantity_error& e) {
       throw input_error(fmt::format("--trace-limit: {}", e.what()));
+    }
+    return options;
+  }
+};
+
+struct sweep_arguments {
+  sweep_options options;
+  std::string file;
+  std::string folder;
+  std::string time_limit;
+
+  void declare(CLI::App& sweep) {
+    sweep.add_option("study", file, "The study: a base, axes and metrics")->required()->type_name("STUDY.yaml");
+    sweep.add_option("-o,--output", folder, "Folder for the results")->type_name("DIR");
+    sweep.add_option("-j,--jobs", options.jobs, "Points that run at once; the default is one per core")
+        ->type_name("N")
+        ->check(CLI::Range(1U, 4096U));
+    sweep.add_flag("--resume", options.resume, "Go on with what the folder holds: only points that are missing are run");
+    sweep.add_flag("--retry", options.retry, "With --resume: run again what did not pass");
+    sweep.add_option("--time-limit", time_limit, "Stop a point that takes longer (wall-clock time); it counts as failed")
+        ->type_name("TIME");
+    sweep.add_flag("--many", options.many, "Allow more than 100000 points");
+    sweep.add_flag("--dry-run", options.dry_run, "Check the study, say how many points it has, run nothing");
+    sweep.add_flag("--json", options.json, "Print the summary as JSON");
+    sweep.footer(
+        "Every point is a process of its own; one that fails, crashes or hangs is reported and does not stop the others.\n"
+        "Status: 0 all passed, 1 some did not, 2 bad input, 130 interrupted (--resume goes on).");
+  }
+
+  sweep_options finish() {
+    options.file = file;
+    options.folder = folder;
+    if (!time_limit.empty()) {
+      try {
+        options.time_limit = ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, time_limit)));
+      } catch (const quantity_error& e) {
+        throw input_error(fmt::format("--time-limit: {}", e.what()));
+      }
     }
     return options;
   }
@@ -224,6 +266,9 @@ int command_line(int argc, char** argv, platform_factory machine) {
   run->footer(
       "A testbench has parameters of its own: 'hcasim list TESTBENCH'; give them as --NAME VALUE.\n"
       "Status: 0 passed, 1 a check failed, 2 bad input (nothing is written).");
+  sweep_arguments sweeping;
+  CLI::App* sweep = app.add_subcommand("sweep", "Run a study: every point of its axes, into one result file");
+  sweeping.declare(*sweep);
   CLI::App* params = app.add_subcommand("params", "List every knob with its unit, default, range and meaning");
   params->add_option("pattern", pattern, "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'");
   params->add_option("--testbench", name, "Show this testbench's parameters and defaults as well");
@@ -248,6 +293,8 @@ int command_line(int argc, char** argv, platform_factory machine) {
       list_testbenches(name, json);
     } else if (*params) {
       list_knobs(machine, pattern, name, json);
+    } else if (*sweep) {
+      return run_sweep(sweeping.finish(), machine);
     } else if (*version) {
       std::cout << fmt::format("hcasim {}\n{}\ncompiler {}\n", program_version(), sc_core::sc_version(), __VERSION__);
     } else {

@@ -195,15 +195,9 @@ void description::take(layer& own, item i, const fs::path& base, int depth) {
   }
 }
 
-void description::load(std::vector<layer>& out, const fs::path& file, const place* mentioned, bool top_level, int depth) {
-  if (depth > max_includes) {
-    throw description_error(*mentioned, "include", "files include each other in a circle or too deeply; remove this line");
-  }
-  load_text(out, read_all(file, mentioned), file.string(), file.parent_path(), top_level, depth);
-}
+namespace {
 
-void description::load_text(std::vector<layer>& out, const std::string& text, const std::string& name, const fs::path& base,
-                            bool top_level, int depth) {
+YAML::Node parse(const std::string& text, const std::string& name) {
   std::vector<YAML::Node> documents;
   try {
     documents = YAML::LoadAll(text);
@@ -217,16 +211,44 @@ void description::load_text(std::vector<layer>& out, const std::string& text, co
     throw description_error(place_of(documents[1].Mark(), name), "",
                             "a second document begins here; a description is one document");
   }
-  if (documents.empty() || documents[0].IsNull()) return;
-  if (!documents[0].IsMap()) {
-    throw description_error(place_of(documents[0].Mark(), name), "", "a description is made of 'name: value' lines");
+  if (documents.empty()) return {};
+  return documents[0];
+}
+
+}  // namespace
+
+void description::load(std::vector<layer>& out, const fs::path& file, const place* mentioned, bool top_level, int depth) {
+  if (depth > max_includes) {
+    throw description_error(*mentioned, "include", "files include each other in a circle or too deeply; remove this line");
+  }
+  load_text(out, read_all(file, mentioned), file.string(), file.parent_path(), top_level, depth);
+}
+
+void description::load_text(std::vector<layer>& out, const std::string& text, const std::string& name, const fs::path& base,
+                            bool top_level, int depth) {
+  load_node(out, parse(text, name), name, base, top_level, depth);
+}
+
+void description::load_node(std::vector<layer>& out, const YAML::Node& node, const std::string& name, const fs::path& base,
+                            bool top_level, int depth) {
+  if (!node.IsDefined() || node.IsNull()) return;
+  if (!node.IsMap()) {
+    throw description_error(place_of(node.Mark(), name), "", "a description is made of 'name: value' lines");
   }
   file_reader reader{*this, out, name, base, top_level, depth};
-  reader.map(documents[0], "", 0);
+  reader.map(node, "", 0);
   for (std::vector<item>* v : {&reader.own.presets, &reader.own.items}) {  // exact keys win over wildcards
     std::stable_partition(v->begin(), v->end(), [](const item& i) { return has_wildcard(i.pattern); });
   }
   out.push_back(std::move(reader.own));
+}
+
+YAML::Node read_yaml(const fs::path& file, const place* mentioned) {
+  return parse(read_all(file, mentioned), file.string());
+}
+
+void description::read_node(const YAML::Node& node, const fs::path& name) {
+  load_node(files_, node, name.string(), name.parent_path(), true, 0);
 }
 
 void description::read_file(const fs::path& file) {

@@ -20,6 +20,10 @@
 #include "testbenches/runner/errors.h"
 #include "testbenches/runner/knob_tree.h"
 
+namespace YAML {
+class Node;
+}
+
 namespace hcasim {
 
 // Folders with presets and system files, searched in order for NAME.yaml.
@@ -33,6 +37,10 @@ struct search_path {
   [[nodiscard]] std::optional<std::filesystem::path> find(const std::string& name, const std::filesystem::path& base) const;
 };
 
+// The one document of a YAML file, its text checked for what no description is (a folder, binary, several documents). Null when
+// the file is empty. `mentioned`: where its name was written.
+YAML::Node read_yaml(const std::filesystem::path& file, const place* mentioned = nullptr);
+
 class description {
  public:
   explicit description(search_path search) : search_(std::move(search)) {}
@@ -40,6 +48,8 @@ class description {
   void read_file(const std::filesystem::path& file);
   // YAML text as if it were the content of `name`.
   void read_text(const std::string& text, const std::string& name);
+  // A part of a larger file `name` that is a description of its own (a study's `base`).
+  void read_node(const YAML::Node& node, const std::filesystem::path& name);
   // `path=value` of the command line; `option` is how the user gave it, `prefix` goes in front of the path.
   void set_argument(const std::string& assignment, const std::string& option = "--set", const std::string& prefix = "");
   void set(const std::string& path, const std::string& text, const place& where);
@@ -70,6 +80,8 @@ class description {
   // Appends the file's layers to `out`: those of the files it includes, then its own.
   void load(std::vector<layer>& out, const std::filesystem::path& file, const place* mentioned, bool top_level, int depth);
   void load_text(std::vector<layer>& out, const std::string& text, const std::string& name, const std::filesystem::path& base,
+                 bool top_level, int depth);
+  void load_node(std::vector<layer>& out, const YAML::Node& node, const std::string& name, const std::filesystem::path& base,
                  bool top_level, int depth);
   [[nodiscard]] std::filesystem::path locate(const item& i, const std::filesystem::path& base, std::string_view what) const;
 

@@ -1,6 +1,7 @@
 #include "testbenches/runner/interrupt.h"
 
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigset_t and sigwait are POSIX
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <mutex>
@@ -11,6 +12,8 @@ namespace {
 
 std::mutex guarding;
 std::filesystem::path doomed;
+int watched = -1;
+int first_signal = 0;
 
 sigset_t interrupts() {
   sigset_t set;
@@ -23,7 +26,13 @@ sigset_t interrupts() {
 void wait_for_interrupt() {
   const sigset_t set = interrupts();
   int signal = 0;
-  while (sigwait(&set, &signal) != 0) {
+  for (;;) {
+    while (sigwait(&set, &signal) != 0) {
+    }
+    const std::lock_guard lock(guarding);
+    if (watched < 0 || first_signal != 0) break;
+    first_signal = signal;
+    ::eventfd_write(watched, 1);
   }
   const std::lock_guard lock(guarding);
   std::error_code ec;
@@ -47,6 +56,22 @@ interrupt_guard::interrupt_guard(const std::filesystem::path& temporary_folder) 
 interrupt_guard::~interrupt_guard() {
   const std::lock_guard lock(guarding);
   doomed.clear();
+}
+
+interrupt_watch::interrupt_watch() : fd_(::eventfd(0, EFD_CLOEXEC)) {
+  const std::lock_guard lock(guarding);
+  watched = fd_;
+}
+
+interrupt_watch::~interrupt_watch() {
+  const std::lock_guard lock(guarding);
+  watched = -1;
+  ::close(fd_);
+}
+
+int interrupt_watch::exit_status() {
+  const std::lock_guard lock(guarding);
+  return 128 + first_signal;
 }
 
 }  // namespace hcasim

@@ -16,4 +16,21 @@ class interrupt_guard {
   interrupt_guard& operator=(const interrupt_guard&) = delete;
 };
 
+// While it lives, the first Ctrl-C (or SIGTERM) only makes fd() readable: the program ends in order. A second one ends it at
+// once.
+class interrupt_watch {
+ public:
+  interrupt_watch();
+  ~interrupt_watch();
+  interrupt_watch(const interrupt_watch&) = delete;
+  interrupt_watch& operator=(const interrupt_watch&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_; }
+  // 128 + the signal's number.
+  [[nodiscard]] static int exit_status();
+
+ private:
+  int fd_;
+};
+
 }  // namespace hcasim

@@ -201,6 +201,16 @@ std::vector<std::size_t> knob_tree::match(std::string_view pattern, bool group, 
   return found;
 }
 
+const knob_tree::leaf& knob_tree::first(std::string_view pattern, const place& where) const {
+  const std::size_t n = match(pattern, false, where).front();
+  if (nodes_[n].leaf < 0) {
+    const auto names = child_names(n);
+    throw description_error(where, std::string(pattern),
+                            fmt::format("a knob is expected here, not a group of settings; name one of {}", join(names)));
+  }
+  return leaves_[static_cast<std::size_t>(nodes_[n].leaf)];
+}
+
 void knob_tree::set(std::string_view pattern, std::string_view text, const place& where) {
   for (const std::size_t n : match(pattern, false, where)) {
     if (nodes_[n].leaf < 0) {

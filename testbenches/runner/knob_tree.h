@@ -52,6 +52,8 @@ class knob_tree {
 
   [[nodiscard]] const std::vector<leaf>& leaves() const { return leaves_; }
   [[nodiscard]] const leaf* find(std::string_view path) const;
+  // The first knob that `pattern` matches. Throws description_error as set() does.
+  [[nodiscard]] const leaf& first(std::string_view pattern, const place& where) const;
   [[nodiscard]] const node& root() const { return nodes_[0]; }
   [[nodiscard]] const node& at(std::size_t index) const { return nodes_[index]; }
 

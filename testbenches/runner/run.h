@@ -20,6 +20,7 @@ struct run_options {
   std::vector<std::string> parameters;                   // --param, "name=value"
   std::vector<std::pair<std::string, std::string>> own;  // --NAME VALUE, a parameter of the testbench
   std::optional<std::string> seed;
+  std::uint64_t point = 0;         // of a study, from 1 on
   std::vector<std::string> trace;  // patterns; empty: every signal
   bool waves = true;
   std::uint64_t wave_limit = 0;  // bytes; 0: none
@@ -33,9 +34,6 @@ inline constexpr int run_bad_input = 2;
 
 // Status 0 or 1; throws input_error (status 2).
 int run_testbench(const run_options& options, platform_factory machine);
-
-// The tree of the machine's knobs and, under `parameters`, the testbench's.
-knob_tree make_tree(platform& machine, testbench* bench);
 
 std::string program_version();
 

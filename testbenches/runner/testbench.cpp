@@ -5,6 +5,9 @@
 #include <cstdlib>
 #include <map>
 
+#include "testbenches/runner/hierarchy.h"
+#include "testbenches/runner/resources.h"
+
 namespace hcasim {
 namespace {
 
@@ -44,6 +47,14 @@ std::vector<std::string> testbench_registry::names() {
 std::unique_ptr<testbench> testbench_registry::create(std::string_view name) {
   const auto it = table_of_testbenches().find(name);
   return it == table_of_testbenches().end() ? nullptr : it->second();
+}
+
+void run_context::measuring() {
+  if (meter_) meter_->mark(all_units(), now());
+}
+
+void run_context::resource(std::string unit, std::string name, double utilisation, std::string help) {
+  if (meter_) meter_->add({std::move(unit), std::move(name), utilisation, std::move(help)});
 }
 
 void run_context::start() {

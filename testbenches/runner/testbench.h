@@ -28,13 +28,14 @@
 
 namespace hcasim {
 
+class resource_meter;
 class system;
 struct system_config;
 
 class run_context {
  public:
-  run_context(const system_config* config, std::uint64_t seed, std::filesystem::path folder)
-      : config_(config), seed_(seed), folder_(std::move(folder)) {}
+  run_context(const system_config* config, std::uint64_t seed, std::filesystem::path folder, resource_meter* meter = nullptr)
+      : config_(config), seed_(seed), folder_(std::move(folder)), meter_(meter) {}
 
   [[nodiscard]] const system_config& config() const { return *config_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
@@ -57,7 +58,14 @@ class run_context {
   void start(ps t);
   [[nodiscard]] double simulating_seconds() const { return simulating_seconds_; }
 
+  // Begins, and at the second call ends, the part of the run that the utilisation of resources is told about; without it
+  // that is the whole run, boot included.
+  void measuring();
+  // A resource that only the testbench knows of (a software thread), for the same part of the run.
+  void resource(std::string unit, std::string name, double utilisation, std::string help);
+
   [[nodiscard]] hcasim::result& result() { return result_; }
+  [[nodiscard]] const hcasim::result& result() const { return result_; }
   void fail(std::string message) { result_.fail(std::move(message)); }
   void check(bool ok, const char* message) {
     if (!ok) fail(message);
@@ -67,6 +75,7 @@ class run_context {
   const system_config* config_;
   std::uint64_t seed_;
   std::filesystem::path folder_;
+  resource_meter* meter_;
   hcasim::result result_;
   std::vector<std::shared_ptr<void>> kept_;
   double simulating_seconds_ = 0;

@@ -115,7 +115,7 @@ TEST(docs, commands_and_options_exist) {
   const std::set<std::string> parameters = parameter_options();
   const std::set<std::string> names = testbenches();
   std::map<std::string, std::string> help;
-  for (const char* sub : {"list", "run", "params", "version"}) help[sub] = hcasim(fmt::format("{} --help", sub)).text;
+  for (const char* sub : {"list", "run", "sweep", "params", "version"}) help[sub] = hcasim(fmt::format("{} --help", sub)).text;
   std::size_t checked = 0;
   for (const fs::path& page : pages()) {
     for (const std::string& command : commands(file_content(page))) {
@@ -153,7 +153,9 @@ TEST(docs, descriptions_run) {
       if (block.find("testbench:") == std::string::npos) continue;
       ++checked;
       std::ofstream(folder / "doc.yaml") << block;
-      const outcome o = hcasim(fmt::format("run {0}/doc.yaml -o {0}/out --force --no-trace", folder.string()));
+      const bool study = block.find("axes:") != std::string::npos;
+      fs::remove_all(folder / "out");
+      const outcome o = hcasim(fmt::format("{1} {0}/doc.yaml -o {0}/out", folder.string(), study ? "sweep" : "run --no-trace"));
       EXPECT_EQ(o.status, 0) << page << ":" << line << "\n" << o.text;
     }
   }

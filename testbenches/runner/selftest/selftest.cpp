@@ -1,4 +1,8 @@
 // The runner with a sample machine and a testbench that counts: what the tests of the command line run.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 
@@ -77,6 +81,7 @@ class count_ticks : public testbench {
     k.time("tick_period", period_, 1_ns, 1_ms, "time between them");
     k.flag("break_off", break_off_, "fail on the way");
     k.flag("check_fails", check_fails_, "fail a check");
+    k.flag("crash", crash_, "end the process by a signal");
     k.flag("hang", hang_, "wait for ever in wall-clock time");
     k.text("input", input_, "a file to read");
   }
@@ -88,6 +93,10 @@ class count_ticks : public testbench {
     static_cast<void>(module);
     c.start();
     if (break_off_) throw std::runtime_error("it broke");
+    if (crash_) {
+      std::fputs("about to crash\n", stderr);
+      ::kill(::getpid(), SIGSEGV);
+    }
     while (hang_) ::system("sleep 1");
     c.check(!check_fails_, "the check failed");
     c.result().figure("ticks", static_cast<double>(ticks_), "1", "ticks asked for");
@@ -101,6 +110,7 @@ class count_ticks : public testbench {
   ps period_ = 5_ns;
   bool break_off_ = false;
   bool check_fails_ = false;
+  bool crash_ = false;
   bool hang_ = false;
   std::string input_;
 };

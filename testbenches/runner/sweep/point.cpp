@@ -1,0 +1,153 @@
+#include "testbenches/runner/sweep/point.h"
+
+#include <charconv>
+
+#include "testbenches/runner/execute.h"
+#include "testbenches/runner/hierarchy.h"
+#include "testbenches/runner/prepare.h"
+#include "testbenches/runner/report.h"
+#include "testbenches/runner/resolved.h"
+#include "testbenches/runner/resources.h"
+#include "testbenches/runner/run.h"
+
+namespace hcasim {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view mark = "hcasim point 1\n";
+
+std::string compact(const ordered_json& j) {
+  return j.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// Statistics by unit, without the words: {"node0.hca.key_check": {"hits": 12, "latency": {"count": ...}}}.
+ordered_json bare_statistics(const ordered_json& full, ordered_json& catalogue) {
+  ordered_json out = ordered_json::object();
+  for (const auto& [unit_name, list] : full.items()) {
+    const std::string shown = short_name(unit_name);
+    ordered_json& of_unit = out[shown];
+    for (const auto& [name, entry] : list.items()) {
+      catalogue.push_back({shown, name, entry["unit"], entry["help"]});
+      if (const auto value = entry.find("value"); value != entry.end()) {
+        of_unit[name] = *value;
+        continue;
+      }
+      ordered_json numbers = ordered_json::object();
+      for (const auto& [key, v] : entry.items()) {
+        if (key != "unit" && key != "help") numbers[key] = v;
+      }
+      of_unit[name] = std::move(numbers);
+    }
+  }
+  return out;
+}
+
+void fill(point_record& r, const study& s, const prepared_run& run, const run_context& context, const resource_meter& meter,
+          const std::function<bool(const std::string&)>& knows) {
+  const auto units = all_units();
+  const ps end = now();
+  const ordered_json result = result_json(context.result());
+  point_data data;
+  ordered_json figure_units = ordered_json::object();
+  data.figures = ordered_json::object();
+  for (const auto& [name, f] : result["figures"].items()) {
+    data.figures[name] = f["value"];
+    figure_units[name] = f["unit"];
+  }
+  data.tables = result["tables"];
+  ordered_json catalogue = ordered_json::array();
+  data.statistics = bare_statistics(statistics_json(units, end), catalogue);
+  data.resources = ordered_json::array();
+  for (const resource_use& u : meter.utilisation(units, end)) {
+    if (u.utilisation > 0) data.resources.push_back({{"unit", u.unit}, {"resource", u.name}, {"utilisation", u.utilisation}});
+  }
+  r.status = context.result().passed() ? "passed" : "failed";
+  r.simulated_ns = compact(to_ns(end));
+  r.figures = compact(data.figures);
+  r.units = compact(figure_units);
+  r.tables = compact(data.tables);
+  r.statistics = compact(data.statistics);
+  r.resources = compact(data.resources);
+  r.failures = compact(result["failures"]);
+  r.presets = compact(ordered_json(run.presets()));
+  if (context.result().passed()) {
+    try {
+      r.metrics = compact(metric_values(s.metrics(), data));
+    } catch (const description_error& e) {
+      r.metric_error = e.what();
+    }
+  }
+  std::string text = compact(catalogue);
+  r.catalogue_hash = fmt::format("{:016x}", std::hash<std::string>{}(text));
+  if (!knows(r.catalogue_hash)) r.catalogue = std::move(text);
+}
+
+}  // namespace
+
+std::string encode(point_record& r) {
+  std::string out = fmt::format("{}{}\n", mark, r.id);
+  r.each([&](const std::string& f) { out += fmt::format("{}\n", f.size()) + f; });
+  return out + "end\n";
+}
+
+bool decode(std::string_view text, point_record& r) {
+  if (!text.starts_with(mark)) return false;
+  text.remove_prefix(mark.size());
+  bool ok = true;
+  const auto number = [&](std::uint64_t& n) {
+    const std::size_t line = text.find('\n');
+    if (line == std::string_view::npos) return false;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + line, n);
+    if (error != std::errc{} || end != text.data() + line) return false;
+    text.remove_prefix(line + 1);
+    return true;
+  };
+  ok = number(r.id);
+  r.each([&](std::string& f) {
+    std::uint64_t size = 0;
+    ok = ok && number(size) && size <= text.size();
+    if (!ok) return;
+    f = text.substr(0, size);
+    text.remove_prefix(size);
+  });
+  return ok && text == "end\n";
+}
+
+std::string axes_json(const study& s, std::uint64_t id) {
+  ordered_json out = ordered_json::object();
+  const auto at = s.coordinates(id);
+  for (std::size_t i = 0; i < at.size(); ++i) out[s.axes()[i].name] = s.axes()[i].values[at[i]].label;
+  return compact(out);
+}
+
+point_record run_point(const study& s, std::uint64_t id, platform_factory machine, const std::filesystem::path& scratch,
+                       const std::function<bool(const std::string&)>& knows) {
+  const auto begin = std::chrono::steady_clock::now();
+  point_record r;
+  r.id = id;
+  r.version = program_version();
+  r.axes = axes_json(s, id);
+  try {
+    description d = s.describe(id);
+    r.seed = std::to_string(d.seed());
+    prepared_run run(*d.testbench(), d.testbench_place(), machine);
+    r.testbench = run.name();
+    run.apply(d);
+    r.description = compact(resolved_json(run.tree()));
+    resource_meter meter(run.tree());
+    run_context context(run.machine().config(), run.seed(), scratch, &meter);
+    run_guarded(run.bench(), context);
+    const host_speed speed = measure_host(context, all_units(), begin);
+    fill(r, s, run, context, meter, knows);
+    ordered_json host = speed.json();
+    host["wall_seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    r.host = compact(host);
+  } catch (const input_error& e) {
+    r.status = "refused";
+    r.failures = compact(ordered_json::array({e.what()}));
+  }
+  return r;
+}
+
+}  // namespace hcasim

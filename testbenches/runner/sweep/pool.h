@@ -1,0 +1,70 @@
+// Runs pieces of work in processes of their own, some at once: a piece that crashes, hangs or eats all memory takes nothing
+// with it. A child is a fork of this process and dies with it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hcasim {
+
+struct piece_outcome {
+  std::uint64_t id = 0;
+  std::string message;  // what the work returned; empty when it did not come to its end
+  std::string output;   // the end of what it printed
+  int status = 0;       // of waitpid
+  bool timed_out = false;
+  double seconds = 0;
+};
+
+class process_pool {
+ public:
+  struct options {
+    unsigned jobs = 1;
+    std::optional<std::chrono::milliseconds> time_limit{};  // of one piece
+    int stop_fd = -1;                                       // readable: end
+    std::chrono::milliseconds tick{200};                    // how often `idle` is called
+  };
+  // `work` runs in the child.
+  process_pool(options o, std::function<std::string(std::uint64_t)> work) : options_(o), work_(std::move(work)) {}
+  ~process_pool();
+  process_pool(const process_pool&) = delete;
+  process_pool& operator=(const process_pool&) = delete;
+
+  // The next piece, nothing when there are no more; called when a child may start.
+  std::function<std::optional<std::uint64_t>()> next;
+  // In the order they end. May throw: the children are then ended.
+  std::function<void(piece_outcome)> done;
+  std::function<void()> idle;
+
+  // True: all done; false: stopped by `stop_fd`, and the children are gone.
+  bool run();
+
+ private:
+  struct child {
+    std::uint64_t id;
+    int pid;
+    int message;  // read end
+    int output;   // a file without a name
+    std::string text;
+    std::chrono::steady_clock::time_point begin;
+    bool timed_out = false;
+  };
+
+  void start(std::uint64_t id);
+  void wait_for_news();
+  // True: the child has closed its end.
+  static bool read_some(child& c);
+  void finish(std::size_t index);
+  void end_all() noexcept;
+
+  options options_;
+  std::function<std::string(std::uint64_t)> work_;
+  std::vector<child> children_;
+  bool stopped_ = false;
+};
+
+}  // namespace hcasim

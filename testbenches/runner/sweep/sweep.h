@@ -1,0 +1,28 @@
+// hcasim sweep: all points of a study, some at once, into one result file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "models/base/units.h"
+#include "testbenches/runner/platform.h"
+
+namespace hcasim {
+
+struct sweep_options {
+  std::filesystem::path file;
+  std::filesystem::path folder;
+  unsigned jobs = 0;  // 0: one per core
+  bool resume = false;
+  bool retry = false;  // of an earlier run: what did not pass is run again
+  bool many = false;   // more than study::many_points
+  bool dry_run = false;
+  bool json = false;
+  std::optional<ps> time_limit;  // of one point, wall-clock time
+};
+
+// Status 0: every point passed; 1: some did not; 128 + signal: interrupted. Throws input_error (status 2).
+int run_sweep(const sweep_options& options, platform_factory machine);
+
+}  // namespace hcasim
