@@ -20,7 +20,7 @@
 #include "testbenches/runner/errors.h"
 #include "testbenches/runner/knob_tree.h"
 
-namespace YAML {
+namespace YAML {  // NOLINT(readability-identifier-naming): the library's
 class Node;
 }
 

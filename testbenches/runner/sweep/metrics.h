@@ -29,7 +29,7 @@ struct metric {
 };
 
 // What one run left behind, as the result file keeps it.
-struct point_data {
+struct point_data {                   // NOLINT(bugprone-exception-escape): moving JSON only asserts
   nlohmann::ordered_json figures;     // name: value
   nlohmann::ordered_json tables;      // [{title, columns: [{name, unit}], rows}]
   nlohmann::ordered_json statistics;  // unit: {name: value or {count, mean, ...}}

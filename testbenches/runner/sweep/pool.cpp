@@ -106,6 +106,7 @@ bool process_pool::read_some(child& c) {
 
 void process_pool::wait_for_news() {
   std::vector<pollfd> fds;
+  fds.reserve(children_.size() + 1);
   for (const child& c : children_) fds.push_back({c.message, POLLIN, 0});
   if (options_.stop_fd >= 0) fds.push_back({options_.stop_fd, POLLIN, 0});
   ::poll(fds.data(), fds.size(), static_cast<int>(options_.tick.count()));
