@@ -1,0 +1,513 @@
+// The protection pipeline. Streams are valid/ready; a stream that is valid stays valid with the same payload until it is taken.
+//
+//   req      one check per cycle; its MRC is asked for in the same cycle (mrc_req), under the number of its slot
+//   mrc_rsp  judged when it comes; a grant takes its reference to the key's epoch then. Extents are asked for in the same
+//            cycle (ext_req), a line at a time; ext_rsp may ask for another line in the next cycle
+//   rsp      the verdict, DEPTH cycles after the MRC (or after the cycle that looked at the last line), in any order, by tag
+//   rel      an access is finished: gives its reference back
+//   drn      begins a new epoch of a key; drn_rsp when no reference of an older one is left, and not in less than DEPTH cycles
+//
+// Every request has a slot until its verdict is taken, so that the pipeline behind the MRC never stops.
+module key_check #(
+    parameter int SLOTS = 32,         // checks in flight
+    parameter int DEPTH = 6,          // cycles from the MRC to the verdict, at least 2
+    parameter int TAG_BITS = 8,
+    parameter int KEYS = 64,          // different keys with accesses in flight
+    parameter int DRAINS = 8,         // changes of keys under way
+    localparam int SLOT_BITS = $clog2(SLOTS)
+) (
+    input logic clk,
+    input logic rst_n,
+    // Straps, constant after reset.
+    input logic cfg_window_2b,  // type 2 windows are tied to the QP's PD as well
+    input logic cfg_orphans,    // look at the region of a window too
+
+    input  logic req_valid,
+    output logic req_ready,
+    input  logic [TAG_BITS+306:0] req_data,  // tag, access_t
+
+    output logic mrc_req_valid,
+    input  logic mrc_req_ready,
+    output logic [SLOT_BITS+23:0] mrc_req_data,  // slot, index
+    input  logic mrc_rsp_valid,
+    output logic mrc_rsp_ready,
+    input  logic [SLOT_BITS+513:0] mrc_rsp_data,  // slot, index beyond the table, failed, MRC
+
+    output logic ext_req_valid,
+    input  logic ext_req_ready,
+    output logic [SLOT_BITS+31:0] ext_req_data,  // slot, line
+    input  logic ext_rsp_valid,
+    output logic ext_rsp_ready,
+    input  logic [SLOT_BITS+512:0] ext_rsp_data,  // slot, failed, line
+
+    output logic rsp_valid,
+    input  logic rsp_ready,
+    output logic [TAG_BITS+404:0] rsp_data,  // tag, piece, va_offset, translation_t, epoch, verdict
+
+    input  logic rel_valid,
+    output logic rel_ready,
+    input  logic [55:0] rel_data,  // epoch, index
+
+    input  logic drn_valid,
+    output logic drn_ready,
+    input  logic [TAG_BITS+23:0] drn_data,  // tag, index
+    output logic drn_rsp_valid,
+    input  logic drn_rsp_ready,
+    output logic [TAG_BITS-1:0] drn_rsp_data,
+
+    output logic idle
+);
+  localparam int AT = SLOT_BITS;
+
+  // ---- slots: what is known of each check in flight
+  logic [SLOTS-1:0] busy;
+  logic [TAG_BITS-1:0] slot_tag[SLOTS];
+  logic [306:0] slot_access[SLOTS];
+  logic [SLOTS-1:0] slot_parent;  // waits for the region of its window
+  logic [511:0] slot_mrc[SLOTS];
+  logic [31:0] slot_epoch[SLOTS];
+  logic [177:0] slot_map[SLOTS];
+  logic [63:0] slot_offset[SLOTS];
+  logic [127:0] slot_piece[SLOTS];
+  logic [31:0] slot_line0[SLOTS];
+  logic [31:0] slot_low[SLOTS];
+  logic [31:0] slot_high[SLOTS];
+  logic [31:0] slot_count[SLOTS];
+  logic [63:0] slot_va[SLOTS];
+
+  logic any_free;
+  logic [AT-1:0] free_slot;
+  always_comb begin
+    any_free = 1'b0;
+    free_slot = '0;
+    for (int i = SLOTS - 1; i >= 0; i--) begin
+      if (!busy[i]) begin
+        any_free = 1'b1;
+        free_slot = AT'(i);
+      end
+    end
+  end
+
+  // ---- request
+  hca_pkg::access_t req_access;
+  logic [TAG_BITS-1:0] req_tag;
+  logic parent_want, req_taken;
+  assign {req_tag, req_access} = req_data;
+  // The region of a window and a drain go first.
+  assign req_ready = any_free && !parent_want && !(drn_valid && any_drain);
+  assign req_taken = req_valid && req_ready;
+  assign drn_ready = any_drain;
+  logic mrc_asked;
+  fall_through #(
+      .DEPTH(SLOTS),
+      .BITS(AT + 24)
+  ) u_mrc_req (
+      .clk(clk),
+      .rst_n(rst_n),
+      .put(parent_want || req_taken),
+      .put_data(parent_want ? {mrc_slot, mrc.parent[31:8]} : {free_slot, req_access.key[31:8]}),
+      .out_valid(mrc_req_valid),
+      .out_ready(mrc_req_ready),
+      .out_data(mrc_req_data),
+      .stored(mrc_asked)
+  );
+
+  // ---- the MRC
+  hca_pkg::mrc_t mrc;
+  hca_pkg::access_t access;
+  logic [AT-1:0] mrc_slot;
+  logic mrc_beyond, mrc_failed, mrc_is_parent;
+  assign {mrc_slot, mrc_beyond, mrc_failed, mrc} = mrc_rsp_data;
+  assign access = slot_access[mrc_slot];
+  assign mrc_is_parent = slot_parent[mrc_slot];
+
+  logic [2:0] judged;
+  logic judged_extents;
+  hca_pkg::translation_t map;
+  logic [63:0] va_offset;
+  key_judge u_judge (
+      .window_2b(cfg_window_2b),
+      .mrc(mrc),
+      .access(access),
+      .verdict(judged),
+      .needs_extents(judged_extents),
+      .map(map),
+      .va_offset(va_offset)
+  );
+
+  // The region of a window must still be what the window was bound to.
+  /* verilator lint_off UNUSEDSIGNAL */
+  hca_pkg::mrc_t window;
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic parent_intact, parent_is_window;
+  assign window = slot_mrc[mrc_slot];
+  assign parent_is_window = mrc.kind == hca_pkg::MRC_WINDOW_1 || mrc.kind == hca_pkg::MRC_WINDOW_2;
+  assign parent_intact = !mrc_failed && mrc.state == hca_pkg::MRC_VALID && !parent_is_window &&
+                         mrc.key_byte == window.parent[7:0] && mrc.pd == window.pd && window.start >= mrc.start &&
+                         window.length <= mrc.length && window.start - mrc.start <= mrc.length - window.length;
+
+  // Where it goes from here: to the region of the window, to a line of extents, or to its verdict.
+  logic takes, to_parent, to_extents, concludes, piece_usable;
+  logic [2:0] mrc_verdict;
+  logic [63:0] piece_offset;
+  assign piece_offset = access.va - mrc.start;
+  assign piece_usable = mrc.kind == hca_pkg::MRC_INDIRECT && mrc.key_byte == access.key[7:0] && piece_offset < mrc.length &&
+                        mrc.extent_count != 32'd0;
+  always_comb begin
+    takes = 1'b0;
+    to_parent = 1'b0;
+    to_extents = 1'b0;
+    mrc_verdict = judged;
+    if (mrc_is_parent) begin
+      mrc_verdict = parent_intact ? hca_pkg::GRANTED : hca_pkg::BAD_STATE;
+    end else if (mrc_failed) begin
+      mrc_verdict = mrc_beyond ? hca_pkg::BAD_INDEX : hca_pkg::TABLE_ERROR;
+    end else if (access.element) begin
+      mrc_verdict = hca_pkg::BAD_BOUNDS;
+      to_extents = piece_usable;
+    end else if (judged == hca_pkg::GRANTED) begin
+      takes = 1'b1;
+      to_parent = cfg_orphans && (mrc.kind == hca_pkg::MRC_WINDOW_1 || mrc.kind == hca_pkg::MRC_WINDOW_2);
+      to_extents = judged_extents && !to_parent;
+    end
+    concludes = !to_parent && !to_extents;
+  end
+
+  logic take_ready, mrc_taken, mrc_can_take, first_line_go;
+  logic [31:0] take_epoch;
+  assign mrc_can_take = !takes || take_ready;
+  assign parent_want = mrc_rsp_valid && to_parent && mrc_can_take;
+  assign first_line_go = mrc_rsp_valid && to_extents && mrc_can_take && !next_valid;
+  assign mrc_rsp_ready = mrc_can_take && !(to_extents && next_valid) && !(concludes && (look_concludes || ext_fails));
+  assign mrc_taken = mrc_rsp_valid && mrc_rsp_ready;
+
+  // ---- extents
+  logic [31:0] first_line, mrc_last_line, mrc_middle;
+  assign first_line = {2'b00, mrc.extent[31:2]};
+  assign mrc_last_line = (mrc.extent_count - 32'd1) >> 2;
+  assign mrc_middle = mrc_last_line >> 1;
+
+  // Another line is wanted: asked for from a register, before any new search.
+  logic next_valid, ext_asked;
+  logic [AT-1:0] next_slot;
+  logic [31:0] next_line;
+  fall_through #(
+      .DEPTH(SLOTS),
+      .BITS(AT + 32)
+  ) u_ext_req (
+      .clk(clk),
+      .rst_n(rst_n),
+      .put(next_valid || first_line_go),
+      .put_data(next_valid ? {next_slot, next_line} : {mrc_slot, first_line + (access.element ? 32'd0 : mrc_middle)}),
+      .out_valid(ext_req_valid),
+      .out_ready(ext_req_ready),
+      .out_data(ext_req_data),
+      .stored(ext_asked)
+  );
+
+  logic [AT-1:0] ext_slot;
+  logic ext_failed;
+  logic [511:0] ext_line;
+  assign {ext_slot, ext_failed, ext_line} = ext_rsp_data;
+  /* verilator lint_off UNUSEDSIGNAL */
+  hca_pkg::access_t ext_access;
+  /* verilator lint_on UNUSEDSIGNAL */
+  assign ext_access = slot_access[ext_slot];
+  logic look_more, look_found;
+  logic [31:0] look_at, look_low, look_high, look_count;
+  logic [63:0] look_va;
+  hca_pkg::element_t look_piece;
+  assign look_at = slot_low[ext_slot] + ((slot_high[ext_slot] - slot_low[ext_slot]) >> 1);
+  extent_look u_look (
+      .line(ext_line),
+      .element(ext_access.element),
+      .va(slot_va[ext_slot]),
+      .length(ext_access.length),
+      .count(slot_count[ext_slot]),
+      .low(slot_low[ext_slot]),
+      .high(slot_high[ext_slot]),
+      .at(look_at),
+      .more(look_more),
+      .found(look_found),
+      .next_low(look_low),
+      .next_high(look_high),
+      .next_count(look_count),
+      .next_va(look_va),
+      .piece(look_piece)
+  );
+  logic ext_taken, look_wants_line;
+  logic [31:0] look_line;
+  assign look_wants_line = look_more && !ext_failed;
+  assign look_line = ext_access.element ? slot_low[ext_slot] + 32'd1 : look_low + ((look_high - look_low) >> 1);
+  // A line that could not be read ends the search at once.
+  logic ext_fails;
+  assign ext_fails = ext_rsp_valid && ext_failed;
+  assign ext_rsp_ready = !(ext_failed && look_concludes);
+  assign ext_taken = ext_rsp_valid && ext_rsp_ready;
+
+  // The step of the search, then the pipeline; what comes from an MRC waits for it.
+  logic look_concludes;
+  logic [AT-1:0] look_slot;
+  logic [2:0] look_verdict;
+
+  // ---- the pipeline to the verdict
+  logic enter_valid;
+  logic [AT-1:0] enter_slot;
+  logic [2:0] enter_verdict;
+  always_comb begin
+    enter_valid = look_concludes || ext_fails || (mrc_taken && concludes);
+    enter_slot = look_concludes ? look_slot : ext_fails ? ext_slot : mrc_slot;
+    enter_verdict = look_concludes ? look_verdict : ext_fails ? hca_pkg::TABLE_ERROR : mrc_verdict;
+  end
+  logic [DEPTH-2:0] pipe_valid;
+  logic [AT-1:0] pipe_slot[DEPTH-1];
+  logic [2:0] pipe_verdict[DEPTH-1];
+
+  // ---- verdicts wait here when rsp is not ready; there is room for every slot
+  logic [AT-1:0] done_slot[SLOTS];
+  logic [2:0] done_verdict[SLOTS];
+  logic [AT-1:0] done_head, done_tail;
+  logic [AT:0] done_count;
+  logic [AT-1:0] out_slot;
+  logic [2:0] out_verdict;
+  logic out_taken;
+  /* verilator lint_off UNUSEDSIGNAL */
+  hca_pkg::access_t out_access;
+  /* verilator lint_on UNUSEDSIGNAL */
+  assign out_slot = done_slot[done_head];
+  assign out_verdict = done_verdict[done_head];
+  assign out_access = slot_access[out_slot];
+  assign rsp_valid = done_count != '0;
+  assign out_taken = rsp_valid && rsp_ready;
+  assign rsp_data = {slot_tag[out_slot], slot_piece[out_slot], slot_offset[out_slot], slot_map[out_slot],
+                     out_verdict == hca_pkg::GRANTED && !out_access.element ? slot_epoch[out_slot] : 32'd0, out_verdict};
+
+  // ---- references: those of accesses that were granted by the MRC and then refused go back here
+  logic refund_valid;
+  logic [23:0] refund_index;
+  logic [31:0] refund_epoch;
+  logic [AT-1:0] last_slot;
+  /* verilator lint_off UNUSEDSIGNAL */
+  hca_pkg::access_t last_access;
+  /* verilator lint_on UNUSEDSIGNAL */
+  assign last_slot = pipe_slot[DEPTH-2];
+  assign last_access = slot_access[last_slot];
+  assign rel_ready = !refund_valid;
+
+  logic older_gone, older_left, drn_taken;
+  logic [23:0] give_index;
+  assign give_index = refund_valid ? refund_index : rel_data[23:0];
+  assign drn_taken = drn_valid && drn_ready;
+  key_epochs #(
+      .ENTRIES(KEYS)
+  ) u_epochs (
+      .clk(clk),
+      .rst_n(rst_n),
+      .take_valid(mrc_taken && takes),
+      .take_ready(take_ready),
+      .take_index(access.key[31:8]),
+      .take_epoch(take_epoch),
+      .give_valid(refund_valid || rel_valid),
+      .give_index(give_index),
+      .give_epoch(refund_valid ? refund_epoch : rel_data[55:24]),
+      .older_gone(older_gone),
+      .renew_valid(drn_taken),
+      .renew_index(drn_data[23:0]),
+      .older_left(older_left)
+  );
+
+  // ---- drains
+  localparam int DB = $clog2(DRAINS);
+  localparam int TB = $clog2(DEPTH + 1);
+  logic [DRAINS-1:0] drain_busy, drain_waits, drain_gone, drain_candidate;
+  logic [23:0] drain_index[DRAINS];
+  logic [TAG_BITS-1:0] drain_tag[DRAINS];
+  logic [TB-1:0] drain_timer[DRAINS];
+  logic any_drain, any_candidate;
+  logic [DB-1:0] free_drain, candidate;
+  always_comb begin
+    any_drain = 1'b0;
+    free_drain = '0;
+    any_candidate = 1'b0;
+    candidate = '0;
+    for (int i = DRAINS - 1; i >= 0; i--) begin
+      drain_gone[i] = drain_busy[i] && drain_waits[i] && older_gone && drain_index[i] == give_index;
+      drain_candidate[i] = drain_busy[i] && (drain_gone[i] || (!drain_waits[i] && drain_timer[i] == '0));
+      if (!drain_busy[i]) begin
+        any_drain = 1'b1;
+        free_drain = DB'(i);
+      end
+      if (drain_candidate[i]) begin
+        any_candidate = 1'b1;
+        candidate = DB'(i);
+      end
+    end
+  end
+  // Answers that could not be taken at once wait in order.
+  logic [TAG_BITS-1:0] answered[DRAINS];
+  logic [DB-1:0] answered_head, answered_tail;
+  logic [DB:0] answered_count;
+  logic drain_out, drain_store;
+  assign drn_rsp_valid = answered_count != '0 || any_candidate;
+  assign drn_rsp_data = answered_count != '0 ? answered[answered_head] : drain_tag[candidate];
+  assign drain_out = drn_rsp_valid && drn_rsp_ready;
+  assign drain_store = any_candidate && (answered_count != '0 || !drn_rsp_ready);
+
+  always_ff @(posedge clk) begin
+    if (!rst_n) begin
+      busy <= '0;
+      slot_parent <= '0;
+      next_valid <= 1'b0;
+      next_slot <= '0;
+      next_line <= '0;
+      look_concludes <= 1'b0;
+      look_slot <= '0;
+      look_verdict <= '0;
+      pipe_valid <= '0;
+      done_head <= '0;
+      done_tail <= '0;
+      done_count <= '0;
+      refund_valid <= 1'b0;
+      refund_index <= '0;
+      refund_epoch <= '0;
+      drain_busy <= '0;
+      drain_waits <= '0;
+      answered_head <= '0;
+      answered_tail <= '0;
+      answered_count <= '0;
+    end else begin
+      // request
+      if (req_taken) begin
+        busy[free_slot] <= 1'b1;
+        slot_parent[free_slot] <= 1'b0;
+        slot_tag[free_slot] <= req_tag;
+        slot_access[free_slot] <= req_access;
+      end
+
+      // MRC
+      if (mrc_taken) begin
+        if (takes) slot_epoch[mrc_slot] <= take_epoch;
+        if (!mrc_is_parent) begin
+          slot_map[mrc_slot] <= map;
+          slot_offset[mrc_slot] <= va_offset;
+          slot_mrc[mrc_slot] <= mrc;
+          slot_parent[mrc_slot] <= to_parent;
+          slot_line0[mrc_slot] <= first_line;
+          slot_low[mrc_slot] <= access.element ? first_line : 32'd0;
+          slot_high[mrc_slot] <= access.element ? first_line : mrc_last_line;
+          slot_count[mrc_slot] <= mrc.extent_count;
+          slot_va[mrc_slot] <= access.element ? piece_offset : access.va;
+        end
+      end
+
+      // extents
+      next_valid <= ext_taken && look_wants_line;
+      look_concludes <= ext_taken && !ext_failed && !look_wants_line;
+      if (ext_taken) begin
+        look_slot <= ext_slot;
+        look_verdict <= look_found ? hca_pkg::GRANTED : hca_pkg::BAD_BOUNDS;
+        slot_piece[ext_slot] <= look_piece;
+        if (look_wants_line) begin
+          next_slot <= ext_slot;
+          next_line <= ext_access.element ? look_line : slot_line0[ext_slot] + look_line;
+          slot_low[ext_slot] <= ext_access.element ? look_line : look_low;
+          slot_high[ext_slot] <= ext_access.element ? look_line : look_high;
+          slot_count[ext_slot] <= look_count;
+          slot_va[ext_slot] <= look_va;
+        end
+      end
+
+      // pipeline
+      pipe_valid <= {pipe_valid[DEPTH-3:0], enter_valid};
+      pipe_slot[0] <= enter_slot;
+      pipe_verdict[0] <= enter_verdict;
+      for (int i = 1; i < DEPTH - 1; i++) begin
+        pipe_slot[i] <= pipe_slot[i-1];
+        pipe_verdict[i] <= pipe_verdict[i-1];
+      end
+      if (pipe_valid[DEPTH-2]) begin
+        done_slot[done_tail] <= last_slot;
+        done_verdict[done_tail] <= pipe_verdict[DEPTH-2];
+        done_tail <= done_tail == AT'(SLOTS - 1) ? '0 : done_tail + 1'b1;
+      end
+      if (out_taken) begin
+        done_head <= done_head == AT'(SLOTS - 1) ? '0 : done_head + 1'b1;
+        busy[out_slot] <= 1'b0;
+      end
+      done_count <= done_count + (AT + 1)'(pipe_valid[DEPTH-2]) - (AT + 1)'(out_taken);
+
+      // references
+      refund_valid <= pipe_valid[DEPTH-2] && pipe_verdict[DEPTH-2] != hca_pkg::GRANTED && slot_holds[last_slot];
+      refund_index <= last_access.key[31:8];
+      refund_epoch <= slot_epoch[last_slot];
+
+      // drains
+      for (int i = 0; i < DRAINS; i++) begin
+        if (drain_gone[i]) begin
+          drain_waits[i] <= 1'b0;
+          drain_timer[i] <= '0;
+        end else if (drain_timer[i] != '0) drain_timer[i] <= drain_timer[i] - 1'b1;
+      end
+      if (any_candidate) drain_busy[candidate] <= 1'b0;
+      if (drn_taken) begin
+        drain_busy[free_drain] <= 1'b1;
+        drain_waits[free_drain] <= older_left;
+        drain_timer[free_drain] <= TB'(DEPTH - 1);
+        drain_index[free_drain] <= drn_data[23:0];
+        drain_tag[free_drain] <= drn_data[TAG_BITS+23:24];
+      end
+      if (drain_store) begin
+        answered[answered_tail] <= drain_tag[candidate];
+        answered_tail <= answered_tail == DB'(DRAINS - 1) ? '0 : answered_tail + 1'b1;
+      end
+      if (drain_out && answered_count != '0) answered_head <= answered_head == DB'(DRAINS - 1) ? '0 : answered_head + 1'b1;
+      answered_count <= answered_count + (DB + 1)'(drain_store) - (DB + 1)'(drain_out && answered_count != '0);
+    end
+  end
+
+  // Which slots hold a reference that a refusal must give back.
+  logic [SLOTS-1:0] slot_holds;
+  always_ff @(posedge clk) begin
+    if (!rst_n) slot_holds <= '0;
+    else begin
+      if (req_taken) slot_holds[free_slot] <= 1'b0;
+      if (mrc_taken && takes) slot_holds[mrc_slot] <= 1'b1;
+    end
+  end
+
+  // Nothing moves until a stream does: checks may wait for their MRC, drains for a release.
+  logic drain_runs;
+  always_comb begin
+    drain_runs = 1'b0;
+    for (int i = 0; i < DRAINS; i++) drain_runs |= drain_busy[i] && !drain_waits[i];
+  end
+  assign idle = !mrc_asked && !ext_asked && !next_valid && !look_concludes && pipe_valid == '0 && done_count == '0 && !refund_valid && !drain_runs &&
+                answered_count == '0;
+
+`ifdef VERILATOR
+  // What is offered stays offered.
+  logic seen;
+  logic mrc_req_stuck, ext_req_stuck, rsp_stuck, drn_rsp_stuck;
+  logic [SLOT_BITS+23:0] mrc_req_was;
+  logic [SLOT_BITS+31:0] ext_req_was;
+  logic [TAG_BITS-1:0] drn_rsp_was;
+  always_ff @(posedge clk) begin
+    seen <= rst_n;
+    mrc_req_stuck <= rst_n && mrc_req_valid && !mrc_req_ready;
+    ext_req_stuck <= rst_n && ext_req_valid && !ext_req_ready;
+    rsp_stuck <= rst_n && rsp_valid && !rsp_ready;
+    drn_rsp_stuck <= rst_n && drn_rsp_valid && !drn_rsp_ready;
+    mrc_req_was <= mrc_req_data;
+    ext_req_was <= ext_req_data;
+    drn_rsp_was <= drn_rsp_data;
+  end
+  a_mrc_req : assert property (@(posedge clk) seen && mrc_req_stuck |-> mrc_req_valid && mrc_req_data == mrc_req_was);
+  a_ext_req : assert property (@(posedge clk) seen && ext_req_stuck |-> ext_req_valid && ext_req_data == ext_req_was);
+  a_rsp : assert property (@(posedge clk) seen && rsp_stuck |-> rsp_valid);
+  a_drn_rsp : assert property (@(posedge clk) seen && drn_rsp_stuck |-> drn_rsp_valid && drn_rsp_data == drn_rsp_was);
+  // Answers come for checks that are under way, and there is room for every verdict.
+  a_mrc_known : assert property (@(posedge clk) disable iff (!rst_n) mrc_rsp_valid |-> busy[mrc_slot]);
+  a_ext_known : assert property (@(posedge clk) disable iff (!rst_n) ext_rsp_valid |-> busy[ext_slot]);
+  a_room : assert property (@(posedge clk) disable iff (!rst_n) done_count <= (AT + 1)'(SLOTS));
+`endif
+endmodule

@@ -1,0 +1,46 @@
+#include "testbenches/lockstep/benches.h"
+
+namespace hcasim::lockstep {
+namespace {
+
+struct named {
+  const char* name;
+  std::unique_ptr<bench> (*make)();
+};
+constexpr named all[] = {{"key_check", make_key_check_bench}};
+
+}  // namespace
+
+std::vector<std::string> bench_names() {
+  std::vector<std::string> names;
+  for (const named& n : all) names.emplace_back(n.name);
+  return names;
+}
+
+std::unique_ptr<bench> make_bench(const std::string& name) {
+  for (const named& n : all) {
+    if (name == n.name) return n.make();
+  }
+  throw std::invalid_argument("lockstep: there is no unit '" + name + "'");
+}
+
+void set_fault(rtl::shell& shell, const options& o) {
+  if (o.fault == 0) return;
+  if (o.fault > shell.design().mutants())
+    throw std::invalid_argument("lockstep: the design has no fault " + std::to_string(o.fault));
+  shell.design().mutate(o.fault);
+  shell.design().assertions(false);
+}
+
+void finish_rtl(rtl::shell* shell, const options& o, report& r) {
+  if (!shell) return;
+  for (const rtl::stream& s : shell->streams()) {
+    r.stalls += static_cast<double>(s.stalled_cycles());
+    if (o.how == mode::random && o.stall > 0) r.covered["stall_" + s.name()] += s.stalled_cycles();
+  }
+  if (!o.coverage_file.empty() && !shell->design().write_coverage(o.coverage_file)) {
+    throw std::invalid_argument("lockstep: coverage needs the instrumented design");
+  }
+}
+
+}  // namespace hcasim::lockstep

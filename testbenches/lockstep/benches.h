@@ -1,0 +1,15 @@
+// The benches there are, and what they have in common.
+#pragma once
+
+#include "testbenches/lockstep/lockstep.h"
+
+namespace hcasim::lockstep {
+
+std::unique_ptr<bench> make_key_check_bench();
+
+// Makes the seeded fault active. It is found by its answers: assertions are off then.
+void set_fault(rtl::shell& shell, const options& o);
+// Stalls of every stream become coverage (random mode), and the coverage of the RTL's lines and toggles is written.
+void finish_rtl(rtl::shell* shell, const options& o, report& r);
+
+}  // namespace hcasim::lockstep

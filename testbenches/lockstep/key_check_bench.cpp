@@ -1,0 +1,334 @@
+#include <deque>
+#include <string>
+
+#include "models/base/pool.h"
+#include "models/key_check/key_check.h"
+#include "models/key_check/rtl/key_check_rtl.h"
+#include "rtl/key_check_design.h"
+#include "rtl/key_check_faulty.h"
+#include "testbenches/lockstep/benches.h"
+#include "testbenches/lockstep/issuer.h"
+#include "testbenches/lockstep/key_check_world.h"
+#include "testbenches/lockstep/shim.h"
+
+namespace hcasim::lockstep {
+namespace {
+
+constexpr unsigned window = 24;
+
+// MRCs and extents of one side, and caches of a kind: some indices answer fast, others late.
+class key_memory : public unit {
+ public:
+  target_socket<context_request> mrc{"mrc"};
+  target_socket<context_request> extent{"extent"};
+
+  key_memory(const sc_core::sc_module_name& name, const options& o, const clock_domain& clock)
+      : unit(name), clock_(clock), random_(o.how == mode::random) {
+    for (std::uint32_t i = 0; i < key_indices; ++i) objects_.push_back(make_object(i, o.seed));
+    mrc.on<&key_memory::handle_mrc>(this);
+    extent.on<&key_memory::handle_extent>(this);
+  }
+  void change(std::uint32_t index, std::uint64_t seed) { objects_[index] = make_object(index, seed); }
+
+ private:
+  struct job {
+    key_memory* self;
+    context_request* request;
+  };
+  tlm::tlm_sync_enum handle_mrc(context_request& r, tlm::tlm_phase phase, ps& t) {
+    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    r.failed = r.index >= key_indices || mrc_fails(r.index);
+    r.area_entries = key_indices;
+    r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[r.index].mrc);
+    return later(r, t, r.index * 2);
+  }
+  tlm::tlm_sync_enum handle_extent(context_request& r, tlm::tlm_phase phase, ps& t) {
+    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    r.failed = r.index >= key_indices * lines_per_key || line_fails(r.index);
+    r.area_entries = key_indices * lines_per_key;
+    r.entry = r.failed ? nullptr
+                       : reinterpret_cast<std::byte*>(objects_[r.index / lines_per_key].lines[r.index % lines_per_key].data());
+    return later(r, t, r.index * 2 + 1);
+  }
+  tlm::tlm_sync_enum later(context_request& r, ps t, std::uint32_t what) {
+    const std::uint32_t h = what * 0x9e3779b1U >> 16;
+    const unsigned cycles = random_ && h % 4 == 0 ? 20 + h % 150 : 2;
+    job& j = jobs_.get();
+    j = {this, &r};
+    queue_.at(t + clock_.cycles(cycles), {[](void* context) {
+                                            job& done = *static_cast<job*>(context);
+                                            context_request& answered = *done.request;
+                                            done.self->jobs_.put(done);
+                                            target_socket<context_request>::respond(answered, now());
+                                          },
+                                          &j});
+    return tlm::TLM_ACCEPTED;
+  }
+
+  const clock_domain clock_;
+  const bool random_;
+  std::vector<key_object> objects_;
+  pool<job> jobs_;
+};
+
+class key_issuer final : public issuer {
+ public:
+  initiator_socket<key_request> local{"local"};
+  initiator_socket<key_request> remote{"remote"};
+  initiator_socket<key_request> control{"control"};
+  initiator_socket<key_request> windows{"windows"};
+
+  key_issuer(const sc_core::sc_module_name& name, const item_stream& stream, const options& o, const clock_domain& clock,
+             comparison& c, side s, key_memory& memory)
+      : issuer(name, stream, o.how == mode::single ? 1 : window, clock, c, s),
+        memory_(memory),
+        busy_(1 << 16),
+        held_(1 << 16) {}
+
+  void publish(coverage& c) const {
+    for (std::size_t k = 0; k < 3; ++k) {
+      for (std::size_t v = 0; v < verdicts; ++v) {
+        if (const auto found = c.find(std::string(kinds[k]) + verdict_names[v]); found != c.end())
+          found->second += tally_[k][v];
+      }
+    }
+    c["drain_at_once"] += drains_[0];
+    c["drain_that_waited"] += drains_[1];
+  }
+
+ private:
+  // A request in flight, and after a grant the access that holds its reference.
+  struct flight : key_request {
+    key_issuer* self = nullptr;
+    std::uint64_t number = 0;
+    std::uint32_t hold = 0;
+    ps answered_when{0};
+    ps let_go_at{0};
+    flight* next_held = nullptr;
+  };
+
+  [[nodiscard]] unsigned gap_of(const item& i) const override { return unpack(i).gap; }
+  // An object changes when nobody looks at it.
+  [[nodiscard]] bool may_go(const item& i) const override {
+    const key_fields f = unpack(i);
+    if (f.kind == key_item::change) return all_busy_ == 0;
+    if (f.kind != key_item::drain) return true;
+    // Not in the cycle of a release: which of the two comes first is anybody's guess.
+    for (const flight* r = held_[slot(f.key)]; r; r = r->next_held) {
+      if (r->let_go_at == now()) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool picky(const item& i) const override {
+    const key_item kind = unpack(i).kind;
+    return kind == key_item::change || kind == key_item::drain;
+  }
+  bool go(std::uint64_t number, const item& i) override {
+    const key_fields f = unpack(i);
+    if (f.kind == key_item::change) {
+      memory_.change(hca_key_index(f.key) % key_indices, f.va);
+      return false;
+    }
+    flight* free = nullptr;
+    if (flights_.size() >= 4096 && !free_.empty()) {  // used again only long after its reference went
+      free = free_.front();
+      free_.pop_front();
+    }
+    flight& r = free ? *free : flights_.emplace_back();
+    r.self = this;
+    r.number = number;
+    r.hold = f.hold;
+    r.op = f.kind == key_item::check ? key_op::check : f.kind == key_item::element ? key_op::element : key_op::drain;
+    r.remote = f.remote;
+    r.privileged = f.privileged;
+    r.key = f.key;
+    r.rights = f.rights;
+    r.pd = f.pd;
+    r.qpn = f.qpn;
+    r.generation = f.generation;
+    r.function = f.function;
+    r.va = f.va;
+    r.length = f.length;
+    r.epoch = 0;
+    r.map = {};
+    r.va_offset = 0;
+    r.piece = {};
+    r.waiter = {};
+    r.on_response = [](void* context, transaction&, ps t) {
+      flight& done = *static_cast<flight*>(context);
+      done.self->came(done, t);
+    };
+    r.context = &r;
+    ++busy_[slot(r.key)];
+    ++all_busy_;
+    ps t = now();
+    initiator_socket<key_request>& out = r.op == key_op::drain ? (number & 1 ? windows : control) : r.remote ? remote : local;
+    if (out.send(r, t) == tlm::TLM_COMPLETED) came(r, t);
+    return true;
+  }
+
+  void came(flight& r, ps t) {
+    --busy_[slot(r.key)];
+    --all_busy_;
+    comparison::answer a{};
+    a[0] = static_cast<std::uint64_t>(r.result);
+    if (r.op == key_op::drain) {
+      ++drains_[check_drain(r)];
+    } else {
+      ++tally_[r.op == key_op::element ? 2 : r.remote][static_cast<std::size_t>(r.result) % verdicts];
+    }
+    const bool granted = r.op != key_op::drain && r.result == verdict::granted;
+    if (granted && r.op == key_op::element) {
+      a[1] = r.piece.va;
+      a[2] = r.piece.key | std::uint64_t{r.piece.length} << 32;
+    } else if (granted) {
+      a[1] = r.map.index | std::uint64_t{r.map.levels} << 32 | std::uint64_t{r.map.page_shift} << 40 |
+             std::uint64_t{r.map.null} << 48 | std::uint64_t{r.map.indirect} << 49 | std::uint64_t{r.epoch != 0} << 50;
+      a[2] = r.map.table;
+      a[3] = r.map.table_va;
+      a[4] = r.va_offset;
+    } else if (r.op == key_op::check && r.epoch != 0) {
+      a[5] = 1;  // a refused access must not hold a reference
+    }
+    if (granted && r.op == key_op::check) {
+      r.answered_when = t;
+      r.next_held = held_[slot(r.key)];
+      held_[slot(r.key)] = &r;
+      r.let_go_at = t + clock().cycles(r.hold);
+      queue_.at(r.let_go_at,
+                {[](void* context) { static_cast<flight*>(context)->self->let_go(*static_cast<flight*>(context)); }, &r});
+    } else {
+      free_.push_back(&r);
+    }
+    answered(r.number, a);
+  }
+  void let_go(flight& r) {
+    for (flight** at = &held_[slot(r.key)]; *at; at = &(*at)->next_held) {
+      if (*at == &r) {
+        *at = r.next_held;
+        break;
+      }
+    }
+    (r.remote ? remote : local).release(r, now());
+    free_.push_back(&r);
+    poke();
+  }
+  // A drain is answered only when no reference is held that was granted before it began [S11].
+  bool check_drain(const flight& d) {
+    for (const flight* r = held_[slot(d.key)]; r; r = r->next_held) {
+      if (hca_key_index(r->key) == hca_key_index(d.key) && r->answered_when < offered(d.number)) {
+        shared().problem(std::string(is_rtl() ? "rtl" : "model") + " answers the drain of key index " +
+                             std::to_string(hca_key_index(d.key)) + " while item " + std::to_string(r->number) +
+                             " holds a reference",
+                         d.number);
+      }
+    }
+    return now() - offered(d.number) > clock().cycles(6);
+  }
+  static std::size_t slot(std::uint32_t key) { return hca_key_index(key) & 0xffff; }
+
+  static constexpr const char* kinds[] = {"local_", "remote_", "element_"};
+
+  key_memory& memory_;
+  std::uint64_t tally_[3][verdicts] = {};
+  std::uint64_t drains_[2] = {};
+  std::deque<flight> flights_;
+  std::deque<flight*> free_;
+  std::vector<std::uint32_t> busy_;
+  std::uint32_t all_busy_ = 0;
+  std::vector<flight*> held_;
+};
+
+key_check_config config_of(const options& o) {
+  key_check_config c;
+  c.orphan_windows = o.how != mode::full && (o.seed & 1);
+  c.window_type2 = o.seed & 2 ? window_association::qp : window_association::qp_and_pd;
+  return c;
+}
+
+class key_check_bench final : public bench {
+ public:
+  [[nodiscard]] const char* name() const override { return "key_check"; }
+  [[nodiscard]] item_stream generate(const options& o) const override { return generate_keys(o); }
+  [[nodiscard]] unsigned faults() const override { return rtl::make_key_check_faulty()->mutants(); }
+
+  void declare(coverage& c) const override {
+    for (const char* v : verdict_names) c[std::string("local_") + v] = c[std::string("remote_") + v] = 0;
+    for (const verdict v : {verdict::granted, verdict::bad_index, verdict::bad_bounds, verdict::table_error}) {
+      c[std::string("element_") + verdict_names[static_cast<std::size_t>(v)]] = 0;
+    }
+    c["drain_at_once"] = c["drain_that_waited"] = 0;
+  }
+
+  void elaborate(const item_stream& stream, const options& o, comparison& c) override {
+    clock_domain clock(frequency{400e6});
+    const key_check_config config = config_of(o);
+    c.describe = [](std::uint64_t, const comparison::answer& a) {
+      std::string s = a[0] < verdicts ? verdict_names[a[0]] : "?";
+      for (std::size_t i = 1; i < a.size(); ++i) s.append(" ").append(std::to_string(a[i]));
+      return s;
+    };
+    rtl::shell_options shell;
+    shell.seed = o.seed;
+    shell.stall = o.how == mode::random ? o.stall : 0;
+    shell.check_x = o.check_x;
+    shell.trace = o.vcd;
+    shell.trace_from = o.vcd_from;
+    if (o.model) {
+      model_memory_ = std::make_unique<key_memory>("model_memory", o, clock);
+      model_issuer_ = std::make_unique<key_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
+      model_ = std::make_unique<key_check>("model", config, clock);
+      checks_ = std::make_unique<stall_shim<key_request>>("checks", 2, clock, shell, "req", "rsp", "rel");
+      drains_ = std::make_unique<stall_shim<key_request>>("drains", 2, clock, shell, "drn", "drn_rsp", "");
+      mrcs_ = std::make_unique<stall_shim<context_request>>("mrcs", 1, clock, shell, "mrc_req", "mrc_rsp", "");
+      extents_ = std::make_unique<stall_shim<context_request>>("extents", 1, clock, shell, "ext_req", "ext_rsp", "");
+      model_issuer_->local.bind(checks_->in[0]);
+      model_issuer_->remote.bind(checks_->in[1]);
+      model_issuer_->control.bind(drains_->in[0]);
+      model_issuer_->windows.bind(drains_->in[1]);
+      checks_->out[0].bind(model_->local);
+      checks_->out[1].bind(model_->remote);
+      drains_->out[0].bind(model_->control);
+      drains_->out[1].bind(model_->windows);
+      model_->mrc.bind(mrcs_->in[0]);
+      model_->extent.bind(extents_->in[0]);
+      mrcs_->out[0].bind(model_memory_->mrc);
+      extents_->out[0].bind(model_memory_->extent);
+    }
+    if (o.rtl) {
+      rtl_memory_ = std::make_unique<key_memory>("rtl_memory", o, clock);
+      rtl_issuer_ = std::make_unique<key_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
+      rtl_ = std::make_unique<key_check_rtl>("rtl", config, clock,
+                                             o.instrumented ? rtl::make_key_check_faulty : rtl::make_key_check_design, shell);
+      set_fault(*rtl_, o);
+      rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
+      rtl_issuer_->local.bind(rtl_->local);
+      rtl_issuer_->remote.bind(rtl_->remote);
+      rtl_issuer_->control.bind(rtl_->control);
+      rtl_issuer_->windows.bind(rtl_->windows);
+      rtl_->mrc.bind(rtl_memory_->mrc);
+      rtl_->extent.bind(rtl_memory_->extent);
+    }
+  }
+
+  void finish(const options& o, report& r) override {
+    if (rtl_issuer_) rtl_issuer_->publish(r.covered);
+    finish_rtl(rtl_.get(), o, r);
+  }
+
+ private:
+  std::unique_ptr<key_memory> model_memory_, rtl_memory_;
+  std::unique_ptr<key_issuer> model_issuer_, rtl_issuer_;
+  std::unique_ptr<key_check> model_;
+  std::unique_ptr<key_check_rtl> rtl_;
+  std::unique_ptr<stall_shim<key_request>> checks_, drains_;
+  std::unique_ptr<stall_shim<context_request>> mrcs_, extents_;
+};
+
+}  // namespace
+
+std::unique_ptr<bench> make_key_check_bench() {
+  return std::make_unique<key_check_bench>();
+}
+
+}  // namespace hcasim::lockstep

@@ -1,0 +1,282 @@
+#include "testbenches/lockstep/key_check_world.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hcasim::lockstep {
+namespace {
+
+constexpr std::uint8_t page_shifts[] = {12, 16, 21, 30};
+// Few values, so that right and wrong ones meet.
+constexpr std::uint32_t pds = 3, qpns = 4, generations = 3, functions = 2;
+
+std::uint64_t base_va(std::uint32_t index, random_stream& r) {
+  switch (r.below(8)) {
+    case 0:
+      return 0;
+    case 1:
+      return ~std::uint64_t{0} - 0xfffff;  // ends at or beyond 2^64
+    default:
+      return (std::uint64_t{index} << 32) + r.below(1 << 20);
+  }
+}
+
+void make_extents(key_object& o, random_stream& r) {
+  hca_mrc& m = o.mrc;
+  const auto count =
+      static_cast<std::uint32_t>(r.chance(0.25) ? r.below(3) : 2 + r.below(lines_per_key * HCA_EXTENTS_PER_LINE - 2));
+  m.extent_count = count;
+  std::uint64_t at = m.start;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    hca_extent& e = o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE];
+    e.start = at;
+    e.length = 1 + r.below(8192);
+    at += e.length + 1 + r.below(4096);
+    m.length = e.start + e.length - m.start;
+  }
+  if (count < 2) m.length = 1 + r.below(1 << 20);
+}
+
+void make_elements(key_object& o, random_stream& r) {
+  const auto count = static_cast<std::uint32_t>(r.below(lines_per_key * HCA_EXTENTS_PER_LINE));
+  o.mrc.extent_count = count;
+  o.mrc.length = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    hca_element e{};
+    e.va = r.next() >> 8;
+    e.key = static_cast<std::uint32_t>(r.next());
+    e.length = static_cast<std::uint32_t>(1 + r.below(r.chance(0.1) ? std::uint64_t{1} << 31 : 8192));
+    o.mrc.length += e.length;
+    std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE], &e, sizeof e);
+  }
+  if (r.chance(0.1)) o.mrc.length += 4096;  // a list that is too short for it
+}
+
+}  // namespace
+
+key_object make_object(std::uint32_t index, std::uint64_t seed) {
+  random_stream r(seed * 0x9e3779b97f4a7c15U + index, "object");
+  key_object o;
+  hca_mrc& m = o.mrc;
+  m.kind = static_cast<std::uint8_t>(r.chance(0.04) ? (r.chance(0.5) ? 0 : HCA_MRC_KINDS + r.below(200)) : 1 + r.below(10));
+  m.state = static_cast<std::uint8_t>(r.chance(0.85) ? std::uint64_t{HCA_MRC_VALID} : r.below(4));
+  m.key_byte = static_cast<std::uint8_t>(r.next());
+  m.page_shift = r.chance(0.96) ? page_shifts[r.below(4)] : static_cast<std::uint8_t>(r.next());
+  m.levels = static_cast<std::uint8_t>(r.chance(0.96) ? 1 + r.below(4) : r.below(256));
+  m.flags = static_cast<std::uint8_t>(r.chance(0.1) ? r.below(4) : 0);
+  m.function = static_cast<std::uint16_t>(r.below(functions));
+  m.access = static_cast<std::uint32_t>(r.chance(0.5) ? 0x3f : r.next() & 0x3003ff);
+  m.pd = static_cast<std::uint32_t>(r.below(pds));
+  m.qpn = r.chance(0.3) ? std::uint32_t{HCA_QPN_ANY} : static_cast<std::uint32_t>(r.below(qpns));
+  m.parent = static_cast<std::uint32_t>(((1 + r.below(key_indices - 1)) << 8) | r.below(256));
+  m.start = base_va(index, r);
+  m.length = r.chance(0.05) ? r.below(2) : 1 + r.below(1 << 20);
+  m.table = r.next() & HCA_PTE_ADDRESS;
+  m.table_va = r.chance(0.5) ? m.start & ~std::uint64_t{0xfff} : r.next();
+  m.extent = index * lines_per_key * HCA_EXTENTS_PER_LINE;
+  m.extent_count = static_cast<std::uint32_t>(r.below(4));
+  if (m.kind == HCA_MRC_ADDRESS_SPACE) make_extents(o, r);
+  if (m.kind == HCA_MRC_INDIRECT) make_elements(o, r);
+  if (m.kind == HCA_MRC_WINDOW_2) m.extent = static_cast<std::uint32_t>(r.below(generations));
+  return o;
+}
+
+item pack(const key_fields& f) {
+  item i{};
+  i[0] = static_cast<std::uint64_t>(f.kind) | std::uint64_t{f.gap} << 8 | std::uint64_t{f.hold} << 24 |
+         std::uint64_t{f.remote} << 48 | std::uint64_t{f.privileged} << 49;
+  i[1] = f.key | std::uint64_t{f.rights} << 32;
+  i[2] = f.pd | std::uint64_t{f.qpn} << 32;
+  i[3] = f.generation | std::uint64_t{f.function} << 32;
+  i[4] = f.va;
+  i[5] = f.length;
+  return i;
+}
+
+key_fields unpack(const item& i) {
+  key_fields f;
+  f.kind = static_cast<key_item>(i[0] & 0xff);
+  f.gap = static_cast<std::uint16_t>(i[0] >> 8);
+  f.hold = static_cast<std::uint16_t>(i[0] >> 24);
+  f.remote = i[0] >> 48 & 1;
+  f.privileged = i[0] >> 49 & 1;
+  f.key = static_cast<std::uint32_t>(i[1]);
+  f.rights = static_cast<std::uint32_t>(i[1] >> 32);
+  f.pd = static_cast<std::uint32_t>(i[2]);
+  f.qpn = static_cast<std::uint32_t>(i[2] >> 32);
+  f.generation = static_cast<std::uint32_t>(i[3]);
+  f.function = static_cast<std::uint16_t>(i[3] >> 32);
+  f.va = i[4];
+  f.length = i[5];
+  return f;
+}
+
+namespace {
+
+class generator {
+ public:
+  explicit generator(const options& o) : o_(o), r_(o.seed, "keys"), seeds_(key_indices, o.seed) {
+    for (std::uint32_t i = 0; i < key_indices; ++i) objects_.push_back(make_object(i, o.seed));
+  }
+
+  item next() {
+    const bool plain = o_.how == mode::full;
+    key_fields f;
+    if (o_.how == mode::random) {
+      f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 0 : r_.below(r_.chance(0.1) ? 60 : 4));
+      f.hold = static_cast<std::uint16_t>(r_.chance(0.05) ? r_.below(400) : r_.below(30));
+    } else {
+      f.hold = static_cast<std::uint16_t>(r_.below(20));
+    }
+    const double what = r_.unit();
+    if (!plain && what < 0.01) return change(f);
+    if (!plain && what < 0.04) {
+      // Mostly of keys in use, and often again while the drain before it waits.
+      f.kind = key_item::drain;
+      if (!r_.chance(0.35)) drained_ = r_.chance(0.85) ? recent_[r_.below(std::size(recent_))] : index() << 8;
+      f.key = drained_;
+      return pack(f);
+    }
+    f.kind = !plain && what < 0.12 ? key_item::element : key_item::check;
+    std::uint32_t at = index();
+    for (unsigned tries = 0; tries < 64; ++tries) {
+      const hca_mrc& m = objects_[at].mrc;
+      const bool wanted = plain ? m.kind != HCA_MRC_ADDRESS_SPACE || m.extent_count < 2
+                                : f.kind == key_item::check || m.kind == HCA_MRC_INDIRECT;
+      if (wanted) break;
+      at = index();
+    }
+    conform(f, at);
+    recent_[recent_at_++ % std::size(recent_)] = f.key;
+    if (r_.chance(0.4)) spoil(f);
+    return pack(f);
+  }
+
+ private:
+  std::uint32_t index() { return static_cast<std::uint32_t>(r_.chance(0.5) ? 1 + r_.below(24) : r_.below(key_indices)); }
+
+  item change(key_fields& f) {
+    f.kind = key_item::change;
+    const std::uint32_t at = index();
+    f.key = at << 8;
+    f.va = seeds_[at] = r_.next();
+    objects_[at] = make_object(at, f.va);
+    return pack(f);
+  }
+
+  // A request that the object grants, as far as it grants any.
+  void conform(key_fields& f, std::uint32_t at) {
+    const key_object& o = objects_[at];
+    const hca_mrc& m = o.mrc;
+    f.key = at << 8 | m.key_byte;
+    const bool window = m.kind == HCA_MRC_WINDOW_1 || m.kind == HCA_MRC_WINDOW_2;
+    f.remote = window || r_.chance(0.5);
+    f.privileged = (m.flags & HCA_MRC_PRIVILEGED) || r_.chance(0.3);
+    if (m.flags & HCA_MRC_PRIVILEGED) f.remote = f.remote && r_.chance(0.3);
+    f.rights = m.access & static_cast<std::uint32_t>(r_.next()) & 0xf;
+    if (f.remote && f.rights == 0) f.rights = m.access & 0xe;
+    f.pd = m.pd;
+    f.qpn = m.qpn == HCA_QPN_ANY ? static_cast<std::uint32_t>(r_.below(qpns)) : m.qpn;
+    f.generation = m.kind == HCA_MRC_WINDOW_2 ? m.extent : static_cast<std::uint32_t>(r_.below(generations));
+    f.function = m.function;
+    const bool zero_based = window && (m.access & HCA_ACCESS_ZERO_BASED);
+    const std::uint64_t base = zero_based ? 0 : m.start;
+    std::uint64_t first = 0;
+    std::uint64_t bytes = m.length;
+    if (m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count > 1) {
+      const auto n = static_cast<std::uint32_t>(r_.below(m.extent_count));
+      const hca_extent& e = o.lines[n / HCA_EXTENTS_PER_LINE][n % HCA_EXTENTS_PER_LINE];
+      first = e.start - m.start;
+      bytes = e.length;
+      if (r_.chance(0.2)) {  // in the hole behind it, or across its end
+        first += r_.chance(0.5) ? bytes : bytes - 1;
+        bytes = 2;
+      }
+    }
+    if (m.kind == HCA_MRC_INDIRECT && m.extent_count > 0 && r_.chance(0.5)) {  // one of its elements
+      const auto n = static_cast<std::uint32_t>(r_.below(m.extent_count));
+      for (std::uint32_t i = 0; i <= n; ++i) {
+        hca_element e{};
+        std::memcpy(&e, &o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE], sizeof e);
+        if (i < n) first += e.length;
+        bytes = e.length;
+      }
+    }
+    const std::uint64_t from = bytes ? edge(bytes) : 0;
+    f.va = base + first + from;
+    f.length = bytes > from ? edge(bytes - from + 1) : 0;
+  }
+  // Often one of the ends of [0, n).
+  std::uint64_t edge(std::uint64_t n) {
+    const double x = r_.unit();
+    return x < 0.2 ? 0 : x < 0.4 ? n - 1 : r_.below(n);
+  }
+
+  void spoil(key_fields& f) {
+    switch (r_.below(14)) {
+      case 0:
+        f.key ^= 1U << r_.below(8);
+        break;
+      case 1:
+        f.key = static_cast<std::uint32_t>((key_indices + r_.below(1000)) << 8);
+        break;
+      case 2:
+        f.pd = static_cast<std::uint32_t>(r_.below(pds));
+        break;
+      case 3:
+        f.qpn = static_cast<std::uint32_t>(r_.below(qpns));
+        break;
+      case 4:
+        f.generation = static_cast<std::uint32_t>(r_.below(generations));
+        break;
+      case 5:
+        f.function = static_cast<std::uint16_t>(r_.below(functions));
+        break;
+      case 6:
+        f.remote = !f.remote;
+        break;
+      case 7:
+        f.privileged = !f.privileged;
+        break;
+      case 8:
+        f.rights ^= 1U << r_.below(5);
+        break;
+      case 9:
+        f.rights = 0;
+        break;
+      case 10:
+        f.length += 1;
+        break;
+      case 11:
+        f.va -= 1;
+        break;
+      case 12:
+        f.va = r_.next();
+        f.length = r_.chance(0.5) ? r_.next() : f.length;
+        break;
+      default:
+        f.length = r_.chance(0.5) ? ~std::uint64_t{0} - r_.below(3) : 0;
+        break;
+    }
+  }
+
+  const options& o_;
+  std::uint32_t recent_[12] = {};
+  std::size_t recent_at_ = 0;
+  std::uint32_t drained_ = 0;
+  random_stream r_;
+  std::vector<key_object> objects_;
+  std::vector<std::uint64_t> seeds_;
+};
+
+}  // namespace
+
+item_stream generate_keys(const options& o) {
+  generator g(o);
+  item_stream s;
+  s.reserve(o.requests);
+  while (s.size() < o.requests) s.push_back(g.next());
+  return s;
+}
+
+}  // namespace hcasim::lockstep

@@ -1,0 +1,261 @@
+#include "testbenches/lockstep/lockstep.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace hcasim::lockstep {
+
+void comparison::answered(side s, std::uint64_t number, const answer& a, ps offered, ps at) {
+  if (number >= entries_.size()) return problem("an answer to an item that is not in the stream", number);
+  entry& e = entries_[number];
+  if (e.seen & (1U << s)) return problem("two answers", number);
+  e.seen = static_cast<std::uint8_t>(e.seen | (1U << s));
+  last_[s] = std::max(last_[s], at);
+  const ps latency = at - offered;
+  if (!both_) {
+    ++report_.requests;
+    return;
+  }
+  if (e.seen != 3) {
+    e.first = a;
+    e.latency = latency;
+    return;
+  }
+  ++report_.requests;
+  const ps of_model = s == model_side ? latency : e.latency;
+  const ps of_rtl = s == model_side ? e.latency : latency;
+  const double error = clock_.cycles_in(of_rtl - of_model);
+  const auto whole = static_cast<std::int64_t>(error < 0 ? error - 0.5 : error + 0.5);
+  model_latency_ += clock_.cycles_in(of_model);
+  absolute_.add(static_cast<std::uint64_t>(whole < 0 ? -whole : whole));
+  ++report_.errors[std::clamp<std::int64_t>(whole, -64, 64)];
+  report_.exact += whole == 0;
+  if (a == e.first) return;
+  ++report_.differences;
+  const answer& of_model_answer = s == model_side ? a : e.first;
+  const answer& of_rtl_answer = s == model_side ? e.first : a;
+  if (report_.problem.empty()) {
+    problem("answers differ: model " + describe(number, of_model_answer) + ", rtl " + describe(number, of_rtl_answer), number);
+  }
+}
+
+void comparison::problem(const std::string& what, std::uint64_t number) {
+  if (!report_.problem.empty()) return;
+  report_.problem = "item " + std::to_string(number) + ": " + what;
+  report_.first_difference = number;
+  report_.problem_at = now();
+  sc_core::sc_stop();
+}
+
+report comparison::finish() {
+  report r = report_;
+  if (r.problem.empty()) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const std::uint8_t seen = entries_[i].seen;
+      if (seen == 0xff || (both_ ? seen == 3 : seen != 0)) continue;
+      ++r.differences;
+      if (!r.problem.empty()) continue;
+      r.problem = "item " + std::to_string(i) + ": never answered by " +
+                  (seen == 0   ? "either side"
+                   : seen == 1 ? "the rtl"
+                               : "the model");
+      r.first_difference = i;
+      r.problem_at = now();
+    }
+  } else {
+    r.differences = std::max<std::uint64_t>(r.differences, 1);
+  }
+  const auto n = static_cast<double>(r.requests);
+  r.model_cycles = clock_.cycles_in(last_[model_side]);
+  r.rtl_cycles = clock_.cycles_in(last_[rtl_side]);
+  r.mean_latency = n > 0 ? model_latency_ / n : 0;
+  r.mean_error = absolute_.mean();
+  r.relative_error = model_latency_ > 0 ? absolute_.sum() / model_latency_ : 0;
+  r.p99_error = static_cast<double>(absolute_.percentile(99));
+  r.max_error = static_cast<double>(absolute_.max());
+  return r;
+}
+
+report run(const std::string& unit, const item_stream& stream, const options& o) {
+  const clock_domain clock(frequency{400e6});
+  const std::unique_ptr<bench> b = make_bench(unit);
+  comparison c(stream, clock, o.model && o.rtl);
+  b->declare(c.covered());
+  b->elaborate(stream, o, c);
+  const auto begin = std::chrono::steady_clock::now();
+  std::string thrown;
+  try {
+    sc_core::sc_start();
+  } catch (const std::exception& e) {
+    thrown = e.what();
+  }
+  if (!thrown.empty()) c.problem(thrown, 0);
+  report r = c.finish();
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  b->finish(o, r);
+  return r;
+}
+
+namespace {
+
+// A report crosses the pipe as text.
+void save(const report& r, FILE* f) {
+  std::fprintf(f, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %.9g %.9g %.9g %.9g %.9g %.9g %.9g %" PRIu64 " %.9g %.9g\n",
+               r.requests, r.differences, r.first_difference, r.problem_at.count(), r.model_cycles, r.rtl_cycles,
+               r.mean_latency, r.mean_error, r.relative_error, r.p99_error, r.max_error, r.exact, r.seconds, r.stalls);
+  for (const auto& [e, n] : r.errors) std::fprintf(f, "e %" PRId64 " %" PRIu64 "\n", e, n);
+  for (const auto& [name, n] : r.covered) std::fprintf(f, "c %s %" PRIu64 "\n", name.c_str(), n);
+  std::string text = r.problem;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::fprintf(f, "p %s\n", text.c_str());
+}
+
+bool load(std::istream& in, report& r) {
+  std::int64_t at = 0;
+  if (!(in >> r.requests >> r.differences >> r.first_difference >> at >> r.model_cycles >> r.rtl_cycles >> r.mean_latency >>
+        r.mean_error >> r.relative_error >> r.p99_error >> r.max_error >> r.exact >> r.seconds >> r.stalls)) {
+    return false;
+  }
+  r.problem_at = ps(at);
+  std::string kind;
+  while (in >> kind) {
+    if (kind == "e") {
+      std::int64_t e = 0;
+      in >> e;
+      in >> r.errors[e];
+    } else if (kind == "c") {
+      std::string name;
+      in >> name;
+      in >> r.covered[name];
+    } else {
+      in.get();
+      std::getline(in, r.problem);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+report run_isolated(const std::string& unit, const item_stream& stream, const options& o) {
+  int ends[2];
+  if (pipe(ends) != 0) throw std::runtime_error("lockstep: no pipe");
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("lockstep: no process");
+  if (child == 0) {
+    close(ends[0]);
+    int status = 0;
+    FILE* const out = fdopen(ends[1], "w");
+    try {
+      save(run(unit, stream, o), out);
+    } catch (const std::exception& e) {
+      report r;
+      r.differences = 1;
+      r.problem = e.what();
+      save(r, out);
+      status = 1;
+    }
+    std::fclose(out);
+    std::fflush(nullptr);
+    _exit(status);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  report r;
+  std::istringstream in(text);
+  if (!load(in, r)) {
+    r.differences = 1;
+    r.problem =
+        WIFSIGNALED(status) ? "the run was ended by signal " + std::to_string(WTERMSIG(status)) : "the run gave no report";
+  }
+  return r;
+}
+
+item_stream shortest(const std::string& unit, item_stream failing, options o) {
+  o.vcd.clear();
+  o.coverage_file.clear();
+  const report first = run_isolated(unit, failing, o);
+  if (first.ok()) return failing;
+  // What came after the first difference does not matter, unless it is an answer that never came.
+  if (first.first_difference + 1 < failing.size()) {
+    item_stream head(failing.begin(), failing.begin() + static_cast<std::ptrdiff_t>(first.first_difference) + 1);
+    if (!run_isolated(unit, head, o).ok()) failing = std::move(head);
+  }
+  unsigned tries = 0;
+  for (std::size_t part = std::max<std::size_t>(failing.size() / 2, 1); tries < 400;) {
+    bool removed = false;
+    for (std::size_t at = 0; at < failing.size() && failing.size() > 1 && tries < 400;) {
+      item_stream rest = failing;
+      const auto from = rest.begin() + static_cast<std::ptrdiff_t>(at);
+      rest.erase(from, from + static_cast<std::ptrdiff_t>(std::min(part, failing.size() - at)));
+      ++tries;
+      if (!rest.empty() && !run_isolated(unit, rest, o).ok()) {
+        failing = std::move(rest);
+        removed = true;
+      } else {
+        at += part;
+      }
+    }
+    if (part == 1 && !removed) break;
+    if (!removed || part > failing.size()) part = std::max<std::size_t>(std::min(part, failing.size()) / 2, 1);
+  }
+  return failing;
+}
+
+void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o) {
+  std::ofstream out(file);
+  out << "lockstep " << unit << " mode " << mode_names[static_cast<unsigned>(o.how)] << " seed " << o.seed << " stall "
+      << o.stall << " fault " << o.fault << '\n';
+  out << std::hex;
+  for (const item& i : s) {
+    for (std::size_t w = 0; w < item_words; ++w) out << (w ? " " : "") << i[w];
+    out << '\n';
+  }
+  if (!out.flush()) throw std::runtime_error(file + ": cannot be written");
+}
+
+item_stream read_stream(const std::string& file, std::string& unit, options& o) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error(file + ": cannot be read");
+  std::string line;
+  std::getline(in, line);
+  std::istringstream head(line);
+  std::string word[5];
+  std::string how;
+  if (!(head >> word[0] >> unit >> word[1] >> how >> word[2] >> o.seed >> word[3] >> o.stall >> word[4] >> o.fault) ||
+      word[0] != "lockstep") {
+    throw std::runtime_error(file + ":1: not a stream: 'lockstep UNIT mode MODE seed N stall P fault N' is expected");
+  }
+  const auto* const found = std::find(std::begin(mode_names), std::end(mode_names), how);
+  if (found == std::end(mode_names)) throw std::runtime_error(file + ":1: there is no mode '" + how + "'");
+  o.how = static_cast<mode>(found - std::begin(mode_names));
+  item_stream s;
+  for (unsigned number = 2; std::getline(in, line); ++number) {
+    std::istringstream words(line);
+    item i{};
+    words >> std::hex;
+    for (std::uint64_t& w : i) {
+      if (!(words >> w))
+        throw std::runtime_error(file + ":" + std::to_string(number) + ": " + std::to_string(item_words) +
+                                 " words are expected");
+    }
+    s.push_back(i);
+  }
+  return s;
+}
+
+}  // namespace hcasim::lockstep

@@ -1,0 +1,138 @@
+// Lockstep: a model and RTL of one unit get the same stream of requests, each in surroundings of its own that answer alike.
+// Answers are compared one by one; times from offer to answer are set against each other.
+//
+// A stream is a list of items, words whose meaning the unit's bench knows; it comes from a constrained random generator, from a
+// file, or from a recorder on the boundary of the unit in a system run. Items are offered in order, each as soon as its `gap`
+// is over, fewer than `window` are unanswered, and what it depends on is done: each side keeps its own time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/base/clock_domain.h"
+#include "models/base/kernel.h"
+#include "models/base/statistics.h"
+#include "tlm/rtl/shell.h"
+
+namespace hcasim::lockstep {
+
+inline constexpr std::size_t item_words = 10;
+using item = std::array<std::uint64_t, item_words>;
+using item_stream = std::vector<item>;
+
+// single: one request at a time. full: as many as go, no stalls, no misses. random: random gaps, misses and stalls.
+enum class mode : std::uint8_t { single, full, random };
+inline constexpr const char* mode_names[] = {"single", "full", "random"};
+
+struct options {
+  lockstep::mode how = mode::random;
+  std::uint64_t seed = 1;
+  std::uint64_t requests = 100'000;
+  double stall = 0.1;         // of every stream in every cycle, mode random
+  unsigned fault = 0;         // seeded fault of the RTL; needs the design with faults
+  bool instrumented = false;  // the design with waveforms, assertions, coverage and faults
+  bool check_x = false;
+  bool model = true;  // sides that run
+  bool rtl = true;
+  std::string vcd;  // of the RTL side
+  ps vcd_from{0};
+  std::string coverage_file;
+};
+
+// Counted by name; all must have been hit.
+using coverage = std::map<std::string, std::uint64_t>;
+
+struct report {
+  std::uint64_t requests = 0;          // answered by both
+  std::uint64_t differences = 0;       // in an answer, or that one side never gave
+  std::uint64_t first_difference = 0;  // item
+  std::string problem;                 // what the first difference is, or what broke a protocol
+  ps problem_at{0};
+  double model_cycles = 0;  // until the last answer
+  double rtl_cycles = 0;
+  double mean_latency = 0;    // of the model, cycles
+  double mean_error = 0;      // |rtl - model|, cycles
+  double relative_error = 0;  // mean_error over mean_latency
+  double p99_error = 0;
+  double max_error = 0;
+  std::uint64_t exact = 0;                       // requests with the same latency
+  std::map<std::int64_t, std::uint64_t> errors;  // rtl - model in cycles, clamped to +-64
+  lockstep::coverage covered;
+  double seconds = 0;  // of the host
+  double stalls = 0;   // cycles that streams of the RTL waited
+
+  [[nodiscard]] bool ok() const { return differences == 0 && problem.empty(); }
+  [[nodiscard]] double throughput_error() const { return model_cycles > 0 ? (rtl_cycles - model_cycles) / model_cycles : 0; }
+};
+
+enum side : unsigned { model_side, rtl_side, sides };
+
+// Collects the answers of both sides.
+class comparison {
+ public:
+  using answer = std::array<std::uint64_t, 8>;
+
+  comparison(const item_stream& stream, const clock_domain& clock, bool both)
+      : clock_(clock), both_(both), entries_(stream.size()) {}
+
+  void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at);
+  void problem(const std::string& what, std::uint64_t number);
+  [[nodiscard]] bool failed() const { return !report_.problem.empty(); }
+  // After the run: what was never answered is a difference.
+  report finish();
+  lockstep::coverage& covered() { return report_.covered; }
+  // An answer in words, for messages.
+  std::function<std::string(std::uint64_t number, const answer&)> describe;
+
+ private:
+  struct entry {
+    answer first{};
+    ps latency{0};
+    std::uint8_t seen = 0;  // sides, as bits
+  };
+  const clock_domain clock_;
+  bool both_;
+  std::vector<entry> entries_;
+  report report_;
+  histogram absolute_;
+  double model_latency_ = 0;
+  ps last_[sides]{};
+};
+
+// What lockstep needs to know of one unit.
+class bench {
+ public:
+  virtual ~bench() = default;
+  [[nodiscard]] virtual const char* name() const = 0;
+  [[nodiscard]] virtual item_stream generate(const options& o) const = 0;
+  // Builds the sides. They start by themselves with the simulation.
+  virtual void elaborate(const item_stream& stream, const options& o, comparison& c) = 0;
+  // Of what the RTL may do there are this many seeded faults.
+  [[nodiscard]] virtual unsigned faults() const = 0;
+  // After the run.
+  virtual void finish(const options&, report&) {}
+  // Every coverage point there is, so that one that was never hit shows.
+  virtual void declare(coverage& c) const = 0;
+};
+
+// By name: key_check, context_cache, page_walker, doorbell.
+std::vector<std::string> bench_names();
+std::unique_ptr<bench> make_bench(const std::string& name);
+
+// Runs a stream in this process, which must not have simulated before.
+report run(const std::string& unit, const item_stream& stream, const options& o);
+// The same in a child process, any number of times.
+report run_isolated(const std::string& unit, const item_stream& stream, const options& o);
+// The shortest part of a failing stream that still fails, found by leaving parts out.
+item_stream shortest(const std::string& unit, item_stream failing, options o);
+
+void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o);
+// Throws std::runtime_error that names file and line.
+item_stream read_stream(const std::string& file, std::string& unit, options& o);
+
+}  // namespace hcasim::lockstep

@@ -1,0 +1,151 @@
+// Lockstep of every unit that has RTL, and lockstep itself: it must find what is wrong.
+#include "testbenches/lockstep/lockstep.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace hcasim::lockstep {
+namespace {
+
+class lockstep_of : public ::testing::TestWithParam<std::string> {
+ protected:
+  static report compare(mode how, std::uint64_t requests, std::uint64_t seed, options o = {}) {
+    o.how = how;
+    o.requests = requests;
+    o.seed = seed;
+    return run_isolated(GetParam(), make_bench(GetParam())->generate(o), o);
+  }
+};
+
+TEST_P(lockstep_of, single_requests_are_equal_to_the_cycle) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const report r = compare(mode::single, 10'000, seed);
+    EXPECT_EQ(r.problem, "");
+    EXPECT_EQ(r.exact, r.requests) << "seed " << seed;
+    EXPECT_EQ(r.max_error, 0);
+  }
+}
+
+TEST_P(lockstep_of, full_pipelines_are_equal_to_the_cycle) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const report r = compare(mode::full, 20'000, seed);
+    EXPECT_EQ(r.problem, "");
+    EXPECT_EQ(r.exact, r.requests) << "seed " << seed;
+    EXPECT_EQ(r.max_error, 0);
+    EXPECT_EQ(r.model_cycles, r.rtl_cycles);
+  }
+}
+
+TEST_P(lockstep_of, random_requests_with_stalls_and_misses) {
+  const report r = compare(mode::random, 1'000'000, 1);
+  EXPECT_EQ(r.problem, "");
+  EXPECT_EQ(r.differences, 0U);
+  EXPECT_EQ(r.requests, 1'000'000U);
+  EXPECT_LE(r.relative_error, 0.02);
+  EXPECT_LE(std::abs(r.throughput_error()), 0.01);
+  for (const auto& [point, n] : r.covered) EXPECT_GT(n, 0U) << "never seen: " << point;
+}
+
+// Any stall, none and heavy ones.
+TEST_P(lockstep_of, whatever_the_stalls_are) {
+  for (const double stall : {0.0, 0.3, 0.6}) {
+    options o;
+    o.stall = stall;
+    for (std::uint64_t seed = 5; seed <= 8; ++seed)
+      EXPECT_EQ(compare(mode::random, 20'000, seed, o).problem, "") << stall << " seed " << seed;
+  }
+}
+
+TEST_P(lockstep_of, no_control_output_is_unknown_and_no_assertion_fails) {
+  options o;
+  o.instrumented = true;
+  o.check_x = true;
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(compare(mode::random, 10'000, seed, o).problem, "");
+}
+
+// Every seeded fault is found in less than 100 000 requests; the list says after how many.
+TEST_P(lockstep_of, finds_every_seeded_fault) {
+  const std::unique_ptr<bench> b = make_bench(GetParam());
+  const unsigned faults = b->faults();
+  ASSERT_GE(faults, 10U);
+  std::uint64_t worst = 0;
+  for (unsigned f = 1; f <= faults; ++f) {
+    bool found = false;
+    std::uint64_t before = 0;
+    for (std::uint64_t seed = 1; seed <= 4 && !found; ++seed) {
+      options o;
+      o.instrumented = true;
+      o.fault = f;
+      const report r = compare(mode::random, 24'000, seed, o);
+      found = !r.ok();
+      before += found ? r.requests : 24'000;
+      if (found)
+        std::printf("fault %2u: found after %6lu requests: %s\n", f, static_cast<unsigned long>(before), r.problem.c_str());
+    }
+    EXPECT_TRUE(found) << "fault " << f << " was not found";
+    worst = std::max(worst, before);
+  }
+  std::printf("%s: %u faults, all found in at most %lu requests\n", GetParam().c_str(), faults,
+              static_cast<unsigned long>(worst));
+  EXPECT_LT(worst, 100'000U);
+}
+
+INSTANTIATE_TEST_SUITE_P(units, lockstep_of, ::testing::ValuesIn(bench_names()), [](const auto& i) { return i.param; });
+
+TEST(lockstep, a_failing_stream_is_cut_to_what_is_needed_and_can_be_replayed) {
+  options o;
+  o.requests = 2000;
+  o.instrumented = true;
+  o.fault = 1;
+  const std::string unit = "key_check";
+  const item_stream s = make_bench(unit)->generate(o);
+  const report r = run_isolated(unit, s, o);
+  ASSERT_FALSE(r.ok());
+  const item_stream least = shortest(unit, s, o);
+  EXPECT_LE(least.size(), 3U);
+  const std::string folder = ::testing::TempDir() + "lockstep_replay";
+  std::filesystem::create_directories(folder);
+  write_stream(folder + "/least.stream", unit, least, o);
+  std::string unit_read;
+  options read;
+  const item_stream again = read_stream(folder + "/least.stream", unit_read, read);
+  EXPECT_EQ(unit_read, unit);
+  EXPECT_EQ(again, least);
+  read.instrumented = true;
+  read.vcd = folder + "/least.vcd";
+  EXPECT_FALSE(run_isolated(unit, again, read).ok());
+  std::ifstream vcd(read.vcd);
+  std::stringstream text;
+  text << vcd.rdbuf();
+  const std::string waves = text.str();
+  EXPECT_NE(waves.find("rsp_valid"), std::string::npos);
+  EXPECT_GT(std::count(waves.begin(), waves.end(), '#'), 10);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(lockstep, a_bad_stream_file_is_refused_with_its_place) {
+  const std::string file = ::testing::TempDir() + "bad.stream";
+  std::string unit;
+  options o;
+  const auto error_of = [&](const char* text) {
+    std::ofstream(file) << text;
+    try {
+      read_stream(file, unit, o);
+    } catch (const std::exception& e) {
+      return std::string(e.what()).substr(file.size());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(error_of("hello\n"), ":1: not a stream: 'lockstep UNIT mode MODE seed N stall P fault N' is expected");
+  EXPECT_EQ(error_of("lockstep key_check mode odd seed 1 stall 0 fault 0\n"), ":1: there is no mode 'odd'");
+  EXPECT_EQ(error_of("lockstep key_check mode full seed 1 stall 0 fault 0\n1 2 3\n"), ":2: 10 words are expected");
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace hcasim::lockstep

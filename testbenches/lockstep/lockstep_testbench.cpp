@@ -1,0 +1,114 @@
+#include <filesystem>
+
+#include "testbenches/lockstep/lockstep.h"
+#include "testbenches/runner/testbench.h"
+
+namespace hcasim {
+namespace {
+
+class lockstep_testbench final : public testbench {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "lockstep"; }
+  [[nodiscard]] std::string_view summary() const override {
+    return "models and RTL of the units on the same streams: answers one by one, cycles set against each other";
+  }
+  void knobs(knob_visitor& k) override {
+    k.text("unit", unit_, "which unit, or all");
+    k.count("requests", requests_, 1, 1e9,
+            "random requests for each unit; a tenth of that one at a time and in full pipelines");
+    k.ratio("stall", stall_, 0, 0.9, "of each stream, for each cycle, in the random streams");
+    k.count("fault", fault_, 0, 1000, "seeded fault of the RTL that is active; 0: none");
+    k.text("stream", stream_, "take the requests from this file instead");
+  }
+
+  void run(run_context& context) override {
+    std::vector<std::string> units = lockstep::bench_names();
+    if (unit_ != "all") {
+      if (std::find(units.begin(), units.end(), unit_) == units.end())
+        throw input_error("unit: there is no RTL of '" + unit_ + "'");
+      units = {unit_};
+    }
+    table& rows = context.result().table("lockstep", {{"unit"},
+                                                      {"stream"},
+                                                      {"requests"},
+                                                      {"differences"},
+                                                      {"latency", "cycles"},
+                                                      {"mean error", "cycles"},
+                                                      {"p99 error", "cycles"},
+                                                      {"max error", "cycles"},
+                                                      {"model", "cycles/request"},
+                                                      {"rtl", "cycles/request"},
+                                                      {"model speed", "requests/s"},
+                                                      {"rtl speed", "requests/s"}});
+    if (!stream_.empty()) {
+      lockstep::options o;
+      std::string unit;
+      lockstep::item_stream s;
+      try {
+        s = lockstep::read_stream(stream_, unit, o);
+      } catch (const std::exception& e) {
+        throw input_error(e.what());
+      }
+      o.instrumented = o.fault != 0;
+      compare(context, rows, unit, s, o);
+      return;
+    }
+    for (const std::string& unit : units) {
+      for (const auto how : {lockstep::mode::single, lockstep::mode::full, lockstep::mode::random}) {
+        lockstep::options o;
+        o.how = how;
+        o.seed = context.seed();
+        o.stall = stall_;
+        o.fault = fault_;
+        o.instrumented = fault_ != 0;
+        o.requests = how == lockstep::mode::random ? requests_ : std::max<std::uint64_t>(requests_ / 10, 1);
+        compare(context, rows, unit, lockstep::make_bench(unit)->generate(o), o);
+      }
+    }
+  }
+
+ private:
+  static double alone(const std::string& unit, const lockstep::item_stream& s, lockstep::options o, bool rtl) {
+    o.model = !rtl;
+    o.rtl = rtl;
+    const lockstep::report r = lockstep::run_isolated(unit, s, o);
+    return r.seconds > 0 ? static_cast<double>(r.requests) / r.seconds : 0;
+  }
+
+  static void compare(run_context& context, table& rows, const std::string& unit, const lockstep::item_stream& s,
+                      const lockstep::options& o) {
+    const lockstep::report r = lockstep::run_isolated(unit, s, o);
+    const auto n = static_cast<double>(std::max<std::uint64_t>(r.requests, 1));
+    lockstep::item_stream sample(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(s.size(), 100'000)));
+    rows.row(unit, lockstep::mode_names[static_cast<std::size_t>(o.how)], r.requests, r.differences, r.mean_latency,
+             r.mean_error, r.p99_error, r.max_error, r.model_cycles / n, r.rtl_cycles / n, alone(unit, sample, o, false),
+             alone(unit, sample, o, true));
+    if (r.ok()) return;
+    context.fail(unit + ": " + r.problem);
+    const std::string file = unit + "_" + lockstep::mode_names[static_cast<std::size_t>(o.how)];
+    // The shortest stream that still fails, and the waveform of the microseconds before it does.
+    lockstep::item_stream prefix(
+        s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(s.size(), r.first_difference + 1)));
+    const lockstep::item_stream least = lockstep::shortest(unit, r.first_difference == 0 ? s : prefix, o);
+    lockstep::write_stream((context.folder() / (file + ".stream")).string(), unit, least, o);
+    lockstep::options traced = o;
+    traced.instrumented = true;
+    const lockstep::report again = lockstep::run_isolated(unit, least, traced);
+    traced.vcd = (context.folder() / (file + ".vcd")).string();
+    traced.vcd_from = std::max(again.problem_at - 5_us, ps(0));
+    lockstep::run_isolated(unit, least, traced);
+    context.fail(unit + ": " + std::to_string(least.size()) + " items are enough (" + unit + ".stream, " + unit +
+                 ".vcd): " + again.problem);
+  }
+
+  std::string unit_ = "all";
+  std::uint64_t requests_ = 100'000;
+  double stall_ = 0.1;
+  std::uint32_t fault_ = 0;
+  std::string stream_;
+};
+
+const testbench_registration<lockstep_testbench> registered;
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,95 @@
+// A Verilated design behind one interface: its pins, and which of them form the streams that a shell drives. hca_add_rtl makes
+// the implementations; user code meets them as `std::unique_ptr<rtl::design>`.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace hcasim::rtl {
+
+struct pin {
+  std::string name;
+  unsigned bits;
+  bool output;
+  void* at;  // bits <= 8, 16, 32, 64: an unsigned of that size; more: 32-bit words, lowest first
+
+  [[nodiscard]] unsigned bytes() const {
+    return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : bits <= 64 ? 8 : (bits + 31) / 32 * 4;
+  }
+  [[nodiscard]] bool get() const { return *static_cast<const std::uint8_t*>(at) & 1; }
+  void set(bool v) const { *static_cast<std::uint8_t*>(at) = v; }
+};
+
+// A valid/ready stream. Its payload may lie on several pins, lowest bits first.
+struct bundle {
+  std::string name;
+  bool into = false;  // into the RTL
+  const pin* valid = nullptr;
+  const pin* ready = nullptr;  // null: always ready
+  bool busy = false;           // the pin `ready` says the opposite
+  std::vector<const pin*> data;
+  unsigned bits = 0;
+};
+
+class design {
+ public:
+  virtual ~design() = default;
+
+  [[nodiscard]] virtual const char* name() const = 0;
+  virtual void eval() = 0;
+  // Seeded faults (hca_add_rtl MUTATIONS): how many there are, and which one is active; 0: none.
+  [[nodiscard]] virtual unsigned mutants() const { return 0; }
+  virtual void mutate(unsigned) {}
+  // An assertion of the RTL has failed.
+  [[nodiscard]] virtual bool failed() const { return false; }
+  virtual void assertions(bool) {}
+  // INSTRUMENTED designs; false: it was built without.
+  virtual bool trace(const std::string&) { return false; }
+  virtual void dump(std::uint64_t) {}
+  virtual bool write_coverage(const std::string&) { return false; }
+
+  [[nodiscard]] const std::deque<pin>& pins() const { return pins_; }
+  [[nodiscard]] const std::deque<bundle>& bundles() const { return bundles_; }
+  // Throws std::invalid_argument that names the design, the bundle and what is wrong.
+  [[nodiscard]] const bundle& find(const std::string& bundle_name, bool into, unsigned bits) const;
+
+  // An input that stays as it is; set before the first edge. A design without it is not asked.
+  void strap(const std::string& strap_name, std::uint64_t value) const;
+  void clock(bool v) const { clock_->set(v); }
+  void reset(bool active) const { reset_->set(active != reset_low_); }
+  // Whether nothing changes before a stream moves; designs without such a pin never say so.
+  [[nodiscard]] bool has_idle() const { return idle_ != nullptr; }
+  [[nodiscard]] bool idle() const { return idle_ && idle_->get(); }
+
+ protected:
+  [[nodiscard]] const pin* find_pin(const std::string& pin_name) const;
+  void set_clock(const char* p) { clock_ = find_pin(p); }
+  void set_reset(const char* p, bool low) {
+    reset_ = find_pin(p);
+    reset_low_ = low;
+  }
+  void set_idle(const char* p) { idle_ = find_pin(p); }
+  void add_strap(const char* strap_name, const char* p) { straps_.push_back({strap_name, find_pin(p)}); }
+  void add_bundle(const char* bundle_name, bool into, const char* valid, const char* ready, bool busy,
+                  std::initializer_list<const char*> data);
+
+  std::deque<pin> pins_;
+
+ private:
+  struct strap_pin {
+    std::string name;
+    const pin* at;
+  };
+  std::deque<bundle> bundles_;
+  std::vector<strap_pin> straps_;
+  const pin* clock_ = nullptr;
+  const pin* reset_ = nullptr;
+  const pin* idle_ = nullptr;
+  bool reset_low_ = false;
+};
+
+}  // namespace hcasim::rtl

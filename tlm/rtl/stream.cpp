@@ -1,0 +1,110 @@
+#include "tlm/rtl/stream.h"
+
+namespace hcasim::rtl {
+
+void stream::push(const payload& p, ps t, std::uint64_t cookie) {
+  ++pushed_;
+  auto at = items_.end();
+  // What is offered already stays in front.
+  const auto first = items_.begin() + (offered_ ? 1 : 0);
+  while (at != first && std::prev(at)->t > t) --at;
+  items_.insert(at, {p, t, cookie});
+}
+
+void stream::put_on_pins(const payload& p) const {
+  if (bundle_.data.size() == 1) [[likely]] {
+    std::memcpy(bundle_.data.front()->at, p.words.data(), bundle_.data.front()->bytes());
+    return;
+  }
+  unsigned at = 0;
+  for (const pin* d : bundle_.data) {
+    payload part;
+    for (unsigned i = 0; i < d->bits; i += 32)
+      part.set(i, std::min(32U, d->bits - i), p.get(at + i, std::min(32U, d->bits - i)));
+    std::memcpy(d->at, part.words.data(), d->bytes());
+    at += d->bits;
+  }
+}
+
+void stream::take_from_pins(payload& p) const {
+  if (bundle_.data.size() == 1) [[likely]] {
+    std::memcpy(p.words.data(), bundle_.data.front()->at, bundle_.data.front()->bytes());
+    return;
+  }
+  unsigned at = 0;
+  for (const pin* d : bundle_.data) {
+    payload part;
+    std::memcpy(part.words.data(), d->at, d->bytes());
+    for (unsigned i = 0; i < d->bits; i += 32)
+      p.set(at + i, std::min(32U, d->bits - i), part.get(i, std::min(32U, d->bits - i)));
+    at += d->bits;
+  }
+}
+
+bool stream::drive(ps t) {
+  if (!bundle_.into) {
+    ready_ = delay_ == 0 || !bundle_.ready;
+    if (bundle_.ready) bundle_.ready->set(ready_ != bundle_.busy);
+    return false;
+  }
+  const bool due = !offered_ && !items_.empty() && items_.front().t <= t;
+  if (due && delay_ == 0) {
+    put_on_pins(items_.front().data);
+    offered_ = true;
+    waiting_ = 0;
+    bundle_.valid->set(true);
+  } else {
+    if (!offered_) bundle_.valid->set(false);
+    if (due) {
+      --delay_;
+      ++stalled_;
+    }
+  }
+  return due;
+}
+
+std::string stream::sample() {
+  fired_ = false;
+  if (bundle_.into) {
+    fired_ = offered_ && (!bundle_.ready || bundle_.ready->get() != bundle_.busy);
+    if (offered_ && !fired_) {
+      ++waiting_;
+      ++stalled_;
+    }
+    return {};
+  }
+  const bool valid = bundle_.valid->get();
+  std::string wrong;
+  if (valid) {
+    payload now_there;
+    take_from_pins(now_there);
+    if (offered_ && now_there != sampled_)
+      wrong = bundle_.data.front()->name + " changed while " + bundle_.valid->name + " waited for ready";
+    sampled_ = now_there;
+  } else if (offered_) {
+    wrong = bundle_.valid->name + " fell before it was taken";
+  }
+  fired_ = valid && ready_;
+  if (valid && !ready_) {
+    ++stalled_;
+    --delay_;
+  }
+  offered_ = valid && !ready_;
+  return wrong;
+}
+
+void stream::deliver(ps t) {
+  fired_ = false;
+  ++transfers_;
+  delay_ = gate_.delay(transfers_);
+  if (!bundle_.into) {
+    if (on_transfer) on_transfer(sampled_, 0, t);
+    return;
+  }
+  offered_ = false;
+  const item moved = items_.front();
+  items_.pop_front();
+  if (on_transfer) on_transfer(moved.data, moved.cookie, t);
+}
+
+}  // namespace hcasim::rtl

@@ -1,0 +1,69 @@
+// One valid/ready stream between a shell and RTL, and the check that both sides keep to the protocol: what is valid stays valid
+// with the same payload until it is taken.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "models/base/units.h"
+#include "tlm/rtl/design.h"
+#include "tlm/rtl/gate.h"
+#include "tlm/rtl/payload.h"
+
+namespace hcasim::rtl {
+
+class stream {
+ public:
+  stream(const bundle& b, gate g) : bundle_(b), gate_(g), delay_(g.delay(0)) {}
+
+  [[nodiscard]] const std::string& name() const { return bundle_.name; }
+  [[nodiscard]] bool into() const { return bundle_.into; }
+  [[nodiscard]] unsigned bits() const { return bundle_.bits; }
+  [[nodiscard]] std::uint64_t transfers() const { return transfers_; }
+  [[nodiscard]] std::uint64_t stalled_cycles() const { return stalled_; }
+
+  // Into the RTL: offers it from `t` on. Items of one time go in the order they were pushed.
+  void push(const payload& p, ps t, std::uint64_t cookie = 0);
+  [[nodiscard]] bool empty() const { return items_.empty(); }
+  [[nodiscard]] ps front_time() const { return items_.front().t; }
+  [[nodiscard]] std::uint64_t pushed() const { return pushed_; }
+  // Called when the RTL has taken it (payload, cookie), or for a stream out of the RTL when it was taken from there.
+  std::function<void(const payload&, std::uint64_t cookie, ps t)> on_transfer;
+
+  // The steps of a cycle, by the shell: drive the pins; look at them once everything has settled; pass on what has moved.
+  // `drive` returns whether this cycle is different from one in which nothing happens.
+  bool drive(ps t);
+  // Returns what broke the protocol, or nothing.
+  std::string sample();
+  [[nodiscard]] bool fired() const { return fired_; }
+  // Out of the RTL: something waits for us.
+  [[nodiscard]] bool held_back() const { return !bundle_.into && offered_; }
+  void deliver(ps t);
+  [[nodiscard]] std::uint64_t waiting_cycles() const { return waiting_; }
+
+ private:
+  struct item {
+    payload data;
+    ps t{0};
+    std::uint64_t cookie = 0;
+  };
+  void put_on_pins(const payload& p) const;
+  void take_from_pins(payload& p) const;
+
+  const bundle& bundle_;
+  gate gate_;
+  std::deque<item> items_;
+  payload sampled_;
+  unsigned delay_;        // cycles that the next transfer is still held back
+  bool offered_ = false;  // valid, and not taken yet
+  bool ready_ = false;
+  bool fired_ = false;
+  std::uint64_t pushed_ = 0;
+  std::uint64_t transfers_ = 0;
+  std::uint64_t stalled_ = 0;
+  std::uint64_t waiting_ = 0;  // cycles that the one offered has waited
+};
+
+}  // namespace hcasim::rtl
