@@ -14,6 +14,7 @@
 #include "testbenches/runner/report.h"
 #include "testbenches/runner/resolved.h"
 #include "testbenches/runner/run.h"
+#include "testbenches/runner/sweep/show.h"
 #include "testbenches/runner/sweep/sweep.h"
 
 namespace hcasim {
@@ -269,6 +270,12 @@ int command_line(int argc, char** argv, platform_factory machine) {
   sweep_arguments sweeping;
   CLI::App* sweep = app.add_subcommand("sweep", "Run a study: every point of its axes, into one result file");
   sweeping.declare(*sweep);
+  report_options reporting;
+  std::string report_folder;
+  std::string svg_folder;
+  CLI::App* report = app.add_subcommand("report", "Show the results of a study");
+  report->add_option("results", report_folder, "The folder that 'hcasim sweep' wrote")->required()->type_name("DIR");
+  report->add_option("--svg", svg_folder, "Write each chart as a picture into this folder")->type_name("FOLDER");
   CLI::App* params = app.add_subcommand("params", "List every knob with its unit, default, range and meaning");
   params->add_option("pattern", pattern, "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'");
   params->add_option("--testbench", name, "Show this testbench's parameters and defaults as well");
@@ -295,6 +302,10 @@ int command_line(int argc, char** argv, platform_factory machine) {
       list_knobs(machine, pattern, name, json);
     } else if (*sweep) {
       return run_sweep(sweeping.finish(), machine);
+    } else if (*report) {
+      reporting.results = report_folder;
+      reporting.svg = svg_folder;
+      return show_report(reporting);
     } else if (*version) {
       std::cout << fmt::format("hcasim {}\n{}\ncompiler {}\n", program_version(), sc_core::sc_version(), __VERSION__);
     } else {

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "testbenches/runner/run.h"
@@ -19,7 +20,8 @@ CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE axes (position INTEGER, name TEXT, title TEXT, unit TEXT, logarithmic INTEGER, value_index INTEGER, label TEXT,
                    number, settings TEXT, PRIMARY KEY (position, value_index)) WITHOUT ROWID;
 CREATE TABLE metrics (position INTEGER PRIMARY KEY, name TEXT, title TEXT, unit TEXT);
-CREATE TABLE charts (position INTEGER PRIMARY KEY, kind TEXT, title TEXT, x TEXT, series TEXT, metrics TEXT);
+CREATE TABLE charts (position INTEGER PRIMARY KEY, kind TEXT, title TEXT, x TEXT, series TEXT, metrics TEXT,
+                     place TEXT);
 CREATE TABLE points (id INTEGER PRIMARY KEY, status TEXT NOT NULL, seed TEXT, version TEXT, testbench TEXT, simulated_ns REAL,
                      axes TEXT, metrics TEXT, figures TEXT, units TEXT, tables TEXT, statistics TEXT, resources TEXT,
                      description TEXT, presets TEXT, failures TEXT);
@@ -230,7 +232,12 @@ void result_file::store_study(const study& s) {
       if (value.number.is_number()) insert.bind_real(8, value.number.get<double>());
       insert.run();
     }
-    view += fmt::format(", json_extract(axes, '$.{}') AS {}", axis.name, quoted(axis.name));
+    // Plain numbers compare as numbers.
+    const bool numbers = std::all_of(axis.values.begin(), axis.values.end(), [](const axis_value& v) {
+      return !v.label.empty() && v.label.find_first_not_of("0123456789.") == std::string::npos;
+    });
+    view += fmt::format(", {}json_extract(axes, '$.{}'){} AS {}", numbers ? "CAST(" : "", axis.name,
+                        numbers ? " AS NUMERIC)" : "", quoted(axis.name));
   }
   for (std::size_t i = 0; i < s.metrics().size(); ++i) {
     const metric& m = s.metrics()[i];
@@ -245,14 +252,18 @@ void result_file::store_study(const study& s) {
   for (std::size_t i = 0; i < s.charts().size(); ++i) {
     const study_chart& c = s.charts()[i];
     const std::string metrics = compact(ordered_json(c.metrics));
+    ordered_json at = ordered_json::object();
+    for (const auto& [axis, label] : c.at) at[axis] = label;
+    const std::string chart_place = compact(at);
     const std::string kind = chart_words[static_cast<std::size_t>(c.kind)];
-    statement(*this, "INSERT INTO charts VALUES (?, ?, ?, ?, ?, ?)")
+    statement(*this, "INSERT INTO charts VALUES (?, ?, ?, ?, ?, ?, ?)")
         .bind(1, static_cast<std::int64_t>(i))
         .bind(2, kind)
         .bind(3, c.title)
         .bind(4, c.x)
         .bind(5, c.series)
         .bind(6, metrics)
+        .bind(7, chart_place)
         .run();
   }
   execute(view + " FROM points");

@@ -131,7 +131,7 @@ struct study::reader {
   void read_charts(const YAML::Node& n) {
     if (!n.IsSequence()) yaml.fail(n, "charts", "a list of charts is expected: - {line: METRIC, x: AXIS}");
     for (const auto& c : n) {
-      yaml.check_keys(c, "charts", {"line", "heat", "stacked", "x", "series", "y", "title"});
+      yaml.check_keys(c, "charts", {"line", "heat", "stacked", "x", "series", "y", "at", "title"});
       study_chart chart;
       int given = 0;
       for (const auto& [key, kind] :
@@ -139,9 +139,10 @@ struct study::reader {
         if (!c[key]) continue;
         ++given;
         chart.kind = kind;
-        if (kind == chart_kind::stacked) {
-          if (!c[key].IsSequence() || c[key].size() == 0) yaml.fail(c[key], "charts.stacked", "a list of metrics is expected");
-          for (const auto& m : c[key]) chart.metrics.push_back(metric_name(m, "charts.stacked"));
+        if (kind != chart_kind::heat && c[key].IsSequence() && c[key].size() > 0) {
+          for (const auto& m : c[key]) chart.metrics.push_back(metric_name(m, fmt::format("charts.{}", key)));
+        } else if (kind == chart_kind::stacked) {
+          yaml.fail(c[key], "charts.stacked", "a list of metrics is expected");
         } else {
           chart.metrics.push_back(metric_name(c[key], fmt::format("charts.{}", key)));
         }
@@ -156,14 +157,38 @@ struct study::reader {
       if (chart.kind == chart_kind::heat && !c["y"]) yaml.fail(c, "charts.y", "a heat map needs a second axis; add 'y: AXIS'");
       if (c["series"]) chart.series = axis(c["series"], "charts.series");
       if (c["y"]) chart.series = axis(c["y"], "charts.y");
+      if (chart.metrics.size() > 1 && !chart.series.empty()) {
+        yaml.fail(c["series"], "charts.series", "several metrics are a series of their own; name one metric, or no series");
+      }
       if (chart.series == chart.x) yaml.fail(c, "charts", "x and the second axis are the same; choose another");
+      if (c["at"]) read_place(c["at"], chart);
       chart.title = c["title"] ? yaml.scalar(c["title"], "charts.title") : out.question_;
       out.charts_.push_back(std::move(chart));
     }
   }
+  void read_place(const YAML::Node& n, study_chart& chart) const {
+    if (!n.IsMap()) yaml.fail(n, "charts.at", "where the other axes stand is expected here: {AXIS: VALUE}");
+    for (const auto& entry : n) {
+      const std::string name = axis(entry.first, "charts.at");
+      const std::string label = yaml.scalar(entry.second, "charts.at." + name);
+      if (name == chart.x || name == chart.series)
+        yaml.fail(entry.first, "charts.at." + name, "the chart runs along this axis; remove it here");
+      std::vector<std::string> labels;
+      for (const study_axis& a : out.axes_) {
+        if (a.name != name) continue;
+        std::transform(a.values.begin(), a.values.end(), std::back_inserter(labels),
+                       [](const axis_value& v) { return v.label; });
+      }
+      if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
+        yaml.fail(entry.second, "charts.at." + name,
+                  fmt::format("the axis has no value '{}'; {}", label, suggestion(label, labels, "its values")));
+      }
+      chart.at.emplace_back(name, label);
+    }
+  }
   void default_chart() const {
     const std::string series = out.axes_.size() > 1 ? out.axes_[1].name : "";
-    out.charts_.push_back({chart_kind::line, out.question_, out.axes_[0].name, series, {out.metrics_[0].name}});
+    out.charts_.push_back({chart_kind::line, out.question_, out.axes_[0].name, series, {}, {out.metrics_[0].name}});
   }
 };
 

@@ -36,9 +36,11 @@ enum class chart_kind : std::uint8_t { line, heat, stacked };
 struct study_chart {
   chart_kind kind = chart_kind::line;
   std::string title;
-  std::string x;                     // an axis
-  std::string series;                // line: an axis, or empty; heat: the axis of the rows
-  std::vector<std::string> metrics;  // line and heat: one
+  std::string x;       // an axis
+  std::string series;  // line: an axis, or empty; heat: the axis of the rows
+  std::vector<std::pair<std::string, std::string>>
+      at;                            // where other axes stand: name, label; those not given at their first value
+  std::vector<std::string> metrics;  // heat: one; line: one, or several without series
 };
 
 class study {

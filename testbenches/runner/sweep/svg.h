@@ -1,0 +1,12 @@
+// A chart as an SVG picture, without a browser. The same data give the same bytes.
+#pragma once
+
+#include <string>
+
+#include "testbenches/runner/sweep/chart_data.h"
+
+namespace hcasim {
+
+std::string svg_chart(const chart_data& chart);
+
+}  // namespace hcasim

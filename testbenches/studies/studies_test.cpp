@@ -1,0 +1,153 @@
+// Every study runs to its end, and the answer that its page gives still holds.
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "testbenches/runner/program/run_program.h"
+#include "testbenches/runner/sweep/chart_data.h"
+#include "testbenches/runner/sweep/results.h"
+#include "testbenches/runner/sweep/svg.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+
+class studies : public ::testing::Test {
+ protected:
+  ~studies() override { fs::remove_all(folder_); }
+
+  // Runs the study; afterwards `value` reads its results.
+  void run(const std::string& name) {
+    const fs::path file = fs::path(HCASIM_SOURCE_DIR) / "testbenches/studies" / (name + ".yaml");
+    const outcome o = run_program(HCASIM_PROGRAM, fmt::format("sweep {} -o {}", file.string(), folder_.string()));
+    ASSERT_EQ(o.status, 0) << o.text;
+    results_ = std::make_unique<result_file>(result_file::open(folder_ / result_file::file_name, false));
+    const std::string page = file_content(fs::path(HCASIM_SOURCE_DIR) / "docs/studies" / (name + ".md"));
+    int number = 0;
+    for (const chart_data& c : charts_of(*results_)) {
+      const std::string picture = fmt::format("{}_{}.svg", name, ++number);
+      EXPECT_NE(page.find(picture), std::string::npos) << name << ".md does not show " << picture;
+      EXPECT_TRUE(fs::exists(fs::path(HCASIM_SOURCE_DIR) / "docs/studies" / picture));
+      const std::string svg = svg_chart(c);
+      EXPECT_EQ(svg.find("nan"), std::string::npos);
+      for (const chart_series& s : c.series) {
+        for (const auto& v : s.values) EXPECT_TRUE(v.has_value()) << name << ": a hole in " << c.title << ", " << s.name;
+      }
+    }
+    EXPECT_GE(number, 2);
+  }
+  double value(const std::string& metric, const std::string& where) {
+    double v = 0;
+    int rows = 0;
+    results_->query(fmt::format("SELECT {} FROM results WHERE {}", metric, where), [&](const auto& row) {
+      v = std::stod(row[0]);
+      ++rows;
+    });
+    EXPECT_EQ(rows, 1) << where;
+    return v;
+  }
+
+  std::unique_ptr<result_file> results_;
+  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_studies_{}", ::getpid());
+};
+
+TEST_F(studies, mrc_cache) {
+  run("mrc_cache");
+  for (const int entries : {64, 256, 1024}) {
+    const double full = value("rate", fmt::format("keys = {} AND entries = {}", entries, entries));
+    const double few = value("rate", fmt::format("keys = 16 AND entries = {}", entries));
+    const double twice = value("rate", fmt::format("keys = {} AND entries = {}", 2 * entries, entries));
+    EXPECT_GT(full, 0.95 * few);
+    EXPECT_LT(twice, 0.4 * few);
+    EXPECT_NEAR(value("hit_ratio", fmt::format("keys = {} AND entries = {}", 2 * entries, entries)), 0.47, 0.06);
+  }
+}
+
+TEST_F(studies, page_size) {
+  run("page_size");
+  const double most = value("rate", "memory = '1 MiB' AND page = '2 MiB'");
+  const auto rate = [&](const char* memory, const char* page) {
+    return value("rate", fmt::format("memory = '{}' AND page = '{}'", memory, page)) / most;
+  };
+  EXPECT_GT(rate("8 MiB", "4 KiB"), 0.95);
+  EXPECT_LT(rate("64 MiB", "4 KiB"), 0.35);
+  EXPECT_GT(rate("64 MiB", "64 KiB"), 0.95);
+  EXPECT_LT(rate("4 GiB", "64 KiB"), 0.2);
+  EXPECT_GT(rate("4 GiB", "2 MiB"), 0.95);
+  EXPECT_GT(rate("4 GiB", "1 GiB"), 0.95);
+}
+
+TEST_F(studies, walkers) {
+  run("walkers");
+  const double walk = value("walk", "walkers = 1 AND mshrs = 64") * 1e-3;  // us, so 1 / walk is M/s
+  for (const int walkers : {1, 2, 4, 8, 16}) {
+    for (const int mshrs : {4, 16, 64}) {
+      const double bound = std::min(walkers, mshrs) / walk;
+      EXPECT_NEAR(value("rate", fmt::format("walkers = {} AND mshrs = {}", walkers, mshrs)), bound, 0.06 * bound);
+    }
+  }
+  EXPECT_GT(value("busy", "walkers = 8 AND mshrs = 64"), 0.98);
+  EXPECT_NEAR(value("busy", "walkers = 8 AND mshrs = 4"), 0.5, 0.02);
+}
+
+TEST_F(studies, qpc_cache) {
+  run("qpc_cache");
+  const double most = value("rate", "qps = 512 AND entries = 1024");
+  EXPECT_GT(value("rate", "qps = 1024 AND entries = 1024"), 0.95 * most);
+  EXPECT_LT(value("rate", "qps = 4096 AND entries = 1024"), 0.45 * most);
+  EXPECT_LT(value("rate", "qps = 256 AND entries = 64"), 0.5 * most);
+  EXPECT_NEAR(value("hit_ratio", "qps = 512 AND entries = 64"), 0.5, 0.06);
+}
+
+TEST_F(studies, pcie) {
+  run("pcie");
+  const auto get = [&](const char* metric, const char* size, const char* link, int tags, const char* mrrs) {
+    return value(metric, fmt::format("size = '{}' AND link = '{}' AND tags = {} AND mrrs = '{}'", size, link, tags, mrrs));
+  };
+  EXPECT_NEAR(get("goodput", "32 KiB", "Gen3 x8", 64, "512 B"), 54, 2);
+  EXPECT_GT(get("goodput", "32 KiB", "Gen3 x16", 64, "512 B"), 97);
+  EXPECT_LT(get("down", "32 KiB", "Gen4 x16", 64, "512 B"), 0.5);
+  EXPECT_LT(get("rate", "64 B", "Gen5 x16", 16, "512 B"), 0.45 * get("rate", "64 B", "Gen5 x16", 64, "512 B"));
+  EXPECT_LT(get("rate", "64 B", "Gen5 x16", 64, "512 B"), 1.03 * get("rate", "64 B", "Gen4 x16", 64, "512 B"));
+  EXPECT_LT(get("goodput", "512 B", "Gen4 x16", 16, "128 B"), 0.4 * get("goodput", "512 B", "Gen4 x16", 64, "128 B"));
+  EXPECT_GT(get("tags_busy", "64 B", "Gen5 x16", 16, "512 B"), 0.95);
+}
+
+TEST_F(studies, doorbell) {
+  run("doorbell");
+  const auto get = [&](const char* metric, int batch, const char* way, int window) {
+    return value(metric, fmt::format("batch = {} AND way = '{}' AND window = {}", batch, way, window));
+  };
+  EXPECT_GT(get("rate", 1, "BlueFlame", 32), 1.2 * get("rate", 1, "doorbell", 32));
+  EXPECT_GT(get("rate", 32, "doorbell", 256), 1.5 * get("rate", 1, "doorbell", 256));
+  EXPECT_LT(get("rate", 32, "doorbell", 32), get("rate", 1, "doorbell", 32));
+  EXPECT_GT(get("software", 1, "doorbell", 256), 0.99);
+  EXPECT_EQ(get("blueflame", 1, "BlueFlame", 256), 21000);
+  EXPECT_LT(get("latency", 8, "doorbell and inline", 256), 0.55 * get("latency", 8, "doorbell", 256));
+}
+
+TEST_F(studies, buffer_swaps) {
+  run("buffer_swaps");
+  for (const char* buffer : {"8 KiB", "64 KiB"}) {
+    const std::string where = fmt::format("buffers = 8 AND buffer = '{}'", buffer);
+    EXPECT_LT(value("swap_reregister", where), value("swap_remap", where));
+    EXPECT_LT(value("reregister", where), value("fixed", where));
+    EXPECT_GT(value("reregister", where), value("extend", where));
+  }
+  EXPECT_GT(value("extend", "buffers = 8 AND buffer = '128 KiB'"), 5 * value("extend", "buffers = 8 AND buffer = '8 KiB'"));
+}
+
+TEST_F(studies, key_check) {
+  run("key_check");
+  const auto get = [&](const char* metric, const char* depth, const char* interval, int mhz) {
+    return value(metric, fmt::format("depth = '{}' AND interval = '{}' AND clock = '{} MHz'", depth, interval, mhz));
+  };
+  for (const int mhz : {200, 400, 800}) EXPECT_NEAR(get("rate", "2 cycles", "16 cycles", mhz), mhz / 16.0, 0.02 * mhz / 16.0);
+  EXPECT_GT(get("busy", "6 cycles", "8 cycles", 400), 0.98);
+  EXPECT_GT(get("rate", "20 cycles", "1 cycle", 400), 0.92 * get("rate", "2 cycles", "1 cycle", 400));
+  EXPECT_LT(get("rate", "200 cycles", "1 cycle", 400), 0.7 * get("rate", "2 cycles", "1 cycle", 400));
+}
+
+}  // namespace
+}  // namespace hcasim
