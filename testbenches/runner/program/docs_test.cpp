@@ -115,7 +115,8 @@ TEST(docs, commands_and_options_exist) {
   const std::set<std::string> parameters = parameter_options();
   const std::set<std::string> names = testbenches();
   std::map<std::string, std::string> help;
-  for (const char* sub : {"list", "run", "sweep", "report", "params", "version"}) help[sub] = hcasim(fmt::format("{} --help", sub)).text;
+  for (const char* sub : {"list", "run", "sweep", "report", "params", "version"})
+    help[sub] = hcasim(fmt::format("{} --help", sub)).text;
   std::size_t checked = 0;
   for (const fs::path& page : pages()) {
     for (const std::string& command : commands(file_content(page))) {

@@ -92,13 +92,13 @@ std::string x_labels(const chart_data& c, double step, double first) {
   for (std::size_t i = 0; i < c.x.size(); i += every) {
     out += text(left + first + step * static_cast<double>(i), bottom + 20, c.x[i]);
   }
-  return out + text((left + right) / 2, bottom + 44, c.x_title, "middle", " font-weight=\"600\"");
+  return out + text((left + right) / 2, bottom + 44, c.x_title, "middle", R"( font-weight="600")");
 }
 
 std::string legend(const chart_data& c) {
   std::string out;
   double y = top + 8;
-  if (!c.series_title.empty()) out += text(right + 16, y, c.series_title, "start", " font-weight=\"600\""), y += 20;
+  if (!c.series_title.empty()) out += text(right + 16, y, c.series_title, "start", R"( font-weight="600")"), y += 20;
   for (std::size_t i = 0; i < c.series.size(); ++i, y += 20) {
     if (c.series[i].name.empty()) continue;
     out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" rx=\"2\" fill=\"{}\"/>\n", right + 16,
@@ -182,29 +182,29 @@ std::string heat_map(const chart_data& c) {
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#fff\">{}</rect>\n", x, y,
           cell_width, cell_height, colour(share), hover(c, c.series[r], i));
       out += text(x + cell_width / 2, y + cell_height / 2 + 4, shown(std::round(*v * 1000) / 1000), "middle",
-                  share > 0.55 ? " fill=\"#fff\" pointer-events=\"none\"" : " pointer-events=\"none\"");
+                  share > 0.55 ? R"( fill="#fff" pointer-events="none")" : R"( pointer-events="none")");
     }
   }
-  out += text(left - 8, top - 10, c.series_title, "end", " font-weight=\"600\"");
+  out += text(left - 8, top - 10, c.series_title, "end", R"( font-weight="600")");
   for (int i = 0; i < 40; ++i) {
     out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"16\" height=\"{:.1f}\" fill=\"{}\"/>\n", right + 20,
                        bottom - (i + 1) * 5.0, 5.2, colour((i + 0.5) / 40));
   }
   out += text(right + 44, bottom, shown(low), "start") + text(right + 44, bottom - 192, shown(high), "start");
-  return out + text(width - 12, top - 10, c.y_title, "end", " fill=\"#444\"");
+  return out + text(width - 12, top - 10, c.y_title, "end", R"( fill="#444")");
 }
 
 }  // namespace
 
 std::string svg_chart(const chart_data& c) {
   std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" font-family=\"Helvetica, "
-      "Arial, sans-serif\" "
+      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" font-family="Helvetica, )"
+      R"(Arial, sans-serif" )"
       "font-size=\"12\" fill=\"#222\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
       width, height);
-  out += text(16, 22, c.title, "start", " font-size=\"15\" font-weight=\"600\"");
-  if (!c.fixed.empty()) out += text(width - 12, height - 8, c.fixed, "end", " fill=\"#666\"");
-  if (c.kind != "heat") out += text(16, 42, c.y_title, "start", " fill=\"#444\"");
+  out += text(16, 22, c.title, "start", R"( font-size="15" font-weight="600")");
+  if (!c.fixed.empty()) out += text(width - 12, height - 8, c.fixed, "end", R"( fill="#666")");
+  if (c.kind != "heat") out += text(16, 42, c.y_title, "start", R"( fill="#444")");
   return out + (c.kind == "heat" ? heat_map(c) : line_or_stacked(c)) + "</svg>\n";
 }
 
