@@ -2,6 +2,7 @@
 //
 // start: forget everything of an earlier life of the QP.     stop: answered when nothing of the QP is being processed.
 // flush: the QP is in error; complete its WQEs with WR_FLUSH_ERR in order. Answered when those that are known are reported.
+// resume: (to the requester) the QP left SQE; later WQEs are sent again.
 // failed: (requester <-> responder, and to send_queue) the other half has put the QP into error.
 // set_eq: (to completion) open or close an event queue.
 #pragma once
@@ -13,7 +14,7 @@
 
 namespace hcasim {
 
-enum class control_op : std::uint8_t { start, stop, flush, failed, set_eq };
+enum class control_op : std::uint8_t { start, stop, flush, resume, failed, set_eq };
 
 struct control_request : transaction {
   control_op op = control_op::start;

@@ -35,6 +35,11 @@ wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out) {
   if (c.opcode > HCA_WQE_FAST_REG) return wqe_fault::opcode;
   const std::span<const std::byte> wqe = bytes.first(std::size_t{c.blocks} * HCA_WQE_BLOCK);
   std::size_t at = sizeof(hca_wqe_control);
+  if (out.is_datagram()) {
+    if (c.opcode != HCA_WQE_SEND && c.opcode != HCA_WQE_SEND_IMM) return wqe_fault::opcode;
+    std::memcpy(&out.datagram, wqe.data() + at, sizeof out.datagram);
+    at += sizeof out.datagram;
+  }
   if (out.has_remote()) {
     std::memcpy(&out.remote, wqe.data() + at, sizeof out.remote);
     at += sizeof out.remote;

@@ -18,9 +18,14 @@ enum hca_command_code {
   HCA_CMD_MODIFY_CQ = 0x14,  /* object: CQN, modifier: moderation count | moderation us << 16 */
 
   HCA_CMD_CREATE_QP = 0x20,  /* in: hca_create_qp + pages; result0: QPN */
-  HCA_CMD_DESTROY_QP = 0x21, /* object: QPN */
-  HCA_CMD_MODIFY_QP = 0x22,  /* object: QPN, modifier: mask (enum hca_qp_attr), in: hca_modify_qp */
+  HCA_CMD_DESTROY_QP = 0x21, /* object: QPN; result0: 1 + the SRQ slot it was using, 0: none */
+  HCA_CMD_MODIFY_QP = 0x22,  /* object: QPN, modifier: mask (enum hca_qp_attr), in: hca_modify_qp; to RESET: result0 as above */
   HCA_CMD_QUERY_QP = 0x23,   /* object: QPN; out: hca_qpc */
+
+  HCA_CMD_CREATE_SRQ = 0x28,  /* in: hca_create_srq + pages; result0: SRQN, from the numbers of the QPs */
+  HCA_CMD_DESTROY_SRQ = 0x29, /* object: SRQN */
+  HCA_CMD_MODIFY_SRQ = 0x2a,  /* object: SRQN, modifier: limit */
+  HCA_CMD_QUERY_SRQ = 0x2b,   /* object: SRQN; out: hca_qpc */
 
   HCA_CMD_REGISTER = 0x30, /* in: hca_region + chunks, modifier: enum hca_register; result0: key, result1: page shift */
   HCA_CMD_REREGISTER =
@@ -141,6 +146,18 @@ struct hca_create_qp { /* followed by the pages of SQ then RQ: 8-byte physical a
   uint32_t reserved1[6];
 };
 HCA_LAYOUT(struct hca_create_qp, 64);
+
+struct hca_create_srq { /* followed by the pages: 8-byte physical addresses. Its list of free WQEs begins at slot 0. */
+  uint8_t log_bytes;
+  uint8_t stride_shift; /* a WQE: hca_wqe_next and data segments */
+  uint8_t page_shift;
+  uint8_t reserved0;
+  uint32_t pd;
+  uint32_t pages;
+  uint32_t reserved1;
+  uint64_t record;
+};
+HCA_LAYOUT(struct hca_create_srq, 24);
 
 enum hca_qp_attr {
   HCA_QP_STATE = 1 << 0,

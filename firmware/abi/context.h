@@ -12,7 +12,8 @@ enum hca_qp_state {
   HCA_QP_SQE = 5,
   HCA_QP_ERR = 6,
 };
-enum hca_transport { HCA_TRANSPORT_RC = 0, HCA_TRANSPORT_UC = 1, HCA_TRANSPORT_UD = 3 };
+/* A shared receive queue has an entry among the QPs: its pd, function, record, rq, rq_ci, in_wqe and srq_limit are used. */
+enum hca_transport { HCA_TRANSPORT_RC = 0, HCA_TRANSPORT_UC = 1, HCA_TRANSPORT_UD = 3, HCA_TRANSPORT_SRQ = 4 };
 
 /* A privileged QP may use the reserved L_Key and FAST_REG. */
 enum hca_qp_flags { HCA_QP_PRIVILEGED = 1 << 0 };
@@ -76,10 +77,11 @@ struct hca_qpc {
   uint32_t in_key;
   uint32_t in_remaining;
   uint32_t in_received; /* bytes of a SEND so far */
-  uint16_t in_wqe;      /* RQ slot in use */
+  uint16_t in_wqe;      /* RQ slot in use; of an SRQ: the next one */
   uint8_t in_wqe_held;
   uint8_t reserved4;
-  uint32_t reserved5[18];
+  uint32_t srq_limit; /* of an SRQ: fewer WQEs than this raise HCA_EVENT_SRQ_LIMIT, once; 0: no event */
+  uint32_t reserved5[17];
 };
 HCA_LAYOUT(struct hca_qpc, 256);
 

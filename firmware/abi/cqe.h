@@ -34,14 +34,15 @@ struct hca_cqe {
   uint32_t qpn;
   uint32_t byte_count;
   uint32_t immediate; /* immediate data (big-endian) or invalidated key */
-  uint16_t index;     /* the WQE: its first SQ block, or its RQ slot */
+  uint16_t index;     /* the WQE: its first SQ block, or its RQ or SRQ slot */
   uint8_t opcode;     /* sends: enum hca_wqe_opcode; receives: HCA_WQE_SEND or HCA_WQE_WRITE_IMM */
   uint8_t status;     /* enum hca_wc_status */
   uint8_t flags;      /* enum hca_cqe_flags */
   uint8_t vendor_error;
-  uint16_t reserved0;
+  uint16_t source_lid; /* UD */
   uint32_t source_qpn;
-  uint8_t reserved1[39];
+  uint8_t service_level; /* UD */
+  uint8_t reserved1[38];
   uint8_t owner; /* bit 0: toggles each time the ring wraps; 1 in the first pass */
 };
 HCA_LAYOUT(struct hca_cqe, 64);
@@ -54,6 +55,8 @@ enum hca_event {
   HCA_EVENT_QP_REQUEST = 5,   /* the peer sent an invalid request */
   HCA_EVENT_QP_ACCESS = 6,    /* the peer used a bad key */
   HCA_EVENT_CATASTROPHIC = 7, /* a table could not be read */
+  HCA_EVENT_QP_LAST_WQE = 8,  /* number: QPN; in error, and it takes no more from its SRQ */
+  HCA_EVENT_SRQ_LIMIT = 9,    /* number: SRQN */
 };
 
 struct hca_eqe {

@@ -33,7 +33,7 @@ enum hca_status { HCA_STATUS_RESET = 0, HCA_STATUS_READY = 1, HCA_STATUS_FATAL =
 /* Inside a UAR page. A doorbell is one 8-byte write: number in bits 31..0, value in bits 63..32. */
 enum {
   HCA_UAR_SQ = 0x000, /* number: QPN, value: SQ producer index in 64 B blocks (modulo 2^16) */
-  HCA_UAR_RQ = 0x008, /* number: QPN, value: RQ producer index in WQEs (modulo 2^16) */
+  HCA_UAR_RQ = 0x008, /* number: QPN or SRQN, value: RQ producer index in WQEs (modulo 2^16) */
   HCA_UAR_CQ = 0x010, /* number: CQN | arm << 24 (enum hca_arm), value: consumer index (modulo 2^32) */
   HCA_UAR_EQ = 0x018, /* number: EQN | arm << 24, value: consumer index (modulo 2^32) */
   HCA_UAR_BF = 0x800, /* BlueFlame: HCA_BF_BUFFERS buffers of HCA_BF_BYTES, written in turn with a whole WQE */
@@ -55,8 +55,8 @@ struct hca_msix_entry {
 };
 HCA_LAYOUT(struct hca_msix_entry, 16);
 
-/* Doorbell record of a QP, in host memory: the producer indices that the driver writes before it rings. The adapter reads
- * them back when its doorbell FIFO has overflowed. */
+/* Doorbell record of a QP or SRQ, in host memory: the producer indices that the driver writes before it rings. The adapter
+ * reads them back when its doorbell FIFO has overflowed. */
 struct hca_qp_record {
   uint32_t sq_pi; /* 64 B blocks, modulo 2^16 */
   uint32_t rq_pi; /* WQEs, modulo 2^16 */

@@ -30,6 +30,7 @@ enum hca_wqe_flags {
   HCA_WQE_FENCE = 1 << 1,
   HCA_WQE_SOLICITED = 1 << 2,
   HCA_WQE_INLINE = 1 << 3,
+  HCA_WQE_DATAGRAM = 1 << 4, /* a struct hca_wqe_datagram follows the control segment; on UD always, elsewhere never */
 };
 
 struct hca_wqe_control {
@@ -43,6 +44,15 @@ struct hca_wqe_control {
   uint32_t immediate; /* immediate data (big-endian as on the wire) or key to invalidate */
 };
 HCA_LAYOUT(struct hca_wqe_control, 16);
+
+struct hca_wqe_datagram { /* SEND, SEND_IMM of UD */
+  uint32_t qpn;
+  uint32_t qkey; /* bit 31: the QP's own instead */
+  uint16_t lid;
+  uint8_t service_level;
+  uint8_t reserved[5];
+};
+HCA_LAYOUT(struct hca_wqe_datagram, 16);
 
 struct hca_wqe_remote { /* WRITE, WRITE_IMM, READ, COMPARE_SWAP, FETCH_ADD */
   uint64_t address;
@@ -93,6 +103,16 @@ HCA_LAYOUT(struct hca_wqe_data, 16);
 
 /* Inline data: chunks of {uint32_t length; bytes}, none crossing a 64 B block; a chunk header starts each block that
  * carries inline bytes. A header of 0 ends the list before the WQE does. */
+
+/* What a UD receive begins with: room for a global route header. Messages without one leave it as it is. */
+enum { HCA_GRH_BYTES = 40 };
+
+/* In front of the data segments of a WQE of a shared receive queue, which are consumed along this list. */
+struct hca_wqe_next {
+  uint16_t slot; /* of the next WQE */
+  uint8_t reserved[14];
+};
+HCA_LAYOUT(struct hca_wqe_next, 16);
 
 /* A receive WQE ends early at the first segment with key HCA_RECV_END and length 0. */
 enum { HCA_RECV_END = 0x100 };

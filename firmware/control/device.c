@@ -17,6 +17,7 @@ size_t fw_memory_needed(const struct fw_limits* l) {
   size_t bytes = bitmap_bytes(1U << l->log_qps) + bitmap_bytes(1U << l->log_cqs) + bitmap_bytes(1U << l->log_mrs);
   bytes += bitmap_bytes(l->max_eqs) + bitmap_bytes(l->max_extent_lines);
   bytes += table_pages(l) * sizeof(struct fw_icm_page);
+  bytes += ((size_t)1 << l->log_qps) * sizeof(uint32_t);
   bytes += ((size_t)1 << l->log_cqs) * sizeof(uint32_t) + fw_align_up(l->max_eqs * sizeof(uint32_t), 8);
   bytes += l->max_spaces * sizeof(struct fw_space) + l->max_segments * sizeof(struct fw_segment);
   return bytes;
@@ -51,6 +52,7 @@ void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limi
   fw->lines.words = carve(&at, bitmap_bytes(limits->max_extent_lines));
   fw->icm.page = carve(&at, table_pages(limits) * sizeof(struct fw_icm_page));
   fw->cq_users = carve(&at, ((size_t)1 << limits->log_cqs) * sizeof(uint32_t));
+  fw->srq_users = carve(&at, ((size_t)1 << limits->log_qps) * sizeof(uint32_t));
   fw->eq_users = carve(&at, limits->max_eqs * sizeof(uint32_t));
   fw->spaces = carve(&at, limits->max_spaces * sizeof(struct fw_space));
   fw->segments = carve(&at, limits->max_segments * sizeof(struct fw_segment));

@@ -20,7 +20,7 @@ static int load_own(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   if (!live(fw, qpn)) return HCA_BAD_OBJECT;
   const int status = load(fw, qpn, q);
   if (status != HCA_OK) return status;
-  return q->function == fw->function ? HCA_OK : HCA_BAD_OBJECT;
+  return q->function == fw->function && q->transport != HCA_TRANSPORT_SRQ ? HCA_OK : HCA_BAD_OBJECT;
 }
 
 /* For a QP that the data path does not touch: new or stopped. */
@@ -32,14 +32,13 @@ static int store(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q) {
   return HCA_OK;
 }
 
-static int check(const struct firmware* fw, const struct hca_create_qp* p) {
+static int check(struct firmware* fw, const struct hca_create_qp* p) {
   for (unsigned i = 0; i < sizeof p->reserved1 / sizeof p->reserved1[0]; i++) {
     if (p->reserved1[i] != 0) return HCA_BAD_PARAMETER;
   }
   if (p->transport != HCA_TRANSPORT_RC && p->transport != HCA_TRANSPORT_UC && p->transport != HCA_TRANSPORT_UD) {
     return HCA_UNSUPPORTED;
   }
-  if (p->srqn != 0) return HCA_UNSUPPORTED;
   if ((p->flags & ~(unsigned)HCA_QP_PRIVILEGED) != 0 || p->signal_all > 1 || p->pd > FW_NUMBER_MASK || p->record % 8 != 0)
     return HCA_BAD_PARAMETER;
   /* Indices are 16 bits, and a full queue must differ from an empty one. */
@@ -49,7 +48,9 @@ static int check(const struct firmware* fw, const struct hca_create_qp* p) {
     if (p->log_rq_bytes - p->rq_stride_shift > 15) return HCA_BAD_PARAMETER;
   }
   if (!fw_bitmap_has(&fw->cqs, p->send_cqn) || !fw_bitmap_has(&fw->cqs, p->recv_cqn)) return HCA_BAD_OBJECT;
-  return p->send_cqn != 0 && p->recv_cqn != 0 ? HCA_OK : HCA_BAD_OBJECT;
+  if (p->send_cqn == 0 || p->recv_cqn == 0) return HCA_BAD_OBJECT;
+  if (p->srqn == 0) return HCA_OK;
+  return p->rq_pages == 0 ? fw_srq_own(fw, p->srqn) : HCA_BAD_PARAMETER;
 }
 
 int fw_create_qp(struct firmware* fw, struct hca_command* c) {
@@ -84,6 +85,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
         .recv_cqn = p.recv_cqn,
         .signal_all = p.signal_all,
         .function = fw->function,
+        .srqn = p.srqn,
         .record = p.record,
         .generation = q.generation + 1,
         .flags = p.flags,
@@ -103,8 +105,14 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
   }
   fw->cq_users[p.send_cqn]++;
   fw->cq_users[p.recv_cqn]++;
+  if (p.srqn != 0) fw->srq_users[p.srqn]++;
   c->result[0] = qpn;
   return HCA_OK;
+}
+
+/* The consumer of the SRQ never gets a completion for what this QP has taken and not finished. */
+static uint32_t slot_in_use(const struct hca_qpc* q) {
+  return q->srqn != 0 && q->in_wqe_held != 0 ? q->in_wqe + 1U : 0;
 }
 
 static void leave_cq(struct firmware* fw, uint32_t cqn) {
@@ -131,15 +139,18 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
   fw_list_free(fw, &q.rq);
   leave_cq(fw, q.send_cqn);
   leave_cq(fw, q.recv_cqn);
+  if (q.srqn != 0) fw->srq_users[q.srqn]--;
+  c->result[0] = slot_in_use(&q);
   fw_bitmap_put(&fw->qps, qpn);
   return HCA_OK;
 }
 
-static int to_reset(struct firmware* fw, uint32_t qpn) {
+static int to_reset(struct firmware* fw, uint32_t qpn, uint32_t* slot) {
   struct hca_qpc q;
   hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
   const int status = load(fw, qpn, &q);
   if (status != HCA_OK) return status;
+  *slot = slot_in_use(&q);
   fw_qp_clear(&q);
   return store(fw, qpn, &q);
 }
@@ -193,11 +204,12 @@ int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
   if ((mask & HCA_QP_STATE) != 0 && a.state == HCA_QP_RESET) {
     if (mask != HCA_QP_STATE) return HCA_BAD_PARAMETER;
     status = load_own(fw, c->object, &before);
-    return status == HCA_OK ? to_reset(fw, c->object) : status;
+    return status == HCA_OK ? to_reset(fw, c->object, &c->result[0]) : status;
   }
   status = change(fw, c->object, mask, &a, &before);
   if (status != HCA_OK || (mask & HCA_QP_STATE) == 0) return status;
   if (before.state == HCA_QP_RESET) hal_qp_control(fw->hal, c->object, HAL_QP_START);
+  if (before.state == HCA_QP_SQE && a.state == HCA_QP_RTS) hal_qp_control(fw->hal, c->object, HAL_QP_RESUME);
   if (a.state == HCA_QP_ERR) hal_qp_control(fw->hal, c->object, HAL_QP_FLUSH);
   return HCA_OK;
 }

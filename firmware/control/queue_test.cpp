@@ -203,7 +203,7 @@ TEST_F(queues, create_queue_pair_refusals) {
     return status;
   };
   EXPECT_EQ(with([](hca_create_qp& p) { p.transport = 2; }), HCA_UNSUPPORTED);
-  EXPECT_EQ(with([](hca_create_qp& p) { p.srqn = 1; }), HCA_UNSUPPORTED);
+  EXPECT_EQ(with([](hca_create_qp& p) { p.srqn = 1; }), HCA_BAD_PARAMETER) << "and a receive queue";
   EXPECT_EQ(with([](hca_create_qp& p) { p.pd = 1 << 24; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_qp& p) { p.signal_all = 2; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_qp& p) { p.record = 1; }), HCA_BAD_PARAMETER);
@@ -429,6 +429,75 @@ TEST_F(queues, unreliable_transports_change_state_too) {
     EXPECT_EQ(b.qpc(qpn).mtu_shift, 12);
     ASSERT_EQ(b.run(HCA_CMD_DESTROY_QP, qpn), HCA_OK);
   }
+}
+
+hca_create_srq srq_parameters() {
+  hca_create_srq p{};
+  p.log_bytes = 12;
+  p.stride_shift = 5;
+  p.page_shift = 12;
+  p.pd = 3;
+  p.pages = 1;
+  p.record = 0x900;
+  return p;
+}
+
+TEST_F(queues, create_shared_queue) {
+  ASSERT_EQ(b.run(HCA_CMD_CREATE_SRQ, 0, 0, srq_parameters(), std::vector<std::uint64_t>{0x7000}), HCA_OK);
+  const std::uint32_t srqn = b.command.result[0];
+  const hca_qpc q = b.qpc(srqn);
+  EXPECT_EQ(q.transport, HCA_TRANSPORT_SRQ);
+  EXPECT_EQ(q.pd, 3U);
+  EXPECT_EQ(q.rq.log_bytes, 12);
+  EXPECT_EQ(q.in_wqe, 0);
+  // It is no QP.
+  EXPECT_EQ(b.run(HCA_CMD_DESTROY_QP, srqn), HCA_BAD_OBJECT);
+  EXPECT_EQ(b.run(HCA_CMD_MODIFY_SRQ, srqn, 5), HCA_OK);
+  EXPECT_EQ(b.qpc(srqn).srq_limit, 5U);
+  EXPECT_EQ(b.run(HCA_CMD_MODIFY_SRQ, srqn, 128), HCA_BAD_PARAMETER) << "it has 128 slots, one of them free";
+
+  hca_create_qp with = firmware_bench::qp_parameters(cqn);
+  with.srqn = srqn;
+  with.rq_pages = with.log_rq_bytes = 0;
+  ASSERT_EQ(b.run(HCA_CMD_CREATE_QP, 0, 0, with, std::vector<std::uint64_t>(with.sq_pages, 0x10000)), HCA_OK);
+  const std::uint32_t qpn = b.command.result[0];
+  EXPECT_EQ(b.qpc(qpn).srqn, srqn);
+  EXPECT_EQ(b.run(HCA_CMD_DESTROY_SRQ, qpn), HCA_BAD_OBJECT);
+  EXPECT_EQ(b.run(HCA_CMD_DESTROY_SRQ, srqn), HCA_BUSY);
+
+  // The receive that it has taken is told of when it goes.
+  hca_qpc held = b.qpc(qpn);
+  held.in_wqe = 9;
+  held.in_wqe_held = 1;
+  b.h.put(b.areas().qpc_base + qpn * 256ULL, held);
+  EXPECT_EQ(b.run(HCA_CMD_DESTROY_QP, qpn), HCA_OK);
+  EXPECT_EQ(b.command.result[0], 10U);
+  EXPECT_EQ(b.run(HCA_CMD_DESTROY_SRQ, srqn), HCA_OK);
+  EXPECT_EQ(b.run(HCA_CMD_QUERY_SRQ, srqn), HCA_BAD_LENGTH);
+  EXPECT_EQ(b.run(HCA_CMD_DESTROY_SRQ, srqn), HCA_BAD_OBJECT);
+  EXPECT_EQ(b.usage().qps, 0U);
+}
+
+TEST_F(queues, create_shared_queue_refusals) {
+  const auto with = [&](auto change, std::vector<std::uint64_t> pages = {0x7000}) {
+    hca_create_srq p = srq_parameters();
+    change(p);
+    const std::uint64_t before = b.usage().table_bytes;
+    const int status = b.run(HCA_CMD_CREATE_SRQ, 0, 0, p, pages);
+    EXPECT_EQ(b.usage().qps, 0U);
+    EXPECT_EQ(b.usage().table_bytes, before);
+    return status;
+  };
+  EXPECT_EQ(with([](hca_create_srq& p) { p.stride_shift = 4; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.stride_shift = 11; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.log_bytes = 4; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.log_bytes = 21; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.pd = 1 << 24; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.record = 4; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.reserved1 = 1; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.pages = 2; }), HCA_BAD_LENGTH);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.pages = 0; }, {}), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.log_bytes = 14; }), HCA_BAD_PARAMETER) << "needs four pages";
 }
 
 }  // namespace

@@ -105,6 +105,7 @@ struct firmware {
   struct fw_bitmap lines; /* of the extent area */
   struct fw_icm icm;
   uint32_t* cq_users;
+  uint32_t* srq_users; /* by number, as the QPs */
   uint32_t* eq_users;
   struct fw_space* spaces;
   uint32_t live_spaces;
@@ -240,6 +241,9 @@ void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool publ
 int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within);
 void fw_indirect_free(struct firmware* fw, const struct hca_mrc* m);
 
+/* shared_queue.c: whether the SRQ is there and belongs to the function of the command. */
+int fw_srq_own(struct firmware* fw, uint32_t srqn);
+
 /* qp_transition.c: IBA QP states. HCA_OK, HCA_BAD_STATE (no such transition) or HCA_BAD_PARAMETER (attributes). */
 int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask);
 int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modify_qp* a);
@@ -259,6 +263,10 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c);
 int fw_destroy_qp(struct firmware* fw, struct hca_command* c);
 int fw_modify_qp(struct firmware* fw, struct hca_command* c);
 int fw_query_qp(struct firmware* fw, struct hca_command* c);
+int fw_create_srq(struct firmware* fw, struct hca_command* c);
+int fw_destroy_srq(struct firmware* fw, struct hca_command* c);
+int fw_modify_srq(struct firmware* fw, struct hca_command* c);
+int fw_query_srq(struct firmware* fw, struct hca_command* c);
 int fw_register(struct firmware* fw, struct hca_command* c);
 int fw_reregister(struct firmware* fw, struct hca_command* c);
 int fw_deregister(struct firmware* fw, struct hca_command* c);

@@ -2,6 +2,7 @@
 
 #include "firmware/driver/access.h"
 #include "firmware/driver/device.h"
+#include "firmware/driver/shared_queue.h"
 
 namespace hcasim::verbs {
 
@@ -98,12 +99,21 @@ void fill_send(queue_pair& qp, const hca_cqe& e, const send_entry& sent, ibv_wc&
   wc.qp_num = qp.qp_num;
 }
 
-void fill_receive(queue_pair& qp, const hca_cqe& e, ibv_wc& wc) {
-  wc.wr_id = qp.rq_ids[e.index & qp.rq_mask];
+void fill_receive(cpu& c, queue_pair& qp, const hca_cqe& e, ibv_wc& wc) {
+  if (qp.srq) {
+    auto& srq = static_cast<shared_queue&>(*qp.srq);
+    wc.wr_id = srq.ids[e.index % srq.ids.size()];
+    free_slot(c, srq, e.index);
+  } else {
+    wc.wr_id = qp.rq_ids[e.index & qp.rq_mask];
+    ++qp.rq_head;
+  }
   wc.opcode = e.opcode == HCA_WQE_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
   wc.byte_len = e.byte_count;
   wc.qp_num = qp.qp_num;
   wc.src_qp = e.source_qpn;
+  wc.slid = e.source_lid;
+  wc.sl = e.service_level;
   if (e.flags & HCA_CQE_WITH_IMM) {
     wc.wc_flags |= IBV_WC_WITH_IMM;
     wc.imm_data = e.immediate;
@@ -111,19 +121,18 @@ void fill_receive(queue_pair& qp, const hca_cqe& e, ibv_wc& wc) {
     wc.wc_flags |= IBV_WC_WITH_INV;
     wc.invalidated_rkey = e.immediate;
   }
-  ++qp.rq_head;
 }
 
 // False: nothing for software (a NOP, or a QP that is gone).
-bool translate(device& d, const hca_cqe& e, ibv_wc& wc) {
+bool translate(cpu& c, device& d, const hca_cqe& e, ibv_wc& wc) {
   queue_pair* qp = e.qpn <= HCA_QPN_ANY ? d.qps().find(e.qpn) : nullptr;
   if (!qp) return false;
   wc = {};
   wc.status = static_cast<ibv_wc_status>(e.status);
   wc.vendor_err = e.vendor_error;
   if (e.flags & HCA_CQE_RECEIVE) {
-    if (qp->rq_ids.empty()) return false;
-    fill_receive(*qp, e, wc);
+    if (qp->rq_ids.empty() && !qp->srq) return false;
+    fill_receive(c, *qp, e, wc);
     return true;
   }
   const send_entry& sent = qp->ring.complete(e.index);
@@ -152,7 +161,7 @@ int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
     if ((e.owner & 1) != cq.owner_of(cq.ci)) break;
     ++cq.ci;
     c.spend(config.poll_cqe);
-    if (translate(*cq.context->device, e, wc[found])) ++found;
+    if (translate(c, *cq.context->device, e, wc[found])) ++found;
   }
   if (cq.ci == first) {
     ++p.stats.empty_polls;

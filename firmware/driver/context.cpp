@@ -49,6 +49,13 @@ int ibv_close_device(cpu& c, ibv_context* context) {
     qp->acknowledged = qp->events;
     return ibv_destroy_qp(c, qp);
   });
+  if (!error) {
+    error = clear(p.srqs, [&](shared_queue* srq) {
+      srq->acknowledged = srq->events;
+      return ibv_destroy_srq(c, srq);
+    });
+  }
+  if (!error) error = clear(p.ahs, [&](address_handle* ah) { return ibv_destroy_ah(c, ah); });
   if (!error) error = teardown_all(c, p);
   if (!error) error = clear(p.mws, [&](memory_window* mw) { return ibv_dealloc_mw(c, mw); });
   if (!error) error = clear(p.mrs, [&](memory_region* mr) { return ibv_dereg_mr(c, mr); });
@@ -83,6 +90,10 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   attr->max_mw = attr->max_mr;
   attr->max_fast_reg_page_list_len = HCA_PTE_PER_NODE;
   attr->max_pd = 1 << 24;
+  attr->max_ah = 1 << 24;
+  attr->max_srq = attr->max_qp;
+  attr->max_srq_wr = (1 << 15) - 1;
+  attr->max_srq_sge = 31;
   attr->max_qp_rd_atom = static_cast<int>(info.max_read_depth);
   attr->max_qp_init_rd_atom = static_cast<int>(info.max_read_depth);
   attr->phys_port_cnt = 1;

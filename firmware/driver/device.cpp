@@ -116,6 +116,25 @@ void device::on_completion(std::uint32_t cqn) {
   channel.ready.wake();
 }
 
+namespace {
+
+int qp_event(std::uint32_t type) {
+  switch (type) {
+    case HCA_EVENT_QP_FATAL:
+      return verbs::IBV_EVENT_QP_FATAL;
+    case HCA_EVENT_QP_REQUEST:
+      return verbs::IBV_EVENT_QP_REQ_ERR;
+    case HCA_EVENT_QP_ACCESS:
+      return verbs::IBV_EVENT_QP_ACCESS_ERR;
+    case HCA_EVENT_QP_LAST_WQE:
+      return verbs::IBV_EVENT_QP_LAST_WQE_REACHED;
+    default:
+      return -1;
+  }
+}
+
+}  // namespace
+
 void device::on_async(std::uint32_t type, std::uint32_t number) {
   verbs::ibv_async_event event{};
   process* to = nullptr;
@@ -125,14 +144,18 @@ void device::on_async(std::uint32_t type, std::uint32_t number) {
     event.event_type = verbs::IBV_EVENT_CQ_ERR;
     event.element.cq = cq;
     to = &of(cq->context);
-  } else if (type == HCA_EVENT_QP_FATAL || type == HCA_EVENT_QP_REQUEST || type == HCA_EVENT_QP_ACCESS) {
+  } else if (const int of_qp = qp_event(type); of_qp >= 0) {
     queue_pair* qp = qps_.find(number);
     if (!qp) return;
-    event.event_type = type == HCA_EVENT_QP_FATAL     ? verbs::IBV_EVENT_QP_FATAL
-                       : type == HCA_EVENT_QP_REQUEST ? verbs::IBV_EVENT_QP_REQ_ERR
-                                                      : verbs::IBV_EVENT_QP_ACCESS_ERR;
+    event.event_type = static_cast<verbs::ibv_event_type>(of_qp);
     event.element.qp = qp;
     to = &of(qp->context);
+  } else if (type == HCA_EVENT_SRQ_LIMIT) {
+    shared_queue* srq = srqs_.find(number);
+    if (!srq) return;
+    event.event_type = verbs::IBV_EVENT_SRQ_LIMIT_REACHED;
+    event.element.srq = srq;
+    to = &of(srq->context);
   } else {
     event.event_type = verbs::IBV_EVENT_DEVICE_FATAL;
     for (process* p : processes_) {

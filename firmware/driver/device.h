@@ -47,6 +47,7 @@ class device {
   [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0: none
   number_table<completion_queue>& cqs() { return cqs_; }
   number_table<queue_pair>& qps() { return qps_; }
+  number_table<shared_queue>& srqs() { return srqs_; }
 
  private:
   // Small numbers, the lowest that was given back last first.
@@ -88,6 +89,7 @@ class device {
   numbers uars_{1};  // UAR 0 is the kernel's
   number_table<completion_queue> cqs_;
   number_table<queue_pair> qps_;
+  number_table<shared_queue> srqs_;
   std::vector<process*> processes_;
 };
 

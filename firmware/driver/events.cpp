@@ -46,21 +46,42 @@ int ibv_get_async_event(cpu& c, ibv_context* context, ibv_async_event* event) {
   p.async_ready.sleep_until(c, [&] { return !p.async_events.empty(); });
   *event = p.async_events.front();
   p.async_events.pop_front();
-  if (event->event_type == IBV_EVENT_CQ_ERR) {
-    ++static_cast<completion_queue*>(event->element.cq)->events;
-  } else if (event->event_type != IBV_EVENT_DEVICE_FATAL) {
-    ++static_cast<queue_pair*>(event->element.qp)->events;
+  switch (event->event_type) {
+    case IBV_EVENT_CQ_ERR:
+      ++static_cast<completion_queue*>(event->element.cq)->events;
+      break;
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      ++static_cast<shared_queue*>(event->element.srq)->events;
+      break;
+    case IBV_EVENT_DEVICE_FATAL:
+      break;
+    default:
+      ++static_cast<queue_pair*>(event->element.qp)->events;
+      break;
   }
   return 0;
 }
 
+namespace {
+
+template <class T>
+void acknowledge(T& object) {
+  ++object.acknowledged;
+  object.acknowledge.wake();
+}
+
+}  // namespace
+
 void ibv_ack_async_event(ibv_async_event* event) {
-  if (event->event_type == IBV_EVENT_CQ_ERR) {
-    ibv_ack_cq_events(event->element.cq, 1);
-  } else if (event->event_type != IBV_EVENT_DEVICE_FATAL) {
-    auto* qp = static_cast<queue_pair*>(event->element.qp);
-    ++qp->acknowledged;
-    qp->acknowledge.wake();
+  switch (event->event_type) {
+    case IBV_EVENT_CQ_ERR:
+      return ibv_ack_cq_events(event->element.cq, 1);
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      return acknowledge(*static_cast<shared_queue*>(event->element.srq));
+    case IBV_EVENT_DEVICE_FATAL:
+      return;
+    default:
+      return acknowledge(*static_cast<queue_pair*>(event->element.qp));
   }
 }
 

@@ -73,6 +73,29 @@ struct completion_queue : verbs::ibv_cq {
   [[nodiscard]] std::uint8_t owner_of(std::uint32_t index) const { return ((index >> log_entries) & 1) ? 0 : 1; }
 };
 
+struct address_handle : verbs::ibv_ah {
+  verbs::ibv_ah_attr attr{};
+};
+
+// The WQEs form a list through their slots: software fills it at the head and hangs free ones on at the tail, the adapter
+// follows.
+struct shared_queue : verbs::ibv_srq {
+  std::uint32_t number = 0;
+  verbs::ibv_srq_attr attr{};
+  queue_buffer buffer;
+  std::uint64_t record = 0;
+  unsigned stride_shift = 0;
+  std::uint16_t posted = 0;
+  std::uint16_t head = 0;  // the next to fill
+  std::uint16_t tail = 0;  // the last free one, which stays free
+  std::vector<std::uint16_t> next;
+  std::vector<std::uint64_t> ids;
+  std::uint32_t users = 0;  // QPs
+  std::uint32_t events = 0;
+  std::uint32_t acknowledged = 0;
+  wait_queue acknowledge;
+};
+
 struct queue_pair : verbs::ibv_qp {
   send_limits limits;
   verbs::ibv_qp_cap cap{};
@@ -117,6 +140,8 @@ struct process : verbs::ibv_context {
   handle_table<completion_channel> channels;
   handle_table<completion_queue> cqs;
   handle_table<queue_pair> qps;
+  handle_table<shared_queue> srqs;
+  handle_table<address_handle> ahs;
   handle_table<address_space> spaces;
 
   std::deque<verbs::ibv_async_event> async_events;

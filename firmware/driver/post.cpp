@@ -8,17 +8,6 @@ using namespace driver;
 
 namespace {
 
-// Writes blocks that may lie in frames which are not adjacent.
-void store_blocks(cpu& c, const queue_buffer& buffer, std::uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const std::uint64_t room = host_page - (offset & (host_page - 1));
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
-    c.store(buffer.physical(offset), bytes.first(n));
-    bytes = bytes.subspan(n);
-    offset += n;
-  }
-}
-
 std::uint64_t ring_offset(const queue_pair& qp, std::uint16_t index) {
   return std::uint64_t{index & (qp.ring.size() - 1)} * HCA_WQE_BLOCK;
 }
@@ -121,7 +110,7 @@ int ibv_post_recv(cpu& c, ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr)
   unsigned posted = 0;
   int error = 0;
   for (; wr; wr = wr->next) {
-    if (qp.state == IBV_QPS_RESET || wr->num_sge < 0 || static_cast<unsigned>(wr->num_sge) > qp.cap.max_recv_sge) {
+    if (qp.state == IBV_QPS_RESET || qp.srq || wr->num_sge < 0 || static_cast<unsigned>(wr->num_sge) > qp.cap.max_recv_sge) {
       error = EINVAL;
     } else if (static_cast<std::uint16_t>(qp.rq_tail - qp.rq_head) >= qp.rq_ids.size()) {
       error = ENOMEM;

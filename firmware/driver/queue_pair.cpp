@@ -5,6 +5,7 @@
 #include "firmware/driver/address_space.h"
 #include "firmware/driver/device.h"
 #include "firmware/driver/qp_transition.h"
+#include "firmware/driver/shared_queue.h"
 
 namespace hcasim::verbs {
 
@@ -59,6 +60,7 @@ int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
   const page_policy policy = d.config().queue_memory;
   if (qp.sq.allocate(*p.memory, std::uint64_t{blocks} * HCA_WQE_BLOCK, policy, p.stats)) return ENOMEM;
 
+  if (qp.srq) cap.max_recv_wr = cap.max_recv_sge = 0;
   cap.max_recv_sge = std::bit_ceil(std::max(cap.max_recv_sge, 1U));
   qp.rq_stride_shift = static_cast<unsigned>(std::countr_zero(cap.max_recv_sge)) + 4;
   if (cap.max_recv_wr > 0) {
@@ -87,6 +89,7 @@ command_result create_on_adapter(cpu& c, queue_pair& qp, const protection_domain
   create.send_cqn = static_cast<completion_queue*>(qp.send_cq)->number;
   create.recv_cqn = static_cast<completion_queue*>(qp.recv_cq)->number;
   create.record = qp.record;
+  create.srqn = qp.srq ? static_cast<shared_queue*>(qp.srq)->number : 0;
   create.sq_pages = static_cast<std::uint32_t>(pages.size());
   if (qp.rq.bytes()) {
     const std::vector<std::uint64_t> more = uniform_pages(qp.rq.runs(), shift);
@@ -98,20 +101,24 @@ command_result create_on_adapter(cpu& c, queue_pair& qp, const protection_domain
 }
 
 // CQEs of this QP that were not polled must not be taken for those of a later QP with its number.
-void clean_cq(cpu& c, process& p, completion_queue& cq, std::uint32_t qpn) {
+void clean_cq(cpu& c, process& p, completion_queue& cq, queue_pair& qp) {
   for (std::uint32_t i = cq.ci; i - cq.ci <= cq.mask(); ++i) {
     const auto e = p.bytes.get<hca_cqe>(cq.slot(i));
     if ((e.owner & 1) != cq.owner_of(i)) return;
     c.spend(c.machine().config().load_cost);
-    if (e.qpn == qpn) store(c, cq.slot(i) + offsetof(hca_cqe, qpn), gone);
+    if (e.qpn != qp.qp_num) continue;
+    store(c, cq.slot(i) + offsetof(hca_cqe, qpn), gone);
+    if (qp.srq && (e.flags & HCA_CQE_RECEIVE)) free_slot(c, static_cast<shared_queue&>(*qp.srq), e.index);
   }
 }
 
-void clean_cqs(cpu& c, queue_pair& qp) {
+// `in_use`: what the adapter says of the SRQ's WQE that the QP had taken: 1 + its slot, or 0.
+void clean_cqs(cpu& c, queue_pair& qp, std::uint32_t in_use) {
   process& p = of(qp.context);
   c.sync();
-  clean_cq(c, p, *static_cast<completion_queue*>(qp.send_cq), qp.qp_num);
-  if (qp.recv_cq != qp.send_cq) clean_cq(c, p, *static_cast<completion_queue*>(qp.recv_cq), qp.qp_num);
+  clean_cq(c, p, *static_cast<completion_queue*>(qp.send_cq), qp);
+  if (qp.recv_cq != qp.send_cq) clean_cq(c, p, *static_cast<completion_queue*>(qp.recv_cq), qp);
+  if (qp.srq && in_use != 0) free_slot(c, static_cast<shared_queue&>(*qp.srq), static_cast<std::uint16_t>(in_use - 1));
 }
 
 }  // namespace
@@ -122,14 +129,13 @@ ibv_qp* ibv_create_qp(cpu& c, ibv_pd* domain, ibv_qp_init_attr* attr) {
   d.enter_kernel(c);
   auto& pd = static_cast<protection_domain&>(*domain);
   auto qp = std::make_unique<queue_pair>();
-  if (!transport_of(attr->qp_type, qp->limits.transport) || !attr->send_cq || !attr->recv_cq || attr->srq)
-    return refuse(EINVAL);
+  if (!transport_of(attr->qp_type, qp->limits.transport) || !attr->send_cq || !attr->recv_cq) return refuse(EINVAL);
   qp->context = domain->context;
   qp->qp_context = attr->qp_context;
   qp->pd = domain;
   qp->send_cq = attr->send_cq;
   qp->recv_cq = attr->recv_cq;
-  qp->srq = nullptr;
+  qp->srq = attr->srq;
   qp->qp_type = attr->qp_type;
   qp->state = IBV_QPS_RESET;
   qp->signal_all = attr->sq_sig_all != 0;
@@ -148,6 +154,7 @@ ibv_qp* ibv_create_qp(cpu& c, ibv_pd* domain, ibv_qp_init_attr* attr) {
   ++pd.users;
   ++static_cast<completion_queue*>(qp->send_cq)->users;
   ++static_cast<completion_queue*>(qp->recv_cq)->users;
+  if (qp->srq) ++static_cast<shared_queue*>(qp->srq)->users;
   return qp.release();
 }
 
@@ -161,15 +168,17 @@ int ibv_destroy_qp(cpu& c, ibv_qp* handle) {
   }
   const command_result r = run(c, qp.context, {.code = HCA_CMD_DESTROY_QP, .object = qp.qp_num});
   if (r.error) return r.error;
-  clean_cqs(c, qp);
+  clean_cqs(c, qp, r.value);
   d.qps().set(qp.qp_num, nullptr);
   std::erase_if(p.async_events, [&](const ibv_async_event& e) {
-    return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_DEVICE_FATAL && e.element.qp == &qp;
+    return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_DEVICE_FATAL &&
+           e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED && e.element.qp == &qp;
   });
   qp.acknowledge.sleep_until(c, [&] { return qp.acknowledged >= qp.events; });
   --static_cast<protection_domain*>(qp.pd)->users;
   --static_cast<completion_queue*>(qp.send_cq)->users;
   --static_cast<completion_queue*>(qp.recv_cq)->users;
+  if (qp.srq) --static_cast<shared_queue*>(qp.srq)->users;
   p.records.put(qp.record);
   p.qps.remove(qp.handle);
   delete &qp;
@@ -205,8 +214,8 @@ bool values_ok(const ibv_qp_attr& a, int mask) {
   return true;
 }
 
-void reset_queues(cpu& c, queue_pair& qp) {
-  clean_cqs(c, qp);
+void reset_queues(cpu& c, queue_pair& qp, std::uint32_t in_use) {
+  clean_cqs(c, qp, in_use);
   qp.ring.reset();
   qp.rq_head = qp.rq_tail = 0;
   store(c, qp.record, hca_qp_record{0, 0});
@@ -233,7 +242,7 @@ int ibv_modify_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
                                 .in = in_bytes(m)});
   if (r.error) return r.error;
   qp.state = to;
-  if (to == IBV_QPS_RESET) reset_queues(c, qp);
+  if (to == IBV_QPS_RESET) reset_queues(c, qp, r.value);
   return 0;
 }
 
@@ -265,7 +274,7 @@ int ibv_query_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int, ibv_qp_init_att
     *init_attr = {qp.qp_context,
                   qp.send_cq,
                   qp.recv_cq,
-                  nullptr,
+                  qp.srq,
                   qp.cap,
                   qp.qp_type,
                   qp.signal_all ? 1 : 0,

@@ -162,6 +162,8 @@ enum ibv_event_type {
   IBV_EVENT_QP_REQ_ERR = 2,
   IBV_EVENT_QP_ACCESS_ERR = 3,
   IBV_EVENT_DEVICE_FATAL = 8,
+  IBV_EVENT_SRQ_LIMIT_REACHED = 15,
+  IBV_EVENT_QP_LAST_WQE_REACHED = 16,
 };
 
 enum ibv_port_state { IBV_PORT_NOP = 0, IBV_PORT_DOWN = 1, IBV_PORT_ACTIVE = 4 };
@@ -222,7 +224,25 @@ struct ibv_cq {
   int cqe;
 };
 
-struct ibv_srq;
+struct ibv_srq {
+  ibv_context* context;
+  void* srq_context;
+  ibv_pd* pd;
+  std::uint32_t handle;
+};
+
+struct ibv_srq_attr {
+  std::uint32_t max_wr;
+  std::uint32_t max_sge;
+  std::uint32_t srq_limit;  // 0: no event
+};
+
+struct ibv_srq_init_attr {
+  void* srq_context;
+  ibv_srq_attr attr;
+};
+
+enum ibv_srq_attr_mask { IBV_SRQ_MAX_WR = 1 << 0, IBV_SRQ_LIMIT = 1 << 1 };
 
 struct ibv_qp {
   ibv_context* context;
@@ -251,6 +271,10 @@ struct ibv_device_attr {
   int max_mw;
   int max_fast_reg_page_list_len;
   int max_pd;
+  int max_ah;
+  int max_srq;
+  int max_srq_wr;
+  int max_srq_sge;
   int max_qp_rd_atom;
   int max_qp_init_rd_atom;
   int phys_port_cnt;
@@ -275,7 +299,7 @@ struct ibv_qp_init_attr {
   void* qp_context;
   ibv_cq* send_cq;
   ibv_cq* recv_cq;
-  ibv_srq* srq;  // must be nullptr
+  ibv_srq* srq;  // instead of a receive queue, or nullptr
   ibv_qp_cap cap;
   ibv_qp_type qp_type;
   int sq_sig_all;
@@ -289,6 +313,13 @@ struct ibv_ah_attr {
   std::uint16_t dlid;
   std::uint8_t sl;
   std::uint8_t port_num;
+};
+
+// Where a datagram goes.
+struct ibv_ah {
+  ibv_context* context;
+  ibv_pd* pd;
+  std::uint32_t handle;
 };
 
 struct ibv_qp_attr {
@@ -353,6 +384,11 @@ struct ibv_send_wr {
       std::uint64_t swap;
       std::uint32_t rkey;
     } atomic;
+    struct {
+      ibv_ah* ah;
+      std::uint32_t remote_qpn;
+      std::uint32_t remote_qkey;  // bit 31: the QP's own instead
+    } ud;
   } wr;
   union {
     ibv_bind_mw_wr bind_mw;
@@ -380,6 +416,8 @@ struct ibv_wc {
   std::uint32_t qp_num;
   std::uint32_t src_qp;
   unsigned wc_flags;
+  std::uint16_t slid;  // UD
+  std::uint8_t sl;     // UD
 };
 
 struct ibv_moderate_cq {
@@ -396,6 +434,7 @@ struct ibv_async_event {
   union {
     ibv_cq* cq;
     ibv_qp* qp;
+    ibv_srq* srq;
   } element;
   ibv_event_type event_type;
 };
@@ -478,6 +517,18 @@ int ibv_destroy_qp(cpu& c, ibv_qp* qp);
 // 0, or an errno value with *bad_wr the first request that was not posted: ENOMEM the queue is full, EINVAL a bad request.
 int ibv_post_send(cpu& c, ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
 int ibv_post_recv(cpu& c, ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
+
+// UD. A receive begins with 40 bytes for a global route header; byte_len counts them. EINVAL: no such port or service level.
+ibv_ah* ibv_create_ah(cpu& c, ibv_pd* pd, ibv_ah_attr* attr);
+int ibv_destroy_ah(cpu& c, ibv_ah* ah);
+
+// Receives that several QPs take from; their keys are judged by the PD of the SRQ.
+ibv_srq* ibv_create_srq(cpu& c, ibv_pd* pd, ibv_srq_init_attr* attr);  // updates attr->attr
+// IBV_SRQ_LIMIT only: IBV_SRQ_MAX_WR is EOPNOTSUPP. The event comes once.
+int ibv_modify_srq(cpu& c, ibv_srq* srq, ibv_srq_attr* attr, int mask);
+int ibv_query_srq(cpu& c, ibv_srq* srq, ibv_srq_attr* attr);
+int ibv_destroy_srq(cpu& c, ibv_srq* srq);  // EBUSY while a QP uses it
+int ibv_post_srq_recv(cpu& c, ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 
 const char* ibv_wc_status_str(ibv_wc_status status);
 

@@ -138,8 +138,9 @@ ibv_wc_opcode completion_opcode(hca_wqe_opcode opcode) {
   }
 }
 
-unsigned header_bytes(hca_wqe_opcode opcode) {
+unsigned header_bytes(hca_wqe_opcode opcode, bool datagram) {
   unsigned n = sizeof(hca_wqe_control);
+  if (datagram) n += sizeof(hca_wqe_datagram);
   if (has_remote(opcode)) n += sizeof(hca_wqe_remote);
   if (is_atomic(opcode)) n += sizeof(hca_wqe_atomic);
   return n;
@@ -176,7 +177,8 @@ send_shape shape_of(const ibv_send_wr& wr, const send_limits& limits, ibv_mw_typ
   if (s.opcode == HCA_WQE_NOP) return {EINVAL};
   if (changes_protection(s.opcode)) return change_shape(wr, s, limits, windows);
   if (s.opcode == HCA_WQE_SEND_INV && limits.transport != HCA_TRANSPORT_RC) return {EINVAL};  // C6.7
-  if (limits.transport == HCA_TRANSPORT_UD) return {has_remote(s.opcode) ? EINVAL : EOPNOTSUPP};
+  s.datagram = limits.transport == HCA_TRANSPORT_UD;
+  if (s.datagram && (has_remote(s.opcode) || !wr.wr.ud.ah)) return {EINVAL};
   if (limits.transport == HCA_TRANSPORT_UC && needs_responder(s.opcode)) return {EINVAL};
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > limits.max_sge) return {EINVAL};
 
@@ -185,7 +187,7 @@ send_shape shape_of(const ibv_send_wr& wr, const send_limits& limits, ibv_mw_typ
   if (bytes > max_message) return {EINVAL};
   if (is_atomic(s.opcode) && (wr.num_sge != 1 || bytes != 8)) return {EINVAL};
 
-  const unsigned header = header_bytes(s.opcode);
+  const unsigned header = header_bytes(s.opcode, s.datagram);
   if (wr.send_flags & IBV_SEND_INLINE) {
     if (needs_responder(s.opcode) || bytes > limits.max_inline) return {EINVAL};
     s.inline_bytes = bytes;
@@ -206,6 +208,7 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   if (wr.send_flags & IBV_SEND_FENCE) control.flags |= HCA_WQE_FENCE;
   if (wr.send_flags & IBV_SEND_SOLICITED) control.flags |= HCA_WQE_SOLICITED;
   if (inlined) control.flags |= HCA_WQE_INLINE;
+  if (shape.datagram) control.flags |= HCA_WQE_DATAGRAM;
   control.blocks = HCA_U8(shape.blocks);
   control.segments = inlined ? HCA_U8(0) : HCA_U8(static_cast<unsigned>(wr.num_sge));
   control.index = index;
@@ -215,6 +218,10 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   put(out, 0, control);
 
   std::size_t at = sizeof control;
+  if (shape.datagram) {
+    const ibv_ah_attr& to = static_cast<const address_handle&>(*wr.wr.ud.ah).attr;
+    put(out, at, hca_wqe_datagram{wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey, to.dlid, to.sl, {}});
+  }
   if (is_atomic(shape.opcode)) {
     const bool swap = shape.opcode == HCA_WQE_COMPARE_SWAP;
     put(out, at, hca_wqe_remote{wr.wr.atomic.remote_addr, wr.wr.atomic.rkey, 0});
@@ -225,7 +232,7 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   }
   if (shape.opcode == HCA_WQE_BIND) put(out, at, bind_segment(*wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info));
   if (shape.opcode == HCA_WQE_FAST_REG) put(out, at, fast_reg_segment(wr));
-  at = header_bytes(shape.opcode);
+  at = header_bytes(shape.opcode, shape.datagram);
   if (inlined) return copy_inline(wr, at, memory, out);
   for (int i = 0; i < wr.num_sge; ++i, at += sizeof(hca_wqe_data)) {
     put(out, at, hca_wqe_data{wr.sg_list[i].addr, wr.sg_list[i].length, wr.sg_list[i].lkey});

@@ -27,15 +27,16 @@ hca_wqe_opcode wqe_opcode(verbs::ibv_wr_opcode opcode);
 verbs::ibv_wc_opcode completion_opcode(hca_wqe_opcode opcode);
 
 // Bytes in front of the data segments or the inline data.
-unsigned header_bytes(hca_wqe_opcode opcode);
+unsigned header_bytes(hca_wqe_opcode opcode, bool datagram = false);
 unsigned blocks_with_segments(unsigned header, unsigned segments);
 unsigned blocks_with_inline(unsigned header, std::uint64_t bytes);
 // The most inline bytes that fit into so many blocks.
 std::uint32_t inline_capacity(unsigned header, unsigned blocks);
 
 struct send_shape {
-  int error = 0;  // errno: EINVAL a bad request, EOPNOTSUPP not modelled
+  int error = 0;  // errno: EINVAL a bad request
   hca_wqe_opcode opcode = HCA_WQE_NOP;
+  bool datagram = false;
   unsigned blocks = 0;
   std::uint64_t inline_bytes = 0;
 };

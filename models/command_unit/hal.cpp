@@ -143,11 +143,11 @@ void command_unit::order(initiator_socket<control_request>& port, std::uint32_t 
 }
 
 void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
-  static constexpr control_op ops[] = {control_op::start, control_op::stop, control_op::flush};
+  static constexpr control_op ops[] = {control_op::start, control_op::stop, control_op::flush, control_op::resume};
   const control_op o = ops[op];
-  if (o != control_op::flush) order(send_queue, qpn, o);
+  if (o == control_op::start || o == control_op::stop) order(send_queue, qpn, o);
   order(requester, qpn, o);
-  order(responder, qpn, o);
+  if (o != control_op::resume) order(responder, qpn, o);
 }
 
 void command_unit::set_eq(std::uint32_t eqn, const hca_eqc* eqc) {

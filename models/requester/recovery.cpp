@@ -150,11 +150,16 @@ process requester::enter_error(flow& f, ps t) {
   c.index = f.qpn;
   co_await qpc.request(c, t);
   if (!c.failed) {
-    c.as<hca_qpc>().state = HCA_QP_ERR;
+    c.as<hca_qpc>().state = f.unreliable ? HCA_QP_SQE : HCA_QP_ERR;
     c.dirty = true;
     qpc.release(c, t);
   }
   flush(f, t);
+  if (f.unreliable) {
+    --f.busy;
+    check_stopped(f);
+    co_return;
+  }
   control_request tell;
   tell.op = control_op::failed;
   tell.number = f.qpn;

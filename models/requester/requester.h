@@ -1,8 +1,10 @@
-// The send side of RC: turns WQEs into packets, keeps them until they are acknowledged, sends again what was lost (go-back-N),
-// places READ and atomic responses, and completes WQEs in order.
+// The send side: turns WQEs into packets, keeps those of RC until they are acknowledged, sends again what was lost (go-back-N),
+// places READ and atomic responses, and completes WQEs in order. UC and UD are done with a message when its last packet has
+// gone to the port.
 //
 // Errors: a bad L_Key is LOC_PROT_ERR (reported when every earlier message has completed), a NAK the status it stands for,
-// silence RETRY_EXC_ERR; each puts the QP into ERR and flushes the rest in order [semantics D.1, D.2].
+// silence RETRY_EXC_ERR; each puts the QP into ERR - of UC and UD only its send side, into SQE - and flushes the rest in order
+// [semantics D.1, D.2].
 #pragma once
 
 #include <memory>
@@ -79,6 +81,7 @@ class requester : public unit {
     bool serving = false;
     bool error = false;
     bool stopped = false;
+    bool unreliable = false;  // UC, UD
     bool rnr_waiting = false;
     bool recovering = false;       // a lost response was found; wait for progress before looking again
     std::uint64_t read_psns = 0;   // PSNs of responses that are still to come

@@ -4,6 +4,24 @@
 
 namespace hcasim {
 
+std::uint8_t transport_status(const wqe_view& w, std::uint8_t transport, unsigned mtu_shift) {
+  const bool datagram = transport == HCA_TRANSPORT_UD;
+  if (w.is_datagram() != (datagram && !w.is_local())) return HCA_WC_LOC_QP_OP_ERR;
+  if (transport == HCA_TRANSPORT_UC && (w.fetches() || w.control.opcode == HCA_WQE_SEND_INV)) return HCA_WC_LOC_QP_OP_ERR;
+  return datagram && w.length > std::uint64_t{1} << mtu_shift ? HCA_WC_LOC_LEN_ERR : HCA_WC_SUCCESS;
+}
+
+std::uint8_t transport_bits(std::uint8_t transport) {
+  switch (transport) {
+    case HCA_TRANSPORT_UC:
+      return wire::uc;
+    case HCA_TRANSPORT_UD:
+      return wire::ud;
+    default:
+      return wire::rc;
+  }
+}
+
 std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t count) {
   const bool first = index == 0;
   const bool last = index + 1 == count;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "firmware/abi/context.h"
 #include "firmware/abi/cqe.h"
 #include "models/base/units.h"
 #include "tlm/packet.h"
@@ -17,7 +18,13 @@ inline std::uint32_t psns_of(const wqe_view& w, unsigned mtu_shift) {
   return static_cast<std::uint32_t>(w.length == 0 ? 1 : ceil_div(w.length, mtu));
 }
 
-// BTH opcode of packet `index` of `count`.
+// What is wrong with a request on a QP of this transport (enum hca_transport); HCA_WC_SUCCESS: nothing. UC has no READs and
+// atomics, UD only SENDs of one packet [semantics D.2].
+std::uint8_t transport_status(const wqe_view& w, std::uint8_t transport, unsigned mtu_shift);
+// Bits 7..5 of its opcodes.
+std::uint8_t transport_bits(std::uint8_t transport);
+
+// RC BTH opcode of packet `index` of `count`.
 std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t count);
 
 // Local ACK timeout: 4.096 us * 2^code; 0: no timer (IBA 9.7.6.1.3).

@@ -44,11 +44,13 @@ process requester::pump(flow& f, ps t) {
       if (current) {
         f.qp = q;
         f.known = true;
+        f.unreliable = q.transport != HCA_TRANSPORT_RC;
         if (!f.started) {
           f.started = true;
           f.next_psn = f.una_psn = q.next_psn & wire::psn_mask;
         }
         if (q.state != HCA_QP_RTS && q.state != HCA_QP_SQD && op->status == HCA_WC_SUCCESS) op->status = HCA_WC_LOC_QP_OP_ERR;
+        if (op->status == HCA_WC_SUCCESS) op->status = transport_status(op->view, q.transport, q.mtu_shift);
         if (op->status != HCA_WC_SUCCESS) {
           f.failed = f.cursor;
         } else if (op->psns == 0 && !op->view.is_local()) {
@@ -101,10 +103,17 @@ void requester::fill_header(const flow& f, const operation& op, std::uint32_t in
   h.dest_lid = f.qp.dest_lid;
   h.source_lid = lid_;
   h.dest_qpn = f.qp.dest_qpn;
-  h.opcode = opcode_of(w, index, fetches ? 1 : op.psns);
+  if (w.is_datagram()) {
+    h.service_level = h.virtual_lane = w.datagram.service_level & 0xf;
+    h.dest_lid = w.datagram.lid;
+    h.dest_qpn = w.datagram.qpn & wire::psn_mask;
+    h.qkey = (w.datagram.qkey >> 31) != 0 ? f.qp.qkey : w.datagram.qkey;
+    h.source_qpn = f.qpn;
+  }
+  h.opcode = static_cast<std::uint8_t>(opcode_of(w, index, fetches ? 1 : op.psns) | transport_bits(f.qp.transport));
   h.psn = psn_add(op.first_psn, fetches ? op.responses : index);
   const wire::shape& s = h.shape();
-  h.ack_request = s.last || (index + 1) % config_.ack_every == 0;
+  h.ack_request = !f.unreliable && (s.last || (index + 1) % config_.ack_every == 0);
   h.solicited = s.last && (w.control.flags & HCA_WQE_SOLICITED);
   const std::uint64_t mtu = std::uint64_t{1} << f.qp.mtu_shift;
   if (s.reth) {
@@ -149,6 +158,7 @@ process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint
   emit(f);
   --f.busy;
   if (f.failed != ~0ULL) settle(f, t);
+  if (f.unreliable) pump(f, t);
   check_stopped(f);
 }
 
@@ -194,7 +204,8 @@ void requester::emit(flow& f) {
     qpn_probe_.set(f.qpn, t);
     opcode_probe_.set(p.header.opcode, t);
     psn_probe_.set(p.header.psn, t);
-    arm_timer(f, t);
+    if (!f.unreliable) arm_timer(f, t);
+    const std::uint32_t psn = p.header.psn;
     p.waiter = {};
     p.context = this;
     p.on_response = [](void* self, transaction& taken, ps) {
@@ -202,6 +213,10 @@ void requester::emit(flow& f) {
       static_cast<requester*>(self)->buffers_.give();
     };
     if (egress.send(p, t) == tlm::TLM_COMPLETED) buffers_.give();
+    if (f.unreliable) {  // that was all there is to it
+      progress_to(f, psn, t);
+      settle(f, t);
+    }
   });
   f.emitting = false;
 }

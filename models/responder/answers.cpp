@@ -73,6 +73,27 @@ void responder::emit(connection& c) {
   c.emitting = false;
 }
 
+// An error of a request, as the transport has it.
+void responder::refuse(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
+  if (q.transport == HCA_TRANSPORT_RC) {
+    fatal(c, q, syndrome, receive_status, t);
+  } else if (receive_status == HCA_WC_LOC_PROT_ERR) {  // the receiver's own
+    put_into_error(c, q, receive_status, HCA_EVENT_QP_FATAL, t);
+  } else {
+    drop_message(c, q, receive_status, t);
+  }
+}
+
+// UC, UD: the QP goes on with the next message. HCA_WC_SUCCESS: nothing of it is reported, not even from an SRQ.
+void responder::drop_message(connection& c, hca_qpc& q, std::uint8_t receive_status, ps t) {
+  ++messages_dropped_;
+  q.inbound = HCA_INBOUND_NONE;
+  q.expected_psn = psn_add(q.expected_psn, 1);
+  if (q.srqn == 0 || !q.in_wqe_held || receive_status == HCA_WC_SUCCESS) return;
+  q.in_wqe_held = 0;
+  report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, t);
+}
+
 void responder::fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
   acknowledge(c, route_of(c, q), q.expected_psn, syndrome, t);
   put_into_error(c, q, receive_status, syndrome == wire::nak_remote_access ? HCA_EVENT_QP_ACCESS : HCA_EVENT_QP_REQUEST, t);
@@ -146,6 +167,7 @@ void responder::flush_with(connection& c, hca_qpc& q, ps t) {
     ++flushed_;
     report_receive(q, c.qpn, q.rq_ci++, HCA_WC_WR_FLUSH_ERR, nullptr, t);
   }
+  if (q.srqn != 0 && !std::exchange(c.told_last, true)) raise(HCA_EVENT_QP_LAST_WQE, c.qpn, t);
 }
 
 void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_t index, std::uint8_t status, const packet* p,
@@ -172,7 +194,9 @@ void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_
       r.cqe.immediate = h.invalidate_key;
     }
     if (h.solicited) r.cqe.flags |= HCA_CQE_SOLICITED;
-    r.cqe.source_qpn = q.dest_qpn;
+    r.cqe.source_qpn = h.shape().datagram ? h.source_qpn : q.dest_qpn;
+    r.cqe.source_lid = h.source_lid;
+    r.cqe.service_level = h.service_level;
   }
   send_report(r, t);
 }

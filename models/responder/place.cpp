@@ -5,10 +5,26 @@
 
 namespace hcasim {
 
+// WQEs `slot`, `slot + 1`.. of a receive queue or an SRQ, whose context `q` is, into c.fetched.
+task<bool> responder::read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t) {
+  const std::uint32_t bytes = count << q.rq_stride_shift;
+  c.fetched.resize(bytes);
+  const translation map{.index = HCA_TAG_RQ | c.qpn,
+                        .levels = static_cast<std::uint8_t>(q.rq.page_shift ? 1 : 0),
+                        .page_shift = q.rq.page_shift,
+                        .table = q.rq.pages};
+  const std::uint64_t offset = (std::uint64_t{slot} << q.rq_stride_shift) + (q.rq.page_shift ? 0 : q.rq.pages);
+  memory_access::transfer& tr = memory_.begin();
+  const bool mapped =
+      co_await memory_.move_mapped(tr, dma_op::read, dma_source::receive_wqe, map, offset, c.fetched.data(), bytes, t);
+  const bool reached = co_await memory_.landed(tr, t);
+  co_return mapped&& reached;
+}
+
 // Makes the next receive WQE the one in use; false: none is posted.
 task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
   if (q.in_wqe_held) co_return true;
-  if (q.rq_ci == c.rq_pi) co_return false;
+  if (q.rq_ci == c.rq_pi || q.rq.log_bytes == 0) co_return false;
   const std::uint32_t stride = 1U << q.rq_stride_shift;
   const auto slots = static_cast<std::uint16_t>(1U << (q.rq.log_bytes - q.rq_stride_shift));
   const auto behind = static_cast<std::uint16_t>(q.rq_ci - c.fetched_first);
@@ -17,17 +33,8 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
     const auto slot = static_cast<std::uint16_t>(q.rq_ci & (slots - 1));
     const auto to_end = static_cast<std::uint16_t>(slots - slot);
     const std::uint32_t n = std::min<std::uint32_t>({posted, to_end, config_.receive_prefetch});
-    c.fetched.resize(std::size_t{n} * stride);
-    translation map{.index = HCA_TAG_RQ | c.qpn,
-                    .levels = static_cast<std::uint8_t>(q.rq.page_shift ? 1 : 0),
-                    .page_shift = q.rq.page_shift,
-                    .table = q.rq.pages};
-    const std::uint64_t offset = std::uint64_t{slot} * stride + (q.rq.page_shift ? 0 : q.rq.pages);
-    memory_access::transfer& tr = memory_.begin();
-    const bool mapped =
-        co_await memory_.move_mapped(tr, dma_op::read, dma_source::receive_wqe, map, offset, c.fetched.data(), n * stride, t);
-    const bool reached = co_await memory_.landed(tr, t);
-    if (!mapped || !reached) {
+    const bool read = co_await read_receives(c, q, slot, n, t);
+    if (!read) {
       put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_CATASTROPHIC, t);
       co_return false;
     }
@@ -36,9 +43,71 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
   }
   const std::byte* wqe = c.fetched.data() + static_cast<std::size_t>(q.rq_ci - c.fetched_first) * stride;
   c.receive.assign(wqe, wqe + stride);
+  c.receive_pd = q.pd;
   q.in_wqe = q.rq_ci++;
   q.in_wqe_held = 1;
   co_return true;
+}
+
+// The same from the SRQ of the QP. One WQE of an SRQ is read after the other, because each says where the next one is.
+task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
+  if (ctx.as<const hca_qpc>().in_wqe_held) co_return true;
+  connection& s = connection_of(ctx.as<const hca_qpc>().srqn);
+  ctx.dirty = true;
+  qpc.release(ctx, t);
+  while (s.taking) {
+    co_await s.takers.wait();
+    t = std::max(t, now());
+  }
+  s.taking = true;
+  ++s.busy;
+  bool taken = false;
+  bool readable = true;
+  std::uint16_t slot = 0;
+  context_request shared;
+  shared.index = s.qpn;
+  co_await qpc.request(shared, t);
+  if (!shared.failed) {
+    auto& q = shared.as<hca_qpc>();
+    if (q.transport == HCA_TRANSPORT_SRQ && q.rq_ci != s.rq_pi) {
+      slot = q.in_wqe;
+      readable = co_await read_receives(s, q, slot, 1, t);
+      taken = readable;
+    }
+    if (taken) {
+      hca_wqe_next next;
+      std::memcpy(&next, s.fetched.data(), sizeof next);
+      c.receive.assign(s.fetched.begin() + sizeof next, s.fetched.end());
+      c.receive_pd = q.pd;
+      q.in_wqe = static_cast<std::uint16_t>(next.slot & ((1U << (q.rq.log_bytes - q.rq_stride_shift)) - 1));
+      ++q.rq_ci;
+      ++shared_taken_;
+      if (q.srq_limit != 0 && static_cast<std::uint16_t>(s.rq_pi - q.rq_ci) < q.srq_limit) {
+        q.srq_limit = 0;
+        raise(HCA_EVENT_SRQ_LIMIT, s.qpn, t);
+      }
+      shared.dirty = true;
+    }
+    qpc.release(shared, t);
+  }
+  s.taking = false;
+  s.takers.wake_one(queue_);
+  --s.busy;
+  check_stopped(s);
+
+  co_await qpc.request(ctx, t);
+  if (ctx.failed) co_return false;
+  auto& q = ctx.as<hca_qpc>();
+  if (taken) {
+    q.in_wqe = slot;
+    q.in_wqe_held = 1;
+    if (c.error) {  // meanwhile; its receives have been flushed
+      q.in_wqe_held = 0;
+      report_receive(q, c.qpn, slot, HCA_WC_WR_FLUSH_ERR, nullptr, t);
+    }
+  }
+  if (!readable && !c.error) put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_CATASTROPHIC, t);
+  co_return taken;
 }
 
 void responder::hold_until_landed(memory_access::transfer& tr, packet& p, ps t) {
@@ -54,7 +123,9 @@ void responder::hold_until_landed(memory_access::transfer& tr, packet& p, ps t) 
 
 task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   const wire::shape& s = p.header.shape();
-  if (s.first) q.in_received = 0;
+  if (s.first) q.in_received = q.transport == HCA_TRANSPORT_UD ? std::uint32_t{HCA_GRH_BYTES} : 0U;
+  access_owner owner = owner_of(q, c.qpn);
+  owner.pd = c.receive_pd;
   const std::size_t segments = c.receive.size() / sizeof(hca_wqe_data);
   std::uint64_t offset = q.in_received;
   std::uint32_t placed = 0;
@@ -69,11 +140,8 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
       continue;
     }
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(seg.length - offset, p.payload - placed));
-    memory_range range{.key = seg.key,
-                       .rights = HCA_ACCESS_LOCAL_WRITE,
-                       .owner = owner_of(q, c.qpn),
-                       .va = seg.address + offset,
-                       .checked = n};
+    memory_range range{
+        .key = seg.key, .rights = HCA_ACCESS_LOCAL_WRITE, .owner = owner, .va = seg.address + offset, .checked = n};
     const verdict v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);
     if (v != verdict::granted) {
       nak = wire::nak_remote_operation;
@@ -87,9 +155,9 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
     co_return true;
   }
   if (nak) {
-    fatal(c, q, nak, HCA_WC_LOC_PROT_ERR, t);
+    refuse(c, q, nak, HCA_WC_LOC_PROT_ERR, t);
   } else if (placed < p.payload) {
-    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
+    refuse(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
   } else {
     payload_written_ += placed;
     q.in_received += placed;
@@ -153,7 +221,7 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
     co_return true;
   }
   if (v != verdict::granted) {
-    fatal(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+    refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
   } else {
     payload_written_ += p.payload;
     q.in_address += p.payload;

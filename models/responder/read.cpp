@@ -22,7 +22,7 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
     co_await memory_.landed(tr, t);
     if (c.error || c.stopped) co_return;
     if (v != verdict::granted) {
-      fatal(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+      refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
       co_return;
     }
   }
@@ -98,14 +98,14 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
     co_await memory_.landed(tr, t);
     if (c.error || c.stopped) co_return;
     const bool good = key == verdict::granted;
-    fatal(c, q, good ? wire::nak_invalid_request : wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+    refuse(c, q, good ? wire::nak_invalid_request : wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
     co_return;
   }
   verdict v = co_await memory_.atomic(tr, op, range, h.swap_add, h.compare, reinterpret_cast<std::byte*>(&original), t);
   const bool reached = co_await memory_.landed(tr, t);
   if (c.error || c.stopped) co_return;
   if (v != verdict::granted || !reached) {
-    fatal(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+    refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
     co_return;
   }
   q.expected_psn = psn_add(q.expected_psn, 1);

@@ -27,6 +27,9 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
   stats_.add("duplicates", "1", "packets behind the expected PSN", duplicates_);
   stats_.add("dropped", "1", "packets for a QP that cannot receive", dropped_);
   stats_.add("flushed", "1", "receives completed with WR_FLUSH_ERR", flushed_);
+  stats_.add("no_receive", "1", "messages of UC and UD that found no receive posted", no_receive_);
+  stats_.add("messages_dropped", "1", "messages of UC and UD dropped for an error or a gap", messages_dropped_);
+  stats_.add("shared_taken", "1", "receives taken from an SRQ", shared_taken_);
   stats_.formula("engine_busy", "ps", "time the packet engine was busy",
                  [this] { return static_cast<double>(engine_.busy().count()); });
   signals_.add("valid", 1, valid_probe_);
@@ -92,6 +95,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
       c.fetched_count = 0;
       c.reads = c.acks_owed = 0;
       c.last_ticket = ~0ULL;
+      c.told_last = false;
       while (!c.atomics.empty()) c.atomics.pop();
       break;
     case control_op::flush:
@@ -99,6 +103,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
       c.error = true;
       flush_receives(c, &r, t);
       return tlm::TLM_ACCEPTED;
+    case control_op::resume:
     case control_op::set_eq:
       break;
   }
@@ -142,9 +147,12 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   }
   auto& q = ctx.as<hca_qpc>();
   bool held = false;
-  const bool receives = q.state == HCA_QP_RTR || q.state == HCA_QP_RTS || q.state == HCA_QP_SQD;
-  if (!receives || q.transport != HCA_TRANSPORT_RC || (p.header.opcode & wire::transport_mask) != wire::rc) {
+  const bool receives = q.state == HCA_QP_RTR || q.state == HCA_QP_RTS || q.state == HCA_QP_SQD || q.state == HCA_QP_SQE;
+  if (!receives || !of_transport(p.header.opcode, q.transport)) {
     ++dropped_;  // D1
+  } else if (q.transport != HCA_TRANSPORT_RC) {
+    if (unreliable_takes(q, p)) held = co_await execute(c, ctx, p, t);
+    c.acks_owed = 0;
   } else {
     const std::int32_t ahead = psn_distance(q.expected_psn, p.header.psn);
     if (ahead > 0) {  // D2
@@ -158,47 +166,63 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
       co_await duplicate(c, q, p, t);
     } else {
       q.nak_sent = 0;
-      held = co_await execute(c, q, p, t);
+      held = co_await execute(c, ctx, p, t);
     }
-    if (c.acks_owed != 0 && !c.error && (c.inbox.empty() || c.acks_owed >= config_.ack_coalesce)) {
-      acknowledge(c, route_of(c, q), psn_add(q.expected_psn, wire::psn_mask), wire::ack_no_credits, t);
+    const bool due = c.acks_owed != 0 && (c.inbox.empty() || c.acks_owed >= config_.ack_coalesce);
+    if (due && !c.error && !ctx.failed) {
+      const auto& seen = ctx.as<const hca_qpc>();
+      acknowledge(c, route_of(c, seen), psn_add(seen.expected_psn, wire::psn_mask), wire::ack_no_credits, t);
     }
-    ctx.dirty = true;
   }
+  if (ctx.failed) co_return held;
+  ctx.dirty = true;
   qpc.release(ctx, t);
   co_return held;
 }
 
-// The order of the checks is D3..D13; returns whether the packet is held until its payload has landed.
-task<bool> responder::execute(connection& c, hca_qpc& q, packet& p, ps& t) {
+// The order of the checks is D3..D13; returns whether the packet is held until its payload has landed. The context is let go
+// while a receive is taken from an SRQ, which has one in the same cache; ctx.failed: it could not be had again.
+task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps& t) {
   const packet_header& h = p.header;
+  auto& before = ctx.as<hca_qpc>();
   const request_kind kind = kind_of(h.opcode);
   const wire::shape& s = h.shape();
-  if (!in_sequence(q.inbound, h.opcode)) {  // D3
-    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
+  if (!in_sequence(before.inbound, h.opcode)) {  // D3
+    refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
     co_return false;
   }
-  if (right_of(kind) & ~std::uint32_t{q.access}) {  // D4
-    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
+  if (right_of(kind) & ~std::uint32_t{before.access}) {  // D4
+    refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
     co_return false;
   }
-  if ((kind == request_kind::read || kind == request_kind::atomic) && c.reads >= q.max_read_in) {  // D5
-    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
+  if ((kind == request_kind::read || kind == request_kind::atomic) && c.reads >= before.max_read_in) {  // D5
+    refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
     co_return false;
   }
+  bool ready = true;
   if (takes_receive(h.opcode)) {  // D5
-    const bool ready = co_await take_receive(c, q, t);
-    if (c.error || c.stopped) co_return false;
-    if (!ready) {
-      q.nak_sent = 1;
-      acknowledge(c, route_of(c, q), h.psn, static_cast<std::uint8_t>(wire::rnr_nak | (q.min_rnr_timer & 0x1f)), t);
+    if (before.srqn != 0) {
+      ready = co_await take_shared(c, ctx, t);
+    } else {
+      ready = co_await take_receive(c, before, t);
+    }
+    if (ctx.failed || c.error || c.stopped) co_return false;
+  }
+  auto& q = ctx.as<hca_qpc>();
+  if (!ready) {
+    if (q.transport != HCA_TRANSPORT_RC) {
+      ++no_receive_;
+      drop_message(c, q, HCA_WC_SUCCESS, t);
       co_return false;
     }
+    q.nak_sent = 1;
+    acknowledge(c, route_of(c, q), h.psn, static_cast<std::uint8_t>(wire::rnr_nak | (q.min_rnr_timer & 0x1f)), t);
+    co_return false;
   }
   const std::uint32_t remaining = s.reth ? h.dma_length : q.in_remaining;
   const bool misaligned = kind == request_kind::atomic && config_.atomic_align_first && !atomic_aligned(h);
   if (misaligned || !length_ok(p, q.mtu_shift, remaining)) {  // D6
-    fatal(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
+    refuse(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
     co_return false;
   }
   switch (kind) {
@@ -213,6 +237,26 @@ task<bool> responder::execute(connection& c, hca_qpc& q, packet& p, ps& t) {
       co_await do_atomic(c, q, p, t);
       co_return false;
   }
+}
+
+// UC and UD: whether the packet is looked at, as the next one of its message. Nothing is expected of the PSN of a datagram.
+bool responder::unreliable_takes(hca_qpc& q, const packet& p) {
+  const packet_header& h = p.header;
+  if (q.transport == HCA_TRANSPORT_UD) {
+    q.expected_psn = h.psn;
+    if (h.qkey == q.qkey) return true;
+    ++dropped_;
+    return false;
+  }
+  if (h.psn != q.expected_psn) ++out_of_order_;
+  const bool follows = h.psn == q.expected_psn && in_sequence(q.inbound, h.opcode);
+  q.expected_psn = h.psn;
+  if (follows) return true;
+  if (q.inbound != HCA_INBOUND_NONE) ++messages_dropped_;
+  q.inbound = HCA_INBOUND_NONE;
+  if (in_sequence(q.inbound, h.opcode)) return true;
+  q.expected_psn = psn_add(h.psn, 1);
+  return false;
 }
 
 task<> responder::duplicate(connection& c, hca_qpc& q, packet& p, ps& t) {

@@ -1,6 +1,12 @@
-// The receive side of RC: judges each request packet in PSN order (PSN, sequence, QP rights, resources, lengths, key), places
+// The receive side: judges each request packet of RC in PSN order (PSN, sequence, QP rights, resources, lengths, key), places
 // or fetches its bytes, acknowledges, and completes receives. Duplicates are answered again without being executed again,
 // except READs, which are validated anew.
+//
+// UC takes what comes: a gap ends the message that it is in, and a message with an error is dropped to its end, while the QP
+// goes on. UD takes single packets whose Q_Key is the QP's and puts them 40 bytes into the receive buffer. Nothing is answered
+// [semantics D.1: UC, UD]. A receive WQE of a dropped message is the next one's; from an SRQ it completes with the error.
+//
+// A receive of an SRQ is judged by the PD of the SRQ.
 //
 // SEND_WITH_INV invalidates after its bytes were handed to the DMA engine and before its receive completes [C6.8].
 //
@@ -65,13 +71,17 @@ class responder : public unit {
     std::uint16_t fetched_first = 0;  // receive WQEs on chip
     std::uint16_t fetched_count = 0;
     std::vector<std::byte> fetched;
-    std::vector<std::byte> receive;  // the receive WQE in use
+    std::vector<std::byte> receive;  // the receive WQE in use, without the link of an SRQ
+    std::uint32_t receive_pd = 0;    // by which its keys are judged
     std::uint32_t reads = 0;         // READs whose responses have not all left
     ring<atomic_result> atomics;
     std::uint32_t acks_owed = 0;
     std::uint32_t busy = 0;
+    bool taking = false;  // of an SRQ: a WQE is being taken from its list
+    wait_list takers;     // of an SRQ: connections that wait for that
     bool serving = false;
     bool emitting = false;
+    bool told_last = false;  // that an SRQ gives it no more
     bool error = false;
     bool stopped = false;
     control_request* stopping = nullptr;
@@ -104,7 +114,8 @@ class responder : public unit {
 
   process serve(connection& c, ps t);
   task<bool> handle(connection& c, packet& p, ps& t);
-  task<bool> execute(connection& c, hca_qpc& q, packet& p, ps& t);
+  task<bool> execute(connection& c, context_request& ctx, packet& p, ps& t);
+  [[nodiscard]] bool unreliable_takes(hca_qpc& q, const packet& p);
   task<> duplicate(connection& c, hca_qpc& q, packet& p, ps& t);
 
   // place.cpp
@@ -112,6 +123,8 @@ class responder : public unit {
   task<bool> invalidate(connection& c, hca_qpc& q, const packet& p, ps& t);
   task<bool> do_write(connection& c, hca_qpc& q, packet& p, ps& t);
   task<bool> take_receive(connection& c, hca_qpc& q, ps& t);
+  task<bool> read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t);
+  task<bool> take_shared(connection& c, context_request& ctx, ps& t);
   void hold_until_landed(memory_access::transfer& tr, packet& p, ps t);
   void end_message(connection& c, hca_qpc& q, const packet& p, ps t);
 
@@ -126,6 +139,8 @@ class responder : public unit {
   static route route_of(const connection& c, const hca_qpc& q);
   void acknowledge(connection& c, const route& to, std::uint32_t psn, std::uint8_t syndrome, ps t);
   void emit(connection& c);
+  void refuse(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
+  void drop_message(connection& c, hca_qpc& q, std::uint8_t receive_status, ps t);
   void fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
   void put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t);
   process fail_later(connection& c, std::uint32_t event, ps t);
@@ -158,6 +173,9 @@ class responder : public unit {
   counter dropped_;
   counter messages_;
   counter flushed_;
+  counter no_receive_;
+  counter messages_dropped_;
+  counter shared_taken_;
   probe valid_probe_;
   probe qpn_probe_;
   probe opcode_probe_;

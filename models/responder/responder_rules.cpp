@@ -33,6 +33,19 @@ request_kind kind_of(std::uint8_t opcode) {
   }
 }
 
+bool of_transport(std::uint8_t opcode, std::uint8_t transport) {
+  switch (opcode & wire::transport_mask) {
+    case wire::rc:
+      return transport == HCA_TRANSPORT_RC;
+    case wire::uc:
+      return transport == HCA_TRANSPORT_UC;
+    case wire::ud:
+      return transport == HCA_TRANSPORT_UD;
+    default:
+      return false;
+  }
+}
+
 bool in_sequence(std::uint8_t inbound, std::uint8_t opcode) {
   const request_kind kind = kind_of(opcode);
   if (kind == request_kind::other) return false;

@@ -97,6 +97,7 @@ process send_queue::serve(queue_state& first, ps t) {
       q->read_limit = context.max_read_out;
       const hca_buffer sq = context.sq;
       const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
+      if (ring_blocks == 0) q->pi = q->ci;  // it has no SQ, whatever was rung
       const std::uint32_t n = std::min<std::uint32_t>(fetchable(q->ci, q->pi, ring_blocks, config_.fetch_batch),
                                                       static_cast<std::uint32_t>(cache_.total()));
       if (n != 0) co_await cache_.take(n);

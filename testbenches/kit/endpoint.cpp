@@ -41,7 +41,8 @@ ibv_qp* process_context::create_qp(const qp_options& o, ibv_pd* in, ibv_cq* to) 
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = to ? to : cq;
   init.cap = {o.send_depth, o.receive_depth, o.sge, o.sge, o.inline_bytes};
-  init.qp_type = IBV_QPT_RC;
+  init.qp_type = o.type;
+  init.srq = o.srq;
   init.sq_sig_all = o.signal_all;
   init.create_flags = o.privileged ? unsigned{HCAX_QP_PRIVILEGED} : 0U;
   return required(ibv_create_qp(c, in ? in : pd, &init), "a QP");
@@ -52,11 +53,15 @@ address process_context::address_of(const ibv_qp* qp, const qp_options& o) const
 }
 
 int process_context::connect(ibv_qp* qp, const address& peer, const qp_options& o) {
+  const bool rc = o.type == IBV_QPT_RC;
+  const bool ud = o.type == IBV_QPT_UD;
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_INIT;
   a.port_num = 1;
   a.qp_access_flags = o.access;
-  int status = ibv_modify_qp(c, qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+  a.qkey = o.qkey;
+  const int addressed = ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+  int status = ibv_modify_qp(c, qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | addressed);
   if (status != 0) return status;
   a.qp_state = IBV_QPS_RTR;
   a.path_mtu = o.mtu;
@@ -65,9 +70,9 @@ int process_context::connect(ibv_qp* qp, const address& peer, const qp_options& 
   a.max_dest_rd_atomic = o.read_depth;
   a.min_rnr_timer = o.rnr_timer;
   a.ah_attr = {peer.lid, 0, 1};
-  status = ibv_modify_qp(c, qp, &a,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+  const int connected = ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  const int reliable = rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0;
+  status = ibv_modify_qp(c, qp, &a, IBV_QP_STATE | connected | reliable);
   if (status != 0) return status;
   a.qp_state = IBV_QPS_RTS;
   a.timeout = o.timeout;
@@ -75,8 +80,8 @@ int process_context::connect(ibv_qp* qp, const address& peer, const qp_options& 
   a.rnr_retry = o.rnr_retry;
   a.sq_psn = o.psn;
   a.max_rd_atomic = o.read_depth;
-  return ibv_modify_qp(
-      c, qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+  const int timed = rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0;
+  return ibv_modify_qp(c, qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN | timed);
 }
 
 int process_context::reset(ibv_qp* qp) {
@@ -126,6 +131,8 @@ int post(cpu& c, ibv_qp* qp, request r) {
   wr.imm_data = r.immediate;
   if (r.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || r.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
     wr.wr.atomic = {r.remote, r.compare_add, r.swap, r.rkey};
+  } else if (r.ah) {
+    wr.wr.ud = {r.ah, r.qpn, r.qkey};
   } else {
     wr.wr.rdma = {r.remote, r.rkey};
   }
@@ -133,13 +140,28 @@ int post(cpu& c, ibv_qp* qp, request r) {
   return ibv_post_send(c, qp, &wr, &bad);
 }
 
-int post_receive(cpu& c, ibv_qp* qp, std::uint64_t id, std::vector<ibv_sge> sges) {
+namespace {
+
+ibv_recv_wr receive_request(std::uint64_t id, std::vector<ibv_sge>& sges) {
   ibv_recv_wr wr{};
   wr.wr_id = id;
   wr.sg_list = sges.data();
   wr.num_sge = static_cast<int>(sges.size());
+  return wr;
+}
+
+}  // namespace
+
+int post_receive(cpu& c, ibv_qp* qp, std::uint64_t id, std::vector<ibv_sge> sges) {
+  ibv_recv_wr wr = receive_request(id, sges);
   ibv_recv_wr* bad = nullptr;
   return ibv_post_recv(c, qp, &wr, &bad);
+}
+
+int post_receive(cpu& c, ibv_srq* srq, std::uint64_t id, std::vector<ibv_sge> sges) {
+  ibv_recv_wr wr = receive_request(id, sges);
+  ibv_recv_wr* bad = nullptr;
+  return ibv_post_srq_recv(c, srq, &wr, &bad);
 }
 
 std::optional<ibv_wc> next_completion(cpu& c, ibv_cq* cq, ps timeout) {

@@ -35,6 +35,9 @@ struct qp_options {
   std::uint8_t rnr_timer = 1;
   std::uint8_t read_depth = 16;
   std::uint32_t psn = 0x10;
+  ibv_qp_type type = IBV_QPT_RC;
+  std::uint32_t qkey = 0x11111111;  // UD
+  ibv_srq* srq = nullptr;
 };
 
 // What the other side must know to connect.
@@ -65,7 +68,7 @@ class process_context {
                   ibv_pd* pd = nullptr);
   ibv_qp* create_qp(const qp_options& o = {}, ibv_pd* pd = nullptr, ibv_cq* cq = nullptr);
   [[nodiscard]] address address_of(const ibv_qp* qp, const qp_options& o = {}) const;
-  // RESET -> INIT -> RTR -> RTS; 0 or errno.
+  // RESET -> INIT -> RTR -> RTS; 0 or errno. UD has no peer.
   int connect(ibv_qp* qp, const address& peer, const qp_options& o = {});
   int reset(ibv_qp* qp);
   ibv_qp_state state(ibv_qp* qp);
@@ -94,9 +97,13 @@ struct request {
   std::uint32_t immediate = 0;
   std::uint64_t compare_add = 0;
   std::uint64_t swap = 0;
+  ibv_ah* ah = nullptr;  // UD
+  std::uint32_t qpn = 0;
+  std::uint32_t qkey = 0x11111111;
 };
 int post(cpu& c, ibv_qp* qp, request r);
 int post_receive(cpu& c, ibv_qp* qp, std::uint64_t id, std::vector<ibv_sge> sges);
+int post_receive(cpu& c, ibv_srq* srq, std::uint64_t id, std::vector<ibv_sge> sges);
 // The next completion; nothing when `timeout` passes first.
 std::optional<ibv_wc> next_completion(cpu& c, ibv_cq* cq, ps timeout = 10000_ms);
 // Posts and waits for this request's completion (signaled or failed); receive completions of the same CQ are kept in `others`.

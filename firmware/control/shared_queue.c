@@ -1,0 +1,120 @@
+/* Shared receive queues. They live among the queue pairs: one of their numbers, one of their contexts. */
+#include "firmware/control/state.h"
+
+static uint64_t address(const struct firmware* fw, uint32_t srqn) {
+  return fw->area.qpc_base + (uint64_t)srqn * sizeof(struct hca_qpc);
+}
+
+static int load(struct firmware* fw, uint32_t srqn, struct hca_qpc* q) {
+  hal_cache_drop(fw->hal, HAL_CACHE_QPC, srqn);
+  return fw_read(fw, address(fw, srqn), q, sizeof *q);
+}
+
+static int load_own(struct firmware* fw, uint32_t srqn, struct hca_qpc* q) {
+  if (srqn < 2 || !fw_bitmap_has(&fw->qps, srqn)) return HCA_BAD_OBJECT;
+  const int status = load(fw, srqn, q);
+  if (status != HCA_OK) return status;
+  return q->transport == HCA_TRANSPORT_SRQ && q->function == fw->function ? HCA_OK : HCA_BAD_OBJECT;
+}
+
+static int store(struct firmware* fw, uint32_t srqn, const struct hca_qpc* q) {
+  const int status = fw_write(fw, address(fw, srqn), q, sizeof *q);
+  if (status != HCA_OK) return status;
+  hal_dma_fence(fw->hal);
+  hal_cache_drop(fw->hal, HAL_CACHE_QPC, srqn);
+  return HCA_OK;
+}
+
+int fw_srq_own(struct firmware* fw, uint32_t srqn) {
+  struct hca_qpc q;
+  return load_own(fw, srqn, &q);
+}
+
+static int check(const struct hca_create_srq* p) {
+  if (p->reserved0 != 0 || p->reserved1 != 0 || p->pd > FW_NUMBER_MASK || p->record % 8 != 0) return HCA_BAD_PARAMETER;
+  if (p->pages == 0 || p->stride_shift < 5 || p->stride_shift > 10 || p->log_bytes < p->stride_shift) return HCA_BAD_PARAMETER;
+  return p->log_bytes - p->stride_shift > 15 ? HCA_BAD_PARAMETER : HCA_OK;
+}
+
+int fw_create_srq(struct firmware* fw, struct hca_command* c) {
+  struct hca_create_srq p;
+  struct hca_buffer rq;
+  struct hca_qpc old;
+  uint32_t srqn = 0;
+  if (c->in_bytes < sizeof p) return HCA_BAD_LENGTH;
+  int status = fw_read(fw, c->in_address, &p, sizeof p);
+  if (status != HCA_OK) return status;
+  if (c->in_bytes != sizeof p + p.pages * 8ULL) return HCA_BAD_LENGTH;
+  status = check(&p);
+  if (status != HCA_OK) return status;
+  if (!fw_bitmap_take(fw, &fw->qps, &srqn)) return HCA_NO_RESOURCES;
+
+  status = fw_list_build(fw, c->in_address + sizeof p, p.pages, p.page_shift, p.log_bytes, &rq);
+  const bool built = status == HCA_OK;
+  if (status == HCA_OK) status = load(fw, srqn, &old); /* a later QP of this number goes on counting its lives */
+  if (status == HCA_OK) {
+    const struct hca_qpc q = {
+        .state = HCA_QP_RTR,
+        .transport = HCA_TRANSPORT_SRQ,
+        .pd = p.pd,
+        .function = fw->function,
+        .record = p.record,
+        .generation = old.generation,
+        .rq = rq,
+        .rq_stride_shift = p.stride_shift,
+    };
+    status = store(fw, srqn, &q);
+  }
+  if (status != HCA_OK) {
+    if (built) fw_list_free(fw, &rq);
+    fw_bitmap_put(&fw->qps, srqn);
+    return status;
+  }
+  fw->srq_users[srqn] = 0;
+  hal_qp_control(fw->hal, srqn, HAL_QP_START);
+  c->result[0] = srqn;
+  return HCA_OK;
+}
+
+int fw_destroy_srq(struct firmware* fw, struct hca_command* c) {
+  const uint32_t srqn = c->object;
+  struct hca_qpc q;
+  int status = load_own(fw, srqn, &q);
+  if (status != HCA_OK) return status;
+  if (fw->srq_users[srqn] != 0) return HCA_BUSY;
+  hal_qp_control(fw->hal, srqn, HAL_QP_STOP);
+  const struct hca_qpc dead = {.state = HCA_QP_RESET, .generation = q.generation};
+  status = store(fw, srqn, &dead);
+  if (status != HCA_OK) return status;
+  hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | srqn, 0, FW_ALL);
+  fw_list_free(fw, &q.rq);
+  fw_bitmap_put(&fw->qps, srqn);
+  return HCA_OK;
+}
+
+/* The responder may write the entry meanwhile: only the limit is written, until it stays. */
+int fw_modify_srq(struct firmware* fw, struct hca_command* c) {
+  struct hca_qpc old;
+  int status = load_own(fw, c->object, &old);
+  if (status != HCA_OK) return status;
+  if (c->modifier >= 1U << (old.rq.log_bytes - old.rq_stride_shift)) return HCA_BAD_PARAMETER;
+  for (int i = 0; i < 16; i++) {
+    struct hca_qpc now = old;
+    struct hca_qpc found;
+    now.srq_limit = c->modifier;
+    status = fw_write_changes(fw, address(fw, c->object), &old, &now, sizeof now);
+    if (status != HCA_OK) return status;
+    hal_dma_fence(fw->hal);
+    status = load(fw, c->object, &found);
+    if (status != HCA_OK) return status;
+    if (found.srq_limit == now.srq_limit || found.srq_limit != old.srq_limit) return HCA_OK; /* or reached meanwhile */
+    old = found;
+  }
+  return HCA_BUSY;
+}
+
+int fw_query_srq(struct firmware* fw, struct hca_command* c) {
+  struct hca_qpc q;
+  const int status = load_own(fw, c->object, &q);
+  return status == HCA_OK ? fw_write_out(fw, c, &q, sizeof q) : status;
+}
