@@ -25,7 +25,12 @@ class cpu {
   [[nodiscard]] host& machine() const { return host_; }
   // The thread's local time: the kernel's now plus what was spent since.
   [[nodiscard]] ps time() const { return now() + ahead_; }
-  void spend(ps t) { ahead_ += t; }
+  void spend(ps t) {
+    ahead_ += t;
+    spent_ += t;
+  }
+  // All that was spent so far; waiting is not in it.
+  [[nodiscard]] ps spent() const { return spent_; }
   // Lets the kernel catch up with the local time.
   void sync();
 
@@ -60,6 +65,7 @@ class cpu {
 
   host& host_;
   ps ahead_{0};
+  ps spent_{0};
   sc_core::sc_event wake_;
   bool interrupted_ = false;
   ps interrupted_at_{0};

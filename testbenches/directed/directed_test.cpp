@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "testbenches/directed/key_lifecycle.h"
 #include "testbenches/directed/key_storm.h"
 #include "testbenches/directed/message_rate.h"
 #include "testbenches/directed/ping.h"
@@ -113,6 +114,36 @@ TEST(directed, no_byte_lands_under_a_closed_window_with_caches_of_one_entry) {
   c.nodes[1].hca.mrc_cache.ways = 1;
   c.link.loss = 0.002;
   expect_storm(c);
+}
+
+// Each way takes the right away and gives it back (the peer tries both); where the time goes adds up, and what goes by commands
+// costs more than what goes by work requests.
+TEST(directed, rights_change_in_six_ways) {
+  world w(world::two_nodes());
+  lifecycle_options o;
+  o.live_keys = {1, 300};
+  o.changes = 20;
+  o.traffic = 300;
+  lifecycle_outcome r;
+  start_lifecycle(w.sys(), o, 5, r);
+  sc_core::sc_start();
+  ASSERT_TRUE(r.ok) << r.problem;
+  ASSERT_EQ(r.rows.size(), 2 * rights_ways);
+  ASSERT_EQ(r.undisturbed.size(), 2U);
+  for (const lifecycle_row& row : r.rows) {
+    EXPECT_EQ(row.changes, 20U);
+    EXPECT_EQ(row.grant.count(), 10U);
+    EXPECT_EQ(row.revoke.count(), 10U);
+    EXPECT_GT(row.traffic.count(), 0U);
+    EXPECT_LE(row.cpu + row.commands + row.unit, row.total) << name_of(row.way);
+    const bool by_command =
+        row.way == rights_way::reregister || row.way == rights_way::kept_key || row.way == rights_way::register_anew;
+    EXPECT_EQ(row.commands > ps(0), by_command) << name_of(row.way);
+    EXPECT_EQ(row.unit > ps(0), !by_command) << name_of(row.way);
+    EXPECT_GT(row.pcie_bytes, 0);
+  }
+  EXPECT_LT(r.rows[static_cast<std::size_t>(rights_way::type_2)].total,
+            r.rows[static_cast<std::size_t>(rights_way::reregister)].total);
 }
 
 // The goodput of large WRITEs is the link's share for payload, or what PCIe allows.

@@ -24,6 +24,13 @@ double statistic_of(const unit& u, std::string_view name) {
   throw std::logic_error(std::string(u.name()) + " has no statistic " + std::string(name));
 }
 
+double sum_of(const unit& u, std::string_view name) {
+  for (const statistic& s : u.stats().all()) {
+    if (s.name == name) return std::get<const histogram*>(s.value)->sum();
+  }
+  throw std::logic_error(std::string(u.name()) + " has no statistic " + std::string(name));
+}
+
 double statistics_ending_in(const unit& u, std::string_view suffix) {
   double sum = 0;
   for (const statistic& s : u.stats().all()) {

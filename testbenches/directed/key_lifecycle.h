@@ -1,0 +1,53 @@
+// What it costs to change who may touch a page: taken away from a peer and given back, in six ways, among any number of live
+// keys.
+//
+// Quiet: one change after the other, nothing else going on; after each grant the peer writes into the page, so that what the
+// change made cold is counted. Once in each way the peer tries while it may not, and must be refused.
+// Loaded: the same changes while the peer writes to the live keys, at random, on other connections.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/base/statistics.h"
+#include "models/system/system.h"
+#include "testbenches/directed/key_rights.h"
+
+namespace hcasim::kit {
+
+struct lifecycle_options {
+  std::vector<std::uint32_t> live_keys = {1, 64, 4096, 65536};
+  std::uint32_t changes = 200;   // of each way: half of them revoke, half grant
+  std::uint32_t lanes = 4;       // connections of the traffic, one WRITE of 64 B outstanding on each
+  std::uint32_t traffic = 4000;  // WRITEs that measure the traffic without changes
+};
+
+// Of one way among so many live keys. The times are of the whole measurement; `quiet` ones are of so many changes.
+struct lifecycle_row {
+  rights_way way = rights_way::reregister;
+  std::uint32_t live_keys = 0;
+  // quiet
+  std::uint32_t changes = 0;
+  ps total{0};     // from request to effect, summed
+  ps cpu{0};       // of that, software at work
+  ps commands{0};  // the firmware executing
+  ps unit{0};      // window_unit changing keys
+  double pcie_bytes = 0;
+  double misses = 0;  // MRCs and page-table lines fetched, the peer's WRITE after each grant included
+  // loaded
+  histogram revoke;  // ps
+  histogram grant;
+  histogram traffic;  // latency of the peer's WRITEs to other keys
+};
+
+struct lifecycle_outcome {
+  bool ok = false;
+  std::string problem;
+  std::vector<lifecycle_row> rows;
+  std::vector<histogram> undisturbed;  // the traffic without changes, for each number of live keys
+};
+
+// Node 0 is the peer, node 1 the owner.
+void start_lifecycle(hcasim::system& s, const lifecycle_options& o, std::uint64_t seed, lifecycle_outcome& out);
+
+}  // namespace hcasim::kit
