@@ -87,6 +87,8 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
   }
 
   void observe(socket_observer<P>* o) { observer_ = o; }
+  // For an observer that comes second and hands on to the first.
+  [[nodiscard]] socket_observer<P>* observed_by() const { return observer_; }
   [[nodiscard]] const char* kind() const override { return "hcasim::initiator_socket"; }
 
  private:

@@ -122,6 +122,8 @@ struct run_arguments {
   std::string seed;
   std::string wave_limit = "1 GiB";
   bool no_trace = false;
+  std::string from;
+  std::string until;
   std::map<std::string, std::string> own;
 
   void declare(CLI::App& run) {
@@ -145,10 +147,18 @@ struct run_arguments {
     run.add_option("--trace-limit", wave_limit, "Stop the waveform at this size; 0 B: no limit")
         ->type_name("SIZE")
         ->capture_default_str();
+    run.add_option("--packets", options.packets,
+                   "Record every packet for Wireshark: ib (InfiniBand) or roce (RoCEv2); may be repeated")
+        ->type_name("FORM")
+        ->check(CLI::IsMember({"ib", "roce"}))
+        ->allow_extra_args(false);
+    run.add_flag("--spans", options.spans, "Record each request's way through the units for ui.perfetto.dev");
+    run.add_option("--from", from, "Record spans from this simulated time on")->type_name("TIME");
+    run.add_option("--until", until, "Record spans until this simulated time")->type_name("TIME");
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
     run.add_flag("--json", options.json, "Print result.json instead of the table");
-    std::set<std::string> taken{"output",      "set",   "param", "seed", "trace", "no-trace",
-                                "trace-limit", "force", "json",  "help", "point"};
+    std::set<std::string> taken{"output", "set",  "param", "seed",    "trace", "no-trace", "trace-limit", "force",
+                                "json",   "help", "point", "packets", "spans", "from",     "until"};
     for (const std::string& n : testbench_registry::names()) {
       const auto bench = testbench_registry::create(n);
       const knob_tree tree([&](knob_visitor& v) { bench->knobs(v); });
@@ -170,6 +180,16 @@ struct run_arguments {
       if (run.count("--" + name)) options.own.emplace_back(name, value);
     }
     options.waves = !no_trace;
+    const auto time = [](const char* option, const std::string& text, ps otherwise) {
+      try {
+        return text.empty() ? otherwise : ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, text)));
+      } catch (const quantity_error& e) {
+        throw input_error(fmt::format("{}: {}", option, e.what()));
+      }
+    };
+    options.from = time("--from", from, ps(0));
+    options.until = time("--until", until, never);
+    if (options.until <= options.from) throw input_error("--until: not after --from, so nothing would be recorded");
     try {
       options.wave_limit = static_cast<std::uint64_t>(parse_quantity(knob_kind::bytes, wave_limit));
     } catch (const quantity_error& e) {

@@ -11,6 +11,8 @@
 #include "testbenches/runner/output_folder.h"
 #include "testbenches/runner/prepare.h"
 #include "testbenches/runner/quantity.h"
+#include "testbenches/runner/record/packets.h"
+#include "testbenches/runner/record/spans.h"
 #include "testbenches/runner/report.h"
 #include "testbenches/runner/resolved.h"
 #include "testbenches/runner/resources.h"
@@ -44,6 +46,39 @@ gtkwave_view first_view(const vcd_writer& waves, ps end) {
   if (first != never && first > before) view.from = first - before;
   return view;
 }
+
+// Packets and spans, as far as they are asked for.
+class recorders {
+ public:
+  recorders(const run_options& o, const output_folder& out) : out_(out) {
+    for (const std::string& form : o.packets) {
+      const packet_form f = form == "roce" ? packet_form::roce : packet_form::infiniband;
+      const std::string name = fmt::format("packets.{}.pcapng", form);
+      packets_.emplace_back(name, std::make_unique<packet_recorder>(out.temporary() / name, f, program_version()));
+    }
+    if (o.spans) spans_ = std::make_unique<span_recorder>(span_window{o.from, o.until});
+  }
+  void finish(ps end) {
+    for (const auto& [name, p] : packets_) p->finish();
+    if (spans_) spans_->write(out_.temporary() / "spans.json", program_version(), end);
+  }
+  void tell() const {
+    for (const auto& [name, p] : packets_) {
+      std::cout << fmt::format("packets     {} in {}/{}\n", p->packets(), out_.final_place().string(), name);
+    }
+    if (!spans_) return;
+    std::cout << fmt::format("spans       {} in {}/spans.json, for ui.perfetto.dev or chrome://tracing\n", spans_->spans(),
+                             out_.final_place().string());
+    if (spans_->stopped_at() == never) return;
+    std::cout << fmt::format("            they end at {}; choose a later part with --from\n",
+                             format_quantity(knob_kind::time, static_cast<long double>(spans_->stopped_at().count())));
+  }
+
+ private:
+  const output_folder& out_;
+  std::vector<std::pair<std::string, std::unique_ptr<packet_recorder>>> packets_;
+  std::unique_ptr<span_recorder> spans_;
+};
 
 description point_of_study(const std::string& file, std::uint64_t point, platform_factory machine) {
   const study s(file, machine);
@@ -116,6 +151,7 @@ int run_testbench(const run_options& o, platform_factory machine) {
     const auto patterns = o.trace.empty() ? std::vector<std::string>{"*"} : o.trace;
     waves = std::make_unique<vcd_recorder>(out.temporary() / "waves.vcd", patterns, program_version(), o.wave_limit);
   }
+  recorders recording(o, out);
   resource_meter meter(tree);
   run_context context(run.machine().config(), d.seed(), out.temporary(), &meter);
   run_guarded(run.bench(), context);
@@ -125,6 +161,7 @@ int run_testbench(const run_options& o, platform_factory machine) {
     waves->writer().finish(end);
     write_gtkwave(out.temporary(), out.final_place(), waves->writer().signals(), first_view(waves->writer(), end));
   }
+  recording.finish(end);
   const auto units = all_units();
   const result& r = context.result();
   const host_speed speed = measure_host(context, units, begin);
@@ -151,6 +188,7 @@ int run_testbench(const run_options& o, platform_factory machine) {
                              format_quantity(knob_kind::time, static_cast<long double>(waves->writer().stopped_at().count())));
   }
   std::cout << speed.text() << fmt::format("results in  {}\n", out.final_place().string());
+  recording.tell();
   if (waves) std::cout << fmt::format("waveform    gtkwave {}/waves.gtkw\n", out.final_place().string());
   return r.passed() ? run_passed : run_failed;
 }

@@ -23,7 +23,11 @@ struct run_options {
   std::uint64_t point = 0;         // of a study, from 1 on
   std::vector<std::string> trace;  // patterns; empty: every signal
   bool waves = true;
-  std::uint64_t wave_limit = 0;  // bytes; 0: none
+  std::uint64_t wave_limit = 0;      // bytes; 0: none
+  std::vector<std::string> packets;  // forms of the packet capture: ib, roce
+  bool spans = false;                // a Chrome trace
+  ps from{0};                        // what is recorded begins
+  ps until = never;                  // and ends
   bool force = false;
   bool json = false;
 };
