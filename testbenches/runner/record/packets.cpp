@@ -113,7 +113,7 @@ bytes roce_frame(const packet& p) {
   // Eight bytes of ones stand for the LRH; what routers may change counts as ones.
   bytes covered(8, 0xff);
   covered.insert(covered.end(), out.begin() + static_cast<std::ptrdiff_t>(ip_at), out.end());
-  for (const std::size_t at : {8 + 1, 8 + 8, 8 + 10, 8 + 11, 28 + 6, 28 + 7, 36 + 4}) covered[at] = 0xff;
+  for (const unsigned at : {9U, 16U, 18U, 19U, 34U, 35U, 40U}) covered[at] = 0xff;
   little(out, libdeflate_crc32(0, covered.data(), covered.size()), 4);
   return out;
 }

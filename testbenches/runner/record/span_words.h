@@ -38,7 +38,7 @@ struct span_words<dma_request> {
 template <>
 struct span_words<context_request> {
   static constexpr std::string_view a = "index";
-  static constexpr std::string_view b = "";
+  static constexpr std::string_view b{};
   static std::string target(std::string_view socket) { return std::string(socket) + "_cache"; }
   static unsigned kind(const context_request& r) { return static_cast<unsigned>(r.op); }
   static std::string name(unsigned kind) { return std::array{"fetch", "drop", "set_area"}[kind]; }
@@ -92,7 +92,7 @@ struct span_words<work_request> {
 template <>
 struct span_words<report> {
   static constexpr std::string_view a = "cqn";
-  static constexpr std::string_view b = "";
+  static constexpr std::string_view b{};
   static std::string target(std::string_view) { return "completion"; }
   static unsigned kind(const report& r) { return r.event ? 1 : 0; }
   static std::string name(unsigned kind) { return std::array{"CQE", "EQE"}[kind]; }
@@ -133,8 +133,8 @@ struct span_words<packet> {
 
 template <>
 struct span_words<window_request> {
-  static constexpr std::string_view a = "";
-  static constexpr std::string_view b = "";
+  static constexpr std::string_view a{};
+  static constexpr std::string_view b{};
   static std::string target(std::string_view) { return "window_unit"; }
   static unsigned kind(const window_request&) { return 0; }
   static std::string name(unsigned) { return "change"; }

@@ -126,7 +126,7 @@ std::string_view microseconds(fmt::memory_buffer& to, ps t) {
   return {to.data(), to.size()};
 }
 
-std::string quoted(std::string_view s) {
+std::string in_quotes(std::string_view s) {
   return fmt::format("\"{}\"", s);  // names of units and operations hold nothing to escape
 }
 
@@ -149,7 +149,7 @@ void span_recorder::write(const std::filesystem::path& path, const std::string& 
     out.clear();
   };
   fmt::format_to(std::back_inserter(out),
-                 "{{\"displayTimeUnit\": \"ns\", \"otherData\": {{\"hcasim\": {}}}, \"traceEvents\": [", quoted(version));
+                 "{{\"displayTimeUnit\": \"ns\", \"otherData\": {{\"hcasim\": {}}}, \"traceEvents\": [", in_quotes(version));
 
   std::vector<std::string> nodes;
   const auto node_of = [&](std::uint32_t t) {
@@ -200,7 +200,8 @@ void span_recorder::write(const std::filesystem::path& path, const std::string& 
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
       const std::size_t tid = static_cast<std::size_t>(t + 1) * most_lanes + lane;
       const std::string name = lane ? fmt::format("{} {}", unit, lane + 1) : unit;
-      add("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":{}}}}}", pid, tid, quoted(name));
+      add("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":{}}}}}", pid, tid,
+          in_quotes(name));
       add("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_sort_index\",\"args\":{{\"sort_index\":{}}}}}", pid, tid,
           tid);
     }
@@ -217,7 +218,7 @@ void span_recorder::write(const std::filesystem::path& path, const std::string& 
     }
   }
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    add("{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}}", n + 1, quoted(nodes[n]));
+    add("{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}}", n + 1, in_quotes(nodes[n]));
   }
   out.append(std::string_view("\n]}\n"));
   failed = failed || std::fwrite(out.data(), 1, out.size(), file) != out.size();

@@ -1,0 +1,263 @@
+// What a run records besides waveforms: packets as Wireshark reads them, and requests as a Chrome trace.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "testbenches/runner/program/run_program.h"
+#include "tlm/packet.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using bytes = std::vector<std::uint8_t>;
+
+class recorded : public ::testing::Test {
+ protected:
+  recorded() {
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  ~recorded() override {
+    fs::current_path("/");
+    fs::remove_all(folder_);
+  }
+  static outcome hcasim(const std::string& arguments) { return run_program(HCASIM_PROGRAM, arguments); }
+
+  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_record_{}", ::getpid());
+};
+
+std::uint64_t little(const bytes& b, std::size_t at, int n) {
+  std::uint64_t v = 0;
+  for (int i = n - 1; i >= 0; --i) v = v << 8 | b.at(at + static_cast<std::size_t>(i));
+  return v;
+}
+
+struct frame {
+  std::uint64_t nanoseconds;
+  std::uint64_t interface;
+  bytes data;
+};
+
+// Enhanced packet blocks of a pcapng file; the link types of its interfaces.
+std::vector<frame> read_pcapng(const fs::path& file, std::vector<std::uint64_t>& link_types) {
+  const std::string text = file_content(file);
+  const bytes all(text.begin(), text.end());
+  std::vector<frame> frames;
+  for (std::size_t at = 0; at < all.size();) {
+    const auto type = little(all, at, 4);
+    const auto length = little(all, at + 4, 4);
+    EXPECT_EQ(length % 4, 0U);
+    EXPECT_EQ(little(all, at + length - 4, 4), length);
+    if (type == 1) link_types.push_back(little(all, at + 8, 2));
+    if (type == 6) {
+      const auto size = little(all, at + 20, 4);
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(at + 28);
+      frames.push_back({little(all, at + 12, 4) << 32 | little(all, at + 16, 4), little(all, at + 8, 4),
+                        bytes(begin, begin + static_cast<std::ptrdiff_t>(size))});
+    }
+    at += length;
+  }
+  return frames;
+}
+
+// One line of fields per packet, as Wireshark's dissector sees them.
+std::vector<std::vector<std::string>> tshark(const std::string& file) {
+  const outcome o = run_program(
+      "tshark",
+      fmt::format(
+          "-r {} -T fields -E separator=, -e infiniband.bth.opcode -e infiniband.bth.psn -e infiniband.bth.destqp -e "
+          "infiniband.reth.r_key -e infiniband.reth.dmalen -e infiniband.invariant.crc -e _ws.malformed -e frame.protocols "
+          "2>/dev/null",
+          file));
+  EXPECT_EQ(o.status, 0) << "tshark is in scripts/packages.txt";
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream in(o.text);
+  for (std::string line; std::getline(in, line);) {
+    std::vector<std::string> fields(1);
+    for (const char c : line) {
+      if (c == ',') {
+        fields.emplace_back();
+      } else {
+        fields.back() += c;
+      }
+    }
+    if (fields.size() == 8) rows.push_back(fields);
+  }
+  return rows;
+}
+
+std::uint64_t number(const std::string& s) {
+  return s.empty() ? 0 : std::stoull(s, nullptr, 0);
+}
+
+// Bit by bit, straight from the polynomial; nothing of the simulator's own.
+std::uint32_t crc32(const bytes& b) {
+  std::uint32_t c = 0xffffffff;
+  for (const std::uint8_t v : b) {
+    for (int i = 0; i < 8; ++i) {
+      const bool bit = ((c ^ (v >> i)) & 1) != 0;
+      c = c >> 1 ^ (bit ? 0xedb88320 : 0);
+    }
+  }
+  return ~c;
+}
+
+TEST_F(recorded, every_packet_is_what_was_sent) {
+  const outcome o = hcasim("run random_traffic -o out --operations 150 --seed 4 --no-trace --packets ib --packets roce");
+  ASSERT_EQ(o.status, 0) << o.text;
+  std::vector<std::uint64_t> ib_links;
+  std::vector<std::uint64_t> roce_links;
+  const auto ib = read_pcapng("out/packets.ib.pcapng", ib_links);
+  const auto roce = read_pcapng("out/packets.roce.pcapng", roce_links);
+  const auto ib_seen = tshark("out/packets.ib.pcapng");
+  const auto roce_seen = tshark("out/packets.roce.pcapng");
+  EXPECT_EQ(ib_links, (std::vector<std::uint64_t>{197, 197}));
+  EXPECT_EQ(roce_links, (std::vector<std::uint64_t>{1, 1}));
+  ASSERT_GT(ib.size(), 500U);
+  ASSERT_EQ(roce.size(), ib.size());
+  ASSERT_EQ(ib_seen.size(), ib.size());
+  ASSERT_EQ(roce_seen.size(), ib.size());
+  const json statistics = json::parse(file_content("out/result.json"))["statistics"];
+  std::size_t sent = 0;
+  for (const char* port : {"system.node0.hca.port", "system.node1.hca.port"})
+    sent += statistics[port]["egress_packets"]["value"].get<std::size_t>();
+  EXPECT_EQ(ib.size(), sent);
+
+  std::set<std::uint64_t> opcodes;
+  packet p;
+  std::uint64_t time = 0;
+  for (std::size_t i = 0; i < ib.size(); ++i) {
+    const bytes& record = ib[i].data;
+    ASSERT_GE(ib[i].nanoseconds, time) << "in the order of time";
+    time = ib[i].nanoseconds;
+    EXPECT_EQ(roce[i].nanoseconds, time);
+    EXPECT_EQ(record[8] & 0x7f, 21);
+    const std::size_t wire = record.size() - 16 - wire::vcrc_bytes;
+    EXPECT_EQ(static_cast<std::size_t>(record[10] << 8 | record[11]), record.size());
+    // ERF counts seconds from the start in 32.32 bits.
+    const double erf = static_cast<double>(little(record, 0, 8)) / 4294967296.0 * 1e9;
+    EXPECT_NEAR(erf, static_cast<double>(time), 1.5);
+    const wire::shape& s = wire::shape_of(record[16 + wire::lrh_bytes]);
+    const std::size_t headers = wire::lrh_bytes + wire::bth_bytes + (s.datagram ? 8U : 0U) + (s.reth ? 16U : 0U) +
+                                (s.atomic ? 28U : 0U) + (s.aeth ? 4U : 0U) + (s.atomic_ack ? 8U : 0U) +
+                                (s.immediate ? 4U : 0U) + (s.invalidate ? 4U : 0U);
+    p.head = static_cast<std::uint32_t>(wire::max_header - headers);
+    std::memcpy(p.bytes.data() + p.head, record.data() + 16, wire);
+    ASSERT_TRUE(icrc_ok(p, wire));
+    ASSERT_TRUE(parse(p, wire));
+    const packet_header& h = p.header;
+    opcodes.insert(h.opcode);
+    for (const auto* seen : {&ib_seen[i], &roce_seen[i]}) {
+      EXPECT_EQ(number((*seen)[0]), h.opcode);
+      EXPECT_EQ(number((*seen)[1]), h.psn);
+      EXPECT_EQ(number((*seen)[2]), h.dest_qpn);
+      if (h.shape().reth) {
+        EXPECT_EQ(number((*seen)[3]), h.rkey);
+        EXPECT_EQ(number((*seen)[4]), h.dma_length);
+      }
+      EXPECT_EQ((*seen)[6], "") << "malformed: packet " << i;
+    }
+    EXPECT_NE(ib_seen[i][7].find("infiniband"), std::string::npos);
+    EXPECT_NE(roce_seen[i][7].find("udp:infiniband"), std::string::npos) << roce_seen[i][7];
+
+    // RoCEv2: the same transport bytes, an ICRC of its own, and a valid IPv4 header.
+    const bytes& f = roce[i].data;
+    const std::size_t transport = wire - wire::lrh_bytes - wire::icrc_bytes;
+    ASSERT_EQ(f.size(), 14 + 20 + 8 + transport + 4);
+    EXPECT_EQ(0, std::memcmp(f.data() + 42, record.data() + 16 + wire::lrh_bytes, transport));
+    EXPECT_EQ(f[36] << 8 | f[37], 4791);
+    std::uint32_t sum = 0;
+    for (std::size_t b = 14; b < 34; b += 2) sum += static_cast<std::uint32_t>(f[b] << 8 | f[b + 1]);
+    EXPECT_EQ((sum & 0xffff) + (sum >> 16), 0xffffU);
+    bytes covered(8, 0xff);
+    covered.insert(covered.end(), f.begin() + 14, f.end() - 4);
+    covered[8 + 1] = covered[8 + 8] = covered[8 + 10] = covered[8 + 11] = 0xff;
+    covered[8 + 20 + 6] = covered[8 + 20 + 7] = covered[8 + 28 + 4] = 0xff;
+    EXPECT_EQ(crc32(covered), little(f, f.size() - 4, 4)) << "packet " << i;
+    std::uint32_t shown = static_cast<std::uint32_t>(little(f, f.size() - 4, 4));
+    EXPECT_EQ(number(roce_seen[i][5]), __builtin_bswap32(shown)) << "Wireshark reads the same bytes";
+  }
+  EXPECT_GE(opcodes.size(), 10U) << "many kinds of packets";
+}
+
+TEST_F(recorded, spans_are_a_valid_chrome_trace) {
+  const outcome o = hcasim("run ping -o out --no-trace --spans");
+  ASSERT_EQ(o.status, 0) << o.text;
+  const json trace = json::parse(file_content("out/spans.json"));
+  EXPECT_EQ(trace["displayTimeUnit"], "ns");
+  std::map<std::string, std::vector<std::pair<double, double>>> slices;  // of a track
+  std::map<std::string, std::string> tracks;
+  std::map<std::uint64_t, int> arrows;
+  std::map<std::string, int> counters;
+  std::set<std::string> names;
+  for (const json& e : trace["traceEvents"]) {
+    const std::string ph = e.at("ph");
+    const std::string track = fmt::format("{}/{}", e.at("pid").get<int>(), e.value("tid", 0));
+    ASSERT_TRUE(e.at("name").is_string());
+    if (ph == "X") {
+      ASSERT_GE(e.at("ts").get<double>(), 0);
+      ASSERT_GE(e.at("dur").get<double>(), 0);
+      ASSERT_TRUE(e.at("args").is_object());
+      slices[track].emplace_back(e["ts"], e["ts"].get<double>() + e["dur"].get<double>());
+      names.insert(e["name"]);
+    } else if (ph == "s" || ph == "f") {
+      arrows[e.at("id")] |= ph == "s" ? 1 : 2;
+      const auto& s = slices[track];
+      EXPECT_TRUE(std::any_of(s.begin(), s.end(), [&](const auto& x) {
+        return x.first <= e["ts"].get<double>() && e["ts"].get<double>() <= x.second;
+      })) << "an arrow ends in a slice";
+    } else if (ph == "C") {
+      counters[fmt::format("{} {}", e["pid"].get<int>(), e["name"].get<std::string>())] = e["args"].at("requests");
+      EXPECT_GE(e["args"]["requests"].get<int>(), 0);
+    } else {
+      ASSERT_EQ(ph, "M");
+      if (e["name"] == "thread_name") tracks[track] = e["args"]["name"];
+    }
+  }
+  for (auto& [track, s] : slices) {
+    EXPECT_TRUE(tracks.contains(track)) << "a track without a name";
+    std::sort(s.begin(), s.end());
+    for (std::size_t i = 1; i < s.size(); ++i) EXPECT_LE(s[i - 1].second, s[i].first + 1e-6) << "slices of a track overlap";
+  }
+  for (const auto& [id, ends] : arrows) EXPECT_EQ(ends, 3) << "an arrow without an end";
+  for (const auto& [name, value] : counters) EXPECT_EQ(value, 0) << name << " ends with requests in progress";
+  for (const char* name : {"WRITE", "READ", "SEND", "check R_Key", "check L_Key", "translate", "payload read", "RC WRITE_ONLY",
+                           "RC ACKNOWLEDGE", "CQE", "fetch", "SQ doorbell"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+  // One WRITE after its warm-up: the operation's slice spans its packets.
+  EXPECT_GE(arrows.size(), 12U);
+
+  const outcome part = hcasim("run ping -o part --no-trace --spans --from '1 ms' --until '1.8 ms'");
+  ASSERT_EQ(part.status, 0) << part.text;
+  const json window = json::parse(file_content("part/spans.json"));
+  for (const json& e : window["traceEvents"]) {
+    if (e["ph"] != "X") continue;
+    EXPECT_GE(e["ts"].get<double>(), 1000);
+    EXPECT_LT(e["ts"].get<double>(), 1800);
+  }
+  EXPECT_EQ(hcasim("run ping --spans --from '2 ms' --until '1 ms'").text,
+            "hcasim: --until: not after --from, so nothing would be recorded\n");
+}
+
+TEST_F(recorded, same_seed_same_bytes_and_the_run_itself_is_not_changed) {
+  ASSERT_EQ(hcasim("run random_traffic -o a --operations 100 --packets ib --packets roce --spans --no-trace").status, 0);
+  ASSERT_EQ(hcasim("run random_traffic -o b --operations 100 --packets ib --packets roce --spans --no-trace").status, 0);
+  ASSERT_EQ(hcasim("run random_traffic -o c --operations 100 --no-trace").status, 0);
+  for (const char* name : {"packets.ib.pcapng", "packets.roce.pcapng", "spans.json"}) {
+    EXPECT_EQ(file_content(fs::path("a") / name), file_content(fs::path("b") / name)) << name;
+    EXPECT_FALSE(fs::exists(fs::path("c") / name)) << name;
+  }
+  EXPECT_EQ(file_content("a/result.json"), file_content("c/result.json"));
+  EXPECT_EQ(hcasim("run ping --packets rocev1").status, 2);
+}
+
+}  // namespace
+}  // namespace hcasim
