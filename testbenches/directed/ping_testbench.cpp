@@ -1,5 +1,7 @@
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "testbenches/directed/ping.h"
 #include "testbenches/runner/testbench.h"
 
@@ -26,11 +28,14 @@ class ping final : public testbench {
       context.check(r.ok, "an operation failed");
       table& rows = context.result().table(r.operation, {{"unit"}, {"time", "ns"}, {"share", "%"}});
       ps sum{0};
+      waterfall explained{fmt::format("{} of {} B", r.operation, o_.size), {}};
       for (const kit::share& x : r.shares) {
         rows.row(x.unit, to_ns(x.time), 100.0 * static_cast<double>(x.time.count()) / static_cast<double>(r.total.count()));
         sum += x.time;
+        explained.steps.push_back({x.unit, std::string(kind_of(x.unit)), to_ns(x.time)});
       }
       rows.row("total", to_ns(sum), 100.0);
+      context.result().explain(std::move(explained));
       context.check(sum == r.total, "the shares do not add up to the latency");
       context.result().figure(r.operation, to_ns(r.total), "ns", "from the post to the completion in hand");
       trace << r.operation << "\n" << r.trace;
@@ -38,6 +43,13 @@ class ping final : public testbench {
   }
 
  private:
+  static std::string_view kind_of(std::string_view unit) {
+    if (unit.ends_with("host software")) return "software";
+    if (unit.ends_with("DMA, PCIe, memory")) return "memory (DMA, PCIe, host)";
+    if (unit.ends_with("PCIe, doorbell")) return "PCIe and doorbell";
+    return unit == "link" || unit == "fabric" ? "wire" : "service and queueing";
+  }
+
   kit::ping_options o_;
 };
 

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "testbenches/runner/compare.h"
 #include "testbenches/runner/interrupt.h"
+#include "testbenches/runner/manual.h"
 #include "testbenches/runner/names.h"
 #include "testbenches/runner/prepare.h"
 #include "testbenches/runner/quantity.h"
@@ -155,6 +157,7 @@ struct run_arguments {
     run.add_flag("--spans", options.spans, "Record each request's way through the units for ui.perfetto.dev");
     run.add_option("--from", from, "Record spans from this simulated time on")->type_name("TIME");
     run.add_option("--until", until, "Record spans until this simulated time")->type_name("TIME");
+    run.add_flag("--explain", options.explain, "Say where the time of an operation went and which resource held the run back");
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
     run.add_flag("--json", options.json, "Print result.json instead of the table");
     std::set<std::string> taken{"output", "set",  "param", "seed",    "trace", "no-trace", "trace-limit", "force",
@@ -300,6 +303,25 @@ int command_line(int argc, char** argv, platform_factory machine) {
   params->add_option("pattern", pattern, "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'");
   params->add_option("--testbench", name, "Show this testbench's parameters and defaults as well");
   params->add_flag("--json", json, "Print JSON");
+  compare_options comparing;
+  std::string first;
+  std::string second;
+  CLI::App* diff = app.add_subcommand("diff", "Say what differs between two runs, in description and results");
+  diff->add_option("a", first, "A folder that 'hcasim run -o' wrote")->required()->type_name("DIR");
+  diff->add_option("b", second, "Another one")->required()->type_name("DIR");
+  diff->add_option("--threshold", comparing.threshold, "Leave out statistics that changed by less than this share")
+      ->type_name("RATIO")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  diff->add_flag("--json", comparing.json, "Print JSON");
+  diff->footer("Status: 0 nothing differs, 1 something does, 2 bad input.");
+  std::string shell;
+  CLI::App* completion = app.add_subcommand("completion", "Print a completion script: eval \"$(hcasim completion bash)\"");
+  completion->add_option("shell", shell, "bash, zsh or fish")
+      ->required()
+      ->type_name("SHELL")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  CLI::App* man = app.add_subcommand("man", "Print the manual page: hcasim man | man -l -");
   CLI::App* version = app.add_subcommand("version", "Print the version and what it was built with");
 
   if (argc > 1 && argv[1][0] != '-') {
@@ -326,6 +348,14 @@ int command_line(int argc, char** argv, platform_factory machine) {
       reporting.results = report_folder;
       reporting.svg = svg_folder;
       return show_report(reporting);
+    } else if (*diff) {
+      comparing.a = first;
+      comparing.b = second;
+      return compare_runs(comparing);
+    } else if (*completion) {
+      std::cout << completion_script(app, shell);
+    } else if (*man) {
+      std::cout << manual_page(app, program_version());
     } else if (*version) {
       std::cout << fmt::format("hcasim {}\n{}\ncompiler {}\n", program_version(), sc_core::sc_version(), __VERSION__);
     } else {

@@ -258,5 +258,59 @@ TEST_F(cli, an_interrupt_leaves_nothing_behind) {
   EXPECT_TRUE(files().empty());
 }
 
+TEST_F(cli, diff_names_what_changed) {
+  ASSERT_EQ(hcasim("run count_ticks -o a --ticks 100").status, 0);
+  ASSERT_EQ(hcasim("run count_ticks -o b --ticks 100").status, 0);
+  ASSERT_EQ(hcasim("run count_ticks -o c --ticks 120 --set node1.hca.mrc_cache.ways=8").status, 0);
+  const outcome same = hcasim("diff a b");
+  EXPECT_EQ(same.status, 0);
+  EXPECT_EQ(same.text, "the same description and the same results\n");
+  const outcome other = hcasim("diff a c");
+  EXPECT_EQ(other.status, 1);
+  for (const char* line :
+       {"  node1.hca.mrc_cache.ways    4    8  +100.00 %\n", "  parameters.ticks          100  120   +20.00 %\n",
+        "figures\n  ticks  100  120  +20.00 %\n", "tables differ\n", "node0.key_check.operations"}) {
+    EXPECT_NE(other.text.find(line), std::string::npos) << line << other.text;
+  }
+  EXPECT_NE(hcasim("diff a c --threshold 0.5").text.find("statistics changed by less than 50 %"), std::string::npos);
+  const auto j = ordered_json::parse(hcasim("diff a/result.json c --json").text);
+  EXPECT_EQ(j["same"], false);
+  EXPECT_EQ(j["description"].size(), 2U);
+  EXPECT_EQ(j["description"][0], ordered_json::parse(R"({"name": "node1.hca.mrc_cache.ways", "a": 4, "b": 8})"));
+  refused("diff a nowhere", "'nowhere' holds no result; name a folder that 'hcasim run -o' wrote");
+  file("broken.json", "{\"hcasim\": ");
+  refused("diff a broken.json", "'broken.json' is no result of hcasim, or it is damaged");
+}
+
+TEST_F(cli, explain_names_what_binds) {
+  const outcome o = hcasim("run count_ticks -o out --explain");
+  EXPECT_EQ(o.status, 0);
+  EXPECT_NE(o.text.find("how busy the resources were\n"), std::string::npos) << o.text;
+  EXPECT_NE(o.text.find("binding     nothing was busy\n"), std::string::npos) << o.text;
+}
+
+TEST_F(cli, completion_and_manual_know_every_command) {
+  file("complete.sh",
+       fmt::format("eval \"$({0} completion bash)\"\nhcasim() {{ {0} \"$@\"; }}\n"
+                   "ask() {{ COMP_WORDS=(hcasim \"$@\"); COMP_CWORD=$#; COMPREPLY=(); _hcasim; echo \"${{COMPREPLY[@]}}\"; }}\n"
+                   "ask s; ask run co; ask run count_ticks --see; ask sweep x --re; ask diff a b --js\n",
+                   SELFTEST_PROGRAM));
+  EXPECT_EQ(run_program("bash", "complete.sh").text, "sweep\ncount_ticks\n--seed\n--resume --retry\n--json\n");
+  EXPECT_NE(hcasim("completion zsh").text.find("bashcompinit"), std::string::npos);
+  EXPECT_NE(hcasim("completion fish").text.find("complete -c hcasim -n '__fish_seen_subcommand_from run' -l seed"),
+            std::string::npos);
+  EXPECT_EQ(hcasim("completion tcsh").status, 2);
+
+  const std::string manual = hcasim("man").text;
+  const std::string help = hcasim("--help").text;
+  for (const char* command : {"list", "run", "sweep", "report", "params", "diff", "completion", "man", "version"}) {
+    EXPECT_NE(help.find(fmt::format("  {}", command)), std::string::npos) << command;
+    EXPECT_NE(manual.find(fmt::format(".SS hcasim {}\n", command)), std::string::npos) << command;
+  }
+  EXPECT_NE(manual.find("\\fB\\-\\-seed\\fR \\fIN\\fR\nSeed of all random streams"), std::string::npos);
+  EXPECT_NE(manual.find(".SH EXIT STATUS"), std::string::npos);
+  EXPECT_EQ(manual.find("tick"), std::string::npos) << "parameters of testbenches are not options of the program";
+}
+
 }  // namespace
 }  // namespace hcasim

@@ -51,6 +51,17 @@ class table {
   std::vector<std::vector<cell>> rows_;
 };
 
+// Where the time of one operation went, in the order it first came to each; the steps add up to it.
+struct waterfall_step {
+  std::string unit;
+  std::string kind;  // software, service, memory (DMA, PCIe and host), wire
+  double nanoseconds;
+};
+struct waterfall {
+  std::string title;
+  std::vector<waterfall_step> steps;
+};
+
 class result {
  public:
   struct figure_entry {
@@ -67,6 +78,8 @@ class result {
   hcasim::table& table(std::string title, std::vector<column> columns) {
     return tables_.emplace_back(std::move(title), std::move(columns));
   }
+  // For `hcasim run --explain`.
+  void explain(waterfall w) { waterfalls_.push_back(std::move(w)); }
   // A check failed: the run's exit status is 1. The run goes on.
   void fail(std::string message) { failures_.push_back(std::move(message)); }
   // Work done, for the host's speed; counted from the statistics when not given.
@@ -75,6 +88,7 @@ class result {
 
   [[nodiscard]] const std::vector<figure_entry>& figures() const { return figures_; }
   [[nodiscard]] const std::deque<hcasim::table>& tables() const { return tables_; }
+  [[nodiscard]] const std::vector<waterfall>& waterfalls() const { return waterfalls_; }
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
   [[nodiscard]] bool passed() const { return failures_.empty(); }
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
@@ -83,6 +97,7 @@ class result {
  private:
   std::vector<figure_entry> figures_;
   std::deque<hcasim::table> tables_;
+  std::vector<waterfall> waterfalls_;
   std::vector<std::string> failures_;
   std::uint64_t operations_ = 0;
   std::uint64_t packets_ = 0;

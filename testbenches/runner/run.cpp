@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "testbenches/runner/execute.h"
+#include "testbenches/runner/explain.h"
 #include "testbenches/runner/gtkwave.h"
 #include "testbenches/runner/hierarchy.h"
 #include "testbenches/runner/interrupt.h"
@@ -167,7 +168,8 @@ int run_testbench(const run_options& o, platform_factory machine) {
   const host_speed speed = measure_host(context, units, begin);
   ordered_json document{{"hcasim", program_version()}, {"testbench", name}, {"seed", d.seed()}, {"simulated_ns", to_ns(end)}};
   document.update(result_json(r));
-  document["resources"] = resources_json(meter.utilisation(units, end));
+  const std::vector<resource_use> resources = meter.utilisation(units, end);
+  document["resources"] = resources_json(resources);
   document["description"] = resolved_json(tree);
   if (!d.presets().empty()) document["presets"] = d.presets();
   document["statistics"] = statistics_json(units, end);
@@ -187,6 +189,7 @@ int run_testbench(const run_options& o, platform_factory machine) {
     std::cout << fmt::format("The waveform ends at {}: it reached --trace-limit.\n",
                              format_quantity(knob_kind::time, static_cast<long double>(waves->writer().stopped_at().count())));
   }
+  if (o.explain) std::cout << explain(r, resources) << "\n";
   std::cout << speed.text() << fmt::format("results in  {}\n", out.final_place().string());
   recording.tell();
   if (waves) std::cout << fmt::format("waveform    gtkwave {}/waves.gtkw\n", out.final_place().string());

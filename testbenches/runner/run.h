@@ -28,6 +28,7 @@ struct run_options {
   bool spans = false;                // a Chrome trace
   ps from{0};                        // what is recorded begins
   ps until = never;                  // and ends
+  bool explain = false;
   bool force = false;
   bool json = false;
 };

@@ -143,5 +143,36 @@ TEST_F(program, reports_the_speed_of_the_host) {
   EXPECT_GT(host["operations_per_second"], 100);
 }
 
+TEST_F(program, explain_adds_up_and_names_the_binding_resource) {
+  const outcome ping = hcasim("run ping -o ping --no-trace --explain");
+  ASSERT_EQ(ping.status, 0) << ping.text;
+  const json figures = json::parse(file_content("ping/result.json"))["figures"];
+  for (const char* operation : {"WRITE", "READ", "SEND"}) {
+    std::size_t at = ping.text.find(fmt::format("{} of 64 B: where the time went\n", operation));
+    ASSERT_NE(at, std::string::npos);
+    double sum = 0;
+    double total = 0;
+    std::istringstream lines(ping.text.substr(at));
+    std::string line;
+    std::getline(lines, line);
+    std::getline(lines, line);
+    while (std::getline(lines, line) && !line.empty()) {
+      const std::size_t point = line.find('.');  // times have three digits behind it
+      ASSERT_NE(point, std::string::npos) << line;
+      const double time = std::stod(line.substr(line.rfind(' ', point) + 1));
+      (line.find("total") != std::string::npos ? total : sum) += time;
+    }
+    EXPECT_NEAR(sum, total, 0.01) << operation;
+    EXPECT_NEAR(total, figures[operation]["value"].get<double>(), 0.001) << operation;
+  }
+  const outcome walk = hcasim(
+      "run message_rate -o walk --no-trace --explain --messages 3000 --qps 32 --order random --region '1 GiB' --page '4 KiB' "
+      "--set "
+      "node1.hca.page_walker.walkers=1");
+  EXPECT_NE(walk.text.find("binding     node1.hca.page_walker walkers_busy, 100 % busy\n"), std::string::npos) << walk.text;
+  const outcome slow = hcasim("run message_rate -o slow --no-trace --explain --messages 300 --window 1");
+  EXPECT_NE(slow.text.find("binding     no resource ("), std::string::npos) << slow.text;
+}
+
 }  // namespace
 }  // namespace hcasim

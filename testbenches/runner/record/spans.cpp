@@ -1,10 +1,13 @@
 #include "testbenches/runner/record/spans.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -119,114 +122,166 @@ std::uint32_t span_recorder::open(const span& s) {
 
 namespace {
 
-// Microseconds, exact to the picosecond.
-std::string_view microseconds(fmt::memory_buffer& to, ps t) {
-  to.clear();
-  fmt::format_to(std::back_inserter(to), FMT_STRING("{}.{:06}"), t.count() / 1'000'000, t.count() % 1'000'000);
-  return {to.data(), to.size()};
+// A million spans are a hundred megabytes of text: numbers are written without a formatter.
+class json_file {
+ public:
+  explicit json_file(const std::filesystem::path& path) : file_(std::fopen(path.c_str(), "wb")), path_(path.string()) {
+    if (!file_)
+      throw input_error(fmt::format("cannot write '{}': {}; choose another folder with -o", path_, std::strerror(errno)));
+    buffer_.reserve(limit + 4096);
+  }
+  ~json_file() {
+    if (file_) std::fclose(file_);
+  }
+  json_file(const json_file&) = delete;
+  json_file& operator=(const json_file&) = delete;
+
+  json_file& operator<<(std::string_view text) {
+    buffer_.append(text);
+    return *this;
+  }
+  json_file& operator<<(std::uint64_t v) {
+    const auto end = std::to_chars(digits_.data(), digits_.data() + digits_.size(), v).ptr;
+    buffer_.append(digits_.data(), end);
+    return *this;
+  }
+  json_file& hex(std::uint64_t v) {
+    const auto end = std::to_chars(digits_.data(), digits_.data() + digits_.size(), v, 16).ptr;
+    buffer_.append("0x").append(digits_.data(), end);
+    return *this;
+  }
+  // Microseconds, exact to the picosecond.
+  json_file& time(ps t) {
+    const auto all = static_cast<std::uint64_t>(t.count());
+    *this << all / 1'000'000;
+    std::uint64_t rest = all % 1'000'000;
+    if (rest == 0) return *this;
+    std::array<char, 7> fraction{'.'};
+    for (std::size_t i = 6; i > 0; --i, rest /= 10) fraction[i] = static_cast<char>('0' + rest % 10);
+    buffer_.append(fraction.data(), fraction.size());
+    return *this;
+  }
+  // Begins an event.
+  json_file& event(std::string_view head) {
+    if (buffer_.size() > limit) drain();
+    buffer_.append(first_ ? "\n" : ",\n");
+    first_ = false;
+    return *this << head;
+  }
+  void finish() {
+    drain();
+    failed_ = std::fclose(std::exchange(file_, nullptr)) != 0 || failed_;
+    if (failed_)
+      throw input_error(
+          fmt::format("cannot write '{}': the disk is full or the folder is gone; choose another with -o", path_));
+  }
+
+ private:
+  static constexpr std::size_t limit = 1 << 20;
+  void drain() {
+    failed_ = failed_ || std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size();
+    buffer_.clear();
+  }
+
+  std::FILE* file_;
+  std::string path_;
+  std::string buffer_;
+  std::array<char, 24> digits_{};
+  bool first_ = true;
+  bool failed_ = false;
+};
+
+constexpr std::uint64_t most_lanes = 4096;  // of a unit's tracks
+
+std::uint64_t track_number(std::size_t track, std::size_t lane) {
+  return (track + 1) * most_lanes + lane;
 }
 
-std::string in_quotes(std::string_view s) {
-  return fmt::format("\"{}\"", s);  // names of units and operations hold nothing to escape
+// How many of the spans are open, whenever that changes.
+void write_counter(json_file& out, std::uint64_t pid, const std::string& unit, std::vector<ps>& begins, std::vector<ps>& ends) {
+  std::sort(ends.begin(), ends.end());
+  const std::string name = fmt::format(R"(,"name":"{} in progress","args":{{"requests":)", unit);
+  const std::string head = fmt::format(R"({{"ph":"C","pid":{},"ts":)", pid);
+  std::size_t b = 0;
+  std::size_t e = 0;
+  std::size_t before = 0;
+  while (e < ends.size()) {
+    const ps at = b < begins.size() ? std::min(begins[b], ends[e]) : ends[e];
+    while (b < begins.size() && begins[b] == at) ++b;
+    while (e < ends.size() && ends[e] == at) ++e;
+    if (b - e == before) continue;
+    before = b - e;
+    out.event(head).time(at) << name << std::uint64_t{before} << "}}";
+  }
 }
 
 }  // namespace
 
 void span_recorder::write(const std::filesystem::path& path, const std::string& version, ps end) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (!file)
-    throw input_error(fmt::format("cannot write '{}': {}; choose another folder with -o", path.string(), std::strerror(errno)));
-  fmt::memory_buffer out;
-  fmt::memory_buffer time;
-  bool failed = false;
-  bool first = true;
-  const auto add = [&]<class... A>(fmt::format_string<A...> format, A&&... arguments) {
-    out.append(std::string_view(first ? "\n" : ",\n"));
-    first = false;
-    fmt::format_to(std::back_inserter(out), format, std::forward<A>(arguments)...);
-    if (out.size() < 1 << 20) return;
-    failed = failed || std::fwrite(out.data(), 1, out.size(), file) != out.size();
-    out.clear();
-  };
-  fmt::format_to(std::back_inserter(out),
-                 "{{\"displayTimeUnit\": \"ns\", \"otherData\": {{\"hcasim\": {}}}, \"traceEvents\": [", in_quotes(version));
-
+  json_file out(path);
+  out << R"({"displayTimeUnit": "ns", "otherData": {"hcasim": ")" << version << R"("}, "traceEvents": [)";
   std::vector<std::string> nodes;
-  const auto node_of = [&](std::uint32_t t) {
-    const std::string node = tracks_[t].substr(0, tracks_[t].find('.'));
+  const auto node_of = [&](const std::string& name) {
+    const std::string node = name.substr(0, name.find('.'));
     const auto found = std::find(nodes.begin(), nodes.end(), node);
-    if (found != nodes.end()) return found - nodes.begin() + 1;
+    if (found != nodes.end()) return static_cast<std::uint64_t>(found - nodes.begin() + 1);
     nodes.push_back(node);
-    return static_cast<std::ptrdiff_t>(nodes.size());
+    return std::uint64_t{nodes.size()};
   };
   std::vector<std::vector<std::uint32_t>> by_track(tracks_.size());
   for (std::uint32_t i = 0; i < spans_.size(); ++i) {
     spans_[i].end = spans_[i].end == never ? std::max(end, spans_[i].begin) : std::max(spans_[i].end, spans_[i].begin);
     by_track[spans_[i].track].push_back(i);
   }
-  constexpr std::uint32_t most_lanes = 4096;
+  std::vector<std::string> texts;  // of a slice, from its name on to the first number
+  texts.reserve(names_.size());
+  for (const name_entry& n : names_) {
+    texts.push_back(fmt::format(R"(,"name":"{}","args":{{{})", n.text, n.a.empty() ? "" : fmt::format(R"("{}":")", n.a)));
+  }
   for (std::uint32_t t = 0; t < tracks_.size(); ++t) {
     auto& list = by_track[t];
     if (list.empty()) continue;
     std::stable_sort(list.begin(), list.end(),
                      [&](std::uint32_t x, std::uint32_t y) { return spans_[x].begin < spans_[y].begin; });
-    const auto pid = node_of(t);
+    const std::uint64_t pid = node_of(tracks_[t]);
     const std::string unit = tracks_[t].substr(tracks_[t].rfind('.') + 1);
-    // The first lane that is free by then.
-    std::vector<ps> lanes;
-    std::vector<std::pair<ps, int>> changes;
+    const std::string slice = fmt::format(R"({{"ph":"X","pid":{},"tid":)", pid);
+    std::vector<ps> lanes;  // free from then on
+    std::vector<ps> begins;
+    std::vector<ps> ends;
     for (const std::uint32_t i : list) {
       const span& s = spans_[i];
       std::size_t lane = 0;
       while (lane < lanes.size() && lanes[lane] > s.begin) ++lane;
-      if (lane == lanes.size()) lanes.push_back(ps(0));
+      if (lane == lanes.size()) lanes.emplace_back(0);
       lanes[lane] = s.end;
-      changes.emplace_back(s.begin, 1);
-      changes.emplace_back(s.end, -1);
-      const std::size_t tid = static_cast<std::size_t>(t + 1) * most_lanes + lane;
+      begins.push_back(s.begin);
+      ends.push_back(s.end);
       const name_entry& n = names_[s.name];
-      const std::string_view ts = microseconds(time, s.begin);
-      add(FMT_STRING("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{}.{:06},\"name\":\"{}\",\"args\":{{"), pid, tid,
-          ts, (s.end - s.begin).count() / 1'000'000, (s.end - s.begin).count() % 1'000'000, n.text);
-      if (!n.a.empty()) fmt::format_to(std::back_inserter(out), FMT_STRING("\"{}\":\"{:#x}\""), n.a, s.a);
-      if (!n.b.empty()) fmt::format_to(std::back_inserter(out), FMT_STRING(",\"{}\":{}"), n.b, s.b);
-      out.append(std::string_view("}}"));
-      if (s.arrow) {
-        const std::string_view at = microseconds(time, s.begin);
-        add(FMT_STRING("{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"id\":{},\"cat\":\"packet\",\"name\":\"packet\"{}}}"),
-            s.arrives ? 'f' : 's', pid, tid, at, s.arrow, s.arrives ? ",\"bp\":\"e\"" : "");
-      }
+      out.event(slice) << track_number(t, lane);
+      (out << R"(,"ts":)").time(s.begin) << R"(,"dur":)";
+      out.time(s.end - s.begin) << texts[s.name];
+      if (!n.a.empty()) out.hex(s.a) << "\"";
+      if (!n.b.empty()) out << R"(,")" << n.b << R"(":)" << s.b;
+      out << "}}";
+      if (s.arrow == 0) continue;
+      out.event(s.arrives ? R"({"ph":"f","bp":"e","pid":)" : R"({"ph":"s","pid":)")
+          << pid << R"(,"tid":)" << track_number(t, lane);
+      (out << R"(,"ts":)").time(s.begin) << R"(,"cat":"packet","name":"packet","id":)" << std::uint64_t{s.arrow} << "}";
     }
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-      const std::size_t tid = static_cast<std::size_t>(t + 1) * most_lanes + lane;
+      const std::string of_track = fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":)", pid, track_number(t, lane));
       const std::string name = lane ? fmt::format("{} {}", unit, lane + 1) : unit;
-      add("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":{}}}}}", pid, tid,
-          in_quotes(name));
-      add("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_sort_index\",\"args\":{{\"sort_index\":{}}}}}", pid, tid,
-          tid);
+      out.event(of_track) << fmt::format(R"("thread_name","args":{{"name":"{}"}}}})", name);
+      out.event(of_track) << fmt::format(R"("thread_sort_index","args":{{"sort_index":{}}}}})", track_number(t, lane));
     }
-    std::sort(changes.begin(), changes.end());
-    int in_progress = 0;
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      const int before = in_progress;
-      const ps at = changes[i].first;
-      in_progress += changes[i].second;
-      while (i + 1 < changes.size() && changes[i + 1].first == at) in_progress += changes[++i].second;
-      if (in_progress == before) continue;
-      add(FMT_STRING("{{\"ph\":\"C\",\"pid\":{},\"ts\":{},\"name\":\"{} in progress\",\"args\":{{\"requests\":{}}}}}"), pid,
-          microseconds(time, at), unit, in_progress);
-    }
+    if (lanes.size() > 1) write_counter(out, pid, unit, begins, ends);  // one at a time: the slices say it
   }
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    add("{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}}", n + 1, in_quotes(nodes[n]));
+    out.event("") << fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", n + 1, nodes[n]);
   }
-  out.append(std::string_view("\n]}\n"));
-  failed = failed || std::fwrite(out.data(), 1, out.size(), file) != out.size();
-  failed = std::fclose(file) != 0 || failed;
-  if (failed) {
-    throw input_error(
-        fmt::format("cannot write '{}': the disk is full or the folder is gone; choose another with -o", path.string()));
-  }
+  out << "\n]}\n";
+  out.finish();
 }
 
 std::string packet_name(unsigned opcode) {

@@ -1,0 +1,18 @@
+// hcasim run --explain: where the time of an operation went, and which resource held the run back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "testbenches/runner/resources.h"
+#include "testbenches/runner/result.h"
+
+namespace hcasim {
+
+// The waterfalls that the testbench left, then the busiest resources and the one that binds.
+std::string explain(const result& r, const std::vector<resource_use>& resources);
+
+// "node0.host software, 96 % busy", or that nothing is.
+std::string binding_resource(const std::vector<resource_use>& resources);
+
+}  // namespace hcasim
