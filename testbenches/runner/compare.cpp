@@ -28,7 +28,7 @@ ordered_json read_result(const fs::path& where) {
   const fs::path file = fs::is_directory(where, ec) ? where / "result.json" : where;
   std::ifstream in(file);
   if (!in) throw input_error(fmt::format("'{}' holds no result; name a folder that 'hcasim run -o' wrote", where.string()));
-  const ordered_json j = ordered_json::parse(in, nullptr, false);
+  ordered_json j = ordered_json::parse(in, nullptr, false);
   if (j.is_discarded() || !j.is_object() || !j.contains("hcasim") || !j.contains("figures")) {
     throw input_error(fmt::format("'{}' is no result of hcasim, or it is damaged", file.string()));
   }
@@ -83,6 +83,7 @@ std::string change(const difference& d) {
 void print(const char* title, const std::vector<difference>& list) {
   if (list.empty()) return;
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(list.size());
   for (const difference& d : list) rows.push_back({d.name, text(d.a), text(d.b), change(d)});
   std::cout << fmt::format("{}\n{}\n", title, aligned(rows, {false, true, true, true}));
 }

@@ -41,7 +41,7 @@ std::string waterfall_text(const waterfall& w) {
 std::string binding_resource(const std::vector<resource_use>& resources) {
   if (resources.empty() || resources.front().utilisation < 0.005) return "nothing was busy";
   const resource_use& first = resources.front();
-  const std::string most = fmt::format("{} {}, {:.0f} % busy", first.unit, first.name, std::min(first.utilisation, 1.0) * 100);
+  std::string most = fmt::format("{} {}, {:.0f} % busy", first.unit, first.name, std::min(first.utilisation, 1.0) * 100);
   if (first.utilisation >= busy) return most;
   return fmt::format("no resource ({}): latency binds, and more requests at once would help", most);
 }

@@ -1,4 +1,4 @@
-#include "testbenches/runner/record/packets.h"
+#include "testbenches/runner/packets.h"
 
 #include <libdeflate.h>
 
@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/runner/errors.h"
-#include "testbenches/runner/record/listen.h"
+#include "testbenches/runner/listen.h"
 
 namespace hcasim {
 namespace {

@@ -1,4 +1,4 @@
-#include "testbenches/runner/record/spans.h"
+#include "testbenches/runner/spans.h"
 
 #include <algorithm>
 #include <array>
@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "testbenches/runner/errors.h"
-#include "testbenches/runner/record/listen.h"
-#include "testbenches/runner/record/span_words.h"
+#include "testbenches/runner/listen.h"
+#include "testbenches/runner/span_words.h"
 
 namespace hcasim {
 
