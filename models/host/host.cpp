@@ -68,6 +68,9 @@ tlm::tlm_sync_enum host::memory_access(tlm::tlm_generic_payload& p, tlm::tlm_pha
   p.set_response_status(tlm::TLM_OK_RESPONSE);
   const ps occupied = config_.memory_bandwidth.time_for(bytes);
   const ps begin = memory_port_.start(t, occupied);
+  if (monitor_) [[unlikely]] {
+    monitor_->dma(p.is_write(), p.get_address(), bytes, t);
+  }
   if (p.is_read()) {
     ++dma_reads_;
     dma_read_bytes_ += bytes;

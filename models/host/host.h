@@ -21,6 +21,13 @@
 
 namespace hcasim {
 
+// Sees every DMA burst when its bytes are read or written.
+class dma_monitor {
+ public:
+  virtual ~dma_monitor() = default;
+  virtual void dma(bool write, std::uint64_t address, std::uint64_t bytes, ps t) = 0;
+};
+
 class host : public unit, private tlm::tlm_mm_interface {
  public:
   // See pcie.h for the protocol. Memory answers in the call: bytes move at the call's time, the delay is when the first data of
@@ -40,6 +47,7 @@ class host : public unit, private tlm::tlm_mm_interface {
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others. 0: none left.
   std::uint64_t reserve_physical(std::uint64_t bytes, std::uint64_t alignment) { return memory_.reserve(bytes, alignment); }
+  void observe_dma(dma_monitor* m) { monitor_ = m; }
   [[nodiscard]] std::size_t threads_running() const { return threads_running_; }
 
  private:
@@ -92,6 +100,7 @@ class host : public unit, private tlm::tlm_mm_interface {
   std::size_t watches_used_ = 0;
   std::vector<vector_state> vectors_{vectors};
   pool<mmio_access> accesses_;
+  dma_monitor* monitor_ = nullptr;
   std::size_t threads_running_ = 0;
 
   counter dma_reads_;

@@ -193,7 +193,8 @@ task<window_fault> window_unit::bind_claimed(window_request& r, std::uint32_t& o
   window_fault fault = window_fault::none;
   bool counted = false;
   context_request c;
-  if (!(r.length == 0 && r.type == 1)) {
+  const bool unbinds = r.length == 0 && r.type == 1;
+  if (!unbinds) {
     const bool there = co_await fetch(c, hca_key_index(r.region_key), t);
     if (!there) {
       fault = c.index >= c.area_entries ? window_fault::bad_region : window_fault::table_error;

@@ -11,8 +11,8 @@ class oracle {
   __extension__ using wide = unsigned __int128;
 
  public:
-  // special: memory that cannot have windows (device memory and the like).
-  enum class kind : std::uint8_t { region, special, fast, window_1, window_2 };
+  // special: memory that cannot have windows (device memory and the like). space: pieces that come and go.
+  enum class kind : std::uint8_t { region, special, fast, window_1, window_2, space };
   struct connection {
     std::uint32_t qpn = 0;
     std::uint32_t generation = 0;
@@ -38,7 +38,7 @@ class oracle {
     o.byte = byte;
     o.pd = pd;
     o.function = function;
-    o.usable = k == kind::region || k == kind::special || k == kind::window_1;
+    o.usable = k != kind::fast && k != kind::window_2;
     objects_[index] = o;
   }
   void map(std::uint32_t index, std::uint64_t start, std::uint64_t length, const rights& r) {
@@ -47,6 +47,11 @@ class oracle {
     o.length = length;
     o.may = r;
   }
+  void add_piece(std::uint32_t index, std::uint64_t start, std::uint64_t length) { objects_.at(index).pieces[start] = length; }
+  void remove_piece(std::uint32_t index, std::uint64_t start) { objects_.at(index).pieces.erase(start); }
+  // The adapter chose another key byte.
+  void rename(std::uint32_t index, std::uint8_t byte) { objects_.at(index).byte = byte; }
+
   // False: it must not go (windows are bound to it).
   bool remove(std::uint32_t index) {
     if (windows_of(index) != 0) return false;
@@ -82,6 +87,7 @@ class oracle {
         if (!o->may.remote_atomic) return false;
         break;
     }
+    if (o->what == kind::space) return covered(*o, va, length);
     const std::uint64_t first = window && o->may.zero_based ? 0 : o->start;
     for (const std::uint64_t offset : {std::uint64_t{0}, length == 0 ? std::uint64_t{0} : length - 1}) {
       const auto at = static_cast<wide>(va) + offset;
@@ -185,10 +191,19 @@ class oracle {
     std::uint64_t start = 0;
     std::uint64_t length = 0;
     rights may;
+    std::map<std::uint64_t, std::uint64_t> pieces;  // of a space
     std::uint32_t parent = 0;  // index of the region of a bound window
     std::uint32_t owner_qpn = 0;
     std::uint32_t owner_generation = 0;
   };
+  static bool covered(const object& o, std::uint64_t va, std::uint64_t length) {
+    auto at = static_cast<wide>(va);
+    for (const auto& [start, bytes] : o.pieces) {
+      if (at >= start && at < static_cast<wide>(start) + bytes) at = static_cast<wide>(start) + bytes;
+      if (at > va && at >= static_cast<wide>(va) + length) return true;
+    }
+    return false;
+  }
   [[nodiscard]] const object* find(std::uint32_t key) const {
     const auto it = objects_.find(key >> 8);
     return it != objects_.end() && it->second.byte == (key & 0xff) ? &it->second : nullptr;

@@ -1,0 +1,62 @@
+// Watches the PCIe side of a host's memory: whether DMA touches a byte of the arena that nobody has granted.
+//
+// A byte may be touched from the moment an order is given that may grant it until the moment that its taking away has
+// completed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/host/host.h"
+
+namespace hcasim::testing {
+
+class grant_monitor final : public dma_monitor {
+ public:
+  static constexpr std::uint8_t readable = 1;
+  static constexpr std::uint8_t writable = 2;
+
+  // [va, va + bytes) of `memory`, on pages.
+  grant_monitor(host& h, const virtual_memory& memory, std::uint64_t va, std::uint64_t bytes) : host_(h), va_(va), may_(bytes) {
+    for (std::uint64_t at = 0; at < bytes; at += page) frames_[memory.translate(va + at) / page] = at;
+    host_.observe_dma(this);
+  }
+  ~grant_monitor() override { host_.observe_dma(nullptr); }
+  grant_monitor(const grant_monitor&) = delete;
+  grant_monitor& operator=(const grant_monitor&) = delete;
+
+  void forbid_all() { may_.assign(may_.size(), 0); }
+  void allow(std::uint64_t va, std::uint64_t bytes, std::uint8_t what) {
+    for (std::uint64_t i = 0; i < bytes; ++i) may_.at(va - va_ + i) |= what;
+  }
+
+  [[nodiscard]] std::uint64_t bytes_seen() const { return seen_; }
+  [[nodiscard]] const std::string& violation() const { return violation_; }
+
+ private:
+  static constexpr std::uint64_t page = 4096;
+
+  void dma(bool write, std::uint64_t address, std::uint64_t bytes, ps t) override {
+    for (std::uint64_t i = 0; i < bytes; ++i) {
+      const auto frame = frames_.find((address + i) / page);
+      if (frame == frames_.end()) continue;
+      ++seen_;
+      const std::uint64_t at = frame->second + (address + i) % page;
+      if (may_[at] & (write ? writable : readable)) continue;
+      if (!violation_.empty()) continue;
+      violation_ = std::string(write ? "a write landed on" : "a read fetched") + " byte " + std::to_string(at) +
+                   " of the arena at " + std::to_string(t.count()) + " ps, where nobody had granted it";
+    }
+  }
+
+  host& host_;
+  std::uint64_t va_;
+  std::vector<std::uint8_t> may_;
+  std::unordered_map<std::uint64_t, std::uint64_t> frames_;  // physical page -> offset in the arena
+  std::uint64_t seen_ = 0;
+  std::string violation_;
+};
+
+}  // namespace hcasim::testing
