@@ -192,7 +192,7 @@ class oracle {
     std::uint64_t length = 0;
     rights may;
     std::map<std::uint64_t, std::uint64_t> pieces;  // of a space
-    std::uint32_t parent = 0;  // index of the region of a bound window
+    std::uint32_t parent = 0;                       // index of the region of a bound window
     std::uint32_t owner_qpn = 0;
     std::uint32_t owner_generation = 0;
   };
