@@ -89,10 +89,11 @@ TEST(directed, every_byte_arrives_with_tiny_caches_queues_and_buffers) {
   expect_integrity(c, o);
 }
 
-void expect_storm(system_config c) {
+void expect_storm(system_config c, int type = 1) {
   world w(std::move(c));
   storm_options o;
   o.changes = 4'000;
+  o.type = type;
   storm_outcome r;
   start_storm(w.sys(), o, 3, r);
   sc_core::sc_start();
@@ -106,6 +107,10 @@ void expect_storm(system_config c) {
 
 TEST(directed, no_byte_lands_under_a_closed_window) {
   expect_storm(world::two_nodes());
+}
+
+TEST(directed, no_byte_lands_under_an_invalidated_window) {
+  expect_storm(world::two_nodes(), 2);
 }
 
 TEST(directed, no_byte_lands_under_a_closed_window_with_caches_of_one_entry) {

@@ -55,18 +55,21 @@ class owner_side {
   void run() {
     const std::vector<address> writers = s_.to_owner.receive(c_);
     std::vector<address> mine;
+    binds_cq_ = ibv_create_cq(c_, p_.context, static_cast<int>(4 * s_.o.depth + s_.o.windows), nullptr, nullptr, 0);
+    qp_options lane = settings();
+    lane.send_depth = 2 * s_.o.depth;
     for (const address& w : writers) {
-      lanes_.push_back(p_.create_qp(settings()));
+      lanes_.push_back(p_.create_qp(lane, nullptr, binds_cq_));
       if (p_.connect(lanes_.back(), w, settings()) != 0) return s_.problem("the owner cannot connect");
       mine.push_back(p_.address_of(lanes_.back(), settings()));
     }
     peers_ = writers;
-    binds_cq_ = ibv_create_cq(c_, p_.context, static_cast<int>(2 * s_.o.depth), nullptr, nullptr, 0);
+    changing_.resize(lanes_.size());
     control_ = p_.create_qp({.send_depth = 2 * s_.o.depth}, nullptr, binds_cq_);
     if (p_.connect(control_, p_.address_of(control_)) != 0) return s_.problem("the owner cannot connect");
     memory_ = p_.allocate(s_.o.windows * slot_bytes);
     for (std::uint32_t i = 0; i < s_.o.windows; ++i) {
-      slots_.push_back({ibv_alloc_mw(c_, p_.pd, IBV_MW_TYPE_1), false, false, 0});
+      slots_.push_back({ibv_alloc_mw(c_, p_.pd, type()), false, false, 0});
       lay(i);
     }
     s_.current.assign(s_.o.windows, nullptr);
@@ -99,6 +102,8 @@ class owner_side {
     std::uint64_t stamp;
   };
 
+  [[nodiscard]] ibv_mw_type type() const { return s_.o.type == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2; }
+  [[nodiscard]] std::size_t lane_of(std::uint32_t i) const { return i % lanes_.size(); }
   [[nodiscard]] std::uint64_t at(std::uint32_t i) const { return memory_.addr + i * slot_bytes; }
   void lay(std::uint32_t i) {
     slots_[i].stamp = random_.next();
@@ -115,25 +120,53 @@ class owner_side {
     const auto i = static_cast<std::uint32_t>(random_.below(s_.o.windows));
     slot& x = slots_[i];
     if (x.busy) return false;
-    ibv_mw_bind order{.wr_id = i, .send_flags = IBV_SEND_SIGNALED, .bind_info = {memory_.mr, 0, 0, 0}};
+    ibv_mw_bind_info what{memory_.mr, 0, 0, 0};
     if (!x.open) {
       look(i);
       const std::uint64_t from = 8 * random_.below(slot_bytes / 16);
       const auto bytes = static_cast<std::uint32_t>(8 + 8 * random_.below((slot_bytes - from) / 8));
-      order.bind_info = {memory_.mr, at(i) + from, bytes, IBV_ACCESS_REMOTE_WRITE};
+      what = {memory_.mr, at(i) + from, bytes, IBV_ACCESS_REMOTE_WRITE};
       s_.lives.push_back(std::make_unique<life>(life{.va = at(i) + from, .bytes = bytes, .bind_posted = c_.time()}));
       s_.current[i] = s_.lives.back().get();
     } else {
       s_.current[i]->unbind_posted = c_.time();
     }
-    if (ibv_bind_mw(c_, control_, x.mw, &order) != 0) {
-      s_.problem("a bind could not be posted");
+    if (post_change(i, what) != 0) {
+      s_.problem("a change could not be posted");
       return false;
     }
-    if (!x.open) s_.current[i]->key = x.mw->rkey;
     x.busy = true;
     ++outstanding_;
     return true;
+  }
+
+  int post_change(std::uint32_t i, const ibv_mw_bind_info& what) {
+    slot& x = slots_[i];
+    if (s_.o.type == 1) {
+      ibv_mw_bind order{.wr_id = i, .send_flags = IBV_SEND_SIGNALED, .bind_info = what};
+      const int error = ibv_bind_mw(c_, control_, x.mw, &order);
+      if (!x.open) s_.current[i]->key = x.mw->rkey;
+      return error;
+    }
+    ibv_qp* const qp = lanes_[lane_of(i)];
+    ++changing_[lane_of(i)];
+    if (x.open) return post_local_inv(c_, qp, x.mw->rkey, {.id = i});
+    const std::uint32_t key = ibv_inc_rkey(x.mw->rkey);
+    s_.current[i]->key = key;
+    return post_bind(c_, qp, x.mw, key, what, {.id = i});
+  }
+
+  // The change may have been executed or not; the window goes, and with it the doubt.
+  void start_anew(std::uint32_t i) {
+    slot& x = slots_[i];
+    ++s_.out->flushed;
+    life& l = *s_.current[i];
+    if (!x.open) s_.current[i] = nullptr;  // the writer never gets this key
+    if (ibv_dealloc_mw(c_, x.mw) != 0) return s_.problem("a window could not be freed");
+    x.mw = ibv_alloc_mw(c_, p_.pd, type());
+    l.unbound = c_.time();
+    x.open = x.busy = false;
+    lay(i);
   }
 
   void finish_some() {
@@ -142,7 +175,13 @@ class owner_side {
       --outstanding_;
       const auto i = static_cast<std::uint32_t>(wc.wr_id);
       slot& x = slots_[i];
-      if (wc.status != IBV_WC_SUCCESS) return s_.problem("a bind failed");
+      if (s_.o.type == 2) --changing_[lane_of(i)];
+      if (s_.o.type == 2 && wc.status == IBV_WC_WR_FLUSH_ERR) {
+        start_anew(i);
+        continue;
+      }
+      if (wc.status != IBV_WC_SUCCESS) return s_.problem("a change failed");
+      if (s_.o.type == 2 && !x.open) x.mw->rkey = s_.current[i]->key;
       x.busy = false;
       x.open = !x.open;
       if (x.open) {
@@ -160,6 +199,7 @@ class owner_side {
   void mend_lanes() {
     while (!s_.broken.empty()) {
       const std::size_t lane = s_.broken.receive(c_);
+      while (changing_[lane] != 0 && s_.out->problem.empty()) finish_some();
       if (p_.reset(lanes_[lane]) != 0 || p_.connect(lanes_[lane], peers_[lane], settings()) != 0) {
         return s_.problem("a connection could not be mended");
       }
@@ -178,6 +218,7 @@ class owner_side {
   region memory_;
   std::vector<slot> slots_;
   std::uint32_t outstanding_ = 0;
+  std::vector<std::uint32_t> changing_;  // changes outstanding on each lane
 };
 
 class writer_side {
@@ -223,7 +264,10 @@ class writer_side {
   void start(std::size_t i) {
     lane& l = lanes_[i];
     if (l.writing || l.broken || s_.over) return;
-    const life* key = s_.current[random_.below(s_.current.size())];
+    // A type 2 window is for the connection that it was bound on.
+    const std::uint64_t mine = s_.o.type == 1 ? 0 : (s_.current.size() - i + lanes_.size() - 1) / lanes_.size();
+    if (s_.o.type == 2 && (i >= s_.current.size() || mine == 0)) return;
+    const life* key = s_.current[s_.o.type == 1 ? random_.below(s_.current.size()) : i + lanes_.size() * random_.below(mine)];
     if (!key || key->bound > c_.time()) return;
     // Mostly keys that are good, sometimes one that is going or gone.
     if (key->unbind_posted <= c_.time() && !random_.chance(0.02)) return;

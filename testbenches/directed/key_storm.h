@@ -1,6 +1,10 @@
-// Binds and unbinds of type 1 windows by the thousand in each millisecond, on keys that remote WRITEs are using. Every WRITE is
-// judged by the times between which its key was good, and what lies under a closed window is looked at again before the next
-// bind: not one byte may have changed [O7].
+// Windows opened and closed by the thousand in each millisecond, on keys that remote WRITEs are using: type 1 by bind and
+// unbind, type 2 by bind and LOCAL_INV on the connection that the WRITEs come in on. Every WRITE is judged by the times between
+// which its key was good, and what lies under a closed window is looked at again before the next bind: not one byte may have
+// changed [O7].
+//
+// A WRITE under a dead key breaks its connection. Changes that are flushed then may have been executed or not: their window is
+// freed and allocated anew.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +16,8 @@
 namespace hcasim::kit {
 
 struct storm_options {
-  std::uint64_t changes = 20'000;  // binds and unbinds
+  int type = 1;                    // of the windows
+  std::uint64_t changes = 20'000;  // opened and closed
   std::uint32_t windows = 64;
   std::uint32_t lanes = 8;   // connections of the writer, one WRITE outstanding on each
   std::uint32_t depth = 16;  // binds outstanding
@@ -22,7 +27,8 @@ struct storm_outcome {
   bool ok = false;
   std::string problem;
   std::uint64_t binds = 0;
-  std::uint64_t unbinds = 0;
+  std::uint64_t unbinds = 0;  // type 2: invalidates
+  std::uint64_t flushed = 0;  // changes that a broken connection left undecided
   std::uint64_t granted = 0;
   std::uint64_t denied = 0;
   std::uint64_t wrongly_granted = 0;  // the key was dead before the WRITE was posted, or not yet born when it completed
