@@ -296,8 +296,14 @@ int command_line(int argc, char** argv, platform_factory machine) {
   report_options reporting;
   std::string report_folder;
   std::string svg_folder;
-  CLI::App* report = app.add_subcommand("report", "Show the results of a study");
+  CLI::App* report =
+      app.add_subcommand("report", "Show the results of a study as one page that needs no network, or as pictures");
   report->add_option("results", report_folder, "The folder that 'hcasim sweep' wrote")->required()->type_name("DIR");
+  std::string html_file;
+  std::string compared;
+  report->add_option("--html", html_file, "Write the page to this file; the default is DIR/report.html")->type_name("FILE");
+  report->add_option("--compare", compared, "Draw the results of this folder beside them; it must have the same axes")
+      ->type_name("DIR");
   report->add_option("--svg", svg_folder, "Write each chart as a picture into this folder")->type_name("FOLDER");
   CLI::App* params = app.add_subcommand("params", "List every knob with its unit, default, range and meaning");
   params->add_option("pattern", pattern, "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'");
@@ -346,6 +352,8 @@ int command_line(int argc, char** argv, platform_factory machine) {
       return run_sweep(sweeping.finish(), machine);
     } else if (*report) {
       reporting.results = report_folder;
+      reporting.html = html_file;
+      reporting.compare = compared;
       reporting.svg = svg_folder;
       return show_report(reporting);
     } else if (*diff) {

@@ -1,4 +1,4 @@
-// hcasim report: what a study found out, as pictures.
+// hcasim report: what a study found out, as a page or as pictures.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +7,8 @@ namespace hcasim {
 
 struct report_options {
   std::filesystem::path results;  // folder
+  std::filesystem::path html;     // the page; empty: report.html in the results' folder, unless pictures are asked for
+  std::filesystem::path compare;  // another folder of results over the same axes; empty: none
   std::filesystem::path svg;      // folder for one picture per chart; empty: none
 };
 

@@ -1,0 +1,143 @@
+#include "testbenches/runner/sweep/page.h"
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "testbenches/runner/sweep/chart_data.h"
+
+#ifndef HCASIM_CHARTS
+#define HCASIM_CHARTS ""
+#define HCASIM_REPORT_DIR ""
+#endif
+
+namespace hcasim {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string asset(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in || text.str().empty()) {
+    throw input_error(
+        fmt::format("this build has no '{}', which the page is made of: install npm, configure again, or use --svg", file));
+  }
+  return text.str();
+}
+
+std::string dump_compact(const ordered_json& j) {
+  return j.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// JSON that may stand inside <script>.
+std::string in_script(const ordered_json& j) {
+  std::string text = dump_compact(j);
+  for (std::size_t at = 0; (at = text.find("</", at)) != std::string::npos; at += 3) text.replace(at, 2, "<\\/");
+  return text;
+}
+
+std::string escaped(const std::string& s) {
+  std::string out;
+  for (const char c : s) out += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return out;
+}
+
+ordered_json axes_of(result_file& results) {
+  ordered_json axes = ordered_json::array();
+  results.query("SELECT name, title, unit, label FROM axes ORDER BY position, value_index", [&](const auto& row) {
+    if (axes.empty() || axes.back()["name"] != row[0]) {
+      axes.push_back({{"name", row[0]}, {"title", row[1]}, {"unit", row[2]}, {"labels", ordered_json::array()}});
+    }
+    axes.back()["labels"].push_back(row[3]);
+  });
+  return axes;
+}
+
+ordered_json metrics_of(result_file& results) {
+  ordered_json metrics = ordered_json::array();
+  results.query("SELECT name, title, unit FROM metrics ORDER BY position", [&](const auto& row) {
+    metrics.push_back({{"name", row[0]}, {"title", row[1]}, {"unit", row[2]}});
+  });
+  return metrics;
+}
+
+// Indices of the axes' values, the metrics, the status, the busiest resource (an index into `resources`) and how busy it was.
+ordered_json rows_of(result_file& results, const ordered_json& axes, const ordered_json& metrics,
+                     std::map<std::string, std::size_t>& resources) {
+  std::string columns;
+  std::vector<std::map<std::string, std::size_t>> labels;
+  for (const auto& a : axes) {
+    columns += fmt::format(", json_extract(axes, '$.{}')", a["name"].get<std::string>());
+    labels.emplace_back();
+    for (const auto& l : a["labels"]) labels.back().emplace(l, labels.back().size());
+  }
+  ordered_json rows = ordered_json::array();
+  results.query(
+      "SELECT status, json_extract(resources, '$[0].unit') || ' ' || json_extract(resources, '$[0].resource'), "
+      "json_extract(resources, "
+      "'$[0].utilisation'), metrics" +
+          columns + " FROM points ORDER BY id",
+      [&](const auto& row) {
+        ordered_json r = ordered_json::array();
+        for (std::size_t i = 0; i < labels.size(); ++i) r.push_back(labels[i].at(row[4 + i]));
+        const ordered_json values = row[3].empty() ? ordered_json::object() : ordered_json::parse(row[3]);
+        for (const auto& m : metrics) r.push_back(values.value(m["name"].get<std::string>(), ordered_json()));
+        r.push_back(row[0]);
+        r.push_back(row[1].empty() ? ordered_json() : ordered_json(resources.emplace(row[1], resources.size()).first->second));
+        r.push_back(row[2].empty() ? ordered_json() : ordered_json(std::round(std::stod(row[2]) * 1000) / 10));
+        rows.push_back(std::move(r));
+      });
+  return rows;
+}
+
+}  // namespace
+
+std::string report_page(result_file& results, result_file* other) {
+  ordered_json data;
+  data["name"] = results.study_value("name");
+  data["axes"] = axes_of(results);
+  data["metrics"] = metrics_of(results);
+  data["charts"] = ordered_json::array();
+  results.query("SELECT kind, title, x, series, metrics, place FROM charts ORDER BY position", [&](const auto& row) {
+    data["charts"].push_back({{"kind", row[0]},
+                              {"title", row[1]},
+                              {"x", row[2]},
+                              {"series", row[3]},
+                              {"metrics", ordered_json::parse(row[4])},
+                              {"at", ordered_json::parse(row[5])}});
+  });
+  std::map<std::string, std::size_t> resources;
+  data["rows"] = rows_of(results, data["axes"], data["metrics"], resources);
+  if (other) {
+    if (axes_of(*other) != data["axes"])
+      throw input_error("the two results have different axes; only points of the same axes can be compared");
+    data["other"] = {{"name", other->study_value("name") + ", the other"},
+                     {"rows", rows_of(*other, data["axes"], data["metrics"], resources)}};
+  }
+  std::vector<std::string> names(resources.size());
+  for (const auto& [name, index] : resources) names[index] = name;
+  data["resources"] = names;
+  results.query("SELECT description FROM points WHERE description IS NOT NULL ORDER BY id LIMIT 1",
+                [&](const auto& row) { data["description"] = ordered_json::parse(row[0]); });
+  const std::string name = escaped(results.study_value("name"));
+  const std::string folder = HCASIM_REPORT_DIR;
+  return fmt::format(
+             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta "
+             "charset=\"utf-8\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n"
+             "<h1>{}</h1>\n<p class=\"question\">{}</p>\n<p class=\"facts\">hcasim {}, {} of {} points</p>\n<div "
+             "id=\"controls\" "
+             "class=\"controls\"></div>\n<div id=\"chart\"></div>\n<h2>Points</h2>\n<div id=\"pages\" "
+             "class=\"pages\"></div>\n<div "
+             "class=\"scroll\"><table id=\"table\"></table></div>\n<h2>Description</h2>\n<details><summary>every value that "
+             "point 1 was run with; "
+             "the axes say what the others differ in</summary><pre id=\"description\"></pre></details>\n",
+             name, asset(folder + "/report.css"), name, escaped(results.study_value("question")),
+             escaped(results.study_value("version")), data["rows"].size(), results.study_value("points")) +
+         "<script>\n" + asset(HCASIM_CHARTS) + "\n</script>\n<script>\nconst data = " + in_script(data) + ";\n" +
+         asset(folder + "/report.js") + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace hcasim

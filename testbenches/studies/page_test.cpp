@@ -1,0 +1,119 @@
+// The page of `hcasim report` in a real browser: it opens without a network, shows values on hover, sorts on a click, draws
+// another kind of chart, and opens a hundred thousand points quickly.
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "testbenches/runner/program/run_program.h"
+#include "testbenches/runner/sweep/results.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class page : public ::testing::Test {
+ protected:
+  page() {
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+    std::ofstream("s.yaml") << "study: sample\nquestion: </script> & <b>?\nbase: {testbench: ping}\naxes:\n"
+                               "  size: {knob: parameters.size, values: [64 B, 1 KiB, 16 KiB]}\n"
+                               "  seed: {knob: seed, values: [1, 2]}\n"
+                               "metrics:\n  write: {figure: WRITE, unit: ns}\n  read: {figure: READ, unit: ns}\n"
+                               "charts:\n  - {line: write, x: size, series: seed}\n  - {stacked: [write, read], x: size}\n";
+  }
+  ~page() override {
+    fs::current_path("/");
+    fs::remove_all(folder_);
+  }
+  static outcome hcasim(const std::string& arguments) { return run_program(HCASIM_PROGRAM, arguments); }
+  static json use(const std::string& file) {
+    const outcome o = run_program("node", fmt::format("{}/report/page_test.mjs {} shot.png", HCASIM_SOURCE_DIR, file));
+    EXPECT_EQ(o.status, 0) << o.text << "\nchromium, nodejs and npm are in scripts/packages.txt";
+    return o.status == 0 ? json::parse(o.text) : json();
+  }
+
+  static std::string query_value(const std::string& sql) {
+    std::string value;
+    result_file::open("out/results.sqlite", false).query(sql, [&](const auto& row) { value = row[0]; });
+    return value;
+  }
+
+  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_page_{}", ::getpid());
+};
+
+TEST_F(page, opens_without_a_network_and_can_be_used) {
+  ASSERT_EQ(hcasim("sweep s.yaml -o out").status, 0);
+  const outcome o = hcasim("report out");
+  ASSERT_EQ(o.status, 0) << o.text;
+  EXPECT_EQ(o.text, fmt::format("{}/out/report.html\n", folder_.string()));
+  const json seen = use("out/report.html");
+  ASSERT_TRUE(seen.is_object());
+  EXPECT_EQ(seen["errors"], json::array());
+  ASSERT_EQ(seen["requests"].size(), 1U) << "nothing but the page itself: " << seen["requests"];
+  EXPECT_EQ(seen["title"], "sample");
+  EXPECT_EQ(seen["rows"], 6);
+  const std::string write = query_value("SELECT json_extract(metrics, '$.write') FROM points WHERE id = 3");
+  EXPECT_NE(seen["tooltip"].get<std::string>().find("1 KiB"), std::string::npos) << seen["tooltip"];
+  EXPECT_NE(seen["tooltip"].get<std::string>().find(write.substr(0, 4)), std::string::npos) << seen["tooltip"];
+  EXPECT_EQ(seen["first_row"].get<std::string>().substr(0, 4), "64 B");
+  EXPECT_EQ(seen["first_row_down"].get<std::string>().substr(0, 6), "16 KiB");
+  EXPECT_GT(seen["cells"].get<int>(), 5);
+  EXPECT_GT(seen["description"].get<int>(), 2000);
+  EXPECT_GT(seen["screenshot"].get<int>(), 20'000) << "an empty page is smaller";
+}
+
+TEST_F(page, a_hundred_thousand_points_open_within_two_seconds) {
+  ASSERT_EQ(hcasim("sweep s.yaml -o out").status, 0);
+  {
+    result_file f = result_file::open("out/results.sqlite", true);
+    const auto run = [&](const char* sql) { f.query(sql, [](const auto&) {}); };
+    run("DELETE FROM points WHERE id > 1");
+    run("DELETE FROM axes");
+    run("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) INSERT INTO axes SELECT 0, 'size', "
+        "'size', '', 0, i, "
+        "'s' || i, NULL, '{}' FROM n");
+    run("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99) INSERT INTO axes SELECT 1, 'seed', "
+        "'seed', '', 0, i, "
+        "'' || i, NULL, '{}' FROM n");
+    run("CREATE TEMP TABLE one AS SELECT * FROM points");
+    run("DELETE FROM points");
+    run("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999) INSERT INTO points SELECT i + 1, "
+        "status, seed, version, "
+        "testbench, simulated_ns, json_object('size', 's' || (i / 100), 'seed', '' || (i % 100)), json_object('write', i, "
+        "'read', i % 7), NULL, "
+        "NULL, NULL, NULL, resources, NULL, NULL, NULL FROM n, one");
+  }
+  ASSERT_EQ(hcasim("report out --html big.html").status, 0);
+  const json seen = use("big.html");
+  ASSERT_TRUE(seen.is_object());
+  EXPECT_EQ(seen["errors"], json::array());
+  EXPECT_EQ(seen["rows"], 100'000);
+  EXPECT_LT(seen["ready_ms"].get<double>(), 2000);
+  RecordProperty("ready_ms", seen["ready_ms"].get<int>());
+}
+
+TEST_F(page, two_results_are_compared) {
+  ASSERT_EQ(hcasim("sweep s.yaml -o a").status, 0);
+  std::ofstream("t.yaml") << file_content("s.yaml").replace(0, 13, "study: other")
+                          << "description: the same axes with another base\n";
+  ASSERT_EQ(hcasim("sweep t.yaml -o b").status, 0);
+  ASSERT_EQ(hcasim("report a --compare b --html both.html").status, 0);
+  EXPECT_NE(file_content("both.html").find("\"name\":\"other, the other\""), std::string::npos);
+  const json seen = use("both.html");
+  EXPECT_EQ(seen["errors"], json::array());
+  EXPECT_NE(seen["tooltip"].get<std::string>().find("(other, the other)"), std::string::npos) << seen["tooltip"];
+  std::ofstream("u.yaml")
+      << "base: {testbench: ping}\naxes: {seed: {knob: seed, values: [1]}}\nmetrics: {write: {figure: WRITE}}\n";
+  ASSERT_EQ(hcasim("sweep u.yaml -o c").status, 0);
+  EXPECT_EQ(hcasim("report a --compare c").text,
+            "hcasim: the two results have different axes; only points of the same axes can be compared\n");
+  EXPECT_EQ(hcasim("report nowhere").text,
+            "hcasim: there is no result file 'nowhere/results.sqlite'; 'hcasim sweep STUDY.yaml -o DIR' makes one\n");
+}
+
+}  // namespace
+}  // namespace hcasim
