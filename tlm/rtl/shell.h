@@ -32,6 +32,8 @@ using design_factory = std::unique_ptr<design> (*)(unsigned random_reset);
 
 class shell : public unit {
  public:
+  ~shell() override;
+
   [[nodiscard]] rtl::design& design() { return *design_; }
   [[nodiscard]] std::uint64_t cycles() const { return cycles_run_; }
   [[nodiscard]] const std::deque<stream>& streams() const { return streams_; }
@@ -40,7 +42,6 @@ class shell : public unit {
 
  protected:
   shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make, const shell_options& options);
-  ~shell() override;
 
   stream& into(const char* bundle_name, unsigned bits) { return add(bundle_name, true, bits); }
   stream& out_of(const char* bundle_name, unsigned bits) { return add(bundle_name, false, bits); }
