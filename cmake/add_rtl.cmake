@@ -274,6 +274,8 @@ endmacro()
 # The bundles of the units, as their shells in models/<unit>/rtl use them.
 set(HCASIM_INTERFACE_key_check
     in:req:315 out:mrc_req:29 in:mrc_rsp:519 out:ext_req:37 in:ext_rsp:518 out:rsp:413 in:rel:56 in:drn:32 out:drn_rsp:8)
+set(HCASIM_INTERFACE_page_walker in:req:376 out:rsp:135 out:mem_req:71 in:mem_rsp:518)
+set(HCASIM_INTERFACE_context_cache in:req:135 out:rsp:526 in:rel:521 out:rd_req:68 in:rd_rsp:517 out:wr_req:582 in:wr_rsp:6)
 
 macro(hca_rtl_interface interface)
   if(NOT DEFINED HCASIM_INTERFACE_${interface})

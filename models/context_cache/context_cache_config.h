@@ -5,10 +5,12 @@
 
 #include "models/base/knobs.h"
 #include "models/base/replacement/policies.h"
+#include "tlm/rtl/implementation.h"
 
 namespace hcasim {
 
 struct context_cache_config {
+  hcasim::implementation implementation = hcasim::implementation::model;
   std::uint32_t sets = 64;
   std::uint32_t ways = 4;
   replacement_policy policy = replacement_policy::lru;
@@ -20,6 +22,8 @@ struct context_cache_config {
   std::uint64_t seed = 1;
 
   void knobs(knob_visitor& k) {
+    k.choice("implementation", implementation, {"model", "rtl"},
+             "the SystemC model, or the Verilated RTL (entries of 64 bytes)");
     k.count("sets", sets, 1, 1 << 24,
             "sets; an index belongs to set index modulo sets (a power of two is fastest to simulate)");
     k.count("ways", ways, 1, 4096, "entries per set");

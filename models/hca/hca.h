@@ -3,13 +3,11 @@
 
 #include "models/command_unit/command_unit.h"
 #include "models/completion/completion.h"
-#include "models/context_cache/context_cache.h"
 #include "models/device_memory/device_memory.h"
 #include "models/dma_engine/dma_engine.h"
 #include "models/doorbell/doorbell.h"
 #include "models/hca/hca_config.h"
-#include "models/key_check/key_check.h"
-#include "models/page_walker/page_walker.h"
+#include "models/hca/swappable.h"
 #include "models/port/port.h"
 #include "models/requester/requester.h"
 #include "models/responder/responder.h"
@@ -26,18 +24,18 @@ class hca : public sc_core::sc_module {
   hcasim::send_queue send_queue;
   hcasim::requester requester;
   hcasim::responder responder;
-  hcasim::key_check key_check;
+  key_check_unit key_check;
   hcasim::window_unit window_unit;
-  hcasim::page_walker page_walker;
+  page_walker_unit page_walker;
   hcasim::dma_engine dma_engine;
   hcasim::device_memory device_memory;
   hcasim::completion completion;
   hcasim::command_unit command_unit;
   hcasim::port port;
-  hcasim::context_cache qpc_cache;
-  hcasim::context_cache cqc_cache;
-  hcasim::context_cache mrc_cache;
-  hcasim::context_cache extent_cache;
+  context_cache_unit qpc_cache;
+  context_cache_unit cqc_cache;
+  context_cache_unit mrc_cache;
+  context_cache_unit extent_cache;
 
   hca(const sc_core::sc_module_name& name, const hca_config& config, packet_pool& packets);
 

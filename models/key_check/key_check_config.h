@@ -3,10 +3,12 @@
 
 #include "models/base/knobs.h"
 #include "models/protection/judge.h"
+#include "tlm/rtl/implementation.h"
 
 namespace hcasim {
 
 struct key_check_config {
+  hcasim::implementation implementation = hcasim::implementation::model;
   double depth = 6;
   double interval = 1;
   double extent_step = 1;
@@ -15,6 +17,7 @@ struct key_check_config {
   bool orphan_windows = false;
 
   void knobs(knob_visitor& k) {
+    k.choice("implementation", implementation, {"model", "rtl"}, "the SystemC model, or the Verilated RTL");
     k.cycles("depth", depth, 0, 1000, "pipeline depth: from the MRC to the verdict");
     k.cycles("interval", interval, 0, 1000, "between two checks that enter the pipeline");
     k.cycles("extent_step", extent_step, 0, 1000, "to compare with one line of an address space's extents");

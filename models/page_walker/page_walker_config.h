@@ -5,6 +5,7 @@
 
 #include "models/base/knobs.h"
 #include "models/base/replacement/policies.h"
+#include "tlm/rtl/implementation.h"
 
 namespace hcasim {
 
@@ -14,6 +15,7 @@ constexpr std::uint32_t entries_in(pte_line l) {
 }
 
 struct page_walker_config {
+  hcasim::implementation implementation = hcasim::implementation::model;
   std::uint32_t leaf_sets = 256;
   std::uint32_t leaf_ways = 4;
   pte_line line = pte_line::eight;
@@ -27,6 +29,7 @@ struct page_walker_config {
   std::uint64_t seed = 1;
 
   void knobs(knob_visitor& k) {
+    k.choice("implementation", implementation, {"model", "rtl"}, "the SystemC model, or the Verilated RTL");
     k.count("leaf_sets", leaf_sets, 1, 1 << 24, "sets of the leaf cache");
     k.count("leaf_ways", leaf_ways, 1, 128, "lines per set of the leaf cache");
     k.choice("line", line, {"1", "2", "4", "8"}, "page-table entries read and cached at once (8: 64 bytes)");

@@ -7,7 +7,8 @@ struct named {
   const char* name;
   std::unique_ptr<bench> (*make)();
 };
-constexpr named all[] = {{"key_check", make_key_check_bench}};
+constexpr named all[] = {
+    {"key_check", make_key_check_bench}, {"context_cache", make_context_cache_bench}, {"page_walker", make_page_walker_bench}};
 
 }  // namespace
 
@@ -22,6 +23,16 @@ std::unique_ptr<bench> make_bench(const std::string& name) {
     if (name == n.name) return n.make();
   }
   throw std::invalid_argument("lockstep: there is no unit '" + name + "'");
+}
+
+rtl::shell_options shell_of(const options& o) {
+  rtl::shell_options shell;
+  shell.seed = o.seed;
+  shell.stall = o.how == mode::random ? o.stall : 0;
+  shell.check_x = o.check_x;
+  shell.trace = o.vcd;
+  shell.trace_from = o.vcd_from;
+  return shell;
 }
 
 void set_fault(rtl::shell& shell, const options& o) {

@@ -6,6 +6,10 @@
 namespace hcasim::lockstep {
 
 std::unique_ptr<bench> make_key_check_bench();
+std::unique_ptr<bench> make_page_walker_bench();
+std::unique_ptr<bench> make_context_cache_bench();
+
+rtl::shell_options shell_of(const options& o);
 
 // Makes the seeded fault active. It is found by its answers: assertions are off then.
 void set_fault(rtl::shell& shell, const options& o);

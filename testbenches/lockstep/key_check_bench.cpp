@@ -268,12 +268,7 @@ class key_check_bench final : public bench {
       for (std::size_t i = 1; i < a.size(); ++i) s.append(" ").append(std::to_string(a[i]));
       return s;
     };
-    rtl::shell_options shell;
-    shell.seed = o.seed;
-    shell.stall = o.how == mode::random ? o.stall : 0;
-    shell.check_x = o.check_x;
-    shell.trace = o.vcd;
-    shell.trace_from = o.vcd_from;
+    const rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_memory_ = std::make_unique<key_memory>("model_memory", o, clock);
       model_issuer_ = std::make_unique<key_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);

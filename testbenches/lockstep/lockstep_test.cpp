@@ -12,6 +12,33 @@
 namespace hcasim::lockstep {
 namespace {
 
+// The row of docs/validation.md is what this run has measured. Set HCASIM_UPDATE_GOLDEN to write it anew after a change that is
+// meant.
+void check_row(const std::string& unit, const report& r) {
+  const std::string file = std::string(HCASIM_SOURCE_DIR) + "/docs/validation.md";
+  char row[256];
+  std::snprintf(row, sizeof row, "| `%s` | %lu | %lu | %.2f | %.3f | %.2f %% | %.0f | %.0f | %+.2f %% |", unit.c_str(),
+                static_cast<unsigned long>(r.requests), static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error,
+                100 * r.relative_error, r.p99_error, r.max_error, 100 * r.throughput_error());
+  std::ifstream in(file);
+  std::stringstream text;
+  std::string found;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("| `" + unit + "` | 1000000 ")) {
+      found = line;
+      line = row;
+    }
+    text << line << '\n';
+  }
+  in.close();
+  ASSERT_NE(found, "") << file << " has no row of " << unit;
+  if (std::getenv("HCASIM_UPDATE_GOLDEN")) {
+    std::ofstream(file) << text.str();
+  } else {
+    EXPECT_EQ(found, row);
+  }
+}
+
 class lockstep_of : public ::testing::TestWithParam<std::string> {
  protected:
   static report compare(mode how, std::uint64_t requests, std::uint64_t seed, options o = {}) {
@@ -49,6 +76,7 @@ TEST_P(lockstep_of, random_requests_with_stalls_and_misses) {
   EXPECT_LE(r.relative_error, 0.02);
   EXPECT_LE(std::abs(r.throughput_error()), 0.01);
   for (const auto& [point, n] : r.covered) EXPECT_GT(n, 0U) << "never seen: " << point;
+  check_row(GetParam(), r);
 }
 
 // Any stall, none and heavy ones.

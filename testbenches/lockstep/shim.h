@@ -3,7 +3,10 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "models/base/clock_domain.h"
 #include "models/base/unit.h"
@@ -86,6 +89,7 @@ class stall_shim : public unit {
   stall_shim(const sc_core::sc_module_name& name, unsigned bindings, const clock_domain& clock, const rtl::shell_options& o,
              const char* request, const char* response, const char* release)
       : unit(name),
+        clock_(clock),
         request_(queue_, clock, gate_of(o, request), this,
                  [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->forward(p, b); }),
         response_(queue_, clock, gate_of(o, response), this,
@@ -99,6 +103,15 @@ class stall_shim : public unit {
       out.emplace_back(("out_" + std::to_string(i)).c_str());
       in.back().template on<&port::handle>(&ports_.back());
     }
+  }
+
+  // Requests of which `other` holds, and their answers, go through channels of their own.
+  void split(const char* request, const char* response, const rtl::shell_options& o, bool (*other)(const P&)) {
+    other_ = other;
+    request_2_.emplace(queue_, clock_, gate_of(o, request), this,
+                       [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->forward(p, b); });
+    response_2_.emplace(queue_, clock_, gate_of(o, response), this,
+                        [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->answer(p, b); });
   }
 
  private:
@@ -119,7 +132,6 @@ class stall_shim : public unit {
     P* payload;
     unsigned binding;
     asker from;
-    bool used;
   };
 
   static rtl::gate gate_of(const rtl::shell_options& o, const char* channel) {
@@ -134,32 +146,31 @@ class stall_shim : public unit {
       }
       return tlm::TLM_COMPLETED;
     }
-    flight* f = nullptr;
-    for (flight& x : flights_) {
-      if (!x.used) {
-        f = &x;
-        break;
-      }
-    }
-    if (!f) f = &flights_.emplace_back();
-    *f = {this, &p, binding, {p.waiter, p.on_response, p.context, p.via}, true};
-    p.waiter = {};
-    p.on_response = [](void* context, transaction&, ps at) {
-      flight& x = *static_cast<flight*>(context);
-      x.self->response_.push(*x.payload, x.binding, at);
-    };
-    p.context = f;
-    request_.push(p, binding, t);
+    requests(p).push(p, binding, t);
     return tlm::TLM_ACCEPTED;
   }
+  // Only now has a coroutine that asks entered itself as the one who waits.
   void forward(P& p, unsigned binding) {
+    flight* f = nullptr;
+    if (free_.empty()) {
+      f = &flights_.emplace_back();
+    } else {
+      f = free_.back();
+      free_.pop_back();
+    }
+    *f = {this, &p, binding, {std::exchange(p.waiter, {}), p.on_response, p.context, p.via}};
+    p.on_response = [](void* context, transaction&, ps at) {
+      flight& x = *static_cast<flight*>(context);
+      x.self->responses(*x.payload).push(*x.payload, x.binding, at);
+    };
+    p.context = f;
     ps t = now();
-    if (out[binding].send(p, t) == tlm::TLM_COMPLETED) response_.push(p, binding, t);
+    if (out[binding].send(p, t) == tlm::TLM_COMPLETED) responses(p).push(p, binding, t);
   }
   void answer(P& p, unsigned) {
     flight& f = *static_cast<flight*>(p.context);
     const asker a = f.from;
-    f.used = false;
+    free_.push_back(&f);
     p.waiter = a.waiter;
     p.on_response = a.on_response;
     p.context = a.context;
@@ -170,7 +181,14 @@ class stall_shim : public unit {
 
   std::deque<port> ports_;
   std::deque<flight> flights_;
+  std::vector<flight*> free_;
+  gated_channel<P>& requests(const P& p) { return other_ && other_(p) ? *request_2_ : request_; }
+  gated_channel<P>& responses(const P& p) { return other_ && other_(p) ? *response_2_ : response_; }
+
+  const clock_domain clock_;
   gated_channel<P> request_, response_, release_;
+  std::optional<gated_channel<P>> request_2_, response_2_;
+  bool (*other_)(const P&) = nullptr;
   bool gated_release_;
 };
 

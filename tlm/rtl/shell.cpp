@@ -149,19 +149,21 @@ void shell::edge() {
   lively |= moved;
   quiet_cycles_ = lively ? 0 : quiet_cycles_ + 1;
   ps next = never;
+  bool offering = false;
   for (const stream& s : streams_) {
     if (s.into() && !s.empty()) next = std::min(next, s.front_time());
+    offering |= s.into() && !s.empty() && s.front_time() <= t;
     if (s.into() && s.waiting_cycles() > options_.hang_cycles) {
       violation("hang: stream " + s.name() + " has not been taken for " + std::to_string(s.waiting_cycles()) + " cycles");
       return;
     }
   }
-  const bool asleep = design_->has_idle() ? idle && !lively : owed_ <= 0 && quiet_cycles_ > run_out;
-  if (asleep && owed_ > 0 && next == never) {
+  const bool asleep = design_->has_idle() ? idle && !lively : owed_ <= 0 && !offering && quiet_cycles_ > run_out;
+  if (asleep && owed_ > 0 && awaited_ <= 0 && next == never) {
     violation("hang: " + std::to_string(owed_) + " answers are missing and nothing is under way");
     return;
   }
-  if (owed_ > 0 && quiet_cycles_ > options_.hang_cycles) {
+  if (owed_ > 0 && awaited_ <= 0 && quiet_cycles_ > options_.hang_cycles) {
     violation("hang: " + std::to_string(owed_) + " answers are missing, nothing has moved for " +
               std::to_string(quiet_cycles_) + " cycles");
     return;

@@ -6,8 +6,8 @@
 // delta cycle later. A clock edge costs two kernel activations and two evaluations of the design.
 //
 // Contract for derived shells: get streams with `into` and `out_of` in the constructor; count with `owe` what the RTL has to
-// answer and is not waiting for others to do (a design that is idle and owes, or that owes and moves nothing for `hang_cycles`,
-// hangs).
+// answer, and with `await` what it may wait for (a design that owes, waits for nobody, and is idle or moves nothing for
+// `hang_cycles`, hangs).
 #pragma once
 
 #include <memory>
@@ -48,6 +48,8 @@ class shell : public unit {
   void push(stream& s, const payload& p, ps t, std::uint64_t cookie = 0);
   void strap(const char* strap_name, std::uint64_t value);
   void owe(std::int64_t n) { owed_ += n; }
+  // What others owe the RTL, so that it may wait.
+  void await(std::int64_t n) { awaited_ += n; }
   void violation(const std::string& what);
   [[nodiscard]] const clock_domain& clock() const { return clock_; }
 
@@ -73,6 +75,7 @@ class shell : public unit {
   ps scheduled_ = never;
   std::uint64_t last_cycle_ = ~std::uint64_t{0};  // of the last edge
   std::int64_t owed_ = 0;
+  std::int64_t awaited_ = 0;
   std::uint64_t quiet_cycles_ = 0;
   std::uint64_t cycles_run_ = 0;
 };

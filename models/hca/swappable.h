@@ -1,0 +1,70 @@
+// Units that exist as a model and as RTL: one of the two is made, and its sockets are met under the same names.
+#pragma once
+
+#include <memory>
+
+#include "models/context_cache/context_cache.h"
+#include "models/context_cache/rtl/context_cache_rtl.h"
+#include "models/key_check/key_check.h"
+#include "models/key_check/rtl/key_check_rtl.h"
+#include "models/page_walker/page_walker.h"
+#include "models/page_walker/rtl/page_walker_rtl.h"
+
+namespace hcasim {
+
+// Holds whichever was made; `pick` takes the same member of either.
+template <class Model, class Rtl>
+class either {
+ public:
+  // What the testbenches ask a unit: statistics and signals.
+  operator const unit&() const {
+    return model_ ? static_cast<const unit&>(*model_) : *rtl_;
+  }  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] const unit& as_unit() const { return *this; }
+
+  explicit either(std::unique_ptr<Model> m) : model_(std::move(m)) {}
+  explicit either(std::unique_ptr<Rtl> r) : rtl_(std::move(r)) {}
+
+ protected:
+  template <class M>
+  M& pick(M Model::*of_model, M Rtl::*of_rtl) {
+    return model_ ? (*model_).*of_model : (*rtl_).*of_rtl;
+  }
+
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Rtl> rtl_;
+};
+
+class key_check_unit : public either<key_check, key_check_rtl> {
+ public:
+  key_check_unit(const char* name, const key_check_config& config, const clock_domain& clock);
+  [[nodiscard]] std::uint64_t references() const { return model_ ? model_->references() : rtl_->references(); }
+
+  target_socket<key_request>& local = pick(&key_check::local, &key_check_rtl::local);
+  target_socket<key_request>& remote = pick(&key_check::remote, &key_check_rtl::remote);
+  target_socket<key_request>& control = pick(&key_check::control, &key_check_rtl::control);
+  target_socket<key_request>& windows = pick(&key_check::windows, &key_check_rtl::windows);
+  initiator_socket<context_request>& mrc = pick(&key_check::mrc, &key_check_rtl::mrc);
+  initiator_socket<context_request>& extent = pick(&key_check::extent, &key_check_rtl::extent);
+};
+
+class context_cache_unit : public either<context_cache, context_cache_rtl> {
+ public:
+  // Throws std::invalid_argument: RTL of entries that are not 64 bytes.
+  context_cache_unit(const char* name, const context_cache_config& config, const clock_domain& clock, std::uint32_t entry_bytes,
+                     unsigned clients);
+  [[nodiscard]] std::uint64_t pinned() const { return model_ ? model_->pinned() : rtl_->pinned(); }
+
+  std::deque<target_socket<context_request>>& in = pick(&context_cache::in, &context_cache_rtl::in);
+  initiator_socket<dma_request>& dma = pick(&context_cache::dma, &context_cache_rtl::dma);
+};
+
+class page_walker_unit : public either<page_walker, page_walker_rtl> {
+ public:
+  page_walker_unit(const char* name, const page_walker_config& config, const clock_domain& clock, unsigned clients);
+
+  std::deque<target_socket<translate_request>>& in = pick(&page_walker::in, &page_walker_rtl::in);
+  initiator_socket<dma_request>& dma = pick(&page_walker::dma, &page_walker_rtl::dma);
+};
+
+}  // namespace hcasim

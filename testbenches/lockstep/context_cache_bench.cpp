@@ -1,0 +1,390 @@
+#include <algorithm>
+#include <deque>
+#include <string>
+
+#include "models/base/pool.h"
+#include "models/context_cache/context_cache.h"
+#include "models/context_cache/rtl/context_cache_rtl.h"
+#include "rtl/context_cache_design.h"
+#include "rtl/context_cache_faulty.h"
+#include "testbenches/lockstep/benches.h"
+#include "testbenches/lockstep/issuer.h"
+#include "testbenches/lockstep/shim.h"
+
+namespace hcasim::lockstep {
+namespace {
+
+constexpr unsigned window = 20;
+constexpr std::uint32_t area = 1024;  // entries
+constexpr std::uint32_t entry_bytes = context_cache_rtl::entry_bytes;
+constexpr std::uint64_t area_base = 0x123400000000;
+
+bool read_fails(std::uint32_t index) {
+  return index % 101 == 13;
+}
+
+// Memory of one side; every second area lies elsewhere.
+class context_memory : public unit {
+ public:
+  target_socket<dma_request> in{"in"};
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+
+  context_memory(const sc_core::sc_module_name& name, const options& o, const clock_domain& clock)
+      : unit(name), random_(o.how == mode::random), clock_(clock), bytes_(2 * area * entry_bytes) {
+    for (std::uint32_t i = 0; i < 2 * area; ++i) change(i, i);
+    in.on<&context_memory::handle>(this);
+  }
+  // An entry is its number and what was written last, over and over.
+  static std::uint64_t pattern(std::uint32_t entry, std::uint64_t value) {
+    return std::uint64_t{entry} << 40 ^ value * 0x9e3779b97f4a7c15U;
+  }
+  void change(std::uint32_t entry, std::uint64_t value) {
+    fill(&bytes_[std::size_t{entry} * entry_bytes], pattern(entry, value));
+  }
+  static void fill(std::byte* to, std::uint64_t v) {
+    for (unsigned i = 0; i < entry_bytes; i += 8, v = v * 6364136223846793005U + 1) std::memcpy(to + i, &v, 8);
+  }
+
+ private:
+  struct job {
+    context_memory* self;
+    dma_request* request;
+  };
+  tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
+    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    const std::uint64_t offset = r.address - area_base;
+    const auto index = static_cast<std::uint32_t>(offset / entry_bytes);
+    const std::uint32_t h = (index * 0x9e3779b1U) >> 16;
+    const unsigned cycles = !random_ ? 20 : h % 4 == 0 ? 80 + h % 200 : 30 + h % 20;
+    const bool bad = offset % entry_bytes != 0 || offset >= bytes_.size() || r.bytes != entry_bytes;
+    r.failed = bad || (r.op == dma_op::read && read_fails(index % area));
+    if (r.op == dma_op::write) {
+      ++writes;
+    } else {
+      ++reads;
+      if (!r.failed) std::memcpy(r.data, &bytes_[offset], entry_bytes);
+    }
+    job& j = jobs_.get();
+    j = {this, &r};
+    queue_.at(t + clock_.cycles(cycles), {[](void* context) {
+                                            job& done = *static_cast<job*>(context);
+                                            dma_request& answered = *done.request;
+                                            context_memory& self = *done.self;
+                                            self.jobs_.put(done);
+                                            if (answered.op == dma_op::write && !answered.failed) {
+                                              std::memcpy(&self.bytes_[answered.address - area_base], answered.data,
+                                                          entry_bytes);  // lands at its end
+                                            }
+                                            target_socket<dma_request>::respond(answered, now());
+                                          },
+                                          &j});
+    return tlm::TLM_ACCEPTED;
+  }
+
+  const bool random_;
+  const clock_domain clock_;
+  std::vector<std::byte> bytes_;
+  pool<job> jobs_;
+};
+
+// word 0: kind, gap << 8, hold << 24   1: index   2: value
+// fetch: read and held. write: the only holder changes it. drop: forgotten. replace: dropped, then changed in memory.
+// area: the other area, or the same again.
+enum class context_item : std::uint8_t { fetch, write, drop, replace, set_area };
+
+class context_issuer final : public issuer {
+ public:
+  initiator_socket<context_request> out{"out"};
+
+  context_issuer(const sc_core::sc_module_name& name, const item_stream& stream, const options& o, const clock_domain& clock,
+                 comparison& c, side s, context_memory& memory)
+      : issuer(name, stream, o.how == mode::single ? 1 : window, clock, c, s),
+        memory_(memory),
+        single_(o.how == mode::single) {}
+  void publish(coverage& c) const {
+    for (std::size_t i = 0; i < 5; ++i) c[names[i]] += done_[i];
+    c["failed_beyond"] += beyond_;
+    c["failed_read"] += failed_;
+    c["reads"] += memory_.reads;
+    c["writes"] += memory_.writes;
+    c["drop_that_waited"] += waited_;
+  }
+  static constexpr const char* names[] = {"fetch", "write", "drop", "replace", "set_area"};
+
+ private:
+  struct flight : context_request {
+    context_issuer* self = nullptr;
+    std::uint64_t number = 0;
+    std::uint32_t hold = 0;
+    context_item kind = context_item::fetch;
+    std::uint64_t value = 0;
+    ps let_go_at{0};
+  };
+  static context_item kind_of(const item& i) { return static_cast<context_item>(i[0] & 0xff); }
+  static std::uint32_t index_of(const item& i) { return static_cast<std::uint32_t>(i[1]); }
+  static std::size_t slot(std::uint32_t index) { return index % area; }
+
+  [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
+  // An entry changes while nobody else has or wants it.
+  [[nodiscard]] bool may_go(const item& i) const override {
+    if (exclusive_all_) return false;
+    const use& u = uses_[slot(index_of(i))];
+    switch (kind_of(i)) {
+      case context_item::set_area:
+        return busy_ == 0 && held_ == 0;
+      case context_item::write:
+      case context_item::replace:
+        return u.asked == 0 && u.held == 0;
+      case context_item::drop:
+        return std::find(u.leaving.begin(), u.leaving.end(), now()) == u.leaving.end();
+      default:
+        // One at a time: what was given back and written before is over, and little is held.
+        return !u.exclusive && (!single_ || held_ < 3);
+    }
+  }
+  [[nodiscard]] bool picky(const item& i) const override {
+    const context_item k = kind_of(i);
+    return single_ || (k != context_item::fetch && k != context_item::drop) || lifted_at_ == now() ||
+           uses_[slot(index_of(i))].lifted_at == now();
+  }
+
+  bool go(std::uint64_t number, const item& i) override {
+    flight* r = nullptr;
+    if (free_.empty()) {
+      r = &flights_.emplace_back();
+    } else {
+      r = free_.back();
+      free_.pop_back();
+    }
+    r->self = this;
+    r->number = number;
+    r->kind = kind_of(i);
+    r->hold = static_cast<std::uint32_t>(i[0] >> 24 & 0xffff);
+    r->value = i[2];
+    r->op = r->kind == context_item::set_area                                   ? context_op::set_area
+            : r->kind == context_item::drop || r->kind == context_item::replace ? context_op::drop
+                                                                                : context_op::fetch;
+    r->index = index_of(i);
+    r->failed = r->dirty = false;
+    r->entry = nullptr;
+    if (r->kind == context_item::set_area) {
+      half_ = static_cast<std::uint32_t>(i[2] & 1);
+      r->area_base = area_base + std::uint64_t{half_} * area * entry_bytes;
+      r->area_entries = area;
+      exclusive_all_ = true;
+    } else {
+      r->area_entries = 0;
+    }
+    r->waiter = {};
+    r->context = r;
+    r->on_response = [](void* context, transaction&, ps t) {
+      flight& done = *static_cast<flight*>(context);
+      done.self->came(done, t);
+    };
+    use& u = uses_[slot(r->index)];
+    ++u.asked;
+    u.exclusive |= r->kind == context_item::write || r->kind == context_item::replace;
+    ++busy_;
+    ps t = now();
+    if (out.send(*r, t) == tlm::TLM_COMPLETED) came(*r, t);
+    return true;
+  }
+  void came(flight& r, ps t) {
+    use& u = uses_[slot(r.index)];
+    --u.asked;
+    --busy_;
+    ++done_[static_cast<std::size_t>(r.kind)];
+    comparison::answer a{};
+    a[0] = r.failed;
+    const bool got = r.op == context_op::fetch && !r.failed;
+    if (got) {
+      for (unsigned w = 0; w < entry_bytes / 8; ++w) {
+        std::uint64_t v = 0;
+        std::memcpy(&v, r.entry + 8 * w, 8);
+        a[1 + w % 7] = a[1 + w % 7] * 31 + v;
+      }
+    } else if (r.op == context_op::fetch) {
+      a[1] = r.area_entries;
+      ++(r.index >= area ? beyond_ : failed_);
+    }
+    if (r.op == context_op::drop) waited_ += t - offered(r.number) > clock().cycles(2);
+    if (r.kind == context_item::replace && r.index < area) memory_.change(half_ * area + r.index, r.value);
+    if (r.kind == context_item::set_area) {
+      // Dirty entries of the area before are lost, and which they were depends on what had been evicted: the new one begins
+      // anew.
+      for (std::uint32_t n = 0; n < area; ++n) memory_.change(half_ * area + n, r.value);
+      exclusive_all_ = false;
+      lifted_at_ = now();
+    }
+    if (got) {
+      ++u.held;
+      u.leaving.push_back(t + clock().cycles(r.hold));
+      ++held_;
+      r.let_go_at = t + clock().cycles(r.hold);
+      queue_.at(r.let_go_at,
+                {[](void* context) { static_cast<flight*>(context)->self->let_go(*static_cast<flight*>(context)); }, &r});
+    } else {
+      lift(u);
+      retire(r, t);
+    }
+    answered(r.number, a);
+  }
+  void let_go(flight& r) {
+    use& u = uses_[slot(r.index)];
+    if (r.kind == context_item::write) {
+      context_memory::fill(r.entry, context_memory::pattern(r.index, r.value));
+      r.dirty = true;
+      lift(u);
+    }
+    --u.held;
+    u.leaving.erase(std::find(u.leaving.begin(), u.leaving.end(), r.let_go_at));
+    --held_;
+    out.release(r, now());
+    retire(r, now());
+    poke();
+  }
+  // The payload may still be on its way through a stalled stream.
+  void retire(flight& r, ps) {
+    resting_.push_back(&r);
+    if (resting_.size() > 256) {
+      free_.push_back(resting_.front());
+      resting_.pop_front();
+    }
+  }
+
+  struct use {
+    std::uint32_t asked = 0;
+    std::uint32_t held = 0;
+    bool exclusive = false;
+    ps lifted_at{-1};
+    std::vector<ps> leaving;  // when those that hold it give it back
+  };
+  static void lift(use& u) {
+    if (u.exclusive) u.lifted_at = now();
+    u.exclusive = false;
+  }
+  context_memory& memory_;
+  const bool single_;
+  std::deque<flight> flights_;
+  std::vector<flight*> free_;
+  std::deque<flight*> resting_;
+  std::vector<use> uses_ = std::vector<use>(area);
+  std::uint32_t busy_ = 0;
+  std::uint32_t held_ = 0;
+  std::uint32_t half_ = 0;
+  bool exclusive_all_ = false;
+  ps lifted_at_{-1};
+  std::uint64_t done_[5] = {}, beyond_ = 0, failed_ = 0, waited_ = 0;
+};
+
+item make_item(context_item kind, unsigned gap, unsigned hold, std::uint32_t index, std::uint64_t value) {
+  item i{};
+  i[0] = static_cast<std::uint64_t>(kind) | std::uint64_t{gap} << 8 | std::uint64_t{hold} << 24;
+  i[1] = index;
+  i[2] = value;
+  return i;
+}
+
+item_stream generate_contexts(const options& o) {
+  random_stream r(o.seed, "contexts");
+  item_stream s;
+  s.reserve(o.requests);
+  s.push_back(make_item(context_item::set_area, 0, 0, 0, 0));
+  // Full pipelines hit: a few entries, brought in one after the other.
+  constexpr std::uint32_t warm = 128;
+  const auto warmed = [](std::uint64_t n) { return static_cast<std::uint32_t>(200 + n); };
+  if (o.how == mode::full) {
+    for (std::uint32_t n = 0; n < warm; ++n) {
+      if (!read_fails(warmed(n))) s.push_back(make_item(context_item::fetch, 60, 4, warmed(n), 0));
+    }
+  }
+  for (std::uint64_t n = s.size(); n < o.requests; ++n) {
+    if (o.how == mode::full) {
+      std::uint32_t index = warmed(r.below(warm));
+      while (read_fails(index)) index = warmed(r.below(warm));
+      s.push_back(make_item(context_item::fetch, s.size() <= warm ? 100 : 0, 2, index, 0));
+      continue;
+    }
+    const unsigned gap = o.how == mode::random && r.chance(0.4) ? static_cast<unsigned>(r.below(r.chance(0.1) ? 100 : 6)) : 0;
+    const auto hold = static_cast<unsigned>(r.chance(0.05) ? r.below(200) : r.below(12));
+    // Some sets are crowded, so that there is no room.
+    const double where = r.unit();
+    std::uint32_t index = static_cast<std::uint32_t>(where < 0.45   ? r.below(160)
+                                                     : where < 0.48 ? r.below(14) * 64 + r.below(2)
+                                                                    : r.below(area));
+    if (r.chance(0.01)) index = static_cast<std::uint32_t>(area + r.below(r.chance(0.3) ? 1 : 100'000));
+    const double what = r.unit();
+    const context_item kind = what < 0.0005 ? context_item::set_area
+                              : what < 0.02 ? context_item::drop
+                              : what < 0.05 ? context_item::replace
+                              : what < 0.25 ? context_item::write
+                                            : context_item::fetch;
+    s.push_back(make_item(kind, gap, hold, index, r.next()));
+  }
+  s.resize(o.requests);
+  return s;
+}
+
+class context_cache_bench final : public bench {
+ public:
+  [[nodiscard]] const char* name() const override { return "context_cache"; }
+  [[nodiscard]] item_stream generate(const options& o) const override { return generate_contexts(o); }
+  [[nodiscard]] unsigned faults() const override { return rtl::make_context_cache_faulty(0)->mutants(); }
+  void declare(coverage& c) const override {
+    for (const char* p : context_issuer::names) c[p] = 0;
+    for (const char* p : {"failed_beyond", "failed_read", "reads", "writes", "drop_that_waited"}) c[p] = 0;
+  }
+  void elaborate(const item_stream& stream, const options& o, comparison& c) override {
+    const clock_domain clock(frequency{400e6});
+    const context_cache_config config;
+    c.describe = [](std::uint64_t, const comparison::answer& a) {
+      std::string s = a[0] ? "failed" : "entry";
+      for (std::size_t i = 1; i < a.size(); ++i) s.append(" ").append(std::to_string(a[i]));
+      return s;
+    };
+    const rtl::shell_options shell = shell_of(o);
+    if (o.model) {
+      model_memory_ = std::make_unique<context_memory>("model_memory", o, clock);
+      model_issuer_ = std::make_unique<context_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
+      model_ = std::make_unique<context_cache>("model", config, clock, entry_bytes, 1);
+      requests_ = std::make_unique<stall_shim<context_request>>("requests", 1, clock, shell, "req", "rsp", "rel");
+      transfers_ = std::make_unique<stall_shim<dma_request>>("transfers", 1, clock, shell, "rd_req", "rd_rsp", "");
+      transfers_->split("wr_req", "wr_rsp", shell, [](const dma_request& d) { return d.op == dma_op::write; });
+      model_issuer_->out.bind(requests_->in[0]);
+      requests_->out[0].bind(model_->in[0]);
+      model_->dma.bind(transfers_->in[0]);
+      transfers_->out[0].bind(model_memory_->in);
+    }
+    if (o.rtl) {
+      rtl_memory_ = std::make_unique<context_memory>("rtl_memory", o, clock);
+      rtl_issuer_ = std::make_unique<context_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
+      rtl_ = std::make_unique<context_cache_rtl>(
+          "rtl", config, clock, 1, o.instrumented ? rtl::make_context_cache_faulty : rtl::make_context_cache_design, shell);
+      set_fault(*rtl_, o);
+      rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
+      rtl_issuer_->out.bind(rtl_->in[0]);
+      rtl_->dma.bind(rtl_memory_->in);
+    }
+  }
+  void finish(const options& o, report& r) override {
+    if (rtl_issuer_) rtl_issuer_->publish(r.covered);
+    finish_rtl(rtl_.get(), o, r);
+  }
+
+ private:
+  std::unique_ptr<context_memory> model_memory_, rtl_memory_;
+  std::unique_ptr<context_issuer> model_issuer_, rtl_issuer_;
+  std::unique_ptr<context_cache> model_;
+  std::unique_ptr<context_cache_rtl> rtl_;
+  std::unique_ptr<stall_shim<context_request>> requests_;
+  std::unique_ptr<stall_shim<dma_request>> transfers_;
+};
+
+}  // namespace
+
+std::unique_ptr<bench> make_context_cache_bench() {
+  return std::make_unique<context_cache_bench>();
+}
+
+}  // namespace hcasim::lockstep
