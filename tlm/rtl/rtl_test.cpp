@@ -68,8 +68,9 @@ TEST(rtl_layouts, every_field_lies_where_the_c_header_has_it) {
   ASSERT_EQ(s.answers.size(), mrcs.size() + 4);
   for (std::size_t i = 0; i < mrcs.size(); ++i) {
     const hca_mrc& m = mrcs[i];
-    const std::vector<std::uint64_t> fields{m.kind, m.state, m.key_byte, m.page_shift, m.levels, m.flags, m.function, m.access, m.pd,
-                                            m.qpn, m.parent, m.start, m.length, m.table, m.table_va, m.extent, m.extent_count};
+    const std::vector<std::uint64_t> fields{m.kind,     m.state,  m.key_byte, m.page_shift, m.levels,      m.flags,
+                                            m.function, m.access, m.pd,       m.qpn,        m.parent,      m.start,
+                                            m.length,   m.table,  m.table_va, m.extent,     m.extent_count};
     for (unsigned f = 0; f < fields.size(); ++f) EXPECT_EQ(lane(s.answers[i], f), fields[f]) << "field " << f;
   }
   const std::size_t n = mrcs.size();
@@ -114,7 +115,8 @@ TEST(rtl_layouts, constants_are_those_of_the_c_headers) {
 // A user's RTL: other port names, a payload on two ports, a busy instead of a ready, a reset that is active high.
 class suspect_shell : public shell {
  public:
-  suspect_shell(unsigned fault, const shell_options& o) : shell("suspect", clock_400, make_suspect_design, o), in_(into("in", 40)), out_(out_of("out", 40)) {
+  suspect_shell(unsigned fault, const shell_options& o)
+      : shell("suspect", clock_400, make_suspect_design, o), in_(into("in", 40)), out_(out_of("out", 40)) {
     strap("fault", fault);
     in_.on_transfer = [this](const payload&, std::uint64_t, ps) { owe(1); };
     out_.on_transfer = [this](const payload& p, std::uint64_t, ps t) {
