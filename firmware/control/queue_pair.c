@@ -3,29 +3,29 @@
 
 enum { TRIES_AGAINST_DATA_PATH = 16 };
 
-static uint64_t address(const struct firmware* fw, uint32_t qpn) {
+uint64_t fw_qpc_address(const struct firmware* fw, uint32_t qpn) {
   return fw->area.qpc_base + (uint64_t)qpn * sizeof(struct hca_qpc);
 }
 
-static bool live(const struct firmware* fw, uint32_t qpn) {
+bool fw_qpc_live(const struct firmware* fw, uint32_t qpn) {
   return qpn >= 2 && fw_bitmap_has(&fw->qps, qpn);
 }
 
-static int load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
+int fw_qpc_load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   hal_cache_drop(fw->hal, HAL_CACHE_QPC, qpn);
-  return fw_read(fw, address(fw, qpn), q, sizeof *q);
+  return fw_read(fw, fw_qpc_address(fw, qpn), q, sizeof *q);
 }
 
 static int load_own(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
-  if (!live(fw, qpn)) return HCA_BAD_OBJECT;
-  const int status = load(fw, qpn, q);
+  if (!fw_qpc_live(fw, qpn)) return HCA_BAD_OBJECT;
+  const int status = fw_qpc_load(fw, qpn, q);
   if (status != HCA_OK) return status;
   return q->function == fw->function && q->transport != HCA_TRANSPORT_SRQ ? HCA_OK : HCA_BAD_OBJECT;
 }
 
 /* For a QP that the data path does not touch: new or stopped. */
-static int store(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q) {
-  const int status = fw_write(fw, address(fw, qpn), q, sizeof *q);
+int fw_qpc_store(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q) {
+  const int status = fw_write(fw, fw_qpc_address(fw, qpn), q, sizeof *q);
   if (status != HCA_OK) return status;
   hal_dma_fence(fw->hal);
   hal_cache_drop(fw->hal, HAL_CACHE_QPC, qpn);
@@ -76,7 +76,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
     status = fw_list_build(fw, pages + p.sq_pages * 8ULL, p.rq_pages, p.page_shift, p.log_rq_bytes, &rq);
     rq_built = status == HCA_OK;
   }
-  if (status == HCA_OK) status = load(fw, qpn, &q); /* the generation of its last life */
+  if (status == HCA_OK) status = fw_qpc_load(fw, qpn, &q); /* the generation of its last life */
   if (status == HCA_OK) {
     const struct hca_qpc fresh = {
         .transport = p.transport,
@@ -95,7 +95,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
     };
     q = fresh;
     fw_qp_clear(&q);
-    status = store(fw, qpn, &q);
+    status = fw_qpc_store(fw, qpn, &q);
   }
   if (status != HCA_OK) {
     if (sq_built) fw_list_free(fw, &sq);
@@ -128,10 +128,10 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
   status = fw_space_retire_qp(fw, qpn);
   if (status != HCA_OK) return status;
   hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
-  status = load(fw, qpn, &q);
+  status = fw_qpc_load(fw, qpn, &q);
   if (status != HCA_OK) return status;
   const struct hca_qpc dead = {.state = HCA_QP_RESET, .generation = q.generation};
-  status = store(fw, qpn, &dead);
+  status = fw_qpc_store(fw, qpn, &dead);
   if (status != HCA_OK) return status;
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_SQ | qpn, 0, FW_ALL);
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | qpn, 0, FW_ALL);
@@ -148,11 +148,11 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
 static int to_reset(struct firmware* fw, uint32_t qpn, uint32_t* slot) {
   struct hca_qpc q;
   hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
-  const int status = load(fw, qpn, &q);
+  const int status = fw_qpc_load(fw, qpn, &q);
   if (status != HCA_OK) return status;
   *slot = slot_in_use(&q);
   fw_qp_clear(&q);
-  return store(fw, qpn, &q);
+  return fw_qpc_store(fw, qpn, &q);
 }
 
 /* Did a unit that held the entry put it back over ours? It owns everything from byte 64 on, and may put the QP into error. */
@@ -174,13 +174,13 @@ static int change(struct firmware* fw, uint32_t qpn, uint32_t mask, const struct
     if (status != HCA_OK) return status;
     struct hca_qpc now = *before;
     fw_qp_apply(&now, mask, a);
-    status = fw_write_changes(fw, address(fw, qpn), before, &now, sizeof now);
+    status = fw_write_changes(fw, fw_qpc_address(fw, qpn), before, &now, sizeof now);
     if (status != HCA_OK) {
-      fw_write_changes(fw, address(fw, qpn), &now, before, sizeof now);
+      fw_write_changes(fw, fw_qpc_address(fw, qpn), &now, before, sizeof now);
       return status;
     }
     hal_dma_fence(fw->hal);
-    status = load(fw, qpn, &found);
+    status = fw_qpc_load(fw, qpn, &found);
     if (status != HCA_OK) return status;
     if (!overtaken(before, &now, &found)) return HCA_OK;
   }
@@ -196,7 +196,7 @@ int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
   struct hca_qpc before;
   int status = fw_read_in(fw, c, &a, sizeof a);
   if (status != HCA_OK) return status;
-  if (!live(fw, c->object)) return HCA_BAD_OBJECT;
+  if (!fw_qpc_live(fw, c->object)) return HCA_BAD_OBJECT;
   if ((mask & ~known) != 0) return HCA_BAD_PARAMETER;
   status = fw_qp_values(&fw->limits, mask, &a);
   if (status != HCA_OK) return status;

@@ -1,28 +1,11 @@
 /* Shared receive queues. They live among the queue pairs: one of their numbers, one of their contexts. */
 #include "firmware/control/state.h"
 
-static uint64_t address(const struct firmware* fw, uint32_t srqn) {
-  return fw->area.qpc_base + (uint64_t)srqn * sizeof(struct hca_qpc);
-}
-
-static int load(struct firmware* fw, uint32_t srqn, struct hca_qpc* q) {
-  hal_cache_drop(fw->hal, HAL_CACHE_QPC, srqn);
-  return fw_read(fw, address(fw, srqn), q, sizeof *q);
-}
-
 static int load_own(struct firmware* fw, uint32_t srqn, struct hca_qpc* q) {
-  if (srqn < 2 || !fw_bitmap_has(&fw->qps, srqn)) return HCA_BAD_OBJECT;
-  const int status = load(fw, srqn, q);
+  if (!fw_qpc_live(fw, srqn)) return HCA_BAD_OBJECT;
+  const int status = fw_qpc_load(fw, srqn, q);
   if (status != HCA_OK) return status;
   return q->transport == HCA_TRANSPORT_SRQ && q->function == fw->function ? HCA_OK : HCA_BAD_OBJECT;
-}
-
-static int store(struct firmware* fw, uint32_t srqn, const struct hca_qpc* q) {
-  const int status = fw_write(fw, address(fw, srqn), q, sizeof *q);
-  if (status != HCA_OK) return status;
-  hal_dma_fence(fw->hal);
-  hal_cache_drop(fw->hal, HAL_CACHE_QPC, srqn);
-  return HCA_OK;
 }
 
 int fw_srq_own(struct firmware* fw, uint32_t srqn) {
@@ -51,7 +34,7 @@ int fw_create_srq(struct firmware* fw, struct hca_command* c) {
 
   status = fw_list_build(fw, c->in_address + sizeof p, p.pages, p.page_shift, p.log_bytes, &rq);
   const bool built = status == HCA_OK;
-  if (status == HCA_OK) status = load(fw, srqn, &old); /* a later QP of this number goes on counting its lives */
+  if (status == HCA_OK) status = fw_qpc_load(fw, srqn, &old); /* a later QP of this number goes on counting its lives */
   if (status == HCA_OK) {
     const struct hca_qpc q = {
         .state = HCA_QP_RTR,
@@ -63,7 +46,7 @@ int fw_create_srq(struct firmware* fw, struct hca_command* c) {
         .rq = rq,
         .rq_stride_shift = p.stride_shift,
     };
-    status = store(fw, srqn, &q);
+    status = fw_qpc_store(fw, srqn, &q);
   }
   if (status != HCA_OK) {
     if (built) fw_list_free(fw, &rq);
@@ -84,7 +67,7 @@ int fw_destroy_srq(struct firmware* fw, struct hca_command* c) {
   if (fw->srq_users[srqn] != 0) return HCA_BUSY;
   hal_qp_control(fw->hal, srqn, HAL_QP_STOP);
   const struct hca_qpc dead = {.state = HCA_QP_RESET, .generation = q.generation};
-  status = store(fw, srqn, &dead);
+  status = fw_qpc_store(fw, srqn, &dead);
   if (status != HCA_OK) return status;
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | srqn, 0, FW_ALL);
   fw_list_free(fw, &q.rq);
@@ -102,10 +85,10 @@ int fw_modify_srq(struct firmware* fw, struct hca_command* c) {
     struct hca_qpc now = old;
     struct hca_qpc found;
     now.srq_limit = c->modifier;
-    status = fw_write_changes(fw, address(fw, c->object), &old, &now, sizeof now);
+    status = fw_write_changes(fw, fw_qpc_address(fw, c->object), &old, &now, sizeof now);
     if (status != HCA_OK) return status;
     hal_dma_fence(fw->hal);
-    status = load(fw, c->object, &found);
+    status = fw_qpc_load(fw, c->object, &found);
     if (status != HCA_OK) return status;
     if (found.srq_limit == now.srq_limit || found.srq_limit != old.srq_limit) return HCA_OK; /* or reached meanwhile */
     old = found;

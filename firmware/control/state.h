@@ -241,6 +241,12 @@ void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool publ
 int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within);
 void fw_indirect_free(struct firmware* fw, const struct hca_mrc* m);
 
+/* queue_pair.c: contexts of queue pairs, and of the SRQs among them. Store: of one that the data path does not touch. */
+uint64_t fw_qpc_address(const struct firmware* fw, uint32_t qpn);
+bool fw_qpc_live(const struct firmware* fw, uint32_t qpn);
+int fw_qpc_load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q);
+int fw_qpc_store(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q);
+
 /* shared_queue.c: whether the SRQ is there and belongs to the function of the command. */
 int fw_srq_own(struct firmware* fw, uint32_t srqn);
 

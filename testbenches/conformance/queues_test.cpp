@@ -1,0 +1,128 @@
+// What queues do: overflow of a CQ, flushing, completions that nobody asked for, READ depth, recovery through RESET [D.1, D.2].
+#include "testbenches/conformance/base.h"
+
+namespace hcasim::kit {
+namespace {
+
+request write_of(const base_case& t, std::uint64_t id, unsigned flags = IBV_SEND_SIGNALED) {
+  return {
+      .id = id, .sges = {{t.here.addr, 64, t.here.mr->lkey}}, .remote = t.there.addr, .rkey = t.there.mr->rkey, .flags = flags};
+}
+
+TEST(conformance, a_cq_that_overflows_says_so) {
+  run_case([](cpu& c, node& n) {
+    process_context p(c, n);
+    ibv_cq* tiny = ibv_create_cq(c, p.context, 2, nullptr, nullptr, 0);
+    ibv_qp* a = p.create_qp({}, nullptr, tiny);
+    ibv_qp* b = p.create_qp();
+    ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+    const region m = p.allocate(4096);
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      ASSERT_EQ(post(c, a, {.id = i, .sges = {{m.addr, 8, m.mr->lkey}}, .remote = m.addr + 64, .rkey = m.mr->rkey}), 0);
+    }
+    ibv_async_event e{};
+    ASSERT_EQ(ibv_get_async_event(c, p.context, &e), 0);
+    EXPECT_EQ(e.event_type, IBV_EVENT_CQ_ERR);
+    EXPECT_EQ(e.element.cq, tiny);
+    ibv_ack_async_event(&e);
+    ibv_wc wc{};
+    ASSERT_EQ(ibv_poll_cq(c, tiny, 1, &wc), 1);
+    EXPECT_EQ(wc.wr_id, 0U);
+    ASSERT_EQ(ibv_poll_cq(c, tiny, 1, &wc), 1);
+    EXPECT_EQ(wc.wr_id, 1U) << "what was there is not overwritten";
+  });
+}
+
+TEST(conformance, what_follows_an_error_is_flushed_in_order) {
+  run_case([](cpu& c, node& n) {
+    base_case t(c, n);
+    for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post_receive(c, t.b, 100 + i, {}), 0);
+    request bad = write_of(t, 1);
+    bad.rkey = ibv_inc_rkey(bad.rkey);
+    ASSERT_EQ(post(c, t.a, write_of(t, 0)), 0);
+    ASSERT_EQ(post(c, t.a, bad), 0);
+    for (std::uint64_t i = 2; i < 6; ++i) ASSERT_EQ(post(c, t.a, write_of(t, i, i % 2 ? 0U : unsigned{IBV_SEND_SIGNALED})), 0);
+    std::vector<ibv_wc> sends;
+    std::vector<ibv_wc> receives;
+    while (sends.size() + receives.size() < 9) {
+      const auto wc = next_completion(c, t.p.cq, 10_ms);
+      ASSERT_TRUE(wc);
+      (wc->qp_num == t.a->qp_num ? sends : receives).push_back(*wc);
+    }
+    ASSERT_EQ(sends.size(), 6U) << "an error is reported whether it was asked for or not";
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(sends[i].wr_id, i);
+      EXPECT_EQ(sends[i].status, i == 0 ? IBV_WC_SUCCESS : i == 1 ? IBV_WC_REM_ACCESS_ERR : IBV_WC_WR_FLUSH_ERR);
+    }
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(receives[i].wr_id, 100 + i);
+      EXPECT_EQ(receives[i].status, IBV_WC_WR_FLUSH_ERR);
+    }
+    // What is posted now is flushed as well; through RESET both come back.
+    EXPECT_EQ(complete(c, t.a, write_of(t, 9)).status, IBV_WC_WR_FLUSH_ERR);
+    t.reconnect();
+    EXPECT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
+  });
+}
+
+TEST(conformance, unsignaled_requests_complete_with_the_next_signaled_one) {
+  run_case([](cpu& c, node& n) {
+    base_case t(c, n, {.send_depth = 4});
+    for (std::uint64_t round = 0; round < 8; ++round) {
+      for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post(c, t.a, write_of(t, i, 0)), 0) << "round " << round;
+      ASSERT_EQ(post(c, t.a, write_of(t, 50 + round)), 0);
+      const auto wc = next_completion(c, t.p.cq, 10_ms);
+      ASSERT_TRUE(wc);
+      EXPECT_EQ(wc->wr_id, 50 + round);
+    }
+  });
+}
+
+TEST(conformance, the_read_depth_holds_reads_back) {
+  run_case([](cpu& c, node& n) {
+    base_case t(c, n, {.read_depth = 1});
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      ASSERT_EQ(post(c, t.a,
+                     {.opcode = IBV_WR_RDMA_READ,
+                      .id = i,
+                      .sges = {{t.here.addr + 2048 * i, 2048, t.here.mr->lkey}},
+                      .remote = t.there.addr + 2048 * i,
+                      .rkey = t.there.mr->rkey}),
+                0);
+    }
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      const auto wc = next_completion(c, t.p.cq, 10_ms);
+      ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS);
+      EXPECT_EQ(wc->wr_id, i);
+    }
+    EXPECT_EQ(t.p.bytes(t.here.addr, 6 * 2048), t.p.bytes(t.there.addr, 6 * 2048));
+  });
+}
+
+// A requester that asks for more than the responder has resources for is refused [D5].
+TEST(conformance, more_reads_than_the_responder_has_resources_for) {
+  run_case([](cpu& c, node& n) {
+    process_context p(c, n);
+    const region m = p.allocate(1 << 20);
+    ibv_qp* a = p.create_qp();
+    ibv_qp* b = p.create_qp();
+    ASSERT_EQ(p.connect(a, p.address_of(b), {.read_depth = 8}), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(a), {.read_depth = 1}), 0);
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      ASSERT_EQ(post(c, a,
+                     {.opcode = IBV_WR_RDMA_READ,
+                      .id = i,
+                      .sges = {{m.addr, 1 << 18, m.mr->lkey}},
+                      .remote = m.addr + (1 << 19),
+                      .rkey = m.mr->rkey}),
+                0);
+    }
+    ibv_wc_status last = IBV_WC_SUCCESS;
+    for (std::uint64_t i = 0; i < 8 && last == IBV_WC_SUCCESS; ++i) last = next_completion(c, p.cq, 10_ms)->status;
+    EXPECT_EQ(last, IBV_WC_REM_INV_REQ_ERR);
+  });
+}
+
+}  // namespace
+}  // namespace hcasim::kit
