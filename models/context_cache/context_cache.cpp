@@ -178,7 +178,7 @@ context_cache::outcome context_cache::begin_fetch(pending& p) {
   f.begin = std::max(p.t, now());
   f.waiting.push(p);
   ++misses_;
-  outstanding_.set(active_fetches(), f.begin);
+  outstanding_.add(1, f.begin);
   outstanding_probe_.set(active_fetches(), f.begin);
   f.launching = true;
   fetch(f, evicted);

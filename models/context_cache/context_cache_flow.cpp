@@ -125,7 +125,7 @@ void context_cache::fill(fetch_record& f, ps t) {
   }
   const bool failed = f.read.failed;
   free_fetches_.push(f);
-  outstanding_.set(active_fetches(), t);
+  outstanding_.add(-1, t);
   outstanding_probe_.set(active_fetches(), t);
 
   // Everybody holds the entry before anybody goes on.

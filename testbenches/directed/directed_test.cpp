@@ -151,6 +151,35 @@ TEST(directed, rights_change_in_six_ways) {
             r.rows[static_cast<std::size_t>(rights_way::reregister)].total);
 }
 
+// Occupancy summed over time is the time that each one was there, summed (Little): the two are counted at different places.
+void expect_little(const unit& u, const char* occupancy, std::initializer_list<const char*> times) {
+  double area = 0;
+  for (const statistic& s : u.stats().all()) {
+    if (s.name == occupancy) area = std::get<const level*>(s.value)->mean(now()) * static_cast<double>(now().count());
+  }
+  double sum = 0;
+  for (const char* name : times) sum += sum_of(u, name);
+  EXPECT_GT(area, 0) << u.name() << ' ' << occupancy;
+  EXPECT_NEAR(area / sum, 1, 0.02) << u.name() << ' ' << occupancy;
+}
+
+TEST(directed, queues_of_the_adapter_follow_littles_law) {
+  system_config c = world::two_nodes();
+  c.nodes[1].hca.mrc_cache.sets = 4;
+  c.nodes[0].hca.doorbell.coalesce = false;
+  world w(c);
+  storm_options o;
+  o.changes = 4'000;
+  storm_outcome r;
+  start_storm(w.sys(), o, 3, r);
+  sc_core::sc_start();
+  ASSERT_TRUE(r.ok) << r.problem;
+  hca& adapter = w.at(1).hca;
+  expect_little(adapter.window_unit, "pending", {"binds_time", "invalidates_time", "fast_registers_time", "closes_time"});
+  expect_little(adapter.mrc_cache, "outstanding", {"miss_latency"});
+  expect_little(adapter.doorbell, "fifo", {"fifo_wait"});
+}
+
 // The goodput of large WRITEs is the link's share for payload, or what PCIe allows.
 TEST(directed, goodput_of_large_writes_is_the_links_payload_share) {
   system_config c = world::two_nodes();
