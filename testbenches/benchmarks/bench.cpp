@@ -78,8 +78,9 @@ figures stream(kit::stream_options o, const char* vcd = nullptr, const system_co
   figures f;
   const auto begin = clock_type::now();
   hcasim::system s("system", config);
-  std::unique_ptr<vcd_recorder> recorder;
-  if (vcd) recorder = std::make_unique<vcd_recorder>(vcd, std::vector<std::string>{"*"}, "bench", 0);
+  std::unique_ptr<wave_recorder> recorder;
+  if (vcd)
+    recorder = std::make_unique<wave_recorder>(std::make_unique<vcd_writer>(vcd, "bench"), std::vector<std::string>{"*"});
   std::vector<std::pair<clock_type::time_point, std::uint64_t>> marks;
   o.measuring = [&marks] { marks.emplace_back(clock_type::now(), event_queue::activations()); };
   kit::stream_result r;

@@ -123,6 +123,7 @@ struct run_arguments {
   std::string folder;
   std::string seed;
   std::string wave_limit = "1 GiB";
+  std::string waves = "vcd";
   bool no_trace = false;
   std::string from;
   std::string until;
@@ -145,7 +146,11 @@ struct run_arguments {
     run.add_option("--trace", options.trace, "Record only signals whose name matches, '*.key_check.*'; may be repeated")
         ->type_name("PATTERN")
         ->allow_extra_args(false);
-    run.add_flag("--no-trace", no_trace, "Write no waveform");
+    run.add_option("--waves", waves, "Format of the waveform: vcd, fst (compressed) or none")
+        ->type_name("FORMAT")
+        ->check(CLI::IsMember({"vcd", "fst", "none"}))
+        ->capture_default_str();
+    run.add_flag("--no-trace", no_trace, "Write no waveform, as --waves none");
     run.add_option("--trace-limit", wave_limit, "Stop the waveform at this size; 0 B: no limit")
         ->type_name("SIZE")
         ->capture_default_str();
@@ -155,13 +160,13 @@ struct run_arguments {
         ->check(CLI::IsMember({"ib", "roce"}))
         ->allow_extra_args(false);
     run.add_flag("--spans", options.spans, "Record each request's way through the units for ui.perfetto.dev");
-    run.add_option("--from", from, "Record spans from this simulated time on")->type_name("TIME");
-    run.add_option("--until", until, "Record spans until this simulated time")->type_name("TIME");
+    run.add_option("--from", from, "Record waveforms and spans from this simulated time on")->type_name("TIME");
+    run.add_option("--until", until, "Record waveforms and spans until this simulated time")->type_name("TIME");
     run.add_flag("--explain", options.explain, "Say where the time of an operation went and which resource held the run back");
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
     run.add_flag("--json", options.json, "Print result.json instead of the table");
     std::set<std::string> taken{"output", "set",  "param", "seed",    "trace", "no-trace", "trace-limit", "force",
-                                "json",   "help", "point", "packets", "spans", "from",     "until"};
+                                "json",   "help", "point", "packets", "spans", "from",     "until",       "waves"};
     for (const std::string& n : testbench_registry::names()) {
       const auto bench = testbench_registry::create(n);
       const knob_tree tree([&](knob_visitor& v) { bench->knobs(v); });
@@ -182,7 +187,8 @@ struct run_arguments {
     for (const auto& [name, value] : own) {
       if (run.count("--" + name)) options.own.emplace_back(name, value);
     }
-    options.waves = !no_trace;
+    if (waves == "fst") options.waves = wave_format::fst;
+    if (waves == "none" || no_trace) options.waves.reset();
     const auto time = [](const char* option, const std::string& text, ps otherwise) {
       try {
         return text.empty() ? otherwise : ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, text)));

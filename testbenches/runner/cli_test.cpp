@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "testbenches/runner/program/run_program.h"
+#include "testbenches/runner/selftest/read_waves.h"
 
 namespace hcasim {
 namespace {
@@ -156,6 +157,26 @@ TEST_F(cli, waveforms_on_demand) {
   const outcome limited = hcasim("run count_ticks -o limited --ticks 200000 --trace-limit '64 KiB'");
   EXPECT_LT(fs::file_size("limited/waves.vcd"), 65'700U);
   EXPECT_NE(limited.text.find("it reached --trace-limit"), std::string::npos);
+}
+
+TEST_F(cli, waveforms_as_fst_and_of_a_part) {
+  ASSERT_EQ(hcasim("run count_ticks -o vcd --ticks 3000").status, 0);
+  ASSERT_EQ(hcasim("run count_ticks -o fst --ticks 3000 --waves fst").status, 0);
+  ASSERT_EQ(hcasim("run count_ticks -o again --ticks 3000 --waves fst").status, 0);
+  EXPECT_FALSE(fs::exists("fst/waves.vcd"));
+  EXPECT_EQ(content("fst/waves.fst"), content("again/waves.fst"));
+  EXPECT_NE(content("fst/waves.gtkw").find(fmt::format("[dumpfile] \"{}/fst/waves.fst\"", folder_.string())),
+            std::string::npos);
+  EXPECT_EQ(changes_by_name(parse_fst("fst/waves.fst")), changes_by_name(parse_vcd("vcd/waves.vcd")));
+  EXPECT_EQ(content("fst/result.json"), content("vcd/result.json"));
+
+  ASSERT_EQ(hcasim("run count_ticks -o part --ticks 3000 --waves fst --from '1 us' --until '2 us'").status, 0);
+  const parsed part = parse_fst("part/waves.fst");
+  EXPECT_EQ(part.begin, 1'000'000);
+  EXPECT_EQ(part.end, 2'000'000);
+  ASSERT_EQ(hcasim("run count_ticks -o none --waves none").status, 0);
+  EXPECT_FALSE(fs::exists("none/waves.gtkw"));
+  EXPECT_EQ(hcasim("run count_ticks -o bad --waves png").status, 2);
 }
 
 TEST_F(cli, failed_runs_have_status_1_and_keep_their_results) {

@@ -24,7 +24,7 @@ constexpr unsigned group_end_closed = 0x1401200;
 
 enum class colour { normal = 0, red, orange, yellow, green, blue, indigo, violet };
 
-colour colour_of(const vcd_signal& s) {
+colour colour_of(const wave_signal& s) {
   if (!s.labels.empty()) return colour::violet;
   if (s.width == 1) return colour::green;
   return s.width >= 32 ? colour::orange : colour::yellow;
@@ -43,7 +43,7 @@ void save(const fs::path& file, const std::string& content) {
 }
 
 // What GTKWave shows for value `i` in hexadecimal, and the label instead of it.
-std::string filter_text(const vcd_signal& s) {
+std::string filter_text(const wave_signal& s) {
   std::string out;
   const unsigned digits = (s.width + 3) / 4;
   for (std::size_t i = 0; i < s.labels.size(); ++i) {
@@ -54,22 +54,22 @@ std::string filter_text(const vcd_signal& s) {
 
 }  // namespace
 
-void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const std::vector<vcd_signal>& signals,
-                   gtkwave_view view) {
+void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const std::string& waves,
+                   const std::vector<wave_signal>& signals, gtkwave_view view) {
   std::map<std::string, std::string> filters;  // content -> file name
   // GTKWave's zoom: a frame of 200 pixels lasts 2^-zoom; the window shows about four of them.
   const double zoom = -std::log2(static_cast<double>(std::max<std::int64_t>(view.length.count(), 16)) / 4);
   std::string out = fmt::format(
-      "[*] Open with: gtkwave waves.gtkw\n[dumpfile] \"{0}/waves.vcd\"\n[savefile] \"{0}/waves.gtkw\"\n[timestart] {1}\n[size] "
+      "[*] Open with: gtkwave waves.gtkw\n[dumpfile] \"{0}/{3}\"\n[savefile] \"{0}/waves.gtkw\"\n[timestart] {1}\n[size] "
       "1600 "
       "900\n[pos] -1 -1\n*{2:.6f} {1}\n[sst_width] 260\n[signals_width] 330\n[sst_expanded] 1\n[sst_vpaned_height] 300\n",
-      final_folder.string(), view.from.count(), zoom);
+      final_folder.string(), view.from.count(), zoom, waves);
   std::string open;
   bool closed = false;
   const auto finish_group = [&] {
     if (!open.empty()) out += fmt::format("@{:x}\n-{}\n", closed ? group_end_closed : group_end, open);
   };
-  for (const vcd_signal& s : signals) {
+  for (const wave_signal& s : signals) {
     if (s.scope != open) {
       finish_group();
       // A node's protection is open, so that the window shows something; the others unfold with a double click.

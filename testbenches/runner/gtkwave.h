@@ -1,11 +1,12 @@
-// A GTKWave save file beside a VCD: one group per unit, a colour per kind of signal, enum values by name.
+// A GTKWave save file beside a waveform: one group per unit, a colour per kind of signal, enum values by name.
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "models/base/units.h"
-#include "testbenches/runner/vcd.h"
+#include "testbenches/runner/waves.h"
 
 namespace hcasim {
 
@@ -15,8 +16,9 @@ struct gtkwave_view {
   ps length = 5_us;
 };
 
-// Writes `waves.gtkw` and `gtkwave/*.txt` (translate filters) into `folder`; `final_folder` is where they will be opened.
-void write_gtkwave(const std::filesystem::path& folder, const std::filesystem::path& final_folder,
-                   const std::vector<vcd_signal>& signals, gtkwave_view view);
+// Writes `waves.gtkw` for `waves` (a file name) and `gtkwave/*.txt` (translate filters) into `folder`; `final_folder` is where
+// they will be opened.
+void write_gtkwave(const std::filesystem::path& folder, const std::filesystem::path& final_folder, const std::string& waves,
+                   const std::vector<wave_signal>& signals, gtkwave_view view);
 
 }  // namespace hcasim

@@ -18,7 +18,7 @@
 #include "testbenches/runner/resources.h"
 #include "testbenches/runner/spans.h"
 #include "testbenches/runner/sweep/study.h"
-#include "testbenches/runner/vcd.h"
+#include "testbenches/runner/waves.h"
 
 namespace hcasim {
 namespace {
@@ -39,12 +39,13 @@ fs::path default_folder(const testbench& bench) {
 }
 
 // Booting an adapter takes a while: the waveform opens where the first key is checked.
-gtkwave_view first_view(const vcd_writer& waves, ps end) {
+gtkwave_view first_view(const wave_writer& waves, const run_options& o, ps end) {
   constexpr ps before = 500_ns;
   gtkwave_view view;
-  view.length = std::min(view.length, end);
+  view.from = o.from;
+  view.length = std::min(view.length, std::max(std::min(end, o.until) - o.from, ps(1)));
   const ps first = waves.first_change("key_check");
-  if (first != never && first > before) view.from = first - before;
+  if (first != never && first > before) view.from = std::max(first - before, o.from);
   return view;
 }
 
@@ -147,10 +148,12 @@ int run_testbench(const run_options& o, platform_factory machine) {
   const interrupt_guard guard(out.temporary());
   out.save("resolved.yaml", resolved_yaml(tree, name, d.seed(), program_version()));
 
-  std::unique_ptr<vcd_recorder> waves;
+  std::unique_ptr<wave_recorder> waves;
+  const std::string wave_file = o.waves == wave_format::fst ? "waves.fst" : "waves.vcd";
   if (o.waves) {
     const auto patterns = o.trace.empty() ? std::vector<std::string>{"*"} : o.trace;
-    waves = std::make_unique<vcd_recorder>(out.temporary() / "waves.vcd", patterns, program_version(), o.wave_limit);
+    waves = std::make_unique<wave_recorder>(
+        make_wave_writer(*o.waves, out.temporary() / wave_file, program_version(), o.wave_limit, {o.from, o.until}), patterns);
   }
   recorders recording(o, out);
   resource_meter meter(tree);
@@ -160,7 +163,8 @@ int run_testbench(const run_options& o, platform_factory machine) {
   const ps end = now();
   if (waves) {
     waves->writer().finish(end);
-    write_gtkwave(out.temporary(), out.final_place(), waves->writer().signals(), first_view(waves->writer(), end));
+    write_gtkwave(out.temporary(), out.final_place(), wave_file, waves->writer().signals(),
+                  first_view(waves->writer(), o, end));
   }
   recording.finish(end);
   const auto units = all_units();

@@ -10,6 +10,7 @@
 #include "testbenches/runner/describe.h"
 #include "testbenches/runner/platform.h"
 #include "testbenches/runner/testbench.h"
+#include "testbenches/runner/waves.h"
 
 namespace hcasim {
 
@@ -22,7 +23,7 @@ struct run_options {
   std::optional<std::string> seed;
   std::uint64_t point = 0;         // of a study, from 1 on
   std::vector<std::string> trace;  // patterns; empty: every signal
-  bool waves = true;
+  std::optional<wave_format> waves = wave_format::vcd;
   std::uint64_t wave_limit = 0;      // bytes; 0: none
   std::vector<std::string> packets;  // forms of the packet capture: ib, roce
   bool spans = false;                // a Chrome trace

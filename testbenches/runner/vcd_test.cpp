@@ -14,84 +14,13 @@
 #include "models/base/random.h"
 #include "testbenches/runner/errors.h"
 #include "testbenches/runner/gtkwave.h"
+#include "testbenches/runner/selftest/read_waves.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct parsed_signal {
-  std::string full_name;
-  unsigned width = 0;
-  std::vector<std::pair<std::int64_t, std::string>> changes;  // without the initial x
-  bool starts_unknown = false;
-};
-
-struct parsed {
-  std::map<std::string, parsed_signal> by_id;
-  std::int64_t end = 0;
-  bool times_increase = true;
-
-  const parsed_signal& named(const std::string& name) const {
-    for (const auto& [id, s] : by_id) {
-      if (s.full_name == name) return s;
-    }
-    throw std::runtime_error("no signal " + name);
-  }
-};
-
-parsed parse(const fs::path& file) {
-  parsed out;
-  std::ifstream in(file);
-  std::string word;
-  std::vector<std::string> scope;
-  std::int64_t time = -1;
-  bool dumping = false;
-  while (in >> word) {
-    if (word == "$scope") {
-      std::string kind, name, end;
-      in >> kind >> name >> end;
-      scope.push_back(name);
-    } else if (word == "$upscope") {
-      scope.pop_back();
-      in >> word;
-    } else if (word == "$var") {
-      std::string kind, width, id, name;
-      in >> kind >> width >> id >> name;
-      std::string full;
-      for (const auto& s : scope) full += s + ".";
-      out.by_id[id] = {full + name, static_cast<unsigned>(std::stoul(width)), {}, false};
-      while (word != "$end") in >> word;
-    } else if (word == "$dumpvars") {
-      dumping = true;
-    } else if (word == "$end") {
-      dumping = false;
-    } else if (word[0] == '$') {
-      while (word != "$end") in >> word;
-    } else if (word[0] == '#') {
-      const std::int64_t t = std::stoll(word.substr(1));
-      // The closing time may repeat the last one.
-      if (t < time) out.times_increase = false;
-      time = out.end = t;
-    } else {
-      std::string id = word.substr(1);
-      std::string value = word.substr(0, 1);
-      if (word[0] == 'b') {
-        value = id;
-        in >> id;
-      }
-      parsed_signal& s = out.by_id.at(id);
-      if (dumping) {
-        s.starts_unknown = value == "x";
-      } else {
-        s.changes.emplace_back(time, value);
-      }
-    }
-  }
-  EXPECT_TRUE(scope.empty());
-  return out;
-}
 
 std::string content(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -107,8 +36,6 @@ class vcd_test : public ::testing::Test {
   fs::path folder_ = fs::temp_directory_path() / ("hcasim_vcd_" + std::to_string(::getpid()));
   fs::path file_ = folder_ / "waves.vcd";
 };
-
-using change_list = std::vector<std::pair<std::int64_t, std::string>>;
 
 TEST_F(vcd_test, values_widths_and_order) {
   probe strobe, bus, wide, one;
@@ -131,7 +58,7 @@ TEST_F(vcd_test, values_widths_and_order) {
   one.set(0x3ff, 60_ps);  // the last of one time counts, cut to nine bits
   w.finish(500_ps);
 
-  const parsed p = parse(file_);
+  const parsed p = parse_vcd(file_);
   EXPECT_TRUE(p.times_increase);
   EXPECT_EQ(p.end, 500);
   EXPECT_EQ(p.by_id.size(), 4U);
@@ -156,7 +83,7 @@ TEST_F(vcd_test, ids_of_many_signals_are_distinct) {
   w.write_header();
   for (std::size_t i = 0; i < many.size(); ++i) many[i].set(i, ps(static_cast<std::int64_t>(i)));
   w.finish(20'000_ps);
-  const parsed p = parse(file_);
+  const parsed p = parse_vcd(file_);
   ASSERT_EQ(p.by_id.size(), many.size());
   EXPECT_EQ(w.changes(), many.size());
   EXPECT_EQ(p.named("top.s19999").changes, (change_list{{19999, "100111000011111"}}));
@@ -189,11 +116,11 @@ class noisy : public unit {
 };
 
 TEST_F(vcd_test, batches_keep_the_order_of_time) {
-  vcd_recorder recorder(file_, {"*"}, "0.0", 0);
+  wave_recorder recorder(std::make_unique<vcd_writer>(file_, "0.0"), {"*"});
   noisy unit_under_test("noisy");
   testing::run_until_idle();
   recorder.writer().finish(now());
-  const parsed p = parse(file_);
+  const parsed p = parse_vcd(file_);
   EXPECT_TRUE(p.times_increase);
   change_list expected;
   std::uint64_t shown = 1 << 20;
@@ -217,16 +144,17 @@ TEST_F(vcd_test, patterns_choose_signals) {
   } rows[] = {{{"*"}, 4}, {{"a.value"}, 1}, {{"a"}, 2}, {{"*.valid"}, 2}, {{"a.valid", "b"}, 3}};
   noisy a("a");
   noisy b("b");
-  std::vector<std::unique_ptr<vcd_recorder>> recorders;
+  std::vector<std::unique_ptr<wave_recorder>> recorders;
   for (const auto& r : rows) {
-    recorders.push_back(std::make_unique<vcd_recorder>(folder_ / std::to_string(recorders.size()), r.patterns, "0.0", 0));
+    recorders.push_back(std::make_unique<wave_recorder>(
+        std::make_unique<vcd_writer>(folder_ / std::to_string(recorders.size()), "0.0"), r.patterns));
   }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   for (std::size_t i = 0; i < recorders.size(); ++i) EXPECT_EQ(recorders[i]->writer().signals().size(), rows[i].signals) << i;
 }
 
 TEST_F(vcd_test, a_pattern_that_matches_nothing_is_an_input_error) {
-  vcd_recorder recorder(file_, {"nosiy"}, "0.0", 0);
+  wave_recorder recorder(std::make_unique<vcd_writer>(file_, "0.0"), {"nosiy"});
   noisy unit_under_test("noisy");
   try {
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
@@ -263,7 +191,7 @@ TEST_F(vcd_test, limit_stops_the_file) {
   w.finish(100'000_ps);
   EXPECT_LT(fs::file_size(file_), 100'200U);
   EXPECT_LT(w.stopped_at(), 100'000_ps);
-  EXPECT_TRUE(parse(file_).times_increase);
+  EXPECT_TRUE(parse_vcd(file_).times_increase);
 }
 
 TEST_F(vcd_test, unwritable_file) {
@@ -276,11 +204,11 @@ TEST_F(vcd_test, unwritable_file) {
 }
 
 TEST_F(vcd_test, save_file_groups_units_and_names_values) {
-  const std::vector<vcd_signal> signals{{"system.node0.key_check", "state", 2, {"idle", "busy"}},
-                                        {"system.node0.key_check", "valid", 1, {}},
-                                        {"system.node1.key_check", "state", 2, {"idle", "busy"}},
-                                        {"system.node1.key_check", "key", 32, {}}};
-  write_gtkwave(folder_, "/final", signals, {3_us, 4_us});
+  const std::vector<wave_signal> signals{{"system.node0.key_check", "state", 2, {"idle", "busy"}},
+                                         {"system.node0.key_check", "valid", 1, {}},
+                                         {"system.node1.key_check", "state", 2, {"idle", "busy"}},
+                                         {"system.node1.key_check", "key", 32, {}}};
+  write_gtkwave(folder_, "/final", "waves.vcd", signals, {3_us, 4_us});
   const std::string text = content(folder_ / "waves.gtkw");
   EXPECT_NE(text.find("[dumpfile] \"/final/waves.vcd\""), std::string::npos);
   EXPECT_NE(text.find("[timestart] 3000000\n"), std::string::npos);
@@ -330,7 +258,7 @@ TEST_F(vcd_test, a_change_costs_less_than_100_ns) {
 #if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
   GTEST_SKIP() << "measured in optimised builds only";
 #endif
-  vcd_recorder recorder("/dev/null", {"*"}, "0.0", 0);
+  wave_recorder recorder(std::make_unique<vcd_writer>("/dev/null", "0.0"), {"*"});
   busy unit_under_test("busy");
   const std::clock_t begin = std::clock();
   testing::run_until_idle();
