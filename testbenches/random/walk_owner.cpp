@@ -195,7 +195,7 @@ void walk_owner::store_answers(peer_answer a, std::uint32_t lane) {
 
 peer_answer walk_owner::answer_of(std::uint32_t lane) {
   store_answers(s_.answers.receive(c_), lane);
-  const peer_answer a = awaited_;
+  peer_answer a = awaited_;
   finish(a);
   mend_broken();
   return a;

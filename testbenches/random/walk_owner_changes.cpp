@@ -85,7 +85,8 @@ void walk_owner::bind_window(std::uint32_t i, const std::array<std::uint32_t, 6>
   r.local_write = r.bind = false;
   r.zero_based = !one && n[3] % 16 == 5;
   ibv_mw_bind_info info{target.mr, 0, 0, static_cast<unsigned>(flags_of(r))};
-  if (target.mr && !(one && n[5] % 8 == 0)) {
+  const bool unbinds = one && n[5] % 8 == 0;
+  if (target.mr && !unbinds) {
     info.addr = target.start + n[4] % (target.length + page);
     info.length = n[5] % (2 * page);
   }

@@ -89,11 +89,10 @@ class oracle {
     }
     if (o->what == kind::space) return covered(*o, va, length);
     const std::uint64_t first = window && o->may.zero_based ? 0 : o->start;
-    for (const std::uint64_t offset : {std::uint64_t{0}, length == 0 ? std::uint64_t{0} : length - 1}) {
-      const auto at = static_cast<wide>(va) + offset;
-      if (at < first || at >= static_cast<wide>(first) + o->length + (length == 0 ? 1 : 0)) return false;
-    }
-    return true;
+    const auto inside = [&](wide at) {
+      return at >= first && at < static_cast<wide>(first) + o->length + (length == 0 ? 1 : 0);
+    };
+    return inside(va) && inside(static_cast<wide>(va) + (length == 0 ? 0 : length - 1));
   }
 
   struct bind_order {
