@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "testbenches/runner/compare.h"
+#include "testbenches/runner/convert.h"
 #include "testbenches/runner/interrupt.h"
 #include "testbenches/runner/manual.h"
 #include "testbenches/runner/names.h"
@@ -117,6 +118,19 @@ void list_knobs(platform_factory machine, const std::string& pattern, const std:
   print_knobs(knobs, json);
 }
 
+void read_window(const std::string& from, const std::string& until, ps& begin, ps& end) {
+  const auto time = [](const char* option, const std::string& text, ps otherwise) {
+    try {
+      return text.empty() ? otherwise : ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, text)));
+    } catch (const quantity_error& e) {
+      throw input_error(fmt::format("{}: {}", option, e.what()));
+    }
+  };
+  begin = time("--from", from, ps(0));
+  end = time("--until", until, never);
+  if (end <= begin) throw input_error("--until: not after --from, so nothing would be recorded");
+}
+
 // Options of `hcasim run` and, so that --NAME VALUE works, the parameters of all testbenches.
 struct run_arguments {
   run_options options;
@@ -189,16 +203,7 @@ struct run_arguments {
     }
     if (waves == "fst") options.waves = wave_format::fst;
     if (waves == "none" || no_trace) options.waves.reset();
-    const auto time = [](const char* option, const std::string& text, ps otherwise) {
-      try {
-        return text.empty() ? otherwise : ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, text)));
-      } catch (const quantity_error& e) {
-        throw input_error(fmt::format("{}: {}", option, e.what()));
-      }
-    };
-    options.from = time("--from", from, ps(0));
-    options.until = time("--until", until, never);
-    if (options.until <= options.from) throw input_error("--until: not after --from, so nothing would be recorded");
+    read_window(from, until, options.from, options.until);
     try {
       options.wave_limit = static_cast<std::uint64_t>(parse_quantity(knob_kind::bytes, wave_limit));
     } catch (const quantity_error& e) {
@@ -327,6 +332,22 @@ int command_line(int argc, char** argv, platform_factory machine) {
       ->capture_default_str();
   diff->add_flag("--json", comparing.json, "Print JSON");
   diff->footer("Status: 0 nothing differs, 1 something does, 2 bad input.");
+  convert_options converting;
+  std::string waves_from;
+  std::string waves_to;
+  std::string window_from;
+  std::string window_until;
+  CLI::App* trace = app.add_subcommand("trace", "Take a part of a waveform, or turn VCD into FST and back");
+  trace->add_option("input", waves_from, "A VCD or FST file")->required()->type_name("FILE");
+  trace->add_option("output", waves_to, "What to write; its ending says whether VCD or FST")
+      ->required()
+      ->type_name("FILE.vcd|FILE.fst");
+  trace->add_option("--trace", converting.patterns, "Take only signals whose name matches, '*.key_check.*'; may be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  trace->add_option("--from", window_from, "Begin at this simulated time")->type_name("TIME");
+  trace->add_option("--until", window_until, "End at this simulated time")->type_name("TIME");
+  trace->add_flag("--force", converting.force, "Replace the output when it is there");
   std::string shell;
   CLI::App* completion = app.add_subcommand("completion", "Print a completion script: eval \"$(hcasim completion bash)\"");
   completion->add_option("shell", shell, "bash, zsh or fish")
@@ -366,6 +387,11 @@ int command_line(int argc, char** argv, platform_factory machine) {
       comparing.a = first;
       comparing.b = second;
       return compare_runs(comparing);
+    } else if (*trace) {
+      converting.from = waves_from;
+      converting.to = waves_to;
+      read_window(window_from, window_until, converting.window.from, converting.window.until);
+      convert_waves(converting);
     } else if (*completion) {
       std::cout << completion_script(app, shell);
     } else if (*man) {

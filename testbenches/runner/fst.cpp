@@ -29,8 +29,10 @@ constexpr auto byte_digits = [] {
   return t;
 }();
 
+}  // namespace
+
 // A full disk leaves the chain of blocks broken: the writer itself does not look.
-bool is_whole(const std::string& path) {
+bool fst_is_whole(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   in.seekg(0, std::ios::end);
   const auto size = static_cast<std::uint64_t>(std::max<std::streamoff>(in.tellg(), 0));
@@ -47,8 +49,6 @@ bool is_whole(const std::string& path) {
   }
   return at == size && size >= header_bytes;
 }
-
-}  // namespace
 
 fst_file::fst_file(const std::filesystem::path& file, const std::string& version) : path_(file.string()) {
   // The writer says only that it failed, not why.
@@ -130,7 +130,7 @@ void fst_file::close(ps end) {
   stamp(end);
   const bool failed = fstWriterGetFseekFailed(context_) != 0;
   fstWriterClose(std::exchange(context_, nullptr));
-  if (failed || !is_whole(path_))
+  if (failed || !fst_is_whole(path_))
     throw input_error(fmt::format("cannot write '{}': the disk is full or the folder is gone; choose another with -o", path_));
 }
 

@@ -10,6 +10,9 @@
 
 namespace hcasim {
 
+// Whether the chain of blocks reaches exactly to the end of the file.
+bool fst_is_whole(const std::filesystem::path& file);
+
 // A file that is being written, below the signals.
 class fst_file {
  public:
