@@ -24,7 +24,8 @@ struct walk_result {
   std::uint64_t denied = 0;
   std::uint64_t changes = 0;  // that took effect
   std::uint64_t refused = 0;
-  std::uint64_t touched = 0;  // bytes of the owner's memory, by DMA
+  std::uint64_t responses = 0;  // packets of READs that the owner's adapter sent
+  std::uint64_t touched = 0;    // bytes of the owner's memory, by DMA
 };
 
 // Elaborates a system: once in a process.

@@ -54,7 +54,8 @@ walk_result walk_apart(const system_config& config, const std::vector<key_step>&
     alarm(seconds);
     const walk_result r = walk(config, script, o);
     std::ostringstream text;
-    text << r.granted << ' ' << r.denied << ' ' << r.changes << ' ' << r.refused << ' ' << r.touched << ' ' << r.problem;
+    text << r.granted << ' ' << r.denied << ' ' << r.changes << ' ' << r.refused << ' ' << r.touched << ' ' << r.responses
+         << ' ' << r.problem;
     const std::string bytes = text.str();
     const bool written = write(ends[1], bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
     _exit(written ? 0 : 1);
@@ -68,7 +69,7 @@ walk_result walk_apart(const system_config& config, const std::vector<key_step>&
   waitpid(child, &status, 0);
   walk_result r;
   std::istringstream in(text);
-  in >> r.granted >> r.denied >> r.changes >> r.refused >> r.touched;
+  in >> r.granted >> r.denied >> r.changes >> r.refused >> r.touched >> r.responses;
   in.get();
   std::getline(in, r.problem);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) r.problem = "the simulator crashed or did not come to an end";
@@ -104,6 +105,7 @@ void expect_agreement(const system_config& config, int sequences, std::size_t le
     all.changes += r.changes;
     all.refused += r.refused;
     all.touched += r.touched;
+    all.responses += r.responses;
     if (r.problem.empty()) continue;
     const auto fails = [&](const std::vector<key_step>& s) { return !walk_apart(config, s, o, 10).problem.empty(); };
     FAIL() << r.problem << "\nthe script, as short as it gets:\n" << text_of(shrink(script, fails));
@@ -113,6 +115,7 @@ void expect_agreement(const system_config& config, int sequences, std::size_t le
   EXPECT_GT(all.changes, 0U);
   EXPECT_GT(all.refused, 0U);
   EXPECT_GT(all.touched, 0U);
+  EXPECT_GT(all.responses, 0U);
 }
 
 TEST(KeyWalk, AFailingScriptShrinks) {

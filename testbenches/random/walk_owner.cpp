@@ -24,6 +24,9 @@ void walk_owner::run() {
   if (!failed() && !s_.o.racing) check_memory();
   s_.orders.send(c_, {.what = errand::stop});
   if (!monitor_->violation().empty()) s_.problem(monitor_->violation());
+  if (!packets_->violation().empty()) s_.problem(packets_->violation());
+  s_.result.responses = packets_->responses();
+  packets_.reset();
   s_.result.touched = monitor_->bytes_seen();
   monitor_.reset();
 }
@@ -34,6 +37,7 @@ void walk_owner::set_up() {
   arena_bytes_ = (regions + fasts) * region_bytes + std::uint64_t{spaces} * pieces * page;
   arena_ = p_.memory.allocate(arena_bytes_);
   shadow_.assign(arena_bytes_, 0);
+  packets_ = std::make_unique<packet_monitor>(n_.hca, 1024);
   monitor_ = std::make_unique<grant_monitor>(n_.host, p_.memory, arena_, arena_bytes_);
   std::vector<address> mine;
   for (std::uint32_t i = 0; i < lanes; ++i) {
@@ -50,6 +54,7 @@ void walk_owner::create_lane(std::uint32_t i) {
   lane_state& l = lanes_[i];
   l.qp = p_.create_qp(settings(i), pds_[i % 2]);
   l.who = {l.qp->qp_num, ++lives_, 1 + i % 2, 0, settings(i).privileged};
+  packets_->connected(l.qp->qp_num, l.peer.qpn);
   if (p_.connect(l.qp, l.peer, settings(i, l.peer.psn)) != 0) problem("the owner cannot connect");
 }
 
@@ -171,8 +176,9 @@ void walk_owner::see(lane_state& l) {
 void walk_owner::repair(std::uint32_t lane) {
   lane_state& l = lanes_[lane];
   l.peer.psn = (l.peer.psn + 0x10007) & 0xffffff;
-  if (p_.reset(l.qp) != 0 || p_.connect(l.qp, l.peer, settings(lane, l.peer.psn)) != 0)
-    return problem("a QP cannot be connected again");
+  if (p_.reset(l.qp) != 0) return problem("a QP cannot be reset");
+  packets_->connected(l.qp->qp_num, l.peer.qpn);
+  if (p_.connect(l.qp, l.peer, settings(lane, l.peer.psn)) != 0) return problem("a QP cannot be connected again");
   reconnect_peer(lane);
 }
 

@@ -6,6 +6,7 @@
 
 #include "models/base/random.h"
 #include "testbenches/random/grant_monitor.h"
+#include "testbenches/random/packet_monitor.h"
 #include "testbenches/random/walk_state.h"
 
 namespace hcasim::testing {
@@ -125,6 +126,7 @@ class walk_owner {
   std::uint64_t arena_bytes_ = 0;
   std::vector<std::uint8_t> shadow_;
   std::unique_ptr<grant_monitor> monitor_;
+  std::unique_ptr<packet_monitor> packets_;
   peer_answer awaited_;
   std::vector<std::uint32_t> broken_;
   std::uint32_t patterns_ = 0;
