@@ -1,5 +1,5 @@
 /* Keys and their MRCs. A function sees its own only [B.1]. A free index keeps its last key byte in ICM, and the next owner gets
- * another one [A10]. */
+ * another one; without tag memory every owner begins with byte 0, and a stale key may reach the next owner [A10]. */
 #include "firmware/control/state.h"
 
 uint64_t fw_mrc_address(const struct firmware* fw, uint32_t index) {
@@ -10,6 +10,10 @@ int fw_key_take(struct firmware* fw, uint32_t* key) {
   uint32_t index = 0;
   struct hca_mrc last;
   if (!fw_bitmap_take(fw, &fw->mrs, &index)) return HCA_NO_RESOURCES;
+  if ((fw->limits.flags & FW_NO_TAG_MEMORY) != 0) {
+    *key = hca_key_make(index, 0);
+    return HCA_OK;
+  }
   const int status = fw_read(fw, fw_mrc_address(fw, index), &last, sizeof last);
   if (status != HCA_OK) {
     fw_bitmap_put(&fw->mrs, index);

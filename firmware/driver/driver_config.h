@@ -13,6 +13,8 @@ enum class blueflame_use : std::uint8_t { never, inline_only, always };
 enum class zero_length_policy : std::uint8_t { accept, page_count, refuse };
 // After a failed re-register: revoke makes the key unusable at once; keep leaves what the adapter has [B.5].
 enum class failed_rereg_policy : std::uint8_t { revoke, keep };
+// What becomes of an address space's VAs when it changes: extend keeps them, remap moves the whole space [S5].
+enum class x_space_policy : std::uint8_t { extend, remap };
 
 struct driver_config {
   std::uint32_t log_qps = 16;
@@ -33,6 +35,10 @@ struct driver_config {
   zero_length_policy zero_length_mr = zero_length_policy::accept;
   failed_rereg_policy failed_rereg = failed_rereg_policy::revoke;
   bool reserved_lkey = false;
+  bool rkey_zero_without_remote_rights = false;
+  x_space_policy x_policy = x_space_policy::extend;
+  bool x_page_aligned = false;
+  bool x_split = true;
 
   ps post_call = 15_ns;
   ps post_wqe = 20_ns;
@@ -60,6 +66,11 @@ struct driver_config {
     k.choice("zero_length_mr", zero_length_mr, {"accept", "page_count", "refuse"}, "registering zero bytes");
     k.choice("failed_rereg", failed_rereg, {"revoke", "keep"}, "the key after a failed re-register");
     k.flag("reserved_lkey", reserved_lkey, "an L_Key for physical memory that only privileged QPs may use");
+    k.flag("rkey_zero_without_remote_rights", rkey_zero_without_remote_rights,
+           "a region that no peer may use shows R_Key 0; otherwise its key");
+    k.choice("x_policy", x_policy, {"extend", "remap"}, "address spaces: whether their VAs stay or all move at a change");
+    k.flag("x_page_aligned", x_page_aligned, "address spaces refuse buffers that do not begin and end on a page boundary");
+    k.flag("x_split", x_split, "address spaces let pages be taken out of a segment; otherwise whole segments only");
     k.time("post_call", post_call, 0_ps, 1_ms, "CPU time of ibv_post_send or ibv_post_recv besides its WQEs");
     k.time("post_wqe", post_wqe, 0_ps, 1_ms, "CPU time of building one WQE");
     k.time("post_segment", post_segment, 0_ps, 1_ms, "CPU time of each data segment");

@@ -69,7 +69,8 @@ ibv_mr* register_region(cpu& c, ibv_pd* domain, const memory_region& wanted, boo
   }
   mr->context = pd.context;
   mr->pd = domain;
-  mr->lkey = mr->rkey = r.value;
+  mr->lkey = r.value;
+  mr->rkey = shown_rkey(r.value, mr->access, p.device->config().rkey_zero_without_remote_rights);
   mr->handle = p.mrs.add(mr.get());
   return mr.release();
 }
@@ -151,7 +152,8 @@ int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memo
   // The adapter uses the old pages no more: the command has returned.
   if (translation) unpin_range(c, p, mr.pinned_at, mr.pinned_bytes);
   next.pd = new_pd;
-  next.lkey = next.rkey = r.value;
+  next.lkey = r.value;
+  next.rkey = shown_rkey(r.value, next.access, p.device->config().rkey_zero_without_remote_rights);
   return 0;
 }
 

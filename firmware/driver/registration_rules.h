@@ -25,6 +25,12 @@ inline int check_access(std::uint32_t access) {
   return 0;
 }
 
+// The R_Key that a registration shows: the key, or 0 where the driver hides a key that no peer may use.   [A4]
+inline std::uint32_t shown_rkey(std::uint32_t key, std::uint32_t access, bool hide_without_remote_rights) {
+  constexpr std::uint32_t remote = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC;
+  return hide_without_remote_rights && !(access & remote) ? 0 : key;
+}
+
 // Whether the pages must be writable; a window may grant writing later.   [B3.4]
 inline bool needs_writable(std::uint32_t access) {
   return access & (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_MW_BIND);

@@ -152,6 +152,16 @@ namespace hcasim::verbs {
 
 using namespace driver;
 
+namespace {
+
+// What the driver asks of every address space, whatever the caller says.
+unsigned space_flags(const driver_config& d) {
+  return (d.x_policy == x_space_policy::remap ? X_REMAP : 0U) | (d.x_page_aligned ? X_PAGE_ALIGNED : 0U) |
+         (d.x_split ? 0U : X_NO_SPLIT);
+}
+
+}  // namespace
+
 static_assert(unsigned{X_REMAP} == unsigned{HCA_X_REMAP} && unsigned{X_PAGE_ALIGNED} == unsigned{HCA_X_PAGE_ALIGNED} &&
               unsigned{X_NO_SPLIT} == unsigned{HCA_X_NO_SPLIT});
 
@@ -177,7 +187,7 @@ int x_register(cpu& c, ibv_pd* domain, ibv_qp* qp, std::span<const x_buffer> buf
   region.pd = s->pd->number;
   if (qp) region.qpn = qp->qp_num;
   hca_space out{};
-  const command_result r = send(c, p, HCA_CMD_X_REGISTER, 0, flags, region, pinned, out);
+  const command_result r = send(c, p, HCA_CMD_X_REGISTER, 0, flags | space_flags(p.device->config()), region, pinned, out);
   if (r.error) {
     --s->pd->users;
     driver::unpin(c, p, pinned.list);

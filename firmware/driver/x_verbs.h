@@ -44,7 +44,8 @@ enum x_flags : unsigned {
   X_NO_SPLIT = 1 << 2,      // a range must consist of whole segments   [S6]
 };
 
-// With a QP only that QP's peer may use the key. Flags given here hold for the space's life; later calls may add to them.
+// With a QP only that QP's peer may use the key. Flags given here, and those of the driver's knobs x_policy, x_page_aligned and
+// x_split, hold for the space's life; later calls may add to them.
 int x_register(cpu& c, ibv_pd* pd, ibv_qp* qp, std::span<const x_buffer> buffers, int access, unsigned flags, x_result* result,
                std::uint64_t va = x_any_va);
 int x_reregister_add(cpu& c, ibv_context* context, std::uint32_t key, std::span<const x_buffer> buffers, x_result* result,

@@ -26,6 +26,7 @@ struct command_unit_config {
   std::uint32_t max_segments = 65536;
   std::uint64_t table_bytes = 1_GiB;
   std::uint32_t functions = 2;
+  bool tag_memory = true;
 
   void knobs(knob_visitor& k) {
     k.clock("clock", clock, {1e6}, {1e10}, "of the core that runs the control firmware");
@@ -47,6 +48,7 @@ struct command_unit_config {
     k.count("max_spaces", max_spaces, 1, 1 << 20, "address-space objects that the firmware can keep");
     k.count("max_segments", max_segments, 1, 1 << 22, "segments of all address spaces together");
     k.count("functions", functions, 1, 65535, "functions of the adapter, each with keys and QPs of its own");
+    k.flag("tag_memory", tag_memory, "a freed key index remembers its key byte; otherwise every owner begins with byte 0");
     k.bytes("table_bytes", table_bytes, 1 << 20, 1099511627776.0, "page-table area in host memory (backed when used)");
   }
 };
