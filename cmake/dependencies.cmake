@@ -1,17 +1,6 @@
 # Everything comes from Debian packages (scripts/packages.txt). A SystemC that the user built is taken when it is found first.
 find_package(Threads REQUIRED)
-find_package(SystemCLanguage CONFIG QUIET)
-if(NOT TARGET SystemC::systemc)
-  find_path(SYSTEMC_INCLUDE_DIR systemc REQUIRED)
-  find_library(SYSTEMC_LIBRARY systemc REQUIRED)
-  add_library(SystemC::systemc UNKNOWN IMPORTED)
-  set_target_properties(SystemC::systemc PROPERTIES IMPORTED_LOCATION ${SYSTEMC_LIBRARY})
-  # The packaged library is stamped for C++17; without this the sc_api_version symbol is missing.
-  target_compile_definitions(SystemC::systemc INTERFACE SC_CPLUSPLUS=201703L)
-  if(NOT SYSTEMC_INCLUDE_DIR STREQUAL "/usr/include")
-    target_include_directories(SystemC::systemc SYSTEM INTERFACE ${SYSTEMC_INCLUDE_DIR})
-  endif()
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/systemc.cmake)
 
 find_package(fmt REQUIRED)
 find_package(yaml-cpp REQUIRED)

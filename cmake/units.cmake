@@ -4,8 +4,9 @@ set(HCASIM_UNITS protection pcie host doorbell send_queue context_cache key_chec
 
 # Settings of all own code.
 add_library(hcasim_options INTERFACE)
-target_include_directories(hcasim_options INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(hcasim_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+target_include_directories(hcasim_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+target_compile_options(hcasim_options INTERFACE $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra> $<BUILD_INTERFACE:-Wpedantic>
+                       $<BUILD_INTERFACE:-Wshadow> $<BUILD_INTERFACE:-Wconversion> $<BUILD_INTERFACE:-Werror>)
 if(HCASIM_SANITIZE)
   target_compile_options(hcasim_options INTERFACE -fsanitize=${HCASIM_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)

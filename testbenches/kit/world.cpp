@@ -1,5 +1,7 @@
 #include "testbenches/kit/world.h"
 
+#include "testbenches/kit/implementations.h"
+
 namespace hcasim::kit {
 
 void start_program(system& s, std::size_t i, const std::string& name, program body, std::function<void(int)> failed) {
@@ -16,7 +18,7 @@ void start_program(system& s, std::size_t i, const std::string& name, program bo
   });
 }
 
-world::world(const system_config& config) : system_("system", config) {}
+world::world(const system_config& config) : system_("system", with_rtl(config)) {}
 
 system_config world::one_node() {
   system_config c;

@@ -16,7 +16,7 @@ using program = std::function<void(cpu&, node&)>;
 void start_program(
     system& s, std::size_t i, const std::string& name, program body, std::function<void(int)> failed = [](int) {});
 
-// A private system for a test, with its own defaults: small and quick to build.
+// A private system for a test, with its own defaults: small and quick to build. Units that HCASIM_RTL names are RTL.
 class world {
  public:
   explicit world(const system_config& config = one_node());

@@ -9,6 +9,10 @@ std::unique_ptr<bench> make_key_check_bench();
 std::unique_ptr<bench> make_page_walker_bench();
 std::unique_ptr<bench> make_context_cache_bench();
 
+// The RTL that is compared.
+inline rtl::design_factory design_of(const options& o, rtl::design_factory plain, rtl::design_factory faulty) {
+  return o.design ? o.design : o.instrumented ? faulty : plain;
+}
 rtl::shell_options shell_of(const options& o);
 
 // Makes the seeded fault active. It is found by its answers: assertions are off then.

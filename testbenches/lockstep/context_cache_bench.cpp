@@ -360,7 +360,7 @@ class context_cache_bench final : public bench {
       rtl_memory_ = std::make_unique<context_memory>("rtl_memory", o, clock);
       rtl_issuer_ = std::make_unique<context_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
       rtl_ = std::make_unique<context_cache_rtl>(
-          "rtl", config, clock, 1, o.instrumented ? rtl::make_context_cache_faulty : rtl::make_context_cache_design, shell);
+          "rtl", config, clock, 1, design_of(o, rtl::make_context_cache_design, rtl::make_context_cache_faulty), shell);
       set_fault(*rtl_, o);
       rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
       rtl_issuer_->out.bind(rtl_->in[0]);

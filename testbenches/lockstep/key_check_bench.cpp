@@ -29,6 +29,7 @@ class key_memory : public unit {
     extent.on<&key_memory::handle_extent>(this);
   }
   void change(std::uint32_t index, std::uint64_t seed) { objects_[index] = make_object(index, seed); }
+  [[nodiscard]] std::int64_t lent() const { return lent_; }
 
  private:
   struct job {
@@ -36,21 +37,28 @@ class key_memory : public unit {
     context_request* request;
   };
   tlm::tlm_sync_enum handle_mrc(context_request& r, tlm::tlm_phase phase, ps& t) {
-    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    if (phase == tlm::END_RESP) return give_back(r);
     r.failed = r.index >= key_indices || mrc_fails(r.index);
     r.area_entries = key_indices;
     r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[r.index].mrc);
     return later(r, t, r.index * 2);
   }
   tlm::tlm_sync_enum handle_extent(context_request& r, tlm::tlm_phase phase, ps& t) {
-    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    if (phase == tlm::END_RESP) return give_back(r);
     r.failed = r.index >= key_indices * lines_per_key || line_fails(r.index);
     r.area_entries = key_indices * lines_per_key;
     r.entry = r.failed ? nullptr
                        : reinterpret_cast<std::byte*>(objects_[r.index / lines_per_key].lines[r.index % lines_per_key].data());
     return later(r, t, r.index * 2 + 1);
   }
+  // As a cache does it: what is given back is the entry that the request holds.
+  tlm::tlm_sync_enum give_back(context_request& r) {
+    lent_ -= r.entry != nullptr;
+    r.entry = nullptr;
+    return tlm::TLM_COMPLETED;
+  }
   tlm::tlm_sync_enum later(context_request& r, ps t, std::uint32_t what) {
+    lent_ += r.entry != nullptr;
     const std::uint32_t h = what * 0x9e3779b1U >> 16;
     const unsigned cycles = random_ && h % 4 == 0 ? 20 + h % 150 : 2;
     job& j = jobs_.get();
@@ -67,6 +75,7 @@ class key_memory : public unit {
 
   const clock_domain clock_;
   const bool random_;
+  std::int64_t lent_ = 0;
   std::vector<key_object> objects_;
   pool<job> jobs_;
 };
@@ -294,7 +303,7 @@ class key_check_bench final : public bench {
       rtl_memory_ = std::make_unique<key_memory>("rtl_memory", o, clock);
       rtl_issuer_ = std::make_unique<key_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
       rtl_ = std::make_unique<key_check_rtl>("rtl", config, clock,
-                                             o.instrumented ? rtl::make_key_check_faulty : rtl::make_key_check_design, shell);
+                                             design_of(o, rtl::make_key_check_design, rtl::make_key_check_faulty), shell);
       set_fault(*rtl_, o);
       rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
       rtl_issuer_->local.bind(rtl_->local);
@@ -308,6 +317,10 @@ class key_check_bench final : public bench {
 
   void finish(const options& o, report& r) override {
     if (rtl_issuer_) rtl_issuer_->publish(r.covered);
+    if (rtl_memory_ && r.ok() && rtl_memory_->lent() != 0) {
+      r.differences = 1;
+      r.problem = "the rtl has not given back " + std::to_string(rtl_memory_->lent()) + " contexts";
+    }
     finish_rtl(rtl_.get(), o, r);
   }
 

@@ -216,6 +216,26 @@ item_stream shortest(const std::string& unit, item_stream failing, options o) {
   return failing;
 }
 
+evidence keep_evidence(const std::string& unit, const item_stream& failing, const report& r, options o,
+                       const std::string& folder) {
+  const std::string file = folder + "/" + unit + "_" + mode_names[static_cast<std::size_t>(o.how)];
+  const auto needed = static_cast<std::ptrdiff_t>(std::min<std::size_t>(failing.size(), r.first_difference + 1));
+  // What came after the first difference is not needed, unless nothing tells which item it was.
+  evidence e;
+  const item_stream least =
+      shortest(unit, r.first_difference == 0 ? failing : item_stream(failing.begin(), failing.begin() + needed), o);
+  e.items = least.size();
+  e.stream_file = file + ".stream";
+  write_stream(e.stream_file, unit, least, o);
+  o.instrumented = true;
+  e.again = run_isolated(unit, least, o);
+  if (o.design && !o.design(0)->instrumented()) return e;
+  e.vcd_file = o.vcd = file + ".vcd";
+  o.vcd_from = std::max(e.again.problem_at - 5_us, ps(0));
+  run_isolated(unit, least, o);
+  return e;
+}
+
 void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o) {
   std::ofstream out(file);
   out << "lockstep " << unit << " mode " << mode_names[static_cast<unsigned>(o.how)] << " seed " << o.seed << " stall "

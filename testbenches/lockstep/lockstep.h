@@ -33,9 +33,10 @@ struct options {
   lockstep::mode how = mode::random;
   std::uint64_t seed = 1;
   std::uint64_t requests = 100'000;
-  double stall = 0.1;         // of every stream in every cycle, mode random
-  unsigned fault = 0;         // seeded fault of the RTL; needs the design with faults
-  bool instrumented = false;  // the design with waveforms, assertions, coverage and faults
+  double stall = 0.1;                    // of every stream in every cycle, mode random
+  unsigned fault = 0;                    // seeded fault of the RTL; needs the design with faults
+  bool instrumented = false;             // the design with waveforms, assertions, coverage and faults
+  rtl::design_factory design = nullptr;  // RTL from elsewhere in place of the project's own
   bool check_x = false;
   bool model = true;  // sides that run
   bool rtl = true;
@@ -130,6 +131,17 @@ report run(const std::string& unit, const item_stream& stream, const options& o)
 report run_isolated(const std::string& unit, const item_stream& stream, const options& o);
 // The shortest part of a failing stream that still fails, found by leaving parts out.
 item_stream shortest(const std::string& unit, item_stream failing, options o);
+
+// What a failed comparison leaves in a folder: the shortest stream that still fails, and if the design can write one, a
+// waveform of the microseconds before it does.
+struct evidence {
+  std::string stream_file;
+  std::string vcd_file;  // empty: the design was built without waveforms
+  std::size_t items = 0;
+  report again;
+};
+evidence keep_evidence(const std::string& unit, const item_stream& failing, const report& r, options o,
+                       const std::string& folder);
 
 void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o);
 // Throws std::runtime_error that names file and line.

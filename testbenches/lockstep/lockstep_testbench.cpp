@@ -85,20 +85,9 @@ class lockstep_testbench final : public testbench {
              alone(unit, sample, o, true));
     if (r.ok()) return;
     context.fail(unit + ": " + r.problem);
-    const std::string file = unit + "_" + lockstep::mode_names[static_cast<std::size_t>(o.how)];
-    // The shortest stream that still fails, and the waveform of the microseconds before it does.
-    lockstep::item_stream prefix(
-        s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(s.size(), r.first_difference + 1)));
-    const lockstep::item_stream least = lockstep::shortest(unit, r.first_difference == 0 ? s : prefix, o);
-    lockstep::write_stream((context.folder() / (file + ".stream")).string(), unit, least, o);
-    lockstep::options traced = o;
-    traced.instrumented = true;
-    const lockstep::report again = lockstep::run_isolated(unit, least, traced);
-    traced.vcd = (context.folder() / (file + ".vcd")).string();
-    traced.vcd_from = std::max(again.problem_at - 5_us, ps(0));
-    lockstep::run_isolated(unit, least, traced);
-    context.fail(unit + ": " + std::to_string(least.size()) + " items are enough (" + unit + ".stream, " + unit +
-                 ".vcd): " + again.problem);
+    const lockstep::evidence e = lockstep::keep_evidence(unit, s, r, o, context.folder().string());
+    context.fail(unit + ": " + std::to_string(e.items) + " items are enough (" + e.stream_file + ", " + e.vcd_file +
+                 "): " + e.again.problem);
   }
 
   std::string unit_ = "all";

@@ -364,8 +364,8 @@ class page_walker_bench final : public bench {
     if (o.rtl) {
       rtl_memory_ = std::make_unique<table_memory>("rtl_memory", o, clock);
       rtl_issuer_ = std::make_unique<walk_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
-      rtl_ = std::make_unique<page_walker_rtl>(
-          "rtl", config, clock, 1, o.instrumented ? rtl::make_page_walker_faulty : rtl::make_page_walker_design, shell);
+      rtl_ = std::make_unique<page_walker_rtl>("rtl", config, clock, 1,
+                                               design_of(o, rtl::make_page_walker_design, rtl::make_page_walker_faulty), shell);
       set_fault(*rtl_, o);
       rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
       rtl_issuer_->out.bind(rtl_->in[0]);

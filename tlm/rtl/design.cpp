@@ -34,13 +34,15 @@ void design::strap(const std::string& strap_name, std::uint64_t value) const {
 }
 
 void design::add_bundle(const char* bundle_name, bool into, const char* valid, const char* ready, bool busy,
-                        std::initializer_list<const char*> data) {
+                        std::initializer_list<const char*> data, const char* credit, unsigned credits) {
   bundle b;
   b.name = bundle_name;
   b.into = into;
   b.valid = find_pin(valid);
   b.ready = *ready ? find_pin(ready) : nullptr;
   b.busy = busy;
+  b.credit = *credit ? find_pin(credit) : nullptr;
+  b.credits = credits;
   for (const char* d : data) {
     b.data.push_back(find_pin(d));
     b.bits += b.data.back()->bits;

@@ -29,8 +29,10 @@ struct bundle {
   std::string name;
   bool into = false;  // into the RTL
   const pin* valid = nullptr;
-  const pin* ready = nullptr;  // null: always ready
-  bool busy = false;           // the pin `ready` says the opposite
+  const pin* ready = nullptr;   // null: always ready
+  bool busy = false;            // the pin `ready` says the opposite
+  const pin* credit = nullptr;  // instead of ready: high for a cycle, one more may be sent
+  unsigned credits = 0;         // that there are after reset
   std::vector<const pin*> data;
   unsigned bits = 0;
 };
@@ -48,6 +50,7 @@ class design {
   [[nodiscard]] virtual bool failed() const { return false; }
   virtual void assertions(bool) {}
   // INSTRUMENTED designs; false: it was built without.
+  [[nodiscard]] virtual bool instrumented() const { return false; }
   virtual bool trace(const std::string&) { return false; }
   virtual void dump(std::uint64_t) {}
   virtual bool write_coverage(const std::string&) { return false; }
@@ -75,7 +78,7 @@ class design {
   void set_idle(const char* p) { idle_ = find_pin(p); }
   void add_strap(const char* strap_name, const char* p) { straps_.push_back({strap_name, find_pin(p)}); }
   void add_bundle(const char* bundle_name, bool into, const char* valid, const char* ready, bool busy,
-                  std::initializer_list<const char*> data);
+                  std::initializer_list<const char*> data, const char* credit = "", unsigned credits = 0);
 
   std::deque<pin> pins_;
 

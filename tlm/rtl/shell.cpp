@@ -43,6 +43,7 @@ void shell::reset() {
     for (const bundle& b : d->bundles()) {
       if (b.into) b.valid->set(false);
       if (!b.into && b.ready) b.ready->set(b.busy);
+      if (!b.into && b.credit) b.credit->set(false);
     }
     for (unsigned i = 0; i < 2 * reset_cycles; ++i) {
       d->reset(i < 2 * reset_cycles - 2);
@@ -154,7 +155,8 @@ void shell::edge() {
     if (s.into() && !s.empty()) next = std::min(next, s.front_time());
     offering |= s.into() && !s.empty() && s.front_time() <= t;
     if (s.into() && s.waiting_cycles() > options_.hang_cycles) {
-      violation("hang: stream " + s.name() + " has not been taken for " + std::to_string(s.waiting_cycles()) + " cycles");
+      violation("hang: stream " + s.name() + (s.by_credits() ? " has had no credit for " : " has not been taken for ") +
+                std::to_string(s.waiting_cycles()) + " cycles");
       return;
     }
   }

@@ -41,14 +41,48 @@ void stream::take_from_pins(payload& p) const {
   }
 }
 
+// Credits go back one a cycle, each stalled by its gate.
+bool stream::return_credits() {
+  const bool one = owed_ > 0 && delay_ == 0;
+  bundle_.credit->set(one);
+  if (one) {
+    --owed_;
+    ++credits_;
+    delay_ = gate_.delay(++returned_);
+  } else if (owed_ > 0) {
+    --delay_;
+    ++stalled_;
+    return true;
+  }
+  return one;
+}
+
+std::string stream::take_credit() {
+  if (!bundle_.credit->get()) return {};
+  if (credits_ == bundle_.credits) {
+    return bundle_.credit->name + " gives back a credit, and none is out";
+  }
+  ++credits_;
+  return {};
+}
+
 bool stream::drive(ps t) {
+  if (!bundle_.into && bundle_.credit) {
+    ready_ = true;
+    return return_credits();
+  }
   if (!bundle_.into) {
     ready_ = delay_ == 0 || !bundle_.ready;
     if (bundle_.ready) bundle_.ready->set(ready_ != bundle_.busy);
     return false;
   }
   const bool due = !offered_ && !items_.empty() && items_.front().t <= t;
-  if (due && delay_ == 0) {
+  if (due && delay_ == 0 && bundle_.credit && credits_ == 0) {
+    bundle_.valid->set(false);
+    ++waiting_;
+    ++stalled_;
+  } else if (due && delay_ == 0) {
+    if (bundle_.credit) --credits_;
     put_on_pins(items_.front().data);
     offered_ = true;
     waiting_ = 0;
@@ -71,7 +105,7 @@ std::string stream::sample() {
       ++waiting_;
       ++stalled_;
     }
-    return {};
+    return bundle_.credit ? take_credit() : std::string();
   }
   const bool valid = bundle_.valid->get();
   std::string wrong;
@@ -85,6 +119,11 @@ std::string stream::sample() {
     wrong = bundle_.valid->name + " fell before it was taken";
   }
   fired_ = valid && ready_;
+  if (valid && bundle_.credit) {
+    if (credits_ == 0) return bundle_.valid->name + " sends without a credit";
+    --credits_;
+    ++owed_;
+  }
   if (valid && !ready_) {
     ++stalled_;
     --delay_;
@@ -96,7 +135,7 @@ std::string stream::sample() {
 void stream::deliver(ps t) {
   fired_ = false;
   ++transfers_;
-  delay_ = gate_.delay(transfers_);
+  if (bundle_.into || !bundle_.credit) delay_ = gate_.delay(transfers_);
   if (!bundle_.into) {
     if (on_transfer) on_transfer(sampled_, 0, t);
     return;

@@ -1,5 +1,8 @@
 // One valid/ready stream between a shell and RTL, and the check that both sides keep to the protocol: what is valid stays valid
 // with the same payload until it is taken.
+//
+// A stream by credits has no ready: whoever sends may send one for every credit. Into the RTL a gate stalls what is sent, out
+// of it the credits that go back. Checked: nothing is sent without a credit, and no more credits come back than there are.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +19,11 @@ namespace hcasim::rtl {
 
 class stream {
  public:
-  stream(const bundle& b, gate g) : bundle_(b), gate_(g), delay_(g.delay(0)) {}
+  stream(const bundle& b, gate g) : bundle_(b), gate_(g), delay_(g.delay(0)), credits_(b.credits) {}
 
   [[nodiscard]] const std::string& name() const { return bundle_.name; }
   [[nodiscard]] bool into() const { return bundle_.into; }
+  [[nodiscard]] bool by_credits() const { return bundle_.credit != nullptr; }
   [[nodiscard]] unsigned bits() const { return bundle_.bits; }
   [[nodiscard]] std::uint64_t transfers() const { return transfers_; }
   [[nodiscard]] std::uint64_t stalled_cycles() const { return stalled_; }
@@ -49,6 +53,8 @@ class stream {
     ps t{0};
     std::uint64_t cookie = 0;
   };
+  bool return_credits();
+  std::string take_credit();
   void put_on_pins(const payload& p) const;
   void take_from_pins(payload& p) const;
 
@@ -56,7 +62,10 @@ class stream {
   gate gate_;
   std::deque<item> items_;
   payload sampled_;
-  unsigned delay_;        // cycles that the next transfer is still held back
+  unsigned delay_;     // cycles that the next transfer is still held back
+  unsigned credits_;   // of the side that sends
+  unsigned owed_ = 0;  // credits that go back to the RTL
+  std::uint64_t returned_ = 0;
   bool offered_ = false;  // valid, and not taken yet
   bool ready_ = false;
   bool fired_ = false;

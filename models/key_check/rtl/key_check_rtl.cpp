@@ -19,10 +19,10 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
                              rtl::design_factory make, const rtl::shell_options& options)
     : shell(name, clock, make, options),
       req_(into("req", tag_bits + 307)),
-      mrc_req_(out_of("mrc_req", slot_bits + 24)),
       mrc_rsp_(into("mrc_rsp", slot_bits + 514)),
-      ext_req_(out_of("ext_req", slot_bits + 32)),
+      mrc_req_(out_of("mrc_req", slot_bits + 24)),
       ext_rsp_(into("ext_rsp", slot_bits + 513)),
+      ext_req_(out_of("ext_req", slot_bits + 32)),
       rsp_(out_of("rsp", tag_bits + 405)),
       rel_(into("rel", 56)),
       drn_(into("drn", tag_bits + 24)),

@@ -63,10 +63,11 @@ class key_check_rtl : public rtl::shell {
   void register_statistics();
 
   rtl::stream& req_;
-  rtl::stream& mrc_req_;
+  // An answer that is taken gives its line back before the same slot asks for the next one, in the same cycle.
   rtl::stream& mrc_rsp_;
-  rtl::stream& ext_req_;
+  rtl::stream& mrc_req_;
   rtl::stream& ext_rsp_;
+  rtl::stream& ext_req_;
   rtl::stream& rsp_;
   rtl::stream& rel_;
   rtl::stream& drn_;

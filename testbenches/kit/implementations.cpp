@@ -1,0 +1,43 @@
+#include "testbenches/kit/implementations.h"
+
+#include <cstdlib>
+#include <sstream>
+#include <stdexcept>
+
+namespace hcasim::kit {
+namespace {
+
+struct choice {
+  const char* name;
+  implementation& (*of)(hca_config&);
+};
+constexpr choice choices[] = {
+    {"key_check", [](hca_config& h) -> implementation& { return h.key_check.implementation; }},
+    {"page_walker", [](hca_config& h) -> implementation& { return h.page_walker.implementation; }},
+    {"mrc_cache", [](hca_config& h) -> implementation& { return h.mrc_cache.implementation; }},
+    {"extent_cache", [](hca_config& h) -> implementation& { return h.extent_cache.implementation; }},
+    {"cqc_cache", [](hca_config& h) -> implementation& { return h.cqc_cache.implementation; }},
+};
+
+}  // namespace
+
+system_config with_rtl(system_config config, const std::string& units) {
+  std::istringstream list(units);
+  for (std::string name; std::getline(list, name, ',');) {
+    bool found = false;
+    for (const choice& c : choices) {
+      if (name != "all" && name != c.name) continue;
+      found = true;
+      for (node_config& n : config.nodes) c.of(n.hca) = implementation::rtl;
+    }
+    if (!found) throw std::invalid_argument("HCASIM_RTL: there is no RTL of '" + name + "'");
+  }
+  return config;
+}
+
+system_config with_rtl(system_config config) {
+  const char* const units = std::getenv("HCASIM_RTL");
+  return units ? with_rtl(std::move(config), units) : config;
+}
+
+}  // namespace hcasim::kit

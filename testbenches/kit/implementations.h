@@ -1,0 +1,16 @@
+// Units as RTL in a test's system, whatever the test: the environment variable HCASIM_RTL names them, separated by commas
+// (key_check, page_walker, mrc_cache, extent_cache, cqc_cache, or all).
+#pragma once
+
+#include <string>
+
+#include "models/system/system_config.h"
+
+namespace hcasim::kit {
+
+// Throws std::invalid_argument: no such unit.
+system_config with_rtl(system_config config, const std::string& units);
+// As the environment says.
+system_config with_rtl(system_config config);
+
+}  // namespace hcasim::kit

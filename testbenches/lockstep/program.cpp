@@ -1,0 +1,86 @@
+#include "testbenches/lockstep/program.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+namespace hcasim::lockstep {
+namespace {
+
+struct arguments {
+  std::uint64_t requests = 100'000;
+  options o;
+  std::string stream;
+  std::string folder = ".";
+};
+
+arguments read(int argc, char** argv) {
+  arguments a;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = argv[i];
+    if (i + 1 == argc) throw std::invalid_argument(name + ": a value is missing");
+    const std::string value = argv[i + 1];
+    if (name == "--requests") {
+      a.requests = std::stoull(value);
+    } else if (name == "--seed") {
+      a.o.seed = std::stoull(value);
+    } else if (name == "--stall") {
+      a.o.stall = std::stod(value);
+    } else if (name == "--stream") {
+      a.stream = value;
+    } else if (name == "--out") {
+      a.folder = value;
+    } else {
+      throw std::invalid_argument(name + ": none of --requests, --seed, --stall, --stream, --out");
+    }
+  }
+  return a;
+}
+
+bool compare(const std::string& unit, const item_stream& s, const options& o, const std::string& folder) {
+  const report r = run_isolated(unit, s, o);
+  const auto n = static_cast<double>(std::max<std::uint64_t>(r.requests, 1));
+  std::printf("%-14s %-6s %10lu %11lu %9.2f %10.3f %9.0f %9.0f %10.3f %10.3f\n", unit.c_str(),
+              mode_names[static_cast<std::size_t>(o.how)], static_cast<unsigned long>(r.requests),
+              static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error, r.p99_error, r.max_error,
+              r.model_cycles / n, r.rtl_cycles / n);
+  if (r.ok()) return true;
+  const evidence e = keep_evidence(unit, s, r, o, folder);
+  std::printf("%s\n%zu items are enough (%s): %s\n", r.problem.c_str(), e.items, e.stream_file.c_str(),
+              e.again.problem.c_str());
+  if (!e.vcd_file.empty()) std::printf("waveform: %s\n", e.vcd_file.c_str());
+  return false;
+}
+
+bool compare_all(const std::string& unit, const arguments& a) {
+  bool ok = true;
+  for (const mode how : {mode::single, mode::full, mode::random}) {
+    options o = a.o;
+    o.how = how;
+    o.requests = how == mode::random ? a.requests : std::max<std::uint64_t>(a.requests / 10, 1);
+    ok &= compare(unit, make_bench(unit)->generate(o), o, a.folder);
+  }
+  return ok;
+}
+
+}  // namespace
+
+int program(int argc, char** argv, const std::string& unit, rtl::design_factory make) {
+  try {
+    arguments a = read(argc, argv);
+    a.o.design = make;
+    std::printf("%-14s %-6s %10s %11s %9s %10s %9s %9s %10s %10s\n", "unit", "stream", "requests", "differences", "latency",
+                "mean error", "p99 error", "max error", "model", "rtl");
+    if (a.stream.empty()) return compare_all(unit, a) ? 0 : 1;
+    std::string of;
+    const item_stream s = read_stream(a.stream, of, a.o);
+    if (of != unit) throw std::invalid_argument(a.stream + ": a stream of " + of + ", not of " + unit);
+    a.o.fault = 0;  // of the project's own RTL
+    return compare(unit, s, a.o, a.folder) ? 0 : 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  }
+}
+
+}  // namespace hcasim::lockstep
