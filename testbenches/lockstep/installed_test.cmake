@@ -20,8 +20,8 @@ function(run what)
 endfunction()
 
 run("the installation" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${OUT}/prefix)
-file(COPY ${SOURCE}/docs/examples/cosim DESTINATION ${OUT})
-run("configuring the example" ${CMAKE_COMMAND} -G Ninja -S cosim -B build -DCMAKE_PREFIX_PATH=${OUT}/prefix -DCMAKE_BUILD_TYPE=Release
+file(COPY ${SOURCE}/testbenches/cosim_example DESTINATION ${OUT})
+run("configuring the example" ${CMAKE_COMMAND} -G Ninja -S cosim_example -B build -DCMAKE_PREFIX_PATH=${OUT}/prefix -DCMAKE_BUILD_TYPE=Release
     -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 run("building the example" ${CMAKE_COMMAND} --build build)
 
@@ -55,7 +55,7 @@ endif()
 # A Verilator other than the one the libraries were built with is refused.
 file(WRITE ${OUT}/verilator "#!/bin/sh\necho 'Verilator 5.042 2025-11-02'\n")
 file(CHMOD ${OUT}/verilator PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
-run("may fail" ${CMAKE_COMMAND} -G Ninja -S cosim -B other -DCMAKE_PREFIX_PATH=${OUT}/prefix -DVERILATOR_EXECUTABLE=${OUT}/verilator)
+run("may fail" ${CMAKE_COMMAND} -G Ninja -S cosim_example -B other -DCMAKE_PREFIX_PATH=${OUT}/prefix -DVERILATOR_EXECUTABLE=${OUT}/verilator)
 if(status EQUAL 0 OR NOT said MATCHES "Verilator 5\\.042 was found; the installed hcasim was built with")
   message(FATAL_ERROR "another Verilator: ${status}: ${said}")
 endif()
