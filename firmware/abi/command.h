@@ -211,7 +211,8 @@ struct hca_region {
   uint32_t qpn; /* x-verbs: the only QP that may use the key, or HCA_QPN_ANY */
   uint32_t chunks;
   uint64_t first_offset;
-  uint64_t reserved;
+  uint32_t leaving; /* X_REREGISTER: handle of the segment that leaves in the same step, or 0 */
+  uint32_t reserved;
 };
 HCA_LAYOUT(struct hca_region, 48);
 

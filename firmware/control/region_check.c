@@ -20,7 +20,7 @@ int fw_region_fetch(struct firmware* fw, const struct hca_command* c, struct hca
   const int status = fw_read(fw, c->in_address, r, sizeof *r);
   if (status != HCA_OK) return status;
   if (c->in_bytes != sizeof *r + (uint64_t)r->chunks * sizeof(struct hca_chunk)) return HCA_BAD_LENGTH;
-  if (r->reserved != 0) return HCA_BAD_PARAMETER;
+  if (r->reserved != 0 || (r->leaving != 0 && c->opcode != HCA_CMD_X_REREGISTER)) return HCA_BAD_PARAMETER;
   fw_chunks_open(fw, c->in_address + sizeof *r, r->chunks);
   return HCA_OK;
 }

@@ -140,7 +140,7 @@ class random_space : public ::testing::TestWithParam<unsigned> {
     }
     chunks = chunks_of(n.va, n.length, n.salt);
     r.va = any ? HCA_VA_ANY : n.va;
-    const int expected = fits(n) ? HCA_OK : HCA_BAD_PARAMETER;
+    int expected = fits(n) ? HCA_OK : HCA_BAD_PARAMETER;
     if (key == 0) {
       ASSERT_EQ(b.x_register(r, chunks), HCA_OK);
       key = b.space.key;
@@ -148,7 +148,12 @@ class random_space : public ::testing::TestWithParam<unsigned> {
       model.set = {n};
       return;
     }
-    pieces next = model.set;
+    pieces next;
+    if (pick(3) == 0) r.leaving = pick(8) == 0 ? 0x7fffffff : model.set[pick(model.set.size())].handle;
+    for (const piece& p : model.set) {
+      if (r.leaving == 0 || p.handle != r.leaving) next.push_back(p);
+    }
+    if (expected == HCA_OK && r.leaving != 0 && next.size() == model.set.size()) expected = HCA_BAD_OBJECT;
     n.handle = 0;
     next.push_back(n);
     std::sort(next.begin(), next.end(), [](const piece& x, const piece& y) { return x.va < y.va; });

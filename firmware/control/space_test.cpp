@@ -385,6 +385,53 @@ TEST_F(space, removal_in_order) {
 
 // When the table grows downwards, every entry gets a new number: accesses change over to the larger table with the old segments
 // first, and nothing is cached under an old number when the new segment appears.
+// One leaves and one comes by one switch of the MRC: no step shows both or neither.
+TEST_F(space, exchange_is_one_step) {
+  ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2)), HCA_OK);
+  key = b.space.key;
+  const hca_space first = b.space;
+  ASSERT_EQ(b.x_reregister(key, any(2), memory(0x200000, 2)), HCA_OK);
+  const hca_space second = b.space;
+  hca_region r = any(2);
+  r.leaving = first.handle;
+  b.h.observer = [&](const hal::call&) {
+    EXPECT_NE(at(first.start).has_value(), at(second.end).has_value());
+    EXPECT_EQ(at(second.added), 0x200000U);
+  };
+  ASSERT_EQ(b.x_reregister(key, r, memory(0x300000, 2)), HCA_OK);
+  b.h.observer = nullptr;
+  EXPECT_EQ(b.space.key, key);
+  EXPECT_EQ(b.space.start, second.added);
+  EXPECT_EQ(b.space.added, second.end);
+  EXPECT_EQ(b.space.segments, 2U);
+  EXPECT_FALSE(at(first.start));
+  EXPECT_EQ(at(b.space.added + page), 0x301000U);
+}
+
+TEST_F(space, exchange_that_is_refused_changes_nothing) {
+  ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2)), HCA_OK);
+  key = b.space.key;
+  const hca_space first = b.space;
+  const fw_usage before = b.usage();
+  hca_region r = any(2);
+  r.leaving = first.handle + 1;
+  EXPECT_EQ(b.x_reregister(key, r, memory(0x300000, 2)), HCA_BAD_OBJECT) << "no such handle";
+  r.leaving = first.handle;
+  r.va = first.start + page;
+  EXPECT_EQ(b.x_reregister(key, r, memory(0x300000, 2)), HCA_BAD_PARAMETER)
+      << "the place of the segment that leaves is not free yet";
+  hca_mrc m = b.mrc(key);
+  m.parent = 1;  // a window is bound
+  b.h.put(b.mrc_address(key), m);
+  r.va = HCA_VA_ANY;
+  EXPECT_EQ(b.x_reregister(key, r, memory(0x300000, 2)), HCA_BUSY) << "a window holds the segment";
+  EXPECT_EQ(at(first.start), 0x100000U);
+  EXPECT_FALSE(at(first.end));
+  EXPECT_EQ(b.usage().segments, before.segments);
+  EXPECT_EQ(b.usage().table_bytes, before.table_bytes);
+  EXPECT_EQ(b.x_register(r, memory(0x400000, 2)), HCA_BAD_PARAMETER) << "a new object has nothing that could leave";
+}
+
 TEST_F(space, growth_below_changes_over_in_two_steps) {
   add_at(0x40200000, 1, 0x100000);
   const hca_mrc old = b.mrc(key);

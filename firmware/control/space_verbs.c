@@ -131,31 +131,74 @@ static int cover(struct firmware* fw, struct fw_space* s, const struct hca_regio
   return status;
 }
 
-/* Maps the segment, then switches. On failure the space is as before. */
+/* Clears what the removed list had mapped, now that no access can reach it. */
+static void clear(struct firmware* fw, struct fw_space* s, uint32_t removed, uint64_t shift) {
+  for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
+    const struct fw_segment* g = &fw->segments[n];
+    const bool any = unmap(fw, s, g->va + shift, g->length);
+    if (any && shift == 0) {
+      hal_dma_fence(fw->hal);
+      drop_translations(fw, s, g->va, g->length);
+    }
+  }
+  hal_dma_fence(fw->hal);
+  if (shift != 0) drop_all_translations(fw, s);
+  fw_segments_drop(fw, removed);
+}
+
+/* A window blocks the removal of the segments it lies in, and of the last ones [S13]. */
+static int check_windows(struct firmware* fw, const struct fw_space* s, uint32_t removed, uint32_t windows) {
+  if (windows == 0) return HCA_OK;
+  if (s->segments == 0) return HCA_BUSY;
+  for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
+    bool within = false;
+    const int status = fw_windows_within(fw, s->key, windows, fw->segments[n].va, fw->segments[n].length, &within);
+    if (status != HCA_OK) return status;
+    if (within) return HCA_BUSY;
+  }
+  return HCA_OK;
+}
+
+/* Takes the segments of a handle out of the list, unless windows hold them [S6, S13]. */
+static int leave(struct firmware* fw, struct fw_space* s, uint32_t handle, uint32_t windows, uint32_t* removed) {
+  *removed = fw_segments_cut_handle(fw, s, handle);
+  if (*removed == FW_NO_LINK) return HCA_BAD_OBJECT;
+  return check_windows(fw, s, *removed, windows);
+}
+
+/* Maps the segment, then switches to the set that has it and no longer has the one that leaves: an access sees both changes or
+ * none [S11]. On failure the space is as before. */
 static int add(struct firmware* fw, struct fw_space* s, uint32_t flags, struct hca_region* r, uint32_t windows,
                uint32_t* handle) {
   uint64_t shift = 0;
+  uint32_t removed = FW_NO_LINK;
+  const bool first = s->segments == 0;
   if (fw->free_segment_count == 0) return HCA_NO_RESOURCES;
   int status = cover(fw, s, r, windows);
   if (status != HCA_OK) return status;
   status = fw_space_map(fw, s, r);
-  if (status == HCA_OK && s->segments != 0) status = remap_shift(s, flags, &shift);
+  if (status == HCA_OK && !first) status = remap_shift(s, flags, &shift);
+  if (status == HCA_OK && r->leaving != 0) status = leave(fw, s, r->leaving, windows, &removed);
   if (status == HCA_OK) {
-    const bool first = s->segments == 0;
     *handle = s->next_handle++;
     if (s->next_handle == 0) s->next_handle = 1;
     fw_segment_insert(fw, s, r->va, r->length, *handle);
     hal_dma_fence(fw->hal);
     if (!first) drop_translations(fw, s, r->va, r->length);
-    status = fw_space_switch(fw, s, shift, windows, shift != 0);
+    status = fw_space_switch(fw, s, shift, windows, shift != 0 || removed != FW_NO_LINK);
     if (status != HCA_OK) fw_segments_drop(fw, fw_segments_cut_handle(fw, s, *handle));
   }
   if (status != HCA_OK) {
+    fw_segments_restore(fw, s, removed);
     unmap(fw, s, r->va, r->length);
     return status;
   }
   r->va += shift;
-  if (shift != 0) drop_all_translations(fw, s);
+  if (removed != FW_NO_LINK) {
+    clear(fw, s, removed, shift);
+  } else if (shift != 0) {
+    drop_all_translations(fw, s);
+  }
   note_high(fw, s);
   return HCA_OK;
 }
@@ -251,34 +294,6 @@ static int cut(struct firmware* fw, struct fw_space* s, uint32_t flags, const st
   if ((!begins && x->va % FW_PAGE != 0) || (!ends && (x->va + x->length) % FW_PAGE != 0)) return HCA_BAD_PARAMETER;
   if (fw->free_segment_count < 2) return HCA_NO_RESOURCES;
   *removed = fw_segments_cut(fw, s, x->va, x->length);
-  return HCA_OK;
-}
-
-/* Clears what the removed list had mapped, now that no access can reach it. */
-static void clear(struct firmware* fw, struct fw_space* s, uint32_t removed, uint64_t shift) {
-  for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
-    const struct fw_segment* g = &fw->segments[n];
-    const bool any = unmap(fw, s, g->va + shift, g->length);
-    if (any && shift == 0) {
-      hal_dma_fence(fw->hal);
-      drop_translations(fw, s, g->va, g->length);
-    }
-  }
-  hal_dma_fence(fw->hal);
-  if (shift != 0) drop_all_translations(fw, s);
-  fw_segments_drop(fw, removed);
-}
-
-/* A window blocks the removal of the segments it lies in, and of the last ones [S13]. */
-static int check_windows(struct firmware* fw, const struct fw_space* s, uint32_t removed, uint32_t windows) {
-  if (windows == 0) return HCA_OK;
-  if (s->segments == 0) return HCA_BUSY;
-  for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
-    bool within = false;
-    const int status = fw_windows_within(fw, s->key, windows, fw->segments[n].va, fw->segments[n].length, &within);
-    if (status != HCA_OK) return status;
-    if (within) return HCA_BUSY;
-  }
   return HCA_OK;
 }
 

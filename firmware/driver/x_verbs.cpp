@@ -160,6 +160,29 @@ unsigned space_flags(const driver_config& d) {
          (d.x_split ? 0U : X_NO_SPLIT);
 }
 
+// Buffers come, and a handle leaves unless it is 0.
+int change(cpu& c, process& p, std::uint32_t key, std::uint32_t leaving, std::span<const x_buffer> buffers, x_result* result,
+           std::uint64_t va, unsigned flags) {
+  p.device->enter_kernel(c);
+  address_space* s = find(p, key);
+  if (!s) return ENOENT;
+  pinned_buffers pinned;
+  if (const int error = pin(c, p, buffers, s->writable, pinned)) return error;
+  hca_region region = region_of(pinned, va);
+  region.leaving = leaving;
+  hca_space out{};
+  const command_result r = send(c, p, HCA_CMD_X_REREGISTER, key, flags, region, pinned, out);
+  if (r.error) {
+    driver::unpin(c, p, pinned.list);
+    return r.error;
+  }
+  const std::vector<space_map::range> left = leaving ? s->map.remove(leaving) : std::vector<space_map::range>{};
+  note_added(*s, out, pinned);
+  driver::unpin(c, p, left);
+  give(out, result);
+  return 0;
+}
+
 }  // namespace
 
 static_assert(unsigned{X_REMAP} == unsigned{HCA_X_REMAP} && unsigned{X_PAGE_ALIGNED} == unsigned{HCA_X_PAGE_ALIGNED} &&
@@ -204,21 +227,13 @@ int x_register(cpu& c, ibv_pd* domain, ibv_qp* qp, std::span<const x_buffer> buf
 
 int x_reregister_add(cpu& c, ibv_context* context, std::uint32_t key, std::span<const x_buffer> buffers, x_result* result,
                      std::uint64_t va, unsigned flags) {
-  process& p = of(context);
-  p.device->enter_kernel(c);
-  address_space* s = find(p, key);
-  if (!s) return ENOENT;
-  pinned_buffers pinned;
-  if (const int error = pin(c, p, buffers, s->writable, pinned)) return error;
-  hca_space out{};
-  const command_result r = send(c, p, HCA_CMD_X_REREGISTER, key, flags, region_of(pinned, va), pinned, out);
-  if (r.error) {
-    driver::unpin(c, p, pinned.list);
-    return r.error;
-  }
-  note_added(*s, out, pinned);
-  give(out, result);
-  return 0;
+  return change(c, of(context), key, 0, buffers, result, va, flags);
+}
+
+int x_exchange(cpu& c, ibv_context* context, std::uint32_t key, std::uint32_t leaving, std::span<const x_buffer> buffers,
+               x_result* result, std::uint64_t va, unsigned flags) {
+  if (leaving == 0) return ENOENT;
+  return change(c, of(context), key, leaving, buffers, result, va, flags);
 }
 
 int x_deregister_part(cpu& c, ibv_context* context, std::uint32_t key, std::uint32_t handle, x_result* result, unsigned flags) {

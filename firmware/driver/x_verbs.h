@@ -4,6 +4,7 @@
 //   x_register          buffers -> key, VA range, handle of the buffers
 //   x_reregister_add    key + more buffers -> same key, new range, handle of the added buffers
 //   x_deregister_part   by handle, or by VA range -> same key, what remains; length 0: the key is retired
+//   x_exchange          one handle leaves and buffers come, in one step: an access sees both changes or none
 //   x_teardown          everything goes, the key is retired
 //
 // The buffers of one call become one stretch of VAs, in their order: all but the first start, and all but the last end, on a
@@ -54,6 +55,8 @@ int x_deregister_part(cpu& c, ibv_context* context, std::uint32_t key, std::uint
                       unsigned flags = X_EXTEND);
 int x_deregister_part(cpu& c, ibv_context* context, std::uint32_t key, std::uint64_t va, std::uint64_t length, x_result* result,
                       unsigned flags = X_EXTEND);
+int x_exchange(cpu& c, ibv_context* context, std::uint32_t key, std::uint32_t leaving, std::span<const x_buffer> buffers,
+               x_result* result, std::uint64_t va = x_any_va, unsigned flags = X_EXTEND);
 int x_teardown(cpu& c, ibv_context* context, std::uint32_t key);
 
 }  // namespace hcasim::verbs

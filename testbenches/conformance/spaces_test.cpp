@@ -53,6 +53,31 @@ CONFORMANCE(TC_P04) {
   remove_first_half(c, n, false);
 }
 
+// Removing and adding in one step [S6, S11]: same key, and every page of the buffer that left is unpinned.
+CONFORMANCE(x_exchange) {
+  space_case t(c, n, 2);
+  const x_result first = t.r;
+  const std::uint64_t kept = t.add(2);
+  const x_result second = t.r;
+  const x_buffer buffer{t.p().memory.allocate(2 * page), 2 * page};
+  x_result r;
+  EXPECT_EQ(x_exchange(c, t.p().context, first.key, 0x7777, {&buffer, 1}, &r), ENOENT);
+  EXPECT_EQ(x_exchange(c, t.p().context, first.key, 0, {&buffer, 1}, &r), ENOENT);
+  const x_buffer odd{buffer.addr + 8, page};
+  EXPECT_EQ(x_exchange(c, t.p().context, first.key, first.handle, {&odd, 1}, &r, first.start), EINVAL);
+  EXPECT_TRUE(t.reaches(first.start, t.memory));
+  const std::uint64_t pinned = t.p().memory.pinned_bytes();
+  EXPECT_EQ(x_exchange(c, t.p().context, first.key, first.handle, {&buffer, 1}, &r), 0);
+  EXPECT_EQ(t.p().memory.pinned_bytes(), pinned);
+  EXPECT_EQ(r.key, first.key);
+  EXPECT_EQ(r.start, second.added);
+  EXPECT_EQ(r.added, second.end);
+  EXPECT_EQ(r.length, 4 * page);
+  EXPECT_TRUE(t.reaches(r.added, buffer.addr));
+  EXPECT_TRUE(t.reaches(r.start, kept));
+  t.denied(first.start);
+}
+
 CONFORMANCE(TC_P05) {
   space_case t(c, n, 4);
   const x_result first = t.r;

@@ -29,14 +29,14 @@ class kept_mapping : public reuse_mapping {
   bool swap(std::uint64_t b, std::vector<grant>& tell) override {
     x_result r;
     const unsigned flags = remap_ ? X_REMAP : X_EXTEND;
-    if (x_deregister_part(p_.c, p_.context, key_, handles_[b], &r, flags) != 0 || r.key != key_) return false;
-    retired_ = r.length == 0;
     const std::uint64_t next = b + o_.buffers;
     if (has(next)) {
-      const x_buffer buffer{host_address(next), o_.buffer};
-      if (x_reregister_add(p_.c, p_.context, key_, {&buffer, 1}, &r, x_any_va, flags) != 0 || r.key != key_) return false;
+      if (!exchange(handles_[b], next, flags, r)) return false;
       handles_.push_back(r.handle);
       if (!remap_) tell.push_back(grant_of(next, 1, r.added, key_, false));
+    } else {
+      if (x_deregister_part(p_.c, p_.context, key_, handles_[b], &r, flags) != 0 || r.key != key_) return false;
+      retired_ = r.length == 0;
     }
     // After a remap everything lies elsewhere; the target is told where the one buffer lies that it may fill next.
     if (remap_ && has(b + 1)) tell.push_back(grant_of(b + 1, 1, r.start, key_, false));
@@ -46,6 +46,16 @@ class kept_mapping : public reuse_mapping {
   bool close() override { return retired_ || x_teardown(p_.c, p_.context, key_) == 0; }
 
  private:
+  // One command, or with --two-steps the two that add and remove.
+  bool exchange(std::uint32_t leaving, std::uint64_t next, unsigned flags, x_result& r) {
+    const x_buffer buffer{host_address(next), o_.buffer};
+    if (!o_.two_steps) {
+      return x_exchange(p_.c, p_.context, key_, leaving, {&buffer, 1}, &r, x_any_va, flags) == 0 && r.key == key_;
+    }
+    return x_deregister_part(p_.c, p_.context, key_, leaving, &r, flags) == 0 && r.key == key_ &&
+           x_reregister_add(p_.c, p_.context, key_, {&buffer, 1}, &r, x_any_va, flags) == 0 && r.key == key_;
+  }
+
   bool remap_;
   bool retired_ = false;
   std::uint32_t key_ = 0;

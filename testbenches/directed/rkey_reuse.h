@@ -22,6 +22,7 @@ struct reuse_options {
   std::uint64_t message = 16_KiB;
   std::uint32_t outstanding = 16;
   ibv_mtu mtu = IBV_MTU_4096;
+  bool two_steps = false;  // kept keys: remove and add by two commands
 };
 
 struct reuse_outcome {

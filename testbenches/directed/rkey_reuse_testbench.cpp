@@ -19,6 +19,7 @@ class rkey_reuse final : public testbench {
     k.count("buffers", o_.buffers, 2, 1024, "host buffers mapped at once");
     k.bytes("message", o_.message, 64, 1 << 30, "bytes of one RDMA WRITE");
     k.count("outstanding", o_.outstanding, 1, 4096, "WRITEs of the target outstanding at once");
+    k.flag("two_steps", o_.two_steps, "R_Key kept: remove and add by two commands instead of one that exchanges");
   }
   void run(run_context& context) override {
     if (o_.buffer % 4096 != 0) throw input_error("parameters.buffer: not a multiple of 4 KiB; round it");
