@@ -1,5 +1,7 @@
 #include "testbenches/runner/cli.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <set>
@@ -23,6 +25,7 @@
 namespace hcasim {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 // node0.x, node1.x, ... are one line: node*.x
@@ -218,17 +221,37 @@ struct sweep_arguments {
   std::string file;
   std::string folder;
   std::string time_limit;
+  std::string executor = "local";
+  std::string slurm_task;
 
   void declare(CLI::App& sweep) {
     sweep.add_option("study", file, "The study: a base, axes and metrics")->required()->type_name("STUDY.yaml");
     sweep.add_option("-o,--output", folder, "Folder for the results")->type_name("DIR");
-    sweep.add_option("-j,--jobs", options.jobs, "Points that run at once; the default is one per core")
+    sweep
+        .add_option("-j,--jobs", options.jobs,
+                    "Points that run at once; the default is one per core. With --executor slurm: tasks at once, as many as "
+                    "Slurm likes")
         ->type_name("N")
         ->check(CLI::Range(1U, 4096U));
     sweep.add_flag("--resume", options.resume, "Go on with what the folder holds: only points that are missing are run");
     sweep.add_flag("--retry", options.retry, "With --resume: run again what did not pass");
     sweep.add_option("--time-limit", time_limit, "Stop a point that takes longer (wall-clock time); it counts as failed")
         ->type_name("TIME");
+    sweep.add_option("--executor", executor, "Where the points run: local (processes here) or slurm (an array job)")
+        ->type_name("NAME")
+        ->check(CLI::IsMember({"local", "slurm"}))
+        ->capture_default_str();
+    sweep
+        .add_option("--sbatch", options.job.sbatch,
+                    "With --executor slurm: hand an option on to sbatch: --sbatch=--partition=long --sbatch=--requeue")
+        ->type_name("OPTION")
+        ->allow_extra_args(false);
+    sweep
+        .add_option("--points-per-task", options.job.points_per_task,
+                    "With --executor slurm: points that one task of the array runs; the default makes at most 1000 tasks")
+        ->type_name("N")
+        ->check(CLI::Range(1U, 1'000'000U));
+    sweep.add_option("--slurm-task", slurm_task)->group("");
     sweep.add_flag("--many", options.many, "Allow more than 100000 points");
     sweep.add_flag("--dry-run", options.dry_run, "Check the study, say how many points it has, run nothing");
     sweep.add_flag("--json", options.json, "Print the summary as JSON");
@@ -240,6 +263,12 @@ struct sweep_arguments {
   sweep_options finish() {
     options.file = file;
     options.folder = folder;
+    options.slurm = executor == "slurm";
+    options.slurm_task = slurm_task;
+    options.job.time_limit = time_limit;
+    if (!options.slurm && (!options.job.sbatch.empty() || options.job.points_per_task)) {
+      throw input_error("--sbatch and --points-per-task are about --executor slurm; add it, or leave them out");
+    }
     if (!time_limit.empty()) {
       try {
         options.time_limit = ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, time_limit)));
@@ -276,15 +305,18 @@ std::string mended(const CLI::App& app, const CLI::ParseError& e) {
   return fmt::format("{}; {}", e.what(), help);
 }
 
-int refuse(const std::string& message) {
+// Who asked for JSON finds the error there as well.
+int refuse(const std::string& message, bool json, int status = run_bad_input) {
   std::cerr << "hcasim: " << message << "\n";
-  return run_bad_input;
+  if (json) std::cout << dump({{"error", message}, {"status", status}});
+  return status;
 }
 
 }  // namespace
 
 int command_line(int argc, char** argv, platform_factory machine) {
   block_interrupts();
+  const bool wants_json = std::any_of(argv, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
   CLI::App app("Cycle-approximate simulator of an InfiniBand host channel adapter", "hcasim");
   app.require_subcommand(1);
   app.set_version_flag("--version", "hcasim " + program_version());
@@ -316,6 +348,8 @@ int command_line(int argc, char** argv, platform_factory machine) {
   report->add_option("--compare", compared, "Draw the results of this folder beside them; it must have the same axes")
       ->type_name("DIR");
   report->add_option("--svg", svg_folder, "Write each chart as a picture into this folder")->type_name("FOLDER");
+  report->add_flag("--open", reporting.open, "Show the page in a browser ($BROWSER, or xdg-open)");
+  report->add_flag("--json", reporting.json, "Print what was written as JSON");
   CLI::App* params = app.add_subcommand("params", "List every knob with its unit, default, range and meaning");
   params->add_option("pattern", pattern, "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'");
   params->add_option("--testbench", name, "Show this testbench's parameters and defaults as well");
@@ -348,27 +382,32 @@ int command_line(int argc, char** argv, platform_factory machine) {
   trace->add_option("--from", window_from, "Begin at this simulated time")->type_name("TIME");
   trace->add_option("--until", window_until, "End at this simulated time")->type_name("TIME");
   trace->add_flag("--force", converting.force, "Replace the output when it is there");
+  trace->add_flag("--json", json, "Print what was written as JSON");
   std::string shell;
   CLI::App* completion = app.add_subcommand("completion", "Print a completion script: eval \"$(hcasim completion bash)\"");
   completion->add_option("shell", shell, "bash, zsh or fish")
       ->required()
       ->type_name("SHELL")
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion->add_flag("--json", json, "Print the script within JSON");
   CLI::App* man = app.add_subcommand("man", "Print the manual page: hcasim man | man -l -");
+  man->add_flag("--json", json, "Print commands and options as JSON");
   CLI::App* version = app.add_subcommand("version", "Print the version and what it was built with");
+  version->add_flag("--json", json, "Print JSON");
 
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> commands;
     for (const CLI::App* c : app.get_subcommands({})) commands.push_back(c->get_name());
     if (std::find(commands.begin(), commands.end(), argv[1]) == commands.end()) {
-      return refuse(fmt::format("there is no command '{}'; {}", argv[1], suggestion(argv[1], commands, "commands")));
+      return refuse(fmt::format("there is no command '{}'; {}", argv[1], suggestion(argv[1], commands, "commands")),
+                    wants_json);
     }
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    return refuse(mended(app, e));
+    return refuse(mended(app, e), wants_json);
   }
   try {
     if (*list) {
@@ -391,21 +430,32 @@ int command_line(int argc, char** argv, platform_factory machine) {
       converting.from = waves_from;
       converting.to = waves_to;
       read_window(window_from, window_until, converting.window.from, converting.window.until);
-      convert_waves(converting);
+      const converted_waves made = convert_waves(converting);
+      if (json) {
+        std::cout << dump({{"output", fs::absolute(converting.to).string()},
+                           {"format", made.format},
+                           {"signals", made.signals},
+                           {"from_ns", to_ns(made.begin)},
+                           {"until_ns", to_ns(made.end)}});
+      }
     } else if (*completion) {
-      std::cout << completion_script(app, shell);
+      const std::string script = completion_script(app, shell);
+      std::cout << (json ? dump({{"shell", shell}, {"script", script}}) : script);
     } else if (*man) {
-      std::cout << manual_page(app, program_version());
+      std::cout << (json ? dump(manual_json(app, program_version())) : manual_page(app, program_version()));
     } else if (*version) {
-      std::cout << fmt::format("hcasim {}\n{}\ncompiler {}\n", program_version(), sc_core::sc_version(), __VERSION__);
+      if (json) {
+        std::cout << dump({{"hcasim", program_version()}, {"systemc", sc_core::sc_version()}, {"compiler", __VERSION__}});
+      } else {
+        std::cout << fmt::format("hcasim {}\n{}\ncompiler {}\n", program_version(), sc_core::sc_version(), __VERSION__);
+      }
     } else {
       return run_testbench(arguments.finish(*run), machine);
     }
   } catch (const input_error& e) {
-    return refuse(e.what());
+    return refuse(e.what(), wants_json);
   } catch (const std::exception& e) {
-    std::cerr << "hcasim: internal error: " << e.what() << "\n";
-    return run_failed;
+    return refuse(fmt::format("internal error: {}", e.what()), wants_json, run_failed);
   }
   return run_passed;
 }

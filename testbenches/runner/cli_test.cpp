@@ -324,13 +324,53 @@ TEST_F(cli, completion_and_manual_know_every_command) {
 
   const std::string manual = hcasim("man").text;
   const std::string help = hcasim("--help").text;
-  for (const char* command : {"list", "run", "sweep", "report", "params", "diff", "completion", "man", "version"}) {
+  for (const char* command : {"list", "run", "sweep", "report", "params", "diff", "trace", "completion", "man", "version"}) {
     EXPECT_NE(help.find(fmt::format("  {}", command)), std::string::npos) << command;
     EXPECT_NE(manual.find(fmt::format(".SS hcasim {}\n", command)), std::string::npos) << command;
   }
   EXPECT_NE(manual.find("\\fB\\-\\-seed\\fR \\fIN\\fR\nSeed of all random streams"), std::string::npos);
-  EXPECT_NE(manual.find(".SH EXIT STATUS"), std::string::npos);
+  EXPECT_NE(manual.find(".SH EXIT STATUS\n.TP\n0\nDone; "), std::string::npos);
   EXPECT_EQ(manual.find("tick"), std::string::npos) << "parameters of testbenches are not options of the program";
+}
+
+TEST_F(cli, every_command_speaks_json) {
+  const auto json = [&](const std::string& arguments, int status = 0) {
+    const outcome o = hcasim(arguments);
+    EXPECT_EQ(o.status, status) << arguments;
+    const auto j = ordered_json::parse(o.text, nullptr, false);
+    EXPECT_FALSE(j.is_discarded()) << arguments << ": " << o.text;
+    return j;
+  };
+  EXPECT_EQ(json("list --json")[0]["name"], "count_ticks");
+  EXPECT_FALSE(json("params --json").empty());
+  EXPECT_EQ(json("run count_ticks -o a --json")["testbench"], "count_ticks");
+  EXPECT_EQ(json("run count_ticks -o b --json --seed 2")["seed"], 2);
+  EXPECT_EQ(json("diff a b --json", 1)["same"], false);
+  const auto trace = json("trace a/waves.vcd part.fst --trace '*.valid' --until '20 ns' --json");
+  EXPECT_EQ(trace["format"], "fst");
+  EXPECT_EQ(trace["signals"], 1);
+  EXPECT_EQ(trace["until_ns"], 20);
+  EXPECT_EQ(json("version --json")["hcasim"], json("man --json")["hcasim"]);
+  EXPECT_EQ(json("completion bash --json")["script"], hcasim("completion bash").text);
+  file("s.yaml", "base: {testbench: count_ticks}\naxes: {n: {knob: seed, values: [1, 2]}}\nmetrics: {t: {figure: ticks}}\n");
+  EXPECT_EQ(json("sweep s.yaml --dry-run --json"),
+            ordered_json::parse(R"({"study": "s", "points": 2, "axes": {"n": ["1", "2"]}})"));
+  EXPECT_EQ(json("sweep s.yaml -o study --json")["passed"], 2);
+  const auto report = json("report study --svg pictures --json");
+  EXPECT_TRUE(report["page"].is_null());
+  EXPECT_EQ(report["pictures"][0], fmt::format("{}/pictures/s_1.svg", folder_.string()));
+  // The manual knows the option, the status and the choice everywhere.
+  const auto manual = json("man --json");
+  for (const auto& command : manual["commands"]) {
+    EXPECT_NE(command.dump().find("\"--json\""), std::string::npos) << command["name"];
+  }
+  EXPECT_EQ(manual["exit_status"].size(), 4U);
+  // What goes wrong is there too.
+  const outcome error = hcasim("run count_tick --json");
+  EXPECT_EQ(error.status, 2);
+  EXPECT_EQ(ordered_json::parse(error.text.substr(error.text.find('{'))),
+            ordered_json::parse(
+                R"({"error": "hcasim run: there is no testbench 'count_tick'; did you mean 'count_ticks'?", "status": 2})"));
 }
 
 }  // namespace

@@ -126,8 +126,10 @@ class filter final : public wave_listener {
     step();
     if (!begun_ || now_ < begin_) throw input_error("--from: the waveform ends before");
     if (!open_) open();
-    out_.close(std::max(std::min(now_, options_.window.until), last_));
+    end_ = std::max(std::min(now_, options_.window.until), last_);
+    out_.close(end_);
   }
+  [[nodiscard]] converted_waves made(std::string format) const { return {std::move(format), signals_.size(), begin_, end_}; }
 
  private:
   void touch(std::size_t signal, std::string_view digits) {
@@ -187,6 +189,7 @@ class filter final : public wave_listener {
   ps now_{0};
   ps begin_{0};
   ps last_{0};
+  ps end_{0};
   bool begun_ = false;
   bool open_ = false;
   bool stamped_ = false;
@@ -194,7 +197,7 @@ class filter final : public wave_listener {
 
 }  // namespace
 
-void convert_waves(const convert_options& o) {
+converted_waves convert_waves(const convert_options& o) {
   const std::string ending = o.to.extension();
   if (ending != ".vcd" && ending != ".fst") throw input_error(fmt::format("'{}': end the name in .vcd or .fst", o.to.string()));
   std::error_code ec;
@@ -219,6 +222,7 @@ void convert_waves(const convert_options& o) {
   f.finish();
   fs::rename(partial, o.to, ec);
   if (ec) throw input_error(fmt::format("cannot write '{}': {}", o.to.string(), ec.message()));
+  return f.made(ending.substr(1));
 }
 
 }  // namespace hcasim

@@ -18,6 +18,13 @@ struct convert_options {
 };
 
 // Throws input_error; then `to` is as it was.
-void convert_waves(const convert_options& options);
+struct converted_waves {
+  std::string format;  // vcd, fst
+  std::size_t signals = 0;
+  ps begin{0};
+  ps end{0};
+};
+
+converted_waves convert_waves(const convert_options& options);
 
 }  // namespace hcasim

@@ -59,6 +59,16 @@ std::string option_text(const CLI::Option& o) {
                      roff(o.get_description()));
 }
 
+struct exit_status {
+  const char* status;
+  const char* meaning;
+};
+constexpr exit_status statuses[] = {
+    {"0", "Done; of a run or a study: everything passed; of diff: nothing differs."},
+    {"1", "A check failed, a point of a study did not pass, or something differs."},
+    {"2", "Bad input, a full disk, a damaged file, or no Slurm. The message names the place and how to mend it."},
+    {"130, 143", "Interrupted (Ctrl-C, SIGTERM)."}};
+
 }  // namespace
 
 std::string manual_page(const CLI::App& app, const std::string& version) {
@@ -74,14 +84,31 @@ std::string manual_page(const CLI::App& app, const std::string& version) {
     }
     if (!c->get_footer().empty()) out += fmt::format(".PP\n{}\n", roff(c->get_footer()));
   }
+  out += ".SH EXIT STATUS\n";
+  for (const exit_status& e : statuses) out += fmt::format(".TP\n{}\n{}\n", e.status, roff(e.meaning));
   out +=
-      ".SH EXIT STATUS\n.TP\n0\nDone; of a run or a study: everything passed; of diff: nothing differs.\n.TP\n1\nA check "
-      "failed, a point of a study did "
-      "not pass, or something differs.\n.TP\n2\nBad input, or a full disk. The message names the place and how to mend "
-      "it.\n.TP\n130, 143\nInterrupted "
-      "(Ctrl\\-C, SIGTERM).\n.SH ENVIRONMENT\n.TP\n.B HCASIM_PRESETS\nFolders with presets and systems that are searched "
+      ".SH ENVIRONMENT\n.TP\n.B HCASIM_PRESETS\nFolders with presets and systems that are searched "
       "first, separated by colons.\n";
   return out;
+}
+
+nlohmann::ordered_json manual_json(const CLI::App& app, const std::string& version) {
+  using nlohmann::ordered_json;
+  ordered_json commands = ordered_json::array();
+  for (const CLI::App* c : app.get_subcommands({})) {
+    ordered_json options = ordered_json::array();
+    for (const CLI::Option* o : shown_options(*c)) {
+      ordered_json names = ordered_json::array();
+      for (const std::string& n : o->get_snames()) names.push_back("-" + n);
+      for (const std::string& n : o->get_lnames()) names.push_back("--" + n);
+      options.push_back(
+          {{"names", names}, {"value", o->get_type_name()}, {"required", o->get_required()}, {"help", o->get_description()}});
+    }
+    commands.push_back({{"name", c->get_name()}, {"help", c->get_description()}, {"options", options}});
+  }
+  ordered_json status = ordered_json::object();
+  for (const exit_status& e : statuses) status[e.status] = e.meaning;
+  return {{"hcasim", version}, {"help", app.get_description()}, {"commands", commands}, {"exit_status", status}};
 }
 
 std::string completion_script(const CLI::App& app, const std::string& shell) {

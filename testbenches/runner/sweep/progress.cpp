@@ -30,7 +30,7 @@ void progress_bar::add(bool passed) {
   if (!passed) ++failed_;
 }
 
-void progress_bar::show() {
+void progress_bar::show(const std::string& note) {
   const auto now = clock::now();
   if (!terminal_ || now - shown_ < std::chrono::milliseconds(100)) return;
   shown_ = now;
@@ -42,8 +42,8 @@ void progress_bar::show() {
     const double each = std::chrono::duration<double>(now - begin_).count() / static_cast<double>(done_);
     left = duration_text(each * static_cast<double>(points_ - finished));
   }
-  std::cerr << fmt::format("\r\x1b[K[{:#<{}}{:.<{}}] {}/{}{}, {} left", "", filled, "", width - filled, finished, points_,
-                           failed_ ? fmt::format(", {} failed", failed_) : "", left)
+  std::cerr << fmt::format("\r\x1b[K[{:#<{}}{:.<{}}] {}/{}{}, {} left{}{}", "", filled, "", width - filled, finished, points_,
+                           failed_ ? fmt::format(", {} failed", failed_) : "", left, note.empty() ? "" : "; ", note)
             << std::flush;
 }
 

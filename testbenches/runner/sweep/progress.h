@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace hcasim {
 
@@ -12,7 +13,7 @@ class progress_bar {
 
   void begin(std::uint64_t finished_before);
   void add(bool passed);
-  void show();
+  void show(const std::string& note = "");
   void clear() const;
   void end() const { clear(); }
 

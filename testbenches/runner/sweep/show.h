@@ -10,6 +10,8 @@ struct report_options {
   std::filesystem::path html;     // the page; empty: report.html in the results' folder, unless pictures are asked for
   std::filesystem::path compare;  // another folder of results over the same axes; empty: none
   std::filesystem::path svg;      // folder for one picture per chart; empty: none
+  bool open = false;              // the page, in a browser
+  bool json = false;
 };
 
 // Status 0; throws input_error.

@@ -13,7 +13,7 @@
 #include "testbenches/runner/interrupt.h"
 #include "testbenches/runner/report.h"
 #include "testbenches/runner/run.h"
-#include "testbenches/runner/sweep/pool.h"
+#include "testbenches/runner/sweep/point_pool.h"
 #include "testbenches/runner/sweep/progress.h"
 #include "testbenches/runner/sweep/results.h"
 
@@ -76,33 +76,6 @@ std::string settings_text(const study& s, std::uint64_t id) {
   return text;
 }
 
-std::string why(const piece_outcome& o) {
-  std::string text;
-  if (o.timed_out) {
-    text = fmt::format("stopped after {:.1f} s (--time-limit)", o.seconds);
-  } else if (WIFSIGNALED(o.status)) {
-    text = fmt::format("killed by signal {} ({})", WTERMSIG(o.status), ::strsignal(WTERMSIG(o.status)));
-  } else {
-    text = fmt::format("ended early with status {}", WEXITSTATUS(o.status));
-  }
-  std::string_view out = o.output;
-  while (!out.empty() && out.back() == '\n') out.remove_suffix(1);
-  if (!out.empty()) text += fmt::format("; it said: {}", out.substr(out.rfind('\n') + 1));
-  return text;
-}
-
-// A point whose process did not come to its end.
-point_record lost(const study& s, const piece_outcome& o) {
-  point_record r;
-  r.id = o.id;
-  r.status = o.timed_out ? "timeout" : "crashed";
-  r.version = program_version();
-  r.axes = axes_json(s, o.id);
-  r.seed = std::to_string(s.describe(o.id).seed());
-  r.failures = ordered_json::array({why(o)}).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  return r;
-}
-
 struct totals {
   std::uint64_t passed = 0;
   std::uint64_t failed = 0;
@@ -118,19 +91,7 @@ class sweep {
   bool run(const interrupt_watch& watch) {
     finished_ = results_.finished(o_.retry);
     progress_.begin(finished_.size());
-    const unsigned jobs = o_.jobs ? o_.jobs : std::max(1U, std::thread::hardware_concurrency());
-    process_pool::options po{.jobs = jobs, .stop_fd = watch.fd()};
-    if (o_.time_limit) po.time_limit = std::chrono::duration_cast<std::chrono::milliseconds>(*o_.time_limit);
-    process_pool pool(po, [this](std::uint64_t id) { return in_child(id); });
-    pool.next = [this]() -> std::optional<std::uint64_t> {
-      while (next_ < study_.points()) {
-        if (!finished_.contains(++next_)) return next_;
-      }
-      return std::nullopt;
-    };
-    pool.done = [this](const piece_outcome& o) { take(o); };
-    pool.idle = [this] { progress_.show(); };
-    const bool ended = pool.run();
+    const bool ended = o_.slurm ? in_slurm(watch) : here(watch);
     progress_.end();
     return ended;
   }
@@ -138,23 +99,34 @@ class sweep {
   [[nodiscard]] const totals& sums() const { return totals_; }
 
  private:
-  [[nodiscard]] fs::path scratch(std::uint64_t id) const { return o_.folder / fmt::format("point-{}.running", id); }
-
-  std::string in_child(std::uint64_t id) {
-    fs::create_directories(scratch(id));
-    point_record r = run_point(study_, id, machine_, scratch(id),
-                               [this](const std::string& hash) { return results_.knows_catalogue(hash); });
-    return encode(r);
+  bool here(const interrupt_watch& watch) {
+    const unsigned jobs = o_.jobs ? o_.jobs : std::max(1U, std::thread::hardware_concurrency());
+    point_pool pool(study_, machine_, o_.folder, {.jobs = jobs, .time_limit = o_.time_limit, .stop_fd = watch.fd()});
+    pool.next = [this]() -> std::optional<std::uint64_t> {
+      while (next_ < study_.points()) {
+        if (!finished_.contains(++next_)) return next_;
+      }
+      return std::nullopt;
+    };
+    pool.knows_catalogue = [this](const std::string& hash) { return results_.knows_catalogue(hash); };
+    pool.done = [this](const point_record& r, double seconds) { take(r, seconds); };
+    pool.idle = [this] { progress_.show(); };
+    return pool.run();
   }
 
-  void take(const piece_outcome& o) {
-    std::error_code ec;
-    fs::remove_all(scratch(o.id), ec);
-    point_record r;
-    if (!decode(o.message, r)) r = lost(study_, o);
+  bool in_slurm(const interrupt_watch& watch) {
+    slurm_options job = o_.job;
+    job.at_once = o_.jobs;
+    slurm_executor slurm(study_, o_.folder, job, watch.fd());
+    slurm.done = [this](const point_record& r) { take(r, 0); };
+    slurm.idle = [this](const std::string& tasks) { progress_.show(tasks); };
+    return slurm.run(finished_);
+  }
+
+  void take(const point_record& r, double seconds) {
     if (!r.metric_error.empty()) throw input_error(r.metric_error);
     results_.put(r);
-    totals_.run_seconds += r.host.empty() ? o.seconds : ordered_json::parse(r.host)["wall_seconds"].get<double>();
+    totals_.run_seconds += r.host.empty() ? seconds : ordered_json::parse(r.host)["wall_seconds"].get<double>();
     ++(r.status == "passed" ? totals_.passed : totals_.failed);
     progress_.add(r.status == "passed");
     if (r.status == "passed") return;
@@ -204,14 +176,6 @@ std::string results_table(const study& s, result_file& results) {
   return aligned(rows, right) + (more ? fmt::format("  ... and so on: {} points in all\n", s.points()) : "");
 }
 
-void remove_leftovers(const fs::path& folder) {
-  std::error_code ec;
-  for (const auto& e : fs::directory_iterator(folder, ec)) {
-    const std::string name = e.path().filename();
-    if (name.starts_with("point-") && name.ends_with(".running")) fs::remove_all(e.path(), ec);
-  }
-}
-
 }  // namespace
 
 int run_sweep(const sweep_options& o, platform_factory machine) {
@@ -222,6 +186,14 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
         fmt::format("the axes of '{}' make {} points, more than {}; make them shorter, or add --many if you mean it",
                     o.file.string(), s.points(), study::many_points));
   }
+  if (o.dry_run && o.json) {
+    ordered_json axes = ordered_json::object();
+    for (const study_axis& a : s.axes()) {
+      for (const axis_value& v : a.values) axes[a.name].push_back(v.label);
+    }
+    std::cout << dump({{"study", s.name()}, {"points", s.points()}, {"axes", axes}});
+    return run_passed;
+  }
   if (o.dry_run) {
     for (const study_axis& a : s.axes()) {
       std::cout << fmt::format("{}: {} values, {} to {}\n", a.name, a.values.size(), a.values.front().label,
@@ -230,7 +202,9 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
     std::cout << fmt::format("{} points\n", s.points());
     return run_passed;
   }
+  if (!o.slurm_task.empty()) return run_slurm_task(s, machine, o.slurm_task, o.time_limit);
   if (o.folder.empty()) throw input_error("where to? add -o DIR, a folder for the results");
+  if (o.slurm) slurm_client::require();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error like a full disk
   const bool there = prepare_folder(o);
   const folder_lock lock(o.folder);
@@ -239,7 +213,8 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
   if (there) {
     results.check_same(s);
     results.refresh(s);
-    remove_leftovers(o.folder);
+    point_pool::remove_leftovers(o.folder);
+    if (!o.slurm) slurm_job_folder(o.folder / "slurm").remove();
   }
   const interrupt_watch watch;
   sweep all(o, s, results, machine);
@@ -247,10 +222,10 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
   try {
     ended = all.run(watch);
   } catch (...) {
-    remove_leftovers(o.folder);
+    point_pool::remove_leftovers(o.folder);
     throw;
   }
-  remove_leftovers(o.folder);
+  point_pool::remove_leftovers(o.folder);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::uint64_t passed = 0;
   std::uint64_t rows = 0;

@@ -7,6 +7,7 @@
 
 #include "models/base/units.h"
 #include "testbenches/runner/platform.h"
+#include "testbenches/runner/sweep/slurm_executor.h"
 
 namespace hcasim {
 
@@ -20,6 +21,9 @@ struct sweep_options {
   bool dry_run = false;
   bool json = false;
   std::optional<ps> time_limit;  // of one point, wall-clock time
+  bool slurm = false;            // instead of processes on this machine
+  slurm_options job;
+  std::filesystem::path slurm_task;  // this is a task of such a job: the folder it shares with the sweep
 };
 
 // Status 0: every point passed; 1: some did not; 128 + signal: interrupted. Throws input_error (status 2).
