@@ -22,6 +22,7 @@ struct reuse_state {
   std::vector<reuse_outcome>* outcomes;
   out_of_band<address> to_host;
   out_of_band<address> to_target;
+  out_of_band<ps> ready;
   out_of_band<ps> finished;
 };
 
@@ -72,6 +73,7 @@ void host_stream(reuse_state& s, cpu& c, node& n, reuse_mode mode, reuse_outcome
   };
   std::vector<grant> grants;
   ok = ok && mapping->open(grants);
+  s.ready.receive(c);
   out.begin = c.time();
   send_grants(grants);
 
@@ -119,6 +121,7 @@ void target_stream(reuse_state& s, cpu& c, node& n) {
     return post_receive(c, qp, slot, {{notes.addr + slot * sizeof(grant), sizeof(grant), notes.mr->lkey}}) == 0;
   };
   for (std::uint64_t i = 0; i < q.receive_depth; ++i) ok = ok && post_note(i);
+  s.ready.send(c, c.time());
 
   std::deque<grant> grants;
   std::uint64_t position = 0;
