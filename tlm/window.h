@@ -4,6 +4,7 @@
 // bind, invalidate, fast_register: answered when the change is complete: no access that the older state admitted is under way.
 //        A `fault` other than none: nothing has changed.
 // close: (command unit) the window is gone, bound or not; answered as the above. Its MRC is left invalid, with its key byte.
+// unbind: (command unit) the window is as if it had never been bound, if it is bound to `region_key`; answered as the above.
 // lock:  (command unit) until unlock, nobody else changes the MRC of index `key >> 8`. Both are answered at once.
 #pragma once
 

@@ -7,7 +7,7 @@
 
 namespace hcasim {
 
-enum class window_op : std::uint8_t { bind, invalidate, fast_register, close, lock, unlock };
+enum class window_op : std::uint8_t { bind, invalidate, fast_register, close, lock, unlock, unbind };
 
 // In the order of the checks [C.3 BND1..BND15, C.6].
 enum class window_fault : std::uint8_t {

@@ -31,6 +31,8 @@ static const struct entry commands[] = {
     {HCA_CMD_REREGISTER, true, true, 0, fw_reregister, true},
     {HCA_CMD_DEREGISTER, true, false, 0, fw_deregister, true},
     {HCA_CMD_QUERY_MR, true, false, sizeof(struct hca_mrc), fw_query_mr, false},
+    {HCA_CMD_REVOKE, true, false, 0, fw_revoke, false},
+    {HCA_CMD_RESTORE, true, true, 0, fw_restore, true},
     {HCA_CMD_X_REGISTER, true, true, sizeof(struct hca_space), fw_x_register, false},
     {HCA_CMD_X_REREGISTER, true, true, sizeof(struct hca_space), fw_x_reregister, true},
     {HCA_CMD_X_DEREGISTER, true, true, sizeof(struct hca_space), fw_x_deregister, true},

@@ -32,21 +32,18 @@ TEST(device, every_opcode_is_checked) {
     bool in;
     std::uint32_t out;
   };
-  const shape shapes[] = {{HCA_CMD_CLOSE, false, 0},        {HCA_CMD_CREATE_EQ, true, 0},
-                          {HCA_CMD_DESTROY_EQ, false, 0},   {HCA_CMD_CREATE_CQ, true, 0},
-                          {HCA_CMD_DESTROY_CQ, false, 0},   {HCA_CMD_MODIFY_CQ, false, 0},
-                          {HCA_CMD_CREATE_QP, true, 0},     {HCA_CMD_DESTROY_QP, false, 0},
-                          {HCA_CMD_MODIFY_QP, true, 0},     {HCA_CMD_QUERY_QP, false, 256},
-                          {HCA_CMD_CREATE_SRQ, true, 0},    {HCA_CMD_DESTROY_SRQ, false, 0},
-                          {HCA_CMD_MODIFY_SRQ, false, 0},   {HCA_CMD_QUERY_SRQ, false, 256},
-                          {HCA_CMD_REGISTER, true, 0},      {HCA_CMD_REREGISTER, true, 0},
-                          {HCA_CMD_DEREGISTER, false, 0},   {HCA_CMD_QUERY_MR, false, 64},
-                          {HCA_CMD_X_REGISTER, true, 48},   {HCA_CMD_X_REREGISTER, true, 48},
-                          {HCA_CMD_X_DEREGISTER, true, 48}, {HCA_CMD_X_TEARDOWN, false, 0},
-                          {HCA_CMD_ALLOC_MW, false, 0},     {HCA_CMD_FREE_MW, false, 0},
-                          {HCA_CMD_ALLOC_FAST, false, 0},   {HCA_CMD_ALLOC_PHYSICAL, false, 0},
-                          {HCA_CMD_ALLOC_NULL, false, 0},   {HCA_CMD_REGISTER_INDIRECT, true, 0},
-                          {HCA_CMD_RESERVE_LKEY, false, 0}};
+  const shape shapes[] = {
+      {HCA_CMD_CLOSE, false, 0},          {HCA_CMD_CREATE_EQ, true, 0},     {HCA_CMD_DESTROY_EQ, false, 0},
+      {HCA_CMD_CREATE_CQ, true, 0},       {HCA_CMD_DESTROY_CQ, false, 0},   {HCA_CMD_MODIFY_CQ, false, 0},
+      {HCA_CMD_CREATE_QP, true, 0},       {HCA_CMD_DESTROY_QP, false, 0},   {HCA_CMD_MODIFY_QP, true, 0},
+      {HCA_CMD_QUERY_QP, false, 256},     {HCA_CMD_CREATE_SRQ, true, 0},    {HCA_CMD_DESTROY_SRQ, false, 0},
+      {HCA_CMD_MODIFY_SRQ, false, 0},     {HCA_CMD_QUERY_SRQ, false, 256},  {HCA_CMD_REGISTER, true, 0},
+      {HCA_CMD_REREGISTER, true, 0},      {HCA_CMD_DEREGISTER, false, 0},   {HCA_CMD_QUERY_MR, false, 64},
+      {HCA_CMD_REVOKE, false, 0},         {HCA_CMD_RESTORE, true, 0},       {HCA_CMD_X_REGISTER, true, 48},
+      {HCA_CMD_X_REREGISTER, true, 48},   {HCA_CMD_X_DEREGISTER, true, 48}, {HCA_CMD_X_TEARDOWN, false, 0},
+      {HCA_CMD_ALLOC_MW, false, 0},       {HCA_CMD_FREE_MW, false, 0},      {HCA_CMD_ALLOC_FAST, false, 0},
+      {HCA_CMD_ALLOC_PHYSICAL, false, 0}, {HCA_CMD_ALLOC_NULL, false, 0},   {HCA_CMD_REGISTER_INDIRECT, true, 0},
+      {HCA_CMD_RESERVE_LKEY, false, 0}};
   firmware_bench b(small_limits(), false);
   std::vector<bool> known(0x10000);
   known[HCA_CMD_QUERY_DEVICE] = known[HCA_CMD_INIT] = true;

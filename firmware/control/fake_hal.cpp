@@ -90,6 +90,12 @@ void hal_window_close(struct hal* h, uint32_t index) {
   h->note({hal::op::close, index});
 }
 
+// The window's entry in memory is changed at once, as the data path would.
+void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region) {
+  if (h->unbind) h->unbind(index, region);
+  h->note({hal::op::unbind, index, region});
+}
+
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {
   h->area_base.at(cache) = base;
   h->area_entries.at(cache) = entries;

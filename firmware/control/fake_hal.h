@@ -18,7 +18,7 @@
 #include "firmware/control/firmware.h"
 
 struct hal {
-  enum class op { read, write, fence, drop, translation_drop, drain, lock, unlock, close, area, qp, eq, event };
+  enum class op { read, write, fence, drop, translation_drop, drain, lock, unlock, close, unbind, area, qp, eq, event };
   struct call {
     op what;
     std::uint64_t a = 0;
@@ -50,6 +50,7 @@ struct hal {
   bool logging = false;
   std::vector<call> log;
   std::function<void(const call&)> observer;
+  std::function<void(std::uint32_t index, std::uint32_t region)> unbind;
   std::map<std::uint32_t, int> locks;  // held, by index
   std::map<std::uint32_t, hca_eqc> eqs;
   std::array<std::uint64_t, 4> area_base{};

@@ -106,6 +106,9 @@ class firmware_bench {
   int reregister(std::uint32_t key, std::uint32_t flags, const hca_region& r, const std::vector<hca_chunk>& chunks = {}) {
     return run(HCA_CMD_REREGISTER, key, flags, described(r, chunks), chunks);
   }
+  int restore(std::uint32_t key, const hca_region& r, const std::vector<hca_chunk>& chunks) {
+    return run(HCA_CMD_RESTORE, key, 0, described(r, chunks), chunks);
+  }
   int deregister(std::uint32_t key) { return run(HCA_CMD_DEREGISTER, key); }
   int x_register(const hca_region& r, const std::vector<hca_chunk>& chunks, std::uint32_t flags = 0) {
     return space_result(run(HCA_CMD_X_REGISTER, 0, flags, described(r, chunks), chunks, sizeof(hca_space)));

@@ -35,6 +35,8 @@ void hal_key_unlock(struct hal* h, uint32_t index);
 
 /* The window of `index`, bound or not, is gone when this returns: no access through it is in flight, nothing counts it. */
 void hal_window_close(struct hal* h, uint32_t index);
+/* The window of `index` is unbound when this returns, if it was bound to the region of key `region`. */
+void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region);
 
 /* ICM areas for the units that fetch contexts; address and log2 of the entry count. */
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);

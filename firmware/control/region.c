@@ -174,3 +174,55 @@ int fw_query_mr(struct firmware* fw, struct hca_command* c) {
   if (status != HCA_OK) return status;
   return fw_write_out(fw, c, &m, sizeof m);
 }
+
+/* The region stays, its key stays taken, but nobody reaches its memory: FREE, without a table [F.4]. Windows go first, because
+ * they translate through that table; binds that are under way end before the state changes. */
+int fw_revoke(struct firmware* fw, struct hca_command* c) {
+  struct hca_mrc m;
+  hal_key_lock(fw->hal, hca_key_index(c->object));
+  int status = load(fw, c->object, &m);
+  const bool valid = status == HCA_OK && m.state == HCA_MRC_VALID;
+  const bool unfinished = status == HCA_OK && m.state == HCA_MRC_FREE && m.table != 0;
+  if (valid) {
+    m.state = HCA_MRC_FREE;
+    status = fw_mrc_store(fw, c->object, &m);
+  }
+  hal_key_unlock(fw->hal, hca_key_index(c->object));
+  if ((!valid && !unfinished) || status != HCA_OK) return status;
+  status = fw_windows_unbind(fw, c->object);
+  if (status != HCA_OK) return status;
+  quiesce(fw, c->object);
+  hal_key_lock(fw->hal, hca_key_index(c->object));
+  const struct hca_mrc old = m;
+  m.parent = 0;
+  m.table = 0;
+  status = fw_mrc_store(fw, c->object, &m);
+  hal_key_unlock(fw->hal, hca_key_index(c->object));
+  if (status == HCA_OK) release(fw, &old);
+  return status;
+}
+
+int fw_restore(struct firmware* fw, struct hca_command* c) {
+  struct hca_region r;
+  struct hca_mrc old;
+  int status = fw_region_fetch(fw, c, &r);
+  if (status != HCA_OK) return status;
+  status = load(fw, c->object, &old);
+  if (status != HCA_OK) return status;
+  if (old.state != HCA_MRC_FREE) return HCA_BAD_STATE;
+  if (r.va != old.start || r.length != old.length || r.length == 0) return HCA_BAD_PARAMETER;
+  struct hca_mrc m = old;
+  status = translate(fw, &r, m.access, &m);
+  if (status != HCA_OK) return status;
+  status = build(fw, &r, &m);
+  if (status != HCA_OK) return status;
+  m.state = HCA_MRC_VALID;
+  status = fw_mrc_store(fw, c->object, &m);
+  if (status != HCA_OK) {
+    release(fw, &m);
+    return status;
+  }
+  c->result[0] = c->object;
+  c->result[1] = m.page_shift;
+  return HCA_OK;
+}

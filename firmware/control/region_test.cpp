@@ -209,6 +209,102 @@ TEST(region, bound_windows_hold_it) {
   EXPECT_EQ(b.deregister(key), HCA_OK);
 }
 
+// Nobody reaches the region, but it is there: the key is taken until it is de-registered, the table is not.
+TEST(region, revoke_takes_the_memory_away_and_restore_brings_it_back) {
+  firmware_bench b;
+  ASSERT_EQ(b.register_region(region(0x5100, 0x5000), scattered(6)), HCA_OK);
+  const std::uint32_t key = b.command.result[0];
+  const hca_mrc before = b.mrc(key);
+  bool drained = false;
+  b.h.observer = [&](const hal::call& call) {
+    if (call.what == hal::op::drain) drained = b.mrc(key).state == HCA_MRC_FREE && b.usage().table_bytes != 0;
+  };
+  ASSERT_EQ(b.run(HCA_CMD_REVOKE, key), HCA_OK);
+  EXPECT_TRUE(drained) << "the table goes only when nobody uses it any more";
+  EXPECT_EQ(b.mrc(key).state, HCA_MRC_FREE);
+  EXPECT_EQ(b.mrc(key).table, 0U);
+  EXPECT_EQ(b.usage().table_bytes, 0U);
+  EXPECT_EQ(b.usage().mrs, 1U);
+  EXPECT_TRUE(b.h.locks[hca_key_index(key)] == 0);
+  EXPECT_EQ(b.run(HCA_CMD_REVOKE, key), HCA_OK) << "twice is nothing";
+  EXPECT_EQ(b.reregister(key, HCA_REREG_PD, region(0, 0)), HCA_BAD_STATE);
+
+  EXPECT_EQ(b.restore(key, region(0x5100, 0x4000), scattered(5)), HCA_BAD_PARAMETER) << "another range";
+  EXPECT_EQ(b.restore(key, region(0x5100, 0x5000), scattered(2)), HCA_BAD_PARAMETER) << "too few pages";
+  EXPECT_EQ(b.usage().table_bytes, 0U);
+  ASSERT_EQ(b.restore(key, region(0x5100, 0x5000, 0), scattered(6, 0x900000000)), HCA_OK);
+  const hca_mrc after = b.mrc(key);
+  EXPECT_EQ(after.state, HCA_MRC_VALID);
+  EXPECT_EQ(after.access, before.access) << "what it may be used for does not change";
+  EXPECT_EQ(after.pd, before.pd);
+  EXPECT_EQ(b.translate(key, 0x5100), 0x900000100U);
+  EXPECT_EQ(b.translate(key, 0x6100), 0x900002100U);
+  EXPECT_EQ(b.restore(key, region(0x5100, 0x5000), scattered(6)), HCA_BAD_STATE) << "it is not revoked";
+  ASSERT_EQ(b.run(HCA_CMD_REVOKE, key), HCA_OK);
+  EXPECT_EQ(b.deregister(key), HCA_OK);
+  EXPECT_EQ(b.usage().mrs, 0U);
+  EXPECT_EQ(b.usage().table_bytes, 0U);
+  EXPECT_EQ(b.run(HCA_CMD_REVOKE, key), HCA_BAD_OBJECT);
+  EXPECT_EQ(b.restore(key, region(0x5100, 0x5000), scattered(6)), HCA_BAD_OBJECT);
+}
+
+TEST(region, revoke_unbinds_its_windows_and_waits_for_those_that_go) {
+  firmware_bench b;
+  ASSERT_EQ(b.register_region(region(0, 0x1000), scattered(1)), HCA_OK);
+  const std::uint32_t key = b.command.result[0];
+  ASSERT_EQ(b.register_region(region(0, 0x1000), scattered(1, 0x700000000)), HCA_OK);
+  const std::uint32_t other = b.command.result[0];
+  std::vector<std::uint32_t> windows;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(b.run(HCA_CMD_ALLOC_MW, 5, 1 + i % 2), HCA_OK);
+    windows.push_back(b.command.result[0]);
+    hca_mrc w = b.mrc(windows[i]);
+    w.state = HCA_MRC_VALID;
+    w.parent = i == 2 ? other : key;
+    b.h.put(b.mrc_address(windows[i]), w);
+  }
+  hca_mrc m = b.mrc(key);
+  m.parent = 3;  // one of them is not bound any more, but its last access is still under way
+  b.h.put(b.mrc_address(key), m);
+  std::vector<std::uint32_t> unbound;
+  const auto uncount = [&] {
+    hca_mrc now = b.mrc(key);
+    --now.parent;
+    b.h.put(b.mrc_address(key), now);
+  };
+  b.h.unbind = [&](std::uint32_t index, std::uint32_t of) {
+    EXPECT_EQ(of, key);
+    EXPECT_EQ(b.mrc(key).state, HCA_MRC_FREE) << "no new ones come";
+    unbound.push_back(index);
+    uncount();
+  };
+  int looks = 0;
+  bool early = false;
+  b.h.observer = [&](const hal::call& call) {
+    if (call.what == hal::op::drain) early |= b.mrc(key).parent != 0;
+    if (unbound.size() == 2 && call.what == hal::op::drop && ++looks == 20) uncount();
+  };
+  ASSERT_EQ(b.run(HCA_CMD_REVOKE, key), HCA_OK);
+  EXPECT_EQ(unbound, (std::vector<std::uint32_t>{hca_key_index(windows[0]), hca_key_index(windows[1])}));
+  EXPECT_GE(looks, 20) << "it waited for the last one";
+  EXPECT_FALSE(early);
+  EXPECT_EQ(b.mrc(other).state, HCA_MRC_VALID);
+  b.h.unbind = nullptr;
+  b.h.observer = nullptr;
+
+  // One that never goes: the adapter says so, and trying again is right.
+  m = b.mrc(other);
+  m.parent = 1;
+  b.h.put(b.mrc_address(other), m);
+  EXPECT_EQ(b.run(HCA_CMD_REVOKE, other), HCA_BUSY);
+  EXPECT_NE(b.usage().table_bytes, 0U);
+  m = b.mrc(other);
+  m.parent = 0;
+  b.h.put(b.mrc_address(other), m);
+  EXPECT_EQ(b.run(HCA_CMD_REVOKE, other), HCA_OK);
+  EXPECT_EQ(b.usage().table_bytes, 0U);
+}
+
 TEST(region, reregister_keeps_the_key) {
   firmware_bench b;
   ASSERT_EQ(b.register_region(region(0x5000, 0x3000), scattered(3)), HCA_OK);

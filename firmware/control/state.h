@@ -19,6 +19,7 @@ enum {
   FW_ICM_CLASSES = 7,          /* 64 B .. 4 KiB */
   FW_NODE_CLASS = 6,           /* a full node of 512 entries */
   FW_TRIES = 3,                /* for DMA that must not fail half-way */
+  FW_PATIENCE = 4096,          /* looks at a region whose windows are going */
   FW_NUMBER_MASK = 0x00ffffff, /* QPN, PD, PSN: 24 bits */
   FW_NONE = -1,
 };
@@ -239,6 +240,7 @@ void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool publ
 
 /* windows.c, indirect.c */
 int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within);
+int fw_windows_unbind(struct firmware* fw, uint32_t region);
 void fw_indirect_free(struct firmware* fw, const struct hca_mrc* m);
 
 /* queue_pair.c: contexts of queue pairs, and of the SRQs among them. Store: of one that the data path does not touch. */
@@ -277,6 +279,8 @@ int fw_register(struct firmware* fw, struct hca_command* c);
 int fw_reregister(struct firmware* fw, struct hca_command* c);
 int fw_deregister(struct firmware* fw, struct hca_command* c);
 int fw_query_mr(struct firmware* fw, struct hca_command* c);
+int fw_revoke(struct firmware* fw, struct hca_command* c);
+int fw_restore(struct firmware* fw, struct hca_command* c);
 int fw_x_register(struct firmware* fw, struct hca_command* c);
 int fw_x_reregister(struct firmware* fw, struct hca_command* c);
 int fw_x_deregister(struct firmware* fw, struct hca_command* c);

@@ -99,3 +99,27 @@ int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint
   }
   return HCA_OK;
 }
+
+/* Unbinds every window of a region that no bind can use any more, and returns when none is counted at it: one that goes by
+ * itself is counted until its last access is over. HCA_BUSY: that takes too long. */
+int fw_windows_unbind(struct firmware* fw, uint32_t region) {
+  struct hca_mrc m;
+  int status = fw_mrc_load(fw, region, &m);
+  for (uint32_t i = 1; status == HCA_OK && m.parent != 0 && i < fw->mrs.bits; i++) {
+    struct hca_mrc window;
+    if (!fw_bitmap_has(&fw->mrs, i)) continue;
+    hal_work(fw->hal, HAL_WORK_CHUNK, 1);
+    status = fw_mrc_load_index(fw, hca_key_make(i, 0), &window);
+    if (status == HCA_BAD_OBJECT) status = HCA_OK; /* of another function */
+    if (status != HCA_OK) return status;
+    if ((window.kind != HCA_MRC_WINDOW_1 && window.kind != HCA_MRC_WINDOW_2) || window.parent != region) continue;
+    hal_window_unbind(fw->hal, i, region);
+    status = fw_mrc_load(fw, region, &m);
+  }
+  for (uint32_t tries = 0; status == HCA_OK && m.parent != 0; tries++) {
+    if (tries == FW_PATIENCE) return HCA_BUSY;
+    hal_work(fw->hal, HAL_WORK_COMMAND, 1);
+    status = fw_mrc_load(fw, region, &m);
+  }
+  return status;
+}

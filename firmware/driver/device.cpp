@@ -11,7 +11,8 @@ device::device(host& machine, std::uint64_t bar_base, const driver_config& confi
       bar_(bar_base),
       config_(config),
       commands_(machine, bar_base, config_, counters_),
-      events_(machine, bar_base, config_, commands_, counters_) {
+      events_(machine, bar_base, config_, commands_, counters_),
+      peers_(*this, config_) {
   counters_.list(list_);
 }
 

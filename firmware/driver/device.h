@@ -10,6 +10,7 @@
 #include "firmware/driver/command_channel.h"
 #include "firmware/driver/event_queues.h"
 #include "firmware/driver/objects.h"
+#include "firmware/driver/peer/peer_core.h"
 
 namespace hcasim::driver {
 
@@ -45,6 +46,7 @@ class device {
   bool take_device_memory(std::uint64_t bytes, std::uint64_t& offset);
   void put_device_memory(std::uint64_t offset, std::uint64_t bytes);
   [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0: none
+  peer::peer_core& peers() { return peers_; }
   number_table<completion_queue>& cqs() { return cqs_; }
   number_table<queue_pair>& qps() { return qps_; }
   number_table<shared_queue>& srqs() { return srqs_; }
@@ -90,6 +92,7 @@ class device {
   number_table<completion_queue> cqs_;
   number_table<queue_pair> qps_;
   number_table<shared_queue> srqs_;
+  peer::peer_core peers_;
   std::vector<process*> processes_;
 };
 

@@ -15,6 +15,12 @@ enum class zero_length_policy : std::uint8_t { accept, page_count, refuse };
 enum class failed_rereg_policy : std::uint8_t { revoke, keep };
 // What becomes of an address space's VAs when it changes: extend keeps them, remap moves the whole space [S5].
 enum class x_space_policy : std::uint8_t { extend, remap };
+// Peer memory as its first version (2014) had it, or as drivers have it now [F.1, F.3, F.4 G7]: an invalidation before the key
+// is live makes the registration fail, or waits for it; without support for invalidation memory that needs it is refused, or
+// its client is passed over; tickets are never used again, or are small numbers that come round.
+enum class peer_semantics : std::uint8_t { legacy, modern };
+// How dma-bufs are registered [F.7].
+enum class dma_buf_mode : std::uint8_t { dynamic, pinned, revocable };
 
 struct driver_config {
   std::uint32_t log_qps = 16;
@@ -39,6 +45,10 @@ struct driver_config {
   x_space_policy x_policy = x_space_policy::extend;
   bool x_page_aligned = false;
   bool x_split = true;
+  bool peer_memory = true;
+  bool peer_invalidation = true;
+  hcasim::driver::peer_semantics peer_semantics = hcasim::driver::peer_semantics::modern;
+  dma_buf_mode dma_buf = dma_buf_mode::dynamic;
 
   ps post_call = 15_ns;
   ps post_wqe = 20_ns;
@@ -71,6 +81,10 @@ struct driver_config {
     k.choice("x_policy", x_policy, {"extend", "remap"}, "address spaces: whether their VAs stay or all move at a change");
     k.flag("x_page_aligned", x_page_aligned, "address spaces refuse buffers that do not begin and end on a page boundary");
     k.flag("x_split", x_split, "address spaces let pages be taken out of a segment; otherwise whole segments only");
+    k.flag("peer_memory", peer_memory, "memory that cannot be pinned is looked for at the peer clients");
+    k.flag("peer_invalidation", peer_invalidation, "the driver can take a key away at once, for clients that need that");
+    k.choice("peer_semantics", peer_semantics, {"legacy", "modern"}, "which version of the peer client interface");
+    k.choice("dma_buf", dma_buf, {"dynamic", "pinned", "revocable"}, "how dma-bufs are registered");
     k.time("post_call", post_call, 0_ps, 1_ms, "CPU time of ibv_post_send or ibv_post_recv besides its WQEs");
     k.time("post_wqe", post_wqe, 0_ps, 1_ms, "CPU time of building one WQE");
     k.time("post_segment", post_segment, 0_ps, 1_ms, "CPU time of each data segment");

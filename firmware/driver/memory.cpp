@@ -1,4 +1,5 @@
 #include "firmware/driver/device.h"
+#include "firmware/driver/peer/attachment.h"
 #include "firmware/driver/pinned_range.h"
 #include "firmware/driver/registration_rules.h"
 
@@ -31,14 +32,15 @@ std::span<const std::byte> bytes_of(const std::vector<hca_chunk>& chunks) {
 }
 
 // The checks and the pinning that every new range takes; `mr` carries addr, length and access.
-int pin_region(cpu& c, process& p, memory_region& mr, std::vector<hca_chunk>& chunks) {
+int pin_region(cpu& c, process& p, memory_region& mr, std::vector<hca_chunk>& chunks, bool or_peer = false) {
   if (range_wraps(mr.addr, mr.length)) return EINVAL;
   const pin_extent extent = bytes_to_pin(mr.addr, mr.length, p.device->config().zero_length_mr);
   if (extent.error) return extent.error;
   mr.pinned_at = mr.addr;
   mr.pinned_bytes = extent.bytes;
   mr.pinned_writable = needs_writable(mr.access);
-  return pin_range(c, p, mr.pinned_at, mr.pinned_bytes, mr.pinned_writable, chunks);
+  const int error = pin_range(c, p, mr.pinned_at, mr.pinned_bytes, mr.pinned_writable, chunks);
+  return error && or_peer ? peer::attach(c, p, mr, error, chunks) : error;
 }
 
 ibv_mr* refuse(int error) {
@@ -57,20 +59,30 @@ ibv_mr* register_region(cpu& c, ibv_pd* domain, const memory_region& wanted, boo
   auto mr = std::make_unique<memory_region>(wanted);
   mr->access = known_access(wanted.access);
   std::vector<hca_chunk> chunks;
-  if (const int error = pin_region(c, p, *mr, chunks)) return refuse(error);
+  if (const int error = pin_region(c, p, *mr, chunks, true)) return refuse(error);
   ++pd.users;
   const hca_region region = region_of(*mr, pd.number, chunks.size());
   const command_result r = run(c, &p, {.code = HCA_CMD_REGISTER, .in = in_bytes(region), .list = bytes_of(chunks)});
   if (r.error) {
     --pd.users;
     // A dead device may still move data.
-    if (!p.device->dead()) unpin_range(c, p, mr->pinned_at, mr->pinned_bytes);
+    if (!p.device->dead()) {
+      peer::detach(c, p, *mr);
+      unpin_range(c, p, mr->pinned_at, mr->pinned_bytes);
+    }
     return refuse(r.error);
   }
   mr->context = pd.context;
   mr->pd = domain;
   mr->lkey = r.value;
   mr->rkey = shown_rkey(r.value, mr->access, p.device->config().rkey_zero_without_remote_rights);
+  if (mr->peer) {
+    if (const int error = peer::activate(c, p, *mr)) {
+      if (peer::deregister_key(c, p, *mr->peer) == 0) peer::detach(c, p, *mr);
+      --pd.users;
+      return refuse(error);
+    }
+  }
   mr->handle = p.mrs.add(mr.get());
   return mr.release();
 }
@@ -100,7 +112,11 @@ int ibv_dereg_mr(cpu& c, ibv_mr* handle) {
   p.device->enter_kernel(c);
   memory_region* mr = p.mrs.find(handle->handle);
   if (!mr) return ENOENT;
-  if (!mr->revoked) {
+  if (mr->peer) {
+    const int error = mr->peer->gone ? 0 : peer::deregister_key(c, p, *mr->peer);
+    if (error) return error;
+    peer::detach(c, p, *mr);
+  } else if (!mr->revoked) {
     const command_result r = run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr->lkey});
     if (r.error) return r.error;
   }
@@ -119,6 +135,7 @@ int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memo
   process& p = of(mr.context);
   p.device->enter_kernel(c);
   if (mr.revoked || mr.kind == region_kind::device_memory) return EINVAL;
+  if (mr.peer) return EOPNOTSUPP;
   if (flags == 0) return EINVAL;
   const bool translation = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
   if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
@@ -184,7 +201,8 @@ int ibv_rereg_mr(cpu& c, ibv_mr* handle, int flags, ibv_pd* pd, std::uint64_t ad
   if (error) {
     // EBUSY (windows are bound) changes nothing. Otherwise the key is taken away, so that its use fails.
     if (error != EBUSY && !mr.revoked && p.device->config().failed_rereg == failed_rereg_policy::revoke) {
-      mr.revoked = run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr.lkey}).error == 0;
+      mr.revoked = mr.peer ? peer::deregister_key(c, p, *mr.peer) == 0
+                           : run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr.lkey}).error == 0;
     }
     const bool fork_failed = translation && !can_protect_from_fork(p, addr, length);
     errno = error;

@@ -23,7 +23,13 @@ struct protection_domain : verbs::ibv_pd {
   std::uint32_t users = 0;
 };
 
-enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect, device_memory };
+enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect, device_memory, dma_buf };
+
+// What a region that is not host memory stands on (firmware/driver/peer).
+namespace peer {
+struct attachment;
+class dma_buf;
+}  // namespace peer
 
 struct memory_region : verbs::ibv_mr {
   std::uint64_t iova = 0;
@@ -36,6 +42,7 @@ struct memory_region : verbs::ibv_mr {
   std::shared_ptr<queue_buffer> list;      // fast: page-table entries
   unsigned max_pages = 0;                  // fast
   struct device_buffer* buffer = nullptr;  // device_memory
+  std::shared_ptr<peer::attachment> peer;  // memory of another device
 };
 
 struct memory_window : verbs::ibv_mw {};
@@ -143,6 +150,7 @@ struct process : verbs::ibv_context {
   handle_table<shared_queue> srqs;
   handle_table<address_handle> ahs;
   handle_table<address_space> spaces;
+  std::vector<std::shared_ptr<peer::dma_buf>> dma_bufs;  // by file descriptor
 
   std::deque<verbs::ibv_async_event> async_events;
   wait_queue async_ready;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "models/base/units.h"
 
@@ -19,7 +20,10 @@ class cpu;
 class virtual_memory;
 namespace driver {
 class device;
+namespace peer {
+class dma_buf;
 }
+}  // namespace driver
 }  // namespace hcasim
 
 namespace hcasim::verbs {
@@ -479,6 +483,15 @@ int ibv_memcpy_to_dm(cpu& c, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t 
 int ibv_memcpy_from_dm(cpu& c, std::uint64_t host_addr, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t length);
 // Always zero-based: `access` must say so. EINVAL also for an offset that is not on a page.
 ibv_mr* ibv_reg_dm_mr(cpu& c, ibv_pd* pd, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t length, int access);
+
+// Bytes [offset, offset + length) of a dma-buf, at VAs from `iova` on [F.7]. EBADF: no such descriptor; EINVAL: not inside the
+// buffer, `iova` lies elsewhere in its page than `offset`, other rights than local write, remote read, write and atomic and
+// relaxed ordering, or the buffer was revoked. How it is imported is the driver's `dma_buf` knob.
+ibv_mr* ibv_reg_dmabuf_mr(cpu& c, ibv_pd* pd, std::uint64_t offset, std::uint64_t length, std::uint64_t iova, int fd,
+                          int access);
+// A file descriptor of the process for a buffer that an exporter has; and its end, which the buffer's regions survive.
+int hcax_install_dma_buf(ibv_context* context, std::shared_ptr<driver::peer::dma_buf> buffer);
+int hcax_close_dma_buf(ibv_context* context, int fd);  // EBADF
 
 // Memory windows [semantics C]. EINVAL: no such type.
 ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* pd, ibv_mw_type type);

@@ -60,7 +60,7 @@ class command_unit : public unit {
   void cache_op(hal_cache cache, context_op op, std::uint32_t index, std::uint64_t base, std::uint64_t entries);
   void translation_drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
   void key_drain(std::uint32_t index);
-  void change_window(std::uint32_t index, window_op op);
+  void change_window(std::uint32_t index, window_op op, std::uint32_t region = 0);
   void qp_control(std::uint32_t qpn, hal_qp_op op);
   void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
   void event(std::uint32_t type, std::uint32_t number);

@@ -126,11 +126,12 @@ void command_unit::key_drain(std::uint32_t index) {
   drain_time_.add(t_ - begin);
 }
 
-void command_unit::change_window(std::uint32_t index, window_op op) {
+void command_unit::change_window(std::uint32_t index, window_op op, std::uint32_t region) {
   begin_access();
   window_request w;
   w.op = op;
   w.key = index << 8;
+  w.region_key = region;
   call(windows, w);
 }
 
@@ -205,6 +206,9 @@ void hal_key_unlock(struct hal* h, uint32_t index) {
 }
 void hal_window_close(struct hal* h, uint32_t index) {
   h->unit->change_window(index, hcasim::window_op::close);
+}
+void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region) {
+  h->unit->change_window(index, hcasim::window_op::unbind, region);
 }
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {
   h->unit->cache_op(cache, hcasim::context_op::set_area, 0, base, entries);

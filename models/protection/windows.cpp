@@ -172,6 +172,20 @@ void apply_fast_register(const window_change& r, hca_mrc& m) {
   m.table_va = r.va & ~((std::uint64_t{1} << r.page_shift) - 1);
 }
 
+hca_mrc unbound(const hca_mrc& window) {
+  hca_mrc m{};
+  m.kind = window.kind;
+  m.state = window.kind == HCA_MRC_WINDOW_1 ? HCA_MRC_VALID : HCA_MRC_FREE;
+  m.key_byte = window.key_byte;
+  m.flags = window.flags;
+  m.function = window.function;
+  m.pd = window.pd;
+  m.qpn = HCA_QPN_ANY;
+  m.page_shift = 12;
+  m.levels = 1;
+  return m;
+}
+
 bool counts_windows(const hca_mrc& m, std::uint32_t parent) {
   return parent != 0 && m.kind != HCA_MRC_NONE && !rules::is_window(m) && m.state != HCA_MRC_INVALID &&
          m.key_byte == hca_key_byte(parent);

@@ -48,6 +48,9 @@ window_fault check_fast_register(const window_change& r, const hca_mrc& m, std::
 inline constexpr std::size_t fast_register_rules = 8;
 void apply_fast_register(const window_change& r, hca_mrc& m);
 
+// What is left of a window, bound or not, when it is unbound: its place, its PD and its key byte.
+hca_mrc unbound(const hca_mrc& window);
+
 // Whether `m` is the region that a window's `parent` names, so that its count of windows may change.
 bool counts_windows(const hca_mrc& m, std::uint32_t parent);
 

@@ -23,10 +23,19 @@ system_config resolved(system_config c) {
 
 }  // namespace
 
+namespace {
+
+unsigned peer_count(const node_config& c) {
+  return static_cast<unsigned>(
+      std::count_if(c.peer.begin(), c.peer.end(), [](const auto& p) { return p.kind != peer_kind::none; }));
+}
+
+}  // namespace
+
 node::node(const sc_core::sc_module_name& name, const node_config& config, std::uint64_t seed, packet_pool& packets)
     : sc_module(name),
       host("host", config.host, seed),
-      pcie("pcie", config.pcie, 1),
+      pcie("pcie", config.pcie, 1 + peer_count(config)),
       hca("hca", config.hca, packets),
       device_(std::make_unique<driver::device>(host, bar_base, config.driver)) {
   host.mmio.bind(pcie.cpu);
@@ -35,6 +44,14 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
   hca.dma_engine.pcie.bind(pcie.device(0).up);
   pcie.device(0).down.bind(hca.doorbell.bar);
   pcie.map_bar(0, bar_base, HCA_BAR_SIZE);
+  for (std::size_t i = 0; i < config.peer.size(); ++i) {
+    if (config.peer[i].kind == peer_kind::none) continue;
+    const auto slot = static_cast<unsigned>(peers_.size() + 1);
+    peers_.push_back(std::make_unique<peer_device>(("peer" + std::to_string(i)).c_str(), config.peer[i]));
+    peers_.back()->pcie.bind(pcie.device(slot).up);
+    pcie.device(slot).down.bind(peers_.back()->bar);
+    pcie.map_bar(slot, peer_bar(slot - 1), PEER_BAR_BYTES);
+  }
 }
 
 system::system(const sc_core::sc_module_name& name, const system_config& config) : sc_module(name), config_(resolved(config)) {

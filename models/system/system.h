@@ -10,11 +10,12 @@
 #include "models/hca/hca.h"
 #include "models/host/host.h"
 #include "models/pcie/pcie.h"
+#include "models/peer_device/peer_device.h"
 #include "models/system/system_config.h"
 
 namespace hcasim {
 
-// A host, its PCIe tree, its adapter (device 0; the tree's other ports are free for peer devices) and the adapter's driver.
+// A host, its PCIe tree, its adapter (device 0), the adapter's driver, and the peer devices that the description names.
 class node : public sc_core::sc_module {
  public:
   hcasim::host host;
@@ -24,11 +25,16 @@ class node : public sc_core::sc_module {
   node(const sc_core::sc_module_name& name, const node_config& config, std::uint64_t seed, packet_pool& packets);
 
   driver::device& device() { return *device_; }
+  [[nodiscard]] std::size_t peers() const { return peers_.size(); }
+  peer_device& peer(std::size_t i) { return *peers_.at(i); }
   // Where the adapter's BAR 0 lies: above every address that memory has.
   static constexpr std::uint64_t bar_base = 0xffff'f000'0000'0000;
+  // The BAR of peer device `i`.
+  static constexpr std::uint64_t peer_bar(std::size_t i) { return 0xffff'd000'0000'0000 + (std::uint64_t{i} << 44); }
 
  private:
   std::unique_ptr<driver::device> device_;
+  std::vector<std::unique_ptr<peer_device>> peers_;
 };
 
 class system : public sc_core::sc_module {

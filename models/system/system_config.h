@@ -1,6 +1,7 @@
 // A whole system as a description gives it: nodes (host, PCIe, adapter, driver) and the fabric between them.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "models/hca/hca_config.h"
 #include "models/host/host_config.h"
 #include "models/pcie/pcie_config.h"
+#include "models/peer_device/peer_device_config.h"
 
 namespace hcasim {
 
@@ -18,12 +20,15 @@ struct node_config {
   pcie_config pcie;
   hca_config hca;
   driver::driver_config driver;
+  std::array<peer_device_config, 2> peer;  // none by default
 
   void knobs(knob_visitor& k) {
     k.group("host", host, "memory and software costs");
     k.group("pcie", pcie, "root complex and links");
     k.group("hca", hca, "the adapter");
     k.group("driver", driver, "the host driver");
+    k.group("peer0", peer[0], "a peer device in the same PCIe tree");
+    k.group("peer1", peer[1], "another one");
   }
 };
 

@@ -36,7 +36,7 @@ window_unit::window_unit(const sc_core::sc_module_name& name, const window_unit_
   stats_.formula("pipe_busy", "ps", "time the unit took changes in",
                  [this] { return static_cast<double>(pipe_.busy().count()); });
   signals_.add("valid", 1, valid_probe_);
-  signals_.add("op", 3, op_probe_, {"bind", "invalidate", "fast_register", "close", "lock", "unlock"});
+  signals_.add("op", 3, op_probe_, {"bind", "invalidate", "fast_register", "close", "lock", "unlock", "unbind"});
   signals_.add("key", 32, key_probe_);
   signals_.add("fault", 5, fault_probe_, {window_fault_names, window_fault_names + window_faults});
   signals_.add("pending", 16, pending_probe_);
@@ -97,13 +97,14 @@ process window_unit::change(window_request& r, ps t) {
       co_await invalidate(r, t);
       break;
     case window_op::close:
+    case window_op::unbind:
       co_await close(r, t);
       break;
     default:
       co_await fast_register(r, t);
       break;
   }
-  const auto op = static_cast<std::size_t>(r.op);
+  const auto op = static_cast<std::size_t>(r.op == window_op::unbind ? window_op::close : r.op);
   if (r.fault == window_fault::none) {
     ++done_[op];
     time_[op].add(t - arrived);
@@ -275,7 +276,7 @@ task<> window_unit::fast_register(window_request& r, ps& t) {
   unclaim(index, nobody);
 }
 
-// Windows may always go [C2.2].
+// Windows may always go [C2.2]; with its region a window goes only as far as being unbound.
 task<> window_unit::close(window_request& r, ps& t) {
   const std::uint32_t index = hca_key_index(r.key);
   context_request c;
@@ -289,11 +290,17 @@ task<> window_unit::close(window_request& r, ps& t) {
   }
   auto& m = c.as<hca_mrc>();
   const hca_mrc old = m;
-  m = {};
-  m.key_byte = old.key_byte;
-  c.dirty = true;
+  const bool change = r.op == window_op::close || old.parent == r.region_key;
+  if (r.op == window_op::unbind) {
+    if (change) m = unbound(old);
+  } else {
+    m = {};
+    m.key_byte = old.key_byte;
+  }
+  c.dirty = change;
   mrc.release(c, t);
   unclaim(index, nobody);
+  if (!change) co_return;
   co_await drain(r.key, t);
   if (old.parent != 0) co_await uncount_at_region(old.parent, t);
   const bool tied = old.kind == HCA_MRC_WINDOW_2 && old.state == HCA_MRC_VALID;

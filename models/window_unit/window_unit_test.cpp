@@ -268,6 +268,37 @@ TEST(WindowUnit, CountsTheWindowsOfAQp) {
   EXPECT_EQ(b.r().parent, 0U);
 }
 
+// Its region goes: the window is as if it had never been bound, but only if it is bound to that region.
+TEST(WindowUnit, UnbindsAWindowOfARegion) {
+  bench b(window_association::qp);
+  window_request r = b.bind(2);
+  b.local.send(r, 0_ns);
+  testing::run_for(50_ns);
+  const hca_mrc bound = b.w();
+  window_request other = b.order(window_op::unbind, hca_key_make(window_index, 3));
+  other.region_key = bound.parent + 0x100;
+  b.control.send(other, 100_ns);
+  testing::run_for(100_ns);
+  EXPECT_EQ(b.control.answers.size(), 1U);
+  EXPECT_EQ(b.w().state, HCA_MRC_VALID);
+  EXPECT_EQ(b.w().parent, bound.parent);
+  EXPECT_EQ(b.r().parent, 1U);
+  EXPECT_EQ(b.qpc.bound_windows, 1U);
+  window_request unbind = b.order(window_op::unbind, hca_key_make(window_index, 3));
+  unbind.region_key = bound.parent;
+  b.control.send(unbind, 300_ns);
+  testing::run_until_idle();
+  EXPECT_EQ(b.w().kind, bound.kind);
+  EXPECT_EQ(b.w().state, HCA_MRC_FREE) << "a type 2 window waits for its next bind";
+  EXPECT_EQ(b.w().key_byte, bound.key_byte);
+  EXPECT_EQ(b.w().pd, bound.pd);
+  EXPECT_EQ(b.w().flags, bound.flags);
+  EXPECT_EQ(b.w().parent, 0U);
+  EXPECT_EQ(b.w().length, 0U);
+  EXPECT_EQ(b.r().parent, 0U);
+  EXPECT_EQ(b.qpc.bound_windows, 0U);
+}
+
 // A fast-register region loses its translations when it is invalidated: its next pages may lie at the same addresses.
 TEST(WindowUnit, AFastRegisterRegionLosesItsTranslations) {
   bench b;

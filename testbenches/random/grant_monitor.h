@@ -1,4 +1,5 @@
-// Watches the PCIe side of a host's memory: whether DMA touches a byte of the arena that nobody has granted.
+// Watches the PCIe side of a host's memory, or the port of a peer device: whether DMA touches a byte of the arena that nobody
+// has granted.
 //
 // A byte may be touched from the moment an order is given that may grant it until the moment that its taking away has
 // completed.
@@ -10,20 +11,31 @@
 #include <vector>
 
 #include "models/host/host.h"
+#include "models/peer_device/peer_device.h"
 
 namespace hcasim::testing {
 
-class grant_monitor final : public dma_monitor {
+class grant_monitor final : public dma_monitor, public peer_monitor {
  public:
   static constexpr std::uint8_t readable = 1;
   static constexpr std::uint8_t writable = 2;
 
   // [va, va + bytes) of `memory`, on pages.
-  grant_monitor(host& h, const virtual_memory& memory, std::uint64_t va, std::uint64_t bytes) : host_(h), va_(va), may_(bytes) {
+  grant_monitor(host& h, const virtual_memory& memory, std::uint64_t va, std::uint64_t bytes)
+      : host_(&h), va_(va), may_(bytes) {
     for (std::uint64_t at = 0; at < bytes; at += page) frames_[memory.translate(va + at) / page] = at;
-    host_.observe_dma(this);
+    host_->observe_dma(this);
   }
-  ~grant_monitor() override { host_.observe_dma(nullptr); }
+  // [va, va + bytes) of the device's memory; `place` gives the offset of a page in it.
+  template <class Place>
+  grant_monitor(peer_device& d, std::uint64_t va, std::uint64_t bytes, Place place) : device_(&d), va_(va), may_(bytes) {
+    for (std::uint64_t at = 0; at < bytes; at += page) frames_[place(va + at) / page] = at;
+    device_->observe(this);
+  }
+  ~grant_monitor() override {
+    if (host_) host_->observe_dma(nullptr);
+    if (device_) device_->observe(nullptr);
+  }
   grant_monitor(const grant_monitor&) = delete;
   grant_monitor& operator=(const grant_monitor&) = delete;
 
@@ -38,6 +50,7 @@ class grant_monitor final : public dma_monitor {
  private:
   static constexpr std::uint64_t page = 4096;
 
+  void peer_access(bool write, std::uint64_t offset, std::uint64_t bytes, ps t) override { dma(write, offset, bytes, t); }
   void dma(bool write, std::uint64_t address, std::uint64_t bytes, ps t) override {
     for (std::uint64_t i = 0; i < bytes; ++i) {
       const auto frame = frames_.find((address + i) / page);
@@ -51,7 +64,8 @@ class grant_monitor final : public dma_monitor {
     }
   }
 
-  host& host_;
+  host* host_ = nullptr;
+  peer_device* device_ = nullptr;
   std::uint64_t va_;
   std::vector<std::uint8_t> may_;
   std::unordered_map<std::uint64_t, std::uint64_t> frames_;  // physical page -> offset in the arena

@@ -20,6 +20,7 @@ enum {
   CALL_LOCK,
   CALL_UNLOCK,
   CALL_WINDOW_CLOSE,
+  CALL_WINDOW_UNBIND,
   CALL_AREA,
   CALL_QP,
   CALL_EQ,
@@ -82,6 +83,12 @@ void hal_key_unlock(struct hal* h, uint32_t index) {
 void hal_window_close(struct hal* h, uint32_t index) {
   h->argument[0] = index;
   call(h, CALL_WINDOW_CLOSE);
+}
+
+void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region) {
+  h->argument[0] = index;
+  h->argument[1] = region;
+  call(h, CALL_WINDOW_UNBIND);
 }
 
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {
