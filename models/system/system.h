@@ -30,7 +30,7 @@ class node : public sc_core::sc_module {
   // Where the adapter's BAR 0 lies: above every address that memory has.
   static constexpr std::uint64_t bar_base = 0xffff'f000'0000'0000;
   // The BAR of peer device `i`.
-  static constexpr std::uint64_t peer_bar(std::size_t i) { return 0xffff'd000'0000'0000 + (std::uint64_t{i} << 44); }
+  static constexpr std::uint64_t peer_bar(std::size_t i) { return 0xffff'c000'0000'0000 + (std::uint64_t{i} << 44); }
 
  private:
   std::unique_ptr<driver::device> device_;
