@@ -6,10 +6,10 @@
 namespace hcasim::driver::peer {
 
 int dma_buf::move_notify(cpu& c) {
-  for (std::size_t i = 0; i < importers_.size(); ++i) {
-    if (!importers_[i]->may_move()) {
+  for (importer* i : importers_) {
+    if (!i->may_move()) {
       ++warnings_;
-    } else if (const int error = importers_[i]->invalidate_mappings(c)) {
+    } else if (const int error = i->invalidate_mappings(c)) {
       return error;
     }
   }
@@ -19,8 +19,8 @@ int dma_buf::move_notify(cpu& c) {
 int dma_buf::revoke(cpu& c) {
   if (revoked_) return 0;
   if (std::any_of(importers_.begin(), importers_.end(), [](const importer* i) { return !i->may_revoke(); })) return EBUSY;
-  for (std::size_t i = 0; i < importers_.size(); ++i) {
-    if (const int error = importers_[i]->revoke(c)) return error;
+  for (importer* i : importers_) {
+    if (const int error = i->revoke(c)) return error;
   }
   revoked_ = true;
   return 0;

@@ -21,7 +21,9 @@ class device;
 
 namespace hcasim::driver::peer {
 
+// NOLINTBEGIN(readability-identifier-naming): names of the interface
 enum { IB_PEER_MEMORY_NAME_MAX = 64, IB_PEER_MEMORY_VER_MAX = 16 };
+// NOLINTEND(readability-identifier-naming)
 
 // Pages as the DMA device sees them, in the order of their VAs.
 struct sg_entry {
@@ -51,7 +53,7 @@ struct peer_memory_client {
 };
 
 // After an invalidation the client unmaps and puts by itself; dma_unmap and put_pages may still be called later.
-enum : std::uint32_t { PEER_MEM_INVALIDATE_UNMAPS = 1 << 0 };
+enum : std::uint32_t { PEER_MEM_INVALIDATE_UNMAPS = 1 << 0 };  // NOLINT(readability-identifier-naming)
 
 struct peer_memory_client_ex : peer_memory_client {
   std::size_t ex_size = sizeof(peer_memory_client_ex);

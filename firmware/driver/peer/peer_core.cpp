@@ -42,7 +42,7 @@ std::uint64_t peer_core::new_ticket() {
   if (legacy()) return ++last_ticket_;
   do {
     last_ticket_ = last_ticket_ >= largest_modern_ticket ? 1 : last_ticket_ + 1;
-  } while (by_ticket_.count(last_ticket_) != 0);
+  } while (by_ticket_.contains(last_ticket_));
   return last_ticket_;
 }
 
