@@ -5,6 +5,8 @@
 // resume: (to the requester) the QP left SQE; later WQEs are sent again.
 // failed: (requester <-> responder, and to send_queue) the other half has put the QP into error.
 // set_eq: (to completion) open or close an event queue.
+// pages: (to requester and responder) of the on-demand region with key index `number`, pages with VAs in [first, last] are
+//        ready, cannot be written, or are not mapped at all: accesses that wait for them are repeated, or fail.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +16,17 @@
 
 namespace hcasim {
 
-enum class control_op : std::uint8_t { start, stop, flush, resume, failed, set_eq };
+enum class control_op : std::uint8_t { start, stop, flush, resume, failed, set_eq, pages };
+enum class page_outcome : std::uint8_t { ready, read_only, unmapped };
 
 struct control_request : transaction {
   control_op op = control_op::start;
   std::uint32_t number = 0;  // QPN or EQN
   bool open = false;         // set_eq
   hca_eqc eqc{};
+  page_outcome outcome = page_outcome::ready;  // pages
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
 };
 
 // A read or write of a control register, from the BAR decoder to the unit that owns it. Answered at once.

@@ -27,8 +27,39 @@ task<verdict> memory_access::move(transfer& tr, dma_op op, memory_range range, s
   }
   if (k.map.indirect) co_return co_await move_indirect(tr, op, range, data, bytes, t);
   const translation map = k.map;
-  const bool reached = co_await move_mapped(tr, op, dma_source::payload, map, range.va + k.va_offset, data, bytes, t);
-  co_return reached ? verdict::granted : verdict::table_error;
+  const std::uint64_t va = range.va + k.va_offset;
+  const bool reached = co_await move_mapped(tr, op, dma_source::payload, map, va, data, bytes, t);
+  if (reached) co_return verdict::granted;
+  co_return failure(tr, va, range.checked);
+}
+
+// Why a move did not get to its end. `va`, `wanted`: what the access asked for.
+verdict memory_access::failure(transfer& tr, std::uint64_t va, std::uint64_t wanted) {
+  if (tr.missing.length == 0) return verdict::table_error;
+  tr.missing.length = wanted - (tr.missing.va - va);
+  return verdict::page_fault;
+}
+
+task<verdict> memory_access::look(transfer& tr, memory_range range, std::uint32_t bytes, ps& t) {
+  const verdict v = co_await move(tr, dma_op::read, range, nullptr, 0, t);
+  if (v != verdict::granted || !tr.leases->map.on_demand) co_return v;
+  const std::uint64_t va = range.va + tr.leases->va_offset;
+  translate_request w;
+  w.map = tr.leases->map;
+  for (std::uint64_t done = 0; done < bytes; done += w.bytes) {
+    w.va = va + done;
+    w.length = bytes - done;
+    co_await walker_.request(w, t);
+    if (w.status == translate_status::ok) continue;
+    note_missing(tr, w);
+    co_return failure(tr, va, range.checked);
+  }
+  co_return verdict::granted;
+}
+
+void memory_access::note_missing(transfer& tr, const translate_request& w) {
+  if (w.status != translate_status::not_present || !w.map.on_demand) return;
+  tr.missing = {w.map.index, w.write, w.va, w.length};
 }
 
 void memory_access::ask(lease& k, const memory_range& range, std::uint64_t length) {
@@ -95,7 +126,7 @@ task<verdict> memory_access::move_indirect(transfer& tr, dma_op op, memory_range
       if (op == dma_op::read) std::memset(data, 0, n);
     } else {
       const bool reached = co_await move_mapped(tr, op, dma_source::payload, l.map, l.va, data, n, t);
-      if (!reached) co_return verdict::table_error;
+      if (!reached) co_return failure(tr, l.va, n);
     }
     data += n;
     bytes -= n;
@@ -107,11 +138,15 @@ task<bool> memory_access::move_mapped(transfer& tr, dma_op op, dma_source source
                                       std::byte* data, std::uint32_t bytes, ps& t) {
   translate_request w;
   w.map = map;
+  w.write = op != dma_op::read;
   while (bytes != 0) {
     w.va = va;
     w.length = bytes;
     co_await walker_.request(w, t);
-    if (w.status != translate_status::ok) co_return false;
+    if (w.status != translate_status::ok) [[unlikely]] {
+      note_missing(tr, w);
+      co_return false;
+    }
     piece& p = pieces_.get();
     p.op = op;
     p.source = source;
@@ -144,6 +179,7 @@ task<verdict> memory_access::atomic(transfer& tr, dma_op op, memory_range range,
   w.map = k.map;
   w.va = range.va + k.va_offset;
   w.length = 8;
+  w.write = true;
   if (k.map.indirect) {
     std::vector<leaf> leaves;
     const verdict v = co_await resolve(tr, range, 1, leaves, t);
@@ -157,7 +193,11 @@ task<verdict> memory_access::atomic(transfer& tr, dma_op op, memory_range range,
     co_return verdict::granted;
   }
   co_await walker_.request(w, t);
-  if (w.status != translate_status::ok || w.bytes < 8) co_return verdict::table_error;
+  if (w.status != translate_status::ok) {
+    note_missing(tr, w);
+    co_return failure(tr, w.va, 8);
+  }
+  if (w.bytes < 8) co_return verdict::table_error;
   piece& p = pieces_.get();
   p.op = op;
   p.source = dma_source::payload;

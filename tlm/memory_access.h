@@ -8,7 +8,11 @@
 // then. No byte moves when the verdict is not `granted`.
 //
 // An indirect region is a list of pieces of other regions [E7]: every piece of the range is judged under its own key, as a
-// local access of the same QP, before the first byte moves. Lists may name lists, up to max_indirection deep.
+// local access of the same QP, before the first byte moves.
+//
+// page_fault: a page of an on-demand region is missing (transfer::missing); what lies before it may have been requested. The
+// caller ends the transfer, so that no key reference is held while somebody waits for the page, and begins again [E9].
+// Lists may name lists, up to max_indirection deep.
 #pragma once
 
 #include <vector>
@@ -43,6 +47,14 @@ struct memory_range {
   std::uint64_t checked = 0;  // bytes from va on that the verdict must cover, at least those that move
 };
 
+// Where an access to an on-demand region found no page.
+struct missing_page {
+  std::uint32_t index = 0;  // of the region's key
+  bool write = false;
+  std::uint64_t va = 0;      // in the region's table
+  std::uint64_t length = 0;  // that the access still wants from there on
+};
+
 class memory_access {
  public:
   struct transfer;
@@ -55,8 +67,9 @@ class memory_access {
   };
   struct transfer {
     std::uint32_t pending = 0;
-    bool open = true;     // more may be requested
-    bool failed = false;  // a DMA could not reach its address
+    bool open = true;      // more may be requested
+    bool failed = false;   // a DMA could not reach its address
+    missing_page missing;  // of a move that ended in page_fault
     lease* leases = nullptr;
     ps last{0};
     std::coroutine_handle<> waiter;
@@ -70,6 +83,8 @@ class memory_access {
 
   transfer& begin();
   task<verdict> move(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t);
+  // The verdict alone; of an on-demand region also whether the first `bytes` have their pages. Nothing moves.
+  task<verdict> look(transfer& tr, memory_range range, std::uint32_t bytes, ps& t);
   // Queue buffers: translated, but without a key.
   task<bool> move_mapped(transfer& tr, dma_op op, dma_source source, translation map, std::uint64_t va, std::byte* data,
                          std::uint32_t bytes, ps& t);
@@ -113,6 +128,8 @@ class memory_access {
   void ask(lease& k, const memory_range& range, std::uint64_t length);
   task<verdict> resolve(transfer& tr, memory_range range, unsigned depth, std::vector<leaf>& leaves, ps& t);
   task<verdict> move_indirect(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t);
+  static void note_missing(transfer& tr, const translate_request& w);
+  static verdict failure(transfer& tr, std::uint64_t va, std::uint64_t wanted);
   void request(transfer& tr, dma_request& d, ps t);
   void finish_piece(transfer& tr, piece& p, ps t);
   bool close(transfer& tr, ps t);

@@ -18,6 +18,7 @@ enum class translate_status : std::uint8_t { ok, not_present, table_error };
 struct translate_request : transaction {
   translate_op op = translate_op::walk;
   translate_status status = translate_status::ok;
+  bool write = false;  // a read-only entry is not_present
   translation map;
   std::uint64_t va = 0;
   std::uint64_t last = 0;    // drop only

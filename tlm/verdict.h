@@ -15,9 +15,10 @@ enum class verdict : std::uint8_t {
   bad_association,
   bad_rights,
   bad_bounds,
-  table_error
+  table_error,
+  page_fault  // not of the checks: the key is good, but a page of an on-demand region is not there (memory_access)
 };
-inline constexpr std::size_t verdicts = 8;
+inline constexpr std::size_t verdicts = 8;  // of the checks
 inline constexpr const char* verdict_names[verdicts] = {"granted",         "bad_index",  "bad_key",    "bad_state",
                                                         "bad_association", "bad_rights", "bad_bounds", "table_error"};
 
@@ -26,8 +27,9 @@ struct translation {
   std::uint32_t index = 0;  // tags the caches: enum hca_table_tag | key index or queue number
   std::uint8_t levels = 0;  // 0: DMA address = VA
   std::uint8_t page_shift = 12;
-  bool null = false;      // null region: no DMA, reads give 0
-  bool indirect = false;  // a list of pieces of other regions (key_op::element)
+  bool null = false;       // null region: no DMA, reads give 0
+  bool indirect = false;   // a list of pieces of other regions (key_op::element)
+  bool on_demand = false;  // an entry that is not present is a page fault
   std::uint64_t table = 0;
   std::uint64_t table_va = 0;
 };

@@ -43,6 +43,10 @@ struct report : transaction {
   std::uint32_t cqn = 0;
   std::uint32_t type = 0;  // enum hca_event
   std::uint32_t number = 0;
+  std::uint64_t va = 0;  // of a page fault, as in the EQE, with the next three
+  std::uint32_t length = 0;
+  std::uint32_t flags = 0;
+  std::uint32_t qpn = 0;
   hca_cqe cqe{};  // owner is filled in by the completion unit
 };
 

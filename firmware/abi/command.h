@@ -50,6 +50,11 @@ enum hca_command_code {
   HCA_CMD_ALLOC_NULL = 0x44,        /* object: PD; result0: key */
   HCA_CMD_REGISTER_INDIRECT = 0x45, /* in: hca_region, `chunks` counting the hca_elements that follow; result0: key */
   HCA_CMD_RESERVE_LKEY = 0x46,      /* result0: key */
+
+  /* Pages of an on-demand region; object: key. Accesses that wait for a page of the range go on, or fail. */
+  HCA_CMD_FILL_PAGES = 0x48,   /* in: hca_pages, then as many page-table entries; one of 0 is left as it is */
+  HCA_CMD_ZAP_PAGES = 0x49,    /* in: hca_pages; answered when no access to these pages is in flight */
+  HCA_CMD_REFUSE_FAULT = 0x4a, /* in: hca_pages, modifier: 1: only writes cannot be served */
 };
 
 enum hca_command_status {
@@ -101,9 +106,12 @@ struct hca_device_info {
   uint32_t firmware_version;
   uint32_t functions;
   uint32_t device_memory; /* bytes */
-  uint32_t reserved[2];
+  uint32_t flags;         /* enum hca_device_flags */
+  uint32_t reserved;
 };
 HCA_LAYOUT(struct hca_device_info, 64);
+
+enum hca_device_flags { HCA_DEVICE_ON_DEMAND = 1 << 0 };
 
 /* ICM areas, physically contiguous in host memory. */
 struct hca_init {
@@ -219,6 +227,15 @@ struct hca_region {
   uint32_t reserved;
 };
 HCA_LAYOUT(struct hca_region, 48);
+
+/* Pages of 4 KiB of an on-demand region. */
+struct hca_pages {
+  uint64_t va; /* of the first one */
+  uint64_t count;
+};
+HCA_LAYOUT(struct hca_pages, 16);
+
+enum { HCA_FILL_PAGES = 512 }; /* entries of one FILL_PAGES */
 
 #define HCA_VA_ANY 0xffffffffffffffffULL
 

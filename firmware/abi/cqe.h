@@ -57,13 +57,22 @@ enum hca_event {
   HCA_EVENT_CATASTROPHIC = 7, /* a table could not be read */
   HCA_EVENT_QP_LAST_WQE = 8,  /* number: QPN; in error, and it takes no more from its SRQ */
   HCA_EVENT_SRQ_LIMIT = 9,    /* number: SRQN */
+  HCA_EVENT_PAGE_FAULT = 10,  /* number: index of the key of an on-demand region; where and what for as below */
+};
+
+enum hca_fault_flags {
+  HCA_FAULT_WRITE = 1 << 0,
+  HCA_FAULT_REMOTE = 1 << 1, /* found by the responder; otherwise the QP's own access */
 };
 
 struct hca_eqe {
   uint32_t type; /* enum hca_event */
   uint32_t number;
-  uint32_t reserved[5];
-  uint8_t reserved1[3];
+  uint64_t va;     /* page fault: the byte that has no page */
+  uint32_t length; /* page fault: bytes that the access still wants from there on */
+  uint32_t flags;  /* page fault: enum hca_fault_flags */
+  uint32_t qpn;    /* page fault */
+  uint8_t reserved[3];
   uint8_t owner; /* bit 0, as in a CQE */
 };
 HCA_LAYOUT(struct hca_eqe, 32);

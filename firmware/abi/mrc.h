@@ -24,6 +24,7 @@ enum hca_mrc_state { HCA_MRC_INVALID = 0, HCA_MRC_FREE = 1, HCA_MRC_VALID = 2 };
 enum hca_mrc_flags {
   HCA_MRC_REMOTE_INVALIDATE = 1 << 0,
   HCA_MRC_PRIVILEGED = 1 << 1, /* the reserved L_Key: privileged QPs of any PD, never remote */
+  HCA_MRC_ON_DEMAND = 1 << 2,  /* entries come and go: an access that finds none raises HCA_EVENT_PAGE_FAULT and is repeated */
 };
 
 enum { HCA_QPN_ANY = 0x00ffffff };
@@ -83,11 +84,14 @@ enum {
   HCA_PTE_BITS = 9,
 };
 
-/* Page-table entry: address bits 63..12, bit 0 present. In an upper node the address is that of the next node (64 B aligned,
- * so bits 63..6 are used there). */
+/* Page-table entry: address bits 63..12, bit 0 present, bit 1 read-only. In an upper node the address is that of the next node
+ * (64 B aligned, so bits 63..6 are used there). */
 typedef uint64_t hca_pte;
 
-enum { HCA_PTE_PRESENT = 1 };
+enum {
+  HCA_PTE_PRESENT = 1,
+  HCA_PTE_READ_ONLY = 2, /* of an on-demand region: for a write the page is not present */
+};
 #define HCA_PTE_ADDRESS 0xffffffffffffffc0ULL
 
 static inline uint64_t hca_pte_address(hca_pte entry) {

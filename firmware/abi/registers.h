@@ -27,7 +27,10 @@ enum {
   HCA_REG_CMDQ_BELL = 0x020, /* wo 4 B: producer index, counts up modulo 2^32 */
 };
 
-enum { HCA_DEVICE_ID = 0x48434153 };
+enum {
+  HCA_DEVICE_ID = 0x48434153,
+  HCA_REQUESTER = 1, /* who it is on PCIe */
+};
 enum hca_status { HCA_STATUS_RESET = 0, HCA_STATUS_READY = 1, HCA_STATUS_FATAL = 2 };
 
 /* Inside a UAR page. A doorbell is one 8-byte write: number in bits 31..0, value in bits 63..32. */

@@ -43,6 +43,9 @@ static const struct entry commands[] = {
     {HCA_CMD_ALLOC_PHYSICAL, true, false, 0, fw_alloc_physical, false},
     {HCA_CMD_ALLOC_NULL, true, false, 0, fw_alloc_null, false},
     {HCA_CMD_REGISTER_INDIRECT, true, true, 0, fw_register_indirect, false},
+    {HCA_CMD_FILL_PAGES, true, true, 0, fw_fill_pages, true},
+    {HCA_CMD_ZAP_PAGES, true, true, 0, fw_zap_pages, true},
+    {HCA_CMD_REFUSE_FAULT, true, true, 0, fw_refuse_fault, false},
     {HCA_CMD_RESERVE_LKEY, true, false, 0, fw_reserve_lkey, false},
 };
 

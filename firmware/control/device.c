@@ -75,6 +75,7 @@ int fw_query_device(struct firmware* fw, struct hca_command* c) {
       .firmware_version = FW_VERSION,
       .functions = fw->limits.functions,
       .device_memory = fw->limits.device_memory,
+      .flags = (fw->limits.flags & FW_ON_DEMAND) != 0 ? HCA_DEVICE_ON_DEMAND : 0,
   };
   return fw_write_out(fw, c, &info, sizeof info);
 }

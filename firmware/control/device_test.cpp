@@ -43,7 +43,8 @@ TEST(device, every_opcode_is_checked) {
       {HCA_CMD_X_REREGISTER, true, 48},   {HCA_CMD_X_DEREGISTER, true, 48}, {HCA_CMD_X_TEARDOWN, false, 0},
       {HCA_CMD_ALLOC_MW, false, 0},       {HCA_CMD_FREE_MW, false, 0},      {HCA_CMD_ALLOC_FAST, false, 0},
       {HCA_CMD_ALLOC_PHYSICAL, false, 0}, {HCA_CMD_ALLOC_NULL, false, 0},   {HCA_CMD_REGISTER_INDIRECT, true, 0},
-      {HCA_CMD_RESERVE_LKEY, false, 0}};
+      {HCA_CMD_RESERVE_LKEY, false, 0},   {HCA_CMD_FILL_PAGES, true, 0},    {HCA_CMD_ZAP_PAGES, true, 0},
+      {HCA_CMD_REFUSE_FAULT, true, 0}};
   firmware_bench b(small_limits(), false);
   std::vector<bool> known(0x10000);
   known[HCA_CMD_QUERY_DEVICE] = known[HCA_CMD_INIT] = true;

@@ -120,6 +120,11 @@ void hal_event(struct hal* h, uint32_t type, uint32_t number) {
   h->note({hal::op::event, type, number});
 }
 
+void hal_pages(struct hal* h, uint32_t index, uint64_t first, uint64_t last, enum hal_pages outcome) {
+  h->pages.push_back(outcome);
+  h->note({hal::op::pages, index, first, last});
+}
+
 void hal_work(struct hal* h, enum hal_work kind, uint32_t items) {
   h->work.at(kind) += items;
 }

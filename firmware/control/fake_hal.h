@@ -18,7 +18,7 @@
 #include "firmware/control/firmware.h"
 
 struct hal {
-  enum class op { read, write, fence, drop, translation_drop, drain, lock, unlock, close, unbind, area, qp, eq, event };
+  enum class op { read, write, fence, drop, translation_drop, drain, lock, unlock, close, unbind, area, qp, eq, event, pages };
   struct call {
     op what;
     std::uint64_t a = 0;
@@ -56,6 +56,7 @@ struct hal {
   std::array<std::uint64_t, 4> area_base{};
   std::array<std::uint64_t, 4> area_entries{};
   std::vector<std::pair<std::uint32_t, std::uint32_t>> events;
+  std::vector<enum hal_pages> pages;  // outcomes told
   std::array<std::uint64_t, HAL_WORK_KINDS> work{};
 
  private:

@@ -43,6 +43,7 @@ enum fw_flags {
   FW_WINDOWS_2A = 1 << 0,     /* a QP with type 2 windows cannot go [C.1]; otherwise 2B */
   FW_ORPHAN_WINDOWS = 1 << 1, /* a region with windows may go [B4.1] */
   FW_NO_TAG_MEMORY = 1 << 2,  /* a new owner of an index begins with key byte 0 [A10] */
+  FW_ON_DEMAND = 1 << 3,      /* regions without pages [E9] */
 };
 
 struct firmware;

@@ -52,6 +52,11 @@ void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc);
 /* Raises an asynchronous event (enum hca_event) on EQ 0. */
 void hal_event(struct hal* h, uint32_t type, uint32_t number);
 
+/* Pages of key index `index` with VAs in [first, last]: accesses that wait for them are repeated, or fail (see
+ * enum hal_pages). */
+enum hal_pages { HAL_PAGES_READY = 0, HAL_PAGES_READ_ONLY = 1, HAL_PAGES_UNMAPPED = 2 };
+void hal_pages(struct hal* h, uint32_t index, uint64_t first, uint64_t last, enum hal_pages outcome);
+
 /* Work that the firmware's core does between the calls above: the simulator charges its time per item. */
 enum hal_work {
   HAL_WORK_COMMAND = 0, /* decode and dispatch of one command */

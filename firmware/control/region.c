@@ -63,6 +63,7 @@ int fw_register(struct firmware* fw, struct hca_command* c) {
   memset(&m, 0, sizeof m);
   int status = fw_region_fetch(fw, c, &r);
   if (status != HCA_OK) return status;
+  if ((r.access & HCA_ACCESS_ON_DEMAND) != 0) return fw_register_on_demand(fw, c, &r);
   status = fw_access_check(r.access, &access);
   if (status != HCA_OK) return status;
   if (r.pd > FW_NUMBER_MASK) return HCA_BAD_PARAMETER;
@@ -104,6 +105,7 @@ int fw_reregister(struct firmware* fw, struct hca_command* c) {
   if ((flags & ~(uint32_t)(HCA_REREG_TRANSLATION | HCA_REREG_PD | HCA_REREG_ACCESS)) != 0) return HCA_UNSUPPORTED;
   status = load(fw, c->object, &old);
   if (status != HCA_OK) return status;
+  if ((old.flags & HCA_MRC_ON_DEMAND) != 0) return HCA_UNSUPPORTED;
   if (old.state != HCA_MRC_VALID) return HCA_BAD_STATE;
   if (old.parent != 0) return HCA_BUSY;
 
@@ -162,7 +164,12 @@ int fw_deregister(struct firmware* fw, struct hca_command* c) {
   status = fw_mrc_store(fw, c->object, &dead);
   if (status != HCA_OK) return status;
   quiesce(fw, c->object);
-  if (m.kind == HCA_MRC_REGION || m.kind == HCA_MRC_DEVICE_MEMORY) release(fw, &m);
+  if ((m.flags & HCA_MRC_ON_DEMAND) != 0) {
+    fw_on_demand_wake(fw, c->object);
+    fw_on_demand_free(fw, &m);
+  } else if (m.kind == HCA_MRC_REGION || m.kind == HCA_MRC_DEVICE_MEMORY) {
+    release(fw, &m);
+  }
   if (m.kind == HCA_MRC_INDIRECT) fw_indirect_free(fw, &m);
   fw_key_put(fw, c->object);
   return HCA_OK;

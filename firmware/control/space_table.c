@@ -15,7 +15,7 @@ static uint32_t slot(uint64_t number, unsigned height) {
 }
 
 /* A new node with one entry set, or none. */
-static int new_node(struct firmware* fw, uint32_t at, hca_pte entry, uint64_t* node) {
+int fw_space_new_node(struct firmware* fw, uint32_t at, hca_pte entry, uint64_t* node) {
   if (!fw_icm_take(fw, FW_NODE_CLASS, node)) return HCA_NO_RESOURCES;
   memset(fw->node[1], 0, sizeof fw->node[1]);
   fw->node[1][at] = entry;
@@ -29,7 +29,7 @@ static int first_root(struct firmware* fw, struct fw_space* s, uint64_t va, uint
   while ((va ^ last) >= fw_space_span(levels) && levels <= fw->limits.max_levels) levels++;
   /* Aligned spans that part at a high bit of the VA cannot be joined. */
   if (levels > fw->limits.max_levels) return HCA_NO_RESOURCES;
-  const int status = new_node(fw, 0, 0, &s->root);
+  const int status = fw_space_new_node(fw, 0, 0, &s->root);
   if (status != HCA_OK) {
     s->root = 0;
     return status;
@@ -48,7 +48,7 @@ int fw_space_grow(struct firmware* fw, struct fw_space* s, uint64_t va, uint64_t
     const uint32_t at = (uint32_t)(s->table_va / fw_space_span(s->levels)) % HCA_PTE_PER_NODE;
     uint64_t root = 0;
     int status = HCA_NO_RESOURCES;
-    if (s->levels < fw->limits.max_levels) status = new_node(fw, at, s->root | HCA_PTE_PRESENT, &root);
+    if (s->levels < fw->limits.max_levels) status = fw_space_new_node(fw, at, s->root | HCA_PTE_PRESENT, &root);
     if (status != HCA_OK) {
       fw_space_shrink(fw, s, &before);
       return status;
@@ -91,7 +91,7 @@ int fw_space_entry(struct firmware* fw, const struct fw_space* s, uint64_t va, h
 
 /* Writes entries first..last of node[0] to the leaf of entry `number`, with the nodes that are missing above it. A child is
  * written before its parent points to it. */
-static int write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t number, uint32_t first, uint32_t last) {
+int fw_space_write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t number, uint32_t first, uint32_t last) {
   uint64_t node = s->root;
   hal_work(fw->hal, HAL_WORK_ENTRY, last - first + 1);
   for (uint32_t height = s->levels; height > 1; height--) {
@@ -100,7 +100,7 @@ static int write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t nu
     int status = fw_read(fw, link, &entry, 8);
     if (status != HCA_OK) return status;
     if ((entry & HCA_PTE_PRESENT) == 0) {
-      status = new_node(fw, 0, 0, &node);
+      status = fw_space_new_node(fw, 0, 0, &node);
       if (status != HCA_OK) return status;
       entry = node | HCA_PTE_PRESENT;
       status = fw_write(fw, link, &entry, 8);
@@ -131,7 +131,7 @@ int fw_space_map(struct firmware* fw, const struct fw_space* s, const struct hca
       if (number > last) return HCA_BAD_PARAMETER;
       fw->node[0][at] = (run.address + offset) | HCA_PTE_PRESENT;
       if (at != HCA_PTE_PER_NODE - 1 && number != last) continue;
-      status = write_leaf(fw, s, number, first, at);
+      status = fw_space_write_leaf(fw, s, number, first, at);
       if (status != HCA_OK) return status;
       first = 0;
     }

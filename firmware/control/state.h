@@ -206,6 +206,8 @@ int fw_range_check(const struct hca_region* r, uint32_t access);
 
 /* space_table.c */
 uint64_t fw_space_span(uint32_t levels);
+int fw_space_new_node(struct firmware* fw, uint32_t at, hca_pte entry, uint64_t* node);
+int fw_space_write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t number, uint32_t first, uint32_t last);
 int fw_space_grow(struct firmware* fw, struct fw_space* s, uint64_t va, uint64_t length);
 void fw_space_shrink(struct firmware* fw, struct fw_space* s, const struct fw_space* before);
 int fw_space_entry(struct firmware* fw, const struct fw_space* s, uint64_t va, hca_pte* entry);
@@ -242,6 +244,11 @@ void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool publ
 int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within);
 int fw_windows_unbind(struct firmware* fw, uint32_t region);
 void fw_indirect_free(struct firmware* fw, const struct hca_mrc* m);
+
+/* on_demand.c */
+int fw_register_on_demand(struct firmware* fw, struct hca_command* c, const struct hca_region* r);
+void fw_on_demand_free(struct firmware* fw, const struct hca_mrc* m);
+void fw_on_demand_wake(struct firmware* fw, uint32_t key);
 
 /* queue_pair.c: contexts of queue pairs, and of the SRQs among them. Store: of one that the data path does not touch. */
 uint64_t fw_qpc_address(const struct firmware* fw, uint32_t qpn);
@@ -292,6 +299,9 @@ int fw_alloc_physical(struct firmware* fw, struct hca_command* c);
 int fw_alloc_null(struct firmware* fw, struct hca_command* c);
 int fw_reserve_lkey(struct firmware* fw, struct hca_command* c);
 int fw_register_indirect(struct firmware* fw, struct hca_command* c);
+int fw_fill_pages(struct firmware* fw, struct hca_command* c);
+int fw_zap_pages(struct firmware* fw, struct hca_command* c);
+int fw_refuse_fault(struct firmware* fw, struct hca_command* c);
 
 #ifdef __cplusplus
 }

@@ -5,18 +5,18 @@
 
 namespace hcasim::driver {
 
-command_channel::command_channel(host& machine, std::uint64_t bar, const driver_config& config, driver_statistics& stats)
-    : machine_(machine),
+command_channel::command_channel(dma_map& dma, std::uint64_t bar, const driver_config& config, driver_statistics& stats)
+    : dma_(dma),
       bar_(bar),
       config_(config),
       stats_(stats),
-      mailboxes_(machine),
+      mailboxes_(dma),
       mask_((1U << config.log_command_slots) - 1),
       busy_(1ULL << config.log_command_slots) {}
 
 void command_channel::open(cpu& c) {
-  ring_ = machine_.reserve_physical((mask_ + 1ULL) * sizeof(hca_command), 4096);
-  write_register(c, bar_ + HCA_REG_CMDQ_BASE, ring_);
+  ring_ = dma_.allocate((mask_ + 1ULL) * sizeof(hca_command), 4096);
+  write_register(c, bar_ + HCA_REG_CMDQ_BASE, dma_.address(ring_));
   write_register(c, bar_ + HCA_REG_CMDQ_SIZE, config_.log_command_slots);
 }
 
@@ -86,12 +86,18 @@ command_result command_channel::execute(cpu& c, const command& what) {
   entry.function = what.function;
   entry.in_bytes = static_cast<std::uint32_t>(what.in.size() + what.list.size());
   entry.out_bytes = static_cast<std::uint32_t>(what.out.size());
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
   if (entry.in_bytes) {
-    entry.in_address = mailboxes_.get(entry.in_bytes);
-    c.store(entry.in_address, what.in);
-    if (!what.list.empty()) c.store(entry.in_address + what.in.size(), what.list);
+    in = mailboxes_.get(entry.in_bytes);
+    entry.in_address = dma_.address(in);
+    c.store(in, what.in);
+    if (!what.list.empty()) c.store(in + what.in.size(), what.list);
   }
-  if (entry.out_bytes) entry.out_address = mailboxes_.get(entry.out_bytes);
+  if (entry.out_bytes) {
+    out = mailboxes_.get(entry.out_bytes);
+    entry.out_address = dma_.address(out);
+  }
 
   std::uint32_t index = 0;
   if (!acquire(c, index)) return {EIO, HCA_OK, 0, 0};
@@ -112,10 +118,10 @@ command_result command_channel::execute(cpu& c, const command& what) {
   const command_result result{to_errno(answer.status), answer.status, answer.result[0], answer.result[1]};
   if (result.error) ++stats_.command_errors;
   if (entry.out_bytes) {
-    if (!result.error) c.load(entry.out_address, what.out);
-    mailboxes_.put(entry.out_address, entry.out_bytes);
+    if (!result.error) c.load(out, what.out);
+    mailboxes_.put(out, entry.out_bytes);
   }
-  if (entry.in_bytes) mailboxes_.put(entry.in_address, entry.in_bytes);
+  if (entry.in_bytes) mailboxes_.put(in, entry.in_bytes);
   release(index);
   return result;
 }

@@ -35,7 +35,7 @@ struct command_result {
 
 class command_channel {
  public:
-  command_channel(host& machine, std::uint64_t bar, const driver_config& config, driver_statistics& stats);
+  command_channel(dma_map& dma, std::uint64_t bar, const driver_config& config, driver_statistics& stats);
 
   // Tells the adapter where the ring is.
   void open(cpu& c);
@@ -56,7 +56,7 @@ class command_channel {
   void die();
   [[nodiscard]] bool next_is_free() const { return !busy_[produced_ & mask_]; }
 
-  host& machine_;
+  dma_map& dma_;
   std::uint64_t bar_;
   const driver_config& config_;
   driver_statistics& stats_;

@@ -28,20 +28,21 @@ ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, i
   d.enter_kernel(c);
   auto cq = std::make_unique<completion_queue>();
   while (1 << cq->log_entries < cqe) ++cq->log_entries;
-  if (cq->buffer.allocate(*p.memory, std::uint64_t{HCA_CQE_BYTES} << cq->log_entries, d.config().queue_memory, p.stats)) {
+  if (cq->buffer.allocate(*p.memory, std::uint64_t{HCA_CQE_BYTES} << cq->log_entries, d.config().queue_memory, d.dma(),
+                          p.stats)) {
     return refuse(ENOMEM);
   }
   cq->record = p.records.get(c);
   if (!cq->record) return refuse(ENOMEM);
 
   const unsigned shift = uniform_shift(cq->buffer.runs(), d.info().page_shifts);
-  const std::vector<std::uint64_t> pages = uniform_pages(cq->buffer.runs(), shift);
+  const std::vector<std::uint64_t> pages = cq->buffer.pages(shift);
   hca_create_cq create{};
   create.log_entries = HCA_U8(cq->log_entries);
   create.page_shift = HCA_U8(shift);
   create.eqn = HCA_U8(d.completion_eq(comp_vector));
   create.pages = static_cast<std::uint32_t>(pages.size());
-  create.record = cq->record;
+  create.record = p.records.address(cq->record);
   const command_result r =
       run(c, context, {.code = HCA_CMD_CREATE_CQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
   if (r.error) {

@@ -6,12 +6,14 @@
 
 namespace hcasim::driver {
 
-device::device(host& machine, std::uint64_t bar_base, const driver_config& config)
+device::device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu)
     : machine_(machine),
       bar_(bar_base),
       config_(config),
-      commands_(machine, bar_base, config_, counters_),
-      events_(machine, bar_base, config_, commands_, counters_),
+      dma_(machine, iommu, HCA_REQUESTER, counters_),
+      commands_(dma_, bar_base, config_, counters_),
+      events_(machine, dma_, bar_base, config_, commands_, counters_),
+      pager_(machine),
       peers_(*this, config_) {
   counters_.list(list_);
 }
@@ -23,6 +25,7 @@ device::~device() {
 int device::open(cpu& c) {
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
+  if (const int error = dma_.open(c)) return error;
   commands_.open(c);
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
   command_result r = execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info_)});
@@ -34,7 +37,8 @@ int device::open(cpu& c) {
     reserved_lkey_ = r.value;
   }
   const int error = events_.open(c, {[this](std::uint32_t cqn) { on_completion(cqn); },
-                                     [this](std::uint32_t type, std::uint32_t number) { on_async(type, number); }});
+                                     [this](std::uint32_t type, std::uint32_t number) { on_async(type, number); },
+                                     [this](const hca_eqe& e) { on_page_fault(e); }});
   opened_ = error == 0;
   return error;
 }
@@ -44,13 +48,14 @@ int device::give_tables(cpu& c) {
   areas_.log_qps = HCA_U8(std::min(config_.log_qps, info_.log_max_qps));
   areas_.log_cqs = HCA_U8(std::min(config_.log_cqs, info_.log_max_cqs));
   areas_.log_mrs = HCA_U8(std::min(config_.log_mrs, info_.log_max_mrs));
-  areas_.qpc_base = machine_.reserve_physical(sizeof(hca_qpc) << areas_.log_qps, page);
-  areas_.cqc_base = machine_.reserve_physical(sizeof(hca_cqc) << areas_.log_cqs, page);
-  areas_.mrc_base = machine_.reserve_physical(sizeof(hca_mrc) << areas_.log_mrs, page);
+  const auto area = [this](std::uint64_t bytes) { return dma_.address(dma_.allocate(bytes, page)); };
+  areas_.qpc_base = area(sizeof(hca_qpc) << areas_.log_qps);
+  areas_.cqc_base = area(sizeof(hca_cqc) << areas_.log_cqs);
+  areas_.mrc_base = area(sizeof(hca_mrc) << areas_.log_mrs);
   areas_.table_bytes = align_down(config_.table_bytes, page);
-  areas_.table_base = machine_.reserve_physical(areas_.table_bytes, page);
+  areas_.table_base = area(areas_.table_bytes);
   areas_.extent_lines = config_.extent_lines;
-  areas_.extent_base = machine_.reserve_physical(std::uint64_t{config_.extent_lines} * 64, page);
+  areas_.extent_base = area(std::uint64_t{config_.extent_lines} * 64);
   return execute(c, {.code = HCA_CMD_INIT, .in = in_bytes(areas_)}).error;
 }
 
@@ -96,7 +101,8 @@ process* device::attach(cpu& c, virtual_memory& memory) {
     return nullptr;
   }
   enter_kernel(c);
-  auto* p = new process({this, &memory, static_cast<int>(config_.completion_vectors)}, machine_.memory_bytes(), counters_);
+  auto* p =
+      new process({this, &memory, static_cast<int>(config_.completion_vectors)}, machine_.memory_bytes(), dma_, counters_);
   p->uar_number = uar;
   p->uar = bar_ + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE;
   processes_.push_back(p);
@@ -105,6 +111,7 @@ process* device::attach(cpu& c, virtual_memory& memory) {
 
 void device::detach(process* p) {
   uars_.put(p->uar_number);
+  if (p->lent) p->lent->leave();
   std::erase(processes_, p);
   delete p;
 }
@@ -115,6 +122,10 @@ void device::on_completion(std::uint32_t cqn) {
   auto& channel = static_cast<completion_channel&>(*cq->channel);
   channel.pending.push_back(cq);
   channel.ready.wake();
+}
+
+void device::on_page_fault(const hca_eqe& e) {
+  pager_.fault(e.number, e.va, e.length, (e.flags & HCA_FAULT_WRITE) != 0);
 }
 
 namespace {

@@ -8,15 +8,18 @@
 #include <vector>
 
 #include "firmware/driver/command_channel.h"
+#include "firmware/driver/dma_map.h"
 #include "firmware/driver/event_queues.h"
 #include "firmware/driver/objects.h"
+#include "firmware/driver/on_demand.h"
 #include "firmware/driver/peer/peer_core.h"
 
 namespace hcasim::driver {
 
 class device {
  public:
-  device(host& machine, std::uint64_t bar_base, const driver_config& config);
+  // `iommu`: registers of the IOMMU that its DMA goes through; 0: none, it uses physical addresses.
+  device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu = 0);
   ~device();
 
   // 0; ENODEV no such adapter, or it is not ready; ETIMEDOUT; EIO. Starts one software thread per event queue.
@@ -46,6 +49,9 @@ class device {
   bool take_device_memory(std::uint64_t bytes, std::uint64_t& offset);
   void put_device_memory(std::uint64_t offset, std::uint64_t bytes);
   [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0: none
+  [[nodiscard]] bool on_demand() const { return info_.flags & HCA_DEVICE_ON_DEMAND; }
+  driver::pager& pages() { return pager_; }
+  dma_map& dma() { return dma_; }
   peer::peer_core& peers() { return peers_; }
   number_table<completion_queue>& cqs() { return cqs_; }
   number_table<queue_pair>& qps() { return qps_; }
@@ -72,6 +78,7 @@ class device {
   int give_tables(cpu& c);
   void on_completion(std::uint32_t cqn);
   void on_async(std::uint32_t type, std::uint32_t number);
+  void on_page_fault(const hca_eqe& e);
   void announce_death();
 
   host& machine_;
@@ -81,8 +88,10 @@ class device {
   driver_config config_;
   driver_statistics counters_;
   statistics list_;
+  dma_map dma_;
   command_channel commands_;
   event_queues events_;
+  driver::pager pager_;
   hca_device_info info_{};
   hca_init areas_{};
   bool opened_ = false;

@@ -24,6 +24,16 @@ struct driver_statistics {
   counter pinned_pages;
   counter unpinned_pages;
   counter chunks;
+  counter page_faults;
+  counter page_faults_refused;
+  counter pages_lent;
+  counter pages_returned;
+  counter zaps;
+  counter prefetches;
+  histogram page_fault_time;
+  counter dma_maps;
+  counter dma_unmaps;
+  histogram dma_unmap_time;
 
   void list(statistics& s) const {
     s.add("commands", "1", "Commands given to the adapter.", commands);
@@ -44,6 +54,17 @@ struct driver_statistics {
     s.add("pinned_pages", "1", "4 KiB pages pinned for registrations and queues.", pinned_pages);
     s.add("unpinned_pages", "1", "4 KiB pages unpinned again.", unpinned_pages);
     s.add("chunks", "1", "Chunks of physically contiguous pages listed for the adapter.", chunks);
+    s.add("page_faults", "1", "Page faults of the adapter that were served.", page_faults);
+    s.add("page_faults_refused", "1", "Of those, the ones whose page is not mapped, or not for writing.", page_faults_refused);
+    s.add("pages_lent", "1", "4 KiB pages put into tables of on-demand regions.", pages_lent);
+    s.add("pages_returned", "1", "4 KiB pages taken out of them again.", pages_returned);
+    s.add("zaps", "1", "Commands that took pages from the adapter for the operating system.", zaps);
+    s.add("prefetches", "1", "Ranges that software asked to have put in.", prefetches);
+    s.add("page_fault_time", "ps", "Serving a page fault or prefetch, waiting for the process's pages included.",
+          page_fault_time);
+    s.add("dma_maps", "1", "Ranges of a process's memory mapped for the adapter in the IOMMU.", dma_maps);
+    s.add("dma_unmaps", "1", "Ranges unmapped again.", dma_unmaps);
+    s.add("dma_unmap_time", "ps", "Clearing entries, until the IOMMU answers that nothing uses them.", dma_unmap_time);
   }
 };
 

@@ -15,9 +15,9 @@ int event_queues::open(cpu& c, handlers h) {
     write_register(c, entry + 8, std::uint64_t{q->vector});  // data, not masked
 
     const std::uint64_t bytes = std::uint64_t{HCA_EQE_BYTES} << config_.log_eq_entries;
-    q->buffer = machine_.reserve_physical(bytes, 4096);
+    q->buffer = dma_.allocate(bytes, 4096);
     hca_eqc eqc{};
-    eqc.buffer.pages = q->buffer;
+    eqc.buffer.pages = dma_.address(q->buffer);
     eqc.buffer.log_bytes = HCA_U8(5 + config_.log_eq_entries);
     eqc.vector = i;
     const command_result r = commands_.execute(c, {.code = HCA_CMD_CREATE_EQ, .in = in_bytes(eqc)});
@@ -57,6 +57,8 @@ unsigned event_queues::drain(cpu& c, queue& q) {
     if (e.type == HCA_EVENT_COMPLETION) {
       ++stats_.completion_events;
       handlers_.completion(e.number);
+    } else if (e.type == HCA_EVENT_PAGE_FAULT) {
+      handlers_.page_fault(e);
     } else if (e.type != HCA_EVENT_COMMAND) {
       ++stats_.async_events;
       handlers_.async(e.type, e.number);

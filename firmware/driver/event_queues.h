@@ -16,10 +16,11 @@ class event_queues {
   struct handlers {
     std::function<void(std::uint32_t cqn)> completion;
     std::function<void(std::uint32_t type, std::uint32_t number)> async;
+    std::function<void(const hca_eqe&)> page_fault;
   };
-  event_queues(host& machine, std::uint64_t bar, const driver_config& config, command_channel& commands,
+  event_queues(host& machine, dma_map& dma, std::uint64_t bar, const driver_config& config, command_channel& commands,
                driver_statistics& stats)
-      : machine_(machine), bar_(bar), config_(config), commands_(commands), stats_(stats) {}
+      : machine_(machine), dma_(dma), bar_(bar), config_(config), commands_(commands), stats_(stats) {}
 
   // Fills the MSI-X table, creates the queues and starts their threads; 0 or an errno value.
   int open(cpu& c, handlers h);
@@ -39,6 +40,7 @@ class event_queues {
   void arm(cpu& c, const queue& q);
 
   host& machine_;
+  dma_map& dma_;
   std::uint64_t bar_;
   const driver_config& config_;
   command_channel& commands_;

@@ -59,7 +59,7 @@ int hcax_reserved_lkey(ibv_context* context, std::uint32_t* lkey) {
 ibv_mr* hcax_alloc_fast_mr(cpu& c, ibv_pd* pd, unsigned max_pages) {
   process& p = of(pd->context);
   auto list = std::make_shared<queue_buffer>();
-  if (const int error = list->allocate(*p.memory, host_page, page_policy::scattered, p.stats)) {
+  if (const int error = list->allocate(*p.memory, host_page, page_policy::scattered, p.device->dma(), p.stats)) {
     errno = error;
     return nullptr;
   }
@@ -78,8 +78,10 @@ int hcax_map_mr(cpu& c, ibv_mr* handle, std::uint64_t addr, std::uint64_t length
   if (mr.kind != region_kind::fast || length == 0 || range_wraps(addr, length)) return EINVAL;
   if (pages_of(addr, length) > mr.max_pages) return EINVAL;
   std::vector<hca_chunk> chunks;
-  if (const int error = pin_range(c, p, addr, length, true, chunks)) return error;
-  unpin_range(c, p, mr.pinned_at, mr.pinned_bytes);
+  std::uint64_t dma = 0;
+  if (const int error = pin_range(c, p, addr, length, true, chunks, dma)) return error;
+  unpin_range(c, p, mr.pinned_at, mr.pinned_bytes, mr.pinned_dma);
+  mr.pinned_dma = dma;
   std::vector<hca_pte> entries;
   for (const hca_chunk& chunk : chunks) {
     for (std::uint64_t at = 0; at < chunk.length; at += host_page) entries.push_back((chunk.address + at) | HCA_PTE_PRESENT);

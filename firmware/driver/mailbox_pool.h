@@ -6,18 +6,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/host/host.h"
+#include "firmware/driver/dma_map.h"
 
 namespace hcasim::driver {
 
 class mailbox_pool {
  public:
-  explicit mailbox_pool(host& machine) : machine_(machine) {}
+  explicit mailbox_pool(dma_map& dma) : dma_(dma) {}
 
-  // A buffer of at least `bytes`, 64 B aligned.
+  // The physical address of a buffer of at least `bytes`, 64 B aligned.
   std::uint64_t get(std::uint64_t bytes) {
     auto& list = free_[size_class(bytes)];
-    if (list.empty()) return machine_.reserve_physical(1ULL << size_class(bytes), smallest);
+    if (list.empty()) return dma_.allocate(1ULL << size_class(bytes), smallest);
     const std::uint64_t address = list.back();
     list.pop_back();
     return address;
@@ -29,7 +29,7 @@ class mailbox_pool {
   static std::size_t size_class(std::uint64_t bytes) {
     return static_cast<std::size_t>(std::bit_width(std::max(bytes, smallest) - 1));
   }
-  host& machine_;
+  dma_map& dma_;
   std::array<std::vector<std::uint64_t>, 65> free_;
 };
 

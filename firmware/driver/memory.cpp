@@ -39,7 +39,7 @@ int pin_region(cpu& c, process& p, memory_region& mr, std::vector<hca_chunk>& ch
   mr.pinned_at = mr.addr;
   mr.pinned_bytes = extent.bytes;
   mr.pinned_writable = needs_writable(mr.access);
-  const int error = pin_range(c, p, mr.pinned_at, mr.pinned_bytes, mr.pinned_writable, chunks);
+  const int error = pin_range(c, p, mr.pinned_at, mr.pinned_bytes, mr.pinned_writable, chunks, mr.pinned_dma);
   return error && or_peer ? peer::attach(c, p, mr, error, chunks) : error;
 }
 
@@ -52,6 +52,7 @@ ibv_mr* register_region(cpu& c, ibv_pd* domain, const memory_region& wanted, boo
   auto& pd = static_cast<protection_domain&>(*domain);
   process& p = of(pd.context);
   p.device->enter_kernel(c);
+  if ((wanted.access & HCA_ACCESS_ON_DEMAND) && p.device->on_demand()) return register_on_demand(c, pd, wanted);
   if (!can_protect_from_fork(p, wanted.addr, wanted.length)) return refuse(ENOMEM);
   if (check_congruence && !congruent(wanted.addr, wanted.iova)) return refuse(EINVAL);
   if (const int error = check_access(wanted.access)) return refuse(error);
@@ -68,7 +69,7 @@ ibv_mr* register_region(cpu& c, ibv_pd* domain, const memory_region& wanted, boo
     // A dead device may still move data.
     if (!p.device->dead()) {
       peer::detach(c, p, *mr);
-      unpin_range(c, p, mr->pinned_at, mr->pinned_bytes);
+      unpin_range(c, p, mr->pinned_at, mr->pinned_bytes, mr->pinned_dma);
     }
     return refuse(r.error);
   }
@@ -112,7 +113,9 @@ int ibv_dereg_mr(cpu& c, ibv_mr* handle) {
   p.device->enter_kernel(c);
   memory_region* mr = p.mrs.find(handle->handle);
   if (!mr) return ENOENT;
-  if (mr->peer) {
+  if (mr->kind == region_kind::on_demand) {
+    if (const int error = deregister_on_demand(c, *mr)) return error;
+  } else if (mr->peer) {
     const int error = mr->peer->gone ? 0 : peer::deregister_key(c, p, *mr->peer);
     if (error) return error;
     peer::detach(c, p, *mr);
@@ -120,7 +123,7 @@ int ibv_dereg_mr(cpu& c, ibv_mr* handle) {
     const command_result r = run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr->lkey});
     if (r.error) return r.error;
   }
-  unpin_range(c, p, mr->pinned_at, mr->pinned_bytes);
+  unpin_range(c, p, mr->pinned_at, mr->pinned_bytes, mr->pinned_dma);
   --static_cast<protection_domain*>(mr->pd)->users;
   if (mr->buffer) --mr->buffer->users;
   p.mrs.remove(mr->handle);
@@ -162,12 +165,12 @@ int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memo
                                 .list = bytes_of(chunks)});
   if (r.error) {
     --new_pd->users;
-    if (translation && !p.device->dead()) unpin_range(c, p, next.pinned_at, next.pinned_bytes);
+    if (translation && !p.device->dead()) unpin_range(c, p, next.pinned_at, next.pinned_bytes, next.pinned_dma);
     return r.error;
   }
   --old_pd->users;
   // The adapter uses the old pages no more: the command has returned.
-  if (translation) unpin_range(c, p, mr.pinned_at, mr.pinned_bytes);
+  if (translation) unpin_range(c, p, mr.pinned_at, mr.pinned_bytes, mr.pinned_dma);
   next.pd = new_pd;
   next.lkey = r.value;
   next.rkey = shown_rkey(r.value, next.access, p.device->config().rkey_zero_without_remote_rights);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -16,6 +17,7 @@
 namespace hcasim::driver {
 
 struct process;
+class lent_pages;
 struct address_space;
 
 struct protection_domain : verbs::ibv_pd {
@@ -23,7 +25,7 @@ struct protection_domain : verbs::ibv_pd {
   std::uint32_t users = 0;
 };
 
-enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect, device_memory, dma_buf };
+enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect, device_memory, dma_buf, on_demand };
 
 // What a region that is not host memory stands on (firmware/driver/peer).
 namespace peer {
@@ -36,13 +38,16 @@ struct memory_region : verbs::ibv_mr {
   std::uint32_t access = 0;
   std::uint64_t pinned_at = 0;
   std::uint64_t pinned_bytes = 0;
+  std::uint64_t pinned_dma = 0;  // DMA address of the first page, behind an IOMMU
   bool pinned_writable = false;
   bool revoked = false;  // a re-register failed: the key is gone from the adapter, the pages are still ours
   region_kind kind = region_kind::plain;
-  std::shared_ptr<queue_buffer> list;      // fast: page-table entries
-  unsigned max_pages = 0;                  // fast
-  struct device_buffer* buffer = nullptr;  // device_memory
-  std::shared_ptr<peer::attachment> peer;  // memory of another device
+  std::shared_ptr<queue_buffer> list;           // fast: page-table entries
+  unsigned max_pages = 0;                       // fast
+  struct device_buffer* buffer = nullptr;       // device_memory
+  const lent_pages* lent_by = nullptr;          // on_demand, with the next
+  std::map<std::uint64_t, std::uint64_t> lent;  // pages that the adapter has: address in the process -> DMA address
+  std::shared_ptr<peer::attachment> peer;       // memory of another device
 };
 
 struct memory_window : verbs::ibv_mw {};
@@ -128,8 +133,8 @@ struct queue_pair : verbs::ibv_qp {
 
 // A process's use of the device.
 struct process : verbs::ibv_context {
-  process(verbs::ibv_context c, physical_memory& bytes_of_host, driver_statistics& statistics)
-      : ibv_context(c), bytes(bytes_of_host), stats(statistics), records(*c.memory, statistics) {}
+  process(verbs::ibv_context c, physical_memory& bytes_of_host, dma_map& dma, driver_statistics& statistics)
+      : ibv_context(c), bytes(bytes_of_host), stats(statistics), records(*c.memory, dma, statistics) {}
 
   physical_memory& bytes;
   driver_statistics& stats;
@@ -151,6 +156,8 @@ struct process : verbs::ibv_context {
   handle_table<address_handle> ahs;
   handle_table<address_space> spaces;
   std::vector<std::shared_ptr<peer::dma_buf>> dma_bufs;  // by file descriptor
+
+  std::shared_ptr<lent_pages> lent;  // once there was an on-demand region
 
   std::deque<verbs::ibv_async_event> async_events;
   wait_queue async_ready;

@@ -8,8 +8,10 @@
 namespace hcasim::driver {
 
 // Pins [at, at + bytes) and lists it in chunks behind those already in `out`. 0, EFAULT or ENOMEM. bytes 0: nothing to do.
-int pin_range(cpu& c, process& p, std::uint64_t at, std::uint64_t bytes, bool writable, std::vector<hca_chunk>& out);
-void unpin_range(cpu& c, process& p, std::uint64_t at, std::uint64_t bytes);
+// Behind an IOMMU the chunks are DMA addresses, and `dma` is that of the first page; a part that is unpinned has its own.
+int pin_range(cpu& c, process& p, std::uint64_t at, std::uint64_t bytes, bool writable, std::vector<hca_chunk>& out,
+              std::uint64_t& dma);
+void unpin_range(cpu& c, process& p, std::uint64_t at, std::uint64_t bytes, std::uint64_t dma);
 // Memory given to the adapter is kept from child processes: every page must be mapped.
 bool can_protect_from_fork(const process& p, std::uint64_t at, std::uint64_t bytes);
 

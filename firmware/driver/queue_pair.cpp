@@ -58,7 +58,7 @@ int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
   qp.limits.max_inline = cap.max_inline_data;
   qp.ring.resize(blocks, cap.max_send_wr);
   const page_policy policy = d.config().queue_memory;
-  if (qp.sq.allocate(*p.memory, std::uint64_t{blocks} * HCA_WQE_BLOCK, policy, p.stats)) return ENOMEM;
+  if (qp.sq.allocate(*p.memory, std::uint64_t{blocks} * HCA_WQE_BLOCK, policy, p.device->dma(), p.stats)) return ENOMEM;
 
   if (qp.srq) cap.max_recv_wr = cap.max_recv_sge = 0;
   cap.max_recv_sge = std::bit_ceil(std::max(cap.max_recv_sge, 1U));
@@ -67,7 +67,8 @@ int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
     cap.max_recv_wr = std::bit_ceil(cap.max_recv_wr);
     qp.rq_mask = cap.max_recv_wr - 1;
     qp.rq_ids.assign(cap.max_recv_wr, 0);
-    if (qp.rq.allocate(*p.memory, std::uint64_t{cap.max_recv_wr} << qp.rq_stride_shift, policy, p.stats)) return ENOMEM;
+    if (qp.rq.allocate(*p.memory, std::uint64_t{cap.max_recv_wr} << qp.rq_stride_shift, policy, p.device->dma(), p.stats))
+      return ENOMEM;
   }
   qp.record = p.records.get(c);
   return qp.record ? 0 : ENOMEM;
@@ -77,7 +78,7 @@ command_result create_on_adapter(cpu& c, queue_pair& qp, const protection_domain
   device& d = *qp.context->device;
   unsigned shift = uniform_shift(qp.sq.runs(), d.info().page_shifts);
   if (qp.rq.bytes()) shift = std::min(shift, uniform_shift(qp.rq.runs(), d.info().page_shifts));
-  std::vector<std::uint64_t> pages = uniform_pages(qp.sq.runs(), shift);
+  std::vector<std::uint64_t> pages = qp.sq.pages(shift);
   hca_create_qp create{};
   create.transport = HCA_U8(static_cast<unsigned>(qp.limits.transport));
   create.log_sq_bytes = HCA_U8(static_cast<unsigned>(std::countr_zero(qp.sq.bytes())));
@@ -88,11 +89,11 @@ command_result create_on_adapter(cpu& c, queue_pair& qp, const protection_domain
   create.pd = pd.number;
   create.send_cqn = static_cast<completion_queue*>(qp.send_cq)->number;
   create.recv_cqn = static_cast<completion_queue*>(qp.recv_cq)->number;
-  create.record = qp.record;
+  create.record = of(qp.context).records.address(qp.record);
   create.srqn = qp.srq ? static_cast<shared_queue*>(qp.srq)->number : 0;
   create.sq_pages = static_cast<std::uint32_t>(pages.size());
   if (qp.rq.bytes()) {
-    const std::vector<std::uint64_t> more = uniform_pages(qp.rq.runs(), shift);
+    const std::vector<std::uint64_t> more = qp.rq.pages(shift);
     pages.insert(pages.end(), more.begin(), more.end());
     create.log_rq_bytes = HCA_U8(static_cast<unsigned>(std::countr_zero(qp.rq.bytes())));
     create.rq_pages = static_cast<std::uint32_t>(more.size());

@@ -43,14 +43,14 @@ ibv_srq* refuse(int error) {
 
 command_result create_on_adapter(cpu& c, shared_queue& srq, const protection_domain& pd) {
   const unsigned shift = uniform_shift(srq.buffer.runs(), srq.context->device->info().page_shifts);
-  const std::vector<std::uint64_t> pages = uniform_pages(srq.buffer.runs(), shift);
+  const std::vector<std::uint64_t> pages = srq.buffer.pages(shift);
   hca_create_srq create{};
   create.log_bytes = HCA_U8(static_cast<unsigned>(std::countr_zero(srq.buffer.bytes())));
   create.stride_shift = HCA_U8(srq.stride_shift);
   create.page_shift = HCA_U8(shift);
   create.pd = pd.number;
   create.pages = static_cast<std::uint32_t>(pages.size());
-  create.record = srq.record;
+  create.record = of(srq.context).records.address(srq.record);
   return run(c, srq.context, {.code = HCA_CMD_CREATE_SRQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
 }
 
@@ -70,7 +70,7 @@ ibv_srq* ibv_create_srq(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init) {
   srq->srq_context = init->srq_context;
   srq->pd = domain;
   srq->stride_shift = static_cast<unsigned>(std::countr_zero(segments)) + 4;
-  if (srq->buffer.allocate(*p.memory, std::uint64_t{slots} << srq->stride_shift, d.config().queue_memory, p.stats)) {
+  if (srq->buffer.allocate(*p.memory, std::uint64_t{slots} << srq->stride_shift, d.config().queue_memory, d.dma(), p.stats)) {
     return refuse(ENOMEM);
   }
   srq->record = p.records.get(c);

@@ -14,10 +14,12 @@ class space_map {
     std::uint64_t length;
     std::uint64_t host;  // VA in the process
     std::uint32_t handle;
+    std::uint64_t dma = 0;  // behind an IOMMU: DMA address of the first byte
   };
   struct range {
     std::uint64_t host;
     std::uint64_t length;
+    std::uint64_t dma = 0;
   };
 
   void add(const piece& p);

@@ -282,7 +282,10 @@ struct ibv_device_attr {
   int max_qp_rd_atom;
   int max_qp_init_rd_atom;
   int phys_port_cnt;
+  std::uint32_t odp_general_caps;  // enum ibv_odp_general_caps
 };
+
+enum ibv_odp_general_caps { IBV_ODP_SUPPORT = 1 << 0, IBV_ODP_SUPPORT_IMPLICIT = 1 << 1 };
 
 struct ibv_port_attr {
   ibv_port_state state;
@@ -466,6 +469,17 @@ int ibv_dereg_mr(cpu& c, ibv_mr* mr);  // EBUSY with windows bound, ENOENT for a
 inline std::uint32_t ibv_inc_rkey(std::uint32_t rkey) {
   return (rkey & ~0xffU) | ((rkey + 1) & 0xffU);
 }
+// On-demand regions (IBV_ACCESS_ON_DEMAND): nothing is pinned. Address 0 and length 2^64 - 1: the whole address space of the
+// process. Not with windows or zero-based. Pages may be put in beforehand; FLUSH: all of them have been when the call returns
+// 0. ENOENT: no such lkey; EINVAL: of another PD, or not on demand; EPERM: prefetch for writing without LOCAL_WRITE; EFAULT:
+// out of the region or, with FLUSH, not mapped.
+enum ibv_advise_mr_advice {
+  IBV_ADVISE_MR_ADVICE_PREFETCH = 0,
+  IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE = 1,
+  IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT = 2,
+};
+enum ibv_advise_mr_flag { IBV_ADVISE_MR_FLAG_FLUSH = 1 << 0 };
+int ibv_advise_mr(cpu& c, ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, const ibv_sge* sg_list, int num_sge);
 // What the adapter holds under the MR's key.
 int hcax_query_mr(cpu& c, ibv_mr* mr, hca_mrc* out);
 // Reads give zeros, what is written is discarded; local use only. Any address.

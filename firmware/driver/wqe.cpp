@@ -55,7 +55,7 @@ hca_wqe_fast_reg fast_reg_segment(const ibv_send_wr& wr) {
   hca_wqe_fast_reg f{};
   f.va = mr.iova;
   f.length = mr.length;
-  f.list = mr.list->physical(0);
+  f.list = mr.list->address(0);
   f.key = wr.reg_mr.key;
   f.access = wr.reg_mr.access;
   f.page_shift = host_page_shift;

@@ -14,20 +14,24 @@ namespace {
 using verbs::x_buffer;
 using verbs::x_result;
 
+struct pinned_buffer : x_buffer {
+  std::uint64_t dma = 0;  // behind an IOMMU: DMA address of the first byte
+};
+
 // The buffers of one call: touching ones joined, pinned, in chunks.
 struct pinned_buffers {
-  std::vector<x_buffer> list;
+  std::vector<pinned_buffer> list;
   std::vector<hca_chunk> chunks;
   std::uint64_t length = 0;
 };
 
-int join(std::span<const x_buffer> buffers, std::vector<x_buffer>& out) {
+int join(std::span<const x_buffer> buffers, std::vector<pinned_buffer>& out) {
   for (const x_buffer& b : buffers) {
     if (b.length == 0 || range_wraps(b.addr, b.length)) return EINVAL;
     if (!out.empty() && out.back().addr + out.back().length == b.addr) {
       out.back().length += b.length;
     } else {
-      out.push_back(b);
+      out.push_back({b, 0});
     }
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -38,19 +42,21 @@ int join(std::span<const x_buffer> buffers, std::vector<x_buffer>& out) {
   return out.empty() ? EINVAL : 0;
 }
 
-void unpin(cpu& c, process& p, std::span<const x_buffer> list) {
+void unpin(cpu& c, process& p, std::span<const pinned_buffer> list) {
   if (p.device->dead()) return;  // it may still move data
-  for (const x_buffer& b : list) unpin_range(c, p, b.addr, b.length);
+  for (const pinned_buffer& b : list) unpin_range(c, p, b.addr, b.length, b.dma);
 }
 
 int pin(cpu& c, process& p, std::span<const x_buffer> buffers, bool writable, pinned_buffers& out) {
   if (const int error = join(buffers, out.list)) return error;
   for (std::size_t i = 0; i < out.list.size(); ++i) {
-    if (const int error = pin_range(c, p, out.list[i].addr, out.list[i].length, writable, out.chunks)) {
+    pinned_buffer& b = out.list[i];
+    if (const int error = pin_range(c, p, b.addr, b.length, writable, out.chunks, b.dma)) {
       unpin(c, p, std::span(out.list).first(i));
       return error;
     }
-    out.length += out.list[i].length;
+    b.dma += b.addr % host_page;
+    out.length += b.length;
   }
   return 0;
 }
@@ -80,8 +86,8 @@ hca_region region_of(const pinned_buffers& b, std::uint64_t va) {
 void note_added(address_space& s, const hca_space& out, const pinned_buffers& buffers) {
   if (!s.map.empty()) s.map.shift(out.added == out.start ? out.end - s.map.end() : out.start - s.map.start());
   std::uint64_t va = out.added;
-  for (const x_buffer& b : buffers.list) {
-    s.map.add({va, b.length, b.addr, out.handle});
+  for (const pinned_buffer& b : buffers.list) {
+    s.map.add({va, b.length, b.addr, out.handle, b.dma});
     va += b.length;
   }
 }
@@ -105,7 +111,7 @@ void forget(address_space& s) {
 }
 
 void unpin(cpu& c, process& p, const std::vector<space_map::range>& ranges) {
-  for (const auto& r : ranges) unpin_range(c, p, r.host, r.length);
+  for (const auto& r : ranges) unpin_range(c, p, r.host, r.length, r.dma);
 }
 
 int remove(cpu& c, process& p, std::uint32_t key, const hca_x_remove& what, unsigned flags, x_result* result) {

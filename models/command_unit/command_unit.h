@@ -64,6 +64,7 @@ class command_unit : public unit {
   void qp_control(std::uint32_t qpn, hal_qp_op op);
   void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
   void event(std::uint32_t type, std::uint32_t number);
+  void pages(std::uint32_t index, std::uint64_t first, std::uint64_t last, enum ::hal_pages outcome);
   void charge(enum ::hal_work kind, std::uint32_t items);
 
   [[nodiscard]] fw_usage usage() const;

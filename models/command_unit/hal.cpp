@@ -170,6 +170,20 @@ void command_unit::event(std::uint32_t type, std::uint32_t number) {
   call(reports, r);
 }
 
+void command_unit::pages(std::uint32_t index, std::uint64_t first, std::uint64_t last, enum ::hal_pages outcome) {
+  static constexpr page_outcome outcomes[] = {page_outcome::ready, page_outcome::read_only, page_outcome::unmapped};
+  begin_access();
+  for (initiator_socket<control_request>* port : {&requester, &responder}) {
+    control_request c;
+    c.op = control_op::pages;
+    c.number = index;
+    c.outcome = outcomes[outcome];
+    c.first = first;
+    c.last = last;
+    call(*port, c);
+  }
+}
+
 void command_unit::charge(enum ::hal_work kind, std::uint32_t items) {
   const double each[HAL_WORK_KINDS] = {config_.command_work, config_.entry_work, config_.chunk_work, config_.bitmap_work};
   if (kind == HAL_WORK_ENTRY) entries_ += items;
@@ -221,6 +235,9 @@ void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
 }
 void hal_event(struct hal* h, uint32_t type, uint32_t number) {
   h->unit->event(type, number);
+}
+void hal_pages(struct hal* h, uint32_t index, uint64_t first, uint64_t last, enum hal_pages outcome) {
+  h->unit->pages(index, first, last, outcome);
 }
 void hal_work(struct hal* h, enum hal_work kind, uint32_t items) {
   h->unit->charge(kind, items);

@@ -33,7 +33,7 @@ completion::completion(const sc_core::sc_module_name& name, const completion_con
 tlm::tlm_sync_enum completion::on_report(report& r, tlm::tlm_phase phase, ps& t) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
   if (r.event) {
-    raise(0, {r.type, r.number}, t);
+    raise(0, {r.type, r.number, r.va, r.length, r.flags, r.qpn}, t);
     return tlm::TLM_COMPLETED;
   }
   call c{&r};

@@ -64,6 +64,10 @@ class completion : public unit {
   struct event {
     std::uint32_t type;
     std::uint32_t number;
+    std::uint64_t va = 0;  // page fault, with the next three
+    std::uint32_t length = 0;
+    std::uint32_t flags = 0;
+    std::uint32_t qpn = 0;
   };
   struct event_ring {
     bool open = false;

@@ -56,6 +56,10 @@ void completion::write_eqe(event_ring& q, event e, ps t) {
   hca_eqe eqe{};
   eqe.type = e.type;
   eqe.number = e.number;
+  eqe.va = e.va;
+  eqe.length = e.length;
+  eqe.flags = e.flags;
+  eqe.qpn = e.qpn;
   eqe.owner = q.geometry.owner(q.pi);
   const std::uint64_t address = q.context.buffer.pages + std::uint64_t{q.geometry.slot(q.pi)} * HCA_EQE_BYTES;
   ++q.pi;

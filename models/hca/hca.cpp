@@ -30,6 +30,12 @@ std::uint16_t lid_of(const hca_config& c) {
   return static_cast<std::uint16_t>(c.port.lid);
 }
 
+// The RTL of the units that take part knows nothing of it.
+bool pages_on_demand(const hca_config& c) {
+  return c.command_unit.on_demand && c.page_walker.implementation == implementation::model &&
+         c.key_check.implementation == implementation::model;
+}
+
 }  // namespace
 
 fw_limits hca::limits_of(const hca_config& config) {
@@ -54,7 +60,8 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.device_memory = static_cast<std::uint32_t>(config.device_memory.size & ~std::uint64_t{4095});
   l.flags = (config.key_check.window_type2 == window_association::qp ? std::uint32_t{FW_WINDOWS_2A} : 0U) |
             (config.key_check.orphan_windows ? std::uint32_t{FW_ORPHAN_WINDOWS} : 0U) |
-            (c.tag_memory ? 0U : std::uint32_t{FW_NO_TAG_MEMORY});
+            (c.tag_memory ? 0U : std::uint32_t{FW_NO_TAG_MEMORY}) |
+            (pages_on_demand(config) ? std::uint32_t{FW_ON_DEMAND} : 0U);
   return l;
 }
 
@@ -68,7 +75,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       key_check("key_check", config.key_check, clock_),
       window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
       page_walker("page_walker", config.page_walker, clock_, walker_client::count),
-      dma_engine("dma_engine", config.dma_engine, clock_, dma_client::count),
+      dma_engine("dma_engine", config.dma_engine, clock_, dma_client::count, HCA_REQUESTER),
       device_memory("device_memory", config.device_memory, clock_),
       completion("completion", config.completion, clock_, report_client::count),
       command_unit("command_unit", config.command_unit, limits_of(config)),

@@ -19,7 +19,17 @@ namespace hcasim {
 
 enum class page_policy : std::uint8_t { scattered, contiguous, huge_2m, huge_1g };
 
+class cpu;
 class physical_memory;
+
+// A driver that lets a device use pages without pinning them. `begin` returns when no device uses a page of [first, last] any
+// more, and none is given to one before `end`; between the two the operating system takes the pages away [E9].
+class page_user {
+ public:
+  virtual ~page_user() = default;
+  virtual void begin_invalidate(cpu& c, std::uint64_t first, std::uint64_t last) = 0;
+  virtual void end_invalidate(cpu& c, std::uint64_t first, std::uint64_t last) = 0;
+};
 
 class virtual_memory {
  public:
@@ -41,6 +51,16 @@ class virtual_memory {
   bool map(std::uint64_t va, std::span<const frame_run> frames, bool writable = true);
   // Unmaps the whole allocation that starts at `va`; pinned frames stay reserved until they are unpinned.
   void free(std::uint64_t va);
+
+  // System calls of a process; page users are told. ENOENT: no allocation begins at `va`; EINVAL: not in pages of one scattered
+  // allocation, or some of it is pinned; ENOMEM: no frames.
+  int unmap(cpu& c, std::uint64_t va);                         // munmap of a whole allocation
+  int discard(cpu& c, std::uint64_t va, std::uint64_t bytes);  // madvise(MADV_DONTNEED): the pages read as 0 again
+  int migrate(cpu& c, std::uint64_t va, std::uint64_t bytes);  // other frames with the same bytes
+  int protect(cpu& c, std::uint64_t va, bool writable);        // mprotect of a whole allocation
+  void add_user(page_user* u) { users_.push_back(u); }
+  void remove_user(page_user* u) { std::erase(users_, u); }
+  [[nodiscard]] bool writable(std::uint64_t va) const;  // and mapped
 
   // The physical address of a byte; 0 when unmapped.
   [[nodiscard]] std::uint64_t translate(std::uint64_t va) const;
@@ -97,6 +117,11 @@ class virtual_memory {
 
   physical_memory& memory_;
   random_stream random_;
+  template <class F>
+  void told(cpu& c, std::uint64_t first, std::uint64_t last, F change);
+  int replace(cpu& c, std::uint64_t va, std::uint64_t bytes, bool keep);
+
+  std::vector<page_user*> users_;
   std::map<std::uint64_t, allocation> allocations_;  // by id
   std::map<std::uint64_t, std::uint64_t> by_va_;     // last byte of what is mapped -> id
   std::multimap<range, pin_record> pin_records_;     // equal ranges: oldest first

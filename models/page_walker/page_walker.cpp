@@ -77,13 +77,13 @@ bool page_walker::look(translate_request& r) {
   const std::uint64_t* entries = leaves_.find(translation_cache::key_of(r.map, line_of(r)));
   if (!entries) return false;
   const std::uint64_t leaf = leaf_of(r, entries);
-  if (!(leaf & HCA_PTE_PRESENT)) return false;
+  if (!usable(r, leaf)) return false;
   ++hits_;
   return answer_from(r, leaf);
 }
 
 bool page_walker::answer_from(translate_request& r, std::uint64_t leaf) {
-  const bool present = leaf & HCA_PTE_PRESENT;
+  const bool present = usable(r, leaf);
   r.status = present ? translate_status::ok : translate_status::not_present;
   r.physical = present ? geometry::physical(r.map, leaf, r.va) : 0;
   const std::uint64_t rest = (std::uint64_t{1} << r.map.page_shift) - geometry::page_offset(r.map, r.va);

@@ -4,7 +4,8 @@
 // - A hit, and a physical map (levels 0: physical = va), is answered in the call. An answer ends at the end of the page.
 // - Misses of one line share one walk. A walk that finds no walker waits for one, a miss that finds no MSHR for that; both in
 // order.
-// - An entry that is not present is not_present and never used from the cache: the next look reads it anew.
+// - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next look
+//   reads it anew.
 // - A DMA read that fails, or a map that cannot be (more than 4 levels, pages below 4 KiB), is table_error [E11]. A null map
 // has no physical address: not_present.
 // - drop forgets the entries of a tag in a VA range; walks of them under way still answer, but leave nothing in the caches, and
@@ -75,6 +76,10 @@ class page_walker : public unit {
   // True: answered.
   bool look(translate_request& r);
   bool answer_from(translate_request& r, std::uint64_t leaf);
+  // Present, and not read-only for a write.
+  static bool usable(const translate_request& r, std::uint64_t leaf) {
+    return (leaf & HCA_PTE_PRESENT) && !((leaf & HCA_PTE_READ_ONLY) && r.write);
+  }
   // Joins a walk or begins one; false: no MSHR is free.
   bool miss(pending& p);
   void begin(walk& w, ps t);

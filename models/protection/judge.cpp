@@ -13,6 +13,7 @@ mapping mapping_of(const hca_mrc& m, std::uint32_t key) {
   r.map.indirect = m.kind == HCA_MRC_INDIRECT;
   r.map.levels = m.kind == HCA_MRC_PHYSICAL || r.map.null || r.map.indirect ? 0 : m.levels;
   r.map.page_shift = m.page_shift;
+  r.map.on_demand = (m.flags & HCA_MRC_ON_DEMAND) != 0;
   r.map.table = m.table;
   r.map.table_va = m.table_va;
   r.va_offset = rules::zero_based_window(m) ? m.start : 0;

@@ -58,6 +58,11 @@ void requester::on_timer(flow& f) {
     arm_timer(f, now());
     return;
   }
+  if (f.waiting != 0 || f.landing) {  // nothing of this is the peer's fault
+    f.deadline = now() + ack_timeout(f.qp.timeout);
+    arm_timer(f, now());
+    return;
+  }
   if (f.operations.empty()) return;
   ++timeouts_;
   retry(f, now());
@@ -140,6 +145,7 @@ void requester::fail_front(flow& f, std::uint8_t status, ps t) {
   ++errors_;
   f.error = true;
   ++f.pass;
+  faults_.cancel(&f);
   complete(f, status, t);
   enter_error(f, t);
 }

@@ -10,6 +10,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
       packet_pool_(packets_in),
       lid_(lid),
       memory_(keys, walker, dma),
+      faults_(queue_, reports, false),
       buffers_(queue_, config.buffers) {
   work.on<&requester::on_work>(this);
   packets.on<&requester::on_packet>(this);
@@ -29,6 +30,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
   stats_.add("errors", "1", "QPs that went into error here", errors_);
   stats_.add("flushed", "1", "work requests completed with WR_FLUSH_ERR", flushed_);
   stats_.add("latency", "ps", "from a work request's arrival to its completion", latency_);
+  faults_.list(stats_);
   stats_.formula("packet_engine_busy", "ps", "time the packet engine was issuing",
                  [this] { return static_cast<double>(packet_engine_.busy().count()); });
   signals_.add("valid", 1, valid_probe_);
@@ -97,11 +99,16 @@ void requester::release_packet(packet& p, ps t) {
 }
 
 tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps& t) {
+  if (c.op == control_op::pages) {  // of a key, not of a QP
+    faults_.answered(c);
+    return tlm::TLM_COMPLETED;
+  }
   flow& f = flow_of(c.number);
   switch (c.op) {
     case control_op::stop:
       f.stopped = true;
       ++f.pass;
+      faults_.cancel(&f);
       if (f.busy != 0) {
         f.stopping = &c;
         return tlm::TLM_ACCEPTED;
@@ -109,7 +116,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       check_stopped(f);
       break;
     case control_op::start:
-      f.stopped = f.error = f.known = f.started = f.rnr_waiting = f.recovering = false;
+      f.stopped = f.error = f.known = f.started = f.rnr_waiting = f.recovering = f.landing = false;
       f.failed = ~0ULL;
       f.retries = f.rnr_retries = 0;
       f.read_psns = 0;
@@ -128,9 +135,11 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
     case control_op::failed:
       f.error = true;
       ++f.pass;
+      faults_.cancel(&f);
       flush_when_known(f, t);
       break;
     case control_op::set_eq:
+    case control_op::pages:
       break;
   }
   return tlm::TLM_COMPLETED;

@@ -2,6 +2,9 @@
 // places READ and atomic responses, and completes WQEs in order. UC and UD are done with a message when its last packet has
 // gone to the port.
 //
+// A page of an on-demand region that is missing: sending of the QP stops until the driver has put it in; a response that finds
+// none is dropped and asked for again then. A page that there is none of is LOC_PROT_ERR [E9].
+//
 // Errors: a bad L_Key is LOC_PROT_ERR (reported when every earlier message has completed), a NAK the status it stands for,
 // silence RETRY_EXC_ERR; each puts the QP into ERR - of UC and UD only its send side, into SQE - and flushes the rest in order
 // [semantics D.1, D.2].
@@ -23,6 +26,7 @@
 #include "tlm/control.h"
 #include "tlm/memory_access.h"
 #include "tlm/packet.h"
+#include "tlm/page_faults.h"
 #include "tlm/work.h"
 #include "tlm/wqe.h"
 
@@ -84,6 +88,9 @@ class requester : public unit {
     bool unreliable = false;  // UC, UD
     bool rnr_waiting = false;
     bool recovering = false;       // a lost response was found; wait for progress before looking again
+    std::uint32_t waiting = 0;     // gathers that wait for a page
+    bool resumed = false;          // one has gone on
+    bool landing = false;          // a response found no page: it is asked for again when there is one
     std::uint64_t read_psns = 0;   // PSNs of responses that are still to come
     std::uint64_t failed = ~0ULL;  // number of the first operation that failed locally
     unsigned retries = 0;
@@ -105,6 +112,7 @@ class requester : public unit {
   process pump(flow& f, ps t);
   process gather(flow& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t);
   task<verdict> gather_payload(flow& f, operation& op, std::uint64_t offset, packet& p, ps& t);
+  task<verdict> gather_once(flow& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t);
   void fill_header(const flow& f, const operation& op, std::uint32_t index, packet& p);
   void emit(flow& f);
   [[nodiscard]] bool may_send(const flow& f) const;
@@ -115,6 +123,7 @@ class requester : public unit {
   // True: the packet is held until its payload has landed.
   task<bool> on_data(flow& f, packet& p, ps& t);
   task<std::uint8_t> place(flow& f, operation& op, packet& p, memory_access::transfer& tr, ps& t);
+  process ask_again(flow& f, std::uint64_t number, missing_page page, ps t);
   void release_packet(packet& p, ps t);
   // Completes what a PSN acknowledges; false: a lost response was found and is asked for again.
   bool progress_to(flow& f, std::uint32_t psn, ps t);
@@ -143,6 +152,7 @@ class requester : public unit {
   packet_pool& packet_pool_;
   const std::uint16_t lid_;
   memory_access memory_;
+  page_faults faults_;
   credits buffers_;
   server message_engine_;
   server packet_engine_;

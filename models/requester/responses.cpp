@@ -5,6 +5,11 @@
 #include "models/requester/requester_rules.h"
 
 namespace hcasim {
+namespace {
+
+constexpr std::uint8_t page_is_missing = 0xff;  // instead of a completion status
+
+}  // namespace
 
 process requester::serve(flow& f, ps t) {
   f.serving = true;
@@ -68,6 +73,7 @@ void requester::on_acknowledge(flow& f, const packet& p, ps t) {
 
 bool requester::progress_to(flow& f, std::uint32_t psn, ps t) {
   if (psn_distance(f.una_psn, psn) < 0) return true;
+  if (f.landing) return false;  // all from the READ on is asked for again
   while (!f.operations.empty()) {
     operation& op = *f.operations.front();
     if (op.psns == 0) {
@@ -105,7 +111,7 @@ requester::operation* requester::operation_at(flow& f, std::uint32_t psn) {
 task<bool> requester::on_data(flow& f, packet& p, ps& t) {
   const std::uint32_t psn = p.header.psn;
   operation* op = psn_distance(f.una_psn, psn) >= 0 ? operation_at(f, psn) : nullptr;
-  if (!op || !op->view.fetches()) {
+  if (!op || !op->view.fetches() || f.landing) {
     ++discarded_;
     co_return false;
   }
@@ -130,6 +136,9 @@ task<bool> requester::on_data(flow& f, packet& p, ps& t) {
     if (op->responses == op->psns) complete(f, HCA_WC_SUCCESS, t);
     made_progress(f, t);
     settle(f, t);
+  } else if (live && status == page_is_missing) {
+    f.landing = true;
+    ask_again(f, op->number, tr.missing, t);
   } else if (live) {
     fail_front(f, status, t);
   }
@@ -143,6 +152,24 @@ task<bool> requester::on_data(flow& f, packet& p, ps& t) {
       },
       &p, t);
   co_return true;
+}
+
+// The response that found no page was dropped, and what follows it is; all of it is asked for again when there is one.
+process requester::ask_again(flow& f, std::uint64_t number, missing_page page, ps t) {
+  ++f.busy;
+  auto answer = faults_.wait(page, f.qpn, &f, t);
+  const page_faults::state outcome = co_await answer;
+  f.landing = false;
+  const bool live = !f.error && !f.stopped && f.operations.begin_number() == number && !f.operations.empty();
+  if (live && outcome == page_faults::state::ready) {
+    const ps timeout = ack_timeout(f.qp.timeout);
+    f.deadline = timeout == never ? never : now() + timeout;
+    go_back(f, now());
+  } else if (live) {
+    fail_front(f, HCA_WC_LOC_PROT_ERR, now());
+  }
+  --f.busy;
+  check_stopped(f);
 }
 
 // Scatters a response into the operation's data segments [D.2: needs LOCAL_WRITE].
@@ -173,6 +200,7 @@ task<std::uint8_t> requester::place(flow& f, operation& op, packet& p, memory_ac
                        .va = s.address + offset,
                        .checked = s.length - offset};
     const verdict v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);
+    if (v == verdict::page_fault) co_return page_is_missing;
     if (v != verdict::granted) co_return HCA_WC_LOC_PROT_ERR;
     placed += n;
     offset = 0;

@@ -5,7 +5,8 @@
 namespace hcasim {
 
 bool requester::may_send(const flow& f) const {
-  return !f.error && !f.stopped && !f.rnr_waiting && f.cursor != f.operations.end_number() && f.cursor < f.failed;
+  return !f.error && !f.stopped && !f.rnr_waiting && f.waiting == 0 && !f.landing && f.cursor != f.operations.end_number() &&
+         f.cursor < f.failed;
 }
 
 process requester::pump(flow& f, ps t) {
@@ -158,7 +159,10 @@ process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint
   emit(f);
   --f.busy;
   if (f.failed != ~0ULL) settle(f, t);
-  if (f.unreliable) pump(f, t);
+  if (f.unreliable || f.resumed) {
+    f.resumed = f.waiting != 0;
+    pump(f, std::max(t, now()));
+  }
   check_stopped(f);
 }
 
@@ -167,6 +171,21 @@ task<verdict> requester::gather_payload(flow& f, operation& op, std::uint64_t of
     copy_inline(op.view, offset, {p.data(), p.payload});
     co_return verdict::granted;
   }
+  for (;;) {
+    missing_page page;
+    const verdict v = co_await gather_once(f, op, offset, p, page, t);
+    if (v != verdict::page_fault || f.error || f.stopped) co_return v;
+    ++f.waiting;
+    auto answer = faults_.wait(page, f.qpn, &f, t);
+    const page_faults::state outcome = co_await answer;
+    --f.waiting;
+    f.resumed = true;
+    t = std::max(t, now());
+    if (outcome != page_faults::state::ready) co_return v;
+  }
+}
+
+task<verdict> requester::gather_once(flow& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t) {
   memory_access::transfer& tr = memory_.begin();
   verdict v = verdict::granted;
   std::uint32_t filled = 0;
@@ -183,6 +202,7 @@ task<verdict> requester::gather_payload(flow& f, operation& op, std::uint64_t of
     offset = 0;
     if (filled == p.payload) break;
   }
+  page = tr.missing;
   const bool reached = co_await memory_.landed(tr, t);
   if (v == verdict::granted && !reached) v = verdict::table_error;
   co_return v;

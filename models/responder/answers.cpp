@@ -102,6 +102,7 @@ void responder::fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uin
 void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t) {
   q.state = HCA_QP_ERR;
   c.error = true;
+  faults_.cancel(&c);
   if (q.in_wqe_held) {
     q.in_wqe_held = 0;
     report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, t);
@@ -115,6 +116,7 @@ void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_s
 // As put_into_error, from outside the packet sequence.
 process responder::fail_later(connection& c, std::uint32_t event, ps t) {
   c.error = true;
+  faults_.cancel(&c);
   ++c.busy;
   context_request ctx;
   ctx.index = c.qpn;

@@ -129,7 +129,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   const std::size_t segments = c.receive.size() / sizeof(hca_wqe_data);
   std::uint64_t offset = q.in_received;
   std::uint32_t placed = 0;
-  std::uint8_t nak = 0;
+  verdict v = verdict::granted;
   memory_access::transfer& tr = memory_.begin();
   for (std::size_t i = 0; i < segments && placed < p.payload; ++i) {
     hca_wqe_data seg;
@@ -142,11 +142,8 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(seg.length - offset, p.payload - placed));
     memory_range range{
         .key = seg.key, .rights = HCA_ACCESS_LOCAL_WRITE, .owner = owner, .va = seg.address + offset, .checked = n};
-    const verdict v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);
-    if (v != verdict::granted) {
-      nak = wire::nak_remote_operation;
-      break;
-    }
+    v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);
+    if (v != verdict::granted) break;
     placed += n;
     offset = 0;
   }
@@ -154,8 +151,10 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
     hold_until_landed(tr, p, t);
     co_return true;
   }
-  if (nak) {
-    refuse(c, q, nak, HCA_WC_LOC_PROT_ERR, t);
+  if (v == verdict::page_fault) {
+    page_missing(c, q, p, tr.missing, HCA_WC_LOC_PROT_ERR, t);
+  } else if (v != verdict::granted) {
+    refuse(c, q, wire::nak_remote_operation, HCA_WC_LOC_PROT_ERR, t);
   } else if (placed < p.payload) {
     refuse(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
   } else {
@@ -220,7 +219,9 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
     hold_until_landed(tr, p, t);
     co_return true;
   }
-  if (v != verdict::granted) {
+  if (v == verdict::page_fault) {
+    page_missing(c, q, p, tr.missing, HCA_WC_LOC_ACCESS_ERR, t);
+  } else if (v != verdict::granted) {
     refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
   } else {
     payload_written_ += p.payload;
@@ -232,6 +233,30 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
   }
   hold_until_landed(tr, p, t);
   co_return true;
+}
+
+// The request comes back after the RNR delay, and as often as the page is not there. A page that there is none of refuses it:
+// a receive buffer's (LOC_PROT_ERR) as a bad receive, any other as a bad key.
+void responder::page_missing(connection& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status,
+                             ps t) {
+  const bool same = c.missing.for_page(page);
+  const page_faults::state known = same ? c.missing.status : page_faults::state::idle;
+  if (known != page_faults::state::pending) faults_.forget(c.missing);
+  if (known == page_faults::state::refused) {
+    const bool receive = receive_status == HCA_WC_LOC_PROT_ERR;
+    refuse(c, q, receive ? wire::nak_remote_operation : wire::nak_remote_access, receive_status, t);
+    return;
+  }
+  if (known != page_faults::state::pending) {
+    faults_.forget(c.missing);
+    faults_.note(c.missing, page, c.qpn, &c, t);
+  }
+  if (q.transport != HCA_TRANSPORT_RC) {
+    drop_message(c, q, HCA_WC_SUCCESS, t);
+    return;
+  }
+  q.nak_sent = 1;
+  acknowledge(c, route_of(c, q), p.header.psn, static_cast<std::uint8_t>(wire::rnr_nak | (q.min_rnr_timer & 0x1f)), t);
 }
 
 // A packet of SEND or WRITE was executed: PSN, completion of a receive, acknowledge.

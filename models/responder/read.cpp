@@ -5,6 +5,8 @@
 
 namespace hcasim {
 
+// Of an on-demand region the first response must have its pages before the READ begins; the others wait for theirs.
+//
 // The verdict over the whole length comes first, so that later requests of this QP only run when the READ is good; each
 // response is judged again when its bytes are read [O8c].
 task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t) {
@@ -18,9 +20,15 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
                        .va = h.va,
                        .checked = h.dma_length};
     memory_access::transfer& tr = memory_.begin();
-    const verdict v = co_await memory_.move(tr, dma_op::read, whole, nullptr, 0, t);
+    const std::uint32_t first = again ? 0 : std::min(h.dma_length, 1U << q.mtu_shift);
+    const verdict v = co_await memory_.look(tr, whole, first, t);
+    const missing_page page = tr.missing;
     co_await memory_.landed(tr, t);
     if (c.error || c.stopped) co_return;
+    if (v == verdict::page_fault) {
+      page_missing(c, q, p, page, HCA_WC_LOC_ACCESS_ERR, t);
+      co_return;
+    }
     if (v != verdict::granted) {
       refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
       co_return;
@@ -62,10 +70,18 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
                        .owner = job.to.owner,
                        .va = job.va + offset,
                        .checked = job.length - offset};
-    memory_access::transfer& tr = memory_.begin();
-    v = co_await memory_.move(tr, dma_op::read, range, p.data(), p.payload, t);
-    const bool reached = co_await memory_.landed(tr, t);
-    if (!reached) v = verdict::table_error;
+    v = co_await fetch_response(c, range, p, t);
+  }
+  if (v == verdict::page_fault) {  // the QP has gone into error, or is being reset, while the page was missing
+    c.last_ticket = std::min(c.last_ticket, ticket);
+    c.out.complete(ticket, nullptr, t);
+    packet_pool_.put(p);
+    buffers_.give();
+    if (last && c.reads != 0) --c.reads;
+    emit(c);
+    --c.busy;
+    check_stopped(c);
+    co_return;
   }
   if (v != verdict::granted && ticket < c.last_ticket) {
     // The key went away: the rest of the responses is replaced by one NAK.
@@ -86,6 +102,23 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
   check_stopped(c);
 }
 
+// The bytes of one response; page_fault: the wait for a page was given up.
+task<verdict> responder::fetch_response(connection& c, memory_range range, packet& p, ps& t) {
+  for (;;) {
+    memory_access::transfer& tr = memory_.begin();
+    const verdict v = co_await memory_.move(tr, dma_op::read, range, p.data(), p.payload, t);
+    const missing_page page = tr.missing;
+    const bool reached = co_await memory_.landed(tr, t);
+    if (v != verdict::page_fault) co_return v == verdict::granted && !reached ? verdict::table_error : v;
+    if (c.error || c.stopped) co_return v;
+    auto answer = faults_.wait(page, c.qpn, &c, t);
+    const page_faults::state outcome = co_await answer;
+    t = std::max(t, now());
+    if (outcome == page_faults::state::cancelled) co_return v;
+    if (outcome == page_faults::state::refused) co_return verdict::bad_bounds;
+  }
+}
+
 task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   const packet_header& h = p.header;
   memory_range range{
@@ -102,8 +135,13 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
     co_return;
   }
   verdict v = co_await memory_.atomic(tr, op, range, h.swap_add, h.compare, reinterpret_cast<std::byte*>(&original), t);
+  const missing_page page = tr.missing;
   const bool reached = co_await memory_.landed(tr, t);
   if (c.error || c.stopped) co_return;
+  if (v == verdict::page_fault) {
+    page_missing(c, q, p, page, HCA_WC_LOC_ACCESS_ERR, t);
+    co_return;
+  }
   if (v != verdict::granted || !reached) {
     refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
     co_return;

@@ -10,6 +10,7 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
       packet_pool_(packets_in),
       lid_(lid),
       memory_(keys, walker, dma),
+      faults_(queue_, reports, true),
       buffers_(queue_, config.buffers) {
   packets.on<&responder::on_packet>(this);
   bells.on<&responder::on_bell>(this);
@@ -30,6 +31,7 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
   stats_.add("no_receive", "1", "messages of UC and UD that found no receive posted", no_receive_);
   stats_.add("messages_dropped", "1", "messages of UC and UD dropped for an error or a gap", messages_dropped_);
   stats_.add("shared_taken", "1", "receives taken from an SRQ", shared_taken_);
+  faults_.list(stats_);
   stats_.formula("engine_busy", "ps", "time the packet engine was busy",
                  [this] { return static_cast<double>(engine_.busy().count()); });
   signals_.add("valid", 1, valid_probe_);
@@ -80,10 +82,15 @@ tlm::tlm_sync_enum responder::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
 }
 
 tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps& t) {
+  if (r.op == control_op::pages) {  // of a key, not of a QP
+    faults_.answered(r);
+    return tlm::TLM_COMPLETED;
+  }
   connection& c = connection_of(r.number);
   switch (r.op) {
     case control_op::stop:
       c.stopped = true;
+      faults_.cancel(&c);
       if (c.busy != 0) {
         c.stopping = &r;
         return tlm::TLM_ACCEPTED;
@@ -96,15 +103,18 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
       c.reads = c.acks_owed = 0;
       c.last_ticket = ~0ULL;
       c.told_last = false;
+      faults_.forget(c.missing);
       while (!c.atomics.empty()) c.atomics.pop();
       break;
     case control_op::flush:
     case control_op::failed:
       c.error = true;
+      faults_.cancel(&c);
       flush_receives(c, &r, t);
       return tlm::TLM_ACCEPTED;
     case control_op::resume:
     case control_op::set_eq:
+    case control_op::pages:
       break;
   }
   return tlm::TLM_COMPLETED;

@@ -10,6 +10,10 @@
 //
 // SEND_WITH_INV invalidates after its bytes were handed to the DMA engine and before its receive completes [C6.8].
 //
+// A page of an on-demand region that is missing raises an event; the request is asked to come back later with an RNR NAK and is
+// refused as for a bad key when there is no such page. READ responses under way, and duplicates, wait for their pages; of UC
+// and UD the message is dropped [E9].
+//
 // Errors: a bad R_Key is NAK remote access, a bad request NAK invalid request, a bad receive buffer NAK remote operation; each
 // puts the QP into ERR, completes the receive in use with the matching status and flushes the rest [semantics D.1].
 #pragma once
@@ -31,6 +35,7 @@
 #include "tlm/control.h"
 #include "tlm/memory_access.h"
 #include "tlm/packet.h"
+#include "tlm/page_faults.h"
 #include "tlm/window.h"
 #include "tlm/work.h"
 
@@ -77,8 +82,9 @@ class responder : public unit {
     ring<atomic_result> atomics;
     std::uint32_t acks_owed = 0;
     std::uint32_t busy = 0;
-    bool taking = false;  // of an SRQ: a WQE is being taken from its list
-    wait_list takers;     // of an SRQ: connections that wait for that
+    page_faults::request missing;  // the page that a request was asked to come back for (RNR)
+    bool taking = false;           // of an SRQ: a WQE is being taken from its list
+    wait_list takers;              // of an SRQ: connections that wait for that
     bool serving = false;
     bool emitting = false;
     bool told_last = false;  // that an SRQ gives it no more
@@ -127,10 +133,12 @@ class responder : public unit {
   task<bool> take_shared(connection& c, context_request& ctx, ps& t);
   void hold_until_landed(memory_access::transfer& tr, packet& p, ps t);
   void end_message(connection& c, hca_qpc& q, const packet& p, ps t);
+  void page_missing(connection& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status, ps t);
 
   // read.cpp
   task<> do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t);
   process read_response(connection& c, read_job job, std::uint64_t ticket, ps t);
+  task<verdict> fetch_response(connection& c, memory_range range, packet& p, ps& t);
   task<> do_atomic(connection& c, hca_qpc& q, packet& p, ps& t);
   void answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r, ps t);
 
@@ -156,6 +164,7 @@ class responder : public unit {
   packet_pool& packet_pool_;
   const std::uint16_t lid_;
   memory_access memory_;
+  page_faults faults_;
   credits buffers_;
   server engine_;
   std::vector<std::unique_ptr<connection>> connections_;

@@ -37,10 +37,20 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
       host("host", config.host, seed),
       pcie("pcie", config.pcie, 1 + peer_count(config)),
       hca("hca", config.hca, packets),
-      device_(std::make_unique<driver::device>(host, bar_base, config.driver)) {
-  host.mmio.bind(pcie.cpu);
-  pcie.memory.bind(host.memory);
-  pcie.interrupts.bind(host.interrupts);
+      device_(std::make_unique<driver::device>(host, bar_base, config.driver, config.iommu.enabled ? iommu_base : 0)) {
+  if (config.iommu.enabled) {
+    iommu = std::make_unique<hcasim::iommu>("iommu", config.iommu, iommu_base);
+    host.mmio.bind(iommu->cpu);
+    iommu->mmio.bind(pcie.cpu);
+    pcie.memory.bind(iommu->devices);
+    pcie.interrupts.bind(iommu->messages);
+    iommu->memory.bind(host.memory);
+    iommu->interrupts.bind(host.interrupts);
+  } else {
+    host.mmio.bind(pcie.cpu);
+    pcie.memory.bind(host.memory);
+    pcie.interrupts.bind(host.interrupts);
+  }
   hca.dma_engine.pcie.bind(pcie.device(0).up);
   pcie.device(0).down.bind(hca.doorbell.bar);
   pcie.map_bar(0, bar_base, HCA_BAR_SIZE);

@@ -9,6 +9,7 @@
 #include "models/fabric/link.h"
 #include "models/hca/hca.h"
 #include "models/host/host.h"
+#include "models/iommu/iommu.h"
 #include "models/pcie/pcie.h"
 #include "models/peer_device/peer_device.h"
 #include "models/system/system_config.h"
@@ -20,6 +21,7 @@ class node : public sc_core::sc_module {
  public:
   hcasim::host host;
   hcasim::pcie pcie;
+  std::unique_ptr<hcasim::iommu> iommu;  // when it is enabled
   hcasim::hca hca;
 
   node(const sc_core::sc_module_name& name, const node_config& config, std::uint64_t seed, packet_pool& packets);
@@ -31,6 +33,7 @@ class node : public sc_core::sc_module {
   static constexpr std::uint64_t bar_base = 0xffff'f000'0000'0000;
   // The BAR of peer device `i`.
   static constexpr std::uint64_t peer_bar(std::size_t i) { return 0xffff'c000'0000'0000 + (std::uint64_t{i} << 44); }
+  static constexpr std::uint64_t iommu_base = 0xffff'b000'0000'0000;
 
  private:
   std::unique_ptr<driver::device> device_;

@@ -10,6 +10,7 @@
 #include "models/fabric/switch_config.h"
 #include "models/hca/hca_config.h"
 #include "models/host/host_config.h"
+#include "models/iommu/iommu_config.h"
 #include "models/pcie/pcie_config.h"
 #include "models/peer_device/peer_device_config.h"
 
@@ -18,6 +19,7 @@ namespace hcasim {
 struct node_config {
   host_config host;
   pcie_config pcie;
+  iommu_config iommu;
   hca_config hca;
   driver::driver_config driver;
   std::array<peer_device_config, 2> peer;  // none by default
@@ -25,6 +27,7 @@ struct node_config {
   void knobs(knob_visitor& k) {
     k.group("host", host, "memory and software costs");
     k.group("pcie", pcie, "root complex and links");
+    k.group("iommu", iommu, "translation of what devices ask of memory");
     k.group("hca", hca, "the adapter");
     k.group("driver", driver, "the host driver");
     k.group("peer0", peer[0], "a peer device in the same PCIe tree");

@@ -121,6 +121,14 @@ void w1(benchmark::State& state) {
 }
 BENCHMARK(w1)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
 
+// W1 with an IOMMU before every transaction of both adapters.
+void w1_iommu(benchmark::State& state) {
+  system_config c = two_nodes_100g();
+  for (node_config& n : c.nodes) n.iommu.enabled = true;
+  for ([[maybe_unused]] auto _ : state) report(state, in_own_process([&c] { return stream({}, nullptr, c); }));
+}
+BENCHMARK(w1_iommu)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
+
 // W1 with a VCD of every signal.
 void w1_vcd(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) report(state, in_own_process([] { return stream({}, "/dev/null"); }));

@@ -35,7 +35,10 @@ system_config with_rtl(system_config config, const std::string& units) {
   return config;
 }
 
-system_config with_rtl(system_config config) {
+system_config as_in_environment(system_config config) {
+  if (std::getenv("HCASIM_IOMMU")) {
+    for (node_config& n : config.nodes) n.iommu.enabled = true;
+  }
   const char* const units = std::getenv("HCASIM_RTL");
   return units ? with_rtl(std::move(config), units) : config;
 }

@@ -10,7 +10,7 @@ namespace hcasim::kit {
 
 // Throws std::invalid_argument: no such unit.
 system_config with_rtl(system_config config, const std::string& units);
-// As the environment says.
-system_config with_rtl(system_config config);
+// As the environment says. HCASIM_IOMMU, if it is set, puts an IOMMU before every adapter.
+system_config as_in_environment(system_config config);
 
 }  // namespace hcasim::kit

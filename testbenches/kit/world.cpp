@@ -18,7 +18,7 @@ void start_program(system& s, std::size_t i, const std::string& name, program bo
   });
 }
 
-world::world(const system_config& config) : system_("system", with_rtl(config)) {}
+world::world(const system_config& config) : system_("system", as_in_environment(config)) {}
 
 system_config world::one_node() {
   system_config c;

@@ -24,7 +24,8 @@ enum {
   CALL_AREA,
   CALL_QP,
   CALL_EQ,
-  CALL_EVENT
+  CALL_EVENT,
+  CALL_PAGES
 };
 
 static uint64_t call(struct hal* h, uint64_t command) {
@@ -114,6 +115,14 @@ void hal_event(struct hal* h, uint32_t type, uint32_t number) {
   h->argument[0] = type;
   h->argument[1] = number;
   call(h, CALL_EVENT);
+}
+
+void hal_pages(struct hal* h, uint32_t index, uint64_t first, uint64_t last, enum hal_pages outcome) {
+  h->argument[0] = index;
+  h->argument[1] = first;
+  h->argument[2] = last;
+  h->argument[3] = outcome;
+  call(h, CALL_PAGES);
 }
 
 /* A real core does its work by itself. */

@@ -158,5 +158,6 @@ void hal_set_eq(hal* h, uint32_t eqn, const hca_eqc* eqc) {
   if (eqc) h->eqs[eqn] = *eqc;
 }
 void hal_event(hal*, uint32_t, uint32_t) {}
+void hal_pages(hal*, uint32_t, uint64_t, uint64_t, enum hal_pages) {}
 void hal_work(hal*, enum hal_work, uint32_t) {}
 }

@@ -184,6 +184,7 @@ TEST(docs, knob_tables_are_complete_and_true) {
                                                                   {"fabric", {"link.", "switch."}},
                                                                   {"host", {"node*.host."}},
                                                                   {"pcie", {"node*.pcie."}},
+                                                                  {"iommu", {"node*.iommu."}},
                                                                   {"peer_device", {"node*.peer0."}},
                                                                   {"driver", {"node*.driver."}}};
   // Knobs that the system sets itself and a description cannot.

@@ -46,6 +46,27 @@ TEST_F(program, every_preset_runs) {
   EXPECT_EQ(r["description"]["link"]["rate"], "54.5 Gb/s");
 }
 
+// Published points of pcie-bench: mean error at most 5 %, the knee within half an octave.
+TEST_F(program, iommu_latency_against_window_is_that_of_the_measurement) {
+  const outcome o = hcasim("run iommu_window -o out --no-trace --set preset=nfp6000");
+  ASSERT_EQ(o.status, 0) << o.text;
+  const json r = json::parse(file_content("out/result.json"));
+  const auto figure = [&r](const char* name) { return r["figures"][name]["value"].get<double>(); };
+  EXPECT_LE(figure("MAPE"), 5) << o.text;
+  EXPECT_LE(figure("knee"), 0.5) << o.text;
+  EXPECT_NEAR(figure("without the IOMMU"), 546.67, 20);
+}
+
+// With an IOMMU before the adapters every testbench runs as it is.
+TEST_F(program, every_testbench_runs_behind_an_iommu) {
+  for (const char* run :
+       {"ping", "random_traffic --operations 300", "key_storm --changes 300", "key_lifecycle --most_keys 1 --changes 8",
+        "message_rate --messages 2000", "rkey_reuse", "on_demand --pages 32 --takes 20"}) {
+    const outcome o = hcasim(fmt::format("run {} -o out --force --no-trace --set node*.iommu.enabled=true", run));
+    EXPECT_EQ(o.status, 0) << run << "\n" << o.text;
+  }
+}
+
 TEST_F(program, every_system_file_is_read) {
   for (const auto& e : fs::directory_iterator(fs::path(HCASIM_SOURCE_DIR) / "testbenches/systems")) {
     std::ofstream("run.yaml") << "testbench: ping\ninclude: " << e.path().stem().string() << "\n";

@@ -1,0 +1,69 @@
+/* The IOMMU of a root complex: registers, context entries, page tables, command queue. All tables lie in host memory, at
+ * physical addresses. */
+#pragma once
+
+#include "firmware/abi/layout.h"
+
+/* Registers, 8 bytes each unless it says otherwise. */
+enum {
+  IOMMU_REG_ID = 0x00,            /* ro 4 B: IOMMU_ID */
+  IOMMU_REG_CONTROL = 0x08,       /* rw 4 B: bit 0: translate; otherwise every address of a device is physical */
+  IOMMU_REG_CONTEXTS = 0x10,      /* rw: table of struct iommu_context, one for each requester */
+  IOMMU_REG_QUEUE = 0x18,         /* rw: command queue, 4 KiB aligned */
+  IOMMU_REG_QUEUE_SIZE = 0x20,    /* rw 4 B: log2 of its entries; writing it empties the queue */
+  IOMMU_REG_TAIL = 0x28,          /* wo 4 B: producer index, counts up modulo 2^32 */
+  IOMMU_REG_FAULTS = 0x30,        /* ro: bursts refused so far */
+  IOMMU_REG_FAULT_ADDRESS = 0x38, /* ro: of the last one refused */
+  IOMMU_REG_FAULT_INFO = 0x40,    /* ro: its requester, | enum iommu_fault << 16 | write << 31 */
+  IOMMU_REGISTERS = 0x1000,
+};
+
+enum { IOMMU_ID = 0x4d4d4f49, IOMMU_CONTEXTS = 256 };
+
+enum iommu_fault {
+  IOMMU_FAULT_NONE = 0,
+  IOMMU_FAULT_CONTEXT = 1,    /* the requester has no context */
+  IOMMU_FAULT_NOT_MAPPED = 2, /* no page at this address, or an address of more than 48 bits */
+  IOMMU_FAULT_NOT_WRITABLE = 3,
+  IOMMU_FAULT_TABLE = 4,   /* a table could not be read */
+  IOMMU_FAULT_CROSSES = 5, /* the burst crosses a 4 KiB boundary */
+};
+
+struct iommu_context {
+  uint64_t root;  /* physical address of the table's root, 4 KiB aligned */
+  uint32_t flags; /* enum iommu_context_flags */
+  uint32_t reserved;
+};
+HCA_LAYOUT(struct iommu_context, 16);
+
+enum iommu_context_flags {
+  IOMMU_CONTEXT_PRESENT = 1 << 0,
+  IOMMU_CONTEXT_PASS = 1 << 1, /* its addresses are physical */
+};
+
+/* A table has 4 levels of 512 entries and covers 48 bits. An entry: address bits 51..12, and below. */
+enum {
+  IOMMU_PTE_READ = 1 << 0,
+  IOMMU_PTE_WRITE = 1 << 1,
+  IOMMU_PTE_LARGE = 1 << 7, /* ends the walk at 1 GiB or 2 MiB */
+  IOMMU_LEVELS = 4,
+  IOMMU_PTE_BITS = 9,
+};
+#define IOMMU_PTE_ADDRESS 0x000ffffffffff000ULL
+
+enum iommu_command_code {
+  IOMMU_CMD_INVALIDATE = 1,         /* forget translations of [address, address + bytes) of the requester */
+  IOMMU_CMD_INVALIDATE_CONTEXT = 2, /* forget the requester's context and all its translations */
+  IOMMU_CMD_WAIT = 3,               /* when all before is complete, write `value` (4 B) to `address` */
+};
+
+/* Complete means for INVALIDATE that no burst translated before is on its way any more. */
+struct iommu_command {
+  uint32_t code; /* enum iommu_command_code */
+  uint32_t requester;
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t value;
+  uint32_t reserved;
+};
+HCA_LAYOUT(struct iommu_command, 32);

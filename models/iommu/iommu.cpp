@@ -1,0 +1,279 @@
+#include "models/iommu/iommu.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hcasim {
+
+iommu::iommu(const sc_core::sc_module_name& name, const iommu_config& config, std::uint64_t registers)
+    : unit(name),
+      config_(config),
+      base_(registers),
+      requesters_(IOMMU_CONTEXTS),
+      tlb_(config.entries, config.ways, {12, 21, 30}, config.policy, config.seed) {
+  devices.register_nb_transport_fw(this, &iommu::from_device);
+  devices.register_transport_dbg(this, &iommu::device_debug);
+  messages.register_nb_transport_fw(this, &iommu::message);
+  cpu.register_nb_transport_fw(this, &iommu::from_cpu);
+  cpu.register_transport_dbg(this, &iommu::cpu_debug);
+  mmio.register_nb_transport_bw(this, &iommu::to_cpu);
+  for (std::uint32_t i = 0; i < IOMMU_CONTEXTS; ++i) requesters_[i].id = i;
+  if (config.node_entries != 0) {
+    for (const unsigned shift : {21U, 30U, 39U}) {
+      nodes_.emplace_back(config.node_entries, config.node_entries,
+                          std::initializer_list<std::uint8_t>{static_cast<std::uint8_t>(shift)}, config.policy,
+                          config.seed + shift);
+    }
+  }
+  describe();
+}
+
+iommu::requester& iommu::requester_of(const tlm::tlm_generic_payload& p) {
+  const auto* extension = p.get_extension<pcie_extension>();
+  return requesters_[extension ? extension->requester % IOMMU_CONTEXTS : 0];
+}
+
+tlm::tlm_sync_enum iommu::from_device(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_REQ || !translating_) return memory->nb_transport_fw(p, phase, delay);
+  const ps at = now();
+  const ps arrived = at + to_ps(delay);
+  const ps start = port_.start(arrived, config_.issue_interval);
+  const ps t = start + config_.hit_latency;
+  ++bursts_;
+  valid_probe_.pulse(1, start, config_.issue_interval);
+  address_probe_.set(p.get_address(), start);
+  requester& r = requester_of(p);
+  if (r.order.empty() && r.state == context_state::translated) [[likely]] {
+    const std::uint64_t address = p.get_address();
+    const iotlb::entry* e = tlb_.find(r.id, address);
+    const unsigned needed = p.is_write() ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ};
+    const bool crosses = (address & 0xfff) + p.get_data_length() > 0x1000;
+    if (e && (e->rights & needed) && !crosses) [[likely]] {
+      ++hits_;
+      hit_probe_.pulse(1, t, config_.issue_interval);
+      p.set_address(e->value | (address & ((std::uint64_t{1} << e->shift) - 1)));
+      delay = to_sc(t - at);
+      return memory->nb_transport_fw(p, phase, delay);
+    }
+  } else if (r.order.empty() && r.state == context_state::pass) {
+    ++passed_;
+    delay = to_sc(t - at);
+    return memory->nb_transport_fw(p, phase, delay);
+  }
+  const auto* extension = p.get_extension<pcie_extension>();
+  hold(r, p, false, extension && extension->relaxed_ordering, t, arrived);
+  return tlm::TLM_ACCEPTED;
+}
+
+// Interrupt messages are not translated: they only keep their place.
+tlm::tlm_sync_enum iommu::message(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_REQ || !translating_) return interrupts->nb_transport_fw(p, phase, delay);
+  const ps arrived = now() + to_ps(delay);
+  const ps t = port_.start(arrived, config_.issue_interval) + config_.hit_latency;
+  requester& r = requester_of(p);
+  if (r.order.empty()) {
+    delay = to_sc(t - now());
+    return interrupts->nb_transport_fw(p, phase, delay);
+  }
+  hold(r, p, true, false, t, arrived);
+  return tlm::TLM_ACCEPTED;
+}
+
+void iommu::hold(requester& r, tlm::tlm_generic_payload& p, bool is_message, bool relaxed, ps t, ps arrived) {
+  access& a = accesses_.get();
+  a = {};
+  a.payload = &p;
+  a.owner = this;
+  a.from = &r;
+  a.message = is_message;
+  a.known = is_message;
+  a.address = p.get_address();
+  a.sequence = sequence_++;
+  a.ready = t;
+  a.arrived = arrived;
+  held_.push_back(&a);
+  waiting_.set(held_.size(), t);
+  waiting_probe_.set(held_.size(), t);
+  // A read has to wait for the writes before it, and for nothing else.
+  a.in_order = !relaxed && (p.is_write() || !r.order.empty());
+  if (a.in_order) {
+    if (!r.order.empty()) ++order_waits_;
+    r.order.push(a);
+  }
+  if (!is_message) look_up(a, t);
+}
+
+void iommu::look_up(access& a, ps t) {
+  requester& r = *a.from;
+  if (r.state == context_state::unknown || r.state == context_state::loading) {
+    r.no_context.push_back(&a);
+    if (r.state == context_state::unknown) {
+      r.state = context_state::loading;
+      load_context(r, t);
+    }
+    return;
+  }
+  if (answer_from_cache(a)) return known(a, t);
+  join_walk(a, t);
+}
+
+// False: a walk is needed.
+bool iommu::answer_from_cache(access& a) {
+  const requester& r = *a.from;
+  const tlm::tlm_generic_payload& p = *a.payload;
+  if (r.state == context_state::pass) {
+    ++passed_;
+    a.physical = a.address;
+    return true;
+  }
+  if (r.state == context_state::absent) {
+    a.fault = IOMMU_FAULT_CONTEXT;
+    return true;
+  }
+  if ((a.address & 0xfff) + p.get_data_length() > 0x1000) {
+    a.fault = IOMMU_FAULT_CROSSES;
+    return true;
+  }
+  if (a.address >> 48 != 0) {
+    a.fault = IOMMU_FAULT_NOT_MAPPED;
+    return true;
+  }
+  const iotlb::entry* e = tlb_.find(r.id, a.address);
+  if (!e) return false;
+  const unsigned needed = p.is_write() ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ};
+  if (!(e->rights & needed)) return false;  // it may have been given meanwhile: look at the table
+  ++hits_;
+  a.physical = e->value | (a.address & ((std::uint64_t{1} << e->shift) - 1));
+  return true;
+}
+
+// Translated or refused. What stands in order waits for its turn.
+void iommu::known(access& a, ps t) {
+  a.known = true;
+  a.ready = std::max(a.ready, t);
+  if (a.in_order) return pump(*a.from, t);
+  go_on(a, t);
+}
+
+void iommu::pump(requester& r, ps t) {
+  // First in order, a read has nothing before it that it must not pass.
+  while (!r.order.empty() && !r.order.front().known && r.order.front().payload->is_read()) r.order.pop().in_order = false;
+  if (r.order.empty() || !r.order.front().known || r.order.front().going) return;
+  go_on(r.order.front(), t);  // and stays first until it has gone
+}
+
+// Answers of held accesses come from the queue of events, never from inside the call that brought them.
+void iommu::go_on(access& a, ps t) {
+  a.going = true;
+  a.ready = std::max({a.ready, t, now()});
+  queue_.at(a.ready, {[](void* x) {
+                        auto& self = *static_cast<access*>(x);
+                        self.owner->answer(self);
+                      },
+                      &a});
+}
+
+void iommu::answer(access& a) {
+  tlm::tlm_generic_payload& p = *a.payload;
+  const bool is_message = a.message;
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  if (a.fault != IOMMU_FAULT_NONE) {
+    record_fault(a);
+    p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  } else if (is_message) {
+    interrupts->nb_transport_fw(p, phase, delay);
+  } else {
+    p.set_address(a.physical);
+    memory->nb_transport_fw(p, phase, delay);
+  }
+  wait_time_.add(now() - a.arrived);
+  std::erase(held_, &a);
+  waiting_.set(held_.size(), now());
+  waiting_probe_.set(held_.size(), now());
+  requester& r = *a.from;
+  const bool first = a.in_order;
+  if (first) r.order.pop();
+  accesses_.put(a);
+  if (first) pump(r, now());
+  if (draining_ && !older_than(drain_before_)) queue_.soon(resume(std::exchange(draining_, {})));
+  phase = tlm::BEGIN_RESP;
+  (is_message ? messages : devices)->nb_transport_bw(p, phase, delay);
+}
+
+void iommu::record_fault(const access& a) {
+  ++faults_;
+  ++fault_kinds_[a.fault];
+  fault_address_ = a.address;
+  fault_info_ = a.from->id | std::uint64_t{a.fault} << 16 | (a.payload->is_write() ? std::uint64_t{1} << 31 : 0);
+  fault_probe_.pulse(a.fault, now(), config_.hit_latency);
+}
+
+bool iommu::older_than(std::uint64_t sequence) const {
+  return !held_.empty() && held_.front()->sequence < sequence;
+}
+
+// Untimed accesses take the same way through the tables.
+unsigned iommu::device_debug(tlm::tlm_generic_payload& p) {
+  const requester& r = requester_of(p);
+  if (!translating_ || r.state == context_state::pass) return memory->transport_dbg(p);
+  if (r.state != context_state::translated) return 0;
+  const std::uint64_t address = p.get_address();
+  std::uint64_t node = r.root;
+  for (unsigned level = IOMMU_LEVELS; level-- > 0;) {
+    const unsigned shift = 12 + IOMMU_PTE_BITS * level;
+    std::uint64_t e = 0;
+    tlm::tlm_generic_payload look;
+    look.set_command(tlm::TLM_READ_COMMAND);
+    look.set_address(node + (address >> shift) % 512 * 8);
+    look.set_data_ptr(reinterpret_cast<unsigned char*>(&e));
+    look.set_data_length(sizeof e);
+    memory->transport_dbg(look);
+    if (!(e & (IOMMU_PTE_READ | IOMMU_PTE_WRITE))) return 0;
+    node = e & IOMMU_PTE_ADDRESS;
+    if (level != 0 && !(e & IOMMU_PTE_LARGE)) continue;
+    p.set_address(node | (address & ((std::uint64_t{1} << shift) - 1)));
+    const unsigned n = memory->transport_dbg(p);
+    p.set_address(address);
+    return n;
+  }
+  return 0;
+}
+
+void iommu::describe() {
+  static constexpr const char* kinds[fault_kinds] = {"none", "context", "not_mapped", "not_writable", "table", "crosses"};
+  stats_.add("bursts", "1", "reads and writes of devices", bursts_);
+  stats_.add("hits", "1", "bursts whose translation the IOTLB had", hits_);
+  stats_.add("passed", "1", "bursts of requesters whose addresses are physical", passed_);
+  stats_.add("walks", "1", "walks begun", walks_begun_);
+  stats_.add("merged", "1", "bursts that joined the walk of the same page", merged_);
+  for (unsigned level = 0; level < IOMMU_LEVELS; ++level) {
+    stats_.add("reads_level_" + std::to_string(level), "1", "reads of table entries of this level (0: 4 KiB pages)",
+               reads_[level]);
+  }
+  stats_.add("contexts_read", "1", "context entries read", contexts_read_);
+  stats_.add("order_waits", "1", "bursts and messages that waited for a write before them", order_waits_);
+  stats_.add("evictions", "1", "IOTLB entries that made room", evictions_);
+  stats_.add("dropped_entries", "1", "IOTLB entries and nodes forgotten by invalidations", dropped_);
+  stats_.add("poisoned_walks", "1", "walks under way in an invalidated range", poisoned_);
+  stats_.add("invalidations", "1", "ranges and contexts that software had forgotten", invalidations_);
+  stats_.add("commands", "1", "commands executed", commands_);
+  stats_.add("faults", "1", "bursts refused", faults_);
+  for (unsigned k = 1; k < fault_kinds; ++k) {
+    stats_.add(std::string("faults_") + kinds[k], "1", std::string("bursts refused: ") + kinds[k], fault_kinds_[k]);
+  }
+  stats_.add("walk_time", "ps", "from a walk's start to its end", walk_time_);
+  stats_.add("wait_time", "ps", "of bursts that did not go on at once: from their arrival to memory", wait_time_);
+  stats_.add("invalidation_time", "ps", "wait for the bursts before an invalidation", invalidation_time_);
+  stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_);
+  stats_.add("waiting", "1", "bursts and messages held", waiting_);
+  signals_.add("valid", 1, valid_probe_);
+  signals_.add("address", 64, address_probe_);
+  signals_.add("hit", 1, hit_probe_);
+  signals_.add("walkers", 10, walkers_probe_);
+  signals_.add("walk_level", 3, level_probe_, {"none", "leaf", "level_1", "level_2", "level_3"});
+  signals_.add("waiting", 16, waiting_probe_);
+  signals_.add("fault", 3, fault_probe_, {kinds, kinds + fault_kinds});
+}
+
+}  // namespace hcasim

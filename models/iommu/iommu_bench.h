@@ -1,0 +1,202 @@
+// For tests: a memory with real bytes, a device, a core, and page tables around an IOMMU.
+#pragma once
+
+#include <tlm_utils/simple_initiator_socket.h>
+#include <tlm_utils/simple_target_socket.h>
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "models/iommu/iommu.h"
+#include "tlm/testing/simulate.h"
+
+namespace hcasim::testing {
+
+// Sparse memory that answers in the call.
+class iommu_memory : public unit {
+ public:
+  tlm_utils::simple_target_socket<iommu_memory, 64> in{"in"};
+  tlm_utils::simple_target_socket_optional<iommu_memory, 64> interrupts{"interrupts"};
+  ps latency{80_ns};
+  struct access {
+    bool write;
+    std::uint64_t address;
+    ps at;
+  };
+  std::vector<access> log;
+  std::vector<ps> raised;
+
+  explicit iommu_memory(const sc_core::sc_module_name& n) : unit(n) {
+    in.register_nb_transport_fw(this, &iommu_memory::forward);
+    in.register_transport_dbg(this, &iommu_memory::debug);
+    interrupts.register_nb_transport_fw(this, &iommu_memory::interrupt);
+  }
+  std::uint64_t& word(std::uint64_t address) { return words_[address & ~std::uint64_t{7}]; }
+
+ private:
+  void touch(tlm::tlm_generic_payload& p) {
+    for (unsigned i = 0; i < p.get_data_length(); ++i) {
+      auto* const byte = reinterpret_cast<unsigned char*>(&word(p.get_address() + i)) + (p.get_address() + i) % 8;
+      (p.is_write() ? *byte : p.get_data_ptr()[i]) = p.is_write() ? p.get_data_ptr()[i] : *byte;
+    }
+    p.set_response_status(tlm::TLM_OK_RESPONSE);
+  }
+  tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& p, tlm::tlm_phase&, sc_core::sc_time& delay) {
+    log.push_back({p.is_write(), p.get_address(), now() + to_ps(delay)});
+    touch(p);
+    delay += to_sc(latency);
+    return tlm::TLM_COMPLETED;
+  }
+  tlm::tlm_sync_enum interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase&, sc_core::sc_time& delay) {
+    raised.push_back(now() + to_ps(delay));
+    p.set_response_status(tlm::TLM_OK_RESPONSE);
+    return tlm::TLM_COMPLETED;
+  }
+  unsigned debug(tlm::tlm_generic_payload& p) {
+    touch(p);
+    return p.get_data_length();
+  }
+  std::map<std::uint64_t, std::uint64_t> words_;
+};
+
+// Sends bursts at given times and notes when, and how, they were answered.
+class iommu_device : public unit {
+ public:
+  tlm_utils::simple_initiator_socket<iommu_device, 64> out{"out"};
+  struct burst : tlm::tlm_generic_payload {
+    iommu_device* self = nullptr;
+    std::vector<unsigned char> data;
+    pcie_extension extension;
+    ps sent{0};
+    ps answered = never;
+    [[nodiscard]] bool ok() const { return get_response_status() == tlm::TLM_OK_RESPONSE; }
+  };
+  std::deque<burst> bursts;
+
+  explicit iommu_device(const sc_core::sc_module_name& n) : unit(n) {
+    out.register_nb_transport_bw(this, &iommu_device::backward);
+  }
+  ~iommu_device() override {
+    for (burst& b : bursts) b.clear_extension(&b.extension);
+  }
+  burst& send(bool write, std::uint64_t address, ps at, std::uint16_t requester = 0, unsigned bytes = 8, bool relaxed = false) {
+    burst& b = bursts.emplace_back();
+    b.self = this;
+    b.data.resize(bytes);
+    b.extension.requester = requester;
+    b.extension.relaxed_ordering = relaxed;
+    b.set_extension(&b.extension);
+    b.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
+    b.set_address(address);
+    b.set_data_ptr(b.data.data());
+    b.set_data_length(bytes);
+    b.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+    queue_.at(at, {[](void* x) {
+                     auto& self = *static_cast<burst*>(x);
+                     tlm::tlm_phase phase = tlm::BEGIN_REQ;
+                     sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+                     self.sent = now();
+                     if (self.self->out->nb_transport_fw(self, phase, delay) == tlm::TLM_COMPLETED)
+                       self.answered = now() + to_ps(delay);
+                   },
+                   &b});
+    return b;
+  }
+
+ private:
+  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+    if (phase == tlm::BEGIN_RESP) static_cast<burst&>(p).answered = now() + to_ps(delay);
+    return tlm::TLM_COMPLETED;
+  }
+};
+
+struct iommu_bench {
+  static constexpr std::uint64_t registers = 0xffff'e000'0000'0000;
+  static constexpr std::uint64_t contexts = 0x10000;
+  static constexpr std::uint64_t queue = 0x20000;
+  static constexpr std::uint64_t status = 0x30000;
+
+  iommu dut;
+  iommu_memory memory{"memory_model"};
+  iommu_device device{"device"};
+  iommu_device interrupting{"interrupting"};
+  iommu_device core{"core"};
+  iommu_memory beyond{"beyond"};
+  std::uint64_t next_node = 0x100000;
+  std::map<std::uint16_t, std::uint64_t> roots;
+  std::uint32_t tail = 0;
+
+  explicit iommu_bench(const iommu_config& c = {}) : dut("iommu", c, registers) {
+    device.out.bind(dut.devices);
+    interrupting.out.bind(dut.messages);
+    core.out.bind(dut.cpu);
+    dut.memory.bind(memory.in);
+    dut.interrupts.bind(memory.interrupts);
+    dut.mmio.bind(beyond.in);
+    set(IOMMU_REG_CONTEXTS, contexts);
+    set(IOMMU_REG_QUEUE, queue);
+    set(IOMMU_REG_QUEUE_SIZE, 6);
+    set(IOMMU_REG_CONTROL, 1);
+    attach(0);
+  }
+  void set(std::uint32_t offset, std::uint64_t value) {
+    auto& b = core.send(true, registers + offset, now());
+    std::memcpy(b.data.data(), &value, sizeof value);
+    run_for(1_ps);
+  }
+  std::uint64_t get(std::uint32_t offset) {
+    auto& b = core.send(false, registers + offset, now());
+    run_for(1_ps);
+    std::uint64_t v = 0;
+    std::memcpy(&v, b.data.data(), sizeof v);
+    return v;
+  }
+  void attach(std::uint16_t requester, std::uint32_t flags = IOMMU_CONTEXT_PRESENT) {
+    const std::uint64_t root = roots.try_emplace(requester, node()).first->second;
+    memory.word(contexts + requester * 16) = root;
+    memory.word(contexts + requester * 16 + 8) = flags;
+  }
+  std::uint64_t node() { return next_node += 0x1000; }
+  // Maps one page of 2^shift bytes.
+  void map(std::uint64_t address, std::uint64_t physical, unsigned shift = 12, std::uint64_t rights = 3,
+           std::uint16_t requester = 0) {
+    std::uint64_t at = roots.at(requester);
+    for (unsigned level = IOMMU_LEVELS; level-- > 0;) {
+      std::uint64_t& entry = memory.word(at + (address >> (12 + 9 * level)) % 512 * 8);
+      if (12 + 9 * level == shift) {
+        entry = physical | rights | (level != 0 ? std::uint64_t{IOMMU_PTE_LARGE} : 0);
+        return;
+      }
+      if (entry == 0) entry = node() | 3;
+      at = entry & IOMMU_PTE_ADDRESS;
+    }
+  }
+  void unmap(std::uint64_t address) {
+    std::uint64_t at = roots.at(0);
+    for (unsigned level = IOMMU_LEVELS; level-- > 0;) {
+      std::uint64_t& entry = memory.word(at + (address >> (12 + 9 * level)) % 512 * 8);
+      if (level == 0 || (entry & IOMMU_PTE_LARGE)) entry = 0;
+      at = entry & IOMMU_PTE_ADDRESS;
+    }
+  }
+  // Puts a command into the queue; `ring` tells the unit.
+  void command(std::uint32_t code, std::uint64_t address, std::uint64_t bytes = 0, std::uint32_t value = 0) {
+    const iommu_command c{code, 0, address, bytes, value, 0};
+    std::uint64_t words[4];
+    std::memcpy(words, &c, sizeof c);
+    for (unsigned i = 0; i < 4; ++i) memory.word(queue + tail % 64 * 32 + i * 8) = words[i];
+    ++tail;
+  }
+  void ring() { set(IOMMU_REG_TAIL, tail); }
+  [[nodiscard]] double value(const std::string& name) const {
+    for (const statistic& s : dut.stats().all()) {
+      if (s.name != name) continue;
+      if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
+    }
+    return -1;
+  }
+};
+
+}  // namespace hcasim::testing
