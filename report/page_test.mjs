@@ -60,6 +60,11 @@ async function use() {
   seen.lines = await see("document.querySelectorAll('#chart svg path').length");
   await see("(() => { const k = document.getElementById('kind'); k.value = 'heat'; k.dispatchEvent(new Event('change')); })()");
   seen.cells = await see("document.querySelectorAll('#chart svg path').length");
+  seen.head = await text('#table thead');
+  if (await see("!!document.getElementById('which')")) {
+    await see("(() => { const k = document.getElementById('which'); k.value = 2; k.dispatchEvent(new Event('change')); })()");
+    seen.ratios = await see("[...document.querySelectorAll('#chart svg text')].map((t) => t.textContent)");
+  }
   seen.description = (await text('#description')).length;
   await see('window.scrollTo(0, 0)');
   const {data} = await on('Page.captureScreenshot', {format: 'png'});

@@ -7,7 +7,7 @@
   const colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#8b8000'];
   const withUnit = (m) => m.title + (m.unit && m.unit !== '1' ? ' [' + m.unit + ']' : '');
   const shown = (v) => v === null || v === undefined ? '-' : typeof v === 'number' ? String(Number(v.toPrecision(5))) : v;
-  const state = {kind: 'line', x: 0, series: axisCount > 1 ? 1 : -1, metric: 0, several: null, at: axes.map(() => 0), page: 0, sort: -1, down: false};
+  const state = {kind: 'line', x: 0, series: axisCount > 1 ? 1 : -1, metric: 0, several: null, at: axes.map(() => 0), which: 0, page: 0, sort: -1, down: false};
 
   // Row of each combination of axis values, by the number that the values' indices make.
   function indexed(rows) {
@@ -17,7 +17,14 @@
   }
   const sets = [{name: data.name, rows: indexed(data.rows)}];
   if (data.other) sets.push({name: data.other.name, rows: indexed(data.other.rows)});
+  // Of a heat map: the first results, the others, or how they relate.
+  const choices = data.other ? [data.name, data.other.name, 'other / first'] : [];
   const value = (set, at, m) => { const r = set.rows.get(at.join(',')); return r ? r[axisCount + m] : null; };
+
+  function chosen(at, m) {
+    const v = sets.map((set) => value(set, at, m));
+    return state.which < 2 ? v[state.which] : v[0] && v[1] !== null ? v[1] / v[0] : null;
+  }
 
   function select(parent, title, id, options, chosen, change) {
     const label = document.createElement('label');
@@ -52,6 +59,7 @@
       select(c, state.kind === 'heat' ? 'y axis' : 'lines', 'series', state.kind === 'heat' ? other : [[-1, 'one']].concat(other), state.series,
         own((v) => { state.series = Number(v); }));
     }
+    if (state.kind === 'heat' && choices.length) select(c, 'results', 'which', choices.map((t, i) => [i, t]), state.which, own((v) => { state.which = Number(v); }));
     axes.forEach((a, i) => {
       if (i === state.x || (!state.several && i === state.series)) return;
       select(c, a.title, 'at_' + a.name, a.labels.map((l, j) => [j, l]), state.at[i], own((v) => { state.at[i] = Number(v); }));
@@ -89,11 +97,11 @@
       grid: {left: 70, right: 190, top: 60, bottom: 60}, xAxis: {type: 'category', data: x.labels, name: x.title, nameLocation: 'middle', nameGap: 34}};
     if (state.kind === 'heat' && state.series >= 0) {
       const y = axes[state.series], cells = [];
-      x.labels.forEach((_, i) => y.labels.forEach((_, j) => { const v = value(sets[0], place(i, j), state.metric); if (v !== null) cells.push([i, j, v]); }));
+      x.labels.forEach((_, i) => y.labels.forEach((_, j) => { const v = chosen(place(i, j), state.metric); if (v !== null && v !== undefined) cells.push([i, j, v]); }));
       const all = cells.map((c) => c[2]);
       option.yAxis = {type: 'category', data: y.labels, name: y.title};
       option.visualMap = {min: Math.min(...all), max: Math.max(...all), right: 10, top: 'middle', calculable: true, inRange: {color: ['#f0f6fc', '#08458a']}, formatter: shown};
-      option.tooltip = {formatter: (p) => x.title + ' ' + x.labels[p.value[0]] + ', ' + y.title + ' ' + y.labels[p.value[1]] + ': <b>' + shown(p.value[2]) + '</b> ' + metrics[state.metric].unit};
+      option.tooltip = {formatter: (p) => x.title + ' ' + x.labels[p.value[0]] + ', ' + y.title + ' ' + y.labels[p.value[1]] + ': <b>' + shown(p.value[2]) + '</b> ' + (state.which < 2 ? metrics[state.metric].unit : '')};
       option.series = [{type: 'heatmap', data: cells, label: {show: cells.length <= 400, formatter: (p) => shown(p.value[2])}}];
     } else {
       const lines = [];
@@ -121,6 +129,7 @@
     t.textContent = '';
     const head = t.createTHead().insertRow();
     const columns = axes.map((a) => a.title).concat(metrics.map(withUnit), ['status', 'busiest resource', 'busy %']);
+    if (data.other) columns.push(...metrics.map((m) => withUnit(m) + ' (' + data.other.name + ')'));
     columns.forEach((c, i) => {
       const th = document.createElement('th');
       th.textContent = c + (state.sort === i ? state.down ? ' \u25be' : ' \u25b4' : '');
@@ -150,6 +159,8 @@
   }
   function cellValue(r, i) {
     if (i < axisCount) return axes[i].labels[r[i]];
+    const own = axisCount + metrics.length + 3;
+    if (i >= own) return value(sets[1], r.slice(0, axisCount), i - own);
     const v = r[i];
     return i === axisCount + metrics.length + 1 ? data.resources[v] ?? '' : v;
   }

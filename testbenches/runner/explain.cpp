@@ -46,9 +46,24 @@ std::string binding_resource(const std::vector<resource_use>& resources) {
   return fmt::format("no resource ({}): latency binds, and more requests at once would help", most);
 }
 
-std::string explain(const result& r, const std::vector<resource_use>& resources) {
+nlohmann::ordered_json explain_json(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources) {
+  using nlohmann::ordered_json;
+  ordered_json list = ordered_json::array();
+  for (const waterfall& w : waterfalls) {
+    double total = 0;
+    ordered_json steps = ordered_json::array();
+    for (const waterfall_step& s : w.steps) {
+      total += s.nanoseconds;
+      steps.push_back({{"unit", s.unit}, {"kind", s.kind}, {"ns", s.nanoseconds}});
+    }
+    list.push_back({{"title", w.title}, {"steps", steps}, {"total_ns", total}});
+  }
+  return {{"waterfalls", list}, {"binding", binding_resource(resources)}};
+}
+
+std::string explain(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources) {
   std::string out;
-  for (const waterfall& w : r.waterfalls()) out += waterfall_text(w) + "\n";
+  for (const waterfall& w : waterfalls) out += waterfall_text(w) + "\n";
   std::vector<std::vector<std::string>> rows{{"resource", "", "busy %", "", "meaning"}};
   for (std::size_t i = 0; i < std::min(resources.size(), shown); ++i) {
     const resource_use& u = resources[i];

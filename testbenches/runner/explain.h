@@ -9,8 +9,9 @@
 
 namespace hcasim {
 
-// The waterfalls that the testbench left, then the busiest resources and the one that binds.
-std::string explain(const result& r, const std::vector<resource_use>& resources);
+// The waterfalls, then the busiest resources and the one that binds.
+std::string explain(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources);
+nlohmann::ordered_json explain_json(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources);
 
 // "node0.host software, 96 % busy", or that nothing is.
 std::string binding_resource(const std::vector<resource_use>& resources);

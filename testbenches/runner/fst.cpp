@@ -18,7 +18,7 @@ namespace hcasim {
 namespace {
 
 // Below the size at which the writer would end a block on its own.
-constexpr std::uint64_t block_bytes = 4 << 20;
+constexpr std::uint64_t block_bytes = 1 << 20;
 constexpr std::uint64_t header_bytes = 330;
 
 constexpr auto byte_digits = [] {
@@ -148,10 +148,10 @@ void fst_writer::begin(ps at) {
 
 void fst_writer::emit(std::uint32_t signal, std::uint64_t value) {
   char digits[64];
-  for (unsigned byte = 0; byte < 8; ++byte) {
+  const unsigned width = widths_[signal];
+  for (unsigned byte = 8 - (width + 7) / 8; byte < 8; ++byte) {
     std::memcpy(digits + 8 * static_cast<std::size_t>(byte), byte_digits[(value >> (56 - 8 * byte)) & 0xff].data(), 8);
   }
-  const unsigned width = widths_[signal];
   file_.emit(signal, digits + (64 - width), width);
 }
 

@@ -59,11 +59,18 @@ void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const s
   std::map<std::string, std::string> filters;  // content -> file name
   // GTKWave's zoom: a frame of 200 pixels lasts 2^-zoom; the window shows about four of them.
   const double zoom = -std::log2(static_cast<double>(std::max<std::int64_t>(view.length.count(), 16)) / 4);
+  std::string marker_places;
+  std::string marker_names;
+  for (std::size_t i = 0; i < 26; ++i) {
+    const bool set = i < view.markers.size();
+    marker_places += set ? fmt::format(" {}", view.markers[i].at.count()) : " -1";
+    if (set) marker_names += fmt::format("[markername] {}{}\n", static_cast<char>('A' + i), view.markers[i].name);
+  }
   std::string out = fmt::format(
       "[*] Open with: gtkwave waves.gtkw\n[dumpfile] \"{0}/{3}\"\n[savefile] \"{0}/waves.gtkw\"\n[timestart] {1}\n[size] "
       "1600 "
-      "900\n[pos] -1 -1\n*{2:.6f} {1}\n[sst_width] 260\n[signals_width] 330\n[sst_expanded] 1\n[sst_vpaned_height] 300\n",
-      final_folder.string(), view.from.count(), zoom, waves);
+      "900\n[pos] -1 -1\n*{2:.6f} {1}{4}\n{5}[sst_width] 260\n[signals_width] 330\n[sst_expanded] 1\n[sst_vpaned_height] 300\n",
+      final_folder.string(), view.from.count(), zoom, waves, marker_places, marker_names);
   std::string open;
   bool closed = false;
   const auto finish_group = [&] {

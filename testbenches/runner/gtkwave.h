@@ -1,4 +1,4 @@
-// A GTKWave save file beside a waveform: one group per unit, a colour per kind of signal, enum values by name.
+// A GTKWave save file beside a waveform: one group per unit, a colour per kind of signal, enum values by name, markers.
 #pragma once
 
 #include <filesystem>
@@ -11,9 +11,14 @@
 namespace hcasim {
 
 // The part of the run that is in view when the file is opened.
+struct gtkwave_marker {
+  ps at;
+  std::string name;
+};
 struct gtkwave_view {
   ps from{0};
   ps length = 5_us;
+  std::vector<gtkwave_marker> markers = {};  // A, B, ...; at most 26
 };
 
 // Writes `waves.gtkw` for `waves` (a file name) and `gtkwave/*.txt` (translate filters) into `folder`; `final_folder` is where

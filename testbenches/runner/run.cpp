@@ -3,12 +3,14 @@
 #include <chrono>
 #include <iostream>
 
+#include "testbenches/runner/commands.h"
 #include "testbenches/runner/execute.h"
 #include "testbenches/runner/explain.h"
 #include "testbenches/runner/gtkwave.h"
 #include "testbenches/runner/hierarchy.h"
 #include "testbenches/runner/interrupt.h"
 #include "testbenches/runner/names.h"
+#include "testbenches/runner/operations.h"
 #include "testbenches/runner/output_folder.h"
 #include "testbenches/runner/packets.h"
 #include "testbenches/runner/prepare.h"
@@ -46,6 +48,14 @@ gtkwave_view first_view(const wave_writer& waves, const run_options& o, ps end) 
   view.length = std::min(view.length, std::max(std::min(end, o.until) - o.from, ps(1)));
   const ps first = waves.first_change("key_check");
   if (first != never && first > before) view.from = std::max(first - before, o.from);
+  for (const auto& [unit, name] : {std::pair{"doorbell", "first doorbell"},
+                                   {"mrc_cache", "first MRC"},
+                                   {"key_check", "first key check"},
+                                   {"page_walker", "first translation"},
+                                   {"port", "first packet"},
+                                   {"completion", "first completion"}}) {
+    if (const ps at = waves.first_change(unit); at != never) view.markers.push_back({at, name});
+  }
   return view;
 }
 
@@ -156,12 +166,20 @@ int run_testbench(const run_options& o, platform_factory machine) {
         make_wave_writer(*o.waves, out.temporary() / wave_file, program_version(), o.wave_limit, {o.from, o.until}), patterns);
   }
   recorders recording(o, out);
+  const auto operations = o.explain ? std::make_unique<operation_follower>() : nullptr;
+  const auto commands = o.explain ? std::make_unique<command_follower>() : nullptr;
   resource_meter meter(tree);
   run_context context(run.machine().config(), d.seed(), out.temporary(), &meter);
   run_guarded(run.bench(), context);
 
   const ps end = now();
-  if (waves) {
+  // A testbench may build no machine in this process; then there is nothing to show.
+  const bool drawn = waves && !waves->writer().signals().empty();
+  if (waves && !drawn) {
+    std::error_code ec;
+    fs::remove(out.temporary() / wave_file, ec);
+  }
+  if (drawn) {
     waves->writer().finish(end);
     write_gtkwave(out.temporary(), out.final_place(), wave_file, waves->writer().signals(),
                   first_view(waves->writer(), o, end));
@@ -182,21 +200,31 @@ int run_testbench(const run_options& o, platform_factory machine) {
   out.save("host.json", dump(speed.json()));
   out.commit();
 
+  // A testbench that explains its operations itself knows more of them: its software.
+  std::vector<waterfall> waterfalls = r.waterfalls();
+  if (operations && waterfalls.empty()) waterfalls = operations->waterfalls();
+  if (commands) {
+    constexpr std::size_t shown = 4;
+    std::vector<waterfall> more = commands->waterfalls();
+    if (!o.json && more.size() > shown) more.resize(shown);
+    waterfalls.insert(waterfalls.end(), more.begin(), more.end());
+  }
   if (o.json) {
+    if (o.explain) document["explain"] = explain_json(waterfalls, resources);
     std::cout << dump(document);
     return r.passed() ? run_passed : run_failed;
   }
   std::cout << fmt::format("{}: {} (seed {}, {} simulated)\n\n{}\n", name, r.passed() ? "passed" : "FAILED", d.seed(),
                            format_quantity(knob_kind::time, static_cast<long double>(end.count())), result_text(r));
   for (const std::string& f : r.failures()) std::cout << "failed: " << f << "\n";
-  if (waves && waves->writer().stopped_at() != never) {
+  if (drawn && waves->writer().stopped_at() != never) {
     std::cout << fmt::format("The waveform ends at {}: it reached --trace-limit.\n",
                              format_quantity(knob_kind::time, static_cast<long double>(waves->writer().stopped_at().count())));
   }
-  if (o.explain) std::cout << explain(r, resources) << "\n";
+  if (o.explain) std::cout << explain(waterfalls, resources) << "\n";
   std::cout << speed.text() << fmt::format("results in  {}\n", out.final_place().string());
   recording.tell();
-  if (waves) std::cout << fmt::format("waveform    gtkwave {}/waves.gtkw\n", out.final_place().string());
+  if (drawn) std::cout << fmt::format("waveform    gtkwave {}/waves.gtkw\n", out.final_place().string());
   return r.passed() ? run_passed : run_failed;
 }
 

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <deque>
+#include <future>
 #include <type_traits>
 #include <utility>
 
@@ -112,64 +114,81 @@ void span_recorder::end_of_elaboration() {
 
 std::uint32_t span_recorder::open(const span& s) {
   if (s.begin < window_.from || s.begin >= window_.until || stopped_at_ != never) return 0;
-  if (spans_.size() >= window_.limit) {
+  if (count_ >= window_.limit) {
     stopped_at_ = s.begin;
     return 0;
   }
-  spans_.push_back(s);
-  return static_cast<std::uint32_t>(spans_.size());
+  if (count_ % block_spans == 0) blocks_.push_back(std::make_unique_for_overwrite<span[]>(block_spans));
+  at(count_++) = s;
+  return static_cast<std::uint32_t>(count_);
 }
 
 namespace {
 
 // A million spans are a hundred megabytes of text: numbers are written without a formatter.
-class json_file {
+class json_text {
  public:
-  explicit json_file(const std::filesystem::path& path) : file_(std::fopen(path.c_str(), "wb")), path_(path.string()) {
-    if (!file_)
-      throw input_error(fmt::format("cannot write '{}': {}; choose another folder with -o", path_, std::strerror(errno)));
-    buffer_.reserve(limit + 4096);
-  }
-  ~json_file() {
-    if (file_) std::fclose(file_);
-  }
-  json_file(const json_file&) = delete;
-  json_file& operator=(const json_file&) = delete;
-
-  json_file& operator<<(std::string_view text) {
-    buffer_.append(text);
+  json_text& operator<<(std::string_view text) {
+    out_.append(text);
     return *this;
   }
-  json_file& operator<<(std::uint64_t v) {
+  json_text& operator<<(std::uint64_t v) {
     const auto end = std::to_chars(digits_.data(), digits_.data() + digits_.size(), v).ptr;
-    buffer_.append(digits_.data(), end);
+    out_.append(digits_.data(), end);
     return *this;
   }
-  json_file& hex(std::uint64_t v) {
+  json_text& hex(std::uint64_t v) {
     const auto end = std::to_chars(digits_.data(), digits_.data() + digits_.size(), v, 16).ptr;
-    buffer_.append("0x").append(digits_.data(), end);
+    out_.append("0x").append(digits_.data(), end);
     return *this;
   }
   // Microseconds, exact to the picosecond.
-  json_file& time(ps t) {
+  json_text& time(ps t) {
     const auto all = static_cast<std::uint64_t>(t.count());
     *this << all / 1'000'000;
     std::uint64_t rest = all % 1'000'000;
     if (rest == 0) return *this;
     std::array<char, 7> fraction{'.'};
     for (std::size_t i = 6; i > 0; --i, rest /= 10) fraction[i] = static_cast<char>('0' + rest % 10);
-    buffer_.append(fraction.data(), fraction.size());
+    out_.append(fraction.data(), fraction.size());
     return *this;
   }
-  // Begins an event.
-  json_file& event(std::string_view head) {
-    if (buffer_.size() > limit) drain();
-    buffer_.append(first_ ? "\n" : ",\n");
-    first_ = false;
+  // Begins an event that is not the first.
+  json_text& event(std::string_view head) {
+    if (out_.size() > piece) {
+      pieces_.push_back(std::move(out_));
+      out_.clear();
+      out_.reserve(piece + 4096);
+    }
+    out_.append(",\n");
     return *this << head;
   }
+  std::vector<std::string> take() {
+    pieces_.push_back(std::move(out_));
+    return std::move(pieces_);
+  }
+
+ private:
+  static constexpr std::size_t piece = 1 << 18;
+  std::vector<std::string> pieces_;
+  std::string out_;
+  std::array<char, 24> digits_{};
+};
+
+class output_file {
+ public:
+  explicit output_file(const std::filesystem::path& path) : file_(std::fopen(path.c_str(), "wb")), path_(path.string()) {
+    if (!file_)
+      throw input_error(fmt::format("cannot write '{}': {}; choose another folder with -o", path_, std::strerror(errno)));
+  }
+  ~output_file() {
+    if (file_) std::fclose(file_);
+  }
+  output_file(const output_file&) = delete;
+  output_file& operator=(const output_file&) = delete;
+
+  void write(const std::string& text) { failed_ = failed_ || std::fwrite(text.data(), 1, text.size(), file_) != text.size(); }
   void finish() {
-    drain();
     failed_ = std::fclose(std::exchange(file_, nullptr)) != 0 || failed_;
     if (failed_)
       throw input_error(
@@ -177,17 +196,8 @@ class json_file {
   }
 
  private:
-  static constexpr std::size_t limit = 1 << 20;
-  void drain() {
-    failed_ = failed_ || std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size();
-    buffer_.clear();
-  }
-
   std::FILE* file_;
   std::string path_;
-  std::string buffer_;
-  std::array<char, 24> digits_{};
-  bool first_ = true;
   bool failed_ = false;
 };
 
@@ -197,8 +207,8 @@ std::uint64_t track_number(std::size_t track, std::size_t lane) {
   return (track + 1) * most_lanes + lane;
 }
 
-// How many of the spans are open, whenever that changes.
-void write_counter(json_file& out, std::uint64_t pid, const std::string& unit, std::vector<ps>& begins, std::vector<ps>& ends) {
+// How many of the spans are open while there are several, whenever that changes.
+void write_counter(json_text& out, std::uint64_t pid, const std::string& unit, std::vector<ps>& begins, std::vector<ps>& ends) {
   std::sort(ends.begin(), ends.end());
   const std::string name = fmt::format(R"(,"name":"{} in progress","args":{{"requests":)", unit);
   const std::string head = fmt::format(R"({{"ph":"C","pid":{},"ts":)", pid);
@@ -209,79 +219,101 @@ void write_counter(json_file& out, std::uint64_t pid, const std::string& unit, s
     const ps at = b < begins.size() ? std::min(begins[b], ends[e]) : ends[e];
     while (b < begins.size() && begins[b] == at) ++b;
     while (e < ends.size() && ends[e] == at) ++e;
-    if (b - e == before) continue;
-    before = b - e;
-    out.event(head).time(at) << name << std::uint64_t{before} << "}}";
+    const std::size_t several = b - e > 1 ? b - e : 0;  // of one alone its slice tells
+    if (several == before) continue;
+    before = several;
+    out.event(head).time(at) << name << std::uint64_t{several} << "}}";
   }
 }
 
 }  // namespace
 
+std::vector<std::string> span_recorder::track_text(std::uint32_t t, std::uint64_t pid, const std::vector<std::uint32_t>& list,
+                                                   const std::vector<std::string>& texts) const {
+  json_text out;
+  std::vector<std::pair<ps, std::uint32_t>> order;  // equal ones as they came
+  order.reserve(list.size());
+  for (const std::uint32_t i : list) order.emplace_back(at(i).begin, i);
+  if (!std::is_sorted(order.begin(), order.end())) std::sort(order.begin(), order.end());
+  const std::string unit = tracks_[t].substr(tracks_[t].rfind('.') + 1);
+  const std::string slice = fmt::format(R"({{"ph":"X","pid":{},"tid":)", pid);
+  std::vector<ps> lanes;  // free from then on
+  std::vector<ps> begins;
+  std::vector<ps> ends;
+  begins.reserve(list.size());
+  ends.reserve(list.size());
+  for (const auto& [begin, i] : order) {
+    const span& s = at(i);
+    std::size_t lane = 0;
+    while (lane < lanes.size() && lanes[lane] > s.begin) ++lane;
+    if (lane == lanes.size()) lanes.emplace_back(0);
+    lanes[lane] = s.end;
+    begins.push_back(s.begin);
+    ends.push_back(s.end);
+    const name_entry& n = names_[s.name];
+    out.event(slice) << track_number(t, lane);
+    (out << R"(,"ts":)").time(s.begin) << R"(,"dur":)";
+    out.time(s.end - s.begin) << texts[s.name];
+    if (!n.a.empty()) out.hex(s.a) << "\"";
+    if (!n.b.empty()) out << R"(,")" << n.b << R"(":)" << s.b;
+    out << "}}";
+    if (s.arrow == 0) continue;
+    out.event(s.arrives ? R"({"ph":"f","bp":"e","pid":)" : R"({"ph":"s","pid":)")
+        << pid << R"(,"tid":)" << track_number(t, lane);
+    (out << R"(,"ts":)").time(s.begin) << R"(,"cat":"packet","name":"packet","id":)" << std::uint64_t{s.arrow} << "}";
+  }
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    const std::string of_track = fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":)", pid, track_number(t, lane));
+    const std::string name = lane ? fmt::format("{} {}", unit, lane + 1) : unit;
+    out.event(of_track) << fmt::format(R"("thread_name","args":{{"name":"{}"}}}})", name);
+    out.event(of_track) << fmt::format(R"("thread_sort_index","args":{{"sort_index":{}}}}})", track_number(t, lane));
+  }
+  if (lanes.size() > 1) write_counter(out, pid, unit, begins, ends);  // one at a time: the slices say it
+  return out.take();
+}
+
 void span_recorder::write(const std::filesystem::path& path, const std::string& version, ps end) {
-  json_file out(path);
-  out << R"({"displayTimeUnit": "ns", "otherData": {"hcasim": ")" << version << R"("}, "traceEvents": [)";
-  std::vector<std::string> nodes;
-  const auto node_of = [&](const std::string& name) {
-    const std::string node = name.substr(0, name.find('.'));
-    const auto found = std::find(nodes.begin(), nodes.end(), node);
-    if (found != nodes.end()) return static_cast<std::uint64_t>(found - nodes.begin() + 1);
-    nodes.push_back(node);
-    return std::uint64_t{nodes.size()};
-  };
+  output_file file(path);
   std::vector<std::vector<std::uint32_t>> by_track(tracks_.size());
-  for (std::uint32_t i = 0; i < spans_.size(); ++i) {
-    spans_[i].end = spans_[i].end == never ? std::max(end, spans_[i].begin) : std::max(spans_[i].end, spans_[i].begin);
-    by_track[spans_[i].track].push_back(i);
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    span& s = at(i);
+    s.end = s.end == never ? std::max(end, s.begin) : std::max(s.end, s.begin);
+    by_track[s.track].push_back(i);
   }
   std::vector<std::string> texts;  // of a slice, from its name on to the first number
   texts.reserve(names_.size());
   for (const name_entry& n : names_) {
     texts.push_back(fmt::format(R"(,"name":"{}","args":{{{})", n.text, n.a.empty() ? "" : fmt::format(R"("{}":")", n.a)));
   }
+  std::string head = R"({"displayTimeUnit": "ns", "otherData": {"hcasim": ")" + version + R"("}, "traceEvents": [)";
+  std::vector<std::string> nodes;
+  std::vector<std::uint32_t> used;
+  std::vector<std::uint64_t> pids;
   for (std::uint32_t t = 0; t < tracks_.size(); ++t) {
-    auto& list = by_track[t];
-    if (list.empty()) continue;
-    std::stable_sort(list.begin(), list.end(),
-                     [&](std::uint32_t x, std::uint32_t y) { return spans_[x].begin < spans_[y].begin; });
-    const std::uint64_t pid = node_of(tracks_[t]);
-    const std::string unit = tracks_[t].substr(tracks_[t].rfind('.') + 1);
-    const std::string slice = fmt::format(R"({{"ph":"X","pid":{},"tid":)", pid);
-    std::vector<ps> lanes;  // free from then on
-    std::vector<ps> begins;
-    std::vector<ps> ends;
-    for (const std::uint32_t i : list) {
-      const span& s = spans_[i];
-      std::size_t lane = 0;
-      while (lane < lanes.size() && lanes[lane] > s.begin) ++lane;
-      if (lane == lanes.size()) lanes.emplace_back(0);
-      lanes[lane] = s.end;
-      begins.push_back(s.begin);
-      ends.push_back(s.end);
-      const name_entry& n = names_[s.name];
-      out.event(slice) << track_number(t, lane);
-      (out << R"(,"ts":)").time(s.begin) << R"(,"dur":)";
-      out.time(s.end - s.begin) << texts[s.name];
-      if (!n.a.empty()) out.hex(s.a) << "\"";
-      if (!n.b.empty()) out << R"(,")" << n.b << R"(":)" << s.b;
-      out << "}}";
-      if (s.arrow == 0) continue;
-      out.event(s.arrives ? R"({"ph":"f","bp":"e","pid":)" : R"({"ph":"s","pid":)")
-          << pid << R"(,"tid":)" << track_number(t, lane);
-      (out << R"(,"ts":)").time(s.begin) << R"(,"cat":"packet","name":"packet","id":)" << std::uint64_t{s.arrow} << "}";
-    }
-    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-      const std::string of_track = fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":)", pid, track_number(t, lane));
-      const std::string name = lane ? fmt::format("{} {}", unit, lane + 1) : unit;
-      out.event(of_track) << fmt::format(R"("thread_name","args":{{"name":"{}"}}}})", name);
-      out.event(of_track) << fmt::format(R"("thread_sort_index","args":{{"sort_index":{}}}}})", track_number(t, lane));
-    }
-    if (lanes.size() > 1) write_counter(out, pid, unit, begins, ends);  // one at a time: the slices say it
+    if (by_track[t].empty()) continue;
+    const std::string node = tracks_[t].substr(0, tracks_[t].find('.'));
+    auto found = std::find(nodes.begin(), nodes.end(), node);
+    if (found == nodes.end()) found = nodes.insert(nodes.end(), node);
+    used.push_back(t);
+    pids.push_back(static_cast<std::uint64_t>(found - nodes.begin() + 1));
   }
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    out.event("") << fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", n + 1, nodes[n]);
+    head += fmt::format(R"({}{{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", n ? ",\n" : "\n", n + 1,
+                        nodes[n]);
   }
-  out << "\n]}\n";
-  out.finish();
+  file.write(head);
+  // A thread formats the tracks that follow while this one writes.
+  const auto text = [&](std::size_t i) { return track_text(used[i], pids[i], by_track[used[i]], texts); };
+  constexpr std::size_t ahead = 2;
+  std::deque<std::future<std::vector<std::string>>> coming;
+  std::size_t next = 0;
+  while (next < used.size() || !coming.empty()) {
+    while (next < used.size() && coming.size() < ahead) coming.push_back(std::async(std::launch::async, text, next++));
+    for (const std::string& piece : coming.front().get()) file.write(piece);
+    coming.pop_front();
+  }
+  file.write("\n]}\n");
+  file.finish();
 }
 
 std::string packet_name(unsigned opcode) {

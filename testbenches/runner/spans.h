@@ -32,7 +32,7 @@ class span_recorder : public sc_core::sc_module {
 
   // Throws input_error when the file cannot be written. `end`: of the run; what is unanswered ends there.
   void write(const std::filesystem::path& file, const std::string& version, ps end);
-  [[nodiscard]] std::size_t spans() const { return spans_.size(); }
+  [[nodiscard]] std::size_t spans() const { return count_; }
   // When the limit was reached; never: it was not.
   [[nodiscard]] ps stopped_at() const { return stopped_at_; }
 
@@ -61,14 +61,22 @@ class span_recorder : public sc_core::sc_module {
   std::uint32_t track(const std::string& name);
   // Index + 1 of the span, 0 when it is not recorded.
   std::uint32_t open(const span& s);
-  void close(std::uint32_t index, ps t) { spans_[index - 1].end = t; }
+  void close(std::uint32_t index, ps t) { at(index - 1).end = t; }
+  [[nodiscard]] span& at(std::size_t index) { return blocks_[index / block_spans][index % block_spans]; }
+  [[nodiscard]] const span& at(std::size_t index) const { return blocks_[index / block_spans][index % block_spans]; }
+  // The events of one track, as they are in the file; `pid`: of its node.
+  [[nodiscard]] std::vector<std::string> track_text(std::uint32_t track, std::uint64_t pid,
+                                                    const std::vector<std::uint32_t>& list,
+                                                    const std::vector<std::string>& texts) const;
 
   span_window window_;
   ps stopped_at_ = never;
   std::vector<std::shared_ptr<void>> taps_;
   std::vector<std::string> tracks_;
   std::vector<name_entry> names_;
-  std::vector<span> spans_;
+  static constexpr std::size_t block_spans = 1 << 14;
+  std::vector<std::unique_ptr<span[]>> blocks_;
+  std::size_t count_ = 0;
   std::unordered_map<const void*, std::uint32_t> flights_;  // packets on their way: number
   std::uint32_t packets_ = 0;
 };

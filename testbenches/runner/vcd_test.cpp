@@ -208,11 +208,12 @@ TEST_F(vcd_test, save_file_groups_units_and_names_values) {
                                          {"system.node0.key_check", "valid", 1, {}},
                                          {"system.node1.key_check", "state", 2, {"idle", "busy"}},
                                          {"system.node1.key_check", "key", 32, {}}};
-  write_gtkwave(folder_, "/final", "waves.vcd", signals, {3_us, 4_us});
+  write_gtkwave(folder_, "/final", "waves.vcd", signals, {3_us, 4_us, {{2_us, "first key check"}}});
   const std::string text = content(folder_ / "waves.gtkw");
   EXPECT_NE(text.find("[dumpfile] \"/final/waves.vcd\""), std::string::npos);
   EXPECT_NE(text.find("[timestart] 3000000\n"), std::string::npos);
-  EXPECT_NE(text.find("*-19.931569 3000000\n"), std::string::npos) << "1 us in a frame";
+  EXPECT_NE(text.find("*-19.931569 3000000 2000000 -1 -1 "), std::string::npos) << "1 us in a frame";
+  EXPECT_NE(text.find("[markername] Afirst key check\n"), std::string::npos);
   EXPECT_NE(text.find("@800200\n-system.node0.key_check\n@2022\n^1 /final/gtkwave/state_0.txt\n[color] 7\n"
                       "system.node0.key_check.state[1:0]\n@28\n[color] 4\nsystem.node0.key_check.valid\n@1000200\n"
                       "-system.node0.key_check\n@c00200\n-system.node1.key_check\n"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -141,6 +142,7 @@ void wave_writer::sort_held() {
     return;
   }
   const std::size_t n = held_.size();
+  if (sort_by_buckets(low, span)) return;
   keys_.resize(n);
   spare_keys_.resize(n);
   for (std::size_t i = 0; i < n; ++i) keys_[i] = static_cast<std::uint64_t>((held_[i].at - low).count()) << place_bits | i;
@@ -158,6 +160,33 @@ void wave_writer::sort_held() {
   sorted_.resize(n);
   for (std::size_t i = 0; i < n; ++i) sorted_[i] = held_[keys_[i] & ((1U << place_bits) - 1)];
   held_.swap(sorted_);
+}
+
+// Changes lie nearly evenly over the time of a batch: one pass puts each into a bucket of about one change, a second puts the
+// few of a bucket in order. False: they do not.
+bool wave_writer::sort_by_buckets(ps low, std::uint64_t span) {
+  constexpr std::uint32_t most = 64;  // in one bucket
+  const std::size_t n = held_.size();
+  unsigned shift = 0;
+  while ((span >> shift) >= n) ++shift;
+  starts_.assign((span >> shift) + 2, 0);
+  const auto bucket = [&](const item& i) {
+    return static_cast<std::size_t>(static_cast<std::uint64_t>((i.at - low).count()) >> shift);
+  };
+  for (const item& i : held_) ++starts_[bucket(i) + 1];
+  if (*std::max_element(starts_.begin(), starts_.end()) > most) return false;
+  std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+  sorted_.resize(n);
+  for (const item& i : held_) sorted_[starts_[bucket(i)]++] = i;
+  for (std::size_t i = 1; i < n; ++i) {
+    if (sorted_[i - 1].at <= sorted_[i].at) continue;
+    const item moved = sorted_[i];
+    std::size_t to = i;
+    for (; to > 0 && sorted_[to - 1].at > moved.at; --to) sorted_[to] = sorted_[to - 1];
+    sorted_[to] = moved;
+  }
+  held_.swap(sorted_);
+  return true;
 }
 
 // Every known value comes again, as the first thing that is written.

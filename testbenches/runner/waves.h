@@ -93,6 +93,7 @@ class wave_writer : public probe_sink {
   void work();
   void write_batch();
   void sort_held();
+  bool sort_by_buckets(ps low, std::uint64_t span);
   void write_step(ps at);
   void remember_step();
   void open_window();
@@ -114,6 +115,7 @@ class wave_writer : public probe_sink {
   std::vector<item> sorted_;
   std::vector<std::uint64_t> keys_;
   std::vector<std::uint64_t> spare_keys_;
+  std::vector<std::uint32_t> starts_;
   ps floor_{0};  // everything before this has been written
   std::vector<state> states_;
   std::vector<ps> first_;  // of each signal

@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <map>
+#include <string_view>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "testbenches/runner/program/run_program.h"
 
@@ -31,24 +33,37 @@ class gtkwave : public ::testing::Test {
     return "";
   }
 
-  // Pixels of each colour (red, green, blue) where GTKWave draws waves.
-  static std::map<std::uint32_t, int> picture(const std::string& arguments) {
-    std::ofstream("look") << "gtkwave " << arguments
-                          << " >gtkwave.log 2>&1 &\n"
-                             "viewer=$!\n"
-                             "for i in $(seq 80); do\n"
-                             "  sleep 0.25\n"
-                             "  xwininfo -root -tree 2>/dev/null | grep -q 'GTKWave - ' && break\n"
-                             "done\n"
-                             "sleep 2\n"
-                             "xwd -root -silent -out picture.xwd\n"
-                             "kill $viewer\n";
+  using colours = std::map<std::uint32_t, int>;
+  static constexpr std::size_t height = 900;
+
+  // Opens all save files, one below the other on one screen: pixels of each colour (red, green, blue) where GTKWave draws
+  // waves.
+  static std::vector<colours> pictures(const std::vector<std::string>& save_files) {
+    std::string script;
+    std::size_t number = 0;
+    for (const std::string& file : save_files) {
+      std::string save = file_content(file);
+      const std::string anywhere = "[pos] -1 -1";
+      save.replace(save.find(anywhere), anywhere.size(), fmt::format("[pos] 0 {}", number++ * height));
+      std::ofstream(file) << save;
+      script += fmt::format("gtkwave {} >>gtkwave.log 2>&1 &\nviewers=\"$viewers $!\"\n", file);
+    }
+    script += fmt::format(
+        "for i in $(seq 80); do\n"
+        "  sleep 0.25\n"
+        "  test $(xwininfo -root -tree 2>/dev/null | grep -c 'GTKWave - ') -ge {} && break\n"
+        "done\n"
+        "sleep 2\n"
+        "xwd -root -silent -out picture.xwd\n"
+        "kill $viewers\n",
+        number);
+    std::ofstream("look") << script;
     fs::remove("picture.xwd");
-    const outcome o = run_program("xvfb-run", "-a -s '-screen 0 1600x900x24' sh ./look");
+    const outcome o = run_program("xvfb-run", fmt::format("-a -s '-screen 0 1600x{}x24' sh ./look", number * height));
     const std::string data = file_content("picture.xwd");
     EXPECT_GT(data.size(), 1'000'000U) << o.text << file_content("gtkwave.log");
-    std::map<std::uint32_t, int> colours;
-    if (data.size() < 100) return colours;
+    std::vector<colours> seen(number);
+    if (data.size() < 100) return seen;
     // XWD: big-endian words; of them header size, width, bytes in a line, number of colours.
     const auto word = [&](std::size_t n) {
       std::uint32_t v = 0;
@@ -58,21 +73,22 @@ class gtkwave : public ::testing::Test {
     const std::size_t pixels = word(0) + 12 * word(19);
     EXPECT_EQ(word(4), 1600U);
     EXPECT_EQ(word(12), 6400U) << "four bytes a pixel";
-    for (std::size_t y = 150; y < 880; ++y) {
+    for (std::size_t y = 0; y < number * height; ++y) {
+      if (y % height < 150 || y % height >= 880) continue;
       for (std::size_t x = 650; x < 1590; ++x) {
         const std::size_t at = pixels + y * word(12) + 4 * x;
         const auto byte = [&](std::size_t i) {
           return static_cast<std::uint32_t>(static_cast<unsigned char>(data.at(at + i)));
         };
-        ++colours[byte(2) << 16 | byte(1) << 8 | byte(0)];
+        ++seen[y / height][byte(2) << 16 | byte(1) << 8 | byte(0)];
       }
     }
-    return colours;
+    return seen;
   }
   // What is neither the black background nor grey (window, rulers).
-  static int drawn(const std::map<std::uint32_t, int>& colours) {
+  static int drawn(const colours& picture) {
     int n = 0;
-    for (const auto& [c, pixels] : colours) {
+    for (const auto& [c, pixels] : picture) {
       if ((c >> 16) != ((c >> 8) & 0xff) || (c & 0xff) != ((c >> 8) & 0xff)) n += pixels;
     }
     return n;
@@ -83,21 +99,11 @@ class gtkwave : public ::testing::Test {
 
 TEST_F(gtkwave, draws_the_waves_of_a_run) {
   if (const std::string reason = missing(); !reason.empty()) GTEST_SKIP() << reason;
-  int pixels[2] = {};
   for (const char* format : {"vcd", "fst"}) {
     const outcome o = run_program(HCASIM_PROGRAM, fmt::format("run ping -o {0} --waves {0}", format));
     ASSERT_EQ(o.status, 0) << o.text;
-    const auto colours = picture(fmt::format("{}/waves.gtkw", format));
-    const int n = drawn(colours);
-    std::printf("%s: %d coloured pixels of %zu colours\n", format, n, colours.size());
-    EXPECT_GT(n, 10'000) << format;
-    for (const std::uint32_t strobe_or_value : {0x00ff00U, 0xffff00U}) {
-      EXPECT_TRUE(colours.contains(strobe_or_value)) << fmt::format("{}: no line in {:06x}", format, strobe_or_value);
-    }
-    pixels[format[0] == 'f'] = n;
   }
-  EXPECT_NEAR(pixels[1], pixels[0], 0.02 * pixels[0]) << "both formats look the same";
-  // The same window without signals shows no waves: the counts above mean something.
+  // The same window without signals shows no waves: the counts mean something.
   std::istringstream save(file_content("vcd/waves.gtkw"));
   std::ofstream empty("vcd/empty.gtkw");
   for (std::string line; std::getline(save, line);) {
@@ -105,9 +111,60 @@ TEST_F(gtkwave, draws_the_waves_of_a_run) {
     if (line.starts_with("*")) empty << line << "\n";
   }
   empty.close();
-  const int none = drawn(picture("vcd/empty.gtkw"));
-  std::printf("no signals: %d coloured pixels\n", none);
-  EXPECT_LT(none, pixels[0] / 4);
+  const auto seen = pictures({"vcd/waves.gtkw", "fst/waves.gtkw", "vcd/empty.gtkw"});
+  for (std::size_t i : {0U, 1U}) {
+    EXPECT_GT(drawn(seen[i]), 10'000) << i;
+    for (const std::uint32_t strobe_or_value : {0x00ff00U, 0xffff00U}) {
+      EXPECT_TRUE(seen[i].contains(strobe_or_value)) << fmt::format("{}: no line in {:06x}", i, strobe_or_value);
+    }
+  }
+  EXPECT_NEAR(drawn(seen[1]), drawn(seen[0]), 0.02 * drawn(seen[0])) << "both formats look the same";
+  std::printf("%d and %d coloured pixels, %d without signals\n", drawn(seen[0]), drawn(seen[1]), drawn(seen[2]));
+  EXPECT_LT(drawn(seen[2]), drawn(seen[0]) / 4);
+}
+
+// Every testbench leaves a save file with groups, colours, names for values and markers, and its picture shows waves.
+TEST_F(gtkwave, has_a_view_of_every_testbench) {
+  if (const std::string reason = missing(); !reason.empty()) GTEST_SKIP() << reason;
+  const std::map<std::string, std::string> shorter{{"message_rate", "--messages 3000"},
+                                                   {"random_traffic", "--operations 300"},
+                                                   {"key_lifecycle", "--most_keys 64 --changes 20"},
+                                                   {"key_storm", "--changes 500"},
+                                                   {"lockstep", "--requests 100"},
+                                                   {"peer_direct", "--times 20 --largest '64 KiB' --bytes '512 KiB'"}};
+  std::vector<std::string> names;
+  for (const auto& bench : nlohmann::json::parse(run_program(HCASIM_PROGRAM, "list --json").text))
+    names.push_back(bench["name"]);
+  ASSERT_GE(names.size(), 7U);
+  std::vector<std::string> files;
+  std::vector<std::string> seen_names;
+  for (const std::string& name : names) {
+    const auto options = shorter.find(name);
+    const outcome o = run_program(
+        HCASIM_PROGRAM, fmt::format("run {0} -o {0} --waves fst {1}", name, options == shorter.end() ? "" : options->second));
+    ASSERT_EQ(o.status, 0) << o.text;
+    if (name == "lockstep") {  // its units run in processes of their own
+      EXPECT_FALSE(fs::exists("lockstep/waves.fst"));
+      continue;
+    }
+    seen_names.push_back(name);
+    files.push_back(name + "/waves.gtkw");
+    const std::string save = file_content(files.back());
+    EXPECT_GE(std::distance(fs::directory_iterator(name + "/gtkwave"), fs::directory_iterator()), 3)
+        << name << ": names of values";
+    for (const char* part :
+         {"-system.node0.hca.key_check\n", "[color] 4\n", "[color] 3\n", "[color] 7\n", "^1 ", "[markername] A"}) {
+      const bool of_an_adapter = part[0] == '-' || std::string_view(part) == "[markername] A";
+      if (of_an_adapter && save.find(".hca.") == std::string::npos) continue;
+      EXPECT_NE(save.find(part), std::string::npos) << name << ": no " << part;
+    }
+  }
+  const auto seen = pictures(files);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    std::printf("%s: %d coloured pixels of %zu colours\n", seen_names[i].c_str(), drawn(seen[i]), seen[i].size());
+    EXPECT_GT(drawn(seen[i]), 5'000) << seen_names[i];
+    EXPECT_TRUE(seen[i].contains(0x00ff00)) << seen_names[i] << ": no strobe";
+  }
 }
 
 }  // namespace

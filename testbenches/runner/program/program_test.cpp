@@ -195,5 +195,72 @@ TEST_F(program, explain_adds_up_and_names_the_binding_resource) {
   EXPECT_NE(slow.text.find("binding     no resource ("), std::string::npos) << slow.text;
 }
 
+// Waterfalls of whatever a testbench does; their sums are what the adapter's own histograms say.
+TEST_F(program, explains_the_operations_of_every_testbench) {
+  const std::map<std::string, std::string> shorter{{"message_rate", "--messages 3000"},
+                                                   {"random_traffic", "--operations 300"},
+                                                   {"key_lifecycle", "--most_keys 64 --changes 20"},
+                                                   {"key_storm", "--changes 500"},
+                                                   {"lockstep", "--requests 100"},
+                                                   {"peer_direct", "--times 20 --largest '64 KiB' --bytes '512 KiB'"}};
+  std::vector<std::string> names;
+  for (const auto& bench : json::parse(hcasim("list --json").text)) names.push_back(bench["name"]);
+  ASSERT_GE(names.size(), 7U);
+  const auto all_of = [](const json& result, const std::string& unit, const std::string& name) {
+    double sum = 0;
+    for (const char* node : {"node0", "node1"}) {
+      const json& statistics = result["statistics"];
+      if (!statistics.contains(fmt::format("system.{}.hca.{}", node, unit))) continue;
+      const json& h = statistics[fmt::format("system.{}.hca.{}", node, unit)][name];
+      if (h["count"].get<double>() > 0) sum += h["count"].get<double>() * h["mean"].get<double>();
+    }
+    return sum;
+  };
+  const auto count = [](const json& waterfall) {
+    const std::string title = waterfall["title"];
+    return std::stod(title.substr(title.find("mean of ") + 8));
+  };
+  for (const std::string& name : names) {
+    const auto options = shorter.find(name);
+    const outcome o = hcasim(
+        fmt::format("run {0} -o {0} --no-trace --explain --json {1}", name, options == shorter.end() ? "" : options->second));
+    ASSERT_EQ(o.status, 0) << name << o.text.substr(0, 1000);
+    const json r = json::parse(o.text);
+    EXPECT_FALSE(r["explain"]["binding"].get<std::string>().empty());
+    if (!r["statistics"].contains("system.node0.hca.requester")) continue;  // units alone, without an adapter
+    double commands = 0;
+    double adapter = 0;
+    std::size_t waterfalls = 0;
+    for (const json& w : r["explain"]["waterfalls"]) {
+      ++waterfalls;
+      double sum = 0;
+      double own = 0;
+      for (const json& step : w["steps"]) {
+        ASSERT_GT(step["ns"].get<double>(), 0) << name << w["title"];
+        sum += step["ns"].get<double>();
+        const std::string unit = step["unit"];
+        if (!unit.starts_with("send_queue") && !unit.starts_with("completion") && !unit.starts_with("command queue") &&
+            unit != "answer") {
+          own += step["ns"].get<double>();
+        }
+      }
+      EXPECT_NEAR(sum, w["total_ns"].get<double>(), 1e-6 * sum) << name;
+      const std::string title = w["title"];
+      if (title.starts_with("command ")) {
+        commands += own * count(w);
+      } else if (name == "message_rate") {
+        adapter += own * count(w);
+      }
+    }
+    EXPECT_GE(waterfalls, 2U) << name;
+    const double command_time = all_of(r, "command_unit", "command_time");
+    EXPECT_NEAR(commands, command_time, 0.01 * command_time) << name;
+    if (name != "message_rate") continue;
+    const double latency = all_of(r, "requester", "latency");
+    EXPECT_NEAR(adapter, latency, 0.01 * latency) << "from the hand-over to the last answer";
+    EXPECT_EQ(json::parse(file_content("message_rate/result.json")).contains("explain"), false) << "the run is not changed";
+  }
+}
+
 }  // namespace
 }  // namespace hcasim

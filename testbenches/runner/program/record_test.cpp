@@ -72,8 +72,10 @@ std::vector<std::vector<std::string>> tshark(const std::string& file) {
   const outcome o = run_program(
       "tshark",
       fmt::format(
-          "-r {} -T fields -E separator=, -e infiniband.bth.opcode -e infiniband.bth.psn -e infiniband.bth.destqp -e "
+          "-r {} -T fields -E separator=, -E occurrence=f -e infiniband.bth.opcode -e infiniband.bth.psn -e "
+          "infiniband.bth.destqp -e "
           "infiniband.reth.r_key -e infiniband.reth.dmalen -e infiniband.invariant.crc -e _ws.malformed -e frame.protocols "
+          "-e infiniband.deth.q_key -e infiniband.deth.srcqp -e infiniband.immdt -e infiniband.bth.padcnt -e frame.len "
           "2>/dev/null",
           file));
   EXPECT_EQ(o.status, 0) << "tshark is in scripts/packages.txt";
@@ -88,7 +90,7 @@ std::vector<std::vector<std::string>> tshark(const std::string& file) {
         fields.back() += c;
       }
     }
-    if (fields.size() == 8) rows.push_back(fields);
+    if (fields.size() == 13) rows.push_back(fields);
   }
   return rows;
 }
@@ -109,8 +111,9 @@ std::uint32_t crc32(const bytes& b) {
   return ~c;
 }
 
-TEST_F(recorded, every_packet_is_what_was_sent) {
-  const outcome o = hcasim("run random_traffic -o out --operations 150 --seed 4 --no-trace --packets ib --packets roce");
+// Runs it, and compares every packet as tshark sees it with what was sent; the opcodes that there were.
+void check_packets(const std::string& command, std::size_t at_least, std::set<std::uint64_t>& opcodes) {
+  const outcome o = run_program(HCASIM_PROGRAM, fmt::format("run {} -o out --no-trace --packets ib --packets roce", command));
   ASSERT_EQ(o.status, 0) << o.text;
   std::vector<std::uint64_t> ib_links;
   std::vector<std::uint64_t> roce_links;
@@ -120,7 +123,7 @@ TEST_F(recorded, every_packet_is_what_was_sent) {
   const auto roce_seen = tshark("out/packets.roce.pcapng");
   EXPECT_EQ(ib_links, (std::vector<std::uint64_t>{197, 197}));
   EXPECT_EQ(roce_links, (std::vector<std::uint64_t>{1, 1}));
-  ASSERT_GT(ib.size(), 500U);
+  ASSERT_GT(ib.size(), at_least);
   ASSERT_EQ(roce.size(), ib.size());
   ASSERT_EQ(ib_seen.size(), ib.size());
   ASSERT_EQ(roce_seen.size(), ib.size());
@@ -130,7 +133,6 @@ TEST_F(recorded, every_packet_is_what_was_sent) {
     sent += statistics[port]["egress_packets"]["value"].get<std::size_t>();
   EXPECT_EQ(ib.size(), sent);
 
-  std::set<std::uint64_t> opcodes;
   packet p;
   std::uint64_t time = 0;
   for (std::size_t i = 0; i < ib.size(); ++i) {
@@ -162,8 +164,19 @@ TEST_F(recorded, every_packet_is_what_was_sent) {
         EXPECT_EQ(number((*seen)[3]), h.rkey);
         EXPECT_EQ(number((*seen)[4]), h.dma_length);
       }
+      if (s.datagram) {
+        EXPECT_EQ(number((*seen)[8]), h.qkey);
+        EXPECT_EQ(number((*seen)[9]), h.source_qpn);
+      }
+      if (s.immediate) {
+        EXPECT_EQ(std::stoull((*seen)[10], nullptr, 16), __builtin_bswap32(h.immediate));
+      }
+      EXPECT_EQ(number((*seen)[11]), h.pad);
       EXPECT_EQ((*seen)[6], "") << "malformed: packet " << i;
     }
+    EXPECT_EQ(wire, headers + p.payload + h.pad + wire::icrc_bytes);
+    EXPECT_EQ(number(ib_seen[i][12]), record.size() - 16) << "without the ERF header";
+    EXPECT_EQ(number(roce_seen[i][12]), roce[i].data.size());
     EXPECT_NE(ib_seen[i][7].find("infiniband"), std::string::npos);
     EXPECT_NE(roce_seen[i][7].find("udp:infiniband"), std::string::npos) << roce_seen[i][7];
 
@@ -184,7 +197,24 @@ TEST_F(recorded, every_packet_is_what_was_sent) {
     std::uint32_t shown = static_cast<std::uint32_t>(little(f, f.size() - 4, 4));
     EXPECT_EQ(number(roce_seen[i][5]), __builtin_bswap32(shown)) << "Wireshark reads the same bytes";
   }
+}
+
+TEST_F(recorded, every_packet_is_what_was_sent) {
+  std::set<std::uint64_t> opcodes;
+  check_packets("random_traffic --operations 150 --seed 4", 500, opcodes);
   EXPECT_GE(opcodes.size(), 10U) << "many kinds of packets";
+}
+
+TEST_F(recorded, packets_of_unreliable_transports_and_of_shared_receive_queues_too) {
+  std::set<std::uint64_t> opcodes;
+  check_packets("transports --repetitions 1", 60, opcodes);
+  for (const std::uint8_t sent :
+       {wire::send_only, wire::send_only_imm, wire::write_first, wire::write_last, wire::write_last_imm}) {
+    EXPECT_TRUE(opcodes.contains(wire::rc | sent)) << "RC " << int{sent};
+    EXPECT_TRUE(opcodes.contains(wire::uc | sent)) << "UC " << int{sent};
+  }
+  EXPECT_TRUE(opcodes.contains(wire::ud | wire::send_only));
+  EXPECT_TRUE(opcodes.contains(wire::ud | wire::send_only_imm));
 }
 
 TEST_F(recorded, spans_are_a_valid_chrome_trace) {

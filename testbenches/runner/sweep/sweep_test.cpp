@@ -305,6 +305,10 @@ TEST_F(sweep, bad_studies) {
   bad(two_axes, "s.yaml:10:3: metrics.ticks: the name is taken; choose another", "  ticks: {figure: ticks}\n");
   bad(two_axes, "s.yaml:12:22: charts.line: there is no metric 'latnecy'; did you mean 'latency'?",
       "  latency: {figure: latency}\ncharts:\n  - {x: ticks, line: latnecy}\n");
+  bad(two_axes, "s.yaml:12:9: charts.x: there is no axis 'tikcs'; did you mean 'ticks'?",
+      "  latency: {figure: latency}\ncharts:\n  - {x: tikcs, line: latency}\n");
+  bad(two_axes, "s.yaml:12:39: charts.series: there is no axis 'seed'; axes are: latency_set, ticks",
+      "  latency: {figure: latency}\ncharts:\n  - {x: ticks, line: latency, series: seed}\n");
   bad("  a: {knob: parameters.ticks, range: {from: 1, to: 400, step: 1}}\n  seed: {knob: seed, range: {from: 1, to: 400, step: "
       "1}}\n",
       "the axes of 's.yaml' make 160000 points, more than 100000; make them shorter, or add --many if you mean it");
@@ -344,6 +348,10 @@ TEST_F(sweep, bad_folders_and_result_files) {
   EXPECT_EQ(o.status, 2);
   EXPECT_NE(o.text.find("damaged"), std::string::npos) << o.text;
   EXPECT_EQ(file_content("out/results.sqlite"), broken) << "left as it was";
+  const outcome shown = hcasim("report out --svg pictures");
+  EXPECT_EQ(shown.status, 2);
+  EXPECT_NE(shown.text.find("damaged"), std::string::npos) << shown.text;
+  EXPECT_FALSE(fs::exists("pictures"));
 
   damage(good);
   {
@@ -356,6 +364,10 @@ TEST_F(sweep, bad_folders_and_result_files) {
     result_file f = result_file::open("out/results.sqlite", true);
     f.query("PRAGMA user_version = 99", [](const auto&) {});
   }
+  EXPECT_EQ(
+      hcasim("report out --svg pictures").text,
+      "hcasim: 'out/results.sqlite' has result format 99, but this program writes format 1; use the program that wrote it "
+      "(0.0.7)\n");
   refused("s.yaml -o out --resume",
           "'out/results.sqlite' has result format 99, but this program writes format 1; use the program that wrote it (0.0.7)");
 }
