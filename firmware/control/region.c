@@ -188,6 +188,7 @@ int fw_revoke(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
   hal_key_lock(fw->hal, hca_key_index(c->object));
   int status = load(fw, c->object, &m);
+  if (status == HCA_OK && (m.flags & HCA_MRC_ON_DEMAND) != 0) status = HCA_BAD_OBJECT; /* its pages are zapped */
   const bool valid = status == HCA_OK && m.state == HCA_MRC_VALID;
   const bool unfinished = status == HCA_OK && m.state == HCA_MRC_FREE && m.table != 0;
   if (valid) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "firmware/driver/device.h"
+#include "firmware/driver/peer/attachment.h"
 #include "firmware/driver/registration_rules.h"
 
 namespace hcasim::driver {
@@ -142,6 +143,7 @@ void pager::serve(cpu& c, const job& j) {
   memory_region* mr = regions_.find(j.index);
   if (!mr) return;
   process& p = of(mr->context);
+  if (mr->kind == region_kind::dma_buf) return peer::dma_buf_fault(p, *mr);
   const ps begin = c.time();
   lent_pages& pages = *p.lent;
   pages.lock(c);

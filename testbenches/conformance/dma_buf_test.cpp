@@ -61,8 +61,9 @@ struct dma_buf_case : base_case {
     EXPECT_EQ(read(remote, rkey).status, IBV_WC_REM_ACCESS_ERR);
     reconnect();
   }
-  // Waits until the importer has the buffer again.
+  // Waits until the importer has the buffer again; with paging the next access brings it.
   void wait_for_map() {
+    if (p.n.device().on_demand()) return;
     for (int i = 0; i < 1000 && buffer->maps() == 0; ++i) {
       c.spend(1_us);
       c.sync();
@@ -209,7 +210,7 @@ TEST(conformance, TC_B06) {
 }
 
 // Moved to host memory and back: the same key, the bytes where they are now.
-PEER_CONFORMANCE(TC_B07) {
+void moved_and_back(cpu& c, node& n) {
   if (n.iommu) GTEST_SKIP() << "buffers that move to host memory are not mapped for the adapter";
   dma_buf_case t(c, n);
   ibv_mr* mr = t.reg(4096, 128_KiB, 0x10000);
@@ -231,36 +232,118 @@ PEER_CONFORMANCE(TC_B07) {
   EXPECT_GT(t.gpu.monitor.bytes_written(), 0U);
 }
 
-// No DMA before the exporter's fence, however long that takes.
-PEER_CONFORMANCE(TC_B07_the_fence_is_waited_for) {
+system_config without_paging() {
+  system_config s = peer_node();
+  s.nodes[0].hca.command_unit.on_demand = false;
+  return s;
+}
+
+PEER_CONFORMANCE(TC_B07) {
+  moved_and_back(c, n);
+}
+TEST(conformance, TC_B07_without_paging) {
+  run_case(moved_and_back, without_paging());
+}
+
+void forbid(dma_buf_case& t, bool forbidden) {
+  for_each_piece(t.gpu.owner, t.va, 256_KiB, [&](std::uint64_t offset, std::uint64_t k, std::uint64_t) {
+    forbidden ? t.gpu.monitor.forbid(offset, k) : t.gpu.monitor.allow(offset, k);
+  });
+}
+
+std::shared_ptr<peer::dma_fence> begin_move(dma_buf_case& t) {
+  auto fence = std::make_shared<peer::dma_fence>();
+  t.buffer->reservation().lock(t.c);
+  EXPECT_EQ(t.buffer->move_notify(t.c), 0);
+  EXPECT_EQ(t.buffer->move_notify(t.c), 0) << "twice is nothing";
+  t.buffer->add_fence(fence);
+  t.buffer->reservation().unlock();
+  forbid(t, true);
+  return fence;
+}
+
+// No DMA before the exporter's fence, however long that takes: accesses fault, wait, and succeed.
+PEER_CONFORMANCE(TC_B07_accesses_wait_for_the_fence) {
+  if (!n.device().on_demand()) GTEST_SKIP() << "no on-demand paging";
   dma_buf_case t(c, n);
   ibv_mr* mr = t.reg(0, 128_KiB, 0);
   ASSERT_NE(mr, nullptr);
-  auto fence = std::make_shared<peer::dma_fence>();
-  t.buffer->reservation().lock(c);
-  EXPECT_EQ(t.buffer->move_notify(c), 0);
-  EXPECT_EQ(t.buffer->move_notify(c), 0) << "twice is nothing";
-  t.buffer->add_fence(fence);
-  t.buffer->reservation().unlock();
-  for_each_piece(t.gpu.owner, t.va, 256_KiB,
-                 [&](std::uint64_t offset, std::uint64_t k, std::uint64_t) { t.gpu.monitor.forbid(offset, k); });
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_NE(t.write(0, mr->rkey, 4096).status, IBV_WC_SUCCESS);
-    t.reconnect();
+  for (const char* what : {"write", "read", "send"}) {
+    SCOPED_TRACE(what);
+    const auto fence = begin_move(t);
+    ps signalled{0};
+    other_thread exporter(n, "exporter", [&](cpu& o) {
+      o.spend(300_us);
+      o.sync();
+      forbid(t, false);
+      signalled = o.time();
+      fence->signal();
+    });
+    const std::string kind = what;
+    ibv_wc wc{};
+    if (kind == "send") {
+      ASSERT_EQ(post_receive(c, t.b, 9, {{t.there.addr, 4096, t.there.mr->lkey}}), 0);
+      wc = complete(c, t.a, {.opcode = IBV_WR_SEND, .id = 5, .sges = {{0, 4096, mr->lkey}}}, &t.received);
+    } else {
+      wc = kind == "read" ? t.read(0, mr->rkey, 4096) : t.write(0, mr->rkey, 4096);
+    }
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_GT(signalled, 0_ps) << "it waited";
+    EXPECT_EQ(t.gpu.monitor.late_bytes(), 0U);
+    exporter.join(c);
   }
-  EXPECT_EQ(t.gpu.monitor.late_bytes(), 0U);
-  for_each_piece(t.gpu.owner, t.va, 256_KiB,
-                 [&](std::uint64_t offset, std::uint64_t k, std::uint64_t) { t.gpu.monitor.allow(offset, k); });
-  fence->signal();
-  c.spend(1_us);
-  c.sync();
-  t.buffer->reservation().lock(c);  // held by who waits for the fence
-  t.buffer->reservation().unlock();
   t.expect_alive(0, mr->rkey, 0);
+}
+
+// It was revoked while accesses wait: they are denied.
+PEER_CONFORMANCE(TC_B07_revoked_while_accesses_wait) {
+  dma_buf_case t(c, n);
+  ibv_mr* mr = t.reg(0, 128_KiB, 0);
+  ASSERT_NE(mr, nullptr);
+  const auto fence = begin_move(t);
+  other_thread exporter(n, "exporter", [&](cpu& o) {
+    o.spend(100_us);
+    o.sync();
+    fence->signal();  // the worker maps it, and then
+    EXPECT_EQ(t.buffer->take_back(o), 0);
+  });
+  forbid(t, false);
+  t.write(0, mr->rkey, 4096);  // granted before, or denied
+  exporter.join(c);
+  forbid(t, true);
+  t.reconnect();
+  t.expect_dead(0, mr->rkey);
+  EXPECT_EQ(t.gpu.monitor.late_bytes(), 0U);
+  EXPECT_EQ(ibv_dereg_mr(c, mr), 0);
+}
+
+// Without paging they are denied until it is back.
+TEST(conformance, TC_B07_the_fence_is_waited_for_without_paging) {
+  run_case(
+      [](cpu& c, node& n) {
+        dma_buf_case t(c, n);
+        ibv_mr* mr = t.reg(0, 128_KiB, 0);
+        ASSERT_NE(mr, nullptr);
+        const auto fence = begin_move(t);
+        for (int i = 0; i < 5; ++i) {
+          EXPECT_NE(t.write(0, mr->rkey, 4096).status, IBV_WC_SUCCESS);
+          t.reconnect();
+        }
+        EXPECT_EQ(t.gpu.monitor.late_bytes(), 0U);
+        forbid(t, false);
+        fence->signal();
+        c.spend(1_us);
+        c.sync();
+        t.buffer->reservation().lock(c);  // held by who waits for the fence
+        t.buffer->reservation().unlock();
+        t.expect_alive(0, mr->rkey, 0);
+      },
+      without_paging());
 }
 
 // The region goes while it waits for the fence, and while it moves.
 PEER_CONFORMANCE(TC_B07_deregistration_while_it_moves) {
+  if (n.iommu) GTEST_SKIP() << "the copy engine knows physical addresses only";
   for (int delay = 0; delay < 10; ++delay) {
     SCOPED_TRACE(delay);
     dma_buf_case t(c, n);

@@ -34,6 +34,9 @@ void detach(cpu& c, process& p, memory_region& mr);
 // The same of a region over a dma-buf.
 void detach_dma_buf(cpu& c, memory_region& mr);
 
+// The adapter has found no page of such a region.
+void dma_buf_fault(process& p, memory_region& mr);
+
 // At once: nobody reaches the region through the key any more.
 int revoke_key(cpu& c, process& p, attachment& a);
 

@@ -16,7 +16,11 @@ constexpr std::uint32_t allowed = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRI
 // Every function is called with the reservation lock held.
 struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_shared_from_this<dma_buf_attachment> {
   dma_buf_attachment(process& owner, std::shared_ptr<dma_buf> b, const hca_region& r)
-      : p(owner), buffer(std::move(b)), region(r), mode(owner.device->config().dma_buf) {}
+      : p(owner),
+        buffer(std::move(b)),
+        region(r),
+        mode(owner.device->config().dma_buf),
+        faults(mode == dma_buf_mode::dynamic && owner.device->on_demand()) {}
 
   [[nodiscard]] bool may_move() const override { return mode == dma_buf_mode::dynamic; }
   [[nodiscard]] bool may_revoke() const override { return mode != dma_buf_mode::pinned; }
@@ -56,7 +60,7 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
 
   int take_away(cpu& c) {
     if (!mapped) return 0;
-    if (const int error = revoke_key(c, p, *this)) return error;
+    if (const int error = faults ? zap(c) : revoke_key(c, p, *this)) return error;
     buffer->unmap_attachment(c, sg);
     mapped = false;
     return 0;
@@ -65,8 +69,12 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
   int invalidate_mappings(cpu& c) override {
     if (!mapped) return 0;  // twice, or before it was mapped
     if (const int error = take_away(c)) return error;
-    c.machine().run("dma_buf_remap", [self = shared_from_this()](cpu& worker) { self->come_back(worker); });
+    if (!faults) work(c.machine());  // otherwise the next access asks for it
     return 0;
+  }
+  void work(host& machine) {
+    if (std::exchange(working, true)) return;
+    machine.run("dma_buf_map", [self = shared_from_this()](cpu& worker) { self->come_back(worker); });
   }
 
   int revoke(cpu& c) override {
@@ -76,15 +84,59 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
     return 0;
   }
 
-  // In a thread of its own, after a move: waits for the exporter, and gives the key its memory again.
+  // In a thread of its own, after a move or a page fault: waits for the exporter, and gives the key its memory again.
   void come_back(cpu& c) {
     const std::shared_ptr<dma_buf> alive = buffer;
     alive->reservation().lock(c);
-    if (!mapped && !gone && !buffer->revoked()) {
-      std::vector<hca_chunk> chunks;
-      if (map(c, chunks) == 0) restore(c, chunks);
+    working = false;
+    std::vector<hca_chunk> chunks;
+    int error = gone || buffer->revoked() ? EINVAL : 0;
+    if (error == 0 && !mapped) error = map(c, chunks);
+    if (faults) {
+      error == 0 ? fill(c) : refuse(c);
+    } else if (error == 0 && !chunks.empty()) {
+      restore(c, chunks);
     }
     alive->reservation().unlock();
+  }
+
+  // A command about the region's pages, if the key is still its own.
+  int about_pages(cpu& c, const command& what) {
+    changing.lock(c);
+    const int error = gone ? 0 : run(c, &p, what).error;
+    changing.unlock();
+    return error;
+  }
+  [[nodiscard]] hca_pages all_pages() const { return {align_down(region.va, host_page), pages_of(region.va, region.length)}; }
+  int zap(cpu& c) {
+    const hca_pages all = all_pages();
+    return about_pages(c, {.code = HCA_CMD_ZAP_PAGES, .object = key, .in = in_bytes(all)});
+  }
+  void refuse(cpu& c) {
+    const hca_pages all = all_pages();
+    about_pages(c, {.code = HCA_CMD_REFUSE_FAULT, .object = key, .in = in_bytes(all)});
+  }
+  // Every page at once: a buffer comes back as a whole.
+  void fill(cpu& c) {
+    std::vector<hca_chunk> chunks;
+    if (cut(chunks) != 0) return refuse(c);
+    std::vector<hca_pte> entries;
+    hca_pages range{align_down(region.va, host_page), 0};
+    const auto send = [&] {
+      range.count = entries.size();
+      if (range.count == 0) return;
+      about_pages(
+          c, {.code = HCA_CMD_FILL_PAGES, .object = key, .in = in_bytes(range), .list = std::as_bytes(std::span(entries))});
+      range.va += range.count * host_page;
+      entries.clear();
+    };
+    for (const hca_chunk& chunk : chunks) {
+      for (std::uint64_t at = 0; at < chunk.length; at += host_page) {
+        entries.push_back((chunk.address + at) | HCA_PTE_PRESENT);
+        if (entries.size() == HCA_FILL_PAGES) send();
+      }
+    }
+    send();
   }
 
   void restore(cpu& c, const std::vector<hca_chunk>& chunks) {
@@ -107,13 +159,16 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
   hca_region region;
   std::uint64_t offset = 0;
   dma_buf_mode mode;
+  bool faults;  // accesses to what is not there wait for it; otherwise they are denied
   sg_table sg;
   bool mapped = false;
+  bool working = false;
 };
 
 void detach_dma_buf(cpu& c, memory_region& mr) {
   auto& a = static_cast<dma_buf_attachment&>(*mr.peer);
   dma_buf& b = *a.buffer;
+  if (a.p.device->on_demand()) a.p.device->pages().remove(mr);
   b.reservation().lock(c);
   if (a.mapped) {
     b.unmap_attachment(c, a.sg);
@@ -122,6 +177,11 @@ void detach_dma_buf(cpu& c, memory_region& mr) {
   }
   b.detach(a);
   b.reservation().unlock();
+}
+
+void dma_buf_fault(process& p, memory_region& mr) {
+  ++p.stats.page_faults;
+  static_cast<dma_buf_attachment&>(*mr.peer).work(p.device->machine());
 }
 
 namespace {
@@ -154,6 +214,11 @@ int import(cpu& c, process& p, const std::shared_ptr<dma_buf>& b, memory_region&
   int error = a->map(c, chunks);
   if (error == 0) {
     r.chunks = static_cast<std::uint32_t>(chunks.size());
+    if (a->faults) {
+      r.access |= HCA_ACCESS_ON_DEMAND;
+      r.chunks = 0;
+      chunks.clear();
+    }
     const command_result result =
         run(c, &p, {.code = HCA_CMD_REGISTER, .in = in_bytes(r), .list = std::as_bytes(std::span(chunks))});
     error = result.error;
@@ -165,6 +230,7 @@ int import(cpu& c, process& p, const std::shared_ptr<dma_buf>& b, memory_region&
     if (pins) b->unpin_attachment(c);
     return error;
   }
+  if (a->faults) a->fill(c);
   b->attach(*a);
   mr.peer = std::move(a);
   return 0;
@@ -223,6 +289,7 @@ ibv_mr* ibv_reg_dmabuf_mr(cpu& c, ibv_pd* domain, std::uint64_t offset, std::uin
   mr->context = pd.context;
   mr->pd = domain;
   mr->handle = p.mrs.add(mr.get());
+  if (p.device->on_demand()) p.device->pages().add(*mr);
   return mr.release();
 }
 
