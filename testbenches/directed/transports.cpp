@@ -102,7 +102,7 @@ void target(transports_state& s, cpu& c, node& n) {
 
 // One message; true: everything about it was as it should be.
 bool run_one(transports_state& s, process_context& p, std::size_t l, const message& m, std::uint64_t bytes, const region& here,
-             request r, ibv_qp* qp, transports_row& row) {
+             const request& r, ibv_qp* qp, transports_row& row) {
   cpu& c = p.c;
   p.fill(here.addr, bytes, static_cast<std::uint8_t>(s.out.messages + 1));
   const std::size_t before = s.arrivals.size();

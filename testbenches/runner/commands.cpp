@@ -199,6 +199,7 @@ std::vector<waterfall> command_follower::waterfalls() const {
                                                 {"queues start and stop", "service"},
                                                 {"answer", "PCIe"}}};
   std::vector<std::pair<ps, std::uint16_t>> order;
+  order.reserve(kinds_.size());
   for (const auto& [opcode, sum] : kinds_) {
     order.emplace_back(std::accumulate(sum.time.begin(), sum.time.end(), ps(0)), opcode);
   }

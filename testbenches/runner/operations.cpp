@@ -430,6 +430,7 @@ void operation_follower::finish(flow& f, std::size_t index, ps end) {
 
 std::vector<waterfall> operation_follower::waterfalls() const {
   std::vector<std::pair<std::string, const totals*>> order;
+  order.reserve(kinds_.size());
   for (const auto& [name, sum] : kinds_) order.emplace_back(name, &sum);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second->count > b.second->count; });
   std::vector<waterfall> out;

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -32,7 +33,7 @@ class free_port {
     a.sin_family = AF_INET;
     a.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof a;
-    ::bind(fd_, reinterpret_cast<sockaddr*>(&a), size);
+    if (::bind(fd_, reinterpret_cast<sockaddr*>(&a), size) != 0) throw std::runtime_error("no free port on the loopback");
     ::getsockname(fd_, reinterpret_cast<sockaddr*>(&a), &size);
     number = ::ntohs(a.sin_port);
   }
@@ -112,6 +113,7 @@ void loopback_slurm::start(const std::vector<std::string>& arguments) {
     ::dup2(fd, STDOUT_FILENO);
     ::dup2(fd, STDERR_FILENO);
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));  // NOLINT(*-const-cast): execvp's type
     argv.push_back(nullptr);
     ::setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);  // daemons are not in everybody's
@@ -126,11 +128,12 @@ void loopback_slurm::end() noexcept {
       std::system("scancel --state=RUNNING,PENDING >/dev/null 2>&1; "
                   "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "
                   "test -z \"$(squeue -h 2>/dev/null)\" && break; sleep 0.2; done"));
-  for (auto d = daemons_.rbegin(); d != daemons_.rend(); ++d) {
-    ::kill(*d, SIGTERM);
-    for (int i = 0; i < 100 && ::waitpid(*d, nullptr, WNOHANG) == 0; ++i) {
+  std::reverse(daemons_.begin(), daemons_.end());
+  for (const pid_t daemon : daemons_) {
+    ::kill(daemon, SIGTERM);
+    for (int i = 0; i < 100 && ::waitpid(daemon, nullptr, WNOHANG) == 0; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      if (i == 98) ::kill(*d, SIGKILL);
+      if (i == 98) ::kill(daemon, SIGKILL);
     }
   }
   daemons_.clear();
