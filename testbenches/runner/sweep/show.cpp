@@ -44,7 +44,7 @@ int show_report(const report_options& o) {
   nlohmann::ordered_json written{
       {"study", results.study_value("name")}, {"page", nullptr}, {"pictures", nlohmann::ordered_json::array()}};
   const auto tell = [&](const fs::path& file) {
-    const std::string path = fs::absolute(file).string();
+    std::string path = fs::absolute(file).string();
     if (!o.json) std::cout << path << "\n";
     return path;
   };
