@@ -289,6 +289,8 @@ macro(hca_rtl_interface interface)
       in:req:315 out:mrc_req:29 in:mrc_rsp:519 out:ext_req:37 in:ext_rsp:518 out:rsp:413 in:rel:56 in:drn:32 out:drn_rsp:8)
   set(HCASIM_INTERFACE_axi4 in:aw:any in:w:any out:b:any in:ar:any out:r:any)
   set(HCASIM_INTERFACE_axi_lite ${HCASIM_INTERFACE_axi4})
+  set(HCASIM_INTERFACE_doorbell
+      in:wr:153 in:line:512 out:ring:71 out:ring_line:512 out:qp:24 in:qp_rsp:65 out:rec:64 in:rec_rsp:65 out:note:14)
   set(HCASIM_INTERFACE_page_walker in:req:376 out:rsp:135 out:mem_req:71 in:mem_rsp:518)
   set(HCASIM_INTERFACE_context_cache in:req:135 out:rsp:526 in:rel:521 out:rd_req:68 in:rd_rsp:517 out:wr_req:582 in:wr_rsp:6)
   if(NOT DEFINED HCASIM_INTERFACE_${interface})
@@ -369,4 +371,18 @@ function(hca_mutate list_file dir sources_variable count_variable)
   endforeach()
   set(${sources_variable} ${out} PARENT_SCOPE)
   set(${count_variable} ${number} PARENT_SCOPE)
+endfunction()
+
+# hca_check_rtl(TOP files...): tests that Verilator has no warning and that Yosys can build it, without latches or loops; Yosys
+# counts the cells.
+function(hca_check_rtl top)
+  find_program(YOSYS_EXECUTABLE yosys)
+  set(sources ${ARGN})
+  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
+  add_test(NAME rtl_lint.${top} COMMAND ${VERILATOR_EXECUTABLE} --lint-only --assert -Wall --top-module ${top} ${sources})
+  list(JOIN sources " " files)
+  add_test(NAME rtl_cells.${top}
+           COMMAND ${YOSYS_EXECUTABLE} -q -p
+                   "read_verilog -sv ${files}; hierarchy -check -top ${top}; proc; opt_clean; check -assert; select -assert-none t:$dlatch; tee -a /dev/stdout stat")
+  set_tests_properties(rtl_lint.${top} rtl_cells.${top} PROPERTIES LABELS rtl TIMEOUT 200)
 endfunction()

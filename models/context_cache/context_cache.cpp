@@ -99,7 +99,8 @@ void context_cache::give_back(context_request& r, ps) {
 
 void context_cache::released(std::size_t slot) {
   if (slots_[slot].where == residence::dropping) wake(*drop_of(tags_[slot] - 1));
-  if (stalled_count_ > 0 || area_change_) poke();
+  if (stalled_count_ > 0) poke();
+  if (area_change_) queue_.soon({[](void* self) { static_cast<context_cache*>(self)->progress(); }, this});
 }
 
 tlm::tlm_sync_enum context_cache::slow(context_request& r, ps& t) {

@@ -52,12 +52,18 @@ void context_cache::retry_stalled() {
     } else {
       --stalled_in_set_[set_of(p.request->index)];
     }
+    // Another try takes its turn at the look-up port; what comes meanwhile waits for it.
+    const ps turn = std::max(port_.free_at(), now());
+    p.t = std::max(p.t, turn);
     const outcome o = admit(p);
     if (o == outcome::answered) {
+      port_.start(turn, interval_);
       answer(p);
     } else if (o != outcome::queued) {
       count_stall(p, o);
       still.push(p);
+    } else {
+      port_.start(turn, interval_);
     }
     if (free_fetches_.empty()) break;
   }
@@ -68,15 +74,17 @@ void context_cache::retry_stalled() {
   waiting_probe_.set(stalled_count_, now());
 }
 
-// Looks again at everything that waits, once, after the current action.
+// Those that wait for a way or a fetch try again in the cycle after something became free; a look-up may be faster.
 void context_cache::poke() {
   if (poked_) return;
   poked_ = true;
-  queue_.soon({[](void* self) {
-                 static_cast<context_cache*>(self)->poked_ = false;
-                 static_cast<context_cache*>(self)->progress();
-               },
-               this});
+  queue_.at(now() + cycle_, {[](void* context) {
+                               context_cache& self = *static_cast<context_cache*>(context);
+                               self.poked_ = false;
+                               if (self.stalled_count_ > 0) self.retry_stalled();
+                               self.progress();
+                             },
+                             this});
 }
 
 void context_cache::progress() {
@@ -85,7 +93,6 @@ void context_cache::progress() {
   progressing_ = true;
   while (again_) {
     again_ = false;
-    if (stalled_count_ > 0) retry_stalled();
     if (area_change_ && idle()) settle(*std::exchange(area_change_, nullptr));
     while (!gate_.empty() && !area_change_ && (config_.hit_under_miss || (active_fetches() == 0 && stalled_count_ == 0))) {
       settle(gate_.pop());
@@ -144,7 +151,8 @@ void context_cache::fill(fetch_record& f, ps t) {
   }
   if (d && failed) wake(*d);
   while (!ready.empty()) answer(ready.pop());
-  if (stalled_count_ > 0 || area_change_ || !gate_.empty()) progress();
+  if (stalled_count_ > 0) poke();
+  if (area_change_ || !gate_.empty()) progress();
 }
 
 process context_cache::write(write_back& w, ps t) {
@@ -195,7 +203,8 @@ process context_cache::drop(drop_record& d) {
   p.t = std::max(p.t, t);
   answer(p);
   settle_all(list);
-  if (stalled_count_ > 0 || area_change_) progress();
+  if (stalled_count_ > 0) poke();
+  if (area_change_) progress();
 }
 
 void context_cache::wake(drop_record& d) {

@@ -200,6 +200,8 @@ void doorbell::drop(const entry& e, ps t) {
 
 void doorbell::drain() {
   const ps t = now();
+  // A record had the turn meanwhile.
+  if (pipe_.free_at() > t) return schedule_drain();
   entry e;
   if (size_ > 0) {
     e = fifo_[head_];
@@ -212,7 +214,9 @@ void doorbell::drain() {
     e = aside_.front();
     aside_.pop_front();
   }
-  if (!e.cancelled) {
+  if (e.cancelled) {
+    pipe_.start(t, clock_.period());
+  } else {
     wait_.add(t - std::min(t, e.ready));
     forward(e, t);
   }

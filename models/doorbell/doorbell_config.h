@@ -2,10 +2,12 @@
 #pragma once
 
 #include "models/base/knobs.h"
+#include "tlm/rtl/implementation.h"
 
 namespace hcasim {
 
 struct doorbell_config {
+  hcasim::implementation implementation = hcasim::implementation::model;
   std::uint32_t fifo_depth = 64;
   double interval = 2;
   double latency = 4;
@@ -17,6 +19,7 @@ struct doorbell_config {
   double register_latency = 8;
 
   void knobs(knob_visitor& k) {
+    k.choice("implementation", implementation, {"model", "rtl"}, "the SystemC model, or the Verilated RTL");
     k.count("fifo_depth", fifo_depth, 1, 65536, "doorbells that wait at most; more are dropped and recovered");
     k.cycles("interval", interval, 0, 1000, "from one doorbell to the next");
     k.cycles("latency", latency, 0, 10000, "from a doorbell's turn to the unit it is for");

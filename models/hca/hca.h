@@ -5,7 +5,6 @@
 #include "models/completion/completion.h"
 #include "models/device_memory/device_memory.h"
 #include "models/dma_engine/dma_engine.h"
-#include "models/doorbell/doorbell.h"
 #include "models/hca/hca_config.h"
 #include "models/hca/swappable.h"
 #include "models/port/port.h"
@@ -20,7 +19,7 @@ class hca : public sc_core::sc_module {
   clock_domain clock_;
 
  public:
-  hcasim::doorbell doorbell;
+  doorbell_unit doorbell;
   hcasim::send_queue send_queue;
   hcasim::requester requester;
   hcasim::responder responder;

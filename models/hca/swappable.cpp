@@ -4,10 +4,16 @@
 #include <string>
 
 #include "rtl/context_cache_design.h"
+#include "rtl/doorbell_design.h"
 #include "rtl/key_check_design.h"
 #include "rtl/page_walker_design.h"
 
 namespace hcasim {
+
+doorbell_unit::doorbell_unit(const char* name, const doorbell_config& config, const clock_domain& clock)
+    : either(config.implementation == implementation::model
+                 ? either(std::make_unique<hcasim::doorbell>(name, config, clock))
+                 : either(std::make_unique<doorbell_rtl>(name, config, clock, rtl::make_doorbell_design))) {}
 
 key_check_unit::key_check_unit(const char* name, const key_check_config& config, const clock_domain& clock)
     : either(config.implementation == implementation::model

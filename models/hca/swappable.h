@@ -5,6 +5,8 @@
 
 #include "models/context_cache/context_cache.h"
 #include "models/context_cache/rtl/context_cache_rtl.h"
+#include "models/doorbell/doorbell.h"
+#include "models/doorbell/rtl/doorbell_rtl.h"
 #include "models/key_check/key_check.h"
 #include "models/key_check/rtl/key_check_rtl.h"
 #include "models/page_walker/page_walker.h"
@@ -33,6 +35,29 @@ class either {
 
   std::unique_ptr<Model> model_;
   std::unique_ptr<Rtl> rtl_;
+};
+
+class doorbell_unit : public either<doorbell, doorbell_rtl> {
+ public:
+  doorbell_unit(const char* name, const doorbell_config& config, const clock_domain& clock);
+
+  // The BAR's socket is of another type with each.
+  template <class Socket>
+  void bind_bar(Socket& from) {
+    if (model_) {
+      from.bind(model_->bar);
+    } else {
+      from.bind(rtl_->bar);
+    }
+  }
+  initiator_socket<doorbell_ring>& send = pick(&doorbell::send, &doorbell_rtl::send);
+  initiator_socket<doorbell_ring>& receive = pick(&doorbell::receive, &doorbell_rtl::receive);
+  initiator_socket<doorbell_ring>& completion = pick(&doorbell::completion, &doorbell_rtl::completion);
+  initiator_socket<register_access>& command = pick(&doorbell::command, &doorbell_rtl::command);
+  initiator_socket<register_access>& msix = pick(&doorbell::msix, &doorbell_rtl::msix);
+  initiator_socket<register_access>& device_memory = pick(&doorbell::device_memory, &doorbell_rtl::device_memory);
+  initiator_socket<context_request>& qpc = pick(&doorbell::qpc, &doorbell_rtl::qpc);
+  initiator_socket<dma_request>& dma = pick(&doorbell::dma, &doorbell_rtl::dma);
 };
 
 class key_check_unit : public either<key_check, key_check_rtl> {

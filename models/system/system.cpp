@@ -52,7 +52,7 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     pcie.interrupts.bind(host.interrupts);
   }
   hca.dma_engine.pcie.bind(pcie.device(0).up);
-  pcie.device(0).down.bind(hca.doorbell.bar);
+  hca.doorbell.bind_bar(pcie.device(0).down);
   pcie.map_bar(0, bar_base, HCA_BAR_SIZE);
   for (std::size_t i = 0; i < config.peer.size(); ++i) {
     if (config.peer[i].kind == peer_kind::none) continue;

@@ -12,6 +12,7 @@ struct choice {
   implementation& (*of)(hca_config&);
 };
 constexpr choice choices[] = {
+    {"doorbell", [](hca_config& h) -> implementation& { return h.doorbell.implementation; }},
     {"key_check", [](hca_config& h) -> implementation& { return h.key_check.implementation; }},
     {"page_walker", [](hca_config& h) -> implementation& { return h.page_walker.implementation; }},
     {"mrc_cache", [](hca_config& h) -> implementation& { return h.mrc_cache.implementation; }},

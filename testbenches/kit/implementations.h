@@ -1,5 +1,5 @@
 // Units as RTL in a test's system, whatever the test: the environment variable HCASIM_RTL names them, separated by commas
-// (key_check, page_walker, mrc_cache, extent_cache, cqc_cache, or all).
+// (doorbell, key_check, page_walker, mrc_cache, extent_cache, cqc_cache, or all).
 #pragma once
 
 #include <string>

@@ -7,8 +7,10 @@ struct named {
   const char* name;
   std::unique_ptr<bench> (*make)();
 };
-constexpr named all[] = {
-    {"key_check", make_key_check_bench}, {"context_cache", make_context_cache_bench}, {"page_walker", make_page_walker_bench}};
+constexpr named all[] = {{"doorbell", make_doorbell_bench},
+                         {"key_check", make_key_check_bench},
+                         {"context_cache", make_context_cache_bench},
+                         {"page_walker", make_page_walker_bench}};
 
 }  // namespace
 
@@ -47,7 +49,9 @@ void finish_rtl(rtl::shell* shell, const options& o, report& r) {
   if (!shell) return;
   for (const rtl::stream& s : shell->streams()) {
     r.stalls += static_cast<double>(s.stalled_cycles());
-    if (o.how == mode::random && o.stall > 0) r.covered["stall_" + s.name()] += s.stalled_cycles();
+    const rtl::bundle& b = shell->design().find(s.name(), s.into(), 0);
+    const bool can_stall = b.into || b.ready || b.credit;
+    if (o.how == mode::random && o.stall > 0 && can_stall) r.covered["stall_" + s.name()] += s.stalled_cycles();
   }
   if (!o.coverage_file.empty() && !shell->design().write_coverage(o.coverage_file)) {
     throw std::invalid_argument("lockstep: coverage needs the instrumented design");

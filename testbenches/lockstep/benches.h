@@ -5,6 +5,7 @@
 
 namespace hcasim::lockstep {
 
+std::unique_ptr<bench> make_doorbell_bench();
 std::unique_ptr<bench> make_key_check_bench();
 std::unique_ptr<bench> make_page_walker_bench();
 std::unique_ptr<bench> make_context_cache_bench();

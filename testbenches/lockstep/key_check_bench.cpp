@@ -1,4 +1,7 @@
+#include <array>
+#include <cstring>
 #include <deque>
+#include <map>
 #include <string>
 
 #include "models/base/pool.h"
@@ -29,15 +32,36 @@ class key_memory : public unit {
     extent.on<&key_memory::handle_extent>(this);
   }
   void change(std::uint32_t index, std::uint64_t seed) { objects_[index] = make_object(index, seed); }
+  // Bytes of a system run; from then on they are what the index has.
+  void set(const item& i) {
+    recorded& r = (static_cast<key_item>(i[0] & 0xff) == key_item::set_mrc ? mrcs_ : lines_)[static_cast<std::uint32_t>(i[1])];
+    r.failed = i[0] >> 48 & 1;
+    r.entries = i[1] >> 32;
+    std::memcpy(r.bytes.data(), &i[2], r.bytes.size());
+  }
   [[nodiscard]] std::int64_t lent() const { return lent_; }
 
  private:
+  struct recorded {
+    bool failed = false;
+    std::uint64_t entries = 0;
+    std::array<std::byte, 64> bytes{};
+  };
+  static bool answer(std::map<std::uint32_t, recorded>& from, context_request& r) {
+    const auto found = from.find(r.index);
+    if (found == from.end()) return false;
+    r.failed = found->second.failed;
+    r.area_entries = found->second.entries;
+    r.entry = r.failed ? nullptr : found->second.bytes.data();
+    return true;
+  }
   struct job {
     key_memory* self;
     context_request* request;
   };
   tlm::tlm_sync_enum handle_mrc(context_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return give_back(r);
+    if (answer(mrcs_, r)) return later(r, t, r.index * 2);
     r.failed = r.index >= key_indices || mrc_fails(r.index);
     r.area_entries = key_indices;
     r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[r.index].mrc);
@@ -45,6 +69,7 @@ class key_memory : public unit {
   }
   tlm::tlm_sync_enum handle_extent(context_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return give_back(r);
+    if (answer(lines_, r)) return later(r, t, r.index * 2 + 1);
     r.failed = r.index >= key_indices * lines_per_key || line_fails(r.index);
     r.area_entries = key_indices * lines_per_key;
     r.entry = r.failed ? nullptr
@@ -76,6 +101,7 @@ class key_memory : public unit {
   const clock_domain clock_;
   const bool random_;
   std::int64_t lent_ = 0;
+  std::map<std::uint32_t, recorded> mrcs_, lines_;
   std::vector<key_object> objects_;
   pool<job> jobs_;
 };
@@ -116,11 +142,12 @@ class key_issuer final : public issuer {
     flight* next_held = nullptr;
   };
 
+  static bool changes(key_item k) { return k == key_item::change || k == key_item::set_mrc || k == key_item::set_line; }
   [[nodiscard]] unsigned gap_of(const item& i) const override { return unpack(i).gap; }
   // An object changes when nobody looks at it.
   [[nodiscard]] bool may_go(const item& i) const override {
     const key_fields f = unpack(i);
-    if (f.kind == key_item::change) return all_busy_ == 0;
+    if (changes(f.kind)) return all_busy_ == 0;
     if (f.kind != key_item::drain) return true;
     // Not in the cycle of a release: which of the two comes first is anybody's guess.
     for (const flight* r = held_[slot(f.key)]; r; r = r->next_held) {
@@ -130,12 +157,16 @@ class key_issuer final : public issuer {
   }
   [[nodiscard]] bool picky(const item& i) const override {
     const key_item kind = unpack(i).kind;
-    return kind == key_item::change || kind == key_item::drain;
+    return changes(kind) || kind == key_item::drain;
   }
   bool go(std::uint64_t number, const item& i) override {
     const key_fields f = unpack(i);
     if (f.kind == key_item::change) {
       memory_.change(hca_key_index(f.key) % key_indices, f.va);
+      return false;
+    }
+    if (changes(f.kind)) {
+      memory_.set(i);
       return false;
     }
     flight* free = nullptr;

@@ -111,6 +111,14 @@ key_fields unpack(const item& i) {
   return f;
 }
 
+item pack_context(key_item kind, std::uint32_t index, bool failed, std::uint32_t entries, const std::byte* bytes) {
+  item i{};
+  i[0] = static_cast<std::uint64_t>(kind) | std::uint64_t{failed} << 48;
+  i[1] = index | std::uint64_t{entries} << 32;
+  if (bytes) std::memcpy(&i[2], bytes, 64);
+  return i;
+}
+
 namespace {
 
 class generator {
@@ -133,7 +141,10 @@ class generator {
     if (!plain && what < 0.04) {
       // Mostly of keys in use, and often again while the drain before it waits.
       f.kind = key_item::drain;
-      if (!r_.chance(0.35)) drained_ = r_.chance(0.85) ? recent_[r_.below(std::size(recent_))] : index() << 8;
+      if (!r_.chance(0.35))
+        drained_ = r_.chance(0.85)  ? recent_[r_.below(std::size(recent_))]
+                   : r_.chance(0.5) ? index() << 8
+                                    : static_cast<std::uint32_t>(r_.below(1 << 24) << 8);
       f.key = drained_;
       return pack(f);
     }
@@ -218,7 +229,7 @@ class generator {
         f.key ^= 1U << r_.below(8);
         break;
       case 1:
-        f.key = static_cast<std::uint32_t>((key_indices + r_.below(1000)) << 8);
+        f.key = static_cast<std::uint32_t>((key_indices + r_.below((1 << 24) - key_indices)) << 8);
         break;
       case 2:
         f.pd = static_cast<std::uint32_t>(r_.below(pds));

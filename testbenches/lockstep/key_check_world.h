@@ -29,11 +29,13 @@ inline bool line_fails(std::uint32_t line) {
   return line % 97 == 5;
 }
 
-enum class key_item : std::uint8_t { check, element, drain, change };
+// change: the object of an index is made anew. set_mrc, set_line: its bytes, as a system run had them.
+enum class key_item : std::uint8_t { check, element, drain, change, set_mrc, set_line };
 
 // word 0: kind, gap << 8, hold << 24, remote << 48, privileged << 49
 // word 1: key, rights << 32      word 2: pd, qpn << 32      word 3: generation, function << 32      4: va   5: length
 // change: word 1: index << 8     word 4: seed of the new object
+// set_mrc, set_line: word 0: kind, failed << 48   1: index, entries of the table << 32   2 to 9: the bytes
 struct key_fields {
   key_item kind = key_item::check;
   std::uint16_t gap = 0;
@@ -51,6 +53,8 @@ struct key_fields {
 };
 item pack(const key_fields& f);
 key_fields unpack(const item& i);
+
+item pack_context(key_item kind, std::uint32_t index, bool failed, std::uint32_t entries, const std::byte* bytes);
 
 item_stream generate_keys(const options& o);
 

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "testbenches/lockstep/coverage.h"
+
 namespace hcasim::lockstep {
 namespace {
 
@@ -73,7 +75,7 @@ TEST_P(lockstep_of, random_requests_with_stalls_and_misses) {
   EXPECT_EQ(r.problem, "");
   EXPECT_EQ(r.differences, 0U);
   EXPECT_EQ(r.requests, 1'000'000U);
-  EXPECT_LE(r.relative_error, 0.0205);
+  EXPECT_LE(r.relative_error, 0.02);
   EXPECT_LE(std::abs(r.throughput_error()), 0.01);
   for (const auto& [point, n] : r.covered) EXPECT_GT(n, 0U) << "never seen: " << point;
   check_row(GetParam(), r);
@@ -94,6 +96,34 @@ TEST_P(lockstep_of, no_control_output_is_unknown_and_no_assertion_fails) {
   o.instrumented = true;
   o.check_x = true;
   for (std::uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(compare(mode::random, 10'000, seed, o).problem, "");
+}
+
+// Of the RTL's lines and toggles, with the exceptions in models/UNIT/rtl/coverage.txt.
+TEST_P(lockstep_of, reaches_its_lines_and_toggles) {
+  const std::string file = ::testing::TempDir() + "lockstep_" + GetParam() + ".coverage";
+  rtl_coverage c;
+  const auto run_with = [&](mode how, std::uint64_t requests, std::uint64_t seed, double stall) {
+    options o;
+    o.instrumented = true;
+    o.model = false;
+    o.stall = stall;
+    o.coverage_file = file;
+    EXPECT_EQ(compare(how, requests, seed, o).problem, "");
+    c.add(file);
+    std::filesystem::remove(file);
+  };
+  run_with(mode::single, 2'000, 1, 0);
+  run_with(mode::full, 5'000, 1, 0);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) run_with(mode::random, 25'000, seed, seed & 1 ? 0.1 : 0.4);
+  c.leave_out(std::string(HCASIM_SOURCE_DIR) + "/models/" + GetParam() + "/rtl/coverage.txt");
+  for (const char* kind : {"line", "toggle"}) {
+    const rtl_coverage::share s = c.of(kind);
+    std::printf("%s: %s coverage %.2f %% of %lu points, %lu left out\n", GetParam().c_str(), kind, 100 * s.ratio(),
+                static_cast<unsigned long>(s.points), static_cast<unsigned long>(s.left_out));
+    for (const std::string& m : c.missed(kind)) std::printf("  missed: %s\n", m.c_str());
+    EXPECT_GT(s.points, 100U);
+    EXPECT_GE(s.ratio(), kind == std::string("line") ? 0.95 : 0.65) << kind;
+  }
 }
 
 // Every seeded fault is found in less than 100 000 requests; the list says after how many.

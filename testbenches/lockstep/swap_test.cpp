@@ -20,10 +20,10 @@ struct outcome {
   double seconds = 0;
 };
 
-outcome run(const std::string& arguments) {
+outcome run(const std::string& arguments, const std::string& testbench = "rkey_reuse") {
   const std::string folder = ::testing::TempDir() + "hcasim_swap_" + std::to_string(getpid());
   const std::string command =
-      std::string(HCASIM_PROGRAM) + " run rkey_reuse --no-trace --force -o " + folder + " " + arguments + " 2>&1";
+      std::string(HCASIM_PROGRAM) + " run " + testbench + " --no-trace --force -o " + folder + " " + arguments + " 2>&1";
   outcome o;
   FILE* const pipe = popen(command.c_str(), "r");
   std::array<char, 4096> part;
@@ -56,14 +56,43 @@ TEST(swap, every_unit_alone_and_all_together_give_the_same_bytes_and_verdicts) {
   ASSERT_EQ(model.status, 0) << model.text;
   ASSERT_GE(model.verdicts.size(), 32U);
   for (const std::string& mix :
-       {rtl({"key_check"}), rtl({"page_walker"}), rtl({"mrc_cache"}), rtl({"extent_cache", "cqc_cache"}),
-        rtl({"key_check", "page_walker", "mrc_cache", "extent_cache", "cqc_cache"})}) {
+       {rtl({"doorbell"}), rtl({"key_check"}), rtl({"page_walker"}), rtl({"mrc_cache"}), rtl({"extent_cache", "cqc_cache"}),
+        rtl({"doorbell", "key_check", "page_walker", "mrc_cache", "extent_cache", "cqc_cache"})}) {
     const outcome o = run(mix);
     EXPECT_EQ(o.status, 0) << mix << "\n" << o.text;
     EXPECT_NE(o.text.find("passed"), std::string::npos) << o.text;
     EXPECT_EQ(o.text.find("differ"), std::string::npos) << o.text;
     EXPECT_EQ(o.verdicts, model.verdicts) << mix;
   }
+}
+
+// What passed the key check's boundary in a system run, again with model and RTL side by side.
+TEST(swap, a_stream_recorded_in_a_system_run_is_replayed) {
+  const std::string file = ::testing::TempDir() + "swap_" + std::to_string(getpid()) + ".stream";
+  const outcome recorded = run("--record-stream node1.hca.key_check=" + file);
+  EXPECT_EQ(recorded.status, 0) << recorded.text;
+  EXPECT_NE(recorded.text.find(" items, hcasim run lockstep --stream " + file), std::string::npos) << recorded.text;
+  const outcome replayed = run("--stream " + file, "lockstep");
+  EXPECT_EQ(replayed.status, 0) << replayed.text;
+  EXPECT_NE(replayed.text.find("passed"), std::string::npos) << replayed.text;
+  // Every check and drain that the unit has counted is in it.
+  double counted = 0;
+  for (const auto& [name, n] : recorded.verdicts) counted += name.find("node1.") != std::string::npos ? n : 0;
+  double items = 0, contexts = 0;
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) ++((std::stoull(line, nullptr, 16) & 0xff) <= 2 ? items : contexts);
+  EXPECT_EQ(items, counted);
+  EXPECT_GT(items, 1000);
+  EXPECT_GE(contexts, 5);
+  std::filesystem::remove(file);
+}
+
+TEST(swap, a_stream_of_no_unit_is_refused) {
+  EXPECT_NE(run("--record-stream node0.hca.port=x").text.find("'node0.hca.port' is no unit whose stream can be recorded"),
+            std::string::npos);
+  EXPECT_NE(run("--record-stream x").text.find("--record-stream x: write UNIT=FILE"), std::string::npos);
 }
 
 TEST(swap, what_the_rtl_is_not_built_for_is_refused_by_name) {

@@ -177,13 +177,17 @@ struct run_arguments {
         ->check(CLI::IsMember({"ib", "roce"}))
         ->allow_extra_args(false);
     run.add_flag("--spans", options.spans, "Record each request's way through the units for ui.perfetto.dev");
+    run.add_option("--record-stream", options.record_stream,
+                   "Record what passes a unit's boundary for 'hcasim run lockstep --stream FILE': node0.hca.key_check=FILE")
+        ->type_name("UNIT=FILE");
     run.add_option("--from", from, "Record waveforms and spans from this simulated time on")->type_name("TIME");
     run.add_option("--until", until, "Record waveforms and spans until this simulated time")->type_name("TIME");
     run.add_flag("--explain", options.explain, "Say where the time of an operation went and which resource held the run back");
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
     run.add_flag("--json", options.json, "Print result.json instead of the table");
-    std::set<std::string> taken{"output", "set",  "param", "seed",    "trace", "no-trace", "trace-limit", "force",
-                                "json",   "help", "point", "packets", "spans", "from",     "until",       "waves"};
+    std::set<std::string> taken{"output",      "set",           "param", "seed",  "trace", "no-trace",
+                                "trace-limit", "force",         "json",  "help",  "point", "packets",
+                                "spans",       "record-stream", "from",  "until", "waves"};
     for (const std::string& n : testbench_registry::names()) {
       const auto bench = testbench_registry::create(n);
       const knob_tree tree([&](knob_visitor& v) { bench->knobs(v); });

@@ -19,6 +19,7 @@
 #include "testbenches/runner/resolved.h"
 #include "testbenches/runner/resources.h"
 #include "testbenches/runner/spans.h"
+#include "testbenches/runner/stream_recorder.h"
 #include "testbenches/runner/sweep/study.h"
 #include "testbenches/runner/waves.h"
 
@@ -91,6 +92,21 @@ class recorders {
   std::vector<std::pair<std::string, std::unique_ptr<packet_recorder>>> packets_;
   std::unique_ptr<span_recorder> spans_;
 };
+
+// As --record-stream asks for it; null: it does not.
+std::unique_ptr<stream_recorder> make_stream_recorder(const run_options& o, const system_config* config) {
+  if (o.record_stream.empty()) return nullptr;
+  const std::size_t equals = o.record_stream.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == o.record_stream.size())
+    throw input_error(
+        fmt::format("--record-stream {}: write UNIT=FILE, as in node0.hca.key_check=keys.stream", o.record_stream));
+  if (!config || !program_stream_recorder()) throw input_error("--record-stream: this program records no streams");
+  try {
+    return program_stream_recorder()(o.record_stream.substr(0, equals), o.record_stream.substr(equals + 1), *config);
+  } catch (const std::invalid_argument& e) {
+    throw input_error(e.what());
+  }
+}
 
 description point_of_study(const std::string& file, std::uint64_t point, platform_factory machine) {
   const study s(file, machine);
@@ -168,6 +184,7 @@ int run_testbench(const run_options& o, platform_factory machine) {
   recorders recording(o, out);
   const auto operations = o.explain ? std::make_unique<operation_follower>() : nullptr;
   const auto commands = o.explain ? std::make_unique<command_follower>() : nullptr;
+  const auto stream = make_stream_recorder(o, run.machine().config());
   resource_meter meter(tree);
   run_context context(run.machine().config(), d.seed(), out.temporary(), &meter);
   run_guarded(run.bench(), context);
@@ -185,6 +202,12 @@ int run_testbench(const run_options& o, platform_factory machine) {
                   first_view(waves->writer(), o, end));
   }
   recording.finish(end);
+  std::uint64_t stream_items = 0;
+  try {
+    if (stream) stream_items = stream->finish();
+  } catch (const std::runtime_error& e) {
+    throw input_error(e.what());
+  }
   const auto units = all_units();
   const result& r = context.result();
   const host_speed speed = measure_host(context, units, begin);
@@ -224,6 +247,10 @@ int run_testbench(const run_options& o, platform_factory machine) {
   if (o.explain) std::cout << explain(waterfalls, resources) << "\n";
   std::cout << speed.text() << fmt::format("results in  {}\n", out.final_place().string());
   recording.tell();
+  if (stream) {
+    std::cout << fmt::format("stream      {} items, hcasim run lockstep --stream {}\n", stream_items,
+                             o.record_stream.substr(o.record_stream.find('=') + 1));
+  }
   if (drawn) std::cout << fmt::format("waveform    gtkwave {}/waves.gtkw\n", out.final_place().string());
   return r.passed() ? run_passed : run_failed;
 }

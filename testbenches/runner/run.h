@@ -27,6 +27,7 @@ struct run_options {
   std::uint64_t wave_limit = 0;      // bytes; 0: none
   std::vector<std::string> packets;  // forms of the packet capture: ib, roce
   bool spans = false;                // a Chrome trace
+  std::string record_stream;         // UNIT=FILE, for lockstep
   ps from{0};                        // what is recorded begins
   ps until = never;                  // and ends
   bool explain = false;

@@ -1,0 +1,252 @@
+#include "models/doorbell/rtl/doorbell_rtl.h"
+
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "firmware/abi/context.h"
+#include "models/doorbell/doorbell_rules.h"
+
+namespace hcasim {
+namespace {
+
+using doorbell_rules::area;
+
+void demand(bool ok, const char* knob, const char* value) {
+  if (!ok) throw std::invalid_argument(std::string("doorbell: the RTL is built for ") + knob + ": " + value);
+}
+
+// Lines that the RTL takes with a write: those of a write to the start of a BlueFlame buffer.
+std::uint64_t lines_of(std::uint32_t offset, std::uint64_t n) {
+  const bool starts = offset >= HCA_UAR_BF && (offset - HCA_UAR_BF) % HCA_BF_BYTES == 0;
+  return starts && n >= HCA_WQE_BLOCK && n <= HCA_BF_BYTES ? (n + HCA_WQE_BLOCK - 1) / HCA_WQE_BLOCK : 0;
+}
+
+}  // namespace
+
+doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock,
+                           rtl::design_factory make, const rtl::shell_options& options)
+    : shell(name, clock, make, options),
+      bar("bar"),
+      config_(config),
+      wr_(into("wr", 153)),
+      line_(into("line", 512)),
+      ring_line_(out_of("ring_line", 512)),
+      ring_(out_of("ring", 71)),
+      qp_rsp_(into("qp_rsp", 65)),
+      qp_(out_of("qp", 24)),
+      rec_rsp_(into("rec_rsp", 65)),
+      rec_(out_of("rec", 64)),
+      note_(out_of("note", 14)) {
+  demand(config.fifo_depth == 64, "fifo_depth", "64");
+  demand(config.interval == 2, "interval", "2 cycles");
+  demand(config.latency == 4, "latency", "4 cycles");
+  demand(config.coalesce, "coalesce", "true");
+  demand(config.blueflame_max == 256, "blueflame_max", "256");
+  demand(config.blueflame_buffer == 64, "blueflame_buffer", "64");
+  demand(!config.blueflame_stall, "blueflame_stall", "false");
+  demand(clock.cycles(4) == ps(std::llround(1e12 / config.blueflame_lines.hertz)), "blueflame_lines", "one in 4 cycles");
+  bar.register_nb_transport_fw(this, &doorbell_rtl::nb_access);
+  bar.register_b_transport(this, &doorbell_rtl::b_access);
+
+  ring_line_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
+    lines_.push_back(p);
+    pass_on(t);
+  };
+  ring_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
+    rung_.push_back(p);
+    pass_on(t);
+  };
+  qp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
+    context_.index = static_cast<std::uint32_t>(p.get(0, 24));
+    context_.failed = context_.dirty = false;
+    await(1);
+    if (qpc.send(context_, t) == tlm::TLM_COMPLETED) found_qp(t);
+  };
+  rec_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
+    read_.address = p.get(0, 64);
+    read_.failed = false;
+    await(1);
+    if (dma.send(read_, t) == tlm::TLM_COMPLETED) found_record(t);
+  };
+  note_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { note(p, t); };
+  qp_rsp_.on_transfer = rec_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t, ps) { await(-1); };
+
+  context_.on_response = [](void* self, transaction&, ps t) { static_cast<doorbell_rtl*>(self)->found_qp(t); };
+  context_.context = this;
+  read_.on_response = [](void* self, transaction&, ps t) { static_cast<doorbell_rtl*>(self)->found_record(t); };
+  read_.context = this;
+  read_.source = dma_source::doorbell_record;
+  read_.bytes = sizeof read_.record;
+  read_.data = reinterpret_cast<std::byte*>(&read_.record);
+  describe();
+}
+
+tlm::tlm_sync_enum doorbell_rtl::nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase == tlm::BEGIN_REQ) b_access(gp, delay);
+  return tlm::TLM_COMPLETED;
+}
+
+void doorbell_rtl::b_access(tlm::tlm_generic_payload& gp, sc_core::sc_time& delay) {
+  const ps at = now();
+  ps t = at + to_ps(delay);
+  access(gp, t);
+  delay = to_sc(t - at);
+}
+
+void doorbell_rtl::access(tlm::tlm_generic_payload& gp, ps& t) {
+  const std::uint64_t offset = gp.get_address();
+  const std::uint64_t bytes = gp.get_data_length();
+  auto* const data = reinterpret_cast<std::byte*>(gp.get_data_ptr());
+  if (gp.get_byte_enable_ptr()) {
+    gp.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+    return;
+  }
+  gp.set_response_status(tlm::TLM_OK_RESPONSE);
+  switch (doorbell_rules::area_of(offset, bytes)) {
+    case area::control:
+      return access_register(gp, command, t);
+    case area::msix:
+      return access_register(gp, msix, t);
+    case area::device_memory:
+      return access_register(gp, device_memory, t);
+    case area::uar:
+      if (gp.is_write()) return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, t);
+      ++bad_reads_;
+      std::memset(data, 0, bytes);
+      t += clock().cycles(config_.register_latency);
+      return;
+    case area::none:
+      ++(gp.is_write() ? bad_writes_ : bad_reads_);
+      gp.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+      return;
+  }
+}
+
+void doorbell_rtl::access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t) {
+  const unsigned bytes = gp.get_data_length();
+  const std::uint64_t offset = gp.get_address();
+  if ((bytes != 4 && bytes != 8) || offset % 4 != 0) {
+    ++(gp.is_write() ? bad_writes_ : bad_reads_);
+    gp.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+    return;
+  }
+  ++register_accesses_;
+  register_access a;
+  a.offset = static_cast<std::uint32_t>(offset);
+  a.bytes = bytes;
+  a.write = gp.is_write();
+  if (a.write) {
+    std::memcpy(&a.value, gp.get_data_ptr(), bytes);
+  } else {
+    t += clock().cycles(config_.register_latency);
+  }
+  ps done = t;
+  owner.send(a, done);
+  if (a.write) return;
+  t = done;
+  std::memcpy(gp.get_data_ptr(), &a.value, bytes);
+}
+
+void doorbell_rtl::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) {
+  std::byte first[16] = {};
+  std::memcpy(first, data, std::min<std::size_t>(n, sizeof first));
+  rtl::payload p;
+  rtl::writer(p).bytes(first, sizeof first).put(offset, 12).put(std::min<std::uint64_t>(n, 8191), 13);
+  push(wr_, p, t);
+  for (std::uint64_t i = 0; i < lines_of(offset, n); ++i) {
+    std::byte line[HCA_WQE_BLOCK] = {};
+    std::memcpy(line, data + i * HCA_WQE_BLOCK, std::min<std::uint64_t>(n - i * HCA_WQE_BLOCK, HCA_WQE_BLOCK));
+    rtl::payload l;
+    rtl::writer(l).bytes(line, HCA_WQE_BLOCK);
+    push(line_, l, t);
+  }
+}
+
+// Doorbells leave in order, each when the lines of its WQE are out.
+void doorbell_rtl::pass_on(ps t) {
+  while (!rung_.empty()) {
+    rtl::reader r(rung_.front());
+    const std::uint32_t number = r.get32();
+    const std::uint32_t value = r.get32();
+    const auto kind = static_cast<bell>(r.get(2));
+    const std::size_t blocks = r.get(5);
+    if (lines_.size() < blocks) return;
+    rung_.pop_front();
+    doorbell_ring& out = rings_.get();
+    out.kind = kind;
+    out.number = number;
+    out.value = value;
+    out.blueflame_bytes = static_cast<std::uint32_t>(blocks * HCA_WQE_BLOCK);
+    for (std::size_t i = 0; i < blocks; ++i) {
+      rtl::reader(lines_.front()).bytes(out.blueflame.data() + i * HCA_WQE_BLOCK, HCA_WQE_BLOCK);
+      lines_.pop_front();
+    }
+    bell_probe_.pulse(static_cast<std::uint64_t>(kind) + 1, t, clock().period());
+    number_probe_.set(number, t);
+    value_probe_.set(value, t);
+    (kind == bell::send ? send : kind == bell::receive ? receive : completion).send(out, t);
+    rings_.put(out);
+  }
+}
+
+void doorbell_rtl::found_qp(ps t) {
+  std::uint64_t address = 0;
+  const bool failed = context_.failed;
+  if (!failed) {
+    const auto& qp = context_.as<hca_qpc>();
+    address = qp.state == HCA_QP_RESET ? 0 : qp.record;
+    qpc.release(context_, t);
+  }
+  rtl::payload p;
+  rtl::writer(p).put(address, 64).put(failed, 1);
+  push(qp_rsp_, p, t);
+}
+
+void doorbell_rtl::found_record(ps t) {
+  rtl::payload p;
+  rtl::writer(p).bytes(&read_.record, sizeof read_.record).put(read_.failed, 1);
+  push(rec_rsp_, p, t);
+}
+
+void doorbell_rtl::note(const rtl::payload& p, ps t) {
+  rtl::reader r(p);
+  bad_writes_ += r.get(1);
+  if (const bool taken = r.get(1); taken) {
+    ++blueflame_wqes_;
+    blueflame_lines_ += p.get(9, 5);
+  }
+  blueflame_refused_ += r.get(1);
+  blueflame_bad_ += r.get(1);
+  coalesced_ += r.get(1);
+  const std::uint64_t dropped = r.get(1);
+  const std::uint64_t aside = r.get(1);
+  dropped_count_ += dropped;
+  aside_count_ += aside;
+  if (dropped || aside) drop_probe_.pulse(1, t, clock().period());
+  recovered_ += r.get(1);
+  recovery_failures_ += r.get(1);
+}
+
+void doorbell_rtl::describe() {
+  stats_.add("blueflame_wqes", "1", "WQEs taken by BlueFlame", blueflame_wqes_);
+  stats_.add("blueflame_lines", "1", "64 B lines of these", blueflame_lines_);
+  stats_.add("blueflame_refused", "1", "BlueFlame WQEs taken as plain doorbells: too large, or no room", blueflame_refused_);
+  stats_.add("blueflame_bad", "1", "BlueFlame writes that hold no whole WQE", blueflame_bad_);
+  stats_.add("coalesced", "1", "SQ doorbells merged with one of the same QP that was waiting", coalesced_);
+  stats_.add("dropped", "1", "SQ and RQ doorbells dropped because the FIFO was full", dropped_count_);
+  stats_.add("recovered", "1", "doorbell records read back and rung", recovered_);
+  stats_.add("recovery_failures", "1", "records that could not be read: no such QP, or no record", recovery_failures_);
+  stats_.add("aside", "1", "CQ and EQ doorbells that waited beside the full FIFO", aside_count_);
+  stats_.add("bad_writes", "1", "writes that are no doorbell and no register", bad_writes_);
+  stats_.add("bad_reads", "1", "reads of what cannot be read", bad_reads_);
+  stats_.add("register_accesses", "1", "reads and writes of control registers and the MSI-X table", register_accesses_);
+  stats_.formula("rtl_cycles", "1", "clock edges that the RTL was given", [this] { return static_cast<double>(cycles()); });
+  signals_.add("bell", 3, bell_probe_, {"none", "send", "receive", "completion", "event"});
+  signals_.add("number", 32, number_probe_);
+  signals_.add("value", 32, value_probe_);
+  signals_.add("drop", 1, drop_probe_);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,101 @@
+#include "testbenches/lockstep/coverage.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace hcasim::lockstep {
+namespace {
+
+// A point is a list of fields: \001 name \002 value.
+std::map<std::string, std::string> fields_of(const std::string& key) {
+  std::map<std::string, std::string> fields;
+  for (std::size_t at = key.find('\001'); at != std::string::npos;) {
+    const std::size_t next = key.find('\001', at + 1);
+    const std::string field = key.substr(at + 1, next == std::string::npos ? next : next - at - 1);
+    const std::size_t split = field.find('\002');
+    if (split != std::string::npos) fields[field.substr(0, split)] = field.substr(split + 1);
+    at = next;
+  }
+  return fields;
+}
+
+bool matches(const char* pattern, const char* text) {
+  if (*pattern == 0) return *text == 0;
+  if (*pattern == '*') return matches(pattern + 1, text) || (*text != 0 && matches(pattern, text + 1));
+  return *pattern == *text && matches(pattern + 1, text + 1);
+}
+
+}  // namespace
+
+void rtl_coverage::add(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  if (!std::getline(in, line) || line.find("SystemC::Coverage") == std::string::npos)
+    throw std::runtime_error(file + ": not a coverage file of Verilator");
+  while (std::getline(in, line)) {
+    const std::size_t end = line.rfind("' ");
+    if (!line.starts_with("C '") || end == std::string::npos) continue;
+    const auto fields = fields_of(line.substr(3, end - 3));
+    const auto field = [&](const char* name) {
+      const auto found = fields.find(name);
+      return found == fields.end() ? std::string() : found->second;
+    };
+    const std::string page = field("page");  // v_line/module or v_toggle/module
+    const std::size_t slash = page.find('/');
+    if (!page.starts_with("v_") || slash == std::string::npos) continue;
+    const std::string kind = page.substr(2, slash - 2) == "toggle" ? "toggle" : "line";
+    std::string module = page.substr(slash + 1);
+    module = module.substr(0, module.find("__"));  // of a module with other parameters
+    const std::string file_name = std::filesystem::path(field("f")).filename().string();
+    if (module == "hca_mutant" || file_name == "hca_mutant.sv") continue;
+    const std::string text = kind == "toggle" ? field("o") : field("l") + "." + field("n") + "." + field("o");
+    points_[kind + " " + module + " " + text].count += std::stoull(line.substr(end + 2));
+  }
+}
+
+void rtl_coverage::leave_out(const std::string& list) {
+  std::ifstream in(list);
+  if (!in) throw std::runtime_error(list + ": cannot be read");
+  std::string line;
+  for (unsigned number = 1; std::getline(in, line); ++number) {
+    if (line.empty() || line.starts_with("#")) continue;
+    const std::string place = list + ":" + std::to_string(number) + ": ";
+    const std::size_t reason = line.find('#');
+    if (reason == std::string::npos || line.find_first_not_of(" #", reason) == std::string::npos)
+      throw std::runtime_error(place + "no reason is given");
+    std::istringstream words(line.substr(0, reason));
+    std::string kind, module, pattern;
+    words >> kind >> module >> pattern;
+    std::uint64_t found = 0;
+    for (auto& [name, p] : points_) {
+      if (p.count != 0 || !matches((kind + " " + module + " " + pattern).c_str(), name.c_str())) continue;
+      p.left_out = true;
+      ++found;
+    }
+    if (found == 0) throw std::runtime_error(place + "leaves out nothing");
+  }
+}
+
+rtl_coverage::share rtl_coverage::of(const std::string& kind) const {
+  share s;
+  for (const auto& [name, p] : points_) {
+    if (!name.starts_with(kind + " ")) continue;
+    s.left_out += p.left_out;
+    if (p.left_out) continue;
+    ++s.points;
+    s.hit += p.count > 0;
+  }
+  return s;
+}
+
+std::vector<std::string> rtl_coverage::missed(const std::string& kind) const {
+  std::vector<std::string> names;
+  for (const auto& [name, p] : points_) {
+    if (name.starts_with(kind + " ") && p.count == 0 && !p.left_out) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace hcasim::lockstep

@@ -1,0 +1,571 @@
+// The doorbell unit. What reaches the other units depends on who was overtaken, so an answer is not a doorbell but that nothing
+// is lost: an item is answered by the first doorbell that is as new as it. What is passed on must be what software wrote:
+// indices of a QP never run backwards nor ahead of software, a WQE has the bytes of its write, an arming is passed on.
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <string>
+
+#include <tlm_utils/simple_initiator_socket.h>
+
+#include "firmware/abi/context.h"
+#include "models/base/pool.h"
+#include "models/base/random.h"
+#include "models/doorbell/doorbell.h"
+#include "models/doorbell/rtl/doorbell_rtl.h"
+#include "rtl/doorbell_design.h"
+#include "rtl/doorbell_faulty.h"
+#include "testbenches/lockstep/benches.h"
+#include "testbenches/lockstep/shim.h"
+
+namespace hcasim::lockstep {
+namespace {
+
+// As many as the tables of the RTL hold, so that it never stalls software.
+constexpr std::uint32_t qps = 60;
+constexpr std::uint32_t cqs = 7;
+constexpr std::uint64_t record_base = 0x7000'0000;
+
+// A QP has no context, is in reset, or has a record that cannot be read: nothing is recovered then.
+// Where the indices of a QP begin: those of every second one soon wrap around.
+std::uint32_t first_index(std::uint32_t qpn) {
+  return qpn % 2 ? 0xff00 : 0;
+}
+bool has_context(std::uint32_t qpn) {
+  return qpn <= qps;
+}
+
+enum class write_kind : std::uint8_t { sq, rq, cq, eq, blueflame, broken_blueflame, bad };
+
+// word 0: kind, gap << 8, page << 24   1: offset in the page, bytes << 32   2: number, value << 32
+struct write_fields {
+  write_kind kind = write_kind::sq;
+  std::uint16_t gap = 0;
+  std::uint16_t page = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 8;
+  std::uint32_t number = 0;
+  std::uint32_t value = 0;  // SQ, BlueFlame: the producer index behind it
+};
+item pack(const write_fields& f) {
+  item i{};
+  i[0] = static_cast<std::uint64_t>(f.kind) | std::uint64_t{f.gap} << 8 | std::uint64_t{f.page} << 24;
+  i[1] = f.offset | std::uint64_t{f.bytes} << 32;
+  i[2] = f.number | std::uint64_t{f.value} << 32;
+  return i;
+}
+write_fields unpack(const item& i) {
+  write_fields f;
+  f.kind = static_cast<write_kind>(i[0] & 0xff);
+  f.gap = static_cast<std::uint16_t>(i[0] >> 8);
+  f.page = static_cast<std::uint16_t>(i[0] >> 24);
+  f.offset = static_cast<std::uint32_t>(i[1]);
+  f.bytes = static_cast<std::uint32_t>(i[1] >> 32);
+  f.number = static_cast<std::uint32_t>(i[2]);
+  f.value = static_cast<std::uint32_t>(i[2] >> 32);
+  return f;
+}
+
+int ahead(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(a - b));
+}
+std::byte wqe_byte(std::uint32_t qpn, std::uint32_t value, std::size_t at) {
+  return static_cast<std::byte>(qpn * 7 + value * 13 + at);
+}
+// The WQE of a BlueFlame write; a broken one claims more blocks than were written, or none.
+std::vector<std::byte> wqe_of(const write_fields& f) {
+  std::vector<std::byte> w(f.bytes);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = wqe_byte(f.number, f.value, i);
+  hca_wqe_control c{};
+  const std::uint32_t blocks =
+      f.kind == write_kind::broken_blueflame ? (f.value & 1 ? 0 : f.bytes / HCA_WQE_BLOCK + 1) : f.offset >> 16 & 0xff;
+  c.blocks = static_cast<std::uint8_t>(blocks);
+  c.index = static_cast<std::uint16_t>(f.value - blocks);
+  c.qpn = f.number;
+  std::memcpy(w.data(), &c, sizeof c);
+  return w;
+}
+
+// Everything around one side: software that writes, contexts and records, and the units that are rung.
+class doorbell_world : public unit {
+ public:
+  tlm_utils::simple_initiator_socket<doorbell_world, 64> mmio{"mmio"};
+  target_socket<context_request> qpc{"qpc"};
+  target_socket<dma_request> dma{"dma"};
+  target_socket<doorbell_ring> send{"send"};
+  target_socket<doorbell_ring> receive{"receive"};
+  target_socket<doorbell_ring> completion{"completion"};
+  std::deque<target_socket<register_access>> registers;
+
+  doorbell_world(const sc_core::sc_module_name& name, const item_stream& stream, const options& o, const clock_domain& clock,
+                 comparison& c, side s)
+      : unit(name),
+        stream_(stream),
+        random_(o.how == mode::random),
+        single_(o.how == mode::single),
+        stall_(o.how == mode::random ? o.stall : 0),
+        clock_(clock),
+        comparison_(c),
+        side_(s),
+        offered_(stream.size()),
+        records_(qps + 1),
+        sampled_(qps + 1),
+        writes_(queue_, clock, gate_of(o, s, "wr"), this,
+                [](void* self, held_write& w, unsigned) { static_cast<doorbell_world*>(self)->let_in(w); }),
+        rings_(queue_, clock, gate_of(o, s, "ring"), this,
+               [](void* self, pending& p, unsigned) { static_cast<doorbell_world*>(self)->passed_on(p); }) {
+    for (std::uint32_t q = 1; q <= qps; ++q) records_[q].sq_pi = records_[q].rq_pi = first_index(q);
+    mmio.register_nb_transport_bw(this, &doorbell_world::backward);
+    qpc.on<&doorbell_world::find_context>(this);
+    dma.on<&doorbell_world::read_record>(this);
+    send.on<&doorbell_world::rung>(this);
+    receive.on<&doorbell_world::rung>(this);
+    completion.on<&doorbell_world::rung>(this);
+    for (const char* n : {"command", "msix", "device_memory"}) registers.emplace_back(n).on<&doorbell_world::access>(this);
+    sc_core::sc_spawn_options spawn;
+    spawn.spawn_method();
+    spawn.set_sensitivity(&write_);
+    spawn.dont_initialize();
+    sc_core::sc_spawn([this] { write_now(); }, "write", &spawn);
+  }
+  void start_of_simulation() override { arm(clock_.cycles(1)); }
+
+  void publish(coverage& c) const {
+    for (std::size_t i = 0; i < std::size(names); ++i) c[names[i]] += written_[i];
+    c["with_wqe"] += with_wqe_;
+    c["records_read"] += records_read_;
+    c["no_record"] += no_record_;
+    c["covered_by_a_newer_one"] += merged_;
+  }
+  static constexpr const char* names[] = {"sq", "rq", "cq", "eq", "blueflame", "broken_blueflame", "bad"};
+
+ private:
+  struct waiting {
+    std::uint64_t number;
+    std::uint32_t value;
+  };
+  // A queue that is rung: what was written and not passed on yet, oldest first, and the newest that was passed on.
+  struct queue_state {
+    std::deque<waiting> open;
+    std::uint32_t newest_written = 0;
+    std::uint32_t passed = 0;
+    bool written = false;
+    bool any_passed = false;
+    bool armed = false;
+    std::deque<std::pair<std::uint32_t, ps>> recent;  // values and when they were written
+  };
+  // A write and a doorbell on their way through a stalled stream.
+  struct held_write {
+    std::uint64_t address = 0;
+    std::vector<std::byte> bytes;
+  };
+  struct pending {
+    bell kind = bell::send;
+    std::uint32_t number = 0;
+    std::uint32_t value = 0;
+    std::vector<std::byte> wqe;
+  };
+  struct job {
+    doorbell_world* self;
+    context_request* context;
+    dma_request* read;
+  };
+
+  // A doorbell that was still on its way when the record was read comes after it, with its older index.
+  [[nodiscard]] bool on_its_way(const queue_state& q, const pending& r) const {
+    if (r.number > qps) return false;
+    const hca_qp_record& record = sampled_[r.number];
+    if (q.passed != (r.kind == bell::send ? record.sq_pi : record.rq_pi)) return false;
+    if (stall_ > 0.2) return true;  // what a stream holds back may be old
+    return stall_ > 0 && std::any_of(q.recent.begin(), q.recent.end(), [&](const auto& w) {
+             return w.first == r.value && now() - w.second <= clock_.cycles(80);
+           });
+  }
+  // The RTL's streams stall by themselves.
+  static rtl::gate gate_of(const options& o, side s, const char* channel) {
+    const rtl::shell_options shell = shell_of(o);
+    return s == rtl_side ? rtl::gate() : rtl::gate(shell.seed, channel, shell.stall);
+  }
+  void arm(ps t) {
+    if (next_ >= stream_.size()) return;
+    queue_.at(std::max(t, now()), {[](void* self) { static_cast<doorbell_world*>(self)->step(); }, this});
+  }
+  void step() {
+    if (next_ >= stream_.size() || comparison_.failed()) return;
+    const std::uint64_t number = next_++;
+    write(number, unpack(stream_[number]));
+    if (!single_) arm(clock_.cycles(std::floor(clock_.cycles_in(now()) + 0.001) + 1 + gap()));
+  }
+  [[nodiscard]] double gap() const { return next_ < stream_.size() ? unpack(stream_[next_]).gap : 0; }
+  void go_on() { arm(clock_.cycles(std::floor(clock_.cycles_in(now()) + 0.001) + 20 + gap())); }
+
+  static std::uint64_t key(bell kind, std::uint32_t number) {
+    return std::uint64_t{static_cast<std::uint8_t>(kind)} << 32 | (number & 0xffffff);
+  }
+  void answer(std::uint64_t number) {
+    ++answered_;
+    comparison_.answered(side_, number, {}, offered_[number], now());
+    if (single_ && answered_ == next_) go_on();
+  }
+  void problem(const std::string& what, std::uint64_t number) {
+    comparison_.problem(std::string(side_ == rtl_side ? "rtl: " : "model: ") + what, number);
+  }
+
+  void write(std::uint64_t number, const write_fields& f) {
+    offered_[number] = now();
+    ++written_[static_cast<std::size_t>(f.kind)];
+    const bool blueflame = f.kind == write_kind::blueflame || f.kind == write_kind::broken_blueflame;
+    bytes_ = blueflame ? wqe_of(f) : std::vector<std::byte>(f.bytes);
+    if (!blueflame) {
+      const hca_doorbell d{f.number, f.value};
+      std::memcpy(bytes_.data(), &d, std::min<std::size_t>(sizeof d, f.bytes));
+    }
+    const bool valid = f.kind != write_kind::bad && f.kind != write_kind::broken_blueflame;
+    if (valid) {
+      const bell kind = f.kind == write_kind::rq   ? bell::receive
+                        : f.kind == write_kind::cq ? bell::completion
+                        : f.kind == write_kind::eq ? bell::event
+                                                   : bell::send;
+      queue_state& q = queues_[key(kind, f.number)];
+      q.newest_written = f.value;
+      q.written = true;
+      q.armed |= f.number >> 24 != 0;
+      q.open.push_back({number, f.value});
+      q.recent.emplace_back(f.value, now());
+      if (q.recent.size() > 64) q.recent.pop_front();
+      if (kind == bell::send) records_[f.number].sq_pi = f.value;
+      if (kind == bell::receive) records_[f.number].rq_pi = f.value;
+    }
+    held_write& w = held_.get();
+    w.address = HCA_BAR_UAR + std::uint64_t{f.page} * HCA_UAR_PAGE + (f.offset & 0xffff);
+    w.bytes = bytes_;
+    if (side_ == rtl_side) {
+      access_bar(w);
+    } else {
+      writes_.push(w, 0, now());
+    }
+    if (!valid) answer(number);  // nothing comes of it, or only what the record says
+  }
+
+  // A model gets its write after what it does by itself at the same time, as the RTL has it inside a cycle.
+  void let_in(held_write& w) {
+    let_in_.push_back(&w);
+    write_.notify(sc_core::SC_ZERO_TIME);
+  }
+  void write_now() {
+    while (!let_in_.empty()) {
+      held_write& w = *let_in_.front();
+      let_in_.pop_front();
+      access_bar(w);
+    }
+  }
+  void access_bar(held_write& w) {
+    gp_.set_command(tlm::TLM_WRITE_COMMAND);
+    gp_.set_address(w.address);
+    gp_.set_data_ptr(reinterpret_cast<unsigned char*>(w.bytes.data()));
+    gp_.set_data_length(static_cast<unsigned>(w.bytes.size()));
+    gp_.set_streaming_width(static_cast<unsigned>(w.bytes.size()));
+    gp_.set_byte_enable_ptr(nullptr);
+    tlm::tlm_phase phase = tlm::BEGIN_REQ;
+    sc_core::sc_time delay;
+    mmio->nb_transport_fw(gp_, phase, delay);
+    held_.put(w);
+  }
+
+  tlm::tlm_sync_enum rung(doorbell_ring& r, tlm::tlm_phase phase, ps& t) {
+    if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
+    // A model passes on in the call, ahead of time.
+    pending& p = pendings_.get();
+    p = {r.kind, r.number, r.value, {}};
+    p.wqe.assign(r.blueflame.data(), r.blueflame.data() + r.blueflame_bytes);
+    rings_.push(p, 0, t);
+    return tlm::TLM_COMPLETED;
+  }
+  void passed_on(pending& p) {
+    passed(p);
+    pendings_.put(p);
+  }
+  void passed(const pending& r) {
+    const bool of_qp = r.kind == bell::send || r.kind == bell::receive;
+    queue_state& q = queues_[key(r.kind, r.number)];
+    const std::uint64_t place = q.open.empty() ? 0 : q.open.front().number;
+    const std::string what = std::string(names[static_cast<std::size_t>(r.kind)]) + " " + std::to_string(r.number & 0xffffff) +
+                             " is rung with " + std::to_string(r.value);
+    if (of_qp && (q.written ? ahead(r.value, q.newest_written) > 0 : r.value != first_index(r.number)))
+      return problem(what + ", ahead of software", place);
+    if (of_qp && q.any_passed && ahead(r.value, q.passed) < 0 && !on_its_way(q, r))
+      return problem(what + ", after " + std::to_string(q.passed), place);
+    if (!of_qp && q.armed && r.number >> 24 == 0 && r.value == q.newest_written)
+      return problem(what + ", and its arming is lost", place);
+    if (!of_qp && (!q.written || static_cast<std::int32_t>(r.value - q.newest_written) > 0))
+      return problem(what + ", which nobody wrote", place);
+    if (!r.wqe.empty()) {
+      ++with_wqe_;
+      for (std::size_t i = sizeof(hca_wqe_control); i < r.wqe.size(); ++i) {
+        if (r.wqe[i] != wqe_byte(r.number, r.value, i)) return problem(what + ", with another WQE", place);
+      }
+    }
+    if (!q.any_passed || !of_qp || ahead(r.value, q.passed) > 0) q.passed = r.value;
+    q.any_passed = true;
+    if (r.number >> 24 != 0) q.armed = false;
+    unsigned covered = 0;
+    while (!q.open.empty() && (of_qp ? ahead(r.value, q.open.front().value) >= 0
+                                     : static_cast<std::int32_t>(r.value - q.open.front().value) >= 0)) {
+      const std::uint64_t number = q.open.front().number;
+      q.open.pop_front();
+      merged_ += ++covered > 1;
+      answer(number);
+    }
+  }
+
+  tlm::tlm_sync_enum find_context(context_request& r, tlm::tlm_phase phase, ps& t) {
+    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    r.failed = !has_context(r.index);
+    context_ = {};
+    context_.state = HCA_QP_RTS;
+    context_.record = r.index % 31 == 30 ? 0 : record_base + 8 * r.index;
+    r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&context_);
+    no_record_ += r.failed || context_.record == 0;
+    later({this, &r, nullptr}, t + clock_.cycles(random_ && r.index % 4 == 0 ? 90 : 6));
+    return tlm::TLM_ACCEPTED;
+  }
+  tlm::tlm_sync_enum read_record(dma_request& r, tlm::tlm_phase phase, ps& t) {
+    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    // What memory has when the read reaches it; doorbells may overtake the answer.
+    const auto qpn = static_cast<std::uint32_t>((r.address - record_base) / 8);
+    r.failed = qpn % 29 == 28;
+    ++records_read_;
+    sampled_[qpn] = records_[qpn];
+    if (!r.failed) std::memcpy(r.data, &records_[qpn], sizeof(hca_qp_record));
+    later({this, nullptr, &r}, t + clock_.cycles(random_ ? 40 : 20));
+    return tlm::TLM_ACCEPTED;
+  }
+  void later(const job& j, ps t) {
+    job& kept = jobs_.get();
+    kept = j;
+    queue_.at(t, {[](void* context) {
+                    const job done = *static_cast<job*>(context);
+                    done.self->jobs_.put(*static_cast<job*>(context));
+                    done.self->respond(done);
+                  },
+                  &kept});
+  }
+  void respond(const job& j) {
+    if (j.context) return target_socket<context_request>::respond(*j.context, now());
+    target_socket<dma_request>::respond(*j.read, now());
+  }
+  tlm::tlm_sync_enum access(register_access&, tlm::tlm_phase, ps&) { return tlm::TLM_COMPLETED; }
+  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) { return tlm::TLM_COMPLETED; }
+
+  const item_stream& stream_;
+  const bool random_, single_;
+  const double stall_;
+  const clock_domain clock_;
+  comparison& comparison_;
+  const side side_;
+  std::vector<ps> offered_;
+  std::vector<hca_qp_record> records_, sampled_;
+  std::map<std::uint64_t, queue_state> queues_;
+  sc_core::sc_event write_;
+  tlm::tlm_generic_payload gp_;
+  std::vector<std::byte> bytes_;
+  hca_qpc context_{};
+  pool<job> jobs_;
+  pool<pending> pendings_;
+  pool<held_write> held_;
+  std::deque<held_write*> let_in_;
+  gated_channel<held_write> writes_;
+  gated_channel<pending> rings_;
+  std::uint64_t next_ = 0;
+  std::uint64_t answered_ = 0;
+  std::uint64_t written_[7] = {};
+  std::uint64_t with_wqe_ = 0, records_read_ = 0, no_record_ = 0, merged_ = 0;
+};
+
+// Bursts that overflow the FIFO, and quiet times in which it empties.
+class doorbell_generator {
+ public:
+  explicit doorbell_generator(const options& o) : o_(o), r_(o.seed, "doorbells"), ci_(2 * cqs) {
+    for (std::uint32_t q = 0; q <= qps; ++q) sq_.push_back(first_index(q));
+    rq_ = sq_;
+  }
+  item_stream all() {
+    item_stream s;
+    s.reserve(o_.requests);
+    while (s.size() < o_.requests) s.push_back(next());
+    return s;
+  }
+
+ private:
+  // QPs whose record cannot be read lose what is dropped: they are rung only when nothing can be.
+  static bool safe(std::uint32_t qpn) { return qpn % 31 != 30 && qpn % 29 != 28; }
+  std::uint32_t qp() {
+    for (;;) {
+      const auto q = static_cast<std::uint32_t>(1 + r_.below(r_.chance(0.3) ? 6 : qps));
+      if (safe(q)) return q;
+    }
+  }
+  item next() {
+    write_fields f;
+    f.page = static_cast<std::uint16_t>(r_.below(HCA_UAR_COUNT));
+    if (o_.how == mode::random) {
+      if (left_ == 0) {
+        storm_ = !storm_;
+        flood_ = storm_ && r_.chance(0.02);
+        left_ = 1 + r_.below(flood_ ? 500 : storm_ ? 150 : 60);
+      }
+      --left_;
+      f.gap = static_cast<std::uint16_t>(flood_ ? 0 : r_.below(storm_ ? 2 : 60));
+    } else if (o_.how == mode::full) {
+      f.gap = static_cast<std::uint16_t>(r_.chance(0.7) ? 1 : 1 + r_.below(8));  // the FIFO does not overflow
+    }
+    const double x = r_.unit();
+    if (x < 0.02 && o_.how != mode::full) return bad(f);
+    if (x < 0.04 && o_.how == mode::random) return broken(f);
+    if (x < (o_.how == mode::full ? 0.05 : 0.12)) return blueflame(f);
+    if (x < 0.5) {
+      f.number = qp();
+      f.value = sq_[f.number] = (sq_[f.number] + 1 + static_cast<std::uint32_t>(r_.below(40))) & 0xffff;
+      f.offset = HCA_UAR_SQ;
+    } else if (x < 0.75) {
+      f.kind = write_kind::rq;
+      f.number = qp();
+      f.value = rq_[f.number] = (rq_[f.number] + 1 + static_cast<std::uint32_t>(r_.below(40))) & 0xffff;
+      f.offset = HCA_UAR_RQ;
+    } else {
+      const auto n = static_cast<std::uint32_t>(r_.below(cqs));
+      const bool eq = x < 0.8;
+      f.kind = eq ? write_kind::eq : write_kind::cq;
+      f.offset = eq ? HCA_UAR_EQ : HCA_UAR_CQ;
+      f.value = ci_[eq * cqs + n] += 1 + static_cast<std::uint32_t>(r_.below(1 << 12));
+      f.number = (n + 1) | static_cast<std::uint32_t>(r_.below(3)) << 24;
+    }
+    return pack(f);
+  }
+  item blueflame(write_fields& f) {
+    f.kind = write_kind::blueflame;
+    f.number = qp();
+    const auto blocks = static_cast<std::uint32_t>(1 + r_.below(o_.how == mode::random && r_.chance(0.1) ? 16 : 4));
+    f.bytes = std::min<std::uint32_t>(
+        HCA_BF_BYTES, blocks * HCA_WQE_BLOCK + (r_.chance(0.2) ? static_cast<std::uint32_t>(r_.below(200)) : 0));
+    f.offset = HCA_UAR_BF + static_cast<std::uint32_t>(r_.below(HCA_BF_BUFFERS)) * HCA_BF_BYTES;
+    f.value = sq_[f.number] = (sq_[f.number] + blocks) & 0xffff;
+    f.offset |= blocks << 16;
+    return pack(f);
+  }
+  item broken(write_fields& f) {
+    f.kind = write_kind::broken_blueflame;
+    f.number = r_.chance(0.5)   ? qp()
+               : r_.chance(0.3) ? 30
+               : r_.chance(0.3) ? 28
+                                : qps + 1 + static_cast<std::uint32_t>(r_.below(3));
+    f.bytes = HCA_WQE_BLOCK * (1 + static_cast<std::uint32_t>(r_.below(4)));
+    f.offset = HCA_UAR_BF;
+    f.value = static_cast<std::uint32_t>(r_.below(0x10000));
+    return pack(f);
+  }
+  item bad(write_fields& f) {
+    f.kind = write_kind::bad;
+    f.number = qp();
+    f.value = static_cast<std::uint32_t>(r_.next());
+    switch (r_.below(6)) {
+      case 0:
+        f.offset = 8 * static_cast<std::uint32_t>(4 + r_.below(200));
+        break;
+      case 1:
+        f.bytes = 4;
+        break;
+      case 2:
+        f.number = 0;
+        break;
+      case 3:
+        f.number |= 1U << (24 + r_.below(8));
+        f.offset = HCA_UAR_RQ;
+        break;
+      case 4:
+        f.offset = HCA_UAR_BF + 64;
+        f.bytes = 64;
+        break;
+      default:
+        f.offset = HCA_UAR_BF;
+        f.bytes = 32;
+        break;
+    }
+    return pack(f);
+  }
+
+  const options& o_;
+  random_stream r_;
+  std::vector<std::uint32_t> sq_, rq_, ci_;
+  bool storm_ = true;
+  bool flood_ = false;  // more than the FIFO and what waits aside can take
+  std::uint64_t left_ = 0;
+};
+
+class doorbell_bench final : public bench {
+ public:
+  [[nodiscard]] const char* name() const override { return "doorbell"; }
+  [[nodiscard]] item_stream generate(const options& o) const override { return doorbell_generator(o).all(); }
+  [[nodiscard]] unsigned faults() const override { return rtl::make_doorbell_faulty(0)->mutants(); }
+  void declare(coverage& c) const override {
+    for (const char* n : doorbell_world::names) c[n] = 0;
+    for (const char* n : {"with_wqe", "records_read", "no_record", "covered_by_a_newer_one"}) c[n] = 0;
+  }
+  void elaborate(const item_stream& stream, const options& o, comparison& c) override {
+    const clock_domain& clock = clock_;
+    const doorbell_config config;
+    c.describe = [](std::uint64_t, const comparison::answer&) { return std::string(); };
+    const rtl::shell_options shell = shell_of(o);
+    if (o.model) {
+      model_world_ = std::make_unique<doorbell_world>("model_world", stream, o, clock, c, model_side);
+      model_ = std::make_unique<doorbell>("model", config, clock);
+      qps_ = std::make_unique<stall_shim<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "");
+      records_ = std::make_unique<stall_shim<dma_request>>("records", 1, clock, shell, "rec", "rec_rsp", "");
+      bind(*model_world_, *model_, qps_->in[0], records_->in[0]);
+      qps_->out[0].bind(model_world_->qpc);
+      records_->out[0].bind(model_world_->dma);
+    }
+    if (o.rtl) {
+      rtl_world_ = std::make_unique<doorbell_world>("rtl_world", stream, o, clock, c, rtl_side);
+      rtl_ = std::make_unique<doorbell_rtl>("rtl", config, clock,
+                                            design_of(o, rtl::make_doorbell_design, rtl::make_doorbell_faulty), shell);
+      set_fault(*rtl_, o);
+      rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
+      bind(*rtl_world_, *rtl_, rtl_world_->qpc, rtl_world_->dma);
+    }
+  }
+  void finish(const options& o, report& r) override {
+    if (rtl_world_) rtl_world_->publish(r.covered);
+    finish_rtl(rtl_.get(), o, r);
+  }
+
+ private:
+  template <class Unit, class Context, class Dma>
+  static void bind(doorbell_world& w, Unit& u, Context& context, Dma& dma) {
+    w.mmio.bind(u.bar);
+    u.send.bind(w.send);
+    u.receive.bind(w.receive);
+    u.completion.bind(w.completion);
+    u.command.bind(w.registers[0]);
+    u.msix.bind(w.registers[1]);
+    u.device_memory.bind(w.registers[2]);
+    u.qpc.bind(context);
+    u.dma.bind(dma);
+  }
+
+  const clock_domain clock_{frequency{400e6}};
+  std::unique_ptr<doorbell_world> model_world_, rtl_world_;
+  std::unique_ptr<doorbell> model_;
+  std::unique_ptr<doorbell_rtl> rtl_;
+  std::unique_ptr<stall_shim<context_request>> qps_;
+  std::unique_ptr<stall_shim<dma_request>> records_;
+};
+
+}  // namespace
+
+std::unique_ptr<bench> make_doorbell_bench() {
+  return std::make_unique<doorbell_bench>();
+}
+
+}  // namespace hcasim::lockstep
