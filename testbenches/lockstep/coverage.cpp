@@ -27,6 +27,10 @@ bool matches(const char* pattern, const char* text) {
   return *pattern == *text && matches(pattern + 1, text + 1);
 }
 
+std::string name_of(std::string kind, const std::string& module, const std::string& point) {
+  return kind.append(" ").append(module).append(" ").append(point);
+}
+
 }  // namespace
 
 void rtl_coverage::add(const std::string& file) {
@@ -51,7 +55,7 @@ void rtl_coverage::add(const std::string& file) {
     const std::string file_name = std::filesystem::path(field("f")).filename().string();
     if (module == "hca_mutant" || file_name == "hca_mutant.sv") continue;
     const std::string text = kind == "toggle" ? field("o") : field("l") + "." + field("n") + "." + field("o");
-    points_[kind + " " + module + " " + text].count += std::stoull(line.substr(end + 2));
+    points_[name_of(kind, module, text)].count += std::stoull(line.substr(end + 2));
   }
 }
 
@@ -68,9 +72,10 @@ void rtl_coverage::leave_out(const std::string& list) {
     std::istringstream words(line.substr(0, reason));
     std::string kind, module, pattern;
     words >> kind >> module >> pattern;
+    const std::string meant = name_of(kind, module, pattern);
     std::uint64_t found = 0;
     for (auto& [name, p] : points_) {
-      if (p.count != 0 || !matches((kind + " " + module + " " + pattern).c_str(), name.c_str())) continue;
+      if (p.count != 0 || !matches(meant.c_str(), name.c_str())) continue;
       p.left_out = true;
       ++found;
     }
