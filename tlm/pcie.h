@@ -13,11 +13,29 @@
 
 namespace hcasim {
 
+// Address type of a request [ATS]: an IO virtual address, the question what it leads to (a read whose completion is one entry
+// of tlm/ats.h), or an address that the device has translated itself.
+enum class pcie_address_type : std::uint8_t { untranslated, translation_request, translated };
+
+// Messages of address translation and page requests [ATS]: writes that lead to no memory, in order with other posted writes.
+// Those of a device go to the root complex; those of the root complex to the device of `requester`.
+enum class pcie_message : std::uint8_t {
+  none,
+  invalidate,       // down, 8 bytes: the range as an entry of tlm/ats.h; tag: which of 32 it is
+  invalidate_done,  // up; tag: which
+  page_request,     // up; address: the page; tag: its group; code: ats_page_request bits
+  page_response,    // down; tag: the group; code: enum ats_response
+};
+
 // Rides on the generic payload.
 struct pcie_extension : tlm::tlm_extension<pcie_extension> {
   std::uint16_t requester = 0;  // who asks: bus, device, function
   bool relaxed_ordering = false;
   bool no_snoop = false;
+  pcie_address_type address_type = pcie_address_type::untranslated;
+  pcie_message message = pcie_message::none;
+  std::uint8_t code = 0;  // of a message; of a translation request: ats_no_write
+  std::uint16_t tag = 0;
   void* owner = nullptr;  // the initiator's own record of this burst
   ps memory_at{0};        // when the bytes were read or written at the far end, filled in by the target
 

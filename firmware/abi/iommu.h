@@ -15,6 +15,11 @@ enum {
   IOMMU_REG_FAULTS = 0x30,        /* ro: bursts refused so far */
   IOMMU_REG_FAULT_ADDRESS = 0x38, /* ro: of the last one refused */
   IOMMU_REG_FAULT_INFO = 0x40,    /* ro: its requester, | enum iommu_fault << 16 | write << 31 */
+  IOMMU_REG_PAGES = 0x48,         /* rw: queue of page requests, 4 KiB aligned */
+  IOMMU_REG_PAGES_SIZE = 0x50,    /* rw 4 B: log2 of its entries, | 1 << 31 to enable it; writing it empties the queue */
+  IOMMU_REG_PAGES_HEAD = 0x58,    /* rw 4 B: consumer index, counts up modulo 2^32 */
+  IOMMU_REG_PAGES_TAIL = 0x60,    /* ro 4 B: producer index */
+  IOMMU_REG_PAGES_VECTOR = 0x68,  /* rw 4 B: interrupt that tells of requests in an empty queue */
   IOMMU_REGISTERS = 0x1000,
 };
 
@@ -27,6 +32,8 @@ enum iommu_fault {
   IOMMU_FAULT_NOT_WRITABLE = 3,
   IOMMU_FAULT_TABLE = 4,   /* a table could not be read */
   IOMMU_FAULT_CROSSES = 5, /* the burst crosses a 4 KiB boundary */
+  IOMMU_FAULT_ATS = 6,     /* a request or message of ATS by a requester that may not send it */
+  IOMMU_FAULT_TIMEOUT = 7, /* a device did not complete an invalidation */
 };
 
 struct iommu_context {
@@ -38,7 +45,9 @@ HCA_LAYOUT(struct iommu_context, 16);
 
 enum iommu_context_flags {
   IOMMU_CONTEXT_PRESENT = 1 << 0,
-  IOMMU_CONTEXT_PASS = 1 << 1, /* its addresses are physical */
+  IOMMU_CONTEXT_PASS = 1 << 1,  /* its addresses are physical */
+  IOMMU_CONTEXT_ATS = 1 << 2,   /* it may ask for translations and use them */
+  IOMMU_CONTEXT_PAGES = 1 << 3, /* and ask for pages */
 };
 
 /* A table has 4 levels of 512 entries and covers 48 bits. An entry: address bits 51..12, and below. */
@@ -55,9 +64,15 @@ enum iommu_command_code {
   IOMMU_CMD_INVALIDATE = 1,         /* forget translations of [address, address + bytes) of the requester */
   IOMMU_CMD_INVALIDATE_CONTEXT = 2, /* forget the requester's context and all its translations */
   IOMMU_CMD_WAIT = 3,               /* when all before is complete, write `value` (4 B) to `address` */
+  IOMMU_CMD_INVALIDATE_DEVICE = 4,  /* have the requester's own cache forget the range that `address` is the ATS entry of */
+  IOMMU_CMD_PAGE_RESPONSE = 5,      /* answer the page requests of group `value` with code `bytes` (enum ats_response) */
 };
 
-/* Complete means for INVALIDATE that no burst translated before is on its way any more. */
+/* Complete means for INVALIDATE that no burst translated before is on its way any more; for INVALIDATE_DEVICE that the device
+ * has said so. A device that does not within the time limit is counted as done and recorded as a fault; `value` is then written
+ * with IOMMU_WAIT_TIMEOUT. */
+#define IOMMU_WAIT_TIMEOUT 0x80000000U
+
 struct iommu_command {
   uint32_t code; /* enum iommu_command_code */
   uint32_t requester;
@@ -67,3 +82,13 @@ struct iommu_command {
   uint32_t reserved;
 };
 HCA_LAYOUT(struct iommu_command, 32);
+
+/* An entry of the queue of page requests. */
+struct iommu_page_request {
+  uint32_t requester;
+  uint32_t group; /* what the answer has to name */
+  uint64_t address;
+  uint32_t flags; /* bit 0: to read, 1: to write, 2: last of its group */
+  uint32_t reserved[3];
+};
+HCA_LAYOUT(struct iommu_page_request, 32);

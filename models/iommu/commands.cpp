@@ -89,7 +89,7 @@ std::uint64_t iommu::read_register(std::uint32_t offset) const {
 void iommu::invalidate(requester& r, std::uint64_t first, std::uint64_t last) {
   ++invalidations_;
   dropped_ += tlb_.drop(r.id, first, last);
-  for (iotlb& n : nodes_) dropped_ += n.drop(r.id, first, last);
+  for (page_cache& n : nodes_) dropped_ += n.drop(r.id, first, last);
   for (walk* w : active_) {
     if (w->from != &r || w->poisoned || w->address > last || w->address + 0xfff < first) continue;
     w->poisoned = true;

@@ -45,7 +45,7 @@ tlm::tlm_sync_enum iommu::from_device(tlm::tlm_generic_payload& p, tlm::tlm_phas
   requester& r = requester_of(p);
   if (r.order.empty() && r.state == context_state::translated) [[likely]] {
     const std::uint64_t address = p.get_address();
-    const iotlb::entry* e = tlb_.find(r.id, address);
+    const page_cache::entry* e = tlb_.find(r.id, address);
     const unsigned needed = p.is_write() ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ};
     const bool crosses = (address & 0xfff) + p.get_data_length() > 0x1000;
     if (e && (e->rights & needed) && !crosses) [[likely]] {
@@ -138,7 +138,7 @@ bool iommu::answer_from_cache(access& a) {
     a.fault = IOMMU_FAULT_NOT_MAPPED;
     return true;
   }
-  const iotlb::entry* e = tlb_.find(r.id, a.address);
+  const page_cache::entry* e = tlb_.find(r.id, a.address);
   if (!e) return false;
   const unsigned needed = p.is_write() ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ};
   if (!(e->rights & needed)) return false;  // it may have been given meanwhile: look at the table

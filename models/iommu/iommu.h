@@ -23,12 +23,12 @@
 
 #include "firmware/abi/iommu.h"
 #include "models/base/fifo.h"
+#include "models/base/page_cache.h"
 #include "models/base/pool.h"
 #include "models/base/process.h"
 #include "models/base/server.h"
 #include "models/base/unit.h"
 #include "models/iommu/iommu_config.h"
-#include "models/iommu/iotlb.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {
@@ -126,7 +126,7 @@ class iommu : public unit {
   process load_context(requester& r, ps t);
   void begin(walk& w, ps t);
   process run(walk& w);
-  void finish(walk& w, iommu_fault fault, const iotlb::entry& leaf, ps t);
+  void finish(walk& w, iommu_fault fault, const page_cache::entry& leaf, ps t);
   // Host memory by physical address; the time at which it is done in `t`. False: it could not be reached.
   bool access_memory(bool write, std::uint64_t address, void* data, unsigned bytes, ps& t);
 
@@ -142,8 +142,9 @@ class iommu : public unit {
   const std::uint64_t base_;
   std::vector<requester> requesters_;
   server port_;
-  iotlb tlb_;
-  std::vector<iotlb> nodes_;  // of the tables of level 0, 1, 2: where the entries of a page, of a 2 MiB, of a 1 GiB page lie
+  page_cache tlb_;
+  std::vector<page_cache>
+      nodes_;  // of the tables of level 0, 1, 2: where the entries of a page, of a 2 MiB, of a 1 GiB page lie
   pool<access> accesses_;
   std::vector<access*> held_;  // in order of arrival
   std::uint64_t sequence_ = 0;

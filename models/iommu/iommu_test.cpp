@@ -15,9 +15,9 @@ using testing::run_until_idle;
 
 // ---- the cache
 
-TEST(iotlb, agrees_with_a_map_when_nothing_is_evicted) {
+TEST(page_cache, agrees_with_a_map_when_nothing_is_evicted) {
   rc::check("find, put and drop", [] {
-    iotlb t(64, 64, {12, 21, 30}, replacement_policy::lru, 1);
+    page_cache t(64, 64, {12, 21, 30}, replacement_policy::lru, 1);
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> reference;  // (source, page) -> value
     for (int i = 0; i < 60; ++i) {
       const auto source = *rc::gen::inRange<std::uint32_t>(0, 3);
@@ -35,7 +35,7 @@ TEST(iotlb, agrees_with_a_map_when_nothing_is_evicted) {
           break;
         }
         default: {
-          const iotlb::entry* e = t.find(source, (page << 12) + 77);
+          const page_cache::entry* e = t.find(source, (page << 12) + 77);
           const auto wanted = reference.find({source, page});
           RC_ASSERT((e != nullptr) == (wanted != reference.end()));
           if (e) RC_ASSERT(e->value == wanted->second);
@@ -46,18 +46,18 @@ TEST(iotlb, agrees_with_a_map_when_nothing_is_evicted) {
   });
 }
 
-TEST(iotlb, the_least_recently_used_of_a_set_goes) {
-  iotlb t(8, 2, {12}, replacement_policy::lru, 1);  // 4 sets
+TEST(page_cache, the_least_recently_used_of_a_set_goes) {
+  page_cache t(8, 2, {12}, replacement_policy::lru, 1);  // 4 sets
   for (const std::uint64_t page : {0, 4}) EXPECT_FALSE(t.put(0, page << 12, 12, page, 3));
   EXPECT_NE(t.find(0, 0), nullptr);
   EXPECT_TRUE(t.put(0, 8ULL << 12, 12, 8, 3));
   EXPECT_NE(t.find(0, 0), nullptr);
   EXPECT_EQ(t.find(0, 4ULL << 12), nullptr);
-  EXPECT_THROW(iotlb(9, 2, {12}, replacement_policy::lru, 1), std::invalid_argument);
+  EXPECT_THROW(page_cache(9, 2, {12}, replacement_policy::lru, 1), std::invalid_argument);
 }
 
-TEST(iotlb, pages_of_different_sizes_side_by_side) {
-  iotlb t(16, 4, {12, 21, 30}, replacement_policy::plru, 1);
+TEST(page_cache, pages_of_different_sizes_side_by_side) {
+  page_cache t(16, 4, {12, 21, 30}, replacement_policy::plru, 1);
   t.put(0, 0, 21, 0xa00000, 3);
   t.put(0, 0x40000000, 30, 0xc0000000, 1);
   t.put(0, 0x200000, 12, 0x7000, 3);

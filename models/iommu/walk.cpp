@@ -69,12 +69,12 @@ void iommu::begin(walk& w, ps t) {
 
 process iommu::run(walk& w) {
   ps t = w.begin;
-  iotlb::entry leaf;
+  page_cache::entry leaf;
   std::uint64_t node = w.from->root;
   unsigned level = IOMMU_LEVELS - 1;
   unsigned rights = IOMMU_PTE_READ | IOMMU_PTE_WRITE;
   for (unsigned l = 0; l < nodes_.size(); ++l) {  // the lowest node that is known
-    const iotlb::entry* known = nodes_[l].find(w.from->id, w.address);
+    const page_cache::entry* known = nodes_[l].find(w.from->id, w.address);
     if (!known) continue;
     node = known->value;
     rights = known->rights;
@@ -111,7 +111,7 @@ process iommu::run(walk& w) {
 }
 
 // All that waited are answered out of what was read, not out of the cache: the entry may be gone already.
-void iommu::finish(walk& w, iommu_fault fault, const iotlb::entry& leaf, ps t) {
+void iommu::finish(walk& w, iommu_fault fault, const page_cache::entry& leaf, ps t) {
   std::erase(active_, &w);
   --walking_;
   walkers_busy_.set(walking_, t);

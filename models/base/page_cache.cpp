@@ -1,4 +1,4 @@
-#include "models/iommu/iotlb.h"
+#include "models/base/page_cache.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,27 +6,26 @@
 
 namespace hcasim {
 
-iotlb::iotlb(std::uint32_t entries, std::uint32_t ways, std::initializer_list<std::uint8_t> shifts, replacement_policy policy,
-             std::uint64_t seed)
+page_cache::page_cache(std::uint32_t entries, std::uint32_t ways, std::initializer_list<std::uint8_t> shifts,
+                       replacement_policy policy, std::uint64_t seed)
     : ways_(ways), sets_(ways ? entries / ways : 0), shifts_(static_cast<unsigned>(shifts.size())), unlocked_(ways) {
-  if (ways == 0 || entries == 0 || entries % ways != 0)
-    throw std::invalid_argument("iommu: entries must be a multiple of ways");
+  if (ways == 0 || entries == 0 || entries % ways != 0) throw std::invalid_argument("entries must be a multiple of ways");
   mask_ = std::has_single_bit(sets_) ? sets_ - 1 : 0;
   std::copy(shifts.begin(), shifts.end(), shift_.begin());
   cells_.resize(entries);
   policy_ = make_replacement(policy, sets_, ways, seed);
 }
 
-unsigned iotlb::kind_of(unsigned shift) const {
+unsigned page_cache::kind_of(unsigned shift) const {
   return static_cast<unsigned>(std::find(shift_.begin(), shift_.begin() + shifts_, shift) - shift_.begin());
 }
 
-void iotlb::erase(entry& e) {
+void page_cache::erase(entry& e) {
   --held_[kind_of(e.shift)];
   e.source_plus_1 = 0;
 }
 
-bool iotlb::put(std::uint32_t source, std::uint64_t address, unsigned shift, std::uint64_t value, unsigned rights) {
+bool page_cache::put(std::uint32_t source, std::uint64_t address, unsigned shift, std::uint64_t value, unsigned rights) {
   const std::uint64_t number = address >> shift;
   const std::uint32_t set = set_of(source, number);
   entry* const first = &cells_[std::size_t{set} * ways_];
@@ -49,7 +48,7 @@ bool iotlb::put(std::uint32_t source, std::uint64_t address, unsigned shift, std
   return evicted;
 }
 
-std::uint64_t iotlb::drop(std::uint32_t source, std::uint64_t first, std::uint64_t last) {
+std::uint64_t page_cache::drop(std::uint32_t source, std::uint64_t first, std::uint64_t last) {
   std::uint64_t dropped = 0;
   if (held() == 0) return 0;
   for (entry& e : cells_) {

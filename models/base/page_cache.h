@@ -11,7 +11,7 @@
 
 namespace hcasim {
 
-class iotlb {
+class page_cache {
  public:
   struct entry {
     std::uint64_t number = 0;         // page: address >> shift
@@ -22,8 +22,8 @@ class iotlb {
   };
 
   // `shifts`: the page sizes there are, at most 3. Throws std::invalid_argument: entries are no multiple of ways.
-  iotlb(std::uint32_t entries, std::uint32_t ways, std::initializer_list<std::uint8_t> shifts, replacement_policy policy,
-        std::uint64_t seed);
+  page_cache(std::uint32_t entries, std::uint32_t ways, std::initializer_list<std::uint8_t> shifts, replacement_policy policy,
+             std::uint64_t seed);
 
   // What covers the address, or nullptr. Counts as a use.
   const entry* find(std::uint32_t source, std::uint64_t address) {
