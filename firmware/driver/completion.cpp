@@ -8,22 +8,9 @@ namespace hcasim::verbs {
 
 using namespace driver;
 
-namespace {
-
-completion_queue& of(ibv_cq* cq) {
-  return static_cast<completion_queue&>(*cq);
-}
-
-ibv_cq* refuse(int error) {
-  errno = error;
-  return nullptr;
-}
-
-}  // namespace
-
 ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel, int comp_vector) {
   if (cqe < 1 || cqe > 1 << 22 || comp_vector < 0 || comp_vector >= context->num_comp_vectors) return refuse(EINVAL);
-  process& p = driver::of(context);
+  process& p = of(context);
   device& d = *context->device;
   d.enter_kernel(c);
   auto cq = std::make_unique<completion_queue>();
@@ -62,7 +49,7 @@ ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, i
 
 int ibv_destroy_cq(cpu& c, ibv_cq* handle) {
   completion_queue& cq = of(handle);
-  process& p = driver::of(cq.context);
+  process& p = of(cq.context);
   device& d = *cq.context->device;
   d.enter_kernel(c);
   if (cq.users > 0) return EBUSY;
@@ -146,7 +133,7 @@ bool translate(cpu& c, device& d, const hca_cqe& e, ibv_wc& wc) {
 
 int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
   completion_queue& cq = of(handle);
-  process& p = driver::of(cq.context);
+  process& p = of(cq.context);
   const driver_config& config = cq.context->device->config();
   c.spend(config.poll_call);
   const std::uint32_t first = cq.ci;
@@ -191,7 +178,7 @@ int ibv_req_notify_cq(cpu& c, ibv_cq* handle, int solicited_only) {
   store(c, cq.record, hca_cq_record{cq.ci, 0});
   cq.polls_since_record = 0;
   const std::uint32_t arm = solicited_only ? HCA_ARM_SOLICITED : HCA_ARM_NEXT;
-  ring(c, driver::of(cq.context).uar, HCA_UAR_CQ, cq.number | arm << 24, cq.ci);
+  ring(c, of(cq.context).uar, HCA_UAR_CQ, cq.number | arm << 24, cq.ci);
   return 0;
 }
 

@@ -9,20 +9,14 @@ namespace hcasim::verbs {
 using namespace driver;
 
 ibv_context* ibv_open_device(cpu& c, device& d, virtual_memory& memory) {
-  if (!d.opened() || d.dead()) {
-    errno = ENODEV;
-    return nullptr;
-  }
+  if (!d.opened() || d.dead()) return refuse(ENODEV);
   process* p = d.attach(c, memory);
   if (!p) errno = ENOMEM;
   return p;
 }
 
 ibv_context* hcax_open_function(cpu& c, device& d, virtual_memory& memory, std::uint16_t function) {
-  if (function >= d.info().functions) {
-    errno = EINVAL;
-    return nullptr;
-  }
+  if (function >= d.info().functions) return refuse(EINVAL);
   ibv_context* context = ibv_open_device(c, d, memory);
   if (context) of(context).function = function;
   return context;

@@ -85,10 +85,7 @@ ibv_mr* ibv_reg_dm_mr(cpu& c, ibv_pd* domain, ibv_dm* handle, std::uint64_t dm_o
              .list = std::as_bytes(std::span(&chunk, 1))});
     error = r.error;
   }
-  if (error) {
-    errno = error;
-    return nullptr;
-  }
+  if (error) return refuse(error);
   auto mr = std::make_unique<memory_region>();
   mr->kind = region_kind::device_memory;
   mr->context = pd.context;

@@ -44,10 +44,7 @@ ibv_mr* ibv_alloc_null_mr(cpu& c, ibv_pd* pd) {
 
 ibv_mr* hcax_alloc_physical_mr(cpu& c, ibv_pd* pd, int access) {
   const int error = check_access(static_cast<std::uint32_t>(access));
-  if (error) {
-    errno = error;
-    return nullptr;
-  }
+  if (error) return refuse(error);
   return allocate(c, pd, region_kind::physical, HCA_CMD_ALLOC_PHYSICAL, static_cast<std::uint32_t>(access));
 }
 
@@ -59,10 +56,8 @@ int hcax_reserved_lkey(ibv_context* context, std::uint32_t* lkey) {
 ibv_mr* hcax_alloc_fast_mr(cpu& c, ibv_pd* pd, unsigned max_pages) {
   process& p = of(pd->context);
   auto list = std::make_shared<queue_buffer>();
-  if (const int error = list->allocate(*p.memory, host_page, page_policy::scattered, p.device->dma(), p.stats)) {
-    errno = error;
-    return nullptr;
-  }
+  if (const int error = list->allocate(*p.memory, host_page, page_policy::scattered, p.device->dma(), p.stats))
+    return refuse(error);
   ibv_mr* handle = allocate(c, pd, region_kind::fast, HCA_CMD_ALLOC_FAST, max_pages);
   if (!handle) return nullptr;
   auto& mr = static_cast<memory_region&>(*handle);
@@ -107,10 +102,7 @@ ibv_mr* hcax_reg_indirect_mr(cpu& c, ibv_pd* domain, const ibv_sge* sg_list, int
     elements.push_back({sg_list[i].addr, sg_list[i].lkey, sg_list[i].length});
     mr->length += sg_list[i].length;
   }
-  if (const int error = check_access(mr->access)) {
-    errno = error;
-    return nullptr;
-  }
+  if (const int error = check_access(mr->access)) return refuse(error);
   hca_region region{};
   region.va = iova;
   region.length = mr->length;

@@ -43,11 +43,6 @@ int pin_region(cpu& c, process& p, memory_region& mr, std::vector<hca_chunk>& ch
   return error && or_peer ? peer::attach(c, p, mr, error, chunks) : error;
 }
 
-ibv_mr* refuse(int error) {
-  errno = error;
-  return nullptr;
-}
-
 ibv_mr* register_region(cpu& c, ibv_pd* domain, const memory_region& wanted, bool check_congruence) {
   auto& pd = static_cast<protection_domain&>(*domain);
   process& p = of(pd.context);

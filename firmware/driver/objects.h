@@ -1,6 +1,8 @@
 // What stands behind the handles of the verbs API.
 #pragma once
 
+#include <cerrno>
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <memory>
@@ -165,6 +167,15 @@ struct process : verbs::ibv_context {
 
 inline process& of(verbs::ibv_context* context) {
   return *static_cast<process*>(context);
+}
+inline completion_queue& of(verbs::ibv_cq* cq) {
+  return static_cast<completion_queue&>(*cq);
+}
+
+// What a verb that makes an object returns when it does not.
+inline std::nullptr_t refuse(int error) {
+  errno = error;
+  return nullptr;
 }
 
 }  // namespace hcasim::driver

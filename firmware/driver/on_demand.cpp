@@ -216,10 +216,7 @@ verbs::ibv_mr* register_on_demand(cpu& c, protection_domain& pd, const memory_re
     }
     p.lent->unlock();
   }
-  if (error) {
-    errno = error;
-    return nullptr;
-  }
+  if (error) return refuse(error);
   return mr.release();
 }
 

@@ -16,11 +16,6 @@ namespace {
 constexpr std::uint32_t max_receive_wr = 1 << 15;
 constexpr std::uint32_t gone = ~0U;  // the QPN of a CQE that nobody wants any more
 
-ibv_qp* refuse(int error) {
-  errno = error;
-  return nullptr;
-}
-
 bool transport_of(ibv_qp_type type, hca_transport& out) {
   switch (type) {
     case IBV_QPT_RC:

@@ -36,11 +36,6 @@ using namespace driver;
 
 namespace {
 
-ibv_srq* refuse(int error) {
-  errno = error;
-  return nullptr;
-}
-
 command_result create_on_adapter(cpu& c, shared_queue& srq, const protection_domain& pd) {
   const unsigned shift = uniform_shift(srq.buffer.runs(), srq.context->device->info().page_shifts);
   const std::vector<std::uint64_t> pages = srq.buffer.pages(shift);
@@ -178,10 +173,7 @@ ibv_ah* ibv_create_ah(cpu& c, ibv_pd* domain, ibv_ah_attr* attr) {
   auto& pd = static_cast<protection_domain&>(*domain);
   process& p = of(pd.context);
   p.device->enter_kernel(c);
-  if (attr->port_num != 1 || attr->sl > 15 || attr->dlid == 0) {
-    errno = EINVAL;
-    return nullptr;
-  }
+  if (attr->port_num != 1 || attr->sl > 15 || attr->dlid == 0) return refuse(EINVAL);
   auto* ah = new address_handle;
   ah->context = pd.context;
   ah->pd = domain;

@@ -10,10 +10,7 @@ ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* domain, ibv_mw_type type) {
   auto& pd = static_cast<protection_domain&>(*domain);
   process& p = of(pd.context);
   p.device->enter_kernel(c);
-  if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
-    errno = EINVAL;
-    return nullptr;
-  }
+  if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return refuse(EINVAL);
   const command_result r =
       run(c, &p, {.code = HCA_CMD_ALLOC_MW, .object = pd.number, .modifier = static_cast<std::uint32_t>(type)});
   if (r.error) {

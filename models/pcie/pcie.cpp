@@ -7,9 +7,6 @@
 namespace hcasim {
 namespace {
 
-constexpr std::uint64_t credit_bytes = 16;
-constexpr std::uint64_t combining_line = 64;  // a core's stores leave it in lines at most
-
 void check(const pcie_config& c) {
   const auto power = [](std::uint64_t v) { return std::has_single_bit(v); };
   if (!power(c.mps) || !power(c.mrrs) || !power(c.rcb) || (c.completion_payload && !power(c.completion_payload)))

@@ -4,12 +4,6 @@
 #include "models/pcie/pcie.h"
 
 namespace hcasim {
-namespace {
-
-constexpr std::uint64_t combining_line = 64;
-
-}  // namespace
-
 void pcie::arrive(burst& b) {
   tlm::tlm_generic_payload& p = *b.payload;
   if (auto* extension = p.get_extension<pcie_extension>()) extension->memory_at = now();

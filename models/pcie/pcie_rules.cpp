@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t doubleword = 4;
-constexpr std::uint64_t credit_bytes = 16;
 
 // Calls `piece(first, bytes)` for what lies before the first 4 KiB boundary and `pages(n)` for the whole pages after it, then
 // `piece` for the rest.

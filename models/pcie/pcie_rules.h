@@ -15,10 +15,13 @@ namespace hcasim {
 // in 6.
 bit_rate pcie_rate(unsigned generation, unsigned lanes);
 
+inline constexpr std::uint64_t credit_bytes = 16;    // of payload, a data credit
+inline constexpr std::uint64_t combining_line = 64;  // a core's stores leave it in lines at most
+
 struct tlp_shape {
   std::uint64_t tlps = 0;
   std::uint64_t payload = 0;  // bytes on the link: whole doublewords
-  std::uint64_t units = 0;    // data credits of 16 B
+  std::uint64_t units = 0;    // data credits
 };
 
 // Writes: payloads of `mps` from the first doubleword on, cut at 4 KiB. A burst without bytes is one TLP.

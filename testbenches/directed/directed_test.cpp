@@ -12,6 +12,7 @@
 #include "testbenches/directed/random_traffic.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/world.h"
+#include "testbenches/places/places.h"
 
 namespace hcasim::kit {
 namespace {
@@ -37,7 +38,7 @@ std::string ping_trace() {
 
 // Set HCASIM_UPDATE_GOLDEN to write the file anew after a change that is meant.
 TEST(directed, ping_crosses_the_boundaries_as_in_the_golden_trace) {
-  const std::string path = std::string(HCASIM_SOURCE_DIR) + "/traces/golden/ping.txt";
+  const std::string path = std::string(places::source) + "/traces/golden/ping.txt";
   const std::string now_text = ping_trace();
   if (std::getenv("HCASIM_UPDATE_GOLDEN")) std::ofstream(path) << now_text;
   std::ifstream file(path);

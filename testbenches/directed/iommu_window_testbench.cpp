@@ -40,7 +40,7 @@ class iommu_window final : public testbench {
   kit::window_options o_;
 };
 
-const testbench_registration<iommu_window> registered;
+const testbench_registration<iommu_window> registers_iommu_window;
 
 }  // namespace
 }  // namespace hcasim

@@ -135,7 +135,7 @@ class key_lifecycle final : public testbench {
   double clock_ = 1e9;
 };
 
-const testbench_registration<key_lifecycle> registered;
+const testbench_registration<key_lifecycle> registers_key_lifecycle;
 
 }  // namespace
 }  // namespace hcasim

@@ -44,24 +44,24 @@ struct storm_state {
   }
 };
 
-qp_options settings() {
+qp_options storm_queue() {
   return {.timeout = 10, .retry = 7};
 }
 
-class owner_side {
+class storm_owner {
  public:
-  owner_side(storm_state& s, cpu& c, node& n) : s_(s), c_(c), p_(c, n), random_(s.seed, "owner") {}
+  storm_owner(storm_state& s, cpu& c, node& n) : s_(s), c_(c), p_(c, n), random_(s.seed, "owner") {}
 
   void run() {
     const std::vector<address> writers = s_.to_owner.receive(c_);
     std::vector<address> mine;
     binds_cq_ = ibv_create_cq(c_, p_.context, static_cast<int>(4 * s_.o.depth + s_.o.windows), nullptr, nullptr, 0);
-    qp_options lane = settings();
+    qp_options lane = storm_queue();
     lane.send_depth = 2 * s_.o.depth;
     for (const address& w : writers) {
       lanes_.push_back(p_.create_qp(lane, nullptr, binds_cq_));
-      if (p_.connect(lanes_.back(), w, settings()) != 0) return s_.problem("the owner cannot connect");
-      mine.push_back(p_.address_of(lanes_.back(), settings()));
+      if (p_.connect(lanes_.back(), w, storm_queue()) != 0) return s_.problem("the owner cannot connect");
+      mine.push_back(p_.address_of(lanes_.back(), storm_queue()));
     }
     peers_ = writers;
     changing_.resize(lanes_.size());
@@ -200,7 +200,7 @@ class owner_side {
     while (!s_.broken.empty()) {
       const std::size_t lane = s_.broken.receive(c_);
       while (changing_[lane] != 0 && s_.out->problem.empty()) finish_some();
-      if (p_.reset(lanes_[lane]) != 0 || p_.connect(lanes_[lane], peers_[lane], settings()) != 0) {
+      if (p_.reset(lanes_[lane]) != 0 || p_.connect(lanes_[lane], peers_[lane], storm_queue()) != 0) {
         return s_.problem("a connection could not be mended");
       }
       s_.mended.send(c_, lane);
@@ -228,15 +228,15 @@ class writer_side {
   void run() {
     std::vector<address> mine;
     for (std::uint32_t i = 0; i < s_.o.lanes; ++i) {
-      lanes_.push_back({p_.create_qp(settings()), nullptr, ps(0), false});
-      mine.push_back(p_.address_of(lanes_.back().qp, settings()));
+      lanes_.push_back({p_.create_qp(storm_queue()), nullptr, ps(0), false});
+      mine.push_back(p_.address_of(lanes_.back().qp, storm_queue()));
     }
     from_ = p_.allocate(slot_bytes);
     p_.fill(from_.addr, slot_bytes, 9);
     s_.to_owner.send(c_, std::move(mine));
     peers_ = s_.to_writer.receive(c_);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      if (peers_.size() != lanes_.size() || p_.connect(lanes_[i].qp, peers_[i], settings()) != 0) {
+      if (peers_.size() != lanes_.size() || p_.connect(lanes_[i].qp, peers_[i], storm_queue()) != 0) {
         return s_.problem("the writer cannot connect");
       }
     }
@@ -305,7 +305,7 @@ class writer_side {
   void mend() {
     while (!s_.mended.empty()) {
       const std::size_t i = s_.mended.receive(c_);
-      if (p_.connect(lanes_[i].qp, peers_[i], settings()) != 0) return s_.problem("a connection could not be mended");
+      if (p_.connect(lanes_[i].qp, peers_[i], storm_queue()) != 0) return s_.problem("a connection could not be mended");
       lanes_[i].broken = false;
     }
   }
@@ -324,7 +324,7 @@ class writer_side {
 void start_storm(hcasim::system& s, const storm_options& o, std::uint64_t seed, storm_outcome& out) {
   auto state = std::make_shared<storm_state>(o, seed, out);
   start_program(s, 0, "writer", [state](cpu& c, node& n) { writer_side(*state, c, n).run(); });
-  start_program(s, 1, "owner", [state](cpu& c, node& n) { owner_side(*state, c, n).run(); });
+  start_program(s, 1, "owner", [state](cpu& c, node& n) { storm_owner(*state, c, n).run(); });
 }
 
 }  // namespace hcasim::kit

@@ -48,7 +48,7 @@ class key_storm final : public testbench {
   window_type type_ = window_type::type_1;
 };
 
-const testbench_registration<key_storm> registered;
+const testbench_registration<key_storm> registers_key_storm;
 
 }  // namespace
 }  // namespace hcasim

@@ -59,7 +59,7 @@ class message_rate final : public testbench {
   mtu_size mtu_ = mtu_size::mtu_1024;
 };
 
-const testbench_registration<message_rate> registered;
+const testbench_registration<message_rate> registers_message_rate;
 
 }  // namespace
 }  // namespace hcasim

@@ -72,7 +72,7 @@ class on_demand final : public testbench {
   kit::paging_options o_;
 };
 
-const testbench_registration<on_demand> registered;
+const testbench_registration<on_demand> registers_on_demand;
 
 }  // namespace
 }  // namespace hcasim

@@ -139,7 +139,7 @@ class peer_direct final : public testbench {
   kit::taking_options takings_;
 };
 
-const testbench_registration<peer_direct> registered;
+const testbench_registration<peer_direct> registers_peer_direct;
 
 }  // namespace
 }  // namespace hcasim

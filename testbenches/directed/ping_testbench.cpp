@@ -53,7 +53,7 @@ class ping final : public testbench {
   kit::ping_options o_;
 };
 
-const testbench_registration<ping> registered;
+const testbench_registration<ping> registers_ping;
 
 }  // namespace
 }  // namespace hcasim

@@ -38,7 +38,7 @@ class random_traffic final : public testbench {
   kit::random_options o_;
 };
 
-const testbench_registration<random_traffic> registered;
+const testbench_registration<random_traffic> registers_random_traffic;
 
 }  // namespace
 }  // namespace hcasim

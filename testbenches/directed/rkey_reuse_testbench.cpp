@@ -71,7 +71,7 @@ class rkey_reuse final : public testbench {
   kit::reuse_options o_;
 };
 
-const testbench_registration<rkey_reuse> registered;
+const testbench_registration<rkey_reuse> registers_rkey_reuse;
 
 }  // namespace
 }  // namespace hcasim

@@ -11,16 +11,16 @@ namespace {
 constexpr std::uint64_t header_room = 40;  // before the payload of a datagram
 constexpr std::uint64_t longest_datagram = 2048;
 
-struct lane {
+struct service {
   const char* name;
   ibv_qp_type type;
   bool shared;
 };
-constexpr std::array<lane, 5> lanes{{{"RC", IBV_QPT_RC, false},
-                                     {"RC, SRQ", IBV_QPT_RC, true},
-                                     {"UC", IBV_QPT_UC, false},
-                                     {"UD", IBV_QPT_UD, false},
-                                     {"UD, SRQ", IBV_QPT_UD, true}}};
+constexpr std::array<service, 5> services{{{"RC", IBV_QPT_RC, false},
+                                           {"RC, SRQ", IBV_QPT_RC, true},
+                                           {"UC", IBV_QPT_UC, false},
+                                           {"UD", IBV_QPT_UD, false},
+                                           {"UD, SRQ", IBV_QPT_UD, true}}};
 
 struct message {
   const char* name;
@@ -34,7 +34,7 @@ constexpr std::array<message, 5> messages{{{"SEND", IBV_WR_SEND, false, true},
                                            {"WRITE_IMM", IBV_WR_RDMA_WRITE_WITH_IMM, true, true},
                                            {"READ", IBV_WR_RDMA_READ, true, false}}};
 
-bool fits(const lane& l, const message& m) {
+bool fits(const service& l, const message& m) {
   return l.type == IBV_QPT_RC || (m.opcode != IBV_WR_RDMA_READ && (l.type == IBV_QPT_UC || !m.writes));
 }
 
@@ -48,12 +48,12 @@ struct transports_state {
 
   transports_options o;
   transports_outcome& out;
-  out_of_band<std::array<address, lanes.size()>> to_target;
-  out_of_band<std::array<address, lanes.size()>> to_source;
+  out_of_band<std::array<address, services.size()>> to_target;
+  out_of_band<std::array<address, services.size()>> to_source;
   out_of_band<int> done;
   process_context* there = nullptr;  // for checking: what arrived at the target
-  std::array<region, lanes.size()> written;
-  std::array<region, lanes.size()> slots;
+  std::array<region, services.size()> written;
+  std::array<region, services.size()> slots;
   std::vector<arrival> arrivals;
 
   [[nodiscard]] std::uint64_t slot_bytes() const { return (header_room + o.size + 63) / 64 * 64; }
@@ -64,7 +64,7 @@ struct transports_state {
   }
 };
 
-qp_options settings(const transports_state& s, const lane& l, ibv_srq* srq = nullptr) {
+qp_options settings(const transports_state& s, const service& l, ibv_srq* srq = nullptr) {
   qp_options q;
   q.type = l.type;
   q.receive_depth = s.receives();
@@ -76,11 +76,11 @@ void target(transports_state& s, cpu& c, node& n) {
   process_context p(c, n);
   s.there = &p;
   const auto sources = s.to_target.receive(c);
-  std::array<address, lanes.size()> mine;
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
+  std::array<address, services.size()> mine;
+  for (std::size_t i = 0; i < services.size(); ++i) {
     ibv_srq_init_attr init{nullptr, {s.receives(), 2, 0}};
-    ibv_srq* srq = lanes[i].shared ? ibv_create_srq(c, p.pd, &init) : nullptr;
-    const qp_options q = settings(s, lanes[i], srq);
+    ibv_srq* srq = services[i].shared ? ibv_create_srq(c, p.pd, &init) : nullptr;
+    const qp_options q = settings(s, services[i], srq);
     ibv_qp* qp = p.create_qp(q);
     if (!s.check(qp && p.connect(qp, sources[i], q) == 0, "cannot connect")) break;
     s.written[i] = p.allocate(s.o.size);
@@ -122,7 +122,7 @@ bool run_one(transports_state& s, process_context& p, std::size_t l, const messa
   const arrival& a = s.arrivals.back();
   row.received = a.at - begin;
   ++s.out.receives;
-  const bool datagram = lanes[l].type == IBV_QPT_UD;
+  const bool datagram = services[l].type == IBV_QPT_UD;
   std::uint64_t at = s.written[l].addr;
   if (!m.writes) at = s.slots[l].addr + (a.wc.wr_id & 0xffffffff) * s.slot_bytes() + (datagram ? header_room : 0);
   const bool with_immediate = m.opcode != IBV_WR_SEND;
@@ -134,17 +134,17 @@ bool run_one(transports_state& s, process_context& p, std::size_t l, const messa
 
 void run_lane(transports_state& s, process_context& p, std::size_t l, ibv_qp* qp, const address& peer, const region& here) {
   request base{.remote = s.written[l].addr, .rkey = s.written[l].mr->rkey};
-  if (lanes[l].type == IBV_QPT_UD) {
+  if (services[l].type == IBV_QPT_UD) {
     ibv_ah_attr to{peer.lid, 0, 1};
     base.ah = ibv_create_ah(p.c, p.pd, &to);
     base.qpn = peer.qpn;
   }
   for (const message& m : messages) {
-    if (!fits(lanes[l], m)) continue;
+    if (!fits(services[l], m)) continue;
     for (const bool is_long : {false, true}) {
       std::uint64_t bytes = is_long ? s.o.size : 64;
-      if (lanes[l].type == IBV_QPT_UD) bytes = std::min(bytes, longest_datagram);
-      transports_row row{lanes[l].name, m.name, bytes, {}, {}};
+      if (services[l].type == IBV_QPT_UD) bytes = std::min(bytes, longest_datagram);
+      transports_row row{services[l].name, m.name, bytes, {}, {}};
       for (std::uint32_t i = 0; i < s.o.repetitions; ++i) {
         request r = base;
         r.opcode = m.opcode;
@@ -160,17 +160,17 @@ void run_lane(transports_state& s, process_context& p, std::size_t l, ibv_qp* qp
 void source(transports_state& s, cpu& c, node& n) {
   process_context p(c, n);
   const region here = p.allocate(std::max<std::uint64_t>(s.o.size, 64));
-  std::array<ibv_qp*, lanes.size()> qps{};
-  std::array<address, lanes.size()> mine;
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    qps[i] = p.create_qp(settings(s, lanes[i]));
+  std::array<ibv_qp*, services.size()> qps{};
+  std::array<address, services.size()> mine;
+  for (std::size_t i = 0; i < services.size(); ++i) {
+    qps[i] = p.create_qp(settings(s, services[i]));
     if (!s.check(qps[i], "cannot create a QP")) return;
-    mine[i] = p.address_of(qps[i], settings(s, lanes[i]));
+    mine[i] = p.address_of(qps[i], settings(s, services[i]));
   }
   s.to_target.send(c, mine);
   const auto peers = s.to_source.receive(c);
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    if (!s.check(p.connect(qps[i], peers[i], settings(s, lanes[i])) == 0, "cannot connect")) break;
+  for (std::size_t i = 0; i < services.size(); ++i) {
+    if (!s.check(p.connect(qps[i], peers[i], settings(s, services[i])) == 0, "cannot connect")) break;
     run_lane(s, p, i, qps[i], peers[i], here);
   }
   s.done.send(c, 1);

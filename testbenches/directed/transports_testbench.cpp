@@ -38,7 +38,7 @@ class transports final : public testbench {
   kit::transports_options o_;
 };
 
-const testbench_registration<transports> registered;
+const testbench_registration<transports> registers_transports;
 
 }  // namespace
 }  // namespace hcasim

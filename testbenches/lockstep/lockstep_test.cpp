@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "testbenches/lockstep/coverage.h"
+#include "testbenches/places/places.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 // The row of docs/validation.md is what this run has measured. Set HCASIM_UPDATE_GOLDEN to write it anew after a change that is
 // meant.
 void check_row(const std::string& unit, const report& r) {
-  const std::string file = std::string(HCASIM_SOURCE_DIR) + "/docs/validation.md";
+  const std::string file = std::string(places::source) + "/docs/validation.md";
   char row[256];
   std::snprintf(row, sizeof row, "| `%s` | %lu | %lu | %.2f | %.3f | %.2f %% | %.0f | %.0f | %+.2f %% |", unit.c_str(),
                 static_cast<unsigned long>(r.requests), static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error,
@@ -115,7 +116,7 @@ TEST_P(lockstep_of, reaches_its_lines_and_toggles) {
   run_with(mode::single, 2'000, 1, 0);
   run_with(mode::full, 5'000, 1, 0);
   for (std::uint64_t seed = 1; seed <= 4; ++seed) run_with(mode::random, 25'000, seed, seed & 1 ? 0.1 : 0.4);
-  c.leave_out(std::string(HCASIM_SOURCE_DIR) + "/models/" + GetParam() + "/rtl/coverage.txt");
+  c.leave_out(std::string(places::source) + "/models/" + GetParam() + "/rtl/coverage.txt");
   for (const char* kind : {"line", "toggle"}) {
     const rtl_coverage::share s = c.of(kind);
     std::printf("%s: %s coverage %.2f %% of %lu points, %lu left out\n", GetParam().c_str(), kind, 100 * s.ratio(),

@@ -97,7 +97,7 @@ class lockstep_testbench final : public testbench {
   std::string stream_;
 };
 
-const testbench_registration<lockstep_testbench> registered;
+const testbench_registration<lockstep_testbench> registers_lockstep_testbench;
 
 }  // namespace
 }  // namespace hcasim

@@ -10,6 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "testbenches/places/places.h"
+
 namespace hcasim {
 namespace {
 
@@ -23,7 +25,7 @@ struct outcome {
 outcome run(const std::string& arguments, const std::string& testbench = "rkey_reuse") {
   const std::string folder = ::testing::TempDir() + "hcasim_swap_" + std::to_string(getpid());
   const std::string command =
-      std::string(HCASIM_PROGRAM) + " run " + testbench + " --no-trace --force -o " + folder + " " + arguments + " 2>&1";
+      std::string(places::program) + " run " + testbench + " --no-trace --force -o " + folder + " " + arguments + " 2>&1";
   outcome o;
   FILE* const pipe = popen(command.c_str(), "r");
   std::array<char, 4096> part;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/selftest/read_waves.h"
 
@@ -28,7 +29,7 @@ class cli : public ::testing::Test {
     fs::remove_all(folder_);
   }
 
-  static outcome hcasim(const std::string& arguments) { return run_program(SELFTEST_PROGRAM, arguments); }
+  static outcome hcasim(const std::string& arguments) { return run_program(places::selftest, arguments); }
   static void file(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
   static std::string content(const fs::path& name) { return file_content(name); }
   std::vector<std::string> files() const {
@@ -267,7 +268,7 @@ TEST_F(cli, an_interrupt_leaves_nothing_behind) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::freopen("/dev/null", "w", stdout);
-    ::execl(SELFTEST_PROGRAM, "hcasim", "run", "count_ticks", "-o", "out", "--hang", "true", nullptr);
+    ::execl(places::selftest, "hcasim", "run", "count_ticks", "-o", "out", "--hang", "true", nullptr);
     ::_exit(99);
   }
   for (int i = 0; i < 500 && files().empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -315,7 +316,7 @@ TEST_F(cli, completion_and_manual_know_every_command) {
        fmt::format("eval \"$({0} completion bash)\"\nhcasim() {{ {0} \"$@\"; }}\n"
                    "ask() {{ COMP_WORDS=(hcasim \"$@\"); COMP_CWORD=$#; COMPREPLY=(); _hcasim; echo \"${{COMPREPLY[@]}}\"; }}\n"
                    "ask s; ask run co; ask run count_ticks --see; ask sweep x --re; ask diff a b --js\n",
-                   SELFTEST_PROGRAM));
+                   places::selftest));
   EXPECT_EQ(run_program("bash", "complete.sh").text, "sweep\ncount_ticks\n--seed\n--resume --retry\n--json\n");
   EXPECT_NE(hcasim("completion zsh").text.find("bashcompinit"), std::string::npos);
   EXPECT_NE(hcasim("completion fish").text.find("complete -c hcasim -n '__fish_seen_subcommand_from run' -l seed"),

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/selftest/read_waves.h"
 
@@ -21,7 +22,7 @@ class convert : public ::testing::Test {
     fs::current_path("/");
     fs::remove_all(folder_);
   }
-  static outcome hcasim(const std::string& arguments) { return run_program(SELFTEST_PROGRAM, arguments); }
+  static outcome hcasim(const std::string& arguments) { return run_program(places::selftest, arguments); }
   static void good(const std::string& arguments) {
     const outcome o = hcasim(arguments);
     EXPECT_EQ(o.status, 0) << arguments << "\n" << o.text;

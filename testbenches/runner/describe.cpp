@@ -9,6 +9,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/names.h"
 #include "testbenches/runner/quantity.h"
 
@@ -117,10 +118,7 @@ search_path search_path::standard() {
       if (!f.empty()) s.folders.emplace_back(f);
     }
   }
-#ifdef HCASIM_SOURCE_DIR
-  s.folders.emplace_back(HCASIM_SOURCE_DIR "/testbenches/presets");
-  s.folders.emplace_back(HCASIM_SOURCE_DIR "/testbenches/systems");
-#endif
+  for (const char* f : {"presets", "systems"}) s.folders.push_back(fs::path(places::source) / "testbenches" / f);
   std::error_code ec;
   const fs::path program = fs::read_symlink("/proc/self/exe", ec);
   if (!ec) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/commands.h"
 #include "testbenches/runner/execute.h"
 #include "testbenches/runner/explain.h"
@@ -35,9 +36,8 @@ bool is_file(const std::string& what) {
 
 fs::path default_folder(const testbench& bench) {
   std::error_code ec;
-#ifdef HCASIM_TRACES_DIR
-  if (fs::is_directory(fs::path(HCASIM_TRACES_DIR).parent_path(), ec)) return fs::path(HCASIM_TRACES_DIR) / bench.name();
-#endif
+  const fs::path traces = places::traces;
+  if (fs::is_directory(traces.parent_path(), ec)) return traces / bench.name();
   return {"traces-" + std::string(bench.name())};
 }
 
@@ -135,7 +135,7 @@ void apply_own(description& d, const run_options& o, testbench& bench) {
 }  // namespace
 
 std::string program_version() {
-  return HCASIM_VERSION;
+  return places::version;
 }
 
 int run_testbench(const run_options& o, platform_factory machine) {

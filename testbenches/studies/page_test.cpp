@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/sweep/results.h"
 
@@ -31,9 +32,9 @@ class page : public ::testing::Test {
     fs::current_path("/");
     fs::remove_all(folder_);
   }
-  static outcome hcasim(const std::string& arguments) { return run_program(HCASIM_PROGRAM, arguments); }
+  static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
   static json use(const std::string& file) {
-    const outcome o = run_program("node", fmt::format("{}/report/page_test.mjs {} shot.png", HCASIM_SOURCE_DIR, file));
+    const outcome o = run_program("node", fmt::format("{}/report/page_test.mjs {} shot.png", places::source, file));
     EXPECT_EQ(o.status, 0) << o.text << "\nchromium, nodejs and npm are in scripts/packages.txt";
     return o.status == 0 ? json::parse(o.text) : json();
   }
@@ -127,14 +128,14 @@ TEST_F(page, two_results_are_compared) {
 TEST_F(page, no_browser_is_a_clear_error_and_the_page_is_there) {
   ASSERT_EQ(hcasim("sweep s.yaml -o out").status, 0);
   const outcome o =
-      run_program("env", fmt::format("-u BROWSER PATH=/nowhere {} report out --open --html page.html", HCASIM_PROGRAM));
+      run_program("env", fmt::format("-u BROWSER PATH=/nowhere {} report out --open --html page.html", places::program));
   EXPECT_EQ(o.status, 2);
   EXPECT_EQ(o.text,
             fmt::format("{0}/page.html\nhcasim: no browser could be started ($BROWSER, xdg-open); the page is written: open "
                         "'{0}/page.html' elsewhere, or make pictures with --svg\n",
                         folder_.string()));
   EXPECT_GT(fs::file_size("page.html"), 500'000U);
-  const outcome mine = run_program("env", fmt::format("BROWSER=/bin/true {} report out --open", HCASIM_PROGRAM));
+  const outcome mine = run_program("env", fmt::format("BROWSER=/bin/true {} report out --open", places::program));
   EXPECT_EQ(mine.status, 0) << mine.text;
 }
 

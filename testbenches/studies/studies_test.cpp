@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/sweep/chart_data.h"
 #include "testbenches/runner/sweep/results.h"
@@ -19,16 +20,16 @@ class studies : public ::testing::Test {
 
   // Runs the study; afterwards `value` reads its results.
   void run(const std::string& name) {
-    const fs::path file = fs::path(HCASIM_SOURCE_DIR) / "testbenches/studies" / (name + ".yaml");
-    const outcome o = run_program(HCASIM_PROGRAM, fmt::format("sweep {} -o {}", file.string(), folder_.string()));
+    const fs::path file = fs::path(places::source) / "testbenches/studies" / (name + ".yaml");
+    const outcome o = run_program(places::program, fmt::format("sweep {} -o {}", file.string(), folder_.string()));
     ASSERT_EQ(o.status, 0) << o.text;
     results_ = std::make_unique<result_file>(result_file::open(folder_ / result_file::file_name, false));
-    const std::string page = file_content(fs::path(HCASIM_SOURCE_DIR) / "docs/studies" / (name + ".md"));
+    const std::string page = file_content(fs::path(places::source) / "docs/studies" / (name + ".md"));
     int number = 0;
     for (const chart_data& c : charts_of(*results_)) {
       const std::string picture = fmt::format("{}_{}.svg", name, ++number);
       EXPECT_NE(page.find(picture), std::string::npos) << name << ".md does not show " << picture;
-      EXPECT_TRUE(fs::exists(fs::path(HCASIM_SOURCE_DIR) / "docs/studies" / picture));
+      EXPECT_TRUE(fs::exists(fs::path(places::source) / "docs/studies" / picture));
       const std::string svg = svg_chart(c);
       EXPECT_EQ(svg.find("nan"), std::string::npos);
       for (const chart_series& s : c.series) {

@@ -6,7 +6,7 @@
 namespace hcasim {
 
 const char* name_of(rule r) {
-  constexpr std::array<const char*, rules> names{
+  constexpr std::array<const char*, rule_count> names{
       "payload_reused",     "answered_twice",    "answered_in_call",     "bad_status",   "bad_phase",
       "time_before_now",    "time_backwards",    "release_without_loan", "not_released", "hang",
       "changed_while_lent", "packet_not_sealed", "packet_order"};

@@ -25,7 +25,7 @@ enum class rule : std::uint8_t {
   packet_not_sealed,     // a packet that was sent with a wrong ICRC or headers that cannot be read
   packet_order,          // PSN not ahead of the one before, on a binding said to lose nothing
 };
-inline constexpr std::size_t rules = 13;
+inline constexpr std::size_t rule_count = 13;
 const char* name_of(rule r);
 
 struct violation {

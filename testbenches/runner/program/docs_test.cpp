@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/interface_tables.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/program/semantics_table.h"
@@ -20,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-const fs::path source = HCASIM_SOURCE_DIR;
+const fs::path source = places::source;
 
 outcome hcasim(const std::string& arguments) {
-  return run_program(HCASIM_PROGRAM, arguments);
+  return run_program(places::program, arguments);
 }
 
 std::vector<fs::path> pages() {
@@ -238,7 +239,7 @@ TEST(docs, conformance_table_is_that_of_the_tests) {
   const std::size_t at = text.find(mark);
   ASSERT_NE(at, std::string::npos);
   const testing::semantics_table t =
-      testing::make_semantics_table(source / "testbenches/conformance/cases.txt", HCASIM_CONFORMANCE);
+      testing::make_semantics_table(source / "testbenches/conformance/cases.txt", places::conformance);
   EXPECT_EQ(t.without_test, std::vector<std::string>{});
   EXPECT_EQ(t.wrongly_open, std::vector<std::string>{});
   EXPECT_EQ(t.failed, std::vector<std::string>{});

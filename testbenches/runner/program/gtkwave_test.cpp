@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 
 namespace hcasim {
@@ -100,7 +101,7 @@ class gtkwave : public ::testing::Test {
 TEST_F(gtkwave, draws_the_waves_of_a_run) {
   if (const std::string reason = missing(); !reason.empty()) GTEST_SKIP() << reason;
   for (const char* format : {"vcd", "fst"}) {
-    const outcome o = run_program(HCASIM_PROGRAM, fmt::format("run ping -o {0} --waves {0}", format));
+    const outcome o = run_program(places::program, fmt::format("run ping -o {0} --waves {0}", format));
     ASSERT_EQ(o.status, 0) << o.text;
   }
   // The same window without signals shows no waves: the counts mean something.
@@ -133,7 +134,7 @@ TEST_F(gtkwave, has_a_view_of_every_testbench) {
                                                    {"lockstep", "--requests 100"},
                                                    {"peer_direct", "--times 20 --largest '64 KiB' --bytes '512 KiB'"}};
   std::vector<std::string> names;
-  for (const auto& bench : nlohmann::json::parse(run_program(HCASIM_PROGRAM, "list --json").text))
+  for (const auto& bench : nlohmann::json::parse(run_program(places::program, "list --json").text))
     names.push_back(bench["name"]);
   ASSERT_GE(names.size(), 7U);
   std::vector<std::string> files;
@@ -141,7 +142,7 @@ TEST_F(gtkwave, has_a_view_of_every_testbench) {
   for (const std::string& name : names) {
     const auto options = shorter.find(name);
     const outcome o = run_program(
-        HCASIM_PROGRAM, fmt::format("run {0} -o {0} --waves fst {1}", name, options == shorter.end() ? "" : options->second));
+        places::program, fmt::format("run {0} -o {0} --waves fst {1}", name, options == shorter.end() ? "" : options->second));
     ASSERT_EQ(o.status, 0) << o.text;
     if (name == "lockstep") {  // its units run in processes of their own
       EXPECT_FALSE(fs::exists("lockstep/waves.fst"));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 
 namespace hcasim {
@@ -24,14 +25,14 @@ class program : public ::testing::Test {
     fs::current_path("/");
     fs::remove_all(folder_);
   }
-  static outcome hcasim(const std::string& arguments) { return run_program(HCASIM_PROGRAM, arguments); }
+  static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
 
   fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_program_{}", ::getpid());
 };
 
 TEST_F(program, every_preset_runs) {
   std::size_t presets = 0;
-  for (const auto& e : fs::directory_iterator(fs::path(HCASIM_SOURCE_DIR) / "testbenches/presets")) {
+  for (const auto& e : fs::directory_iterator(fs::path(places::source) / "testbenches/presets")) {
     const std::string name = e.path().stem();
     const outcome o = hcasim(fmt::format("run ping -o {0} --no-trace --set preset={0}", name));
     EXPECT_EQ(o.status, 0) << o.text;
@@ -68,7 +69,7 @@ TEST_F(program, every_testbench_runs_behind_an_iommu) {
 }
 
 TEST_F(program, every_system_file_is_read) {
-  for (const auto& e : fs::directory_iterator(fs::path(HCASIM_SOURCE_DIR) / "testbenches/systems")) {
+  for (const auto& e : fs::directory_iterator(fs::path(places::source) / "testbenches/systems")) {
     std::ofstream("run.yaml") << "testbench: ping\ninclude: " << e.path().stem().string() << "\n";
     const outcome o = hcasim("run run.yaml -o out --force --no-trace");
     EXPECT_EQ(o.status, 0) << o.text;

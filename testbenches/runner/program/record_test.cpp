@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "tlm/packet.h"
 
@@ -28,7 +29,7 @@ class recorded : public ::testing::Test {
     fs::current_path("/");
     fs::remove_all(folder_);
   }
-  static outcome hcasim(const std::string& arguments) { return run_program(HCASIM_PROGRAM, arguments); }
+  static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
 
   fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_record_{}", ::getpid());
 };
@@ -113,7 +114,7 @@ std::uint32_t crc32(const bytes& b) {
 
 // Runs it, and compares every packet as tshark sees it with what was sent; the opcodes that there were.
 void check_packets(const std::string& command, std::size_t at_least, std::set<std::uint64_t>& opcodes) {
-  const outcome o = run_program(HCASIM_PROGRAM, fmt::format("run {} -o out --no-trace --packets ib --packets roce", command));
+  const outcome o = run_program(places::program, fmt::format("run {} -o out --no-trace --packets ib --packets roce", command));
   ASSERT_EQ(o.status, 0) << o.text;
   std::vector<std::uint64_t> ib_links;
   std::vector<std::uint64_t> roce_links;

@@ -43,7 +43,7 @@ std::vector<std::string> tests_of_row(const std::set<std::string>& all, const st
   return mine;
 }
 
-std::string cell(std::string text) {
+std::string escaped(std::string text) {
   for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) text.replace(at, 1, "\\|");
   return text;
 }
@@ -85,8 +85,9 @@ semantics_table make_semantics_table(const std::filesystem::path& cases, const s
     } else {
       t.without_test.push_back(id);
     }
-    t.markdown += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", id, cell(r.at(1)), cell(r.at(2)), cell(r.at(3)),
-                              cell(r.at(4)), mine.empty() ? "" : fmt::format("`{}`", fmt::join(mine, "`, `")), result);
+    t.markdown +=
+        fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", id, escaped(r.at(1)), escaped(r.at(2)), escaped(r.at(3)),
+                    escaped(r.at(4)), mine.empty() ? "" : fmt::format("`{}`", fmt::join(mine, "`, `")), result);
   }
   return t;
 }

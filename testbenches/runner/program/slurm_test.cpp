@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/selftest/loopback_slurm.h"
 #include "testbenches/runner/sweep/results.h"
@@ -33,7 +34,7 @@ class slurm : public ::testing::Test {
     fs::remove_all(folder_);
   }
 
-  static outcome hcasim(const std::string& arguments) { return run_program(SELFTEST_PROGRAM, arguments); }
+  static outcome hcasim(const std::string& arguments) { return run_program(places::selftest, arguments); }
   static rows all_rows(const std::string& folder) {
     result_file f = result_file::open(fs::path(folder) / result_file::file_name, false);
     rows out;
@@ -45,7 +46,7 @@ class slurm : public ::testing::Test {
     return out;
   }
   static pid_t begin(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), SELFTEST_PROGRAM);
+    arguments.insert(arguments.begin(), places::selftest);
     const pid_t child = ::fork();
     if (child == 0) {
       const int said = ::open("said", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
@@ -202,7 +203,7 @@ TEST_F(slurm, what_slurm_refuses) {
 TEST_F(slurm, no_slurm_is_a_clear_error) {
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", "/nowhere", 1);
-  const outcome none = run_program(SELFTEST_PROGRAM, "sweep s.yaml -o there --executor slurm");
+  const outcome none = run_program(places::selftest, "sweep s.yaml -o there --executor slurm");
   ::setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(none.status, 2);
   EXPECT_EQ(

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/selftest/read_waves.h"
 
@@ -21,7 +22,7 @@ class waves : public ::testing::Test {
     fs::current_path("/");
     fs::remove_all(folder_);
   }
-  static outcome hcasim(const std::string& arguments) { return run_program(HCASIM_PROGRAM, arguments); }
+  static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
 
   fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_waves_{}", ::getpid());
 };

@@ -115,7 +115,7 @@ class count_ticks : public testbench {
   std::string input_;
 };
 
-const testbench_registration<count_ticks> registered;
+const testbench_registration<count_ticks> registers_count_ticks;
 
 }  // namespace
 }  // namespace hcasim::selftest

@@ -5,12 +5,8 @@
 #include <map>
 #include <sstream>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/sweep/chart_data.h"
-
-#ifndef HCASIM_CHARTS
-#define HCASIM_CHARTS ""
-#define HCASIM_REPORT_DIR ""
-#endif
 
 namespace hcasim {
 namespace {
@@ -45,7 +41,7 @@ std::string escaped(const std::string& s) {
   return out;
 }
 
-ordered_json axes_of(result_file& results) {
+ordered_json axes_json(result_file& results) {
   ordered_json axes = ordered_json::array();
   results.query("SELECT name, title, unit, label FROM axes ORDER BY position, value_index", [&](const auto& row) {
     if (axes.empty() || axes.back()["name"] != row[0]) {
@@ -98,7 +94,7 @@ ordered_json rows_of(result_file& results, const ordered_json& axes, const order
 std::string report_page(result_file& results, result_file* other) {
   ordered_json data;
   data["name"] = results.study_value("name");
-  data["axes"] = axes_of(results);
+  data["axes"] = axes_json(results);
   data["metrics"] = metrics_of(results);
   data["charts"] = ordered_json::array();
   results.query("SELECT kind, title, x, series, metrics, place FROM charts ORDER BY position", [&](const auto& row) {
@@ -112,7 +108,7 @@ std::string report_page(result_file& results, result_file* other) {
   std::map<std::string, std::size_t> resources;
   data["rows"] = rows_of(results, data["axes"], data["metrics"], resources);
   if (other) {
-    if (axes_of(*other) != data["axes"])
+    if (axes_json(*other) != data["axes"])
       throw input_error("the two results have different axes; only points of the same axes can be compared");
     data["other"] = {{"name", other->study_value("name") + ", the other"},
                      {"rows", rows_of(*other, data["axes"], data["metrics"], resources)}};
@@ -123,7 +119,7 @@ std::string report_page(result_file& results, result_file* other) {
   results.query("SELECT description FROM points WHERE description IS NOT NULL ORDER BY id LIMIT 1",
                 [&](const auto& row) { data["description"] = ordered_json::parse(row[0]); });
   const std::string name = escaped(results.study_value("name"));
-  const std::string folder = HCASIM_REPORT_DIR;
+  const std::string folder = places::source + std::string("/report");
   return fmt::format(
              "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta "
              "charset=\"utf-8\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n"
@@ -136,7 +132,7 @@ std::string report_page(result_file& results, result_file* other) {
              "the axes say what the others differ in</summary><pre id=\"description\"></pre></details>\n",
              name, asset(folder + "/report.css"), name, escaped(results.study_value("question")),
              escaped(results.study_value("version")), data["rows"].size(), results.study_value("points")) +
-         "<script>\n" + asset(HCASIM_CHARTS) + "\n</script>\n<script>\nconst data = " + in_script(data) + ";\n" +
+         "<script>\n" + asset(places::charts) + "\n</script>\n<script>\nconst data = " + in_script(data) + ";\n" +
          asset(folder + "/report.js") + "</script>\n</body>\n</html>\n";
 }
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/sweep/results.h"
 
@@ -28,7 +29,7 @@ class sweep : public ::testing::Test {
     fs::remove_all(folder_);
   }
 
-  static outcome hcasim(const std::string& arguments) { return run_program(SELFTEST_PROGRAM, arguments); }
+  static outcome hcasim(const std::string& arguments) { return run_program(places::selftest, arguments); }
   static void file(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
   static rows query(const std::string& folder, const std::string& sql) {
     result_file f = result_file::open(fs::path(folder) / result_file::file_name, false);
@@ -183,7 +184,7 @@ pid_t begin_sweep(const fs::path& folder, std::size_t wanted) {
   if (child == 0) {
     std::freopen("/dev/null", "w", stdout);
     std::freopen("/dev/null", "w", stderr);
-    ::execl(SELFTEST_PROGRAM, "hcasim", "sweep", "s.yaml", "-o", folder.c_str(), "-j", "2", nullptr);
+    ::execl(places::selftest, "hcasim", "sweep", "s.yaml", "-o", folder.c_str(), "-j", "2", nullptr);
     ::_exit(99);
   }
   for (int i = 0; i < 2000; ++i) {
@@ -375,7 +376,7 @@ TEST_F(sweep, bad_folders_and_result_files) {
 TEST_F(sweep, a_full_disk_loses_nothing) {
   file("s.yaml", study("  seed: {knob: seed, range: {from: 1, to: 200, step: 1}}\n"));
   // A limit on the size of files is met like a full disk.
-  const outcome o = run_program("bash", fmt::format("-c 'ulimit -f 200; exec {} sweep s.yaml -o out -j 2'", SELFTEST_PROGRAM));
+  const outcome o = run_program("bash", fmt::format("-c 'ulimit -f 200; exec {} sweep s.yaml -o out -j 2'", places::selftest));
   EXPECT_EQ(o.status, 2) << o.text;
   EXPECT_NE(o.text.find("cannot write 'out/results.sqlite': "), std::string::npos) << o.text;
   EXPECT_NE(o.text.find("nothing that was finished is lost"), std::string::npos) << o.text;
