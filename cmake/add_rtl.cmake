@@ -286,12 +286,14 @@ endmacro()
 macro(hca_rtl_interface interface)
   # The bundles of the units, as their shells in models/<unit>/rtl use them.
   set(HCASIM_INTERFACE_key_check
-      in:req:315 out:mrc_req:29 in:mrc_rsp:519 out:ext_req:37 in:ext_rsp:518 out:rsp:413 in:rel:56 in:drn:32 out:drn_rsp:8)
+      in:req:315 out:mrc_req:29 in:mrc_rsp:519 out:ext_req:37 in:ext_rsp:518 out:rsp:414 in:rel:56 in:drn:32 out:drn_rsp:8)
   set(HCASIM_INTERFACE_axi4 in:aw:any in:w:any out:b:any in:ar:any out:r:any)
   set(HCASIM_INTERFACE_axi_lite ${HCASIM_INTERFACE_axi4})
+  set(HCASIM_INTERFACE_axi4_master out:aw:any out:w:any in:b:any out:ar:any in:r:any)
+  set(HCASIM_INTERFACE_axi_lite_master ${HCASIM_INTERFACE_axi4_master})
   set(HCASIM_INTERFACE_doorbell
       in:wr:153 in:line:512 out:ring:71 out:ring_line:512 out:qp:24 in:qp_rsp:65 out:rec:64 in:rec_rsp:65 out:note:14)
-  set(HCASIM_INTERFACE_page_walker in:req:376 out:rsp:135 out:mem_req:71 in:mem_rsp:518)
+  set(HCASIM_INTERFACE_page_walker in:req:378 out:rsp:135 out:mem_req:71 in:mem_rsp:518)
   set(HCASIM_INTERFACE_context_cache in:req:135 out:rsp:526 in:rel:521 out:rd_req:68 in:rd_rsp:517 out:wr_req:582 in:wr_rsp:6)
   if(NOT DEFINED HCASIM_INTERFACE_${interface})
     message(FATAL_ERROR "hca_add_rtl(${name}): there is no interface '${interface}'")

@@ -50,7 +50,7 @@ struct command_unit_config {
     k.count("max_segments", max_segments, 1, 1 << 22, "segments of all address spaces together");
     k.count("functions", functions, 1, 65535, "functions of the adapter, each with keys and QPs of its own");
     k.flag("tag_memory", tag_memory, "a freed key index remembers its key byte; otherwise every owner begins with byte 0");
-    k.flag("on_demand", on_demand, "regions without pinned pages; never with key_check or page_walker as RTL");
+    k.flag("on_demand", on_demand, "regions without pinned pages");
     k.bytes("table_bytes", table_bytes, 1 << 20, 1099511627776.0, "page-table area in host memory (backed when used)");
   }
 };

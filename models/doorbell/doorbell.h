@@ -20,6 +20,7 @@
 #include "models/base/ring.h"
 #include "models/base/server.h"
 #include "models/base/unit.h"
+#include "models/doorbell/bar_monitor.h"
 #include "models/doorbell/doorbell_config.h"
 #include "models/doorbell/doorbell_rules.h"
 #include "tlm/context.h"
@@ -43,6 +44,8 @@ class doorbell : public unit {
   initiator_socket<dma_request> dma{"dma"};
 
   doorbell(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock);
+
+  void observe_bar(bar_monitor* m) { monitor_ = m; }
 
  private:
   struct entry {
@@ -107,6 +110,7 @@ class doorbell : public unit {
   histogram wait_;
   level fifo_level_, dropped_level_;
   probe fifo_probe_, dropped_probe_, bell_probe_, number_probe_, value_probe_, blueflame_probe_, drop_probe_, recover_probe_;
+  bar_monitor* monitor_ = nullptr;
 };
 
 }  // namespace hcasim

@@ -30,12 +30,6 @@ std::uint16_t lid_of(const hca_config& c) {
   return static_cast<std::uint16_t>(c.port.lid);
 }
 
-// The RTL of the units that take part knows nothing of it.
-bool pages_on_demand(const hca_config& c) {
-  return c.command_unit.on_demand && c.page_walker.implementation == implementation::model &&
-         c.key_check.implementation == implementation::model;
-}
-
 }  // namespace
 
 fw_limits hca::limits_of(const hca_config& config) {
@@ -60,8 +54,7 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.device_memory = static_cast<std::uint32_t>(config.device_memory.size & ~std::uint64_t{4095});
   l.flags = (config.key_check.window_type2 == window_association::qp ? std::uint32_t{FW_WINDOWS_2A} : 0U) |
             (config.key_check.orphan_windows ? std::uint32_t{FW_ORPHAN_WINDOWS} : 0U) |
-            (c.tag_memory ? 0U : std::uint32_t{FW_NO_TAG_MEMORY}) |
-            (pages_on_demand(config) ? std::uint32_t{FW_ON_DEMAND} : 0U);
+            (c.tag_memory ? 0U : std::uint32_t{FW_NO_TAG_MEMORY}) | (c.on_demand ? std::uint32_t{FW_ON_DEMAND} : 0U);
   return l;
 }
 

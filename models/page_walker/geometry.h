@@ -10,7 +10,7 @@
 namespace hcasim::geometry {
 
 inline std::uint64_t page_number(const translation& m, std::uint64_t va) {
-  return (va - m.table_va) >> m.page_shift;
+  return (va - m.table_va) >> (m.page_shift & 63U);  // of a map that makes no sense too, for the waveform
 }
 
 inline std::uint64_t page_offset(const translation& m, std::uint64_t va) {

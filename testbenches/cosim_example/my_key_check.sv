@@ -45,7 +45,7 @@ module my_key_check #(
     input  logic         an_busy,
     output logic [  2:0] an_verdict,
     output logic [ 31:0] an_reference,
-    output logic [177:0] an_translation,
+    output logic [178:0] an_translation,
     output logic [ 63:0] an_offset,
     output logic [127:0] an_piece,
     output logic [  7:0] an_tag,
@@ -214,7 +214,7 @@ module my_key_check #(
   assign an_v = state == ANSWER;
   assign an_verdict = verdict;
   assign an_reference = verdict == hca_pkg::GRANTED && !element ? 32'(row) + 32'd1 : '0;
-  assign an_translation = {mrc.table_va, mrc.table_root, mrc.kind == hca_pkg::MRC_INDIRECT, mrc.kind == hca_pkg::MRC_NULL,
+  assign an_translation = {mrc.table_va, mrc.table_root, mrc.flags[hca_pkg::MRC_FLAG_ON_DEMAND], mrc.kind == hca_pkg::MRC_INDIRECT, mrc.kind == hca_pkg::MRC_NULL,
                            mrc.page_shift, tableless ? 8'd0 : mrc.levels, 8'd0, window(mrc.kind) ? mrc.parent[31:8] : key[31:8]};
   assign an_offset = zero_based ? mrc.start : '0;
   assign give_up = state == ANSWER && holds && verdict != hca_pkg::GRANTED;

@@ -31,6 +31,7 @@ rtl::shell_options shell_of(const options& o) {
   rtl::shell_options shell;
   shell.seed = o.seed;
   shell.stall = o.how == mode::random ? o.stall : 0;
+  shell.storms = o.how == mode::random && o.storms;
   shell.check_x = o.check_x;
   shell.trace = o.vcd;
   shell.trace_from = o.vcd_from;

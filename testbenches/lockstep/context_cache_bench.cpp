@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <deque>
 #include <string>
+#include <unordered_map>
 
 #include "models/base/pool.h"
 #include "models/context_cache/context_cache.h"
@@ -8,22 +11,33 @@
 #include "rtl/context_cache_design.h"
 #include "rtl/context_cache_faulty.h"
 #include "testbenches/lockstep/benches.h"
+#include "testbenches/lockstep/context_cache_world.h"
 #include "testbenches/lockstep/issuer.h"
 #include "testbenches/lockstep/shim.h"
 
 namespace hcasim::lockstep {
 namespace {
 
-constexpr unsigned window = 20;
-constexpr std::uint32_t area = 1024;  // entries
+// Entries have numbers below `area`; their indices lie all over the area, in the sets of their numbers.
+constexpr std::uint32_t area = 1024;
+constexpr std::uint32_t spread = 0x2545f49;
+constexpr std::uint32_t index_at(std::uint32_t number) {
+  return (number & 63) | (number >> 6) * spread << 6;
+}
+// `area` or more: there is no such entry.
+constexpr std::uint32_t number_at(std::uint32_t index) {
+  std::uint32_t inverse = 1;
+  for (int i = 0; i < 5; ++i) inverse *= 2 - spread * inverse;
+  return (index & 63) | ((index >> 6) * inverse & 0x3ffffff) << 6;
+}
+static_assert(number_at(index_at(1023)) == 1023);
 constexpr std::uint32_t entry_bytes = context_cache_rtl::entry_bytes;
-constexpr std::uint64_t area_base = 0x123400000000;
 
-bool read_fails(std::uint32_t index) {
-  return index % 101 == 13;
+bool read_fails(std::uint32_t number) {
+  return number % 101 == 13;
 }
 
-// Memory of one side; every second area lies elsewhere.
+// Memory of one side: the bytes of two areas, wherever they lie.
 class context_memory : public unit {
  public:
   target_socket<dma_request> in{"in"};
@@ -39,6 +53,16 @@ class context_memory : public unit {
   static std::uint64_t pattern(std::uint32_t entry, std::uint64_t value) {
     return std::uint64_t{entry} << 40 ^ value * 0x9e3779b97f4a7c15U;
   }
+  void move(std::uint64_t base, std::uint32_t half) {
+    areas_[1] = areas_[0];
+    areas_[0] = {base, half};
+  }
+  void begin_anew() { others_.clear(); }
+  void set(const item& i) {
+    recorded& r = recorded_[i[1]];
+    r.failed = i[0] >> 48 & 1;
+    std::memcpy(r.bytes.data(), &i[2], r.bytes.size());
+  }
   void change(std::uint32_t entry, std::uint64_t value) {
     fill(&bytes_[std::size_t{entry} * entry_bytes], pattern(entry, value));
   }
@@ -51,19 +75,46 @@ class context_memory : public unit {
     context_memory* self;
     dma_request* request;
   };
+  struct recorded {
+    bool failed = false;
+    std::array<std::byte, entry_bytes> bytes{};
+  };
+  struct place {
+    std::uint64_t base = 0;
+    std::uint32_t half = 0;
+  };
+  // The bytes at an address, of the area that is or of the one before, whose last writes may still be on their way.
+  std::byte* find(std::uint64_t address, bool write, bool& failed) {
+    if (!recorded_.empty()) {
+      recorded& r = recorded_[address];
+      failed = !write && r.failed;
+      return r.bytes.data();
+    }
+    for (const place& a : areas_) {
+      const std::uint64_t offset = address - a.base;
+      if (offset % entry_bytes != 0 || offset / entry_bytes > ~std::uint32_t{0}) continue;
+      const std::uint32_t number = number_at(static_cast<std::uint32_t>(offset / entry_bytes));
+      if (number >= area) continue;
+      failed = !write && read_fails(number);
+      return &bytes_[(std::size_t{a.half} * area + number) * entry_bytes];
+    }
+    // What lies between.
+    const auto [other, made] = others_.try_emplace(address);
+    if (made) fill(other->second.data(), address * 0x9e3779b97f4a7c15U);
+    return other->second.data();
+  }
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
-    const std::uint64_t offset = r.address - area_base;
-    const auto index = static_cast<std::uint32_t>(offset / entry_bytes);
-    const std::uint32_t h = (index * 0x9e3779b1U) >> 16;
+    const auto h = static_cast<std::uint32_t>((r.address >> 6) * 0x9e3779b97f4a7c15U >> 48);
     const unsigned cycles = !random_ ? 20 : h % 4 == 0 ? 80 + h % 200 : 30 + h % 20;
-    const bool bad = offset % entry_bytes != 0 || offset >= bytes_.size() || r.bytes != entry_bytes;
-    r.failed = bad || (r.op == dma_op::read && read_fails(index % area));
+    bool failed = false;
+    std::byte* const at = find(r.address, r.op == dma_op::write, failed);
+    r.failed = failed || r.bytes != entry_bytes;
     if (r.op == dma_op::write) {
       ++writes;
     } else {
       ++reads;
-      if (!r.failed) std::memcpy(r.data, &bytes_[offset], entry_bytes);
+      if (!r.failed) std::memcpy(r.data, at, entry_bytes);
     }
     job& j = jobs_.get();
     j = {this, &r};
@@ -73,7 +124,8 @@ class context_memory : public unit {
                                             context_memory& self = *done.self;
                                             self.jobs_.put(done);
                                             if (answered.op == dma_op::write && !answered.failed) {
-                                              std::memcpy(&self.bytes_[answered.address - area_base], answered.data,
+                                              bool none = false;
+                                              std::memcpy(self.find(answered.address, true, none), answered.data,
                                                           entry_bytes);  // lands at its end
                                             }
                                             target_socket<dma_request>::respond(answered, now());
@@ -85,13 +137,11 @@ class context_memory : public unit {
   const bool random_;
   const clock_domain clock_;
   std::vector<std::byte> bytes_;
+  place areas_[2];
+  std::unordered_map<std::uint64_t, recorded> recorded_;  // looked up only, as is the next
+  std::unordered_map<std::uint64_t, std::array<std::byte, entry_bytes>> others_;
   pool<job> jobs_;
 };
-
-// word 0: kind, gap << 8, hold << 24   1: index   2: value
-// fetch: read and held. write: the only holder changes it. drop: forgotten. replace: dropped, then changed in memory.
-// area: the other area, or the same again.
-enum class context_item : std::uint8_t { fetch, write, drop, replace, set_area };
 
 class context_issuer final : public issuer {
  public:
@@ -99,11 +149,15 @@ class context_issuer final : public issuer {
 
   context_issuer(const sc_core::sc_module_name& name, const item_stream& stream, const options& o, const clock_domain& clock,
                  comparison& c, side s, context_memory& memory)
-      : issuer(name, stream, o.how == mode::single ? 1 : window, clock, c, s),
+      : issuer(name, stream,
+               o.how == mode::single ? 1
+               : o.storms            ? 32
+                                     : 20,
+               clock, c, s),
         memory_(memory),
         single_(o.how == mode::single) {}
   void publish(coverage& c) const {
-    for (std::size_t i = 0; i < 5; ++i) c[names[i]] += done_[i];
+    for (std::size_t i = 0; i < std::size(names); ++i) c[names[i]] += done_[i];
     c["failed_beyond"] += beyond_;
     c["failed_read"] += failed_;
     c["reads"] += memory_.reads;
@@ -119,11 +173,15 @@ class context_issuer final : public issuer {
     std::uint32_t hold = 0;
     context_item kind = context_item::fetch;
     std::uint64_t value = 0;
+    std::array<std::byte, entry_bytes> bytes{};  // of a put
     ps let_go_at{0};
   };
   static context_item kind_of(const item& i) { return static_cast<context_item>(i[0] & 0xff); }
   static std::uint32_t index_of(const item& i) { return static_cast<std::uint32_t>(i[1]); }
-  static std::size_t slot(std::uint32_t index) { return index % area; }
+  static std::size_t slot(std::uint32_t index) {
+    const std::uint32_t number = number_at(index);
+    return number < area ? number : index % area;
+  }
 
   [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
   // An entry changes while nobody else has or wants it.
@@ -133,6 +191,9 @@ class context_issuer final : public issuer {
     switch (kind_of(i)) {
       case context_item::set_area:
         return busy_ == 0 && held_ == 0;
+      case context_item::set_read:
+        return busy_ == 0;
+      case context_item::put:
       case context_item::write:
       case context_item::replace:
         return u.asked == 0 && u.held == 0;
@@ -150,6 +211,10 @@ class context_issuer final : public issuer {
   }
 
   bool go(std::uint64_t number, const item& i) override {
+    if (kind_of(i) == context_item::set_read) {
+      memory_.set(i);
+      return false;
+    }
     flight* r = nullptr;
     if (free_.empty()) {
       r = &flights_.emplace_back();
@@ -162,6 +227,7 @@ class context_issuer final : public issuer {
     r->kind = kind_of(i);
     r->hold = static_cast<std::uint32_t>(i[0] >> 24 & 0xffff);
     r->value = i[2];
+    if (r->kind == context_item::put) std::memcpy(r->bytes.data(), &i[2], r->bytes.size());
     r->op = r->kind == context_item::set_area                                   ? context_op::set_area
             : r->kind == context_item::drop || r->kind == context_item::replace ? context_op::drop
                                                                                 : context_op::fetch;
@@ -170,8 +236,9 @@ class context_issuer final : public issuer {
     r->entry = nullptr;
     if (r->kind == context_item::set_area) {
       half_ = static_cast<std::uint32_t>(i[2] & 1);
-      r->area_base = area_base + std::uint64_t{half_} * area * entry_bytes;
-      r->area_entries = area;
+      r->area_base = i[3];
+      r->area_entries = entries_ = i[1];
+      memory_.move(i[3], half_);
       exclusive_all_ = true;
     } else {
       r->area_entries = 0;
@@ -184,7 +251,7 @@ class context_issuer final : public issuer {
     };
     use& u = uses_[slot(r->index)];
     ++u.asked;
-    u.exclusive |= r->kind == context_item::write || r->kind == context_item::replace;
+    u.exclusive |= r->kind == context_item::write || r->kind == context_item::put || r->kind == context_item::replace;
     ++busy_;
     ps t = now();
     if (out.send(*r, t) == tlm::TLM_COMPLETED) came(*r, t);
@@ -194,7 +261,7 @@ class context_issuer final : public issuer {
     use& u = uses_[slot(r.index)];
     --u.asked;
     --busy_;
-    ++done_[static_cast<std::size_t>(r.kind)];
+    ++done_[static_cast<std::size_t>(r.kind == context_item::put ? context_item::write : r.kind)];
     comparison::answer a{};
     a[0] = r.failed;
     const bool got = r.op == context_op::fetch && !r.failed;
@@ -206,14 +273,16 @@ class context_issuer final : public issuer {
       }
     } else if (r.op == context_op::fetch) {
       a[1] = r.area_entries;
-      ++(r.index >= area ? beyond_ : failed_);
+      ++(r.index >= entries_ ? beyond_ : failed_);
     }
     if (r.op == context_op::drop) waited_ += t - offered(r.number) > clock().cycles(2);
-    if (r.kind == context_item::replace && r.index < area) memory_.change(half_ * area + r.index, r.value);
+    if (const std::uint32_t n = number_at(r.index); r.kind == context_item::replace && n < area)
+      memory_.change(half_ * area + n, r.value);
     if (r.kind == context_item::set_area) {
       // Dirty entries of the area before are lost, and which they were depends on what had been evicted: the new one begins
       // anew.
       for (std::uint32_t n = 0; n < area; ++n) memory_.change(half_ * area + n, r.value);
+      memory_.begin_anew();
       exclusive_all_ = false;
       lifted_at_ = now();
     }
@@ -232,8 +301,12 @@ class context_issuer final : public issuer {
   }
   void let_go(flight& r) {
     use& u = uses_[slot(r.index)];
-    if (r.kind == context_item::write) {
-      context_memory::fill(r.entry, context_memory::pattern(r.index, r.value));
+    if (r.kind == context_item::write || r.kind == context_item::put) {
+      if (r.kind == context_item::put) {
+        std::memcpy(r.entry, r.bytes.data(), r.bytes.size());
+      } else {
+        context_memory::fill(r.entry, context_memory::pattern(r.index, r.value));
+      }
       r.dirty = true;
       lift(u);
     }
@@ -273,63 +346,106 @@ class context_issuer final : public issuer {
   std::uint32_t busy_ = 0;
   std::uint32_t held_ = 0;
   std::uint32_t half_ = 0;
+  std::uint64_t entries_ = 0;
   bool exclusive_all_ = false;
   ps lifted_at_{-1};
   std::uint64_t done_[5] = {}, beyond_ = 0, failed_ = 0, waited_ = 0;
 };
 
-item make_item(context_item kind, unsigned gap, unsigned hold, std::uint32_t index, std::uint64_t value) {
-  item i{};
-  i[0] = static_cast<std::uint64_t>(kind) | std::uint64_t{gap} << 8 | std::uint64_t{hold} << 24;
-  i[1] = index;
-  i[2] = value;
-  return i;
-}
+class context_generator {
+ public:
+  explicit context_generator(const options& o) : o_(o), r_(o.seed, "contexts") {}
+  item_stream all() {
+    item_stream s;
+    s.reserve(o_.requests);
+    s.push_back(another_area(0));
+    if (o_.how == mode::full) warm_up(s);
+    while (s.size() < o_.requests) {
+      s.push_back(o_.how == mode::full ? from_warm(s) : besieged(s.size()) ? siege() : next());
+    }
+    s.resize(o_.requests);
+    return s;
+  }
 
-item_stream generate_contexts(const options& o) {
-  random_stream r(o.seed, "contexts");
-  item_stream s;
-  s.reserve(o.requests);
-  s.push_back(make_item(context_item::set_area, 0, 0, 0, 0));
+ private:
   // Full pipelines hit: a few entries, brought in one after the other.
-  constexpr std::uint32_t warm = 128;
-  const auto warmed = [](std::uint64_t n) { return static_cast<std::uint32_t>(200 + n); };
-  if (o.how == mode::full) {
+  static constexpr std::uint32_t warm = 128;
+  static constexpr std::uint32_t warmed(std::uint64_t n) { return static_cast<std::uint32_t>(200 + n); }
+
+  void warm_up(item_stream& s) {
     for (std::uint32_t n = 0; n < warm; ++n) {
-      if (!read_fails(warmed(n))) s.push_back(make_item(context_item::fetch, 60, 4, warmed(n), 0));
+      if (!read_fails(warmed(n))) s.push_back(make_item(context_item::fetch, 60, 4, index_at(warmed(n)), 0));
     }
   }
-  for (std::uint64_t n = s.size(); n < o.requests; ++n) {
-    if (o.how == mode::full) {
-      std::uint32_t index = warmed(r.below(warm));
-      while (read_fails(index)) index = warmed(r.below(warm));
-      s.push_back(make_item(context_item::fetch, s.size() <= warm ? 100 : 0, 2, index, 0));
-      continue;
+  item from_warm(const item_stream& s) {
+    std::uint32_t number = warmed(r_.below(warm));
+    while (read_fails(number)) number = warmed(r_.below(warm));
+    return make_item(context_item::fetch, s.size() <= warm ? 100 : 0, 2, index_at(number), 0);
+  }
+  item another_area(unsigned gap) {
+    const std::uint64_t value = r_.next();
+    const bool large = !o_.storms || !started_ || r_.chance(0.8);
+    started_ = true;
+    entries_ = static_cast<std::uint32_t>(large ? 0xfc000000 | r_.next() >> 38 : r_.next() >> (32 + r_.below(24)));
+    return make_item(context_item::set_area, gap, 0, entries_, value, r_.next());
+  }
+  // With storms, at the end: thousands of holders of a few entries.
+  [[nodiscard]] bool besieged(std::size_t at) const { return o_.storms && o_.requests >= 20'000 && at >= o_.requests - 9'000; }
+  item siege() {
+    if (!sieged_) {
+      sieged_ = true;
+      return make_item(context_item::set_area, 0, 0, ~std::uint32_t{0}, 0, r_.next());
     }
-    const unsigned gap = o.how == mode::random && r.chance(0.4) ? static_cast<unsigned>(r.below(r.chance(0.1) ? 100 : 6)) : 0;
-    const auto hold = static_cast<unsigned>(r.chance(0.05) ? r.below(200) : r.below(12));
+    std::uint32_t number = besieger_++ % 200;
+    while (read_fails(number)) number = besieger_++ % 200;
+    return make_item(context_item::fetch, 0, 60'000, index_at(number), 0);
+  }
+  item next() {
+    const unsigned gap =
+        o_.how == mode::random && r_.chance(0.4) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 100 : 6)) : 0;
+    const auto hold = static_cast<unsigned>(r_.chance(0.05) ? r_.below(200) : r_.below(12));
     // Some sets are crowded, so that there is no room.
-    const double where = r.unit();
-    std::uint32_t index = static_cast<std::uint32_t>(where < 0.45   ? r.below(160)
-                                                     : where < 0.48 ? r.below(14) * 64 + r.below(2)
-                                                                    : r.below(area));
-    if (r.chance(0.01)) index = static_cast<std::uint32_t>(area + r.below(r.chance(0.3) ? 1 : 100'000));
-    const double what = r.unit();
-    const context_item kind = what < 0.0005 ? context_item::set_area
-                              : what < 0.02 ? context_item::drop
+    const double where = r_.unit();
+    auto number = static_cast<std::uint32_t>(where < 0.45   ? r_.below(160)
+                                             : where < 0.48 ? r_.below(14) * 64 + r_.below(2)
+                                                            : r_.below(area));
+    // Many want one entry.
+    if (o_.storms && crowd_ == 0 && r_.chance(0.005)) {
+      crowd_ = 8 + static_cast<unsigned>(r_.below(40));
+      crowded_ = number;
+    }
+    if (crowd_ > 0) {
+      --crowd_;
+      return make_item(context_item::fetch, 0, hold, index_at(crowded_), 0);
+    }
+    std::uint32_t index = index_at(number);
+    if (r_.chance(0.01)) {  // any, often one of the last or the first that is not there
+      const auto any = static_cast<std::uint32_t>(r_.next() >> (32 + r_.below(16)));
+      index = r_.chance(0.3) ? entries_ - static_cast<std::uint32_t>(r_.below(2)) : r_.chance(0.5) ? ~any : any;
+    }
+    const double what = r_.unit() * (o_.storms ? 0.5 : 1);
+    if (what < (o_.storms ? 0.002 : 0.0005)) return another_area(gap);
+    const context_item kind = what < 0.02   ? context_item::drop
                               : what < 0.05 ? context_item::replace
                               : what < 0.25 ? context_item::write
                                             : context_item::fetch;
-    s.push_back(make_item(kind, gap, hold, index, r.next()));
+    return make_item(kind, gap, hold, index, r_.next());
   }
-  s.resize(o.requests);
-  return s;
-}
+
+  const options& o_;
+  random_stream r_;
+  std::uint32_t entries_ = 0;
+  bool started_ = false;
+  bool sieged_ = false;
+  std::uint32_t besieger_ = 0;
+  unsigned crowd_ = 0;
+  std::uint32_t crowded_ = 0;
+};
 
 class context_cache_bench final : public bench {
  public:
   [[nodiscard]] const char* name() const override { return "context_cache"; }
-  [[nodiscard]] item_stream generate(const options& o) const override { return generate_contexts(o); }
+  [[nodiscard]] item_stream generate(const options& o) const override { return context_generator(o).all(); }
   [[nodiscard]] unsigned faults() const override { return rtl::make_context_cache_faulty(0)->mutants(); }
   void declare(coverage& c) const override {
     for (const char* p : context_issuer::names) c[p] = 0;

@@ -1,5 +1,6 @@
 #include "testbenches/lockstep/coverage.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -31,6 +32,16 @@ std::string name_of(std::string kind, const std::string& module, const std::stri
   return kind.append(" ").append(module).append(" ").append(point);
 }
 
+// "s[7:5]" means s[7], s[6] and s[5].
+std::vector<std::string> bits_of(const std::string& signal) {
+  const std::size_t open = signal.rfind('[');
+  unsigned high = 0, low = 0;
+  if (open == std::string::npos || std::sscanf(signal.c_str() + open, "[%u:%u]", &high, &low) != 2) return {signal};
+  std::vector<std::string> bits;
+  for (unsigned bit = high + 1; bit-- > low;) bits.push_back(signal.substr(0, open) + "[" + std::to_string(bit) + "]");
+  return bits;
+}
+
 }  // namespace
 
 void rtl_coverage::add(const std::string& file) {
@@ -59,28 +70,35 @@ void rtl_coverage::add(const std::string& file) {
   }
 }
 
-void rtl_coverage::leave_out(const std::string& list) {
+std::vector<std::string> rtl_coverage::leave_out(const std::string& list) {
   std::ifstream in(list);
-  if (!in) throw std::runtime_error(list + ": cannot be read");
+  if (!in) return {list + ": cannot be read"};
+  std::vector<std::string> wrong;
   std::string line;
   for (unsigned number = 1; std::getline(in, line); ++number) {
     if (line.empty() || line.starts_with("#")) continue;
     const std::string place = list + ":" + std::to_string(number) + ": ";
     const std::size_t reason = line.find('#');
-    if (reason == std::string::npos || line.find_first_not_of(" #", reason) == std::string::npos)
-      throw std::runtime_error(place + "no reason is given");
-    std::istringstream words(line.substr(0, reason));
-    std::string kind, module, pattern;
-    words >> kind >> module >> pattern;
-    const std::string meant = name_of(kind, module, pattern);
-    std::uint64_t found = 0;
-    for (auto& [name, p] : points_) {
-      if (p.count != 0 || !matches(meant.c_str(), name.c_str())) continue;
-      p.left_out = true;
-      ++found;
+    if (reason == std::string::npos || line.find_first_not_of(" #", reason) == std::string::npos) {
+      wrong.push_back(place + "no reason is given");
+      continue;
     }
-    if (found == 0) throw std::runtime_error(place + "leaves out nothing");
+    std::istringstream words(line.substr(0, reason));
+    std::string kind, module, meant;
+    words >> kind >> module >> meant;
+    for (const std::string& point_meant : bits_of(meant)) {
+      const std::string pattern = name_of(kind, module, point_meant);
+      bool found = false;
+      for (auto& [name, p] : points_) {
+        if (!matches(pattern.c_str(), name.c_str()) && !matches((pattern + "[*").c_str(), name.c_str())) continue;
+        found = true;
+        if (p.count != 0) wrong.push_back(place + name + " is reached");
+        p.left_out = true;
+      }
+      if (!found) wrong.push_back(place + "there is no " + pattern);
+    }
   }
+  return wrong;
 }
 
 rtl_coverage::share rtl_coverage::of(const std::string& kind) const {

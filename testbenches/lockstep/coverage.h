@@ -12,9 +12,10 @@ class rtl_coverage {
  public:
   // Adds the counts of one run. Throws std::runtime_error: not such a file.
   void add(const std::string& file);
-  // Lines "KIND MODULE PATTERN  # reason": points of a kind (line, toggle) whose text (toggle: the signal and bit; line: its
-  // number) matches the pattern, in which * stands for anything. Throws when a line has no reason, or leaves out nothing.
-  void leave_out(const std::string& list);
+  // Lines "KIND MODULE POINT  # reason" of a file: a line, or a signal, all of it or the bits [HIGH:LOW]; [*] stands for any
+  // element of an array. Returns what is wrong with the list: a line without a reason, a point that is not there, or one that
+  // was reached all the same.
+  std::vector<std::string> leave_out(const std::string& list);
 
   struct share {
     std::uint64_t hit = 0;

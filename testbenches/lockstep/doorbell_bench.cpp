@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <unordered_map>
 
 #include <tlm_utils/simple_initiator_socket.h>
 
@@ -17,54 +18,34 @@
 #include "rtl/doorbell_design.h"
 #include "rtl/doorbell_faulty.h"
 #include "testbenches/lockstep/benches.h"
+#include "testbenches/lockstep/doorbell_world.h"
 #include "testbenches/lockstep/shim.h"
 
 namespace hcasim::lockstep {
 namespace {
 
-// As many as the tables of the RTL hold, so that it never stalls software.
-constexpr std::uint32_t qps = 60;
-constexpr std::uint32_t cqs = 7;
-constexpr std::uint64_t record_base = 0x7000'0000;
-
-// A QP has no context, is in reset, or has a record that cannot be read: nothing is recovered then.
+// QPs and CQs have numbers; their QPNs and CQNs lie anywhere. As many as the tables of the RTL hold, so that it never stalls
+// software; more of them with storms.
+constexpr std::uint32_t qps_of(const options& o) {
+  return o.storms ? 120 : 60;
+}
+constexpr std::uint32_t cqs_of(const options& o) {
+  return o.storms ? 12 : 7;
+}
+constexpr std::uint32_t name_of(std::uint32_t number) {
+  return number * 0x9e3779U & 0xffffff;
+}
+// A QP is not declared, is in reset, or has a record that cannot be read: nothing is recovered then. Records need not be
+// aligned.
+std::uint64_t record_of(std::uint32_t number) {
+  return number % 31 == 30 ? 0 : number * 0x9e3779b97f4a7c15U;
+}
+bool record_fails(std::uint32_t number) {
+  return number % 29 == 28;
+}
 // Where the indices of a QP begin: those of every second one soon wrap around.
-std::uint32_t first_index(std::uint32_t qpn) {
-  return qpn % 2 ? 0xff00 : 0;
-}
-bool has_context(std::uint32_t qpn) {
-  return qpn <= qps;
-}
-
-enum class write_kind : std::uint8_t { sq, rq, cq, eq, blueflame, broken_blueflame, bad };
-
-// word 0: kind, gap << 8, page << 24   1: offset in the page, bytes << 32   2: number, value << 32
-struct write_fields {
-  write_kind kind = write_kind::sq;
-  std::uint16_t gap = 0;
-  std::uint16_t page = 0;
-  std::uint32_t offset = 0;
-  std::uint32_t bytes = 8;
-  std::uint32_t number = 0;
-  std::uint32_t value = 0;  // SQ, BlueFlame: the producer index behind it
-};
-item pack(const write_fields& f) {
-  item i{};
-  i[0] = static_cast<std::uint64_t>(f.kind) | std::uint64_t{f.gap} << 8 | std::uint64_t{f.page} << 24;
-  i[1] = f.offset | std::uint64_t{f.bytes} << 32;
-  i[2] = f.number | std::uint64_t{f.value} << 32;
-  return i;
-}
-write_fields unpack(const item& i) {
-  write_fields f;
-  f.kind = static_cast<write_kind>(i[0] & 0xff);
-  f.gap = static_cast<std::uint16_t>(i[0] >> 8);
-  f.page = static_cast<std::uint16_t>(i[0] >> 24);
-  f.offset = static_cast<std::uint32_t>(i[1]);
-  f.bytes = static_cast<std::uint32_t>(i[1] >> 32);
-  f.number = static_cast<std::uint32_t>(i[2]);
-  f.value = static_cast<std::uint32_t>(i[2] >> 32);
-  return f;
+std::uint16_t first_index(std::uint32_t number) {
+  return number % 2 ? 0xff00 : 0;
 }
 
 int ahead(std::uint32_t a, std::uint32_t b) {
@@ -73,15 +54,14 @@ int ahead(std::uint32_t a, std::uint32_t b) {
 std::byte wqe_byte(std::uint32_t qpn, std::uint32_t value, std::size_t at) {
   return static_cast<std::byte>(qpn * 7 + value * 13 + at);
 }
-// The WQE of a BlueFlame write; a broken one claims more blocks than were written, or none.
+// The WQE of a BlueFlame write; a broken one claims more blocks than were written, none, or an impossible QP.
 std::vector<std::byte> wqe_of(const write_fields& f) {
   std::vector<std::byte> w(f.bytes);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = wqe_byte(f.number, f.value, i);
   hca_wqe_control c{};
-  const std::uint32_t blocks =
-      f.kind == write_kind::broken_blueflame ? (f.value & 1 ? 0 : f.bytes / HCA_WQE_BLOCK + 1) : f.offset >> 16 & 0xff;
-  c.blocks = static_cast<std::uint8_t>(blocks);
-  c.index = static_cast<std::uint16_t>(f.value - blocks);
+  std::memcpy(&c, w.data(), sizeof c);
+  c.blocks = f.blocks;
+  c.index = static_cast<std::uint16_t>(f.value - f.blocks);
   c.qpn = f.number;
   std::memcpy(w.data(), &c, sizeof c);
   return w;
@@ -104,18 +84,15 @@ class doorbell_world : public unit {
         stream_(stream),
         random_(o.how == mode::random),
         single_(o.how == mode::single),
-        stall_(o.how == mode::random ? o.stall : 0),
+        stall_(o.how == mode::random ? o.storms ? 0.5 : o.stall : 0),
         clock_(clock),
         comparison_(c),
         side_(s),
         offered_(stream.size()),
-        records_(qps + 1),
-        sampled_(qps + 1),
         writes_(queue_, clock, gate_of(o, s, "wr"), this,
                 [](void* self, held_write& w, unsigned) { static_cast<doorbell_world*>(self)->let_in(w); }),
         rings_(queue_, clock, gate_of(o, s, "ring"), this,
                [](void* self, pending& p, unsigned) { static_cast<doorbell_world*>(self)->passed_on(p); }) {
-    for (std::uint32_t q = 1; q <= qps; ++q) records_[q].sq_pi = records_[q].rq_pi = first_index(q);
     mmio.register_nb_transport_bw(this, &doorbell_world::backward);
     qpc.on<&doorbell_world::find_context>(this);
     dma.on<&doorbell_world::read_record>(this);
@@ -132,7 +109,9 @@ class doorbell_world : public unit {
   void start_of_simulation() override { arm(clock_.cycles(1)); }
 
   void publish(coverage& c) const {
-    for (std::size_t i = 0; i < std::size(names); ++i) c[names[i]] += written_[i];
+    for (std::size_t i = 0; i < std::size(names); ++i) {
+      if (const auto found = c.find(names[i]); found != c.end()) found->second += written_[i];
+    }
     c["with_wqe"] += with_wqe_;
     c["records_read"] += records_read_;
     c["no_record"] += no_record_;
@@ -172,11 +151,34 @@ class doorbell_world : public unit {
     dma_request* read;
   };
 
+  struct qp {
+    bool declared = false;
+    bool fails = false;
+    std::uint16_t first = 0;
+    std::uint64_t address = 0;
+    hca_qp_record record{};
+    hca_qp_record sampled{};  // when it was read
+  };
+  void declare(const item& i) {
+    const auto qpn = static_cast<std::uint32_t>(i[2]);
+    qp& q = qps_[qpn];
+    q.declared = true;
+    q.address = i[1];
+    q.first = static_cast<std::uint16_t>(i[2] >> 32);
+    q.fails = i[2] >> 48 & 1;
+    q.record.sq_pi = q.record.rq_pi = q.first;
+    if (q.address != 0) at_[q.address] = qpn;
+  }
+  [[nodiscard]] std::uint32_t first_of(std::uint32_t qpn) const {
+    const auto known = qps_.find(qpn);
+    return known == qps_.end() ? 0 : known->second.first;
+  }
   // A doorbell that was still on its way when the record was read comes after it, with its older index.
   [[nodiscard]] bool on_its_way(const queue_state& q, const pending& r) const {
-    if (r.number > qps) return false;
-    const hca_qp_record& record = sampled_[r.number];
-    if (q.passed != (r.kind == bell::send ? record.sq_pi : record.rq_pi)) return false;
+    const auto known = qps_.find(r.number);
+    if (known == qps_.end()) return false;
+    const hca_qp_record& record = known->second.sampled;
+    if (q.passed != ((r.kind == bell::send ? record.sq_pi : record.rq_pi) & 0xffff)) return false;
     if (stall_ > 0.2) return true;  // what a stream holds back may be old
     return stall_ > 0 && std::any_of(q.recent.begin(), q.recent.end(), [&](const auto& w) {
              return w.first == r.value && now() - w.second <= clock_.cycles(80);
@@ -185,7 +187,7 @@ class doorbell_world : public unit {
   // The RTL's streams stall by themselves.
   static rtl::gate gate_of(const options& o, side s, const char* channel) {
     const rtl::shell_options shell = shell_of(o);
-    return s == rtl_side ? rtl::gate() : rtl::gate(shell.seed, channel, shell.stall);
+    return s == rtl_side ? rtl::gate() : rtl::gate(shell.seed, channel, shell.stall, shell.storms);
   }
   void arm(ps t) {
     if (next_ >= stream_.size()) return;
@@ -194,10 +196,10 @@ class doorbell_world : public unit {
   void step() {
     if (next_ >= stream_.size() || comparison_.failed()) return;
     const std::uint64_t number = next_++;
-    write(number, unpack(stream_[number]));
+    write(number, unpack_write(stream_[number]));
     if (!single_) arm(clock_.cycles(std::floor(clock_.cycles_in(now()) + 0.001) + 1 + gap()));
   }
-  [[nodiscard]] double gap() const { return next_ < stream_.size() ? unpack(stream_[next_]).gap : 0; }
+  [[nodiscard]] double gap() const { return next_ < stream_.size() ? unpack_write(stream_[next_]).gap : 0; }
   void go_on() { arm(clock_.cycles(std::floor(clock_.cycles_in(now()) + 0.001) + 20 + gap())); }
 
   static std::uint64_t key(bell kind, std::uint32_t number) {
@@ -215,6 +217,10 @@ class doorbell_world : public unit {
   void write(std::uint64_t number, const write_fields& f) {
     offered_[number] = now();
     ++written_[static_cast<std::size_t>(f.kind)];
+    if (f.kind == write_kind::qp) {
+      declare(stream_[number]);
+      return answer(number);
+    }
     const bool blueflame = f.kind == write_kind::blueflame || f.kind == write_kind::broken_blueflame;
     bytes_ = blueflame ? wqe_of(f) : std::vector<std::byte>(f.bytes);
     if (!blueflame) {
@@ -234,11 +240,13 @@ class doorbell_world : public unit {
       q.open.push_back({number, f.value});
       q.recent.emplace_back(f.value, now());
       if (q.recent.size() > 64) q.recent.pop_front();
-      if (kind == bell::send) records_[f.number].sq_pi = f.value;
-      if (kind == bell::receive) records_[f.number].rq_pi = f.value;
+      // The upper half of an index in a record is of no meaning.
+      const std::uint32_t index = f.value | (f.value * 0x9e3779b1U & 0xffff0000);
+      if (kind == bell::send) qps_[f.number].record.sq_pi = index;
+      if (kind == bell::receive) qps_[f.number].record.rq_pi = index;
     }
     held_write& w = held_.get();
-    w.address = HCA_BAR_UAR + std::uint64_t{f.page} * HCA_UAR_PAGE + (f.offset & 0xffff);
+    w.address = HCA_BAR_UAR + std::uint64_t{f.page} * HCA_UAR_PAGE + f.offset;
     w.bytes = bytes_;
     if (side_ == rtl_side) {
       access_bar(w);
@@ -292,7 +300,7 @@ class doorbell_world : public unit {
     const std::uint64_t place = q.open.empty() ? 0 : q.open.front().number;
     const std::string what = std::string(names[static_cast<std::size_t>(r.kind)]) + " " + std::to_string(r.number & 0xffffff) +
                              " is rung with " + std::to_string(r.value);
-    if (of_qp && (q.written ? ahead(r.value, q.newest_written) > 0 : r.value != first_index(r.number)))
+    if (of_qp && (q.written ? ahead(r.value, q.newest_written) > 0 : r.value != first_of(r.number)))
       return problem(what + ", ahead of software", place);
     if (of_qp && q.any_passed && ahead(r.value, q.passed) < 0 && !on_its_way(q, r))
       return problem(what + ", after " + std::to_string(q.passed), place);
@@ -321,10 +329,11 @@ class doorbell_world : public unit {
 
   tlm::tlm_sync_enum find_context(context_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
-    r.failed = !has_context(r.index);
+    const auto known = qps_.find(r.index);
+    r.failed = known == qps_.end() || !known->second.declared;
     context_ = {};
     context_.state = HCA_QP_RTS;
-    context_.record = r.index % 31 == 30 ? 0 : record_base + 8 * r.index;
+    context_.record = r.failed ? 0 : known->second.address;
     r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&context_);
     no_record_ += r.failed || context_.record == 0;
     later({this, &r, nullptr}, t + clock_.cycles(random_ && r.index % 4 == 0 ? 90 : 6));
@@ -333,11 +342,16 @@ class doorbell_world : public unit {
   tlm::tlm_sync_enum read_record(dma_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
     // What memory has when the read reaches it; doorbells may overtake the answer.
-    const auto qpn = static_cast<std::uint32_t>((r.address - record_base) / 8);
-    r.failed = qpn % 29 == 28;
+    const auto known = at_.find(r.address);
+    if (known == at_.end()) {
+      problem("a record is read where none is: " + std::to_string(r.address), 0);
+      return tlm::TLM_ACCEPTED;
+    }
+    qp& q = qps_[known->second];
+    r.failed = q.fails;
     ++records_read_;
-    sampled_[qpn] = records_[qpn];
-    if (!r.failed) std::memcpy(r.data, &records_[qpn], sizeof(hca_qp_record));
+    q.sampled = q.record;
+    if (!r.failed) std::memcpy(r.data, &q.record, sizeof(hca_qp_record));
     later({this, nullptr, &r}, t + clock_.cycles(random_ ? 40 : 20));
     return tlm::TLM_ACCEPTED;
   }
@@ -365,7 +379,8 @@ class doorbell_world : public unit {
   comparison& comparison_;
   const side side_;
   std::vector<ps> offered_;
-  std::vector<hca_qp_record> records_, sampled_;
+  std::unordered_map<std::uint32_t, qp> qps_;            // looked up only
+  std::unordered_map<std::uint64_t, std::uint32_t> at_;  // address of a record, QPN
   std::map<std::uint64_t, queue_state> queues_;
   sc_core::sc_event write_;
   tlm::tlm_generic_payload gp_;
@@ -379,30 +394,39 @@ class doorbell_world : public unit {
   gated_channel<pending> rings_;
   std::uint64_t next_ = 0;
   std::uint64_t answered_ = 0;
-  std::uint64_t written_[7] = {};
+  std::uint64_t written_[8] = {};
   std::uint64_t with_wqe_ = 0, records_read_ = 0, no_record_ = 0, merged_ = 0;
 };
 
 // Bursts that overflow the FIFO, and quiet times in which it empties.
 class doorbell_generator {
  public:
-  explicit doorbell_generator(const options& o) : o_(o), r_(o.seed, "doorbells"), ci_(2 * cqs) {
-    for (std::uint32_t q = 0; q <= qps; ++q) sq_.push_back(first_index(q));
+  explicit doorbell_generator(const options& o) : o_(o), r_(o.seed, "doorbells"), qps_(qps_of(o)), cqs_(cqs_of(o)) {
+    for (std::uint32_t q = 0; q <= qps_; ++q) sq_.push_back(first_index(q));
     rq_ = sq_;
+    for (std::uint32_t n = 0; n < 2 * cqs_; ++n)
+      ci_.push_back(static_cast<std::uint32_t>(r_.next()) | (n % 2 ? 0xffff0000 : 0));
   }
   item_stream all() {
     item_stream s;
     s.reserve(o_.requests);
-    while (s.size() < o_.requests) s.push_back(next());
+    for (std::uint32_t q = 1; q <= qps_; ++q) s.push_back(pack_qp(name_of(q), record_of(q), first_index(q), record_fails(q)));
+    while (s.size() < o_.requests) {
+      // What is lost at the end, no later doorbell makes good.
+      last_ = o_.how == mode::random && s.size() + 300 >= o_.requests;
+      bulk_ = o_.storms && !last_ && s.size() >= o_.requests / 2;
+      s.push_back(next());
+    }
+    s.resize(o_.requests);
     return s;
   }
 
  private:
   // QPs whose record cannot be read lose what is dropped: they are rung only when nothing can be.
-  static bool safe(std::uint32_t qpn) { return qpn % 31 != 30 && qpn % 29 != 28; }
+  static bool safe(std::uint32_t number) { return number % 31 != 30 && number % 29 != 28; }
   std::uint32_t qp() {
     for (;;) {
-      const auto q = static_cast<std::uint32_t>(1 + r_.below(r_.chance(0.3) ? 6 : qps));
+      const auto q = static_cast<std::uint32_t>(1 + r_.below(r_.chance(0.3) ? 6 : qps_));
       if (safe(q)) return q;
     }
   }
@@ -412,66 +436,71 @@ class doorbell_generator {
     if (o_.how == mode::random) {
       if (left_ == 0) {
         storm_ = !storm_;
-        flood_ = storm_ && r_.chance(0.02);
+        flood_ = storm_ && r_.chance(o_.storms ? 0.3 : 0.02);
         left_ = 1 + r_.below(flood_ ? 500 : storm_ ? 150 : 60);
       }
       --left_;
-      f.gap = static_cast<std::uint16_t>(flood_ ? 0 : r_.below(storm_ ? 2 : 60));
+      f.gap = static_cast<std::uint16_t>(bulk_ ? 16 + r_.below(8) : flood_ || last_ ? 0 : r_.below(storm_ ? 2 : 60));
     } else if (o_.how == mode::full) {
       f.gap = static_cast<std::uint16_t>(r_.chance(0.7) ? 1 : 1 + r_.below(8));  // the FIFO does not overflow
     }
-    const double x = r_.unit();
+    if (bulk_ && r_.chance(0.9)) return blueflame(f);
+    const double x = last_ ? 0.4 + 0.6 * r_.unit() : r_.unit();
     if (x < 0.02 && o_.how != mode::full) return bad(f);
     if (x < 0.04 && o_.how == mode::random) return broken(f);
     if (x < (o_.how == mode::full ? 0.05 : 0.12)) return blueflame(f);
-    if (x < 0.5) {
-      f.number = qp();
-      f.value = sq_[f.number] = (sq_[f.number] + 1 + static_cast<std::uint32_t>(r_.below(40))) & 0xffff;
-      f.offset = HCA_UAR_SQ;
-    } else if (x < 0.75) {
-      f.kind = write_kind::rq;
-      f.number = qp();
-      f.value = rq_[f.number] = (rq_[f.number] + 1 + static_cast<std::uint32_t>(r_.below(40))) & 0xffff;
-      f.offset = HCA_UAR_RQ;
+    if (x < 0.75) {
+      const bool send = x < 0.5;
+      const std::uint32_t q = qp();
+      std::uint32_t& index = (send ? sq_ : rq_)[q];
+      f.kind = send ? write_kind::sq : write_kind::rq;
+      f.number = name_of(q);
+      f.value = index = (index + 1 + static_cast<std::uint32_t>(r_.below(40))) & 0xffff;
+      f.offset = send ? HCA_UAR_SQ : HCA_UAR_RQ;
     } else {
-      const auto n = static_cast<std::uint32_t>(r_.below(cqs));
+      const auto n = static_cast<std::uint32_t>(r_.below(cqs_));
       const bool eq = x < 0.8;
       f.kind = eq ? write_kind::eq : write_kind::cq;
       f.offset = eq ? HCA_UAR_EQ : HCA_UAR_CQ;
-      f.value = ci_[eq * cqs + n] += 1 + static_cast<std::uint32_t>(r_.below(1 << 12));
-      f.number = (n + 1) | static_cast<std::uint32_t>(r_.below(3)) << 24;
+      f.value = ci_[eq * cqs_ + n] += 1 + static_cast<std::uint32_t>(r_.below(1 << 12));
+      f.number = name_of(n + 1) | static_cast<std::uint32_t>(r_.below(r_.chance(0.1) ? 256 : 3)) << 24;
     }
     return pack(f);
   }
   item blueflame(write_fields& f) {
+    const std::uint32_t q = qp();
     f.kind = write_kind::blueflame;
-    f.number = qp();
-    const auto blocks = static_cast<std::uint32_t>(1 + r_.below(o_.how == mode::random && r_.chance(0.1) ? 16 : 4));
+    f.number = name_of(q);
+    f.blocks = static_cast<std::uint8_t>(bulk_ ? 4 : 1 + r_.below(o_.how == mode::random && r_.chance(0.1) ? 16 : 4));
     f.bytes = std::min<std::uint32_t>(
-        HCA_BF_BYTES, blocks * HCA_WQE_BLOCK + (r_.chance(0.2) ? static_cast<std::uint32_t>(r_.below(200)) : 0));
-    f.offset = HCA_UAR_BF + static_cast<std::uint32_t>(r_.below(HCA_BF_BUFFERS)) * HCA_BF_BYTES;
-    f.value = sq_[f.number] = (sq_[f.number] + blocks) & 0xffff;
-    f.offset |= blocks << 16;
+        HCA_BF_BYTES, f.blocks * HCA_WQE_BLOCK + (r_.chance(0.2) ? static_cast<std::uint32_t>(r_.below(200)) : 0));
+    f.offset = buffer();
+    f.value = sq_[q] = (sq_[q] + f.blocks) & 0xffff;
     return pack(f);
   }
+  std::uint16_t buffer() { return static_cast<std::uint16_t>(HCA_UAR_BF + r_.below(HCA_BF_BUFFERS) * HCA_BF_BYTES); }
   item broken(write_fields& f) {
     f.kind = write_kind::broken_blueflame;
-    f.number = r_.chance(0.5)   ? qp()
-               : r_.chance(0.3) ? 30
-               : r_.chance(0.3) ? 28
-                                : qps + 1 + static_cast<std::uint32_t>(r_.below(3));
+    f.number = name_of(r_.chance(0.5)   ? qp()
+                       : r_.chance(0.3) ? 30
+                       : r_.chance(0.3) ? 28
+                                        : qps_ + 1 + static_cast<std::uint32_t>(r_.below(3)));
     f.bytes = HCA_WQE_BLOCK * (1 + static_cast<std::uint32_t>(r_.below(4)));
-    f.offset = HCA_UAR_BF;
+    f.blocks = static_cast<std::uint8_t>(r_.chance(0.4)   ? 0
+                                         : r_.chance(0.5) ? f.bytes / HCA_WQE_BLOCK + 1
+                                                          : 17 + r_.below(239));
+    if (r_.chance(0.2)) f.number |= 1U << (24 + r_.below(8));
+    f.offset = buffer();
     f.value = static_cast<std::uint32_t>(r_.below(0x10000));
     return pack(f);
   }
   item bad(write_fields& f) {
     f.kind = write_kind::bad;
-    f.number = qp();
+    f.number = name_of(qp());
     f.value = static_cast<std::uint32_t>(r_.next());
-    switch (r_.below(6)) {
+    switch (r_.below(8)) {
       case 0:
-        f.offset = 8 * static_cast<std::uint32_t>(4 + r_.below(200));
+        f.offset = static_cast<std::uint16_t>(8 * (4 + r_.below(200)));
         break;
       case 1:
         f.bytes = 4;
@@ -487,6 +516,12 @@ class doorbell_generator {
         f.offset = HCA_UAR_BF + 64;
         f.bytes = 64;
         break;
+      case 5:
+        f.offset = static_cast<std::uint16_t>((r_.chance(0.5) ? HCA_UAR_SQ : HCA_UAR_CQ) + 1 + r_.below(7));
+        break;
+      case 6:
+        f.bytes = static_cast<std::uint32_t>(1025 + r_.below(7000));
+        break;
       default:
         f.offset = HCA_UAR_BF;
         f.bytes = 32;
@@ -497,9 +532,12 @@ class doorbell_generator {
 
   const options& o_;
   random_stream r_;
+  const std::uint32_t qps_, cqs_;
   std::vector<std::uint32_t> sq_, rq_, ci_;
   bool storm_ = true;
   bool flood_ = false;  // more than the FIFO and what waits aside can take
+  bool bulk_ = false;   // WQEs
+  bool last_ = false;   // a flood
   std::uint64_t left_ = 0;
 };
 

@@ -17,8 +17,6 @@
 namespace hcasim::lockstep {
 namespace {
 
-constexpr unsigned window = 24;
-
 // MRCs and extents of one side, and caches of a kind: some indices answer fast, others late.
 class key_memory : public unit {
  public:
@@ -27,11 +25,14 @@ class key_memory : public unit {
 
   key_memory(const sc_core::sc_module_name& name, const options& o, const clock_domain& clock)
       : unit(name), clock_(clock), random_(o.how == mode::random) {
-    for (std::uint32_t i = 0; i < key_indices; ++i) objects_.push_back(make_object(i, o.seed));
+    for (std::uint32_t i = 0; i < key_indices; ++i) {
+      objects_.push_back(make_object(i, o.seed));
+      first_lines_[first_line_of(i)] = i;
+    }
     mrc.on<&key_memory::handle_mrc>(this);
     extent.on<&key_memory::handle_extent>(this);
   }
-  void change(std::uint32_t index, std::uint64_t seed) { objects_[index] = make_object(index, seed); }
+  void change(std::uint32_t number, std::uint64_t seed) { objects_[number] = make_object(number, seed); }
   // Bytes of a system run; from then on they are what the index has.
   void set(const item& i) {
     recorded& r = (static_cast<key_item>(i[0] & 0xff) == key_item::set_mrc ? mrcs_ : lines_)[static_cast<std::uint32_t>(i[1])];
@@ -62,19 +63,29 @@ class key_memory : public unit {
   tlm::tlm_sync_enum handle_mrc(context_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return give_back(r);
     if (answer(mrcs_, r)) return later(r, t, r.index * 2);
-    r.failed = r.index >= key_indices || mrc_fails(r.index);
-    r.area_entries = key_indices;
-    r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[r.index].mrc);
+    const std::uint32_t number = number_of(r.index);
+    const bool there = number < key_indices;
+    r.failed = !there || mrc_fails(number);
+    r.area_entries = there ? 1U << 24 : 0;  // what nobody has lies beyond the table
+    r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[number].mrc);
     return later(r, t, r.index * 2);
   }
   tlm::tlm_sync_enum handle_extent(context_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return give_back(r);
     if (answer(lines_, r)) return later(r, t, r.index * 2 + 1);
-    r.failed = r.index >= key_indices * lines_per_key || line_fails(r.index);
-    r.area_entries = key_indices * lines_per_key;
-    r.entry = r.failed ? nullptr
-                       : reinterpret_cast<std::byte*>(objects_[r.index / lines_per_key].lines[r.index % lines_per_key].data());
+    r.failed = line_fails(r.index);
+    r.area_entries = ~std::uint32_t{0};
+    r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(line_at(r.index));
     return later(r, t, r.index * 2 + 1);
+  }
+  hca_extent* line_at(std::uint32_t line) {
+    const auto after = first_lines_.upper_bound(line);
+    if (after != first_lines_.begin() && line - std::prev(after)->first < lines_per_key)
+      return objects_[std::prev(after)->second].lines[line - std::prev(after)->first].data();
+    auto& made = made_[next_made_++ % std::size(made_)];
+    for (std::uint32_t i = 0; i < HCA_EXTENTS_PER_LINE; ++i)
+      made[i] = extent_at(std::uint64_t{line} * HCA_EXTENTS_PER_LINE + i);
+    return made.data();
   }
   // As a cache does it: what is given back is the entry that the request holds.
   tlm::tlm_sync_enum give_back(context_request& r) {
@@ -103,6 +114,9 @@ class key_memory : public unit {
   std::int64_t lent_ = 0;
   std::map<std::uint32_t, recorded> mrcs_, lines_;
   std::vector<key_object> objects_;
+  std::map<std::uint32_t, std::uint32_t> first_lines_;  // object
+  std::array<std::array<hca_extent, HCA_EXTENTS_PER_LINE>, 256> made_;
+  std::size_t next_made_ = 0;
   pool<job> jobs_;
 };
 
@@ -115,7 +129,11 @@ class key_issuer final : public issuer {
 
   key_issuer(const sc_core::sc_module_name& name, const item_stream& stream, const options& o, const clock_domain& clock,
              comparison& c, side s, key_memory& memory)
-      : issuer(name, stream, o.how == mode::single ? 1 : window, clock, c, s),
+      : issuer(name, stream,
+               o.how == mode::single ? 1
+               : o.storms            ? 32
+                                     : 24,
+               clock, c, s),
         memory_(memory),
         busy_(1 << 16),
         held_(1 << 16) {}
@@ -162,7 +180,7 @@ class key_issuer final : public issuer {
   bool go(std::uint64_t number, const item& i) override {
     const key_fields f = unpack(i);
     if (f.kind == key_item::change) {
-      memory_.change(hca_key_index(f.key) % key_indices, f.va);
+      memory_.change(number_of(hca_key_index(f.key)), f.va);
       return false;
     }
     if (changes(f.kind)) {
@@ -223,7 +241,8 @@ class key_issuer final : public issuer {
       a[2] = r.piece.key | std::uint64_t{r.piece.length} << 32;
     } else if (granted) {
       a[1] = r.map.index | std::uint64_t{r.map.levels} << 32 | std::uint64_t{r.map.page_shift} << 40 |
-             std::uint64_t{r.map.null} << 48 | std::uint64_t{r.map.indirect} << 49 | std::uint64_t{r.epoch != 0} << 50;
+             std::uint64_t{r.map.null} << 48 | std::uint64_t{r.map.indirect} << 49 | std::uint64_t{r.epoch != 0} << 50 |
+             std::uint64_t{r.map.on_demand} << 51;
       a[2] = r.map.table;
       a[3] = r.map.table_va;
       a[4] = r.va_offset;

@@ -10,19 +10,28 @@ constexpr std::uint8_t page_shifts[] = {12, 16, 21, 30};
 // Few values, so that right and wrong ones meet.
 constexpr std::uint32_t pds = 3, qpns = 4, generations = 3, functions = 2;
 
-std::uint64_t base_va(std::uint32_t index, random_stream& r) {
+std::uint64_t base_va(random_stream& r) {
   switch (r.below(8)) {
     case 0:
       return 0;
     case 1:
       return ~std::uint64_t{0} - 0xfffff;  // ends at or beyond 2^64
     default:
-      return (std::uint64_t{index} << 32) + r.below(1 << 20);
+      return r.next() >> (1 + r.below(30));
   }
 }
 
 void make_extents(key_object& o, random_stream& r) {
   hca_mrc& m = o.mrc;
+  o.endless = r.chance(0.1);
+  if (o.endless) {
+    m.extent = static_cast<std::uint32_t>(r.next() >> r.below(16)) & ~3U;
+    m.extent_count = static_cast<std::uint32_t>(r.next() >> (32 + r.below(30))) | 2;
+    m.start = extent_at(m.extent).start;
+    const hca_extent last = extent_at(std::uint64_t{m.extent} + m.extent_count - 1);
+    m.length = last.start + last.length - m.start;
+    return;
+  }
   const auto count =
       static_cast<std::uint32_t>(r.chance(0.25) ? r.below(3) : 2 + r.below(lines_per_key * HCA_EXTENTS_PER_LINE - 2));
   m.extent_count = count;
@@ -30,7 +39,7 @@ void make_extents(key_object& o, random_stream& r) {
   for (std::uint32_t i = 0; i < count; ++i) {
     hca_extent& e = o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE];
     e.start = at;
-    e.length = 1 + r.below(8192);
+    e.length = i + 1 == count && r.chance(0.1) ? r.next() >> r.below(40) | 1 : 1 + r.below(8192);
     at += e.length + 1 + r.below(4096);
     m.length = e.start + e.length - m.start;
   }
@@ -43,19 +52,27 @@ void make_elements(key_object& o, random_stream& r) {
   o.mrc.length = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     hca_element e{};
-    e.va = r.next() >> 8;
+    e.va = r.next();
     e.key = static_cast<std::uint32_t>(r.next());
-    e.length = static_cast<std::uint32_t>(1 + r.below(r.chance(0.1) ? std::uint64_t{1} << 31 : 8192));
+    e.length = static_cast<std::uint32_t>(1 + r.below(r.chance(0.1) ? ~std::uint32_t{0} : 8192));
     o.mrc.length += e.length;
     std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE], &e, sizeof e);
   }
-  if (r.chance(0.1)) o.mrc.length += 4096;  // a list that is too short for it
+  if (r.chance(0.1)) {
+    o.mrc.length += 4096;  // a list that is too short for it
+  } else if (r.chance(0.3)) {
+    o.mrc.extent_count |= static_cast<std::uint32_t>(r.next());  // or longer than it needs
+  }
 }
 
 }  // namespace
 
-key_object make_object(std::uint32_t index, std::uint64_t seed) {
-  random_stream r(seed * 0x9e3779b97f4a7c15U + index, "object");
+hca_extent extent_at(std::uint64_t place) {
+  return {place << 31, 1 + (place * 0x9e3779b97f4a7c15U >> 34)};
+}
+
+key_object make_object(std::uint32_t number, std::uint64_t seed) {
+  random_stream r(seed * 0x9e3779b97f4a7c15U + number, "object");
   key_object o;
   hca_mrc& m = o.mrc;
   m.kind = static_cast<std::uint8_t>(r.chance(0.04) ? (r.chance(0.5) ? 0 : HCA_MRC_KINDS + r.below(200)) : 1 + r.below(10));
@@ -63,17 +80,19 @@ key_object make_object(std::uint32_t index, std::uint64_t seed) {
   m.key_byte = static_cast<std::uint8_t>(r.next());
   m.page_shift = r.chance(0.96) ? page_shifts[r.below(4)] : static_cast<std::uint8_t>(r.next());
   m.levels = static_cast<std::uint8_t>(r.chance(0.96) ? 1 + r.below(4) : r.below(256));
-  m.flags = static_cast<std::uint8_t>(r.chance(0.1) ? r.below(4) : 0);
+  m.flags =
+      static_cast<std::uint8_t>((r.chance(0.1) ? r.below(4) : 0) | (r.chance(0.3) ? std::uint64_t{HCA_MRC_ON_DEMAND} : 0));
   m.function = static_cast<std::uint16_t>(r.below(functions));
   m.access = static_cast<std::uint32_t>(r.chance(0.5) ? 0x3f : r.next() & 0x3003ff);
   m.pd = static_cast<std::uint32_t>(r.below(pds));
   m.qpn = r.chance(0.3) ? std::uint32_t{HCA_QPN_ANY} : static_cast<std::uint32_t>(r.below(qpns));
-  m.parent = static_cast<std::uint32_t>(((1 + r.below(key_indices - 1)) << 8) | r.below(256));
-  m.start = base_va(index, r);
+  m.parent =
+      static_cast<std::uint32_t>((index_of(static_cast<std::uint32_t>(1 + r.below(key_indices - 1))) << 8) | r.below(256));
+  m.start = base_va(r);
   m.length = r.chance(0.05) ? r.below(2) : 1 + r.below(1 << 20);
-  m.table = r.next() & HCA_PTE_ADDRESS;
+  m.table = r.next();
   m.table_va = r.chance(0.5) ? m.start & ~std::uint64_t{0xfff} : r.next();
-  m.extent = index * lines_per_key * HCA_EXTENTS_PER_LINE;
+  m.extent = first_line_of(number) * HCA_EXTENTS_PER_LINE;
   m.extent_count = static_cast<std::uint32_t>(r.below(4));
   if (m.kind == HCA_MRC_ADDRESS_SPACE) make_extents(o, r);
   if (m.kind == HCA_MRC_INDIRECT) make_elements(o, r);
@@ -133,17 +152,20 @@ class generator {
     if (o_.how == mode::random) {
       f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 0 : r_.below(r_.chance(0.1) ? 60 : 4));
       f.hold = static_cast<std::uint16_t>(r_.chance(0.05) ? r_.below(400) : r_.below(30));
+      if (o_.storms && r_.chance(0.4)) f.hold = static_cast<std::uint16_t>(r_.below(4000));
+      if (o_.storms && drains_ == 0 && r_.chance(0.005)) drains_ = 12;
     } else {
       f.hold = static_cast<std::uint16_t>(r_.below(20));
     }
     const double what = r_.unit();
     if (!plain && what < 0.01) return change(f);
-    if (!plain && what < 0.04) {
+    if (drains_ > 0 || (!plain && what < 0.04)) {
+      if (drains_ > 0) --drains_;
       // Mostly of keys in use, and often again while the drain before it waits.
       f.kind = key_item::drain;
-      if (!r_.chance(0.35))
+      if (!r_.chance(o_.storms ? 0.1 : 0.35))
         drained_ = r_.chance(0.85)  ? recent_[r_.below(std::size(recent_))]
-                   : r_.chance(0.5) ? index() << 8
+                   : r_.chance(0.5) ? index_of(index()) << 8
                                     : static_cast<std::uint32_t>(r_.below(1 << 24) << 8);
       f.key = drained_;
       return pack(f);
@@ -169,7 +191,7 @@ class generator {
   item change(key_fields& f) {
     f.kind = key_item::change;
     const std::uint32_t at = index();
-    f.key = at << 8;
+    f.key = index_of(at) << 8;
     f.va = seeds_[at] = r_.next();
     objects_[at] = make_object(at, f.va);
     return pack(f);
@@ -179,7 +201,7 @@ class generator {
   void conform(key_fields& f, std::uint32_t at) {
     const key_object& o = objects_[at];
     const hca_mrc& m = o.mrc;
-    f.key = at << 8 | m.key_byte;
+    f.key = index_of(at) << 8 | m.key_byte;
     const bool window = m.kind == HCA_MRC_WINDOW_1 || m.kind == HCA_MRC_WINDOW_2;
     f.remote = window || r_.chance(0.5);
     f.privileged = (m.flags & HCA_MRC_PRIVILEGED) || r_.chance(0.3);
@@ -196,7 +218,8 @@ class generator {
     std::uint64_t bytes = m.length;
     if (m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count > 1) {
       const auto n = static_cast<std::uint32_t>(r_.below(m.extent_count));
-      const hca_extent& e = o.lines[n / HCA_EXTENTS_PER_LINE][n % HCA_EXTENTS_PER_LINE];
+      const hca_extent e =
+          o.endless ? extent_at(std::uint64_t{m.extent} + n) : o.lines[n / HCA_EXTENTS_PER_LINE][n % HCA_EXTENTS_PER_LINE];
       first = e.start - m.start;
       bytes = e.length;
       if (r_.chance(0.2)) {  // in the hole behind it, or across its end
@@ -205,7 +228,8 @@ class generator {
       }
     }
     if (m.kind == HCA_MRC_INDIRECT && m.extent_count > 0 && r_.chance(0.5)) {  // one of its elements
-      const auto n = static_cast<std::uint32_t>(r_.below(m.extent_count));
+      const auto n =
+          static_cast<std::uint32_t>(r_.below(std::min<std::uint32_t>(m.extent_count, lines_per_key * HCA_EXTENTS_PER_LINE)));
       for (std::uint32_t i = 0; i <= n; ++i) {
         hca_element e{};
         std::memcpy(&e, &o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE], sizeof e);
@@ -229,7 +253,7 @@ class generator {
         f.key ^= 1U << r_.below(8);
         break;
       case 1:
-        f.key = static_cast<std::uint32_t>((key_indices + r_.below((1 << 24) - key_indices)) << 8);
+        f.key = index_of(static_cast<std::uint32_t>(key_indices + r_.below((1 << 24) - key_indices))) << 8;
         break;
       case 2:
         f.pd = static_cast<std::uint32_t>(r_.below(pds));
@@ -275,6 +299,7 @@ class generator {
   std::uint32_t recent_[12] = {};
   std::size_t recent_at_ = 0;
   std::uint32_t drained_ = 0;
+  unsigned drains_ = 0;  // one after the other
   random_stream r_;
   std::vector<key_object> objects_;
   std::vector<std::uint64_t> seeds_;

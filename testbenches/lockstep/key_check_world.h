@@ -15,15 +15,33 @@ namespace hcasim::lockstep {
 inline constexpr std::uint32_t key_indices = 256;
 inline constexpr std::uint32_t lines_per_key = 16;
 
+// Objects have numbers below key_indices; their key indices and their lines of extents lie all over the tables.
+inline constexpr std::uint32_t index_of(std::uint32_t number) {
+  return number * 0x9e3779U & 0xffffff;
+}
+// key_indices or more: no object has this index.
+inline constexpr std::uint32_t number_of(std::uint32_t index) {
+  std::uint32_t inverse = 1;
+  for (int i = 0; i < 5; ++i) inverse *= 2 - 0x9e3779U * inverse;
+  return index * inverse & 0xffffff;
+}
+static_assert(number_of(index_of(255)) == 255);
+inline constexpr std::uint32_t first_line_of(std::uint32_t number) {
+  return number * 0x1e3779b1U & 0x3fffffff;
+}
+
 struct key_object {
   hca_mrc mrc{};
+  bool endless = false;  // its extents are those of extent_at
   std::array<std::array<hca_extent, HCA_EXTENTS_PER_LINE>, lines_per_key> lines{};
 };
-// Same index and seed: same object.
-key_object make_object(std::uint32_t index, std::uint64_t seed);
+// Same number and seed: same object.
+key_object make_object(std::uint32_t number, std::uint64_t seed);
+// Where no object has lines of its own, the table goes on: any part of it is a list in order.
+hca_extent extent_at(std::uint64_t place);
 
-inline bool mrc_fails(std::uint32_t index) {
-  return index % 61 == 7;
+inline bool mrc_fails(std::uint32_t number) {
+  return number % 61 == 7;
 }
 inline bool line_fails(std::uint32_t line) {
   return line % 97 == 5;

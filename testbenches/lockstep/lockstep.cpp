@@ -239,7 +239,7 @@ evidence keep_evidence(const std::string& unit, const item_stream& failing, cons
 void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o) {
   std::ofstream out(file);
   out << "lockstep " << unit << " mode " << mode_names[static_cast<unsigned>(o.how)] << " seed " << o.seed << " stall "
-      << o.stall << " fault " << o.fault << '\n';
+      << o.stall << " fault " << o.fault << (o.storms ? " storms" : "") << '\n';
   out << std::hex;
   for (const item& i : s) {
     for (std::size_t w = 0; w < item_words; ++w) out << (w ? " " : "") << i[w];
@@ -260,6 +260,7 @@ item_stream read_stream(const std::string& file, std::string& unit, options& o) 
       word[0] != "lockstep") {
     throw std::runtime_error(file + ":1: not a stream: 'lockstep UNIT mode MODE seed N stall P fault N' is expected");
   }
+  o.storms = (head >> word[0]) && word[0] == "storms";
   const auto* const found = std::find(std::begin(mode_names), std::end(mode_names), how);
   if (found == std::end(mode_names)) throw std::runtime_error(file + ":1: there is no mode '" + how + "'");
   o.how = static_cast<mode>(found - std::begin(mode_names));

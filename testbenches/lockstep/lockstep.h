@@ -34,6 +34,7 @@ struct options {
   std::uint64_t seed = 1;
   std::uint64_t requests = 100'000;
   double stall = 0.1;                    // of every stream in every cycle, mode random
+  bool storms = false;                   // mode random: long stalls, crowded tables and odd values; latencies drift apart
   unsigned fault = 0;                    // seeded fault of the RTL; needs the design with faults
   bool instrumented = false;             // the design with waveforms, assertions, coverage and faults
   rtl::design_factory design = nullptr;  // RTL from elsewhere in place of the project's own

@@ -17,29 +17,32 @@ namespace {
 
 // The row of docs/validation.md is what this run has measured. Set HCASIM_UPDATE_GOLDEN to write it anew after a change that is
 // meant.
-void check_row(const std::string& unit, const report& r) {
+void check_row(const std::string& begin, const std::string& row) {
   const std::string file = std::string(places::source) + "/docs/validation.md";
-  char row[256];
-  std::snprintf(row, sizeof row, "| `%s` | %lu | %lu | %.2f | %.3f | %.2f %% | %.0f | %.0f | %+.2f %% |", unit.c_str(),
-                static_cast<unsigned long>(r.requests), static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error,
-                100 * r.relative_error, r.p99_error, r.max_error, 100 * r.throughput_error());
   std::ifstream in(file);
   std::stringstream text;
   std::string found;
   for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("| `" + unit + "` | 1000000 ")) {
+    if (line.starts_with(begin)) {
       found = line;
       line = row;
     }
     text << line << '\n';
   }
   in.close();
-  ASSERT_NE(found, "") << file << " has no row of " << unit;
+  ASSERT_NE(found, "") << file << " has no row '" << begin << "'";
   if (std::getenv("HCASIM_UPDATE_GOLDEN")) {
     std::ofstream(file) << text.str();
   } else {
     EXPECT_EQ(found, row);
   }
+}
+void check_figures(const std::string& unit, const report& r) {
+  char row[256];
+  std::snprintf(row, sizeof row, "| `%s` | %lu | %lu | %.2f | %.3f | %.2f %% | %.0f | %.0f | %+.2f %% |", unit.c_str(),
+                static_cast<unsigned long>(r.requests), static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error,
+                100 * r.relative_error, r.p99_error, r.max_error, 100 * r.throughput_error());
+  check_row("| `" + unit + "` | " + std::to_string(r.requests) + " ", row);
 }
 
 class lockstep_of : public ::testing::TestWithParam<std::string> {
@@ -71,24 +74,44 @@ TEST_P(lockstep_of, full_pipelines_are_equal_to_the_cycle) {
   }
 }
 
+// With HCASIM_FULL in the environment a million requests, otherwise the first 100 000 of them.
 TEST_P(lockstep_of, random_requests_with_stalls_and_misses) {
-  const report r = compare(mode::random, 1'000'000, 1);
+  const std::uint64_t requests = std::getenv("HCASIM_FULL") ? 1'000'000 : 100'000;
+  const report r = compare(mode::random, requests, 1);
   EXPECT_EQ(r.problem, "");
   EXPECT_EQ(r.differences, 0U);
-  EXPECT_EQ(r.requests, 1'000'000U);
+  EXPECT_EQ(r.requests, requests);
   EXPECT_LE(r.relative_error, 0.02);
   EXPECT_LE(std::abs(r.throughput_error()), 0.01);
   for (const auto& [point, n] : r.covered) EXPECT_GT(n, 0U) << "never seen: " << point;
-  check_row(GetParam(), r);
+  check_figures(GetParam(), r);
 }
 
-// Any stall, none and heavy ones.
+// What passed the boundary in a system run, as traces/streams has it.
+TEST_P(lockstep_of, a_stream_of_a_system_run) {
+  std::string unit;
+  options o;
+  const item_stream s = read_stream(std::string(places::source) + "/traces/streams/" + GetParam() + ".stream", unit, o);
+  EXPECT_EQ(unit, GetParam());
+  EXPECT_GT(s.size(), 50U);
+  const report r = run_isolated(unit, s, o);
+  EXPECT_EQ(r.problem, "");
+  EXPECT_EQ(r.requests, s.size());
+  EXPECT_LE(r.relative_error, 0.02);
+}
+
+// Any stall, none and heavy ones; long ones that fill everything up.
 TEST_P(lockstep_of, whatever_the_stalls_are) {
+  for (std::uint64_t seed = 9; seed <= 10; ++seed) {
+    options o;
+    o.storms = true;
+    EXPECT_EQ(compare(mode::random, 25'000, seed, o).problem, "") << "storms, seed " << seed;
+  }
   for (const double stall : {0.0, 0.3, 0.6}) {
     options o;
     o.stall = stall;
-    for (std::uint64_t seed = 5; seed <= 8; ++seed)
-      EXPECT_EQ(compare(mode::random, 20'000, seed, o).problem, "") << stall << " seed " << seed;
+    for (std::uint64_t seed = 5; seed <= 6; ++seed)
+      EXPECT_EQ(compare(mode::random, 15'000, seed, o).problem, "") << stall << " seed " << seed;
   }
 }
 
@@ -96,34 +119,37 @@ TEST_P(lockstep_of, no_control_output_is_unknown_and_no_assertion_fails) {
   options o;
   o.instrumented = true;
   o.check_x = true;
-  for (std::uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(compare(mode::random, 10'000, seed, o).problem, "");
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(compare(mode::random, 5'000, seed, o).problem, "");
 }
 
 // Of the RTL's lines and toggles, with the exceptions in models/UNIT/rtl/coverage.txt.
 TEST_P(lockstep_of, reaches_its_lines_and_toggles) {
   const std::string file = ::testing::TempDir() + "lockstep_" + GetParam() + ".coverage";
   rtl_coverage c;
-  const auto run_with = [&](mode how, std::uint64_t requests, std::uint64_t seed, double stall) {
+  const auto run_with = [&](mode how, std::uint64_t requests, std::uint64_t seed, double stall, bool storms) {
     options o;
     o.instrumented = true;
     o.model = false;
     o.stall = stall;
+    o.storms = storms;
     o.coverage_file = file;
     EXPECT_EQ(compare(how, requests, seed, o).problem, "");
     c.add(file);
     std::filesystem::remove(file);
   };
-  run_with(mode::single, 2'000, 1, 0);
-  run_with(mode::full, 5'000, 1, 0);
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) run_with(mode::random, 25'000, seed, seed & 1 ? 0.1 : 0.4);
-  c.leave_out(std::string(places::source) + "/models/" + GetParam() + "/rtl/coverage.txt");
+  run_with(mode::single, 1'000, 1, 0, false);
+  run_with(mode::full, 2'000, 1, 0, false);
+  run_with(mode::random, 15'000, 1, 0.1, false);
+  for (std::uint64_t seed = 3; seed <= 4; ++seed) run_with(mode::random, 25'000, seed, seed & 1 ? 0.1 : 0.4, true);
+  for (const std::string& wrong : c.leave_out(std::string(places::source) + "/models/" + GetParam() + "/rtl/coverage.txt"))
+    ADD_FAILURE() << wrong;
   for (const char* kind : {"line", "toggle"}) {
     const rtl_coverage::share s = c.of(kind);
     std::printf("%s: %s coverage %.2f %% of %lu points, %lu left out\n", GetParam().c_str(), kind, 100 * s.ratio(),
                 static_cast<unsigned long>(s.points), static_cast<unsigned long>(s.left_out));
     for (const std::string& m : c.missed(kind)) std::printf("  missed: %s\n", m.c_str());
     EXPECT_GT(s.points, 100U);
-    EXPECT_GE(s.ratio(), kind == std::string("line") ? 0.95 : 0.65) << kind;
+    EXPECT_GE(s.ratio(), 0.95) << kind;
   }
 }
 
@@ -152,6 +178,7 @@ TEST_P(lockstep_of, finds_every_seeded_fault) {
   std::printf("%s: %u faults, all found in at most %lu requests\n", GetParam().c_str(), faults,
               static_cast<unsigned long>(worst));
   EXPECT_LT(worst, 100'000U);
+  check_row("| faults of `" + GetParam() + "` |", "| faults of `" + GetParam() + "` | " + std::to_string(faults) + " | all |");
 }
 
 INSTANTIATE_TEST_SUITE_P(units, lockstep_of, ::testing::ValuesIn(bench_names()), [](const auto& i) { return i.param; });

@@ -17,6 +17,7 @@ class lockstep_testbench final : public testbench {
     k.count("requests", requests_, 1, 1e9,
             "random requests for each unit; a tenth of that one at a time and in full pipelines");
     k.ratio("stall", stall_, 0, 0.9, "of each stream, for each cycle, in the random streams");
+    k.flag("storms", storms_, "the random streams with long stalls, crowds and odd values; their latencies mean nothing");
     k.count("fault", fault_, 0, 1000, "seeded fault of the RTL that is active; 0: none");
     k.text("stream", stream_, "take the requests from this file instead");
   }
@@ -59,6 +60,7 @@ class lockstep_testbench final : public testbench {
         o.how = how;
         o.seed = context.seed();
         o.stall = stall_;
+        o.storms = storms_;
         o.fault = fault_;
         o.instrumented = fault_ != 0;
         o.requests = how == lockstep::mode::random ? requests_ : std::max<std::uint64_t>(requests_ / 10, 1);
@@ -93,6 +95,7 @@ class lockstep_testbench final : public testbench {
   std::string unit_ = "all";
   std::uint64_t requests_ = 100'000;
   double stall_ = 0.1;
+  bool storms_ = false;
   std::uint32_t fault_ = 0;
   std::string stream_;
 };

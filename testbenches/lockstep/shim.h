@@ -135,7 +135,7 @@ class stall_shim : public unit {
   };
 
   static rtl::gate gate_of(const rtl::shell_options& o, const char* channel) {
-    return *channel ? rtl::gate(o.seed, channel, o.stall) : rtl::gate();
+    return *channel ? rtl::gate(o.seed, channel, o.stall, o.storms) : rtl::gate();
   }
   tlm::tlm_sync_enum handle(P& p, tlm::tlm_phase phase, ps& t, unsigned binding) {
     if (phase == tlm::END_RESP) {

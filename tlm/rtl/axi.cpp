@@ -10,6 +10,8 @@ namespace {
 constexpr unsigned incrementing = 1;
 constexpr std::uint64_t boundary = 4096;
 
+}  // namespace
+
 const axi_config& checked(const axi_config& c) {
   const auto demand = [](bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(std::string("axi_config: ") + what);
@@ -23,8 +25,6 @@ const axi_config& checked(const axi_config& c) {
 unsigned address_width(const axi_config& c) {
   return c.id_bits + c.address_bits + (c.lite ? 0U : 13U);
 }
-
-}  // namespace
 
 axi_memory::axi_memory(const sc_core::sc_module_name& name, const axi_config& config, const clock_domain& clock,
                        design_factory make, const shell_options& options)

@@ -31,6 +31,10 @@ struct axi_config {
   unsigned id_bits = 0;         // AXI4: 0..8; 0: no ids, everything in order
   unsigned longest_burst = 16;  // AXI4: beats, 1..256
 };
+// Throws std::invalid_argument that names the member that is out of range.
+const axi_config& checked(const axi_config& c);
+// Bits of AW and of AR.
+unsigned address_width(const axi_config& c);
 
 class axi_memory : public shell {
  public:

@@ -195,7 +195,8 @@ TEST(axi, no_fault_no_violation) {
   EXPECT_EQ(first_violation(0), "none");
 }
 TEST(axi, a_write_that_is_never_answered_is_a_hang) {
-  EXPECT_EQ(first_violation(1), "ram (axi_ram_design): hang: 1 answers are missing, nothing has moved for 501 cycles");
+  EXPECT_EQ(first_violation(1),
+            "ram (axi_ram_design): hang: 1 answers are missing, nothing has moved for 501 cycles (bvalid, rvalid stay low)");
 }
 TEST(axi, a_last_that_comes_early_is_found) {
   EXPECT_EQ(first_violation(2), "ram (axi_ram_design): stream r: `last` is wrong on beat 7 of 8");

@@ -43,7 +43,7 @@ expect("only ready can be inverted: valid=!i_v" "${top} PINS ${clocks} \"in in v
 expect("credit= needs credits=N" "${top} PINS ${clocks} \"in in valid=i_v credit=i_busy data=i_low,i_high\" ${out}")
 expect("there is no interface 'axi5'" "${top} INTERFACE axi5 PINS ${clocks} ${in} ${out}")
 expect("interface page_walker needs a bundle \"in req\"" "${top} INTERFACE page_walker PINS ${clocks} ${in} ${out}")
-expect("bundle req of interface page_walker carries 376 bits, its ports have 40"
+expect("bundle req of interface page_walker carries 378 bits, its ports have 40"
        "${top} INTERFACE page_walker PINS ${clocks} \"in req valid=i_v ready=!i_busy data=i_low,i_high\" ${out}")
 expect("contains more than once: ck" "${top} MUTATIONS ${OUT}/faults.txt PINS ${clocks} ${in} ${out}")
 

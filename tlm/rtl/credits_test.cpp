@@ -74,10 +74,10 @@ TEST(credits, too_many_credits_are_found) {
   EXPECT_EQ(outcome(2, 0), "in_credit gives back a credit, and none is out");
 }
 TEST(credits, credits_that_never_come_back_are_a_hang) {
-  EXPECT_EQ(outcome(3, 0), "hang: stream in has had no credit for 501 cycles");
+  EXPECT_EQ(outcome(3, 0), "hang: stream in has had no credit for 501 cycles (in_credit)");
 }
 TEST(credits, an_item_that_is_lost_is_a_hang) {
-  EXPECT_EQ(outcome(4, 0), "hang: 1 answers are missing, nothing has moved for 501 cycles");
+  EXPECT_EQ(outcome(4, 0), "hang: 1 answers are missing, nothing has moved for 501 cycles (out_valid stays low)");
 }
 
 }  // namespace

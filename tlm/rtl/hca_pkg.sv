@@ -21,6 +21,7 @@ package hca_pkg;
   localparam logic [7:0] MRC_FREE = 8'd1;
   localparam logic [7:0] MRC_VALID = 8'd2;
   localparam int MRC_FLAG_PRIVILEGED = 1;
+  localparam int MRC_FLAG_ON_DEMAND = 2;
   localparam int ACCESS_ZERO_BASED = 5;
   localparam logic [31:0] QPN_ANY = 32'h00ff_ffff;
   localparam int EXTENTS_PER_LINE = 4;
@@ -97,11 +98,12 @@ package hca_pkg;
   typedef struct packed {
     logic [63:0] table_va;
     logic [63:0] table_root;
+    logic on_demand;
     logic indirect;
     logic null_region;
     logic [7:0] page_shift;
     logic [7:0] levels;
     logic [31:0] index;
-  } translation_t;  // 178
+  } translation_t;  // 179
   /* verilator lint_on UNUSEDPARAM */
 endpackage

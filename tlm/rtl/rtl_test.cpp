@@ -89,8 +89,9 @@ TEST(rtl_layouts, constants_are_those_of_the_c_headers) {
   layout_shell s;
   const std::uint32_t nothing = 0;
   s.ask(5, &nothing, sizeof nothing);
+  s.ask(6, &nothing, sizeof nothing);
   testing::run_until_idle();
-  ASSERT_EQ(s.answers.size(), 1U);
+  ASSERT_EQ(s.answers.size(), 2U);
   const std::vector<std::uint64_t> wanted{HCA_QPN_ANY,
                                           HCA_ACCESS_ZERO_BASED,
                                           static_cast<std::uint64_t>(verdict::bad_index),
@@ -110,6 +111,18 @@ TEST(rtl_layouts, constants_are_those_of_the_c_headers) {
                                           HCA_MRC_INDIRECT,
                                           HCA_MRC_KINDS};
   for (unsigned i = 0; i < wanted.size(); ++i) EXPECT_EQ(lane(s.answers[0], i), wanted[i]) << "constant " << i;
+  const std::vector<std::uint64_t> others{HCA_MRC_NONE,
+                                          HCA_MRC_REGION,
+                                          HCA_MRC_FAST,
+                                          HCA_MRC_DEVICE_MEMORY,
+                                          HCA_MRC_DMABUF,
+                                          HCA_MRC_INVALID,
+                                          HCA_MRC_PRIVILEGED,
+                                          HCA_MRC_ON_DEMAND,
+                                          HCA_EXTENTS_PER_LINE,
+                                          HCA_PTE_BITS,
+                                          static_cast<std::uint64_t>(verdict::granted)};
+  for (unsigned i = 0; i < others.size(); ++i) EXPECT_EQ(lane(s.answers[1], i), others[i]) << "constant " << i;
 }
 
 // A user's RTL: other port names, a payload on two ports, a busy instead of a ready, a reset that is active high.
@@ -181,6 +194,7 @@ TEST(rtl_shell, an_answer_that_never_comes_is_found) {
 }
 TEST(rtl_shell, a_stream_that_is_never_taken_is_found) {
   EXPECT_NE(first_violation(4, {}).find("hang: stream in has not been taken for"), std::string::npos);
+  EXPECT_NE(first_violation(4, {}).find("cycles (i_busy)"), std::string::npos);
 }
 TEST(rtl_shell, an_unknown_control_output_is_found) {
   shell_options o;

@@ -29,7 +29,7 @@ shell::~shell() = default;
 
 stream& shell::add(const char* bundle_name, bool is_into, unsigned bits) {
   const bundle& b = design_->find(bundle_name, is_into, bits);
-  return streams_.emplace_back(b, gate(options_.seed, bundle_name, options_.stall));
+  return streams_.emplace_back(b, gate(options_.seed, bundle_name, options_.stall, options_.storms));
 }
 
 void shell::strap(const char* strap_name, std::uint64_t value) {
@@ -156,18 +156,18 @@ void shell::edge() {
     offering |= s.into() && !s.empty() && s.front_time() <= t;
     if (s.into() && s.waiting_cycles() > options_.hang_cycles) {
       violation("hang: stream " + s.name() + (s.by_credits() ? " has had no credit for " : " has not been taken for ") +
-                std::to_string(s.waiting_cycles()) + " cycles");
+                std::to_string(s.waiting_cycles()) + " cycles (" + s.control() + ")");
       return;
     }
   }
   const bool asleep = design_->has_idle() ? idle && !lively : owed_ <= 0 && !offering && quiet_cycles_ > run_out;
   if (asleep && owed_ > 0 && awaited_ <= 0 && next == never) {
-    violation("hang: " + std::to_string(owed_) + " answers are missing and nothing is under way");
+    violation("hang: " + std::to_string(owed_) + " answers are missing and nothing is under way (" + silent() + ")");
     return;
   }
   if (owed_ > 0 && awaited_ <= 0 && quiet_cycles_ > options_.hang_cycles) {
     violation("hang: " + std::to_string(owed_) + " answers are missing, nothing has moved for " +
-              std::to_string(quiet_cycles_) + " cycles");
+              std::to_string(quiet_cycles_) + " cycles (" + silent() + ")");
     return;
   }
   if (!asleep) {
@@ -175,6 +175,15 @@ void shell::edge() {
   } else if (next != never && next > t) {
     schedule(next);
   }
+}
+
+// The streams by which an answer could come.
+std::string shell::silent() const {
+  std::string names;
+  for (const stream& s : streams_) {
+    if (!s.into() && !s.held_back()) names.append(names.empty() ? "" : ", ").append(s.control());
+  }
+  return names.find(',') == std::string::npos ? names + " stays low" : names + " stay low";
 }
 
 void shell::violation(const std::string& what) {

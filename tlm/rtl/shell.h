@@ -21,7 +21,8 @@ namespace hcasim::rtl {
 
 struct shell_options {
   std::uint64_t seed = 1;
-  double stall = 0;  // of each stream, each cycle
+  double stall = 0;     // of each stream, each cycle
+  bool storms = false;  // and now and then a long one
   std::uint64_t hang_cycles = 20000;
   bool check_x = false;  // run a second copy from other initial register values and compare control outputs
   std::string trace;     // VCD file; needs an instrumented design
@@ -47,6 +48,8 @@ class shell : public unit {
   stream& out_of(const char* bundle_name, unsigned bits) { return add(bundle_name, false, bits); }
   void push(stream& s, const payload& p, ps t, std::uint64_t cookie = 0);
   void strap(const char* strap_name, std::uint64_t value);
+  // Starts the clock, of a design that does something by itself.
+  void run() { schedule(now()); }
   void owe(std::int64_t n) { owed_ += n; }
   // What others owe the RTL, so that it may wait.
   void await(std::int64_t n) { awaited_ += n; }
@@ -60,6 +63,7 @@ class shell : public unit {
   void edge();
   void schedule(ps t);
   void compare_unknown();
+  [[nodiscard]] std::string silent() const;
   [[nodiscard]] std::uint64_t cycle_from(ps t) const;  // the first edge at or after t
   static void copy_inputs(const rtl::design& from, const rtl::design& to);
 

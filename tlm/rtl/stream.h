@@ -23,6 +23,11 @@ class stream {
 
   [[nodiscard]] const std::string& name() const { return bundle_.name; }
   [[nodiscard]] bool into() const { return bundle_.into; }
+  // The pin by which the RTL answers for this stream: ready or credit, or valid.
+  [[nodiscard]] std::string control() const {
+    const pin* const p = !bundle_.into ? bundle_.valid : bundle_.credit ? bundle_.credit : bundle_.ready;
+    return p ? p->name : std::string();
+  }
   [[nodiscard]] bool by_credits() const { return bundle_.credit != nullptr; }
   [[nodiscard]] unsigned bits() const { return bundle_.bits; }
   [[nodiscard]] std::uint64_t transfers() const { return transfers_; }

@@ -33,7 +33,7 @@ context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const 
   demand(config.fetches == fetches, "fetches", "16");
   demand(config.write_buffers == 4, "write_buffers", "4");
   demand(config.hit_under_miss, "hit_under_miss", "true");
-  for (unsigned i = tags; i-- > 0;) free_tags_.push_back(static_cast<std::uint8_t>(i));
+  for (unsigned i = 0; i < tags; ++i) free_tags_.push_back(static_cast<std::uint8_t>(i));
   const auto prepare = [this](auto& transfers) {
     for (unsigned i = 0; i < transfers.size(); ++i) {
       transfer& d = transfers[i];
@@ -112,8 +112,8 @@ void context_cache_rtl::released(std::uint64_t slot, std::uint32_t index, bool d
 }
 
 void context_cache_rtl::enter(context_request& r, ps t) {
-  const unsigned tag = free_tags_.back();
-  free_tags_.pop_back();
+  const unsigned tag = free_tags_.front();
+  free_tags_.pop_front();
   tags_probe_.set(tags - free_tags_.size(), t);
   valid_probe_.pulse(1, t, clock().period());
   index_probe_.set(r.index, t);

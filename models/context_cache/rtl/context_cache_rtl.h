@@ -72,7 +72,7 @@ class context_cache_rtl : public rtl::shell {
   std::array<transfer, 2 * tags> writes_;
   std::array<context_request*, tags> tagged_{};
   std::array<ps, tags> arrived_{};
-  std::vector<std::uint8_t> free_tags_;
+  std::deque<std::uint8_t> free_tags_;         // used in turn
   std::deque<waiting_request> behind_;         // no tag is free
   std::deque<waiting_request> after_release_;  // the RTL has not taken what was written to their entries
   std::vector<std::uint32_t> being_released_;  // dirty entries, by index

@@ -112,6 +112,9 @@ void doorbell_rtl::access(tlm::tlm_generic_payload& gp, ps& t) {
     case area::device_memory:
       return access_register(gp, device_memory, t);
     case area::uar:
+      if (monitor_ && gp.is_write()) [[unlikely]] {
+        monitor_->uar_written(offset - HCA_BAR_UAR, data, bytes, t);
+      }
       if (gp.is_write()) return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, t);
       ++bad_reads_;
       std::memset(data, 0, bytes);

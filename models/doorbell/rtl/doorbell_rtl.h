@@ -9,6 +9,7 @@
 #include <deque>
 
 #include "models/base/pool.h"
+#include "models/doorbell/bar_monitor.h"
 #include "models/doorbell/doorbell_config.h"
 #include "tlm/context.h"
 #include "tlm/control.h"
@@ -34,6 +35,8 @@ class doorbell_rtl : public rtl::shell {
   // The design's parameters must be those of the configuration: throws std::invalid_argument that names the knob.
   doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock,
                rtl::design_factory make, const rtl::shell_options& options = {});
+
+  void observe_bar(bar_monitor* m) { monitor_ = m; }
 
  private:
   struct record_read : dma_request {
@@ -71,6 +74,7 @@ class doorbell_rtl : public rtl::shell {
   counter blueflame_wqes_, blueflame_lines_, blueflame_refused_, blueflame_bad_;
   counter coalesced_, dropped_count_, recovered_, recovery_failures_, aside_count_, bad_writes_, bad_reads_, register_accesses_;
   probe bell_probe_, number_probe_, value_probe_, drop_probe_;
+  bar_monitor* monitor_ = nullptr;
 };
 
 }  // namespace hcasim

@@ -42,7 +42,7 @@ module key_check #(
 
     output logic rsp_valid,
     input  logic rsp_ready,
-    output logic [TAG_BITS+404:0] rsp_data,  // tag, piece, va_offset, translation_t, epoch, verdict
+    output logic [TAG_BITS+405:0] rsp_data,  // tag, piece, va_offset, translation_t, epoch, verdict
 
     input  logic rel_valid,
     output logic rel_ready,
@@ -66,7 +66,7 @@ module key_check #(
   logic [SLOTS-1:0] slot_parent;  // waits for the region of its window
   logic [511:0] slot_mrc[SLOTS];
   logic [31:0] slot_epoch[SLOTS];
-  logic [177:0] slot_map[SLOTS];
+  logic [178:0] slot_map[SLOTS];
   logic [63:0] slot_offset[SLOTS];
   logic [127:0] slot_piece[SLOTS];
   logic [31:0] slot_line0[SLOTS];
@@ -94,9 +94,10 @@ module key_check #(
   logic parent_want, req_taken;
   assign {req_tag, req_access} = req_data;
   // The region of a window and a drain go first.
-  assign req_ready = any_free && !parent_want && !(drn_valid && any_drain);
+  assign req_ready = any_free && !parent_want && !(drn_valid && drn_ready);
   assign req_taken = req_valid && req_ready;
-  assign drn_ready = any_drain;
+  // There is room for every answer.
+  assign drn_ready = drains_under_way != (DB + 1)'(DRAINS);
   logic mrc_asked;
   fall_through #(
       .DEPTH(SLOTS),
@@ -323,20 +324,17 @@ module key_check #(
   logic [23:0] drain_index[DRAINS];
   logic [TAG_BITS-1:0] drain_tag[DRAINS];
   logic [TB-1:0] drain_timer[DRAINS];
-  logic any_drain, any_candidate;
+  logic any_candidate;
+  logic [DB:0] drains_under_way;  // taken, and their answers not
   logic [DB-1:0] free_drain, candidate;
   always_comb begin
-    any_drain = 1'b0;
     free_drain = '0;
     any_candidate = 1'b0;
     candidate = '0;
     for (int i = DRAINS - 1; i >= 0; i--) begin
       drain_gone[i] = drain_busy[i] && drain_waits[i] && older_gone && drain_index[i] == give_index;
       drain_candidate[i] = drain_busy[i] && (drain_gone[i] || (!drain_waits[i] && drain_timer[i] == '0));
-      if (!drain_busy[i]) begin
-        any_drain = 1'b1;
-        free_drain = DB'(i);
-      end
+      if (!drain_busy[i]) free_drain = DB'(i);
       if (drain_candidate[i]) begin
         any_candidate = 1'b1;
         candidate = DB'(i);
@@ -372,6 +370,7 @@ module key_check #(
       refund_epoch <= '0;
       drain_busy <= '0;
       drain_waits <= '0;
+      drains_under_way <= '0;
       answered_head <= '0;
       answered_tail <= '0;
       answered_count <= '0;
@@ -449,6 +448,7 @@ module key_check #(
         end else if (drain_timer[i] != '0) drain_timer[i] <= drain_timer[i] - 1'b1;
       end
       if (any_candidate) drain_busy[candidate] <= 1'b0;
+      drains_under_way <= drains_under_way + (DB + 1)'(drn_taken) - (DB + 1)'(drain_out);
       if (drn_taken) begin
         drain_busy[free_drain] <= 1'b1;
         drain_waits[free_drain] <= older_left;

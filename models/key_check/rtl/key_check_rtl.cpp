@@ -23,7 +23,7 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
       mrc_req_(out_of("mrc_req", slot_bits + 24)),
       ext_rsp_(into("ext_rsp", slot_bits + 513)),
       ext_req_(out_of("ext_req", slot_bits + 32)),
-      rsp_(out_of("rsp", tag_bits + 405)),
+      rsp_(out_of("rsp", tag_bits + 406)),
       rel_(into("rel", 56)),
       drn_(into("drn", tag_bits + 24)),
       drn_rsp_(out_of("drn_rsp", tag_bits)) {
@@ -33,7 +33,7 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
   demand(!config.blocking_miss, "blocking_miss", "false");
   strap("window_2b", config.window_type2 == window_association::qp_and_pd);
   strap("orphans", config.orphan_windows);
-  for (unsigned i = tags; i-- > 0;) free_tags_.push_back(static_cast<std::uint8_t>(i));
+  for (unsigned i = 0; i < tags; ++i) free_tags_.push_back(static_cast<std::uint8_t>(i));
   for (unsigned i = 0; i < slots; ++i) {
     for (line* l : {&mrc_lines_[i], &ext_lines_[i]}) {
       l->self = this;
@@ -93,8 +93,8 @@ tlm::tlm_sync_enum key_check_rtl::handle(key_request& r, tlm::tlm_phase phase, p
 }
 
 void key_check_rtl::enter(key_request& r, ps t) {
-  const unsigned tag = free_tags_.back();
-  free_tags_.pop_back();
+  const unsigned tag = free_tags_.front();
+  free_tags_.pop_front();
   tagged_[tag] = &r;
   arrived_[tag] = t;
   rtl::payload p;
@@ -137,8 +137,8 @@ void key_check_rtl::enter_drains(ps t) {
   while (!draining_.empty() && draining_.front().after <= mrc_rsp_.transfers() && !free_tags_.empty()) {
     const waiting_drain d = draining_.front();
     draining_.pop_front();
-    const unsigned tag = free_tags_.back();
-    free_tags_.pop_back();
+    const unsigned tag = free_tags_.front();
+    free_tags_.pop_front();
     tagged_[tag] = d.request;
     arrived_[tag] = d.t;
     rtl::payload p;
@@ -176,6 +176,7 @@ void key_check_rtl::conclude(const rtl::payload& p, ps t) {
   map.page_shift = static_cast<std::uint8_t>(in.get(8));
   map.null = in.get(1);
   map.indirect = in.get(1);
+  map.on_demand = in.get(1);
   map.table = in.get(64);
   map.table_va = in.get(64);
   const std::uint64_t va_offset = in.get(64);

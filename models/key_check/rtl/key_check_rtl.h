@@ -75,7 +75,7 @@ class key_check_rtl : public rtl::shell {
 
   std::array<key_request*, tags> tagged_{};
   std::array<ps, tags> arrived_{};
-  std::vector<std::uint8_t> free_tags_;
+  std::deque<std::uint8_t> free_tags_;  // used in turn
   std::deque<waiting_request> behind_;  // no tag is free
   std::deque<waiting_drain> draining_;  // MRCs read before have not been taken
   std::array<line, slots> mrc_lines_;

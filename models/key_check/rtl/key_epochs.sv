@@ -3,7 +3,9 @@
 // begun; each sees what the one before it did.
 module key_epochs #(
     parameter int ENTRIES = 64,
-    parameter int COUNT_BITS = 12
+    parameter int COUNT_BITS = 12,
+    // The number of an epoch wraps around, and is never 0. It begins so that it soon does: a wrap is nothing rare then.
+    parameter logic [31:0] FIRST = 32'hffff_ff00
 ) (
     input logic clk,
     input logic rst_n,
@@ -29,7 +31,8 @@ module key_epochs #(
   logic [31:0] epoch[ENTRIES];
   logic [COUNT_BITS-1:0] current[ENTRIES];
   logic [COUNT_BITS-1:0] older[ENTRIES];
-  logic [31:0] newest;
+  logic [31:0] newest, following;
+  assign following = newest == '1 ? 32'd1 : newest + 1'b1;
 
   logic take_hit, give_hit, renew_hit, any_free;
   logic [AW-1:0] take_at, free_at, give_at, renew_at, take_slot;
@@ -97,7 +100,7 @@ module key_epochs #(
   always_ff @(posedge clk) begin
     if (!rst_n) begin
       used <= '0;
-      newest <= 32'd1;
+      newest <= FIRST;
       for (int i = 0; i < ENTRIES; i++) begin
         index[i] <= '0;
         epoch[i] <= '0;
@@ -120,11 +123,11 @@ module key_epochs #(
         if (give_current == '0 && give_old == '0) used[give_at] <= 1'b0;
       end
       if (renew_valid) begin
-        newest <= newest + 1'b1;
+        newest <= following;
         if (older_left) begin
           current[renew_slot] <= '0;
           older[renew_slot] <= renew_old + renew_current;
-          epoch[renew_slot] <= newest + 1'b1;
+          epoch[renew_slot] <= following;
         end
       end
     end

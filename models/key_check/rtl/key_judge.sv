@@ -60,6 +60,7 @@ module key_judge (
     map.index = {8'd0, is_window ? mrc.parent[31:8] : access.key[31:8]};
     map.null_region = mrc.kind == hca_pkg::MRC_NULL;
     map.indirect = mrc.kind == hca_pkg::MRC_INDIRECT;
+    map.on_demand = mrc.flags[hca_pkg::MRC_FLAG_ON_DEMAND];
     map.levels = tableless ? 8'd0 : mrc.levels;
     map.page_shift = mrc.page_shift;
     map.table_root = mrc.table_root;

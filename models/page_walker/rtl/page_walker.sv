@@ -20,7 +20,7 @@ module page_walker #(
 
     input  logic req_valid,
     output logic req_ready,
-    input  logic [TAG_BITS+370:0] req_data,  // tag, length, last, va, translation_t, drop
+    input  logic [TAG_BITS+372:0] req_data,  // tag, length, last, va, translation_t, write, drop
 
     output logic rsp_valid,
     input  logic rsp_ready,
@@ -44,8 +44,8 @@ module page_walker #(
   logic [TAG_BITS-1:0] tag;
   logic [63:0] length, last, va;
   hca_pkg::translation_t map;
-  logic is_drop, taken;
-  assign {tag, length, last, va, map, is_drop} = req_data;
+  logic is_drop, is_write, taken;
+  assign {tag, length, last, va, map, is_write, is_drop} = req_data;
   assign taken = req_valid && req_ready;
 
   logic [63:0] relative, page, line_number;
@@ -60,7 +60,8 @@ module page_walker #(
   assign walkable = !is_drop && !map.null_region && tabled && sane;
 
   // ---- what is known of each tag
-  logic [177:0] r_map[TAGS];
+  logic [178:0] r_map[TAGS];
+  logic [TAGS-1:0] r_write;
   logic [63:0] r_va[TAGS];
   logic [63:0] r_length[TAGS];
   logic [TAGS-1:0] leads;      // its walk has not ended
@@ -140,7 +141,8 @@ module page_walker #(
   logic [63:0] leaf_entry;
   /* verilator lint_on UNUSEDSIGNAL */
   assign leaf_entry = leaf_line[64*page[2:0]+:64];
-  assign leaf_present = leaf_hit && leaf_entry[0];
+  // An entry that is present may be for reading only.
+  assign leaf_present = leaf_hit && leaf_entry[0] && !(leaf_entry[1] && is_write);
 
   logic m_fills, m_learns, drops;
   assign drops = taken && is_drop;
@@ -283,20 +285,19 @@ module page_walker #(
   // ---- the end of a walk: its lead is answered at once, those behind it one after the other
   logic [TAG_BITS-1:0] chain_tag, finished[TAGS], finished_head, finished_tail;
   logic [TAG_BITS:0] finished_count;
-  logic chain_now, a_put, a_from_memory;
-  logic [TAG_BITS-1:0] a_tag, a_lead, chain_lead;
+  logic chain_now, chain_leads, a_put, a_from_memory;
+  logic [TAG_BITS-1:0] a_tag;
   assign a_from_memory = m_ends && !chain_active;
   assign a_put = chain_active || m_ends;
   assign a_tag = chain_active ? chain_tag : m_tag;
-  assign a_lead = chain_active ? chain_lead : m_tag;
   /* verilator lint_off UNUSEDSIGNAL */
   hca_pkg::translation_t a_map;
   /* verilator lint_on UNUSEDSIGNAL */
   /* verilator lint_off UNUSEDSIGNAL */
   logic [63:0] a_relative, a_page, a_mask, a_rest, a_entry;
   /* verilator lint_on UNUSEDSIGNAL */
-  logic [511:0] a_line;
-  logic [1:0] a_failure, m_failure;
+  logic [511:0] a_line, chain_line;  // the tag of a lead that was answered may be in use again
+  logic [1:0] a_failure, chain_failure, m_failure;
   logic [129:0] a_answer;
   assign m_failure = m_failed ? TABLE_ERROR : m_last ? OK : NOT_PRESENT;
   assign a_map = r_map[a_tag];
@@ -304,13 +305,13 @@ module page_walker #(
   assign a_page = a_relative >> a_map.page_shift[5:0];
   assign a_mask = (64'd1 << a_map.page_shift[5:0]) - 64'd1;
   assign a_rest = a_mask + 64'd1 - (a_relative & a_mask);
-  assign a_line = a_from_memory ? m_data : r_line[a_lead];
-  assign a_failure = a_from_memory ? m_failure : r_failure[a_lead];
+  assign a_line = a_from_memory ? m_data : chain_leads ? r_line[chain_tag] : chain_line;
+  assign a_failure = a_from_memory ? m_failure : chain_leads ? r_failure[chain_tag] : chain_failure;
   assign a_entry = a_line[64*a_page[2:0]+:64];
   always_comb begin
     a_answer = {r_length[a_tag] < a_rest ? r_length[a_tag] : a_rest, {a_entry[63:12], 12'd0} + (a_relative & a_mask), OK};
     if (a_failure != OK) a_answer = {64'd0, 64'd0, a_failure};
-    else if (!a_entry[0]) a_answer = {64'd0, 64'd0, NOT_PRESENT};
+    else if (!a_entry[0] || (a_entry[1] && r_write[a_tag])) a_answer = {64'd0, 64'd0, NOT_PRESENT};
   end
 
   logic rsp_stored, mem_stored;
@@ -419,6 +420,7 @@ module page_walker #(
     if (misses) begin
       r_map[tag] <= map;
       r_va[tag] <= va;
+      r_write[tag] <= is_write;
       r_length[tag] <= length;
       last_waiter[tag] <= tag;
       if (joins) begin
@@ -438,13 +440,12 @@ module page_walker #(
       r_failure[m_tag] <= m_failure;
     end
     if (finish_store) finished[finished_tail] <= m_tag;
-    if (a_more) begin
-      chain_tag <= next_waiter[a_tag];
-      chain_lead <= a_lead;
-    end else if (finished_count != '0) begin
-      chain_tag <= finished[finished_head];
-      chain_lead <= finished[finished_head];
+    if (a_put) begin
+      chain_line <= a_line;
+      chain_failure <= a_failure;
     end
+    chain_leads <= !a_more;
+    chain_tag <= a_more ? next_waiter[a_tag] : finished[finished_head];
   end
 
   assign idle = !s0_valid && !s1_valid && !s2_valid && !chain_active && finished_count == '0 && !rsp_stored && !mem_stored &&

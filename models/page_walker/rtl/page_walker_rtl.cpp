@@ -16,7 +16,7 @@ page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page
                                  const clock_domain& clock, unsigned clients, rtl::design_factory make,
                                  const rtl::shell_options& options)
     : shell(name, clock, make, options),
-      req_(into("req", tag_bits + 371)),
+      req_(into("req", tag_bits + 373)),
       rsp_(out_of("rsp", tag_bits + 130)),
       mem_req_(out_of("mem_req", tag_bits + 66)),
       mem_rsp_(into("mem_rsp", tag_bits + 513)) {
@@ -30,7 +30,7 @@ page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page
   demand(config.mshrs == tags, "mshrs", "32");
   demand(config.hit_latency == 3, "hit_latency", "3 cycles");
   demand(config.issue_interval == 1, "issue_interval", "1 cycle");
-  for (unsigned i = tags; i-- > 0;) free_tags_.push_back(static_cast<std::uint8_t>(i));
+  for (unsigned i = 0; i < tags; ++i) free_tags_.push_back(static_cast<std::uint8_t>(i));
   for (unsigned i = 0; i < tags; ++i) {
     table_read& r = reads_[i];
     r.self = this;
@@ -63,19 +63,21 @@ tlm::tlm_sync_enum page_walker_rtl::handle(translate_request& r, tlm::tlm_phase 
 }
 
 void page_walker_rtl::enter(translate_request& r, ps t) {
-  const unsigned tag = free_tags_.back();
-  free_tags_.pop_back();
+  const unsigned tag = free_tags_.front();
+  free_tags_.pop_front();
   tags_probe_.set(tags - free_tags_.size(), t);
   tagged_[tag] = &r;
   arrived_[tag] = t;
   rtl::payload p;
   rtl::writer(p)
       .put(r.op == translate_op::drop, 1)
+      .put(r.write, 1)
       .put(r.map.index, 32)
       .put(r.map.levels, 8)
       .put(r.map.page_shift, 8)
       .put(r.map.null, 1)
       .put(r.map.indirect, 1)
+      .put(r.map.on_demand, 1)
       .put(r.map.table, 64)
       .put(r.map.table_va, 64)
       .put(r.va, 64)

@@ -21,6 +21,8 @@ class page_walker_rtl : public rtl::shell {
   page_walker_rtl(const sc_core::sc_module_name& name, const page_walker_config& config, const clock_domain& clock,
                   unsigned clients, rtl::design_factory make, const rtl::shell_options& options = {});
 
+  [[nodiscard]] std::uint64_t reads_of_level(unsigned level) const { return reads_of_[level].value(); }
+
  private:
   static constexpr unsigned tag_bits = 5;
   static constexpr unsigned tags = 1U << tag_bits;
@@ -51,7 +53,7 @@ class page_walker_rtl : public rtl::shell {
   std::array<translate_request*, tags> tagged_{};
   std::array<ps, tags> arrived_{};
   std::array<table_read, tags> reads_;
-  std::vector<std::uint8_t> free_tags_;
+  std::deque<std::uint8_t> free_tags_;  // used in turn
   std::deque<waiting_request> behind_;  // no tag is free
 
   counter ok_, not_present_, errors_, drops_;

@@ -1,5 +1,5 @@
 // Takes a 64-byte line apart with the layouts of hca_pkg: every field in a lane of 64 bits of its own, in the order of the C
-// header. `which`: 0 mrc_t, 1 extent_t, 2 element_t, 3 doorbell_t, 4 qp_record_t, 5 constants.
+// header. `which`: 0 mrc_t, 1 extent_t, 2 element_t, 3 doorbell_t, 4 qp_record_t, 5 and 6 constants.
 module layouts (
     input logic clk,
     input logic rst_n,
@@ -33,6 +33,13 @@ module layouts (
       3'd2: lanes = {960'd0, 32'd0, element.length, 32'd0, element.key, element.va};
       3'd3: lanes = {1024'd0, 32'd0, bell.value, 32'd0, bell.number};
       3'd4: lanes = {1024'd0, 32'd0, rec.rq_pi, 32'd0, rec.sq_pi};
+      3'd6:
+      lanes = {
+        448'd0, 61'd0, hca_pkg::GRANTED, 32'd0, hca_pkg::PTE_BITS, 32'd0, hca_pkg::EXTENTS_PER_LINE, 32'd0,
+        32'd1 << hca_pkg::MRC_FLAG_ON_DEMAND, 32'd0, 32'd1 << hca_pkg::MRC_FLAG_PRIVILEGED, 56'd0, hca_pkg::MRC_INVALID, 56'd0,
+        hca_pkg::MRC_DMABUF, 56'd0, hca_pkg::MRC_DEVICE_MEMORY, 56'd0, hca_pkg::MRC_FAST, 56'd0, hca_pkg::MRC_REGION, 56'd0,
+        hca_pkg::MRC_NONE
+      };
       default:
       lanes = {
         56'd0, hca_pkg::MRC_KINDS, 56'd0, hca_pkg::MRC_INDIRECT, 56'd0, hca_pkg::MRC_WINDOW_2, 56'd0, hca_pkg::MRC_WINDOW_1, 56'd0,

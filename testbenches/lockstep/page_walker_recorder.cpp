@@ -1,0 +1,63 @@
+// Of page_walker: every walk and drop, and the entries that it read.
+#include <cstring>
+#include <unordered_map>
+
+#include "testbenches/lockstep/page_walker_world.h"
+#include "testbenches/lockstep/unit_recorder.h"
+#include "tlm/dma.h"
+
+namespace hcasim::lockstep {
+namespace {
+
+class walk_recorder final : public unit_recorder {
+ public:
+  walk_recorder(const std::string& unit, const std::string& file, const hca_config& c, std::uint64_t seed)
+      : unit_recorder(unit, file, "page_walker", c.clock, seed) {}
+
+  void start_of_simulation() override {
+    tap_sockets<translate_request>(
+        walks_, [&](const auto& s) { return unit_of(s).starts_with(adapter()); }, *this);
+    tap_sockets<dma_request>(
+        reads_, [&](const auto& s) { return unit_of(s) == unit(); }, *this);
+    if (!reads_.empty()) found();
+  }
+
+  void begins(const translate_request& p, ps t) {
+    item i{};
+    const bool drop = p.op == translate_op::drop;
+    i[0] = static_cast<std::uint64_t>(drop ? walk_item::drop : walk_item::walk) | std::uint64_t{p.write} << 24;
+    i[1] = p.va;
+    i[2] = drop ? p.last : 0;
+    i[3] = drop ? 0 : p.length;
+    put_map(i, p.map);
+    open_[&p] = begin(i, t);
+  }
+  void answered(const translate_request& p, ps t) {
+    const auto found = open_.find(&p);
+    if (found == open_.end()) return;
+    answer(found->second, t);
+    open_.erase(found);
+  }
+  void gives_back(const translate_request&, ps) {}
+  void came(const dma_request& p, unsigned) {
+    item i{};
+    i[0] = static_cast<std::uint64_t>(walk_item::set_read) | std::uint64_t{p.failed} << 48;
+    i[1] = p.address;
+    if (!p.failed) std::memcpy(&i[2], p.data, std::min<std::size_t>(p.bytes, 64));
+    read(p.address, i);
+  }
+
+ private:
+  std::unordered_map<const translate_request*, std::size_t> open_;  // looked up only
+  std::vector<std::unique_ptr<request_tap<translate_request, walk_recorder>>> walks_;
+  std::vector<std::unique_ptr<answer_tap<dma_request, walk_recorder>>> reads_;
+};
+
+}  // namespace
+
+std::unique_ptr<stream_recorder> record_page_walker(const std::string& unit, const std::string& file, const hca_config& c,
+                                                    std::uint64_t seed) {
+  return std::make_unique<walk_recorder>(unit, file, c, seed);
+}
+
+}  // namespace hcasim::lockstep

@@ -1,0 +1,118 @@
+// What the recorders of the units have in common: items in the order they reached the unit, each with the time since the one
+// before it, and what the unit read from memory, before the first item that was waiting then, whenever it is other than before.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/base/clock_domain.h"
+#include "testbenches/lockstep/lockstep.h"
+#include "testbenches/runner/listen.h"
+#include "testbenches/runner/stream_recorder.h"
+
+namespace hcasim::lockstep {
+
+class unit_recorder : public stream_recorder, public sc_core::sc_module {
+ public:
+  // `bench`: whose stream it is.
+  unit_recorder(const std::string& unit, const std::string& file, const char* bench, frequency clock, std::uint64_t seed);
+
+  std::uint64_t finish() override;
+
+ protected:
+  struct entry {
+    item what{};
+    std::vector<item> before;
+    ps answered{0};
+  };
+  // The adapter's name and a point.
+  [[nodiscard]] std::string adapter() const { return unit_.substr(0, unit_.rfind('.') + 1); }
+  [[nodiscard]] const std::string& unit() const { return unit_; }
+  void found() { found_ = true; }
+  [[nodiscard]] std::uint64_t cycles(ps t) const;
+  options& how() { return options_; }
+  // Returns the number of the new entry. The item's gap is filled in.
+  std::size_t begin(item i, ps t);
+  void answer(std::size_t number, ps t);
+  [[nodiscard]] entry& at(std::size_t number) { return entries_[number]; }
+  // What is at a place now; nobody asks for it while nothing is under way.
+  void read(std::uint64_t place, const item& now_there);
+  // Somebody has written there himself.
+  void wrote(std::uint64_t place, const item& now_there) { known_[place] = now_there; }
+  // What the stream begins with.
+  virtual std::vector<item> preface() { return {}; }
+
+ private:
+  const std::string unit_, file_, bench_;
+  const clock_domain clock_;
+  options options_;
+  bool found_ = false;
+  ps last_{0};
+  std::vector<entry> entries_;
+  std::set<std::size_t> asked_;  // not answered yet
+  std::map<std::uint64_t, item> known_;
+};
+
+// Tells of requests: begins, answered, gives_back.
+template <class P, class Recorder>
+class request_tap final : public chained_observer<P> {
+ public:
+  request_tap(initiator_socket<P>& s, Recorder& to) : chained_observer<P>(s), to_(to) {}
+  void forward(const P& p, tlm::tlm_phase phase, ps t) override {
+    if (phase == tlm::BEGIN_REQ) to_.begins(p, t);
+    if (phase == tlm::END_RESP) to_.gives_back(p, t);
+    chained_observer<P>::forward(p, phase, t);
+  }
+  void forward_done(const P& p, tlm::tlm_phase phase, tlm::tlm_sync_enum status, ps t) override {
+    if (phase == tlm::BEGIN_REQ && status == tlm::TLM_COMPLETED) to_.answered(p, t);
+    chained_observer<P>::forward_done(p, phase, status, t);
+  }
+  void backward(const P& p, tlm::tlm_phase phase, ps t) override {
+    to_.answered(p, t);
+    chained_observer<P>::backward(p, phase, t);
+  }
+
+ private:
+  Recorder& to_;
+};
+
+// Tells of what the unit asks of others, when it is there: came.
+template <class P, class Recorder>
+class answer_tap final : public chained_observer<P> {
+ public:
+  answer_tap(initiator_socket<P>& s, Recorder& to, unsigned which = 0) : chained_observer<P>(s), to_(to), which_(which) {}
+  void forward_done(const P& p, tlm::tlm_phase phase, tlm::tlm_sync_enum status, ps t) override {
+    if (phase == tlm::BEGIN_REQ && status == tlm::TLM_COMPLETED) to_.came(p, which_);
+    chained_observer<P>::forward_done(p, phase, status, t);
+  }
+  void backward(const P& p, tlm::tlm_phase phase, ps t) override {
+    to_.came(p, which_);
+    chained_observer<P>::backward(p, phase, t);
+  }
+
+ private:
+  Recorder& to_;
+  const unsigned which_;
+};
+
+// Taps on sockets of a payload that `wanted` picks.
+template <class P, class Tap, class Wanted, class... Args>
+void tap_sockets(std::vector<std::unique_ptr<Tap>>& taps, const Wanted& wanted, Args&&... args) {
+  for (initiator_socket<P>* s : sockets_of<P>()) {
+    if (wanted(*s)) taps.push_back(std::make_unique<Tap>(*s, args...));
+  }
+}
+
+std::unique_ptr<stream_recorder> record_key_check(const std::string& unit, const std::string& file, const hca_config& c,
+                                                  std::uint64_t seed);
+std::unique_ptr<stream_recorder> record_page_walker(const std::string& unit, const std::string& file, const hca_config& c,
+                                                    std::uint64_t seed);
+std::unique_ptr<stream_recorder> record_context_cache(const std::string& unit, const std::string& file, const hca_config& c,
+                                                      std::uint64_t seed);
+std::unique_ptr<stream_recorder> record_doorbell(const std::string& unit, const std::string& file, const hca_config& c,
+                                                 std::uint64_t seed);
+
+}  // namespace hcasim::lockstep

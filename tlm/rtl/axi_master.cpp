@@ -1,0 +1,171 @@
+#include "tlm/rtl/axi_master.h"
+
+#include <algorithm>
+#include <string>
+
+namespace hcasim::rtl {
+namespace {
+
+constexpr unsigned incrementing = 1;
+constexpr std::uint64_t boundary = 4096;
+constexpr unsigned slverr = 2, decerr = 3;
+
+unsigned response_of(const tlm::tlm_generic_payload& p) {
+  if (p.is_response_ok()) return 0;
+  return p.get_response_status() == tlm::TLM_ADDRESS_ERROR_RESPONSE ? decerr : slverr;
+}
+
+}  // namespace
+
+axi_master::axi_master(const sc_core::sc_module_name& name, const axi_config& config, const clock_domain& clock,
+                       design_factory make, const shell_options& options)
+    : shell(name, clock, make, options),
+      config_(checked(config)),
+      b_(into("b", config.id_bits + 2)),
+      r_(into("r", config.id_bits + config.data_bits + 2 + (config.lite ? 0U : 1U))),
+      aw_(out_of("aw", address_width(config))),
+      w_(out_of("w", config.data_bits + config.data_bits / 8 + (config.lite ? 0U : 1U))),
+      ar_(out_of("ar", address_width(config))),
+      writing_(std::size_t{1} << config.id_bits),
+      reading_(std::size_t{1} << config.id_bits) {
+  memory.register_nb_transport_bw(this, &axi_master::answered);
+  aw_.on_transfer = [this](const payload& p, std::uint64_t, ps t) { address(p, true, t); };
+  ar_.on_transfer = [this](const payload& p, std::uint64_t, ps t) { address(p, false, t); };
+  w_.on_transfer = [this](const payload& p, std::uint64_t, ps t) {
+    beats_.push_back(p);
+    take_beats(t);
+  };
+  b_.on_transfer = [this](const payload&, std::uint64_t, ps) { await(-1); };
+  r_.on_transfer = [this](const payload&, std::uint64_t last, ps) { await(last != 0 ? -1 : 0); };
+}
+
+std::uint64_t axi_master::beat_at(const burst& b, unsigned n) {
+  return n == 0 ? b.address : b.address / b.size * b.size + std::uint64_t{n} * b.size;
+}
+
+void axi_master::address(const payload& p, bool write, ps t) {
+  reader in(p);
+  const stream& s = write ? aw_ : ar_;
+  burst& b = pool_.get();
+  b.write = write;
+  b.id = config_.id_bits > 0 ? in.get32(config_.id_bits) : 0;
+  b.address = in.get(config_.address_bits);
+  b.beats = config_.lite ? 1 : in.get32(8) + 1;
+  b.size = config_.lite ? bus_bytes() : 1U << in.get32(3);
+  b.moved = 0;
+  b.done = false;
+  const unsigned kind = config_.lite ? incrementing : in.get32(2);
+  const std::string who = "stream " + s.name() + ": a burst at " + std::to_string(b.address) + " ";
+  if (kind != incrementing) return violation(who + "is not INCR");
+  if (b.size > bus_bytes())
+    return violation(who + "has beats of " + std::to_string(b.size) + " bytes, the bus has " + std::to_string(bus_bytes()));
+  if (b.beats > config_.longest_burst && !config_.lite)
+    return violation(who + "has " + std::to_string(b.beats) + " beats, " + std::to_string(config_.longest_burst) +
+                     " are allowed");
+  const std::uint64_t last = beat_at(b, b.beats - 1) / b.size * b.size + b.size - 1;
+  if (b.address / boundary != last / boundary) return violation(who + "crosses 4 KiB");
+  ++bursts_;
+  await(1);
+  b.bytes.assign(last - b.address + 1, 0);
+  b.enables.assign(write ? b.bytes.size() : 0, TLM_BYTE_DISABLED);
+  (write ? writing_ : reading_)[b.id].push_back(&b);
+  if (!write) return send(b, t);
+  collecting_.push_back(&b);
+  take_beats(t);
+}
+
+// Beats belong to the writes in the order of their addresses.
+void axi_master::take_beats(ps t) {
+  while (!beats_.empty() && !collecting_.empty()) {
+    burst& b = *collecting_.front();
+    if (!take_beat(b, beats_.front())) return;
+    beats_.pop_front();
+    if (b.moved < b.beats) continue;
+    collecting_.pop_front();
+    send(b, t);
+  }
+}
+
+bool axi_master::take_beat(burst& b, const payload& p) {
+  const std::uint64_t first = beat_at(b, b.moved);
+  const std::uint64_t end = first / b.size * b.size + b.size;
+  const std::uint64_t lane0 = first / bus_bytes() * bus_bytes();
+  for (unsigned i = 0; i < bus_bytes(); ++i) {
+    if (!p.get(config_.data_bits + i, 1)) continue;
+    if (lane0 + i < first || lane0 + i >= end) {
+      violation("stream w: beat " + std::to_string(b.moved + 1) + " of a burst at " + std::to_string(b.address) +
+                " has a strobe outside it, on byte " + std::to_string(i));
+      return false;
+    }
+    b.bytes[lane0 + i - b.address] = static_cast<unsigned char>(p.get(8 * i, 8));
+    b.enables[lane0 + i - b.address] = TLM_BYTE_ENABLED;
+  }
+  ++b.moved;
+  if (config_.lite || (p.get(config_.data_bits + bus_bytes(), 1) != 0) == (b.moved == b.beats)) return true;
+  violation("stream w: `last` is wrong on beat " + std::to_string(b.moved) + " of " + std::to_string(b.beats));
+  return false;
+}
+
+void axi_master::send(burst& b, ps t) {
+  const auto n = static_cast<unsigned>(b.bytes.size());
+  b.set_command(b.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
+  b.set_address(b.address);
+  b.set_data_ptr(b.bytes.data());
+  b.set_data_length(n);
+  b.set_streaming_width(n);
+  b.set_byte_enable_ptr(b.write ? b.enables.data() : nullptr);
+  b.set_byte_enable_length(b.write ? n : 0);
+  b.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  sc_core::sc_time delay = to_sc(t - now());
+  if (memory->nb_transport_fw(b, phase, delay) == tlm::TLM_COMPLETED) answered(b, phase, delay);
+}
+
+tlm::tlm_sync_enum axi_master::answered(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase == tlm::END_REQ) return tlm::TLM_ACCEPTED;
+  burst& b = static_cast<burst&>(p);
+  b.done = true;
+  answer_in_order((b.write ? writing_ : reading_)[b.id], now() + to_ps(delay));
+  return tlm::TLM_COMPLETED;
+}
+
+void axi_master::answer_in_order(std::deque<burst*>& of_id, ps t) {
+  while (!of_id.empty() && of_id.front()->done) {
+    burst& b = *of_id.front();
+    of_id.pop_front();
+    answer(b, t);
+    pool_.put(b);
+  }
+}
+
+void axi_master::answer(burst& b, ps t) {
+  t = newest_ = std::max(newest_, t);  // nothing gets between the beats of a burst
+  const unsigned response = response_of(b);
+  const auto begun = [&](payload& p) {
+    writer w(p);
+    if (config_.id_bits > 0) w.put(b.id, config_.id_bits);
+    return w;
+  };
+  if (b.write) {
+    payload p;
+    begun(p).put(response, 2);
+    return push(b_, p, t);
+  }
+  for (unsigned n = 0; n < b.beats; ++n) {
+    payload p;
+    writer w = begun(p);
+    const std::uint64_t first = beat_at(b, n);
+    const std::uint64_t end = first / b.size * b.size + b.size;
+    const std::uint64_t lane0 = first / bus_bytes() * bus_bytes();
+    for (unsigned i = 0; i < bus_bytes(); ++i) {
+      const bool in_beat = lane0 + i >= first && lane0 + i < end;
+      w.put(in_beat ? b.bytes[lane0 + i - b.address] : 0, 8);
+    }
+    w.put(response, 2);
+    const bool last = n + 1 == b.beats;
+    if (!config_.lite) w.put(last, 1);
+    push(r_, p, t, last);
+  }
+}
+
+}  // namespace hcasim::rtl

@@ -1,0 +1,80 @@
+// RTL that masters an AXI4 or AXI-Lite bus, as a TLM-2.0 initiator: its bursts go to whatever memory is bound (tlm/pcie.h).
+//
+// PINS of hca_add_rtl (fields of a bundle lowest first, as in tlm/rtl/axi.h, with the directions of a master):
+//   AXI4      out aw data=id,addr,len,size,burst   out w data=data,strb,last   in b data=id,resp
+//             out ar data=id,addr,len,size,burst   in r data=id,data,resp,last        (without ids: leave them out)
+//   AXI-Lite  out aw data=addr   out w data=data,strb   in b data=resp   out ar data=addr   in r data=data,resp
+//
+// A burst becomes one access of the base protocol, strobes its byte enables. INCR bursts of any size up to the bus's; FIXED and
+// WRAP are not adapted. A write goes when its last beat has come, which may be before its address. Answers of one id keep the
+// order of their bursts, those of others may overtake; the beats of a read are not interleaved. TLM_ADDRESS_ERROR_RESPONSE:
+// DECERR, any other error: SLVERR.
+//
+// On top of the handshake, violations: a burst that crosses 4 KiB, is longer or wider than there is, or of another kind; `last`
+// on the wrong beat; a strobe outside the beat.
+//
+// The clock runs from the start until nothing has moved for a while (a design with an idle pin: until it says so) and again
+// when an answer or a stream of a derived shell comes.
+#pragma once
+
+#include <tlm_utils/simple_initiator_socket.h>
+
+#include <deque>
+#include <vector>
+
+#include "models/base/pool.h"
+#include "tlm/rtl/axi.h"
+
+namespace hcasim::rtl {
+
+class axi_master : public shell {
+ public:
+  tlm_utils::simple_initiator_socket<axi_master, 64> memory{"memory"};
+
+  // Throws std::invalid_argument that names the design and the bundle, or the member of `config` that is out of range.
+  axi_master(const sc_core::sc_module_name& name, const axi_config& config, const clock_domain& clock, design_factory make,
+             const shell_options& options = {});
+
+  void start_of_simulation() override { run(); }
+  [[nodiscard]] std::uint64_t bursts() const { return bursts_; }
+
+ private:
+  struct burst : tlm::tlm_generic_payload {
+    bool write = false;
+    unsigned id = 0;
+    std::uint64_t address = 0;
+    unsigned beats = 0;
+    unsigned size = 0;   // bytes of a beat
+    unsigned moved = 0;  // beats of a write that have come
+    bool done = false;
+    std::vector<unsigned char> bytes, enables;
+  };
+
+  void address(const payload& p, bool write, ps t);
+  void take_beats(ps t);
+  [[nodiscard]] bool take_beat(burst& b, const payload& p);
+  void send(burst& b, ps t);
+  tlm::tlm_sync_enum answered(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  void answer_in_order(std::deque<burst*>& of_id, ps t);
+  void answer(burst& b, ps t);
+  [[nodiscard]] unsigned bus_bytes() const { return config_.data_bits / 8; }
+  // Where beat `n` begins; the first one may be unaligned.
+  [[nodiscard]] static std::uint64_t beat_at(const burst& b, unsigned n);
+
+  const axi_config config_;
+  stream& b_;
+  stream& r_;
+  stream& aw_;
+  stream& w_;
+  stream& ar_;
+
+  pool<burst> pool_;
+  std::deque<payload> beats_;                // that have come before their address
+  std::deque<burst*> collecting_;            // writes, in the order of their addresses
+  std::vector<std::deque<burst*>> writing_;  // by id
+  std::vector<std::deque<burst*>> reading_;
+  ps newest_{0};
+  std::uint64_t bursts_ = 0;
+};
+
+}  // namespace hcasim::rtl
