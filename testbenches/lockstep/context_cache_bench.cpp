@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <string>
 #include <unordered_map>
 
@@ -58,6 +59,9 @@ class context_memory : public unit {
     areas_[0] = {base, half};
   }
   void begin_anew() { others_.clear(); }
+  // Reads and writes that have not ended, and who wants to know when there is none.
+  [[nodiscard]] unsigned under_way() const { return under_way_; }
+  std::function<void()> on_quiet;
   void set(const item& i) {
     recorded& r = recorded_[i[1]];
     r.failed = i[0] >> 48 & 1;
@@ -116,6 +120,7 @@ class context_memory : public unit {
       ++reads;
       if (!r.failed) std::memcpy(r.data, at, entry_bytes);
     }
+    ++under_way_;
     job& j = jobs_.get();
     j = {this, &r};
     queue_.at(t + clock_.cycles(cycles), {[](void* context) {
@@ -128,7 +133,9 @@ class context_memory : public unit {
                                               std::memcpy(self.find(answered.address, true, none), answered.data,
                                                           entry_bytes);  // lands at its end
                                             }
+                                            --self.under_way_;
                                             target_socket<dma_request>::respond(answered, now());
+                                            if (self.under_way_ == 0 && self.on_quiet) self.on_quiet();
                                           },
                                           &j});
     return tlm::TLM_ACCEPTED;
@@ -136,6 +143,7 @@ class context_memory : public unit {
 
   const bool random_;
   const clock_domain clock_;
+  unsigned under_way_ = 0;
   std::vector<std::byte> bytes_;
   place areas_[2];
   std::unordered_map<std::uint64_t, recorded> recorded_;  // looked up only, as is the next
@@ -155,7 +163,10 @@ class context_issuer final : public issuer {
                                      : 20,
                clock, c, s),
         memory_(memory),
-        single_(o.how == mode::single) {}
+        single_(o.how == mode::single) {
+    // One at a time: what was evicted before has been written, what was given back has arrived.
+    if (single_) memory_.on_quiet = [this] { poke(); };
+  }
   void publish(coverage& c) const {
     for (std::size_t i = 0; i < std::size(names); ++i) c[names[i]] += done_[i];
     c["failed_beyond"] += beyond_;
@@ -186,7 +197,7 @@ class context_issuer final : public issuer {
   [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
   // An entry changes while nobody else has or wants it.
   [[nodiscard]] bool may_go(const item& i) const override {
-    if (exclusive_all_) return false;
+    if (exclusive_all_ || (single_ && (memory_.under_way() > 0 || now() < quiet_from_))) return false;
     const use& u = uses_[slot(index_of(i))];
     switch (kind_of(i)) {
       case context_item::set_area:
@@ -315,6 +326,10 @@ class context_issuer final : public issuer {
     --held_;
     out.release(r, now());
     retire(r, now());
+    if (single_) {  // what is given back has arrived
+      quiet_from_ = now() + clock().cycles(2);
+      queue_.at(quiet_from_, {[](void* self) { static_cast<context_issuer*>(self)->poke(); }, this});
+    }
     poke();
   }
   // The payload may still be on its way through a stalled stream.
@@ -348,6 +363,7 @@ class context_issuer final : public issuer {
   std::uint32_t half_ = 0;
   std::uint64_t entries_ = 0;
   bool exclusive_all_ = false;
+  ps quiet_from_{0};
   ps lifted_at_{-1};
   std::uint64_t done_[5] = {}, beyond_ = 0, failed_ = 0, waited_ = 0;
 };
