@@ -40,11 +40,18 @@ async function use() {
   const begin = performance.now();
   await on('Page.navigate', {url: 'file://' + resolve(page)});
   await done;
-  const seen = {load_ms: performance.now() - begin, ready_ms: Number(await see('document.body.dataset.ready')), rows: Number(await see('document.body.dataset.rows'))};
+  const load = performance.now() - begin;
+  while (!await see('document.body.dataset.ready')) await new Promise((yes) => setTimeout(yes, 20));
+  const seen = {load_ms: load, ready_ms: Number(await see('document.body.dataset.ready')), rows: Number(await see('document.body.dataset.rows'))};
   const mouse = (type, x, y, more = {}) => on('Input.dispatchMouseEvent', {type, x, y, ...more});
   const middle = async (selector) => see(`(() => { const e = document.querySelector(${JSON.stringify(selector)}); e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`);
   const text = (selector) => see(`document.querySelector(${JSON.stringify(selector)}).textContent`);
   seen.title = await text('h1');
+  seen.first_lines = await see("document.querySelectorAll('#chart svg path[fill=none][stroke-linejoin]').length");
+  if (await see("!!document.getElementById('all')")) {
+    await see("(() => { const k = document.getElementById('all'); k.value = 'all'; k.dispatchEvent(new Event('change')); })()");
+    seen.all_lines = await see("document.querySelectorAll('#chart svg path[fill=none][stroke-linejoin]').length");
+  }
   const [cx, cy] = await middle('#chart');
   await mouse('mouseMoved', cx - 100, cy);
   await mouse('mouseMoved', cx - 102, cy);

@@ -1,25 +1,37 @@
 // The page of `hcasim report`: charts, a table and the description of one study, and of a second one to compare with.
-// `data` stands in the page; see testbenches/runner/sweep/page.cpp.
+// Their numbers stand in the page as JSON, column by column; see testbenches/runner/sweep/page.cpp.
 'use strict';
 (function () {
+  const data = JSON.parse(document.getElementById('data').textContent);
   const axes = data.axes, metrics = data.metrics, axisCount = axes.length;
   const byId = (id) => document.getElementById(id);
   const colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#8b8000'];
   const withUnit = (m) => m.title + (m.unit && m.unit !== '1' ? ' [' + m.unit + ']' : '');
   const shown = (v) => v === null || v === undefined ? '-' : typeof v === 'number' ? String(Number(v.toPrecision(5))) : v;
-  const state = {kind: 'line', x: 0, series: axisCount > 1 ? 1 : -1, metric: 0, several: null, at: axes.map(() => 0), which: 0, page: 0, sort: -1, down: false};
+  const state = {kind: 'line', x: 0, series: axisCount > 1 ? 1 : -1, metric: 0, several: null, all: false, at: axes.map(() => 0), which: 0, page: 0, sort: -1, down: false};
 
-  // Row of each combination of axis values, by the number that the values' indices make.
-  function indexed(rows) {
-    const map = new Map();
-    rows.forEach((r) => map.set(r.slice(0, axisCount).join(','), r));
-    return map;
+  // Row of each combination of axis values, by the number that the values' indices make; -1: there is none.
+  const strides = axes.map(() => 1);
+  for (let i = axisCount - 2; i >= 0; --i) strides[i] = strides[i + 1] * axes[i + 1].labels.length;
+  const numberOf = (at) => at.reduce((sum, v, i) => sum + v * strides[i], 0);
+  function indexed(columns) {
+    const count = columns[0].length, rows = new Int32Array(axisCount ? strides[0] * axes[0].labels.length : 1).fill(-1);
+    for (let n = 0; n < count; ++n) {
+      let number = 0;
+      for (let i = 0; i < axisCount; ++i) number += columns[i][n] * strides[i];
+      rows[number] = n;
+    }
+    return rows;
   }
-  const sets = [{name: data.name, rows: indexed(data.rows)}];
-  if (data.other) sets.push({name: data.other.name, rows: indexed(data.other.rows)});
+  const rowCount = data.columns[0].length;
+  const sets = [{name: data.name, columns: data.columns, rows: indexed(data.columns)}];
+  if (data.other) sets.push({name: data.other.name, columns: data.other.columns, rows: indexed(data.other.columns)});
   // Of a heat map: the first results, the others, or how they relate.
   const choices = data.other ? [data.name, data.other.name, 'other / first'] : [];
-  const value = (set, at, m) => { const r = set.rows.get(at.join(',')); return r ? r[axisCount + m] : null; };
+  const value = (set, at, m) => { const n = set.rows[numberOf(at)]; return n < 0 ? null : set.columns[axisCount + m][n]; };
+  // More lines than can be told apart: some of them, evenly chosen, unless all are asked for.
+  const fewLines = 12;
+  const someOf = (list) => state.all || list.length <= fewLines ? list : Array.from({length: fewLines}, (_, i) => list[Math.round(i * (list.length - 1) / (fewLines - 1))]);
 
   function chosen(at, m) {
     const v = sets.map((set) => value(set, at, m));
@@ -58,6 +70,10 @@
       const other = axes.map((a, i) => [i, a.title]).filter(([i]) => i !== state.x);
       select(c, state.kind === 'heat' ? 'y axis' : 'lines', 'series', state.kind === 'heat' ? other : [[-1, 'one']].concat(other), state.series,
         own((v) => { state.series = Number(v); }));
+    }
+    if (state.kind === 'line' && !state.several && state.series >= 0 && axes[state.series].labels.length > fewLines) {
+      const n = axes[state.series].labels.length;
+      select(c, 'shown', 'all', [['', fewLines + ' of ' + n + ' lines'], ['all', 'all ' + n + ' lines']], state.all ? 'all' : '', own((v) => { state.all = v === 'all'; }));
     }
     if (state.kind === 'heat' && choices.length) select(c, 'results', 'which', choices.map((t, i) => [i, t]), state.which, own((v) => { state.which = Number(v); }));
     axes.forEach((a, i) => {
@@ -98,18 +114,17 @@
     if (state.kind === 'heat' && state.series >= 0) {
       const y = axes[state.series], cells = [];
       x.labels.forEach((_, i) => y.labels.forEach((_, j) => { const v = chosen(place(i, j), state.metric); if (v !== null && v !== undefined) cells.push([i, j, v]); }));
-      const all = cells.map((c) => c[2]);
       option.yAxis = {type: 'category', data: y.labels, name: y.title};
-      option.visualMap = {min: Math.min(...all), max: Math.max(...all), right: 10, top: 'middle', calculable: true, inRange: {color: ['#f0f6fc', '#08458a']}, formatter: shown};
+      option.visualMap = {min: cells.reduce((low, c) => Math.min(low, c[2]), Infinity), max: cells.reduce((high, c) => Math.max(high, c[2]), -Infinity), right: 10, top: 'middle', calculable: true, inRange: {color: ['#f0f6fc', '#08458a']}, formatter: shown};
       option.tooltip = {formatter: (p) => x.title + ' ' + x.labels[p.value[0]] + ', ' + y.title + ' ' + y.labels[p.value[1]] + ': <b>' + shown(p.value[2]) + '</b> ' + (state.which < 2 ? metrics[state.metric].unit : '')};
       option.series = [{type: 'heatmap', data: cells, label: {show: cells.length <= 400, formatter: (p) => shown(p.value[2])}}];
     } else {
       const lines = [];
       sets.forEach((set, k) => {
         const groups = state.several ? state.several.map((m) => [metrics[m].title, m, 0])
-          : state.series >= 0 ? axes[state.series].labels.map((l, s) => [l, state.metric, s]) : [[metrics[state.metric].title, state.metric, 0]];
+          : state.series >= 0 ? someOf(axes[state.series].labels.map((l, s) => [l, state.metric, s])) : [[metrics[state.metric].title, state.metric, 0]];
         groups.forEach(([name, m, s], g) => lines.push({name: sets.length > 1 ? name + ' (' + set.name + ')' : name, type: state.kind === 'stacked' ? 'bar' : 'line',
-          stack: state.kind === 'stacked' ? 'set' + k : undefined, symbolSize: 7, itemStyle: {color: colours[g % colours.length], opacity: k ? 0.6 : 1},
+          stack: state.kind === 'stacked' ? 'set' + k : undefined, symbolSize: 7, showSymbol: x.labels.length * groups.length <= 2000, itemStyle: {color: colours[g % colours.length], opacity: k ? 0.6 : 1},
           lineStyle: {type: k ? 'dashed' : 'solid'}, data: x.labels.map((_, i) => value(set, place(i, s), m))}));
       });
       const unit = metrics[state.several ? state.several[0] : state.metric].unit;
@@ -123,7 +138,7 @@
   }
 
   const pageSize = 200;
-  let order = data.rows.map((_, i) => i);
+  let order = Array.from({length: rowCount}, (_, i) => i);
   function table() {
     const t = byId('table');
     t.textContent = '';
@@ -138,10 +153,10 @@
     });
     const body = t.createTBody();
     order.slice(state.page * pageSize, (state.page + 1) * pageSize).forEach((n) => {
-      const r = data.rows[n], row = body.insertRow();
-      if (r[axisCount + metrics.length] !== 'passed') row.className = 'failed';
+      const row = body.insertRow();
+      if (cellValue(n, axisCount + metrics.length) !== 'passed') row.className = 'failed';
       columns.forEach((_, i) => {
-        const cell = row.insertCell(), v = cellValue(r, i);
+        const cell = row.insertCell(), v = cellValue(n, i);
         if (typeof v === 'number') cell.className = 'number';
         cell.textContent = shown(v);
       });
@@ -157,18 +172,17 @@
     });
     bar.append('page ' + (state.page + 1) + ' of ' + pages);
   }
-  function cellValue(r, i) {
-    if (i < axisCount) return axes[i].labels[r[i]];
-    const own = axisCount + metrics.length + 3;
-    if (i >= own) return value(sets[1], r.slice(0, axisCount), i - own);
-    const v = r[i];
-    return i === axisCount + metrics.length + 1 ? data.resources[v] ?? '' : v;
+  function cellValue(n, i) {
+    const status = axisCount + metrics.length;
+    if (i >= status + 3) return value(sets[1], axes.map((_, k) => data.columns[k][n]), i - status - 3);
+    const v = data.columns[i][n];
+    return i < axisCount ? axes[i].labels[v] : i === status ? data.statuses[v] : i === status + 1 ? data.resources[v] ?? '' : v;
   }
   function sort(i) {
     state.down = state.sort === i ? !state.down : false;
     state.sort = i;
     state.page = 0;
-    const key = (n) => i < axisCount ? data.rows[n][i] : cellValue(data.rows[n], i);
+    const key = (n) => i < axisCount ? data.columns[i][n] : cellValue(n, i);
     order.sort((a, b) => { const x = key(a), y = key(b); return (x === y ? a - b : x === null ? 1 : y === null ? -1 : x < y ? -1 : 1) * (state.down ? -1 : 1); });
   }
 
@@ -176,6 +190,7 @@
   if (data.charts.length) preset(0);
   draw();
   table();
-  document.body.dataset.rows = data.rows.length;
-  document.body.dataset.ready = Math.round(performance.now());
+  document.body.dataset.rows = rowCount;
+  // Behind the first frame that shows all of it.
+  requestAnimationFrame(() => setTimeout(() => { document.body.dataset.ready = Math.round(performance.now()); }));
 })();

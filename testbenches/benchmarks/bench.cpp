@@ -5,8 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
+#include <thread>
+
+#include <nlohmann/json.hpp>
 
 #include "firmware/driver/verbs.h"
 #include "models/protection/judge.h"
@@ -14,7 +18,12 @@
 #include "testbenches/directed/peer_direct.h"
 #include "testbenches/kit/peer.h"
 #include "testbenches/kit/world.h"
+#include "testbenches/places/places.h"
+#include "testbenches/runner/packets.h"
+#include "testbenches/runner/program/run_program.h"
+#include "testbenches/runner/spans.h"
 #include "testbenches/runner/vcd.h"
+#include "testbenches/runner/waves.h"
 
 namespace hcasim {
 namespace {
@@ -101,6 +110,45 @@ figures stream(kit::stream_options o, const char* vcd = nullptr, const system_co
   return f;
 }
 
+// What a run records beside its results.
+enum class recording : std::uint8_t { none, vcd, fst, spans, packets };
+
+// A stream as `hcasim run` does it: how long from the start to the last byte of the files.
+double recorded_seconds(recording what, const std::filesystem::path& folder) {
+  kit::stream_options o;
+  o.messages = 60'000;
+  figures f = in_own_process([&] {
+    hcasim::system s("system", two_nodes_100g());
+    std::unique_ptr<wave_recorder> waves;
+    std::unique_ptr<span_recorder> spans;
+    std::unique_ptr<packet_recorder> packets;
+    if (what == recording::vcd || what == recording::fst) {
+      const wave_format format = what == recording::vcd ? wave_format::vcd : wave_format::fst;
+      waves = std::make_unique<wave_recorder>(make_wave_writer(format, folder / "waves", "bench", 0, {}),
+                                              std::vector<std::string>{"*"});
+    }
+    if (what == recording::spans) {
+      span_window all;
+      all.limit = 100'000'000;
+      spans = std::make_unique<span_recorder>(all, folder / "spans.json", "bench");
+    }
+    if (what == recording::packets)
+      packets = std::make_unique<packet_recorder>(folder / "packets", packet_form::infiniband, "bench");
+    kit::stream_result r;
+    kit::start_stream(s, o, r);
+    const auto start = clock_type::now();
+    sc_core::sc_start();
+    if (waves) waves->writer().finish(now());
+    if (spans) spans->finish(now());
+    if (packets) packets->finish();
+    figures whole;
+    whole.simulating = seconds_since(start);
+    whole.ok = r.ok;
+    return whole;
+  });
+  return f.ok ? f.simulating : 0;
+}
+
 void report(benchmark::State& state, const figures& f) {
   if (!f.ok) {
     state.SkipWithError("the simulated run failed");
@@ -134,6 +182,54 @@ void w1_vcd(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) report(state, in_own_process([] { return stream({}, "/dev/null"); }));
 }
 BENCHMARK(w1_vcd)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
+
+// How many times slower a run of 60 000 WRITEs is with a recorder on: the best of five each, in turn.
+void recorder(benchmark::State& state) {
+  const auto what = static_cast<recording>(state.range(0));
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("hcasim_bench_{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  for ([[maybe_unused]] auto _ : state) {
+    double off = 1e9;
+    double on = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      off = std::min(off, recorded_seconds(recording::none, folder));
+      on = std::min(on, recorded_seconds(what, folder));
+    }
+    if (off <= 0 || on <= 0) state.SkipWithError("the simulated run failed");
+    state.SetIterationTime(on);
+    state.counters["times_slower"] = on / off;
+  }
+  std::filesystem::remove_all(folder);
+}
+BENCHMARK(recorder)->Name("recorder_vcd")->Arg(1)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(recorder)->Name("recorder_fst")->Arg(2)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(recorder)->Name("recorder_spans")->Arg(3)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(recorder)->Name("recorder_packets")->Arg(4)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+// A sweep of 200 short runs: what it costs over their own run times, which the machine's cores share.
+void sweep_200(benchmark::State& state) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("hcasim_bench_{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "s.yaml")
+      << "base: {testbench: ping}\naxes: {seed: {knob: seed, range: {from: 1, to: 200, step: 1}}}\n"
+         "metrics: {write: {figure: WRITE}}\n";
+  const auto cores = static_cast<double>(std::thread::hardware_concurrency());
+  for ([[maybe_unused]] auto _ : state) {
+    const outcome o = run_program(places::program, fmt::format("sweep {0}/s.yaml -o {0}/out --json", folder.string()));
+    const auto said = nlohmann::json::parse(o.text.substr(std::min(o.text.find("{\n"), o.text.size())), nullptr, false);
+    if (o.status != 0 || said.is_discarded()) {
+      state.SkipWithError("the sweep failed");
+      break;
+    }
+    const double seconds = said["seconds"];
+    const double own = said["run_seconds"];
+    state.SetIterationTime(seconds);
+    state.counters["overhead_percent"] = 100 * (seconds * cores / own - 1);
+    std::filesystem::remove_all(folder / "out");
+  }
+  std::filesystem::remove_all(folder);
+}
+BENCHMARK(sweep_200)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
 
 // W1 on hosts that have peer devices, which nobody uses.
 void w1_peers(benchmark::State& state) {

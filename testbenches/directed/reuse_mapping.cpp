@@ -125,6 +125,44 @@ class fixed_mapping : public reuse_mapping {
   ibv_mr* mr_ = nullptr;
 };
 
+// One region over all buffers, and a window for each slot that is rebound (type 1): a request on the send queue instead of a
+// command. Nobody waits for it, since what tells the target stands behind it on the same queue.
+class window_mapping : public reuse_mapping {
+ public:
+  using reuse_mapping::reuse_mapping;
+
+  bool open(std::vector<grant>& tell) override {
+    all_ =
+        ibv_reg_mr(p_.c, p_.pd, host_address(0), 2 * std::uint64_t{o_.buffers} * o_.buffer, host_rights | IBV_ACCESS_MW_BIND);
+    if (!all_) return false;
+    for (std::uint64_t b = 0; b < mapped_at_first(); ++b) {
+      windows_.push_back(ibv_alloc_mw(p_.c, p_.pd, IBV_MW_TYPE_1));
+      if (!windows_.back() || !bind(b, tell)) return false;
+    }
+    return true;
+  }
+  bool swap(std::uint64_t b, std::vector<grant>& tell) override { return !has(b + o_.buffers) || bind(b + o_.buffers, tell); }
+  bool close() override {
+    bool ok = true;
+    for (ibv_mw* w : windows_) ok = ibv_dealloc_mw(p_.c, w) == 0 && ok;
+    return ibv_dereg_mr(p_.c, all_) == 0 && ok;
+  }
+
+ private:
+  bool bind(std::uint64_t b, std::vector<grant>& tell) {
+    ibv_mw* const w = windows_[b % o_.buffers];
+    ibv_mw_bind request{.wr_id = 1001,
+                        .send_flags = IBV_SEND_SIGNALED,
+                        .bind_info = {all_, host_address(b), o_.buffer, IBV_ACCESS_REMOTE_WRITE}};
+    if (ibv_bind_mw(p_.c, qp_, w, &request) != 0) return false;
+    tell.push_back(grant_of(b, 1, host_address(b), w->rkey, true));
+    return true;
+  }
+
+  ibv_mr* all_ = nullptr;
+  std::vector<ibv_mw*> windows_;
+};
+
 }  // namespace
 
 reuse_mapping::reuse_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t stream_bytes)
@@ -153,6 +191,8 @@ std::unique_ptr<reuse_mapping> reuse_mapping::make(reuse_mode m, process_context
       return std::make_unique<region_mapping>(p, qp, o, stream_bytes, false);
     case reuse_mode::deregister:
       return std::make_unique<region_mapping>(p, qp, o, stream_bytes, true);
+    case reuse_mode::rebind:
+      return std::make_unique<window_mapping>(p, qp, o, stream_bytes);
     default:
       return std::make_unique<fixed_mapping>(p, qp, o, stream_bytes);
   }

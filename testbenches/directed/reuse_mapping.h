@@ -1,4 +1,4 @@
-// The host's side of the five ways: how a buffer of the stream is mapped, and what the target has to be told when it changes.
+// The host's side of the six ways: how a buffer of the stream is mapped, and what the target has to be told when it changes.
 #pragma once
 
 #include <memory>

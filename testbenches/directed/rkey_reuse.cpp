@@ -163,8 +163,9 @@ void target_stream(reuse_state& s, cpu& c, node& n) {
 }  // namespace
 
 std::string_view name_of(reuse_mode m) {
-  static constexpr std::string_view names[reuse_modes] = {"R_Key kept, extend", "R_Key kept, remap", "re-register, keys sent",
-                                                          "de-register + register", "one static region"};
+  static constexpr std::string_view names[reuse_modes] = {"R_Key kept, extend",     "R_Key kept, remap",
+                                                          "re-register, keys sent", "de-register + register",
+                                                          "one static region",      "window rebound"};
   return names[static_cast<std::size_t>(m)];
 }
 

@@ -1,5 +1,5 @@
 // A target streams a file by RDMA WRITE into buffers that the host keeps removing behind and adding ahead (US 7,290,038), in
-// one of five ways.
+// one of six ways.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace hcasim::kit {
 
-enum class reuse_mode : std::uint8_t { kept_extend, kept_remap, reregister, deregister, fixed };
-inline constexpr std::size_t reuse_modes = 5;
+enum class reuse_mode : std::uint8_t { kept_extend, kept_remap, reregister, deregister, fixed, rebind };
+inline constexpr std::size_t reuse_modes = 6;
 std::string_view name_of(reuse_mode m);
 
 struct reuse_options {
@@ -40,6 +40,9 @@ struct reuse_outcome {
   std::uint64_t mrc_misses = 0;
   std::uint64_t walk_reads = 0;  // page-table reads by DMA
 
+  [[nodiscard]] double swaps_per_second() const {
+    return static_cast<double>(swaps) * 1e12 / static_cast<double>((end - begin).count());
+  }
   [[nodiscard]] double gigabits_per_second() const {
     return static_cast<double>(bytes) * 8e3 / static_cast<double>((end - begin).count());
   }

@@ -35,8 +35,11 @@ void wait_for_interrupt() {
     ::eventfd_write(watched, 1);
   }
   const std::lock_guard lock(guarding);
+  // The run goes on meanwhile, and may make a file in the folder that is being removed.
   std::error_code ec;
-  if (!doomed.empty()) std::filesystem::remove_all(doomed, ec);
+  constexpr int tries = 100;
+  for (int i = 0; i < tries && !doomed.empty() && std::filesystem::exists(doomed, ec); ++i)
+    std::filesystem::remove_all(doomed, ec);
   ::_exit(128 + signal);
 }
 
@@ -48,9 +51,10 @@ void block_interrupts() {
   std::thread(wait_for_interrupt).detach();
 }
 
-interrupt_guard::interrupt_guard(const std::filesystem::path& temporary_folder) {
+interrupt_guard::interrupt_guard(const std::filesystem::path& temporary_folder, std::error_code& error) {
   const std::lock_guard lock(guarding);
   doomed = temporary_folder;
+  std::filesystem::create_directories(temporary_folder, error);
 }
 
 interrupt_guard::~interrupt_guard() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <system_error>
 
 namespace hcasim {
 
@@ -10,7 +11,8 @@ void block_interrupts();
 
 class interrupt_guard {
  public:
-  explicit interrupt_guard(const std::filesystem::path& temporary_folder);
+  // Makes the folder; from its first moment on an interrupt removes it.
+  interrupt_guard(const std::filesystem::path& temporary_folder, std::error_code& error);
   ~interrupt_guard();
   interrupt_guard(const interrupt_guard&) = delete;
   interrupt_guard& operator=(const interrupt_guard&) = delete;

@@ -30,7 +30,7 @@ output_folder::output_folder(const fs::path& final_place, bool replace) : final_
   }
   for (fs::path p = final_.parent_path(); !fs::exists(p, ec) && p.has_relative_path(); p = p.parent_path()) made_ = p;
   temporary_ = final_.parent_path() / fmt::format(".{}.partial-{}", final_.filename().string(), ::getpid());
-  fs::create_directories(temporary_, ec);
+  guard_.emplace(temporary_, ec);
   if (!ec && ::access(temporary_.c_str(), W_OK) != 0) ec = std::error_code(errno, std::generic_category());
   if (ec) {
     discard();

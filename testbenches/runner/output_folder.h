@@ -1,9 +1,12 @@
 // Where a run writes: into a temporary folder beside the final one, moved into place at the very end. Without commit() nothing
-// is left behind.
+// is left behind, not by an interrupt either.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+
+#include "testbenches/runner/interrupt.h"
 
 namespace hcasim {
 
@@ -29,6 +32,7 @@ class output_folder {
   std::filesystem::path temporary_;
   std::filesystem::path made_;  // the topmost parent folder that had to be made
   bool committed_ = false;
+  std::optional<interrupt_guard> guard_;
 };
 
 }  // namespace hcasim

@@ -9,7 +9,6 @@
 #include "testbenches/runner/explain.h"
 #include "testbenches/runner/gtkwave.h"
 #include "testbenches/runner/hierarchy.h"
-#include "testbenches/runner/interrupt.h"
 #include "testbenches/runner/names.h"
 #include "testbenches/runner/operations.h"
 #include "testbenches/runner/output_folder.h"
@@ -69,11 +68,12 @@ class recorders {
       const std::string name = fmt::format("packets.{}.pcapng", form);
       packets_.emplace_back(name, std::make_unique<packet_recorder>(out.temporary() / name, f, program_version()));
     }
-    if (o.spans) spans_ = std::make_unique<span_recorder>(span_window{o.from, o.until});
+    if (o.spans)
+      spans_ = std::make_unique<span_recorder>(span_window{o.from, o.until}, out.temporary() / "spans.json", program_version());
   }
   void finish(ps end) {
     for (const auto& [name, p] : packets_) p->finish();
-    if (spans_) spans_->write(out_.temporary() / "spans.json", program_version(), end);
+    if (spans_) spans_->finish(end);
   }
   void tell() const {
     for (const auto& [name, p] : packets_) {
@@ -171,7 +171,6 @@ int run_testbench(const run_options& o, platform_factory machine) {
 
   // Without -o the folder is the program's own, so an earlier result there is replaced.
   output_folder out(o.folder.value_or(default_folder(run.bench())), o.force || !o.folder);
-  const interrupt_guard guard(out.temporary());
   out.save("resolved.yaml", resolved_yaml(tree, name, d.seed(), program_version()));
 
   std::unique_ptr<wave_recorder> waves;

@@ -8,14 +8,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "models/base/kernel.h"
+#include "testbenches/runner/span_file.h"
+#include "tlm/checker/pointer_map.h"
 
 namespace hcasim {
 
@@ -27,58 +26,42 @@ struct span_window {
 
 class span_recorder : public sc_core::sc_module {
  public:
-  explicit span_recorder(const span_window& window);
+  // Throws input_error when the file cannot be written.
+  span_recorder(const span_window& window, const std::filesystem::path& file, const std::string& version);
   ~span_recorder() override;
 
-  // Throws input_error when the file cannot be written. `end`: of the run; what is unanswered ends there.
-  void write(const std::filesystem::path& file, const std::string& version, ps end);
+  // `end`: of the run; what is unanswered ends there. Throws input_error when writing failed.
+  void finish(ps end);
   [[nodiscard]] std::size_t spans() const { return count_; }
   // When the limit was reached; never: it was not.
   [[nodiscard]] ps stopped_at() const { return stopped_at_; }
 
  private:
+  class any_tap {
+   public:
+    virtual ~any_tap() = default;
+    virtual void finish(ps end) = 0;
+  };
   template <class P>
   class tap;
-  struct span {
-    ps begin;
-    ps end;  // never: unanswered
-    std::uint64_t a;
-    std::uint64_t b;
-    std::uint32_t track;
-    std::uint32_t name;
-    std::uint32_t arrow;  // the packet's number; 0: none
-    bool arrives;         // the arrow ends here
-  };
-  struct name_entry {
-    std::string text;
-    std::string_view a;  // what the numbers are called; empty: none
-    std::string_view b;
-  };
 
   void end_of_elaboration() override;
   template <class P>
   void listen();
-  std::uint32_t track(const std::string& name);
-  // Index + 1 of the span, 0 when it is not recorded.
-  std::uint32_t open(const span& s);
-  void close(std::uint32_t index, ps t) { at(index - 1).end = t; }
-  [[nodiscard]] span& at(std::size_t index) { return blocks_[index / block_spans][index % block_spans]; }
-  [[nodiscard]] const span& at(std::size_t index) const { return blocks_[index / block_spans][index % block_spans]; }
-  // The events of one track, as they are in the file; `pid`: of its node.
-  [[nodiscard]] std::vector<std::string> track_text(std::uint32_t track, std::uint64_t pid,
-                                                    const std::vector<std::uint32_t>& list,
-                                                    const std::vector<std::string>& texts) const;
+  std::uint16_t track(const std::string& unit);
+  // False: it is not recorded.
+  bool open(const span& s);
+  void close(span& s, ps t);
 
   span_window window_;
   ps stopped_at_ = never;
-  std::vector<std::shared_ptr<void>> taps_;
-  std::vector<std::string> tracks_;
-  std::vector<name_entry> names_;
-  static constexpr std::size_t block_spans = 1 << 14;
-  std::vector<std::unique_ptr<span[]>> blocks_;
+  std::vector<std::unique_ptr<any_tap>> taps_;
+  std::vector<span_track> tracks_;
+  std::vector<span_name> names_;
   std::size_t count_ = 0;
-  std::unordered_map<const void*, std::uint32_t> flights_;  // packets on their way: number
+  pointer_map<std::uint32_t> flights_;  // packets on their way: number
   std::uint32_t packets_ = 0;
+  span_file file_;
 };
 
 }  // namespace hcasim

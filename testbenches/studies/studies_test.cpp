@@ -1,5 +1,9 @@
-// Every study runs to its end, and the answer that its page gives still holds.
+// Every study runs to its end, and its page is what the study gives today: the answer, each number in its table, and what the
+// pictures show. After a change of the models: correct the page, and draw again with
+//   hcasim sweep testbenches/studies/NAME.yaml -o out && hcasim report out --svg docs/studies
 #include <unistd.h>
+
+#include <regex>
 
 #include <gtest/gtest.h>
 
@@ -13,6 +17,16 @@ namespace hcasim {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What a picture shows on hover: each point's place, and its value.
+std::vector<std::pair<std::string, double>> points_of(const std::string& svg) {
+  static const std::regex title("<title>(.*): ([-+0-9.e]+)</title>");
+  std::vector<std::pair<std::string, double>> points;
+  for (std::sregex_iterator i(svg.begin(), svg.end(), title), end; i != end; ++i) {
+    points.emplace_back((*i)[1], std::stod((*i)[2]));
+  }
+  return points;
+}
 
 class studies : public ::testing::Test {
  protected:
@@ -29,14 +43,41 @@ class studies : public ::testing::Test {
     for (const chart_data& c : charts_of(*results_)) {
       const std::string picture = fmt::format("{}_{}.svg", name, ++number);
       EXPECT_NE(page.find(picture), std::string::npos) << name << ".md does not show " << picture;
-      EXPECT_TRUE(fs::exists(fs::path(places::source) / "docs/studies" / picture));
       const std::string svg = svg_chart(c);
       EXPECT_EQ(svg.find("nan"), std::string::npos);
+      compare_picture(picture, file_content(fs::path(places::source) / "docs/studies" / picture), svg);
       for (const chart_series& s : c.series) {
         for (const auto& v : s.values) EXPECT_TRUE(v.has_value()) << name << ": a hole in " << c.title << ", " << s.name;
       }
     }
     EXPECT_GE(number, 2);
+    for (const char* part : {"# ", "hcasim sweep testbenches/studies/", "**Answer.**", "**What explains it.**"})
+      EXPECT_NE(page.find(part), std::string::npos) << name << ".md has no " << part;
+    compare_numbers(name, page);
+  }
+  static void compare_picture(const std::string& picture, const std::string& drawn, const std::string& now) {
+    const auto old_points = points_of(drawn);
+    const auto points = points_of(now);
+    ASSERT_GT(points.size(), 2U) << picture;
+    ASSERT_EQ(old_points.size(), points.size()) << picture << " shows other points than the study has";
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      EXPECT_EQ(old_points[i].first, points[i].first) << picture;
+      EXPECT_NEAR(old_points[i].second, points[i].second, 0.01 * std::abs(points[i].second) + 1e-6)
+          << picture << " is not what the study gives: " << points[i].first;
+    }
+  }
+  // The page's table of numbers: each is what the results say, rounded.
+  void compare_numbers(const std::string& name, const std::string& page) {
+    static const std::regex line(R"(\| `([^`]+)` \| (?:`([^`]+)`)? ?\| ([-0-9.]+)[^|]*\|)");
+    int numbers = 0;
+    for (std::sregex_iterator i(page.begin(), page.end(), line), end; i != end; ++i, ++numbers) {
+      const std::string written = (*i)[3];
+      const auto point = written.find('.');
+      const double unit = point == std::string::npos ? 1 : std::pow(10, -static_cast<double>(written.size() - point - 1));
+      const double given = value((*i)[1], (*i)[2].matched ? std::string((*i)[2]) : "1");
+      EXPECT_NEAR(std::stod(written), given, 0.5001 * unit) << name << ".md: " << i->str();
+    }
+    EXPECT_GE(numbers, 6) << name << ".md";
   }
   double value(const std::string& metric, const std::string& where) {
     double v = 0;
@@ -138,6 +179,11 @@ TEST_F(studies, buffer_swaps) {
     EXPECT_LT(value("remap", where), value("extend", where));
     EXPECT_LT(value("reregister", where), value("fixed", where));
     EXPECT_GT(value("reregister", where), value("extend", where));
+  }
+  for (const char* other : {"extend", "remap", "reregister", "register"}) {
+    EXPECT_GT(value("rebind", "buffers = 8 AND buffer = '8 KiB'"), 5 * value(other, "buffers = 8 AND buffer = '8 KiB'"));
+    EXPECT_GT(value("rate_rebind", "buffers = 8 AND buffer = '8 KiB'"),
+              5 * value(fmt::format("rate_{}", other), "buffers = 8 AND buffer = '8 KiB'"));
   }
   EXPECT_GT(value("extend", "buffers = 8 AND buffer = '128 KiB'"), 5 * value("extend", "buffers = 8 AND buffer = '8 KiB'"));
 }

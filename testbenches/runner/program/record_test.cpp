@@ -218,64 +218,119 @@ TEST_F(recorded, packets_of_unreliable_transports_and_of_shared_receive_queues_t
   EXPECT_TRUE(opcodes.contains(wire::ud | wire::send_only_imm));
 }
 
-TEST_F(recorded, spans_are_a_valid_chrome_trace) {
-  const outcome o = hcasim("run ping -o out --no-trace --spans");
-  ASSERT_EQ(o.status, 0) << o.text;
-  const json trace = json::parse(file_content("out/spans.json"));
+// What the events of a Chrome trace must be, and what is in it.
+struct trace_facts {
+  std::set<std::string> names;          // of slices
+  std::map<std::uint64_t, int> arrows;  // 1: begins, 2: ends
+  std::size_t slices = 0;
+  std::size_t counters = 0;
+};
+
+trace_facts check_trace(const fs::path& file) {
+  trace_facts facts;
+  const json trace = json::parse(file_content(file));
   EXPECT_EQ(trace["displayTimeUnit"], "ns");
   std::map<std::string, std::vector<std::pair<double, double>>> slices;  // of a track
   std::map<std::string, std::string> tracks;
-  std::map<std::uint64_t, int> arrows;
-  std::map<std::string, int> counters;
-  std::set<std::string> names;
+  std::map<std::string, std::vector<std::pair<double, int>>> counters;
   for (const json& e : trace["traceEvents"]) {
     const std::string ph = e.at("ph");
     const std::string track = fmt::format("{}/{}", e.at("pid").get<int>(), e.value("tid", 0));
-    ASSERT_TRUE(e.at("name").is_string());
+    EXPECT_TRUE(e.at("name").is_string());
     if (ph == "X") {
-      ASSERT_GE(e.at("ts").get<double>(), 0);
-      ASSERT_GE(e.at("dur").get<double>(), 0);
-      ASSERT_TRUE(e.at("args").is_object());
+      EXPECT_GE(e.at("ts").get<double>(), 0);
+      EXPECT_GE(e.at("dur").get<double>(), 0);
+      EXPECT_TRUE(e.at("args").is_object());
       slices[track].emplace_back(e["ts"], e["ts"].get<double>() + e["dur"].get<double>());
-      names.insert(e["name"]);
+      facts.names.insert(e["name"]);
+      ++facts.slices;
     } else if (ph == "s" || ph == "f") {
-      arrows[e.at("id")] |= ph == "s" ? 1 : 2;
-      const auto& s = slices[track];
-      EXPECT_TRUE(std::any_of(s.begin(), s.end(), [&](const auto& x) {
-        return x.first <= e["ts"].get<double>() && e["ts"].get<double>() <= x.second;
-      })) << "an arrow ends in a slice";
+      facts.arrows[e.at("id")] |= ph == "s" ? 1 : 2;
+      EXPECT_EQ(slices[track].back().first, e["ts"].get<double>()) << "an arrow stands at its slice";
     } else if (ph == "C") {
-      counters[fmt::format("{} {}", e["pid"].get<int>(), e["name"].get<std::string>())] = e["args"].at("requests");
-      EXPECT_GE(e["args"]["requests"].get<int>(), 0);
+      counters[fmt::format("{} {}", e["pid"].get<int>(), e["name"].get<std::string>())].emplace_back(e["ts"],
+                                                                                                     e["args"].at("requests"));
     } else {
-      ASSERT_EQ(ph, "M");
+      EXPECT_EQ(ph, "M");
       if (e["name"] == "thread_name") tracks[track] = e["args"]["name"];
     }
   }
+  std::map<std::string, std::vector<std::pair<double, double>>> of_unit;  // with all its lanes, as its counter is named
   for (auto& [track, s] : slices) {
     EXPECT_TRUE(tracks.contains(track)) << "a track without a name";
+    const std::string name = track.substr(0, track.find('/')) + " " + tracks[track].substr(0, tracks[track].find(' '));
+    of_unit[name + " in progress"].insert(of_unit[name + " in progress"].end(), s.begin(), s.end());
     std::sort(s.begin(), s.end());
-    for (std::size_t i = 1; i < s.size(); ++i) EXPECT_LE(s[i - 1].second, s[i].first + 1e-6) << "slices of a track overlap";
+    std::size_t overlapping = 0;
+    for (std::size_t i = 1; i < s.size(); ++i) overlapping += s[i - 1].second > s[i].first + 1e-6;
+    EXPECT_EQ(overlapping, 0U) << "slices of track " << name;
   }
-  for (const auto& [id, ends] : arrows) EXPECT_EQ(ends, 3) << "an arrow without an end";
-  for (const auto& [name, value] : counters) EXPECT_EQ(value, 0) << name << " ends with requests in progress";
+  // A counter shows how many slices there are at once, while there are several.
+  for (const auto& [name, changes] : counters) {
+    std::map<double, int> open;
+    for (const auto& [begin, end] : of_unit.at(name)) ++open[begin], --open[end];
+    std::size_t wrong = 0;
+    double before = -1;
+    int shown = 0;
+    for (const auto& [at, requests] : changes) {
+      wrong += at <= before || requests < 0 || requests == 1 || requests == shown;
+      before = at;
+      shown = requests;
+    }
+    EXPECT_EQ(wrong, 0U) << name;
+    EXPECT_EQ(shown, 0) << name << " ends with requests in progress";
+    int now = 0;
+    int most = 0;
+    for (const auto& [at, change] : open) most = std::max(most, now += change);
+    const auto highest = std::max_element(changes.begin(), changes.end(), [](auto& x, auto& y) { return x.second < y.second; });
+    EXPECT_EQ(highest->second, most) << name;
+    facts.counters += changes.size();
+  }
+  return facts;
+}
+
+TEST_F(recorded, spans_are_a_valid_chrome_trace) {
+  const outcome o = hcasim("run ping -o out --no-trace --spans");
+  ASSERT_EQ(o.status, 0) << o.text;
+  const trace_facts facts = check_trace("out/spans.json");
+  for (const auto& [id, ends] : facts.arrows) EXPECT_EQ(ends, 3) << "an arrow without an end";
   for (const char* name : {"WRITE", "READ", "SEND", "check R_Key", "check L_Key", "translate", "payload read", "RC WRITE_ONLY",
                            "RC ACKNOWLEDGE", "CQE", "fetch", "SQ doorbell"}) {
-    EXPECT_TRUE(names.contains(name)) << name;
+    EXPECT_TRUE(facts.names.contains(name)) << name;
   }
   // One WRITE after its warm-up: the operation's slice spans its packets.
-  EXPECT_GE(arrows.size(), 12U);
+  EXPECT_GE(facts.arrows.size(), 12U);
+  EXPECT_NE(o.text.find(fmt::format("spans       {} in ", facts.slices)), std::string::npos) << o.text;
 
   const outcome part = hcasim("run ping -o part --no-trace --spans --from '1 ms' --until '1.8 ms'");
   ASSERT_EQ(part.status, 0) << part.text;
+  check_trace("part/spans.json");
   const json window = json::parse(file_content("part/spans.json"));
   for (const json& e : window["traceEvents"]) {
     if (e["ph"] != "X") continue;
     EXPECT_GE(e["ts"].get<double>(), 1000);
     EXPECT_LT(e["ts"].get<double>(), 1800);
   }
+  const outcome none = hcasim("run ping -o none --no-trace --spans --from '1 s'");
+  ASSERT_EQ(none.status, 0) << none.text;
+  EXPECT_EQ(check_trace("none/spans.json").slices, 0U);
   EXPECT_EQ(hcasim("run ping --spans --from '2 ms' --until '1 ms'").text,
             "hcasim: --until: not after --from, so nothing would be recorded\n");
+}
+
+// Many batches, units that run ahead of each other, packets that are lost and sent again.
+TEST_F(recorded, spans_of_a_long_run_over_a_bad_fabric) {
+  ASSERT_EQ(hcasim("run random_traffic -o out --operations 500 --no-trace --spans").status, 0);
+  const trace_facts facts = check_trace("out/spans.json");
+  EXPECT_GT(facts.slices, 50'000U);
+  EXPECT_GT(facts.counters, 10'000U);
+  std::size_t lost = 0;
+  for (const auto& [id, ends] : facts.arrows) {
+    EXPECT_TRUE(ends & 1) << "an arrow without a begin";
+    lost += ends == 1;
+  }
+  EXPECT_GT(lost, 0U);
+  EXPECT_LT(20 * lost, facts.arrows.size());
 }
 
 TEST_F(recorded, same_seed_same_bytes_and_the_run_itself_is_not_changed) {

@@ -1,10 +1,12 @@
 // The runner with a sample machine and a testbench that counts: what the tests of the command line run.
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "models/base/random.h"
 #include "models/base/unit.h"
@@ -97,7 +99,7 @@ class count_ticks : public testbench {
       std::fputs("about to crash\n", stderr);
       ::kill(::getpid(), SIGSEGV);
     }
-    while (hang_) ::system("sleep 1");
+    while (hang_) std::this_thread::sleep_for(std::chrono::seconds(1));
     c.check(!check_fails_, "the check failed");
     c.result().figure("ticks", static_cast<double>(ticks_), "1", "ticks asked for");
     c.result().figure("latency", to_ns(current->nodes[0].latency), "ns", "as configured");

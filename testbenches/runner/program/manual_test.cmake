@@ -1,0 +1,21 @@
+# `cmake --install` brings the manual page and the shells' completions, and they are what the program says.
+#   cmake -DBUILD=build/release -DOUT=FOLDER -P manual_test.cmake
+file(REMOVE_RECURSE ${OUT})
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --component manual --prefix ${OUT} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+foreach(page "man/man1/hcasim.1:man" "bash-completion/completions/hcasim:completion bash" "zsh/site-functions/_hcasim:completion zsh"
+        "fish/vendor_completions.d/hcasim.fish:completion fish")
+  string(REGEX REPLACE ":.*" "" file "${page}")
+  string(REGEX REPLACE ".*:" "" command "${page}")
+  separate_arguments(command)
+  execute_process(COMMAND ${BUILD}/hcasim ${command} OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+  file(READ ${OUT}/share/${file} installed)
+  string(LENGTH "${said}" length)
+  if(length LESS 300 OR NOT said STREQUAL installed)
+    message(FATAL_ERROR "${file} is not what 'hcasim ${command}' says (${length} characters)")
+  endif()
+endforeach()
+file(READ ${OUT}/share/man/man1/hcasim.1 manual)
+if(NOT manual MATCHES "\\.TH HCASIM 1")
+  message(FATAL_ERROR "hcasim.1 is no manual page")
+endif()
+file(REMOVE_RECURSE ${OUT})
