@@ -1,5 +1,5 @@
 # The hardware units, one folder each under models/.
-set(HCASIM_UNITS protection pcie iommu host doorbell send_queue context_cache key_check window_unit page_walker dma_engine device_memory peer_device requester responder
+set(HCASIM_UNITS protection pcie iommu host doorbell send_queue context_cache key_check window_unit page_walker dma_engine device_memory atc peer_device requester responder
     completion command_unit port fabric)
 
 # Settings of all own code.

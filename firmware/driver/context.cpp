@@ -91,7 +91,11 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   attr->max_qp_rd_atom = static_cast<int>(info.max_read_depth);
   attr->max_qp_init_rd_atom = static_cast<int>(info.max_read_depth);
   attr->phys_port_cnt = 1;
-  if (d.on_demand()) attr->odp_general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  if (d.on_demand_by_iommu()) {
+    attr->odp_general_caps = IBV_ODP_SUPPORT;
+  } else if (d.on_demand()) {
+    attr->odp_general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  }
   return 0;
 }
 

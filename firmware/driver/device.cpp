@@ -10,10 +10,12 @@ device::device(host& machine, std::uint64_t bar_base, const driver_config& confi
     : machine_(machine),
       bar_(bar_base),
       config_(config),
-      dma_(machine, iommu, HCA_REQUESTER, counters_),
+      dma_(machine, iommu, HCA_REQUESTER,
+           {config.ats, config.ats_pages, config.first_vector + config.completion_vectors + 1, config.log_page_requests},
+           counters_),
       commands_(dma_, bar_base, config_, counters_),
       events_(machine, dma_, bar_base, config_, commands_, counters_),
-      pager_(machine),
+      pager_(machine, *this),
       peers_(*this, config_) {
   counters_.list(list_);
 }
@@ -39,6 +41,9 @@ int device::open(cpu& c) {
   const int error = events_.open(c, {[this](std::uint32_t cqn) { on_completion(cqn); },
                                      [this](std::uint32_t type, std::uint32_t number) { on_async(type, number); },
                                      [this](const hca_eqe& e) { on_page_fault(e); }});
+  if (!error && dma_.takes_page_requests()) {
+    dma_.serve_pages(c, [this](const iommu_page_request& page) { pager_.page_request(page); });
+  }
   opened_ = error == 0;
   return error;
 }

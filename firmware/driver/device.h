@@ -50,6 +50,10 @@ class device {
   void put_device_memory(std::uint64_t offset, std::uint64_t bytes);
   [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0: none
   [[nodiscard]] bool on_demand() const { return info_.flags & HCA_DEVICE_ON_DEMAND; }
+  // On-demand regions live in the IOMMU's table; whatever units the adapter is made of, they need not know.
+  [[nodiscard]] bool on_demand_by_iommu() const {
+    return config_.on_demand == on_demand_mode::iommu && dma_.takes_page_requests();
+  }
   driver::pager& pages() { return pager_; }
   dma_map& dma() { return dma_; }
   peer::peer_core& peers() { return peers_; }

@@ -28,11 +28,14 @@ int dma_map::open(cpu& c) {
   root_ = machine_.reserve_physical(page, page);
   queue_ = machine_.reserve_physical(sizeof(iommu_command) << queue_log, page);
   status_ = machine_.reserve_physical(64, 64);
-  const std::uint64_t contexts = machine_.reserve_physical(IOMMU_CONTEXTS * sizeof(iommu_context), page);
-  store(c, contexts + requester_ * sizeof(iommu_context), iommu_context{root_, IOMMU_CONTEXT_PRESENT, 0});
+  contexts_ = machine_.reserve_physical(IOMMU_CONTEXTS * sizeof(iommu_context), page);
+  std::uint32_t flags = IOMMU_CONTEXT_PRESENT;
+  if (ats_.translations) flags |= IOMMU_CONTEXT_ATS;
+  if (ats_.pages) flags |= IOMMU_CONTEXT_PAGES;
+  store(c, contexts_ + requester_ * sizeof(iommu_context), iommu_context{root_, flags, 0});
   // Devices that other drivers serve (requester 0) use physical addresses.
-  if (requester_ != 0) store(c, contexts, iommu_context{0, IOMMU_CONTEXT_PRESENT | IOMMU_CONTEXT_PASS, 0});
-  write_register(c, registers_ + IOMMU_REG_CONTEXTS, contexts);
+  if (requester_ != 0) store(c, contexts_, iommu_context{0, IOMMU_CONTEXT_PRESENT | IOMMU_CONTEXT_PASS, 0});
+  write_register(c, registers_ + IOMMU_REG_CONTEXTS, contexts_);
   write_register(c, registers_ + IOMMU_REG_QUEUE, queue_);
   write_register(c, registers_ + IOMMU_REG_QUEUE_SIZE, std::uint32_t{queue_log});
   write_register(c, registers_ + IOMMU_REG_CONTROL, std::uint32_t{1});
@@ -220,6 +223,43 @@ void dma_map::put_command(cpu& c, const iommu_command& what) {
   ++tail_;
 }
 
+void dma_map::put(cpu& c, std::uint64_t address, std::uint64_t physical, bool writable) {
+  enter(&c, address, physical, page, writable ? IOMMU_PTE_READ | IOMMU_PTE_WRITE : IOMMU_PTE_READ);
+}
+
+void dma_map::take(cpu& c, std::span<const range> pages) {
+  const ps begin = c.time();
+  for (const range& r : pages) clear(&c, r.address, r.bytes);
+  forget(c, pages);
+  stats_.dma_unmaps += pages.size();
+  stats_.dma_unmap_time.add(c.time() - begin);
+}
+
+// A device is told the smallest range that one message can name.
+void dma_map::put_invalidation(cpu& c, const range& r) {
+  put_command(c, {IOMMU_CMD_INVALIDATE, requester_, r.address, r.bytes, 0, 0});
+  if (!ats_.translations) return;
+  unsigned shift = 12;
+  if (r.bytes == 0) shift = 48;
+  while (shift < 48 && (r.address ^ (r.address + r.bytes - 1)) >> shift != 0) ++shift;
+  put_command(c, {IOMMU_CMD_INVALIDATE_DEVICE, requester_, ats_entry(r.address, shift), 0, 0, 0});
+}
+
+// False: the adapter has not answered an invalidation.
+bool dma_map::wait_for_commands(cpu& c) {
+  token_ = (token_ + 1) & ~IOMMU_WAIT_TIMEOUT;
+  put_command(c, {IOMMU_CMD_WAIT, requester_, status_, 0, token_, 0});
+  const std::uint64_t watch = c.watch(status_, sizeof token_);
+  write_register(c, registers_ + IOMMU_REG_TAIL, tail_);
+  std::uint32_t seen = load<std::uint32_t>(c, status_);
+  while ((seen & ~IOMMU_WAIT_TIMEOUT) != token_) {
+    (void)c.wait_write(watch);
+    seen = load<std::uint32_t>(c, status_);
+  }
+  c.unwatch(watch);
+  return (seen & IOMMU_WAIT_TIMEOUT) == 0;
+}
+
 // Returns when the IOTLB has forgotten the ranges, and what was unshared before, and nothing of them is under way.
 void dma_map::forget(cpu& c, std::span<const range> ranges) {
   constexpr std::size_t most = 32;  // a longer list is cheaper as a whole
@@ -229,13 +269,52 @@ void dma_map::forget(cpu& c, std::span<const range> ranges) {
   std::vector<range> all(ranges.begin(), ranges.end());
   all.insert(all.end(), stale.begin(), stale.end());
   if (all.size() > most) all = {{0, 0}};
-  for (const range& r : all) put_command(c, {IOMMU_CMD_INVALIDATE, requester_, r.address, r.bytes, 0, 0});
-  put_command(c, {IOMMU_CMD_WAIT, requester_, status_, 0, ++token_, 0});
-  const std::uint64_t watch = c.watch(status_, sizeof token_);
-  write_register(c, registers_ + IOMMU_REG_TAIL, tail_);
-  while (load<std::uint32_t>(c, status_) != token_) (void)c.wait_write(watch);
-  c.unwatch(watch);
+  for (const range& r : all) put_invalidation(c, r);
+  if (!wait_for_commands(c)) {
+    // Nobody knows what it still has cached: from here on it may use none of that.
+    ++stats_.ats_timeouts;
+    ats_.translations = ats_.pages = false;
+    store(c, contexts_ + requester_ * sizeof(iommu_context), iommu_context{root_, IOMMU_CONTEXT_PRESENT, 0});
+    put_command(c, {IOMMU_CMD_INVALIDATE_CONTEXT, requester_, 0, 0, 0, 0});
+    (void)wait_for_commands(c);
+  }
   for (const range& r : stale) give_back(r);
+  busy_ = false;
+  free_.wake();
+}
+
+void dma_map::serve_pages(cpu& c, page_handler h) {
+  on_page_ = std::move(h);
+  page_queue_ = machine_.reserve_physical(sizeof(iommu_page_request) << ats_.log_queue, page);
+  write_register(c, registers_ + IOMMU_REG_PAGES, page_queue_);
+  write_register(c, registers_ + IOMMU_REG_PAGES_VECTOR, ats_.vector);
+  write_register(c, registers_ + IOMMU_REG_PAGES_SIZE, 1U << 31 | ats_.log_queue);
+  machine_.run("page_requests", [this](cpu& thread) { take_pages(thread); });
+}
+
+void dma_map::take_pages(cpu& c) {
+  for (;;) {
+    c.wait_interrupt(ats_.vector);
+    c.sync();
+    ++stats_.interrupts;
+    // What arrives between the last look and the new head is seen by the next look.
+    for (;;) {
+      const auto tail = read_register<std::uint32_t>(c, registers_ + IOMMU_REG_PAGES_TAIL);
+      if (tail == page_head_) break;
+      while (page_head_ != tail) {
+        const std::uint64_t slot = page_head_++ & ((1U << ats_.log_queue) - 1);
+        on_page_(load<iommu_page_request>(c, page_queue_ + slot * sizeof(iommu_page_request)));
+      }
+      write_register(c, registers_ + IOMMU_REG_PAGES_HEAD, page_head_);
+    }
+  }
+}
+
+void dma_map::answer_page(cpu& c, std::uint32_t group, ats_response code) {
+  free_.sleep_until(c, [this] { return !busy_; });
+  busy_ = true;
+  put_command(c, {IOMMU_CMD_PAGE_RESPONSE, requester_, 0, static_cast<std::uint64_t>(code), group, 0});
+  write_register(c, registers_ + IOMMU_REG_TAIL, tail_);
   busy_ = false;
   free_.wake();
 }

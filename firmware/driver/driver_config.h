@@ -19,6 +19,9 @@ enum class x_space_policy : std::uint8_t { extend, remap };
 // is live makes the registration fail, or waits for it; without support for invalidation memory that needs it is refused, or
 // its client is passed over; tickets are never used again, or are small numbers that come round.
 enum class peer_semantics : std::uint8_t { legacy, modern };
+// Who faults when an on-demand region lacks a page [E9, E10]: the adapter, whose tables have no entry; or the IOMMU, whose
+// table has none, so that the adapter's own translation cache asks for the page.
+enum class on_demand_mode : std::uint8_t { adapter, iommu };
 // How dma-bufs are registered [F.7].
 enum class dma_buf_mode : std::uint8_t { dynamic, pinned, revocable };
 
@@ -49,6 +52,8 @@ struct driver_config {
   bool peer_invalidation = true;
   hcasim::driver::peer_semantics peer_semantics = hcasim::driver::peer_semantics::modern;
   dma_buf_mode dma_buf = dma_buf_mode::dynamic;
+  on_demand_mode on_demand = on_demand_mode::adapter;
+  std::uint32_t log_page_requests = 7;
 
   ps post_call = 15_ns;
   ps post_wqe = 20_ns;
@@ -59,6 +64,9 @@ struct driver_config {
   ps unpin_page = 70_ns;
   ps page_fault = 5_us;
   std::uint32_t fault_pages = 1;
+  // What the adapter's configuration space says it can do; not knobs of the driver.
+  bool ats = false;
+  bool ats_pages = false;
 
   void knobs(knob_visitor& k) {
     k.count("log_qps", log_qps, 1, 24, "log2 of the QPs in the context table; the adapter's limit if that is lower");
@@ -87,6 +95,9 @@ struct driver_config {
     k.flag("peer_invalidation", peer_invalidation, "the driver can take a key away at once, for clients that need that");
     k.choice("peer_semantics", peer_semantics, {"legacy", "modern"}, "which version of the peer client interface");
     k.choice("dma_buf", dma_buf, {"dynamic", "pinned", "revocable"}, "how dma-bufs are registered");
+    k.choice("on_demand", on_demand, {"adapter", "iommu"},
+             "whose tables lack the pages of on-demand regions; iommu: needs hca.atc with page requests");
+    k.count("log_page_requests", log_page_requests, 0, 15, "log2 of the entries of the IOMMU's queue of page requests");
     k.time("post_call", post_call, 0_ps, 1_ms, "CPU time of ibv_post_send or ibv_post_recv besides its WQEs");
     k.time("post_wqe", post_wqe, 0_ps, 1_ms, "CPU time of building one WQE");
     k.time("post_segment", post_segment, 0_ps, 1_ms, "CPU time of each data segment");

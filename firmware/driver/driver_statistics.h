@@ -34,6 +34,7 @@ struct driver_statistics {
   counter dma_maps;
   counter dma_unmaps;
   histogram dma_unmap_time;
+  counter ats_timeouts;
 
   void list(statistics& s) const {
     s.add("commands", "1", "Commands given to the adapter.", commands);
@@ -65,6 +66,8 @@ struct driver_statistics {
     s.add("dma_maps", "1", "Ranges of a process's memory mapped for the adapter in the IOMMU.", dma_maps);
     s.add("dma_unmaps", "1", "Ranges unmapped again.", dma_unmaps);
     s.add("dma_unmap_time", "ps", "Clearing entries, until the IOMMU answers that nothing uses them.", dma_unmap_time);
+    s.add("ats_timeouts", "1", "Invalidations that the adapter did not answer: it may not translate for itself any more.",
+          ats_timeouts);
   }
 };
 

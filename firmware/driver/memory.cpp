@@ -47,7 +47,8 @@ ibv_mr* register_region(cpu& c, ibv_pd* domain, const memory_region& wanted, boo
   auto& pd = static_cast<protection_domain&>(*domain);
   process& p = of(pd.context);
   p.device->enter_kernel(c);
-  if ((wanted.access & HCA_ACCESS_ON_DEMAND) && p.device->on_demand()) return register_on_demand(c, pd, wanted);
+  const bool paged = p.device->on_demand() || p.device->on_demand_by_iommu();
+  if ((wanted.access & HCA_ACCESS_ON_DEMAND) && paged) return register_on_demand(c, pd, wanted);
   if (!can_protect_from_fork(p, wanted.addr, wanted.length)) return refuse(ENOMEM);
   if (check_congruence && !congruent(wanted.addr, wanted.iova)) return refuse(EINVAL);
   if (const int error = check_access(wanted.access)) return refuse(error);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "firmware/driver/device.h"
+#include "firmware/driver/page_list.h"
 #include "firmware/driver/peer/attachment.h"
 #include "firmware/driver/registration_rules.h"
 
@@ -40,6 +41,7 @@ void lent_pages::unlock() {
 std::uint64_t lent_pages::fill(cpu& c, memory_region& mr, std::uint64_t va, std::uint64_t pages, bool write) {
   const std::uint64_t first = align_down(va, host_page);
   pages = std::min(pages, (last_va(mr) - first) / host_page + 1);
+  if (mr.by_iommu) return fill_iommu(c, mr, first, pages, write);
   std::uint64_t done = 0;
   std::vector<hca_pte> entries;
   while (done < pages) {
@@ -69,6 +71,25 @@ std::uint64_t lent_pages::fill(cpu& c, memory_region& mr, std::uint64_t va, std:
   return done;
 }
 
+std::uint64_t lent_pages::fill_iommu(cpu& c, memory_region& mr, std::uint64_t first, std::uint64_t pages, bool write) {
+  const std::uint64_t begin = align_down(mr.addr, host_page);
+  std::uint64_t done = 0;
+  for (; done < pages; ++done) {
+    const std::uint64_t address = align_down(address_of(mr, first), host_page) + done * host_page;
+    const std::uint64_t physical = owner_.memory->translate(address);
+    const bool writable = owner_.memory->writable(address);
+    if (physical == 0 || (write && !writable)) break;
+    const auto [page, fresh] = mr.lent.try_emplace(address, mr.pinned_dma + (address - begin));
+    if (fresh) {
+      c.pin_pages(1);
+      ++owner_.stats.pages_lent;
+      ++owner_.stats.dma_maps;
+    }
+    owner_.device->dma().put(c, page->second, physical, writable);
+  }
+  return done;
+}
+
 // The adapter may have pages of [first, last] only where `lent` says so.
 void lent_pages::zap(cpu& c, memory_region& mr, std::uint64_t first, std::uint64_t last) {
   const auto begin = mr.lent.lower_bound(align_down(first, host_page));
@@ -78,6 +99,7 @@ void lent_pages::zap(cpu& c, memory_region& mr, std::uint64_t first, std::uint64
   const std::uint64_t high = std::prev(end)->first;
   const hca_pages range{align_down(va_of(mr, low), host_page), (high - low) / host_page + 1};
   ++owner_.stats.zaps;
+  if (mr.by_iommu) return take_back(c, mr, begin, end);
   const command_result r = run(c, &owner_, {.code = HCA_CMD_ZAP_PAGES, .object = mr.lkey, .in = in_bytes(range)});
   if (r.error) return;
   take_back(c, mr, begin, end);
@@ -89,7 +111,11 @@ void lent_pages::take_back(cpu& c, memory_region& mr, page_list::iterator begin,
   if (owner_.device->dma().translated() && begin != end) {
     std::vector<dma_map::range> pages;
     for (auto it = begin; it != end; ++it) pages.push_back({it->second, host_page});
-    owner_.device->dma().unmap(c, pages);
+    if (mr.by_iommu) {
+      owner_.device->dma().take(c, pages);
+    } else {
+      owner_.device->dma().unmap(c, pages);
+    }
   }
   mr.lent.erase(begin, end);
 }
@@ -113,6 +139,7 @@ void lent_pages::end_invalidate(cpu&, std::uint64_t, std::uint64_t) {
 
 void pager::add(memory_region& mr) {
   regions_.set(hca_key_index(mr.lkey), &mr);
+  if (mr.by_iommu) by_iommu_[mr.pinned_dma] = &mr;
   if (running_) return;
   running_ = true;
   machine_.run("pager", [this](cpu& c) { run(c); });
@@ -120,6 +147,7 @@ void pager::add(memory_region& mr) {
 
 void pager::remove(memory_region& mr) {
   regions_.set(hca_key_index(mr.lkey), nullptr);
+  if (mr.by_iommu) by_iommu_.erase(mr.pinned_dma);
 }
 
 void pager::post(const job& j) {
@@ -135,8 +163,42 @@ void pager::run(cpu& c) {
     }
     const job j = jobs_.front();
     jobs_.pop_front();
-    serve(c, j);
+    if (j.by_iommu) {
+      serve_page_request(c, j);
+    } else {
+      serve(c, j);
+    }
   }
+}
+
+// The adapter waits for the answer whatever it is. A region that is gone, a page that is not mapped: refused.
+void pager::serve_page_request(cpu& c, const job& j) {
+  const auto find = [&]() -> memory_region* {
+    auto it = by_iommu_.upper_bound(j.va);
+    if (it == by_iommu_.begin()) return nullptr;
+    memory_region* mr = std::prev(it)->second;
+    const std::uint64_t bytes = pages_of(mr->addr, mr->length) * host_page;
+    return j.va - mr->pinned_dma < bytes ? mr : nullptr;
+  };
+  memory_region* mr = find();
+  device& d = *device_;
+  if (!mr) return d.dma().answer_page(c, j.group, ats_response::invalid_request);
+  process& p = of(mr->context);
+  const ps begin = c.time();
+  lent_pages& pages = *p.lent;
+  pages.lock(c);
+  mr = find();
+  std::uint64_t filled = 0;
+  if (mr && mr->lent_by == &pages) {
+    c.spend(d.config().page_fault);
+    ++p.stats.page_faults;
+    const std::uint64_t va = std::max(mr->iova, align_down(mr->iova, host_page) + (j.va - mr->pinned_dma));
+    filled = pages.fill(c, *mr, va, d.config().fault_pages, j.write);
+    if (filled == 0) ++p.stats.page_faults_refused;
+    p.stats.page_fault_time.add(c.time() - begin);
+  }
+  pages.unlock();
+  d.dma().answer_page(c, j.group, filled != 0 ? ats_response::success : ats_response::invalid_request);
 }
 
 void pager::serve(cpu& c, const job& j) {
@@ -171,13 +233,39 @@ void pager::serve(cpu& c, const job& j) {
 namespace {
 
 // 0 or an errno value.
-int check(const memory_region& wanted, bool implicit) {
+int check(const memory_region& wanted, bool implicit, bool by_iommu) {
   const std::uint32_t rights = wanted.access & ~std::uint32_t{HCA_ACCESS_ON_DEMAND};
   if (const int error = check_access(rights)) return error;
-  if (rights & (HCA_ACCESS_ZERO_BASED | HCA_ACCESS_MW_BIND)) return EOPNOTSUPP;
-  if (implicit) return 0;
+  if (rights & HCA_ACCESS_ZERO_BASED) return EOPNOTSUPP;
+  if (!by_iommu && (rights & HCA_ACCESS_MW_BIND)) return EOPNOTSUPP;
+  if (implicit) return by_iommu ? EOPNOTSUPP : 0;
   if (wanted.length == 0 || wanted.length > whole || range_wraps(wanted.addr, wanted.length)) return EINVAL;
   return wanted.iova + wanted.length < wanted.iova || !congruent(wanted.addr, wanted.iova) ? EINVAL : 0;
+}
+
+// The adapter's part. No lock is held for it: a command may have to wait for a write of another region that waits for its page.
+command_result give_region(cpu& c, process& p, memory_region& mr, std::uint32_t pd, bool implicit) {
+  hca_region region{};
+  region.va = mr.iova;
+  region.length = implicit ? whole : mr.length;
+  region.access = mr.access;
+  region.pd = pd;
+  region.qpn = HCA_QPN_ANY;
+  region.first_offset = mr.addr & (host_page - 1);
+  if (!mr.by_iommu) return run(c, &p, {.code = HCA_CMD_REGISTER, .in = in_bytes(region)});
+  const std::uint64_t bytes = pages_of(mr.addr, mr.length) * host_page;
+  mr.pinned_dma = p.device->dma().reserve(bytes);
+  command_result r;
+  r.error = ENOMEM;
+  if (mr.pinned_dma == 0) return r;
+  const virtual_memory::frame_run run_of_addresses{mr.pinned_dma, bytes};
+  std::vector<hca_chunk> chunks;
+  append_chunks(std::span(&run_of_addresses, 1), align_down(p.device->config().max_segment, host_page), chunks);
+  region.access &= ~std::uint32_t{HCA_ACCESS_ON_DEMAND};
+  region.chunks = static_cast<std::uint32_t>(chunks.size());
+  r = run(c, &p, {.code = HCA_CMD_REGISTER, .in = in_bytes(region), .list = std::as_bytes(std::span(chunks))});
+  if (r.error) p.device->dma().release({mr.pinned_dma, bytes});
+  return r;
 }
 
 }  // namespace
@@ -185,23 +273,17 @@ int check(const memory_region& wanted, bool implicit) {
 verbs::ibv_mr* register_on_demand(cpu& c, protection_domain& pd, const memory_region& wanted) {
   process& p = of(pd.context);
   const bool implicit = wanted.addr == 0 && wanted.length == std::numeric_limits<std::uint64_t>::max();
-  int error = check(wanted, implicit);
   auto mr = std::make_unique<memory_region>(wanted);
+  mr->by_iommu = p.device->on_demand_by_iommu();
+  int error = check(wanted, implicit, mr->by_iommu);
   mr->kind = region_kind::on_demand;
   mr->access = known_access(wanted.access);
   if (implicit) mr->iova = 0;
-  command_result r;
   if (!error) {
     if (!p.lent) p.lent = std::make_shared<lent_pages>(p);
-    p.lent->lock(c);
-    hca_region region{};
-    region.va = mr->iova;
-    region.length = implicit ? whole : mr->length;
-    region.access = mr->access;
-    region.pd = pd.number;
-    region.qpn = HCA_QPN_ANY;
-    region.first_offset = mr->addr & (host_page - 1);
-    r = run(c, &p, {.code = HCA_CMD_REGISTER, .in = in_bytes(region)});
+    if (!mr->by_iommu) p.lent->lock(c);
+    const command_result r = give_region(c, p, *mr, pd.number, implicit);
+    if (mr->by_iommu) p.lent->lock(c);
     error = r.error;
     if (!error) {
       mr->context = pd.context;
@@ -222,12 +304,15 @@ verbs::ibv_mr* register_on_demand(cpu& c, protection_domain& pd, const memory_re
 
 int deregister_on_demand(cpu& c, memory_region& mr) {
   process& p = of(mr.context);
-  p.lent->lock(c);
+  // Accesses under way may still wait for pages of the IOMMU's, which are served under the lock.
+  if (!mr.by_iommu) p.lent->lock(c);
   const command_result r = run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr.lkey});
+  if (mr.by_iommu) p.lent->lock(c);
   if (!r.error) {
     p.lent->remove(mr);
-    p.lent->take_back(c, mr, mr.lent.begin(), mr.lent.end());
     p.device->pages().remove(mr);
+    p.lent->take_back(c, mr, mr.lent.begin(), mr.lent.end());
+    if (mr.by_iommu) p.device->dma().release({mr.pinned_dma, pages_of(mr.addr, mr.length) * host_page});
   }
   p.lent->unlock();
   return r.error;

@@ -1,6 +1,9 @@
 // One adapter: its units, and who talks to whom.
 #pragma once
 
+#include <memory>
+
+#include "models/atc/atc.h"
 #include "models/command_unit/command_unit.h"
 #include "models/completion/completion.h"
 #include "models/device_memory/device_memory.h"
@@ -35,8 +38,23 @@ class hca : public sc_core::sc_module {
   context_cache_unit cqc_cache;
   context_cache_unit mrc_cache;
   context_cache_unit extent_cache;
+  std::unique_ptr<hcasim::atc> atc;  // when it is enabled
 
   hca(const sc_core::sc_module_name& name, const hca_config& config, packet_pool& packets);
+
+  // To its PCIe link: DMA on `up`, register accesses on `down`.
+  template <class Up, class Down>
+  void plug_in(Up& up, Down& down) {
+    if (!atc) {
+      dma_engine.pcie.bind(up);
+      doorbell.bind_bar(down);
+      return;
+    }
+    dma_engine.pcie.bind(atc->engine);
+    atc->pcie.bind(up);
+    down.bind(atc->down);
+    doorbell.bind_bar(atc->bar);
+  }
 
   // What the device reports and its firmware keeps to.
   static fw_limits limits_of(const hca_config& config);

@@ -1,6 +1,7 @@
 // All knobs of one adapter.
 #pragma once
 
+#include "models/atc/atc_config.h"
 #include "models/command_unit/command_unit_config.h"
 #include "models/completion/completion_config.h"
 #include "models/context_cache/context_cache_config.h"
@@ -35,6 +36,7 @@ struct hca_config {
   context_cache_config cqc_cache;
   context_cache_config mrc_cache;
   context_cache_config extent_cache;
+  atc_config atc;
 
   void knobs(knob_visitor& k) {
     k.clock("clock", clock, {1e6}, {1e10}, "core clock of every unit of the adapter");
@@ -54,6 +56,7 @@ struct hca_config {
     k.group("cqc_cache", cqc_cache, "completion queue contexts, 64 B each");
     k.group("mrc_cache", mrc_cache, "memory region contexts, 64 B each");
     k.group("extent_cache", extent_cache, "extents of address spaces, 64 B lines of four");
+    k.group("atc", atc, "its own cache of the IOMMU's translations");
   }
 };
 

@@ -1,6 +1,7 @@
 // Registers and the command queue.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "models/iommu/iommu.h"
 
@@ -30,7 +31,10 @@ tlm::tlm_sync_enum iommu::from_cpu(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
 }
 
 tlm::tlm_sync_enum iommu::to_cpu(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-  return cpu->nb_transport_bw(p, phase, delay);
+  const auto* extension = p.get_extension<pcie_extension>();
+  if (!extension || extension->message == pcie_message::none) return cpu->nb_transport_bw(p, phase, delay);
+  if (phase == tlm::BEGIN_RESP) p.release();
+  return tlm::TLM_ACCEPTED;
 }
 
 unsigned iommu::cpu_debug(tlm::tlm_generic_payload& p) {
@@ -58,6 +62,22 @@ void iommu::write_register(std::uint32_t offset, std::uint64_t value) {
       tail_ = static_cast<std::uint32_t>(value);
       if (!executing_) execute_commands();
       break;
+    case IOMMU_REG_PAGES:
+      pages_base_ = value;
+      break;
+    case IOMMU_REG_PAGES_SIZE:
+      pages_size_ = static_cast<std::uint32_t>(value);
+      pages_head_ = pages_tail_ = 0;
+      break;
+    case IOMMU_REG_PAGES_HEAD:
+      if (static_cast<std::uint32_t>(value) - pages_head_ > pages_tail_ - pages_head_) break;  // a wild value
+      pages_head_ = static_cast<std::uint32_t>(value);
+      pages_queued_.set(pages_tail_ - pages_head_, now());
+      pages_probe_.set(pages_tail_ - pages_head_, now());
+      break;
+    case IOMMU_REG_PAGES_VECTOR:
+      pages_vector_ = static_cast<std::uint32_t>(value);
+      break;
     default:
       break;
   }
@@ -75,6 +95,16 @@ std::uint64_t iommu::read_register(std::uint32_t offset) const {
       return queue_base_;
     case IOMMU_REG_QUEUE_SIZE:
       return queue_log_;
+    case IOMMU_REG_PAGES:
+      return pages_base_;
+    case IOMMU_REG_PAGES_SIZE:
+      return pages_size_;
+    case IOMMU_REG_PAGES_HEAD:
+      return pages_head_;
+    case IOMMU_REG_PAGES_TAIL:
+      return pages_tail_;
+    case IOMMU_REG_PAGES_VECTOR:
+      return pages_vector_;
     case IOMMU_REG_FAULTS:
       return faults_.value();
     case IOMMU_REG_FAULT_ADDRESS:
@@ -118,8 +148,30 @@ process iommu::execute_commands() {
         r.state = context_state::unknown;
         invalidate(r, 0, ~std::uint64_t{0});
         break;
+      case IOMMU_CMD_INVALIDATE_DEVICE: {
+        while (free_tag() == ats_tags && tags_asked()) co_await drained{tag_waiter_};
+        ++device_invalidations_;
+        const unsigned tag = free_tag();
+        if (tag == ats_tags) {  // all lost: nobody there answers
+          timed_out_ = true;
+          break;
+        }
+        tags_[tag] = {device_invalidation::state::asked, r.id, now()};
+        tags_asked_.add(1, now());
+        tags_probe_.set(tags_asked_.value(), now());
+        tag_timer_.notify(to_sc(config_.invalidation_timeout));  // the first one asked stays the first to be late
+        send_to_device(r.id, pcie_message::invalidate, static_cast<std::uint16_t>(tag), 0, c.address);
+        break;
+      }
+      case IOMMU_CMD_PAGE_RESPONSE:
+        ++page_responses_;
+        send_to_device(r.id, pcie_message::page_response, static_cast<std::uint16_t>(c.value % ats_groups),
+                       static_cast<std::uint8_t>(c.bytes), 0);
+        break;
       case IOMMU_CMD_WAIT: {
         const ps begin = now();
+        while (tags_asked()) co_await drained{tag_waiter_};
+        if (std::exchange(timed_out_, false)) c.value |= IOMMU_WAIT_TIMEOUT;
         drain_before_ = sequence_;
         if (older_than(drain_before_)) co_await drained{draining_};
         invalidation_time_.add(now() - begin);

@@ -25,6 +25,11 @@ iommu::iommu(const sc_core::sc_module_name& name, const iommu_config& config, st
                           config.seed + shift);
     }
   }
+  sc_core::sc_spawn_options on_timer;
+  on_timer.spawn_method();
+  on_timer.dont_initialize();
+  on_timer.set_sensitivity(&tag_timer_);
+  sc_core::sc_spawn([this] { expire(); }, sc_core::sc_gen_unique_name("tag_timer"), &on_timer);
   describe();
 }
 
@@ -34,15 +39,24 @@ iommu::requester& iommu::requester_of(const tlm::tlm_generic_payload& p) {
 }
 
 tlm::tlm_sync_enum iommu::from_device(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-  if (phase != tlm::BEGIN_REQ || !translating_) return memory->nb_transport_fw(p, phase, delay);
+  if (phase != tlm::BEGIN_REQ) return memory->nb_transport_fw(p, phase, delay);
+  const auto* extension = p.get_extension<pcie_extension>();
+  const bool plain =
+      !extension || (extension->address_type == pcie_address_type::untranslated && extension->message == pcie_message::none);
+  if (!translating_) {
+    if (plain) return memory->nb_transport_fw(p, phase, delay);
+    p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+    return tlm::TLM_COMPLETED;
+  }
   const ps at = now();
   const ps arrived = at + to_ps(delay);
   const ps start = port_.start(arrived, config_.issue_interval);
   const ps t = start + config_.hit_latency;
-  ++bursts_;
   valid_probe_.pulse(1, start, config_.issue_interval);
   address_probe_.set(p.get_address(), start);
-  requester& r = requester_of(p);
+  requester& r = requesters_[extension ? extension->requester % IOMMU_CONTEXTS : 0];
+  if (!plain) return from_ats_device(r, p, *extension, phase, delay, t, arrived);
+  ++bursts_;
   if (r.order.empty() && r.state == context_state::translated) [[likely]] {
     const std::uint64_t address = p.get_address();
     const page_cache::entry* e = tlb_.find(r.id, address);
@@ -60,8 +74,7 @@ tlm::tlm_sync_enum iommu::from_device(tlm::tlm_generic_payload& p, tlm::tlm_phas
     delay = to_sc(t - at);
     return memory->nb_transport_fw(p, phase, delay);
   }
-  const auto* extension = p.get_extension<pcie_extension>();
-  hold(r, p, false, extension && extension->relaxed_ordering, t, arrived);
+  hold(r, p, false, t, arrived);
   return tlm::TLM_ACCEPTED;
 }
 
@@ -75,11 +88,13 @@ tlm::tlm_sync_enum iommu::message(tlm::tlm_generic_payload& p, tlm::tlm_phase& p
     delay = to_sc(t - now());
     return interrupts->nb_transport_fw(p, phase, delay);
   }
-  hold(r, p, true, false, t, arrived);
+  hold(r, p, true, t, arrived);
   return tlm::TLM_ACCEPTED;
 }
 
-void iommu::hold(requester& r, tlm::tlm_generic_payload& p, bool is_message, bool relaxed, ps t, ps arrived) {
+void iommu::hold(requester& r, tlm::tlm_generic_payload& p, bool is_message, ps t, ps arrived) {
+  const auto* extension = p.get_extension<pcie_extension>();
+  const bool relaxed = extension && extension->relaxed_ordering && !is_message;
   access& a = accesses_.get();
   a = {};
   a.payload = &p;
@@ -87,6 +102,10 @@ void iommu::hold(requester& r, tlm::tlm_generic_payload& p, bool is_message, boo
   a.from = &r;
   a.message = is_message;
   a.known = is_message;
+  if (extension && !is_message) {
+    a.type = extension->address_type;
+    a.control = extension->message;
+  }
   a.address = p.get_address();
   a.sequence = sequence_++;
   a.ready = t;
@@ -121,6 +140,15 @@ void iommu::look_up(access& a, ps t) {
 bool iommu::answer_from_cache(access& a) {
   const requester& r = *a.from;
   const tlm::tlm_generic_payload& p = *a.payload;
+  const bool asks = a.type == pcie_address_type::translation_request;
+  if (asks || a.type == pcie_address_type::translated || a.control != pcie_message::none) {
+    if (!r.ats || (a.control == pcie_message::page_request && !r.pages)) {
+      a.fault = IOMMU_FAULT_ATS;
+      return true;
+    }
+    a.physical = a.address;
+    if (!asks) return true;
+  }
   if (r.state == context_state::pass) {
     ++passed_;
     a.physical = a.address;
@@ -130,20 +158,20 @@ bool iommu::answer_from_cache(access& a) {
     a.fault = IOMMU_FAULT_CONTEXT;
     return true;
   }
-  if ((a.address & 0xfff) + p.get_data_length() > 0x1000) {
+  if (!asks && (a.address & 0xfff) + p.get_data_length() > 0x1000) {
     a.fault = IOMMU_FAULT_CROSSES;
     return true;
   }
   if (a.address >> 48 != 0) {
-    a.fault = IOMMU_FAULT_NOT_MAPPED;
+    a.physical = 0;
+    if (!asks) a.fault = IOMMU_FAULT_NOT_MAPPED;
     return true;
   }
   const page_cache::entry* e = tlb_.find(r.id, a.address);
   if (!e) return false;
-  const unsigned needed = p.is_write() ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ};
-  if (!(e->rights & needed)) return false;  // it may have been given meanwhile: look at the table
+  if (!(e->rights & needed_by(a))) return false;  // it may have been given meanwhile: look at the table
   ++hits_;
-  a.physical = e->value | (a.address & ((std::uint64_t{1} << e->shift) - 1));
+  a.physical = asks ? ats_entry(e->value, e->shift, e->rights) : e->value | (a.address & ((std::uint64_t{1} << e->shift) - 1));
   return true;
 }
 
@@ -176,6 +204,7 @@ void iommu::go_on(access& a, ps t) {
 void iommu::answer(access& a) {
   tlm::tlm_generic_payload& p = *a.payload;
   const bool is_message = a.message;
+  requester& r = *a.from;
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
   if (a.fault != IOMMU_FAULT_NONE) {
@@ -183,6 +212,12 @@ void iommu::answer(access& a) {
     p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
   } else if (is_message) {
     interrupts->nb_transport_fw(p, phase, delay);
+  } else if (a.control != pcie_message::none) {
+    p.set_response_status(tlm::TLM_OK_RESPONSE);
+    take_message(r, *p.get_extension<pcie_extension>(), a.address);
+  } else if (a.type == pcie_address_type::translation_request) {
+    std::memcpy(p.get_data_ptr(), &a.physical, sizeof a.physical);
+    p.set_response_status(tlm::TLM_OK_RESPONSE);
   } else {
     p.set_address(a.physical);
     memory->nb_transport_fw(p, phase, delay);
@@ -191,7 +226,6 @@ void iommu::answer(access& a) {
   std::erase(held_, &a);
   waiting_.set(held_.size(), now());
   waiting_probe_.set(held_.size(), now());
-  requester& r = *a.from;
   const bool first = a.in_order;
   if (first) r.order.pop();
   accesses_.put(a);
@@ -241,7 +275,8 @@ unsigned iommu::device_debug(tlm::tlm_generic_payload& p) {
 }
 
 void iommu::describe() {
-  static constexpr const char* kinds[fault_kinds] = {"none", "context", "not_mapped", "not_writable", "table", "crosses"};
+  static constexpr const char* kinds[fault_kinds] = {"none",  "context", "not_mapped", "not_writable",
+                                                     "table", "crosses", "ats",        "timeout"};
   stats_.add("bursts", "1", "reads and writes of devices", bursts_);
   stats_.add("hits", "1", "bursts whose translation the IOTLB had", hits_);
   stats_.add("passed", "1", "bursts of requesters whose addresses are physical", passed_);
@@ -258,6 +293,14 @@ void iommu::describe() {
   stats_.add("poisoned_walks", "1", "walks under way in an invalidated range", poisoned_);
   stats_.add("invalidations", "1", "ranges and contexts that software had forgotten", invalidations_);
   stats_.add("commands", "1", "commands executed", commands_);
+  stats_.add("translation_requests", "1", "questions of devices what an address leads to", translation_requests_);
+  stats_.add("translated", "1", "bursts of addresses that the device had translated", translated_);
+  stats_.add("device_invalidations", "1", "ranges that devices were told to forget", device_invalidations_);
+  stats_.add("timeouts", "1", "of those, given up", timeouts_);
+  stats_.add("page_requests", "1", "page requests put into the queue", page_requests_);
+  stats_.add("page_overflows", "1", "page requests that found no room, or no queue", page_overflows_);
+  stats_.add("page_responses", "1", "groups of page requests answered, those without software's help included",
+             page_responses_);
   stats_.add("faults", "1", "bursts refused", faults_);
   for (unsigned k = 1; k < fault_kinds; ++k) {
     stats_.add(std::string("faults_") + kinds[k], "1", std::string("bursts refused: ") + kinds[k], fault_kinds_[k]);
@@ -265,6 +308,9 @@ void iommu::describe() {
   stats_.add("walk_time", "ps", "from a walk's start to its end", walk_time_);
   stats_.add("wait_time", "ps", "of bursts that did not go on at once: from their arrival to memory", wait_time_);
   stats_.add("invalidation_time", "ps", "wait for the bursts before an invalidation", invalidation_time_);
+  stats_.add("device_invalidation_time", "ps", "from telling a device until it was done", device_invalidation_time_);
+  stats_.add("tags_asked", "1", "invalidations that devices are working on", tags_asked_);
+  stats_.add("pages_queued", "1", "page requests that software has not taken", pages_queued_);
   stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_);
   stats_.add("waiting", "1", "bursts and messages held", waiting_);
   signals_.add("valid", 1, valid_probe_);
@@ -274,6 +320,9 @@ void iommu::describe() {
   signals_.add("walk_level", 3, level_probe_, {"none", "leaf", "level_1", "level_2", "level_3"});
   signals_.add("waiting", 16, waiting_probe_);
   signals_.add("fault", 3, fault_probe_, {kinds, kinds + fault_kinds});
+  signals_.add("ats", 2, kind_probe_, {"none", "request", "translated", "message"});
+  signals_.add("tags", 6, tags_probe_);
+  signals_.add("pages", 16, pages_probe_);
 }
 
 }  // namespace hcasim

@@ -27,6 +27,15 @@ class iommu_memory : public unit {
   };
   std::vector<access> log;
   std::vector<ps> raised;
+  struct message {
+    pcie_message kind;
+    std::uint16_t requester;
+    std::uint16_t tag;
+    std::uint8_t code;
+    std::uint64_t body;
+    ps at;
+  };
+  std::vector<message> messages;  // to devices
 
   explicit iommu_memory(const sc_core::sc_module_name& n) : unit(n) {
     in.register_nb_transport_fw(this, &iommu_memory::forward);
@@ -44,6 +53,13 @@ class iommu_memory : public unit {
     p.set_response_status(tlm::TLM_OK_RESPONSE);
   }
   tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& p, tlm::tlm_phase&, sc_core::sc_time& delay) {
+    const auto* e = p.get_extension<pcie_extension>();
+    if (e && e->message != pcie_message::none) {
+      std::uint64_t body = 0;
+      std::memcpy(&body, p.get_data_ptr(), p.get_data_length());
+      messages.push_back({e->message, e->requester, e->tag, e->code, body, now() + to_ps(delay)});
+      return tlm::TLM_COMPLETED;
+    }
     log.push_back({p.is_write(), p.get_address(), now() + to_ps(delay)});
     touch(p);
     delay += to_sc(latency);
@@ -72,6 +88,11 @@ class iommu_device : public unit {
     ps sent{0};
     ps answered = never;
     [[nodiscard]] bool ok() const { return get_response_status() == tlm::TLM_OK_RESPONSE; }
+    [[nodiscard]] std::uint64_t word() const {
+      std::uint64_t v = 0;
+      std::memcpy(&v, data.data(), sizeof v);
+      return v;
+    }
   };
   std::deque<burst> bursts;
 
@@ -80,6 +101,26 @@ class iommu_device : public unit {
   }
   ~iommu_device() override {
     for (burst& b : bursts) b.clear_extension(&b.extension);
+  }
+  // What an address leads to.
+  burst& ask(std::uint64_t address, ps at, bool write = true, std::uint16_t requester = 0) {
+    burst& b = send(false, address, at, requester);
+    b.extension.address_type = pcie_address_type::translation_request;
+    b.extension.code = write ? std::uint8_t{0} : std::uint8_t{ats_no_write};
+    return b;
+  }
+  burst& translated(bool write, std::uint64_t physical, ps at, std::uint16_t requester = 0) {
+    burst& b = send(write, physical, at, requester);
+    b.extension.address_type = pcie_address_type::translated;
+    return b;
+  }
+  burst& message(pcie_message kind, std::uint64_t address, ps at, std::uint16_t tag, std::uint8_t code = 0,
+                 std::uint16_t requester = 0) {
+    burst& b = send(true, address, at, requester, 0);
+    b.extension.message = kind;
+    b.extension.tag = tag;
+    b.extension.code = code;
+    return b;
   }
   burst& send(bool write, std::uint64_t address, ps at, std::uint16_t requester = 0, unsigned bytes = 8, bool relaxed = false) {
     burst& b = bursts.emplace_back();

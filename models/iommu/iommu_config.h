@@ -18,6 +18,7 @@ struct iommu_config {
   ps hit_latency{8_ns};
   ps issue_interval{1_ns};
   ps register_latency{60_ns};
+  ps invalidation_timeout{10_ms};
   std::uint64_t seed = 1;
 
   void knobs(knob_visitor& k) {
@@ -30,6 +31,8 @@ struct iommu_config {
     k.time("hit_latency", hit_latency, 0_ps, 1_ms, "from a burst's arrival to its physical address, on a hit");
     k.time("issue_interval", issue_interval, 0_ps, 1_ms, "between two look-ups");
     k.time("register_latency", register_latency, 0_ps, 1_ms, "between a core and the registers, each way");
+    k.time("invalidation_timeout", invalidation_timeout, 1_us, 60000_ms,
+           "a device that takes longer to forget translations is given up");
     k.count("seed", seed, 0, 1.8e19, "of the random policy");
   }
 };

@@ -31,6 +31,8 @@ process iommu::load_context(requester& r, ps t) {
     r.state = !reached || !(c.flags & IOMMU_CONTEXT_PRESENT) ? context_state::absent
               : (c.flags & IOMMU_CONTEXT_PASS)               ? context_state::pass
                                                              : context_state::translated;
+    r.ats = r.state == context_state::translated && (c.flags & IOMMU_CONTEXT_ATS);
+    r.pages = r.ats && (c.flags & IOMMU_CONTEXT_PAGES);
   }
   const std::vector<access*> waiting = std::exchange(r.no_context, {});
   for (access* a : waiting) look_up(*a, t);
@@ -122,6 +124,13 @@ void iommu::finish(walk& w, iommu_fault fault, const page_cache::entry& leaf, ps
     evictions_ += tlb_.put(w.from->id, w.address, leaf.shift, leaf.value, leaf.rights);
   }
   for (access* a : w.waiting) {
+    if (a->type == pcie_address_type::translation_request) {
+      const bool absent = fault == IOMMU_FAULT_NOT_MAPPED;
+      a->fault = absent ? IOMMU_FAULT_NONE : fault;
+      a->physical = absent ? 0 : ats_entry(leaf.value, leaf.shift, leaf.rights);
+      known(*a, t);
+      continue;
+    }
     const unsigned needed = a->payload->is_write() ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ};
     a->fault = fault;
     if (fault == IOMMU_FAULT_NONE && !(leaf.rights & needed)) {

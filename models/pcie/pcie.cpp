@@ -65,9 +65,9 @@ void pcie::map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std:
 
 // ---- from the initiators
 
-pcie::burst& pcie::begin_burst(tlm::tlm_generic_payload& p, unsigned source, const pcie_route& r, ps t) {
+pcie::burst& pcie::begin_burst(tlm::tlm_generic_payload& p, const pcie_extension* extension, unsigned source,
+                               const pcie_route& r, ps t) {
   burst& b = bursts_.get();
-  const pcie_extension* extension = p.get_extension<pcie_extension>();
   b.payload = &p;
   b.owner = this;
   b.next = nullptr;
@@ -77,6 +77,7 @@ pcie::burst& pcie::begin_burst(tlm::tlm_generic_payload& p, unsigned source, con
   b.relaxed = extension && extension->relaxed_ordering;
   b.address = p.get_address();
   b.bytes = p.get_data_length();
+  b.empty = b.bytes == 0 && extension && extension->message != pcie_message::none;
   b.begun = t;
   p.set_extension(&b);
   return b;
@@ -87,7 +88,11 @@ tlm::tlm_sync_enum pcie::from_device(int i, tlm::tlm_generic_payload& p, tlm::tl
   const auto source = static_cast<unsigned>(i);
   const ps t = now() + to_ps(delay);
   lane& l = *lanes_[source];
-  burst& b = begin_burst(p, source, map_.of_device(p.get_address(), p.get_data_length(), p.is_write()), t);
+  const pcie_extension* extension = p.get_extension<pcie_extension>();
+  const bool message = extension && extension->message != pcie_message::none;
+  const pcie_route route = message ? pcie_route{pcie_place::memory, 0, p.get_address()}
+                                   : map_.of_device(p.get_address(), p.get_data_length(), p.is_write());
+  burst& b = begin_burst(p, extension, source, route, t);
   if (b.route.place == pcie_place::nowhere) ++l.unreachable;
   if (b.route.place == pcie_place::device) ++l.peer_bursts;
   if (b.route.place == pcie_place::interrupts) ++l.messages;
@@ -112,7 +117,9 @@ tlm::tlm_sync_enum pcie::from_device(int i, tlm::tlm_generic_payload& p, tlm::tl
 
 tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
-  const pcie_route r = map_.of_cpu(p.get_address(), p.get_data_length());
+  const pcie_extension* extension = p.get_extension<pcie_extension>();
+  const bool message = extension && extension->message != pcie_message::none;
+  const pcie_route r = message ? to_requester(extension->requester) : map_.of_cpu(p.get_address(), p.get_data_length());
   if (r.place != pcie_place::device) {
     ++mmio_errors_;
     delay += to_sc(2 * config_.root_mmio_latency);
@@ -120,12 +127,24 @@ tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
     return tlm::TLM_COMPLETED;
   }
   const ps t = now() + to_ps(delay);
-  send_mmio(begin_burst(p, from_cpu, r, t), t);
+  send_mmio(begin_burst(p, extension, from_cpu, r, t), t);
   phase = tlm::END_REQ;
   return tlm::TLM_UPDATED;
 }
 
+pcie_route pcie::to_requester(std::uint16_t requester) const {
+  for (unsigned i = 0; i < devices(); ++i) {
+    if (lanes_[i]->requester == requester) return {pcie_place::device, i, 0};
+  }
+  return {};
+}
+
 // ---- the links
+
+// A message without data is a header; that it takes a data credit is the only difference from the specification.
+tlp_shape pcie::shape_of_write(const burst& b, std::uint64_t mps) {
+  return b.empty ? tlp_shape{1, 0, 1} : split_write(b.address, b.bytes, mps);
+}
 
 ps pcie::wire_time(const tlp_shape& shape, std::uint64_t header) const {
   return rate_.time_for(shape.payload + shape.tlps * header);
@@ -194,7 +213,7 @@ void pcie::send_write(burst& b, ps t) {
   lane& l = *lanes_[b.source];
   ++l.writes;
   l.writes_in_flight.add(1, t);
-  const tlp_shape shape = split_write(b.address, b.bytes, config_.mps);
+  const tlp_shape shape = shape_of_write(b, config_.mps);
   const stream s = write_stream(l, b.relaxed ? t : std::max(t, l.posted_end), shape);
   l.posted_end = std::max(l.posted_end, s.end);
   ps land;
@@ -238,8 +257,7 @@ void pcie::send_read(burst& b, ps t) {
 void pcie::send_mmio(burst& b, ps t) {
   lane& l = *lanes_[b.route.device];
   ++(b.read ? mmio_reads_ : mmio_writes_);
-  const tlp_shape shape =
-      b.read ? split_read(b.address, b.bytes, combining_line) : split_write(b.address, b.bytes, combining_line);
+  const tlp_shape shape = b.read ? split_read(b.address, b.bytes, combining_line) : shape_of_write(b, combining_line);
   const ps each = wire_time(shape, config_.request_header) / static_cast<std::int64_t>(shape.tlps);
   const ps wanted = std::max(t + config_.root_mmio_latency, l.down_posted_end);
   credit_loop& headers = b.read ? l.device_nonposted_headers : l.device_posted_headers;

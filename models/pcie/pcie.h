@@ -5,7 +5,8 @@
 // interrupts and the answers to MMIO reads of it never pass its writes. Completions of a device come back in order (relaxed
 // ones may pass). An MMIO write stays behind earlier ones to its device; an MMIO read behind those writes. An address that
 // leads nowhere: TLM_ADDRESS_ERROR_RESPONSE after the way to the root complex and, for a read, back. Costs: a write burst one
-// kernel event, a read burst two, an MMIO access one.
+// kernel event, a read burst two, an MMIO access one. Messages (tlm/pcie.h) are posted writes: a device's go to `memory`, those
+// on `cpu` to the device of their requester.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -45,6 +46,9 @@ class pcie : public unit {
   // window is empty or overlaps another one.
   void map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset = 0);
 
+  // Messages to `requester` go to `device`.
+  void map_requester(unsigned device, std::uint16_t requester) { lanes_.at(device)->requester = requester; }
+
   [[nodiscard]] const pcie_config& config() const { return config_; }
   // Payload rate that writes and reads of `bytes` at `address` can reach: the TLP formula.
   [[nodiscard]] bit_rate write_limit(std::uint64_t address, std::uint64_t bytes) const;
@@ -62,6 +66,7 @@ class pcie : public unit {
     unsigned source = 0;
     bool read = false;
     bool relaxed = false;
+    bool empty = false;  // a message without data
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
     ps begun{0};
@@ -77,6 +82,7 @@ class pcie : public unit {
   struct lane {
     explicit lane(const pcie_config& c, const char* up_name, const char* down_name);
     port sockets;
+    std::uint32_t requester = ~0U;
     direction up, down;
     credit_loop posted_headers, posted_data, nonposted_headers;                       // device to root complex
     credit_loop device_posted_headers, device_posted_data, device_nonposted_headers;  // root complex to device
@@ -109,7 +115,9 @@ class pcie : public unit {
   unsigned host_debug(tlm::tlm_generic_payload& p);
   unsigned debug(const pcie_route& r, tlm::tlm_generic_payload& p);
 
-  burst& begin_burst(tlm::tlm_generic_payload& p, unsigned source, const pcie_route& r, ps t);
+  burst& begin_burst(tlm::tlm_generic_payload& p, const pcie_extension* extension, unsigned source, const pcie_route& r, ps t);
+  [[nodiscard]] pcie_route to_requester(std::uint16_t requester) const;
+  [[nodiscard]] static tlp_shape shape_of_write(const burst& b, std::uint64_t mps);
   void send_write(burst& b, ps t);
   void send_read(burst& b, ps t);
   void send_mmio(burst& b, ps t);

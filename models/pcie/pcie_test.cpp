@@ -81,6 +81,49 @@ TEST(pcie, write_lands_and_is_answered_exactly) {
   EXPECT_EQ(b.memory.bytes[0x100 + 1023], std::byte{9});
 }
 
+// A message of a device is a header, goes to the root complex whatever its address, and stays behind the writes before it.
+TEST(pcie, messages_of_a_device_are_posted_behind_its_writes) {
+  const pcie_config c = plain();
+  bench b(c);
+  b.dma[0].send(true, 0x100, 1024, 5_ns);
+  auto& m = b.dma[0].send(true, bench::bar_base, 0, 5_ns);
+  m.extension.message = pcie_message::invalidate_done;
+  run_until_idle();
+  ASSERT_EQ(b.memory.log.size(), 2U);
+  EXPECT_EQ(b.bar[0].log.size(), 0U);
+  const ps written = wire(c, 1024 + 4 * 26);
+  EXPECT_EQ(b.memory.log[1].at, 5_ns + written + wire(c, 26) + c.link_latency + c.root_write_latency);
+  EXPECT_EQ(b.value("device0_up_tlps"), 5);
+  EXPECT_EQ(b.value("device0_up_payload_bytes"), 1024) << "the message has none";
+}
+
+TEST(pcie, messages_of_the_root_complex_go_to_their_requester) {
+  const pcie_config c = plain();
+  bench b(c, 2);
+  b.tree.map_requester(1, 7);
+  auto& m = b.core.send(true, 0, 8, 5_ns);
+  m.extension.message = pcie_message::invalidate;
+  m.extension.requester = 7;
+  auto& nobody = b.core.send(true, 0, 0, 50_ns);
+  nobody.extension.message = pcie_message::page_response;
+  nobody.extension.requester = 9;
+  run_until_idle();
+  ASSERT_EQ(b.bar[1].log.size(), 1U);
+  EXPECT_EQ(b.bar[0].log.size(), 0U);
+  EXPECT_EQ(b.bar[1].log[0].at, 5_ns + c.root_mmio_latency + wire(c, 8 + 26) + c.link_latency);
+  EXPECT_EQ(b.value("device1_down_tlps"), 1);
+  EXPECT_NE(nobody.get_response_status(), tlm::TLM_OK_RESPONSE);
+}
+
+TEST(pcie, a_translation_request_is_a_read_of_eight_bytes) {
+  const pcie_config c = plain();
+  bench b(c);
+  auto& q = b.dma[0].send(false, 0x5000, 8, 5_ns);
+  q.extension.address_type = pcie_address_type::translation_request;
+  run_until_idle();
+  EXPECT_EQ(q.answered, 5_ns + wire(c, 26) + c.link_latency + c.root_read_latency + 80_ns + wire(c, 8 + 22) + c.link_latency);
+}
+
 TEST(pcie, kernel_events_per_burst) {
   bench b(plain());
   for (int i = 0; i < 100; ++i) b.dma[0].send(true, 0, 256, i * 1_us);

@@ -13,6 +13,8 @@ system_config resolved(system_config c) {
     n.hca.port.lid = lid++;
     n.hca.port.virtual_lanes = c.link.virtual_lanes;
     n.hca.dma_engine.mrrs = n.pcie.mrrs;
+    n.driver.ats = n.hca.atc.enabled;
+    n.driver.ats_pages = n.hca.atc.enabled && n.hca.atc.page_requests != 0;
     n.driver.table_bytes = std::min(n.driver.table_bytes, n.hca.command_unit.table_bytes);
     n.driver.extent_lines = std::min(n.driver.extent_lines, n.hca.command_unit.max_segments);
   }
@@ -51,8 +53,11 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     pcie.memory.bind(host.memory);
     pcie.interrupts.bind(host.interrupts);
   }
-  hca.dma_engine.pcie.bind(pcie.device(0).up);
-  hca.doorbell.bind_bar(pcie.device(0).down);
+  hca.plug_in(pcie.device(0).up, pcie.device(0).down);
+  if (config.hca.atc.enabled) {
+    if (!config.iommu.enabled) throw std::invalid_argument("hca.atc.enabled: an adapter's own translations need an IOMMU");
+    pcie.map_requester(0, HCA_REQUESTER);
+  }
   pcie.map_bar(0, bar_base, HCA_BAR_SIZE);
   for (std::size_t i = 0; i < config.peer.size(); ++i) {
     if (config.peer[i].kind == peer_kind::none) continue;

@@ -177,6 +177,14 @@ void w1_iommu(benchmark::State& state) {
 }
 BENCHMARK(w1_iommu)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
 
+// W1 with an IOMMU, whose translations the adapters cache.
+void w1_ats(benchmark::State& state) {
+  system_config c = two_nodes_100g();
+  for (node_config& n : c.nodes) n.iommu.enabled = n.hca.atc.enabled = true;
+  for ([[maybe_unused]] auto _ : state) report(state, in_own_process([&c] { return stream({}, nullptr, c); }));
+}
+BENCHMARK(w1_ats)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
+
 // W1 with a VCD of every signal.
 void w1_vcd(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) report(state, in_own_process([] { return stream({}, "/dev/null"); }));

@@ -91,7 +91,7 @@ struct window_bench::parts {
         dma("dma_engine", engine, clock, 1),
         source("reader"),
         memory(host.memory_bytes(), seed),
-        map(host, registers, 0, statistics) {
+        map(host, registers, 0, {}, statistics) {
     host.mmio.bind(iommu.cpu);
     iommu.mmio.bind(pcie.cpu);
     pcie.memory.bind(iommu.devices);

@@ -246,6 +246,12 @@ class owner_side {
     return c_.time() - begin;
   }
 
+  // Of the adapter's tables, or of the IOMMU's.
+  double faults_so_far() const {
+    const double asked = n_.hca.atc ? statistic_of(*n_.hca.atc, "page_requests") : 0;
+    return statistic_of(n_.hca.responder, "page_fault_events") + asked;
+  }
+
   void touch_share(paging_way way, double share) {
     share_row row;
     row.way = way;
@@ -255,7 +261,7 @@ class owner_side {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.below(i)]);
     order.resize(std::max<std::size_t>(1, static_cast<std::size_t>(share * s_.o.pages + 0.5)));
     row.touched = static_cast<std::uint32_t>(order.size());
-    const double faults = statistic_of(n_.hca.responder, "page_fault_events");
+    const double faults = faults_so_far();
     const ps spent = c_.spent();
     ps begin = c_.time();
     const region r = make(s_.o.pages, way == paging_way::pinned ? pinned_rights : lazy_rights);
@@ -274,7 +280,7 @@ class owner_side {
     if (ibv_dereg_mr(c_, r.mr) != 0) s_.problem("a region could not be de-registered");
     row.release = c_.time() - begin;
     row.owner_cpu = to_us(c_.spent() - spent);
-    row.faults = statistic_of(n_.hca.responder, "page_fault_events") - faults;
+    row.faults = faults_so_far() - faults;
     if (p_.memory.unmap(c_, r.addr) != 0) s_.problem("memory could not be given back");
     s_.out->shares.push_back(row);
   }

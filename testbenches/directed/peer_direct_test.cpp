@@ -200,7 +200,7 @@ TEST(peer_direct, the_exported_files_are_written) {
     owner.leave(c);
   }}));
   const auto folder = std::filesystem::temp_directory_path() / ("hcasim_peers_" + std::to_string(getpid()));
-  write_memory_peers(w.at(0).device().peers(), folder.string());
+  w.at(0).device().peers().write(folder);
   const auto read = [&](const char* file) {
     std::ifstream in(folder / "memory_peers" / "gpu0" / file);
     std::string line;

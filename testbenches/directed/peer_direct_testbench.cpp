@@ -48,7 +48,6 @@ class peer_direct final : public testbench {
     hcasim::system& s = context.build();
     if (part_ != part::takings) compare(context, s);
     if (part_ != part::paths) take_away(context, s);
-    kit::write_memory_peers(s.at(1).device().peers(), context.folder().string());
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace hcasim::kit {
 namespace {
@@ -38,7 +39,10 @@ system_config with_rtl(system_config config, const std::string& units) {
 
 system_config as_in_environment(system_config config) {
   if (std::getenv("HCASIM_IOMMU")) {
-    for (node_config& n : config.nodes) n.iommu.enabled = true;
+    for (node_config& n : config.nodes) {
+      n.iommu.enabled = true;
+      n.hca.atc.enabled = std::string_view(std::getenv("HCASIM_IOMMU")) == "ats";
+    }
   }
   const char* const units = std::getenv("HCASIM_RTL");
   return units ? with_rtl(std::move(config), units) : config;

@@ -10,7 +10,8 @@ namespace hcasim::kit {
 
 // Throws std::invalid_argument: no such unit.
 system_config with_rtl(system_config config, const std::string& units);
-// As the environment says. HCASIM_IOMMU, if it is set, puts an IOMMU before every adapter.
+// As the environment says. HCASIM_IOMMU, if it is set, puts an IOMMU before every adapter;
+// "ats": and gives the adapter a translation cache of its own.
 system_config as_in_environment(system_config config);
 
 }  // namespace hcasim::kit

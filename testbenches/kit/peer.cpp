@@ -1,8 +1,6 @@
 #include "testbenches/kit/peer.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 namespace hcasim::kit {
 
@@ -59,15 +57,6 @@ void fill_peer(peer_device& device, const driver::peer::memory_owner& owner, std
   for_each_piece(owner, va, bytes, [&](std::uint64_t offset, std::uint64_t n, std::uint64_t at) {
     device.memory().write(offset, std::span(v).subspan(at, n));
   });
-}
-
-void write_memory_peers(const driver::peer::peer_core& core, const std::string& folder) {
-  for (const std::string& name : core.names()) {
-    const std::filesystem::path place = std::filesystem::path(folder) / "memory_peers" / name;
-    std::filesystem::create_directories(place);
-    for (const std::string& file : driver::peer::peer_core::files())
-      std::ofstream(place / file) << core.read(name, file) << '\n';
-  }
 }
 
 system_config with_peers(system_config c, bool nvme) {

@@ -57,9 +57,6 @@ std::vector<std::uint8_t> peer_bytes(peer_device& device, const driver::peer::me
 void fill_peer(peer_device& device, const driver::peer::memory_owner& owner, std::uint64_t va, std::uint64_t bytes,
                std::uint8_t seed);
 
-// The files of memory_peers/<name>/ of a node's driver as they are now, below `folder`/memory_peers.
-void write_memory_peers(const driver::peer::peer_core& core, const std::string& folder);
-
 system_config with_peers(system_config c, bool nvme = false);
 
 }  // namespace hcasim::kit

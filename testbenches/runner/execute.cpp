@@ -37,6 +37,7 @@ void run_guarded(testbench& bench, run_context& context) {
   sc_core::sc_report_handler::set_handler(on_kernel_report);
   try {
     bench.run(context);
+    context.finish();
   } catch (const input_error&) {
     throw;
   } catch (const std::exception& e) {

@@ -1,6 +1,7 @@
 #include "testbenches/runner/system_platform.h"
 
 #include <bit>
+#include <filesystem>
 
 #include "models/system/system.h"
 #include "testbenches/runner/quantity.h"
@@ -77,6 +78,17 @@ class system_platform : public platform {
   bool visited_ = false;
 };
 
+// The files of memory_peers/<name>/ of every driver that peer clients have registered with; of several drivers apart, by node.
+void write_memory_peers(system& s, const std::filesystem::path& folder) {
+  std::vector<std::size_t> having;
+  for (std::size_t i = 0; i < s.nodes(); ++i) {
+    if (!s.at(i).device().peers().names().empty()) having.push_back(i);
+  }
+  for (const std::size_t i : having) {
+    s.at(i).device().peers().write(having.size() == 1 ? folder : folder / fmt::format("node{}", i));
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<platform> make_system_platform() {
@@ -87,7 +99,9 @@ system& run_context::build() {
   system_config config = *config_;
   config.seed = seed_;
   try {
-    return make<system>("system", config);
+    auto& s = make<system>("system", config);
+    at_end([this, &s] { write_memory_peers(s, folder()); });
+    return s;
   } catch (const std::invalid_argument& e) {
     throw input_error(fmt::format("the description does not fit together: {}; see 'hcasim params' and docs/units", e.what()));
   }

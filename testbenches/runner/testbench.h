@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,6 +54,12 @@ class run_context {
     return reference;
   }
 
+  // Called when the testbench has run, before the results are written.
+  void at_end(std::function<void()> f) { at_end_.push_back(std::move(f)); }
+  void finish() {
+    for (const auto& f : at_end_) f();
+  }
+
   // Runs the simulation: until nothing is left to do or sc_stop(), or for `t`. Its wall-clock time is the host speed's base.
   void start();
   void start(ps t);
@@ -78,6 +85,7 @@ class run_context {
   resource_meter* meter_;
   hcasim::result result_;
   std::vector<std::shared_ptr<void>> kept_;
+  std::vector<std::function<void()>> at_end_;
   double simulating_seconds_ = 0;
 };
 

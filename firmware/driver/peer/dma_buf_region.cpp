@@ -29,11 +29,33 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
   int map(cpu& c, std::vector<hca_chunk>& chunks) {
     if (const int error = buffer->map_attachment(c, sg)) return error;
     buffer->wait_for_fences(c);
-    if (const int error = cut(chunks)) {
-      buffer->unmap_attachment(c, sg);
+    int error = enter_iommu(c);
+    if (error == 0) error = cut(chunks);
+    if (error != 0) {
+      let_go(c);
       return error;
     }
     mapped = true;
+    return 0;
+  }
+  void let_go(cpu& c) {
+    if (!in_iommu.empty()) p.device->dma().unmap(c, std::exchange(in_iommu, {}));
+    buffer->unmap_attachment(c, sg);
+  }
+
+  // Behind an IOMMU host memory gets addresses that the adapter may use; those of other devices are the bus's own.
+  int enter_iommu(cpu& c) {
+    dma_map& dma = p.device->dma();
+    if (!dma.translated()) return 0;
+    for (sg_entry& e : sg) {
+      if (e.dma_address >> 48 != 0 || e.length == 0) continue;
+      if (e.dma_address % host_page != 0 || e.length % host_page != 0) return EINVAL;
+      const virtual_memory::frame_run frames{e.dma_address, e.length};
+      const std::uint64_t address = dma.map(c, std::span(&frames, 1), (region.access & HCA_ACCESS_LOCAL_WRITE) != 0);
+      if (address == 0) return ENOMEM;
+      in_iommu.push_back({address, e.length});
+      e.dma_address = address;
+    }
     return 0;
   }
 
@@ -61,7 +83,7 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
   int take_away(cpu& c) {
     if (!mapped) return 0;
     if (const int error = faults ? zap(c) : revoke_key(c, p, *this)) return error;
-    buffer->unmap_attachment(c, sg);
+    let_go(c);
     mapped = false;
     return 0;
   }
@@ -150,7 +172,7 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
     }
     changing.unlock();
     if (error == 0) return;
-    buffer->unmap_attachment(c, sg);
+    let_go(c);
     mapped = false;
   }
 
@@ -161,6 +183,7 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
   dma_buf_mode mode;
   bool faults;  // accesses to what is not there wait for it; otherwise they are denied
   sg_table sg;
+  std::vector<dma_map::range> in_iommu;  // what of it was mapped for the adapter
   bool mapped = false;
   bool working = false;
 };
@@ -171,7 +194,7 @@ void detach_dma_buf(cpu& c, memory_region& mr) {
   if (a.p.device->on_demand()) a.p.device->pages().remove(mr);
   b.reservation().lock(c);
   if (a.mapped) {
-    b.unmap_attachment(c, a.sg);
+    a.let_go(c);
     a.mapped = false;
     if (a.mode != dma_buf_mode::dynamic) b.unpin_attachment(c);
   }
@@ -224,7 +247,7 @@ int import(cpu& c, process& p, const std::shared_ptr<dma_buf>& b, memory_region&
     error = result.error;
     a->key = mr.lkey = result.value;
     mr.rkey = shown_rkey(result.value, mr.access, p.device->config().rkey_zero_without_remote_rights);
-    if (error != 0) b->unmap_attachment(c, a->sg);
+    if (error != 0) a->let_go(c);
   }
   if (error != 0) {
     if (pins) b->unpin_attachment(c);

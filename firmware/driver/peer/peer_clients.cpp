@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "firmware/driver/peer/client_record.h"
 
@@ -119,6 +120,14 @@ std::string peer_core::read(const std::string& name, const std::string& wanted) 
     if (wanted == f.name) return std::to_string(r->*f.value);
   }
   return {};
+}
+
+void peer_core::write(const std::filesystem::path& folder) const {
+  for (const std::string& name : names()) {
+    const std::filesystem::path place = folder / "memory_peers" / name;
+    std::filesystem::create_directories(place);
+    for (const std::string& file : files()) std::ofstream(place / file) << read(name, file) << '\n';
+  }
 }
 
 }  // namespace hcasim::driver::peer

@@ -7,6 +7,7 @@
 // caller's function) -> dma_unmap -> put_pages, once; the registration's own end finds that done.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -94,6 +95,8 @@ class peer_core {
   static const std::vector<std::string>& files();
   [[nodiscard]] std::string read(const std::string& name, const std::string& file) const;
   [[nodiscard]] std::uint64_t count(const std::string& name, const std::string& file) const;
+  // All of them, as they are now, below `folder`/memory_peers.
+  void write(const std::filesystem::path& folder) const;
   // Registrations that are not at their end, and tickets that are valid.
   [[nodiscard]] std::size_t live() const { return umems_.size(); }
   [[nodiscard]] std::size_t tickets() const { return by_ticket_.size(); }

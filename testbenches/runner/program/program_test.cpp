@@ -60,12 +60,31 @@ TEST_F(program, iommu_latency_against_window_is_that_of_the_measurement) {
 
 // With an IOMMU before the adapters every testbench runs as it is.
 TEST_F(program, every_testbench_runs_behind_an_iommu) {
-  for (const char* run :
-       {"ping", "random_traffic --operations 300", "key_storm --changes 300", "key_lifecycle --most_keys 1 --changes 8",
-        "message_rate --messages 2000", "rkey_reuse", "on_demand --pages 32 --takes 20"}) {
+  for (const char* run : {"ping", "random_traffic --operations 300", "key_storm --changes 300",
+                          "key_lifecycle --most_keys 1 --changes 8", "message_rate --messages 2000", "rkey_reuse",
+                          "on_demand --pages 32 --takes 20", "peer_direct --times 20 --largest '64 KiB' --bytes '512 KiB'"}) {
     const outcome o = hcasim(fmt::format("run {} -o out --force --no-trace --set node*.iommu.enabled=true", run));
     EXPECT_EQ(o.status, 0) << run << "\n" << o.text;
   }
+}
+
+// And with adapters that translate for themselves, the pages of on-demand regions among it.
+TEST_F(program, testbenches_run_with_translation_caches_in_the_adapters) {
+  for (const char* run : {"ping", "key_storm --changes 300", "on_demand --pages 32 --takes 20",
+                          "peer_direct --times 20 --largest '64 KiB' --bytes '512 KiB'"}) {
+    const outcome o =
+        hcasim(fmt::format("run {} -o out --force --no-trace --set node*.iommu.enabled=true --set "
+                           "node*.hca.atc.enabled=true --set node*.driver.on_demand=iommu",
+                           run));
+    EXPECT_EQ(o.status, 0) << run << "\n" << o.text;
+  }
+  std::ifstream peers("out/memory_peers/gpu0/num_free_callbacks");
+  std::uint64_t callbacks = 0;
+  peers >> callbacks;
+  EXPECT_GE(callbacks, 20U) << "what the clients did is among the results";
+  const outcome o = hcasim("run ping -o out --force --no-trace --set node0.hca.atc.enabled=true");
+  EXPECT_NE(o.status, 0);
+  EXPECT_NE(o.text.find("need an IOMMU"), std::string::npos) << o.text;
 }
 
 TEST_F(program, every_system_file_is_read) {

@@ -1,0 +1,201 @@
+#include "models/atc/atc.h"
+
+#include <algorithm>
+
+namespace hcasim {
+namespace {
+
+bool relaxed(const tlm::tlm_generic_payload& p) {
+  const auto* extension = p.get_extension<pcie_extension>();
+  return extension && extension->relaxed_ordering;
+}
+
+}  // namespace
+
+atc::atc(const sc_core::sc_module_name& name, const atc_config& config, const clock_domain& clock, std::uint16_t requester)
+    : unit(name),
+      config_(config),
+      clock_(clock),
+      requester_(requester),
+      cache_(config.entries, config.ways, {12, 21, 30}, config.policy, config.seed),
+      groups_(config.page_requests) {
+  engine.register_nb_transport_fw(this, &atc::from_engine);
+  pcie.register_nb_transport_bw(this, &atc::from_link);
+  down.register_nb_transport_fw(this, &atc::from_above);
+  down.register_transport_dbg(this, &atc::debug);
+  bar.register_nb_transport_bw(this, &atc::from_bar);
+  for (std::uint32_t g = config.page_requests; g-- > 0;) free_groups_.push_back(static_cast<std::uint16_t>(g));
+  describe();
+}
+
+unsigned atc::debug(tlm::tlm_generic_payload& p) {
+  return bar->transport_dbg(p);
+}
+
+const page_cache::entry* atc::cached(const access& a) {
+  const page_cache::entry* e = cache_.find(0, a.address);
+  const std::uint64_t needed = a.payload->is_write() ? ats_write : ats_read;
+  return e && (e->rights & needed) ? e : nullptr;
+}
+
+tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_REQ) return pcie->nb_transport_fw(p, phase, delay);
+  const ps arrived = now() + to_ps(delay);
+  const ps start = port_.start(arrived, clock_.cycles(config_.issue_interval));
+  const ps t = start + clock_.cycles(config_.hit_latency);
+  access& a = accesses_.get();
+  a.payload = &p;
+  a.owner = this;
+  a.address = a.physical = p.get_address();
+  a.refused = a.tracked = a.in_order = false;
+  a.plain = a.known = a.address >> 48 != 0 || (a.address >= msi_window && a.address < msi_window + msi_window_bytes);
+  a.arrived = arrived;
+  p.set_extension(&a);
+  ++bursts_;
+  plain_ += a.plain;
+  valid_probe_.pulse(1, start, clock_.period());
+  address_probe_.set(a.address, start);
+  if (order_.empty()) {
+    if (!a.plain) {
+      if (const page_cache::entry* e = cached(a)) {
+        a.physical = e->value | (a.address & ((std::uint64_t{1} << e->shift) - 1));
+        a.known = true;
+        ++hits_;
+        hit_probe_.pulse(1, t, clock_.period());
+      }
+    }
+    if (a.known) {
+      delay = to_sc(t - now());
+      const tlm::tlm_sync_enum status = send(a, phase, delay);
+      if (status == tlm::TLM_COMPLETED || phase == tlm::BEGIN_RESP) {
+        end(a, now() + to_ps(delay));
+        return status;
+      }
+      phase = tlm::END_REQ;
+      return tlm::TLM_UPDATED;
+    }
+  }
+  hold(a, t);
+  phase = tlm::END_REQ;
+  delay = to_sc(t - now());
+  return tlm::TLM_UPDATED;
+}
+
+void atc::hold(access& a, ps t) {
+  const tlm::tlm_generic_payload& p = *a.payload;
+  held_.push_back(&a);
+  held_level_.set(held_.size(), t);
+  held_probe_.set(held_.size(), t);
+  // A read has to wait for the writes before it, and for nothing else.
+  a.in_order = !relaxed(p) && (p.is_write() || !order_.empty());
+  if (a.in_order) {
+    if (!order_.empty()) ++order_waits_;
+    order_.push(a);
+  }
+  if (a.plain) return pump(t);
+  look_up(a, t);
+}
+
+void atc::look_up(access& a, ps t) {
+  const page_cache::entry* e = cached(a);
+  if (!e) return join(a, t);
+  ++hits_;
+  a.physical = e->value | (a.address & ((std::uint64_t{1} << e->shift) - 1));
+  known(a, t);
+}
+
+// Translated or refused. What stands in order waits for its turn.
+void atc::known(access& a, ps t) {
+  a.known = true;
+  if (a.in_order) return pump(t);
+  leave(a, t);
+}
+
+void atc::pump(ps t) {
+  while (!order_.empty()) {
+    access& a = order_.front();
+    // First in order, a read has nothing before it that it must not pass.
+    if (!a.known && a.payload->is_write()) return;
+    order_.pop().in_order = false;
+    if (a.known) leave(a, t);
+  }
+}
+
+// A held burst goes on, or is answered.
+void atc::leave(access& a, ps t) {
+  std::erase(held_, &a);
+  held_level_.set(held_.size(), t);
+  held_probe_.set(held_.size(), t);
+  wait_time_.add(t - a.arrived);
+  if (a.refused) return refuse(a, t);
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  sc_core::sc_time delay = to_sc(t - now());
+  tlm::tlm_generic_payload& p = *a.payload;
+  const tlm::tlm_sync_enum status = send(a, phase, delay);
+  if (status != tlm::TLM_COMPLETED && phase != tlm::BEGIN_RESP) return;
+  end(a, now() + to_ps(delay));
+  phase = tlm::BEGIN_RESP;
+  engine->nb_transport_bw(p, phase, delay);
+}
+
+tlm::tlm_sync_enum atc::send(access& a, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  tlm::tlm_generic_payload& p = *a.payload;
+  if (!a.plain) {
+    if (auto* extension = p.get_extension<pcie_extension>()) extension->address_type = pcie_address_type::translated;
+    p.set_address(a.physical);
+    a.tracked = p.is_read() || relaxed(p);
+    if (a.tracked) {
+      a.slot = tracked_.size();
+      a.number = tracked_left_++;
+      tracked_.push_back(&a);
+    }
+  }
+  return pcie->nb_transport_fw(p, phase, delay);
+}
+
+// The burst has its answer: it is the engine's again, under the address that it came with.
+void atc::end(access& a, ps t) {
+  tlm::tlm_generic_payload& p = *a.payload;
+  p.set_address(a.address);
+  if (auto* extension = p.get_extension<pcie_extension>()) extension->address_type = pcie_address_type::untranslated;
+  p.clear_extension(&a);
+  if (a.tracked) {
+    tracked_[a.slot] = tracked_.back();
+    tracked_[a.slot]->slot = a.slot;
+    tracked_.pop_back();
+    drained(a, t);
+  }
+  accesses_.put(a);
+}
+
+void atc::refuse(access& a, ps t) {
+  ++refused_;
+  refused_probe_.pulse(1, t, clock_.period());
+  a.payload->set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  queue_.at(std::max(t, now()), {[](void* x) {
+                                   auto& self = *static_cast<access*>(x);
+                                   atc& owner = *self.owner;
+                                   tlm::tlm_generic_payload& p = *self.payload;
+                                   owner.end(self, now());
+                                   tlm::tlm_phase phase = tlm::BEGIN_RESP;
+                                   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+                                   owner.engine->nb_transport_bw(p, phase, delay);
+                                 },
+                                 &a});
+}
+
+tlm::tlm_sync_enum atc::from_link(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  access* a = p.get_extension<access>();
+  if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;  // taken already
+  const ps t = now() + to_ps(delay);
+  if (a) {
+    end(*a, t);
+    return engine->nb_transport_bw(p, phase, delay);
+  }
+  auto& q = static_cast<own_payload&>(p);
+  if (q.of) answered(q, t);
+  q.release();
+  return tlm::TLM_COMPLETED;
+}
+
+}  // namespace hcasim
