@@ -87,6 +87,7 @@ std::uint64_t lent_pages::fill_iommu(cpu& c, memory_region& mr, std::uint64_t fi
     }
     owner_.device->dma().put(c, page->second, physical, writable);
   }
+  c.sync();  // whoever gets the lock next finds the entries made
   return done;
 }
 

@@ -49,7 +49,8 @@ int ibv_bind_mw(cpu& c, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
     const auto& mr = static_cast<const memory_region&>(*info.mr);
     if (mr.pd != mw->pd) return EPERM;
     if (mr.access & HCA_ACCESS_ZERO_BASED) return EINVAL;
-    if (mr.kind != region_kind::plain && mr.kind != region_kind::fast) return ENOTSUP;
+    const bool ordinary = mr.kind == region_kind::plain || mr.kind == region_kind::fast || mr.by_iommu;
+    if (!ordinary) return ENOTSUP;
   }
   ibv_send_wr wr{};
   ibv_send_wr* bad = nullptr;

@@ -360,7 +360,7 @@ TEST(ats, an_adapter_that_does_not_forget_in_time_may_not_use_what_it_knows) {
   system_config c = paged_by_iommu(world::one_node());
   c.nodes[0].iommu.invalidation_timeout = 1_us;
   c.nodes[0].pcie.link_latency = 3_us;
-  c.nodes[0].driver.command_timeout = 1_ms;
+  c.nodes[0].driver.command_timeout = 50_ms;
   world w(c);
   EXPECT_TRUE(w.run({[](cpu& thread, node& n) {
     loop l(thread, n);

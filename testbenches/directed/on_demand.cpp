@@ -21,6 +21,7 @@ struct job {
   bool read = false;
   bool endless = false;
   bool over = false;
+  bool flush = false;  // the WRITEs have landed when the last operation, a READ, is complete
   std::uint64_t va = 0;
   std::uint32_t key = 0;
   std::vector<std::uint32_t> pages;
@@ -105,6 +106,14 @@ class peer_side {
       if (wc) free.push_back(wc->wr_id >> 32);
       ++r.operations;
     }
+    if (r.ok && j.flush && !j.read) {
+      const request look{.opcode = IBV_WR_RDMA_READ,
+                         .id = 0,
+                         .sges = {{buffer.addr, 1, buffer.mr->lkey}},
+                         .remote = j.va + std::uint64_t{j.pages.back()} * page,
+                         .rkey = j.key};
+      r.ok = complete(c_, qp, look).status == IBV_WC_SUCCESS;
+    }
     r.elapsed = c_.time() - begin;
     return r;
   }
@@ -136,7 +145,7 @@ class owner_side {
     const address peer = s_.to_owner.receive(c_);
     if (p_.connect(qp_, peer) != 0) s_.problem("the owner cannot connect");
     s_.to_peer.send(c_, p_.address_of(qp_));
-    if (!n_.device().on_demand()) s_.problem("the adapter has no on-demand paging");
+    if (!n_.device().on_demand() && !n_.device().on_demand_by_iommu()) s_.problem("the adapter has no on-demand paging");
     if (good()) first_touches();
     for (const double share : s_.o.shares) {
       for (const paging_way way : {paging_way::on_demand, paging_way::prefetched, paging_way::pinned}) {
@@ -171,6 +180,8 @@ class owner_side {
     j.va = r.addr;
     j.key = r.mr->rkey;
     j.pages = std::move(pages);
+    // A WRITE is acknowledged when it is on its way to memory; one that waits for its page of the IOMMU's is there much later.
+    j.flush = n_.device().on_demand_by_iommu();
     s_.jobs.send(c_, j);
     report_back b = s_.reports.receive(c_);
     if (!b.ok) s_.problem("an operation failed, or brought the wrong bytes");
