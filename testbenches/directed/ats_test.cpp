@@ -352,6 +352,25 @@ TEST(ats, windows_and_prefetch_of_pages_that_the_iommu_lacks) {
   }}));
 }
 
+// Units of RTL know no pages that are missing; here they need not.
+TEST(ats, adapters_of_rtl_have_on_demand_regions_of_the_iommu) {
+  system_config c = paged_by_iommu(world::one_node());
+  c.nodes[0].hca.key_check.implementation = implementation::rtl;
+  c.nodes[0].hca.page_walker.implementation = implementation::rtl;
+  world w(c);
+  ASSERT_TRUE(w.run({[](cpu& thread, node& n) {
+    EXPECT_FALSE(n.device().on_demand());
+    loop l(thread, n);
+    region r = l.lazy(4);
+    ASSERT_EQ(l.transfer(IBV_WR_RDMA_WRITE, r, 3 * page).status, IBV_WC_SUCCESS);
+    ASSERT_EQ(l.transfer(IBV_WR_RDMA_READ, r, 8).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(l.p.bytes(r.addr + 8, 2 * page), l.p.bytes(l.here.addr + 8, 2 * page));
+    EXPECT_EQ(statistic_of(*n.hca.atc, "page_requests"), 3);
+    EXPECT_EQ(ibv_dereg_mr(thread, r.mr), 0);
+    EXPECT_TRUE(l.p.close());
+  }}));
+}
+
 // ---- an adapter that answers too late
 
 // The driver takes its translations away from it before the page goes to others: accesses fail, and none lands in the old
