@@ -352,14 +352,12 @@ TEST(ats, windows_and_prefetch_of_pages_that_the_iommu_lacks) {
   }}));
 }
 
-// Units of RTL know no pages that are missing; here they need not.
 TEST(ats, adapters_of_rtl_have_on_demand_regions_of_the_iommu) {
   system_config c = paged_by_iommu(world::one_node());
   c.nodes[0].hca.key_check.implementation = implementation::rtl;
   c.nodes[0].hca.page_walker.implementation = implementation::rtl;
   world w(c);
   ASSERT_TRUE(w.run({[](cpu& thread, node& n) {
-    EXPECT_FALSE(n.device().on_demand());
     loop l(thread, n);
     region r = l.lazy(4);
     ASSERT_EQ(l.transfer(IBV_WR_RDMA_WRITE, r, 3 * page).status, IBV_WC_SUCCESS);
@@ -402,6 +400,8 @@ TEST(ats, an_adapter_that_does_not_forget_in_time_may_not_use_what_it_knows) {
     EXPECT_EQ(n.device().counters().ats_timeouts.value(), 1U);
     EXPECT_EQ(guard.late(), 0U);
     EXPECT_GT(statistic_of(*n.iommu, "faults_timeout"), 0);
+    EXPECT_EQ(ibv_dereg_mr(thread, r.mr), 0);
+    EXPECT_TRUE(l.p.close());
   }}));
 }
 
