@@ -5,13 +5,6 @@
 #include <stdexcept>
 
 namespace hcasim::rtl {
-namespace {
-
-constexpr unsigned incrementing = 1;
-constexpr std::uint64_t boundary = 4096;
-
-}  // namespace
-
 const axi_config& checked(const axi_config& c) {
   const auto demand = [](bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(std::string("axi_config: ") + what);
@@ -81,7 +74,7 @@ void axi_memory::start(access& a, ps t) {
   const std::uint64_t most = config_.lite ? 1 : config_.longest_burst;
   const std::uint64_t end = a.last / beat;  // in beats, the last one
   for (std::uint64_t at = a.first / beat; at <= end;) {
-    const std::uint64_t to_boundary = boundary / beat - at % (boundary / beat);
+    const std::uint64_t to_boundary = axi_boundary / beat - at % (axi_boundary / beat);
     burst& b = burst_pool_.get();
     b = {&a, at * beat, static_cast<unsigned>(std::min({end - at + 1, most, to_boundary})), 0};
     at += b.beats;
@@ -99,7 +92,8 @@ void axi_memory::push_address(stream& s, unsigned id, const burst& b, ps t) {
   writer w(p);
   if (config_.id_bits > 0) w.put(id, config_.id_bits);
   w.put(b.address, config_.address_bits);
-  if (!config_.lite) w.put(b.beats - 1, 8).put(static_cast<unsigned>(std::countr_zero(beat_bytes())), 3).put(incrementing, 2);
+  if (!config_.lite)
+    w.put(b.beats - 1, 8).put(static_cast<unsigned>(std::countr_zero(beat_bytes())), 3).put(axi_incrementing, 2);
   push(s, p, t);
 }
 

@@ -6,8 +6,6 @@
 namespace hcasim::rtl {
 namespace {
 
-constexpr unsigned incrementing = 1;
-constexpr std::uint64_t boundary = 4096;
 constexpr unsigned slverr = 2, decerr = 3;
 
 unsigned response_of(const tlm::tlm_generic_payload& p) {
@@ -54,16 +52,16 @@ void axi_master::address(const payload& p, bool write, ps t) {
   b.size = config_.lite ? bus_bytes() : 1U << in.get32(3);
   b.moved = 0;
   b.done = false;
-  const unsigned kind = config_.lite ? incrementing : in.get32(2);
+  const unsigned kind = config_.lite ? axi_incrementing : in.get32(2);
   const std::string who = "stream " + s.name() + ": a burst at " + std::to_string(b.address) + " ";
-  if (kind != incrementing) return violation(who + "is not INCR");
+  if (kind != axi_incrementing) return violation(who + "is not INCR");
   if (b.size > bus_bytes())
     return violation(who + "has beats of " + std::to_string(b.size) + " bytes, the bus has " + std::to_string(bus_bytes()));
   if (b.beats > config_.longest_burst && !config_.lite)
     return violation(who + "has " + std::to_string(b.beats) + " beats, " + std::to_string(config_.longest_burst) +
                      " are allowed");
   const std::uint64_t last = beat_at(b, b.beats - 1) / b.size * b.size + b.size - 1;
-  if (b.address / boundary != last / boundary) return violation(who + "crosses 4 KiB");
+  if (b.address / axi_boundary != last / axi_boundary) return violation(who + "crosses 4 KiB");
   ++bursts_;
   await(1);
   b.bytes.assign(last - b.address + 1, 0);
