@@ -70,6 +70,7 @@ class doorbell_recorder final : public unit_recorder, private bar_monitor {
   }
   std::vector<item> preface() override {
     std::vector<item> all;
+    all.reserve(qps_.size());
     for (const auto& [qpn, record] : qps_) all.push_back(pack_qp(qpn, record, 0, false));
     return all;
   }

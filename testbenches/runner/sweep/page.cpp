@@ -150,7 +150,7 @@ std::string report_page(result_file& results, result_file* other) {
              "the axes say what the others differ in</summary><pre id=\"description\"></pre></details>\n",
              name, asset(folder + "/report.css"), name, escaped(results.study_value("question")),
              escaped(results.study_value("version")), rows, results.study_value("points")) +
-         "<script id=\"data\" type=\"application/json\">" + in_script(data) + "</script>\n<script>\n" + asset(places::charts) +
+         R"(<script id="data" type="application/json">)" + in_script(data) + "</script>\n<script>\n" + asset(places::charts) +
          "\n</script>\n<script>\n" + asset(folder + "/report.js") + "</script>\n</body>\n</html>\n";
 }
 
