@@ -95,7 +95,7 @@ std::vector<std::string> rtl_coverage::leave_out(const std::string& list) {
         if (p.count != 0) wrong.push_back(place + name + " is reached");
         p.left_out = true;
       }
-      if (!found) wrong.push_back(place + "there is no " + pattern);
+      if (!found) wrong.push_back((place + "there is no ").append(pattern));
     }
   }
   return wrong;
