@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -22,7 +23,7 @@ struct outcome {
   int status = 0;
   std::string text;
   std::map<std::string, double> verdicts;  // of every key_check, and the bytes that were streamed
-  double seconds = 0;
+  double seconds = 0;                      // of the host, start-up included
 };
 
 outcome run(const std::string& arguments, const std::string& testbench = "rkey_reuse") {
@@ -30,10 +31,12 @@ outcome run(const std::string& arguments, const std::string& testbench = "rkey_r
   const std::string command =
       std::string(places::program) + " run " + testbench + " --no-trace --force -o " + folder + " " + arguments + " 2>&1";
   outcome o;
+  const auto begin = std::chrono::steady_clock::now();
   FILE* const pipe = popen(command.c_str(), "r");
   std::array<char, 4096> part;
   while (fgets(part.data(), part.size(), pipe)) o.text += part.data();
   o.status = pclose(pipe);
+  o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::ifstream file(folder + "/result.json");
   if (file) {
     const auto result = nlohmann::json::parse(file);
@@ -68,6 +71,7 @@ TEST(swap, every_unit_alone_and_all_together_give_the_same_bytes_and_verdicts) {
     EXPECT_NE(o.text.find("passed"), std::string::npos) << o.text;
     EXPECT_EQ(o.text.find("differ"), std::string::npos) << o.text;
     EXPECT_EQ(o.verdicts, model.verdicts) << mix;
+    std::printf("%.2f times the host time of the models:%s\n", o.seconds / model.seconds, mix.c_str());
   }
 }
 
