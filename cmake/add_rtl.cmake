@@ -171,22 +171,27 @@ function(hca_add_rtl)
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/rtl_design.h.in ${dir}/rtl/${name}.h @ONLY)
 
   include(${dir}/V${name}.cmake)
-  add_library(${name} STATIC ${V${name}_CLASSES_FAST} ${V${name}_CLASSES_SLOW} ${V${name}_SUPPORT_FAST} ${V${name}_SUPPORT_SLOW}
-                             ${dir}/${name}_design.cpp)
-  # Generated code has warnings of its own; slow paths are compiled for size.
-  set_source_files_properties(${V${name}_CLASSES_SLOW} ${V${name}_SUPPORT_SLOW} PROPERTIES COMPILE_OPTIONS "-O0")
+  # Slow paths (construction, reset, dumps) are quick to compile, with instrumentation the fast ones too. Verilator's many small
+  # sources make one each: most of the time would go into its headers.
+  set(fast -O3)
   if(ARG_INSTRUMENTED)
-    set_source_files_properties(${V${name}_CLASSES_FAST} PROPERTIES COMPILE_OPTIONS "-O1")
+    set(fast -O1)
   endif()
-  target_compile_options(${name} PRIVATE -w)
-  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${dir}>)
-  target_link_libraries(${name} PUBLIC hcasim_rtl hcasim_verilated)
-  set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON EXPORT_COMPILE_COMMANDS OFF HCASIM_RTL_DIR ${dir})
-  if(ARG_INSTRUMENTED)
-    target_compile_definitions(${name} PRIVATE VM_TRACE=1 VM_TRACE_VCD=1 VM_COVERAGE=1)
-  else()
-    target_compile_definitions(${name} PRIVATE VM_TRACE=0 VM_COVERAGE=0)
-  endif()
+  add_library(${name}_slow OBJECT ${V${name}_CLASSES_SLOW} ${V${name}_SUPPORT_SLOW})
+  add_library(${name} STATIC ${V${name}_CLASSES_FAST} ${V${name}_SUPPORT_FAST} ${dir}/${name}_design.cpp $<TARGET_OBJECTS:${name}_slow>)
+  target_compile_options(${name}_slow PRIVATE -O0 -w)
+  target_compile_options(${name} PRIVATE ${fast} -w)  # generated code has warnings of its own
+  foreach(part ${name} ${name}_slow)
+    target_include_directories(${part} PUBLIC $<BUILD_INTERFACE:${dir}>)
+    target_link_libraries(${part} PUBLIC hcasim_rtl hcasim_verilated)
+    set_target_properties(${part} PROPERTIES EXCLUDE_FROM_ALL ON EXPORT_COMPILE_COMMANDS OFF UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+    if(ARG_INSTRUMENTED)
+      target_compile_definitions(${part} PRIVATE VM_TRACE=1 VM_TRACE_VCD=1 VM_COVERAGE=1)
+    else()
+      target_compile_definitions(${part} PRIVATE VM_TRACE=0 VM_COVERAGE=0)
+    endif()
+  endforeach()
+  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir})
 endfunction()
 
 # Runs Verilator when the sources or the arguments have changed.

@@ -18,11 +18,25 @@ if(HCASIM_FUZZ)
   target_link_options(hcasim_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined)
 endif()
 
+# Sources of one target are compiled in groups, as one source each: most of the time goes into the headers of SystemC. Names in
+# unnamed namespaces of one target must therefore differ. Sources in C stay alone.
+option(HCASIM_UNITY "Compile the C++ sources of a target in groups" ON)
+function(hca_in_groups target)
+  get_target_property(c_sources ${target} SOURCES)
+  list(FILTER c_sources INCLUDE REGEX "\\.c$")
+  set_source_files_properties(${c_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${HCASIM_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  if(HCASIM_UNITY)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)  # every source looks like a header
+  endif()
+endfunction()
+
 # hca_library(NAME SOURCES... [LINK ...]): a library of own code.
 function(hca_library name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC hcasim_options ${ARG_LINK})
+  hca_in_groups(${name})
 endfunction()
 
 # hca_test(NAME SOURCES... [LINK ...]): a GoogleTest program; every test runs in a process of its own.
@@ -33,6 +47,7 @@ function(hca_test name)
   cmake_parse_arguments(ARG "" "" "LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE hcasim_options ${ARG_LINK} GTest::gtest rapidcheck)
+  hca_in_groups(${name})
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # the libraries do the work; compiling takes half the time
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
   # `ninja tests_unit` builds what `ctest -L unit` runs.

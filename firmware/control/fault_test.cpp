@@ -10,14 +10,6 @@ using namespace hcasim::testing;
 
 namespace {
 
-constexpr std::uint64_t page = 4096;
-
-std::vector<hca_chunk> scattered(std::uint64_t pages, std::uint64_t base) {
-  std::vector<hca_chunk> chunks;
-  for (std::uint64_t i = 0; i < pages; i++) chunks.push_back({base + 2 * i * page, page});
-  return chunks;
-}
-
 class life {
  public:
   explicit life(firmware_bench& bench) : b(bench) {}

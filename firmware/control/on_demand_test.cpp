@@ -11,7 +11,6 @@ using namespace hcasim::testing;
 namespace {
 
 constexpr std::uint32_t rights = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_ON_DEMAND;
-constexpr std::uint64_t page = 4096;
 
 fw_limits with_paging() {
   fw_limits l = small_limits();

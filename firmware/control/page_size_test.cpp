@@ -22,9 +22,9 @@ unsigned by_definition(std::uint32_t supported, std::uint64_t va, std::uint64_t 
     }
   }
   const auto entries = [&](unsigned s) {
-    const std::uint64_t page = 1ULL << s;
-    const std::uint64_t first = va / page * page;
-    return ((va + length + page - 1) / page * page - first) / page;
+    const std::uint64_t bytes = 1ULL << s;
+    const std::uint64_t first = va / bytes * bytes;
+    return ((va + length + bytes - 1) / bytes * bytes - first) / bytes;
   };
   std::vector<unsigned> fitting;
   for (const unsigned s : shifts) {

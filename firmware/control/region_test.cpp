@@ -8,13 +8,6 @@
 using namespace hcasim::testing;
 
 namespace {
-
-std::vector<hca_chunk> scattered(std::uint64_t pages, std::uint64_t base = 0x100000000, std::uint64_t page = 4096) {
-  std::vector<hca_chunk> chunks;
-  for (std::uint64_t i = 0; i < pages; i++) chunks.push_back({base + 2 * i * page, page});
-  return chunks;
-}
-
 TEST(region, entry_of_a_registered_region) {
   firmware_bench b;
   const std::uint32_t access = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_MW_BIND;

@@ -10,8 +10,6 @@ using namespace hcasim::testing;
 
 namespace {
 
-constexpr std::uint64_t page = 4096;
-
 struct piece {
   std::uint64_t va, length;
   std::uint32_t handle;

@@ -8,7 +8,6 @@ using namespace hcasim::testing;
 namespace {
 
 constexpr std::uint32_t rw = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ;
-constexpr std::uint64_t page = 4096;
 
 hca_region any(std::uint64_t pages) {
   hca_region r = region(0, pages * page, rw);

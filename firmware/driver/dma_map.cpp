@@ -223,6 +223,11 @@ void dma_map::put_command(cpu& c, const iommu_command& what) {
   ++tail_;
 }
 
+void dma_map::ring(cpu& c) {
+  c.sync();  // the commands are in memory before the IOMMU is told
+  write_register(c, registers_ + IOMMU_REG_TAIL, tail_);
+}
+
 void dma_map::put(cpu& c, std::uint64_t address, std::uint64_t physical, bool writable) {
   enter(&c, address, physical, page, writable ? IOMMU_PTE_READ | IOMMU_PTE_WRITE : IOMMU_PTE_READ);
 }
@@ -250,8 +255,7 @@ bool dma_map::wait_for_commands(cpu& c) {
   token_ = (token_ + 1) & ~IOMMU_WAIT_TIMEOUT;
   put_command(c, {IOMMU_CMD_WAIT, requester_, status_, 0, token_, 0});
   const std::uint64_t watch = c.watch(status_, sizeof token_);
-  c.sync();  // the commands are in memory before the IOMMU is told
-  write_register(c, registers_ + IOMMU_REG_TAIL, tail_);
+  ring(c);
   std::uint32_t seen = load<std::uint32_t>(c, status_);
   while ((seen & ~IOMMU_WAIT_TIMEOUT) != token_) {
     (void)c.wait_write(watch);
@@ -315,8 +319,7 @@ void dma_map::answer_page(cpu& c, std::uint32_t group, ats_response code) {
   free_.sleep_until(c, [this] { return !busy_; });
   busy_ = true;
   put_command(c, {IOMMU_CMD_PAGE_RESPONSE, requester_, 0, static_cast<std::uint64_t>(code), group, 0});
-  c.sync();  // the command is in memory before the IOMMU is told
-  write_register(c, registers_ + IOMMU_REG_TAIL, tail_);
+  ring(c);
   busy_ = false;
   free_.wake();
 }

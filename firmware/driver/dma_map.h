@@ -95,6 +95,7 @@ class dma_map {
   void enter(cpu* c, std::uint64_t address, std::uint64_t physical, std::uint64_t bytes, std::uint64_t rights);
   void clear(cpu* c, std::uint64_t address, std::uint64_t bytes);
   void put_command(cpu& c, const iommu_command& what);
+  void ring(cpu& c);
   void put_invalidation(cpu& c, const range& r);
   bool wait_for_commands(cpu& c);
   void take_pages(cpu& c);

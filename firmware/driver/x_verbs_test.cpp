@@ -15,7 +15,7 @@ namespace {
 
 using namespace verbs;
 
-constexpr int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+constexpr int space_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 constexpr std::uint64_t page = 4096;
 
 struct x_test : ::testing::Test {
@@ -36,7 +36,7 @@ struct x_test : ::testing::Test {
   }
   x_result make(cpu& c, x_buffer from, unsigned flags = X_EXTEND, std::uint64_t va = x_any_va) {
     x_result r;
-    EXPECT_EQ(x_register(c, b.pd, nullptr, std::span(&from, 1), rights, flags, &r, va), 0);
+    EXPECT_EQ(x_register(c, b.pd, nullptr, std::span(&from, 1), space_rights, flags, &r, va), 0);
     return r;
   }
   int add(cpu& c, std::uint32_t key, x_buffer more, x_result* r, std::uint64_t va = x_any_va) {
@@ -136,8 +136,8 @@ TEST_F(x_test, TC_P05_P08_P10_Placement) {
     EXPECT_EQ(more.key, key);
 
     const x_buffer misaligned{at + 40 * page + 8, page};
-    EXPECT_EQ(x_register(c, b.pd, nullptr, std::span(&misaligned, 1), rights, X_PAGE_ALIGNED, nullptr), EINVAL);
-    EXPECT_EQ(x_register(c, b.pd, nullptr, std::span(&misaligned, 1), rights, X_EXTEND, nullptr), 0);
+    EXPECT_EQ(x_register(c, b.pd, nullptr, std::span(&misaligned, 1), space_rights, X_PAGE_ALIGNED, nullptr), EINVAL);
+    EXPECT_EQ(x_register(c, b.pd, nullptr, std::span(&misaligned, 1), space_rights, X_EXTEND, nullptr), 0);
   });
 }
 
@@ -169,18 +169,18 @@ TEST_F(x_test, SeveralBuffersInOneCall) {
   run([&](cpu& c) {
     const x_buffer buffers[] = {{at + 100, page - 100}, {at + 5 * page, 2 * page}, {at + 7 * page, 50}};
     x_result r;
-    ASSERT_EQ(x_register(c, b.pd, nullptr, buffers, rights, X_EXTEND, &r), 0);
+    ASSERT_EQ(x_register(c, b.pd, nullptr, buffers, space_rights, X_EXTEND, &r), 0);
     EXPECT_EQ(r.length, page - 100 + 2 * page + 50);
     EXPECT_EQ(r.segments, 1U);
     EXPECT_EQ(r.start % page, 100U);
     EXPECT_EQ(walk(r.key, r.start), b.memory.translate(at + 100));
     EXPECT_EQ(walk(r.key, r.end - 1), b.memory.translate(at + 7 * page + 49));
     const x_buffer gap[] = {{at, 100}, {at + 5 * page, page}};
-    EXPECT_EQ(x_register(c, b.pd, nullptr, gap, rights, X_EXTEND, &r), EINVAL);
-    EXPECT_EQ(x_register(c, b.pd, nullptr, {}, rights, X_EXTEND, &r), EINVAL);
+    EXPECT_EQ(x_register(c, b.pd, nullptr, gap, space_rights, X_EXTEND, &r), EINVAL);
+    EXPECT_EQ(x_register(c, b.pd, nullptr, {}, space_rights, X_EXTEND, &r), EINVAL);
     const x_buffer unmapped[] = {{at, page}, {0x1000, page}};
     const std::uint64_t before = pinned();
-    EXPECT_EQ(x_register(c, b.pd, nullptr, unmapped, rights, X_EXTEND, &r), EFAULT);
+    EXPECT_EQ(x_register(c, b.pd, nullptr, unmapped, space_rights, X_EXTEND, &r), EFAULT);
     EXPECT_EQ(pinned(), before);
     EXPECT_EQ(x_register(c, b.pd, nullptr, std::span(buffers, 1), IBV_ACCESS_REMOTE_WRITE, X_EXTEND, &r), EINVAL);
   });
@@ -193,10 +193,10 @@ TEST_F(x_test, TiedToAConnection) {
     const std::uint64_t base = b.memory.pinned_bytes();
     const x_buffer mine[] = {buffer(0, 2)};
     x_result r;
-    ASSERT_EQ(x_register(c, b.pd, qp, mine, rights, X_EXTEND, &r), 0);
+    ASSERT_EQ(x_register(c, b.pd, qp, mine, space_rights, X_EXTEND, &r), 0);
     EXPECT_EQ(b.adapter.mrc(r.key).qpn, qp->qp_num);
     ibv_pd* other = ibv_alloc_pd(c, b.context);
-    EXPECT_EQ(x_register(c, other, qp, mine, rights, X_EXTEND, &r), EINVAL);
+    EXPECT_EQ(x_register(c, other, qp, mine, space_rights, X_EXTEND, &r), EINVAL);
     EXPECT_EQ(b.memory.pinned_bytes(), base + 2 * page);
     EXPECT_EQ(ibv_destroy_qp(c, qp), 0);
     EXPECT_EQ(b.adapter.usage().spaces, 0U);
@@ -297,7 +297,7 @@ TEST_F(x_test, TC_P23_RandomChanges) {
     constexpr std::uint64_t base = 0x6000'0000;
     const x_buffer first = buffer(0, 1);
     x_result r;
-    ASSERT_EQ(x_register(c, b.pd, nullptr, std::span(&first, 1), rights, X_EXTEND, &r, base), 0);
+    ASSERT_EQ(x_register(c, b.pd, nullptr, std::span(&first, 1), space_rights, X_EXTEND, &r, base), 0);
     const std::uint32_t key = r.key;
     std::map<std::uint64_t, std::uint64_t> reference{{base, at}};
     for (int step = 0; step < 1500; ++step) {

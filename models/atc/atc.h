@@ -4,15 +4,14 @@
 // - A burst whose page it knows, with the right to do what it wants, goes on in the call as a translated request. Otherwise it
 //   waits for a translation request: one for all that want the same of a page, `requests` of them at once.
 // - Addresses of more than 48 bits (other devices) and interrupt messages go as they are.
-// - Order as on PCIe: writes and interrupts stay in order (relaxed writes may pass), reads stay behind the writes before them;
-// a
-//   read that waits for its translation holds nobody up.
+// - Order as on PCIe: writes and interrupts stay in order (relaxed writes may pass), reads stay behind the writes before
+//   them; a read that waits for its translation holds nobody up.
 // - Invalidate: the range is forgotten; answers under way that may be older are asked for again; bursts that have not left are
 //   translated anew. When the last read that left with an old translation has all its data (and the last relaxed write has
 //   landed), the completion goes out as a posted message, so behind every other write that left before it.
-// - A page that the table does not grant is asked for (page request), if there is a credit for that; then in order. Granted:
-// the
-//   translation is asked for again. Refused: the bursts fail. Failed: they fail, and no page is asked for any more.
+// - A page that the table does not grant is asked for (page request), if there is a credit for that; then in order.
+//   Granted: the translation is asked for again. Refused: the bursts fail. Failed: they fail, and no page is asked for any
+//   more.
 // A burst that fails is answered with TLM_ADDRESS_ERROR_RESPONSE; no byte of it moves.
 #pragma once
 

@@ -1,13 +1,11 @@
 // A cache of fixed-size entries that lie in an area of ICM: set-associative, write-back, several fetches at once.
 //
 // - A hit is answered in the call. A fetch pins its entry: its storage stays where it is until END_RESP.
-// - Misses of one index share one DMA read. A dirty victim is copied to a write buffer and written; a fetch or drop of its
-// index
-//   waits until that write has landed.
-// - Pinned entries and entries being fetched are no victims. A miss that finds no victim in its set, or no free fetch, waits
-// first
-//   come, first served per set; misses of other sets and hits pass it. It cannot dead-lock as long as no unit holds an entry
-//   while it waits for another one of the same set.
+// - Misses of one index share one DMA read. A dirty victim is copied to a write buffer and written; a fetch or drop of
+//   its index waits until that write has landed.
+// - Pinned entries and entries being fetched are no victims. A miss that finds no victim in its set, or no free fetch,
+//   waits first come, first served per set; misses of other sets and hits pass it. It cannot dead-lock as long as no unit
+//   holds an entry while it waits for another one of the same set.
 // - drop: [tlm/context.h]. Later fetches of the index wait behind it and read ICM anew.
 // - set_area: waits until nothing is pinned or under way, then forgets everything, dirty entries too (their area is gone).
 // - failed: index beyond the area, or the DMA read failed. A write-back that fails is counted; its bytes are lost [E11].

@@ -4,10 +4,21 @@
 #include <vector>
 
 #include "models/base/ring.h"
+#include "models/fabric/link_config.h"
 #include "tlm/packet.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::testing {
+
+constexpr std::uint32_t send_overhead = 8 + 12 + 4 + 2;  // LRH, BTH, ICRC, VCRC
+
+inline link_config plain_link(ps propagation, double gbps = 100, std::uint64_t buffer = 0) {
+  link_config c;
+  c.rate = bit_rate{gbps * 1e9};
+  c.propagation = propagation;
+  c.buffer = buffer;
+  return c;
+}
 
 inline packet& make_packet(packet_pool& packets, std::uint32_t psn, std::uint32_t payload, std::uint8_t sl = 0,
                            std::uint16_t dest = 2) {

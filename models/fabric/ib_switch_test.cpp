@@ -17,8 +17,7 @@ using testing::device;
 using testing::make_packet;
 using testing::run_for;
 using testing::run_until_idle;
-
-constexpr std::uint32_t send_overhead = 26;
+using testing::send_overhead;
 
 // A star: device i (LID 1 + i) at end 0 of link i, the switch at end 1.
 struct star {
@@ -53,11 +52,7 @@ struct star {
 };
 
 link_config plain(double gbps = 100, std::uint64_t buffer = 0) {
-  link_config c;
-  c.rate = bit_rate{gbps * 1e9};
-  c.propagation = 20_ns;
-  c.buffer = buffer;
-  return c;
+  return testing::plain_link(20_ns, gbps, buffer);
 }
 
 ps serial(std::uint32_t payload, double gbps = 100) {

@@ -11,10 +11,10 @@ namespace {
 using testing::counted;
 using testing::device;
 using testing::make_packet;
+using testing::plain_link;
 using testing::run_for;
 using testing::run_until_idle;
-
-constexpr std::uint32_t send_overhead = 8 + 12 + 4 + 2;  // LRH, BTH, ICRC, VCRC
+using testing::send_overhead;
 
 struct bench {
   packet_pool packets;
@@ -40,14 +40,6 @@ struct bench {
   bench& operator=(const bench&) = delete;
 };
 
-link_config plain() {
-  link_config c;
-  c.rate = bit_rate{100e9};
-  c.propagation = 25_ns;
-  c.buffer = 0;
-  return c;
-}
-
 std::vector<std::uint32_t> psns(const device& d) {
   std::vector<std::uint32_t> v;
   for (const auto& x : d.arrivals) v.push_back(x.psn);
@@ -55,7 +47,7 @@ std::vector<std::uint32_t> psns(const device& d) {
 }
 
 TEST(Link, DeliversAfterSerialisationAndPropagationExactly) {
-  bench t(plain());
+  bench t(plain_link(25_ns));
   t.a.send(make_packet(t.packets, 7, 1000), 100_ns);
   const ps arrival = 100_ns + bit_rate{100e9}.time_for(1000 + send_overhead) + 25_ns;
   EXPECT_EQ(arrival, 207'080_ps);
@@ -69,7 +61,7 @@ TEST(Link, DeliversAfterSerialisationAndPropagationExactly) {
 }
 
 TEST(Link, EarlyDeliveryHandsOverTheFirstByte) {
-  bench t(plain());
+  bench t(plain_link(25_ns));
   t.wire.deliver_early(1);
   t.a.send(make_packet(t.packets, 7, 1000), 0_ps);
   run_until_idle();
@@ -78,7 +70,7 @@ TEST(Link, EarlyDeliveryHandsOverTheFirstByte) {
 }
 
 TEST(Link, DirectionsDoNotShareTheWire) {
-  bench t(plain());
+  bench t(plain_link(25_ns));
   t.a.send(make_packet(t.packets, 1, 4096), 0_ps);
   t.b.send(make_packet(t.packets, 2, 4096), 0_ps);
   run_until_idle();
@@ -89,7 +81,7 @@ TEST(Link, DirectionsDoNotShareTheWire) {
 class LinkGoodput : public ::testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(LinkGoodput, IsTheRateTimesThePayloadsShare) {
-  bench t(plain());
+  bench t(plain_link(25_ns));
   constexpr std::uint32_t n = 2000;
   const std::uint32_t payload = GetParam();
   for (std::uint32_t i = 0; i < n; ++i) t.a.send(make_packet(t.packets, i, payload), 0_ps);
@@ -105,7 +97,7 @@ TEST_P(LinkGoodput, IsTheRateTimesThePayloadsShare) {
 INSTANTIATE_TEST_SUITE_P(Payloads, LinkGoodput, ::testing::Values(64U, 256U, 1024U, 4096U));
 
 TEST(Link, OnePacketCostsOneKernelEvent) {
-  bench t(plain());
+  bench t(plain_link(25_ns));
   for (std::uint32_t i = 0; i < 100; ++i) t.a.send(make_packet(t.packets, i, 256), 0_ps);
   run_for(1_ps);  // all are on their way
   const std::uint64_t before = event_queue::activations();
@@ -117,7 +109,7 @@ TEST(Link, OnePacketCostsOneKernelEvent) {
 // 1000 bytes of payload are 1026 bytes on the wire: 17 blocks.
 struct credit_bench : bench {
   static link_config with_blocks(std::uint64_t blocks) {
-    link_config c = plain();
+    link_config c = plain_link(25_ns);
     c.buffer = 64 * blocks;
     return c;
   }
@@ -161,7 +153,7 @@ TEST(LinkCredits, ABlockIsCountedWhenItIsBegun) {
 }
 
 TEST(LinkCredits, ThroughputIsWindowOverRoundTrip) {
-  link_config c = plain();
+  link_config c = plain_link(25_ns);
   c.propagation = 500_ns;
   c.buffer = 64 * 17 * 8;
   bench t(c);
@@ -178,7 +170,7 @@ TEST(LinkCredits, ThroughputIsWindowOverRoundTrip) {
 }
 
 TEST(LinkCredits, EnoughForTheRoundTripGiveTheWholeRate) {
-  link_config c = plain();
+  link_config c = plain_link(25_ns);
   c.propagation = 500_ns;
   c.buffer = 64 * 17 * 16;
   bench t(c);
@@ -191,7 +183,7 @@ TEST(LinkCredits, EnoughForTheRoundTripGiveTheWholeRate) {
 }
 
 TEST(LinkCredits, BackPressureLosesNothingAndKeepsTheOrder) {
-  link_config c = plain();
+  link_config c = plain_link(25_ns);
   c.buffer = 8_KiB;
   bench t(c);
   t.b.mode = device::answer::later;
@@ -210,7 +202,7 @@ TEST(LinkCredits, BackPressureLosesNothingAndKeepsTheOrder) {
 }
 
 TEST(LinkCredits, ALaneWithoutCreditsDoesNotHoldUpAnother) {
-  link_config c = plain();
+  link_config c = plain_link(25_ns);
   c.virtual_lanes = 2;
   c.buffer = 64 * 17;
   bench t(c);
@@ -228,7 +220,7 @@ TEST(LinkCredits, ALaneWithoutCreditsDoesNotHoldUpAnother) {
 }
 
 TEST(LinkFaults, FilterDropsExactlyWhatItNames) {
-  bench t(plain());
+  bench t(plain_link(25_ns));
   t.wire.set_fault_filter(
       [](const packet& p, unsigned end) { return end == 0 && p.header.psn == 1 ? fault::loss : fault::none; });
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -243,7 +235,7 @@ TEST(LinkFaults, FilterDropsExactlyWhatItNames) {
 }
 
 TEST(LinkFaults, LostPacketsGiveTheirCreditsBack) {
-  link_config c = plain();
+  link_config c = plain_link(25_ns);
   c.buffer = 8_KiB;
   c.loss = 0.5;
   bench t(c);
@@ -256,7 +248,7 @@ TEST(LinkFaults, LostPacketsGiveTheirCreditsBack) {
 }
 
 TEST(LinkFaults, DuplicateComesRightBehindTheOriginal) {
-  bench t(plain());
+  bench t(plain_link(25_ns));
   t.wire.set_fault_filter([](const packet& p, unsigned) { return p.header.psn == 0 ? fault::duplication : fault::none; });
   t.a.send(make_packet(t.packets, 0, 1000), 0_ps);
   t.a.send(make_packet(t.packets, 1, 1000), 0_ps);
@@ -269,7 +261,7 @@ TEST(LinkFaults, DuplicateComesRightBehindTheOriginal) {
 }
 
 TEST(LinkFaults, DelayedPacketIsOvertakenAndBounded) {
-  link_config c = plain();
+  link_config c = plain_link(25_ns);
   c.max_delay = 5_us;
   bench t(c);
   t.wire.set_fault_filter([](const packet& p, unsigned) { return p.header.psn == 0 ? fault::delay : fault::none; });
@@ -287,7 +279,7 @@ TEST(LinkFaults, DelayedPacketIsOvertakenAndBounded) {
 }
 
 TEST(LinkFaults, EveryCorruptedPacketFailsItsIcrc) {
-  link_config c = plain();
+  link_config c = plain_link(25_ns);
   c.corruption = 1;
   bench t(c);
   for (std::uint32_t i = 0; i < 5000; ++i) t.a.send(make_packet(t.packets, i, i % 64), 0_ps);
@@ -298,7 +290,7 @@ TEST(LinkFaults, EveryCorruptedPacketFailsItsIcrc) {
 
 // The numbers follow from the seed, so they are the same on every machine; each lies within 4 sigma of its expectation.
 TEST(LinkFaults, CountsFollowFromTheSeed) {
-  link_config c = plain();
+  link_config c = plain_link(25_ns);
   c.loss = 0.01;
   c.corruption = 0.02;
   c.duplication = 0.03;

@@ -11,12 +11,11 @@
 //   burst may not cross 4 KiB.
 // - Software changes tables in memory and then invalidates through the command queue (firmware/abi/iommu.h). A WAIT behind an
 //   invalidation is answered when no burst that was translated before is on its way.
-// - Address translation services [E10], of requesters whose context allows them: a translation request is answered with what
-// the
-//   table says, also when that is no right at all; a translated request goes on without a walk. A device's own cache is
-//   invalidated by a message, and WAIT is answered when the device has said that it is done, behind whatever it still wrote.
-//   Page requests go into a queue in memory, software's answers back to the device; the queue full, the device is told to try
-//   again, and without a queue that it failed.
+// - Address translation services [E10], of requesters whose context allows them: a translation request is answered with
+//   what the table says, also when that is no right at all; a translated request goes on without a walk. A device's own
+//   cache is invalidated by a message, and WAIT is answered when the device has said that it is done, behind whatever it still
+//   wrote. Page requests go into a queue in memory, software's answers back to the device; the queue full, the device is told
+//   to try again, and without a queue that it failed.
 // Contract: `memory` and `interrupts` answer in the call, as the host does.
 #pragma once
 
@@ -184,8 +183,8 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   std::vector<requester> requesters_;
   server port_;
   page_cache tlb_;
-  std::vector<page_cache>
-      nodes_;  // of the tables of level 0, 1, 2: where the entries of a page, of a 2 MiB, of a 1 GiB page lie
+  // Of the tables of level 0, 1, 2: where the entries of a page, of a 2 MiB, of a 1 GiB page lie.
+  std::vector<page_cache> nodes_;
   pool<access> accesses_;
   std::vector<access*> held_;  // in order of arrival
   std::uint64_t sequence_ = 0;

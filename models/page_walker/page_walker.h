@@ -2,15 +2,14 @@
 // level (8 bytes; of the last level a line of entries).
 //
 // - A hit, and a physical map (levels 0: physical = va), is answered in the call. An answer ends at the end of the page.
-// - Misses of one line share one walk. A walk that finds no walker waits for one, a miss that finds no MSHR for that; both in
-// order.
+// - Misses of one line share one walk. A walk that finds no walker waits for one, a miss that finds no MSHR for that; both
+//   in order.
 // - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next look
 //   reads it anew.
 // - A DMA read that fails, or a map that cannot be (more than 4 levels, pages below 4 KiB), is table_error [E11]. A null map
-// has no physical address: not_present.
-// - drop forgets the entries of a tag in a VA range; walks of them under way still answer, but leave nothing in the caches, and
-// no
-//   later miss joins them [tlm/translate.h].
+//   has no physical address: not_present.
+// - drop forgets the entries of a tag in a VA range; walks of them under way still answer, but leave nothing in the caches,
+//   and no later miss joins them [tlm/translate.h].
 #pragma once
 
 #include <deque>

@@ -184,11 +184,11 @@ CONFORMANCE(TC_O09) {
   int good = 0;
   int denied = 0;
   for (int i = 0; i < 200; ++i) {
-    const std::uint64_t page = two.addr + static_cast<std::uint64_t>(i & 1) * 4096;
+    const std::uint64_t at = two.addr + static_cast<std::uint64_t>(i & 1) * 4096;
     const std::uint64_t next = two.addr + static_cast<std::uint64_t>(~i & 1) * 4096;
-    ASSERT_EQ(t.on_b_type_1(mw, {two.mr, page, 4096, IBV_ACCESS_REMOTE_READ}).status, IBV_WC_SUCCESS);
+    ASSERT_EQ(t.on_b_type_1(mw, {two.mr, at, 4096, IBV_ACCESS_REMOTE_READ}).status, IBV_WC_SUCCESS);
     const std::uint32_t key = mw->rkey;
-    ASSERT_EQ(post(c, t.a, read_of(t, 1, page, key)), 0);
+    ASSERT_EQ(post(c, t.a, read_of(t, 1, at, key)), 0);
     c.spend(ps(static_cast<std::int64_t>(i) * 60'000));
     ibv_mw_bind request{.wr_id = 2, .send_flags = IBV_SEND_SIGNALED, .bind_info = {two.mr, next, 4096, IBV_ACCESS_REMOTE_READ}};
     ASSERT_EQ(ibv_bind_mw(c, t.b, mw, &request), 0);

@@ -7,10 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "testbenches/directed/key_lifecycle.h"
-#include "testbenches/directed/key_storm.h"
-#include "testbenches/directed/on_demand.h"
-#include "testbenches/directed/random_traffic.h"
+#include "testbenches/directed/soaks.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/world.h"
@@ -46,7 +43,7 @@ system_config paged_by_iommu(system_config c) {
   return c;
 }
 
-void expect_clean(world& w) {
+void expect_translated_by_adapter(world& w) {
   for (std::size_t i = 0; i < w.sys().nodes(); ++i) {
     node& n = w.at(i);
     EXPECT_GT(statistic_of(*n.iommu, "translated"), 1000) << "everything is translated by the adapter";
@@ -60,57 +57,28 @@ void expect_clean(world& w) {
 
 TEST(ats, every_byte_arrives) {
   world w(with_tiny_ats(world::two_nodes()));
-  random_outcome r;
-  random_options o;
-  o.operations = 600;
-  start_random(w.sys(), o, 7, r);
-  sc_core::sc_start();
-  EXPECT_EQ(r.problem, "");
-  EXPECT_TRUE(r.ok);
-  EXPECT_EQ(w.sys().packets().in_use(), 0U);
-  expect_clean(w);
+  every_byte_arrives(w, 600);
+  expect_translated_by_adapter(w);
 }
 
 TEST(ats, no_byte_lands_under_a_closed_window) {
   world w(with_ats(world::two_nodes()));
-  storm_options o;
-  o.changes = 4000;
-  storm_outcome r;
-  start_storm(w.sys(), o, 3, r);
-  sc_core::sc_start();
-  ASSERT_TRUE(r.ok) << r.problem;
-  EXPECT_EQ(r.wrongly_granted, 0u);
-  EXPECT_EQ(r.late_bytes, 0u);
-  expect_clean(w);
+  no_byte_lands_under_a_closed_window(w);
+  expect_translated_by_adapter(w);
 }
 
 TEST(ats, rights_change_in_six_ways) {
   world w(with_ats(world::two_nodes()));
-  lifecycle_options o;
-  o.live_keys = {1, 100};
-  o.changes = 20;
-  o.traffic = 200;
-  lifecycle_outcome r;
-  start_lifecycle(w.sys(), o, 5, r);
-  sc_core::sc_start();
-  ASSERT_TRUE(r.ok) << r.problem;
-  expect_clean(w);
+  rights_change_in_six_ways(w, 100);
+  expect_translated_by_adapter(w);
   EXPECT_GT(statistic_of(*w.at(1).hca.atc, "invalidations"), 50);
   EXPECT_EQ(w.at(1).device().counters().ats_timeouts.value(), 0U);
 }
 
-void page_in_and_out(const system_config& config, bool by_iommu) {
+void page_by_adapter_or_iommu(const system_config& config, bool by_iommu) {
   world w(config);
-  paging_options o;
-  o.pages = 48;
-  o.takes = 60;
-  o.shares = {0.1, 1};
-  paging_outcome r;
-  start_paging(w.sys(), o, 11, r);
-  sc_core::sc_start();
-  EXPECT_EQ(r.problem, "");
-  EXPECT_TRUE(r.ok);
-  expect_clean(w);
+  pages_come_and_go(w);
+  expect_translated_by_adapter(w);
   const atc& owner = *w.at(1).hca.atc;
   EXPECT_EQ(statistic_of(owner, "page_requests") > 50, by_iommu);
   EXPECT_EQ(statistic_of(w.at(1).hca.responder, "page_faults") == 0, by_iommu);
@@ -121,17 +89,17 @@ void page_in_and_out(const system_config& config, bool by_iommu) {
 }
 
 TEST(ats, pages_that_the_adapter_asks_its_tables_for) {
-  page_in_and_out(with_tiny_ats(world::two_nodes()), false);
+  page_by_adapter_or_iommu(with_tiny_ats(world::two_nodes()), false);
 }
 
 TEST(ats, pages_that_the_adapter_asks_the_iommu_for) {
-  page_in_and_out(paged_by_iommu(world::two_nodes()), true);
+  page_by_adapter_or_iommu(paged_by_iommu(world::two_nodes()), true);
 }
 
 TEST(ats, one_page_request_at_a_time_and_caches_of_one_entry) {
   system_config c = paged_by_iommu(with_tiny_ats(world::two_nodes()));
   for (node_config& n : c.nodes) n.hca.atc.page_requests = 1;
-  page_in_and_out(c, true);
+  page_by_adapter_or_iommu(c, true);
 }
 
 // More page requests than the queue has room for: they are told to try again, and do.
@@ -139,15 +107,7 @@ TEST(ats, a_queue_of_one_page_request) {
   system_config c = paged_by_iommu(world::two_nodes());
   for (node_config& n : c.nodes) n.driver.log_page_requests = 0;
   world w(c);
-  paging_options o;
-  o.pages = 48;
-  o.takes = 5;
-  o.shares = {1};
-  paging_outcome r;
-  start_paging(w.sys(), o, 11, r);
-  sc_core::sc_start();
-  EXPECT_EQ(r.problem, "");
-  EXPECT_TRUE(r.ok);
+  pages_come_and_go(w, 5);
   EXPECT_GT(statistic_of(*w.at(1).iommu, "page_overflows"), 0);
   EXPECT_GT(statistic_of(*w.at(1).hca.atc, "page_retries"), 0);
   EXPECT_EQ(statistic_of(*w.at(1).hca.atc, "refused"), 0);

@@ -5,11 +5,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "testbenches/directed/key_lifecycle.h"
 #include "testbenches/directed/key_storm.h"
 #include "testbenches/directed/message_rate.h"
 #include "testbenches/directed/ping.h"
 #include "testbenches/directed/random_traffic.h"
+#include "testbenches/directed/soaks.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/world.h"
 #include "testbenches/places/places.h"
@@ -47,16 +47,9 @@ TEST(directed, ping_crosses_the_boundaries_as_in_the_golden_trace) {
   EXPECT_EQ(now_text, golden.str());
 }
 
-void expect_integrity(system_config config, random_options o = {}) {
+void expect_integrity(system_config config, std::uint64_t operations = random_options{}.operations) {
   world w(std::move(config));
-  random_outcome r;
-  start_random(w.sys(), o, 7, r);
-  sc_core::sc_start();
-  EXPECT_EQ(r.problem, "");
-  EXPECT_TRUE(r.ok);
-  EXPECT_EQ(r.received, r.done[2]);
-  EXPECT_EQ(w.sys().packets().in_use(), 0U);
-  for (const std::uint64_t n : r.done) EXPECT_GT(n, 10U);
+  every_byte_arrives(w, operations);
 }
 
 TEST(directed, every_byte_arrives_over_a_good_fabric) {
@@ -85,25 +78,12 @@ TEST(directed, every_byte_arrives_with_tiny_caches_queues_and_buffers) {
   }
   c.link.buffer = 8_KiB;
   c.link.loss = 0.002;
-  random_options o;
-  o.operations = 600;
-  expect_integrity(c, o);
+  expect_integrity(c, 600);
 }
 
 void expect_storm(system_config c, int type = 1) {
   world w(std::move(c));
-  storm_options o;
-  o.changes = 4'000;
-  o.type = type;
-  storm_outcome r;
-  start_storm(w.sys(), o, 3, r);
-  sc_core::sc_start();
-  ASSERT_TRUE(r.ok) << r.problem;
-  EXPECT_EQ(r.wrongly_granted, 0u);
-  EXPECT_EQ(r.wrongly_denied, 0u);
-  EXPECT_EQ(r.late_bytes, 0u);
-  EXPECT_GT(r.granted, 500u);
-  EXPECT_GT(r.denied, 20u);
+  no_byte_lands_under_a_closed_window(w, type);
 }
 
 TEST(directed, no_byte_lands_under_a_closed_window) {
@@ -122,34 +102,9 @@ TEST(directed, no_byte_lands_under_a_closed_window_with_caches_of_one_entry) {
   expect_storm(c);
 }
 
-// Each way takes the right away and gives it back (the peer tries both); where the time goes adds up, and what goes by commands
-// costs more than what goes by work requests.
 TEST(directed, rights_change_in_six_ways) {
   world w(world::two_nodes());
-  lifecycle_options o;
-  o.live_keys = {1, 300};
-  o.changes = 20;
-  o.traffic = 300;
-  lifecycle_outcome r;
-  start_lifecycle(w.sys(), o, 5, r);
-  sc_core::sc_start();
-  ASSERT_TRUE(r.ok) << r.problem;
-  ASSERT_EQ(r.rows.size(), 2 * rights_ways);
-  ASSERT_EQ(r.undisturbed.size(), 2U);
-  for (const lifecycle_row& row : r.rows) {
-    EXPECT_EQ(row.changes, 20U);
-    EXPECT_EQ(row.grant.count(), 10U);
-    EXPECT_EQ(row.revoke.count(), 10U);
-    EXPECT_GT(row.traffic.count(), 0U);
-    EXPECT_LE(row.cpu + row.commands + row.unit, row.total) << name_of(row.way);
-    const bool by_command =
-        row.way == rights_way::reregister || row.way == rights_way::kept_key || row.way == rights_way::register_anew;
-    EXPECT_EQ(row.commands > ps(0), by_command) << name_of(row.way);
-    EXPECT_EQ(row.unit > ps(0), !by_command) << name_of(row.way);
-    EXPECT_GT(row.pcie_bytes, 0);
-  }
-  EXPECT_LT(r.rows[static_cast<std::size_t>(rights_way::type_2)].total,
-            r.rows[static_cast<std::size_t>(rights_way::reregister)].total);
+  rights_change_in_six_ways(w, 300);
 }
 
 // Occupancy summed over time is the time that each one was there, summed (Little): the two are counted at different places.

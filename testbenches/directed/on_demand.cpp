@@ -52,9 +52,9 @@ void pattern(std::vector<std::byte>& to, std::uint32_t number) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<std::byte>(number * 31 + i * 7 + (i >> 8));
 }
 
-class peer_side {
+class paging_peer {
  public:
-  peer_side(paging_state& s, cpu& c, node& n) : s_(s), c_(c), p_(c, n) {}
+  paging_peer(paging_state& s, cpu& c, node& n) : s_(s), c_(c), p_(c, n) {}
 
   void run() {
     ibv_qp* qp = p_.create_qp();
@@ -136,9 +136,9 @@ class peer_side {
   std::vector<std::byte> bytes_ = std::vector<std::byte>(page);
 };
 
-class owner_side {
+class paging_owner {
  public:
-  owner_side(paging_state& s, cpu& c, node& n) : s_(s), c_(c), n_(n), p_(c, n), random_(s.seed, "paging") {}
+  paging_owner(paging_state& s, cpu& c, node& n) : s_(s), c_(c), n_(n), p_(c, n), random_(s.seed, "paging") {}
 
   void run() {
     qp_ = p_.create_qp();
@@ -341,8 +341,8 @@ class owner_side {
 
 void start_paging(hcasim::system& s, const paging_options& o, std::uint64_t seed, paging_outcome& out) {
   auto state = std::make_shared<paging_state>(o, seed, out);
-  start_program(s, 0, "peer", [state](cpu& c, node& n) { peer_side(*state, c, n).run(); });
-  start_program(s, 1, "owner", [state](cpu& c, node& n) { owner_side(*state, c, n).run(); });
+  start_program(s, 0, "peer", [state](cpu& c, node& n) { paging_peer(*state, c, n).run(); });
+  start_program(s, 1, "owner", [state](cpu& c, node& n) { paging_owner(*state, c, n).run(); });
 }
 
 }  // namespace hcasim::kit

@@ -1,10 +1,8 @@
 // On-demand paging and the IOMMU in whole systems: every byte, with caches and tables made tiny, on a lossy link.
 #include <gtest/gtest.h>
 
-#include "testbenches/directed/key_lifecycle.h"
-#include "testbenches/directed/key_storm.h"
 #include "testbenches/directed/on_demand.h"
-#include "testbenches/directed/random_traffic.h"
+#include "testbenches/directed/soaks.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/world.h"
@@ -29,7 +27,7 @@ system_config behind_tiny_iommu() {
   return c;
 }
 
-void expect_clean(world& w) {
+void expect_all_translated(world& w) {
   for (std::size_t i = 0; i < w.sys().nodes(); ++i) {
     const iommu& u = *w.at(i).iommu;
     EXPECT_GT(statistic_of(u, "bursts"), 1000) << "everything goes through it";
@@ -38,23 +36,9 @@ void expect_clean(world& w) {
   }
 }
 
-paging_outcome page_in_and_out(const system_config& config, bool iommu) {
-  world w(config);
-  paging_options o;
-  o.pages = 48;
-  o.takes = 60;
-  o.shares = {0.1, 1};
-  paging_outcome r;
-  start_paging(w.sys(), o, 11, r);
-  sc_core::sc_start();
-  EXPECT_EQ(r.problem, "");
-  EXPECT_TRUE(r.ok);
-  if (iommu) expect_clean(w);
-  return r;
-}
-
 TEST(paging, every_byte_arrives_while_pages_come_and_go) {
-  const paging_outcome r = page_in_and_out(world::two_nodes(), false);
+  world w(world::two_nodes());
+  const paging_outcome r = pages_come_and_go(w);
   ASSERT_EQ(r.touches.size(), 4U);
   for (const touch_row& t : r.touches) {
     EXPECT_GT(t.first, t.again + 5_us) << t.what << ": a fault costs at least what serving it costs";
@@ -73,11 +57,14 @@ TEST(paging, every_byte_arrives_while_pages_come_and_go) {
 TEST(paging, every_byte_arrives_on_a_lossy_link) {
   system_config c = world::two_nodes();
   c.link.loss = 0.01;
-  page_in_and_out(c, false);
+  world w(c);
+  pages_come_and_go(w);
 }
 
 TEST(paging, every_byte_arrives_behind_an_iommu) {
-  page_in_and_out(behind_iommu(), true);
+  world w(behind_iommu());
+  pages_come_and_go(w);
+  expect_all_translated(w);
 }
 
 TEST(paging, every_byte_arrives_behind_a_tiny_iommu_with_caches_of_one_entry) {
@@ -87,49 +74,29 @@ TEST(paging, every_byte_arrives_behind_a_tiny_iommu_with_caches_of_one_entry) {
     n.hca.page_walker.leaf_sets = n.hca.page_walker.leaf_ways = 1;
     n.hca.page_walker.upper_entries = 1;
   }
-  page_in_and_out(c, true);
+  world w(c);
+  pages_come_and_go(w);
+  expect_all_translated(w);
 }
 
 TEST(behind_iommu, every_byte_arrives) {
   world w(behind_tiny_iommu());
-  random_outcome r;
-  random_options o;
-  o.operations = 600;
-  start_random(w.sys(), o, 7, r);
-  sc_core::sc_start();
-  EXPECT_EQ(r.problem, "");
-  EXPECT_TRUE(r.ok);
-  EXPECT_EQ(w.sys().packets().in_use(), 0U);
-  expect_clean(w);
+  every_byte_arrives(w, 600);
+  expect_all_translated(w);
 }
 
 TEST(behind_iommu, no_byte_lands_under_a_closed_window) {
   world w(behind_iommu());
-  storm_options o;
-  o.changes = 4000;
-  storm_outcome r;
-  start_storm(w.sys(), o, 3, r);
-  sc_core::sc_start();
-  ASSERT_TRUE(r.ok) << r.problem;
-  EXPECT_EQ(r.wrongly_granted, 0u);
-  EXPECT_EQ(r.late_bytes, 0u);
-  EXPECT_GT(r.granted, 100u);
-  expect_clean(w);
+  no_byte_lands_under_a_closed_window(w);
+  expect_all_translated(w);
 }
 
 // Registration in six ways, among them parts of an address space that come and go: none leaves a mapping that is used later,
 // and all addresses come back.
 TEST(behind_iommu, rights_change_in_six_ways) {
   world w(behind_iommu());
-  lifecycle_options o;
-  o.live_keys = {1, 100};
-  o.changes = 20;
-  o.traffic = 200;
-  lifecycle_outcome r;
-  start_lifecycle(w.sys(), o, 5, r);
-  sc_core::sc_start();
-  ASSERT_TRUE(r.ok) << r.problem;
-  expect_clean(w);
+  rights_change_in_six_ways(w, 100);
+  expect_all_translated(w);
   const driver::driver_statistics& owner = w.at(1).device().counters();
   EXPECT_EQ(owner.dma_maps.value(), owner.dma_unmaps.value());
   EXPECT_GT(owner.dma_maps.value(), 100U);

@@ -11,7 +11,7 @@
 namespace hcasim::lockstep {
 namespace {
 
-constexpr std::size_t entry_bytes = 64;
+constexpr std::size_t recorded_entry = 64;
 
 class context_recorder final : public unit_recorder {
  public:
@@ -48,7 +48,7 @@ class context_recorder final : public unit_recorder {
     e.what[0] |= cycles(t - e.answered) << 24;
     if (p.dirty && p.entry) {
       e.what[0] = (e.what[0] & ~std::uint64_t{0xff}) | static_cast<std::uint64_t>(context_item::put);
-      std::memcpy(&e.what[2], p.entry, entry_bytes);
+      std::memcpy(&e.what[2], p.entry, recorded_entry);
     }
     open_.erase(found);
   }
@@ -56,7 +56,7 @@ class context_recorder final : public unit_recorder {
     item i{};
     i[0] = static_cast<std::uint64_t>(context_item::set_read) | std::uint64_t{p.failed} << 48;
     i[1] = p.address;
-    if (!p.failed) std::memcpy(&i[2], p.data, std::min<std::size_t>(p.bytes, entry_bytes));
+    if (!p.failed) std::memcpy(&i[2], p.data, std::min<std::size_t>(p.bytes, recorded_entry));
     if (p.op == dma_op::read) {
       read(p.address, i);
     } else if (!p.failed) {

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 // Flags of a trace line in a save file (GTKWave's analyzer.h): radix, right-justified, file filter, group marks.
 constexpr unsigned hex = 0x22;
-constexpr unsigned decimal = 0x24;
+constexpr unsigned decimal_radix = 0x24;
 constexpr unsigned binary = 0x28;
 constexpr unsigned file_filter = 0x2000;
 constexpr unsigned group_begin = 0x800200;
@@ -84,7 +84,7 @@ void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const s
       closed = !first_look(open) && open != signals.front().scope;
       out += fmt::format("@{:x}\n-{}\n", closed ? group_begin_closed : group_begin, open);
     }
-    unsigned flags = s.width == 1 ? binary : s.width <= 16 ? decimal : hex;
+    unsigned flags = s.width == 1 ? binary : s.width <= 16 ? decimal_radix : hex;
     std::string filter;
     if (!s.labels.empty()) {
       flags = hex | file_filter;

@@ -35,11 +35,13 @@ void wait_for_interrupt() {
     ::eventfd_write(watched, 1);
   }
   const std::lock_guard lock(guarding);
-  // The run goes on meanwhile, and may make a file in the folder that is being removed.
-  std::error_code ec;
-  constexpr int tries = 100;
-  for (int i = 0; i < tries && !doomed.empty() && std::filesystem::exists(doomed, ec); ++i)
-    std::filesystem::remove_all(doomed, ec);
+  if (!doomed.empty()) {
+    // The run goes on meanwhile, but finds no folder any more to make files in.
+    std::error_code ec;
+    const std::filesystem::path moved = doomed.string() + ".gone";
+    std::filesystem::rename(doomed, moved, ec);
+    std::filesystem::remove_all(ec ? doomed : moved, ec);
+  }
   ::_exit(128 + signal);
 }
 

@@ -31,5 +31,6 @@ std::string number_text(double v);
 std::uint64_t sum_counters(const std::vector<unit*>& units, const std::vector<std::string>& names);
 
 std::string dump(const nlohmann::ordered_json& j);
+std::string compact(const nlohmann::ordered_json& j);  // on one line
 
 }  // namespace hcasim

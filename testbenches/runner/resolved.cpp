@@ -1,18 +1,16 @@
 #include "testbenches/runner/resolved.h"
 
+#include "testbenches/runner/report.h"
+
 namespace hcasim {
 namespace {
 
 using nlohmann::ordered_json;
 
-std::string quoted(const std::string& s) {
-  return ordered_json(s).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 std::string scalar(const knob_tree::leaf& l) {
   const std::string text = l.text();
   const bool free_text = l.kind == knob_kind::text || text == "null" || text == "~";
-  return free_text ? quoted(text) : text;
+  return free_text ? compact(ordered_json(text)) : text;
 }
 
 void write(std::string& out, const knob_tree& tree, const knob_tree::node& n, int indent) {

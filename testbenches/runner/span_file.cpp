@@ -43,7 +43,7 @@ span_file::span_file(const std::filesystem::path& path, const std::string& versi
 }
 
 span_file::~span_file() {
-  stop();
+  thread_.stop();
   if (file_) std::fclose(file_);
 }
 
@@ -67,41 +67,13 @@ void span_file::define(const std::vector<span_track>& tracks, const std::vector<
 }
 
 void span_file::flush(ps until) {
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-  {
-    std::unique_lock lock(mutex_);
-    turn_.wait(lock, [this] { return !busy_; });
+  thread_.hand_over([&] {
     batch_ended_.swap(ended_);
     batch_begins_.swap(begins_);
     until_ = until;
-    busy_ = true;
-  }
-  turn_.notify_all();
+  });
   ended_.clear();
   begins_.clear();
-}
-
-void span_file::work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    turn_.wait(lock, [this] { return busy_ || leave_; });
-    if (!busy_) return;
-    lock.unlock();
-    write_batch();
-    lock.lock();
-    busy_ = false;
-    turn_.notify_all();
-  }
-}
-
-void span_file::stop() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    leave_ = true;
-  }
-  turn_.notify_all();
-  thread_.join();
 }
 
 void span_file::write_batch() {
@@ -142,12 +114,8 @@ const std::string& span_file::lane_of(const span& s) {
 void span_file::write_span(const span& s) {
   const std::string& number_of_lane = lane_of(s);
   const name_text& n = names_[s.name];
-  make_room();
-  text(first_ ? "\n"
-                R"({"ph":"X","pid":)"
-              : ",\n"
-                R"({"ph":"X","pid":)");
-  first_ = false;
+  begin_event();
+  text(R"({"ph":"X","pid":)");
   text(number_of_lane);
   text(R"(,"ts":)");
   time(s.begin);
@@ -162,10 +130,8 @@ void span_file::write_span(const span& s) {
   if (n.b) number(s.b);
   text("}}");
   if (s.arrow == 0) return;
-  text(s.arrives ? ",\n"
-                   R"({"ph":"f","bp":"e","pid":)"
-                 : ",\n"
-                   R"({"ph":"s","pid":)");
+  text(",\n");
+  text(s.arrives ? R"({"ph":"f","bp":"e","pid":)" : R"({"ph":"s","pid":)");
   text(number_of_lane);
   text(R"(,"ts":)");
   time(s.begin);
@@ -223,7 +189,7 @@ void span_file::name_tracks() {
 
 void span_file::finish() {
   flush(never);
-  stop();
+  thread_.stop();
   name_tracks();
   make_room();
   text("\n]}\n");

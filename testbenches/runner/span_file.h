@@ -2,19 +2,17 @@
 // memory does not grow with the run. The text is a function of what was put in, whenever the thread came to it.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "models/base/kernel.h"
+#include "testbenches/runner/batch_thread.h"
 
 namespace hcasim {
 
@@ -90,8 +88,6 @@ class span_file {
   };
 
   void flush(ps until);
-  void stop();
-  void work();
   void write_batch();
   void write_span(const span& s);
   void count(track_state& t, ps until);
@@ -125,14 +121,10 @@ class span_file {
 
   std::vector<span> ended_;
   std::vector<mark> begins_;
-  std::mutex mutex_;
-  std::condition_variable turn_;
-  bool busy_ = false;  // the thread has a batch; all above but ended_ and begins_ is its own meanwhile
-  bool leave_ = false;
   ps until_{0};
   std::vector<span> batch_ended_;
   std::vector<mark> batch_begins_;
-  std::thread thread_;
+  batch_thread thread_{[this] { write_batch(); }};  // all above but ended_ and begins_ is its own while it has a batch
 };
 
 }  // namespace hcasim

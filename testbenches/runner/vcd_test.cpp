@@ -141,16 +141,16 @@ TEST_F(vcd_test, patterns_choose_signals) {
   const struct {
     std::vector<std::string> patterns;
     std::size_t signals;
-  } rows[] = {{{"*"}, 4}, {{"a.value"}, 1}, {{"a"}, 2}, {{"*.valid"}, 2}, {{"a.valid", "b"}, 3}};
+  } cases[] = {{{"*"}, 4}, {{"a.value"}, 1}, {{"a"}, 2}, {{"*.valid"}, 2}, {{"a.valid", "b"}, 3}};
   noisy a("a");
   noisy b("b");
   std::vector<std::unique_ptr<wave_recorder>> recorders;
-  for (const auto& r : rows) {
+  for (const auto& r : cases) {
     recorders.push_back(std::make_unique<wave_recorder>(
         std::make_unique<vcd_writer>(folder_ / std::to_string(recorders.size()), "0.0"), r.patterns));
   }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
-  for (std::size_t i = 0; i < recorders.size(); ++i) EXPECT_EQ(recorders[i]->writer().signals().size(), rows[i].signals) << i;
+  for (std::size_t i = 0; i < recorders.size(); ++i) EXPECT_EQ(recorders[i]->writer().signals().size(), cases[i].signals) << i;
 }
 
 TEST_F(vcd_test, a_pattern_that_matches_nothing_is_an_input_error) {

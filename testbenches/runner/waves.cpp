@@ -53,40 +53,12 @@ void wave_writer::write_header() {
 }
 
 void wave_writer::flush(ps until) {
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-  {
-    std::unique_lock lock(mutex_);
-    turn_.wait(lock, [this] { return !busy_; });
+  thread_.hand_over([&] {
     batch_ = std::max(first_batch, 2 * held_.size());
     batch_items_.swap(pending_);
     until_ = until;
-    busy_ = true;
-  }
-  turn_.notify_all();
+  });
   pending_.clear();
-}
-
-void wave_writer::work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    turn_.wait(lock, [this] { return busy_ || leave_; });
-    if (!busy_) return;
-    lock.unlock();
-    write_batch();
-    lock.lock();
-    busy_ = false;
-    turn_.notify_all();
-  }
-}
-
-void wave_writer::stop_thread() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    leave_ = true;
-  }
-  turn_.notify_all();
-  thread_.join();
 }
 
 void wave_writer::write_batch() {
@@ -248,7 +220,7 @@ ps wave_writer::first_change(std::string_view unit) const {
 
 void wave_writer::finish(ps end) {
   flush(never);
-  stop_thread();
+  thread_.stop();
   if (!open_ && end >= window_.from) {  // nothing changed any more
     open_window();
     write_step(window_.from);

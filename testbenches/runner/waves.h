@@ -7,16 +7,14 @@
 // A thread of its own writes, one batch behind the simulation; what is asked of a writer is valid after finish().
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "models/base/unit.h"
+#include "testbenches/runner/batch_thread.h"
 
 namespace hcasim {
 
@@ -72,7 +70,7 @@ class wave_writer : public probe_sink {
   virtual bool full(std::uint64_t limit) = 0;
   virtual void close(ps end) = 0;
   // Destructors of formats call this first: nothing is written any more.
-  void stop_thread();
+  void stop_thread() { thread_.stop(); }
 
  private:
   struct item {
@@ -90,7 +88,6 @@ class wave_writer : public probe_sink {
 
   // Hands all pending changes to the thread, which writes those before `until` and keeps the rest.
   void flush(ps until);
-  void work();
   void write_batch();
   void sort_held();
   bool sort_by_buckets(ps low, std::uint64_t span);
@@ -104,11 +101,7 @@ class wave_writer : public probe_sink {
   std::vector<item> pending_;
   std::size_t batch_;
 
-  std::mutex mutex_;
-  std::condition_variable turn_;
-  bool busy_ = false;  // the thread has a batch; all that follows is its own meanwhile
-  bool leave_ = false;
-  std::thread thread_;
+  batch_thread thread_{[this] { write_batch(); }};  // all that follows is its own while it has a batch
   std::vector<item> batch_items_;
   ps until_{0};
   std::vector<item> held_;

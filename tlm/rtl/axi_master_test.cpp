@@ -6,13 +6,13 @@
 
 #include "models/base/random.h"
 #include "rtl/axi_copy_design.h"
+#include "tlm/rtl/testing/clock_400.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::rtl {
 namespace {
 
-const clock_domain clock_400(frequency{400e6});
-constexpr axi_config axi4{.address_bits = 16, .data_bits = 64, .id_bits = 2, .longest_burst = 64};
+constexpr axi_config copier_ports{.address_bits = 16, .data_bits = 64, .id_bits = 2, .longest_burst = 64};
 
 // Answers each access after a while; what lies at the top is refused.
 class ram : public unit {
@@ -59,7 +59,7 @@ class ram : public unit {
 
 class copier : public axi_master {
  public:
-  copier(unsigned fault, const shell_options& o) : axi_master("copy", axi4, clock_400, make_axi_copy_design, o) {
+  copier(unsigned fault, const shell_options& o) : axi_master("copy", copier_ports, clock_400, make_axi_copy_design, o) {
     strap("fault", fault);
     done_.on_transfer = [this](const payload& p, std::uint64_t, ps t) {
       owe(-1);
@@ -145,8 +145,8 @@ TEST(axi_master, errors_of_the_memory_reach_the_master) {
   EXPECT_EQ(c.done, (std::vector<unsigned>{3U << 2, 3U}));
 }
 
-std::string first_violation(unsigned fault, std::uint64_t from = 64, unsigned size = 2, double stall = 0,
-                            unsigned copies = 20) {
+std::string first_violation_of_copier(unsigned fault, std::uint64_t from = 64, unsigned size = 2, double stall = 0,
+                                      unsigned copies = 20) {
   shell_options o;
   o.hang_cycles = 500;
   o.stall = stall;
@@ -159,33 +159,34 @@ std::string first_violation(unsigned fault, std::uint64_t from = 64, unsigned si
 }
 
 TEST(axi_master, no_fault_no_violation) {
-  EXPECT_EQ(first_violation(0, 64, 2, 0.5), "none");
+  EXPECT_EQ(first_violation_of_copier(0, 64, 2, 0.5), "none");
 }
 TEST(axi_master, a_last_that_comes_early_is_found) {
-  EXPECT_EQ(first_violation(1), "copy (axi_copy_design): stream w: `last` is wrong on beat 7 of 8");
+  EXPECT_EQ(first_violation_of_copier(1), "copy (axi_copy_design): stream w: `last` is wrong on beat 7 of 8");
 }
 TEST(axi_master, a_burst_of_another_kind_is_found) {
-  EXPECT_EQ(first_violation(2), "copy (axi_copy_design): stream ar: a burst at 64 is not INCR");
+  EXPECT_EQ(first_violation_of_copier(2), "copy (axi_copy_design): stream ar: a burst at 64 is not INCR");
 }
 TEST(axi_master, a_valid_that_falls_is_found) {
-  EXPECT_EQ(first_violation(3, 64, 2, 0.5), "copy (axi_copy_design): awvalid fell before it was taken");
+  EXPECT_EQ(first_violation_of_copier(3, 64, 2, 0.5), "copy (axi_copy_design): awvalid fell before it was taken");
 }
 TEST(axi_master, an_address_that_changes_is_found) {
-  EXPECT_EQ(first_violation(4, 64, 2, 0.5), "copy (axi_copy_design): arid changed while arvalid waited for ready");
+  EXPECT_EQ(first_violation_of_copier(4, 64, 2, 0.5), "copy (axi_copy_design): arid changed while arvalid waited for ready");
 }
 TEST(axi_master, a_strobe_outside_its_beat_is_found) {
-  EXPECT_EQ(first_violation(5),
+  EXPECT_EQ(first_violation_of_copier(5),
             "copy (axi_copy_design): stream w: beat 1 of a burst at 1024 has a strobe outside it, on byte 4");
 }
 TEST(axi_master, an_answer_that_is_never_taken_is_a_hang) {
-  EXPECT_EQ(first_violation(6, 64, 2, 0, 1),
+  EXPECT_EQ(first_violation_of_copier(6, 64, 2, 0, 1),
             "copy (axi_copy_design): hang: stream r has not been taken for 501 cycles (rready)");
 }
 TEST(axi_master, beats_wider_than_the_bus_are_found) {
-  EXPECT_EQ(first_violation(7), "copy (axi_copy_design): stream ar: a burst at 64 has beats of 128 bytes, the bus has 8");
+  EXPECT_EQ(first_violation_of_copier(7),
+            "copy (axi_copy_design): stream ar: a burst at 64 has beats of 128 bytes, the bus has 8");
 }
 TEST(axi_master, a_burst_across_4_kib_is_found) {
-  EXPECT_EQ(first_violation(0, 4080), "copy (axi_copy_design): stream ar: a burst at 4080 crosses 4 KiB");
+  EXPECT_EQ(first_violation_of_copier(0, 4080), "copy (axi_copy_design): stream ar: a burst at 4080 crosses 4 KiB");
 }
 
 }  // namespace

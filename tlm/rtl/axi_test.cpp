@@ -9,12 +9,11 @@
 #include "models/base/random.h"
 #include "rtl/axi_lite_design.h"
 #include "rtl/axi_ram_design.h"
+#include "tlm/rtl/testing/clock_400.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::rtl {
 namespace {
-
-const clock_domain clock_400(frequency{400e6});
 
 // Sends accesses at their times and keeps a copy of what the memory must hold.
 class bench : public unit {

@@ -3,12 +3,11 @@
 
 #include "rtl/credits_design.h"
 #include "tlm/rtl/shell.h"
+#include "tlm/rtl/testing/clock_400.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::rtl {
 namespace {
-
-const clock_domain clock_400(frequency{400e6});
 
 class queue_shell : public shell {
  public:

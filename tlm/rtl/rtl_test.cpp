@@ -11,13 +11,12 @@
 #include "rtl/layouts_design.h"
 #include "rtl/suspect_design.h"
 #include "tlm/rtl/shell.h"
+#include "tlm/rtl/testing/clock_400.h"
 #include "tlm/testing/simulate.h"
 #include "tlm/verdict.h"
 
 namespace hcasim::rtl {
 namespace {
-
-const clock_domain clock_400(frequency{400e6});
 
 class layout_shell : public shell {
  public:

@@ -1,6 +1,8 @@
 #include "tlm/rtl/shell.h"
 
 #include <cmath>
+#include <stdexcept>
+#include <string>
 
 namespace hcasim::rtl {
 namespace {
@@ -30,6 +32,10 @@ shell::~shell() = default;
 stream& shell::add(const char* bundle_name, bool is_into, unsigned bits) {
   const bundle& b = design_->find(bundle_name, is_into, bits);
   return streams_.emplace_back(b, gate(options_.seed, bundle_name, options_.stall, options_.storms));
+}
+
+void shell::built_for(const char* unit_name, bool ok, const char* knob, const char* value) {
+  if (!ok) throw std::invalid_argument(std::string(unit_name) + ": the RTL is built for " + knob + ": " + value);
 }
 
 void shell::strap(const char* strap_name, std::uint64_t value) {

@@ -48,6 +48,8 @@ class shell : public unit {
   stream& out_of(const char* bundle_name, unsigned bits) { return add(bundle_name, false, bits); }
   void push(stream& s, const payload& p, ps t, std::uint64_t cookie = 0);
   void strap(const char* strap_name, std::uint64_t value);
+  // Throws std::invalid_argument: the RTL of this unit has another value of the knob.
+  static void built_for(const char* unit_name, bool ok, const char* knob, const char* value);
   // Starts the clock, of a design that does something by itself.
   void run() { schedule(now()); }
   void owe(std::int64_t n) { owed_ += n; }

@@ -1,17 +1,9 @@
 #include "models/context_cache/rtl/context_cache_rtl.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 
 namespace hcasim {
-namespace {
-
-void demand(bool ok, const char* knob, const char* value) {
-  if (!ok) throw std::invalid_argument(std::string("context_cache: the RTL is built for ") + knob + ": " + value);
-}
-
-}  // namespace
 
 context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const context_cache_config& config,
                                      const clock_domain& clock, unsigned clients, rtl::design_factory make,
@@ -25,6 +17,7 @@ context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const 
       wr_req_(out_of("wr_req", tag_bits + 577)),
       wr_rsp_(into("wr_rsp", tag_bits + 1)),
       lines_(slots) {
+  const auto demand = [](bool ok, const char* knob, const char* value) { built_for("context_cache", ok, knob, value); };
   demand(config.sets == 64, "sets", "64");
   demand(config.ways == 4, "ways", "4");
   demand(config.policy == replacement_policy::lru, "policy", "lru");

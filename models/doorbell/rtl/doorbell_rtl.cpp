@@ -2,8 +2,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <stdexcept>
-#include <string>
 
 #include "firmware/abi/context.h"
 #include "models/doorbell/doorbell_rules.h"
@@ -12,10 +10,6 @@ namespace hcasim {
 namespace {
 
 using doorbell_rules::area;
-
-void demand(bool ok, const char* knob, const char* value) {
-  if (!ok) throw std::invalid_argument(std::string("doorbell: the RTL is built for ") + knob + ": " + value);
-}
 
 // Lines that the RTL takes with a write: those of a write to the start of a BlueFlame buffer.
 std::uint64_t lines_of(std::uint32_t offset, std::uint64_t n) {
@@ -39,6 +33,7 @@ doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_c
       rec_rsp_(into("rec_rsp", 65)),
       rec_(out_of("rec", 64)),
       note_(out_of("note", 14)) {
+  const auto demand = [](bool ok, const char* knob, const char* value) { built_for("doorbell", ok, knob, value); };
   demand(config.fifo_depth == 64, "fifo_depth", "64");
   demand(config.interval == 2, "interval", "2 cycles");
   demand(config.latency == 4, "latency", "4 cycles");

@@ -1,6 +1,5 @@
 #include "models/key_check/rtl/key_check_rtl.h"
 
-#include <stdexcept>
 #include <string>
 
 namespace hcasim {
@@ -8,10 +7,6 @@ namespace {
 
 // The parameters that the design is built with.
 constexpr double built_depth = 6;
-
-void demand(bool ok, const char* knob, const char* value) {
-  if (!ok) throw std::invalid_argument(std::string("key_check: the RTL is built for ") + knob + ": " + value);
-}
 
 }  // namespace
 
@@ -27,6 +22,7 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
       rel_(into("rel", 56)),
       drn_(into("drn", tag_bits + 24)),
       drn_rsp_(out_of("drn_rsp", tag_bits)) {
+  const auto demand = [](bool ok, const char* knob, const char* value) { built_for("key_check", ok, knob, value); };
   demand(config.depth == built_depth, "depth", "6 cycles");
   demand(config.interval == 1, "interval", "1 cycle");
   demand(config.extent_step == 1, "extent_step", "1 cycle");

@@ -1,16 +1,8 @@
 #include "models/page_walker/rtl/page_walker_rtl.h"
 
-#include <stdexcept>
 #include <string>
 
 namespace hcasim {
-namespace {
-
-void demand(bool ok, const char* knob, const char* value) {
-  if (!ok) throw std::invalid_argument(std::string("page_walker: the RTL is built for ") + knob + ": " + value);
-}
-
-}  // namespace
 
 page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page_walker_config& config,
                                  const clock_domain& clock, unsigned clients, rtl::design_factory make,
@@ -20,6 +12,7 @@ page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page
       rsp_(out_of("rsp", tag_bits + 130)),
       mem_req_(out_of("mem_req", tag_bits + 66)),
       mem_rsp_(into("mem_rsp", tag_bits + 513)) {
+  const auto demand = [](bool ok, const char* knob, const char* value) { built_for("page_walker", ok, knob, value); };
   demand(config.leaf_sets == 256, "leaf_sets", "256");
   demand(config.leaf_ways == 4, "leaf_ways", "4");
   demand(config.line == pte_line::eight, "line", "8");

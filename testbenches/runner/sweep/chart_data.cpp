@@ -22,12 +22,6 @@ std::vector<axis_row> axes_of(result_file& results) {
   return axes;
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
-  return out + "'";
-}
-
 std::string with_unit(const std::string& title, const std::string& unit) {
   return unit.empty() || unit == "1" || unit == " " ? title : fmt::format("{} [{}]", title, unit);
 }
@@ -51,7 +45,7 @@ chart_series series_of(result_file& results, std::string name, const std::string
 
 std::string unit_of_metric(result_file& results, const std::string& metric) {
   std::string unit;
-  results.query("SELECT unit FROM metrics WHERE name = " + quoted(metric), [&](const auto& row) { unit = row[0]; });
+  results.query("SELECT unit FROM metrics WHERE name = " + sql_text(metric), [&](const auto& row) { unit = row[0]; });
   return unit;
 }
 
@@ -80,7 +74,7 @@ std::vector<chart_data> charts_of(result_file& results) {
     for (const axis_row& a : axes) {
       if (&a == &x || &a == by) continue;
       const std::string label = at.contains(a.name) ? at[a.name].get<std::string>() : a.labels.front();
-      where += fmt::format(" AND json_extract(axes, '$.{}') = {}", a.name, quoted(label));
+      where += fmt::format(" AND json_extract(axes, '$.{}') = {}", a.name, sql_text(label));
       c.fixed += fmt::format("{}{} = {}", c.fixed.empty() ? "" : ", ", a.title, label);
     }
     const auto metrics = ordered_json::parse(row[4]);
@@ -88,7 +82,7 @@ std::vector<chart_data> charts_of(result_file& results) {
     for (const auto& m : metrics) {
       const std::string name = m.get<std::string>();
       std::string title = name;
-      results.query("SELECT title FROM metrics WHERE name = " + quoted(name), [&](const auto& t) { title = t[0]; });
+      results.query("SELECT title FROM metrics WHERE name = " + sql_text(name), [&](const auto& t) { title = t[0]; });
       unit = unit_of_metric(results, name);
       if (!by) {
         c.series.push_back(series_of(results, metrics.size() > 1 ? title : "", name, x, where));
@@ -96,7 +90,7 @@ std::vector<chart_data> charts_of(result_file& results) {
         c.series_title = by->title;
         for (const std::string& label : by->labels) {
           c.series.push_back(series_of(results, label, name, x,
-                                       where + fmt::format(" AND json_extract(axes, '$.{}') = {}", by->name, quoted(label))));
+                                       where + fmt::format(" AND json_extract(axes, '$.{}') = {}", by->name, sql_text(label))));
         }
       }
       c.y_title = with_unit(metrics.size() > 1 ? "" : title, unit);

@@ -6,7 +6,9 @@
 #include <sstream>
 
 #include "testbenches/places/places.h"
+#include "testbenches/runner/report.h"
 #include "testbenches/runner/sweep/chart_data.h"
+#include "testbenches/runner/sweep/svg.h"
 
 namespace hcasim {
 namespace {
@@ -24,21 +26,11 @@ std::string asset(const std::string& file) {
   return text.str();
 }
 
-std::string dump_compact(const ordered_json& j) {
-  return j.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 // JSON that may stand inside <script>.
 std::string in_script(const ordered_json& j) {
-  std::string text = dump_compact(j);
+  std::string text = compact(j);
   for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 6) text.replace(at, 1, "\\u003c");
   return text;
-}
-
-std::string escaped(const std::string& s) {
-  std::string out;
-  for (const char c : s) out += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out;
 }
 
 ordered_json axes_json(result_file& results) {

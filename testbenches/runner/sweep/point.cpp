@@ -17,10 +17,6 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view mark = "hcasim point 1\n";
 
-std::string compact(const ordered_json& j) {
-  return j.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 // Statistics by unit, without the words: {"node0.hca.key_check": {"hits": 12, "latency": {"count": ...}}}.
 ordered_json bare_statistics(const ordered_json& full, ordered_json& catalogue) {
   ordered_json out = ordered_json::object();

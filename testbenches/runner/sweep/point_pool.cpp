@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "testbenches/runner/report.h"
 #include "testbenches/runner/run.h"
 #include "testbenches/runner/sweep/pool.h"
 
@@ -39,7 +40,7 @@ point_record lost_point(const study& s, std::uint64_t id, const std::string& sta
   r.version = program_version();
   r.axes = axes_json(s, id);
   r.seed = std::to_string(s.describe(id).seed());
-  r.failures = nlohmann::ordered_json::array({why}).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  r.failures = compact(nlohmann::ordered_json::array({why}));
   return r;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "testbenches/runner/report.h"
 #include "testbenches/runner/run.h"
 
 namespace hcasim {
@@ -29,20 +30,18 @@ CREATE TABLE hosts (id INTEGER PRIMARY KEY, host TEXT);
 CREATE TABLE statistics (unit TEXT, name TEXT, measure TEXT, help TEXT, PRIMARY KEY (unit, name)) WITHOUT ROWID;
 )";
 
-std::string quoted(const std::string& name) {
+std::string column_name(const std::string& name) {
   return "\"" + name + "\"";
-}
-std::string literal(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
-  return out + "'";
-}
-std::string compact(const ordered_json& j) {
-  return j.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 constexpr const char* chart_words[] = {"line", "heat", "stacked"};
 
 }  // namespace
+
+std::string sql_text(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+  return out + "'";
+}
 
 class result_file::statement {
  public:
@@ -189,7 +188,7 @@ void result_file::check_format() {
 
 std::string result_file::study_value(const std::string& key) {
   std::string value;
-  query("SELECT value FROM study WHERE key = " + literal(key), [&](const auto& row) { value = row[0]; });
+  query("SELECT value FROM study WHERE key = " + sql_text(key), [&](const auto& row) { value = row[0]; });
   return value;
 }
 
@@ -237,7 +236,7 @@ void result_file::store_study(const study& s) {
       return !v.label.empty() && v.label.find_first_not_of("0123456789.") == std::string::npos;
     });
     view += fmt::format(", {}json_extract(axes, '$.{}'){} AS {}", numbers ? "CAST(" : "", axis.name,
-                        numbers ? " AS NUMERIC)" : "", quoted(axis.name));
+                        numbers ? " AS NUMERIC)" : "", column_name(axis.name));
   }
   for (std::size_t i = 0; i < s.metrics().size(); ++i) {
     const metric& m = s.metrics()[i];
@@ -247,7 +246,7 @@ void result_file::store_study(const study& s) {
         .bind(3, m.title)
         .bind(4, m.unit)
         .run();
-    view += fmt::format(", json_extract(metrics, '$.{}') AS {}", m.name, quoted(m.name));
+    view += fmt::format(", json_extract(metrics, '$.{}') AS {}", m.name, column_name(m.name));
   }
   for (std::size_t i = 0; i < s.charts().size(); ++i) {
     const study_chart& c = s.charts()[i];

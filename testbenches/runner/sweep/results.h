@@ -18,6 +18,9 @@ struct sqlite3_stmt;
 
 namespace hcasim {
 
+// As a literal of SQL.
+std::string sql_text(const std::string& text);
+
 class result_file {
  public:
   static constexpr int format = 1;

@@ -11,36 +11,16 @@
 namespace hcasim {
 namespace {
 
-constexpr double width = 820;
+constexpr double image_width = 820;
 constexpr double height = 440;
 constexpr double left = 78;
 constexpr double top = 58;
-constexpr double right = 620;  // of the plot; the legend stands beside it
+constexpr double plot_right = 620;  // of the plot; the legend stands beside it
 constexpr double bottom = 370;
 
 // Okabe and Ito's colours, told apart by everybody.
 constexpr std::array<const char*, 8> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                              "#e69f00", "#56b4e9", "#000000", "#8b8000"};
-
-std::string escaped(const std::string& s) {
-  std::string out;
-  for (const char c : s) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // Four digits at most and no zeros behind the point.
 std::string shown(double v) {
@@ -92,18 +72,18 @@ std::string x_labels(const chart_data& c, double step, double first) {
   for (std::size_t i = 0; i < c.x.size(); i += every) {
     out += text(left + first + step * static_cast<double>(i), bottom + 20, c.x[i]);
   }
-  return out + text((left + right) / 2, bottom + 44, c.x_title, "middle", R"( font-weight="600")");
+  return out + text((left + plot_right) / 2, bottom + 44, c.x_title, "middle", R"( font-weight="600")");
 }
 
 std::string legend(const chart_data& c) {
   std::string out;
   double y = top + 8;
-  if (!c.series_title.empty()) out += text(right + 16, y, c.series_title, "start", R"( font-weight="600")"), y += 20;
+  if (!c.series_title.empty()) out += text(plot_right + 16, y, c.series_title, "start", R"( font-weight="600")"), y += 20;
   for (std::size_t i = 0; i < c.series.size(); ++i, y += 20) {
     if (c.series[i].name.empty()) continue;
-    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" rx=\"2\" fill=\"{}\"/>\n", right + 16,
+    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" rx=\"2\" fill=\"{}\"/>\n", plot_right + 16,
                        y - 10, colours[i % colours.size()]);
-    out += text(right + 34, y, c.series[i].name, "start");
+    out += text(plot_right + 34, y, c.series[i].name, "start");
   }
   return out;
 }
@@ -115,13 +95,13 @@ std::string line_or_stacked(const chart_data& c) {
   const auto y_of = [&](double v) { return bottom - (bottom - top) * v / most; };
   for (int i = 0; step * i <= most * (1 + 1e-9); ++i) {
     const double y = y_of(step * i);
-    out += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", left, right, y, y,
+    out += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", left, plot_right, y, y,
                        i ? "#e3e3e3" : "#555");
     out += text(left - 8, y + 4, shown(step * i), "end");
   }
   const bool bars = c.kind == "stacked";
   const auto n = static_cast<double>(c.x.size());
-  const double pitch = bars || n < 2 ? (right - left) / n : (right - left - 32) / (n - 1);
+  const double pitch = bars || n < 2 ? (plot_right - left) / n : (plot_right - left - 32) / (n - 1);
   const double first = bars || n < 2 ? pitch / 2 : 16;
   out += x_labels(c, pitch, first);
   std::vector<double> base(c.x.size(), 0);
@@ -167,7 +147,7 @@ std::string heat_map(const chart_data& c) {
     const auto mix = [&](int pale, int dark) { return static_cast<int>(std::lround(pale + (dark - pale) * share)); };
     return fmt::format("#{:02x}{:02x}{:02x}", mix(0xf0, 0x08), mix(0xf6, 0x45), mix(0xfc, 0x8a));
   };
-  const double cell_width = (right - left) / static_cast<double>(c.x.size());
+  const double cell_width = (plot_right - left) / static_cast<double>(c.x.size());
   const double cell_height = (bottom - top) / static_cast<double>(c.series.size());
   std::string out = x_labels(c, cell_width, cell_width / 2);
   for (std::size_t r = 0; r < c.series.size(); ++r) {
@@ -187,23 +167,43 @@ std::string heat_map(const chart_data& c) {
   }
   out += text(left - 8, top - 10, c.series_title, "end", R"( font-weight="600")");
   for (int i = 0; i < 40; ++i) {
-    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"16\" height=\"{:.1f}\" fill=\"{}\"/>\n", right + 20,
+    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"16\" height=\"{:.1f}\" fill=\"{}\"/>\n", plot_right + 20,
                        bottom - (i + 1) * 5.0, 5.2, colour((i + 0.5) / 40));
   }
-  out += text(right + 44, bottom, shown(low), "start") + text(right + 44, bottom - 192, shown(high), "start");
-  return out + text(width - 12, top - 10, c.y_title, "end", R"( fill="#444")");
+  out += text(plot_right + 44, bottom, shown(low), "start") + text(plot_right + 44, bottom - 192, shown(high), "start");
+  return out + text(image_width - 12, top - 10, c.y_title, "end", R"( fill="#444")");
 }
 
 }  // namespace
+
+std::string escaped(const std::string& s) {
+  std::string out;
+  for (const char c : s) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
 
 std::string svg_chart(const chart_data& c) {
   std::string out = fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" font-family="Helvetica, )"
       R"(Arial, sans-serif" )"
       "font-size=\"12\" fill=\"#222\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
-      width, height);
+      image_width, height);
   out += text(16, 22, c.title, "start", R"( font-size="15" font-weight="600")");
-  if (!c.fixed.empty()) out += text(width - 12, height - 8, c.fixed, "end", R"( fill="#666")");
+  if (!c.fixed.empty()) out += text(image_width - 12, height - 8, c.fixed, "end", R"( fill="#666")");
   if (c.kind != "heat") out += text(16, 42, c.y_title, "start", R"( fill="#444")");
   return out + (c.kind == "heat" ? heat_map(c) : line_or_stacked(c)) + "</svg>\n";
 }

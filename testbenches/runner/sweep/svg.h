@@ -7,6 +7,8 @@
 
 namespace hcasim {
 
+// Text that may stand between tags.
+std::string escaped(const std::string& s);
 std::string svg_chart(const chart_data& chart);
 
 }  // namespace hcasim
