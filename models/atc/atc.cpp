@@ -58,7 +58,7 @@ tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase&
   if (order_.empty()) {
     if (!a.plain) {
       if (const page_cache::entry* e = cached(a)) {
-        a.physical = e->value | (a.address & ((std::uint64_t{1} << e->shift) - 1));
+        a.physical = e->at(a.address);
         a.known = true;
         ++hits_;
         hit_probe_.pulse(1, t, clock_.period());
@@ -100,7 +100,7 @@ void atc::look_up(access& a, ps t) {
   const page_cache::entry* e = cached(a);
   if (!e) return join(a, t);
   ++hits_;
-  a.physical = e->value | (a.address & ((std::uint64_t{1} << e->shift) - 1));
+  a.physical = e->at(a.address);
   known(a, t);
 }
 
@@ -196,6 +196,48 @@ tlm::tlm_sync_enum atc::from_link(tlm::tlm_generic_payload& p, tlm::tlm_phase& p
   if (q.of) answered(q, t);
   q.release();
   return tlm::TLM_COMPLETED;
+}
+
+void atc::describe() {
+  stats_.add("bursts", "1", "bursts of the DMA engine", bursts_);
+  stats_.add("hits", "1", "bursts whose translation was known", hits_);
+  stats_.add("plain", "1", "bursts that are not translated: interrupts, other devices", plain_);
+  stats_.add("misses", "1", "pages whose translation was asked for", misses_);
+  stats_.add("merged", "1", "bursts that joined another one's question", merged_);
+  stats_.add("slot_waits", "1", "questions that waited because too many were under way", slot_waits_);
+  stats_.add("order_waits", "1", "bursts that waited for a write before them", order_waits_);
+  stats_.add("evictions", "1", "translations that made room", evictions_);
+  stats_.add("dropped_entries", "1", "translations forgotten by invalidations", dropped_);
+  stats_.add("stale_answers", "1", "answers asked for again because an invalidation came meanwhile", stale_);
+  stats_.add("invalidations", "1", "ranges that the IOMMU had forgotten", invalidated_);
+  stats_.add("drained", "1", "invalidations that waited for reads under way", drains_);
+  stats_.add("retranslated", "1", "bursts that an invalidation met before they left", retranslated_);
+  stats_.add("page_requests", "1", "page requests sent", page_requests_);
+  stats_.add("credit_waits", "1", "page requests that waited for a credit", credit_waits_);
+  stats_.add("page_retries", "1", "pages asked for again that were granted, but not there", page_retries_);
+  stats_.add("pages_refused", "1", "page requests answered with invalid request", pages_refused_);
+  stats_.add("stops", "1", "times that page requests were given up for good", stops_);
+  stats_.add("refused", "1", "bursts that failed", refused_);
+  stats_.formula("hit_ratio", "1", "share of the translated bursts that found their translation", [this] {
+    const auto all = static_cast<double>(bursts_.value() - plain_.value());
+    return all > 0 ? 1 - static_cast<double>(misses_.value() + merged_.value()) / all : 0.0;
+  });
+  stats_.add("request_time", "ps", "from a translation request to its completion", request_time_);
+  stats_.add("page_time", "ps", "from a page request to its answer", page_time_);
+  stats_.add("wait_time", "ps", "of bursts that did not go on at once: from their arrival until they left", wait_time_);
+  stats_.add("invalidation_time", "ps", "from an invalidation to its completion", invalidation_time_);
+  stats_.add("requests_outstanding", "1", "translation requests under way", asking_level_);
+  stats_.add("pages_outstanding", "1", "page requests under way", pages_level_);
+  stats_.add("held", "1", "bursts that wait", held_level_);
+  signals_.add("valid", 1, valid_probe_);
+  signals_.add("address", 64, address_probe_);
+  signals_.add("hit", 1, hit_probe_);
+  signals_.add("requests", 13, asking_probe_);
+  signals_.add("pages", 10, pages_probe_);
+  signals_.add("held", 16, held_probe_);
+  signals_.add("invalidate", 1, invalidate_probe_);
+  signals_.add("refused", 1, refused_probe_);
+  signals_.add("stopped", 1, stopped_probe_);
 }
 
 }  // namespace hcasim

@@ -100,6 +100,8 @@ class atc : public unit, private tlm::tlm_mm_interface {
     std::uint64_t before;   // reads that left before this many had
     std::uint64_t tracked;  // of those in the range, still under way
     ps begun;
+
+    [[nodiscard]] bool covers(std::uint64_t address) const { return (address | 0xfff) >= first && address <= last; }
   };
 
   // Bursts (atc.cpp).

@@ -11,49 +11,16 @@
 #include <vector>
 
 #include "models/atc/atc.h"
+#include "tlm/testing/burst_source.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::testing {
 
-class atc_engine : public unit {
+class atc_engine : public burst_source {
  public:
-  tlm_utils::simple_initiator_socket<atc_engine, 64> out{"out"};
-  struct burst : tlm::tlm_generic_payload {
-    atc_engine* self = nullptr;
-    std::vector<unsigned char> data;
-    pcie_extension extension;
-    std::uint64_t sent_to = 0;
-    ps answered = never;
-    [[nodiscard]] bool ok() const { return get_response_status() == tlm::TLM_OK_RESPONSE; }
-    [[nodiscard]] bool done() const { return answered != never; }
-  };
-  std::deque<burst> bursts;
-
-  explicit atc_engine(const sc_core::sc_module_name& n) : unit(n) { out.register_nb_transport_bw(this, &atc_engine::backward); }
-  ~atc_engine() override {
-    for (burst& b : bursts) b.clear_extension(&b.extension);
-  }
+  using burst_source::burst_source;
   burst& send(bool write, std::uint64_t address, ps at, unsigned bytes = 64, bool relaxed = false) {
-    burst& b = bursts.emplace_back();
-    b.self = this;
-    b.data.resize(bytes);
-    b.sent_to = address;
-    b.extension.relaxed_ordering = relaxed;
-    b.set_extension(&b.extension);
-    b.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-    b.set_address(address);
-    b.set_data_ptr(b.data.data());
-    b.set_data_length(bytes);
-    b.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-    queue_.at(at, {[](void* x) {
-                     auto& self = *static_cast<burst*>(x);
-                     tlm::tlm_phase phase = tlm::BEGIN_REQ;
-                     sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
-                     [[maybe_unused]] const auto status = self.self->out->nb_transport_fw(self, phase, delay);
-                     sc_assert(status == tlm::TLM_UPDATED && phase == tlm::END_REQ);
-                   },
-                   &b});
-    return b;
+    return burst_source::send(write, address, at, bytes, relaxed);
   }
   // Work at a time of its own.
   void at(ps when, std::function<void()> what) {
@@ -62,10 +29,6 @@ class atc_engine : public unit {
   }
 
  private:
-  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-    if (phase == tlm::BEGIN_RESP) static_cast<burst&>(p).answered = now() + to_ps(delay);
-    return tlm::TLM_COMPLETED;
-  }
   std::deque<std::function<void()>> work_;
 };
 

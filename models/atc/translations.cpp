@@ -78,7 +78,7 @@ void atc::answered(own_payload& q, ps t) {
   std::uint64_t base = ats_base(q.entry);
   unsigned shift = ats_shift(q.entry);
   if (shift != 12 && shift != 21 && shift != 30) {
-    base += l.page & ((std::uint64_t{1} << shift) - 1);
+    base += offset_in_page(l.page, shift);
     shift = 12;
   }
   if (rights != 0) evictions_ += cache_.put(0, l.page, shift, base, static_cast<unsigned>(rights));
@@ -91,7 +91,7 @@ void atc::answered(own_payload& q, ps t) {
   std::vector<access*> granted;
   std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(granted), allowed);
   for (access* a : granted) {
-    a->physical = base + (a->address & ((std::uint64_t{1} << shift) - 1));
+    a->physical = base + offset_in_page(a->address, shift);
     known(*a, t);
   }
   if (!all) without_right(l, t);

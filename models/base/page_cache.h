@@ -11,6 +11,10 @@
 
 namespace hcasim {
 
+constexpr std::uint64_t offset_in_page(std::uint64_t address, unsigned shift) {
+  return address & ((std::uint64_t{1} << shift) - 1);
+}
+
 class page_cache {
  public:
   struct entry {
@@ -19,6 +23,9 @@ class page_cache {
     std::uint32_t source_plus_1 = 0;  // 0: empty
     std::uint8_t shift = 0;
     std::uint8_t rights = 0;
+
+    // Where an address of the page leads to.
+    [[nodiscard]] std::uint64_t at(std::uint64_t address) const { return value | offset_in_page(address, shift); }
   };
 
   // `shifts`: the page sizes there are, at most 3. Throws std::invalid_argument: entries are no multiple of ways.

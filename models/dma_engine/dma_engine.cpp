@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "models/dma_engine/dma_rules.h"
+#include "tlm/access.h"
 
 namespace hcasim {
 
@@ -214,14 +215,7 @@ void dma_engine::issue_write(ps t) {
 
 void dma_engine::send(dma_burst& b, tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes,
                       ps t) {
-  b.set_command(command);
-  b.set_address(address);
-  b.set_data_ptr(reinterpret_cast<unsigned char*>(data));
-  b.set_data_length(bytes);
-  b.set_streaming_width(bytes);
-  b.set_byte_enable_ptr(nullptr);
-  b.set_dmi_allowed(false);
-  b.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  set_access(b, command, address, data, bytes);
   b.extension.requester = requester_;
   b.extension.owner = &b;
   issue_probe_.pulse(command == tlm::TLM_WRITE_COMMAND ? 2 : 1, t, clock_.period());

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "tlm/access.h"
 #include "tlm/checker/checker_set.h"
 #include "tlm/testing/simulate.h"
 
@@ -35,11 +36,7 @@ class mmio : public unit {
     j.self = this;
     j.bytes.resize(n);
     if (write) std::memcpy(j.bytes.data(), data, n);
-    j.gp.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-    j.gp.set_address(address);
-    j.gp.set_data_ptr(j.bytes.data());
-    j.gp.set_data_length(static_cast<unsigned>(n));
-    j.gp.set_streaming_width(static_cast<unsigned>(n));
+    set_access(j.gp, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, j.bytes.data(), n);
     queue_.at(at, {[](void* p) { static_cast<job*>(p)->self->go(*static_cast<job*>(p)); }, &j});
     return j;
   }

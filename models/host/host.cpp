@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tlm/access.h"
+
 namespace hcasim {
 
 host::host(const sc_core::sc_module_name& n, const host_config& config, std::uint64_t seed)
@@ -181,14 +183,7 @@ host::mmio_access& host::new_access(tlm::tlm_command command, std::uint64_t addr
   mmio_access& a = accesses_.get();
   a.set_mm(this);
   a.acquire();
-  a.set_command(command);
-  a.set_address(address);
-  a.set_data_ptr(reinterpret_cast<unsigned char*>(a.data.data()));
-  a.set_data_length(static_cast<unsigned>(bytes));
-  a.set_streaming_width(static_cast<unsigned>(bytes));
-  a.set_byte_enable_ptr(nullptr);
-  a.set_dmi_allowed(false);
-  a.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  set_access(a, command, address, a.data.data(), bytes);
   a.reader = nullptr;
   a.answered = false;
   return a;

@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "models/iommu/iommu.h"
+#include "tlm/access.h"
 
 namespace hcasim {
 
-std::uint64_t iommu::needed_by(const access& a) {
-  bool write = a.payload->is_write();
-  if (a.type == pcie_address_type::translation_request)
-    write = !(a.payload->get_extension<pcie_extension>()->code & ats_no_write);
-  return write ? std::uint64_t{IOMMU_PTE_WRITE} : std::uint64_t{IOMMU_PTE_READ};
+unsigned iommu::needed_by(const access& a) {
+  if (a.type != pcie_address_type::translation_request) return right_to(a.payload->is_write());
+  return right_to(!(a.payload->get_extension<pcie_extension>()->code & ats_no_write));
 }
 
 // A question that the IOTLB answers, and what is translated already, go on in the call.
@@ -31,8 +30,7 @@ tlm::tlm_sync_enum iommu::from_ats_device(requester& r, tlm::tlm_generic_payload
       return memory->nb_transport_fw(p, phase, delay);
     }
     const page_cache::entry* known = tlb_.find(r.id, p.get_address());
-    const unsigned needed = e.code & ats_no_write ? unsigned{IOMMU_PTE_READ} : unsigned{IOMMU_PTE_WRITE};
-    if (known && (known->rights & needed)) {
+    if (known && (known->rights & right_to(!(e.code & ats_no_write)))) {
       ++hits_;
       const std::uint64_t entry = ats_entry(known->value, known->shift, known->rights);
       std::memcpy(p.get_data_ptr(), &entry, sizeof entry);
@@ -124,11 +122,7 @@ void iommu::take_page_request(requester& r, std::uint64_t address, std::uint32_t
 void iommu::raise_pages() {
   tlm::tlm_generic_payload p;
   std::uint32_t vector = pages_vector_;
-  p.set_command(tlm::TLM_WRITE_COMMAND);
-  p.set_address(msi_window);
-  p.set_data_ptr(reinterpret_cast<unsigned char*>(&vector));
-  p.set_data_length(sizeof vector);
-  p.set_streaming_width(sizeof vector);
+  set_access(p, tlm::TLM_WRITE_COMMAND, msi_window, &vector, sizeof vector);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
   interrupts->nb_transport_fw(p, phase, delay);
@@ -147,12 +141,7 @@ void iommu::send_to_device(std::uint32_t to, pcie_message kind, std::uint16_t ta
   m.extension.tag = tag;
   m.extension.code = code;
   m.set_extension(&m.extension);
-  m.set_command(tlm::TLM_WRITE_COMMAND);
-  m.set_address(0);
-  m.set_data_ptr(reinterpret_cast<unsigned char*>(&m.body));
-  m.set_data_length(kind == pcie_message::invalidate ? sizeof m.body : 0);
-  m.set_streaming_width(sizeof m.body);
-  m.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  set_access(m, tlm::TLM_WRITE_COMMAND, 0, &m.body, kind == pcie_message::invalidate ? sizeof m.body : 0);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
   const tlm::tlm_sync_enum status = mmio->nb_transport_fw(m, phase, delay);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tlm/access.h"
+
 namespace hcasim {
 
 iommu::iommu(const sc_core::sc_module_name& name, const iommu_config& config, std::uint64_t registers)
@@ -60,12 +62,11 @@ tlm::tlm_sync_enum iommu::from_device(tlm::tlm_generic_payload& p, tlm::tlm_phas
   if (r.order.empty() && r.state == context_state::translated) [[likely]] {
     const std::uint64_t address = p.get_address();
     const page_cache::entry* e = tlb_.find(r.id, address);
-    const unsigned needed = p.is_write() ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ};
     const bool crosses = (address & 0xfff) + p.get_data_length() > 0x1000;
-    if (e && (e->rights & needed) && !crosses) [[likely]] {
+    if (e && (e->rights & right_to(p.is_write())) && !crosses) [[likely]] {
       ++hits_;
       hit_probe_.pulse(1, t, config_.issue_interval);
-      p.set_address(e->value | (address & ((std::uint64_t{1} << e->shift) - 1)));
+      p.set_address(e->at(address));
       delay = to_sc(t - at);
       return memory->nb_transport_fw(p, phase, delay);
     }
@@ -171,7 +172,7 @@ bool iommu::answer_from_cache(access& a) {
   if (!e) return false;
   if (!(e->rights & needed_by(a))) return false;  // it may have been given meanwhile: look at the table
   ++hits_;
-  a.physical = asks ? ats_entry(e->value, e->shift, e->rights) : e->value | (a.address & ((std::uint64_t{1} << e->shift) - 1));
+  a.physical = asks ? ats_entry(e->value, e->shift, e->rights) : e->at(a.address);
   return true;
 }
 
@@ -258,15 +259,12 @@ unsigned iommu::device_debug(tlm::tlm_generic_payload& p) {
     const unsigned shift = 12 + IOMMU_PTE_BITS * level;
     std::uint64_t e = 0;
     tlm::tlm_generic_payload look;
-    look.set_command(tlm::TLM_READ_COMMAND);
-    look.set_address(node + (address >> shift) % 512 * 8);
-    look.set_data_ptr(reinterpret_cast<unsigned char*>(&e));
-    look.set_data_length(sizeof e);
+    set_access(look, tlm::TLM_READ_COMMAND, node + (address >> shift) % 512 * 8, &e, sizeof e);
     memory->transport_dbg(look);
     if (!(e & (IOMMU_PTE_READ | IOMMU_PTE_WRITE))) return 0;
     node = e & IOMMU_PTE_ADDRESS;
     if (level != 0 && !(e & IOMMU_PTE_LARGE)) continue;
-    p.set_address(node | (address & ((std::uint64_t{1} << shift) - 1)));
+    p.set_address(node | offset_in_page(address, shift));
     const unsigned n = memory->transport_dbg(p);
     p.set_address(address);
     return n;

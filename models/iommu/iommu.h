@@ -151,7 +151,8 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   // ats.cpp
   tlm::tlm_sync_enum from_ats_device(requester& r, tlm::tlm_generic_payload& p, const pcie_extension& e, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay, ps t, ps arrived);
-  [[nodiscard]] static std::uint64_t needed_by(const access& a);
+  static unsigned right_to(bool write) { return write ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ}; }
+  [[nodiscard]] static unsigned needed_by(const access& a);
   void take_message(requester& r, const pcie_extension& e, std::uint64_t address);
   void take_page_request(requester& r, std::uint64_t address, std::uint32_t group, std::uint32_t flags);
   void raise_pages();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/iommu/iommu.h"
+#include "tlm/testing/burst_source.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::testing {
@@ -77,31 +78,10 @@ class iommu_memory : public unit {
   std::map<std::uint64_t, std::uint64_t> words_;
 };
 
-// Sends bursts at given times and notes when, and how, they were answered.
-class iommu_device : public unit {
+// What devices behind it send.
+class iommu_device : public burst_source {
  public:
-  tlm_utils::simple_initiator_socket<iommu_device, 64> out{"out"};
-  struct burst : tlm::tlm_generic_payload {
-    iommu_device* self = nullptr;
-    std::vector<unsigned char> data;
-    pcie_extension extension;
-    ps sent{0};
-    ps answered = never;
-    [[nodiscard]] bool ok() const { return get_response_status() == tlm::TLM_OK_RESPONSE; }
-    [[nodiscard]] std::uint64_t word() const {
-      std::uint64_t v = 0;
-      std::memcpy(&v, data.data(), sizeof v);
-      return v;
-    }
-  };
-  std::deque<burst> bursts;
-
-  explicit iommu_device(const sc_core::sc_module_name& n) : unit(n) {
-    out.register_nb_transport_bw(this, &iommu_device::backward);
-  }
-  ~iommu_device() override {
-    for (burst& b : bursts) b.clear_extension(&b.extension);
-  }
+  using burst_source::burst_source;
   // What an address leads to.
   burst& ask(std::uint64_t address, ps at, bool write = true, std::uint16_t requester = 0) {
     burst& b = send(false, address, at, requester);
@@ -123,33 +103,9 @@ class iommu_device : public unit {
     return b;
   }
   burst& send(bool write, std::uint64_t address, ps at, std::uint16_t requester = 0, unsigned bytes = 8, bool relaxed = false) {
-    burst& b = bursts.emplace_back();
-    b.self = this;
-    b.data.resize(bytes);
+    burst& b = burst_source::send(write, address, at, bytes, relaxed);
     b.extension.requester = requester;
-    b.extension.relaxed_ordering = relaxed;
-    b.set_extension(&b.extension);
-    b.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-    b.set_address(address);
-    b.set_data_ptr(b.data.data());
-    b.set_data_length(bytes);
-    b.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-    queue_.at(at, {[](void* x) {
-                     auto& self = *static_cast<burst*>(x);
-                     tlm::tlm_phase phase = tlm::BEGIN_REQ;
-                     sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
-                     self.sent = now();
-                     if (self.self->out->nb_transport_fw(self, phase, delay) == tlm::TLM_COMPLETED)
-                       self.answered = now() + to_ps(delay);
-                   },
-                   &b});
     return b;
-  }
-
- private:
-  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-    if (phase == tlm::BEGIN_RESP) static_cast<burst&>(p).answered = now() + to_ps(delay);
-    return tlm::TLM_COMPLETED;
   }
 };
 

@@ -2,16 +2,13 @@
 #include <algorithm>
 
 #include "models/iommu/iommu.h"
+#include "tlm/access.h"
 
 namespace hcasim {
 
 bool iommu::access_memory(bool write, std::uint64_t address, void* data, unsigned bytes, ps& t) {
   tlm::tlm_generic_payload p;
-  p.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-  p.set_address(address);
-  p.set_data_ptr(static_cast<unsigned char*>(data));
-  p.set_data_length(bytes);
-  p.set_streaming_width(bytes);
+  set_access(p, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, data, bytes);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   const ps at = now();
   sc_core::sc_time delay = to_sc(t - at);
@@ -103,7 +100,7 @@ process iommu::run(walk& w) {
     node = entry & IOMMU_PTE_ADDRESS;
     if (page) {
       leaf.shift = static_cast<std::uint8_t>(shift);
-      leaf.value = node & ~((std::uint64_t{1} << shift) - 1);
+      leaf.value = node - offset_in_page(node, shift);
       leaf.rights = static_cast<std::uint8_t>(rights);
       finish(w, IOMMU_FAULT_NONE, leaf, t);
       co_return;
@@ -131,12 +128,11 @@ void iommu::finish(walk& w, iommu_fault fault, const page_cache::entry& leaf, ps
       known(*a, t);
       continue;
     }
-    const unsigned needed = a->payload->is_write() ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ};
     a->fault = fault;
-    if (fault == IOMMU_FAULT_NONE && !(leaf.rights & needed)) {
+    if (fault == IOMMU_FAULT_NONE && !(leaf.rights & right_to(a->payload->is_write()))) {
       a->fault = a->payload->is_write() ? IOMMU_FAULT_NOT_WRITABLE : IOMMU_FAULT_NOT_MAPPED;
     }
-    a->physical = leaf.value | (a->address & ((std::uint64_t{1} << leaf.shift) - 1));
+    a->physical = leaf.at(a->address);
     known(*a, t);
   }
   w.waiting.clear();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/pcie/pcie.h"
+#include "tlm/access.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::testing {
@@ -130,11 +131,7 @@ class test_initiator : public unit, private tlm::tlm_mm_interface {
     b.set_mm(this);
     b.acquire();
     b.set_extension(&b.extension);
-    b.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-    b.set_address(address);
-    b.set_data_ptr(reinterpret_cast<unsigned char*>(b.data.data()));
-    b.set_data_length(static_cast<unsigned>(bytes));
-    b.set_streaming_width(static_cast<unsigned>(bytes));
+    set_access(b, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, b.data.data(), bytes);
     return b;
   }
   std::uint64_t next_address() { return (position_++ % 64) * 8192; }

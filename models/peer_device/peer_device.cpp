@@ -5,6 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "tlm/access.h"
+
 namespace hcasim {
 namespace {
 
@@ -154,14 +156,7 @@ peer_device::burst& peer_device::new_burst(bool write, std::uint64_t address, st
   burst& b = bursts_.get();
   b.set_mm(this);
   b.acquire();
-  b.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-  b.set_address(address);
-  b.set_data_ptr(reinterpret_cast<unsigned char*>(b.data.data()));
-  b.set_data_length(static_cast<unsigned>(bytes));
-  b.set_streaming_width(static_cast<unsigned>(bytes));
-  b.set_byte_enable_ptr(nullptr);
-  b.set_dmi_allowed(false);
-  b.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  set_access(b, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, b.data.data(), bytes);
   b.set_extension(&b.extension);
   return b;
 }

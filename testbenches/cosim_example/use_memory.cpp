@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rtl/my_memory.h"
+#include "tlm/access.h"
 #include "tlm/rtl/axi.h"
 
 namespace {
@@ -26,12 +27,7 @@ class program : public sc_core::sc_module {
 
   bool access(tlm::tlm_command command, std::uint64_t address, unsigned char* data, unsigned n) {
     tlm::tlm_generic_payload p;
-    p.set_command(command);
-    p.set_address(address);
-    p.set_data_ptr(data);
-    p.set_data_length(n);
-    p.set_streaming_width(n);
-    p.set_byte_enable_ptr(nullptr);
+    hcasim::set_access(p, command, address, data, n);
     sc_core::sc_time delay;
     out->b_transport(p, delay);
     wait(delay);

@@ -1,17 +1,15 @@
 // Of a context cache with entries of 64 bytes: every fetch with how long its entry was held and what was written into it, every
 // drop and change of the area, and what the cache read from memory.
 #include <cstring>
-#include <unordered_map>
 
 #include "testbenches/lockstep/context_cache_world.h"
 #include "testbenches/lockstep/unit_recorder.h"
 #include "tlm/context.h"
-#include "tlm/dma.h"
 
 namespace hcasim::lockstep {
 namespace {
 
-constexpr std::size_t recorded_entry = 64;
+constexpr std::size_t entry_bytes = 64;
 
 class context_recorder final : public unit_recorder {
  public:
@@ -30,33 +28,22 @@ class context_recorder final : public unit_recorder {
   }
 
   void begins(const context_request& p, ps t) {
-    open_[&p] = begin(p.op == context_op::set_area
-                          ? make_item(context_item::set_area, 0, 0, p.area_entries, 0, p.area_base)
-                          : make_item(p.op == context_op::drop ? context_item::drop : context_item::fetch, 0, 0, p.index, 0),
-                      t);
+    open(&p,
+         p.op == context_op::set_area
+             ? make_item(context_item::set_area, 0, 0, p.area_entries, 0, p.area_base)
+             : make_item(p.op == context_op::drop ? context_item::drop : context_item::fetch, 0, 0, p.index, 0),
+         t);
   }
-  void answered(const context_request& p, ps t) {
-    const auto found = open_.find(&p);
-    if (found == open_.end()) return;
-    answer(found->second, t);
-    if (p.op != context_op::fetch || p.failed) open_.erase(found);
-  }
+  void answered(const context_request& p, ps t) { answer(&p, t, p.op == context_op::fetch && !p.failed); }
   void gives_back(const context_request& p, ps t) {
-    const auto found = open_.find(&p);
-    if (found == open_.end()) return;
-    entry& e = at(found->second);
-    e.what[0] |= cycles(t - e.answered) << 24;
-    if (p.dirty && p.entry) {
-      e.what[0] = (e.what[0] & ~std::uint64_t{0xff}) | static_cast<std::uint64_t>(context_item::put);
-      std::memcpy(&e.what[2], p.entry, recorded_entry);
-    }
-    open_.erase(found);
+    item* const fetched = give_back(&p, t);
+    if (!fetched || !p.dirty || !p.entry) return;
+    item& i = *fetched;
+    i[0] = (i[0] & ~std::uint64_t{0xff}) | static_cast<std::uint64_t>(context_item::put);
+    std::memcpy(&i[2], p.entry, entry_bytes);
   }
   void came(const dma_request& p, unsigned) {
-    item i{};
-    i[0] = static_cast<std::uint64_t>(context_item::set_read) | std::uint64_t{p.failed} << 48;
-    i[1] = p.address;
-    if (!p.failed) std::memcpy(&i[2], p.data, std::min<std::size_t>(p.bytes, recorded_entry));
+    const item i = memory_item(static_cast<std::uint8_t>(context_item::set_read), p);
     if (p.op == dma_op::read) {
       read(p.address, i);
     } else if (!p.failed) {
@@ -65,7 +52,6 @@ class context_recorder final : public unit_recorder {
   }
 
  private:
-  std::unordered_map<const context_request*, std::size_t> open_;  // looked up only
   std::vector<std::unique_ptr<request_tap<context_request, context_recorder>>> requests_;
   std::vector<std::unique_ptr<answer_tap<dma_request, context_recorder>>> transfers_;
 };

@@ -20,6 +20,7 @@
 #include "testbenches/lockstep/benches.h"
 #include "testbenches/lockstep/doorbell_world.h"
 #include "testbenches/lockstep/shim.h"
+#include "tlm/access.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -269,12 +270,7 @@ class doorbell_world : public unit {
     }
   }
   void access_bar(held_write& w) {
-    gp_.set_command(tlm::TLM_WRITE_COMMAND);
-    gp_.set_address(w.address);
-    gp_.set_data_ptr(reinterpret_cast<unsigned char*>(w.bytes.data()));
-    gp_.set_data_length(static_cast<unsigned>(w.bytes.size()));
-    gp_.set_streaming_width(static_cast<unsigned>(w.bytes.size()));
-    gp_.set_byte_enable_ptr(nullptr);
+    set_access(gp_, tlm::TLM_WRITE_COMMAND, w.address, w.bytes.data(), w.bytes.size());
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
     sc_core::sc_time delay;
     mmio->nb_transport_fw(gp_, phase, delay);

@@ -66,7 +66,8 @@ class doorbell_recorder final : public unit_recorder, private bar_monitor {
       f.value = (c.index + c.blocks) & 0xffff;
       if (b.plausible) qps_.try_emplace(b.qpn, std::uint64_t{b.qpn} << 6 | std::uint64_t{1} << 40);
     }
-    answer(begin(pack(f), t), t);
+    open(this, pack(f), t);
+    answer(this, t);
   }
   std::vector<item> preface() override {
     std::vector<item> all;

@@ -1,7 +1,5 @@
 // Of key_check: every check, element and drain, how long a granted access held its reference, and the contexts and lines of
 // extents that key_check read.
-#include <unordered_map>
-
 #include "testbenches/lockstep/key_check_world.h"
 #include "testbenches/lockstep/unit_recorder.h"
 #include "tlm/context.h"
@@ -42,21 +40,10 @@ class key_recorder final : public unit_recorder {
     f.function = p.function;
     f.va = p.va;
     f.length = p.length;
-    open_[&p] = begin(pack(f), t);
+    open(&p, pack(f), t);
   }
-  void answered(const key_request& p, ps t) {
-    const auto found = open_.find(&p);
-    if (found == open_.end()) return;
-    answer(found->second, t);
-    if (p.op != key_op::check || p.result != verdict::granted) open_.erase(found);
-  }
-  void gives_back(const key_request& p, ps t) {
-    const auto found = open_.find(&p);
-    if (found == open_.end()) return;
-    entry& e = at(found->second);
-    e.what[0] |= cycles(t - e.answered) << 24;
-    open_.erase(found);
-  }
+  void answered(const key_request& p, ps t) { answer(&p, t, p.op == key_op::check && p.result == verdict::granted); }
+  void gives_back(const key_request& p, ps t) { give_back(&p, t); }
   void came(const context_request& p, unsigned kind) {
     read(std::uint64_t{kind} << 32 | p.index,
          pack_context(static_cast<key_item>(kind), p.index, p.failed, static_cast<std::uint32_t>(p.area_entries),
@@ -64,7 +51,6 @@ class key_recorder final : public unit_recorder {
   }
 
  private:
-  std::unordered_map<const key_request*, std::size_t> open_;  // looked up only
   std::vector<std::unique_ptr<request_tap<key_request, key_recorder>>> keys_;
   std::vector<std::unique_ptr<answer_tap<context_request, key_recorder>>> contexts_;
 };

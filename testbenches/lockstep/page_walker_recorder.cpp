@@ -1,10 +1,6 @@
 // Of page_walker: every walk and drop, and the entries that it read.
-#include <cstring>
-#include <unordered_map>
-
 #include "testbenches/lockstep/page_walker_world.h"
 #include "testbenches/lockstep/unit_recorder.h"
-#include "tlm/dma.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -30,25 +26,13 @@ class walk_recorder final : public unit_recorder {
     i[2] = drop ? p.last : 0;
     i[3] = drop ? 0 : p.length;
     put_map(i, p.map);
-    open_[&p] = begin(i, t);
+    open(&p, i, t);
   }
-  void answered(const translate_request& p, ps t) {
-    const auto found = open_.find(&p);
-    if (found == open_.end()) return;
-    answer(found->second, t);
-    open_.erase(found);
-  }
+  void answered(const translate_request& p, ps t) { answer(&p, t); }
   void gives_back(const translate_request&, ps) {}
-  void came(const dma_request& p, unsigned) {
-    item i{};
-    i[0] = static_cast<std::uint64_t>(walk_item::set_read) | std::uint64_t{p.failed} << 48;
-    i[1] = p.address;
-    if (!p.failed) std::memcpy(&i[2], p.data, std::min<std::size_t>(p.bytes, 64));
-    read(p.address, i);
-  }
+  void came(const dma_request& p, unsigned) { read(p.address, memory_item(static_cast<std::uint8_t>(walk_item::set_read), p)); }
 
  private:
-  std::unordered_map<const translate_request*, std::size_t> open_;  // looked up only
   std::vector<std::unique_ptr<request_tap<translate_request, walk_recorder>>> walks_;
   std::vector<std::unique_ptr<answer_tap<dma_request, walk_recorder>>> reads_;
 };

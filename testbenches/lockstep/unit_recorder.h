@@ -6,12 +6,14 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "models/base/clock_domain.h"
 #include "testbenches/lockstep/lockstep.h"
 #include "testbenches/runner/listen.h"
 #include "testbenches/runner/stream_recorder.h"
+#include "tlm/dma.h"
 
 namespace hcasim::lockstep {
 
@@ -23,21 +25,17 @@ class unit_recorder : public stream_recorder, public sc_core::sc_module {
   std::uint64_t finish() override;
 
  protected:
-  struct entry {
-    item what{};
-    std::vector<item> before;
-    ps answered{0};
-  };
   // The adapter's name and a point.
   [[nodiscard]] std::string adapter() const { return unit_.substr(0, unit_.rfind('.') + 1); }
   [[nodiscard]] const std::string& unit() const { return unit_; }
   void found() { found_ = true; }
-  [[nodiscard]] std::uint64_t cycles(ps t) const;
   options& how() { return options_; }
-  // Returns the number of the new entry. The item's gap is filled in.
-  std::size_t begin(item i, ps t);
-  void answer(std::size_t number, ps t);
-  [[nodiscard]] entry& at(std::size_t number) { return entries_[number]; }
+  // A request reached the unit. Its item's gap is filled in.
+  void open(const void* request, item i, ps t);
+  // It is answered; `lent`: with something that is given back later. What was not seen to begin is passed over.
+  void answer(const void* request, ps t, bool lent = false);
+  // Its item, with the time that it was held filled in; nullptr: nothing was lent.
+  item* give_back(const void* request, ps t);
   // What is at a place now; nobody asks for it while nothing is under way.
   void read(std::uint64_t place, const item& now_there);
   // Somebody has written there himself.
@@ -46,13 +44,21 @@ class unit_recorder : public stream_recorder, public sc_core::sc_module {
   virtual std::vector<item> preface() { return {}; }
 
  private:
+  struct entry {
+    item what{};
+    std::vector<item> before;
+    ps answered{0};
+  };
+  [[nodiscard]] std::uint64_t cycles(ps t) const;
+
   const std::string unit_, file_, bench_;
   const clock_domain clock_;
   options options_;
   bool found_ = false;
   ps last_{0};
   std::vector<entry> entries_;
-  std::set<std::size_t> asked_;  // not answered yet
+  std::unordered_map<const void*, std::size_t> open_;  // which entry; looked up only
+  std::set<std::size_t> asked_;                        // not answered yet
   std::map<std::uint64_t, item> known_;
 };
 
@@ -97,6 +103,9 @@ class answer_tap final : public chained_observer<P> {
   Recorder& to_;
   const unsigned which_;
 };
+
+// What lies at a transfer's address now, as an item of a bench whose memory is made of lines of 64 bytes.
+item memory_item(std::uint8_t kind, const dma_request& p);
 
 // Taps on sockets of a payload that `wanted` picks.
 template <class P, class Tap, class Wanted, class... Args>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "tlm/access.h"
+
 namespace hcasim::rtl {
 namespace {
 
@@ -106,14 +108,11 @@ bool axi_master::take_beat(burst& b, const payload& p) {
 
 void axi_master::send(burst& b, ps t) {
   const auto n = static_cast<unsigned>(b.bytes.size());
-  b.set_command(b.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-  b.set_address(b.address);
-  b.set_data_ptr(b.bytes.data());
-  b.set_data_length(n);
-  b.set_streaming_width(n);
-  b.set_byte_enable_ptr(b.write ? b.enables.data() : nullptr);
-  b.set_byte_enable_length(b.write ? n : 0);
-  b.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  set_access(b, b.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, b.address, b.bytes.data(), n);
+  if (b.write) {
+    b.set_byte_enable_ptr(b.enables.data());
+    b.set_byte_enable_length(n);
+  }
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_sc(t - now());
   if (memory->nb_transport_fw(b, phase, delay) == tlm::TLM_COMPLETED) answered(b, phase, delay);

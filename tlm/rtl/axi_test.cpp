@@ -9,6 +9,7 @@
 #include "models/base/random.h"
 #include "rtl/axi_lite_design.h"
 #include "rtl/axi_ram_design.h"
+#include "tlm/access.h"
 #include "tlm/rtl/testing/clock_400.h"
 #include "tlm/testing/simulate.h"
 
@@ -31,13 +32,7 @@ class bench : public unit {
     access& a = accesses_.emplace_back();
     a.self = this;
     a.bytes.resize(n);
-    a.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-    a.set_address(address);
-    a.set_data_ptr(a.bytes.data());
-    a.set_data_length(static_cast<unsigned>(n));
-    a.set_streaming_width(static_cast<unsigned>(n));
-    a.set_byte_enable_ptr(nullptr);
-    a.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+    set_access(a, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, a.bytes.data(), n);
     queue_.at(t, {[](void* p) { static_cast<access*>(p)->self->go(*static_cast<access*>(p)); }, &a});
     return a;
   }
