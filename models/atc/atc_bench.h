@@ -1,6 +1,7 @@
 // For tests: a DMA engine that sends bursts, and a link with an IOMMU and a memory behind it, around an ATC.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <tlm_utils/simple_initiator_socket.h>
 #include <tlm_utils/simple_target_socket.h>
 
@@ -19,6 +20,9 @@ namespace hcasim::testing {
 class atc_engine : public burst_source {
  public:
   using burst_source::burst_source;
+  ~atc_engine() override {
+    for (const burst& b : bursts) EXPECT_TRUE(b.taken || b.sent == never) << "a DMA engine waits for nobody";
+  }
   burst& send(bool write, std::uint64_t address, ps at, unsigned bytes = 64, bool relaxed = false) {
     return burst_source::send(write, address, at, bytes, relaxed);
   }
