@@ -115,7 +115,8 @@ void axi_master::send(burst& b, ps t) {
   }
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_sc(t - now());
-  if (memory->nb_transport_fw(b, phase, delay) == tlm::TLM_COMPLETED) answered(b, phase, delay);
+  const tlm::tlm_sync_enum status = memory->nb_transport_fw(b, phase, delay);
+  if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) answered(b, phase, delay);
 }
 
 tlm::tlm_sync_enum axi_master::answered(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {

@@ -6,6 +6,7 @@
 
 #include "models/base/random.h"
 #include "rtl/axi_copy_design.h"
+#include "rtl/axi_lite_copy_design.h"
 #include "tlm/rtl/testing/clock_400.h"
 #include "tlm/testing/simulate.h"
 
@@ -187,6 +188,93 @@ TEST(axi_master, beats_wider_than_the_bus_are_found) {
 }
 TEST(axi_master, a_burst_across_4_kib_is_found) {
   EXPECT_EQ(first_violation_of_copier(0, 4080), "copy (axi_copy_design): stream ar: a burst at 4080 crosses 4 KiB");
+}
+
+constexpr axi_config lite_copier_ports{.lite = true, .address_bits = 16, .data_bits = 64};
+
+class lite_copier : public axi_master {
+ public:
+  explicit lite_copier(const shell_options& o)
+      : axi_master("copy", lite_copier_ports, clock_400, make_axi_lite_copy_design, o) {
+    done_.on_transfer = [this](const payload& p, std::uint64_t, ps t) {
+      owe(-1);
+      done.push_back(static_cast<unsigned>(p.get(0, 4)));
+      done_at = t;
+    };
+    on_violation = [](const std::string& what) { ADD_FAILURE() << what; };
+  }
+  void copy(std::uint64_t from, std::uint64_t to, unsigned words, unsigned keep = 0xff) {
+    payload p;
+    writer(p).put(from, 16).put(to, 16).put(words - 1, 8).put(keep, 8);
+    owe(1);
+    push(cmd_, p, now());
+  }
+  std::vector<unsigned> done;
+  ps done_at{0};
+
+ private:
+  stream& cmd_ = into("cmd", 48);
+  stream& done_ = out_of("done", 4);
+};
+
+void random_words(std::uint64_t seed, double stall, unsigned latency) {
+  shell_options o;
+  o.seed = seed;
+  o.stall = stall;
+  o.check_x = true;
+  ram memory("memory", latency);
+  lite_copier c(o);
+  c.memory.bind(memory.in);
+  random_stream r(seed, "words");
+  for (auto& b : memory.bytes) b = static_cast<unsigned char>(r.next());
+  std::vector<unsigned char> wanted = memory.bytes;
+  std::uint64_t words = 0;
+  const unsigned copies = 200;
+  for (unsigned i = 0; i < copies; ++i) {
+    const auto n = static_cast<unsigned>(1 + r.below(40));
+    const std::uint64_t from = r.below(3000) * 8;
+    const std::uint64_t to = 0x6800 + r.below(3000) * 8;
+    const auto keep = static_cast<unsigned>(r.below(256));
+    for (std::uint64_t b = 0; b < 8 * n; ++b) {
+      if (keep >> b % 8 & 1) wanted[to + b] = wanted[from + b];
+    }
+    c.copy(from, to, n, keep);
+    words += n;
+  }
+  testing::run_until_idle();
+  EXPECT_EQ(c.done, std::vector<unsigned>(copies, 0));
+  EXPECT_EQ(c.bursts(), 2 * words);
+  EXPECT_EQ(memory.bytes, wanted);
+}
+
+TEST(axi_lite_master, copies_without_stalls) {
+  random_words(4, 0, 5);
+}
+TEST(axi_lite_master, copies_with_stalls_of_every_channel) {
+  random_words(5, 0.4, 5);
+}
+TEST(axi_lite_master, copies_through_memory_that_answers_in_the_call) {
+  random_words(6, 0.2, 0);
+}
+
+// CMD in cycle 0; for each word AR, R 5 cycles later, AW with W, B 5 cycles later; DONE.
+TEST(axi_lite_master, a_copy_takes_its_words) {
+  ram memory("memory", 5);
+  lite_copier c({});
+  c.memory.bind(memory.in);
+  c.copy(64, 1024, 3);
+  testing::run_until_idle();
+  EXPECT_EQ(c.done_at, clock_400.cycles(1 + 3 * (5 + 1 + 5 + 1)));
+}
+
+TEST(axi_lite_master, errors_of_the_memory_reach_the_master) {
+  ram memory("memory", 5);
+  lite_copier c({});
+  c.memory.bind(memory.in);
+  c.copy(ram::top, 64, 1);
+  c.copy(64, ram::top, 1);
+  testing::run_until_idle();
+  EXPECT_EQ(c.done, (std::vector<unsigned>{3U << 2, 3U}));
 }
 
 }  // namespace
