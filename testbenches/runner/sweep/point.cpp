@@ -127,12 +127,13 @@ point_record run_point(const study& s, std::uint64_t id, platform_factory machin
   try {
     description d = s.describe(id);
     r.seed = std::to_string(d.seed());
-    prepared_run run(*d.testbench(), d.testbench_place(), machine);
+    // The process ends with this point: nothing is taken apart.
+    prepared_run& run = *new prepared_run(*d.testbench(), d.testbench_place(), machine);
     r.testbench = run.name();
     run.apply(d);
     r.description = compact(resolved_json(run.tree()));
-    resource_meter meter(run.tree());
-    run_context context(run.machine().config(), run.seed(), scratch, &meter);
+    resource_meter& meter = *new resource_meter(run.tree());
+    run_context& context = *new run_context(run.machine().config(), run.seed(), scratch, &meter);
     run_guarded(run.bench(), context);
     const host_speed speed = measure_host(context, all_units(), begin);
     fill(r, s, run, context, meter, knows);
