@@ -665,12 +665,7 @@ TEST(ContextCache, HitIsFast) {
   bench b(small(256, 8));
   for (std::uint32_t i = 0; i < 1024; ++i) b.touch(i);
   context_request r;
-#ifdef __OPTIMIZE__
-  constexpr bool optimised = true;
-#else
-  constexpr bool optimised = false;  // what it takes then says nothing
-#endif
-  constexpr unsigned n = optimised ? 5'000'000 : 50'000;
+  constexpr unsigned n = testing::optimised ? 5'000'000 : 50'000;
   const auto begin = std::chrono::steady_clock::now();
   std::uint64_t completed = 0;
   ps t = now();
@@ -682,7 +677,7 @@ TEST(ContextCache, HitIsFast) {
   const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
   std::printf("%.1f ns per hit, fetch and release\n", took.count() / n);
   EXPECT_EQ(completed, n);
-  if (optimised) {
+  if (testing::optimised) {
     EXPECT_LT(took.count() / n, 2000);
   }
 }

@@ -489,7 +489,7 @@ TEST(KeyCheck, HitIsFast) {
   r.pd = 3;
   r.va = 0x10000;
   r.length = 64;
-  constexpr unsigned n = 3'000'000;
+  constexpr unsigned n = testing::optimised ? 3'000'000 : 50'000;
   ps t = now();
   unsigned granted = 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -501,7 +501,9 @@ TEST(KeyCheck, HitIsFast) {
   const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
   std::printf("%.1f ns per check with release and a fake cache\n", took.count() / n);
   EXPECT_EQ(granted, n);
-  EXPECT_LT(took.count() / n, 5000);
+  if (testing::optimised) {
+    EXPECT_LT(took.count() / n, 5000);
+  }
 }
 
 }  // namespace

@@ -608,7 +608,7 @@ TEST(PageWalker, HitIsFast) {
   translate_request r;
   r.map = m;
   r.length = 64;
-  constexpr unsigned n = 3'000'000;
+  constexpr unsigned n = testing::optimised ? 3'000'000 : 50'000;
   ps t = now();
   unsigned completed = 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -619,7 +619,9 @@ TEST(PageWalker, HitIsFast) {
   const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
   std::printf("%.1f ns per hit\n", took.count() / n);
   EXPECT_EQ(completed, n);
-  EXPECT_LT(took.count() / n, 2000);
+  if (testing::optimised) {
+    EXPECT_LT(took.count() / n, 2000);
+  }
 }
 
 }  // namespace

@@ -10,6 +10,13 @@
 
 namespace hcasim::testing {
 
+// What anything takes the host says nothing in a build without optimisation.
+#ifdef __OPTIMIZE__
+inline constexpr bool optimised = true;
+#else
+inline constexpr bool optimised = false;
+#endif
+
 inline void run_for(ps t) {
   sc_core::sc_start(to_sc(t));
 }
