@@ -127,7 +127,7 @@ point_record run_point(const study& s, std::uint64_t id, platform_factory machin
   try {
     description d = s.describe(id);
     r.seed = std::to_string(d.seed());
-    // The process ends with this point: nothing is taken apart.
+    // Never deleted: taking a simulation apart costs more than ending its process.
     prepared_run& run = *new prepared_run(*d.testbench(), d.testbench_place(), machine);
     r.testbench = run.name();
     run.apply(d);

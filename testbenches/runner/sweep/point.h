@@ -53,8 +53,9 @@ bool decode(std::string_view text, point_record& r);
 // The labels of a point's values, as JSON.
 std::string axes_json(const study& s, std::uint64_t id);
 
-// Runs the point in this process, which has not elaborated anything yet. `scratch`: an empty folder for what the testbench
-// writes. Input that does not fit is a status, not an exception. `knows`: whether the receiver has the catalogue of this hash.
+// Runs the point in this process, which has not elaborated anything yet and ends afterwards: the simulation is left as it is.
+// `scratch`: an empty folder for what the testbench writes. Input that does not fit is a status, not an exception. `knows`:
+// whether the receiver has the catalogue of this hash.
 point_record run_point(const study& s, std::uint64_t id, platform_factory machine, const std::filesystem::path& scratch,
                        const std::function<bool(const std::string&)>& knows);
 
