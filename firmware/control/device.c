@@ -30,14 +30,11 @@ static void* carve(unsigned char** arena, size_t bytes) {
 }
 
 static void forget_spaces(struct firmware* fw) {
-  memset(fw->spaces, 0, fw->limits.max_spaces * sizeof(struct fw_space));
+  fw->space_slots = 0;
   fw->live_spaces = 0;
+  fw->fresh_segments = 0;
   fw->free_segments = FW_NO_LINK;
   fw->free_segment_count = fw->limits.max_segments;
-  for (uint32_t i = fw->limits.max_segments; i-- > 0;) {
-    fw->segments[i].next = fw->free_segments;
-    fw->free_segments = i;
-  }
 }
 
 void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limits, void* arena) {

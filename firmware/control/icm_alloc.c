@@ -1,5 +1,6 @@
 /* The page-table area. A word of 64 bits says which 64 B units of a 4 KiB page are free, so a buddy merges by setting bits;
- * pages hang in a list by the size of their largest free block. */
+ * pages hang in a list by the size of their largest free block. A page has no record before it is first used: resetting an
+ * adapter with a large area costs no more than with a small one. */
 #include "firmware/control/state.h"
 
 /* The units at which a free, aligned block of 2^order units starts. */
@@ -50,40 +51,47 @@ static void set_free(struct fw_icm* m, uint32_t n, uint64_t free) {
   relink_page(m, n, list);
 }
 
+static void first_use(struct fw_icm* m, uint32_t n, uint64_t free) {
+  m->page[n].list = FW_ICM_CLASSES;
+  m->page[n].free = 0;
+  set_free(m, n, free);
+}
+
 void fw_icm_init(struct firmware* fw, uint64_t base, uint64_t bytes) {
   struct fw_icm* m = &fw->icm;
   m->base = base;
   m->used = 0;
   m->pages = (uint32_t)((bytes + FW_PAGE - 1) / FW_PAGE);
+  m->whole = (uint32_t)(bytes / FW_PAGE);
+  m->fresh = 0;
   for (unsigned i = 0; i < FW_ICM_CLASSES; i++) m->head[i] = FW_NO_LINK;
-  for (uint32_t n = m->pages; n-- > 0;) {
-    const uint64_t units = fw_min64(64, bytes / 64 - n * 64ULL);
-    m->page[n].list = FW_ICM_CLASSES;
-    m->page[n].free = 0;
-    set_free(m, n, units == 64 ? ~0ULL : (1ULL << units) - 1);
-  }
-  hal_work(fw->hal, HAL_WORK_BITMAP, m->pages);
+  if (m->whole < m->pages) first_use(m, m->whole, (1ULL << bytes / 64 % 64) - 1);
+  hal_work(fw->hal, HAL_WORK_BITMAP, 1);
 }
 
 bool fw_icm_take(struct firmware* fw, unsigned order, uint64_t* address) {
   struct fw_icm* m = &fw->icm;
-  for (unsigned list = order; list < FW_ICM_CLASSES; list++) {
-    const uint32_t n = m->head[list];
-    if (n == FW_NO_LINK) continue;
-    const unsigned unit = (unsigned)__builtin_ctzll(block_starts(m->page[n].free, order));
-    set_free(m, n, m->page[n].free & ~(unit_mask(order) << unit));
-    m->used += 1ULL << order;
-    *address = m->base + n * FW_PAGE + unit * 64ULL;
-    hal_work(fw->hal, HAL_WORK_BITMAP, 1);
-    return true;
+  unsigned list = order;
+  while (list < FW_ICM_CLASSES && m->head[list] == FW_NO_LINK) list++;
+  if (list == FW_ICM_CLASSES) {
+    if (m->fresh == m->whole) return false;
+    first_use(m, m->fresh++, ~0ULL);
+    list = FW_NODE_CLASS;
   }
-  return false;
+  const uint32_t n = m->head[list];
+  const unsigned unit = (unsigned)__builtin_ctzll(block_starts(m->page[n].free, order));
+  set_free(m, n, m->page[n].free & ~(unit_mask(order) << unit));
+  m->used += 1ULL << order;
+  *address = m->base + n * FW_PAGE + unit * 64ULL;
+  hal_work(fw->hal, HAL_WORK_BITMAP, 1);
+  return true;
 }
 
 bool fw_icm_in_use(const struct firmware* fw, uint64_t address, unsigned order) {
   const struct fw_icm* m = &fw->icm;
   const uint64_t unit = (address - m->base) / 64;
   if ((address - m->base) % (64ULL << order) != 0 || unit / 64 >= m->pages) return false;
+  if (unit / 64 >= m->fresh && unit / 64 < m->whole) return false;
   return (m->page[unit / 64].free & unit_mask(order) << unit % 64) == 0;
 }
 

@@ -76,6 +76,36 @@ TEST(icm_alloc, a_block_that_is_not_in_use_stops_the_adapter) {
   EXPECT_EQ(b.query(HCA_CMD_QUERY_DEVICE, 0, sizeof(hca_device_info)), HCA_MEMORY_FAULT);
 }
 
+TEST(icm_alloc, a_page_that_was_never_used_has_no_block_to_give_back) {
+  for (const std::uint64_t page : {0ULL, 1ULL, 15ULL, 16ULL, 1ULL << 40}) {
+    fw_limits l = small_limits();
+    l.max_table_bytes = 16 * 4 * KiB;
+    firmware_bench b(l);
+    const std::uint64_t address = b.areas().table_base + page * 4 * KiB;
+    EXPECT_FALSE(fw_icm_in_use(b.fw(), address, FW_NODE_CLASS)) << page;
+    fw_icm_put(b.fw(), address, FW_NODE_CLASS);
+    EXPECT_EQ(b.h.events.size(), 1U) << page;
+    EXPECT_EQ(b.usage().table_bytes, 0U) << page;
+  }
+}
+
+TEST(icm_alloc, all_is_free_after_the_area_was_set_up_again) {
+  fw_limits l = small_limits();
+  l.max_table_bytes = 3 * 4 * KiB + 64;
+  firmware_bench b(l);
+  for (int life = 0; life < 2; life++) {
+    std::vector<std::uint64_t> taken;
+    std::uint64_t address = 0;
+    ASSERT_TRUE(fw_icm_take(b.fw(), 0, &address));
+    EXPECT_EQ(address, b.areas().table_base + 3 * 4 * KiB) << "the part of a page first";
+    while (fw_icm_take(b.fw(), FW_NODE_CLASS, &address)) taken.push_back(address - b.areas().table_base);
+    EXPECT_EQ(taken, (std::vector<std::uint64_t>{0, 4 * KiB, 8 * KiB}));
+    ASSERT_EQ(b.run(HCA_CMD_CLOSE), HCA_OK);
+    ASSERT_EQ(b.run(HCA_CMD_INIT, 0, 0, b.areas()), HCA_OK);
+    EXPECT_EQ(b.usage().table_bytes, 0U);
+  }
+}
+
 TEST(icm_alloc, an_area_need_not_be_whole_pages) {
   firmware_bench b(small_limits(), false);
   hca_init a = b.areas();

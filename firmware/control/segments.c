@@ -6,10 +6,11 @@ static struct fw_segment* at(const struct firmware* fw, uint32_t n) {
 }
 
 static uint32_t take(struct firmware* fw) {
-  const uint32_t n = fw->free_segments;
-  if (n == FW_NO_LINK) return n;
-  fw->free_segments = at(fw, n)->next;
+  if (fw->free_segment_count == 0) return FW_NO_LINK;
   fw->free_segment_count--;
+  if (fw->free_segments == FW_NO_LINK) return fw->fresh_segments++;
+  const uint32_t n = fw->free_segments;
+  fw->free_segments = at(fw, n)->next;
   return n;
 }
 

@@ -3,9 +3,17 @@
 
 struct fw_space* fw_space_of(struct firmware* fw, uint32_t key) {
   uint32_t i = 0;
-  while (i < fw->limits.max_spaces && fw->spaces[i].key != key) i++;
+  while (i < fw->space_slots && fw->spaces[i].key != key) i++;
   hal_work(fw->hal, HAL_WORK_CHUNK, i + 1);
-  return i < fw->limits.max_spaces ? &fw->spaces[i] : NULL;
+  return i < fw->space_slots ? &fw->spaces[i] : NULL;
+}
+
+struct fw_space* fw_space_slot(struct firmware* fw) {
+  struct fw_space* s = fw_space_of(fw, 0);
+  if (s != NULL || fw->space_slots == fw->limits.max_spaces) return s;
+  s = &fw->spaces[fw->space_slots++];
+  s->key = 0;
+  return s;
 }
 
 static void move(struct firmware* fw, struct fw_space* s, uint64_t shift) {
@@ -72,13 +80,13 @@ int fw_space_retire(struct firmware* fw, struct fw_space* s) {
 /* A connection's address spaces go with it [S7]. HCA_BUSY, and nothing done, while windows are bound to one of them. */
 int fw_space_retire_qp(struct firmware* fw, uint32_t qpn) {
   struct hca_mrc m;
-  for (uint32_t i = 0; fw->live_spaces != 0 && i < fw->limits.max_spaces; i++) {
+  for (uint32_t i = 0; i < fw->space_slots; i++) {
     if (fw->spaces[i].key == 0 || fw->spaces[i].qpn != qpn) continue;
     const int status = fw_mrc_load(fw, fw->spaces[i].key, &m);
     if (status != HCA_OK) return status;
     if (m.parent != 0) return HCA_BUSY;
   }
-  for (uint32_t i = 0; fw->live_spaces != 0 && i < fw->limits.max_spaces; i++) {
+  for (uint32_t i = 0; i < fw->space_slots; i++) {
     if (fw->spaces[i].key == 0 || fw->spaces[i].qpn != qpn) continue;
     const uint32_t index = hca_key_index(fw->spaces[i].key);
     hal_key_lock(fw->hal, index);

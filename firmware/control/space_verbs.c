@@ -208,7 +208,7 @@ int fw_x_register(struct firmware* fw, struct hca_command* c) {
   uint32_t handle = 0;
   int status = fw_region_fetch(fw, c, &r);
   if (status != HCA_OK) return status;
-  struct fw_space* s = fw_space_of(fw, 0);
+  struct fw_space* s = fw_space_slot(fw);
   struct fw_space fresh;
   memset(&fresh, 0, sizeof fresh);
   fresh.flags = c->modifier;

@@ -47,6 +47,8 @@ struct fw_icm {
   uint64_t base;
   uint64_t used; /* 64 B units */
   uint32_t pages;
+  uint32_t fresh; /* pages from here on were never taken from: all free, without a record */
+  uint32_t whole; /* pages that have 64 units: all but perhaps the last one, which has its record from the beginning */
   uint32_t head[FW_ICM_CLASSES];
   struct fw_icm_page* page;
 };
@@ -109,10 +111,12 @@ struct firmware {
   uint32_t* srq_users; /* by number, as the QPs */
   uint32_t* eq_users;
   struct fw_space* spaces;
+  uint32_t space_slots; /* that were ever used */
   uint32_t live_spaces;
   struct fw_segment* segments;
-  uint32_t free_segments; /* list */
-  uint32_t free_segment_count;
+  uint32_t fresh_segments;     /* the first one that was never used */
+  uint32_t free_segments;      /* list of used ones */
+  uint32_t free_segment_count; /* of both kinds */
 
   struct fw_chunks chunks;
   hca_pte node[FW_MAX_LEVELS][HCA_PTE_PER_NODE];
@@ -231,6 +235,7 @@ uint64_t fw_segments_end(const struct firmware* fw, const struct fw_space* s);
 
 /* space.c */
 struct fw_space* fw_space_of(struct firmware* fw, uint32_t key);
+struct fw_space* fw_space_slot(struct firmware* fw); /* a free one, NULL: none */
 int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uint32_t windows, bool drain);
 int fw_space_retire(struct firmware* fw, struct fw_space* s);
 int fw_space_retire_qp(struct firmware* fw, uint32_t qpn);

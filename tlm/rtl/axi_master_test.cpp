@@ -58,10 +58,11 @@ class ram : public unit {
   std::deque<job> jobs_;
 };
 
-class copier : public axi_master {
+// A design that copies at a command and says when it is done.
+class copying_master : public axi_master {
  public:
-  copier(unsigned fault, const shell_options& o) : axi_master("copy", copier_ports, clock_400, make_axi_copy_design, o) {
-    strap("fault", fault);
+  copying_master(const axi_config& ports, design_factory make, const shell_options& o, unsigned command_bits)
+      : axi_master("copy", ports, clock_400, make, o), cmd_(into("cmd", command_bits)), done_(out_of("done", 4)) {
     done_.on_transfer = [this](const payload& p, std::uint64_t, ps t) {
       owe(-1);
       done.push_back(static_cast<unsigned>(p.get(0, 4)));
@@ -69,19 +70,31 @@ class copier : public axi_master {
     };
     on_violation = [this](const std::string& what) { violations.push_back(what); };
   }
-  void copy(std::uint64_t from, std::uint64_t to, unsigned beats, unsigned size, bool w_first) {
-    payload p;
-    writer(p).put(from, 16).put(to, 16).put(beats - 1, 8).put(size, 3).put(w_first, 1);
-    owe(1);
-    push(cmd_, p, now());
-  }
   std::vector<unsigned> done;
   ps done_at{0};
   std::vector<std::string> violations;
 
+ protected:
+  void command(const payload& p) {
+    owe(1);
+    push(cmd_, p, now());
+  }
+
  private:
-  stream& cmd_ = into("cmd", 44);
-  stream& done_ = out_of("done", 4);
+  stream& cmd_;
+  stream& done_;
+};
+
+class copier : public copying_master {
+ public:
+  copier(unsigned fault, const shell_options& o) : copying_master(copier_ports, make_axi_copy_design, o, 44) {
+    strap("fault", fault);
+  }
+  void copy(std::uint64_t from, std::uint64_t to, unsigned beats, unsigned size, bool w_first) {
+    payload p;
+    writer(p).put(from, 16).put(to, 16).put(beats - 1, 8).put(size, 3).put(w_first, 1);
+    command(p);
+  }
 };
 
 void random_copies(std::uint64_t seed, double stall, unsigned latency) {
@@ -192,29 +205,14 @@ TEST(axi_master, a_burst_across_4_kib_is_found) {
 
 constexpr axi_config lite_copier_ports{.lite = true, .address_bits = 16, .data_bits = 64};
 
-class lite_copier : public axi_master {
+class lite_copier : public copying_master {
  public:
-  explicit lite_copier(const shell_options& o)
-      : axi_master("copy", lite_copier_ports, clock_400, make_axi_lite_copy_design, o) {
-    done_.on_transfer = [this](const payload& p, std::uint64_t, ps t) {
-      owe(-1);
-      done.push_back(static_cast<unsigned>(p.get(0, 4)));
-      done_at = t;
-    };
-    on_violation = [](const std::string& what) { ADD_FAILURE() << what; };
-  }
+  explicit lite_copier(const shell_options& o) : copying_master(lite_copier_ports, make_axi_lite_copy_design, o, 48) {}
   void copy(std::uint64_t from, std::uint64_t to, unsigned words, unsigned keep = 0xff) {
     payload p;
     writer(p).put(from, 16).put(to, 16).put(words - 1, 8).put(keep, 8);
-    owe(1);
-    push(cmd_, p, now());
+    command(p);
   }
-  std::vector<unsigned> done;
-  ps done_at{0};
-
- private:
-  stream& cmd_ = into("cmd", 48);
-  stream& done_ = out_of("done", 4);
 };
 
 void random_words(std::uint64_t seed, double stall, unsigned latency) {
@@ -242,6 +240,7 @@ void random_words(std::uint64_t seed, double stall, unsigned latency) {
     words += n;
   }
   testing::run_until_idle();
+  EXPECT_EQ(c.violations, std::vector<std::string>{});
   EXPECT_EQ(c.done, std::vector<unsigned>(copies, 0));
   EXPECT_EQ(c.bursts(), 2 * words);
   EXPECT_EQ(memory.bytes, wanted);

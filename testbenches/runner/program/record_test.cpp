@@ -1,5 +1,6 @@
 // What a run records besides waveforms: packets as Wireshark reads them, and requests as a Chrome trace.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -267,8 +268,8 @@ trace_facts check_trace(const fs::path& file) {
   }
   // A counter shows how many slices there are at once, while there are several.
   for (const auto& [name, changes] : counters) {
-    std::map<double, int> open;
-    for (const auto& [begin, end] : of_unit.at(name)) ++open[begin], --open[end];
+    std::map<long long, int> open;  // by picoseconds: sums of doubles are not exact
+    for (const auto& [begin, end] : of_unit.at(name)) ++open[std::llround(begin * 1e6)], --open[std::llround(end * 1e6)];
     std::size_t wrong = 0;
     double before = -1;
     int shown = 0;

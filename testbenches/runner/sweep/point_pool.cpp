@@ -60,6 +60,7 @@ std::string point_pool::in_child(std::uint64_t id) {
   const fs::path at = scratch(folder_, id);
   fs::create_directories(at);
   point_record r = run_point(study_, id, machine_, at, knows_catalogue);
+  fs::remove_all(at);
   return encode(r);
 }
 
@@ -70,11 +71,13 @@ bool point_pool::run() {
   pool.next = next;
   pool.idle = idle;
   pool.done = [this](const piece_outcome& o) {
-    std::error_code ec;
-    fs::remove_all(scratch(folder_, o.id), ec);
     point_record r;
-    if (!decode(o.message, r)) r = lost_point(study_, o.id, o.timed_out ? "timeout" : "crashed", why(o));
-    done(std::move(r), o.seconds);
+    if (!decode(o.message, r)) {
+      std::error_code ec;
+      fs::remove_all(scratch(folder_, o.id), ec);
+      r = lost_point(study_, o.id, o.timed_out ? "timeout" : "crashed", why(o));
+    }
+    done(std::move(r), o.cpu_seconds);
   };
   return pool.run();
 }

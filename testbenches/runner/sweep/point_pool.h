@@ -25,7 +25,7 @@ class point_pool {
 
   std::function<std::optional<std::uint64_t>()> next;
   std::function<bool(const std::string&)> knows_catalogue;  // called in the child
-  // In the order they end, with the seconds each took; the record is not encoded yet.
+  // In the order they end, with the CPU time of each one's process in seconds; the record is not encoded yet.
   std::function<void(point_record, double)> done;
   std::function<void()> idle;
 

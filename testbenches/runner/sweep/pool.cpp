@@ -5,6 +5,7 @@
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): kill is POSIX
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,10 @@ void write_all(int fd, const std::string& text) {
     if (n <= 0) ::_exit(120);
     at += static_cast<std::size_t>(n);
   }
+}
+
+double in_seconds(const timeval& t) {
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
 }
 
 std::string tail(int fd) {
@@ -91,7 +96,7 @@ void process_pool::start(std::uint64_t id) {
 }
 
 bool process_pool::read_some(child& c) {
-  std::array<char, 1 << 16> buffer{};
+  std::array<char, 1 << 16> buffer;  // NOLINT(*-member-init): filled by read
   for (;;) {
     const ssize_t n = ::read(c.message, buffer.data(), buffer.size());
     if (n > 0) {
@@ -128,11 +133,13 @@ void process_pool::finish(std::size_t index) {
   child c = std::move(children_[index]);
   children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(index));
   piece_outcome o;
-  while (::waitpid(c.pid, &o.status, 0) < 0 && errno == EINTR) {
+  rusage used{};
+  while (::wait4(c.pid, &o.status, 0, &used) < 0 && errno == EINTR) {
   }
   o.id = c.id;
   o.timed_out = c.timed_out;
   o.seconds = std::chrono::duration<double>(clock::now() - c.begin).count();
+  o.cpu_seconds = in_seconds(used.ru_utime) + in_seconds(used.ru_stime);
   o.output = tail(c.output);
   ::close(c.message);
   ::close(c.output);

@@ -18,6 +18,7 @@ struct piece_outcome {
   int status = 0;       // of waitpid
   bool timed_out = false;
   double seconds = 0;
+  double cpu_seconds = 0;  // of its process, from beginning to end
 };
 
 class process_pool {

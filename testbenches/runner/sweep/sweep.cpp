@@ -79,7 +79,7 @@ std::string settings_text(const study& s, std::uint64_t id) {
 struct totals {
   std::uint64_t passed = 0;
   std::uint64_t failed = 0;
-  double run_seconds = 0;  // of all points
+  double run_seconds = 0;  // of all points: CPU time of their processes; from Slurm, time by the clock
 };
 
 class sweep {
@@ -118,7 +118,9 @@ class sweep {
     slurm_options job = o_.job;
     job.at_once = o_.jobs;
     slurm_executor slurm(study_, o_.folder, job, watch.fd());
-    slurm.done = [this](const point_record& r) { take(r, 0); };
+    slurm.done = [this](const point_record& r) {
+      take(r, r.host.empty() ? 0 : ordered_json::parse(r.host)["wall_seconds"].get<double>());
+    };
     slurm.idle = [this](const std::string& tasks) { progress_.show(tasks); };
     return slurm.run(finished_);
   }
@@ -126,7 +128,7 @@ class sweep {
   void take(const point_record& r, double seconds) {
     if (!r.metric_error.empty()) throw input_error(r.metric_error);
     results_.put(r);
-    totals_.run_seconds += r.host.empty() ? seconds : ordered_json::parse(r.host)["wall_seconds"].get<double>();
+    totals_.run_seconds += seconds;
     ++(r.status == "passed" ? totals_.passed : totals_.failed);
     progress_.add(r.status == "passed");
     if (r.status == "passed") return;
