@@ -65,10 +65,11 @@ loopback_slurm::loopback_slurm(fs::path folder) : folder_(std::move(folder)) {
     const free_port controller;
     const free_port node;
     const char* user = ::getpwuid(::geteuid())->pw_name;
+    // A task that is requeued waits until the credential of its first life has expired.
     conf = fmt::format(
         "ClusterName=loopback\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort={}\nSlurmdPort={}\nSlurmUser={}\nSlurmdUser={}"
         "\n"
-        "AuthType=auth/munge\nCredType=cred/munge\nAuthInfo=socket={}/munge.sock,cred_expire=1\n"
+        "AuthType=auth/munge\nCredType=cred/munge\nAuthInfo=socket={}/munge.sock,cred_expire=10\n"
         "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\nMpiDefault=none\n"
         "JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n"
         "StateSaveLocation={}/state\nSlurmdSpoolDir={}/spool\nSlurmctldPidFile={}/slurmctld.pid\nSlurmdPidFile={}/slurmd.pid\n"
