@@ -32,7 +32,7 @@ class ring {
 
  private:
   void grow() {
-    std::vector<T> larger(slots_.empty() ? 8 : 2 * slots_.size());
+    std::vector<T> larger(slots_.empty() ? 2 : 2 * slots_.size());
     for (std::uint64_t n = head_; n != tail_; ++n) larger[n & (larger.size() - 1)] = std::move(at_number(n));
     slots_ = std::move(larger);
   }

@@ -66,20 +66,12 @@ class requester : public unit {
 
     [[nodiscard]] std::uint32_t last_psn() const { return psn_add(first_psn, psns - 1); }
   };
-  // One QP's send side.
-  struct flow {
+  // One QP's send side. What every packet needs comes first and together: with thousands of QPs it is not in the host's caches.
+  struct alignas(64) flow {
     explicit flow(std::uint32_t n) : qpn(n) {}
     std::uint32_t qpn;
-    hca_qpc qp{};  // what the last context fetch said
     bool known = false;
-    ring<operation*> operations;
-    std::uint64_t cursor = 0;         // operation to send next
-    std::uint32_t cursor_packet = 0;  // packet of it
-    std::uint32_t next_psn = 0;
-    std::uint32_t una_psn = 0;  // oldest PSN not acknowledged
-    bool started = false;       // PSNs are known
-    reorder_queue<packet> out;
-    std::uint32_t pass = 0;  // counts go-backs: packets of an older pass are not sent
+    bool started = false;  // PSNs are known
     bool pumping = false;
     bool emitting = false;
     bool serving = false;
@@ -87,20 +79,28 @@ class requester : public unit {
     bool stopped = false;
     bool unreliable = false;  // UC, UD
     bool rnr_waiting = false;
-    bool recovering = false;       // a lost response was found; wait for progress before looking again
+    bool recovering = false;  // a lost response was found; wait for progress before looking again
+    bool resumed = false;     // a gather that waited for a page has gone on
+    bool landing = false;     // a response found no page: it is asked for again when there is one
+    bool timer_armed = false;
+    std::uint32_t busy = 0;  // coroutines that use this flow
+    std::uint32_t pass = 0;  // counts go-backs: packets of an older pass are not sent
+    ring<operation*> operations;
+    std::uint64_t cursor = 0;         // operation to send next
+    std::uint32_t cursor_packet = 0;  // packet of it
+    std::uint32_t next_psn = 0;
+    std::uint32_t una_psn = 0;  // oldest PSN not acknowledged
+    reorder_queue<packet> out;
+    ring<packet*> inbox;
     std::uint32_t waiting = 0;     // gathers that wait for a page
-    bool resumed = false;          // one has gone on
-    bool landing = false;          // a response found no page: it is asked for again when there is one
     std::uint64_t read_psns = 0;   // PSNs of responses that are still to come
     std::uint64_t failed = ~0ULL;  // number of the first operation that failed locally
     unsigned retries = 0;
     unsigned rnr_retries = 0;
     ps deadline = never;
-    bool timer_armed = false;
-    std::uint32_t busy = 0;  // coroutines that use this flow
-    ring<packet*> inbox;
     control_request* stopping = nullptr;
     requester* owner = nullptr;
+    hca_qpc qp{};  // what the last context fetch said
   };
 
   tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);

@@ -65,32 +65,33 @@ class responder : public unit {
     std::uint32_t psn;
     std::uint64_t original;
   };
-  // One QP's receive side.
-  struct connection {
+  // One QP's receive side. What every packet needs comes first and together: with thousands of QPs it is not in the host's
+  // caches.
+  struct alignas(64) connection {
     explicit connection(std::uint32_t n) : qpn(n) {}
     std::uint32_t qpn;
+    std::uint32_t busy = 0;
+    bool serving = false;
+    bool emitting = false;
+    bool error = false;
+    bool stopped = false;
+    bool taking = false;     // of an SRQ: a WQE is being taken from its list
+    bool told_last = false;  // that an SRQ gives it no more
+    std::uint16_t rq_pi = 0;
+    control_request* stopping = nullptr;
     ring<packet*> inbox;
     reorder_queue<packet> out;
     std::uint64_t last_ticket = ~0ULL;  // nothing behind this response may leave
-    std::uint16_t rq_pi = 0;
+    std::uint32_t acks_owed = 0;
+    std::uint32_t reads = 0;          // READs whose responses have not all left
     std::uint16_t fetched_first = 0;  // receive WQEs on chip
     std::uint16_t fetched_count = 0;
+    std::uint32_t receive_pd = 0;  // by which the keys of the receive in use are judged
     std::vector<std::byte> fetched;
     std::vector<std::byte> receive;  // the receive WQE in use, without the link of an SRQ
-    std::uint32_t receive_pd = 0;    // by which its keys are judged
-    std::uint32_t reads = 0;         // READs whose responses have not all left
     ring<atomic_result> atomics;
-    std::uint32_t acks_owed = 0;
-    std::uint32_t busy = 0;
     page_faults::request missing;  // the page that a request was asked to come back for (RNR)
-    bool taking = false;           // of an SRQ: a WQE is being taken from its list
-    wait_list takers;              // of an SRQ: connections that wait for that
-    bool serving = false;
-    bool emitting = false;
-    bool told_last = false;  // that an SRQ gives it no more
-    bool error = false;
-    bool stopped = false;
-    control_request* stopping = nullptr;
+    wait_list takers;              // of an SRQ: connections that wait for its list
   };
   // Where responses of a connection go.
   struct route {

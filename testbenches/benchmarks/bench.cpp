@@ -274,7 +274,7 @@ kit::stream_options over_qps(std::int64_t qps) {
   kit::stream_options o;
   o.qps = static_cast<std::uint32_t>(qps);
   o.warm_up = 2 * o.qps;
-  if (o.qps > 16) o.window = 1;
+  if (o.qps > 1) o.outstanding = o.window;
   return o;
 }
 kit::stream_options over_regions(std::int64_t regions) {
@@ -284,7 +284,7 @@ kit::stream_options over_regions(std::int64_t regions) {
   return o;
 }
 
-// With room in the caches: what the number itself costs the host.
+// W1's 16 outstanding messages, each on the next QP. With room in the caches: what the number itself costs the host.
 void w3_qps(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) {
     report(state, in_own_process([&] { return stream(over_qps(state.range(0)), nullptr, two_nodes_with_room()); }));
@@ -305,6 +305,17 @@ BENCHMARK(w3_regions)
     ->Iterations(1)
     ->Repetitions(3)
     ->Unit(benchmark::kMillisecond);
+
+// A message outstanding on each QP, so that all of them wait for each other in the adapters as well.
+void w3_qps_all_busy(benchmark::State& state) {
+  kit::stream_options o = over_qps(state.range(0));
+  o.outstanding = 0;
+  o.window = 1;
+  for ([[maybe_unused]] auto _ : state) {
+    report(state, in_own_process([&] { return stream(o, nullptr, two_nodes_with_room()); }));
+  }
+}
+BENCHMARK(w3_qps_all_busy)->Arg(4096)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
 // With the default caches: each operation also simulates its misses, of contexts and of page tables, by DMA.
 void w3_qps_missing(benchmark::State& state) {

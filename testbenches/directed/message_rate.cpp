@@ -27,7 +27,7 @@ struct stream_state {
 
 qp_options qp_settings(const stream_options& o) {
   qp_options q;
-  q.send_depth = std::max(o.window, 4U);
+  q.send_depth = std::max({o.window, o.outstanding, 4U});
   q.receive_depth = 1;
   q.sge = 1;
   q.mtu = o.mtu;
@@ -73,7 +73,8 @@ void writer(stream_state& s, cpu& c, node& n) {
   const stream_options& o = s.options;
   process_context p(c, n);
   const qp_options q = qp_settings(o);
-  ibv_cq* cq = ibv_create_cq(c, p.context, static_cast<int>(o.window * o.qps + 1), nullptr, nullptr, 0);
+  ibv_cq* cq = ibv_create_cq(c, p.context, static_cast<int>((o.outstanding != 0 ? o.outstanding : o.window * o.qps) + 1),
+                             nullptr, nullptr, 0);
   std::vector<ibv_qp*> qps;
   std::vector<address> mine;
   for (std::uint32_t i = 0; i < o.qps; ++i) {
@@ -128,11 +129,20 @@ void writer(stream_state& s, cpu& c, node& n) {
     }
     return ok;
   };
+  std::size_t turn = 0;
+  const auto post_in_turn = [&](std::uint64_t count) {
+    bool ok = true;
+    for (; ok && count != 0; --count) {
+      ok = post(turn, 1);
+      turn = (turn + 1) % qps.size();
+    }
+    return ok;
+  };
   // So many messages, from the first window to the last completion.
   const auto run = [&](std::uint64_t messages) {
     limit += messages;
-    bool ok = true;
-    for (std::size_t i = 0; i < qps.size() && ok; ++i) {
+    bool ok = post_in_turn(o.outstanding);
+    for (std::size_t i = 0; i < qps.size() && ok && o.outstanding == 0; ++i) {
       freed[i] = o.window;
       ok = post_freed(i);
     }
@@ -150,7 +160,8 @@ void writer(stream_state& s, cpu& c, node& n) {
         ok = ok && wc[static_cast<std::size_t>(i)].status == IBV_WC_SUCCESS;
         ++freed[wc[static_cast<std::size_t>(i)].wr_id];
       }
-      for (int i = 0; i < got && ok; ++i) {
+      if (o.outstanding != 0) ok = ok && post_in_turn(static_cast<std::uint64_t>(got));
+      for (int i = 0; i < got && ok && o.outstanding == 0; ++i) {
         const auto qp = static_cast<std::size_t>(wc[static_cast<std::size_t>(i)].wr_id);
         if (freed[qp] != 0) ok = post_freed(qp);
       }

@@ -1,5 +1,5 @@
 // A stream of RDMA WRITEs or READs from node 0 to node 1 over any number of QPs and regions, a window of them outstanding per
-// QP.
+// QP or over all.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ struct stream_options {
   std::uint64_t messages = 200'000;
   std::uint64_t size = 64;
   std::uint32_t window = 16;
+  std::uint32_t outstanding = 0;  // on all QPs together, each message on the next QP; 0: `window` on each
   std::uint32_t qps = 1;
   std::uint32_t regions = 1;
   ibv_mtu mtu = IBV_MTU_1024;

@@ -16,6 +16,7 @@ class message_rate final : public testbench {
     k.count("messages", o_.messages, 1, 1e12, "messages that are measured");
     k.bytes("size", o_.size, 1, 2147483648.0, "bytes of each");
     k.count("window", o_.window, 1, 16384, "outstanding on each QP");
+    k.count("outstanding", o_.outstanding, 0, 16384, "on all QPs together, each message on the next QP; 0: window on each");
     k.count("qps", o_.qps, 1, 65536, "QPs, used in turn");
     k.count("regions", o_.regions, 1, 1 << 20, "target regions, used in turn");
     k.count("warm_up", o_.warm_up, 0, 1e12, "messages before those that are measured");
@@ -33,6 +34,9 @@ class message_rate final : public testbench {
       throw input_error("parameters.page: not a power of two from 4 KiB on; write for example 2 MiB");
     }
     if (o_.batch > o_.window) throw input_error("parameters.batch: larger than window, so it would never be posted; lower it");
+    if (o_.batch != 0 && o_.outstanding != 0) {
+      throw input_error("parameters.batch: with outstanding, a message is a post of its own; leave one of them out");
+    }
     if (o_.send_inline && operation_ == operation::read) throw input_error("parameters.inline: a READ has no payload to send");
     o_.read = operation_ == operation::read;
     o_.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);

@@ -184,6 +184,21 @@ TEST_F(program, reports_the_speed_of_the_host) {
   EXPECT_GT(host["operations_per_second"], 100);
 }
 
+TEST_F(program, messages_outstanding_over_all_qps) {
+  const auto rate = [](const std::string& arguments) {
+    const outcome o = hcasim("run message_rate -o out --force --no-trace --messages 400 --warm_up 16 " + arguments);
+    EXPECT_EQ(o.status, 0) << o.text;
+    return json::parse(file_content("out/result.json"))["figures"]["message_rate"]["value"].get<double>();
+  };
+  EXPECT_NEAR(rate("--qps 4 --outstanding 1") / rate("--qps 1 --window 1"), 1, 0.01) << "one at a time, wherever";
+  EXPECT_NEAR(rate("--qps 4 --outstanding 4") / rate("--qps 4 --window 1"), 1, 0.01);
+  EXPECT_GT(rate("--qps 3 --outstanding 12"), 2 * rate("--qps 3 --outstanding 3"));
+  const outcome both = hcasim("run message_rate -o none --outstanding 4 --batch 2");
+  EXPECT_EQ(both.status, 2);
+  EXPECT_NE(both.text.find("parameters.batch: with outstanding, a message is a post of its own"), std::string::npos)
+      << both.text;
+}
+
 TEST_F(program, explain_adds_up_and_names_the_binding_resource) {
   const outcome ping = hcasim("run ping -o ping --no-trace --explain");
   ASSERT_EQ(ping.status, 0) << ping.text;
