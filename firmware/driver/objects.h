@@ -112,15 +112,15 @@ struct shared_queue : verbs::ibv_srq {
 };
 
 struct queue_pair : verbs::ibv_qp {
+  // What each post needs, together.
   send_limits limits;
-  verbs::ibv_qp_cap cap{};
   bool signal_all = false;
   bool privileged = false;
   std::uint64_t record = 0;
-
-  queue_buffer sq;
   send_ring ring;
+  queue_buffer sq;
 
+  verbs::ibv_qp_cap cap{};
   queue_buffer rq;
   unsigned rq_stride_shift = 0;
   std::uint32_t rq_mask = 0;

@@ -24,6 +24,7 @@ int queue_buffer::allocate(virtual_memory& memory, std::uint64_t bytes, page_pol
   va_ = va;
   bytes_ = bytes;
   frames_ = uniform_pages(runs_, host_page_shift);
+  first_ = frames_.front();
   for (const auto& r : runs_) dma.share(r.physical, r.bytes);
   stats.pinned_pages += frames_.size();
   return 0;

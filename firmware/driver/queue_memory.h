@@ -29,6 +29,7 @@ class queue_buffer {
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t physical(std::uint64_t offset) const {
+    if (offset < host_page) return first_ + offset;  // most queues are no longer; the list would miss the host's cache
     return frames_[offset >> host_page_shift] + (offset & (host_page - 1));
   }
   [[nodiscard]] const std::vector<virtual_memory::frame_run>& runs() const { return runs_; }
@@ -37,6 +38,7 @@ class queue_buffer {
   [[nodiscard]] std::uint64_t address(std::uint64_t offset) const;
 
  private:
+  std::uint64_t first_ = 0;  // frames_[0]
   virtual_memory* memory_ = nullptr;
   dma_map* dma_ = nullptr;
   driver_statistics* stats_ = nullptr;

@@ -186,8 +186,7 @@ process requester::flush_when_known(flow& f, ps t) {
     c.index = f.qpn;
     co_await qpc.request(c, t);
     if (!c.failed) {
-      f.qp = c.as<const hca_qpc>();
-      f.known = true;
+      f.know(c.as<const hca_qpc>());
       qpc.release(c, t);
     }
     --f.busy;

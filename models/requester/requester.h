@@ -10,6 +10,8 @@
 // [semantics D.1, D.2].
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -100,7 +102,13 @@ class requester : public unit {
     ps deadline = never;
     control_request* stopping = nullptr;
     requester* owner = nullptr;
-    hca_qpc qp{};  // what the last context fetch said
+    // What the last context fetch said: the part that is common to all [firmware/abi/context.h], a line of the host's cache.
+    alignas(64) hca_qpc qp{};
+
+    void know(const hca_qpc& now) {
+      std::memcpy(&qp, &now, offsetof(hca_qpc, sq));
+      known = true;
+    }
   };
 
   tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);

@@ -43,8 +43,7 @@ process requester::pump(flow& f, ps t) {
       }
       auto& q = c.as<hca_qpc>();
       if (current) {
-        f.qp = q;
-        f.known = true;
+        f.know(q);
         f.unreliable = q.transport != HCA_TRANSPORT_RC;
         if (!f.started) {
           f.started = true;
