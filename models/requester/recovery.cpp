@@ -186,7 +186,8 @@ process requester::flush_when_known(flow& f, ps t) {
     c.index = f.qpn;
     co_await qpc.request(c, t);
     if (!c.failed) {
-      f.know(c.as<const hca_qpc>());
+      f.qp = settings(c.as<const hca_qpc>(), f.qpn);
+      f.known = true;
       qpc.release(c, t);
     }
     --f.busy;

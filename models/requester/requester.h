@@ -10,8 +10,6 @@
 // [semantics D.1, D.2].
 #pragma once
 
-#include <cstddef>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -68,6 +66,35 @@ class requester : public unit {
 
     [[nodiscard]] std::uint32_t last_psn() const { return psn_add(first_psn, psns - 1); }
   };
+  // What a QP's packets and completions need of its context, as the last fetch said.
+  struct settings {
+    settings() = default;
+    settings(const hca_qpc& q, std::uint32_t qpn)
+        : owner(owner_of(q, qpn)),
+          send_cqn(q.send_cqn),
+          dest_qpn(q.dest_qpn),
+          qkey(q.qkey),
+          dest_lid(q.dest_lid),
+          service_level(q.service_level),
+          transport(q.transport),
+          mtu_shift(q.mtu_shift),
+          retry_count(q.retry_count),
+          rnr_retry(q.rnr_retry),
+          timeout(q.timeout),
+          signal_all(q.signal_all != 0) {}
+    access_owner owner;
+    std::uint32_t send_cqn = 0;
+    std::uint32_t dest_qpn = 0;
+    std::uint32_t qkey = 0;
+    std::uint16_t dest_lid = 0;
+    std::uint8_t service_level = 0;
+    std::uint8_t transport = 0;
+    std::uint8_t mtu_shift = 0;
+    std::uint8_t retry_count = 0;
+    std::uint8_t rnr_retry = 0;
+    std::uint8_t timeout = 0;
+    bool signal_all = false;
+  };
   // One QP's send side. What every packet needs comes first and together: with thousands of QPs it is not in the host's caches.
   struct alignas(64) flow {
     explicit flow(std::uint32_t n) : qpn(n) {}
@@ -87,6 +114,7 @@ class requester : public unit {
     bool timer_armed = false;
     std::uint32_t busy = 0;  // coroutines that use this flow
     std::uint32_t pass = 0;  // counts go-backs: packets of an older pass are not sent
+    settings qp;
     ring<operation*> operations;
     std::uint64_t cursor = 0;         // operation to send next
     std::uint32_t cursor_packet = 0;  // packet of it
@@ -102,13 +130,6 @@ class requester : public unit {
     ps deadline = never;
     control_request* stopping = nullptr;
     requester* owner = nullptr;
-    // What the last context fetch said: the part that is common to all [firmware/abi/context.h], a line of the host's cache.
-    alignas(64) hca_qpc qp{};
-
-    void know(const hca_qpc& now) {
-      std::memcpy(&qp, &now, offsetof(hca_qpc, sq));
-      known = true;
-    }
   };
 
   tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);

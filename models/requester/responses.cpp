@@ -196,7 +196,7 @@ task<std::uint8_t> requester::place(flow& f, operation& op, packet& p, memory_ac
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(s.length - offset, bytes - placed));
     memory_range range{.key = s.key,
                        .rights = HCA_ACCESS_LOCAL_WRITE,
-                       .owner = owner_of(f.qp, f.qpn),
+                       .owner = f.qp.owner,
                        .va = s.address + offset,
                        .checked = s.length - offset};
     const verdict v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);

@@ -43,7 +43,8 @@ process requester::pump(flow& f, ps t) {
       }
       auto& q = c.as<hca_qpc>();
       if (current) {
-        f.know(q);
+        f.qp = settings(q, f.qpn);
+        f.known = true;
         f.unreliable = q.transport != HCA_TRANSPORT_RC;
         if (!f.started) {
           f.started = true;
@@ -194,7 +195,7 @@ task<verdict> requester::gather_once(flow& f, operation& op, std::uint64_t offse
       continue;
     }
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(s.length - offset, p.payload - filled));
-    memory_range range{.key = s.key, .owner = owner_of(f.qp, f.qpn), .va = s.address + offset, .checked = s.length - offset};
+    memory_range range{.key = s.key, .owner = f.qp.owner, .va = s.address + offset, .checked = s.length - offset};
     v = co_await memory_.move(tr, dma_op::read, range, p.data() + filled, n, t);
     if (v != verdict::granted) break;
     filled += n;
