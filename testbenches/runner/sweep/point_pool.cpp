@@ -60,7 +60,8 @@ std::string point_pool::in_child(std::uint64_t id) {
   const fs::path at = scratch(folder_, id);
   fs::create_directories(at);
   point_record r = run_point(study_, id, machine_, at, knows_catalogue);
-  fs::remove_all(at);
+  std::error_code left;  // the sweep removes it at its end
+  fs::remove_all(at, left);
   return encode(r);
 }
 
