@@ -235,6 +235,7 @@ void sweep_200(benchmark::State& state, const char* run, const char* figure) {
     state.SetIterationTime(seconds);
     state.counters["overhead_percent"] = 100 * (seconds * cores / own - 1);
     state.counters["ms_per_run"] = 1000 * own / 200;
+    state.counters["ms_of_sweep_per_run"] = 1000 * (seconds * cores - own) / 200;
     std::filesystem::remove_all(folder / "out");
   }
   std::filesystem::remove_all(folder);
@@ -308,8 +309,9 @@ BENCHMARK(w3_regions)
 
 // A message outstanding on each QP, so that all of them wait for each other in the adapters as well.
 void w3_qps_all_busy(benchmark::State& state) {
-  kit::stream_options o = over_qps(state.range(0));
-  o.outstanding = 0;
+  kit::stream_options o;
+  o.qps = static_cast<std::uint32_t>(state.range(0));
+  o.warm_up = 2 * o.qps;
   o.window = 1;
   for ([[maybe_unused]] auto _ : state) {
     report(state, in_own_process([&] { return stream(o, nullptr, two_nodes_with_room()); }));

@@ -1,6 +1,7 @@
 #include "testbenches/directed/message_rate.h"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 
 #include "models/base/random.h"
@@ -129,6 +130,20 @@ void writer(stream_state& s, cpu& c, node& n) {
     }
     return ok;
   };
+  const auto post_windows = [&] {
+    bool ok = true;
+    for (std::size_t i = 0; i < qps.size() && ok; ++i) {
+      freed[i] = o.window;
+      ok = post_freed(i);
+    }
+    return ok;
+  };
+  const auto post_after = [&](std::span<const ibv_wc> completions) {
+    for (const ibv_wc& w : completions) ++freed[w.wr_id];
+    return std::all_of(completions.begin(), completions.end(),
+                       [&](const ibv_wc& w) { return freed[w.wr_id] == 0 || post_freed(w.wr_id); });
+  };
+  // Each on the next QP.
   std::size_t turn = 0;
   const auto post_in_turn = [&](std::uint64_t count) {
     bool ok = true;
@@ -141,11 +156,7 @@ void writer(stream_state& s, cpu& c, node& n) {
   // So many messages, from the first window to the last completion.
   const auto run = [&](std::uint64_t messages) {
     limit += messages;
-    bool ok = post_in_turn(o.outstanding);
-    for (std::size_t i = 0; i < qps.size() && ok && o.outstanding == 0; ++i) {
-      freed[i] = o.window;
-      ok = post_freed(i);
-    }
+    bool ok = o.outstanding != 0 ? post_in_turn(o.outstanding) : post_windows();
     std::uint64_t completed = 0;
     while (ok && completed < messages) {
       const int got = ibv_poll_cq(c, cq, static_cast<int>(wc.size()), wc.data());
@@ -156,15 +167,9 @@ void writer(stream_state& s, cpu& c, node& n) {
         continue;
       }
       completed += static_cast<std::uint64_t>(got);
-      for (int i = 0; i < got; ++i) {
-        ok = ok && wc[static_cast<std::size_t>(i)].status == IBV_WC_SUCCESS;
-        ++freed[wc[static_cast<std::size_t>(i)].wr_id];
-      }
-      if (o.outstanding != 0) ok = ok && post_in_turn(static_cast<std::uint64_t>(got));
-      for (int i = 0; i < got && ok && o.outstanding == 0; ++i) {
-        const auto qp = static_cast<std::size_t>(wc[static_cast<std::size_t>(i)].wr_id);
-        if (freed[qp] != 0) ok = post_freed(qp);
-      }
+      const std::span<const ibv_wc> news(wc.data(), static_cast<std::size_t>(got));
+      ok = std::all_of(news.begin(), news.end(), [](const ibv_wc& w) { return w.status == IBV_WC_SUCCESS; });
+      ok = ok && (o.outstanding != 0 ? post_in_turn(news.size()) : post_after(news));
     }
     s.result->completed = completed;
     return ok;
