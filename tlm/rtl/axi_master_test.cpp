@@ -97,6 +97,15 @@ class copier : public copying_master {
   }
 };
 
+void expect_copied(const copying_master& c, const ram& memory, const std::vector<unsigned char>& wanted, unsigned copies,
+                   std::uint64_t bursts) {
+  testing::run_until_idle();
+  EXPECT_EQ(c.violations, std::vector<std::string>{});
+  EXPECT_EQ(c.done, std::vector<unsigned>(copies, 0));
+  EXPECT_EQ(c.bursts(), bursts);
+  EXPECT_EQ(memory.bytes, wanted);
+}
+
 void random_copies(std::uint64_t seed, double stall, unsigned latency) {
   shell_options o;
   o.seed = seed;
@@ -122,11 +131,7 @@ void random_copies(std::uint64_t seed, double stall, unsigned latency) {
     for (std::uint64_t n = 0; n < length; ++n) wanted[to + n] = wanted[from + n];
     c.copy(from, to, beats, size, r.chance(0.3));
   }
-  testing::run_until_idle();
-  EXPECT_EQ(c.violations, std::vector<std::string>{});
-  EXPECT_EQ(c.done, std::vector<unsigned>(copies, 0));
-  EXPECT_EQ(c.bursts(), 2 * copies);
-  EXPECT_EQ(memory.bytes, wanted);
+  expect_copied(c, memory, wanted, copies, 2 * copies);
 }
 
 TEST(axi_master, copies_without_stalls) {
@@ -239,11 +244,7 @@ void random_words(std::uint64_t seed, double stall, unsigned latency) {
     c.copy(from, to, n, keep);
     words += n;
   }
-  testing::run_until_idle();
-  EXPECT_EQ(c.violations, std::vector<std::string>{});
-  EXPECT_EQ(c.done, std::vector<unsigned>(copies, 0));
-  EXPECT_EQ(c.bursts(), 2 * words);
-  EXPECT_EQ(memory.bytes, wanted);
+  expect_copied(c, memory, wanted, copies, 2 * words);
 }
 
 TEST(axi_lite_master, copies_without_stalls) {
