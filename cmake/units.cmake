@@ -9,7 +9,8 @@ target_compile_options(hcasim_options INTERFACE $<BUILD_INTERFACE:-Wall> $<BUILD
                        $<BUILD_INTERFACE:-Wshadow> $<BUILD_INTERFACE:-Wconversion> $<BUILD_INTERFACE:-Werror>)
 if(HCASIM_SANITIZE)
   target_compile_options(hcasim_options INTERFACE -fsanitize=${HCASIM_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all)
+                         -fno-sanitize-recover=all
+                         $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fsanitize-address-use-after-return=never>)  # it takes the kernel's threads for returned
   target_link_options(hcasim_options INTERFACE -fsanitize=${HCASIM_SANITIZE})
 endif()
 

@@ -174,7 +174,7 @@ TEST(faults, a_failed_change_of_a_space_changes_nothing) {
         ASSERT_EQ(status, HCA_MEMORY_FAULT);
         for (std::uint64_t i = 0; i < 4; i++) ASSERT_EQ(b.translate(key, va + i * page), 0x10000000 + 2 * i * page);
         ASSERT_EQ(b.translate(key, va + 33 * page), 0x20000000 + 2 * page);
-        for (const std::uint64_t i : {4, 8, 9, 31, 34}) ASSERT_EQ(b.translate(key, va + i * page), std::nullopt);
+        for (const std::uint64_t i : {4U, 8U, 9U, 31U, 34U}) ASSERT_EQ(b.translate(key, va + i * page), std::nullopt);
         ASSERT_EQ(b.usage().segments, before.segments);
         ASSERT_EQ(b.usage().extent_lines, before.extent_lines);
       }

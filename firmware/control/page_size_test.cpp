@@ -70,7 +70,7 @@ TEST(page_size, every_combination_of_alignments_and_lengths) {
   for (const std::uint64_t va : starts) {
     for (const std::uint64_t dma : starts) {
       for (const std::uint64_t first : lengths) {
-        for (const std::uint64_t odd : {0, 0x123}) check(GiB + va + odd, first - odd - 1, {{4 * GiB + dma, first}});
+        for (const std::uint64_t odd : {0U, 0x123U}) check(GiB + va + odd, first - odd - 1, {{4 * GiB + dma, first}});
         for (const std::uint64_t gap : gaps) {
           for (const std::uint64_t second : lengths) {
             check(GiB + va, first + second, {{4 * GiB + dma, first}, {4 * GiB + dma + first + gap, second}});

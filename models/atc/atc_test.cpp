@@ -293,8 +293,9 @@ TEST(atc, random_traffic_never_uses_what_was_taken_away) {
   for (int round = 0; round < 400; ++round) {
     const ps begin = now() + 100_ns;
     for (int i = 0; i < 4; ++i) {
-      const std::uint64_t page = (1 + random() % 4) << 12;
-      b.engine.send(random() % 2 == 0, page + random() % 60 * 64, begin + ps(random() % 900'000));
+      const bool write = random() % 2 == 0;
+      const std::uint64_t address = ((1 + random() % 4) << 12) + random() % 60 * 64;
+      b.engine.send(write, address, begin + ps(random() % 900'000));
     }
     const std::uint64_t page = (1 + random() % 4) << 12;
     b.engine.at(begin + ps(random() % 900'000), [&, page] {
@@ -310,7 +311,7 @@ TEST(atc, random_traffic_never_uses_what_was_taken_away) {
     });
     run_for(1'500_ns);
   }
-  run_until_idle();
+  run_for(3_us);
   const auto done = b.link.messages(pcie_message::invalidate_done);
   ASSERT_EQ(done.size(), 400U);
   ASSERT_GT(taken.size(), 250U);

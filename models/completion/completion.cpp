@@ -10,7 +10,7 @@ using completion_rules::ring_geometry;
 
 namespace {
 
-constexpr std::uint32_t number_mask = 0x00ffffff;
+constexpr std::uint32_t queue_number_mask = 0x00ffffff;
 
 ring_geometry geometry_of(const hca_cqc& cq) {
   return {completion_rules::log_entries(cq.buffer.log_bytes, 6)};
@@ -56,7 +56,7 @@ void completion::answer(report& r, ps t) {
 
 process completion::complete(report& r, ps t) {
   const ps begun = t;
-  const std::uint32_t cqn = r.cqn & number_mask;
+  const std::uint32_t cqn = r.cqn & queue_number_mask;
   lane& l = lane_of(cqn);
   if (l.busy) {
     ++order_waits_;

@@ -284,7 +284,7 @@ TEST(cpu, watches_over_many_pages_and_many_watches) {
   m.root.dma(true, 0x9000'0000 + 3'000'000, 8, 300_us, 1);
   std::vector<ps> woken(200);
   for (std::size_t i = 0; i < 200; ++i) {
-    m.h.run("program", [&m, &woken, i](cpu& c) {
+    m.h.run("program", [&woken, i](cpu& c) {
       const auto w = c.watch(0x100000 + i * 4096, 64);
       EXPECT_TRUE(c.wait_write(w));
       woken[i] = c.time();

@@ -48,7 +48,7 @@ TEST(page_cache, agrees_with_a_map_when_nothing_is_evicted) {
 
 TEST(page_cache, the_least_recently_used_of_a_set_goes) {
   page_cache t(8, 2, {12}, replacement_policy::lru, 1);  // 4 sets
-  for (const std::uint64_t page : {0, 4}) EXPECT_FALSE(t.put(0, page << 12, 12, page, 3));
+  for (const std::uint64_t page : {0U, 4U}) EXPECT_FALSE(t.put(0, page << 12, 12, page, 3));
   EXPECT_NE(t.find(0, 0), nullptr);
   EXPECT_TRUE(t.put(0, 8ULL << 12, 12, 8, 3));
   EXPECT_NE(t.find(0, 0), nullptr);

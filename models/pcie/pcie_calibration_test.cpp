@@ -120,7 +120,7 @@ TEST(pcie_calibration, write_then_read_latency_of_nfp) {
 TEST(pcie_calibration, saw_tooth_of_write_bandwidth) {
   // Measured: 50.55 -> 37.38, 54.44 -> 46.11, 54.44 -> 51.35, 54.44 -> 52.42 Gb/s.
   pcie tree("tree", nfp(), 0);
-  for (std::uint64_t bytes : {256, 512, 1024, 1536}) {
+  for (std::uint64_t bytes : {256U, 512U, 1024U, 1536U}) {
     EXPECT_GT(tree.write_limit(0, bytes).gbps(), tree.write_limit(0, bytes + 1).gbps()) << bytes;
   }
   EXPECT_NEAR(tree.write_limit(0, 2048).gbps() / 54.44, 1, 0.01);
@@ -130,7 +130,7 @@ TEST(pcie_calibration, saw_tooth_of_write_bandwidth) {
 TEST(pcie_calibration, saw_tooth_of_read_bandwidth) {
   // Measured: 32.09 -> 21.85, 43.51 -> 32.38, 47.80 -> 38.99, 55.72 -> 42.88 Gb/s.
   pcie tree("tree", nfp(), 0);
-  for (std::uint64_t bytes : {64, 128, 256, 512}) {
+  for (std::uint64_t bytes : {64U, 128U, 256U, 512U}) {
     EXPECT_GT(tree.read_limit(0, bytes).gbps(), tree.read_limit(0, bytes + 1).gbps()) << bytes;
   }
   EXPECT_NEAR(tree.read_limit(0, 256).gbps() / 47.8, 1, 0.06);

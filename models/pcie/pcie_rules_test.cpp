@@ -58,7 +58,7 @@ reference cut_completions(std::uint64_t a, std::uint64_t n, std::uint64_t mrrs, 
 }
 
 TEST(pcie_split, writes_and_reads_match_a_splitter_for_every_size_and_alignment) {
-  for (std::uint64_t most : {128, 256, 512, 1024, 4096}) {
+  for (std::uint64_t most : {128U, 256U, 512U, 1024U, 4096U}) {
     for (std::uint64_t offset = 0; offset < 4096; offset += offset < 80 ? 1 : 61) {
       for (std::uint64_t bytes = 0; bytes <= 9000; bytes += bytes < 600 ? 7 : 251) {
         const reference r = cut(0x10000 + offset, bytes, most);
@@ -75,10 +75,10 @@ TEST(pcie_split, writes_and_reads_match_a_splitter_for_every_size_and_alignment)
 }
 
 TEST(pcie_split, completions_match_a_splitter_for_every_size_and_alignment) {
-  for (std::uint64_t rcb : {64, 128}) {
-    for (std::uint64_t most : {64, 128, 256, 1024}) {
+  for (std::uint64_t rcb : {64U, 128U}) {
+    for (std::uint64_t most : {64U, 128U, 256U, 1024U}) {
       if (most < rcb) continue;
-      for (std::uint64_t mrrs : {128, 512, 4096}) {
+      for (std::uint64_t mrrs : {128U, 512U, 4096U}) {
         for (std::uint64_t offset = 0; offset < 4096; offset += offset < 130 ? 3 : 67) {
           for (std::uint64_t bytes = 0; bytes <= 8500; bytes += bytes < 600 ? 11 : 257) {
             const reference r = cut_completions(offset, bytes, mrrs, rcb, most);

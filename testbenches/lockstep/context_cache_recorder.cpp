@@ -9,7 +9,7 @@
 namespace hcasim::lockstep {
 namespace {
 
-constexpr std::size_t entry_bytes = 64;
+constexpr std::size_t context_bytes = 64;
 
 class context_recorder final : public unit_recorder {
  public:
@@ -40,7 +40,7 @@ class context_recorder final : public unit_recorder {
     if (!fetched || !p.dirty || !p.entry) return;
     item& i = *fetched;
     i[0] = (i[0] & ~std::uint64_t{0xff}) | static_cast<std::uint64_t>(context_item::put);
-    std::memcpy(&i[2], p.entry, entry_bytes);
+    std::memcpy(&i[2], p.entry, context_bytes);
   }
   void came(const dma_request& p, unsigned) {
     const item i = memory_item(static_cast<std::uint8_t>(context_item::set_read), p);
