@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): kill is POSIX
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +28,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::size_t output_shown = 2000;
+constexpr int message_room = 1 << 20;  // a child that fits in does not wait for its reader
 
 [[noreturn]] void cannot(const char* what) {
   throw input_error(fmt::format("cannot start a run: {}: {}; lower -j", what, std::strerror(errno)));
@@ -52,6 +55,24 @@ std::string tail(int fd) {
   return text;
 }
 
+// A core is idle until this process has taken a result and started the next piece, which takes less than a millisecond. So it
+// asks the scheduler for short slices, which come before the long ones of the children (Linux 6.12 and newer; others change
+// nothing).
+void ask_for_short_slices() {
+  if (::sched_getscheduler(0) != SCHED_OTHER) return;
+  struct {  // sched_setattr(2); <linux/sched/types.h> cannot stand beside <sched.h>
+    std::uint32_t size = 48;
+    std::uint32_t policy = SCHED_OTHER;
+    std::uint64_t flags = 1;  // SCHED_FLAG_RESET_ON_FORK
+    std::int32_t nice = ::getpriority(PRIO_PROCESS, 0);
+    std::uint32_t priority = 0;
+    std::uint64_t runtime_ns = 100'000;
+    std::uint64_t deadline_ns = 0;
+    std::uint64_t period_ns = 0;
+  } wanted;
+  ::syscall(SYS_sched_setattr, 0, &wanted, 0);
+}
+
 }  // namespace
 
 process_pool::~process_pool() {
@@ -61,6 +82,7 @@ process_pool::~process_pool() {
 void process_pool::start(std::uint64_t id) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) cannot("pipe");
+  ::fcntl(ends[1], F_SETPIPE_SZ, message_room);
   const int output = ::memfd_create("output", MFD_CLOEXEC);
   if (output < 0) cannot("memfd");
   std::cout.flush();
@@ -158,6 +180,7 @@ void process_pool::end_all() noexcept {
 }
 
 bool process_pool::run() {
+  ask_for_short_slices();
   bool more = true;
   while (!stopped_) {
     while (more && children_.size() < options_.jobs) {
