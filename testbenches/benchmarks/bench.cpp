@@ -206,6 +206,9 @@ void recorder(benchmark::State& state) {
     if (off <= 0 || on <= 0) state.SkipWithError("the simulated run failed");
     state.SetIterationTime(on);
     state.counters["times_slower"] = on / off;
+    std::uintmax_t bytes = 0;
+    for (const auto& e : std::filesystem::directory_iterator(folder)) bytes += e.file_size();
+    state.counters["file_MB"] = static_cast<double>(bytes) * 1e-6;
   }
   std::filesystem::remove_all(folder);
 }

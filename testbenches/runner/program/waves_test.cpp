@@ -44,7 +44,7 @@ TEST_F(waves, fst_is_small_and_holds_every_change) {
   for (const auto& [name, list] : expected) EXPECT_TRUE(found.at(name) == list) << name;
 }
 
-// A tenth, wherever times and values repeat at all. Of random traffic the times of its changes alone are a twelfth of the VCD
+// A tenth, wherever times and values repeat at all. Of random traffic the times of its changes alone are a twentieth of the VCD
 // and `xz -9` brings it to a fifth; the FST stays below both that and a sixth.
 TEST_F(waves, fst_is_at_most_a_tenth_of_the_vcd) {
   struct {
