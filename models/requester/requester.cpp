@@ -12,6 +12,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
       memory_(keys, walker, dma),
       faults_(queue_, reports, false),
       buffers_(queue_, config.buffers) {
+  strangers_.owner = this;
   work.on<&requester::on_work>(this);
   packets.on<&requester::on_packet>(this);
   control.on<&requester::on_control>(this);
@@ -79,7 +80,8 @@ tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
 }
 
 tlm::tlm_sync_enum requester::on_packet(packet& p, tlm::tlm_phase, ps& t) {
-  flow& f = flow_of(p.header.dest_qpn);
+  const std::uint32_t qpn = p.header.dest_qpn;
+  flow& f = qpn < flows_.size() && flows_[qpn] ? *flows_[qpn] : strangers_;
   f.inbox.push(&p);
   if (f.serving) return tlm::TLM_ACCEPTED;
   delivered_ = &p;

@@ -187,6 +187,7 @@ class requester : public unit {
   server packet_engine_;
   server response_engine_;
   std::vector<std::unique_ptr<flow>> flows_;
+  flow strangers_{0};  // takes the packets for QPs that nobody has started, so that they leave no trace
   pool<operation> operations_;
   pool<report> report_pool_;
   pool<control_request> control_pool_;

@@ -50,8 +50,12 @@ responder::connection& responder::connection_of(std::uint32_t qpn) {
   return *connections_[qpn];
 }
 
+responder::connection& responder::started(std::uint32_t qpn) {
+  return qpn < connections_.size() && connections_[qpn] ? *connections_[qpn] : strangers_;
+}
+
 tlm::tlm_sync_enum responder::on_packet(packet& p, tlm::tlm_phase, ps& t) {
-  connection& c = connection_of(p.header.dest_qpn);
+  connection& c = started(p.header.dest_qpn);
   ++packets_in_;
   c.inbox.push(&p);
   if (c.serving) {
@@ -75,7 +79,7 @@ void responder::release_packet(packet& p, ps t) {
 }
 
 tlm::tlm_sync_enum responder::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
-  connection& c = connection_of(b.number);
+  connection& c = started(b.number);
   c.rq_pi = static_cast<std::uint16_t>(b.value);
   if (c.error) flush_receives(c, nullptr, t);
   return tlm::TLM_COMPLETED;
@@ -131,7 +135,7 @@ process responder::serve(connection& c, ps t) {
     packet& p = *c.inbox.pop();
     t = engine_.start(std::max(t, now()), clock_.cycles(config_.packet_interval));
     valid_probe_.pulse(1, t, clock_.period());
-    qpn_probe_.set(c.qpn, t);
+    qpn_probe_.set(p.header.dest_qpn, t);
     opcode_probe_.set(p.header.opcode, t);
     psn_probe_.set(p.header.psn, t);
     t += clock_.cycles(config_.packet_latency);
@@ -149,7 +153,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
     co_return false;
   }
   context_request ctx;
-  ctx.index = c.qpn;
+  ctx.index = p.header.dest_qpn;
   co_await qpc.request(ctx, t);
   if (ctx.failed) {
     ++dropped_;
@@ -158,7 +162,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   auto& q = ctx.as<hca_qpc>();
   bool held = false;
   const bool receives = q.state == HCA_QP_RTR || q.state == HCA_QP_RTS || q.state == HCA_QP_SQD || q.state == HCA_QP_SQE;
-  if (!receives || !of_transport(p.header.opcode, q.transport)) {
+  if (&c == &strangers_ || !receives || !of_transport(p.header.opcode, q.transport)) {
     ++dropped_;  // D1
   } else if (q.transport != HCA_TRANSPORT_RC) {
     if (unreliable_takes(q, p)) held = co_await execute(c, ctx, p, t);

@@ -116,6 +116,7 @@ class responder : public unit {
   tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
   connection& connection_of(std::uint32_t qpn);
+  connection& started(std::uint32_t qpn);
   void release_packet(packet& p, ps t);
   void check_stopped(connection& c);
 
@@ -169,6 +170,7 @@ class responder : public unit {
   credits buffers_;
   server engine_;
   std::vector<std::unique_ptr<connection>> connections_;
+  connection strangers_{0};  // takes what comes for QPs that nobody has started, so that it leaves no trace
   pool<report> report_pool_;
   packet* delivered_ = nullptr;  // the packet whose delivery is on the stack
 

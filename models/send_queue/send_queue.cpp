@@ -44,7 +44,8 @@ send_queue::queue_state& send_queue::queue_of(std::uint32_t qpn) {
 }
 
 tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
-  queue_state& q = queue_of(b.number);
+  if (b.number >= queues_.size() || !queues_[b.number]) return tlm::TLM_COMPLETED;  // nobody has started it
+  queue_state& q = *queues_[b.number];
   const auto told = static_cast<std::uint16_t>(b.value);
   if (q.stopped || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
   ++doorbells_;

@@ -1,4 +1,6 @@
 // UC, UD and shared receive queues: TC-M21, TC-A22, and what the text around the table says of them [D.1, D.2, C.6.7].
+#include <fstream>
+
 #include "testbenches/conformance/base.h"
 
 namespace hcasim::kit {
@@ -405,6 +407,33 @@ TEST(conformance, ud_drops_what_finds_no_receive_or_no_room) {
     EXPECT_EQ(complete(c, t.a, t.to_b(60), &t.received).status, IBV_WC_SUCCESS);
     EXPECT_EQ(t.receive_completion().byte_len, 100U);
     EXPECT_EQ(t.p.state(t.b), IBV_QPS_RTS);
+  });
+}
+
+std::uint64_t resident_pages() {
+  std::uint64_t all = 0;
+  std::uint64_t resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident;
+}
+
+// Whoever sends may name any of 16 million QPs; the adapter keeps nothing of those that it does not have.
+TEST(conformance, ud_to_a_qp_that_nobody_started_leaves_no_trace) {
+  run_case([](cpu& c, node& n) {
+    datagram_case t(c, n);
+    ASSERT_EQ(post_receive(c, t.b, 4, {{t.there.addr, 200, t.there.mr->lkey}}), 0);
+    EXPECT_EQ(complete(c, t.a, t.to_b(1), &t.received).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(t.receive_completion().byte_len, 41U);
+    ASSERT_EQ(post_receive(c, t.b, 5, {{t.there.addr, 200, t.there.mr->lkey}}), 0);
+    const std::uint64_t before = resident_pages();
+    for (std::uint32_t i = 0; i < 64; ++i) {
+      request r = t.to_b(64);
+      r.qpn = 0xfffffe - i * 0x1357;
+      ASSERT_EQ(complete(c, t.a, r, &t.received).status, IBV_WC_SUCCESS);
+    }
+    EXPECT_LT(resident_pages(), before + 4096) << "16 MiB";
+    EXPECT_EQ(complete(c, t.a, t.to_b(32), &t.received).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(t.receive_completion().byte_len, 72U);
   });
 }
 
