@@ -9,7 +9,8 @@ import {join, resolve} from 'node:path';
 const [page, picture] = process.argv.slice(2);
 const profile = mkdtempSync(join(tmpdir(), 'hcasim_chromium_'));
 const browser = spawn('chromium', ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-pipe', '--window-size=1250,1000',
-  `--user-data-dir=${profile}`, 'about:blank'], {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
+  `--user-data-dir=${profile}`, 'about:blank'], {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true});
+const ended = new Promise((yes) => browser.once('exit', yes));
 const failed = new Promise((_, no) => browser.on('error', (e) => no(new Error('no chromium: ' + e.message))));
 const waiting = new Map(), requests = [], errors = [];
 let number = 0, rest = '', loaded;
@@ -89,5 +90,17 @@ try {
   console.error(e.message);
   status = 1;
 }
-browser.once('exit', () => { rmSync(profile, {recursive: true, force: true, maxRetries: 5}); process.exit(status); });
-browser.kill('SIGKILL');
+// Its helpers are in its group and write into the profile until they are gone as well.
+if (browser.pid) {
+  process.kill(-browser.pid, 'SIGKILL');
+  await ended;
+}
+for (let i = 0; i < 100; ++i) {
+  try {
+    rmSync(profile, {recursive: true, force: true});
+    break;
+  } catch {
+    await new Promise((yes) => setTimeout(yes, 50));
+  }
+}
+process.exit(status);
