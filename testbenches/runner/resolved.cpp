@@ -13,7 +13,7 @@ std::string scalar(const knob_tree::leaf& l) {
   return free_text ? compact(ordered_json(text)) : text;
 }
 
-void write(std::string& out, const knob_tree& tree, const knob_tree::node& n, int indent) {
+void write_node(std::string& out, const knob_tree& tree, const knob_tree::node& n, int indent) {
   for (const std::size_t c : n.children) {
     const knob_tree::node& child = tree.at(c);
     if (child.leaf < 0 && child.children.empty()) continue;
@@ -23,7 +23,7 @@ void write(std::string& out, const knob_tree& tree, const knob_tree::node& n, in
       out += fmt::format(" {}\n", scalar(tree.leaves()[static_cast<std::size_t>(child.leaf)]));
     } else {
       out += "\n";
-      write(out, tree, child, indent + 2);
+      write_node(out, tree, child, indent + 2);
     }
   }
 }
@@ -60,7 +60,7 @@ ordered_json group(const knob_tree& tree, const knob_tree::node& n) {
 std::string resolved_yaml(const knob_tree& tree, const std::string& testbench, std::uint64_t seed, const std::string& version) {
   std::string out = fmt::format("# Written by hcasim {}: every value this run was made with.\ntestbench: {}\nseed: {}\n",
                                 version, testbench, seed);
-  write(out, tree, tree.root(), 0);
+  write_node(out, tree, tree.root(), 0);
   return out;
 }
 
