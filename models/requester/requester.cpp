@@ -12,7 +12,6 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
       memory_(keys, walker, dma),
       faults_(queue_, reports, false),
       buffers_(queue_, config.buffers) {
-  strangers_.owner = this;
   work.on<&requester::on_work>(this);
   packets.on<&requester::on_packet>(this);
   control.on<&requester::on_control>(this);
@@ -44,17 +43,8 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
 
 requester::~requester() = default;
 
-requester::flow& requester::flow_of(std::uint32_t qpn) {
-  if (qpn >= flows_.size()) flows_.resize(qpn + 1);
-  if (!flows_[qpn]) {
-    flows_[qpn] = std::make_unique<flow>(qpn);
-    flows_[qpn]->owner = this;
-  }
-  return *flows_[qpn];
-}
-
 tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
-  flow& f = flow_of(w.qpn);
+  flow& f = flows_.make(w.qpn, this);
   ++messages_;
   operation& op = operations_.get();
   op = {};
@@ -80,8 +70,8 @@ tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
 }
 
 tlm::tlm_sync_enum requester::on_packet(packet& p, tlm::tlm_phase, ps& t) {
-  const std::uint32_t qpn = p.header.dest_qpn;
-  flow& f = qpn < flows_.size() && flows_[qpn] ? *flows_[qpn] : strangers_;
+  flow* const known = flows_.find(p.header.dest_qpn);
+  flow& f = known ? *known : strangers_;
   f.inbox.push(&p);
   if (f.serving) return tlm::TLM_ACCEPTED;
   delivered_ = &p;
@@ -105,7 +95,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
     faults_.answered(c);
     return tlm::TLM_COMPLETED;
   }
-  flow& f = flow_of(c.number);
+  flow& f = flows_.make(c.number, this);
   switch (c.op) {
     case control_op::stop:
       f.stopped = true;

@@ -10,10 +10,8 @@
 // [semantics D.1, D.2].
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "firmware/abi/context.h"
+#include "models/base/by_number.h"
 #include "models/base/clock_domain.h"
 #include "models/base/process.h"
 #include "models/base/reorder.h"
@@ -97,7 +95,7 @@ class requester : public unit {
   };
   // One QP's send side. What every packet needs comes first and together: with thousands of QPs it is not in the host's caches.
   struct alignas(64) flow {
-    explicit flow(std::uint32_t n) : qpn(n) {}
+    flow(std::uint32_t n, requester* r) : qpn(n), owner(r) {}
     std::uint32_t qpn;
     bool known = false;
     bool started = false;  // PSNs are known
@@ -129,13 +127,12 @@ class requester : public unit {
     unsigned rnr_retries = 0;
     ps deadline = never;
     control_request* stopping = nullptr;
-    requester* owner = nullptr;
+    requester* owner;
   };
 
   tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
-  flow& flow_of(std::uint32_t qpn);
 
   // send.cpp
   process pump(flow& f, ps t);
@@ -186,8 +183,8 @@ class requester : public unit {
   server message_engine_;
   server packet_engine_;
   server response_engine_;
-  std::vector<std::unique_ptr<flow>> flows_;
-  flow strangers_{0};  // takes the packets for QPs that nobody has started, so that they leave no trace
+  by_number<flow> flows_;
+  flow strangers_{0, this};  // takes the packets for QPs that nobody has started, so that they leave no trace
   pool<operation> operations_;
   pool<report> report_pool_;
   pool<control_request> control_pool_;

@@ -52,7 +52,7 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
 // The same from the SRQ of the QP. One WQE of an SRQ is read after the other, because each says where the next one is.
 task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
   if (ctx.as<const hca_qpc>().in_wqe_held) co_return true;
-  connection& s = connection_of(ctx.as<const hca_qpc>().srqn);
+  connection& s = connections_.make(ctx.as<const hca_qpc>().srqn);
   ctx.dirty = true;
   qpc.release(ctx, t);
   while (s.taking) {

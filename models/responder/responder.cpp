@@ -44,14 +44,9 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
 
 responder::~responder() = default;
 
-responder::connection& responder::connection_of(std::uint32_t qpn) {
-  if (qpn >= connections_.size()) connections_.resize(qpn + 1);
-  if (!connections_[qpn]) connections_[qpn] = std::make_unique<connection>(qpn);
-  return *connections_[qpn];
-}
-
 responder::connection& responder::started(std::uint32_t qpn) {
-  return qpn < connections_.size() && connections_[qpn] ? *connections_[qpn] : strangers_;
+  connection* const c = connections_.find(qpn);
+  return c ? *c : strangers_;
 }
 
 tlm::tlm_sync_enum responder::on_packet(packet& p, tlm::tlm_phase, ps& t) {
@@ -90,7 +85,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
     faults_.answered(r);
     return tlm::TLM_COMPLETED;
   }
-  connection& c = connection_of(r.number);
+  connection& c = connections_.make(r.number);
   switch (r.op) {
     case control_op::stop:
       c.stopped = true;

@@ -18,10 +18,10 @@
 // puts the QP into ERR, completes the receive in use with the matching status and flushes the rest [semantics D.1].
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "firmware/abi/context.h"
+#include "models/base/by_number.h"
 #include "models/base/clock_domain.h"
 #include "models/base/process.h"
 #include "models/base/reorder.h"
@@ -115,7 +115,6 @@ class responder : public unit {
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
-  connection& connection_of(std::uint32_t qpn);
   connection& started(std::uint32_t qpn);
   void release_packet(packet& p, ps t);
   void check_stopped(connection& c);
@@ -169,7 +168,7 @@ class responder : public unit {
   page_faults faults_;
   credits buffers_;
   server engine_;
-  std::vector<std::unique_ptr<connection>> connections_;
+  by_number<connection> connections_;
   connection strangers_{0};  // takes what comes for QPs that nobody has started, so that it leaves no trace
   pool<report> report_pool_;
   packet* delivered_ = nullptr;  // the packet whose delivery is on the stack

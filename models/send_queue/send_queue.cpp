@@ -37,15 +37,10 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
 
 send_queue::~send_queue() = default;
 
-send_queue::queue_state& send_queue::queue_of(std::uint32_t qpn) {
-  if (qpn >= queues_.size()) queues_.resize(qpn + 1);
-  if (!queues_[qpn]) queues_[qpn] = std::make_unique<queue_state>(qpn);
-  return *queues_[qpn];
-}
-
 tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
-  if (b.number >= queues_.size() || !queues_[b.number]) return tlm::TLM_COMPLETED;  // nobody has started it
-  queue_state& q = *queues_[b.number];
+  queue_state* const known = queues_.find(b.number);
+  if (!known) return tlm::TLM_COMPLETED;  // nobody has started it
+  queue_state& q = *known;
   const auto told = static_cast<std::uint16_t>(b.value);
   if (q.stopped || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
   ++doorbells_;
@@ -276,7 +271,7 @@ process send_queue::change(queue_state& q, work_request& w, ps t) {
 }
 
 void send_queue::on_complete(work_request& w, ps t) {
-  queue_state& q = *queues_[w.qpn];
+  queue_state& q = *queues_.find(w.qpn);
   --q.outstanding;
   if (fetches(w.control().opcode)) --q.reads;
   cache_.give(w.blocks);
@@ -285,7 +280,7 @@ void send_queue::on_complete(work_request& w, ps t) {
 }
 
 tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps&) {
-  queue_state& q = queue_of(c.number);
+  queue_state& q = queues_.make(c.number);
   if (c.op == control_op::stop) {
     q.stopped = true;
     if (q.busy != 0) {

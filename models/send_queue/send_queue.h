@@ -6,10 +6,8 @@
 // read puts the next WQE into the same state.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "firmware/abi/context.h"
+#include "models/base/by_number.h"
 #include "models/base/clock_domain.h"
 #include "models/base/pool.h"
 #include "models/base/process.h"
@@ -63,7 +61,6 @@ class send_queue : public unit {
 
   tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
-  queue_state& queue_of(std::uint32_t qpn);
   bool take_blueflame(queue_state& q, const doorbell_ring& b, ps t);
   void schedule(queue_state& q, ps t);
   process serve(queue_state& q, ps t);
@@ -85,7 +82,7 @@ class send_queue : public unit {
   server scheduler_;
   server issuer_;
   ring<queue_state*> ready_;
-  std::vector<std::unique_ptr<queue_state>> queues_;
+  by_number<queue_state> queues_;
   pool<work_request> work_pool_;
   pool<fetch_buffer> buffers_;
   pool<dma_request> dma_pool_;

@@ -1,0 +1,31 @@
+// Records of objects that have a number, a QP's of 24 bits: each is made when its object is, so that a number which somebody made
+// up leaves no trace. A record keeps its place.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace hcasim {
+
+template <class T>
+class by_number {
+ public:
+  // Null: there is none.
+  [[nodiscard]] T* find(std::uint32_t number) const { return number < records_.size() ? records_[number].get() : nullptr; }
+
+  // The record of this number; T(number, more...) when there is none yet.
+  template <class... More>
+  T& make(std::uint32_t number, More&&... more) {
+    if (number >= records_.size()) records_.resize(number + 1);
+    auto& r = records_[number];
+    if (!r) r = std::make_unique<T>(number, std::forward<More>(more)...);
+    return *r;
+  }
+
+ private:
+  std::vector<std::unique_ptr<T>> records_;
+};
+
+}  // namespace hcasim
