@@ -3,9 +3,11 @@
 #include <sys/wait.h>
 
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "testbenches/runner/errors.h"
 #include "testbenches/runner/report.h"
 #include "testbenches/runner/run.h"
 #include "testbenches/runner/sweep/pool.h"
@@ -58,29 +60,53 @@ void point_pool::remove_leftovers(const fs::path& folder) {
 
 std::string point_pool::in_child(std::uint64_t id) {
   const fs::path at = scratch(folder_, id);
-  fs::create_directories(at);
   point_record r = run_point(study_, id, machine_, at, knows_catalogue);
-  std::error_code left;  // the sweep removes it at its end
-  fs::remove_all(at, left);
+  std::error_code left;
+  for (const auto& e : fs::directory_iterator(at, left)) fs::remove_all(e.path(), left);
   return encode(r);
+}
+
+// A disk takes as long to make and to remove a folder as all else that a point costs here.
+void point_pool::make_scratch(std::uint64_t id) {
+  const fs::path at = scratch(folder_, id);
+  std::error_code ec;
+  if (!spares_.empty()) {
+    fs::rename(scratch(folder_, spares_.back()), at, ec);
+    spares_.pop_back();
+    if (!ec) return;
+  }
+  fs::create_directories(at, ec);
+  if (ec) {
+    throw input_error(fmt::format("cannot make '{}': {}; nothing that was finished is lost; mend it and go on with --resume",
+                                  at.string(), ec.message()));
+  }
 }
 
 bool point_pool::run() {
   process_pool::options po{.jobs = options_.jobs, .stop_fd = options_.stop_fd};
   if (options_.time_limit) po.time_limit = std::chrono::duration_cast<std::chrono::milliseconds>(*options_.time_limit);
   process_pool pool(po, [this](std::uint64_t id) { return in_child(id); });
-  pool.next = next;
+  pool.next = [this] {
+    const auto id = next();
+    if (id) make_scratch(*id);
+    return id;
+  };
   pool.idle = idle;
-  pool.done = [this](const piece_outcome& o) {
+  std::error_code left;  // the sweep removes it at its end
+  pool.done = [&](const piece_outcome& o) {
     point_record r;
-    if (!decode(o.message, r)) {
-      std::error_code ec;
-      fs::remove_all(scratch(folder_, o.id), ec);
+    if (decode(o.message, r)) {
+      spares_.push_back(o.id);
+      if (!r.catalogue.empty()) pool.refresh();
+    } else {
+      fs::remove_all(scratch(folder_, o.id), left);
       r = lost_point(study_, o.id, o.timed_out ? "timeout" : "crashed", why(o));
     }
     done(std::move(r), o.cpu_seconds);
   };
-  return pool.run();
+  const bool all = pool.run();
+  for (const std::uint64_t id : std::exchange(spares_, {})) fs::remove_all(scratch(folder_, id), left);
+  return all;
 }
 
 }  // namespace hcasim

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/base/units.h"
 #include "testbenches/runner/sweep/point.h"
@@ -38,11 +39,13 @@ class point_pool {
 
  private:
   std::string in_child(std::uint64_t id);
+  void make_scratch(std::uint64_t id);
 
   const study& study_;
   platform_factory machine_;
   std::filesystem::path folder_;
   options options_;
+  std::vector<std::uint64_t> spares_;  // points that have ended: a new one takes over the empty scratch folder of one of them
 };
 
 // The record of a point that has none of its own.

@@ -1,5 +1,6 @@
 // Runs pieces of work in processes of their own, some at once: a piece that crashes, hangs or eats all memory takes nothing
-// with it. A child is a fork of this process and dies with it.
+// with it. A child is a fork of this process, as it was when the pool began or was last told that it has changed, and dies with
+// it.
 #pragma once
 
 #include <chrono>
@@ -8,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "testbenches/runner/sweep/spawner.h"
 
 namespace hcasim {
 
@@ -41,30 +44,40 @@ class process_pool {
   std::function<void(piece_outcome)> done;
   std::function<void()> idle;
 
+  // What the children are to know has changed: the next ones do.
+  void refresh() { spawner_.reset(); }
+
   // True: all done; false: stopped by `stop_fd`, and the children are gone.
   bool run();
 
  private:
+  // What a child leaves, in files without a name: one child after the other has them.
+  struct slot {
+    int message;
+    int output;
+    bool taken = false;
+  };
   struct child {
     std::uint64_t id;
     int pid;
-    int message;  // read end
-    int output;   // a file without a name
-    std::string text;
+    int ended;  // a pidfd
+    std::size_t slot;
     std::chrono::steady_clock::time_point begin;
     bool timed_out = false;
   };
 
+  [[noreturn]] void in_child(const spawner::order& o);
+  std::size_t free_slot();
   void start(std::uint64_t id);
   void wait_for_news();
-  // True: the child has closed its end.
-  static bool read_some(child& c);
   void finish(std::size_t index);
   void end_all() noexcept;
 
   options options_;
   std::function<std::string(std::uint64_t)> work_;
+  std::vector<slot> slots_;
   std::vector<child> children_;
+  std::optional<spawner> spawner_;  // has the slots that there were when it began
   bool stopped_ = false;
 };
 
