@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "firmware/driver/access.h"
+#include "firmware/driver/on_demand/lent_pages.h"
 
 namespace hcasim::driver {
 

@@ -11,7 +11,7 @@
 #include "firmware/driver/dma_map.h"
 #include "firmware/driver/event_queues.h"
 #include "firmware/driver/objects.h"
-#include "firmware/driver/on_demand.h"
+#include "firmware/driver/on_demand/pager.h"
 #include "firmware/driver/peer/peer_core.h"
 
 namespace hcasim::driver {

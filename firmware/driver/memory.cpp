@@ -1,4 +1,5 @@
 #include "firmware/driver/device.h"
+#include "firmware/driver/on_demand/registration.h"
 #include "firmware/driver/peer/attachment.h"
 #include "firmware/driver/pinned_range.h"
 #include "firmware/driver/registration_rules.h"

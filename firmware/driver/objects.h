@@ -48,7 +48,6 @@ struct memory_region : verbs::ibv_mr {
   unsigned max_pages = 0;                       // fast
   struct device_buffer* buffer = nullptr;       // device_memory
   const lent_pages* lent_by = nullptr;          // on_demand, with the next
-  bool by_iommu = false;                        // its pages come and go at reserved addresses, from pinned_dma on
   std::map<std::uint64_t, std::uint64_t> lent;  // pages that the adapter has: address in the process -> DMA address
   std::shared_ptr<peer::attachment> peer;       // memory of another device
 };

@@ -1,5 +1,6 @@
 // Memory windows [semantics C.2, C.3].
 #include "firmware/driver/device.h"
+#include "firmware/driver/on_demand/lent_pages.h"
 #include "firmware/driver/post.h"
 
 namespace hcasim::verbs {
@@ -49,7 +50,8 @@ int ibv_bind_mw(cpu& c, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
     const auto& mr = static_cast<const memory_region&>(*info.mr);
     if (mr.pd != mw->pd) return EPERM;
     if (mr.access & HCA_ACCESS_ZERO_BASED) return EINVAL;
-    const bool ordinary = mr.kind == region_kind::plain || mr.kind == region_kind::fast || mr.by_iommu;
+    const bool ordinary =
+        mr.kind == region_kind::plain || mr.kind == region_kind::fast || (mr.lent_by && mr.lent_by->complete());
     if (!ordinary) return ENOTSUP;
   }
   ibv_send_wr wr{};

@@ -1,6 +1,8 @@
 // UC, UD and shared receive queues: TC-M21, TC-A22, and what the text around the table says of them [D.1, D.2, C.6.7].
 #include <fstream>
 
+#include "firmware/driver/access.h"
+#include "firmware/driver/objects.h"
 #include "testbenches/conformance/base.h"
 
 namespace hcasim::kit {
@@ -432,6 +434,25 @@ TEST(conformance, ud_to_a_qp_that_nobody_started_leaves_no_trace) {
       ASSERT_EQ(complete(c, t.a, r, &t.received).status, IBV_WC_SUCCESS);
     }
     EXPECT_LT(resident_pages(), before + 4096) << "16 MiB";
+    EXPECT_EQ(complete(c, t.a, t.to_b(32), &t.received).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(t.receive_completion().byte_len, 72U);
+  });
+}
+
+// So may whoever has a doorbell page.
+TEST(conformance, doorbells_of_queues_that_nobody_started_leave_no_trace) {
+  run_case([](cpu& c, node& n) {
+    datagram_case t(c, n);
+    const std::uint64_t uar = static_cast<const driver::process&>(*t.a->context).uar;
+    const std::uint64_t before = resident_pages();
+    for (std::uint32_t i = 0; i < 64; ++i) {
+      for (const std::uint32_t queue : {HCA_UAR_SQ, HCA_UAR_RQ, HCA_UAR_CQ, HCA_UAR_EQ}) {
+        driver::ring(c, uar, queue, 0xfffffe - i * 0x1357, 7);
+      }
+    }
+    c.spend(50_us);
+    EXPECT_LT(resident_pages(), before + 4096) << "16 MiB";
+    ASSERT_EQ(post_receive(c, t.b, 4, {{t.there.addr, 200, t.there.mr->lkey}}), 0);
     EXPECT_EQ(complete(c, t.a, t.to_b(32), &t.received).status, IBV_WC_SUCCESS);
     EXPECT_EQ(t.receive_completion().byte_len, 72U);
   });
