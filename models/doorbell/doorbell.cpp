@@ -5,83 +5,11 @@
 
 namespace hcasim {
 
-using doorbell_rules::area;
 using doorbell_rules::number_mask;
 
 doorbell::doorbell(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock)
-    : unit(name), bar("bar"), config_(config), clock_(clock), fifo_(config.fifo_depth) {
-  bar.register_nb_transport_fw(this, &doorbell::nb_access);
-  bar.register_b_transport(this, &doorbell::b_access);
+    : unit(name), doorbell_front(config, clock), clock_(clock), fifo_(config.fifo_depth) {
   describe();
-}
-
-tlm::tlm_sync_enum doorbell::nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-  if (phase == tlm::BEGIN_REQ) b_access(gp, delay);
-  return tlm::TLM_COMPLETED;
-}
-
-void doorbell::b_access(tlm::tlm_generic_payload& gp, sc_core::sc_time& delay) {
-  const ps at = now();
-  ps t = at + to_ps(delay);
-  access(gp, t);
-  delay = to_sc(t - at);
-}
-
-void doorbell::access(tlm::tlm_generic_payload& gp, ps& t) {
-  const std::uint64_t offset = gp.get_address();
-  const std::uint64_t bytes = gp.get_data_length();
-  auto* const data = reinterpret_cast<std::byte*>(gp.get_data_ptr());
-  if (gp.get_byte_enable_ptr()) {
-    gp.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
-    return;
-  }
-  gp.set_response_status(tlm::TLM_OK_RESPONSE);
-  switch (doorbell_rules::area_of(offset, bytes)) {
-    case area::control:
-      return access_register(gp, command, t);
-    case area::msix:
-      return access_register(gp, msix, t);
-    case area::device_memory:
-      return access_register(gp, device_memory, t);
-    case area::uar:
-      if (monitor_ && gp.is_write()) [[unlikely]] {
-        monitor_->uar_written(offset - HCA_BAR_UAR, data, bytes, t);
-      }
-      if (gp.is_write()) return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, t);
-      ++bad_reads_;
-      std::memset(data, 0, bytes);
-      t += clock_.cycles(config_.register_latency);
-      return;
-    case area::none:
-      ++(gp.is_write() ? bad_writes_ : bad_reads_);
-      gp.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
-      return;
-  }
-}
-
-void doorbell::access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t) {
-  const unsigned bytes = gp.get_data_length();
-  const std::uint64_t offset = gp.get_address();
-  if ((bytes != 4 && bytes != 8) || offset % 4 != 0) {
-    ++(gp.is_write() ? bad_writes_ : bad_reads_);
-    gp.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
-    return;
-  }
-  ++register_accesses_;
-  register_access a;
-  a.offset = static_cast<std::uint32_t>(offset);
-  a.bytes = bytes;
-  a.write = gp.is_write();
-  if (a.write) {
-    std::memcpy(&a.value, gp.get_data_ptr(), bytes);
-  } else {
-    t += clock_.cycles(config_.register_latency);
-  }
-  ps done = t;
-  owner.send(a, done);
-  if (a.write) return;
-  t = done;
-  std::memcpy(gp.get_data_ptr(), &a.value, bytes);
 }
 
 void doorbell::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) {

@@ -8,44 +8,22 @@
 // written it to the SQ and the doorbell record as well, so it may be taken as a plain doorbell whenever it does not fit.
 #pragma once
 
-#include <tlm_utils/simple_target_socket.h>
-
 #include <array>
 #include <deque>
 #include <vector>
 
-#include "models/base/clock_domain.h"
 #include "models/base/pool.h"
 #include "models/base/process.h"
 #include "models/base/ring.h"
 #include "models/base/server.h"
-#include "models/base/unit.h"
-#include "models/doorbell/bar_monitor.h"
-#include "models/doorbell/doorbell_config.h"
+#include "models/doorbell/doorbell_front.h"
 #include "models/doorbell/doorbell_rules.h"
-#include "tlm/context.h"
-#include "tlm/control.h"
-#include "tlm/dma.h"
-#include "tlm/work.h"
 
 namespace hcasim {
 
-class doorbell : public unit {
+class doorbell : public unit, public doorbell_front {
  public:
-  tlm_utils::simple_target_socket<doorbell, 64> bar;  // addresses are offsets in the BAR; answered in the call
-
-  initiator_socket<doorbell_ring> send{"send"};
-  initiator_socket<doorbell_ring> receive{"receive"};
-  initiator_socket<doorbell_ring> completion{"completion"};
-  initiator_socket<register_access> command{"command"};
-  initiator_socket<register_access> msix{"msix"};
-  initiator_socket<register_access> device_memory{"device_memory"};
-  initiator_socket<context_request> qpc{"qpc"};
-  initiator_socket<dma_request> dma{"dma"};
-
   doorbell(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock);
-
-  void observe_bar(bar_monitor* m) { monitor_ = m; }
 
  private:
   struct entry {
@@ -64,11 +42,7 @@ class doorbell : public unit {
     std::uint32_t rq = 0;
   };
 
-  tlm::tlm_sync_enum nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
-  void b_access(tlm::tlm_generic_payload& gp, sc_core::sc_time& delay);
-  void access(tlm::tlm_generic_payload& gp, ps& t);
-  void access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t);
-  void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t);
+  void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) override;
   void take_blueflame(const std::byte* data, std::uint64_t n, ps t);
 
   // `prompt`: may be passed on in the call.
@@ -86,7 +60,6 @@ class doorbell : public unit {
   task<bool> read_record(std::uint32_t qpn, hca_qp_record& record, ps& t);
   void describe();
 
-  doorbell_config config_;
   const clock_domain& clock_;
 
   server pipe_;
@@ -105,12 +78,9 @@ class doorbell : public unit {
   newest newest_;
 
   counter send_bells_, receive_bells_, cq_bells_, eq_bells_;
-  counter blueflame_wqes_, blueflame_lines_, blueflame_refused_, blueflame_bad_;
-  counter coalesced_, dropped_count_, recovered_, recovery_failures_, aside_count_, bad_writes_, bad_reads_, register_accesses_;
   histogram wait_;
   level fifo_level_, dropped_level_;
   probe fifo_probe_, dropped_probe_, bell_probe_, number_probe_, value_probe_, blueflame_probe_, drop_probe_, recover_probe_;
-  bar_monitor* monitor_ = nullptr;
 };
 
 }  // namespace hcasim

@@ -47,13 +47,13 @@ class hca : public sc_core::sc_module {
   void plug_in(Up& up, Down& down) {
     if (!atc) {
       dma_engine.pcie.bind(up);
-      doorbell.bind_bar(down);
+      down.bind(doorbell.bar);
       return;
     }
     dma_engine.pcie.bind(atc->engine);
     atc->pcie.bind(up);
     down.bind(atc->down);
-    doorbell.bind_bar(atc->bar);
+    atc->bar.bind(doorbell.bar);
   }
 
   // What the device reports and its firmware keeps to.

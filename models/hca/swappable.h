@@ -41,23 +41,18 @@ class doorbell_unit : public either<doorbell, doorbell_rtl> {
  public:
   doorbell_unit(const char* name, const doorbell_config& config, const clock_domain& clock);
 
-  // The BAR's socket is of another type with each.
-  template <class Socket>
-  void bind_bar(Socket& from) {
-    if (model_) {
-      from.bind(model_->bar);
-    } else {
-      from.bind(rtl_->bar);
-    }
-  }
-  initiator_socket<doorbell_ring>& send = pick(&doorbell::send, &doorbell_rtl::send);
-  initiator_socket<doorbell_ring>& receive = pick(&doorbell::receive, &doorbell_rtl::receive);
-  initiator_socket<doorbell_ring>& completion = pick(&doorbell::completion, &doorbell_rtl::completion);
-  initiator_socket<register_access>& command = pick(&doorbell::command, &doorbell_rtl::command);
-  initiator_socket<register_access>& msix = pick(&doorbell::msix, &doorbell_rtl::msix);
-  initiator_socket<register_access>& device_memory = pick(&doorbell::device_memory, &doorbell_rtl::device_memory);
-  initiator_socket<context_request>& qpc = pick(&doorbell::qpc, &doorbell_rtl::qpc);
-  initiator_socket<dma_request>& dma = pick(&doorbell::dma, &doorbell_rtl::dma);
+  tlm_utils::simple_target_socket<doorbell_front, 64>& bar = front().bar;
+  initiator_socket<doorbell_ring>& send = front().send;
+  initiator_socket<doorbell_ring>& receive = front().receive;
+  initiator_socket<doorbell_ring>& completion = front().completion;
+  initiator_socket<register_access>& command = front().command;
+  initiator_socket<register_access>& msix = front().msix;
+  initiator_socket<register_access>& device_memory = front().device_memory;
+  initiator_socket<context_request>& qpc = front().qpc;
+  initiator_socket<dma_request>& dma = front().dma;
+
+ private:
+  doorbell_front& front() { return model_ ? static_cast<doorbell_front&>(*model_) : *rtl_; }
 };
 
 class key_check_unit : public either<key_check, key_check_rtl> {

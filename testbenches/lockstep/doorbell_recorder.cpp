@@ -7,8 +7,7 @@
 #include "firmware/abi/context.h"
 #include "firmware/abi/registers.h"
 #include "firmware/abi/wqe.h"
-#include "models/doorbell/doorbell.h"
-#include "models/doorbell/rtl/doorbell_rtl.h"
+#include "models/doorbell/doorbell_front.h"
 #include "testbenches/lockstep/doorbell_world.h"
 #include "testbenches/lockstep/unit_recorder.h"
 
@@ -25,9 +24,7 @@ class doorbell_recorder final : public unit_recorder, private bar_monitor {
         contexts_, [&](const auto& s) { return unit_of(s) == unit() && std::string_view(s.basename()) == "qpc"; }, *this);
     for (initiator_socket<doorbell_ring>* s : sockets_of<doorbell_ring>()) {
       if (unit_of(*s) != unit() || std::string_view(s->basename()) != "send") continue;
-      sc_core::sc_object* const owner = s->get_parent_object();
-      if (auto* model = dynamic_cast<doorbell*>(owner)) model->observe_bar(this);
-      if (auto* rtl = dynamic_cast<doorbell_rtl*>(owner)) rtl->observe_bar(this);
+      dynamic_cast<doorbell_front&>(*s->get_parent_object()).observe_bar(this);
       found();
     }
   }

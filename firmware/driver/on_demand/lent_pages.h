@@ -1,6 +1,7 @@
-// Pages that one process lends the adapter, for on-demand regions [E9]: nothing is pinned, and the adapter has a page only while
-// it may use it. A page fault of the adapter puts its page in; before the operating system takes pages away, they are taken from
-// the adapter. Where a page stands meanwhile, in the adapter's table or in the IOMMU's, is adapter_pages or iommu_pages.
+// Pages that one process lends the adapter, for on-demand regions [E9]: nothing is pinned, and the adapter has a page only
+// while it may use it. A page fault of the adapter puts its page in; before the operating system takes pages away, they are
+// taken from the adapter. Where a page stands meanwhile, in the adapter's table or in the IOMMU's, is adapter_pages or
+// iommu_pages.
 //
 // Whoever puts pages in or takes them away holds the process's lock, from the look at its page table to the adapter's answer;
 // the operating system holds it until its own change is made. So the adapter never has a page that the process has not.

@@ -4,12 +4,9 @@
 #include <cstring>
 
 #include "firmware/abi/context.h"
-#include "models/doorbell/doorbell_rules.h"
 
 namespace hcasim {
 namespace {
-
-using doorbell_rules::area;
 
 // Lines that the RTL takes with a write: those of a write to the start of a BlueFlame buffer.
 std::uint64_t lines_of(std::uint32_t offset, std::uint64_t n) {
@@ -22,8 +19,7 @@ std::uint64_t lines_of(std::uint32_t offset, std::uint64_t n) {
 doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock,
                            rtl::design_factory make, const rtl::shell_options& options)
     : shell(name, clock, make, options),
-      bar("bar"),
-      config_(config),
+      doorbell_front(config, clock),
       wr_(into("wr", 153)),
       line_(into("line", 512)),
       ring_line_(out_of("ring_line", 512)),
@@ -42,8 +38,6 @@ doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_c
   demand(config.blueflame_buffer == 64, "blueflame_buffer", "64");
   demand(!config.blueflame_stall, "blueflame_stall", "false");
   demand(clock.cycles(4) == ps(std::llround(1e12 / config.blueflame_lines.hertz)), "blueflame_lines", "one in 4 cycles");
-  bar.register_nb_transport_fw(this, &doorbell_rtl::nb_access);
-  bar.register_b_transport(this, &doorbell_rtl::b_access);
 
   ring_line_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
     lines_.push_back(p);
@@ -76,75 +70,6 @@ doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_c
   read_.bytes = sizeof read_.record;
   read_.data = reinterpret_cast<std::byte*>(&read_.record);
   describe();
-}
-
-tlm::tlm_sync_enum doorbell_rtl::nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-  if (phase == tlm::BEGIN_REQ) b_access(gp, delay);
-  return tlm::TLM_COMPLETED;
-}
-
-void doorbell_rtl::b_access(tlm::tlm_generic_payload& gp, sc_core::sc_time& delay) {
-  const ps at = now();
-  ps t = at + to_ps(delay);
-  access(gp, t);
-  delay = to_sc(t - at);
-}
-
-void doorbell_rtl::access(tlm::tlm_generic_payload& gp, ps& t) {
-  const std::uint64_t offset = gp.get_address();
-  const std::uint64_t bytes = gp.get_data_length();
-  auto* const data = reinterpret_cast<std::byte*>(gp.get_data_ptr());
-  if (gp.get_byte_enable_ptr()) {
-    gp.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
-    return;
-  }
-  gp.set_response_status(tlm::TLM_OK_RESPONSE);
-  switch (doorbell_rules::area_of(offset, bytes)) {
-    case area::control:
-      return access_register(gp, command, t);
-    case area::msix:
-      return access_register(gp, msix, t);
-    case area::device_memory:
-      return access_register(gp, device_memory, t);
-    case area::uar:
-      if (monitor_ && gp.is_write()) [[unlikely]] {
-        monitor_->uar_written(offset - HCA_BAR_UAR, data, bytes, t);
-      }
-      if (gp.is_write()) return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, t);
-      ++bad_reads_;
-      std::memset(data, 0, bytes);
-      t += clock().cycles(config_.register_latency);
-      return;
-    case area::none:
-      ++(gp.is_write() ? bad_writes_ : bad_reads_);
-      gp.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
-      return;
-  }
-}
-
-void doorbell_rtl::access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t) {
-  const unsigned bytes = gp.get_data_length();
-  const std::uint64_t offset = gp.get_address();
-  if ((bytes != 4 && bytes != 8) || offset % 4 != 0) {
-    ++(gp.is_write() ? bad_writes_ : bad_reads_);
-    gp.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
-    return;
-  }
-  ++register_accesses_;
-  register_access a;
-  a.offset = static_cast<std::uint32_t>(offset);
-  a.bytes = bytes;
-  a.write = gp.is_write();
-  if (a.write) {
-    std::memcpy(&a.value, gp.get_data_ptr(), bytes);
-  } else {
-    t += clock().cycles(config_.register_latency);
-  }
-  ps done = t;
-  owner.send(a, done);
-  if (a.write) return;
-  t = done;
-  std::memcpy(gp.get_data_ptr(), &a.value, bytes);
 }
 
 void doorbell_rtl::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) {
@@ -228,18 +153,7 @@ void doorbell_rtl::note(const rtl::payload& p, ps t) {
 }
 
 void doorbell_rtl::describe() {
-  stats_.add("blueflame_wqes", "1", "WQEs taken by BlueFlame", blueflame_wqes_);
-  stats_.add("blueflame_lines", "1", "64 B lines of these", blueflame_lines_);
-  stats_.add("blueflame_refused", "1", "BlueFlame WQEs taken as plain doorbells: too large, or no room", blueflame_refused_);
-  stats_.add("blueflame_bad", "1", "BlueFlame writes that hold no whole WQE", blueflame_bad_);
-  stats_.add("coalesced", "1", "SQ doorbells merged with one of the same QP that was waiting", coalesced_);
-  stats_.add("dropped", "1", "SQ and RQ doorbells dropped because the FIFO was full", dropped_count_);
-  stats_.add("recovered", "1", "doorbell records read back and rung", recovered_);
-  stats_.add("recovery_failures", "1", "records that could not be read: no such QP, or no record", recovery_failures_);
-  stats_.add("aside", "1", "CQ and EQ doorbells that waited beside the full FIFO", aside_count_);
-  stats_.add("bad_writes", "1", "writes that are no doorbell and no register", bad_writes_);
-  stats_.add("bad_reads", "1", "reads of what cannot be read", bad_reads_);
-  stats_.add("register_accesses", "1", "reads and writes of control registers and the MSI-X table", register_accesses_);
+  describe_front(stats_);
   stats_.formula("rtl_cycles", "1", "clock edges that the RTL was given", [this] { return static_cast<double>(cycles()); });
   signals_.add("bell", 3, bell_probe_, {"none", "send", "receive", "completion", "event"});
   signals_.add("number", 32, number_probe_);

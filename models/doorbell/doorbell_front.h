@@ -1,0 +1,59 @@
+// The adapter's BAR and the sockets of doorbell, as its model and its RTL have them: control registers, the MSI-X table and
+// device memory are passed to their owners, writes into UAR pages go to `write_uar`.
+#pragma once
+
+#include <tlm_utils/simple_target_socket.h>
+
+#include "models/base/clock_domain.h"
+#include "models/base/unit.h"
+#include "models/doorbell/bar_monitor.h"
+#include "models/doorbell/doorbell_config.h"
+#include "tlm/context.h"
+#include "tlm/control.h"
+#include "tlm/dma.h"
+#include "tlm/work.h"
+
+namespace hcasim {
+
+class doorbell_front {
+ public:
+  tlm_utils::simple_target_socket<doorbell_front, 64> bar;  // addresses are offsets in the BAR; answered in the call
+
+  initiator_socket<doorbell_ring> send{"send"};
+  initiator_socket<doorbell_ring> receive{"receive"};
+  initiator_socket<doorbell_ring> completion{"completion"};
+  initiator_socket<register_access> command{"command"};
+  initiator_socket<register_access> msix{"msix"};
+  initiator_socket<register_access> device_memory{"device_memory"};
+  initiator_socket<context_request> qpc{"qpc"};
+  initiator_socket<dma_request> dma{"dma"};
+
+  doorbell_front(const doorbell_front&) = delete;
+  doorbell_front& operator=(const doorbell_front&) = delete;
+
+  void observe_bar(bar_monitor* m) { monitor_ = m; }
+
+ protected:
+  doorbell_front(const doorbell_config& config, const clock_domain& clock);
+  ~doorbell_front() = default;
+
+  // `offset` in the UAR page.
+  virtual void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) = 0;
+  void describe_front(statistics& s);
+
+  const doorbell_config config_;
+  counter blueflame_wqes_, blueflame_lines_, blueflame_refused_, blueflame_bad_;
+  counter coalesced_, dropped_count_, recovered_, recovery_failures_, aside_count_, bad_writes_;
+
+ private:
+  tlm::tlm_sync_enum nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  void b_access(tlm::tlm_generic_payload& gp, sc_core::sc_time& delay);
+  void access(tlm::tlm_generic_payload& gp, ps& t);
+  void access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t);
+
+  const ps register_latency_;
+  counter bad_reads_, register_accesses_;
+  bar_monitor* monitor_ = nullptr;
+};
+
+}  // namespace hcasim
