@@ -1,0 +1,34 @@
+// Host speed: how fast this machine simulates. Every measurement runs in a process of its own (one SystemC elaboration each),
+// and its figures come back through a pipe.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <functional>
+
+#include "testbenches/kit/world.h"
+
+namespace hcasim {
+
+using clock_type = std::chrono::steady_clock;
+
+struct figures {
+  bool ok = false;
+  double setup = 0;       // s, elaboration
+  double creating = 0;    // s, boot, QPs, regions, warm-up
+  double simulating = 0;  // s, what is measured
+  double operations = 0;
+  double packets = 0;
+  double activations = 0;
+  double resident_mib = 0;
+};
+
+double seconds_since(clock_type::time_point t);
+figures in_own_process(const std::function<figures()>& measure);
+void show(benchmark::State& state, const figures& f);
+
+// Two nodes at 100 Gb/s and 1 us.
+system_config two_nodes_100g();
+
+}  // namespace hcasim
