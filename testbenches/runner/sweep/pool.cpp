@@ -29,7 +29,10 @@ using clock = std::chrono::steady_clock;
 constexpr std::size_t output_shown = 2000;
 
 [[noreturn]] void cannot(const char* what) {
-  throw input_error(fmt::format("cannot start a run: {}: {}; lower -j", what, std::strerror(errno)));
+  const int error = errno;
+  const bool unknown = error == ENOSYS || error == EPERM;
+  throw input_error(fmt::format("cannot start a run: {}: {}; {}", what, std::strerror(error),
+                                unknown ? "it takes Linux 5.3 or newer, in which this call is allowed" : "lower -j"));
 }
 
 void write_all(int fd, const std::string& text) {
