@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "testbenches/runner/errors.h"
+#include "testbenches/runner/processes/pool.h"
 #include "testbenches/runner/report.h"
 #include "testbenches/runner/run.h"
-#include "testbenches/runner/sweep/pool.h"
 
 namespace hcasim {
 

@@ -1,5 +1,5 @@
 // Processes of their own for pieces of work.
-#include "testbenches/runner/sweep/pool.h"
+#include "testbenches/runner/processes/pool.h"
 
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): kill is POSIX
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "testbenches/runner/sweep/spawner.h"
+#include "testbenches/runner/processes/spawner.h"
 
 #include <sched.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): SIGCHLD with clone
@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/runner/errors.h"
-#include "testbenches/runner/sweep/short_slices.h"
+#include "testbenches/runner/processes/short_slices.h"
 
 namespace hcasim {
 namespace {

@@ -1,4 +1,4 @@
-#include "testbenches/runner/sweep/pool.h"
+#include "testbenches/runner/processes/pool.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/runner/errors.h"
-#include "testbenches/runner/sweep/short_slices.h"
+#include "testbenches/runner/processes/short_slices.h"
 
 namespace hcasim {
 namespace {

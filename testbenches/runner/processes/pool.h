@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "testbenches/runner/sweep/spawner.h"
+#include "testbenches/runner/processes/spawner.h"
 
 namespace hcasim {
 

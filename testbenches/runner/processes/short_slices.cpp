@@ -1,4 +1,4 @@
-#include "testbenches/runner/sweep/short_slices.h"
+#include "testbenches/runner/processes/short_slices.h"
 
 #include <sched.h>
 #include <sys/resource.h>
