@@ -171,6 +171,8 @@ TEST_F(description_test, errors_in_keys) {
   EXPECT_EQ(error_of("node0:\n  hca:\n    mrc_cache: {wyas: 8}\n"),
             "bad.yaml:3:23: node0.hca.mrc_cache.wyas: unknown key 'wyas'; did you mean 'ways'?");
   EXPECT_EQ(error_of("node0:\n  hac: {depth: 3 cycles}\n"), "bad.yaml:2:3: node0.hac: unknown key 'hac'; did you mean 'hca'?");
+  EXPECT_EQ(error_of("hca: {depth: 3 cycles}\n"), "bad.yaml:1:1: hca: unknown key 'hca'; did you mean 'node*.hca'?");
+  EXPECT_EQ(error_of("rate: 1 Gb/s\n"), "bad.yaml:1:7: rate: unknown key 'rate'; did you mean 'link.rate'?");
   EXPECT_EQ(error_of("node7.pcie.latency: 1 ns\n"), "bad.yaml:1:21: node7: unknown key 'node7'; did you mean 'nodes'?");
   EXPECT_EQ(error_of("link: {zzzzzzzz: 1}\n"),
             "bad.yaml:1:18: link.zzzzzzzz: unknown key 'zzzzzzzz'; keys here are: rate, loss, comment");

@@ -171,6 +171,20 @@ std::vector<std::string> knob_tree::child_names(std::size_t index) const {
   return names;
 }
 
+// Of the groups below `index` those that have the key, node* for all nodes; empty when none has.
+std::string knob_tree::group_with(std::string_view key, std::size_t index) const {
+  std::vector<std::string> groups;
+  for (const std::size_t c : nodes_[index].children) {
+    const auto& below = nodes_[c].children;
+    if (std::any_of(below.begin(), below.end(), [&](std::size_t n) { return nodes_[n].name == key; }))
+      groups.push_back(nodes_[c].name);
+  }
+  if (groups.size() < 2) return groups.empty() ? "" : groups[0];
+  const std::string stem = groups[0].substr(0, groups[0].find_last_not_of("0123456789") + 1);
+  const bool numbered = std::all_of(groups.begin(), groups.end(), [&](const auto& g) { return g.starts_with(stem); });
+  return numbered ? stem + "*" : groups[0];
+}
+
 std::vector<std::size_t> knob_tree::match(std::string_view pattern, bool group, const place& where) const {
   std::vector<std::size_t> found{0};
   std::string path;
@@ -191,8 +205,11 @@ std::vector<std::size_t> knob_tree::match(std::string_view pattern, bool group, 
         throw description_error(where, path, "one value is expected here, not a group of settings");
       }
       const std::string key = path.empty() ? segment : fmt::format("{}.{}", path, segment);
-      throw description_error(
-          where, key, fmt::format("unknown key '{}'; {}", segment, suggestion(segment, child_names(found[0]), "keys here")));
+      const std::string group_of = group_with(segment, found[0]);
+      throw description_error(where, key,
+                              fmt::format("unknown key '{}'; {}", segment,
+                                          group_of.empty() ? suggestion(segment, child_names(found[0]), "keys here")
+                                                           : fmt::format("did you mean '{}.{}'?", group_of, segment)));
     }
     if (!path.empty()) path += '.';
     path += segment;

@@ -62,6 +62,7 @@ class knob_tree {
 
   [[nodiscard]] std::vector<std::size_t> match(std::string_view pattern, bool group, const place& where) const;
   [[nodiscard]] std::vector<std::string> child_names(std::size_t index) const;
+  [[nodiscard]] std::string group_with(std::string_view key, std::size_t index) const;
 
   visit_function visit_;
   std::vector<node> nodes_;
