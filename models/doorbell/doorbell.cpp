@@ -8,7 +8,7 @@ namespace hcasim {
 using doorbell_rules::number_mask;
 
 doorbell::doorbell(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock)
-    : unit(name), doorbell_front(config, clock), clock_(clock), fifo_(config.fifo_depth) {
+    : unit(name), doorbell_front(config, clock), config_(config), clock_(clock), fifo_(config.fifo_depth) {
   describe();
 }
 

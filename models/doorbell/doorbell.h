@@ -60,6 +60,7 @@ class doorbell : public unit, public doorbell_front {
   task<bool> read_record(std::uint32_t qpn, hca_qp_record& record, ps& t);
   void describe();
 
+  const doorbell_config config_;
   const clock_domain& clock_;
 
   server pipe_;

@@ -9,7 +9,7 @@ namespace hcasim {
 using doorbell_rules::area;
 
 doorbell_front::doorbell_front(const doorbell_config& config, const clock_domain& clock)
-    : bar("bar"), config_(config), register_latency_(clock.cycles(config.register_latency)) {
+    : bar("bar"), register_latency_(clock.cycles(config.register_latency)) {
   bar.register_nb_transport_fw(this, &doorbell_front::nb_access);
   bar.register_b_transport(this, &doorbell_front::b_access);
 }

@@ -41,7 +41,6 @@ class doorbell_front {
   virtual void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) = 0;
   void describe_front(statistics& s);
 
-  const doorbell_config config_;
   counter blueflame_wqes_, blueflame_lines_, blueflame_refused_, blueflame_bad_;
   counter coalesced_, dropped_count_, recovered_, recovery_failures_, aside_count_, bad_writes_;
 
