@@ -1,6 +1,5 @@
 #include "testbenches/runner/processes/pool.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): kill is POSIX
 #include <sys/mman.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -27,13 +25,6 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::size_t output_shown = 2000;
-
-[[noreturn]] void cannot(const char* what) {
-  const int error = errno;
-  const bool unknown = error == ENOSYS || error == EPERM;
-  throw input_error(fmt::format("cannot start a run: {}: {}; {}", what, std::strerror(error),
-                                unknown ? "it takes Linux 5.3 or newer, in which this call is allowed" : "lower -j"));
-}
 
 void write_all(int fd, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
@@ -58,7 +49,7 @@ std::string tail(int fd, std::size_t most) {
 }
 
 void make_empty(int fd) {
-  if (::ftruncate(fd, 0) != 0 || ::lseek(fd, 0, SEEK_SET) != 0) cannot("memfd");
+  if (::ftruncate(fd, 0) != 0 || ::lseek(fd, 0, SEEK_SET) != 0) cannot_start("memfd", errno);
 }
 
 }  // namespace
@@ -88,14 +79,16 @@ void process_pool::in_child(const spawner::order& o) {
 }
 
 std::size_t process_pool::free_slot() {
-  const auto at = std::find_if(slots_.begin(), slots_.end(), [](const slot& s) { return !s.taken; });
-  if (at != slots_.end()) return static_cast<std::size_t>(at - slots_.begin());
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (std::none_of(children_.begin(), children_.end(), [i](const child& c) { return c.slot == i; })) return i;
+  }
   const int message = ::memfd_create("message", MFD_CLOEXEC);
-  if (message < 0) cannot("memfd");
+  if (message < 0) cannot_start("memfd", errno);
   const int output = ::memfd_create("output", MFD_CLOEXEC);
   if (output < 0) {
+    const int error = errno;
     ::close(message);
-    cannot("memfd");
+    cannot_start("memfd", error);
   }
   slots_.push_back({message, output});
   refresh();
@@ -109,9 +102,9 @@ void process_pool::start(std::uint64_t id) {
   if (!spawner_) spawner_.emplace([this](const spawner::order& o) { in_child(o); });
   const int pid = spawner_->start({id, at});
   const int ended = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  slots_[at].taken = true;
+  const int error = errno;
   children_.push_back({id, pid, ended, at, clock::now()});
-  if (ended < 0) cannot("pidfd_open");
+  if (ended < 0) cannot_start("pidfd_open", error);
 }
 
 void process_pool::wait_for_news() {
@@ -137,7 +130,7 @@ void process_pool::wait_for_news() {
 void process_pool::finish(std::size_t index) {
   const child c = children_[index];
   children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(index));
-  slot& s = slots_[c.slot];
+  const slot& s = slots_[c.slot];
   piece_outcome o;
   rusage used{};
   while (::wait4(c.pid, &o.status, 0, &used) < 0 && errno == EINTR) {
@@ -149,7 +142,6 @@ void process_pool::finish(std::size_t index) {
   o.cpu_seconds = in_seconds(used.ru_utime) + in_seconds(used.ru_stime);
   o.output = tail(s.output, output_shown);
   if (WIFEXITED(o.status) && WEXITSTATUS(o.status) == 0) o.message = tail(s.message, SIZE_MAX);
-  s.taken = false;
   done(std::move(o));
 }
 
@@ -158,7 +150,6 @@ void process_pool::end_all() noexcept {
   for (const child& c : children_) {
     ::waitpid(c.pid, nullptr, 0);
     ::close(c.ended);
-    slots_[c.slot].taken = false;
   }
   children_.clear();
 }

@@ -55,7 +55,6 @@ class process_pool {
   struct slot {
     int message;
     int output;
-    bool taken = false;
   };
   struct child {
     std::uint64_t id;

@@ -20,11 +20,14 @@
 #include "testbenches/runner/processes/short_slices.h"
 
 namespace hcasim {
-namespace {
 
-[[noreturn]] void cannot(const char* what, int error) {
-  throw input_error(fmt::format("cannot start a run: {}: {}; lower -j", what, std::strerror(error)));
+void cannot_start(const char* what, int error) {
+  const bool unknown = error == ENOSYS || error == EPERM;
+  throw input_error(fmt::format("cannot start a run: {}: {}; {}", what, std::strerror(error),
+                                unknown ? "it takes Linux 5.3 or newer, in which this call is allowed" : "lower -j"));
 }
+
+namespace {
 
 void end_with(int parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -60,7 +63,7 @@ void give_way() {
 
 spawner::spawner(const std::function<void(const order&)>& child) {
   std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) cannot("socket", errno);
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) cannot_start("socket", errno);
   std::cout.flush();
   std::fflush(nullptr);
   const int parent = ::getpid();
@@ -76,7 +79,7 @@ spawner::spawner(const std::function<void(const order&)>& child) {
   if (pid_ > 0) return;
   const int error = errno;
   ::close(line_);
-  cannot("fork", error);
+  cannot_start("fork", error);
 }
 
 spawner::~spawner() {
@@ -89,7 +92,7 @@ int spawner::start(const order& o) {
   const bool asked = ::send(line_, &o, sizeof o, MSG_NOSIGNAL) == sizeof o;
   if (!asked || ::read(line_, &answer, sizeof answer) != sizeof answer)
     throw input_error("cannot start a run: the process that forks is gone; go on with --resume");
-  if (answer < 0) cannot("fork", -answer);
+  if (answer < 0) cannot_start("fork", -answer);
   return answer;
 }
 

@@ -7,6 +7,9 @@
 
 namespace hcasim {
 
+// Throws input_error: `what` failed with `error`.
+[[noreturn]] void cannot_start(const char* what, int error);
+
 class spawner {
  public:
   struct order {

@@ -96,7 +96,7 @@ bool point_pool::run() {
   pool.done = [&](const piece_outcome& o) {
     point_record r;
     if (decode(o.message, r)) {
-      spares_.push_back(o.id);
+      if (fs::is_empty(scratch(folder_, o.id), left)) spares_.push_back(o.id);
       if (!r.catalogue.empty()) pool.refresh();
     } else {
       fs::remove_all(scratch(folder_, o.id), left);
