@@ -40,17 +40,20 @@ function(hca_library name)
   hca_in_groups(${name})
 endfunction()
 
-# hca_test(NAME SOURCES... [LINK ...]): a GoogleTest program; every test runs in a process of its own.
+# hca_test(NAME SOURCES... [LINK ...] [LABELS ...] [TIMEOUT seconds]): a GoogleTest program; every test runs in a process of its own.
 function(hca_test name)
   if(NOT HCASIM_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LINK;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE hcasim_options ${ARG_LINK} GTest::gtest rapidcheck)
   hca_in_groups(${name})
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # the libraries do the work; compiling takes half the time
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
   # `ninja tests_unit` builds what `ctest -L unit` runs.
   foreach(label IN LISTS ARG_LABELS)
     if(NOT TARGET tests_${label})

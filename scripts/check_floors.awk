@@ -1,41 +1,46 @@
 # Reads C and C++ files (paths relative to the project's root) and checks their includes; see check_floors.
 
-# The place a file belongs to: "abi", "base", "tlm", "protection", "control", "unit:<name>", "hca", "driver", "system",
-# "testbenches", or "" for a folder that has no floor.
-function place(file, part) {
-  split(file, part, "/")
-  if (part[1] == "firmware" && part[2] ~ /^(abi|control|driver)$/) return part[2]
-  if (part[1] == "tlm" || part[1] == "testbenches") return part[1]
-  if (part[1] != "models" || part[3] == "") return ""
-  if (part[2] ~ /^(base|protection|hca|system)$/) return part[2]
-  return "unit:" part[2]
+# The house, lowest floor first; a file stands on the last one whose folder it lies in, and includes nothing higher.
+function build(  names, i) {
+  floors = split("firmware/abi firmware/control tlm/base tlm models/protection models models/hca models/driver models/system " \
+                 "testbenches testbenches/runner/results testbenches/runner/description testbenches/runner/processes " \
+                 "testbenches/runner/recording testbenches/runner/explanation testbenches/runner/execution " \
+                 "testbenches/runner/study testbenches/runner/report testbenches/runner/command_line", folder, " ")
+  for (i = 1; i <= floors; i++) height[folder[i]] = i
 }
 
-# Why `from` may not include `to` (places); "" when it may.
-function objection(from, to, file) {
-  if (from == to || from == "testbenches") return ""
-  if (from == "abi") return "firmware/abi is the contract with software: it includes nothing above itself"
-  if (from == "base") return to == "abi" ? "" : "models/base stands on firmware/abi only"
-  if (from == "tlm") return to ~ /^(abi|base)$/ ? "" : "tlm stands on firmware/abi and models/base only"
-  if (from == "protection")
-    return to ~ /^(abi|base|tlm)$/ ? "" : "models/protection stands on firmware/abi, models/base and tlm only"
-  if (from == "control") {
-    if (to == "abi") return ""
-    if (file ~ /\.cpp$/ && to ~ /^(base|tlm|protection)$/) return ""  # the C++ beside the firmware is tests
-    return "firmware/control is freestanding C11 over firmware/abi and its own hal.h"
+# The floor of a file: the deepest listed folder that it lies in, or "".
+function place(file) {
+  while (sub(/\/[^\/]*$/, "", file)) {
+    if (file in height) return file
   }
-  if (from ~ /^unit:/) {
-    if (to ~ /^(abi|base|tlm|protection)$/) return ""
-    if (from == "unit:command_unit" && to == "control") return ""  # it runs the firmware
-    if (to ~ /^unit:/) return "a unit never includes another unit's header: units meet only in tlm"
-    return "a unit stands on firmware/abi, models/base, tlm and models/protection only"
+  return ""
+}
+
+# "models/<unit>" of a unit's file, otherwise "".
+function unit_of(file, part) {
+  if (place(file) != "models" || split(file, part, "/") < 3) return ""
+  return part[1] "/" part[2]
+}
+
+# Why `file` may not include `header`; "" when it may.
+function objection(file, header, from, to) {
+  from = place(file)
+  to = place(header)
+  if (from == to) {
+    if (from != "models" || unit_of(file) == unit_of(header)) return ""
+    return "a unit never includes another unit's header: units meet only in tlm"
   }
-  if (from == "hca") return to ~ /^(driver|system|testbenches)$/ ? "models/hca may not include what stands above it" : ""
-  if (from == "driver" && to == "control" && file ~ /^firmware\/driver\/testing\//) return ""  # its tests run the real firmware
-  if (from == "driver")
-    return to ~ /^(abi|base|tlm|unit:host)$/ ? "" : "firmware/driver touches hardware only through firmware/abi, tlm and models/host"
-  if (from == "system") return to == "testbenches" ? "models/system may not include what stands above it" : ""
-  return "this folder has no floor"
+  # Room by room within the program; its tests and the testbenches may use any room.
+  if (from == "testbenches" || (file ~ /_test\.cpp$/ && to ~ /^testbenches/)) return ""
+  if (height[to] > height[from] && !(to == "testbenches" && from ~ /^testbenches/)) return from " stands below " to
+  if (from == "models/driver" && to == "models" && unit_of(header) != "models/host")
+    return "the driver touches hardware only through firmware/abi, tlm and models/host"
+  if (from == "models/driver" && to ~ /^models\/(hca|protection)$/)
+    return "the driver touches hardware only through firmware/abi, tlm and models/host"
+  if (to != "firmware/control" || from ~ /^(models\/hca|models\/system|testbenches.*)$/) return ""
+  if (unit_of(file) == "models/command_unit" || file ~ /^models\/driver\/testing\//) return ""  # they run the firmware
+  return "only command_unit runs the firmware"
 }
 
 function complain(file, line, text) {
@@ -65,7 +70,7 @@ function resolve(file, name, dir) {
 function systemc_chain(file, n, plain, to, i, chain) {
   if (is_systemc[file, n]) return "<" raw[file, n] ">"
   to = target[file, n]
-  if (to == "" || (plain == 1 && place(to) == "tlm")) return ""
+  if (to == "" || (plain == 1 && place(to) ~ /^tlm$/)) return ""
   if (!((to, plain) in chain_of)) {
     chain_of[to, plain] = ""  # ends include cycles
     for (i = 1; i <= includes[to] && chain == ""; i++) chain = systemc_chain(to, i, plain)
@@ -75,6 +80,7 @@ function systemc_chain(file, n, plain, to, i, chain) {
 }
 
 BEGIN {
+  build()
   for (i = 1; i < ARGC; i++) known[ARGV[i]] = 1
 }
 
@@ -93,13 +99,13 @@ END {
   for (i = 1; i < ARGC; i++) {
     file = ARGV[i]
     from = place(file)
-    if (from == "") complain(file, 1, "this folder has no floor in docs/architecture.md")
+    if (from == "") complain(file, 1, "this folder has no place in docs/architecture.md")
     for (n = 1; n <= includes[file]; n++) {
       to = target[file, n]
-      if (from == "control" && file !~ /\.cpp$/ && is_systemc[file, n])
-        complain(file, line_of[file, n], "firmware/control is freestanding C11: no SystemC")
+      if (from ~ /^firmware/ && is_systemc[file, n])
+        complain(file, line_of[file, n], "firmware is freestanding C11: no SystemC")
       if (from != "" && to != "") {
-        why = objection(from, place(to), file)
+        why = objection(file, to)
         if (why != "") complain(file, line_of[file, n], "includes " to ": " why)
       }
       plain = plainness(file)

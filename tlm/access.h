@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "models/base/kernel.h"
+#include "tlm/base/kernel.h"
 
 namespace hcasim {
 

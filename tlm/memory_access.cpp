@@ -238,7 +238,7 @@ void memory_access::finish_piece(transfer& tr, piece& p, ps t) {
     void* const context = tr.context;
     const ps last = tr.last;
     done(context, tr, last);
-    close(tr, last);
+    close(tr);
   }
 }
 
@@ -246,18 +246,18 @@ void memory_access::detach(transfer& tr, void (*done)(void*, transfer&, ps), voi
   tr.open = false;
   if (tr.pending == 0) {
     done(context, tr, t);
-    close(tr, t);
+    close(tr);
     return;
   }
   tr.done = done;
   tr.context = context;
 }
 
-bool memory_access::close(transfer& tr, ps t) {
+bool memory_access::close(transfer& tr) {
   const bool ok = !tr.failed;
   for (lease* k = tr.leases; k;) {
     lease* const next = k->next;
-    keys_.release(*k, std::max(t, now()));
+    keys_.release(*k);
     leases_.put(*k);
     k = next;
   }

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "firmware/abi/context.h"
-#include "models/base/pool.h"
-#include "models/base/process.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/process.h"
 #include "tlm/dma.h"
 #include "tlm/protection.h"
 #include "tlm/translate.h"
@@ -105,7 +105,7 @@ class memory_access {
       void await_suspend(std::coroutine_handle<> h) { tr.waiter = h; }
       bool await_resume() {
         t = std::max(t, tr.last);
-        return self.close(tr, t);
+        return self.close(tr);
       }
     };
     return awaiter{*this, tr, t};
@@ -132,7 +132,7 @@ class memory_access {
   static verdict failure(transfer& tr, std::uint64_t va, std::uint64_t wanted);
   void request(transfer& tr, dma_request& d, ps t);
   void finish_piece(transfer& tr, piece& p, ps t);
-  bool close(transfer& tr, ps t);
+  bool close(transfer& tr);
 
   initiator_socket<key_request>& keys_;
   initiator_socket<translate_request>& walker_;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "models/base/pool.h"
+#include "tlm/base/pool.h"
 #include "tlm/socket.h"
 
 namespace hcasim {

@@ -75,7 +75,7 @@ void page_faults::cancel(const void* owner) {
   }
 }
 
-void page_faults::list(statistics& s) const {
+void page_faults::list(statistics& s) {
   s.add("page_faults", "1", "accesses that found a page of an on-demand region missing", faults_);
   s.add("page_fault_events", "1", "of those, the ones that the driver was told of: the first for a page", raised_);
   s.add("page_faults_refused", "1", "accesses whose page is not mapped, or not for writing", refused_);

@@ -10,9 +10,9 @@
 #include <coroutine>
 
 #include "firmware/abi/cqe.h"
-#include "models/base/event_queue.h"
-#include "models/base/pool.h"
-#include "models/base/statistics.h"
+#include "tlm/base/event_queue.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/statistics.h"
 #include "tlm/control.h"
 #include "tlm/memory_access.h"
 #include "tlm/work.h"
@@ -70,7 +70,7 @@ class page_faults {
   void cancel(const void* owner);
 
   [[nodiscard]] std::uint64_t pending() const { return pending_; }
-  void list(statistics& s) const;
+  void list(statistics& s);
 
  private:
   static constexpr unsigned page_bits = 12;

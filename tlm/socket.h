@@ -1,21 +1,23 @@
 // Sockets between units: TLM-2.0 non-blocking transport over the protocol's own payload.
 //
 // Contract of every protocol (payload P):
-//   initiator: BEGIN_REQ with P and its local time. P belongs to the initiator and lives until it is answered.
-//   target:    TLM_COMPLETED - the answer is in P, the local time is advanced to when it is there (a hit; no kernel event), or
+//   initiator: BEGIN_REQ with P. P belongs to the initiator and lives until it is answered.
+//   target:    TLM_COMPLETED - the answer is in P, the local time is advanced to when it is there (a hit), or
 //              TLM_ACCEPTED  - the answer comes later as BEGIN_RESP on the backward path, exactly once.
 //   initiator: END_RESP gives back what an answer lent, where the protocol lends something (a context line, a key reference).
 //
-// Times: `t` is absolute, never before the kernel's now. On the wire it is the usual delay annotation.
-// Initiators written as coroutines say `co_await port.request(p, t)`: a hit goes straight on, a miss suspends.
+// Time: a request reaches the target, and an answer the initiator, when simulated time has got there. A unit may ask for a
+// request or an answer to be handed over later (`t`); nobody acts ahead of time.
+// Initiators written as coroutines say `co_await port.request(p, t)` and go on when the answer is there: t == now().
 #pragma once
 
 #include <algorithm>
 #include <coroutine>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "models/base/kernel.h"
+#include "tlm/base/event_queue.h"
 
 namespace hcasim {
 
@@ -25,8 +27,8 @@ struct transaction {
   // Instead of a waiter: called with the payload and its time (for initiators that are not coroutines).
   void (*on_response)(void* context, transaction& self, ps t) = nullptr;
   void* context = nullptr;
-  ps answered_at{0};
-  void* via = nullptr;  // the target socket it came through
+  ps answered_at{0};    // known in the call when the target answered there
+  void* via = nullptr;  // the socket that it is at
 };
 
 // Listens on one binding; spliced in by tests and recorders, never by units.
@@ -46,9 +48,22 @@ struct protocol {
   using tlm_payload_type = P;
   using tlm_phase_type = tlm::tlm_phase;
 };
+// What a target of this project does with a request. Calls between two sockets of the project go straight here; other
+// initiators and targets are served through TLM's own interfaces.
+template <class P>
+struct target_handler {
+  void* owner = nullptr;
+  tlm::tlm_sync_enum (*handle)(void* owner, P& p, tlm::tlm_phase phase, ps& t) = nullptr;
+};
+
+template <class P>
+class initiator_socket;
+
 template <class P>
 struct forward_if : tlm::tlm_fw_nonblocking_transport_if<P, tlm::tlm_phase> {
   using protocol_types = protocol<P>;
+  // Of a target of this project, which from then on answers `by` directly; null: another's.
+  virtual const target_handler<P>* meet(initiator_socket<P>&) { return nullptr; }
 };
 template <class P>
 struct backward_if : tlm::tlm_bw_nonblocking_transport_if<P, tlm::tlm_phase> {
@@ -63,27 +78,50 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
  public:
   explicit initiator_socket(const char* name) : base(name) { this->m_export.bind(*this); }
 
-  // BEGIN_REQ. TLM_COMPLETED: answered, `t` advanced.
-  tlm::tlm_sync_enum send(P& p, ps& t) { return transport(p, tlm::BEGIN_REQ, t); }
-  // END_RESP.
-  void release(P& p, ps t) { transport(p, tlm::END_RESP, t); }
+  // BEGIN_REQ at t or now. TLM_COMPLETED: the answer is there already; TLM_ACCEPTED: it comes, through waiter or on_response.
+  tlm::tlm_sync_enum send(P& p, ps& t) {
+    if (t > now()) {
+      p.via = this;
+      queue_.at(t, {&begin_later, static_cast<transaction*>(&p)});
+      return tlm::TLM_ACCEPTED;
+    }
+    return begin(p, t);
+  }
+  // BEGIN_REQ now, of a payload that goes on while the sender is still busy with it (a packet on a wire): its answer is handed
+  // over when it is known, and tells of a time that may lie ahead.
+  tlm::tlm_sync_enum send_ahead(P& p, ps& t) {
+    t = now();
+    return transport(p, tlm::BEGIN_REQ, t);
+  }
+  // BEGIN_REQ now, of a target that answers in the call: what software reads and writes in registers. `t`: when it is there.
+  void access(P& p, ps& t) {
+    t = now();
+    if (transport(p, tlm::BEGIN_REQ, t) != tlm::TLM_COMPLETED) throw std::logic_error("an access was not answered in the call");
+  }
+  // END_RESP, now.
+  void release(P& p) {
+    ps t = now();
+    transport(p, tlm::END_RESP, t);
+  }
 
   [[nodiscard]] auto request(P& p, ps& t) {
     struct awaiter {
       initiator_socket& port;
       P& p;
       ps& t;
-      bool suspended = false;
       bool await_ready() { return port.send(p, t) == tlm::TLM_COMPLETED; }
-      void await_suspend(std::coroutine_handle<> h) {
-        suspended = true;
-        p.waiter = h;
-      }
-      void await_resume() const {
-        if (suspended) t = std::max(t, p.answered_at);
-      }
+      void await_suspend(std::coroutine_handle<> h) { p.waiter = h; }
+      void await_resume() const { t = now(); }
     };
     return awaiter{*this, p, t};
+  }
+
+  // BEGIN_RESP from a target of this project.
+  void answer(P& p, ps t) {
+    if (observer_) [[unlikely]] {
+      observer_->backward(p, tlm::BEGIN_RESP, t);
+    }
+    answered(p, t);
   }
 
   void observe(socket_observer<P>* o) { observer_ = o; }
@@ -92,15 +130,55 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
   [[nodiscard]] const char* kind() const override { return "hcasim::initiator_socket"; }
 
  private:
+  static P& payload(void* self) { return static_cast<P&>(*static_cast<transaction*>(self)); }
+
+  tlm::tlm_sync_enum begin(P& p, ps& t) {
+    const ps at = t = now();
+    const tlm::tlm_sync_enum status = transport(p, tlm::BEGIN_REQ, t);
+    if (status != tlm::TLM_COMPLETED || t == at) return status;
+    p.answered_at = t;
+    p.via = this;
+    queue_.at(t, {[](void* self) {
+                    P& done = payload(self);
+                    static_cast<initiator_socket*>(done.via)->answered(done, now());
+                  },
+                  static_cast<transaction*>(&p)});
+    return tlm::TLM_ACCEPTED;
+  }
+
+  static void begin_later(void* self) {
+    P& p = payload(self);
+    auto& port = *static_cast<initiator_socket*>(p.via);
+    ps t = now();
+    if (port.begin(p, t) == tlm::TLM_COMPLETED) port.answered(p, t);
+  }
+
+  static void answered(P& p, ps t) {
+    p.answered_at = t;
+    if (p.waiter) {
+      std::exchange(p.waiter, {}).resume();
+    } else if (p.on_response) {
+      p.on_response(p.context, p, t);
+    }
+  }
+
   tlm::tlm_sync_enum transport(P& p, tlm::tlm_phase phase, ps& t) {
-    const ps at = now();
-    sc_core::sc_time delay = to_sc(t - at);
     if (observer_) [[unlikely]] {
       observer_->forward(p, phase, t);
     }
-    tlm::tlm_phase ph = phase;
-    const tlm::tlm_sync_enum status = (*this)->nb_transport_fw(p, ph, delay);
-    t = at + to_ps(delay);
+    if (!met_) [[unlikely]] {
+      target_ = (*this)->meet(*this);
+      met_ = true;
+    }
+    tlm::tlm_sync_enum status = tlm::TLM_COMPLETED;
+    if (target_) [[likely]] {
+      status = target_->handle(target_->owner, p, phase, t);
+    } else {
+      sc_core::sc_time delay = to_delay(t);
+      tlm::tlm_phase ph = phase;
+      status = (*this)->nb_transport_fw(p, ph, delay);
+      t = from_delay(delay);
+    }
     if (observer_) [[unlikely]] {
       observer_->forward_done(p, phase, status, t);
     }
@@ -108,19 +186,26 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
   }
 
   tlm::tlm_sync_enum nb_transport_bw(P& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) override {
-    const ps t = now() + to_ps(delay);
+    const ps t = from_delay(delay);
     if (observer_) [[unlikely]] {
       observer_->backward(p, phase, t);
     }
-    p.answered_at = t;
-    if (p.waiter) {
-      std::exchange(p.waiter, {}).resume();
-    } else if (p.on_response) {
-      p.on_response(p.context, p, t);
+    if (t > now()) {
+      p.via = this;
+      queue_.at(t, {[](void* self) {
+                      P& late = payload(self);
+                      static_cast<initiator_socket*>(late.via)->answered(late, now());
+                    },
+                    static_cast<transaction*>(&p)});
+    } else {
+      answered(p, t);
     }
     return tlm::TLM_COMPLETED;
   }
 
+  event_queue& queue_ = event_queue::instance();
+  const target_handler<P>* target_ = nullptr;
+  bool met_ = false;
   socket_observer<P>* observer_ = nullptr;
 };
 
@@ -136,29 +221,79 @@ class target_socket final : public tlm::tlm_base_target_socket<32, forward_if<P>
   template <auto Method, class Owner>
   void on(Owner* owner) {
     owner_ = owner;
-    handler_ = [](void* o, P& p, tlm::tlm_phase phase, ps& t) { return (static_cast<Owner*>(o)->*Method)(p, phase, t); };
+    method_ = [](void* o, P& p, tlm::tlm_phase phase, ps& t) { return (static_cast<Owner*>(o)->*Method)(p, phase, t); };
   }
-  // BEGIN_RESP for a request that was accepted, through the socket it came from.
+  // BEGIN_RESP for a request that was accepted, through the socket it came from, at t or now.
   static void respond(P& p, ps t) {
-    tlm::tlm_phase phase = tlm::BEGIN_RESP;
-    sc_core::sc_time delay = to_sc(std::max(t - now(), ps(0)));
-    (*static_cast<target_socket*>(p.via))->nb_transport_bw(p, phase, delay);
+    if (t > now()) {
+      event_queue::instance().at(t, {[](void* self) {
+                                       P& late = static_cast<P&>(*static_cast<transaction*>(self));
+                                       static_cast<target_socket*>(late.via)->answer(late);
+                                     },
+                                     static_cast<transaction*>(&p)});
+    } else {
+      static_cast<target_socket*>(p.via)->answer(p);
+    }
+  }
+
+  // The answer to a send_ahead: now, of what happens at t.
+  static void respond_ahead(P& p, ps t) {
+    auto& self = *static_cast<target_socket*>(p.via);
+    if (self.initiator_) [[likely]] {
+      self.initiator_->answer(p, t);
+    } else {
+      self.answer_foreign(p, t);
+    }
   }
 
   [[nodiscard]] const char* kind() const override { return "hcasim::target_socket"; }
 
  private:
+  static tlm::tlm_sync_enum take(void* self, P& p, tlm::tlm_phase phase, ps& t) {
+    auto& s = *static_cast<target_socket*>(self);
+    if (phase == tlm::BEGIN_REQ) p.via = &s;
+    return s.method_(s.owner_, p, phase, t);
+  }
+
+  void answer(P& p) {
+    if (initiator_) [[likely]] {
+      initiator_->answer(p, now());
+    } else {
+      answer_foreign(p, now());
+    }
+  }
+  void answer_foreign(P& p, ps t) {
+    tlm::tlm_phase phase = tlm::BEGIN_RESP;
+    sc_core::sc_time delay = to_delay(t);
+    (*this)->nb_transport_bw(p, phase, delay);
+  }
+
+  const target_handler<P>* meet(initiator_socket<P>& by) override {
+    initiator_ = &by;
+    return &handler_;
+  }
+
   tlm::tlm_sync_enum nb_transport_fw(P& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) override {
-    const ps at = now();
-    ps t = at + to_ps(delay);
-    if (phase == tlm::BEGIN_REQ) p.via = this;
-    const tlm::tlm_sync_enum status = handler_(owner_, p, phase, t);
-    delay = to_sc(t - at);
+    ps t = from_delay(delay);
+    if (phase == tlm::BEGIN_REQ && t > now()) {
+      p.via = this;
+      event_queue::instance().at(t, {[](void* self) {
+                                       P& late = static_cast<P&>(*static_cast<transaction*>(self));
+                                       ps at = now();
+                                       if (take(late.via, late, tlm::BEGIN_REQ, at) == tlm::TLM_COMPLETED) respond(late, at);
+                                     },
+                                     static_cast<transaction*>(&p)});
+      return tlm::TLM_ACCEPTED;
+    }
+    const tlm::tlm_sync_enum status = take(this, p, phase, t);
+    delay = to_delay(t);
     return status;
   }
 
+  target_handler<P> handler_{this, &take};
+  initiator_socket<P>* initiator_ = nullptr;
   void* owner_ = nullptr;
-  tlm::tlm_sync_enum (*handler_)(void*, P&, tlm::tlm_phase, ps&) = nullptr;
+  tlm::tlm_sync_enum (*method_)(void*, P&, tlm::tlm_phase, ps&) = nullptr;
 };
 
 }  // namespace hcasim

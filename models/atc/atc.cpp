@@ -40,7 +40,7 @@ const page_cache::entry* atc::cached(const access& a) {
 
 tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_REQ) return pcie->nb_transport_fw(p, phase, delay);
-  const ps arrived = now() + to_ps(delay);
+  const ps arrived = from_delay(delay);
   const ps start = port_.start(arrived, clock_.cycles(config_.issue_interval));
   const ps t = start + clock_.cycles(config_.hit_latency);
   access& a = accesses_.get();
@@ -65,10 +65,10 @@ tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase&
       }
     }
     if (a.known) {
-      delay = to_sc(t - now());
+      delay = to_delay(t);
       const tlm::tlm_sync_enum status = send(a, phase, delay);
       if (status == tlm::TLM_COMPLETED || phase == tlm::BEGIN_RESP) {
-        end(a, now() + to_ps(delay));
+        end(a, from_delay(delay));
         return status;
       }
       phase = tlm::END_REQ;
@@ -77,15 +77,15 @@ tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase&
   }
   hold(a, t);
   phase = tlm::END_REQ;
-  delay = to_sc(t - now());
+  delay = to_delay(t);
   return tlm::TLM_UPDATED;
 }
 
 void atc::hold(access& a, ps t) {
   const tlm::tlm_generic_payload& p = *a.payload;
   held_.push_back(&a);
-  held_level_.set(held_.size(), t);
-  held_probe_.set(held_.size(), t);
+  held_level_.set(held_.size(), now());
+  held_probe_.set(held_.size(), now());
   // A read has to wait for the writes before it, and for nothing else.
   a.in_order = !relaxed(p) && (p.is_write() || !order_.empty());
   if (a.in_order) {
@@ -124,16 +124,16 @@ void atc::pump(ps t) {
 // A held burst goes on, or is answered.
 void atc::leave(access& a, ps t) {
   std::erase(held_, &a);
-  held_level_.set(held_.size(), t);
-  held_probe_.set(held_.size(), t);
+  held_level_.set(held_.size(), now());
+  held_probe_.set(held_.size(), now());
   wait_time_.add(t - a.arrived);
   if (a.refused) return refuse(a, t);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = to_sc(t - now());
+  sc_core::sc_time delay = to_delay(t);
   tlm::tlm_generic_payload& p = *a.payload;
   const tlm::tlm_sync_enum status = send(a, phase, delay);
   if (status != tlm::TLM_COMPLETED && phase != tlm::BEGIN_RESP) return;
-  end(a, now() + to_ps(delay));
+  end(a, from_delay(delay));
   phase = tlm::BEGIN_RESP;
   engine->nb_transport_bw(p, phase, delay);
 }
@@ -150,6 +150,7 @@ tlm::tlm_sync_enum atc::send(access& a, tlm::tlm_phase& phase, sc_core::sc_time&
       tracked_.push_back(&a);
     }
   }
+  left_until_ = std::max(left_until_, from_delay(delay));
   return pcie->nb_transport_fw(p, phase, delay);
 }
 
@@ -178,7 +179,7 @@ void atc::refuse(access& a, ps t) {
                                    tlm::tlm_generic_payload& p = *self.payload;
                                    owner.end(self, now());
                                    tlm::tlm_phase phase = tlm::BEGIN_RESP;
-                                   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+                                   sc_core::sc_time delay = to_delay(now());
                                    owner.engine->nb_transport_bw(p, phase, delay);
                                  },
                                  &a});
@@ -187,7 +188,7 @@ void atc::refuse(access& a, ps t) {
 tlm::tlm_sync_enum atc::from_link(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   access* a = p.get_extension<access>();
   if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;  // taken already
-  const ps t = now() + to_ps(delay);
+  const ps t = from_delay(delay);
   if (a) {
     end(*a, t);
     return engine->nb_transport_bw(p, phase, delay);
@@ -218,16 +219,16 @@ void atc::describe() {
   stats_.add("pages_refused", "1", "page requests answered with invalid request", pages_refused_);
   stats_.add("stops", "1", "times that page requests were given up for good", stops_);
   stats_.add("refused", "1", "bursts that failed", refused_);
-  stats_.formula("hit_ratio", "1", "share of the translated bursts that found their translation", [this] {
-    const auto all = static_cast<double>(bursts_.value() - plain_.value());
-    return all > 0 ? 1 - static_cast<double>(misses_.value() + merged_.value()) / all : 0.0;
-  });
+  const auto translated = [this](ps) { return static_cast<double>(bursts_.value() - plain_.value()); };
+  stats_.ratio(
+      "hit_ratio", "share of the translated bursts that found their translation",
+      [=, this](ps t) { return translated(t) - static_cast<double>(misses_.value() + merged_.value()); }, translated);
   stats_.add("request_time", "ps", "from a translation request to its completion", request_time_);
   stats_.add("page_time", "ps", "from a page request to its answer", page_time_);
   stats_.add("wait_time", "ps", "of bursts that did not go on at once: from their arrival until they left", wait_time_);
   stats_.add("invalidation_time", "ps", "from an invalidation to its completion", invalidation_time_);
-  stats_.add("requests_outstanding", "1", "translation requests under way", asking_level_);
-  stats_.add("pages_outstanding", "1", "page requests under way", pages_level_);
+  stats_.add("requests_outstanding", "1", "translation requests under way", asking_level_, "requests");
+  stats_.add("pages_outstanding", "1", "page requests under way", pages_level_, "pages");
   stats_.add("held", "1", "bursts that wait", held_level_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("address", 64, address_probe_);

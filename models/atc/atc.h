@@ -22,13 +22,13 @@
 #include <vector>
 
 #include "models/atc/atc_config.h"
-#include "models/base/clock_domain.h"
-#include "models/base/fifo.h"
-#include "models/base/page_cache.h"
-#include "models/base/pool.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
 #include "tlm/ats.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/fifo.h"
+#include "tlm/base/page_cache.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {
@@ -145,6 +145,7 @@ class atc : public unit, private tlm::tlm_mm_interface {
   const clock_domain& clock_;
   const std::uint16_t requester_;
   server port_;
+  ps left_until_{0};  // of bursts handed to the link
   page_cache cache_;
   pool<access> accesses_;
   fifo<access> order_;

@@ -128,7 +128,7 @@ class atc_link : public unit {
   }
   void go(own& m) {
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+    sc_core::sc_time delay = to_delay(now());
     down->nb_transport_fw(m, phase, delay);
   }
   tlm::tlm_sync_enum access_register(tlm::tlm_generic_payload& p, tlm::tlm_phase&, sc_core::sc_time&) {
@@ -141,7 +141,7 @@ class atc_link : public unit {
   tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
     if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
     const auto& e = *p.get_extension<pcie_extension>();
-    const ps t = now() + to_ps(delay);
+    const ps t = from_delay(delay);
     const bool question = e.address_type == pcie_address_type::translation_request;
     const event::kind kind = e.message != pcie_message::none ? event::kind::message
                              : question                      ? event::kind::question
@@ -161,7 +161,7 @@ class atc_link : public unit {
     queue_.at(ends, {[](void* x) {
                        auto& j = *static_cast<job*>(x);
                        tlm::tlm_phase resp = tlm::BEGIN_RESP;
-                       sc_core::sc_time zero = sc_core::SC_ZERO_TIME;
+                       sc_core::sc_time zero = to_delay(now());
                        j.self->up->nb_transport_bw(*j.p, resp, zero);
                      },
                      &move});

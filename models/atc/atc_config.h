@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "models/base/knobs.h"
-#include "models/base/replacement/policies.h"
+#include "tlm/base/knobs.h"
+#include "tlm/base/replacement/policies.h"
 
 namespace hcasim {
 

@@ -11,7 +11,7 @@ tlm::tlm_sync_enum atc::from_above(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
   const auto* extension = p.get_extension<pcie_extension>();
   if (!extension || extension->message == pcie_message::none) return bar->nb_transport_fw(p, phase, delay);
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
-  const ps t = now() + to_ps(delay);
+  const ps t = from_delay(delay);
   p.set_response_status(tlm::TLM_OK_RESPONSE);
   if (extension->message == pcie_message::invalidate && p.get_data_length() == 8) {
     std::uint64_t entry = 0;
@@ -93,7 +93,7 @@ void atc::send_message(pcie_message kind, std::uint64_t address, std::uint16_t t
   q.extension.tag = tag;
   q.extension.code = code;
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = to_sc(std::max(t - now(), ps(0)));
+  sc_core::sc_time delay = to_delay(std::max(t, left_until_));  // behind the writes that it speaks of
   const tlm::tlm_sync_enum status = pcie->nb_transport_fw(q, phase, delay);
   if (status == tlm::TLM_COMPLETED || phase == tlm::BEGIN_RESP) q.release();
 }

@@ -37,32 +37,32 @@ void atc::ask(lookup& l, ps t) {
     return;
   }
   ++asking_;
-  asking_level_.set(asking_, t);
-  asking_probe_.set(asking_, t);
+  asking_level_.set(asking_, now());
+  asking_probe_.set(asking_, now());
   l.status = lookup::state::asked;
   l.stale = false;
-  l.begun = t;
+  l.begun = now();
   own_payload& q = new_payload(tlm::TLM_READ_COMMAND, l.page, sizeof q.entry);
   q.of = &l;
   q.extension.address_type = pcie_address_type::translation_request;
   q.extension.code = l.write ? std::uint8_t{0} : std::uint8_t{ats_no_write};
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = to_sc(std::max(t - now(), ps(0)));
+  sc_core::sc_time delay = to_delay(t);
   const tlm::tlm_sync_enum status = pcie->nb_transport_fw(q, phase, delay);
   if (status != tlm::TLM_COMPLETED && phase != tlm::BEGIN_RESP) return;
-  queue_.at(now() + to_ps(delay), {[](void* x) {
-                                     auto& self = *static_cast<own_payload*>(x);
-                                     self.of->owner->answered(self, now());
-                                     self.release();
-                                   },
-                                   &q});
+  queue_.at(from_delay(delay), {[](void* x) {
+                                  auto& self = *static_cast<own_payload*>(x);
+                                  self.of->owner->answered(self, now());
+                                  self.release();
+                                },
+                                &q});
 }
 
 void atc::answered(own_payload& q, ps t) {
   lookup& l = *q.of;
   --asking_;
-  asking_level_.set(asking_, t);
-  asking_probe_.set(asking_, t);
+  asking_level_.set(asking_, now());
+  asking_probe_.set(asking_, now());
   request_time_.add(t - l.begun);
   if (l.stale) {
     // An invalidation came while it was under way: nothing tells whether it is older.
@@ -125,8 +125,8 @@ void atc::ask_page(lookup& l, ps t) {
   l.status = lookup::state::page_asked;
   l.begun = t;
   ++page_requests_;
-  pages_level_.add(1, t);
-  pages_probe_.set(pages_level_.value(), t);
+  pages_level_.add(1, now());
+  pages_probe_.set(pages_level_.value(), now());
   const unsigned what = ats_page_last | (l.write ? ats_page_read | ats_page_write : ats_page_read);
   send_message(pcie_message::page_request, l.page, l.group, static_cast<std::uint8_t>(what), t);
 }
@@ -135,8 +135,8 @@ void atc::page_answered(std::uint16_t group, ats_response code, ps t) {
   if (group >= groups_.size() || !groups_[group]) return;
   lookup& l = *std::exchange(groups_[group], nullptr);
   free_groups_.push_back(group);
-  pages_level_.add(-1, t);
-  pages_probe_.set(pages_level_.value(), t);
+  pages_level_.add(-1, now());
+  pages_probe_.set(pages_level_.value(), now());
   page_time_.add(t - l.begun);
   if (code == ats_response::success) {
     ask(l, t);

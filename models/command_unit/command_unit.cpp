@@ -67,7 +67,7 @@ tlm::tlm_sync_enum command_unit::on_register(register_access& r, tlm::tlm_phase,
       if (static_cast<std::uint32_t>(r.value) - ci_ <= (1U << queue_log_)) pi_ = static_cast<std::uint32_t>(r.value);
       queue_level_.set(pi_ - ci_, t);
       queue_probe_.set(pi_ - ci_, t);
-      bell_.notify(to_sc(std::max(t - now(), ps(0))));
+      wake_at(bell_, t);
       break;
     default:
       break;

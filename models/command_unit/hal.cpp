@@ -21,7 +21,7 @@ void command_unit::call(initiator_socket<P>& port, P& p) {
   p.on_response = [](void* self, transaction&, ps) {
     auto& me = *static_cast<command_unit*>(self);
     me.answer_here_ = true;
-    me.answered_.notify();
+    wake(me.answered_);
   };
   ps t = t_;
   if (port.send(p, t) == tlm::TLM_ACCEPTED) {
@@ -62,7 +62,7 @@ int command_unit::dma_write(std::uint64_t address, const void* from, std::uint32
     command_unit& me = *write.owner;
     me.write_failed_ |= write.failed;
     me.writes_.put(write);
-    if (--me.writes_in_flight_ == 0) me.answered_.notify();
+    if (--me.writes_in_flight_ == 0) wake(me.answered_);
   };
   ++writes_in_flight_;
   ps t = t_;

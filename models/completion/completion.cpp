@@ -54,34 +54,24 @@ void completion::answer(report& r, ps t) {
   target_socket<report>::respond(r, t);
 }
 
+// Places in a CQ are taken one after the other; the translations of their addresses may overlap; the CQEs are written in the
+// order of their places, and what they lead to comes after them.
 process completion::complete(report& r, ps t) {
   const ps begun = t;
   const std::uint32_t cqn = r.cqn & queue_number_mask;
   lane& l = lane_of(cqn);
-  if (l.busy) {
-    ++order_waits_;
-    waiting_level_.add(1, t);
-    waiting_probe_.set(waiting_level_.value(), t);
-    co_await l.waiters.wait();
-    t = std::max(t, now());
-    waiting_level_.add(-1, t);
-    waiting_probe_.set(waiting_level_.value(), t);
-  }
-  l.busy = true;
-
   context_request context;
-  context.index = cqn;
-  co_await cqc.request(context, t);
-  if (context.failed) {
+  const bool there = co_await enter(l, context, cqn, t);
+  if (!there) {
     ++bad_reports_;
     raise(0, {HCA_EVENT_CATASTROPHIC, cqn}, t);
-    leave(l);
     answer(r, t);
     co_return;
   }
-  auto& cq = context.as<hca_cqc>();
-  t = pipe_.start(t, clock_.cycles(config_.cqe_interval)) + clock_.cycles(config_.cqe_latency);
+  co_await queue_.until(pipe_.start(now(), clock_.cycles(config_.cqe_interval)));
+  t = now() + clock_.cycles(config_.cqe_latency);
 
+  auto& cq = context.as<hca_cqc>();
   bool room = cq.state == HCA_CQ_VALID;
   if (room && geometry_of(cq).full(cq.pi, cq.ci)) {
     room = co_await refresh(cq, t);
@@ -93,24 +83,43 @@ process completion::complete(report& r, ps t) {
       raise(0, {HCA_EVENT_CQ_OVERFLOW, cqn}, t);
     }
   }
-  if (room) {
-    std::uint64_t physical = 0;
-    room = co_await locate(cq, cqn, physical, t);
-    if (room) {
-      hca_cqe e = r.cqe;
-      e.owner = geometry_of(cq).owner(cq.pi);
-      post(dma_source::completion, physical, &e, sizeof e, cqn, t);
-      context.dirty = true;
-      written(cq, cqn, e, t);
-    } else {
-      raise(0, {HCA_EVENT_CATASTROPHIC, cqn}, t);
-    }
+  if (!room) {
+    cqc.release(context);
+    leave(l);
+    ++cqes_lost_;
+    report_latency_.add(t - begun);
+    answer(r, t);
+    co_return;
   }
-  if (!room) ++cqes_lost_;
-  cqc.release(context, t);
+  const hca_cqc place = cq;
+  const std::uint64_t ticket = l.taken++;
+  hca_cqe e = r.cqe;
+  e.owner = geometry_of(cq).owner(cq.pi);
+  context.dirty = true;
+  const bool fires = count(cq, cqn, e, t);
+  cqc.release(context);
   leave(l);
+
+  std::uint64_t physical = 0;
+  const bool mapped = co_await locate(place, cqn, physical, t);
+  while (l.written != ticket) co_await l.writers.wait();
+  t = std::max(t, now());
+  if (mapped) {
+    post(dma_source::completion, physical, &e, sizeof e, cqn, t);
+  } else {
+    ++cqes_lost_;
+    raise(0, {HCA_EVENT_CATASTROPHIC, cqn}, t);
+  }
+  ++l.written;
+  l.writers.wake_all(queue_);
+  if (fires) raise(place.eqn, {HCA_EVENT_COMPLETION, cqn}, t);
   report_latency_.add(t - begun);
   answer(r, t);
+}
+
+void completion::note_waiting(int more) {
+  waiting_level_.add(more, now());
+  waiting_probe_.set(waiting_level_.value(), now());
 }
 
 // Reads the consumer index that software keeps in memory. False: the CQ is full all the same.
@@ -145,7 +154,8 @@ task<bool> completion::locate(const hca_cqc& cq, std::uint32_t cqn, std::uint64_
   co_return q.status == translate_status::ok;
 }
 
-void completion::written(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t) {
+// The place at cq.pi is taken by `e`. True: that is an event.
+bool completion::count(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t) {
   ++cqes_;
   if (e.status != HCA_WC_SUCCESS) ++cqes_in_error_;
   cqe_probe_.pulse(1, t, clock_.period());
@@ -154,39 +164,59 @@ void completion::written(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t)
   status_probe_.set(e.status, t);
   ++cq.pi;
   if (completion_rules::solicited(e)) cq.solicited_pi = cq.pi;
-  if (!completion_rules::counts(cq, e)) return;
+  if (!completion_rules::counts(cq, e)) return false;
   ++cq.since_arm;
   if (cq.since_arm >= completion_rules::events_after(cq)) {
-    fire(cq, cqn, t);
-  } else if (cq.since_arm == 1 && cq.moderation_us != 0) {
+    fire(cq, cqn);
+    return true;
+  }
+  if (cq.since_arm == 1 && cq.moderation_us != 0) {
     moderate(cqn, lane_of(cqn).generation, t + ps(std::int64_t{cq.moderation_us} * 1'000'000));
   }
+  return false;
 }
 
-void completion::fire(hca_cqc& cq, std::uint32_t cqn, ps t) {
+// The event itself is raised when the CQEs before it have been written.
+void completion::fire(hca_cqc& cq, std::uint32_t cqn) {
   ++cq_events_;
   cq.arm = HCA_ARM_NONE;
   cq.since_arm = 0;
   ++lane_of(cqn).generation;
-  raise(cq.eqn, {HCA_EVENT_COMPLETION, cqn}, t);
+}
+
+// Contexts may be fetched together; turns come in the order of arrival. False: there is no such CQ, and the turn is over.
+task<bool> completion::enter(lane& l, context_request& context, std::uint32_t cqn, ps& t) {
+  const std::uint64_t mine = l.arrived++;
+  context.index = cqn;
+  co_await cqc.request(context, t);
+  if (l.turn != mine) {
+    ++order_waits_;
+    note_waiting(1);
+    while (l.turn != mine) co_await l.waiters.wait();
+    note_waiting(-1);
+    t = now();
+  }
+  if (context.failed) leave(l);
+  co_return !context.failed;
+}
+
+task<> completion::raise_in_turn(lane& l, std::uint32_t eqn, std::uint32_t cqn) {
+  const std::uint64_t before = l.taken;
+  while (l.written < before) co_await l.writers.wait();
+  raise(eqn, {HCA_EVENT_COMPLETION, cqn}, now());
 }
 
 process completion::ring_cq(std::uint32_t cqn, std::uint8_t arm, std::uint32_t ci, ps t) {
   lane& l = lane_of(cqn);
-  if (l.busy) {
-    co_await l.waiters.wait();
-    t = std::max(t, now());
-  }
-  l.busy = true;
   context_request context;
-  context.index = cqn;
-  co_await cqc.request(context, t);
-  if (context.failed) {
+  const bool there = co_await enter(l, context, cqn, t);
+  if (!there) {
     ++bad_doorbells_;
-    leave(l);
     co_return;
   }
   auto& cq = context.as<hca_cqc>();
+  const std::uint32_t eqn = cq.eqn;
+  bool fires = false;
   if (cq.state != HCA_CQ_VALID || arm > HCA_ARM_SOLICITED) {
     ++bad_doorbells_;
   } else {
@@ -202,13 +232,15 @@ process completion::ring_cq(std::uint32_t cqn, std::uint8_t arm, std::uint32_t c
       cq.armed_ci = ci;
       if (completion_rules::missed(cq)) {
         ++late_arms_;
-        fire(cq, cqn, t);
+        fire(cq, cqn);
+        fires = true;
       }
     }
     context.dirty = true;
   }
-  cqc.release(context, t);
+  cqc.release(context);
   leave(l);
+  if (fires) co_await raise_in_turn(l, eqn, cqn);
 }
 
 process completion::moderate(std::uint32_t cqn, std::uint32_t generation, ps deadline) {
@@ -216,24 +248,20 @@ process completion::moderate(std::uint32_t cqn, std::uint32_t generation, ps dea
   ps t = now();
   lane& l = lane_of(cqn);
   if (l.generation != generation) co_return;
-  if (l.busy) {
-    co_await l.waiters.wait();
-    t = now();
-  }
-  l.busy = true;
   context_request context;
-  context.index = cqn;
-  co_await cqc.request(context, t);
-  if (!context.failed) {
-    auto& cq = context.as<hca_cqc>();
-    if (l.generation == generation && cq.arm != HCA_ARM_NONE && cq.since_arm > 0) {
-      ++timer_events_;
-      fire(cq, cqn, t);
-      context.dirty = true;
-    }
-    cqc.release(context, t);
+  const bool there = co_await enter(l, context, cqn, t);
+  if (!there) co_return;
+  auto& cq = context.as<hca_cqc>();
+  const std::uint32_t eqn = cq.eqn;
+  const bool fires = l.generation == generation && cq.arm != HCA_ARM_NONE && cq.since_arm > 0;
+  if (fires) {
+    ++timer_events_;
+    fire(cq, cqn);
+    context.dirty = true;
   }
+  cqc.release(context);
   leave(l);
+  if (fires) co_await raise_in_turn(l, eqn, cqn);
 }
 
 completion::lane& completion::lane_of(std::uint32_t cqn) {
@@ -244,11 +272,8 @@ completion::lane& completion::lane_of(std::uint32_t cqn) {
 }
 
 void completion::leave(lane& l) {
-  if (l.waiters.empty()) {
-    l.busy = false;
-  } else {
-    l.waiters.wake_one(queue_);
-  }
+  ++l.turn;
+  l.waiters.wake_all(queue_);
 }
 
 }  // namespace hcasim

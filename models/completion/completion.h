@@ -13,15 +13,15 @@
 #include <memory>
 #include <vector>
 
-#include "models/base/clock_domain.h"
-#include "models/base/pool.h"
-#include "models/base/process.h"
-#include "models/base/ring.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
-#include "models/base/wait.h"
 #include "models/completion/completion_config.h"
 #include "models/completion/completion_rules.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/process.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/base/wait.h"
 #include "tlm/context.h"
 #include "tlm/control.h"
 #include "tlm/dma.h"
@@ -45,11 +45,14 @@ class completion : public unit {
              unsigned reporters);
 
  private:
-  // One CQ's turn: reports and doorbells that come while another waits for memory queue here.
+  // One CQ's turn: reports and doorbells take it one after the other, and their CQEs are written in that order.
   struct lane {
-    bool busy = false;
     std::uint32_t generation = 0;  // counts armings and events; an old moderation timer is void
-    wait_list waiters;
+    std::uint64_t arrived = 0;     // reports and doorbells
+    std::uint64_t turn = 0;        // whose it is
+    std::uint64_t taken = 0;       // places
+    std::uint64_t written = 0;     // of those
+    wait_list waiters, writers;
   };
   static constexpr std::uint32_t no_cq = ~0U;
   struct call {
@@ -91,13 +94,15 @@ class completion : public unit {
   process complete(report& r, ps t);
   task<bool> refresh(hca_cqc& cq, ps& t);
   task<bool> locate(const hca_cqc& cq, std::uint32_t cqn, std::uint64_t& physical, ps& t);
-  void written(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t);
+  bool count(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t);
+  void note_waiting(int more);
   void answer(report& r, ps t);
-  void lose(report& r, ps t);
 
   process ring_cq(std::uint32_t cqn, std::uint8_t arm, std::uint32_t ci, ps t);
   process moderate(std::uint32_t cqn, std::uint32_t generation, ps deadline);
-  void fire(hca_cqc& cq, std::uint32_t cqn, ps t);
+  void fire(hca_cqc& cq, std::uint32_t cqn);
+  task<bool> enter(lane& l, context_request& context, std::uint32_t cqn, ps& t);
+  task<> raise_in_turn(lane& l, std::uint32_t eqn, std::uint32_t cqn);
 
   lane& lane_of(std::uint32_t cqn);
   void leave(lane& l);

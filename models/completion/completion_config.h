@@ -1,7 +1,7 @@
 // Knobs of the completion unit.
 #pragma once
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 
 namespace hcasim {
 

@@ -141,8 +141,8 @@ void completion::post(dma_source source, std::uint64_t address, const void* byte
   p.on_response = [](void* self, transaction& x, ps at) {
     static_cast<completion*>(self)->landed(static_cast<posted&>(x), at);
   };
-  posted_level_.set(posted_.in_use(), t);
-  posted_probe_.set(posted_.in_use(), t);
+  posted_level_.set(posted_.in_use(), now());
+  posted_probe_.set(posted_.in_use(), now());
   if (dma.send(p, t) == tlm::TLM_COMPLETED) landed(p, t);
 }
 

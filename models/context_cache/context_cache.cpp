@@ -179,8 +179,6 @@ context_cache::outcome context_cache::begin_fetch(pending& p) {
   f.begin = std::max(p.t, now());
   f.waiting.push(p);
   ++misses_;
-  outstanding_.add(1, f.begin);
-  outstanding_probe_.set(active_fetches(), f.begin);
   f.launching = true;
   fetch(f, evicted);
   f.launching = false;

@@ -16,15 +16,15 @@
 #include <memory>
 #include <vector>
 
-#include "models/base/clock_domain.h"
-#include "models/base/fifo.h"
-#include "models/base/lazy_array.h"
-#include "models/base/pool.h"
-#include "models/base/process.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
-#include "models/base/wait.h"
 #include "models/context_cache/context_cache_config.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/fifo.h"
+#include "tlm/base/lazy_array.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/process.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/base/wait.h"
 #include "tlm/context.h"
 #include "tlm/dma.h"
 

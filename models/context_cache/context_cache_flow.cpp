@@ -57,13 +57,13 @@ void context_cache::retry_stalled() {
     p.t = std::max(p.t, turn);
     const outcome o = admit(p);
     if (o == outcome::answered) {
-      port_.start(turn, interval_);
+      port_.start(now(), interval_);
       answer(p);
     } else if (o != outcome::queued) {
       count_stall(p, o);
       still.push(p);
     } else {
-      port_.start(turn, interval_);
+      port_.start(now(), interval_);
     }
     if (free_fetches_.empty()) break;
   }
@@ -102,11 +102,14 @@ void context_cache::progress() {
 }
 
 process context_cache::fetch(fetch_record& f, write_back* evicted) {
+  co_await queue_.until(f.begin);
+  outstanding_.add(1, now());
+  outstanding_probe_.set(outstanding_.value(), now());
   if (evicted) {
     co_await write_buffers_.take();
-    write(*evicted, std::max(f.begin, now()));
+    write(*evicted, now());
   }
-  ps t = std::max(f.begin, now());
+  ps t = now();
   f.read.op = dma_op::read;
   f.read.source = dma_source::context;
   f.read.failed = false;
@@ -133,7 +136,7 @@ void context_cache::fill(fetch_record& f, ps t) {
   const bool failed = f.read.failed;
   free_fetches_.push(f);
   outstanding_.add(-1, t);
-  outstanding_probe_.set(active_fetches(), t);
+  outstanding_probe_.set(outstanding_.value(), t);
 
   // Everybody holds the entry before anybody goes on.
   fifo<pending> ready;
@@ -164,7 +167,6 @@ process context_cache::write(write_back& w, ps t) {
   w.write.data = w.bytes.data();
   ++written_back_;
   co_await dma.request(w.write, t);
-  co_await queue_.until(t);
   write_failures_ += w.write.failed;
   std::erase(writing_, &w);
   write_buffers_.give();
@@ -183,6 +185,7 @@ process context_cache::drop(drop_record& d) {
   };
   while (d.slot != nowhere && (slots_[d.slot].where == residence::fetching || slots_[d.slot].pins > 0)) co_await sleep{d};
   ps t = std::max(d.request->t, now());
+  co_await queue_.until(t);
   if (d.slot != nowhere && slots_[d.slot].dirty) {
     d.write.op = dma_op::write;
     d.write.source = dma_source::context;
@@ -227,14 +230,9 @@ void context_cache::register_statistics() {
   stats_.add("miss_latency", "ps", "from the end of the look-up to the entry", miss_latency_);
   stats_.add("outstanding", "1", "fetches in flight", outstanding_);
   stats_.add("waiting", "1", "requests not answered yet", waiting_);
-  stats_.formula("hit_ratio", "1", "hits over all fetches answered with an entry", [this] {
-    const auto all = static_cast<double>(hits_.value() + merged_.value() + misses_.value());
-    return all > 0 ? static_cast<double>(hits_.value()) / all : 0;
-  });
-  stats_.formula("port_busy", "ps", "time the look-up port was busy",
-                 [this] { return static_cast<double>(port_.busy().count()); });
-  stats_.formula("port_waited", "ps", "time requests waited for the look-up port, summed",
-                 [this] { return static_cast<double>(port_.waited().count()); });
+  stats_.ratio("hit_ratio", "hits over all fetches answered with an entry", {&hits_}, {&hits_, &merged_, &misses_});
+  stats_.busy_time("port_busy", "time the look-up port was busy", port_);
+  stats_.wait_time("port_waited", "time requests waited for the look-up port, summed", port_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("index", 32, index_probe_);
   signals_.add("hit", 1, hit_probe_);

@@ -5,7 +5,7 @@
 #include <list>
 #include <vector>
 
-#include "models/base/replacement/policies.h"
+#include "tlm/base/replacement/policies.h"
 
 namespace hcasim {
 namespace {

@@ -16,7 +16,7 @@ device_memory::device_memory(const sc_core::sc_module_name& name, const device_m
   stats_.add("window_reads", "1", "reads by software", window_reads_);
   stats_.add("window_writes", "1", "writes by software", window_writes_);
   stats_.add("outside", "1", "accesses beyond the memory", outside_);
-  stats_.formula("busy", "ps", "time the port was in use", [this] { return static_cast<double>(port_.busy().count()); });
+  stats_.busy_time("busy", "time the port was in use", port_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("offset", 32, offset_probe_);
 }

@@ -5,11 +5,11 @@
 // writes are lost.
 #pragma once
 
-#include "models/base/clock_domain.h"
-#include "models/base/lazy_array.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
 #include "models/device_memory/device_memory_config.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/lazy_array.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
 #include "tlm/control.h"
 #include "tlm/dma.h"
 

@@ -4,27 +4,28 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "models/base/fifo.h"
-#include "models/base/pool.h"
+#include "tlm/base/fifo.h"
+#include "tlm/base/pool.h"
 #include "tlm/dma.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {
 
+class dma_engine;
+
 // A request of a client while the engine works on it.
 struct dma_job {
+  dma_engine* self = nullptr;
   dma_request* request = nullptr;
   dma_job* next = nullptr;
   std::uint64_t sequence = 0;
   std::uint32_t bytes = 0;
   std::uint32_t issued = 0;
   std::uint32_t in_flight = 0;  // bursts
-  bool in_call = false;         // the client's call has not returned yet
-  bool finished = false;        // in the call
   ps begun{0};
-  ps ready{0};  // may be issued from here on
   ps done{0};
   std::uint64_t word = 0;  // of an atomic
+  unsigned completer = 0;
 
   [[nodiscard]] bool atomic() const { return request->op >= dma_op::compare_swap; }
 };
@@ -32,8 +33,10 @@ struct dma_job {
 using dma_fifo = fifo<dma_job>;
 
 struct dma_burst : tlm::tlm_generic_payload {
+  dma_engine* self = nullptr;
   dma_job* job = nullptr;  // null: nobody waits for it (the write of an atomic)
   std::uint32_t tags = 0;
+  unsigned completer = 0;
   std::uint64_t word = 0;
   pcie_extension extension;
 

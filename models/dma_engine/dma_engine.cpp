@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "models/dma_engine/dma_rules.h"
 #include "tlm/access.h"
@@ -37,39 +38,40 @@ tlm::tlm_sync_enum dma_engine::handle(dma_request& r, tlm::tlm_phase phase, ps& 
   bytes_[source] += r.bytes;
   r.failed = false;
   if (r.bytes == 0) return tlm::TLM_COMPLETED;
-  if (r.address >= HCA_DM_BASE && r.address < 2 * HCA_DM_BASE) return local.send(r, t);
+  if (r.address >= HCA_DM_BASE && r.address < 2 * HCA_DM_BASE) {
+    local.access(r, t);
+    return tlm::TLM_COMPLETED;
+  }
 
   dma_job& j = jobs_.get();
+  j.self = this;
   j.request = &r;
   j.bytes = r.bytes;
   j.issued = 0;
   j.in_flight = 0;
-  j.in_call = true;
-  j.finished = false;
   j.begun = t;
-  j.ready = t + clock_.cycles(config_.request_latency);
   j.done = t;
+  if (r.op == dma_op::read) note_reads(1);
+  later<&dma_engine::enqueue>(j, t + clock_.cycles(config_.request_latency));
+  return tlm::TLM_ACCEPTED;
+}
+
+void dma_engine::enqueue(dma_job& j) {
   if (j.atomic()) {
     start_atomic(j);
-  } else if (r.op == dma_op::read) {
+  } else if (j.request->op == dma_op::read) {
     enqueue_read(j);
   } else {
     enqueue_write(j);
   }
-  pump(t);
-
-  j.in_call = false;
-  if (!j.finished) return tlm::TLM_ACCEPTED;
-  t = j.done;
-  jobs_.put(j);
-  return tlm::TLM_COMPLETED;
+  pump();
 }
 
 void dma_engine::start_atomic(dma_job& j) {
   ++atomics_;
   if (j.bytes != 8 || (j.request->address & 7)) {
     j.request->failed = true;
-    finish(j, j.ready);
+    finish(j, now());
     return;
   }
   bucket& b = buckets_[dma_rules::bucket_of(j.request->address, config_.atomic_buckets)];
@@ -79,115 +81,152 @@ void dma_engine::start_atomic(dma_job& j) {
     return;
   }
   b.locked = true;
-  locks_level_.add(1, j.ready);
-  locks_probe_.set(locks_level_.value(), j.ready);
+  locks_level_.add(1, now());
+  locks_probe_.set(locks_level_.value(), now());
   enqueue_read(j);
 }
 
 // The old value is here. PCIe keeps the write in front of every later read, so the lock opens once the write is issued.
-void dma_engine::write_atomic(dma_job& j, ps t) {
+void dma_engine::write_atomic(dma_job& j) {
   dma_request& r = *j.request;
   const std::uint32_t lock = dma_rules::bucket_of(r.address, config_.atomic_buckets);
   if (r.failed) {
-    unlock(lock, t);
-    finish(j, t);
-    return;
+    unlock(lock);
+    finish(j, now());
+    return pump();
   }
   const std::uint64_t original = j.word;
   std::memcpy(r.data, &original, sizeof original);
   j.word = dma_rules::modify(r.op, original, r.operand, r.compare);
-  j.ready = t + clock_.cycles(config_.atomic_latency);
   if (j.word == original) {
-    unlock(lock, j.ready);
-    finish(j, j.ready);
-    return;
+    unlock(lock);
+    finish(j, now());
+    return pump();
   }
   j.issued = 0;
   enqueue_write(j);
+  pump();
 }
 
-void dma_engine::unlock(std::uint32_t number, ps t) {
+void dma_engine::unlock(std::uint32_t number) {
   bucket& b = buckets_[number];
   if (b.waiting.empty()) {
     b.locked = false;
-    locks_level_.add(-1, t);
-    locks_probe_.set(locks_level_.value(), t);
+    locks_level_.add(-1, now());
+    locks_probe_.set(locks_level_.value(), now());
     return;
   }
-  dma_job& next = b.waiting.pop();
-  next.ready = std::max(next.ready, t);
-  enqueue_read(next);
+  enqueue_read(b.waiting.pop());
 }
 
 void dma_engine::enqueue_read(dma_job& j) {
   j.sequence = sequence_++;
-  if (tags_free_ == 0 || !reads_.empty()) ++tag_stalls_;
-  reads_.push(j);
-  reads_waiting_probe_.set(reads_.size(), j.ready);
+  j.completer = dma_rules::completer_of(j.request->address);
+  completer& c = completers_[j.completer];
+  if (tags_for(c) == 0 || !c.reads.empty()) ++tag_stalls_;
+  completers_known_ += !std::exchange(c.known, true);
+  c.reads.push(j);
+  reads_waiting_probe_.set(++reads_waiting_, now());
+}
+
+std::uint32_t dma_engine::tags_for(const completer& c) const {
+  const std::uint32_t most = config_.read_tags - (completers_known_ > 1 ? dma_rules::kept_for_others(config_.read_tags) : 0);
+  return c.tags < most ? std::min(tags_free_, most - c.tags) : 0;
+}
+
+// The oldest read that may go, if any.
+dma_engine::completer* dma_engine::next_read() {
+  completer* next = nullptr;
+  for (completer& c : completers_) {
+    if (c.reads.empty() || tags_for(c) == 0) continue;
+    if (!next || c.reads.front().sequence < next->reads.front().sequence) next = &c;
+  }
+  return next;
 }
 
 void dma_engine::enqueue_write(dma_job& j) {
   j.sequence = sequence_++;
   if (!fits(j) || !writes_.empty()) ++buffer_stalls_;
   writes_.push(j);
-  writes_waiting_probe_.set(writes_.size(), j.ready);
+  writes_waiting_probe_.set(writes_.size(), now());
 }
 
-// Issues what can be issued, oldest first. Calls into PCIe may come back here; the outer loop then goes on.
-void dma_engine::pump(ps t) {
+// Issues what can be issued now, oldest first. Calls into PCIe may come back here; the outer loop then goes on.
+void dma_engine::pump() {
   if (pumping_) return;
   pumping_ = true;
   while (!not_taken_) {
     const bool write_waits = !writes_.empty();
-    const bool read_is_older = !reads_.empty() && (!write_waits || reads_.front().sequence < writes_.front().sequence);
-    if (read_is_older && tags_free_ > 0) {
-      issue_read(t);
-      continue;
+    completer* const c = reads_waiting_ != 0 ? next_read() : nullptr;
+    const bool read = c && (!write_waits || c->reads.front().sequence < writes_.front().sequence);
+    if (!read && (!write_waits || !fits(writes_.front()))) break;
+    const ps turn = std::max(issue_.free_at(), link_free_);
+    if (turn > now()) {
+      pump_at(turn);
+      break;
     }
-    if (!write_waits || !fits(writes_.front())) break;
-    issue_write(t);
+    if (read) {
+      issue_read(*c);
+    } else {
+      issue_write();
+    }
   }
   pumping_ = false;
+}
+
+void dma_engine::pump_at(ps t) {
+  if (t >= next_pump_) return;
+  next_pump_ = t;
+  queue_.at(t, {[](void* context) {
+                  auto& self = *static_cast<dma_engine*>(context);
+                  self.next_pump_ = never;
+                  self.pump();
+                },
+                this});
 }
 
 bool dma_engine::fits(const dma_job& w) const {
   return dma_rules::write_burst(w.request->address + w.issued, w.bytes - w.issued, config_.write_buffer) <= write_free_;
 }
 
-void dma_engine::issue_read(ps t) {
-  dma_job& j = reads_.front();
+void dma_engine::issue_read(completer& c) {
+  dma_job& j = c.reads.front();
   const std::uint64_t address = j.request->address + j.issued;
-  const std::uint32_t bytes = dma_rules::read_burst(address, j.bytes - j.issued, config_.mrrs, tags_free_);
+  const std::uint32_t bytes = dma_rules::read_burst(address, j.bytes - j.issued, config_.mrrs, tags_for(c));
   auto* const data = j.atomic() ? reinterpret_cast<std::byte*>(&j.word) : j.request->data + j.issued;
-  const ps at = issue_.start(std::max({t, j.ready, link_free_}), clock_.cycles(config_.issue_interval));
+  const ps at = issue_.start(now(), clock_.cycles(config_.issue_interval));
 
   dma_burst& b = bursts_.get();
+  b.self = this;
   b.job = &j;
   b.tags = dma_rules::read_pieces(address, bytes, config_.mrrs);
+  b.completer = j.completer;
   tags_free_ -= b.tags;
+  c.tags += b.tags;
   tags_level_.set(tags_in_use(), at);
   tags_probe_.set(tags_in_use(), at);
   ++read_bursts_;
   ++j.in_flight;
   j.issued += bytes;
   if (j.issued == j.bytes) {
-    reads_.pop();
-    reads_waiting_probe_.set(reads_.size(), at);
+    c.reads.pop();
+    reads_waiting_probe_.set(--reads_waiting_, at);
   }
   source_probe_.set(static_cast<std::uint64_t>(j.request->source), at);
   send(b, tlm::TLM_READ_COMMAND, address, data, bytes, at);
 }
 
-void dma_engine::issue_write(ps t) {
+void dma_engine::issue_write() {
   dma_job& j = writes_.front();
   const std::uint64_t address = j.request->address + j.issued;
   const std::uint32_t bytes = dma_rules::write_burst(address, j.bytes - j.issued, config_.write_buffer);
   const double moving = config_.datapath_width ? static_cast<double>(bytes) / config_.datapath_width : 0;
   const ps busy = clock_.cycles(std::max(config_.issue_interval, moving));
-  ps at = issue_.start(std::max({t, j.ready, link_free_}), busy);
+  ps at = issue_.start(now(), busy);
   if (config_.store_and_forward) at += clock_.cycles(moving);
 
   dma_burst& b = bursts_.get();
+  b.self = this;
   b.tags = 0;
   write_free_ -= bytes;
   write_level_.set(config_.write_buffer - write_free_, at);
@@ -209,7 +248,7 @@ void dma_engine::issue_write(ps t) {
   b.job = nullptr;
   b.word = j.word;
   send(b, tlm::TLM_WRITE_COMMAND, address, reinterpret_cast<std::byte*>(&b.word), bytes, at);
-  unlock(dma_rules::bucket_of(address, config_.atomic_buckets), at);
+  unlock(dma_rules::bucket_of(address, config_.atomic_buckets));
   finish(j, at);
 }
 
@@ -223,15 +262,19 @@ void dma_engine::send(dma_burst& b, tlm::tlm_command command, std::uint64_t addr
   bytes_probe_.set(bytes, t);
 
   not_taken_ = &b;
-  const ps at = now();
-  sc_core::sc_time delay = to_sc(t - at);
-  tlm::tlm_phase phase = tlm::BEGIN_REQ;
   b.acquire();
+  if (t <= now()) return hand_over(b);
+  later<&dma_engine::hand_over>(b, t);
+}
+
+void dma_engine::hand_over(dma_burst& b) {
+  sc_core::sc_time delay = to_delay(now());
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
   const tlm::tlm_sync_enum status = pcie->nb_transport_fw(b, phase, delay);
   if (status != tlm::TLM_ACCEPTED) {
     if (not_taken_ == &b) not_taken_ = nullptr;
-    link_free_ = at + to_ps(delay);
-    if (status == tlm::TLM_COMPLETED || phase == tlm::BEGIN_RESP) landed(b, link_free_);
+    link_free_ = from_delay(delay);
+    if (status == tlm::TLM_COMPLETED || phase == tlm::BEGIN_RESP) landed_at(b, link_free_);
     if (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP) {
       phase = tlm::END_RESP;
       pcie->nb_transport_fw(b, phase, delay);
@@ -241,20 +284,26 @@ void dma_engine::send(dma_burst& b, tlm::tlm_command command, std::uint64_t addr
 }
 
 tlm::tlm_sync_enum dma_engine::pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-  const ps t = now() + to_ps(delay);
+  const ps t = from_delay(delay);
   auto& b = static_cast<dma_burst&>(gp);
   if (not_taken_ == &b) {
     not_taken_ = nullptr;
     link_free_ = t;
-    if (phase == tlm::END_REQ) pump(t);
+    if (phase == tlm::END_REQ) pump();
   }
   if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
-  landed(b, t);
+  landed_at(b, t);
   return tlm::TLM_COMPLETED;
 }
 
+void dma_engine::landed_at(dma_burst& b, ps t) {
+  if (t <= now()) return landed(b);
+  later<&dma_engine::landed>(b, t);
+}
+
 // The burst keeps its reference to the very end, so that nothing issued from here reuses a payload PCIe is still handing over.
-void dma_engine::landed(dma_burst& b, ps t) {
+void dma_engine::landed(dma_burst& b) {
+  const ps t = now();
   const bool failed = b.get_response_status() != tlm::TLM_OK_RESPONSE;
   const std::uint32_t bytes = b.get_data_length();
   const bool read = b.is_read();
@@ -264,6 +313,7 @@ void dma_engine::landed(dma_burst& b, ps t) {
   }
   if (read) {
     tags_free_ += b.tags;
+    completers_[b.completer].tags -= b.tags;
     tags_level_.set(tags_in_use(), t);
     tags_probe_.set(tags_in_use(), t);
   } else {
@@ -271,19 +321,19 @@ void dma_engine::landed(dma_burst& b, ps t) {
     write_level_.set(config_.write_buffer - write_free_, t);
     write_probe_.set(config_.write_buffer - write_free_, t);
   }
-  dma_job* complete = nullptr;
   if (dma_job* const j = b.job) {
     if (failed) j->request->failed = true;
     j->done = std::max(j->done, read ? data_in(bytes, t) : t);
     --j->in_flight;
-    if (j->in_flight == 0 && j->issued == j->bytes) complete = j;
+    if (j->in_flight == 0 && j->issued == j->bytes) {
+      if (j->atomic()) {
+        later<&dma_engine::write_atomic>(*j, j->done + clock_.cycles(config_.atomic_latency));
+      } else {
+        finish(*j, j->done);
+      }
+    }
   }
-  if (complete && complete->atomic()) {
-    write_atomic(*complete, complete->done);
-    complete = nullptr;
-  }
-  pump(t);
-  if (complete) finish(*complete, complete->done);
+  pump();
   b.release();
 }
 
@@ -292,21 +342,27 @@ void dma_engine::landed(dma_burst& b, ps t) {
 ps dma_engine::data_in(std::uint32_t bytes, ps t) {
   if (config_.datapath_width == 0) return t;
   const ps busy = clock_.cycles(static_cast<double>(bytes) / config_.datapath_width);
-  const ps from = config_.store_and_forward ? t : std::max(t - busy, ps(0));
-  return std::max(t, return_path_.start(from, busy) + busy);
+  return config_.store_and_forward ? return_path_.start(t, busy) + busy : return_path_.stream(t, busy);
 }
 
 void dma_engine::finish(dma_job& j, ps t) {
   dma_request& r = *j.request;
   j.done = t + clock_.cycles(config_.response_latency);
   (j.atomic() ? atomic_latency_ : r.op == dma_op::read ? read_latency_ : write_latency_).add(j.done - j.begun);
-  if (j.in_call) {
-    j.finished = true;
-    return;
-  }
-  const ps done = j.done;
+  if (j.done > now()) return later<&dma_engine::answer>(j, j.done);
+  answer(j);
+}
+
+void dma_engine::answer(dma_job& j) {
+  dma_request& r = *j.request;
+  if (r.op == dma_op::read) note_reads(-1);
   jobs_.put(j);
-  target_socket<dma_request>::respond(r, done);
+  target_socket<dma_request>::respond(r, now());
+}
+
+void dma_engine::note_reads(int more) {
+  reads_level_.add(more, now());
+  reads_probe_.set(reads_level_.value(), now());
 }
 
 }  // namespace hcasim

@@ -13,11 +13,12 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/clock_domain.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
 #include "models/dma_engine/burst.h"
 #include "models/dma_engine/dma_engine_config.h"
+#include "models/dma_engine/dma_rules.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
 
 namespace hcasim {
 
@@ -38,19 +39,42 @@ class dma_engine : public unit {
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
 
+  // Reads of one completer: host memory, or another device. Once there are several, none may take every tag.
+  struct completer {
+    dma_fifo reads;
+    std::uint32_t tags = 0;
+    bool known = false;
+  };
+  [[nodiscard]] std::uint32_t tags_for(const completer& c) const;
+  completer* next_read();
+
+  template <auto Step, class T>
+  void later(T& what, ps t) {
+    queue_.at(t, {[](void* x) {
+                    auto& due = *static_cast<T*>(x);
+                    (due.self->*Step)(due);
+                  },
+                  &what});
+  }
+  void enqueue(dma_job& j);
   void start_atomic(dma_job& j);
-  void write_atomic(dma_job& j, ps t);
-  void unlock(std::uint32_t bucket, ps t);
+  void write_atomic(dma_job& j);
+  void unlock(std::uint32_t bucket);
 
   void enqueue_read(dma_job& j);
   void enqueue_write(dma_job& j);
-  void pump(ps t);
+  void pump();
+  void pump_at(ps t);
   [[nodiscard]] bool fits(const dma_job& w) const;
-  void issue_read(ps t);
-  void issue_write(ps t);
+  void issue_read(completer& c);
+  void issue_write();
   void send(dma_burst& b, tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes, ps t);
-  void landed(dma_burst& b, ps t);
+  void hand_over(dma_burst& b);
+  void landed_at(dma_burst& b, ps t);
+  void landed(dma_burst& b);
   void finish(dma_job& j, ps t);
+  void answer(dma_job& j);
+  void note_reads(int more);
   [[nodiscard]] ps data_in(std::uint32_t bytes, ps t);
   void describe();
 
@@ -66,8 +90,11 @@ class dma_engine : public unit {
   bool pumping_ = false;
   const dma_burst* not_taken_ = nullptr;  // PCIe has not said END_REQ yet
   ps link_free_{0};
+  ps next_pump_ = never;
 
-  dma_fifo reads_;
+  std::array<completer, dma_rules::completers> completers_;
+  unsigned completers_known_ = 0;
+  std::uint64_t reads_waiting_ = 0;
   dma_fifo writes_;
   struct bucket {
     bool locked = false;
@@ -81,8 +108,8 @@ class dma_engine : public unit {
   std::array<counter, dma_sources> bytes_;
   counter read_bursts_, write_bursts_, atomics_, lock_waits_, tag_stalls_, buffer_stalls_, failures_;
   histogram read_latency_, write_latency_, atomic_latency_;
-  level tags_level_, write_level_, locks_level_;
-  probe tags_probe_, write_probe_, reads_waiting_probe_, writes_waiting_probe_, locks_probe_;
+  level reads_level_, tags_level_, write_level_, locks_level_;
+  probe reads_probe_, tags_probe_, write_probe_, reads_waiting_probe_, writes_waiting_probe_, locks_probe_;
   probe issue_probe_, address_probe_, bytes_probe_, source_probe_, failed_probe_;
 };
 

@@ -1,7 +1,7 @@
 // Knobs of the DMA engine.
 #pragma once
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 
 namespace hcasim {
 

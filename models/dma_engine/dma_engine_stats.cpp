@@ -18,10 +18,12 @@ void dma_engine::describe() {
   stats_.add("read_latency", "ps", "from a read request to its answer", read_latency_);
   stats_.add("write_latency", "ps", "from a write request to its answer, which comes when it has landed", write_latency_);
   stats_.add("atomic_latency", "ps", "from an atomic request to its answer", atomic_latency_);
+  stats_.add("reads", "1", "read requests that are not answered", reads_level_);
   stats_.add("tags_in_use", "1", "read tags taken", tags_level_);
   stats_.add("write_bytes", "bytes", "bytes of posted writes under way", write_level_);
   stats_.add("locks_held", "1", "atomic buckets locked", locks_level_);
 
+  signals_.add("reads", 16, reads_probe_);
   signals_.add("tags_in_use", 16, tags_probe_);
   signals_.add("write_bytes", 32, write_probe_);
   signals_.add("reads_waiting", 16, reads_waiting_probe_);

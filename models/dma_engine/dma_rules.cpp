@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/base/units.h"
+#include "tlm/base/units.h"
 
 namespace hcasim::dma_rules {
 namespace {

@@ -16,6 +16,16 @@ std::uint32_t read_burst(std::uint64_t address, std::uint64_t remaining, std::ui
 // The next write burst: inside one page and at most `buffer` bytes.
 std::uint32_t write_burst(std::uint64_t address, std::uint64_t remaining, std::uint64_t buffer);
 
+// Who completes a read, as far as an address tells: host memory lies in the lowest 16 TiB, devices' windows elsewhere.
+inline constexpr unsigned completers = 4;
+inline unsigned completer_of(std::uint64_t address) {
+  return static_cast<unsigned>(((address >> 44) ^ (address >> 60)) % completers);
+}
+// Read tags that one completer leaves to the others, so that a slow one cannot hold up all reads.
+inline std::uint32_t kept_for_others(std::uint32_t tags) {
+  return tags < 2 ? 0 : tags < 16 ? 1 : tags / 8;
+}
+
 inline std::uint32_t bucket_of(std::uint64_t address, std::uint32_t buckets) {
   return static_cast<std::uint32_t>((address >> 3) % buckets);
 }

@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/unit.h"
+#include "tlm/base/unit.h"
 
 namespace hcasim::testing {
 
@@ -50,7 +50,7 @@ class fake_pcie : public unit {
 
   tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
     if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
-    const ps t = now() + to_ps(delay);
+    const ps t = from_delay(delay);
     log.push_back({gp.is_write(), gp.get_address(), gp.get_data_length(), t});
     if (answers == style::complete) {
       access(gp);
@@ -72,7 +72,7 @@ class fake_pcie : public unit {
     jobs_.push_back({this, &gp, phase});
     queue_.at(when, {[](void* p) {
                        auto& j = *static_cast<job*>(p);
-                       sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+                       sc_core::sc_time delay = to_delay(now());
                        if (j.phase == tlm::BEGIN_RESP) j.self->access(*j.gp);
                        j.self->up->nb_transport_bw(*j.gp, j.phase, delay);
                        j.gp->release();

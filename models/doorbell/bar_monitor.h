@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "models/base/units.h"
+#include "tlm/base/units.h"
 
 namespace hcasim {
 

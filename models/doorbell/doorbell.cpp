@@ -73,9 +73,16 @@ void doorbell::take_blueflame(const std::byte* data, std::uint64_t n, ps t) {
 
 // An idle unit passes a doorbell on in the call.
 void doorbell::arrive(entry e, ps t, bool prompt) {
-  if (prompt && size_ == 0 && aside_.empty() && pipe_.free_at() <= e.ready) return forward(e, e.ready);
+  if (prompt && !coming_in_ && size_ == 0 && aside_.empty() && pipe_.free_at() <= e.ready) {
+    if (e.ready <= now()) return forward(e);
+    coming_in_ = true;
+    coming_ = e;
+    queue_.at(e.ready, {[](void* self) { static_cast<doorbell*>(self)->came_in(); }, this});
+    return;
+  }
   if (coalesced(e)) return;
   if (size_ == fifo_.size()) return drop(e, t);
+  e.queued = now();
   fifo_[(head_ + size_) % fifo_.size()] = e;
   ++size_;
   if (e.kind == bell::send) ++queued_[e.number % queued_.size()];
@@ -84,7 +91,14 @@ void doorbell::arrive(entry e, ps t, bool prompt) {
   if (!draining_) schedule_drain();
 }
 
+void doorbell::came_in() {
+  coming_in_ = false;
+  forward(coming_);
+  if (size_ > 0 || !aside_.empty()) schedule_drain();
+}
+
 void doorbell::schedule_drain() {
+  if (coming_in_) return;
   draining_ = true;
   const ps ready = size_ > 0 ? fifo_[head_].ready : now();
   queue_.at(std::max(pipe_.free_at(), ready), {[](void* self) { static_cast<doorbell*>(self)->drain(); }, this});
@@ -131,11 +145,12 @@ void doorbell::drop(const entry& e, ps t) {
 
 void doorbell::drain() {
   const ps t = now();
-  // A record had the turn meanwhile.
-  if (pipe_.free_at() > t) return schedule_drain();
+  // A record had the turn meanwhile, or another doorbell has come to the front.
+  if (pipe_.free_at() > t || (size_ > 0 && fifo_[head_].ready > t)) return schedule_drain();
   entry e;
   if (size_ > 0) {
     e = fifo_[head_];
+    wait_.add(t - e.queued);
     head_ = (head_ + 1) % fifo_.size();
     --size_;
     if (e.kind == bell::send && !e.cancelled) --queued_[e.number % queued_.size()];
@@ -148,15 +163,14 @@ void doorbell::drain() {
   if (e.cancelled) {
     pipe_.start(t, clock_.period());
   } else {
-    wait_.add(t - std::min(t, e.ready));
-    forward(e, t);
+    forward(e);
   }
   draining_ = false;
   if (size_ > 0 || !aside_.empty()) schedule_drain();
 }
 
-void doorbell::forward(entry e, ps t) {
-  t = pipe_.start(t, clock_.cycles(config_.interval)) + clock_.cycles(config_.latency);
+void doorbell::forward(entry e) {
+  const ps t = pipe_.start(now(), clock_.cycles(config_.interval)) + clock_.cycles(config_.latency);
   bell_probe_.pulse(static_cast<std::uint64_t>(e.kind) + 1, t, clock_.period());
   number_probe_.set(e.number, t);
   value_probe_.set(e.value, t);
@@ -173,7 +187,17 @@ void doorbell::forward(entry e, ps t) {
   ring.kind = e.kind;
   ring.number = e.number;
   ring.value = e.value;
-  (e.kind == bell::send ? send : e.kind == bell::receive ? receive : completion).send(ring, t);
+  ring.context = this;
+  queue_.at(t, {[](void* x) {
+                  auto& due = *static_cast<doorbell_ring*>(static_cast<transaction*>(x));
+                  static_cast<doorbell*>(due.context)->deliver(due);
+                },
+                static_cast<transaction*>(&ring)});
+}
+
+void doorbell::deliver(doorbell_ring& ring) {
+  ps t = now();
+  (ring.kind == bell::send ? send : ring.kind == bell::receive ? receive : completion).send(ring, t);
   rings_.put(ring);
 }
 

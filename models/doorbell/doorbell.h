@@ -12,12 +12,12 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/pool.h"
-#include "models/base/process.h"
-#include "models/base/ring.h"
-#include "models/base/server.h"
 #include "models/doorbell/doorbell_front.h"
 #include "models/doorbell/doorbell_rules.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/process.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/server.h"
 
 namespace hcasim {
 
@@ -33,6 +33,7 @@ class doorbell : public unit, public doorbell_front {
     ps ready{0};
     doorbell_ring* wqe = nullptr;  // BlueFlame
     bool cancelled = false;
+    ps queued{0};
   };
   struct newest {  // indices passed on while a record is being read
     std::uint32_t qpn = 0;
@@ -52,7 +53,9 @@ class doorbell : public unit, public doorbell_front {
   void drop(const entry& e, ps t);
   void drain();
   void schedule_drain();
-  void forward(entry e, ps t);
+  void came_in();
+  void forward(entry e);
+  void deliver(doorbell_ring& ring);
 
   void remember(std::uint32_t qpn, ps t);
   process recover(ps t);
@@ -69,6 +72,8 @@ class doorbell : public unit, public doorbell_front {
   std::size_t head_ = 0;
   std::size_t size_ = 0;
   bool draining_ = false;
+  bool coming_in_ = false;  // the lines of a WQE that an idle unit will pass on
+  entry coming_;
   std::array<std::uint16_t, 1024> queued_{};  // SQ doorbells in the FIFO, by QPN modulo 1024
   std::deque<entry> aside_;                   // CQ and EQ doorbells that found the FIFO full
   pool<doorbell_ring> rings_;

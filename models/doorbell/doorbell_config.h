@@ -1,7 +1,7 @@
 // Knobs of the doorbell unit.
 #pragma once
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 #include "tlm/rtl/implementation.h"
 
 namespace hcasim {

@@ -21,9 +21,9 @@ tlm::tlm_sync_enum doorbell_front::nb_access(tlm::tlm_generic_payload& gp, tlm::
 
 void doorbell_front::b_access(tlm::tlm_generic_payload& gp, sc_core::sc_time& delay) {
   const ps at = now();
-  ps t = at + to_ps(delay);
+  ps t = at;
   access(gp, t);
-  delay = to_sc(t - at);
+  delay += to_sc(t - at);
 }
 
 void doorbell_front::access(tlm::tlm_generic_payload& gp, ps& t) {
@@ -73,13 +73,11 @@ void doorbell_front::access_register(tlm::tlm_generic_payload& gp, initiator_soc
   a.write = gp.is_write();
   if (a.write) {
     std::memcpy(&a.value, gp.get_data_ptr(), bytes);
-  } else {
-    t += register_latency_;
   }
   ps done = t;
-  owner.send(a, done);
+  owner.access(a, done);
   if (a.write) return;
-  t = done;
+  t = done + register_latency_;
   std::memcpy(gp.get_data_ptr(), &a.value, bytes);
 }
 

@@ -4,10 +4,10 @@
 
 #include <tlm_utils/simple_target_socket.h>
 
-#include "models/base/clock_domain.h"
-#include "models/base/unit.h"
 #include "models/doorbell/bar_monitor.h"
 #include "models/doorbell/doorbell_config.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/unit.h"
 #include "tlm/context.h"
 #include "tlm/control.h"
 #include "tlm/dma.h"

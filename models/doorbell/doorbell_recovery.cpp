@@ -52,7 +52,7 @@ void doorbell::pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value,
     if (kind == bell::send) --queued_[qpn % queued_.size()];
     if (e.wqe) rings_.put(*std::exchange(e.wqe, nullptr));
   }
-  forward({kind, qpn, value, t, nullptr}, t);
+  forward({kind, qpn, value, t, nullptr});
 }
 
 task<bool> doorbell::read_record(std::uint32_t qpn, hca_qp_record& record, ps& t) {
@@ -62,7 +62,7 @@ task<bool> doorbell::read_record(std::uint32_t qpn, hca_qp_record& record, ps& t
   if (context.failed) co_return false;
   const auto& qp = context.as<hca_qpc>();
   const std::uint64_t address = qp.state == HCA_QP_RESET ? 0 : qp.record;
-  qpc.release(context, t);
+  qpc.release(context);
   if (address == 0) co_return false;
   dma_request d;
   d.source = dma_source::doorbell_record;

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "models/base/ring.h"
 #include "models/fabric/link_config.h"
+#include "tlm/base/ring.h"
 #include "tlm/packet.h"
 #include "tlm/testing/simulate.h"
 
@@ -83,7 +83,7 @@ class device : public unit {
     p.context = this;
     p.on_response = [](void* self, transaction&, ps t) { static_cast<device*>(self)->taken.push_back(t); };
     ps t = now();
-    if (out.send(p, t) == tlm::TLM_COMPLETED) taken.push_back(t);
+    if (out.send_ahead(p, t) == tlm::TLM_COMPLETED) taken.push_back(t);
   }
   tlm::tlm_sync_enum receive(packet& p, tlm::tlm_phase, ps& t) {
     const unsigned lane = std::to_integer<unsigned>(p.bytes[p.head] >> 4);
@@ -115,9 +115,9 @@ inline double counted(const unit& u, const std::string& name) {
   for (const statistic& s : u.stats().all()) {
     if (s.name != name) continue;
     if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-    if (const auto* h = std::get_if<const histogram*>(&s.value)) return (*h)->mean();
-    if (const auto* l = std::get_if<const level*>(&s.value)) return (*l)->mean(now());
-    return std::get<std::function<double()>>(s.value)();
+    if (const auto* h = std::get_if<histogram*>(&s.value)) return (*h)->mean();
+    if (const auto* l = std::get_if<level*>(&s.value)) return (*l)->mean(now());
+    return std::get<formula>(s.value)(now());
   }
   throw std::out_of_range(name);
 }

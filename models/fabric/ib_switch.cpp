@@ -79,7 +79,7 @@ tlm::tlm_sync_enum ib_switch::take(packet& p, tlm::tlm_phase, ps& t) {
   const ps ready = (config_.mode == forwarding::cut_through ? t : whole) + config_.latency;
   p.last_bit = whole + config_.latency;
   const queued q{&p, ready, t, p.wire_bytes()};
-  o.queue_level.add(1, ready);
+  o.queue_level.add(1, now());
   if (!l.held.empty() || !fits(l, q.bytes)) {
     ++held_packets_;
     l.held.push(q);
@@ -95,15 +95,9 @@ bool ib_switch::fits(const lane& l, std::uint32_t bytes) const {
 }
 
 void ib_switch::enqueue(output& o, lane& l, const queued& q) {
-  // Nobody else can come first: the output will be free, and all packets that were ready earlier have gone.
-  const bool idle = o.packets_queued == 0 && o.free_at <= q.ready;
   l.queue.push(q);
   l.bytes += q.bytes;
   ++o.packets_queued;
-  if (idle) {
-    send(o, l, std::max(q.ready, now()));
-    return;
-  }
   o.occupancy.set(o.packets_queued, now());
   if (!l.blocked) arm(o, std::max({o.free_at, l.queue.front().ready, now()}));
 }
@@ -129,11 +123,12 @@ void ib_switch::arbitrate(output& o) {
       if (next != never) arm(o, next);
       return;
     }
-    send(o, *chosen, now());
+    send(o, *chosen);
   }
 }
 
-void ib_switch::send(output& o, lane& l, ps start) {
+void ib_switch::send(output& o, lane& l) {
+  const ps start = now();
   const queued& q = l.queue.front();
   packet& p = *q.p;
   p.waiter = {};
@@ -146,10 +141,10 @@ void ib_switch::send(output& o, lane& l, ps start) {
   ++o.packets;
   o.bytes += q.bytes;
   ps t = start;
-  if (out[o.port].send(p, t) == tlm::TLM_COMPLETED) {
+  if (out[o.port].send_ahead(p, t) == tlm::TLM_COMPLETED) {
     o.free_at = t;
     o.busy.pulse(1, start, t - start);
-    leave(l, start);
+    leave(l);
   } else {
     l.blocked = true;
   }
@@ -160,17 +155,17 @@ void ib_switch::sent(lane& l, ps t) {
   output& o = *l.owner;
   l.blocked = false;
   o.free_at = std::max(o.free_at, t);
-  leave(l, now());
+  leave(l);
   arbitrate(o);
 }
 
-void ib_switch::leave(lane& l, ps at) {
+void ib_switch::leave(lane& l) {
   output& o = *l.owner;
   const queued q = l.queue.pop();
   l.bytes -= q.bytes;
   --o.packets_queued;
-  o.wait.add(at - q.ready);
-  o.queue_level.add(-1, at);
+  o.wait.add(now() - q.entered);
+  o.queue_level.add(-1, now());
   o.occupancy.set(o.packets_queued, now());
   if (!l.held.empty()) admit(l);
 }
@@ -179,7 +174,7 @@ void ib_switch::admit(lane& l) {
   while (!l.held.empty() && fits(l, l.held.front().bytes)) {
     // Answered first: the packet is on one binding at a time. It stays listed meanwhile, so that nobody overtakes it.
     const queued q = l.held.front();
-    target_socket<packet>::respond(*q.p, std::max({now(), q.entered, q.p->last_bit - config_.latency}));
+    target_socket<packet>::respond_ahead(*q.p, std::max({now(), q.entered, q.p->last_bit - config_.latency}));
     l.held.pop();
     enqueue(*l.owner, l, q);
   }
@@ -202,7 +197,7 @@ void ib_switch::register_statistics(output& o) {
   stats_.add(n + "packets", "packets", "Packets sent" + at + ".", o.packets);
   stats_.add(n + "bytes", "bytes", "Bytes sent" + at + ": LRH to VCRC.", o.bytes);
   stats_.add(n + "queue", "packets", "Packets waiting" + at + ".", o.queue_level);
-  stats_.add(n + "wait", "ps", "Time from ready to the first byte on the wire" + at + ".", o.wait);
+  stats_.add(n + "wait", "ps", "Time from its arrival to the first byte on the wire" + at + ".", o.wait);
   signals_.add(n + "queue", 16, o.occupancy);
   signals_.add(n + "busy", 1, o.busy);
 }

@@ -8,9 +8,9 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/ring.h"
-#include "models/base/unit.h"
 #include "models/fabric/switch_config.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/unit.h"
 #include "tlm/packet.h"
 
 namespace hcasim {
@@ -64,9 +64,9 @@ class ib_switch : public unit {
   [[nodiscard]] bool fits(const lane& l, std::uint32_t bytes) const;
   void enqueue(output& o, lane& l, const queued& q);
   void arbitrate(output& o);
-  void send(output& o, lane& l, ps start);
+  void send(output& o, lane& l);
   void sent(lane& l, ps t);
-  void leave(lane& l, ps at);
+  void leave(lane& l);
   void admit(lane& l);
   void arm(output& o, ps when);
   void register_statistics(output& o);

@@ -102,7 +102,7 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
   }
   const ps duration = config_.rate.time_for(p.wire_bytes());
   // A packet that is still arriving may not run dry on its way out.
-  const ps start = d.wire.start(std::max(t, p.last_bit - duration), duration);
+  const ps start = d.wire.start(t, duration, p.last_bit - duration);
   l.credits.set(l.free, start);
   d.busy.pulse(vl + 1, start, duration);
   ++d.packets;
@@ -129,7 +129,7 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
     ++d.duplicated;
     packet& copy = packets_.get();
     copy = p;
-    const ps again = d.wire.start(start + duration, duration);
+    const ps again = d.wire.start(t, duration);
     d.busy.pulse(vl + 1, again, duration);
     launch(end, vl, copy, 0, again + config_.propagation, again + duration + config_.propagation);
   }
@@ -175,7 +175,7 @@ void link::arrive(flight& f) {
     held.self->received(held, t);
   };
   ps t = now();
-  if (out[1 - f.end].send(p, t) == tlm::TLM_COMPLETED) received(f, t);
+  if (out[1 - f.end].send_ahead(p, t) == tlm::TLM_COMPLETED) received(f, t);
 }
 
 void link::received(flight& f, ps t) {
@@ -199,14 +199,14 @@ void link::serve(unsigned end, unsigned vl) {
   lane& l = d.lanes[vl];
   while (!l.queue.empty()) {
     const waiting w = l.queue.front();
-    const ps t = std::max(w.since, now());
+    const ps t = now();
     const std::uint32_t blocks = blocks_of(*w.p);
     if (!may_start(d, l, blocks, t)) return wake_for_credits(end, vl);
     l.queue.pop();
     d.waiting_packets.set(l.queue.size(), t);
     d.stall.add(t - w.since);
     const ps sent = transmit(end, vl, *w.p, t);
-    target_socket<packet>::respond(*w.p, sent);
+    target_socket<packet>::respond_ahead(*w.p, sent);
   }
 }
 
@@ -236,8 +236,7 @@ void link::register_statistics(unsigned end) {
   stats_.add(e + "delayed", "packets", "Packets" + from + " that were held back on purpose.", d.delayed);
   stats_.add(e + "credit_stalls", "packets", "Packets" + from + " that had to wait for credits.", d.stalls);
   stats_.add(e + "credit_stall_time", "ps", "Time that such a packet waited for credits.", d.stall);
-  stats_.formula(e + "utilisation", "1", "Share of the time that the wire carried packets" + from + ".",
-                 [this, end] { return utilisation(end); });
+  stats_.share(e + "utilisation", "Share of the time that the wire carried packets" + from + ".", d.wire);
   signals_.add(e + "busy", 4, d.busy);
   signals_.add(e + "waiting", 16, d.waiting_packets);
   for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {

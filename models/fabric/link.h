@@ -14,11 +14,11 @@
 #include <functional>
 #include <vector>
 
-#include "models/base/random.h"
-#include "models/base/ring.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
 #include "models/fabric/link_config.h"
+#include "tlm/base/random.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
 #include "tlm/packet.h"
 
 namespace hcasim {

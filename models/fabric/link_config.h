@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 
 namespace hcasim {
 

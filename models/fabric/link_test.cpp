@@ -100,10 +100,10 @@ TEST(Link, OnePacketCostsOneKernelEvent) {
   bench t(plain_link(25_ns));
   for (std::uint32_t i = 0; i < 100; ++i) t.a.send(make_packet(t.packets, i, 256), 0_ps);
   run_for(1_ps);  // all are on their way
-  const std::uint64_t before = event_queue::activations();
+  const std::uint64_t before = event_queue::instance().hand_overs();
   run_until_idle();
   EXPECT_EQ(t.b.arrivals.size(), 100U);
-  EXPECT_EQ(event_queue::activations() - before, 100U);
+  EXPECT_EQ(event_queue::instance().hand_overs() - before, 100U);
 }
 
 // 1000 bytes of payload are 1026 bytes on the wire: 17 blocks.

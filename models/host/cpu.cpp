@@ -27,11 +27,6 @@ void cpu::sync() {
   sc_core::wait(t);
 }
 
-// Units reserve their resources in the order in which they are asked, so a request must not come from far in the future.
-void cpu::stay_close() {
-  if (ahead_ > host_.config_.register_run_ahead) sync();
-}
-
 // Another process may still act before the local time; otherwise nothing can change what a load sees.
 void cpu::catch_up() {
   if (ahead_ <= 0_ps) return;
@@ -39,10 +34,10 @@ void cpu::catch_up() {
 }
 
 void cpu::sleep(ps deadline) {
-  if (deadline == never) {
+  if (deadline > now()) {
+    alarm_.set(deadline);
     sc_core::wait(wake_);
-  } else if (deadline > now()) {
-    sc_core::wait(to_sc(deadline - now()), wake_);
+    alarm_.clear();
   }
   ++host_.thread_waits_;
 }
@@ -60,7 +55,6 @@ void cpu::store(std::uint64_t physical, std::span<const std::byte> from) {
 
 void cpu::mmio_write(std::uint64_t address, std::span<const std::byte> from) {
   spend(host_.config_.mmio_write_cost);
-  stay_close();
   host::mmio_access& a = host_.new_access(tlm::TLM_WRITE_COMMAND, address, from.size());
   std::memcpy(a.data.data(), from.data(), from.size());
   host_.issue(a, time());
@@ -68,7 +62,6 @@ void cpu::mmio_write(std::uint64_t address, std::span<const std::byte> from) {
 
 void cpu::combined_write(std::uint64_t address, std::span<const std::byte> from) {
   spend(host_.config_.combined_line_cost * lines(address, from.size()));
-  stay_close();
   host::mmio_access& a = host_.new_access(tlm::TLM_WRITE_COMMAND, address, from.size());
   std::memcpy(a.data.data(), from.data(), from.size());
   host_.issue(a, time());

@@ -2,14 +2,15 @@
 // locally and handed to the kernel when software waits, so straight-line code costs no thread switch.
 //
 // Contract: call from the program's own thread. `load` sees what has landed by the thread's local time (it synchronises
-// first, unless nothing in the whole simulation happens before); `store` and MMIO take effect at the local time.
+// first, unless nothing in the whole simulation happens before); `store` and MMIO take effect when simulated time is there.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "models/base/kernel.h"
+#include "tlm/base/alarm.h"
+#include "tlm/base/kernel.h"
 
 namespace hcasim {
 
@@ -17,7 +18,7 @@ class host;
 
 class cpu {
  public:
-  explicit cpu(host& h) : host_(h) {}
+  explicit cpu(host& h) : host_(h), alarm_(wake_) {}
 
   cpu(const cpu&) = delete;
   cpu& operator=(const cpu&) = delete;
@@ -60,13 +61,13 @@ class cpu {
   friend class host;
 
   void catch_up();
-  void stay_close();
   void sleep(ps deadline);
 
   host& host_;
   ps ahead_{0};
   ps spent_{0};
   sc_core::sc_event wake_;
+  alarm alarm_;
   bool interrupted_ = false;
   ps interrupted_at_{0};
 };

@@ -18,13 +18,10 @@ host::host(const sc_core::sc_module_name& n, const host_config& config, std::uin
   stats_.add("dma_writes", "1", "DMA write bursts that reached memory", dma_writes_);
   stats_.add("dma_read_bytes", "B", "bytes that DMA read from memory", dma_read_bytes_);
   stats_.add("dma_write_bytes", "B", "bytes that DMA wrote to memory", dma_write_bytes_);
-  stats_.formula("memory_busy", "1", "share of the time that the memory's bandwidth for DMA was in use", [this] {
-    return now() > 0_ps ? static_cast<double>(memory_port_.busy().count()) / static_cast<double>(now().count()) : 0.0;
-  });
-  stats_.formula("memory_queue_time", "ps", "time that DMA bursts waited for memory bandwidth, all together",
-                 [this] { return static_cast<double>(memory_port_.waited().count()); });
-  stats_.formula("resident_bytes", "B", "simulated memory that was written and takes room in the simulator",
-                 [this] { return static_cast<double>(memory_.resident_bytes()); });
+  stats_.share("memory_busy", "share of the time that the memory's bandwidth for DMA was in use", memory_port_);
+  stats_.wait_time("memory_queue_time", "time that DMA bursts waited for memory bandwidth, all together", memory_port_);
+  stats_.total("resident_bytes", "B", "simulated memory that was written for the first time, which takes room in the simulator",
+               [this](ps) { return static_cast<double>(memory_.resident_bytes()); });
   stats_.add("mmio_writes", "1", "register writes that software posted, write-combined ones included", mmio_writes_);
   stats_.add("mmio_written_bytes", "B", "bytes of register writes", mmio_written_bytes_);
   stats_.add("mmio_reads", "1", "register reads", mmio_reads_);
@@ -60,12 +57,35 @@ void host::run(const std::string& name, std::function<void(cpu&)> program) {
 
 tlm::tlm_sync_enum host::memory_access(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
-  const ps t = now() + to_ps(delay);
+  if (from_delay(delay) <= now()) {
+    delay = to_delay(move_burst(p));
+    return tlm::TLM_COMPLETED;
+  }
+  coming& c = coming_.get();
+  c = {this, &p};
+  queue_.at(from_delay(delay), {[](void* x) {
+                                  const coming arrived = *static_cast<coming*>(x);
+                                  arrived.self->coming_.put(*static_cast<coming*>(x));
+                                  arrived.self->answer_burst(*arrived.payload);
+                                },
+                                &c});
+  return tlm::TLM_ACCEPTED;
+}
+
+void host::answer_burst(tlm::tlm_generic_payload& p) {
+  tlm::tlm_phase phase = tlm::BEGIN_RESP;
+  sc_core::sc_time delay = to_delay(move_burst(p));
+  memory->nb_transport_bw(p, phase, delay);
+}
+
+// The bytes move now; returns when the first data of a read is there, or a write is acknowledged.
+ps host::move_burst(tlm::tlm_generic_payload& p) {
+  const ps t = now();
   const std::uint64_t bytes = p.get_data_length();
   auto* data = reinterpret_cast<std::byte*>(p.get_data_ptr());
   if (p.get_byte_enable_ptr()) {
     p.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
-    return tlm::TLM_COMPLETED;
+    return t;
   }
   p.set_response_status(tlm::TLM_OK_RESPONSE);
   const ps occupied = config_.memory_bandwidth.time_for(bytes);
@@ -78,16 +98,17 @@ tlm::tlm_sync_enum host::memory_access(tlm::tlm_generic_payload& p, tlm::tlm_pha
     dma_read_bytes_ += bytes;
     dma_read_probe_.pulse(1, begin, occupied);
     memory_.read_at(t, p.get_address(), {data, bytes});
-    delay += to_sc(begin + config_.memory_read_latency - t);
-  } else if (p.is_write()) {
+    return begin + config_.memory_read_latency;
+  }
+  if (p.is_write()) {
     ++dma_writes_;
     dma_write_bytes_ += bytes;
     dma_write_probe_.pulse(1, begin, occupied);
     memory_.write_at(t, p.get_address(), {data, bytes});
     landed(p.get_address(), bytes, t);
-    delay += to_sc(begin + config_.memory_write_latency - t);
+    return begin + config_.memory_write_latency;
   }
-  return tlm::TLM_COMPLETED;
+  return t;
 }
 
 unsigned host::memory_debug(tlm::tlm_generic_payload& p) {
@@ -109,7 +130,7 @@ tlm::tlm_sync_enum host::interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
     ++stray_interrupts_;
     return tlm::TLM_COMPLETED;
   }
-  const ps t = now() + to_ps(delay);
+  const ps t = from_delay(delay);
   ++interrupts_;
   vector_probe_.set(vector, t);
   vector_state& v = vectors_[vector];
@@ -121,7 +142,7 @@ tlm::tlm_sync_enum host::interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
   for (cpu* c : v.sleepers) {
     c->interrupted_ = true;
     c->interrupted_at_ = t;
-    c->wake_.notify();
+    wake(c->wake_);
   }
   v.sleepers.clear();
   return tlm::TLM_COMPLETED;
@@ -137,7 +158,7 @@ void host::landed(std::uint64_t address, std::uint64_t bytes, ps t) {
       if (w.landed || last < w.first || address > w.last) continue;
       w.landed = true;
       w.landed_at = t;
-      if (w.sleeper) w.sleeper->notify();
+      if (w.sleeper) wake(*w.sleeper);
     }
   }
 }
@@ -198,8 +219,18 @@ void host::issue(mmio_access& a, ps t) {
     ++mmio_reads_;
   }
   mmio_probe_.pulse(write ? 1 : 2, t, write ? config_.mmio_write_cost : config_.mmio_read_cost);
+  if (t <= now()) return leave(a);
+  a.self = this;
+  queue_.at(t, {[](void* x) {
+                  auto& due = *static_cast<mmio_access*>(x);
+                  due.self->leave(due);
+                },
+                &a});
+}
+
+void host::leave(mmio_access& a) {
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = to_sc(t - now());
+  sc_core::sc_time delay = to_delay(now());
   const tlm::tlm_sync_enum status = mmio->nb_transport_fw(a, phase, delay);
   if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) {
     mmio_response(a, phase, delay);
@@ -210,8 +241,8 @@ tlm::tlm_sync_enum host::mmio_response(tlm::tlm_generic_payload& p, tlm::tlm_pha
   if (phase == tlm::END_REQ) return tlm::TLM_ACCEPTED;
   auto& a = static_cast<mmio_access&>(p);
   a.answered = true;
-  a.answered_at = now() + to_ps(delay);
-  if (a.reader) a.reader->notify();
+  a.answered_at = from_delay(delay);
+  if (a.reader) wake(*a.reader);
   a.release();
   return tlm::TLM_COMPLETED;
 }

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "models/base/pool.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
 #include "models/host/cpu.h"
 #include "models/host/host_config.h"
 #include "models/host/physical_memory.h"
 #include "models/host/virtual_memory.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {
@@ -71,13 +71,22 @@ class host : public unit, private tlm::tlm_mm_interface {
     std::vector<cpu*> sleepers;
   };
   struct mmio_access : tlm::tlm_generic_payload {
+    host* self = nullptr;
     std::array<std::byte, mmio_bytes> data;
     sc_core::sc_event* reader = nullptr;  // of the thread in mmio_read; posted writes have none
     bool answered = false;
     ps answered_at{0};
   };
 
+  // A burst whose delay has not passed yet.
+  struct coming {
+    host* self = nullptr;
+    tlm::tlm_generic_payload* payload = nullptr;
+  };
+
   tlm::tlm_sync_enum memory_access(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  ps move_burst(tlm::tlm_generic_payload& p);
+  void answer_burst(tlm::tlm_generic_payload& p);
   unsigned memory_debug(tlm::tlm_generic_payload& p);
   tlm::tlm_sync_enum interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   tlm::tlm_sync_enum mmio_response(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
@@ -89,6 +98,7 @@ class host : public unit, private tlm::tlm_mm_interface {
   void filter_watch(std::size_t index, bool add);
   mmio_access& new_access(tlm::tlm_command command, std::uint64_t address, std::size_t bytes);
   void issue(mmio_access& a, ps t);
+  void leave(mmio_access& a);
 
   host_config config_;
   std::uint64_t seed_;
@@ -100,6 +110,7 @@ class host : public unit, private tlm::tlm_mm_interface {
   std::size_t watches_used_ = 0;
   std::vector<vector_state> vectors_{vectors};
   pool<mmio_access> accesses_;
+  pool<coming> coming_;
   dma_monitor* monitor_ = nullptr;
   std::size_t threads_running_ = 0;
 

@@ -1,7 +1,7 @@
 // Knobs of a host: what software costs, and its memory. Times are those of a server of about 3 GHz.
 #pragma once
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 
 namespace hcasim {
 
@@ -22,7 +22,6 @@ struct host_config {
   ps memory_write_latency{20_ns};
   bit_rate memory_bandwidth{800e9};
   ps run_ahead{10_us};
-  ps register_run_ahead{1_us};
   std::uint64_t stack = 128_KiB;
 
   void knobs(knob_visitor& k) {
@@ -44,8 +43,6 @@ struct host_config {
     k.rate("memory_bandwidth", memory_bandwidth, {1e6}, {1e15}, "bytes that DMA moves to and from memory");
     k.time("run_ahead", run_ahead, 0_ps, 1_ms,
            "how far a thread may run ahead of the kernel before its next load lets it catch up");
-    k.time("register_run_ahead", register_run_ahead, 0_ps, 1_ms,
-           "how far a thread may run ahead of the kernel when it writes a register");
     k.bytes("stack", stack, 16384, 16777216, "stack of a software thread of the simulation");
   }
 };

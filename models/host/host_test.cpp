@@ -62,28 +62,28 @@ class fake_root : public unit, private tlm::tlm_mm_interface {
  private:
   void go(job& j) {
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+    sc_core::sc_time delay = to_delay(now());
     j.begun = now();
     auto& socket = j.interrupt ? interrupts : memory;
     EXPECT_EQ(socket->nb_transport_fw(j, phase, delay), tlm::TLM_COMPLETED);
     EXPECT_TRUE(j.is_response_ok());
-    j.done = now() + to_ps(delay);
+    j.done = from_delay(delay);
   }
   tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
     if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
     const auto* data = reinterpret_cast<std::byte*>(p.get_data_ptr());
-    log.push_back({p.is_write(), p.get_address(), {data, data + p.get_data_length()}, now() + to_ps(delay)});
+    log.push_back({p.is_write(), p.get_address(), {data, data + p.get_data_length()}, from_delay(delay)});
     p.set_response_status(refuse ? tlm::TLM_ADDRESS_ERROR_RESPONSE : tlm::TLM_OK_RESPONSE);
     if (p.is_write()) return tlm::TLM_COMPLETED;
     std::memset(p.get_data_ptr(), 0x5a, p.get_data_length());
     answer_ = {this, &p};
-    queue_.at(now() + to_ps(delay) + read_time, {[](void* x) {
-                                                   auto& a = *static_cast<answer*>(x);
-                                                   tlm::tlm_phase ph = tlm::BEGIN_RESP;
-                                                   sc_core::sc_time d = sc_core::SC_ZERO_TIME;
-                                                   a.self->mmio->nb_transport_bw(*a.p, ph, d);
-                                                 },
-                                                 &answer_});
+    queue_.at(from_delay(delay) + read_time, {[](void* x) {
+                                                auto& a = *static_cast<answer*>(x);
+                                                tlm::tlm_phase ph = tlm::BEGIN_RESP;
+                                                sc_core::sc_time d = to_delay(now());
+                                                a.self->mmio->nb_transport_bw(*a.p, ph, d);
+                                              },
+                                              &answer_});
     phase = tlm::END_REQ;
     return tlm::TLM_UPDATED;
   }

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "models/base/units.h"
+#include "tlm/base/units.h"
 
 namespace hcasim {
 

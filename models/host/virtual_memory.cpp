@@ -4,9 +4,9 @@
 #include <array>
 #include <cerrno>
 
-#include "models/base/units.h"
 #include "models/host/cpu.h"
 #include "models/host/physical_memory.h"
+#include "tlm/base/units.h"
 
 namespace hcasim {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/base/random.h"
+#include "tlm/base/random.h"
 
 namespace hcasim {
 

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <set>
 
-#include "models/base/units.h"
 #include "models/host/physical_memory.h"
+#include "tlm/base/units.h"
 
 namespace hcasim {
 namespace {

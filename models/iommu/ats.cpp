@@ -13,9 +13,9 @@ unsigned iommu::needed_by(const access& a) {
   return right_to(!(a.payload->get_extension<pcie_extension>()->code & ats_no_write));
 }
 
-// A question that the IOTLB answers, and what is translated already, go on in the call.
+// A question that the IOTLB answers is answered in the call.
 tlm::tlm_sync_enum iommu::from_ats_device(requester& r, tlm::tlm_generic_payload& p, const pcie_extension& e,
-                                          tlm::tlm_phase& phase, sc_core::sc_time& delay, ps t, ps arrived) {
+                                          sc_core::sc_time& delay, ps t, ps arrived) {
   const bool asks = e.address_type == pcie_address_type::translation_request;
   if (asks) {
     ++translation_requests_;
@@ -25,17 +25,13 @@ tlm::tlm_sync_enum iommu::from_ats_device(requester& r, tlm::tlm_generic_payload
   kind_probe_.pulse(asks ? 1 : e.message == pcie_message::none ? 2 : 3, t, config_.issue_interval);
   const bool allowed = r.ats && r.state == context_state::translated && e.message == pcie_message::none;
   if (r.order.empty() && allowed) {
-    if (!asks) {
-      delay = to_sc(t - now());
-      return memory->nb_transport_fw(p, phase, delay);
-    }
-    const page_cache::entry* known = tlb_.find(r.id, p.get_address());
+    const page_cache::entry* known = asks ? tlb_.find(r.id, p.get_address()) : nullptr;
     if (known && (known->rights & right_to(!(e.code & ats_no_write)))) {
       ++hits_;
       const std::uint64_t entry = ats_entry(known->value, known->shift, known->rights);
       std::memcpy(p.get_data_ptr(), &entry, sizeof entry);
       p.set_response_status(tlm::TLM_OK_RESPONSE);
-      delay = to_sc(t - now());
+      delay = to_delay(t);
       return tlm::TLM_COMPLETED;
     }
   }
@@ -92,7 +88,7 @@ void iommu::expire() {
     fault_info_ = d.requester | std::uint64_t{IOMMU_FAULT_TIMEOUT} << 16;
     fault_probe_.pulse(IOMMU_FAULT_TIMEOUT, now(), config_.hit_latency);
   }
-  if (next != never) tag_timer_.notify(to_sc(next - now()));
+  if (next != never) wake_at(tag_timer_, next);
   if (tag_waiter_) queue_.soon(resume(std::exchange(tag_waiter_, {})));
 }
 
@@ -124,7 +120,7 @@ void iommu::raise_pages() {
   std::uint32_t vector = pages_vector_;
   set_access(p, tlm::TLM_WRITE_COMMAND, msi_window, &vector, sizeof vector);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  sc_core::sc_time delay = to_delay(now());
   interrupts->nb_transport_fw(p, phase, delay);
 }
 
@@ -143,7 +139,7 @@ void iommu::send_to_device(std::uint32_t to, pcie_message kind, std::uint16_t ta
   m.set_extension(&m.extension);
   set_access(m, tlm::TLM_WRITE_COMMAND, 0, &m.body, kind == pcie_message::invalidate ? sizeof m.body : 0);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  sc_core::sc_time delay = to_delay(now());
   const tlm::tlm_sync_enum status = mmio->nb_transport_fw(m, phase, delay);
   if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) m.release();
 }

@@ -50,31 +50,14 @@ tlm::tlm_sync_enum iommu::from_device(tlm::tlm_generic_payload& p, tlm::tlm_phas
     p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     return tlm::TLM_COMPLETED;
   }
-  const ps at = now();
-  const ps arrived = at + to_ps(delay);
+  const ps arrived = std::max(from_delay(delay), now());
   const ps start = port_.start(arrived, config_.issue_interval);
   const ps t = start + config_.hit_latency;
   valid_probe_.pulse(1, start, config_.issue_interval);
   address_probe_.set(p.get_address(), start);
   requester& r = requesters_[extension ? extension->requester % IOMMU_CONTEXTS : 0];
-  if (!plain) return from_ats_device(r, p, *extension, phase, delay, t, arrived);
+  if (!plain) return from_ats_device(r, p, *extension, delay, t, arrived);
   ++bursts_;
-  if (r.order.empty() && r.state == context_state::translated) [[likely]] {
-    const std::uint64_t address = p.get_address();
-    const page_cache::entry* e = tlb_.find(r.id, address);
-    const bool crosses = (address & 0xfff) + p.get_data_length() > 0x1000;
-    if (e && (e->rights & right_to(p.is_write())) && !crosses) [[likely]] {
-      ++hits_;
-      hit_probe_.pulse(1, t, config_.issue_interval);
-      p.set_address(e->at(address));
-      delay = to_sc(t - at);
-      return memory->nb_transport_fw(p, phase, delay);
-    }
-  } else if (r.order.empty() && r.state == context_state::pass) {
-    ++passed_;
-    delay = to_sc(t - at);
-    return memory->nb_transport_fw(p, phase, delay);
-  }
   hold(r, p, false, t, arrived);
   return tlm::TLM_ACCEPTED;
 }
@@ -82,14 +65,9 @@ tlm::tlm_sync_enum iommu::from_device(tlm::tlm_generic_payload& p, tlm::tlm_phas
 // Interrupt messages are not translated: they only keep their place.
 tlm::tlm_sync_enum iommu::message(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_REQ || !translating_) return interrupts->nb_transport_fw(p, phase, delay);
-  const ps arrived = now() + to_ps(delay);
+  const ps arrived = std::max(from_delay(delay), now());
   const ps t = port_.start(arrived, config_.issue_interval) + config_.hit_latency;
-  requester& r = requester_of(p);
-  if (r.order.empty()) {
-    delay = to_sc(t - now());
-    return interrupts->nb_transport_fw(p, phase, delay);
-  }
-  hold(r, p, true, t, arrived);
+  hold(requester_of(p), p, true, t, arrived);
   return tlm::TLM_ACCEPTED;
 }
 
@@ -112,15 +90,20 @@ void iommu::hold(requester& r, tlm::tlm_generic_payload& p, bool is_message, ps 
   a.ready = t;
   a.arrived = arrived;
   held_.push_back(&a);
-  waiting_.set(held_.size(), t);
-  waiting_probe_.set(held_.size(), t);
+  waiting_.set(held_.size(), now());
+  waiting_probe_.set(held_.size(), now());
   // A read has to wait for the writes before it, and for nothing else.
   a.in_order = !relaxed && (p.is_write() || !r.order.empty());
   if (a.in_order) {
-    if (!r.order.empty()) ++order_waits_;
+    if (!r.order.empty() && !r.order.front().known) ++order_waits_;
     r.order.push(a);
   }
-  if (!is_message) look_up(a, t);
+  if (!is_message) return look_up(a, t);
+  if (a.in_order) {
+    pump(r, t);
+  } else {
+    go_on(a, t);
+  }
 }
 
 void iommu::look_up(access& a, ps t) {
@@ -133,7 +116,10 @@ void iommu::look_up(access& a, ps t) {
     }
     return;
   }
-  if (answer_from_cache(a)) return known(a, t);
+  if (answer_from_cache(a)) {
+    hit_probe_.pulse(a.fault == IOMMU_FAULT_NONE, t, config_.issue_interval);
+    return known(a, t);
+  }
   join_walk(a, t);
 }
 
@@ -207,7 +193,7 @@ void iommu::answer(access& a) {
   const bool is_message = a.message;
   requester& r = *a.from;
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  sc_core::sc_time delay = to_delay(now());
   if (a.fault != IOMMU_FAULT_NONE) {
     record_fault(a);
     p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
@@ -304,12 +290,12 @@ void iommu::describe() {
     stats_.add(std::string("faults_") + kinds[k], "1", std::string("bursts refused: ") + kinds[k], fault_kinds_[k]);
   }
   stats_.add("walk_time", "ps", "from a walk's start to its end", walk_time_);
-  stats_.add("wait_time", "ps", "of bursts that did not go on at once: from their arrival to memory", wait_time_);
+  stats_.add("wait_time", "ps", "of bursts and messages: from their arrival until they go on", wait_time_);
   stats_.add("invalidation_time", "ps", "wait for the bursts before an invalidation", invalidation_time_);
   stats_.add("device_invalidation_time", "ps", "from telling a device until it was done", device_invalidation_time_);
-  stats_.add("tags_asked", "1", "invalidations that devices are working on", tags_asked_);
-  stats_.add("pages_queued", "1", "page requests that software has not taken", pages_queued_);
-  stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_);
+  stats_.add("tags_asked", "1", "invalidations that devices are working on", tags_asked_, "tags");
+  stats_.add("pages_queued", "1", "page requests that software has not taken", pages_queued_, "pages");
+  stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_, "walkers");
   stats_.add("waiting", "1", "bursts and messages held", waiting_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("address", 64, address_probe_);

@@ -26,14 +26,14 @@
 #include <vector>
 
 #include "firmware/abi/iommu.h"
-#include "models/base/fifo.h"
-#include "models/base/page_cache.h"
-#include "models/base/pool.h"
-#include "models/base/process.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
 #include "models/iommu/iommu_config.h"
 #include "tlm/ats.h"
+#include "tlm/base/fifo.h"
+#include "tlm/base/page_cache.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/process.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {
@@ -149,7 +149,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   void record_fault(const access& a);
 
   // ats.cpp
-  tlm::tlm_sync_enum from_ats_device(requester& r, tlm::tlm_generic_payload& p, const pcie_extension& e, tlm::tlm_phase& phase,
+  tlm::tlm_sync_enum from_ats_device(requester& r, tlm::tlm_generic_payload& p, const pcie_extension& e,
                                      sc_core::sc_time& delay, ps t, ps arrived);
   static unsigned right_to(bool write) { return write ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ}; }
   [[nodiscard]] static unsigned needed_by(const access& a);

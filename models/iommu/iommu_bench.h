@@ -58,16 +58,16 @@ class iommu_memory : public unit {
     if (e && e->message != pcie_message::none) {
       std::uint64_t body = 0;
       std::memcpy(&body, p.get_data_ptr(), p.get_data_length());
-      messages.push_back({e->message, e->requester, e->tag, e->code, body, now() + to_ps(delay)});
+      messages.push_back({e->message, e->requester, e->tag, e->code, body, from_delay(delay)});
       return tlm::TLM_COMPLETED;
     }
-    log.push_back({p.is_write(), p.get_address(), now() + to_ps(delay)});
+    log.push_back({p.is_write(), p.get_address(), from_delay(delay)});
     touch(p);
     delay += to_sc(latency);
     return tlm::TLM_COMPLETED;
   }
   tlm::tlm_sync_enum interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase&, sc_core::sc_time& delay) {
-    raised.push_back(now() + to_ps(delay));
+    raised.push_back(from_delay(delay));
     p.set_response_status(tlm::TLM_OK_RESPONSE);
     return tlm::TLM_COMPLETED;
   }

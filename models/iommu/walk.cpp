@@ -10,14 +10,14 @@ bool iommu::access_memory(bool write, std::uint64_t address, void* data, unsigne
   tlm::tlm_generic_payload p;
   set_access(p, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, data, bytes);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  const ps at = now();
-  sc_core::sc_time delay = to_sc(t - at);
+  sc_core::sc_time delay = to_delay(now());
   memory->nb_transport_fw(p, phase, delay);
-  t = at + to_ps(delay);
+  t = from_delay(delay);
   return p.get_response_status() == tlm::TLM_OK_RESPONSE;
 }
 
 process iommu::load_context(requester& r, ps t) {
+  co_await queue_.until(t);
   iommu_context c{};
   ++contexts_read_;
   const std::uint32_t generation = r.generation;
@@ -61,13 +61,14 @@ void iommu::join_walk(access& a, ps t) {
 void iommu::begin(walk& w, ps t) {
   ++walking_;
   w.begin = std::max(t, now());
-  walkers_busy_.set(walking_, w.begin);
-  walkers_probe_.set(walking_, w.begin);
   run(w);
 }
 
 process iommu::run(walk& w) {
   ps t = w.begin;
+  co_await queue_.until(t);
+  walkers_busy_.add(1, now());
+  walkers_probe_.set(walkers_busy_.value(), now());
   page_cache::entry leaf;
   std::uint64_t node = w.from->root;
   unsigned level = IOMMU_LEVELS - 1;
@@ -113,8 +114,8 @@ process iommu::run(walk& w) {
 void iommu::finish(walk& w, iommu_fault fault, const page_cache::entry& leaf, ps t) {
   std::erase(active_, &w);
   --walking_;
-  walkers_busy_.set(walking_, t);
-  walkers_probe_.set(walking_, t);
+  walkers_busy_.add(-1, t);
+  walkers_probe_.set(walkers_busy_.value(), t);
   level_probe_.set(0, t);
   walk_time_.add(t - w.begin);
   if (fault == IOMMU_FAULT_NONE && !w.poisoned) {

@@ -1,6 +1,7 @@
 #include "models/key_check/key_check.h"
 
 #include <string>
+#include <utility>
 
 namespace hcasim {
 
@@ -27,35 +28,46 @@ tlm::tlm_sync_enum key_check::handle(key_request& r, tlm::tlm_phase phase, ps& t
   c.self = this;
   c.request = &r;
   c.arrived = t;
-  if (config_.blocking_miss && (missing_ > 0 || !behind_.empty())) {
-    ++blocked_;
+  c.missing = false;
+  note_waiting();
+  if (config_.blocking_miss) {
     behind_.push(c);
-    waiting_.set(checks_.in_use(), now());
+    if (missing_ > 0 || behind_.size() > 1) ++blocked_;
+    go_on();
     return tlm::TLM_ACCEPTED;
   }
   if (begin(c, t)) {
     retire(c);
     return tlm::TLM_COMPLETED;
   }
-  ++missing_;
-  waiting_.set(checks_.in_use(), now());
-  waiting_probe_.set(missing_, now());
   return tlm::TLM_ACCEPTED;
 }
 
 bool key_check::begin(check& c, ps& t) {
-  t = pipe_.start(t, interval_);
+  t = pipe_.start(now(), interval_);
   valid_probe_.pulse(1, t, cycle_);
   key_probe_.set(c.request->key, t);
   side_probe_.set(c.request->remote, t);
   if (c.request->op == key_op::check) c.request->epoch = 0;
-  c.mrc.op = context_op::fetch;
-  c.mrc.failed = false;
-  c.mrc.dirty = false;
-  c.mrc.index = hca_key_index(c.request->key);
-  c.mrc.on_response = mrc_came;
-  c.mrc.context = &c;
-  return mrc.send(c.mrc, t) == tlm::TLM_COMPLETED && look_at_mrc(c, t);
+  return fetch(c, mrc, c.mrc, hca_key_index(c.request->key), mrc_came, t) && look_at_mrc(c, t);
+}
+
+// True: the entry is here. A hit whose answer is on its way does not count as missing.
+bool key_check::fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index,
+                      void (*answered)(void*, transaction&, ps), ps& t) {
+  r.op = context_op::fetch;
+  r.failed = r.dirty = false;
+  r.index = index;
+  r.on_response = answered;
+  r.context = &c;
+  r.answered_at = ps(0);
+  const bool asked_now = t <= now();
+  if (from.send(r, t) == tlm::TLM_COMPLETED) return true;
+  if (asked_now && r.answered_at == ps(0)) {
+    c.missing = true;
+    ++missing_;
+  }
+  return false;
 }
 
 bool key_check::look_at_mrc(check& c, ps& t) {
@@ -72,7 +84,7 @@ bool key_check::look_at_mrc(check& c, ps& t) {
                          r.length, r.function, r.remote, r.privileged, config_.window_type2};
   const verdict v = judge(m, a);
   if (v != verdict::granted) {
-    mrc.release(c.mrc, t);
+    mrc.release(c.mrc);
     conclude(c, v, t);
     return true;
   }
@@ -83,28 +95,17 @@ bool key_check::look_at_mrc(check& c, ps& t) {
   r.map = map.map;
   r.va_offset = map.va_offset;
   if (config_.orphan_windows && rules::is_window(m)) [[unlikely]] {
-    c.parent.op = context_op::fetch;
-    c.parent.failed = c.parent.dirty = false;
-    c.parent.index = hca_key_index(m.parent);
-    c.parent.on_response = parent_came;
-    c.parent.context = &c;
     c.window = m;
-    mrc.release(c.mrc, t);
-    return mrc.send(c.parent, t) == tlm::TLM_COMPLETED && look_at_parent(c, t);
+    mrc.release(c.mrc);
+    return fetch(c, mrc, c.parent, hca_key_index(c.window.parent), parent_came, t) && look_at_parent(c, t);
   }
   if (!needs_extents(m)) {
-    mrc.release(c.mrc, t);
+    mrc.release(c.mrc);
     conclude(c, v, t);
     return true;
   }
   c.search = extent_search(m, r.va, r.length);
-  c.extent.op = context_op::fetch;
-  c.extent.failed = false;
-  c.extent.dirty = false;
-  c.extent.index = c.search.line();
-  c.extent.on_response = extent_came;
-  c.extent.context = &c;
-  return extent.send(c.extent, t) == tlm::TLM_COMPLETED && look_at_extents(c, t);
+  return fetch(c, extent, c.extent, c.search.line(), extent_came, t) && look_at_extents(c, t);
 }
 
 bool key_check::look_at_extents(check& c, ps& t) {
@@ -117,26 +118,25 @@ bool key_check::look_at_extents(check& c, ps& t) {
       t += extent_step_;
       ++extent_lines_;
       found = c.search.look(&c.extent.as<const hca_extent>());
-      extent.release(c.extent, t);
+      extent.release(c.extent);
     }
     if (c.extent.failed || found != extent_search::more) {
       const verdict v = c.extent.failed                  ? verdict::table_error
                         : found == extent_search::inside ? verdict::granted
                                                          : verdict::bad_bounds;
-      mrc.release(c.mrc, t);
+      mrc.release(c.mrc);
       conclude(c, v, t);
       if (v != verdict::granted) release(*c.request, t);
       return true;
     }
-    c.extent.index = c.search.line();
-    if (extent.send(c.extent, t) != tlm::TLM_COMPLETED) return false;
+    if (!fetch(c, extent, c.extent, c.search.line(), extent_came, t)) return false;
   }
 }
 
 // The region of a window may have gone [B4.1]: then the window is as good as unbound.
 bool key_check::look_at_parent(check& c, ps& t) {
   const bool intact = !c.parent.failed && parent_intact(c.window, c.parent.as<const hca_mrc>());
-  if (!c.parent.failed) mrc.release(c.parent, t);
+  if (!c.parent.failed) mrc.release(c.parent);
   conclude(c, intact ? verdict::granted : verdict::bad_state, t);
   if (!intact) release(*c.request, t);
   return true;
@@ -150,17 +150,12 @@ bool key_check::look_for_element(check& c, ps& t) {
   c.elements = m.extent_count;
   const bool usable = m.kind == HCA_MRC_INDIRECT && m.key_byte == hca_key_byte(r.key) && c.left < m.length;
   const std::uint32_t first_line = m.extent / HCA_EXTENTS_PER_LINE;
-  mrc.release(c.mrc, t);
+  mrc.release(c.mrc);
   if (!usable || c.elements == 0) {
     conclude(c, verdict::bad_bounds, t);
     return true;
   }
-  c.extent.op = context_op::fetch;
-  c.extent.failed = c.extent.dirty = false;
-  c.extent.index = first_line;
-  c.extent.on_response = extent_came;
-  c.extent.context = &c;
-  return extent.send(c.extent, t) == tlm::TLM_COMPLETED && look_at_extents(c, t);
+  return fetch(c, extent, c.extent, first_line, extent_came, t) && look_at_extents(c, t);
 }
 
 bool key_check::look_at_elements(check& c, ps& t) {
@@ -179,20 +174,19 @@ bool key_check::look_at_elements(check& c, ps& t) {
         r.piece = line[i];
         r.piece.va += c.left;
         r.piece.length -= static_cast<std::uint32_t>(c.left);
-        extent.release(c.extent, t);
+        extent.release(c.extent);
         conclude(c, verdict::granted, t);
         return true;
       }
       c.left -= line[i].length;
     }
-    extent.release(c.extent, t);
+    extent.release(c.extent);
     c.elements -= used;
     if (c.elements == 0) {
       conclude(c, verdict::bad_bounds, t);
       return true;
     }
-    ++c.extent.index;
-    if (extent.send(c.extent, t) != tlm::TLM_COMPLETED) return false;
+    if (!fetch(c, extent, c.extent, c.extent.index + 1, extent_came, t)) return false;
   }
 }
 
@@ -206,48 +200,61 @@ void key_check::conclude(check& c, verdict v, ps& t) {
 }
 
 void key_check::mrc_came(void* context, transaction&, ps t) {
-  check& c = *static_cast<check*>(context);
-  const bool concluded = c.self->look_at_mrc(c, t);
-  c.self->finish(c, concluded, t);
+  check& c = came(context);
+  c.self->finish(c, c.self->look_at_mrc(c, t), t);
 }
 
 void key_check::parent_came(void* context, transaction&, ps t) {
-  check& c = *static_cast<check*>(context);
-  const bool concluded = c.self->look_at_parent(c, t);
-  c.self->finish(c, concluded, t);
+  check& c = came(context);
+  c.self->finish(c, c.self->look_at_parent(c, t), t);
 }
 
 void key_check::extent_came(void* context, transaction&, ps t) {
+  check& c = came(context);
+  c.self->finish(c, c.self->look_at_extents(c, t), t);
+}
+
+key_check::check& key_check::came(void* context) {
   check& c = *static_cast<check*>(context);
-  const bool concluded = c.self->look_at_extents(c, t);
-  c.self->finish(c, concluded, t);
+  if (std::exchange(c.missing, false)) --c.self->missing_;
+  return c;
 }
 
 void key_check::finish(check& c, bool concluded, ps t) {
-  if (!concluded) return;
-  key_request& r = *c.request;
-  --missing_;
-  waiting_probe_.set(missing_, now());
-  retire(c);
-  target_socket<key_request>::respond(r, t);
-  go_on();
+  if (concluded) {
+    key_request& r = *c.request;
+    retire(c);
+    target_socket<key_request>::respond(r, t);
+  }
+  if (config_.blocking_miss) go_on();
 }
 
 void key_check::retire(check& c) {
   checks_.put(c);
-  if (missing_ > 0 || waiting_.value() > 0) waiting_.set(checks_.in_use(), now());
+  note_waiting();
 }
 
-// blocking_miss: those behind go on until one of them misses.
+void key_check::note_waiting() {
+  waiting_.set(checks_.in_use(), now());
+  waiting_probe_.set(checks_.in_use(), now());
+}
+
+// blocking_miss: those behind go on, in the pipeline's turns, until one of them misses.
 void key_check::go_on() {
   while (missing_ == 0 && !behind_.empty()) {
-    check& c = behind_.front();
-    ps t = now() > c.arrived ? now() : c.arrived;
-    ++missing_;  // nobody passes
-    const bool concluded = begin(c, t);
-    behind_.pop();
-    if (!concluded) return;
-    --missing_;
+    if (pipe_.free_at() > now()) {
+      if (std::exchange(turn_asked_, true)) return;
+      queue_.at(pipe_.free_at(), {[](void* context) {
+                                    auto& self = *static_cast<key_check*>(context);
+                                    self.turn_asked_ = false;
+                                    self.go_on();
+                                  },
+                                  this});
+      return;
+    }
+    check& c = behind_.pop();
+    ps t = now();
+    if (!begin(c, t)) continue;
     key_request& r = *c.request;
     retire(c);
     target_socket<key_request>::respond(r, t);
@@ -321,10 +328,8 @@ void key_check::register_statistics() {
   stats_.add("drain_wait", "ps", "from a drain to the end of the last older access", drain_wait_);
   stats_.add("references", "1", "accesses granted and not finished", outstanding_);
   stats_.add("waiting", "1", "checks waiting for an MRC, an extent or an earlier check", waiting_);
-  stats_.formula("pipe_busy", "ps", "time the pipeline took checks in",
-                 [this] { return static_cast<double>(pipe_.busy().count()); });
-  stats_.formula("pipe_waited", "ps", "time checks waited to enter the pipeline, summed",
-                 [this] { return static_cast<double>(pipe_.waited().count()); });
+  stats_.busy_time("pipe_busy", "time the pipeline took checks in", pipe_);
+  stats_.wait_time("pipe_waited", "time checks waited to enter the pipeline, summed", pipe_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("key", 32, key_probe_);
   signals_.add("side", 1, side_probe_, {sides[0], sides[1]});

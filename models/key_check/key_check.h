@@ -8,14 +8,14 @@
 // fetched is bad_index beyond the table, otherwise table_error [E11].
 #pragma once
 
-#include "models/base/clock_domain.h"
-#include "models/base/fifo.h"
-#include "models/base/pool.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
 #include "models/key_check/epochs.h"
 #include "models/key_check/key_check_config.h"
 #include "models/protection/extents.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/fifo.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
 #include "tlm/context.h"
 #include "tlm/protection.h"
 
@@ -46,6 +46,7 @@ class key_check : public unit {
     extent_search search;
     std::uint64_t left = 0;      // element: bytes of the elements between the next one and `va`
     std::uint32_t elements = 0;  // element: not looked at yet, from extent.index * HCA_EXTENTS_PER_LINE on
+    bool missing = false;        // waits for more than a hit takes
     ps arrived{0};
     check* next = nullptr;
   };
@@ -62,17 +63,21 @@ class key_check : public unit {
 
   // Each goes on until the verdict is there (true; `t` is its time) or an answer of a cache is missing.
   bool begin(check& c, ps& t);
+  bool fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index,
+             void (*answered)(void*, transaction&, ps), ps& t);
   bool look_at_mrc(check& c, ps& t);
   bool look_at_extents(check& c, ps& t);
   bool look_at_parent(check& c, ps& t);
   bool look_for_element(check& c, ps& t);
   bool look_at_elements(check& c, ps& t);
   void conclude(check& c, verdict v, ps& t);
+  static check& came(void* context);
   static void mrc_came(void* context, transaction& self, ps t);
   static void extent_came(void* context, transaction& self, ps t);
   static void parent_came(void* context, transaction& self, ps t);
   void finish(check& c, bool concluded, ps t);
   void retire(check& c);
+  void note_waiting();
   void go_on();
   void release(key_request& r, ps t);
   void older_gone(std::uint32_t index, ps t);
@@ -88,6 +93,7 @@ class key_check : public unit {
   pool<check> checks_;
   fifo<check> behind_;  // blocking_miss: in order, not begun
   std::uint64_t missing_ = 0;
+  bool turn_asked_ = false;
   pool<drain> drains_;
   fifo<drain> draining_;
 

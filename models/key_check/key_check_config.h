@@ -1,8 +1,8 @@
 // Knobs of the protection pipeline.
 #pragma once
 
-#include "models/base/knobs.h"
 #include "models/protection/judge.h"
+#include "tlm/base/knobs.h"
 #include "tlm/rtl/implementation.h"
 
 namespace hcasim {

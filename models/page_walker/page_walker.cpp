@@ -47,7 +47,7 @@ tlm::tlm_sync_enum page_walker::handle(translate_request& r, tlm::tlm_phase phas
     ++stalls_;
     stalled_.push(p);
   }
-  note_queue(t);
+  note_queue(now());
   return tlm::TLM_ACCEPTED;
 }
 
@@ -124,14 +124,15 @@ bool page_walker::miss(pending& p) {
 void page_walker::begin(walk& w, ps t) {
   ++walking_;
   w.begin = std::max(t, now());
-  walkers_busy_.set(walking_, w.begin);
-  walkers_probe_.set(walking_, w.begin);
   w.launching = true;
   run(w);
   w.launching = false;
 }
 
 process page_walker::run(walk& w) {
+  co_await queue_.until(w.begin);
+  walkers_busy_.add(1, now());
+  walkers_probe_.set(walkers_busy_.value(), now());
   const translation& m = w.map;
   const std::uint64_t page = w.line << line_shift_;
   ps t = w.begin;
@@ -189,8 +190,8 @@ process page_walker::run(walk& w) {
 void page_walker::finish(walk& w, translate_status failure, ps t) {
   std::erase(missed_, &w);
   --walking_;
-  walkers_busy_.set(walking_, t);
-  walkers_probe_.set(walking_, t);
+  walkers_busy_.add(-1, t);
+  walkers_probe_.set(walkers_busy_.value(), t);
   level_probe_.set(0, t);
   walk_latency_.add(t - w.begin);
   miss_latency_.add(t - w.missed);
@@ -284,14 +285,10 @@ void page_walker::register_statistics() {
   }
   stats_.add("walk_latency", "ps", "from a walk's start to its line", walk_latency_);
   stats_.add("miss_latency", "ps", "from the end of the look-up to the line, waiting for a walker included", miss_latency_);
-  stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_);
+  stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_, "walkers");
   stats_.add("queued", "1", "lines without a walker and misses without an MSHR", queued_);
-  stats_.formula("hit_ratio", "1", "hits over all translations through a table", [this] {
-    const auto all = static_cast<double>(hits_.value() + misses_.value() + merged_.value());
-    return all > 0 ? static_cast<double>(hits_.value()) / all : 0;
-  });
-  stats_.formula("port_waited", "ps", "time requests waited for the look-up port, summed",
-                 [this] { return static_cast<double>(port_.waited().count()); });
+  stats_.ratio("hit_ratio", "hits over all translations through a table", {&hits_}, {&hits_, &misses_, &merged_});
+  stats_.wait_time("port_waited", "time requests waited for the look-up port, summed", port_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("tag", 32, tag_probe_);
   signals_.add("page", 52, page_probe_);

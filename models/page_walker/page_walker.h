@@ -15,14 +15,14 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/clock_domain.h"
-#include "models/base/fifo.h"
-#include "models/base/pool.h"
-#include "models/base/process.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
 #include "models/page_walker/page_walker_config.h"
 #include "models/page_walker/translation_cache.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/fifo.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/process.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
 #include "tlm/dma.h"
 #include "tlm/translate.h"
 

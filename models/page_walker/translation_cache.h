@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "models/base/lazy_array.h"
-#include "models/base/replacement/policies.h"
+#include "tlm/base/lazy_array.h"
+#include "tlm/base/replacement/policies.h"
 #include "tlm/verdict.h"
 
 namespace hcasim {

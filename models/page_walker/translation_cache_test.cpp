@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "models/base/random.h"
+#include "tlm/base/random.h"
 
 namespace hcasim {
 namespace {

@@ -86,7 +86,7 @@ pcie::burst& pcie::begin_burst(tlm::tlm_generic_payload& p, const pcie_extension
 tlm::tlm_sync_enum pcie::from_device(int i, tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
   const auto source = static_cast<unsigned>(i);
-  const ps t = now() + to_ps(delay);
+  const ps t = std::max(from_delay(delay), now());
   lane& l = *lanes_[source];
   const pcie_extension* extension = p.get_extension<pcie_extension>();
   const bool message = extension && extension->message != pcie_message::none;
@@ -97,22 +97,25 @@ tlm::tlm_sync_enum pcie::from_device(int i, tlm::tlm_generic_payload& p, tlm::tl
   if (b.route.place == pcie_place::device) ++l.peer_bursts;
   if (b.route.place == pcie_place::interrupts) ++l.messages;
   phase = tlm::END_REQ;
-  if (!b.read) {
-    send_write(b, t);
-    return tlm::TLM_UPDATED;
+  if (t > now()) {
+    later<&pcie::enter>(b, t);
+  } else {
+    enter(b);
   }
+  return tlm::TLM_UPDATED;
+}
+
+void pcie::enter(burst& b) {
+  if (!b.read) return send_write(b);
+  lane& l = *lanes_[b.source];
   const bool room =
       config_.completion_bytes == 0 || l.outstanding_bytes == 0 || l.outstanding_bytes + b.bytes <= config_.completion_bytes;
-  if (room && !l.waiting) {
-    send_read(b, t);
-    return tlm::TLM_UPDATED;
-  }
+  if (room && !l.waiting) return send_read(b);
   ++l.completion_stalls;
   (l.waiting ? l.waiting_last->next : l.waiting) = &b;
   l.waiting_last = &b;
-  l.waiting_reads.add(1, t);
-  l.waiting_probe.set(l.waiting_reads.value(), t);
-  return tlm::TLM_UPDATED;
+  l.waiting_reads.add(1, now());
+  l.waiting_probe.set(l.waiting_reads.value(), now());
 }
 
 tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
@@ -126,8 +129,8 @@ tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
     p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     return tlm::TLM_COMPLETED;
   }
-  const ps t = now() + to_ps(delay);
-  send_mmio(begin_burst(p, extension, from_cpu, r, t), t);
+  const ps t = std::max(from_delay(delay), now());
+  later<&pcie::send_mmio>(begin_burst(p, extension, from_cpu, r, t), t + config_.root_mmio_latency);
   phase = tlm::END_REQ;
   return tlm::TLM_UPDATED;
 }
@@ -209,7 +212,8 @@ ps pcie::to_peer(lane& l, const stream& s, const tlp_shape& shape, std::uint64_t
   return cross(l.down, s, hop, shape, header).end + config_.link_latency;
 }
 
-void pcie::send_write(burst& b, ps t) {
+void pcie::send_write(burst& b) {
+  const ps t = now();
   lane& l = *lanes_[b.source];
   ++l.writes;
   l.writes_in_flight.add(1, t);
@@ -228,7 +232,8 @@ void pcie::send_write(burst& b, ps t) {
   later<&pcie::arrive>(b, land);
 }
 
-void pcie::send_read(burst& b, ps t) {
+void pcie::send_read(burst& b) {
+  const ps t = now();
   lane& l = *lanes_[b.source];
   ++l.reads;
   l.outstanding_bytes += b.bytes;
@@ -254,12 +259,12 @@ void pcie::send_read(burst& b, ps t) {
   later<&pcie::arrive>(b, std::max(at, l.landed));
 }
 
-void pcie::send_mmio(burst& b, ps t) {
+void pcie::send_mmio(burst& b) {
   lane& l = *lanes_[b.route.device];
   ++(b.read ? mmio_reads_ : mmio_writes_);
   const tlp_shape shape = b.read ? split_read(b.address, b.bytes, combining_line) : shape_of_write(b, combining_line);
   const ps each = wire_time(shape, config_.request_header) / static_cast<std::int64_t>(shape.tlps);
-  const ps wanted = std::max(t + config_.root_mmio_latency, l.down_posted_end);
+  const ps wanted = std::max(now(), l.down_posted_end);
   credit_loop& headers = b.read ? l.device_nonposted_headers : l.device_posted_headers;
   const credit_loop::grant header = headers.take(wanted, shape.tlps, 1, each);
   credit_loop::grant data = header;

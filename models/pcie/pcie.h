@@ -2,8 +2,8 @@
 // form and moved at the time they get there.
 //
 // Order [PCIe ordering rules]: writes of a device land in the order of their BEGIN_REQ (relaxed ones may pass); its reads, its
-// interrupts and the answers to MMIO reads of it never pass its writes. Completions of a device come back in order (relaxed
-// ones may pass). An MMIO write stays behind earlier ones to its device; an MMIO read behind those writes. An address that
+// interrupts and the answers to MMIO reads of it never pass its writes. Completions of different reads may pass each other. An
+// MMIO write stays behind earlier ones to its device; an MMIO read behind those writes. An address that
 // leads nowhere: TLM_ADDRESS_ERROR_RESPONSE after the way to the root complex and, for a read, back. Costs: a write burst one
 // kernel event, a read burst two, an MMIO access one. Messages (tlm/pcie.h) are posted writes: a device's go to `memory`, those
 // on `cpu` to the device of their requester.
@@ -16,10 +16,10 @@
 #include <memory>
 #include <vector>
 
-#include "models/base/pool.h"
-#include "models/base/unit.h"
 #include "models/pcie/pcie_config.h"
 #include "models/pcie/pcie_rules.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/unit.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {
@@ -90,8 +90,6 @@ class pcie : public unit {
     ps landed{0};                                                                     // at their destination
     ps down_posted_end{0};                                                            // of MMIO writes on their first link
     ps down_arrived{0};                                                               // at the device
-    ps completed_end{0};       // of completions to the device on their first link
-    ps completed{0};           // at the device
     burst* waiting = nullptr;  // reads that wait for room for their completions
     burst* waiting_last = nullptr;
     std::uint64_t outstanding_bytes = 0;
@@ -118,15 +116,17 @@ class pcie : public unit {
   burst& begin_burst(tlm::tlm_generic_payload& p, const pcie_extension* extension, unsigned source, const pcie_route& r, ps t);
   [[nodiscard]] pcie_route to_requester(std::uint16_t requester) const;
   [[nodiscard]] static tlp_shape shape_of_write(const burst& b, std::uint64_t mps);
-  void send_write(burst& b, ps t);
-  void send_read(burst& b, ps t);
-  void send_mmio(burst& b, ps t);
+  void enter(burst& b);
+  void send_write(burst& b);
+  void send_read(burst& b);
+  void send_mmio(burst& b);
   void arrive(burst& b);
   void answered(burst& b, ps t);
-  void send_completion(burst& b, ps t);
+  void come_back(burst& b);
+  void send_completion(burst& b);
   void complete(burst& b);
-  void respond(burst& b, ps t);
-  void pump_reads(lane& l, ps t);
+  void respond(burst& b);
+  void pump_reads(lane& l);
 
   stream book(direction& d, ps t, const tlp_shape& shape, std::uint64_t header);
   stream cross(direction& d, const stream& in, ps latency, const tlp_shape& shape, std::uint64_t header);

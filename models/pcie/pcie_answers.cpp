@@ -8,7 +8,7 @@ void pcie::arrive(burst& b) {
   tlm::tlm_generic_payload& p = *b.payload;
   if (auto* extension = p.get_extension<pcie_extension>()) extension->memory_at = now();
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  sc_core::sc_time delay = to_delay(now());
   tlm::tlm_sync_enum status = tlm::TLM_COMPLETED;
   const auto forward = [&](auto& socket) {
     if (socket.get_base_port().size() == 0) {
@@ -37,12 +37,12 @@ void pcie::arrive(burst& b) {
       p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
       break;
   }
-  if (status == tlm::TLM_COMPLETED) answered(b, now() + to_ps(delay));
+  if (status == tlm::TLM_COMPLETED) answered(b, from_delay(delay));
 }
 
 tlm::tlm_sync_enum pcie::backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
-  answered(*p.get_extension<burst>(), now() + to_ps(delay));
+  answered(*p.get_extension<burst>(), from_delay(delay));
   return tlm::TLM_COMPLETED;
 }
 
@@ -50,17 +50,28 @@ tlm::tlm_sync_enum pcie::device_backward(int, tlm::tlm_generic_payload& p, tlm::
   return backward(p, phase, delay);
 }
 
+// What its destination says of it, at the time when it is there.
 void pcie::answered(burst& b, ps t) {
-  if (b.read) return send_completion(b, t);
-  if (b.source != from_cpu) {
-    lane& l = *lanes_[b.source];
-    l.writes_in_flight.add(-1, t);
-    l.write_time.add(t - b.begun);
+  if (t > now()) {
+    later<&pcie::come_back>(b, t);
+  } else {
+    come_back(b);
   }
-  respond(b, t);
 }
 
-void pcie::send_completion(burst& b, ps t) {
+void pcie::come_back(burst& b) {
+  if (b.read) return send_completion(b);
+  if (b.source != from_cpu) {
+    lane& l = *lanes_[b.source];
+    l.writes_in_flight.add(-1, now());
+    l.write_time.add(now() - b.begun);
+  }
+  respond(b);
+}
+
+// Completions of different requests pass each other; the link carries them in the order in which their data is there.
+void pcie::send_completion(burst& b) {
+  const ps t = now();
   const std::uint64_t request = b.source == from_cpu ? combining_line : config_.mrrs;
   // An unsupported request is answered without data.
   const tlp_shape shape = b.payload->get_response_status() == tlm::TLM_OK_RESPONSE
@@ -70,7 +81,7 @@ void pcie::send_completion(burst& b, ps t) {
   if (b.source == from_cpu) {
     lane& from = *lanes_[b.route.device];
     const stream s = up_to_root(book(from.up, std::max(t, from.posted_end), shape, header), shape, header);
-    return respond(b, std::max(s.end + config_.link_latency + config_.root_mmio_latency, from.landed));
+    return later<&pcie::respond>(b, std::max(s.end + config_.link_latency + config_.root_mmio_latency, from.landed));
   }
   lane& to = *lanes_[b.source];
   stream s;
@@ -79,16 +90,10 @@ void pcie::send_completion(burst& b, ps t) {
     const ps hop = config_.link_latency + (config_.has_switch ? config_.switch_latency : config_.root_forward_latency);
     s = cross(to.down, book(from.up, std::max(t, from.posted_end), shape, header), hop, shape, header);
   } else {
-    const ps earliest = std::max(t, to.down_posted_end);
-    s = book(config_.has_switch ? root_down_ : to.down, b.relaxed ? earliest : std::max(earliest, to.completed_end), shape,
-             header);
-    to.completed_end = std::max(to.completed_end, s.end);
-    s = down_from_root(to, s, shape, header);
+    s = down_from_root(to, book(config_.has_switch ? root_down_ : to.down, std::max(t, to.down_posted_end), shape, header),
+                       shape, header);
   }
-  ps arrival = s.end + config_.link_latency;
-  if (!b.relaxed) arrival = std::max(arrival, to.completed);
-  to.completed = std::max(to.completed, arrival);
-  later<&pcie::complete>(b, arrival);
+  later<&pcie::complete>(b, s.end + config_.link_latency);
 }
 
 void pcie::complete(burst& b) {
@@ -98,30 +103,30 @@ void pcie::complete(burst& b) {
   l.outstanding.add(-1, t);
   l.outstanding_probe.set(l.outstanding.value(), t);
   l.read_time.add(t - b.begun);
-  pump_reads(l, t);
-  respond(b, t);
+  pump_reads(l);
+  respond(b);
 }
 
-void pcie::pump_reads(lane& l, ps t) {
+void pcie::pump_reads(lane& l) {
   while (l.waiting) {
     burst& b = *l.waiting;
     if (l.outstanding_bytes != 0 && l.outstanding_bytes + b.bytes > config_.completion_bytes) return;
     l.waiting = b.next;
-    l.waiting_reads.add(-1, t);
-    l.waiting_probe.set(l.waiting_reads.value(), t);
-    send_read(b, std::max(t, b.begun));
+    l.waiting_reads.add(-1, now());
+    l.waiting_probe.set(l.waiting_reads.value(), now());
+    send_read(b);
   }
 }
 
 // The burst is done with before the initiator hears of it: it may send the next one from inside the call.
-void pcie::respond(burst& b, ps t) {
+void pcie::respond(burst& b) {
   tlm::tlm_generic_payload& p = *b.payload;
   const unsigned source = b.source;
   p.set_address(b.address);
   p.clear_extension(&b);
   bursts_.put(b);
   tlm::tlm_phase phase = tlm::BEGIN_RESP;
-  sc_core::sc_time delay = to_sc(t - now());
+  sc_core::sc_time delay = to_delay(now());
   if (source == from_cpu) {
     cpu->nb_transport_bw(p, phase, delay);
   } else {
@@ -162,9 +167,7 @@ void pcie::describe_direction(const std::string& name, direction& d) {
   stats_.add(name + "_tlps", "1", "TLPs on this direction of the link", d.tlps);
   stats_.add(name + "_header_bytes", "B", "bytes around the payloads: framing, sequence number, header, LCRC", d.header_bytes);
   stats_.add(name + "_payload_bytes", "B", "payload bytes, in whole doublewords", d.payload_bytes);
-  stats_.formula(name + "_utilisation", "1", "share of the time that TLPs were on this direction of the link", [&d] {
-    return now() > 0_ps ? static_cast<double>(d.link.busy().count()) / static_cast<double>(now().count()) : 0.0;
-  });
+  stats_.share(name + "_utilisation", "share of the time that TLPs were on this direction of the link", d.link);
   signals_.add(name + "_busy", 1, d.busy);
 }
 

@@ -54,7 +54,7 @@ class test_target : public unit {
   }
   tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
     if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
-    log.push_back({p.is_write(), p.get_address(), p.get_data_length(), now() + to_ps(delay)});
+    log.push_back({p.is_write(), p.get_address(), p.get_data_length(), from_delay(delay)});
     touch(p);
     if (answers != style::backward) {
       delay += to_sc(latency);
@@ -65,7 +65,7 @@ class test_target : public unit {
     queue_.at(now() + latency, {[](void* x) {
                                   auto& j = *static_cast<job*>(x);
                                   tlm::tlm_phase ph = tlm::BEGIN_RESP;
-                                  sc_core::sc_time d = sc_core::SC_ZERO_TIME;
+                                  sc_core::sc_time d = to_delay(now());
                                   j.self->in->nb_transport_bw(*j.p, ph, d);
                                 },
                                 &jobs_.back()});
@@ -143,7 +143,7 @@ class test_initiator : public unit, private tlm::tlm_mm_interface {
     if (status == tlm::TLM_COMPLETED) note(b, delay);
   }
   void note(burst& b, const sc_core::sc_time& delay) {
-    b.answered = now() + to_ps(delay);
+    b.answered = from_delay(delay);
     order.push_back(&b);
     ++answers;
     if (!stream_.left) return;
@@ -192,8 +192,8 @@ struct bench {
     for (const statistic& s : tree.stats().all()) {
       if (s.name != name) continue;
       if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-      if (const auto* h = std::get_if<const histogram*>(&s.value)) return static_cast<double>((*h)->count());
-      if (const auto* f = std::get_if<std::function<double()>>(&s.value)) return (*f)();
+      if (const auto* h = std::get_if<histogram*>(&s.value)) return static_cast<double>((*h)->count());
+      if (const auto* f = std::get_if<formula>(&s.value)) return (*f)(now());
     }
     return -1;
   }

@@ -1,7 +1,7 @@
 // Knobs of the PCIe tree of one host: root complex, optional switch, one link per device.
 #pragma once
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 
 namespace hcasim {
 

@@ -82,6 +82,12 @@ tlp_shape split_completions(std::uint64_t address, std::uint64_t bytes, std::uin
   return s;
 }
 
+ps link_schedule::busy_until(ps t) const {
+  ps later{0};
+  for (auto s = spans_.rbegin(); s != spans_.rend() && s->end > t; ++s) later += s->end - std::max(s->begin, t);
+  return busy_ - later;
+}
+
 link_schedule::span link_schedule::book(ps t, ps work, ps current) {
   busy_ += work;
   while (!spans_.empty() && spans_.front().end < current) spans_.pop_front();

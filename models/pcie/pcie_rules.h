@@ -7,7 +7,7 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/units.h"
+#include "tlm/base/units.h"
 
 namespace hcasim {
 
@@ -43,6 +43,8 @@ class link_schedule {
   span book(ps t, ps work, ps current);
 
   [[nodiscard]] ps busy() const { return busy_; }
+  // Without what is booked for later.
+  [[nodiscard]] ps busy_until(ps t) const;
   [[nodiscard]] std::size_t spans() const { return spans_.size(); }
 
  private:

@@ -57,7 +57,7 @@ tlm::tlm_sync_enum peer_device::access(tlm::tlm_generic_payload& p, tlm::tlm_pha
     access_register(p);
     return tlm::TLM_COMPLETED;
   }
-  const ps t = now() + to_ps(delay);
+  const ps t = from_delay(delay);
   if (!move(p)) {
     ++outside_;
     p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
@@ -84,7 +84,7 @@ tlm::tlm_sync_enum peer_device::access(tlm::tlm_generic_payload& p, tlm::tlm_pha
     read_bytes_ += bytes;
     read_time_.add(end - t);
   }
-  delay = to_sc(end - now());
+  delay = to_delay(end);
   return tlm::TLM_COMPLETED;
 }
 
@@ -180,14 +180,14 @@ void peer_device::send_fence(const peer_copy& c) {
 
 void peer_device::send(burst& b) {
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  sc_core::sc_time delay = to_delay(now());
   const tlm::tlm_sync_enum status = pcie->nb_transport_fw(b, phase, delay);
-  if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) finish(b, now() + to_ps(delay));
+  if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) finish(b, from_delay(delay));
 }
 
 tlm::tlm_sync_enum peer_device::answered(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
-  finish(static_cast<burst&>(p), now() + to_ps(delay));
+  finish(static_cast<burst&>(p), from_delay(delay));
   return tlm::TLM_COMPLETED;
 }
 
@@ -225,10 +225,8 @@ void peer_device::describe() {
   stats_.add("read_waits", "1", "reads that waited for a slot", read_waits_);
   stats_.add("bar_read_time", "ps", "from the arrival of a read to its last byte", read_time_);
   stats_.add("bar_write_time", "ps", "from the arrival of a write until it has landed", write_time_);
-  stats_.formula("read_busy", "ps", "time the BAR gave bytes out",
-                 [this] { return static_cast<double>(read_pipe_.busy().count()); });
-  stats_.formula("write_busy", "ps", "time the BAR took bytes in",
-                 [this] { return static_cast<double>(write_port_.busy().count()); });
+  stats_.busy_time("read_busy", "time the BAR gave bytes out", read_pipe_);
+  stats_.busy_time("write_busy", "time the BAR took bytes in", write_port_);
   stats_.add("copies", "1", "copies of the copy engine that ended well", copies_done_);
   stats_.add("copies_failed", "1", "copies of which a byte could not be moved", copies_failed_);
   stats_.add("copied_to_host", "B", "bytes copied to host memory", copied_to_host_);

@@ -15,13 +15,13 @@
 #include <deque>
 
 #include "firmware/abi/peer_device.h"
-#include "models/base/pool.h"
-#include "models/base/process.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
-#include "models/base/wait.h"
 #include "models/peer_device/peer_device_config.h"
 #include "models/peer_device/peer_rules.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/process.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/base/wait.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {

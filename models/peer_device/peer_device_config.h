@@ -2,7 +2,7 @@
 // memory is far faster than what its BAR lets through.
 #pragma once
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 
 namespace hcasim {
 

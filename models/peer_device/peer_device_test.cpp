@@ -39,10 +39,10 @@ class requester : public unit {
     queue_.at(at, {[](void* x) {
                      auto& me = *static_cast<burst*>(x);
                      tlm::tlm_phase phase = tlm::BEGIN_REQ;
-                     sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+                     sc_core::sc_time delay = to_delay(now());
                      me.sent = now();
                      ASSERT_EQ(me.self->out->nb_transport_fw(me, phase, delay), tlm::TLM_COMPLETED);
-                     me.answered = now() + to_ps(delay);
+                     me.answered = from_delay(delay);
                    },
                    &b});
     return b;
@@ -96,7 +96,7 @@ class host_side : public unit {
                                   auto& j = *static_cast<job*>(x);
                                   --j.self->under_way;
                                   tlm::tlm_phase ph = tlm::BEGIN_RESP;
-                                  sc_core::sc_time d = sc_core::SC_ZERO_TIME;
+                                  sc_core::sc_time d = to_delay(now());
                                   j.self->in->nb_transport_bw(*j.p, ph, d);
                                 },
                                 &jobs_.back()});
@@ -136,7 +136,7 @@ struct bench {
     for (const statistic& s : gpu.stats().all()) {
       if (s.name != name) continue;
       if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-      if (const auto* h = std::get_if<const histogram*>(&s.value)) return static_cast<double>((*h)->count());
+      if (const auto* h = std::get_if<histogram*>(&s.value)) return static_cast<double>((*h)->count());
     }
     return -1;
   }
@@ -152,7 +152,7 @@ TEST(peer_device, a_write_lands_exactly_then_and_a_read_sees_it) {
   EXPECT_EQ(r.answered, 900_ns + c.read_latency + c.read_rate.time_for(64));
   EXPECT_EQ(r.data, std::vector<std::byte>(64, std::byte{7}));
   EXPECT_TRUE(r.is_response_ok() && w.is_response_ok());
-  EXPECT_EQ(event_queue::activations(), 2U) << "the device costs no kernel event";
+  EXPECT_EQ(event_queue::instance().hand_overs(), 2U) << "the device costs no kernel event";
 }
 
 TEST(peer_device, writes_go_one_after_the_other_at_their_rate) {

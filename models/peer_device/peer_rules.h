@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/base/server.h"
-#include "models/base/units.h"
+#include "tlm/base/server.h"
+#include "tlm/base/units.h"
 
 namespace hcasim {
 
@@ -44,6 +44,7 @@ class read_pipe {
 
   times take(ps t, std::uint64_t bytes);
   [[nodiscard]] ps busy() const { return port_.busy(); }
+  [[nodiscard]] ps busy_until(ps t) const { return port_.busy_until(t); }
 
  private:
   std::vector<ps> ends_;  // of the last reads, the oldest at `next_`

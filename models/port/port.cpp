@@ -1,6 +1,7 @@
 #include "models/port/port.h"
 
 #include <string>
+#include <utility>
 
 namespace hcasim {
 
@@ -27,16 +28,15 @@ tlm::tlm_sync_enum port::send(unsigned from, packet& p, ps& t) {
   p.bytes[p.head] = (p.bytes[p.head] & std::byte{0x0f}) | static_cast<std::byte>(vl << 4);  // not covered by the ICRC
   p.last_bit = ps(0);
   lane& l = lanes_[vl];
-  if (l.waiting_packets == 0 && occupancy(l) < config_.egress_packets) {
-    t = egress_pipe_.start(t, clock_.cycles(config_.egress_interval));
-    launch(l, p, t);
+  if (l.waiting_packets == 0 && occupancy(l) < config_.egress_packets && egress_pipe_.free_at() <= now()) {
+    take(l, p);
     return tlm::TLM_COMPLETED;
   }
   ++egress_waits_;
   ++l.waiting_packets;
   l.queues[from].push({&p, t});
   egress_waiting_.set(l.waiting_packets, t);
-  if (!l.leaving.empty()) arm(l, l.leaving.front());
+  admit_later(l);
   return tlm::TLM_ACCEPTED;
 }
 
@@ -45,24 +45,31 @@ std::size_t port::occupancy(lane& l) const {
   return l.leaving.size() + l.unanswered;
 }
 
-// Hands over to the link a packet that the port took at `t`.
-void port::launch(lane& l, packet& p, ps t) {
-  const packet_header& h = p.header;
+// The packet is the port's now; its way to the link takes the latency.
+void port::take(lane& l, packet& p) {
+  const ps t = egress_pipe_.start(now(), clock_.cycles(config_.egress_interval));
   ++egress_packets_;
   egress_bytes_ += p.wire_bytes();
-  egress_opcode_.pulse(h.opcode + 1U, t, clock_.period());
-  egress_psn_.set(h.psn, t);
-  t += clock_.cycles(config_.egress_latency);
-  if (h.dest_lid == config_.lid) {
+  egress_opcode_.pulse(p.header.opcode + 1U, t, clock_.period());
+  egress_psn_.set(p.header.psn, t);
+  ++l.unanswered;
+  passing& r = passing_.get();
+  r = {this, &p, &l};
+  queue_.at(t + clock_.cycles(config_.egress_latency), {[](void* c) {
+                                                          auto& due = *static_cast<passing*>(c);
+                                                          due.self->launch(due);
+                                                        },
+                                                        &r});
+}
+
+void port::launch(passing& r) {
+  lane& l = *r.from;
+  packet& p = *r.p;
+  passing_.put(r);
+  if (p.header.dest_lid == config_.lid) {
     ++loopback_packets_;
-    ++l.unanswered;
-    turned& r = turned_.get();
-    r = {this, &p, &l};
-    queue_.at(t, {[](void* c) {
-                    auto& back = *static_cast<turned*>(c);
-                    back.self->turn_around(back);
-                  },
-                  &r});
+    ps t = now();
+    if (deliver(p, t, &l) == tlm::TLM_COMPLETED) sent(l, t);
     return;
   }
   p.waiter = {};
@@ -71,11 +78,8 @@ void port::launch(lane& l, packet& p, ps t) {
     auto& from = *static_cast<lane*>(c);
     from.self->sent(from, at);
   };
-  if (link_out.send(p, t) == tlm::TLM_COMPLETED) {
-    leave_at(l, t);
-  } else {
-    ++l.unanswered;
-  }
+  ps t = now();
+  if (link_out.send_ahead(p, t) == tlm::TLM_COMPLETED) sent(l, t);
 }
 
 // Times come in order from the link; packets that turned around may come between.
@@ -84,35 +88,36 @@ void port::leave_at(lane& l, ps t) {
   for (std::size_t i = l.leaving.size() - 1; i > 0 && l.leaving[i - 1] > t; --i) std::swap(l.leaving[i - 1], l.leaving[i]);
 }
 
-// The link had no credits at first and has taken the packet now; its last byte leaves at `t`.
+// The link has taken a packet, or its consumer has it; its last byte leaves at `t`.
 void port::sent(lane& l, ps t) {
   --l.unanswered;
   leave_at(l, t);
-  admit(l);
+  if (l.waiting_packets != 0) admit_later(l);
 }
 
 // Takes waiting packets in while there is room, senders in turns.
 void port::admit(lane& l) {
-  while (l.waiting_packets != 0) {
-    if (occupancy(l) >= config_.egress_packets) {
-      if (!l.leaving.empty()) arm(l, l.leaving.front());
-      return;
-    }
+  while (l.waiting_packets != 0 && occupancy(l) < config_.egress_packets && egress_pipe_.free_at() <= now()) {
     while (l.queues[l.turn].empty()) l.turn = (l.turn + 1) % static_cast<unsigned>(l.queues.size());
     const waiting w = l.queues[l.turn].pop();
     l.turn = (l.turn + 1) % static_cast<unsigned>(l.queues.size());
-    const ps t = egress_pipe_.start(std::max(w.since, now()), clock_.cycles(config_.egress_interval));
-    egress_wait_.add(t - w.since);
-    // Answered first: the packet is on one binding at a time. It counts as waiting meanwhile, so that what its sender sends
-    // in response does not overtake it.
-    target_socket<packet>::respond(*w.p, t);
-    launch(l, *w.p, t);
+    egress_wait_.add(now() - w.since);
+    take(l, *w.p);
+    // It counts as waiting meanwhile, so that what its sender sends in response does not overtake it.
+    target_socket<packet>::respond(*w.p, now());
     --l.waiting_packets;
-    egress_waiting_.set(l.waiting_packets, t);
+    egress_waiting_.set(l.waiting_packets, now());
   }
+  if (l.waiting_packets != 0) admit_later(l);
 }
 
-void port::arm(lane& l, ps when) {
+// When there may be room, and a turn, for the next packet that waits; nothing if only an answer can tell.
+void port::admit_later(lane& l) {
+  ps when = std::max(egress_pipe_.free_at(), now());
+  if (occupancy(l) >= config_.egress_packets) {
+    if (l.leaving.empty()) return;
+    when = std::max(when, l.leaving.front());
+  }
   if (when >= l.armed) return;
   l.armed = when;
   queue_.at(when, {[](void* c) {
@@ -124,8 +129,6 @@ void port::arm(lane& l, ps when) {
 }
 
 tlm::tlm_sync_enum port::receive(packet& p, tlm::tlm_phase, ps& t) {
-  t = std::max(t, p.last_bit);
-  p.last_bit = ps(0);
   return deliver(p, t, nullptr);
 }
 
@@ -137,7 +140,8 @@ port::drop port::check(packet& p) const {
 }
 
 tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
-  t = ingress_pipe_.start(t, clock_.cycles(config_.ingress_interval)) + clock_.cycles(config_.ingress_latency);
+  const ps whole = std::exchange(p.last_bit, ps(0));
+  t = ingress_pipe_.start(now(), clock_.cycles(config_.ingress_interval), whole) + clock_.cycles(config_.ingress_latency);
   ++ingress_packets_;
   ingress_bytes_ += p.wire_bytes();
   const drop cause = check(p);
@@ -161,25 +165,23 @@ tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
     auto& answer = *static_cast<held*>(c);
     answer.self->consumed(answer, static_cast<packet&>(answered), at);
   };
-  const bool response = p.header.shape().response;
-  ++(response ? to_requester_ : to_responder_);
-  const ps handed_over = t;
-  const tlm::tlm_sync_enum status = (response ? requester : responder).send(p, t);
-  if (status == tlm::TLM_COMPLETED) {
-    held_.put(h);
-  } else {
-    held_level_.add(1, handed_over);
-    ingress_held_.set(held_level_.value(), handed_over);
-  }
-  return status;
+  h.p = &p;
+  queue_.at(t, {[](void* c) {
+                  auto& due = *static_cast<held*>(c);
+                  due.self->hand_over(due);
+                },
+                &h});
+  return tlm::TLM_ACCEPTED;
 }
 
-void port::turn_around(turned& r) {
-  packet& p = *r.p;
-  lane& from = *r.from;
-  turned_.put(r);
+void port::hand_over(held& h) {
+  packet& p = *h.p;
+  const bool response = p.header.shape().response;
+  ++(response ? to_requester_ : to_responder_);
+  held_level_.add(1, now());
+  ingress_held_.set(held_level_.value(), now());
   ps t = now();
-  if (deliver(p, t, &from) == tlm::TLM_COMPLETED) sent(from, t);
+  if ((response ? requester : responder).send(p, t) == tlm::TLM_COMPLETED) consumed(h, p, t);
 }
 
 // A consumer that had kept the packet in the receive buffer has answered it.
@@ -209,7 +211,8 @@ void port::register_statistics() {
   stats_.add("dropped_malformed", "packets", "Packets dropped because of an unknown opcode or a length that does not fit.",
              malformed_);
   stats_.add("dropped_wrong_lid", "packets", "Packets dropped because they are for another LID.", wrong_lid_);
-  stats_.add("held", "packets", "Packets in the receive buffer that requester or responder have not answered.", held_level_);
+  stats_.add("held", "packets", "Packets in the receive buffer that requester or responder have not answered.", held_level_,
+             "ingress_held");
   signals_.add("egress_opcode_plus_1", 9, egress_opcode_);
   signals_.add("egress_psn", 24, egress_psn_);
   signals_.add("egress_waiting", 16, egress_waiting_);

@@ -14,11 +14,11 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/clock_domain.h"
-#include "models/base/ring.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
 #include "models/port/port_config.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
 #include "tlm/packet.h"
 
 namespace hcasim {
@@ -58,11 +58,12 @@ class port : public unit {
   // A packet that a consumer has not answered: who is to be answered then.
   struct held {
     port* self = nullptr;
+    packet* p = nullptr;
     transaction upstream;
     lane* looped = nullptr;  // it did not come from the link but from this egress lane
   };
-  // A packet on its way through the port to a consumer of the same adapter.
-  struct turned {
+  // A packet on its way through the port, to the link or to a consumer of the same adapter.
+  struct passing {
     port* self = nullptr;
     packet* p = nullptr;
     lane* from = nullptr;
@@ -70,16 +71,17 @@ class port : public unit {
 
   tlm::tlm_sync_enum send(unsigned from, packet& p, ps& t);
   [[nodiscard]] std::size_t occupancy(lane& l) const;
-  void launch(lane& l, packet& p, ps t);
+  void take(lane& l, packet& p);
+  void launch(passing& r);
   void sent(lane& l, ps t);
   void leave_at(lane& l, ps t);
   void admit(lane& l);
-  void arm(lane& l, ps when);
+  void admit_later(lane& l);
 
   tlm::tlm_sync_enum receive(packet& p, tlm::tlm_phase phase, ps& t);
   [[nodiscard]] drop check(packet& p) const;
   tlm::tlm_sync_enum deliver(packet& p, ps& t, lane* looped);
-  void turn_around(turned& r);
+  void hand_over(held& h);
   void consumed(held& h, packet& p, ps t);
   void register_statistics();
 
@@ -90,7 +92,7 @@ class port : public unit {
   std::vector<lane> lanes_;
   server egress_pipe_, ingress_pipe_;
   pool<held> held_;
-  pool<turned> turned_;
+  pool<passing> passing_;
 
   counter egress_packets_, egress_bytes_, egress_waits_, loopback_packets_;
   counter ingress_packets_, ingress_bytes_, to_requester_, to_responder_;

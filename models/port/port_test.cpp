@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "models/base/random.h"
+#include "tlm/base/random.h"
 #include "tlm/checker/checker_set.h"
 #include "tlm/testing/simulate.h"
 
@@ -183,7 +183,6 @@ TEST(PortEgress, AddsItsLatencyAndIssueInterval) {
   for (unsigned i = 0; i < 3; ++i) {
     EXPECT_EQ(t.wire.arrivals[i].at, 100_ns + i * 2_ns + 20_ns);
     EXPECT_EQ(t.senders[0].taken[i].at, 100_ns + i * 2_ns);
-    EXPECT_TRUE(t.senders[0].taken[i].in_call);
   }
 }
 
@@ -201,6 +200,7 @@ TEST(PortEgress, KeepsAsManyPacketsAsItsKnobSays) {
   ASSERT_EQ(t.senders[0].taken.size(), 5U);
   EXPECT_EQ(t.senders[0].taken[4].at, 2_us);
   EXPECT_FALSE(t.senders[0].taken[4].in_call);
+  run_for(20_ns);
   EXPECT_EQ(t.wire.arrivals.back().at, 2_us + 20_ns);
 }
 

@@ -8,9 +8,9 @@
 #include <sstream>
 #include <vector>
 
-#include "models/base/random.h"
 #include "models/protection/testing/oracle.h"
 #include "models/protection/windows.h"
+#include "tlm/base/random.h"
 
 namespace hcasim {
 namespace {

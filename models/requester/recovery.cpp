@@ -158,7 +158,7 @@ process requester::enter_error(flow& f, ps t) {
   if (!c.failed) {
     c.as<hca_qpc>().state = f.unreliable ? HCA_QP_SQE : HCA_QP_ERR;
     c.dirty = true;
-    qpc.release(c, t);
+    qpc.release(c);
   }
   flush(f, t);
   if (f.unreliable) {
@@ -188,7 +188,7 @@ process requester::flush_when_known(flow& f, ps t) {
     if (!c.failed) {
       f.qp = settings(c.as<const hca_qpc>(), f.qpn);
       f.known = true;
-      qpc.release(c, t);
+      qpc.release(c);
     }
     --f.busy;
   }

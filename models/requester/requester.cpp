@@ -31,8 +31,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
   stats_.add("flushed", "1", "work requests completed with WR_FLUSH_ERR", flushed_);
   stats_.add("latency", "ps", "from a work request's arrival to its completion", latency_);
   faults_.list(stats_);
-  stats_.formula("packet_engine_busy", "ps", "time the packet engine was issuing",
-                 [this] { return static_cast<double>(packet_engine_.busy().count()); });
+  stats_.busy_time("packet_engine_busy", "time the packet engine was issuing", packet_engine_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("qpn", 24, qpn_probe_);
   signals_.add("opcode", 8, opcode_probe_);
@@ -69,24 +68,27 @@ tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
   return tlm::TLM_ACCEPTED;
 }
 
-tlm::tlm_sync_enum requester::on_packet(packet& p, tlm::tlm_phase, ps& t) {
+// Packets enter the engine one after the other; its latency is the same for all, so that they come to their QPs in that order.
+tlm::tlm_sync_enum requester::on_packet(packet& p, tlm::tlm_phase, ps&) {
+  const ps t = response_engine_.start(now(), clock_.period()) + clock_.cycles(config_.response_latency);
+  p.holder = this;
+  queue_.at(t, {[](void* x) {
+                  auto& due = *static_cast<packet*>(x);
+                  static_cast<requester*>(due.holder)->arrive(due);
+                },
+                &p});
+  return tlm::TLM_ACCEPTED;
+}
+
+void requester::arrive(packet& p) {
   flow* const known = flows_.find(p.header.dest_qpn);
   flow& f = known ? *known : strangers_;
   f.inbox.push(&p);
-  if (f.serving) return tlm::TLM_ACCEPTED;
-  delivered_ = &p;
-  serve(f, t);
-  const bool consumed = delivered_ != &p;
-  delivered_ = nullptr;
-  return consumed ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
+  if (!f.serving) serve(f);
 }
 
-void requester::release_packet(packet& p, ps t) {
-  if (delivered_ == &p) {
-    delivered_ = nullptr;
-  } else {
-    target_socket<packet>::respond(p, t);
-  }
+void requester::release_packet(packet& p) {
+  target_socket<packet>::respond(p, now());
   packet_pool_.put(p);
 }
 

@@ -11,15 +11,15 @@
 #pragma once
 
 #include "firmware/abi/context.h"
-#include "models/base/by_number.h"
-#include "models/base/clock_domain.h"
-#include "models/base/process.h"
-#include "models/base/reorder.h"
-#include "models/base/ring.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
-#include "models/base/wait.h"
 #include "models/requester/requester_config.h"
+#include "tlm/base/by_number.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/process.h"
+#include "tlm/base/reorder.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/base/wait.h"
 #include "tlm/context.h"
 #include "tlm/control.h"
 #include "tlm/memory_access.h"
@@ -144,13 +144,14 @@ class requester : public unit {
   [[nodiscard]] bool may_send(const flow& f) const;
 
   // responses.cpp
-  process serve(flow& f, ps t);
+  void arrive(packet& p);
+  process serve(flow& f);
   void on_acknowledge(flow& f, const packet& p, ps t);
   // True: the packet is held until its payload has landed.
   task<bool> on_data(flow& f, packet& p, ps& t);
   task<std::uint8_t> place(flow& f, operation& op, packet& p, memory_access::transfer& tr, ps& t);
   process ask_again(flow& f, std::uint64_t number, missing_page page, ps t);
-  void release_packet(packet& p, ps t);
+  void release_packet(packet& p);
   // Completes what a PSN acknowledges; false: a lost response was found and is asked for again.
   bool progress_to(flow& f, std::uint32_t psn, ps t);
   operation* operation_at(flow& f, std::uint32_t psn);
@@ -188,7 +189,6 @@ class requester : public unit {
   pool<operation> operations_;
   pool<report> report_pool_;
   pool<control_request> control_pool_;
-  packet* delivered_ = nullptr;  // the packet whose delivery is on the stack
 
   counter messages_;
   counter packets_sent_;

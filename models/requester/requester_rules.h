@@ -5,7 +5,7 @@
 
 #include "firmware/abi/context.h"
 #include "firmware/abi/cqe.h"
-#include "models/base/units.h"
+#include "tlm/base/units.h"
 #include "tlm/packet.h"
 #include "tlm/wqe.h"
 

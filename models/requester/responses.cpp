@@ -11,12 +11,12 @@ constexpr std::uint8_t page_is_missing = 0xff;  // instead of a completion statu
 
 }  // namespace
 
-process requester::serve(flow& f, ps t) {
+process requester::serve(flow& f) {
   f.serving = true;
   ++f.busy;
   while (!f.inbox.empty()) {
     packet& p = *f.inbox.pop();
-    t = response_engine_.start(std::max(t, now()), clock_.period()) + clock_.cycles(config_.response_latency);
+    ps t = now();
     bool held = false;
     if (f.error || f.stopped || !f.started) {
       ++discarded_;
@@ -25,11 +25,11 @@ process requester::serve(flow& f, ps t) {
     } else {
       held = co_await on_data(f, p, t);
     }
-    if (!held) release_packet(p, t);
+    if (!held) release_packet(p);
   }
   f.serving = false;
   --f.busy;
-  if (!f.error && !f.stopped) pump(f, t);
+  if (!f.error && !f.stopped) pump(f, now());
   check_stopped(f);
 }
 
@@ -146,9 +146,9 @@ task<bool> requester::on_data(flow& f, packet& p, ps& t) {
   p.holder = this;
   memory_.detach(
       tr,
-      [](void* arrived, memory_access::transfer&, ps at) {
+      [](void* arrived, memory_access::transfer&, ps) {
         auto& held = *static_cast<packet*>(arrived);
-        static_cast<requester*>(held.holder)->release_packet(held, at);
+        static_cast<requester*>(held.holder)->release_packet(held);
       },
       &p, t);
   co_return true;

@@ -27,9 +27,8 @@ process requester::pump(flow& f, ps t) {
         static_cast<std::uint64_t>(psn_distance(f.una_psn, next)) >= config_.window + f.read_psns) {
       break;
     }
-    t = std::max(t, now());
     if (f.cursor_packet == 0) {
-      t = message_engine_.start(t, clock_.cycles(config_.message_interval));
+      t = message_engine_.start(now(), clock_.cycles(config_.message_interval));
       context_request c;
       c.index = f.qpn;
       co_await qpc.request(c, t);
@@ -63,7 +62,7 @@ process requester::pump(flow& f, ps t) {
           c.dirty = true;
         }
       }
-      qpc.release(c, t);
+      qpc.release(c);
       if (!current || f.cursor >= f.failed) continue;
       if (op->view.is_local()) {
         ++f.cursor;
@@ -75,9 +74,12 @@ process requester::pump(flow& f, ps t) {
       buffers_.give();
       continue;
     }
-    buffers_probe_.set(buffers_.in_use(), t);
-    const ps begin = packet_engine_.start(std::max(t, now()), clock_.cycles(config_.packet_interval));
-    t = begin;
+    buffers_probe_.set(buffers_.in_use(), now());
+    co_await queue_.until(packet_engine_.start(now(), clock_.cycles(config_.packet_interval)));
+    if (!still_here()) {
+      buffers_.give();
+      continue;
+    }
     const std::uint64_t ticket = f.out.reserve();
     const std::uint32_t count = op->view.fetches() ? 1 : op->psns;
     if (++f.cursor_packet >= count) {
@@ -86,11 +88,11 @@ process requester::pump(flow& f, ps t) {
     }
     ++op->pins;
     ++f.busy;
-    gather(f, *op, packet_index, ticket, pass, begin + clock_.cycles(config_.packet_latency));
+    gather(f, *op, packet_index, ticket, pass, now() + clock_.cycles(config_.packet_latency));
   }
   f.pumping = false;
   --f.busy;
-  settle(f, std::max(t, now()));
+  settle(f, now());
   check_stopped(f);
 }
 
@@ -135,6 +137,7 @@ void requester::fill_header(const flow& f, const operation& op, std::uint32_t in
 }
 
 process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t) {
+  co_await queue_.until(t);
   packet& p = packet_pool_.get();
   fill_header(f, op, index, p);
   verdict v = verdict::granted;

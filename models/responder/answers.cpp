@@ -41,10 +41,28 @@ void responder::acknowledge(connection& c, const route& to, std::uint32_t psn, s
   }
   c.acks_owed = 0;
   syndrome_probe_.set(syndrome, t);
+  answer(c, p);
+}
+
+// In its turn, behind what is owed. A positive acknowledge that waits already says the same for more.
+void responder::answer(connection& c, packet& p) {
+  if (c.owed.empty()) return send_response(c, p);
+  const bool positive = p.header.opcode == wire::acknowledge && p.header.syndrome == wire::ack_no_credits;
+  if (packet* const last = c.owed[c.owed.size() - 1].response;
+      positive && last && last->header.opcode == wire::acknowledge && last->header.syndrome == wire::ack_no_credits) {
+    last->header.psn = p.header.psn;
+    last->header.msn = p.header.msn;
+    packet_pool_.put(p);
+    return;
+  }
+  c.owed.push({&p, {}});
+}
+
+void responder::send_response(connection& c, packet& p) {
   const std::uint64_t ticket = c.out.reserve();
   p.tag = ticket;
   encode(p);
-  c.out.complete(ticket, &p, t);
+  c.out.complete(ticket, &p, now());
   emit(c);
 }
 
@@ -124,7 +142,7 @@ process responder::fail_later(connection& c, std::uint32_t event, ps t) {
   if (!ctx.failed) {
     put_into_error(c, ctx.as<hca_qpc>(), HCA_WC_WR_FLUSH_ERR, event, t);
     ctx.dirty = true;
-    qpc.release(ctx, t);
+    qpc.release(ctx);
   }
   --c.busy;
   check_stopped(c);
@@ -153,7 +171,7 @@ process responder::flush_receives(connection& c, control_request* answer, ps t) 
     }
     flush_with(c, q, t);
     ctx.dirty = true;
-    qpc.release(ctx, t);
+    qpc.release(ctx);
   }
   if (answer) {
     // The caller may still be inside its request.

@@ -54,7 +54,7 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
   if (ctx.as<const hca_qpc>().in_wqe_held) co_return true;
   connection& s = connections_.make(ctx.as<const hca_qpc>().srqn);
   ctx.dirty = true;
-  qpc.release(ctx, t);
+  qpc.release(ctx);
   while (s.taking) {
     co_await s.takers.wait();
     t = std::max(t, now());
@@ -88,7 +88,7 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
       }
       shared.dirty = true;
     }
-    qpc.release(shared, t);
+    qpc.release(shared);
   }
   s.taking = false;
   s.takers.wake_one(queue_);
@@ -114,9 +114,9 @@ void responder::hold_until_landed(memory_access::transfer& tr, packet& p, ps t) 
   p.holder = this;
   memory_.detach(
       tr,
-      [](void* arrived, memory_access::transfer&, ps at) {
+      [](void* arrived, memory_access::transfer&, ps) {
         auto& held = *static_cast<packet*>(arrived);
-        static_cast<responder*>(held.holder)->release_packet(held, at);
+        static_cast<responder*>(held.holder)->release_packet(held);
       },
       &p, t);
 }

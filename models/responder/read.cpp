@@ -12,6 +12,7 @@ namespace hcasim {
 task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t) {
   const packet_header& h = p.header;
   const std::uint32_t count = responses_of(h.dma_length, q.mtu_shift);
+  if (again && c.owed.size() > 2 * std::size_t{q.max_read_in}) co_return;  // asked for over and over
   if (h.dma_length != 0) {
     memory_range whole{.key = h.rkey,
                        .remote = true,
@@ -41,18 +42,53 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
   }
   c.acks_owed = 0;  // the responses acknowledge what came before
   ++c.reads;
-  read_job job{.to = route_of(c, q), .psn = h.psn, .key = h.rkey, .length = h.dma_length, .count = count, .va = h.va};
-  for (std::uint32_t i = 0; i < count; ++i) {
-    co_await buffers_.take();
-    if (c.error || c.stopped) {
-      buffers_.give();
-      --c.reads;
-      co_return;
+  c.owed.push(
+      {nullptr, {.to = route_of(c, q), .psn = h.psn, .key = h.rkey, .length = h.dma_length, .count = count, .va = h.va}});
+  if (!c.answering) answer_owed(c);
+}
+
+// Responses leave in the order of their requests, and a READ has many. Requests are taken meanwhile: the receive buffer that
+// they would hold is the one that the peer's responses need.
+process responder::answer_owed(connection& c) {
+  c.answering = true;
+  ++c.busy;
+  while (may_answer(c)) {
+    if (c.owed.front().response) {
+      send_response(c, *c.owed.pop().response);
+      continue;
     }
-    t = engine_.start(std::max(t, now()), clock_.cycles(config_.packet_interval));
-    job.index = i;
+    co_await buffers_.take();
+    if (may_answer(c)) co_await queue_.until(engine_.start(now(), clock_.cycles(config_.packet_interval)));
+    if (!may_answer(c)) {
+      buffers_.give();
+      break;
+    }
+    const read_job job = c.owed.front().read;
+    if (++c.owed.front().read.index == job.count) c.owed.pop();
     ++c.busy;
-    read_response(c, job, c.out.reserve(), t);
+    read_response(c, job, c.out.reserve(), now());
+  }
+  forget_owed(c);
+  c.answering = false;
+  --c.busy;
+  check_stopped(c);
+}
+
+// A request that is refused is answered behind the READs before it; any other error ends them.
+bool responder::may_answer(const connection& c) {
+  if (c.owed.empty() || c.stopped) return false;
+  const packet* const last = c.owed[c.owed.size() - 1].response;
+  return !c.error || (last && last->header.syndrome != wire::ack_no_credits);
+}
+
+void responder::forget_owed(connection& c) {
+  while (!c.owed.empty()) {
+    const owed_answer gone = c.owed.pop();
+    if (!gone.response) {
+      if (c.reads != 0) --c.reads;
+    } else {
+      packet_pool_.put(*gone.response);
+    }
   }
 }
 
@@ -153,17 +189,13 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   if (c.atomics.size() >= std::max<std::size_t>(q.max_read_in, 1)) c.atomics.pop();
   const atomic_result r{.psn = h.psn, .original = original};
   c.atomics.push(r);
-  answer_atomic(c, q, r, t);
+  answer_atomic(c, q, r);
 }
 
-void responder::answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r, ps t) {
+void responder::answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r) {
   packet& p = new_response(route_of(c, q), wire::atomic_acknowledge, r.psn);
   p.header.original = r.original;
-  const std::uint64_t ticket = c.out.reserve();
-  p.tag = ticket;
-  encode(p);
-  c.out.complete(ticket, &p, t);
-  emit(c);
+  answer(c, p);
 }
 
 }  // namespace hcasim

@@ -32,8 +32,7 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
   stats_.add("messages_dropped", "1", "messages of UC and UD dropped for an error or a gap", messages_dropped_);
   stats_.add("shared_taken", "1", "receives taken from an SRQ", shared_taken_);
   faults_.list(stats_);
-  stats_.formula("engine_busy", "ps", "time the packet engine was busy",
-                 [this] { return static_cast<double>(engine_.busy().count()); });
+  stats_.busy_time("engine_busy", "time the packet engine was busy", engine_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("qpn", 24, qpn_probe_);
   signals_.add("opcode", 8, opcode_probe_);
@@ -49,27 +48,32 @@ responder::connection& responder::started(std::uint32_t qpn) {
   return c ? *c : strangers_;
 }
 
-tlm::tlm_sync_enum responder::on_packet(packet& p, tlm::tlm_phase, ps& t) {
-  connection& c = started(p.header.dest_qpn);
+// Packets enter the engine one after the other; its latency is the same for all, so that they come to their QPs in that order.
+tlm::tlm_sync_enum responder::on_packet(packet& p, tlm::tlm_phase, ps&) {
   ++packets_in_;
-  c.inbox.push(&p);
-  if (c.serving) {
-    inbox_probe_.set(c.inbox.size(), t);
-    return tlm::TLM_ACCEPTED;
-  }
-  delivered_ = &p;
-  serve(c, t);
-  const bool consumed = delivered_ != &p;
-  delivered_ = nullptr;
-  return consumed ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
+  const ps t = engine_.start(now(), clock_.cycles(config_.packet_interval));
+  valid_probe_.pulse(1, t, clock_.period());
+  qpn_probe_.set(p.header.dest_qpn, t);
+  opcode_probe_.set(p.header.opcode, t);
+  psn_probe_.set(p.header.psn, t);
+  p.holder = this;
+  queue_.at(t + clock_.cycles(config_.packet_latency), {[](void* x) {
+                                                          auto& due = *static_cast<packet*>(x);
+                                                          static_cast<responder*>(due.holder)->arrive(due);
+                                                        },
+                                                        &p});
+  return tlm::TLM_ACCEPTED;
 }
 
-void responder::release_packet(packet& p, ps t) {
-  if (delivered_ == &p) {
-    delivered_ = nullptr;
-  } else {
-    target_socket<packet>::respond(p, t);
-  }
+void responder::arrive(packet& p) {
+  connection& c = started(p.header.dest_qpn);
+  c.inbox.push(&p);
+  inbox_probe_.set(c.inbox.size(), now());
+  if (!c.serving) serve(c);
+}
+
+void responder::release_packet(packet& p) {
+  target_socket<packet>::respond(p, now());
   packet_pool_.put(p);
 }
 
@@ -123,19 +127,14 @@ void responder::check_stopped(connection& c) {
   if (c.stopping && c.busy == 0) target_socket<control_request>::respond(*std::exchange(c.stopping, nullptr), now());
 }
 
-process responder::serve(connection& c, ps t) {
+process responder::serve(connection& c) {
   c.serving = true;
   ++c.busy;
   while (!c.inbox.empty()) {
     packet& p = *c.inbox.pop();
-    t = engine_.start(std::max(t, now()), clock_.cycles(config_.packet_interval));
-    valid_probe_.pulse(1, t, clock_.period());
-    qpn_probe_.set(p.header.dest_qpn, t);
-    opcode_probe_.set(p.header.opcode, t);
-    psn_probe_.set(p.header.psn, t);
-    t += clock_.cycles(config_.packet_latency);
+    ps t = now();
     const bool held = co_await handle(c, p, t);
-    if (!held) release_packet(p, t);
+    if (!held) release_packet(p);
   }
   c.serving = false;
   --c.busy;
@@ -185,7 +184,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   }
   if (ctx.failed) co_return held;
   ctx.dirty = true;
-  qpc.release(ctx, t);
+  qpc.release(ctx);
   co_return held;
 }
 
@@ -275,7 +274,7 @@ task<> responder::duplicate(connection& c, hca_qpc& q, packet& p, ps& t) {
       break;
     case request_kind::atomic:
       for (std::size_t i = 0; i < c.atomics.size(); ++i) {
-        if (c.atomics[i].psn == p.header.psn) answer_atomic(c, q, c.atomics[i], t);
+        if (c.atomics[i].psn == p.header.psn) answer_atomic(c, q, c.atomics[i]);
       }
       break;
     default:

@@ -21,16 +21,16 @@
 #include <vector>
 
 #include "firmware/abi/context.h"
-#include "models/base/by_number.h"
-#include "models/base/clock_domain.h"
-#include "models/base/process.h"
-#include "models/base/reorder.h"
-#include "models/base/ring.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
-#include "models/base/wait.h"
 #include "models/responder/responder_config.h"
 #include "models/responder/responder_rules.h"
+#include "tlm/base/by_number.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/process.h"
+#include "tlm/base/reorder.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/base/wait.h"
 #include "tlm/context.h"
 #include "tlm/control.h"
 #include "tlm/memory_access.h"
@@ -61,6 +61,29 @@ class responder : public unit {
   ~responder() override;
 
  private:
+  // Where responses of a connection go.
+  struct route {
+    access_owner owner;
+    std::uint32_t dest_qpn = 0;
+    std::uint32_t msn = 0;
+    std::uint16_t dest_lid = 0;
+    std::uint8_t service_level = 0;
+    std::uint8_t mtu_shift = 0;
+  };
+  struct read_job {
+    route to;
+    std::uint32_t psn = 0;
+    std::uint32_t key = 0;
+    std::uint32_t length = 0;
+    std::uint32_t index = 0;
+    std::uint32_t count = 0;
+    std::uint64_t va = 0;
+  };
+  // What a connection answers next: the responses of a READ, or a packet.
+  struct owed_answer {
+    packet* response = nullptr;
+    read_job read;
+  };
   struct atomic_result {
     std::uint32_t psn;
     std::uint64_t original;
@@ -83,7 +106,9 @@ class responder : public unit {
     reorder_queue<packet> out;
     std::uint64_t last_ticket = ~0ULL;  // nothing behind this response may leave
     std::uint32_t acks_owed = 0;
-    std::uint32_t reads = 0;          // READs whose responses have not all left
+    std::uint32_t reads = 0;  // READs whose responses have not all left
+    ring<owed_answer> owed;   // behind the responses of a READ that is being answered
+    bool answering = false;
     std::uint16_t fetched_first = 0;  // receive WQEs on chip
     std::uint16_t fetched_count = 0;
     std::uint32_t receive_pd = 0;  // by which the keys of the receive in use are judged
@@ -93,33 +118,15 @@ class responder : public unit {
     page_faults::request missing;  // the page that a request was asked to come back for (RNR)
     wait_list takers;              // of an SRQ: connections that wait for its list
   };
-  // Where responses of a connection go.
-  struct route {
-    access_owner owner;
-    std::uint32_t dest_qpn = 0;
-    std::uint32_t msn = 0;
-    std::uint16_t dest_lid = 0;
-    std::uint8_t service_level = 0;
-    std::uint8_t mtu_shift = 0;
-  };
-  struct read_job {
-    route to;
-    std::uint32_t psn = 0;
-    std::uint32_t key = 0;
-    std::uint32_t length = 0;
-    std::uint32_t index = 0;
-    std::uint32_t count = 0;
-    std::uint64_t va = 0;
-  };
-
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
   connection& started(std::uint32_t qpn);
-  void release_packet(packet& p, ps t);
+  void release_packet(packet& p);
   void check_stopped(connection& c);
 
-  process serve(connection& c, ps t);
+  void arrive(packet& p);
+  process serve(connection& c);
   task<bool> handle(connection& c, packet& p, ps& t);
   task<bool> execute(connection& c, context_request& ctx, packet& p, ps& t);
   [[nodiscard]] bool unreliable_takes(hca_qpc& q, const packet& p);
@@ -138,10 +145,15 @@ class responder : public unit {
 
   // read.cpp
   task<> do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t);
+  process answer_owed(connection& c);
+  void answer(connection& c, packet& p);
+  void send_response(connection& c, packet& p);
+  [[nodiscard]] static bool may_answer(const connection& c);
+  void forget_owed(connection& c);
   process read_response(connection& c, read_job job, std::uint64_t ticket, ps t);
   task<verdict> fetch_response(connection& c, memory_range range, packet& p, ps& t);
   task<> do_atomic(connection& c, hca_qpc& q, packet& p, ps& t);
-  void answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r, ps t);
+  void answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r);
 
   // answers.cpp
   packet& new_response(const route& to, std::uint8_t opcode, std::uint32_t psn);
@@ -171,7 +183,6 @@ class responder : public unit {
   by_number<connection> connections_;
   connection strangers_{0};  // takes what comes for QPs that nobody has started, so that it leaves no trace
   pool<report> report_pool_;
-  packet* delivered_ = nullptr;  // the packet whose delivery is on the stack
 
   counter packets_in_;
   counter payload_written_;

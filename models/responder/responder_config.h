@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 
 namespace hcasim {
 

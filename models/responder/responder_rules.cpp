@@ -1,6 +1,6 @@
 #include "models/responder/responder_rules.h"
 
-#include "models/base/units.h"
+#include "tlm/base/units.h"
 #include "tlm/wqe.h"
 
 namespace hcasim {

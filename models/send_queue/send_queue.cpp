@@ -56,6 +56,7 @@ bool send_queue::take_blueflame(queue_state& q, const doorbell_ring& b, ps t) {
   const std::uint32_t blocks = b.blueflame_bytes / HCA_WQE_BLOCK;
   if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value) || !cache_.try_take(blocks))
     return false;
+  note_cache();
   ++blueflame_;
   accept(q, b.blueflame.data(), blocks);
   q.pi = q.ci;
@@ -80,7 +81,7 @@ process send_queue::serve(queue_state& first, ps t) {
   queue_state* q = &first;
   for (;;) {
     ++q->busy;
-    t = scheduler_.start(std::max(t, now()), clock_.cycles(config_.turn_interval));
+    t = scheduler_.start(now(), clock_.cycles(config_.turn_interval));
     context_request c;
     c.index = q->qpn;
     co_await qpc.request(c, t);
@@ -97,6 +98,7 @@ process send_queue::serve(queue_state& first, ps t) {
       const std::uint32_t n = std::min<std::uint32_t>(fetchable(q->ci, q->pi, ring_blocks, config_.fetch_batch),
                                                       static_cast<std::uint32_t>(cache_.total()));
       if (n != 0) co_await cache_.take(n);
+      note_cache();
       fetch_buffer& buffer = buffers_.get();
       const std::uint32_t used = n == 0 ? 0 : co_await fetch(*q, sq, n, buffer.bytes.data(), t);
       buffers_.put(buffer);
@@ -104,9 +106,8 @@ process send_queue::serve(queue_state& first, ps t) {
       context.sq_ci = q->ci;
       c.dirty = true;
     }
-    if (!c.failed) qpc.release(c, t);
-    cache_level_.set(cache_.in_use(), t);
-    cache_probe_.set(cache_.in_use(), t);
+    if (!c.failed) qpc.release(c);
+    note_cache();
     q->scheduled = false;
     issue(*q, t);
     --q->busy;
@@ -221,8 +222,7 @@ void send_queue::issue(queue_state& q, ps t) {
     q.fetched.pop();
     ++q.outstanding;
     if (fetches(c.opcode)) ++q.reads;
-    ps at = issuer_.start(std::max(t, now()), clock_.cycles(config_.issue_interval));
-    t = at;
+    ps at = issuer_.start(now(), clock_.cycles(config_.issue_interval));
     ++wqes_;
     valid_probe_.pulse(1, at, clock_.period());
     qpn_probe_.set(q.qpn, at);
@@ -243,7 +243,7 @@ void send_queue::issue(queue_state& q, ps t) {
 process send_queue::change(queue_state& q, work_request& w, ps t) {
   ++q.busy;
   ++changes_;
-  t = issuer_.start(std::max(t, now()), clock_.cycles(config_.issue_interval));
+  t = issuer_.start(now(), clock_.cycles(config_.issue_interval));
   context_request c;
   c.index = q.qpn;
   co_await qpc.request(c, t);
@@ -256,7 +256,7 @@ process send_queue::change(queue_state& q, work_request& w, ps t) {
       runs = false;
       w.status = HCA_WC_LOC_QP_OP_ERR;
     }
-    qpc.release(c, t);
+    qpc.release(c);
   }
   if (runs) {
     co_await windows.request(r, t);
@@ -275,8 +275,14 @@ void send_queue::on_complete(work_request& w, ps t) {
   --q.outstanding;
   if (fetches(w.control().opcode)) --q.reads;
   cache_.give(w.blocks);
+  note_cache();
   work_pool_.put(w);
   issue(q, t);
+}
+
+void send_queue::note_cache() {
+  cache_level_.set(cache_.in_use(), now());
+  cache_probe_.set(cache_.in_use(), now());
 }
 
 tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps&) {
@@ -302,6 +308,7 @@ void send_queue::check_stopped(queue_state& q) {
     cache_.give(w.blocks);
     work_pool_.put(w);
   }
+  note_cache();
   if (q.stopping) target_socket<control_request>::respond(*std::exchange(q.stopping, nullptr), now());
 }
 

@@ -7,16 +7,16 @@
 #pragma once
 
 #include "firmware/abi/context.h"
-#include "models/base/by_number.h"
-#include "models/base/clock_domain.h"
-#include "models/base/pool.h"
-#include "models/base/process.h"
-#include "models/base/ring.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
-#include "models/base/wait.h"
 #include "models/send_queue/send_queue_config.h"
 #include "models/send_queue/send_queue_rules.h"
+#include "tlm/base/by_number.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/process.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/base/wait.h"
 #include "tlm/context.h"
 #include "tlm/control.h"
 #include "tlm/dma.h"
@@ -67,6 +67,7 @@ class send_queue : public unit {
   task<std::uint32_t> fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t);
   void accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks);
   void issue(queue_state& q, ps t);
+  void note_cache();
   process change(queue_state& q, work_request& w, ps t);
   void on_complete(work_request& w, ps t);
   void check_stopped(queue_state& q);

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "firmware/driver/device.h"
+#include "models/driver/device.h"
 #include "models/fabric/ib_switch.h"
 #include "models/fabric/link.h"
 #include "models/hca/hca.h"

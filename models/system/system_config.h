@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "firmware/driver/driver_config.h"
+#include "models/driver/driver_config.h"
 #include "models/fabric/link_config.h"
 #include "models/fabric/switch_config.h"
 #include "models/hca/hca_config.h"

@@ -33,8 +33,7 @@ window_unit::window_unit(const sc_core::sc_module_name& name, const window_unit_
   stats_.add("drain_wait", "ps", "wait of a change for the accesses that the older state admitted", drain_wait_);
   stats_.add("lock_waits", "1", "times a change waited for the command unit", lock_waits_);
   stats_.add("pending", "1", "changes under way", pending_);
-  stats_.formula("pipe_busy", "ps", "time the unit took changes in",
-                 [this] { return static_cast<double>(pipe_.busy().count()); });
+  stats_.busy_time("pipe_busy", "time the unit took changes in", pipe_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("op", 3, op_probe_, {"bind", "invalidate", "fast_register", "close", "lock", "unlock", "unbind"});
   signals_.add("key", 32, key_probe_);
@@ -49,6 +48,7 @@ tlm::tlm_sync_enum window_unit::on_change(window_request& r, tlm::tlm_phase phas
     lock(r, t);
   } else {
     pending_.set(++under_way_, t);
+    pending_probe_.set(under_way_, t);
     change(r, t);
   }
   if (delivered_ != nullptr) {
@@ -87,7 +87,7 @@ process window_unit::change(window_request& r, ps t) {
   valid_probe_.pulse(1, t, cycle_);
   op_probe_.set(static_cast<std::uint64_t>(r.op), t);
   key_probe_.set(r.key, t);
-  pending_probe_.set(under_way_, t);
+  co_await queue_.until(t);
   r.fault = window_fault::none;
   switch (r.op) {
     case window_op::bind:
@@ -104,6 +104,7 @@ process window_unit::change(window_request& r, ps t) {
       co_await fast_register(r, t);
       break;
   }
+  co_await queue_.until(t);
   const auto op = static_cast<std::size_t>(r.op == window_op::unbind ? window_op::close : r.op);
   if (r.fault == window_fault::none) {
     ++done_[op];
@@ -204,7 +205,7 @@ task<window_fault> window_unit::bind_claimed(window_request& r, std::uint32_t& o
       counted = counts_windows(region, r.region_key);
       if (counted) ++c.as<hca_mrc>().parent;
       c.dirty = counted;
-      mrc.release(c, t);
+      mrc.release(c);
       if (needs_extents(region)) fault = co_await find_extent(region, r, t);
     }
   }
@@ -223,7 +224,7 @@ task<window_fault> window_unit::bind_claimed(window_request& r, std::uint32_t& o
       old_parent = window.parent;
       apply_bind(r, window, region);
     }
-    mrc.release(c, t);
+    mrc.release(c);
   }
   if (fault != window_fault::none && counted) co_await uncount(r.region_key, t);
   co_return fault;
@@ -247,7 +248,7 @@ task<> window_unit::invalidate(window_request& r, ps& t) {
   const std::uint32_t parent = window ? m.parent : 0;
   if (change) apply_invalidate(m);
   c.dirty = change;
-  mrc.release(c, t);
+  mrc.release(c);
   unclaim(index, nobody);
   if (r.fault != window_fault::none) co_return;
   if (r.remote) ++remote_invalidates_;
@@ -271,7 +272,7 @@ task<> window_unit::fast_register(window_request& r, ps& t) {
     r.fault = check_fast_register(r, m);
     c.dirty = r.fault == window_fault::none;
     if (c.dirty) apply_fast_register(r, m);
-    mrc.release(c, t);
+    mrc.release(c);
   }
   unclaim(index, nobody);
 }
@@ -298,7 +299,7 @@ task<> window_unit::close(window_request& r, ps& t) {
     m.key_byte = old.key_byte;
   }
   c.dirty = change;
-  mrc.release(c, t);
+  mrc.release(c);
   unclaim(index, nobody);
   if (!change) co_return;
   co_await drain(r.key, t);
@@ -317,7 +318,7 @@ task<window_fault> window_unit::find_extent(const hca_mrc& region, const window_
     if (e.failed) co_return window_fault::table_error;
     t += extent_step_;
     const extent_search::result found = search.look(&e.as<const hca_extent>());
-    extent.release(e, t);
+    extent.release(e);
     if (found == extent_search::inside) co_return window_fault::none;
     if (found == extent_search::outside) co_return window_fault::out_of_range;
   }
@@ -355,7 +356,7 @@ task<> window_unit::uncount(std::uint32_t parent, ps& t) {
   auto& m = c.as<hca_mrc>();
   c.dirty = counts_windows(m, parent) && m.parent != 0;
   if (c.dirty) --m.parent;
-  mrc.release(c, t);
+  mrc.release(c);
 }
 
 task<> window_unit::count_at_qp(std::uint32_t qpn, std::int32_t by, ps& t) {
@@ -365,7 +366,7 @@ task<> window_unit::count_at_qp(std::uint32_t qpn, std::int32_t by, ps& t) {
   if (c.failed) co_return;
   c.as<hca_qpc>().bound_windows += static_cast<std::uint32_t>(by);
   c.dirty = true;
-  qpc.release(c, t);
+  qpc.release(c);
 }
 
 }  // namespace hcasim

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "firmware/abi/context.h"
-#include "models/base/clock_domain.h"
-#include "models/base/process.h"
-#include "models/base/server.h"
-#include "models/base/unit.h"
-#include "models/base/wait.h"
 #include "models/protection/windows.h"
 #include "models/window_unit/window_unit_config.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/process.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/base/wait.h"
 #include "tlm/context.h"
 #include "tlm/protection.h"
 #include "tlm/translate.h"

@@ -1,7 +1,7 @@
 // Knobs of the unit that changes protection on the data path.
 #pragma once
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 
 namespace hcasim {
 

@@ -64,7 +64,7 @@ void bare_systemc(benchmark::State& state) {
       figures r;
       ticker t("ticker");
       const auto start = clock_type::now();
-      sc_core::sc_start();
+      run_simulation();
       r.simulating = seconds_since(start);
       r.operations = r.activations = 5e6;
       r.ok = true;

@@ -8,9 +8,9 @@
 
 #include "testbenches/benchmarks/measure.h"
 #include "testbenches/directed/message_rate.h"
-#include "testbenches/runner/packets.h"
-#include "testbenches/runner/spans.h"
-#include "testbenches/runner/waves.h"
+#include "testbenches/runner/recording/packets.h"
+#include "testbenches/runner/recording/spans.h"
+#include "testbenches/runner/recording/waves.h"
 
 namespace hcasim {
 namespace {
@@ -42,7 +42,7 @@ double recorded_seconds(recording what, const std::filesystem::path& folder) {
     kit::stream_result r;
     kit::start_stream(s, o, r);
     const auto start = clock_type::now();
-    sc_core::sc_start();
+    run_simulation();
     if (waves) waves->writer().finish(now());
     if (spans) spans->finish(now());
     if (packets) packets->finish();

@@ -1,5 +1,5 @@
 // Regions by the terabyte and by the thousand, and a peer device that takes its memory away.
-#include "firmware/driver/verbs.h"
+#include "models/driver/verbs.h"
 #include "testbenches/benchmarks/measure.h"
 #include "testbenches/directed/peer_direct.h"
 #include "testbenches/kit/peer.h"
@@ -24,7 +24,7 @@ void register_1_tib(benchmark::State& state) {
            }});
            f.simulating = seconds_since(start);
            f.operations = 1;
-           f.activations = static_cast<double>(event_queue::activations());
+           f.activations = static_cast<double>(event_queue::instance().hand_overs());
            return f;
          }));
   }
@@ -59,7 +59,7 @@ void register_peer_regions(benchmark::State& state) {
            }});
            f.ok = ran && registered == 10'000;
            f.operations = static_cast<double>(registered);
-           f.activations = static_cast<double>(event_queue::activations());
+           f.activations = static_cast<double>(event_queue::instance().hand_overs());
            return f;
          }));
   }
@@ -75,11 +75,11 @@ void peer_takings(benchmark::State& state) {
            kit::takings_result r;
            kit::start_takings(w.sys(), {}, 1, r);
            const auto start = clock_type::now();
-           sc_core::sc_start();
+           run_simulation();
            f.simulating = seconds_since(start);
            f.ok = r.ok && r.late_bytes == 0 && r.takings.size() == 1000;
            f.operations = static_cast<double>(r.requests);
-           f.activations = static_cast<double>(event_queue::activations());
+           f.activations = static_cast<double>(event_queue::instance().hand_overs());
            return f;
          }));
   }

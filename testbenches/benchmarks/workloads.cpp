@@ -2,8 +2,8 @@
 #include "testbenches/benchmarks/measure.h"
 #include "testbenches/directed/message_rate.h"
 #include "testbenches/kit/peer.h"
-#include "testbenches/runner/vcd.h"
-#include "testbenches/runner/waves.h"
+#include "testbenches/runner/recording/vcd.h"
+#include "testbenches/runner/recording/waves.h"
 
 namespace hcasim {
 namespace {
@@ -28,12 +28,13 @@ figures stream(kit::stream_options o, const char* vcd = nullptr, const system_co
   if (vcd)
     recorder = std::make_unique<wave_recorder>(std::make_unique<vcd_writer>(vcd, "bench"), std::vector<std::string>{"*"});
   std::vector<std::pair<clock_type::time_point, std::uint64_t>> marks;
-  o.measuring = [&marks] { marks.emplace_back(clock_type::now(), event_queue::activations()); };
+  const auto mark = [&marks] { marks.emplace_back(clock_type::now(), event_queue::instance().hand_overs()); };
+  o.parts = {[mark](const std::string&) { mark(); }, mark};
   kit::stream_result r;
   kit::start_stream(s, o, r);
   f.setup = seconds_since(begin);
   const auto start = clock_type::now();
-  sc_core::sc_start();
+  run_simulation();
   if (marks.size() != 2) return f;
   f.creating = std::chrono::duration<double>(marks[0].first - start).count();
   f.simulating = std::chrono::duration<double>(marks[1].first - marks[0].first).count();

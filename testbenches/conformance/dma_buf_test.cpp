@@ -1,5 +1,5 @@
 // Group TC-B: regions over dma-bufs [F.7].
-#include "firmware/driver/peer/peer_buffer.h"
+#include "models/driver/peer/peer_buffer.h"
 #include "testbenches/conformance/peer_script.h"
 #include "testbenches/kit/windows.h"
 

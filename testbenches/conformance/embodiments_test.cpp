@@ -1,7 +1,7 @@
 // SUN1..SUN18: claims and embodiments of US 7,290,038.
-#include "firmware/driver/embodiments/fill_credits.h"
-#include "firmware/driver/embodiments/send_fallback.h"
-#include "firmware/driver/embodiments/tcp_window.h"
+#include "models/driver/embodiments/fill_credits.h"
+#include "models/driver/embodiments/send_fallback.h"
+#include "models/driver/embodiments/tcp_window.h"
 #include "testbenches/conformance/space.h"
 #include "testbenches/directed/rkey_reuse.h"
 

@@ -1,9 +1,9 @@
 // The error paths and races of peer memory, by their number in semantics F.6. A race is forced at every step of the other side:
 // the driver core tells of each step, and the invalidation starts there, in another thread, and is given time to end or to wait
 // for a lock. After each of them nothing is mapped, nothing is counted twice, and no byte moves that must not.
-#include "models/base/random.h"
 #include "testbenches/conformance/peer_script.h"
 #include "testbenches/kit/windows.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {

@@ -1,7 +1,7 @@
 // The base set-up with an address-space object of some pages, tied to QP b, so that QP a's requests reach it.
 #pragma once
 
-#include "firmware/driver/x_verbs.h"
+#include "models/driver/x_verbs.h"
 #include "testbenches/conformance/base.h"
 
 namespace hcasim::kit {

@@ -1,12 +1,12 @@
 // Group TC-P: one R_Key over a changing set of segments (B.6, S1..S13).
 #include <map>
 
-#include "firmware/driver/embodiments/fill_credits.h"
-#include "firmware/driver/embodiments/tcp_window.h"
-#include "firmware/driver/x_verbs.h"
-#include "models/base/random.h"
+#include "models/driver/embodiments/fill_credits.h"
+#include "models/driver/embodiments/tcp_window.h"
+#include "models/driver/x_verbs.h"
 #include "testbenches/conformance/space.h"
 #include "testbenches/directed/rkey_reuse.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {

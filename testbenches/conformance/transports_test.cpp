@@ -1,8 +1,8 @@
 // UC, UD and shared receive queues: TC-M21, TC-A22, and what the text around the table says of them [D.1, D.2, C.6.7].
 #include <fstream>
 
-#include "firmware/driver/access.h"
-#include "firmware/driver/objects.h"
+#include "models/driver/access.h"
+#include "models/driver/objects.h"
 #include "testbenches/conformance/base.h"
 
 namespace hcasim::kit {

@@ -65,7 +65,7 @@ int sc_main(int, char**) {
   hcasim::rtl::axi_memory memory("memory", config, clock, hcasim::rtl::make_my_memory, options);
   program software("software");
   software.out.bind(memory.memory);
-  sc_core::sc_start();
+  hcasim::run_simulation();
   std::printf("%lu bursts, %lu cycles, %u accesses with wrong bytes\n", static_cast<unsigned long>(memory.bursts()),
               static_cast<unsigned long>(memory.cycles()), software.wrong);
   return software.done && software.wrong == 0 ? 0 : 1;

@@ -111,7 +111,7 @@ TEST(directed, rights_change_in_six_ways) {
 void expect_little(const unit& u, const char* occupancy, std::initializer_list<const char*> times) {
   double area = 0;
   for (const statistic& s : u.stats().all()) {
-    if (s.name == occupancy) area = std::get<const level*>(s.value)->mean(now()) * static_cast<double>(now().count());
+    if (s.name == occupancy) area = std::get<level*>(s.value)->mean(now()) * static_cast<double>(now().count());
   }
   double sum = 0;
   for (const char* name : times) sum += sum_of(u, name);

@@ -2,13 +2,13 @@
 
 #include <cmath>
 
-#include "firmware/driver/dma_map.h"
-#include "models/base/random.h"
 #include "models/dma_engine/dma_engine.h"
+#include "models/driver/dma_map.h"
 #include "models/host/host.h"
 #include "models/iommu/iommu.h"
 #include "models/pcie/pcie.h"
 #include "testbenches/kit/counters.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
@@ -39,10 +39,11 @@ class reader : public unit {
   explicit reader(const sc_core::sc_module_name& n) : unit(n) {}
 
   // Calls `done` with the mean latency of the last `reads`.
-  process run(std::uint64_t base, std::uint64_t window, const window_options& o, random_stream& random, double& mean,
-              sc_core::sc_event& done, bool& ok) {
+  process run(std::string part, std::uint64_t base, std::uint64_t window, const window_options& o, random_stream& random,
+              double& mean, sc_core::sc_event& done, bool& ok) {
     double sum = 0;
     for (std::uint32_t i = 0; i < o.warm_up + o.reads; ++i) {
+      if (i == o.warm_up && o.parts.begins) o.parts.begins(part);
       request_.op = dma_op::read;
       request_.bytes = o.bytes;
       request_.address = base + random.below(window / o.bytes) * o.bytes;
@@ -55,6 +56,7 @@ class reader : public unit {
       if (i >= o.warm_up) sum += to_ns(t - begin);
       co_await queue_.until(t + 100_ns);
     }
+    if (o.parts.ends) o.parts.ends();
     mean = sum / o.reads;
     done.notify();
   }
@@ -104,16 +106,16 @@ struct window_bench::parts {
     host.run("measure", [this](cpu& c) { run(c); });
   }
 
-  double measure(cpu& c, std::uint64_t base, std::uint64_t window) {
+  double measure(cpu& c, std::string part, std::uint64_t base, std::uint64_t window) {
     double mean = 0;
     c.sync();
-    source.run(base, window, o, random, mean, done, reached);
+    source.run(std::move(part), base, window, o, random, mean, done, reached);
     sc_core::wait(done);
     return mean;
   }
 
   void run(cpu& c) {
-    r.without_ns = measure(c, 0x1'0000'0000, 4096);
+    r.without_ns = measure(c, "without the IOMMU", 0x1'0000'0000, 4096);
     if (map.open(c) != 0) {
       r.problem = "the IOMMU does not answer";
       return;
@@ -126,7 +128,7 @@ struct window_bench::parts {
       const std::uint64_t base = map.map(c, frames, true);
       const double bursts = statistic_of(iommu, "bursts");
       const double hits = statistic_of(iommu, "hits");
-      p.model_ns = measure(c, base, window);
+      p.model_ns = measure(c, std::to_string(p.window_kib) + " KiB", base, window);
       p.hit_ratio = (statistic_of(iommu, "hits") - hits) / (statistic_of(iommu, "bursts") - bursts);
       r.points.push_back(p);
       const driver::dma_map::range all{base, window};

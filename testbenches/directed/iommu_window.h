@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/system/system_config.h"
+#include "testbenches/kit/measured_parts.h"
 
 namespace hcasim::kit {
 
@@ -15,6 +16,7 @@ struct window_options {
   std::uint32_t reads = 4000;    // that are measured, for each window
   std::uint32_t warm_up = 4000;  // before them
   std::uint32_t bytes = 64;
+  measured_parts parts{};  // one of each window
 };
 
 struct window_point {

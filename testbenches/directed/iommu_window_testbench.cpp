@@ -1,5 +1,5 @@
 #include "testbenches/directed/iommu_window.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -18,6 +18,7 @@ class iommu_window final : public testbench {
   void defaults(system_config& c) override { c.nodes.resize(1); }
 
   void run(run_context& context) override {
+    o_.parts = context.parts();
     const auto& bench = context.make<kit::window_bench>(context.config(), o_, context.seed());
     context.start();
     const kit::window_outcome r = bench.outcome();

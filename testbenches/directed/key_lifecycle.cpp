@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "models/base/random.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/world.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
@@ -137,8 +137,10 @@ class owner_side {
     ok = ok && peer_writes(*rights) == IBV_WC_SUCCESS && rights->revoke();
     ok = ok && peer_writes(*rights) == IBV_WC_REM_ACCESS_ERR;
     if (!ok) s_.problem(std::string(name_of(way)) + ": the peer could write while it had no right, or could not while it had");
+    s_.o.parts.begin(c_, std::string(name_of(way)));
     if (ok) ok = quiet(*rights, row);
     if (ok) ok = loaded(*rights, row);
+    s_.o.parts.end(c_);
     ok = rights->close() && ok;
     if (!ok) s_.problem(std::string(name_of(way)) + ": a change of rights failed");
     s_.out->rows.push_back(std::move(row));

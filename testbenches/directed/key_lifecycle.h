@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "models/base/statistics.h"
 #include "models/system/system.h"
 #include "testbenches/directed/key_rights.h"
+#include "testbenches/kit/measured_parts.h"
+#include "tlm/base/statistics.h"
 
 namespace hcasim::kit {
 
@@ -20,6 +21,7 @@ struct lifecycle_options {
   std::uint32_t changes = 200;   // of each way: half of them revoke, half grant
   std::uint32_t lanes = 4;       // connections of the traffic, one WRITE of 64 B outstanding on each
   std::uint32_t traffic = 4000;  // WRITEs that measure the traffic without changes
+  measured_parts parts{};        // one of each way
 };
 
 // Of one way among so many live keys. The times are of the whole measurement; `quiet` ones are of so many changes.

@@ -5,7 +5,7 @@
 
 #include "models/system/system_config.h"
 #include "testbenches/directed/key_lifecycle.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -37,6 +37,7 @@ class key_lifecycle final : public testbench {
   void run(run_context& context) override {
     std::erase_if(o_.live_keys, [this](std::uint32_t keys) { return keys > most_; });
     kit::lifecycle_outcome r;
+    o_.parts = context.parts();
     kit::start_lifecycle(context.build(), o_, context.seed(), r);
     context.start();
     if (!r.problem.empty()) context.fail(r.problem);

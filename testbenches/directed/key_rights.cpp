@@ -1,6 +1,6 @@
 #include "testbenches/directed/key_rights.h"
 
-#include "firmware/driver/x_verbs.h"
+#include "models/driver/x_verbs.h"
 #include "testbenches/kit/windows.h"
 
 namespace hcasim::kit {

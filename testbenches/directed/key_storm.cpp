@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "models/base/random.h"
 #include "testbenches/kit/windows.h"
 #include "testbenches/kit/world.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
@@ -74,6 +74,7 @@ class storm_owner {
     }
     s_.current.assign(s_.o.windows, nullptr);
     s_.to_writer.send(c_, std::move(mine));
+    s_.o.parts.begin(c_);
     s_.out->first = c_.time();
     while (s_.out->binds + s_.out->unbinds < s_.o.changes && s_.out->problem.empty()) {
       while (outstanding_ < s_.o.depth && start_one()) {
@@ -82,6 +83,7 @@ class storm_owner {
       mend_lanes();
     }
     s_.out->last = c_.time();
+    s_.o.parts.end(c_);
     while (outstanding_ > 0) finish_some();
     s_.over = true;
     while (!s_.writer_gone) {

@@ -12,6 +12,7 @@
 
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/measured_parts.h"
 
 namespace hcasim::kit {
 
@@ -21,6 +22,7 @@ struct storm_options {
   std::uint32_t windows = 64;
   std::uint32_t lanes = 8;   // connections of the writer, one WRITE outstanding on each
   std::uint32_t depth = 16;  // binds outstanding
+  measured_parts parts{};
 };
 
 struct storm_outcome {

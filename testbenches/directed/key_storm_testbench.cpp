@@ -1,5 +1,5 @@
 #include "testbenches/directed/key_storm.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -20,6 +20,7 @@ class key_storm final : public testbench {
   void run(run_context& context) override {
     o_.type = type_ == window_type::type_1 ? 1 : 2;
     kit::storm_outcome r;
+    o_.parts = context.parts();
     kit::start_storm(context.build(), o_, context.seed(), r);
     context.start();
     context.check(r.problem.empty(), r.problem.c_str());
@@ -28,7 +29,7 @@ class key_storm final : public testbench {
     context.check(r.wrongly_granted == 0, "a dead key was granted");
     context.check(r.wrongly_denied == 0, "a good key was denied");
     hcasim::result& out = context.result();
-    out.figure("changes", r.changes_per_ms(), "1/ms", "windows opened and closed per simulated millisecond");
+    out.headline("changes", r.changes_per_ms(), "1/ms", aim::high, "windows opened and closed per simulated millisecond");
     table& t = out.table("what happened", {{"event"}, {"count"}});
     t.row("binds", r.binds);
     t.row(o_.type == 1 ? "unbinds" : "invalidates", r.unbinds);

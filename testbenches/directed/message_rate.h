@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/measured_parts.h"
 
 namespace hcasim::kit {
 
@@ -22,10 +22,10 @@ struct stream_options {
   ibv_mtu mtu = IBV_MTU_1024;
   std::uint64_t region_bytes = 4096;  // of each region; at least `size`
   std::uint64_t warm_up = 0;          // messages before the measurement
-  std::function<void()> measuring{};  // called when the measurement begins, and when it ends
-  bool read = false;                  // RDMA READs instead of WRITEs
-  bool send_inline = false;           // the payload travels in the WQE
-  std::uint32_t batch = 0;            // WQEs of one post; 0: as many as the last poll freed
+  measured_parts parts{};
+  bool read = false;         // RDMA READs instead of WRITEs
+  bool send_inline = false;  // the payload travels in the WQE
+  std::uint32_t batch = 0;   // WQEs of one post; 0: as many as the last poll freed
   stream_order order = stream_order::in_turn;
   std::uint64_t page = 0;  // the target's regions lie in scattered pages of this size; 0: the host's own, 4 KiB
   std::uint64_t seed = 1;  // of the random order and of the scatter

@@ -1,7 +1,7 @@
 #include <bit>
 
 #include "testbenches/directed/message_rate.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -41,14 +41,14 @@ class message_rate final : public testbench {
     o_.read = operation_ == operation::read;
     o_.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);
     o_.seed = context.seed();
-    o_.measuring = [&context] { context.measuring(); };
+    o_.parts = context.parts();
     kit::stream_result r;
     kit::start_stream(context.build(), o_, r);
     context.start();
     context.check(r.ok && r.completed == o_.messages, "not every message succeeded");
     if (!r.ok) return;
     const double rate = r.messages_per_second();
-    context.result().figure("message_rate", rate / 1e6, "M/s", "messages per simulated second");
+    context.result().headline("message_rate", rate / 1e6, "M/s", aim::high, "messages per simulated second");
     context.result().figure("goodput", rate * static_cast<double>(o_.size) * 8 / 1e9, "Gb/s", "payload per simulated second");
     context.resource("node0.host", "software", r.software_busy(), "share of the time that the posting thread did not wait");
     context.result().operations(r.completed);

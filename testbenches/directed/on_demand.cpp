@@ -4,10 +4,10 @@
 #include <memory>
 #include <numeric>
 
-#include "models/base/random.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/world.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
@@ -146,13 +146,9 @@ class paging_owner {
     if (p_.connect(qp_, peer) != 0) s_.problem("the owner cannot connect");
     s_.to_peer.send(c_, p_.address_of(qp_));
     if (!n_.device().on_demand() && !n_.device().on_demand_by_iommu()) s_.problem("the adapter has no on-demand paging");
-    if (good()) first_touches();
-    for (const double share : s_.o.shares) {
-      for (const paging_way way : {paging_way::on_demand, paging_way::prefetched, paging_way::pinned}) {
-        if (good()) touch_share(way, share);
-      }
-    }
-    if (good()) take_pages();
+    measured("first touches", [this] { first_touches(); });
+    measured("shares", [this] { touch_shares(); });
+    measured("pages taken", [this] { take_pages(); });
     job last;
     last.over = true;
     s_.jobs.send(c_, last);
@@ -161,6 +157,21 @@ class paging_owner {
 
  private:
   [[nodiscard]] bool good() const { return s_.out->problem.empty(); }
+
+  template <class F>
+  void measured(const char* part, F f) {
+    if (!good()) return;
+    s_.o.parts.begin(c_, part);
+    f();
+    s_.o.parts.end(c_);
+  }
+  void touch_shares() {
+    for (const double share : s_.o.shares) {
+      for (const paging_way way : {paging_way::on_demand, paging_way::prefetched, paging_way::pinned}) {
+        if (good()) touch_share(way, share);
+      }
+    }
+  }
 
   region make(std::uint32_t pages, int rights) {
     region r;

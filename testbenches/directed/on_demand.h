@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "models/base/statistics.h"
 #include "models/system/system.h"
+#include "testbenches/kit/measured_parts.h"
+#include "tlm/base/statistics.h"
 
 namespace hcasim::kit {
 
@@ -16,6 +17,7 @@ struct paging_options {
   std::uint32_t window = 8;   // operations under way
   std::uint32_t takes = 200;  // pages taken back under traffic
   std::vector<double> shares = {0.01, 0.05, 0.1, 0.25, 0.5, 1};
+  measured_parts parts{};  // one of each table
 };
 
 // One operation of 4 KiB, alone: with the page never used before, and again.

@@ -1,6 +1,6 @@
 #include "models/system/system_config.h"
 #include "testbenches/directed/on_demand.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -20,6 +20,7 @@ class on_demand final : public testbench {
 
   void run(run_context& context) override {
     kit::paging_outcome r;
+    o_.parts = context.parts();
     kit::start_paging(context.build(), o_, context.seed(), r);
     context.start();
     if (!r.problem.empty()) context.fail(r.problem);

@@ -4,7 +4,7 @@
 
 #include "testbenches/directed/peer_direct.h"
 #include "testbenches/kit/peer.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -120,7 +120,7 @@ class peer_direct final : public testbench {
     }
     out.figure("bytes_after_callback", static_cast<double>(r.late_bytes), "B",
                "touched in the GPU's memory after its owner had it back");
-    out.figure("callback_p50", percentile(all, 50), "us", "of the invalidation callback");
+    out.headline("callback_p50", percentile(all, 50), "us", aim::low, "of the invalidation callback");
     out.figure("callback_p99", percentile(all, 99), "us", "of the invalidation callback");
     out.figure("callback_max", percentile(all, 100), "us", "of the invalidation callback");
     table& t = out.table("callback latency against accesses in flight",

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "models/base/random.h"
 #include "testbenches/directed/peer_direct.h"
 #include "testbenches/kit/peer.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {

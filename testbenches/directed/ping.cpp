@@ -44,11 +44,13 @@ void pinger(ping_state& s, cpu& c, node& n) {
     for (std::uint32_t i = 0; i < s.o.warm_up; ++i) ok = ok && complete(c, qp, r).status == IBV_WC_SUCCESS;
     c.spend(20_us);  // what the operations before left under way comes to rest
     c.sync();
+    s.o.parts.begin(c, k.name);
     s.t.begin(c.time(), "node0 host software");
     ok = ok && post(c, qp, r) == 0;
     s.t.mark(c.time(), "node0 PCIe, doorbell", "doorbell written");
     const auto wc = next_completion(c, p.cq);
     s.t.end(c.time());
+    s.o.parts.end(c);
     ok = ok && wc && wc->status == IBV_WC_SUCCESS;
     s.outcomes.push_back({k.name, ok, s.t.total(), s.t.shares(), s.t.text()});
   }

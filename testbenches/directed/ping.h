@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "testbenches/kit/measured_parts.h"
 #include "testbenches/kit/timeline.h"
 
 namespace hcasim::kit {
@@ -11,6 +12,7 @@ namespace hcasim::kit {
 struct ping_options {
   std::uint64_t size = 64;
   std::uint32_t warm_up = 1;  // of each operation, before the one that counts: 0 shows cold caches
+  measured_parts parts{};     // one of each operation
 };
 
 struct ping_outcome {

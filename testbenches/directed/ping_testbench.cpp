@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/directed/ping.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -20,6 +20,7 @@ class ping final : public testbench {
     hcasim::system& s = context.build();
     auto& t = context.make<kit::timeline>(s);
     std::vector<kit::ping_outcome> outcomes;
+    o_.parts = context.parts();
     kit::start_ping(s, o_, t, outcomes);
     context.start();
     context.check(outcomes.size() == 3, "not every operation was run");
@@ -37,7 +38,7 @@ class ping final : public testbench {
       rows.row("total", to_ns(sum), 100.0);
       context.result().explain(std::move(explained));
       context.check(sum == r.total, "the shares do not add up to the latency");
-      context.result().figure(r.operation, to_ns(r.total), "ns", "from the post to the completion in hand");
+      context.result().headline(r.operation, to_ns(r.total), "ns", aim::low, "from the post to the completion in hand");
       trace << r.operation << "\n" << r.trace;
     }
   }

@@ -3,8 +3,8 @@
 #include <deque>
 #include <memory>
 
-#include "models/base/random.h"
 #include "testbenches/kit/world.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
@@ -192,6 +192,7 @@ void source(random_state& s, cpu& c, node& n) {
     return post(c, l.qp, r) == 0;
   };
 
+  s.o.parts.begin(c);
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     for (std::uint32_t k = 0; k < s.o.window && issued < s.o.operations; ++k) {
       if (!issue(i)) return s.problem("cannot post");
@@ -211,6 +212,7 @@ void source(random_state& s, cpu& c, node& n) {
     if (x.kind == op_add && p.load64(here) != x.pattern) s.problem("an atomic returned another value");
     if (issued < s.o.operations && !issue(wc->wr_id)) return s.problem("cannot post");
   }
+  s.o.parts.end(c);
   s.sends_in_all.send(c, sends);
   s.out->ok = s.out->problem.empty();
 }

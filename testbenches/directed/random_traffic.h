@@ -8,6 +8,7 @@
 
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/measured_parts.h"
 
 namespace hcasim::kit {
 
@@ -17,6 +18,7 @@ struct random_options {
   std::uint32_t window = 8;
   std::uint64_t max_size = 16_KiB;
   std::uint8_t timeout = 8;  // ACK timer code: 4.096 us * 2^8, so that losses cost little simulated time
+  measured_parts parts{};
 };
 
 struct random_outcome {

@@ -1,5 +1,5 @@
 #include "testbenches/directed/random_traffic.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -23,6 +23,7 @@ class random_traffic final : public testbench {
   }
   void run(run_context& context) override {
     kit::random_outcome r;
+    o_.parts = context.parts();
     kit::start_random(context.build(), o_, context.seed(), r);
     context.start();
     context.check(r.problem.empty(), r.problem.c_str());

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "firmware/driver/x_verbs.h"
+#include "models/driver/x_verbs.h"
 #include "testbenches/directed/rkey_reuse.h"
 
 namespace hcasim::kit {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "testbenches/directed/reuse_mapping.h"
 #include "testbenches/kit/counters.h"
@@ -10,6 +11,19 @@
 
 namespace hcasim::kit {
 namespace {
+
+struct node_counts {
+  explicit node_counts(node& n)
+      : commands(statistic_of(n.hca.command_unit, "commands")),
+        pcie(statistics_ending_in(n.pcie, "header_bytes") + statistics_ending_in(n.pcie, "payload_bytes")),
+        mrc(statistic_of(n.hca.mrc_cache, "misses")) {
+    for (unsigned level = 0; level < 4; ++level) {
+      walks += statistic_of(n.hca.page_walker, "reads_level_" + std::to_string(level));
+    }
+  }
+  double commands, pcie, mrc;
+  double walks = 0;
+};
 
 struct reuse_state {
   reuse_state(const reuse_options& options_in, const std::vector<std::uint8_t>& stream_in, std::vector<reuse_mode> modes_in,
@@ -24,19 +38,8 @@ struct reuse_state {
   out_of_band<address> to_target;
   out_of_band<ps> ready;
   out_of_band<ps> finished;
-};
-
-struct node_counts {
-  explicit node_counts(node& n)
-      : commands(statistic_of(n.hca.command_unit, "commands")),
-        pcie(statistics_ending_in(n.pcie, "header_bytes") + statistics_ending_in(n.pcie, "payload_bytes")),
-        mrc(statistic_of(n.hca.mrc_cache, "misses")) {
-    for (unsigned level = 0; level < 4; ++level) {
-      walks += statistic_of(n.hca.page_walker, "reads_level_" + std::to_string(level));
-    }
-  }
-  double commands, pcie, mrc;
-  double walks = 0;
+  node* host = nullptr;
+  std::optional<node_counts> after;  // of the host, when the target has finished
 };
 
 qp_options reuse_qp(const reuse_options& o) {
@@ -59,7 +62,6 @@ void host_stream(reuse_state& s, cpu& c, node& n, reuse_mode mode, reuse_outcome
   const auto mapping = reuse_mapping::make(mode, p, qp, s.o, s.stream.size());
   for (std::uint32_t i = 0; i < q.receive_depth; ++i) ok = ok && post_receive(c, qp, i, {}) == 0;
 
-  const node_counts before(n);
   std::uint32_t note = 0;
   const auto send_grants = [&](std::vector<grant>& grants) {
     for (const grant& g : grants) {
@@ -74,6 +76,9 @@ void host_stream(reuse_state& s, cpu& c, node& n, reuse_mode mode, reuse_outcome
   std::vector<grant> grants;
   ok = ok && mapping->open(grants);
   s.ready.receive(c);
+  s.o.parts.begin(c, std::string(name_of(mode)));
+  const node_counts before(n);
+  s.host = &n;
   out.begin = c.time();
   send_grants(grants);
 
@@ -96,7 +101,7 @@ void host_stream(reuse_state& s, cpu& c, node& n, reuse_mode mode, reuse_outcome
     ++filled;
   }
   out.end = s.finished.receive(c);
-  const node_counts after(n);
+  const node_counts& after = *s.after;
   ok = mapping->close() && ok;
   out.bytes = s.stream.size();
   out.commands = static_cast<std::uint64_t>(after.commands - before.commands);
@@ -157,6 +162,8 @@ void target_stream(reuse_state& s, cpu& c, node& n) {
       --outstanding;
     }
   }
+  s.o.parts.end(c);
+  s.after.emplace(*s.host);
   s.finished.send(c, c.time());
 }
 

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "models/base/statistics.h"
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/measured_parts.h"
+#include "tlm/base/statistics.h"
 
 namespace hcasim::kit {
 
@@ -22,6 +23,7 @@ struct reuse_options {
   std::uint64_t message = 16_KiB;
   std::uint32_t outstanding = 16;
   ibv_mtu mtu = IBV_MTU_4096;
+  measured_parts parts{};  // one of each way
   bool two_steps = false;  // kept keys: remove and add by two commands
 };
 

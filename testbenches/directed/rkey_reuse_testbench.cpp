@@ -1,7 +1,7 @@
 #include <fstream>
 
 #include "testbenches/directed/rkey_reuse.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -26,6 +26,7 @@ class rkey_reuse final : public testbench {
     const std::vector<std::uint8_t> stream = read_input();
     std::vector<kit::reuse_mode> modes;
     for (std::size_t i = 0; i < kit::reuse_modes; ++i) modes.push_back(static_cast<kit::reuse_mode>(i));
+    o_.parts = context.parts();
     std::vector<kit::reuse_outcome> outcomes;
     kit::start_reuse(context.build(), o_, stream, modes, outcomes);
     context.start();
@@ -50,6 +51,8 @@ class rkey_reuse final : public testbench {
             static_cast<double>(r.pcie_bytes) / 1e6, r.mrc_misses, r.walk_reads, r.ok ? "identical" : std::string(r.problem));
       if (!r.ok) context.fail(std::string(kit::name_of(modes[i])) + ": " + std::string(r.problem));
     }
+    if (context.result().passed())
+      context.result().judged_by("goodput, R_Key kept", outcomes.front().gigabits_per_second(), "Gb/s", aim::high);
     context.result().figure("stream", static_cast<double>(stream.size()), "B", "bytes streamed in each way");
   }
 

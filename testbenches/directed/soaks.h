@@ -16,7 +16,7 @@ inline void every_byte_arrives(world& w, std::uint64_t operations) {
   random_options o;
   o.operations = operations;
   start_random(w.sys(), o, 7, r);
-  sc_core::sc_start();
+  run_simulation();
   EXPECT_EQ(r.problem, "");
   EXPECT_TRUE(r.ok);
   EXPECT_EQ(r.received, r.done[2]);
@@ -30,7 +30,7 @@ inline void no_byte_lands_under_a_closed_window(world& w, int type = 1) {
   o.type = type;
   storm_outcome r;
   start_storm(w.sys(), o, 3, r);
-  sc_core::sc_start();
+  run_simulation();
   ASSERT_TRUE(r.ok) << r.problem;
   EXPECT_EQ(r.wrongly_granted, 0u);
   EXPECT_EQ(r.wrongly_denied, 0u);
@@ -48,7 +48,7 @@ inline void rights_change_in_six_ways(world& w, std::uint32_t keys) {
   o.traffic = 300;
   lifecycle_outcome r;
   start_lifecycle(w.sys(), o, 5, r);
-  sc_core::sc_start();
+  run_simulation();
   ASSERT_TRUE(r.ok) << r.problem;
   ASSERT_EQ(r.rows.size(), 2 * rights_ways);
   ASSERT_EQ(r.undisturbed.size(), 2U);
@@ -75,7 +75,7 @@ inline paging_outcome pages_come_and_go(world& w, std::uint32_t takes = 60) {
   o.shares = {0.1, 1};
   paging_outcome r;
   start_paging(w.sys(), o, 11, r);
-  sc_core::sc_start();
+  run_simulation();
   EXPECT_EQ(r.problem, "");
   EXPECT_TRUE(r.ok);
   return r;

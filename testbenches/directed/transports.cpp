@@ -171,7 +171,9 @@ void source(transports_state& s, cpu& c, node& n) {
   const auto peers = s.to_source.receive(c);
   for (std::size_t i = 0; i < services.size(); ++i) {
     if (!s.check(p.connect(qps[i], peers[i], settings(s, services[i])) == 0, "cannot connect")) break;
+    s.o.parts.begin(c, services[i].name);
     run_lane(s, p, i, qps[i], peers[i], here);
+    s.o.parts.end(c);
   }
   s.done.send(c, 1);
 }

@@ -7,12 +7,14 @@
 
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/measured_parts.h"
 
 namespace hcasim::kit {
 
 struct transports_options {
   std::uint64_t size = 3000;      // of long messages; a datagram is one packet at most
   std::uint32_t repetitions = 3;  // of each message; the first meets cold caches
+  measured_parts parts{};         // one of each service
 };
 
 struct transports_row {

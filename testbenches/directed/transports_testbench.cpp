@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/directed/transports.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {
@@ -19,6 +19,7 @@ class transports final : public testbench {
   void run(run_context& context) override {
     hcasim::system& s = context.build();
     kit::transports_outcome r;
+    o_.parts = context.parts();
     kit::start_transports(s, o_, r);
     context.start();
     context.check(r.problem.empty(), r.problem.c_str());

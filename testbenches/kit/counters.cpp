@@ -8,9 +8,9 @@ namespace {
 double value_of(const statistic& s) {
   struct reader {
     double operator()(const counter* c) const { return static_cast<double>(c->value()); }
-    double operator()(const histogram* h) const { return static_cast<double>(h->count()); }
+    double operator()(const histogram* h) const { return static_cast<double>(h->count_ever()); }
     double operator()(const level* l) const { return static_cast<double>(l->value()); }
-    double operator()(const std::function<double()>& f) const { return f(); }
+    double operator()(const formula& f) const { return f(now()); }
   };
   return std::visit(reader{}, s.value);
 }
@@ -26,7 +26,7 @@ double statistic_of(const unit& u, std::string_view name) {
 
 double sum_of(const unit& u, std::string_view name) {
   for (const statistic& s : u.stats().all()) {
-    if (s.name == name) return std::get<const histogram*>(s.value)->sum();
+    if (s.name == name) return std::get<histogram*>(s.value)->sum_ever();
   }
   throw std::logic_error(std::string(u.name()) + " has no statistic " + std::string(name));
 }

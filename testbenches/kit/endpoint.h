@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "firmware/driver/verbs.h"
+#include "models/driver/verbs.h"
 #include "models/host/cpu.h"
 #include "models/host/virtual_memory.h"
 #include "models/system/system.h"

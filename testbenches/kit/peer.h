@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "firmware/driver/peer/memory_owner.h"
+#include "models/driver/peer/memory_owner.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/world.h"
 

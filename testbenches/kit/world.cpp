@@ -41,7 +41,7 @@ bool world::run(const std::vector<program>& programs) {
     };
     start_program(system_, i, "program" + std::to_string(i), std::move(body));
   }
-  sc_core::sc_start();
+  run_simulation();
   return finished == programs.size();
 }
 

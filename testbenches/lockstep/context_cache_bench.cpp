@@ -6,7 +6,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "models/base/pool.h"
 #include "models/context_cache/context_cache.h"
 #include "models/context_cache/rtl/context_cache_rtl.h"
 #include "rtl/context_cache_design.h"
@@ -15,6 +14,7 @@
 #include "testbenches/lockstep/context_cache_world.h"
 #include "testbenches/lockstep/issuer.h"
 #include "testbenches/lockstep/shim.h"
+#include "tlm/base/pool.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -324,7 +324,7 @@ class context_issuer final : public issuer {
     --u.held;
     u.leaving.erase(std::find(u.leaving.begin(), u.leaving.end(), r.let_go_at));
     --held_;
-    out.release(r, now());
+    out.release(r);
     retire(r, now());
     if (single_) {  // what is given back has arrived
       quiet_from_ = now() + clock().cycles(2);

@@ -11,8 +11,6 @@
 #include <tlm_utils/simple_initiator_socket.h>
 
 #include "firmware/abi/context.h"
-#include "models/base/pool.h"
-#include "models/base/random.h"
 #include "models/doorbell/doorbell.h"
 #include "models/doorbell/rtl/doorbell_rtl.h"
 #include "rtl/doorbell_design.h"
@@ -21,6 +19,8 @@
 #include "testbenches/lockstep/doorbell_world.h"
 #include "testbenches/lockstep/shim.h"
 #include "tlm/access.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::lockstep {
 namespace {

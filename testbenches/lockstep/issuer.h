@@ -2,8 +2,8 @@
 // unanswered and `may_go` agrees. Derived classes know what an item is.
 #pragma once
 
-#include "models/base/unit.h"
 #include "testbenches/lockstep/lockstep.h"
+#include "tlm/base/unit.h"
 
 namespace hcasim::lockstep {
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <string>
 
-#include "models/base/pool.h"
 #include "models/key_check/key_check.h"
 #include "models/key_check/rtl/key_check_rtl.h"
 #include "rtl/key_check_design.h"
@@ -13,6 +12,7 @@
 #include "testbenches/lockstep/issuer.h"
 #include "testbenches/lockstep/key_check_world.h"
 #include "testbenches/lockstep/shim.h"
+#include "tlm/base/pool.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -268,7 +268,7 @@ class key_issuer final : public issuer {
         break;
       }
     }
-    (r.remote ? remote : local).release(r, now());
+    (r.remote ? remote : local).release(r);
     free_.push_back(&r);
     poke();
   }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "firmware/abi/mrc.h"
-#include "models/base/random.h"
 #include "testbenches/lockstep/lockstep.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::lockstep {
 

@@ -92,7 +92,7 @@ report run(const std::string& unit, const item_stream& stream, const options& o)
   const auto begin = std::chrono::steady_clock::now();
   std::string thrown;
   try {
-    sc_core::sc_start();
+    run_simulation();
   } catch (const std::exception& e) {
     thrown = e.what();
   }

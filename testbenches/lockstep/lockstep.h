@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "models/base/clock_domain.h"
-#include "models/base/kernel.h"
-#include "models/base/statistics.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/kernel.h"
+#include "tlm/base/statistics.h"
 #include "tlm/rtl/shell.h"
 
 namespace hcasim::lockstep {

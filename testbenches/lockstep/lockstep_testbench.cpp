@@ -1,7 +1,7 @@
 #include <filesystem>
 
 #include "testbenches/lockstep/lockstep.h"
-#include "testbenches/runner/testbench.h"
+#include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
 namespace {

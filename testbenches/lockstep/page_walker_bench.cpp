@@ -5,7 +5,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "models/base/pool.h"
 #include "models/page_walker/page_walker.h"
 #include "models/page_walker/rtl/page_walker_rtl.h"
 #include "rtl/page_walker_design.h"
@@ -14,6 +13,7 @@
 #include "testbenches/lockstep/issuer.h"
 #include "testbenches/lockstep/page_walker_world.h"
 #include "testbenches/lockstep/shim.h"
+#include "tlm/base/pool.h"
 
 namespace hcasim::lockstep {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/base/clock_domain.h"
-#include "models/base/unit.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/unit.h"
 #include "tlm/rtl/gate.h"
 #include "tlm/socket.h"
 
@@ -142,7 +142,7 @@ class stall_shim : public unit {
       if (gated_release_) {
         release_.push(p, binding, t);
       } else {
-        out[binding].release(p, t);
+        out[binding].release(p);
       }
       return tlm::TLM_COMPLETED;
     }
@@ -177,7 +177,7 @@ class stall_shim : public unit {
     p.via = a.via;
     target_socket<P>::respond(p, now());
   }
-  void give_back(P& p, unsigned binding) { out[binding].release(p, now()); }
+  void give_back(P& p, unsigned binding) { out[binding].release(p); }
 
   std::deque<port> ports_;
   std::deque<flight> flights_;

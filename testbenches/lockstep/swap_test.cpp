@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "testbenches/places/places.h"
+#include "testbenches/runner/program/whole_run.h"
 
 namespace hcasim {
 namespace {
@@ -45,7 +46,7 @@ outcome run(const std::string& arguments, const std::string& testbench = "rkey_r
       for (const auto& [statistic, s] : statistics.items()) {
         const bool of_verdicts =
             (statistic.starts_with("local_") || statistic.starts_with("remote_")) && !statistic.ends_with("latency");
-        if (of_verdicts || statistic == "drains") o.verdicts[name + "." + statistic] = s.at("value").get<double>();
+        if (of_verdicts || statistic == "drains") o.verdicts[name + "." + statistic] = in_whole_run(result, name, statistic);
       }
     }
   }

@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/base/clock_domain.h"
 #include "testbenches/lockstep/lockstep.h"
-#include "testbenches/runner/listen.h"
-#include "testbenches/runner/stream_recorder.h"
+#include "testbenches/runner/recording/listen.h"
+#include "testbenches/runner/recording/stream_recorder.h"
+#include "tlm/base/clock_domain.h"
 #include "tlm/dma.h"
 
 namespace hcasim::lockstep {

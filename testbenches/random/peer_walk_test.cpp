@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "models/base/random.h"
 #include "testbenches/conformance/peer_script.h"
 #include "testbenches/kit/windows.h"
 #include "testbenches/random/grant_monitor.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {

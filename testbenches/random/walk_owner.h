@@ -4,10 +4,10 @@
 #include <array>
 #include <memory>
 
-#include "models/base/random.h"
 #include "testbenches/random/grant_monitor.h"
 #include "testbenches/random/packet_monitor.h"
 #include "testbenches/random/walk_state.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::testing {
 

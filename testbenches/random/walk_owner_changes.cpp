@@ -3,7 +3,7 @@
 #include <utility>
 #include "testbenches/random/walk_owner.h"
 
-#include "firmware/driver/x_verbs.h"
+#include "models/driver/x_verbs.h"
 #include "testbenches/kit/windows.h"
 
 namespace hcasim::testing {

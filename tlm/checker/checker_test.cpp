@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "models/base/random.h"
+#include "tlm/base/random.h"
 #include "tlm/checker/checker_set.h"
 #include "tlm/dma.h"
 #include "tlm/testing/simulate.h"

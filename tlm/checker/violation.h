@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/base/kernel.h"
+#include "tlm/base/kernel.h"
 
 namespace hcasim {
 

@@ -50,7 +50,7 @@ tlm::tlm_sync_enum axi_memory::begin(tlm::tlm_generic_payload& p, tlm::tlm_phase
   access& a = accesses_.get();
   a = {&p, p.get_address(), last, p.is_write(), 0, tlm::TLM_OK_RESPONSE};
   waiting_.push_back(&a);
-  start_waiting(now() + to_ps(delay));
+  start_waiting(from_delay(delay));
   phase = tlm::END_REQ;
   return tlm::TLM_UPDATED;
 }
@@ -172,7 +172,7 @@ void axi_memory::finish(burst& b, ps t) {
   active_.erase(std::find(active_.begin(), active_.end(), &a));
   accesses_.put(a);
   tlm::tlm_phase phase = tlm::BEGIN_RESP;
-  sc_core::sc_time delay = to_sc(t - now());
+  sc_core::sc_time delay = to_delay(t);
   memory->nb_transport_bw(gp, phase, delay);
   start_waiting(t);
 }

@@ -19,7 +19,7 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/pool.h"
+#include "tlm/base/pool.h"
 #include "tlm/rtl/shell.h"
 
 namespace hcasim::rtl {

@@ -114,7 +114,7 @@ void axi_master::send(burst& b, ps t) {
     b.set_byte_enable_length(n);
   }
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = to_sc(t - now());
+  sc_core::sc_time delay = to_delay(t);
   const tlm::tlm_sync_enum status = memory->nb_transport_fw(b, phase, delay);
   if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) answered(b, phase, delay);
 }
@@ -123,7 +123,7 @@ tlm::tlm_sync_enum axi_master::answered(tlm::tlm_generic_payload& p, tlm::tlm_ph
   if (phase == tlm::END_REQ) return tlm::TLM_ACCEPTED;
   burst& b = static_cast<burst&>(p);
   b.done = true;
-  answer_in_order((b.write ? writing_ : reading_)[b.id], now() + to_ps(delay));
+  answer_in_order((b.write ? writing_ : reading_)[b.id], from_delay(delay));
   return tlm::TLM_COMPLETED;
 }
 

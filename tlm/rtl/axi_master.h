@@ -22,7 +22,7 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/pool.h"
+#include "tlm/base/pool.h"
 #include "tlm/rtl/axi.h"
 
 namespace hcasim::rtl {

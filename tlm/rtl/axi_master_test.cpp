@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <tlm_utils/simple_target_socket.h>
 
-#include "models/base/random.h"
 #include "rtl/axi_copy_design.h"
 #include "rtl/axi_lite_copy_design.h"
+#include "tlm/base/random.h"
 #include "tlm/rtl/testing/clock_400.h"
 #include "tlm/testing/simulate.h"
 

@@ -6,10 +6,10 @@
 
 #include <map>
 
-#include "models/base/random.h"
 #include "rtl/axi_lite_design.h"
 #include "rtl/axi_ram_design.h"
 #include "tlm/access.h"
+#include "tlm/base/random.h"
 #include "tlm/rtl/testing/clock_400.h"
 #include "tlm/testing/simulate.h"
 

@@ -81,13 +81,13 @@ void shell::schedule(ps t) {
   scheduled_ = at;
   settled_ = false;
   edge_.cancel();
-  edge_.notify(at > now() ? to_sc(at - now()) : sc_core::SC_ZERO_TIME);
+  wake_at(edge_, at);
 }
 
 void shell::wake() {
   if (!settled_) {
     settled_ = true;
-    edge_.notify(sc_core::SC_ZERO_TIME);
+    wake_at(edge_, now());
     return;
   }
   settled_ = false;

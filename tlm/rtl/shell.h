@@ -13,8 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "models/base/clock_domain.h"
-#include "models/base/unit.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/unit.h"
 #include "tlm/rtl/stream.h"
 
 namespace hcasim::rtl {

@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include "models/base/units.h"
+#include "tlm/base/units.h"
 #include "tlm/rtl/design.h"
 #include "tlm/rtl/gate.h"
 #include "tlm/rtl/payload.h"

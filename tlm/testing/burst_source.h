@@ -7,8 +7,8 @@
 #include <deque>
 #include <vector>
 
-#include "models/base/unit.h"
 #include "tlm/access.h"
+#include "tlm/base/unit.h"
 #include "tlm/pcie.h"
 
 namespace hcasim::testing {
@@ -55,14 +55,14 @@ class burst_source : public unit {
  private:
   void go(burst& b) {
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+    sc_core::sc_time delay = to_delay(now());
     b.sent = now();
     const tlm::tlm_sync_enum status = out->nb_transport_fw(b, phase, delay);
     b.taken = status == tlm::TLM_UPDATED && phase == tlm::END_REQ;
-    if (status == tlm::TLM_COMPLETED) b.answered = now() + to_ps(delay);
+    if (status == tlm::TLM_COMPLETED) b.answered = from_delay(delay);
   }
   tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-    if (phase == tlm::BEGIN_RESP) static_cast<burst&>(p).answered = now() + to_ps(delay);
+    if (phase == tlm::BEGIN_RESP) static_cast<burst&>(p).answered = from_delay(delay);
     return tlm::TLM_COMPLETED;
   }
 };

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "models/base/unit.h"
+#include "tlm/base/unit.h"
 #include "tlm/socket.h"
 
 namespace hcasim::testing {
@@ -21,7 +21,7 @@ inline void run_for(ps t) {
   sc_core::sc_start(to_sc(t));
 }
 inline void run_until_idle() {
-  sc_core::sc_start();
+  run_simulation();
 }
 
 // Sends requests and notes when their answers came.

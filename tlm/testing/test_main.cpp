@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "models/base/kernel.h"
+#include "tlm/base/kernel.h"
 
 namespace {
 

@@ -204,12 +204,11 @@ void context_cache_rtl::register_statistics() {
   stats_.add("drops", "1", "entries the command unit had forgotten", dropped_);
   stats_.add("latency", "ps", "from a fetch to its answer, hits included", latency_);
   stats_.add("waiting", "1", "requests that wait for a tag", waiting_);
-  stats_.formula("hit_ratio", "1", "fetches that needed no read of their own over all that were answered with an entry",
-                 [this] {
-                   const auto all = static_cast<double>(fetched_.value());
-                   return all > 0 ? std::max(0.0, 1 - static_cast<double>(misses_.value()) / all) : 0;
-                 });
-  stats_.formula("rtl_cycles", "1", "clock edges that the RTL was given", [this] { return static_cast<double>(cycles()); });
+  stats_.ratio(
+      "hit_ratio", "fetches that needed no read of their own over all that were answered with an entry",
+      [this](ps) { return static_cast<double>(fetched_.value()) - static_cast<double>(misses_.value()); },
+      [this](ps) { return static_cast<double>(fetched_.value()); });
+  stats_.total("rtl_cycles", "1", "clock edges that the RTL was given", [this](ps) { return static_cast<double>(cycles()); });
   signals_.add("valid", 1, valid_probe_);
   signals_.add("index", 32, index_probe_);
   signals_.add("in_flight", 6, tags_probe_);

@@ -120,7 +120,7 @@ void doorbell_rtl::found_qp(ps t) {
   if (!failed) {
     const auto& qp = context_.as<hca_qpc>();
     address = qp.state == HCA_QP_RESET ? 0 : qp.record;
-    qpc.release(context_, t);
+    qpc.release(context_);
   }
   rtl::payload p;
   rtl::writer(p).put(address, 64).put(failed, 1);
@@ -154,7 +154,7 @@ void doorbell_rtl::note(const rtl::payload& p, ps t) {
 
 void doorbell_rtl::describe() {
   describe_front(stats_);
-  stats_.formula("rtl_cycles", "1", "clock edges that the RTL was given", [this] { return static_cast<double>(cycles()); });
+  stats_.total("rtl_cycles", "1", "clock edges that the RTL was given", [this](ps) { return static_cast<double>(cycles()); });
   signals_.add("bell", 3, bell_probe_, {"none", "send", "receive", "completion", "event"});
   signals_.add("number", 32, number_probe_);
   signals_.add("value", 32, value_probe_);

@@ -6,8 +6,8 @@
 
 #include <deque>
 
-#include "models/base/pool.h"
 #include "models/doorbell/doorbell_front.h"
+#include "tlm/base/pool.h"
 #include "tlm/rtl/shell.h"
 
 namespace hcasim {

@@ -61,12 +61,12 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
   };
   mrc_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t slot, ps t) {
     owe(1);
-    if (!mrc_lines_[slot].failed) mrc.release(mrc_lines_[slot], t);
+    if (!mrc_lines_[slot].failed) mrc.release(mrc_lines_[slot]);
     enter_drains(t);
   };
-  ext_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t slot, ps t) {
+  ext_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t slot, ps) {
     owe(1);
-    if (!ext_lines_[slot].failed) extent.release(ext_lines_[slot], t);
+    if (!ext_lines_[slot].failed) extent.release(ext_lines_[slot]);
   };
   rsp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { conclude(p, t); };
   drn_rsp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
@@ -231,7 +231,7 @@ void key_check_rtl::register_statistics() {
   stats_.add("drains", "1", "epochs begun by the command unit", drain_count_);
   stats_.add("drain_wait", "ps", "from a drain to the end of the last older access", drain_wait_);
   stats_.add("references", "1", "accesses granted and not finished", outstanding_);
-  stats_.formula("rtl_cycles", "1", "clock edges that the RTL was given", [this] { return static_cast<double>(cycles()); });
+  stats_.total("rtl_cycles", "1", "clock edges that the RTL was given", [this](ps) { return static_cast<double>(cycles()); });
   signals_.add("verdict", 3, verdict_probe_, {verdict_names, verdict_names + verdicts});
   signals_.add("references", 16, references_probe_);
 }

@@ -143,7 +143,7 @@ void page_walker_rtl::register_statistics() {
   }
   stats_.add("latency", "ps", "from request to answer, hits included", latency_);
   stats_.add("waiting", "1", "requests that wait for a tag", waiting_);
-  stats_.formula("rtl_cycles", "1", "clock edges that the RTL was given", [this] { return static_cast<double>(cycles()); });
+  stats_.total("rtl_cycles", "1", "clock edges that the RTL was given", [this](ps) { return static_cast<double>(cycles()); });
   signals_.add("status", 2, status_probe_, {"ok", "not_present", "table_error"});
   signals_.add("in_flight", 6, tags_probe_);
 }

@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "testbenches/runner/errors.h"
+#include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/processes/short_slices.h"
 
 namespace hcasim {
@@ -82,6 +82,11 @@ std::size_t process_pool::free_slot() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (std::none_of(children_.begin(), children_.end(), [i](const child& c) { return c.slot == i; })) return i;
   }
+  make_slot();
+  return slots_.size() - 1;
+}
+
+void process_pool::make_slot() {
   const int message = ::memfd_create("message", MFD_CLOEXEC);
   if (message < 0) cannot_start("memfd", errno);
   const int output = ::memfd_create("output", MFD_CLOEXEC);
@@ -92,7 +97,11 @@ std::size_t process_pool::free_slot() {
   }
   slots_.push_back({message, output});
   refresh();
-  return slots_.size() - 1;
+}
+
+void process_pool::prepare() {
+  while (slots_.size() < options_.jobs) make_slot();
+  if (!spawner_) spawner_.emplace([this](const spawner::order& o) { in_child(o); });
 }
 
 void process_pool::start(std::uint64_t id) {

@@ -44,10 +44,13 @@ class process_pool {
   std::function<void(piece_outcome)> done;
   std::function<void()> idle;
 
+  void time_limit(std::chrono::milliseconds t) { options_.time_limit = t; }
+  // The children are forks of this process as it is now, whatever it does before run().
+  void prepare();
   // What the children are to know has changed: the next ones do.
   void refresh() { spawner_.reset(); }
 
-  // True: all done; false: stopped by `stop_fd`, and the children are gone.
+  // True: all done; false: stopped by `stop_fd`, and the children are gone. May be called again for more pieces.
   bool run();
 
  private:
@@ -67,6 +70,7 @@ class process_pool {
 
   [[noreturn]] void in_child(const spawner::order& o);
   std::size_t free_slot();
+  void make_slot();
   void start(std::uint64_t id);
   void wait_for_news();
   void finish(std::size_t index);

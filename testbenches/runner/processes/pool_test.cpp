@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "testbenches/runner/errors.h"
+#include "testbenches/runner/description/errors.h"
 
 namespace hcasim {
 namespace {
@@ -52,6 +52,22 @@ TEST(process_pool, every_piece_ends_with_its_message_and_its_time) {
     EXPECT_GT(o.cpu_seconds, 0);
     EXPECT_LE(o.cpu_seconds, o.seconds + 0.1);
   }
+}
+
+TEST(process_pool, children_are_as_this_process_was_when_the_pool_was_prepared) {
+  std::string state = "before";
+  pool_run r(2, 4, [&](std::uint64_t) { return state; });
+  r.pool.prepare();
+  state = "after";
+  EXPECT_TRUE(r.pool.run());
+  for (const auto& [id, o] : r.ended) EXPECT_EQ(o.message, "before");
+  r.at = 2;
+  EXPECT_TRUE(r.pool.run()) << "more pieces of the same pool";
+  EXPECT_EQ(r.ended[4].message, "before");
+  r.pool.refresh();
+  r.at = 3;
+  EXPECT_TRUE(r.pool.run());
+  EXPECT_EQ(r.ended[4].message, "after");
 }
 
 TEST(process_pool, a_piece_that_fails_leaves_its_words_and_nothing_to_the_next) {

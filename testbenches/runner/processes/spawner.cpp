@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "testbenches/runner/errors.h"
+#include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/processes/short_slices.h"
 
 namespace hcasim {

@@ -11,6 +11,7 @@
 
 #include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
+#include "testbenches/runner/program/whole_run.h"
 #include "tlm/packet.h"
 
 namespace hcasim {
@@ -129,11 +130,11 @@ void check_packets(const std::string& command, std::size_t at_least, std::set<st
   ASSERT_EQ(roce.size(), ib.size());
   ASSERT_EQ(ib_seen.size(), ib.size());
   ASSERT_EQ(roce_seen.size(), ib.size());
-  const json statistics = json::parse(file_content("out/result.json"))["statistics"];
-  std::size_t sent = 0;
+  const json result = json::parse(file_content("out/result.json"));
+  double sent = 0;
   for (const char* port : {"system.node0.hca.port", "system.node1.hca.port"})
-    sent += statistics[port]["egress_packets"]["value"].get<std::size_t>();
-  EXPECT_EQ(ib.size(), sent);
+    sent += in_whole_run(result, port, "egress_packets");
+  EXPECT_EQ(static_cast<double>(ib.size()), sent);
 
   packet p;
   std::uint64_t time = 0;

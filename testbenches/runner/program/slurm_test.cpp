@@ -10,7 +10,7 @@
 #include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/selftest/loopback_slurm.h"
-#include "testbenches/runner/sweep/results.h"
+#include "testbenches/runner/study/results.h"
 
 namespace hcasim {
 namespace {

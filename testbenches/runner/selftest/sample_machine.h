@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/base/knobs.h"
+#include "tlm/base/knobs.h"
 
 namespace hcasim::selftest {
 

@@ -8,11 +8,11 @@
 #include <fstream>
 #include <thread>
 
-#include "models/base/random.h"
-#include "models/base/unit.h"
-#include "testbenches/runner/cli.h"
+#include "testbenches/runner/command_line/cli.h"
+#include "testbenches/runner/execution/testbench.h"
 #include "testbenches/runner/selftest/sample_machine.h"
-#include "testbenches/runner/testbench.h"
+#include "tlm/base/random.h"
+#include "tlm/base/unit.h"
 
 namespace hcasim::selftest {
 namespace {
@@ -39,19 +39,27 @@ class ticker : public unit {
     stats_.add("operations", "1", "ticks so far", ticks_);
     stats_.add("gap", "ps", "time between ticks", gap_);
     stats_.add("fill", "1", "a level", fill_);
-    stats_.formula("share", "1", "a third", [] { return 1.0 / 3; });
+    stats_.add("shown", "1", "the same level, which a signal shows", shown_, "state");
+    stats_.ratio(
+        "share", "a third", [](ps t) { return static_cast<double>(t.count()); },
+        [](ps t) { return 3.0 * static_cast<double>(t.count()); });
     signals_.add("count", 8, count_);
     signals_.add("valid", 1, valid_);
     signals_.add("state", 2, state_, {"idle", "busy", "done"});
     queue_.at(period_, {[](void* self) { static_cast<ticker*>(self)->tick(); }, this});
   }
 
+  // Called before every tick with the number of those before.
+  void before(std::function<void(std::uint64_t)> f) { before_ = std::move(f); }
+
  private:
   void tick() {
+    if (before_) before_(ticks_.value());
     ++ticks_;
     const ps gap = period_ + ps(static_cast<std::int64_t>(random_.below(1000)));
     gap_.add(gap);
     fill_.set(ticks_.value() % 4, now());
+    shown_.set(ticks_.value() % 3, now());
     count_.set(ticks_.value(), now() + 2_ns);
     valid_.pulse(1, now(), 1_ns);
     state_.set(ticks_.value() % 3, now());
@@ -63,7 +71,8 @@ class ticker : public unit {
   random_stream random_;
   counter ticks_;
   histogram gap_;
-  level fill_;
+  level fill_, shown_;
+  std::function<void(std::uint64_t)> before_;
   probe count_, valid_, state_;
 };
 
@@ -81,6 +90,8 @@ class count_ticks : public testbench {
   void knobs(knob_visitor& k) override {
     k.count("ticks", ticks_, 1, 10'000'000, "how many");
     k.time("tick_period", period_, 1_ns, 1_ms, "time between them");
+    k.count("warm_up", warm_up_, 0, 10'000'000, "of them, before the measured parts");
+    k.count("parts", parts_, 0, 2, "measured parts, of half of the rest each; 0: none");
     k.flag("break_off", break_off_, "fail on the way");
     k.flag("check_fails", check_fails_, "fail a check");
     k.flag("crash", crash_, "end the process by a signal");
@@ -92,8 +103,9 @@ class count_ticks : public testbench {
       throw input_error("parameters.input: cannot read '" + input_ + "'; check the path");
     }
     auto& module = c.make<node_module>("node0", ticks_, period_, c.seed());
-    static_cast<void>(module);
+    module.key_check.before([&](std::uint64_t n) { mark(c, n); });
     c.start();
+    if (parts_ != 0) c.end_measuring();
     if (break_off_) throw std::runtime_error("it broke");
     if (crash_) {
       std::fputs("about to crash\n", stderr);
@@ -108,7 +120,16 @@ class count_ticks : public testbench {
   }
 
  private:
+  void mark(run_context& c, std::uint64_t tick) const {
+    if (parts_ != 0 && tick == warm_up_) c.begin_measuring(parts_ == 1 ? "" : "early");
+    if (parts_ != 2 || tick != warm_up_ + (ticks_ - warm_up_) / 2) return;
+    c.end_measuring();
+    c.begin_measuring("late");
+  }
+
   std::uint64_t ticks_ = 10;
+  std::uint64_t warm_up_ = 0;
+  std::uint64_t parts_ = 0;
   ps period_ = 5_ns;
   bool break_off_ = false;
   bool check_fails_ = false;

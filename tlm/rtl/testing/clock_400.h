@@ -1,7 +1,7 @@
 // The clock of the tests of shells.
 #pragma once
 
-#include "models/base/clock_domain.h"
+#include "tlm/base/clock_domain.h"
 
 namespace hcasim::rtl {
 

@@ -1,0 +1,23 @@
+// An address space of the extended verbs, as the driver knows it.
+#pragma once
+
+#include "models/driver/objects.h"
+#include "models/driver/space_map.h"
+
+namespace hcasim::driver {
+
+struct address_space {
+  process* owner = nullptr;
+  protection_domain* pd = nullptr;
+  queue_pair* qp = nullptr;  // the connection it belongs to, or nullptr
+  std::uint32_t key = 0;
+  std::uint32_t handle = 0;  // in the process's table
+  bool writable = false;
+  space_map map;
+};
+
+// 0 or an errno value; the space is gone when it succeeds.
+int teardown(cpu& c, address_space& space);
+int teardown_all(cpu& c, process& p);
+
+}  // namespace hcasim::driver

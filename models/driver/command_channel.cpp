@@ -1,0 +1,129 @@
+#include "models/driver/command_channel.h"
+
+#include "models/driver/access.h"
+#include "models/driver/status.h"
+
+namespace hcasim::driver {
+
+command_channel::command_channel(dma_map& dma, std::uint64_t bar, const driver_config& config, driver_statistics& stats)
+    : dma_(dma),
+      bar_(bar),
+      config_(config),
+      stats_(stats),
+      mailboxes_(dma),
+      mask_((1U << config.log_command_slots) - 1),
+      busy_(1ULL << config.log_command_slots) {}
+
+void command_channel::open(cpu& c) {
+  ring_ = dma_.allocate((mask_ + 1ULL) * sizeof(hca_command), 4096);
+  write_register(c, bar_ + HCA_REG_CMDQ_BASE, dma_.address(ring_));
+  write_register(c, bar_ + HCA_REG_CMDQ_SIZE, config_.log_command_slots);
+}
+
+std::uint32_t command_channel::take() {
+  busy_[produced_ & mask_] = true;
+  stats_.commands_in_flight.add(1, now());
+  return produced_++;
+}
+
+// The indices go out in the order of time, so that the doorbell value of one never covers an entry not yet filled.
+bool command_channel::acquire(cpu& c, std::uint32_t& index) {
+  c.sync();
+  if (waiting_.empty() && next_is_free()) {
+    index = take();
+    return !dead_;
+  }
+  waiter me;
+  waiting_.push_back(&me);
+  while (!me.served) sc_core::wait(me.turn);
+  index = me.index;
+  return !dead_;
+}
+
+void command_channel::release(std::uint32_t index) {
+  busy_[index & mask_] = false;
+  stats_.commands_in_flight.add(-1, now());
+  while (!waiting_.empty() && next_is_free()) {
+    waiter& w = *waiting_.front();
+    waiting_.pop_front();
+    w.index = take();
+    w.served = true;
+    hcasim::wake(w.turn);
+  }
+}
+
+void command_channel::die() {
+  dead_ = true;
+  for (waiter* w : waiting_) {
+    w->served = true;
+    hcasim::wake(w->turn);
+  }
+  waiting_.clear();
+}
+
+bool command_channel::wait(cpu& c, std::uint64_t entry_address, std::uint32_t token, std::uint64_t watch, hca_command& answer) {
+  const ps deadline = c.time() + config_.command_timeout;
+  for (;;) {
+    const bool written = c.time() < deadline && c.wait_write(watch, deadline - c.time());
+    answer = load<hca_command>(c, entry_address);
+    const bool done = answer.owner == HCA_OWNER_SOFTWARE && answer.token == token;
+    if (done || !written) {
+      c.unwatch(watch);
+      return done;
+    }
+  }
+}
+
+command_result command_channel::execute(cpu& c, const command& what) {
+  if (dead_) return {EIO, HCA_OK, 0, 0};
+  ++stats_.commands;
+
+  hca_command entry{};
+  entry.opcode = static_cast<std::uint16_t>(what.code);
+  entry.owner = HCA_OWNER_DEVICE;
+  entry.object = what.object;
+  entry.modifier = what.modifier;
+  entry.function = what.function;
+  entry.in_bytes = static_cast<std::uint32_t>(what.in.size() + what.list.size());
+  entry.out_bytes = static_cast<std::uint32_t>(what.out.size());
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+  if (entry.in_bytes) {
+    in = mailboxes_.get(entry.in_bytes);
+    entry.in_address = dma_.address(in);
+    c.store(in, what.in);
+    if (!what.list.empty()) c.store(in + what.in.size(), what.list);
+  }
+  if (entry.out_bytes) {
+    out = mailboxes_.get(entry.out_bytes);
+    entry.out_address = dma_.address(out);
+  }
+
+  std::uint32_t index = 0;
+  if (!acquire(c, index)) return {EIO, HCA_OK, 0, 0};
+  entry.token = index;
+  const std::uint64_t address = ring_ + std::uint64_t{index & mask_} * sizeof(hca_command);
+  const std::uint64_t watch = c.watch(address, sizeof(hca_command));
+  store(c, address, entry);
+  write_register(c, bar_ + HCA_REG_CMDQ_BELL, index + 1);
+  const ps rung = c.time();
+
+  hca_command answer;
+  if (!wait(c, address, index, watch, answer)) {
+    ++stats_.command_errors;
+    die();
+    return {ETIMEDOUT, HCA_OK, 0, 0};
+  }
+  stats_.command_time.add(c.time() - rung);
+  const command_result result{to_errno(answer.status), answer.status, answer.result[0], answer.result[1]};
+  if (result.error) ++stats_.command_errors;
+  if (entry.out_bytes) {
+    if (!result.error) c.load(out, what.out);
+    mailboxes_.put(out, entry.out_bytes);
+  }
+  if (entry.in_bytes) mailboxes_.put(in, entry.in_bytes);
+  release(index);
+  return result;
+}
+
+}  // namespace hcasim::driver

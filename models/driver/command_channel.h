@@ -1,0 +1,81 @@
+// The driver's end of the command queue: a ring of hca_command in host memory. Several software threads may have commands in
+// flight; each waits for the entry of its own to come back. A thread that finds the ring full waits its turn in order.
+//
+// A command that is not answered within the timeout makes the device dead: it and all later ones fail, its buffers are never
+// reused, for the adapter may still write them.
+#pragma once
+
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "firmware/abi/command.h"
+#include "models/driver/driver_config.h"
+#include "models/driver/driver_statistics.h"
+#include "models/driver/mailbox_pool.h"
+
+namespace hcasim::driver {
+
+struct command {
+  hca_command_code code;
+  std::uint32_t object = 0;
+  std::uint32_t modifier = 0;
+  std::span<const std::byte> in{};    // input mailbox: this
+  std::span<const std::byte> list{};  // and this behind it
+  std::span<std::byte> out{};         // output mailbox; filled only when the command succeeds
+  std::uint16_t function = 0;
+};
+
+struct command_result {
+  int error = 0;  // errno: to_errno(status), ETIMEDOUT, or EIO on a dead device
+  std::uint8_t status = HCA_OK;
+  std::uint32_t value = 0;
+  std::uint32_t extra = 0;
+};
+
+class command_channel {
+ public:
+  command_channel(dma_map& dma, std::uint64_t bar, const driver_config& config, driver_statistics& stats);
+
+  // Tells the adapter where the ring is.
+  void open(cpu& c);
+  command_result execute(cpu& c, const command& what);
+  [[nodiscard]] bool dead() const { return dead_; }
+
+ private:
+  struct waiter {
+    sc_core::sc_event turn;
+    bool served = false;
+    std::uint32_t index = 0;
+  };
+
+  bool acquire(cpu& c, std::uint32_t& index);
+  std::uint32_t take();
+  void release(std::uint32_t index);
+  bool wait(cpu& c, std::uint64_t entry_address, std::uint32_t token, std::uint64_t watch, hca_command& answer);
+  void die();
+  [[nodiscard]] bool next_is_free() const { return !busy_[produced_ & mask_]; }
+
+  dma_map& dma_;
+  std::uint64_t bar_;
+  const driver_config& config_;
+  driver_statistics& stats_;
+  mailbox_pool mailboxes_;
+  std::uint64_t ring_ = 0;
+  std::uint32_t mask_;
+  std::uint32_t produced_ = 0;
+  std::vector<bool> busy_;
+  std::deque<waiter*> waiting_;
+  bool dead_ = false;
+};
+
+template <class T>
+std::span<const std::byte> in_bytes(const T& v) {
+  return std::as_bytes(std::span(&v, 1));
+}
+template <class T>
+std::span<std::byte> out_bytes(T& v) {
+  return std::as_writable_bytes(std::span(&v, 1));
+}
+
+}  // namespace hcasim::driver

@@ -1,0 +1,214 @@
+#include <algorithm>
+
+#include "models/driver/access.h"
+#include "models/driver/device.h"
+#include "models/driver/shared_queue.h"
+
+namespace hcasim::verbs {
+
+using namespace driver;
+
+ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel, int comp_vector) {
+  if (cqe < 1 || cqe > 1 << 22 || comp_vector < 0 || comp_vector >= context->num_comp_vectors) return refuse(EINVAL);
+  process& p = of(context);
+  device& d = *context->device;
+  d.enter_kernel(c);
+  auto cq = std::make_unique<completion_queue>();
+  while (1 << cq->log_entries < cqe) ++cq->log_entries;
+  if (cq->buffer.allocate(*p.memory, std::uint64_t{HCA_CQE_BYTES} << cq->log_entries, d.config().queue_memory, d.dma(),
+                          p.stats)) {
+    return refuse(ENOMEM);
+  }
+  cq->record = p.records.get(c);
+  if (!cq->record) return refuse(ENOMEM);
+
+  const unsigned shift = uniform_shift(cq->buffer.runs(), d.info().page_shifts);
+  const std::vector<std::uint64_t> pages = cq->buffer.pages(shift);
+  hca_create_cq create{};
+  create.log_entries = HCA_U8(cq->log_entries);
+  create.page_shift = HCA_U8(shift);
+  create.eqn = HCA_U8(d.completion_eq(comp_vector));
+  create.pages = static_cast<std::uint32_t>(pages.size());
+  create.record = p.records.address(cq->record);
+  const command_result r =
+      run(c, context, {.code = HCA_CMD_CREATE_CQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
+  if (r.error) {
+    p.records.put(cq->record);
+    return refuse(r.error);
+  }
+  cq->context = context;
+  cq->channel = channel;
+  cq->cq_context = cq_context;
+  cq->cqe = 1 << cq->log_entries;
+  cq->number = r.value;
+  cq->handle = p.cqs.add(cq.get());
+  d.cqs().set(cq->number, cq.get());
+  if (channel) ++channel->refcnt;
+  return cq.release();
+}
+
+int ibv_destroy_cq(cpu& c, ibv_cq* handle) {
+  completion_queue& cq = of(handle);
+  process& p = of(cq.context);
+  device& d = *cq.context->device;
+  d.enter_kernel(c);
+  if (cq.users > 0) return EBUSY;
+  const command_result r = run(c, cq.context, {.code = HCA_CMD_DESTROY_CQ, .object = cq.number});
+  if (r.error) return r.error;
+  d.cqs().set(cq.number, nullptr);
+  if (cq.channel) {
+    std::erase(static_cast<completion_channel*>(cq.channel)->pending, &cq);
+    --cq.channel->refcnt;
+  }
+  std::erase_if(p.async_events,
+                [&](const ibv_async_event& e) { return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == &cq; });
+  cq.acknowledge.sleep_until(c, [&] { return cq.acknowledged >= cq.events; });
+  p.records.put(cq.record);
+  p.cqs.remove(cq.handle);
+  delete &cq;
+  return 0;
+}
+
+int ibv_modify_cq(cpu& c, ibv_cq* handle, ibv_modify_cq_attr* attr) {
+  completion_queue& cq = of(handle);
+  if (attr->attr_mask != IBV_CQ_ATTR_MODERATE) return EINVAL;
+  device& d = *cq.context->device;
+  d.enter_kernel(c);
+  const std::uint32_t moderation = attr->moderate.cq_count | static_cast<std::uint32_t>(attr->moderate.cq_period) << 16;
+  return run(c, cq.context, {.code = HCA_CMD_MODIFY_CQ, .object = cq.number, .modifier = moderation}).error;
+}
+
+namespace {
+
+void fill_send(queue_pair& qp, const hca_cqe& e, const send_entry& sent, ibv_wc& wc) {
+  wc.wr_id = sent.wr_id;
+  wc.opcode = completion_opcode(static_cast<hca_wqe_opcode>(sent.opcode));
+  wc.byte_len = e.byte_count;
+  wc.qp_num = qp.qp_num;
+}
+
+void fill_receive(cpu& c, queue_pair& qp, const hca_cqe& e, ibv_wc& wc) {
+  if (qp.srq) {
+    auto& srq = static_cast<shared_queue&>(*qp.srq);
+    wc.wr_id = srq.ids[e.index % srq.ids.size()];
+    free_slot(c, srq, e.index);
+  } else {
+    wc.wr_id = qp.rq_ids[e.index & qp.rq_mask];
+    ++qp.rq_head;
+  }
+  wc.opcode = e.opcode == HCA_WQE_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+  wc.byte_len = e.byte_count;
+  wc.qp_num = qp.qp_num;
+  wc.src_qp = e.source_qpn;
+  wc.slid = e.source_lid;
+  wc.sl = e.service_level;
+  if (e.flags & HCA_CQE_WITH_IMM) {
+    wc.wc_flags |= IBV_WC_WITH_IMM;
+    wc.imm_data = e.immediate;
+  } else if (e.flags & HCA_CQE_WITH_INV) {
+    wc.wc_flags |= IBV_WC_WITH_INV;
+    wc.invalidated_rkey = e.immediate;
+  }
+}
+
+// False: nothing for software (a NOP, or a QP that is gone).
+bool translate(cpu& c, device& d, const hca_cqe& e, ibv_wc& wc) {
+  queue_pair* qp = e.qpn <= HCA_QPN_ANY ? d.qps().find(e.qpn) : nullptr;
+  if (!qp) return false;
+  wc = {};
+  wc.status = static_cast<ibv_wc_status>(e.status);
+  wc.vendor_err = e.vendor_error;
+  if (e.flags & HCA_CQE_RECEIVE) {
+    if (qp->rq_ids.empty() && !qp->srq) return false;
+    fill_receive(c, *qp, e, wc);
+    return true;
+  }
+  const send_entry& sent = qp->ring.complete(e.index);
+  if (sent.opcode == HCA_WQE_NOP) return false;
+  fill_send(*qp, e, sent, wc);
+  return true;
+}
+
+}  // namespace
+
+int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
+  completion_queue& cq = of(handle);
+  process& p = of(cq.context);
+  const driver_config& config = cq.context->device->config();
+  c.spend(config.poll_call);
+  const std::uint32_t first = cq.ci;
+  int found = 0;
+  while (found < num_entries) {
+    hca_cqe e;
+    if (cq.ci == first) {
+      e = load<hca_cqe>(c, cq.slot(cq.ci));
+    } else {  // landed before the first was loaded, or is left to the next poll
+      e = p.bytes.get<hca_cqe>(cq.slot(cq.ci));
+      c.spend(c.machine().config().load_cost);
+    }
+    if ((e.owner & 1) != cq.owner_of(cq.ci)) break;
+    ++cq.ci;
+    c.spend(config.poll_cqe);
+    if (translate(c, *cq.context->device, e, wc[found])) ++found;
+  }
+  if (cq.ci == first) {
+    ++p.stats.empty_polls;
+    return 0;
+  }
+  p.stats.cqes += cq.ci - first;
+  if (++cq.polls_since_record >= config.cq_record_interval) {
+    cq.polls_since_record = 0;
+    store(c, cq.record, hca_cq_record{cq.ci, 0});
+  }
+  return found;
+}
+
+bool wait_cq(cpu& c, ibv_cq* handle, ps timeout) {
+  completion_queue& cq = of(handle);
+  const std::uint64_t slot = cq.slot(cq.ci);
+  const std::uint64_t watch = c.watch(slot, HCA_CQE_BYTES);
+  const auto owner = c.machine().memory_bytes().get<std::uint8_t>(slot + HCA_CQE_BYTES - 1);
+  const bool there = (owner & 1) == cq.owner_of(cq.ci) || c.wait_write(watch, timeout);
+  c.unwatch(watch);
+  return there;
+}
+
+int ibv_req_notify_cq(cpu& c, ibv_cq* handle, int solicited_only) {
+  completion_queue& cq = of(handle);
+  store(c, cq.record, hca_cq_record{cq.ci, 0});
+  cq.polls_since_record = 0;
+  const std::uint32_t arm = solicited_only ? HCA_ARM_SOLICITED : HCA_ARM_NEXT;
+  ring(c, of(cq.context).uar, HCA_UAR_CQ, cq.number | arm << 24, cq.ci);
+  return 0;
+}
+
+const char* ibv_wc_status_str(ibv_wc_status status) {
+  static constexpr const char* text[] = {
+      "success",
+      "local length error",
+      "local QP operation error",
+      "local EE context operation error",
+      "local protection error",
+      "Work Request Flushed Error",
+      "memory management operation error",
+      "bad response error",
+      "local access error",
+      "remote invalid request error",
+      "remote access error",
+      "remote operation error",
+      "transport retry counter exceeded",
+      "RNR retry counter exceeded",
+      "local RDD violation error",
+      "remote invalid RD request",
+      "aborted error",
+      "invalid EE context number",
+      "invalid EE context state",
+      "fatal error",
+      "response timeout error",
+      "general error",
+  };
+  const auto i = static_cast<unsigned>(status);
+  return i < std::size(text) ? text[i] : "unknown";
+}
+
+}  // namespace hcasim::verbs

@@ -1,0 +1,189 @@
+#include "models/driver/device.h"
+
+#include <algorithm>
+
+#include "models/driver/access.h"
+#include "models/driver/on_demand/lent_pages.h"
+
+namespace hcasim::driver {
+
+device::device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu)
+    : machine_(machine),
+      bar_(bar_base),
+      config_(config),
+      dma_(machine, iommu, HCA_REQUESTER,
+           {config.ats, config.ats_pages, config.first_vector + config.completion_vectors + 1, config.log_page_requests},
+           counters_),
+      commands_(dma_, bar_base, config_, counters_),
+      events_(machine, dma_, bar_base, config_, commands_, counters_),
+      pager_(machine, *this),
+      peers_(*this, config_) {
+  counters_.list(list_);
+}
+
+device::~device() {
+  for (process* p : processes_) delete p;
+}
+
+int device::open(cpu& c) {
+  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
+  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
+  if (const int error = dma_.open(c)) return error;
+  commands_.open(c);
+  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
+  command_result r = execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info_)});
+  if (r.error) return r.error;
+  if (const int error = give_tables(c)) return error;
+  if (config_.reserved_lkey) {
+    r = execute(c, {.code = HCA_CMD_RESERVE_LKEY});
+    if (r.error) return r.error;
+    reserved_lkey_ = r.value;
+  }
+  const int error = events_.open(c, {[this](std::uint32_t cqn) { on_completion(cqn); },
+                                     [this](std::uint32_t type, std::uint32_t number) { on_async(type, number); },
+                                     [this](const hca_eqe& e) { on_page_fault(e); }});
+  if (!error && dma_.takes_page_requests()) {
+    dma_.serve_pages(c, [this](const iommu_page_request& page) { pager_.page_request(page); });
+  }
+  opened_ = error == 0;
+  return error;
+}
+
+int device::give_tables(cpu& c) {
+  constexpr std::uint64_t page = 4096;
+  areas_.log_qps = HCA_U8(std::min(config_.log_qps, info_.log_max_qps));
+  areas_.log_cqs = HCA_U8(std::min(config_.log_cqs, info_.log_max_cqs));
+  areas_.log_mrs = HCA_U8(std::min(config_.log_mrs, info_.log_max_mrs));
+  const auto area = [this](std::uint64_t bytes) { return dma_.address(dma_.allocate(bytes, page)); };
+  areas_.qpc_base = area(sizeof(hca_qpc) << areas_.log_qps);
+  areas_.cqc_base = area(sizeof(hca_cqc) << areas_.log_cqs);
+  areas_.mrc_base = area(sizeof(hca_mrc) << areas_.log_mrs);
+  areas_.table_bytes = align_down(config_.table_bytes, page);
+  areas_.table_base = area(areas_.table_bytes);
+  areas_.extent_lines = config_.extent_lines;
+  areas_.extent_base = area(std::uint64_t{config_.extent_lines} * 64);
+  return execute(c, {.code = HCA_CMD_INIT, .in = in_bytes(areas_)}).error;
+}
+
+command_result device::execute(cpu& c, const command& what) {
+  const command_result r = commands_.execute(c, what);
+  if (commands_.dead() && !death_announced_) announce_death();
+  return r;
+}
+
+bool device::take_device_memory(std::uint64_t bytes, std::uint64_t& offset) {
+  const std::size_t total = info_.device_memory >> host_page_shift;
+  const std::uint64_t pages = ceil_div(bytes, host_page);
+  device_pages_.resize(total);
+  for (std::size_t first = 0, run = 0, i = 0; i < total; ++i) {
+    run = device_pages_[i] ? 0 : run + 1;
+    if (run == 1) first = i;
+    if (run < pages) continue;
+    for (std::size_t k = first; k <= i; ++k) device_pages_[k] = true;
+    offset = first << host_page_shift;
+    return true;
+  }
+  return false;
+}
+
+void device::put_device_memory(std::uint64_t offset, std::uint64_t bytes) {
+  for (std::uint64_t at = 0; at < bytes; at += host_page) device_pages_[(offset + at) >> host_page_shift] = false;
+}
+
+void device::announce_death() {
+  death_announced_ = true;
+  on_async(HCA_EVENT_CATASTROPHIC, 0);
+}
+
+void device::enter_kernel(cpu& c) const {
+  c.system_call();
+  c.spend(config_.kernel_verb);
+}
+
+process* device::attach(cpu& c, virtual_memory& memory) {
+  const std::uint32_t uar = uars_.take();
+  if (uar >= HCA_UAR_COUNT) {
+    uars_.put(uar);
+    return nullptr;
+  }
+  enter_kernel(c);
+  auto* p =
+      new process({this, &memory, static_cast<int>(config_.completion_vectors)}, machine_.memory_bytes(), dma_, counters_);
+  p->uar_number = uar;
+  p->uar = bar_ + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE;
+  processes_.push_back(p);
+  return p;
+}
+
+void device::detach(process* p) {
+  uars_.put(p->uar_number);
+  if (p->lent) p->lent->leave();
+  std::erase(processes_, p);
+  delete p;
+}
+
+void device::on_completion(std::uint32_t cqn) {
+  completion_queue* cq = cqs_.find(cqn);
+  if (!cq || !cq->channel) return;
+  auto& channel = static_cast<completion_channel&>(*cq->channel);
+  channel.pending.push_back(cq);
+  channel.ready.wake();
+}
+
+void device::on_page_fault(const hca_eqe& e) {
+  pager_.fault(e.number, e.va, e.length, (e.flags & HCA_FAULT_WRITE) != 0);
+}
+
+namespace {
+
+int qp_event(std::uint32_t type) {
+  switch (type) {
+    case HCA_EVENT_QP_FATAL:
+      return verbs::IBV_EVENT_QP_FATAL;
+    case HCA_EVENT_QP_REQUEST:
+      return verbs::IBV_EVENT_QP_REQ_ERR;
+    case HCA_EVENT_QP_ACCESS:
+      return verbs::IBV_EVENT_QP_ACCESS_ERR;
+    case HCA_EVENT_QP_LAST_WQE:
+      return verbs::IBV_EVENT_QP_LAST_WQE_REACHED;
+    default:
+      return -1;
+  }
+}
+
+}  // namespace
+
+void device::on_async(std::uint32_t type, std::uint32_t number) {
+  verbs::ibv_async_event event{};
+  process* to = nullptr;
+  if (type == HCA_EVENT_CQ_OVERFLOW) {
+    completion_queue* cq = cqs_.find(number);
+    if (!cq) return;
+    event.event_type = verbs::IBV_EVENT_CQ_ERR;
+    event.element.cq = cq;
+    to = &of(cq->context);
+  } else if (const int of_qp = qp_event(type); of_qp >= 0) {
+    queue_pair* qp = qps_.find(number);
+    if (!qp) return;
+    event.event_type = static_cast<verbs::ibv_event_type>(of_qp);
+    event.element.qp = qp;
+    to = &of(qp->context);
+  } else if (type == HCA_EVENT_SRQ_LIMIT) {
+    shared_queue* srq = srqs_.find(number);
+    if (!srq) return;
+    event.event_type = verbs::IBV_EVENT_SRQ_LIMIT_REACHED;
+    event.element.srq = srq;
+    to = &of(srq->context);
+  } else {
+    event.event_type = verbs::IBV_EVENT_DEVICE_FATAL;
+    for (process* p : processes_) {
+      p->async_events.push_back(event);
+      p->async_ready.wake();
+    }
+    return;
+  }
+  to->async_events.push_back(event);
+  to->async_ready.wake();
+}
+
+}  // namespace hcasim::driver

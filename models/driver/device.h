@@ -1,0 +1,118 @@
+// The driver of one adapter: finds it, brings it up, gives it its tables, and routes its events to the processes that use it.
+//
+//   device d(machine, bar_base, config);
+//   machine.run("boot", [&](cpu& c) { d.open(c); });
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/driver/command_channel.h"
+#include "models/driver/dma_map.h"
+#include "models/driver/event_queues.h"
+#include "models/driver/objects.h"
+#include "models/driver/on_demand/pager.h"
+#include "models/driver/peer/peer_core.h"
+
+namespace hcasim::driver {
+
+class device {
+ public:
+  // `iommu`: registers of the IOMMU that its DMA goes through; 0: none, it uses physical addresses.
+  device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu = 0);
+  ~device();
+
+  // 0; ENODEV no such adapter, or it is not ready; ETIMEDOUT; EIO. Starts one software thread per event queue.
+  int open(cpu& c);
+  [[nodiscard]] bool opened() const { return opened_; }
+  [[nodiscard]] bool dead() const { return commands_.dead(); }
+
+  [[nodiscard]] host& machine() const { return machine_; }
+  [[nodiscard]] std::uint64_t bar() const { return bar_; }
+  [[nodiscard]] const driver_config& config() const { return config_; }
+  [[nodiscard]] const hca_device_info& info() const { return info_; }
+  [[nodiscard]] const hca_init& areas() const { return areas_; }
+  [[nodiscard]] const statistics& stats() const { return list_; }
+  [[nodiscard]] driver_statistics& counters() { return counters_; }
+  [[nodiscard]] const driver_statistics& counters() const { return counters_; }
+
+  // Used by the verbs.
+  command_result execute(cpu& c, const command& what);
+  // Kernel work of one verb: the system call and what the driver does besides.
+  void enter_kernel(cpu& c) const;
+  process* attach(cpu& c, virtual_memory& memory);
+  void detach(process* p);
+  std::uint32_t take_pd() { return pds_.take(); }
+  void put_pd(std::uint32_t number) { pds_.put(number); }
+  [[nodiscard]] std::uint32_t completion_eq(int vector) const { return events_.number(1 + static_cast<unsigned>(vector)); }
+  // Pages of the adapter's memory; false: not so many in a row.
+  bool take_device_memory(std::uint64_t bytes, std::uint64_t& offset);
+  void put_device_memory(std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0: none
+  [[nodiscard]] bool on_demand() const { return info_.flags & HCA_DEVICE_ON_DEMAND; }
+  // On-demand regions live in the IOMMU's table; whatever units the adapter is made of, they need not know.
+  [[nodiscard]] bool on_demand_by_iommu() const {
+    return config_.on_demand == on_demand_mode::iommu && dma_.takes_page_requests();
+  }
+  driver::pager& pages() { return pager_; }
+  dma_map& dma() { return dma_; }
+  peer::peer_core& peers() { return peers_; }
+  number_table<completion_queue>& cqs() { return cqs_; }
+  number_table<queue_pair>& qps() { return qps_; }
+  number_table<shared_queue>& srqs() { return srqs_; }
+
+ private:
+  // Small numbers, the lowest that was given back last first.
+  class numbers {
+   public:
+    explicit numbers(std::uint32_t first) : next_(first) {}
+    std::uint32_t take() {
+      if (free_.empty()) return next_++;
+      const std::uint32_t n = free_.back();
+      free_.pop_back();
+      return n;
+    }
+    void put(std::uint32_t n) { free_.push_back(n); }
+
+   private:
+    std::uint32_t next_;
+    std::vector<std::uint32_t> free_;
+  };
+
+  int give_tables(cpu& c);
+  void on_completion(std::uint32_t cqn);
+  void on_async(std::uint32_t type, std::uint32_t number);
+  void on_page_fault(const hca_eqe& e);
+  void announce_death();
+
+  host& machine_;
+  std::uint32_t reserved_lkey_ = 0;
+  std::vector<bool> device_pages_;  // taken, by 4 KiB
+  std::uint64_t bar_;
+  driver_config config_;
+  driver_statistics counters_;
+  statistics list_;
+  dma_map dma_;
+  command_channel commands_;
+  event_queues events_;
+  driver::pager pager_;
+  hca_device_info info_{};
+  hca_init areas_{};
+  bool opened_ = false;
+  bool death_announced_ = false;
+  numbers pds_{1};
+  numbers uars_{1};  // UAR 0 is the kernel's
+  number_table<completion_queue> cqs_;
+  number_table<queue_pair> qps_;
+  number_table<shared_queue> srqs_;
+  peer::peer_core peers_;
+  std::vector<process*> processes_;
+};
+
+// A command of a process, on behalf of its function.
+inline command_result run(cpu& c, verbs::ibv_context* context, command what) {
+  what.function = of(context).function;
+  return context->device->execute(c, what);
+}
+
+}  // namespace hcasim::driver

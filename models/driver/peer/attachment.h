@@ -1,0 +1,43 @@
+// A region over memory of another device: what it holds there, and its key, which others may take away at any time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "firmware/abi/command.h"
+#include "models/driver/peer/peer_core.h"
+
+namespace hcasim::driver {
+struct process;
+struct memory_region;
+}  // namespace hcasim::driver
+
+namespace hcasim::driver::peer {
+
+struct attachment {
+  umem* memory = nullptr;
+  std::uint32_t key = 0;
+  bool gone = false;     // the key is no longer this region's
+  sleep_mutex changing;  // of the key
+};
+
+// The memory behind [addr, addr + length) from the clients, its chunks behind those in `out`. 0 or an errno value: `pin_error`
+// when no client has it.
+int attach(cpu& c, process& p, memory_region& mr, int pin_error, std::vector<hca_chunk>& out);
+// The key of the region is live. 0, or an errno value: the caller de-registers it.
+int activate(cpu& c, process& p, memory_region& mr);
+// Of a key that is to go: 0 or an errno value; the region stays as it was.
+int deregister_key(cpu& c, process& p, attachment& a);
+// Of a region whose key is gone, or never was.
+void detach(cpu& c, process& p, memory_region& mr);
+
+// The same of a region over a dma-buf.
+void detach_dma_buf(cpu& c, memory_region& mr);
+
+// The adapter has found no page of such a region.
+void dma_buf_fault(process& p, memory_region& mr);
+
+// At once: nobody reaches the region through the key any more.
+int revoke_key(cpu& c, process& p, attachment& a);
+
+}  // namespace hcasim::driver::peer

@@ -1,0 +1,133 @@
+// The register of peer clients, and what is exported about them [F.1, F.5].
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "models/driver/peer/client_record.h"
+
+namespace hcasim::driver::peer {
+namespace {
+
+struct file {
+  const char* name;
+  std::uint64_t client_record::*value;
+};
+constexpr file counters[] = {
+    {"num_alloc_mrs", &client_record::num_alloc_mrs},           {"num_dealloc_mrs", &client_record::num_dealloc_mrs},
+    {"num_reg_pages", &client_record::num_reg_pages},           {"num_dereg_pages", &client_record::num_dereg_pages},
+    {"num_reg_bytes", &client_record::num_reg_bytes},           {"num_dereg_bytes", &client_record::num_dereg_bytes},
+    {"num_free_callbacks", &client_record::num_free_callbacks},
+};
+
+template <std::size_t N>
+std::string text(const char (&s)[N]) {
+  return {s, static_cast<std::size_t>(std::find(s, s + N - 1, '\0') - s)};
+}
+
+}  // namespace
+
+peer_core::peer_core(const device& dma_device, const driver_config& config) : dma_device_(dma_device), config_(config) {}
+peer_core::~peer_core() = default;
+
+void* peer_core::ib_register_peer_memory_client(const peer_memory_client* client, invalidate_peer_memory* invalidate_out) {
+  const bool complete = client && client->acquire && client->get_pages && client->put_pages && client->dma_map &&
+                        client->dma_unmap && (!legacy() || client->get_page_size);
+  if (!complete) return nullptr;
+  const bool name_ends =
+      std::find(client->name, client->name + IB_PEER_MEMORY_NAME_MAX, '\0') != client->name + IB_PEER_MEMORY_NAME_MAX;
+  if (!name_ends || client->name[0] == '\0' || std::strchr(client->name, '/')) return nullptr;
+  auto r = std::make_unique<client_record>();
+  r->client = client;
+  r->name = text(client->name);
+  r->version = text(client->version);
+  for (const auto& other : clients_) {
+    if (other->name == r->name) return nullptr;
+  }
+  if (client->version[IB_PEER_MEMORY_VER_MAX - 1] != 0) {
+    const auto& ex = static_cast<const peer_memory_client_ex&>(*client);
+    r->unmaps = ex.ex_size >= sizeof(peer_memory_client_ex) && (ex.flags & PEER_MEM_INVALIDATE_UNMAPS);
+  }
+  if (invalidate_out) {
+    r->needs_invalidation = true;
+    *invalidate_out = [this](cpu& c, void* handle, std::uint64_t ticket) { return invalidate(c, handle, ticket); };
+  }
+  clients_.push_back(std::move(r));
+  return clients_.back().get();
+}
+
+client_record* peer_core::registered(const void* reg_handle) const {
+  for (const auto& r : clients_) {
+    if (r.get() == reg_handle) return r.get();
+  }
+  return nullptr;
+}
+
+// Unlinked first; the registry's lock is held during every acquire, so none is under way afterwards.
+void peer_core::ib_unregister_peer_memory_client(cpu& c, void* reg_handle) {
+  client_record* const r = registered(reg_handle);
+  if (!r || r->leaving) return;
+  registry_.lock(c);
+  r->leaving = true;
+  registry_.unlock();
+  r->idle.sleep_until(c, [r] { return r->users == 0; });
+  const auto it = std::find_if(clients_.begin(), clients_.end(), [r](const auto& other) { return other.get() == r; });
+  r->client = nullptr;
+  former_.push_back(std::move(*it));
+  clients_.erase(it);
+}
+
+std::vector<std::string> peer_core::names() const {
+  std::vector<std::string> all;
+  for (const auto& list : {&clients_, &former_}) {
+    for (const auto& r : *list) {
+      if (std::find(all.begin(), all.end(), r->name) == all.end()) all.push_back(r->name);
+    }
+  }
+  return all;
+}
+
+const client_record* peer_core::named(const std::string& name) const {
+  for (const auto& r : clients_) {
+    if (r->name == name) return r.get();
+  }
+  const auto it = std::find_if(former_.rbegin(), former_.rend(), [&](const auto& r) { return r->name == name; });
+  return it == former_.rend() ? nullptr : it->get();
+}
+
+const std::vector<std::string>& peer_core::files() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names{"version"};
+    for (const file& f : counters) names.emplace_back(f.name);
+    return names;
+  }();
+  return all;
+}
+
+std::uint64_t peer_core::count(const std::string& name, const std::string& wanted) const {
+  const client_record* const r = named(name);
+  for (const file& f : counters) {
+    if (r && wanted == f.name) return r->*f.value;
+  }
+  return 0;
+}
+
+std::string peer_core::read(const std::string& name, const std::string& wanted) const {
+  const client_record* const r = named(name);
+  if (!r) return {};
+  if (wanted == "version") return r->version;
+  for (const file& f : counters) {
+    if (wanted == f.name) return std::to_string(r->*f.value);
+  }
+  return {};
+}
+
+void peer_core::write(const std::filesystem::path& folder) const {
+  for (const std::string& name : names()) {
+    const std::filesystem::path place = folder / "memory_peers" / name;
+    std::filesystem::create_directories(place);
+    for (const std::string& file : files()) std::ofstream(place / file) << read(name, file) << '\n';
+  }
+}
+
+}  // namespace hcasim::driver::peer

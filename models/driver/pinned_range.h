@@ -1,0 +1,18 @@
+// Pinning user memory for the adapter, with its costs.
+#pragma once
+
+#include <vector>
+
+#include "models/driver/objects.h"
+
+namespace hcasim::driver {
+
+// Pins [at, at + bytes) and lists it in chunks behind those already in `out`. 0, EFAULT or ENOMEM. bytes 0: nothing to do.
+// Behind an IOMMU the chunks are DMA addresses, and `dma` is that of the first page; a part that is unpinned has its own.
+int pin_range(cpu& c, process& p, std::uint64_t at, std::uint64_t bytes, bool writable, std::vector<hca_chunk>& out,
+              std::uint64_t& dma);
+void unpin_range(cpu& c, process& p, std::uint64_t at, std::uint64_t bytes, std::uint64_t dma);
+// Memory given to the adapter is kept from child processes: every page must be mapped.
+bool can_protect_from_fork(const process& p, std::uint64_t at, std::uint64_t bytes);
+
+}  // namespace hcasim::driver

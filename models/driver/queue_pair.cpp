@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <bit>
+
+#include "models/driver/access.h"
+#include "models/driver/address_space.h"
+#include "models/driver/device.h"
+#include "models/driver/qp_transition.h"
+#include "models/driver/shared_queue.h"
+
+namespace hcasim::verbs {
+
+using namespace driver;
+
+namespace {
+
+constexpr std::uint32_t max_receive_wr = 1 << 15;
+constexpr std::uint32_t gone = ~0U;  // the QPN of a CQE that nobody wants any more
+
+bool transport_of(ibv_qp_type type, hca_transport& out) {
+  switch (type) {
+    case IBV_QPT_RC:
+      out = HCA_TRANSPORT_RC;
+      return true;
+    case IBV_QPT_UC:
+      out = HCA_TRANSPORT_UC;
+      return true;
+    case IBV_QPT_UD:
+      out = HCA_TRANSPORT_UD;
+      return true;
+  }
+  return false;
+}
+
+// Sizes both rings, and writes what they really hold back into `cap`. 0, EINVAL or ENOMEM.
+int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
+  const device& d = *p.device;
+  const hca_device_info& info = d.info();
+  if (cap.max_send_sge > info.max_sge || cap.max_recv_sge > info.max_sge || cap.max_inline_data > info.max_inline)
+    return EINVAL;
+  const std::uint32_t sges = std::max(cap.max_send_sge, 1U);
+  const unsigned header = header_bytes(qp.limits.transport == HCA_TRANSPORT_RC ? HCA_WQE_COMPARE_SWAP : HCA_WQE_WRITE);
+  const unsigned inline_header = header_bytes(HCA_WQE_WRITE);
+  const unsigned longest = std::max({blocks_with_segments(header, 1), blocks_with_segments(inline_header, sges),
+                                     blocks_with_inline(inline_header, cap.max_inline_data)});
+  if (longest > std::min<std::uint32_t>(info.max_wqe_blocks, HCA_WQE_MAX_BLOCKS)) return EINVAL;
+  const std::uint32_t blocks = send_ring::size_for(std::max(cap.max_send_wr, 1U), longest);
+  if (blocks == 0 || cap.max_recv_wr > max_receive_wr) return EINVAL;
+
+  cap.max_send_wr = (blocks - (longest - 1)) / longest;
+  cap.max_send_sge = sges;
+  cap.max_inline_data = std::min(inline_capacity(inline_header, longest), info.max_inline);
+  qp.limits.max_sge = sges;
+  qp.limits.max_inline = cap.max_inline_data;
+  qp.ring.resize(blocks, cap.max_send_wr);
+  const page_policy policy = d.config().queue_memory;
+  if (qp.sq.allocate(*p.memory, std::uint64_t{blocks} * HCA_WQE_BLOCK, policy, p.device->dma(), p.stats)) return ENOMEM;
+
+  if (qp.srq) cap.max_recv_wr = cap.max_recv_sge = 0;
+  cap.max_recv_sge = std::bit_ceil(std::max(cap.max_recv_sge, 1U));
+  qp.rq_stride_shift = static_cast<unsigned>(std::countr_zero(cap.max_recv_sge)) + 4;
+  if (cap.max_recv_wr > 0) {
+    cap.max_recv_wr = std::bit_ceil(cap.max_recv_wr);
+    qp.rq_mask = cap.max_recv_wr - 1;
+    qp.rq_ids.assign(cap.max_recv_wr, 0);
+    if (qp.rq.allocate(*p.memory, std::uint64_t{cap.max_recv_wr} << qp.rq_stride_shift, policy, p.device->dma(), p.stats))
+      return ENOMEM;
+  }
+  qp.record = p.records.get(c);
+  return qp.record ? 0 : ENOMEM;
+}
+
+command_result create_on_adapter(cpu& c, queue_pair& qp, const protection_domain& pd) {
+  device& d = *qp.context->device;
+  unsigned shift = uniform_shift(qp.sq.runs(), d.info().page_shifts);
+  if (qp.rq.bytes()) shift = std::min(shift, uniform_shift(qp.rq.runs(), d.info().page_shifts));
+  std::vector<std::uint64_t> pages = qp.sq.pages(shift);
+  hca_create_qp create{};
+  create.transport = HCA_U8(static_cast<unsigned>(qp.limits.transport));
+  create.log_sq_bytes = HCA_U8(static_cast<unsigned>(std::countr_zero(qp.sq.bytes())));
+  create.rq_stride_shift = HCA_U8(qp.rq_stride_shift);
+  create.page_shift = HCA_U8(shift);
+  create.signal_all = qp.signal_all ? 1 : 0;
+  create.flags = qp.privileged ? HCA_QP_PRIVILEGED : 0;
+  create.pd = pd.number;
+  create.send_cqn = static_cast<completion_queue*>(qp.send_cq)->number;
+  create.recv_cqn = static_cast<completion_queue*>(qp.recv_cq)->number;
+  create.record = of(qp.context).records.address(qp.record);
+  create.srqn = qp.srq ? static_cast<shared_queue*>(qp.srq)->number : 0;
+  create.sq_pages = static_cast<std::uint32_t>(pages.size());
+  if (qp.rq.bytes()) {
+    const std::vector<std::uint64_t> more = qp.rq.pages(shift);
+    pages.insert(pages.end(), more.begin(), more.end());
+    create.log_rq_bytes = HCA_U8(static_cast<unsigned>(std::countr_zero(qp.rq.bytes())));
+    create.rq_pages = static_cast<std::uint32_t>(more.size());
+  }
+  return run(c, qp.context, {.code = HCA_CMD_CREATE_QP, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
+}
+
+// CQEs of this QP that were not polled must not be taken for those of a later QP with its number.
+void clean_cq(cpu& c, process& p, completion_queue& cq, queue_pair& qp) {
+  for (std::uint32_t i = cq.ci; i - cq.ci <= cq.mask(); ++i) {
+    const auto e = p.bytes.get<hca_cqe>(cq.slot(i));
+    if ((e.owner & 1) != cq.owner_of(i)) return;
+    c.spend(c.machine().config().load_cost);
+    if (e.qpn != qp.qp_num) continue;
+    store(c, cq.slot(i) + offsetof(hca_cqe, qpn), gone);
+    if (qp.srq && (e.flags & HCA_CQE_RECEIVE)) free_slot(c, static_cast<shared_queue&>(*qp.srq), e.index);
+  }
+}
+
+// `in_use`: what the adapter says of the SRQ's WQE that the QP had taken: 1 + its slot, or 0.
+void clean_cqs(cpu& c, queue_pair& qp, std::uint32_t in_use) {
+  process& p = of(qp.context);
+  c.sync();
+  clean_cq(c, p, *static_cast<completion_queue*>(qp.send_cq), qp);
+  if (qp.recv_cq != qp.send_cq) clean_cq(c, p, *static_cast<completion_queue*>(qp.recv_cq), qp);
+  if (qp.srq && in_use != 0) free_slot(c, static_cast<shared_queue&>(*qp.srq), static_cast<std::uint16_t>(in_use - 1));
+}
+
+}  // namespace
+
+ibv_qp* ibv_create_qp(cpu& c, ibv_pd* domain, ibv_qp_init_attr* attr) {
+  process& p = of(domain->context);
+  device& d = *p.device;
+  d.enter_kernel(c);
+  auto& pd = static_cast<protection_domain&>(*domain);
+  auto qp = std::make_unique<queue_pair>();
+  if (!transport_of(attr->qp_type, qp->limits.transport) || !attr->send_cq || !attr->recv_cq) return refuse(EINVAL);
+  qp->context = domain->context;
+  qp->qp_context = attr->qp_context;
+  qp->pd = domain;
+  qp->send_cq = attr->send_cq;
+  qp->recv_cq = attr->recv_cq;
+  qp->srq = attr->srq;
+  qp->qp_type = attr->qp_type;
+  qp->state = IBV_QPS_RESET;
+  qp->signal_all = attr->sq_sig_all != 0;
+  qp->privileged = qp->limits.privileged = (attr->create_flags & HCAX_QP_PRIVILEGED) != 0;
+  qp->cap = attr->cap;
+  if (const int error = size_queues(c, p, *qp, qp->cap)) return refuse(error);
+  const command_result r = create_on_adapter(c, *qp, pd);
+  if (r.error) {
+    p.records.put(qp->record);
+    return refuse(r.error);
+  }
+  attr->cap = qp->cap;
+  qp->qp_num = r.value;
+  qp->handle = p.qps.add(qp.get());
+  d.qps().set(qp->qp_num, qp.get());
+  ++pd.users;
+  ++static_cast<completion_queue*>(qp->send_cq)->users;
+  ++static_cast<completion_queue*>(qp->recv_cq)->users;
+  if (qp->srq) ++static_cast<shared_queue*>(qp->srq)->users;
+  return qp.release();
+}
+
+int ibv_destroy_qp(cpu& c, ibv_qp* handle) {
+  auto& qp = static_cast<queue_pair&>(*handle);
+  process& p = of(qp.context);
+  device& d = *p.device;
+  d.enter_kernel(c);
+  while (!qp.spaces.empty()) {  // the connection is torn down: its keys go with it [S7]
+    if (const int error = teardown(c, *qp.spaces.back())) return error;
+  }
+  const command_result r = run(c, qp.context, {.code = HCA_CMD_DESTROY_QP, .object = qp.qp_num});
+  if (r.error) return r.error;
+  clean_cqs(c, qp, r.value);
+  d.qps().set(qp.qp_num, nullptr);
+  std::erase_if(p.async_events, [&](const ibv_async_event& e) {
+    return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_DEVICE_FATAL &&
+           e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED && e.element.qp == &qp;
+  });
+  qp.acknowledge.sleep_until(c, [&] { return qp.acknowledged >= qp.events; });
+  --static_cast<protection_domain*>(qp.pd)->users;
+  --static_cast<completion_queue*>(qp.send_cq)->users;
+  --static_cast<completion_queue*>(qp.recv_cq)->users;
+  if (qp.srq) --static_cast<shared_queue*>(qp.srq)->users;
+  p.records.put(qp.record);
+  p.qps.remove(qp.handle);
+  delete &qp;
+  return 0;
+}
+
+namespace {
+
+hca_modify_qp attributes(const ibv_qp_attr& a) {
+  hca_modify_qp m{};
+  m.state = HCA_U8(static_cast<unsigned>(a.qp_state));
+  m.mtu_shift = HCA_U8(static_cast<unsigned>(a.path_mtu) + 7);
+  m.access = HCA_U8(a.qp_access_flags & (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC));
+  m.service_level = a.ah_attr.sl;
+  m.retry_count = a.retry_cnt;
+  m.rnr_retry = a.rnr_retry;
+  m.timeout = a.timeout;
+  m.min_rnr_timer = a.min_rnr_timer;
+  m.max_read_out = a.max_rd_atomic;
+  m.max_read_in = a.max_dest_rd_atomic;
+  m.dest_lid = a.ah_attr.dlid;
+  m.dest_qpn = a.dest_qp_num;
+  m.sq_psn = a.sq_psn;
+  m.rq_psn = a.rq_psn;
+  m.qkey = a.qkey;
+  return m;
+}
+
+bool values_ok(const ibv_qp_attr& a, int mask) {
+  if ((mask & IBV_QP_PORT) && a.port_num != 1) return false;
+  if ((mask & IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return false;
+  if ((mask & IBV_QP_PATH_MTU) && (a.path_mtu < IBV_MTU_256 || a.path_mtu > IBV_MTU_4096)) return false;
+  return true;
+}
+
+void reset_queues(cpu& c, queue_pair& qp, std::uint32_t in_use) {
+  clean_cqs(c, qp, in_use);
+  qp.ring.reset();
+  qp.rq_head = qp.rq_tail = 0;
+  store(c, qp.record, hca_qp_record{0, 0});
+}
+
+}  // namespace
+
+int ibv_modify_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
+  // The attributes that the adapter knows have the same bits in both masks; the others are the driver's alone.
+  constexpr int adapter_mask = HCA_QP_STATE | HCA_QP_ACCESS | HCA_QP_QKEY | HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_TIMEOUT |
+                               HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_OUT |
+                               HCA_QP_MIN_RNR_TIMER | HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN;
+  auto& qp = static_cast<queue_pair&>(*handle);
+  device& d = *qp.context->device;
+  d.enter_kernel(c);
+  const ibv_qp_state from = (attr_mask & IBV_QP_CUR_STATE) ? attr->cur_qp_state : qp.state;
+  const ibv_qp_state to = (attr_mask & IBV_QP_STATE) ? attr->qp_state : from;
+  if (!transition_ok(qp.qp_type, from, to, attr_mask) || !values_ok(*attr, attr_mask)) return EINVAL;
+  const hca_modify_qp m = attributes(*attr);
+  const command_result r = run(c, qp.context,
+                               {.code = HCA_CMD_MODIFY_QP,
+                                .object = qp.qp_num,
+                                .modifier = static_cast<std::uint32_t>(attr_mask & adapter_mask),
+                                .in = in_bytes(m)});
+  if (r.error) return r.error;
+  qp.state = to;
+  if (to == IBV_QPS_RESET) reset_queues(c, qp, r.value);
+  return 0;
+}
+
+int ibv_query_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
+  auto& qp = static_cast<queue_pair&>(*handle);
+  device& d = *qp.context->device;
+  d.enter_kernel(c);
+  hca_qpc q{};
+  const command_result r = run(c, qp.context, {.code = HCA_CMD_QUERY_QP, .object = qp.qp_num, .out = out_bytes(q)});
+  if (r.error) return r.error;
+  *attr = {};
+  attr->qp_state = attr->cur_qp_state = qp.state = static_cast<ibv_qp_state>(q.state);
+  attr->path_mtu = static_cast<ibv_mtu>(q.mtu_shift >= 8 ? q.mtu_shift - 7 : 0);
+  attr->qkey = q.qkey;
+  attr->rq_psn = q.expected_psn;
+  attr->sq_psn = q.next_psn;
+  attr->dest_qp_num = q.dest_qpn;
+  attr->qp_access_flags = q.access;
+  attr->cap = qp.cap;
+  attr->ah_attr = {q.dest_lid, q.service_level, 1};
+  attr->max_rd_atomic = q.max_read_out;
+  attr->max_dest_rd_atomic = q.max_read_in;
+  attr->min_rnr_timer = q.min_rnr_timer;
+  attr->port_num = 1;
+  attr->timeout = q.timeout;
+  attr->retry_cnt = q.retry_count;
+  attr->rnr_retry = q.rnr_retry;
+  if (init_attr)
+    *init_attr = {qp.qp_context,
+                  qp.send_cq,
+                  qp.recv_cq,
+                  qp.srq,
+                  qp.cap,
+                  qp.qp_type,
+                  qp.signal_all ? 1 : 0,
+                  qp.privileged ? unsigned{HCAX_QP_PRIVILEGED} : 0U};
+  return 0;
+}
+
+}  // namespace hcasim::verbs

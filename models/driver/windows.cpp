@@ -1,0 +1,70 @@
+// Memory windows [semantics C.2, C.3].
+#include "models/driver/device.h"
+#include "models/driver/on_demand/lent_pages.h"
+#include "models/driver/post.h"
+
+namespace hcasim::verbs {
+
+using namespace driver;
+
+ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* domain, ibv_mw_type type) {
+  auto& pd = static_cast<protection_domain&>(*domain);
+  process& p = of(pd.context);
+  p.device->enter_kernel(c);
+  if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return refuse(EINVAL);
+  const command_result r =
+      run(c, &p, {.code = HCA_CMD_ALLOC_MW, .object = pd.number, .modifier = static_cast<std::uint32_t>(type)});
+  if (r.error) {
+    errno = r.error;
+    return nullptr;
+  }
+  auto* mw = new memory_window;
+  mw->context = pd.context;
+  mw->pd = domain;
+  mw->type = type;
+  mw->rkey = r.value;
+  mw->handle = p.mws.add(mw);
+  ++pd.users;
+  return mw;
+}
+
+int ibv_dealloc_mw(cpu& c, ibv_mw* handle) {
+  process& p = of(handle->context);
+  p.device->enter_kernel(c);
+  memory_window* mw = p.mws.find(handle->handle);
+  if (!mw) return ENOENT;
+  const command_result r = run(c, &p, {.code = HCA_CMD_FREE_MW, .object = mw->rkey});
+  if (r.error) return r.error;
+  --static_cast<protection_domain*>(mw->pd)->users;
+  p.mws.remove(mw->handle);
+  delete mw;
+  return 0;
+}
+
+int ibv_bind_mw(cpu& c, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
+  const ibv_mw_bind_info& info = bind->bind_info;
+  if (mw->type != IBV_MW_TYPE_1) return EINVAL;
+  if (!info.mr && (info.addr != 0 || info.length != 0)) return EINVAL;
+  if (info.mw_access_flags & IBV_ACCESS_ZERO_BASED) return EINVAL;
+  if (info.mr) {
+    const auto& mr = static_cast<const memory_region&>(*info.mr);
+    if (mr.pd != mw->pd) return EPERM;
+    if (mr.access & HCA_ACCESS_ZERO_BASED) return EINVAL;
+    const bool ordinary =
+        mr.kind == region_kind::plain || mr.kind == region_kind::fast || (mr.lent_by && mr.lent_by->complete());
+    if (!ordinary) return ENOTSUP;
+  }
+  ibv_send_wr wr{};
+  ibv_send_wr* bad = nullptr;
+  wr.wr_id = bind->wr_id;
+  wr.opcode = IBV_WR_BIND_MW;
+  wr.send_flags = bind->send_flags;
+  wr.bind_mw.mw = mw;
+  wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+  wr.bind_mw.bind_info = info;
+  const int error = post_sends(c, static_cast<queue_pair&>(*qp), &wr, &bad, IBV_MW_TYPE_1);
+  if (!error) mw->rkey = wr.bind_mw.rkey;
+  return error;
+}
+
+}  // namespace hcasim::verbs

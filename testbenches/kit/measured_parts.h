@@ -1,0 +1,26 @@
+// Where the measured parts of a program lie: told to whoever runs it (run_context), or to nobody.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "models/host/cpu.h"
+
+namespace hcasim::kit {
+
+struct measured_parts {
+  std::function<void(std::string part)> begins;
+  std::function<void()> ends;
+
+  // In simulated time, so the software's own time is reached first.
+  void begin(cpu& c, std::string part = {}) const {
+    c.sync();
+    if (begins) begins(std::move(part));
+  }
+  void end(cpu& c) const {
+    c.sync();
+    if (ends) ends();
+  }
+};
+
+}  // namespace hcasim::kit

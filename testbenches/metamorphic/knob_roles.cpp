@@ -1,0 +1,181 @@
+#include "testbenches/metamorphic/knob_roles.h"
+
+#include <algorithm>
+
+#include "testbenches/runner/description/names.h"
+
+namespace hcasim::metamorphic {
+
+const std::vector<listed_knob>& listed_knobs() {
+  constexpr const char* simulator = "of the simulator, not of what is simulated";
+  constexpr const char* seed = "chooses among equals";
+  constexpr const char* shape = "how many entries a set has of a number that stays: another shape, not more";
+  constexpr const char* policy = "a choice between two costs";
+  static const std::vector<listed_knob> list = {
+      {"nodes", role::none, false, "another system"},
+      {"host.stack", role::none, false, simulator},
+      {"host.run_ahead", role::none, false, simulator},
+      {"pcie.generation", role::size},
+      {"pcie.lanes", role::size},
+      {"pcie.mps", role::size},
+      {"pcie.mrrs", role::size},
+      {"pcie.rcb", role::size},
+      {"pcie.completion_payload", role::size, true},
+      {"pcie.request_header", role::cost},
+      {"pcie.completion_header", role::cost},
+      {"pcie.dllp_overhead", role::cost},
+      {"pcie.posted_headers", role::pool},
+      {"pcie.posted_data", role::pool},
+      {"pcie.nonposted_headers", role::pool},
+      {"pcie.device_posted_headers", role::pool},
+      {"pcie.device_posted_data", role::pool},
+      {"pcie.device_nonposted_headers", role::pool},
+      {"pcie.completion_bytes", role::pool, true},
+      {"pcie.memory_top", role::none, false, "where addresses lie"},
+      {"iommu.entries", role::size},
+      {"iommu.ways", role::none, false, shape},
+      {"iommu.node_entries", role::size},
+      {"iommu.walkers", role::pool},
+      {"iommu.invalidation_timeout", role::none, false, "when a device is given up"},
+      {"doorbell.fifo_depth", role::pool},
+      {"doorbell.blueflame_max", role::none, false, policy},
+      {"doorbell.blueflame_buffer", role::pool},
+      {"send_queue.units", role::pool},
+      {"send_queue.fetch_batch", role::size},
+      {"send_queue.wqe_cache", role::pool},
+      {"send_queue.max_outstanding", role::pool},
+      {"requester.buffers", role::pool},
+      {"requester.window", role::pool},
+      {"requester.ack_every", role::none, false, policy},
+      {"responder.buffers", role::pool},
+      {"responder.ack_coalesce", role::none, false, policy},
+      {"responder.receive_prefetch", role::size},
+      {"page_walker.leaf_sets", role::size},
+      {"page_walker.leaf_ways", role::size},
+      {"page_walker.upper_entries", role::size},
+      {"page_walker.upper_ways", role::none, false, shape},
+      {"page_walker.walkers", role::pool},
+      {"page_walker.mshrs", role::pool},
+      {"dma_engine.read_tags", role::pool},
+      {"dma_engine.write_buffer", role::pool},
+      {"dma_engine.datapath_width", role::size, true},
+      {"dma_engine.atomic_buckets", role::size},
+      {"device_memory.size", role::size},
+      {"device_memory.bytes_per_cycle", role::size},
+      {"completion.event_queues", role::size},
+      {"command_unit.log_qps", role::size},
+      {"command_unit.log_cqs", role::size},
+      {"command_unit.log_mrs", role::size},
+      {"command_unit.max_levels", role::size},
+      {"command_unit.max_read_depth", role::size},
+      {"command_unit.max_inline", role::size},
+      {"command_unit.max_sge", role::size},
+      {"command_unit.max_spaces", role::size},
+      {"command_unit.max_segments", role::size},
+      {"command_unit.functions", role::size},
+      {"command_unit.table_bytes", role::size},
+      {"port.egress_packets", role::pool},
+      {"*_cache.sets", role::size},
+      {"*_cache.ways", role::pool},
+      {"*_cache.fetches", role::pool},
+      {"*_cache.write_buffers", role::pool},
+      {"atc.entries", role::size},
+      {"atc.ways", role::none, false, shape},
+      {"atc.requests", role::pool},
+      {"atc.page_requests", role::pool},
+      {"atc.page_retries", role::none, false, "when a page is given up"},
+      {"*.seed", role::none, false, seed},
+      {"driver.log_qps", role::size},
+      {"driver.log_cqs", role::size},
+      {"driver.log_mrs", role::size},
+      {"driver.table_bytes", role::size},
+      {"driver.extent_lines", role::size},
+      {"driver.log_command_slots", role::size},
+      {"driver.command_timeout", role::none, false, "when a device is given up"},
+      {"driver.log_eq_entries", role::size},
+      {"driver.completion_vectors", role::size},
+      {"driver.first_vector", role::none, false, "a name"},
+      {"driver.cq_record_interval", role::none, false, policy},
+      {"driver.max_segment", role::size},
+      {"driver.fault_pages", role::none, false, policy},
+      {"driver.log_page_requests", role::size},
+      {"peer*.memory", role::size},
+      {"peer*.page", role::none, false, policy},
+      {"peer*.read_slots", role::pool},
+      {"peer*.copy_burst", role::size},
+      {"peer*.copy_outstanding", role::pool},
+      {"link.virtual_lanes", role::size},
+      {"link.buffer", role::pool, true},
+      {"link.loss", role::none, false, "a fault on demand"},
+      {"link.corruption", role::none, false, "a fault on demand"},
+      {"link.duplication", role::none, false, "a fault on demand"},
+      {"link.delay", role::none, false, "a fault on demand"},
+      {"link.max_delay", role::none, false, "a fault on demand"},
+      {"switch.queue", role::pool, true},
+  };
+  return list;
+}
+
+namespace {
+
+std::string last_two(const std::string& path) {
+  const auto dot = path.rfind('.');
+  if (dot == std::string::npos) return path;
+  const auto before = path.rfind('.', dot - 1);
+  return before == std::string::npos ? path : path.substr(before + 1);
+}
+
+role of_time(std::string_view name) {
+  const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("interval")) return role::interval;
+  return has("latency") || has("propagation") || has("depth") ? role::latency : role::cost;
+}
+
+}  // namespace
+
+const listed_knob* listed(const knob_tree::leaf& l) {
+  const std::string name = last_two(l.path);
+  const auto& list = listed_knobs();
+  const auto it = std::find_if(list.begin(), list.end(), [&](const listed_knob& k) { return glob_match(k.name, name); });
+  return it == list.end() ? nullptr : &*it;
+}
+
+std::optional<role> role_of(const knob_tree::leaf& l) {
+  if (const listed_knob* k = listed(l)) return k->what;
+  switch (l.kind) {
+    case knob_kind::rate:
+    case knob_kind::clock:
+      return role::throughput;
+    case knob_kind::time:
+    case knob_kind::cycles:
+      return of_time(last_two(l.path));
+    case knob_kind::flag:
+    case knob_kind::choice:
+    case knob_kind::text:
+      return role::none;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string general_path(const std::string& path) {
+  if (!path.starts_with("node") || path == "nodes") return path;
+  return path.starts_with("node0.") ? "node*." + path.substr(6) : "";
+}
+
+double number_of(const knob_tree::leaf& l) {
+  struct reader {
+    double operator()(const std::uint32_t* v) const { return *v; }
+    double operator()(const std::uint64_t* v) const { return static_cast<double>(*v); }
+    double operator()(const double* v) const { return *v; }
+    double operator()(const ps* v) const { return static_cast<double>(v->count()); }
+    double operator()(const bit_rate* v) const { return v->bits_per_second; }
+    double operator()(const frequency* v) const { return v->hertz; }
+    double operator()(const bool* v) const { return *v ? 1 : 0; }
+    double operator()(const std::string*) const { return 0; }
+    double operator()(const knob::selection& s) const { return static_cast<double>(s.get()); }
+  };
+  return std::visit(reader{}, l.value);
+}
+
+}  // namespace hcasim::metamorphic

@@ -1,0 +1,38 @@
+// Every knob of the program has a role, and the table names no knob that there is not.
+#include "testbenches/metamorphic/knob_roles.h"
+
+#include <gtest/gtest.h>
+
+#include "testbenches/runner/command_line/system_platform.h"
+#include "testbenches/runner/description/names.h"
+#include "testbenches/runner/execution/prepare.h"
+
+namespace hcasim::metamorphic {
+namespace {
+
+TEST(knob_roles, every_knob_has_one) {
+  const auto machine = make_system_platform();
+  const knob_tree tree = make_tree(*machine, nullptr);
+  std::size_t resources = 0;
+  for (const knob_tree::leaf& l : tree.leaves()) {
+    if (general_path(l.path).empty()) continue;
+    const auto what = role_of(l);
+    EXPECT_TRUE(what.has_value()) << l.path << " is new: say in knob_roles.cpp whether more of it is better, less, or neither";
+    resources += what && *what != role::none ? 1 : 0;
+  }
+  EXPECT_GT(resources, 150U);
+}
+
+TEST(knob_roles, every_entry_of_the_table_is_a_knob) {
+  const auto machine = make_system_platform();
+  const knob_tree tree = make_tree(*machine, nullptr);
+  for (const listed_knob& k : listed_knobs()) {
+    const auto& all = tree.leaves();
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const knob_tree::leaf& l) { return listed(l) == &k; }))
+        << k.name << " is no knob, or an entry before it takes all of its knobs";
+    EXPECT_EQ(k.what == role::none, *k.why != 0) << k.name << ": what is no resource says why";
+  }
+}
+
+}  // namespace
+}  // namespace hcasim::metamorphic

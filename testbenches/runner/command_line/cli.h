@@ -1,0 +1,11 @@
+// The command line: hcasim list | run | params | version.
+#pragma once
+
+#include "testbenches/runner/execution/platform.h"
+
+namespace hcasim {
+
+// The program's exit status: 0 done, 1 the run failed, 2 bad input.
+int command_line(int argc, char** argv, platform_factory machine);
+
+}  // namespace hcasim

@@ -1,0 +1,15 @@
+// The `hcasim` program.
+#include <cstdlib>
+
+#include "testbenches/runner/command_line/cli.h"
+#include "testbenches/runner/command_line/system_platform.h"
+#include "tlm/base/kernel.h"
+
+int main(int argc, char** argv) {
+  ::setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 0);
+  return sc_core::sc_elab_and_sim(argc, argv);
+}
+
+int sc_main(int argc, char** argv) {
+  return hcasim::command_line(argc, argv, hcasim::make_system_platform);
+}

@@ -1,0 +1,110 @@
+#include "testbenches/runner/command_line/system_platform.h"
+
+#include <bit>
+#include <filesystem>
+
+#include "models/system/system.h"
+#include "testbenches/runner/description/quantity.h"
+#include "testbenches/runner/execution/testbench.h"
+
+namespace hcasim {
+namespace {
+
+// Leaves out the knobs that the system sets itself, so that giving them is an error and not without effect: LIDs are numbered,
+// virtual lanes are the link's, the DMA engine's MRRS is PCIe's.
+class without_derived : public knob_visitor {
+ public:
+  explicit without_derived(knob_visitor& to) : to_(to) {}
+
+  void visit(knob k) override {
+    const bool derived = (within("port") && (k.name == "lid" || k.name == "virtual_lanes")) ||
+                         (within("switch") && k.name == "virtual_lanes") || (within("dma_engine") && k.name == "mrrs");
+    if (!derived) to_.visit(std::move(k));
+  }
+  void enter(std::string_view name, std::string_view help) override {
+    groups_.emplace_back(name);
+    to_.enter(name, help);
+  }
+  void leave() override {
+    groups_.pop_back();
+    to_.leave();
+  }
+
+ private:
+  [[nodiscard]] bool within(std::string_view group) const { return !groups_.empty() && groups_.back() == group; }
+
+  knob_visitor& to_;
+  std::vector<std::string> groups_;
+};
+
+class system_platform : public platform {
+ public:
+  void knobs(knob_visitor& k) override {
+    if (visited_) config_.nodes.resize(nodes_, config_.nodes.front());
+    visited_ = true;
+    nodes_ = static_cast<std::uint32_t>(config_.nodes.size());
+    k.count("nodes", nodes_, 1, 64, "hosts, each with one adapter");
+    without_derived own(k);
+    config_.knobs(own);
+  }
+
+  void check() override {
+    if (config_.fabric == topology::direct && config_.nodes.size() > 2) {
+      throw input_error(fmt::format("topology: one cable joins two nodes, but there are {}; write topology: switch or nodes: 2",
+                                    config_.nodes.size()));
+    }
+    for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+      const pcie_config& p = config_.nodes[i].pcie;
+      const std::string path = fmt::format("node{}.pcie.", i);
+      power_of_two(path + "mps", p.mps);
+      power_of_two(path + "mrrs", p.mrrs);
+      power_of_two(path + "rcb", p.rcb);
+      if (p.completion_payload) power_of_two(path + "completion_payload", p.completion_payload);
+    }
+  }
+
+  system_config* config() override { return &config_; }
+
+ private:
+  static void power_of_two(const std::string& path, std::uint64_t v) {
+    if (std::has_single_bit(v)) return;
+    throw input_error(fmt::format("{}: {} is not a power of two; write {} or {}", path, size(v), size(std::bit_floor(v)),
+                                  size(std::bit_ceil(v))));
+  }
+  static std::string size(std::uint64_t v) { return format_quantity(knob_kind::bytes, static_cast<long double>(v)); }
+
+  system_config config_;
+  std::uint32_t nodes_ = 0;
+  bool visited_ = false;
+};
+
+// The files of memory_peers/<name>/ of every driver that peer clients have registered with; of several drivers apart, by node.
+void write_memory_peers(system& s, const std::filesystem::path& folder) {
+  std::vector<std::size_t> having;
+  for (std::size_t i = 0; i < s.nodes(); ++i) {
+    if (!s.at(i).device().peers().names().empty()) having.push_back(i);
+  }
+  for (const std::size_t i : having) {
+    s.at(i).device().peers().write(having.size() == 1 ? folder : folder / fmt::format("node{}", i));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<platform> make_system_platform() {
+  return std::make_unique<system_platform>();
+}
+
+system& run_context::build() {
+  system_config config = *config_;
+  config.seed = seed_;
+  try {
+    auto& s = make<system>("system", config);
+    at_end([this, &s] { write_memory_peers(s, folder()); });
+    return s;
+  } catch (const std::invalid_argument& e) {
+    throw input_error(fmt::format("the description does not fit together: {}; see 'hcasim params' and docs/units", e.what()));
+  }
+}
+
+}  // namespace hcasim

@@ -1,0 +1,86 @@
+#include "testbenches/runner/execution/execute.h"
+
+#include <sys/resource.h>
+
+#include <cmath>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "testbenches/runner/results/hierarchy.h"
+#include "testbenches/runner/results/report.h"
+
+namespace hcasim {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Warnings and errors of SystemC make the run fail; its informations are not shown.
+std::vector<std::string>* kernel_messages = nullptr;
+
+void on_kernel_report(const sc_core::sc_report& r, const sc_core::sc_actions& actions) {
+  if (r.get_severity() != sc_core::SC_INFO && kernel_messages && !(actions & sc_core::SC_THROW)) {
+    kernel_messages->push_back(std::string("SystemC: ") + r.what());
+  }
+  if (actions & sc_core::SC_THROW) throw r;
+  if (r.get_severity() == sc_core::SC_FATAL) {
+    std::cerr << "hcasim: SystemC: " << r.what() << std::endl;
+    std::abort();
+  }
+}
+
+}  // namespace
+
+void run_guarded(testbench& bench, run_context& context) {
+  std::vector<std::string> messages;
+  kernel_messages = &messages;
+  sc_core::sc_report_handler::set_handler(on_kernel_report);
+  try {
+    bench.run(context);
+    context.finish();
+  } catch (const input_error&) {
+    throw;
+  } catch (const std::exception& e) {
+    context.fail(std::string("the run was broken off: ") + e.what());
+  }
+  kernel_messages = nullptr;
+  for (std::string& m : messages) context.fail(std::move(m));
+}
+
+ordered_json host_speed::json() const {
+  return {{"wall_seconds", wall},
+          {"simulating_seconds", simulating},
+          {"operations", operations},
+          {"operations_per_second", per_second(operations)},
+          {"packets", packets},
+          {"packets_per_second", per_second(packets)},
+          {"queue_activations", activations},
+          {"delta_cycles", deltas},
+          {"peak_memory_mib", peak_mib}};
+}
+
+std::string host_speed::text() const {
+  return fmt::format(
+      "host speed  {} operations/s, {} packets/s of wall-clock time\n            {} operations, {} packets, {} "
+      "hand-overs, {} delta cycles in {:.3f} s ({:.3f} s in all), {:.0f} MiB\n",
+      number_text(std::round(per_second(operations))), number_text(std::round(per_second(packets))), operations, packets,
+      activations, deltas, simulating, wall, peak_mib);
+}
+
+host_speed measure_host(const run_context& context, const std::vector<unit*>& units,
+                        std::chrono::steady_clock::time_point begin) {
+  const result& r = context.result();
+  host_speed s;
+  s.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  s.simulating = context.simulating_seconds();
+  s.operations = r.operations() ? r.operations() : sum_counters(units, {"operations"});
+  s.packets = r.packets() ? r.packets() : sum_counters(units, {"egress_packets"});
+  s.activations = event_queue::instance().hand_overs();
+  s.deltas = sc_core::sc_delta_count();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  s.peak_mib = static_cast<double>(usage.ru_maxrss) / 1024;
+  return s;
+}
+
+}  // namespace hcasim

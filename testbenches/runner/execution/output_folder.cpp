@@ -1,0 +1,86 @@
+#include "testbenches/runner/execution/output_folder.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "testbenches/runner/description/errors.h"
+
+namespace hcasim {
+namespace fs = std::filesystem;
+
+output_folder::output_folder(const fs::path& final_place, bool replace) : final_(fs::absolute(final_place).lexically_normal()) {
+  if (!final_.has_filename()) final_ = final_.parent_path();
+  std::error_code ec;
+  const bool there = fs::exists(fs::symlink_status(final_, ec));
+  if (there && !fs::is_directory(final_, ec)) {
+    throw input_error(fmt::format("'{}' is not a folder; choose another with -o", final_.string()));
+  }
+  const bool result = there && fs::exists(final_ / "result.json", ec);
+  const bool empty = there && fs::is_empty(final_, ec) && !ec;
+  if (result && !replace) {
+    throw input_error(fmt::format("'{}' already holds a result; add --force to replace it or choose another folder with -o",
+                                  final_.string()));
+  }
+  if (there && !result && !empty) {
+    throw input_error(fmt::format(
+        "'{}' exists and is not a result of hcasim, so it is not replaced; choose another folder with -o", final_.string()));
+  }
+  for (fs::path p = final_.parent_path(); !fs::exists(p, ec) && p.has_relative_path(); p = p.parent_path()) made_ = p;
+  temporary_ = final_.parent_path() / fmt::format(".{}.partial-{}", final_.filename().string(), ::getpid());
+  guard_.emplace(temporary_, ec);
+  if (!ec && ::access(temporary_.c_str(), W_OK) != 0) ec = std::error_code(errno, std::generic_category());
+  if (ec) {
+    discard();
+    throw input_error(
+        fmt::format("cannot write into '{}': {}; choose another folder with -o", final_.parent_path().string(), ec.message()));
+  }
+}
+
+output_folder::~output_folder() {
+  if (!committed_) discard();
+}
+
+void output_folder::discard() noexcept {
+  std::error_code ec;
+  fs::remove_all(temporary_, ec);
+  if (made_.empty()) return;
+  // Take back the parents that were made for nothing, unless something else has moved in.
+  for (fs::path p = temporary_.parent_path(); fs::remove(p, ec) && p != made_;) p = p.parent_path();
+}
+
+void output_folder::save(const std::string& name, const std::string& content) const {
+  std::ofstream out(temporary_ / name, std::ios::binary);
+  out << content;
+  out.close();
+  if (!out) {
+    throw input_error(fmt::format("cannot write '{}': the disk is full or the folder is gone; choose another with -o",
+                                  (temporary_ / name).string()));
+  }
+}
+
+void output_folder::commit() {
+  std::error_code ec;
+  if (fs::exists(final_, ec)) {
+    // The old result goes only when the new one is in its place.
+    const fs::path old = temporary_.string() + "-old";
+    fs::rename(final_, old, ec);
+    if (!ec) fs::rename(temporary_, final_, ec);
+    if (ec) {
+      std::error_code ignored;
+      fs::rename(old, final_, ignored);
+    } else {
+      fs::remove_all(old, ec);
+      ec.clear();
+    }
+  } else {
+    fs::rename(temporary_, final_, ec);
+  }
+  if (ec)
+    throw input_error(fmt::format("cannot move the result to '{}': {}; choose another with -o", final_.string(), ec.message()));
+  committed_ = true;
+}
+
+}  // namespace hcasim

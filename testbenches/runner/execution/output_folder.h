@@ -1,0 +1,38 @@
+// Where a run writes: into a temporary folder beside the final one, moved into place at the very end. Without commit() nothing
+// is left behind, not by an interrupt either.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "testbenches/runner/execution/interrupt.h"
+
+namespace hcasim {
+
+class output_folder {
+ public:
+  // Throws input_error when `final_place` exists and may not be replaced, or cannot be written. Only an earlier result (or an
+  // empty folder) is ever replaced.
+  output_folder(const std::filesystem::path& final_place, bool replace);
+  ~output_folder();
+  output_folder(const output_folder&) = delete;
+  output_folder& operator=(const output_folder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& temporary() const { return temporary_; }
+  [[nodiscard]] const std::filesystem::path& final_place() const { return final_; }  // absolute
+
+  void save(const std::string& name, const std::string& content) const;
+  void commit();
+
+ private:
+  void discard() noexcept;
+
+  std::filesystem::path final_;
+  std::filesystem::path temporary_;
+  std::filesystem::path made_;  // the topmost parent folder that had to be made
+  bool committed_ = false;
+  std::optional<interrupt_guard> guard_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,25 @@
+// The machine that testbenches run on, as the runner sees it: something with knobs. The `hcasim` program's machine is the
+// system; the runner's own tests bring a small one.
+#pragma once
+
+#include <memory>
+
+#include "tlm/base/knobs.h"
+
+namespace hcasim {
+
+struct system_config;
+
+class platform {
+ public:
+  virtual ~platform() = default;
+
+  virtual void knobs(knob_visitor& k) = 0;
+  // Called once when all knobs are set: throws std::exception when values do not go together.
+  virtual void check() {}
+  virtual system_config* config() { return nullptr; }
+};
+
+using platform_factory = std::unique_ptr<platform> (*)();
+
+}  // namespace hcasim

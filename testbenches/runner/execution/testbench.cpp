@@ -1,0 +1,77 @@
+#include "testbenches/runner/execution/testbench.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "testbenches/runner/recording/statistics_series.h"
+
+namespace hcasim {
+namespace {
+
+std::map<std::string, testbench_registry::factory, std::less<>>& table_of_testbenches() {
+  static std::map<std::string, testbench_registry::factory, std::less<>> table;
+  return table;
+}
+
+class stopwatch {
+ public:
+  explicit stopwatch(double& total) : total_(total) {}
+  ~stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  stopwatch(const stopwatch&) = delete;
+  stopwatch& operator=(const stopwatch&) = delete;
+
+ private:
+  double& total_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+void testbench_registry::add(factory make) {
+  const std::string name(make()->name());
+  if (!table_of_testbenches().emplace(name, make).second) {
+    std::fprintf(stderr, "hcasim: two testbenches are named '%s'\n", name.c_str());
+    std::abort();
+  }
+}
+
+std::vector<std::string> testbench_registry::names() {
+  std::vector<std::string> out;
+  for (const auto& [name, make] : table_of_testbenches()) out.push_back(name);
+  return out;
+}
+
+std::unique_ptr<testbench> testbench_registry::create(std::string_view name) {
+  const auto it = table_of_testbenches().find(name);
+  return it == table_of_testbenches().end() ? nullptr : it->second();
+}
+
+void run_context::resource(std::string unit, std::string name, double utilisation, std::string help) {
+  result_.resource({std::move(unit), std::move(name), utilisation, std::move(help)});
+}
+
+void run_context::finish() {
+  for (const auto& f : at_end_) f();
+}
+
+void run_context::start() {
+  const stopwatch watch(simulating_seconds_);
+  if (series_) {
+    series_->run(measurement_, never);
+  } else {
+    run_simulation();
+  }
+}
+
+void run_context::start(ps t) {
+  const stopwatch watch(simulating_seconds_);
+  if (series_) {
+    series_->run(measurement_, now() + t);
+  } else {
+    sc_core::sc_start(to_sc(t));
+  }
+}
+
+}  // namespace hcasim

@@ -1,0 +1,32 @@
+// Wakes a sleeping kernel process at a deadline. Most sleepers wake for another reason long before; what is left of their
+// deadlines neither piles up (at most one reminder waits for each moment that was the nearest) nor keeps the simulation going.
+#pragma once
+
+#include "tlm/base/event_queue.h"
+
+namespace hcasim {
+
+struct reminder;
+
+class alarm {
+ public:
+  explicit alarm(sc_core::sc_event& sleeper);
+  ~alarm();
+  alarm(const alarm&) = delete;
+  alarm& operator=(const alarm&) = delete;
+
+  void set(ps deadline);  // never: none
+  void clear() { set(never); }
+
+ private:
+  void remind(ps when);
+  void forget();
+  static void idle(reminder& r, bool on);
+  static void due(void* context);
+
+  sc_core::sc_event& sleeper_;
+  ps deadline_ = never;
+  reminder* nearest_ = nullptr;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,85 @@
+#include "tlm/base/event_queue.h"
+
+#include <utility>
+
+namespace hcasim {
+
+event_queue& event_queue::instance() {
+  // Never destroyed: the kernel outlives every other static object.
+  static event_queue& queue = *new event_queue;
+  return queue;
+}
+
+event_queue::event_queue() {
+  sc_core::sc_spawn_options options;
+  options.spawn_method();
+  options.set_sensitivity(&wake_);
+  options.dont_initialize();
+  sc_core::sc_spawn([this] { run(); }, "event_queue", &options);
+}
+
+void event_queue::arm(ps when) {
+  if (when >= armed_) return;
+  armed_ = when;
+  wake_at(wake_, when);
+}
+
+void event_queue::disregard(int n) {
+  idle_ += static_cast<std::size_t>(n);
+  if (running_) return;
+  if (!done()) {
+    arm(future_.next());
+  } else if (ready_.empty()) {
+    wake_.cancel();
+    armed_ = never;
+  }
+}
+
+void event_queue::drain_ready() {
+  while (ready_head_ < ready_.size()) ready_[ready_head_++]();
+  ready_.clear();
+  ready_head_ = 0;
+}
+
+// The kernel is asked again when anything that ran may have woken a process: through this border, or in a foreign model.
+bool event_queue::kernel_is_idle_until(ps when) {
+  if (std::exchange(detail::kernel_touched, false)) {
+    const sc_core::sc_time rest = sc_core::sc_time_to_pending_activity(sc_core::sc_get_curr_simcontext());
+    kernel_next_ = rest > to_sc(never - kernel_now()) ? never : kernel_now() + to_ps(rest);
+  }
+  return kernel_next_ > when;
+}
+
+void run_simulation() {
+  event_queue& queue = event_queue::instance();
+  queue.run_ahead(true);
+  sc_core::sc_start();
+  queue.run_ahead(false);
+}
+
+void event_queue::run() {
+  ++activations_;
+  running_ = true;
+  armed_ = never;
+  detail::kernel_touched = true;
+  ps t = now();
+  for (;;) {
+    drain_ready();
+    while (!future_.empty() && future_.next() <= t) {
+      const action act = future_.pop();
+      ++hand_overs_;
+      act();
+      if (!ready_.empty()) drain_ready();
+    }
+    if (done() || !run_ahead_ || !kernel_is_idle_until(future_.next())) break;
+    detail::reached = t = future_.next();
+  }
+  running_ = false;
+  if (!done()) {
+    arm(future_.next());
+  } else if (t > kernel_now()) {
+    arm(t);  // so that the kernel ends where the last item did
+  }
+}
+
+}  // namespace hcasim

@@ -1,0 +1,90 @@
+// The list of future work: one for all units, so that everything happens in the order of simulated time; what happens at the
+// same time, in the order in which it was posted. `soon` runs work after the current item, at the same time.
+//
+// One kernel process runs it. While the kernel has nothing else to do before the next item, time goes on without the kernel
+// (`run_ahead`, which whoever starts the simulation may allow when nothing but events ends it).
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <vector>
+
+#include "tlm/base/kernel.h"
+#include "tlm/base/time_wheel.h"
+
+namespace hcasim {
+
+struct action {
+  void (*run)(void*) = nullptr;
+  void* context = nullptr;
+
+  void operator()() const { run(context); }
+};
+
+inline action resume(std::coroutine_handle<> h) {
+  return {[](void* address) { std::coroutine_handle<>::from_address(address).resume(); }, h.address()};
+}
+
+class event_queue {
+ public:
+  // The one of this process. The first call must come before the simulation starts.
+  static event_queue& instance();
+  event_queue(const event_queue&) = delete;
+  event_queue& operator=(const event_queue&) = delete;
+
+  void at(ps when, action a) {
+    future_.push(when, a);
+    if (!running_) arm(when);
+  }
+  void soon(action a) {
+    ready_.push_back(a);
+    if (!running_) arm(now());
+  }
+
+  // `co_await queue.until(t)`: go on when it is t; at once if it is already.
+  [[nodiscard]] auto until(ps when) {
+    struct awaiter {
+      event_queue& queue;
+      ps when;
+      bool await_ready() const { return when <= now(); }
+      void await_suspend(std::coroutine_handle<> h) const { queue.at(when, resume(h)); }
+      void await_resume() const {}
+    };
+    return awaiter{*this, when};
+  }
+
+  // `n` more (fewer) of the items that wait are of no use to anybody: they do not keep the simulation going.
+  void disregard(int n);
+
+  // Not for a simulation that sc_start(duration) ends: it would go beyond that.
+  void run_ahead(bool allowed) { run_ahead_ = allowed; }
+
+  // Kernel activations of its process, and items run: what a fast model keeps low.
+  [[nodiscard]] std::uint64_t activations() const { return activations_; }
+  [[nodiscard]] std::uint64_t hand_overs() const { return hand_overs_; }
+
+ private:
+  event_queue();
+  void run();
+  void drain_ready();
+  void arm(ps when);
+  [[nodiscard]] bool done() const { return future_.size() <= idle_; }
+  [[nodiscard]] bool kernel_is_idle_until(ps when);
+
+  sc_core::sc_event wake_;
+  ps armed_ = never;
+  ps kernel_next_{0};  // its next activity, while nobody has touched it
+  bool running_ = false;
+  bool run_ahead_ = false;
+  time_wheel<action> future_;
+  std::size_t idle_ = 0;  // of these: of no use
+  std::vector<action> ready_;
+  std::size_t ready_head_ = 0;
+  std::uint64_t activations_ = 0;
+  std::uint64_t hand_overs_ = 0;
+};
+
+// sc_start() until nothing is left to do, or somebody stops it; as fast as that goes.
+void run_simulation();
+
+}  // namespace hcasim

@@ -1,0 +1,163 @@
+#include "tlm/base/event_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "tlm/base/process.h"
+#include "tlm/base/random.h"
+#include "tlm/base/unit.h"
+
+namespace hcasim {
+namespace {
+
+// A queue, and what ran when.
+class worker : public unit {
+ public:
+  struct entry {
+    int id;
+    ps at;
+    bool operator==(const entry&) const = default;
+  };
+  std::vector<entry> ran;
+
+  explicit worker(const sc_core::sc_module_name& n) : unit(n) {}
+  event_queue& queue() { return queue_; }
+
+  action note(int id) {
+    return does(id, [](worker&) {});
+  }
+  action does(int id, void (*then)(worker&)) {
+    steps_.push_back({this, id, then});
+    return {[](void* c) {
+              auto& s = *static_cast<step*>(c);
+              s.self->ran.push_back({s.id, now()});
+              s.then(*s.self);
+            },
+            &steps_.back()};
+  }
+  process wait_until(int id, ps t) {
+    co_await queue_.until(t);
+    ran.push_back({id, now()});
+  }
+
+ private:
+  struct step {
+    worker* self;
+    int id;
+    void (*then)(worker&);
+  };
+  std::deque<step> steps_;
+};
+
+std::vector<int> ids(const worker& w) {
+  std::vector<int> v;
+  for (const auto& e : w.ran) v.push_back(e.id);
+  return v;
+}
+void run() {
+  sc_core::sc_start();
+}
+void run_for(ps t) {
+  sc_core::sc_start(to_sc(t));
+}
+
+TEST(EventQueue, RunsEachItemExactlyAtItsTime) {
+  worker w("w");
+  w.queue().at(30_ns, w.note(3));
+  w.queue().at(10_ns, w.note(1));
+  w.queue().at(20_ns + 1_ps, w.note(2));
+  run();
+  EXPECT_EQ(w.ran, (std::vector<worker::entry>{{1, 10_ns}, {2, 20_ns + 1_ps}, {3, 30_ns}}));
+}
+
+TEST(EventQueue, ItemsAtOneTimeRunInTheOrderTheyWerePosted) {
+  worker w("w");
+  std::vector<int> expected;
+  for (int i = 0; i < 100; ++i) {
+    w.queue().at(10_ns, w.note(i));
+    expected.push_back(i);
+  }
+  run();
+  EXPECT_EQ(ids(w), expected);
+}
+
+TEST(EventQueue, OneActivationForEachDistinctTime) {
+  worker w("w");
+  for (int i = 0; i < 1000; ++i) w.queue().at(ps((i % 7) * 1000), w.note(i));
+  const std::uint64_t before = event_queue::instance().activations();
+  run();
+  EXPECT_EQ(w.ran.size(), 1000U);
+  EXPECT_EQ(event_queue::instance().activations() - before, 7U);
+}
+
+TEST(EventQueue, AnEarlierItemPostedLaterIsNotMissed) {
+  worker w("w");
+  w.queue().at(100_ns, w.note(1));
+  run_for(10_ns);
+  w.queue().at(20_ns, w.note(0));
+  w.queue().at(200_ns, w.note(2));
+  const std::uint64_t before = event_queue::instance().activations();
+  run();
+  EXPECT_EQ(w.ran, (std::vector<worker::entry>{{0, 20_ns}, {1, 100_ns}, {2, 200_ns}}));
+  EXPECT_EQ(event_queue::instance().activations() - before, 3U);
+}
+
+TEST(EventQueue, ATimeInThePastMeansNow) {
+  worker w("w");
+  w.queue().at(50_ns, w.does(0, [](worker& self) { self.queue().at(10_ns, self.note(1)); }));
+  run();
+  EXPECT_EQ(w.ran, (std::vector<worker::entry>{{0, 50_ns}, {1, 50_ns}}));
+}
+
+TEST(EventQueue, SoonRunsAfterTheCurrentItemAndBeforeTheNext) {
+  worker w("w");
+  w.queue().at(10_ns, w.does(0, [](worker& self) {
+    self.queue().soon(self.does(2, [](worker& again) { again.queue().soon(again.note(3)); }));
+    self.ran.push_back({1, now()});  // not re-entered: `soon` only posts
+  }));
+  w.queue().at(10_ns, w.note(4));
+  const std::uint64_t before = event_queue::instance().activations();
+  run();
+  EXPECT_EQ(ids(w), (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(event_queue::instance().activations() - before, 1U);
+}
+
+TEST(EventQueue, SoonFromOutsideRunsAtTheSameTime) {
+  worker w("w");
+  run_for(5_ns);
+  w.queue().soon(w.note(1));
+  EXPECT_TRUE(w.ran.empty());
+  run();
+  EXPECT_EQ(w.ran, (std::vector<worker::entry>{{1, 5_ns}}));
+}
+
+TEST(EventQueue, UntilSuspendsOnlyForTheFuture) {
+  worker w("w");
+  run_for(10_ns);
+  w.wait_until(0, 10_ns);
+  EXPECT_EQ(ids(w), (std::vector<int>{0}));
+  w.wait_until(1, 10_ns + 1_ps);
+  EXPECT_EQ(ids(w), (std::vector<int>{0}));
+  run();
+  EXPECT_EQ(w.ran.back(), (worker::entry{1, 10_ns + 1_ps}));
+}
+
+// Against a sorted list: times and order of a random schedule.
+TEST(EventQueue, FollowsARandomScheduleInOrder) {
+  worker w("w");
+  random_stream r(5, "schedule");
+  std::vector<worker::entry> expected;
+  for (int i = 0; i < 5000; ++i) {
+    const ps t(static_cast<std::int64_t>(r.below(700)));
+    w.queue().at(t, w.note(i));
+    expected.push_back({i, t});
+  }
+  std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  run();
+  EXPECT_EQ(w.ran, expected);
+}
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,37 @@
+// The replacement policies there are. A new one is a file beside this with a class `<name>_replacement`, its include, and its
+// name in the list.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+
+#include "tlm/base/replacement/lru.h"
+#include "tlm/base/replacement/plru.h"
+#include "tlm/base/replacement/random.h"
+
+#define HCASIM_REPLACEMENT_POLICIES(POLICY) POLICY(lru) POLICY(plru) POLICY(random)
+
+namespace hcasim {
+
+#define HCASIM_POLICY(name) name,
+enum class replacement_policy : std::uint8_t { HCASIM_REPLACEMENT_POLICIES(HCASIM_POLICY) };
+#undef HCASIM_POLICY
+
+#define HCASIM_POLICY(name) std::string_view(#name),
+inline const std::initializer_list<std::string_view> replacement_policies = {HCASIM_REPLACEMENT_POLICIES(HCASIM_POLICY)};
+#undef HCASIM_POLICY
+
+inline std::unique_ptr<replacement> make_replacement(replacement_policy p, std::uint32_t sets, std::uint32_t ways,
+                                                     std::uint64_t seed) {
+  switch (p) {
+#define HCASIM_POLICY(name)      \
+  case replacement_policy::name: \
+    return std::make_unique<name##_replacement>(sets, ways, seed);
+    HCASIM_REPLACEMENT_POLICIES(HCASIM_POLICY)
+#undef HCASIM_POLICY
+  }
+  return nullptr;
+}
+
+}  // namespace hcasim

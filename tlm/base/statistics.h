@@ -1,0 +1,209 @@
+// What a unit counts. Every statistic has a name, a unit and one sentence. Counting costs what it costs; whoever wants to know
+// what happened in a part of the run reads the unit's list at the part's begin and end, through a statistic_reader each.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tlm/base/units.h"
+
+namespace hcasim {
+
+class counter {
+ public:
+  counter& operator++() {
+    ++value_;
+    return *this;
+  }
+  counter& operator+=(std::uint64_t n) {
+    value_ += n;
+    return *this;
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+// Log-linear buckets: 32 per power of two, so a percentile is at most 3 % off; count, sum, minimum and maximum are exact.
+class histogram {
+ public:
+  void add(std::uint64_t v);
+  void add(ps t) { add(static_cast<std::uint64_t>(std::max<std::int64_t>(t.count(), 0))); }
+
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] double sum() const { return sum_; }
+  [[nodiscard]] double mean() const { return count_ ? sum_ / static_cast<double>(count_) : 0; }
+  [[nodiscard]] std::uint64_t min() const { return count_ ? min_ : 0; }
+  [[nodiscard]] std::uint64_t max() const { return max_; }
+  // Upper edge of the bucket that holds the p-th percentile, clamped to the exact maximum; p in [0, 100].
+  [[nodiscard]] std::uint64_t percentile(double p) const;
+
+  histogram& operator+=(const histogram& more);
+  // What it holds; it is empty afterwards, but for what it has held ever.
+  histogram take();
+  [[nodiscard]] std::uint64_t count_ever() const { return taken_count_ + count_; }
+  [[nodiscard]] double sum_ever() const { return taken_sum_ + sum_; }
+
+ private:
+  std::vector<std::uint64_t> buckets_;
+  std::uint64_t count_ = 0;
+  double sum_ = 0;
+  std::uint64_t min_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t max_ = 0;
+  std::uint64_t taken_count_ = 0;
+  double taken_sum_ = 0;
+};
+
+// A quantity over time (queue occupancy, credits): its time-weighted mean and its peak, since the last take(). A value that is
+// replaced at the same time was never there, as in a waveform.
+class level {
+ public:
+  struct taken {
+    double area;  // value times ps
+    ps time;
+    std::uint64_t peak;
+  };
+
+  void set(std::uint64_t v, ps t) {
+    if (t > last_) {
+      area_ += static_cast<double>(value_) * static_cast<double>((t - last_).count());
+      last_ = t;
+      peak_ = std::max(peak_, value_);
+    }
+    value_ = v;
+  }
+  // Exact in the mean for changes that come out of order too (annotated delays); the peak sees them in the order of the calls.
+  void add(std::int64_t n, ps t) {
+    if (t < last_) area_ += static_cast<double>(n) * static_cast<double>((last_ - t).count());
+    set(value_ + static_cast<std::uint64_t>(n), t);
+  }
+
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+  [[nodiscard]] std::uint64_t peak() const { return std::max(peak_, value_); }
+  [[nodiscard]] double mean(ps until) const;
+  // What it gathered until t; it begins anew there, at the value that it has.
+  taken take(ps t);
+
+ private:
+  std::uint64_t value_ = 0;
+  std::uint64_t peak_ = 0;
+  ps since_{0};
+  ps last_{0};
+  double area_ = 0;
+};
+
+// Read when somebody asks: a total that grows, up to a time; over another one (`under`), it is a ratio.
+struct formula {
+  using total = std::function<double(ps until)>;
+
+  total over;
+  total under;  // none: `over` alone
+
+  // Since the run began.
+  double operator()(ps until) const;
+};
+
+struct statistic {
+  std::string name;
+  std::string unit;  // "1" for a plain count; histograms of time are kept in ps and carry "ps"
+  std::string help;
+  std::variant<const counter*, histogram*, level*, formula> value;
+  std::string signal;  // of a level: the name of the unit's signal that shows it, if it has one
+};
+
+// What a statistic gathered over a part of a run. Those of parts that follow one another add up to that of all of them.
+struct tally {
+  double over = 0;         // counter and formula: how much it grew; level: value times ps
+  double under = 0;        // level: ps; ratio: how much its base grew
+  std::uint64_t peak = 0;  // level
+  histogram samples;       // histogram
+
+  tally& operator+=(const tally& next);
+  // Of a ratio, or the mean of a level; 0 where there is no base.
+  [[nodiscard]] double ratio() const { return under > 0 ? std::max(over / under, 0.0) : 0; }
+  // Of a counter, a level (its mean), a formula; a histogram's number of samples.
+  [[nodiscard]] double value(const statistic& s) const;
+};
+
+// Only one reader may read a statistic piece by piece: reading begins a level and a histogram anew.
+class statistic_reader {
+ public:
+  explicit statistic_reader(const statistic& s) : statistic_(&s) {}
+
+  [[nodiscard]] const statistic& of() const { return *statistic_; }
+  // What it gathered since the last call, or since the run began.
+  tally take(ps t);
+
+ private:
+  const statistic* statistic_;
+  double over_ = 0;
+  double under_ = 0;
+};
+
+// A server, a link: `busy_until` leaves out what is booked for later.
+template <class R>
+concept timed_resource = requires(const R& r) {
+  { r.busy_until(ps(0)) } -> std::same_as<ps>;
+};
+
+class statistics {
+ public:
+  void add(std::string name, std::string unit, std::string help, const counter& c) {
+    push(std::move(name), std::move(unit), std::move(help), &c);
+  }
+  void add(std::string name, std::string unit, std::string help, histogram& h) {
+    push(std::move(name), std::move(unit), std::move(help), &h);
+  }
+  // `signal`: shows the same level in a waveform, if the unit has a signal of that name; else that of the statistic's own name.
+  void add(std::string name, std::string unit, std::string help, level& l, std::string signal = {}) {
+    push(std::move(name), std::move(unit), std::move(help), &l);
+    list_.back().signal = signal.empty() ? list_.back().name : std::move(signal);
+  }
+  void total(std::string name, std::string unit, std::string help, formula::total f) {
+    push(std::move(name), std::move(unit), std::move(help), formula{std::move(f), {}});
+  }
+  void ratio(std::string name, std::string help, formula::total over, formula::total under) {
+    push(std::move(name), "1", std::move(help), formula{std::move(over), std::move(under)});
+  }
+  // Of the sums of counters.
+  void ratio(std::string name, std::string help, std::vector<const counter*> over, std::vector<const counter*> under) {
+    ratio(std::move(name), std::move(help), sum(std::move(over)), sum(std::move(under)));
+  }
+  // Of the time, how much `busy` (in ps) has grown.
+  void share(std::string name, std::string help, formula::total busy) {
+    ratio(std::move(name), std::move(help), std::move(busy), [](ps t) { return static_cast<double>(t.count()); });
+  }
+  template <timed_resource R>
+  void share(std::string name, std::string help, const R& r) {
+    share(std::move(name), std::move(help), busy(r));
+  }
+  template <timed_resource R>
+  void busy_time(const std::string& name, const std::string& help, const R& r) {
+    total(name, "ps", help, busy(r));
+  }
+  template <timed_resource R>
+  void wait_time(const std::string& name, const std::string& help, const R& r) {
+    total(name, "ps", help, [&r](ps) { return static_cast<double>(r.waited().count()); });
+  }
+  [[nodiscard]] const std::vector<statistic>& all() const { return list_; }
+
+ private:
+  static formula::total sum(std::vector<const counter*> counters);
+  template <timed_resource R>
+  static formula::total busy(const R& r) {
+    return [&r](ps t) { return static_cast<double>(r.busy_until(t).count()); };
+  }
+  void push(std::string name, std::string unit, std::string help, decltype(statistic::value) v) {
+    list_.push_back({std::move(name), std::move(unit), std::move(help), std::move(v), {}});
+  }
+  std::vector<statistic> list_;
+};
+
+}  // namespace hcasim
