@@ -145,7 +145,9 @@ process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint
     const std::uint64_t offset = std::uint64_t{index} << f.qp.mtu_shift;
     v = co_await gather_payload(f, op, offset, p, t);
   }
-  const bool current = pass == f.pass && !f.error && !f.stopped;
+  // The last response may have come since its turn: then nothing is left to ask for, and the PSN is the next operation's.
+  const bool answered = op.completed && op.view.fetches();
+  const bool current = pass == f.pass && !f.error && !f.stopped && !answered;
   if (current && v != verdict::granted && op.number < f.failed) {
     op.status = HCA_WC_LOC_PROT_ERR;
     f.failed = op.number;

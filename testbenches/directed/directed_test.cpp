@@ -56,11 +56,18 @@ TEST(directed, every_byte_arrives_over_a_good_fabric) {
   expect_integrity(world::two_nodes());
 }
 
-TEST(directed, every_byte_arrives_under_loss_corruption_duplication_and_delay) {
+// A READ that was asked for again, and answered by the first request before the second one left, was asked for beyond its end:
+// about one run in five.
+class bad_fabric : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(bad_fabric, every_byte_arrives_under_loss_corruption_duplication_and_delay) {
   system_config c = world::two_nodes();
+  c.seed = GetParam();
   c.link.loss = c.link.corruption = c.link.duplication = c.link.delay = 0.005;
   expect_integrity(c);
 }
+
+INSTANTIATE_TEST_SUITE_P(directed, bad_fabric, ::testing::Range(std::uint64_t{1}, std::uint64_t{21}));
 
 TEST(directed, every_byte_arrives_with_tiny_caches_queues_and_buffers) {
   system_config c = world::two_nodes();
