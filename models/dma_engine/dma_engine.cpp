@@ -123,9 +123,11 @@ void dma_engine::enqueue_read(dma_job& j) {
   j.sequence = sequence_++;
   j.completer = dma_rules::completer_of(j.request->address);
   completer& c = completers_[j.completer];
-  if (tags_for(c) == 0 || !c.reads.empty()) ++tag_stalls_;
+  if (tags_for(c) == 0 || c.waiting != 0) ++tag_stalls_;
   completers_known_ += !std::exchange(c.known, true);
-  c.reads.push(j);
+  const auto source = static_cast<unsigned>(j.request->source);
+  c.reads[source].push(j);
+  c.waiting |= 1U << source;
   reads_waiting_probe_.set(++reads_waiting_, now());
 }
 
@@ -134,14 +136,28 @@ std::uint32_t dma_engine::tags_for(const completer& c) const {
   return c.tags < most ? std::min(tags_free_, most - c.tags) : 0;
 }
 
-// The oldest read that may go, if any.
-dma_engine::completer* dma_engine::next_read() {
+// Whose read may go, of those that were requested before `before`: the completer that the oldest of them is for, if any.
+dma_engine::completer* dma_engine::next_read(std::uint64_t before) {
   completer* next = nullptr;
+  std::uint64_t oldest = before;
   for (completer& c : completers_) {
-    if (c.reads.empty() || tags_for(c) == 0) continue;
-    if (!next || c.reads.front().sequence < next->reads.front().sequence) next = &c;
+    if (c.waiting == 0 || tags_for(c) == 0) continue;
+    for (std::uint32_t left = c.waiting; left != 0; left &= left - 1) {
+      const std::uint64_t sequence = c.reads[static_cast<unsigned>(std::countr_zero(left))].front().sequence;
+      if (sequence >= oldest) continue;
+      oldest = sequence;
+      next = &c;
+    }
   }
   return next;
+}
+
+// The reads of the source whose turn it is, of those that have one requested before `before`.
+dma_fifo& dma_engine::in_turn(completer& c, std::uint64_t before) {
+  do {
+    c.last = (c.last + 1) % dma_sources;
+  } while ((c.waiting >> c.last & 1) == 0 || c.reads[c.last].front().sequence >= before);
+  return c.reads[c.last];
 }
 
 void dma_engine::enqueue_write(dma_job& j) {
@@ -157,15 +173,14 @@ void dma_engine::pump() {
   pumping_ = true;
   while (!not_taken_) {
     const bool write_waits = !writes_.empty();
-    completer* const c = reads_waiting_ != 0 ? next_read() : nullptr;
-    const bool read = c && (!write_waits || c->reads.front().sequence < writes_.front().sequence);
-    if (!read && (!write_waits || !fits(writes_.front()))) break;
+    completer* const c = reads_waiting_ != 0 ? next_read(next_write()) : nullptr;
+    if (!c && (!write_waits || !fits(writes_.front()))) break;
     const ps turn = std::max(issue_.free_at(), link_free_);
     if (turn > now()) {
       pump_at(turn);
       break;
     }
-    if (read) {
+    if (c) {
       issue_read(*c);
     } else {
       issue_write();
@@ -190,7 +205,8 @@ bool dma_engine::fits(const dma_job& w) const {
 }
 
 void dma_engine::issue_read(completer& c) {
-  dma_job& j = c.reads.front();
+  dma_fifo& reads = in_turn(c, next_write());
+  dma_job& j = reads.front();
   const std::uint64_t address = j.request->address + j.issued;
   const std::uint32_t bytes = dma_rules::read_burst(address, j.bytes - j.issued, config_.mrrs, tags_for(c));
   auto* const data = j.atomic() ? reinterpret_cast<std::byte*>(&j.word) : j.request->data + j.issued;
@@ -209,7 +225,8 @@ void dma_engine::issue_read(completer& c) {
   ++j.in_flight;
   j.issued += bytes;
   if (j.issued == j.bytes) {
-    c.reads.pop();
+    reads.pop();
+    if (reads.empty()) c.waiting &= ~(1U << c.last);
     reads_waiting_probe_.set(--reads_waiting_, at);
   }
   source_probe_.set(static_cast<std::uint64_t>(j.request->source), at);

@@ -1,10 +1,11 @@
 // Moves bytes between the adapter and physical addresses: splits requests at 4 KiB into PCIe bursts, bounded by read tags and
 // write buffer, and performs atomics as read-modify-write under a lock.
 //
-// Order: bursts go to PCIe in the order of the requests, of all clients together, with one exception: a write may pass a read
-// that waits for tags. With the ordering of PCIe (posted in order, reads see earlier writes) this gives the contract of
-// tlm/dma.h. A request of several bursts that fails may have moved the bursts that did not fail. Atomics are 8 bytes, 8-byte
-// aligned (anything else fails), serialised against each other per lock bucket [O11].
+// Order: bursts of one source go to PCIe in the order of its requests, and reads behind the writes requested before them. Reads
+// of different sources take turns; a write may pass a read that waits for tags. With the ordering of PCIe (posted in order,
+// reads see earlier writes) this gives the contract of tlm/dma.h. A request of several bursts that fails may have moved the
+// bursts that did not fail. Atomics are 8 bytes, 8-byte aligned (anything else fails), serialised against each other per lock
+// bucket [O11].
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -39,14 +40,20 @@ class dma_engine : public unit {
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
 
-  // Reads of one completer: host memory, or another device. Once there are several, none may take every tag.
+  // Reads of one completer: host memory, or another device. Once there are several, none may take every tag. Their sources
+  // take turns: otherwise the WQEs of the next messages would wait behind the payload of all that were fetched before, and the
+  // link would be idle afterwards.
   struct completer {
-    dma_fifo reads;
+    std::array<dma_fifo, dma_sources> reads;
+    std::uint32_t waiting = 0;  // sources with reads, as a mask
+    unsigned last = 0;          // the source that had the last turn
     std::uint32_t tags = 0;
     bool known = false;
   };
   [[nodiscard]] std::uint32_t tags_for(const completer& c) const;
-  completer* next_read();
+  completer* next_read(std::uint64_t before);
+  static dma_fifo& in_turn(completer& c, std::uint64_t before);
+  [[nodiscard]] std::uint64_t next_write() const { return writes_.empty() ? ~0ULL : writes_.front().sequence; }
 
   template <auto Step, class T>
   void later(T& what, ps t) {

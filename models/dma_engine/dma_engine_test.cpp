@@ -200,6 +200,41 @@ TEST(dma_engine, a_read_waits_for_a_tag_and_not_longer) {
   EXPECT_EQ(b.stat("tag_stalls"), 1);
 }
 
+// Otherwise the more WQEs are fetched at once, the longer the next ones wait behind their payload.
+TEST(dma_engine, sources_of_reads_take_turns) {
+  dma_engine_config c = bench::defaults();
+  c.read_tags = 1;
+  bench b(c);
+  for (std::uint64_t i = 0; i < 4; ++i) b.clients[0].send(b.request(dma_op::read, i * 512, 64), ps(1000) * i);
+  for (std::uint64_t i = 4; i < 6; ++i) {
+    dma_request& r = b.request(dma_op::read, i * 512, 64);
+    r.source = dma_source::wqe;
+    b.clients[0].send(r, 10_ns);
+  }
+  testing::run_until_idle();
+  std::vector<std::uint64_t> order;
+  for (const auto& burst : b.pcie.log) order.push_back(burst.address / 512);
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 4, 1, 5, 2, 3}));
+}
+
+// A source whose turn it is does not take it behind a write that was requested before.
+TEST(dma_engine, turns_do_not_pass_a_write) {
+  dma_engine_config c = bench::defaults();
+  c.write_buffer = 64;
+  bench b(c);
+  b.clients[0].send(b.request(dma_op::write, 0, 128, 0), 0_ns);
+  b.clients[0].send(b.request(dma_op::read, 1024, 64, 4096), 1_ns);
+  b.clients[0].send(b.request(dma_op::write, 2048, 64, 0), 2_ns);
+  dma_request& r = b.request(dma_op::read, 2048, 64, 8192);
+  r.source = dma_source::wqe;
+  b.clients[0].send(r, 3_ns);
+  testing::run_until_idle();
+  std::vector<std::uint64_t> order;
+  for (const auto& burst : b.pcie.log) order.push_back(burst.address);
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 64, 1024, 2048, 2048}));
+  EXPECT_TRUE(b.pcie.log.at(3).write);
+}
+
 TEST(dma_engine, writes_pass_reads_that_wait_for_tags) {
   dma_engine_config c = bench::defaults();
   c.read_tags = 1;
