@@ -50,6 +50,7 @@ tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase&
   a.refused = a.tracked = a.in_order = false;
   a.plain = a.known = a.address >> 48 != 0 || (a.address >= msi_window && a.address < msi_window + msi_window_bytes);
   a.arrived = arrived;
+  a.looked_up = t;
   p.set_extension(&a);
   ++bursts_;
   plain_ += a.plain;
@@ -72,12 +73,13 @@ tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase&
         return status;
       }
       phase = tlm::END_REQ;
+      delay = to_delay(port_.free_at());
       return tlm::TLM_UPDATED;
     }
   }
   hold(a, t);
   phase = tlm::END_REQ;
-  delay = to_delay(t);
+  delay = to_delay(port_.free_at());
   return tlm::TLM_UPDATED;
 }
 
@@ -121,12 +123,13 @@ void atc::pump(ps t) {
   }
 }
 
-// A held burst goes on, or is answered.
+// A held burst goes on, or is answered: not before its look-up has ended, so that it passes none that came before it and hit.
 void atc::leave(access& a, ps t) {
   std::erase(held_, &a);
   held_level_.set(held_.size(), now());
   held_probe_.set(held_.size(), now());
   wait_time_.add(t - a.arrived);
+  t = std::max(t, a.looked_up);
   if (a.refused) return refuse(a, t);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_delay(t);

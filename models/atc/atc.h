@@ -64,6 +64,7 @@ class atc : public unit, private tlm::tlm_mm_interface {
     std::size_t slot = 0;  // among those
     std::uint64_t number = 0;
     ps arrived{0};
+    ps looked_up{0};  // the end of its look-up
     access* next = nullptr;
 
     [[nodiscard]] tlm_extension_base* clone() const override { return nullptr; }

@@ -52,6 +52,49 @@ TEST(atc, exact_times_of_a_hit_and_of_a_miss) {
   EXPECT_TRUE(b.dut.idle());
 }
 
+// A look-up takes its latency, and the next one begins meanwhile.
+TEST(atc, look_ups_are_pipelined) {
+  atc_config c;
+  c.hit_latency = 32;
+  atc_bench b(c);
+  b.link.map(0x5000, 0x77000);
+  b.link.map(0x6000, 0x78000);
+  b.engine.send(false, 0x5000, 1_us);
+  auto& first = b.engine.send(true, 0x5040, 2_us);
+  auto& second = b.engine.send(false, 0x6000, 2_us + 1_ns);
+  auto& third = b.engine.send(true, 0x5080, 2_us + 2_ns);
+  run_until_idle();
+  EXPECT_EQ(first.free_again, 2_us + 1_ns);
+  EXPECT_EQ(second.free_again, 2_us + 2_ns) << "a miss";
+  EXPECT_EQ(third.free_again, 2_us + 3_ns);
+  const auto writes = b.link.of(kind::write);
+  ASSERT_EQ(writes.size(), 2U);
+  EXPECT_EQ(writes[0].sent, 2_us + 32_ns);
+  EXPECT_EQ(writes[1].sent, 2_us + 34_ns);
+}
+
+// The answer that a write waits for comes while an earlier write is still in its look-up.
+TEST(atc, a_write_does_not_pass_one_that_hits) {
+  atc_config c;
+  c.hit_latency = 8;
+  atc_bench b(c);
+  b.link.map(0x5000, 0x77000);
+  b.link.map(0x6000, 0x78000);
+  b.engine.send(true, 0x5000, 1_us);
+  const ps begin = 2_us;
+  b.engine.send(true, 0x6000, begin, 64, true);
+  const ps answer = begin + 8_ns + 400_ns;
+  b.engine.send(true, 0x5040, answer - 3_ns);
+  b.engine.send(true, 0x6040, answer - 1_ns);
+  run_until_idle();
+  const auto writes = b.link.of(kind::write);
+  ASSERT_EQ(writes.size(), 4U);
+  EXPECT_EQ(writes[1].address, 0x77040U);
+  EXPECT_EQ(writes[1].sent, answer + 5_ns);
+  EXPECT_EQ(writes[3].address, 0x78040U);
+  EXPECT_EQ(writes[3].sent, answer + 7_ns);
+}
+
 TEST(atc, a_large_page_is_asked_for_once) {
   atc_bench b;
   for (std::uint64_t p = 0; p < 512; ++p) b.link.table[0x40000000 + p * 4096] = ats_entry(0x80000000, 21, 3);

@@ -22,7 +22,8 @@ class burst_source : public unit {
     pcie_extension extension;
     std::uint64_t sent_to = 0;
     ps sent = never;
-    bool taken = false;  // in the call, with END_REQ
+    bool taken = false;     // in the call, with END_REQ
+    ps free_again = never;  // the time of that
     ps answered = never;
     [[nodiscard]] bool ok() const { return get_response_status() == tlm::TLM_OK_RESPONSE; }
     [[nodiscard]] bool done() const { return answered != never; }
@@ -59,6 +60,7 @@ class burst_source : public unit {
     b.sent = now();
     const tlm::tlm_sync_enum status = out->nb_transport_fw(b, phase, delay);
     b.taken = status == tlm::TLM_UPDATED && phase == tlm::END_REQ;
+    if (b.taken) b.free_again = from_delay(delay);
     if (status == tlm::TLM_COMPLETED) b.answered = from_delay(delay);
   }
   tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
