@@ -143,6 +143,27 @@ outcome run_here(const experiment& e) {
   return o;
 }
 
+std::vector<experiment> interleaved(const experiment& e, unsigned n) {
+  std::vector<experiment> all(n, e);
+  for (unsigned i = 0; i < n; ++i) {
+    all[i].adjust = [i, adjust = e.adjust](setup& s) {
+      if (adjust) adjust(s);
+      s.config.link.propagation += ps(std::int64_t{1000} * i);
+    };
+  }
+  return all;
+}
+
+outcome mean_of(const outcome* first, unsigned n) {
+  outcome o = *first;
+  for (unsigned i = 1; i < n; ++i) {
+    if (!first[i].ran()) return first[i];
+    o.rate += first[i].rate;
+  }
+  o.rate /= n;
+  return o;
+}
+
 std::vector<outcome> run_all(const std::vector<experiment>& list) {
   std::vector<outcome> outcomes(list.size());
   std::size_t next = 0;

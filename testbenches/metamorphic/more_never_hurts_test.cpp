@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,15 +27,24 @@ std::string line_of(const knob_sweep& s, const std::vector<outcome>& outcomes, s
   return text + " M/s";
 }
 
-TEST_P(more_never_hurts, knob) {
-  const workload& w = GetParam();
-  std::vector<knob_sweep> sweeps = knobs_of(w, full());
-  if (!full()) std::erase_if(sweeps, [&](const knob_sweep& s) { return !has_its_turn(s.knob, w); });
+std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep>& sweeps, unsigned interleavings) {
   std::vector<experiment> list;
   for (const knob_sweep& s : sweeps) {
-    for (const std::string& v : s.values) list.push_back({.of = &w, .settings = {{s.knob, v}}});
+    for (const std::string& v : s.values) {
+      for (experiment& e : interleaved({.of = &w, .settings = {{s.knob, v}}}, interleavings)) list.push_back(std::move(e));
+    }
   }
-  const std::vector<outcome> outcomes = run_all(list);
+  const std::vector<outcome> runs = run_all(list);
+  std::vector<outcome> means;
+  for (std::size_t i = 0; i < runs.size(); i += interleavings) means.push_back(mean_of(&runs[i], interleavings));
+  return means;
+}
+
+// Of the sweeps: those in which something does not run, or the rate falls, with a line for each.
+std::vector<std::pair<knob_sweep, std::string>> falls(const workload& w, const std::vector<knob_sweep>& sweeps,
+                                                      unsigned interleavings) {
+  const std::vector<outcome> outcomes = outcomes_of(w, sweeps, interleavings);
+  std::vector<std::pair<knob_sweep, std::string>> found;
   std::size_t at = 0;
   for (const knob_sweep& s : sweeps) {
     double best = 0;
@@ -47,11 +57,21 @@ TEST_P(more_never_hurts, knob) {
       fall = std::max(fall, best > 0 ? 1 - o.rate / best : 0);
       best = std::max(best, o.rate);
     }
-    const bool hurts = broken || fall > tolerance + allowed_fall(w.name, s.knob);
-    const std::string line = line_of(s, outcomes, at);
-    if (hurts) ADD_FAILURE() << "more_never_hurts, " << w.name << fmt::format(", falls by {:.1f} %: ", fall * 100) << line;
+    if (broken || fall > tolerance + allowed_fall(w.name, s.knob)) {
+      found.emplace_back(s, fmt::format("falls by {:.1f} %: {}", fall * 100, line_of(s, outcomes, at)));
+    }
     at += s.values.size();
   }
+  return found;
+}
+
+TEST_P(more_never_hurts, knob) {
+  const workload& w = GetParam();
+  std::vector<knob_sweep> sweeps = knobs_of(w, full());
+  if (!full()) std::erase_if(sweeps, [&](const knob_sweep& s) { return !has_its_turn(s.knob, w); });
+  std::vector<knob_sweep> doubtful;
+  for (auto& f : falls(w, sweeps, 1)) doubtful.push_back(std::move(f.first));
+  for (const auto& f : falls(w, doubtful, 16)) ADD_FAILURE() << "more_never_hurts, " << w.name << ", " << f.second;
 }
 
 INSTANTIATE_TEST_SUITE_P(law, more_never_hurts, ::testing::ValuesIn(workloads().begin(), workloads().end()),
