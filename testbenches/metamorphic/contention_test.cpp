@@ -51,6 +51,19 @@ TEST(contention, reads_with_a_longer_way_through_the_responder) {
         << with_rates("contention", w, "node*.hca.responder.packet_latency", values, o);
   }
 }
+// The WQEs of the next messages come in time, however many messages' payload has been asked for.
+TEST(contention, writes_with_more_send_queue_units) {
+  never_falls(workload_named("small_writes"), "node*.hca.send_queue.units", {"4", "16", "64"});
+}
+TEST(contention, bursts_with_longer_look_ups_of_their_translations) {
+  const workload& w = workload_named("own_translations");
+  const std::vector<std::string> values{"2 cycles", "8 cycles", "32 cycles"};
+  const auto o = runs(w, "node*.hca.atc.hit_latency", values);
+  for (const outcome& one : o) {
+    EXPECT_TRUE(one.ran() && std::abs(one.rate / o[0].rate - 1) <= 0.03)
+        << with_rates("contention", w, "node*.hca.atc.hit_latency", values, o);
+  }
+}
 TEST(contention, atomics_with_more_read_tags) {
   never_falls(workload_named("atomics"), "node*.hca.dma_engine.read_tags", {"16", "32", "64", "128", "256"});
 }
