@@ -15,6 +15,15 @@ namespace {
 
 class saturated : public ::testing::TestWithParam<workload> {};
 
+// Of 16 interleavings, when one run each does not tell a change from chance.
+double change_of_means(const experiment& from, const experiment& to) {
+  constexpr unsigned n = 16;
+  std::vector<experiment> list = interleaved(from, n);
+  for (experiment& e : interleaved(to, n)) list.push_back(std::move(e));
+  const auto runs = run_all(list);
+  return mean_of(&runs[n], n).rate / mean_of(runs.data(), n).rate - 1;
+}
+
 TEST_P(saturated, a_doubled_latency_changes_no_rate) {
   const workload& w = GetParam();
   const auto latencies = latencies_of(w, make_ample);
@@ -29,7 +38,8 @@ TEST_P(saturated, a_doubled_latency_changes_no_rate) {
   for (std::size_t i = 1; i < list.size(); ++i) {
     const outcome& o = outcomes[i];
     if (!o.refused.empty()) continue;
-    const double change = o.rate / outcomes[0].rate - 1;
+    double change = o.rate / outcomes[0].rate - 1;
+    if (o.ran() && std::abs(change) > 0.02) change = change_of_means(list[0], list[i]);
     EXPECT_TRUE(o.ran() && std::abs(change) <= 0.02 + allowed_fall(w.name, list[i].settings[0].knob))
         << "a_doubled_latency_changes_no_rate, " << w.name << ": " << list[i].settings[0].knob << " to "
         << list[i].settings[0].value
