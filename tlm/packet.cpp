@@ -2,6 +2,7 @@
 
 #include <libdeflate.h>
 
+#include <bit>
 #include <cstring>
 
 namespace hcasim {
@@ -54,15 +55,26 @@ std::uint32_t header_bytes(const shape& s) {
 }
 
 // Big-endian fields, in order.
+template <class T>
+T big_endian(T v) {
+  static_assert(std::endian::native == std::endian::little);
+  if constexpr (sizeof(T) == 2) return __builtin_bswap16(v);
+  if constexpr (sizeof(T) == 4) return __builtin_bswap32(v);
+  if constexpr (sizeof(T) == 8) return __builtin_bswap64(v);
+  return v;
+}
+
 class writer {
  public:
   explicit writer(std::byte* p) : p_(p) {}
-  void put(std::uint64_t v, int bytes) {
-    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) *p_++ = static_cast<std::byte>((v >> shift) & 0xff);
-  }
-  void raw32(std::uint32_t v) {
-    std::memcpy(p_, &v, 4);
-    p_ += 4;
+  void put8(std::uint64_t v) { raw(static_cast<std::uint8_t>(v)); }
+  void put16(std::uint64_t v) { raw(big_endian(static_cast<std::uint16_t>(v))); }
+  void put32(std::uint64_t v) { raw(big_endian(static_cast<std::uint32_t>(v))); }
+  void put64(std::uint64_t v) { raw(big_endian(v)); }
+  template <class T>
+  void raw(T v) {
+    std::memcpy(p_, &v, sizeof v);
+    p_ += sizeof v;
   }
 
  private:
@@ -72,16 +84,15 @@ class writer {
 class reader {
  public:
   explicit reader(const std::byte* p) : p_(p) {}
-  std::uint64_t get(int bytes) {
-    std::uint64_t v = 0;
-    while (bytes-- > 0) v = v << 8 | std::to_integer<std::uint64_t>(*p_++);
-    return v;
-  }
-  std::uint32_t get32() { return static_cast<std::uint32_t>(get(4)); }
-  std::uint32_t raw32() {
-    std::uint32_t v = 0;
-    std::memcpy(&v, p_, 4);
-    p_ += 4;
+  std::uint8_t get8() { return raw<std::uint8_t>(); }
+  std::uint16_t get16() { return big_endian(raw<std::uint16_t>()); }
+  std::uint32_t get32() { return big_endian(raw<std::uint32_t>()); }
+  std::uint64_t get64() { return big_endian(raw<std::uint64_t>()); }
+  template <class T>
+  T raw() {
+    T v;
+    std::memcpy(&v, p_, sizeof v);
+    p_ += sizeof v;
     return v;
   }
 
@@ -125,35 +136,35 @@ void encode(packet& p) {
 
   const std::uint32_t words = (header_size + p.payload + h.pad + static_cast<std::uint32_t>(wire::icrc_bytes)) / 4;
   writer w(p.bytes.data() + p.head);
-  w.put(static_cast<std::uint64_t>(h.virtual_lane) << 4, 1);
-  w.put(static_cast<std::uint64_t>(h.service_level) << 4 | 2, 1);  // LNH: BTH follows
-  w.put(h.dest_lid, 2);
-  w.put(words, 2);
-  w.put(h.source_lid, 2);
-  w.put(h.opcode, 1);
-  w.put(static_cast<std::uint64_t>(h.solicited) << 7 | 1U << 6 | static_cast<std::uint64_t>(h.pad) << 4, 1);
-  w.put(0xffff, 2);  // default P_Key
-  w.put(h.dest_qpn & wire::psn_mask, 4);
-  w.put(static_cast<std::uint64_t>(h.ack_request) << 31 | (h.psn & wire::psn_mask), 4);
+  w.put8(static_cast<std::uint64_t>(h.virtual_lane) << 4);
+  w.put8(static_cast<std::uint64_t>(h.service_level) << 4 | 2);  // LNH: BTH follows
+  w.put16(h.dest_lid);
+  w.put16(words);
+  w.put16(h.source_lid);
+  w.put8(h.opcode);
+  w.put8(static_cast<std::uint64_t>(h.solicited) << 7 | 1U << 6 | static_cast<std::uint64_t>(h.pad) << 4);
+  w.put16(0xffff);  // default P_Key
+  w.put32(h.dest_qpn & wire::psn_mask);
+  w.put32(static_cast<std::uint64_t>(h.ack_request) << 31 | (h.psn & wire::psn_mask));
   if (s.datagram) {
-    w.put(h.qkey, 4);
-    w.put(h.source_qpn & wire::psn_mask, 4);
+    w.put32(h.qkey);
+    w.put32(h.source_qpn & wire::psn_mask);
   }
   if (s.reth) {
-    w.put(h.va, 8);
-    w.put(h.rkey, 4);
-    w.put(h.dma_length, 4);
+    w.put64(h.va);
+    w.put32(h.rkey);
+    w.put32(h.dma_length);
   }
   if (s.atomic) {
-    w.put(h.va, 8);
-    w.put(h.rkey, 4);
-    w.put(h.swap_add, 8);
-    w.put(h.compare, 8);
+    w.put64(h.va);
+    w.put32(h.rkey);
+    w.put64(h.swap_add);
+    w.put64(h.compare);
   }
-  if (s.aeth) w.put(static_cast<std::uint64_t>(h.syndrome) << 24 | (h.msn & wire::psn_mask), 4);
-  if (s.atomic_ack) w.put(h.original, 8);
-  if (s.immediate) w.raw32(h.immediate);
-  if (s.invalidate) w.put(h.invalidate_key, 4);
+  if (s.aeth) w.put32(static_cast<std::uint64_t>(h.syndrome) << 24 | (h.msn & wire::psn_mask));
+  if (s.atomic_ack) w.put64(h.original);
+  if (s.immediate) w.raw(h.immediate);
+  if (s.invalidate) w.put32(h.invalidate_key);
   seal(p);
 }
 
@@ -175,24 +186,24 @@ bool parse(packet& p, std::size_t total) {
   if (total < wire::lrh_bytes + wire::bth_bytes + wire::icrc_bytes || p.head + total > p.bytes.size()) return false;
   packet_header h;
   reader r(p.bytes.data() + p.head);
-  const std::uint64_t vl_lver = r.get(1);
+  const std::uint64_t vl_lver = r.get8();
   h.virtual_lane = static_cast<std::uint8_t>(vl_lver >> 4);
-  const std::uint64_t sl_lnh = r.get(1);
+  const std::uint64_t sl_lnh = r.get8();
   h.service_level = static_cast<std::uint8_t>(sl_lnh >> 4);
-  h.dest_lid = static_cast<std::uint16_t>(r.get(2));
-  const std::uint64_t words = r.get(2) & 0x7ff;
-  h.source_lid = static_cast<std::uint16_t>(r.get(2));
-  h.opcode = static_cast<std::uint8_t>(r.get(1));
+  h.dest_lid = r.get16();
+  const std::uint64_t words = r.get16() & 0x7ff;
+  h.source_lid = r.get16();
+  h.opcode = r.get8();
   const shape& s = h.shape();
   const std::uint32_t header_size = header_bytes(s);
   if ((vl_lver & 0xf) != 0 || (sl_lnh & 3) != 2 || !s.known || words * 4 != total || total < header_size + wire::icrc_bytes)
     return false;
 
-  const std::uint64_t flags = r.get(1);
+  const std::uint64_t flags = r.get8();
   if ((flags & 0xf) != 0) return false;  // transport version
   h.solicited = (flags & 0x80) != 0;
   h.pad = static_cast<std::uint8_t>((flags >> 4) & 3);
-  r.get(2);
+  r.get16();  // P_Key
   h.dest_qpn = r.get32() & wire::psn_mask;
   const std::uint32_t psn = r.get32();
   h.ack_request = (psn >> 31) != 0;
@@ -202,23 +213,23 @@ bool parse(packet& p, std::size_t total) {
     h.source_qpn = r.get32() & wire::psn_mask;
   }
   if (s.reth) {
-    h.va = r.get(8);
+    h.va = r.get64();
     h.rkey = r.get32();
     h.dma_length = r.get32();
   }
   if (s.atomic) {
-    h.va = r.get(8);
+    h.va = r.get64();
     h.rkey = r.get32();
-    h.swap_add = r.get(8);
-    h.compare = r.get(8);
+    h.swap_add = r.get64();
+    h.compare = r.get64();
   }
   if (s.aeth) {
     const std::uint32_t aeth = r.get32();
     h.syndrome = static_cast<std::uint8_t>(aeth >> 24);
     h.msn = aeth & wire::psn_mask;
   }
-  if (s.atomic_ack) h.original = r.get(8);
-  if (s.immediate) h.immediate = r.raw32();
+  if (s.atomic_ack) h.original = r.get64();
+  if (s.immediate) h.immediate = r.raw<std::uint32_t>();
   if (s.invalidate) h.invalidate_key = r.get32();
 
   const std::size_t body = total - header_size - wire::icrc_bytes;

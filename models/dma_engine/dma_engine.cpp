@@ -10,6 +10,7 @@
 
 #include "models/dma_engine/dma_rules.h"
 #include "tlm/access.h"
+#include "tlm/base/border.h"
 
 namespace hcasim {
 
@@ -28,7 +29,12 @@ dma_engine::dma_engine(const sc_core::sc_module_name& name, const dma_engine_con
     in.emplace_back(("in" + std::to_string(i)).c_str()).template on<&dma_engine::handle>(this);
   }
   pcie.register_nb_transport_bw(this, &dma_engine::pcie_backward);
+  own(pcie);
   describe();
+}
+
+void dma_engine::end_of_elaboration() {
+  pcie_abroad_ = leads_abroad(pcie);
 }
 
 tlm::tlm_sync_enum dma_engine::handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
@@ -285,7 +291,7 @@ void dma_engine::send(dma_burst& b, tlm::tlm_command command, std::uint64_t addr
 }
 
 void dma_engine::hand_over(dma_burst& b) {
-  sc_core::sc_time delay = to_delay(now());
+  sc_core::sc_time delay = to_delay(now(), pcie_abroad_);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   const tlm::tlm_sync_enum status = pcie->nb_transport_fw(b, phase, delay);
   if (status != tlm::TLM_ACCEPTED) {

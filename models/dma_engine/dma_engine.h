@@ -37,6 +37,7 @@ class dma_engine : public unit {
   [[nodiscard]] bool idle() const { return jobs_.in_use() == 0 && tags_in_use() == 0 && write_free_ == config_.write_buffer; }
 
  private:
+  void end_of_elaboration() override;
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
 
@@ -88,6 +89,7 @@ class dma_engine : public unit {
   dma_engine_config config_;
   const clock_domain& clock_;
   std::uint16_t requester_;
+  bool pcie_abroad_ = true;
 
   server issue_;
   server return_path_;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "models/doorbell/doorbell_rules.h"
+#include "tlm/base/border.h"
 
 namespace hcasim {
 
@@ -12,6 +13,7 @@ doorbell_front::doorbell_front(const doorbell_config& config, const clock_domain
     : bar("bar"), register_latency_(clock.cycles(config.register_latency)) {
   bar.register_nb_transport_fw(this, &doorbell_front::nb_access);
   bar.register_b_transport(this, &doorbell_front::b_access);
+  own(bar);
 }
 
 tlm::tlm_sync_enum doorbell_front::nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {

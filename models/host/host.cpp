@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tlm/access.h"
+#include "tlm/base/border.h"
 
 namespace hcasim {
 
@@ -12,6 +13,8 @@ host::host(const sc_core::sc_module_name& n, const host_config& config, std::uin
   memory.register_nb_transport_fw(this, &host::memory_access);
   memory.register_transport_dbg(this, &host::memory_debug);
   interrupts.register_nb_transport_fw(this, &host::interrupt);
+  own(memory);
+  own(interrupts);
   mmio.register_nb_transport_bw(this, &host::mmio_response);
 
   stats_.add("dma_reads", "1", "DMA read bursts that reached memory", dma_reads_);
@@ -58,7 +61,7 @@ void host::run(const std::string& name, std::function<void(cpu&)> program) {
 tlm::tlm_sync_enum host::memory_access(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
   if (from_delay(delay) <= now()) {
-    delay = to_delay(move_burst(p));
+    delay = to_delay(move_burst(p), false);
     return tlm::TLM_COMPLETED;
   }
   coming& c = coming_.get();

@@ -4,6 +4,8 @@
 #include <bit>
 #include <stdexcept>
 
+#include "tlm/base/border.h"
+
 namespace hcasim {
 namespace {
 
@@ -45,8 +47,13 @@ pcie::pcie(const sc_core::sc_module_name& n, const pcie_config& config, unsigned
     p.up.register_nb_transport_fw(this, &pcie::from_device, static_cast<int>(i));
     p.up.register_transport_dbg(this, &pcie::device_debug, static_cast<int>(i));
     p.down.register_nb_transport_bw(this, &pcie::device_backward, static_cast<int>(i));
+    own(p.up);
+    own(p.down);
     describe(i);
   }
+  own(cpu);
+  own(memory);
+  own(interrupts);
   if (config.has_switch) {
     describe_direction("root_up", root_up_);
     describe_direction("root_down", root_down_);
@@ -57,6 +64,14 @@ pcie::pcie(const sc_core::sc_module_name& n, const pcie_config& config, unsigned
 }
 
 pcie::~pcie() = default;
+
+void pcie::end_of_elaboration() {
+  memory_abroad_ = leads_abroad(memory);
+  for (const auto& l : lanes_) {
+    l->up_abroad = leads_abroad(l->sockets.up);
+    l->down_abroad = leads_abroad(l->sockets.down);
+  }
+}
 
 void pcie::map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset) {
   if (device >= devices() || !map_.add(device, base, size, offset))
@@ -194,7 +209,7 @@ pcie::stream pcie::write_stream(lane& l, ps t, const tlp_shape& shape) {
   const auto back = [&](std::uint64_t tlps) { return s.begin + round + pace * static_cast<std::int64_t>(shape.tlps - tlps); };
   l.posted_headers.give(back(header.tlps), pace, header.tlps, 1);
   l.posted_data.give(back(data.tlps), pace, data.tlps, units);
-  l.credits_probe.set(l.posted_headers.free_at(s.begin), s.begin);
+  if (l.credits_probe.watched()) l.credits_probe.set(l.posted_headers.free_at(s.begin), s.begin);
   return s;
 }
 

@@ -83,6 +83,8 @@ class pcie : public unit {
     explicit lane(const pcie_config& c, const char* up_name, const char* down_name);
     port sockets;
     std::uint32_t requester = ~0U;
+    bool up_abroad = true;
+    bool down_abroad = true;
     direction up, down;
     credit_loop posted_headers, posted_data, nonposted_headers;                       // device to root complex
     credit_loop device_posted_headers, device_posted_data, device_nonposted_headers;  // root complex to device
@@ -105,6 +107,7 @@ class pcie : public unit {
     ps each;  // one TLP
   };
 
+  void end_of_elaboration() override;
   tlm::tlm_sync_enum from_device(int i, tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   tlm::tlm_sync_enum from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
@@ -151,6 +154,7 @@ class pcie : public unit {
   bit_rate rate_;
   std::uint64_t most_;  // completion payload
   pcie_address_map map_;
+  bool memory_abroad_ = true;
   std::vector<std::unique_ptr<lane>> lanes_;
   direction root_up_, root_down_;  // link between switch and root complex
   pool<burst> bursts_;

@@ -8,13 +8,14 @@ void pcie::arrive(burst& b) {
   tlm::tlm_generic_payload& p = *b.payload;
   if (auto* extension = p.get_extension<pcie_extension>()) extension->memory_at = now();
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = to_delay(now());
+  sc_core::sc_time delay;
   tlm::tlm_sync_enum status = tlm::TLM_COMPLETED;
-  const auto forward = [&](auto& socket) {
+  const auto forward = [&](auto& socket, bool abroad) {
     if (socket.get_base_port().size() == 0) {
       p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
       return;
     }
+    delay = to_delay(now(), abroad);
     status = socket->nb_transport_fw(p, phase, delay);
     if (status != tlm::TLM_UPDATED || phase != tlm::BEGIN_RESP) return;
     tlm::tlm_phase end = tlm::END_RESP;
@@ -24,14 +25,14 @@ void pcie::arrive(burst& b) {
   };
   switch (b.route.place) {
     case pcie_place::memory:
-      forward(memory);
+      forward(memory, memory_abroad_);
       break;
     case pcie_place::interrupts:
-      forward(interrupts);
+      forward(interrupts, true);
       break;
     case pcie_place::device:
       p.set_address(b.route.offset);
-      forward(lanes_[b.route.device]->sockets.down);
+      forward(lanes_[b.route.device]->sockets.down, lanes_[b.route.device]->down_abroad);
       break;
     case pcie_place::nowhere:
       p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
@@ -126,7 +127,7 @@ void pcie::respond(burst& b) {
   p.clear_extension(&b);
   bursts_.put(b);
   tlm::tlm_phase phase = tlm::BEGIN_RESP;
-  sc_core::sc_time delay = to_delay(now());
+  sc_core::sc_time delay = to_delay(now(), source == from_cpu || lanes_[source]->up_abroad);
   if (source == from_cpu) {
     cpu->nb_transport_bw(p, phase, delay);
   } else {

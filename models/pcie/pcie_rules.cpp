@@ -131,10 +131,10 @@ void credit_loop::collect(ps t) {
   while (!returning_.empty() && returning_.front().first <= t) {
     series& s = returning_.front();
     const std::uint64_t back =
-        s.interval == 0_ps ? s.n : std::min(s.n, static_cast<std::uint64_t>((t - s.first) / s.interval) + 1);
+        s.interval == 0_ps || s.n == 1 ? s.n : std::min(s.n, static_cast<std::uint64_t>((t - s.first) / s.interval) + 1);
     free_ += back * s.each;
     if (back == s.n) {
-      returning_.pop_front();
+      returning_.pop();
     } else {
       s.n -= back;
       s.first += s.interval * static_cast<std::int64_t>(back);
@@ -163,7 +163,7 @@ credit_loop::grant credit_loop::take(ps t, std::uint64_t n, std::uint64_t each, 
     i += more;
     free_ -= more * each;
     if (wanted == s.n) {
-      returning_.pop_front();
+      returning_.pop();
     } else {
       s.n -= wanted;
       s.first += s.interval * static_cast<std::int64_t>(wanted);
@@ -173,13 +173,13 @@ credit_loop::grant credit_loop::take(ps t, std::uint64_t n, std::uint64_t each, 
 }
 
 void credit_loop::give(ps first, ps interval, std::uint64_t n, std::uint64_t each) {
-  if (n) returning_.push_back({first, interval, n, each});
+  if (n) returning_.push({first, interval, n, each});
 }
 
 std::uint64_t credit_loop::free_at(ps t) const {
   std::uint64_t f = free_;
-  for (const series& s : returning_) {
-    if (s.first > t) break;
+  for (std::size_t i = 0; i < returning_.size() && returning_[i].first <= t; ++i) {
+    const series& s = returning_[i];
     f += s.each * (s.interval == 0_ps ? s.n : std::min(s.n, static_cast<std::uint64_t>((t - s.first) / s.interval) + 1));
   }
   return f;
@@ -187,7 +187,7 @@ std::uint64_t credit_loop::free_at(ps t) const {
 
 std::uint64_t credit_loop::owned() const {
   std::uint64_t f = free_;
-  for (const series& s : returning_) f += s.n * s.each;
+  for (std::size_t i = 0; i < returning_.size(); ++i) f += returning_[i].n * returning_[i].each;
   return f;
 }
 

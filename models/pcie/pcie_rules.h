@@ -7,6 +7,7 @@
 #include <deque>
 #include <vector>
 
+#include "tlm/base/ring.h"
 #include "tlm/base/units.h"
 
 namespace hcasim {
@@ -83,7 +84,7 @@ class credit_loop {
 
   std::uint64_t total_;
   std::uint64_t free_;
-  std::deque<series> returning_;
+  ring<series> returning_;
 };
 
 enum class pcie_place : std::uint8_t { memory, interrupts, device, nowhere };

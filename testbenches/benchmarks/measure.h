@@ -22,9 +22,13 @@ struct figures {
   double packets = 0;
   double activations = 0;
   double resident_mib = 0;
+  // Of a long run: the last million operations against the second, in wall-clock time and in memory.
+  double last_over_second = 0;
+  double growth_mib = 0;
 };
 
 double seconds_since(clock_type::time_point t);
+double resident_mib_now();
 figures in_own_process(const std::function<figures()>& measure);
 void show(benchmark::State& state, const figures& f);
 

@@ -52,6 +52,65 @@ void w1(benchmark::State& state) {
 }
 BENCHMARK(w1)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
 
+// Looks every millisecond of simulated time whether another million operations is done.
+class pace {
+ public:
+  explicit pace(const kit::stream_result& r) : result_(r) { again(); }
+
+  void tell(figures& f) const {
+    if (marks_.size() < 3) return;
+    const auto million = [this](std::size_t i) { return (marks_[i].wall - marks_[i - 1].wall).count(); };
+    f.last_over_second = static_cast<double>(million(marks_.size() - 1)) / static_cast<double>(million(1));
+    f.growth_mib = marks_.back().mib - marks_.front().mib;
+  }
+
+ private:
+  struct mark {
+    clock_type::time_point wall;
+    double mib;
+  };
+
+  void again() {
+    event_queue::instance().at(now() + 1'000_us, {[](void* self) { static_cast<pace*>(self)->look(); }, this});
+    event_queue::instance().disregard(1);
+  }
+  void look() {
+    event_queue::instance().disregard(-1);
+    if (result_.completed >= (marks_.size() + 1) * 1'000'000) marks_.push_back({clock_type::now(), resident_mib_now()});
+    again();
+  }
+
+  const kit::stream_result& result_;
+  std::vector<mark> marks_;
+};
+
+// W1 with 30 million operations: the last million costs what the second did, and no memory.
+void w1_long(benchmark::State& state) {
+  const auto run = [] {
+    figures f;
+    kit::stream_options o;
+    o.messages = 30'000'000;
+    hcasim::system s("system", two_nodes_100g());
+    kit::stream_result r;
+    kit::start_stream(s, o, r);
+    const pace p(r);
+    const auto start = clock_type::now();
+    run_simulation();
+    f.simulating = seconds_since(start);
+    f.ok = r.ok;
+    f.operations = f.packets = static_cast<double>(r.completed);
+    p.tell(f);
+    return f;
+  };
+  for ([[maybe_unused]] auto _ : state) {
+    const figures f = in_own_process(run);
+    show(state, f);
+    state.counters["last_over_second_million"] = f.last_over_second;
+    state.counters["growth_MiB"] = f.growth_mib;
+  }
+}
+BENCHMARK(w1_long)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
 // W1 with an IOMMU before every transaction of both adapters.
 void w1_iommu(benchmark::State& state) {
   system_config c = two_nodes_100g();

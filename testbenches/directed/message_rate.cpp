@@ -161,7 +161,7 @@ void writer(stream_state& s, cpu& c, node& n) {
   const auto run = [&](std::uint64_t messages) {
     limit += messages;
     bool ok = o.outstanding != 0 ? post_in_turn(o.outstanding) : post_windows();
-    std::uint64_t completed = 0;
+    std::uint64_t& completed = s.result->completed = 0;
     while (ok && completed < messages) {
       const int got = ibv_poll_cq(c, cq, static_cast<int>(wc.size()), wc.data());
       if (got <= 0) {
@@ -175,7 +175,6 @@ void writer(stream_state& s, cpu& c, node& n) {
       ok = std::all_of(news.begin(), news.end(), [](const ibv_wc& w) { return w.status == IBV_WC_SUCCESS; });
       ok = ok && (o.outstanding != 0 ? post_in_turn(news.size()) : post_after(news));
     }
-    s.result->completed = completed;
     return ok;
   };
 

@@ -1,6 +1,5 @@
 #include "tlm/base/event_queue.h"
 
-#include <utility>
 
 namespace hcasim {
 
@@ -42,12 +41,15 @@ void event_queue::drain_ready() {
 }
 
 // The kernel is asked again when anything that ran may have woken a process: through this border, or in a foreign model.
-bool event_queue::kernel_is_idle_until(ps when) {
-  if (std::exchange(detail::kernel_touched, false)) {
-    const sc_core::sc_time rest = sc_core::sc_time_to_pending_activity(sc_core::sc_get_curr_simcontext());
-    kernel_next_ = rest > to_sc(never - kernel_now()) ? never : kernel_now() + to_ps(rest);
+void event_queue::ask_kernel() {
+  detail::kernel_touched = false;
+  const sc_core::sc_simcontext& kernel = *sc_core::sc_get_curr_simcontext();
+  sc_core::sc_time next;
+  if (kernel.pending_activity_at_current_time()) {
+    kernel_next_ = kernel_now();
+  } else {
+    kernel_next_ = kernel.next_time(next) ? to_ps(next) : never;
   }
-  return kernel_next_ > when;
 }
 
 void run_simulation() {
@@ -63,16 +65,17 @@ void event_queue::run() {
   armed_ = never;
   detail::kernel_touched = true;
   ps t = now();
+  drain_ready();
   for (;;) {
-    drain_ready();
-    while (!future_.empty() && future_.next() <= t) {
+    while (future_.next() <= t) {
       const action act = future_.pop();
       ++hand_overs_;
       act();
       if (!ready_.empty()) drain_ready();
     }
-    if (done() || !run_ahead_ || !kernel_is_idle_until(future_.next())) break;
-    detail::reached = t = future_.next();
+    const ps next = future_.next();
+    if (done() || !run_ahead_ || !kernel_is_idle_until(next)) break;
+    detail::reached = t = next;
   }
   running_ = false;
   if (!done()) {

@@ -69,7 +69,11 @@ class event_queue {
   void drain_ready();
   void arm(ps when);
   [[nodiscard]] bool done() const { return future_.size() <= idle_; }
-  [[nodiscard]] bool kernel_is_idle_until(ps when);
+  [[nodiscard]] bool kernel_is_idle_until(ps when) {
+    if (detail::kernel_touched) ask_kernel();
+    return kernel_next_ > when;
+  }
+  void ask_kernel();
 
   sc_core::sc_event wake_;
   ps armed_ = never;

@@ -41,9 +41,10 @@ inline bool kernel_touched = true;  // its next activity may have changed
   return std::max(kernel_now(), detail::reached);
 }
 
-// The delay annotation of a TLM call, and the time that it stands for.
-inline sc_core::sc_time to_delay(ps t) {
-  detail::kernel_touched = true;  // the other side may be anybody's
+// The delay annotation of a TLM call, and the time that it stands for. `abroad`: the call leads to somebody who may notify
+// events of the kernel (tlm/base/border.h); a delay that is returned leads nowhere.
+inline sc_core::sc_time to_delay(ps t, bool abroad = true) {
+  detail::kernel_touched |= abroad;
   return to_sc(std::max(t - kernel_now(), ps(0)));
 }
 inline ps from_delay(const sc_core::sc_time& delay) {

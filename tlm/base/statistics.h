@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -34,7 +35,17 @@ class counter {
 // Log-linear buckets: 32 per power of two, so a percentile is at most 3 % off; count, sum, minimum and maximum are exact.
 class histogram {
  public:
-  void add(std::uint64_t v);
+  void add(std::uint64_t v) {
+    const std::size_t b = bucket_of(v);
+    if (b >= buckets_.size()) [[unlikely]] {
+      buckets_.resize(b + 1);
+    }
+    ++buckets_[b];
+    ++count_;
+    sum_ += static_cast<double>(v);
+    min_ = std::min(min_, v);
+    max_ = std::max(max_, v);
+  }
   void add(ps t) { add(static_cast<std::uint64_t>(std::max<std::int64_t>(t.count(), 0))); }
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
@@ -52,6 +63,15 @@ class histogram {
   [[nodiscard]] double sum_ever() const { return taken_sum_ + sum_; }
 
  private:
+  static constexpr unsigned sub_bits = 5;
+
+  static std::size_t bucket_of(std::uint64_t v) {
+    if (v < (1U << sub_bits)) return static_cast<std::size_t>(v);
+    const auto shift = static_cast<unsigned>(std::bit_width(v)) - 1 - sub_bits;
+    return (static_cast<std::size_t>(shift) << sub_bits) + static_cast<std::size_t>(v >> shift);
+  }
+  static std::uint64_t upper_edge(std::size_t bucket);
+
   std::vector<std::uint64_t> buckets_;
   std::uint64_t count_ = 0;
   double sum_ = 0;

@@ -1,4 +1,4 @@
-// Work to come, by time, and at the same time in the order in which it was posted. What is near lies in slots of 2 ns, where
+// Work to come, by time, and at the same time in the order in which it was posted. What is near lies in slots of 16 ns, where
 // putting in and taking out cost a few instructions whatever waits; what is far lies in a heap until it is near.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "tlm/base/units.h"
@@ -17,114 +18,151 @@ class time_wheel {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  // Of the first; not when empty.
-  [[nodiscard]] ps next() const { return near_ != 0 ? slots_[first_ % slots].first().when : far_.front().when; }
+  // Of the first; `never` when empty.
+  [[nodiscard]] ps next() const { return next_; }
 
-  void push(ps when, T what) {
-    const item i{when, posted_++, what};
-    const std::uint64_t slot = std::max(slot_of(when), base_);
+  void push(ps when, const T& what) {
     ++size_;
-    if (slot - base_ < slots) {
-      put(slot, i);
-    } else {
-      far_.push_back(i);
-      std::push_heap(far_.begin(), far_.end());
-    }
+    const std::uint64_t slot = std::max(slot_of(when), base_);
+    if (slot - base_ >= slots) return push_far(when, what);
+    put(slot, when, what);
   }
 
+  // The first; not when empty.
   T pop() {
-    if (near_ == 0) {  // time goes to the first of the heap
+    if (near_ == 0) [[unlikely]] {  // time goes to the first of the heap
       base_ = slot_of(far_.front().when);
       come_near();
     }
     const std::uint64_t slot = first_;
-    sorted& s = slots_[slot % slots];
-    const T what = s.first().what;
-    s.pop();
+    list& l = slots_[slot % slots];
+    node& n = *l.head;
+    const T what = n.what;
+    l.head = n.next;
+    n.next = free_;
+    free_ = &n;
     --size_;
     --near_;
-    const bool emptied = s.empty();
-    if (emptied) used_[slot % slots / 64] &= ~(std::uint64_t{1} << slot % 64);
+    if (!l.head) used_[slot % slots / 64] &= ~(std::uint64_t{1} << slot % 64);
     if (slot != base_) {
       base_ = slot;
-      if (!far_.empty()) come_near();
+      if (base_ >= far_due_) [[unlikely]] {
+        come_near();
+      }
     }
-    if (emptied && near_ != 0) find_first();
+    if (l.head) {
+      next_ = l.head->when;
+    } else {
+      find_first(slot);
+    }
     return what;
   }
 
  private:
   static constexpr std::uint64_t slots = 1024;
-  static constexpr unsigned shift = 11;  // ps in a slot
+  static constexpr unsigned shift = 14;  // ps in a slot
 
-  struct item {
+  struct node {
+    ps when;
+    T what;
+    node* next;
+  };
+  struct list {  // in order; `tail` is valid unless it is empty
+    node* head = nullptr;
+    node* tail = nullptr;
+  };
+  struct far_item {
     ps when;
     std::uint64_t order;
     T what;
-    bool operator<(const item& o) const { return when != o.when ? when > o.when : order > o.order; }
-  };
-
-  // In order; what is put in is mostly the last.
-  class sorted {
-   public:
-    [[nodiscard]] bool empty() const { return head_ == items_.size(); }
-    [[nodiscard]] const item& first() const { return items_[head_]; }
-    void push(const item& i) {
-      items_.push_back(i);
-      for (std::size_t at = items_.size() - 1; at > head_ && items_[at - 1] < items_[at]; --at) {
-        std::swap(items_[at - 1], items_[at]);
-      }
-    }
-    void pop() {
-      if (++head_ != items_.size()) return;
-      items_.clear();
-      head_ = 0;
-    }
-
-   private:
-    std::vector<item> items_;
-    std::size_t head_ = 0;
+    bool operator<(const far_item& o) const { return when != o.when ? when > o.when : order > o.order; }
   };
 
   static std::uint64_t slot_of(ps t) { return static_cast<std::uint64_t>(t.count()) >> shift; }
 
-  void put(std::uint64_t slot, const item& i) {
-    slots_[slot % slots].push(i);
-    used_[slot % slots / 64] |= std::uint64_t{1} << slot % 64;
-    if (near_ == 0 || slot < first_) first_ = slot;
-    ++near_;
+  node& get() {
+    if (!free_) [[unlikely]] {
+      return storage_.emplace_back();
+    }
+    node& n = *free_;
+    free_ = n.next;
+    return n;
   }
 
-  // Takes over from the heap what is near enough now.
-  void come_near() {
-    while (!far_.empty() && slot_of(far_.front().when) - base_ < slots) {
-      std::pop_heap(far_.begin(), far_.end());
-      put(slot_of(far_.back().when), far_.back());
-      far_.pop_back();
+  void put(std::uint64_t slot, ps when, const T& what) {
+    node& n = get();
+    n.when = when;
+    n.what = what;
+    n.next = nullptr;
+    ++near_;
+    if (when < next_ || near_ == 1) {
+      next_ = when;
+      first_ = slot;
+    }
+    list& l = slots_[slot % slots];
+    if (!l.head) {
+      l.head = l.tail = &n;
+      used_[slot % slots / 64] |= std::uint64_t{1} << slot % 64;
+    } else if (l.tail->when <= when) {
+      l.tail = l.tail->next = &n;
+    } else {
+      node** at = &l.head;
+      while ((*at)->when <= when) at = &(*at)->next;
+      n.next = *at;
+      *at = &n;
     }
   }
 
-  // The first slot in use from the last one on.
-  void find_first() {
-    std::uint64_t word = first_ % slots / 64;
-    std::uint64_t bits = used_[word] & (~std::uint64_t{0} << first_ % 64);
-    std::uint64_t at = first_ - first_ % 64;
+  [[gnu::noinline]] void push_far(ps when, const T& what) {
+    far_.push_back({when, posted_++, what});
+    std::push_heap(far_.begin(), far_.end());
+    if (near_ == 0) next_ = far_.front().when;
+    note_far();
+  }
+
+  // Takes over from the heap what is near enough now: before anything later can be put into the same slots.
+  [[gnu::noinline]] void come_near() {
+    while (!far_.empty() && slot_of(far_.front().when) - base_ < slots) {
+      std::pop_heap(far_.begin(), far_.end());
+      const far_item& i = far_.back();
+      put(slot_of(i.when), i.when, i.what);
+      far_.pop_back();
+    }
+    note_far();
+  }
+
+  void note_far() { far_due_ = far_.empty() ? ~std::uint64_t{0} : slot_of(far_.front().when) - slots + 1; }
+
+  // The first slot in use from `slot` on.
+  void find_first(std::uint64_t slot) {
+    if (near_ == 0) {
+      next_ = far_.empty() ? never : far_.front().when;
+      return;
+    }
+    std::uint64_t word = slot % slots / 64;
+    std::uint64_t bits = used_[word] & (~std::uint64_t{0} << slot % 64);
+    std::uint64_t at = slot - slot % 64;
     while (bits == 0) {
       word = (word + 1) % (slots / 64);
       at += 64;
       bits = used_[word];
     }
     first_ = at + static_cast<std::uint64_t>(std::countr_zero(bits));
+    next_ = slots_[first_ % slots].head->when;
   }
 
-  std::array<sorted, slots> slots_;
-  std::array<std::uint64_t, slots / 64> used_{};
+  ps next_ = never;
+  std::uint64_t first_ = 0;  // in use, if any is near
   std::uint64_t base_ = 0;   // no slot in use lies before it
-  std::uint64_t first_ = 0;  // in use, if any is
   std::size_t near_ = 0;     // items in slots
   std::size_t size_ = 0;
+  node* free_ = nullptr;
+  std::uint64_t far_due_ = ~std::uint64_t{0};  // the base from which on the first of the heap is near
+  std::array<std::uint64_t, slots / 64> used_{};
+  std::array<list, slots> slots_{};
+  std::deque<node> storage_;
+  std::vector<far_item> far_;
   std::uint64_t posted_ = 0;
-  std::vector<item> far_;
 };
 
 }  // namespace hcasim
