@@ -75,6 +75,17 @@ void page_faults::cancel(const void* owner) {
   }
 }
 
+void page_faults::list_waiting(waiting_list& list, const std::string& at, const std::string& driver) const {
+  for (const request* r = first_; r; r = r->next) {
+    list.add({.kind = "page fault",
+              .text = std::string(r->page.write ? "write" : "read") + " at " + hex_text(r->page.va) + ", key index " +
+                      std::to_string(r->page.index),
+              .since = r->since,
+              .at = at,
+              .waits_for = {driver}});
+  }
+}
+
 void page_faults::list(statistics& s) {
   s.add("page_faults", "1", "accesses that found a page of an on-demand region missing", faults_);
   s.add("page_fault_events", "1", "of those, the ones that the driver was told of: the first for a page", raised_);

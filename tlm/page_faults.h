@@ -13,6 +13,7 @@
 #include "tlm/base/event_queue.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/statistics.h"
+#include "tlm/base/waiting.h"
 #include "tlm/control.h"
 #include "tlm/memory_access.h"
 #include "tlm/work.h"
@@ -71,6 +72,7 @@ class page_faults {
 
   [[nodiscard]] std::uint64_t pending() const { return pending_; }
   void list(statistics& s);
+  void list_waiting(waiting_list& list, const std::string& at, const std::string& driver) const;
 
  private:
   static constexpr unsigned page_bits = 12;

@@ -64,6 +64,8 @@ struct forward_if : tlm::tlm_fw_nonblocking_transport_if<P, tlm::tlm_phase> {
   using protocol_types = protocol<P>;
   // Of a target of this project, which from then on answers `by` directly; null: another's.
   virtual const target_handler<P>* meet(initiator_socket<P>&) { return nullptr; }
+  // The unit whose socket it is, for who looks on.
+  [[nodiscard]] virtual std::string where() const { return {}; }
 };
 template <class P>
 struct backward_if : tlm::tlm_bw_nonblocking_transport_if<P, tlm::tlm_phase> {
@@ -124,6 +126,8 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
     answered(p, t);
   }
 
+  // The unit that requests go to.
+  [[nodiscard]] std::string target() const { return (*this)->where(); }
   void observe(socket_observer<P>* o) { observer_ = o; }
   // For an observer that comes second and hands on to the first.
   [[nodiscard]] socket_observer<P>* observed_by() const { return observer_; }
@@ -268,6 +272,10 @@ class target_socket final : public tlm::tlm_base_target_socket<32, forward_if<P>
     (*this)->nb_transport_bw(p, phase, delay);
   }
 
+  [[nodiscard]] std::string where() const override {
+    const sc_core::sc_object* const of = this->get_parent_object();
+    return of ? of->name() : this->name();
+  }
   const target_handler<P>* meet(initiator_socket<P>& by) override {
     initiator_ = &by;
     return &handler_;

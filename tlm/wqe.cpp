@@ -1,6 +1,7 @@
 #include "tlm/wqe.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace hcasim {
@@ -23,6 +24,12 @@ bool for_each_chunk(std::span<const std::byte> wqe, std::size_t at, F use) {
 }
 
 }  // namespace
+
+const char* wqe_opcode_name(std::uint8_t opcode) {
+  constexpr std::array names{"NOP",  "SEND",         "SEND_IMM",  "SEND_INV", "WRITE",     "WRITE_IMM",
+                             "READ", "COMPARE_SWAP", "FETCH_ADD", "BIND",     "LOCAL_INV", "FAST_REG"};
+  return opcode < names.size() ? names[opcode] : "unknown";
+}
 
 wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out) {
   out = {};

@@ -30,6 +30,8 @@ struct wqe_view {
   [[nodiscard]] bool fetches() const { return is_read() || is_atomic(); }
 };
 
+const char* wqe_opcode_name(std::uint8_t opcode);
+
 // Parses the WQE at the start of `bytes` (whole blocks, 16 B aligned). A fault says what is wrong; then only `control` is
 // valid.
 wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out);

@@ -44,6 +44,7 @@ class atc : public unit, private tlm::tlm_mm_interface {
   // ways.
   atc(const sc_core::sc_module_name& name, const atc_config& config, const clock_domain& clock, std::uint16_t requester);
 
+  void list_waiting(waiting_list& list) const override;
   [[nodiscard]] bool idle() const {
     return accesses_.in_use() == 0 && lookups_.in_use() == 0 && own_.in_use() == 0 && invalidations_.empty();
   }

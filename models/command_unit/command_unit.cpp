@@ -87,8 +87,10 @@ bool command_unit::execute_next() {
   const std::uint32_t slot = ci_ & ((1U << queue_log_) - 1);
   const std::uint64_t at = queue_base_ + std::uint64_t{slot} * sizeof(hca_command);
   const ps begin = t_;
+  begun_ = begin;
   hca_command c;
   if (dma_read(at, &c, sizeof c) != 0) return false;
+  opcode_ = c.opcode;
   busy_probe_.set(1, t_);
   opcode_probe_.set(c.opcode, t_);
   fw_execute(firmware_, &c);

@@ -69,6 +69,9 @@ class command_unit : public unit {
 
   [[nodiscard]] fw_usage usage() const;
 
+  void list_waiting(waiting_list& list) const override;
+  [[nodiscard]] std::uint64_t completed() const override { return commands_.value(); }
+
  private:
   struct posted_write : dma_request {
     std::vector<std::byte> bytes_copy;
@@ -100,6 +103,10 @@ class command_unit : public unit {
   sc_core::sc_event bell_;
   sc_core::sc_event answered_;
   bool answer_here_ = false;
+  const void* asked_ = nullptr;  // the socket of the request that is not answered
+  std::string (*asked_target_)(const void*) = nullptr;
+  ps begun_{0};  // the command in hand
+  std::uint16_t opcode_ = 0;
   ps t_{0};  // the firmware core's local time
   pool<posted_write> writes_;
   std::uint64_t writes_in_flight_ = 0;

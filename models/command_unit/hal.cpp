@@ -25,7 +25,10 @@ void command_unit::call(initiator_socket<P>& port, P& p) {
   };
   ps t = t_;
   if (port.send(p, t) == tlm::TLM_ACCEPTED) {
+    asked_ = &port;
+    asked_target_ = [](const void* asked) { return static_cast<const initiator_socket<P>*>(asked)->target(); };
     while (!answer_here_) sc_core::wait(answered_);
+    asked_ = nullptr;
     t = std::max(p.answered_at, now());
   }
   t_ = std::max(t_, t);

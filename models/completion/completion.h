@@ -44,6 +44,8 @@ class completion : public unit {
   completion(const sc_core::sc_module_name& name, const completion_config& config, const clock_domain& clock,
              unsigned reporters);
 
+  [[nodiscard]] std::uint64_t completed() const override { return cqes_.value() + eqes_.value(); }
+
  private:
   // One CQ's turn: reports and doorbells take it one after the other, and their CQEs are written in that order.
   struct lane {

@@ -38,6 +38,7 @@ class context_cache : public unit {
   context_cache(const sc_core::sc_module_name& name, const context_cache_config& config, const clock_domain& clock,
                 std::uint32_t entry_bytes, unsigned clients);
 
+  void list_waiting(waiting_list& list) const override;
   [[nodiscard]] std::uint64_t pinned() const { return pins_; }
 
  private:

@@ -33,6 +33,7 @@ class dma_engine : public unit {
   dma_engine(const sc_core::sc_module_name& name, const dma_engine_config& config, const clock_domain& clock, unsigned clients,
              std::uint16_t requester = 0);
 
+  void list_waiting(waiting_list& list) const override;
   [[nodiscard]] std::uint32_t tags_in_use() const { return config_.read_tags - tags_free_; }
   [[nodiscard]] bool idle() const { return jobs_.in_use() == 0 && tags_in_use() == 0 && write_free_ == config_.write_buffer; }
 

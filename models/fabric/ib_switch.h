@@ -24,6 +24,7 @@ class ib_switch : public unit {
 
   ib_switch(const sc_core::sc_module_name& name, const switch_config& config, unsigned ports, packet_pool& packets);
 
+  void list_waiting(waiting_list& list) const override;
   // Binds both directions of `port` to end `end` of `l`, and has the link deliver heads when the switch cuts through.
   void attach(unsigned port, link& l, unsigned end);
   void set_route(std::uint16_t lid, unsigned port);

@@ -33,6 +33,7 @@ class link : public unit {
   // Random faults are drawn from `seed` and the module's name, one stream for each kind and direction.
   link(const sc_core::sc_module_name& name, const link_config& config, packet_pool& packets, std::uint64_t seed);
 
+  void list_waiting(waiting_list& list) const override;
   // out[end] hands a packet over when its first byte is there instead of its last (`packet::last_bit` tells when that is).
   void deliver_early(unsigned end) { early_[end] = true; }
   // Asked for every packet that enters, with the end it enters at; what it returns happens, on top of the random faults.

@@ -25,6 +25,7 @@ void cpu::sync() {
   const sc_core::sc_time t = to_sc(ahead_);
   ahead_ = 0_ps;
   sc_core::wait(t);
+  host_.queue_.caught_up();
 }
 
 // Another process may still act before the local time; otherwise nothing can change what a load sees.

@@ -51,6 +51,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   // ways.
   iommu(const sc_core::sc_module_name& name, const iommu_config& config, std::uint64_t registers);
 
+  void list_waiting(waiting_list& list) const override;
   [[nodiscard]] bool idle() const {
     return accesses_.in_use() == 0 && active_.empty() && !executing_ && device_messages_.in_use() == 0;
   }

@@ -32,6 +32,7 @@ class key_check : public unit {
 
   key_check(const sc_core::sc_module_name& name, const key_check_config& config, const clock_domain& clock);
 
+  void list_waiting(waiting_list& list) const override;
   [[nodiscard]] std::uint64_t references() const { return epochs_.references(); }
 
  private:

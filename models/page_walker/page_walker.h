@@ -36,6 +36,8 @@ class page_walker : public unit {
   page_walker(const sc_core::sc_module_name& name, const page_walker_config& config, const clock_domain& clock,
               unsigned clients);
 
+  void list_waiting(waiting_list& list) const override;
+
  private:
   static constexpr unsigned max_levels = 4;
   static constexpr unsigned max_line = 8;

@@ -40,6 +40,8 @@ class pcie : public unit {
   pcie(const sc_core::sc_module_name& name, const pcie_config& config, unsigned devices);
   ~pcie() override;
 
+  void list_waiting(waiting_list& list) const override;
+
   [[nodiscard]] port& device(unsigned i) { return lanes_.at(i)->sockets; }
   [[nodiscard]] unsigned devices() const { return static_cast<unsigned>(lanes_.size()); }
   // Addresses [base, base + size) lead to `device`, which sees them from `offset` on. Throws std::invalid_argument when the

@@ -159,6 +159,7 @@ tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
   h.self = this;
   h.upstream = static_cast<const transaction&>(p);
   h.looped = looped;
+  h.since = never;
   p.waiter = {};
   p.context = &h;
   p.on_response = [](void* c, transaction& answered, ps at) {
@@ -176,6 +177,7 @@ tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
 
 void port::hand_over(held& h) {
   packet& p = *h.p;
+  h.since = now();
   const bool response = p.header.shape().response;
   ++(response ? to_requester_ : to_responder_);
   held_level_.add(1, now());

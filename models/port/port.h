@@ -34,6 +34,8 @@ class port : public unit {
   port(const sc_core::sc_module_name& name, const port_config& config, const clock_domain& clock, unsigned senders,
        packet_pool& packets);
 
+  void list_waiting(waiting_list& list) const override;
+
  private:
   enum class drop : std::uint8_t { none, icrc, malformed, wrong_lid };
   struct waiting {
@@ -60,6 +62,7 @@ class port : public unit {
     port* self = nullptr;
     packet* p = nullptr;
     transaction upstream;
+    ps since = never;        // the consumer was handed it
     lane* looped = nullptr;  // it did not come from the link but from this egress lane
   };
   // A packet on its way through the port, to the link or to a consumer of the same adapter.

@@ -48,6 +48,9 @@ class requester : public unit {
             packet_pool& packets, std::uint16_t lid);
   ~requester() override;
 
+  void list_waiting(waiting_list& list) const override;
+  [[nodiscard]] std::uint64_t completed() const override;
+
  private:
   // One WQE from its arrival to its CQE.
   struct operation {

@@ -43,7 +43,8 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
   c.acks_owed = 0;  // the responses acknowledge what came before
   ++c.reads;
   c.owed.push(
-      {nullptr, {.to = route_of(c, q), .psn = h.psn, .key = h.rkey, .length = h.dma_length, .count = count, .va = h.va}});
+      {nullptr,
+       {.to = route_of(c, q), .psn = h.psn, .key = h.rkey, .length = h.dma_length, .count = count, .va = h.va, .since = t}});
   if (!c.answering) answer_owed(c);
 }
 

@@ -106,6 +106,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
       c.reads = c.acks_owed = 0;
       c.last_ticket = ~0ULL;
       c.told_last = false;
+      c.no_receive_since = never;
       faults_.forget(c.missing);
       while (!c.atomics.empty()) c.atomics.pop();
       break;
@@ -132,7 +133,7 @@ process responder::serve(connection& c) {
   ++c.busy;
   while (!c.inbox.empty()) {
     packet& p = *c.inbox.pop();
-    ps t = now();
+    ps t = c.handled_since = now();
     const bool held = co_await handle(c, p, t);
     if (!held) release_packet(p);
   }
@@ -224,9 +225,11 @@ task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps
       co_return false;
     }
     q.nak_sent = 1;
+    if (c.no_receive_since == never) c.no_receive_since = t;
     acknowledge(c, route_of(c, q), h.psn, static_cast<std::uint8_t>(wire::rnr_nak | (q.min_rnr_timer & 0x1f)), t);
     co_return false;
   }
+  c.no_receive_since = never;
   const std::uint32_t remaining = s.reth ? h.dma_length : q.in_remaining;
   const bool misaligned = kind == request_kind::atomic && config_.atomic_align_first && !atomic_aligned(h);
   if (misaligned || !length_ok(p, q.mtu_shift, remaining)) {  // D6

@@ -60,6 +60,8 @@ class responder : public unit {
             packet_pool& packets, std::uint16_t lid);
   ~responder() override;
 
+  void list_waiting(waiting_list& list) const override;
+
  private:
   // Where responses of a connection go.
   struct route {
@@ -78,6 +80,7 @@ class responder : public unit {
     std::uint32_t index = 0;
     std::uint32_t count = 0;
     std::uint64_t va = 0;
+    ps since{0};
   };
   // What a connection answers next: the responses of a READ, or a packet.
   struct owed_answer {
@@ -117,6 +120,8 @@ class responder : public unit {
     ring<atomic_result> atomics;
     page_faults::request missing;  // the page that a request was asked to come back for (RNR)
     wait_list takers;              // of an SRQ: connections that wait for its list
+    ps no_receive_since = never;   // a message has come, and none was posted
+    ps handled_since{0};           // the packet in hand
   };
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);

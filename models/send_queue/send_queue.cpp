@@ -44,6 +44,7 @@ tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) 
   const auto told = static_cast<std::uint16_t>(b.value);
   if (q.stopped || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
   ++doorbells_;
+  if (q.pi == q.ci && q.fetched.empty()) q.moved = t;
   if (take_blueflame(q, b, t)) return tlm::TLM_COMPLETED;
   q.pi = told;
   schedule(q, t);
@@ -223,6 +224,7 @@ void send_queue::issue(queue_state& q, ps t) {
     ++q.outstanding;
     if (fetches(c.opcode)) ++q.reads;
     ps at = issuer_.start(now(), clock_.cycles(config_.issue_interval));
+    q.moved = at;
     ++wqes_;
     valid_probe_.pulse(1, at, clock_.period());
     qpn_probe_.set(q.qpn, at);

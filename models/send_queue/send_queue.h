@@ -39,6 +39,8 @@ class send_queue : public unit {
   send_queue(const sc_core::sc_module_name& name, const send_queue_config& config, const clock_domain& clock);
   ~send_queue() override;
 
+  void list_waiting(waiting_list& list) const override;
+
  private:
   struct queue_state {
     explicit queue_state(std::uint32_t n) : qpn(n) {}
@@ -56,6 +58,7 @@ class send_queue : public unit {
     bool changing = false;  // the front WQE is at window_unit
     bool changed = false;   // and has come back
     bool stopped = false;
+    ps moved{0};  // a WQE was handed on, or the first one rung for
     control_request* stopping = nullptr;
   };
 

@@ -79,6 +79,9 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
     nodes_.push_back(
         std::make_unique<node>(("node" + std::to_string(i)).c_str(), config_.nodes[i], config_.seed + i, packets_));
   }
+  std::vector<std::string> adapters(1);
+  for (const auto& one : nodes_) adapters.emplace_back(one->hca.name());
+  watchdog_ = std::make_unique<hcasim::watchdog>(*this, std::move(adapters), config_.stall_limit);
   const auto cable_to = [this](std::size_t i) -> link& {
     links_.push_back(std::make_unique<link>(("link" + std::to_string(i)).c_str(), config_.link, packets_, config_.seed));
     return *links_.back();

@@ -13,6 +13,7 @@
 #include "models/pcie/pcie.h"
 #include "models/peer_device/peer_device.h"
 #include "models/system/system_config.h"
+#include "models/system/watchdog.h"
 
 namespace hcasim {
 
@@ -50,6 +51,7 @@ class system : public sc_core::sc_module {
   [[nodiscard]] std::size_t links() const { return links_.size(); }
   link& cable(std::size_t i) { return *links_.at(i); }
   packet_pool& packets() { return packets_; }
+  [[nodiscard]] const hcasim::watchdog& watch() const { return *watchdog_; }
 
  private:
   system_config config_;
@@ -57,6 +59,7 @@ class system : public sc_core::sc_module {
   std::vector<std::unique_ptr<node>> nodes_;
   std::vector<std::unique_ptr<link>> links_;
   std::unique_ptr<ib_switch> switch_;
+  std::unique_ptr<hcasim::watchdog> watchdog_;
 };
 
 }  // namespace hcasim

@@ -44,6 +44,7 @@ struct system_config {
   std::vector<node_config> nodes{2};
   link_config link;
   switch_config ib_switch;
+  ps stall_limit = 20000_ms;
 
   void knobs(knob_visitor& k) {
     k.choice("topology", fabric, {"automatic", "direct", "switch"},
@@ -51,6 +52,10 @@ struct system_config {
     for (std::size_t i = 0; i < nodes.size(); ++i) k.group("node" + std::to_string(i), nodes[i], "a host and its adapter");
     k.group("link", link, "every InfiniBand link");
     k.group("switch", ib_switch, "the InfiniBand switch");
+    k.enter("system", "all of it");
+    k.time("stall_limit", stall_limit, 1_ns, never,
+           "a run in which nothing completes for so long, and something waits, ends; never: it goes on");
+    k.leave();
   }
 };
 

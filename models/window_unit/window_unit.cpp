@@ -83,6 +83,7 @@ process window_unit::lock(window_request& r, ps t) {
 
 process window_unit::change(window_request& r, ps t) {
   const ps arrived = t;
+  begun_.push_back({&r, arrived});
   t = pipe_.start(t, interval_);
   valid_probe_.pulse(1, t, cycle_);
   op_probe_.set(static_cast<std::uint64_t>(r.op), t);
@@ -112,6 +113,7 @@ process window_unit::change(window_request& r, ps t) {
   } else {
     ++faults_[static_cast<std::size_t>(r.fault)];
   }
+  std::erase_if(begun_, [&r](const begun& b) { return b.request == &r; });
   fault_probe_.set(static_cast<std::uint64_t>(r.fault), t);
   pending_.set(--under_way_, t);
   pending_probe_.set(under_way_, t);

@@ -43,6 +43,8 @@ class window_unit : public unit {
   window_unit(const sc_core::sc_module_name& name, const window_unit_config& config, const clock_domain& clock,
               window_association type2);
 
+  void list_waiting(waiting_list& list) const override;
+
  private:
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
   // Of the indices that changes are about; a handful at a time.
@@ -50,6 +52,10 @@ class window_unit : public unit {
     std::uint32_t index;
     std::uint32_t uses;
     bool claimed;
+  };
+  struct begun {
+    const window_request* request;
+    ps at;
   };
 
   tlm::tlm_sync_enum on_change(window_request& r, tlm::tlm_phase phase, ps& t);
@@ -87,6 +93,7 @@ class window_unit : public unit {
   std::vector<reservation> reservations_;
   wait_list unclaimed_;
   std::uint64_t under_way_ = 0;
+  std::vector<begun> begun_;             // of these
   window_request* delivered_ = nullptr;  // the request whose delivery is on the stack
   ps delivered_at_{0};
 

@@ -1,5 +1,7 @@
 #include "testbenches/kit/world.h"
 
+#include <stdexcept>
+
 #include "testbenches/kit/implementations.h"
 
 namespace hcasim::kit {
@@ -42,6 +44,7 @@ bool world::run(const std::vector<program>& programs) {
     start_program(system_, i, "program" + std::to_string(i), std::move(body));
   }
   run_simulation();
+  if (!system_.watch().stalled().empty()) throw std::runtime_error(system_.watch().stalled());
   return finished == programs.size();
 }
 

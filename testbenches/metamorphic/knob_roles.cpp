@@ -112,6 +112,7 @@ const std::vector<listed_knob>& listed_knobs() {
       {"link.delay", role::none, false, "a fault on demand"},
       {"link.max_delay", role::none, false, "a fault on demand"},
       {"switch.queue", role::pool, true},
+      {"system.stall_limit", role::none, false, "when a run is given up"},
   };
   return list;
 }

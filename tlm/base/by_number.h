@@ -24,6 +24,13 @@ class by_number {
     return *r;
   }
 
+  template <class F>
+  void each(F f) const {
+    for (const auto& r : records_) {
+      if (r) f(*r);
+    }
+  }
+
  private:
   std::vector<std::unique_ptr<T>> records_;
 };

@@ -56,6 +56,11 @@ class event_queue {
   // `n` more (fewer) of the items that wait are of no use to anybody: they do not keep the simulation going.
   void disregard(int n);
 
+  // Time has passed without the queue: what is of no use to anybody is done all the same, when it is late.
+  void caught_up() {
+    if (armed_ == never && !running_ && !future_.empty() && future_.next() <= kernel_now()) arm(kernel_now());
+  }
+
   // Not for a simulation that sc_start(duration) ends: it would go beyond that.
   void run_ahead(bool allowed) { run_ahead_ = allowed; }
 

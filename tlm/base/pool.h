@@ -2,7 +2,9 @@
 // Contract: the caller returns every object exactly once, and resets what it needs to after `get`.
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,16 @@ class pool {
     return *object;
   }
   void put(T& object) { free_.push_back(&object); }
+
+  // Those that are out, for who looks on; takes its time.
+  template <class F>
+  void each_in_use(F f) const {
+    std::vector<const T*> here(free_.begin(), free_.end());
+    std::sort(here.begin(), here.end(), std::less<>());
+    for (const T& object : storage_) {
+      if (!std::binary_search(here.begin(), here.end(), &object, std::less<>())) f(object);
+    }
+  }
 
   [[nodiscard]] std::size_t allocated() const { return storage_.size(); }
   [[nodiscard]] std::size_t in_use() const { return storage_.size() - free_.size(); }

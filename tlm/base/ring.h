@@ -21,6 +21,7 @@ class ring {
   [[nodiscard]] T& operator[](std::size_t i) { return at_number(head_ + i); }
   [[nodiscard]] const T& operator[](std::size_t i) const { return slots_[(head_ + i) & (slots_.size() - 1)]; }
   [[nodiscard]] T& at_number(std::uint64_t n) { return slots_[n & (slots_.size() - 1)]; }
+  [[nodiscard]] const T& front() const { return (*this)[0]; }
   [[nodiscard]] T& front() { return at_number(head_); }
   [[nodiscard]] T& back() { return at_number(tail_ - 1); }
 

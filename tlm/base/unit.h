@@ -5,6 +5,7 @@
 #include "tlm/base/kernel.h"
 #include "tlm/base/probe.h"
 #include "tlm/base/statistics.h"
+#include "tlm/base/waiting.h"
 
 namespace hcasim {
 
@@ -12,9 +13,16 @@ class unit : public sc_core::sc_module {
  public:
   [[nodiscard]] const statistics& stats() const { return stats_; }
   [[nodiscard]] const probes& signals() const { return signals_; }
+  // The requests that it holds, formatted when somebody asks; and how much it has completed so far, of what software waits for.
+  virtual void list_waiting(waiting_list&) const {}
+  [[nodiscard]] virtual std::uint64_t completed() const { return 0; }
 
  protected:
   explicit unit(const sc_core::sc_module_name& name) : sc_module(name) {}
+
+  [[nodiscard]] std::string spot(const std::string& part) const { return std::string(name()).append(" ").append(part); }
+  // The unit of this name that is nearest above: a neighbour, or one of the node.
+  [[nodiscard]] std::string nearest(const char* other) const;
 
   statistics stats_;
   probes signals_;

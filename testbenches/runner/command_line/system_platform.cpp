@@ -100,6 +100,7 @@ system& run_context::build() {
   config.seed = seed_;
   try {
     auto& s = make<system>("system", config);
+    watched([&s] { return s.watch().stalled(); }, [&s] { return s.watch().waiting(); });
     at_end([this, &s] { write_memory_peers(s, folder()); });
     return s;
   } catch (const std::invalid_argument& e) {

@@ -44,6 +44,9 @@ void run_guarded(testbench& bench, run_context& context) {
     context.fail(std::string("the run was broken off: ") + e.what());
   }
   kernel_messages = nullptr;
+  if (const std::string waits = context.result().passed() ? std::string() : context.starved(); !waits.empty()) {
+    context.fail("nothing was left to do, but something waits; " + waits);
+  }
   for (std::string& m : messages) context.fail(std::move(m));
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <stdexcept>
 
 #include "testbenches/runner/recording/statistics_series.h"
 
@@ -56,22 +57,42 @@ void run_context::finish() {
   for (const auto& f : at_end_) f();
 }
 
+void run_context::watched(std::function<std::string()> stalled, std::function<std::string()> waiting) {
+  stalled_ = std::move(stalled);
+  waiting_ = std::move(waiting);
+}
+
+std::string run_context::starved() const {
+  const bool ended = sc_core::sc_get_status() == sc_core::SC_PAUSED && !sc_core::sc_pending_activity();
+  return ended && waiting_ ? waiting_() : std::string();
+}
+
+void run_context::refuse_to_stand() const {
+  if (std::string why = stalled_ ? stalled_() : std::string(); !why.empty()) throw std::runtime_error(why);
+}
+
 void run_context::start() {
-  const stopwatch watch(simulating_seconds_);
-  if (series_) {
-    series_->run(measurement_, never);
-  } else {
-    run_simulation();
+  {
+    const stopwatch watch(simulating_seconds_);
+    if (series_) {
+      series_->run(measurement_, never);
+    } else {
+      run_simulation();
+    }
   }
+  refuse_to_stand();
 }
 
 void run_context::start(ps t) {
-  const stopwatch watch(simulating_seconds_);
-  if (series_) {
-    series_->run(measurement_, now() + t);
-  } else {
-    sc_core::sc_start(to_sc(t));
+  {
+    const stopwatch watch(simulating_seconds_);
+    if (series_) {
+      series_->run(measurement_, now() + t);
+    } else {
+      sc_core::sc_start(to_sc(t));
+    }
   }
+  refuse_to_stand();
 }
 
 }  // namespace hcasim

@@ -63,8 +63,13 @@ class run_context {
   void finish();
 
   // Runs the simulation: until nothing is left to do or sc_stop(), or for `t`. Its wall-clock time is the host speed's base.
+  // Throws std::runtime_error when it stands still, with what waits for what.
   void start();
   void start(ps t);
+  // Of the machine: why it ended the simulation, and what waits in it now; empty: it did not, nothing.
+  void watched(std::function<std::string()> stalled, std::function<std::string()> waiting);
+  // When the simulation ended because there was nothing left to do: what waits all the same.
+  [[nodiscard]] std::string starved() const;
   [[nodiscard]] double simulating_seconds() const { return simulating_seconds_; }
 
   // Between these two, at the simulated time of the call, lies the part of the run that the figures are of: all statistics,
@@ -89,6 +94,8 @@ class run_context {
   }
 
  private:
+  void refuse_to_stand() const;
+
   const system_config* config_;
   std::uint64_t seed_;
   std::filesystem::path folder_;
@@ -98,6 +105,8 @@ class run_context {
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::function<void()>> at_end_;
   double simulating_seconds_ = 0;
+  std::function<std::string()> stalled_;
+  std::function<std::string()> waiting_;
 };
 
 class testbench {
