@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "testbenches/directed/key_lifecycle.h"
 #include "testbenches/directed/key_storm.h"
 #include "testbenches/directed/message_rate.h"
 #include "testbenches/directed/ping.h"
@@ -45,6 +46,16 @@ TEST(directed, ping_crosses_the_boundaries_as_in_the_golden_trace) {
   std::stringstream golden;
   golden << file.rdbuf();
   EXPECT_EQ(now_text, golden.str());
+}
+
+TEST(directed, a_stall_is_what_the_disturbed_latencies_are_later) {
+  const latency_record still{{1_us, 2_us, 3_us}};
+  EXPECT_EQ(stall_of(still, {{3_us, 1_us, 2_us}}), 0_us);  // the same, in another order
+  EXPECT_EQ(stall_of(still, {{4_us, 2_us, 3_us}}), 1_us);
+  EXPECT_EQ(stall_of(still, {{2_us, 1_us, 6_us, 100_us}}), 1_us);  // of as many
+  EXPECT_EQ(stall_of(still, {{1_us, 1_us, 1_us}}), 0_us);          // never negative
+  EXPECT_EQ(still.percentile(50), 2_us);
+  EXPECT_EQ(still.percentile(99), 3_us);
 }
 
 void expect_integrity(system_config config, std::uint64_t operations = random_options{}.operations) {

@@ -1,6 +1,7 @@
 #include "testbenches/directed/key_lifecycle.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "testbenches/kit/counters.h"
@@ -33,11 +34,16 @@ struct lifecycle_state {
   out_of_band<std::vector<address>> to_peer;
   out_of_band<attempt> attempts{1_us};
   out_of_band<ibv_wc_status> results{1_us};
-  std::vector<live_key> live;     // what the traffic writes to
-  histogram* recorder = nullptr;  // of the traffic; it rests while there is none
+  std::vector<live_key> live;          // what the traffic writes to
+  latency_record* recorder = nullptr;  // of the traffic; it rests while there is none
+  std::uint32_t records = 0;           // each begins with the same addresses
   bool over = false;
   bool traffic_gone = false;
 
+  void record(latency_record* r) {
+    recorder = r;
+    if (r) ++records;
+  }
   void problem(const std::string& text) {
     if (out->problem.empty()) out->problem = text;
   }
@@ -51,7 +57,7 @@ struct adapter_counts {
   explicit adapter_counts(node& n)
       : commands(sum_of(n.hca.command_unit, "command_time")),
         pcie(statistics_ending_in(n.pcie, "header_bytes") + statistics_ending_in(n.pcie, "payload_bytes")),
-        misses(statistic_of(n.hca.mrc_cache, "misses") + statistic_of(n.hca.page_walker, "misses")) {
+        misses(statistic_of(n.hca.mrc_cache, "misses") + statistic_of(n.hca.page_walker, "reads_level_0")) {
     for (const char* op : {"binds_time", "invalidates_time", "fast_registers_time"}) unit += sum_of(n.hca.window_unit, op);
   }
   double commands, pcie, misses;
@@ -109,12 +115,17 @@ class owner_side {
     }
   }
 
-  histogram undisturbed() {
-    histogram h;
-    s_.recorder = &h;
-    while (h.count() < s_.o.traffic && s_.out->problem.empty()) rest(1_us);
-    s_.recorder = nullptr;
-    return h;
+  // The first time is for the caches: the changes are measured when they are warm, too.
+  latency_record undisturbed() {
+    latency_record r;
+    for (int turn = 0; turn < 2; ++turn) {
+      r.latencies.clear();
+      s_.record(&r);
+      while (r.latencies.size() < s_.o.traffic && s_.out->problem.empty()) rest(1_us);
+      s_.record(nullptr);
+      rest(50_us);
+    }
+    return r;
   }
 
   // What the peer's WRITE into the page ends with. A refused one breaks the connection, which is mended.
@@ -171,20 +182,20 @@ class owner_side {
   }
 
   bool loaded(key_rights& rights, lifecycle_row& row) {
-    s_.recorder = &row.traffic;
+    s_.record(&row.traffic);
     rest(5_us);
-    const auto timed = [&](histogram& h, bool done, ps begin) {
-      h.add(c_.time() - begin);
+    const auto timed = [&](latency_record& r, bool done, ps begin) {
+      r.latencies.push_back(c_.time() - begin);
       return done;
     };
     bool ok = true;
-    for (std::uint32_t i = 0; ok && i < s_.o.changes / 2; ++i) {
+    for (std::uint32_t i = 0; ok && (i < s_.o.changes / 2 || row.traffic.latencies.size() < s_.o.traffic); ++i) {
       ps begin = c_.time();
       ok = timed(row.grant, rights.grant(), begin);
       begin = c_.time();
       ok = ok && timed(row.revoke, rights.revoke(), begin);
     }
-    s_.recorder = nullptr;
+    s_.record(nullptr);
     rest(50_us);
     return ok;
   }
@@ -240,6 +251,17 @@ class peer_side {
   }
 
   void traffic() {
+    if (records_ != s_.records) {
+      records_ = s_.records;
+      random_ = random_stream(s_.seed, "key_lifecycle");
+    }
+    ibv_wc wc{};
+    while (ibv_poll_cq(c_, p_.cq, 1, &wc) == 1) {
+      if (wc.status != IBV_WC_SUCCESS) s_.problem("the traffic failed");
+      if (s_.recorder) s_.recorder->latencies.push_back(c_.time() - posted_[wc.wr_id]);
+      posted_[wc.wr_id] = ps(0);
+      --outstanding_;
+    }
     for (std::size_t i = 1; i < qps_.size() && s_.recorder; ++i) {
       if (posted_[i] != ps(0)) continue;
       const live_key& to = s_.live[random_.below(s_.live.size())];
@@ -248,13 +270,6 @@ class peer_side {
       const request r{.id = i, .sges = {{from_.addr, traffic_bytes, from_.mr->lkey}}, .remote = at, .rkey = to.key};
       if (post(c_, qps_[i], r) != 0) return s_.problem("the traffic could not be posted");
       ++outstanding_;
-    }
-    ibv_wc wc{};
-    while (ibv_poll_cq(c_, p_.cq, 1, &wc) == 1) {
-      if (wc.status != IBV_WC_SUCCESS) s_.problem("the traffic failed");
-      if (s_.recorder) s_.recorder->add(c_.time() - posted_[wc.wr_id]);
-      posted_[wc.wr_id] = ps(0);
-      --outstanding_;
     }
     if (outstanding_ == 0) {
       c_.spend(1_us);
@@ -273,10 +288,32 @@ class peer_side {
   std::vector<address> owners_;
   std::vector<ps> posted_;
   std::uint32_t outstanding_ = 0;
+  std::uint32_t records_ = 0;
   region from_;
 };
 
 }  // namespace
+
+ps latency_record::percentile(double p) const {
+  if (latencies.empty()) return ps(0);
+  std::vector<ps> sorted = latencies;
+  const auto at = static_cast<std::ptrdiff_t>(std::ceil(p / 100 * static_cast<double>(sorted.size())));
+  const auto nth = sorted.begin() + std::clamp<std::ptrdiff_t>(at - 1, 0, std::ssize(sorted) - 1);
+  std::nth_element(sorted.begin(), nth, sorted.end());
+  return *nth;
+}
+
+ps stall_of(const latency_record& undisturbed, const latency_record& disturbed) {
+  const auto n = static_cast<std::ptrdiff_t>(std::min(undisturbed.latencies.size(), disturbed.latencies.size()));
+  if (n == 0) return ps(0);
+  std::vector<ps> still(undisturbed.latencies.begin(), undisturbed.latencies.begin() + n);
+  std::vector<ps> moved(disturbed.latencies.begin(), disturbed.latencies.begin() + n);
+  std::sort(still.begin(), still.end());
+  std::sort(moved.begin(), moved.end());
+  ps later{0};
+  for (std::size_t i = 0; i < still.size(); ++i) later += std::max(moved[i] - still[i], ps(0));
+  return later / n;
+}
 
 void start_lifecycle(hcasim::system& s, const lifecycle_options& o, std::uint64_t seed, lifecycle_outcome& out) {
   auto state = std::make_shared<lifecycle_state>(o, seed, out);

@@ -12,17 +12,28 @@
 #include "models/system/system.h"
 #include "testbenches/directed/key_rights.h"
 #include "testbenches/kit/measured_parts.h"
-#include "tlm/base/statistics.h"
+#include "tlm/base/units.h"
 
 namespace hcasim::kit {
 
 struct lifecycle_options {
   std::vector<std::uint32_t> live_keys = {1, 64, 4096, 65536};
-  std::uint32_t changes = 200;   // of each way: half of them revoke, half grant
+  std::uint32_t changes = 200;   // of each way at least: half of them revoke, half grant
   std::uint32_t lanes = 4;       // connections of the traffic, one WRITE of 64 B outstanding on each
-  std::uint32_t traffic = 4000;  // WRITEs that measure the traffic without changes
+  std::uint32_t traffic = 4000;  // WRITEs that measure the traffic, at least
   measured_parts parts{};        // one of each way
 };
+
+// In the order in which they ended.
+struct latency_record {
+  std::vector<ps> latencies;
+
+  // p in [0, 100]
+  [[nodiscard]] ps percentile(double p) const;
+};
+// How much later they are than `undisturbed`, each: of as many of both, the sorted latencies are compared. Where they are not
+// later there is no stall, so it is never negative.
+ps stall_of(const latency_record& undisturbed, const latency_record& disturbed);
 
 // Of one way among so many live keys. The times are of the whole measurement; `quiet` ones are of so many changes.
 struct lifecycle_row {
@@ -37,16 +48,16 @@ struct lifecycle_row {
   double pcie_bytes = 0;
   double misses = 0;  // MRCs and page-table lines fetched, the peer's WRITE after each grant included
   // loaded
-  histogram revoke;  // ps
-  histogram grant;
-  histogram traffic;  // latency of the peer's WRITEs to other keys
+  latency_record revoke;
+  latency_record grant;
+  latency_record traffic;  // the peer's WRITEs to other keys
 };
 
 struct lifecycle_outcome {
   bool ok = false;
   std::string problem;
   std::vector<lifecycle_row> rows;
-  std::vector<histogram> undisturbed;  // the traffic without changes, for each number of live keys
+  std::vector<latency_record> undisturbed;  // the traffic without changes, for each number of live keys
 };
 
 // Node 0 is the peer, node 1 the owner.

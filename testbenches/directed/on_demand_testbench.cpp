@@ -32,6 +32,10 @@ class on_demand final : public testbench {
                   {{"operation"}, {"first touch", "us"}, {"again", "us"}, {"pinned", "us"}, {"a fault costs", "us"}});
     for (const kit::touch_row& t : r.touches)
       touches.row(t.what, to_us(t.first), to_us(t.again), to_us(t.pinned), to_us(t.first - t.again));
+    double faults = 0;
+    for (const kit::touch_row& t : r.touches) faults += to_us(t.first - t.again) / static_cast<double>(r.touches.size());
+    out.headline("a fault costs", faults, "us", aim::low,
+                 "the first touch of a page less the second, mean over the operations");
     table& shares = out.table("a buffer registered, touched in part, and de-registered", {{"touched", "%"},
                                                                                           {"pages"},
                                                                                           {"way"},

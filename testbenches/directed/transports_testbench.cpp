@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "testbenches/directed/transports.h"
@@ -30,6 +32,10 @@ class transports final : public testbench {
              row.received > ps(0) ? cell(to_ns(row.received)) : cell(std::string("-"))});
     }
     context.check(r.rows.size() == rows, "not every message was sent");
+    double sum = 0;
+    for (const kit::transports_row& row : r.rows) sum += to_ns(std::max(row.completed, row.received));
+    context.result().headline("message time", sum / static_cast<double>(rows), "ns", aim::low,
+                              "mean over all messages, from the post until both sides have their completions");
     context.result().figure("messages", static_cast<double>(r.messages), "1", "messages sent, every byte checked");
     context.result().figure("receives", static_cast<double>(r.receives), "1", "messages that used a receive");
   }

@@ -183,7 +183,8 @@ TEST_F(what_if_program, a_point_of_a_study_and_a_run_without_a_headline) {
                              "metrics: {rate: {figure: message_rate}}\n";
   const json w = result_of("s.yaml --point 2 -o out --what-if responder")["what_if"];
   EXPECT_EQ(w["binding"], "node*.hca.responder.packet_interval");
-  const json t = result_of("transports -o out2 --what-if link.propagation --set link.propagation=5us")["what_if"];
+  const json t =
+      result_of("random_traffic --operations 100 -o out2 --what-if link.propagation --set link.propagation=5us")["what_if"];
   EXPECT_EQ(t["headlines"][0]["name"], "simulated time");
   EXPECT_EQ(t["headlines"][0]["better"], "low");
   EXPECT_EQ(t["gains"][0]["relieved"], "link.propagation");
@@ -233,7 +234,9 @@ TEST_F(what_if_program, the_documentation_shows_what_is_printed) {
 
 TEST_F(what_if_program, the_documentation_says_what_each_run_is_judged_by) {
   const std::map<std::string, std::string> shorter{{"message_rate", "--messages 50"},
+                                                   {"key_lifecycle", "--most_keys 1 --changes 4"},
                                                    {"key_storm", "--changes 50"},
+                                                   {"on_demand", "--pages 16 --takes 4"},
                                                    {"peer_direct --part takings", "--times 3"},
                                                    {"rkey_reuse", "--limit '512 KiB'"}};
   const std::string page = file_content(fs::path(places::source) / "docs/explain.md");
@@ -252,7 +255,7 @@ TEST_F(what_if_program, the_documentation_says_what_each_run_is_judged_by) {
       names += fmt::format("{}`{}`", names.empty() ? "" : ", ", h["name"].get<std::string>());
     EXPECT_EQ(names, m[2].str()) << m[1];
   }
-  EXPECT_EQ(rows, 5U);
+  EXPECT_EQ(rows, 8U);
 }
 
 TEST_F(what_if_program, refuses_what_cannot_be_relieved) {
