@@ -20,18 +20,18 @@
 namespace hcasim {
 namespace {
 
-struct outcome {
+struct swapped_run {
   int status = 0;
   std::string text;
   std::map<std::string, double> verdicts;  // of every key_check, and the bytes that were streamed
   double seconds = 0;                      // of the host, start-up included
 };
 
-outcome run(const std::string& arguments, const std::string& testbench = "rkey_reuse") {
+swapped_run run(const std::string& arguments, const std::string& testbench = "rkey_reuse") {
   const std::string folder = ::testing::TempDir() + "hcasim_swap_" + std::to_string(getpid());
   const std::string command =
       std::string(places::program) + " run " + testbench + " --no-trace --force -o " + folder + " " + arguments + " 2>&1";
-  outcome o;
+  swapped_run o;
   const auto begin = std::chrono::steady_clock::now();
   FILE* const pipe = popen(command.c_str(), "r");
   std::array<char, 4096> part;
@@ -61,13 +61,13 @@ std::string rtl(std::initializer_list<const char*> units) {
 }
 
 TEST(swap, every_unit_alone_and_all_together_give_the_same_bytes_and_verdicts) {
-  const outcome model = run("");
+  const swapped_run model = run("");
   ASSERT_EQ(model.status, 0) << model.text;
   ASSERT_GE(model.verdicts.size(), 32U);
   for (const std::string& mix :
        {rtl({"doorbell"}), rtl({"key_check"}), rtl({"page_walker"}), rtl({"mrc_cache"}), rtl({"extent_cache", "cqc_cache"}),
         rtl({"doorbell", "key_check", "page_walker", "mrc_cache", "extent_cache", "cqc_cache"})}) {
-    const outcome o = run(mix);
+    const swapped_run o = run(mix);
     EXPECT_EQ(o.status, 0) << mix << "\n" << o.text;
     EXPECT_NE(o.text.find("passed"), std::string::npos) << o.text;
     EXPECT_EQ(o.text.find("differ"), std::string::npos) << o.text;
@@ -102,10 +102,10 @@ TEST_P(stream_of, in_a_system_run_and_replayed) {
   const std::string kept = std::string(places::source) + "/traces/streams/" + bench + ".stream";
   const bool update = std::getenv("HCASIM_UPDATE_GOLDEN") != nullptr;
   const std::string file = update ? kept : ::testing::TempDir() + "swap_" + unit + std::to_string(getpid()) + ".stream";
-  const outcome recorded = run("--limit '256 KiB' --record-stream node1.hca." + unit + "=" + file);
+  const swapped_run recorded = run("--limit '256 KiB' --record-stream node1.hca." + unit + "=" + file);
   EXPECT_EQ(recorded.status, 0) << recorded.text;
   EXPECT_NE(recorded.text.find(" items, hcasim run lockstep --stream " + file), std::string::npos) << recorded.text;
-  const outcome replayed = run("--stream " + file, "lockstep");
+  const swapped_run replayed = run("--stream " + file, "lockstep");
   EXPECT_EQ(replayed.status, 0) << replayed.text;
   EXPECT_NE(replayed.text.find("passed"), std::string::npos) << replayed.text;
 
@@ -142,7 +142,7 @@ TEST(swap, a_stream_of_no_unit_is_refused) {
 
 TEST(swap, what_the_rtl_is_not_built_for_is_refused_by_name) {
   const auto error_of = [](const std::string& arguments) {
-    const outcome o = run(arguments);
+    const swapped_run o = run(arguments);
     EXPECT_NE(o.status, 0);
     return o.text;
   };
