@@ -54,7 +54,7 @@ std::uint32_t header_bytes(const shape& s) {
                                     (s.invalidate ? 4 : 0));
 }
 
-// Big-endian fields, in order.
+// Big-endian fields, in order [A11].
 template <class T>
 T big_endian(T v) {
   static_assert(std::endian::native == std::endian::little);

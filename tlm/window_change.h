@@ -12,20 +12,20 @@ enum class window_op : std::uint8_t { bind, invalidate, fast_register, close, lo
 // In the order of the checks [C.3 BND1..BND15, C.6].
 enum class window_fault : std::uint8_t {
   none,
-  not_a_window,       // BND1: no such index, or no window of this type
-  stale_key,          // BND2: not the key it has now
-  bad_state,          // BND3: type 2 is bound already; a fast-register region is valid already, or has windows
-  wrong_pd,           // BND4, BND5
-  bad_region,         // BND6: no valid region under this L_Key
-  no_bind_right,      // BND7
-  no_local_write,     // BND8
-  out_of_range,       // BND9, BND10
-  zero_length,        // BND11
-  zero_based,         // BND12, BND13
-  bad_access,         // BND14
-  region_kind,        // BND15
-  not_invalidatable,  // C6.1, C6.11
-  wrong_qp,           // C6.2
+  not_a_window,       // [BND1]: no such index, or no window of this type
+  stale_key,          // [BND2]: not the key it has now
+  bad_state,          // [BND3]: type 2 is bound already; a fast-register region is valid already, or has windows
+  wrong_pd,           // [BND4, BND5]
+  bad_region,         // [BND6]: no valid region under this L_Key
+  no_bind_right,      // [BND7]
+  no_local_write,     // [BND8]
+  out_of_range,       // [BND9, BND10]
+  zero_length,        // [BND11]
+  zero_based,         // [BND12, BND13]
+  bad_access,         // [BND14]
+  region_kind,        // [BND15]
+  not_invalidatable,  // [C6.1, C6.11]
+  wrong_qp,           // [C6.2]
   not_privileged,     // FAST_REG needs a privileged QP
   bad_list,           // FAST_REG: page size or length that its list cannot have
   table_error         // a context could not be read

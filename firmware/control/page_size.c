@@ -1,4 +1,4 @@
-/* Page size of a region [E3]. */
+/* Page size of a region [E2, E3, E4]. */
 #include "firmware/control/state.h"
 
 int fw_survey_chunks(struct firmware* fw, const struct hca_region* r, struct fw_survey* s) {

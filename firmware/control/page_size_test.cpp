@@ -10,7 +10,7 @@ namespace {
 
 constexpr unsigned shifts[] = {12, 16, 21, 30};
 
-// E3 word for word, over the merged chunks. va: of the first byte; offset: of that byte in the first chunk.
+// [E3] word for word, over the merged chunks. va: of the first byte; offset: of that byte in the first chunk.
 unsigned by_definition(std::uint32_t supported, std::uint64_t va, std::uint64_t offset, std::uint64_t length,
                        const std::vector<hca_chunk>& chunks) {
   std::vector<hca_chunk> merged;

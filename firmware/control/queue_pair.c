@@ -76,7 +76,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
     status = fw_list_build(fw, pages + p.sq_pages * 8ULL, p.rq_pages, p.page_shift, p.log_rq_bytes, &rq);
     rq_built = status == HCA_OK;
   }
-  if (status == HCA_OK) status = fw_qpc_load(fw, qpn, &q); /* the generation of its last life */
+  if (status == HCA_OK) status = fw_qpc_load(fw, qpn, &q); /* the generation of its last life [C.1] */
   if (status == HCA_OK) {
     const struct hca_qpc fresh = {
         .transport = p.transport,
@@ -124,7 +124,7 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
   struct hca_qpc q;
   int status = load_own(fw, qpn, &q);
   if (status != HCA_OK) return status;
-  if ((fw->limits.flags & FW_WINDOWS_2A) != 0 && q.bound_windows != 0) return HCA_BUSY;
+  if ((fw->limits.flags & FW_WINDOWS_2A) != 0 && q.bound_windows != 0) return HCA_BUSY; /* [C.1] */
   status = fw_space_retire_qp(fw, qpn);
   if (status != HCA_OK) return status;
   hal_qp_control(fw->hal, qpn, HAL_QP_STOP);

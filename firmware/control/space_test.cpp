@@ -64,7 +64,7 @@ TEST_F(space, entry_of_a_new_object) {
   EXPECT_EQ(b.translate(s.key, s.start + 2 * page + 1), 0x102001U);
 }
 
-// SUN6, SUN7, SUN8: it grows at its end, and the seam is no seam.
+// [SUN6, SUN7, SUN8]: it grows at its end, and the seam is no seam.
 TEST_F(space, grows_with_the_same_key) {
   ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2)), HCA_OK);
   key = b.space.key;
@@ -82,7 +82,7 @@ TEST_F(space, grows_with_the_same_key) {
   }
 }
 
-// SUN1, SUN11, SUN12: a portion goes, the key stays; by handle and by range alike.
+// [SUN1, SUN11, SUN12]: a portion goes, the key stays; by handle and by range alike.
 TEST_F(space, removes_a_middle_segment) {
   for (const bool by_handle : {true, false}) {
     key = 0;
@@ -127,7 +127,7 @@ TEST_F(space, a_segment_is_split) {
   expect_nothing_left();
 }
 
-// SUN15: the last one goes and the key with it; the next owner of the index gets another byte.
+// [SUN15]: the last one goes and the key with it; the next owner of the index gets another byte.
 TEST_F(space, retires_with_its_last_segment) {
   add_at(0x10000, 2, 0x100000);
   ASSERT_EQ(b.x_remove(key, b.space.handle), HCA_OK);
@@ -144,7 +144,7 @@ TEST_F(space, retires_with_its_last_segment) {
   EXPECT_NE(b.space.key, key);
 }
 
-// SUN9: far apart in both directions; the table grows at its root.
+// [SUN9]: far apart in both directions; the table grows at its root.
 TEST_F(space, segments_far_apart) {
   const std::uint64_t vas[] = {0x7f1234567000, 0x7f1234568000, 0x7f1234767000, 0x7f1274567000,
                                0x7f1214567000, 0x7e0000000000, 0x1000,         0x555500000000};
@@ -178,7 +178,7 @@ TEST_F(space, overlap_is_refused) {
   EXPECT_EQ(b.usage().segments, 1U);
 }
 
-// S4, SUN10.
+// [S4, SUN10].
 TEST_F(space, page_alignment_is_a_switch) {
   EXPECT_EQ(b.x_register(region(0x10800, 0x800, rw), memory(0x100000, 1), HCA_X_PAGE_ALIGNED), HCA_BAD_PARAMETER);
   EXPECT_EQ(b.x_register(region(0x10000, 0x800, rw), memory(0x100000, 1), HCA_X_PAGE_ALIGNED), HCA_BAD_PARAMETER);
@@ -198,7 +198,7 @@ TEST_F(space, page_alignment_is_a_switch) {
   expect_nothing_left();
 }
 
-// S5, SUN13: every change moves the whole space to VAs that it never had.
+// [S5, SUN13]: every change moves the whole space to VAs that it never had.
 TEST_F(space, remap) {
   ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2), HCA_X_REMAP), HCA_OK);
   key = b.space.key;
@@ -226,7 +226,7 @@ TEST_F(space, remap) {
   expect_nothing_left();
 }
 
-// SUN2: tied to a queue pair, and gone with it.
+// [SUN2]: tied to a queue pair, and gone with it.
 TEST_F(space, belongs_to_a_queue_pair) {
   ASSERT_EQ(b.create_eq(), 0U);
   const std::uint32_t qpn = b.create_qp(b.create_cq());
@@ -251,7 +251,7 @@ TEST_F(space, belongs_to_a_queue_pair) {
   EXPECT_EQ(b.usage().mrs, 0U);
 }
 
-// S13: a window anywhere in the space keeps its segments; adding is still allowed and keeps the count.
+// [S13]: a window anywhere in the space keeps its segments; adding is still allowed and keeps the count.
 TEST_F(space, bound_windows_hold_segments) {
   add_at(0x10000, 2, 0x100000);
   hca_mrc m = b.mrc(key);
@@ -337,7 +337,7 @@ TEST_F(space, out_of_resources) {
   EXPECT_EQ(s.usage().segments, 4U);
 }
 
-// SUN16: a window slides over a thousand buffers; the table does not grow with the distance.
+// [SUN16]: a window slides over a thousand buffers; the table does not grow with the distance.
 TEST_F(space, sliding_window) {
   ASSERT_EQ(b.x_register(any(4), memory(0x100000, 4)), HCA_OK);
   key = b.space.key;

@@ -17,7 +17,7 @@ static int store_fresh(struct firmware* fw, struct hca_command* c, struct hca_mr
   return HCA_OK;
 }
 
-/* Nothing can be reached through it before it is bound: type 1 is valid with length 0, type 2 is free [B.2]. */
+/* Nothing can be reached through it before it is bound: type 1 is valid with length 0, type 2 is free [B.2, C2.1]. */
 int fw_alloc_mw(struct firmware* fw, struct hca_command* c) {
   if (c->modifier != 1 && c->modifier != 2) return HCA_BAD_PARAMETER;
   struct hca_mrc m = {.page_shift = 12, .levels = 1, .pd = c->object, .qpn = HCA_QPN_ANY};

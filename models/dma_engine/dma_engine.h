@@ -5,7 +5,7 @@
 // of different sources take turns; a write may pass a read that waits for tags. With the ordering of PCIe (posted in order,
 // reads see earlier writes) this gives the contract of tlm/dma.h. A request of several bursts that fails may have moved the
 // bursts that did not fail. Atomics are 8 bytes, 8-byte aligned (anything else fails), serialised against each other per lock
-// bucket [O11].
+// bucket [O8e, O11].
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>

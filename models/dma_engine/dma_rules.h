@@ -1,4 +1,4 @@
-// How requests become bursts, and what an atomic does. Plain arithmetic.
+// How requests become bursts [E8], and what an atomic does. Plain arithmetic.
 #pragma once
 
 #include <cstdint>

@@ -125,7 +125,7 @@ ibv_pd* ibv_alloc_pd(cpu& c, ibv_context* context) {
 int ibv_dealloc_pd(cpu& c, ibv_pd* handle) {
   auto* pd = static_cast<protection_domain*>(handle);
   pd->context->device->enter_kernel(c);
-  if (pd->users > 0) return EBUSY;
+  if (pd->users > 0) return EBUSY;  // [B4.3, C2.3]
   pd->context->device->put_pd(pd->number);
   of(pd->context).pds.remove(pd->handle);
   delete pd;

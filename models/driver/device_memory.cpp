@@ -1,4 +1,4 @@
-// Memory on the adapter: allocation, copies through the BAR window, regions [B3.5].
+// Memory on the adapter: allocation, copies through the BAR window, regions [B3.5]; it outlives them [B4.4].
 #include "models/driver/access.h"
 #include "models/driver/device.h"
 #include "models/driver/registration_rules.h"

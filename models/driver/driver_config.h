@@ -15,7 +15,7 @@ enum class zero_length_policy : std::uint8_t { accept, page_count, refuse };
 enum class failed_rereg_policy : std::uint8_t { revoke, keep };
 // What becomes of an address space's VAs when it changes: extend keeps them, remap moves the whole space [S5].
 enum class x_space_policy : std::uint8_t { extend, remap };
-// Peer memory as its first version (2014) had it, or as drivers have it now [F.1, F.3, F.4 G7]: an invalidation before the key
+// Peer memory as its first version (2014) had it, or as drivers have it now [F.1, F.3, G7]: an invalidation before the key
 // is live makes the registration fail, or waits for it; without support for invalidation memory that needs it is refused, or
 // its client is passed over; tickets are never used again, or are small numbers that come round.
 enum class peer_semantics : std::uint8_t { legacy, modern };

@@ -1,4 +1,4 @@
-// Regions that are not user memory registered by a command: null, fast-register, physical, indirect [B.2, B3.5, E6, E7].
+// Regions that are not user memory registered by a command: null, fast-register, physical, indirect [A5, B.2, B3.5, E6, E7].
 #include "models/driver/access.h"
 #include "models/driver/device.h"
 #include "models/driver/pinned_range.h"

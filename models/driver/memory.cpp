@@ -130,12 +130,12 @@ int ibv_dereg_mr(cpu& c, ibv_mr* handle) {
 
 namespace {
 
-// The kernel's part of a re-register: 0 or an errno value.
+// The kernel's part of a re-register: 0 or an errno value [B.5].
 int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memory_region& next) {
   process& p = of(mr.context);
   p.device->enter_kernel(c);
   if (mr.revoked || mr.kind == region_kind::device_memory) return EINVAL;
-  if (mr.peer) return EOPNOTSUPP;
+  if (mr.peer) return EOPNOTSUPP;  // [F.4]
   if (flags == 0) return EINVAL;
   const bool translation = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
   if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
@@ -166,7 +166,7 @@ int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memo
     return r.error;
   }
   --old_pd->users;
-  // The adapter uses the old pages no more: the command has returned.
+  // The adapter uses the old pages no more [B4.4]: the command has returned.
   if (translation) unpin_range(c, p, mr.pinned_at, mr.pinned_bytes, mr.pinned_dma);
   next.pd = new_pd;
   next.lkey = r.value;

@@ -190,7 +190,7 @@ TEST_F(memory_test, TC_M14_ZeroBased) {
   });
 }
 
-// SEED4: three adjacent frames and a hole become one chunk of 12 KiB and one of 4.
+// [E5]: three adjacent frames and a hole become one chunk of 12 KiB and one of 4.
 TEST_F(memory_test, AdjacentFramesAreMerged) {
   constexpr std::uint64_t va = 0x5000'0000'0000;
   const std::uint64_t frames = b.machine.reserve_physical(64 * 4096, 1 << 16);

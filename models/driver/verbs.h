@@ -377,8 +377,8 @@ struct ibv_send_wr {
   ibv_wr_opcode opcode;
   unsigned send_flags;
   union {
-    std::uint32_t imm_data;  // big-endian
-    std::uint32_t invalidate_rkey;
+    std::uint32_t imm_data;         // big-endian
+    std::uint32_t invalidate_rkey;  // [A11]
   };
   union {
     struct {
@@ -417,8 +417,8 @@ struct ibv_wc {
   std::uint32_t vendor_err;
   std::uint32_t byte_len;
   union {
-    std::uint32_t imm_data;  // big-endian
-    std::uint32_t invalidated_rkey;
+    std::uint32_t imm_data;          // big-endian
+    std::uint32_t invalidated_rkey;  // [A11]
   };
   std::uint32_t qp_num;
   std::uint32_t src_qp;
@@ -466,6 +466,7 @@ ibv_mr* ibv_reg_mr_iova(cpu& c, ibv_pd* pd, std::uint64_t addr, std::uint64_t le
 // 0 or an ibv_rereg_mr_err_code, with errno. Keys may change: read them again.
 int ibv_rereg_mr(cpu& c, ibv_mr* mr, int flags, ibv_pd* pd, std::uint64_t addr, std::uint64_t length, int access);
 int ibv_dereg_mr(cpu& c, ibv_mr* mr);  // EBUSY with windows bound, ENOENT for a bogus handle
+// The next key byte of the same index [A6].
 inline std::uint32_t ibv_inc_rkey(std::uint32_t rkey) {
   return (rkey & ~0xffU) | ((rkey + 1) & 0xffU);
 }
@@ -507,7 +508,7 @@ ibv_mr* ibv_reg_dmabuf_mr(cpu& c, ibv_pd* pd, std::uint64_t offset, std::uint64_
 int hcax_install_dma_buf(ibv_context* context, std::shared_ptr<driver::peer::dma_buf> buffer);
 int hcax_close_dma_buf(ibv_context* context, int fd);  // EBADF
 
-// Memory windows [semantics C]. EINVAL: no such type.
+// Memory windows [C2.1, C.3]. EINVAL: no such type.
 ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* pd, ibv_mw_type type);
 int ibv_dealloc_mw(cpu& c, ibv_mw* mw);  // unbinds as well
 // Type 1 only. EINVAL: another type, no MR with addr or length, zero-based; EPERM: the PDs differ; ENOTSUP: not a plain MR.

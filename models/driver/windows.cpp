@@ -1,4 +1,4 @@
-// Memory windows [semantics C.2, C.3].
+// Memory windows [C2.1, C2.2, C.3]. The key byte of type 1 is chosen here [A5].
 #include "models/driver/device.h"
 #include "models/driver/on_demand/lent_pages.h"
 #include "models/driver/post.h"

@@ -35,7 +35,7 @@ bool changes_protection(hca_wqe_opcode op) {
   return op == HCA_WQE_BIND || op == HCA_WQE_LOCAL_INV || op == HCA_WQE_FAST_REG;
 }
 
-// BIND, LOCAL_INV, REG_MR: one block, no data [C.3, WR posting checks].
+// BIND, LOCAL_INV, REG_MR: one block, no data [C.3].
 send_shape change_shape(const ibv_send_wr& wr, send_shape s, const send_limits& limits, ibv_mw_type windows) {
   if (limits.transport == HCA_TRANSPORT_UD || wr.num_sge != 0 || (wr.send_flags & IBV_SEND_INLINE)) return {EINVAL};
   if (s.opcode == HCA_WQE_BIND) {
@@ -176,7 +176,7 @@ send_shape shape_of(const ibv_send_wr& wr, const send_limits& limits, ibv_mw_typ
   s.opcode = wqe_opcode(wr.opcode);
   if (s.opcode == HCA_WQE_NOP) return {EINVAL};
   if (changes_protection(s.opcode)) return change_shape(wr, s, limits, windows);
-  if (s.opcode == HCA_WQE_SEND_INV && limits.transport != HCA_TRANSPORT_RC) return {EINVAL};  // C6.7
+  if (s.opcode == HCA_WQE_SEND_INV && limits.transport != HCA_TRANSPORT_RC) return {EINVAL};  // [C6.7]
   s.datagram = limits.transport == HCA_TRANSPORT_UD;
   if (s.datagram && (has_remote(s.opcode) || !wr.wr.ud.ah)) return {EINVAL};
   if (limits.transport == HCA_TRANSPORT_UC && needs_responder(s.opcode)) return {EINVAL};

@@ -186,7 +186,7 @@ TEST_F(x_test, SeveralBuffersInOneCall) {
   });
 }
 
-// S7, SUN2: the key belongs to a connection, and goes with it.
+// [S7, SUN2]: the key belongs to a connection, and goes with it.
 TEST_F(x_test, TiedToAConnection) {
   run([&](cpu& c) {
     ibv_qp* qp = b.connected_qp(c);

@@ -1,4 +1,4 @@
-// May this access use this memory region context? The rules in the order of the responder pipeline (D8 to D13); the same order
+// May this access use this memory region context? The rules in the order of the responder pipeline [D8 to D13]; the same order
 // holds for L_Keys, so that the counters mean the same on both sides.
 //
 // Contract: the caller has fetched the MRC that `key >> 8` selects, and has decided what a length of 0 means [D7]. Plain C++,

@@ -84,7 +84,7 @@ TEST(Judge, OnlyValidMayBeUsed) {
   EXPECT_EQ(judge(m, remote_read()), verdict::bad_state);
 }
 
-// kind x (PD equal) x (QPN equal) x (entry open to any QP) x (2A or 2B), against the table of section C.1.
+// kind x (PD equal) x (QPN equal) x (entry open to any QP) x (2A or 2B), against the table of [C.1].
 TEST(Judge, AssociationOfEveryKind) {
   for (std::uint8_t kind = HCA_MRC_REGION; kind <= HCA_MRC_WINDOW_2; ++kind) {
     for (int bits = 0; bits < 16; ++bits) {

@@ -67,21 +67,21 @@ bool region_is_tied_to_this_qp(const bind& b) {
 }  // namespace
 
 const bind_rule bind_in_order[bind_rules] = {
-    {is_window_of_type, window_fault::not_a_window},          // BND1
-    {window_key_is_current, window_fault::stale_key},         // BND2
-    {window_may_be_bound, window_fault::bad_state},           // BND3
-    {window_in_pd, window_fault::wrong_pd},                   // BND4
-    {has_length, window_fault::zero_length},                  // BND11
-    {region_is_valid, window_fault::bad_region},              // BND6
-    {region_in_pd, window_fault::wrong_pd},                   // BND5
-    {region_can_have_windows, window_fault::region_kind},     // BND15
-    {region_lets_bind, window_fault::no_bind_right},          // BND7
-    {access_is_known, window_fault::bad_access},              // BND14
-    {zero_based_is_type_2, window_fault::zero_based},         // BND12
-    {region_not_zero_based, window_fault::zero_based},        // BND13
-    {writes_need_local_write, window_fault::no_local_write},  // BND8
-    {range_in_region, window_fault::out_of_range},            // BND9, BND10
-    {region_is_tied_to_this_qp, window_fault::wrong_qp},      // SUN2
+    {is_window_of_type, window_fault::not_a_window},          // [BND1]
+    {window_key_is_current, window_fault::stale_key},         // [BND2]
+    {window_may_be_bound, window_fault::bad_state},           // [BND3]
+    {window_in_pd, window_fault::wrong_pd},                   // [BND4]
+    {has_length, window_fault::zero_length},                  // [BND11]
+    {region_is_valid, window_fault::bad_region},              // [BND6]
+    {region_in_pd, window_fault::wrong_pd},                   // [BND5]
+    {region_can_have_windows, window_fault::region_kind},     // [BND15]
+    {region_lets_bind, window_fault::no_bind_right},          // [BND7]
+    {access_is_known, window_fault::bad_access},              // [BND14]
+    {zero_based_is_type_2, window_fault::zero_based},         // [BND12]
+    {region_not_zero_based, window_fault::zero_based},        // [BND13]
+    {writes_need_local_write, window_fault::no_local_write},  // [BND8]
+    {range_in_region, window_fault::out_of_range},            // [BND9, BND10]
+    {region_is_tied_to_this_qp, window_fault::wrong_qp},      // [SUN2]
 };
 
 }  // namespace rules
@@ -96,9 +96,9 @@ window_fault check_bind(const window_change& r, const hca_mrc& window, const hca
 
 void apply_bind(const window_change& r, hca_mrc& window, const hca_mrc& region) {
   const bool unbind = r.length == 0;
-  window.key_byte = hca_key_byte(r.new_key);
+  window.key_byte = hca_key_byte(r.new_key);  // [A5]
   window.state = HCA_MRC_VALID;
-  window.access = unbind ? 0 : r.access & (rules::window_rights | HCA_ACCESS_ZERO_BASED);
+  window.access = unbind ? 0 : r.access & (rules::window_rights | HCA_ACCESS_ZERO_BASED);  // [C.4]
   window.start = unbind ? 0 : r.va;
   window.length = r.length;
   window.parent = unbind ? 0 : r.region_key;
@@ -125,11 +125,11 @@ window_fault check_invalidate(const window_change& r, const hca_mrc& m, const wi
   if (broken(3, own_qp)) return window_fault::wrong_qp;
   const bool own_pd = window && c.type2 == window_association::qp ? true : m.pd == r.pd;
   if (broken(4, own_pd)) return window_fault::wrong_pd;
-  if (broken(5, window || m.parent == 0)) return window_fault::bad_state;  // C6.4
+  if (broken(5, window || m.parent == 0)) return window_fault::bad_state;  // [C6.4]
   return window_fault::none;
 }
 
-void apply_invalidate(hca_mrc& m) {
+void apply_invalidate(hca_mrc& m) {  // [C6.6]
   m.state = HCA_MRC_FREE;
   if (m.kind != HCA_MRC_WINDOW_2) return;
   m.access = 0;

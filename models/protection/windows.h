@@ -1,5 +1,5 @@
-// What may be bound, invalidated and fast-registered, and what the MRCs become [semantics C.3, C.6, B.2]. Plain C++, no state,
-// no time. The rules of a bind are in the order BND1..BND15; the first that does not hold is the answer.
+// What may be bound, invalidated and fast-registered, and what the MRCs become [C.3, C.6, B.2]. Plain C++, no state,
+// no time. The rules of a bind are in the order [BND1..BND15]; the first that does not hold is the answer.
 #pragma once
 
 #include "firmware/abi/mrc.h"

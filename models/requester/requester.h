@@ -7,7 +7,7 @@
 //
 // Errors: a bad L_Key is LOC_PROT_ERR (reported when every earlier message has completed), a NAK the status it stands for,
 // silence RETRY_EXC_ERR; each puts the QP into ERR - of UC and UD only its send side, into SQE - and flushes the rest in order
-// [semantics D.1, D.2].
+// [D.1, D.2].
 #pragma once
 
 #include "firmware/abi/context.h"

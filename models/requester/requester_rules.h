@@ -19,7 +19,7 @@ inline std::uint32_t psns_of(const wqe_view& w, unsigned mtu_shift) {
 }
 
 // What is wrong with a request on a QP of this transport (enum hca_transport); HCA_WC_SUCCESS: nothing. UC has no READs and
-// atomics, UD only SENDs of one packet [semantics D.2].
+// atomics, UD only SENDs of one packet [D.2].
 std::uint8_t transport_status(const wqe_view& w, std::uint8_t transport, unsigned mtu_shift);
 // Bits 7..5 of its opcodes.
 std::uint8_t transport_bits(std::uint8_t transport);

@@ -1,4 +1,4 @@
-// SEND and WRITE: receive WQEs and placement.
+// SEND and WRITE: receive WQEs and placement. Each packet is judged when it is placed [O8a, O8b].
 #include <cstring>
 
 #include "models/responder/responder.h"
@@ -174,7 +174,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   co_return true;
 }
 
-// The key that came with a SEND; false: it could not be invalidated, and the QP is in error [C6.9, class J].
+// The key that came with a SEND; false: it could not be invalidated, and the QP is in error [C6.9].
 task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps& t) {
   const access_owner owner = owner_of(q, c.qpn);
   window_request r;
@@ -206,7 +206,7 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
   }
   memory_access::transfer& tr = memory_.begin();
   verdict v = verdict::granted;
-  if (p.payload != 0) {  // D7: a zero-length WRITE looks at no key
+  if (p.payload != 0) {  // [D7] a zero-length WRITE looks at no key
     memory_range range{.key = q.in_key,
                        .remote = true,
                        .rights = HCA_ACCESS_REMOTE_WRITE,
@@ -236,7 +236,7 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
 }
 
 // The request comes back after the RNR delay, and as often as the page is not there. A page that there is none of refuses it:
-// a receive buffer's (LOC_PROT_ERR) as a bad receive, any other as a bad key.
+// a receive buffer's (LOC_PROT_ERR) as a bad receive, any other as a bad key [D14].
 void responder::page_missing(connection& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status,
                              ps t) {
   const bool same = c.missing.for_page(page);

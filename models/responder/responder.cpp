@@ -158,13 +158,13 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   bool held = false;
   const bool receives = q.state == HCA_QP_RTR || q.state == HCA_QP_RTS || q.state == HCA_QP_SQD || q.state == HCA_QP_SQE;
   if (&c == &strangers_ || !receives || !of_transport(p.header.opcode, q.transport)) {
-    ++dropped_;  // D1
+    ++dropped_;  // [D1]
   } else if (q.transport != HCA_TRANSPORT_RC) {
     if (unreliable_takes(q, p)) held = co_await execute(c, ctx, p, t);
     c.acks_owed = 0;
   } else {
     const std::int32_t ahead = psn_distance(q.expected_psn, p.header.psn);
-    if (ahead > 0) {  // D2
+    if (ahead > 0) {  // [D2]
       ++out_of_order_;
       if (!q.nak_sent) {
         q.nak_sent = 1;
@@ -189,27 +189,27 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   co_return held;
 }
 
-// The order of the checks is D3..D13; returns whether the packet is held until its payload has landed. The context is let go
+// The order of the checks is [D3..D13]; returns whether the packet is held until its payload has landed. The context is let go
 // while a receive is taken from an SRQ, which has one in the same cache; ctx.failed: it could not be had again.
 task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps& t) {
   const packet_header& h = p.header;
   auto& before = ctx.as<hca_qpc>();
   const request_kind kind = kind_of(h.opcode);
   const wire::shape& s = h.shape();
-  if (!in_sequence(before.inbound, h.opcode)) {  // D3
+  if (!in_sequence(before.inbound, h.opcode)) {  // [D3]
     refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
     co_return false;
   }
-  if (right_of(kind) & ~std::uint32_t{before.access}) {  // D4
+  if (right_of(kind) & ~std::uint32_t{before.access}) {  // [D4]
     refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
     co_return false;
   }
-  if ((kind == request_kind::read || kind == request_kind::atomic) && c.reads >= before.max_read_in) {  // D5
+  if ((kind == request_kind::read || kind == request_kind::atomic) && c.reads >= before.max_read_in) {  // [D5]
     refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
     co_return false;
   }
   bool ready = true;
-  if (takes_receive(h.opcode)) {  // D5
+  if (takes_receive(h.opcode)) {  // [D5]
     if (before.srqn != 0) {
       ready = co_await take_shared(c, ctx, t);
     } else {
@@ -232,7 +232,7 @@ task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps
   c.no_receive_since = never;
   const std::uint32_t remaining = s.reth ? h.dma_length : q.in_remaining;
   const bool misaligned = kind == request_kind::atomic && config_.atomic_align_first && !atomic_aligned(h);
-  if (misaligned || !length_ok(p, q.mtu_shift, remaining)) {  // D6
+  if (misaligned || !length_ok(p, q.mtu_shift, remaining)) {  // [D6]
     refuse(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
     co_return false;
   }

@@ -1,12 +1,12 @@
-// The receive side: judges each request packet of RC in PSN order (PSN, sequence, QP rights, resources, lengths, key), places
-// or fetches its bytes, acknowledges, and completes receives. Duplicates are answered again without being executed again,
-// except READs, which are validated anew.
+// The receive side: judges each request packet of RC in PSN order [O6] (PSN, sequence, QP rights, resources, lengths, key),
+// places or fetches its bytes, acknowledges, and completes receives. Duplicates are answered again without being executed
+// again, except READs, which are validated anew [D2, O8d].
 //
 // UC takes what comes: a gap ends the message that it is in, and a message with an error is dropped to its end, while the QP
 // goes on. UD takes single packets whose Q_Key is the QP's and puts them 40 bytes into the receive buffer. Nothing is answered
-// [semantics D.1: UC, UD]. A receive WQE of a dropped message is the next one's; from an SRQ it completes with the error.
+// [D.1: UC, UD]. A receive WQE of a dropped message is the next one's; from an SRQ it completes with the error.
 //
-// A receive of an SRQ is judged by the PD of the SRQ.
+// A receive of an SRQ is judged by the PD of the SRQ [D.1].
 //
 // SEND_WITH_INV invalidates after its bytes were handed to the DMA engine and before its receive completes [C6.8].
 //
@@ -15,7 +15,7 @@
 // and UD the message is dropped [E9].
 //
 // Errors: a bad R_Key is NAK remote access, a bad request NAK invalid request, a bad receive buffer NAK remote operation; each
-// puts the QP into ERR, completes the receive in use with the matching status and flushes the rest [semantics D.1].
+// puts the QP into ERR, completes the receive in use with the matching status and flushes the rest [D.1].
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What the responder decides about a request packet, without time: message sequence, rights, lengths [semantics D.1, D3..D6].
+// What the responder decides about a request packet, without time: message sequence, rights, lengths [D.1, D3..D6].
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace hcasim {
 enum class request_kind : std::uint8_t { send, write, read, atomic, other };
 request_kind kind_of(std::uint8_t opcode);
 
-// D1: a request of this QP's transport (enum hca_transport).
+// [D1] a request of this QP's transport (enum hca_transport).
 bool of_transport(std::uint8_t opcode, std::uint8_t transport);
-// D3: may `opcode` come while the message `inbound` (send_first, write_first or HCA_INBOUND_NONE) is in progress?
+// [D3] may `opcode` come while the message `inbound` (send_first, write_first or HCA_INBOUND_NONE) is in progress?
 bool in_sequence(std::uint8_t inbound, std::uint8_t opcode);
-// D4: the QP right that a request needs; 0 for SEND.
+// [D4] the QP right that a request needs; 0 for SEND.
 std::uint32_t right_of(request_kind kind);
-// D6: an atomic works on 8 aligned bytes.
+// [D6] an atomic works on 8 aligned bytes.
 inline bool atomic_aligned(const packet_header& h) {
   return h.va % 8 == 0;
 }
-// D6: payload length against MTU, opcode and what is left of the message.
+// [D6] payload length against MTU, opcode and what is left of the message.
 bool length_ok(const packet& p, unsigned mtu_shift, std::uint32_t remaining);
 // Packets of a READ response.
 std::uint32_t responses_of(std::uint32_t length, unsigned mtu_shift);

@@ -1,6 +1,6 @@
 // Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the requester
 // in order, as far as fences, READ depth and its own limits allow. BIND, LOCAL_INV and FAST_REG are executed by window_unit
-// when their turn comes; nothing later of the QP starts before [O1].
+// when their turn comes; nothing later of the QP starts before [O1, O10].
 //
 // Errors: a WQE that is not what its place says (index, QPN, size) is passed on with LOC_QP_OP_ERR; an SQ buffer that cannot be
 // read puts the next WQE into the same state.

@@ -32,7 +32,7 @@ inline bool changes_protection(std::uint8_t opcode) {
 
 enum class issue_block : std::uint8_t { none, depth, fence, read_depth, local_fence };
 
-// Why the next WQE of a QP may not start yet [O3: FENCE waits for earlier READs and atomics of the QP; O4: LOCAL_INV for
+// Why the next WQE of a QP may not start yet [O2, O3: FENCE waits for earlier READs and atomics of the QP; O4: LOCAL_INV for
 // everything].
 inline issue_block why_not(const hca_wqe_control& c, std::uint32_t outstanding, std::uint32_t limit, std::uint32_t reads,
                            std::uint32_t read_limit) {

@@ -187,7 +187,7 @@ task<> window_unit::bind(window_request& r, ps& t) {
   if (r.fault != window_fault::none) co_return;
   if (unbinds) ++unbinds_;
   if (r.type == 2 && rules_.type2 == window_association::qp) co_await count_at_qp(r.qpn, 1, t);
-  if (r.type == 1) co_await drain(r.key, t);
+  if (r.type == 1) co_await drain(r.key, t);  // [O5]
   if (old_parent != 0) co_await uncount_at_region(old_parent, t);
 }
 

@@ -1,4 +1,4 @@
-// SUN1..SUN18: claims and embodiments of US 7,290,038.
+// [SUN1..SUN18]: claims and embodiments of US 7,290,038.
 #include "models/driver/embodiments/fill_credits.h"
 #include "models/driver/embodiments/send_fallback.h"
 #include "models/driver/embodiments/tcp_window.h"

@@ -1,4 +1,4 @@
-// The error paths and races of peer memory, by their number in semantics F.6. A race is forced at every step of the other side:
+// The error paths and races of peer memory, by their number [X1..X24]. A race is forced at every step of the other side:
 // the driver core tells of each step, and the invalidation starts there, in another thread, and is given time to end or to wait
 // for a lock. After each of them nothing is mapped, nothing is counted twice, and no byte moves that must not.
 #include "testbenches/conformance/peer_script.h"
@@ -175,7 +175,7 @@ void at_every_step(cpu& c, node& n, const peer::owner_options& options, ps patie
   EXPECT_EQ(gpu.owner.free_bytes(), n.peer(0).memory().size());
 }
 
-// X8, X9, X10, X13: before, between and after get_pages, dma_map and activation, and at every step of the de-registration.
+// [X8, X9, X10, X13]: before, between and after get_pages, dma_map and activation, and at every step of the de-registration.
 PEER_CONFORMANCE(X08_X09_X10_X13_invalidation_at_every_step) {
   at_every_step(c, n, {}, long_enough);
 }

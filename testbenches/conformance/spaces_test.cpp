@@ -1,4 +1,4 @@
-// Group TC-P: one R_Key over a changing set of segments (B.6, S1..S13).
+// Group TC-P: one R_Key over a changing set of segments [S1..S13].
 #include <map>
 
 #include "models/driver/embodiments/fill_credits.h"

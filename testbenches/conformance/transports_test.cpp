@@ -1,4 +1,4 @@
-// UC, UD and shared receive queues: TC-M21, TC-A22, and what the text around the table says of them [D.1, D.2, C.6.7].
+// UC, UD and shared receive queues: TC-M21, TC-A22, and what the text around the table says of them [D.1, D.2, C6.7].
 #include <fstream>
 
 #include "models/driver/access.h"

@@ -1,5 +1,5 @@
 // The target tells the host how far it has filled the space; the host removes filled buffers, adds fresh ones, and tells the
-// target where the space now lies. The key never changes, so the target's table is updated once per connection.
+// target where the space now lies. The key never changes, so the target's table is updated once per connection [SUN14, SUN17].
 #pragma once
 
 #include <cstdint>

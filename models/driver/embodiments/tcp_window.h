@@ -1,5 +1,5 @@
-// Claim 3 of US 7,290,038: the connection is TCP, and the host's receive window is the storage mapped under the R_Key. Adding
-// buffers moves the window's right edge, removing used ones its left edge; the right edge never moves back.
+// Claim 3 of US 7,290,038 [SUN3, SUN16]: the connection is TCP, and the host's receive window is the storage mapped under the
+// R_Key. Adding buffers moves the window's right edge, removing used ones its left edge; the right edge never moves back.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Regions over dma-bufs: ibv_reg_dmabuf_mr [F.7, B3.7].
+// Regions over dma-bufs: ibv_reg_dmabuf_mr [F.7, B3.7, B4.4].
 #include "models/driver/device.h"
 #include "models/driver/page_list.h"
 #include "models/driver/peer/attachment.h"

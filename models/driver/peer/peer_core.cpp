@@ -1,4 +1,4 @@
-// From a range that a client has to DMA addresses, and back [F.2, F.3, F.4].
+// From a range that a client has to DMA addresses, and back [F.2, F.3, G1, G6, G8, G9].
 #include "models/driver/peer/peer_core.h"
 
 #include <algorithm>
@@ -162,7 +162,7 @@ int peer_core::invalidate(cpu& c, void* reg_handle, std::uint64_t ticket) {
   if (it == by_ticket_.end() || it->second->client != r) return 0;
   umem& u = *it->second;
   if (u.mapping.held_by(c)) return EDEADLK;
-  if (legacy() && !u.activated) {
+  if (legacy() && !u.activated) {  // [G7]
     u.peer_invalidated = true;
     return 0;
   }
@@ -179,7 +179,7 @@ int peer_core::revoke_now(cpu& c, umem& u) {
   if (u.revoke) {
     if (const int error = u.revoke(c)) return error;
   }
-  if (u.client->unmaps) {
+  if (u.client->unmaps) {  // [G4]
     u.invalidated = true;
     ++u.client->num_dealloc_mrs;
   } else {

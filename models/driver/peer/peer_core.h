@@ -1,5 +1,5 @@
 // The peer-memory part of the driver core: its clients, the registrations of their memory, and what is exported about them
-// [semantics F, E5]. One per adapter.
+// [F.1 - F.5, E5]. One per adapter.
 //
 // Registration: acquire -> ticket -> mapping lock -> get_pages -> dma_map -> fix-up to host pages -> (the caller enables the
 // key)
