@@ -34,7 +34,7 @@ struct stream_options {
 struct stream_result {
   bool ok = false;
   std::uint64_t completed = 0;  // so far
-  ps first_post{0};  // the measurement begins
+  ps first_post{0};             // the measurement begins
   ps last_completion{0};
   ps waited{0};  // of that, the posting thread had nothing to do
 

@@ -1,5 +1,5 @@
-// Whose a TLM interface is. A unit of this project wakes processes of the kernel only through wake() and wake_at(), so a call to
-// it leaves no doubt about the kernel's next activity; anybody else may notify events inside the call.
+// Whose a TLM interface is. A unit of this project wakes processes of the kernel only through wake() and wake_at(), so a call
+// to it leaves no doubt about the kernel's next activity; anybody else may notify events inside the call.
 #pragma once
 
 #include "tlm/base/kernel.h"

@@ -1,6 +1,5 @@
 #include "tlm/base/event_queue.h"
 
-
 namespace hcasim {
 
 event_queue& event_queue::instance() {

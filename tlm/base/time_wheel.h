@@ -1,4 +1,4 @@
-// Work to come, by time, and at the same time in the order in which it was posted. What is near lies in slots of 16 ns, where
+// Work to come, by time, and at the same time in the order in which it was posted. What is near lies in slots of 4 ns, where
 // putting in and taking out cost a few instructions whatever waits; what is far lies in a heap until it is near.
 #pragma once
 
@@ -60,7 +60,7 @@ class time_wheel {
 
  private:
   static constexpr std::uint64_t slots = 1024;
-  static constexpr unsigned shift = 14;  // ps in a slot
+  static constexpr unsigned shift = 12;  // ps in a slot
 
   struct node {
     ps when;
