@@ -81,6 +81,8 @@ loopback_slurm::loopback_slurm(fs::path folder) : folder_(std::move(folder)) {
         controller.number, node.number, user, user, f, f, f, f, f, std::max(1U, std::thread::hardware_concurrency()));
   }
   std::ofstream(folder_ / "slurm.conf") << conf;
+  // Nothing here uses cgroups. Unless it is told of a version, slurmd looks for a mounted one, and does not start without.
+  std::ofstream(folder_ / "cgroup.conf") << "CgroupPlugin=cgroup/v1\n";
   ::setenv("SLURM_CONF", (folder_ / "slurm.conf").c_str(), 1);
   start({"munged", "--foreground", "--key-file=" + f + "/munge.key", "--socket=" + f + "/munge.sock",
          "--pid-file=" + f + "/munged.pid", "--log-file=" + f + "/munged.log", "--seed-file=" + f + "/munge.seed"});
