@@ -16,6 +16,7 @@ const std::array<operation_follower::part_name, operation_follower::parts> opera
      {"send_queue, page_walker", "miss"},
      {"send_queue, WQE fetch", "PCIe"},
      {"requester", "queueing, service"},
+     {"requester", "page not there"},
      {"requester, qpc_cache", "service"},
      {"requester, qpc_cache", "miss"},
      {"requester, key_check", "service"},

@@ -311,7 +311,7 @@ void operation_follower::passes(flow& f, operation& o, std::string_view unit, st
   const wire::shape& s = h.shape();
   if (s.response) {
     if (s.aeth && !s.payload && (h.syndrome & rnr_mask) == wire::rnr_nak) return refused(o, unit, socket, p, t);
-    if (!o.sent || (s.aeth && !s.payload && h.syndrome > wire::ack_no_credits)) return;
+    if (!o.sent || o.resting || (s.aeth && !s.payload && h.syndrome > wire::ack_no_credits)) return;
     // An acknowledgement answers everything before it; of data the last packet counts.
     if (s.payload || s.atomic_ack ? h.psn != o.last_psn : o.fetches || !reaches(h.psn, o.last_psn)) return;
     if (socket == "egress" && !o.answered) {
@@ -353,7 +353,21 @@ void operation_follower::passes(flow& f, operation& o, std::string_view unit, st
   }
 }
 
+// The requester asks the driver for a page: to land a response in, or to gather from for the next operation to be sent.
+void operation_follower::page_missed(adapter& a, const report& r, ps t) {
+  const auto f = a.flows.find(r.qpn);
+  if (f == a.flows.end()) return;
+  const bool lands = (r.flags & HCA_FAULT_WRITE) != 0;
+  for (const held& o : f->second.live) {
+    if (o->reported || o->sent != lands || (lands && !o->fetches)) continue;
+    o->marks.push_back({t, no_page});
+    o->resting = true;
+    return;
+  }
+}
+
 void operation_follower::reported(adapter& a, const report& r, ps t) {
+  if (r.event && r.type == HCA_EVENT_PAGE_FAULT && !(r.flags & HCA_FAULT_REMOTE)) return page_missed(a, r, t);
   if (r.event || (r.cqe.flags & HCA_CQE_RECEIVE)) return;
   const auto f = a.flows.find(r.cqe.qpn);
   if (f == a.flows.end()) return;

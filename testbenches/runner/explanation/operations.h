@@ -49,6 +49,7 @@ class operation_follower : public sc_core::sc_module {
     wqe_table,
     wqe,
     requester,
+    no_page,
     context,
     context_miss,
     key,
@@ -107,7 +108,7 @@ class operation_follower : public sc_core::sc_module {
     bool arrived = false;
     bool answered = false;
     bool reported = false;
-    bool resting = false;  // until the receiver may be ready
+    bool resting = false;  // until the receiver may be ready, or the page is there
     std::vector<mark> marks;
     std::vector<wait> waits;
   };
@@ -164,6 +165,7 @@ class operation_follower : public sc_core::sc_module {
   void passes(adapter& a, std::string_view unit, std::string_view socket, const packet& p, ps t);
   void passes(flow& f, operation& o, std::string_view unit, std::string_view socket, const packet& p, ps t);
   void refused(operation& o, std::string_view unit, std::string_view socket, const packet& p, ps t);
+  void page_missed(adapter& a, const report& r, ps t);
   void reported(adapter& a, const report& r, ps t);
   void written(adapter& a, const dma_request& d, ps begin, ps t);
   void finish(flow& f, std::size_t at, ps t);

@@ -291,6 +291,7 @@ TEST_F(program, explains_the_operations_of_every_testbench) {
     // It waits for pages, and nothing is lost on its link.
     if (name == "on_demand") {
       EXPECT_GT(steps["responder, receiver not ready"], 1000 * steps["link, lost, sent again"]);
+      EXPECT_GT(steps["requester, page not there"], 0);
     }
     const double command_time = all_of(r, "command_unit", "command_time");
     EXPECT_NEAR(commands, command_time, 0.01 * command_time) << name;
