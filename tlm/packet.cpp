@@ -48,11 +48,17 @@ constexpr std::array<shape, 256> make_shapes() {
 }
 constexpr std::array<shape, 256> shapes = make_shapes();
 
-std::uint32_t header_bytes(const shape& s) {
-  return static_cast<std::uint32_t>(wire::lrh_bytes + wire::bth_bytes + (s.datagram ? 8 : 0) + (s.reth ? 16 : 0) +
-                                    (s.atomic ? 28 : 0) + (s.aeth ? 4 : 0) + (s.atomic_ack ? 8 : 0) + (s.immediate ? 4 : 0) +
-                                    (s.invalidate ? 4 : 0));
+constexpr std::array<std::uint8_t, 256> make_header_bytes() {
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t op = 0; op < table.size(); ++op) {
+    const shape& s = shapes[op];
+    table[op] = static_cast<std::uint8_t>(wire::lrh_bytes + wire::bth_bytes + (s.datagram ? 8 : 0) + (s.reth ? 16 : 0) +
+                                          (s.atomic ? 28 : 0) + (s.aeth ? 4 : 0) + (s.atomic_ack ? 8 : 0) +
+                                          (s.immediate ? 4 : 0) + (s.invalidate ? 4 : 0));
+  }
+  return table;
 }
+constexpr std::array<std::uint8_t, 256> header_bytes = make_header_bytes();
 
 // Big-endian fields, in order [A11].
 template <class T>
@@ -103,7 +109,7 @@ class reader {
 // The ICRC of a local packet (no GRH): LRH.VL and BTH's FECN, BECN and reserved bits count as ones; polynomial and bit order
 // are those of Ethernet's CRC-32 (IBA 7.8.1).
 std::uint32_t icrc(std::span<const std::byte> covered) {
-  std::array<std::byte, wire::lrh_bytes + wire::bth_bytes> masked;
+  alignas(16) std::array<std::byte, wire::lrh_bytes + wire::bth_bytes> masked;
   std::memcpy(masked.data(), covered.data(), masked.size());
   masked[0] |= std::byte{0xf0};
   masked[wire::lrh_bytes + 4] = std::byte{0xff};
@@ -130,7 +136,7 @@ void encode(packet& p) {
   packet_header& h = p.header;
   const shape& s = h.shape();
   h.pad = static_cast<std::uint8_t>((4 - p.payload % 4) % 4);
-  const std::uint32_t header_size = header_bytes(s);
+  const std::uint32_t header_size = header_bytes[h.opcode];
   p.head = static_cast<std::uint32_t>(wire::max_header) - header_size;
   std::memset(p.data() + p.payload, 0, h.pad);
 
@@ -195,7 +201,7 @@ bool parse(packet& p, std::size_t total) {
   h.source_lid = r.get16();
   h.opcode = r.get8();
   const shape& s = h.shape();
-  const std::uint32_t header_size = header_bytes(s);
+  const std::uint32_t header_size = header_bytes[h.opcode];
   if ((vl_lver & 0xf) != 0 || (sl_lnh & 3) != 2 || !s.known || words * 4 != total || total < header_size + wire::icrc_bytes)
     return false;
 

@@ -235,8 +235,9 @@ void key_check::retire(check& c) {
 }
 
 void key_check::note_waiting() {
-  waiting_.set(checks_.in_use(), now());
-  waiting_probe_.set(checks_.in_use(), now());
+  const std::uint64_t waiting = checks_.in_use();
+  waiting_.set(waiting, now());
+  waiting_probe_.set(waiting, now());
 }
 
 // blocking_miss: those behind go on, in the pipeline's turns, until one of them misses.

@@ -114,6 +114,7 @@ void port::admit(lane& l) {
 // When there may be room, and a turn, for the next packet that waits; nothing if only an answer can tell.
 void port::admit_later(lane& l) {
   ps when = std::max(egress_pipe_.free_at(), now());
+  if (when >= l.armed) return;
   if (occupancy(l) >= config_.egress_packets) {
     if (l.leaving.empty()) return;
     when = std::max(when, l.leaving.front());
