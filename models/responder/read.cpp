@@ -41,10 +41,16 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
     ++messages_;
   }
   c.acks_owed = 0;  // the responses acknowledge what came before
-  ++c.reads;
-  c.owed.push(
-      {nullptr,
-       {.to = route_of(c, q), .psn = h.psn, .key = h.rkey, .length = h.dma_length, .count = count, .va = h.va, .since = t}});
+  if (!again) ++c.reads;
+  c.owed.push({nullptr,
+               {.to = route_of(c, q),
+                .psn = h.psn,
+                .key = h.rkey,
+                .length = h.dma_length,
+                .count = count,
+                .again = again,
+                .va = h.va,
+                .since = t}});
   if (!c.answering) answer_owed(c);
 }
 
@@ -85,12 +91,16 @@ bool responder::may_answer(const connection& c) {
 void responder::forget_owed(connection& c) {
   while (!c.owed.empty()) {
     const owed_answer gone = c.owed.pop();
-    if (!gone.response) {
-      if (c.reads != 0) --c.reads;
-    } else {
+    if (gone.response) {
       packet_pool_.put(*gone.response);
+    } else {
+      read_ended(c, gone.read);
     }
   }
+}
+
+void responder::read_ended(connection& c, const read_job& job) {
+  if (!job.again && c.reads != 0) --c.reads;  // none is left when the QP has begun anew meanwhile
 }
 
 process responder::read_response(connection& c, read_job job, std::uint64_t ticket, ps t) {
@@ -114,7 +124,7 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
     c.out.complete(ticket, nullptr, t);
     packet_pool_.put(p);
     buffers_.give();
-    if (last && c.reads != 0) --c.reads;
+    if (last) read_ended(c, job);
     emit(c);
     --c.busy;
     check_stopped(c);
@@ -133,7 +143,7 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
   payload_read_ += p.payload;
   encode(p);
   c.out.complete(ticket, &p, t);
-  if (last && c.reads != 0) --c.reads;
+  if (last) read_ended(c, job);
   emit(c);
   --c.busy;
   check_stopped(c);

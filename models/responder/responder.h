@@ -79,6 +79,7 @@ class responder : public unit {
     std::uint32_t length = 0;
     std::uint32_t index = 0;
     std::uint32_t count = 0;
+    bool again = false;  // a repetition: the requester may have all its READs under way beside it
     std::uint64_t va = 0;
     ps since{0};
   };
@@ -109,7 +110,7 @@ class responder : public unit {
     reorder_queue<packet> out;
     std::uint64_t last_ticket = ~0ULL;  // nothing behind this response may leave
     std::uint32_t acks_owed = 0;
-    std::uint32_t reads = 0;  // READs whose responses have not all left
+    std::uint32_t reads = 0;  // READs whose responses have not all left, repetitions apart
     ring<owed_answer> owed;   // behind the responses of a READ that is being answered
     bool answering = false;
     std::uint16_t fetched_first = 0;  // receive WQEs on chip
@@ -155,6 +156,7 @@ class responder : public unit {
   void send_response(connection& c, packet& p);
   [[nodiscard]] static bool may_answer(const connection& c);
   void forget_owed(connection& c);
+  static void read_ended(connection& c, const read_job& job);
   process read_response(connection& c, read_job job, std::uint64_t ticket, ps t);
   task<verdict> fetch_response(connection& c, memory_range range, packet& p, ps& t);
   task<> do_atomic(connection& c, hca_qpc& q, packet& p, ps& t);

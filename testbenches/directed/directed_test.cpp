@@ -78,6 +78,26 @@ TEST_P(bad_fabric, every_byte_arrives_under_loss_corruption_duplication_and_dela
   expect_integrity(c);
 }
 
+// READs that are asked for again stand beside all that the QP may have under way; they were counted with them.
+TEST_P(bad_fabric, every_read_ends_well_with_as_many_under_way_as_the_responder_takes) {
+  system_config c = world::two_nodes();
+  c.seed = GetParam();
+  c.link.loss = 0.02;
+  world w(c);
+  stream_options o;
+  o.read = true;
+  o.messages = 1000;
+  o.size = 8192;
+  o.qps = 4;
+  o.region_bytes = o.size;
+  stream_result r;
+  start_stream(w.sys(), o, r);
+  run_simulation();
+  EXPECT_TRUE(r.ok);
+  EXPECT_EQ(r.completed, o.messages);
+  EXPECT_GT(statistic_of(w.at(0).hca.requester, "go_backs"), 10);
+}
+
 INSTANTIATE_TEST_SUITE_P(directed, bad_fabric, ::testing::Range(std::uint64_t{1}, std::uint64_t{21}));
 
 TEST(directed, every_byte_arrives_with_tiny_caches_queues_and_buffers) {

@@ -95,7 +95,7 @@ void target(random_state& s, cpu& c, node& n) {
   std::uint64_t all = ~0ULL;
   while (s.out->received < all) {
     if (const auto wc = next_completion(c, p.cq, 50_us)) {
-      if (wc->status != IBV_WC_SUCCESS) return s.problem("a receive failed");
+      if (wc->status != IBV_WC_SUCCESS) return s.problem(std::string("a receive failed: ") + ibv_wc_status_str(wc->status));
       const auto qp = static_cast<std::size_t>(wc->wr_id >> 32);
       const std::uint64_t slot = wc->wr_id & 0xffffffff;
       const expected_send e = s.sent[qp].front();

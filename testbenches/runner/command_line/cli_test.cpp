@@ -202,7 +202,7 @@ TEST_F(cli, bad_commands) {
           "--ticks: parameters.ticks: 'many' is not a number; a count is written like '8'");
   refused("run count_ticks -o out --trace nothing", "--trace nothing: no signal has such a name; units are: node0.key_check");
   refused("run count_ticks -o out --trace-limit 5",
-          "--trace-limit: '5' has no unit; a size is in B, KiB, MiB, GiB or TiB: write for example '5 KiB'");
+          "--trace-limit: '5' has no unit; a size is in B, KiB, MiB, GiB or TiB: write for example '5 B'");
 }
 
 TEST_F(cli, bad_descriptions) {

@@ -95,6 +95,12 @@ std::string_view trim(std::string_view s) {
   return s;
 }
 
+// Of a number that came without one.
+std::string_view usual_unit(knob_kind kind) {
+  const std::string_view text = example(kind);
+  return kind == knob_kind::bytes ? "B" : text.substr(text.find(' ') + 1);
+}
+
 long double factor_of(knob_kind kind, std::string_view text, std::string_view unit) {
   const auto all = scales(kind);
   if (all.empty()) {
@@ -104,7 +110,7 @@ long double factor_of(knob_kind kind, std::string_view text, std::string_view un
   }
   if (unit.empty()) {
     throw quantity_error(fmt::format("'{0}' has no unit; {1} is in {2}: write for example '{0} {3}'", text, kind_name(kind),
-                                     unit_list(kind), all[all.size() > 2 ? 1 : 0].unit));
+                                     unit_list(kind), usual_unit(kind)));
   }
   for (const scale& s : all) {
     if (s.unit == unit) return s.factor;

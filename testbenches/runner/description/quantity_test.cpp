@@ -66,11 +66,11 @@ TEST(quantity, every_unit) {
 
 TEST(quantity, errors_say_what_to_write) {
   EXPECT_EQ(error_of(time, "200"), "'200' has no unit; a time is in ps, ns, us, ms or s: write for example '200 ns'");
-  EXPECT_EQ(error_of(bytes, "64"), "'64' has no unit; a size is in B, KiB, MiB, GiB or TiB: write for example '64 KiB'");
+  EXPECT_EQ(error_of(bytes, "64"), "'64' has no unit; a size is in B, KiB, MiB, GiB or TiB: write for example '64 B'");
   EXPECT_EQ(error_of(cycles, "6"), "'6' has no unit; a number of cycles is in cycles: write for example '6 cycles'");
   EXPECT_EQ(error_of(rate, "100"),
-            "'100' has no unit; a rate is in b/s, kb/s, Mb/s, Gb/s or Tb/s: write for example '100 kb/s'");
-  EXPECT_EQ(error_of(clock, "350"), "'350' has no unit; a clock is in Hz, kHz, MHz or GHz: write for example '350 kHz'");
+            "'100' has no unit; a rate is in b/s, kb/s, Mb/s, Gb/s or Tb/s: write for example '100 Gb/s'");
+  EXPECT_EQ(error_of(clock, "350"), "'350' has no unit; a clock is in Hz, kHz, MHz or GHz: write for example '350 MHz'");
   EXPECT_EQ(error_of(bytes, "64 KB"),
             "'64 KB' has the unit 'KB', but a size is in B, KiB, MiB, GiB or TiB; write for example '64 KiB'");
   EXPECT_EQ(error_of(time, "6 cycles"),
