@@ -160,9 +160,20 @@ dma_engine::completer* dma_engine::next_read(std::uint64_t before) {
 
 // The reads of the source whose turn it is, of those that have one requested before `before`.
 dma_fifo& dma_engine::in_turn(completer& c, std::uint64_t before) {
-  do {
-    c.last = (c.last + 1) % dma_sources;
-  } while ((c.waiting >> c.last & 1) == 0 || c.reads[c.last].front().sequence >= before);
+  const auto may = [&](unsigned source) { return (c.waiting >> source & 1) != 0 && c.reads[source].front().sequence < before; };
+  constexpr auto payload = static_cast<unsigned>(dma_source::payload);
+  c.last = payload;
+  if (c.payload < dma_rules::payload_turns && may(payload)) {
+    ++c.payload;
+    return c.reads[payload];
+  }
+  for (unsigned i = 1; i <= dma_sources; ++i) {
+    const unsigned source = (c.other + i) % dma_sources;
+    if (source == payload || !may(source)) continue;
+    c.payload = 0;
+    c.last = c.other = source;
+    break;
+  }
   return c.reads[c.last];
 }
 

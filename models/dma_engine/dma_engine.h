@@ -43,12 +43,14 @@ class dma_engine : public unit {
   tlm::tlm_sync_enum pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
 
   // Reads of one completer: host memory, or another device. Once there are several, none may take every tag. Their sources
-  // take turns: otherwise the WQEs of the next messages would wait behind the payload of all that were fetched before, and the
-  // link would be idle afterwards.
+  // take turns, payload several at a time: otherwise the WQEs of the next messages would wait behind the payload of all that
+  // were fetched before, and the link would be idle afterwards.
   struct completer {
     std::array<dma_fifo, dma_sources> reads;
     std::uint32_t waiting = 0;  // sources with reads, as a mask
     unsigned last = 0;          // the source that had the last turn
+    unsigned payload = 0;       // turns of payload since that of another source
+    unsigned other = 0;         // the other source that had the last turn
     std::uint32_t tags = 0;
     bool known = false;
   };

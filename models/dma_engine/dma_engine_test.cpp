@@ -205,16 +205,17 @@ TEST(dma_engine, sources_of_reads_take_turns) {
   dma_engine_config c = bench::defaults();
   c.read_tags = 1;
   bench b(c);
-  for (std::uint64_t i = 0; i < 4; ++i) b.clients[0].send(b.request(dma_op::read, i * 512, 64), ps(1000) * i);
-  for (std::uint64_t i = 4; i < 6; ++i) {
+  for (std::uint64_t i = 0; i < 20; ++i) b.clients[0].send(b.request(dma_op::read, i * 512, 64), ps(1000) * i);
+  for (std::uint64_t i = 20; i < 23; ++i) {
     dma_request& r = b.request(dma_op::read, i * 512, 64);
     r.source = dma_source::wqe;
-    b.clients[0].send(r, 10_ns);
+    b.clients[0].send(r, 30_ns);
   }
   testing::run_until_idle();
   std::vector<std::uint64_t> order;
   for (const auto& burst : b.pcie.log) order.push_back(burst.address / 512);
-  EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 4, 1, 5, 2, 3}));
+  EXPECT_EQ(order,
+            (std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5, 6, 7, 20, 8, 9, 10, 11, 12, 13, 14, 15, 21, 16, 17, 18, 19, 22}));
 }
 
 // A source whose turn it is does not take it behind a write that was requested before.

@@ -26,6 +26,10 @@ inline std::uint32_t kept_for_others(std::uint32_t tags) {
   return tags < 2 ? 0 : tags < 16 ? 1 : tags / 8;
 }
 
+// Payload reads between two of other sources, while both wait. With fewer, WQEs come by twos and threes when tags are scarce,
+// and take the tags that their payload needs; with more, what they are for has nothing to do meanwhile.
+inline constexpr unsigned payload_turns = 8;
+
 inline std::uint32_t bucket_of(std::uint64_t address, std::uint32_t buckets) {
   return static_cast<std::uint32_t>((address >> 3) % buckets);
 }

@@ -65,7 +65,7 @@ process responder::answer_owed(connection& c) {
       continue;
     }
     co_await buffers_.take();
-    if (may_answer(c)) co_await queue_.until(engine_.start(now(), clock_.cycles(config_.packet_interval)));
+    if (may_answer(c)) co_await engine_.turn(responses);
     if (!may_answer(c)) {
       buffers_.give();
       break;

@@ -11,7 +11,8 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
       lid_(lid),
       memory_(keys, walker, dma),
       faults_(queue_, reports, true),
-      buffers_(queue_, config.buffers) {
+      buffers_(queue_, config.buffers),
+      engine_(queue_, clock.cycles(config.packet_interval)) {
   packets.on<&responder::on_packet>(this);
   bells.on<&responder::on_bell>(this);
   control.on<&responder::on_control>(this);
@@ -51,18 +52,25 @@ responder::connection& responder::started(std::uint32_t qpn) {
 // Packets enter the engine one after the other; its latency is the same for all, so that they come to their QPs in that order.
 tlm::tlm_sync_enum responder::on_packet(packet& p, tlm::tlm_phase, ps&) {
   ++packets_in_;
-  const ps t = engine_.start(now(), clock_.cycles(config_.packet_interval));
-  valid_probe_.pulse(1, t, clock_.period());
-  qpn_probe_.set(p.header.dest_qpn, t);
-  opcode_probe_.set(p.header.opcode, t);
-  psn_probe_.set(p.header.psn, t);
   p.holder = this;
-  queue_.at(t + clock_.cycles(config_.packet_latency), {[](void* x) {
-                                                          auto& due = *static_cast<packet*>(x);
-                                                          static_cast<responder*>(due.holder)->arrive(due);
-                                                        },
-                                                        &p});
+  engine_.ask(requests, {[](void* x) {
+                           auto& due = *static_cast<packet*>(x);
+                           static_cast<responder*>(due.holder)->take(due);
+                         },
+                         &p});
   return tlm::TLM_ACCEPTED;
+}
+
+void responder::take(packet& p) {
+  valid_probe_.pulse(1, now(), clock_.period());
+  qpn_probe_.set(p.header.dest_qpn, now());
+  opcode_probe_.set(p.header.opcode, now());
+  psn_probe_.set(p.header.psn, now());
+  queue_.at(now() + clock_.cycles(config_.packet_latency), {[](void* x) {
+                                                              auto& due = *static_cast<packet*>(x);
+                                                              static_cast<responder*>(due.holder)->arrive(due);
+                                                            },
+                                                            &p});
 }
 
 void responder::arrive(packet& p) {

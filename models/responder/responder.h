@@ -28,7 +28,7 @@
 #include "tlm/base/process.h"
 #include "tlm/base/reorder.h"
 #include "tlm/base/ring.h"
-#include "tlm/base/server.h"
+#include "tlm/base/taking_turns.h"
 #include "tlm/base/unit.h"
 #include "tlm/base/wait.h"
 #include "tlm/context.h"
@@ -124,6 +124,7 @@ class responder : public unit {
     ps no_receive_since = never;   // a message has come, and none was posted
     ps handled_since{0};           // the packet in hand
   };
+  enum engine_user : unsigned { requests, responses };
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
@@ -131,6 +132,7 @@ class responder : public unit {
   void release_packet(packet& p);
   void check_stopped(connection& c);
 
+  void take(packet& p);
   void arrive(packet& p);
   process serve(connection& c);
   task<bool> handle(connection& c, packet& p, ps& t);
@@ -186,7 +188,7 @@ class responder : public unit {
   memory_access memory_;
   page_faults faults_;
   credits buffers_;
-  server engine_;
+  taking_turns engine_;
   by_number<connection> connections_;
   connection strangers_{0};  // takes what comes for QPs that nobody has started, so that it leaves no trace
   pool<report> report_pool_;

@@ -17,7 +17,7 @@ struct responder_config {
   bool atomic_align_first = true;
 
   void knobs(knob_visitor& k) {
-    k.cycles("packet_interval", packet_interval, 1, 1000, "between the starts of two packets, requests and responses alike");
+    k.cycles("packet_interval", packet_interval, 1, 1000, "between the starts of two packets, requests and responses in turns");
     k.cycles("packet_latency", packet_latency, 0, 1000, "from a packet's start to its memory access");
     k.count("buffers", buffers, 1, 65536, "packet buffers for READ responses under way from memory to the port");
     k.count("ack_coalesce", ack_coalesce, 1, 1024, "acknowledge requests that one acknowledge may answer while packets wait");

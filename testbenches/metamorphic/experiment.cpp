@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <thread>
 
 #include <fmt/format.h>
@@ -143,27 +144,6 @@ outcome run_here(const experiment& e) {
   return o;
 }
 
-std::vector<experiment> interleaved(const experiment& e, unsigned n) {
-  std::vector<experiment> all(n, e);
-  for (unsigned i = 0; i < n; ++i) {
-    all[i].adjust = [i, adjust = e.adjust](setup& s) {
-      if (adjust) adjust(s);
-      s.config.link.propagation += ps(std::int64_t{1000} * i);
-    };
-  }
-  return all;
-}
-
-outcome mean_of(const outcome* first, unsigned n) {
-  outcome o = *first;
-  for (unsigned i = 1; i < n; ++i) {
-    if (!first[i].ran()) return first[i];
-    o.rate += first[i].rate;
-  }
-  o.rate /= n;
-  return o;
-}
-
 std::vector<outcome> run_all(const std::vector<experiment>& list) {
   std::vector<outcome> outcomes(list.size());
   std::size_t next = 0;
@@ -181,6 +161,30 @@ std::vector<outcome> run_all(const std::vector<experiment>& list) {
   };
   pool.run();
   return outcomes;
+}
+
+std::vector<outcome> means_of(const std::vector<experiment>& list, unsigned interleavings) {
+  std::vector<experiment> all;
+  for (const experiment& e : list) {
+    for (unsigned i = 0; i < interleavings; ++i) {
+      all.push_back(e);
+      all.back().adjust = [i, adjust = e.adjust](setup& s) {
+        if (adjust) adjust(s);
+        s.config.link.propagation += ps(std::int64_t{1000} * i);
+      };
+    }
+  }
+  const std::vector<outcome> runs = run_all(all);
+  std::vector<outcome> means;
+  for (auto first = runs.begin(); first != runs.end(); first += interleavings) {
+    const auto last = first + interleavings;
+    const auto bad = std::find_if(first, last, [](const outcome& o) { return !o.ran(); });
+    means.push_back(bad == last ? *first : *bad);
+    if (bad != last) continue;
+    means.back().rate =
+        std::accumulate(first, last, 0.0, [](double sum, const outcome& o) { return sum + o.rate; }) / interleavings;
+  }
+  return means;
 }
 
 }  // namespace hcasim::metamorphic

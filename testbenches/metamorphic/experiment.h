@@ -55,15 +55,13 @@ struct outcome {
   [[nodiscard]] bool ran() const { return refused.empty() && problem.empty(); }
 };
 
-// The same with cables of `n` lengths, a nanosecond apart. Which of many requests finds what in a small cache, or a turn at a
-// busy unit, is chance that every nanosecond throws anew; the mean tells what a knob does.
-std::vector<experiment> interleaved(const experiment& e, unsigned n);
-// The first of `n` outcomes with the mean of their rates; or one that did not run.
-outcome mean_of(const outcome* first, unsigned n);
-
 // In this process; once.
 outcome run_here(const experiment& e);
 // Each in a process of its own, as many at once as there are cores; outcomes in the order of the experiments.
 std::vector<outcome> run_all(const std::vector<experiment>& list);
+// Each with cables of so many lengths, a nanosecond apart: for each experiment its first outcome with the mean of their rates,
+// or one that did not run. Which of many requests finds what in a small cache, or a turn at a busy unit, is chance that every
+// nanosecond throws anew; the mean tells what a knob does.
+std::vector<outcome> means_of(const std::vector<experiment>& list, unsigned interleavings);
 
 }  // namespace hcasim::metamorphic

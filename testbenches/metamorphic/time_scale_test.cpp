@@ -67,10 +67,7 @@ TEST_P(time_scale, the_same_run_in_twice_the_time) {
 
 // The rates of a workload as it is and half as fast, as means of `interleavings` runs.
 std::vector<outcome> both_speeds(const workload& w, unsigned interleavings) {
-  std::vector<experiment> list = interleaved({.of = &w}, interleavings);
-  for (experiment& e : interleaved({.of = &w, .adjust = slow_down}, interleavings)) list.push_back(std::move(e));
-  const std::vector<outcome> runs = run_all(list);
-  return {mean_of(runs.data(), interleavings), mean_of(&runs[interleavings], interleavings)};
+  return means_of({{.of = &w}, {.of = &w, .adjust = slow_down}}, interleavings);
 }
 
 TEST_P(time_scale, half_the_rate) {
@@ -79,7 +76,7 @@ TEST_P(time_scale, half_the_rate) {
   double within = 1e-3;
   // Where rounding throws the interleaving anew, a mean tells.
   if (o[0].ran() && o[1].ran() && std::abs(o[1].rate * 2 / o[0].rate - 1) > within) {
-    o = both_speeds(w, 16);
+    o = both_speeds(w, 64);
     within = 5e-3;
   }
   for (const outcome& one : o) ASSERT_TRUE(one.ran()) << w.name << ": " << one.problem << one.refused;
