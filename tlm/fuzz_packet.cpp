@@ -24,7 +24,7 @@ std::uint32_t head_of(std::uint8_t opcode) {
 
 // Length and versions that fit, so that the input reaches what lies behind their checks.
 void mend(packet& p, std::size_t size) {
-  std::byte* lrh = p.bytes.data() + p.head;
+  std::byte* lrh = p.raw().data() + p.head;
   lrh[0] &= std::byte{0xf0};
   lrh[1] = (lrh[1] & std::byte{0xf0}) | std::byte{2};
   lrh[4] = static_cast<std::byte>(size / 4 >> 8);
@@ -53,9 +53,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool fitting = (data[0] & 1) != 0;
   received.head = (data[0] & 2) != 0 ? data[1] % (wire::max_header + 1) : head_of(data[2 + wire::lrh_bytes]);
   data += 2;
-  size = std::min(size - 2, received.bytes.size() - received.head);
+  size = std::min(size - 2, received.raw().size() - received.head);
   if (fitting) size &= ~std::size_t{3};
-  std::memcpy(received.bytes.data() + received.head, data, size);
+  std::memcpy(received.raw().data() + received.head, data, size);
   if (fitting) mend(received, size);
 
   icrc_ok(received, size);
@@ -71,12 +71,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect(icrc_ok(sent, size));
 
   // The ICRC covers the packet's last byte.
-  sent.on_wire()[size - wire::icrc_bytes - 1] ^= std::byte{1};
+  sent.raw()[sent.head + size - wire::icrc_bytes - 1] ^= std::byte{1};
   expect(!icrc_ok(sent, size));
-  sent.on_wire()[size - wire::icrc_bytes - 1] ^= std::byte{1};
+  sent.raw()[sent.head + size - wire::icrc_bytes - 1] ^= std::byte{1};
 
-  forget_ignored(received.on_wire().data());
-  forget_ignored(sent.on_wire().data());
+  forget_ignored(received.raw().data() + received.head);
+  forget_ignored(sent.raw().data() + sent.head);
   expect(std::ranges::equal(received.on_wire().first(size - wire::icrc_bytes - received.header.pad),
                             sent.on_wire().first(size - wire::icrc_bytes - sent.header.pad)));
   return 0;

@@ -123,15 +123,6 @@ const wire::shape& wire::shape_of(std::uint8_t opcode) {
   return shapes[opcode];
 }
 
-std::span<std::byte> packet::on_wire() {
-  const std::uint32_t end = static_cast<std::uint32_t>(wire::max_header) + payload + header.pad;
-  return {bytes.data() + head, end - head + wire::icrc_bytes};
-}
-
-std::uint32_t packet::wire_bytes() const {
-  return static_cast<std::uint32_t>(wire::max_header + wire::icrc_bytes + wire::vcrc_bytes) + payload + header.pad - head;
-}
-
 void encode(packet& p) {
   packet_header& h = p.header;
   const shape& s = h.shape();
@@ -141,7 +132,7 @@ void encode(packet& p) {
   std::memset(p.data() + p.payload, 0, h.pad);
 
   const std::uint32_t words = (header_size + p.payload + h.pad + static_cast<std::uint32_t>(wire::icrc_bytes)) / 4;
-  writer w(p.bytes.data() + p.head);
+  writer w(p.bytes_.data() + p.head);
   w.put8(static_cast<std::uint64_t>(h.virtual_lane) << 4);
   w.put8(static_cast<std::uint64_t>(h.service_level) << 4 | 2);  // LNH: BTH follows
   w.put16(h.dest_lid);
@@ -175,23 +166,28 @@ void encode(packet& p) {
 }
 
 void seal(packet& p) {
-  const std::span<std::byte> all = p.on_wire();
-  const std::uint32_t c = icrc(all.first(all.size() - wire::icrc_bytes));
-  std::memcpy(all.data() + all.size() - wire::icrc_bytes, &c, wire::icrc_bytes);
+  const std::size_t covered = p.on_wire().size() - wire::icrc_bytes;
+  const std::uint32_t c = icrc(p.on_wire().first(covered));
+  std::memcpy(p.bytes_.data() + p.head + covered, &c, wire::icrc_bytes);
+  p.sealed_ = static_cast<std::uint32_t>(covered + wire::icrc_bytes);
 }
 
-bool icrc_ok(const packet& p, std::size_t total) {
-  if (total < wire::lrh_bytes + wire::bth_bytes + wire::icrc_bytes || p.head + total > p.bytes.size()) return false;
-  const std::span<const std::byte> all(p.bytes.data() + p.head, total);
+bool icrc_holds(const packet& p, std::size_t total) {
+  if (total < wire::lrh_bytes + wire::bth_bytes + wire::icrc_bytes || p.head + total > p.bytes_.size()) return false;
+  const std::span<const std::byte> all(p.bytes_.data() + p.head, total);
   std::uint32_t stored = 0;
   std::memcpy(&stored, all.data() + total - wire::icrc_bytes, wire::icrc_bytes);
   return stored == icrc(all.first(total - wire::icrc_bytes));
 }
 
+bool icrc_ok(const packet& p, std::size_t total) {
+  return (p.sealed_ != 0 && p.sealed_ == total) || icrc_holds(p, total);
+}
+
 bool parse(packet& p, std::size_t total) {
-  if (total < wire::lrh_bytes + wire::bth_bytes + wire::icrc_bytes || p.head + total > p.bytes.size()) return false;
+  if (total < wire::lrh_bytes + wire::bth_bytes + wire::icrc_bytes || p.head + total > p.bytes_.size()) return false;
   packet_header h;
-  reader r(p.bytes.data() + p.head);
+  reader r(p.bytes_.data() + p.head);
   const std::uint64_t vl_lver = r.get8();
   h.virtual_lane = static_cast<std::uint8_t>(vl_lver >> 4);
   const std::uint64_t sl_lnh = r.get8();

@@ -115,26 +115,48 @@ struct packet : transaction {
   std::uint64_t tag = 0;      // for observers: the operation it belongs to
   void* holder = nullptr;     // of the unit that holds it while its payload is being placed
   ps last_bit{0};             // in the fabric: when its last byte is there, if that is after the hand-over (cut-through)
-  alignas(16) std::array<std::byte, wire::max_header + wire::max_payload + 8> bytes;
 
   // The payload always starts here, so DMA can fill it before the headers are known.
-  [[nodiscard]] std::byte* data() { return bytes.data() + wire::max_header; }
-  [[nodiscard]] const std::byte* data() const { return bytes.data() + wire::max_header; }
+  [[nodiscard]] std::byte* data() { return raw().data() + wire::max_header; }
+  [[nodiscard]] const std::byte* data() const { return bytes_.data() + wire::max_header; }
   // From LRH to the end of the ICRC.
-  [[nodiscard]] std::span<std::byte> on_wire();
-  [[nodiscard]] std::span<const std::byte> on_wire() const { return const_cast<packet*>(this)->on_wire(); }
+  [[nodiscard]] std::span<const std::byte> on_wire() const { return {bytes_.data() + head, wire_bytes() - wire::vcrc_bytes}; }
+  // All of the room; the packet begins at `head`. For whoever may change it: its ICRC is computed again when it is checked.
+  [[nodiscard]] std::span<std::byte> raw() {
+    sealed_ = 0;
+    return bytes_;
+  }
+  // The lane in the LRH, which links change; the ICRC does not cover it.
+  [[nodiscard]] unsigned lane() const { return std::to_integer<unsigned>(bytes_[head] >> 4); }
+  void set_lane(unsigned vl) {
+    bytes_[head] = (bytes_[head] & std::byte{0x0f}) | static_cast<std::byte>(vl << 4);
+    header.virtual_lane = static_cast<std::uint8_t>(vl);
+  }
   // Bytes the link is busy with: everything plus VCRC.
-  [[nodiscard]] std::uint32_t wire_bytes() const;
+  [[nodiscard]] std::uint32_t wire_bytes() const {
+    return static_cast<std::uint32_t>(wire::max_header + wire::icrc_bytes + wire::vcrc_bytes) + payload + header.pad - head;
+  }
+
+ private:
+  friend void encode(packet& p);
+  friend void seal(packet& p);
+  friend bool icrc_holds(const packet& p, std::size_t total);
+  friend bool icrc_ok(const packet& p, std::size_t total);
+  friend bool parse(packet& p, std::size_t total);
+
+  std::uint32_t sealed_ = 0;  // length that the ICRC at its end was computed for; 0: the bytes may have changed since
+  alignas(16) std::array<std::byte, wire::max_header + wire::max_payload + 8> bytes_;
 };
 
 // Writes the headers in front of the payload, pads it, and appends the ICRC. `p.header` and `p.payload` are the input.
 void encode(packet& p);
 // Appends the ICRC again after the bytes were changed.
 void seal(packet& p);
-// Reads `total` bytes at `p.bytes[p.head]` back into `p.header` and `p.payload`. False: no InfiniBand packet of a known
+// Reads `total` bytes from `p.head` on back into `p.header` and `p.payload`. False: no InfiniBand packet of a known
 // opcode, or a length that does not fit; nothing of it may be used.
 bool parse(packet& p, std::size_t total);
-// Whether the ICRC at the end is that of the bytes before it.
+// Whether the ICRC at the end is that of the bytes before it; `icrc_ok` computes nothing when nobody may have changed them.
+bool icrc_holds(const packet& p, std::size_t total);
 bool icrc_ok(const packet& p, std::size_t total);
 
 // Serial number arithmetic on 24 bits: how far b is ahead of a, in [-2^23, 2^23).

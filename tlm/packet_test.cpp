@@ -105,7 +105,7 @@ void fill(packet& p, std::uint8_t opcode, std::uint32_t payload) {
 // What a receiver has: the bytes, at the place where they came in.
 void receive(packet& to, const packet& from) {
   to.head = from.head;
-  std::memcpy(to.bytes.data() + to.head, from.bytes.data() + from.head, from.on_wire().size());
+  std::memcpy(to.raw().data() + to.head, from.on_wire().data(), from.on_wire().size());
 }
 
 TEST(Packet, EveryOpcodeAndPayloadLengthComesBack) {
@@ -204,10 +204,10 @@ TEST(Icrc, EverySingleBitFlipIsFoundExceptTheMaskedOnes) {
     for (std::size_t bit = 0; bit < 8 * total; ++bit) {
       const std::size_t at = bit / 8;
       const std::byte mask = static_cast<std::byte>(1U << (bit % 8));
-      p.bytes[p.head + at] ^= mask;
+      p.raw()[p.head + at] ^= mask;
       const bool masked = (at == 0 && bit % 8 >= 4) || at == 12;
       ASSERT_EQ(icrc_ok(p, total), masked) << "byte " << at << ", bit " << bit % 8;
-      p.bytes[p.head + at] ^= mask;
+      p.raw()[p.head + at] ^= mask;
     }
     ASSERT_TRUE(icrc_ok(p, total));
   }
@@ -227,7 +227,7 @@ TEST(Parse, RefusesEveryWrongLength) {
   for (const std::uint8_t op : known_opcodes()) {
     fill(*p, op, 33);
     const std::size_t right = p->on_wire().size();
-    for (std::size_t total = 0; total <= p->bytes.size() + 8; ++total) {
+    for (std::size_t total = 0; total <= p->raw().size() + 8; ++total) {
       packet_header before = p->header;
       ASSERT_EQ(parse(*p, total), total == right) << int{op} << ' ' << total;
       expect_same(p->header, before);
@@ -239,7 +239,7 @@ TEST(Parse, RefusesUnknownOpcodes) {
   packet p;
   for (unsigned op = 0; op < 256; ++op) {
     fill(p, wire::send_only, 0);
-    p.bytes[p.head + 8] = static_cast<std::byte>(op);
+    p.raw()[p.head + 8] = static_cast<std::byte>(op);
     const wire::shape& s = wire::shape_of(static_cast<std::uint8_t>(op));
     if (!s.known) {
       ASSERT_FALSE(parse(p, p.on_wire().size())) << op;
@@ -253,7 +253,7 @@ TEST(Parse, RefusesPayloadWhereNoneBelongs) {
     fill(p, op, 0);
     p.payload = 8;  // longer than the opcode allows, and sealed
     const std::size_t total = p.on_wire().size();
-    p.bytes[p.head + 5] = static_cast<std::byte>(total / 4);
+    p.raw()[p.head + 5] = static_cast<std::byte>(total / 4);
     seal(p);
     ASSERT_TRUE(icrc_ok(p, total));
     EXPECT_FALSE(parse(p, total)) << int{op};
@@ -263,7 +263,7 @@ TEST(Parse, RefusesPayloadWhereNoneBelongs) {
 TEST(Parse, RefusesPadWithoutPayload) {
   packet p;
   fill(p, wire::send_only, 0);
-  p.bytes[p.head + 9] |= std::byte{0x10};
+  p.raw()[p.head + 9] |= std::byte{0x10};
   EXPECT_FALSE(parse(p, p.on_wire().size()));
 }
 
@@ -271,7 +271,7 @@ TEST(Parse, RefusesOtherVersionsAndNextHeaders) {
   packet p;
   const auto refused = [&p](std::size_t at, std::byte change) {
     fill(p, wire::send_only, 4);
-    p.bytes[p.head + at] ^= change;
+    p.raw()[p.head + at] ^= change;
     seal(p);
     return !parse(p, p.on_wire().size());
   };
@@ -306,7 +306,7 @@ TEST(Parse, ArbitraryBytesAreRefusedOrReadWithinBounds) {
     p.head = shape_of_op.head;
     p.header = full_header(wire::acknowledge);
     p.payload = 4242;
-    std::memcpy(p.bytes.data() + p.head, bytes.data(), bytes.size());
+    std::memcpy(p.raw().data() + p.head, bytes.data(), bytes.size());
     if (!parse(p, bytes.size())) {
       RC_ASSERT(p.header.psn == full_header(wire::acknowledge).psn);
       RC_ASSERT(p.payload == 4242U);

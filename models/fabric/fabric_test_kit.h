@@ -86,7 +86,7 @@ class device : public unit {
     if (out.send_ahead(p, t) == tlm::TLM_COMPLETED) taken.push_back(t);
   }
   tlm::tlm_sync_enum receive(packet& p, tlm::tlm_phase, ps& t) {
-    const unsigned lane = std::to_integer<unsigned>(p.bytes[p.head] >> 4);
+    const unsigned lane = p.lane();
     arrivals.push_back({p.header.psn, lane, t, p.last_bit, icrc_ok(p, p.on_wire().size())});
     if (mode == answer::on_demand && (kept_lane == 16 || kept_lane == lane)) {
       kept.push(&p);

@@ -12,16 +12,11 @@ constexpr std::size_t unicast_lids = 0xc000;
 
 // What a switch reads of a packet: the LRH as it is on the wire.
 std::uint16_t dest_lid(const packet& p) {
-  const std::byte* lrh = p.bytes.data() + p.head;
+  const auto lrh = p.on_wire();
   return static_cast<std::uint16_t>(std::to_integer<unsigned>(lrh[2]) << 8 | std::to_integer<unsigned>(lrh[3]));
 }
 unsigned service_level(const packet& p) {
-  return std::to_integer<unsigned>(p.bytes[p.head + 1] >> 4);
-}
-
-void set_lane(packet& p, unsigned vl) {
-  p.bytes[p.head] = (p.bytes[p.head] & std::byte{0x0f}) | static_cast<std::byte>(vl << 4);
-  p.header.virtual_lane = static_cast<std::uint8_t>(vl);
+  return std::to_integer<unsigned>(p.on_wire()[1] >> 4);
 }
 
 }  // namespace
@@ -73,7 +68,7 @@ tlm::tlm_sync_enum ib_switch::take(packet& p, tlm::tlm_phase, ps& t) {
   }
   output& o = outputs_[port];
   const unsigned vl = service_level(p) % config_.virtual_lanes;
-  set_lane(p, vl);
+  p.set_lane(vl);
   lane& l = o.lanes[vl];
   const ps whole = std::max(t, p.last_bit);
   const ps ready = (config_.mode == forwarding::cut_through ? t : whole) + config_.latency;

@@ -108,7 +108,7 @@ TEST(Switch, DropsWhatHasNoRouteAndReturnsItToThePool) {
 TEST(Switch, RoutesByTheBytesOnTheWire) {
   star t({}, {plain(), plain(), plain()});
   packet& p = make_packet(t.packets, 1, 100, 0, 2);
-  p.bytes[p.head + 3] = std::byte{3};
+  p.raw()[p.head + 3] = std::byte{3};
   t.devices[0].send(p, 0_ps);
   run_until_idle();
   EXPECT_TRUE(t.devices[1].arrivals.empty());

@@ -15,7 +15,7 @@ std::uint32_t blocks_of(const packet& p) {
 }
 
 unsigned lane_of(const packet& p, unsigned lanes) {
-  return std::to_integer<unsigned>(p.bytes[p.head] >> 4) % lanes;
+  return p.lane() % lanes;
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ void link::launch(unsigned end, unsigned vl, packet& p, std::uint32_t blocks, ps
 
 void link::corrupt(direction& d, packet& p) const {
   ++d.corrupted;
-  const std::span<std::byte> bytes = p.on_wire();
+  const std::span<std::byte> bytes = p.raw().subspan(p.head, p.on_wire().size());
   for (;;) {
     const std::uint64_t bit = d.corruption.below(8 * bytes.size());
     const std::size_t at = static_cast<std::size_t>(bit / 8);

@@ -24,8 +24,7 @@ port::port(const sc_core::sc_module_name& module_name, const port_config& config
 
 tlm::tlm_sync_enum port::send(unsigned from, packet& p, ps& t) {
   const unsigned vl = p.header.service_level % config_.virtual_lanes;
-  p.header.virtual_lane = static_cast<std::uint8_t>(vl);
-  p.bytes[p.head] = (p.bytes[p.head] & std::byte{0x0f}) | static_cast<std::byte>(vl << 4);  // not covered by the ICRC
+  p.set_lane(vl);
   p.last_bit = ps(0);
   lane& l = lanes_[vl];
   if (l.waiting_packets == 0 && occupancy(l) < config_.egress_packets && egress_pipe_.free_at() <= now()) {

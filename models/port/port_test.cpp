@@ -106,7 +106,7 @@ class sink : public unit {
 
  private:
   tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase, ps& t) {
-    arrivals.push_back({p.header.psn, t, std::to_integer<unsigned>(p.bytes[p.head] >> 4), icrc_ok(p, p.on_wire().size())});
+    arrivals.push_back({p.header.psn, t, p.lane(), icrc_ok(p, p.on_wire().size())});
     if (mode == answer::at_once) {
       t += latency;
       packets_.put(p);
@@ -291,7 +291,7 @@ TEST(PortIngress, DropsBadPacketsAndPoolsThem) {
   packet& bad_icrc = make(t.packets, wire::send_only, 1, own_lid);
   bad_icrc.data()[3] ^= std::byte{4};
   packet& unknown = make(t.packets, wire::send_only, 2, own_lid);
-  unknown.bytes[unknown.head + 8] = std::byte{0xff};
+  unknown.raw()[unknown.head + 8] = std::byte{0xff};
   seal(unknown);
   packet& other = make(t.packets, wire::send_only, 3, far_lid);
   for (packet* p : {&bad_icrc, &unknown, &other}) t.line.send(*p, 0_ps);

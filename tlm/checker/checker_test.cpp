@@ -400,7 +400,7 @@ TEST(PacketChecker, FindsPacketsWithoutTheirIcrc) {
   packet p;
   t.hit(sealed(p, wire::send_only, 1), 1_ns, 1_ns);
   EXPECT_TRUE(t.log.all().empty());
-  p.bytes[p.head + 9] ^= std::byte{1};
+  p.raw()[p.head + 9] ^= std::byte{1};
   t.hit(p, 2_ns, 2_ns);
   t.expect_only(rule::packet_not_sealed);
   t.hit(sealed(p, 0xff, 1), 3_ns, 3_ns);

@@ -5,7 +5,7 @@ namespace hcasim {
 void packet_checker::requested(const packet& p, ps t) {
   const packet_header& h = p.header;
   const wire::shape& s = h.shape();
-  if (rules_.sealed && (!s.known || !icrc_ok(p, p.on_wire().size()))) {
+  if (rules_.sealed && (!s.known || !icrc_holds(p, p.on_wire().size()))) {
     broken(rule::packet_not_sealed, t, "opcode " + std::to_string(h.opcode) + ", PSN " + std::to_string(h.psn));
   }
   if (!rules_.ordered || (h.opcode & wire::transport_mask) == wire::ud) return;

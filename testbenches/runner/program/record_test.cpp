@@ -154,7 +154,7 @@ void check_packets(const std::string& command, std::size_t at_least, std::set<st
                                 (s.atomic ? 28U : 0U) + (s.aeth ? 4U : 0U) + (s.atomic_ack ? 8U : 0U) +
                                 (s.immediate ? 4U : 0U) + (s.invalidate ? 4U : 0U);
     p.head = static_cast<std::uint32_t>(wire::max_header - headers);
-    std::memcpy(p.bytes.data() + p.head, record.data() + 16, wire);
+    std::memcpy(p.raw().data() + p.head, record.data() + 16, wire);
     ASSERT_TRUE(icrc_ok(p, wire));
     ASSERT_TRUE(parse(p, wire));
     const packet_header& h = p.header;
