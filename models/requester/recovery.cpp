@@ -7,7 +7,7 @@ namespace hcasim {
 void requester::go_back(flow& f, ps t) {
   ++go_backs_;
   ++f.pass;
-  f.recovering = true;
+  f.on(flow_event::go_back);
   f.cursor = f.operations.begin_number();
   f.cursor_packet = 0;
   if (!f.operations.empty()) {
@@ -32,7 +32,7 @@ void requester::retry(flow& f, ps t) {
 
 void requester::made_progress(flow& f, ps t) {
   f.retries = f.rnr_retries = 0;
-  f.recovering = false;
+  f.on(flow_event::progress);
   const ps timeout = ack_timeout(f.qp.timeout);
   const bool outstanding = psn_distance(f.una_psn, f.next_psn) > 0;
   f.deadline = outstanding && timeout != never ? t + timeout : never;
@@ -53,12 +53,12 @@ void requester::arm_timer(flow& f, ps t) {
 
 void requester::on_timer(flow& f) {
   f.timer_armed = false;
-  if (f.deadline == never || f.error || f.stopped || f.rnr_waiting) return;
+  if (f.deadline == never || !is_live(f.state) || f.state.has(flow_mark::resting)) return;
   if (now() < f.deadline) {
     arm_timer(f, now());
     return;
   }
-  if (f.waiting != 0 || f.landing) {  // nothing of this is the peer's fault
+  if (f.state.any({flow_mark::paging, flow_mark::landing})) {  // nothing of this is the peer's fault
     f.deadline = now() + ack_timeout(f.qp.timeout);
     arm_timer(f, now());
     return;
@@ -66,11 +66,11 @@ void requester::on_timer(flow& f) {
   if (f.operations.empty()) return;
   ++timeouts_;
   retry(f, now());
-  if (!f.error) arm_timer(f, now());
+  if (!in_error(f.state)) arm_timer(f, now());
 }
 
 void requester::rest_for(flow& f, ps t, std::uint8_t timer) {
-  f.rnr_waiting = true;
+  f.on(flow_event::rnr_nak);
   f.deadline = never;
   go_back(f, t);
   ++f.busy;
@@ -78,8 +78,8 @@ void requester::rest_for(flow& f, ps t, std::uint8_t timer) {
                                      auto& rested = *static_cast<flow*>(context);
                                      requester& self = *rested.owner;
                                      --rested.busy;
-                                     rested.rnr_waiting = false;
-                                     if (!rested.error && !rested.stopped) self.pump(rested, now());
+                                     rested.on(flow_event::rnr_over);
+                                     if (is_live(rested.state)) self.pump(rested, now());
                                      self.check_stopped(rested);
                                    },
                                    &f});
@@ -129,7 +129,7 @@ void requester::unpin(operation& op, ps t) {
 }
 
 void requester::settle(flow& f, ps t) {
-  while (!f.error && !f.operations.empty()) {
+  while (!in_error(f.state) && !f.operations.empty()) {
     const operation& op = *f.operations.front();
     if (op.status != HCA_WC_SUCCESS && op.number >= f.failed) {
       fail_front(f, op.status, t);
@@ -143,7 +143,7 @@ void requester::settle(flow& f, ps t) {
 
 void requester::fail_front(flow& f, std::uint8_t status, ps t) {
   ++errors_;
-  f.error = true;
+  f.on(flow_event::fails);
   ++f.pass;
   faults_.cancel(&f);
   complete(f, status, t);
@@ -156,12 +156,12 @@ process requester::enter_error(flow& f, ps t) {
   c.index = f.qpn;
   co_await qpc.request(c, t);
   if (!c.failed) {
-    c.as<hca_qpc>().state = f.unreliable ? HCA_QP_SQE : HCA_QP_ERR;
+    c.as<hca_qpc>().state = f.qp.unreliable() ? HCA_QP_SQE : HCA_QP_ERR;
     c.dirty = true;
     qpc.release(c);
   }
   flush(f, t);
-  if (f.unreliable) {
+  if (f.qp.unreliable()) {
     --f.busy;
     check_stopped(f);
     co_return;
@@ -180,19 +180,19 @@ void requester::flush(flow& f, ps t) {
 
 // A QP that has not sent anything does not know its CQ yet.
 process requester::flush_when_known(flow& f, ps t) {
-  if (!f.known && !f.operations.empty()) {
+  if (f.state.life == flow_life::error_unread && !f.operations.empty()) {
     ++f.busy;
     context_request c;
     c.index = f.qpn;
     co_await qpc.request(c, t);
     if (!c.failed) {
       f.qp = settings(c.as<const hca_qpc>(), f.qpn);
-      f.known = true;
+      f.on(flow_event::settings_read);
       qpc.release(c);
     }
     --f.busy;
   }
-  if (!f.stopped) flush(f, t);
+  if (!asked_to_stop(f.state)) flush(f, t);
   check_stopped(f);
 }
 

@@ -60,7 +60,7 @@ tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
   }
   f.operations.push(&op);
   in_flight_probe_.set(f.operations.size(), t);
-  if (f.error) {
+  if (in_error(f.state)) {
     flush_when_known(f, t);
   } else {
     pump(f, t);
@@ -100,17 +100,18 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
   flow& f = flows_.make(c.number, this);
   switch (c.op) {
     case control_op::stop:
-      f.stopped = true;
       ++f.pass;
       faults_.cancel(&f);
       if (f.busy != 0) {
+        f.on(flow_event::stop_later);
         f.stopping = &c;
         return tlm::TLM_ACCEPTED;
       }
+      f.on(flow_event::stop_now);
       check_stopped(f);
       break;
     case control_op::start:
-      f.stopped = f.error = f.known = f.started = f.rnr_waiting = f.recovering = f.landing = false;
+      f.on(flow_event::start);
       f.failed = ~0ULL;
       f.retries = f.rnr_retries = 0;
       f.read_psns = 0;
@@ -119,7 +120,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       f.cursor_packet = 0;
       break;
     case control_op::resume:
-      f.error = f.known = false;
+      f.on(flow_event::resume);
       f.failed = ~0ULL;
       f.cursor = f.operations.begin_number();
       f.cursor_packet = 0;
@@ -127,7 +128,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       break;
     case control_op::flush:
     case control_op::failed:
-      f.error = true;
+      f.on(flow_event::told_failed);
       ++f.pass;
       faults_.cancel(&f);
       flush_when_known(f, t);
@@ -140,7 +141,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
 }
 
 void requester::check_stopped(flow& f) {
-  if (!f.stopped || f.busy != 0) return;
+  if (!asked_to_stop(f.state) || f.busy != 0) return;
   // A reset queue forgets its work without completions.
   while (!f.operations.empty()) {
     operation& op = *f.operations.pop();
@@ -151,7 +152,9 @@ void requester::check_stopped(flow& f) {
       operations_.put(op);
     }
   }
-  if (f.stopping) target_socket<control_request>::respond(*std::exchange(f.stopping, nullptr), now());
+  if (!f.stopping) return;
+  f.on(flow_event::left);
+  target_socket<control_request>::respond(*std::exchange(f.stopping, nullptr), now());
 }
 
 }  // namespace hcasim

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "firmware/abi/context.h"
+#include "models/requester/flow_rules.h"
 #include "models/requester/requester_config.h"
 #include "tlm/base/by_number.h"
 #include "tlm/base/clock_domain.h"
@@ -95,23 +96,17 @@ class requester : public unit {
     std::uint8_t rnr_retry = 0;
     std::uint8_t timeout = 0;
     bool signal_all = false;
+
+    [[nodiscard]] bool unreliable() const { return transport != HCA_TRANSPORT_RC; }
   };
   // One QP's send side. What every packet needs comes first and together: with thousands of QPs it is not in the host's caches.
   struct alignas(64) flow {
     flow(std::uint32_t n, requester* r) : qpn(n), owner(r) {}
     std::uint32_t qpn;
-    bool known = false;
-    bool started = false;  // PSNs are known
-    bool pumping = false;
+    flow_state state;
+    bool pumping = false;  // these three: somebody does it already
     bool emitting = false;
     bool serving = false;
-    bool error = false;
-    bool stopped = false;
-    bool unreliable = false;  // UC, UD
-    bool rnr_waiting = false;
-    bool recovering = false;  // a lost response was found; wait for progress before looking again
-    bool resumed = false;     // a gather that waited for a page has gone on
-    bool landing = false;     // a response found no page: it is asked for again when there is one
     bool timer_armed = false;
     std::uint32_t busy = 0;  // coroutines that use this flow
     std::uint32_t pass = 0;  // counts go-backs: packets of an older pass are not sent
@@ -123,7 +118,7 @@ class requester : public unit {
     std::uint32_t una_psn = 0;  // oldest PSN not acknowledged
     reorder_queue<packet> out;
     ring<packet*> inbox;
-    std::uint32_t waiting = 0;     // gathers that wait for a page
+    std::uint32_t waiting = 0;     // gathers that wait for a page: not 0 while paging
     std::uint64_t read_psns = 0;   // PSNs of responses that are still to come
     std::uint64_t failed = ~0ULL;  // number of the first operation that failed locally
     unsigned retries = 0;
@@ -131,6 +126,8 @@ class requester : public unit {
     ps deadline = never;
     control_request* stopping = nullptr;
     requester* owner;
+
+    void on(flow_event e) { state = flow_table.step(state, e); }
   };
 
   tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);
@@ -144,7 +141,7 @@ class requester : public unit {
   task<verdict> gather_once(flow& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t);
   void fill_header(const flow& f, const operation& op, std::uint32_t index, packet& p);
   void emit(flow& f);
-  [[nodiscard]] bool may_send(const flow& f) const;
+  [[nodiscard]] static bool may_go_on(const flow& f);
 
   // responses.cpp
   void arrive(packet& p);

@@ -18,7 +18,7 @@ process requester::serve(flow& f) {
     packet& p = *f.inbox.pop();
     ps t = now();
     bool held = false;
-    if (f.error || f.stopped || !f.started) {
+    if (!is_live(f.state) || !f.state.has(flow_mark::numbered)) {
       ++discarded_;
     } else if (p.header.opcode == wire::acknowledge) {
       on_acknowledge(f, p, t);
@@ -29,7 +29,7 @@ process requester::serve(flow& f) {
   }
   f.serving = false;
   --f.busy;
-  if (!f.error && !f.stopped) pump(f, now());
+  if (is_live(f.state)) pump(f, now());
   check_stopped(f);
 }
 
@@ -49,7 +49,7 @@ void requester::on_acknowledge(flow& f, const packet& p, ps t) {
   // A NAK acknowledges everything before the PSN it names.
   if (!progress_to(f, psn_add(psn, wire::psn_mask), t)) return;
   settle(f, t);
-  if (f.error || f.operations.empty()) return;
+  if (in_error(f.state) || f.operations.empty()) return;
   switch (m.kind) {
     case response_kind::rnr:
       ++rnr_naks_;
@@ -73,7 +73,7 @@ void requester::on_acknowledge(flow& f, const packet& p, ps t) {
 
 bool requester::progress_to(flow& f, std::uint32_t psn, ps t) {
   if (psn_distance(f.una_psn, psn) < 0) return true;
-  if (f.landing) return false;  // all from the READ on is asked for again
+  if (f.state.has(flow_mark::landing)) return false;  // all from the READ on is asked for again
   while (!f.operations.empty()) {
     operation& op = *f.operations.front();
     if (op.psns == 0) {
@@ -84,7 +84,7 @@ bool requester::progress_to(flow& f, std::uint32_t psn, ps t) {
     if (psn_distance(op.first_psn, psn) < 0) break;
     if (op.view.fetches()) {
       // Something after this request was answered, so its response was lost (IBA 9.7.5.1.1: implied NAK).
-      if (!f.recovering) retry(f, t);
+      if (!f.state.has(flow_mark::repeating)) retry(f, t);
       return false;
     }
     if (psn_distance(op.last_psn(), psn) < 0) {
@@ -111,23 +111,23 @@ requester::operation* requester::operation_at(flow& f, std::uint32_t psn) {
 task<bool> requester::on_data(flow& f, packet& p, ps& t) {
   const std::uint32_t psn = p.header.psn;
   operation* op = psn_distance(f.una_psn, psn) >= 0 ? operation_at(f, psn) : nullptr;
-  if (!op || !op->view.fetches() || f.landing) {
+  if (!op || !op->view.fetches() || f.state.has(flow_mark::landing)) {
     ++discarded_;
     co_return false;
   }
   if (!progress_to(f, psn_add(op->first_psn, wire::psn_mask), t)) co_return false;
   settle(f, t);
-  if (f.error || f.operations.empty() || f.operations.front() != op) co_return false;
+  if (in_error(f.state) || f.operations.empty() || f.operations.front() != op) co_return false;
   const std::int32_t gap = psn_distance(psn_add(op->first_psn, op->responses), psn);
   if (gap != 0) {
     ++discarded_;
-    if (gap > 0 && !f.recovering) retry(f, t);
+    if (gap > 0 && !f.state.has(flow_mark::repeating)) retry(f, t);
     co_return false;
   }
   ++op->pins;
   memory_access::transfer& tr = memory_.begin();
   const std::uint8_t status = co_await place(f, *op, p, tr, t);
-  const bool live = !op->completed && !f.error && !f.stopped;
+  const bool live = !op->completed && is_live(f.state);
   if (live && status == HCA_WC_SUCCESS) {
     payload_received_ += p.payload;
     ++op->responses;
@@ -137,7 +137,7 @@ task<bool> requester::on_data(flow& f, packet& p, ps& t) {
     made_progress(f, t);
     settle(f, t);
   } else if (live && status == page_is_missing) {
-    f.landing = true;
+    f.on(flow_event::response_faults);
     ask_again(f, op->number, tr.missing, t);
   } else if (live) {
     fail_front(f, status, t);
@@ -159,8 +159,8 @@ process requester::ask_again(flow& f, std::uint64_t number, missing_page page, p
   ++f.busy;
   auto answer = faults_.wait(page, f.qpn, &f, t);
   const page_faults::state outcome = co_await answer;
-  f.landing = false;
-  const bool live = !f.error && !f.stopped && f.operations.begin_number() == number && !f.operations.empty();
+  f.on(flow_event::response_answered);
+  const bool live = is_live(f.state) && f.operations.begin_number() == number && !f.operations.empty();
   if (live && outcome == page_faults::state::ready) {
     const ps timeout = ack_timeout(f.qp.timeout);
     f.deadline = timeout == never ? never : now() + timeout;

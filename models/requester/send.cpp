@@ -4,26 +4,25 @@
 
 namespace hcasim {
 
-bool requester::may_send(const flow& f) const {
-  return !f.error && !f.stopped && !f.rnr_waiting && f.waiting == 0 && !f.landing && f.cursor != f.operations.end_number() &&
-         f.cursor < f.failed;
+bool requester::may_go_on(const flow& f) {
+  return may_send(f.state) && f.cursor != f.operations.end_number() && f.cursor < f.failed;
 }
 
 process requester::pump(flow& f, ps t) {
   if (f.pumping) co_return;
   f.pumping = true;
   ++f.busy;
-  while (may_send(f)) {
+  while (may_go_on(f)) {
     operation* op = f.operations.at_number(f.cursor);
     const std::uint32_t pass = f.pass;
     const std::uint64_t number = f.cursor;
     const std::uint32_t packet_index = f.cursor_packet;
     // After a wait the operation may have been completed, or be repeated from another packet on.
     const auto still_here = [&] {
-      return may_send(f) && f.pass == pass && f.cursor == number && f.cursor_packet == packet_index;
+      return may_go_on(f) && f.pass == pass && f.cursor == number && f.cursor_packet == packet_index;
     };
     const std::uint32_t next = op->psns == 0 ? f.next_psn : psn_add(op->first_psn, f.cursor_packet);
-    if (f.started && !op->view.fetches() &&
+    if (f.state.has(flow_mark::numbered) && !op->view.fetches() &&
         static_cast<std::uint64_t>(psn_distance(f.una_psn, next)) >= config_.window + f.read_psns) {
       break;
     }
@@ -43,12 +42,8 @@ process requester::pump(flow& f, ps t) {
       auto& q = c.as<hca_qpc>();
       if (current) {
         f.qp = settings(q, f.qpn);
-        f.known = true;
-        f.unreliable = q.transport != HCA_TRANSPORT_RC;
-        if (!f.started) {
-          f.started = true;
-          f.next_psn = f.una_psn = q.next_psn & wire::psn_mask;
-        }
+        if (!f.state.has(flow_mark::numbered)) f.next_psn = f.una_psn = q.next_psn & wire::psn_mask;
+        f.on(flow_event::context_read);
         if (q.state != HCA_QP_RTS && q.state != HCA_QP_SQD && op->status == HCA_WC_SUCCESS) op->status = HCA_WC_LOC_QP_OP_ERR;
         if (op->status == HCA_WC_SUCCESS) op->status = transport_status(op->view, q.transport, q.mtu_shift);
         if (op->status != HCA_WC_SUCCESS) {
@@ -116,7 +111,7 @@ void requester::fill_header(const flow& f, const operation& op, std::uint32_t in
   h.opcode = static_cast<std::uint8_t>(opcode_of(w, index, fetches ? 1 : op.psns) | transport_bits(f.qp.transport));
   h.psn = psn_add(op.first_psn, fetches ? op.responses : index);
   const wire::shape& s = h.shape();
-  h.ack_request = !f.unreliable && (s.last || (index + 1) % config_.ack_every == 0);
+  h.ack_request = !f.qp.unreliable() && (s.last || (index + 1) % config_.ack_every == 0);
   h.solicited = s.last && (w.control.flags & HCA_WQE_SOLICITED);
   const std::uint64_t mtu = std::uint64_t{1} << f.qp.mtu_shift;
   if (s.reth) {
@@ -147,7 +142,7 @@ process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint
   }
   // The last response may have come since its turn: then nothing is left to ask for, and the PSN is the next operation's.
   const bool answered = op.completed && op.view.fetches();
-  const bool current = pass == f.pass && !f.error && !f.stopped && !answered;
+  const bool current = pass == f.pass && is_live(f.state) && !answered;
   if (current && v != verdict::granted && op.number < f.failed) {
     op.status = HCA_WC_LOC_PROT_ERR;
     f.failed = op.number;
@@ -164,8 +159,9 @@ process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint
   emit(f);
   --f.busy;
   if (f.failed != ~0ULL) settle(f, t);
-  if (f.unreliable || f.resumed) {
-    f.resumed = f.waiting != 0;
+  const bool had_waited = f.state.has(flow_mark::resumed);
+  if (f.qp.unreliable() || had_waited) {
+    if (had_waited && f.waiting == 0) f.on(flow_event::gather_ends);
     pump(f, std::max(t, now()));
   }
   check_stopped(f);
@@ -179,12 +175,12 @@ task<verdict> requester::gather_payload(flow& f, operation& op, std::uint64_t of
   for (;;) {
     missing_page page;
     const verdict v = co_await gather_once(f, op, offset, p, page, t);
-    if (v != verdict::page_fault || f.error || f.stopped) co_return v;
+    if (v != verdict::page_fault || !is_live(f.state)) co_return v;
     ++f.waiting;
+    f.on(flow_event::gather_faults);
     auto answer = faults_.wait(page, f.qpn, &f, t);
     const page_faults::state outcome = co_await answer;
-    --f.waiting;
-    f.resumed = true;
+    f.on(--f.waiting != 0 ? flow_event::gather_answered : flow_event::last_gather_answered);
     t = std::max(t, now());
     if (outcome != page_faults::state::ready) co_return v;
   }
@@ -217,7 +213,7 @@ void requester::emit(flow& f) {
   if (f.emitting) return;
   f.emitting = true;
   f.out.drain([this, &f](packet& p, ps at) {
-    if (f.error || f.stopped || p.tag >= f.failed) {
+    if (!is_live(f.state) || p.tag >= f.failed) {
       packet_pool_.put(p);
       buffers_.give();
       return;
@@ -229,7 +225,7 @@ void requester::emit(flow& f) {
     qpn_probe_.set(f.qpn, t);
     opcode_probe_.set(p.header.opcode, t);
     psn_probe_.set(p.header.psn, t);
-    if (!f.unreliable) arm_timer(f, t);
+    if (!f.qp.unreliable()) arm_timer(f, t);
     const std::uint32_t psn = p.header.psn;
     p.waiter = {};
     p.context = this;
@@ -238,7 +234,7 @@ void requester::emit(flow& f) {
       static_cast<requester*>(self)->buffers_.give();
     };
     if (egress.send(p, t) == tlm::TLM_COMPLETED) buffers_.give();
-    if (f.unreliable) {  // that was all there is to it
+    if (f.qp.unreliable()) {  // that was all there is to it
       progress_to(f, psn, t);
       settle(f, t);
     }

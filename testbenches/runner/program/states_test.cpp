@@ -1,0 +1,34 @@
+// What the pages of units say of states is what their tables say; HCASIM_UPDATE_DOCS=1 writes it.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "models/requester/flow_rules.h"
+#include "testbenches/places/places.h"
+#include "testbenches/runner/program/run_program.h"
+#include "tlm/testing/state_exploration.h"
+
+namespace hcasim {
+namespace {
+
+void expect_on_page(const std::string& unit, const std::string& right) {
+  const std::filesystem::path page = std::filesystem::path(places::source) / "docs/units" / (unit + ".md");
+  const std::string mark = "<!-- from the table of states -->\n";
+  std::string text = file_content(page);
+  const std::size_t at = text.find(mark);
+  ASSERT_NE(at, std::string::npos);
+  if (std::getenv("HCASIM_UPDATE_DOCS")) {
+    text = text.substr(0, at + mark.size()) + right;
+    std::ofstream(page) << text;
+  }
+  EXPECT_EQ(text.substr(at + mark.size()), right) << "run this test with HCASIM_UPDATE_DOCS=1";
+}
+
+TEST(states, requester) {
+  expect_on_page("requester", testing::states_markdown(flow_table));
+}
+
+}  // namespace
+}  // namespace hcasim
