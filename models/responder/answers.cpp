@@ -71,7 +71,7 @@ void responder::emit(connection& c) {
   c.emitting = true;
   c.out.drain([this, &c](packet& p, ps at) {
     const bool buffered = p.header.shape().payload;
-    if (p.tag > c.last_ticket || c.stopped) {
+    if (p.tag > c.last_ticket || asked_to_stop(c.state)) {
       packet_pool_.put(p);
       if (buffered) buffers_.give();
       return;
@@ -119,7 +119,7 @@ void responder::fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uin
 
 void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t) {
   q.state = HCA_QP_ERR;
-  c.error = true;
+  c.on(connection_event::context_in_error);
   faults_.cancel(&c);
   if (q.in_wqe_held) {
     q.in_wqe_held = 0;
@@ -133,7 +133,7 @@ void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_s
 
 // As put_into_error, from outside the packet sequence.
 process responder::fail_later(connection& c, std::uint32_t event, ps t) {
-  c.error = true;
+  c.on(connection_event::response_fails);
   faults_.cancel(&c);
   ++c.busy;
   context_request ctx;
@@ -187,7 +187,9 @@ void responder::flush_with(connection& c, hca_qpc& q, ps t) {
     ++flushed_;
     report_receive(q, c.qpn, q.rq_ci++, HCA_WC_WR_FLUSH_ERR, nullptr, t);
   }
-  if (q.srqn != 0 && !std::exchange(c.told_last, true)) raise(HCA_EVENT_QP_LAST_WQE, c.qpn, t);
+  if (q.srqn == 0 || c.state.has(connection_mark::told_last)) return;
+  c.on(connection_event::last_wqe);
+  raise(HCA_EVENT_QP_LAST_WQE, c.qpn, t);
 }
 
 void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_t index, std::uint8_t status, const packet* p,

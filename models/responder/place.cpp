@@ -55,11 +55,11 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
   connection& s = connections_.make(ctx.as<const hca_qpc>().srqn);
   ctx.dirty = true;
   qpc.release(ctx);
-  while (s.taking) {
+  while (s.state.has(connection_mark::taking)) {
     co_await s.takers.wait();
     t = std::max(t, now());
   }
-  s.taking = true;
+  s.on(connection_event::take_begins);
   ++s.busy;
   bool taken = false;
   bool readable = true;
@@ -90,7 +90,7 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
     }
     qpc.release(shared);
   }
-  s.taking = false;
+  s.on(connection_event::take_ends);
   s.takers.wake_one(queue_);
   --s.busy;
   check_stopped(s);
@@ -101,12 +101,12 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
   if (taken) {
     q.in_wqe = slot;
     q.in_wqe_held = 1;
-    if (c.error) {  // meanwhile; its receives have been flushed
+    if (in_error(c.state)) {  // meanwhile; its receives have been flushed
       q.in_wqe_held = 0;
       report_receive(q, c.qpn, slot, HCA_WC_WR_FLUSH_ERR, nullptr, t);
     }
   }
-  if (!readable && !c.error) put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_CATASTROPHIC, t);
+  if (!readable && !in_error(c.state)) put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_CATASTROPHIC, t);
   co_return taken;
 }
 
@@ -147,7 +147,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
     placed += n;
     offset = 0;
   }
-  if (c.error || c.stopped) {
+  if (!is_live(c.state)) {
     hold_until_landed(tr, p, t);
     co_return true;
   }
@@ -162,7 +162,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
     q.in_received += placed;
     if (s.invalidate) {
       const bool done = co_await invalidate(c, q, p, t);
-      if (!done || c.error || c.stopped) {
+      if (!done || !is_live(c.state)) {
         hold_until_landed(tr, p, t);
         co_return true;
       }
@@ -186,7 +186,7 @@ task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps&
   r.pd = owner.pd;
   r.key = p.header.invalidate_key;
   co_await windows.request(r, t);
-  if (c.error || c.stopped || r.fault == window_fault::none) co_return true;
+  if (!is_live(c.state) || r.fault == window_fault::none) co_return true;
   if (config_.class_j != class_j_answer::silent) {
     const bool good = config_.class_j == class_j_answer::ack;
     acknowledge(c, route_of(c, q), p.header.psn, good ? wire::ack_no_credits : wire::nak_remote_access, t);
@@ -215,7 +215,7 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
                        .checked = q.in_remaining};
     v = co_await memory_.move(tr, dma_op::write, range, p.data(), p.payload, t);
   }
-  if (c.error || c.stopped) {
+  if (!is_live(c.state)) {
     hold_until_landed(tr, p, t);
     co_return true;
   }

@@ -25,7 +25,7 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
     const verdict v = co_await memory_.look(tr, whole, first, t);
     const missing_page page = tr.missing;
     co_await memory_.landed(tr, t);
-    if (c.error || c.stopped) co_return;
+    if (!is_live(c.state)) co_return;
     if (v == verdict::page_fault) {
       page_missing(c, q, p, page, HCA_WC_LOC_ACCESS_ERR, t);
       co_return;
@@ -51,13 +51,13 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
                 .again = again,
                 .va = h.va,
                 .since = t}});
-  if (!c.answering) answer_owed(c);
+  if (!c.state.has(connection_mark::answering)) answer_owed(c);
 }
 
 // Responses leave in the order of their requests, and a READ has many. Requests are taken meanwhile: the receive buffer that
 // they would hold is the one that the peer's responses need.
 process responder::answer_owed(connection& c) {
-  c.answering = true;
+  c.on(connection_event::answers_begin);
   ++c.busy;
   while (may_answer(c)) {
     if (c.owed.front().response) {
@@ -76,16 +76,16 @@ process responder::answer_owed(connection& c) {
     read_response(c, job, c.out.reserve(), now());
   }
   forget_owed(c);
-  c.answering = false;
+  c.on(connection_event::answers_end);
   --c.busy;
   check_stopped(c);
 }
 
 // A request that is refused is answered behind the READs before it; any other error ends them.
 bool responder::may_answer(const connection& c) {
-  if (c.owed.empty() || c.stopped) return false;
+  if (c.owed.empty() || asked_to_stop(c.state)) return false;
   const packet* const last = c.owed[c.owed.size() - 1].response;
-  return !c.error || (last && last->header.syndrome != wire::ack_no_credits);
+  return !in_error(c.state) || (last && last->header.syndrome != wire::ack_no_credits);
 }
 
 void responder::forget_owed(connection& c) {
@@ -157,7 +157,7 @@ task<verdict> responder::fetch_response(connection& c, memory_range range, packe
     const missing_page page = tr.missing;
     const bool reached = co_await memory_.landed(tr, t);
     if (v != verdict::page_fault) co_return v == verdict::granted && !reached ? verdict::table_error : v;
-    if (c.error || c.stopped) co_return v;
+    if (!is_live(c.state)) co_return v;
     auto answer = faults_.wait(page, c.qpn, &c, t);
     const page_faults::state outcome = co_await answer;
     t = std::max(t, now());
@@ -176,7 +176,7 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   if (!atomic_aligned(h)) [[unlikely]] {  // atomic_align_first is off
     const verdict key = co_await memory_.move(tr, dma_op::read, range, nullptr, 0, t);
     co_await memory_.landed(tr, t);
-    if (c.error || c.stopped) co_return;
+    if (!is_live(c.state)) co_return;
     const bool good = key == verdict::granted;
     refuse(c, q, good ? wire::nak_invalid_request : wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
     co_return;
@@ -184,7 +184,7 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   verdict v = co_await memory_.atomic(tr, op, range, h.swap_add, h.compare, reinterpret_cast<std::byte*>(&original), t);
   const missing_page page = tr.missing;
   const bool reached = co_await memory_.landed(tr, t);
-  if (c.error || c.stopped) co_return;
+  if (!is_live(c.state)) co_return;
   if (v == verdict::page_fault) {
     page_missing(c, q, p, page, HCA_WC_LOC_ACCESS_ERR, t);
     co_return;

@@ -88,7 +88,7 @@ void responder::release_packet(packet& p) {
 tlm::tlm_sync_enum responder::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
   connection& c = started(b.number);
   c.rq_pi = static_cast<std::uint16_t>(b.value);
-  if (c.error) flush_receives(c, nullptr, t);
+  if (in_error(c.state)) flush_receives(c, nullptr, t);
   return tlm::TLM_COMPLETED;
 }
 
@@ -100,27 +100,27 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
   connection& c = connections_.make(r.number);
   switch (r.op) {
     case control_op::stop:
-      c.stopped = true;
       faults_.cancel(&c);
       if (c.busy != 0) {
+        c.on(connection_event::stop_later);
         c.stopping = &r;
         return tlm::TLM_ACCEPTED;
       }
+      c.on(connection_event::stop_now);
       break;
     case control_op::start:
-      c.stopped = c.error = false;
+      c.on(connection_event::start);
       c.rq_pi = 0;
       c.fetched_count = 0;
       c.reads = c.acks_owed = 0;
       c.last_ticket = ~0ULL;
-      c.told_last = false;
       c.no_receive_since = never;
       faults_.forget(c.missing);
       while (!c.atomics.empty()) c.atomics.pop();
       break;
     case control_op::flush:
     case control_op::failed:
-      c.error = true;
+      c.on(connection_event::told_failed);
       faults_.cancel(&c);
       flush_receives(c, &r, t);
       return tlm::TLM_ACCEPTED;
@@ -133,7 +133,9 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
 }
 
 void responder::check_stopped(connection& c) {
-  if (c.stopping && c.busy == 0) target_socket<control_request>::respond(*std::exchange(c.stopping, nullptr), now());
+  if (!c.stopping || c.busy != 0) return;
+  c.on(connection_event::left);
+  target_socket<control_request>::respond(*std::exchange(c.stopping, nullptr), now());
 }
 
 process responder::serve(connection& c) {
@@ -151,7 +153,7 @@ process responder::serve(connection& c) {
 }
 
 task<bool> responder::handle(connection& c, packet& p, ps& t) {
-  if (c.error || c.stopped) {
+  if (!is_live(c.state)) {
     ++dropped_;
     co_return false;
   }
@@ -186,7 +188,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
       held = co_await execute(c, ctx, p, t);
     }
     const bool due = c.acks_owed != 0 && (c.inbox.empty() || c.acks_owed >= config_.ack_coalesce);
-    if (due && !c.error && !ctx.failed) {
+    if (due && !in_error(c.state) && !ctx.failed) {
       const auto& seen = ctx.as<const hca_qpc>();
       acknowledge(c, route_of(c, seen), psn_add(seen.expected_psn, wire::psn_mask), wire::ack_no_credits, t);
     }
@@ -223,7 +225,7 @@ task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps
     } else {
       ready = co_await take_receive(c, before, t);
     }
-    if (ctx.failed || c.error || c.stopped) co_return false;
+    if (ctx.failed || !is_live(c.state)) co_return false;
   }
   auto& q = ctx.as<hca_qpc>();
   if (!ready) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "firmware/abi/context.h"
+#include "models/responder/connection_rules.h"
 #include "models/responder/responder_config.h"
 #include "models/responder/responder_rules.h"
 #include "tlm/base/by_number.h"
@@ -98,21 +99,17 @@ class responder : public unit {
     explicit connection(std::uint32_t n) : qpn(n) {}
     std::uint32_t qpn;
     std::uint32_t busy = 0;
-    bool serving = false;
+    connection_state state;
+    bool serving = false;  // these two: somebody does it already
     bool emitting = false;
-    bool error = false;
-    bool stopped = false;
-    bool taking = false;     // of an SRQ: a WQE is being taken from its list
-    bool told_last = false;  // that an SRQ gives it no more
     std::uint16_t rq_pi = 0;
     control_request* stopping = nullptr;
     ring<packet*> inbox;
     reorder_queue<packet> out;
     std::uint64_t last_ticket = ~0ULL;  // nothing behind this response may leave
     std::uint32_t acks_owed = 0;
-    std::uint32_t reads = 0;  // READs whose responses have not all left, repetitions apart
-    ring<owed_answer> owed;   // behind the responses of a READ that is being answered
-    bool answering = false;
+    std::uint32_t reads = 0;          // READs whose responses have not all left, repetitions apart
+    ring<owed_answer> owed;           // behind the responses of a READ that is being answered
     std::uint16_t fetched_first = 0;  // receive WQEs on chip
     std::uint16_t fetched_count = 0;
     std::uint32_t receive_pd = 0;  // by which the keys of the receive in use are judged
@@ -123,6 +120,8 @@ class responder : public unit {
     wait_list takers;              // of an SRQ: connections that wait for its list
     ps no_receive_since = never;   // a message has come, and none was posted
     ps handled_since{0};           // the packet in hand
+
+    void on(connection_event e) { state = connection_table.step(state, e); }
   };
   enum engine_user : unsigned { requests, responses };
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);

@@ -98,6 +98,7 @@ std::string states_markdown(const Table& table) {
           if (from == to || !r.becomes || static_cast<std::size_t>(*r.becomes) != to || (r.in.bits() >> from & 1U) == 0)
             continue;
           label += (label.empty() ? "" : ", ") + std::string(table.name(r.event));
+          if (!r.needs.empty()) label += " [" + list(n.marks, r.needs) + "]";
         }
         if (!label.empty())
           text += "  " + std::string(n.lives[from]) + " --> " + std::string(n.lives[to]) + " : " + label + "\n";

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "models/requester/flow_rules.h"
+#include "models/responder/connection_rules.h"
 #include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "tlm/testing/state_exploration.h"
@@ -28,6 +29,10 @@ void expect_on_page(const std::string& unit, const std::string& right) {
 
 TEST(states, requester) {
   expect_on_page("requester", testing::states_markdown(flow_table));
+}
+
+TEST(states, responder) {
+  expect_on_page("responder", testing::states_markdown(connection_table));
 }
 
 }  // namespace
