@@ -42,7 +42,7 @@ tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) 
   if (!known) return tlm::TLM_COMPLETED;  // nobody has started it
   queue_state& q = *known;
   const auto told = static_cast<std::uint16_t>(b.value);
-  if (q.stopped || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
+  if (asked_to_stop(q.state) || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
   ++doorbells_;
   if (q.pi == q.ci && q.fetched.empty()) q.moved = t;
   if (take_blueflame(q, b, t)) return tlm::TLM_COMPLETED;
@@ -53,7 +53,8 @@ tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) 
 
 // The WQE itself came with the doorbell; it can be used if nothing older waits.
 bool send_queue::take_blueflame(queue_state& q, const doorbell_ring& b, ps t) {
-  if (b.blueflame_bytes == 0 || !q.known || q.scheduled || q.pi != q.ci) return false;
+  if (b.blueflame_bytes == 0 || q.state.life != queue_life::known || q.state.has(queue_mark::scheduled) || q.pi != q.ci)
+    return false;
   const std::uint32_t blocks = b.blueflame_bytes / HCA_WQE_BLOCK;
   if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value) || !cache_.try_take(blocks))
     return false;
@@ -66,8 +67,8 @@ bool send_queue::take_blueflame(queue_state& q, const doorbell_ring& b, ps t) {
 }
 
 void send_queue::schedule(queue_state& q, ps t) {
-  if (q.scheduled) return;
-  q.scheduled = true;
+  if (q.state.has(queue_mark::scheduled)) return;
+  q.on(queue_event::rung);
   if (units_.try_take()) {
     serve(q, t);
     return;
@@ -86,10 +87,10 @@ process send_queue::serve(queue_state& first, ps t) {
     context_request c;
     c.index = q->qpn;
     co_await qpc.request(c, t);
-    if (!c.failed && !q->stopped) {
+    if (!c.failed && !asked_to_stop(q->state)) {
       auto& context = c.as<hca_qpc>();
-      if (!q->known) {
-        q->known = true;
+      if (q->state.life == queue_life::unread) {
+        q->on(queue_event::context_read);
         q->ci = context.sq_ci;
       }
       q->read_limit = context.max_read_out;
@@ -109,11 +110,11 @@ process send_queue::serve(queue_state& first, ps t) {
     }
     if (!c.failed) qpc.release(c);
     note_cache();
-    q->scheduled = false;
+    q->on(queue_event::turn_ends);
     issue(*q, t);
     --q->busy;
-    if (!c.failed && !q->stopped && q->ci != q->pi && !q->scheduled) {
-      q->scheduled = true;
+    if (!c.failed && q->ci != q->pi && !q->state.any({queue_mark::scheduled, queue_mark::stopping, queue_mark::stopped})) {
+      q->on(queue_event::rung);
       ready_.push(q);
     }
     check_stopped(*q);
@@ -159,7 +160,7 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
     dma_pool_.put(d);
     ++fetches_;
   }
-  if (q.stopped) co_return 0;
+  if (asked_to_stop(q.state)) co_return 0;
   if (!ok) {
     std::memset(to, 0, HCA_WQE_BLOCK);  // an unreadable WQE is a bad one
     accept(q, to, 1);
@@ -199,7 +200,7 @@ void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t bl
 }
 
 void send_queue::issue(queue_state& q, ps t) {
-  if (q.issuing || q.stopped || q.changing) return;
+  if (q.issuing || !may_issue(q.state)) return;
   q.issuing = true;
   while (!q.fetched.empty()) {
     work_request& w = *q.fetched.front();
@@ -213,13 +214,13 @@ void send_queue::issue(queue_state& q, ps t) {
       if (blocked == issue_block::local_fence) ++local_fence_stalls_;
       break;
     }
-    if (changes_protection(c.opcode) && !q.changed && w.status == HCA_WC_SUCCESS) {
-      q.changing = true;
+    if (changes_protection(c.opcode) && !q.state.has(queue_mark::changed) && w.status == HCA_WC_SUCCESS) {
+      q.on(queue_event::change_begins);
       change(q, w, t);
-      if (q.changing) break;
+      if (q.state.has(queue_mark::changing)) break;
       continue;
     }
-    q.changed = false;
+    if (q.state.has(queue_mark::changed)) q.on(queue_event::change_issued);
     q.fetched.pop();
     ++q.outstanding;
     if (fetches(c.opcode)) ++q.reads;
@@ -253,7 +254,7 @@ process send_queue::change(queue_state& q, work_request& w, ps t) {
   bool runs = false;
   if (!c.failed) {
     const auto& context = c.as<const hca_qpc>();
-    runs = context.state == HCA_QP_RTS && !q.stopped;
+    runs = context.state == HCA_QP_RTS && !asked_to_stop(q.state);
     if (runs && !read_change(w, context, r)) {
       runs = false;
       w.status = HCA_WC_LOC_QP_OP_ERR;
@@ -265,8 +266,7 @@ process send_queue::change(queue_state& q, work_request& w, ps t) {
     w.status = status_of(r.op, r.fault);
     w.vendor_error = static_cast<std::uint8_t>(r.fault);
   }
-  q.changing = false;
-  q.changed = true;
+  q.on(queue_event::change_ends);
   --q.busy;
   if (!q.issuing) issue(q, t);
   check_stopped(q);
@@ -290,28 +290,31 @@ void send_queue::note_cache() {
 tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps&) {
   queue_state& q = queues_.make(c.number);
   if (c.op == control_op::stop) {
-    q.stopped = true;
     if (q.busy != 0) {
+      q.on(queue_event::stop_later);
       q.stopping = &c;
       return tlm::TLM_ACCEPTED;
     }
+    q.on(queue_event::stop_now);
     check_stopped(q);
   } else if (c.op == control_op::start) {
-    q.stopped = q.known = q.changing = q.changed = false;
+    q.on(queue_event::start);
     q.pi = q.ci = 0;
   }
   return tlm::TLM_COMPLETED;
 }
 
 void send_queue::check_stopped(queue_state& q) {
-  if (!q.stopped || q.busy != 0) return;
+  if (!asked_to_stop(q.state) || q.busy != 0) return;
   while (!q.fetched.empty()) {
     work_request& w = *q.fetched.pop();
     cache_.give(w.blocks);
     work_pool_.put(w);
   }
   note_cache();
-  if (q.stopping) target_socket<control_request>::respond(*std::exchange(q.stopping, nullptr), now());
+  if (!q.stopping) return;
+  q.on(queue_event::left);
+  target_socket<control_request>::respond(*std::exchange(q.stopping, nullptr), now());
 }
 
 }  // namespace hcasim

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "firmware/abi/context.h"
+#include "models/send_queue/queue_rules.h"
 #include "models/send_queue/send_queue_config.h"
 #include "models/send_queue/send_queue_rules.h"
 #include "tlm/base/by_number.h"
@@ -52,14 +53,12 @@ class send_queue : public unit {
     std::uint32_t reads = 0;  // READs and atomics outstanding
     std::uint32_t read_limit = 0;
     std::uint32_t busy = 0;
-    bool known = false;  // the context was read in this life
-    bool scheduled = false;
+    queue_status state;
     bool issuing = false;
-    bool changing = false;  // the front WQE is at window_unit
-    bool changed = false;   // and has come back
-    bool stopped = false;
     ps moved{0};  // a WQE was handed on, or the first one rung for
     control_request* stopping = nullptr;
+
+    void on(queue_event e) { state = queue_table.step(state, e); }
   };
 
   tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);

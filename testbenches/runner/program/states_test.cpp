@@ -7,6 +7,7 @@
 
 #include "models/requester/flow_rules.h"
 #include "models/responder/connection_rules.h"
+#include "models/send_queue/queue_rules.h"
 #include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "tlm/testing/state_exploration.h"
@@ -33,6 +34,10 @@ TEST(states, requester) {
 
 TEST(states, responder) {
   expect_on_page("responder", testing::states_markdown(connection_table));
+}
+
+TEST(states, send_queue) {
+  expect_on_page("send_queue", testing::states_markdown(queue_table));
 }
 
 }  // namespace
