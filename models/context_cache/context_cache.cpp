@@ -46,6 +46,12 @@ std::size_t context_cache::find(std::uint32_t index) const {
   return nowhere;
 }
 
+// Out of the way of hits, which change no state.
+[[gnu::noinline]] void context_cache::on(std::size_t slot, line_event e) {
+  slot_state& s = slots_[slot];
+  s.life = line_table.step(status_of(s.life, s.pins), e).life;
+}
+
 void context_cache::lend(context_request& r, std::size_t slot) {
   r.failed = false;
   r.dirty = false;
@@ -64,6 +70,20 @@ bool context_cache::idle() const {
   return pins_ == 0 && active_fetches() == 0 && stalled_count_ == 0 && writing_.empty() && dropping_.empty();
 }
 
+[[gnu::always_inline]] inline void context_cache::give_back(context_request& r, ps) {
+  if (!r.entry) return;
+  const auto slot = static_cast<std::size_t>(r.entry - data_.data()) >> stride_shift_;
+  slot_state& s = slots_[slot];
+  if (r.dirty && s.life != line_life::dirty) [[unlikely]] {
+    on(slot, line_event::dirtied);
+  }
+  r.entry = nullptr;
+  --pins_;
+  if (--s.pins == 0 && (leaving(s.life) || stalled_count_ > 0 || area_change_)) [[unlikely]] {
+    released(slot);
+  }
+}
+
 tlm::tlm_sync_enum context_cache::handle(context_request& r, tlm::tlm_phase phase, ps& t) {
   if (phase == tlm::END_RESP) {
     give_back(r, t);
@@ -75,7 +95,7 @@ tlm::tlm_sync_enum context_cache::handle(context_request& r, tlm::tlm_phase phas
   index_probe_.set(r.index, start);
   if (r.op == context_op::fetch && !gated()) [[likely]] {
     const std::size_t slot = find(r.index);
-    if (slot != nowhere && slots_[slot].where == residence::valid) [[likely]] {
+    if (slot != nowhere && may_be_lent(slots_[slot].life)) [[likely]] {
       lend(r, slot);
       ++hits_;
       hit_probe_.pulse(1, t, cycle_);
@@ -85,20 +105,8 @@ tlm::tlm_sync_enum context_cache::handle(context_request& r, tlm::tlm_phase phas
   return slow(r, t);
 }
 
-void context_cache::give_back(context_request& r, ps) {
-  if (!r.entry) return;
-  const auto slot = static_cast<std::size_t>(r.entry - data_.data()) >> stride_shift_;
-  slot_state& s = slots_[slot];
-  s.dirty |= r.dirty;
-  r.entry = nullptr;
-  --pins_;
-  if (--s.pins == 0 && (s.where == residence::dropping || stalled_count_ > 0 || area_change_)) [[unlikely]] {
-    released(slot);
-  }
-}
-
 void context_cache::released(std::size_t slot) {
-  if (slots_[slot].where == residence::dropping) wake(*drop_of(tags_[slot] - 1));
+  if (leaving(slots_[slot].life)) wake(*drop_of(tags_[slot] - 1));
   if (stalled_count_ > 0) poke();
   if (area_change_) queue_.soon({[](void* self) { static_cast<context_cache*>(self)->progress(); }, this});
 }
@@ -147,10 +155,11 @@ context_cache::outcome context_cache::admit_fetch(pending& p) {
   }
   if (const std::size_t slot = find(r.index); slot != nowhere) {
     ++merged_;
-    if (slots_[slot].where == residence::fetching) {
+    if (under_way(slots_[slot].life)) {
       fetch_records_[slots_[slot].fetch].waiting.push(p);
       return outcome::queued;
     }
+    on(slot, line_event::lent);
     lend(r, slot);
     return outcome::answered;
   }
@@ -174,7 +183,8 @@ context_cache::outcome context_cache::begin_fetch(pending& p) {
   fetch_record& f = free_fetches_.pop();
   write_back* evicted = tags_[slot] ? evict(slot) : nullptr;
   tags_[slot] = index + 1;
-  slots_[slot] = {0, residence::fetching, false, f.number};
+  on(slot, line_event::fetch_begins);
+  slots_[slot].fetch = f.number;
   f.slot = slot;
   f.begin = std::max(p.t, now());
   f.waiting.push(p);
@@ -191,7 +201,7 @@ std::size_t context_cache::victim(std::uint32_t set) {
   for (std::uint32_t w = 0; w < config_.ways; ++w) {
     if (!tags_[first + w]) return first + w;
     const slot_state& s = slots_[first + w];
-    locked_[w] = s.pins > 0 || s.where != residence::valid;
+    locked_[w] = s.pins > 0 || !may_be_lent(s.life);
     any |= !locked_[w];
   }
   return any ? first + policy_->victim(set, locked_.data()) : nowhere;
@@ -199,7 +209,7 @@ std::size_t context_cache::victim(std::uint32_t set) {
 
 context_cache::write_back* context_cache::evict(std::size_t slot) {
   ++evictions_;
-  if (!slots_[slot].dirty) return nullptr;
+  if (slots_[slot].life != line_life::dirty) return nullptr;
   write_back& w = write_backs_.get();
   w.index = tags_[slot] - 1;
   w.bytes.assign(bytes_of(slot), bytes_of(slot) + entry_bytes_);
@@ -207,9 +217,9 @@ context_cache::write_back* context_cache::evict(std::size_t slot) {
   return &w;
 }
 
-void context_cache::forget(std::size_t slot) {
+void context_cache::forget(std::size_t slot, line_event why) {
+  on(slot, why);
   tags_[slot] = 0;
-  slots_[slot] = {};
 }
 
 context_cache::outcome context_cache::admit_drop(pending& p) {
@@ -227,14 +237,13 @@ context_cache::outcome context_cache::admit_drop(pending& p) {
   ++dropped_;
   const std::size_t slot = find(index);
   if (slot == nowhere) return outcome::answered;
-  slot_state& s = slots_[slot];
-  if (s.where == residence::valid && s.pins == 0 && !s.dirty) {
-    forget(slot);
+  if (slots_[slot].life == line_life::clean && slots_[slot].pins == 0) {
+    forget(slot, line_event::forgotten);
     // A way is free now; those that wait for one go on.
     if (stalled_count_ > 0) poke();
     return outcome::answered;
   }
-  if (s.where == residence::valid) s.where = residence::dropping;
+  on(slot, line_event::drop_asked);
   drop_record& d = drops_.get();
   d.request = &p;
   d.index = index;

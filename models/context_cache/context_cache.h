@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "models/context_cache/context_cache_config.h"
+#include "models/context_cache/line_rules.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/fifo.h"
 #include "tlm/base/lazy_array.h"
@@ -42,14 +43,12 @@ class context_cache : public unit {
   [[nodiscard]] std::uint64_t pinned() const { return pins_; }
 
  private:
-  enum class residence : std::uint8_t { empty, valid, fetching, dropping };
   enum class outcome : std::uint8_t { answered, queued, no_fetch, no_victim };
   static constexpr std::size_t nowhere = ~std::size_t{0};
 
   struct slot_state {
     std::uint32_t pins;
-    residence where;
-    bool dirty;
+    line_life life;
     std::uint16_t fetch;  // while fetching
   };
   // Goes on at `when`; with `later` not before the call that started the process has returned.
@@ -130,7 +129,8 @@ class context_cache : public unit {
     return area_base_ + std::uint64_t{index} * entry_bytes_;
   }
   void lend(context_request& r, std::size_t slot);
-  void forget(std::size_t slot);
+  void on(std::size_t slot, line_event e);
+  void forget(std::size_t slot, line_event why);
   write_back* evict(std::size_t slot);
   void clear();
   [[nodiscard]] drop_record* drop_of(std::uint32_t index) const;

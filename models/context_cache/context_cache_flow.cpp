@@ -127,11 +127,11 @@ void context_cache::fill(fetch_record& f, ps t) {
   fifo<pending> list = f.waiting.take();
   miss_latency_.add(t - f.begin);
   if (f.read.failed) {
-    forget(slot);
+    forget(slot, line_event::fetch_fails);
     if (d) d->slot = nowhere;
     failed_ += list.size();
   } else {
-    slots_[slot].where = d ? residence::dropping : residence::valid;
+    on(slot, line_event::fetched);
   }
   const bool failed = f.read.failed;
   free_fetches_.push(f);
@@ -148,6 +148,7 @@ void context_cache::fill(fetch_record& f, ps t) {
       p.request->entry = nullptr;
       p.request->area_entries = area_entries_;
     } else {
+      on(slot, line_event::lent);
       lend(*p.request, slot);
     }
     ready.push(p);
@@ -183,10 +184,10 @@ process context_cache::drop(drop_record& d) {
     void await_suspend(std::coroutine_handle<> h) const { d.sleeper = h; }
     void await_resume() const {}
   };
-  while (d.slot != nowhere && (slots_[d.slot].where == residence::fetching || slots_[d.slot].pins > 0)) co_await sleep{d};
+  while (d.slot != nowhere && (under_way(slots_[d.slot].life) || slots_[d.slot].pins > 0)) co_await sleep{d};
   ps t = std::max(d.request->t, now());
   co_await queue_.until(t);
-  if (d.slot != nowhere && slots_[d.slot].dirty) {
+  if (d.slot != nowhere && slots_[d.slot].life == line_life::dropping_dirty) {
     d.write.op = dma_op::write;
     d.write.source = dma_source::context;
     d.write.failed = false;
@@ -198,7 +199,7 @@ process context_cache::drop(drop_record& d) {
     co_await landed{queue_, t, d.launching};
     write_failures_ += d.write.failed;
   }
-  if (d.slot != nowhere) forget(d.slot);
+  if (d.slot != nowhere) forget(d.slot, line_event::forgotten);
   std::erase(dropping_, &d);
   pending& p = *d.request;
   const fifo<pending> list = d.waiting.take();

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/context_cache/line_rules.h"
 #include "models/requester/flow_rules.h"
 #include "models/responder/connection_rules.h"
 #include "models/send_queue/queue_rules.h"
@@ -38,6 +39,10 @@ TEST(states, responder) {
 
 TEST(states, send_queue) {
   expect_on_page("send_queue", testing::states_markdown(queue_table));
+}
+
+TEST(states, context_cache) {
+  expect_on_page("context_cache", testing::states_markdown(line_table));
 }
 
 }  // namespace
