@@ -1,6 +1,7 @@
 # The hardware units, one folder each under models/.
-set(HCASIM_UNITS protection pcie iommu host doorbell send_queue context_cache key_check window_unit page_walker dma_engine device_memory atc peer_device requester responder
-    completion command_unit port fabric)
+file(GLOB HCASIM_UNITS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} models/*/CMakeLists.txt)
+list(TRANSFORM HCASIM_UNITS REPLACE "/CMakeLists.txt$" "")
+list(REMOVE_ITEM HCASIM_UNITS models/hca models/driver models/system)
 
 # Settings of all own code.
 add_library(hcasim_options INTERFACE)
@@ -99,6 +100,7 @@ function(hca_unit name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   hca_library(hcasim_${name} ${sources} LINK hcasim_tlm ${ARG_LINK})
+  set_property(GLOBAL APPEND PROPERTY HCASIM_UNIT_LIBRARIES hcasim_${name})
   if(tests)
     hca_test(${name}_test ${tests} LINK hcasim_${name} hcasim_unit_testing LABELS unit)
   endif()

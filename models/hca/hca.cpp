@@ -78,7 +78,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       mrc_cache("mrc_cache", config.mrc_cache, clock_, sizeof(hca_mrc), protection_client::count),
       extent_cache("extent_cache", config.extent_cache, clock_, sizeof(hca_extent) * HCA_EXTENTS_PER_LINE,
                    protection_client::count) {
-  if (config.atc.enabled) atc = std::make_unique<hcasim::atc>("atc", config.atc, clock_, HCA_REQUESTER);
+  if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, HCA_REQUESTER);
   doorbell.send.bind(send_queue.bells);
   doorbell.receive.bind(responder.bells);
   doorbell.completion.bind(completion.bells);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "models/atc/atc.h"
 #include "models/command_unit/command_unit.h"
@@ -38,7 +40,7 @@ class hca : public sc_core::sc_module {
   context_cache_unit cqc_cache;
   context_cache_unit mrc_cache;
   context_cache_unit extent_cache;
-  std::unique_ptr<hcasim::atc> atc;  // when it is enabled
+  hcasim::atc* atc = nullptr;  // when it is enabled
 
   hca(const sc_core::sc_module_name& name, const hca_config& config, packet_pool& packets);
 
@@ -58,6 +60,18 @@ class hca : public sc_core::sc_module {
 
   // What the device reports and its firmware keeps to.
   static fw_limits limits_of(const hca_config& config);
+
+ private:
+  // A unit that not every adapter has, or that nobody asks for by its name.
+  template <class Unit, class... Arguments>
+  Unit& add(Arguments&&... arguments) {
+    auto made = std::make_unique<Unit>(std::forward<Arguments>(arguments)...);
+    Unit& reference = *made;
+    others_.push_back(std::move(made));
+    return reference;
+  }
+
+  std::vector<std::unique_ptr<unit>> others_;
 };
 
 }  // namespace hcasim
