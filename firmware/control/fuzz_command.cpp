@@ -1,5 +1,6 @@
 // libFuzzer: a stream of commands with mailboxes of any content. The firmware must neither touch memory that is not its own nor
 // hang. Layout of the input, repeated: opcode selector, flags, object, modifier, length and bytes of the mailbox.
+#include "firmware/control/commands.h"
 #include "firmware/control/firmware_bench.h"
 
 using namespace hcasim::testing;
@@ -29,26 +30,19 @@ class input {
   std::size_t left_;
 };
 
-constexpr std::uint16_t opcodes[] = {HCA_CMD_QUERY_DEVICE, HCA_CMD_INIT,         HCA_CMD_CLOSE,        HCA_CMD_CREATE_EQ,
-                                     HCA_CMD_DESTROY_EQ,   HCA_CMD_CREATE_CQ,    HCA_CMD_DESTROY_CQ,   HCA_CMD_MODIFY_CQ,
-                                     HCA_CMD_CREATE_QP,    HCA_CMD_DESTROY_QP,   HCA_CMD_MODIFY_QP,    HCA_CMD_QUERY_QP,
-                                     HCA_CMD_REGISTER,     HCA_CMD_REREGISTER,   HCA_CMD_DEREGISTER,   HCA_CMD_QUERY_MR,
-                                     HCA_CMD_X_REGISTER,   HCA_CMD_X_REREGISTER, HCA_CMD_X_DEREGISTER, HCA_CMD_X_TEARDOWN};
+struct shape {
+  std::uint16_t opcode;
+  std::uint32_t out_bytes;
+};
+#define SHAPE(name, handler, needs_init, in, out, locks) {HCA_CMD_##name, out},
+constexpr shape shapes[] = {FW_COMMANDS(SHAPE)};
+#undef SHAPE
 
 std::uint32_t out_bytes(std::uint16_t opcode) {
-  switch (opcode) {
-    case HCA_CMD_QUERY_DEVICE:
-    case HCA_CMD_QUERY_MR:
-      return 64;
-    case HCA_CMD_QUERY_QP:
-      return 256;
-    case HCA_CMD_X_REGISTER:
-    case HCA_CMD_X_REREGISTER:
-    case HCA_CMD_X_DEREGISTER:
-      return 48;
-    default:
-      return 0;
+  for (const shape& s : shapes) {
+    if (s.opcode == opcode) return s.out_bytes;
   }
+  return 0;
 }
 
 }  // namespace
@@ -68,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto selector = in.next<std::uint8_t>();
     const auto flags = in.next<std::uint8_t>();
     hca_command c{};
-    c.opcode = (flags & 1) != 0 ? selector : opcodes[selector % std::size(opcodes)];
+    c.opcode = (flags & 1) != 0 ? selector : shapes[selector % std::size(shapes)].opcode;
     c.object = (flags & 2) != 0 ? in.next<std::uint32_t>() : (flags & 4) != 0 ? key : 2;
     c.modifier = in.next<std::uint16_t>();
     const std::size_t n = in.take(mailbox.data(), in.next<std::uint16_t>() % mailbox.size());

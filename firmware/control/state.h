@@ -7,6 +7,7 @@
 #include "firmware/abi/cqe.h"
 #include "firmware/abi/registers.h"
 #include "firmware/abi/wqe.h"
+#include "firmware/control/commands.h"
 #include "firmware/control/firmware.h"
 
 #ifdef __cplusplus
@@ -271,42 +272,9 @@ void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a
 void fw_qp_clear(struct hca_qpc* q);
 
 /* Command handlers: return the status. */
-int fw_query_device(struct firmware* fw, struct hca_command* c);
-int fw_init(struct firmware* fw, struct hca_command* c);
-int fw_close(struct firmware* fw, struct hca_command* c);
-int fw_create_eq(struct firmware* fw, struct hca_command* c);
-int fw_destroy_eq(struct firmware* fw, struct hca_command* c);
-int fw_create_cq(struct firmware* fw, struct hca_command* c);
-int fw_destroy_cq(struct firmware* fw, struct hca_command* c);
-int fw_modify_cq(struct firmware* fw, struct hca_command* c);
-int fw_create_qp(struct firmware* fw, struct hca_command* c);
-int fw_destroy_qp(struct firmware* fw, struct hca_command* c);
-int fw_modify_qp(struct firmware* fw, struct hca_command* c);
-int fw_query_qp(struct firmware* fw, struct hca_command* c);
-int fw_create_srq(struct firmware* fw, struct hca_command* c);
-int fw_destroy_srq(struct firmware* fw, struct hca_command* c);
-int fw_modify_srq(struct firmware* fw, struct hca_command* c);
-int fw_query_srq(struct firmware* fw, struct hca_command* c);
-int fw_register(struct firmware* fw, struct hca_command* c);
-int fw_reregister(struct firmware* fw, struct hca_command* c);
-int fw_deregister(struct firmware* fw, struct hca_command* c);
-int fw_query_mr(struct firmware* fw, struct hca_command* c);
-int fw_revoke(struct firmware* fw, struct hca_command* c);
-int fw_restore(struct firmware* fw, struct hca_command* c);
-int fw_x_register(struct firmware* fw, struct hca_command* c);
-int fw_x_reregister(struct firmware* fw, struct hca_command* c);
-int fw_x_deregister(struct firmware* fw, struct hca_command* c);
-int fw_x_teardown(struct firmware* fw, struct hca_command* c);
-int fw_alloc_mw(struct firmware* fw, struct hca_command* c);
-int fw_free_mw(struct firmware* fw, struct hca_command* c);
-int fw_alloc_fast(struct firmware* fw, struct hca_command* c);
-int fw_alloc_physical(struct firmware* fw, struct hca_command* c);
-int fw_alloc_null(struct firmware* fw, struct hca_command* c);
-int fw_reserve_lkey(struct firmware* fw, struct hca_command* c);
-int fw_register_indirect(struct firmware* fw, struct hca_command* c);
-int fw_fill_pages(struct firmware* fw, struct hca_command* c);
-int fw_zap_pages(struct firmware* fw, struct hca_command* c);
-int fw_refuse_fault(struct firmware* fw, struct hca_command* c);
+#define FW_HANDLER(name, handler, needs_init, in, out, locks) int fw_##handler(struct firmware* fw, struct hca_command* c);
+FW_COMMANDS(FW_HANDLER)
+#undef FW_HANDLER
 
 #ifdef __cplusplus
 }

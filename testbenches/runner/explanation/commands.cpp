@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "firmware/abi/registers.h"
+#include "firmware/control/commands.h"
 #include "testbenches/runner/recording/listen.h"
 #include "tlm/context.h"
 #include "tlm/control.h"
@@ -22,42 +23,9 @@ std::string command_name(std::uint16_t opcode) {
     std::uint16_t opcode;
     const char* name;
   };
-  static constexpr word words[] = {{HCA_CMD_QUERY_DEVICE, "QUERY_DEVICE"},
-                                   {HCA_CMD_INIT, "INIT"},
-                                   {HCA_CMD_CLOSE, "CLOSE"},
-                                   {HCA_CMD_CREATE_EQ, "CREATE_EQ"},
-                                   {HCA_CMD_DESTROY_EQ, "DESTROY_EQ"},
-                                   {HCA_CMD_CREATE_CQ, "CREATE_CQ"},
-                                   {HCA_CMD_DESTROY_CQ, "DESTROY_CQ"},
-                                   {HCA_CMD_MODIFY_CQ, "MODIFY_CQ"},
-                                   {HCA_CMD_CREATE_QP, "CREATE_QP"},
-                                   {HCA_CMD_DESTROY_QP, "DESTROY_QP"},
-                                   {HCA_CMD_MODIFY_QP, "MODIFY_QP"},
-                                   {HCA_CMD_QUERY_QP, "QUERY_QP"},
-                                   {HCA_CMD_CREATE_SRQ, "CREATE_SRQ"},
-                                   {HCA_CMD_DESTROY_SRQ, "DESTROY_SRQ"},
-                                   {HCA_CMD_MODIFY_SRQ, "MODIFY_SRQ"},
-                                   {HCA_CMD_QUERY_SRQ, "QUERY_SRQ"},
-                                   {HCA_CMD_REGISTER, "REGISTER"},
-                                   {HCA_CMD_REREGISTER, "REREGISTER"},
-                                   {HCA_CMD_DEREGISTER, "DEREGISTER"},
-                                   {HCA_CMD_QUERY_MR, "QUERY_MR"},
-                                   {HCA_CMD_REVOKE, "REVOKE"},
-                                   {HCA_CMD_RESTORE, "RESTORE"},
-                                   {HCA_CMD_X_REGISTER, "X_REGISTER"},
-                                   {HCA_CMD_X_REREGISTER, "X_REREGISTER"},
-                                   {HCA_CMD_X_DEREGISTER, "X_DEREGISTER"},
-                                   {HCA_CMD_X_TEARDOWN, "X_TEARDOWN"},
-                                   {HCA_CMD_ALLOC_MW, "ALLOC_MW"},
-                                   {HCA_CMD_FREE_MW, "FREE_MW"},
-                                   {HCA_CMD_ALLOC_FAST, "ALLOC_FAST"},
-                                   {HCA_CMD_ALLOC_PHYSICAL, "ALLOC_PHYSICAL"},
-                                   {HCA_CMD_ALLOC_NULL, "ALLOC_NULL"},
-                                   {HCA_CMD_REGISTER_INDIRECT, "REGISTER_INDIRECT"},
-                                   {HCA_CMD_RESERVE_LKEY, "RESERVE_LKEY"},
-                                   {HCA_CMD_FILL_PAGES, "FILL_PAGES"},
-                                   {HCA_CMD_ZAP_PAGES, "ZAP_PAGES"},
-                                   {HCA_CMD_REFUSE_FAULT, "REFUSE_FAULT"}};
+#define WORD(name, handler, needs_init, in, out, locks) {HCA_CMD_##name, #name},
+  static constexpr word words[] = {FW_COMMANDS(WORD)};
+#undef WORD
   for (const word& w : words) {
     if (w.opcode == opcode) return w.name;
   }
