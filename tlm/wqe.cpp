@@ -1,7 +1,6 @@
 #include "tlm/wqe.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace hcasim {
@@ -25,12 +24,6 @@ bool for_each_chunk(std::span<const std::byte> wqe, std::size_t at, F use) {
 
 }  // namespace
 
-const char* wqe_opcode_name(std::uint8_t opcode) {
-  constexpr std::array names{"NOP",  "SEND",         "SEND_IMM",  "SEND_INV", "WRITE",     "WRITE_IMM",
-                             "READ", "COMPARE_SWAP", "FETCH_ADD", "BIND",     "LOCAL_INV", "FAST_REG"};
-  return opcode < names.size() ? names[opcode] : "unknown";
-}
-
 wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out) {
   out = {};
   if (bytes.size() < HCA_WQE_BLOCK) return wqe_fault::size;
@@ -39,7 +32,7 @@ wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out) {
   if (c.blocks == 0 || c.blocks > HCA_WQE_MAX_BLOCKS || std::size_t{c.blocks} * HCA_WQE_BLOCK > bytes.size()) {
     return wqe_fault::size;
   }
-  if (c.opcode > HCA_WQE_FAST_REG) return wqe_fault::opcode;
+  if (c.opcode >= wqe_opcode_names.size()) return wqe_fault::opcode;
   const std::span<const std::byte> wqe = bytes.first(std::size_t{c.blocks} * HCA_WQE_BLOCK);
   std::size_t at = sizeof(hca_wqe_control);
   if (out.is_datagram()) {

@@ -1,6 +1,7 @@
 // Reading a send WQE. Whatever the bytes say, the view stays inside them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,7 +31,12 @@ struct wqe_view {
   [[nodiscard]] bool fetches() const { return is_read() || is_atomic(); }
 };
 
-const char* wqe_opcode_name(std::uint8_t opcode);
+// By number; a number behind the last one is no opcode.
+inline constexpr std::array wqe_opcode_names{"NOP",  "SEND",         "SEND_IMM",  "SEND_INV", "WRITE",     "WRITE_IMM",
+                                             "READ", "COMPARE_SWAP", "FETCH_ADD", "BIND",     "LOCAL_INV", "FAST_REG"};
+inline const char* wqe_opcode_name(std::uint8_t opcode) {
+  return opcode < wqe_opcode_names.size() ? wqe_opcode_names[opcode] : "unknown";
+}
 
 // Parses the WQE at the start of `bytes` (whole blocks, 16 B aligned). A fault says what is wrong; then only `control` is
 // valid.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "models/send_queue/protection_changes.h"
+#include "tlm/wqe.h"
 
 namespace hcasim {
 
@@ -27,9 +28,7 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
   signals_.add("valid", 1, valid_probe_);
   signals_.add("qpn", 24, qpn_probe_);
   signals_.add("index", 16, index_probe_);
-  signals_.add("opcode", 8, opcode_probe_,
-               {"NOP", "SEND", "SEND_IMM", "SEND_INV", "WRITE", "WRITE_IMM", "READ", "COMPARE_SWAP", "FETCH_ADD", "BIND",
-                "LOCAL_INV", "FAST_REG"});
+  signals_.add("opcode", 8, opcode_probe_, {wqe_opcode_names.begin(), wqe_opcode_names.end()});
   signals_.add("ready", 16, ready_probe_);
   signals_.add("cache", 20, cache_probe_);
   signals_.add("blocked", 3, blocked_probe_, {"none", "depth", "fence", "read_depth", "local_fence"});

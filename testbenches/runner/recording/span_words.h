@@ -13,6 +13,7 @@
 #include "tlm/translate.h"
 #include "tlm/window.h"
 #include "tlm/work.h"
+#include "tlm/wqe.h"
 
 namespace hcasim {
 
@@ -80,9 +81,7 @@ struct span_words<work_request> {
   static std::string target(std::string_view) { return "requester"; }
   static unsigned kind(const work_request& r) { return r.control().opcode % kinds; }
   static std::string name(unsigned kind) {
-    constexpr std::array<std::string_view, 12> names{"NOP",  "SEND",         "SEND_IMM",  "SEND_INV", "WRITE",     "WRITE_IMM",
-                                                     "READ", "COMPARE_SWAP", "FETCH_ADD", "BIND",     "LOCAL_INV", "FAST_REG"};
-    return kind < names.size() ? std::string(names[kind]) : "opcode " + std::to_string(kind);
+    return kind < wqe_opcode_names.size() ? wqe_opcode_names[kind] : "opcode " + std::to_string(kind);
   }
   static constexpr unsigned kinds = 64;
   static std::uint64_t number(const work_request& r) { return r.qpn; }
