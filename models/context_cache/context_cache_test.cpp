@@ -649,15 +649,14 @@ TEST_P(ContextCacheRandom, EveryFetchSeesTheLastWrite) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, ContextCacheRandom,
-    ::testing::Combine(::testing::Values(replacement_policy::lru, replacement_policy::plru, replacement_policy::random),
-                       ::testing::Values(1, 3, 4), ::testing::Values(1, 3), ::testing::Bool(), ::testing::Values(1)),
-    [](const auto& p) {
-      return std::string(replacement_policies.begin()[static_cast<int>(std::get<0>(p.param))]) + "_sets" +
-             std::to_string(std::get<1>(p.param)) + "_ways" + std::to_string(std::get<2>(p.param)) +
-             (std::get<3>(p.param) ? "_pass" : "_block");
-    });
+INSTANTIATE_TEST_SUITE_P(All, ContextCacheRandom,
+                         ::testing::Combine(::testing::ValuesIn(all_replacement_policies), ::testing::Values(1, 3, 4),
+                                            ::testing::Values(1, 3), ::testing::Bool(), ::testing::Values(1)),
+                         [](const auto& p) {
+                           return std::string(replacement_policies.begin()[static_cast<int>(std::get<0>(p.param))]) + "_sets" +
+                                  std::to_string(std::get<1>(p.param)) + "_ways" + std::to_string(std::get<2>(p.param)) +
+                                  (std::get<3>(p.param) ? "_pass" : "_block");
+                         });
 
 TEST(ContextCache, HitIsFast) {
   bench b(small(256, 8));

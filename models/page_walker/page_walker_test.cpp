@@ -547,9 +547,7 @@ TEST_P(PageWalkerRandom, EqualsTheUntimedTranslation) {
 
 INSTANTIATE_TEST_SUITE_P(All, PageWalkerRandom,
                          ::testing::Combine(::testing::Values(pte_line::one, pte_line::four, pte_line::eight),
-                                            ::testing::Values(replacement_policy::lru, replacement_policy::plru,
-                                                              replacement_policy::random),
-                                            ::testing::Values(0, 1, 9)),
+                                            ::testing::ValuesIn(all_replacement_policies), ::testing::Values(0, 1, 9)),
                          [](const auto& p) {
                            return "line" + std::to_string(entries_in(std::get<0>(p.param))) + "_" +
                                   std::string(replacement_policies.begin()[static_cast<int>(std::get<1>(p.param))]) + "_upper" +

@@ -1,5 +1,5 @@
 // The replacement policies there are. A new one is a file beside this with a class `<name>_replacement`, its include, and its
-// name in the list.
+// name in the list; the tests of the caches take all of them.
 #pragma once
 
 #include <initializer_list>
@@ -20,6 +20,10 @@ enum class replacement_policy : std::uint8_t { HCASIM_REPLACEMENT_POLICIES(HCASI
 
 #define HCASIM_POLICY(name) std::string_view(#name),
 inline const std::initializer_list<std::string_view> replacement_policies = {HCASIM_REPLACEMENT_POLICIES(HCASIM_POLICY)};
+#undef HCASIM_POLICY
+
+#define HCASIM_POLICY(name) replacement_policy::name,
+inline constexpr replacement_policy all_replacement_policies[] = {HCASIM_REPLACEMENT_POLICIES(HCASIM_POLICY)};
 #undef HCASIM_POLICY
 
 inline std::unique_ptr<replacement> make_replacement(replacement_policy p, std::uint32_t sets, std::uint32_t ways,
