@@ -34,8 +34,8 @@ pcie::lane::lane(const pcie_config& c, const char* up_name, const char* down_nam
 pcie::pcie(const sc_core::sc_module_name& n, const pcie_config& config, unsigned devices)
     : unit(n), config_(config), map_(config.memory_top) {
   check(config);
-  rate_ = {pcie_rate(config.generation, config.lanes).bits_per_second * (1 - config.dllp_overhead)};
-  most_ = config.completion_payload ? config.completion_payload : config.mps;
+  rate_ = config.rate();
+  most_ = config.most_of_a_completion();
   cpu.register_nb_transport_fw(this, &pcie::from_host);
   cpu.register_transport_dbg(this, &pcie::host_debug);
   memory.register_nb_transport_bw(this, &pcie::backward);

@@ -1,6 +1,7 @@
 // Knobs of the PCIe tree of one host: root complex, optional switch, one link per device.
 #pragma once
 
+#include "models/pcie/pcie_rules.h"
 #include "tlm/base/knobs.h"
 
 namespace hcasim {
@@ -33,6 +34,10 @@ struct pcie_config {
   ps credit_latency{100_ns};
   std::uint64_t completion_bytes = 0;
   std::uint64_t memory_top = 0;
+
+  // What a link carries besides DLLPs.
+  [[nodiscard]] bit_rate rate() const { return {pcie_rate(generation, lanes).bits_per_second * (1 - dllp_overhead)}; }
+  [[nodiscard]] std::uint64_t most_of_a_completion() const { return completion_payload ? completion_payload : mps; }
 
   void knobs(knob_visitor& k) {
     k.count("generation", generation, 1, 6, "PCIe generation: 2.5, 5, 8, 16, 32, 64 GT/s per lane");

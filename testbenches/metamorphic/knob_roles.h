@@ -1,5 +1,6 @@
 // What every knob of the program is to the rate of a run: more of it never hurts, less of it never hurts, or it is no resource.
-// Rates and clocks, and times and cycles, tell by their kind; counts, sizes and ratios stand in one table.
+// Most tell by their kind: rates and clocks, times and cycles; a count or a size is a `size` unless one table says otherwise,
+// where every ratio stands.
 #pragma once
 
 #include <optional>

@@ -179,6 +179,23 @@ std::set<std::string> documented_knobs(const std::string& page) {
   return found;
 }
 
+// The page with a row for this knob behind its last one.
+std::string with_row(const std::string& page, const json& knob, const std::string& name) {
+  std::string out;
+  bool inside = false;
+  std::size_t end = std::string::npos;  // of the last row
+  for (const std::string& line : lines_of(page)) {
+    if (line.starts_with("## ")) inside = line == "## Knobs";
+    out += line + "\n";
+    if (inside && line.starts_with("|")) end = out.size();
+  }
+  const auto text = [&knob](const char* of) { return knob[of].get<std::string>(); };
+  if (end == std::string::npos) return out;
+  return out.insert(
+      end, fmt::format("| `{}` | {} | {} | {} | {} |\n", name, text("kind"), text("default"), text("range"), text("help")));
+}
+
+// HCASIM_UPDATE_DOCS=1 writes the rows that are missing.
 TEST(docs, knob_tables_are_complete_and_true) {
   // Where a unit's knobs are, when it is not `hca.<unit>`.
   const std::map<std::string, std::vector<std::string>> elsewhere{{"context_cache", {"node*.hca.mrc_cache."}},
@@ -196,19 +213,30 @@ TEST(docs, knob_tables_are_complete_and_true) {
     if (e.path().extension() != ".md") continue;
     const std::string unit = e.path().stem();
     const auto places = elsewhere.contains(unit) ? elsewhere.at(unit) : std::vector<std::string>{"node*.hca." + unit + "."};
-    std::set<std::string> real;
+    std::map<std::string, json> real;
     for (const auto& k : all) {
       const std::string path = k["path"];
       for (const std::string& p : places) {
-        if (path.starts_with(p)) real.insert(path.substr(path.rfind('.') + 1));
+        if (path.starts_with(p)) real.emplace(path.substr(path.rfind('.') + 1), k);
       }
     }
-    const std::set<std::string> told = documented_knobs(file_content(e.path()));
+    std::string page = file_content(e.path());
+    if (std::getenv("HCASIM_UPDATE_DOCS")) {
+      const std::set<std::string> before = documented_knobs(page);
+      for (const auto& [name, knob] : real) {
+        if (!before.contains(name)) page = with_row(page, knob, name);
+      }
+      std::ofstream(e.path()) << page;
+    }
+    const std::set<std::string> told = documented_knobs(page);
     for (const std::string& k : told) {
       EXPECT_TRUE(real.contains(k) || derived.contains(unit + "." + k))
           << unit << ".md tells of a knob " << k << " that is not there";
     }
-    for (const std::string& k : real) EXPECT_TRUE(told.contains(k)) << unit << ".md does not tell of the knob " << k;
+    for (const auto& [k, knob] : real) {
+      EXPECT_TRUE(told.contains(k)) << unit << ".md does not tell of the knob " << k
+                                    << "; run this test with HCASIM_UPDATE_DOCS=1";
+    }
     checked += told.size();
   }
   EXPECT_GT(checked, 50U);
