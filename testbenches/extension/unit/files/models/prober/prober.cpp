@@ -23,7 +23,7 @@ void prober::later() {
 process prober::read() {
   dma_request r;
   r.source = dma_source::command;
-  r.bytes = line_.size();
+  r.bytes = static_cast<std::uint32_t>(line_.size());
   r.data = line_.data();
   ps t = now();
   const ps begin = t;
