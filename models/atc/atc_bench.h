@@ -204,4 +204,10 @@ struct atc_bench {
   }
 };
 
+inline atc_config without_pages() {
+  atc_config c;
+  c.page_requests = 0;
+  return c;
+}
+
 }  // namespace hcasim::testing

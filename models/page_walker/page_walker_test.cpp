@@ -1,122 +1,15 @@
-#include "models/page_walker/page_walker.h"
-
-#include <gtest/gtest.h>
-
+// Look-ups and walks: exact times, answers, throughput.
 #include <chrono>
 #include <cstdio>
-#include <cstring>
-#include <stdexcept>
-#include <unordered_map>
 
-#include "models/page_walker/geometry.h"
+#include "models/page_walker/page_walker_bench.h"
 #include "tlm/base/random.h"
-#include "tlm/testing/simulate.h"
 
 namespace hcasim {
 namespace {
 
-using testing::fake_initiator;
-using testing::fake_target;
-using testing::run_for;
-using testing::run_until_idle;
-
-// Words of ICM; reads of a word nobody wrote give 0, not present.
-class icm : public fake_target<dma_request> {
- public:
-  std::unordered_map<std::uint64_t, std::uint64_t> words;
-  std::uint64_t fails_at = ~0ULL;
-
-  explicit icm(const sc_core::sc_module_name& n) : fake_target<dma_request>(n) {
-    inline_answers = false;
-    latency = 500_ns;
-    serve = [this](dma_request& d, tlm::tlm_phase, ps) {
-      EXPECT_EQ(d.op, dma_op::read);
-      EXPECT_EQ(d.source, dma_source::table);
-      EXPECT_EQ(d.address % d.bytes, 0U);
-      d.failed = d.address == fails_at;
-      for (std::uint32_t i = 0; i < d.bytes && !d.failed; i += 8) {
-        const auto w = words.find(d.address + i);
-        const std::uint64_t v = w == words.end() ? 0 : w->second;
-        std::memcpy(d.data + i, &v, 8);
-      }
-    };
-  }
-
-  // Maps page number `page` of the table to `physical`, with nodes where they are needed.
-  void map(const translation& m, std::uint64_t page, std::uint64_t physical, bool present = true) {
-    std::uint64_t node = m.table;
-    for (unsigned level = m.levels - 1U; level > 0; --level) {
-      std::uint64_t& entry = words[geometry::entry_address(m, node, page, level)];
-      if (!(entry & HCA_PTE_PRESENT)) {
-        entry = free_node_ | HCA_PTE_PRESENT;
-        free_node_ += HCA_PTE_PER_NODE * 8;
-      }
-      node = hca_pte_address(entry);
-    }
-    words[geometry::entry_address(m, node, page, 0)] = physical | (present ? HCA_PTE_PRESENT : 0);
-  }
-
- private:
-  std::uint64_t free_node_ = 0x7000'0000'0040;  // 64 B aligned, not more
-};
-
-translation table(std::uint32_t index, unsigned levels, unsigned shift = 12) {
-  translation m;
-  m.index = index;
-  m.levels = static_cast<std::uint8_t>(levels);
-  m.page_shift = static_cast<std::uint8_t>(shift);
-  m.table = 0x100'0000'0000 + index * 0x1'0000'0000ULL;
-  m.table_va = 0x40000000;
-  return m;
-}
-
-struct bench {
-  clock_domain clock{frequency{1e9}};
-  page_walker walker;
-  icm memory{"icm"};
-  fake_initiator<translate_request> client{"client"};
-  std::deque<translate_request> requests;
-
-  explicit bench(const page_walker_config& c = {}) : walker("walker", c, clock, 1) {
-    client.out.bind(walker.in[0]);
-    walker.dma.bind(memory.in);
-    run_for(1_ns);
-  }
-  translate_request& walk(const translation& m, std::uint64_t va, std::uint64_t length, ps at) {
-    translate_request& r = requests.emplace_back();
-    r.map = m;
-    r.va = va;
-    r.length = length;
-    client.send(r, at);
-    return r;
-  }
-  translate_request& walk_page(const translation& m, std::uint64_t page, ps at) {
-    return walk(m, m.table_va + (page << m.page_shift), 1, at);
-  }
-  translate_request& drop(std::uint32_t index, std::uint64_t first, std::uint64_t last, ps at) {
-    translate_request& r = requests.emplace_back();
-    r.op = translate_op::drop;
-    r.map.index = index;
-    r.va = first;
-    r.last = last;
-    client.send(r, at);
-    return r;
-  }
-  ps answered(const translate_request& r) const {
-    for (const auto& a : client.answers) {
-      if (a.payload == &r) return a.at;
-    }
-    return never;
-  }
-  std::size_t reads() const { return memory.requests.size(); }
-  const statistic& stat(const std::string& name) const {
-    for (const statistic& s : walker.stats().all()) {
-      if (s.name == name) return s;
-    }
-    throw std::invalid_argument(name);
-  }
-  std::uint64_t count(const std::string& name) const { return std::get<const counter*>(stat(name).value)->value(); }
-};
+using namespace testing;
+using bench = page_walker_bench;
 
 TEST(PageWalker, ColdWalkReadsOneEntryPerLevel) {
   bench b;
@@ -337,102 +230,6 @@ TEST(PageWalker, ThroughputIsWalkersOverLevelsTimesLatency) {
   const double waited = std::get<level*>(b.stat("queued").value)->mean(now()) * to_seconds(now());
   EXPECT_NEAR(waited / n, (n / 3.0) / 2 * 1500e-9, 0.02 * (n / 3.0) / 2 * 1500e-9);
   EXPECT_NEAR(std::get<level*>(b.stat("walkers_busy").value)->mean(now()) * to_seconds(now()) / seconds, 3, 0.06);
-}
-
-TEST(PageWalker, DropForgetsTheRangeAndOnlyIt) {
-  bench b;
-  const translation m = table(1, 2);
-  const translation other = table(2, 2);
-  for (std::uint64_t p = 0; p < 64; p += 8) {
-    b.memory.map(m, p, 0x1000);
-    b.memory.map(other, p, 0x1000);
-  }
-  ps at = 1_us;
-  for (std::uint64_t p = 0; p < 64; p += 8) {
-    b.walk_page(m, p, at += 2_us);
-    b.walk_page(other, p, at);
-  }
-  run_until_idle();
-  const std::size_t before = b.reads();
-  // From the last byte of line 2 to the first of line 4.
-  translate_request& d = b.drop(1, m.table_va + 24 * 4096 - 1, m.table_va + 32 * 4096, now() + 1_us);
-  run_until_idle();
-  EXPECT_EQ(b.answered(d), b.client.answers.back().at);
-  EXPECT_EQ(b.count("dropped_entries"), 3U + 1U);  // lines 2 to 4 and the node above
-  at = now() + 1_us;
-  for (std::uint64_t p = 0; p < 64; p += 8) {
-    b.walk_page(m, p, at += 2_us);
-    b.walk_page(other, p, at);
-  }
-  run_until_idle();
-  EXPECT_EQ(b.reads() - before, 3U + 1U);
-}
-
-TEST(PageWalker, DropPoisonsWalksUnderWay) {
-  bench b;
-  const translation m = table(1, 2);
-  b.memory.map(m, 0, 0x1000);
-  b.memory.map(m, 64, 0x2000);
-  translate_request& old = b.walk_page(m, 0, 1_us);
-  b.walk_page(m, 64, 1_us);
-  b.drop(1, m.table_va, m.table_va + 4095, 1200_ns);
-  translate_request& after = b.walk_page(m, 0, 1300_ns);  // does not join
-  run_until_idle();
-  EXPECT_EQ(b.count("merged"), 0U);
-  EXPECT_EQ(b.count("poisoned_walks"), 1U);
-  EXPECT_EQ(b.answered(old), 1003_ns + 1000_ns);
-  EXPECT_EQ(b.answered(after), 1303_ns + 1000_ns);
-  EXPECT_EQ(b.reads(), 6U);
-  translate_request& other = b.walk_page(m, 64, now() + 1_us);
-  run_until_idle();
-  EXPECT_EQ(other.physical, 0x2000U);
-  EXPECT_EQ(b.reads(), 6U);
-}
-
-// The walk is of another line than the dropped one, but passes the same node: it must not bring the node back.
-TEST(PageWalker, WalkOfTheTagLeavesNoNodeAfterADrop) {
-  bench b;
-  const translation m = table(1, 2);
-  b.memory.map(m, 64, 0x2000);
-  b.walk_page(m, 64, 1_us);
-  b.drop(1, m.table_va, m.table_va + 4095, 1200_ns);
-  run_until_idle();
-  EXPECT_EQ(b.reads(), 2U);
-  b.walk_page(m, 128, now() + 1_us);
-  run_until_idle();
-  EXPECT_EQ(b.reads(), 4U);
-  EXPECT_EQ(b.count("upper_hits_level_1"), 0U);
-}
-
-TEST(PageWalker, PoisonedWalkLeavesNothing) {
-  bench b;
-  const translation m = table(1, 2);
-  b.memory.map(m, 0, 0x1000);
-  b.walk_page(m, 0, 1_us);
-  b.drop(1, 0, ~0ULL, 1200_ns);
-  run_until_idle();
-  b.memory.words.clear();
-  translate_request& r = b.walk_page(m, 0, now() + 1_us);
-  run_until_idle();
-  EXPECT_EQ(r.status, translate_status::not_present);
-}
-
-// Between the change of a key and the drop of its translations, accesses of both epochs walk: each its own table.
-TEST(PageWalker, TablesOfTwoEpochsOfOneTagDoNotMix) {
-  bench b;
-  const translation old_map = table(1, 2);
-  translation new_map = old_map;
-  new_map.table += 0x10000;
-  b.memory.map(old_map, 0, 0x1000);
-  b.memory.map(new_map, 0, 0x2000);
-  b.walk_page(old_map, 0, 1_us);
-  translate_request& young = b.walk_page(new_map, 0, 10_us);
-  translate_request& old_again = b.walk_page(old_map, 0, 20_us);
-  b.drop(1, 0, ~0ULL, 30_us);
-  run_until_idle();
-  EXPECT_EQ(young.physical, 0x2000U);
-  EXPECT_EQ(old_again.physical, 0x1000U);
-  EXPECT_EQ(b.count("dropped_entries"), 4U);
 }
 
 TEST(PageWalker, AFlatListMayBeLongerThanANode) {
