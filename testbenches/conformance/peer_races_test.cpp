@@ -1,4 +1,4 @@
-// The error paths and races of peer memory, by their number [X1..X24]. A race is forced at every step of the other side:
+// The races of peer memory, by their number [X8..X24]. A race is forced at every step of the other side:
 // the driver core tells of each step, and the invalidation starts there, in another thread, and is given time to end or to wait
 // for a lock. After each of them nothing is mapped, nothing is counted twice, and no byte moves that must not.
 #include "testbenches/conformance/peer_script.h"

@@ -8,6 +8,7 @@
 #include "firmware/abi/registers.h"
 #include "firmware/abi/wqe.h"
 #include "models/doorbell/doorbell_front.h"
+#include "models/doorbell/doorbell_rules.h"
 #include "testbenches/lockstep/doorbell_world.h"
 #include "testbenches/lockstep/unit_recorder.h"
 

@@ -1,0 +1,80 @@
+// System calls that change pages while devices may use them.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "models/host/cpu.h"
+#include "models/host/physical_memory.h"
+#include "models/host/virtual_memory.h"
+#include "tlm/base/units.h"
+
+namespace hcasim {
+
+// What a system call changes while no device uses the pages.
+template <class F>
+void virtual_memory::told(cpu& c, std::uint64_t first, std::uint64_t last, F change) {
+  for (page_user* u : users_) u->begin_invalidate(c, first, last);
+  change();
+  for (page_user* u : users_) u->end_invalidate(c, first, last);
+}
+
+int virtual_memory::unmap(cpu& c, std::uint64_t va) {
+  c.system_call();
+  const allocation* a = at(va);
+  if (!a || a->va != va) return ENOENT;
+  told(c, va, va + a->bytes - 1, [&] { free(va); });
+  return 0;
+}
+
+int virtual_memory::protect(cpu& c, std::uint64_t va, bool to) {
+  c.system_call();
+  const allocation* a = at(va);
+  if (!a || a->va != va) return ENOENT;
+  told(c, va, va + a->bytes - 1, [&] { allocations_.at(by_va_.lower_bound(va)->second).writable = to; });
+  return 0;
+}
+
+int virtual_memory::discard(cpu& c, std::uint64_t va, std::uint64_t bytes) {
+  return replace(c, va, bytes, false);
+}
+
+int virtual_memory::migrate(cpu& c, std::uint64_t va, std::uint64_t bytes) {
+  return replace(c, va, bytes, true);
+}
+
+// New frames come first, so that an old one is not handed out again at once.
+int virtual_memory::replace(cpu& c, std::uint64_t va, std::uint64_t bytes, bool keep) {
+  c.system_call();
+  const allocation* a = at(va);
+  if (!a) return ENOENT;
+  const bool whole_pages = va % page == 0 && bytes % page == 0 && bytes != 0 && bytes <= a->va + a->bytes - va;
+  if (!whole_pages || !a->owned || a->policy != page_policy::scattered || a->pins != 0) return EINVAL;
+  const std::size_t first = (va - a->va) / page;
+  const std::size_t count = bytes / page;
+  std::vector<std::uint64_t> fresh;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t f = scattered_frame();
+    if (!f) {
+      loose_.insert(loose_.end(), fresh.rbegin(), fresh.rend());
+      return ENOMEM;
+    }
+    fresh.push_back(f);
+  }
+  if (keep) c.copy(bytes);
+  told(c, va, va + bytes - 1, [&] {
+    allocation& now = allocations_.at(by_va_.lower_bound(va)->second);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::array<std::byte, page> content;
+      std::uint64_t& frame = now.frames[first + i];
+      if (keep) {
+        memory_.read(frame, content);
+        memory_.write(fresh[i], content);
+      }
+      memory_.discard(frame, page);
+      loose_.push_back(std::exchange(frame, fresh[i]));
+    }
+  });
+  return 0;
+}
+
+}  // namespace hcasim
