@@ -4,15 +4,16 @@
 
 namespace hcasim {
 
-memory_access::transfer& memory_access::begin() {
+memory_access::transfer& memory_access::begin(std::uint64_t operation) {
   transfer& tr = transfers_.get();
   tr = {};
+  tr.operation = operation;
   return tr;
 }
 
 task<verdict> memory_access::move(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t) {
   lease& k = leases_.get();
-  ask(k, range, range.checked);
+  ask(k, tr, range, range.checked);
   co_await keys_.request(k, t);
   if (k.result != verdict::granted) {
     const verdict v = k.result;
@@ -45,6 +46,7 @@ task<verdict> memory_access::look(transfer& tr, memory_range range, std::uint32_
   if (v != verdict::granted || !tr.leases->map.on_demand) co_return v;
   const std::uint64_t va = range.va + tr.leases->va_offset;
   translate_request w;
+  w.operation = tr.operation;
   w.map = tr.leases->map;
   for (std::uint64_t done = 0; done < bytes; done += w.bytes) {
     w.va = va + done;
@@ -59,10 +61,11 @@ task<verdict> memory_access::look(transfer& tr, memory_range range, std::uint32_
 
 void memory_access::note_missing(transfer& tr, const translate_request& w) {
   if (w.status != translate_status::not_present || !w.map.on_demand) return;
-  tr.missing = {w.map.index, w.write, w.va, w.length};
+  tr.missing = {w.map.index, w.write, w.va, w.length, tr.operation};
 }
 
-void memory_access::ask(lease& k, const memory_range& range, std::uint64_t length) {
+void memory_access::ask(lease& k, const transfer& tr, const memory_range& range, std::uint64_t length) {
+  k.operation = tr.operation;
   k.op = key_op::check;
   k.remote = range.remote;
   k.privileged = range.owner.privileged;
@@ -82,6 +85,7 @@ task<verdict> memory_access::resolve(transfer& tr, memory_range range, unsigned 
   std::uint64_t done = 0;
   while (done < range.checked) {
     key_request e;
+    e.operation = tr.operation;
     e.op = key_op::element;
     e.key = range.key;
     e.va = range.va + done;
@@ -94,7 +98,7 @@ task<verdict> memory_access::resolve(transfer& tr, memory_range range, unsigned 
                             .va = e.piece.va,
                             .checked = std::min<std::uint64_t>(e.piece.length, range.checked - done)};
     lease& k = leases_.get();
-    ask(k, part, part.checked);
+    ask(k, tr, part, part.checked);
     co_await keys_.request(k, t);
     if (k.result != verdict::granted) {
       const verdict v = k.result;
@@ -137,6 +141,7 @@ task<verdict> memory_access::move_indirect(transfer& tr, dma_op op, memory_range
 task<bool> memory_access::move_mapped(transfer& tr, dma_op op, dma_source source, translation map, std::uint64_t va,
                                       std::byte* data, std::uint32_t bytes, ps& t) {
   translate_request w;
+  w.operation = tr.operation;
   w.map = map;
   w.write = op != dma_op::read;
   while (bytes != 0) {
@@ -166,7 +171,7 @@ task<bool> memory_access::move_mapped(transfer& tr, dma_op op, dma_source source
 task<verdict> memory_access::atomic(transfer& tr, dma_op op, memory_range range, std::uint64_t operand, std::uint64_t compare,
                                     std::byte* original, ps& t) {
   lease& k = leases_.get();
-  ask(k, range, 8);
+  ask(k, tr, range, 8);
   co_await keys_.request(k, t);
   if (k.result != verdict::granted) {
     const verdict v = k.result;
@@ -176,6 +181,7 @@ task<verdict> memory_access::atomic(transfer& tr, dma_op op, memory_range range,
   k.next = tr.leases;
   tr.leases = &k;
   translate_request w;
+  w.operation = tr.operation;
   w.map = k.map;
   w.va = range.va + k.va_offset;
   w.length = 8;
@@ -215,6 +221,7 @@ task<verdict> memory_access::atomic(transfer& tr, dma_op op, memory_range range,
 void memory_access::request(transfer& tr, dma_request& d, ps t) {
   auto& p = static_cast<piece&>(d);
   p.access = this;
+  p.operation = tr.operation;
   p.on_response = &memory_access::on_piece;
   p.context = &p;
   ++tr.pending;

@@ -1,6 +1,6 @@
 // The way from (key, VA, length) to bytes in memory, as requester and responder go it: verdict, translation, DMA.
 //
-//   transfer& tr = memory.begin();
+//   transfer& tr = memory.begin(operation);
 //   verdict v = co_await memory.move(tr, access, data, n, t);   // any number of times; returns when the DMA is requested
 //   co_await memory.landed(tr, t);  or  memory.detach(tr, done) // wait for the bytes, or be told when they have moved
 //
@@ -53,6 +53,7 @@ struct missing_page {
   bool write = false;
   std::uint64_t va = 0;      // in the region's table
   std::uint64_t length = 0;  // that the access still wants from there on
+  std::uint64_t operation = 0;
 };
 
 class memory_access {
@@ -66,6 +67,7 @@ class memory_access {
     transfer* owner = nullptr;
   };
   struct transfer {
+    std::uint64_t operation = 0;
     std::uint32_t pending = 0;
     bool open = true;      // more may be requested
     bool failed = false;   // a DMA could not reach its address
@@ -81,7 +83,7 @@ class memory_access {
                 initiator_socket<dma_request>& dma)
       : keys_(keys), walker_(walker), dma_(dma) {}
 
-  transfer& begin();
+  transfer& begin(std::uint64_t operation);  // that it is for
   task<verdict> move(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t);
   // The verdict alone; of an on-demand region also whether the first `bytes` have their pages. Nothing moves.
   task<verdict> look(transfer& tr, memory_range range, std::uint32_t bytes, ps& t);
@@ -125,7 +127,7 @@ class memory_access {
   };
 
   static void on_piece(void* context, transaction& self, ps t);
-  void ask(lease& k, const memory_range& range, std::uint64_t length);
+  static void ask(lease& k, const transfer& tr, const memory_range& range, std::uint64_t length);
   task<verdict> resolve(transfer& tr, memory_range range, unsigned depth, std::vector<leaf>& leaves, ps& t);
   task<verdict> move_indirect(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t);
   static void note_missing(transfer& tr, const translate_request& w);

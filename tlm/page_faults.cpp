@@ -24,6 +24,7 @@ void page_faults::raise(const request& r, std::uint32_t qpn, ps t) {
   ++raised_;
   report& e = pool_.get();
   e = {};
+  e.operation = r.page.operation;
   e.event = true;
   e.type = HCA_EVENT_PAGE_FAULT;
   e.number = r.page.index;

@@ -36,8 +36,9 @@ struct pcie_extension : tlm::tlm_extension<pcie_extension> {
   pcie_message message = pcie_message::none;
   std::uint8_t code = 0;  // of a message; of a translation request: ats_no_write
   std::uint16_t tag = 0;
-  void* owner = nullptr;  // the initiator's own record of this burst
-  ps memory_at{0};        // when the bytes were read or written at the far end, filled in by the target
+  std::uint64_t operation = 0;  // as in tlm/operation.h
+  void* owner = nullptr;        // the initiator's own record of this burst
+  ps memory_at{0};              // when the bytes were read or written at the far end, filled in by the target
 
   [[nodiscard]] tlm_extension_base* clone() const override { return new pcie_extension(*this); }
   void copy_from(const tlm_extension_base& other) override { *this = static_cast<const pcie_extension&>(other); }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <coroutine>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,7 +22,7 @@
 
 namespace hcasim {
 
-// What every payload of ours carries: who waits for the answer.
+// What every payload of ours carries: who waits for the answer, and for which work request it is (tlm/operation.h; 0: none).
 struct transaction {
   std::coroutine_handle<> waiter;
   // Instead of a waiter: called with the payload and its time (for initiators that are not coroutines).
@@ -29,6 +30,7 @@ struct transaction {
   void* context = nullptr;
   ps answered_at{0};    // known in the call when the target answered there
   void* via = nullptr;  // the socket that it is at
+  std::uint64_t operation = 0;
 };
 
 // Listens on one binding; spliced in by tests and recorders, never by units.

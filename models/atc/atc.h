@@ -76,6 +76,7 @@ class atc : public unit, private tlm::tlm_mm_interface {
     enum class state : std::uint8_t { waits_for_slot, asked, waits_for_credit, page_asked, pauses } status = state::asked;
     atc* owner = nullptr;
     std::uint64_t page = 0;
+    std::uint64_t operation = 0;  // of the burst that missed first
     bool write = false;
     bool stale = false;  // an invalidation came while the answer was under way
     std::uint32_t tries = 0;

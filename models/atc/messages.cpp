@@ -83,6 +83,7 @@ atc::own_payload& atc::new_payload(tlm::tlm_command command, std::uint64_t addre
   q.extension.message = pcie_message::none;
   q.extension.tag = 0;
   q.extension.code = 0;
+  q.extension.operation = 0;
   set_access(q, command, address, &q.entry, bytes);
   return q;
 }

@@ -20,6 +20,8 @@ void atc::join(access& a, ps t) {
   lookup& l = lookups_.get();
   l.owner = this;
   l.page = page;
+  const auto* const extension = a.payload->get_extension<pcie_extension>();
+  l.operation = extension ? extension->operation : 0;
   l.write = write;
   l.tries = 0;
   l.begun = t;
@@ -44,6 +46,7 @@ void atc::ask(lookup& l, ps t) {
   l.begun = now();
   own_payload& q = new_payload(tlm::TLM_READ_COMMAND, l.page, sizeof q.entry);
   q.of = &l;
+  q.extension.operation = l.operation;
   q.extension.address_type = pcie_address_type::translation_request;
   q.extension.code = l.write ? std::uint8_t{0} : std::uint8_t{ats_no_write};
   tlm::tlm_phase phase = tlm::BEGIN_REQ;

@@ -33,7 +33,7 @@ completion::completion(const sc_core::sc_module_name& name, const completion_con
 tlm::tlm_sync_enum completion::on_report(report& r, tlm::tlm_phase phase, ps& t) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
   if (r.event) {
-    raise(0, {r.type, r.number, r.va, r.length, r.flags, r.qpn}, t);
+    raise(0, {r.type, r.number, r.va, r.length, r.flags, r.qpn, r.operation}, t);
     return tlm::TLM_COMPLETED;
   }
   call c{&r};
@@ -61,10 +61,11 @@ process completion::complete(report& r, ps t) {
   const std::uint32_t cqn = r.cqn & queue_number_mask;
   lane& l = lane_of(cqn);
   context_request context;
+  context.operation = r.operation;
   const bool there = co_await enter(l, context, cqn, t);
   if (!there) {
     ++bad_reports_;
-    raise(0, {HCA_EVENT_CATASTROPHIC, cqn}, t);
+    raise(0, {.type = HCA_EVENT_CATASTROPHIC, .number = cqn, .operation = r.operation}, t);
     answer(r, t);
     co_return;
   }
@@ -74,13 +75,13 @@ process completion::complete(report& r, ps t) {
   auto& cq = context.as<hca_cqc>();
   bool room = cq.state == HCA_CQ_VALID;
   if (room && geometry_of(cq).full(cq.pi, cq.ci)) {
-    room = co_await refresh(cq, t);
+    room = co_await refresh(cq, r.operation, t);
     context.dirty = true;
     if (!room) {
       ++overflows_;
       overflow_probe_.pulse(1, t, clock_.period());
       cq.state = HCA_CQ_OVERFLOWN;
-      raise(0, {HCA_EVENT_CQ_OVERFLOW, cqn}, t);
+      raise(0, {.type = HCA_EVENT_CQ_OVERFLOW, .number = cqn, .operation = r.operation}, t);
     }
   }
   if (!room) {
@@ -101,18 +102,18 @@ process completion::complete(report& r, ps t) {
   leave(l);
 
   std::uint64_t physical = 0;
-  const bool mapped = co_await locate(place, cqn, physical, t);
+  const bool mapped = co_await locate(place, cqn, r.operation, physical, t);
   while (l.written != ticket) co_await l.writers.wait();
   t = std::max(t, now());
   if (mapped) {
-    post(dma_source::completion, physical, &e, sizeof e, cqn, t);
+    post(dma_source::completion, physical, &e, sizeof e, cqn, r.operation, t);
   } else {
     ++cqes_lost_;
-    raise(0, {HCA_EVENT_CATASTROPHIC, cqn}, t);
+    raise(0, {.type = HCA_EVENT_CATASTROPHIC, .number = cqn, .operation = r.operation}, t);
   }
   ++l.written;
   l.writers.wake_all(queue_);
-  if (fires) raise(place.eqn, {HCA_EVENT_COMPLETION, cqn}, t);
+  if (fires) raise(place.eqn, {.type = HCA_EVENT_COMPLETION, .number = cqn, .operation = r.operation}, t);
   report_latency_.add(t - begun);
   answer(r, t);
 }
@@ -123,10 +124,11 @@ void completion::note_waiting(int more) {
 }
 
 // Reads the consumer index that software keeps in memory. False: the CQ is full all the same.
-task<bool> completion::refresh(hca_cqc& cq, ps& t) {
+task<bool> completion::refresh(hca_cqc& cq, std::uint64_t operation, ps& t) {
   ++record_reads_;
   hca_cq_record record{};
   dma_request d;
+  d.operation = operation;
   d.source = dma_source::doorbell_record;
   d.address = cq.record;
   d.bytes = sizeof record;
@@ -136,13 +138,14 @@ task<bool> completion::refresh(hca_cqc& cq, ps& t) {
   co_return !geometry_of(cq).full(cq.pi, cq.ci);
 }
 
-task<bool> completion::locate(const hca_cqc& cq, std::uint32_t cqn, std::uint64_t& physical, ps& t) {
+task<bool> completion::locate(const hca_cqc& cq, std::uint32_t cqn, std::uint64_t operation, std::uint64_t& physical, ps& t) {
   const std::uint64_t offset = std::uint64_t{geometry_of(cq).slot(cq.pi)} * HCA_CQE_BYTES;
   if (cq.buffer.page_shift == 0) {
     physical = cq.buffer.pages + offset;
     co_return true;
   }
   translate_request q;
+  q.operation = operation;
   q.map.index = HCA_TAG_CQ | cqn;
   q.map.levels = 1;
   q.map.page_shift = cq.buffer.page_shift;

@@ -73,6 +73,7 @@ class completion : public unit {
     std::uint32_t length = 0;
     std::uint32_t flags = 0;
     std::uint32_t qpn = 0;
+    std::uint64_t operation = 0;
   };
   struct event_ring {
     bool open = false;
@@ -94,8 +95,8 @@ class completion : public unit {
   tlm::tlm_sync_enum on_msix(register_access& a, tlm::tlm_phase phase, ps& t);
 
   process complete(report& r, ps t);
-  task<bool> refresh(hca_cqc& cq, ps& t);
-  task<bool> locate(const hca_cqc& cq, std::uint32_t cqn, std::uint64_t& physical, ps& t);
+  task<bool> refresh(hca_cqc& cq, std::uint64_t operation, ps& t);
+  task<bool> locate(const hca_cqc& cq, std::uint32_t cqn, std::uint64_t operation, std::uint64_t& physical, ps& t);
   bool count(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t);
   void note_waiting(int more);
   void answer(report& r, ps t);
@@ -112,10 +113,11 @@ class completion : public unit {
   void raise(std::uint32_t eqn, event e, ps t);
   void write_eqe(event_ring& q, event e, ps t);
   void ring_eq(std::uint32_t eqn, bool arm, std::uint32_t ci, ps t);
-  void interrupt(event_ring& q, ps t);
-  void signal(std::uint32_t vector, ps t);
+  void interrupt(event_ring& q, std::uint64_t operation, ps t);
+  void signal(std::uint32_t vector, std::uint64_t operation, ps t);
 
-  void post(dma_source source, std::uint64_t address, const void* bytes, std::uint32_t n, std::uint32_t cqn, ps t);
+  void post(dma_source source, std::uint64_t address, const void* bytes, std::uint32_t n, std::uint32_t cqn,
+            std::uint64_t operation, ps t);
   void landed(posted& p, ps t);
   void describe();
 

@@ -63,8 +63,8 @@ void completion::write_eqe(event_ring& q, event e, ps t) {
   eqe.owner = q.geometry.owner(q.pi);
   const std::uint64_t address = q.context.buffer.pages + std::uint64_t{q.geometry.slot(q.pi)} * HCA_EQE_BYTES;
   ++q.pi;
-  post(dma_source::completion, address, &eqe, sizeof eqe, no_cq, t);
-  if (q.armed) interrupt(q, t);
+  post(dma_source::completion, address, &eqe, sizeof eqe, no_cq, e.operation, t);
+  if (q.armed) interrupt(q, e.operation, t);
 }
 
 void completion::ring_eq(std::uint32_t eqn, bool arm, std::uint32_t ci, ps t) {
@@ -80,15 +80,15 @@ void completion::ring_eq(std::uint32_t eqn, bool arm, std::uint32_t ci, ps t) {
     write_eqe(q, e, t);
   }
   // EQEs that came between the last look and the arming.
-  if (q.armed && q.pi != q.ci) interrupt(q, t);
+  if (q.armed && q.pi != q.ci) interrupt(q, 0, t);
 }
 
-void completion::interrupt(event_ring& q, ps t) {
+void completion::interrupt(event_ring& q, std::uint64_t operation, ps t) {
   q.armed = false;
-  signal(q.context.vector, t + clock_.cycles(config_.interrupt_latency));
+  signal(q.context.vector, operation, t + clock_.cycles(config_.interrupt_latency));
 }
 
-void completion::signal(std::uint32_t vector, ps t) {
+void completion::signal(std::uint32_t vector, std::uint64_t operation, ps t) {
   if (vector >= vectors_.size()) {
     ++events_lost_;
     return;
@@ -103,7 +103,7 @@ void completion::signal(std::uint32_t vector, ps t) {
   ++interrupts_;
   interrupt_probe_.pulse(1, t, clock_.period());
   vector_probe_.set(vector, t);
-  post(dma_source::interrupt, v.entry.address, &v.entry.data, sizeof v.entry.data, no_cq, t);
+  post(dma_source::interrupt, v.entry.address, &v.entry.data, sizeof v.entry.data, no_cq, operation, t);
 }
 
 tlm::tlm_sync_enum completion::on_msix(register_access& a, tlm::tlm_phase phase, ps& t) {
@@ -123,12 +123,14 @@ tlm::tlm_sync_enum completion::on_msix(register_access& a, tlm::tlm_phase phase,
     return tlm::TLM_COMPLETED;
   }
   std::memcpy(at, &a.value, a.bytes);
-  if (v.pending && !(v.entry.masked & 1)) signal(vector, t);
+  if (v.pending && !(v.entry.masked & 1)) signal(vector, 0, t);
   return tlm::TLM_COMPLETED;
 }
 
-void completion::post(dma_source source, std::uint64_t address, const void* bytes, std::uint32_t n, std::uint32_t cqn, ps t) {
+void completion::post(dma_source source, std::uint64_t address, const void* bytes, std::uint32_t n, std::uint32_t cqn,
+                      std::uint64_t operation, ps t) {
   posted& p = posted_.get();
+  p.operation = operation;
   p.cqn = cqn;
   p.op = dma_op::write;
   p.source = source;
@@ -148,11 +150,12 @@ void completion::post(dma_source source, std::uint64_t address, const void* byte
 
 void completion::landed(posted& p, ps t) {
   const std::uint32_t lost_from = p.failed ? p.cqn : no_cq;
+  const std::uint64_t operation = p.operation;
   if (p.failed) ++write_failures_;
   posted_.put(p);
   posted_level_.set(posted_.in_use(), t);
   posted_probe_.set(posted_.in_use(), t);
-  if (lost_from != no_cq) raise(0, {HCA_EVENT_CATASTROPHIC, lost_from}, t);
+  if (lost_from != no_cq) raise(0, {.type = HCA_EVENT_CATASTROPHIC, .number = lost_from, .operation = operation}, t);
 }
 
 }  // namespace hcasim

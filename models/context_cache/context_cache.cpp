@@ -190,7 +190,7 @@ context_cache::outcome context_cache::begin_fetch(pending& p) {
   f.waiting.push(p);
   ++misses_;
   f.launching = true;
-  fetch(f, evicted);
+  fetch(f, evicted, p.request->operation);
   f.launching = false;
   return outcome::queued;
 }

@@ -108,7 +108,7 @@ class context_cache : public unit {
   void count_stall(pending& p, outcome why);
   void answer(pending& p);
 
-  process fetch(fetch_record& f, write_back* evicted);
+  process fetch(fetch_record& f, write_back* evicted, std::uint64_t operation);
   process write(write_back& w, ps t);
   process drop(drop_record& d);
   void wake(drop_record& d);

@@ -101,7 +101,7 @@ void context_cache::progress() {
   progressing_ = false;
 }
 
-process context_cache::fetch(fetch_record& f, write_back* evicted) {
+process context_cache::fetch(fetch_record& f, write_back* evicted, std::uint64_t operation) {
   co_await queue_.until(f.begin);
   outstanding_.add(1, now());
   outstanding_probe_.set(outstanding_.value(), now());
@@ -110,6 +110,7 @@ process context_cache::fetch(fetch_record& f, write_back* evicted) {
     write(*evicted, now());
   }
   ps t = now();
+  f.read.operation = operation;
   f.read.op = dma_op::read;
   f.read.source = dma_source::context;
   f.read.failed = false;

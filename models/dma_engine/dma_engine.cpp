@@ -231,6 +231,7 @@ void dma_engine::issue_read(completer& c) {
 
   dma_burst& b = bursts_.get();
   b.self = this;
+  b.extension.operation = j.request->operation;
   b.job = &j;
   b.tags = dma_rules::read_pieces(address, bytes, config_.mrrs);
   b.completer = j.completer;
@@ -261,6 +262,7 @@ void dma_engine::issue_write() {
 
   dma_burst& b = bursts_.get();
   b.self = this;
+  b.extension.operation = j.request->operation;
   b.tags = 0;
   write_free_ -= bytes;
   write_level_.set(config_.write_buffer - write_free_, at);

@@ -114,6 +114,22 @@ TEST(dma_engine, splits_at_pages) {
   EXPECT_TRUE(std::equal(b.buffer.begin(), b.buffer.begin() + r.bytes, b.pcie.memory.begin() + 4096 - 16));
 }
 
+TEST(dma_engine, bursts_carry_the_number_of_their_request) {
+  bench b;
+  dma_request& read = b.request(dma_op::read, 4096 - 16, 32);
+  read.operation = 7;
+  dma_request& add = b.atomic(0x2000, 1);
+  add.operation = 8;
+  b.clients[0].send(read, 0_ns);
+  b.clients[0].send(add, 1_us);
+  testing::run_until_idle();
+  ASSERT_EQ(b.pcie.log.size(), 4U);
+  EXPECT_EQ(b.pcie.log[0].operation, 7U);
+  EXPECT_EQ(b.pcie.log[1].operation, 7U);
+  EXPECT_EQ(b.pcie.log[2].operation, 8U);
+  EXPECT_EQ(b.pcie.log[3].operation, 8U) << "the write of an atomic";
+}
+
 TEST(dma_engine, writes_answer_when_landed) {
   bench b;
   dma_request& r = b.request(dma_op::write, 5000, 9000);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tlm/base/unit.h"
+#include "tlm/pcie.h"
 
 namespace hcasim::testing {
 
@@ -29,6 +30,7 @@ class fake_pcie : public unit {
     std::uint64_t address;
     std::uint32_t bytes;
     ps at;
+    std::uint64_t operation;
   };
   std::vector<burst> log;
 
@@ -51,7 +53,8 @@ class fake_pcie : public unit {
   tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
     if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
     const ps t = from_delay(delay);
-    log.push_back({gp.is_write(), gp.get_address(), gp.get_data_length(), t});
+    const auto* const extension = gp.get_extension<pcie_extension>();
+    log.push_back({gp.is_write(), gp.get_address(), gp.get_data_length(), t, extension ? extension->operation : 0});
     if (answers == style::complete) {
       access(gp);
       delay += to_sc(latency);

@@ -12,9 +12,9 @@ doorbell::doorbell(const sc_core::sc_module_name& name, const doorbell_config& c
   describe();
 }
 
-void doorbell::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) {
+void doorbell::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) {
   const doorbell_rules::uar_write w = doorbell_rules::decode(offset, n);
-  if (w.what == doorbell_rules::target::blueflame) return take_blueflame(data, n, t);
+  if (w.what == doorbell_rules::target::blueflame) return take_blueflame(data, n, operation, t);
   if (w.what == doorbell_rules::target::none) {
     ++bad_writes_;
     return;
@@ -40,17 +40,17 @@ void doorbell::write_uar(std::uint32_t offset, const std::byte* data, std::uint6
       ++eq_bells_;
       break;
   }
-  arrive({w.kind, d.number, of_qp ? d.value & 0xffff : d.value, t, nullptr}, t);
+  arrive({w.kind, d.number, of_qp ? d.value & 0xffff : d.value, t, operation}, t);
 }
 
-void doorbell::take_blueflame(const std::byte* data, std::uint64_t n, ps t) {
+void doorbell::take_blueflame(const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) {
   const doorbell_rules::blueflame b = doorbell_rules::decode_blueflame(data, n);
   const ps line = ps(std::llround(1e12 / config_.blueflame_lines.hertz));
   const auto lines = static_cast<std::int64_t>(ceil_div(n, HCA_WQE_BLOCK));
   if (!b.whole) {
     // Its index cannot be trusted either: what the record says can.
     ++blueflame_bad_;
-    if (b.plausible) remember(b.qpn, t);
+    if (b.plausible) remember(b.qpn, operation, t);
     return;
   }
   const ps room = line * static_cast<std::int64_t>(config_.blueflame_buffer);
@@ -59,7 +59,7 @@ void doorbell::take_blueflame(const std::byte* data, std::uint64_t n, ps t) {
   if (!fits || (!now_free && !config_.blueflame_stall)) {
     ++blueflame_refused_;
     ++send_bells_;
-    return arrive({bell::send, b.qpn, b.value, t, nullptr}, t);
+    return arrive({bell::send, b.qpn, b.value, t, operation}, t);
   }
   ++blueflame_wqes_;
   blueflame_lines_ += static_cast<std::uint64_t>(lines);
@@ -68,7 +68,7 @@ void doorbell::take_blueflame(const std::byte* data, std::uint64_t n, ps t) {
   doorbell_ring& ring = rings_.get();
   std::memcpy(ring.blueflame.data(), data, b.bytes);
   ring.blueflame_bytes = b.bytes;
-  arrive({bell::send, b.qpn, b.value, taken, &ring}, t, taken == t + line * lines);
+  arrive({bell::send, b.qpn, b.value, taken, operation, &ring}, t, taken == t + line * lines);
 }
 
 // An idle unit passes a doorbell on in the call.
@@ -111,7 +111,10 @@ bool doorbell::coalesced(const entry& e) {
   for (std::size_t i = size_; i-- > 0;) {
     entry& old = fifo_[(head_ + i) % fifo_.size()];
     if (old.kind != bell::send || old.number != e.number || old.cancelled) continue;
-    if (doorbell_rules::ahead(e.value, old.value) > 0) old.value = e.value;
+    if (doorbell_rules::ahead(e.value, old.value) > 0) {
+      old.value = e.value;
+      old.operation = e.operation;
+    }
     for (doorbell_ring* ring : {std::exchange(old.wqe, nullptr), e.wqe}) {
       if (ring) rings_.put(*ring);
     }
@@ -140,7 +143,7 @@ void doorbell::drop(const entry& e, ps t) {
   }
   ++dropped_count_;
   if (e.wqe) rings_.put(*e.wqe);
-  remember(e.number, t);
+  remember(e.number, e.operation, t);
 }
 
 void doorbell::drain() {
@@ -187,6 +190,7 @@ void doorbell::forward(entry e) {
   ring.kind = e.kind;
   ring.number = e.number;
   ring.value = e.value;
+  ring.operation = e.operation;
   ring.context = this;
   queue_.at(t, {[](void* x) {
                   auto& due = *static_cast<doorbell_ring*>(static_cast<transaction*>(x));

@@ -31,6 +31,7 @@ class doorbell : public unit, public doorbell_front {
     std::uint32_t number = 0;
     std::uint32_t value = 0;
     ps ready{0};
+    std::uint64_t operation = 0;
     doorbell_ring* wqe = nullptr;  // BlueFlame
     bool cancelled = false;
     ps queued{0};
@@ -43,8 +44,8 @@ class doorbell : public unit, public doorbell_front {
     std::uint32_t rq = 0;
   };
 
-  void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) override;
-  void take_blueflame(const std::byte* data, std::uint64_t n, ps t);
+  void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) override;
+  void take_blueflame(const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t);
 
   // `prompt`: may be passed on in the call.
   void arrive(entry e, ps t, bool prompt = true);
@@ -57,10 +58,10 @@ class doorbell : public unit, public doorbell_front {
   void forward(entry e);
   void deliver(doorbell_ring& ring);
 
-  void remember(std::uint32_t qpn, ps t);
+  void remember(std::uint32_t qpn, std::uint64_t operation, ps t);
   process recover(ps t);
-  void pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value, ps t);
-  task<bool> read_record(std::uint32_t qpn, hca_qp_record& record, ps& t);
+  void pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value, std::uint64_t operation, ps t);
+  task<bool> read_record(std::uint32_t qpn, hca_qp_record& record, std::uint64_t operation, ps& t);
   void describe();
 
   const doorbell_config config_;
@@ -78,7 +79,8 @@ class doorbell : public unit, public doorbell_front {
   std::deque<entry> aside_;                   // CQ and EQ doorbells that found the FIFO full
   pool<doorbell_ring> rings_;
 
-  std::vector<bool> remembered_;  // by QPN
+  std::vector<bool> remembered_;                  // by QPN
+  std::vector<std::uint64_t> dropped_operation_;  // of the newest SQ doorbell among them
   ring<std::uint32_t> dropped_;
   bool recovering_ = false;
   newest newest_;

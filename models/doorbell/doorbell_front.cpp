@@ -4,6 +4,7 @@
 
 #include "models/doorbell/doorbell_rules.h"
 #include "tlm/base/border.h"
+#include "tlm/pcie.h"
 
 namespace hcasim {
 
@@ -48,7 +49,11 @@ void doorbell_front::access(tlm::tlm_generic_payload& gp, ps& t) {
       if (monitor_ && gp.is_write()) [[unlikely]] {
         monitor_->uar_written(offset - HCA_BAR_UAR, data, bytes, t);
       }
-      if (gp.is_write()) return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, t);
+      if (gp.is_write()) {
+        const auto* const extension = gp.get_extension<pcie_extension>();
+        return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, extension ? extension->operation : 0,
+                         t);
+      }
       ++bad_reads_;
       std::memset(data, 0, bytes);
       t += register_latency_;

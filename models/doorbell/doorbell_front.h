@@ -37,8 +37,8 @@ class doorbell_front {
   doorbell_front(const doorbell_config& config, const clock_domain& clock);
   ~doorbell_front() = default;
 
-  // `offset` in the UAR page.
-  virtual void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) = 0;
+  // `offset` in the UAR page; `operation`: as the write carries it.
+  virtual void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) = 0;
   void describe_front(statistics& s);
 
   counter blueflame_wqes_, blueflame_lines_, blueflame_refused_, blueflame_bad_;

@@ -5,8 +5,12 @@
 
 namespace hcasim {
 
-void doorbell::remember(std::uint32_t qpn, ps t) {
-  if (qpn >= remembered_.size()) remembered_.resize(qpn + 1);
+void doorbell::remember(std::uint32_t qpn, std::uint64_t operation, ps t) {
+  if (qpn >= remembered_.size()) {
+    remembered_.resize(qpn + 1);
+    dropped_operation_.resize(qpn + 1);
+  }
+  if (operation != 0) dropped_operation_[qpn] = operation;
   if (remembered_[qpn]) return;  // its record has not been read yet
   remembered_[qpn] = true;
   dropped_.push(qpn);
@@ -26,7 +30,8 @@ process doorbell::recover(ps t) {
     newest_ = {};
     newest_.qpn = qpn;
     hca_qp_record record{};
-    const bool read = co_await read_record(qpn, record, t);
+    const std::uint64_t operation = std::exchange(dropped_operation_[qpn], 0);
+    const bool read = co_await read_record(qpn, record, operation, t);
     const newest seen = std::exchange(newest_, {});
     if (!read) {
       ++recovery_failures_;
@@ -35,16 +40,16 @@ process doorbell::recover(ps t) {
     ++recovered_;
     recover_probe_.pulse(qpn, t, clock_.period());
     if (!seen.send || doorbell_rules::ahead(record.sq_pi, seen.sq) > 0)
-      pass_recovered(bell::send, qpn, record.sq_pi & 0xffff, t);
+      pass_recovered(bell::send, qpn, record.sq_pi & 0xffff, operation, t);
     if (!seen.receive || doorbell_rules::ahead(record.rq_pi, seen.rq) > 0) {
-      pass_recovered(bell::receive, qpn, record.rq_pi & 0xffff, t);
+      pass_recovered(bell::receive, qpn, record.rq_pi & 0xffff, 0, t);
     }
   }
   recovering_ = false;
 }
 
 // Overtakes what waits in the FIFO, so what it makes obsolete there goes.
-void doorbell::pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value, ps t) {
+void doorbell::pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value, std::uint64_t operation, ps t) {
   for (std::size_t i = 0; i < size_; ++i) {
     entry& e = fifo_[(head_ + i) % fifo_.size()];
     if (e.kind != kind || e.number != qpn || e.cancelled || doorbell_rules::ahead(e.value, value) > 0) continue;
@@ -52,12 +57,13 @@ void doorbell::pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value,
     if (kind == bell::send) --queued_[qpn % queued_.size()];
     if (e.wqe) rings_.put(*std::exchange(e.wqe, nullptr));
   }
-  forward({kind, qpn, value, t, nullptr});
+  forward({kind, qpn, value, t, operation});
 }
 
-task<bool> doorbell::read_record(std::uint32_t qpn, hca_qp_record& record, ps& t) {
+task<bool> doorbell::read_record(std::uint32_t qpn, hca_qp_record& record, std::uint64_t operation, ps& t) {
   context_request context;
   context.index = qpn;
+  context.operation = operation;
   co_await qpc.request(context, t);
   if (context.failed) co_return false;
   const auto& qp = context.as<hca_qpc>();
@@ -67,6 +73,7 @@ task<bool> doorbell::read_record(std::uint32_t qpn, hca_qp_record& record, ps& t
   dma_request d;
   d.source = dma_source::doorbell_record;
   d.address = address;
+  d.operation = operation;
   d.bytes = sizeof record;
   d.data = reinterpret_cast<std::byte*>(&record);
   co_await dma.request(d, t);

@@ -8,6 +8,7 @@
 
 #include "tlm/access.h"
 #include "tlm/checker/checker_set.h"
+#include "tlm/pcie.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim {
@@ -27,9 +28,15 @@ class mmio : public unit {
   struct job {
     mmio* self = nullptr;
     tlm::tlm_generic_payload gp;
+    pcie_extension extension;
     std::vector<unsigned char> bytes;
     ps done{0};
     std::function<void()> before;
+
+    job() { gp.set_extension(&extension); }
+    ~job() { gp.clear_extension(&extension); }
+    job(const job&) = delete;
+    job& operator=(const job&) = delete;
   };
   job& access(bool write, std::uint64_t address, const void* data, std::size_t n, ps at) {
     job& j = jobs.emplace_back();
@@ -231,6 +238,29 @@ TEST(doorbell, dropped_doorbells_come_back_from_the_record) {
   // The fourth was dropped at 0: context 300 ns, record 400 ns, then 4 ns.
   EXPECT_EQ(b.log[3].number, 4U);
   EXPECT_EQ(b.log[3].at, 704_ns);
+}
+
+// Passed on, waiting, merged with a newer one, dropped: the doorbell that leaves has the number of the newest.
+TEST(doorbell, carries_the_number_of_the_last_request) {
+  doorbell_config c;
+  c.fifo_depth = 1;
+  bench b(c);
+  b.add_qp(3);
+  b.record(3) = {6, 0};
+  const auto ring = [&](std::uint32_t qpn, std::uint32_t value, std::uint64_t operation) {
+    b.ring(HCA_UAR_SQ, qpn, value, 0_ns).extension.operation = operation;
+  };
+  std::map<std::uint32_t, std::uint64_t> operations;
+  b.send.serve = [&](doorbell_ring& d, tlm::tlm_phase, ps) { operations[d.number] = d.operation; };
+  ring(1, 1, 11);
+  ring(2, 1, 21);
+  ring(2, 2, 22);
+  ring(3, 5, 35);
+  ring(3, 6, 36);
+  testing::run_until_idle();
+  EXPECT_EQ(b.stat("dropped"), 2);
+  EXPECT_EQ(b.stat("coalesced"), 1);
+  EXPECT_EQ(operations, (std::map<std::uint32_t, std::uint64_t>{{1, 11}, {2, 22}, {3, 36}}));
 }
 
 TEST(doorbell, a_doorbell_passed_on_during_recovery_is_not_undone) {

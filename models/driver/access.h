@@ -26,12 +26,14 @@ T read_register(cpu& c, std::uint64_t address) {
 }
 
 template <class T>
-void write_register(cpu& c, std::uint64_t address, const T& v) {
-  c.mmio_write(address, std::as_bytes(std::span(&v, 1)));
+void write_register(cpu& c, std::uint64_t address, const T& v, std::uint64_t operation = 0) {
+  c.mmio_write(address, std::as_bytes(std::span(&v, 1)), operation);
 }
 
-inline void ring(cpu& c, std::uint64_t uar, std::uint32_t offset, std::uint32_t number, std::uint32_t value) {
-  write_register(c, uar + offset, hca_doorbell{number, value});
+// `operation`: the last that was posted, of an SQ doorbell.
+inline void ring(cpu& c, std::uint64_t uar, std::uint32_t offset, std::uint32_t number, std::uint32_t value,
+                 std::uint64_t operation = 0) {
+  write_register(c, uar + offset, hca_doorbell{number, value}, operation);
 }
 
 }  // namespace hcasim::driver

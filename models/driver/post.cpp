@@ -87,10 +87,10 @@ int post_sends(cpu& c, queue_pair& qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, ib
   if (posted == 1 && nops == 0 && !error && use_blueflame(p, shape)) {
     const std::uint64_t buffer = p.uar + HCA_UAR_BF + p.blueflame_next * HCA_BF_BYTES;
     p.blueflame_next = (p.blueflame_next + 1) % HCA_BF_BUFFERS;
-    c.combined_write(buffer, std::span(wqe).first(std::size_t{shape.blocks} * HCA_WQE_BLOCK));
+    c.combined_write(buffer, std::span(wqe).first(std::size_t{shape.blocks} * HCA_WQE_BLOCK), qp.ring.last_operation());
     ++p.stats.blueflames;
   } else {
-    ring(c, p.uar, HCA_UAR_SQ, qp.qp_num, qp.ring.tail());
+    ring(c, p.uar, HCA_UAR_SQ, qp.qp_num, qp.ring.tail(), qp.ring.last_operation());
     ++p.stats.doorbells;
   }
   return error;

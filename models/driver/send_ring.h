@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "firmware/abi/wqe.h"
+#include "tlm/operation.h"
 
 namespace hcasim::driver {
 
@@ -37,6 +38,7 @@ class send_ring {
   void reset() {
     head_ = tail_ = 0;
     posted_ = done_ = 0;
+    last_ = new_operation_queue();
   }
 
   struct place {
@@ -55,6 +57,7 @@ class send_ring {
     if (at.nop_blocks) entries_[tail_ & (size() - 1)] = {0, posted_ - 1, static_cast<std::uint8_t>(at.nop_blocks), HCA_WQE_NOP};
     entries_[at.index & (size() - 1)] = {wr_id, posted_, static_cast<std::uint8_t>(blocks), static_cast<std::uint8_t>(opcode)};
     ++posted_;
+    last_ = operation_at(last_, at.index);
     tail_ = static_cast<std::uint16_t>(at.index + blocks);
   }
   // The WQE at `index` and all before it are done.
@@ -67,6 +70,8 @@ class send_ring {
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
   [[nodiscard]] std::uint16_t tail() const { return tail_; }
+  // The number of the request that was posted last.
+  [[nodiscard]] std::uint64_t last_operation() const { return last_; }
   [[nodiscard]] std::uint32_t outstanding() const { return posted_ - done_; }
   [[nodiscard]] std::uint32_t used() const { return static_cast<std::uint16_t>(tail_ - head_); }
 
@@ -75,6 +80,7 @@ class send_ring {
   std::uint32_t requests_ = 0;  // most outstanding
   std::uint32_t posted_ = 0;
   std::uint32_t done_ = 0;
+  std::uint64_t last_ = 0;
   std::uint16_t head_ = 0;
   std::uint16_t tail_ = 0;
 };

@@ -54,16 +54,18 @@ void cpu::store(std::uint64_t physical, std::span<const std::byte> from) {
   spend(host_.config_.store_cost * lines(physical, from.size()));
 }
 
-void cpu::mmio_write(std::uint64_t address, std::span<const std::byte> from) {
+void cpu::mmio_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation) {
   spend(host_.config_.mmio_write_cost);
   host::mmio_access& a = host_.new_access(tlm::TLM_WRITE_COMMAND, address, from.size());
+  a.extension.operation = operation;
   std::memcpy(a.data.data(), from.data(), from.size());
   host_.issue(a, time());
 }
 
-void cpu::combined_write(std::uint64_t address, std::span<const std::byte> from) {
+void cpu::combined_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation) {
   spend(host_.config_.combined_line_cost * lines(address, from.size()));
   host::mmio_access& a = host_.new_access(tlm::TLM_WRITE_COMMAND, address, from.size());
+  a.extension.operation = operation;
   std::memcpy(a.data.data(), from.data(), from.size());
   host_.issue(a, time());
 }
@@ -72,6 +74,7 @@ void cpu::mmio_read(std::uint64_t address, std::span<std::byte> to) {
   spend(host_.config_.mmio_read_cost);
   const ps begin = time();
   host::mmio_access& a = host_.new_access(tlm::TLM_READ_COMMAND, address, to.size());
+  a.extension.operation = 0;
   a.acquire();
   a.reader = &wake_;
   host_.issue(a, begin);

@@ -38,11 +38,11 @@ class cpu {
   // Host memory by physical address. Costs what a cached access costs.
   void load(std::uint64_t physical, std::span<std::byte> to);
   void store(std::uint64_t physical, std::span<const std::byte> from);
-  // Device registers. A write is posted; a read stalls the thread for the round trip.
-  void mmio_write(std::uint64_t address, std::span<const std::byte> from);
+  // Device registers. A write is posted; a read stalls the thread for the round trip. `operation`: that a doorbell is for.
+  void mmio_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation = 0);
   void mmio_read(std::uint64_t address, std::span<std::byte> to);
   // Write-combined MMIO (BlueFlame): whole 64 B lines, posted.
-  void combined_write(std::uint64_t address, std::span<const std::byte> from);
+  void combined_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation = 0);
 
   // Sleeps until a DMA write lands in [physical, physical + bytes), as a polling loop would see it that began now and looks
   // every `poll_interval`; at once if one landed since the watch was made or last waited for. False: `timeout` passed first.

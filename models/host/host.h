@@ -72,10 +72,16 @@ class host : public unit, private tlm::tlm_mm_interface {
   };
   struct mmio_access : tlm::tlm_generic_payload {
     host* self = nullptr;
+    pcie_extension extension;
     std::array<std::byte, mmio_bytes> data;
     sc_core::sc_event* reader = nullptr;  // of the thread in mmio_read; posted writes have none
     bool answered = false;
     ps answered_at{0};
+
+    mmio_access() { set_extension(&extension); }
+    ~mmio_access() override { clear_extension(&extension); }
+    mmio_access(const mmio_access&) = delete;
+    mmio_access& operator=(const mmio_access&) = delete;
   };
 
   // A burst whose delay has not passed yet.

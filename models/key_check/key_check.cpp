@@ -55,6 +55,7 @@ bool key_check::begin(check& c, ps& t) {
 // True: the entry is here. A hit whose answer is on its way does not count as missing.
 bool key_check::fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index,
                       void (*answered)(void*, transaction&, ps), ps& t) {
+  r.operation = c.request->operation;
   r.op = context_op::fetch;
   r.failed = r.dirty = false;
   r.index = index;

@@ -108,6 +108,7 @@ bool page_walker::miss(pending& p) {
   w.map = r.map;
   w.key = key;
   w.line = line;
+  w.operation = r.operation;
   w.missed = p.t;
   w.poisoned = false;
   w.tag_dropped = false;
@@ -150,6 +151,7 @@ process page_walker::run(walk& w) {
   for (;; --level) {
     level_probe_.set(level + 1, t);
     ++reads_[level];
+    w.read.operation = w.operation;
     w.read.op = dma_op::read;
     w.read.source = dma_source::table;
     w.read.failed = false;

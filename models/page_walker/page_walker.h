@@ -52,6 +52,7 @@ class page_walker : public unit {
     translation map;
     translation_cache::key key;
     std::uint64_t line = 0;
+    std::uint64_t operation = 0;  // of who missed first
     ps missed{0};
     ps begin{0};
     bool poisoned = false;     // its line was dropped: leaves nothing in the leaf cache, nobody joins

@@ -87,6 +87,7 @@ void requester::rest_for(flow& f, ps t, std::uint8_t timer) {
 
 void requester::report_cqe(const flow& f, const operation& op, std::uint8_t status, ps t) {
   report& r = report_pool_.get();
+  r.operation = op.work->operation;
   r.event = false;
   r.cqn = f.qp.send_cqn;
   r.cqe = {};

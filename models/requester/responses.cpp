@@ -125,7 +125,7 @@ task<bool> requester::on_data(flow& f, packet& p, ps& t) {
     co_return false;
   }
   ++op->pins;
-  memory_access::transfer& tr = memory_.begin();
+  memory_access::transfer& tr = memory_.begin(op->work->operation);
   const std::uint8_t status = co_await place(f, *op, p, tr, t);
   const bool live = !op->completed && is_live(f.state);
   if (live && status == HCA_WC_SUCCESS) {

@@ -30,6 +30,7 @@ process requester::pump(flow& f, ps t) {
       t = message_engine_.start(now(), clock_.cycles(config_.message_interval));
       context_request c;
       c.index = f.qpn;
+      c.operation = op->work->operation;
       co_await qpc.request(c, t);
       const bool current = still_here();
       if (c.failed) {
@@ -129,6 +130,7 @@ void requester::fill_header(const flow& f, const operation& op, std::uint32_t in
   h.invalidate_key = w.control.immediate;
   p.payload = s.payload ? static_cast<std::uint32_t>(std::min(mtu, w.length - index * mtu)) : 0;
   p.tag = op.number;
+  p.operation = op.work->operation;
 }
 
 process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t) {
@@ -187,7 +189,7 @@ task<verdict> requester::gather_payload(flow& f, operation& op, std::uint64_t of
 }
 
 task<verdict> requester::gather_once(flow& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t) {
-  memory_access::transfer& tr = memory_.begin();
+  memory_access::transfer& tr = memory_.begin(p.operation);
   verdict v = verdict::granted;
   std::uint32_t filled = 0;
   for (const hca_wqe_data& s : op.view.gather) {

@@ -5,6 +5,7 @@ namespace hcasim {
 
 responder::route responder::route_of(const connection& c, const hca_qpc& q) {
   return {.owner = owner_of(q, c.qpn),
+          .operation = c.operation,
           .dest_qpn = q.dest_qpn,
           .msn = q.msn,
           .dest_lid = q.dest_lid,
@@ -14,6 +15,7 @@ responder::route responder::route_of(const connection& c, const hca_qpc& q) {
 
 packet& responder::new_response(const route& to, std::uint8_t opcode, std::uint32_t psn) {
   packet& p = packet_pool_.get();
+  p.operation = to.operation;
   packet_header& h = p.header;
   h = {};
   h.virtual_lane = to.service_level;
@@ -52,6 +54,7 @@ void responder::answer(connection& c, packet& p) {
       positive && last && last->header.opcode == wire::acknowledge && last->header.syndrome == wire::ack_no_credits) {
     last->header.psn = p.header.psn;
     last->header.msn = p.header.msn;
+    last->operation = p.operation;
     packet_pool_.put(p);
     return;
   }
@@ -109,7 +112,7 @@ void responder::drop_message(connection& c, hca_qpc& q, std::uint8_t receive_sta
   q.expected_psn = psn_add(q.expected_psn, 1);
   if (q.srqn == 0 || !q.in_wqe_held || receive_status == HCA_WC_SUCCESS) return;
   q.in_wqe_held = 0;
-  report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, t);
+  report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, c.operation, t);
 }
 
 void responder::fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
@@ -123,9 +126,9 @@ void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_s
   faults_.cancel(&c);
   if (q.in_wqe_held) {
     q.in_wqe_held = 0;
-    report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, t);
+    report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, c.operation, t);
   } else {
-    raise(event, c.qpn, t);
+    raise(event, c.qpn, c.operation, t);
   }
   flush_with(c, q, t);
   tell_requester(c, t);
@@ -167,7 +170,7 @@ process responder::flush_receives(connection& c, control_request* answer, ps t) 
     auto& q = ctx.as<hca_qpc>();
     if (q.in_wqe_held) {
       q.in_wqe_held = 0;
-      report_receive(q, c.qpn, q.in_wqe, HCA_WC_WR_FLUSH_ERR, nullptr, t);
+      report_receive(q, c.qpn, q.in_wqe, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
     }
     flush_with(c, q, t);
     ctx.dirty = true;
@@ -185,16 +188,17 @@ process responder::flush_receives(connection& c, control_request* answer, ps t) 
 void responder::flush_with(connection& c, hca_qpc& q, ps t) {
   while (q.rq_ci != c.rq_pi) {
     ++flushed_;
-    report_receive(q, c.qpn, q.rq_ci++, HCA_WC_WR_FLUSH_ERR, nullptr, t);
+    report_receive(q, c.qpn, q.rq_ci++, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
   }
   if (q.srqn == 0 || c.state.has(connection_mark::told_last)) return;
   c.on(connection_event::last_wqe);
-  raise(HCA_EVENT_QP_LAST_WQE, c.qpn, t);
+  raise(HCA_EVENT_QP_LAST_WQE, c.qpn, 0, t);
 }
 
 void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_t index, std::uint8_t status, const packet* p,
-                               ps t) {
+                               std::uint64_t operation, ps t) {
   report& r = report_pool_.get();
+  r.operation = operation;
   r.event = false;
   r.cqn = q.recv_cqn;
   r.cqe = {};
@@ -223,8 +227,9 @@ void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_
   send_report(r, t);
 }
 
-void responder::raise(std::uint32_t type, std::uint32_t number, ps t) {
+void responder::raise(std::uint32_t type, std::uint32_t number, std::uint64_t operation, ps t) {
   report& r = report_pool_.get();
+  r.operation = operation;
   r.event = true;
   r.type = type;
   r.number = number;

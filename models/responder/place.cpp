@@ -14,7 +14,7 @@ task<bool> responder::read_receives(connection& c, const hca_qpc& q, std::uint32
                         .page_shift = q.rq.page_shift,
                         .table = q.rq.pages};
   const std::uint64_t offset = (std::uint64_t{slot} << q.rq_stride_shift) + (q.rq.page_shift ? 0 : q.rq.pages);
-  memory_access::transfer& tr = memory_.begin();
+  memory_access::transfer& tr = memory_.begin(c.operation);
   const bool mapped =
       co_await memory_.move_mapped(tr, dma_op::read, dma_source::receive_wqe, map, offset, c.fetched.data(), bytes, t);
   const bool reached = co_await memory_.landed(tr, t);
@@ -66,6 +66,7 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
   std::uint16_t slot = 0;
   context_request shared;
   shared.index = s.qpn;
+  shared.operation = s.operation = c.operation;  // it is alone at the list
   co_await qpc.request(shared, t);
   if (!shared.failed) {
     auto& q = shared.as<hca_qpc>();
@@ -84,7 +85,7 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
       ++shared_taken_;
       if (q.srq_limit != 0 && static_cast<std::uint16_t>(s.rq_pi - q.rq_ci) < q.srq_limit) {
         q.srq_limit = 0;
-        raise(HCA_EVENT_SRQ_LIMIT, s.qpn, t);
+        raise(HCA_EVENT_SRQ_LIMIT, s.qpn, c.operation, t);
       }
       shared.dirty = true;
     }
@@ -103,7 +104,7 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
     q.in_wqe_held = 1;
     if (in_error(c.state)) {  // meanwhile; its receives have been flushed
       q.in_wqe_held = 0;
-      report_receive(q, c.qpn, slot, HCA_WC_WR_FLUSH_ERR, nullptr, t);
+      report_receive(q, c.qpn, slot, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
     }
   }
   if (!readable && !in_error(c.state)) put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_CATASTROPHIC, t);
@@ -130,7 +131,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   std::uint64_t offset = q.in_received;
   std::uint32_t placed = 0;
   verdict v = verdict::granted;
-  memory_access::transfer& tr = memory_.begin();
+  memory_access::transfer& tr = memory_.begin(p.operation);
   for (std::size_t i = 0; i < segments && placed < p.payload; ++i) {
     hca_wqe_data seg;
     std::memcpy(&seg, c.receive.data() + i * sizeof seg, sizeof seg);
@@ -178,6 +179,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
 task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps& t) {
   const access_owner owner = owner_of(q, c.qpn);
   window_request r;
+  r.operation = p.operation;
   r.op = window_op::invalidate;
   r.remote = true;
   r.function = owner.function;
@@ -204,7 +206,7 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
     q.in_remaining = h.dma_length;
     q.in_received = 0;
   }
-  memory_access::transfer& tr = memory_.begin();
+  memory_access::transfer& tr = memory_.begin(p.operation);
   verdict v = verdict::granted;
   if (p.payload != 0) {  // [D7] a zero-length WRITE looks at no key
     memory_range range{.key = q.in_key,
@@ -267,7 +269,7 @@ void responder::end_message(connection& c, hca_qpc& q, const packet& p, ps t) {
     ++messages_;
     q.msn = psn_add(q.msn, 1);
     if (q.in_wqe_held) {
-      report_receive(q, c.qpn, q.in_wqe, HCA_WC_SUCCESS, &p, t);
+      report_receive(q, c.qpn, q.in_wqe, HCA_WC_SUCCESS, &p, p.operation, t);
       q.in_wqe_held = 0;
     }
   }

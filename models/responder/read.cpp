@@ -20,7 +20,7 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
                        .owner = owner_of(q, c.qpn),
                        .va = h.va,
                        .checked = h.dma_length};
-    memory_access::transfer& tr = memory_.begin();
+    memory_access::transfer& tr = memory_.begin(p.operation);
     const std::uint32_t first = again ? 0 : std::min(h.dma_length, 1U << q.mtu_shift);
     const verdict v = co_await memory_.look(tr, whole, first, t);
     const missing_page page = tr.missing;
@@ -152,7 +152,7 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
 // The bytes of one response; page_fault: the wait for a page was given up.
 task<verdict> responder::fetch_response(connection& c, memory_range range, packet& p, ps& t) {
   for (;;) {
-    memory_access::transfer& tr = memory_.begin();
+    memory_access::transfer& tr = memory_.begin(p.operation);
     const verdict v = co_await memory_.move(tr, dma_op::read, range, p.data(), p.payload, t);
     const missing_page page = tr.missing;
     const bool reached = co_await memory_.landed(tr, t);
@@ -172,7 +172,7 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
       .key = h.rkey, .remote = true, .rights = HCA_ACCESS_REMOTE_ATOMIC, .owner = owner_of(q, c.qpn), .va = h.va, .checked = 8};
   std::uint64_t original = 0;
   const dma_op op = h.opcode == wire::compare_swap ? dma_op::compare_swap : dma_op::fetch_add;
-  memory_access::transfer& tr = memory_.begin();
+  memory_access::transfer& tr = memory_.begin(p.operation);
   if (!atomic_aligned(h)) [[unlikely]] {  // atomic_align_first is off
     const verdict key = co_await memory_.move(tr, dma_op::read, range, nullptr, 0, t);
     co_await memory_.landed(tr, t);

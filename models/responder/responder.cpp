@@ -144,7 +144,9 @@ process responder::serve(connection& c) {
   while (!c.inbox.empty()) {
     packet& p = *c.inbox.pop();
     ps t = c.handled_since = now();
+    c.operation = p.operation;
     const bool held = co_await handle(c, p, t);
+    c.operation = 0;
     if (!held) release_packet(p);
   }
   c.serving = false;
@@ -159,6 +161,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   }
   context_request ctx;
   ctx.index = p.header.dest_qpn;
+  ctx.operation = p.operation;
   co_await qpc.request(ctx, t);
   if (ctx.failed) {
     ++dropped_;

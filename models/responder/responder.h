@@ -67,6 +67,7 @@ class responder : public unit {
   // Where responses of a connection go.
   struct route {
     access_owner owner;
+    std::uint64_t operation = 0;
     std::uint32_t dest_qpn = 0;
     std::uint32_t msn = 0;
     std::uint16_t dest_lid = 0;
@@ -120,6 +121,7 @@ class responder : public unit {
     wait_list takers;              // of an SRQ: connections that wait for its list
     ps no_receive_since = never;   // a message has come, and none was posted
     ps handled_since{0};           // the packet in hand
+    std::uint64_t operation = 0;   // of it; 0: there is none
 
     void on(connection_event e) { state = connection_table.step(state, e); }
   };
@@ -176,8 +178,9 @@ class responder : public unit {
   process tell_requester(connection& c, ps t);
   process flush_receives(connection& c, control_request* answer, ps t);
   void flush_with(connection& c, hca_qpc& q, ps t);
-  void report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_t index, std::uint8_t status, const packet* p, ps t);
-  void raise(std::uint32_t type, std::uint32_t number, ps t);
+  void report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_t index, std::uint8_t status, const packet* p,
+                      std::uint64_t operation, ps t);
+  void raise(std::uint32_t type, std::uint32_t number, std::uint64_t operation, ps t);
   void send_report(report& r, ps t);
 
   const responder_config config_;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "models/send_queue/protection_changes.h"
+#include "tlm/operation.h"
 #include "tlm/wqe.h"
 
 namespace hcasim {
@@ -43,6 +44,7 @@ tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) 
   const auto told = static_cast<std::uint16_t>(b.value);
   if (asked_to_stop(q.state) || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
   ++doorbells_;
+  if (b.operation != 0) q.operation = b.operation;
   if (q.pi == q.ci && q.fetched.empty()) q.moved = t;
   if (take_blueflame(q, b, t)) return tlm::TLM_COMPLETED;
   q.pi = told;
@@ -85,6 +87,7 @@ process send_queue::serve(queue_state& first, ps t) {
     t = scheduler_.start(now(), clock_.cycles(config_.turn_interval));
     context_request c;
     c.index = q->qpn;
+    c.operation = operation_at(q->operation, q->ci);
     co_await qpc.request(c, t);
     if (!c.failed && !asked_to_stop(q->state)) {
       auto& context = c.as<hca_qpc>();
@@ -133,6 +136,7 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
   bool ok = true;
   std::uint32_t done = 0;
   translate_request w;
+  w.operation = operation_at(q.operation, q.ci);
   w.map = {.index = HCA_TAG_SQ | q.qpn,
            .levels = static_cast<std::uint8_t>(sq.page_shift ? 1 : 0),
            .page_shift = sq.page_shift,
@@ -147,6 +151,7 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
       break;
     }
     dma_request& d = dma_pool_.get();
+    d.operation = w.operation;
     d.op = dma_op::read;
     d.source = dma_source::wqe;
     d.failed = false;
@@ -183,6 +188,7 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
 
 void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks) {
   work_request& w = work_pool_.get();
+  w.operation = operation_at(q.operation, q.ci);
   w.qpn = q.qpn;
   w.index = q.ci;
   w.blocks = static_cast<std::uint8_t>(blocks);
@@ -248,6 +254,7 @@ process send_queue::change(queue_state& q, work_request& w, ps t) {
   t = issuer_.start(now(), clock_.cycles(config_.issue_interval));
   context_request c;
   c.index = q.qpn;
+  c.operation = w.operation;
   co_await qpc.request(c, t);
   window_request r;
   bool runs = false;
@@ -261,6 +268,7 @@ process send_queue::change(queue_state& q, work_request& w, ps t) {
     qpc.release(c);
   }
   if (runs) {
+    r.operation = w.operation;
     co_await windows.request(r, t);
     w.status = status_of(r.op, r.fault);
     w.vendor_error = static_cast<std::uint8_t>(r.fault);
@@ -299,6 +307,7 @@ tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps
   } else if (c.op == control_op::start) {
     q.on(queue_event::start);
     q.pi = q.ci = 0;
+    q.operation = 0;
   }
   return tlm::TLM_COMPLETED;
 }

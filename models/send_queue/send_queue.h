@@ -48,6 +48,7 @@ class send_queue : public unit {
     std::uint32_t qpn;
     std::uint16_t pi = 0;
     std::uint16_t ci = 0;         // next block to fetch
+    std::uint64_t operation = 0;  // of the last request that was rung for
     ring<work_request*> fetched;  // not issued yet
     std::uint32_t outstanding = 0;
     std::uint32_t reads = 0;  // READs and atomics outstanding

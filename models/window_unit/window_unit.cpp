@@ -186,9 +186,9 @@ task<> window_unit::bind(window_request& r, ps& t) {
   unclaim(window, region);
   if (r.fault != window_fault::none) co_return;
   if (unbinds) ++unbinds_;
-  if (r.type == 2 && rules_.type2 == window_association::qp) co_await count_at_qp(r.qpn, 1, t);
-  if (r.type == 1) co_await drain(r.key, t);  // [O5]
-  if (old_parent != 0) co_await uncount_at_region(old_parent, t);
+  if (r.type == 2 && rules_.type2 == window_association::qp) co_await count_at_qp(r.qpn, 1, r.operation, t);
+  if (r.type == 1) co_await drain(r.key, r.operation, t);  // [O5]
+  if (old_parent != 0) co_await uncount_at_region(old_parent, r.operation, t);
 }
 
 // The MRCs are had one after the other: what the region says stays true while it is used.
@@ -197,6 +197,7 @@ task<window_fault> window_unit::bind_claimed(window_request& r, std::uint32_t& o
   window_fault fault = window_fault::none;
   bool counted = false;
   context_request c;
+  c.operation = r.operation;
   const bool unbinds = r.length == 0 && r.type == 1;
   if (!unbinds) {
     const bool there = co_await fetch(c, hca_key_index(r.region_key), t);
@@ -228,13 +229,14 @@ task<window_fault> window_unit::bind_claimed(window_request& r, std::uint32_t& o
     }
     mrc.release(c);
   }
-  if (fault != window_fault::none && counted) co_await uncount(r.region_key, t);
+  if (fault != window_fault::none && counted) co_await uncount(r.region_key, r.operation, t);
   co_return fault;
 }
 
 task<> window_unit::invalidate(window_request& r, ps& t) {
   const std::uint32_t index = hca_key_index(r.key);
   context_request c;
+  c.operation = r.operation;
   co_await claim(index, nobody, t);
   const bool there = co_await fetch(c, index, t);
   co_await reach(t);
@@ -254,16 +256,17 @@ task<> window_unit::invalidate(window_request& r, ps& t) {
   unclaim(index, nobody);
   if (r.fault != window_fault::none) co_return;
   if (r.remote) ++remote_invalidates_;
-  co_await drain(r.key, t);
+  co_await drain(r.key, r.operation, t);
   if (!change) co_return;
-  if (!window) co_await drop_translations(index, t);
-  if (parent != 0) co_await uncount_at_region(parent, t);
-  if (window && rules_.type2 == window_association::qp) co_await count_at_qp(r.qpn, -1, t);
+  if (!window) co_await drop_translations(index, r.operation, t);
+  if (parent != 0) co_await uncount_at_region(parent, r.operation, t);
+  if (window && rules_.type2 == window_association::qp) co_await count_at_qp(r.qpn, -1, r.operation, t);
 }
 
 task<> window_unit::fast_register(window_request& r, ps& t) {
   const std::uint32_t index = hca_key_index(r.key);
   context_request c;
+  c.operation = r.operation;
   co_await claim(index, nobody, t);
   const bool there = co_await fetch(c, index, t);
   co_await reach(t);
@@ -283,6 +286,7 @@ task<> window_unit::fast_register(window_request& r, ps& t) {
 task<> window_unit::close(window_request& r, ps& t) {
   const std::uint32_t index = hca_key_index(r.key);
   context_request c;
+  c.operation = r.operation;
   co_await claim(index, nobody, t);
   const bool there = co_await fetch(c, index, t);
   co_await reach(t);
@@ -304,10 +308,10 @@ task<> window_unit::close(window_request& r, ps& t) {
   mrc.release(c);
   unclaim(index, nobody);
   if (!change) co_return;
-  co_await drain(r.key, t);
-  if (old.parent != 0) co_await uncount_at_region(old.parent, t);
+  co_await drain(r.key, r.operation, t);
+  if (old.parent != 0) co_await uncount_at_region(old.parent, r.operation, t);
   const bool tied = old.kind == HCA_MRC_WINDOW_2 && old.state == HCA_MRC_VALID;
-  if (tied && rules_.type2 == window_association::qp) co_await count_at_qp(old.qpn, -1, t);
+  if (tied && rules_.type2 == window_association::qp) co_await count_at_qp(old.qpn, -1, r.operation, t);
 }
 
 // Of an address space in pieces: the range must lie in one of them [S9].
@@ -315,6 +319,7 @@ task<window_fault> window_unit::find_extent(const hca_mrc& region, const window_
   extent_search search(region, r.va, r.length);
   for (;;) {
     context_request e;
+    e.operation = r.operation;
     e.index = search.line();
     co_await extent.request(e, t);
     if (e.failed) co_return window_fault::table_error;
@@ -326,17 +331,19 @@ task<window_fault> window_unit::find_extent(const hca_mrc& region, const window_
   }
 }
 
-task<> window_unit::drain(std::uint32_t key, ps& t) {
+task<> window_unit::drain(std::uint32_t key, std::uint64_t operation, ps& t) {
   const ps begin = t;
   key_request k;
+  k.operation = operation;
   k.op = key_op::drain;
   k.key = key;
   co_await keys.request(k, t);
   drain_wait_.add(t - begin);
 }
 
-task<> window_unit::drop_translations(std::uint32_t index, ps& t) {
+task<> window_unit::drop_translations(std::uint32_t index, std::uint64_t operation, ps& t) {
   translate_request w;
+  w.operation = operation;
   w.op = translate_op::drop;
   w.map.index = HCA_TAG_REGION | index;
   w.va = 0;
@@ -345,14 +352,15 @@ task<> window_unit::drop_translations(std::uint32_t index, ps& t) {
 }
 
 // One window less at the region that `parent` names, if it is still that region.
-task<> window_unit::uncount_at_region(std::uint32_t parent, ps& t) {
+task<> window_unit::uncount_at_region(std::uint32_t parent, std::uint64_t operation, ps& t) {
   co_await claim(nobody, hca_key_index(parent), t);
-  co_await uncount(parent, t);
+  co_await uncount(parent, operation, t);
   unclaim(nobody, hca_key_index(parent));
 }
 
-task<> window_unit::uncount(std::uint32_t parent, ps& t) {
+task<> window_unit::uncount(std::uint32_t parent, std::uint64_t operation, ps& t) {
   context_request c;
+  c.operation = operation;
   const bool there = co_await fetch(c, hca_key_index(parent), t);
   if (!there) co_return;
   auto& m = c.as<hca_mrc>();
@@ -361,8 +369,9 @@ task<> window_unit::uncount(std::uint32_t parent, ps& t) {
   mrc.release(c);
 }
 
-task<> window_unit::count_at_qp(std::uint32_t qpn, std::int32_t by, ps& t) {
+task<> window_unit::count_at_qp(std::uint32_t qpn, std::int32_t by, std::uint64_t operation, ps& t) {
   context_request c;
+  c.operation = operation;
   c.index = qpn;
   co_await qpc.request(c, t);
   if (c.failed) co_return;

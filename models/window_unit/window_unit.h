@@ -74,11 +74,11 @@ class window_unit : public unit {
   task<window_fault> bind_claimed(window_request& r, std::uint32_t& old_parent, ps& t);
   task<bool> fetch(context_request& c, std::uint32_t index, ps& t);
   task<window_fault> find_extent(const hca_mrc& region, const window_request& r, ps& t);
-  task<> drain(std::uint32_t key, ps& t);
-  task<> drop_translations(std::uint32_t index, ps& t);
-  task<> uncount_at_region(std::uint32_t parent, ps& t);
-  task<> uncount(std::uint32_t parent, ps& t);
-  task<> count_at_qp(std::uint32_t qpn, std::int32_t by, ps& t);
+  task<> drain(std::uint32_t key, std::uint64_t operation, ps& t);
+  task<> drop_translations(std::uint32_t index, std::uint64_t operation, ps& t);
+  task<> uncount_at_region(std::uint32_t parent, std::uint64_t operation, ps& t);
+  task<> uncount(std::uint32_t parent, std::uint64_t operation, ps& t);
+  task<> count_at_qp(std::uint32_t qpn, std::int32_t by, std::uint64_t operation, ps& t);
   [[nodiscard]] bool claimed(std::uint32_t index) const;
   [[nodiscard]] bool used(std::uint32_t index) const;
   reservation& reserved(std::uint32_t index);

@@ -113,7 +113,10 @@ void context_cache_rtl::enter(context_request& r, ps t) {
   tagged_[tag] = &r;
   arrived_[tag] = t;
   const std::uint64_t entries = std::min<std::uint64_t>(r.area_entries, ~std::uint32_t{0});
-  if (r.op == context_op::set_area) area_entries_ = entries;
+  if (r.op == context_op::set_area) {
+    area_base_ = r.area_base;
+    area_entries_ = entries;
+  }
   rtl::payload p;
   rtl::writer(p)
       .put(static_cast<std::uint64_t>(r.op), 2)
@@ -175,6 +178,11 @@ void context_cache_rtl::answer(const rtl::payload& p, ps t) {
 
 void context_cache_rtl::start(transfer& d, dma_op op, std::uint64_t address, ps t) {
   await(1);
+  d.operation = 0;
+  for (const context_request* r : tagged_) {
+    const bool missed = r && r->op == context_op::fetch && area_base_ + std::uint64_t{r->index} * entry_bytes == address;
+    if (missed && op == dma_op::read) d.operation = r->operation;
+  }
   d.op = op;
   d.source = dma_source::context;
   d.failed = false;

@@ -76,6 +76,7 @@ class context_cache_rtl : public rtl::shell {
   std::deque<waiting_request> behind_;         // no tag is free
   std::deque<waiting_request> after_release_;  // the RTL has not taken what was written to their entries
   std::vector<std::uint32_t> being_released_;  // dirty entries, by index
+  std::uint64_t area_base_ = 0;
   std::uint64_t area_entries_ = 0;
   std::uint64_t pinned_ = 0;
 

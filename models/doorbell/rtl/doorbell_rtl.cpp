@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "firmware/abi/context.h"
+#include "models/doorbell/doorbell_rules.h"
 
 namespace hcasim {
 namespace {
@@ -72,7 +73,8 @@ doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_c
   describe();
 }
 
-void doorbell_rtl::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) {
+void doorbell_rtl::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) {
+  if (operation != 0) note_operation(offset, data, n, operation);
   std::byte first[16] = {};
   std::memcpy(first, data, std::min<std::size_t>(n, sizeof first));
   rtl::payload p;
@@ -85,6 +87,26 @@ void doorbell_rtl::write_uar(std::uint32_t offset, const std::byte* data, std::u
     rtl::writer(l).bytes(line, HCA_WQE_BLOCK);
     push(line_, l, t);
   }
+}
+
+// Pins carry no numbers: a doorbell that leaves the RTL has that of the last request which its value tells of.
+void doorbell_rtl::note_operation(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation) {
+  hca_doorbell d{};
+  if (doorbell_rules::decode(offset, n).what == doorbell_rules::target::blueflame) {
+    const doorbell_rules::blueflame b = doorbell_rules::decode_blueflame(data, n);
+    d = {b.qpn, b.value};
+  } else {
+    std::memcpy(&d, data, std::min<std::size_t>(n, sizeof d));
+  }
+  auto& rung = operations_[d.number];
+  if (!rung.empty() && operation_queue(rung.back().operation) != operation_queue(operation)) rung.clear();
+  rung.push_back({d.value, operation});
+}
+
+std::uint64_t doorbell_rtl::operation_of(std::uint32_t qpn, std::uint32_t value) {
+  auto& rung = operations_[qpn];
+  while (rung.size() > 1 && doorbell_rules::ahead(rung[1].value, value) <= 0) rung.pop_front();
+  return rung.empty() ? 0 : rung.front().operation;
 }
 
 // Doorbells leave in order, each when the lines of its WQE are out.
@@ -101,6 +123,7 @@ void doorbell_rtl::pass_on(ps t) {
     out.kind = kind;
     out.number = number;
     out.value = value;
+    out.operation = kind == bell::send ? operation_of(number, value) : 0;
     out.blueflame_bytes = static_cast<std::uint32_t>(blocks * HCA_WQE_BLOCK);
     for (std::size_t i = 0; i < blocks; ++i) {
       rtl::reader(lines_.front()).bytes(out.blueflame.data() + i * HCA_WQE_BLOCK, HCA_WQE_BLOCK);

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <deque>
+#include <map>
 
 #include "models/doorbell/doorbell_front.h"
 #include "tlm/base/pool.h"
+#include "tlm/operation.h"
 #include "tlm/rtl/shell.h"
 
 namespace hcasim {
@@ -23,7 +25,9 @@ class doorbell_rtl : public rtl::shell, public doorbell_front {
     hca_qp_record record{};
   };
 
-  void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, ps t) override;
+  void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) override;
+  void note_operation(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation);
+  std::uint64_t operation_of(std::uint32_t qpn, std::uint32_t value);
   void pass_on(ps t);
   void found_qp(ps t);
   void found_record(ps t);
@@ -43,6 +47,11 @@ class doorbell_rtl : public rtl::shell, public doorbell_front {
   std::deque<rtl::payload> rung_;   // doorbells whose lines are not all out
   std::deque<rtl::payload> lines_;  // out, and of doorbells that are not
   pool<doorbell_ring> rings_;
+  struct rung_for {
+    std::uint32_t value;
+    std::uint64_t operation;
+  };
+  std::map<std::uint32_t, std::deque<rung_for>> operations_;  // by QPN: of SQ doorbells that have not left, and the last
   context_request context_;
   record_read read_;
 

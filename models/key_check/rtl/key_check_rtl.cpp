@@ -145,6 +145,10 @@ void key_check_rtl::enter_drains(ps t) {
 
 void key_check_rtl::fetch(line& l, initiator_socket<context_request>& from, std::uint32_t index, ps t) {
   owe(-1);
+  l.operation = 0;
+  for (const key_request* r : tagged_) {
+    if (l.of_mrc && r && r->op != key_op::drain && hca_key_index(r->key) == index) l.operation = r->operation;
+  }
   l.op = context_op::fetch;
   l.failed = l.dirty = false;
   l.index = index;

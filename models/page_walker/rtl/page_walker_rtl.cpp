@@ -88,6 +88,7 @@ void page_walker_rtl::read(const rtl::payload& p, ps t) {
   table_read& r = reads_[in_bits.get32(tag_bits)];
   await(1);
   ++reads_of_[at_level];
+  r.operation = tagged_[r.tag] ? tagged_[r.tag]->operation : 0;
   r.op = dma_op::read;
   r.source = dma_source::table;
   r.failed = false;
