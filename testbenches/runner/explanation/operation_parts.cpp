@@ -1,5 +1,6 @@
 // What an operation's time is cut into, and the sums of it.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -51,31 +52,31 @@ std::size_t operation_follower::side_of(part p) {
 }
 
 // Cuts the operation's time: where it was, and within that the wait that ends last.
-void operation_follower::finish(flow& f, std::size_t index, ps end) {
-  const held o = f.live[index];
-  f.live.erase(f.live.begin() + static_cast<std::ptrdiff_t>(index));
-  if (o->fails) return;
+void operation_follower::finish(operations::iterator at, ps end) {
+  operation o = std::move(at->second);
+  live_.erase(at);
+  if (o.fails) return;
   constexpr std::array<const char*, 4> transports{"RC", "UC", "RD", "UD"};
   const std::string name =
-      fmt::format("{} {}", transports[f.transport % transports.size()], span_words<work_request>::name(o->opcode));
+      fmt::format("{} {}", transports[o.transport % transports.size()], span_words<work_request>::name(o.opcode));
   totals& sum = kinds_[name];
   ++sum.count;
-  sum.bytes += o->bytes;
-  std::stable_sort(o->marks.begin(), o->marks.end(), [](const mark& x, const mark& y) { return x.at < y.at; });
-  std::stable_sort(o->waits.begin(), o->waits.end(), [](const wait& x, const wait& y) { return x.begin < y.begin; });
+  sum.bytes += o.bytes;
+  std::stable_sort(o.marks.begin(), o.marks.end(), [](const mark& x, const mark& y) { return x.at < y.at; });
+  std::stable_sort(o.waits.begin(), o.waits.end(), [](const wait& x, const wait& y) { return x.begin < y.begin; });
   std::size_t m = 0;
   std::size_t w = 0;
   std::array<const wait*, sides> current{};  // of each side, the wait that ends last
-  for (ps t = o->marks.front().at; t < end;) {
-    while (m + 1 < o->marks.size() && o->marks[m + 1].at <= t) ++m;
-    for (; w < o->waits.size() && o->waits[w].begin <= t; ++w) {
-      const wait*& c = current[side_of(o->waits[w].what)];
-      if (!c || o->waits[w].end >= c->end) c = &o->waits[w];
+  for (ps t = o.marks.front().at; t < end;) {
+    while (m + 1 < o.marks.size() && o.marks[m + 1].at <= t) ++m;
+    for (; w < o.waits.size() && o.waits[w].begin <= t; ++w) {
+      const wait*& c = current[side_of(o.waits[w].what)];
+      if (!c || o.waits[w].end >= c->end) c = &o.waits[w];
     }
     ps next = end;
-    if (m + 1 < o->marks.size()) next = std::min(next, o->marks[m + 1].at);
-    if (w < o->waits.size()) next = std::min(next, o->waits[w].begin);
-    const part where = o->marks[m].where;
+    if (m + 1 < o.marks.size()) next = std::min(next, o.marks[m + 1].at);
+    if (w < o.waits.size()) next = std::min(next, o.waits[w].begin);
+    const part where = o.marks[m].where;
     const wait* held_up = current[side_of(where)];
     if (held_up && held_up->end <= t) held_up = nullptr;
     if (held_up) next = std::min(next, held_up->end);

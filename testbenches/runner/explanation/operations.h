@@ -3,8 +3,7 @@
 //
 // An operation's time is cut where it passes from one unit to the next (send queue, requester, port, wire, responder, and
 // back); within these, where it waits for a look-up or for PCIe. The parts of one operation add up to its time; so do their
-// means. What a request on the way belongs to is told by queue pair, PSN and buffer; a wait that cannot be told stays with the
-// unit that waits.
+// means. What a request on the way belongs to is the number that it carries (tlm/operation.h).
 #pragma once
 
 #include <array>
@@ -14,13 +13,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "testbenches/runner/results/result.h"
 #include "tlm/base/kernel.h"
 #include "tlm/context.h"
-#include "tlm/control.h"
 #include "tlm/dma.h"
 #include "tlm/packet.h"
 #include "tlm/protection.h"
@@ -91,91 +88,56 @@ class operation_follower : public sc_core::sc_module {
     part what;
   };
   struct operation {
-    const work_request* work = nullptr;
-    std::uint16_t index = 0;
     std::uint8_t opcode = 0;
+    std::uint8_t transport = 0;
     bool fetches = false;
     bool fails = false;
-    std::uint64_t number = 0;
-    std::uint64_t bytes = 0;
-    std::uint32_t pieces = 0;  // of its gather list
-    std::uint32_t checks = 0;  // key checks before all packets have left
-    bool started = false;
-    std::uint32_t first_psn = 0;
-    std::uint32_t request_psn = 0;  // of its last request packet
-    std::uint32_t last_psn = 0;     // that an answer may have
-    bool sent = false;
-    bool arrived = false;
+    bool started = false;  // a packet of it has left
+    bool sent = false;     // and its last one
     bool answered = false;
     bool reported = false;
-    bool resting = false;  // until the receiver may be ready, or the page is there
+    bool resting = false;        // until the receiver may be ready, or the page is there
+    std::uint32_t last_psn = 0;  // of its requests, as sent last
+    std::uint64_t bytes = 0;
     std::vector<mark> marks;
     std::vector<wait> waits;
   };
-  using held = std::shared_ptr<operation>;
-  // A QP's send side.
-  struct flow {
-    bool known = false;
-    std::uint8_t mtu_shift = 10;
-    std::uint8_t transport = 0;
-    std::uint64_t next = 0;
-    std::deque<held> live;
-    std::deque<std::pair<std::uint16_t, ps>> rings;  // the producer index that a doorbell wrote
+  using operations = std::map<std::uint64_t, operation>;  // by number
+  // What its send queue was told and has fetched, for operations to come.
+  struct queue {
+    struct ring {
+      std::uint64_t last;  // number of the last block that it told of
+      ps at;
+    };
+    std::deque<ring> rings;
     std::deque<wait> fetches;
-  };
-  struct adapter {
-    std::string name;
-    std::map<std::uint32_t, flow> flows;             // by QP
-    std::map<std::uint64_t, std::uint32_t> to_peer;  // LID and QP of a peer: the QP here
-    std::map<std::uint32_t, flow*> inbound;          // by QP: who sends to it
-    held sending;                                    // on whose behalf the requester and the responder ask
-    held serving;
-    flow* fetching = nullptr;
   };
   struct totals {
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
     std::array<ps, parts> time{};
   };
-  // A question to another unit.
-  struct question {
-    held of;
-    flow* queue = nullptr;
-    part at_once = parts;
-    part later = parts;
-  };
-
   void end_of_elaboration() override;
   template <class P>
   void listen();
-  std::size_t adapter_of(const std::string& unit);
 
-  // What a request of a unit is about; nothing when it cannot be told or is none of an operation.
-  question ask(adapter& a, std::string_view unit, const context_request& r);
-  question ask(adapter& a, std::string_view unit, const key_request& r);
-  question ask(adapter& a, std::string_view unit, const translate_request& r);
-  question ask(adapter& a, std::string_view unit, const dma_request& r);
-  void answer(adapter& a, std::string_view unit, const context_request& r);
-  static void keep(const question& q, ps begin, ps end, bool at_once);
-
-  static void order(adapter& a, const control_request& c);
-  void ring(adapter& a, const doorbell_ring& r, ps t);
-  void begin_work(adapter& a, const work_request& w, ps t);
-  void end_work(adapter& a, const work_request& w, ps t);
-  void passes(adapter& a, std::string_view unit, std::string_view socket, const packet& p, ps t);
-  void passes(flow& f, operation& o, std::string_view unit, std::string_view socket, const packet& p, ps t);
-  void refused(operation& o, std::string_view unit, std::string_view socket, const packet& p, ps t);
-  void page_missed(adapter& a, const report& r, ps t);
-  void reported(adapter& a, const report& r, ps t);
-  void written(adapter& a, const dma_request& d, ps begin, ps t);
-  void finish(flow& f, std::size_t at, ps t);
-  flow* flow_of(const packet& p);
+  void ring(const doorbell_ring& r, ps t);
+  void begin_work(const work_request& w, ps t);
+  void end_work(const work_request& w, ps t);
+  void asked(std::uint64_t number, part what, ps begin, ps end);
+  void passes(std::string_view unit, std::string_view socket, const packet& p, ps t);
+  void leaves(operation& o, const packet& p, ps t);
+  void comes_back(std::string_view unit, std::string_view socket, const packet& p, ps t);
+  static void refused(operation& o, bool behind, std::string_view unit, std::string_view socket, ps t);
+  void reported(const report& r, ps t);
+  void written(const dma_request& d, ps begin, ps t);
+  void finish(operations::iterator o, ps t);
+  operation* find(std::uint64_t number);
   static constexpr std::size_t sides = 4;
   static std::size_t side_of(part p);
-  static held find(const flow& f, bool (*wanted)(const operation&));
 
-  std::deque<adapter> adapters_;
-  std::map<std::uint16_t, adapter*> by_lid_;
+  operations live_;
+  std::map<std::uint32_t, queue> queues_;  // by operation_queue()
   std::vector<std::shared_ptr<void>> taps_;
   std::map<std::string, totals> kinds_;
 };

@@ -229,6 +229,29 @@ TEST_F(program, explain_adds_up_and_names_the_busiest_resource) {
   EXPECT_NE(walk.text.find("busiest     node1.hca.page_walker walkers_busy, 100 % busy; "), std::string::npos) << walk.text;
 }
 
+// Operations that are under way at once are not taken for one another: each has its own look-ups, as one that is alone.
+TEST_F(program, explain_tells_operations_of_one_queue_apart) {
+  std::map<std::string, double> steps[2];
+  const std::size_t windows[2] = {1, 16};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const outcome o = hcasim(fmt::format(
+        "run message_rate -o apart{0} --no-trace --explain --json --messages 2000 --warm_up 100 --window {0}", windows[i]));
+    ASSERT_EQ(o.status, 0) << o.text.substr(0, 1000);
+    const json result = json::parse(o.text);
+    for (const json& w : result["explain"]["waterfalls"]) {
+      if (!w["title"].get<std::string>().starts_with("RC WRITE")) continue;
+      for (const json& step : w["steps"]) {
+        steps[i][step["unit"].get<std::string>() + ", " + step["kind"].get<std::string>()] = step["ns"];
+      }
+    }
+  }
+  for (const char* step : {"requester, queueing, service", "requester, qpc_cache, service", "requester, page_walker, service",
+                           "responder, qpc_cache, service", "responder, page_walker, service"}) {
+    EXPECT_GT(steps[0][step], 0) << step;
+    EXPECT_NEAR(steps[1][step], steps[0][step], 0.01 * steps[0][step]) << step;
+  }
+}
+
 // Waterfalls of whatever a testbench does; their sums are what the adapter's own histograms say.
 TEST_F(program, explains_the_operations_of_every_testbench) {
   const std::map<std::string, std::string> shorter{{"message_rate", "--messages 3000"},
