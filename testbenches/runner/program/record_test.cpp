@@ -320,6 +320,43 @@ TEST_F(recorded, spans_are_a_valid_chrome_trace) {
             "hcasim: --until: not after --from, so nothing would be recorded\n");
 }
 
+// From the doorbell to the completion, at both ends.
+TEST_F(recorded, spans_of_one_operation_are_told_by_its_number) {
+  ASSERT_EQ(hcasim("run ping -o out --no-trace --spans").status, 0);
+  const json trace = json::parse(file_content("out/spans.json"));
+  std::map<std::pair<int, int>, std::string> tracks;
+  std::map<std::string, std::set<std::string>> units;  // by operation: node and unit
+  std::map<std::string, std::pair<double, double>> rung_to_done;
+  std::set<std::string> requests;
+  for (const json& e : trace["traceEvents"]) {
+    if (e["ph"] == "M" && e["name"] == "thread_name") tracks[{e["pid"], e["tid"]}] = e["args"]["name"];
+  }
+  for (const json& e : trace["traceEvents"]) {
+    if (e["ph"] != "X" || !e["args"].contains("operation")) continue;
+    const std::string operation = e["args"]["operation"];
+    const std::string track = tracks[{e["pid"], e["tid"]}];
+    units[operation].insert(fmt::format("{} {}", e["pid"].get<int>(), track.substr(0, track.find(' '))));
+    if (e["name"] == "SQ doorbell") rung_to_done[operation].first = e["ts"];
+    if (e["name"] == "completion write") rung_to_done[operation].second = e["ts"].get<double>() + e["dur"].get<double>();
+    if (e["name"] == "WRITE") requests.insert(operation);
+  }
+  ASSERT_EQ(requests.size(), 2U) << "a warm-up, and the one that counts";
+  for (const std::string& r : requests) {
+    for (const char* unit :
+         {"1 send_queue", "1 requester", "1 qpc_cache", "1 key_check", "1 page_walker", "1 dma_engine", "1 port", "1 wire",
+          "1 completion", "2 responder", "2 qpc_cache", "2 key_check", "2 page_walker", "2 dma_engine", "2 port", "2 wire"}) {
+      EXPECT_TRUE(units[r].contains(unit)) << r << " at " << unit;
+    }
+    EXPECT_GT(rung_to_done[r].second, rung_to_done[r].first);
+  }
+  for (const json& e : trace["traceEvents"]) {
+    if (e["ph"] != "X" || !requests.contains(e["args"].value("operation", ""))) continue;
+    const auto [from, to] = rung_to_done[e["args"]["operation"]];
+    EXPECT_GE(e["ts"].get<double>(), from) << e;
+    EXPECT_LE(e["ts"].get<double>(), to) << e;
+  }
+}
+
 // Many batches, units that run ahead of each other, packets that are lost and sent again.
 TEST_F(recorded, spans_of_a_long_run_over_a_bad_fabric) {
   ASSERT_EQ(hcasim("run random_traffic -o out --operations 500 --no-trace --spans").status, 0);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/runner/description/errors.h"
+#include "tlm/operation.h"
 
 namespace hcasim {
 namespace {
@@ -128,6 +129,13 @@ void span_file::write_span(const span& s) {
   }
   text(n.middle);
   if (n.b) number(s.b);
+  if (s.operation != 0) {
+    text(n.a || n.b ? R"(,"operation":")" : R"("operation":")");
+    number(operation_queue(s.operation));
+    text(".");
+    number(operation_place(s.operation));
+    text("\"");
+  }
   text("}}");
   if (s.arrow == 0) return;
   text(",\n");

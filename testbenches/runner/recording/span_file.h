@@ -30,6 +30,7 @@ struct span {
   ps end;
   std::uint64_t a;
   std::uint64_t b;
+  std::uint64_t operation;  // as in tlm/operation.h; 0: of none
   std::uint32_t name;
   std::uint32_t arrow;  // the packet's number; 0: none
   std::uint16_t track;

@@ -43,7 +43,7 @@ class span_recorder::tap final : public chained_observer<P>, public any_tap {
   using words = span_words<P>;
 
   void begin(const P& p, ps t) {
-    span s{t, never, words::number(p), words::size(p), first_name_ + words::kind(p), 0, track_, false};
+    span s{t, never, words::number(p), words::size(p), p.operation, first_name_ + words::kind(p), 0, track_, false};
     if constexpr (std::is_same_v<P, packet>) {
       std::uint32_t* const flight = sends_ || takes_ ? to_.flights_.find(&p) : nullptr;
       if (sends_) {
