@@ -112,7 +112,7 @@ struct packet : transaction {
   packet_header header;       // what the bytes say; written by encode() and parse()
   std::uint32_t head = 0;     // first byte of the packet in `bytes`
   std::uint32_t payload = 0;  // payload bytes, without pad
-  std::uint64_t tag = 0;      // for observers: the operation it belongs to
+  std::uint64_t tag = 0;      // of the unit that builds it, until it has left it
   void* holder = nullptr;     // of the unit that holds it while its payload is being placed
   ps last_bit{0};             // in the fabric: when its last byte is there, if that is after the hand-over (cut-through)
 

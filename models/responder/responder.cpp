@@ -88,7 +88,7 @@ void responder::release_packet(packet& p) {
 tlm::tlm_sync_enum responder::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
   connection& c = started(b.number);
   c.rq_pi = static_cast<std::uint16_t>(b.value);
-  if (in_error(c.state)) flush_receives(c, nullptr, t);
+  if (in_error(c.state) && !asked_to_stop(c.state)) flush_receives(c, nullptr, t);
   return tlm::TLM_COMPLETED;
 }
 

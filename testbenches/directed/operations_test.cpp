@@ -1,6 +1,6 @@
 // Every access carries the number of the request that it serves (tlm/operation.h), whatever the way: caches that miss, walks
 // that are shared, packets that are lost, doubled and sent again, and a queue whose number lives twice.
-#include "testbenches/directed/operation_watch.h"
+#include "testbenches/directed/testing/operation_watch.h"
 #include "testbenches/kit/windows.h"
 #include "testbenches/kit/world.h"
 

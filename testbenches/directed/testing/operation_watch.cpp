@@ -1,4 +1,4 @@
-#include "testbenches/directed/operation_watch.h"
+#include "testbenches/directed/testing/operation_watch.h"
 
 #include <fmt/format.h>
 
