@@ -18,7 +18,7 @@ class host;
 
 class cpu {
  public:
-  explicit cpu(host& h) : host_(h), alarm_(wake_) {}
+  explicit cpu(host& h) : host_(h), alarm_({[](void* sleeper) { wake(static_cast<cpu*>(sleeper)->wake_); }, this}) {}
 
   cpu(const cpu&) = delete;
   cpu& operator=(const cpu&) = delete;

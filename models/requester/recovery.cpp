@@ -25,53 +25,39 @@ void requester::retry(flow& f, ps t) {
     return;
   }
   ++f.retries;
-  const ps timeout = ack_timeout(f.qp.timeout);
-  f.deadline = timeout == never ? never : t + timeout;
+  restart_timer(f, t);
   go_back(f, t);
 }
 
 void requester::made_progress(flow& f, ps t) {
   f.retries = f.rnr_retries = 0;
   f.on(flow_event::progress);
-  const ps timeout = ack_timeout(f.qp.timeout);
-  const bool outstanding = psn_distance(f.una_psn, f.next_psn) > 0;
-  f.deadline = outstanding && timeout != never ? t + timeout : never;
+  if (psn_distance(f.una_psn, f.next_psn) > 0) {
+    restart_timer(f, t);
+  } else {
+    f.timer.clear();
+  }
 }
 
-void requester::arm_timer(flow& f, ps t) {
-  const ps timeout = ack_timeout(f.qp.timeout);
-  if (timeout == never) return;
-  if (f.deadline == never) f.deadline = t + timeout;
-  if (f.timer_armed) return;
-  f.timer_armed = true;
-  queue_.at(f.deadline, {[](void* context) {
-                           auto& expired = *static_cast<flow*>(context);
-                           expired.owner->on_timer(expired);
-                         },
-                         &f});
+void requester::restart_timer(flow& f, ps t) {
+  const ps timeout = f.qp.unreliable() ? never : ack_timeout(f.qp.timeout);
+  f.timer.set(timeout == never ? never : t + timeout);
 }
 
 void requester::on_timer(flow& f) {
-  f.timer_armed = false;
-  if (f.deadline == never || !is_live(f.state) || f.state.has(flow_mark::resting)) return;
-  if (now() < f.deadline) {
-    arm_timer(f, now());
-    return;
-  }
+  if (f.state.has(flow_mark::resting)) return;
   if (f.state.any({flow_mark::paging, flow_mark::landing})) {  // nothing of this is the peer's fault
-    f.deadline = now() + ack_timeout(f.qp.timeout);
-    arm_timer(f, now());
+    restart_timer(f, now());
     return;
   }
   if (f.operations.empty()) return;
   ++timeouts_;
   retry(f, now());
-  if (!in_error(f.state)) arm_timer(f, now());
 }
 
 void requester::rest_for(flow& f, ps t, std::uint8_t timer) {
   f.on(flow_event::rnr_nak);
-  f.deadline = never;
+  f.timer.clear();
   go_back(f, t);
   ++f.busy;
   queue_.at(t + rnr_delay(timer), {[](void* context) {

@@ -115,7 +115,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       f.failed = ~0ULL;
       f.retries = f.rnr_retries = 0;
       f.read_psns = 0;
-      f.deadline = never;
+      f.timer.clear();
       f.cursor = f.operations.begin_number();
       f.cursor_packet = 0;
       break;

@@ -13,6 +13,7 @@
 #include "firmware/abi/context.h"
 #include "models/requester/flow_rules.h"
 #include "models/requester/requester_config.h"
+#include "tlm/base/alarm.h"
 #include "tlm/base/by_number.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/process.h"
@@ -101,13 +102,13 @@ class requester : public unit {
   };
   // One QP's send side. What every packet needs comes first and together: with thousands of QPs it is not in the host's caches.
   struct alignas(64) flow {
-    flow(std::uint32_t n, requester* r) : qpn(n), owner(r) {}
+    flow(std::uint32_t n, requester* r)
+        : qpn(n), timer({[](void* f) { static_cast<flow*>(f)->owner->on_timer(*static_cast<flow*>(f)); }, this}), owner(r) {}
     std::uint32_t qpn;
     flow_state state;
     bool pumping = false;  // these three: somebody does it already
     bool emitting = false;
     bool serving = false;
-    bool timer_armed = false;
     std::uint32_t busy = 0;  // coroutines that use this flow
     std::uint32_t pass = 0;  // counts go-backs: packets of an older pass are not sent
     settings qp;
@@ -123,11 +124,14 @@ class requester : public unit {
     std::uint64_t failed = ~0ULL;  // number of the first operation that failed locally
     unsigned retries = 0;
     unsigned rnr_retries = 0;
-    ps deadline = never;
+    alarm timer;  // of the oldest PSN that is not acknowledged (RC)
     control_request* stopping = nullptr;
     requester* owner;
 
-    void on(flow_event e) { state = flow_table.step(state, e); }
+    void on(flow_event e) {
+      state = flow_table.step(state, e);
+      if (!is_live(state)) timer.clear();
+    }
   };
 
   tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);
@@ -159,7 +163,7 @@ class requester : public unit {
   // recovery.cpp
   void go_back(flow& f, ps t);
   void retry(flow& f, ps t);
-  void arm_timer(flow& f, ps t);
+  void restart_timer(flow& f, ps t);
   void on_timer(flow& f);
   void rest_for(flow& f, ps t, std::uint8_t timer);
   void complete(flow& f, std::uint8_t status, ps t);

@@ -162,8 +162,7 @@ process requester::ask_again(flow& f, std::uint64_t number, missing_page page, p
   f.on(flow_event::response_answered);
   const bool live = is_live(f.state) && f.operations.begin_number() == number && !f.operations.empty();
   if (live && outcome == page_faults::state::ready) {
-    const ps timeout = ack_timeout(f.qp.timeout);
-    f.deadline = timeout == never ? never : now() + timeout;
+    restart_timer(f, now());
     go_back(f, now());
   } else if (live) {
     fail_front(f, HCA_WC_LOC_PROT_ERR, now());

@@ -227,7 +227,7 @@ void requester::emit(flow& f) {
     qpn_probe_.set(f.qpn, t);
     opcode_probe_.set(p.header.opcode, t);
     psn_probe_.set(p.header.psn, t);
-    if (!f.qp.unreliable()) arm_timer(f, t);
+    if (!f.timer.is_set()) restart_timer(f, t);
     const std::uint32_t psn = p.header.psn;
     p.waiter = {};
     p.context = this;

@@ -48,6 +48,16 @@ TEST(directed, ping_crosses_the_boundaries_as_in_the_golden_trace) {
   EXPECT_EQ(now_text, golden.str());
 }
 
+TEST(directed, a_run_ends_with_its_last_work_not_with_a_timer_that_nobody_waits_for) {
+  world w(world::two_nodes());
+  timeline t(w.sys());
+  std::vector<ping_outcome> outcomes;
+  start_ping(w.sys(), {}, t, outcomes);
+  run_simulation();
+  ASSERT_EQ(outcomes.size(), 3U);
+  EXPECT_LT(now(), 1000_us) << "an acknowledge timer is 67 ms";
+}
+
 TEST(directed, a_stall_is_what_the_disturbed_latencies_are_later) {
   const latency_record still{{1_us, 2_us, 3_us}};
   EXPECT_EQ(stall_of(still, {{3_us, 1_us, 2_us}}), 0_us);  // the same, in another order

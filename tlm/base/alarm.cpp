@@ -17,8 +17,6 @@ pool<reminder> reminders;
 
 }  // namespace
 
-alarm::alarm(sc_core::sc_event& sleeper) : sleeper_(sleeper) {}
-
 alarm::~alarm() {
   forget();
 }
@@ -63,7 +61,8 @@ void alarm::due(void* context) {
   self->nearest_ = nullptr;
   if (self->deadline_ == never) return;
   if (self->deadline_ <= now()) {
-    wake(self->sleeper_);
+    self->deadline_ = never;
+    self->ring_();
   } else {
     self->remind(self->deadline_);
   }

@@ -1,5 +1,5 @@
-// Wakes a sleeping kernel process at a deadline. Most sleepers wake for another reason long before; what is left of their
-// deadlines neither piles up (at most one reminder waits for each moment that was the nearest) nor keeps the simulation going.
+// Rings at a deadline that may move until then. Most never ring: what is left of their deadlines neither piles up (at most one
+// reminder waits for each moment that was the nearest) nor keeps the simulation going.
 #pragma once
 
 #include "tlm/base/event_queue.h"
@@ -10,13 +10,14 @@ struct reminder;
 
 class alarm {
  public:
-  explicit alarm(sc_core::sc_event& sleeper);
+  explicit alarm(action ring) : ring_(ring) {}
   ~alarm();
   alarm(const alarm&) = delete;
   alarm& operator=(const alarm&) = delete;
 
   void set(ps deadline);  // never: none
   void clear() { set(never); }
+  [[nodiscard]] bool is_set() const { return deadline_ != never; }
 
  private:
   void remind(ps when);
@@ -24,7 +25,7 @@ class alarm {
   static void idle(reminder& r, bool on);
   static void due(void* context);
 
-  sc_core::sc_event& sleeper_;
+  action ring_;
   ps deadline_ = never;
   reminder* nearest_ = nullptr;
 };

@@ -63,7 +63,7 @@ class sleeper : public sc_core::sc_module {
   std::vector<ps> woken;
   explicit sleeper(const sc_core::sc_module_name& n) : sc_module(n) {
     sc_core::sc_spawn([this] {
-      alarm a(wake_);
+      alarm a({[](void* c) { wake(static_cast<sleeper*>(c)->wake_); }, this});
       for (int i = 0; i < 1000; ++i) {
         a.set(now() + 1'000'000_ns);
         event_queue::instance().at(now() + 1_us, {[](void* c) { wake(static_cast<sleeper*>(c)->wake_); }, this});
