@@ -211,7 +211,8 @@ HCA_LAYOUT(struct hca_modify_qp, 32);
 /* Device memory: the chunks lie in the memory of the adapter (HCA_DM_BASE); the region is zero-based. */
 enum hca_register { HCA_REGISTER_HOST = 0, HCA_REGISTER_DEVICE_MEMORY = 1 };
 
-enum hca_rereg { HCA_REREG_TRANSLATION = 1, HCA_REREG_PD = 2, HCA_REREG_ACCESS = 4 };
+/* RENEW: the region gets another index and key, the old key dies [B.5]; with any of the others. */
+enum hca_rereg { HCA_REREG_TRANSLATION = 1, HCA_REREG_PD = 2, HCA_REREG_ACCESS = 4, HCA_REREG_RENEW = 8 };
 
 /* A region: its VA range and where its bytes are. The chunks list DMA ranges in VA order; the first byte of the region lies
  * first_offset bytes into the first chunk. */

@@ -68,7 +68,12 @@ class life {
     note(b.query(HCA_CMD_QUERY_MR, key, 64));
     note(b.reregister(key, 7, region(0x900000, 1100 * page), scattered(1100, 0x50000000)));
     note(b.reregister(key, HCA_REREG_PD, region(0, 0)));
-    note(b.deregister(key));
+    renewed(HCA_REREG_TRANSLATION, region(0x900000, 1200 * page), scattered(1200, 0x70000000));
+    renewed(HCA_REREG_PD, region(0, 0), {});
+    note(b.deregister(regions_.back()));
+  }
+  void renewed(std::uint32_t flags, const hca_region& r, const std::vector<hca_chunk>& chunks) {
+    if (note(b.reregister(regions_.back(), flags | HCA_REREG_RENEW, r, chunks))) regions_.back() = b.command.result[0];
   }
   void spaces() {
     hca_region r = region(0x7f0000000000, 3 * page);

@@ -209,6 +209,13 @@ int fw_access_check(uint32_t access, uint32_t* effective);
 int fw_region_fetch(struct firmware* fw, const struct hca_command* c, struct hca_region* r);
 int fw_range_check(const struct hca_region* r, uint32_t access);
 
+/* region_table.c */
+int fw_region_load(struct firmware* fw, uint32_t key, struct hca_mrc* m); /* a region of its own pages, or BAD_OBJECT */
+int fw_region_translate(struct firmware* fw, struct hca_region* r, uint32_t access, struct hca_mrc* m); /* all but the table */
+int fw_region_build(struct firmware* fw, const struct hca_region* r, struct hca_mrc* m);
+void fw_region_release(struct firmware* fw, const struct hca_mrc* m);
+void fw_key_quiesce(struct firmware* fw, uint32_t key);
+
 /* space_table.c */
 uint64_t fw_space_span(uint32_t levels);
 int fw_space_new_node(struct firmware* fw, uint32_t at, hca_pte entry, uint64_t* node);

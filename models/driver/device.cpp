@@ -26,6 +26,17 @@ device::~device() {
 }
 
 int device::open(cpu& c) {
+  opening_done_.sleep_until(c, [this] { return !opening_; });
+  if (opened_) return 0;
+  opening_ = true;
+  const int error = bring_up(c);
+  opened_ = error == 0;
+  opening_ = false;
+  opening_done_.wake();
+  return error;
+}
+
+int device::bring_up(cpu& c) {
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
   if (const int error = dma_.open(c)) return error;
@@ -45,7 +56,6 @@ int device::open(cpu& c) {
   if (!error && dma_.takes_page_requests()) {
     dma_.serve_pages(c, [this](const iommu_page_request& page) { pager_.page_request(page); });
   }
-  opened_ = error == 0;
   return error;
 }
 

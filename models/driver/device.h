@@ -13,6 +13,7 @@
 #include "models/driver/objects.h"
 #include "models/driver/on_demand/pager.h"
 #include "models/driver/peer/peer_core.h"
+#include "models/driver/wait_queue.h"
 
 namespace hcasim::driver {
 
@@ -22,7 +23,8 @@ class device {
   device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu = 0);
   ~device();
 
-  // 0; ENODEV no such adapter, or it is not ready; ETIMEDOUT; EIO. Starts one software thread per event queue.
+  // 0, also when it is open already; ENODEV no such adapter, or it is not ready; ETIMEDOUT; EIO. Starts one software thread per
+  // event queue. A thread that comes while another one is opening it waits for that.
   int open(cpu& c);
   [[nodiscard]] bool opened() const { return opened_; }
   [[nodiscard]] bool dead() const { return commands_.dead(); }
@@ -79,6 +81,7 @@ class device {
     std::vector<std::uint32_t> free_;
   };
 
+  int bring_up(cpu& c);
   int give_tables(cpu& c);
   void on_completion(std::uint32_t cqn);
   void on_async(std::uint32_t type, std::uint32_t number);
@@ -99,6 +102,8 @@ class device {
   hca_device_info info_{};
   hca_init areas_{};
   bool opened_ = false;
+  bool opening_ = false;
+  wait_queue opening_done_;
   bool death_announced_ = false;
   numbers pds_{1};
   numbers uars_{1};  // UAR 0 is the kernel's

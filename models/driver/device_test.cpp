@@ -42,6 +42,21 @@ TEST(Device, RefusesWhatIsNoAdapter) {
   EXPECT_FALSE(device.opened());
 }
 
+TEST(Device, ThreadsThatOpenItTogetherOpenItOnce) {
+  host machine("host", host_config{}, 1);
+  fake_adapter adapter("adapter", machine, small_limits());
+  driver::device device(machine, fake_adapter::bar, {});
+  std::vector<int> results;
+  for (const char* name : {"one", "two", "three"}) {
+    machine.run(name, [&](cpu& c) {
+      results.push_back(device.open(c));
+      EXPECT_TRUE(device.opened());
+    });
+  }
+  sc_core::sc_start(to_sc(1_ms));
+  EXPECT_EQ(results, (std::vector<int>{0, 0, 0}));
+}
+
 TEST(Device, ClosesWhatAProcessLeaves) {
   bench b;
   b.run([&](cpu& c) {

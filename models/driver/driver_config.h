@@ -13,6 +13,8 @@ enum class blueflame_use : std::uint8_t { never, inline_only, always };
 enum class zero_length_policy : std::uint8_t { accept, page_count, refuse };
 // After a failed re-register: revoke makes the key unusable at once; keep leaves what the adapter has [B.5].
 enum class failed_rereg_policy : std::uint8_t { revoke, keep };
+// The key after a re-register that succeeded: the same, or another index and key [B.5].
+enum class rereg_key_policy : std::uint8_t { keep, renew };
 // What becomes of an address space's VAs when it changes: extend keeps them, remap moves the whole space [S5].
 enum class x_space_policy : std::uint8_t { extend, remap };
 // Peer memory as its first version (2014) had it, or as drivers have it now [F.1, F.3, G7]: an invalidation before the key
@@ -43,6 +45,7 @@ struct driver_config {
   std::uint64_t max_segment = 1ULL << 31;
   zero_length_policy zero_length_mr = zero_length_policy::accept;
   failed_rereg_policy failed_rereg = failed_rereg_policy::revoke;
+  rereg_key_policy rereg_key = rereg_key_policy::keep;
   bool reserved_lkey = false;
   bool rkey_zero_without_remote_rights = false;
   x_space_policy x_policy = x_space_policy::extend;
@@ -85,6 +88,7 @@ struct driver_config {
     k.bytes("max_segment", max_segment, 4096, 0x1p40, "longest chunk handed to the adapter; longer runs are split");
     k.choice("zero_length_mr", zero_length_mr, {"accept", "page_count", "refuse"}, "registering zero bytes");
     k.choice("failed_rereg", failed_rereg, {"revoke", "keep"}, "the key after a failed re-register");
+    k.choice("rereg_key", rereg_key, {"keep", "renew"}, "the key after a re-register: the region's own, or a new one");
     k.flag("reserved_lkey", reserved_lkey, "an L_Key for physical memory that only privileged QPs may use");
     k.flag("rkey_zero_without_remote_rights", rkey_zero_without_remote_rights,
            "a region that no peer may use shows R_Key 0; otherwise its key");

@@ -154,10 +154,11 @@ int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memo
   ++new_pd->users;  // both are held while the adapter switches
 
   const hca_region region = region_of(next, new_pd->number, chunks.size());
+  const std::uint32_t renew = p.device->config().rereg_key == rereg_key_policy::renew ? std::uint32_t{HCA_REREG_RENEW} : 0;
   const command_result r = run(c, &p,
                                {.code = HCA_CMD_REREGISTER,
                                 .object = mr.lkey,
-                                .modifier = static_cast<std::uint32_t>(flags),
+                                .modifier = static_cast<std::uint32_t>(flags) | renew,
                                 .in = in_bytes(region),
                                 .list = bytes_of(chunks)});
   if (r.error) {

@@ -43,10 +43,10 @@ link::link(const sc_core::sc_module_name& module_name, const link_config& config
   }
 }
 
-std::uint64_t link::free_blocks(unsigned end, unsigned vl) const {
+std::uint64_t link::free_blocks(unsigned end, unsigned vl, ps at) const {
   const lane& l = directions_[end].lanes[vl];
   std::uint64_t n = l.free;
-  for (std::size_t i = 0; i < l.returning.size() && l.returning[i].at <= now(); ++i) n += l.returning[i].blocks;
+  for (std::size_t i = 0; i < l.returning.size() && l.returning[i].at <= at; ++i) n += l.returning[i].blocks;
   return n;
 }
 

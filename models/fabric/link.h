@@ -40,7 +40,7 @@ class link : public unit {
   void set_fault_filter(std::function<fault(const packet&, unsigned end)> filter) { filter_ = std::move(filter); }
 
   // Credits that the sender at `end` could use now, in 64-byte blocks.
-  [[nodiscard]] std::uint64_t free_blocks(unsigned end, unsigned lane) const;
+  [[nodiscard]] std::uint64_t free_blocks(unsigned end, unsigned lane, ps at = now()) const;  // never: all are home
   [[nodiscard]] double utilisation(unsigned end) const;
 
  private:

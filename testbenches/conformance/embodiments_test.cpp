@@ -247,10 +247,13 @@ CONFORMANCE(SUN16) {
 
 // As rkey_reuse runs it: the target reports each buffer it has filled, the host swaps it and tells the target.
 void stream(reuse_mode mode, std::uint64_t buffers, std::uint64_t key_updates) {
-  world w(world::two_nodes());
+  system_config config = world::two_nodes();
+  for (node_config& n : config.nodes) n.driver.rereg_key = driver::rereg_key_policy::renew;
+  world w(config);
   reuse_options o;
   o.buffer = 4_KiB;
   o.message = 4_KiB;
+  o.quiet_swaps = 0;
   std::vector<std::uint8_t> bytes(buffers * o.buffer - 100);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 31 + (i >> 8));
   std::vector<reuse_outcome> outcomes;
@@ -268,6 +271,9 @@ TEST(conformance, SUN17_remap) {
 }
 TEST(conformance, SUN18) {
   stream(reuse_mode::reregister, 200, 200);
+}
+TEST(conformance, SUN18_whole_region) {
+  stream(reuse_mode::whole, 200, 200);
 }
 TEST(conformance, SUN18_deregister) {
   stream(reuse_mode::deregister, 200, 200);

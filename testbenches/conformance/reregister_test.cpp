@@ -1,4 +1,6 @@
 // Group TC-R: standard re-registration.
+#include <set>
+
 #include "testbenches/conformance/base.h"
 
 namespace hcasim::kit {
@@ -128,6 +130,38 @@ CONFORMANCE(TC_R15) {
   EXPECT_EQ(rereg(t, IBV_REREG_MR_CHANGE_PD, t.p.pd), 0);
   EXPECT_EQ(t.read(fresh, t.there.mr->rkey).status, IBV_WC_SUCCESS);
   t.expect_denied([&] { return t.write(fresh, t.there.mr->rkey); }, IBV_WC_REM_ACCESS_ERR, fresh);
+}
+
+// With new keys: the old one is dead for everybody, whatever was changed and whoever used it last.
+TEST(conformance, TC_R18) {
+  system_config renewing = world::one_node();
+  renewing.nodes[0].driver.rereg_key = driver::rereg_key_policy::renew;
+  run_case(
+      [](cpu& c, node& n) {
+        base_case t(c, n);
+        const std::uint64_t fresh = t.p.memory.allocate(16384);
+        const struct {
+          int flags;
+          std::uint64_t addr;
+          int access;
+        } changes[] = {{IBV_REREG_MR_CHANGE_ACCESS, 0, all_rights},
+                       {IBV_REREG_MR_CHANGE_PD, 0, 0},
+                       {IBV_REREG_MR_CHANGE_TRANSLATION, fresh, 0},
+                       {IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, t.there.addr, all_rights}};
+        std::set<std::uint32_t> keys{t.there.mr->rkey};
+        for (const auto& change : changes) {
+          const std::uint32_t old = t.there.mr->rkey;
+          EXPECT_EQ(t.write(t.there.mr->addr, old).status, IBV_WC_SUCCESS);  // it is in every cache
+          ASSERT_EQ(rereg(t, change.flags, t.p.pd, change.addr, change.addr ? 16384 : 0, change.access), 0);
+          EXPECT_TRUE(keys.insert(t.there.mr->rkey).second);
+          EXPECT_EQ(t.there.mr->lkey, t.there.mr->rkey);
+          t.expect_denied([&] { return t.write(t.there.addr, old); }, IBV_WC_REM_ACCESS_ERR, t.there.addr);
+          t.expect_denied([&] { return t.read(fresh, old); }, IBV_WC_REM_ACCESS_ERR, fresh);
+          EXPECT_EQ(t.write(t.there.mr->addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
+          EXPECT_EQ(t.p.bytes(t.there.mr->addr, 64), t.p.bytes(t.here.addr, 64));
+        }
+      },
+      renewing);
 }
 
 CONFORMANCE(TC_R19) {

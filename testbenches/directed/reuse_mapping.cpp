@@ -8,21 +8,22 @@ constexpr int host_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 // One R_Key; buffers leave at the front and come in at the end.
 class kept_mapping : public reuse_mapping {
  public:
-  kept_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t bytes, bool remap)
-      : reuse_mapping(p, qp, o, bytes), remap_(remap) {}
+  kept_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total, bool remap)
+      : reuse_mapping(p, qps, o, total), remap_(remap), handles_(total) {}
 
   bool open(std::vector<grant>& tell) override {
     x_result r;
+    ibv_qp* const only_peer = qps_.size() == 1 ? qps_.front() : nullptr;
     for (std::uint64_t b = 0; b < mapped_at_first(); ++b) {
       const x_buffer buffer{host_address(b), o_.buffer};
       const int status =
-          b == 0 ? x_register(p_.c, p_.pd, qp_, {&buffer, 1}, host_rights, remap_ ? X_REMAP : X_EXTEND, &r)
+          b == 0 ? x_register(p_.c, p_.pd, only_peer, {&buffer, 1}, host_rights, remap_ ? X_REMAP : X_EXTEND, &r)
                  : x_reregister_add(p_.c, p_.context, r.key, {&buffer, 1}, &r, x_any_va, remap_ ? X_REMAP : X_EXTEND);
       if (status != 0) return false;
-      handles_.push_back(r.handle);
+      handles_[b] = r.handle;
     }
     key_ = r.key;
-    tell.push_back(remap_ ? grant_of(0, 1, r.start, key_, true) : grant_of(0, mapped_at_first(), r.start, key_, true));
+    tell.push_back(remap_ ? grant_of(0, 1, r.start, key_) : grant_of(0, mapped_at_first(), r.start, key_));
     return true;
   }
 
@@ -32,18 +33,19 @@ class kept_mapping : public reuse_mapping {
     const std::uint64_t next = b + o_.buffers;
     if (has(next)) {
       if (!exchange(handles_[b], next, flags, r)) return false;
-      handles_.push_back(r.handle);
-      if (!remap_) tell.push_back(grant_of(next, 1, r.added, key_, false));
+      handles_[next] = r.handle;
+      if (!remap_) tell.push_back(grant_of(next, 1, r.added, key_));
     } else {
       if (x_deregister_part(p_.c, p_.context, key_, handles_[b], &r, flags) != 0 || r.key != key_) return false;
       retired_ = r.length == 0;
     }
     // After a remap everything lies elsewhere; the target is told where the one buffer lies that it may fill next.
-    if (remap_ && has(b + 1)) tell.push_back(grant_of(b + 1, 1, r.start, key_, false));
+    if (remap_ && has(b + 1)) tell.push_back(grant_of(b + 1, 1, r.start, key_));
     return true;
   }
 
   bool close() override { return retired_ || x_teardown(p_.c, p_.context, key_) == 0; }
+  [[nodiscard]] bool shares_its_key() const override { return true; }
 
  private:
   // One command, or with --two-steps the two that add and remove.
@@ -65,15 +67,15 @@ class kept_mapping : public reuse_mapping {
 // A region per slot whose translation is changed, or that is registered anew; the two halves of its memory take turns.
 class region_mapping : public reuse_mapping {
  public:
-  region_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t bytes, bool anew)
-      : reuse_mapping(p, qp, o, bytes), anew_(anew) {}
+  region_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total, bool anew)
+      : reuse_mapping(p, qps, o, total), anew_(anew) {}
 
   bool open(std::vector<grant>& tell) override {
     for (std::uint64_t b = 0; b < mapped_at_first(); ++b) {
       ibv_mr* mr = ibv_reg_mr(p_.c, p_.pd, host_address(b), o_.buffer, host_rights);
       if (!mr) return false;
       regions_.push_back(mr);
-      tell.push_back(grant_of(b, 1, host_address(b), mr->rkey, true));
+      tell.push_back(grant_of(b, 1, host_address(b), mr->rkey));
     }
     return true;
   }
@@ -89,7 +91,7 @@ class region_mapping : public reuse_mapping {
     } else if (ibv_rereg_mr(p_.c, mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, host_address(next), o_.buffer, 0) != 0) {
       return false;
     }
-    tell.push_back(grant_of(next, 1, host_address(next), mr->rkey, true));
+    tell.push_back(grant_of(next, 1, host_address(next), mr->rkey));
     return true;
   }
 
@@ -104,20 +106,52 @@ class region_mapping : public reuse_mapping {
   std::vector<ibv_mr*> regions_;
 };
 
+// One region over the buffers that are mapped, re-registered as a whole when one of them changes: what the patent starts from.
+// Its old range is not to be used meanwhile, so a target is told of one buffer at a time.
+class whole_mapping : public reuse_mapping {
+ public:
+  whole_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total)
+      : reuse_mapping(p, qps, o, total), all_(p.memory.allocate(total * o.buffer)) {}
+
+  bool open(std::vector<grant>& tell) override {
+    mr_ = ibv_reg_mr(p_.c, p_.pd, all_, mapped_at_first() * o_.buffer, host_rights);
+    if (!mr_) return false;
+    tell.push_back(grant_of(0, 1, all_, mr_->rkey));
+    return true;
+  }
+  bool swap(std::uint64_t b, std::vector<grant>& tell) override {
+    if (!has(b + 1)) return true;
+    const std::uint64_t mapped = std::min<std::uint64_t>(o_.buffers, total_ - b - 1);
+    if (ibv_rereg_mr(p_.c, mr_, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, host_address(b + 1), mapped * o_.buffer, 0) != 0) {
+      return false;
+    }
+    tell.push_back(grant_of(b + 1, 1, host_address(b + 1), mr_->rkey));
+    return true;
+  }
+  bool close() override { return ibv_dereg_mr(p_.c, mr_) == 0; }
+  [[nodiscard]] bool shares_its_key() const override { return true; }
+  [[nodiscard]] std::uint64_t host_address(std::uint64_t b) const override { return all_ + b * o_.buffer; }
+
+ private:
+  std::uint64_t all_;
+  ibv_mr* mr_ = nullptr;
+};
+
 // One region as large as the stream: the bound, and what the others save in pinned memory.
 class fixed_mapping : public reuse_mapping {
  public:
-  fixed_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t bytes)
-      : reuse_mapping(p, qp, o, bytes), all_(p.memory.allocate(total_ * o.buffer)) {}
+  fixed_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total)
+      : reuse_mapping(p, qps, o, total), all_(p.memory.allocate(total_ * o.buffer)) {}
 
   bool open(std::vector<grant>& tell) override {
     mr_ = ibv_reg_mr(p_.c, p_.pd, all_, total_ * o_.buffer, host_rights);
     if (!mr_) return false;
-    tell.push_back(grant_of(0, total_, all_, mr_->rkey, true));
+    tell.push_back(grant_of(0, total_, all_, mr_->rkey));
     return true;
   }
   bool swap(std::uint64_t, std::vector<grant>&) override { return true; }
   bool close() override { return ibv_dereg_mr(p_.c, mr_) == 0; }
+  [[nodiscard]] bool shares_its_key() const override { return true; }
   [[nodiscard]] std::uint64_t host_address(std::uint64_t b) const override { return all_ + b * o_.buffer; }
 
  private:
@@ -126,7 +160,7 @@ class fixed_mapping : public reuse_mapping {
 };
 
 // One region over all buffers, and a window for each slot that is rebound (type 1): a request on the send queue instead of a
-// command. Nobody waits for it, since what tells the target stands behind it on the same queue.
+// command. Nobody waits for it, since what tells the target that fills the buffer stands behind it on the same queue.
 class window_mapping : public reuse_mapping {
  public:
   using reuse_mapping::reuse_mapping;
@@ -154,8 +188,8 @@ class window_mapping : public reuse_mapping {
     ibv_mw_bind request{.wr_id = 1001,
                         .send_flags = IBV_SEND_SIGNALED,
                         .bind_info = {all_, host_address(b), o_.buffer, IBV_ACCESS_REMOTE_WRITE}};
-    if (ibv_bind_mw(p_.c, qp_, w, &request) != 0) return false;
-    tell.push_back(grant_of(b, 1, host_address(b), w->rkey, true));
+    if (ibv_bind_mw(p_.c, qps_[b % qps_.size()], w, &request) != 0) return false;
+    tell.push_back(grant_of(b, 1, host_address(b), w->rkey));
     return true;
   }
 
@@ -165,36 +199,34 @@ class window_mapping : public reuse_mapping {
 
 }  // namespace
 
-reuse_mapping::reuse_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t stream_bytes)
-    : p_(p),
-      qp_(qp),
-      o_(o),
-      total_(ceil_div(stream_bytes, o.buffer)),
-      memory_(p.memory.allocate(2 * std::uint64_t{o.buffers} * o.buffer)) {}
+reuse_mapping::reuse_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total)
+    : p_(p), qps_(qps), o_(o), total_(total), memory_(p.memory.allocate(2 * std::uint64_t{o.buffers} * o.buffer)) {}
 
 std::uint64_t reuse_mapping::host_address(std::uint64_t b) const {
   return memory_ + b % (2 * o_.buffers) * o_.buffer;
 }
 
-grant reuse_mapping::grant_of(std::uint64_t b, std::uint64_t count, std::uint64_t va, std::uint32_t key, bool new_key) const {
-  return {.from = b * o_.buffer, .to = (b + count) * o_.buffer, .va = va, .key = key, .new_key = new_key ? 1U : 0U};
+grant reuse_mapping::grant_of(std::uint64_t b, std::uint64_t count, std::uint64_t va, std::uint32_t key) const {
+  return {.from = b * o_.buffer, .to = (b + count) * o_.buffer, .va = va, .key = key};
 }
 
-std::unique_ptr<reuse_mapping> reuse_mapping::make(reuse_mode m, process_context& p, ibv_qp* qp, const reuse_options& o,
-                                                   std::uint64_t stream_bytes) {
+std::unique_ptr<reuse_mapping> reuse_mapping::make(reuse_mode m, process_context& p, const std::vector<ibv_qp*>& qps,
+                                                   const reuse_options& o, std::uint64_t total) {
   switch (m) {
     case reuse_mode::kept_extend:
-      return std::make_unique<kept_mapping>(p, qp, o, stream_bytes, false);
+      return std::make_unique<kept_mapping>(p, qps, o, total, false);
     case reuse_mode::kept_remap:
-      return std::make_unique<kept_mapping>(p, qp, o, stream_bytes, true);
+      return std::make_unique<kept_mapping>(p, qps, o, total, true);
+    case reuse_mode::whole:
+      return std::make_unique<whole_mapping>(p, qps, o, total);
     case reuse_mode::reregister:
-      return std::make_unique<region_mapping>(p, qp, o, stream_bytes, false);
+      return std::make_unique<region_mapping>(p, qps, o, total, false);
     case reuse_mode::deregister:
-      return std::make_unique<region_mapping>(p, qp, o, stream_bytes, true);
+      return std::make_unique<region_mapping>(p, qps, o, total, true);
     case reuse_mode::rebind:
-      return std::make_unique<window_mapping>(p, qp, o, stream_bytes);
+      return std::make_unique<window_mapping>(p, qps, o, total);
     default:
-      return std::make_unique<fixed_mapping>(p, qp, o, stream_bytes);
+      return std::make_unique<fixed_mapping>(p, qps, o, total);
   }
 }
 

@@ -1,44 +1,37 @@
-// The host's side of the six ways: how a buffer of the stream is mapped, and what the target has to be told when it changes.
+// The host's side of the ways: how a buffer of the stream is mapped, and what the target has to be told when it changes.
 #pragma once
 
 #include <memory>
 
 #include "models/driver/x_verbs.h"
-#include "testbenches/directed/rkey_reuse.h"
+#include "testbenches/directed/reuse_state.h"
 
 namespace hcasim::kit {
-
-// What the host tells the target, as the bytes of a SEND: stream positions [from, to) go to VAs from `va` on, under `key`.
-struct grant {
-  std::uint64_t from;
-  std::uint64_t to;
-  std::uint64_t va;
-  std::uint32_t key;
-  std::uint32_t new_key;  // 1: the target must enter the key into its table
-};
 
 // Buffer number b of the stream lies in slot b % buffers while it is mapped.
 class reuse_mapping {
  public:
-  reuse_mapping(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t stream_bytes);
+  reuse_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total);
   virtual ~reuse_mapping() = default;
 
   virtual bool open(std::vector<grant>& tell) = 0;
   // Buffer b was filled and read; makes room for buffer b + buffers, if the stream has one.
   virtual bool swap(std::uint64_t b, std::vector<grant>& tell) = 0;
   virtual bool close() = 0;
+  // One key over all buffers: every target holds it. Otherwise a buffer's key is for the target that fills it.
+  [[nodiscard]] virtual bool shares_its_key() const { return false; }
   [[nodiscard]] virtual std::uint64_t host_address(std::uint64_t b) const;
 
-  static std::unique_ptr<reuse_mapping> make(reuse_mode m, process_context& p, ibv_qp* qp, const reuse_options& o,
-                                             std::uint64_t stream_bytes);
+  static std::unique_ptr<reuse_mapping> make(reuse_mode m, process_context& p, const std::vector<ibv_qp*>& qps,
+                                             const reuse_options& o, std::uint64_t total);
 
  protected:
   [[nodiscard]] std::uint64_t mapped_at_first() const { return std::min<std::uint64_t>(o_.buffers, total_); }
   [[nodiscard]] bool has(std::uint64_t b) const { return b < total_; }
-  [[nodiscard]] grant grant_of(std::uint64_t b, std::uint64_t count, std::uint64_t va, std::uint32_t key, bool new_key) const;
+  [[nodiscard]] grant grant_of(std::uint64_t b, std::uint64_t count, std::uint64_t va, std::uint32_t key) const;
 
   process_context& p_;
-  ibv_qp* qp_;
+  const std::vector<ibv_qp*>& qps_;  // of each target
   const reuse_options o_;
   std::uint64_t total_;  // buffers of the whole stream
   std::uint64_t memory_;

@@ -1,5 +1,5 @@
-// A target streams a file by RDMA WRITE into buffers that the host keeps removing behind and adding ahead (US 7,290,038), in
-// one of six ways.
+// Targets stream bytes by RDMA WRITE into buffers that the host keeps removing behind and adding ahead (US 7,290,038), in one
+// of seven ways. The host is node 0; the targets are programs on the other nodes, in turn.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,19 @@
 
 namespace hcasim::kit {
 
-enum class reuse_mode : std::uint8_t { kept_extend, kept_remap, reregister, deregister, fixed, rebind };
-inline constexpr std::size_t reuse_modes = 6;
+// whole: the prior art that the patent names, one region over all mapped buffers that is re-registered as a whole.
+enum class reuse_mode : std::uint8_t { kept_extend, kept_remap, whole, reregister, deregister, rebind, fixed };
+inline constexpr std::size_t reuse_modes = 7;
 std::string_view name_of(reuse_mode m);
 
 struct reuse_options {
   std::uint64_t buffer = 64_KiB;  // bytes of one host buffer
   std::uint32_t buffers = 8;      // mapped at once
   std::uint64_t message = 16_KiB;
-  std::uint32_t outstanding = 16;
+  std::uint32_t outstanding = 16;  // WRITEs of each target
+  std::uint32_t targets = 1;       // that write the buffers in turn, and all hold the keys
+  ps target_key_cost{0};           // what a target's software spends to enter a key into its tables
+  std::uint32_t quiet_swaps = 8;   // after the stream: one at a time, each until its first byte; 0: none
   ibv_mtu mtu = IBV_MTU_4096;
   measured_parts parts{};  // one of each way
   bool two_steps = false;  // kept keys: remove and add by two commands
@@ -32,9 +36,10 @@ struct reuse_outcome {
   std::string_view problem;
   std::uint64_t bytes = 0;
   std::uint64_t swaps = 0;
-  std::uint64_t key_updates = 0;    // messages that told the target a key it did not hold
-  std::uint64_t table_updates = 0;  // messages that changed the target's table
-  histogram swap_latency;           // ps, from the fill notice to the change being told
+  std::uint64_t key_updates = 0;    // keys that targets were told and did not hold
+  std::uint64_t table_updates = 0;  // messages that told a target anything
+  histogram told;                   // ps, from the fill notice to the change being told
+  ps first_byte{0};                 // of the quiet swaps, mean: from the fill notice to the first byte in the new buffer
   ps begin{0};
   ps end{0};
   std::uint64_t commands = 0;
@@ -50,7 +55,7 @@ struct reuse_outcome {
   }
 };
 
-// Runs the modes one after the other between node 0 (host) and node 1 (target); `outcomes` is filled in by the end.
+// Runs the modes one after the other; `outcomes` is filled in by the end.
 void start_reuse(hcasim::system& s, const reuse_options& o, const std::vector<std::uint8_t>& stream,
                  const std::vector<reuse_mode>& modes, std::vector<reuse_outcome>& outcomes);
 

@@ -44,6 +44,9 @@ system_config as_in_environment(system_config config) {
       n.hca.atc.enabled = std::string_view(std::getenv("HCASIM_IOMMU")) == "ats";
     }
   }
+  if (std::getenv("HCASIM_REREG_KEY")) {
+    for (node_config& n : config.nodes) n.driver.rereg_key = driver::rereg_key_policy::renew;
+  }
   const char* const units = std::getenv("HCASIM_RTL");
   return units ? with_rtl(std::move(config), units) : config;
 }

@@ -9,11 +9,9 @@ namespace hcasim::kit {
 void start_program(system& s, std::size_t i, const std::string& name, program body, std::function<void(int)> failed) {
   node& n = s.at(i);
   n.host.run(name, [&n, body = std::move(body), failed = std::move(failed)](cpu& c) {
-    if (!n.device().opened()) {
-      if (const int error = n.device().open(c); error != 0) {
-        failed(error);
-        return;
-      }
+    if (const int error = n.device().open(c); error != 0) {
+      failed(error);
+      return;
     }
     body(c, n);
     c.sync();

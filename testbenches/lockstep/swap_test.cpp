@@ -102,7 +102,7 @@ TEST_P(stream_of, in_a_system_run_and_replayed) {
   const std::string kept = std::string(places::source) + "/traces/streams/" + bench + ".stream";
   const bool update = std::getenv("HCASIM_UPDATE_GOLDEN") != nullptr;
   const std::string file = update ? kept : ::testing::TempDir() + "swap_" + unit + std::to_string(getpid()) + ".stream";
-  const swapped_run recorded = run("--limit '256 KiB' --record-stream node1.hca." + unit + "=" + file);
+  const swapped_run recorded = run("--length '256 KiB' --record-stream node1.hca." + unit + "=" + file);
   EXPECT_EQ(recorded.status, 0) << recorded.text;
   EXPECT_NE(recorded.text.find(" items, hcasim run lockstep --stream " + file), std::string::npos) << recorded.text;
   const swapped_run replayed = run("--stream " + file, "lockstep");
@@ -123,7 +123,7 @@ TEST_P(stream_of, in_a_system_run_and_replayed) {
   }
   if (update) return;
   const std::string again = file + "_again";
-  EXPECT_EQ(run("--limit '256 KiB' --record-stream node1.hca." + unit + "=" + again).status, 0);
+  EXPECT_EQ(run("--length '256 KiB' --record-stream node1.hca." + unit + "=" + again).status, 0);
   EXPECT_EQ(lines_of(again), lines);
   std::filesystem::remove(file);
   std::filesystem::remove(again);

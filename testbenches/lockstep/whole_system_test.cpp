@@ -36,11 +36,11 @@ const std::vector<mix>& mixes() {
 // Sizes for every run of the tests, and with HCASIM_FULL.
 std::vector<std::string> runs() {
   if (std::getenv("HCASIM_FULL")) {
-    return {"rkey_reuse --limit '8 MiB'", "ping --warm_up 4", "message_rate --messages 20000",
+    return {"rkey_reuse --length '8 MiB'", "ping --warm_up 4", "message_rate --messages 20000",
             "message_rate --messages 20000 --operation read", "key_lifecycle --most_keys 64 --changes 200"};
   }
-  return {"rkey_reuse --limit '1 MiB'", "ping", "message_rate --messages 1500", "message_rate --messages 1500 --operation read",
-          "key_lifecycle --most_keys 1 --changes 40"};
+  return {"rkey_reuse --length '1 MiB'", "ping", "message_rate --messages 1500",
+          "message_rate --messages 1500 --operation read", "key_lifecycle --most_keys 1 --changes 40"};
 }
 
 constexpr double allowed = 0.02;

@@ -82,7 +82,7 @@ std::vector<std::string> left_over(hcasim::system& s) {
   const std::uint64_t all = s.config().link.buffer / 64;
   for (std::size_t i = 0; i < s.links() && all != 0; ++i) {
     for (unsigned end = 0; end < 2; ++end) {
-      const std::uint64_t free = s.cable(i).free_blocks(end, 0);
+      const std::uint64_t free = s.cable(i).free_blocks(end, 0, never);  // those on their way too
       if (free != all) found.push_back(fmt::format("link{} end {}: {} of {} credits are back", i, end, free, all));
     }
   }

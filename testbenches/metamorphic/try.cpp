@@ -7,6 +7,7 @@ int sc_main(int argc, char** argv) {
   std::vector<experiment> list;
   std::vector<setting> settings;
   std::string only;
+  std::uint64_t messages = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
     const auto eq = a.find('=');
@@ -14,12 +15,19 @@ int sc_main(int argc, char** argv) {
       only = a;
       continue;
     }
-    settings.push_back({a.substr(0, eq), a.substr(eq + 1)});
+    if (a.starts_with("messages=")) {
+      messages = std::stoull(a.substr(eq + 1));
+    } else {
+      settings.push_back({a.substr(0, eq), a.substr(eq + 1)});
+    }
   }
+  const auto longer = [&messages](setup& s) {
+    if (messages != 0) s.traffic.messages = messages;
+  };
   for (const workload& w : workloads()) {
     if (!only.empty() && only != w.name) continue;
     const auto begin = std::chrono::steady_clock::now();
-    const auto o = run_all({{.of = &w, .settings = settings, .with_counts = !only.empty()}});
+    const auto o = run_all({{.of = &w, .settings = settings, .adjust = longer, .with_counts = !only.empty()}});
     const double ms = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() * 1e3;
     std::string busy;
     std::vector<std::pair<double, std::string>> b;

@@ -278,6 +278,27 @@ TEST(docs, conformance_table_is_that_of_the_tests) {
   EXPECT_EQ(text.substr(at + mark.size()), t.markdown) << "run this test with HCASIM_UPDATE_DOCS=1";
 }
 
+// The README's sample is what a reader gets; HCASIM_UPDATE_DOCS=1 writes it.
+TEST(docs, sample_run_of_the_readme_is_a_run) {
+  const fs::path page = source / "README.md";
+  std::string text = file_content(page);
+  const std::string said = hcasim("run rkey_reuse --no-trace -o readme_sample --force").text;
+  fs::remove_all("readme_sample");
+  const std::string sample = said.substr(0, said.find("\nwhat each way took"));
+  ASSERT_GT(sample.size(), 500U) << said;
+  const std::size_t begin = text.find("rkey_reuse: passed");
+  ASSERT_NE(begin, std::string::npos);
+  const std::size_t end = text.find("\nwhat each way took", begin);
+  ASSERT_NE(end, std::string::npos);
+  if (std::getenv("HCASIM_UPDATE_DOCS")) {
+    text.replace(begin, end - begin, sample);
+    std::ofstream(page) << text;
+  }
+  EXPECT_EQ(text.substr(begin, sample.size()), sample) << "run this test with HCASIM_UPDATE_DOCS=1";
+  std::istringstream lines(sample);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << "too wide for a terminal: " << line;
+}
+
 TEST(docs, links_between_pages_lead_somewhere) {
   for (const fs::path& page : pages()) {
     const std::string text = file_content(page);

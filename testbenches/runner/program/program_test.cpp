@@ -128,7 +128,7 @@ TEST_F(program, same_seed_same_bytes) {
 }
 
 TEST_F(program, every_unit_moves_in_the_waveform) {
-  const outcome o = hcasim("run rkey_reuse -o out --limit '1 MiB'");
+  const outcome o = hcasim("run rkey_reuse -o out --length '1 MiB'");
   ASSERT_EQ(o.status, 0) << o.text;
   std::ifstream vcd("out/waves.vcd");
   std::vector<std::string> scope;

@@ -50,7 +50,7 @@ TEST_F(waves, fst_is_so_many_times_smaller_than_the_vcd) {
   struct {
     const char* run;
     std::uintmax_t times;
-  } const cases[] = {{"iommu_window", 10}, {"on_demand --pages 32 --takes 20", 10},      {"rkey_reuse --limit '4 MiB'", 10},
+  } const cases[] = {{"iommu_window", 10}, {"on_demand --pages 32 --takes 20", 10},      {"rkey_reuse --length '4 MiB'", 10},
                      {"transports", 10},   {"peer_direct --part takings --times 30", 7}, {"random_traffic", 6},
                      {"key_storm", 7},     {"message_rate --messages 5000", 10},         {"ping", 5}};
   for (const auto& c : cases) {

@@ -238,7 +238,7 @@ TEST_F(what_if_program, the_documentation_says_what_each_run_is_judged_by) {
                                                    {"key_storm", "--changes 50"},
                                                    {"on_demand", "--pages 16 --takes 4"},
                                                    {"peer_direct --part takings", "--times 3"},
-                                                   {"rkey_reuse", "--limit '512 KiB'"}};
+                                                   {"rkey_reuse", "--length '512 KiB'"}};
   const std::string page = file_content(fs::path(places::source) / "docs/explain.md");
   std::istringstream lines(page.substr(page.find("### What a run is judged by")));
   const std::regex row(R"(\| `(.*?)` \| (.*) \|)");
