@@ -1,11 +1,13 @@
 /* The chunk list of a mailbox [E5]. Software may change it while it is read, so every pass checks it anew. */
 #include "firmware/control/state.h"
 
-void fw_chunks_open(struct firmware* fw, uint64_t address, uint32_t count) {
-  fw->chunks.address = address;
-  fw->chunks.count = count;
-  fw->chunks.window_first = 0;
-  fw->chunks.window_count = 0;
+int fw_chunks_open(struct firmware* fw, uint64_t address, uint32_t count) {
+  struct fw_chunks* c = &fw->chunks;
+  c->address = address + sizeof c->mailbox.head;
+  c->count = count;
+  c->window_first = 0;
+  c->window_count = fw_min32(count, FW_CHUNK_WINDOW);
+  return fw_read(fw, address, &c->mailbox, (uint32_t)(sizeof c->mailbox.head + c->window_count * sizeof(struct hca_chunk)));
 }
 
 static int next_chunk(struct firmware* fw, struct hca_chunk* chunk) {
@@ -15,12 +17,12 @@ static int next_chunk(struct firmware* fw, struct hca_chunk* chunk) {
     const uint32_t n = fw_min32(c->count - at, FW_CHUNK_WINDOW);
     c->window_count = 0;
     const int status =
-        fw_read(fw, c->address + at * sizeof(struct hca_chunk), c->window, n * (uint32_t)sizeof(struct hca_chunk));
+        fw_read(fw, c->address + at * sizeof(struct hca_chunk), c->mailbox.window, n * (uint32_t)sizeof(struct hca_chunk));
     if (status != HCA_OK) return status;
     c->window_first = at;
     c->window_count = n;
   }
-  *chunk = c->window[at - c->window_first];
+  *chunk = c->mailbox.window[at - c->window_first];
   c->next++;
   hal_work(fw->hal, HAL_WORK_CHUNK, 1);
   if (chunk->length == 0 || (chunk->address | chunk->length) % FW_PAGE != 0) return HCA_BAD_PARAMETER;

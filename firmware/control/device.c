@@ -17,9 +17,10 @@ size_t fw_memory_needed(const struct fw_limits* l) {
   size_t bytes = bitmap_bytes(1U << l->log_qps) + bitmap_bytes(1U << l->log_cqs) + bitmap_bytes(1U << l->log_mrs);
   bytes += bitmap_bytes(l->max_eqs) + bitmap_bytes(l->max_extent_lines);
   bytes += table_pages(l) * sizeof(struct fw_icm_page);
-  bytes += ((size_t)1 << l->log_qps) * sizeof(uint32_t);
+  bytes += 2 * ((size_t)1 << l->log_qps) * sizeof(uint32_t);
   bytes += ((size_t)1 << l->log_cqs) * sizeof(uint32_t) + fw_align_up(l->max_eqs * sizeof(uint32_t), 8);
   bytes += l->max_spaces * sizeof(struct fw_space) + l->max_segments * sizeof(struct fw_segment);
+  bytes += fw_align_up((fw_space_chains(l->max_spaces) + fw_space_chains(l->max_segments)) * sizeof(uint32_t), 8) + 8;
   return bytes;
 }
 
@@ -27,14 +28,6 @@ static void* carve(unsigned char** arena, size_t bytes) {
   void* p = *arena;
   *arena += fw_align_up(bytes, 8);
   return p;
-}
-
-static void forget_spaces(struct firmware* fw) {
-  fw->space_slots = 0;
-  fw->live_spaces = 0;
-  fw->fresh_segments = 0;
-  fw->free_segments = FW_NO_LINK;
-  fw->free_segment_count = fw->limits.max_segments;
 }
 
 void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limits, void* arena) {
@@ -51,9 +44,13 @@ void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limi
   fw->cq_users = carve(&at, ((size_t)1 << limits->log_cqs) * sizeof(uint32_t));
   fw->srq_users = carve(&at, ((size_t)1 << limits->log_qps) * sizeof(uint32_t));
   fw->eq_users = carve(&at, limits->max_eqs * sizeof(uint32_t));
+  fw->qp_spaces = carve(&at, ((size_t)1 << limits->log_qps) * sizeof(uint32_t));
   fw->spaces = carve(&at, limits->max_spaces * sizeof(struct fw_space));
+  fw->space_chains = carve(&at, fw_space_chains(limits->max_spaces) * sizeof(uint32_t));
+  fw->handle_chains = carve(&at, fw_space_chains(limits->max_segments) * sizeof(uint32_t));
   fw->segments = carve(&at, limits->max_segments * sizeof(struct fw_segment));
-  forget_spaces(fw);
+  fw_spaces_forget(fw);
+  fw_segments_forget(fw);
 }
 
 int fw_query_device(struct firmware* fw, struct hca_command* c) {
@@ -111,7 +108,8 @@ int fw_init(struct firmware* fw, struct hca_command* c) {
   fw_bitmap_init(&fw->eqs, fw->limits.max_eqs, 0);
   fw_bitmap_init(&fw->lines, a.extent_lines, 0);
   fw_icm_init(fw, a.table_base, a.table_bytes);
-  forget_spaces(fw);
+  fw_spaces_forget(fw);
+  fw_segments_forget(fw);
   fw->ready = true;
   set_areas(fw);
   return HCA_OK;

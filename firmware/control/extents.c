@@ -2,25 +2,22 @@
 #include "firmware/control/state.h"
 
 /* Takes the segments from `*n` on that touch each other. */
-static struct hca_extent next_extent(const struct firmware* fw, uint32_t* n, uint64_t shift) {
-  struct hca_extent e = {fw->segments[*n].va + shift, 0};
+static struct hca_extent next_extent(const struct firmware* fw, const struct fw_space* s, uint32_t* n, uint64_t shift) {
+  struct hca_extent e = {fw_segment_va(fw, s, *n) + shift, 0};
   do {
     e.length += fw->segments[*n].length;
     *n = fw->segments[*n].next;
-  } while (*n != FW_NO_LINK && fw->segments[*n].va + shift == e.start + e.length);
+  } while (*n != FW_NO_LINK && fw_segment_va(fw, s, *n) + shift == e.start + e.length);
   return e;
 }
 
-int fw_extents_write(struct firmware* fw, const struct fw_space* s, uint64_t shift, uint32_t* first, uint32_t* count) {
+int fw_extents_write(struct firmware* fw, const struct fw_space* s, uint64_t shift, uint32_t* first) {
   enum { BATCH = 256 }; /* a node's room */
-  uint32_t total = 0;
-  for (uint32_t n = s->first; n != FW_NO_LINK; total++) next_extent(fw, &n, shift);
-  hal_work(fw->hal, HAL_WORK_CHUNK, s->segments);
   *first = 0;
-  *count = total;
-  if (total <= 1) return HCA_OK;
+  if (s->extents <= 1) return HCA_OK;
+  hal_work(fw->hal, HAL_WORK_CHUNK, s->segments);
 
-  const uint32_t lines = (total + HCA_EXTENTS_PER_LINE - 1) / HCA_EXTENTS_PER_LINE;
+  const uint32_t lines = (s->extents + HCA_EXTENTS_PER_LINE - 1) / HCA_EXTENTS_PER_LINE;
   uint32_t line = 0;
   if (!fw_bitmap_take_run(fw, &fw->lines, lines, &line)) return HCA_NO_RESOURCES;
   *first = line * HCA_EXTENTS_PER_LINE;
@@ -29,13 +26,13 @@ int fw_extents_write(struct firmware* fw, const struct fw_space* s, uint64_t shi
     uint32_t filled = 0;
     memset(fw->node[0], 0, sizeof fw->node[0]);
     for (; n != FW_NO_LINK && filled < BATCH; filled++) {
-      const struct hca_extent e = next_extent(fw, &n, shift);
+      const struct hca_extent e = next_extent(fw, s, &n, shift);
       memcpy((unsigned char*)fw->node[0] + filled * sizeof e, &e, sizeof e);
     }
     const uint32_t bytes = (filled + HCA_EXTENTS_PER_LINE - 1) / HCA_EXTENTS_PER_LINE * 64;
     const int status = fw_write(fw, to, fw->node[0], bytes);
     if (status != HCA_OK) {
-      fw_extents_free(fw, *first, *count, false);
+      fw_lines_free(fw, line, lines, false);
       return status;
     }
     to += bytes;

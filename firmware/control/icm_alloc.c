@@ -114,3 +114,15 @@ unsigned fw_icm_order(uint32_t entries) {
   while ((8U << order) < entries) order++;
   return order;
 }
+
+uint32_t fw_icm_page_of(const struct firmware* fw, uint64_t address) {
+  return (uint32_t)((address - fw->icm.base) / FW_PAGE);
+}
+
+uint64_t fw_icm_page_address(const struct firmware* fw, uint32_t page) {
+  return fw->icm.base + page * FW_PAGE;
+}
+
+uint32_t* fw_icm_live(struct firmware* fw, uint64_t address) {
+  return &fw->icm.page[fw_icm_page_of(fw, address)].live;
+}

@@ -102,12 +102,54 @@ int fw_fill_pages(struct firmware* fw, struct hca_command* c) {
       fw->node[0][at + n] = entries[i + n];
       n++;
     }
-    if (n != 0) status = fw_space_write_leaf(fw, &s, number + i, at, at + n - 1);
+    uint32_t leaf = FW_NO_LINK;
+    if (n != 0) status = fw_space_write_leaf(fw, &s, number + i, at, at + n - 1, &leaf);
     i += n != 0 ? n : 1;
   }
   hal_dma_fence(fw->hal);
   if (status == HCA_OK) hal_pages(fw->hal, hca_key_index(c->object), p.va, last_va(&p), HAL_PAGES_READY);
   return status;
+}
+
+static uint32_t slot(uint64_t number, unsigned height) {
+  return (uint32_t)(number >> (HCA_PTE_BITS * (height - 1))) % HCA_PTE_PER_NODE;
+}
+
+/* Clears entries first..last of the subtree, frees the nodes that become empty, and tells whether this one has.
+ * Pages are filled twice and zapped when they are not there: only a look at the whole node tells. */
+static bool zap_node(struct firmware* fw, uint64_t node, uint32_t height, uint64_t first, uint64_t last) {
+  hca_pte* const entries = fw->node[height - 1];
+  const uint64_t child_span = 1ULL << (HCA_PTE_BITS * (height - 1));
+  const uint32_t from = slot(first, height);
+  const uint32_t to = slot(last, height);
+  if (fw_read_sure(fw, node, entries, sizeof fw->node[0]) != HCA_OK) return false;
+  for (uint32_t i = from; i <= to; i++) {
+    if ((entries[i] & HCA_PTE_PRESENT) == 0) continue;
+    if (height > 1) {
+      const uint64_t child = hca_pte_address(entries[i]);
+      const uint64_t child_first = i == from ? first % child_span : 0;
+      const uint64_t child_last = i == to ? last % child_span : child_span - 1;
+      if (!zap_node(fw, child, height - 1, child_first, child_last)) continue;
+      fw_icm_put(fw, child, FW_NODE_CLASS);
+    }
+    entries[i] = 0;
+  }
+  hal_work(fw->hal, HAL_WORK_ENTRY, to - from + 1);
+  for (uint32_t i = 0; i < HCA_PTE_PER_NODE; i++) {
+    if (entries[i] == 0) continue;
+    fw_write_sure(fw, node + from * 8ULL, &entries[from], (to - from + 1) * 8);
+    return false;
+  }
+  return true;
+}
+
+/* Clears the pages of [va, va + length). The root stays, even when it is empty. */
+static void zap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length) {
+  const uint64_t first = (va - s->table_va) / FW_PAGE;
+  const uint64_t last = (va + length - 1 - s->table_va) / FW_PAGE;
+  if (!zap_node(fw, s->root, s->levels, first, last)) return;
+  memset(fw->node[0], 0, sizeof fw->node[0]);
+  fw_write_sure(fw, s->root, fw->node[0], sizeof fw->node[0]);
 }
 
 /* The entries go first, then what is cached of them. Whoever looks from then on finds nothing, and those who found something
@@ -120,7 +162,7 @@ int fw_zap_pages(struct firmware* fw, struct hca_command* c) {
   if (c->in_bytes != sizeof p) return HCA_BAD_LENGTH;
   const uint32_t index = hca_key_index(c->object);
   const struct fw_space s = table_of(&m);
-  fw_space_unmap(fw, &s, p.va, p.count * FW_PAGE);
+  zap(fw, &s, p.va, p.count * FW_PAGE);
   hal_dma_fence(fw->hal);
   hal_translation_drop(fw->hal, HCA_TAG_REGION | index, p.va, last_va(&p));
   hal_key_drain(fw->hal, index);

@@ -14,14 +14,15 @@ int fw_access_check(uint32_t access, uint32_t* effective) {
   return HCA_OK;
 }
 
-/* Reads the head of the mailbox and opens its chunk list. */
+/* Reads the head of the mailbox and the beginning of its chunk list. */
 int fw_region_fetch(struct firmware* fw, const struct hca_command* c, struct hca_region* r) {
   if (c->in_bytes < sizeof *r) return HCA_BAD_LENGTH;
-  const int status = fw_read(fw, c->in_address, r, sizeof *r);
+  const uint32_t chunks = (uint32_t)((c->in_bytes - sizeof *r) / sizeof(struct hca_chunk));
+  const int status = fw_chunks_open(fw, c->in_address, chunks);
   if (status != HCA_OK) return status;
+  *r = fw->chunks.mailbox.head;
   if (c->in_bytes != sizeof *r + (uint64_t)r->chunks * sizeof(struct hca_chunk)) return HCA_BAD_LENGTH;
   if (r->reserved != 0 || (r->leaving != 0 && c->opcode != HCA_CMD_X_REREGISTER)) return HCA_BAD_PARAMETER;
-  fw_chunks_open(fw, c->in_address + sizeof *r, r->chunks);
   return HCA_OK;
 }
 

@@ -1,32 +1,87 @@
 /* Address-space objects: finding them, switching what an access sees, retiring them [S1, S7, S11]. */
 #include "firmware/control/state.h"
 
-struct fw_space* fw_space_of(struct firmware* fw, uint32_t key) {
-  uint32_t i = 0;
-  while (i < fw->space_slots && fw->spaces[i].key != key) i++;
-  hal_work(fw->hal, HAL_WORK_CHUNK, i + 1);
-  return i < fw->space_slots ? &fw->spaces[i] : NULL;
+uint32_t fw_space_chains(uint32_t items) {
+  uint32_t chains = 1;
+  while (chains < items) chains *= 2;
+  return chains;
 }
 
-struct fw_space* fw_space_slot(struct firmware* fw) {
-  struct fw_space* s = fw_space_of(fw, 0);
-  if (s != NULL || fw->space_slots == fw->limits.max_spaces) return s;
-  s = &fw->spaces[fw->space_slots++];
-  s->key = 0;
+void fw_spaces_forget(struct firmware* fw) {
+  fw->space_slots = 0;
+  fw->free_spaces = FW_NO_LINK;
+  fw->live_spaces = 0;
+  memset(fw->space_chains, 0xff, fw_space_chains(fw->limits.max_spaces) * sizeof(uint32_t));
+  memset(fw->qp_spaces, 0xff, sizeof(uint32_t) << fw->limits.log_qps);
+}
+
+static uint32_t* chain_of(const struct firmware* fw, uint32_t key) {
+  const uint32_t hash = hca_key_index(key) * 0x9e3779b1U;
+  return &fw->space_chains[(hash ^ hash >> 16) & (fw_space_chains(fw->limits.max_spaces) - 1)];
+}
+
+struct fw_space* fw_space_of(struct firmware* fw, uint32_t key) {
+  uint32_t looked_at = 1;
+  uint32_t n = *chain_of(fw, key);
+  for (; n != FW_NO_LINK && fw->spaces[n].key != key; looked_at++) n = fw->spaces[n].next;
+  hal_work(fw->hal, HAL_WORK_CHUNK, looked_at);
+  return n != FW_NO_LINK && fw->spaces[n].function == fw->function ? &fw->spaces[n] : NULL;
+}
+
+struct fw_space* fw_space_take(struct firmware* fw, const struct fw_space* fresh) {
+  uint32_t n = fw->free_spaces;
+  if (n != FW_NO_LINK) {
+    fw->free_spaces = fw->spaces[n].next;
+  } else if (fw->space_slots < fw->limits.max_spaces) {
+    n = fw->space_slots++;
+  } else {
+    return NULL;
+  }
+  struct fw_space* const s = &fw->spaces[n];
+  *s = *fresh;
+  s->next = *chain_of(fw, s->key);
+  *chain_of(fw, s->key) = n;
+  if (s->qpn != HCA_QPN_ANY) {
+    s->qp_next = fw->qp_spaces[s->qpn];
+    fw->qp_spaces[s->qpn] = n;
+  }
+  fw->live_spaces++;
   return s;
 }
 
-static void move(struct firmware* fw, struct fw_space* s, uint64_t shift) {
-  for (uint32_t n = s->first; n != FW_NO_LINK; n = fw->segments[n].next) fw->segments[n].va += shift;
-  s->table_va += shift;
+void fw_space_put(struct firmware* fw, struct fw_space* s) {
+  const uint32_t n = (uint32_t)(s - fw->spaces);
+  uint32_t looked_at = 1;
+  uint32_t* link = chain_of(fw, s->key);
+  for (; *link != n; looked_at++) link = &fw->spaces[*link].next;
+  *link = s->next;
+  if (s->qpn != HCA_QPN_ANY) {
+    for (link = &fw->qp_spaces[s->qpn]; *link != n; looked_at++) link = &fw->spaces[*link].qp_next;
+    *link = s->qp_next;
+  }
+  hal_work(fw->hal, HAL_WORK_CHUNK, looked_at);
+  s->key = 0;
+  s->next = fw->free_spaces;
+  fw->free_spaces = n;
+  fw->live_spaces--;
+}
+
+/* How many windows are bound. The data path changes nothing in a space's MRC but this count, and counts none where the rights
+ * allow no binding: there the MRC is as it was written. */
+int fw_space_windows(struct firmware* fw, const struct fw_space* s, uint32_t* windows) {
+  struct hca_mrc m;
+  *windows = 0;
+  if ((s->access & HCA_ACCESS_MW_BIND) == 0) return HCA_OK;
+  const int status = fw_mrc_load(fw, s->key, &m);
+  if (status == HCA_OK) *windows = m.parent;
+  return status;
 }
 
 /* Makes the segments, moved by `shift`, and the table what accesses see, by one MRC write. With `drain` it returns when no
  * access that saw the older ones is under way. On failure nothing has changed. */
 int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uint32_t windows, bool drain) {
   uint32_t extent = 0;
-  uint32_t extents = 0;
-  int status = fw_extents_write(fw, s, shift, &extent, &extents);
+  int status = fw_extents_write(fw, s, shift, &extent);
   if (status != HCA_OK) return status;
   const uint64_t start = fw_segments_start(fw, s);
   const struct hca_mrc m = {
@@ -45,18 +100,19 @@ int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uin
       .table = s->root,
       .table_va = s->table_va + shift,
       .extent = extent,
-      .extent_count = extents,
+      .extent_count = s->extents,
   };
   status = fw_mrc_store(fw, s->key, &m);
   if (status != HCA_OK) {
-    fw_extents_free(fw, extent, extents, false);
+    fw_extents_free(fw, extent, s->extents, false);
     return status;
   }
   if (drain || s->extent_count > 1) hal_key_drain(fw->hal, hca_key_index(s->key));
   fw_extents_free(fw, s->extent, s->extent_count, true);
   s->extent = extent;
-  s->extent_count = extents;
-  if (shift != 0) move(fw, s, shift);
+  s->extent_count = s->extents;
+  s->moved += shift;
+  s->table_va += shift;
   return HCA_OK;
 }
 
@@ -70,27 +126,26 @@ int fw_space_retire(struct firmware* fw, struct fw_space* s) {
   hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(s->key), 0, FW_ALL);
   fw_extents_free(fw, s->extent, s->extent_count, true);
   fw_space_free_table(fw, s);
-  fw_segments_drop(fw, s->first);
+  fw_segments_drop_all(fw, s);
   fw_key_put(fw, s->key);
-  s->key = 0;
-  fw->live_spaces--;
+  fw_space_put(fw, s);
   return HCA_OK;
 }
 
 /* A connection's address spaces go with it [S7]. HCA_BUSY, and nothing done, while windows are bound to one of them. */
 int fw_space_retire_qp(struct firmware* fw, uint32_t qpn) {
-  struct hca_mrc m;
-  for (uint32_t i = 0; i < fw->space_slots; i++) {
-    if (fw->spaces[i].key == 0 || fw->spaces[i].qpn != qpn) continue;
-    const int status = fw_mrc_load(fw, fw->spaces[i].key, &m);
+  for (uint32_t n = fw->qp_spaces[qpn]; n != FW_NO_LINK; n = fw->spaces[n].qp_next) {
+    uint32_t windows = 0;
+    const int status = fw_space_windows(fw, &fw->spaces[n], &windows);
+    hal_work(fw->hal, HAL_WORK_CHUNK, 1);
     if (status != HCA_OK) return status;
-    if (m.parent != 0) return HCA_BUSY;
+    if (windows != 0) return HCA_BUSY;
   }
-  for (uint32_t i = 0; i < fw->space_slots; i++) {
-    if (fw->spaces[i].key == 0 || fw->spaces[i].qpn != qpn) continue;
-    const uint32_t index = hca_key_index(fw->spaces[i].key);
+  while (fw->qp_spaces[qpn] != FW_NO_LINK) {
+    struct fw_space* const s = &fw->spaces[fw->qp_spaces[qpn]];
+    const uint32_t index = hca_key_index(s->key);
     hal_key_lock(fw->hal, index);
-    const int status = fw_space_retire(fw, &fw->spaces[i]);
+    const int status = fw_space_retire(fw, s);
     hal_key_unlock(fw->hal, index);
     if (status != HCA_OK) return status;
   }

@@ -19,6 +19,7 @@ int fw_space_new_node(struct firmware* fw, uint32_t at, hca_pte entry, uint64_t*
   if (!fw_icm_take(fw, FW_NODE_CLASS, node)) return HCA_NO_RESOURCES;
   memset(fw->node[1], 0, sizeof fw->node[1]);
   fw->node[1][at] = entry;
+  *fw_icm_live(fw, *node) = entry != 0;
   const int status = fw_write(fw, *node, fw->node[1], sizeof fw->node[1]);
   if (status != HCA_OK) fw_icm_put(fw, *node, FW_NODE_CLASS);
   return status;
@@ -90,12 +91,14 @@ int fw_space_entry(struct firmware* fw, const struct fw_space* s, uint64_t va, h
 }
 
 /* Writes entries first..last of node[0] to the leaf of entry `number`, with the nodes that are missing above it. A child is
- * written before its parent points to it. */
-int fw_space_write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t number, uint32_t first, uint32_t last) {
-  uint64_t node = s->root;
+ * written before its parent points to it. `leaf` is the leaf's page of the area, when it is known, and is known afterwards. */
+int fw_space_write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t number, uint32_t first, uint32_t last,
+                        uint32_t* leaf) {
+  uint64_t node = *leaf != FW_NO_LINK ? fw_icm_page_address(fw, *leaf) : s->root;
   hal_work(fw->hal, HAL_WORK_ENTRY, last - first + 1);
-  for (uint32_t height = s->levels; height > 1; height--) {
+  for (uint32_t height = *leaf != FW_NO_LINK ? 1 : s->levels; height > 1; height--) {
     const uint64_t link = node + slot(number, height) * 8ULL;
+    const uint64_t parent = node;
     hca_pte entry = 0;
     int status = fw_read(fw, link, &entry, 8);
     if (status != HCA_OK) return status;
@@ -108,70 +111,19 @@ int fw_space_write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t 
         fw_icm_put(fw, node, FW_NODE_CLASS);
         return status;
       }
+      ++*fw_icm_live(fw, parent);
     }
     node = hca_pte_address(entry);
-  }
-  return fw_write(fw, node + first * 8ULL, &fw->node[0][first], (last - first + 1) * 8);
-}
-
-/* Enters the pages of the region (its VA is final, its chunks are those of the last fw_chunks_open). */
-int fw_space_map(struct firmware* fw, const struct fw_space* s, const struct hca_region* r) {
-  const uint64_t last = entry_number(s, r->va + r->length - 1);
-  uint64_t number = entry_number(s, r->va);
-  uint32_t first = (uint32_t)number % HCA_PTE_PER_NODE;
-  fw_runs_begin(fw, r);
-  for (;;) {
-    struct hca_chunk run;
-    bool end = false;
-    int status = fw_runs_next(fw, &run, &end);
-    if (status != HCA_OK) return status;
-    if (end) return number == last + 1 ? HCA_OK : HCA_BAD_PARAMETER;
-    for (uint64_t offset = 0; offset < run.length; offset += FW_PAGE, number++) {
-      const uint32_t at = (uint32_t)number % HCA_PTE_PER_NODE;
-      if (number > last) return HCA_BAD_PARAMETER;
-      fw->node[0][at] = (run.address + offset) | HCA_PTE_PRESENT;
-      if (at != HCA_PTE_PER_NODE - 1 && number != last) continue;
-      status = fw_space_write_leaf(fw, s, number, first, at);
-      if (status != HCA_OK) return status;
-      first = 0;
+    if (!fw_icm_in_use(fw, node, FW_NODE_CLASS)) {
+      fw_fatal(fw);
+      return HCA_MEMORY_FAULT;
     }
   }
-}
-
-/* Clears entries first..last of the subtree, frees the nodes that become empty, and tells whether this one has. */
-static bool unmap(struct firmware* fw, uint64_t node, uint32_t height, uint64_t first, uint64_t last) {
-  hca_pte* const entries = fw->node[height - 1];
-  const uint64_t child_span = 1ULL << (HCA_PTE_BITS * (height - 1));
-  const uint32_t from = slot(first, height);
-  const uint32_t to = slot(last, height);
-  if (fw_read_sure(fw, node, entries, sizeof fw->node[0]) != HCA_OK) return false;
-  for (uint32_t i = from; i <= to; i++) {
-    if ((entries[i] & HCA_PTE_PRESENT) == 0) continue;
-    if (height > 1) {
-      const uint64_t child = hca_pte_address(entries[i]);
-      const uint64_t child_first = i == from ? first % child_span : 0;
-      const uint64_t child_last = i == to ? last % child_span : child_span - 1;
-      if (!unmap(fw, child, height - 1, child_first, child_last)) continue;
-      fw_icm_put(fw, child, FW_NODE_CLASS);
-    }
-    entries[i] = 0;
-  }
-  hal_work(fw->hal, HAL_WORK_ENTRY, to - from + 1);
-  for (uint32_t i = 0; i < HCA_PTE_PER_NODE; i++) {
-    if (entries[i] == 0) continue;
-    fw_write_sure(fw, node + from * 8ULL, &entries[from], (to - from + 1) * 8);
-    return false;
-  }
-  return true;
-}
-
-/* Clears the pages of [va, va + length). The root stays, even when it is empty. */
-void fw_space_unmap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length) {
-  const uint64_t first = entry_number(s, va);
-  const uint64_t last = entry_number(s, va + length - 1);
-  if (!unmap(fw, s->root, s->levels, first, last)) return;
-  memset(fw->node[0], 0, sizeof fw->node[0]);
-  fw_write_sure(fw, s->root, fw->node[0], sizeof fw->node[0]);
+  const int status = fw_write(fw, node + first * 8ULL, &fw->node[0][first], (last - first + 1) * 8);
+  if (status != HCA_OK) return status;
+  *leaf = fw_icm_page_of(fw, node);
+  *fw_icm_live(fw, node) += last - first + 1;
+  return HCA_OK;
 }
 
 void fw_space_free_table(struct firmware* fw, struct fw_space* s) {

@@ -4,25 +4,17 @@
 /* VAs that the adapter chooses begin above what a host's software uses. */
 static const uint64_t own_range = 1ULL << 48;
 
-static int answer(struct firmware* fw, const struct hca_command* c, uint32_t key, const struct fw_space* s, uint32_t handle,
-                  uint64_t added) {
-  struct hca_space out;
-  memset(&out, 0, sizeof out);
-  out.key = key;
-  if (s != NULL) {
-    out.handle = handle;
-    out.start = fw_segments_start(fw, s);
-    out.length = fw_segments_bytes(fw, s);
-    out.end = fw_segments_end(fw, s);
-    out.segments = s->segments;
-    out.added = added;
-  }
+/* Before anything changes for an access, so that nothing has changed when it cannot be given. */
+static int answer(struct firmware* fw, const struct hca_command* c, const struct fw_space* s, uint32_t handle, uint64_t added,
+                  uint64_t shift) {
+  const struct hca_space out = {.key = s->key,
+                                .handle = handle,
+                                .start = fw_segments_start(fw, s) + shift,
+                                .length = s->bytes,
+                                .end = fw_segments_end(fw, s) + shift,
+                                .added = handle != 0 ? added + shift : 0,
+                                .segments = s->segments};
   return fw_write_out(fw, c, &out, sizeof out);
-}
-
-/* Found out before anything changes. */
-static int probe_answer(struct firmware* fw, const struct hca_command* c) {
-  return answer(fw, c, 0, NULL, 0, 0);
 }
 
 static int check_flags(uint32_t flags) {
@@ -42,30 +34,36 @@ static int check_shared(struct firmware* fw, const struct fw_space* s, uint64_t 
   return hca_pte_address(entry) == physical ? HCA_OK : HCA_BAD_PARAMETER;
 }
 
-static int check_segment(struct firmware* fw, const struct fw_space* s, struct hca_region* r, const struct fw_survey* survey) {
+static int check_segment(struct firmware* fw, const struct fw_space* s, struct hca_region* r, const struct fw_survey* survey,
+                         uint32_t* previous) {
   int status = fw_range_check(r, 0);
   if (status != HCA_OK) return status;
-  if (fw_segments_overlap(fw, s, r->va, r->length)) return HCA_BAD_PARAMETER;
-  const uint64_t last = fw_align_down(segment_end(r) - 1, FW_PAGE);
-  status = check_shared(fw, s, fw_align_down(r->va, FW_PAGE), fw_align_down(survey->first, FW_PAGE));
-  return status == HCA_OK ? check_shared(fw, s, last, survey->last_page) : status;
+  *previous = fw_segments_find(fw, s, r->va + r->length - 1);
+  if (fw_segment_in(fw, s, *previous, r->va, r->length)) return HCA_BAD_PARAMETER;
+  if (r->va % FW_PAGE != 0) {
+    status = check_shared(fw, s, fw_align_down(r->va, FW_PAGE), fw_align_down(survey->first, FW_PAGE));
+    if (status != HCA_OK) return status;
+  }
+  return segment_end(r) % FW_PAGE != 0 ? check_shared(fw, s, fw_align_down(segment_end(r), FW_PAGE), survey->last_page)
+                                       : HCA_OK;
 }
 
 /* Right behind the last segment, if its page can be shared; otherwise on the next page. */
-static int choose_va(struct firmware* fw, const struct fw_space* s, struct hca_region* r, const struct fw_survey* survey) {
+static int choose_va(struct firmware* fw, const struct fw_space* s, struct hca_region* r, const struct fw_survey* survey,
+                     uint32_t* previous) {
   const uint64_t offset = r->first_offset % FW_PAGE;
   const uint64_t end = fw_segments_end(fw, s);
   r->va = s->segments == 0 ? own_range + offset : end;
   if (r->va % FW_PAGE == offset) {
-    const int status = check_segment(fw, s, r, survey);
+    const int status = check_segment(fw, s, r, survey, previous);
     if (status != HCA_BAD_PARAMETER) return status;
   }
   r->va = fw_align_up(end, FW_PAGE) + offset;
-  return check_segment(fw, s, r, survey);
+  return check_segment(fw, s, r, survey, previous);
 }
 
-/* Checks the new segment against the space and settles its VA. */
-static int place(struct firmware* fw, const struct fw_space* s, uint32_t flags, struct hca_region* r) {
+/* Checks the new segment against the space, settles its VA and finds the segment before it. */
+static int place(struct firmware* fw, const struct fw_space* s, uint32_t flags, struct hca_region* r, uint32_t* previous) {
   struct fw_survey survey;
   const bool any = r->va == HCA_VA_ANY;
   if (r->length == 0 || r->length > 1ULL << 62) return HCA_BAD_PARAMETER;
@@ -74,26 +72,60 @@ static int place(struct firmware* fw, const struct fw_space* s, uint32_t flags, 
   if ((flags & HCA_X_PAGE_ALIGNED) != 0 && (r->va | r->length) % FW_PAGE != 0) return HCA_BAD_PARAMETER;
   const int status = fw_survey_chunks(fw, r, &survey);
   if (status != HCA_OK) return status;
-  return any ? choose_va(fw, s, r, &survey) : check_segment(fw, s, r, &survey);
+  return any ? choose_va(fw, s, r, &survey, previous) : check_segment(fw, s, r, &survey, previous);
 }
 
-/* Takes the pages of [va, va + length) out of the table, except those that a remaining segment needs. Returns whether any. */
-static bool unmap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length) {
-  uint64_t first = fw_align_down(va, FW_PAGE);
-  uint64_t end = fw_align_up(va + length, FW_PAGE);
-  if (fw_segments_overlap(fw, s, first, FW_PAGE)) first += FW_PAGE;
-  if (end > first && fw_segments_overlap(fw, s, end - FW_PAGE, FW_PAGE)) end -= FW_PAGE;
-  if (end <= first) return false;
-  fw_space_unmap(fw, s, first, end - first);
-  return true;
+/* The new segment between its neighbours. A leaf that it shares with one is that one's at its end. */
+struct place {
+  struct fw_pages pages;
+  uint32_t previous;
+  bool line_shared; /* walks for a neighbour's pages read entries of the new ones too */
+};
+
+static bool same(uint64_t va, uint64_t other, uint64_t span) {
+  return fw_align_down(va, span) == fw_align_down(other, span);
 }
 
-/* Whole leaves, so that cached pointers to freed nodes go too. */
+static void look_around(struct firmware* fw, const struct fw_space* s, struct place* at) {
+  const uint64_t leaf = fw_space_span(1);
+  const uint64_t line = FW_LINE_ENTRIES * FW_PAGE;
+  struct fw_pages* const p = &at->pages;
+  const uint64_t last = p->va + p->length - 1;
+  const uint32_t next = at->previous != FW_NO_LINK ? fw->segments[at->previous].next : s->first;
+  p->first_leaf = FW_NO_LINK;
+  p->last_leaf = FW_NO_LINK;
+  at->line_shared = false;
+  if (at->previous != FW_NO_LINK) {
+    const struct fw_segment* g = &fw->segments[at->previous];
+    const uint64_t end = fw_segment_va(fw, s, at->previous) + g->length;
+    if (same(end - 1, p->va, leaf)) p->first_leaf = g->last_leaf;
+    at->line_shared = same(end - 1, p->va, line);
+  }
+  if (next != FW_NO_LINK) {
+    const uint64_t start = fw_segment_va(fw, s, next);
+    if (same(start, last, leaf)) p->last_leaf = fw->segments[next].first_leaf;
+    at->line_shared = at->line_shared || same(start, last, line);
+    hal_work(fw->hal, HAL_WORK_CHUNK, 1);
+  }
+  if (!same(p->va, last, leaf)) return;
+  if (p->last_leaf == FW_NO_LINK) p->last_leaf = p->first_leaf;
+  p->first_leaf = p->last_leaf;
+}
+
+/* Takes the pages out of the table, except that those which a remaining segment needs stay. */
+static bool unmap(struct firmware* fw, const struct fw_space* s, struct fw_pages* p) {
+  uint64_t first = fw_align_down(p->va, FW_PAGE);
+  uint64_t end = fw_align_up(p->va + p->length, FW_PAGE);
+  if (first != p->va && fw_segments_overlap(fw, s, first, FW_PAGE)) first += FW_PAGE;
+  if (end > first && end != p->va + p->length && fw_segments_overlap(fw, s, end - FW_PAGE, FW_PAGE)) end -= FW_PAGE;
+  p->clear_va = first;
+  p->clear_length = end > first ? end - first : 0;
+  return fw_space_unmap(fw, s, p);
+}
+
 static void drop_translations(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length) {
-  const uint64_t leaf = s->levels > 1 ? fw_space_span(s->levels - 1) : FW_PAGE;
-  const uint64_t first = fw_align_down(va, leaf);
-  const uint64_t last = fw_align_down(va + length - 1, leaf) + (leaf - 1);
-  hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(s->key), first, last);
+  const uint64_t last = fw_align_down(va + length - 1, FW_PAGE) + (FW_PAGE - 1);
+  hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(s->key), fw_align_down(va, FW_PAGE), last);
 }
 
 static void drop_all_translations(struct firmware* fw, const struct fw_space* s) {
@@ -131,17 +163,19 @@ static int cover(struct firmware* fw, struct fw_space* s, const struct hca_regio
   return status;
 }
 
-/* Clears what the removed list had mapped, now that no access can reach it. */
+/* Clears what the removed list had mapped, now that no access can reach it. What is cached of a page that the key does not
+ * allow is of no use; what is cached of a node that is freed must not outlive it. */
 static void clear(struct firmware* fw, struct fw_space* s, uint32_t removed, uint64_t shift) {
   for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
     const struct fw_segment* g = &fw->segments[n];
-    const bool any = unmap(fw, s, g->va + shift, g->length);
-    if (any && shift == 0) {
-      hal_dma_fence(fw->hal);
-      drop_translations(fw, s, g->va, g->length);
-    }
+    struct fw_pages p = {.va = fw_segment_va(fw, s, n),
+                         .length = g->length,
+                         .entered = fw_space_pages(fw_segment_va(fw, s, n), g->length),
+                         .first_leaf = g->first_leaf,
+                         .last_leaf = g->last_leaf};
+    if (unmap(fw, s, &p)) hal_dma_fence(fw->hal);
+    if (shift == 0) drop_translations(fw, s, p.va, p.length);
   }
-  hal_dma_fence(fw->hal);
   if (shift != 0) drop_all_translations(fw, s);
   fw_segments_drop(fw, removed);
 }
@@ -152,7 +186,7 @@ static int check_windows(struct firmware* fw, const struct fw_space* s, uint32_t
   if (s->segments == 0) return HCA_BUSY;
   for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
     bool within = false;
-    const int status = fw_windows_within(fw, s->key, windows, fw->segments[n].va, fw->segments[n].length, &within);
+    const int status = fw_windows_within(fw, s->key, windows, fw_segment_va(fw, s, n), fw->segments[n].length, &within);
     if (status != HCA_OK) return status;
     if (within) return HCA_BUSY;
   }
@@ -168,94 +202,89 @@ static int leave(struct firmware* fw, struct fw_space* s, uint32_t handle, uint3
 
 /* Maps the segment, then switches to the set that has it and no longer has the one that leaves: an access sees both changes or
  * none [S11]. On failure the space is as before. */
-static int add(struct firmware* fw, struct fw_space* s, uint32_t flags, struct hca_region* r, uint32_t windows,
-               uint32_t* handle) {
+static int add(struct firmware* fw, struct hca_command* c, struct fw_space* s, uint32_t flags, const struct hca_region* r,
+               uint32_t previous, uint32_t windows) {
+  const uint32_t handle = s->next_handle;
   uint64_t shift = 0;
   uint32_t removed = FW_NO_LINK;
   const bool first = s->segments == 0;
   if (fw->free_segment_count == 0) return HCA_NO_RESOURCES;
   int status = cover(fw, s, r, windows);
   if (status != HCA_OK) return status;
-  status = fw_space_map(fw, s, r);
+  struct place at = {.pages = {.va = r->va, .length = r->length}, .previous = previous};
+  look_around(fw, s, &at);
+  status = fw_space_map(fw, s, r, &at.pages);
   if (status == HCA_OK && !first) status = remap_shift(s, flags, &shift);
   if (status == HCA_OK && r->leaving != 0) status = leave(fw, s, r->leaving, windows, &removed);
   if (status == HCA_OK) {
-    *handle = s->next_handle++;
-    if (s->next_handle == 0) s->next_handle = 1;
-    fw_segment_insert(fw, s, r->va, r->length, *handle);
-    hal_dma_fence(fw->hal);
-    if (!first) drop_translations(fw, s, r->va, r->length);
-    status = fw_space_switch(fw, s, shift, windows, shift != 0 || removed != FW_NO_LINK);
-    if (status != HCA_OK) fw_segments_drop(fw, fw_segments_cut_handle(fw, s, *handle));
+    s->next_handle = handle + 1 != 0 ? handle + 1 : 1;
+    const bool gone = previous != FW_NO_LINK && fw->segments[previous].handle == r->leaving;
+    if (gone) at.previous = fw_segments_find(fw, s, r->va);
+    fw_segment_insert(fw, s, at.previous, &at.pages, handle);
+    status = answer(fw, c, s, handle, r->va, shift);
+    if (status == HCA_OK && at.line_shared) {
+      hal_dma_fence(fw->hal);
+      drop_translations(fw, s, r->va, r->length);
+    }
+    if (status == HCA_OK) status = fw_space_switch(fw, s, shift, windows, shift != 0 || removed != FW_NO_LINK);
+    if (status != HCA_OK) fw_segments_drop(fw, fw_segments_cut_handle(fw, s, handle));
   }
   if (status != HCA_OK) {
     fw_segments_restore(fw, s, removed);
-    unmap(fw, s, r->va, r->length);
+    unmap(fw, s, &at.pages);
     return status;
   }
-  r->va += shift;
   if (removed != FW_NO_LINK) {
     clear(fw, s, removed, shift);
   } else if (shift != 0) {
     drop_all_translations(fw, s);
   }
   note_high(fw, s);
-  return HCA_OK;
+  c->result[0] = s->key;
+  c->result[1] = handle;
+  return fw->fatal ? HCA_MEMORY_FAULT : HCA_OK;
 }
 
 int fw_x_register(struct firmware* fw, struct hca_command* c) {
   struct hca_region r;
-  uint32_t handle = 0;
+  uint32_t previous = FW_NO_LINK;
   int status = fw_region_fetch(fw, c, &r);
   if (status != HCA_OK) return status;
-  struct fw_space* s = fw_space_slot(fw);
   struct fw_space fresh;
   memset(&fresh, 0, sizeof fresh);
   fresh.flags = c->modifier;
   fresh.pd = r.pd;
   fresh.qpn = r.qpn;
+  fresh.function = fw->function;
   fresh.next_handle = 1;
   fresh.first = FW_NO_LINK;
+  fresh.last = FW_NO_LINK;
+  fresh.top = FW_NO_LINK;
   status = check_flags(c->modifier);
   if (status == HCA_OK) status = fw_access_check(r.access, &fresh.access);
   if (status != HCA_OK) return status;
   if ((r.access & HCA_ACCESS_ZERO_BASED) != 0 || r.pd > FW_NUMBER_MASK || r.qpn > FW_NUMBER_MASK) return HCA_BAD_PARAMETER;
   if (r.qpn != HCA_QPN_ANY && (r.qpn < 2 || !fw_bitmap_has(&fw->qps, r.qpn))) return HCA_BAD_OBJECT;
-  status = place(fw, &fresh, fresh.flags, &r);
-  if (status == HCA_OK) status = probe_answer(fw, c);
+  status = place(fw, &fresh, fresh.flags, &r, &previous);
   if (status != HCA_OK) return status;
-  if (s == NULL) return HCA_NO_RESOURCES;
   status = fw_key_take(fw, &fresh.key);
   if (status != HCA_OK) return status;
 
-  *s = fresh;
-  fw->live_spaces++;
-  status = add(fw, s, s->flags, &r, 0, &handle);
-  if (status != HCA_OK) {
+  struct fw_space* const s = fw_space_take(fw, &fresh);
+  status = s != NULL ? add(fw, c, s, s->flags, &r, previous, 0) : HCA_NO_RESOURCES;
+  if (status == HCA_OK) return HCA_OK;
+  fw_key_put(fw, fresh.key);
+  if (s != NULL) {
     fw_space_free_table(fw, s);
-    fw_key_put(fw, s->key);
-    s->key = 0;
-    fw->live_spaces--;
-    return status;
+    fw_space_put(fw, s);
   }
-  status = answer(fw, c, s->key, s, handle, r.va);
-  if (status != HCA_OK) {
-    if (fw_space_retire(fw, s) != HCA_OK) fw_fatal(fw);
-    return status;
-  }
-  c->result[0] = s->key;
-  c->result[1] = handle;
-  return HCA_OK;
+  return status;
 }
 
 /* The object of the command, and how many windows are bound to it. */
 static int open_space(struct firmware* fw, const struct hca_command* c, struct fw_space** s, uint32_t* windows) {
-  struct hca_mrc m;
   *s = c->object != 0 ? fw_space_of(fw, c->object) : NULL;
-  if (*s == NULL) return HCA_BAD_OBJECT;
-  const int status = fw_mrc_load(fw, c->object, &m);
-  *windows = m.parent;
-  return status;
+  return *s != NULL ? fw_space_windows(fw, *s, windows) : HCA_BAD_OBJECT;
 }
 
 /* The region's access, pd and qpn are the object's and not looked at [S10]. */
@@ -263,7 +292,7 @@ int fw_x_reregister(struct firmware* fw, struct hca_command* c) {
   struct hca_region r;
   struct fw_space* s = NULL;
   uint32_t windows = 0;
-  uint32_t handle = 0;
+  uint32_t previous = FW_NO_LINK;
   int status = fw_region_fetch(fw, c, &r);
   if (status == HCA_OK) status = check_flags(c->modifier);
   if (status == HCA_OK) status = open_space(fw, c, &s, &windows);
@@ -271,13 +300,8 @@ int fw_x_reregister(struct firmware* fw, struct hca_command* c) {
   const uint32_t flags = s->flags | c->modifier;
   if ((flags & HCA_X_REMAP) != 0 && windows != 0) return HCA_BUSY;
   r.access = 0;
-  status = place(fw, s, flags, &r);
-  if (status == HCA_OK) status = probe_answer(fw, c);
-  if (status == HCA_OK) status = add(fw, s, flags, &r, windows, &handle);
-  if (status != HCA_OK) return status;
-  c->result[0] = s->key;
-  c->result[1] = handle;
-  return answer(fw, c, s->key, s, handle, r.va);
+  status = place(fw, s, flags, &r, &previous);
+  return status == HCA_OK ? add(fw, c, s, flags, &r, previous, windows) : status;
 }
 
 /* Takes the segments out of the list, if what the command names is there [S6, S12]. */
@@ -309,29 +333,21 @@ int fw_x_deregister(struct firmware* fw, struct hca_command* c) {
   status = open_space(fw, c, &s, &windows);
   if (status != HCA_OK) return status;
   if (windows != 0 && ((s->flags | c->modifier) & HCA_X_REMAP) != 0) return HCA_BUSY;
-  status = probe_answer(fw, c);
-  if (status == HCA_OK) status = cut(fw, s, s->flags | c->modifier, &x, &removed);
+  status = cut(fw, s, s->flags | c->modifier, &x, &removed);
   if (status != HCA_OK) return status;
+  const bool last = s->segments == 0;
   status = check_windows(fw, s, removed, windows);
-  if (status != HCA_OK) {
-    fw_segments_restore(fw, s, removed);
-    return status;
+  if (status == HCA_OK && !last) status = remap_shift(s, s->flags | c->modifier, &shift);
+  if (status == HCA_OK) status = answer(fw, c, s, 0, 0, shift);
+  if (status == HCA_OK && !last) status = fw_space_switch(fw, s, shift, windows, true);
+  if (status != HCA_OK || last) fw_segments_restore(fw, s, removed);
+  if (status == HCA_OK && last) status = fw_space_retire(fw, s);
+  if (status != HCA_OK) return status;
+  if (!last) {
+    clear(fw, s, removed, shift);
+    note_high(fw, s);
   }
-
-  if (s->segments == 0) {
-    fw_segments_restore(fw, s, removed);
-    status = fw_space_retire(fw, s);
-    return status == HCA_OK ? answer(fw, c, c->object, NULL, 0, 0) : status;
-  }
-  status = remap_shift(s, s->flags | c->modifier, &shift);
-  if (status == HCA_OK) status = fw_space_switch(fw, s, shift, windows, true);
-  if (status != HCA_OK) {
-    fw_segments_restore(fw, s, removed);
-    return status;
-  }
-  clear(fw, s, removed, shift);
-  note_high(fw, s);
-  return answer(fw, c, s->key, s, 0, 0);
+  return fw->fatal ? HCA_MEMORY_FAULT : HCA_OK;
 }
 
 int fw_x_teardown(struct firmware* fw, struct hca_command* c) {

@@ -19,6 +19,7 @@ enum {
   FW_CHUNK_WINDOW = 256,       /* chunks of a mailbox held at once */
   FW_ICM_CLASSES = 7,          /* 64 B .. 4 KiB */
   FW_NODE_CLASS = 6,           /* a full node of 512 entries */
+  FW_LINE_ENTRIES = 8,         /* table entries that the page walker reads and caches together, at most */
   FW_TRIES = 3,                /* for DMA that must not fail half-way */
   FW_PATIENCE = 4096,          /* looks at a region whose windows are going */
   FW_NUMBER_MASK = 0x00ffffff, /* QPN, PD, PSN: 24 bits */
@@ -41,7 +42,7 @@ struct fw_icm_page {
   uint32_t next;
   uint32_t previous;
   uint32_t list; /* class of the largest free aligned block, FW_ICM_CLASSES: none */
-  uint32_t reserved;
+  uint32_t live; /* of a node of an address space: pages of segments, or nodes, below it */
 };
 
 struct fw_icm {
@@ -54,25 +55,39 @@ struct fw_icm {
   struct fw_icm_page* page;
 };
 
-/* Reads the chunk list of a mailbox a window at a time. */
+/* Reads the chunk list of a mailbox a window at a time, the first one together with what stands before it. */
 struct fw_chunks {
   uint64_t address;
   uint32_t count;
   uint32_t next;
   uint32_t window_first;
   uint32_t window_count;
-  struct hca_chunk window[FW_CHUNK_WINDOW];
+  struct {
+    struct hca_region head;
+    struct hca_chunk window[FW_CHUNK_WINDOW];
+  } mailbox;
   /* merged runs */
   struct hca_chunk run;
   uint64_t skip; /* whole pages before the first byte */
   uint64_t left; /* bytes of the region not yet seen, from the start of its first page */
 };
 
+/* A segment is in three orders at once: a list and a tree by VA, and a chain of its handle's hash. Its VA is the one it had
+ * before the space was ever moved. */
 struct fw_segment {
-  uint64_t va;
+  uint64_t home;
   uint64_t length;
   uint32_t handle;
+  uint32_t space; /* slot */
   uint32_t next;
+  uint32_t previous;
+  uint32_t child[2]; /* tree: with lower VAs, with higher ones */
+  uint32_t parent;
+  uint32_t chain_next;
+  uint32_t chain_previous;
+  uint32_t first_leaf; /* table node of its first page and of its last one, FW_NO_LINK: to be looked up */
+  uint32_t last_leaf;
+  uint32_t reserved;
 };
 
 /* An address-space object. */
@@ -82,14 +97,22 @@ struct fw_space {
   uint32_t access;
   uint32_t pd;
   uint32_t qpn;
+  uint32_t function;
+  uint32_t next; /* of its key's hash, or free slots */
+  uint32_t qp_next;
   uint32_t next_handle;
   uint32_t segments; /* count */
-  uint32_t first;    /* sorted list */
+  uint32_t extents;  /* stretches of segments that touch */
+  uint32_t first;
+  uint32_t last;
+  uint32_t top; /* of the tree */
   uint32_t extent;
   uint32_t extent_count; /* as written; > 1: a list is in use */
-  uint64_t root;         /* 0: no table yet */
-  uint64_t table_va;     /* a multiple of the table's span */
-  uint64_t high;         /* VAs below were used by this object, rounded up to a page */
+  uint64_t bytes;
+  uint64_t moved;    /* by remapping, since the beginning */
+  uint64_t root;     /* 0: no table yet */
+  uint64_t table_va; /* a multiple of the table's span */
+  uint64_t high;     /* VAs below were used by this object, rounded up to a page */
   uint32_t levels;
   uint32_t reserved;
 };
@@ -111,10 +134,14 @@ struct firmware {
   uint32_t* cq_users;
   uint32_t* srq_users; /* by number, as the QPs */
   uint32_t* eq_users;
+  uint32_t* qp_spaces; /* by number: the first address space that belongs to it */
   struct fw_space* spaces;
-  uint32_t space_slots; /* that were ever used */
+  uint32_t* space_chains; /* by hash of the key */
+  uint32_t space_slots;   /* that were ever used */
+  uint32_t free_spaces;   /* list of used ones */
   uint32_t live_spaces;
   struct fw_segment* segments;
+  uint32_t* handle_chains;     /* by hash of the space and its handle */
   uint32_t fresh_segments;     /* the first one that was never used */
   uint32_t free_segments;      /* list of used ones */
   uint32_t free_segment_count; /* of both kinds */
@@ -164,9 +191,12 @@ bool fw_icm_take(struct firmware* fw, unsigned order, uint64_t* address);
 bool fw_icm_in_use(const struct firmware* fw, uint64_t address, unsigned order);
 void fw_icm_put(struct firmware* fw, uint64_t address, unsigned order);
 unsigned fw_icm_order(uint32_t entries); /* of a node with that many entries */
+uint32_t fw_icm_page_of(const struct firmware* fw, uint64_t address);
+uint64_t fw_icm_page_address(const struct firmware* fw, uint32_t page);
+uint32_t* fw_icm_live(struct firmware* fw, uint64_t address); /* the count of a full node */
 
 /* chunks.c: the DMA ranges of a region, adjacent ones merged, clipped to its bytes. */
-void fw_chunks_open(struct firmware* fw, uint64_t address, uint32_t count);
+int fw_chunks_open(struct firmware* fw, uint64_t address, uint32_t count); /* a region's head and its list */
 void fw_runs_begin(struct firmware* fw, const struct hca_region* r);
 int fw_runs_next(struct firmware* fw, struct hca_chunk* run, bool* end);
 
@@ -219,16 +249,33 @@ void fw_key_quiesce(struct firmware* fw, uint32_t key);
 /* space_table.c */
 uint64_t fw_space_span(uint32_t levels);
 int fw_space_new_node(struct firmware* fw, uint32_t at, hca_pte entry, uint64_t* node);
-int fw_space_write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t number, uint32_t first, uint32_t last);
+int fw_space_write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t number, uint32_t first, uint32_t last,
+                        uint32_t* leaf);
 int fw_space_grow(struct firmware* fw, struct fw_space* s, uint64_t va, uint64_t length);
 void fw_space_shrink(struct firmware* fw, struct fw_space* s, const struct fw_space* before);
 int fw_space_entry(struct firmware* fw, const struct fw_space* s, uint64_t va, hca_pte* entry);
-int fw_space_map(struct firmware* fw, const struct fw_space* s, const struct hca_region* r);
-void fw_space_unmap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length);
 void fw_space_free_table(struct firmware* fw, struct fw_space* s);
 
+/* space_pages.c: the pages of a segment, entered into the table and taken out of it. */
+struct fw_pages {
+  uint64_t va;
+  uint64_t length;
+  uint64_t entered;      /* pages, from the first one on */
+  uint64_t clear_va;     /* of them, those that no other segment needs */
+  uint64_t clear_length; /* a multiple of a page */
+  uint32_t first_leaf;   /* as of a segment */
+  uint32_t last_leaf;
+};
+uint64_t fw_space_pages(uint64_t va, uint64_t length);
+int fw_space_map(struct firmware* fw, const struct fw_space* s, const struct hca_region* r, struct fw_pages* p);
+bool fw_space_unmap(struct firmware* fw, const struct fw_space* s, const struct fw_pages* p); /* whether a node was freed */
+
 /* segments.c */
-bool fw_segment_insert(struct firmware* fw, struct fw_space* s, uint64_t va, uint64_t length, uint32_t handle);
+void fw_segments_forget(struct firmware* fw);
+void fw_segment_insert(struct firmware* fw, struct fw_space* s, uint32_t previous, const struct fw_pages* p, uint32_t handle);
+bool fw_segment_in(const struct firmware* fw, const struct fw_space* s, uint32_t n, uint64_t va, uint64_t length);
+uint64_t fw_segment_va(const struct firmware* fw, const struct fw_space* s, uint32_t n);
+uint32_t fw_segments_find(struct firmware* fw, const struct fw_space* s, uint64_t va); /* the last one at or before it */
 bool fw_segments_overlap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length);
 bool fw_segments_cover(struct firmware* fw, const struct fw_space* s, uint64_t va, uint64_t length);
 bool fw_segments_begin_at(struct firmware* fw, const struct fw_space* s, uint64_t va);
@@ -237,19 +284,27 @@ uint32_t fw_segments_cut(struct firmware* fw, struct fw_space* s, uint64_t va, u
 uint32_t fw_segments_cut_handle(struct firmware* fw, struct fw_space* s, uint32_t handle);
 void fw_segments_restore(struct firmware* fw, struct fw_space* s, uint32_t list);
 void fw_segments_drop(struct firmware* fw, uint32_t list);
-uint64_t fw_segments_bytes(const struct firmware* fw, const struct fw_space* s);
+void fw_segments_drop_all(struct firmware* fw, struct fw_space* s);
 uint64_t fw_segments_start(const struct firmware* fw, const struct fw_space* s);
 uint64_t fw_segments_end(const struct firmware* fw, const struct fw_space* s);
 
+/* segment_tree.c: `n` comes right behind `previous`, which may be FW_NO_LINK. Both return how many nodes they looked at. */
+uint32_t fw_segment_tree_link(struct firmware* fw, struct fw_space* s, uint32_t previous, uint32_t n);
+uint32_t fw_segment_tree_unlink(struct firmware* fw, struct fw_space* s, uint32_t n);
+
 /* space.c */
+void fw_spaces_forget(struct firmware* fw);
+uint32_t fw_space_chains(uint32_t items); /* how many for so many items, a power of two */
 struct fw_space* fw_space_of(struct firmware* fw, uint32_t key);
-struct fw_space* fw_space_slot(struct firmware* fw); /* a free one, NULL: none */
+struct fw_space* fw_space_take(struct firmware* fw, const struct fw_space* fresh); /* NULL: none is free */
+void fw_space_put(struct firmware* fw, struct fw_space* s);
+int fw_space_windows(struct firmware* fw, const struct fw_space* s, uint32_t* windows);
 int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uint32_t windows, bool drain);
 int fw_space_retire(struct firmware* fw, struct fw_space* s);
 int fw_space_retire_qp(struct firmware* fw, uint32_t qpn);
 
 /* extents.c */
-int fw_extents_write(struct firmware* fw, const struct fw_space* s, uint64_t shift, uint32_t* first, uint32_t* count);
+int fw_extents_write(struct firmware* fw, const struct fw_space* s, uint64_t shift, uint32_t* first);
 void fw_extents_free(struct firmware* fw, uint32_t first, uint32_t count, bool published);
 void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool published);
 

@@ -187,8 +187,9 @@ hca_mrc unbound(const hca_mrc& window) {
 }
 
 bool counts_windows(const hca_mrc& m, std::uint32_t parent) {
+  const bool never_bound = m.kind == HCA_MRC_ADDRESS_SPACE && !(m.access & HCA_ACCESS_MW_BIND);
   return parent != 0 && m.kind != HCA_MRC_NONE && !rules::is_window(m) && m.state != HCA_MRC_INVALID &&
-         m.key_byte == hca_key_byte(parent);
+         m.key_byte == hca_key_byte(parent) && !never_bound;
 }
 
 }  // namespace hcasim

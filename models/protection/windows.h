@@ -51,7 +51,8 @@ void apply_fast_register(const window_change& r, hca_mrc& m);
 // What is left of a window, bound or not, when it is unbound: its place, its PD and its key byte.
 hca_mrc unbound(const hca_mrc& window);
 
-// Whether `m` is the region that a window's `parent` names, so that its count of windows may change.
+// Whether `m` is the region that a window's `parent` names, so that its count of windows may change. That of an address space
+// whose rights allow no binding never does: they are its rights for life, and the firmware writes its entry without a look.
 bool counts_windows(const hca_mrc& m, std::uint32_t parent);
 
 }  // namespace hcasim

@@ -252,6 +252,31 @@ TEST(WindowUnit, BindsIntoOnePieceOfASpace) {
   EXPECT_EQ(b.local.answers.at(2).at, 213_ns) << "one cycle for the line of extents";
 }
 
+// The firmware writes the entry of a space that allows no binding without reading it: a bind that is refused must not have it
+// written back. That of a region is counted at, and uncounted, before the rights are looked at.
+TEST(WindowUnit, LeavesTheEntryOfASpaceWithoutBindingAlone) {
+  bench b;
+  bool dirtied = false;
+  const auto serve = b.mrcs.serve;
+  b.mrcs.serve = [&](context_request& c, tlm::tlm_phase phase, ps t) {
+    serve(c, phase, t);
+    dirtied = dirtied || (c.index == region_index && c.dirty);
+  };
+  b.entries[region_index].access &= ~static_cast<std::uint32_t>(HCA_ACCESS_MW_BIND);
+  window_request at_region = b.bind(2);
+  b.local.send(at_region, 0_ns);
+  testing::run_until_idle();
+  EXPECT_NE(at_region.fault, window_fault::none);
+  EXPECT_TRUE(std::exchange(dirtied, false));
+  b.entries[region_index].kind = HCA_MRC_ADDRESS_SPACE;
+  b.entries[region_index].qpn = HCA_QPN_ANY;
+  window_request at_space = b.bind(2);
+  b.local.send(at_space, 100_ns);
+  testing::run_until_idle();
+  EXPECT_EQ(at_space.fault, at_region.fault);
+  EXPECT_FALSE(dirtied);
+}
+
 // With type 2A the QP counts its windows, so that it cannot go before them.
 TEST(WindowUnit, CountsTheWindowsOfAQp) {
   bench b(window_association::qp);
