@@ -3,7 +3,11 @@
 // start: forget everything of an earlier life of the QP.     stop: answered when nothing of the QP is being processed.
 // flush: the QP is in error; complete its WQEs with WR_FLUSH_ERR in order. Answered when those that are known are reported.
 // resume: (to the requester) the QP left SQE; later WQEs are sent again.
-// failed: (requester <-> responder, and to send_queue) the other half has put the QP into error.
+// failed: (requester <-> responder) the other half has put the QP into error; (requester -> send_queue) it is in error, and its
+//         context says so.
+// drain: (to send_queue) the QP is in SQD: no WQE is begun any more. Answered when the context says whether any of those that
+//        were is not complete (`sq_draining`); when none is, HCA_EVENT_SQ_DRAINED is raised if `notify`.
+// go_on: (to send_queue) it is in RTS again.
 // set_eq: (to completion) open or close an event queue.
 // pages: (to requester and responder) of the on-demand region with key index `number`, pages with VAs in [first, last] are
 //        ready, cannot be written, or are not mapped at all: accesses that wait for them are repeated, or fail.
@@ -16,13 +20,14 @@
 
 namespace hcasim {
 
-enum class control_op : std::uint8_t { start, stop, flush, resume, failed, set_eq, pages };
+enum class control_op : std::uint8_t { start, stop, flush, resume, failed, drain, go_on, set_eq, pages };
 enum class page_outcome : std::uint8_t { ready, read_only, unmapped };
 
 struct control_request : transaction {
   control_op op = control_op::start;
   std::uint32_t number = 0;  // QPN or EQN
   bool open = false;         // set_eq
+  bool notify = false;       // drain
   hca_eqc eqc{};
   page_outcome outcome = page_outcome::ready;  // pages
   std::uint64_t first = 0;

@@ -173,6 +173,7 @@ HCA_LAYOUT(struct hca_create_srq, 24);
 
 enum hca_qp_attr {
   HCA_QP_STATE = 1 << 0,
+  HCA_QP_SQD_NOTIFY = 1 << 2, /* to SQD */
   HCA_QP_ACCESS = 1 << 3,
   HCA_QP_QKEY = 1 << 6,
   HCA_QP_AV = 1 << 7,
@@ -204,7 +205,7 @@ struct hca_modify_qp {
   uint32_t sq_psn;
   uint32_t rq_psn;
   uint32_t qkey;
-  uint32_t reserved;
+  uint32_t sqd_notify; /* 1: HCA_EVENT_SQ_DRAINED when the send queue is */
 };
 HCA_LAYOUT(struct hca_modify_qp, 32);
 

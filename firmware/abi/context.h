@@ -60,7 +60,8 @@ struct hca_qpc {
   uint32_t next_psn;    /* of the next new packet */
   uint32_t una_psn;     /* oldest not acknowledged */
   uint16_t sq_ci;       /* next block to fetch */
-  uint16_t reserved1;
+  uint8_t sq_draining;  /* in SQD: not all that was begun before is complete */
+  uint8_t reserved1;
   uint32_t bound_windows; /* type 2 windows tied to this QP */
   uint32_t reserved2[8];
   /* responder */

@@ -58,6 +58,7 @@ enum hca_event {
   HCA_EVENT_QP_LAST_WQE = 8,  /* number: QPN; in error, and it takes no more from its SRQ */
   HCA_EVENT_SRQ_LIMIT = 9,    /* number: SRQN */
   HCA_EVENT_PAGE_FAULT = 10,  /* number: index of the key of an on-demand region; where and what for as below */
+  HCA_EVENT_SQ_DRAINED = 11,  /* number: QPN; in SQD, and what its send queue had begun is complete */
 };
 
 enum hca_fault_flags {

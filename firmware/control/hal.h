@@ -42,8 +42,18 @@ void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region);
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);
 
 /* Data path of a QP. START: forget what belongs to an earlier life. STOP: no packet or WQE of it is processed any more when
- * this returns. FLUSH: complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. */
-enum hal_qp_op { HAL_QP_START = 0, HAL_QP_STOP = 1, HAL_QP_FLUSH = 2, HAL_QP_RESUME = 3 };
+ * this returns. FLUSH: complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. DRAIN: begin no WQE any
+ * more, and when those that were begun are complete say so in the context and, of DRAIN_NOTIFY, by HCA_EVENT_SQ_DRAINED.
+ * GO_ON: begin WQEs again. */
+enum hal_qp_op {
+  HAL_QP_START = 0,
+  HAL_QP_STOP = 1,
+  HAL_QP_FLUSH = 2,
+  HAL_QP_RESUME = 3,
+  HAL_QP_DRAIN = 4,
+  HAL_QP_DRAIN_NOTIFY = 5,
+  HAL_QP_GO_ON = 6,
+};
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op);
 
 /* Event queue contexts live in the adapter; `eqc` NULL closes it. */

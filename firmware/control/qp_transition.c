@@ -37,7 +37,7 @@ static const struct rule rules[STATES][STATES] =
         [HCA_QP_RTS] =
             {
                 [HCA_QP_RTS] = {true, {0, 0, 0}, {LIVE_RC, HCA_QP_ACCESS, HCA_QP_QKEY}},
-                [HCA_QP_SQD] = {true, {0, 0, 0}, {0, 0, 0}},
+                [HCA_QP_SQD] = {true, {0, 0, 0}, {HCA_QP_SQD_NOTIFY, HCA_QP_SQD_NOTIFY, HCA_QP_SQD_NOTIFY}},
             },
         [HCA_QP_SQD] =
             {
@@ -64,7 +64,7 @@ int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask)
 int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modify_qp* a) {
   const uint8_t rights = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC;
   const bool bad =
-      (a->reserved != 0) || ((mask & HCA_QP_STATE) != 0 && a->state >= STATES) ||
+      ((mask & HCA_QP_SQD_NOTIFY) != 0 && a->sqd_notify > 1) || ((mask & HCA_QP_STATE) != 0 && a->state >= STATES) ||
       /* LOCAL_WRITE is customary here and means nothing */
       ((mask & HCA_QP_ACCESS) != 0 && (a->access & ~(rights | HCA_ACCESS_LOCAL_WRITE)) != 0) ||
       ((mask & HCA_QP_AV) != 0 && a->service_level > 15) ||

@@ -190,7 +190,7 @@ static int change(struct firmware* fw, uint32_t qpn, uint32_t mask, const struct
 int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
   const uint32_t known = HCA_QP_STATE | HCA_QP_ACCESS | HCA_QP_QKEY | HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_TIMEOUT |
                          HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_OUT | HCA_QP_MIN_RNR_TIMER |
-                         HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN;
+                         HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN | HCA_QP_SQD_NOTIFY;
   const uint32_t mask = c->modifier;
   struct hca_modify_qp a;
   struct hca_qpc before;
@@ -209,6 +209,11 @@ int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
   status = change(fw, c->object, mask, &a, &before);
   if (status != HCA_OK || (mask & HCA_QP_STATE) == 0) return status;
   if (before.state == HCA_QP_RESET) hal_qp_control(fw->hal, c->object, HAL_QP_START);
+  if (before.state == HCA_QP_RTS && a.state == HCA_QP_SQD) {
+    const bool notify = (mask & HCA_QP_SQD_NOTIFY) != 0 && a.sqd_notify != 0;
+    hal_qp_control(fw->hal, c->object, notify ? HAL_QP_DRAIN_NOTIFY : HAL_QP_DRAIN);
+  }
+  if (before.state == HCA_QP_SQD && a.state == HCA_QP_RTS) hal_qp_control(fw->hal, c->object, HAL_QP_GO_ON);
   if (before.state == HCA_QP_SQE && a.state == HCA_QP_RTS) hal_qp_control(fw->hal, c->object, HAL_QP_RESUME);
   if (a.state == HCA_QP_ERR) hal_qp_control(fw->hal, c->object, HAL_QP_FLUSH);
   return HCA_OK;

@@ -106,14 +106,15 @@ struct expectation {
 };
 constexpr std::uint32_t A = HCA_QP_ACCESS, Q = HCA_QP_QKEY, N = HCA_QP_MIN_RNR_TIMER, V = HCA_QP_AV, M = HCA_QP_PATH_MTU,
                         D = HCA_QP_DEST_QPN, R = HCA_QP_RQ_PSN, S = HCA_QP_SQ_PSN, I = HCA_QP_MAX_READ_IN,
-                        O = HCA_QP_MAX_READ_OUT, T = HCA_QP_TIMEOUT, C = HCA_QP_RETRY_COUNT, W = HCA_QP_RNR_RETRY;
+                        O = HCA_QP_MAX_READ_OUT, T = HCA_QP_TIMEOUT, C = HCA_QP_RETRY_COUNT, W = HCA_QP_RNR_RETRY,
+                        E = HCA_QP_SQD_NOTIFY;
 constexpr expectation expectations[] = {
     {HCA_QP_RESET, HCA_QP_INIT, A, 0, A, 0, Q, 0},
     {HCA_QP_INIT, HCA_QP_INIT, 0, A, 0, A, 0, Q},
     {HCA_QP_INIT, HCA_QP_RTR, V | M | D | R | I | N, A, V | M | D | R, A, 0, Q},
     {HCA_QP_RTR, HCA_QP_RTS, T | C | W | S | O, A | N, S, A, S, Q},
     {HCA_QP_RTS, HCA_QP_RTS, 0, A | N, 0, A, 0, Q},
-    {HCA_QP_RTS, HCA_QP_SQD, 0, 0, 0, 0, 0, 0},
+    {HCA_QP_RTS, HCA_QP_SQD, 0, E, 0, E, 0, E},
     {HCA_QP_SQD, HCA_QP_RTS, 0, A | N, 0, A, 0, Q},
     {HCA_QP_SQD, HCA_QP_SQD, 0, V | T | C | W | O | I | A | N, 0, V | A, 0, Q},
     {HCA_QP_SQE, HCA_QP_RTS, 0, 0, 0, A, 0, Q},
@@ -121,13 +122,13 @@ constexpr expectation expectations[] = {
 
 // Every transport, every pair of states, every set of attributes.
 TEST(queue_pair_states, exhaustively) {
-  const std::uint32_t bits[] = {A, Q, N, V, M, D, R, S, I, O, T, C, W};
+  const std::uint32_t bits[] = {A, Q, N, V, M, D, R, S, I, O, T, C, W, E};
   for (const std::uint8_t transport : {HCA_TRANSPORT_RC, HCA_TRANSPORT_UC, HCA_TRANSPORT_UD}) {
     for (int from = 0; from <= 7; from++) {
       for (int to = 0; to <= 7; to++) {
-        for (std::uint32_t set = 0; set < 1U << 13; set++) {
+        for (std::uint32_t set = 0; set < 1U << 14; set++) {
           std::uint32_t mask = 0;
-          for (unsigned i = 0; i < 13; i++) mask |= (set >> i & 1) != 0 ? bits[i] : 0;
+          for (unsigned i = 0; i < 14; i++) mask |= (set >> i & 1) != 0 ? bits[i] : 0;
           int expected = HCA_BAD_STATE;
           if (from > 6 || to > 6) {
             expected = HCA_BAD_PARAMETER;
@@ -192,7 +193,17 @@ TEST_F(queues, a_life) {
   EXPECT_EQ(controls(), ops{});
   ASSERT_EQ(modify(qpn, HCA_QP_RTS, HCA_QP_MIN_RNR_TIMER), HCA_OK) << "no state: it stays";
   ASSERT_EQ(modify(qpn, HCA_QP_SQD, HCA_QP_STATE), HCA_OK);
+  ASSERT_EQ(modify(qpn, HCA_QP_SQD, HCA_QP_MIN_RNR_TIMER), HCA_OK);
   ASSERT_EQ(modify(qpn, HCA_QP_RTS, HCA_QP_STATE), HCA_OK);
+  EXPECT_EQ(controls(), (ops{HAL_QP_DRAIN, HAL_QP_GO_ON}));
+  for (const std::uint32_t notify : {0U, 1U}) {
+    hca_modify_qp a = attributes(HCA_QP_SQD);
+    a.sqd_notify = notify;
+    ASSERT_EQ(b.run(HCA_CMD_MODIFY_QP, qpn, HCA_QP_STATE | HCA_QP_SQD_NOTIFY, a), HCA_OK);
+    EXPECT_EQ(controls(), ops{notify != 0 ? HAL_QP_DRAIN_NOTIFY : HAL_QP_DRAIN});
+    ASSERT_EQ(modify(qpn, HCA_QP_RTS, HCA_QP_STATE), HCA_OK);
+    EXPECT_EQ(controls(), ops{HAL_QP_GO_ON});
+  }
   EXPECT_EQ(modify(qpn, HCA_QP_INIT, HCA_QP_STATE | HCA_QP_ACCESS), HCA_BAD_STATE);
   ASSERT_EQ(modify(qpn, HCA_QP_ERR, HCA_QP_STATE), HCA_OK);
   EXPECT_EQ(b.qpc(qpn).state, HCA_QP_ERR);
@@ -228,7 +239,6 @@ TEST_F(queues, attribute_values) {
   };
   EXPECT_EQ(with(HCA_QP_ACCESS, [](hca_modify_qp& a) { a.access = 16; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with(HCA_QP_STATE, [](hca_modify_qp& a) { a.state = 7; }), HCA_BAD_PARAMETER);
-  EXPECT_EQ(with(HCA_QP_STATE, [](hca_modify_qp& a) { a.reserved = 1; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with(1U << 1, [](hca_modify_qp&) {}), HCA_BAD_PARAMETER);
   EXPECT_EQ(with(HCA_QP_ACCESS, [](hca_modify_qp& a) { a.retry_count = 9; }), HCA_OK) << "not selected, not looked at";
   EXPECT_EQ(value(HCA_QP_AV, [](hca_modify_qp& a) { a.service_level = 16; }), HCA_BAD_PARAMETER);
@@ -243,6 +253,7 @@ TEST_F(queues, attribute_values) {
   EXPECT_EQ(value(HCA_QP_MAX_READ_IN, [](hca_modify_qp& a) { a.max_read_in = 17; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(value(HCA_QP_MIN_RNR_TIMER, [](hca_modify_qp& a) { a.min_rnr_timer = 32; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(value(HCA_QP_DEST_QPN, [](hca_modify_qp& a) { a.dest_qpn = 1 << 24; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(value(HCA_QP_SQD_NOTIFY, [](hca_modify_qp& a) { a.sqd_notify = 2; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(value(~0U, [](hca_modify_qp&) {}), HCA_OK);
 }
 

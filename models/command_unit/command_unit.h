@@ -84,7 +84,7 @@ class command_unit : public unit {
   void begin_access();
   template <class P>
   void call(initiator_socket<P>& port, P& p);
-  void order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op);
+  void order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify = false);
   initiator_socket<context_request>& cache_port(hal_cache cache);
 
   const command_unit_config config_;

@@ -138,17 +138,23 @@ void command_unit::change_window(std::uint32_t index, window_op op, std::uint32_
   call(windows, w);
 }
 
-void command_unit::order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op) {
+void command_unit::order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify) {
   begin_access();
   control_request c;
   c.op = op;
+  c.notify = notify;
   c.number = qpn;
   call(port, c);
 }
 
 void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
-  static constexpr control_op ops[] = {control_op::start, control_op::stop, control_op::flush, control_op::resume};
+  static constexpr control_op ops[] = {control_op::start, control_op::stop,  control_op::flush, control_op::resume,
+                                       control_op::drain, control_op::drain, control_op::go_on};
   const control_op o = ops[op];
+  if (o == control_op::drain || o == control_op::go_on) {
+    order(send_queue, qpn, o, op == HAL_QP_DRAIN_NOTIFY);
+    return;
+  }
   if (o == control_op::start || o == control_op::stop) order(send_queue, qpn, o);
   order(requester, qpn, o);
   if (o != control_op::resume) order(responder, qpn, o);

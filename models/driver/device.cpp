@@ -154,6 +154,8 @@ int qp_event(std::uint32_t type) {
       return verbs::IBV_EVENT_QP_REQ_ERR;
     case HCA_EVENT_QP_ACCESS:
       return verbs::IBV_EVENT_QP_ACCESS_ERR;
+    case HCA_EVENT_SQ_DRAINED:
+      return verbs::IBV_EVENT_SQ_DRAINED;
     case HCA_EVENT_QP_LAST_WQE:
       return verbs::IBV_EVENT_QP_LAST_WQE_REACHED;
     default:

@@ -92,6 +92,7 @@ TEST(Events, Asynchronous) {
     for (const auto& [type, number, expected] : {std::tuple{HCA_EVENT_QP_FATAL, qp->qp_num, IBV_EVENT_QP_FATAL},
                                                  {HCA_EVENT_QP_REQUEST, qp->qp_num, IBV_EVENT_QP_REQ_ERR},
                                                  {HCA_EVENT_QP_ACCESS, qp->qp_num, IBV_EVENT_QP_ACCESS_ERR},
+                                                 {HCA_EVENT_SQ_DRAINED, qp->qp_num, IBV_EVENT_SQ_DRAINED},
                                                  {HCA_EVENT_CQ_OVERFLOW, cqn, IBV_EVENT_CQ_ERR},
                                                  {HCA_EVENT_CATASTROPHIC, 0U, IBV_EVENT_DEVICE_FATAL}}) {
       b.adapter.event(0, static_cast<std::uint32_t>(type), number);

@@ -200,6 +200,7 @@ hca_modify_qp attributes(const ibv_qp_attr& a) {
   m.sq_psn = a.sq_psn;
   m.rq_psn = a.rq_psn;
   m.qkey = a.qkey;
+  m.sqd_notify = a.en_sqd_async_notify ? 1 : 0;
   return m;
 }
 
@@ -223,7 +224,7 @@ int ibv_modify_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
   // The attributes that the adapter knows have the same bits in both masks; the others are the driver's alone.
   constexpr int adapter_mask = HCA_QP_STATE | HCA_QP_ACCESS | HCA_QP_QKEY | HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_TIMEOUT |
                                HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_OUT |
-                               HCA_QP_MIN_RNR_TIMER | HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN;
+                               HCA_QP_MIN_RNR_TIMER | HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN | HCA_QP_SQD_NOTIFY;
   auto& qp = static_cast<queue_pair&>(*handle);
   device& d = *qp.context->device;
   d.enter_kernel(c);
@@ -259,6 +260,7 @@ int ibv_query_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int, ibv_qp_init_att
   attr->qp_access_flags = q.access;
   attr->cap = qp.cap;
   attr->ah_attr = {q.dest_lid, q.service_level, 1};
+  attr->sq_draining = q.state == HCA_QP_SQD && q.sq_draining != 0;
   attr->max_rd_atomic = q.max_read_out;
   attr->max_dest_rd_atomic = q.max_read_in;
   attr->min_rnr_timer = q.min_rnr_timer;

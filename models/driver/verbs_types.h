@@ -150,6 +150,7 @@ enum ibv_event_type {
   IBV_EVENT_QP_FATAL = 1,
   IBV_EVENT_QP_REQ_ERR = 2,
   IBV_EVENT_QP_ACCESS_ERR = 3,
+  IBV_EVENT_SQ_DRAINED = 5,
   IBV_EVENT_DEVICE_FATAL = 8,
   IBV_EVENT_SRQ_LIMIT_REACHED = 15,
   IBV_EVENT_QP_LAST_WQE_REACHED = 16,
@@ -326,6 +327,7 @@ struct ibv_qp_attr {
   ibv_qp_cap cap;
   ibv_ah_attr ah_attr;
   std::uint16_t pkey_index;
+  std::uint8_t en_sqd_async_notify;
   std::uint8_t sq_draining;
   std::uint8_t max_rd_atomic;
   std::uint8_t max_dest_rd_atomic;

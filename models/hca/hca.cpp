@@ -14,7 +14,7 @@ namespace walker_client {
 enum : unsigned { send_queue, requester, responder, completion, command_unit, window_unit, count };
 }
 namespace report_client {
-enum : unsigned { requester, responder, command_unit, count };
+enum : unsigned { requester, responder, command_unit, send_queue, count };
 }
 namespace port_client {
 enum : unsigned { requester, responder, count };
@@ -93,6 +93,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   send_queue.dma.bind(dma_engine.in[dma_client::send_queue]);
   send_queue.work.bind(requester.work);
   send_queue.windows.bind(window_unit.local);
+  send_queue.reports.bind(completion.reports[report_client::send_queue]);
 
   requester.qpc.bind(qpc_cache.in[qpc_client::requester]);
   requester.keys.bind(key_check.local);
@@ -101,6 +102,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   requester.reports.bind(completion.reports[report_client::requester]);
   requester.egress.bind(port.egress[port_client::requester]);
   requester.peer_out.bind(responder.peer);
+  requester.queue_out.bind(send_queue.peer);
 
   responder.qpc.bind(qpc_cache.in[qpc_client::responder]);
   responder.keys.bind(key_check.remote);

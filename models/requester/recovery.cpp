@@ -148,6 +148,7 @@ process requester::enter_error(flow& f, ps t) {
     qpc.release(c);
   }
   flush(f, t);
+  tell_queue(f);
   if (f.qp.unreliable()) {
     --f.busy;
     check_stopped(f);
@@ -163,6 +164,15 @@ process requester::enter_error(flow& f, ps t) {
 
 void requester::flush(flow& f, ps t) {
   while (!f.operations.empty()) complete(f, HCA_WC_WR_FLUSH_ERR, t);
+}
+
+// Of a QP in SQD, what its send queue has held back comes now, to be flushed.
+void requester::tell_queue(const flow& f) {
+  control_request tell;
+  tell.op = control_op::failed;
+  tell.number = f.qpn;
+  ps t = now();
+  queue_out.access(tell, t);
 }
 
 // A QP that has not sent anything does not know its CQ yet.

@@ -132,7 +132,10 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       ++f.pass;
       faults_.cancel(&f);
       flush_when_known(f, t);
+      tell_queue(f);
       break;
+    case control_op::drain:
+    case control_op::go_on:
     case control_op::set_eq:
     case control_op::pages:
       break;

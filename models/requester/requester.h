@@ -45,6 +45,7 @@ class requester : public unit {
   initiator_socket<report> reports{"reports"};
   initiator_socket<packet> egress{"egress"};
   initiator_socket<control_request> peer_out{"peer_out"};
+  initiator_socket<control_request> queue_out{"queue_out"};
 
   requester(const sc_core::sc_module_name& name, const requester_config& config, const clock_domain& clock,
             packet_pool& packets, std::uint16_t lid);
@@ -172,6 +173,7 @@ class requester : public unit {
   process enter_error(flow& f, ps t);
   void flush(flow& f, ps t);
   process flush_when_known(flow& f, ps t);
+  void tell_queue(const flow& f);
   // Completes what needs no answer: NOPs, and the first operation that failed here once it is the oldest.
   void settle(flow& f, ps t);
   void made_progress(flow& f, ps t);

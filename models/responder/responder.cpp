@@ -125,6 +125,8 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
       flush_receives(c, &r, t);
       return tlm::TLM_ACCEPTED;
     case control_op::resume:
+    case control_op::drain:
+    case control_op::go_on:
     case control_op::set_eq:
     case control_op::pages:
       break;

@@ -25,13 +25,20 @@ TEST(queue_rules, what_cannot_be_is_not_reached) {
     if (queue_table.possible(s, e::start)) {
       const queue_status begun = queue_table.step(s, e::start);
       EXPECT_EQ(begun.life, unread);
-      EXPECT_FALSE(begun.any({changing, changed, stopping, stopped}));
+      EXPECT_FALSE(begun.any({changing, changed, paused, draining, stopping, stopped}));
     }
     // It stands in line once, and whoever stands there gets out.
-    EXPECT_NE(queue_table.possible(s, e::rung), s.any({scheduled, stopping, stopped}));
+    EXPECT_NE(queue_table.possible(s, e::rung), s.any({scheduled, paused, stopping, stopped}));
     EXPECT_EQ(queue_table.possible(s, e::turn_ends), s.has(scheduled));
     EXPECT_TRUE(s.has(stopping) || queue_table.possible(s, e::stop_later));
     EXPECT_TRUE(!s.has(stopped) || queue_table.possible(s, e::start));
+    // In SQD nothing is begun; what was, is issued and then drained.
+    EXPECT_FALSE(s.has(draining) && !s.has(paused));
+    EXPECT_FALSE(s.has(paused) && queue_table.possible(s, e::change_begins));
+    EXPECT_EQ(may_issue(s), !s.any({changing, stopping, stopped}) && (!s.has(paused) || s.has(changed)));
+    EXPECT_TRUE(asked_to_stop(s) || s.any({changing, changed}) || !s.has(draining) || queue_table.possible(s, e::drained));
+    // Who is paused can go on, unless it is to stop.
+    EXPECT_EQ(queue_table.possible(s, e::go_on), s.has(paused) && !asked_to_stop(s));
   }
 }
 

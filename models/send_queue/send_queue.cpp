@@ -12,6 +12,7 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
     : unit(name), config_(config), clock_(clock), units_(queue_, config.units), cache_(queue_, config.wqe_cache) {
   bells.on<&send_queue::on_bell>(this);
   control.on<&send_queue::on_control>(this);
+  peer.on<&send_queue::on_control>(this);
 
   stats_.add("doorbells", "1", "SQ doorbells that told of new work", doorbells_);
   stats_.add("wqes", "1", "WQEs handed to the requester", wqes_);
@@ -23,6 +24,7 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
   stats_.add("depth_stalls", "1", "times the number of outstanding WQEs held a WQE back", depth_stalls_);
   stats_.add("local_fence_stalls", "1", "times a LOCAL_INV waited for earlier WQEs", local_fence_stalls_);
   stats_.add("changes", "1", "BIND, LOCAL_INV and FAST_REG handed to window_unit", changes_);
+  stats_.add("drains", "1", "times a QP in SQD had nothing begun left to complete", drains_);
   stats_.add("bad_wqes", "1", "WQEs that were not what their place says", bad_wqes_);
   stats_.add("ready", "1", "QPs that wait for a turn", ready_level_);
   stats_.add("cache", "1", "64 B blocks of WQEs held", cache_level_);
@@ -48,13 +50,14 @@ tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) 
   if (q.pi == q.ci && q.fetched.empty()) q.moved = t;
   if (take_blueflame(q, b, t)) return tlm::TLM_COMPLETED;
   q.pi = told;
-  schedule(q, t);
+  if (may_fetch(q.state)) schedule(q, t);
   return tlm::TLM_COMPLETED;
 }
 
 // The WQE itself came with the doorbell; it can be used if nothing older waits.
 bool send_queue::take_blueflame(queue_state& q, const doorbell_ring& b, ps t) {
-  if (b.blueflame_bytes == 0 || q.state.life != queue_life::known || q.state.has(queue_mark::scheduled) || q.pi != q.ci)
+  if (b.blueflame_bytes == 0 || q.state.life != queue_life::known || q.pi != q.ci ||
+      q.state.any({queue_mark::scheduled, queue_mark::paused}))
     return false;
   const std::uint32_t blocks = b.blueflame_bytes / HCA_WQE_BLOCK;
   if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value) || !cache_.try_take(blocks))
@@ -89,7 +92,7 @@ process send_queue::serve(queue_state& first, ps t) {
     c.index = q->qpn;
     c.operation = operation_at(q->operation, q->ci);
     co_await qpc.request(c, t);
-    if (!c.failed && !asked_to_stop(q->state)) {
+    if (!c.failed && may_fetch(q->state)) {
       auto& context = c.as<hca_qpc>();
       if (q->state.life == queue_life::unread) {
         q->on(queue_event::context_read);
@@ -115,7 +118,7 @@ process send_queue::serve(queue_state& first, ps t) {
     q->on(queue_event::turn_ends);
     issue(*q, t);
     --q->busy;
-    if (!c.failed && q->ci != q->pi && !q->state.any({queue_mark::scheduled, queue_mark::stopping, queue_mark::stopped})) {
+    if (!c.failed && q->ci != q->pi && may_fetch(q->state) && !q->state.has(queue_mark::scheduled)) {
       q->on(queue_event::rung);
       ready_.push(q);
     }
@@ -205,9 +208,9 @@ void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t bl
 }
 
 void send_queue::issue(queue_state& q, ps t) {
-  if (q.issuing || !may_issue(q.state)) return;
+  if (q.issuing) return;
   q.issuing = true;
-  while (!q.fetched.empty()) {
+  while (!q.fetched.empty() && may_issue(q.state)) {
     work_request& w = *q.fetched.front();
     const hca_wqe_control c = w.control();
     const issue_block blocked = why_not(c, q.outstanding, config_.max_outstanding, q.reads, q.read_limit);
@@ -222,7 +225,6 @@ void send_queue::issue(queue_state& q, ps t) {
     if (changes_protection(c.opcode) && !q.state.has(queue_mark::changed) && w.status == HCA_WC_SUCCESS) {
       q.on(queue_event::change_begins);
       change(q, w, t);
-      if (q.state.has(queue_mark::changing)) break;
       continue;
     }
     if (q.state.has(queue_mark::changed)) q.on(queue_event::change_issued);
@@ -247,7 +249,7 @@ void send_queue::issue(queue_state& q, ps t) {
   q.issuing = false;
 }
 
-// A WQE that changes protection, in its turn. On a QP that is not RTS it is not executed; the requester flushes it [BND16].
+// A WQE that changes protection, in its turn. It is not executed on a QP in error, whose requester flushes it [BND16].
 process send_queue::change(queue_state& q, work_request& w, ps t) {
   ++q.busy;
   ++changes_;
@@ -260,7 +262,7 @@ process send_queue::change(queue_state& q, work_request& w, ps t) {
   bool runs = false;
   if (!c.failed) {
     const auto& context = c.as<const hca_qpc>();
-    runs = context.state == HCA_QP_RTS && !asked_to_stop(q.state);
+    runs = (context.state == HCA_QP_RTS || context.state == HCA_QP_SQD) && !asked_to_stop(q.state);
     if (runs && !read_change(w, context, r)) {
       runs = false;
       w.status = HCA_WC_LOC_QP_OP_ERR;
@@ -287,6 +289,7 @@ void send_queue::on_complete(work_request& w, ps t) {
   note_cache();
   work_pool_.put(w);
   issue(q, t);
+  check_drained(q, t);
 }
 
 void send_queue::note_cache() {
@@ -294,7 +297,7 @@ void send_queue::note_cache() {
   cache_probe_.set(cache_.in_use(), now());
 }
 
-tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps&) {
+tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps& t) {
   queue_state& q = queues_.make(c.number);
   if (c.op == control_op::stop) {
     if (q.busy != 0) {
@@ -308,6 +311,11 @@ tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps
     q.on(queue_event::start);
     q.pi = q.ci = 0;
     q.operation = 0;
+  } else if (c.op == control_op::drain) {
+    pause(q, c, t);
+    return tlm::TLM_ACCEPTED;
+  } else {
+    go_on(q, t);
   }
   return tlm::TLM_COMPLETED;
 }

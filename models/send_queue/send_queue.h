@@ -2,6 +2,9 @@
 // in order, as far as fences, READ depth and its own limits allow. BIND, LOCAL_INV and FAST_REG are executed by window_unit
 // when their turn comes; nothing later of the QP starts before [O1, O10].
 //
+// In SQD no WQE is begun: what is posted waits in host memory, or here if it was fetched. When all that was begun is complete,
+// the context and, if asked for, an event say so.
+//
 // Errors: a WQE that is not what its place says (index, QPN, size) is passed on with LOC_QP_OP_ERR; an SQ buffer that cannot be
 // read puts the next WQE into the same state.
 #pragma once
@@ -31,11 +34,13 @@ class send_queue : public unit {
  public:
   target_socket<doorbell_ring> bells{"bells"};
   target_socket<control_request> control{"control"};
+  target_socket<control_request> peer{"peer"};
   initiator_socket<context_request> qpc{"qpc"};
   initiator_socket<translate_request> walker{"walker"};
   initiator_socket<dma_request> dma{"dma"};
   initiator_socket<work_request> work{"work"};
   initiator_socket<window_request> windows{"windows"};
+  initiator_socket<report> reports{"reports"};
 
   send_queue(const sc_core::sc_module_name& name, const send_queue_config& config, const clock_domain& clock);
   ~send_queue() override;
@@ -56,7 +61,8 @@ class send_queue : public unit {
     std::uint32_t busy = 0;
     queue_status state;
     bool issuing = false;
-    ps moved{0};  // a WQE was handed on, or the first one rung for
+    bool notify = false;  // of the drain, when it is over
+    ps moved{0};          // a WQE was handed on, or the first one rung for
     control_request* stopping = nullptr;
 
     void on(queue_event e) { state = queue_table.step(state, e); }
@@ -75,6 +81,14 @@ class send_queue : public unit {
   void on_complete(work_request& w, ps t);
   void check_stopped(queue_state& q);
 
+  // drain.cpp
+  process pause(queue_state& q, control_request& c, ps t);
+  void go_on(queue_state& q, ps t);
+  [[nodiscard]] static bool is_begun(const queue_state& q);
+  void check_drained(queue_state& q, ps t);
+  process end_drain(queue_state& q, ps t);
+  void tell_drained(queue_state& q, ps t);
+
   struct fetch_buffer {
     alignas(64) std::array<std::byte, std::size_t{HCA_WQE_BLOCK} * 64> bytes;
   };
@@ -90,6 +104,7 @@ class send_queue : public unit {
   pool<work_request> work_pool_;
   pool<fetch_buffer> buffers_;
   pool<dma_request> dma_pool_;
+  pool<report> report_pool_;
 
   counter doorbells_;
   counter wqes_;
@@ -101,6 +116,7 @@ class send_queue : public unit {
   counter depth_stalls_;
   counter local_fence_stalls_;
   counter changes_;
+  counter drains_;
   counter bad_wqes_;
   level ready_level_;
   level cache_level_;

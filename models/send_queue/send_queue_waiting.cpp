@@ -16,6 +16,10 @@ void send_queue::list_waiting(waiting_list& list) const {
       n.text = std::string(wqe_opcode_name(q.fetched.front()->control().opcode)) + ", " + n.text;
       n.waits_for = {q.state.has(queue_mark::changing) ? windows.target() : work.target() + " " + qp};
     }
+    if (q.state.has(queue_mark::paused)) {
+      n.text += ", held back in SQD";
+      n.waits_for = {};
+    }
     list.add(std::move(n));
   });
 }
