@@ -54,6 +54,7 @@ int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask)
   const unsigned kind = transport == HCA_TRANSPORT_RC ? RC : transport == HCA_TRANSPORT_UC ? UC : UD;
   const uint32_t attributes = mask & ~(uint32_t)HCA_QP_STATE;
   if (from >= STATES || to >= STATES) return HCA_BAD_PARAMETER;
+  if (from == HCA_QP_RESET && to == HCA_QP_ERR) return HCA_BAD_STATE; /* it has nothing to flush */
   if (to == HCA_QP_RESET || to == HCA_QP_ERR) return attributes == 0 ? HCA_OK : HCA_BAD_PARAMETER;
   const struct rule* r = &rules[from][to];
   if (!r->valid) return HCA_BAD_STATE;

@@ -132,7 +132,7 @@ TEST(queue_pair_states, exhaustively) {
           int expected = HCA_BAD_STATE;
           if (from > 6 || to > 6) {
             expected = HCA_BAD_PARAMETER;
-          } else if (to == HCA_QP_RESET || to == HCA_QP_ERR) {
+          } else if (to == HCA_QP_RESET || (to == HCA_QP_ERR && from != HCA_QP_RESET)) {
             expected = mask == 0 ? HCA_OK : HCA_BAD_PARAMETER;
           }
           for (const expectation& e : expectations) {
@@ -220,8 +220,10 @@ TEST_F(queues, a_life) {
   EXPECT_EQ(q.inbound, HCA_INBOUND_NONE);
   EXPECT_EQ(q.record, 0x9000U);
   EXPECT_EQ(std::memcmp(&q.sq, &sq, sizeof sq), 0);
-  ASSERT_EQ(modify(qpn, HCA_QP_ERR, HCA_QP_STATE), HCA_OK);
-  EXPECT_EQ(controls(), (ops{HAL_QP_START, HAL_QP_FLUSH}));
+  EXPECT_EQ(modify(qpn, HCA_QP_ERR, HCA_QP_STATE), HCA_BAD_STATE);
+  EXPECT_EQ(b.qpc(qpn).state, HCA_QP_RESET);
+  EXPECT_EQ(controls(), ops{});
+  ASSERT_EQ(modify(qpn, HCA_QP_RESET, HCA_QP_STATE), HCA_OK);
 }
 
 TEST_F(queues, attribute_values) {

@@ -53,6 +53,7 @@ bool transition_ok(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mas
   if ((mask & IBV_QP_CUR_STATE) && from != IBV_QPS_RTR && from != IBV_QPS_RTS && from != IBV_QPS_SQD && from != IBV_QPS_SQE) {
     return false;
   }
+  if (from == IBV_QPS_RESET && to == IBV_QPS_ERR) return false;
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return (mask & ~(IBV_QP_STATE | IBV_QP_CUR_STATE)) == 0;
   const int i = column(type);
   for (const rule& r : rules) {
