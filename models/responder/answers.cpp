@@ -98,19 +98,21 @@ void responder::emit(connection& c) {
 void responder::refuse(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
   if (q.transport == HCA_TRANSPORT_RC) {
     fatal(c, q, syndrome, receive_status, t);
-  } else if (receive_status == HCA_WC_LOC_PROT_ERR) {  // the receiver's own
+  } else if (receive_status == HCA_WC_LOC_PROT_ERR && config_.unreliable_receive_error == unreliable_receive_error::error) {
     put_into_error(c, q, receive_status, HCA_EVENT_QP_FATAL, t);
   } else {
     drop_message(c, q, receive_status, t);
   }
 }
 
-// UC, UD: the QP goes on with the next message. HCA_WC_SUCCESS: nothing of it is reported, not even from an SRQ.
+// UC, UD: the QP goes on with the next message. HCA_WC_SUCCESS: nothing of it is reported, not even from an SRQ. A receive that
+// cannot be written to is not the next message's either.
 void responder::drop_message(connection& c, hca_qpc& q, std::uint8_t receive_status, ps t) {
   ++messages_dropped_;
   q.inbound = HCA_INBOUND_NONE;
   q.expected_psn = psn_add(q.expected_psn, 1);
-  if (q.srqn == 0 || !q.in_wqe_held || receive_status == HCA_WC_SUCCESS) return;
+  if (!q.in_wqe_held || receive_status == HCA_WC_SUCCESS) return;
+  if (q.srqn == 0 && receive_status != HCA_WC_LOC_PROT_ERR) return;
   q.in_wqe_held = 0;
   report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, c.operation, t);
 }

@@ -7,6 +7,9 @@ namespace hcasim {
 // What the sender of a SEND_WITH_INV hears when its key could not be invalidated [C6.9].
 enum class class_j_answer : std::uint8_t { silent, ack, nak_rae };
 
+// What a bad L_Key of its own receive does to a QP of UC or UD.
+enum class unreliable_receive_error : std::uint8_t { drop, error };
+
 struct responder_config {
   double packet_interval = 3;
   double packet_latency = 20;
@@ -15,6 +18,7 @@ struct responder_config {
   std::uint32_t receive_prefetch = 4;
   class_j_answer class_j = class_j_answer::silent;
   bool atomic_align_first = true;
+  hcasim::unreliable_receive_error unreliable_receive_error = hcasim::unreliable_receive_error::drop;
 
   void knobs(knob_visitor& k) {
     k.cycles("packet_interval", packet_interval, 1, 1000, "between the starts of two packets, requests and responses in turns");
@@ -25,6 +29,8 @@ struct responder_config {
     k.choice("class_j", class_j, {"silent", "ack", "nak_rae"}, "answer to a SEND_WITH_INV whose key cannot be invalidated");
     k.flag("atomic_align_first", atomic_align_first,
            "a misaligned atomic is an invalid request whatever its key; off: the key first");
+    k.choice("unreliable_receive_error", unreliable_receive_error, {"drop", "error"},
+             "a bad L_Key of a UC or UD receive drops the message, or puts the QP into ERR");
   }
 };
 

@@ -77,6 +77,48 @@ TEST(conformance, uc_with_an_srq_completes_a_bad_receive_in_error) {
   });
 }
 
+// A receive that cannot be written to costs its message and itself; the next message finds the next receive.
+void send_to_a_bad_receive(cpu& c, node& n, const qp_options& options, bool goes_on) {
+  base_case t(c, n, options);
+  ibv_ah_attr route{t.p.address_of(t.b).lid, 0, 1};
+  ibv_ah* const ah = options.type == IBV_QPT_UD ? ibv_create_ah(c, t.p.pd, &route) : nullptr;
+  const auto message = [&](std::uint64_t id) {
+    return request{.opcode = IBV_WR_SEND, .id = id, .sges = {{t.here.addr, 64, t.here.mr->lkey}}, .ah = ah, .qpn = t.b->qp_num};
+  };
+  const std::uint64_t at = t.there.addr;
+  ASSERT_EQ(post_receive(c, t.b, 10, {{at, 128, ibv_inc_rkey(t.there.mr->lkey)}}), 0);
+  ASSERT_EQ(post_receive(c, t.b, 11, {{at, 128, t.there.mr->lkey}}), 0);
+  for (const std::uint64_t id : {1U, 2U}) ASSERT_EQ(complete(c, t.a, message(id), &t.received).status, IBV_WC_SUCCESS);
+  const ibv_wc first = t.receive_completion();
+  EXPECT_EQ(first.wr_id, 10U);
+  EXPECT_EQ(first.status, IBV_WC_LOC_PROT_ERR);
+  const ibv_wc second = t.receive_completion();
+  EXPECT_EQ(second.wr_id, 11U);
+  EXPECT_EQ(second.status, goes_on ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+  EXPECT_EQ(t.p.state(t.b), goes_on ? IBV_QPS_RTS : IBV_QPS_ERR);
+  EXPECT_EQ(t.p.state(t.a), IBV_QPS_RTS);
+  if (ah) ibv_destroy_ah(c, ah);
+}
+
+system_config with_receive_errors() {
+  system_config s = world::one_node();
+  s.nodes[0].hca.responder.unreliable_receive_error = unreliable_receive_error::error;
+  return s;
+}
+
+TEST(conformance, uc_drops_what_comes_for_a_bad_receive) {
+  run_case([](cpu& c, node& n) { send_to_a_bad_receive(c, n, uc, true); });
+}
+TEST(conformance, ud_drops_what_comes_for_a_bad_receive) {
+  run_case([](cpu& c, node& n) { send_to_a_bad_receive(c, n, ud, true); });
+}
+TEST(conformance, switch_unreliable_receive_error_of_uc) {
+  run_case([](cpu& c, node& n) { send_to_a_bad_receive(c, n, uc, false); }, with_receive_errors());
+}
+TEST(conformance, switch_unreliable_receive_error_of_ud) {
+  run_case([](cpu& c, node& n) { send_to_a_bad_receive(c, n, ud, false); }, with_receive_errors());
+}
+
 // A send error stops the send side only, and RTS brings it back [D.2].
 TEST(conformance, uc_goes_to_sqe_and_back) {
   run_case([](cpu& c, node& n) {
