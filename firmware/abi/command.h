@@ -50,6 +50,7 @@ enum hca_command_code {
   HCA_CMD_ALLOC_NULL = 0x44,        /* object: PD; result0: key */
   HCA_CMD_REGISTER_INDIRECT = 0x45, /* in: hca_region, `chunks` counting the hca_elements that follow; result0: key */
   HCA_CMD_RESERVE_LKEY = 0x46,      /* result0: key */
+  HCA_CMD_QUERY_MW = 0x47,          /* object: key, of which only the index counts; out: hca_mrc */
 
   /* Pages of an on-demand region; object: key. Accesses that wait for a page of the range go on, or fail. */
   HCA_CMD_FILL_PAGES = 0x48,   /* in: hca_pages, then as many page-table entries; one of 0 is left as it is */

@@ -36,6 +36,7 @@
   COMMAND(X_TEARDOWN, x_teardown, true, false, 0, true)                                    \
   COMMAND(ALLOC_MW, alloc_mw, true, false, 0, false)                                       \
   COMMAND(FREE_MW, free_mw, true, false, 0, false)                                         \
+  COMMAND(QUERY_MW, query_mw, true, false, sizeof(struct hca_mrc), false)                  \
   COMMAND(ALLOC_FAST, alloc_fast, true, false, 0, false)                                   \
   COMMAND(ALLOC_PHYSICAL, alloc_physical, true, false, 0, false)                           \
   COMMAND(ALLOC_NULL, alloc_null, true, false, 0, false)                                   \

@@ -27,12 +27,24 @@ int fw_alloc_mw(struct firmware* fw, struct hca_command* c) {
   return store_fresh(fw, c, &m);
 }
 
+static int load_window(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
+  const int status = fw_mrc_load_index(fw, key, m);
+  if (status != HCA_OK) return status;
+  return m->kind == HCA_MRC_WINDOW_1 || m->kind == HCA_MRC_WINDOW_2 ? HCA_OK : HCA_BAD_OBJECT;
+}
+
+/* Who asks may not know the key byte: a bind that failed, or of another thread, leaves him with another one [C2.4]. */
+int fw_query_mw(struct firmware* fw, struct hca_command* c) {
+  struct hca_mrc m;
+  const int status = load_window(fw, c->object, &m);
+  return status == HCA_OK ? fw_write_out(fw, c, &m, sizeof m) : status;
+}
+
 /* Always permitted: unbinds as well [C2.2]. */
 int fw_free_mw(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
-  int status = fw_mrc_load_index(fw, c->object, &m);
+  const int status = load_window(fw, c->object, &m);
   if (status != HCA_OK) return status;
-  if (m.kind != HCA_MRC_WINDOW_1 && m.kind != HCA_MRC_WINDOW_2) return HCA_BAD_OBJECT;
   hal_window_close(fw->hal, hca_key_index(c->object));
   hal_cache_drop(fw->hal, HAL_CACHE_MRC, hca_key_index(c->object));
   fw_key_put(fw, c->object);

@@ -89,6 +89,8 @@ int hcax_close_dma_buf(ibv_context* context, int fd);  // EBADF
 // Memory windows [C2.1, C.3]. EINVAL: no such type.
 ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* pd, ibv_mw_type type);
 int ibv_dealloc_mw(cpu& c, ibv_mw* mw);  // unbinds as well
+// IBA's Query Memory Window, which libibverbs lacks [C2.4]. ENOENT: no such window.
+int hcax_query_mw(cpu& c, ibv_mw* mw, hcax_mw_attr* attr);
 // Type 1 only. EINVAL: another type, no MR with addr or length, zero-based; EPERM: the PDs differ; ENOTSUP: not a plain MR.
 // Posts a request like ibv_post_send, and sets mw->rkey at once: on a completion with error the caller must restore it.
 int ibv_bind_mw(cpu& c, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* mw_bind);

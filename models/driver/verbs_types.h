@@ -187,6 +187,18 @@ struct ibv_mw {
   ibv_mw_type type;
 };
 
+// What the adapter holds of a window. Not bound: nothing can be reached, and of the others only type and key count.
+struct hcax_mw_attr {
+  ibv_mw_type type;
+  bool bound;
+  std::uint32_t rkey;  // as it is now
+  std::uint32_t lkey;  // of the region
+  std::uint64_t addr;  // the first that a peer names: 0 of a zero-based window
+  std::uint64_t length;
+  unsigned access;
+  std::uint32_t qp_num;  // bound type 2 windows
+};
+
 struct ibv_mw_bind_info {
   ibv_mr* mr;
   std::uint64_t addr;

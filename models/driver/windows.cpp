@@ -41,6 +41,27 @@ int ibv_dealloc_mw(cpu& c, ibv_mw* handle) {
   return 0;
 }
 
+int hcax_query_mw(cpu& c, ibv_mw* handle, hcax_mw_attr* attr) {
+  process& p = of(handle->context);
+  p.device->enter_kernel(c);
+  const memory_window* mw = p.mws.find(handle->handle);
+  if (!mw) return ENOENT;
+  hca_mrc m{};
+  const command_result r = run(c, &p, {.code = HCA_CMD_QUERY_MW, .object = mw->rkey, .out = out_bytes(m)});
+  if (r.error) return r.error;
+  *attr = {};
+  attr->type = mw->type;
+  attr->rkey = hca_key_make(hca_key_index(mw->rkey), m.key_byte);
+  attr->bound = m.parent != 0;
+  if (!attr->bound) return 0;
+  attr->lkey = m.parent;
+  attr->addr = (m.access & HCA_ACCESS_ZERO_BASED) != 0 ? 0 : m.start;
+  attr->length = m.length;
+  attr->access = m.access;
+  attr->qp_num = mw->type == IBV_MW_TYPE_2 ? m.qpn : 0;
+  return 0;
+}
+
 int ibv_bind_mw(cpu& c, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   const ibv_mw_bind_info& info = bind->bind_info;
   if (mw->type != IBV_MW_TYPE_1) return EINVAL;

@@ -25,6 +25,43 @@ CONFORMANCE(TC_V01) {
   t.expect_no_read(t.there.addr - 1, mw->rkey);
 }
 
+CONFORMANCE(a_window_says_what_it_is_bound_to) {
+  window_case t(c, n);
+  hcax_mw_attr is{};
+  for (const ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
+    ibv_mw* mw = t.window(type);
+    ASSERT_EQ(hcax_query_mw(c, mw, &is), 0);
+    EXPECT_EQ(is.type, type);
+    EXPECT_FALSE(is.bound);
+    EXPECT_EQ(is.rkey, mw->rkey);
+    EXPECT_EQ(is.length, 0U);
+    const auto what = t.piece(100, 5000, IBV_ACCESS_REMOTE_READ);
+    ASSERT_EQ((type == IBV_MW_TYPE_1 ? t.on_b_type_1(mw, what) : t.on_b(mw, mw->rkey + 7, what)).status, IBV_WC_SUCCESS);
+    const std::uint32_t key = mw->rkey;
+    mw->rkey = ibv_inc_rkey(key);  // the consumer has lost count
+    ASSERT_EQ(hcax_query_mw(c, mw, &is), 0);
+    EXPECT_TRUE(is.bound);
+    EXPECT_EQ(is.rkey, key);
+    EXPECT_EQ(is.lkey, t.there.mr->lkey);
+    EXPECT_EQ(is.addr, t.there.addr + 100);
+    EXPECT_EQ(is.length, 5000U);
+    EXPECT_EQ(is.access, unsigned{IBV_ACCESS_REMOTE_READ});
+    EXPECT_EQ(is.qp_num, type == IBV_MW_TYPE_1 ? 0U : t.b->qp_num);
+    mw->rkey = key;
+    if (type == IBV_MW_TYPE_2) {
+      ASSERT_EQ(t.invalidate_on_b(key).status, IBV_WC_SUCCESS);
+      ASSERT_EQ(hcax_query_mw(c, mw, &is), 0);
+      EXPECT_FALSE(is.bound);
+      ASSERT_EQ(t.on_b(mw, key + 1, {t.there.mr, t.there.addr + 64, 64, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED}).status,
+                IBV_WC_SUCCESS);
+      ASSERT_EQ(hcax_query_mw(c, mw, &is), 0);
+      EXPECT_EQ(is.addr, 0U);
+    }
+  }
+  ibv_mw stranger{t.p.context, t.p.pd, t.there.mr->rkey, 999, IBV_MW_TYPE_2};
+  EXPECT_EQ(hcax_query_mw(c, &stranger, &is), ENOENT);
+}
+
 CONFORMANCE(TC_V02) {
   window_case t(c, n);
   ibv_mw* mw = t.bound();
