@@ -35,6 +35,7 @@ void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limi
   memset(fw, 0, sizeof *fw);
   fw->hal = hal;
   fw->limits = *limits;
+  fw->drawn = limits->key_seed;
   fw->qps.words = carve(&at, bitmap_bytes(1U << limits->log_qps));
   fw->cqs.words = carve(&at, bitmap_bytes(1U << limits->log_cqs));
   fw->mrs.words = carve(&at, bitmap_bytes(1U << limits->log_mrs));

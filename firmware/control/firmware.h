@@ -36,14 +36,15 @@ struct fw_limits {
   uint32_t flags;            /* enum fw_flags */
   uint32_t functions;        /* how many there are */
   uint32_t device_memory;    /* bytes on the adapter */
-  uint32_t reserved;
+  uint32_t key_seed;
 };
 
 enum fw_flags {
-  FW_WINDOWS_2A = 1 << 0,     /* a QP with type 2 windows cannot go [C.1]; otherwise 2B */
-  FW_ORPHAN_WINDOWS = 1 << 1, /* a region with windows may go [B4.1] */
-  FW_NO_TAG_MEMORY = 1 << 2,  /* a new owner of an index begins with key byte 0 [A10] */
-  FW_ON_DEMAND = 1 << 3,      /* regions without pages [E9] */
+  FW_WINDOWS_2A = 1 << 0,       /* a QP with type 2 windows cannot go [C.1]; otherwise 2B */
+  FW_ORPHAN_WINDOWS = 1 << 1,   /* a region with windows may go [B4.1] */
+  FW_NO_TAG_MEMORY = 1 << 2,    /* a new owner of an index begins with key byte 0 [A10] */
+  FW_ON_DEMAND = 1 << 3,        /* regions without pages [E9] */
+  FW_RANDOM_KEY_BYTES = 1 << 4, /* the next owner's key byte is drawn, from key_seed; otherwise one more than the last [A5] */
 };
 
 struct firmware;

@@ -7,6 +7,13 @@ uint64_t fw_mrc_address(const struct firmware* fw, uint32_t index) {
   return fw->area.mrc_base + (uint64_t)index * sizeof(struct hca_mrc);
 }
 
+/* Counted, or drawn: a linear congruential generator, of which the upper bits are good. */
+uint8_t fw_key_byte_after(struct firmware* fw, uint8_t last) {
+  if ((fw->limits.flags & FW_RANDOM_KEY_BYTES) == 0) return HCA_U8(last + 1U);
+  fw->drawn = fw->drawn * 1664525U + 1013904223U;
+  return HCA_U8(last + 1U + (fw->drawn >> 16) % 255U);
+}
+
 int fw_key_take(struct firmware* fw, uint32_t* key) {
   uint32_t index = 0;
   struct hca_mrc last;
@@ -20,7 +27,7 @@ int fw_key_take(struct firmware* fw, uint32_t* key) {
     fw_bitmap_put(&fw->mrs, index);
     return status;
   }
-  *key = hca_key_make(index, HCA_U8(last.key_byte + 1U));
+  *key = hca_key_make(index, fw_key_byte_after(fw, last.key_byte));
   return HCA_OK;
 }
 

@@ -129,6 +129,7 @@ struct firmware {
   struct fw_bitmap cqs;
   struct fw_bitmap eqs;
   struct fw_bitmap mrs;
+  uint32_t drawn;         /* of the key bytes' random numbers, the last */
   struct fw_bitmap lines; /* of the extent area */
   struct fw_icm icm;
   uint32_t* cq_users;
@@ -227,6 +228,8 @@ void fw_list_free(struct firmware* fw, const struct hca_buffer* b);
 /* keys.c */
 uint64_t fw_mrc_address(const struct firmware* fw, uint32_t index);
 int fw_key_take(struct firmware* fw, uint32_t* key);
+/* The key byte that follows `last` on an index: another one. */
+uint8_t fw_key_byte_after(struct firmware* fw, uint8_t last);
 void fw_key_put(struct firmware* fw, uint32_t key);
 bool fw_key_live(const struct firmware* fw, uint32_t key);
 int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m);        /* with what the caches know */

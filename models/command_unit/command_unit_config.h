@@ -4,6 +4,9 @@
 
 namespace hcasim {
 
+// A new key's byte [A5]: never that of the index's last owner.
+enum class key_byte_policy : std::uint8_t { counter, random };
+
 struct command_unit_config {
   frequency clock{400e6};
   double hal_access = 8;
@@ -27,6 +30,8 @@ struct command_unit_config {
   std::uint64_t table_bytes = 1_GiB;
   std::uint32_t functions = 2;
   bool tag_memory = true;
+  key_byte_policy key_byte = key_byte_policy::counter;
+  std::uint32_t key_seed = 1;
   bool on_demand = true;
 
   void knobs(knob_visitor& k) {
@@ -50,6 +55,9 @@ struct command_unit_config {
     k.count("max_segments", max_segments, 1, 1 << 22, "segments of all address spaces together");
     k.count("functions", functions, 1, 65535, "functions of the adapter, each with keys and QPs of its own");
     k.flag("tag_memory", tag_memory, "a freed key index remembers its key byte; otherwise every owner begins with byte 0");
+    k.choice("key_byte", key_byte, {"counter", "random"},
+             "with tag_memory, the key byte of an index's next owner: one more, or drawn");
+    k.count("key_seed", key_seed, 0, 0x1p32 - 1, "of the key bytes that are drawn");
     k.flag("on_demand", on_demand, "regions without pinned pages");
     k.bytes("table_bytes", table_bytes, 1 << 20, 1099511627776.0, "page-table area in host memory (backed when used)");
   }

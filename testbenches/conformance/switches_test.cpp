@@ -85,6 +85,20 @@ TEST(conformance, switch_tag_memory_off_lets_a_stale_key_through) {
       });
 }
 
+TEST(conformance, switch_key_byte_random) {
+  with(
+      [](node_config& n) {
+        few_keys(n);
+        n.hca.command_unit.key_byte = key_byte_policy::random;
+      },
+      [](cpu& c, node& n) {
+        base_case t(c, n);
+        const auto [old, now] = recycle(t);
+        EXPECT_NE(old, now);
+        EXPECT_NE(ibv_inc_rkey(old), now) << "not merely one more";
+      });
+}
+
 void fail_to_reregister(base_case& t) {
   ibv_mr* mr = t.there.mr;
   EXPECT_EQ(ibv_rereg_mr(t.c, mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, nowhere, 4096, 0), IBV_REREG_MR_ERR_CMD);

@@ -56,6 +56,7 @@ const std::vector<listed_knob>& listed_knobs() {
       {"atc.page_requests", role::pool},
       {"atc.page_retries", role::none, false, "when a page is given up"},
       {"*.seed", role::none, false, seed},
+      {"*.key_seed", role::none, false, seed},
       {"driver.command_timeout", role::none, false, "when a device is given up"},
       {"driver.first_vector", role::none, false, "a name"},
       {"driver.cq_record_interval", role::none, false, policy},
