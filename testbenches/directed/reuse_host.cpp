@@ -37,7 +37,8 @@ class host_program {
     q.receive_depth = 2 * static_cast<std::uint32_t>(ceil_div(s_.o.buffers, s_.o.targets)) + 2;  // of those granted to one
     const std::uint32_t targets = s_.o.targets;
     // With room to spare: a CQ that is nearly full is asked for its consumer index at each completion.
-    cq_ = ibv_create_cq(c_, p_.context, std::max(1024U, 2 * targets * (q.receive_depth + 2)), nullptr, nullptr, 0);
+    const auto most = static_cast<int>(std::max(1024U, 2 * targets * (q.receive_depth + 2)));
+    cq_ = ibv_create_cq(c_, p_.context, most, nullptr, nullptr, 0);
     ok_ = cq_ != nullptr;
     for (reuse_state::link& l : s_.links) {
       qps_.push_back(p_.create_qp(q, nullptr, cq_));

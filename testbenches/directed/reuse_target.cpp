@@ -14,7 +14,8 @@ class target_program {
   target_program(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32_t number)
       : s_(s), c_(c), p_(c, n), number_(number), out_((*s.outcomes)[way]), link_(s.links[number]) {
     const qp_options q = s.qp();
-    cq_ = ibv_create_cq(c, p_.context, std::max(1024U, 2 * (q.send_depth + q.receive_depth)), nullptr, nullptr, 0);
+    const auto most = static_cast<int>(std::max(1024U, 2 * (q.send_depth + q.receive_depth)));
+    cq_ = ibv_create_cq(c, p_.context, most, nullptr, nullptr, 0);
     qp_ = p_.create_qp(q, nullptr, cq_);
     link_.to_host.send(c, p_.address_of(qp_, q));
     ok_ = p_.connect(qp_, link_.to_target.receive(c), q) == 0;
