@@ -61,7 +61,16 @@ int fw_mrc_store(struct firmware* fw, uint32_t key, const struct hca_mrc* m) {
   return HCA_OK;
 }
 
-void fw_mrc_dead(uint32_t key, struct hca_mrc* m) {
-  memset(m, 0, sizeof *m);
-  m->key_byte = hca_key_byte(key);
+/* No access admitted by the entry's older contents is under way any more, and no translation of it is cached. */
+void fw_key_quiesce(struct firmware* fw, uint32_t key) {
+  hal_key_drain(fw->hal, hca_key_index(key));
+  hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(key), 0, FW_ALL);
+}
+
+/* The index stays taken. A dead entry keeps its key byte, for the next owner [A10]. */
+int fw_key_kill(struct firmware* fw, uint32_t key, uint8_t key_byte) {
+  const struct hca_mrc dead = {.key_byte = key_byte};
+  const int status = fw_mrc_store(fw, key, &dead);
+  if (status == HCA_OK) fw_key_quiesce(fw, key);
+  return status;
 }

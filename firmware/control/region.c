@@ -51,15 +51,11 @@ static int load_any(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
 
 int fw_deregister(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
-  struct hca_mrc dead;
   int status = load_any(fw, c->object, &m);
   if (status != HCA_OK) return status;
   if (m.parent != 0 && (fw->limits.flags & FW_ORPHAN_WINDOWS) == 0) return HCA_BUSY;
-  fw_mrc_dead(c->object, &dead);
-  dead.key_byte = m.key_byte;
-  status = fw_mrc_store(fw, c->object, &dead);
+  status = fw_key_kill(fw, c->object, m.key_byte);
   if (status != HCA_OK) return status;
-  fw_key_quiesce(fw, c->object);
   if ((m.flags & HCA_MRC_ON_DEMAND) != 0) {
     fw_on_demand_wake(fw, c->object);
     fw_on_demand_free(fw, &m);

@@ -43,12 +43,6 @@ void fw_region_release(struct firmware* fw, const struct hca_mrc* m) {
   if (t.root != 0 && t.entries != 0 && t.levels - 1 < FW_MAX_LEVELS) fw_table_free(fw, t.root, t.levels, t.entries);
 }
 
-/* No access admitted by the entry's older contents is under way any more, and no translation of it is cached. */
-void fw_key_quiesce(struct firmware* fw, uint32_t key) {
-  hal_key_drain(fw->hal, hca_key_index(key));
-  hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(key), 0, FW_ALL);
-}
-
 int fw_region_load(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
   const int status = fw_mrc_load(fw, key, m);
   if (status != HCA_OK) return status;

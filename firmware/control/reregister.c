@@ -37,15 +37,10 @@ static int in_place(struct firmware* fw, uint32_t key, const struct hca_region* 
   return status;
 }
 
-/* A dead entry keeps its key byte, for the next owner of the index [A10]. */
-static int bury(struct firmware* fw, uint32_t key) {
-  struct hca_mrc dead;
-  fw_mrc_dead(key, &dead);
-  const int status = fw_mrc_store(fw, key, &dead);
-  if (status != HCA_OK) return status;
-  fw_key_quiesce(fw, key);
-  fw_key_put(fw, key);
-  return HCA_OK;
+static int retire(struct firmware* fw, uint32_t key) {
+  const int status = fw_key_kill(fw, key, hca_key_byte(key));
+  if (status == HCA_OK) fw_key_put(fw, key);
+  return status;
 }
 
 /* The new entry stands complete, under a key that nobody knows yet, before the old one dies. On failure the region is as it
@@ -63,9 +58,9 @@ static int under_a_new_key(struct firmware* fw, uint32_t* key, const struct hca_
     return status;
   }
   status = fw_mrc_store(fw, fresh, m);
-  if (status == HCA_OK) status = bury(fw, retired);
+  if (status == HCA_OK) status = retire(fw, retired);
   if (status != HCA_OK) {
-    if (bury(fw, fresh) == HCA_OK && table != NULL) fw_region_release(fw, m);
+    if (retire(fw, fresh) == HCA_OK && table != NULL) fw_region_release(fw, m);
     return status;
   }
   if (table != NULL) fw_region_release(fw, old);

@@ -118,12 +118,8 @@ int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uin
 
 /* The key dies, then everything behind it is given back. */
 int fw_space_retire(struct firmware* fw, struct fw_space* s) {
-  struct hca_mrc dead;
-  fw_mrc_dead(s->key, &dead);
-  const int status = fw_mrc_store(fw, s->key, &dead);
+  const int status = fw_key_kill(fw, s->key, hca_key_byte(s->key));
   if (status != HCA_OK) return status;
-  hal_key_drain(fw->hal, hca_key_index(s->key));
-  hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(s->key), 0, FW_ALL);
   fw_extents_free(fw, s->extent, s->extent_count, true);
   fw_space_free_table(fw, s);
   fw_segments_drop_all(fw, s);
@@ -132,20 +128,28 @@ int fw_space_retire(struct firmware* fw, struct fw_space* s) {
   return HCA_OK;
 }
 
-/* A connection's address spaces go with it [S7]. HCA_BUSY, and nothing done, while windows are bound to one of them. */
-int fw_space_retire_qp(struct firmware* fw, uint32_t qpn) {
-  for (uint32_t n = fw->qp_spaces[qpn]; n != FW_NO_LINK; n = fw->spaces[n].qp_next) {
-    uint32_t windows = 0;
-    const int status = fw_space_windows(fw, &fw->spaces[n], &windows);
-    hal_work(fw->hal, HAL_WORK_CHUNK, 1);
-    if (status != HCA_OK) return status;
-    if (windows != 0) return HCA_BUSY;
+/* FREE, so that no bind begins, before the windows go; they translate through the table. */
+static int unbind_all(struct firmware* fw, uint32_t key) {
+  struct hca_mrc m;
+  hal_key_lock(fw->hal, hca_key_index(key));
+  int status = fw_mrc_load(fw, key, &m);
+  if (status == HCA_OK && m.parent != 0) {
+    m.state = HCA_MRC_FREE;
+    status = fw_mrc_store(fw, key, &m);
   }
+  hal_key_unlock(fw->hal, hca_key_index(key));
+  return status == HCA_OK && m.parent != 0 ? fw_windows_unbind(fw, key) : status;
+}
+
+/* A connection's address spaces go with it, and with them the windows bound to them [S7]. */
+int fw_space_retire_qp(struct firmware* fw, uint32_t qpn) {
   while (fw->qp_spaces[qpn] != FW_NO_LINK) {
     struct fw_space* const s = &fw->spaces[fw->qp_spaces[qpn]];
     const uint32_t index = hca_key_index(s->key);
+    int status = (s->access & HCA_ACCESS_MW_BIND) != 0 ? unbind_all(fw, s->key) : HCA_OK;
+    if (status != HCA_OK) return status;
     hal_key_lock(fw->hal, index);
-    const int status = fw_space_retire(fw, s);
+    status = fw_space_retire(fw, s);
     hal_key_unlock(fw->hal, index);
     if (status != HCA_OK) return status;
   }

@@ -235,7 +235,7 @@ bool fw_key_live(const struct firmware* fw, uint32_t key);
 int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m);        /* with what the caches know */
 int fw_mrc_load_index(struct firmware* fw, uint32_t key, struct hca_mrc* m);  /* whatever its key byte is */
 int fw_mrc_store(struct firmware* fw, uint32_t key, const struct hca_mrc* m); /* and makes everyone see it */
-void fw_mrc_dead(uint32_t key, struct hca_mrc* m);
+int fw_key_kill(struct firmware* fw, uint32_t key, uint8_t key_byte);
 
 /* region_check.c */
 int fw_access_check(uint32_t access, uint32_t* effective);

@@ -12,12 +12,13 @@ struct address_space {
   queue_pair* qp = nullptr;  // the connection it belongs to, or nullptr
   std::uint32_t key = 0;
   std::uint32_t handle = 0;  // in the process's table
-  bool writable = false;
   space_map map;
+  memory_region mr;  // for binds; in no table
 };
 
 // 0 or an errno value; the space is gone when it succeeds.
-int teardown(cpu& c, address_space& space);
 int teardown_all(cpu& c, process& p);
+// The adapter has retired its key.
+void retired(cpu& c, address_space& space);
 
 }  // namespace hcasim::driver

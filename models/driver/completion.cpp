@@ -15,10 +15,8 @@ ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, i
   d.enter_kernel(c);
   auto cq = std::make_unique<completion_queue>();
   while (1 << cq->log_entries < cqe) ++cq->log_entries;
-  if (cq->buffer.allocate(*p.memory, std::uint64_t{HCA_CQE_BYTES} << cq->log_entries, d.config().queue_memory, d.dma(),
-                          p.stats)) {
+  if (cq->buffer.allocate(c, p, std::uint64_t{HCA_CQE_BYTES} << cq->log_entries, d.config().queue_memory))
     return refuse(ENOMEM);
-  }
   cq->record = p.records.get(c);
   if (!cq->record) return refuse(ENOMEM);
 
@@ -64,6 +62,7 @@ int ibv_destroy_cq(cpu& c, ibv_cq* handle) {
                 [&](const ibv_async_event& e) { return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == &cq; });
   cq.acknowledge.sleep_until(c, [&] { return cq.acknowledged >= cq.events; });
   p.records.put(cq.record);
+  cq.buffer.release(c);
   p.cqs.remove(cq.handle);
   delete &cq;
   return 0;

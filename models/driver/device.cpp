@@ -117,8 +117,7 @@ process* device::attach(cpu& c, virtual_memory& memory) {
     return nullptr;
   }
   enter_kernel(c);
-  auto* p =
-      new process({this, &memory, static_cast<int>(config_.completion_vectors)}, machine_.memory_bytes(), dma_, counters_);
+  auto* p = new process({this, &memory, static_cast<int>(config_.completion_vectors)}, machine_.memory_bytes(), counters_);
   p->uar_number = uar;
   p->uar = bar_ + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE;
   processes_.push_back(p);

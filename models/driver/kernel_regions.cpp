@@ -56,8 +56,7 @@ int hcax_reserved_lkey(ibv_context* context, std::uint32_t* lkey) {
 ibv_mr* hcax_alloc_fast_mr(cpu& c, ibv_pd* pd, unsigned max_pages) {
   process& p = of(pd->context);
   auto list = std::make_shared<queue_buffer>();
-  if (const int error = list->allocate(*p.memory, host_page, page_policy::scattered, p.device->dma(), p.stats))
-    return refuse(error);
+  if (const int error = list->allocate(c, p, host_page, page_policy::scattered)) return refuse(error);
   ibv_mr* handle = allocate(c, pd, region_kind::fast, HCA_CMD_ALLOC_FAST, max_pages);
   if (!handle) return nullptr;
   auto& mr = static_cast<memory_region&>(*handle);

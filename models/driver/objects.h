@@ -18,6 +18,7 @@
 
 namespace hcasim::driver {
 
+struct driver_statistics;
 struct process;
 class lent_pages;
 struct address_space;
@@ -27,7 +28,7 @@ struct protection_domain : verbs::ibv_pd {
   std::uint32_t users = 0;
 };
 
-enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect, device_memory, dma_buf, on_demand };
+enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect, device_memory, dma_buf, on_demand, space };
 
 // What a region that is not host memory stands on (models/driver/peer).
 namespace peer {
@@ -135,8 +136,8 @@ struct queue_pair : verbs::ibv_qp {
 
 // A process's use of the device.
 struct process : verbs::ibv_context {
-  process(verbs::ibv_context c, physical_memory& bytes_of_host, dma_map& dma, driver_statistics& statistics)
-      : ibv_context(c), bytes(bytes_of_host), stats(statistics), records(*c.memory, dma, statistics) {}
+  process(verbs::ibv_context c, physical_memory& bytes_of_host, driver_statistics& statistics)
+      : ibv_context(c), bytes(bytes_of_host), stats(statistics), records(*this) {}
 
   physical_memory& bytes;
   driver_statistics& stats;

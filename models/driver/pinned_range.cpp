@@ -35,8 +35,12 @@ void unpin_range(cpu& c, process& p, std::uint64_t at, std::uint64_t bytes, std:
   }
   p.memory->unpin(at, bytes);
   const std::uint64_t pages = pages_of(at, bytes);
-  c.spend(ps(p.device->config().unpin_page.count() * static_cast<std::int64_t>(pages)));
+  spend_unpinning(c, p, pages);
   p.stats.unpinned_pages += pages;
+}
+
+void spend_unpinning(cpu& c, const process& p, std::uint64_t pages) {
+  c.spend(ps(p.device->config().unpin_page.count() * static_cast<std::int64_t>(pages)));
 }
 
 bool can_protect_from_fork(const process& p, std::uint64_t at, std::uint64_t bytes) {

@@ -4,61 +4,64 @@
 #include <memory>
 
 #include "models/driver/access.h"
-#include "models/driver/dma_map.h"
-#include "models/driver/driver_statistics.h"
+#include "models/driver/device.h"
+#include "models/driver/pinned_range.h"
 
 namespace hcasim::driver {
 
-int queue_buffer::allocate(virtual_memory& memory, std::uint64_t bytes, page_policy policy, dma_map& dma,
-                           driver_statistics& stats) {
-  const std::uint64_t va = memory.allocate(bytes, policy);
+int queue_buffer::allocate(cpu& c, process& p, std::uint64_t bytes, page_policy policy) {
+  const std::uint64_t va = p.memory->allocate(bytes, policy);
   if (va == 0) return ENOMEM;
-  if (memory.pin(va, bytes, true, runs_) != 0) {
-    memory.free(va);
+  if (p.memory->pin(va, bytes, true, runs_) != 0) {
+    p.memory->free(va);
     runs_.clear();
     return ENOMEM;
   }
-  memory_ = &memory;
-  dma_ = &dma;
-  stats_ = &stats;
+  process_ = &p;
   va_ = va;
   bytes_ = bytes;
   frames_ = uniform_pages(runs_, host_page_shift);
   first_ = frames_.front();
-  for (const auto& r : runs_) dma.share(r.physical, r.bytes);
-  stats.pinned_pages += frames_.size();
+  for (const auto& r : runs_) p.device->dma().share(r.physical, r.bytes);
+  c.pin_pages(frames_.size());
+  p.stats.pinned_pages += frames_.size();
   return 0;
 }
 
-void queue_buffer::release() {
-  if (!memory_) return;
-  stats_->unpinned_pages += frames_.size();
-  for (const auto& r : runs_) dma_->unshare(r.physical);
-  memory_->unpin(va_, bytes_);
-  memory_->free(va_);
-  memory_ = nullptr;
+void queue_buffer::release(cpu& c) {
+  if (process_) spend_unpinning(c, *process_, frames_.size());
+  give_back();
+}
+
+void queue_buffer::give_back() {
+  if (!process_) return;
+  process_->stats.unpinned_pages += frames_.size();
+  for (const auto& r : runs_) process_->device->dma().unshare(r.physical);
+  process_->memory->unpin(va_, bytes_);
+  process_->memory->free(va_);
+  process_ = nullptr;
   runs_.clear();
   frames_.clear();
 }
 
 std::vector<std::uint64_t> queue_buffer::pages(unsigned shift) const {
   std::vector<std::uint64_t> list = uniform_pages(runs_, shift);
-  for (std::uint64_t& p : list) p = dma_->address(p);
+  for (std::uint64_t& p : list) p = process_->device->dma().address(p);
   return list;
 }
 
 std::uint64_t queue_buffer::address(std::uint64_t offset) const {
-  return dma_->address(physical(offset));
+  return process_->device->dma().address(physical(offset));
 }
 
 std::uint64_t record_pool::address(std::uint64_t record) const {
-  return dma_.address(record);
+  return process_.device->dma().address(record);
 }
 
 std::uint64_t record_pool::get(cpu& c) {
   if (free_.empty()) {
     auto page = std::make_unique<queue_buffer>();
-    if (page->allocate(memory_, host_page, page_policy::scattered, dma_, stats_) != 0) return 0;
+    if (page->allocate(c, process_, host_page, page_policy::scattered) != 0) return 0;
     for (std::uint64_t at = host_page; at > 0; at -= record_bytes) free_.push_back(page->physical(at - record_bytes));
     pages_.push_back(std::move(page));
   }

@@ -12,20 +12,20 @@ class cpu;
 
 namespace hcasim::driver {
 
-class dma_map;
-struct driver_statistics;
+struct process;
 
-// A queue's buffer: page-aligned, pinned, its frames known.
+// A queue's buffer: page-aligned, pinned, its frames known. Finding and pinning its pages, and giving them back, take the time
+// that they take for a region.
 class queue_buffer {
  public:
   queue_buffer() = default;
   queue_buffer(const queue_buffer&) = delete;
   queue_buffer& operator=(const queue_buffer&) = delete;
-  ~queue_buffer() { release(); }
+  ~queue_buffer() { give_back(); }
 
   // 0, or ENOMEM.
-  int allocate(virtual_memory& memory, std::uint64_t bytes, page_policy policy, dma_map& dma, driver_statistics& stats);
-  void release();
+  int allocate(cpu& c, process& p, std::uint64_t bytes, page_policy policy);
+  void release(cpu& c);
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t physical(std::uint64_t offset) const {
@@ -38,10 +38,10 @@ class queue_buffer {
   [[nodiscard]] std::uint64_t address(std::uint64_t offset) const;
 
  private:
+  void give_back();
+
   std::uint64_t first_ = 0;  // frames_[0]
-  virtual_memory* memory_ = nullptr;
-  dma_map* dma_ = nullptr;
-  driver_statistics* stats_ = nullptr;
+  process* process_ = nullptr;
   std::uint64_t va_ = 0;
   std::uint64_t bytes_ = 0;
   std::vector<virtual_memory::frame_run> runs_;
@@ -51,7 +51,7 @@ class queue_buffer {
 // Doorbell records, one to a cache line.
 class record_pool {
  public:
-  record_pool(virtual_memory& memory, dma_map& dma, driver_statistics& stats) : memory_(memory), dma_(dma), stats_(stats) {}
+  explicit record_pool(process& p) : process_(p) {}
 
   // The physical address of a zeroed record; 0: out of memory.
   std::uint64_t get(cpu& c);
@@ -61,9 +61,7 @@ class record_pool {
 
  private:
   static constexpr std::uint64_t record_bytes = 64;
-  virtual_memory& memory_;
-  dma_map& dma_;
-  driver_statistics& stats_;
+  process& process_;
   std::vector<std::unique_ptr<queue_buffer>> pages_;
   std::vector<std::uint64_t> free_;
 };

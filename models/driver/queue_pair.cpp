@@ -53,7 +53,7 @@ int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
   qp.limits.max_inline = cap.max_inline_data;
   qp.ring.resize(blocks, cap.max_send_wr);
   const page_policy policy = d.config().queue_memory;
-  if (qp.sq.allocate(*p.memory, std::uint64_t{blocks} * HCA_WQE_BLOCK, policy, p.device->dma(), p.stats)) return ENOMEM;
+  if (qp.sq.allocate(c, p, std::uint64_t{blocks} * HCA_WQE_BLOCK, policy)) return ENOMEM;
 
   if (qp.srq) cap.max_recv_wr = cap.max_recv_sge = 0;
   cap.max_recv_sge = std::bit_ceil(std::max(cap.max_recv_sge, 1U));
@@ -62,8 +62,7 @@ int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
     cap.max_recv_wr = std::bit_ceil(cap.max_recv_wr);
     qp.rq_mask = cap.max_recv_wr - 1;
     qp.rq_ids.assign(cap.max_recv_wr, 0);
-    if (qp.rq.allocate(*p.memory, std::uint64_t{cap.max_recv_wr} << qp.rq_stride_shift, policy, p.device->dma(), p.stats))
-      return ENOMEM;
+    if (qp.rq.allocate(c, p, std::uint64_t{cap.max_recv_wr} << qp.rq_stride_shift, policy)) return ENOMEM;
   }
   qp.record = p.records.get(c);
   return qp.record ? 0 : ENOMEM;
@@ -159,11 +158,9 @@ int ibv_destroy_qp(cpu& c, ibv_qp* handle) {
   process& p = of(qp.context);
   device& d = *p.device;
   d.enter_kernel(c);
-  while (!qp.spaces.empty()) {  // the connection is torn down: its keys go with it [S7]
-    if (const int error = teardown(c, *qp.spaces.back())) return error;
-  }
   const command_result r = run(c, qp.context, {.code = HCA_CMD_DESTROY_QP, .object = qp.qp_num});
   if (r.error) return r.error;
+  while (!qp.spaces.empty()) retired(c, *qp.spaces.back());  // the keys of the connection went with it [S7]
   clean_cqs(c, qp, r.value);
   d.qps().set(qp.qp_num, nullptr);
   std::erase_if(p.async_events, [&](const ibv_async_event& e) {
@@ -176,6 +173,8 @@ int ibv_destroy_qp(cpu& c, ibv_qp* handle) {
   --static_cast<completion_queue*>(qp.recv_cq)->users;
   if (qp.srq) --static_cast<shared_queue*>(qp.srq)->users;
   p.records.put(qp.record);
+  qp.sq.release(c);
+  qp.rq.release(c);
   p.qps.remove(qp.handle);
   delete &qp;
   return 0;

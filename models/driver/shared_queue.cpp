@@ -65,9 +65,7 @@ ibv_srq* ibv_create_srq(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init) {
   srq->srq_context = init->srq_context;
   srq->pd = domain;
   srq->stride_shift = static_cast<unsigned>(std::countr_zero(segments)) + 4;
-  if (srq->buffer.allocate(*p.memory, std::uint64_t{slots} << srq->stride_shift, d.config().queue_memory, d.dma(), p.stats)) {
-    return refuse(ENOMEM);
-  }
+  if (srq->buffer.allocate(c, p, std::uint64_t{slots} << srq->stride_shift, d.config().queue_memory)) return refuse(ENOMEM);
   srq->record = p.records.get(c);
   if (!srq->record) return refuse(ENOMEM);
   attr.max_wr = slots - 1;
@@ -127,6 +125,7 @@ int ibv_destroy_srq(cpu& c, ibv_srq* handle) {
   srq.acknowledge.sleep_until(c, [&] { return srq.acknowledged >= srq.events; });
   --static_cast<protection_domain*>(srq.pd)->users;
   p.records.put(srq.record);
+  srq.buffer.release(c);
   p.srqs.remove(srq.handle);
   delete &srq;
   return 0;

@@ -71,9 +71,9 @@ int ibv_bind_mw(cpu& c, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
     const auto& mr = static_cast<const memory_region&>(*info.mr);
     if (mr.pd != mw->pd) return EPERM;
     if (mr.access & HCA_ACCESS_ZERO_BASED) return EINVAL;
-    const bool ordinary =
-        mr.kind == region_kind::plain || mr.kind == region_kind::fast || (mr.lent_by && mr.lent_by->complete());
-    if (!ordinary) return ENOTSUP;
+    const bool bindable = mr.kind == region_kind::plain || mr.kind == region_kind::fast || mr.kind == region_kind::space ||
+                          (mr.lent_by && mr.lent_by->complete());
+    if (!bindable) return ENOTSUP;
   }
   ibv_send_wr wr{};
   ibv_send_wr* bad = nullptr;

@@ -92,7 +92,9 @@ void note_added(address_space& s, const hca_space& out, const pinned_buffers& bu
   }
 }
 
-void give(const hca_space& from, x_result* to) {
+void give(const hca_space& from, address_space& s, x_result* to) {
+  s.mr.addr = s.mr.iova = from.start;
+  s.mr.length = from.end - from.start;
   if (to) *to = {from.key, from.handle, from.start, from.length, from.end, from.added, from.segments};
 }
 
@@ -123,25 +125,31 @@ int remove(cpu& c, process& p, std::uint32_t key, const hca_x_remove& what, unsi
       c, {.code = HCA_CMD_X_DEREGISTER, .object = key, .modifier = flags, .in = in_bytes(what), .out = out_bytes(out)});
   if (r.error) return r.error;
   unpin(c, p, what.handle ? s->map.remove(what.handle) : s->map.remove(what.va, what.length));
+  give(out, *s, result);
   if (out.length == 0) {
     forget(*s);
   } else {
     s->map.shift(out.start - s->map.start());
   }
-  give(out, result);
   return 0;
 }
 
 }  // namespace
 
-int teardown(cpu& c, address_space& s) {
-  process& p = *s.owner;
-  const command_result r = run(c, &p, {.code = HCA_CMD_X_TEARDOWN, .object = s.key});
-  if (r.error) return r.error;
-  unpin(c, p, s.map.remove_all());
+void retired(cpu& c, address_space& s) {
+  unpin(c, *s.owner, s.map.remove_all());
   forget(s);
-  return 0;
 }
+
+namespace {
+
+int teardown(cpu& c, address_space& s) {
+  const command_result r = run(c, s.owner, {.code = HCA_CMD_X_TEARDOWN, .object = s.key});
+  if (!r.error) retired(c, s);
+  return r.error;
+}
+
+}  // namespace
 
 int teardown_all(cpu& c, process& p) {
   const std::vector<address_space*> spaces = p.spaces.slots();
@@ -173,7 +181,7 @@ int change(cpu& c, process& p, std::uint32_t key, std::uint32_t leaving, std::sp
   address_space* s = find(p, key);
   if (!s) return ENOENT;
   pinned_buffers pinned;
-  if (const int error = pin(c, p, buffers, s->writable, pinned)) return error;
+  if (const int error = pin(c, p, buffers, s->mr.pinned_writable, pinned)) return error;
   hca_region region = region_of(pinned, va);
   region.leaving = leaving;
   hca_space out{};
@@ -185,7 +193,7 @@ int change(cpu& c, process& p, std::uint32_t key, std::uint32_t leaving, std::sp
   const std::vector<space_map::range> left = leaving ? s->map.remove(leaving) : std::vector<space_map::range>{};
   note_added(*s, out, pinned);
   driver::unpin(c, p, left);
-  give(out, result);
+  give(out, *s, result);
   return 0;
 }
 
@@ -207,12 +215,17 @@ int x_register(cpu& c, ibv_pd* domain, ibv_qp* qp, std::span<const x_buffer> buf
   s->owner = &p;
   s->pd = static_cast<protection_domain*>(domain);
   s->qp = static_cast<queue_pair*>(qp);
-  s->writable = needs_writable(wanted);
+  s->mr.context = domain->context;
+  s->mr.pd = domain;
+  s->mr.handle = ~0U;  // of no table
+  s->mr.kind = region_kind::space;
+  s->mr.access = known_access(wanted) & ~static_cast<std::uint32_t>(HCA_ACCESS_HUGETLB);
+  s->mr.pinned_writable = needs_writable(wanted);
   pinned_buffers pinned;
-  if (const int error = pin(c, p, buffers, s->writable, pinned)) return error;
+  if (const int error = pin(c, p, buffers, s->mr.pinned_writable, pinned)) return error;
   ++s->pd->users;
   hca_region region = region_of(pinned, va);
-  region.access = known_access(wanted) & ~static_cast<std::uint32_t>(HCA_ACCESS_HUGETLB);
+  region.access = s->mr.access;
   region.pd = s->pd->number;
   if (qp) region.qpn = qp->qp_num;
   hca_space out{};
@@ -222,12 +235,12 @@ int x_register(cpu& c, ibv_pd* domain, ibv_qp* qp, std::span<const x_buffer> buf
     driver::unpin(c, p, pinned.list);
     return r.error;
   }
-  s->key = out.key;
+  s->key = s->mr.lkey = s->mr.rkey = out.key;
   note_added(*s, out, pinned);
   address_space* made = s.release();
   made->handle = p.spaces.add(made);
   if (qp) made->qp->spaces.push_back(made);
-  give(out, result);
+  give(out, *made, result);
   return 0;
 }
 
@@ -250,6 +263,11 @@ int x_deregister_part(cpu& c, ibv_context* context, std::uint32_t key, std::uint
 int x_deregister_part(cpu& c, ibv_context* context, std::uint32_t key, std::uint64_t va, std::uint64_t length, x_result* result,
                       unsigned flags) {
   return driver::remove(c, of(context), key, {0, 0, va, length}, flags, result);
+}
+
+ibv_mr* x_mr(ibv_context* context, std::uint32_t key) {
+  address_space* s = find(of(context), key);
+  return s ? &s->mr : refuse(ENOENT);
 }
 
 int x_teardown(cpu& c, ibv_context* context, std::uint32_t key) {

@@ -6,6 +6,7 @@
 //   x_deregister_part   by handle, or by VA range -> same key, what remains; length 0: the key is retired
 //   x_exchange          one handle leaves and buffers come, in one step: an access sees both changes or none
 //   x_teardown          everything goes, the key is retired
+//   x_mr                what a window is bound to
 //
 // The buffers of one call become one stretch of VAs, in their order: all but the first start, and all but the last end, on a
 // page boundary (buffers that touch each other count as one). A buffer's VA lies at the same place of its page as the buffer.
@@ -58,5 +59,9 @@ int x_deregister_part(cpu& c, ibv_context* context, std::uint32_t key, std::uint
 int x_exchange(cpu& c, ibv_context* context, std::uint32_t key, std::uint32_t leaving, std::span<const x_buffer> buffers,
                x_result* result, std::uint64_t va = x_any_va, unsigned flags = X_EXTEND);
 int x_teardown(cpu& c, ibv_context* context, std::uint32_t key);
+
+// The space as what ibv_bind_mw and IBV_WR_BIND_MW bind a window to; from its first VA to its last, holes included. It lives as
+// long as the key. nullptr and ENOENT: no such key.
+ibv_mr* x_mr(ibv_context* context, std::uint32_t key);
 
 }  // namespace hcasim::verbs

@@ -6,6 +6,12 @@
 
 namespace hcasim::kit {
 
+inline system_config with_type_2a() {
+  system_config s = world::one_node();
+  s.nodes[0].hca.key_check.window_type2 = window_association::qp;
+  return s;
+}
+
 inline constexpr unsigned window_rights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
 struct window_case : base_case {

@@ -5,12 +5,6 @@
 namespace hcasim::kit {
 namespace {
 
-system_config with_type_2a() {
-  system_config s = world::one_node();
-  s.nodes[0].hca.key_check.window_type2 = window_association::qp;
-  return s;
-}
-
 CONFORMANCE(TC_V01) {
   window_case t(c, n);
   ibv_mw* mw = t.window(IBV_MW_TYPE_2);
