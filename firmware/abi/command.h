@@ -108,7 +108,7 @@ struct hca_device_info {
   uint32_t functions;
   uint32_t device_memory; /* bytes */
   uint32_t flags;         /* enum hca_device_flags */
-  uint32_t reserved;
+  uint32_t queue_levels;  /* of a queue's page list */
 };
 HCA_LAYOUT(struct hca_device_info, 64);
 

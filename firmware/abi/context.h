@@ -24,7 +24,8 @@ struct hca_buffer {
   uint64_t pages;
   uint8_t log_bytes;
   uint8_t page_shift;
-  uint16_t reserved0;
+  uint8_t levels; /* of its page list */
+  uint8_t reserved0;
   uint32_t reserved1;
 };
 HCA_LAYOUT(struct hca_buffer, 16);

@@ -66,6 +66,7 @@ int fw_query_device(struct firmware* fw, struct hca_command* c) {
       .page_shifts = fw->limits.page_shifts,
       .blueflame_bytes = fw->limits.blueflame_bytes,
       .max_table_levels = fw->limits.max_levels,
+      .queue_levels = fw->limits.queue_levels,
       .port_lid = fw->limits.lid,
       .firmware_version = FW_VERSION,
       .functions = fw->limits.functions,

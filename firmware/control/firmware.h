@@ -21,6 +21,7 @@ struct fw_limits {
   uint8_t log_cqs;         /* 1..24 */
   uint8_t log_mrs;         /* 1..24 */
   uint8_t max_levels;      /* of a page table, 1..4 */
+  uint8_t queue_levels;    /* of a queue's page list, 1..4 */
   uint32_t page_shifts;    /* bit s: pages of 2^s bytes; of 12, 16, 21, 30, and 12 always */
   uint32_t max_read_depth; /* per QP and direction, up to 255 */
   uint32_t max_inline;     /* bytes */

@@ -75,6 +75,39 @@ TEST_F(queues, completion_queue) {
   EXPECT_EQ(b.run(HCA_CMD_DESTROY_EQ, 0), HCA_OK);
 }
 
+// 1024 pages: a root of two entries over two full nodes; as the last of them fails, nothing is kept.
+TEST_F(queues, a_list_of_more_pages_than_a_node_has_levels) {
+  std::vector<std::uint64_t> pages;
+  for (std::uint64_t i = 0; i < 2 * HCA_PTE_PER_NODE; ++i) pages.push_back((i * 7919 % 4096) << 12);
+  hca_create_cq p{};
+  p.log_entries = 16;
+  p.page_shift = 12;
+  p.pages = static_cast<std::uint32_t>(pages.size());
+  const std::uint64_t before = b.usage().table_bytes;
+  ASSERT_EQ(b.run(HCA_CMD_CREATE_CQ, 0, 0, p, pages), HCA_OK);
+  const std::uint32_t big = b.command.result[0];
+  const hca_buffer list = b.cqc(big).buffer;
+  EXPECT_EQ(list.levels, 2);
+  EXPECT_EQ(b.usage().table_bytes - before, 2 * 4096U + 64U);
+  for (std::uint64_t i = 0; i < pages.size(); ++i) {
+    const std::uint64_t leaf = hca_pte_address(b.h.get<hca_pte>(list.pages + i / HCA_PTE_PER_NODE * 8));
+    ASSERT_EQ(b.h.get<hca_pte>(leaf + i % HCA_PTE_PER_NODE * 8), pages[i] | HCA_PTE_PRESENT) << i;
+  }
+  ASSERT_EQ(b.run(HCA_CMD_DESTROY_CQ, big), HCA_OK);
+  EXPECT_EQ(b.usage().table_bytes, before);
+
+  pages.back() |= 8;
+  EXPECT_EQ(b.run(HCA_CMD_CREATE_CQ, 0, 0, p, pages), HCA_BAD_PARAMETER) << "not a page";
+  EXPECT_EQ(b.usage().table_bytes, before);
+
+  fw_limits l = small_limits();
+  l.queue_levels = 1;
+  firmware_bench flat(l);
+  ASSERT_EQ(flat.create_eq(), 0U);
+  pages.back() ^= 8;
+  EXPECT_EQ(flat.run(HCA_CMD_CREATE_CQ, 0, 0, p, pages), HCA_BAD_PARAMETER) << "a list has one level";
+}
+
 // A unit that held the CQ context puts it back over the new moderation: written again.
 TEST_F(queues, moderation_survives_a_late_write_back) {
   const hca_cqc stale = b.cqc(cqn);

@@ -53,6 +53,14 @@ static int flush(struct firmware* fw, struct fw_table* t, unsigned level) {
   return fw->filled[level + 1] == HCA_PTE_PER_NODE ? flush(fw, t, level + 1) : HCA_OK;
 }
 
+static int flush_rest(struct firmware* fw, struct fw_table* t) {
+  for (unsigned level = 0; level < t->levels; level++) {
+    const int status = fw->filled[level] != 0 ? flush(fw, t, level) : HCA_OK;
+    if (status != HCA_OK) return status;
+  }
+  return HCA_OK;
+}
+
 static int add_pages(struct firmware* fw, struct fw_table* t, const struct hca_chunk* run, uint64_t* added) {
   const uint64_t page = 1ULL << t->shift;
   const uint64_t first = fw_align_down(run->address, page);
@@ -80,12 +88,7 @@ static int fill(struct firmware* fw, const struct hca_region* r, struct fw_table
     if (status == HCA_OK) status = add_pages(fw, t, &run, &added);
     if (status != HCA_OK) return status;
   }
-  if (added != t->entries) return HCA_BAD_PARAMETER;
-  for (unsigned level = 0; level < t->levels; level++) {
-    const int status = fw->filled[level] != 0 ? flush(fw, t, level) : HCA_OK;
-    if (status != HCA_OK) return status;
-  }
-  return HCA_OK;
+  return added == t->entries ? flush_rest(fw, t) : HCA_BAD_PARAMETER;
 }
 
 /* Frees what a failed build has written: the subtrees that the unfinished nodes point to. */
@@ -98,51 +101,71 @@ static void abandon(struct firmware* fw, const struct fw_table* t) {
   }
 }
 
-/* `t` comes with entries, levels and shift. The chunks are those of the last fw_chunks_open. */
-int fw_table_build(struct firmware* fw, const struct hca_region* r, struct fw_table* t) {
+static void begin(struct firmware* fw, struct fw_table* t) {
   for (unsigned level = 0; level < FW_MAX_LEVELS; level++) {
     fw->filled[level] = 0;
     fw->first_entry[level] = 0;
   }
   t->root = 0;
+}
+
+/* `t` comes with entries, levels and shift. The chunks are those of the last fw_chunks_open. */
+int fw_table_build(struct firmware* fw, const struct hca_region* r, struct fw_table* t) {
+  begin(fw, t);
   if (t->entries == 0) return HCA_OK;
   const int status = fill(fw, r, t);
   if (status != HCA_OK) abandon(fw, t);
   return status;
 }
 
+/* The pages of a queue's list, taken from a mailbox a node at a time. */
+static int fill_list(struct firmware* fw, uint64_t mailbox, struct fw_table* t) {
+  const uint64_t low_bits = (1ULL << t->shift) - 1;
+  for (uint64_t added = 0; added < t->entries;) {
+    const uint32_t n = (uint32_t)fw_min64(t->entries - added, HCA_PTE_PER_NODE);
+    int status = fw_read(fw, mailbox + added * 8, fw->node[0], n * 8);
+    if (status != HCA_OK) return status;
+    for (uint32_t i = 0; i < n; i++) {
+      if ((fw->node[0][i] & low_bits) != 0) return HCA_BAD_PARAMETER;
+      fw->node[0][i] |= HCA_PTE_PRESENT;
+    }
+    fw->filled[0] = n;
+    added += n;
+    status = flush(fw, t, 0);
+    if (status != HCA_OK) return status;
+  }
+  return flush_rest(fw, t);
+}
+
+static int contiguous(struct firmware* fw, uint64_t mailbox, struct hca_buffer* b) {
+  const int status = fw_read(fw, mailbox, &b->pages, sizeof b->pages);
+  if (status != HCA_OK) return status;
+  return (b->pages & 63) == 0 ? HCA_OK : HCA_BAD_PARAMETER;
+}
+
 /* The page list of a queue's buffer, from `pages` addresses in a mailbox. */
 int fw_list_build(struct firmware* fw, uint64_t mailbox, uint32_t pages, unsigned shift, unsigned log_bytes,
                   struct hca_buffer* b) {
-  hca_pte* list = fw->node[0];
   memset(b, 0, sizeof *b);
   if (pages == 0) return log_bytes == 0 ? HCA_OK : HCA_BAD_PARAMETER;
   const uint64_t wanted = shift == 0 || shift >= log_bytes ? 1 : 1ULL << (log_bytes - shift);
-  if (pages != wanted || pages > HCA_PTE_PER_NODE) return HCA_BAD_PARAMETER;
-  if (shift != 0 && (shift > 31 || (fw->limits.page_shifts >> shift & 1) == 0)) return HCA_BAD_PARAMETER;
-  int status = fw_read(fw, mailbox, list, pages * 8);
-  if (status != HCA_OK) return status;
-  const uint64_t low_bits = shift == 0 ? 63 : (1ULL << shift) - 1;
-  for (uint32_t i = 0; i < pages; i++) {
-    if ((list[i] & low_bits) != 0) return HCA_BAD_PARAMETER;
-  }
+  if (pages != wanted) return HCA_BAD_PARAMETER;
   b->log_bytes = (uint8_t)log_bytes;
+  if (shift == 0) return contiguous(fw, mailbox, b);
+  if (shift > 31 || (fw->limits.page_shifts >> shift & 1) == 0) return HCA_BAD_PARAMETER;
+  struct fw_table t = {0, pages, fw_levels(pages), shift};
+  if (t.levels > fw->limits.queue_levels) return HCA_BAD_PARAMETER;
+  begin(fw, &t);
+  const int status = fill_list(fw, mailbox, &t);
+  if (status != HCA_OK) abandon(fw, &t);
   b->page_shift = (uint8_t)shift;
-  b->pages = list[0];
-  if (shift == 0) return HCA_OK;
-
-  for (uint32_t i = 0; i < pages; i++) list[i] |= HCA_PTE_PRESENT;
-  hal_work(fw->hal, HAL_WORK_ENTRY, pages);
-  const unsigned order = fw_icm_order(pages);
-  memset(&list[pages], 0, (64U << order) - pages * 8);
-  if (!fw_icm_take(fw, order, &b->pages)) return HCA_NO_RESOURCES;
-  status = fw_write(fw, b->pages, list, 64U << order);
-  if (status != HCA_OK) fw_icm_put(fw, b->pages, order);
+  b->levels = (uint8_t)t.levels;
+  b->pages = t.root;
   return status;
 }
 
 void fw_list_free(struct firmware* fw, const struct hca_buffer* b) {
   if (b->page_shift == 0) return;
   const unsigned log_pages = b->log_bytes > b->page_shift ? (unsigned)(b->log_bytes - b->page_shift) : 0;
-  if (log_pages <= HCA_PTE_BITS) fw_icm_put(fw, b->pages, fw_icm_order(1U << log_pages));
+  if (log_pages < 32 && b->levels - 1U < FW_MAX_LEVELS) fw_table_free(fw, b->pages, b->levels, 1ULL << log_pages);
 }

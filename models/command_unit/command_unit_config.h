@@ -22,6 +22,7 @@ struct command_unit_config {
   bool pages_2m = true;
   bool pages_1g = true;
   std::uint32_t max_levels = 4;
+  std::uint32_t queue_levels = 2;
   std::uint32_t max_read_depth = 16;
   std::uint32_t max_inline = 220;
   std::uint32_t max_sge = 30;
@@ -48,6 +49,7 @@ struct command_unit_config {
     k.flag("pages_2m", pages_2m, "the page walker knows pages of 2 MiB");
     k.flag("pages_1g", pages_1g, "the page walker knows pages of 1 GiB");
     k.count("max_levels", max_levels, 1, 4, "levels of a page table");
+    k.count("queue_levels", queue_levels, 1, 4, "levels of a queue's page list: 512 pages with 1, 262144 with 2");
     k.count("max_read_depth", max_read_depth, 1, 255, "READs and atomics of a QP outstanding in each direction");
     k.count("max_inline", max_inline, 0, 904, "bytes of inline data in a WQE");
     k.count("max_sge", max_sge, 1, 60, "data segments of a WQE");

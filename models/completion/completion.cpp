@@ -147,7 +147,7 @@ task<bool> completion::locate(const hca_cqc& cq, std::uint32_t cqn, std::uint64_
   translate_request q;
   q.operation = operation;
   q.map.index = HCA_TAG_CQ | cqn;
-  q.map.levels = 1;
+  q.map.levels = cq.buffer.levels;
   q.map.page_shift = cq.buffer.page_shift;
   q.map.table = cq.buffer.pages;
   q.va = offset;

@@ -39,10 +39,14 @@ int clear(handle_table<T>& table, Destroy destroy) {
 
 int ibv_close_device(cpu& c, ibv_context* context) {
   process& p = of(context);
-  int error = clear(p.qps, [&](queue_pair* qp) {
-    qp->acknowledged = qp->events;
-    return ibv_destroy_qp(c, qp);
-  });
+  // Windows first: they hold the QPs that they are tied to, address spaces and regions.
+  int error = clear(p.mws, [&](memory_window* mw) { return ibv_dealloc_mw(c, mw); });
+  if (!error) {
+    error = clear(p.qps, [&](queue_pair* qp) {
+      qp->acknowledged = qp->events;
+      return ibv_destroy_qp(c, qp);
+    });
+  }
   if (!error) {
     error = clear(p.srqs, [&](shared_queue* srq) {
       srq->acknowledged = srq->events;
@@ -51,7 +55,6 @@ int ibv_close_device(cpu& c, ibv_context* context) {
   }
   if (!error) error = clear(p.ahs, [&](address_handle* ah) { return ibv_destroy_ah(c, ah); });
   if (!error) error = teardown_all(c, p);
-  if (!error) error = clear(p.mws, [&](memory_window* mw) { return ibv_dealloc_mw(c, mw); });
   if (!error) error = clear(p.mrs, [&](memory_region* mr) { return ibv_dereg_mr(c, mr); });
   if (!error) error = clear(p.dms, [&](device_buffer* dm) { return ibv_free_dm(c, dm); });
   if (!error) {
@@ -66,6 +69,16 @@ int ibv_close_device(cpu& c, ibv_context* context) {
   return error;
 }
 
+namespace {
+
+// What a CQ always has room for, however its pages are scattered.
+int max_cqe(const hca_device_info& info) {
+  static_assert(HCA_CQE_BYTES == 64);
+  return 1 << std::min<unsigned>(HCA_PTE_BITS * info.queue_levels + host_page_shift - 6, 22);
+}
+
+}  // namespace
+
 int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   const device& d = *context->device;
   d.enter_kernel(c);
@@ -79,7 +92,7 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   attr->max_qp_wr = static_cast<int>(send_ring::max_blocks);
   attr->max_sge = static_cast<int>(info.max_sge);
   attr->max_cq = 1 << d.areas().log_cqs;
-  attr->max_cqe = 1 << 22;
+  attr->max_cqe = max_cqe(d.info());
   attr->max_mr = (1 << d.areas().log_mrs) - 1;
   attr->max_mw = attr->max_mr;
   attr->max_fast_reg_page_list_len = HCA_PTE_PER_NODE;

@@ -39,6 +39,7 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.log_cqs = static_cast<std::uint8_t>(c.log_cqs);
   l.log_mrs = static_cast<std::uint8_t>(c.log_mrs);
   l.max_levels = static_cast<std::uint8_t>(c.max_levels);
+  l.queue_levels = static_cast<std::uint8_t>(c.queue_levels);
   l.page_shifts = 1U << 12 | (c.pages_64k ? 1U << 16 : 0) | (c.pages_2m ? 1U << 21 : 0) | (c.pages_1g ? 1U << 30 : 0);
   l.max_read_depth = c.max_read_depth;
   l.max_inline = c.max_inline;

@@ -9,10 +9,7 @@ namespace hcasim {
 task<bool> responder::read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t) {
   const std::uint32_t bytes = count << q.rq_stride_shift;
   c.fetched.resize(bytes);
-  const translation map{.index = HCA_TAG_RQ | c.qpn,
-                        .levels = static_cast<std::uint8_t>(q.rq.page_shift ? 1 : 0),
-                        .page_shift = q.rq.page_shift,
-                        .table = q.rq.pages};
+  const translation map{.index = HCA_TAG_RQ | c.qpn, .levels = q.rq.levels, .page_shift = q.rq.page_shift, .table = q.rq.pages};
   const std::uint64_t offset = (std::uint64_t{slot} << q.rq_stride_shift) + (q.rq.page_shift ? 0 : q.rq.pages);
   memory_access::transfer& tr = memory_.begin(c.operation);
   const bool mapped =

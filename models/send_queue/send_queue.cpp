@@ -140,10 +140,7 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
   std::uint32_t done = 0;
   translate_request w;
   w.operation = operation_at(q.operation, q.ci);
-  w.map = {.index = HCA_TAG_SQ | q.qpn,
-           .levels = static_cast<std::uint8_t>(sq.page_shift ? 1 : 0),
-           .page_shift = sq.page_shift,
-           .table = sq.pages};
+  w.map = {.index = HCA_TAG_SQ | q.qpn, .levels = sq.levels, .page_shift = sq.page_shift, .table = sq.pages};
   if (sq.page_shift == 0) offset += sq.pages;
   while (ok && done < bytes) {
     w.va = offset + done;

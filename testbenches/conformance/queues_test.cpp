@@ -34,6 +34,50 @@ TEST(conformance, a_cq_that_overflows_says_so) {
   });
 }
 
+// 8 MiB of receive WQEs and as much of CQEs in scattered pages: their lists have two levels, and the receives pass from one
+// node to the next.
+CONFORMANCE(queues_of_more_pages_than_a_node_lists) {
+  process_context p(c, n);
+  ibv_device_attr attr{};
+  ASSERT_EQ(ibv_query_device(c, p.context, &attr), 0);
+  EXPECT_EQ(attr.max_cqe, 1 << 22);
+  ibv_cq* cq = ibv_create_cq(c, p.context, 1 << 17, nullptr, nullptr, 0);
+  ASSERT_NE(cq, nullptr);
+  const qp_options deep{.receive_depth = 32768, .sge = 16};
+  ibv_qp* qp = p.create_qp(deep, nullptr, cq);
+  ASSERT_NE(qp, nullptr);
+  ASSERT_EQ(p.connect(qp, p.address_of(qp)), 0);
+  const region m = p.allocate(8192);
+  constexpr std::uint64_t node_of_receives = 8192;
+  for (std::uint64_t i = 0; i < node_of_receives + 8; ++i) {
+    ASSERT_EQ(post_receive(c, qp, i, {{m.addr + 4096 + i % 512 * 8, 8, m.mr->lkey}}), 0);
+  }
+  std::vector<ibv_wc> received;
+  for (std::uint64_t i = 0; i < node_of_receives + 8; ++i) {
+    p.store64(m.addr, i);
+    const request r{.opcode = IBV_WR_SEND, .id = i, .sges = {{m.addr, 8, m.mr->lkey}}};
+    ASSERT_EQ(complete(c, qp, r, &received).status, IBV_WC_SUCCESS) << i;
+    ASSERT_EQ(p.load64(m.addr + 4096 + i % 512 * 8), i);
+  }
+}
+
+// The adapters of most makers know one level only.
+TEST(conformance, a_cq_as_large_as_a_flat_list_allows) {
+  system_config flat = world::one_node();
+  flat.nodes[0].hca.command_unit.queue_levels = 1;
+  run_case(
+      [](cpu& c, node& n) {
+        process_context p(c, n);
+        ibv_device_attr attr{};
+        ASSERT_EQ(ibv_query_device(c, p.context, &attr), 0);
+        EXPECT_EQ(attr.max_cqe, 1 << 15);
+        EXPECT_NE(ibv_create_cq(c, p.context, attr.max_cqe, nullptr, nullptr, 0), nullptr);
+        EXPECT_EQ(ibv_create_cq(c, p.context, attr.max_cqe + 1, nullptr, nullptr, 0), nullptr);
+        EXPECT_EQ(errno, EINVAL);
+      },
+      flat);
+}
+
 TEST(conformance, what_follows_an_error_is_flushed_in_order) {
   run_case([](cpu& c, node& n) {
     base_case t(c, n);

@@ -85,8 +85,12 @@ void fake_adapter::execute_next() {
 
 std::uint64_t fake_adapter::locate(const hca_buffer& b, std::uint64_t offset) const {
   if (b.page_shift == 0) return b.pages + offset;
-  const auto entry = host_.memory_bytes().get<hca_pte>(b.pages + (offset >> b.page_shift) * 8);
-  return (entry & ~0xfffULL) + (offset & ((1ULL << b.page_shift) - 1));
+  std::uint64_t node = b.pages;
+  for (unsigned level = b.levels; level-- > 0;) {
+    const std::uint64_t at = offset >> (b.page_shift + level * HCA_PTE_BITS) & (HCA_PTE_PER_NODE - 1);
+    node = hca_pte_address(host_.memory_bytes().get<hca_pte>(node + at * 8));
+  }
+  return node + (offset & ((1ULL << b.page_shift) - 1));
 }
 
 void fake_adapter::dma_write(std::uint64_t address, std::span<const std::byte> bytes) {
