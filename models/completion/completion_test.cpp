@@ -33,6 +33,7 @@ TEST(completion, buffers_in_pages_go_through_the_walker) {
   bench b;
   hca_cqc& cq = b.add_cq(5, 4);
   cq.buffer.page_shift = 12;
+  cq.buffer.levels = 2;
   cq.buffer.pages = 0x3000;
   cq.pi = 3;
   cq.ci = 3;
@@ -40,8 +41,8 @@ TEST(completion, buffers_in_pages_go_through_the_walker) {
   testing::run_until_idle();
   EXPECT_EQ(b.writes.at(0).address, 0x3100U + 3 * 64);
   EXPECT_EQ(b.walked.index, HCA_TAG_CQ | 5U);
-  EXPECT_EQ(b.walked.levels, 1);
   EXPECT_EQ(b.walked.page_shift, 12);
+  EXPECT_EQ(b.walked.levels, 2);
 }
 
 TEST(completion, owner_bits_over_wraps) {

@@ -162,6 +162,10 @@ struct ibv_context {
   driver::device* device;
   virtual_memory* memory;
   int num_comp_vectors;
+  // Peer-Direct as first proposed: of which client the memory is that is registered next, and what that client is told. A name
+  // is nobody's unless it is set.
+  const char* peer_mem_name = nullptr;
+  void* peer_mem_private_data = nullptr;
 };
 
 struct ibv_pd {

@@ -364,5 +364,69 @@ TEST(conformance, tickets_of_the_legacy_interface_are_never_used_again) {
       legacy_node());
 }
 
+// The client of a process that says whose its memory is; everything else goes to a scripted one.
+struct named_client : peer::peer_memory_client_v1 {
+  explicit named_client(scripted_client& to) {
+    std::copy(std::begin(to.name), std::end(to.name), name);
+    acquire = [this, &to](cpu& c, const virtual_memory& mm, std::uint64_t addr, std::uint64_t size, void* data,
+                          const char* whose, void** context) {
+      private_data = data;
+      return whose && std::string(whose) == name ? to.acquire(c, mm, addr, size, context) : 0;
+    };
+    get_pages = [this, &to](cpu& c, std::uint64_t addr, std::uint64_t size, bool write, bool force, peer::sg_table& sg,
+                            void* context, void* core_context) {
+      registration = core_context;
+      return to.get_pages(c, addr, size, write, force, sg, context, 0);
+    };
+    dma_map = to.dma_map;
+    dma_unmap = to.dma_unmap;
+    put_pages = to.put_pages;
+    get_page_size = to.get_page_size;
+    release = to.release;
+  }
+  void* private_data = nullptr;
+  void* registration = nullptr;
+};
+
+TEST(conformance, TC_F23) {
+  run_case(
+      [](cpu& c, node& n) {
+        peer::peer_core& core = n.device().peers();
+        process_context p(c, n);
+        scripted_client scripted("first", node::peer_bar(0));
+        named_client client(scripted);
+        peer::invalidate_peer_memory_v1 invalidate;
+        void* const handle = core.ib_register_peer_memory_client_v1(&client, &invalidate);
+        ASSERT_NE(handle, nullptr);
+        int data = 0;
+        p.context->peer_mem_private_data = &data;
+        for (const char* whose : {static_cast<const char*>(nullptr), "another"}) {
+          p.context->peer_mem_name = whose;
+          EXPECT_EQ(ibv_reg_mr(c, p.pd, scripted.va, 64_KiB, all_rights), nullptr);
+          EXPECT_EQ(errno, EFAULT) << "nobody's memory";
+          EXPECT_EQ(client.private_data, &data);
+        }
+        p.context->peer_mem_name = "first";
+        ibv_mr* mr = ibv_reg_mr(c, p.pd, scripted.va, 64_KiB, all_rights);
+        ASSERT_NE(mr, nullptr);
+        EXPECT_EQ(invalidate(c, handle, nullptr), 0) << "of no registration: it is counted, and nothing goes";
+        EXPECT_EQ(scripted.pinned, 1);
+        EXPECT_EQ(invalidate(c, handle, client.registration), 0);
+        EXPECT_EQ(core.count("first", "num_free_callbacks"), 2U);
+        EXPECT_EQ(scripted.pinned, 0);
+        EXPECT_EQ(ibv_dereg_mr(c, mr), 0);
+        EXPECT_TRUE(scripted.balanced());
+        core.ib_unregister_peer_memory_client(c, handle);
+      },
+      legacy_node());
+}
+
+PEER_CONFORMANCE(TC_F23_switch_modern) {
+  scripted_client scripted("first", node::peer_bar(0));
+  const named_client client(scripted);
+  peer::invalidate_peer_memory_v1 invalidate;
+  EXPECT_EQ(n.device().peers().ib_register_peer_memory_client_v1(&client, &invalidate), nullptr);
+}
+
 }  // namespace
 }  // namespace hcasim::kit

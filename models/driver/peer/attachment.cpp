@@ -10,7 +10,7 @@ int attach(cpu& c, process& p, memory_region& mr, int pin_error, std::vector<hca
   device& d = *p.device;
   if (!d.config().peer_memory || d.peers().empty() || mr.length == 0) return pin_error;
   int error = 0;
-  umem* const u = d.peers().get(c, {*p.memory, mr.addr, mr.length, needs_writable(mr.access), pin_error}, error);
+  umem* const u = d.peers().get(c, {p, mr.addr, mr.length, needs_writable(mr.access), pin_error}, error);
   if (!u) return error;
   mr.pinned_bytes = 0;
   mr.peer = std::make_shared<attachment>();

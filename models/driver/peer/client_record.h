@@ -7,6 +7,8 @@ namespace hcasim::driver::peer {
 
 struct client_record {
   const peer_memory_client* client = nullptr;
+  const peer_memory_client_v1* v1 = nullptr;
+  std::unique_ptr<peer_memory_client> translated;  // of v1: what `client` points to
   std::string name;
   std::string version;
   bool needs_invalidation = false;

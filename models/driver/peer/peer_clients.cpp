@@ -1,5 +1,6 @@
 // The register of peer clients, and what is exported about them [F.1, F.5].
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -25,33 +26,73 @@ std::string text(const char (&s)[N]) {
   return {s, static_cast<std::size_t>(std::find(s, s + N - 1, '\0') - s)};
 }
 
+template <class Client>
+bool complete(const Client& c, bool with_page_size) {
+  const bool name_ends = std::find(c.name, c.name + IB_PEER_MEMORY_NAME_MAX, '\0') != c.name + IB_PEER_MEMORY_NAME_MAX;
+  return c.acquire && c.get_pages && c.put_pages && c.dma_map && c.dma_unmap && (!with_page_size || c.get_page_size) &&
+         name_ends && c.name[0] != '\0' && !std::strchr(c.name, '/');
+}
+
+// All but `acquire`, which is asked in its own way.
+std::unique_ptr<peer_memory_client> translate(const peer_memory_client_v1& v1) {
+  auto t = std::make_unique<peer_memory_client>();
+  std::copy(std::begin(v1.name), std::end(v1.name), t->name);
+  std::copy(std::begin(v1.version), std::end(v1.version), t->version);
+  t->get_pages = [&v1](cpu& c, std::uint64_t addr, std::uint64_t size, bool write, bool force, sg_table& sg, void* context,
+                       std::uint64_t ticket) {
+    return v1.get_pages(c, addr, size, write, force, sg, context, std::bit_cast<void*>(ticket));
+  };
+  t->dma_map = v1.dma_map;
+  t->dma_unmap = v1.dma_unmap;
+  t->put_pages = v1.put_pages;
+  t->get_page_size = v1.get_page_size;
+  t->release = v1.release;
+  return t;
+}
+
 }  // namespace
 
 peer_core::peer_core(const device& dma_device, const driver_config& config) : dma_device_(dma_device), config_(config) {}
 peer_core::~peer_core() = default;
 
 void* peer_core::ib_register_peer_memory_client(const peer_memory_client* client, invalidate_peer_memory* invalidate_out) {
-  const bool complete = client && client->acquire && client->get_pages && client->put_pages && client->dma_map &&
-                        client->dma_unmap && (!legacy() || client->get_page_size);
-  if (!complete) return nullptr;
-  const bool name_ends =
-      std::find(client->name, client->name + IB_PEER_MEMORY_NAME_MAX, '\0') != client->name + IB_PEER_MEMORY_NAME_MAX;
-  if (!name_ends || client->name[0] == '\0' || std::strchr(client->name, '/')) return nullptr;
+  if (!client || !complete(*client, legacy())) return nullptr;
   auto r = std::make_unique<client_record>();
   r->client = client;
-  r->name = text(client->name);
-  r->version = text(client->version);
-  for (const auto& other : clients_) {
-    if (other->name == r->name) return nullptr;
-  }
+  r->needs_invalidation = invalidate_out != nullptr;
   if (client->version[IB_PEER_MEMORY_VER_MAX - 1] != 0) {
     const auto& ex = static_cast<const peer_memory_client_ex&>(*client);
     r->unmaps = ex.ex_size >= sizeof(peer_memory_client_ex) && (ex.flags & PEER_MEM_INVALIDATE_UNMAPS);
   }
-  if (invalidate_out) {
-    r->needs_invalidation = true;
-    *invalidate_out = [this](cpu& c, void* handle, std::uint64_t ticket) { return invalidate(c, handle, ticket); };
+  void* const handle = enlist(std::move(r));
+  if (handle && invalidate_out) {
+    *invalidate_out = [this](cpu& c, void* reg_handle, std::uint64_t ticket) { return invalidate(c, reg_handle, ticket); };
   }
+  return handle;
+}
+
+void* peer_core::ib_register_peer_memory_client_v1(const peer_memory_client_v1* client,
+                                                   invalidate_peer_memory_v1* invalidate_out) {
+  if (!legacy() || !client || !complete(*client, true)) return nullptr;
+  auto r = std::make_unique<client_record>();
+  r->v1 = client;
+  r->translated = translate(*client);
+  r->client = r->translated.get();
+  r->needs_invalidation = invalidate_out != nullptr;
+  void* const handle = enlist(std::move(r));
+  if (handle && invalidate_out) {
+    *invalidate_out = [this](cpu& c, void* reg_handle, void* core_context) {
+      return invalidate(c, reg_handle, std::bit_cast<std::uint64_t>(core_context));
+    };
+  }
+  return handle;
+}
+
+void* peer_core::enlist(std::unique_ptr<client_record> r) {
+  r->name = text(r->client->name);
+  r->version = text(r->client->version);
+  const auto same = [&r](const auto& other) { return other->name == r->name; };
+  if (std::any_of(clients_.begin(), clients_.end(), same)) return nullptr;
   clients_.push_back(std::move(r));
   return clients_.back().get();
 }

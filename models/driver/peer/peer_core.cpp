@@ -46,6 +46,12 @@ std::uint64_t peer_core::new_ticket() {
   return last_ticket_;
 }
 
+int peer_core::ask(cpu& c, const client_record& candidate, const request& r, void** context) {
+  const virtual_memory& mm = *r.process.memory;
+  if (!candidate.v1) return candidate.client->acquire(c, mm, r.addr, r.length, context);
+  return candidate.v1->acquire(c, mm, r.addr, r.length, r.process.peer_mem_private_data, r.process.peer_mem_name, context);
+}
+
 client_record* peer_core::search(cpu& c, umem& u, const request& r, int& error) {
   registry_.lock(c);
   client_record* found = nullptr;
@@ -56,7 +62,7 @@ client_record* peer_core::search(cpu& c, umem& u, const request& r, int& error) 
     if (candidate.leaving || (unusable && !legacy())) continue;
     tell(c, step::before_acquire, u);
     void* context = nullptr;
-    if (candidate.client->acquire(c, r.mm, r.addr, r.length, &context) != 1) continue;
+    if (ask(c, candidate, r, &context) != 1) continue;
     tell(c, step::acquired, u);
     if (unusable) {
       if (candidate.client->release) candidate.client->release(c, context);

@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "models/driver/driver_config.h"
-#include "models/driver/peer/peer_client.h"
+#include "models/driver/peer/peer_client_v1.h"
 #include "models/driver/peer/sleep_mutex.h"
+#include "models/driver/verbs_types.h"
 
 namespace hcasim::driver::peer {
 
@@ -72,12 +73,14 @@ class peer_core {
   // nullptr: a mandatory callback is missing, or the name is empty, too long or taken. `invalidate` is filled in; a client that
   // gives none does not need invalidation. The client must live until it is unregistered.
   void* ib_register_peer_memory_client(const peer_memory_client* client, invalidate_peer_memory* invalidate);
+  // nullptr as well: the driver is not legacy.
+  void* ib_register_peer_memory_client_v1(const peer_memory_client_v1* client, invalidate_peer_memory_v1* invalidate);
   // No callback is made after it has returned: it waits for the end of every registration. A handle that is unknown: nothing.
   void ib_unregister_peer_memory_client(cpu& c, void* reg_handle);
   [[nodiscard]] bool empty() const { return clients_.empty(); }
 
   struct request {
-    const virtual_memory& mm;
+    const verbs::ibv_context& process;
     std::uint64_t addr;
     std::uint64_t length;
     bool writable;
@@ -109,11 +112,13 @@ class peer_core {
   int invalidate(cpu& c, void* reg_handle, std::uint64_t ticket);
   int revoke_now(cpu& c, umem& u);
   client_record* search(cpu& c, umem& u, const request& r, int& error);
+  static int ask(cpu& c, const client_record& candidate, const request& r, void** context);
   int map(cpu& c, umem& u, const request& r);
   [[nodiscard]] int look_at(const umem& u, int nmap) const;
   void unmap(cpu& c, umem& u);
   std::uint64_t new_ticket();
   void finish(cpu& c, umem& u);
+  void* enlist(std::unique_ptr<client_record> r);
   [[nodiscard]] client_record* registered(const void* reg_handle) const;
   [[nodiscard]] const client_record* named(const std::string& name) const;
   [[nodiscard]] bool legacy() const { return config_.peer_semantics == peer_semantics::legacy; }
