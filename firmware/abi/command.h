@@ -103,7 +103,9 @@ struct hca_device_info {
   uint32_t page_shifts;     /* bit s: pages of 2^s bytes */
   uint32_t blueflame_bytes; /* largest WQE by BlueFlame; 0: none */
   uint32_t max_table_levels;
-  uint32_t port_lid;
+  uint16_t port_lid;
+  uint8_t port_mtu_shift; /* 8..12 */
+  uint8_t reserved;
   uint32_t firmware_version;
   uint32_t functions;
   uint32_t device_memory; /* bytes */

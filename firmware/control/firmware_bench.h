@@ -29,6 +29,7 @@ inline fw_limits small_limits() {
   l.log_cqs = 6;
   l.log_mrs = 8;
   l.max_levels = 4;
+  l.mtu_shift = 12;
   l.queue_levels = 2;
   l.page_shifts = 1U << 12 | 1U << 16 | 1U << 21 | 1U << 30;
   l.max_read_depth = 16;

@@ -69,7 +69,7 @@ int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modi
       /* LOCAL_WRITE is customary here and means nothing */
       ((mask & HCA_QP_ACCESS) != 0 && (a->access & ~(rights | HCA_ACCESS_LOCAL_WRITE)) != 0) ||
       ((mask & HCA_QP_AV) != 0 && a->service_level > 15) ||
-      ((mask & HCA_QP_PATH_MTU) != 0 && (a->mtu_shift < 8 || a->mtu_shift > 12)) ||
+      ((mask & HCA_QP_PATH_MTU) != 0 && (a->mtu_shift < 8 || a->mtu_shift > l->mtu_shift)) ||
       ((mask & HCA_QP_TIMEOUT) != 0 && a->timeout > 31) || ((mask & HCA_QP_RETRY_COUNT) != 0 && a->retry_count > 7) ||
       ((mask & HCA_QP_RNR_RETRY) != 0 && a->rnr_retry > 7) || ((mask & HCA_QP_RQ_PSN) != 0 && a->rq_psn > FW_NUMBER_MASK) ||
       ((mask & HCA_QP_SQ_PSN) != 0 && a->sq_psn > FW_NUMBER_MASK) ||
@@ -104,12 +104,12 @@ void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a
 }
 
 /* A QP as it is after creation or RESET: what it was created with, and the windows tied to it [C.8]. */
-void fw_qp_clear(struct hca_qpc* q) {
+void fw_qp_clear(const struct fw_limits* l, struct hca_qpc* q) {
   const struct hca_qpc old = *q;
   memset(q, 0, sizeof *q);
   q->state = HCA_QP_RESET;
   q->transport = old.transport;
-  q->mtu_shift = old.transport == HCA_TRANSPORT_UD ? 12 : 0;
+  q->mtu_shift = old.transport == HCA_TRANSPORT_UD ? l->mtu_shift : 0;
   q->pd = old.pd;
   q->send_cqn = old.send_cqn;
   q->recv_cqn = old.recv_cqn;

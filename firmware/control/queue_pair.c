@@ -94,7 +94,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
         .rq_stride_shift = p.rq_pages != 0 ? p.rq_stride_shift : 0,
     };
     q = fresh;
-    fw_qp_clear(&q);
+    fw_qp_clear(&fw->limits, &q);
     status = fw_qpc_store(fw, qpn, &q);
   }
   if (status != HCA_OK) {
@@ -151,7 +151,7 @@ static int to_reset(struct firmware* fw, uint32_t qpn, uint32_t* slot) {
   const int status = fw_qpc_load(fw, qpn, &q);
   if (status != HCA_OK) return status;
   *slot = slot_in_use(&q);
-  fw_qp_clear(&q);
+  fw_qp_clear(&fw->limits, &q);
   return fw_qpc_store(fw, qpn, &q);
 }
 

@@ -334,7 +334,7 @@ int fw_srq_own(struct firmware* fw, uint32_t srqn);
 int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask);
 int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modify_qp* a);
 void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a);
-void fw_qp_clear(struct hca_qpc* q);
+void fw_qp_clear(const struct fw_limits* l, struct hca_qpc* q);
 
 /* Command handlers: return the status. */
 #define FW_HANDLER(name, handler, needs_init, in, out, locks) int fw_##handler(struct firmware* fw, struct hca_command* c);

@@ -115,7 +115,8 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
 int ibv_query_port(cpu& c, ibv_context* context, std::uint8_t port_num, ibv_port_attr* attr) {
   if (port_num != 1) return EINVAL;
   context->device->enter_kernel(c);
-  *attr = {IBV_PORT_ACTIVE, IBV_MTU_4096, IBV_MTU_4096, static_cast<std::uint16_t>(context->device->info().port_lid)};
+  const hca_device_info& info = context->device->info();
+  *attr = {IBV_PORT_ACTIVE, IBV_MTU_4096, static_cast<ibv_mtu>(info.port_mtu_shift - 7), info.port_lid};
   return 0;
 }
 

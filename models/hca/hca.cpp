@@ -1,5 +1,8 @@
 #include "models/hca/hca.h"
 
+#include <bit>
+#include <stdexcept>
+
 namespace hcasim {
 namespace {
 
@@ -46,6 +49,9 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.max_sge = c.max_sge;
   l.blueflame_bytes = static_cast<std::uint32_t>(config.doorbell.blueflame_max);
   l.lid = lid_of(config);
+  if (!std::has_single_bit(config.port.mtu))
+    throw std::invalid_argument("hca.port.mtu: must be a power of two, 256 B to 4 KiB");
+  l.mtu_shift = static_cast<std::uint8_t>(std::countr_zero(config.port.mtu));
   l.max_eqs = config.completion.event_queues;
   l.max_spaces = c.max_spaces;
   l.max_segments = c.max_segments;

@@ -10,6 +10,7 @@ namespace hcasim {
 struct port_config {
   std::uint32_t lid = 1;
   std::uint32_t virtual_lanes = 1;
+  std::uint64_t mtu = 4096;
   double egress_latency = 20;
   double egress_interval = 1;
   std::uint32_t egress_packets = 8;
@@ -19,6 +20,8 @@ struct port_config {
   void knobs(knob_visitor& k) {
     k.count("lid", lid, 1, 0xbfff, "the port's LID; packets to another one are dropped");
     k.count("virtual_lanes", virtual_lanes, 1, 15, "data virtual lanes; a packet takes lane SL mod virtual_lanes");
+    k.bytes("mtu", mtu, 256, 4096,
+            "payload of a packet at most, a power of two; less if link.buffer does not hold such a packet");
     k.cycles("egress_latency", egress_latency, 0, 1e6, "from a packet's hand-over to its first byte on an idle link");
     k.cycles("egress_interval", egress_interval, 0, 1e6, "from one packet taken in to the next");
     k.count("egress_packets", egress_packets, 1, 4096, "packets of each lane that wait in the port for the link");

@@ -2,9 +2,20 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 namespace hcasim {
 namespace {
+
+// A packet goes when the other side has room for all of it [IBA: MTU of a port].
+std::uint64_t mtu_within(std::uint64_t mtu, std::uint64_t buffer) {
+  constexpr std::uint64_t credit = 64;  // holds the headers
+  while (buffer != 0 && mtu >= 256 && align_down(buffer, credit) < mtu + credit) mtu /= 2;
+  if (mtu < 256)
+    throw std::invalid_argument("link.buffer: " + std::to_string(buffer) +
+                                " B hold no packet of the least MTU, 256 B; give it 320 B at least, or 0 for no limit");
+  return mtu;
+}
 
 // Values that two descriptions must agree on are taken from one of them.
 system_config resolved(system_config c) {
@@ -12,6 +23,7 @@ system_config resolved(system_config c) {
   for (node_config& n : c.nodes) {
     n.hca.port.lid = lid++;
     n.hca.port.virtual_lanes = c.link.virtual_lanes;
+    n.hca.port.mtu = mtu_within(n.hca.port.mtu, c.link.buffer);
     n.hca.dma_engine.mrrs = n.pcie.mrrs;
     n.driver.ats = n.hca.atc.enabled;
     n.driver.ats_pages = n.hca.atc.enabled && n.hca.atc.page_requests != 0;

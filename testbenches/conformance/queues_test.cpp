@@ -78,6 +78,31 @@ TEST(conformance, a_cq_as_large_as_a_flat_list_allows) {
       flat);
 }
 
+// A packet that the other side has no room for would never go.
+TEST(conformance, the_mtu_is_what_a_receive_buffer_holds) {
+  system_config tight = world::two_nodes();
+  tight.link.buffer = 1_KiB;
+  world w(tight);
+  ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
+                       process_context p(c, n);
+                       ibv_port_attr port{};
+                       ASSERT_EQ(ibv_query_port(c, p.context, 1, &port), 0);
+                       EXPECT_EQ(port.max_mtu, IBV_MTU_4096);
+                       EXPECT_EQ(port.active_mtu, IBV_MTU_512);
+                       ibv_qp* qp = p.create_qp();
+                       EXPECT_EQ(p.connect(qp, p.address_of(qp), {.mtu = IBV_MTU_1024}), EINVAL);
+                       EXPECT_EQ(p.reset(qp), 0);
+                       EXPECT_EQ(p.connect(qp, p.address_of(qp), {.mtu = IBV_MTU_512}), 0);
+                     },
+                     [](cpu&, node&) {}}));
+}
+
+TEST(conformance, a_receive_buffer_holds_a_packet) {
+  system_config tight = world::two_nodes();
+  tight.link.buffer = 319;
+  EXPECT_THROW(world{tight}, std::invalid_argument);
+}
+
 TEST(conformance, what_follows_an_error_is_flushed_in_order) {
   run_case([](cpu& c, node& n) {
     base_case t(c, n);

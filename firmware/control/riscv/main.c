@@ -157,6 +157,7 @@ static const struct fw_limits limits = {
     .log_cqs = 12,
     .log_mrs = 16,
     .max_levels = 4,
+    .mtu_shift = 12,
     .queue_levels = 2,
     .page_shifts = 1U << 12 | 1U << 16 | 1U << 21 | 1U << 30,
     .max_read_depth = 16,

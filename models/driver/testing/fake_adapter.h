@@ -92,6 +92,7 @@ inline fw_limits small_limits() {
   l.log_qps = l.log_cqs = 10;
   l.log_mrs = 12;
   l.max_levels = 4;
+  l.mtu_shift = 12;
   l.queue_levels = 2;
   l.page_shifts = 1U << 12 | 1U << 16 | 1U << 21 | 1U << 30;
   l.max_read_depth = 16;
