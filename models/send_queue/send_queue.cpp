@@ -27,6 +27,7 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
   stats_.add("drains", "1", "times a QP in SQD had nothing begun left to complete", drains_);
   stats_.add("bad_wqes", "1", "WQEs that were not what their place says", bad_wqes_);
   stats_.add("ready", "1", "QPs that wait for a turn", ready_level_);
+  stats_.add("units_busy", "1", "turns in progress", units_busy_);
   stats_.add("cache", "1", "64 B blocks of WQEs held", cache_level_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("qpn", 24, qpn_probe_);
@@ -74,6 +75,7 @@ void send_queue::schedule(queue_state& q, ps t) {
   if (q.state.has(queue_mark::scheduled)) return;
   q.on(queue_event::rung);
   if (units_.try_take()) {
+    units_busy_.set(units_.in_use(), t);
     serve(q, t);
     return;
   }
@@ -129,6 +131,7 @@ process send_queue::serve(queue_state& first, ps t) {
     ready_probe_.set(ready_.size(), t);
   }
   units_.give();
+  units_busy_.set(units_.in_use(), t);
 }
 
 // Fetches `blocks` blocks and takes the whole WQEs among them; returns how many blocks those are.

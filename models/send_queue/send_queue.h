@@ -119,6 +119,7 @@ class send_queue : public unit {
   counter drains_;
   counter bad_wqes_;
   level ready_level_;
+  level units_busy_;
   level cache_level_;
   probe valid_probe_;
   probe qpn_probe_;

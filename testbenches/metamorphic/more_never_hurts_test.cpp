@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <utility>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,26 @@ namespace hcasim::metamorphic {
 namespace {
 
 constexpr double tolerance = 0.01;
+
+// Falls with a physical reason. One that is no longer there fails, too.
+struct exception {
+  std::string_view workload;
+  std::string_view knob;
+  double most;
+  const char* reason;
+};
+constexpr exception exceptions[] = {
+    {"many_qps", "node*.hca.send_queue.units", 0.12,
+     "each unit holds a QP, and 32 contexts are cached: more units push out what the others are about to use"},
+    {"many_qps", "node*.hca.port.ingress_latency", 0.015,
+     "acknowledgements that come sooner want their contexts sooner, and push out those of QPs that are about to send"},
+};
+const exception* known(const workload& w, const knob_sweep& s) {
+  for (const exception& e : exceptions) {
+    if (e.workload == w.name && e.knob == s.knob) return &e;
+  }
+  return nullptr;
+}
 
 class more_never_hurts : public ::testing::TestWithParam<workload> {};
 
@@ -34,11 +55,16 @@ std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep
   return means_of(list, interleavings);
 }
 
-// Of the sweeps: those in which something does not run, or all is refused, or the rate falls, with a line for each.
-std::vector<std::pair<knob_sweep, std::string>> falls(const workload& w, const std::vector<knob_sweep>& sweeps,
-                                                      unsigned interleavings) {
+struct found_fall {
+  knob_sweep sweep;
+  double by;  // 1 when something does not run
+  std::string line;
+};
+
+// Of the sweeps: those in which something does not run, or all is refused, or the rate falls.
+std::vector<found_fall> falls(const workload& w, const std::vector<knob_sweep>& sweeps, unsigned interleavings) {
   const std::vector<outcome> outcomes = outcomes_of(w, sweeps, interleavings);
-  std::vector<std::pair<knob_sweep, std::string>> found;
+  std::vector<found_fall> found;
   std::size_t at = 0;
   for (const knob_sweep& s : sweeps) {
     double best = 0;
@@ -52,7 +78,7 @@ std::vector<std::pair<knob_sweep, std::string>> falls(const workload& w, const s
       best = std::max(best, o.rate);
     }
     if (broken || best == 0 || fall > tolerance) {
-      found.emplace_back(s, fmt::format("falls by {:.1f} %: {}", fall * 100, line_of(s, outcomes, at)));
+      found.push_back({s, broken ? 1 : fall, fmt::format("falls by {:.1f} %: {}", fall * 100, line_of(s, outcomes, at))});
     }
     at += s.values.size();
   }
@@ -65,8 +91,17 @@ TEST_P(more_never_hurts, knob) {
   if (!full()) std::erase_if(sweeps, [&](const knob_sweep& s) { return !has_its_turn(s.knob, w); });
   ASSERT_FALSE(sweeps.empty()) << w.name << ": no knob is tried";
   std::vector<knob_sweep> doubtful;
-  for (auto& f : falls(w, sweeps, 1)) doubtful.push_back(std::move(f.first));
-  for (const auto& f : falls(w, doubtful, 16)) ADD_FAILURE() << "more_never_hurts, " << w.name << ", " << f.second;
+  for (auto& f : falls(w, sweeps, 1)) doubtful.push_back(std::move(f.sweep));
+  std::set<std::string> fell;
+  for (const found_fall& f : falls(w, doubtful, 16)) {
+    fell.insert(f.sweep.knob);
+    const exception* e = known(w, f.sweep);
+    if (!e || f.by > e->most) ADD_FAILURE() << "more_never_hurts, " << w.name << ", " << f.line;
+  }
+  for (const exception& e : exceptions) {
+    if (full() && e.workload == w.name && !fell.contains(std::string(e.knob)))
+      ADD_FAILURE() << w.name << ", " << e.knob << " falls no more: its exception can go (" << e.reason << ")";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(law, more_never_hurts, ::testing::ValuesIn(workloads().begin(), workloads().end()),

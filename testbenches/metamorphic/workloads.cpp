@@ -54,22 +54,23 @@ void all_to_all(setup& s) {
 }
 void sends(setup& s) {
   streams(s, op::send, 64, 48, 16);
-  s.traffic.messages = 14'000;  // what the responder fetched of the receive queues before they began is used up early
+  s.traffic.messages = 56'000;  // what the responder fetched of the receive queues before they began is used up early
 }
 void atomics(setup& s) {
-  streams(s, op::fetch_add, 8, 96, 8);
+  streams(s, op::fetch_add, 8, 96, 16);
   s.traffic.region_bytes = 4096 * 8;
   s.traffic.anywhere = true;
 }
 void mixed(setup& s) {
   streams(s, op::write, 512, 16, 32);
   s.traffic.mix = {op::write, op::read, op::send};
+  s.traffic.messages *= 4;  // what piled up at the start is gone early
 }
 void both_ways(setup& s) {
   streams(s, op::write, 2048, 16, 8);
   s.traffic.mix = {op::write, op::read};
   s.traffic.flows = {{0, 1}, {1, 0}};
-  s.traffic.messages = 1500;
+  s.traffic.messages = 6000;  // as in `mixed`
 }
 void bulk_writes(setup& s) {
   streams(s, op::write, 16384, 16, 4);

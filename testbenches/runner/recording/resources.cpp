@@ -13,8 +13,11 @@ struct shared_capacity {
   std::string_view statistic;
   std::string_view knob;
 };
-constexpr shared_capacity capacities[] = {
-    {"walkers_busy", "walkers"}, {"tags_in_use", "read_tags"}, {"write_bytes", "write_buffer"}, {"outstanding", "fetches"}};
+constexpr shared_capacity capacities[] = {{"walkers_busy", "walkers"},
+                                          {"units_busy", "units"},
+                                          {"tags_in_use", "read_tags"},
+                                          {"write_bytes", "write_buffer"},
+                                          {"outstanding", "fetches"}};
 
 double knob_value(const knob::target& t) {
   if (const auto* u = std::get_if<std::uint32_t*>(&t)) return **u;
