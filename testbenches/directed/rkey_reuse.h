@@ -21,6 +21,7 @@ std::string_view name_of(reuse_mode m);
 struct reuse_options {
   std::uint64_t buffer = 64_KiB;  // bytes of one host buffer
   std::uint32_t buffers = 8;      // mapped at once
+  std::uint32_t batch = 1;        // of them that come and go by one command, where a way can do that
   std::uint64_t message = 16_KiB;
   std::uint32_t outstanding = 16;  // WRITEs of each target
   std::uint32_t targets = 1;       // that write the buffers in turn, and all hold the keys
