@@ -77,7 +77,7 @@ class host_program {
       post_again();
     }
     for (reuse_state::link& l : s_.links) out_.end = std::max(out_.end, l.finished.receive(c_));
-    count(before, *s_.after);
+    count(out_, before, *s_.after);
     ok_ = ok_ && mapping->close();
   }
 
@@ -167,13 +167,6 @@ class host_program {
       }
     }
     grants.clear();
-  }
-
-  void count(const node_counts& before, const node_counts& after) {
-    out_.commands = static_cast<std::uint64_t>(after.commands - before.commands);
-    out_.pcie_bytes = static_cast<std::uint64_t>(after.pcie - before.pcie);
-    out_.mrc_misses = static_cast<std::uint64_t>(after.mrc - before.mrc);
-    out_.walk_reads = static_cast<std::uint64_t>(after.walks - before.walks);
   }
 
   reuse_state& s_;

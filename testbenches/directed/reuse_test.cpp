@@ -10,7 +10,7 @@ namespace {
 
 const std::vector<reuse_mode> every_way = {reuse_mode::kept_extend, reuse_mode::kept_remap, reuse_mode::whole,
                                            reuse_mode::reregister,  reuse_mode::deregister, reuse_mode::rebind,
-                                           reuse_mode::fixed};
+                                           reuse_mode::fixed,       reuse_mode::kept_tcp};
 
 system_config two_nodes() {
   system_config config = world::two_nodes();
@@ -45,6 +45,8 @@ TEST(rkey_reuse, one_command_changes_several_buffers) {
   EXPECT_EQ(r[2].key_updates, 26U);
   EXPECT_EQ(r[3].commands, 102U - 8U) << "a region for each buffer: a command for each";
   EXPECT_EQ(r[5].commands, 0U);
+  EXPECT_EQ(r[7].swaps, 25U);
+  EXPECT_EQ(r[7].key_updates, 1U);
 }
 
 TEST(rkey_reuse, batches_are_filled_by_several_targets_in_any_order) {
@@ -52,6 +54,7 @@ TEST(rkey_reuse, batches_are_filled_by_several_targets_in_any_order) {
   const auto r = stream(two_nodes(), o, odd_length);
   EXPECT_EQ(r[0].key_updates, 3U) << "each target is told the key once";
   EXPECT_EQ(r[2].key_updates, 3 * 26U);
+  EXPECT_EQ(r[7].key_updates, 3U);
 }
 
 // One command for each buffer is what both ways take without batches, and they are within a tenth of each other then.
@@ -87,6 +90,25 @@ TEST(rkey_reuse, over_a_distance_with_credits_what_is_under_way_binds) {
     EXPECT_GT(way.gigabits_per_second(), 0.9 * under_way) << "a swap of 13 us hides in the round trip";
   }
   EXPECT_NEAR(to_us(r[1].first_byte), 100 + 3.8, 1) << "to the target and back";
+}
+
+// Sequence numbers wrap, packets are lost, buffers are small: each byte lands where its sequence number says.
+TEST(rkey_reuse, tcp_segments_find_their_window_on_a_lossy_link) {
+  system_config config = two_nodes();
+  config.link.loss = 0.003;
+  const reuse_options o{.buffer = 4_KiB, .buffers = 12, .batch = 2, .message = 1460, .targets = 3, .quiet_swaps = 2};
+  const auto r = stream(config, o, 301 * 4_KiB + 77, {reuse_mode::kept_tcp});
+  EXPECT_EQ(r[0].key_updates, 3U);
+  EXPECT_EQ(r[0].swaps, 50U + 50U + 49U) << "51, 51 and 50 batches, the last of which need no acknowledgement";
+}
+
+// The target waits for what TCP says, and for nothing else: told only once of a key, whatever that costs it.
+TEST(rkey_reuse, a_tcp_window_is_as_quick_as_being_told_of_each_buffer) {
+  const reuse_options o{.target_key_cost = 50_us, .quiet_swaps = 4};
+  const auto r = stream(two_nodes(), o, 4_MiB, {reuse_mode::kept_extend, reuse_mode::kept_tcp});
+  EXPECT_NEAR(r[1].gigabits_per_second() / r[0].gigabits_per_second(), 1, 0.06);
+  EXPECT_NEAR(to_us(r[1].first_byte), to_us(r[0].first_byte), 0.1);
+  EXPECT_EQ(r[1].commands, r[0].commands);
 }
 
 // Without a cost the ways that change a key are within 1 us of the one that keeps it.
