@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "testbenches/directed/peer_direct.h"
+#include "testbenches/directed/sample_client.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/peer.h"
 
@@ -209,6 +210,41 @@ TEST(peer_direct, memory_of_a_slow_device_is_taken_away_under_load) {
     n.peer[0].read_slots = 1;
   }
   expect_load(takings(s, {.times = 30, .doomed = 4}));
+}
+
+// The sample client through its life: RDMA reaches pages of the host that are nobody's virtual memory, until they are taken
+// back.
+TEST(peer_direct, the_sample_client_lends_host_memory_and_takes_it_back) {
+  world w(world::one_node());
+  EXPECT_TRUE(w.run({[](cpu& c, node& n) {
+    process_context owner(c, n);
+    process_context p(c, n);
+    sample_client client(owner.memory, 0x5000'0000'0000, 256_KiB);
+    ASSERT_TRUE(client.join(n.device().peers()));
+    ibv_qp* a = p.create_qp();
+    ibv_qp* b = p.create_qp();
+    ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+    const region here = p.allocate(64_KiB);
+    const std::uint64_t at = client.va() + 5000;
+    EXPECT_EQ(ibv_reg_mr(c, p.pd, client.va() + 200_KiB, 64_KiB, all_rights), nullptr) << "not wholly its memory";
+    ibv_mr* mr = ibv_reg_mr(c, p.pd, at, 60000, all_rights);
+    ASSERT_NE(mr, nullptr);
+    p.fill(here.addr, 60000, 41);
+    const request r{.sges = {{here.addr, 60000, here.mr->lkey}}, .remote = at, .rkey = mr->rkey};
+    EXPECT_EQ(complete(c, a, r).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(client.bytes(at, 60000), p.bytes(here.addr, 60000)) << "over 16 pages that lie apart";
+    EXPECT_EQ(client.take_back(c), 0);
+    p.fill(here.addr, 60000, 42);
+    EXPECT_EQ(complete(c, a, r).status, IBV_WC_REM_ACCESS_ERR);
+    EXPECT_NE(client.bytes(at, 64), p.bytes(here.addr, 64));
+    EXPECT_EQ(ibv_dereg_mr(c, mr), 0);
+    EXPECT_TRUE(client.idle());
+    EXPECT_EQ(n.device().peers().count("sample", "num_alloc_mrs"), n.device().peers().count("sample", "num_dealloc_mrs"));
+    client.leave(c);
+    EXPECT_TRUE(p.close());
+    EXPECT_TRUE(owner.close());
+  }}));
 }
 
 TEST(peer_direct, the_exported_files_are_written) {
