@@ -268,6 +268,21 @@ class paging_owner {
     return c_.time() - begin;
   }
 
+  // Pages side by side are one range: a list entry each would be a command each.
+  static std::vector<ibv_sge> ranges_of(const region& r, std::vector<std::uint32_t> pages) {
+    std::sort(pages.begin(), pages.end());
+    std::vector<ibv_sge> list;
+    for (const std::uint32_t i : pages) {
+      const std::uint64_t at = r.addr + i * page;
+      if (!list.empty() && list.back().addr + list.back().length == at) {
+        list.back().length += static_cast<std::uint32_t>(page);
+      } else {
+        list.push_back({at, static_cast<std::uint32_t>(page), r.mr->lkey});
+      }
+    }
+    return list;
+  }
+
   // Of the adapter's tables, or of the IOMMU's.
   double faults_so_far() const {
     const double asked = n_.hca.atc ? statistic_of(*n_.hca.atc, "page_requests") : 0;
@@ -288,9 +303,7 @@ class paging_owner {
     ps begin = c_.time();
     const region r = make(s_.o.pages, way == paging_way::pinned ? pinned_rights : lazy_rights);
     if (way == paging_way::prefetched) {
-      std::vector<ibv_sge> list;
-      list.reserve(order.size());
-      for (const std::uint32_t i : order) list.push_back({r.addr + i * page, page, r.mr->lkey});
+      std::vector<ibv_sge> list = ranges_of(r, order);
       if (ibv_advise_mr(c_, p_.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, list.data(),
                         static_cast<int>(list.size())) != 0)
         s_.problem("a prefetch failed");

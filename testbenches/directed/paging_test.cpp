@@ -52,6 +52,13 @@ TEST(paging, every_byte_arrives_while_pages_come_and_go) {
     }
   }
   EXPECT_GT(r.take_loaded.percentile(50), r.take_idle.percentile(1));
+  const auto prefetching = [&](double share) {
+    for (const share_row& s : r.shares) {
+      if (s.way == paging_way::prefetched && s.share == share) return s.prepare;
+    }
+    throw std::logic_error("no such share");
+  };
+  EXPECT_LT(prefetching(1), prefetching(0.1)) << "the whole buffer is one range, a tenth of its pages are several";
 }
 
 TEST(paging, every_byte_arrives_on_a_lossy_link) {

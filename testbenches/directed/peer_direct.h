@@ -1,8 +1,8 @@
-// RDMA straight into and out of the memory of a GPU, against the same stream bounced through host memory by the GPU's copy
-// engine; and the GPU's owner taking memory away under full load.
+// RDMA straight into and out of the memory of a GPU, and from one GPU's into another's, against the same stream bounced through
+// host memory by the GPU's copy engine; and the GPU's owner taking memory away under full load.
 //
-// Node 1 has the GPU. A message is an RDMA WRITE with immediate data; it has arrived when the receiving software knows that its
-// bytes are where they belong (bounced: the copy into the GPU has ended).
+// Node 1 has the GPU, node 0 another one if both ends are asked for. A message is an RDMA WRITE with immediate data; it has
+// arrived when the receiving software knows that its bytes are where they belong (bounced: the copy into the GPU has ended).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ namespace hcasim::kit {
 struct path_options {
   std::uint64_t smallest = 4_KiB;  // messages, in steps of four times
   std::uint64_t largest = 4_MiB;
-  std::uint64_t bytes = 8_MiB;  // of each stream, at least 8 messages
+  std::uint64_t bytes = 8_MiB;  // of each stream, at least 16 windows of messages
   std::uint32_t window = 16;    // messages under way at most
+  bool both_ends = false;       // from the memory of node 0's GPU as well
 };
 
 // PCIe bytes of node 1, headers included, while the stream ran.
@@ -30,17 +31,19 @@ struct link_bytes {
 };
 
 struct path_outcome {
-  bool into = true;  // the GPU
+  bool into = true;       // the GPU of node 1
+  bool from_gpu = false;  // of node 0, instead of its memory
   bool bounced = false;
   std::uint64_t size = 0;
   std::uint64_t messages = 0;
-  ps took{0};     // of the stream
-  ps latency{0};  // of a message alone, on the average
-  ps cpu{0};      // software of node 1, for each message of the stream
+  std::uint64_t steady = 0;  // of them, those behind the first two windows: the pipe is full from there on
+  ps took{0};                // for these
+  ps latency{0};             // of a message alone, on the average
+  ps cpu{0};                 // software of node 1, for each message of the stream
   link_bytes pcie;
   bool intact = false;
 
-  [[nodiscard]] double goodput() const { return static_cast<double>(size * messages) * 8 / to_seconds(took); }
+  [[nodiscard]] double goodput() const { return static_cast<double>(size * steady) * 8 / to_seconds(took); }
 };
 
 struct paths_result {

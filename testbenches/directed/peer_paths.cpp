@@ -13,6 +13,7 @@ constexpr std::uint32_t max_window = 16;
 
 struct phase {
   bool into = true;
+  bool from_gpu = false;
   bool bounced = false;
   std::uint64_t size = 0;
   std::uint64_t messages = 0;
@@ -31,16 +32,18 @@ struct hello {
 struct paths_state {
   paths_state(const path_options& o, paths_result& r) : options(o), result(&r) {
     for (std::uint64_t size = o.smallest; size <= o.largest; size *= 4) {
-      for (const bool into : {true, false}) {
-        for (const bool bounced : {false, true}) {
-          const std::uint64_t fit = std::max<std::uint64_t>(2, std::min<std::uint64_t>(o.window, 16_MiB / size));
-          phases.push_back(
-              {into, bounced, size, std::max<std::uint64_t>(8, o.bytes / size), static_cast<std::uint32_t>(fit), true});
-          phases.push_back({into, bounced, size, 8, 1, false});
-          buffer = std::max(buffer, fit * size);
-        }
-      }
+      for (const bool bounced : {false, true}) add(size, true, false, bounced);
+      for (const bool bounced : {false, true}) add(size, false, false, bounced);
+      if (!o.both_ends) continue;
+      for (const bool bounced : {false, true}) add(size, true, true, bounced);
     }
+  }
+  void add(std::uint64_t size, bool into, bool from_gpu, bool bounced) {
+    const std::uint64_t fit = std::max<std::uint64_t>(2, std::min<std::uint64_t>(options.window, 16_MiB / size));
+    const std::uint64_t messages = std::max<std::uint64_t>(16 * fit, options.bytes / size);
+    phases.push_back({into, from_gpu, bounced, size, messages, static_cast<std::uint32_t>(fit), true});
+    phases.push_back({into, from_gpu, bounced, size, 8, 1, false});
+    buffer = std::max(buffer, fit * size);
   }
 
   path_options options;
@@ -116,10 +119,11 @@ class side {
 
 class host_side final : side {
  public:
-  host_side(paths_state& s, cpu& c, node& n) : side(s, c, n) {}
+  host_side(paths_state& s, cpu& c, node& n) : side(s, c, n), n_(n) {}
 
   void run() {
     const region memory = p_.allocate(s_.buffer, all_rights, page_policy::huge_2m);
+    if (s_.options.both_ends && !open_gpu()) return fail("no GPU at node 0");
     s_.to_one.send(c_, {mine(), memory.addr, memory.mr->rkey});
     peer_ = s_.to_zero.receive(c_);
     connect(peer_.qp);
@@ -127,29 +131,62 @@ class host_side final : side {
       s_.ready.receive(c_);
       sent_ = received_ = 0;
       const phase& f = s_.phases[i];
-      if (f.into) {
-        p_.fill(memory.addr, f.size, static_cast<std::uint8_t>(3 * i + 1));
+      const auto seed = static_cast<std::uint8_t>(3 * i + 1);
+      if (f.from_gpu) {
+        fill_peer(n_.peer(0), *owner_, gpu_.addr, f.size, seed);
+        give(f, gpu_);
+      } else if (f.into) {
+        p_.fill(memory.addr, f.size, seed);
         give(f, memory);
       } else {
         take(f);
-        intact(f, memory, static_cast<std::uint8_t>(3 * i + 1));
+        intact(f, memory, seed);
       }
       s_.ended.send(c_, 1);
     }
+    if (!owner_) return;
+    p_.close();
+    owner_->leave(c_);
   }
 
  private:
+  bool open_gpu() {
+    owner_.emplace(n_.host, node::peer_bar(0), "gpu0");
+    if (owner_->open(c_) != 0 || !owner_->join(n_.device().peers())) return false;
+    gpu_.length = s_.buffer;
+    gpu_.addr = owner_->allocate(c_, p_.memory, s_.buffer);
+    gpu_.mr = ibv_reg_mr(c_, p_.pd, gpu_.addr, gpu_.length, all_rights);
+    bounce_ = p_.allocate(s_.buffer, all_rights, page_policy::contiguous);
+    physical_ = p_.memory.translate(bounce_.addr);
+    return gpu_.mr != nullptr;
+  }
+  // Out of the GPU bounced, a message is copied into a slot of host memory first, and goes from there.
   void give(const phase& f, const region& from) {
+    const bool copies = f.from_gpu && f.bounced;
     const std::uint64_t to = f.bounced ? peer_.plain : peer_.gpu;
     const std::uint32_t key = f.bounced ? peer_.plain_key : peer_.gpu_key;
+    std::deque<std::uint32_t> copying;
+    std::uint64_t begun = 0;
     for (std::uint64_t i = 0; i < f.messages && good();) {
-      const std::uint64_t free_again = f.bounced || f.window == 1 ? received_ : sent_;
-      if (i - free_again >= f.window || i - sent_ >= f.window) {
+      const std::uint64_t free_again = std::min(f.bounced || f.window == 1 ? received_ : sent_, sent_);
+      for (; copies && begun < f.messages && begun - free_again < f.window; ++begun) {
+        s_.begun[begun] = c_.time();
+        copying.push_back(owner_->start_copy(c_, true, from.addr, physical_ + begun % f.window * f.size, f.size));
+      }
+      if (copies ? copying.empty() : i - free_again >= f.window) {
         poll(true);
         continue;
       }
-      s_.begun[i] = c_.time();
-      send(from.addr, from.mr->lkey, f.size, to + i % f.window * f.size, key);
+      const std::uint64_t slot = i % f.window * f.size;
+      if (copies) {
+        if (!owner_->wait_copy(c_, copying.front())) fail("a copy out of the GPU of node 0 failed");
+        copying.pop_front();
+        send(bounce_.addr + slot, bounce_.mr->lkey, f.size, to + slot, key);
+        poll(false);
+      } else {
+        s_.begun[i] = c_.time();
+        send(from.addr, from.mr->lkey, f.size, to + slot, key);
+      }
       ++i;
     }
     while (good() && (sent_ < f.messages || ((f.bounced || f.window == 1) && received_ < f.messages))) poll(true);
@@ -173,6 +210,11 @@ class host_side final : side {
     }
   }
 
+  node& n_;
+  std::optional<driver::peer::memory_owner> owner_;
+  region gpu_;
+  region bounce_;
+  std::uint64_t physical_ = 0;
   hello peer_;
 };
 
@@ -230,7 +272,9 @@ class gpu_side final : side {
       return;
     }
     o.messages = f.messages;
-    o.took = s_.arrived.back() - s_.begun.front();
+    const std::uint64_t first = 2 * f.window;
+    o.steady = f.messages - first;
+    o.took = s_.arrived.back() - s_.arrived[first - 1];
     o.cpu = cpu / static_cast<std::int64_t>(f.messages);
     const link_bytes after = links();
     o.pcie = {after.adapter_up - before.adapter_up, after.adapter_down - before.adapter_down, after.gpu_up - before.gpu_up,
@@ -318,10 +362,11 @@ class gpu_side final : side {
   }
   path_outcome& outcome(const phase& f) {
     for (path_outcome& o : s_.result->outcomes) {
-      if (o.into == f.into && o.bounced == f.bounced && o.size == f.size) return o;
+      if (o.into == f.into && o.from_gpu == f.from_gpu && o.bounced == f.bounced && o.size == f.size) return o;
     }
     path_outcome& o = s_.result->outcomes.emplace_back();
     o.into = f.into;
+    o.from_gpu = f.from_gpu;
     o.bounced = f.bounced;
     o.size = f.size;
     return o;

@@ -9,48 +9,55 @@ constexpr int host_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 class kept_mapping : public reuse_mapping {
  public:
   kept_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total, bool remap)
-      : reuse_mapping(p, qps, o, total), remap_(remap), handles_(total) {}
+      : reuse_mapping(p, qps, o, total), remap_(remap), handles_(ceil_div(total, std::uint64_t{o.batch})) {}
 
   bool open(std::vector<grant>& tell) override {
     x_result r;
     ibv_qp* const only_peer = qps_.size() == 1 ? qps_.front() : nullptr;
-    for (std::uint64_t b = 0; b < mapped_at_first(); ++b) {
-      const x_buffer buffer{host_address(b), o_.buffer};
+    for (std::uint64_t b = 0; b < mapped_at_first(); b += o_.batch) {
+      const x_buffer buffer = batch_at(b);
       const int status =
           b == 0 ? x_register(p_.c, p_.pd, only_peer, {&buffer, 1}, host_rights, remap_ ? X_REMAP : X_EXTEND, &r)
                  : x_reregister_add(p_.c, p_.context, r.key, {&buffer, 1}, &r, x_any_va, remap_ ? X_REMAP : X_EXTEND);
       if (status != 0) return false;
-      handles_[b] = r.handle;
+      handles_[b / o_.batch] = r.handle;
     }
     key_ = r.key;
-    tell.push_back(remap_ ? grant_of(0, 1, r.start, key_) : grant_of(0, mapped_at_first(), r.start, key_));
+    tell.push_back(remap_ ? grant_of(0, batch_size(0), r.start, key_) : grant_of(0, mapped_at_first(), r.start, key_));
     return true;
   }
 
   bool swap(std::uint64_t b, std::vector<grant>& tell) override {
+    if (!all_filled(b)) return true;
     x_result r;
     const unsigned flags = remap_ ? X_REMAP : X_EXTEND;
-    const std::uint64_t next = b + o_.buffers;
+    const std::uint64_t first = batch_of(b);
+    const std::uint32_t leaving = handles_[first / o_.batch];
+    const std::uint64_t next = first + o_.buffers;
     if (has(next)) {
-      if (!exchange(handles_[b], next, flags, r)) return false;
-      handles_[next] = r.handle;
-      if (!remap_) tell.push_back(grant_of(next, 1, r.added, key_));
+      if (!exchange(leaving, next, flags, r)) return false;
+      handles_[next / o_.batch] = r.handle;
+      if (!remap_) tell.push_back(grant_of(next, batch_size(next), r.added, key_));
     } else {
-      if (x_deregister_part(p_.c, p_.context, key_, handles_[b], &r, flags) != 0 || r.key != key_) return false;
+      if (x_deregister_part(p_.c, p_.context, key_, leaving, &r, flags) != 0 || r.key != key_) return false;
       retired_ = r.length == 0;
     }
-    // After a remap everything lies elsewhere; the target is told where the one buffer lies that it may fill next.
-    if (remap_ && has(b + 1)) tell.push_back(grant_of(b + 1, 1, r.start, key_));
+    // After a remap everything lies elsewhere; the target is told where those buffers lie that it may fill next.
+    const std::uint64_t after = first + o_.batch;
+    if (remap_ && has(after)) tell.push_back(grant_of(after, batch_size(after), r.start, key_));
     return true;
   }
 
   bool close() override { return retired_ || x_teardown(p_.c, p_.context, key_) == 0; }
+  [[nodiscard]] std::uint32_t at_once() const override { return o_.batch; }
   [[nodiscard]] bool shares_its_key() const override { return true; }
 
  private:
+  // The buffers of a batch lie side by side.
+  [[nodiscard]] x_buffer batch_at(std::uint64_t first) const { return {host_address(first), batch_size(first) * o_.buffer}; }
   // One command, or with --two-steps the two that add and remove.
   bool exchange(std::uint32_t leaving, std::uint64_t next, unsigned flags, x_result& r) {
-    const x_buffer buffer{host_address(next), o_.buffer};
+    const x_buffer buffer = batch_at(next);
     if (!o_.two_steps) {
       return x_exchange(p_.c, p_.context, key_, leaving, {&buffer, 1}, &r, x_any_va, flags) == 0 && r.key == key_;
     }
@@ -116,19 +123,21 @@ class whole_mapping : public reuse_mapping {
   bool open(std::vector<grant>& tell) override {
     mr_ = ibv_reg_mr(p_.c, p_.pd, all_, mapped_at_first() * o_.buffer, host_rights);
     if (!mr_) return false;
-    tell.push_back(grant_of(0, 1, all_, mr_->rkey));
+    tell.push_back(grant_of(0, batch_size(0), all_, mr_->rkey));
     return true;
   }
   bool swap(std::uint64_t b, std::vector<grant>& tell) override {
-    if (!has(b + 1)) return true;
-    const std::uint64_t mapped = std::min<std::uint64_t>(o_.buffers, total_ - b - 1);
-    if (ibv_rereg_mr(p_.c, mr_, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, host_address(b + 1), mapped * o_.buffer, 0) != 0) {
+    const std::uint64_t after = batch_of(b) + o_.batch;
+    if (!all_filled(b) || !has(after)) return true;
+    const std::uint64_t mapped = std::min<std::uint64_t>(o_.buffers, total_ - after);
+    if (ibv_rereg_mr(p_.c, mr_, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, host_address(after), mapped * o_.buffer, 0) != 0) {
       return false;
     }
-    tell.push_back(grant_of(b + 1, 1, host_address(b + 1), mr_->rkey));
+    tell.push_back(grant_of(after, batch_size(after), host_address(after), mr_->rkey));
     return true;
   }
   bool close() override { return ibv_dereg_mr(p_.c, mr_) == 0; }
+  [[nodiscard]] std::uint32_t at_once() const override { return o_.batch; }
   [[nodiscard]] bool shares_its_key() const override { return true; }
   [[nodiscard]] std::uint64_t host_address(std::uint64_t b) const override { return all_ + b * o_.buffer; }
 
@@ -200,7 +209,12 @@ class window_mapping : public reuse_mapping {
 }  // namespace
 
 reuse_mapping::reuse_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total)
-    : p_(p), qps_(qps), o_(o), total_(total), memory_(p.memory.allocate(2 * std::uint64_t{o.buffers} * o.buffer)) {}
+    : p_(p),
+      qps_(qps),
+      o_(o),
+      total_(total),
+      memory_(p.memory.allocate(2 * std::uint64_t{o.buffers} * o.buffer)),
+      filled_(ceil_div(total, std::uint64_t{o.batch})) {}
 
 std::uint64_t reuse_mapping::host_address(std::uint64_t b) const {
   return memory_ + b % (2 * o_.buffers) * o_.buffer;

@@ -42,6 +42,8 @@ struct reuse_state {
   [[nodiscard]] std::uint32_t owner_of(std::uint64_t buffer) const { return static_cast<std::uint32_t>(buffer % o.targets); }
   [[nodiscard]] std::uint64_t total() const { return ceil_div(stream.size(), o.buffer); }
   [[nodiscard]] qp_options qp() const;
+  // A target has written its part; with the last one the measured part ends.
+  void target_finished(cpu& c, link& l);
 
   reuse_options o;
   const std::vector<std::uint8_t>& stream;
@@ -53,7 +55,12 @@ struct reuse_state {
   std::optional<node_counts> after;  // of the host, when the last target has
 };
 
+// What the host took between the two.
+void count(reuse_outcome& out, const node_counts& before, const node_counts& after);
+
 void reuse_host(reuse_state& s, cpu& c, node& n, std::size_t way);
 void reuse_target(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32_t number);
+void tcp_host(reuse_state& s, cpu& c, node& n, std::size_t way);
+void tcp_target(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32_t number);
 
 }  // namespace hcasim::kit

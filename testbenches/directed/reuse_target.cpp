@@ -19,7 +19,7 @@ class target_program {
     qp_ = p_.create_qp(q, nullptr, cq_);
     link_.to_host.send(c, p_.address_of(qp_, q));
     ok_ = p_.connect(qp_, link_.to_target.receive(c), q) == 0;
-    source_ = p_.allocate(s.stream.size(), IBV_ACCESS_LOCAL_WRITE);
+    source_ = p_.allocate(std::max<std::uint64_t>(s.stream.size(), s.o.message), IBV_ACCESS_LOCAL_WRITE);
     p_.memory.write(source_.addr, std::as_bytes(std::span(s.stream)));
     notes_ = p_.allocate(std::uint64_t{q.receive_depth} * sizeof(grant), IBV_ACCESS_LOCAL_WRITE);
     for (std::uint64_t i = 0; i < q.receive_depth; ++i) ok_ = ok_ && post_note(i);
@@ -34,7 +34,7 @@ class target_program {
       }
       if (streaming && left_ == 0 && outstanding_ == 0) {
         streaming = false;
-        finish_stream();
+        s_.target_finished(c_, link_);
       }
       const auto wc = next_completion(c_, cq_);
       ok_ = ok_ && wc && wc->status == IBV_WC_SUCCESS;
@@ -45,22 +45,13 @@ class target_program {
         --outstanding_;
       }
     }
-    if (streaming) finish_stream();
+    if (streaming) s_.target_finished(c_, link_);
     link_.finished.send(c_, c_.time());
   }
 
  private:
   bool post_note(std::uint64_t slot) {
     return post_receive(c_, qp_, slot, {{notes_.addr + slot * sizeof(grant), sizeof(grant), notes_.mr->lkey}}) == 0;
-  }
-
-  void finish_stream() {
-    if (++s_.finished == s_.o.targets) {
-      s_.finished = 0;
-      s_.o.parts.end(c_);
-      s_.after.emplace(*s_.host);
-    }
-    link_.finished.send(c_, c_.time());
   }
 
   void learn(std::uint64_t slot) {

@@ -23,10 +23,26 @@ qp_options reuse_state::qp() const {
   return q;
 }
 
+void reuse_state::target_finished(cpu& c, link& l) {
+  if (++finished == o.targets) {
+    finished = 0;
+    o.parts.end(c);
+    after.emplace(*host);
+  }
+  l.finished.send(c, c.time());
+}
+
+void count(reuse_outcome& out, const node_counts& before, const node_counts& after) {
+  out.commands = static_cast<std::uint64_t>(after.commands - before.commands);
+  out.pcie_bytes = static_cast<std::uint64_t>(after.pcie - before.pcie);
+  out.mrc_misses = static_cast<std::uint64_t>(after.mrc - before.mrc);
+  out.walk_reads = static_cast<std::uint64_t>(after.walks - before.walks);
+}
+
 std::string_view name_of(reuse_mode m) {
   static constexpr std::string_view names[reuse_modes] = {
-      "R_Key kept, extend",     "R_Key kept, remap", "whole region re-registered", "each buffer re-registered",
-      "de-register + register", "window rebound",    "one static region"};
+      "R_Key kept, extend",        "R_Key kept, remap",      "R_Key kept, TCP window", "whole region re-registered",
+      "each buffer re-registered", "de-register + register", "window rebound",         "one static region"};
   return names[static_cast<std::size_t>(m)];
 }
 
@@ -35,13 +51,17 @@ void start_reuse(hcasim::system& s, const reuse_options& o, const std::vector<st
   outcomes.assign(modes.size(), {});
   auto state = std::make_shared<reuse_state>(o, stream, modes, outcomes);
   start_program(s, 0, "host", [state](cpu& c, node& n) {
-    for (std::size_t i = 0; i < state->modes.size(); ++i) reuse_host(*state, c, n, i);
+    for (std::size_t i = 0; i < state->modes.size(); ++i) {
+      (state->modes[i] == reuse_mode::kept_tcp ? tcp_host : reuse_host)(*state, c, n, i);
+    }
   });
   const std::size_t others = s.nodes() - 1;
   for (std::uint32_t t = 0; t < o.targets; ++t) {
     const std::string name = o.targets == 1 ? "target" : "target" + std::to_string(t);
     start_program(s, 1 + t % others, name, [state, t](cpu& c, node& n) {
-      for (std::size_t i = 0; i < state->modes.size(); ++i) reuse_target(*state, c, n, i, t);
+      for (std::size_t i = 0; i < state->modes.size(); ++i) {
+        (state->modes[i] == reuse_mode::kept_tcp ? tcp_target : reuse_target)(*state, c, n, i, t);
+      }
     });
   }
 }

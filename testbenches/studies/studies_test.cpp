@@ -211,6 +211,37 @@ TEST_F(studies, buffer_swaps) {
   EXPECT_GT(value("extend", "buffers = 8 AND buffer = '128 KiB'"), 5 * value("extend", "buffers = 8 AND buffer = '8 KiB'"));
 }
 
+// Against a key for each buffer, keeping it pays from where a key costs a target more than a swap takes the host.
+TEST_F(studies, kept_key) {
+  run("kept_key");
+  const auto get = [&](const char* metric, int targets, const char* cost, const char* buffers = "16",
+                       const char* buffer = "64 KiB", const char* distance = "10 ns") {
+    return value(
+        metric, fmt::format("buffer = '{}' AND buffers = '{}' AND targets = {} AND distance = '{}' AND key_cost = '{}'", buffer,
+                            buffers, targets, distance, cost));
+  };
+  EXPECT_GT(value("min(over_whole)", "1"), 2) << "always ahead of the whole region";
+  EXPECT_NEAR(get("over_rebind", 1, "10 us"), 1, 0.02) << "one target crosses over at 10 us";
+  EXPECT_LT(get("over_rebind", 1, "5 us"), 0.6);
+  EXPECT_LT(get("over_rebind", 4, "20 us"), 0.6);
+  EXPECT_GT(get("over_rebind", 4, "50 us"), 1.1);
+  EXPECT_LT(get("over_rebind", 16, "50 us"), 0.6);
+  for (const int targets : {1, 4, 16}) {
+    EXPECT_EQ(get("keys_extend", targets, "20 us"), targets);
+    EXPECT_EQ(get("keys_whole", targets, "20 us"), 128 * targets);
+    EXPECT_EQ(get("keys_reregister", targets, "20 us"), 128);
+    for (const char* cost : {"0 us", "5 us"}) EXPECT_NEAR(get("over_reregister", targets, cost), 1, 0.1);
+    EXPECT_NEAR(get("extend", targets, "50 us"), get("extend", targets, "0 us"), 0.04 * get("extend", targets, "0 us"));
+  }
+  for (const char* way : {"reregister", "rebind"}) EXPECT_NEAR(get(way, 1, "50 us"), 65536 * 8 / 50e3, 0.3) << way;
+  EXPECT_GT(get("extend", 1, "0 us", "16 in batches of 4"), 1.6 * get("extend", 1, "0 us"));
+  const double mapped = 4 * 16384 * 8 / 100e3;  // over the round trip
+  for (const char* way : {"extend", "reregister", "rebind"}) {
+    EXPECT_LT(get(way, 1, "5 us", "4", "16 KiB", "25 us"), mapped);
+    EXPECT_GT(get(way, 1, "5 us", "4", "16 KiB", "25 us"), 0.8 * mapped);
+  }
+}
+
 TEST_F(studies, key_check) {
   run("key_check");
   const auto get = [&](const char* metric, const char* depth, const char* interval, int mhz) {

@@ -79,7 +79,7 @@ TEST_F(program, testbenches_run_with_translation_caches_in_the_adapters) {
                            run));
     EXPECT_EQ(o.status, 0) << run << "\n" << o.text;
   }
-  std::ifstream peers("out/memory_peers/gpu0/num_free_callbacks");
+  std::ifstream peers("out/node1/memory_peers/gpu0/num_free_callbacks");
   std::uint64_t callbacks = 0;
   peers >> callbacks;
   EXPECT_GE(callbacks, 20U) << "what the clients did is among the results";
