@@ -27,6 +27,8 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
   stats_.add("rnr_naks", "1", "receiver-not-ready NAKs sent", rnr_naks_);
   stats_.add("out_of_order", "1", "packets ahead of the expected PSN", out_of_order_);
   stats_.add("duplicates", "1", "packets behind the expected PSN", duplicates_);
+  stats_.add("duplicates_unknown", "1", "repetitions of READs and atomics that were not executed, or too long ago; dropped",
+             duplicates_unknown_);
   stats_.add("dropped", "1", "packets for a QP that cannot receive", dropped_);
   stats_.add("flushed", "1", "receives completed with WR_FLUSH_ERR", flushed_);
   stats_.add("no_receive", "1", "messages of UC and UD that found no receive posted", no_receive_);
@@ -116,7 +118,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
       c.last_ticket = ~0ULL;
       c.no_receive_since = never;
       faults_.forget(c.missing);
-      while (!c.atomics.empty()) c.atomics.pop();
+      while (!c.executed.empty()) c.executed.pop();
       break;
     case control_op::flush:
     case control_op::failed:
@@ -286,18 +288,20 @@ bool responder::unreliable_takes(hca_qpc& q, const packet& p) {
 }
 
 task<> responder::duplicate(connection& c, hca_qpc& q, packet& p, ps& t) {
-  switch (kind_of(p.header.opcode)) {
-    case request_kind::read:
-      co_await do_read(c, q, p, true, t);
-      break;
-    case request_kind::atomic:
-      for (std::size_t i = 0; i < c.atomics.size(); ++i) {
-        if (c.atomics[i].psn == p.header.psn) answer_atomic(c, q, c.atomics[i]);
-      }
-      break;
-    default:
-      ++c.acks_owed;
-      break;
+  const request_kind kind = kind_of(p.header.opcode);
+  if (kind != request_kind::read && kind != request_kind::atomic) {
+    ++c.acks_owed;
+    co_return;
+  }
+  const executed_fetch* const e = repeated_by(c, q, p.header);
+  if (!e) {
+    ++duplicates_unknown_;
+  } else if (kind == request_kind::atomic) {
+    answer_atomic(c, q, *e);
+  } else if (right_of(kind) & ~std::uint32_t{q.access}) {  // [D4] it was there when the READ was executed
+    refuse_repetition(c, q, p, wire::nak_invalid_request, t);
+  } else {
+    co_await do_read(c, q, p, true, t);
   }
 }
 
