@@ -173,10 +173,12 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   }
   auto& q = ctx.as<hca_qpc>();
   bool held = false;
+  bool changed = false;  // what the packet does not concern stays as it is: the QP may be another's, or on its way in or out
   const bool receives = q.state == HCA_QP_RTR || q.state == HCA_QP_RTS || q.state == HCA_QP_SQD || q.state == HCA_QP_SQE;
   if (&c == &strangers_ || !receives || !of_transport(p.header.opcode, q.transport)) {
     ++dropped_;  // [D1]
   } else if (q.transport != HCA_TRANSPORT_RC) {
+    changed = q.transport != HCA_TRANSPORT_UD || p.header.qkey == q.qkey;
     if (unreliable_takes(q, p)) held = co_await execute(c, ctx, p, t);
     c.acks_owed = 0;
   } else {
@@ -184,6 +186,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
     if (ahead > 0) {  // [D2]
       ++out_of_order_;
       if (!q.nak_sent) {
+        changed = true;
         q.nak_sent = 1;
         acknowledge(c, route_of(c, q), q.expected_psn, wire::nak_sequence, t);
       }
@@ -191,6 +194,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
       ++duplicates_;
       co_await duplicate(c, q, p, t);
     } else {
+      changed = true;
       q.nak_sent = 0;
       held = co_await execute(c, ctx, p, t);
     }
@@ -201,7 +205,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
     }
   }
   if (ctx.failed) co_return held;
-  ctx.dirty = true;
+  ctx.dirty = changed;
   qpc.release(ctx);
   co_return held;
 }
@@ -271,10 +275,12 @@ task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps
 bool responder::unreliable_takes(hca_qpc& q, const packet& p) {
   const packet_header& h = p.header;
   if (q.transport == HCA_TRANSPORT_UD) {
+    if (h.qkey != q.qkey) {
+      ++dropped_;
+      return false;
+    }
     q.expected_psn = h.psn;
-    if (h.qkey == q.qkey) return true;
-    ++dropped_;
-    return false;
+    return true;
   }
   if (h.psn != q.expected_psn) ++out_of_order_;
   const bool follows = h.psn == q.expected_psn && in_sequence(q.inbound, h.opcode);

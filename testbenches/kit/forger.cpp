@@ -42,26 +42,18 @@ void forger::put(const packet_header& h, std::uint32_t payload) {
   wire_.send_ahead(p, t);
 }
 
-void forger::put_at(ps at, const packet_header& h, std::uint32_t payload) {
-  later_.push_back({this, h, payload, ps(0), 1});
-  queue_.at(at, {[](void* l) { static_cast<later*>(l)->self->due(*static_cast<later*>(l)); }, &later_.back()});
+void forger::storm(ps apart, std::function<packet_header()> make) {
+  make_ = std::move(make);
+  apart_ = apart;
+  raging_ = true;
+  if (!posted_) next();
 }
 
-void forger::storm(const packet_header& h, std::uint32_t payload, ps apart, std::uint64_t times) {
-  later_.push_back({this, h, payload, apart, times});
-  due(later_.back());
-}
-
-void forger::due(later& l) {
-  if (l.times == 0) return;
-  --l.times;
-  put(l.header, l.payload);
-  if (l.times == 0) return;
-  queue_.at(now() + l.apart, {[](void* x) { static_cast<later*>(x)->self->due(*static_cast<later*>(x)); }, &l});
-}
-
-void forger::stop() {
-  for (later& l : later_) l.times = 0;
+void forger::next() {
+  posted_ = raging_;
+  if (!raging_) return;
+  put(make_());
+  queue_.at(now() + apart_, {[](void* self) { static_cast<forger*>(self)->next(); }, this});
 }
 
 }  // namespace hcasim::kit

@@ -1,7 +1,7 @@
 // Packets that no peer sent, put on the wire in front of an adapter's port, and what the adapter sends.
 #pragma once
 
-#include <deque>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,13 +19,11 @@ class forger {
 
   // For QP `qpn` of the victim, from the adapter with LID `source`; the rest as the caller wants it.
   [[nodiscard]] packet_header header(std::uint8_t opcode, std::uint32_t qpn, std::uint32_t psn, std::uint16_t source) const;
-  // At the port now, or at `at`.
+  // At the port now.
   void put(const packet_header& h, std::uint32_t payload = 0);
-  void put_at(ps at, const packet_header& h, std::uint32_t payload = 0);
-  // The same, `times` times, `apart` from each other, from now on.
-  void storm(const packet_header& h, std::uint32_t payload, ps apart, std::uint64_t times);
-  // No more of what was put for later.
-  void stop();
+  // What `make` makes, one every `apart` from now on until stop().
+  void storm(ps apart, std::function<packet_header()> make);
+  void stop() { raging_ = false; }
 
   // Of the victim's responder and requester since the last call.
   std::vector<packet_header> answers() { return std::exchange(answers_.heard, {}); }
@@ -40,21 +38,17 @@ class forger {
     void forward_done(const packet&, tlm::tlm_phase, tlm::tlm_sync_enum, ps) override {}
     void backward(const packet&, tlm::tlm_phase, ps) override {}
   };
-  struct later {
-    forger* self;
-    packet_header header;
-    std::uint32_t payload;
-    ps apart;
-    std::uint64_t times;
-  };
-  void due(later& l);
+  void next();
 
   system& system_;
   hca& adapter_;
   initiator_socket<packet>& wire_;
   const std::uint16_t lid_;
   event_queue& queue_ = event_queue::instance();
-  std::deque<later> later_;
+  std::function<packet_header()> make_;
+  ps apart_{0};
+  bool raging_ = false;
+  bool posted_ = false;  // a next one
   listener answers_;
   listener requests_;
 };
