@@ -18,7 +18,7 @@ process requester::serve(flow& f) {
     packet& p = *f.inbox.pop();
     ps t = now();
     bool held = false;
-    if (!is_live(f.state) || !f.state.has(flow_mark::numbered)) {
+    if (!is_live(f.state) || !f.state.has(flow_mark::numbered) || p.header.source_lid != f.qp.dest_lid) {
       ++discarded_;
     } else if (p.header.opcode == wire::acknowledge) {
       on_acknowledge(f, p, t);

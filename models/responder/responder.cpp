@@ -30,6 +30,8 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
   stats_.add("duplicates_unknown", "1", "repetitions of READs and atomics that were not executed, or too long ago; dropped",
              duplicates_unknown_);
   stats_.add("dropped", "1", "packets for a QP that cannot receive", dropped_);
+  stats_.add("wrong_source", "1", "packets of RC and UC that do not come from the LID of the peer", wrong_source_);
+  stats_.add("bad_qkey", "1", "packets of UD whose Q_Key is not that of the QP", bad_qkey_);
   stats_.add("flushed", "1", "receives completed with WR_FLUSH_ERR", flushed_);
   stats_.add("no_receive", "1", "messages of UC and UD that found no receive posted", no_receive_);
   stats_.add("messages_dropped", "1", "messages of UC and UD dropped for an error or a gap", messages_dropped_);
@@ -177,6 +179,8 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   const bool receives = q.state == HCA_QP_RTR || q.state == HCA_QP_RTS || q.state == HCA_QP_SQD || q.state == HCA_QP_SQE;
   if (&c == &strangers_ || !receives || !of_transport(p.header.opcode, q.transport)) {
     ++dropped_;  // [D1]
+  } else if (q.transport != HCA_TRANSPORT_UD && p.header.source_lid != q.dest_lid) {
+    ++wrong_source_;
   } else if (q.transport != HCA_TRANSPORT_RC) {
     changed = q.transport != HCA_TRANSPORT_UD || p.header.qkey == q.qkey;
     if (unreliable_takes(q, p)) held = co_await execute(c, ctx, p, t);
@@ -276,7 +280,7 @@ bool responder::unreliable_takes(hca_qpc& q, const packet& p) {
   const packet_header& h = p.header;
   if (q.transport == HCA_TRANSPORT_UD) {
     if (h.qkey != q.qkey) {
-      ++dropped_;
+      ++bad_qkey_;
       return false;
     }
     q.expected_psn = h.psn;

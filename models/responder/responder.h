@@ -210,6 +210,8 @@ class responder : public unit {
   counter duplicates_;
   counter duplicates_unknown_;
   counter dropped_;
+  counter wrong_source_;
+  counter bad_qkey_;
   counter messages_;
   counter flushed_;
   counter no_receive_;
