@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "firmware/abi/context.h"
+#include "models/responder/arrival_rules.h"
 #include "models/responder/connection_rules.h"
 #include "models/responder/responder_config.h"
-#include "models/responder/responder_rules.h"
 #include "tlm/base/by_number.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/process.h"
@@ -139,8 +139,10 @@ class responder : public unit {
   process serve(connection& c);
   task<bool> handle(connection& c, packet& p, ps& t);
   task<bool> execute(connection& c, context_request& ctx, packet& p, ps& t);
-  [[nodiscard]] bool unreliable_takes(hca_qpc& q, const packet& p);
-  task<> duplicate(connection& c, hca_qpc& q, packet& p, ps& t);
+  [[nodiscard]] request_arrival arrival_of(const connection& c, const hca_qpc& q, const packet& p,
+                                           const executed_fetch*& kept) const;
+  void take_place(hca_qpc& q, const packet& p, request_answer answer);
+  task<> repeat_read(connection& c, hca_qpc& q, packet& p, ps& t);
 
   // place.cpp
   task<bool> do_send(connection& c, hca_qpc& q, packet& p, ps& t);

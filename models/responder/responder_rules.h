@@ -14,6 +14,10 @@ request_kind kind_of(std::uint8_t opcode);
 
 // [D1] a request of this QP's transport (enum hca_transport).
 bool of_transport(std::uint8_t opcode, std::uint8_t transport);
+inline bool is_fetch(std::uint8_t opcode) {
+  const request_kind kind = kind_of(opcode);
+  return kind == request_kind::read || kind == request_kind::atomic;
+}
 // [D3] may `opcode` come while the message `inbound` (send_first, write_first or HCA_INBOUND_NONE) is in progress?
 bool in_sequence(std::uint8_t inbound, std::uint8_t opcode);
 // [D4] the QP right that a request needs; 0 for SEND.

@@ -10,6 +10,7 @@
 #include "models/responder/connection_rules.h"
 #include "models/send_queue/queue_rules.h"
 #include "testbenches/places/places.h"
+#include "testbenches/runner/program/answers_page.h"
 #include "testbenches/runner/program/run_program.h"
 #include "tlm/testing/state_exploration.h"
 
@@ -34,7 +35,7 @@ TEST(states, requester) {
 }
 
 TEST(states, responder) {
-  expect_on_page("responder", testing::states_markdown(connection_table));
+  expect_on_page("responder", testing::states_markdown(connection_table) + testing::answers_markdown());
 }
 
 TEST(states, send_queue) {
