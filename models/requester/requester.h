@@ -117,7 +117,8 @@ class requester : public unit {
     std::uint64_t cursor = 0;         // operation to send next
     std::uint32_t cursor_packet = 0;  // packet of it
     std::uint32_t next_psn = 0;
-    std::uint32_t una_psn = 0;  // oldest PSN not acknowledged
+    std::uint32_t una_psn = 0;   // oldest PSN not acknowledged
+    std::uint32_t sent_psn = 0;  // behind the last one that was sent, or asked for
     reorder_queue<packet> out;
     ring<packet*> inbox;
     std::uint32_t waiting = 0;     // gathers that wait for a page: not 0 while paging

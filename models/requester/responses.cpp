@@ -35,7 +35,7 @@ process requester::serve(flow& f) {
 
 void requester::on_acknowledge(flow& f, const packet& p, ps t) {
   const std::uint32_t psn = p.header.psn;
-  if (psn_distance(f.una_psn, psn) < 0 || psn_distance(psn, f.next_psn) <= 0) {
+  if (psn_distance(f.una_psn, psn) < 0 || psn_distance(psn, f.sent_psn) <= 0) {
     ++discarded_;
     return;
   }
@@ -110,7 +110,8 @@ requester::operation* requester::operation_at(flow& f, std::uint32_t psn) {
 
 task<bool> requester::on_data(flow& f, packet& p, ps& t) {
   const std::uint32_t psn = p.header.psn;
-  operation* op = psn_distance(f.una_psn, psn) >= 0 ? operation_at(f, psn) : nullptr;
+  const bool awaited = psn_distance(f.una_psn, psn) >= 0 && psn_distance(psn, f.sent_psn) > 0;
+  operation* op = awaited ? operation_at(f, psn) : nullptr;
   if (!op || !op->view.fetches() || f.state.has(flow_mark::landing)) {
     ++discarded_;
     co_return false;
@@ -182,8 +183,7 @@ task<std::uint8_t> requester::place(flow& f, operation& op, packet& p, memory_ac
     bytes = 8;
   } else {
     bytes = static_cast<std::uint32_t>(std::min(mtu, op.view.length - offset));
-    // A repeated request begins its responses anew, so FIRST and ONLY may come in the middle of the message.
-    if (p.header.opcode == wire::atomic_acknowledge || p.payload != bytes) co_return HCA_WC_BAD_RESP_ERR;
+    if (p.payload != bytes || !answers_read(p.header.opcode, op.responses, op.psns)) co_return HCA_WC_BAD_RESP_ERR;
   }
   std::uint32_t placed = 0;
   for (const hca_wqe_data& s : op.view.gather) {
