@@ -1,10 +1,12 @@
-// The table of the responder's answers, as its page shows it: every cell asked of the rules.
+// The tables of the responder's answers and of the requester's reactions, as their pages show them: every cell asked of the
+// rules.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/requester/response_rules.h"
 #include "models/responder/arrival_rules.h"
 
 namespace hcasim::testing {
@@ -108,6 +110,32 @@ inline std::string answers_markdown() {
                                    {"ahead", psn_class::ahead, any}});
   text += "UD:\n\n";
   return text + table(HCA_TRANSPORT_UD, {{"any PSN", psn_class::older, any}});
+}
+
+inline std::string reactions_markdown() {
+  static constexpr const char* kinds[] = {"acknowledge", "RNR NAK", "sequence NAK", "other NAK", "READ or atomic response"};
+  static constexpr const char* places[] = {"behind", "a SEND's or WRITE's",       "due",
+                                           "past",   "past, a SEND's or WRITE's", "not sent"};
+  std::string text = "\n### Reactions to responses\n\n| response |";
+  for (const char* place : places) text += std::string(" ") + place + " |";
+  text += "\n|---|---|---|---|---|---|---|\n";
+  for (unsigned kind = 0; kind < std::size(kinds); ++kind) {
+    text += std::string("| ") + kinds[kind] + " |";
+    for (unsigned place = 0; place < std::size(places); ++place) {
+      response_arrival a{.waits = true,
+                         .from_peer = true,
+                         .what = static_cast<response_class>(kind),
+                         .place = static_cast<response_place>(place)};
+      const response_action now = reaction_to(a);
+      a.landing = true;
+      const response_action landing = reaction_to(a);
+      text += " " + std::string(response_action_names[static_cast<std::size_t>(now)]);
+      if (landing != now) text += " (landing: " + std::string(response_action_names[static_cast<std::size_t>(landing)]) + ")";
+      text += " |";
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace hcasim::testing

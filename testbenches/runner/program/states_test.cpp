@@ -31,7 +31,7 @@ void expect_on_page(const std::string& unit, const std::string& right) {
 }
 
 TEST(states, requester) {
-  expect_on_page("requester", testing::states_markdown(flow_table));
+  expect_on_page("requester", testing::states_markdown(flow_table) + testing::reactions_markdown());
 }
 
 TEST(states, responder) {
