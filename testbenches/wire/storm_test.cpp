@@ -97,5 +97,31 @@ TEST_P(storm, of_packets_for_qps_that_come_and_go) {
 // From 5 to 50 ns apart.
 INSTANTIATE_TEST_SUITE_P(seeds, storm, ::testing::Range(0U, 25U));
 
+// A command wants the context of a QP whose WQEs fill the cache of them: whoever holds the context waits for WQEs to complete,
+// and for that the requester wants it too.
+TEST(commands, a_full_wqe_cache_does_not_keep_a_context_for_ever) {
+  system_config config = world::one_node();
+  config.nodes[0].hca.send_queue.wqe_cache = 64;
+  config.nodes[0].hca.send_queue.max_outstanding = 4096;
+  world w(config);
+  std::size_t complete = 0;
+  EXPECT_TRUE(w.run({[&](cpu& c, node& n) {
+    process_context p(c, n);
+    const qp_options o{.send_depth = 256};
+    ibv_qp* const a = p.create_qp(o);
+    ibv_qp* const b = p.create_qp(o);
+    ASSERT_EQ(p.connect(a, p.address_of(b, o), o), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(a, o), o), 0);
+    const region here = p.allocate(1 << 20);
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      ASSERT_EQ(
+          post(c, a, {.id = i, .sges = {{here.addr, 1 << 16, here.mr->lkey}}, .remote = here.addr, .rkey = here.mr->rkey}), 0);
+    }
+    for (int i = 0; i < 40; ++i) EXPECT_EQ(p.state(a), IBV_QPS_RTS);
+    while (complete < 200 && next_completion(c, p.cq)) ++complete;
+  }}));
+  EXPECT_EQ(complete, 200U);
+}
+
 }  // namespace
 }  // namespace hcasim::kit
