@@ -140,7 +140,7 @@ void encode(packet& p) {
   w.put16(h.source_lid);
   w.put8(h.opcode);
   w.put8(static_cast<std::uint64_t>(h.solicited) << 7 | 1U << 6 | static_cast<std::uint64_t>(h.pad) << 4);
-  w.put16(0xffff);  // default P_Key
+  w.put16(h.pkey);
   w.put32(h.dest_qpn & wire::psn_mask);
   w.put32(static_cast<std::uint64_t>(h.ack_request) << 31 | (h.psn & wire::psn_mask));
   if (s.datagram) {
@@ -205,7 +205,7 @@ bool parse(packet& p, std::size_t total) {
   if ((flags & 0xf) != 0) return false;  // transport version
   h.solicited = (flags & 0x80) != 0;
   h.pad = static_cast<std::uint8_t>((flags >> 4) & 3);
-  r.get16();  // P_Key
+  h.pkey = r.get16();
   h.dest_qpn = r.get32() & wire::psn_mask;
   const std::uint32_t psn = r.get32();
   h.ack_request = (psn >> 31) != 0;

@@ -52,6 +52,7 @@ inline constexpr std::uint8_t nak_remote_access = 0x62;
 inline constexpr std::uint8_t nak_remote_operation = 0x63;
 
 inline constexpr std::uint32_t psn_mask = 0xffffff;
+inline constexpr std::uint16_t default_pkey = 0xffff;  // full member of the default partition
 inline constexpr std::size_t lrh_bytes = 8;
 inline constexpr std::size_t bth_bytes = 12;
 inline constexpr std::size_t icrc_bytes = 4;
@@ -86,6 +87,7 @@ struct packet_header {
   std::uint8_t opcode = 0;
   bool solicited = false;
   bool ack_request = false;
+  std::uint16_t pkey = wire::default_pkey;
   std::uint8_t pad = 0;  // 0..3
   std::uint32_t dest_qpn = 0;
   std::uint32_t psn = 0;

@@ -44,6 +44,7 @@ packet_header full_header(std::uint8_t opcode) {
   h.opcode = opcode;
   h.solicited = true;
   h.ack_request = true;
+  h.pkey = 0x8123;
   h.dest_qpn = 0xfedcba;
   h.psn = 0x987654;
   const wire::shape& s = h.shape();
@@ -75,6 +76,7 @@ void expect_same(const packet_header& a, const packet_header& b) {
   EXPECT_EQ(a.service_level, b.service_level);
   EXPECT_EQ(a.dest_lid, b.dest_lid);
   EXPECT_EQ(a.source_lid, b.source_lid);
+  EXPECT_EQ(a.pkey, b.pkey);
   EXPECT_EQ(a.opcode, b.opcode);
   EXPECT_EQ(a.solicited, b.solicited);
   EXPECT_EQ(a.ack_request, b.ack_request);

@@ -38,6 +38,17 @@ void hal::note(call c) {
   if (observer) observer(c);
 }
 
+bool hal::any_taken() const {
+  return std::any_of(taken.begin(), taken.end(), [](const auto& t) { return t.second != 0; });
+}
+
+void hal::check_taken(std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t base = area_base[HAL_CACHE_QPC];
+  const std::uint64_t size = area_entries[HAL_CACHE_QPC] * sizeof(hca_qpc);
+  if (size == 0 || address + bytes <= base || address >= base + size) return;
+  if (taken[static_cast<std::uint32_t>((address - base) / sizeof(hca_qpc))] == 0) ++untaken;
+}
+
 int hal::dma(bool write_access, std::uint64_t address, std::uint64_t bytes) {
   const std::int64_t n = dma_calls++;
   note({write_access ? op::write : op::read, address, bytes});
@@ -55,6 +66,7 @@ int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes) {
 }
 
 int hal_dma_write(struct hal* h, uint64_t address, const void* from, uint32_t bytes) {
+  h->check_taken(address, bytes);
   if (h->dma(true, address, bytes) != 0) return -1;
   h->write(address, from, bytes);
   return 0;
@@ -68,11 +80,22 @@ void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index) {
   h->note({hal::op::drop, cache, index});
 }
 
+void hal_qpc_take(struct hal* h, uint32_t qpn) {
+  ++h->taken[qpn];
+  h->note({hal::op::take, qpn});
+}
+
+void hal_qpc_give(struct hal* h, uint32_t qpn) {
+  --h->taken[qpn];
+  h->note({hal::op::give, qpn});
+}
+
 void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last) {
   h->note({hal::op::translation_drop, tag, first, last});
 }
 
 void hal_key_drain(struct hal* h, uint32_t index) {
+  if (h->any_taken()) ++h->untaken;
   h->note({hal::op::drain, index});
 }
 
@@ -103,6 +126,7 @@ void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t e
 }
 
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
+  if (h->any_taken()) ++h->untaken;
   h->note({hal::op::qp, qpn, static_cast<std::uint64_t>(op)});
 }
 

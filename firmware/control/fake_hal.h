@@ -18,7 +18,25 @@
 #include "firmware/control/firmware.h"
 
 struct hal {
-  enum class op { read, write, fence, drop, translation_drop, drain, lock, unlock, close, unbind, area, qp, eq, event, pages };
+  enum class op {
+    read,
+    write,
+    fence,
+    drop,
+    take,
+    give,
+    translation_drop,
+    drain,
+    lock,
+    unlock,
+    close,
+    unbind,
+    area,
+    qp,
+    eq,
+    event,
+    pages
+  };
   struct call {
     op what;
     std::uint64_t a = 0;
@@ -41,6 +59,8 @@ struct hal {
   }
   int dma(bool write_access, std::uint64_t address, std::uint64_t bytes);
   void note(call c);
+  void check_taken(std::uint64_t address, std::uint64_t bytes);
+  [[nodiscard]] bool any_taken() const;
 
   std::int64_t dma_calls = 0;
   std::int64_t fail_at = -1;  // this DMA call fails
@@ -52,6 +72,9 @@ struct hal {
   std::function<void(const call&)> observer;
   std::function<void(std::uint32_t index, std::uint32_t region)> unbind;
   std::map<std::uint32_t, int> locks;  // held, by index
+  std::map<std::uint32_t, int> taken;  // QP contexts, by number
+  // Writes of QP contexts that were not taken, and calls with one taken that may wait for the data path.
+  std::uint64_t untaken = 0;
   std::map<std::uint32_t, hca_eqc> eqs;
   std::array<std::uint64_t, 4> area_base{};
   std::array<std::uint64_t, 4> area_entries{};

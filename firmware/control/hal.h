@@ -23,6 +23,10 @@ void hal_dma_fence(struct hal* h);
 /* The adapter's caches hold copies of ICM. Each call writes a dirty entry back, drops it, and returns when no unit holds it. */
 enum hal_cache { HAL_CACHE_QPC = 0, HAL_CACHE_CQC = 1, HAL_CACHE_MRC = 2, HAL_CACHE_EXTENT = 3 };
 void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index);
+/* The firmware alone has the QP context of `qpn` from take to give: take drops it, and whoever of the data path asks for it
+ * then waits. Between them only DMA is allowed: anything else may wait for the data path. */
+void hal_qpc_take(struct hal* h, uint32_t qpn);
+void hal_qpc_give(struct hal* h, uint32_t qpn);
 /* Drops cached translations of `tag` (enum hca_table_tag | key index or queue number) for VAs in [first, last]; of a queue's
  * buffer, offsets. */
 void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last);

@@ -38,15 +38,6 @@ static bool words_differ(const unsigned char* a, const unsigned char* b) {
   return x != y;
 }
 
-bool fw_same(const void* a, const void* b, uint32_t bytes) {
-  const unsigned char* x = a;
-  const unsigned char* y = b;
-  for (uint32_t i = 0; i < bytes; i += 4) {
-    if (words_differ(x + i, y + i)) return false;
-  }
-  return true;
-}
-
 int fw_write_changes(struct firmware* fw, uint64_t address, const void* old, const void* now, uint32_t bytes) {
   const unsigned char* a = old;
   const unsigned char* b = now;

@@ -1,8 +1,6 @@
 /* Life cycle of queue pairs. */
 #include "firmware/control/state.h"
 
-enum { TRIES_AGAINST_DATA_PATH = 16 };
-
 uint64_t fw_qpc_address(const struct firmware* fw, uint32_t qpn) {
   return fw->area.qpc_base + (uint64_t)qpn * sizeof(struct hca_qpc);
 }
@@ -23,13 +21,33 @@ static int load_own(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   return q->function == fw->function && q->transport != HCA_TRANSPORT_SRQ ? HCA_OK : HCA_BAD_OBJECT;
 }
 
-/* For a QP that the data path does not touch: new or stopped. */
-int fw_qpc_store(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q) {
-  const int status = fw_write(fw, fw_qpc_address(fw, qpn), q, sizeof *q);
-  if (status != HCA_OK) return status;
+/* From here on until fw_qpc_give the data path waits for the context of this QP: whatever is changed is changed at once for it.
+ */
+int fw_qpc_take(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
+  hal_qpc_take(fw->hal, qpn);
+  const int status = fw_read(fw, fw_qpc_address(fw, qpn), q, sizeof *q);
+  if (status != HCA_OK) hal_qpc_give(fw->hal, qpn);
+  return status;
+}
+
+void fw_qpc_give(struct firmware* fw, uint32_t qpn) {
   hal_dma_fence(fw->hal);
-  hal_cache_drop(fw->hal, HAL_CACHE_QPC, qpn);
-  return HCA_OK;
+  hal_qpc_give(fw->hal, qpn);
+}
+
+/* What was taken, as `now`, or as it was. */
+int fw_qpc_change(struct firmware* fw, uint32_t qpn, const struct hca_qpc* before, const struct hca_qpc* now) {
+  const int status = fw_write_changes(fw, fw_qpc_address(fw, qpn), before, now, sizeof *now);
+  if (status != HCA_OK) fw_write_changes(fw, fw_qpc_address(fw, qpn), now, before, sizeof *now);
+  fw_qpc_give(fw, qpn);
+  return status;
+}
+
+/* The same of a whole context. */
+int fw_qpc_put(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q) {
+  const int status = fw_write(fw, fw_qpc_address(fw, qpn), q, sizeof *q);
+  fw_qpc_give(fw, qpn);
+  return status;
 }
 
 static int check(struct firmware* fw, const struct hca_create_qp* p) {
@@ -76,7 +94,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
     status = fw_list_build(fw, pages + p.sq_pages * 8ULL, p.rq_pages, p.page_shift, p.log_rq_bytes, &rq);
     rq_built = status == HCA_OK;
   }
-  if (status == HCA_OK) status = fw_qpc_load(fw, qpn, &q); /* the generation of its last life [C.1] */
+  if (status == HCA_OK) status = fw_qpc_take(fw, qpn, &q); /* the generation of its last life [C.1] */
   if (status == HCA_OK) {
     const struct hca_qpc fresh = {
         .transport = p.transport,
@@ -95,7 +113,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
     };
     q = fresh;
     fw_qp_clear(&fw->limits, &q);
-    status = fw_qpc_store(fw, qpn, &q);
+    status = fw_qpc_put(fw, qpn, &q);
   }
   if (status != HCA_OK) {
     if (sq_built) fw_list_free(fw, &sq);
@@ -128,10 +146,10 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
   status = fw_space_retire_qp(fw, qpn);
   if (status != HCA_OK) return status;
   hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
-  status = fw_qpc_load(fw, qpn, &q);
+  status = fw_qpc_take(fw, qpn, &q);
   if (status != HCA_OK) return status;
   const struct hca_qpc dead = {.state = HCA_QP_RESET, .generation = q.generation};
-  status = fw_qpc_store(fw, qpn, &dead);
+  status = fw_qpc_put(fw, qpn, &dead);
   if (status != HCA_OK) return status;
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_SQ | qpn, 0, FW_ALL);
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | qpn, 0, FW_ALL);
@@ -148,43 +166,26 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
 static int to_reset(struct firmware* fw, uint32_t qpn, uint32_t* slot) {
   struct hca_qpc q;
   hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
-  const int status = fw_qpc_load(fw, qpn, &q);
+  const int status = fw_qpc_take(fw, qpn, &q);
   if (status != HCA_OK) return status;
   *slot = slot_in_use(&q);
   fw_qp_clear(&fw->limits, &q);
-  return fw_qpc_store(fw, qpn, &q);
+  return fw_qpc_put(fw, qpn, &q);
 }
 
-/* Did a unit that held the entry put it back over ours? It owns everything from byte 64 on, and may put the QP into error. */
-static bool overtaken(const struct hca_qpc* before, const struct hca_qpc* ours, const struct hca_qpc* found) {
-  if (found->state != ours->state && found->state == before->state) return true;
-  struct hca_qpc f = *found;
-  f.state = ours->state;
-  return !fw_same(&f, ours, 64);
-}
-
-/* The data path may be using the entry: only changed words are written, and it is looked at again after everyone let go. */
 static int change(struct firmware* fw, uint32_t qpn, uint32_t mask, const struct hca_modify_qp* a, struct hca_qpc* before) {
-  for (int i = 0; i < TRIES_AGAINST_DATA_PATH; i++) {
-    struct hca_qpc found;
-    int status = load_own(fw, qpn, before);
-    if (status != HCA_OK) return status;
-    const uint8_t to = (mask & HCA_QP_STATE) != 0 ? a->state : before->state;
-    status = fw_qp_transition(before->transport, before->state, to, mask);
-    if (status != HCA_OK) return status;
-    struct hca_qpc now = *before;
+  int status = fw_qpc_take(fw, qpn, before);
+  if (status != HCA_OK) return status;
+  const bool own = before->function == fw->function && before->transport != HCA_TRANSPORT_SRQ;
+  const uint8_t to = (mask & HCA_QP_STATE) != 0 ? a->state : before->state;
+  status = own ? fw_qp_transition(before->transport, before->state, to, mask) : HCA_BAD_OBJECT;
+  struct hca_qpc now = *before;
+  if (status == HCA_OK) {
     fw_qp_apply(&now, mask, a);
-    status = fw_write_changes(fw, fw_qpc_address(fw, qpn), before, &now, sizeof now);
-    if (status != HCA_OK) {
-      fw_write_changes(fw, fw_qpc_address(fw, qpn), &now, before, sizeof now);
-      return status;
-    }
-    hal_dma_fence(fw->hal);
-    status = fw_qpc_load(fw, qpn, &found);
-    if (status != HCA_OK) return status;
-    if (!overtaken(before, &now, &found)) return HCA_OK;
+    return fw_qpc_change(fw, qpn, before, &now);
   }
-  return HCA_BUSY;
+  fw_qpc_give(fw, qpn);
+  return status;
 }
 
 int fw_modify_qp(struct firmware* fw, struct hca_command* c) {

@@ -259,16 +259,15 @@ TEST_F(queues, attribute_values) {
   EXPECT_EQ(value(~0U, [](hca_modify_qp&) {}), HCA_OK);
 }
 
-// The responder fetches the context between our read and our write and gives it back, changed, after our write.
+// The responder gives the context back, changed, while the firmware takes it.
 TEST_F(queues, a_change_survives_a_late_write_back) {
   const std::uint32_t qpn = b.create_qp(cqn);
   ASSERT_EQ(modify(qpn, HCA_QP_INIT, HCA_QP_STATE | HCA_QP_ACCESS), HCA_OK);
   ASSERT_EQ(modify(qpn, HCA_QP_RTR, rtr_mask), HCA_OK);
   hca_qpc held = b.qpc(qpn);
   held.expected_psn += 5;
-  int drops = 0;
   b.h.observer = [&](const hal::call& c) {
-    if (c.what == hal::op::drop && c.a == HAL_CACHE_QPC && ++drops == 2) b.h.put(b.areas().qpc_base + qpn * 256ULL, held);
+    if (c == hal::call{hal::op::take, qpn}) b.h.put(b.areas().qpc_base + qpn * 256ULL, held);
   };
   ASSERT_EQ(modify(qpn, HCA_QP_RTS, rts_mask), HCA_OK);
   EXPECT_EQ(b.qpc(qpn).state, HCA_QP_RTS);
@@ -280,12 +279,40 @@ TEST_F(queues, the_data_path_puts_the_qp_into_error_meanwhile) {
   const std::uint32_t qpn = ready_qp();
   hca_qpc held = b.qpc(qpn);
   held.state = HCA_QP_ERR;
-  int drops = 0;
   b.h.observer = [&](const hal::call& c) {
-    if (c.what == hal::op::drop && c.a == HAL_CACHE_QPC && ++drops == 2) b.h.put(b.areas().qpc_base + qpn * 256ULL, held);
+    if (c == hal::call{hal::op::take, qpn}) b.h.put(b.areas().qpc_base + qpn * 256ULL, held);
   };
-  EXPECT_EQ(modify(qpn, HCA_QP_RTS, HCA_QP_STATE | HCA_QP_MIN_RNR_TIMER | HCA_QP_ACCESS), HCA_OK);
+  EXPECT_EQ(modify(qpn, HCA_QP_RTS, HCA_QP_STATE | HCA_QP_MIN_RNR_TIMER | HCA_QP_ACCESS), HCA_BAD_STATE);
   EXPECT_EQ(b.qpc(qpn).state, HCA_QP_ERR);
+}
+
+// Whoever of the data path could have a context while it is being changed would see a part of the change, or put its own back
+// over it: the firmware has it alone whenever it writes.
+TEST_F(queues, contexts_are_written_by_whoever_has_them) {
+  const std::uint32_t qpn = ready_qp();
+  ASSERT_EQ(modify(qpn, HCA_QP_SQD, HCA_QP_STATE), HCA_OK);
+  EXPECT_EQ(modify(qpn, HCA_QP_INIT, HCA_QP_STATE | HCA_QP_ACCESS), HCA_BAD_STATE);
+  ASSERT_EQ(modify(qpn, HCA_QP_RTS, HCA_QP_STATE), HCA_OK);
+  ASSERT_EQ(modify(qpn, HCA_QP_ERR, HCA_QP_STATE), HCA_OK);
+  ASSERT_EQ(modify(qpn, HCA_QP_RESET, HCA_QP_STATE), HCA_OK);
+  ASSERT_EQ(b.run(HCA_CMD_DESTROY_QP, qpn), HCA_OK);
+  EXPECT_EQ(b.h.untaken, 0U);
+  EXPECT_FALSE(b.h.any_taken()) << "given back";
+  // Wherever a command fails.
+  for (std::int64_t n = 0; n < 60; n++) {
+    b.h.fail_at = b.h.dma_calls + n;
+    const std::uint32_t failing = b.create_qp(cqn);
+    if (failing != ~0U) {
+      modify(failing, HCA_QP_INIT, HCA_QP_STATE | HCA_QP_ACCESS);
+      modify(failing, HCA_QP_RTR, rtr_mask);
+      modify(failing, HCA_QP_RESET, HCA_QP_STATE);
+      b.run(HCA_CMD_DESTROY_QP, failing);
+    }
+    b.h.fail_at = -1;
+    if (failing != ~0U) b.run(HCA_CMD_DESTROY_QP, failing);
+    ASSERT_FALSE(b.h.any_taken()) << n;
+  }
+  EXPECT_EQ(b.h.untaken, 0U);
 }
 
 TEST_F(queues, only_changed_words_are_written) {

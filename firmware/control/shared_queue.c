@@ -34,7 +34,7 @@ int fw_create_srq(struct firmware* fw, struct hca_command* c) {
 
   status = fw_list_build(fw, c->in_address + sizeof p, p.pages, p.page_shift, p.log_bytes, &rq);
   const bool built = status == HCA_OK;
-  if (status == HCA_OK) status = fw_qpc_load(fw, srqn, &old); /* a later QP of this number goes on counting its lives */
+  if (status == HCA_OK) status = fw_qpc_take(fw, srqn, &old); /* a later QP of this number goes on counting its lives */
   if (status == HCA_OK) {
     const struct hca_qpc q = {
         .state = HCA_QP_RTR,
@@ -46,7 +46,7 @@ int fw_create_srq(struct firmware* fw, struct hca_command* c) {
         .rq = rq,
         .rq_stride_shift = p.stride_shift,
     };
-    status = fw_qpc_store(fw, srqn, &q);
+    status = fw_qpc_put(fw, srqn, &q);
   }
   if (status != HCA_OK) {
     if (built) fw_list_free(fw, &rq);
@@ -66,8 +66,10 @@ int fw_destroy_srq(struct firmware* fw, struct hca_command* c) {
   if (status != HCA_OK) return status;
   if (fw->srq_users[srqn] != 0) return HCA_BUSY;
   hal_qp_control(fw->hal, srqn, HAL_QP_STOP);
+  status = fw_qpc_take(fw, srqn, &q);
+  if (status != HCA_OK) return status;
   const struct hca_qpc dead = {.state = HCA_QP_RESET, .generation = q.generation};
-  status = fw_qpc_store(fw, srqn, &dead);
+  status = fw_qpc_put(fw, srqn, &dead);
   if (status != HCA_OK) return status;
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | srqn, 0, FW_ALL);
   fw_list_free(fw, &q.rq);
@@ -75,25 +77,16 @@ int fw_destroy_srq(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
-/* The responder may write the entry meanwhile: only the limit is written, until it stays. */
 int fw_modify_srq(struct firmware* fw, struct hca_command* c) {
   struct hca_qpc old;
   int status = load_own(fw, c->object, &old);
   if (status != HCA_OK) return status;
   if (c->modifier >= 1U << (old.rq.log_bytes - old.rq_stride_shift)) return HCA_BAD_PARAMETER;
-  for (int i = 0; i < 16; i++) {
-    struct hca_qpc now = old;
-    struct hca_qpc found;
-    now.srq_limit = c->modifier;
-    status = fw_write_changes(fw, fw_qpc_address(fw, c->object), &old, &now, sizeof now);
-    if (status != HCA_OK) return status;
-    hal_dma_fence(fw->hal);
-    status = fw_qpc_load(fw, c->object, &found);
-    if (status != HCA_OK) return status;
-    if (found.srq_limit == now.srq_limit || found.srq_limit != old.srq_limit) return HCA_OK; /* or reached meanwhile */
-    old = found;
-  }
-  return HCA_BUSY;
+  status = fw_qpc_take(fw, c->object, &old);
+  if (status != HCA_OK) return status;
+  struct hca_qpc now = old;
+  now.srq_limit = c->modifier;
+  return fw_qpc_change(fw, c->object, &old, &now);
 }
 
 int fw_query_srq(struct firmware* fw, struct hca_command* c) {

@@ -174,7 +174,6 @@ int fw_read_sure(struct firmware* fw, uint64_t address, void* to, uint32_t bytes
 int fw_write_sure(struct firmware* fw, uint64_t address, const void* from, uint32_t bytes);
 /* Writes the words in which `now` differs from `old`, so that words the data path owns stay what they are. */
 int fw_write_changes(struct firmware* fw, uint64_t address, const void* old, const void* now, uint32_t bytes);
-bool fw_same(const void* a, const void* b, uint32_t bytes); /* whole words */
 int fw_read_in(struct firmware* fw, const struct hca_command* c, void* to, uint32_t bytes);
 int fw_write_out(struct firmware* fw, const struct hca_command* c, const void* from, uint32_t bytes);
 
@@ -321,11 +320,15 @@ int fw_register_on_demand(struct firmware* fw, struct hca_command* c, const stru
 void fw_on_demand_free(struct firmware* fw, const struct hca_mrc* m);
 void fw_on_demand_wake(struct firmware* fw, uint32_t key);
 
-/* queue_pair.c: contexts of queue pairs, and of the SRQs among them. Store: of one that the data path does not touch. */
+/* queue_pair.c: contexts of queue pairs, and of the SRQs among them. Load: a look, which the data path may have changed
+ * already. Take: until it is given no unit has it; a change of fields, and a whole new context, give it back, failed or not. */
 uint64_t fw_qpc_address(const struct firmware* fw, uint32_t qpn);
 bool fw_qpc_live(const struct firmware* fw, uint32_t qpn);
 int fw_qpc_load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q);
-int fw_qpc_store(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q);
+int fw_qpc_take(struct firmware* fw, uint32_t qpn, struct hca_qpc* q);
+void fw_qpc_give(struct firmware* fw, uint32_t qpn);
+int fw_qpc_change(struct firmware* fw, uint32_t qpn, const struct hca_qpc* before, const struct hca_qpc* now);
+int fw_qpc_put(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q);
 
 /* shared_queue.c: whether the SRQ is there and belongs to the function of the command. */
 int fw_srq_own(struct firmware* fw, uint32_t srqn);

@@ -104,7 +104,7 @@ void command_unit::cache_op(hal_cache cache, context_op op, std::uint32_t index,
   c.index = index;
   c.area_base = base;
   c.area_entries = entries;
-  if (op == context_op::drop) ++drops_;
+  if (op == context_op::drop || op == context_op::take) ++drops_;
   call(cache_port(cache), c);
 }
 
@@ -214,6 +214,12 @@ void hal_dma_fence(struct hal* h) {
 }
 void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index) {
   h->unit->cache_op(cache, hcasim::context_op::drop, index, 0, 0);
+}
+void hal_qpc_take(struct hal* h, uint32_t qpn) {
+  h->unit->cache_op(HAL_CACHE_QPC, hcasim::context_op::take, qpn, 0, 0);
+}
+void hal_qpc_give(struct hal* h, uint32_t qpn) {
+  h->unit->cache_op(HAL_CACHE_QPC, hcasim::context_op::give, qpn, 0, 0);
 }
 void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last) {
   h->unit->translation_drop(tag, first, last);

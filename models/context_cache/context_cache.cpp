@@ -112,6 +112,10 @@ void context_cache::released(std::size_t slot) {
 }
 
 tlm::tlm_sync_enum context_cache::slow(context_request& r, ps& t) {
+  if (r.op == context_op::give) {  // passes whatever waits for it
+    give(r.index);
+    return tlm::TLM_COMPLETED;
+  }
   pending& p = pendings_.get();
   p = {&r, t, outcome::answered, nullptr};
   if (gated()) {
@@ -134,6 +138,7 @@ context_cache::outcome context_cache::admit(pending& p) {
     case context_op::fetch:
       return admit_fetch(p);
     case context_op::drop:
+    case context_op::take:
       return admit_drop(p);
     default:
       return admit_area(p);
@@ -235,24 +240,41 @@ context_cache::outcome context_cache::admit_drop(pending& p) {
     return outcome::queued;
   }
   ++dropped_;
+  const bool takes = p.request->op == context_op::take;
   const std::size_t slot = find(index);
-  if (slot == nowhere) return outcome::answered;
-  if (slots_[slot].life == line_life::clean && slots_[slot].pins == 0) {
-    forget(slot, line_event::forgotten);
+  const bool there = slot != nowhere;
+  if (!there || (slots_[slot].life == line_life::clean && slots_[slot].pins == 0)) {
+    if (there) forget(slot, line_event::forgotten);
+    if (takes) begin_drop(nullptr, index, nowhere);
     // A way is free now; those that wait for one go on.
-    if (stalled_count_ > 0) poke();
+    if (there && stalled_count_ > 0) poke();
     return outcome::answered;
   }
   on(slot, line_event::drop_asked);
-  drop_record& d = drops_.get();
-  d.request = &p;
-  d.index = index;
-  d.slot = slot;
-  dropping_.push_back(&d);
+  drop_record& d = begin_drop(&p, index, slot);
   d.launching = true;
   drop(d);
   d.launching = false;
   return outcome::queued;
+}
+
+context_cache::drop_record& context_cache::begin_drop(pending* p, std::uint32_t index, std::size_t slot) {
+  drop_record& d = drops_.get();
+  d.request = p;
+  d.index = index;
+  d.slot = slot;
+  dropping_.push_back(&d);
+  return d;
+}
+
+void context_cache::give(std::uint32_t index) {
+  drop_record* const d = drop_of(index);
+  if (!d || d->request) return;  // not taken: beyond the area
+  std::erase(dropping_, d);
+  const fifo<pending> list = d->waiting.take();
+  drops_.put(*d);
+  settle_all(list);
+  if (area_change_) progress();
 }
 
 context_cache::outcome context_cache::admit_area(pending& p) {

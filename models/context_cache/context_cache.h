@@ -6,7 +6,7 @@
 // - Pinned entries and entries being fetched are no victims. A miss that finds no victim in its set, or no free fetch,
 //   waits first come, first served per set; misses of other sets and hits pass it. It cannot dead-lock as long as no unit
 //   holds an entry while it waits for another one of the same set.
-// - drop: [tlm/context.h]. Later fetches of the index wait behind it and read ICM anew.
+// - drop: [tlm/context.h]. Later fetches of the index wait behind it and read ICM anew; behind a take until it is given.
 // - set_area: waits until nothing is pinned or under way, then forgets everything, dirty entries too (their area is gone).
 // - failed: index beyond the area, or the DMA read failed. A write-back that fails is counted; its bytes are lost [E11].
 #pragma once
@@ -84,7 +84,7 @@ class context_cache : public unit {
   };
   struct drop_record {
     dma_request write;
-    pending* request = nullptr;
+    pending* request = nullptr;  // none while it is taken
     std::uint32_t index = 0;
     std::size_t slot = 0;
     std::coroutine_handle<> sleeper;
@@ -100,6 +100,8 @@ class context_cache : public unit {
   outcome admit(pending& p);
   outcome admit_fetch(pending& p);
   outcome admit_drop(pending& p);
+  drop_record& begin_drop(pending* p, std::uint32_t index, std::size_t slot);
+  void give(std::uint32_t index);
   outcome admit_area(pending& p);
   outcome begin_fetch(pending& p);
   void settle(pending& p);

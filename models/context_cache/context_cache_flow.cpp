@@ -201,10 +201,13 @@ process context_cache::drop(drop_record& d) {
     write_failures_ += d.write.failed;
   }
   if (d.slot != nowhere) forget(d.slot, line_event::forgotten);
-  std::erase(dropping_, &d);
-  pending& p = *d.request;
-  const fifo<pending> list = d.waiting.take();
-  drops_.put(d);
+  pending& p = *std::exchange(d.request, nullptr);
+  fifo<pending> list;
+  if (p.request->op == context_op::drop) {
+    std::erase(dropping_, &d);
+    list = d.waiting.take();
+    drops_.put(d);
+  }
   p.t = std::max(p.t, t);
   answer(p);
   settle_all(list);

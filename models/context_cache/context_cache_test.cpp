@@ -78,16 +78,13 @@ struct bench {
     r.index = index;
     return r;
   }
-  context_request& fetch(std::uint32_t index, ps at) {
-    context_request& r = make(context_op::fetch, index);
+  context_request& send(context_op op, std::uint32_t index, ps at) {
+    context_request& r = make(op, index);
     client.send(r, at);
     return r;
   }
-  context_request& drop(std::uint32_t index, ps at) {
-    context_request& r = make(context_op::drop, index);
-    client.send(r, at);
-    return r;
-  }
+  context_request& fetch(std::uint32_t index, ps at) { return send(context_op::fetch, index, at); }
+  context_request& drop(std::uint32_t index, ps at) { return send(context_op::drop, index, at); }
   void release(context_request& r, bool dirty = false) {
     r.dirty = dirty;
     client.out.release(r);
@@ -317,6 +314,42 @@ TEST(ContextCache, DropWritesBackWhatHoldersChanged) {
   run_until_idle();
   EXPECT_EQ(b.answered(dropped), freed + 500_ns);
   EXPECT_EQ(b.memory.get(5), 4711U);
+}
+
+// Cached, dirty and held; cached; not there; being fetched: whoever takes it has it alone.
+TEST(ContextCache, WhatIsTakenIsNobodysUntilItIsGiven) {
+  bench b(small(4, 2));
+  context_request& held = b.fetch(5, 100_ns);
+  run_until_idle();
+  b.touch(6);
+  context_request& coming = b.fetch(8, now() + 5_ns);
+  std::vector<context_request*> takes;
+  for (const std::uint32_t index : {5U, 6U, 7U, 8U}) takes.push_back(&b.send(context_op::take, index, now() + 10_ns));
+  run_for(1_us);
+  EXPECT_EQ(b.answered(*takes[0]), never) << "somebody holds it";
+  EXPECT_NE(b.answered(*takes[1]), never);
+  EXPECT_NE(b.answered(*takes[2]), never);
+  EXPECT_EQ(b.answered(*takes[3]), never) << "who asked before has it";
+  held.as<std::uint64_t>() = 4711;
+  b.release(held, true);
+  b.release(coming);
+  run_for(2_us);
+  EXPECT_EQ(b.memory.get(5), 4711U);
+  std::vector<context_request*> later;
+  for (const std::uint32_t index : {5U, 6U, 7U, 8U}) {
+    EXPECT_NE(b.answered(*takes[index - 5]), never);
+    b.memory.put(index, 1000 + index);
+    later.push_back(&b.fetch(index, now()));
+    b.memory.put(index, 2000 + index);
+  }
+  run_for(5_us);
+  for (context_request* l : later) EXPECT_EQ(b.answered(*l), never);
+  for (const std::uint32_t index : {5U, 6U, 7U, 8U}) b.send(context_op::give, index, now());
+  run_until_idle();
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NE(b.answered(*later[i]), never);
+    EXPECT_EQ(later[i]->as<std::uint64_t>(), 2005 + i) << "as it was given";
+  }
 }
 
 TEST(ContextCache, DropOfAnEntryBeingFetchedWaitsForItsReader) {

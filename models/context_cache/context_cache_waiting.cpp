@@ -5,8 +5,7 @@ namespace hcasim {
 
 void context_cache::list_waiting(waiting_list& list) const {
   pendings_.each_in_use([&](const pending& p) {
-    const bool drop = p.request->op == context_op::drop;
-    list.add({.kind = drop ? "context to drop" : "context to fetch",
+    list.add({.kind = p.request->op == context_op::fetch ? "context to fetch" : "context to drop",
               .text = std::to_string(p.request->index) + ", " + std::to_string(pins_) + " entries are lent",
               .since = p.t,
               .at = name(),

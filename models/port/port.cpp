@@ -136,7 +136,9 @@ port::drop port::check(packet& p) const {
   const std::size_t total = p.on_wire().size();
   if (!icrc_ok(p, total)) return drop::icrc;
   if (!parse(p, total)) return drop::malformed;
-  return p.header.dest_lid == config_.lid ? drop::none : drop::wrong_lid;
+  if (p.header.dest_lid != config_.lid) return drop::wrong_lid;
+  // The table has one entry, the default partition with full membership: a limited member may talk to it [D1].
+  return ((p.header.pkey ^ wire::default_pkey) & 0x7fff) == 0 ? drop::none : drop::bad_pkey;
 }
 
 tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
@@ -146,7 +148,10 @@ tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
   ingress_bytes_ += p.wire_bytes();
   const drop cause = check(p);
   if (cause != drop::none) {
-    ++(cause == drop::icrc ? bad_icrc_ : cause == drop::malformed ? malformed_ : wrong_lid_);
+    ++(cause == drop::icrc        ? bad_icrc_
+       : cause == drop::malformed ? malformed_
+       : cause == drop::wrong_lid ? wrong_lid_
+                                  : bad_pkey_);
     drop_cause_.pulse(static_cast<std::uint64_t>(cause), t, clock_.period());
     packets_.put(p);
     return tlm::TLM_COMPLETED;
@@ -213,6 +218,7 @@ void port::register_statistics() {
   stats_.add("dropped_malformed", "packets", "Packets dropped because of an unknown opcode or a length that does not fit.",
              malformed_);
   stats_.add("dropped_wrong_lid", "packets", "Packets dropped because they are for another LID.", wrong_lid_);
+  stats_.add("dropped_bad_pkey", "packets", "Packets dropped because of their P_Key.", bad_pkey_);
   stats_.add("held", "packets", "Packets in the receive buffer that requester or responder have not answered.", held_level_,
              "ingress_held");
   signals_.add("egress_opcode_plus_1", 9, egress_opcode_);
@@ -222,7 +228,7 @@ void port::register_statistics() {
   signals_.add("ingress_psn", 24, ingress_psn_);
   signals_.add("ingress_qpn", 24, ingress_qpn_);
   signals_.add("ingress_held", 16, ingress_held_);
-  signals_.add("drop", 2, drop_cause_, {"none", "icrc", "malformed", "wrong_lid"});
+  signals_.add("drop", 3, drop_cause_, {"none", "icrc", "malformed", "wrong_lid", "bad_pkey"});
 }
 
 }  // namespace hcasim

@@ -3,9 +3,10 @@
 // Egress: the sender has encoded the packet (ICRC included). It is answered when the port has taken it: at once while fewer
 // than `egress_packets` of its lane wait for the link, otherwise later, senders in turns. A packet to the port's own LID turns
 // around inside the port.
-// Ingress: a packet whose ICRC or headers are wrong, or that is for another LID, is dropped and returned to the pool. Others go
-// to the requester (responses) or to the responder. The consumer answers when it has consumed the packet (TLM_COMPLETED) or
-// later (TLM_ACCEPTED: it holds the receive buffer meanwhile); only then is the link answered, which gives the credits back.
+// Ingress: a packet whose ICRC or headers are wrong, or that is for another LID or partition, is dropped and returned to the
+// pool. Others go to the requester (responses) or to the responder. The consumer answers when it has consumed the packet
+// (TLM_COMPLETED) or later (TLM_ACCEPTED: it holds the receive buffer meanwhile); only then is the link answered, which gives
+// the credits back.
 //
 // Ownership of packets: the sender's until it is answered, the receiver's from then on. The consumer answers a packet and then
 // returns it to the pool (or before it returns TLM_COMPLETED); after the answer nobody else looks at it.
@@ -37,7 +38,7 @@ class port : public unit {
   void list_waiting(waiting_list& list) const override;
 
  private:
-  enum class drop : std::uint8_t { none, icrc, malformed, wrong_lid };
+  enum class drop : std::uint8_t { none, icrc, malformed, wrong_lid, bad_pkey };
   struct waiting {
     packet* p = nullptr;
     ps since{0};
@@ -99,7 +100,7 @@ class port : public unit {
 
   counter egress_packets_, egress_bytes_, egress_waits_, loopback_packets_;
   counter ingress_packets_, ingress_bytes_, to_requester_, to_responder_;
-  counter bad_icrc_, malformed_, wrong_lid_;
+  counter bad_icrc_, malformed_, wrong_lid_, bad_pkey_;
   histogram egress_wait_;
   level held_level_;
   probe egress_opcode_, egress_psn_, egress_waiting_;

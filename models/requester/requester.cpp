@@ -124,7 +124,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       f.failed = ~0ULL;
       f.cursor = f.operations.begin_number();
       f.cursor_packet = 0;
-      f.una_psn = f.next_psn;
+      f.una_psn = f.sent_psn = f.next_psn;
       break;
     case control_op::flush:
     case control_op::failed:

@@ -13,6 +13,7 @@
 #include "firmware/abi/context.h"
 #include "models/requester/flow_rules.h"
 #include "models/requester/requester_config.h"
+#include "models/requester/response_rules.h"
 #include "tlm/base/alarm.h"
 #include "tlm/base/by_number.h"
 #include "tlm/base/clock_domain.h"
@@ -117,7 +118,8 @@ class requester : public unit {
     std::uint64_t cursor = 0;         // operation to send next
     std::uint32_t cursor_packet = 0;  // packet of it
     std::uint32_t next_psn = 0;
-    std::uint32_t una_psn = 0;  // oldest PSN not acknowledged
+    std::uint32_t una_psn = 0;   // oldest PSN not acknowledged
+    std::uint32_t sent_psn = 0;  // behind the last one that was sent, or asked for
     reorder_queue<packet> out;
     ring<packet*> inbox;
     std::uint32_t waiting = 0;     // gathers that wait for a page: not 0 while paging
@@ -151,7 +153,10 @@ class requester : public unit {
   // responses.cpp
   void arrive(packet& p);
   process serve(flow& f);
-  void on_acknowledge(flow& f, const packet& p, ps t);
+  response_action react(flow& f, const packet& p, ps t);
+  response_arrival arrival_of(flow& f, const packet& p);
+  response_place place_of(flow& f, std::uint32_t psn);
+  void on_nak(flow& f, const packet& p, ps t);
   // True: the packet is held until its payload has landed.
   task<bool> on_data(flow& f, packet& p, ps& t);
   task<std::uint8_t> place(flow& f, operation& op, packet& p, memory_access::transfer& tr, ps& t);

@@ -48,6 +48,27 @@ std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t cou
   }
 }
 
+std::uint32_t psns_answering(const packet_header& h, unsigned mtu_shift) {
+  if (h.opcode != wire::read_request || h.dma_length == 0) return 1;
+  return static_cast<std::uint32_t>(ceil_div(h.dma_length, std::uint64_t{1} << mtu_shift));
+}
+
+bool answers_read(std::uint8_t opcode, std::uint32_t index, std::uint32_t count) {
+  const bool last = index + 1 == count;
+  switch (opcode) {
+    case wire::read_first:
+      return !last;
+    case wire::read_middle:
+      return !last && index != 0;
+    case wire::read_last:
+      return last && index != 0;
+    case wire::read_only:
+      return last;
+    default:
+      return false;
+  }
+}
+
 ps ack_timeout(unsigned code) {
   return code == 0 ? never : ps(4'096'000LL << code);
 }

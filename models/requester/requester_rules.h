@@ -27,6 +27,12 @@ std::uint8_t transport_bits(std::uint8_t transport);
 // RC BTH opcode of packet `index` of `count`.
 std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t count);
 
+// PSNs that what answers this request packet has: of a READ its responses.
+std::uint32_t psns_answering(const packet_header& h, unsigned mtu_shift);
+// May response `index` of `count` of a READ have this opcode? A repeated request begins its responses anew, so FIRST and ONLY
+// may come in the middle of the message; it ends where it ends.
+bool answers_read(std::uint8_t opcode, std::uint32_t index, std::uint32_t count);
+
 // Local ACK timeout: 4.096 us * 2^code; 0: no timer (IBA 9.7.6.1.3).
 ps ack_timeout(unsigned code);
 // RNR NAK timer field (IBA table 45).

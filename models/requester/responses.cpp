@@ -17,14 +17,7 @@ process requester::serve(flow& f) {
   while (!f.inbox.empty()) {
     packet& p = *f.inbox.pop();
     ps t = now();
-    bool held = false;
-    if (!is_live(f.state) || !f.state.has(flow_mark::numbered)) {
-      ++discarded_;
-    } else if (p.header.opcode == wire::acknowledge) {
-      on_acknowledge(f, p, t);
-    } else {
-      held = co_await on_data(f, p, t);
-    }
+    const bool held = react(f, p, t) == response_action::place && co_await on_data(f, p, t);
     if (!held) release_packet(p);
   }
   f.serving = false;
@@ -33,23 +26,68 @@ process requester::serve(flow& f) {
   check_stopped(f);
 }
 
-void requester::on_acknowledge(flow& f, const packet& p, ps t) {
+// All but the placing of bytes, which takes its time.
+response_action requester::react(flow& f, const packet& p, ps t) {
   const std::uint32_t psn = p.header.psn;
-  if (psn_distance(f.una_psn, psn) < 0 || psn_distance(psn, f.next_psn) <= 0) {
-    ++discarded_;
-    return;
+  const response_arrival arrival = arrival_of(f, p);
+  const response_action action = reaction_to(arrival);
+  const bool data = arrival.what == response_class::data;
+  if (action != response_action::discard && !data) ++acknowledges_;
+  switch (action) {
+    case response_action::discard:
+      ++discarded_;
+      break;
+    case response_action::complete:
+      progress_to(f, psn, t);
+      settle(f, t);
+      break;
+    case response_action::ask_again:
+      if (data) ++discarded_;
+      progress_to(f, psn, t);
+      break;
+    case response_action::rest:
+    case response_action::go_back:
+    case response_action::fail:
+      on_nak(f, p, t);
+      break;
+    case response_action::place:
+      break;
   }
-  ++acknowledges_;
-  const response_meaning m = meaning_of(p.header.syndrome);
-  if (m.kind == response_kind::ack) {
-    progress_to(f, psn, t);
-    settle(f, t);
-    return;
+  return action;
+}
+
+response_arrival requester::arrival_of(flow& f, const packet& p) {
+  response_arrival a{.waits = is_live(f.state) && f.state.has(flow_mark::numbered) && !f.qp.unreliable(),
+                     .from_peer = p.header.source_lid == f.qp.dest_lid,
+                     .landing = f.state.has(flow_mark::landing),
+                     .what = class_of(p.header)};
+  if (a.waits) a.place = place_of(f, p.header.psn);
+  return a;
+}
+
+response_place requester::place_of(flow& f, std::uint32_t psn) {
+  if (psn_distance(f.una_psn, psn) < 0) return response_place::behind;
+  if (psn_distance(psn, f.sent_psn) <= 0) return response_place::unsent;
+  if (f.read_psns == 0) return response_place::message;
+  for (std::uint64_t n = f.operations.begin_number(); n != f.operations.end_number(); ++n) {
+    const operation& op = *f.operations.at_number(n);
+    if (op.psns == 0) continue;
+    if (op.view.fetches()) {
+      if (psn == psn_add(op.first_psn, op.responses)) return response_place::due;
+      const operation* const meant = operation_at(f, psn);
+      return meant && meant->view.fetches() ? response_place::past : response_place::past_message;
+    }
+    if (psn_distance(psn, op.last_psn()) >= 0) return response_place::message;
   }
-  // A NAK acknowledges everything before the PSN it names.
-  if (!progress_to(f, psn_add(psn, wire::psn_mask), t)) return;
+  return response_place::message;
+}
+
+// It acknowledges everything before the PSN it names.
+void requester::on_nak(flow& f, const packet& p, ps t) {
+  if (!progress_to(f, psn_add(p.header.psn, wire::psn_mask), t)) return;
   settle(f, t);
   if (in_error(f.state) || f.operations.empty()) return;
+  const response_meaning m = meaning_of(p.header.syndrome);
   switch (m.kind) {
     case response_kind::rnr:
       ++rnr_naks_;
@@ -110,20 +148,10 @@ requester::operation* requester::operation_at(flow& f, std::uint32_t psn) {
 
 task<bool> requester::on_data(flow& f, packet& p, ps& t) {
   const std::uint32_t psn = p.header.psn;
-  operation* op = psn_distance(f.una_psn, psn) >= 0 ? operation_at(f, psn) : nullptr;
-  if (!op || !op->view.fetches() || f.state.has(flow_mark::landing)) {
-    ++discarded_;
-    co_return false;
-  }
+  operation* const op = operation_at(f, psn);
   if (!progress_to(f, psn_add(op->first_psn, wire::psn_mask), t)) co_return false;
   settle(f, t);
   if (in_error(f.state) || f.operations.empty() || f.operations.front() != op) co_return false;
-  const std::int32_t gap = psn_distance(psn_add(op->first_psn, op->responses), psn);
-  if (gap != 0) {
-    ++discarded_;
-    if (gap > 0 && !f.state.has(flow_mark::repeating)) retry(f, t);
-    co_return false;
-  }
   ++op->pins;
   memory_access::transfer& tr = memory_.begin(op->work->operation);
   const std::uint8_t status = co_await place(f, *op, p, tr, t);
@@ -182,8 +210,7 @@ task<std::uint8_t> requester::place(flow& f, operation& op, packet& p, memory_ac
     bytes = 8;
   } else {
     bytes = static_cast<std::uint32_t>(std::min(mtu, op.view.length - offset));
-    // A repeated request begins its responses anew, so FIRST and ONLY may come in the middle of the message.
-    if (p.header.opcode == wire::atomic_acknowledge || p.payload != bytes) co_return HCA_WC_BAD_RESP_ERR;
+    if (p.payload != bytes || !answers_read(p.header.opcode, op.responses, op.psns)) co_return HCA_WC_BAD_RESP_ERR;
   }
   std::uint32_t placed = 0;
   for (const hca_wqe_data& s : op.view.gather) {

@@ -43,7 +43,7 @@ process requester::pump(flow& f, ps t) {
       auto& q = c.as<hca_qpc>();
       if (current) {
         f.qp = settings(q, f.qpn);
-        if (!f.state.has(flow_mark::numbered)) f.next_psn = f.una_psn = q.next_psn & wire::psn_mask;
+        if (!f.state.has(flow_mark::numbered)) f.next_psn = f.una_psn = f.sent_psn = q.next_psn & wire::psn_mask;
         f.on(flow_event::context_read);
         if (q.state != HCA_QP_RTS && q.state != HCA_QP_SQD && op->status == HCA_WC_SUCCESS) op->status = HCA_WC_LOC_QP_OP_ERR;
         if (op->status == HCA_WC_SUCCESS) op->status = transport_status(op->view, q.transport, q.mtu_shift);
@@ -229,6 +229,8 @@ void requester::emit(flow& f) {
     psn_probe_.set(p.header.psn, t);
     if (!f.timer.is_set()) restart_timer(f, t);
     const std::uint32_t psn = p.header.psn;
+    const std::uint32_t end = psn_add(psn, psns_answering(p.header, f.qp.mtu_shift));
+    if (psn_distance(f.sent_psn, end) > 0) f.sent_psn = end;
     p.waiter = {};
     p.context = this;
     p.on_response = [](void* self, transaction& taken, ps) {

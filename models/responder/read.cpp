@@ -31,7 +31,11 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
       co_return;
     }
     if (v != verdict::granted) {
-      refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+      if (again) {
+        refuse_repetition(c, q, p, wire::nak_remote_access, t);
+      } else {
+        refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+      }
       co_return;
     }
   }
@@ -39,19 +43,41 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
     q.expected_psn = psn_add(q.expected_psn, count);
     q.msn = psn_add(q.msn, 1);
     ++messages_;
+    remember(c, q, {.psn = h.psn, .key = h.rkey, .length = h.dma_length, .opcode = h.opcode, .va = h.va});
+    c.acks_owed = 0;  // the responses acknowledge what came before
+    ++c.reads;
+  } else if (++c.repetitions == 0) {
+    c.repetitions = 1;
   }
-  c.acks_owed = 0;  // the responses acknowledge what came before
-  if (!again) ++c.reads;
   c.owed.push({nullptr,
                {.to = route_of(c, q),
                 .psn = h.psn,
                 .key = h.rkey,
                 .length = h.dma_length,
                 .count = count,
-                .again = again,
+                .repetition = again ? c.repetitions : 0,
                 .va = h.va,
                 .since = t}});
   if (!c.state.has(connection_mark::answering)) answer_owed(c);
+}
+
+void responder::remember(connection& c, const hca_qpc& q, const executed_fetch& e) {
+  while (c.executed.size() >= std::max<std::size_t>(q.max_read_in, 1)) c.executed.pop();
+  c.executed.push(e);
+}
+
+const executed_fetch* responder::repeated_by(const connection& c, const hca_qpc& q, const packet_header& h) {
+  for (std::size_t i = c.executed.size(); i-- > 0;) {
+    if (repeats(c.executed[i], h, q.mtu_shift)) return &c.executed[i];
+  }
+  return nullptr;
+}
+
+// Its PSN says who is meant: a requester that still waits for this READ, and none when the packet is an old one.
+void responder::refuse_repetition(connection& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t) {
+  const std::uint32_t owed = c.acks_owed;  // of requests behind it
+  acknowledge(c, route_of(c, q), p.header.psn, syndrome, t);
+  c.acks_owed = owed;
 }
 
 // Responses leave in the order of their requests, and a READ has many. Requests are taken meanwhile: the receive buffer that
@@ -100,7 +126,7 @@ void responder::forget_owed(connection& c) {
 }
 
 void responder::read_ended(connection& c, const read_job& job) {
-  if (!job.again && c.reads != 0) --c.reads;  // none is left when the QP has begun anew meanwhile
+  if (job.repetition == 0 && c.reads != 0) --c.reads;  // none is left when the QP has begun anew meanwhile
 }
 
 process responder::read_response(connection& c, read_job job, std::uint64_t ticket, ps t) {
@@ -130,23 +156,45 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
     check_stopped(c);
     co_return;
   }
-  if (v != verdict::granted && ticket < c.last_ticket) {
+  if (v != verdict::granted) {
     // The key went away: the rest of the responses is replaced by one NAK.
-    c.last_ticket = ticket;
+    const bool told = tells_refusal(c, job, ticket, t);
     p.header.opcode = wire::acknowledge;
     p.header.syndrome = wire::nak_remote_access;
     p.payload = 0;
     buffers_.give();
-    ++naks_;
-    fail_later(c, HCA_EVENT_QP_ACCESS, t);
+    if (told) {
+      ++naks_;
+      encode(p);
+    } else {
+      packet_pool_.put(p);
+    }
+    c.out.complete(ticket, told ? &p : nullptr, t);
+  } else {
+    payload_read_ += p.payload;
+    encode(p);
+    c.out.complete(ticket, &p, t);
   }
-  payload_read_ += p.payload;
-  encode(p);
-  c.out.complete(ticket, &p, t);
   if (last) read_ended(c, job);
   emit(c);
   --c.busy;
   check_stopped(c);
+}
+
+// Whether the NAK of this response is the one that is sent: nothing of its READ before it was refused. The QP is in error then,
+// unless this was a repetition: of that only the rest is not sent.
+bool responder::tells_refusal(connection& c, const read_job& job, std::uint64_t ticket, ps t) {
+  if (job.repetition == 0) {
+    if (ticket >= c.last_ticket) return false;
+    c.last_ticket = ticket;
+    fail_later(c, HCA_EVENT_QP_ACCESS, t);
+    return true;
+  }
+  if (!c.owed.empty() && !c.owed.front().response && c.owed.front().read.repetition == job.repetition) c.owed.pop();
+  if (c.refused == job.repetition && ticket > c.refused_ticket) return false;
+  c.refused = job.repetition;
+  c.refused_ticket = ticket;
+  return true;
 }
 
 // The bytes of one response; page_fault: the wait for a page was given up.
@@ -197,15 +245,14 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   q.msn = psn_add(q.msn, 1);
   ++messages_;
   c.acks_owed = 0;
-  if (c.atomics.size() >= std::max<std::size_t>(q.max_read_in, 1)) c.atomics.pop();
-  const atomic_result r{.psn = h.psn, .original = original};
-  c.atomics.push(r);
-  answer_atomic(c, q, r);
+  const executed_fetch e{.psn = h.psn, .key = h.rkey, .opcode = h.opcode, .va = h.va, .original = original};
+  remember(c, q, e);
+  answer_atomic(c, q, e);
 }
 
-void responder::answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r) {
-  packet& p = new_response(route_of(c, q), wire::atomic_acknowledge, r.psn);
-  p.header.original = r.original;
+void responder::answer_atomic(connection& c, const hca_qpc& q, const executed_fetch& e) {
+  packet& p = new_response(route_of(c, q), wire::atomic_acknowledge, e.psn);
+  p.header.original = e.original;
   answer(c, p);
 }
 

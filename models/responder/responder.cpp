@@ -27,7 +27,11 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
   stats_.add("rnr_naks", "1", "receiver-not-ready NAKs sent", rnr_naks_);
   stats_.add("out_of_order", "1", "packets ahead of the expected PSN", out_of_order_);
   stats_.add("duplicates", "1", "packets behind the expected PSN", duplicates_);
+  stats_.add("duplicates_unknown", "1", "repetitions of READs and atomics that were not executed, or too long ago; dropped",
+             duplicates_unknown_);
   stats_.add("dropped", "1", "packets for a QP that cannot receive", dropped_);
+  stats_.add("wrong_source", "1", "packets of RC and UC that do not come from the LID of the peer", wrong_source_);
+  stats_.add("bad_qkey", "1", "packets of UD whose Q_Key is not that of the QP", bad_qkey_);
   stats_.add("flushed", "1", "receives completed with WR_FLUSH_ERR", flushed_);
   stats_.add("no_receive", "1", "messages of UC and UD that found no receive posted", no_receive_);
   stats_.add("messages_dropped", "1", "messages of UC and UD dropped for an error or a gap", messages_dropped_);
@@ -116,7 +120,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
       c.last_ticket = ~0ULL;
       c.no_receive_since = never;
       faults_.forget(c.missing);
-      while (!c.atomics.empty()) c.atomics.pop();
+      while (!c.executed.empty()) c.executed.pop();
       break;
     case control_op::flush:
     case control_op::failed:
@@ -170,51 +174,106 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
     co_return false;
   }
   auto& q = ctx.as<hca_qpc>();
+  const bool reliable = q.transport == HCA_TRANSPORT_RC;
+  const executed_fetch* kept = nullptr;
+  const request_answer answer = answer_to(arrival_of(c, q, p, kept));
   bool held = false;
-  const bool receives = q.state == HCA_QP_RTR || q.state == HCA_QP_RTS || q.state == HCA_QP_SQD || q.state == HCA_QP_SQE;
-  if (&c == &strangers_ || !receives || !of_transport(p.header.opcode, q.transport)) {
-    ++dropped_;  // [D1]
-  } else if (q.transport != HCA_TRANSPORT_RC) {
-    if (unreliable_takes(q, p)) held = co_await execute(c, ctx, p, t);
-    c.acks_owed = 0;
-  } else {
-    const std::int32_t ahead = psn_distance(q.expected_psn, p.header.psn);
-    if (ahead > 0) {  // [D2]
-      ++out_of_order_;
-      if (!q.nak_sent) {
-        q.nak_sent = 1;
-        acknowledge(c, route_of(c, q), q.expected_psn, wire::nak_sequence, t);
-      }
-    } else if (ahead < 0) {
+  switch (answer) {
+    case request_answer::drop:
+      ++dropped_;
+      break;
+    case request_answer::drop_foreign:
+      ++(q.transport == HCA_TRANSPORT_UD ? bad_qkey_ : wrong_source_);
+      break;
+    case request_answer::drop_unknown:
       ++duplicates_;
-      co_await duplicate(c, q, p, t);
-    } else {
+      ++duplicates_unknown_;
+      break;
+    case request_answer::execute:
+    case request_answer::begin:
+    case request_answer::skip:
+      take_place(q, p, answer);
+      if (answer != request_answer::skip) held = co_await execute(c, ctx, p, t);
+      if (!reliable) c.acks_owed = 0;
+      break;
+    case request_answer::refuse:
       q.nak_sent = 0;
-      held = co_await execute(c, ctx, p, t);
-    }
-    const bool due = c.acks_owed != 0 && (c.inbox.empty() || c.acks_owed >= config_.ack_coalesce);
-    if (due && !in_error(c.state) && !ctx.failed) {
-      const auto& seen = ctx.as<const hca_qpc>();
-      acknowledge(c, route_of(c, seen), psn_add(seen.expected_psn, wire::psn_mask), wire::ack_no_credits, t);
-    }
+      refuse(c, q, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
+      break;
+    case request_answer::acknowledge:
+      ++duplicates_;
+      ++c.acks_owed;
+      break;
+    case request_answer::repeat_read:
+      ++duplicates_;
+      co_await repeat_read(c, q, p, t);
+      break;
+    case request_answer::repeat_atomic:
+      ++duplicates_;
+      answer_atomic(c, q, *kept);
+      break;
+    case request_answer::ask_again:
+      ++out_of_order_;
+      q.nak_sent = 1;
+      acknowledge(c, route_of(c, q), q.expected_psn, wire::nak_sequence, t);
+      break;
+    case request_answer::wait:
+      ++out_of_order_;
+      break;
   }
   if (ctx.failed) co_return held;
-  ctx.dirty = true;
+  const bool due = c.acks_owed != 0 && (c.inbox.empty() || c.acks_owed >= config_.ack_coalesce);
+  if (due && !in_error(c.state)) {
+    const auto& seen = ctx.as<const hca_qpc>();
+    acknowledge(c, route_of(c, seen), psn_add(seen.expected_psn, wire::psn_mask), wire::ack_no_credits, t);
+  }
+  ctx.dirty = changes_context(answer);
   qpc.release(ctx);
   co_return held;
 }
 
-// The order of the checks is [D3..D13]; returns whether the packet is held until its payload has landed. The context is let go
+request_arrival responder::arrival_of(const connection& c, const hca_qpc& q, const packet& p,
+                                      const executed_fetch*& kept) const {
+  const packet_header& h = p.header;
+  request_arrival a{.started = &c != &strangers_,
+                    .from_peer = q.transport == HCA_TRANSPORT_UD ? h.qkey == q.qkey : h.source_lid == q.dest_lid,
+                    .state = q.state,
+                    .transport = q.transport,
+                    .opcode = h.opcode,
+                    .inbound = q.inbound};
+  const std::int32_t ahead = psn_distance(q.expected_psn, h.psn);
+  if (ahead == 0) return a;
+  if (ahead > 0) {
+    a.psn = q.nak_sent ? psn_class::noticed : psn_class::ahead;
+  } else {
+    kept = is_fetch(h.opcode) ? repeated_by(c, q, h) : nullptr;
+    a.psn = kept ? psn_class::executed : psn_class::older;
+  }
+  return a;
+}
+
+// Where the QP is in its sequence when it looks at the packet; of UC and UD also when it has lost its place.
+void responder::take_place(hca_qpc& q, const packet& p, request_answer answer) {
+  const std::uint32_t psn = p.header.psn;
+  if (q.transport == HCA_TRANSPORT_RC) {
+    q.nak_sent = 0;
+    return;
+  }
+  if (answer != request_answer::execute) {
+    if (psn != q.expected_psn) ++out_of_order_;
+    if (q.inbound != HCA_INBOUND_NONE) ++messages_dropped_;
+    q.inbound = HCA_INBOUND_NONE;
+  }
+  q.expected_psn = answer == request_answer::skip ? psn_add(psn, 1) : psn;
+}
+
+// The order of the checks is [D4..D13]; returns whether the packet is held until its payload has landed. The context is let go
 // while a receive is taken from an SRQ, which has one in the same cache; ctx.failed: it could not be had again.
 task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps& t) {
   const packet_header& h = p.header;
   auto& before = ctx.as<hca_qpc>();
   const request_kind kind = kind_of(h.opcode);
   const wire::shape& s = h.shape();
-  if (!in_sequence(before.inbound, h.opcode)) {  // [D3]
-    refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
-    co_return false;
-  }
   if (right_of(kind) & ~std::uint32_t{before.access}) {  // [D4]
     refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
     co_return false;
@@ -265,39 +324,11 @@ task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps
   }
 }
 
-// UC and UD: whether the packet is looked at, as the next one of its message. Nothing is expected of the PSN of a datagram.
-bool responder::unreliable_takes(hca_qpc& q, const packet& p) {
-  const packet_header& h = p.header;
-  if (q.transport == HCA_TRANSPORT_UD) {
-    q.expected_psn = h.psn;
-    if (h.qkey == q.qkey) return true;
-    ++dropped_;
-    return false;
-  }
-  if (h.psn != q.expected_psn) ++out_of_order_;
-  const bool follows = h.psn == q.expected_psn && in_sequence(q.inbound, h.opcode);
-  q.expected_psn = h.psn;
-  if (follows) return true;
-  if (q.inbound != HCA_INBOUND_NONE) ++messages_dropped_;
-  q.inbound = HCA_INBOUND_NONE;
-  if (in_sequence(q.inbound, h.opcode)) return true;
-  q.expected_psn = psn_add(h.psn, 1);
-  return false;
-}
-
-task<> responder::duplicate(connection& c, hca_qpc& q, packet& p, ps& t) {
-  switch (kind_of(p.header.opcode)) {
-    case request_kind::read:
-      co_await do_read(c, q, p, true, t);
-      break;
-    case request_kind::atomic:
-      for (std::size_t i = 0; i < c.atomics.size(); ++i) {
-        if (c.atomics[i].psn == p.header.psn) answer_atomic(c, q, c.atomics[i]);
-      }
-      break;
-    default:
-      ++c.acks_owed;
-      break;
+task<> responder::repeat_read(connection& c, hca_qpc& q, packet& p, ps& t) {
+  if (right_of(request_kind::read) & ~std::uint32_t{q.access}) {  // [D4] it was there when the READ was executed
+    refuse_repetition(c, q, p, wire::nak_invalid_request, t);
+  } else {
+    co_await do_read(c, q, p, true, t);
   }
 }
 

@@ -1,6 +1,8 @@
 // The receive side: judges each request packet of RC in PSN order [O6] (PSN, sequence, QP rights, resources, lengths, key),
 // places or fetches its bytes, acknowledges, and completes receives. Duplicates are answered again without being executed
-// again, except READs, which are validated anew [D2, O8d].
+// again. A READ or an atomic is repeated only when it is one of the last that were executed, as many as the QP may have
+// outstanding: an atomic from its result, a READ judged anew [D2, O8d]. What then refuses it is its requester's to hear, not an
+// error of the QP, which has done nothing wrong.
 //
 // UC takes what comes: a gap ends the message that it is in, and a message with an error is dropped to its end, while the QP
 // goes on. UD takes single packets whose Q_Key is the QP's and puts them 40 bytes into the receive buffer. Nothing is answered
@@ -21,9 +23,9 @@
 #include <vector>
 
 #include "firmware/abi/context.h"
+#include "models/responder/arrival_rules.h"
 #include "models/responder/connection_rules.h"
 #include "models/responder/responder_config.h"
-#include "models/responder/responder_rules.h"
 #include "tlm/base/by_number.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/process.h"
@@ -81,7 +83,7 @@ class responder : public unit {
     std::uint32_t length = 0;
     std::uint32_t index = 0;
     std::uint32_t count = 0;
-    bool again = false;  // a repetition: the requester may have all its READs under way beside it
+    std::uint32_t repetition = 0;  // its number; the requester may have all its READs under way beside it. 0: the first time
     std::uint64_t va = 0;
     ps since{0};
   };
@@ -89,10 +91,6 @@ class responder : public unit {
   struct owed_answer {
     packet* response = nullptr;
     read_job read;
-  };
-  struct atomic_result {
-    std::uint32_t psn;
-    std::uint64_t original;
   };
   // One QP's receive side. What every packet needs comes first and together: with thousands of QPs it is not in the host's
   // caches.
@@ -115,13 +113,16 @@ class responder : public unit {
     std::uint16_t fetched_count = 0;
     std::uint32_t receive_pd = 0;  // by which the keys of the receive in use are judged
     std::vector<std::byte> fetched;
-    std::vector<std::byte> receive;  // the receive WQE in use, without the link of an SRQ
-    ring<atomic_result> atomics;
-    page_faults::request missing;  // the page that a request was asked to come back for (RNR)
-    wait_list takers;              // of an SRQ: connections that wait for its list
-    ps no_receive_since = never;   // a message has come, and none was posted
-    ps handled_since{0};           // the packet in hand
-    std::uint64_t operation = 0;   // of it; 0: there is none
+    std::vector<std::byte> receive;    // the receive WQE in use, without the link of an SRQ
+    ring<executed_fetch> executed;     // READs and atomics, the last ones
+    std::uint32_t repetitions = 0;     // of READs
+    std::uint32_t refused = 0;         // the last repetition that was refused while it was answered
+    std::uint64_t refused_ticket = 0;  // and from which response on
+    page_faults::request missing;      // the page that a request was asked to come back for (RNR)
+    wait_list takers;                  // of an SRQ: connections that wait for its list
+    ps no_receive_since = never;       // a message has come, and none was posted
+    ps handled_since{0};               // the packet in hand
+    std::uint64_t operation = 0;       // of it; 0: there is none
 
     void on(connection_event e) { state = connection_table.step(state, e); }
   };
@@ -138,8 +139,10 @@ class responder : public unit {
   process serve(connection& c);
   task<bool> handle(connection& c, packet& p, ps& t);
   task<bool> execute(connection& c, context_request& ctx, packet& p, ps& t);
-  [[nodiscard]] bool unreliable_takes(hca_qpc& q, const packet& p);
-  task<> duplicate(connection& c, hca_qpc& q, packet& p, ps& t);
+  [[nodiscard]] request_arrival arrival_of(const connection& c, const hca_qpc& q, const packet& p,
+                                           const executed_fetch*& kept) const;
+  void take_place(hca_qpc& q, const packet& p, request_answer answer);
+  task<> repeat_read(connection& c, hca_qpc& q, packet& p, ps& t);
 
   // place.cpp
   task<bool> do_send(connection& c, hca_qpc& q, packet& p, ps& t);
@@ -154,6 +157,9 @@ class responder : public unit {
 
   // read.cpp
   task<> do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t);
+  static void remember(connection& c, const hca_qpc& q, const executed_fetch& e);
+  static const executed_fetch* repeated_by(const connection& c, const hca_qpc& q, const packet_header& h);
+  void refuse_repetition(connection& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t);
   process answer_owed(connection& c);
   void answer(connection& c, packet& p);
   void send_response(connection& c, packet& p);
@@ -161,9 +167,10 @@ class responder : public unit {
   void forget_owed(connection& c);
   static void read_ended(connection& c, const read_job& job);
   process read_response(connection& c, read_job job, std::uint64_t ticket, ps t);
+  bool tells_refusal(connection& c, const read_job& job, std::uint64_t ticket, ps t);
   task<verdict> fetch_response(connection& c, memory_range range, packet& p, ps& t);
   task<> do_atomic(connection& c, hca_qpc& q, packet& p, ps& t);
-  void answer_atomic(connection& c, const hca_qpc& q, const atomic_result& r);
+  void answer_atomic(connection& c, const hca_qpc& q, const executed_fetch& e);
 
   // answers.cpp
   packet& new_response(const route& to, std::uint8_t opcode, std::uint32_t psn);
@@ -203,7 +210,10 @@ class responder : public unit {
   counter rnr_naks_;
   counter out_of_order_;
   counter duplicates_;
+  counter duplicates_unknown_;
   counter dropped_;
+  counter wrong_source_;
+  counter bad_qkey_;
   counter messages_;
   counter flushed_;
   counter no_receive_;

@@ -97,6 +97,15 @@ std::uint8_t response_opcode(std::uint32_t index, std::uint32_t count) {
   return index + 1 == count ? wire::read_last : wire::read_middle;
 }
 
+bool repeats(const executed_fetch& e, const packet_header& h, unsigned mtu_shift) {
+  if (h.opcode != e.opcode || h.rkey != e.key) return false;
+  if (h.opcode != wire::read_request) return h.psn == e.psn && h.va == e.va;
+  const std::int32_t index = psn_distance(e.psn, h.psn);
+  if (index < 0 || static_cast<std::uint32_t>(index) >= responses_of(e.length, mtu_shift)) return false;
+  const auto offset = static_cast<std::uint32_t>(index) << mtu_shift;
+  return h.va == e.va + offset && h.dma_length <= e.length - offset && (h.dma_length != 0 || e.length == 0);
+}
+
 bool takes_receive(std::uint8_t opcode) {
   const wire::shape& s = wire::shape_of(opcode);
   return kind_of(opcode) == request_kind::send ? s.first : s.immediate;

@@ -14,6 +14,10 @@ request_kind kind_of(std::uint8_t opcode);
 
 // [D1] a request of this QP's transport (enum hca_transport).
 bool of_transport(std::uint8_t opcode, std::uint8_t transport);
+inline bool is_fetch(std::uint8_t opcode) {
+  const request_kind kind = kind_of(opcode);
+  return kind == request_kind::read || kind == request_kind::atomic;
+}
 // [D3] may `opcode` come while the message `inbound` (send_first, write_first or HCA_INBOUND_NONE) is in progress?
 bool in_sequence(std::uint8_t inbound, std::uint8_t opcode);
 // [D4] the QP right that a request needs; 0 for SEND.
@@ -28,6 +32,17 @@ bool length_ok(const packet& p, unsigned mtu_shift, std::uint32_t remaining);
 std::uint32_t responses_of(std::uint32_t length, unsigned mtu_shift);
 // Opcode of READ response `index` of `count`.
 std::uint8_t response_opcode(std::uint32_t index, std::uint32_t count);
+// What is kept of a READ or an atomic that was executed, for when it is asked for again [D2].
+struct executed_fetch {
+  std::uint32_t psn = 0;  // of its first response
+  std::uint32_t key = 0;
+  std::uint32_t length = 0;
+  std::uint8_t opcode = 0;
+  std::uint64_t va = 0;
+  std::uint64_t original = 0;  // of an atomic: what it answered
+};
+// Whether `h` asks for this again: the atomic, or of the READ the responses from one of them on, or some of those.
+bool repeats(const executed_fetch& e, const packet_header& h, unsigned mtu_shift);
 // Whether a receive WQE is consumed when this packet arrives at the start (SEND) or the end (immediate) of a message.
 bool takes_receive(std::uint8_t opcode);
 

@@ -84,12 +84,22 @@ void send_queue::schedule(queue_state& q, ps t) {
   ready_probe_.set(ready_.size(), t);
 }
 
+// Blocks of what is posted that a turn may fetch. Where a queue begins that was not read yet only its context says.
+std::uint32_t send_queue::room_wanted(const queue_state& q) const {
+  const std::uint32_t posted = q.state.life == queue_life::unread ? ~0U : static_cast<std::uint16_t>(q.pi - q.ci);
+  return std::min({posted, config_.fetch_batch, static_cast<std::uint32_t>(cache_.total())});
+}
+
 // One turn of one QP, then of the next that waits.
 process send_queue::serve(queue_state& first, ps t) {
   queue_state* q = &first;
   for (;;) {
     ++q->busy;
     t = scheduler_.start(now(), clock_.cycles(config_.turn_interval));
+    // Room first: it comes when WQEs complete, and for that others want the context.
+    const std::uint32_t room = room_wanted(*q);
+    bool given = room == 0;
+    if (room != 0) co_await cache_.take(room);
     context_request c;
     c.index = q->qpn;
     c.operation = operation_at(q->operation, q->ci);
@@ -104,9 +114,9 @@ process send_queue::serve(queue_state& first, ps t) {
       const hca_buffer sq = context.sq;
       const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
       if (ring_blocks == 0) q->pi = q->ci;  // it has no SQ, whatever was rung
-      const std::uint32_t n = std::min<std::uint32_t>(fetchable(q->ci, q->pi, ring_blocks, config_.fetch_batch),
-                                                      static_cast<std::uint32_t>(cache_.total()));
-      if (n != 0) co_await cache_.take(n);
+      const std::uint32_t n = std::min(fetchable(q->ci, q->pi, ring_blocks, config_.fetch_batch), room);
+      if (n < room) cache_.give(room - n);
+      given = true;
       note_cache();
       fetch_buffer& buffer = buffers_.get();
       const std::uint32_t used = n == 0 ? 0 : co_await fetch(*q, sq, n, buffer.bytes.data(), t);
@@ -116,6 +126,7 @@ process send_queue::serve(queue_state& first, ps t) {
       c.dirty = true;
     }
     if (!c.failed) qpc.release(c);
+    if (!given) cache_.give(room);
     note_cache();
     q->on(queue_event::turn_ends);
     issue(*q, t);

@@ -72,6 +72,7 @@ class send_queue : public unit {
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
   bool take_blueflame(queue_state& q, const doorbell_ring& b, ps t);
   void schedule(queue_state& q, ps t);
+  [[nodiscard]] std::uint32_t room_wanted(const queue_state& q) const;
   process serve(queue_state& q, ps t);
   task<std::uint32_t> fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t);
   void accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks);

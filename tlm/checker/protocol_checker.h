@@ -27,7 +27,7 @@ struct loan_traits {
 template <>
 struct loan_traits<context_request> {
   static bool lends(const context_request& p) { return p.op == context_op::fetch && !p.failed; }
-  static bool changes(const context_request& p) { return p.op == context_op::drop; }
+  static bool changes(const context_request& p) { return p.op == context_op::drop || p.op == context_op::take; }
   static std::uint32_t index(const context_request& p) { return p.index; }
 };
 template <>

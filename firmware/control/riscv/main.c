@@ -25,7 +25,9 @@ enum {
   CALL_QP,
   CALL_EQ,
   CALL_EVENT,
-  CALL_PAGES
+  CALL_PAGES,
+  CALL_TAKE,
+  CALL_GIVE
 };
 
 static uint64_t call(struct hal* h, uint64_t command) {
@@ -57,6 +59,16 @@ void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index) {
   h->argument[0] = cache;
   h->argument[1] = index;
   call(h, CALL_DROP);
+}
+
+void hal_qpc_take(struct hal* h, uint32_t qpn) {
+  h->argument[0] = qpn;
+  call(h, CALL_TAKE);
+}
+
+void hal_qpc_give(struct hal* h, uint32_t qpn) {
+  h->argument[0] = qpn;
+  call(h, CALL_GIVE);
 }
 
 void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last) {

@@ -10,6 +10,7 @@
 #include "models/responder/connection_rules.h"
 #include "models/send_queue/queue_rules.h"
 #include "testbenches/places/places.h"
+#include "testbenches/runner/program/answers_page.h"
 #include "testbenches/runner/program/run_program.h"
 #include "tlm/testing/state_exploration.h"
 
@@ -30,11 +31,11 @@ void expect_on_page(const std::string& unit, const std::string& right) {
 }
 
 TEST(states, requester) {
-  expect_on_page("requester", testing::states_markdown(flow_table));
+  expect_on_page("requester", testing::states_markdown(flow_table) + testing::reactions_markdown());
 }
 
 TEST(states, responder) {
-  expect_on_page("responder", testing::states_markdown(connection_table));
+  expect_on_page("responder", testing::states_markdown(connection_table) + testing::answers_markdown());
 }
 
 TEST(states, send_queue) {

@@ -1,0 +1,202 @@
+// Every cell of the requester's table of reactions against a whole adapter: a response of each kind at each place of its PSN,
+// to QPs in each state.
+#include <gtest/gtest.h>
+
+#include "models/requester/response_rules.h"
+#include "testbenches/kit/counters.h"
+#include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/forger.h"
+#include "testbenches/kit/world.h"
+
+namespace hcasim::kit {
+namespace {
+
+constexpr std::uint16_t there_lid = 2;
+constexpr std::uint32_t unit = 1024;
+constexpr std::uint32_t psn0 = 0xfffffe;  // they wrap
+// What was asked: a WRITE of two packets, a READ of three, a WRITE, a READ, all sent and nothing answered.
+constexpr std::uint32_t write_last = psn0 + 1, read_due = psn0 + 2, read_next = psn0 + 3, write_behind = psn0 + 5,
+                        read_behind = psn0 + 6, not_sent = psn0 + 7;
+
+struct wanted {
+  response_place place;
+  std::uint32_t psn;
+};
+constexpr wanted places[] = {{response_place::behind, psn0 - 1},
+                             {response_place::behind, psn0 - 0x1000},
+                             {response_place::message, write_last},
+                             {response_place::due, read_due},
+                             {response_place::past, read_next},
+                             {response_place::past, read_behind},
+                             {response_place::past_message, write_behind},
+                             {response_place::unsent, not_sent},
+                             {response_place::unsent, psn0 + 0x1000}};
+
+packet_header response(const forger& f, std::uint32_t qpn, response_class what, std::uint32_t psn) {
+  packet_header h = f.header(what == response_class::data ? wire::read_first : wire::acknowledge, qpn, psn, there_lid);
+  h.syndrome = what == response_class::rnr_nak        ? wire::rnr_nak | 1
+               : what == response_class::sequence_nak ? wire::nak_sequence
+               : what == response_class::fatal_nak    ? wire::nak_remote_access
+                                                      : wire::ack_no_credits;
+  return h;
+}
+constexpr response_class kinds[] = {response_class::acknowledge, response_class::rnr_nak, response_class::sequence_nak,
+                                    response_class::fatal_nak, response_class::data};
+
+struct requests {
+  requests(cpu& thread, node& on, forger& f) : p(thread, on), c(thread), n(on), wire(f), here(p.allocate(65536)) {
+    options.timeout = 0;
+    options.psn = psn0;
+    options.signal_all = true;
+    qp = p.create_qp(options);
+  }
+  void ask_all() {
+    ASSERT_EQ(p.reset(qp), 0);
+    ASSERT_EQ(p.connect(qp, {there_lid, 0x777, 0x10}, options), 0);
+    completions();
+    std::uint64_t id = 0;
+    for (const auto& [opcode, bytes] : {std::pair{IBV_WR_RDMA_WRITE, 2 * unit},
+                                        {IBV_WR_RDMA_READ, 3 * unit},
+                                        {IBV_WR_RDMA_WRITE, unit},
+                                        {IBV_WR_RDMA_READ, unit}}) {
+      ASSERT_EQ(
+          post(c, qp,
+               {.opcode = opcode, .id = ++id, .sges = {{here.addr, bytes, here.mr->lkey}}, .remote = 0x1000, .rkey = 0x100}),
+          0);
+    }
+    c.spend(60_us);
+    c.sync();
+    ASSERT_EQ(wire.requests().size(), 5U);
+  }
+  std::vector<ibv_wc> completions() {
+    std::vector<ibv_wc> all;
+    ibv_wc wc{};
+    while (ibv_poll_cq(c, p.cq, 1, &wc) == 1) all.push_back(wc);
+    return all;
+  }
+  void put(const packet_header& h) {
+    wire.put(h, h.shape().payload ? unit : 0);
+    c.spend(60_us);
+    c.sync();
+  }
+
+  process_context p;
+  cpu& c;
+  node& n;
+  forger& wire;
+  qp_options options;
+  region here;
+  ibv_qp* qp;
+};
+
+void check(requests& r, response_class what, const wanted& w, bool from_peer) {
+  r.ask_all();
+  const response_action action = reaction_to({.waits = true, .from_peer = from_peer, .what = what, .place = w.place});
+  SCOPED_TRACE(::testing::Message() << response_action_names[static_cast<std::size_t>(action)] << ": kind "
+                                    << static_cast<int>(what) << " at " << static_cast<int>(w.psn - psn0)
+                                    << (from_peer ? "" : ", foreign"));
+  packet_header h = response(r.wire, r.qp->qp_num, what, w.psn);
+  if (!from_peer) h.source_lid = 3;
+  const double placed = statistic_of(r.n.hca.requester, "payload_received");
+  const double discarded = statistic_of(r.n.hca.requester, "discarded");
+  r.put(h);
+  const auto again = r.wire.requests();
+  const auto done = r.completions();
+  const bool at_read = w.place == response_place::due;
+  EXPECT_EQ(statistic_of(r.n.hca.requester, "payload_received") - placed, action == response_action::place ? unit : 0);
+  if (action == response_action::discard) {
+    EXPECT_EQ(statistic_of(r.n.hca.requester, "discarded"), discarded + 1);
+    EXPECT_TRUE(again.empty());
+    EXPECT_TRUE(done.empty());
+    EXPECT_EQ(r.p.state(r.qp), IBV_QPS_RTS);
+    return;
+  }
+  if (action == response_action::fail) {
+    ASSERT_EQ(done.size(), 4U);
+    EXPECT_EQ(done[0].status, at_read ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(done[1].status, at_read ? IBV_WC_REM_ACCESS_ERR : IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(done[2].status, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_TRUE(again.empty());
+    EXPECT_EQ(r.p.state(r.qp), IBV_QPS_ERR);
+    return;
+  }
+  EXPECT_EQ(r.p.state(r.qp), IBV_QPS_RTS);
+  // The WRITE in front is complete, unless a NAK names its last packet.
+  const bool complete = action == response_action::complete || action == response_action::place ||
+                        action == response_action::ask_again || at_read;
+  ASSERT_EQ(done.size(), complete ? 1U : 0U);
+  for (const ibv_wc& wc : done) EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  if (action == response_action::complete || action == response_action::place) {
+    EXPECT_TRUE(again.empty());
+    return;
+  }
+  const std::uint32_t from = action == response_action::ask_again ? read_due : w.psn;
+  ASSERT_EQ(again.size(), from == write_last ? 4U : 3U);
+  EXPECT_EQ(again[0].psn, from & wire::psn_mask);
+}
+
+void run_requests(const std::function<void(requests&)>& body) {
+  world w(world::two_nodes());
+  forger f(w.sys(), 0);
+  ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
+    requests r(c, n, f);
+    body(r);
+  }}));
+  EXPECT_EQ(w.sys().packets().in_use(), 0U) << "packets are left over";
+}
+
+TEST(reactions, to_what_comes_back) {
+  run_requests([](requests& r) {
+    for (const bool from_peer : {true, false}) {
+      for (const response_class what : kinds) {
+        for (const wanted& w : places) check(r, what, w, from_peer);
+      }
+    }
+  });
+}
+
+// Nobody waits there: whatever comes is discarded.
+TEST(reactions, of_qps_that_wait_for_nothing) {
+  run_requests([](requests& r) {
+    for (const ibv_qp_state state : {IBV_QPS_RESET, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_ERR}) {
+      ASSERT_EQ(r.p.reset(r.qp), 0);
+      if (state != IBV_QPS_RESET) {
+        ASSERT_EQ(r.p.connect(r.qp, {there_lid, 0x777, 0x10}, r.options), 0);
+      }
+      if (state == IBV_QPS_SQD || state == IBV_QPS_ERR) {
+        ibv_qp_attr a{};
+        a.qp_state = state;
+        ASSERT_EQ(ibv_modify_qp(r.c, r.qp, &a, IBV_QP_STATE), 0);
+      }
+      r.completions();
+      const double discarded = statistic_of(r.n.hca.requester, "discarded");
+      for (const response_class what : kinds) {
+        for (const wanted& w : places) r.put(response(r.wire, r.qp->qp_num, what, w.psn));
+      }
+      EXPECT_EQ(statistic_of(r.n.hca.requester, "discarded"), discarded + 45) << state;
+      EXPECT_TRUE(r.completions().empty()) << state;
+      EXPECT_TRUE(r.wire.requests().empty()) << state;
+      EXPECT_EQ(r.p.state(r.qp), state);
+    }
+    for (const response_class what : kinds) r.put(response(r.wire, 0x3ff, what, psn0));
+  });
+}
+
+TEST(reactions, of_unreliable_qps) {
+  run_requests([](requests& r) {
+    qp_options o = r.options;
+    o.type = IBV_QPT_UC;
+    ibv_qp* const qp = r.p.create_qp(o);
+    ASSERT_EQ(r.p.connect(qp, {there_lid, 0x777, 0x10}, o), 0);
+    ASSERT_EQ(post(r.c, qp, {.id = 1, .sges = {{r.here.addr, 3 * unit, r.here.mr->lkey}}, .remote = 0x1000, .rkey = 0x100}), 0);
+    for (const response_class what : kinds) {
+      for (const wanted& w : places) r.put(response(r.wire, qp->qp_num, what, w.psn));
+    }
+    EXPECT_EQ(r.completions().size(), 1U);
+    EXPECT_EQ(r.wire.requests().size(), 3U);
+    EXPECT_EQ(r.p.state(qp), IBV_QPS_RTS);
+  });
+}
+
+}  // namespace
+}  // namespace hcasim::kit
