@@ -20,9 +20,10 @@ std::vector<space_map::range> space_map::remove(std::uint64_t va, std::uint64_t 
       kept.push_back(p);
       continue;
     }
-    removed.push_back({p.host + (from - p.va), to - from, p.dma + (from - p.va)});
-    if (p.va < from) kept.push_back({p.va, from - p.va, p.host, p.handle, p.dma});
-    if (to < p.va + p.length) kept.push_back({to, p.va + p.length - to, p.host + (to - p.va), p.handle, p.dma + (to - p.va)});
+    removed.push_back({p.host + (from - p.va), to - from, p.dma + (from - p.va), p.physical});
+    if (p.va < from) kept.push_back({p.va, from - p.va, p.host, p.handle, p.dma, p.physical});
+    if (to < p.va + p.length)
+      kept.push_back({to, p.va + p.length - to, p.host + (to - p.va), p.handle, p.dma + (to - p.va), p.physical});
   }
   pieces_ = std::move(kept);
   return removed;
@@ -32,7 +33,7 @@ std::vector<space_map::range> space_map::remove(std::uint32_t handle) {
   std::vector<range> removed;
   std::erase_if(pieces_, [&](const piece& p) {
     if (p.handle != handle) return false;
-    removed.push_back({p.host, p.length, p.dma});
+    removed.push_back({p.host, p.length, p.dma, p.physical});
     return true;
   });
   return removed;
@@ -41,7 +42,7 @@ std::vector<space_map::range> space_map::remove(std::uint32_t handle) {
 std::vector<space_map::range> space_map::remove_all() {
   std::vector<range> removed;
   removed.reserve(pieces_.size());
-  for (const piece& p : pieces_) removed.push_back({p.host, p.length, p.dma});
+  for (const piece& p : pieces_) removed.push_back({p.host, p.length, p.dma, p.physical});
   pieces_.clear();
   return removed;
 }

@@ -12,14 +12,16 @@ class space_map {
   struct piece {
     std::uint64_t va;
     std::uint64_t length;
-    std::uint64_t host;  // VA in the process
+    std::uint64_t host;  // VA in the process, or physical address
     std::uint32_t handle;
     std::uint64_t dma = 0;  // behind an IOMMU: DMA address of the first byte
+    bool physical = false;
   };
   struct range {
     std::uint64_t host;
     std::uint64_t length;
     std::uint64_t dma = 0;
+    bool physical = false;
   };
 
   void add(const piece& p);

@@ -28,7 +28,7 @@ struct pinned_buffers {
 int join(std::span<const x_buffer> buffers, std::vector<pinned_buffer>& out) {
   for (const x_buffer& b : buffers) {
     if (b.length == 0 || range_wraps(b.addr, b.length)) return EINVAL;
-    if (!out.empty() && out.back().addr + out.back().length == b.addr) {
+    if (!out.empty() && out.back().physical == b.physical && out.back().addr + out.back().length == b.addr) {
       out.back().length += b.length;
     } else {
       out.push_back({b, 0});
@@ -42,16 +42,21 @@ int join(std::span<const x_buffer> buffers, std::vector<pinned_buffer>& out) {
   return out.empty() ? EINVAL : 0;
 }
 
+void unpin(cpu& c, process& p, bool physical, std::uint64_t at, std::uint64_t length, std::uint64_t dma) {
+  (physical ? unmap_physical : unpin_range)(c, p, at, length, dma);
+}
+
 void unpin(cpu& c, process& p, std::span<const pinned_buffer> list) {
   if (p.device->dead()) return;  // it may still move data
-  for (const pinned_buffer& b : list) unpin_range(c, p, b.addr, b.length, b.dma);
+  for (const pinned_buffer& b : list) unpin(c, p, b.physical, b.addr, b.length, b.dma);
 }
 
 int pin(cpu& c, process& p, std::span<const x_buffer> buffers, bool writable, pinned_buffers& out) {
   if (const int error = join(buffers, out.list)) return error;
   for (std::size_t i = 0; i < out.list.size(); ++i) {
     pinned_buffer& b = out.list[i];
-    if (const int error = pin_range(c, p, b.addr, b.length, writable, out.chunks, b.dma)) {
+    const auto take = b.physical ? map_physical : pin_range;
+    if (const int error = take(c, p, b.addr, b.length, writable, out.chunks, b.dma)) {
       unpin(c, p, std::span(out.list).first(i));
       return error;
     }
@@ -87,7 +92,7 @@ void note_added(address_space& s, const hca_space& out, const pinned_buffers& bu
   if (!s.map.empty()) s.map.shift(out.added == out.start ? out.end - s.map.end() : out.start - s.map.start());
   std::uint64_t va = out.added;
   for (const pinned_buffer& b : buffers.list) {
-    s.map.add({va, b.length, b.addr, out.handle, b.dma});
+    s.map.add({va, b.length, b.addr, out.handle, b.dma, b.physical});
     va += b.length;
   }
 }
@@ -113,7 +118,7 @@ void forget(address_space& s) {
 }
 
 void unpin(cpu& c, process& p, const std::vector<space_map::range>& ranges) {
-  for (const auto& r : ranges) unpin_range(c, p, r.host, r.length, r.dma);
+  for (const auto& r : ranges) unpin(c, p, r.physical, r.host, r.length, r.dma);
 }
 
 int remove(cpu& c, process& p, std::uint32_t key, const hca_x_remove& what, unsigned flags, x_result* result) {

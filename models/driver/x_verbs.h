@@ -10,6 +10,7 @@
 //
 // The buffers of one call become one stretch of VAs, in their order: all but the first start, and all but the last end, on a
 // page boundary (buffers that touch each other count as one). A buffer's VA lies at the same place of its page as the buffer.
+// A space may hold memory of the process and of the kernel side by side.   [S3]
 //
 // Results: 0, or an errno value with nothing changed. EINVAL: overlap, misalignment, a range that is not wholly mapped or is
 // cut where it may not be. ENOENT: no such key or handle. EBUSY: windows are bound. EFAULT, ENOMEM: the buffers could not be
@@ -23,8 +24,9 @@
 namespace hcasim::verbs {
 
 struct x_buffer {
-  std::uint64_t addr;
+  std::uint64_t addr;  // in the process, or, of the kernel's or a driver's memory, the physical address
   std::uint64_t length;
+  bool physical = false;  // the caller keeps it where it is, and answers for what is there
 };
 
 struct x_result {

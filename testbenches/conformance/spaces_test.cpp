@@ -261,6 +261,38 @@ CONFORMANCE(TC_P22) {
   EXPECT_TRUE(t.reaches(t.r.start, t.memory));
 }
 
+// Memory of the kernel between two buffers of the process, under one key; it is nobody's to pin.
+CONFORMANCE(TC_P28) {
+  space_case t(c, n, 2);
+  const x_result first = t.r;
+  const std::uint64_t pinned = t.p().memory.pinned_bytes();
+  const std::uint64_t kernel = n.host.reserve_physical(3 * page, page);
+  const x_buffer mixed[] = {{kernel, 3 * page, true}, {t.p().memory.allocate(page), page}};
+  ASSERT_EQ(x_reregister_add(c, t.p().context, first.key, mixed, &t.r), 0);
+  const x_result both = t.r;
+  EXPECT_EQ(both.length, 6 * page);
+  EXPECT_EQ(t.p().memory.pinned_bytes(), pinned + page);
+  const auto lies_at = [&](std::uint64_t va, std::uint64_t at, std::uint8_t with) {
+    t.p().fill(t.base.here.addr, 200, with);
+    if (t.base.write(va, first.key, 200).status != IBV_WC_SUCCESS) return false;
+    std::vector<std::uint8_t> found(200);
+    n.host.memory_bytes().read(at, std::as_writable_bytes(std::span(found)));
+    return found == t.p().bytes(t.base.here.addr, 200);
+  };
+  EXPECT_TRUE(lies_at(both.added, kernel, 1));
+  EXPECT_TRUE(lies_at(both.added + 2 * page - 100, kernel + 2 * page - 100, 2));
+  EXPECT_TRUE(t.reaches(both.added + 3 * page, mixed[1].addr));
+
+  // The middle page of the three goes, its neighbours stay.
+  EXPECT_EQ(t.remove(both.added + page, page), 0);
+  t.denied(both.added + page);
+  EXPECT_TRUE(lies_at(both.added + 2 * page, kernel + 2 * page, 3));
+  EXPECT_EQ(t.remove(both.handle), 0);
+  EXPECT_EQ(t.p().memory.pinned_bytes(), pinned);
+  t.denied(both.added);
+  EXPECT_TRUE(t.reaches(first.start, t.memory));
+}
+
 // 10 000 random changes of up to 256 segments against a map of intervals, with random accesses between them.
 CONFORMANCE(TC_P23) {
   space_case t(c, n, 1);
