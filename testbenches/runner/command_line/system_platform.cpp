@@ -60,6 +60,7 @@ class system_platform : public platform {
       power_of_two(path + "mrrs", p.mrrs);
       power_of_two(path + "rcb", p.rcb);
       if (p.completion_payload) power_of_two(path + "completion_payload", p.completion_payload);
+      power_of_two(fmt::format("node{}.hca.port.mtu", i), config_.nodes[i].hca.port.mtu);
     }
   }
 

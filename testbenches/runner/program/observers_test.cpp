@@ -87,15 +87,15 @@ class wave_levels final : public wave_listener {
 struct span_rule {
   const char* level;                // unit.statistic, within an adapter
   std::vector<const char*> tracks;  // units within the same adapter
-  const char* begins;
+  std::vector<const char*> begins;  // one of these
   const char* ends;
 };
 const span_rule span_rules[] = {
-    {"window_unit.pending", {"window_unit"}, "", ""},
-    {"port.held", {"requester", "responder"}, "RC ", ""},
-    {"page_walker.walkers_busy", {"dma_engine"}, "table ", " read"},
-    {"dma_engine.reads", {"dma_engine"}, "", " read"},
-    {"completion.writes_in_flight", {"dma_engine"}, "completion ", " write"},
+    {"window_unit.pending", {"window_unit"}, {""}, ""},
+    {"port.held", {"requester", "responder"}, {"RC "}, ""},
+    {"page_walker.walkers_busy", {"dma_engine"}, {"table "}, " read"},
+    {"dma_engine.reads", {"dma_engine"}, {""}, " read"},
+    {"completion.writes_in_flight", {"dma_engine"}, {"completion ", "interrupt "}, " write"},
 };
 
 struct track_span {
@@ -136,7 +136,9 @@ seen of_spans(const std::vector<track_span>& spans, const std::string& node, con
   for (const track_span& s : spans) {
     const bool on =
         std::any_of(rule.tracks.begin(), rule.tracks.end(), [&](const char* t) { return s.unit == node + "." + t; });
-    if (!on || !s.name.starts_with(rule.begins) || !s.name.ends_with(rule.ends)) continue;
+    const bool named =
+        std::any_of(rule.begins.begin(), rule.begins.end(), [&](const char* b) { return s.name.starts_with(b); });
+    if (!on || !named || !s.name.ends_with(rule.ends)) continue;
     changes.emplace_back(s.begin, 1);
     changes.emplace_back(s.end, -1);
   }
