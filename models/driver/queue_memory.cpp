@@ -33,8 +33,9 @@ void queue_buffer::release(cpu& c) {
   give_back();
 }
 
+// An adapter that does not answer any more may still move data: what it knows of stays pinned, and its process may be gone.
 void queue_buffer::give_back() {
-  if (!process_) return;
+  if (!process_ || process_->device->dead()) return;
   process_->stats.unpinned_pages += frames_.size();
   for (const auto& r : runs_) process_->device->dma().unshare(r.physical);
   process_->memory->unpin(va_, bytes_);

@@ -1,22 +1,34 @@
 #include "testbenches/kit/endpoint.h"
 
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
+#include <string>
 
 namespace hcasim::kit {
 namespace {
 
+// What was refused, why, and where that is set.
+std::string refusal(const char* what, const char* how_many, int error) {
+  std::string text = std::string("cannot make ") + what + ": " + std::strerror(error);
+  if (error == ETIMEDOUT || error == EIO) text += "; a command was not answered within driver.command_timeout";
+  if (error == ENOMEM) text += std::string("; how many there may be is said by ") + how_many;
+  return text;
+}
+
 template <class T>
-T* required(T* object, const char* what) {
-  if (!object) throw std::runtime_error(std::string("cannot make ") + what);
+T* required(T* object, const char* what, const char* how_many) {
+  if (!object) throw std::runtime_error(refusal(what, how_many, errno));
   return object;
 }
 
 }  // namespace
 
 process_context::process_context(cpu& thread, node& on) : c(thread), n(on), memory(on.host.memory_bytes(), on.host.seed()) {
-  context = required(ibv_open_device(c, n.device(), memory), "a context");
-  pd = required(ibv_alloc_pd(c, context), "a PD");
-  cq = required(ibv_create_cq(c, context, 1024, nullptr, nullptr, 0), "a CQ");
+  context = required(ibv_open_device(c, n.device(), memory), "a context", "the adapter's doorbell pages");
+  pd = required(ibv_alloc_pd(c, context), "a PD", "");
+  cq = required(ibv_create_cq(c, context, 1024, nullptr, nullptr, 0), "a CQ",
+                "driver.log_cqs, driver.table_bytes and hca.command_unit");
 }
 
 process_context::~process_context() {
@@ -33,7 +45,8 @@ region process_context::allocate(std::uint64_t bytes, int access, page_policy pa
   region r;
   r.length = bytes;
   r.addr = memory.allocate(bytes, pages);
-  r.mr = required(ibv_reg_mr(c, in ? in : pd, r.addr, bytes, access), "a region");
+  r.mr = required(ibv_reg_mr(c, in ? in : pd, r.addr, bytes, access), "a region",
+                  "driver.log_mrs, driver.table_bytes and hca.command_unit");
   return r;
 }
 
@@ -45,7 +58,7 @@ ibv_qp* process_context::create_qp(const qp_options& o, ibv_pd* in, ibv_cq* to) 
   init.srq = o.srq;
   init.sq_sig_all = o.signal_all;
   init.create_flags = o.privileged ? unsigned{HCAX_QP_PRIVILEGED} : 0U;
-  return required(ibv_create_qp(c, in ? in : pd, &init), "a QP");
+  return required(ibv_create_qp(c, in ? in : pd, &init), "a QP", "driver.log_qps, driver.table_bytes and hca.command_unit");
 }
 
 address process_context::address_of(const ibv_qp* qp, const qp_options& o) const {

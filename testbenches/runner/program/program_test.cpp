@@ -116,6 +116,19 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
   }
 }
 
+// Software that the adapter does not answer, and software that wants more than there is: the run ends, and says why.
+TEST_F(program, what_cannot_be_made_is_named_with_its_limit) {
+  const outcome dead = hcasim("run random_traffic --no-trace -o dead --set 'node*.driver.command_timeout=3us'");
+  EXPECT_EQ(dead.status, 1) << dead.text;
+  EXPECT_NE(dead.text.find("Connection timed out; a command was not answered within driver.command_timeout"), std::string::npos)
+      << dead.text;
+  const outcome many = hcasim("run message_rate --no-trace -o many --qps 40 --messages 40 --set 'node*.driver.log_qps=5'");
+  EXPECT_EQ(many.status, 1) << many.text;
+  EXPECT_NE(many.text.find("cannot make a QP: Cannot allocate memory; how many there may be is said by driver.log_qps"),
+            std::string::npos)
+      << many.text;
+}
+
 TEST_F(program, same_seed_same_bytes) {
   for (const char* folder : {"a", "b"}) {
     const outcome o = hcasim(fmt::format("run random_traffic -o {} --operations 200 --seed 5", folder));
