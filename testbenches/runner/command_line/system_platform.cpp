@@ -65,6 +65,7 @@ class system_platform : public platform {
   }
 
   system_config* config() override { return &config_; }
+  [[nodiscard]] std::size_t nodes() const override { return config_.nodes.size(); }
 
  private:
   static void power_of_two(const std::string& path, std::uint64_t v) {

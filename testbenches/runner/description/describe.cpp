@@ -44,11 +44,12 @@ std::string read_all(const fs::path& file, const place* mentioned) {
   if (!in) fail(std::strerror(errno), "check the path and its permissions");
   const auto size = fs::file_size(file, ec);
   if (!ec && size > max_file) fail("it is larger than 4 MiB", "a description is a small YAML file");
-  std::ostringstream content;
-  content << in.rdbuf();
-  if (in.bad() || content.str().size() > max_file) fail("it is no ordinary file", "name a YAML file");
-  if (content.str().find('\0') != std::string::npos) fail("it is not a text file", "name a YAML file");
-  return content.str();
+  std::string content(max_file + 1, '\0');  // a device has no size, and may have no end
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(in.gcount()));
+  if (in.bad() || content.size() > max_file) fail("it is no ordinary file", "name a YAML file");
+  if (content.find('\0') != std::string::npos) fail("it is not a text file", "name a YAML file");
+  return content;
 }
 
 }  // namespace

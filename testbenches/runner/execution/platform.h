@@ -2,6 +2,7 @@
 // system; the runner's own tests bring a small one.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "tlm/base/knobs.h"
@@ -18,6 +19,7 @@ class platform {
   // Called once when all knobs are set: throws std::exception when values do not go together.
   virtual void check() {}
   virtual system_config* config() { return nullptr; }
+  [[nodiscard]] virtual std::size_t nodes() const { return 0; }
 };
 
 using platform_factory = std::unique_ptr<platform> (*)();

@@ -34,6 +34,7 @@ class prepared_run {
 
  private:
   std::string name_;
+  std::size_t least_nodes_ = 0;
   std::unique_ptr<testbench> bench_;
   std::unique_ptr<platform> machine_;
   series_options series_;

@@ -104,6 +104,7 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
       {"--set node0.pcie.posted_data=1",
        "hcasim: the description does not fit together: pcie: data credits must hold one TLP of mps; see 'hcasim params' and "
        "docs/units\n"},
+      {"--set nodes=1", "hcasim: nodes: ping needs 2 hosts, and there are 1; write nodes: 2\n"},
       {"--set nodes=0", "hcasim: --set nodes=0: nodes: 0 is out of range; allowed is 1 to 64\n"},
       {"--set node0.hca.port.lid=3",
        "hcasim: --set node0.hca.port.lid=3: node0.hca.port.lid: unknown key 'lid'; keys here are: mtu, egress_latency, "
@@ -127,6 +128,18 @@ TEST_F(program, what_cannot_be_made_is_named_with_its_limit) {
   EXPECT_NE(many.text.find("cannot make a QP: Cannot allocate memory; how many there may be is said by driver.log_qps"),
             std::string::npos)
       << many.text;
+}
+
+TEST_F(program, files_without_an_end_and_places_without_room) {
+  std::ofstream("endless.yaml") << "testbench: ping\ninclude: /dev/zero\n";
+  const outcome endless = hcasim("run endless.yaml -o endless");
+  EXPECT_EQ(endless.status, 2) << endless.text;
+  EXPECT_NE(endless.text.find("cannot read '/dev/zero': it is no ordinary file; name a YAML file"), std::string::npos)
+      << endless.text;
+  const outcome full =
+      run_program("sh", fmt::format("-c '{} run ping --no-trace -o full --json > /dev/full'", places::program));
+  EXPECT_EQ(full.status, 1) << full.text;
+  EXPECT_NE(full.text.find("not all of standard output could be written"), std::string::npos) << full.text;
 }
 
 TEST_F(program, same_seed_same_bytes) {
