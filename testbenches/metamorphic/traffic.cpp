@@ -130,6 +130,7 @@ class side {
       if (p_.connect(f.lanes[i].qp, there.targets[i], s_.qp_settings()) != 0) s_.refuse("a QP cannot be connected");
       if (std::find(o_.mix.begin(), o_.mix.end(), op::bind) == o_.mix.end()) continue;
       f.lanes[i].mw = ibv_alloc_mw(c_, p_.pd, IBV_MW_TYPE_1);
+      if (!f.lanes[i].mw) return s_.refuse("a window cannot be made");
     }
   }
 
