@@ -25,8 +25,6 @@ struct exception {
 constexpr exception exceptions[] = {
     {"many_qps", "node*.hca.send_queue.units", 0.12,
      "each unit holds a QP, and 32 contexts are cached: more units push out what the others are about to use"},
-    {"many_qps", "node*.hca.port.ingress_latency", 0.015,
-     "acknowledgements that come sooner want their contexts sooner, and push out those of QPs that are about to send"},
 };
 const exception* known(const workload& w, const knob_sweep& s) {
   for (const exception& e : exceptions) {
