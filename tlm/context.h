@@ -4,8 +4,7 @@
 //          that it was written. Several units may hold one entry.
 // drop:    (command unit) write back if dirty, forget; answered when no unit holds it any more. Fetches that come while a drop
 //          waits are answered after it, from ICM.
-// take:    (command unit) a drop after which fetches and drops of the index go on waiting, until give: whoever took the entry
-// has
+// take:    (command unit) a drop after which fetches and drops of the index go on waiting, until give: who took the entry has
 //          it alone, in ICM, and may change it there word by word.
 // give:    (command unit) answered at once.
 // set_area: (command unit) where the entries lie; forgets everything.
