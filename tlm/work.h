@@ -33,6 +33,7 @@ struct work_request : transaction {
   std::uint8_t blocks = 0;
   std::uint8_t status = 0;        // enum hca_wc_status: why it cannot be executed, or in the answer its end
   std::uint8_t vendor_error = 0;  // window_fault of a BIND, LOCAL_INV or FAST_REG
+  bool changed = false;           // such a one has made its change
   alignas(16) std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS> bytes;
 
   [[nodiscard]] const hca_wqe_control& control() const { return *reinterpret_cast<const hca_wqe_control*>(bytes.data()); }

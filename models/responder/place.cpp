@@ -160,7 +160,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
     q.in_received += placed;
     if (s.invalidate) {
       const bool done = co_await invalidate(c, q, p, t);
-      if (!done || !is_live(c.state)) {
+      if (!done) {
         hold_until_landed(tr, p, t);
         co_return true;
       }
@@ -172,8 +172,10 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   co_return true;
 }
 
-// The key that came with a SEND; false: it could not be invalidated, and the QP is in error [C6.9].
+// The key that came with a SEND; false: it could not be invalidated, and the QP is in error [C6.9], or the QP is being stopped.
+// What was invalidated is told of even if the QP goes into error meanwhile: nobody else can have done it [C6.10].
 task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps& t) {
+  const auto held = std::exchange(q.in_wqe_held, std::uint8_t{0});  // the receive is not flushed meanwhile
   const access_owner owner = owner_of(q, c.qpn);
   window_request r;
   r.operation = p.operation;
@@ -185,7 +187,14 @@ task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps&
   r.pd = owner.pd;
   r.key = p.header.invalidate_key;
   co_await windows.request(r, t);
-  if (!is_live(c.state) || r.fault == window_fault::none) co_return true;
+  if (asked_to_stop(c.state)) co_return false;
+  q.in_wqe_held = held;
+  if (r.fault == window_fault::none) co_return true;
+  if (in_error(c.state)) {
+    if (held) report_receive(q, c.qpn, q.in_wqe, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
+    q.in_wqe_held = 0;
+    co_return false;
+  }
   if (config_.class_j != class_j_answer::silent) {
     const bool good = config_.class_j == class_j_answer::ack;
     acknowledge(c, route_of(c, q), p.header.psn, good ? wire::ack_no_credits : wire::nak_remote_access, t);

@@ -208,6 +208,7 @@ void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t bl
   w.blocks = static_cast<std::uint8_t>(blocks);
   w.status = HCA_WC_SUCCESS;
   w.vendor_error = 0;
+  w.changed = false;
   std::memcpy(w.bytes.data(), bytes, std::size_t{blocks} * HCA_WQE_BLOCK);
   const hca_wqe_control& c = w.control();
   if (c.blocks != blocks || c.index != q.ci || c.qpn != q.qpn || (fetches(c.opcode) && q.read_limit == 0)) {
@@ -284,6 +285,7 @@ process send_queue::change(queue_state& q, work_request& w, ps t) {
     r.operation = w.operation;
     co_await windows.request(r, t);
     w.status = status_of(r.op, r.fault);
+    w.changed = r.fault == window_fault::none;
     w.vendor_error = static_cast<std::uint8_t>(r.fault);
   }
   q.on(queue_event::change_ends);

@@ -283,5 +283,103 @@ CONFORMANCE(TC_I16) {
   EXPECT_EQ(t.windows_of(t.there.mr), 1U);
 }
 
+// The responses of a READ go through the window while it is invalidated: the READ fails and with it the QP, but what was
+// invalidated is told of [C6.10].
+TEST(conformance, an_invalidation_is_reported_though_its_qp_goes_into_error) {
+  constexpr unsigned reads = 8;
+  unsigned failed = 0;
+  system_config s = world::one_node();
+  s.nodes[0].hca.responder.buffers = 8;
+  run_case(
+      [&](cpu& c, node& n) {
+        window_case t(c, n, impatient);
+        ibv_mw* const mw = t.window(IBV_MW_TYPE_2);
+        for (ps between{0}; between <= 5_us; between += 50_ns) {
+          ASSERT_EQ(t.on_b(mw, ibv_inc_rkey(mw->rkey), t.piece(0, 12288)).status, IBV_WC_SUCCESS);
+          ASSERT_EQ(post_receive(c, t.b, 4, {{t.there.addr + 12288, 64, t.there.mr->lkey}}), 0);
+          request read{.opcode = IBV_WR_RDMA_READ, .id = 2, .remote = t.there.addr, .rkey = mw->rkey};
+          read.sges = {{t.here.addr, 12288, t.here.mr->lkey}};
+          for (unsigned i = 0; i < reads; ++i) ASSERT_EQ(post(c, t.a, read), 0);
+          c.spend(between);
+          ASSERT_EQ(post(c, t.a, send_inv(t, mw->rkey)), 0);
+          ibv_wc_status received = IBV_WC_GENERAL_ERR;
+          for (unsigned left = reads + 2; left != 0; --left) {
+            const auto wc = next_completion(c, t.p.cq, 10_ms);
+            ASSERT_TRUE(wc);
+            if (wc->wr_id == 2 && wc->status == IBV_WC_REM_ACCESS_ERR) ++failed;
+            if (wc->wr_id == 4) received = wc->status;
+          }
+          const bool gone = t.windows_of(t.there.mr) == 0;
+          ASSERT_EQ(received == IBV_WC_SUCCESS, gone) << between.count() << " ps: " << received;
+          t.reconnect();
+          if (!gone) {
+            ASSERT_EQ(t.invalidate_on_b(mw->rkey).status, IBV_WC_SUCCESS);
+          }
+        }
+      },
+      s);
+  EXPECT_GT(failed, 20U);
+}
+
+// Both want the same key, one of them `after` the other. Who made the change says so; the other finds it made, which is an
+// error here, and its QP goes into error while the change of the winner may still be on its way to be reported.
+struct invalidators {
+  ibv_wc_status local = IBV_WC_GENERAL_ERR;
+  ibv_wc_status remote = IBV_WC_GENERAL_ERR;
+  std::uint32_t invalidated = 0;  // by the receive's completion
+};
+invalidators local_against_remote(window_case& t, std::uint32_t key, ps after) {
+  EXPECT_EQ(post_receive(t.c, t.b, 4, {{t.there.addr + 8192, 64, t.there.mr->lkey}}), 0);
+  EXPECT_EQ(post(t.c, t.a, send_inv(t, key)), 0);
+  t.c.spend(after);
+  EXPECT_EQ(post_local_inv(t.c, t.b, key, {.id = 1}), 0);
+  invalidators found;
+  for (unsigned left = 3; left != 0; --left) {
+    const auto wc = next_completion(t.c, t.p.cq, 10_ms);
+    if (!wc) ADD_FAILURE() << left << " completions are missing";
+    if (!wc) break;
+    if (wc->wr_id == 1) found.local = wc->status;
+    if (wc->wr_id != 4) continue;
+    found.remote = wc->status;
+    if (wc->status == IBV_WC_SUCCESS && (wc->wc_flags & IBV_WC_WITH_INV)) found.invalidated = wc->invalidated_rkey;
+  }
+  return found;
+}
+
+void exactly_one_invalidates(double issue_interval) {
+  system_config s = world::one_node();
+  s.nodes[0].hca.window_unit.inv_free_error = true;
+  s.nodes[0].hca.send_queue.issue_interval = issue_interval;
+  unsigned by_local = 0;
+  unsigned by_remote = 0;
+  run_case(
+      [&](cpu& c, node& n) {
+        window_case t(c, n, impatient);
+        ibv_mw* const mw = t.window(IBV_MW_TYPE_2);
+        for (ps after{0}; after <= 3_us; after += 5_ns) {
+          ASSERT_EQ(t.on_b(mw, ibv_inc_rkey(mw->rkey), t.piece(0, 4096)).status, IBV_WC_SUCCESS);
+          const invalidators found = local_against_remote(t, mw->rkey, after);
+          const bool local = found.local == IBV_WC_SUCCESS;
+          ASSERT_NE(local, found.remote == IBV_WC_SUCCESS) << after.count() << " ps: " << found.local << ", " << found.remote;
+          if (!local) {
+            ASSERT_EQ(found.invalidated, mw->rkey);
+          }
+          ++(local ? by_local : by_remote);
+          ASSERT_EQ(t.windows_of(t.there.mr), 0U);
+          t.reconnect();
+        }
+      },
+      s);
+  EXPECT_GT(by_local, 50U);
+  EXPECT_GT(by_remote, 50U);
+}
+
+TEST(conformance, TC_I19) {
+  exactly_one_invalidates(send_queue_config().issue_interval);
+}
+TEST(conformance, TC_I19_issued_late) {
+  exactly_one_invalidates(200);
+}
+
 }  // namespace
 }  // namespace hcasim::kit
