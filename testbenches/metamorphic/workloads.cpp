@@ -37,6 +37,10 @@ void small_writes(setup& s) {
 void small_reads(setup& s) {
   streams(s, op::read, 64, 16, 32);
 }
+// Where WQEs wait long behind other reads, the turns of a few units would be all that is measured.
+void many_units(setup& s) {
+  for (node_config& n : s.config.nodes) n.hca.send_queue.units = 16;
+}
 // The software of a server as it is by default.
 void costly_software(setup& s) {
   const system_config usual;
@@ -58,8 +62,10 @@ void sends(setup& s) {
 }
 void atomics(setup& s) {
   streams(s, op::fetch_add, 8, 96, 16);
+  many_units(s);
   s.traffic.region_bytes = 4096 * 8;
   s.traffic.anywhere = true;
+  s.traffic.messages *= 2;
 }
 void mixed(setup& s) {
   streams(s, op::write, 512, 16, 32);
@@ -78,8 +84,11 @@ void bulk_writes(setup& s) {
   s.traffic.mtu = kit::IBV_MTU_4096;
 }
 void many_qps(setup& s) {
-  streams(s, op::write, 64, 96, 8);
-  for (node_config& n : s.config.nodes) n.hca.qpc_cache.sets = 8;
+  streams(s, op::write, 64, 96, 16);
+  for (node_config& n : s.config.nodes) {
+    n.hca.qpc_cache.sets = 8;
+    n.hca.send_queue.units = 8;
+  }
 }
 void many_regions(setup& s) {
   streams(s, op::read, 64, 32, 16);
@@ -95,6 +104,7 @@ void many_regions(setup& s) {
 }
 void binds(setup& s) {
   streams(s, op::write, 64, 16, 32);
+  many_units(s);
   s.traffic.mix = {op::bind, op::write, op::write, op::write};
   s.traffic.flows = {{0, 1}, {1, 0}};
 }
@@ -119,10 +129,11 @@ void peer_memory(setup& s) {
   s.config = kit::with_peers(s.config);
 }
 void behind_iommu(setup& s) {
-  streams(s, op::write, 256, 32, 16);
+  streams(s, op::write, 256, 32, 32);
+  many_units(s);
   s.traffic.mix = {op::write, op::read};
-  s.traffic.region_bytes = 1_MiB;
-  s.traffic.page_by_page = true;
+  s.traffic.region_bytes = 16_MiB;
+  s.traffic.anywhere = true;  // as in many_regions
   for (node_config& n : s.config.nodes) {
     n.iommu.enabled = true;
     n.iommu.entries = 64;
@@ -130,6 +141,7 @@ void behind_iommu(setup& s) {
 }
 void own_translations(setup& s) {
   behind_iommu(s);
+  s.traffic.messages *= 2;  // what is found among the translations differs from run to run
   for (node_config& n : s.config.nodes) {
     n.hca.atc.enabled = true;
     n.hca.atc.entries = 64;
