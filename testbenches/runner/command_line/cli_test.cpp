@@ -18,7 +18,22 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-class cli : public selftest_program {};
+class cli : public selftest_program {
+ protected:
+  // A run into 'out' that does not end, from the moment on when its folder is there.
+  pid_t hanging_run() {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::freopen("/dev/null", "w", stdout);
+      ::execl(places::selftest, "hcasim", "run", "count_ticks", "-o", "out", "--hang", "true", nullptr);
+      ::_exit(99);
+    }
+    const auto made = [this] { return fs::exists(folder_ / ".out.partial/resolved.yaml"); };
+    for (int i = 0; i < 500 && !made(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_TRUE(made()) << "the temporary folder";
+    return child;
+  }
+};
 
 TEST_F(cli, list_version_and_help) {
   EXPECT_EQ(hcasim("list").text, "count_ticks  count some ticks\n");
@@ -236,19 +251,26 @@ TEST_F(cli, unreadable_input_and_unwritable_output) {
 }
 
 TEST_F(cli, an_interrupt_leaves_nothing_behind) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::freopen("/dev/null", "w", stdout);
-    ::execl(places::selftest, "hcasim", "run", "count_ticks", "-o", "out", "--hang", "true", nullptr);
-    ::_exit(99);
-  }
-  for (int i = 0; i < 500 && files().empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  ASSERT_EQ(files().size(), 1U) << "the temporary folder";
+  const pid_t child = hanging_run();
   ::kill(child, SIGINT);
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 130);
   EXPECT_TRUE(files().empty());
+}
+
+TEST_F(cli, two_runs_do_not_share_a_folder) {
+  const pid_t child = hanging_run();
+  const std::string taken =
+      fmt::format("another run is writing '{}/out'; wait for its end or choose another folder with -o", folder_.string());
+  refused("run count_ticks -o out", taken);
+  refused("run count_ticks -o out --force", taken);
+  EXPECT_EQ(hcasim("run count_ticks -o other").status, 0);
+  ASSERT_EQ(files().size(), 2U) << "what the first has made so far is still there";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(hcasim("run count_ticks -o out").status, 0);
+  EXPECT_EQ(files(), (std::vector<std::string>{"other", "out"})) << "what the killed one left is gone";
 }
 
 TEST_F(cli, diff_names_what_changed) {

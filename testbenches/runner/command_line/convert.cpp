@@ -4,11 +4,13 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
+#include "testbenches/runner/processes/pool.h"
 #include "testbenches/runner/recording/fst.h"
 #include "testbenches/runner/recording/vcd.h"
 #include "testbenches/runner/recording/wave_reader.h"
@@ -195,6 +197,34 @@ class filter final : public wave_listener {
   bool stamped_ = false;
 };
 
+class no_listener final : public wave_listener {
+ public:
+  void defined(const std::vector<wave_signal>&, const std::string&) override {}
+  void time(ps) override {}
+  void value(std::size_t, std::string_view) override {}
+};
+
+// The library that reads FST ends its process when something does not unpack: another process tries first.
+void try_to_read(const fs::path& file) {
+  process_pool pool({}, [&file](std::uint64_t) {
+    no_listener nothing;
+    try {
+      read_waves(file, nothing);
+    } catch (const input_error&) {  // said when it is read again
+    }
+    return std::string();
+  });
+  bool first = true;
+  pool.next = [&first]() -> std::optional<std::uint64_t> {
+    return std::exchange(first, false) ? std::optional<std::uint64_t>(0) : std::nullopt;
+  };
+  pool.done = [&file](const piece_outcome& o) {
+    if (o.status == 0) return;
+    throw input_error(fmt::format("'{}' is damaged, its reader broke off; record it anew", file.string()));
+  };
+  pool.run();
+}
+
 }  // namespace
 
 converted_waves convert_waves(const convert_options& o) {
@@ -203,6 +233,7 @@ converted_waves convert_waves(const convert_options& o) {
   std::error_code ec;
   if (fs::exists(o.to, ec) && (!o.force || !fs::is_regular_file(o.to, ec)))
     throw input_error(fmt::format("'{}' exists; add --force to replace it or choose another name", o.to.string()));
+  if (is_fst(o.from)) try_to_read(o.from);
   const fs::path partial = o.to.string() + ".partial";
   struct remover {
     const fs::path& file;

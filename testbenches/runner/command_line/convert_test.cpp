@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+
 #include "testbenches/places/places.h"
 #include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/selftest/read_waves.h"
@@ -101,6 +104,24 @@ TEST_F(convert, bad_input) {
   refused("trace good.vcd good.fst", "'good.fst' exists; add --force to replace it or choose another name");
   EXPECT_EQ(file_content("good.fst"), whole);
   good("trace good.vcd good.fst --force");
+}
+
+// The library that reads FST ends its process, or dies, at what does not unpack.
+TEST_F(convert, a_damaged_file_is_named) {
+  good("run count_ticks -o fst --ticks 3000 --waves fst");
+  const std::string whole = file_content("fst/waves.fst");
+  unsigned named = 0;
+  for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 60) {
+    std::string broken = whole;
+    for (std::size_t i = at; i < std::min(at + 16, broken.size()); ++i) broken[i] = static_cast<char>(broken[i] ^ 0x5a);
+    std::ofstream("broken.fst", std::ios::binary) << broken;
+    const outcome o = hcasim("trace broken.fst x.vcd --force");
+    EXPECT_TRUE(o.status == 0 || o.status == 2) << at << "\n" << o.text;
+    if (o.status == 0) continue;
+    EXPECT_NE(o.text.find("broken.fst"), std::string::npos) << o.text;
+    ++named;
+  }
+  EXPECT_GT(named, 10U);
 }
 
 }  // namespace

@@ -53,10 +53,10 @@ void block_interrupts() {
   std::thread(wait_for_interrupt).detach();
 }
 
-interrupt_guard::interrupt_guard(const std::filesystem::path& temporary_folder, std::error_code& error) {
+interrupt_guard::interrupt_guard(const std::filesystem::path& temporary_folder, const std::function<void()>& make) {
   const std::lock_guard lock(guarding);
+  make();
   doomed = temporary_folder;
-  std::filesystem::create_directories(temporary_folder, error);
 }
 
 interrupt_guard::~interrupt_guard() {

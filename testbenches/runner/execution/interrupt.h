@@ -2,7 +2,7 @@
 #pragma once
 
 #include <filesystem>
-#include <system_error>
+#include <functional>
 
 namespace hcasim {
 
@@ -11,8 +11,8 @@ void block_interrupts();
 
 class interrupt_guard {
  public:
-  // Makes the folder; from its first moment on an interrupt removes it.
-  interrupt_guard(const std::filesystem::path& temporary_folder, std::error_code& error);
+  // Calls `make`, which makes the folder or throws; from its first moment on an interrupt removes it.
+  interrupt_guard(const std::filesystem::path& temporary_folder, const std::function<void()>& make);
   ~interrupt_guard();
   interrupt_guard(const interrupt_guard&) = delete;
   interrupt_guard& operator=(const interrupt_guard&) = delete;

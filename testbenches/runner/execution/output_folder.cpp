@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,20 @@ namespace fs = std::filesystem;
 
 output_folder::output_folder(const fs::path& final_place, bool replace) : final_(fs::absolute(final_place).lexically_normal()) {
   if (!final_.has_filename()) final_ = final_.parent_path();
+  check_final_place(replace);
+  std::error_code ec;
+  for (fs::path p = final_.parent_path(); !fs::exists(p, ec) && p.has_relative_path(); p = p.parent_path()) made_ = p;
+  temporary_ = final_.parent_path() / fmt::format(".{}.partial", final_.filename().string());
+  claim();
+  try {
+    check_final_place(replace);  // another run may have ended meanwhile
+  } catch (...) {
+    discard();
+    throw;
+  }
+}
+
+void output_folder::check_final_place(bool replace) const {
   std::error_code ec;
   const bool there = fs::exists(fs::symlink_status(final_, ec));
   if (there && !fs::is_directory(final_, ec)) {
@@ -28,14 +44,24 @@ output_folder::output_folder(const fs::path& final_place, bool replace) : final_
     throw input_error(fmt::format(
         "'{}' exists and is not a result of hcasim, so it is not replaced; choose another folder with -o", final_.string()));
   }
-  for (fs::path p = final_.parent_path(); !fs::exists(p, ec) && p.has_relative_path(); p = p.parent_path()) made_ = p;
-  temporary_ = final_.parent_path() / fmt::format(".{}.partial-{}", final_.filename().string(), ::getpid());
-  guard_.emplace(temporary_, ec);
-  if (!ec && ::access(temporary_.c_str(), W_OK) != 0) ec = std::error_code(errno, std::generic_category());
-  if (ec) {
+}
+
+void output_folder::claim() {
+  std::error_code ec;
+  fs::create_directories(temporary_.parent_path(), ec);
+  try {
+    if (ec) throw std::system_error(ec);
+    guard_.emplace(temporary_, [this] { claim_.emplace(temporary_); });
+    for (const fs::directory_entry& left : fs::directory_iterator(temporary_)) fs::remove_all(left);
+    if (::access(temporary_.c_str(), W_OK) != 0) throw std::system_error(errno, std::generic_category());
+  } catch (const std::system_error& e) {
+    if (e.code() == std::errc::operation_would_block) {
+      throw input_error(
+          fmt::format("another run is writing '{}'; wait for its end or choose another folder with -o", final_.string()));
+    }
     discard();
-    throw input_error(
-        fmt::format("cannot write into '{}': {}; choose another folder with -o", final_.parent_path().string(), ec.message()));
+    throw input_error(fmt::format("cannot write into '{}': {}; choose another folder with -o", final_.parent_path().string(),
+                                  e.code().message()));
   }
 }
 
@@ -45,7 +71,7 @@ output_folder::~output_folder() {
 
 void output_folder::discard() noexcept {
   std::error_code ec;
-  fs::remove_all(temporary_, ec);
+  if (claim_) fs::remove_all(temporary_, ec);
   if (made_.empty()) return;
   // Take back the parents that were made for nothing, unless something else has moved in.
   for (fs::path p = temporary_.parent_path(); fs::remove(p, ec) && p != made_;) p = p.parent_path();

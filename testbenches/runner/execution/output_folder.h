@@ -1,19 +1,21 @@
 // Where a run writes: into a temporary folder beside the final one, moved into place at the very end. Without commit() nothing
-// is left behind, not by an interrupt either.
+// is left behind, not by an interrupt either. The temporary folder is claimed when the run begins, so that a second run with
+// the same place is told at once; what a run that was killed has left in it, the next one removes.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
 
+#include "testbenches/runner/execution/folder_claim.h"
 #include "testbenches/runner/execution/interrupt.h"
 
 namespace hcasim {
 
 class output_folder {
  public:
-  // Throws input_error when `final_place` exists and may not be replaced, or cannot be written. Only an earlier result (or an
-  // empty folder) is ever replaced.
+  // Throws input_error when `final_place` exists and may not be replaced, cannot be written, or another run is about to. Only
+  // an earlier result (or an empty folder) is ever replaced.
   output_folder(const std::filesystem::path& final_place, bool replace);
   ~output_folder();
   output_folder(const output_folder&) = delete;
@@ -26,12 +28,15 @@ class output_folder {
   void commit();
 
  private:
+  void check_final_place(bool replace) const;
+  void claim();
   void discard() noexcept;
 
   std::filesystem::path final_;
   std::filesystem::path temporary_;
   std::filesystem::path made_;  // the topmost parent folder that had to be made
   bool committed_ = false;
+  std::optional<folder_claim> claim_;
   std::optional<interrupt_guard> guard_;
 };
 

@@ -203,7 +203,9 @@ class fst_reader {
     if (r.problem_) return;
     try {
       r.step(time);
-      for (const std::size_t s : r.by_handle_.at(handle))
+      const auto named = r.by_handle_.find(handle);
+      if (named == r.by_handle_.end()) throw input_error(fmt::format("'{}' is damaged: a value has no signal", r.path_));
+      for (const std::size_t s : named->second)
         r.listener_.value(s, {reinterpret_cast<const char*>(value), r.signals_[s].width});
     } catch (...) {
       r.problem_ = std::current_exception();
@@ -222,11 +224,14 @@ class fst_reader {
 
 }  // namespace
 
-void read_waves(const std::filesystem::path& file, wave_listener& listener) {
+bool is_fst(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in || !std::filesystem::is_regular_file(file)) throw input_error(fmt::format("cannot read '{}'", file.string()));
-  const int first = in.peek();
-  if (first == FST_BL_HDR) {
+  return in.peek() == FST_BL_HDR;
+}
+
+void read_waves(const std::filesystem::path& file, wave_listener& listener) {
+  if (is_fst(file)) {
     if (!fst_is_whole(file)) throw input_error(fmt::format("'{}' is not a whole FST file", file.string()));
     fst_reader(file, listener).read();
   } else {

@@ -18,6 +18,7 @@ class wave_listener {
   virtual void value(std::size_t signal, std::string_view digits) = 0;
 };
 
+bool is_fst(const std::filesystem::path& file);
 // Throws input_error, with the line of a VCD, when the file cannot be read, is damaged or holds real numbers or strings.
 void read_waves(const std::filesystem::path& file, wave_listener& listener);
 

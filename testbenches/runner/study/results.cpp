@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "testbenches/runner/results/report.h"
@@ -115,6 +116,8 @@ void result_file::fail(const std::string& doing) const {
   std::string mend = "nothing that was finished is lost; mend it and go on with --resume";
   if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
     mend = "the file is damaged or no result file; 'sqlite3 FILE .recover' saves what can be read";
+  } else if (std::string_view(sqlite3_errmsg(db_)) == "malformed JSON") {
+    mend = "the file is damaged; run the study into another folder";
   } else if (code == SQLITE_BUSY) {
     mend = "another program is writing to it; wait for it";
   } else if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
@@ -181,6 +184,7 @@ void result_file::check_format() {
   }
   std::string verdict;
   query("SELECT * FROM pragma_quick_check(1)", [&](const auto& row) { verdict = row[0]; });
+  std::replace(verdict.begin(), verdict.end(), '\n', ' ');
   if (verdict != "ok") {
     throw input_error(
         fmt::format("'{}' is damaged: {}; 'sqlite3 FILE .recover' saves what can be read", file_.string(), verdict));
@@ -331,7 +335,13 @@ void result_file::query(const std::string& sql, const row_function& row) {
   std::vector<std::string> values(static_cast<std::size_t>(s.columns()));
   while (s.step()) {
     for (int c = 0; c < s.columns(); ++c) values[static_cast<std::size_t>(c)] = s.text(c);
-    row(values);
+    try {
+      row(values);
+    } catch (const nlohmann::json::exception& e) {
+      throw input_error(
+          fmt::format("'{}' is damaged: what it holds of a point is no JSON ({}); run the study into another folder",
+                      file_.string(), e.what()));
+    }
   }
 }
 

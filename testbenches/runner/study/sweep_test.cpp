@@ -354,6 +354,21 @@ TEST_F(sweep, bad_folders_and_result_files) {
   EXPECT_NE(shown.text.find("damaged"), std::string::npos) << shown.text;
   EXPECT_FALSE(fs::exists("pictures"));
 
+  // Of pages that SQLite can read, the texts in them: no page of the file is checked by a sum.
+  broken = good;
+  std::size_t of_points = 0;
+  for (std::size_t at = broken.find("{\"", 4096); at != std::string::npos; at = broken.find("{\"", at + 1), ++of_points) {
+    broken[at + 1] = '#';
+  }
+  EXPECT_GT(of_points, 3U);
+  damage(broken);
+  for (const auto* command : {"sweep s.yaml -o out --resume", "report out --svg pictures"}) {
+    const outcome text = hcasim(command);
+    EXPECT_EQ(text.status, 2) << command;
+    EXPECT_NE(text.text.find("damaged"), std::string::npos) << text.text;
+    EXPECT_NE(text.text.find("'out/results.sqlite'"), std::string::npos) << text.text;
+  }
+
   damage(good);
   {
     result_file f = result_file::open("out/results.sqlite", true);
