@@ -117,5 +117,64 @@ TEST_P(one_bad_entry, fails_what_needed_it_and_nothing_else) {
 INSTANTIATE_TEST_SUITE_P(icm, one_bad_entry, ::testing::Range<std::size_t>(0, damages.size()),
                          [](const auto& i) { return std::string(damages[i.param].name); });
 
+// Entries that nobody has fetched yet, and units of which there is RTL.
+struct first_fetch {
+  const char* name;
+  table where;
+  std::size_t offset;
+  unsigned bit;
+  icm_check check;
+  const char* counted;  // by the DMA engine
+  bool works;
+};
+
+const std::vector<first_fetch> first_fetches = {
+    {"kind_of_a_region", table::mrc, AT(hca_mrc, kind), 7, icm_check::none, "icm_unbelievable_mrc", false},
+    {"flags_of_a_page", table::pte, 16, 4, icm_check::none, "icm_unbelievable_pte", false},
+    {"state_of_a_cq", table::cqc, AT(hca_cqc, state), 5, icm_check::none, "icm_unbelievable_cqc", false},
+    {"address_of_a_page_with_parity", table::pte, 16, 13, icm_check::parity, "icm_detected_pte", false},
+    {"start_of_a_region_with_parity", table::mrc, AT(hca_mrc, start), 2, icm_check::parity, "icm_detected_mrc", false},
+    {"address_of_a_page_put_right", table::pte, 16, 13, icm_check::secded, "icm_corrected_pte", true},
+    {"kind_of_a_region_put_right", table::mrc, AT(hca_mrc, kind), 7, icm_check::secded, "icm_corrected_mrc", true},
+    {"next_cqe_put_right", table::cqc, AT(hca_cqc, pi), 3, icm_check::secded, "icm_corrected_cqc", true},
+};
+
+class as_model_and_rtl : public ::testing::TestWithParam<std::tuple<bool, std::size_t>> {};
+
+TEST_P(as_model_and_rtl, a_damaged_entry_is_the_same) {
+  const auto [rtl, n_of_case] = GetParam();
+  const first_fetch& f = first_fetches[n_of_case];
+  system_config described = world::one_node();
+  hca_config& h = described.nodes[0].hca;
+  h.icm.check = f.check;
+  h.mrc_cache.implementation = h.cqc_cache.implementation = h.page_walker.implementation =
+      rtl ? implementation::rtl : implementation::model;
+  world w(described);
+  bool done = false;
+  w.run({[&, which = &f](cpu& c, node& n) {
+    bed b(c, n);
+    pair victim = b.make_pair(false, false);
+    pair bystander = b.make_pair(false, false);
+    c.sync();
+    b.flip(b.find(victim, which->where).address + which->offset, which->bit);
+    const unsigned well = b.work(victim, 1);
+    EXPECT_EQ(well == bed::operations, which->works) << well;
+    EXPECT_GT(b.counted(which->counted), 0);
+    EXPECT_EQ(b.work(bystander, 1), bed::operations);
+    EXPECT_TRUE(b.guards_intact(victim));
+    done = true;
+    c.sync();
+    sc_core::sc_stop();
+  }});
+  EXPECT_TRUE(done);
+}
+
+INSTANTIATE_TEST_SUITE_P(icm, as_model_and_rtl,
+                         ::testing::Combine(::testing::Bool(), ::testing::Range<std::size_t>(0, first_fetches.size())),
+                         [](const auto& i) {
+                           return std::string(std::get<0>(i.param) ? "rtl_" : "model_") +
+                                  first_fetches[std::get<1>(i.param)].name;
+                         });
+
 }  // namespace
 }  // namespace hcasim::icm
