@@ -28,6 +28,7 @@ struct control_request : transaction {
   std::uint32_t number = 0;  // QPN or EQN
   bool open = false;         // set_eq
   bool notify = false;       // drain
+  bool shared = false;       // start: it is an SRQ
   hca_eqc eqc{};
   page_outcome outcome = page_outcome::ready;  // pages
   std::uint64_t first = 0;

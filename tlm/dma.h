@@ -4,7 +4,8 @@
 // write:  answered when all bytes have landed. Writes of one source land in the order they were requested, and before any
 //         write requested after they were.
 // atomics: 8 bytes, read-modify-write; answered when the original value is in `data`.
-// `failed` is set when the address could not be reached; then no byte has moved.
+// `failed` is set when the address could not be reached; then no byte has moved. `damaged` as well: it was reached, but what
+// was read is no entry of ICM that can be believed, or its integrity code does not fit; the bytes are not to be used.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +37,7 @@ struct dma_request : transaction {
   dma_op op = dma_op::read;
   dma_source source = dma_source::payload;
   bool failed = false;
+  bool damaged = false;
   std::uint32_t bytes = 0;
   std::uint64_t address = 0;
   std::byte* data = nullptr;

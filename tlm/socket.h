@@ -215,9 +215,11 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
   socket_observer<P>* observer_ = nullptr;
 };
 
-template <class P>
-class target_socket final : public tlm::tlm_base_target_socket<32, forward_if<P>, backward_if<P>>, private forward_if<P> {
-  using base = tlm::tlm_base_target_socket<32, forward_if<P>, backward_if<P>>;
+// `Policy`: whether somebody has to be bound to it.
+template <class P, sc_core::sc_port_policy Policy = sc_core::SC_ONE_OR_MORE_BOUND>
+class target_socket final : public tlm::tlm_base_target_socket<32, forward_if<P>, backward_if<P>, 1, Policy>,
+                            private forward_if<P> {
+  using base = tlm::tlm_base_target_socket<32, forward_if<P>, backward_if<P>, 1, Policy>;
 
  public:
   explicit target_socket(const char* name) : base(name) { this->bind(static_cast<forward_if<P>&>(*this)); }

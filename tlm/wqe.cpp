@@ -6,6 +6,12 @@
 namespace hcasim {
 namespace {
 
+constexpr unsigned known_flags = HCA_WQE_SIGNALED | HCA_WQE_FENCE | HCA_WQE_SOLICITED | HCA_WQE_INLINE | HCA_WQE_DATAGRAM;
+
+bool any(std::span<const std::uint8_t> reserved) {
+  return std::any_of(reserved.begin(), reserved.end(), [](std::uint8_t b) { return b != 0; });
+}
+
 // Calls `use(chunk)` for each inline chunk; false: the chunks leave the WQE. `base` is the WQE's first byte.
 template <class F>
 bool for_each_chunk(std::span<const std::byte> wqe, std::size_t at, F use) {
@@ -33,15 +39,18 @@ wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out) {
     return wqe_fault::size;
   }
   if (c.opcode >= wqe_opcode_names.size()) return wqe_fault::opcode;
+  if ((c.flags & ~known_flags) != 0 || c.reserved != 0) return wqe_fault::reserved;
   const std::span<const std::byte> wqe = bytes.first(std::size_t{c.blocks} * HCA_WQE_BLOCK);
   std::size_t at = sizeof(hca_wqe_control);
   if (out.is_datagram()) {
     if (c.opcode != HCA_WQE_SEND && c.opcode != HCA_WQE_SEND_IMM) return wqe_fault::opcode;
     std::memcpy(&out.datagram, wqe.data() + at, sizeof out.datagram);
+    if (any(out.datagram.reserved)) return wqe_fault::reserved;
     at += sizeof out.datagram;
   }
   if (out.has_remote()) {
     std::memcpy(&out.remote, wqe.data() + at, sizeof out.remote);
+    if (out.remote.reserved != 0) return wqe_fault::reserved;
     at += sizeof out.remote;
   }
   if (out.is_atomic()) {

@@ -10,7 +10,7 @@
 
 namespace hcasim {
 
-enum class wqe_fault : std::uint8_t { none, opcode, size, segments, inline_data, atomic_length };
+enum class wqe_fault : std::uint8_t { none, opcode, size, reserved, segments, inline_data, atomic_length };
 
 struct wqe_view {
   hca_wqe_control control{};

@@ -69,6 +69,7 @@ enum hca_command_status {
   HCA_BAD_LENGTH = 7,    /* a mailbox is too short or too long */
   HCA_MEMORY_FAULT = 8,  /* a mailbox or table could not be reached */
   HCA_UNSUPPORTED = 9,
+  HCA_DAMAGED = 10, /* a context or table in ICM that cannot be believed; nothing has been changed */
 };
 
 enum { HCA_OWNER_SOFTWARE = 0, HCA_OWNER_DEVICE = 1 };

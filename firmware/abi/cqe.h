@@ -51,14 +51,16 @@ enum hca_event {
   HCA_EVENT_COMPLETION = 1,   /* number: CQN */
   HCA_EVENT_COMMAND = 2,      /* number: command queue slot */
   HCA_EVENT_CQ_OVERFLOW = 3,  /* number: CQN */
-  HCA_EVENT_QP_FATAL = 4,     /* number: QPN, and so on */
-  HCA_EVENT_QP_REQUEST = 5,   /* the peer sent an invalid request */
-  HCA_EVENT_QP_ACCESS = 6,    /* the peer used a bad key */
-  HCA_EVENT_CATASTROPHIC = 7, /* a table could not be read */
+  HCA_EVENT_QP_FATAL = 4,     /* number: QPN; its context or a queue of it cannot be had or believed */
+  HCA_EVENT_QP_REQUEST = 5,   /* number: QPN; the peer sent an invalid request */
+  HCA_EVENT_QP_ACCESS = 6,    /* number: QPN; the peer used a bad key */
+  HCA_EVENT_CATASTROPHIC = 7, /* ICM could not be written half-way through a change: no command works any more */
   HCA_EVENT_QP_LAST_WQE = 8,  /* number: QPN; in error, and it takes no more from its SRQ */
   HCA_EVENT_SRQ_LIMIT = 9,    /* number: SRQN */
   HCA_EVENT_PAGE_FAULT = 10,  /* number: index of the key of an on-demand region; where and what for as below */
   HCA_EVENT_SQ_DRAINED = 11,  /* number: QPN; in SQD, and what its send queue had begun is complete */
+  HCA_EVENT_CQ_ERROR = 12,    /* number: CQN; its context or its page list cannot be had or believed */
+  HCA_EVENT_SRQ_ERROR = 13,   /* number: SRQN; the same */
 };
 
 enum hca_fault_flags {

@@ -69,7 +69,8 @@ int fw_create_cq(struct firmware* fw, struct hca_command* c) {
 
 static int load(struct firmware* fw, uint32_t cqn, struct hca_cqc* q) {
   hal_cache_drop(fw->hal, HAL_CACHE_CQC, cqn);
-  return fw_read(fw, address(fw, cqn), q, sizeof *q);
+  const int status = fw_read(fw, address(fw, cqn), q, sizeof *q);
+  return status == HCA_OK && !hca_cqc_sound(q) ? HCA_DAMAGED : status;
 }
 
 int fw_destroy_cq(struct firmware* fw, struct hca_command* c) {

@@ -95,6 +95,7 @@ static void set_areas(struct firmware* fw) {
   hal_set_area(fw->hal, HAL_CACHE_CQC, a->cqc_base, fw->ready ? 1ULL << a->log_cqs : 0);
   hal_set_area(fw->hal, HAL_CACHE_MRC, a->mrc_base, fw->ready ? 1ULL << a->log_mrs : 0);
   hal_set_area(fw->hal, HAL_CACHE_EXTENT, a->extent_base, fw->ready ? a->extent_lines : 0);
+  hal_set_tables(fw->hal, a->table_base, fw->ready ? a->table_bytes : 0);
 }
 
 /* Software hands the QPC, CQC and MRC areas over filled with zeros: no QP, no CQ, every key invalid. */

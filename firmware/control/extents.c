@@ -46,7 +46,7 @@ void fw_extents_free(struct firmware* fw, uint32_t first, uint32_t count, bool p
 }
 
 void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool published) {
-  for (uint32_t i = line; i < line + lines; i++) {
+  for (uint32_t i = line; i - line < lines && fw_bitmap_has(&fw->lines, i); i++) {
     if (published) hal_cache_drop(fw->hal, HAL_CACHE_EXTENT, i);
     fw_bitmap_put(&fw->lines, i);
   }

@@ -125,6 +125,11 @@ void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t e
   h->note({hal::op::area, cache, base, entries});
 }
 
+void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes) {
+  h->table_base = base;
+  h->table_bytes = bytes;
+}
+
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
   if (h->any_taken()) ++h->untaken;
   h->note({hal::op::qp, qpn, static_cast<std::uint64_t>(op)});

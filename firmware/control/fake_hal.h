@@ -78,6 +78,8 @@ struct hal {
   std::map<std::uint32_t, hca_eqc> eqs;
   std::array<std::uint64_t, 4> area_base{};
   std::array<std::uint64_t, 4> area_entries{};
+  std::uint64_t table_base = 0;
+  std::uint64_t table_bytes = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> events;
   std::vector<enum hal_pages> pages;  // outcomes told
   std::array<std::uint64_t, HAL_WORK_KINDS> work{};

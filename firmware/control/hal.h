@@ -13,7 +13,9 @@ extern "C" {
 
 struct hal;
 
-/* DMA to and from host memory. 0: done; -1: the address could not be reached. */
+/* DMA to and from host memory. 0: done; -1: the address could not be reached; HAL_DAMAGED: what was read from ICM cannot be
+ * believed, and reading it again does not help. */
+enum { HAL_DAMAGED = -2 };
 int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes);
 /* Posted: returns when handed to the DMA engine; `from` may be reused. Later writes and hal_dma_read see it. */
 int hal_dma_write(struct hal* h, uint64_t address, const void* from, uint32_t bytes);
@@ -45,10 +47,13 @@ void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region);
 /* ICM areas for the units that fetch contexts; address and log2 of the entry count. */
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);
 
+/* Where page tables lie: what is read from there is checked, as contexts are. */
+void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes);
+
 /* Data path of a QP. START: forget what belongs to an earlier life. STOP: no packet or WQE of it is processed any more when
  * this returns. FLUSH: complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. DRAIN: begin no WQE any
  * more, and when those that were begun are complete say so in the context and, of DRAIN_NOTIFY, by HCA_EVENT_SQ_DRAINED.
- * GO_ON: begin WQEs again. */
+ * GO_ON: begin WQEs again. START_SHARED: START, of an SRQ. */
 enum hal_qp_op {
   HAL_QP_START = 0,
   HAL_QP_STOP = 1,
@@ -57,6 +62,7 @@ enum hal_qp_op {
   HAL_QP_DRAIN = 4,
   HAL_QP_DRAIN_NOTIFY = 5,
   HAL_QP_GO_ON = 6,
+  HAL_QP_START_SHARED = 7,
 };
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op);
 

@@ -14,6 +14,11 @@ uint8_t fw_key_byte_after(struct firmware* fw, uint8_t last) {
   return HCA_U8(last + 1U + (fw->drawn >> 16) % 255U);
 }
 
+static int read_entry(struct firmware* fw, uint32_t index, struct hca_mrc* m) {
+  const int status = fw_read(fw, fw_mrc_address(fw, index), m, sizeof *m);
+  return status == HCA_OK && !hca_mrc_sound(m) ? HCA_DAMAGED : status;
+}
+
 int fw_key_take(struct firmware* fw, uint32_t* key) {
   uint32_t index = 0;
   struct hca_mrc last;
@@ -22,7 +27,7 @@ int fw_key_take(struct firmware* fw, uint32_t* key) {
     *key = hca_key_make(index, 0);
     return HCA_OK;
   }
-  const int status = fw_read(fw, fw_mrc_address(fw, index), &last, sizeof last);
+  const int status = read_entry(fw, index, &last);
   if (status != HCA_OK) {
     fw_bitmap_put(&fw->mrs, index);
     return status;
@@ -42,7 +47,7 @@ bool fw_key_live(const struct firmware* fw, uint32_t key) {
 int fw_mrc_load_index(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
   if (!fw_key_live(fw, key)) return HCA_BAD_OBJECT;
   hal_cache_drop(fw->hal, HAL_CACHE_MRC, hca_key_index(key));
-  const int status = fw_read(fw, fw_mrc_address(fw, hca_key_index(key)), m, sizeof *m);
+  const int status = read_entry(fw, hca_key_index(key), m);
   if (status != HCA_OK) return status;
   return m->function == fw->function ? HCA_OK : HCA_BAD_OBJECT;
 }

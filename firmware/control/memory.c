@@ -2,7 +2,8 @@
 #include "firmware/control/state.h"
 
 int fw_read(struct firmware* fw, uint64_t address, void* to, uint32_t bytes) {
-  return hal_dma_read(fw->hal, address, to, bytes) == 0 ? HCA_OK : HCA_MEMORY_FAULT;
+  const int outcome = hal_dma_read(fw->hal, address, to, bytes);
+  return outcome == 0 ? HCA_OK : outcome == HAL_DAMAGED ? HCA_DAMAGED : HCA_MEMORY_FAULT;
 }
 
 int fw_write(struct firmware* fw, uint64_t address, const void* from, uint32_t bytes) {
@@ -16,7 +17,8 @@ void fw_fatal(struct firmware* fw) {
 
 int fw_read_sure(struct firmware* fw, uint64_t address, void* to, uint32_t bytes) {
   for (int i = 0; i < FW_TRIES; i++) {
-    if (fw_read(fw, address, to, bytes) == HCA_OK) return HCA_OK;
+    const int status = fw_read(fw, address, to, bytes);
+    if (status == HCA_OK || status == HCA_DAMAGED) return status;
   }
   fw_fatal(fw);
   return HCA_MEMORY_FAULT;

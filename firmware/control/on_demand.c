@@ -122,15 +122,21 @@ static bool zap_node(struct firmware* fw, uint64_t node, uint32_t height, uint64
   const uint64_t child_span = 1ULL << (HCA_PTE_BITS * (height - 1));
   const uint32_t from = slot(first, height);
   const uint32_t to = slot(last, height);
-  if (fw_read_sure(fw, node, entries, sizeof fw->node[0]) != HCA_OK) return false;
+  if (fw_read_sure(fw, node, entries, sizeof fw->node[0]) != HCA_OK) {
+    /* What a damaged node says of other pages is of no use either: they are asked for again when they are used. */
+    memset(entries, 0, sizeof fw->node[0]);
+    fw_write_sure(fw, node + from * 8ULL, &entries[from], (to - from + 1) * 8);
+    return false;
+  }
   for (uint32_t i = from; i <= to; i++) {
     if ((entries[i] & HCA_PTE_PRESENT) == 0) continue;
     if (height > 1) {
       const uint64_t child = hca_pte_address(entries[i]);
       const uint64_t child_first = i == from ? first % child_span : 0;
       const uint64_t child_last = i == to ? last % child_span : child_span - 1;
-      if (!zap_node(fw, child, height - 1, child_first, child_last)) continue;
-      fw_icm_put(fw, child, FW_NODE_CLASS);
+      const bool sound = fw_icm_in_use(fw, child, FW_NODE_CLASS);
+      if (sound && !zap_node(fw, child, height - 1, child_first, child_last)) continue;
+      if (sound) fw_icm_put(fw, child, FW_NODE_CLASS);
     }
     entries[i] = 0;
   }

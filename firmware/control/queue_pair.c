@@ -9,9 +9,14 @@ bool fw_qpc_live(const struct firmware* fw, uint32_t qpn) {
   return qpn >= 2 && fw_bitmap_has(&fw->qps, qpn);
 }
 
+static int read_context(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
+  const int status = fw_read(fw, fw_qpc_address(fw, qpn), q, sizeof *q);
+  return status == HCA_OK && !hca_qpc_sound(q) ? HCA_DAMAGED : status;
+}
+
 int fw_qpc_load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   hal_cache_drop(fw->hal, HAL_CACHE_QPC, qpn);
-  return fw_read(fw, fw_qpc_address(fw, qpn), q, sizeof *q);
+  return read_context(fw, qpn, q);
 }
 
 static int load_own(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
@@ -25,7 +30,7 @@ static int load_own(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
  */
 int fw_qpc_take(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   hal_qpc_take(fw->hal, qpn);
-  const int status = fw_read(fw, fw_qpc_address(fw, qpn), q, sizeof *q);
+  const int status = read_context(fw, qpn, q);
   if (status != HCA_OK) hal_qpc_give(fw->hal, qpn);
   return status;
 }
@@ -157,7 +162,7 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
   fw_list_free(fw, &q.rq);
   leave_cq(fw, q.send_cqn);
   leave_cq(fw, q.recv_cqn);
-  if (q.srqn != 0) fw->srq_users[q.srqn]--;
+  if (fw_qpc_live(fw, q.srqn) && fw->srq_users[q.srqn] != 0) fw->srq_users[q.srqn]--;
   c->result[0] = slot_in_use(&q);
   fw_bitmap_put(&fw->qps, qpn);
   return HCA_OK;

@@ -1,4 +1,5 @@
 // Event queues, completion queues, shared receive queues.
+#include "firmware/abi/registers.h"
 #include "firmware/control/queue_bench.h"
 
 using namespace hcasim::testing;

@@ -54,7 +54,7 @@ int fw_create_srq(struct firmware* fw, struct hca_command* c) {
     return status;
   }
   fw->srq_users[srqn] = 0;
-  hal_qp_control(fw->hal, srqn, HAL_QP_START);
+  hal_qp_control(fw->hal, srqn, HAL_QP_START_SHARED);
   c->result[0] = srqn;
   return HCA_OK;
 }

@@ -114,10 +114,7 @@ int fw_space_write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t 
       ++*fw_icm_live(fw, parent);
     }
     node = hca_pte_address(entry);
-    if (!fw_icm_in_use(fw, node, FW_NODE_CLASS)) {
-      fw_fatal(fw);
-      return HCA_MEMORY_FAULT;
-    }
+    if (!fw_icm_in_use(fw, node, FW_NODE_CLASS)) return HCA_DAMAGED;
   }
   const int status = fw_write(fw, node + first * 8ULL, &fw->node[0][first], (last - first + 1) * 8);
   if (status != HCA_OK) return status;

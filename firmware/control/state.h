@@ -6,6 +6,7 @@
 
 #include "firmware/abi/cqe.h"
 #include "firmware/abi/registers.h"
+#include "firmware/abi/sound.h"
 #include "firmware/abi/wqe.h"
 #include "firmware/control/commands.h"
 #include "firmware/control/firmware.h"

@@ -15,6 +15,8 @@ static uint64_t span(unsigned levels) {
 void fw_table_free(struct firmware* fw, uint64_t root, unsigned levels, uint64_t entries) {
   const uint64_t child_span = span(levels - 1);
   const uint32_t children = (uint32_t)fw_min64((entries + child_span - 1) / child_span, HCA_PTE_PER_NODE);
+  const unsigned order = fw_icm_order(children);
+  if (!fw_icm_in_use(fw, root, order)) return; /* a damaged table or context names it */
   for (uint32_t at = 0; levels > 1 && at < children;) {
     hca_pte piece[64];
     const uint32_t n = fw_min32(children - at, 64);
@@ -22,12 +24,11 @@ void fw_table_free(struct firmware* fw, uint64_t root, unsigned levels, uint64_t
     for (uint32_t i = 0; i < n; i++) {
       const uint64_t child = hca_pte_address(piece[i]);
       const uint64_t covered = fw_min64(child_span, entries - (at + i) * child_span);
-      const bool sound = (piece[i] & HCA_PTE_PRESENT) != 0 && fw_icm_in_use(fw, child, 0);
-      if (sound) fw_table_free(fw, child, levels - 1, covered);
+      if ((piece[i] & HCA_PTE_PRESENT) != 0) fw_table_free(fw, child, levels - 1, covered);
     }
     at += n;
   }
-  fw_icm_put(fw, root, fw_icm_order(children));
+  if (fw_icm_in_use(fw, root, order)) fw_icm_put(fw, root, order); /* not below itself, in a damaged table */
 }
 
 static int flush(struct firmware* fw, struct fw_table* t, unsigned level) {

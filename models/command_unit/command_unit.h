@@ -17,6 +17,7 @@
 #include "tlm/context.h"
 #include "tlm/control.h"
 #include "tlm/dma.h"
+#include "tlm/icm.h"
 #include "tlm/protection.h"
 #include "tlm/translate.h"
 #include "tlm/window.h"
@@ -37,6 +38,7 @@ class command_unit : public unit {
  public:
   target_socket<register_access> registers{"registers"};
   initiator_socket<dma_request> dma{"dma"};
+  initiator_socket<icm_area> icm{"icm"};
   initiator_socket<context_request> qpc{"qpc"};
   initiator_socket<context_request> cqc{"cqc"};
   initiator_socket<context_request> mrc{"mrc"};
@@ -58,6 +60,7 @@ class command_unit : public unit {
   int dma_write(std::uint64_t address, const void* from, std::uint32_t bytes);
   void dma_fence();
   void cache_op(hal_cache cache, context_op op, std::uint32_t index, std::uint64_t base, std::uint64_t entries);
+  void set_icm(icm_entry kind, std::uint64_t base, std::uint64_t bytes);
   void translation_drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
   void key_drain(std::uint32_t index);
   void change_window(std::uint32_t index, window_op op, std::uint32_t region = 0);
@@ -84,7 +87,8 @@ class command_unit : public unit {
   void begin_access();
   template <class P>
   void call(initiator_socket<P>& port, P& p);
-  void order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify = false);
+  void order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify = false,
+             bool shared = false);
   initiator_socket<context_request>& cache_port(hal_cache cache);
 
   const command_unit_config config_;

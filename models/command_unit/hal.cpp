@@ -44,7 +44,7 @@ int command_unit::dma_read(std::uint64_t address, void* to, std::uint32_t bytes)
   d.bytes = bytes;
   d.data = static_cast<std::byte*>(to);
   call(dma, d);
-  return d.failed ? -1 : 0;
+  return d.damaged ? HAL_DAMAGED : d.failed ? -1 : 0;
 }
 
 int command_unit::dma_write(std::uint64_t address, const void* from, std::uint32_t bytes) {
@@ -108,6 +108,15 @@ void command_unit::cache_op(hal_cache cache, context_op op, std::uint32_t index,
   call(cache_port(cache), c);
 }
 
+void command_unit::set_icm(icm_entry kind, std::uint64_t base, std::uint64_t bytes) {
+  icm_area a;
+  a.kind = kind;
+  a.base = base;
+  a.bytes = bytes;
+  ps t = now();
+  icm.access(a, t);
+}
+
 void command_unit::translation_drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last) {
   begin_access();
   translate_request w;
@@ -138,18 +147,19 @@ void command_unit::change_window(std::uint32_t index, window_op op, std::uint32_
   call(windows, w);
 }
 
-void command_unit::order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify) {
+void command_unit::order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify, bool shared) {
   begin_access();
   control_request c;
   c.op = op;
   c.notify = notify;
+  c.shared = shared;
   c.number = qpn;
   call(port, c);
 }
 
 void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
   static constexpr control_op ops[] = {control_op::start, control_op::stop,  control_op::flush, control_op::resume,
-                                       control_op::drain, control_op::drain, control_op::go_on};
+                                       control_op::drain, control_op::drain, control_op::go_on, control_op::start};
   const control_op o = ops[op];
   if (o == control_op::drain || o == control_op::go_on) {
     order(send_queue, qpn, o, op == HAL_QP_DRAIN_NOTIFY);
@@ -157,7 +167,7 @@ void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
   }
   if (o == control_op::start || o == control_op::stop) order(send_queue, qpn, o);
   order(requester, qpn, o);
-  if (o != control_op::resume) order(responder, qpn, o);
+  if (o != control_op::resume) order(responder, qpn, o, false, op == HAL_QP_START_SHARED);
 }
 
 void command_unit::set_eq(std::uint32_t eqn, const hca_eqc* eqc) {
@@ -240,7 +250,13 @@ void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region) {
   h->unit->change_window(index, hcasim::window_op::unbind, region);
 }
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries) {
+  using hcasim::icm_entry;
+  static constexpr icm_entry kinds[] = {icm_entry::qpc, icm_entry::cqc, icm_entry::mrc, icm_entry::extent};
+  h->unit->set_icm(kinds[cache], base, entries * (cache == HAL_CACHE_QPC ? sizeof(hca_qpc) : 64));
   h->unit->cache_op(cache, hcasim::context_op::set_area, 0, base, entries);
+}
+void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes) {
+  h->unit->set_icm(hcasim::icm_entry::pte, base, bytes);
 }
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
   h->unit->qp_control(qpn, op);

@@ -65,7 +65,7 @@ process completion::complete(report& r, ps t) {
   const bool there = co_await enter(l, context, cqn, t);
   if (!there) {
     ++bad_reports_;
-    raise(0, {.type = HCA_EVENT_CATASTROPHIC, .number = cqn, .operation = r.operation}, t);
+    lose(l, cqn, r.operation, t);
     answer(r, t);
     co_return;
   }
@@ -106,16 +106,34 @@ process completion::complete(report& r, ps t) {
   while (l.written != ticket) co_await l.writers.wait();
   t = std::max(t, now());
   if (mapped) {
+    l.lost = false;
     post(dma_source::completion, physical, &e, sizeof e, cqn, r.operation, t);
   } else {
     ++cqes_lost_;
-    raise(0, {.type = HCA_EVENT_CATASTROPHIC, .number = cqn, .operation = r.operation}, t);
+    lose(l, cqn, r.operation, t);
+    close(cqn, t);
   }
   ++l.written;
   l.writers.wake_all(queue_);
   if (fires) raise(place.eqn, {.type = HCA_EVENT_COMPLETION, .number = cqn, .operation = r.operation}, t);
   report_latency_.add(t - begun);
   answer(r, t);
+}
+
+void completion::lose(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t) {
+  if (std::exchange(l.lost, true)) return;
+  raise(0, {.type = HCA_EVENT_CQ_ERROR, .number = cqn, .operation = operation}, t);
+}
+
+// Takes no more CQEs: places that were taken stay empty, and software would not look behind them.
+process completion::close(std::uint32_t cqn, ps t) {
+  context_request context;
+  context.index = cqn;
+  co_await cqc.request(context, t);
+  if (context.failed) co_return;
+  context.as<hca_cqc>().state = HCA_CQ_OVERFLOWN;
+  context.dirty = true;
+  cqc.release(context);
 }
 
 void completion::note_waiting(int more) {
@@ -215,6 +233,7 @@ process completion::ring_cq(std::uint32_t cqn, std::uint8_t arm, std::uint32_t c
   const bool there = co_await enter(l, context, cqn, t);
   if (!there) {
     ++bad_doorbells_;
+    if (cqn < context.area_entries) lose(l, cqn, 0, t);
     co_return;
   }
   auto& cq = context.as<hca_cqc>();
@@ -253,7 +272,10 @@ process completion::moderate(std::uint32_t cqn, std::uint32_t generation, ps dea
   if (l.generation != generation) co_return;
   context_request context;
   const bool there = co_await enter(l, context, cqn, t);
-  if (!there) co_return;
+  if (!there) {
+    lose(l, cqn, 0, t);
+    co_return;
+  }
   auto& cq = context.as<hca_cqc>();
   const std::uint32_t eqn = cq.eqn;
   const bool fires = l.generation == generation && cq.arm != HCA_ARM_NONE && cq.since_arm > 0;

@@ -5,7 +5,8 @@
 // in memory: payload, CQE, EQE, interrupt message.
 //
 // A CQ that is full by its context is checked against its record in memory; if it is full there too, the CQE is lost, the CQ
-// goes to HCA_CQ_OVERFLOWN (it takes no more CQEs) and HCA_EVENT_CQ_OVERFLOW is raised. Asynchronous events go to EQ 0.
+// goes to HCA_CQ_OVERFLOWN (it takes no more CQEs) and HCA_EVENT_CQ_OVERFLOW is raised. A CQ whose context or page list cannot
+// be had or believed takes none either, and HCA_EVENT_CQ_ERROR is raised. Asynchronous events go to EQ 0.
 #pragma once
 
 #include <array>
@@ -55,6 +56,7 @@ class completion : public unit {
     std::uint64_t taken = 0;       // places
     std::uint64_t written = 0;     // of those
     wait_list waiters, writers;
+    bool lost = false;  // software knows that CQEs of it are lost
   };
   static constexpr std::uint32_t no_cq = ~0U;
   struct call {
@@ -100,6 +102,8 @@ class completion : public unit {
   bool count(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t);
   void note_waiting(int more);
   void answer(report& r, ps t);
+  void lose(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t);
+  process close(std::uint32_t cqn, ps t);
 
   process ring_cq(std::uint32_t cqn, std::uint8_t arm, std::uint32_t ci, ps t);
   process moderate(std::uint32_t cqn, std::uint32_t generation, ps deadline);

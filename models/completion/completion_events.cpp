@@ -155,7 +155,9 @@ void completion::landed(posted& p, ps t) {
   posted_.put(p);
   posted_level_.set(posted_.in_use(), t);
   posted_probe_.set(posted_.in_use(), t);
-  if (lost_from != no_cq) raise(0, {.type = HCA_EVENT_CATASTROPHIC, .number = lost_from, .operation = operation}, t);
+  if (lost_from == no_cq) return;
+  lose(lane_of(lost_from), lost_from, operation, t);
+  close(lost_from, t);
 }
 
 }  // namespace hcasim

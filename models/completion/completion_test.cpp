@@ -94,7 +94,7 @@ TEST(completion, unknown_and_untranslated_cqs_raise_an_event) {
   testing::run_until_idle();
   EXPECT_EQ(b.stat("bad_reports"), 1);
   EXPECT_EQ(b.stat("cqes_lost"), 1);
-  EXPECT_EQ(b.eqe(0, 0).type, static_cast<std::uint32_t>(HCA_EVENT_CATASTROPHIC));
+  EXPECT_EQ(b.eqe(0, 0).type, static_cast<std::uint32_t>(HCA_EVENT_CQ_ERROR));
   EXPECT_EQ(b.eqe(0, 0).number, 9U);
   EXPECT_EQ(b.eqe(0, 1).number, 5U);
   EXPECT_EQ(b.reporters[0].answers.size(), 2U);
@@ -109,7 +109,7 @@ TEST(completion, a_cqe_that_memory_refuses_raises_an_event) {
   b.complete(5, 0, 10_ns);
   testing::run_until_idle();
   EXPECT_EQ(b.stat("write_failures"), 1);
-  EXPECT_EQ(b.eqe(0, 0).type, static_cast<std::uint32_t>(HCA_EVENT_CATASTROPHIC));
+  EXPECT_EQ(b.eqe(0, 0).type, static_cast<std::uint32_t>(HCA_EVENT_CQ_ERROR));
 }
 
 // Whatever the context cache does, the CQEs of one CQ stand in memory in the order of their reports.

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "tlm/base/fifo.h"
 #include "tlm/base/pool.h"
 #include "tlm/dma.h"
+#include "tlm/icm.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {
@@ -26,6 +28,13 @@ struct dma_job {
   ps done{0};
   std::uint64_t word = 0;  // of an atomic
   unsigned completer = 0;
+  icm_entry entry = icm_entry::none;  // what it reads or writes
+  std::vector<std::uint8_t> code;     // of its words, of ICM with a code
+
+  // Where the code of a burst's words is.
+  [[nodiscard]] std::uint8_t* code_at(std::uint64_t address) {
+    return code.empty() ? nullptr : code.data() + (address - request->address) / 4;
+  }
 
   [[nodiscard]] bool atomic() const { return request->op >= dma_op::compare_swap; }
 };

@@ -13,9 +13,16 @@
 #include "tlm/base/border.h"
 
 namespace hcasim {
+namespace {
+
+constexpr bool may_be_icm(dma_source s) {
+  return s == dma_source::context || s == dma_source::table || s == dma_source::command;
+}
+
+}  // namespace
 
 dma_engine::dma_engine(const sc_core::sc_module_name& name, const dma_engine_config& config, const clock_domain& clock,
-                       unsigned clients, std::uint16_t requester)
+                       unsigned clients, std::uint16_t requester, const icm_guard& guard)
     : unit(name),
       pcie("pcie"),
       config_(config),
@@ -23,11 +30,13 @@ dma_engine::dma_engine(const sc_core::sc_module_name& name, const dma_engine_con
       requester_(requester),
       tags_free_(config.read_tags),
       write_free_(config.write_buffer),
-      buckets_(config.atomic_buckets) {
+      buckets_(config.atomic_buckets),
+      guard_(guard) {
   if (!std::has_single_bit(config.mrrs)) throw std::invalid_argument("dma_engine: mrrs must be a power of two");
   for (unsigned i = 0; i < clients; ++i) {
     in.emplace_back(("in" + std::to_string(i)).c_str()).template on<&dma_engine::handle>(this);
   }
+  areas.on<&dma_engine::on_area>(this);
   pcie.register_nb_transport_bw(this, &dma_engine::pcie_backward);
   own(pcie);
   describe();
@@ -42,7 +51,7 @@ tlm::tlm_sync_enum dma_engine::handle(dma_request& r, tlm::tlm_phase phase, ps& 
   const auto source = static_cast<std::size_t>(r.source);
   ++requests_[source];
   bytes_[source] += r.bytes;
-  r.failed = false;
+  r.failed = r.damaged = false;
   if (r.bytes == 0) return tlm::TLM_COMPLETED;
   if (r.address >= HCA_DM_BASE && r.address < 2 * HCA_DM_BASE) {
     local.access(r, t);
@@ -52,6 +61,9 @@ tlm::tlm_sync_enum dma_engine::handle(dma_request& r, tlm::tlm_phase phase, ps& 
   dma_job& j = jobs_.get();
   j.self = this;
   j.request = &r;
+  j.entry = may_be_icm(r.source) ? guard_.entry_at(r.address) : icm_entry::none;
+  j.code.clear();
+  if (guard_.has_code() && j.entry != icm_entry::none) guard_.make_code(r, j.code);
   j.bytes = r.bytes;
   j.issued = 0;
   j.in_flight = 0;
@@ -235,6 +247,7 @@ void dma_engine::issue_read(completer& c) {
   b.job = &j;
   b.tags = dma_rules::read_pieces(address, bytes, config_.mrrs);
   b.completer = j.completer;
+  b.extension.check_bits = j.code_at(address);
   tags_free_ -= b.tags;
   c.tags += b.tags;
   tags_level_.set(tags_in_use(), at);
@@ -264,6 +277,7 @@ void dma_engine::issue_write() {
   b.self = this;
   b.extension.operation = j.request->operation;
   b.tags = 0;
+  b.extension.check_bits = j.code_at(address);
   write_free_ -= bytes;
   write_level_.set(config_.write_buffer - write_free_, at);
   write_probe_.set(config_.write_buffer - write_free_, at);
@@ -384,14 +398,27 @@ ps dma_engine::data_in(std::uint32_t bytes, ps t) {
 void dma_engine::finish(dma_job& j, ps t) {
   dma_request& r = *j.request;
   j.done = t + clock_.cycles(config_.response_latency);
+  if (!j.code.empty() && r.op == dma_op::read) j.done += clock_.cycles(guard_.check_latency());
   (j.atomic() ? atomic_latency_ : r.op == dma_op::read ? read_latency_ : write_latency_).add(j.done - j.begun);
   if (j.done > now()) return later<&dma_engine::answer>(j, j.done);
   answer(j);
 }
 
+tlm::tlm_sync_enum dma_engine::on_area(icm_area& a, tlm::tlm_phase, ps&) {
+  guard_.set_area(a.kind, a.base, a.bytes);
+  return tlm::TLM_COMPLETED;
+}
+
+void dma_engine::check(dma_job& j) {
+  dma_request& r = *j.request;
+  if (r.failed || r.op != dma_op::read || guard_.believes(j.entry, r, j.code)) return;
+  r.failed = r.damaged = true;
+}
+
 void dma_engine::answer(dma_job& j) {
   dma_request& r = *j.request;
   if (r.op == dma_op::read) note_reads(-1);
+  if (j.entry != icm_entry::none) check(j);
   jobs_.put(j);
   target_socket<dma_request>::respond(r, now());
 }

@@ -4,7 +4,12 @@
 // Order: bursts of one source go to PCIe in the order of its requests, and reads behind the writes requested before them. Reads
 // of different sources take turns; a write may pass a read that waits for tags. With the ordering of PCIe (posted in order,
 // reads see earlier writes) this gives the contract of tlm/dma.h. A request of several bursts that fails may have moved the
-// bursts that did not fail. Atomics are 8 bytes, 8-byte aligned (anything else fails), serialised against each other per lock
+// bursts that did not fail.
+//
+// Entries of ICM are checked as they are read (icm_guard.h): an answer whose bytes cannot be believed is `failed` and
+// `damaged`.
+//
+// Atomics are 8 bytes, 8-byte aligned (anything else fails), serialised against each other per lock
 // bucket [O8e, O11].
 #pragma once
 
@@ -17,21 +22,24 @@
 #include "models/dma_engine/burst.h"
 #include "models/dma_engine/dma_engine_config.h"
 #include "models/dma_engine/dma_rules.h"
+#include "models/dma_engine/icm_guard.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
+#include "tlm/icm.h"
 
 namespace hcasim {
 
 class dma_engine : public unit {
  public:
   std::deque<target_socket<dma_request>> in;
+  target_socket<icm_area, sc_core::SC_ZERO_OR_MORE_BOUND> areas{"areas"};
   tlm_utils::simple_initiator_socket<dma_engine, 64> pcie;
   initiator_socket<dma_request> local{"local"};  // addresses in the memory on the adapter
 
-  // `requester`: bus, device and function that the bursts carry.
+  // `requester`: bus, device and function that the bursts carry. `guard`: of ICM.
   dma_engine(const sc_core::sc_module_name& name, const dma_engine_config& config, const clock_domain& clock, unsigned clients,
-             std::uint16_t requester = 0);
+             std::uint16_t requester = 0, const icm_guard& guard = icm_guard());
 
   void list_waiting(waiting_list& list) const override;
   [[nodiscard]] std::uint32_t tags_in_use() const { return config_.read_tags - tags_free_; }
@@ -40,6 +48,7 @@ class dma_engine : public unit {
  private:
   void end_of_elaboration() override;
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_area(icm_area& a, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
 
   // Reads of one completer: host memory, or another device. Once there are several, none may take every tag. Their sources
@@ -84,6 +93,7 @@ class dma_engine : public unit {
   void landed_at(dma_burst& b, ps t);
   void landed(dma_burst& b);
   void finish(dma_job& j, ps t);
+  void check(dma_job& j);
   void answer(dma_job& j);
   void note_reads(int more);
   [[nodiscard]] ps data_in(std::uint32_t bytes, ps t);
@@ -113,6 +123,7 @@ class dma_engine : public unit {
     dma_fifo waiting;
   };
   std::vector<bucket> buckets_;
+  icm_guard guard_;
   pool<dma_job> jobs_;
   burst_pool bursts_;
 

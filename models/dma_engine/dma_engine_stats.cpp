@@ -23,6 +23,8 @@ void dma_engine::describe() {
   stats_.add("write_bytes", "bytes", "bytes of posted writes under way", write_level_);
   stats_.add("locks_held", "1", "atomic buckets locked", locks_level_);
 
+  guard_.list(stats_);
+
   signals_.add("reads", 16, reads_probe_);
   signals_.add("tags_in_use", 16, tags_probe_);
   signals_.add("write_bytes", 32, write_probe_);

@@ -167,7 +167,7 @@ int qp_event(std::uint32_t type) {
 void device::on_async(std::uint32_t type, std::uint32_t number) {
   verbs::ibv_async_event event{};
   process* to = nullptr;
-  if (type == HCA_EVENT_CQ_OVERFLOW) {
+  if (type == HCA_EVENT_CQ_OVERFLOW || type == HCA_EVENT_CQ_ERROR) {
     completion_queue* cq = cqs_.find(number);
     if (!cq) return;
     event.event_type = verbs::IBV_EVENT_CQ_ERR;
@@ -179,10 +179,10 @@ void device::on_async(std::uint32_t type, std::uint32_t number) {
     event.event_type = static_cast<verbs::ibv_event_type>(of_qp);
     event.element.qp = qp;
     to = &of(qp->context);
-  } else if (type == HCA_EVENT_SRQ_LIMIT) {
+  } else if (type == HCA_EVENT_SRQ_LIMIT || type == HCA_EVENT_SRQ_ERROR) {
     shared_queue* srq = srqs_.find(number);
     if (!srq) return;
-    event.event_type = verbs::IBV_EVENT_SRQ_LIMIT_REACHED;
+    event.event_type = type == HCA_EVENT_SRQ_LIMIT ? verbs::IBV_EVENT_SRQ_LIMIT_REACHED : verbs::IBV_EVENT_SRQ_ERR;
     event.element.srq = srq;
     to = &of(srq->context);
   } else {

@@ -50,6 +50,7 @@ int ibv_get_async_event(cpu& c, ibv_context* context, ibv_async_event* event) {
     case IBV_EVENT_CQ_ERR:
       ++static_cast<completion_queue*>(event->element.cq)->events;
       break;
+    case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
       ++static_cast<shared_queue*>(event->element.srq)->events;
       break;
@@ -76,6 +77,7 @@ void ibv_ack_async_event(ibv_async_event* event) {
   switch (event->event_type) {
     case IBV_EVENT_CQ_ERR:
       return ibv_ack_cq_events(event->element.cq, 1);
+    case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
       return acknowledge(*static_cast<shared_queue*>(event->element.srq));
     case IBV_EVENT_DEVICE_FATAL:

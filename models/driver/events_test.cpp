@@ -94,6 +94,7 @@ TEST(Events, Asynchronous) {
                                                  {HCA_EVENT_QP_ACCESS, qp->qp_num, IBV_EVENT_QP_ACCESS_ERR},
                                                  {HCA_EVENT_SQ_DRAINED, qp->qp_num, IBV_EVENT_SQ_DRAINED},
                                                  {HCA_EVENT_CQ_OVERFLOW, cqn, IBV_EVENT_CQ_ERR},
+                                                 {HCA_EVENT_CQ_ERROR, cqn, IBV_EVENT_CQ_ERR},
                                                  {HCA_EVENT_CATASTROPHIC, 0U, IBV_EVENT_DEVICE_FATAL}}) {
       b.adapter.event(0, static_cast<std::uint32_t>(type), number);
       ibv_async_event event{};

@@ -165,7 +165,7 @@ int ibv_destroy_qp(cpu& c, ibv_qp* handle) {
   d.qps().set(qp.qp_num, nullptr);
   std::erase_if(p.async_events, [&](const ibv_async_event& e) {
     return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_DEVICE_FATAL &&
-           e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED && e.element.qp == &qp;
+           e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED && e.event_type != IBV_EVENT_SRQ_ERR && e.element.qp == &qp;
   });
   qp.acknowledge.sleep_until(c, [&] { return qp.acknowledged >= qp.events; });
   --static_cast<protection_domain*>(qp.pd)->users;

@@ -120,8 +120,9 @@ int ibv_destroy_srq(cpu& c, ibv_srq* handle) {
   const command_result r = run(c, srq.context, {.code = HCA_CMD_DESTROY_SRQ, .object = srq.number});
   if (r.error) return r.error;
   d.srqs().set(srq.number, nullptr);
-  std::erase_if(p.async_events,
-                [&](const ibv_async_event& e) { return e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && e.element.srq == &srq; });
+  std::erase_if(p.async_events, [&](const ibv_async_event& e) {
+    return (e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED || e.event_type == IBV_EVENT_SRQ_ERR) && e.element.srq == &srq;
+  });
   srq.acknowledge.sleep_until(c, [&] { return srq.acknowledged >= srq.events; });
   --static_cast<protection_domain*>(srq.pd)->users;
   p.records.put(srq.record);

@@ -33,6 +33,11 @@ std::uint16_t lid_of(const hca_config& c) {
   return static_cast<std::uint16_t>(c.port.lid);
 }
 
+unsigned mtu_shift_of(const hca_config& c) {
+  if (!std::has_single_bit(c.port.mtu)) throw std::invalid_argument("hca.port.mtu: must be a power of two, 256 B to 4 KiB");
+  return static_cast<unsigned>(std::countr_zero(c.port.mtu));
+}
+
 }  // namespace
 
 fw_limits hca::limits_of(const hca_config& config) {
@@ -49,9 +54,7 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.max_sge = c.max_sge;
   l.blueflame_bytes = static_cast<std::uint32_t>(config.doorbell.blueflame_max);
   l.lid = lid_of(config);
-  if (!std::has_single_bit(config.port.mtu))
-    throw std::invalid_argument("hca.port.mtu: must be a power of two, 256 B to 4 KiB");
-  l.mtu_shift = static_cast<std::uint8_t>(std::countr_zero(config.port.mtu));
+  l.mtu_shift = static_cast<std::uint8_t>(mtu_shift_of(config));
   l.max_eqs = config.completion.event_queues;
   l.max_spaces = c.max_spaces;
   l.max_segments = c.max_segments;
@@ -77,7 +80,8 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       key_check("key_check", config.key_check, clock_),
       window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
       page_walker("page_walker", config.page_walker, clock_, walker_client::count),
-      dma_engine("dma_engine", config.dma_engine, clock_, dma_client::count, HCA_REQUESTER),
+      dma_engine("dma_engine", config.dma_engine, clock_, dma_client::count, HCA_REQUESTER,
+                 icm_guard(config.icm, mtu_shift_of(config))),
       device_memory("device_memory", config.device_memory, clock_),
       completion("completion", config.completion, clock_, report_client::count),
       command_unit("command_unit", config.command_unit, limits_of(config)),
@@ -139,6 +143,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   completion.dma.bind(dma_engine.in[dma_client::completion]);
 
   command_unit.dma.bind(dma_engine.in[dma_client::command_unit]);
+  command_unit.icm.bind(dma_engine.areas);
   command_unit.qpc.bind(qpc_cache.in[qpc_client::command_unit]);
   command_unit.cqc.bind(cqc_cache.in[context_client::command_unit]);
   command_unit.mrc.bind(mrc_cache.in[protection_client::command_unit]);

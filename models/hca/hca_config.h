@@ -7,6 +7,7 @@
 #include "models/context_cache/context_cache_config.h"
 #include "models/device_memory/device_memory_config.h"
 #include "models/dma_engine/dma_engine_config.h"
+#include "models/dma_engine/icm_config.h"
 #include "models/doorbell/doorbell_config.h"
 #include "models/key_check/key_check_config.h"
 #include "models/page_walker/page_walker_config.h"
@@ -36,6 +37,7 @@ struct hca_config {
   context_cache_config cqc_cache;
   context_cache_config mrc_cache;
   context_cache_config extent_cache;
+  icm_config icm;
   atc_config atc;
 
   void knobs(knob_visitor& k) {
@@ -56,6 +58,7 @@ struct hca_config {
     k.group("cqc_cache", cqc_cache, "completion queue contexts, 64 B each");
     k.group("mrc_cache", mrc_cache, "memory region contexts, 64 B each");
     k.group("extent_cache", extent_cache, "extents of address spaces, 64 B lines of four");
+    k.group("icm", icm, "contexts and tables in host memory");
     k.group("atc", atc, "its own cache of the IOMMU's translations");
   }
 };

@@ -96,6 +96,11 @@ ps host::move_burst(tlm::tlm_generic_payload& p) {
   if (monitor_) [[unlikely]] {
     monitor_->dma(p.is_write(), p.get_address(), bytes, t);
   }
+  if (const auto* e = p.get_extension<pcie_extension>(); e && e->check_bits) [[unlikely]] {
+    const std::uint64_t words = bytes / physical_memory::code_word;
+    p.is_write() ? memory_.put_code(p.get_address(), {e->check_bits, words})
+                 : memory_.get_code(p.get_address(), {e->check_bits, words});
+  }
   if (p.is_read()) {
     ++dma_reads_;
     dma_read_bytes_ += bytes;

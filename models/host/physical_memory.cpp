@@ -155,6 +155,23 @@ void physical_memory::apply(ps t) {
   }
 }
 
+void physical_memory::put_code(std::uint64_t address, std::span<const std::uint8_t> code) {
+  for (const std::uint8_t c : code) {
+    auto& g = codes_[address / granule];
+    if (!g) g = std::make_unique<code_granule>();
+    (*g)[address % granule / code_word] = c;
+    address += code_word;
+  }
+}
+
+void physical_memory::get_code(std::uint64_t address, std::span<std::uint8_t> code) const {
+  for (std::uint8_t& c : code) {
+    const auto g = codes_.find(address / granule);
+    c = g == codes_.end() ? 0 : (*g->second)[address % granule / code_word];
+    address += code_word;
+  }
+}
+
 std::uint64_t physical_memory::reserve(std::uint64_t bytes, std::uint64_t alignment) {
   const std::uint64_t at = align_up(next_address_, std::max(alignment, granule));
   if (bytes == 0 || at >= end_address || bytes > end_address - at) return 0;
@@ -170,6 +187,7 @@ void physical_memory::discard(std::uint64_t address, std::uint64_t bytes) {
     const std::uint64_t n = std::min(left, region_granules - number % region_granules);
     if (region* r = find(number / region_granules)) {
       for (std::uint64_t i = 0; i < n; ++i) {
+        if (!codes_.empty()) codes_.erase(number + i);
         std::byte*& g = r->granules[(number + i) % region_granules];
         if (!g) continue;
         free_granules_.push_back(g);

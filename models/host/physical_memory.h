@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "tlm/base/units.h"
@@ -50,6 +51,12 @@ class physical_memory {
     store_bytes(address, from);
   }
 
+  // The integrity code that a device keeps beside words of its own (pcie_extension::check_bits), from the word at `address` on;
+  // 0 of words that never got one. Stores of anybody else leave it as it is.
+  void put_code(std::uint64_t address, std::span<const std::uint8_t> code);
+  void get_code(std::uint64_t address, std::span<std::uint8_t> code) const;
+  static constexpr std::uint64_t code_word = 4;
+
   // Fresh physical addresses from [first_address, end_address), never given out twice; 0: none left. Device windows (BARs)
   // belong elsewhere. `alignment` is a power of two.
   std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment);
@@ -63,6 +70,7 @@ class physical_memory {
   static constexpr std::uint64_t granule = 4096;
 
  private:
+  using code_granule = std::array<std::uint8_t, granule / code_word>;
   static constexpr std::uint64_t region_granules = 512;
   static constexpr unsigned region_shift = 21;
   static constexpr std::size_t cached_regions = 64;
@@ -95,6 +103,7 @@ class physical_memory {
   std::vector<region*> table_;  // open addressing, power of two
   std::vector<std::unique_ptr<region>> regions_;
   mutable std::array<region*, cached_regions> cache_{};
+  std::unordered_map<std::uint64_t, std::unique_ptr<code_granule>> codes_;  // by granule
   std::vector<std::byte*> slabs_;
   std::size_t slab_used_ = 0;
   std::vector<std::byte*> free_granules_;

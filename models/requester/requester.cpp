@@ -112,6 +112,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       break;
     case control_op::start:
       f.on(flow_event::start);
+      f.qp = {};
       f.failed = ~0ULL;
       f.retries = f.rnr_retries = 0;
       f.read_psns = 0;

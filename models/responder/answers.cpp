@@ -136,6 +136,15 @@ void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_s
   tell_requester(c, t);
 }
 
+// Its context cannot be had or believed. Nobody can tell where its receives would complete: software hears of the QP instead.
+void responder::lose(connection& c, ps t) {
+  if (c.shared || std::exchange(c.lost, true)) return;
+  c.on(connection_event::context_in_error);
+  faults_.cancel(&c);
+  raise(HCA_EVENT_QP_FATAL, c.qpn, c.operation, t);
+  tell_requester(c, t);
+}
+
 // As put_into_error, from outside the packet sequence.
 process responder::fail_later(connection& c, std::uint32_t event, ps t) {
   c.on(connection_event::response_fails);
@@ -148,6 +157,8 @@ process responder::fail_later(connection& c, std::uint32_t event, ps t) {
     put_into_error(c, ctx.as<hca_qpc>(), HCA_WC_WR_FLUSH_ERR, event, t);
     ctx.dirty = true;
     qpc.release(ctx);
+  } else {
+    lose(c, t);
   }
   --c.busy;
   check_stopped(c);
@@ -177,6 +188,8 @@ process responder::flush_receives(connection& c, control_request* answer, ps t) 
     flush_with(c, q, t);
     ctx.dirty = true;
     qpc.release(ctx);
+  } else {
+    lose(c, t);
   }
   if (answer) {
     // The caller may still be inside its request.

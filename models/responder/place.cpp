@@ -9,6 +9,7 @@ namespace hcasim {
 task<bool> responder::read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t) {
   const std::uint32_t bytes = count << q.rq_stride_shift;
   c.fetched.resize(bytes);
+  c.fetched_stride = q.rq_stride_shift;
   const translation map{.index = HCA_TAG_RQ | c.qpn, .levels = q.rq.levels, .page_shift = q.rq.page_shift, .table = q.rq.pages};
   const std::uint64_t offset = (std::uint64_t{slot} << q.rq_stride_shift) + (q.rq.page_shift ? 0 : q.rq.pages);
   memory_access::transfer& tr = memory_.begin(c.operation);
@@ -25,14 +26,14 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
   const std::uint32_t stride = 1U << q.rq_stride_shift;
   const auto slots = static_cast<std::uint16_t>(1U << (q.rq.log_bytes - q.rq_stride_shift));
   const auto behind = static_cast<std::uint16_t>(q.rq_ci - c.fetched_first);
-  if (behind >= c.fetched_count) {
+  if (behind >= c.fetched_count || c.fetched_stride != q.rq_stride_shift) {
     const auto posted = static_cast<std::uint16_t>(c.rq_pi - q.rq_ci);
     const auto slot = static_cast<std::uint16_t>(q.rq_ci & (slots - 1));
     const auto to_end = static_cast<std::uint16_t>(slots - slot);
     const std::uint32_t n = std::min<std::uint32_t>({posted, to_end, config_.receive_prefetch});
     const bool read = co_await read_receives(c, q, slot, n, t);
     if (!read) {
-      put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_CATASTROPHIC, t);
+      put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_QP_FATAL, t);
       co_return false;
     }
     c.fetched_first = q.rq_ci;
@@ -49,30 +50,57 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
 // The same from the SRQ of the QP. One WQE of an SRQ is read after the other, because each says where the next one is.
 task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
   if (ctx.as<const hca_qpc>().in_wqe_held) co_return true;
-  connection& s = connections_.make(ctx.as<const hca_qpc>().srqn);
+  const std::uint32_t srqn = ctx.as<const hca_qpc>().srqn;
+  connection* const s = connections_.find(srqn);
   ctx.dirty = true;
   qpc.release(ctx);
+  taken_receive taken;
+  if (s && s->shared && !asked_to_stop(s->state)) {
+    taken = co_await take_from(*s, c, t);
+  } else {
+    taken.broken = true;
+  }
+
+  co_await qpc.request(ctx, t);
+  if (ctx.failed) {
+    lose(c, t);
+    co_return false;
+  }
+  auto& q = ctx.as<hca_qpc>();
+  if (taken.found) {
+    q.in_wqe = taken.slot;
+    q.in_wqe_held = 1;
+    if (in_error(c.state)) {  // meanwhile; its receives have been flushed
+      q.in_wqe_held = 0;
+      report_receive(q, c.qpn, taken.slot, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
+    }
+  }
+  if (taken.broken && !in_error(c.state)) put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_QP_FATAL, t);
+  co_return taken.found;
+}
+
+// The next WQE of SRQ `s` becomes the one in use of `c`.
+task<responder::taken_receive> responder::take_from(connection& s, connection& c, ps& t) {
   while (s.state.has(connection_mark::taking)) {
     co_await s.takers.wait();
     t = std::max(t, now());
   }
   s.on(connection_event::take_begins);
   ++s.busy;
-  bool taken = false;
-  bool readable = true;
-  std::uint16_t slot = 0;
+  taken_receive taken;
   context_request shared;
   shared.index = s.qpn;
   shared.operation = s.operation = c.operation;  // it is alone at the list
   co_await qpc.request(shared, t);
+  taken.broken = shared.failed;
   if (!shared.failed) {
     auto& q = shared.as<hca_qpc>();
     if (q.transport == HCA_TRANSPORT_SRQ && q.rq_ci != s.rq_pi) {
-      slot = q.in_wqe;
-      readable = co_await read_receives(s, q, slot, 1, t);
-      taken = readable;
+      taken.slot = q.in_wqe;
+      taken.found = co_await read_receives(s, q, taken.slot, 1, t);
+      taken.broken = !taken.found;
     }
-    if (taken) {
+    if (taken.found) {
       hca_wqe_next next;
       std::memcpy(&next, s.fetched.data(), sizeof next);
       c.receive.assign(s.fetched.begin() + sizeof next, s.fetched.end());
@@ -88,23 +116,11 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
     }
     qpc.release(shared);
   }
+  if (taken.broken && !std::exchange(s.lost, true)) raise(HCA_EVENT_SRQ_ERROR, s.qpn, c.operation, t);
   s.on(connection_event::take_ends);
   s.takers.wake_one(queue_);
   --s.busy;
   check_stopped(s);
-
-  co_await qpc.request(ctx, t);
-  if (ctx.failed) co_return false;
-  auto& q = ctx.as<hca_qpc>();
-  if (taken) {
-    q.in_wqe = slot;
-    q.in_wqe_held = 1;
-    if (in_error(c.state)) {  // meanwhile; its receives have been flushed
-      q.in_wqe_held = 0;
-      report_receive(q, c.qpn, slot, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
-    }
-  }
-  if (!readable && !in_error(c.state)) put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_CATASTROPHIC, t);
   co_return taken;
 }
 

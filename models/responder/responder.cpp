@@ -114,6 +114,8 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
       break;
     case control_op::start:
       c.on(connection_event::start);
+      c.shared = r.shared;
+      c.lost = false;
       c.rq_pi = 0;
       c.fetched_count = 0;
       c.reads = c.acks_owed = 0;
@@ -171,6 +173,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   co_await qpc.request(ctx, t);
   if (ctx.failed) {
     ++dropped_;
+    if (&c != &strangers_) lose(c, t);
     co_return false;
   }
   auto& q = ctx.as<hca_qpc>();

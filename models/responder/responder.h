@@ -111,7 +111,10 @@ class responder : public unit {
     ring<owed_answer> owed;           // behind the responses of a READ that is being answered
     std::uint16_t fetched_first = 0;  // receive WQEs on chip
     std::uint16_t fetched_count = 0;
-    std::uint32_t receive_pd = 0;  // by which the keys of the receive in use are judged
+    std::uint8_t fetched_stride = 0;  // log2 of their bytes
+    bool shared = false;              // an SRQ
+    bool lost = false;                // its context could not be had or believed, and software knows
+    std::uint32_t receive_pd = 0;     // by which the keys of the receive in use are judged
     std::vector<std::byte> fetched;
     std::vector<std::byte> receive;    // the receive WQE in use, without the link of an SRQ
     ring<executed_fetch> executed;     // READs and atomics, the last ones
@@ -151,6 +154,12 @@ class responder : public unit {
   task<bool> take_receive(connection& c, hca_qpc& q, ps& t);
   task<bool> read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t);
   task<bool> take_shared(connection& c, context_request& ctx, ps& t);
+  struct taken_receive {
+    bool found = false;
+    bool broken = false;  // the SRQ, its context or its buffer
+    std::uint16_t slot = 0;
+  };
+  task<taken_receive> take_from(connection& s, connection& c, ps& t);
   void hold_until_landed(memory_access::transfer& tr, packet& p, ps t);
   void end_message(connection& c, hca_qpc& q, const packet& p, ps t);
   void page_missing(connection& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status, ps t);
@@ -180,6 +189,7 @@ class responder : public unit {
   void refuse(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
   void drop_message(connection& c, hca_qpc& q, std::uint8_t receive_status, ps t);
   void fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
+  void lose(connection& c, ps t);
   void put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t);
   process fail_later(connection& c, std::uint32_t event, ps t);
   process tell_requester(connection& c, ps t);

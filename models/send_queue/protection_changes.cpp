@@ -1,8 +1,17 @@
 #include "models/send_queue/protection_changes.h"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 namespace hcasim {
+namespace {
+
+bool zero(std::span<const std::uint8_t> reserved) {
+  return std::all_of(reserved.begin(), reserved.end(), [](std::uint8_t b) { return b == 0; });
+}
+
+}  // namespace
 
 bool read_change(const work_request& w, const hca_qpc& q, window_request& out) {
   if (q.transport == HCA_TRANSPORT_UD) return false;
@@ -26,7 +35,7 @@ bool read_change(const work_request& w, const hca_qpc& q, window_request& out) {
       out.va = b.va;
       out.length = b.length;
       out.type = b.type;
-      return true;
+      return zero(b.reserved);
     }
     case HCA_WQE_FAST_REG: {
       hca_wqe_fast_reg f;
@@ -38,7 +47,7 @@ bool read_change(const work_request& w, const hca_qpc& q, window_request& out) {
       out.length = f.length;
       out.list = f.list;
       out.page_shift = f.page_shift;
-      return true;
+      return zero(f.reserved);
     }
     default:
       out.op = window_op::invalidate;

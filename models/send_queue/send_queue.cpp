@@ -126,6 +126,11 @@ process send_queue::serve(queue_state& first, ps t) {
       c.dirty = true;
     }
     if (!c.failed) qpc.release(c);
+    if (c.failed && room != 0 && may_fetch(q->state)) {
+      cache_.give(room - 1);
+      given = true;
+      give_up(*q);
+    }
     if (!given) cache_.give(room);
     note_cache();
     q->on(queue_event::turn_ends);
@@ -198,6 +203,14 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
     used += n;
   }
   co_return used;
+}
+
+// Its context cannot be had or believed: the requester finds the same when it is handed a bad WQE, and fails the QP. What is
+// behind it in the ring nobody can tell.
+void send_queue::give_up(queue_state& q) {
+  static constexpr std::array<std::byte, HCA_WQE_BLOCK> unreadable{};
+  accept(q, unreadable.data(), 1);
+  q.ci = q.pi;
 }
 
 void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks) {

@@ -6,7 +6,7 @@
 // the context and, if asked for, an event say so.
 //
 // Errors: a WQE that is not what its place says (index, QPN, size) is passed on with LOC_QP_OP_ERR; an SQ buffer that cannot be
-// read puts the next WQE into the same state.
+// read puts the next WQE into the same state, and so does a context.
 #pragma once
 
 #include "firmware/abi/context.h"
@@ -75,6 +75,7 @@ class send_queue : public unit {
   [[nodiscard]] std::uint32_t room_wanted(const queue_state& q) const;
   process serve(queue_state& q, ps t);
   task<std::uint32_t> fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t);
+  void give_up(queue_state& q);
   void accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks);
   void issue(queue_state& q, ps t);
   void note_cache();

@@ -27,7 +27,8 @@ enum {
   CALL_EVENT,
   CALL_PAGES,
   CALL_TAKE,
-  CALL_GIVE
+  CALL_GIVE,
+  CALL_TABLES
 };
 
 static uint64_t call(struct hal* h, uint64_t command) {
@@ -41,7 +42,7 @@ int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes) {
   h->argument[0] = address;
   h->argument[1] = (uintptr_t)to;
   h->argument[2] = bytes;
-  return call(h, CALL_READ) == 0 ? 0 : -1;
+  return (int)call(h, CALL_READ);
 }
 
 int hal_dma_write(struct hal* h, uint64_t address, const void* from, uint32_t bytes) {
@@ -109,6 +110,12 @@ void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t e
   h->argument[1] = base;
   h->argument[2] = entries;
   call(h, CALL_AREA);
+}
+
+void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes) {
+  h->argument[0] = base;
+  h->argument[1] = bytes;
+  call(h, CALL_TABLES);
 }
 
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {

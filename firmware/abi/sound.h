@@ -1,0 +1,137 @@
+/* Whether an entry that comes from ICM is one that can have been written there: its types, ranges and reserved bits. Who reads
+ * one that is not believes nothing of it. What these rules let pass may still be damaged: for that there is the integrity code.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "firmware/abi/context.h"
+#include "firmware/abi/mrc.h"
+
+enum { HCA_NUMBER_MASK = 0x00ffffff }; /* QPN, CQN, PD, PSN: 24 bits */
+
+static inline bool hca_page_shift_sound(unsigned shift) {
+  return shift == 12 || shift == 16 || shift == 21 || shift == 30;
+}
+
+/* Whether nodes of `levels` levels have an entry with this number, and those of one less have not. */
+static inline bool hca_levels_sound(unsigned levels, uint64_t last_entry) {
+  if (levels < 1 || levels > 4) return false;
+  const bool reached = (last_entry >> (HCA_PTE_BITS * levels)) == 0;
+  return reached && (levels == 1 || (last_entry >> (HCA_PTE_BITS * (levels - 1))) != 0);
+}
+
+/* A queue's buffer of 2^least to 2^most bytes, or none. */
+static inline bool hca_buffer_sound(const struct hca_buffer* b, unsigned least, unsigned most) {
+  if (b->reserved0 != 0 || b->reserved1 != 0 || b->pages % 64 != 0) return false;
+  if (b->log_bytes == 0) return b->pages == 0 && b->page_shift == 0 && b->levels == 0;
+  if (b->log_bytes < least || b->log_bytes > most) return false;
+  if (b->page_shift == 0) return b->levels == 0;
+  const unsigned log_pages = b->log_bytes > b->page_shift ? (unsigned)b->log_bytes - b->page_shift : 0U;
+  return hca_page_shift_sound(b->page_shift) && hca_levels_sound(b->levels, (1ULL << log_pages) - 1);
+}
+
+/* A receive queue in WQEs of 2^stride bytes; indices are 16 bits. */
+static inline bool hca_receives_sound(const struct hca_qpc* q, unsigned least_stride) {
+  if (!hca_buffer_sound(&q->rq, least_stride, 10 + 15)) return false;
+  if (q->rq.log_bytes == 0) return q->rq_stride_shift == 0;
+  return q->rq_stride_shift >= least_stride && q->rq_stride_shift <= 10 && q->rq.log_bytes >= q->rq_stride_shift &&
+         q->rq.log_bytes - q->rq_stride_shift <= 15;
+}
+
+static inline bool hca_qpc_reserved_zero(const struct hca_qpc* q) {
+  uint32_t any = q->reserved0[0] | q->reserved0[1] | q->reserved1 | q->reserved4;
+  for (unsigned i = 0; i < sizeof q->reserved2 / sizeof q->reserved2[0]; i++) any |= q->reserved2[i];
+  for (unsigned i = 0; i < sizeof q->reserved3; i++) any |= q->reserved3[i];
+  for (unsigned i = 0; i < sizeof q->reserved5 / sizeof q->reserved5[0]; i++) any |= q->reserved5[i];
+  return any == 0;
+}
+
+static inline bool hca_srq_sound(const struct hca_qpc* q) {
+  const bool queue = (q->state == HCA_QP_RESET || q->state == HCA_QP_RTR) && hca_receives_sound(q, 5) && q->rq.log_bytes != 0;
+  const uint32_t slots = queue ? 1U << (q->rq.log_bytes - q->rq_stride_shift) : 0;
+  return q->srqn == 0 && q->sq.log_bytes == 0 && q->srq_limit < slots && q->in_wqe < slots;
+}
+
+/* Wire opcodes that a message in progress is told by: SEND FIRST and WRITE FIRST. */
+static inline bool hca_inbound_sound(uint8_t inbound) {
+  return inbound == HCA_INBOUND_NONE || inbound == 0x00 || inbound == 0x06;
+}
+
+static inline bool hca_qpc_sound(const struct hca_qpc* q) {
+  const unsigned rights = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC;
+  const uint32_t numbers =
+      q->pd | q->send_cqn | q->recv_cqn | q->dest_qpn | q->srqn | q->next_psn | q->una_psn | q->expected_psn | q->msn;
+  const unsigned flags = q->signal_all | q->sq_draining | q->nak_sent | q->in_wqe_held | q->flags;
+  if (!hca_qpc_reserved_zero(q) || numbers > HCA_NUMBER_MASK || flags > 1 || q->state > HCA_QP_ERR) return false;
+  if ((q->access & ~rights) != 0 || q->service_level > 15 || q->retry_count > 7 || q->rnr_retry > 7) return false;
+  if (q->timeout > 31 || q->min_rnr_timer > 31 || q->record % 8 != 0 || q->in_remaining > 1U << 31) return false;
+  if (!hca_inbound_sound(q->inbound) || !hca_buffer_sound(&q->sq, 6, 6 + 15)) return false;
+  if (q->transport == HCA_TRANSPORT_SRQ) return q->mtu_shift == 0 && hca_srq_sound(q);
+  if (q->transport != HCA_TRANSPORT_RC && q->transport != HCA_TRANSPORT_UC && q->transport != HCA_TRANSPORT_UD) return false;
+  const bool moves = q->state >= HCA_QP_RTR && q->state <= HCA_QP_SQE;
+  if (q->mtu_shift == 0 ? moves : q->mtu_shift < 8 || q->mtu_shift > 12) return false;
+  if (q->state != HCA_QP_RESET && (q->send_cqn == 0 || q->recv_cqn == 0)) return false;
+  return q->srq_limit == 0 && hca_receives_sound(q, 4) && (q->srqn == 0 || q->rq.log_bytes == 0);
+}
+
+static inline bool hca_cqc_sound(const struct hca_cqc* c) {
+  if (c->reserved0 != 0 || (c->reserved1[0] | c->reserved1[1] | c->reserved1[2]) != 0) return false;
+  if (c->state > HCA_CQ_OVERFLOWN || c->arm > 2 || c->record % 8 != 0) return false;
+  if (!hca_buffer_sound(&c->buffer, 6, 6 + 22)) return false;
+  if (c->buffer.log_bytes == 0) return c->state == HCA_CQ_INVALID;
+  return c->pi - c->ci <= 1U << (c->buffer.log_bytes - 6);
+}
+
+/* What has a page table. */
+static inline bool hca_mrc_table_sound(const struct hca_mrc* m) {
+  if (!hca_page_shift_sound(m->page_shift) || m->levels < 1 || m->levels > 4 || m->table % 64 != 0) return false;
+  if (m->length == 0) return true;
+  const uint64_t last = (m->start + m->length - 1 - m->table_va) >> m->page_shift;
+  return (last >> (HCA_PTE_BITS * m->levels)) == 0;
+}
+
+static inline bool hca_mrc_sound(const struct hca_mrc* m) {
+  const unsigned rights = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC |
+                          HCA_ACCESS_MW_BIND | HCA_ACCESS_ZERO_BASED | HCA_ACCESS_HUGETLB | HCA_ACCESS_RELAXED_ORDERING;
+  unsigned flags = 0;
+  if (m->state > HCA_MRC_VALID || (m->access & ~rights) != 0 || m->pd > HCA_NUMBER_MASK || m->qpn > HCA_NUMBER_MASK)
+    return false;
+  if (m->start + m->length < m->start) return false;
+  switch (m->kind) {
+    case HCA_MRC_NONE: /* free: only the key byte of its last owner is left */
+      return (m->state | m->page_shift | m->levels | m->flags) == 0 && m->function == 0 && m->access == 0 && m->pd == 0 &&
+             m->qpn == 0 && m->parent == 0 && (m->start | m->length | m->table | m->table_va) == 0 &&
+             (m->extent | m->extent_count) == 0;
+    case HCA_MRC_PHYSICAL:
+      flags = HCA_MRC_PRIVILEGED;
+      break;
+    case HCA_MRC_NULL:
+      break;
+    case HCA_MRC_INDIRECT:
+      return m->flags == 0 && m->page_shift == 0 && m->levels == 0 && m->table == 0 && m->extent % HCA_EXTENTS_PER_LINE == 0;
+    case HCA_MRC_REGION:
+      return (m->flags & ~(unsigned)HCA_MRC_ON_DEMAND) == 0 && (m->extent | m->extent_count) == 0 && hca_mrc_table_sound(m);
+    case HCA_MRC_FAST:
+      return m->flags == HCA_MRC_REMOTE_INVALIDATE && m->extent == 0 && m->extent_count <= HCA_PTE_PER_NODE &&
+             hca_mrc_table_sound(m);
+    case HCA_MRC_DEVICE_MEMORY:
+    case HCA_MRC_DMABUF:
+    case HCA_MRC_WINDOW_1:
+      return m->flags == 0 && (m->extent | m->extent_count) == 0 && hca_mrc_table_sound(m);
+    case HCA_MRC_ADDRESS_SPACE:
+      return m->flags == 0 && m->extent % HCA_EXTENTS_PER_LINE == 0 && hca_mrc_table_sound(m);
+    case HCA_MRC_WINDOW_2:
+      return m->flags == HCA_MRC_REMOTE_INVALIDATE && m->extent_count == 0 && hca_mrc_table_sound(m);
+    default:
+      return false;
+  }
+  return (m->flags & ~flags) == 0 && m->page_shift == 0 && m->levels == 0 && (m->table | m->table_va) == 0 &&
+         (m->extent | m->extent_count) == 0;
+}
+
+/* Of a leaf or of a node above: an address and its flags, or nothing. */
+static inline bool hca_pte_sound(hca_pte entry) {
+  const hca_pte flags = HCA_PTE_PRESENT | HCA_PTE_READ_ONLY;
+  return entry == 0 || ((entry & HCA_PTE_PRESENT) != 0 && (entry & ~HCA_PTE_ADDRESS & ~flags) == 0);
+}

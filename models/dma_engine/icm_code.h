@@ -1,0 +1,20 @@
+// The integrity code of a 32-bit word. Plain arithmetic.
+//
+// parity: a bit for each byte, so that it notices an odd number of wrong bits in a byte. secded: seven bits, of which each bit
+// of the word changes three, another three for each (Hsiao): one wrong bit is known and put right, two are noticed. A word of
+// zeros has a code of zeros: memory that was never written is sound.
+#pragma once
+
+#include <cstdint>
+
+#include "models/dma_engine/icm_config.h"
+
+namespace hcasim {
+
+enum class word_state : std::uint8_t { good, corrected, damaged };
+
+std::uint8_t code_of(icm_check check, std::uint32_t word);
+// Of a word that was read with its code; puts right what can be.
+word_state mend(icm_check check, std::uint32_t& word, std::uint8_t code);
+
+}  // namespace hcasim

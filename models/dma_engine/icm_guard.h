@@ -1,0 +1,58 @@
+// What lies in ICM, and whether what comes from there can be believed. Without time.
+//
+// With a code (knob `check`) each 32-bit word of ICM has one in memory: written with the word, read with it, checked and put
+// right before anything else looks. Then a context is judged, when it is read whole, and a page-table entry always
+// (firmware/abi/sound.h) [E11]. Extents and elements share an area and have no rule of their own: the MRC says which of them a
+// line holds.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "models/dma_engine/icm_code.h"
+#include "tlm/base/statistics.h"
+#include "tlm/dma.h"
+#include "tlm/icm.h"
+
+namespace hcasim {
+
+class icm_guard {
+ public:
+  // `mtu_shift`: of the largest packets that the port sends. A context that asks for larger ones is damaged.
+  explicit icm_guard(const icm_config& config = {}, unsigned mtu_shift = 12) : config_(config), mtu_shift_(mtu_shift) {}
+
+  void set_area(icm_entry kind, std::uint64_t base, std::uint64_t bytes);
+
+  [[nodiscard]] icm_entry entry_at(std::uint64_t address) const {
+    for (std::size_t i = 0; i < areas_.size(); ++i) {
+      if (address - areas_[i].base < areas_[i].bytes) return static_cast<icm_entry>(i);
+    }
+    return icm_entry::none;
+  }
+  [[nodiscard]] bool has_code() const { return config_.check != icm_check::none; }
+  [[nodiscard]] double check_latency() const { return has_code() ? config_.check_latency : 0; }
+  // Of the words of a write, or room for those of a read.
+  void make_code(const dma_request& r, std::vector<std::uint8_t>& code) const;
+  // Of a read that has been done; puts right what can be.
+  bool believes(icm_entry kind, const dma_request& r, const std::vector<std::uint8_t>& code);
+
+  void list(statistics& s) const;
+
+ private:
+  struct area {
+    std::uint64_t base = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct counts {
+    counter corrected, detected, unbelievable;
+  };
+  bool mend_words(const dma_request& r, const std::vector<std::uint8_t>& code, counts& of) const;
+  [[nodiscard]] bool is_sound(icm_entry kind, const dma_request& r) const;
+
+  icm_config config_;
+  unsigned mtu_shift_;
+  std::array<area, icm_entries> areas_;
+  std::array<counts, icm_entries> counts_;
+};
+
+}  // namespace hcasim
