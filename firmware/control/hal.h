@@ -45,8 +45,8 @@ void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region);
 /* ICM areas for the units that fetch contexts; address and log2 of the entry count. */
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);
 
-/* Data path of a QP. START: forget what belongs to an earlier life. STOP: no packet or WQE of it is processed any more when
- * this returns. FLUSH: complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. DRAIN: begin no WQE any
+/* Data path of a QP. STOP: no packet or WQE of it is processed any more when this returns, and its doorbells are not heard.
+ * FLUSH: complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. DRAIN: begin no WQE any
  * more, and when those that were begun are complete say so in the context and, of DRAIN_NOTIFY, by HCA_EVENT_SQ_DRAINED.
  * GO_ON: begin WQEs again. */
 enum hal_qp_op {
@@ -59,6 +59,8 @@ enum hal_qp_op {
   HAL_QP_GO_ON = 6,
 };
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op);
+/* START: forget what belongs to an earlier life, and hear its doorbells through this UAR page. */
+void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar);
 
 /* Event queue contexts live in the adapter; `eqc` NULL closes it. */
 struct hca_eqc;

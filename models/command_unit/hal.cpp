@@ -147,7 +147,7 @@ void command_unit::order(initiator_socket<control_request>& port, std::uint32_t 
   call(port, c);
 }
 
-void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
+void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op, std::uint32_t uar) {
   static constexpr control_op ops[] = {control_op::start, control_op::stop,  control_op::flush, control_op::resume,
                                        control_op::drain, control_op::drain, control_op::go_on};
   const control_op o = ops[op];
@@ -155,7 +155,15 @@ void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
     order(send_queue, qpn, o, op == HAL_QP_DRAIN_NOTIFY);
     return;
   }
-  if (o == control_op::start || o == control_op::stop) order(send_queue, qpn, o);
+  if (o == control_op::start || o == control_op::stop) {
+    order(send_queue, qpn, o);
+    // With the same access: a QP that begins is heard, one that ends is not.
+    control_request c;
+    c.op = o;
+    c.number = qpn;
+    c.uar = uar;
+    call(doorbell, c);
+  }
   order(requester, qpn, o);
   if (o != control_op::resume) order(responder, qpn, o);
 }
@@ -244,6 +252,9 @@ void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t e
 }
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
   h->unit->qp_control(qpn, op);
+}
+void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar) {
+  h->unit->qp_control(qpn, HAL_QP_START, uar);
 }
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
   h->unit->set_eq(eqn, eqc);
