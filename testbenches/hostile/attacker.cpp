@@ -38,18 +38,20 @@ void prey::begin(std::uint32_t number, std::uint32_t peer, std::uint32_t psn) {
 }
 
 attacker::attacker(hcasim::system& s, const shadow& memory, std::uint64_t seed, hostile_outcome& out)
-    : system_(s), memory_(memory), out_(out), random_(seed, "hostile"), wire_(s, 0) {
+    : system_(s),
+      memory_(memory),
+      out_(out),
+      random_(seed, "hostile"),
+      wire_(s, 0),
+      arrivals_(s.at(0).hca.port.responder, [this](const packet& p) { on_arrival(p); }),
+      all_(s.cable(0).out.at(0), [this](const packet& p) { on_wire(p); }) {
   wire_.on_answer = [this](const packet& p) { on_answer(p); };
   wire_.on_request = [this](const packet& p) { on_request(p); };
-  s.at(0).hca.port.responder.observe(&arrivals_);
-  s.cable(0).out.at(0).observe(&all_);
 }
 
 attacker::~attacker() {
   wire_.stop();
   for (packet* p : held_) system_.packets().put(*p);
-  system_.at(0).hca.port.responder.observe(nullptr);
-  system_.cable(0).out.at(0).observe(nullptr);
 }
 
 void attacker::start(std::uint64_t packets, ps apart) {

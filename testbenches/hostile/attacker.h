@@ -56,17 +56,6 @@ class attacker {
   [[nodiscard]] const std::string& violation() const { return violation_; }
 
  private:
-  struct listener : socket_observer<packet> {
-    listener(attacker& a, void (attacker::*h)(const packet&)) : self(a), hear(h) {}
-    attacker& self;
-    void (attacker::*hear)(const packet&);
-    void forward(const packet& p, tlm::tlm_phase phase, ps) override {
-      if (phase == tlm::BEGIN_REQ) (self.*hear)(p);
-    }
-    void forward_done(const packet&, tlm::tlm_phase, tlm::tlm_sync_enum, ps) override {}
-    void backward(const packet&, tlm::tlm_phase, ps) override {}
-  };
-
   packet* next();
   packet* attack_with(attack a);
   packet& request(prey& q, bool in_place);
@@ -92,8 +81,8 @@ class attacker {
   hostile_outcome& out_;
   random_stream random_;
   forger wire_;
-  listener arrivals_{*this, &attacker::on_arrival};
-  listener all_{*this, &attacker::on_wire};
+  tap<packet> arrivals_;
+  tap<packet> all_;
   std::vector<packet> own_, good_;  // to replay
   std::vector<packet*> held_;       // to be sent later
   std::uint64_t sent_ = 0;

@@ -29,17 +29,20 @@ std::uint64_t forger::payload_in(std::span<const std::byte> bytes) {
 
 forger::forger(system& s, std::size_t victim)
     : system_(s),
-      adapter_(s.at(victim).hca),
       wire_(s.cable(0).out.at(victim)),
-      lid_(static_cast<std::uint16_t>(s.config().nodes[victim].hca.port.lid)) {
-  adapter_.responder.egress.observe(&answers_);
-  adapter_.requester.egress.observe(&requests_);
-}
+      lid_(static_cast<std::uint16_t>(s.config().nodes[victim].hca.port.lid)),
+      responder_(s.at(victim).hca.responder.egress,
+                 [this](const packet& p) {
+                   if (on_answer) return on_answer(p);
+                   answers_.push_back(p.header);
+                 }),
+      requester_(s.at(victim).hca.requester.egress, [this](const packet& p) {
+        if (on_request) return on_request(p);
+        requests_.push_back(p.header);
+      }) {}
 
 forger::~forger() {
   stop();
-  adapter_.responder.egress.observe(nullptr);
-  adapter_.requester.egress.observe(nullptr);
 }
 
 packet_header forger::header(std::uint8_t opcode, std::uint32_t qpn, std::uint32_t psn, std::uint16_t source) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/tap.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::kit {
@@ -36,26 +37,13 @@ class forger {
   // Told of each packet that the victim's responder or requester sends; what they have sent since the last call otherwise.
   std::function<void(const packet&)> on_answer;
   std::function<void(const packet&)> on_request;
-  std::vector<packet_header> answers() { return std::exchange(answers_.heard, {}); }
-  std::vector<packet_header> requests() { return std::exchange(requests_.heard, {}); }
+  std::vector<packet_header> answers() { return std::exchange(answers_, {}); }
+  std::vector<packet_header> requests() { return std::exchange(requests_, {}); }
 
  private:
-  struct listener : socket_observer<packet> {
-    explicit listener(const std::function<void(const packet&)>& t) : tell(t) {}
-    const std::function<void(const packet&)>& tell;
-    std::vector<packet_header> heard;
-    void forward(const packet& p, tlm::tlm_phase phase, ps) override {
-      if (phase != tlm::BEGIN_REQ) return;
-      if (tell) return tell(p);
-      heard.push_back(p.header);
-    }
-    void forward_done(const packet&, tlm::tlm_phase, tlm::tlm_sync_enum, ps) override {}
-    void backward(const packet&, tlm::tlm_phase, ps) override {}
-  };
   void go_on();
 
   system& system_;
-  hca& adapter_;
   initiator_socket<packet>& wire_;
   const std::uint16_t lid_;
   event_queue& queue_ = event_queue::instance();
@@ -63,8 +51,10 @@ class forger {
   ps apart_{0};
   bool raging_ = false;
   bool posted_ = false;  // a next one
-  listener answers_{on_answer};
-  listener requests_{on_request};
+  std::vector<packet_header> answers_;
+  std::vector<packet_header> requests_;
+  tap<packet> responder_;
+  tap<packet> requester_;
 };
 
 // A QP of node 0 whose peer is forged: nobody answers but who forges answers, and no timer runs.
