@@ -98,7 +98,7 @@ class exchange {
         qps_[i] = qp->qp_num;
         live_[i] = qp;
         p.connect(qp, {hostile_lid, hostile_qpn, first_psn}, o);
-        for (int k = 0; k < 4; ++k) post_receive(c, qp, 1, {{inbox + 1024 + 512U * k, 300, mine->lkey}});
+        for (std::uint32_t k = 0; k < 4; ++k) post_receive(c, qp, 1, {{inbox + 1024 + 512U * k, 300, mine->lkey}});
         if (i == 4) {
           ibv_qp_attr a{};
           a.qp_state = IBV_QPS_SQD;
