@@ -1,6 +1,7 @@
 // Between the command unit and the data path, and between requester and responder of one QP.
 //
-// start: forget everything of an earlier life of the QP.     stop: answered when nothing of the QP is being processed.
+// start: forget everything of an earlier life of the QP; (to doorbell) hear its doorbells through UAR page `uar`.
+// stop: answered when nothing of the QP is being processed; (to doorbell) hear them no more.
 // flush: the QP is in error; complete its WQEs with WR_FLUSH_ERR in order. Answered when those that are known are reported.
 // resume: (to the requester) the QP left SQE; later WQEs are sent again.
 // failed: (requester <-> responder) the other half has put the QP into error; (requester -> send_queue) it is in error, and its
@@ -26,6 +27,7 @@ enum class page_outcome : std::uint8_t { ready, read_only, unmapped };
 struct control_request : transaction {
   control_op op = control_op::start;
   std::uint32_t number = 0;  // QPN or EQN
+  std::uint32_t uar = 0;     // start
   bool open = false;         // set_eq
   bool notify = false;       // drain
   bool shared = false;       // start: it is an SRQ

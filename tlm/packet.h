@@ -8,6 +8,7 @@
 #include <span>
 
 #include "tlm/base/pool.h"
+#include "tlm/base/units.h"
 #include "tlm/socket.h"
 
 namespace hcasim {
@@ -167,6 +168,15 @@ inline std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
 }
 inline std::uint32_t psn_add(std::uint32_t psn, std::uint32_t n) {
   return (psn + n) & wire::psn_mask;
+}
+
+// Packets that `length` bytes take; none take one, too (IBA 9.7.2).
+inline std::uint32_t packets_of(std::uint64_t length, unsigned mtu_shift) {
+  return length == 0 ? 1 : static_cast<std::uint32_t>(ceil_div(length, std::uint64_t{1} << mtu_shift));
+}
+// PSNs that a request packet takes: a READ those of its responses.
+inline std::uint32_t psns_of(const packet_header& h, unsigned mtu_shift) {
+  return h.opcode == wire::read_request ? packets_of(h.dma_length, mtu_shift) : 1;
 }
 
 using packet_pool = pool<packet>;

@@ -329,6 +329,19 @@ TEST(Parse, ArbitraryBytesAreRefusedOrReadWithinBounds) {
   }));
 }
 
+TEST(Psn, AReadTakesThoseOfItsResponses) {
+  EXPECT_EQ(packets_of(0, 10), 1U);
+  EXPECT_EQ(packets_of(1024, 10), 1U);
+  EXPECT_EQ(packets_of(1025, 10), 2U);
+  EXPECT_EQ(packets_of(std::uint64_t{1} << 31, 8), 1U << 23);
+  packet_header h;
+  h.dma_length = 4096;
+  for (unsigned op = 0; op < 256; ++op) {
+    h.opcode = static_cast<std::uint8_t>(op);
+    EXPECT_EQ(psns_of(h, 10), op == wire::read_request ? 4U : 1U);
+  }
+}
+
 TEST(Psn, DistanceIsSerialArithmetic) {
   EXPECT_EQ(psn_distance(0, 1), 1);
   EXPECT_EQ(psn_distance(0xffffff, 0), 1);

@@ -159,7 +159,8 @@ struct hca_create_qp { /* followed by the pages of SQ then RQ: 8-byte physical a
   uint32_t sq_pages;
   uint32_t rq_pages;
   uint64_t record;
-  uint32_t reserved1[6];
+  uint32_t uar; /* page of its doorbells */
+  uint32_t reserved1[5];
 };
 HCA_LAYOUT(struct hca_create_qp, 64);
 
@@ -170,7 +171,7 @@ struct hca_create_srq { /* followed by the pages: 8-byte physical addresses. Its
   uint8_t reserved0;
   uint32_t pd;
   uint32_t pages;
-  uint32_t reserved1;
+  uint32_t uar; /* page of its doorbells */
   uint64_t record;
 };
 HCA_LAYOUT(struct hca_create_srq, 24);

@@ -12,7 +12,8 @@ enum hca_qp_state {
   HCA_QP_SQE = 5,
   HCA_QP_ERR = 6,
 };
-/* A shared receive queue has an entry among the QPs: its pd, function, record, rq, rq_ci, in_wqe and srq_limit are used. */
+/* A shared receive queue has an entry among the QPs: its pd, function, record, uar, rq, rq_ci, in_wqe and
+ * srq_limit are used. */
 enum hca_transport { HCA_TRANSPORT_RC = 0, HCA_TRANSPORT_UC = 1, HCA_TRANSPORT_UD = 3, HCA_TRANSPORT_SRQ = 4 };
 
 /* A privileged QP may use the reserved L_Key and FAST_REG. */
@@ -55,7 +56,8 @@ struct hca_qpc {
   uint64_t record;     /* physical address of struct hca_qp_record */
   uint32_t generation; /* counts the QPs that had this number */
   uint32_t flags;      /* enum hca_qp_flags */
-  uint32_t reserved0[2];
+  uint32_t uar;        /* page through which its doorbells are rung; those through another page are dropped */
+  uint32_t reserved0;
   /* requester */
   struct hca_buffer sq; /* in 64 B blocks */
   uint32_t next_psn;    /* of the next new packet */

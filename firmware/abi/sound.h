@@ -40,7 +40,7 @@ static inline bool hca_receives_sound(const struct hca_qpc* q, unsigned least_st
 }
 
 static inline bool hca_qpc_reserved_zero(const struct hca_qpc* q) {
-  uint32_t any = q->reserved0[0] | q->reserved0[1] | q->reserved1 | q->reserved4;
+  uint32_t any = q->reserved0 | q->reserved1 | q->reserved4;
   for (unsigned i = 0; i < sizeof q->reserved2 / sizeof q->reserved2[0]; i++) any |= q->reserved2[i];
   for (unsigned i = 0; i < sizeof q->reserved3; i++) any |= q->reserved3[i];
   for (unsigned i = 0; i < sizeof q->reserved5 / sizeof q->reserved5[0]; i++) any |= q->reserved5[i];

@@ -135,6 +135,11 @@ void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
   h->note({hal::op::qp, qpn, static_cast<std::uint64_t>(op)});
 }
 
+void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared) {
+  h->pages_of_bells[qpn] = uar;
+  hal_qp_control(h, qpn, shared ? HAL_QP_START_SHARED : HAL_QP_START);
+}
+
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
   if (eqc != nullptr) {
     h->eqs[eqn] = *eqc;

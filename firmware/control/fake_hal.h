@@ -75,6 +75,7 @@ struct hal {
   std::map<std::uint32_t, int> taken;  // QP contexts, by number
   // Writes of QP contexts that were not taken, and calls with one taken that may wait for the data path.
   std::uint64_t untaken = 0;
+  std::map<std::uint32_t, std::uint32_t> pages_of_bells;  // by QPN, as they were begun
   std::map<std::uint32_t, hca_eqc> eqs;
   std::array<std::uint64_t, 4> area_base{};
   std::array<std::uint64_t, 4> area_entries{};

@@ -152,6 +152,7 @@ class firmware_bench {
   }
   [[nodiscard]] static hca_create_qp qp_parameters(std::uint32_t cqn, std::uint8_t transport = HCA_TRANSPORT_RC) {
     hca_create_qp p{};
+    p.uar = 5;
     p.transport = transport;
     p.log_sq_bytes = 14;
     p.log_rq_bytes = 12;

@@ -4,6 +4,7 @@
  * `ctx` is the adapter's, opaque to the firmware. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,10 +51,10 @@ void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t e
 /* Where page tables lie: what is read from there is checked, as contexts are. */
 void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes);
 
-/* Data path of a QP. START: forget what belongs to an earlier life. STOP: no packet or WQE of it is processed any more when
- * this returns. FLUSH: complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. DRAIN: begin no WQE any
+/* Data path of a QP. STOP: no packet or WQE of it is processed any more when this returns, and its doorbells are not heard.
+ * FLUSH: complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. DRAIN: begin no WQE any
  * more, and when those that were begun are complete say so in the context and, of DRAIN_NOTIFY, by HCA_EVENT_SQ_DRAINED.
- * GO_ON: begin WQEs again. START_SHARED: START, of an SRQ. */
+ * GO_ON: begin WQEs again. START, START_SHARED: hal_qp_start. */
 enum hal_qp_op {
   HAL_QP_START = 0,
   HAL_QP_STOP = 1,
@@ -65,6 +66,8 @@ enum hal_qp_op {
   HAL_QP_START_SHARED = 7,
 };
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op);
+/* Forget what belongs to an earlier life, and hear its doorbells through this UAR page. `shared`: it is an SRQ. */
+void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared);
 
 /* Event queue contexts live in the adapter; `eqc` NULL closes it. */
 struct hca_eqc;

@@ -119,6 +119,7 @@ void fw_qp_clear(const struct fw_limits* l, struct hca_qpc* q) {
   q->record = old.record;
   q->generation = old.generation;
   q->flags = old.flags;
+  q->uar = old.uar;
   q->bound_windows = old.bound_windows;
   q->sq = old.sq;
   q->rq = old.rq;

@@ -62,7 +62,8 @@ static int check(struct firmware* fw, const struct hca_create_qp* p) {
   if (p->transport != HCA_TRANSPORT_RC && p->transport != HCA_TRANSPORT_UC && p->transport != HCA_TRANSPORT_UD) {
     return HCA_UNSUPPORTED;
   }
-  if ((p->flags & ~(unsigned)HCA_QP_PRIVILEGED) != 0 || p->signal_all > 1 || p->pd > FW_NUMBER_MASK || p->record % 8 != 0)
+  if ((p->flags & ~(unsigned)HCA_QP_PRIVILEGED) != 0 || p->signal_all > 1 || p->pd > FW_NUMBER_MASK || p->record % 8 != 0 ||
+      p->uar >= HCA_UAR_COUNT)
     return HCA_BAD_PARAMETER;
   /* Indices are 16 bits, and a full queue must differ from an empty one. */
   if (p->sq_pages != 0 && (p->log_sq_bytes < 6 || p->log_sq_bytes > 6 + 15)) return HCA_BAD_PARAMETER;
@@ -112,6 +113,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
         .record = p.record,
         .generation = q.generation + 1,
         .flags = p.flags,
+        .uar = p.uar,
         .sq = sq,
         .rq = rq,
         .rq_stride_shift = p.rq_pages != 0 ? p.rq_stride_shift : 0,
@@ -214,7 +216,7 @@ int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
   }
   status = change(fw, c->object, mask, &a, &before);
   if (status != HCA_OK || (mask & HCA_QP_STATE) == 0) return status;
-  if (before.state == HCA_QP_RESET) hal_qp_control(fw->hal, c->object, HAL_QP_START);
+  if (before.state == HCA_QP_RESET) hal_qp_start(fw->hal, c->object, before.uar, false);
   if (before.state == HCA_QP_RTS && a.state == HCA_QP_SQD) {
     const bool notify = (mask & HCA_QP_SQD_NOTIFY) != 0 && a.sqd_notify != 0;
     hal_qp_control(fw->hal, c->object, notify ? HAL_QP_DRAIN_NOTIFY : HAL_QP_DRAIN);

@@ -76,7 +76,8 @@ TEST_F(queues, create_queue_pair_refusals) {
   EXPECT_EQ(with([](hca_create_qp& p) { p.signal_all = 2; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_qp& p) { p.record = 1; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_qp& p) { p.flags = 2; }), HCA_BAD_PARAMETER);
-  EXPECT_EQ(with([](hca_create_qp& p) { p.reserved1[5] = 1; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_qp& p) { p.reserved1[4] = 1; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_qp& p) { p.uar = HCA_UAR_COUNT; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_qp& p) { p.send_cqn = 9; }), HCA_BAD_OBJECT);
   EXPECT_EQ(with([](hca_create_qp& p) { p.recv_cqn = 0; }), HCA_BAD_OBJECT);
   EXPECT_EQ(with([](hca_create_qp& p) { p.log_sq_bytes = 13; }), HCA_BAD_PARAMETER);
@@ -170,6 +171,7 @@ TEST_F(queues, a_life) {
   EXPECT_EQ(controls(), ops{});
   ASSERT_EQ(modify(qpn, HCA_QP_INIT, HCA_QP_STATE | HCA_QP_ACCESS), HCA_OK);
   EXPECT_EQ(controls(), ops{HAL_QP_START});
+  EXPECT_EQ(b.h.pages_of_bells.at(qpn), b.qpc(qpn).uar);
   EXPECT_EQ(b.qpc(qpn).access, HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ);
   ASSERT_EQ(modify(qpn, HCA_QP_RTR, rtr_mask), HCA_OK);
   hca_qpc q = b.qpc(qpn);

@@ -187,7 +187,7 @@ TEST_F(queues, create_shared_queue_refusals) {
   EXPECT_EQ(with([](hca_create_srq& p) { p.log_bytes = 21; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_srq& p) { p.pd = 1 << 24; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_srq& p) { p.record = 4; }), HCA_BAD_PARAMETER);
-  EXPECT_EQ(with([](hca_create_srq& p) { p.reserved1 = 1; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_srq& p) { p.uar = HCA_UAR_COUNT; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_srq& p) { p.pages = 2; }), HCA_BAD_LENGTH);
   EXPECT_EQ(with([](hca_create_srq& p) { p.pages = 0; }, {}), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_srq& p) { p.log_bytes = 14; }), HCA_BAD_PARAMETER) << "needs four pages";

@@ -14,7 +14,7 @@ int fw_srq_own(struct firmware* fw, uint32_t srqn) {
 }
 
 static int check(const struct hca_create_srq* p) {
-  if (p->reserved0 != 0 || p->reserved1 != 0 || p->pd > FW_NUMBER_MASK || p->record % 8 != 0) return HCA_BAD_PARAMETER;
+  if (p->reserved0 != 0 || p->uar >= HCA_UAR_COUNT || p->pd > FW_NUMBER_MASK || p->record % 8 != 0) return HCA_BAD_PARAMETER;
   if (p->pages == 0 || p->stride_shift < 5 || p->stride_shift > 10 || p->log_bytes < p->stride_shift) return HCA_BAD_PARAMETER;
   return p->log_bytes - p->stride_shift > 15 ? HCA_BAD_PARAMETER : HCA_OK;
 }
@@ -43,6 +43,7 @@ int fw_create_srq(struct firmware* fw, struct hca_command* c) {
         .function = fw->function,
         .record = p.record,
         .generation = old.generation,
+        .uar = p.uar,
         .rq = rq,
         .rq_stride_shift = p.stride_shift,
     };
@@ -54,7 +55,7 @@ int fw_create_srq(struct firmware* fw, struct hca_command* c) {
     return status;
   }
   fw->srq_users[srqn] = 0;
-  hal_qp_control(fw->hal, srqn, HAL_QP_START_SHARED);
+  hal_qp_start(fw->hal, srqn, p.uar, true);
   c->result[0] = srqn;
   return HCA_OK;
 }

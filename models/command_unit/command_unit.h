@@ -46,6 +46,7 @@ class command_unit : public unit {
   initiator_socket<key_request> keys{"keys"};
   initiator_socket<window_request> windows{"windows"};
   initiator_socket<translate_request> walker{"walker"};
+  initiator_socket<control_request> doorbell{"doorbell"};
   initiator_socket<control_request> send_queue{"send_queue"};
   initiator_socket<control_request> requester{"requester"};
   initiator_socket<control_request> responder{"responder"};
@@ -64,7 +65,7 @@ class command_unit : public unit {
   void translation_drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
   void key_drain(std::uint32_t index);
   void change_window(std::uint32_t index, window_op op, std::uint32_t region = 0);
-  void qp_control(std::uint32_t qpn, hal_qp_op op);
+  void qp_control(std::uint32_t qpn, hal_qp_op op, std::uint32_t uar = 0);
   void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
   void event(std::uint32_t type, std::uint32_t number);
   void pages(std::uint32_t index, std::uint64_t first, std::uint64_t last, enum ::hal_pages outcome);

@@ -157,7 +157,7 @@ void command_unit::order(initiator_socket<control_request>& port, std::uint32_t 
   call(port, c);
 }
 
-void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
+void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op, std::uint32_t uar) {
   static constexpr control_op ops[] = {control_op::start, control_op::stop,  control_op::flush, control_op::resume,
                                        control_op::drain, control_op::drain, control_op::go_on, control_op::start};
   const control_op o = ops[op];
@@ -165,7 +165,15 @@ void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
     order(send_queue, qpn, o, op == HAL_QP_DRAIN_NOTIFY);
     return;
   }
-  if (o == control_op::start || o == control_op::stop) order(send_queue, qpn, o);
+  if (o == control_op::start || o == control_op::stop) {
+    order(send_queue, qpn, o);
+    // With the same access: a QP that begins is heard, one that ends is not.
+    control_request c;
+    c.op = o;
+    c.number = qpn;
+    c.uar = uar;
+    call(doorbell, c);
+  }
   order(requester, qpn, o);
   if (o != control_op::resume) order(responder, qpn, o, false, op == HAL_QP_START_SHARED);
 }
@@ -260,6 +268,9 @@ void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes) {
 }
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
   h->unit->qp_control(qpn, op);
+}
+void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared) {
+  h->unit->qp_control(qpn, shared ? HAL_QP_START_SHARED : HAL_QP_START, uar);
 }
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
   h->unit->set_eq(eqn, eqc);

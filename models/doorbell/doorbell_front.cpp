@@ -1,5 +1,6 @@
 #include "models/doorbell/doorbell_front.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include "models/doorbell/doorbell_rules.h"
@@ -15,6 +16,27 @@ doorbell_front::doorbell_front(const doorbell_config& config, const clock_domain
   bar.register_nb_transport_fw(this, &doorbell_front::nb_access);
   bar.register_b_transport(this, &doorbell_front::b_access);
   own(bar);
+  control.on<&doorbell_front::on_control>(this);
+}
+
+tlm::tlm_sync_enum doorbell_front::on_control(control_request& c, tlm::tlm_phase, ps&) {
+  if (c.number >= pages_.size()) pages_.resize(c.number + 1, nobody);
+  pages_[c.number] = c.op == control_op::start ? static_cast<std::uint16_t>(c.uar) : nobody;
+  return tlm::TLM_COMPLETED;
+}
+
+// What names no QP is judged behind.
+bool doorbell_front::of_owner(std::uint64_t page, std::uint32_t offset, const std::byte* data, std::uint64_t n) const {
+  const doorbell_rules::uar_write w = doorbell_rules::decode(offset, n);
+  std::uint32_t qpn = 0;
+  if (w.what == doorbell_rules::target::blueflame) {
+    const doorbell_rules::blueflame b = doorbell_rules::decode_blueflame(data, n);
+    if (b.plausible) qpn = b.qpn;
+  } else if (w.what == doorbell_rules::target::bell && (w.kind == bell::send || w.kind == bell::receive)) {
+    std::memcpy(&qpn, data + offsetof(hca_doorbell, number), sizeof qpn);
+  }
+  if (qpn == 0 || qpn > doorbell_rules::number_mask) return true;
+  return qpn < pages_.size() && pages_[qpn] == page;
 }
 
 tlm::tlm_sync_enum doorbell_front::nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
@@ -50,6 +72,10 @@ void doorbell_front::access(tlm::tlm_generic_payload& gp, ps& t) {
         monitor_->uar_written(offset - HCA_BAR_UAR, data, bytes, t);
       }
       if (gp.is_write()) {
+        if (!of_owner((offset - HCA_BAR_UAR) / HCA_UAR_PAGE, static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes)) {
+          ++foreign_;
+          return;
+        }
         const auto* const extension = gp.get_extension<pcie_extension>();
         return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, extension ? extension->operation : 0,
                          t);
@@ -99,6 +125,7 @@ void doorbell_front::describe_front(statistics& s) {
   s.add("recovery_failures", "1", "records that could not be read: no such QP, or no record", recovery_failures_);
   s.add("aside", "1", "CQ and EQ doorbells that waited beside the full FIFO", aside_count_);
   s.add("bad_writes", "1", "writes that are no doorbell and no register", bad_writes_);
+  s.add("foreign", "1", "doorbells of QPs and SRQs rung through another UAR page than theirs, or of none", foreign_);
   s.add("bad_reads", "1", "reads of what cannot be read", bad_reads_);
   s.add("register_accesses", "1", "reads and writes of control registers and the MSI-X table", register_accesses_);
 }

@@ -1,8 +1,11 @@
 // The adapter's BAR and the sockets of doorbell, as its model and its RTL have them: control registers, the MSI-X table and
-// device memory are passed to their owners, writes into UAR pages go to `write_uar`.
+// device memory are passed to their owners, writes into UAR pages go to `write_uar`. A doorbell of a QP or SRQ that is rung
+// through another page than its own, or that nobody has started, ends here: behind it they are merged by their numbers alone.
 #pragma once
 
 #include <tlm_utils/simple_target_socket.h>
+
+#include <vector>
 
 #include "models/doorbell/bar_monitor.h"
 #include "models/doorbell/doorbell_config.h"
@@ -19,6 +22,7 @@ class doorbell_front {
  public:
   tlm_utils::simple_target_socket<doorbell_front, 64> bar;  // addresses are offsets in the BAR; answered in the call
 
+  target_socket<control_request> control{"control"};
   initiator_socket<doorbell_ring> send{"send"};
   initiator_socket<doorbell_ring> receive{"receive"};
   initiator_socket<doorbell_ring> completion{"completion"};
@@ -50,8 +54,14 @@ class doorbell_front {
   void access(tlm::tlm_generic_payload& gp, ps& t);
   void access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t);
 
+  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
+  [[nodiscard]] bool of_owner(std::uint64_t page, std::uint32_t offset, const std::byte* data, std::uint64_t n) const;
+
+  static constexpr std::uint16_t nobody = 0xffff;
+
   const ps register_latency_;
-  counter bad_reads_, register_accesses_;
+  std::vector<std::uint16_t> pages_;  // by QPN
+  counter bad_reads_, register_accesses_, foreign_;
   bar_monitor* monitor_ = nullptr;
 };
 

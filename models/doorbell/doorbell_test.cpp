@@ -5,7 +5,9 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 
+#include "models/doorbell/doorbell_rules.h"
 #include "tlm/access.h"
 #include "tlm/checker/checker_set.h"
 #include "tlm/pcie.h"
@@ -65,6 +67,7 @@ struct bench {
   clock_domain clock{frequency{1e9}};
   doorbell unit_under_test;
   mmio cpu{"cpu"};
+  testing::fake_initiator<control_request> firmware{"firmware"};
   fake_target<doorbell_ring> send{"send"};
   fake_target<doorbell_ring> receive{"receive"};
   fake_target<doorbell_ring> completion{"completion"};
@@ -85,10 +88,13 @@ struct bench {
     ps at;
   };
   std::vector<rung> log;
+  std::deque<control_request> orders;
+  std::set<std::uint32_t> begun;
   std::map<std::uint32_t, std::uint32_t> registers;
 
   explicit bench(const doorbell_config& config = {}) : unit_under_test("doorbell", config, clock) {
     cpu.out.bind(unit_under_test.bar);
+    firmware.out.bind(unit_under_test.control);
     unit_under_test.send.bind(send.in);
     unit_under_test.receive.bind(receive.in);
     unit_under_test.completion.bind(completion.in);
@@ -139,8 +145,20 @@ struct bench {
     records[q.record] = {};
   }
   hca_qp_record& record(std::uint32_t qpn) { return records.at(qps.at(qpn).record); }
+  void order(control_op op, std::uint32_t qpn, std::uint32_t page, ps at) {
+    control_request& c = orders.emplace_back();
+    c.op = op;
+    c.number = qpn;
+    c.uar = page;
+    firmware.send(c, at);
+  }
+  // Begun at 0 with page 0, unless somebody has said otherwise.
+  void need(std::uint32_t qpn) {
+    if (qpn <= doorbell_rules::number_mask && begun.insert(qpn).second) order(control_op::start, qpn, 0, 0_ns);
+  }
   mmio::job& ring(std::uint32_t where, std::uint32_t number, std::uint32_t value, ps at, unsigned page = 0) {
     const hca_doorbell d{number, value};
+    if (where == HCA_UAR_SQ || where == HCA_UAR_RQ) need(number);
     return cpu.access(true, uar + page * std::uint64_t{HCA_UAR_PAGE} + where, &d, sizeof d, at);
   }
   mmio::job& blueflame(std::uint32_t qpn, std::uint16_t index, std::uint8_t blocks, ps at, std::size_t bytes = 0) {
@@ -150,6 +168,7 @@ struct bench {
     c.index = index;
     c.blocks = blocks;
     std::memcpy(wqe.data(), &c, sizeof c);
+    need(qpn);
     return cpu.access(true, uar + HCA_UAR_BF, wqe.data(), wqe.size(), at);
   }
   double stat(const char* name) const {
@@ -166,7 +185,7 @@ TEST(doorbell, an_idle_unit_passes_on_at_once) {
   bench b;
   const std::uint64_t before = event_queue::instance().hand_overs();
   b.ring(HCA_UAR_SQ, 5, 0x10007, 100_ns);
-  b.ring(HCA_UAR_RQ, 5, 3, 200_ns, 2047);
+  b.ring(HCA_UAR_RQ, 5, 3, 200_ns);
   b.ring(HCA_UAR_CQ, 9 | HCA_ARM_NEXT << 24, 0x12345678, 300_ns);
   b.ring(HCA_UAR_EQ, 1, 7, 400_ns);
   testing::run_until_idle();
@@ -180,7 +199,41 @@ TEST(doorbell, an_idle_unit_passes_on_at_once) {
   EXPECT_EQ(b.log[2].number, 9U | HCA_ARM_NEXT << 24);
   EXPECT_EQ(b.log[2].value, 0x12345678U);
   EXPECT_EQ(b.log[3].kind, bell::event);
-  EXPECT_EQ(event_queue::instance().hand_overs() - before, 8U);  // the stimulus, and the unit's latency
+  EXPECT_EQ(event_queue::instance().hand_overs() - before, 9U);  // the stimulus, an order, and the unit's latency
+}
+
+// Whatever another page rings it neither reaches the QP nor takes the place of what its owner has rung.
+TEST(doorbell, a_qp_is_rung_through_its_own_page) {
+  doorbell_config c;
+  c.fifo_depth = 2;
+  bench b(c);
+  for (const std::uint32_t q : {1U, 2U, 3U}) {
+    b.begun.insert(q);
+    b.add_qp(q);
+    b.order(control_op::start, q, 7, 0_ns);
+  }
+  b.ring(HCA_UAR_SQ, 1, 1, 10_ns, 7);
+  b.ring(HCA_UAR_SQ, 2, 5, 10_ns, 7);
+  b.ring(HCA_UAR_SQ, 2, 9, 10_ns, 8);  // not merged with the one that waits
+  b.ring(HCA_UAR_RQ, 1, 4, 10_ns, 0);
+  b.blueflame(3, 0, 1, 10_ns);
+  b.begun.insert(4);
+  b.ring(HCA_UAR_SQ, 4, 1, 10_ns, 7);  // nobody's
+  b.ring(HCA_UAR_CQ, 2, 3, 10_ns, 8);  // a CQ's
+  b.order(control_op::stop, 1, 0, 50_ns);
+  b.ring(HCA_UAR_SQ, 1, 2, 60_ns, 7);
+  b.order(control_op::start, 1, 8, 70_ns);
+  b.ring(HCA_UAR_SQ, 1, 3, 80_ns, 7);
+  b.ring(HCA_UAR_SQ, 1, 4, 90_ns, 8);
+  testing::run_until_idle();
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> sq;
+  for (const auto& r : b.log) {
+    EXPECT_TRUE(r.kind == bell::send || r.kind == bell::completion);
+    if (r.kind == bell::send) sq.emplace_back(r.number, r.value);
+  }
+  EXPECT_EQ(sq, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{1, 1}, {2, 5}, {1, 4}}));
+  EXPECT_EQ(b.stat("foreign"), 6);
+  EXPECT_EQ(b.stat("dropped") + b.stat("bad_writes") + b.stat("coalesced"), 0);
 }
 
 TEST(doorbell, one_per_interval_in_order) {

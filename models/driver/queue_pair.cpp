@@ -84,6 +84,7 @@ command_result create_on_adapter(cpu& c, queue_pair& qp, const protection_domain
   create.send_cqn = static_cast<completion_queue*>(qp.send_cq)->number;
   create.recv_cqn = static_cast<completion_queue*>(qp.recv_cq)->number;
   create.record = of(qp.context).records.address(qp.record);
+  create.uar = of(qp.context).uar_number;
   create.srqn = qp.srq ? static_cast<shared_queue*>(qp.srq)->number : 0;
   create.sq_pages = static_cast<std::uint32_t>(pages.size());
   if (qp.rq.bytes()) {

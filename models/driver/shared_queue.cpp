@@ -46,6 +46,7 @@ command_result create_on_adapter(cpu& c, shared_queue& srq, const protection_dom
   create.pd = pd.number;
   create.pages = static_cast<std::uint32_t>(pages.size());
   create.record = of(srq.context).records.address(srq.record);
+  create.uar = of(srq.context).uar_number;
   return run(c, srq.context, {.code = HCA_CMD_CREATE_SRQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
 }
 

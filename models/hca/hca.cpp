@@ -151,6 +151,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   command_unit.keys.bind(key_check.control);
   command_unit.windows.bind(window_unit.control);
   command_unit.walker.bind(page_walker.in[walker_client::command_unit]);
+  command_unit.doorbell.bind(doorbell.control);
   command_unit.send_queue.bind(send_queue.control);
   command_unit.requester.bind(requester.control);
   command_unit.responder.bind(responder.control);

@@ -59,16 +59,19 @@ void requester::rest_for(flow& f, ps t, std::uint8_t timer) {
   f.on(flow_event::rnr_nak);
   f.timer.clear();
   go_back(f, t);
-  ++f.busy;
-  queue_.at(t + rnr_delay(timer), {[](void* context) {
-                                     auto& rested = *static_cast<flow*>(context);
-                                     requester& self = *rested.owner;
-                                     --rested.busy;
-                                     rested.on(flow_event::rnr_over);
-                                     if (is_live(rested.state)) self.pump(rested, now());
-                                     self.check_stopped(rested);
-                                   },
-                                   &f});
+  if (!f.rest.is_set()) f.rest.set(t + rnr_delay(timer));
+}
+
+void requester::rested(flow& f) {
+  f.on(flow_event::rnr_over);
+  pump(f, now());
+}
+
+// A QP that fails or is stopped does not rest: the peer chooses for how long, up to 0.66 s.
+void requester::end_rest(flow& f) {
+  if (!f.rest.is_set()) return;
+  f.rest.clear();
+  f.on(flow_event::rnr_over);
 }
 
 void requester::report_cqe(const flow& f, const operation& op, std::uint8_t status, ps t) {
@@ -133,6 +136,7 @@ void requester::settle(flow& f, ps t) {
 void requester::fail_front(flow& f, std::uint8_t status, ps t) {
   ++errors_;
   f.on(flow_event::fails);
+  end_rest(f);
   ++f.pass;
   faults_.cancel(&f);
   complete(f, status, t);

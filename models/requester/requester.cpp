@@ -102,6 +102,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
     case control_op::stop:
       ++f.pass;
       faults_.cancel(&f);
+      end_rest(f);
       if (f.busy != 0) {
         f.on(flow_event::stop_later);
         f.stopping = &c;
@@ -130,6 +131,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
     case control_op::flush:
     case control_op::failed:
       f.on(flow_event::told_failed);
+      end_rest(f);
       ++f.pass;
       faults_.cancel(&f);
       flush_when_known(f, t);

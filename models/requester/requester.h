@@ -105,7 +105,10 @@ class requester : public unit {
   // One QP's send side. What every packet needs comes first and together: with thousands of QPs it is not in the host's caches.
   struct alignas(64) flow {
     flow(std::uint32_t n, requester* r)
-        : qpn(n), timer({[](void* f) { static_cast<flow*>(f)->owner->on_timer(*static_cast<flow*>(f)); }, this}), owner(r) {}
+        : qpn(n),
+          timer({[](void* f) { static_cast<flow*>(f)->owner->on_timer(*static_cast<flow*>(f)); }, this}),
+          rest({[](void* f) { static_cast<flow*>(f)->owner->rested(*static_cast<flow*>(f)); }, this}),
+          owner(r) {}
     std::uint32_t qpn;
     flow_state state;
     bool pumping = false;  // these three: somebody does it already
@@ -128,6 +131,7 @@ class requester : public unit {
     unsigned retries = 0;
     unsigned rnr_retries = 0;
     alarm timer;  // of the oldest PSN that is not acknowledged (RC)
+    alarm rest;   // of an RNR NAK
     control_request* stopping = nullptr;
     requester* owner;
 
@@ -172,6 +176,8 @@ class requester : public unit {
   void restart_timer(flow& f, ps t);
   void on_timer(flow& f);
   void rest_for(flow& f, ps t, std::uint8_t timer);
+  void rested(flow& f);
+  void end_rest(flow& f);
   void complete(flow& f, std::uint8_t status, ps t);
   void unpin(operation& op, ps t);
   void fail_front(flow& f, std::uint8_t status, ps t);

@@ -48,11 +48,6 @@ std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t cou
   }
 }
 
-std::uint32_t psns_answering(const packet_header& h, unsigned mtu_shift) {
-  if (h.opcode != wire::read_request || h.dma_length == 0) return 1;
-  return static_cast<std::uint32_t>(ceil_div(h.dma_length, std::uint64_t{1} << mtu_shift));
-}
-
 bool answers_read(std::uint8_t opcode, std::uint32_t index, std::uint32_t count) {
   const bool last = index + 1 == count;
   switch (opcode) {

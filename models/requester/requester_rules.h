@@ -13,9 +13,7 @@ namespace hcasim {
 
 // PSNs that a message takes: its request packets, or for a READ its response packets (IBA 9.7.2).
 inline std::uint32_t psns_of(const wqe_view& w, unsigned mtu_shift) {
-  const std::uint64_t mtu = std::uint64_t{1} << mtu_shift;
-  if (w.is_atomic()) return 1;
-  return static_cast<std::uint32_t>(w.length == 0 ? 1 : ceil_div(w.length, mtu));
+  return w.is_atomic() ? 1 : packets_of(w.length, mtu_shift);
 }
 
 // What is wrong with a request on a QP of this transport (enum hca_transport); HCA_WC_SUCCESS: nothing. UC has no READs and
@@ -27,8 +25,6 @@ std::uint8_t transport_bits(std::uint8_t transport);
 // RC BTH opcode of packet `index` of `count`.
 std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t count);
 
-// PSNs that what answers this request packet has: of a READ its responses.
-std::uint32_t psns_answering(const packet_header& h, unsigned mtu_shift);
 // May response `index` of `count` of a READ have this opcode? A repeated request begins its responses anew, so FIRST and ONLY
 // may come in the middle of the message; it ends where it ends.
 bool answers_read(std::uint8_t opcode, std::uint32_t index, std::uint32_t count);

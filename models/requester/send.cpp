@@ -229,7 +229,7 @@ void requester::emit(flow& f) {
     psn_probe_.set(p.header.psn, t);
     if (!f.timer.is_set()) restart_timer(f, t);
     const std::uint32_t psn = p.header.psn;
-    const std::uint32_t end = psn_add(psn, psns_answering(p.header, f.qp.mtu_shift));
+    const std::uint32_t end = psn_add(psn, psns_of(p.header, f.qp.mtu_shift));
     if (psn_distance(f.sent_psn, end) > 0) f.sent_psn = end;
     p.waiter = {};
     p.context = this;

@@ -11,7 +11,7 @@ namespace hcasim {
 // response is judged again when its bytes are read [O8c].
 task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t) {
   const packet_header& h = p.header;
-  const std::uint32_t count = responses_of(h.dma_length, q.mtu_shift);
+  const std::uint32_t count = psns_of(h, q.mtu_shift);
   if (again && c.owed.size() > 2 * std::size_t{q.max_read_in}) co_return;  // asked for over and over
   if (h.dma_length != 0) {
     memory_range whole{.key = h.rkey,

@@ -1,6 +1,5 @@
 #include "models/responder/responder_rules.h"
 
-#include "tlm/base/units.h"
 #include "tlm/wqe.h"
 
 namespace hcasim {
@@ -87,10 +86,6 @@ bool length_ok(const packet& p, unsigned mtu_shift, std::uint32_t remaining) {
   }
 }
 
-std::uint32_t responses_of(std::uint32_t length, unsigned mtu_shift) {
-  return length == 0 ? 1 : static_cast<std::uint32_t>(ceil_div(length, std::uint64_t{1} << mtu_shift));
-}
-
 std::uint8_t response_opcode(std::uint32_t index, std::uint32_t count) {
   if (count == 1) return wire::read_only;
   if (index == 0) return wire::read_first;
@@ -101,7 +96,7 @@ bool repeats(const executed_fetch& e, const packet_header& h, unsigned mtu_shift
   if (h.opcode != e.opcode || h.rkey != e.key) return false;
   if (h.opcode != wire::read_request) return h.psn == e.psn && h.va == e.va;
   const std::int32_t index = psn_distance(e.psn, h.psn);
-  if (index < 0 || static_cast<std::uint32_t>(index) >= responses_of(e.length, mtu_shift)) return false;
+  if (index < 0 || static_cast<std::uint32_t>(index) >= packets_of(e.length, mtu_shift)) return false;
   const auto offset = static_cast<std::uint32_t>(index) << mtu_shift;
   return h.va == e.va + offset && h.dma_length <= e.length - offset && (h.dma_length != 0 || e.length == 0);
 }

@@ -28,8 +28,6 @@ inline bool atomic_aligned(const packet_header& h) {
 }
 // [D6] payload length against MTU, opcode and what is left of the message.
 bool length_ok(const packet& p, unsigned mtu_shift, std::uint32_t remaining);
-// Packets of a READ response.
-std::uint32_t responses_of(std::uint32_t length, unsigned mtu_shift);
 // Opcode of READ response `index` of `count`.
 std::uint8_t response_opcode(std::uint32_t index, std::uint32_t count);
 // What is kept of a READ or an atomic that was executed, for when it is asked for again [D2].

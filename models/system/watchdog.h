@@ -24,11 +24,12 @@ class watchdog {
   [[nodiscard]] const std::string& stalled() const { return stalled_; }
   // What waits now, and for what; empty: nothing.
   [[nodiscard]] std::string waiting() const;
+  // All of the system.
+  [[nodiscard]] std::vector<const unit*> units() const;
 
  private:
   void look();
   void look_again();
-  [[nodiscard]] std::vector<const unit*> units() const;
   [[nodiscard]] waiting_list list() const;
 
   const sc_core::sc_object& top_;

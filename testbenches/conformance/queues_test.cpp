@@ -1,5 +1,6 @@
 // What queues do: overflow of a CQ, flushing, completions that nobody asked for, READ depth, recovery through RESET [D.1, D.2].
 #include "testbenches/conformance/base.h"
+#include "testbenches/kit/counters.h"
 
 namespace hcasim::kit {
 namespace {
@@ -7,6 +8,38 @@ namespace {
 request write_of(const base_case& t, std::uint64_t id, unsigned flags = IBV_SEND_SIGNALED) {
   return {
       .id = id, .sges = {{t.here.addr, 64, t.here.mr->lkey}}, .remote = t.there.addr, .rkey = t.there.mr->rkey, .flags = flags};
+}
+
+// Whoever can write to a page of doorbells may ring through it what is his, and nothing else: otherwise the adapter would
+// execute requests, and use receives, that were never posted.
+CONFORMANCE(TC_A32) {
+  base_case t(c, n);  // page 1; page 0 is the kernel's
+  process_context other(c, n);
+  ASSERT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
+  const auto ring = [&](std::uint32_t page, std::uint32_t where, const ibv_qp* qp) {
+    const hca_doorbell d{qp->qp_num, 5};
+    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{page} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
+    c.spend(10_us);
+    c.sync();
+  };
+  for (const std::uint32_t page : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
+    for (const ibv_qp* qp : {t.a, t.b}) {
+      ring(page, HCA_UAR_SQ, qp);
+      ring(page, HCA_UAR_RQ, qp);
+    }
+  }
+  EXPECT_EQ(statistic_of(n.hca.doorbell, "foreign"), 16.0);
+  EXPECT_EQ(t.p.state(t.a), IBV_QPS_RTS);
+  EXPECT_EQ(t.p.state(t.b), IBV_QPS_RTS);
+  ASSERT_EQ(post(c, t.a, {.opcode = IBV_WR_SEND, .id = 3, .sges = {{t.here.addr, 64, t.here.mr->lkey}}}), 0);
+  EXPECT_FALSE(next_completion(c, t.p.cq, 100_us)) << "no receive was posted";
+  ASSERT_EQ(post_receive(c, t.b, 4, {{t.there.addr, 64, t.there.mr->lkey}}), 0);
+  for (int i = 0; i < 2; ++i) {
+    const auto wc = next_completion(c, t.p.cq, 10_ms);
+    ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS);
+  }
+  ring(1, HCA_UAR_SQ, t.a);
+  EXPECT_EQ(t.p.state(t.a), IBV_QPS_ERR) << "its own is heard: what was never posted is no request";
 }
 
 TEST(conformance, a_cq_that_overflows_says_so) {

@@ -55,10 +55,7 @@ struct old_case : base_case {
 };
 
 void run_forged(const std::function<void(cpu&, node&, forger&)>& body) {
-  world w(world::one_node());
-  forger f(w.sys(), 0);
-  ASSERT_TRUE(w.run({[&](cpu& c, node& n) { body(c, n, f); }}));
-  EXPECT_EQ(w.sys().packets().in_use(), 0U) << "packets are left over";
+  EXPECT_EQ(kit::run_forged(world::one_node(), body), "");
 }
 
 TEST(conformance, TC_D01) {

@@ -10,6 +10,7 @@ namespace hcasim::kit {
 namespace {
 
 enum : std::size_t { op_write, op_read, op_send, op_add, op_kinds };
+constexpr std::array<const char*, op_kinds> op_names = {"WRITE", "READ", "SEND", "FETCH_ADD"};
 
 struct target_side {
   std::vector<address> qps;
@@ -37,6 +38,8 @@ struct random_state {
   void problem(const std::string& text) {
     if (out->problem.empty()) out->problem = text;
   }
+  // Neither side waits for what the other, which has given up, does not send any more.
+  [[nodiscard]] bool good() const { return out->problem.empty(); }
 };
 
 qp_options settings(const random_options& o) {
@@ -93,7 +96,7 @@ void target(random_state& s, cpu& c, node& n) {
   }
   s.to_source.send(c, std::move(mine));
   std::uint64_t all = ~0ULL;
-  while (s.out->received < all) {
+  while (s.out->received < all && s.good()) {
     if (const auto wc = next_completion(c, p.cq, 50_us)) {
       if (wc->status != IBV_WC_SUCCESS) return s.problem(std::string("a receive failed: ") + ibv_wc_status_str(wc->status));
       const auto qp = static_cast<std::size_t>(wc->wr_id >> 32);
@@ -198,10 +201,13 @@ void source(random_state& s, cpu& c, node& n) {
       if (!issue(i)) return s.problem("cannot post");
     }
   }
-  while (completed < issued) {
+  while (completed < issued && s.good()) {
     const auto wc = next_completion(c, p.cq);
-    if (!wc || wc->status != IBV_WC_SUCCESS) return s.problem(wc ? ibv_wc_status_str(wc->status) : "no completion");
+    if (!wc) return s.problem("no completion");
     lane& l = lanes[wc->wr_id];
+    if (wc->status != IBV_WC_SUCCESS) {
+      return s.problem(std::string("a ") + op_names[l.outstanding.front().kind] + " failed: " + ibv_wc_status_str(wc->status));
+    }
     const pending x = l.outstanding.front();
     l.outstanding.pop_front();
     ++completed;

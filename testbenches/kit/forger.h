@@ -3,9 +3,12 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "models/system/system.h"
+#include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/tap.h"
+#include "testbenches/kit/world.h"
 
 namespace hcasim::kit {
 
@@ -19,38 +22,70 @@ class forger {
 
   // For QP `qpn` of the victim, from the adapter with LID `source`; the rest as the caller wants it.
   [[nodiscard]] packet_header header(std::uint8_t opcode, std::uint32_t qpn, std::uint32_t psn, std::uint16_t source) const;
+  // Its bytes on the wire; whoever changes them seals it again, or does not.
+  packet& make(const packet_header& h, std::uint32_t payload = 0);
   // At the port now.
-  void put(const packet_header& h, std::uint32_t payload = 0);
-  // What `make` makes, one every `apart` from now on until stop().
-  void storm(ps apart, std::function<packet_header()> make);
+  void put(packet& p);
+  void put(const packet_header& h, std::uint32_t payload = 0) { put(make(h, payload)); }
+  // What `next` gives, one every `apart` from now on until stop(); null: none this time.
+  void storm(ps apart, std::function<packet*()> next);
   void stop() { raging_ = false; }
 
-  // Of the victim's responder and requester since the last call.
-  std::vector<packet_header> answers() { return std::exchange(answers_.heard, {}); }
-  std::vector<packet_header> requests() { return std::exchange(requests_.heard, {}); }
+  // How many bytes lie in [bytes) that run as those of a payload of `make` do.
+  static std::uint64_t payload_in(std::span<const std::byte> bytes);
+
+  // Told of each packet that the victim's responder or requester sends; what they have sent since the last call otherwise.
+  std::function<void(const packet&)> on_answer;
+  std::function<void(const packet&)> on_request;
+  std::vector<packet_header> answers() { return std::exchange(answers_, {}); }
+  std::vector<packet_header> requests() { return std::exchange(requests_, {}); }
 
  private:
-  struct listener : socket_observer<packet> {
-    std::vector<packet_header> heard;
-    void forward(const packet& p, tlm::tlm_phase phase, ps) override {
-      if (phase == tlm::BEGIN_REQ) heard.push_back(p.header);
-    }
-    void forward_done(const packet&, tlm::tlm_phase, tlm::tlm_sync_enum, ps) override {}
-    void backward(const packet&, tlm::tlm_phase, ps) override {}
-  };
-  void next();
+  void go_on();
 
   system& system_;
-  hca& adapter_;
   initiator_socket<packet>& wire_;
   const std::uint16_t lid_;
   event_queue& queue_ = event_queue::instance();
-  std::function<packet_header()> make_;
+  std::function<packet*()> next_;
   ps apart_{0};
   bool raging_ = false;
   bool posted_ = false;  // a next one
-  listener answers_;
-  listener requests_;
+  std::vector<packet_header> answers_;
+  std::vector<packet_header> requests_;
+  tap<packet> responder_;
+  tap<packet> requester_;
 };
+
+// A QP of node 0 whose peer is forged: nobody answers but who forges answers, and no timer runs.
+class lone_requester {
+ public:
+  static constexpr std::uint16_t peer_lid = 2;
+  static constexpr address peer{peer_lid, 0x777, 0x10};
+  static constexpr std::uint32_t mtu = 1024;
+
+  lone_requester(cpu& thread, node& on, forger& f, std::uint32_t first_psn, bool signal_all = false);
+
+  // In a new life.
+  void connect();
+  // Of `bytes` at the begin of `here`; 0 or errno.
+  int ask(ibv_wr_opcode opcode, std::uint32_t bytes);
+  // What it has sent by then, since somebody looked last.
+  std::vector<packet_header> requests_after(ps t);
+  void answer(const packet_header& h, std::uint32_t payload, ps settle);
+  std::vector<ibv_wc> completions();
+
+  process_context p;
+  cpu& c;
+  node& n;
+  forger& wire;
+  qp_options options;
+  region here;
+  ibv_qp* qp;
+  std::uint64_t asked = 0;
+};
+
+// A program on the first of two nodes, and a forger in front of its port. Empty: it came to its end and left no packet over.
+std::string run_forged(const system_config& config, const std::function<void(cpu&, node&, forger&)>& body);
 
 }  // namespace hcasim::kit

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -72,6 +73,7 @@ std::vector<std::byte> wqe_of(const write_fields& f) {
 class doorbell_world : public unit {
  public:
   tlm_utils::simple_initiator_socket<doorbell_world, 64> mmio{"mmio"};
+  initiator_socket<control_request> firmware{"firmware"};
   target_socket<context_request> qpc{"qpc"};
   target_socket<dma_request> dma{"dma"};
   target_socket<doorbell_ring> send{"send"};
@@ -107,7 +109,13 @@ class doorbell_world : public unit {
     spawn.dont_initialize();
     sc_core::sc_spawn([this] { write_now(); }, "write", &spawn);
   }
-  void start_of_simulation() override { arm(clock_.cycles(1)); }
+  void start_of_simulation() override {
+    for (const item& i : stream_) {
+      const write_fields f = unpack_write(i);
+      if (rings_qp(f.kind) && f.number <= 0xffffff && owned_.insert(f.number).second) begin(f.number, f.page);
+    }
+    arm(clock_.cycles(1));
+  }
 
   void publish(coverage& c) const {
     for (std::size_t i = 0; i < std::size(names); ++i) {
@@ -169,6 +177,13 @@ class doorbell_world : public unit {
     q.fails = i[2] >> 48 & 1;
     q.record.sq_pi = q.record.rq_pi = q.first;
     if (q.address != 0) at_[q.address] = qpn;
+  }
+  void begin(std::uint32_t qpn, std::uint32_t page) {
+    control_request c;
+    c.number = qpn;
+    c.uar = page;
+    ps t{0};
+    firmware.access(c, t);
   }
   [[nodiscard]] std::uint32_t first_of(std::uint32_t qpn) const {
     const auto known = qps_.find(qpn);
@@ -390,6 +405,7 @@ class doorbell_world : public unit {
   gated_channel<pending> rings_;
   std::uint64_t next_ = 0;
   std::uint64_t answered_ = 0;
+  std::set<std::uint32_t> owned_;
   std::uint64_t written_[8] = {};
   std::uint64_t with_wqe_ = 0, records_read_ = 0, no_record_ = 0, merged_ = 0;
 };
@@ -426,6 +442,10 @@ class doorbell_generator {
       if (safe(q)) return q;
     }
   }
+  // A QP is rung through a page of its own.
+  static std::uint16_t page_of(std::uint32_t qpn) {
+    return static_cast<std::uint16_t>((qpn & 0xffffff) * 0x9e37U % HCA_UAR_COUNT);
+  }
   item next() {
     write_fields f;
     f.page = static_cast<std::uint16_t>(r_.below(HCA_UAR_COUNT));
@@ -451,6 +471,7 @@ class doorbell_generator {
       std::uint32_t& index = (send ? sq_ : rq_)[q];
       f.kind = send ? write_kind::sq : write_kind::rq;
       f.number = name_of(q);
+      f.page = page_of(f.number);
       f.value = index = (index + 1 + static_cast<std::uint32_t>(r_.below(40))) & 0xffff;
       f.offset = send ? HCA_UAR_SQ : HCA_UAR_RQ;
     } else {
@@ -470,6 +491,7 @@ class doorbell_generator {
     f.blocks = static_cast<std::uint8_t>(bulk_ ? 4 : 1 + r_.below(o_.how == mode::random && r_.chance(0.1) ? 16 : 4));
     f.bytes = std::min<std::uint32_t>(
         HCA_BF_BYTES, f.blocks * HCA_WQE_BLOCK + (r_.chance(0.2) ? static_cast<std::uint32_t>(r_.below(200)) : 0));
+    f.page = page_of(f.number);
     f.offset = buffer();
     f.value = sq_[q] = (sq_[q] + f.blocks) & 0xffff;
     return pack(f);
@@ -486,6 +508,7 @@ class doorbell_generator {
                                          : r_.chance(0.5) ? f.bytes / HCA_WQE_BLOCK + 1
                                                           : 17 + r_.below(239));
     if (r_.chance(0.2)) f.number |= 1U << (24 + r_.below(8));
+    f.page = page_of(f.number);
     f.offset = buffer();
     f.value = static_cast<std::uint32_t>(r_.below(0x10000));
     return pack(f);
@@ -578,6 +601,7 @@ class doorbell_bench final : public bench {
   template <class Unit, class Context, class Dma>
   static void bind(doorbell_world& w, Unit& u, Context& context, Dma& dma) {
     w.mmio.bind(u.bar);
+    w.firmware.bind(u.control);
     u.send.bind(w.send);
     u.receive.bind(w.receive);
     u.completion.bind(w.completion);

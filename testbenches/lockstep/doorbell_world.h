@@ -20,6 +20,9 @@ struct write_fields {
   std::uint32_t number = 0;
   std::uint32_t value = 0;  // SQ, BlueFlame: the producer index behind it
 };
+inline bool rings_qp(write_kind k) {
+  return k == write_kind::sq || k == write_kind::rq || k == write_kind::blueflame || k == write_kind::broken_blueflame;
+}
 inline item pack(const write_fields& f) {
   item i{};
   i[0] = static_cast<std::uint64_t>(f.kind) | std::uint64_t{f.gap & 0xffff} << 8 | std::uint64_t{f.page} << 24;

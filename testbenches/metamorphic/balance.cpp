@@ -70,25 +70,6 @@ const std::vector<equation>& equations() {
 
 }  // namespace
 
-std::vector<std::string> left_over(hcasim::system& s) {
-  std::vector<std::string> found;
-  for (const unit* u : all_units()) {
-    for (const statistic& one : u->stats().all()) {
-      const auto* const* l = std::get_if<level*>(&one.value);
-      if (l && (*l)->value() != 0) found.push_back(fmt::format("{}.{} is {}", short_name(u->name()), one.name, (*l)->value()));
-    }
-  }
-  if (s.packets().in_use() != 0) found.push_back(fmt::format("{} packets are in no pool", s.packets().in_use()));
-  const std::uint64_t all = s.config().link.buffer / 64;
-  for (std::size_t i = 0; i < s.links() && all != 0; ++i) {
-    for (unsigned end = 0; end < 2; ++end) {
-      const std::uint64_t free = s.cable(i).free_blocks(end, 0, never);  // those on their way too
-      if (free != all) found.push_back(fmt::format("link{} end {}: {} of {} credits are back", i, end, free, all));
-    }
-  }
-  return found;
-}
-
 std::vector<std::string> unbalanced(hcasim::system& s, const traffic_options& o) {
   std::vector<std::string> found;
   const sums all = all_counters();

@@ -10,8 +10,6 @@
 
 namespace hcasim::metamorphic {
 
-// Levels that are not at zero, packets that are in no pool, credits that are not back at their sender.
-std::vector<std::string> left_over(hcasim::system& s);
 // Sums that must be equal and are not: what one unit sent and another one received.
 std::vector<std::string> unbalanced(hcasim::system& s, const traffic_options& o);
 // Little's law: queues whose level, over the run, is not the sum of the waits of their histogram.

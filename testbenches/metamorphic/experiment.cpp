@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "testbenches/kit/left_over.h"
 #include "testbenches/metamorphic/balance.h"
 #include "testbenches/runner/command_line/system_platform.h"
 #include "testbenches/runner/description/errors.h"
@@ -72,7 +73,7 @@ void simulate(const experiment& e, const setup& with, const knob_tree& tree, out
     o.middle = to_seconds(middle.time);
     for (const resource_use& u : resources_of(tree, m, middle)) o.busy[u.unit + "." + u.name] = u.utilisation;
   }
-  o.left_over = left_over(*s);
+  o.left_over = kit::left_over(*s);
   o.unbalanced = unbalanced(*s, with.traffic);
   o.unlike_little = unlike_little(m);
   o.bytes = r.bytes;

@@ -7,14 +7,12 @@
 #include <memory>
 
 #include "testbenches/conformance/peer_script.h"
+#include "testbenches/kit/grant_monitor.h"
 #include "testbenches/kit/windows.h"
-#include "testbenches/random/grant_monitor.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
-
-using testing::grant_monitor;
 
 struct grant {
   ibv_mr* mr = nullptr;

@@ -4,7 +4,7 @@
 #include <array>
 #include <memory>
 
-#include "testbenches/random/grant_monitor.h"
+#include "testbenches/kit/grant_monitor.h"
 #include "testbenches/random/packet_monitor.h"
 #include "testbenches/random/walk_state.h"
 #include "tlm/base/random.h"

@@ -321,33 +321,33 @@ std::vector<std::uint8_t> messages_of(const setting& s) {
 }
 
 void check_all(const setting& s, unsigned answers) {
-  world w(world::two_nodes());
-  forger f(w.sys(), 0);
-  ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
-    bench b(c, n, f, s);
-    if (!s.hears()) b.stay_deaf();
-    for (const bool from_peer : {true, false}) {
-      for (const std::uint8_t opcode : request_opcodes()) {
-        request_arrival a{
-            .started = s.state != IBV_QPS_RESET && s.state != IBV_QPS_ERR, .from_peer = from_peer, .opcode = opcode};
-        if (!s.hears() || !of_transport(opcode, s.transport())) {
-          b.check(a);
-          continue;
-        }
-        for (const std::uint8_t inbound : messages_of(s)) {
-          for (const psn_class psn : classes_of(s, opcode)) {
-            a.inbound = inbound;
-            a.psn = psn;
-            b.check(a);
-            if (::testing::Test::HasFatalFailure()) return;
-          }
-        }
-      }
-    }
-    EXPECT_EQ(b.used(), answers) << "not every answer was met";
-    EXPECT_GE(b.cells(), 60U);
-  }}));
-  EXPECT_EQ(w.sys().packets().in_use(), 0U) << "packets are left over";
+  EXPECT_EQ(run_forged(world::two_nodes(),
+                       [&](cpu& c, node& n, forger& f) {
+                         bench b(c, n, f, s);
+                         if (!s.hears()) b.stay_deaf();
+                         for (const bool from_peer : {true, false}) {
+                           for (const std::uint8_t opcode : request_opcodes()) {
+                             request_arrival a{.started = s.state != IBV_QPS_RESET && s.state != IBV_QPS_ERR,
+                                               .from_peer = from_peer,
+                                               .opcode = opcode};
+                             if (!s.hears() || !of_transport(opcode, s.transport())) {
+                               b.check(a);
+                               continue;
+                             }
+                             for (const std::uint8_t inbound : messages_of(s)) {
+                               for (const psn_class psn : classes_of(s, opcode)) {
+                                 a.inbound = inbound;
+                                 a.psn = psn;
+                                 b.check(a);
+                                 if (::testing::Test::HasFatalFailure()) return;
+                               }
+                             }
+                           }
+                         }
+                         EXPECT_EQ(b.used(), answers) << "not every answer was met";
+                         EXPECT_GE(b.cells(), 60U);
+                       }),
+            "");
 }
 
 template <class... Answers>

@@ -11,8 +11,6 @@
 namespace hcasim::kit {
 namespace {
 
-constexpr std::uint16_t there_lid = 2;
-constexpr std::uint32_t unit = 1024;
 constexpr std::uint32_t psn0 = 0xfffffe;  // they wrap
 // What was asked: a WRITE of two packets, a READ of three, a WRITE, a READ, all sent and nothing answered.
 constexpr std::uint32_t write_last = psn0 + 1, read_due = psn0 + 2, read_next = psn0 + 3, write_behind = psn0 + 5,
@@ -33,7 +31,8 @@ constexpr wanted places[] = {{response_place::behind, psn0 - 1},
                              {response_place::unsent, psn0 + 0x1000}};
 
 packet_header response(const forger& f, std::uint32_t qpn, response_class what, std::uint32_t psn) {
-  packet_header h = f.header(what == response_class::data ? wire::read_first : wire::acknowledge, qpn, psn, there_lid);
+  packet_header h =
+      f.header(what == response_class::data ? wire::read_first : wire::acknowledge, qpn, psn, lone_requester::peer_lid);
   h.syndrome = what == response_class::rnr_nak        ? wire::rnr_nak | 1
                : what == response_class::sequence_nak ? wire::nak_sequence
                : what == response_class::fatal_nak    ? wire::nak_remote_access
@@ -43,50 +42,19 @@ packet_header response(const forger& f, std::uint32_t qpn, response_class what, 
 constexpr response_class kinds[] = {response_class::acknowledge, response_class::rnr_nak, response_class::sequence_nak,
                                     response_class::fatal_nak, response_class::data};
 
-struct requests {
-  requests(cpu& thread, node& on, forger& f) : p(thread, on), c(thread), n(on), wire(f), here(p.allocate(65536)) {
-    options.timeout = 0;
-    options.psn = psn0;
-    options.signal_all = true;
-    qp = p.create_qp(options);
-  }
+struct requests : lone_requester {
+  requests(cpu& thread, node& on, forger& f) : lone_requester(thread, on, f, psn0, true) {}
   void ask_all() {
-    ASSERT_EQ(p.reset(qp), 0);
-    ASSERT_EQ(p.connect(qp, {there_lid, 0x777, 0x10}, options), 0);
+    connect();
     completions();
-    std::uint64_t id = 0;
-    for (const auto& [opcode, bytes] : {std::pair{IBV_WR_RDMA_WRITE, 2 * unit},
-                                        {IBV_WR_RDMA_READ, 3 * unit},
-                                        {IBV_WR_RDMA_WRITE, unit},
-                                        {IBV_WR_RDMA_READ, unit}}) {
-      ASSERT_EQ(
-          post(c, qp,
-               {.opcode = opcode, .id = ++id, .sges = {{here.addr, bytes, here.mr->lkey}}, .remote = 0x1000, .rkey = 0x100}),
-          0);
-    }
-    c.spend(60_us);
-    c.sync();
-    ASSERT_EQ(wire.requests().size(), 5U);
+    asked = 0;
+    ASSERT_EQ(ask(IBV_WR_RDMA_WRITE, 2 * mtu), 0);
+    ASSERT_EQ(ask(IBV_WR_RDMA_READ, 3 * mtu), 0);
+    ASSERT_EQ(ask(IBV_WR_RDMA_WRITE, mtu), 0);
+    ASSERT_EQ(ask(IBV_WR_RDMA_READ, mtu), 0);
+    ASSERT_EQ(requests_after(60_us).size(), 5U);
   }
-  std::vector<ibv_wc> completions() {
-    std::vector<ibv_wc> all;
-    ibv_wc wc{};
-    while (ibv_poll_cq(c, p.cq, 1, &wc) == 1) all.push_back(wc);
-    return all;
-  }
-  void put(const packet_header& h) {
-    wire.put(h, h.shape().payload ? unit : 0);
-    c.spend(60_us);
-    c.sync();
-  }
-
-  process_context p;
-  cpu& c;
-  node& n;
-  forger& wire;
-  qp_options options;
-  region here;
-  ibv_qp* qp;
+  void put(const packet_header& h) { answer(h, h.shape().payload ? mtu : 0, 60_us); }
 };
 
 void check(requests& r, response_class what, const wanted& w, bool from_peer) {
@@ -103,7 +71,7 @@ void check(requests& r, response_class what, const wanted& w, bool from_peer) {
   const auto again = r.wire.requests();
   const auto done = r.completions();
   const bool at_read = w.place == response_place::due;
-  EXPECT_EQ(statistic_of(r.n.hca.requester, "payload_received") - placed, action == response_action::place ? unit : 0);
+  EXPECT_EQ(statistic_of(r.n.hca.requester, "payload_received") - placed, action == response_action::place ? r.mtu : 0);
   if (action == response_action::discard) {
     EXPECT_EQ(statistic_of(r.n.hca.requester, "discarded"), discarded + 1);
     EXPECT_TRUE(again.empty());
@@ -136,13 +104,12 @@ void check(requests& r, response_class what, const wanted& w, bool from_peer) {
 }
 
 void run_requests(const std::function<void(requests&)>& body) {
-  world w(world::two_nodes());
-  forger f(w.sys(), 0);
-  ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
-    requests r(c, n, f);
-    body(r);
-  }}));
-  EXPECT_EQ(w.sys().packets().in_use(), 0U) << "packets are left over";
+  EXPECT_EQ(run_forged(world::two_nodes(),
+                       [&](cpu& c, node& n, forger& f) {
+                         requests r(c, n, f);
+                         body(r);
+                       }),
+            "");
 }
 
 TEST(reactions, to_what_comes_back) {
@@ -155,13 +122,28 @@ TEST(reactions, to_what_comes_back) {
   });
 }
 
+// The peer says for how long: up to 0.66 s, in which the adapter would take no other command.
+TEST(reactions, an_rnr_nak_holds_nothing_up) {
+  run_requests([](requests& r) {
+    for (const bool by_destroying : {false, true}) {
+      r.ask_all();
+      packet_header h = response(r.wire, r.qp->qp_num, response_class::rnr_nak, write_last);
+      h.syndrome = wire::rnr_nak;  // 655.36 ms
+      r.put(h);
+      const ps begin = r.c.time();
+      EXPECT_EQ(by_destroying ? ibv_destroy_qp(r.c, r.qp) : r.p.reset(r.qp), 0);
+      EXPECT_LT(r.c.time() - begin, 1_ms);
+    }
+  });
+}
+
 // Nobody waits there: whatever comes is discarded.
 TEST(reactions, of_qps_that_wait_for_nothing) {
   run_requests([](requests& r) {
     for (const ibv_qp_state state : {IBV_QPS_RESET, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_ERR}) {
       ASSERT_EQ(r.p.reset(r.qp), 0);
       if (state != IBV_QPS_RESET) {
-        ASSERT_EQ(r.p.connect(r.qp, {there_lid, 0x777, 0x10}, r.options), 0);
+        r.connect();
       }
       if (state == IBV_QPS_SQD || state == IBV_QPS_ERR) {
         ibv_qp_attr a{};
@@ -187,8 +169,9 @@ TEST(reactions, of_unreliable_qps) {
     qp_options o = r.options;
     o.type = IBV_QPT_UC;
     ibv_qp* const qp = r.p.create_qp(o);
-    ASSERT_EQ(r.p.connect(qp, {there_lid, 0x777, 0x10}, o), 0);
-    ASSERT_EQ(post(r.c, qp, {.id = 1, .sges = {{r.here.addr, 3 * unit, r.here.mr->lkey}}, .remote = 0x1000, .rkey = 0x100}), 0);
+    ASSERT_EQ(r.p.connect(qp, r.peer, o), 0);
+    ASSERT_EQ(post(r.c, qp, {.id = 1, .sges = {{r.here.addr, 3 * r.mtu, r.here.mr->lkey}}, .remote = 0x1000, .rkey = 0x100}),
+              0);
     for (const response_class what : kinds) {
       for (const wanted& w : places) r.put(response(r.wire, qp->qp_num, what, w.psn));
     }

@@ -50,42 +50,41 @@ void expect_context(process_context& p, ibv_qp* qp, ibv_qp_state state, const qp
 }
 
 void lives_in_a_storm(std::uint64_t seed, ps apart) {
-  world w(few_qps());
-  forger f(w.sys(), 0);
-  ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
-    random_stream random(seed, "storm");
-    process_context p(c, n);
-    const struct calm {  // however it ends
-      forger& raging;
-      ~calm() { raging.stop(); }
-    } after{f};
-    for (int life = 0; life < 12 && !::testing::Test::HasFailure(); ++life) {
-      qp_options o;
-      o.read_depth = 4;
-      c.sync();
-      f.storm(apart, [&] { return anything(f, random); });
-      ibv_qp* qp = p.create_qp(o);
-      expect_context(p, qp, IBV_QPS_RESET, o);
-      ASSERT_EQ(p.connect(qp, {stranger, 0x777, 0x10}, o), 0) << "seed " << seed << ", life " << life;
-      expect_context(p, qp, IBV_QPS_RTS, o);
-      ibv_qp_attr a{};
-      for (int i = 0; i < 6; ++i) {
-        a.qp_access_flags = o.access = random.below(2) != 0 ? qp_rights : unsigned{IBV_ACCESS_REMOTE_READ};
-        ASSERT_EQ(ibv_modify_qp(c, qp, &a, IBV_QP_ACCESS_FLAGS), 0);
-        expect_context(p, qp, IBV_QPS_RTS, o);
-      }
-      if (random.below(2) != 0) {
-        ASSERT_EQ(p.reset(qp), 0);
-        ASSERT_EQ(p.connect(qp, {stranger, 0x777, 0x10}, o), 0);
-        expect_context(p, qp, IBV_QPS_RTS, o);
-      }
-      ASSERT_EQ(ibv_destroy_qp(c, qp), 0);
-      f.stop();
-      c.spend(50_us);
-      c.sync();
-    }
-  }}));
-  EXPECT_EQ(w.sys().packets().in_use(), 0U) << "packets are left over";
+  EXPECT_EQ(run_forged(few_qps(),
+                       [&](cpu& c, node& n, forger& f) {
+                         random_stream random(seed, "storm");
+                         process_context p(c, n);
+                         const struct calm {  // however it ends
+                           forger& raging;
+                           ~calm() { raging.stop(); }
+                         } after{f};
+                         for (int life = 0; life < 12 && !::testing::Test::HasFailure(); ++life) {
+                           qp_options o;
+                           o.read_depth = 4;
+                           c.sync();
+                           f.storm(apart, [&] { return &f.make(anything(f, random)); });
+                           ibv_qp* qp = p.create_qp(o);
+                           expect_context(p, qp, IBV_QPS_RESET, o);
+                           ASSERT_EQ(p.connect(qp, {stranger, 0x777, 0x10}, o), 0) << "seed " << seed << ", life " << life;
+                           expect_context(p, qp, IBV_QPS_RTS, o);
+                           ibv_qp_attr a{};
+                           for (int i = 0; i < 6; ++i) {
+                             a.qp_access_flags = o.access = random.below(2) != 0 ? qp_rights : unsigned{IBV_ACCESS_REMOTE_READ};
+                             ASSERT_EQ(ibv_modify_qp(c, qp, &a, IBV_QP_ACCESS_FLAGS), 0);
+                             expect_context(p, qp, IBV_QPS_RTS, o);
+                           }
+                           if (random.below(2) != 0) {
+                             ASSERT_EQ(p.reset(qp), 0);
+                             ASSERT_EQ(p.connect(qp, {stranger, 0x777, 0x10}, o), 0);
+                             expect_context(p, qp, IBV_QPS_RTS, o);
+                           }
+                           ASSERT_EQ(ibv_destroy_qp(c, qp), 0);
+                           f.stop();
+                           c.spend(50_us);
+                           c.sync();
+                         }
+                       }),
+            "");
 }
 
 class storm : public ::testing::TestWithParam<unsigned> {};

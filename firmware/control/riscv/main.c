@@ -124,6 +124,11 @@ void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
   call(h, CALL_QP);
 }
 
+void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared) {
+  h->argument[2] = uar;
+  hal_qp_control(h, qpn, shared ? HAL_QP_START_SHARED : HAL_QP_START);
+}
+
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
   h->argument[0] = eqn;
   h->argument[1] = (uintptr_t)eqc;

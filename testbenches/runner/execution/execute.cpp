@@ -29,6 +29,20 @@ void on_kernel_report(const sc_core::sc_report& r, const sc_core::sc_actions& ac
   }
 }
 
+// What was done to the packets on purpose, and what that may have done to QPs: the cause of many a failure. Empty: nothing was.
+std::string faults_on_purpose() {
+  const std::vector<unit*> units = all_units();
+  const std::uint64_t lost = sum_counters(units, {"end0_lost", "end1_lost"});
+  const std::uint64_t corrupted = sum_counters(units, {"end0_corrupted", "end1_corrupted"});
+  if (lost + corrupted == 0) return {};
+  std::vector<unit*> requesters = units;
+  std::erase_if(requesters, [](const unit* u) { return std::string_view(u->basename()) != "requester"; });
+  return fmt::format(
+      "on the way {} packets were lost (link.loss) and {} corrupted (link.corruption) on purpose; {} QPs failed at "
+      "their requester, after {} timeouts",
+      lost, corrupted, sum_counters(requesters, {"errors"}), sum_counters(requesters, {"timeouts"}));
+}
+
 }  // namespace
 
 void run_guarded(testbench& bench, run_context& context) {
@@ -46,6 +60,9 @@ void run_guarded(testbench& bench, run_context& context) {
   kernel_messages = nullptr;
   if (const std::string waits = context.result().passed() ? std::string() : context.starved(); !waits.empty()) {
     context.fail("nothing was left to do, but something waits; " + waits);
+  }
+  if (!context.result().passed()) {
+    if (std::string faults = faults_on_purpose(); !faults.empty()) context.fail(std::move(faults));
   }
   for (std::string& m : messages) context.fail(std::move(m));
 }

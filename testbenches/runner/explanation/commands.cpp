@@ -56,13 +56,14 @@ class command_follower::tap final : public chained_observer<P> {
       if (p.write && p.offset == HCA_REG_CMDQ_BELL && adapter_.rung == never) adapter_.rung = t;
     } else {
       if constexpr (std::is_same_v<P, dma_request>) {
-        if (!adapter_.open && p.op == dma_op::read && p.bytes == sizeof(hca_command)) {
+        following& current = adapter_.now;
+        if (adapter_.open && is_answer(p)) current.answer = &p;
+        const bool fetch_of_command = p.op == dma_op::read && p.bytes == sizeof(hca_command);
+        if (fetch_of_command && (!adapter_.open || current.answer)) {
+          if (adapter_.open) adapter_.leaving.push_back(std::move(current));
           adapter_.open = true;
-          adapter_.begin = std::min(adapter_.rung, t);
-          adapter_.taken = t;
+          current = {{}, std::min(adapter_.rung, t), t, {}, nullptr};
           adapter_.rung = never;
-          adapter_.command = {};
-          adapter_.waits.clear();
         }
       }
       adapter_.latest = std::max(adapter_.latest, t);
@@ -74,12 +75,19 @@ class command_follower::tap final : public chained_observer<P> {
     if (found == open_.rend()) return;
     ps from = found->second;
     open_.erase(std::next(found).base());
+    if (!adapter_.leaving.empty() && adapter_.leaving.front().answer == &p) {
+      following done = std::move(adapter_.leaving.front());
+      adapter_.leaving.pop_front();
+      done.waits.push_back({from, t, reply});
+      return to_.finish(done, t);
+    }
     if (!adapter_.open) return;
+    following& current = adapter_.now;
     part what = stop;
     if constexpr (std::is_same_v<P, dma_request>) {
       what = p.op == dma_op::read ? read : write;
-      if (p.op == dma_op::read && adapter_.command.opcode == 0) {
-        std::memcpy(&adapter_.command, p.data, sizeof(hca_command));
+      if (p.op == dma_op::read && current.command.opcode == 0) {
+        std::memcpy(&current.command, p.data, sizeof(hca_command));
         what = fetch;
       }
       // Writes are posted: the firmware goes on until a fence, after the last thing it asked for.
@@ -89,17 +97,20 @@ class command_follower::tap final : public chained_observer<P> {
     } else if constexpr (std::is_same_v<P, key_request> || std::is_same_v<P, window_request>) {
       what = drain;
     }
-    bool answered = false;
-    if constexpr (std::is_same_v<P, dma_request>) {
-      if (p.op == dma_op::write && p.bytes == sizeof(hca_command)) {
-        hca_command answer;
-        std::memcpy(&answer, p.data, sizeof answer);
-        answered = answer.owner == HCA_OWNER_SOFTWARE && answer.opcode == adapter_.command.opcode &&
-                   answer.token == adapter_.command.token && answer.in_address == adapter_.command.in_address;
-      }
-    }
-    adapter_.waits.push_back({from, t, answered ? reply : what});
-    if (answered) to_.finish(adapter_, t);
+    const bool answered = current.answer == &p;
+    current.waits.push_back({from, t, answered ? reply : what});
+    if (!answered) return;
+    adapter_.open = false;
+    to_.finish(current, t);
+    current = {};
+  }
+  [[nodiscard]] bool is_answer(const dma_request& p) const {
+    if (p.op != dma_op::write || p.bytes != sizeof(hca_command)) return false;
+    const hca_command& asked = adapter_.now.command;
+    hca_command answer;
+    std::memcpy(&answer, p.data, sizeof answer);
+    return answer.owner == HCA_OWNER_SOFTWARE && answer.opcode == asked.opcode && answer.token == asked.token &&
+           answer.in_address == asked.in_address;
   }
 
   command_follower& to_;
@@ -139,8 +150,7 @@ void command_follower::end_of_elaboration() {
   listen<control_request>();
 }
 
-void command_follower::finish(adapter& a, ps end) {
-  a.open = false;
+void command_follower::finish(following& a, ps end) {
   totals& sum = kinds_[a.command.opcode];
   ++sum.count;
   sum.time[queueing] += a.taken - a.begin;

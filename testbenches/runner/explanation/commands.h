@@ -38,15 +38,20 @@ class command_follower : public sc_core::sc_module {
     ps end;
     part what;
   };
+  struct following {
+    hca_command command{};
+    ps begin{0};
+    ps taken{0};
+    std::vector<wait> waits;
+    const void* answer = nullptr;  // on its way to memory
+  };
   struct adapter {
     std::string name;
     bool open = false;
-    hca_command command{};
+    following now;
+    std::deque<following> leaving;  // whose answers have not landed yet, while the next one is executed
     ps rung = never;
-    ps begin{0};
-    ps taken{0};
     ps latest{0};  // when the firmware last asked for something
-    std::vector<wait> waits;
   };
   struct totals {
     std::uint64_t count = 0;
@@ -56,7 +61,7 @@ class command_follower : public sc_core::sc_module {
   void end_of_elaboration() override;
   template <class P>
   void listen();
-  void finish(adapter& a, ps end);
+  void finish(following& f, ps end);
 
   std::deque<adapter> adapters_;
   std::vector<std::shared_ptr<void>> taps_;

@@ -48,6 +48,27 @@ TEST_F(program, every_preset_runs) {
   EXPECT_EQ(r["description"]["link"]["rate"], "54.5 Gb/s");
 }
 
+// Complete, or with status 1 and the cause: a program that waits for what its peer, which has given up, would have sent is no
+// end.
+class fabric : public program, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(fabric, ends_every_run) {
+  const std::map<std::string, std::string> parameters{{"lockstep", "--requests 200"}, {"hostile", "--forged 5000"}};
+  const json benches = json::parse(hcasim("list --json").text);
+  for (const auto& bench : benches) {
+    const std::string name = bench["name"];
+    const auto with = parameters.find(name);
+    const outcome o = run_program("timeout 60", fmt::format("{} run {} --no-trace --set {} -o out --force {}", places::program,
+                                                            name, GetParam(), with == parameters.end() ? "" : with->second));
+    EXPECT_TRUE(o.status == 0 || o.status == 1) << name << ": status " << o.status << "\n" << o.text;
+    const bool told = o.text.find("failed: on the way") != std::string::npos;
+    EXPECT_EQ(told, o.status == 1) << name << "\n" << o.text;
+  }
+  EXPECT_GT(benches.size(), 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(any, fabric, ::testing::Values("link.loss=0.3", "link.loss=1", "link.corruption=0.3"));
+
 // Published points of pcie-bench: mean error at most 5 %, the knee within half an octave.
 TEST_F(program, iommu_latency_against_window_is_that_of_the_measurement) {
   const outcome o = hcasim("run iommu_window -o out --no-trace --set preset=nfp6000");

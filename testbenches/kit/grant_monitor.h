@@ -5,31 +5,34 @@
 // completed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "models/host/host.h"
 #include "models/peer_device/peer_device.h"
 
-namespace hcasim::testing {
+namespace hcasim::kit {
 
 class grant_monitor final : public dma_monitor, public peer_monitor {
  public:
   static constexpr std::uint8_t readable = 1;
   static constexpr std::uint8_t writable = 2;
+  static constexpr std::uint64_t page_bytes = 4096;
 
   // [va, va + bytes) of `memory`, on pages.
   grant_monitor(host& h, const virtual_memory& memory, std::uint64_t va, std::uint64_t bytes)
       : host_(&h), va_(va), may_(bytes) {
-    for (std::uint64_t at = 0; at < bytes; at += page) frames_[memory.translate(va + at) / page] = at;
+    for (std::uint64_t at = 0; at < bytes; at += page_bytes) frames_[memory.translate(va + at) / page_bytes] = at;
     host_->observe_dma(this);
   }
   // [va, va + bytes) of the device's memory; `place` gives the offset of a page in it.
   template <class Place>
   grant_monitor(peer_device& d, std::uint64_t va, std::uint64_t bytes, Place place) : device_(&d), va_(va), may_(bytes) {
-    for (std::uint64_t at = 0; at < bytes; at += page) frames_[place(va + at) / page] = at;
+    for (std::uint64_t at = 0; at < bytes; at += page_bytes) frames_[place(va + at) / page_bytes] = at;
     device_->observe(this);
   }
   ~grant_monitor() override {
@@ -43,21 +46,36 @@ class grant_monitor final : public dma_monitor, public peer_monitor {
   void allow(std::uint64_t va, std::uint64_t bytes, std::uint8_t what) {
     for (std::uint64_t i = 0; i < bytes; ++i) may_.at(va - va_ + i) |= what;
   }
+  void forbid(std::uint64_t va, std::uint64_t bytes) {
+    for (std::uint64_t i = 0; i < bytes; ++i) may_.at(va - va_ + i) = 0;
+  }
 
   [[nodiscard]] std::uint64_t bytes_seen() const { return seen_; }
+  [[nodiscard]] std::uint64_t violations() const { return violations_; }  // bytes
+  // Pages of physical memory, by number, that were written and are not of the arena.
+  [[nodiscard]] const std::unordered_set<std::uint64_t>& written_outside() const { return outside_; }
   [[nodiscard]] const std::string& violation() const { return violation_; }
 
  private:
-  static constexpr std::uint64_t page = 4096;
-
   void peer_access(bool write, std::uint64_t offset, std::uint64_t bytes, ps t) override { dma(write, offset, bytes, t); }
   void dma(bool write, std::uint64_t address, std::uint64_t bytes, ps t) override {
-    for (std::uint64_t i = 0; i < bytes; ++i) {
-      const auto frame = frames_.find((address + i) / page);
-      if (frame == frames_.end()) continue;
-      ++seen_;
-      const std::uint64_t at = frame->second + (address + i) % page;
+    for (std::uint64_t done = 0; done < bytes;) {
+      const std::uint64_t in_page = (address + done) % page_bytes;
+      const std::uint64_t n = std::min(bytes - done, page_bytes - in_page);
+      const auto frame = frames_.find((address + done) / page_bytes);
+      if (frame != frames_.end()) {
+        touched(write, frame->second + in_page, n, t);
+      } else if (write) {
+        outside_.insert((address + done) / page_bytes);
+      }
+      done += n;
+    }
+  }
+  void touched(bool write, std::uint64_t first, std::uint64_t bytes, ps t) {
+    seen_ += bytes;
+    for (std::uint64_t at = first; at < first + bytes; ++at) {
       if (may_[at] & (write ? writable : readable)) continue;
+      ++violations_;
       if (!violation_.empty()) continue;
       violation_ = std::string(write ? "a write landed on" : "a read fetched") + " byte " + std::to_string(at) +
                    " of the arena at " + std::to_string(t.count()) + " ps, where nobody had granted it";
@@ -69,8 +87,10 @@ class grant_monitor final : public dma_monitor, public peer_monitor {
   std::uint64_t va_;
   std::vector<std::uint8_t> may_;
   std::unordered_map<std::uint64_t, std::uint64_t> frames_;  // physical page -> offset in the arena
+  std::unordered_set<std::uint64_t> outside_;
   std::uint64_t seen_ = 0;
+  std::uint64_t violations_ = 0;
   std::string violation_;
 };
 
-}  // namespace hcasim::testing
+}  // namespace hcasim::kit

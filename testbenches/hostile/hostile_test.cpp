@@ -1,0 +1,105 @@
+// The hostile peer against systems of any size: 100 000 packets, and a few thousand against one whose resources are as few as
+// they can be, with a bad cable.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "testbenches/hostile/hostile.h"
+#include "testbenches/hostile/shadow.h"
+#include "testbenches/kit/forger.h"
+#include "testbenches/kit/left_over.h"
+#include "testbenches/kit/world.h"
+
+namespace hcasim::kit {
+namespace {
+
+hostile_outcome attack_on(const system_config& config, std::uint64_t packets, std::uint64_t seed) {
+  hcasim::system s("system", config);
+  hostile_options o;
+  o.packets = packets;
+  hostile_outcome r;
+  start_hostile(s, o, seed, r);
+  run_simulation();
+  EXPECT_EQ(r.problem, "");
+  EXPECT_TRUE(r.ok) << s.watch().stalled();
+  EXPECT_EQ(r.outside + r.wrongly_shown, 0U);
+  EXPECT_EQ(r.good.problem, "");
+  EXPECT_TRUE(r.good.ok);
+  EXPECT_EQ(r.good.received, r.good.done[2]);
+  std::ostringstream left;
+  for (const std::string& what : left_over(s)) left << what << '\n';
+  EXPECT_EQ(left.str(), "");
+  for (const std::uint64_t n : r.sent) EXPECT_GT(n, packets / 50);
+  return r;
+}
+
+// As often as it takes for everything to have happened.
+TEST(hostile, every_byte_stays_within_its_grant) {
+  const hostile_outcome r = attack_on(world::two_nodes(), 100'000, 1);
+  EXPECT_GT(r.lives, 100U);
+  EXPECT_GT(r.changes, 500U);
+  EXPECT_GT(r.completions, 1000U);
+  EXPECT_GT(r.moved, 100'000U);
+  EXPECT_GT(r.shown, 100'000U);
+}
+
+system_config meagre() {
+  system_config c = world::two_nodes();
+  for (node_config& n : c.nodes) {
+    for (context_cache_config* cache : {&n.hca.qpc_cache, &n.hca.mrc_cache, &n.hca.cqc_cache, &n.hca.extent_cache}) {
+      cache->sets = cache->ways = cache->fetches = cache->write_buffers = 1;
+    }
+    n.hca.requester.buffers = n.hca.responder.buffers = 1;
+    n.hca.send_queue.units = 1;
+    n.hca.dma_engine.read_tags = 1;
+    n.hca.port.egress_packets = 1;
+  }
+  c.link.loss = c.link.corruption = c.link.duplication = c.link.delay = 0.005;
+  return c;
+}
+
+class hostile_seeds : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(hostile_seeds, of_a_roomy_system) {
+  attack_on(world::two_nodes(), 10'000, GetParam());
+}
+TEST_P(hostile_seeds, of_a_meagre_system) {
+  attack_on(meagre(), 5'000, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(any, hostile_seeds, ::testing::Range<std::uint64_t>(100, 106));
+
+// The judge itself: it misses nothing that it is there for.
+TEST(shadow, sees_what_no_grant_allowed) {
+  EXPECT_EQ(run_forged(world::two_nodes(),
+                       [](cpu& c, node& n, forger&) {
+                         process_context p(c, n);
+                         shadow s(p, 4 * 4096);
+                         s.check();
+                         EXPECT_EQ(s.violations(), 0U);
+                         const std::uint64_t at = s.begin() + 100;
+                         std::vector<std::byte> bytes(8);
+                         p.memory.read(at, bytes);
+                         EXPECT_FALSE(s.may_show(at, bytes)) << "private bytes";
+                         s.grant(at, 8, shadow::read);
+                         EXPECT_FALSE(s.may_show(at, bytes)) << "what was there before the grant";
+                         p.memory.read(at, bytes);
+                         EXPECT_TRUE(s.may_show(at, bytes));
+                         EXPECT_FALSE(s.may_show(at + 1, bytes)) << "of another place";
+                         p.memory.write(at, std::vector<std::byte>(8, std::byte{0xe0}));
+                         s.check();
+                         EXPECT_EQ(s.violations(), 8U) << "it was granted for reading";
+                         EXPECT_NE(s.violation(), "");
+                       }),
+            "");
+}
+
+TEST(forger, finds_its_payload_again) {
+  std::vector<std::byte> page(4096, std::byte{0xe0});
+  EXPECT_EQ(forger::payload_in(page), 0U);
+  for (std::size_t i = 0; i < 40; ++i) page[100 + i] = static_cast<std::byte>(0xe0 + (i + 7) % 31);
+  EXPECT_EQ(forger::payload_in(page), 40U);
+}
+
+}  // namespace
+}  // namespace hcasim::kit
