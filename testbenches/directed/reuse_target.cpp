@@ -4,60 +4,21 @@
 #include <map>
 
 #include "firmware/abi/keys.h"
-#include "testbenches/directed/reuse_state.h"
+#include "testbenches/directed/reuse_ends.h"
 
 namespace hcasim::kit {
 namespace {
 
-class target_program {
+class target_program final : public target_end {
  public:
   target_program(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32_t number)
-      : s_(s), c_(c), p_(c, n), number_(number), out_((*s.outcomes)[way]), link_(s.links[number]) {
-    const qp_options q = s.qp();
-    const auto most = static_cast<int>(std::max(1024U, 2 * (q.send_depth + q.receive_depth)));
-    cq_ = ibv_create_cq(c, p_.context, most, nullptr, nullptr, 0);
-    qp_ = p_.create_qp(q, nullptr, cq_);
-    link_.to_host.send(c, p_.address_of(qp_, q));
-    ok_ = p_.connect(qp_, link_.to_target.receive(c), q) == 0;
-    source_ = p_.allocate(std::max<std::uint64_t>(s.stream.size(), s.o.message), IBV_ACCESS_LOCAL_WRITE);
-    p_.memory.write(source_.addr, std::as_bytes(std::span(s.stream)));
-    notes_ = p_.allocate(std::uint64_t{q.receive_depth} * sizeof(grant), IBV_ACCESS_LOCAL_WRITE);
-    for (std::uint64_t i = 0; i < q.receive_depth; ++i) ok_ = ok_ && post_note(i);
+      : target_end(s, c, n, way, number, s.qp().receive_depth, sizeof(grant)), number_(number) {
     for (std::uint64_t b = 0; b < s.total(); ++b) left_ += s.owner_of(b) == number ? 1 : 0;
   }
 
-  void run() {
-    link_.ready.send(c_, c_.time());
-    bool streaming = true;
-    while (ok_ && !done_) {
-      while (ok_ && outstanding_ < s_.o.outstanding && write_next()) {
-      }
-      if (streaming && left_ == 0 && outstanding_ == 0) {
-        streaming = false;
-        s_.target_finished(c_, link_);
-      }
-      const auto wc = next_completion(c_, cq_);
-      ok_ = ok_ && wc && wc->status == IBV_WC_SUCCESS;
-      if (!ok_) break;
-      if (wc->opcode == IBV_WC_RECV) {
-        learn(wc->wr_id);
-      } else {
-        --outstanding_;
-      }
-    }
-    if (streaming) s_.target_finished(c_, link_);
-    link_.finished.send(c_, c_.time());
-  }
-
  private:
-  bool post_note(std::uint64_t slot) {
-    return post_receive(c_, qp_, slot, {{notes_.addr + slot * sizeof(grant), sizeof(grant), notes_.mr->lkey}}) == 0;
-  }
-
-  void learn(std::uint64_t slot) {
-    grant g;
-    p_.memory.read(notes_.addr + slot * sizeof(grant), std::as_writable_bytes(std::span(&g, 1)));
-    ok_ = post_note(slot);
+  void hear(std::uint64_t slot) override {
+    const auto g = take_note<grant>(slot);
     done_ = g.kind == grant_kind::done;
     if (done_) return;
     std::uint32_t& held = keys_[hca_key_index(g.key)];
@@ -74,8 +35,8 @@ class target_program {
     }
   }
 
-  // The next message of the grants; false: none is left to write.
-  bool write_next() {
+  // Of the grants.
+  bool send_next() override {
     while (!grants_.empty()) {
       const grant& g = grants_.front();
       const std::uint64_t end = std::min<std::uint64_t>(g.to, s_.stream.size());
@@ -112,23 +73,10 @@ class target_program {
     ++outstanding_;
   }
 
-  reuse_state& s_;
-  cpu& c_;
-  process_context p_;
   std::uint32_t number_;
-  reuse_outcome& out_;
-  reuse_state::link& link_;
-  ibv_cq* cq_ = nullptr;
-  ibv_qp* qp_ = nullptr;
-  region source_;
-  region notes_;
   std::map<std::uint32_t, std::uint32_t> keys_;  // by index: what it can address at the host
   std::deque<grant> grants_;
   std::uint64_t position_ = 0;  // in the grant at the front
-  std::uint64_t left_ = 0;      // buffers it has still to write
-  std::uint32_t outstanding_ = 0;
-  bool done_ = false;
-  bool ok_ = false;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The host of the TCP embodiment: takes segments in order, slides each window over fresh buffers, acknowledges.
 #include "models/driver/embodiments/tcp_window.h"
 #include "models/driver/x_verbs.h"
+#include "testbenches/directed/reuse_ends.h"
 #include "testbenches/directed/reuse_tcp.h"
 
 namespace hcasim::kit {
@@ -87,43 +88,13 @@ class receiver {
   std::uint64_t removed_ = 0;
 };
 
-class tcp_receiver {
+class tcp_receiver final : public host_end {
  public:
   tcp_receiver(reuse_state& s, cpu& c, node& n, std::size_t way)
-      : s_(s), c_(c), p_(c, n), out_((*s.outcomes)[way]), segments_(tcp_segments(s.o)), received_(s.stream.size()) {
-    connect();
-  }
-
-  void run() {
-    stream();
-    if (ok_ && s_.o.quiet_swaps != 0) quiet_swaps();
-    for (std::uint32_t t = 0; t < s_.o.targets; ++t) tell(t, {.kind = tcp_kind::done});
-    for (reuse_state::link& l : s_.links) l.finished.receive(c_);
-    out_.bytes = s_.stream.size();
-    out_.problem = !ok_ ? "a verb, a completion or a segment failed" : received_ != s_.stream ? "the bytes differ" : "";
-    out_.ok = out_.problem.empty();
-  }
+      : host_end(s, c, n, way, tcp_segments(s.o), sizeof(tcp_segment)), segments_(tcp_segments(s.o)), since_(s.o.targets) {}
 
  private:
-  void connect() {
-    qp_options q = s_.qp();
-    q.receive_depth = segments_;
-    const auto most = static_cast<int>(std::max(1024U, 2 * s_.o.targets * (q.receive_depth + 2)));
-    cq_ = ibv_create_cq(c_, p_.context, most, nullptr, nullptr, 0);
-    ok_ = cq_ != nullptr;
-    for (reuse_state::link& l : s_.links) {
-      qps_.push_back(p_.create_qp(q, nullptr, cq_));
-      l.to_target.send(c_, p_.address_of(qps_.back(), q));
-      ok_ = p_.connect(qps_.back(), l.to_host.receive(c_), q) == 0 && ok_;
-      for (std::uint32_t i = 0; i < q.receive_depth; ++i) ok_ = ok_ && post_receive(c_, qps_.back(), i, {}) == 0;
-    }
-    note_slots_ = q.send_depth * s_.o.targets;
-    notes_ = p_.allocate(note_slots_ * sizeof(tcp_segment), IBV_ACCESS_LOCAL_WRITE);
-    told_so_far_.assign(s_.o.targets, 0);
-    since_.assign(s_.o.targets, 0);
-  }
-
-  void stream() {
+  void stream() override {
     const std::uint64_t batches = std::max<std::uint64_t>(1, s_.o.buffers / s_.o.batch / s_.o.targets);
     std::vector<receiver> windows;
     std::vector<tcp_share> shares;
@@ -132,15 +103,11 @@ class tcp_receiver {
       windows.emplace_back(p_, qps_[t], s_.o, shares[t].bytes, batches);
       ok_ = ok_ && windows[t].open();
     }
-    for (reuse_state::link& l : s_.links) l.ready.receive(c_);
-    s_.o.parts.begin(c_, std::string(name_of(reuse_mode::kept_tcp)));
-    const node_counts before(p_.n);
-    s_.host = &p_.n;
-    out_.begin = c_.time();
+    const node_counts before = begin_measuring();
     std::uint32_t open = 0;
     for (std::uint32_t t = 0; t < s_.o.targets; ++t) {
       if (shares[t].bytes != 0) ++open;
-      if (shares[t].bytes != 0) tell(t, windows[t].says(tcp_kind::syn));
+      if (shares[t].bytes != 0) send(t, windows[t].says(tcp_kind::syn));
     }
     while (ok_ && open != 0) {
       const std::uint32_t t = next_segment(windows);
@@ -152,22 +119,19 @@ class tcp_receiver {
       ok_ = windows[t].slide();
       if (!more) continue;
       ++out_.swaps;
-      tell(t, windows[t].says(tcp_kind::ack));
+      send(t, windows[t].says(tcp_kind::ack));
       out_.told.add(c_.time() - noticed);
     }
-    for (reuse_state::link& l : s_.links) out_.end = std::max(out_.end, l.finished.receive(c_));
-    count(out_, before, *s_.after);
+    end_measuring(before);
   }
 
   // A window of one batch: when it is full nothing else is under way. When has the next one its first byte?
-  void quiet_swaps() {
-    const std::uint64_t messages = out_.table_updates;
-    const std::uint64_t keys = out_.key_updates;
+  void quiet_swaps() override {
     const std::uint64_t batch = s_.o.batch * s_.o.buffer;
     std::vector<receiver> windows;
     windows.emplace_back(p_, qps_[0], s_.o, (s_.o.quiet_swaps + 1) * batch, 1);
     ok_ = windows[0].open();
-    tell(0, windows[0].says(tcp_kind::syn));
+    send(0, windows[0].says(tcp_kind::syn));
     ps sum{0};
     while (ok_) {
       next_segment(windows);
@@ -176,31 +140,22 @@ class tcp_receiver {
       const bool last = windows[0].over();
       ok_ = windows[0].slide();
       if (last) break;
-      const std::uint64_t watch = c_.watch(p_.memory.translate(windows[0].host_address(windows[0].oldest())), 1);
-      tell(0, windows[0].says(tcp_kind::ack));
-      ok_ = ok_ && c_.wait_write(watch, 1000_ms);
-      c_.unwatch(watch);
-      sum += c_.time() - noticed;
+      sum += until_first_byte(noticed, windows[0].host_address(windows[0].oldest()),
+                              [&] { send(0, windows[0].says(tcp_kind::ack)); });
     }
     out_.first_byte = sum / s_.o.quiet_swaps;
-    out_.table_updates = messages;
-    out_.key_updates = keys;
   }
 
   // Takes one segment; its connection.
   std::uint32_t next_segment(std::vector<receiver>& windows) {
-    while (ok_) {
-      const auto wc = next_completion(c_, cq_);
-      ok_ = wc && wc->status == IBV_WC_SUCCESS;
-      if (!ok_ || wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM) continue;
-      std::uint32_t t = 0;
-      while (qps_[t]->qp_num != wc->qp_num) ++t;
-      ok_ = windows[t].take(wc->imm_data, wc->byte_len) && post_receive(c_, qps_[t], 0, {}) == 0;
-      // So that the sender never waits for an acknowledgement that nobody owes it yet.
-      if (++since_[t] >= segments_ / 2 && !windows[t].full()) tell(t, windows[t].says(tcp_kind::ack));
-      return t;
-    }
-    return 0;
+    const auto wc = next_write();
+    if (!wc) return 0;
+    std::uint32_t t = 0;
+    while (qps_[t]->qp_num != wc->qp_num) ++t;
+    ok_ = windows[t].take(wc->imm_data, wc->byte_len) && post_receive(c_, qps_[t], 0, {}) == 0;
+    // So that the sender never waits for an acknowledgement that nobody owes it yet.
+    if (++since_[t] >= segments_ / 2 && !windows[t].full()) send(t, windows[t].says(tcp_kind::ack));
+    return t;
   }
   void keep(const receiver& window, const tcp_share& share) {
     const std::uint64_t end = std::min(window.oldest() + s_.o.batch * s_.o.buffer, share.bytes);
@@ -209,30 +164,15 @@ class tcp_receiver {
       p_.memory.read(window.host_address(at), std::as_writable_bytes(std::span(received_).subspan(share.place(at), bytes)));
     }
   }
-  void tell(std::uint32_t target, const tcp_segment& a) {
+  void send(std::uint32_t target, const tcp_segment& a) {
     since_[target] = 0;
-    const std::uint64_t at = notes_.addr + note_++ % note_slots_ * sizeof(tcp_segment);
-    p_.memory.write(at, std::as_bytes(std::span(&a, 1)));
-    request r{.opcode = IBV_WR_SEND, .id = 1000, .sges = {{at, sizeof(tcp_segment), notes_.mr->lkey}}};
-    r.flags = ++told_so_far_[target] % (s_.qp().send_depth / 2) == 0 ? unsigned{IBV_SEND_SIGNALED} : 0U;
-    ok_ = ok_ && post(c_, qps_[target], r) == 0;
-    if (a.kind != tcp_kind::done) ++out_.table_updates;
+    tell(target, a);
+    ++out_.table_updates;
   }
+  void tell_done(std::uint32_t target) override { tell(target, tcp_segment{.kind = tcp_kind::done}); }
 
-  reuse_state& s_;
-  cpu& c_;
-  process_context p_;
-  reuse_outcome& out_;
   const std::uint32_t segments_;
-  std::vector<std::uint8_t> received_;
-  ibv_cq* cq_ = nullptr;
-  std::vector<ibv_qp*> qps_;
-  region notes_;
-  std::uint32_t note_slots_ = 0;
-  std::uint64_t note_ = 0;
-  std::vector<std::uint64_t> told_so_far_;
   std::vector<std::uint32_t> since_;  // segments of each connection since its last acknowledgement
-  bool ok_ = false;
 };
 
 }  // namespace
