@@ -65,12 +65,17 @@ function(hca_test name)
 endfunction()
 
 # hca_fuzz(NAME SOURCES... [LINK ...]): a libFuzzer program (preset fuzz). `ninja fuzzers` builds them, `ctest -L fuzz` gives each a
-# fixed number of inputs, starting from the files in NAME_seeds/ if there are any.
+# fixed number of inputs, starting from the files in NAME_seeds/ if there are any. WHOLE: of whole systems, which takes long to build;
+# `ninja fuzzers_whole`, `ctest -L fuzz_whole`.
 function(hca_fuzz name)
   if(NOT HCASIM_FUZZ)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "" "LINK" ${ARGN})
+  set(group "")
+  if(ARG_WHOLE)
+    set(group _whole)
+  endif()
   # libsystemc refers to sc_main, which only its own main() calls; the fuzzer brings another main().
   set(no_main ${CMAKE_BINARY_DIR}/no_sc_main.cpp)
   file(CONFIGURE OUTPUT ${no_main} CONTENT "extern \"C\" [[gnu::weak]] int sc_main(int, char**) { return 0; }\n")
@@ -85,11 +90,11 @@ function(hca_fuzz name)
   endif()
   add_test(NAME ${name} COMMAND ${name} -seed=1 -runs=1000000 -max_len=4400 -max_total_time=30 -timeout=10 ${corpus}
            WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 120)
-  if(NOT TARGET fuzzers)
-    add_custom_target(fuzzers)
+  set_tests_properties(${name} PROPERTIES LABELS fuzz${group} TIMEOUT 120)
+  if(NOT TARGET fuzzers${group})
+    add_custom_target(fuzzers${group})
   endif()
-  add_dependencies(fuzzers ${name})
+  add_dependencies(fuzzers${group} ${name})
 endfunction()
 
 # hca_unit(NAME [LINK ...]): the unit in this folder. *_test.cpp are its tests, everything else is the unit.
