@@ -14,7 +14,7 @@ class target_end {
   // `notes` receives of `note_bytes` are kept posted.
   target_end(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32_t number, std::uint32_t notes,
              std::uint64_t note_bytes);
-  virtual ~target_end() = default;
+  ~target_end() = default;
 
   // Posts the next message and counts it; false: none may go now.
   virtual bool send_next() = 0;
@@ -54,7 +54,7 @@ class host_end {
 
  protected:
   host_end(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32_t receives, std::uint64_t note_bytes);
-  virtual ~host_end() = default;
+  ~host_end() = default;
 
   virtual void stream() = 0;
   virtual void quiet_swaps() = 0;
