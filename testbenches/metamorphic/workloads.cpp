@@ -152,7 +152,7 @@ void star(setup& s) {
   s.config.nodes.resize(4, s.config.nodes[0]);
   s.config.fabric = topology::with_switch;
   s.traffic.flows = {{0, 3}, {1, 3}, {2, 3}};  // all through one port: with others the rate would be a mean over two things
-  s.traffic.messages = 1000;
+  s.traffic.messages = 3000;                   // as in `mixed`
 }
 void doorbells(setup& s) {
   streams(s, op::write, 32, 64, 4);
