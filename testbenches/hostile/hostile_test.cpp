@@ -8,6 +8,7 @@
 #include "testbenches/hostile/shadow.h"
 #include "testbenches/kit/forger.h"
 #include "testbenches/kit/left_over.h"
+#include "testbenches/kit/meagre.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::kit {
@@ -43,28 +44,13 @@ TEST(hostile, every_byte_stays_within_its_grant) {
   EXPECT_GT(r.shown, 100'000U);
 }
 
-system_config meagre() {
-  system_config c = world::two_nodes();
-  for (node_config& n : c.nodes) {
-    for (context_cache_config* cache : {&n.hca.qpc_cache, &n.hca.mrc_cache, &n.hca.cqc_cache, &n.hca.extent_cache}) {
-      cache->sets = cache->ways = cache->fetches = cache->write_buffers = 1;
-    }
-    n.hca.requester.buffers = n.hca.responder.buffers = 1;
-    n.hca.send_queue.units = 1;
-    n.hca.dma_engine.read_tags = 1;
-    n.hca.port.egress_packets = 1;
-  }
-  c.link.loss = c.link.corruption = c.link.duplication = c.link.delay = 0.005;
-  return c;
-}
-
 class hostile_seeds : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(hostile_seeds, of_a_roomy_system) {
   attack_on(world::two_nodes(), 10'000, GetParam());
 }
 TEST_P(hostile_seeds, of_a_meagre_system) {
-  attack_on(meagre(), 5'000, GetParam());
+  attack_on(meagre(world::two_nodes(), 0.005), 5'000, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(any, hostile_seeds, ::testing::Range<std::uint64_t>(100, 106));

@@ -12,6 +12,7 @@
 #include <functional>
 #include <sstream>
 
+#include "testbenches/kit/meagre.h"
 #include "testbenches/random/key_walk.h"
 
 namespace rc {
@@ -51,7 +52,7 @@ walk_result walk_apart(const system_config& config, const std::vector<key_step>&
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    alarm(seconds);
+    ::alarm(seconds);
     const walk_result r = walk(config, script, o);
     std::ostringstream text;
     text << r.granted << ' ' << r.denied << ' ' << r.changes << ' ' << r.refused << ' ' << r.touched << ' ' << r.responses
@@ -134,18 +135,7 @@ TEST(KeyWalk, AFailingScriptShrinks) {
 }
 
 system_config tiny(double loss) {
-  system_config c = walk_config();
-  for (node_config& n : c.nodes) {
-    for (context_cache_config* cache : {&n.hca.qpc_cache, &n.hca.mrc_cache, &n.hca.cqc_cache, &n.hca.extent_cache}) {
-      cache->sets = cache->ways = cache->fetches = cache->write_buffers = 1;
-    }
-    n.hca.requester.buffers = n.hca.responder.buffers = 1;
-    n.hca.send_queue.units = 1;
-    n.hca.dma_engine.read_tags = 1;
-    n.hca.port.egress_packets = 1;
-  }
-  c.link.loss = c.link.corruption = c.link.duplication = c.link.delay = loss;
-  return c;
+  return kit::meagre(walk_config(), loss);
 }
 
 TEST(KeyWalk, OneOrderAfterTheOther) {
