@@ -6,7 +6,7 @@
 namespace hcasim {
 
 // The code that the adapter keeps with each 32-bit word that it writes to ICM: none, one parity bit for each byte, or one that
-// tells which bit of the word is wrong and notices two (Hamming's, with a parity bit over all).
+// tells which bit of the word is wrong and notices two (icm_code.h).
 enum class icm_check : std::uint8_t { none, parity, secded };
 
 struct icm_config {
