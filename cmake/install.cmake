@@ -45,6 +45,9 @@ install(EXPORT hcasim FILE hcasimTargets.cmake DESTINATION ${HCASIM_INSTALL_CMAK
 install(DIRECTORY firmware models tlm testbenches DESTINATION ${HCASIM_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY models tlm DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING PATTERN "*.sv" PATTERN testing EXCLUDE)
 install(FILES cmake/add_rtl.cmake cmake/systemc.cmake cmake/rtl_design.cpp.in cmake/rtl_design.h.in DESTINATION ${HCASIM_INSTALL_CMAKE})
+# The pages, with README.md on top as they link to each other.
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(cmake/hcasimConfig.cmake.in ${CMAKE_BINARY_DIR}/hcasimConfig.cmake
                               INSTALL_DESTINATION ${HCASIM_INSTALL_CMAKE} PATH_VARS HCASIM_INSTALL_SHARE)

@@ -5,7 +5,8 @@ function build(  names, i) {
   floors = split("firmware/abi firmware/control tlm/base tlm models/protection models models/hca models/driver models/system " \
                  "testbenches testbenches/runner/results testbenches/runner/description testbenches/runner/processes " \
                  "testbenches/runner/recording testbenches/runner/explanation testbenches/runner/execution " \
-                 "testbenches/runner/study testbenches/runner/report testbenches/runner/command_line", folder, " ")
+                 "testbenches/runner/study testbenches/runner/report testbenches/runner/command_line " \
+                 "testbenches/applications/channel testbenches/applications/preload testbenches/applications/simulator", folder, " ")
   for (i = 1; i <= floors; i++) height[folder[i]] = i
 }
 
@@ -27,6 +28,11 @@ function unit_of(file, part) {
 function objection(file, header, from, to) {
   from = place(file)
   to = place(header)
+  if (from ~ /^testbenches\/applications\/(channel|preload)$/ && to != from && to != "testbenches/applications/channel")
+    return from " is loaded into programs: it includes nothing of the simulator"
+  if (to == "testbenches/applications/preload" && from != to) return "only programs use the preload library"
+  if (from == "testbenches/applications/simulator" && to ~ /^testbenches/ && to !~ /^testbenches\/applications/ &&
+      file !~ /_test\.cpp$/) return from " stands below " to
   if (from == to) {
     if (from != "models" || unit_of(file) == unit_of(header)) return ""
     return "a unit never includes another unit's header: units meet only in tlm"

@@ -10,6 +10,7 @@
 //        were is not complete (`sq_draining`); when none is, HCA_EVENT_SQ_DRAINED is raised if `notify`.
 // go_on: (to send_queue) it is in RTS again.
 // set_eq: (to completion) open or close an event queue.
+// reset: (to completion) the MSI-X table is as it was at power-on, and nothing is known of any CQ.
 // pages: (to requester and responder) of the on-demand region with key index `number`, pages with VAs in [first, last] are
 //        ready, cannot be written, or are not mapped at all: accesses that wait for them are repeated, or fail.
 #pragma once
@@ -21,7 +22,7 @@
 
 namespace hcasim {
 
-enum class control_op : std::uint8_t { start, stop, flush, resume, failed, drain, go_on, set_eq, pages };
+enum class control_op : std::uint8_t { start, stop, flush, resume, failed, drain, go_on, set_eq, pages, reset };
 enum class page_outcome : std::uint8_t { ready, read_only, unmapped };
 
 struct control_request : transaction {

@@ -124,7 +124,7 @@ struct hca_init {
   uint64_t mrc_base;   /* 64 B each */
   uint64_t table_base; /* page tables, 64 B aligned */
   uint64_t table_bytes;
-  uint64_t extent_base; /* 64 B lines of 4 extents */
+  uint64_t extent_base; /* 64 B lines of extents and elements */
   uint32_t extent_lines;
   uint8_t log_qps;
   uint8_t log_cqs;

@@ -61,6 +61,7 @@ enum hca_event {
   HCA_EVENT_SQ_DRAINED = 11,  /* number: QPN; in SQD, and what its send queue had begun is complete */
   HCA_EVENT_CQ_ERROR = 12,    /* number: CQN; its context or its page list cannot be had or believed */
   HCA_EVENT_SRQ_ERROR = 13,   /* number: SRQN; the same */
+  HCA_EVENT_PORT = 14,        /* number: 1 when the port's link is up again, 0 when it is down */
 };
 
 enum hca_fault_flags {

@@ -47,19 +47,29 @@ struct hca_mrc {
   uint64_t length; /* bytes from start to the end of the last extent */
   uint64_t table;  /* ICM address of the root node */
   uint64_t table_va;
-  uint32_t extent;       /* address space, extent_count > 1: first extent (index into the extent area); indirect: first
-                          * element; type 2 window: generation of the QP */
-  uint32_t extent_count; /* address space, 0 or 1: the whole of [start, start + length) is mapped; indirect: elements */
+  uint32_t extent;       /* address space with a tree of extents: 4 times its root, a line of the extent area; indirect:
+                          * first element (index into the extent area); type 2 window: generation of the QP */
+  uint32_t extent_count; /* address space: lines from the root of its tree to an extent; 0: there is no tree, the whole of
+                          * [start, start + length) is mapped; indirect: elements */
 };
 HCA_LAYOUT(struct hca_mrc, 64);
 
-/* A mapped stretch of an address space; sorted, disjoint, never adjacent. Four to a 64 B line; lines start at multiples of 4.
- */
+/* A mapped stretch of an address space; disjoint, never adjacent. They stand in the lowest lines of a tree, in order, four to a
+ * 64 B line; a place behind the last one is 0. */
 struct hca_extent {
-  uint64_t start;
-  uint64_t length;
+  uint64_t start;  /* counted from the table_va of the MRC */
+  uint64_t length; /* not 0 */
 };
 HCA_LAYOUT(struct hca_extent, 16);
+
+/* A line of the tree above the extents. What begins before start[0] stands below child[0], what begins from start[i] on below
+ * child[i + 1]. */
+struct hca_extent_node {
+  uint64_t start[5]; /* of the first extent below child[i + 1]; HCA_EXTENT_NONE: the child before was the last one */
+  uint32_t child[6]; /* lines of the extent area */
+};
+HCA_LAYOUT(struct hca_extent_node, 64);
+#define HCA_EXTENT_NONE 0xffffffffffffffffULL
 
 /* An element of an indirect region: the next `length` bytes lie at `va` of the region `key`. Four to a 64 B line of the extent
  * area. */
@@ -80,6 +90,8 @@ enum hca_table_tag {
 
 enum {
   HCA_EXTENTS_PER_LINE = 4,
+  HCA_EXTENT_CHILDREN = 6,
+  HCA_EXTENT_LEVELS = 16, /* of a tree, at most */
   HCA_PTE_PER_NODE = 512,
   HCA_PTE_BITS = 9,
 };

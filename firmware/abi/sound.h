@@ -120,7 +120,8 @@ static inline bool hca_mrc_sound(const struct hca_mrc* m) {
     case HCA_MRC_WINDOW_1:
       return m->flags == 0 && (m->extent | m->extent_count) == 0 && hca_mrc_table_sound(m);
     case HCA_MRC_ADDRESS_SPACE:
-      return m->flags == 0 && m->extent % HCA_EXTENTS_PER_LINE == 0 && hca_mrc_table_sound(m);
+      return m->flags == 0 && m->extent % HCA_EXTENTS_PER_LINE == 0 && m->extent_count <= HCA_EXTENT_LEVELS &&
+             hca_mrc_table_sound(m);
     case HCA_MRC_WINDOW_2:
       return m->flags == HCA_MRC_REMOTE_INVALIDATE && m->extent_count == 0 && hca_mrc_table_sound(m);
     default:
@@ -128,6 +129,25 @@ static inline bool hca_mrc_sound(const struct hca_mrc* m) {
   }
   return (m->flags & ~flags) == 0 && m->page_shift == 0 && m->levels == 0 && (m->table | m->table_va) == 0 &&
          (m->extent | m->extent_count) == 0;
+}
+
+/* A line of four extents: at least one, in order. */
+static inline bool hca_extents_sound(const struct hca_extent* e) {
+  for (unsigned i = 0; i < HCA_EXTENTS_PER_LINE; i++) {
+    const bool follows = i == 0 || (e[i - 1].length != 0 && e[i - 1].start + e[i - 1].length < e[i].start);
+    const bool there = e[i].length != 0 && e[i].start + e[i].length > e[i].start && follows;
+    if (!there && (i == 0 || e[i].length != 0 || e[i].start != 0)) return false;
+  }
+  return true;
+}
+
+/* A line above them: at least two children, in order. */
+static inline bool hca_extent_node_sound(const struct hca_extent_node* n) {
+  if (n->start[0] == HCA_EXTENT_NONE) return false;
+  for (unsigned i = 1; i < HCA_EXTENT_CHILDREN - 1; i++) {
+    if (n->start[i] != HCA_EXTENT_NONE && n->start[i] <= n->start[i - 1]) return false;
+  }
+  return true;
 }
 
 /* Of a leaf or of a node above: an address and its flags, or nothing. */

@@ -38,3 +38,7 @@ void fw_execute(struct firmware* fw, struct hca_command* command) {
   command->result[1] = 0;
   command->status = HCA_U8((unsigned)execute(fw, command));
 }
+
+void fw_tidy(struct firmware* fw) {
+  fw_lines_give_back(fw);
+}

@@ -19,6 +19,7 @@ size_t fw_memory_needed(const struct fw_limits* l) {
   bytes += table_pages(l) * sizeof(struct fw_icm_page);
   bytes += 2 * ((size_t)1 << l->log_qps) * sizeof(uint32_t);
   bytes += ((size_t)1 << l->log_cqs) * sizeof(uint32_t) + fw_align_up(l->max_eqs * sizeof(uint32_t), 8);
+  bytes += l->max_extent_lines * (sizeof(union fw_line) + sizeof(struct fw_line_record));
   bytes += l->max_spaces * sizeof(struct fw_space) + l->max_segments * sizeof(struct fw_segment);
   bytes += fw_align_up((fw_space_chains(l->max_spaces) + fw_space_chains(l->max_segments)) * sizeof(uint32_t), 8) + 8;
   return bytes;
@@ -41,6 +42,8 @@ void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limi
   fw->mrs.words = carve(&at, bitmap_bytes(1U << limits->log_mrs));
   fw->eqs.words = carve(&at, bitmap_bytes(limits->max_eqs));
   fw->lines.words = carve(&at, bitmap_bytes(limits->max_extent_lines));
+  fw->line = carve(&at, limits->max_extent_lines * sizeof(union fw_line));
+  fw->line_record = carve(&at, limits->max_extent_lines * sizeof(struct fw_line_record));
   fw->icm.page = carve(&at, table_pages(limits) * sizeof(struct fw_icm_page));
   fw->cq_users = carve(&at, ((size_t)1 << limits->log_cqs) * sizeof(uint32_t));
   fw->srq_users = carve(&at, ((size_t)1 << limits->log_qps) * sizeof(uint32_t));
@@ -52,6 +55,7 @@ void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limi
   fw->segments = carve(&at, limits->max_segments * sizeof(struct fw_segment));
   fw_spaces_forget(fw);
   fw_segments_forget(fw);
+  fw_lines_forget(fw);
 }
 
 int fw_query_device(struct firmware* fw, struct hca_command* c) {
@@ -114,6 +118,7 @@ int fw_init(struct firmware* fw, struct hca_command* c) {
   fw_icm_init(fw, a.table_base, a.table_bytes);
   fw_spaces_forget(fw);
   fw_segments_forget(fw);
+  fw_lines_forget(fw);
   fw->ready = true;
   set_areas(fw);
   return HCA_OK;
@@ -126,6 +131,46 @@ int fw_close(struct firmware* fw, struct hca_command* c) {
   fw->ready = false;
   set_areas(fw);
   return HCA_OK;
+}
+
+static void each_used(struct firmware* fw, const struct fw_bitmap* b, uint32_t first, void (*end)(struct firmware*, uint32_t)) {
+  for (uint32_t i = first; i < b->bits; i++) {
+    if (i % 64 == 0 && b->words[i / 64] == 0) {
+      i += 63;
+    } else if (fw_bitmap_has(b, i)) {
+      end(fw, i);
+    }
+  }
+}
+
+static void end_qp(struct firmware* fw, uint32_t qpn) {
+  hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
+  hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_SQ | qpn, 0, FW_ALL);
+  hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | qpn, 0, FW_ALL);
+}
+
+static void end_cq(struct firmware* fw, uint32_t cqn) {
+  hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_CQ | cqn, 0, FW_ALL);
+}
+
+static void end_eq(struct firmware* fw, uint32_t eqn) {
+  hal_set_eq(fw->hal, eqn, NULL);
+}
+
+static void end_key(struct firmware* fw, uint32_t index) {
+  hal_key_drain(fw->hal, index);
+  hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_REGION | index, 0, FW_ALL);
+}
+
+/* What lives comes to its end without ICM: nobody is told, and nothing is written back. */
+void fw_quiesce(struct firmware* fw) {
+  if (!fw->ready) return;
+  each_used(fw, &fw->eqs, 0, end_eq);
+  each_used(fw, &fw->qps, 2, end_qp);
+  each_used(fw, &fw->cqs, 1, end_cq);
+  each_used(fw, &fw->mrs, 1, end_key);
+  fw->ready = false;
+  set_areas(fw);
 }
 
 void fw_query_usage(const struct firmware* fw, struct fw_usage* u) {

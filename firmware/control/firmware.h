@@ -1,7 +1,8 @@
 /* The adapter's control firmware: executes the commands of firmware/abi/command.h. Freestanding C11 over hal.h: no heap, no
  * operating system. Everything it must remember lies in `struct firmware` and in an arena that the caller hands in.
  *
- * Contract: fw_reset first; then fw_execute for one command after the other, never two at once. The caller fetches the entry
+ * Contract: fw_reset first; then fw_execute for one command after the other, never two at once, and fw_tidy when the answer has
+ * been given: what nobody waits for. The caller fetches the entry
  * from the command queue and writes it back; it owns `owner`, `token` and `event` (the firmware reads `event` nowhere: the
  * caller raises HCA_EVENT_COMMAND, because it knows the slot). Mailboxes are read and written here, by DMA. */
 #pragma once
@@ -55,6 +56,9 @@ size_t fw_size(void);                                    /* of struct firmware, 
 size_t fw_memory_needed(const struct fw_limits* limits); /* bytes of the arena, 8-byte aligned */
 void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limits, void* arena);
 void fw_execute(struct firmware* fw, struct hca_command* command);
+void fw_tidy(struct firmware* fw);
+/* Before a reset of an adapter that works on: returns when none of its units does anything any more. Memory is not needed. */
+void fw_quiesce(struct firmware* fw);
 
 /* What is in use, for checks and statistics. */
 struct fw_usage {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <vector>
@@ -107,6 +108,7 @@ class firmware_bench {
     command.out_address = out;
     command.out_bytes = out_bytes;
     fw_execute(fw(), &command);
+    fw_tidy(fw());
     return command.status;
   }
 
@@ -176,10 +178,14 @@ class firmware_bench {
   [[nodiscard]] hca_qpc qpc(std::uint32_t qpn) const { return h.get<hca_qpc>(areas().qpc_base + qpn * 256ULL); }
   [[nodiscard]] hca_cqc cqc(std::uint32_t cqn) const { return h.get<hca_cqc>(areas().cqc_base + cqn * 64ULL); }
 
+  template <class T>
+  [[nodiscard]] T line_at(std::uint32_t line) const {
+    return h.get<T>(areas().extent_base + line * 64ULL);
+  }
   // Where an access to `va` lands, as the hardware would find it: bounds, extents, table. Nothing: it is refused.
   [[nodiscard]] std::optional<std::uint64_t> translate(const hca_mrc& m, std::uint64_t va) const {
     if (m.state != HCA_MRC_VALID || va - m.start >= m.length) return {};
-    if (m.extent_count > 1 && !in_extents(m, va)) return {};
+    if (m.extent_count != 0 && !in_extents(m, va)) return {};
     const std::uint64_t number = (va - m.table_va) >> m.page_shift;
     std::uint64_t node = m.table;
     hca_pte entry = 0;
@@ -213,11 +219,14 @@ class firmware_bench {
     return status;
   }
   [[nodiscard]] bool in_extents(const hca_mrc& m, std::uint64_t va) const {
-    for (std::uint32_t i = 0; i < m.extent_count; i++) {
-      const auto e = h.get<hca_extent>(areas().extent_base + (m.extent + i) * 16ULL);
-      if (va - e.start < e.length) return true;
+    const std::uint64_t offset = va - m.table_va;
+    std::uint32_t line = m.extent / HCA_EXTENTS_PER_LINE;
+    for (std::uint32_t level = m.extent_count; level > 1; level--) {
+      const auto n = line_at<hca_extent_node>(line);
+      line = n.child[std::upper_bound(n.start, std::end(n.start), offset) - n.start];
     }
-    return false;
+    const auto extents = line_at<std::array<hca_extent, HCA_EXTENTS_PER_LINE>>(line);
+    return std::any_of(extents.begin(), extents.end(), [offset](const hca_extent& e) { return offset - e.start < e.length; });
   }
 
   std::vector<std::uint64_t> state_;

@@ -80,6 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     c.out_bytes = (flags & 32) != 0 ? in.next<std::uint8_t>() : out_bytes(c.opcode);
     b->h.fail_at = (flags & 64) != 0 ? b->h.dma_calls + in.next<std::uint8_t>() : -1;
     fw_execute(b->fw(), &c);
+    fw_tidy(b->fw());
     if (c.status > HCA_UNSUPPORTED) __builtin_trap();
     if (c.status == HCA_OK && hca_key_index(c.result[0]) != 0) key = c.result[0];
   }

@@ -79,9 +79,9 @@ int fw_space_windows(struct firmware* fw, const struct fw_space* s, uint32_t* wi
 
 /* Makes the segments, moved by `shift`, and the table what accesses see, by one MRC write. With `drain` it returns when no
  * access that saw the older ones is under way. On failure nothing has changed. */
-int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uint32_t windows, bool drain) {
-  uint32_t extent = 0;
-  int status = fw_extents_write(fw, s, shift, &extent);
+int fw_space_switch(struct firmware* fw, struct fw_space* s, const struct fw_change* c, uint32_t windows, bool drain) {
+  struct fw_tree tree;
+  int status = fw_extents_change(fw, s, c, &tree);
   if (status != HCA_OK) return status;
   const uint64_t start = fw_segments_start(fw, s);
   const struct hca_mrc m = {
@@ -95,24 +95,25 @@ int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uin
       .pd = s->pd,
       .qpn = s->qpn,
       .parent = windows,
-      .start = start + shift,
+      .start = start + c->shift,
       .length = fw_segments_end(fw, s) - start,
       .table = s->root,
-      .table_va = s->table_va + shift,
-      .extent = extent,
-      .extent_count = s->extents,
+      .table_va = s->table_va + c->shift,
+      .extent = tree.root * HCA_EXTENTS_PER_LINE,
+      .extent_count = tree.levels,
   };
   status = fw_mrc_store(fw, s->key, &m);
   if (status != HCA_OK) {
-    fw_extents_free(fw, extent, s->extents, false);
+    fw_lines_undo(fw);
     return status;
   }
-  if (drain || s->extent_count > 1) hal_key_drain(fw->hal, hca_key_index(s->key));
-  fw_extents_free(fw, s->extent, s->extent_count, true);
-  s->extent = extent;
-  s->extent_count = s->extents;
-  s->moved += shift;
-  s->table_va += shift;
+  if (drain || fw->left_lines != FW_NO_LINK) hal_key_drain(fw->hal, hca_key_index(s->key));
+  fw_lines_change_over(fw);
+  s->tree = tree;
+  s->seen_home = start - s->moved;
+  s->seen_length = m.length;
+  s->moved += c->shift;
+  s->table_va += c->shift;
   return HCA_OK;
 }
 
@@ -120,7 +121,7 @@ int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uin
 int fw_space_retire(struct firmware* fw, struct fw_space* s) {
   const int status = fw_key_kill(fw, s->key, hca_key_byte(s->key));
   if (status != HCA_OK) return status;
-  fw_extents_free(fw, s->extent, s->extent_count, true);
+  fw_extents_free(fw, s);
   fw_space_free_table(fw, s);
   fw_segments_drop_all(fw, s);
   fw_key_put(fw, s->key);

@@ -1,6 +1,7 @@
 // What a change of one segment costs: the same with eight segments and with a thousand.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <deque>
 
 #include "firmware/control/firmware_bench.h"
@@ -25,10 +26,11 @@ struct cost {
   }
 };
 
-// A space of touching segments that slides: the first one leaves, one comes at the end.
+// A space of segments, touching or with holes between them, that slides: the first one leaves, one comes at the end.
 class sliding_space {
  public:
-  explicit sliding_space(std::uint64_t segments, std::uint32_t rights = 0) : b(limits()), rights_(rights) {
+  explicit sliding_space(std::uint64_t segments, std::uint32_t rights = 0, std::uint64_t hole_pages = 0)
+      : b(limits()), rights_(rights), hole_(hole_pages * page) {
     for (std::uint64_t i = 0; i < segments; i++) EXPECT_EQ(change(false), HCA_OK);
   }
   int exchange() { return change(true); }
@@ -74,7 +76,7 @@ class sliding_space {
       r.leaving = handles_.front();
       handles_.pop_front();
     }
-    next_ += segment_pages * page;
+    next_ += segment_pages * page + hole_;
     const std::vector<hca_chunk> memory{{0x100000000, segment_pages * page}};
     const int status = key == 0 ? b.x_register(r, memory) : b.x_reregister(key, r, memory);
     key = b.space.key;
@@ -83,6 +85,7 @@ class sliding_space {
   }
 
   std::uint32_t rights_;
+  std::uint64_t hole_;
   std::uint64_t next_ = 0x7f0000000000;
   std::deque<std::uint32_t> handles_;
 };
@@ -132,6 +135,35 @@ TEST(space_cost, reads_nothing_but_the_mailbox) {
 TEST(space_cost, windows_are_counted_in_the_entry) {
   sliding_space s(20, HCA_ACCESS_MW_BIND);
   EXPECT_EQ(s.of([&] { return s.exchange(); }).reads, 2U);
+}
+
+// With holes a change makes and leaves the lines from the root to its two places, and their neighbours where they are joined.
+TEST(space_cost, with_holes_lines_of_two_paths) {
+  for (const std::uint64_t segments : {8U, 64U, 256U, 1000U}) {
+    SCOPED_TRACE(segments);
+    sliding_space s(segments, 0, 1);
+    const hca_init areas = s.b.areas();
+    const std::uint32_t levels = s.b.mrc(s.key).extent_count;
+    EXPECT_LE(levels, 2 + std::log(static_cast<double>(segments) / 4) / std::log(3.0));
+    std::uint64_t made = 0;
+    std::uint64_t left = 0;
+    std::uint64_t looked_at = 0;
+    std::uint64_t reads = 0;
+    constexpr std::uint64_t changes = 64;
+    for (std::uint64_t i = 0; i < changes; i++) {
+      reads += s.of([&] { return s.exchange(); }).reads;
+      looked_at += s.b.h.work[HAL_WORK_CHUNK];
+      for (const hal::call& c : s.b.h.log) {
+        const bool of_lines = c.a - areas.extent_base < areas.extent_lines * 64ULL;
+        if (c.what == hal::op::write && of_lines) made += c.b / 64;
+        left += c == hal::call{hal::op::drop, HAL_CACHE_EXTENT, c.b};
+      }
+    }
+    EXPECT_LE(reads, changes + 8) << "the mailbox, and where a leaf begins";
+    EXPECT_LE(made, changes * 4 * levels);
+    EXPECT_LE(left, changes * 4 * levels);
+    EXPECT_LE(looked_at, changes * (24 + 10 * levels));
+  }
 }
 
 // Growth alone lets nothing go, so nothing is waited for.

@@ -154,9 +154,11 @@ static int cover(struct firmware* fw, struct fw_space* s, const struct hca_regio
   const struct fw_space before = *s;
   int status = fw_space_grow(fw, s, r->va, r->length);
   if (status != HCA_OK || before.root == 0 || before.table_va == s->table_va) return status;
-  status = fw_space_switch(fw, s, 0, windows, true);
+  const struct fw_change none = {.removed = FW_NO_LINK};
+  status = fw_space_switch(fw, s, &none, windows, true);
   if (status == HCA_OK) {
     drop_all_translations(fw, s);
+    fw_lines_give_back(fw);
   } else {
     fw_space_shrink(fw, s, &before);
   }
@@ -226,7 +228,8 @@ static int add(struct firmware* fw, struct hca_command* c, struct fw_space* s, u
       hal_dma_fence(fw->hal);
       drop_translations(fw, s, r->va, r->length);
     }
-    if (status == HCA_OK) status = fw_space_switch(fw, s, shift, windows, shift != 0 || removed != FW_NO_LINK);
+    const struct fw_change now = {.added = r->va, .length = r->length, .shift = shift, .removed = removed};
+    if (status == HCA_OK) status = fw_space_switch(fw, s, &now, windows, shift != 0 || removed != FW_NO_LINK);
     if (status != HCA_OK) fw_segments_drop(fw, fw_segments_cut_handle(fw, s, handle));
   }
   if (status != HCA_OK) {
@@ -339,7 +342,8 @@ int fw_x_deregister(struct firmware* fw, struct hca_command* c) {
   status = check_windows(fw, s, removed, windows);
   if (status == HCA_OK && !last) status = remap_shift(s, s->flags | c->modifier, &shift);
   if (status == HCA_OK) status = answer(fw, c, s, 0, 0, shift);
-  if (status == HCA_OK && !last) status = fw_space_switch(fw, s, shift, windows, true);
+  const struct fw_change now = {.shift = shift, .removed = removed};
+  if (status == HCA_OK && !last) status = fw_space_switch(fw, s, &now, windows, true);
   if (status != HCA_OK || last) fw_segments_restore(fw, s, removed);
   if (status == HCA_OK && last) status = fw_space_retire(fw, s);
   if (status != HCA_OK) return status;

@@ -1,4 +1,5 @@
-/* The firmware's memory. Contexts and tables live in ICM; here is only what finds free room and orders segments. */
+/* The firmware's memory. Contexts and tables live in ICM; here is what finds free room and orders segments, and a copy of the
+ * trees of extents. */
 #pragma once
 
 #include <stdbool.h>
@@ -91,6 +92,38 @@ struct fw_segment {
   uint32_t reserved;
 };
 
+/* A line of the extent area that stands in a tree. */
+union fw_line {
+  struct hca_extent extent[HCA_EXTENTS_PER_LINE];
+  struct hca_extent_node node;
+};
+
+enum fw_line_state {
+  FW_LINE_IN_USE, /* an access may read it */
+  FW_LINE_MADE,   /* by the change under way */
+  FW_LINE_SPARE,  /* made, and not needed after all; its first child is the next of them */
+};
+
+struct fw_line_record {
+  uint32_t next;  /* made by the change under way, or left by it */
+  uint32_t state; /* enum fw_line_state */
+};
+
+/* The extents of an address space. */
+struct fw_tree {
+  uint64_t first; /* what starts are counted from, before the space was ever moved */
+  uint32_t root;
+  uint32_t levels; /* lines from the root to an extent; 0: there is none, the space is in one piece */
+};
+
+/* What an access will see: the segments with `shift`, which has one more, at `added`, and those of the list no longer. */
+struct fw_change {
+  uint64_t added;
+  uint64_t length; /* 0: none is added */
+  uint64_t shift;
+  uint32_t removed;
+};
+
 /* An address-space object. */
 struct fw_space {
   uint32_t key; /* 0: slot is free */
@@ -107,15 +140,16 @@ struct fw_space {
   uint32_t first;
   uint32_t last;
   uint32_t top; /* of the tree */
-  uint32_t extent;
-  uint32_t extent_count; /* as written; > 1: a list is in use */
+  uint32_t levels;
+  uint32_t reserved;
+  struct fw_tree tree; /* as accesses see it */
+  uint64_t seen_home;  /* and the range, before the space was ever moved */
+  uint64_t seen_length;
   uint64_t bytes;
   uint64_t moved;    /* by remapping, since the beginning */
   uint64_t root;     /* 0: no table yet */
   uint64_t table_va; /* a multiple of the table's span */
   uint64_t high;     /* VAs below were used by this object, rounded up to a page */
-  uint32_t levels;
-  uint32_t reserved;
 };
 
 struct firmware {
@@ -132,6 +166,13 @@ struct firmware {
   struct fw_bitmap mrs;
   uint32_t drawn;         /* of the key bytes' random numbers, the last */
   struct fw_bitmap lines; /* of the extent area */
+  union fw_line* line;
+  struct fw_line_record* line_record;
+  uint32_t first_made; /* lists of lines, of the change under way */
+  uint32_t last_made;
+  uint32_t spare_line;
+  uint32_t left_lines;
+  uint32_t unread_lines; /* list of those that were left, to be given back */
   struct fw_icm icm;
   uint32_t* cq_users;
   uint32_t* srq_users; /* by number, as the QPs */
@@ -302,13 +343,22 @@ struct fw_space* fw_space_of(struct firmware* fw, uint32_t key);
 struct fw_space* fw_space_take(struct firmware* fw, const struct fw_space* fresh); /* NULL: none is free */
 void fw_space_put(struct firmware* fw, struct fw_space* s);
 int fw_space_windows(struct firmware* fw, const struct fw_space* s, uint32_t* windows);
-int fw_space_switch(struct firmware* fw, struct fw_space* s, uint64_t shift, uint32_t windows, bool drain);
+int fw_space_switch(struct firmware* fw, struct fw_space* s, const struct fw_change* c, uint32_t windows, bool drain);
 int fw_space_retire(struct firmware* fw, struct fw_space* s);
 int fw_space_retire_qp(struct firmware* fw, uint32_t qpn);
 
-/* extents.c */
-int fw_extents_write(struct firmware* fw, const struct fw_space* s, uint64_t shift, uint32_t* first);
-void fw_extents_free(struct firmware* fw, uint32_t first, uint32_t count, bool published);
+/* extents.c: a change makes the lines of the new tree, or nothing, and leaves those of the old one. */
+int fw_extents_change(struct firmware* fw, const struct fw_space* s, const struct fw_change* c, struct fw_tree* now);
+void fw_extents_free(struct firmware* fw, struct fw_space* s);
+
+/* extent_lines.c */
+bool fw_line_make(struct firmware* fw, uint32_t* line);
+void fw_line_leave(struct firmware* fw, uint32_t line);
+int fw_lines_write(struct firmware* fw); /* those that were made */
+void fw_lines_forget(struct firmware* fw);
+void fw_lines_undo(struct firmware* fw);
+void fw_lines_change_over(struct firmware* fw); /* nobody reads those that were left any more */
+void fw_lines_give_back(struct firmware* fw);
 void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool published);
 
 /* windows.c, indirect.c */

@@ -45,6 +45,8 @@ class atc : public unit, private tlm::tlm_mm_interface {
   atc(const sc_core::sc_module_name& name, const atc_config& config, const clock_domain& clock, std::uint16_t requester);
 
   void list_waiting(waiting_list& list) const override;
+  // The function is reset: nothing is known of any page, and pages may be asked for again.
+  void reset();
   [[nodiscard]] bool idle() const {
     return accesses_.in_use() == 0 && lookups_.in_use() == 0 && own_.in_use() == 0 && invalidations_.empty();
   }

@@ -163,6 +163,14 @@ void atc::stop_pages(ps t) {
   while (!without_credit_.empty()) give_up(without_credit_.pop(), t);
 }
 
+void atc::reset() {
+  cache_.drop(0, 0, ~std::uint64_t{0});
+  for (lookup* l : open_) l->stale |= l->status == lookup::state::asked;
+  stop_pages(now());
+  stopped_ = false;
+  stopped_probe_.set(0, now());
+}
+
 void atc::give_up(lookup& l, ps t) {
   const std::vector<access*> waiting = std::exchange(l.waiting, {});
   close(l);

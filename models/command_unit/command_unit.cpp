@@ -16,6 +16,7 @@ command_unit::command_unit(const sc_core::sc_module_name& name, const command_un
   sc_core::sc_spawn([this] { run(); }, "core", &options);
 
   stats_.add("commands", "1", "commands executed", commands_);
+  stats_.add("resets", "1", "resets of the function", resets_);
   stats_.add("failed", "1", "commands that did not end with HCA_OK", failed_);
   stats_.add("dma_reads", "1", "DMA reads by the firmware", dma_reads_);
   stats_.add("dma_writes", "1", "DMA writes by the firmware", dma_writes_);
@@ -54,9 +55,10 @@ tlm::tlm_sync_enum command_unit::on_register(register_access& r, tlm::tlm_phase,
   }
   switch (r.offset) {
     case HCA_REG_CMDQ_BASE:
-      queue_base_ = r.value;
+      if (!reset_asked_) queue_base_ = r.value;
       break;
     case HCA_REG_CMDQ_SIZE:
+      if (reset_asked_) break;
       queue_log_ = static_cast<std::uint32_t>(r.value) & 15;
       pi_ = ci_ = 0;
       fw_reset(firmware_, &hal_, &limits_, arena_.data());
@@ -77,10 +79,51 @@ tlm::tlm_sync_enum command_unit::on_register(register_access& r, tlm::tlm_phase,
 
 void command_unit::run() {
   for (;;) {
-    while (status_ != HCA_STATUS_READY || ci_ == pi_) sc_core::wait(bell_);
+    while (!reset_asked_ && (status_ != HCA_STATUS_READY || (ci_ == pi_ && port_up_ == port_told_))) sc_core::wait(bell_);
     t_ = now();
-    if (!execute_next()) status_ = HCA_STATUS_FATAL;
+    if (reset_asked_) {
+      come_to_rest();
+    } else if (port_up_ != port_told_) {
+      port_told_ = port_up_;
+      event(HCA_EVENT_PORT, port_up_ ? 1 : 0);
+    } else if (!execute_next()) {
+      status_ = HCA_STATUS_FATAL;
+    }
   }
+}
+
+void command_unit::reset() {
+  reset_asked_ = true;
+  status_ = HCA_STATUS_FATAL;
+  hangs_ = false;
+  wake(bell_);
+  wake(answered_);
+}
+
+void command_unit::port_changed(bool up) {
+  port_up_ = up;
+  wake(bell_);
+}
+
+void command_unit::inject(std::size_t, const fault_request&) {
+  hangs_ = true;
+}
+
+void command_unit::come_to_rest() {
+  fw_quiesce(firmware_);
+  dma_fence();
+  control_request c;
+  c.op = control_op::reset;
+  call(completion, c);
+  queue_base_ = queue_log_ = pi_ = ci_ = 0;
+  queue_level_.set(0, t_);
+  queue_probe_.set(0, t_);
+  busy_probe_.set(0, t_);
+  write_failed_ = false;
+  port_told_ = true;
+  ++resets_;
+  reset_asked_ = false;
+  status_ = HCA_STATUS_RESET;
 }
 
 bool command_unit::execute_next() {
@@ -106,6 +149,9 @@ bool command_unit::execute_next() {
   busy_probe_.set(0, t_);
   queue_level_.set(pi_ - ci_, t_);
   queue_probe_.set(pi_ - ci_, t_);
+  const ps answered = t_;
+  fw_tidy(firmware_);
+  if (t_ > answered && t_ > now()) sc_core::wait(to_sc(t_ - now()));
   return true;
 }
 

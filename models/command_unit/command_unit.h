@@ -3,14 +3,20 @@
 // The firmware is the C11 code of firmware/control, called natively; every call it makes through hal.h is a real transaction of
 // this unit and takes its time, and the work between the calls is charged by the item (knobs). Registers: control page of BAR 0
 // (firmware/abi/registers.h). A command queue that cannot be read puts the device into HCA_STATUS_FATAL.
+//
+// Reset: the command in hand runs to its end, then the firmware brings every unit to rest; what is under way ends by failing,
+// because a device that is reset is cut off from memory. The status is HCA_STATUS_FATAL until all is done, then
+// HCA_STATUS_RESET. Firmware that hangs does nothing until then.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "firmware/abi/command.h"
 #include "firmware/control/firmware.h"
 #include "models/command_unit/command_unit_config.h"
 #include "tlm/base/clock_domain.h"
+#include "tlm/base/faults.h"
 #include "tlm/base/lazy_array.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/unit.h"
@@ -34,7 +40,10 @@ struct hal {
 
 namespace hcasim {
 
-class command_unit : public unit {
+inline constexpr std::array<fault_kind, 1> command_unit_fault_kinds{
+    {{"firmware_hang", "the control firmware stops where it is, until the function is reset"}}};
+
+class command_unit : public unit, public faulty {
  public:
   target_socket<register_access> registers{"registers"};
   initiator_socket<dma_request> dma{"dma"};
@@ -55,6 +64,13 @@ class command_unit : public unit {
 
   // `limits`: what the device reports and the firmware keeps to.
   command_unit(const sc_core::sc_module_name& name, const command_unit_config& config, const fw_limits& limits);
+
+  // The reset line.
+  void reset();
+  // The port's link: software is told.
+  void port_changed(bool up);
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return command_unit_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override;
 
   // What firmware/control/hal.h asks for; called from the firmware's thread only.
   int dma_read(std::uint64_t address, void* to, std::uint32_t bytes);
@@ -85,6 +101,7 @@ class command_unit : public unit {
   tlm::tlm_sync_enum on_register(register_access& r, tlm::tlm_phase phase, ps& t);
   void run();
   bool execute_next();
+  void come_to_rest();
   void begin_access();
   template <class P>
   void call(initiator_socket<P>& port, P& p);
@@ -105,6 +122,10 @@ class command_unit : public unit {
   std::uint32_t pi_ = 0;
   std::uint32_t ci_ = 0;
   std::uint32_t status_ = HCA_STATUS_RESET;
+  bool reset_asked_ = false;
+  bool port_up_ = true;
+  bool port_told_ = true;  // what software knows
+  bool hangs_ = false;
   sc_core::sc_event bell_;
   sc_core::sc_event answered_;
   bool answer_here_ = false;
@@ -118,6 +139,7 @@ class command_unit : public unit {
   bool write_failed_ = false;
 
   counter commands_;
+  counter resets_;
   counter failed_;
   counter dma_reads_;
   counter dma_writes_;

@@ -7,6 +7,7 @@
 namespace hcasim {
 
 void command_unit::begin_access() {
+  while (hangs_) [[unlikely]] sc_core::wait(answered_);
   t_ += core_.cycles(config_.hal_access);
   const ps at = now();
   if (t_ > at) sc_core::wait(to_sc(t_ - at));

@@ -17,6 +17,7 @@
 #include "models/completion/completion_config.h"
 #include "models/completion/completion_rules.h"
 #include "tlm/base/clock_domain.h"
+#include "tlm/base/faults.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/process.h"
 #include "tlm/base/ring.h"
@@ -31,11 +32,16 @@
 
 namespace hcasim {
 
-class completion : public unit {
+inline constexpr std::array<fault_kind, 2> completion_fault_kinds{{
+    {"lost_interrupt", "the next `count` interrupts are not sent"},
+    {"repeated_interrupt", "the next `count` interrupts are sent twice"},
+}};
+
+class completion : public unit, public faulty {
  public:
   std::deque<target_socket<report>> reports;
   target_socket<doorbell_ring> bells{"bells"};        // kinds completion and event
-  target_socket<control_request> control{"control"};  // set_eq; anything else is answered and ignored
+  target_socket<control_request> control{"control"};  // set_eq, reset; anything else is answered and ignored
   target_socket<register_access> msix{"msix"};        // offset in the BAR
 
   initiator_socket<context_request> cqc{"cqc"};
@@ -45,6 +51,8 @@ class completion : public unit {
   completion(const sc_core::sc_module_name& name, const completion_config& config, const clock_domain& clock,
              unsigned reporters);
 
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return completion_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override { (kind == 0 ? to_lose_ : to_repeat_) += r.count; }
   [[nodiscard]] std::uint64_t completed() const override { return cqes_.value() + eqes_.value(); }
 
  private:
@@ -114,6 +122,7 @@ class completion : public unit {
   lane& lane_of(std::uint32_t cqn);
   void leave(lane& l);
 
+  void forget();
   void raise(std::uint32_t eqn, event e, ps t);
   void write_eqe(event_ring& q, event e, ps t);
   void ring_eq(std::uint32_t eqn, bool arm, std::uint32_t ci, ps t);
@@ -135,6 +144,8 @@ class completion : public unit {
   std::vector<event_ring> event_rings_;
   std::array<vector_entry, HCA_MSIX_VECTORS> vectors_;
   pool<posted> posted_;
+  std::uint64_t to_lose_ = 0;  // interrupts
+  std::uint64_t to_repeat_ = 0;
 
   counter cqes_, cqes_in_error_, cqes_lost_, overflows_, record_reads_, order_waits_, bad_reports_;
   counter arms_, late_arms_, bad_doorbells_, cq_events_, timer_events_;

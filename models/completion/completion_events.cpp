@@ -21,6 +21,10 @@ tlm::tlm_sync_enum completion::on_bell(doorbell_ring& d, tlm::tlm_phase phase, p
 }
 
 tlm::tlm_sync_enum completion::on_control(control_request& c, tlm::tlm_phase phase, ps&) {
+  if (phase == tlm::BEGIN_REQ && c.op == control_op::reset) {
+    forget();
+    return tlm::TLM_COMPLETED;
+  }
   if (phase != tlm::BEGIN_REQ || c.op != control_op::set_eq || c.number >= event_rings_.size()) return tlm::TLM_COMPLETED;
   event_ring& q = event_rings_[c.number];
   q.open = c.open;
@@ -32,6 +36,17 @@ tlm::tlm_sync_enum completion::on_control(control_request& c, tlm::tlm_phase pha
   events_lost_ += q.pending.size();
   q.pending = {};
   return tlm::TLM_COMPLETED;
+}
+
+// Timers of moderation that still run are void.
+void completion::forget() {
+  vectors_.fill({});
+  for (const auto& page : lanes_) {
+    for (std::uint32_t i = 0; page && i < lanes_per_page; ++i) {
+      ++page[i].generation;
+      page[i].lost = false;
+    }
+  }
 }
 
 void completion::raise(std::uint32_t eqn, event e, ps t) {
@@ -103,6 +118,14 @@ void completion::signal(std::uint32_t vector, std::uint64_t operation, ps t) {
   ++interrupts_;
   interrupt_probe_.pulse(1, t, clock_.period());
   vector_probe_.set(vector, t);
+  if ((to_lose_ | to_repeat_) != 0) [[unlikely]] {
+    if (to_lose_ != 0) {
+      --to_lose_;
+      return;
+    }
+    --to_repeat_;
+    post(dma_source::interrupt, v.entry.address, &v.entry.data, sizeof v.entry.data, no_cq, operation, t);
+  }
   post(dma_source::interrupt, v.entry.address, &v.entry.data, sizeof v.entry.data, no_cq, operation, t);
 }
 

@@ -24,13 +24,19 @@
 #include "models/dma_engine/dma_rules.h"
 #include "models/dma_engine/icm_guard.h"
 #include "tlm/base/clock_domain.h"
+#include "tlm/base/faults.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
 #include "tlm/icm.h"
 
 namespace hcasim {
 
-class dma_engine : public unit {
+inline constexpr std::array<fault_kind, 2> dma_engine_fault_kinds{{
+    {"icm_bit", "one bit of the next `count` entries of ICM is wrong as they are read"},
+    {"icm_two_bits", "two bits of one word of the next `count` entries of ICM are"},
+}};
+
+class dma_engine : public unit, public faulty {
  public:
   std::deque<target_socket<dma_request>> in;
   target_socket<icm_area, sc_core::SC_ZERO_OR_MORE_BOUND> areas{"areas"};
@@ -42,6 +48,8 @@ class dma_engine : public unit {
              std::uint16_t requester = 0, const icm_guard& guard = icm_guard());
 
   void list_waiting(waiting_list& list) const override;
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return dma_engine_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override;
   [[nodiscard]] std::uint32_t tags_in_use() const { return config_.read_tags - tags_free_; }
   [[nodiscard]] bool idle() const { return jobs_.in_use() == 0 && tags_in_use() == 0 && write_free_ == config_.write_buffer; }
 
@@ -94,6 +102,7 @@ class dma_engine : public unit {
   void landed(dma_burst& b);
   void finish(dma_job& j, ps t);
   void check(dma_job& j);
+  void spoil(dma_request& r);
   void answer(dma_job& j);
   void note_reads(int more);
   [[nodiscard]] ps data_in(std::uint32_t bytes, ps t);
@@ -124,6 +133,8 @@ class dma_engine : public unit {
   };
   std::vector<bucket> buckets_;
   icm_guard guard_;
+  std::array<std::uint64_t, 2> to_spoil_{};  // entries to be read: with one bit, with two
+  std::uint64_t draw_ = 0;
   pool<dma_job> jobs_;
   burst_pool bursts_;
 

@@ -94,6 +94,11 @@ void doorbell::arrive(entry e, ps t, bool prompt) {
 void doorbell::came_in() {
   coming_in_ = false;
   forward(coming_);
+  for (const entry& e : std::exchange(behind_, {})) {
+    const bool same = e.kind == coming_.kind && e.number == coming_.number;
+    if (!same || doorbell_rules::ahead(e.value, coming_.value) > 0)
+      pass_recovered(e.kind, e.number, e.value, e.operation, now());
+  }
   if (size_ > 0 || !aside_.empty()) schedule_drain();
 }
 

@@ -75,6 +75,7 @@ class doorbell : public unit, public doorbell_front {
   bool draining_ = false;
   bool coming_in_ = false;  // the lines of a WQE that an idle unit will pass on
   entry coming_;
+  std::vector<entry> behind_;                 // what records told of meanwhile
   std::array<std::uint16_t, 1024> queued_{};  // SQ doorbells in the FIFO, by QPN modulo 1024
   std::deque<entry> aside_;                   // CQ and EQ doorbells that found the FIFO full
   pool<doorbell_ring> rings_;

@@ -1,185 +1,10 @@
-#include "models/doorbell/doorbell.h"
-
-#include <gtest/gtest.h>
-#include <tlm_utils/simple_initiator_socket.h>
-
-#include <cstring>
-#include <map>
-#include <set>
-
-#include "models/doorbell/doorbell_rules.h"
-#include "tlm/access.h"
-#include "tlm/checker/checker_set.h"
-#include "tlm/pcie.h"
-#include "tlm/testing/simulate.h"
+// Who is rung when, and that nothing is lost.
+#include "models/doorbell/doorbell_bench.h"
 
 namespace hcasim {
 namespace {
 
-using testing::fake_target;
-
-constexpr std::uint64_t uar = HCA_BAR_UAR;
-
-// MMIO as it arrives from PCIe.
-class mmio : public unit {
- public:
-  tlm_utils::simple_initiator_socket<mmio, 64> out{"out"};
-
-  explicit mmio(const sc_core::sc_module_name& n) : unit(n) { out.register_nb_transport_bw(this, &mmio::backward); }
-
-  struct job {
-    mmio* self = nullptr;
-    tlm::tlm_generic_payload gp;
-    pcie_extension extension;
-    std::vector<unsigned char> bytes;
-    ps done{0};
-    std::function<void()> before;
-
-    job() { gp.set_extension(&extension); }
-    ~job() { gp.clear_extension(&extension); }
-    job(const job&) = delete;
-    job& operator=(const job&) = delete;
-  };
-  job& access(bool write, std::uint64_t address, const void* data, std::size_t n, ps at) {
-    job& j = jobs.emplace_back();
-    j.self = this;
-    j.bytes.resize(n);
-    if (write) std::memcpy(j.bytes.data(), data, n);
-    set_access(j.gp, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, j.bytes.data(), n);
-    queue_.at(at, {[](void* p) { static_cast<job*>(p)->self->go(*static_cast<job*>(p)); }, &j});
-    return j;
-  }
-  std::deque<job> jobs;
-
- private:
-  void go(job& j) {
-    if (j.before) j.before();
-    tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay = to_delay(now());
-    EXPECT_EQ(out->nb_transport_fw(j.gp, phase, delay), tlm::TLM_COMPLETED);
-    j.done = from_delay(delay);
-  }
-  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) { return tlm::TLM_COMPLETED; }
-};
-
-// 1 GHz: interval 2 ns, latency 4 ns, register reads 8 ns, one BlueFlame line in 10 ns.
-struct bench {
-  clock_domain clock{frequency{1e9}};
-  doorbell unit_under_test;
-  mmio cpu{"cpu"};
-  testing::fake_initiator<control_request> firmware{"firmware"};
-  fake_target<doorbell_ring> send{"send"};
-  fake_target<doorbell_ring> receive{"receive"};
-  fake_target<doorbell_ring> completion{"completion"};
-  fake_target<register_access> command{"command"};
-  fake_target<register_access> msix{"msix"};
-  fake_target<register_access> device_memory{"device_memory"};
-  fake_target<context_request> qpc{"qpc"};
-  fake_target<dma_request> dma{"dma"};
-  std::map<std::uint32_t, hca_qpc> qps;
-  std::map<std::uint64_t, hca_qp_record> records;
-  checker_set checkers;
-
-  struct rung {
-    bell kind;
-    std::uint32_t number;
-    std::uint32_t value;
-    std::uint32_t blueflame;
-    ps at;
-  };
-  std::vector<rung> log;
-  std::deque<control_request> orders;
-  std::set<std::uint32_t> begun;
-  std::map<std::uint32_t, std::uint32_t> registers;
-
-  explicit bench(const doorbell_config& config = {}) : unit_under_test("doorbell", config, clock) {
-    cpu.out.bind(unit_under_test.bar);
-    firmware.out.bind(unit_under_test.control);
-    unit_under_test.send.bind(send.in);
-    unit_under_test.receive.bind(receive.in);
-    unit_under_test.completion.bind(completion.in);
-    unit_under_test.command.bind(command.in);
-    unit_under_test.msix.bind(msix.in);
-    unit_under_test.device_memory.bind(device_memory.in);
-    unit_under_test.qpc.bind(qpc.in);
-    unit_under_test.dma.bind(dma.in);
-    for (auto* out : {&unit_under_test.send, &unit_under_test.receive, &unit_under_test.completion}) checkers.watch(*out);
-    for (auto* out : {&unit_under_test.command, &unit_under_test.msix}) checkers.watch(*out);
-    checkers.watch(unit_under_test.qpc);
-    checkers.watch(unit_under_test.dma);
-    for (auto* t : {&send, &receive, &completion}) {
-      t->serve = [this](doorbell_ring& d, tlm::tlm_phase, ps at) {
-        log.push_back({d.kind, d.number, d.value, d.blueflame_bytes, at});
-        last = d;
-      };
-    }
-    command.serve = [this](register_access& a, tlm::tlm_phase, ps) { touch(a, 0); };
-    msix.serve = [this](register_access& a, tlm::tlm_phase, ps) { touch(a, 0x80000000); };
-    qpc.inline_answers = false;
-    qpc.latency = 300_ns;
-    qpc.serve = [this](context_request& c, tlm::tlm_phase phase, ps) {
-      if (phase != tlm::BEGIN_REQ) return;
-      const auto q = qps.find(c.index);
-      c.failed = q == qps.end();
-      if (!c.failed) c.entry = reinterpret_cast<std::byte*>(&q->second);
-    };
-    dma.inline_answers = false;
-    dma.latency = 400_ns;
-    dma.serve = [this](dma_request& d, tlm::tlm_phase, ps) {
-      EXPECT_EQ(d.source, dma_source::doorbell_record);
-      std::memcpy(d.data, &records.at(d.address), sizeof(hca_qp_record));
-    };
-  }
-  ~bench() { checkers.finish(0_ns); }
-  void touch(register_access& a, std::uint32_t bank) {
-    if (a.write) {
-      registers[bank | a.offset] = static_cast<std::uint32_t>(a.value);
-    } else {
-      a.value = 0x1111111100000000ULL | (bank | a.offset);
-    }
-  }
-  void add_qp(std::uint32_t qpn) {
-    hca_qpc& q = qps[qpn];
-    q.state = HCA_QP_RTS;
-    q.record = 0x1000 + 8 * qpn;
-    records[q.record] = {};
-  }
-  hca_qp_record& record(std::uint32_t qpn) { return records.at(qps.at(qpn).record); }
-  void order(control_op op, std::uint32_t qpn, std::uint32_t page, ps at) {
-    control_request& c = orders.emplace_back();
-    c.op = op;
-    c.number = qpn;
-    c.uar = page;
-    firmware.send(c, at);
-  }
-  // Begun at 0 with page 0, unless somebody has said otherwise.
-  void need(std::uint32_t qpn) {
-    if (qpn <= doorbell_rules::number_mask && begun.insert(qpn).second) order(control_op::start, qpn, 0, 0_ns);
-  }
-  mmio::job& ring(std::uint32_t where, std::uint32_t number, std::uint32_t value, ps at, unsigned page = 0) {
-    const hca_doorbell d{number, value};
-    if (where == HCA_UAR_SQ || where == HCA_UAR_RQ) need(number);
-    return cpu.access(true, uar + page * std::uint64_t{HCA_UAR_PAGE} + where, &d, sizeof d, at);
-  }
-  mmio::job& blueflame(std::uint32_t qpn, std::uint16_t index, std::uint8_t blocks, ps at, std::size_t bytes = 0) {
-    std::vector<std::byte> wqe(bytes ? bytes : blocks * 64U, std::byte{0x5a});
-    hca_wqe_control c{};
-    c.qpn = qpn;
-    c.index = index;
-    c.blocks = blocks;
-    std::memcpy(wqe.data(), &c, sizeof c);
-    need(qpn);
-    return cpu.access(true, uar + HCA_UAR_BF, wqe.data(), wqe.size(), at);
-  }
-  double stat(const char* name) const {
-    for (const statistic& s : unit_under_test.stats().all()) {
-      if (s.name == name) return static_cast<double>(std::get<const counter*>(s.value)->value());
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  }
-  doorbell_ring last;
-};
+using bench = testing::doorbell_bench;
 
 TEST(doorbell, an_idle_unit_passes_on_at_once) {
   bench b;
@@ -392,7 +217,7 @@ void expect_nothing_lost(const doorbell_config& c, std::uint64_t seed) {
       continue;
     }
     std::uint32_t& index = kind == 1 ? rq[q] : sq[q];
-    mmio::job* j = nullptr;
+    testing::doorbell_mmio::job* j = nullptr;
     if (kind == 2) {
       j = &b.blueflame(q, static_cast<std::uint16_t>(index), 2, at);
       index += 2;
@@ -446,88 +271,6 @@ TEST(doorbell, nothing_is_lost_with_a_stalling_blueflame) {
   expect_nothing_lost(c, 3);
 }
 
-TEST(doorbell, blueflame_carries_the_wqe) {
-  bench b;
-  b.blueflame(5, 0xffff, 3, 100_ns);
-  testing::run_until_idle();
-  ASSERT_EQ(b.log.size(), 1U);
-  EXPECT_EQ(b.log[0].kind, bell::send);
-  EXPECT_EQ(b.log[0].number, 5U);
-  EXPECT_EQ(b.log[0].value, 2U);
-  EXPECT_EQ(b.log[0].blueflame, 192U);
-  EXPECT_EQ(b.log[0].at, 100_ns + 3 * 10_ns + 4_ns);
-  EXPECT_EQ(b.last.blueflame[191], std::byte{0x5a});
-  hca_wqe_control control;
-  std::memcpy(&control, b.last.blueflame.data(), sizeof control);
-  EXPECT_EQ(control.qpn, 5U);
-}
-
-TEST(doorbell, blueflame_lines_per_second) {
-  doorbell_config c;
-  c.blueflame_stall = true;
-  c.fifo_depth = 1000;
-  bench b(c);
-  for (std::uint32_t i = 0; i < 200; ++i) b.blueflame(1 + i, 0, 2, ps(i * 1000));
-  testing::run_until_idle();
-  ASSERT_EQ(b.log.size(), 200U);
-  EXPECT_EQ(b.log.back().at, 200 * 20_ns + 4_ns);
-  for (const auto& r : b.log) EXPECT_EQ(r.blueflame, 128U);
-}
-
-TEST(doorbell, blueflame_without_room_is_a_plain_doorbell) {
-  doorbell_config c;
-  c.blueflame_buffer = 4;
-  bench b(c);
-  b.blueflame(1, 0, 2, 0_ns);
-  b.blueflame(2, 0, 2, 0_ns);
-  b.blueflame(3, 4, 2, 0_ns);
-  b.blueflame(4, 0, 2, 30_ns);
-  testing::run_until_idle();
-  ASSERT_EQ(b.log.size(), 4U);
-  EXPECT_EQ(b.stat("blueflame_refused"), 1);
-  for (const auto& r : b.log) EXPECT_EQ(r.blueflame, r.number == 3 ? 0U : 128U) << r.number;
-  EXPECT_EQ(b.log[2].value, 6U);
-}
-
-TEST(doorbell, blueflame_larger_than_it_takes_is_a_plain_doorbell) {
-  bench b;
-  b.blueflame(1, 0, 5, 0_ns);
-  testing::run_until_idle();
-  ASSERT_EQ(b.log.size(), 1U);
-  EXPECT_EQ(b.log[0].blueflame, 0U);
-  EXPECT_EQ(b.log[0].value, 5U);
-  EXPECT_EQ(b.log[0].at, 4_ns);
-}
-
-TEST(doorbell, a_blueflame_write_without_a_whole_wqe_is_read_from_the_record) {
-  bench b;
-  b.add_qp(6);
-  b.record(6) = {40, 50};
-  b.blueflame(6, 36, 4, 0_ns, 128);
-  b.blueflame(0, 36, 4, 10_ns);
-  b.blueflame(6, 36, 0, 2_us, 64);
-  testing::run_until_idle();
-  EXPECT_EQ(b.stat("blueflame_bad"), 3);
-  ASSERT_EQ(b.log.size(), 4U);
-  EXPECT_EQ(b.log[0].value, 40U);
-  EXPECT_EQ(b.log[0].blueflame, 0U);
-  EXPECT_EQ(b.log[1].kind, bell::receive);
-  EXPECT_EQ(b.log[1].value, 50U);
-}
-
-TEST(doorbell, coalesced_blueflame_is_fetched_from_the_queue) {
-  doorbell_config c;
-  c.interval = 100;
-  bench b(c);
-  b.ring(HCA_UAR_SQ, 1, 1, 0_ns);
-  b.blueflame(2, 0, 1, 10_ns);
-  b.blueflame(2, 1, 1, 20_ns);
-  testing::run_until_idle();
-  ASSERT_EQ(b.log.size(), 2U);
-  EXPECT_EQ(b.log[1].value, 2U);
-  EXPECT_EQ(b.log[1].blueflame, 0U);
-}
-
 TEST(doorbell, registers_go_to_their_owners) {
   bench b;
   const std::uint32_t value = 0xabcd;
@@ -551,7 +294,7 @@ TEST(doorbell, nonsense_is_refused_and_rings_nothing) {
   auto& hole = b.cpu.access(true, 0x2000, &value, 8, 0_ns);
   auto& hole_read = b.cpu.access(false, 0x2000, nullptr, 8, 0_ns);
   auto& odd = b.cpu.access(true, 0x11, &value, 4, 0_ns);
-  b.cpu.access(true, uar + HCA_UAR_SQ, &value, 4, 0_ns);
+  b.cpu.access(true, std::uint64_t{HCA_BAR_UAR} + HCA_UAR_SQ, &value, 4, 0_ns);
   b.cpu.access(true, HCA_BAR_UAR + 0x20, &value, 8, 0_ns);
   b.ring(HCA_UAR_SQ, 0, 1, 0_ns);
   b.ring(HCA_UAR_RQ, 0x01000000, 1, 0_ns);

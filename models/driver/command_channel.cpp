@@ -15,7 +15,12 @@ command_channel::command_channel(dma_map& dma, std::uint64_t bar, const driver_c
       busy_(1ULL << config.log_command_slots) {}
 
 void command_channel::open(cpu& c) {
-  ring_ = dma_.allocate((mask_ + 1ULL) * sizeof(hca_command), 4096);
+  dead_ = false;
+  produced_ = 0;
+  busy_.assign(busy_.size(), false);
+  stats_.commands_in_flight.set(0, now());
+  for (const mailbox& m : std::exchange(kept_, {})) mailboxes_.put(m.address, m.bytes);
+  if (ring_ == 0) ring_ = dma_.allocate((mask_ + 1ULL) * sizeof(hca_command), 4096);
   write_register(c, bar_ + HCA_REG_CMDQ_BASE, dma_.address(ring_));
   write_register(c, bar_ + HCA_REG_CMDQ_SIZE, config_.log_command_slots);
 }
@@ -67,7 +72,7 @@ bool command_channel::wait(cpu& c, std::uint64_t entry_address, std::uint32_t to
     const bool written = c.time() < deadline && c.wait_write(watch, deadline - c.time());
     answer = load<hca_command>(c, entry_address);
     const bool done = answer.owner == HCA_OWNER_SOFTWARE && answer.token == token;
-    if (done || !written) {
+    if (done || !written || dead_) {
       c.unwatch(watch);
       return done;
     }
@@ -76,6 +81,24 @@ bool command_channel::wait(cpu& c, std::uint64_t entry_address, std::uint32_t to
 
 command_result command_channel::execute(cpu& c, const command& what) {
   if (dead_) return {EIO, HCA_OK, 0, 0};
+  ++inside_;
+  const command_result r = give(c, what);
+  if (--inside_ == 0) left_.wake();
+  return r;
+}
+
+void command_channel::put_back(const mailbox& in, const mailbox& out) {
+  for (const mailbox& m : {in, out}) {
+    if (m.bytes == 0) continue;
+    if (dead_) {
+      kept_.push_back(m);
+    } else {
+      mailboxes_.put(m.address, m.bytes);
+    }
+  }
+}
+
+command_result command_channel::give(cpu& c, const command& what) {
   ++stats_.commands;
 
   hca_command entry{};
@@ -86,21 +109,24 @@ command_result command_channel::execute(cpu& c, const command& what) {
   entry.function = what.function;
   entry.in_bytes = static_cast<std::uint32_t>(what.in.size() + what.list.size());
   entry.out_bytes = static_cast<std::uint32_t>(what.out.size());
-  std::uint64_t in = 0;
-  std::uint64_t out = 0;
-  if (entry.in_bytes) {
-    in = mailboxes_.get(entry.in_bytes);
-    entry.in_address = dma_.address(in);
-    c.store(in, what.in);
-    if (!what.list.empty()) c.store(in + what.in.size(), what.list);
+  mailbox in{0, entry.in_bytes};
+  mailbox out{0, entry.out_bytes};
+  if (in.bytes) {
+    in.address = mailboxes_.get(in.bytes);
+    entry.in_address = dma_.address(in.address);
+    c.store(in.address, what.in);
+    if (!what.list.empty()) c.store(in.address + what.in.size(), what.list);
   }
-  if (entry.out_bytes) {
-    out = mailboxes_.get(entry.out_bytes);
-    entry.out_address = dma_.address(out);
+  if (out.bytes) {
+    out.address = mailboxes_.get(out.bytes);
+    entry.out_address = dma_.address(out.address);
   }
 
   std::uint32_t index = 0;
-  if (!acquire(c, index)) return {EIO, HCA_OK, 0, 0};
+  if (!acquire(c, index)) {
+    put_back(in, out);
+    return {EIO, HCA_OK, 0, 0};
+  }
   entry.token = index;
   const std::uint64_t address = ring_ + std::uint64_t{index & mask_} * sizeof(hca_command);
   const std::uint64_t watch = c.watch(address, sizeof(hca_command));
@@ -111,18 +137,17 @@ command_result command_channel::execute(cpu& c, const command& what) {
   hca_command answer;
   if (!wait(c, address, index, watch, answer)) {
     ++stats_.command_errors;
+    const int error = dead_ ? EIO : ETIMEDOUT;
     die();
-    return {ETIMEDOUT, HCA_OK, 0, 0};
+    put_back(in, out);
+    return {error, HCA_OK, 0, 0};
   }
   stats_.command_time.add(c.time() - rung);
   const command_result result{to_errno(answer.status), answer.status, answer.result[0], answer.result[1]};
   if (result.error) ++stats_.command_errors;
-  if (entry.out_bytes) {
-    if (!result.error) c.load(out, what.out);
-    mailboxes_.put(out, entry.out_bytes);
-  }
-  if (entry.in_bytes) mailboxes_.put(in, entry.in_bytes);
-  release(index);
+  if (out.bytes && !result.error) c.load(out.address, what.out);
+  put_back(in, out);
+  if (!dead_) release(index);
   return result;
 }
 

@@ -1,8 +1,8 @@
 // The driver's end of the command queue: a ring of hca_command in host memory. Several software threads may have commands in
 // flight; each waits for the entry of its own to come back. A thread that finds the ring full waits its turn in order.
 //
-// A command that is not answered within the timeout makes the device dead: it and all later ones fail, its buffers are never
-// reused, for the adapter may still write them.
+// A command that is not answered within the timeout makes the device dead: it, those in flight and all later ones fail, and
+// their buffers are not reused before the channel is opened anew, for the adapter may still write them.
 #pragma once
 
 #include <deque>
@@ -13,6 +13,7 @@
 #include "models/driver/driver_config.h"
 #include "models/driver/driver_statistics.h"
 #include "models/driver/mailbox_pool.h"
+#include "models/driver/wait_queue.h"
 
 namespace hcasim::driver {
 
@@ -37,8 +38,12 @@ class command_channel {
  public:
   command_channel(dma_map& dma, std::uint64_t bar, const driver_config& config, driver_statistics& stats);
 
-  // Tells the adapter where the ring is.
+  // Tells the adapter where the ring is. Again, once the adapter has been reset and nobody is left from before.
   void open(cpu& c);
+  void die();
+  void wait_until_left(cpu& c) {
+    left_.sleep_until(c, [this] { return inside_ == 0; });
+  }
   command_result execute(cpu& c, const command& what);
   [[nodiscard]] bool dead() const { return dead_; }
 
@@ -49,11 +54,17 @@ class command_channel {
     std::uint32_t index = 0;
   };
 
+  struct mailbox {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  command_result give(cpu& c, const command& what);
   bool acquire(cpu& c, std::uint32_t& index);
+  void put_back(const mailbox& in, const mailbox& out);
   std::uint32_t take();
   void release(std::uint32_t index);
   bool wait(cpu& c, std::uint64_t entry_address, std::uint32_t token, std::uint64_t watch, hca_command& answer);
-  void die();
   [[nodiscard]] bool next_is_free() const { return !busy_[produced_ & mask_]; }
 
   dma_map& dma_;
@@ -67,6 +78,9 @@ class command_channel {
   std::vector<bool> busy_;
   std::deque<waiter*> waiting_;
   bool dead_ = false;
+  std::uint32_t inside_ = 0;  // threads
+  wait_queue left_;
+  std::vector<mailbox> kept_;  // of commands of a dead device
 };
 
 template <class T>

@@ -32,6 +32,7 @@ ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, i
       run(c, context, {.code = HCA_CMD_CREATE_CQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
   if (r.error) {
     p.records.put(cq->record);
+    (void)d.may_let_go(c, p);
     return refuse(r.error);
   }
   cq->context = context;
@@ -53,7 +54,7 @@ int ibv_destroy_cq(cpu& c, ibv_cq* handle) {
   if (cq.users > 0) return EBUSY;
   const command_result r = run(c, cq.context, {.code = HCA_CMD_DESTROY_CQ, .object = cq.number});
   if (r.error) return r.error;
-  d.cqs().set(cq.number, nullptr);
+  if (!p.lost) d.cqs().set(cq.number, nullptr);
   if (cq.channel) {
     std::erase(static_cast<completion_channel*>(cq.channel)->pending, &cq);
     --cq.channel->refcnt;
@@ -110,9 +111,52 @@ void fill_receive(cpu& c, queue_pair& qp, const hca_cqe& e, ibv_wc& wc) {
   }
 }
 
+// The device knows nobody's numbers any more.
+queue_pair* find_lost(process& p, std::uint32_t qpn) {
+  for (queue_pair* qp : p.qps.slots()) {
+    if (qp && qp->qp_num == qpn) return qp;
+  }
+  return nullptr;
+}
+
+// Takes what a QP still owes this CQ, once nothing more comes from the adapter: flushed, in order. False: it owes nothing.
+bool flush_one(queue_pair& qp, const completion_queue& cq, ibv_wc& wc) {
+  wc = {};
+  wc.status = IBV_WC_WR_FLUSH_ERR;
+  wc.qp_num = qp.qp_num;
+  if (qp.send_cq == &cq) {
+    if (const send_entry* sent = qp.ring.take_oldest()) {
+      wc.wr_id = sent->wr_id;
+      wc.opcode = completion_opcode(static_cast<hca_wqe_opcode>(sent->opcode));
+      return true;
+    }
+  }
+  if (qp.recv_cq != &cq || qp.rq_head == qp.rq_tail) return false;
+  wc.wr_id = qp.rq_ids[qp.rq_head++ & qp.rq_mask];
+  wc.opcode = IBV_WC_RECV;
+  return true;
+}
+
+int flush_lost(process& p, const completion_queue& cq, int num_entries, ibv_wc* wc) {
+  int found = 0;
+  for (queue_pair* qp : p.qps.slots()) {
+    if (!qp || p.device->may_move(p)) continue;
+    qp->state = IBV_QPS_ERR;
+    while (found < num_entries && flush_one(*qp, cq, wc[found])) ++found;
+  }
+  return found;
+}
+
+bool owes(const process& p, const completion_queue& cq) {
+  if (!p.lost || p.device->may_move(p)) return false;
+  return std::any_of(p.qps.slots().begin(), p.qps.slots().end(), [&](const queue_pair* qp) {
+    return qp && ((qp->send_cq == &cq && qp->ring.outstanding() != 0) || (qp->recv_cq == &cq && qp->rq_head != qp->rq_tail));
+  });
+}
+
 // False: nothing for software (a NOP, or a QP that is gone).
-bool translate(cpu& c, device& d, const hca_cqe& e, ibv_wc& wc) {
-  queue_pair* qp = e.qpn <= HCA_QPN_ANY ? d.qps().find(e.qpn) : nullptr;
+bool translate(cpu& c, process& p, const hca_cqe& e, ibv_wc& wc) {
+  queue_pair* qp = p.lost ? find_lost(p, e.qpn) : e.qpn <= HCA_QPN_ANY ? p.device->qps().find(e.qpn) : nullptr;
   if (!qp) return false;
   wc = {};
   wc.status = static_cast<ibv_wc_status>(e.status);
@@ -148,11 +192,11 @@ int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
     if ((e.owner & 1) != cq.owner_of(cq.ci)) break;
     ++cq.ci;
     c.spend(config.poll_cqe);
-    if (translate(c, *cq.context->device, e, wc[found])) ++found;
+    if (translate(c, p, e, wc[found])) ++found;
   }
   if (cq.ci == first) {
     ++p.stats.empty_polls;
-    return 0;
+    return p.lost ? flush_lost(p, cq, num_entries, wc) : 0;
   }
   p.stats.cqes += cq.ci - first;
   if (++cq.polls_since_record >= config.cq_record_interval) {
@@ -167,13 +211,14 @@ bool wait_cq(cpu& c, ibv_cq* handle, ps timeout) {
   const std::uint64_t slot = cq.slot(cq.ci);
   const std::uint64_t watch = c.watch(slot, HCA_CQE_BYTES);
   const auto owner = c.machine().memory_bytes().get<std::uint8_t>(slot + HCA_CQE_BYTES - 1);
-  const bool there = (owner & 1) == cq.owner_of(cq.ci) || c.wait_write(watch, timeout);
+  const bool there = (owner & 1) == cq.owner_of(cq.ci) || owes(of(cq.context), cq) || c.wait_write(watch, timeout);
   c.unwatch(watch);
   return there;
 }
 
 int ibv_req_notify_cq(cpu& c, ibv_cq* handle, int solicited_only) {
   completion_queue& cq = of(handle);
+  if (of(cq.context).lost) return EIO;
   store(c, cq.record, hca_cq_record{cq.ci, 0});
   cq.polls_since_record = 0;
   const std::uint32_t arm = solicited_only ? HCA_ARM_SOLICITED : HCA_ARM_NEXT;

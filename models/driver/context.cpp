@@ -35,10 +35,9 @@ int clear(handle_table<T>& table, Destroy destroy) {
   return 0;
 }
 
-}  // namespace
-
-int ibv_close_device(cpu& c, ibv_context* context) {
+int close(cpu& c, ibv_context* context) {
   process& p = of(context);
+  if (!p.device->may_let_go(c, p)) return EIO;
   // Windows first: they hold the QPs that they are tied to, address spaces and regions.
   int error = clear(p.mws, [&](memory_window* mw) { return ibv_dealloc_mw(c, mw); });
   if (!error) {
@@ -65,11 +64,29 @@ int ibv_close_device(cpu& c, ibv_context* context) {
   }
   if (!error) error = clear(p.channels, [&](completion_channel* ch) { return ibv_destroy_comp_channel(c, ch); });
   if (!error) error = clear(p.pds, [&](protection_domain* pd) { return ibv_dealloc_pd(c, pd); });
-  if (!error) context->device->detach(&p);
+  return error;
+}
+
+}  // namespace
+
+// What the adapter cannot give back, because what it knows of it is damaged, only a reset takes from it; and the process
+// leaves.
+int ibv_close_device(cpu& c, ibv_context* context) {
+  process& p = of(context);
+  device& d = *p.device;
+  int error = close(c, context);
+  if (error == EIO && !p.lost) {
+    d.fail();
+    error = close(c, context);
+  }
+  if (!error) d.detach(&p);
   return error;
 }
 
 namespace {
+
+// Locally administered; the port's LID makes it one of its own.
+constexpr std::uint64_t node_guid = 0x0268'6361'0000'0000;
 
 // What a CQ always has room for, however its pages are scattered.
 int max_cqe(const hca_device_info& info) {
@@ -86,6 +103,12 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   *attr = {};
   std::snprintf(attr->fw_ver, sizeof attr->fw_ver, "%u.%u.%u", info.firmware_version >> 16, info.firmware_version >> 8 & 0xff,
                 info.firmware_version & 0xff);
+  attr->node_guid = node_guid | info.port_lid;
+  attr->vendor_id = 0x6863;  // nobody else's
+  attr->hw_ver = 1;
+  attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
+                           IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+  attr->atomic_cap = IBV_ATOMIC_HCA;
   attr->max_mr_size = ~0ULL;
   for (unsigned s = 0; s < 32; ++s) attr->page_size_cap |= static_cast<std::uint64_t>(info.page_shifts >> s & 1) << s;
   attr->max_qp = 1 << d.areas().log_qps;
@@ -116,7 +139,8 @@ int ibv_query_port(cpu& c, ibv_context* context, std::uint8_t port_num, ibv_port
   if (port_num != 1) return EINVAL;
   context->device->enter_kernel(c);
   const hca_device_info& info = context->device->info();
-  *attr = {IBV_PORT_ACTIVE, IBV_MTU_4096, static_cast<ibv_mtu>(info.port_mtu_shift - 7), info.port_lid};
+  *attr = {context->device->port_up() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN, IBV_MTU_4096,
+           static_cast<ibv_mtu>(info.port_mtu_shift - 7), info.port_lid};
   return 0;
 }
 
@@ -129,6 +153,7 @@ int ibv_fork_init(ibv_context* context) {
 ibv_pd* ibv_alloc_pd(cpu& c, ibv_context* context) {
   device& d = *context->device;
   d.enter_kernel(c);
+  if (of(context).lost) return refuse(EIO);
   auto* pd = new protection_domain;
   pd->context = context;
   pd->number = d.take_pd();
@@ -140,7 +165,7 @@ int ibv_dealloc_pd(cpu& c, ibv_pd* handle) {
   auto* pd = static_cast<protection_domain*>(handle);
   pd->context->device->enter_kernel(c);
   if (pd->users > 0) return EBUSY;  // [B4.3, C2.3]
-  pd->context->device->put_pd(pd->number);
+  if (!of(pd->context).lost) pd->context->device->put_pd(pd->number);
   of(pd->context).pds.remove(pd->handle);
   delete pd;
   return 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "firmware/abi/pci_config.h"
+
 #include "models/driver/access.h"
 #include "models/driver/on_demand/lent_pages.h"
 
@@ -22,16 +24,22 @@ device::device(host& machine, std::uint64_t bar_base, const driver_config& confi
 }
 
 device::~device() {
-  for (process* p : processes_) delete p;
+  for (process* p : processes_) {  // could not be closed, and its memory may be gone
+    p->lost = true;
+    p->life = ~0U;
+    delete p;
+  }
 }
 
 int device::open(cpu& c) {
-  opening_done_.sleep_until(c, [this] { return !opening_; });
+  opening_done_.sleep_until(c, [this] { return !opening_ && (!failed_ || given_up_ || !opened_); });
+  if (given_up_) return ENODEV;
   if (opened_) return 0;
   opening_ = true;
   const int error = bring_up(c);
   opened_ = error == 0;
   opening_ = false;
+  if (opened_) look_later();
   opening_done_.wake();
   return error;
 }
@@ -39,7 +47,8 @@ int device::open(cpu& c) {
 int device::bring_up(cpu& c) {
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
-  if (const int error = dma_.open(c)) return error;
+  if (const int error = opened_ ? dma_.renew(c) : dma_.open(c)) return error;
+  write_register(c, PCI_CONFIG_WINDOW + PCI_COMMAND, std::uint32_t{PCI_BUS_MASTER});
   commands_.open(c);
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
   command_result r = execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info_)});
@@ -53,7 +62,7 @@ int device::bring_up(cpu& c) {
   const int error = events_.open(c, {[this](std::uint32_t cqn) { on_completion(cqn); },
                                      [this](std::uint32_t type, std::uint32_t number) { on_async(type, number); },
                                      [this](const hca_eqe& e) { on_page_fault(e); }});
-  if (!error && dma_.takes_page_requests()) {
+  if (!error && !opened_ && dma_.takes_page_requests()) {
     dma_.serve_pages(c, [this](const iommu_page_request& page) { pager_.page_request(page); });
   }
   return error;
@@ -64,7 +73,14 @@ int device::give_tables(cpu& c) {
   areas_.log_qps = HCA_U8(std::min(config_.log_qps, info_.log_max_qps));
   areas_.log_cqs = HCA_U8(std::min(config_.log_cqs, info_.log_max_cqs));
   areas_.log_mrs = HCA_U8(std::min(config_.log_mrs, info_.log_max_mrs));
-  const auto area = [this](std::uint64_t bytes) { return dma_.address(dma_.allocate(bytes, page)); };
+  std::size_t next = 0;
+  // What an earlier life has left there must not be found: cleared pages, and no codes.
+  const auto area = [&](std::uint64_t bytes) {
+    bytes = align_up(bytes, page);
+    if (next == area_memory_.size()) area_memory_.push_back(dma_.allocate(bytes, page));
+    machine_.memory_bytes().discard(area_memory_[next], bytes);
+    return dma_.address(area_memory_[next++]);
+  };
   areas_.qpc_base = area(sizeof(hca_qpc) << areas_.log_qps);
   areas_.cqc_base = area(sizeof(hca_cqc) << areas_.log_cqs);
   areas_.mrc_base = area(sizeof(hca_mrc) << areas_.log_mrs);
@@ -77,7 +93,7 @@ int device::give_tables(cpu& c) {
 
 command_result device::execute(cpu& c, const command& what) {
   const command_result r = commands_.execute(c, what);
-  if (commands_.dead() && !death_announced_) announce_death();
+  if (commands_.dead()) fail();
   return r;
 }
 
@@ -100,11 +116,6 @@ void device::put_device_memory(std::uint64_t offset, std::uint64_t bytes) {
   for (std::uint64_t at = 0; at < bytes; at += host_page) device_pages_[(offset + at) >> host_page_shift] = false;
 }
 
-void device::announce_death() {
-  death_announced_ = true;
-  on_async(HCA_EVENT_CATASTROPHIC, 0);
-}
-
 void device::enter_kernel(cpu& c) const {
   c.system_call();
   c.spend(config_.kernel_verb);
@@ -118,6 +129,7 @@ process* device::attach(cpu& c, virtual_memory& memory) {
   }
   enter_kernel(c);
   auto* p = new process({this, &memory, static_cast<int>(config_.completion_vectors)}, machine_.memory_bytes(), counters_);
+  p->life = life_;
   p->uar_number = uar;
   p->uar = bar_ + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE;
   processes_.push_back(p);
@@ -125,7 +137,7 @@ process* device::attach(cpu& c, virtual_memory& memory) {
 }
 
 void device::detach(process* p) {
-  uars_.put(p->uar_number);
+  if (!p->lost) uars_.put(p->uar_number);
   if (p->lent) p->lent->leave();
   std::erase(processes_, p);
   delete p;
@@ -137,6 +149,7 @@ void device::on_completion(std::uint32_t cqn) {
   auto& channel = static_cast<completion_channel&>(*cq->channel);
   channel.pending.push_back(cq);
   channel.ready.wake();
+  if (channel.notify) channel.notify();
 }
 
 void device::on_page_fault(const hca_eqe& e) {
@@ -164,6 +177,12 @@ int qp_event(std::uint32_t type) {
 
 }  // namespace
 
+void device::raise(process& p, const verbs::ibv_async_event& event) {
+  p.async_events.push_back(event);
+  p.async_ready.wake();
+  if (p.async_notify) p.async_notify();
+}
+
 void device::on_async(std::uint32_t type, std::uint32_t number) {
   verbs::ibv_async_event event{};
   process* to = nullptr;
@@ -185,16 +204,12 @@ void device::on_async(std::uint32_t type, std::uint32_t number) {
     event.event_type = type == HCA_EVENT_SRQ_LIMIT ? verbs::IBV_EVENT_SRQ_LIMIT_REACHED : verbs::IBV_EVENT_SRQ_ERR;
     event.element.srq = srq;
     to = &of(srq->context);
+  } else if (type == HCA_EVENT_PORT) {
+    return tell_port(number != 0);
   } else {
-    event.event_type = verbs::IBV_EVENT_DEVICE_FATAL;
-    for (process* p : processes_) {
-      p->async_events.push_back(event);
-      p->async_ready.wake();
-    }
-    return;
+    return fail();
   }
-  to->async_events.push_back(event);
-  to->async_ready.wake();
+  raise(*to, event);
 }
 
 }  // namespace hcasim::driver

@@ -27,7 +27,18 @@ class device {
   // event queue. A thread that comes while another one is opening it waits for that.
   int open(cpu& c);
   [[nodiscard]] bool opened() const { return opened_; }
-  [[nodiscard]] bool dead() const { return commands_.dead(); }
+
+  // ---- failing and coming back (life.cpp)
+  // It does not answer, says that it cannot go on, or is gone. Every context is lost: it is told, and its verbs answer EIO but
+  // for those that give back. Then the adapter is cut off from memory, reset, and brought up again.
+  void fail();
+  [[nodiscard]] bool port_up() const { return port_up_; }
+  // From its failure until it can be opened again, if that ever comes.
+  [[nodiscard]] bool dead() const { return failed_ || commands_.dead(); }
+  // Whether what the adapter has of the process may be given to others: always of a context that is not lost; of one that is,
+  // not before the adapter is cut off from memory, which this waits for. False: it never is.
+  bool may_let_go(cpu& c, const process& p);
+  [[nodiscard]] bool may_move(const process& p) const { return p.lost && cut_off_ < p.life; }
 
   [[nodiscard]] host& machine() const { return machine_; }
   [[nodiscard]] std::uint64_t bar() const { return bar_; }
@@ -40,6 +51,8 @@ class device {
 
   // Used by the verbs.
   command_result execute(cpu& c, const command& what);
+  // Of a process. On a lost context commands that take away are done when the adapter is cut off; all others are EIO.
+  command_result execute(cpu& c, const process& p, const command& what);
   // Kernel work of one verb: the system call and what the driver does besides.
   void enter_kernel(cpu& c) const;
   process* attach(cpu& c, virtual_memory& memory);
@@ -82,11 +95,20 @@ class device {
   };
 
   int bring_up(cpu& c);
+  void take_care(cpu& c);
+  void call_for_care();
+  void look_later();
+  void poll_health(cpu& c);
+  void recover(cpu& c);
+  void tell_port(bool up);
+  bool cut_off(cpu& c);
+  static void tell_channels(process& p);
+  static void raise(process& p, const verbs::ibv_async_event& event);
+  bool reset_function(cpu& c, ps deadline);
   int give_tables(cpu& c);
   void on_completion(std::uint32_t cqn);
   void on_async(std::uint32_t type, std::uint32_t number);
   void on_page_fault(const hca_eqe& e);
-  void announce_death();
 
   host& machine_;
   std::uint32_t reserved_lkey_ = 0;
@@ -101,10 +123,21 @@ class device {
   driver::pager pager_;
   hca_device_info info_{};
   hca_init areas_{};
+  std::vector<std::uint64_t> area_memory_;  // physical addresses, in the order above
   bool opened_ = false;
   bool opening_ = false;
   wait_queue opening_done_;
-  bool death_announced_ = false;
+
+  std::uint32_t life_ = 1;     // of the device, from one bring-up to the next
+  std::uint32_t cut_off_ = 0;  // the last one whose DMA has been switched off
+  bool port_up_ = true;
+  bool failed_ = false;
+  bool given_up_ = false;
+  bool has_carer_ = false;
+  bool look_due_ = false;
+  ps failed_at_{0};
+  wait_queue care_;
+  wait_queue cut_;
   numbers pds_{1};
   numbers uars_{1};  // UAR 0 is the kernel's
   number_table<completion_queue> cqs_;
@@ -117,7 +150,7 @@ class device {
 // A command of a process, on behalf of its function.
 inline command_result run(cpu& c, verbs::ibv_context* context, command what) {
   what.function = of(context).function;
-  return context->device->execute(c, what);
+  return context->device->execute(c, of(context), what);
 }
 
 }  // namespace hcasim::driver

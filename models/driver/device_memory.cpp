@@ -19,8 +19,9 @@ ibv_dm* ibv_alloc_dm(cpu& c, ibv_context* context, std::uint64_t length) {
   device& d = *context->device;
   d.enter_kernel(c);
   auto dm = std::make_unique<device_buffer>();
-  if (length == 0 || !d.take_device_memory(length, dm->offset)) {
-    errno = length == 0 ? EINVAL : ENOMEM;
+  const bool lost = of(context).lost;
+  if (length == 0 || lost || !d.take_device_memory(length, dm->offset)) {
+    errno = length == 0 ? EINVAL : lost ? EIO : ENOMEM;
     return nullptr;
   }
   dm->context = context;
@@ -33,7 +34,7 @@ int ibv_free_dm(cpu& c, ibv_dm* handle) {
   auto* dm = static_cast<device_buffer*>(handle);
   dm->context->device->enter_kernel(c);
   if (dm->users > 0) return EBUSY;
-  dm->context->device->put_device_memory(dm->offset, dm->length);
+  if (!of(dm->context).lost) dm->context->device->put_device_memory(dm->offset, dm->length);
   of(dm->context).dms.remove(dm->handle);
   delete dm;
   return 0;
@@ -41,6 +42,7 @@ int ibv_free_dm(cpu& c, ibv_dm* handle) {
 
 int ibv_memcpy_to_dm(cpu& c, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t host_addr, std::uint64_t length) {
   if (!fits(*dm, dm_offset, length) || dm_offset % 4 != 0 || length % 4 != 0) return EINVAL;
+  if (of(dm->context).lost) return EIO;
   const std::uint64_t window = dm->context->device->bar() + HCA_BAR_DM + dm->offset + dm_offset;
   for (std::uint64_t done = 0; done < length; done += 4) {
     std::uint32_t word = 0;
@@ -52,6 +54,7 @@ int ibv_memcpy_to_dm(cpu& c, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t 
 
 int ibv_memcpy_from_dm(cpu& c, std::uint64_t host_addr, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t length) {
   if (!fits(*dm, dm_offset, length) || dm_offset % 4 != 0 || length % 4 != 0) return EINVAL;
+  if (of(dm->context).lost) return EIO;
   const std::uint64_t window = dm->context->device->bar() + HCA_BAR_DM + dm->offset + dm_offset;
   for (std::uint64_t done = 0; done < length; done += 4) {
     const auto word = read_register<std::uint32_t>(c, window + done);

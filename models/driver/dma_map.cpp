@@ -29,10 +29,7 @@ int dma_map::open(cpu& c) {
   queue_ = machine_.reserve_physical(sizeof(iommu_command) << queue_log, page);
   status_ = machine_.reserve_physical(64, 64);
   contexts_ = machine_.reserve_physical(IOMMU_CONTEXTS * sizeof(iommu_context), page);
-  std::uint32_t flags = IOMMU_CONTEXT_PRESENT;
-  if (ats_.translations) flags |= IOMMU_CONTEXT_ATS;
-  if (ats_.pages) flags |= IOMMU_CONTEXT_PAGES;
-  store(c, contexts_ + requester_ * sizeof(iommu_context), iommu_context{root_, flags, 0});
+  store(c, contexts_ + requester_ * sizeof(iommu_context), iommu_context{root_, rights(), 0});
   // Devices that other drivers serve (requester 0) use physical addresses.
   if (requester_ != 0) store(c, contexts_, iommu_context{0, IOMMU_CONTEXT_PRESENT | IOMMU_CONTEXT_PASS, 0});
   write_register(c, registers_ + IOMMU_REG_CONTEXTS, contexts_);
@@ -40,6 +37,24 @@ int dma_map::open(cpu& c) {
   write_register(c, registers_ + IOMMU_REG_QUEUE_SIZE, std::uint32_t{queue_log});
   write_register(c, registers_ + IOMMU_REG_CONTROL, std::uint32_t{1});
   return 0;
+}
+
+std::uint32_t dma_map::rights() const {
+  return std::uint32_t{IOMMU_CONTEXT_PRESENT} | (ats_.translations ? std::uint32_t{IOMMU_CONTEXT_ATS} : 0U) |
+         (ats_.pages ? std::uint32_t{IOMMU_CONTEXT_PAGES} : 0U);
+}
+
+int dma_map::renew(cpu& c) {
+  if (!translated() || ats_.translations == offered_.translations) return 0;
+  free_.sleep_until(c, [this] { return !busy_; });
+  busy_ = true;
+  ats_ = offered_;
+  store(c, contexts_ + requester_ * sizeof(iommu_context), iommu_context{root_, rights(), 0});
+  put_command(c, {IOMMU_CMD_INVALIDATE_CONTEXT, requester_, 0, 0, 0, 0});
+  const bool done = wait_for_commands(c);
+  busy_ = false;
+  free_.wake();
+  return done ? 0 : EIO;
 }
 
 std::uint64_t dma_map::take_addresses(std::uint64_t bytes) {

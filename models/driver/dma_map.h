@@ -47,6 +47,8 @@ class dma_map {
 
   // 0, or ENODEV: no IOMMU where one should be.
   int open(cpu& c);
+  // The adapter has been reset: it knows no translations, and may use what it can do again.
+  int renew(cpu& c);
   // Takes page requests from now on, in a thread of its own.
   void serve_pages(cpu& c, page_handler h);
   void answer_page(cpu& c, std::uint32_t group, ats_response code);
@@ -86,6 +88,7 @@ class dma_map {
     std::uint64_t address;
   };
 
+  [[nodiscard]] std::uint32_t rights() const;
   std::uint64_t take_addresses(std::uint64_t bytes);
   void give_back(const range& r);
   // `c` null: without costs.
@@ -105,6 +108,7 @@ class dma_map {
   std::uint64_t registers_;
   std::uint16_t requester_;
   ats ats_;
+  const ats offered_ = ats_;
   driver_statistics& stats_;
   std::uint64_t contexts_ = 0;
   page_handler on_page_;

@@ -35,6 +35,9 @@ struct driver_config {
   std::uint32_t extent_lines = 1 << 16;
   std::uint32_t log_command_slots = 5;
   ps command_timeout = 10000_ms;
+  ps health_period = 2000_ms;
+  ps reset_timeout = 100_ms;
+  std::uint32_t recoveries = 3;
   std::uint32_t log_eq_entries = 10;
   std::uint32_t completion_vectors = 4;
   std::uint32_t first_vector = 0;
@@ -79,6 +82,9 @@ struct driver_config {
     k.count("extent_lines", extent_lines, 1, 0x1p32 - 1, "64 B lines reserved for the extents of address spaces");
     k.count("log_command_slots", log_command_slots, 0, 10, "log2 of the commands that may be in flight");
     k.time("command_timeout", command_timeout, 1_us, 3600000_ms, "a command that takes longer makes the device dead");
+    k.time("health_period", health_period, 0_ps, 3600000_ms, "from one look at the device's health to the next; 0: none");
+    k.time("reset_timeout", reset_timeout, 1_us, 3600000_ms, "a device that has not come out of its reset by then is given up");
+    k.count("recoveries", recoveries, 0, 1000, "attempts to bring a device that has failed up again; 0: it stays dead");
     k.count("log_eq_entries", log_eq_entries, 4, 20, "log2 of the entries of each event queue");
     k.count("completion_vectors", completion_vectors, 1, 62, "event queues for completions, one interrupt vector each");
     k.count("first_vector", first_vector, 0, 65535, "interrupt number of the device's MSI-X vector 0");

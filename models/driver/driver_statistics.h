@@ -35,6 +35,12 @@ struct driver_statistics {
   counter dma_unmaps;
   histogram dma_unmap_time;
   counter ats_timeouts;
+  counter health_polls;
+  counter pcie_errors;
+  counter lost_interrupts;
+  counter failures;
+  counter recoveries;
+  histogram recovery_time;
 
   void list(statistics& s) {
     s.add("commands", "1", "Commands given to the adapter.", commands);
@@ -68,6 +74,12 @@ struct driver_statistics {
     s.add("dma_unmap_time", "ps", "Clearing entries, until the IOMMU answers that nothing uses them.", dma_unmap_time);
     s.add("ats_timeouts", "1", "Invalidations that the adapter did not answer: it may not translate for itself any more.",
           ats_timeouts);
+    s.add("health_polls", "1", "Looks at the device's health.", health_polls);
+    s.add("pcie_errors", "1", "Errors that PCIe had noted and the device could go on after.", pcie_errors);
+    s.add("lost_interrupts", "1", "Event queues whose handler had to be called without an interrupt.", lost_interrupts);
+    s.add("failures", "1", "Times that the device was found to have failed.", failures);
+    s.add("recoveries", "1", "Of those, how often it was brought up again.", recoveries);
+    s.add("recovery_time", "ps", "From a failure to a device that can be opened.", recovery_time);
   }
 };
 

@@ -22,8 +22,11 @@ class event_queues {
                driver_statistics& stats)
       : machine_(machine), dma_(dma), bar_(bar), config_(config), commands_(commands), stats_(stats) {}
 
-  // Fills the MSI-X table, creates the queues and starts their threads; 0 or an errno value.
+  // Fills the MSI-X table, creates the queues and starts their threads; 0 or an errno value. Again after a reset of the
+  // adapter, with the memory and the threads that are there.
   int open(cpu& c, handlers h);
+  // An event that has lain there since the last look has lost its interrupt: its handler is called.
+  void look(cpu& c);
   // The adapter's number of the `i`-th queue.
   [[nodiscard]] std::uint32_t number(unsigned i) const { return queues_[i]->number; }
   [[nodiscard]] std::size_t size() const { return queues_.size(); }
@@ -34,8 +37,15 @@ class event_queues {
     unsigned vector = 0;
     std::uint64_t buffer = 0;
     std::uint32_t ci = 0;
+    std::uint32_t seen = 0;  // 1 + the consumer index of an event that was there at the last look; 0: none
+    std::uint32_t life = 0;  // counts creations: an event of an earlier one is nobody's
   };
   void run(cpu& c, queue& q);
+  int create(cpu& c, queue& q);
+  [[nodiscard]] hca_eqe next(cpu& c, const queue& q) const;
+  [[nodiscard]] bool is_new(const queue& q, const hca_eqe& e) const {
+    return (e.owner & 1) == (((q.ci >> config_.log_eq_entries) & 1) ? 0 : 1);
+  }
   unsigned drain(cpu& c, queue& q);
   void arm(cpu& c, const queue& q);
 

@@ -63,8 +63,7 @@ ibv_mr* register_region(cpu& c, ibv_pd* domain, const memory_region& wanted, boo
   const command_result r = run(c, &p, {.code = HCA_CMD_REGISTER, .in = in_bytes(region), .list = bytes_of(chunks)});
   if (r.error) {
     --pd.users;
-    // A dead device may still move data.
-    if (!p.device->dead()) {
+    if (p.device->may_let_go(c, p)) {
       peer::detach(c, p, *mr);
       unpin_range(c, p, mr->pinned_at, mr->pinned_bytes, mr->pinned_dma);
     }
@@ -164,7 +163,7 @@ int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memo
                                 .list = bytes_of(chunks)});
   if (r.error) {
     --new_pd->users;
-    if (translation && !p.device->dead()) unpin_range(c, p, next.pinned_at, next.pinned_bytes, next.pinned_dma);
+    if (translation && p.device->may_let_go(c, p)) unpin_range(c, p, next.pinned_at, next.pinned_bytes, next.pinned_dma);
     return r.error;
   }
   --old_pd->users;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -66,6 +67,7 @@ struct completion_queue;
 struct completion_channel : verbs::ibv_comp_channel {
   std::deque<completion_queue*> pending;
   wait_queue ready;
+  std::function<void()> notify;  // who does not sleep in ibv_get_cq_event is told that `pending` has grown
 };
 
 struct completion_queue : verbs::ibv_cq {
@@ -144,6 +146,8 @@ struct process : verbs::ibv_context {
   record_pool records;
   std::uint64_t uar = 0;  // address of the doorbell page
   std::uint32_t uar_number = 0;
+  std::uint32_t life = 0;  // of the device
+  bool lost = false;       // that one is over
   unsigned blueflame_next = 0;
   bool fork_safe = false;
   std::uint16_t function = 0;
@@ -164,6 +168,7 @@ struct process : verbs::ibv_context {
 
   std::deque<verbs::ibv_async_event> async_events;
   wait_queue async_ready;
+  std::function<void()> async_notify;  // as of a completion channel
 };
 
 inline process& of(verbs::ibv_context* context) {

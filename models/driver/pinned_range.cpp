@@ -67,7 +67,7 @@ bool can_protect_from_fork(const process& p, std::uint64_t at, std::uint64_t byt
   if (!p.fork_safe || bytes == 0) return true;
   const std::uint64_t first = align_down(at, host_page);
   for (std::uint64_t i = 0; i < pages_of(at, bytes); ++i) {
-    if (p.memory->translate(first + i * host_page) == 0) return false;
+    if (p.memory->touch(first + i * host_page) == 0) return false;
   }
   return true;
 }

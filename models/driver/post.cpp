@@ -65,6 +65,10 @@ using namespace verbs;
 int post_sends(cpu& c, queue_pair& qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, ibv_mw_type windows) {
   process& p = of(qp.context);
   c.spend(p.device->config().post_call);
+  if (p.lost) {
+    *bad_wr = wr;
+    return EIO;
+  }
   wqe_buffer wqe;
   send_shape shape;
   unsigned posted = 0;
@@ -105,6 +109,10 @@ int ibv_post_recv(cpu& c, ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr)
   process& p = of(qp.context);
   const driver_config& config = p.device->config();
   c.spend(config.post_call);
+  if (p.lost) {
+    *bad_wr = wr;
+    return EIO;
+  }
   const unsigned capacity = 1U << (qp.rq_stride_shift - 4);
   std::array<hca_wqe_data, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS / sizeof(hca_wqe_data)> segments;
   unsigned posted = 0;

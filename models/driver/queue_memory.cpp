@@ -9,11 +9,20 @@
 
 namespace hcasim::driver {
 
+namespace {
+
+virtual_memory& memory_for_queues(const process& p) {
+  return *(p.queue_memory ? p.queue_memory : p.memory);
+}
+
+}  // namespace
+
 int queue_buffer::allocate(cpu& c, process& p, std::uint64_t bytes, page_policy policy) {
-  const std::uint64_t va = p.memory->allocate(bytes, policy);
+  virtual_memory& memory = memory_for_queues(p);
+  const std::uint64_t va = memory.allocate(bytes, policy);
   if (va == 0) return ENOMEM;
-  if (p.memory->pin(va, bytes, true, runs_) != 0) {
-    p.memory->free(va);
+  if (memory.pin(va, bytes, true, runs_) != 0) {
+    memory.free(va);
     runs_.clear();
     return ENOMEM;
   }
@@ -33,13 +42,13 @@ void queue_buffer::release(cpu& c) {
   give_back();
 }
 
-// An adapter that does not answer any more may still move data: what it knows of stays pinned, and its process may be gone.
+// What an adapter may still move stays pinned.
 void queue_buffer::give_back() {
-  if (!process_ || process_->device->dead()) return;
+  if (!process_ || process_->device->may_move(*process_)) return;
   process_->stats.unpinned_pages += frames_.size();
   for (const auto& r : runs_) process_->device->dma().unshare(r.physical);
-  process_->memory->unpin(va_, bytes_);
-  process_->memory->free(va_);
+  memory_for_queues(*process_).unpin(va_, bytes_);
+  memory_for_queues(*process_).free(va_);
   process_ = nullptr;
   runs_.clear();
   frames_.clear();

@@ -141,6 +141,7 @@ ibv_qp* ibv_create_qp(cpu& c, ibv_pd* domain, ibv_qp_init_attr* attr) {
   const command_result r = create_on_adapter(c, *qp, pd);
   if (r.error) {
     p.records.put(qp->record);
+    (void)d.may_let_go(c, p);
     return refuse(r.error);
   }
   attr->cap = qp->cap;
@@ -163,7 +164,7 @@ int ibv_destroy_qp(cpu& c, ibv_qp* handle) {
   if (r.error) return r.error;
   while (!qp.spaces.empty()) retired(c, *qp.spaces.back());  // the keys of the connection went with it [S7]
   clean_cqs(c, qp, r.value);
-  d.qps().set(qp.qp_num, nullptr);
+  if (!p.lost) d.qps().set(qp.qp_num, nullptr);
   std::erase_if(p.async_events, [&](const ibv_async_event& e) {
     return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_DEVICE_FATAL &&
            e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED && e.event_type != IBV_EVENT_SRQ_ERR && e.element.qp == &qp;

@@ -68,6 +68,15 @@ class send_ring {
     return e;
   }
 
+  // The oldest request that is not done; it is then. nullptr: there is none.
+  const send_entry* take_oldest() {
+    while (outstanding() != 0) {
+      const send_entry& e = complete(head_);
+      if (e.opcode != HCA_WQE_NOP) return &e;
+    }
+    return nullptr;
+  }
+
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
   [[nodiscard]] std::uint16_t tail() const { return tail_; }
   // The number of the request that was posted last.

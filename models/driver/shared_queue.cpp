@@ -81,6 +81,7 @@ ibv_srq* ibv_create_srq(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init) {
   const command_result r = create_on_adapter(c, *srq, pd);
   if (r.error) {
     p.records.put(srq->record);
+    (void)d.may_let_go(c, p);
     return refuse(r.error);
   }
   srq->number = r.value;
@@ -120,7 +121,7 @@ int ibv_destroy_srq(cpu& c, ibv_srq* handle) {
   if (srq.users > 0) return EBUSY;
   const command_result r = run(c, srq.context, {.code = HCA_CMD_DESTROY_SRQ, .object = srq.number});
   if (r.error) return r.error;
-  d.srqs().set(srq.number, nullptr);
+  if (!p.lost) d.srqs().set(srq.number, nullptr);
   std::erase_if(p.async_events, [&](const ibv_async_event& e) {
     return (e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED || e.event_type == IBV_EVENT_SRQ_ERR) && e.element.srq == &srq;
   });
@@ -138,6 +139,10 @@ int ibv_post_srq_recv(cpu& c, ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** ba
   process& p = of(srq.context);
   const driver_config& config = p.device->config();
   c.spend(config.post_call);
+  if (p.lost) {
+    *bad_wr = wr;
+    return EIO;
+  }
   const unsigned capacity = (1U << (srq.stride_shift - 4)) - 1;
   std::array<hca_wqe_data, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS / sizeof(hca_wqe_data)> segments;
   unsigned posted = 0;

@@ -152,6 +152,8 @@ enum ibv_event_type {
   IBV_EVENT_QP_ACCESS_ERR = 3,
   IBV_EVENT_SQ_DRAINED = 5,
   IBV_EVENT_DEVICE_FATAL = 8,
+  IBV_EVENT_PORT_ACTIVE = 9,
+  IBV_EVENT_PORT_ERR = 10,
   IBV_EVENT_SRQ_ERR = 14,
   IBV_EVENT_SRQ_LIMIT_REACHED = 15,
   IBV_EVENT_QP_LAST_WQE_REACHED = 16,
@@ -163,6 +165,8 @@ struct ibv_context {
   driver::device* device;
   virtual_memory* memory;
   int num_comp_vectors;
+  // Where the driver makes its queues: `memory`, unless something else is set before the first object.
+  virtual_memory* queue_memory = nullptr;
   // Peer-Direct as first proposed: of which client the memory is that is registered next, and what that client is told. A name
   // is nobody's unless it is set.
   const char* peer_mem_name = nullptr;
@@ -264,11 +268,26 @@ struct ibv_qp {
   ibv_qp_type qp_type;
 };
 
+enum ibv_atomic_cap { IBV_ATOMIC_NONE, IBV_ATOMIC_HCA, IBV_ATOMIC_GLOB };
+
+enum ibv_device_cap_flags {
+  IBV_DEVICE_CURR_QP_STATE_MOD = 1 << 7,
+  IBV_DEVICE_RC_RNR_NAK_GEN = 1 << 12,
+  IBV_DEVICE_MEM_WINDOW = 1 << 17,
+  IBV_DEVICE_MEM_MGT_EXTENSIONS = 1 << 21,
+  IBV_DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24,
+};
+
 struct ibv_device_attr {
   char fw_ver[64];
+  std::uint64_t node_guid;  // of the host's byte order, as the port's GUID is
   std::uint64_t max_mr_size;
   std::uint64_t page_size_cap;
   std::uint32_t vendor_id;
+  std::uint32_t vendor_part_id;
+  std::uint32_t hw_ver;
+  unsigned device_cap_flags;
+  ibv_atomic_cap atomic_cap;
   int max_qp;
   int max_qp_wr;
   int max_sge;
@@ -446,6 +465,7 @@ struct ibv_async_event {
     ibv_cq* cq;
     ibv_qp* qp;
     ibv_srq* srq;
+    int port_num;
   } element;
   ibv_event_type event_type;
 };

@@ -47,7 +47,7 @@ void unpin(cpu& c, process& p, bool physical, std::uint64_t at, std::uint64_t le
 }
 
 void unpin(cpu& c, process& p, std::span<const pinned_buffer> list) {
-  if (p.device->dead()) return;  // it may still move data
+  if (!p.device->may_let_go(c, p)) return;
   for (const pinned_buffer& b : list) unpin(c, p, b.physical, b.addr, b.length, b.dma);
 }
 
@@ -126,8 +126,8 @@ int remove(cpu& c, process& p, std::uint32_t key, const hca_x_remove& what, unsi
   address_space* s = find(p, key);
   if (!s) return ENOENT;
   hca_space out{};
-  const command_result r = p.device->execute(
-      c, {.code = HCA_CMD_X_DEREGISTER, .object = key, .modifier = flags, .in = in_bytes(what), .out = out_bytes(out)});
+  const command_result r =
+      run(c, &p, {.code = HCA_CMD_X_DEREGISTER, .object = key, .modifier = flags, .in = in_bytes(what), .out = out_bytes(out)});
   if (r.error) return r.error;
   unpin(c, p, what.handle ? s->map.remove(what.handle) : s->map.remove(what.va, what.length));
   give(out, *s, result);

@@ -1,5 +1,6 @@
 #include "models/fabric/link.h"
 
+#include <algorithm>
 #include <string>
 
 namespace hcasim {
@@ -109,7 +110,7 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
   d.bytes += p.wire_bytes();
 
   const fault asked = filter_ ? filter_(p, end) : fault::none;
-  const bool lose = d.loss.chance(config_.loss) || asked == fault::loss;
+  const bool lose = d.loss.chance(config_.loss) || asked == fault::loss || (disturbed_ && swallow());
   const bool flip = d.corruption.chance(config_.corruption) || asked == fault::corruption;
   const bool twice = d.duplication.chance(config_.duplication) || asked == fault::duplication;
   const bool hold = d.delay.chance(config_.delay) || asked == fault::delay;
@@ -141,6 +142,43 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
   }
   launch(end, vl, p, blocks, first, last);
   return d.wire.free_at();
+}
+
+bool link::swallow() {
+  if (down_ != 0) return true;
+  if (to_lose_ == 0) return false;
+  disturbed_ = --to_lose_ != 0;
+  return true;
+}
+
+void link::inject(std::size_t kind, const fault_request& r) {
+  const std::string_view what = link_fault_kinds.at(kind).name;
+  const ps length = r.length > 0_ps ? r.length : config_.retraining;
+  if (what == "loss_burst") {
+    to_lose_ += r.count;
+    disturbed_ = true;
+  } else if (what == "link_down") {
+    if (down_++ == 0) set_up(false);
+    queue_.at(now() + length, {[](void* self) {
+                                 auto& l = *static_cast<link*>(self);
+                                 if (--l.down_ == 0) l.set_up(true);
+                               },
+                               this});
+  } else if (config_.buffer != 0) {
+    for (unsigned end = 0; end < 2; ++end) {
+      for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {
+        lane& l = directions_[end].lanes[vl];
+        const auto lost = static_cast<std::uint32_t>(std::min<std::uint64_t>(l.free, r.count));
+        l.free -= lost;
+        give_back(directions_[end], end, vl, lost, now() + length);
+      }
+    }
+  }
+}
+
+void link::set_up(bool up) {
+  disturbed_ = !up || to_lose_ != 0;
+  for (const auto& told : listeners_) told(up);
 }
 
 void link::launch(unsigned end, unsigned vl, packet& p, std::uint32_t blocks, ps first, ps last) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "models/fabric/link_config.h"
+#include "tlm/base/faults.h"
 #include "tlm/base/random.h"
 #include "tlm/base/ring.h"
 #include "tlm/base/server.h"
@@ -25,7 +26,14 @@ namespace hcasim {
 
 enum class fault : std::uint8_t { none, loss, corruption, duplication, delay };
 
-class link : public unit {
+inline constexpr std::array<fault_kind, 3> link_fault_kinds{{
+    {"link_down", "the link is down for `length` (link.retraining): what is sent meanwhile is lost, and both ports are told"},
+    {"loss_burst", "the next `count` packets are lost, whichever way they go"},
+    {"credit_loss",
+     "updates of `count` credits get lost, of each lane and end, until the next one in `length` (link.retraining)"},
+}};
+
+class link : public unit, public faulty {
  public:
   std::array<target_socket<packet>, 2> in{target_socket<packet>("in_0"), target_socket<packet>("in_1")};
   std::array<initiator_socket<packet>, 2> out{initiator_socket<packet>("out_0"), initiator_socket<packet>("out_1")};
@@ -38,6 +46,11 @@ class link : public unit {
   void deliver_early(unsigned end) { early_[end] = true; }
   // Asked for every packet that enters, with the end it enters at; what it returns happens, on top of the random faults.
   void set_fault_filter(std::function<fault(const packet&, unsigned end)> filter) { filter_ = std::move(filter); }
+
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return link_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override;
+  // Told when the link goes down and comes up, at both ends.
+  void on_change(std::function<void(bool up)> listener) { listeners_.push_back(std::move(listener)); }
 
   // Credits that the sender at `end` could use now, in 64-byte blocks.
   [[nodiscard]] std::uint64_t free_blocks(unsigned end, unsigned lane, ps at = now()) const;  // never: all are home
@@ -85,6 +98,8 @@ class link : public unit {
   tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase phase, ps& t);
   [[nodiscard]] bool may_start(const direction& d, const lane& l, std::uint32_t blocks, ps t) const;
   ps transmit(unsigned end, unsigned vl, packet& p, ps t);
+  bool swallow();
+  void set_up(bool up);
   void launch(unsigned end, unsigned vl, packet& p, std::uint32_t blocks, ps first, ps last);
   void corrupt(direction& d, packet& p) const;
   void arrive(flight& f);
@@ -99,6 +114,10 @@ class link : public unit {
   packet_pool& packets_;
   std::function<fault(const packet&, unsigned)> filter_;
   std::array<bool, 2> early_{};
+  bool disturbed_ = false;
+  std::uint64_t down_ = 0;  // times that it was taken down and is not up again
+  std::uint64_t to_lose_ = 0;
+  std::vector<std::function<void(bool)>> listeners_;
   std::array<direction, 2> directions_;  // by the end that sends
   std::vector<lane_event> lane_events_;
   pool<flight> flights_;

@@ -17,6 +17,7 @@ struct link_config {
   double duplication = 0;
   double delay = 0;
   ps max_delay = 10_us;
+  ps retraining = 100_us;
 
   void knobs(knob_visitor& k) {
     k.rate("rate", rate, bit_rate{1e9}, bit_rate{1e13}, "data rate of each direction, after line coding");
@@ -27,6 +28,8 @@ struct link_config {
     k.ratio("corruption", corruption, 0, 1, "probability that one random bit of a packet is flipped");
     k.ratio("duplication", duplication, 0, 1, "probability that a packet arrives twice");
     k.ratio("delay", delay, 0, 1, "probability that a packet is held back, so that later ones overtake it");
+    k.time("retraining", retraining, 1_ns, 10'000_ms,
+           "from a fall of the link until it is up again, when a fault does not say");
     k.time("max_delay", max_delay, 1_ps, 1'000_ms, "longest time that a packet is held back");
   }
 };

@@ -167,4 +167,9 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   port.responder.bind(responder.packets);
 }
 
+void hca::reset() {
+  if (atc) atc->reset();
+  command_unit.reset();
+}
+
 }  // namespace hcasim

@@ -58,6 +58,9 @@ class hca : public sc_core::sc_module {
     atc->bar.bind(doorbell.bar);
   }
 
+  // Its reset line.
+  void reset();
+
   // What the device reports and its firmware keeps to.
   static fw_limits limits_of(const hca_config& config);
 

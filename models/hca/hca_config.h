@@ -57,7 +57,7 @@ struct hca_config {
     k.group("qpc_cache", qpc_cache, "queue pair contexts, 256 B each");
     k.group("cqc_cache", cqc_cache, "completion queue contexts, 64 B each");
     k.group("mrc_cache", mrc_cache, "memory region contexts, 64 B each");
-    k.group("extent_cache", extent_cache, "extents of address spaces, 64 B lines of four");
+    k.group("extent_cache", extent_cache, "extents of address spaces and elements, 64 B lines");
     k.group("icm", icm, "contexts and tables in host memory");
     k.group("atc", atc, "its own cache of the IOMMU's translations");
   }

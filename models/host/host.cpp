@@ -141,11 +141,20 @@ tlm::tlm_sync_enum host::interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
   const ps t = from_delay(delay);
   ++interrupts_;
   vector_probe_.set(vector, t);
+  raise(vector, t);
+  return tlm::TLM_COMPLETED;
+}
+
+void host::raise(unsigned vector) {
+  raise(vector, now());
+}
+
+void host::raise(unsigned vector, ps t) {
   vector_state& v = vectors_[vector];
   if (v.sleepers.empty()) {
     if (!v.pending) v.raised_at = t;
     v.pending = true;
-    return tlm::TLM_COMPLETED;
+    return;
   }
   for (cpu* c : v.sleepers) {
     c->interrupted_ = true;
@@ -153,13 +162,16 @@ tlm::tlm_sync_enum host::interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
     wake(c->wake_);
   }
   v.sleepers.clear();
-  return tlm::TLM_COMPLETED;
 }
 
 // A burst covers a page or two: looking only at their buckets keeps the cost apart from the number of watches.
 void host::landed(std::uint64_t address, std::uint64_t bytes, ps t) {
-  if (watches_used_ == 0 || bytes == 0) return;
+  if (bytes == 0) return;
   const std::uint64_t last = address + bytes - 1;
+  if (!watched_pages_.empty()) [[unlikely]] {
+    tell_watchers(address, last, t);
+  }
+  if (watches_used_ == 0) return;
   for (std::uint64_t page = address / virtual_memory::page; page <= last / virtual_memory::page; ++page) {
     for (const std::size_t i : watch_filter_[page % watch_buckets]) {
       watch_entry& w = watches_[i];
@@ -168,6 +180,31 @@ void host::landed(std::uint64_t address, std::uint64_t bytes, ps t) {
       w.landed_at = t;
       if (w.sleeper) wake(*w.sleeper);
     }
+  }
+}
+
+void host::tell_watchers(std::uint64_t first, std::uint64_t last, ps t) {
+  for (std::uint64_t page = first / virtual_memory::page; page <= last / virtual_memory::page; ++page) {
+    if (const auto it = watched_pages_.find(page); it != watched_pages_.end()) it->second->landed(t);
+  }
+}
+
+void host::watch_pages(std::uint64_t physical, std::uint64_t bytes, page_watcher& w) {
+  for (std::uint64_t at = 0; at < bytes; at += virtual_memory::page)
+    watched_pages_[(physical + at) / virtual_memory::page] = &w;
+}
+
+void host::unwatch_pages(std::uint64_t physical, std::uint64_t bytes) {
+  for (std::uint64_t at = 0; at < bytes; at += virtual_memory::page)
+    watched_pages_.erase((physical + at) / virtual_memory::page);
+}
+
+void host::rouse() {
+  for (watch_entry& w : watches_) {
+    if (!w.used || w.landed) continue;
+    w.landed = true;
+    w.landed_at = now();
+    if (w.sleeper) wake(*w.sleeper);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "models/host/cpu.h"
@@ -26,6 +27,13 @@ class dma_monitor {
  public:
   virtual ~dma_monitor() = default;
   virtual void dma(bool write, std::uint64_t address, std::uint64_t bytes, ps t) = 0;
+};
+
+// Is told of every DMA write that reaches pages which it watches, when its bytes are there.
+class page_watcher {
+ public:
+  virtual ~page_watcher() = default;
+  virtual void landed(ps t) = 0;
 };
 
 class host : public unit, private tlm::tlm_mm_interface {
@@ -48,6 +56,13 @@ class host : public unit, private tlm::tlm_mm_interface {
   // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others. 0: none left.
   std::uint64_t reserve_physical(std::uint64_t bytes, std::uint64_t alignment) { return memory_.reserve(bytes, alignment); }
   void observe_dma(dma_monitor* m) { monitor_ = m; }
+  // The pages of [physical, physical + bytes); one watcher a page.
+  void watch_pages(std::uint64_t physical, std::uint64_t bytes, page_watcher& w);
+  void unwatch_pages(std::uint64_t physical, std::uint64_t bytes);
+  // As if interrupt `vector` had come.
+  void raise(unsigned vector);
+  // Threads that watch memory look again, as if something had landed.
+  void rouse();
   [[nodiscard]] std::size_t threads_running() const { return threads_running_; }
 
  private:
@@ -98,7 +113,9 @@ class host : public unit, private tlm::tlm_mm_interface {
   tlm::tlm_sync_enum mmio_response(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   void free(tlm::tlm_generic_payload* p) override;
 
+  void raise(unsigned vector, ps t);
   void landed(std::uint64_t address, std::uint64_t bytes, ps t);
+  void tell_watchers(std::uint64_t first, std::uint64_t last, ps t);
   std::size_t add_watch(std::uint64_t physical, std::uint64_t bytes);
   void remove_watch(std::size_t index);
   void filter_watch(std::size_t index, bool add);
@@ -114,6 +131,7 @@ class host : public unit, private tlm::tlm_mm_interface {
   std::vector<std::size_t> free_watches_;
   std::array<std::vector<std::size_t>, watch_buckets> watch_filter_;
   std::size_t watches_used_ = 0;
+  std::unordered_map<std::uint64_t, page_watcher*> watched_pages_;
   std::vector<vector_state> vectors_{vectors};
   pool<mmio_access> accesses_;
   pool<coming> coming_;

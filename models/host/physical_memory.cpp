@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "models/host/outside_memory.h"
+
 namespace hcasim {
 namespace {
 
@@ -78,7 +80,9 @@ void physical_memory::load_bytes(std::uint64_t address, std::span<std::byte> to)
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(granule - offset, to.size()));
     const region* r = find(address >> region_shift);
     const std::byte* g = r ? r->granules[(address / granule) % region_granules] : nullptr;
-    if (g) {
+    if (is_outside(address)) [[unlikely]] {
+      load_outside(address, to.first(n));
+    } else if (g) {
       std::memcpy(to.data(), g + offset, n);
     } else {
       std::memset(to.data(), 0, n);
@@ -92,12 +96,50 @@ void physical_memory::store_bytes(std::uint64_t address, std::span<const std::by
   while (!from.empty()) {
     const std::uint64_t offset = address % granule;
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(granule - offset, from.size()));
-    std::byte*& g = make(address >> region_shift).granules[(address / granule) % region_granules];
-    if (!g) g = new_granule();
-    std::memcpy(g + offset, from.data(), n);
+    if (is_outside(address)) [[unlikely]] {
+      store_outside(address, from.first(n));
+    } else {
+      std::byte*& g = make(address >> region_shift).granules[(address / granule) % region_granules];
+      if (!g) g = new_granule();
+      std::memcpy(g + offset, from.data(), n);
+    }
     from = from.subspan(n);
     address += n;
   }
+}
+
+void physical_memory::load_outside(std::uint64_t address, std::span<std::byte> to) const {
+  const std::uint64_t index = (address - outside_address) / granule;
+  ++outside_use_.reads;
+  outside_use_.bytes += to.size();
+  const outside_frame f = index < outside_frames_.size() ? outside_frames_[index] : outside_frame{};
+  if (f.owner && f.owner->read(f.va + address % granule, to)) return;
+  ++outside_use_.lost;
+  std::memset(to.data(), 0, to.size());
+}
+
+void physical_memory::store_outside(std::uint64_t address, std::span<const std::byte> from) {
+  const std::uint64_t index = (address - outside_address) / granule;
+  ++outside_use_.writes;
+  outside_use_.bytes += from.size();
+  const outside_frame f = index < outside_frames_.size() ? outside_frames_[index] : outside_frame{};
+  if (!f.owner || !f.owner->write(f.va + address % granule, from)) ++outside_use_.lost;
+}
+
+std::uint64_t physical_memory::reserve_outside(std::uint64_t bytes) {
+  const std::uint64_t taken = outside_frames_.size() * granule;
+  bytes = align_up(bytes, granule);
+  if (bytes == 0 || bytes > outside_bytes - taken) return 0;
+  outside_frames_.resize((taken + bytes) / granule);
+  return outside_address + taken;
+}
+
+void physical_memory::adopt(std::uint64_t frame, outside_memory& owner, std::uint64_t va) {
+  outside_frames_.at((frame - outside_address) / granule) = {&owner, va};
+}
+
+void physical_memory::release(std::uint64_t frame) {
+  outside_frames_.at((frame - outside_address) / granule) = {};
 }
 
 void physical_memory::read(std::uint64_t address, std::span<std::byte> to) const {

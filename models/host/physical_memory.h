@@ -19,6 +19,8 @@
 
 namespace hcasim {
 
+class outside_memory;
+
 class physical_memory {
  public:
   physical_memory();
@@ -63,6 +65,23 @@ class physical_memory {
   static constexpr std::uint64_t first_address = std::uint64_t{1} << 32;
   static constexpr std::uint64_t end_address = std::uint64_t{1} << 46;
 
+  // Frames that stand for pages of others: their bytes are read and written where the owner has them. `reserve_outside` gives
+  // fresh frame addresses (0: none left); a frame that is nobody's reads as 0 and takes no bytes.
+  std::uint64_t reserve_outside(std::uint64_t bytes);
+  void adopt(std::uint64_t frame, outside_memory& owner, std::uint64_t va);
+  void release(std::uint64_t frame);
+  static constexpr std::uint64_t outside_address = end_address;
+  static constexpr std::uint64_t outside_bytes = std::uint64_t{1} << 36;
+  [[nodiscard]] static bool is_outside(std::uint64_t address) { return address - outside_address < outside_bytes; }
+
+  struct outside_use {
+    std::uint64_t reads = 0;
+    std::uint64_t writes = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t lost = 0;  // accesses that found nothing there any more
+  };
+  [[nodiscard]] const outside_use& outside() const { return outside_use_; }
+
   // Forgets whole 4 KiB granules inside the range: they read as 0 again.
   void discard(std::uint64_t address, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t resident_bytes() const { return resident_ * granule; }
@@ -87,6 +106,13 @@ class physical_memory {
     std::array<std::byte, line> data;
   };
 
+  struct outside_frame {
+    outside_memory* owner = nullptr;
+    std::uint64_t va = 0;
+  };
+
+  void load_outside(std::uint64_t address, std::span<std::byte> to) const;
+  void store_outside(std::uint64_t address, std::span<const std::byte> from);
   void load_bytes(std::uint64_t address, std::span<std::byte> to) const;
   void store_bytes(std::uint64_t address, std::span<const std::byte> from);
   void settle(ps t) {
@@ -109,6 +135,8 @@ class physical_memory {
   std::vector<std::byte*> free_granules_;
   std::uint64_t resident_ = 0;
   std::uint64_t next_address_ = first_address;
+  std::vector<outside_frame> outside_frames_;
+  mutable outside_use outside_use_;
 
   std::vector<pending_store> pending_;  // by time; the first pending_head_ are done
   std::size_t pending_head_ = 0;

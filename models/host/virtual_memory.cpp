@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/host/outside_memory.h"
 #include "models/host/physical_memory.h"
 #include "tlm/base/units.h"
 
@@ -71,7 +72,8 @@ std::uint64_t virtual_memory::choose_va(std::uint64_t bytes, std::uint64_t align
 
 std::uint64_t virtual_memory::scattered_frame() {
   if (loose_.empty()) {
-    const std::uint64_t window = memory_.reserve(scatter_window, scatter_window);
+    const std::uint64_t window =
+        source_ ? memory_.reserve_outside(scatter_window) : memory_.reserve(scatter_window, scatter_window);
     if (!window) return 0;
     for (std::uint64_t f = 0; f < scatter_window; f += page) loose_.push_back(window + f);
     shuffle(loose_, 0, random_);
@@ -112,7 +114,7 @@ bool virtual_memory::give_frames(allocation& a) {
 
 std::uint64_t virtual_memory::allocate(std::uint64_t bytes, page_policy policy, std::uint64_t at_va, bool writable) {
   const std::uint64_t size = page_bytes(policy);
-  if (bytes == 0 || bytes > end_va || at_va % size != 0) return 0;
+  if (source_ || bytes == 0 || bytes > end_va || at_va % size != 0) return 0;
   allocation a;
   a.bytes = align_up(bytes, size);
   a.policy = policy;
@@ -159,7 +161,7 @@ void virtual_memory::retire(std::uint64_t id) {
   const auto it = allocations_.find(id);
   const allocation& a = it->second;
   if (a.owned && a.policy == page_policy::scattered) {
-    for (const std::uint64_t f : a.frames) memory_.discard(f, page);
+    for (const std::uint64_t f : a.frames) source_ ? memory_.release(f) : memory_.discard(f, page);
     loose_.insert(loose_.end(), a.frames.rbegin(), a.frames.rend());
   } else if (a.owned) {
     const std::uint64_t base = *std::min_element(a.frames.begin(), a.frames.end());
@@ -170,8 +172,17 @@ void virtual_memory::retire(std::uint64_t id) {
 }
 
 bool virtual_memory::writable(std::uint64_t va) const {
+  if (source_) {
+    const auto there = source_->mapped(align_down(va, page), page);
+    return !there.empty() && there.front().writable;
+  }
   const allocation* a = at(va);
   return a && a->writable;
+}
+
+std::uint64_t virtual_memory::touch(std::uint64_t va) {
+  if (source_ && take_over(align_down(va, page), align_down(va, page) + page - 1, false) != 0) return 0;
+  return translate(va);
 }
 
 std::uint64_t virtual_memory::translate(std::uint64_t va) const {
@@ -180,6 +191,7 @@ std::uint64_t virtual_memory::translate(std::uint64_t va) const {
 }
 
 bool virtual_memory::read(std::uint64_t va, std::span<std::byte> to) const {
+  if (source_) return source_->read(va, to);
   while (!to.empty()) {
     const allocation* a = at(va);
     if (!a) return false;
@@ -193,6 +205,7 @@ bool virtual_memory::read(std::uint64_t va, std::span<std::byte> to) const {
 }
 
 bool virtual_memory::write(std::uint64_t va, std::span<const std::byte> from) {
+  if (source_) return source_->write(va, from);
   while (!from.empty()) {
     const allocation* a = at(va);
     if (!a) return false;

@@ -20,6 +20,7 @@ namespace hcasim {
 enum class page_policy : std::uint8_t { scattered, contiguous, huge_2m, huge_1g };
 
 class cpu;
+class outside_memory;
 class physical_memory;
 
 // A driver that lets a device use pages without pinning them. `begin` returns when no device uses a page of [first, last] any
@@ -42,6 +43,13 @@ class virtual_memory {
   virtual_memory(const virtual_memory&) = delete;
   virtual_memory& operator=(const virtual_memory&) = delete;
 
+  // From now on this is the address space of a program that runs outside (before anything is allocated): its pages get frames
+  // when they are first asked for, its rights and bytes are those of the source, and nothing can be allocated here.
+  void set_source(outside_memory& source) { source_ = &source; }
+  // The program has unmapped pages, or changed what they show: their frames are nobody's from now on, pinned or not. Page users
+  // are told.
+  void lose(cpu& c, std::uint64_t va, std::uint64_t bytes);
+
   // Reserves `bytes` (rounded up to pages) at an address of the system's choice, or at `at` (0: anywhere). Frames are given at
   // once (their bytes stay sparse). 0: no room, or `at` is taken or not on a page.
   std::uint64_t allocate(std::uint64_t bytes, page_policy policy = page_policy::scattered, std::uint64_t at = 0,
@@ -62,8 +70,9 @@ class virtual_memory {
   void remove_user(page_user* u) { std::erase(users_, u); }
   [[nodiscard]] bool writable(std::uint64_t va) const;  // and mapped
 
-  // The physical address of a byte; 0 when unmapped.
+  // The physical address of a byte; 0 when unmapped. `touch` gives a page of a source its frame first.
   [[nodiscard]] std::uint64_t translate(std::uint64_t va) const;
+  [[nodiscard]] std::uint64_t touch(std::uint64_t va);
 
   // Pins the pages of [va, va+bytes) and lists their frames in order, adjacent frames merged. errno-style result: 0, EINVAL (no
   // page, or the range wraps), EFAULT (unmapped, or `write` on a read-only mapping), ENOMEM (pin limit) [B3.3, B3.4].
@@ -111,6 +120,8 @@ class virtual_memory {
   [[nodiscard]] std::uint64_t choose_va(std::uint64_t bytes, std::uint64_t alignment);
   bool give_frames(allocation& a);
   std::uint64_t scattered_frame();
+  int take_over(std::uint64_t first, std::uint64_t last, bool write);
+  bool adopt(std::uint64_t first, std::uint64_t last);
   void release_pin(const part& p);
   void unpin_partly(std::uint64_t first, std::uint64_t last);
   void retire(std::uint64_t id);
@@ -121,6 +132,7 @@ class virtual_memory {
   void told(cpu& c, std::uint64_t first, std::uint64_t last, F change);
   int replace(cpu& c, std::uint64_t va, std::uint64_t bytes, bool keep);
 
+  outside_memory* source_ = nullptr;
   std::vector<page_user*> users_;
   std::map<std::uint64_t, allocation> allocations_;  // by id
   std::map<std::uint64_t, std::uint64_t> by_va_;     // last byte of what is mapped -> id

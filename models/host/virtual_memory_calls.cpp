@@ -34,6 +34,31 @@ int virtual_memory::protect(cpu& c, std::uint64_t va, bool to) {
   return 0;
 }
 
+// A whole allocation goes at once: pages of it that are still there get other frames when they are next asked for, and a frame
+// that is pinned goes on standing for its page.
+void virtual_memory::lose(cpu& c, std::uint64_t va, std::uint64_t bytes) {
+  if (!source_ || bytes == 0) return;
+  const std::uint64_t first = align_down(va, page);
+  const std::uint64_t last = (bytes - 1 > ~va ? ~std::uint64_t{0} : va + bytes - 1) | (page - 1);
+  for (std::uint64_t at_va = first;;) {
+    const auto it = by_va_.lower_bound(at_va);
+    if (it == by_va_.end() || allocations_.at(it->second).va > last) return;
+    const std::uint64_t id = it->second;
+    const std::uint64_t a_first = allocations_.at(id).va;
+    const std::uint64_t a_last = it->first;
+    told(c, a_first, a_last, [&] {
+      const auto now = by_va_.find(a_last);
+      if (now == by_va_.end() || now->second != id) return;  // somebody else was quicker
+      const std::uint64_t end = std::min(last, a_last);
+      for (std::uint64_t p = std::max(first, a_first); p <= end; p += page) {
+        memory_.release(allocations_.at(id).frames[(p - a_first) / page]);
+      }
+      free(a_first);
+    });
+    at_va = a_last + 1;
+  }
+}
+
 int virtual_memory::discard(cpu& c, std::uint64_t va, std::uint64_t bytes) {
   return replace(c, va, bytes, false);
 }

@@ -26,6 +26,9 @@ int virtual_memory::pin(std::uint64_t va, std::uint64_t bytes, bool write, std::
   if (first == end) return EINVAL;
   if (end - first > pin_limit_ || pinned_ > pin_limit_ - (end - first)) return ENOMEM;
 
+  if (source_) {
+    if (const int error = take_over(first, end - 1, write)) return error;
+  }
   pin_record record{next_order_, {}};
   for (std::uint64_t v = first; v != end;) {
     const auto it = by_va_.lower_bound(v);

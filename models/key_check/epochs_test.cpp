@@ -53,9 +53,9 @@ TEST(KeyCheck, CheckWhoseMrcWasReadBeforeTheDrainIsOlder) {
   bench b;
   hca_mrc& m = b.region(5);
   m.kind = HCA_MRC_ADDRESS_SPACE;
-  m.extent_count = 2;
-  b.extents.at<hca_extent[4]>(0)[0] = {0x10000, 0x1000};
-  b.extents.at<hca_extent[4]>(0)[1] = {0x20000, 0x1000};
+  m.extent_count = 1;
+  b.extents.at<hca_extent[4]>(0)[0] = {0x1000, 0x1000};
+  b.extents.at<hca_extent[4]>(0)[1] = {0x11000, 0x1000};
   b.extents.lines[0].latency = 2_us;
   key_request& r = b.check(5, 100_ns);
   key_request& d = b.drain(5, 200_ns);
@@ -74,9 +74,9 @@ TEST(KeyCheck, RefusedOlderCheckEndsTheDrain) {
   bench b;
   hca_mrc& m = b.region(5);
   m.kind = HCA_MRC_ADDRESS_SPACE;
-  m.extent_count = 2;
-  b.extents.at<hca_extent[4]>(0)[0] = {0x10000, 0x800};
-  b.extents.at<hca_extent[4]>(0)[1] = {0x20000, 0x1000};
+  m.extent_count = 1;
+  b.extents.at<hca_extent[4]>(0)[0] = {0x1000, 0x800};
+  b.extents.at<hca_extent[4]>(0)[1] = {0x11000, 0x1000};
   b.extents.lines[0].latency = 2_us;
   key_request& r = b.check(5, 100_ns);
   key_request& d = b.drain(5, 200_ns);

@@ -114,15 +114,15 @@ bool key_check::look_at_extents(check& c, ps& t) {
     return look_at_elements(c, t);
   }
   for (;;) {
-    auto found = extent_search::outside;
+    auto found = extent_search::damaged;
     if (!c.extent.failed) {
       t += extent_step_;
       ++extent_lines_;
-      found = c.search.look(&c.extent.as<const hca_extent>());
+      found = c.search.look(c.extent.entry);
       extent.release(c.extent);
     }
-    if (c.extent.failed || found != extent_search::more) {
-      const verdict v = c.extent.failed                  ? verdict::table_error
+    if (found != extent_search::more) {
+      const verdict v = found == extent_search::damaged  ? verdict::table_error
                         : found == extent_search::inside ? verdict::granted
                                                          : verdict::bad_bounds;
       mrc.release(c.mrc);

@@ -43,6 +43,7 @@ pcie::pcie(const sc_core::sc_module_name& n, const pcie_config& config, unsigned
   for (unsigned i = 0; i < devices; ++i) {
     const std::string base = "device" + std::to_string(i);
     lanes_.push_back(std::make_unique<lane>(config, (base + "_up").c_str(), (base + "_down").c_str()));
+    lanes_.back()->owner = this;
     port& p = lanes_.back()->sockets;
     p.up.register_nb_transport_fw(this, &pcie::from_device, static_cast<int>(i));
     p.up.register_transport_dbg(this, &pcie::device_debug, static_cast<int>(i));
@@ -94,6 +95,7 @@ pcie::burst& pcie::begin_burst(tlm::tlm_generic_payload& p, const pcie_extension
   b.bytes = p.get_data_length();
   b.empty = b.bytes == 0 && extension && extension->message != pcie_message::none;
   b.begun = t;
+  b.fate = pcie_fate::ordinary;
   p.set_extension(&b);
   return b;
 }
@@ -121,8 +123,11 @@ tlm::tlm_sync_enum pcie::from_device(int i, tlm::tlm_generic_payload& p, tlm::tl
 }
 
 void pcie::enter(burst& b) {
-  if (!b.read) return send_write(b);
   lane& l = *lanes_[b.source];
+  if (l.disturbed && disturb(l, b)) [[unlikely]] {
+    return refuse(b);
+  }
+  if (!b.read) return send_write(b);
   const bool room =
       config_.completion_bytes == 0 || l.outstanding_bytes == 0 || l.outstanding_bytes + b.bytes <= config_.completion_bytes;
   if (room && !l.waiting) return send_read(b);
@@ -138,7 +143,8 @@ tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
   const pcie_extension* extension = p.get_extension<pcie_extension>();
   const bool message = extension && extension->message != pcie_message::none;
   const pcie_route r = message ? to_requester(extension->requester) : map_.of_cpu(p.get_address(), p.get_data_length());
-  if (r.place != pcie_place::device) {
+  if (r.place != pcie_place::device || lanes_[r.device]->down_now) {
+    if (config_access(p, delay)) return tlm::TLM_COMPLETED;
     ++mmio_errors_;
     delay += to_sc(2 * config_.root_mmio_latency);
     p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);

@@ -7,6 +7,11 @@
 // leads nowhere: TLM_ADDRESS_ERROR_RESPONSE after the way to the root complex and, for a read, back. Costs: a write burst one
 // kernel event, a read burst two, an MMIO access one. Messages (tlm/pcie.h) are posted writes: a device's go to `memory`, those
 // on `cpu` to the device of their requester.
+//
+// Each device has configuration registers (firmware/abi/pci_config.h), served by the root complex. While its bus mastering is
+// off, nothing that it sends leaves: a write ends with TLM_COMMAND_ERROR_RESPONSE, and so does a read. Setting the bit of the
+// function reset switches it off and pulls the device's reset line. Faults that are asked for happen to the next burst of the
+// device that they fit, are noted in its error registers, and end as the specification has them (pcie_faults.h).
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -17,14 +22,16 @@
 #include <vector>
 
 #include "models/pcie/pcie_config.h"
+#include "models/pcie/pcie_faults.h"
 #include "models/pcie/pcie_rules.h"
+#include "tlm/base/faults.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/unit.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {
 
-class pcie : public unit {
+class pcie : public unit, public faulty {
  public:
   // One device's port. Addresses on `down` are offsets in the device's BAR space.
   struct port {
@@ -48,6 +55,14 @@ class pcie : public unit {
   // window is empty or overlaps another one.
   void map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset = 0);
 
+  // What the function reset of `device` does.
+  void map_reset(unsigned device, action line) { lanes_.at(device)->reset = line; }
+  [[nodiscard]] bool link_up(unsigned device) const { return !lanes_.at(device)->down_now; }
+
+  // Of device 0.
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return pcie_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override;
+
   // Messages to `requester` go to `device`.
   void map_requester(unsigned device, std::uint16_t requester) { lanes_.at(device)->requester = requester; }
 
@@ -69,6 +84,7 @@ class pcie : public unit {
     bool read = false;
     bool relaxed = false;
     bool empty = false;  // a message without data
+    pcie_fate fate = pcie_fate::ordinary;
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
     ps begun{0};
@@ -82,6 +98,7 @@ class pcie : public unit {
     probe busy;
   };
   struct lane {
+    pcie* owner = nullptr;
     explicit lane(const pcie_config& c, const char* up_name, const char* down_name);
     port sockets;
     std::uint32_t requester = ~0U;
@@ -98,6 +115,15 @@ class pcie : public unit {
     burst* waiting_last = nullptr;
     std::uint64_t outstanding_bytes = 0;
 
+    bool disturbed = false;  // anything of the next six: looked at once a burst
+    bool down_now = false;
+    std::uint32_t command = PCI_BUS_MASTER;
+    std::vector<pcie_fate> asked;  // faults of bursts to come, in order
+    std::uint32_t errors = 0;      // and what was noted of them
+    pci_error_log log{};
+    action reset;
+
+    counter faults, blocked;
     counter reads, writes, messages, peer_bursts, unreachable, credit_stalls, completion_stalls;
     histogram read_time, write_time, credit_stall_time;
     level outstanding, writes_in_flight, waiting_reads;
@@ -140,6 +166,22 @@ class pcie : public unit {
   stream down_from_root(lane& l, const stream& s, const tlp_shape& shape, std::uint64_t header);
   ps to_peer(lane& l, const stream& s, const tlp_shape& shape, std::uint64_t header);
   void count_stall(lane& l, ps wanted, ps start);
+
+  // pcie_function.cpp
+  bool config_access(tlm::tlm_generic_payload& p, sc_core::sc_time& delay);
+  [[nodiscard]] std::uint32_t read_config(const lane& l, std::uint32_t offset) const;
+  void write_config(lane& l, std::uint32_t offset, std::uint32_t value);
+  void look(lane& l) { l.disturbed = l.down_now || (l.command & PCI_BUS_MASTER) == 0 || !l.asked.empty(); }
+  // True: the burst does not leave, and is answered.
+  bool disturb(lane& l, burst& b);
+  void note(lane& l, std::uint32_t error, const burst& b);
+  void refuse(burst& b);
+  bool spoil_arrival(burst& b);
+  bool spoil_completion(burst& b);
+  void timed_out(burst& b);
+  void contain(lane& l);
+  void link_down(lane& l, ps length);
+  void link_is_up(lane& l);
   [[nodiscard]] ps wire_time(const tlp_shape& shape, std::uint64_t header) const;
   template <auto Step>
   void later(burst& b, ps t) {

@@ -10,6 +10,9 @@ void pcie::arrive(burst& b) {
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay;
   tlm::tlm_sync_enum status = tlm::TLM_COMPLETED;
+  if (b.fate != pcie_fate::ordinary && spoil_arrival(b)) [[unlikely]] {
+    return answered(b, now());
+  }
   const auto forward = [&](auto& socket, bool abroad) {
     if (socket.get_base_port().size() == 0) {
       p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
@@ -72,6 +75,9 @@ void pcie::come_back(burst& b) {
 
 // Completions of different requests pass each other; the link carries them in the order in which their data is there.
 void pcie::send_completion(burst& b) {
+  if (b.fate != pcie_fate::ordinary && spoil_completion(b)) [[unlikely]] {
+    return;
+  }
   const ps t = now();
   const std::uint64_t request = b.source == from_cpu ? combining_line : config_.mrrs;
   // An unsupported request is answered without data.
@@ -189,6 +195,8 @@ void pcie::describe(unsigned i) {
   stats_.add(base + "read_time", "ps", "read burst: request at the port until its last completion has arrived", l.read_time);
   stats_.add(base + "write_time", "ps", "write burst: at the port until it has landed", l.write_time);
   stats_.add(base + "outstanding_reads", "1", "read bursts under way", l.outstanding);
+  stats_.add(base + "faults", "1", "bursts that a fault was asked for", l.faults);
+  stats_.add(base + "blocked", "1", "bursts that did not leave: no bus mastering, or no link", l.blocked);
   stats_.add(base + "waiting_reads", "1", "read bursts that wait for room for their completions", l.waiting_reads);
   stats_.add(base + "writes_in_flight", "1", "write bursts that have not landed", l.writes_in_flight);
   signals_.add(base + "posted_credits", 16, l.credits_probe);

@@ -34,6 +34,8 @@ struct pcie_config {
   ps credit_latency{100_ns};
   std::uint64_t completion_bytes = 0;
   std::uint64_t memory_top = 0;
+  ps completion_timeout{50_us};
+  ps retraining{10_us};
 
   // What a link carries besides DLLPs.
   [[nodiscard]] bit_rate rate() const { return {pcie_rate(generation, lanes).bits_per_second * (1 - dllp_overhead)}; }
@@ -65,6 +67,8 @@ struct pcie_config {
     k.time("credit_latency", credit_latency, 0_ps, 1_ms, "from the arrival of a TLP until its credit is back at the sender");
     k.bytes("completion_bytes", completion_bytes, 0, 16777216,
             "bytes of reads of a device outstanding at once; 0: not limited");
+    k.time("completion_timeout", completion_timeout, 1_ns, 1000_ms, "a read whose completion is lost fails after so long");
+    k.time("retraining", retraining, 1_ns, 1000_ms, "from a link's fall, or a device's removal, until it is up again");
     k.bytes("memory_top", memory_top, 0, 1.8446744073709552e19, "addresses from here on are not memory; 0: all are");
   }
 };

@@ -1,25 +1,30 @@
 #include "models/protection/extents.h"
 
-#include <algorithm>
+#include "firmware/abi/sound.h"
 
 namespace hcasim {
 
-extent_search::result extent_search::look(const hca_extent* extents) {
-  const std::uint32_t line = middle();
-  const std::uint32_t used = std::min<std::uint32_t>(count_ - line * HCA_EXTENTS_PER_LINE, HCA_EXTENTS_PER_LINE);
-  if (va_ < extents[0].start) {
-    if (line == low_) return outside;
-    high_ = line - 1;
-    return more;
-  }
-  std::uint32_t last = 0;  // the last extent that starts at or before va
-  while (last + 1 < used && extents[last + 1].start <= va_) ++last;
-  const hca_extent& e = extents[last];
-  const std::uint64_t offset = va_ - e.start;
-  if (offset < e.length) return length_ <= e.length - offset ? inside : outside;
-  if (last + 1 < used || line == high_) return outside;
-  low_ = line + 1;
+extent_search::result extent_search::look(const std::byte* line) {
+  if (levels_ <= 1) return look(reinterpret_cast<const hca_extent*>(line));
+  --levels_;
+  return look(*reinterpret_cast<const hca_extent_node*>(line));
+}
+
+extent_search::result extent_search::look(const hca_extent_node& n) {
+  if (!hca_extent_node_sound(&n)) return damaged;
+  std::uint32_t child = 0;
+  while (child + 1 < HCA_EXTENT_CHILDREN && n.start[child] != HCA_EXTENT_NONE && n.start[child] <= offset_) ++child;
+  line_ = n.child[child];
   return more;
+}
+
+extent_search::result extent_search::look(const hca_extent* extents) const {
+  if (!hca_extents_sound(extents)) return damaged;
+  for (std::uint32_t i = 0; i < HCA_EXTENTS_PER_LINE; ++i) {
+    const std::uint64_t into = offset_ - extents[i].start;
+    if (into < extents[i].length) return length_ <= extents[i].length - into ? inside : outside;
+  }
+  return outside;
 }
 
 }  // namespace hcasim

@@ -87,8 +87,9 @@ constexpr bool in_bounds(const hca_mrc& m, const access_request& a) {
   return a.va >= base && a.length <= m.length && a.va - base <= m.length - a.length;
 }
 
-// [E11] A table that cannot be: physical, null and indirect regions go without one.
+// [E11] A table that cannot be, or a tree of extents: physical, null and indirect regions go without one.
 constexpr bool table_sane(const hca_mrc& m) {
+  if (m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count > HCA_EXTENT_LEVELS) return false;
   if (m.kind == HCA_MRC_PHYSICAL || m.kind == HCA_MRC_NULL || m.kind == HCA_MRC_INDIRECT) return true;
   const bool page = m.page_shift == 12 || m.page_shift == 16 || m.page_shift == 21 || m.page_shift == 30;
   return page && m.levels >= 1 && m.levels <= 4;
@@ -107,7 +108,7 @@ inline constexpr rule in_order[] = {
 
 }  // namespace rules
 
-// Of an MRC with more than one extent, `granted` holds for the outer range only: the extents decide (extents.h). `Without`
+// Of an MRC with a tree of extents, `granted` holds for the outer range only: the extents decide (extents.h). `Without`
 // leaves a rule out; tests show with it that each rule is needed.
 inline constexpr std::size_t no_rule = ~std::size_t{0};
 template <std::size_t Without = no_rule>
@@ -120,7 +121,7 @@ inline verdict judge_by_rules(const hca_mrc& m, const access_request& a) {
 verdict judge(const hca_mrc& m, const access_request& a);
 
 constexpr bool needs_extents(const hca_mrc& m) {
-  return m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count > 1;
+  return m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count != 0;
 }
 
 // Access through a window whose region may have gone [B4.1, orphan]: the region must still be what the window was bound to.

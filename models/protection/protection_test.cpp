@@ -1,13 +1,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <bit>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <vector>
 
 #include "models/protection/extents.h"
 #include "models/protection/judge.h"
+#include "models/protection/testing/extent_tree.h"
 
 namespace hcasim {
 namespace {
@@ -226,53 +228,106 @@ TEST(Mapping, OfEachKind) {
   EXPECT_TRUE(mapping_of(m, key).map.null);
 }
 
-// Against a linear look at every extent; and no more lines than a binary search needs.
+// Against a linear look at every extent, whatever the shape of the tree; and no more lines than it has levels.
 TEST(Extents, SearchEqualsLinearScan) {
   EXPECT_TRUE(rc::check([] {
-    const auto count = *rc::gen::inRange<std::uint32_t>(2, 70);
-    const auto first = *rc::gen::inRange<std::uint32_t>(0, 5) * HCA_EXTENTS_PER_LINE;
-    std::vector<hca_extent> all(first + count + HCA_EXTENTS_PER_LINE);
-    std::uint64_t at = *rc::gen::inRange<std::uint64_t>(0, 20);
+    const auto count = *rc::gen::inRange<std::uint32_t>(1, 70);
+    const auto first = *rc::gen::inRange<std::uint32_t>(0, 5);
+    const auto before = *rc::gen::inRange<std::uint64_t>(0, 20);
+    std::vector<hca_extent> all;
+    std::uint64_t at = before;
     for (std::uint32_t i = 0; i < count; ++i) {
       at += *rc::gen::inRange<std::uint64_t>(1, 6);
-      all[first + i] = {at, *rc::gen::inRange<std::uint64_t>(1, 6)};
-      at += all[first + i].length;
+      all.push_back({at, *rc::gen::inRange<std::uint64_t>(1, 6)});
+      at += all.back().length;
     }
+    const testing::extent_tree tree(
+        all, [](std::size_t room) { return *rc::gen::inRange<std::size_t>(1, room + 1); },
+        [&](std::size_t n) { return static_cast<std::uint32_t>(first + n); });
     hca_mrc m = region();
-    m.extent = first;
-    m.extent_count = count;
-    const auto lines = (count + 3) / 4;
+    m.kind = HCA_MRC_ADDRESS_SPACE;
+    m.table_va = 0x7000;
+    m.extent = static_cast<std::uint32_t>(first + tree.lines.size() - 1) * HCA_EXTENTS_PER_LINE;
+    m.extent_count = tree.levels;
+    RC_ASSERT(needs_extents(m));
     for (std::uint64_t va = 0; va < at + 5; ++va) {
       for (std::uint64_t n = 1; n < 8; ++n) {
         bool expected = false;
-        for (std::uint32_t i = 0; i < count; ++i) {
-          const hca_extent& e = all[first + i];
-          expected |= va >= e.start && va + n <= e.start + e.length;
-        }
-        extent_search s(m, va, n);
+        for (const hca_extent& e : all) expected |= va >= e.start && va + n <= e.start + e.length;
+        extent_search s(m, m.table_va + va, n);
         unsigned looked = 0;
         extent_search::result r;
         do {
-          RC_ASSERT(s.line() >= first / 4 && s.line() < first / 4 + lines);
-          r = s.look(&all[std::size_t{s.line()} * 4]);
+          RC_ASSERT(s.line() >= first && s.line() < first + tree.lines.size());
+          r = s.look(tree.lines[s.line() - first].data());
           ++looked;
         } while (r == extent_search::more);
-        RC_ASSERT((r == extent_search::inside) == expected);
-        RC_ASSERT(looked <= std::bit_width(lines));
+        RC_ASSERT(r == (expected ? extent_search::inside : extent_search::outside));
+        RC_ASSERT(looked == tree.levels);
       }
     }
   }));
 }
 
-TEST(Extents, AtTheEndOfTheAddressSpace) {
-  std::vector<hca_extent> all = {{0, 16}, {~0ULL - 15, 16}, {}, {}};
-  hca_mrc m = region();
+extent_search::result look_at_extents(const std::array<hca_extent, 4>& line, std::uint64_t va = 16, std::uint64_t n = 1) {
+  hca_mrc m{};
+  m.extent_count = 1;
+  return extent_search(m, va, n).look(reinterpret_cast<const std::byte*>(line.data()));
+}
+extent_search::result look_at_node(const hca_extent_node& node, std::uint64_t va = 16) {
+  hca_mrc m{};
   m.extent_count = 2;
-  auto look = [&](std::uint64_t va, std::uint64_t n) { return extent_search(m, va, n).look(all.data()); };
-  EXPECT_EQ(look(~0ULL, 1), extent_search::inside);
-  EXPECT_EQ(look(~0ULL, 2), extent_search::outside);
-  EXPECT_EQ(look(~0ULL - 15, 16), extent_search::inside);
-  EXPECT_EQ(look(~0ULL - 16, 2), extent_search::outside);
+  return extent_search(m, va, 1).look(reinterpret_cast<const std::byte*>(&node));
+}
+constexpr std::uint64_t none = HCA_EXTENT_NONE;
+
+TEST(Extents, AtTheEndOfTheAddressSpace) {
+  const std::array<hca_extent, 4> line{{{0, 16}, {~0ULL - 16, 16}, {}, {}}};
+  EXPECT_EQ(look_at_extents(line, ~0ULL - 1, 1), extent_search::inside);
+  EXPECT_EQ(look_at_extents(line, ~0ULL - 1, 2), extent_search::outside);
+  EXPECT_EQ(look_at_extents(line, ~0ULL, 0), extent_search::outside);
+  EXPECT_EQ(look_at_extents(line, ~0ULL - 16, 16), extent_search::inside);
+  EXPECT_EQ(look_at_extents(line, ~0ULL - 17, 2), extent_search::outside);
+  EXPECT_EQ(look_at_node({{5, none, none, none, none}, {1, 2}}, ~0ULL), extent_search::more);
+}
+
+// What no firmware can have written is not believed [E11].
+TEST(Extents, DamagedLines) {
+  EXPECT_EQ(look_at_extents({{{16, 4}, {24, 4}, {}, {}}}), extent_search::inside);
+  EXPECT_EQ(look_at_extents({{{}, {}, {}, {}}}), extent_search::damaged) << "empty";
+  EXPECT_EQ(look_at_extents({{{}, {16, 4}, {}, {}}}), extent_search::damaged) << "a gap";
+  EXPECT_EQ(look_at_extents({{{16, 4}, {}, {24, 4}, {}}}), extent_search::damaged) << "a gap";
+  EXPECT_EQ(look_at_extents({{{16, 4}, {8, 4}, {}, {}}}), extent_search::damaged) << "order";
+  EXPECT_EQ(look_at_extents({{{16, 4}, {18, 4}, {}, {}}}), extent_search::damaged) << "overlap";
+  EXPECT_EQ(look_at_extents({{{16, 4}, {20, 4}, {}, {}}}), extent_search::damaged) << "adjacent";
+  EXPECT_EQ(look_at_extents({{{16, 4}, {24, 0}, {}, {}}}), extent_search::damaged) << "of no length";
+  EXPECT_EQ(look_at_extents({{{16, ~0ULL}, {}, {}, {}}}), extent_search::damaged) << "beyond the end";
+  EXPECT_EQ(look_at_node({{16, 24, none, none, none}, {1, 2, 3}}), extent_search::more);
+  EXPECT_EQ(look_at_node({{none, none, none, none, none}, {1}}), extent_search::damaged) << "a single child";
+  EXPECT_EQ(look_at_node({{16, 8, none, none, none}, {1, 2, 3}}), extent_search::damaged) << "order";
+  EXPECT_EQ(look_at_node({{16, 16, none, none, none}, {1, 2, 3}}), extent_search::damaged) << "order";
+  EXPECT_EQ(look_at_node({{16, none, 24, none, none}, {1, 2, 3}}), extent_search::damaged) << "a gap";
+}
+
+// A line that is its own child.
+TEST(Extents, ACircleEnds) {
+  const hca_extent_node n{{16, none, none, none, none}, {7, 7}};
+  hca_mrc m{};
+  m.extent = 28;
+  m.extent_count = HCA_EXTENT_LEVELS;
+  extent_search s(m, 0, 1);
+  unsigned looked = 1;
+  for (; s.look(reinterpret_cast<const std::byte*>(&n)) == extent_search::more; ++looked) EXPECT_EQ(s.line(), 7U);
+  EXPECT_EQ(looked, unsigned{HCA_EXTENT_LEVELS});
+}
+
+TEST(Extents, ATreeThatIsTooHigh) {
+  hca_mrc m = region();
+  m.kind = HCA_MRC_ADDRESS_SPACE;
+  m.extent_count = HCA_EXTENT_LEVELS;
+  EXPECT_EQ(judge(m, remote_read()), verdict::granted);
+  ++m.extent_count;
+  EXPECT_EQ(judge(m, remote_read()), verdict::table_error);
 }
 
 // The plain function must not limit a simulation; a hundredth of the goal of 50 M/s fails even an unoptimised build.

@@ -135,6 +135,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
     case control_op::go_on:
     case control_op::set_eq:
     case control_op::pages:
+    case control_op::reset:
       break;
   }
   return tlm::TLM_COMPLETED;

@@ -71,6 +71,7 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     pcie.map_requester(0, HCA_REQUESTER);
   }
   pcie.map_bar(0, bar_base, HCA_BAR_SIZE);
+  pcie.map_reset(0, {[](void* adapter) { static_cast<hcasim::hca*>(adapter)->reset(); }, &hca});
   for (std::size_t i = 0; i < config.peer.size(); ++i) {
     if (config.peer[i].kind == peer_kind::none) continue;
     const auto slot = static_cast<unsigned>(peers_.size() + 1);
@@ -100,6 +101,7 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
   };
   const auto plug = [this](std::size_t i, link& l, unsigned end) {
     hcasim::port& p = nodes_[i]->hca.port;
+    l.on_change([&adapter = nodes_[i]->hca](bool up) { adapter.command_unit.port_changed(up); });
     p.link_out.bind(l.in[end]);
     l.out[end].bind(p.link_in);
   };
@@ -111,6 +113,7 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
       switch_->attach(static_cast<unsigned>(i), l, 1);
       switch_->set_route(static_cast<std::uint16_t>(config_.nodes[i].hca.port.lid), static_cast<unsigned>(i));
     }
+    faults_ = std::make_unique<fault_schedule>(*this, config_.faults, config_.seed);
     return;
   }
   link& l = cable_to(0);
@@ -120,6 +123,7 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
   } else {
     l.out[1].bind(l.in[1]);  // nothing is sent there: the port turns packets to itself around
   }
+  faults_ = std::make_unique<fault_schedule>(*this, config_.faults, config_.seed);
 }
 
 }  // namespace hcasim

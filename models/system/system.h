@@ -12,6 +12,7 @@
 #include "models/iommu/iommu.h"
 #include "models/pcie/pcie.h"
 #include "models/peer_device/peer_device.h"
+#include "models/system/fault_schedule.h"
 #include "models/system/system_config.h"
 #include "models/system/watchdog.h"
 
@@ -60,6 +61,7 @@ class system : public sc_core::sc_module {
   std::vector<std::unique_ptr<link>> links_;
   std::unique_ptr<ib_switch> switch_;
   std::unique_ptr<hcasim::watchdog> watchdog_;
+  std::unique_ptr<fault_schedule> faults_;
 };
 
 }  // namespace hcasim

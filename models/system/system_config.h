@@ -13,6 +13,7 @@
 #include "models/iommu/iommu_config.h"
 #include "models/pcie/pcie_config.h"
 #include "models/peer_device/peer_device_config.h"
+#include "models/system/fault_schedule.h"
 
 namespace hcasim {
 
@@ -45,6 +46,7 @@ struct system_config {
   link_config link;
   switch_config ib_switch;
   ps stall_limit = 20000_ms;
+  std::vector<fault_order> faults;
 
   void knobs(knob_visitor& k) {
     k.choice("topology", fabric, {"automatic", "direct", "switch"},

@@ -324,10 +324,11 @@ task<window_fault> window_unit::find_extent(const hca_mrc& region, const window_
     co_await extent.request(e, t);
     if (e.failed) co_return window_fault::table_error;
     t += extent_step_;
-    const extent_search::result found = search.look(&e.as<const hca_extent>());
+    const extent_search::result found = search.look(e.entry);
     extent.release(e);
     if (found == extent_search::inside) co_return window_fault::none;
     if (found == extent_search::outside) co_return window_fault::out_of_range;
+    if (found == extent_search::damaged) co_return window_fault::table_error;
   }
 }
 

@@ -238,7 +238,7 @@ TEST(WindowUnit, BindsIntoOnePieceOfASpace) {
   bench b;
   b.entries[region_index].kind = HCA_MRC_ADDRESS_SPACE;
   b.entries[region_index].qpn = HCA_QPN_ANY;
-  b.entries[region_index].extent_count = 2;
+  b.entries[region_index].extent_count = 1;
   window_request hole = b.bind(2, 9 * page, page);
   window_request across = b.bind(2, 8 * page, 3 * page);
   window_request inside = b.bind(2, 10 * page + 5, page - 5);

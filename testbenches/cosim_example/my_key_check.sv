@@ -149,6 +149,7 @@ module my_key_check #(
     first = zero_based ? 64'd0 : mrc.start;
     tableless = mrc.kind inside {hca_pkg::MRC_PHYSICAL, hca_pkg::MRC_NULL, hca_pkg::MRC_INDIRECT};
     sane = tableless || (mrc.page_shift inside {8'd12, 8'd16, 8'd21, 8'd30} && mrc.levels inside {[8'd1 : 8'd4]});
+    if (mrc.kind == hca_pkg::MRC_ADDRESS_SPACE && mrc.extent_count > hca_pkg::EXTENT_LEVELS) sane = 1'b0;
     unique case (1'b1)
       secret: associated = privileged;
       !secret && mrc.kind == hca_pkg::MRC_WINDOW_2:
@@ -178,7 +179,7 @@ module my_key_check #(
   assign into_region = va - mrc.start;
   assign piece_there = !failed && mrc.kind == hca_pkg::MRC_INDIRECT && mrc.key_byte == key[7:0] && into_region < mrc.length && mrc.extent_count != '0;
   assign needs_parent = opt_orphans && window(mrc.kind);
-  assign needs_lines = mrc.kind == hca_pkg::MRC_ADDRESS_SPACE && mrc.extent_count > 32'd1;
+  assign needs_lines = mrc.kind == hca_pkg::MRC_ADDRESS_SPACE && mrc.extent_count != '0;
   assign take = state == JUDGE && !element && judged == hca_pkg::GRANTED && any_free;
 
   // The region of a window, in place.
@@ -191,25 +192,20 @@ module my_key_check #(
                        parent.key_byte == mrc.parent[7:0] && parent.pd == mrc.pd && parent.start <= mrc.start &&
                        parent.length >= mrc.length && mrc.start - parent.start <= parent.length - mrc.length;
 
-  // ---- the list: halves over lines for extents, one after the other for elements; inside a line an entry a cycle
-  logic [31:0] low, high, at, left;
+  // ---- the lines: down a tree for extents, one after the other for elements; inside a line an entry a cycle
+  logic [31:0] at, left;  // left: lines down to the extent, or elements
   logic [511:0] line;
   logic [2:0] entry;
   logic [63:0] rest;
-  logic [127:0] here, previous;
-  logic [1:0] back;
-  assign back = entry[1:0] - 2'd1;
+  logic [127:0] here;
   assign here = line[128*entry[1:0]+:128];
-  assign previous = line[128*back+:128];
-  logic [31:0] in_line;
-  assign in_line = mrc.extent_count - {at[29:0], 2'b00};
 
   assign rq_busy = state != IDLE;
   assign ctx_v = state == ASK || state == ASK_PARENT;
   assign ctx_index = state == ASK ? key[31:8] : mrc.parent[31:8];
   assign ctx_slot = '0;
   assign line_v = state == ASK_LINE;
-  assign line_index = {2'b00, mrc.extent[31:2]} + at;
+  assign line_index = at;
   assign line_slot = '0;
   assign an_v = state == ANSWER;
   assign an_verdict = verdict;
@@ -220,36 +216,45 @@ module my_key_check #(
   assign give_up = state == ANSWER && holds && verdict != hca_pkg::GRANTED;
 
   // Where an entry leaves the search.
-  logic scan_ends, scan_found, go_low, go_high;
-  logic [63:0] offset;
-  logic extent_behind;
-  assign extent_behind = 32'(entry) < in_line && entry < 3'd4 && here[63:0] <= va;
-  assign offset = va - previous[63:0];
+  logic scan_ends, scan_found, node;
+  logic [31:0] child;
+  assign node = !element && left > 32'd1;
   always_comb begin
     scan_ends = 1'b0;
     scan_found = 1'b0;
-    go_low = 1'b0;
-    go_high = 1'b0;
     if (element) begin
       scan_found = rest < {32'd0, here[127:96]};
       scan_ends = scan_found || left == 32'd1;
-    end else if (!extent_behind) begin
-      if (entry == '0) begin
-        go_low = at != low;
-        scan_ends = at == low;
-      end else if (offset < previous[127:64]) begin
-        scan_found = length <= previous[127:64] - offset;
-        scan_ends = 1'b1;
-      end else begin
-        go_high = at != high && (entry == 3'd4 || 32'(entry) == in_line);
-        scan_ends = !go_high;
-      end
+    end else if (node) begin
+      scan_ends = entry == 3'd4 && (bad || bad_here);
+    end else begin
+      scan_found = (hit || hit_here) && !bad && !bad_here;
+      scan_ends = entry == 3'd3;
     end
   end
 
-  logic [31:0] below, above;
-  assign below = at - 32'd1;
-  assign above = at + 32'd1;
+  // What an entry adds to what those before it said: is the line in order, and where does it lead?
+  logic bad, bad_here, hit, hit_here, over;
+  logic [63:0] start, offset, last;  // last: start before it, or last byte of the extent before
+  logic [31:0] behind;
+  assign start = line[64*entry+:64];
+  assign behind = line[320+32*entry+32+:32];
+  assign offset = rest - here[63:0];
+  always_comb begin
+    bad_here = 1'b0;
+    hit_here = 1'b0;
+    if (node) begin
+      hit_here = start <= rest && start != hca_pkg::EXTENT_NONE;
+      bad_here = entry == '0 ? start == hca_pkg::EXTENT_NONE : start != hca_pkg::EXTENT_NONE && start <= last;
+    end else if (here[127:64] == '0) begin
+      bad_here = entry == '0 || here[63:0] != '0;
+    end else begin
+      // Behind the extent before, and not beside it.
+      bad_here = here[63:0] + here[127:64] <= here[63:0] || (entry != '0 && (over || here[63:0] <= last || here[63:0] - last == 64'd1));
+      hit_here = offset < here[127:64] && length <= here[127:64] - offset;
+    end
+  end
+
   always_ff @(posedge ck) begin
     if (rst) state <= IDLE;
     else
@@ -267,7 +272,7 @@ module my_key_check #(
         WAIT_LINE: if (line_back_v) state <= line_failed ? ANSWER : SCAN;
         SCAN:
         if (scan_ends) state <= ANSWER;
-        else if (go_low || go_high || (element && entry == 3'd3)) state <= ASK_LINE;
+        else if ((node && entry == 3'd4) || (element && entry == 3'd3)) state <= ASK_LINE;
         ANSWER: if (!an_busy) state <= IDLE;
         default: state <= IDLE;
       endcase
@@ -295,35 +300,38 @@ module my_key_check #(
       end
       JUDGE: begin
         verdict <= element ? (failed ? judged : hca_pkg::BAD_BOUNDS) : judged;
-        low <= '0;
-        high <= (mrc.extent_count - 32'd1) >> 2;
-        at <= element ? '0 : (mrc.extent_count - 32'd1) >> 3;
+        at <= {2'b00, mrc.extent[31:2]};
         left <= mrc.extent_count;
-        rest <= into_region;
+        rest <= element ? into_region : va - mrc.table_va;
         if (take) row <= free_row;
       end
       WAIT_PARENT: verdict <= parent_fits ? hca_pkg::GRANTED : hca_pkg::BAD_STATE;
       WAIT_LINE: begin
         line <= line_back;
         entry <= '0;
+        bad <= 1'b0;
+        hit <= 1'b0;
+        over <= 1'b0;
+        child <= line_back[351:320];
         if (line_failed) verdict <= hca_pkg::TABLE_ERROR;
       end
       SCAN: begin
         entry <= entry + 3'd1;
-        if (scan_ends) verdict <= scan_found ? hca_pkg::GRANTED : hca_pkg::BAD_BOUNDS;
+        if (scan_ends) verdict <= scan_found ? hca_pkg::GRANTED : !element && (bad || bad_here) ? hca_pkg::TABLE_ERROR : hca_pkg::BAD_BOUNDS;
+        bad <= bad || bad_here;
+        hit <= hit || hit_here;
+        over <= over || here[127:64] == '0;
+        last <= node ? start : here[63:0] + here[127:64] - 64'd1;
+        if (node && hit_here) child <= behind;
+        if (node && entry == 3'd4) begin
+          at <= hit_here ? behind : child;
+          left <= left - 32'd1;
+        end
         if (element) begin
           left <= left - 32'd1;
           rest <= rest - {32'd0, here[127:96]};
           an_piece <= {here[127:96] - rest[31:0], here[95:64], here[63:0] + rest};
-          if (!scan_found && entry == 3'd3) at <= above;
-        end
-        if (go_low) begin
-          high <= below;
-          at <= low + ((below - low) >> 1);
-        end
-        if (go_high) begin
-          low <= above;
-          at <= above + ((high - above) >> 1);
+          if (!scan_found && entry == 3'd3) at <= at + 32'd1;
         end
       end
       default: ;

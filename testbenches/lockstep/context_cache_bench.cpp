@@ -19,24 +19,7 @@
 namespace hcasim::lockstep {
 namespace {
 
-// Entries have numbers below `area`; their indices lie all over the area, in the sets of their numbers.
-constexpr std::uint32_t area = 1024;
-constexpr std::uint32_t spread = 0x2545f49;
-constexpr std::uint32_t index_at(std::uint32_t number) {
-  return (number & 63) | (number >> 6) * spread << 6;
-}
-// `area` or more: there is no such entry.
-constexpr std::uint32_t number_at(std::uint32_t index) {
-  std::uint32_t inverse = 1;
-  for (int i = 0; i < 5; ++i) inverse *= 2 - spread * inverse;
-  return (index & 63) | ((index >> 6) * inverse & 0x3ffffff) << 6;
-}
-static_assert(number_at(index_at(1023)) == 1023);
 constexpr std::uint32_t entry_bytes = context_cache_rtl::entry_bytes;
-
-bool read_fails(std::uint32_t number) {
-  return number % 101 == 13;
-}
 
 // Memory of one side: the bytes of two areas, wherever they lie.
 class context_memory : public unit {
@@ -368,100 +351,10 @@ class context_issuer final : public issuer {
   std::uint64_t done_[5] = {}, beyond_ = 0, failed_ = 0, waited_ = 0;
 };
 
-class context_generator {
- public:
-  explicit context_generator(const options& o) : o_(o), r_(o.seed, "contexts") {}
-  item_stream all() {
-    item_stream s;
-    s.reserve(o_.requests);
-    s.push_back(another_area(0));
-    if (o_.how == mode::full) warm_up(s);
-    while (s.size() < o_.requests) {
-      s.push_back(o_.how == mode::full ? from_warm(s) : besieged(s.size()) ? siege() : next());
-    }
-    s.resize(o_.requests);
-    return s;
-  }
-
- private:
-  // Full pipelines hit: a few entries, brought in one after the other.
-  static constexpr std::uint32_t warm = 128;
-  static constexpr std::uint32_t warmed(std::uint64_t n) { return static_cast<std::uint32_t>(200 + n); }
-
-  void warm_up(item_stream& s) {
-    for (std::uint32_t n = 0; n < warm; ++n) {
-      if (!read_fails(warmed(n))) s.push_back(make_item(context_item::fetch, 60, 4, index_at(warmed(n)), 0));
-    }
-  }
-  item from_warm(const item_stream& s) {
-    std::uint32_t number = warmed(r_.below(warm));
-    while (read_fails(number)) number = warmed(r_.below(warm));
-    return make_item(context_item::fetch, s.size() <= warm ? 100 : 0, 2, index_at(number), 0);
-  }
-  item another_area(unsigned gap) {
-    const std::uint64_t value = r_.next();
-    const bool large = !o_.storms || !started_ || r_.chance(0.8);
-    started_ = true;
-    entries_ = static_cast<std::uint32_t>(large ? 0xfc000000 | r_.next() >> 38 : r_.next() >> (32 + r_.below(24)));
-    return make_item(context_item::set_area, gap, 0, entries_, value, r_.next());
-  }
-  // With storms, at the end: thousands of holders of a few entries.
-  [[nodiscard]] bool besieged(std::size_t at) const { return o_.storms && o_.requests >= 20'000 && at >= o_.requests - 9'000; }
-  item siege() {
-    if (!sieged_) {
-      sieged_ = true;
-      return make_item(context_item::set_area, 0, 0, ~std::uint32_t{0}, 0, r_.next());
-    }
-    std::uint32_t number = besieger_++ % 200;
-    while (read_fails(number)) number = besieger_++ % 200;
-    return make_item(context_item::fetch, 0, 60'000, index_at(number), 0);
-  }
-  item next() {
-    const unsigned gap =
-        o_.how == mode::random && r_.chance(0.4) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 100 : 6)) : 0;
-    const auto hold = static_cast<unsigned>(r_.chance(0.05) ? r_.below(200) : r_.below(12));
-    // Some sets are crowded, so that there is no room.
-    const double where = r_.unit();
-    auto number = static_cast<std::uint32_t>(where < 0.45   ? r_.below(160)
-                                             : where < 0.48 ? r_.below(14) * 64 + r_.below(2)
-                                                            : r_.below(area));
-    // Many want one entry.
-    if (o_.storms && crowd_ == 0 && r_.chance(0.005)) {
-      crowd_ = 8 + static_cast<unsigned>(r_.below(40));
-      crowded_ = number;
-    }
-    if (crowd_ > 0) {
-      --crowd_;
-      return make_item(context_item::fetch, 0, hold, index_at(crowded_), 0);
-    }
-    std::uint32_t index = index_at(number);
-    if (r_.chance(0.01)) {  // any, often one of the last or the first that is not there
-      const auto any = static_cast<std::uint32_t>(r_.next() >> (32 + r_.below(16)));
-      index = r_.chance(0.3) ? entries_ - static_cast<std::uint32_t>(r_.below(2)) : r_.chance(0.5) ? ~any : any;
-    }
-    const double what = r_.unit() * (o_.storms ? 0.5 : 1);
-    if (what < (o_.storms ? 0.002 : 0.0005)) return another_area(gap);
-    const context_item kind = what < 0.02   ? context_item::drop
-                              : what < 0.05 ? context_item::replace
-                              : what < 0.25 ? context_item::write
-                                            : context_item::fetch;
-    return make_item(kind, gap, hold, index, r_.next());
-  }
-
-  const options& o_;
-  random_stream r_;
-  std::uint32_t entries_ = 0;
-  bool started_ = false;
-  bool sieged_ = false;
-  std::uint32_t besieger_ = 0;
-  unsigned crowd_ = 0;
-  std::uint32_t crowded_ = 0;
-};
-
 class context_cache_bench final : public bench {
  public:
   [[nodiscard]] const char* name() const override { return "context_cache"; }
-  [[nodiscard]] item_stream generate(const options& o) const override { return context_generator(o).all(); }
+  [[nodiscard]] item_stream generate(const options& o) const override { return generate_contexts(o); }
   [[nodiscard]] unsigned faults() const override { return rtl::make_context_cache_faulty(0)->mutants(); }
   void declare(coverage& c) const override {
     for (const char* p : context_issuer::names) c[p] = 0;
@@ -494,7 +387,7 @@ class context_cache_bench final : public bench {
       rtl_ = std::make_unique<context_cache_rtl>(
           "rtl", config, clock, 1, design_of(o, rtl::make_context_cache_design, rtl::make_context_cache_faulty), shell);
       set_fault(*rtl_, o);
-      rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
+      rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
       rtl_issuer_->out.bind(rtl_->in[0]);
       rtl_->dma.bind(rtl_memory_->in);
     }

@@ -1,4 +1,4 @@
-// The items of the context cache's streams.
+// The entries and the items of the context cache's streams.
 #pragma once
 
 #include <cstring>
@@ -6,6 +6,23 @@
 #include "testbenches/lockstep/lockstep.h"
 
 namespace hcasim::lockstep {
+
+// Entries have numbers below `area`; their indices lie all over the area, in the sets of their numbers.
+constexpr std::uint32_t area = 1024;
+constexpr std::uint32_t spread = 0x2545f49;
+constexpr std::uint32_t index_at(std::uint32_t number) {
+  return (number & 63) | (number >> 6) * spread << 6;
+}
+// `area` or more: there is no such entry.
+constexpr std::uint32_t number_at(std::uint32_t index) {
+  std::uint32_t inverse = 1;
+  for (int i = 0; i < 5; ++i) inverse *= 2 - spread * inverse;
+  return (index & 63) | ((index >> 6) * inverse & 0x3ffffff) << 6;
+}
+static_assert(number_at(index_at(1023)) == 1023);
+constexpr bool read_fails(std::uint32_t number) {
+  return number % 101 == 13;
+}
 
 // fetch: read and held. write: the only holder changes it. drop: forgotten. replace: dropped, then changed in memory.
 // set_area: another area, or the same again. put: a write whose bytes are given. set_read: what a read of memory finds, as a
@@ -24,5 +41,7 @@ inline item make_item(context_item kind, unsigned gap, unsigned hold, std::uint6
   i[3] = base;
   return i;
 }
+
+item_stream generate_contexts(const options& o);
 
 }  // namespace hcasim::lockstep

@@ -21,34 +21,9 @@
 #include "testbenches/lockstep/shim.h"
 #include "tlm/access.h"
 #include "tlm/base/pool.h"
-#include "tlm/base/random.h"
 
 namespace hcasim::lockstep {
 namespace {
-
-// QPs and CQs have numbers; their QPNs and CQNs lie anywhere. As many as the tables of the RTL hold, so that it never stalls
-// software; more of them with storms.
-constexpr std::uint32_t qps_of(const options& o) {
-  return o.storms ? 120 : 60;
-}
-constexpr std::uint32_t cqs_of(const options& o) {
-  return o.storms ? 12 : 7;
-}
-constexpr std::uint32_t name_of(std::uint32_t number) {
-  return number * 0x9e3779U & 0xffffff;
-}
-// A QP is not declared, is in reset, or has a record that cannot be read: nothing is recovered then. Records need not be
-// aligned.
-std::uint64_t record_of(std::uint32_t number) {
-  return number % 31 == 30 ? 0 : number * 0x9e3779b97f4a7c15U;
-}
-bool record_fails(std::uint32_t number) {
-  return number % 29 == 28;
-}
-// Where the indices of a QP begin: those of every second one soon wrap around.
-std::uint16_t first_index(std::uint32_t number) {
-  return number % 2 ? 0xff00 : 0;
-}
 
 int ahead(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>(a - b));
@@ -87,7 +62,6 @@ class doorbell_world : public unit {
         stream_(stream),
         random_(o.how == mode::random),
         single_(o.how == mode::single),
-        stall_(o.how == mode::random ? o.storms ? 0.5 : o.stall : 0),
         clock_(clock),
         comparison_(c),
         side_(s),
@@ -109,6 +83,8 @@ class doorbell_world : public unit {
     spawn.dont_initialize();
     sc_core::sc_spawn([this] { write_now(); }, "write", &spawn);
   }
+  // Of the RTL, the stream of writes.
+  void watch(const rtl::stream& writes) { taken_by_rtl_ = &writes; }
   void start_of_simulation() override {
     for (const item& i : stream_) {
       const write_fields f = unpack_write(i);
@@ -133,6 +109,15 @@ class doorbell_world : public unit {
     std::uint64_t number;
     std::uint32_t value;
   };
+  struct doorbell_write {
+    std::uint32_t value;
+    std::uint64_t place;  // among the writes that were offered
+  };
+  // What a record held when it was read, and how many writes the unit had taken when it was told.
+  struct sample {
+    hca_qp_record record;
+    std::uint64_t taken;
+  };
   // A queue that is rung: what was written and not passed on yet, oldest first, and the newest that was passed on.
   struct queue_state {
     std::deque<waiting> open;
@@ -141,7 +126,7 @@ class doorbell_world : public unit {
     bool written = false;
     bool any_passed = false;
     bool armed = false;
-    std::deque<std::pair<std::uint32_t, ps>> recent;  // values and when they were written
+    std::deque<doorbell_write> recent;
   };
   // A write and a doorbell on their way through a stalled stream.
   struct held_write {
@@ -154,19 +139,20 @@ class doorbell_world : public unit {
     std::uint32_t value = 0;
     std::vector<std::byte> wqe;
   };
-  struct job {
-    doorbell_world* self;
-    context_request* context;
-    dma_request* read;
-  };
-
   struct qp {
     bool declared = false;
     bool fails = false;
     std::uint16_t first = 0;
     std::uint64_t address = 0;
     hca_qp_record record{};
-    hca_qp_record sampled{};  // when it was read
+    std::deque<sample> samples;
+  };
+  struct job {
+    doorbell_world* self;
+    context_request* context;
+    dma_request* read;
+    qp* of = nullptr;
+    hca_qp_record record{};
   };
   void declare(const item& i) {
     const auto qpn = static_cast<std::uint32_t>(i[2]);
@@ -189,16 +175,23 @@ class doorbell_world : public unit {
     const auto known = qps_.find(qpn);
     return known == qps_.end() ? 0 : known->second.first;
   }
-  // A doorbell that was still on its way when the record was read comes after it, with its older index.
+  // A doorbell that the unit had not taken yet when the record told it of a newer one comes after that, with its older index.
   [[nodiscard]] bool on_its_way(const queue_state& q, const pending& r) const {
     const auto known = qps_.find(r.number);
-    if (known == qps_.end()) return false;
-    const hca_qp_record& record = known->second.sampled;
-    if (q.passed != ((r.kind == bell::send ? record.sq_pi : record.rq_pi) & 0xffff)) return false;
-    if (stall_ > 0.2) return true;  // what a stream holds back may be old
-    return stall_ > 0 && std::any_of(q.recent.begin(), q.recent.end(), [&](const auto& w) {
-             return w.first == r.value && now() - w.second <= clock_.cycles(80);
-           });
+    const auto write = std::find_if(q.recent.rbegin(), q.recent.rend(), [&](const auto& w) { return w.value == r.value; });
+    if (known == qps_.end() || write == q.recent.rend()) return false;
+    const auto& samples = known->second.samples;
+    return std::any_of(samples.begin(), samples.end(), [&](const sample& s) {
+      const std::uint32_t index = r.kind == bell::send ? s.record.sq_pi : s.record.rq_pi;
+      return q.passed == (index & 0xffff) && write->place >= s.taken;
+    });
+  }
+  [[nodiscard]] std::uint64_t offered_writes() const { return taken_by_rtl_ ? taken_by_rtl_->pushed() : offered_to_model_; }
+  [[nodiscard]] std::uint64_t taken_writes() const { return taken_by_rtl_ ? taken_by_rtl_->transfers() : taken_by_model_; }
+  template <class T>
+  static void keep(std::deque<T>& d, const T& newest) {
+    d.push_back(newest);
+    if (d.size() > 64) d.pop_front();
   }
   // The RTL's streams stall by themselves.
   static rtl::gate gate_of(const options& o, side s, const char* channel) {
@@ -254,8 +247,7 @@ class doorbell_world : public unit {
       q.written = true;
       q.armed |= f.number >> 24 != 0;
       q.open.push_back({number, f.value});
-      q.recent.emplace_back(f.value, now());
-      if (q.recent.size() > 64) q.recent.pop_front();
+      keep(q.recent, {f.value, offered_writes()});
       // The upper half of an index in a record is of no meaning.
       const std::uint32_t index = f.value | (f.value * 0x9e3779b1U & 0xffff0000);
       if (kind == bell::send) qps_[f.number].record.sq_pi = index;
@@ -267,6 +259,7 @@ class doorbell_world : public unit {
     if (side_ == rtl_side) {
       access_bar(w);
     } else {
+      ++offered_to_model_;
       writes_.push(w, 0, now());
     }
     if (!valid) answer(number);  // nothing comes of it, or only what the record says
@@ -281,6 +274,7 @@ class doorbell_world : public unit {
     while (!let_in_.empty()) {
       held_write& w = *let_in_.front();
       let_in_.pop_front();
+      ++taken_by_model_;
       access_bar(w);
     }
   }
@@ -347,7 +341,7 @@ class doorbell_world : public unit {
     context_.record = r.failed ? 0 : known->second.address;
     r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&context_);
     no_record_ += r.failed || context_.record == 0;
-    later({this, &r, nullptr}, t + clock_.cycles(random_ && r.index % 4 == 0 ? 90 : 6));
+    later({this, &r, nullptr, nullptr, {}}, t + clock_.cycles(random_ && r.index % 4 == 0 ? 90 : 6));
     return tlm::TLM_ACCEPTED;
   }
   tlm::tlm_sync_enum read_record(dma_request& r, tlm::tlm_phase phase, ps& t) {
@@ -361,9 +355,8 @@ class doorbell_world : public unit {
     qp& q = qps_[known->second];
     r.failed = q.fails;
     ++records_read_;
-    q.sampled = q.record;
     if (!r.failed) std::memcpy(r.data, &q.record, sizeof(hca_qp_record));
-    later({this, nullptr, &r}, t + clock_.cycles(random_ ? 40 : 20));
+    later({this, nullptr, &r, &q, q.record}, t + clock_.cycles(random_ ? 40 : 20));
     return tlm::TLM_ACCEPTED;
   }
   void later(const job& j, ps t) {
@@ -378,6 +371,7 @@ class doorbell_world : public unit {
   }
   void respond(const job& j) {
     if (j.context) return target_socket<context_request>::respond(*j.context, now());
+    keep(j.of->samples, {j.record, taken_writes()});
     target_socket<dma_request>::respond(*j.read, now());
   }
   tlm::tlm_sync_enum access(register_access&, tlm::tlm_phase, ps&) { return tlm::TLM_COMPLETED; }
@@ -385,7 +379,6 @@ class doorbell_world : public unit {
 
   const item_stream& stream_;
   const bool random_, single_;
-  const double stall_;
   const clock_domain clock_;
   comparison& comparison_;
   const side side_;
@@ -397,6 +390,9 @@ class doorbell_world : public unit {
   tlm::tlm_generic_payload gp_;
   std::vector<std::byte> bytes_;
   hca_qpc context_{};
+  const rtl::stream* taken_by_rtl_ = nullptr;
+  std::uint64_t offered_to_model_ = 0;
+  std::uint64_t taken_by_model_ = 0;
   pool<job> jobs_;
   pool<pending> pendings_;
   pool<held_write> held_;
@@ -410,160 +406,10 @@ class doorbell_world : public unit {
   std::uint64_t with_wqe_ = 0, records_read_ = 0, no_record_ = 0, merged_ = 0;
 };
 
-// Bursts that overflow the FIFO, and quiet times in which it empties.
-class doorbell_generator {
- public:
-  explicit doorbell_generator(const options& o) : o_(o), r_(o.seed, "doorbells"), qps_(qps_of(o)), cqs_(cqs_of(o)) {
-    for (std::uint32_t q = 0; q <= qps_; ++q) sq_.push_back(first_index(q));
-    rq_ = sq_;
-    for (std::uint32_t n = 0; n < 2 * cqs_; ++n)
-      ci_.push_back(static_cast<std::uint32_t>(r_.next()) | (n % 2 ? 0xffff0000 : 0));
-  }
-  item_stream all() {
-    item_stream s;
-    s.reserve(o_.requests);
-    for (std::uint32_t q = 1; q <= qps_; ++q) s.push_back(pack_qp(name_of(q), record_of(q), first_index(q), record_fails(q)));
-    while (s.size() < o_.requests) {
-      // What is lost at the end, no later doorbell makes good.
-      last_ = o_.how == mode::random && s.size() + 300 >= o_.requests;
-      bulk_ = o_.storms && !last_ && s.size() >= o_.requests / 2;
-      s.push_back(next());
-    }
-    s.resize(o_.requests);
-    return s;
-  }
-
- private:
-  // QPs whose record cannot be read lose what is dropped: they are rung only when nothing can be.
-  static bool safe(std::uint32_t number) { return number % 31 != 30 && number % 29 != 28; }
-  std::uint32_t qp() {
-    for (;;) {
-      const auto q = static_cast<std::uint32_t>(1 + r_.below(r_.chance(0.3) ? 6 : qps_));
-      if (safe(q)) return q;
-    }
-  }
-  // A QP is rung through a page of its own.
-  static std::uint16_t page_of(std::uint32_t qpn) {
-    return static_cast<std::uint16_t>((qpn & 0xffffff) * 0x9e37U % HCA_UAR_COUNT);
-  }
-  item next() {
-    write_fields f;
-    f.page = static_cast<std::uint16_t>(r_.below(HCA_UAR_COUNT));
-    if (o_.how == mode::random) {
-      if (left_ == 0) {
-        storm_ = !storm_;
-        flood_ = storm_ && r_.chance(o_.storms ? 0.3 : 0.02);
-        left_ = 1 + r_.below(flood_ ? 500 : storm_ ? 150 : 60);
-      }
-      --left_;
-      f.gap = static_cast<std::uint16_t>(bulk_ ? 16 + r_.below(8) : flood_ || last_ ? 0 : r_.below(storm_ ? 2 : 60));
-    } else if (o_.how == mode::full) {
-      f.gap = static_cast<std::uint16_t>(r_.chance(0.7) ? 1 : 1 + r_.below(8));  // the FIFO does not overflow
-    }
-    if (bulk_ && r_.chance(0.9)) return blueflame(f);
-    const double x = last_ ? 0.4 + 0.6 * r_.unit() : r_.unit();
-    if (x < 0.02 && o_.how != mode::full) return bad(f);
-    if (x < 0.04 && o_.how == mode::random) return broken(f);
-    if (x < (o_.how == mode::full ? 0.05 : 0.12)) return blueflame(f);
-    if (x < 0.75) {
-      const bool send = x < 0.5;
-      const std::uint32_t q = qp();
-      std::uint32_t& index = (send ? sq_ : rq_)[q];
-      f.kind = send ? write_kind::sq : write_kind::rq;
-      f.number = name_of(q);
-      f.page = page_of(f.number);
-      f.value = index = (index + 1 + static_cast<std::uint32_t>(r_.below(40))) & 0xffff;
-      f.offset = send ? HCA_UAR_SQ : HCA_UAR_RQ;
-    } else {
-      const auto n = static_cast<std::uint32_t>(r_.below(cqs_));
-      const bool eq = x < 0.8;
-      f.kind = eq ? write_kind::eq : write_kind::cq;
-      f.offset = eq ? HCA_UAR_EQ : HCA_UAR_CQ;
-      f.value = ci_[eq * cqs_ + n] += 1 + static_cast<std::uint32_t>(r_.below(1 << 12));
-      f.number = name_of(n + 1) | static_cast<std::uint32_t>(r_.below(r_.chance(0.1) ? 256 : 3)) << 24;
-    }
-    return pack(f);
-  }
-  item blueflame(write_fields& f) {
-    const std::uint32_t q = qp();
-    f.kind = write_kind::blueflame;
-    f.number = name_of(q);
-    f.blocks = static_cast<std::uint8_t>(bulk_ ? 4 : 1 + r_.below(o_.how == mode::random && r_.chance(0.1) ? 16 : 4));
-    f.bytes = std::min<std::uint32_t>(
-        HCA_BF_BYTES, f.blocks * HCA_WQE_BLOCK + (r_.chance(0.2) ? static_cast<std::uint32_t>(r_.below(200)) : 0));
-    f.page = page_of(f.number);
-    f.offset = buffer();
-    f.value = sq_[q] = (sq_[q] + f.blocks) & 0xffff;
-    return pack(f);
-  }
-  std::uint16_t buffer() { return static_cast<std::uint16_t>(HCA_UAR_BF + r_.below(HCA_BF_BUFFERS) * HCA_BF_BYTES); }
-  item broken(write_fields& f) {
-    f.kind = write_kind::broken_blueflame;
-    f.number = name_of(r_.chance(0.5)   ? qp()
-                       : r_.chance(0.3) ? 30
-                       : r_.chance(0.3) ? 28
-                                        : qps_ + 1 + static_cast<std::uint32_t>(r_.below(3)));
-    f.bytes = HCA_WQE_BLOCK * (1 + static_cast<std::uint32_t>(r_.below(4)));
-    f.blocks = static_cast<std::uint8_t>(r_.chance(0.4)   ? 0
-                                         : r_.chance(0.5) ? f.bytes / HCA_WQE_BLOCK + 1
-                                                          : 17 + r_.below(239));
-    if (r_.chance(0.2)) f.number |= 1U << (24 + r_.below(8));
-    f.page = page_of(f.number);
-    f.offset = buffer();
-    f.value = static_cast<std::uint32_t>(r_.below(0x10000));
-    return pack(f);
-  }
-  item bad(write_fields& f) {
-    f.kind = write_kind::bad;
-    f.number = name_of(qp());
-    f.value = static_cast<std::uint32_t>(r_.next());
-    switch (r_.below(8)) {
-      case 0:
-        f.offset = static_cast<std::uint16_t>(8 * (4 + r_.below(200)));
-        break;
-      case 1:
-        f.bytes = 4;
-        break;
-      case 2:
-        f.number = 0;
-        break;
-      case 3:
-        f.number |= 1U << (24 + r_.below(8));
-        f.offset = HCA_UAR_RQ;
-        break;
-      case 4:
-        f.offset = HCA_UAR_BF + 64;
-        f.bytes = 64;
-        break;
-      case 5:
-        f.offset = static_cast<std::uint16_t>((r_.chance(0.5) ? HCA_UAR_SQ : HCA_UAR_CQ) + 1 + r_.below(7));
-        break;
-      case 6:
-        f.bytes = static_cast<std::uint32_t>(1025 + r_.below(7000));
-        break;
-      default:
-        f.offset = HCA_UAR_BF;
-        f.bytes = 32;
-        break;
-    }
-    return pack(f);
-  }
-
-  const options& o_;
-  random_stream r_;
-  const std::uint32_t qps_, cqs_;
-  std::vector<std::uint32_t> sq_, rq_, ci_;
-  bool storm_ = true;
-  bool flood_ = false;  // more than the FIFO and what waits aside can take
-  bool bulk_ = false;   // WQEs
-  bool last_ = false;   // a flood
-  std::uint64_t left_ = 0;
-};
-
 class doorbell_bench final : public bench {
  public:
   [[nodiscard]] const char* name() const override { return "doorbell"; }
-  [[nodiscard]] item_stream generate(const options& o) const override { return doorbell_generator(o).all(); }
+  [[nodiscard]] item_stream generate(const options& o) const override { return generate_doorbells(o); }
   [[nodiscard]] unsigned faults() const override { return rtl::make_doorbell_faulty(0)->mutants(); }
   void declare(coverage& c) const override {
     for (const char* n : doorbell_world::names) c[n] = 0;
@@ -588,8 +434,10 @@ class doorbell_bench final : public bench {
       rtl_ = std::make_unique<doorbell_rtl>("rtl", config, clock,
                                             design_of(o, rtl::make_doorbell_design, rtl::make_doorbell_faulty), shell);
       set_fault(*rtl_, o);
-      rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
+      rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
       bind(*rtl_world_, *rtl_, rtl_world_->qpc, rtl_world_->dma);
+      const auto& streams = rtl_->streams();
+      rtl_world_->watch(*std::find_if(streams.begin(), streams.end(), [](const rtl::stream& s) { return s.name() == "wr"; }));
     }
   }
   void finish(const options& o, report& r) override {

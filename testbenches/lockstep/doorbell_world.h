@@ -50,4 +50,6 @@ inline write_fields unpack_write(const item& i) {
   return f;
 }
 
+item_stream generate_doorbells(const options& o);
+
 }  // namespace hcasim::lockstep

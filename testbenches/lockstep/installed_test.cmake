@@ -20,6 +20,12 @@ function(run what)
 endfunction()
 
 run("the installation" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${OUT}/prefix)
+file(GLOB_RECURSE pages RELATIVE ${OUT}/prefix ${OUT}/prefix/share/doc/*.md)
+foreach(page README.md docs/coverification.md docs/rtl_shell.md docs/units/key_check.md)
+  if(NOT "${pages}" MATCHES "share/doc/hcasim/${page}")
+    message(FATAL_ERROR "${page} is not installed: ${pages}")
+  endif()
+endforeach()
 file(COPY ${SOURCE}/testbenches/cosim_example DESTINATION ${OUT})
 run("configuring the example" ${CMAKE_COMMAND} -G Ninja -S cosim_example -B build -DCMAKE_PREFIX_PATH=${OUT}/prefix -DCMAKE_BUILD_TYPE=Release
     -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})

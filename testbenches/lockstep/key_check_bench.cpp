@@ -75,17 +75,23 @@ class key_memory : public unit {
     if (answer(lines_, r)) return later(r, t, r.index * 2 + 1);
     r.failed = line_fails(r.index);
     r.area_entries = ~std::uint32_t{0};
-    r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(line_at(r.index));
+    r.entry = r.failed ? nullptr : line_at(r.index);
     return later(r, t, r.index * 2 + 1);
   }
-  hca_extent* line_at(std::uint32_t line) {
+  std::byte* line_at(std::uint32_t line) {
+    if (const std::uint32_t at = place_of(line); at < key_indices * lines_per_key) {
+      key_object& o = objects_[at / lines_per_key];
+      if (o.mrc.kind == HCA_MRC_ADDRESS_SPACE && at % lines_per_key < o.lines.size()) return o.lines[at % lines_per_key].data();
+    }
     const auto after = first_lines_.upper_bound(line);
-    if (after != first_lines_.begin() && line - std::prev(after)->first < lines_per_key)
-      return objects_[std::prev(after)->second].lines[line - std::prev(after)->first].data();
-    auto& made = made_[next_made_++ % std::size(made_)];
-    for (std::uint32_t i = 0; i < HCA_EXTENTS_PER_LINE; ++i)
-      made[i] = extent_at(std::uint64_t{line} * HCA_EXTENTS_PER_LINE + i);
-    return made.data();
+    if (after != first_lines_.begin()) {
+      const auto [first, number] = *std::prev(after);
+      key_object& o = objects_[number];
+      const bool tree = o.mrc.kind == HCA_MRC_ADDRESS_SPACE;
+      if (tree && line == first && !o.lines.empty()) return o.lines.back().data();
+      if (!tree && line - first < o.lines.size()) return o.lines[line - first].data();
+    }
+    return (made_[next_made_++ % std::size(made_)] = line_of_nobody(line)).data();
   }
   // As a cache does it: what is given back is the entry that the request holds.
   tlm::tlm_sync_enum give_back(context_request& r) {
@@ -115,7 +121,7 @@ class key_memory : public unit {
   std::map<std::uint32_t, recorded> mrcs_, lines_;
   std::vector<key_object> objects_;
   std::map<std::uint32_t, std::uint32_t> first_lines_;  // object
-  std::array<std::array<hca_extent, HCA_EXTENTS_PER_LINE>, 256> made_;
+  std::array<line_bytes, 256> made_;
   std::size_t next_made_ = 0;
   pool<job> jobs_;
 };
@@ -355,7 +361,7 @@ class key_check_bench final : public bench {
       rtl_ = std::make_unique<key_check_rtl>("rtl", config, clock,
                                              design_of(o, rtl::make_key_check_design, rtl::make_key_check_faulty), shell);
       set_fault(*rtl_, o);
-      rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
+      rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
       rtl_issuer_->local.bind(rtl_->local);
       rtl_issuer_->remote.bind(rtl_->remote);
       rtl_issuer_->control.bind(rtl_->control);

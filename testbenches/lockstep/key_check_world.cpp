@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "models/protection/testing/extent_tree.h"
+
 namespace hcasim::lockstep {
 namespace {
 
 constexpr std::uint8_t page_shifts[] = {12, 16, 21, 30};
 // Few values, so that right and wrong ones meet.
 constexpr std::uint32_t pds = 3, qpns = 4, generations = 3, functions = 2;
+constexpr std::uint32_t most_elements = 64;
 
 std::uint64_t base_va(random_stream& r) {
   switch (r.below(8)) {
@@ -21,33 +24,97 @@ std::uint64_t base_va(random_stream& r) {
   }
 }
 
+// In order, a few bytes or pages from each other.
 void make_extents(key_object& o, random_stream& r) {
+  const auto count = static_cast<std::uint32_t>(r.chance(0.25) ? 2 + r.below(3) : 2 + r.below(38));
+  std::uint64_t at = std::min(r.next() >> r.below(40), ~std::uint64_t{0} - (1 << 20));
+  for (std::uint32_t i = 0; i < count && at < ~std::uint64_t{0} - (1 << 16); ++i) {
+    const bool long_one = i + 1 == count && r.chance(0.1);
+    const std::uint64_t most = ~std::uint64_t{0} - 1 - at;
+    const std::uint64_t length = long_one ? std::min(r.next() >> r.below(40) | 1, most) : 1 + r.below(8192);
+    o.extents.push_back({at, length});
+    at += length + 1 + r.below(4096);
+  }
+  o.mrc.table_va = o.mrc.start - o.extents.front().start;
+  o.mrc.length = o.extents.back().start + o.extents.back().length - o.extents.front().start;
+}
+
+// Higher than it needs to be: nodes of two children, of which one leads to somebody's line, or to nobody's.
+void heighten(key_object& o, std::uint32_t number, random_stream& r) {
+  while (o.mrc.extent_count < HCA_EXTENT_LEVELS + 2 && o.lines.size() < lines_per_key) {
+    hca_extent_node n{};
+    for (std::uint64_t& s : n.start) s = HCA_EXTENT_NONE;
+    const std::uint32_t tree = tree_line_of(number, static_cast<std::uint32_t>(o.lines.size() - 1));
+    const auto other = static_cast<std::uint32_t>(r.next());
+    const bool above = r.chance(0.5);
+    n.start[0] = above ? o.extents.back().start + o.extents.back().length : o.extents.front().start;
+    n.child[0] = above ? tree : other;
+    n.child[1] = above ? other : tree;
+    std::memcpy(o.lines.emplace_back().data(), &n, sizeof n);
+    ++o.mrc.extent_count;
+    if (r.chance(0.1)) return;
+  }
+}
+
+// A line out of order by the least that there is, in the first two entries; or by any bit.
+void damage(key_object& o, random_stream& r) {
+  line_bytes& l = o.lines[r.below(o.lines.size())];
+  std::array<hca_extent, HCA_EXTENTS_PER_LINE> e{};
+  hca_extent_node n{};
+  std::memcpy(&e, l.data(), sizeof e);
+  std::memcpy(&n, l.data(), sizeof n);
+  const bool leaf = e[0].start >= o.extents.front().start && e[0].length <= o.mrc.length && n.child[5] == 0;
+  switch (r.below(3)) {
+    case 0:  // adjacent, or in the same place
+      if (leaf && e[1].length != 0) e[0].length = e[1].start - e[0].start;
+      if (!leaf) n.start[1] = n.start[0];
+      break;
+    case 1:  // beyond the end, or a single child
+      if (leaf) {
+        e[1] = e[2] = e[3] = {};
+        e[0].length = 0 - e[0].start + 5;
+      } else {
+        for (std::uint64_t& s : n.start) s = HCA_EXTENT_NONE;
+      }
+      break;
+    default:
+      l[r.below(l.size())] ^= static_cast<std::byte>(1U << r.below(8));
+      return;
+  }
+  if (leaf) {
+    std::memcpy(l.data(), &e, sizeof e);
+  } else {
+    std::memcpy(l.data(), &n, sizeof n);
+  }
+}
+
+void make_tree(key_object& o, std::uint32_t number, random_stream& r) {
   hca_mrc& m = o.mrc;
-  o.endless = r.chance(0.1);
-  if (o.endless) {
-    m.extent = static_cast<std::uint32_t>(r.next() >> r.below(16)) & ~3U;
-    m.extent_count = static_cast<std::uint32_t>(r.next() >> (32 + r.below(30))) | 2;
-    m.start = extent_at(m.extent).start;
-    const hca_extent last = extent_at(std::uint64_t{m.extent} + m.extent_count - 1);
-    m.length = last.start + last.length - m.start;
+  if (r.chance(0.1)) {  // in one piece
+    m.extent_count = 0;
     return;
   }
-  const auto count =
-      static_cast<std::uint32_t>(r.chance(0.25) ? r.below(3) : 2 + r.below(lines_per_key * HCA_EXTENTS_PER_LINE - 2));
-  m.extent_count = count;
-  std::uint64_t at = m.start;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    hca_extent& e = o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE];
-    e.start = at;
-    e.length = i + 1 == count && r.chance(0.1) ? r.next() >> r.below(40) | 1 : 1 + r.below(8192);
-    at += e.length + 1 + r.below(4096);
-    m.length = e.start + e.length - m.start;
-  }
-  if (count < 2) m.length = 1 + r.below(1 << 20);
+  make_extents(o, r);
+  const bool low = r.chance(0.5);
+  testing::extent_tree tree(
+      o.extents, [&](std::size_t room) { return room / 2 + r.below(low ? 2 : room - room / 2 + 1); },
+      [&](std::size_t n) { return tree_line_of(number, static_cast<std::uint32_t>(n)); });
+  o.lines = std::move(tree.lines);
+  m.extent_count = tree.levels;
+  if (r.chance(0.2)) heighten(o, number, r);
+  if (r.chance(0.1)) m.extent_count += static_cast<std::uint32_t>(r.next() >> r.below(32));  // too high, or it ends too early
+  if (r.chance(0.4)) damage(o, r);
+}
+
+hca_element element_at(const key_object& o, std::uint32_t i) {
+  hca_element e{};
+  std::memcpy(&e, &o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], sizeof e);
+  return e;
 }
 
 void make_elements(key_object& o, random_stream& r) {
-  const auto count = static_cast<std::uint32_t>(r.below(lines_per_key * HCA_EXTENTS_PER_LINE));
+  const auto count = static_cast<std::uint32_t>(r.below(most_elements));
+  o.lines.resize(most_elements / HCA_EXTENTS_PER_LINE);
   o.mrc.extent_count = count;
   o.mrc.length = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -56,7 +123,7 @@ void make_elements(key_object& o, random_stream& r) {
     e.key = static_cast<std::uint32_t>(r.next());
     e.length = static_cast<std::uint32_t>(1 + r.below(r.chance(0.1) ? ~std::uint32_t{0} : 8192));
     o.mrc.length += e.length;
-    std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE], &e, sizeof e);
+    std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], &e, sizeof e);
   }
   if (r.chance(0.1)) {
     o.mrc.length += 4096;  // a list that is too short for it
@@ -67,8 +134,11 @@ void make_elements(key_object& o, random_stream& r) {
 
 }  // namespace
 
-hca_extent extent_at(std::uint64_t place) {
-  return {place << 31, 1 + (place * 0x9e3779b97f4a7c15U >> 34)};
+line_bytes line_of_nobody(std::uint32_t line) {
+  random_stream r(line, "nobody");
+  line_bytes l;
+  for (std::byte& b : l) b = static_cast<std::byte>(r.next());
+  return l;
 }
 
 key_object make_object(std::uint32_t number, std::uint64_t seed) {
@@ -94,7 +164,7 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
   m.table_va = r.chance(0.5) ? m.start & ~std::uint64_t{0xfff} : r.next();
   m.extent = first_line_of(number) * HCA_EXTENTS_PER_LINE;
   m.extent_count = static_cast<std::uint32_t>(r.below(4));
-  if (m.kind == HCA_MRC_ADDRESS_SPACE) make_extents(o, r);
+  if (m.kind == HCA_MRC_ADDRESS_SPACE) make_tree(o, number, r);
   if (m.kind == HCA_MRC_INDIRECT) make_elements(o, r);
   if (m.kind == HCA_MRC_WINDOW_2) m.extent = static_cast<std::uint32_t>(r.below(generations));
   return o;
@@ -174,7 +244,7 @@ class generator {
     std::uint32_t at = index();
     for (unsigned tries = 0; tries < 64; ++tries) {
       const hca_mrc& m = objects_[at].mrc;
-      const bool wanted = plain ? m.kind != HCA_MRC_ADDRESS_SPACE || m.extent_count < 2
+      const bool wanted = plain ? m.kind != HCA_MRC_ADDRESS_SPACE || m.extent_count == 0
                                 : f.kind == key_item::check || m.kind == HCA_MRC_INDIRECT;
       if (wanted) break;
       at = index();
@@ -216,11 +286,9 @@ class generator {
     const std::uint64_t base = zero_based ? 0 : m.start;
     std::uint64_t first = 0;
     std::uint64_t bytes = m.length;
-    if (m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count > 1) {
-      const auto n = static_cast<std::uint32_t>(r_.below(m.extent_count));
-      const hca_extent e =
-          o.endless ? extent_at(std::uint64_t{m.extent} + n) : o.lines[n / HCA_EXTENTS_PER_LINE][n % HCA_EXTENTS_PER_LINE];
-      first = e.start - m.start;
+    if (m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count != 0) {
+      const hca_extent& e = o.extents[r_.below(o.extents.size())];
+      first = e.start - o.extents.front().start;
       bytes = e.length;
       if (r_.chance(0.2)) {  // in the hole behind it, or across its end
         first += r_.chance(0.5) ? bytes : bytes - 1;
@@ -228,11 +296,9 @@ class generator {
       }
     }
     if (m.kind == HCA_MRC_INDIRECT && m.extent_count > 0 && r_.chance(0.5)) {  // one of its elements
-      const auto n =
-          static_cast<std::uint32_t>(r_.below(std::min<std::uint32_t>(m.extent_count, lines_per_key * HCA_EXTENTS_PER_LINE)));
+      const auto n = static_cast<std::uint32_t>(r_.below(std::min(m.extent_count, most_elements)));
       for (std::uint32_t i = 0; i <= n; ++i) {
-        hca_element e{};
-        std::memcpy(&e, &o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE], sizeof e);
+        const hca_element e = element_at(o, i);
         if (i < n) first += e.length;
         bytes = e.length;
       }

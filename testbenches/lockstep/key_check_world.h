@@ -13,32 +13,45 @@
 namespace hcasim::lockstep {
 
 inline constexpr std::uint32_t key_indices = 256;
-inline constexpr std::uint32_t lines_per_key = 16;
+inline constexpr std::uint32_t lines_per_key = 32;
 
 // Objects have numbers below key_indices; their key indices and their lines of extents lie all over the tables.
 inline constexpr std::uint32_t index_of(std::uint32_t number) {
   return number * 0x9e3779U & 0xffffff;
 }
+inline constexpr std::uint32_t inverse_of(std::uint32_t odd) {
+  std::uint32_t inverse = 1;
+  for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
+  return inverse;
+}
 // key_indices or more: no object has this index.
 inline constexpr std::uint32_t number_of(std::uint32_t index) {
-  std::uint32_t inverse = 1;
-  for (int i = 0; i < 5; ++i) inverse *= 2 - 0x9e3779U * inverse;
-  return index * inverse & 0xffffff;
+  return index * inverse_of(0x9e3779U) & 0xffffff;
 }
 static_assert(number_of(index_of(255)) == 255);
+// Elements lie in lines that follow each other; of a tree only the root has its place there, below 2^30.
 inline constexpr std::uint32_t first_line_of(std::uint32_t number) {
   return number * 0x1e3779b1U & 0x3fffffff;
 }
+inline constexpr std::uint32_t tree_line_of(std::uint32_t number, std::uint32_t line) {
+  return (number * lines_per_key + line) * 0x9e3779b1U;
+}
+// key_indices * lines_per_key or more: of no object.
+inline constexpr std::uint32_t place_of(std::uint32_t tree_line) {
+  return tree_line * inverse_of(0x9e3779b1U);
+}
+static_assert(place_of(tree_line_of(255, 31)) == 255 * lines_per_key + 31);
 
+using line_bytes = std::array<std::byte, 64>;
 struct key_object {
   hca_mrc mrc{};
-  bool endless = false;  // its extents are those of extent_at
-  std::array<std::array<hca_extent, HCA_EXTENTS_PER_LINE>, lines_per_key> lines{};
+  std::vector<hca_extent> extents;  // of its tree
+  std::vector<line_bytes> lines;    // its elements, or its tree: the last one is the root
 };
 // Same number and seed: same object.
 key_object make_object(std::uint32_t number, std::uint64_t seed);
-// Where no object has lines of its own, the table goes on: any part of it is a list in order.
-hca_extent extent_at(std::uint64_t place);
+// Where no object has lines of its own there is something nevertheless.
+line_bytes line_of_nobody(std::uint32_t line);
 
 inline bool mrc_fails(std::uint32_t number) {
   return number % 61 == 7;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -37,6 +38,10 @@ void comparison::answered(side s, std::uint64_t number, const answer& a, ps offe
   absolute_.add(static_cast<std::uint64_t>(whole < 0 ? -whole : whole));
   ++report_.errors[std::clamp<std::int64_t>(whole, -64, 64)];
   report_.exact += whole == 0;
+  if (std::abs(error) > worst_) {
+    worst_ = std::abs(error);
+    report_.worst = number;
+  }
   if (a == e.first) return;
   ++report_.differences;
   const answer& of_model_answer = s == model_side ? a : e.first;
@@ -46,9 +51,17 @@ void comparison::answered(side s, std::uint64_t number, const answer& a, ps offe
   }
 }
 
+void comparison::broke(const std::string& what) {
+  const auto unanswered =
+      std::find_if(entries_.begin(), entries_.end(), [](const entry& e) { return !(e.seen & (1U << rtl_side)); });
+  problem(what, static_cast<std::uint64_t>(unanswered - entries_.begin()));
+}
+
 void comparison::problem(const std::string& what, std::uint64_t number) {
   if (!report_.problem.empty()) return;
-  report_.problem = "item " + std::to_string(number) + ": " + what;
+  report_.problem = "item " + std::to_string(number) + ", cycle " +
+                    std::to_string(static_cast<std::uint64_t>(clock_.cycles_in(now()))) + ", " +
+                    std::to_string(now().count() / 1000) + " ns: " + what;
   report_.first_difference = number;
   report_.problem_at = now();
   sc_core::sc_stop();
@@ -96,7 +109,7 @@ report run(const std::string& unit, const item_stream& stream, const options& o)
   } catch (const std::exception& e) {
     thrown = e.what();
   }
-  if (!thrown.empty()) c.problem(thrown, 0);
+  if (!thrown.empty()) c.broke(thrown);
   report r = c.finish();
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   b->finish(o, r);
@@ -107,9 +120,11 @@ namespace {
 
 // A report crosses the pipe as text.
 void save(const report& r, FILE* f) {
-  std::fprintf(f, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %.9g %.9g %.9g %.9g %.9g %.9g %.9g %" PRIu64 " %.9g %.9g\n",
+  std::fprintf(f,
+               "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %.9g %.9g %.9g %.9g %.9g %.9g %.9g %" PRIu64 " %" PRIu64
+               " %.9g %.9g\n",
                r.requests, r.differences, r.first_difference, r.problem_at.count(), r.model_cycles, r.rtl_cycles,
-               r.mean_latency, r.mean_error, r.relative_error, r.p99_error, r.max_error, r.exact, r.seconds, r.stalls);
+               r.mean_latency, r.mean_error, r.relative_error, r.p99_error, r.max_error, r.exact, r.worst, r.seconds, r.stalls);
   for (const auto& [e, n] : r.errors) std::fprintf(f, "e %" PRId64 " %" PRIu64 "\n", e, n);
   for (const auto& [name, n] : r.covered) std::fprintf(f, "c %s %" PRIu64 "\n", name.c_str(), n);
   std::string text = r.problem;
@@ -120,7 +135,7 @@ void save(const report& r, FILE* f) {
 bool load(std::istream& in, report& r) {
   std::int64_t at = 0;
   if (!(in >> r.requests >> r.differences >> r.first_difference >> at >> r.model_cycles >> r.rtl_cycles >> r.mean_latency >>
-        r.mean_error >> r.relative_error >> r.p99_error >> r.max_error >> r.exact >> r.seconds >> r.stalls)) {
+        r.mean_error >> r.relative_error >> r.p99_error >> r.max_error >> r.exact >> r.worst >> r.seconds >> r.stalls)) {
     return false;
   }
   r.problem_at = ps(at);
@@ -185,15 +200,51 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
   return r;
 }
 
+std::string out_of_bounds(const report& r, const options& o, const bounds& b) {
+  if (!o.model || !o.rtl || r.requests == 0) return {};
+  std::ostringstream text;
+  if (o.how != mode::random) {
+    if (r.exact == r.requests) return {};
+    text << r.requests - r.exact << " of " << r.requests << " latencies differ, item " << r.worst << " by " << r.max_error
+         << " cycles";
+  } else if (o.storms) {
+    return {};
+  } else if (r.relative_error > b.mean) {
+    text << "latencies differ by " << 100 * r.relative_error << " % on the average, " << 100 * b.mean << " % are allowed; item "
+         << r.worst << " by " << r.max_error << " cycles";
+  } else if (std::abs(r.throughput_error()) > b.mean) {
+    text << "the RTL takes " << 100 * r.throughput_error() << " % more cycles, " << 100 * b.mean << " % are allowed";
+  } else if (r.p99_error > b.p99) {
+    text << "one latency in a hundred differs by " << r.p99_error << " cycles or more, " << b.p99 << " are allowed";
+  }
+  return text.str();
+}
+
+std::string reason_of(const std::string& problem) {
+  std::string reason;
+  const std::size_t begin = problem.starts_with("item ") ? problem.find(": ") : std::string::npos;
+  for (const char c : problem.substr(begin == std::string::npos ? 0 : begin + 2)) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) {
+      reason += c;
+    } else if (reason.empty() || reason.back() != '#') {
+      reason += '#';
+    }
+  }
+  return reason;
+}
+
 item_stream shortest(const std::string& unit, item_stream failing, options o) {
   o.vcd.clear();
   o.coverage_file.clear();
   const report first = run_isolated(unit, failing, o);
   if (first.ok()) return failing;
+  const std::string reason = reason_of(first.problem);
+  const auto fails_alike = [&](const item_stream& s) { return reason_of(run_isolated(unit, s, o).problem) == reason; };
   // What came after the first difference does not matter, unless it is an answer that never came.
   if (first.first_difference + 1 < failing.size()) {
     item_stream head(failing.begin(), failing.begin() + static_cast<std::ptrdiff_t>(first.first_difference) + 1);
-    if (!run_isolated(unit, head, o).ok()) failing = std::move(head);
+    if (fails_alike(head)) failing = std::move(head);
   }
   unsigned tries = 0;
   for (std::size_t part = std::max<std::size_t>(failing.size() / 2, 1); tries < 400;) {
@@ -203,7 +254,7 @@ item_stream shortest(const std::string& unit, item_stream failing, options o) {
       const auto from = rest.begin() + static_cast<std::ptrdiff_t>(at);
       rest.erase(from, from + static_cast<std::ptrdiff_t>(std::min(part, failing.size() - at)));
       ++tries;
-      if (!rest.empty() && !run_isolated(unit, rest, o).ok()) {
+      if (!rest.empty() && fails_alike(rest)) {
         failing = std::move(rest);
         removed = true;
       } else {
@@ -219,16 +270,14 @@ item_stream shortest(const std::string& unit, item_stream failing, options o) {
 evidence keep_evidence(const std::string& unit, const item_stream& failing, const report& r, options o,
                        const std::string& folder) {
   const std::string file = folder + "/" + unit + "_" + mode_names[static_cast<std::size_t>(o.how)];
-  const auto needed = static_cast<std::ptrdiff_t>(std::min<std::size_t>(failing.size(), r.first_difference + 1));
-  // What came after the first difference is not needed, unless nothing tells which item it was.
   evidence e;
-  const item_stream least =
-      shortest(unit, r.first_difference == 0 ? failing : item_stream(failing.begin(), failing.begin() + needed), o);
+  const item_stream least = shortest(unit, failing, o);
+  e.again = run_isolated(unit, least, o);
+  if (reason_of(e.again.problem) != reason_of(r.problem)) return e;
   e.items = least.size();
   e.stream_file = file + ".stream";
   write_stream(e.stream_file, unit, least, o);
   o.instrumented = true;
-  e.again = run_isolated(unit, least, o);
   if (o.design && !o.design(0)->instrumented()) return e;
   e.vcd_file = o.vcd = file + ".vcd";
   o.vcd_from = std::max(e.again.problem_at - 5_us, ps(0));

@@ -63,6 +63,7 @@ struct report {
   double p99_error = 0;
   double max_error = 0;
   std::uint64_t exact = 0;                       // requests with the same latency
+  std::uint64_t worst = 0;                       // item with the largest error
   std::map<std::int64_t, std::uint64_t> errors;  // rtl - model in cycles, clamped to +-64
   lockstep::coverage covered;
   double seconds = 0;  // of the host
@@ -71,6 +72,15 @@ struct report {
   [[nodiscard]] bool ok() const { return differences == 0 && problem.empty(); }
   [[nodiscard]] double throughput_error() const { return model_cycles > 0 ? (rtl_cycles - model_cycles) / model_cycles : 0; }
 };
+
+// How far latencies may be apart. One at a time and in full pipelines: not at all. Storms: as they like, since what is full
+// stalls the RTL and not the model.
+struct bounds {
+  double mean = 0.02;  // mean error over mean latency, and the error in throughput; random requests
+  double p99 = 16;     // cycles
+};
+// What is out of bounds, in words; empty: nothing.
+std::string out_of_bounds(const report& r, const options& o, const bounds& b = {});
 
 enum side : unsigned { model_side, rtl_side, sides };
 
@@ -84,6 +94,8 @@ class comparison {
 
   void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at);
   void problem(const std::string& what, std::uint64_t number);
+  // The RTL broke a protocol or hangs: of the oldest item that it has not answered.
+  void broke(const std::string& what);
   [[nodiscard]] bool failed() const { return !report_.problem.empty(); }
   // After the run: what was never answered is a difference.
   report finish();
@@ -103,6 +115,7 @@ class comparison {
   report report_;
   histogram absolute_;
   double model_latency_ = 0;
+  double worst_ = 0;
   ps last_[sides]{};
 };
 
@@ -130,14 +143,16 @@ std::unique_ptr<bench> make_bench(const std::string& name);
 report run(const std::string& unit, const item_stream& stream, const options& o);
 // The same in a child process, any number of times.
 report run_isolated(const std::string& unit, const item_stream& stream, const options& o);
-// The shortest part of a failing stream that still fails, found by leaving parts out.
+// A problem without its item, time and numbers: what two runs that fail alike have in common.
+std::string reason_of(const std::string& problem);
+// The shortest part of a failing stream that still fails for the same reason, found by leaving parts out.
 item_stream shortest(const std::string& unit, item_stream failing, options o);
 
-// What a failed comparison leaves in a folder: the shortest stream that still fails, and if the design can write one, a
-// waveform of the microseconds before it does.
+// What a failed comparison leaves in a folder: the shortest stream that still fails for the same reason, and if the design can
+// write one, a waveform of the microseconds before it does.
 struct evidence {
-  std::string stream_file;
-  std::string vcd_file;  // empty: the design was built without waveforms
+  std::string stream_file;  // empty: it did not fail again
+  std::string vcd_file;     // empty: the design was built without waveforms
   std::size_t items = 0;
   report again;
 };

@@ -83,6 +83,7 @@ TEST_P(lockstep_of, random_requests_with_stalls_and_misses) {
   EXPECT_EQ(r.requests, requests);
   EXPECT_LE(r.relative_error, 0.02);
   EXPECT_LE(std::abs(r.throughput_error()), 0.01);
+  EXPECT_EQ(out_of_bounds(r, {}), "");
   for (const auto& [point, n] : r.covered) EXPECT_GT(n, 0U) << "never seen: " << point;
   check_figures(GetParam(), r);
 }
@@ -102,7 +103,9 @@ TEST_P(lockstep_of, a_stream_of_a_system_run) {
 
 // Any stall, none and heavy ones; long ones that fill everything up.
 TEST_P(lockstep_of, whatever_the_stalls_are) {
-  for (std::uint64_t seed = 9; seed <= 10; ++seed) {
+  // A hundred with HCASIM_FULL.
+  const std::uint64_t last = std::getenv("HCASIM_FULL") ? 100 : 2;
+  for (std::uint64_t seed = 1; seed <= last; ++seed) {
     options o;
     o.storms = true;
     EXPECT_EQ(compare(mode::random, 25'000, seed, o).problem, "") << "storms, seed " << seed;
@@ -212,6 +215,66 @@ TEST(lockstep, a_failing_stream_is_cut_to_what_is_needed_and_can_be_replayed) {
   EXPECT_NE(waves.find("rsp_valid"), std::string::npos);
   EXPECT_GT(std::count(waves.begin(), waves.end(), '#'), 10);
   std::filesystem::remove_all(folder);
+}
+
+// Whatever the fault is: the stream that is left fails as the long one did, at an item that it has.
+TEST(lockstep, a_shortened_stream_fails_for_the_same_reason) {
+  const std::string folder = ::testing::TempDir() + "lockstep_evidence";
+  std::filesystem::create_directories(folder);
+  unsigned found = 0;
+  for (const std::string& unit : bench_names()) {
+    for (unsigned fault = 2; fault <= 8; fault += 3) {
+      options o;
+      o.requests = 3000;
+      o.seed = 4;
+      o.instrumented = true;
+      o.fault = fault;
+      const item_stream s = make_bench(unit)->generate(o);
+      const report r = run_isolated(unit, s, o);
+      if (r.ok()) continue;  // found in longer streams only
+      ++found;
+      const evidence e = keep_evidence(unit, s, r, o, folder);
+      EXPECT_EQ(reason_of(e.again.problem), reason_of(r.problem)) << unit << " fault " << fault;
+      EXPECT_LT(e.again.first_difference, e.items) << unit << " fault " << fault << ": " << e.again.problem;
+      std::string of;
+      options read;
+      const item_stream least = read_stream(e.stream_file, of, read);
+      read.instrumented = true;
+      EXPECT_EQ(run_isolated(of, least, read).problem, e.again.problem) << unit << " fault " << fault;
+    }
+  }
+  EXPECT_GE(found, 8U);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(lockstep, reasons_have_no_numbers) {
+  EXPECT_EQ(reason_of("item 7, cycle 12, 30 ns: answers differ: model 1 2, rtl 3"), "answers differ: model # #, rtl #");
+  EXPECT_EQ(reason_of("the run was ended by signal 11"), "the run was ended by signal #");
+}
+
+TEST(lockstep, latencies_out_of_bounds_fail) {
+  report r;
+  r.requests = 100;
+  r.exact = 99;
+  r.worst = 7;
+  r.max_error = 3;
+  r.mean_latency = 10;
+  r.relative_error = 0.03;
+  r.model_cycles = 100;
+  r.rtl_cycles = 100;
+  options o;
+  o.how = mode::full;
+  EXPECT_EQ(out_of_bounds(r, o), "1 of 100 latencies differ, item 7 by 3 cycles");
+  o.how = mode::random;
+  EXPECT_EQ(out_of_bounds(r, o), "latencies differ by 3 % on the average, 2 % are allowed; item 7 by 3 cycles");
+  EXPECT_EQ(out_of_bounds(r, o, {.mean = 0.04}), "");
+  r.rtl_cycles = 105;
+  EXPECT_EQ(out_of_bounds(r, o, {.mean = 0.04}), "the RTL takes 5 % more cycles, 4 % are allowed");
+  r.rtl_cycles = 100;
+  r.p99_error = 20;
+  EXPECT_EQ(out_of_bounds(r, o, {.mean = 0.04}), "one latency in a hundred differs by 20 cycles or more, 16 are allowed");
+  o.storms = true;
+  EXPECT_EQ(out_of_bounds(r, o), "");
 }
 
 TEST(lockstep, a_bad_stream_file_is_refused_with_its_place) {

@@ -18,6 +18,10 @@ class lockstep_testbench final : public testbench {
             "random requests for each unit; a tenth of that one at a time and in full pipelines");
     k.ratio("stall", stall_, 0, 0.9, "of each stream, for each cycle, in the random streams");
     k.flag("storms", storms_, "the random streams with long stalls, crowds and odd values; their latencies mean nothing");
+    k.ratio("max_error", bounds_.mean, 0, 1,
+            "random streams: mean error in latency, and error in throughput, that still pass; the others must be equal");
+    k.cycles("max_p99", bounds_.p99, 0, 1e6, "random streams: 99th percentile of the error in latency that still passes");
+    k.flag("check_x", check_x_, "a second copy of the RTL from other register values: control outputs must not depend on them");
     k.count("fault", fault_, 0, 1000, "seeded fault of the RTL that is active; 0: none");
     k.text("stream", stream_, "take the requests from this file instead");
   }
@@ -60,7 +64,8 @@ class lockstep_testbench final : public testbench {
         o.how = how;
         o.seed = context.seed();
         o.stall = stall_;
-        o.storms = storms_;
+        o.storms = storms_ && how == lockstep::mode::random;
+        o.check_x = check_x_;
         o.fault = fault_;
         o.instrumented = fault_ != 0;
         o.requests = how == lockstep::mode::random ? requests_ : std::max<std::uint64_t>(requests_ / 10, 1);
@@ -77,25 +82,33 @@ class lockstep_testbench final : public testbench {
     return r.seconds > 0 ? static_cast<double>(r.requests) / r.seconds : 0;
   }
 
-  static void compare(run_context& context, table& rows, const std::string& unit, const lockstep::item_stream& s,
-                      const lockstep::options& o) {
+  void compare(run_context& context, table& rows, const std::string& unit, const lockstep::item_stream& s,
+               const lockstep::options& o) const {
     const lockstep::report r = lockstep::run_isolated(unit, s, o);
     const auto n = static_cast<double>(std::max<std::uint64_t>(r.requests, 1));
     lockstep::item_stream sample(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(s.size(), 100'000)));
     rows.row(unit, lockstep::mode_names[static_cast<std::size_t>(o.how)], r.requests, r.differences, r.mean_latency,
              r.mean_error, r.p99_error, r.max_error, r.model_cycles / n, r.rtl_cycles / n, alone(unit, sample, o, false),
              alone(unit, sample, o, true));
-    if (r.ok()) return;
+    if (r.ok()) {
+      if (const std::string late = out_of_bounds(r, o, bounds_); !late.empty()) context.fail(unit + ": " + late);
+      return;
+    }
     context.fail(unit + ": " + r.problem);
     const lockstep::evidence e = lockstep::keep_evidence(unit, s, r, o, context.folder().string());
-    context.fail(unit + ": " + std::to_string(e.items) + " items are enough (" + e.stream_file + ", " + e.vcd_file +
-                 "): " + e.again.problem);
+    if (e.stream_file.empty()) return context.fail(unit + ": replayed, it ended otherwise: " + e.again.problem);
+    // Named without the folder, which has another name while the run lasts.
+    const auto name = [](const std::string& file) { return std::filesystem::path(file).filename().string(); };
+    context.fail(unit + ": " + std::to_string(e.items) + " items are enough (" + name(e.stream_file) +
+                 (e.vcd_file.empty() ? "" : ", " + name(e.vcd_file)) + " among the results): " + e.again.problem);
   }
 
   std::string unit_ = "all";
   std::uint64_t requests_ = 100'000;
   double stall_ = 0.1;
   bool storms_ = false;
+  bool check_x_ = false;
+  lockstep::bounds bounds_;
   std::uint32_t fault_ = 0;
   std::string stream_;
 };

@@ -438,7 +438,7 @@ class page_walker_bench final : public bench {
       rtl_ = std::make_unique<page_walker_rtl>("rtl", config, clock, 1,
                                                design_of(o, rtl::make_page_walker_design, rtl::make_page_walker_faulty), shell);
       set_fault(*rtl_, o);
-      rtl_->on_violation = [&c](const std::string& what) { c.problem(what, 0); };
+      rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
       rtl_issuer_->out.bind(rtl_->in[0]);
       rtl_->dma.bind(rtl_memory_->in);
     }

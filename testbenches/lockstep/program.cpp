@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 
 namespace hcasim::lockstep {
@@ -9,10 +10,17 @@ namespace {
 
 struct arguments {
   std::uint64_t requests = 100'000;
+  bool storms = false;
   options o;
+  std::optional<bounds> limits;  // RTL of another make may take its own time, unless somebody says how much
   std::string stream;
   std::string folder = ".";
 };
+
+bool flag(const std::string& name, const std::string& value) {
+  if (value != "true" && value != "false") throw std::invalid_argument(name + ": true or false, not " + value);
+  return value == "true";
+}
 
 arguments read(int argc, char** argv) {
   arguments a;
@@ -26,26 +34,50 @@ arguments read(int argc, char** argv) {
       a.o.seed = std::stoull(value);
     } else if (name == "--stall") {
       a.o.stall = std::stod(value);
+    } else if (name == "--max-error") {
+      a.limits = a.limits.value_or(bounds{});
+      a.limits->mean = std::stod(value);
+    } else if (name == "--max-p99") {
+      a.limits = a.limits.value_or(bounds{});
+      a.limits->p99 = std::stod(value);
+    } else if (name == "--storms") {
+      a.storms = flag(name, value);
+    } else if (name == "--check-x") {
+      a.o.check_x = flag(name, value);
+    } else if (name == "--coverage") {
+      a.o.coverage_file = value;
+    } else if (name == "--vcd") {
+      a.o.vcd = value;
     } else if (name == "--stream") {
       a.stream = value;
     } else if (name == "--out") {
       a.folder = value;
     } else {
-      throw std::invalid_argument(name + ": none of --requests, --seed, --stall, --stream, --out");
+      throw std::invalid_argument(name +
+                                  ": none of --requests, --seed, --stall, --storms, --check-x, --max-error, --max-p99, " +
+                                  "--coverage, --vcd, --stream, --out");
     }
   }
   return a;
 }
 
-bool compare(const std::string& unit, const item_stream& s, const options& o, const std::string& folder) {
+bool compare(const std::string& unit, const item_stream& s, const options& o, const arguments& a) {
   const report r = run_isolated(unit, s, o);
   const auto n = static_cast<double>(std::max<std::uint64_t>(r.requests, 1));
   std::printf("%-14s %-6s %10lu %11lu %9.2f %10.3f %9.0f %9.0f %10.3f %10.3f\n", unit.c_str(),
               mode_names[static_cast<std::size_t>(o.how)], static_cast<unsigned long>(r.requests),
               static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error, r.p99_error, r.max_error,
               r.model_cycles / n, r.rtl_cycles / n);
-  if (r.ok()) return true;
-  const evidence e = keep_evidence(unit, s, r, o, folder);
+  if (r.ok()) {
+    const std::string late = a.limits ? out_of_bounds(r, o, *a.limits) : std::string();
+    if (!late.empty()) std::printf("%s\n", late.c_str());
+    return late.empty();
+  }
+  const evidence e = keep_evidence(unit, s, r, o, a.folder);
+  if (e.stream_file.empty()) {
+    std::printf("%s\nreplayed, it ended otherwise: %s\n", r.problem.c_str(), e.again.problem.c_str());
+    return false;
+  }
   std::printf("%s\n%zu items are enough (%s): %s\n", r.problem.c_str(), e.items, e.stream_file.c_str(),
               e.again.problem.c_str());
   if (!e.vcd_file.empty()) std::printf("waveform: %s\n", e.vcd_file.c_str());
@@ -57,8 +89,13 @@ bool compare_all(const std::string& unit, const arguments& a) {
   for (const mode how : {mode::single, mode::full, mode::random}) {
     options o = a.o;
     o.how = how;
+    o.storms = a.storms && how == mode::random;
+    if (how != mode::random) {  // files are of the longest stream
+      o.coverage_file.clear();
+      o.vcd.clear();
+    }
     o.requests = how == mode::random ? a.requests : std::max<std::uint64_t>(a.requests / 10, 1);
-    ok &= compare(unit, make_bench(unit)->generate(o), o, a.folder);
+    ok &= compare(unit, make_bench(unit)->generate(o), o, a);
   }
   return ok;
 }
@@ -76,7 +113,7 @@ int program(int argc, char** argv, const std::string& unit, rtl::design_factory 
     const item_stream s = read_stream(a.stream, of, a.o);
     if (of != unit) throw std::invalid_argument(a.stream + ": a stream of " + of + ", not of " + unit);
     a.o.fault = 0;  // of the project's own RTL
-    return compare(unit, s, a.o, a.folder) ? 0 : 1;
+    return compare(unit, s, a.o, a) ? 0 : 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;

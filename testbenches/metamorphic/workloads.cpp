@@ -88,6 +88,7 @@ void many_qps(setup& s) {
   for (node_config& n : s.config.nodes) {
     n.hca.qpc_cache.sets = 8;
     n.hca.send_queue.units = 8;
+    n.hca.dma_engine.read_tags = 256;  // so many reads of 64 B keep the link busy, and PCIe is what binds
   }
 }
 void many_regions(setup& s) {
@@ -107,6 +108,7 @@ void binds(setup& s) {
   many_units(s);
   s.traffic.mix = {op::bind, op::write, op::write, op::write};
   s.traffic.flows = {{0, 1}, {1, 0}};
+  s.traffic.messages *= 3;
 }
 void windows(setup& s) {
   streams(s, op::write, 64, 16, 32);

@@ -156,6 +156,20 @@ TEST_F(studies, walkers) {
   EXPECT_NEAR(value("busy", "walkers = 8 AND mshrs = 4"), 0.5, 0.02);
 }
 
+// One code finds what it is made for, and nothing that was found is lost.
+TEST_F(studies, fault_outcomes) {
+  run("fault_outcomes");
+  for (const int draw : {1, 2, 3}) {
+    const auto of = [&](const char* metric, const char* check, const char* damage) {
+      return value(metric, fmt::format("\"check\" = '{}' AND damage = '{}' AND draw = {}", check, damage, draw));
+    };
+    EXPECT_GT(of("lost", "none", "icm_bit") + of("lost", "none", "icm_two_bits"), 0);
+    EXPECT_EQ(of("lost", "parity", "icm_bit"), 0);
+    EXPECT_EQ(of("corrected", "secded", "icm_bit"), 60);
+    EXPECT_EQ(of("lost", "secded", "icm_two_bits"), 0);
+  }
+}
+
 TEST_F(studies, qpc_cache) {
   run("qpc_cache");
   const double most = value("rate", "qps = 512 AND entries = 1024");

@@ -9,7 +9,7 @@ const axi_config& checked(const axi_config& c) {
   const auto demand = [](bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(std::string("axi_config: ") + what);
   };
-  demand(c.address_bits >= 12 && c.address_bits <= 64, "address_bits: 12 to 64");
+  demand(c.address_bits >= 1 && c.address_bits <= 64, "address_bits: 1 to 64");
   demand(std::has_single_bit(c.data_bits) && c.data_bits >= 8 && c.data_bits <= 1024, "data_bits: a power of two, 8 to 1024");
   demand(c.id_bits <= (c.lite ? 0U : 8U), "id_bits: 0 to 8, and 0 for AXI-Lite");
   demand(c.longest_burst >= 1 && c.longest_burst <= 256, "longest_burst: 1 to 256");

@@ -26,7 +26,7 @@ namespace hcasim::rtl {
 
 struct axi_config {
   bool lite = false;
-  unsigned address_bits = 32;   // 12..64
+  unsigned address_bits = 32;   // 1..64; what lies beyond is TLM_ADDRESS_ERROR_RESPONSE
   unsigned data_bits = 64;      // 8..1024, a power of two
   unsigned id_bits = 0;         // AXI4: 0..8; 0: no ids, everything in order
   unsigned longest_burst = 16;  // AXI4: beats, 1..256

@@ -10,9 +10,9 @@ namespace {
 
 constexpr unsigned slverr = 2, decerr = 3;
 
-unsigned response_of(const tlm::tlm_generic_payload& p) {
-  if (p.is_response_ok()) return 0;
-  return p.get_response_status() == tlm::TLM_ADDRESS_ERROR_RESPONSE ? decerr : slverr;
+unsigned response_of(tlm::tlm_response_status s) {
+  if (s == tlm::TLM_OK_RESPONSE) return 0;
+  return s == tlm::TLM_ADDRESS_ERROR_RESPONSE ? decerr : slverr;
 }
 
 }  // namespace
@@ -53,7 +53,8 @@ void axi_master::address(const payload& p, bool write, ps t) {
   b.beats = config_.lite ? 1 : in.get32(8) + 1;
   b.size = config_.lite ? bus_bytes() : 1U << in.get32(3);
   b.moved = 0;
-  b.done = false;
+  b.left = 1;
+  b.status = tlm::TLM_OK_RESPONSE;
   const unsigned kind = config_.lite ? axi_incrementing : in.get32(2);
   const std::string who = "stream " + s.name() + ": a burst at " + std::to_string(b.address) + " ";
   if (kind != axi_incrementing) return violation(who + "is not INCR");
@@ -67,7 +68,7 @@ void axi_master::address(const payload& p, bool write, ps t) {
   ++bursts_;
   await(1);
   b.bytes.assign(last - b.address + 1, 0);
-  b.enables.assign(write ? b.bytes.size() : 0, TLM_BYTE_DISABLED);
+  b.strobes.assign(write ? b.bytes.size() : 0, false);
   (write ? writing_ : reading_)[b.id].push_back(&b);
   if (!write) return send(b, t);
   collecting_.push_back(&b);
@@ -98,7 +99,7 @@ bool axi_master::take_beat(burst& b, const payload& p) {
       return false;
     }
     b.bytes[lane0 + i - b.address] = static_cast<unsigned char>(p.get(8 * i, 8));
-    b.enables[lane0 + i - b.address] = TLM_BYTE_ENABLED;
+    b.strobes[lane0 + i - b.address] = true;
   }
   ++b.moved;
   if (config_.lite || (p.get(config_.data_bits + bus_bytes(), 1) != 0) == (b.moved == b.beats)) return true;
@@ -106,29 +107,43 @@ bool axi_master::take_beat(burst& b, const payload& p) {
   return false;
 }
 
+// `left` counts the burst itself while its accesses go out, since they may be answered in the call.
 void axi_master::send(burst& b, ps t) {
-  const auto n = static_cast<unsigned>(b.bytes.size());
-  set_access(b, b.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, b.address, b.bytes.data(), n);
-  if (b.write) {
-    b.set_byte_enable_ptr(b.enables.data());
-    b.set_byte_enable_length(n);
+  if (!b.write) {
+    send(b, 0, b.bytes.size(), t);
+  } else {
+    for (auto first = b.strobes.begin(); (first = std::find(first, b.strobes.end(), true)) != b.strobes.end();) {
+      const auto end = std::find(first, b.strobes.end(), false);
+      send(b, static_cast<std::size_t>(first - b.strobes.begin()), static_cast<std::size_t>(end - first), t);
+      first = end;
+    }
   }
+  if (--b.left == 0) answer_in_order((b.write ? writing_ : reading_)[b.id], t);
+}
+
+void axi_master::send(burst& b, std::size_t first, std::size_t n, ps t) {
+  access& a = accesses_.get();
+  a.of = &b;
+  ++b.left;
+  set_access(a, b.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, b.address + first, b.bytes.data() + first, n);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_delay(t);
-  const tlm::tlm_sync_enum status = memory->nb_transport_fw(b, phase, delay);
-  if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) answered(b, phase, delay);
+  const tlm::tlm_sync_enum status = memory->nb_transport_fw(a, phase, delay);
+  if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) answered(a, phase, delay);
 }
 
 tlm::tlm_sync_enum axi_master::answered(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase == tlm::END_REQ) return tlm::TLM_ACCEPTED;
-  burst& b = static_cast<burst&>(p);
-  b.done = true;
-  answer_in_order((b.write ? writing_ : reading_)[b.id], from_delay(delay));
+  access& a = static_cast<access&>(p);
+  burst& b = *a.of;
+  if (b.status == tlm::TLM_OK_RESPONSE) b.status = a.get_response_status();
+  accesses_.put(a);
+  if (--b.left == 0) answer_in_order((b.write ? writing_ : reading_)[b.id], from_delay(delay));
   return tlm::TLM_COMPLETED;
 }
 
 void axi_master::answer_in_order(std::deque<burst*>& of_id, ps t) {
-  while (!of_id.empty() && of_id.front()->done) {
+  while (!of_id.empty() && of_id.front()->left == 0) {
     burst& b = *of_id.front();
     of_id.pop_front();
     answer(b, t);
@@ -138,7 +153,7 @@ void axi_master::answer_in_order(std::deque<burst*>& of_id, ps t) {
 
 void axi_master::answer(burst& b, ps t) {
   t = newest_ = std::max(newest_, t);  // nothing gets between the beats of a burst
-  const unsigned response = response_of(b);
+  const unsigned response = response_of(b.status);
   const auto begun = [&](payload& p) {
     writer w(p);
     if (config_.id_bits > 0) w.put(b.id, config_.id_bits);

@@ -5,10 +5,10 @@
 //             out ar data=id,addr,len,size,burst   in r data=id,data,resp,last        (without ids: leave them out)
 //   AXI-Lite  out aw data=addr   out w data=data,strb   in b data=resp   out ar data=addr   in r data=data,resp
 //
-// A burst becomes one access of the base protocol, strobes its byte enables. INCR bursts of any size up to the bus's; FIXED and
-// WRAP are not adapted. A write goes when its last beat has come, which may be before its address. Answers of one id keep the
-// order of their bursts, those of others may overtake; the beats of a read are not interleaved. TLM_ADDRESS_ERROR_RESPONSE:
-// DECERR, any other error: SLVERR.
+// A burst becomes one access of the base protocol, a write with strobes left out one for each run of bytes that has them: host
+// memory and PCIe take no byte enables. INCR bursts of any size up to the bus's; FIXED and WRAP are not adapted. A write goes
+// when its last beat has come, which may be before its address. Answers of one id keep the order of their bursts, those of
+// others may overtake; the beats of a read are not interleaved. TLM_ADDRESS_ERROR_RESPONSE: DECERR, any other error: SLVERR.
 //
 // On top of the handshake, violations: a burst that crosses 4 KiB, is longer or wider than there is, or of another kind; `last`
 // on the wrong beat; a strobe outside the beat.
@@ -39,21 +39,27 @@ class axi_master : public shell {
   [[nodiscard]] std::uint64_t bursts() const { return bursts_; }
 
  private:
-  struct burst : tlm::tlm_generic_payload {
+  struct burst {
     bool write = false;
     unsigned id = 0;
     std::uint64_t address = 0;
     unsigned beats = 0;
     unsigned size = 0;   // bytes of a beat
     unsigned moved = 0;  // beats of a write that have come
-    bool done = false;
-    std::vector<unsigned char> bytes, enables;
+    unsigned left = 0;   // accesses that have not been answered
+    tlm::tlm_response_status status = tlm::TLM_OK_RESPONSE;
+    std::vector<unsigned char> bytes;
+    std::vector<bool> strobes;  // of a write
+  };
+  struct access : tlm::tlm_generic_payload {
+    burst* of = nullptr;
   };
 
   void address(const payload& p, bool write, ps t);
   void take_beats(ps t);
   [[nodiscard]] bool take_beat(burst& b, const payload& p);
   void send(burst& b, ps t);
+  void send(burst& b, std::size_t first, std::size_t n, ps t);
   tlm::tlm_sync_enum answered(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   void answer_in_order(std::deque<burst*>& of_id, ps t);
   void answer(burst& b, ps t);
@@ -69,6 +75,7 @@ class axi_master : public shell {
   stream& ar_;
 
   pool<burst> pool_;
+  pool<access> accesses_;
   std::deque<payload> beats_;                // that have come before their address
   std::deque<burst*> collecting_;            // writes, in the order of their addresses
   std::vector<std::deque<burst*>> writing_;  // by id

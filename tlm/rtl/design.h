@@ -11,17 +11,34 @@
 
 namespace hcasim::rtl {
 
+// A port, or a slice of one: bits [low, low + bits) of what lies at `at`.
 struct pin {
   std::string name;
   unsigned bits;
   bool output;
-  void* at;  // bits <= 8, 16, 32, 64: an unsigned of that size; more: 32-bit words, lowest first
+  void* at;  // ports of up to 8, 16, 32, 64 bits: an unsigned of that size; more: 32-bit words; lowest first
+  unsigned low = 0;
+  bool whole = true;
 
+  // Of a whole port.
   [[nodiscard]] unsigned bytes() const {
     return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : bits <= 64 ? 8 : (bits + 31) / 32 * 4;
   }
-  [[nodiscard]] bool get() const { return *static_cast<const std::uint8_t*>(at) & 1; }
-  void set(bool v) const { *static_cast<std::uint8_t*>(at) = v; }
+  [[nodiscard]] bool get(unsigned bit = 0) const {
+    return static_cast<const std::uint8_t*>(at)[(low + bit) / 8] >> (low + bit) % 8 & 1;
+  }
+  void set(bool v) const {
+    if (whole) {
+      *static_cast<std::uint8_t*>(at) = v;
+    } else {
+      set(0, v);
+    }
+  }
+  void set(unsigned bit, bool v) const {
+    std::uint8_t& byte = static_cast<std::uint8_t*>(at)[(low + bit) / 8];
+    const auto mask = static_cast<std::uint8_t>(1U << (low + bit) % 8);
+    byte = static_cast<std::uint8_t>(v ? byte | mask : byte & ~mask);
+  }
 };
 
 // A valid/ready stream. Its payload may lie on several pins, lowest bits first.
@@ -29,8 +46,11 @@ struct bundle {
   std::string name;
   bool into = false;  // into the RTL
   const pin* valid = nullptr;
+  bool inverted = false;        // the pin `valid` says the opposite, as the `empty` of a FIFO does
   const pin* ready = nullptr;   // null: always ready
   bool busy = false;            // the pin `ready` says the opposite
+  bool fifo = false;            // our side is high only when the other one is, as `wr_en` and `rd_en` of a FIFO are
+  bool late = false;            // out of the RTL: the data is there in the cycle after
   const pin* credit = nullptr;  // instead of ready: high for a cycle, one more may be sent
   unsigned credits = 0;         // that there are after reset
   std::vector<const pin*> data;
@@ -60,25 +80,26 @@ class design {
   // Throws std::invalid_argument that names the design, the bundle and what is wrong.
   [[nodiscard]] const bundle& find(const std::string& bundle_name, bool into, unsigned bits) const;
 
-  // An input that stays as it is; set before the first edge. A design without it is not asked.
+  // An input that stays as it is, in reset too; set before the first edge. A design without it is not asked.
   void strap(const std::string& strap_name, std::uint64_t value) const;
   void clock(bool v) const { clock_->set(v); }
-  void reset(bool active) const { reset_->set(active != reset_low_); }
+  void reset(bool active) const {
+    for (const reset_pin& r : resets_) r.at->set(active != r.low);
+  }
   // Whether nothing changes before a stream moves; designs without such a pin never say so.
   [[nodiscard]] bool has_idle() const { return idle_ != nullptr; }
   [[nodiscard]] bool idle() const { return idle_ && idle_->get(); }
 
  protected:
-  [[nodiscard]] const pin* find_pin(const std::string& pin_name) const;
+  // "port", "port[7]" or "port[7:4]".
+  [[nodiscard]] const pin* find_pin(const std::string& text);
   void set_clock(const char* p) { clock_ = find_pin(p); }
-  void set_reset(const char* p, bool low) {
-    reset_ = find_pin(p);
-    reset_low_ = low;
-  }
+  void add_reset(const char* p, bool low) { resets_.push_back({find_pin(p), low}); }
   void set_idle(const char* p) { idle_ = find_pin(p); }
   void add_strap(const char* strap_name, const char* p) { straps_.push_back({strap_name, find_pin(p)}); }
-  void add_bundle(const char* bundle_name, bool into, const char* valid, const char* ready, bool busy,
-                  std::initializer_list<const char*> data, const char* credit = "", unsigned credits = 0);
+  // Of `form` the names are not looked at. Throws std::invalid_argument if a stream cannot carry its bits.
+  void add_bundle(bundle form, const char* bundle_name, const char* valid, const char* ready,
+                  std::initializer_list<const char*> data, const char* credit);
 
   std::deque<pin> pins_;
 
@@ -87,12 +108,16 @@ class design {
     std::string name;
     const pin* at;
   };
+  struct reset_pin {
+    const pin* at;
+    bool low;
+  };
+  std::deque<pin> slices_;
   std::deque<bundle> bundles_;
   std::vector<strap_pin> straps_;
+  std::vector<reset_pin> resets_;
   const pin* clock_ = nullptr;
-  const pin* reset_ = nullptr;
   const pin* idle_ = nullptr;
-  bool reset_low_ = false;
 };
 
 }  // namespace hcasim::rtl

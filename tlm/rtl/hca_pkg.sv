@@ -25,6 +25,9 @@ package hca_pkg;
   localparam int ACCESS_ZERO_BASED = 5;
   localparam logic [31:0] QPN_ANY = 32'h00ff_ffff;
   localparam int EXTENTS_PER_LINE = 4;
+  localparam int EXTENT_CHILDREN = 6;
+  localparam int EXTENT_LEVELS = 16;
+  localparam logic [63:0] EXTENT_NONE = 64'hffff_ffff_ffff_ffff;
   localparam int PTE_BITS = 9;
 
   typedef struct packed {
@@ -51,6 +54,11 @@ package hca_pkg;
     logic [63:0] length;
     logic [63:0] start;
   } extent_t;  // 128
+
+  typedef struct packed {
+    logic [5:0][31:0] child;
+    logic [4:0][63:0] start;
+  } extent_node_t;  // 512
 
   typedef struct packed {
     logic [31:0] length;

@@ -56,6 +56,7 @@ TEST(rtl_layouts, every_field_lies_where_the_c_header_has_it) {
   for (int i = 0; i < 100; ++i) mrcs.push_back(random_bytes<hca_mrc>(r));
   for (const hca_mrc& m : mrcs) s.ask(0, &m, sizeof m);
   const auto extent = random_bytes<hca_extent>(r);
+  const auto node = random_bytes<hca_extent_node>(r);
   const auto element = random_bytes<hca_element>(r);
   const auto bell = random_bytes<hca_doorbell>(r);
   const auto record = random_bytes<hca_qp_record>(r);
@@ -63,8 +64,9 @@ TEST(rtl_layouts, every_field_lies_where_the_c_header_has_it) {
   s.ask(2, &element, sizeof element);
   s.ask(3, &bell, sizeof bell);
   s.ask(4, &record, sizeof record);
+  s.ask(7, &node, sizeof node);
   testing::run_until_idle();
-  ASSERT_EQ(s.answers.size(), mrcs.size() + 4);
+  ASSERT_EQ(s.answers.size(), mrcs.size() + 5);
   for (std::size_t i = 0; i < mrcs.size(); ++i) {
     const hca_mrc& m = mrcs[i];
     const std::vector<std::uint64_t> fields{m.kind,     m.state,  m.key_byte, m.page_shift, m.levels,      m.flags,
@@ -82,6 +84,8 @@ TEST(rtl_layouts, every_field_lies_where_the_c_header_has_it) {
   EXPECT_EQ(lane(s.answers[n + 2], 1), bell.value);
   EXPECT_EQ(lane(s.answers[n + 3], 0), record.sq_pi);
   EXPECT_EQ(lane(s.answers[n + 3], 1), record.rq_pi);
+  for (unsigned i = 0; i < 5; ++i) EXPECT_EQ(lane(s.answers[n + 4], i), node.start[i]) << "start " << i;
+  for (unsigned i = 0; i < 6; ++i) EXPECT_EQ(lane(s.answers[n + 4], 5 + i), node.child[i]) << "child " << i;
 }
 
 TEST(rtl_layouts, constants_are_those_of_the_c_headers) {
@@ -120,7 +124,10 @@ TEST(rtl_layouts, constants_are_those_of_the_c_headers) {
                                           HCA_MRC_ON_DEMAND,
                                           HCA_EXTENTS_PER_LINE,
                                           HCA_PTE_BITS,
-                                          static_cast<std::uint64_t>(verdict::granted)};
+                                          static_cast<std::uint64_t>(verdict::granted),
+                                          HCA_EXTENT_CHILDREN,
+                                          HCA_EXTENT_LEVELS,
+                                          HCA_EXTENT_NONE};
   for (unsigned i = 0; i < others.size(); ++i) EXPECT_EQ(lane(s.answers[1], i), others[i]) << "constant " << i;
 }
 

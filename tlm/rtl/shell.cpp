@@ -16,6 +16,8 @@ constexpr std::uint64_t run_out = 64;
 shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make, const shell_options& options)
     : unit(name), clock_(clock), options_(options), design_(make(0)) {
   if (options.check_x) other_ = make(1);
+  design_->eval();  // what is initial in the RTL, a seeded fault's number too, is set once and for all
+  if (other_) other_->eval();
   sc_core::sc_spawn_options spawn;
   spawn.spawn_method();
   spawn.set_sensitivity(&edge_);
@@ -24,7 +26,6 @@ shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, des
   if (!options_.trace.empty() && !design_->trace(options_.trace)) {
     throw std::invalid_argument(std::string(design_->name()) + ": was built without waveforms (INSTRUMENTED)");
   }
-  reset();
 }
 
 shell::~shell() = default;
@@ -43,11 +44,13 @@ void shell::strap(const char* strap_name, std::uint64_t value) {
   if (other_) other_->strap(strap_name, value);
 }
 
+// At the first edge: straps are there by then.
 void shell::reset() {
+  was_reset_ = true;
   for (rtl::design* d : {design_.get(), other_.get()}) {
     if (!d) continue;
     for (const bundle& b : d->bundles()) {
-      if (b.into) b.valid->set(false);
+      if (b.into) b.valid->set(b.inverted);
       if (!b.into && b.ready) b.ready->set(b.busy);
       if (!b.into && b.credit) b.credit->set(false);
     }
@@ -115,6 +118,7 @@ void shell::compare_unknown() {
 }
 
 void shell::edge() {
+  if (!was_reset_) reset();
   const ps t = now();
   const std::uint64_t cycle = cycle_from(t);
   last_cycle_ = cycle;
@@ -124,6 +128,9 @@ void shell::edge() {
   for (stream& s : streams_) lively |= s.drive(t);
   design_->clock(false);
   design_->eval();
+  bool followed = false;
+  for (stream& s : streams_) followed |= s.follow();
+  if (followed) design_->eval();
   if (other_) {
     copy_inputs(*design_, *other_);
     other_->eval();
@@ -133,7 +140,7 @@ void shell::edge() {
   for (stream& s : streams_) {
     if (const std::string wrong = s.sample(); !wrong.empty()) violation(wrong);
     moved |= s.fired();
-    lively |= s.held_back();
+    lively |= s.held_back() || s.awaits_data();
   }
   if (!options_.trace.empty() && t >= options_.trace_from) {
     design_->dump(static_cast<std::uint64_t>((t - clock_.period() / 2).count() > 0 ? (t - clock_.period() / 2).count() : 0));

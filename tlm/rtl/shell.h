@@ -75,6 +75,7 @@ class shell : public unit {
   std::unique_ptr<rtl::design> other_;  // check_x
   std::deque<stream> streams_;
   sc_core::sc_event edge_;
+  bool was_reset_ = false;
   bool settled_ = false;
   bool in_edge_ = false;
   bool stopped_ = false;

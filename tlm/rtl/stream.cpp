@@ -1,5 +1,7 @@
 #include "tlm/rtl/stream.h"
 
+#include <utility>
+
 namespace hcasim::rtl {
 
 void stream::push(const payload& p, ps t, std::uint64_t cookie) {
@@ -12,31 +14,39 @@ void stream::push(const payload& p, ps t, std::uint64_t cookie) {
 }
 
 void stream::put_on_pins(const payload& p) const {
-  if (bundle_.data.size() == 1) [[likely]] {
+  if (bundle_.data.size() == 1 && bundle_.data.front()->whole) [[likely]] {
     std::memcpy(bundle_.data.front()->at, p.words.data(), bundle_.data.front()->bytes());
     return;
   }
   unsigned at = 0;
   for (const pin* d : bundle_.data) {
-    payload part;
-    for (unsigned i = 0; i < d->bits; i += 32)
-      part.set(i, std::min(32U, d->bits - i), p.get(at + i, std::min(32U, d->bits - i)));
-    std::memcpy(d->at, part.words.data(), d->bytes());
+    if (d->whole) {
+      payload part;
+      for (unsigned i = 0; i < d->bits; i += 32)
+        part.set(i, std::min(32U, d->bits - i), p.get(at + i, std::min(32U, d->bits - i)));
+      std::memcpy(d->at, part.words.data(), d->bytes());
+    } else {
+      for (unsigned i = 0; i < d->bits; ++i) d->set(i, p.get(at + i, 1) != 0);
+    }
     at += d->bits;
   }
 }
 
 void stream::take_from_pins(payload& p) const {
-  if (bundle_.data.size() == 1) [[likely]] {
+  if (bundle_.data.size() == 1 && bundle_.data.front()->whole) [[likely]] {
     std::memcpy(p.words.data(), bundle_.data.front()->at, bundle_.data.front()->bytes());
     return;
   }
   unsigned at = 0;
   for (const pin* d : bundle_.data) {
-    payload part;
-    std::memcpy(part.words.data(), d->at, d->bytes());
-    for (unsigned i = 0; i < d->bits; i += 32)
-      p.set(at + i, std::min(32U, d->bits - i), part.get(i, std::min(32U, d->bits - i)));
+    if (d->whole) {
+      payload part;
+      std::memcpy(part.words.data(), d->at, d->bytes());
+      for (unsigned i = 0; i < d->bits; i += 32)
+        p.set(at + i, std::min(32U, d->bits - i), part.get(i, std::min(32U, d->bits - i)));
+    } else {
+      for (unsigned i = 0; i < d->bits; ++i) p.set(at + i, 1, d->get(i));
+    }
     at += d->bits;
   }
 }
@@ -73,12 +83,12 @@ bool stream::drive(ps t) {
   }
   if (!bundle_.into) {
     ready_ = delay_ == 0 || !bundle_.ready;
-    if (bundle_.ready) bundle_.ready->set(ready_ != bundle_.busy);
+    if (bundle_.ready) bundle_.ready->set((ready_ && !bundle_.fifo) != bundle_.busy);
     return false;
   }
   const bool due = !offered_ && !items_.empty() && items_.front().t <= t;
   if (due && delay_ == 0 && bundle_.credit && credits_ == 0) {
-    bundle_.valid->set(false);
+    set_valid(false);
     ++waiting_;
     ++stalled_;
   } else if (due && delay_ == 0) {
@@ -86,9 +96,9 @@ bool stream::drive(ps t) {
     put_on_pins(items_.front().data);
     offered_ = true;
     waiting_ = 0;
-    bundle_.valid->set(true);
+    set_valid(!bundle_.fifo);
   } else {
-    if (!offered_) bundle_.valid->set(false);
+    if (!offered_) set_valid(false);
     if (due) {
       --delay_;
       ++stalled_;
@@ -97,18 +107,38 @@ bool stream::drive(ps t) {
   return due;
 }
 
+bool stream::follow() {
+  if (!bundle_.fifo || !bundle_.ready) return false;
+  if (bundle_.into) {
+    set_valid(offered_ && other_is_ready());
+    return offered_;
+  }
+  const bool takes = ready_ && is_valid();
+  bundle_.ready->set(takes != bundle_.busy);
+  return takes;
+}
+
 std::string stream::sample() {
   fired_ = false;
   if (bundle_.into) {
-    fired_ = offered_ && (!bundle_.ready || bundle_.ready->get() != bundle_.busy);
+    fired_ = offered_ && other_is_ready();
     if (offered_ && !fired_) {
       ++waiting_;
       ++stalled_;
     }
     return bundle_.credit ? take_credit() : std::string();
   }
-  const bool valid = bundle_.valid->get();
+  const bool valid = is_valid();
   std::string wrong;
+  if (bundle_.late) {
+    fired_ = std::exchange(data_due_, valid && ready_);
+    if (fired_) take_from_pins(sampled_);
+    if (valid && !ready_) {
+      ++stalled_;
+      --delay_;
+    }
+    return wrong;
+  }
   if (valid) {
     payload now_there;
     take_from_pins(now_there);

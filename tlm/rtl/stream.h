@@ -1,6 +1,9 @@
 // One valid/ready stream between a shell and RTL, and the check that both sides keep to the protocol: what is valid stays valid
 // with the same payload until it is taken.
 //
+// A stream by the rules of a FIFO (bundle::fifo) is high on our side only in a cycle in which the other side is: the RTL is
+// looked at first and evaluated once more. What comes from a FIFO may follow a cycle later (bundle::late).
+//
 // A stream by credits has no ready: whoever sends may send one for every credit. Into the RTL a gate stalls what is sent, out
 // of it the credits that go back. Checked: nothing is sent without a credit, and no more credits come back than there are.
 #pragma once
@@ -44,11 +47,15 @@ class stream {
   // The steps of a cycle, by the shell: drive the pins; look at them once everything has settled; pass on what has moved.
   // `drive` returns whether this cycle is different from one in which nothing happens.
   bool drive(ps t);
+  // By the rules of a FIFO: our side follows the other; whether a pin has changed.
+  bool follow();
   // Returns what broke the protocol, or nothing.
   std::string sample();
   [[nodiscard]] bool fired() const { return fired_; }
   // Out of the RTL: something waits for us.
   [[nodiscard]] bool held_back() const { return !bundle_.into && offered_; }
+  // Out of a FIFO: taken, and its data comes in the next cycle.
+  [[nodiscard]] bool awaits_data() const { return data_due_; }
   void deliver(ps t);
   [[nodiscard]] std::uint64_t waiting_cycles() const { return waiting_; }
 
@@ -60,6 +67,9 @@ class stream {
   };
   bool return_credits();
   std::string take_credit();
+  [[nodiscard]] bool other_is_ready() const { return !bundle_.ready || bundle_.ready->get() != bundle_.busy; }
+  [[nodiscard]] bool is_valid() const { return bundle_.valid->get() != bundle_.inverted; }
+  void set_valid(bool v) const { bundle_.valid->set(v != bundle_.inverted); }
   void put_on_pins(const payload& p) const;
   void take_from_pins(payload& p) const;
 
@@ -71,7 +81,8 @@ class stream {
   unsigned credits_;   // of the side that sends
   unsigned owed_ = 0;  // credits that go back to the RTL
   std::uint64_t returned_ = 0;
-  bool offered_ = false;  // valid, and not taken yet
+  bool offered_ = false;   // valid, and not taken yet
+  bool data_due_ = false;  // of what was taken in the cycle before
   bool ready_ = false;
   bool fired_ = false;
   std::uint64_t pushed_ = 0;

@@ -208,6 +208,7 @@ _Noreturn void _start(void) {
       }
       fw_execute(fw, &source->command);
       source->done = 1;
+      fw_tidy(fw);
     }
   }
 }

@@ -56,34 +56,12 @@ module context_cache #(
   localparam int VB = $clog2(WRITES);
   localparam int PB = TAG_BITS + 1;
 
-  localparam logic [1:0] FETCH = 2'd0;
-  localparam logic [1:0] DROP = 2'd1;
-
-  // What a tag waits for.
-  localparam logic [3:0] NOTHING = 4'd0;
-  localparam logic [3:0] FOR_FETCH = 4'd1;
-  localparam logic [3:0] FOR_DROP = 4'd2;
-  localparam logic [3:0] FOR_WRITE = 4'd3;
-  localparam logic [3:0] STALLED = 4'd4;
-  localparam logic [3:0] RETRY = 4'd5;
-  localparam logic [3:0] ANSWER = 4'd6;
-  localparam logic [3:0] DROP_PINNED = 4'd7;
-  localparam logic [3:0] DROP_FETCHING = 4'd8;
-  localparam logic [3:0] DROP_WRITING = 4'd9;
-  localparam logic [3:0] AREA = 4'd10;
-
   // ---- entries
   logic [N-1:0] occupied, fetching, dropping, dirty;
   logic [31:0] indices[N];
   logic [PB-1:0] pins[N];
   logic [511:0] entries[N];
   logic [FETCH_BITS-1:0] fetch_of[N];
-  logic [WAYS*WB-1:0] ages[SETS];  // 0: used last
-  logic [SETS-1:0] aged;           // the ages of a set that was never used are in the order of its ways
-  logic [WAYS*WB-1:0] unused_ages;
-  for (genvar w = 0; w < WAYS; w++) begin : g_ages
-    assign unused_ages[WB*w+:WB] = WB'(w);
-  end
   logic [63:0] area_base;
   logic [31:0] area_entries;
 
@@ -172,13 +150,13 @@ module context_cache #(
     retry_tag = '0;
     any_area = 1'b0;
     area_tag = '0;
-    for (int i = 0; i < TAGS; i++) retries[i] = doing[i] == RETRY;
+    for (int i = 0; i < TAGS; i++) retries[i] = doing[i] == context_pkg::RETRY;
     for (int i = 0; i < TAGS; i++) begin
       if (retries[i] && (older_than[i] & retries) == '0) begin
         any_retry = 1'b1;
         retry_tag = TAG_BITS'(i);
       end
-      if (doing[i] == AREA) begin
+      if (doing[i] == context_pkg::AREA) begin
         any_area = 1'b1;
         area_tag = TAG_BITS'(i);
       end
@@ -205,13 +183,26 @@ module context_cache #(
   assign l_entries = l_retry ? t_entries[l_tag] : q_entries;
 
   logic [SB-1:0] set;
+  logic hits_now;
   logic hit, room, room_empty, drop_there, write_there, set_stalled, fetch_stalled;
   logic [WB-1:0] hit_way, room_way, candidate_age;
   logic [SLOT_BITS-1:0] slot, room_slot, way_slot;
   logic [TAG_BITS-1:0] drop_tag;
   logic [WAYS*WB-1:0] set_ages;
   assign set = l_index[SB-1:0];
-  assign set_ages = aged[set] ? ages[set] : unused_ages;
+  lru_ages #(
+      .SETS(SETS),
+      .WAYS(WAYS)
+  ) u_ages (
+      .clk(clk),
+      .rst_n(rst_n),
+      .set(set),
+      .ages(set_ages),
+      .hit(hits_now),
+      .hit_way(hit_way),
+      .fill(filled && !r_failed),
+      .fill_slot(r_slot)
+  );
   always_comb begin
     hit = 1'b0;
     hit_way = '0;
@@ -242,11 +233,12 @@ module context_cache #(
     set_stalled = 1'b0;
     fetch_stalled = 1'b0;
     for (int i = 0; i < TAGS; i++) begin
-      if ((doing[i] == DROP_PINNED || doing[i] == DROP_FETCHING || doing[i] == DROP_WRITING) && t_index[i] == l_index) begin
+      if ((doing[i] == context_pkg::DROP_PINNED || doing[i] == context_pkg::DROP_FETCHING || doing[i] == context_pkg::DROP_WRITING) &&
+          t_index[i] == l_index) begin
         drop_there = 1'b1;
         drop_tag = TAG_BITS'(i);
       end
-      if ((doing[i] == STALLED || doing[i] == RETRY) && t_op[i] == FETCH) begin
+      if ((doing[i] == context_pkg::STALLED || doing[i] == context_pkg::RETRY) && t_op[i] == context_pkg::FETCH) begin
         if (t_no_fetch[i]) fetch_stalled = 1'b1;
         else if (t_index[i][SB-1:0] == set) set_stalled = 1'b1;
       end
@@ -269,79 +261,52 @@ module context_cache #(
   logic l_no_fetch, evict_dirty;
   assign l_beyond = l_index >= area_entries;
   assign evict_dirty = !room_empty && dirty[room_slot];
+  context_rules u_rules (
+      .op(l_op),
+      .again(l_retry),
+      .beyond(l_beyond),
+      .hit(hit),
+      .fetching(fetching[slot]),
+      .pinned(pins[slot] != '0),
+      .dirty(dirty[slot]),
+      .drop_there(drop_there),
+      .write_there(write_there),
+      .any_fetch(any_fetch),
+      .fetch_stalled(fetch_stalled),
+      .room(room),
+      .set_stalled(set_stalled),
+      .evict_dirty(evict_dirty),
+      .any_write(any_write && e_count == '0),
+      .settled(settled),
+      .answers(l_answers),
+      .hits(l_hits),
+      .fetches(l_fetches),
+      .evicts(l_evicts),
+      .defers(l_defers),
+      .forgets(l_forgets),
+      .drop_writes(l_drop_writes),
+      .clears(l_clears),
+      .no_fetch(l_no_fetch),
+      .waits(l_waits)
+  );
   always_comb begin
-    l_answers = 1'b0;
-    l_hits = 1'b0;
-    l_fetches = 1'b0;
-    l_evicts = 1'b0;
-    l_defers = 1'b0;
-    l_forgets = 1'b0;
-    l_drop_writes = 1'b0;
-    l_clears = 1'b0;
-    l_waits = NOTHING;
     l_on = '0;
-    l_no_fetch = 1'b0;
-    if (l_op == FETCH) begin
-      if (l_beyond) l_answers = 1'b1;
-      else if (drop_there) begin
-        l_waits = FOR_DROP;
-        l_on = drop_tag;
-      end else if (hit && fetching[slot]) begin
-        l_waits = FOR_FETCH;
-        l_on = TAG_BITS'(fetch_of[slot]);
-      end else if (hit) begin
-        l_answers = 1'b1;
-        l_hits = 1'b1;
-      end else if (write_there) begin
-        l_waits = FOR_WRITE;
-      end else if (!any_fetch || (!l_retry && fetch_stalled)) begin
-        l_waits = STALLED;
-        l_no_fetch = 1'b1;
-      end else if (!room || (!l_retry && set_stalled)) begin
-        l_waits = STALLED;
-      end else begin
-        l_fetches = 1'b1;
-        l_evicts = evict_dirty && any_write && e_count == '0;
-        l_defers = evict_dirty && !l_evicts;
-        l_waits = FOR_FETCH;
-        l_on = TAG_BITS'(free_fetch);
-      end
-    end else if (l_op == DROP) begin
-      if (l_beyond) l_answers = 1'b1;
-      else if (drop_there) begin
-        l_waits = FOR_DROP;
-        l_on = drop_tag;
-      end else if (write_there) begin
-        l_waits = FOR_WRITE;
-      end else if (!hit) l_answers = 1'b1;
-      else if (fetching[slot]) l_waits = DROP_FETCHING;
-      else if (pins[slot] != '0) l_waits = DROP_PINNED;
-      else if (dirty[slot]) begin
-        l_waits = DROP_WRITING;
-        l_drop_writes = 1'b1;
-      end else begin
-        l_answers = 1'b1;
-        l_forgets = 1'b1;
-      end
-    end else if (settled) begin
-      l_answers = 1'b1;
-      l_clears = 1'b1;
-    end else begin
-      l_waits = AREA;
-    end
+    if (l_waits == context_pkg::FOR_DROP) l_on = drop_tag;
+    else if (l_waits == context_pkg::FOR_FETCH) l_on = l_fetches ? TAG_BITS'(free_fetch) : TAG_BITS'(fetch_of[slot]);
   end
 
   // Nothing is decided about an entry in the cycle something happens to it.
   logic hazard;
   assign hazard = (filled && indices[r_slot] == l_index) || (written && !w_of_drop && w_index[w_number[VB-1:0]] == l_index) ||
                   (written && w_of_drop && t_index[w_number] == l_index) || (gives_up && indices[g_slot] == l_index) ||
-                  (l_op == DROP && rel_valid && hit && g_slot == slot);
+                  (l_op == context_pkg::DROP && rel_valid && hit && g_slot == slot);
   logic frozen, l_new, l_again;
   assign l_new = req_valid && !l_retry && !any_area && !hazard && !frozen;
   // Another try goes straight to the streams.
   assign l_again = l_retry && !hazard && !(s1_valid && ((s1_reads && l_fetches) || (s1_writes && (l_evicts || l_drop_writes)))) &&
                    !(gives_up && (l_evicts || l_drop_writes));
   assign l_moves = l_new || l_again;
+  assign hits_now = l_moves && l_hits;
   assign req_ready = l_new;
 
   // ---- the pipeline of what is decided at once: answers, reads, writes
@@ -362,12 +327,14 @@ module context_cache #(
     any_answer = 1'b0;
     answer_tag = '0;
     for (int i = 0; i < TAGS; i++) begin
-      fails_now[i] = doing[i] == ANSWER ? t_failed[i] : doing[i] == RETRY ? !l_hits && l_op == FETCH : filled && r_failed && doing[i] == FOR_FETCH;
-      comes[i] = (filled && doing[i] == FOR_FETCH && t_on[i] == TAG_BITS'(r_fetch)) ||
-                 (filled && r_failed && doing[i] == DROP_FETCHING && t_slot[i] == r_slot) ||
-                 (gives_up && !give_writes && released && doing[i] == DROP_PINNED && t_slot[i] == g_slot) ||
+      fails_now[i] = doing[i] == context_pkg::ANSWER ? t_failed[i] :
+                     doing[i] == context_pkg::RETRY  ? !l_hits && l_op == context_pkg::FETCH :
+                                                       filled && r_failed && doing[i] == context_pkg::FOR_FETCH;
+      comes[i] = (filled && doing[i] == context_pkg::FOR_FETCH && t_on[i] == TAG_BITS'(r_fetch)) ||
+                 (filled && r_failed && doing[i] == context_pkg::DROP_FETCHING && t_slot[i] == r_slot) ||
+                 (gives_up && !give_writes && released && doing[i] == context_pkg::DROP_PINNED && t_slot[i] == g_slot) ||
                  (written && w_of_drop && w_number == TAG_BITS'(i)) || (answers_again && l_tag == TAG_BITS'(i));
-      ready_now[i] = (comes[i] || doing[i] == ANSWER) && !t_young[i];
+      ready_now[i] = (comes[i] || doing[i] == context_pkg::ANSWER) && !t_young[i];
     end
     for (int i = 0; i < TAGS; i++) begin
       if (ready_now[i] && (older_than[i] & ready_now) == '0) begin
@@ -417,7 +384,7 @@ module context_cache #(
   logic [TAG_BITS-1:0] giving_tag;
   always_comb begin
     giving_tag = '0;
-    for (int i = 0; i < TAGS; i++) if (doing[i] == DROP_PINNED && t_slot[i] == g_slot) giving_tag = TAG_BITS'(i);
+    for (int i = 0; i < TAGS; i++) if (doing[i] == context_pkg::DROP_PINNED && t_slot[i] == g_slot) giving_tag = TAG_BITS'(i);
   end
   assign writes_again = l_again && (l_evicts || l_drop_writes);
   assign again_slot = l_evicts ? room_slot : slot;
@@ -459,35 +426,20 @@ module context_cache #(
   logic [PB-1:0] holders;
   always_comb begin
     holders = '0;
-    for (int i = 0; i < TAGS; i++) if (filled && doing[i] == FOR_FETCH && t_on[i] == TAG_BITS'(r_fetch)) holders = holders + 1'b1;
+    for (int i = 0; i < TAGS; i++) begin
+      if (filled && doing[i] == context_pkg::FOR_FETCH && t_on[i] == TAG_BITS'(r_fetch)) holders = holders + 1'b1;
+    end
   end
   logic drop_waits_for_fill;
   always_comb begin
     drop_waits_for_fill = 1'b0;
-    for (int i = 0; i < TAGS; i++) if (doing[i] == DROP_FETCHING && t_slot[i] == r_slot) drop_waits_for_fill = 1'b1;
-  end
-
-  // Ages after the uses of this cycle: a hit, then a fill.
-  logic hits_now;
-  logic [WAYS*WB-1:0] hit_ages, fill_base, fill_ages;
-  logic [SB-1:0] r_set;
-  logic [WB-1:0] r_way;
-  assign hits_now = l_moves && l_hits;
-  assign {r_set, r_way} = r_slot;
-  assign fill_base = hits_now && r_set == set ? hit_ages : aged[r_set] ? ages[r_set] : unused_ages;
-  always_comb begin
-    hit_ages = set_ages;
-    fill_ages = fill_base;
-    for (int w = 0; w < WAYS; w++) begin
-      if (set_ages[WB*w+:WB] < set_ages[WB*hit_way+:WB]) hit_ages[WB*w+:WB] = set_ages[WB*w+:WB] + 1'b1;
-      if (fill_base[WB*w+:WB] < fill_base[WB*r_way+:WB]) fill_ages[WB*w+:WB] = fill_base[WB*w+:WB] + 1'b1;
-    end
-    hit_ages[WB*hit_way+:WB] = '0;
-    fill_ages[WB*r_way+:WB] = '0;
+    for (int i = 0; i < TAGS; i++) if (doing[i] == context_pkg::DROP_FETCHING && t_slot[i] == r_slot) drop_waits_for_fill = 1'b1;
   end
 
   // Something has become free: those that wait for it try again.
   logic frees_give, frees_drop;
+  logic [SB-1:0] r_set;
+  assign r_set = r_slot[SLOT_BITS-1:WB];
   assign frees_give = released && pins[g_slot] == PB'(1);
   assign frees_drop = written && w_of_drop;
   function automatic logic frees(input logic [SB-1:0] of_set, input logic no_fetch);
@@ -497,7 +449,7 @@ module context_cache #(
   endfunction
 
   logic l_queues;  // it waits from now on
-  assign l_queues = l_moves && l_waits != NOTHING;
+  assign l_queues = l_moves && l_waits != context_pkg::NOTHING;
 
   always_ff @(posedge clk) begin
     if (!rst_n) begin
@@ -505,7 +457,6 @@ module context_cache #(
       fetching <= '0;
       dropping <= '0;
       dirty <= '0;
-      aged <= '0;
       area_base <= '0;
       area_entries <= '0;
       f_busy <= '0;
@@ -521,7 +472,7 @@ module context_cache #(
       s0_valid <= 1'b0;
       s1_valid <= 1'b0;
       for (int i = 0; i < TAGS; i++) begin
-        doing[i] <= NOTHING;
+        doing[i] <= context_pkg::NOTHING;
         older_than[i] <= '0;
       end
     end else begin
@@ -547,7 +498,6 @@ module context_cache #(
         dirty[r_slot] <= 1'b0;
         occupied[r_slot] <= !r_failed;
         dropping[r_slot] <= drop_waits_for_fill && !r_failed;
-        if (!r_failed) aged[r_set] <= 1'b1;
       end
 
       // writes that have landed
@@ -569,7 +519,6 @@ module context_cache #(
       end
 
       // the look-up
-      if (hits_now) aged[set] <= 1'b1;
       if (l_moves) begin
         if (l_fetches) begin
           f_busy[free_fetch] <= 1'b1;
@@ -583,7 +532,7 @@ module context_cache #(
           occupied[slot] <= 1'b0;
           dirty[slot] <= 1'b0;
         end
-        if (l_waits == DROP_PINNED || l_waits == DROP_WRITING) dropping[slot] <= 1'b1;
+        if (l_waits == context_pkg::DROP_PINNED || l_waits == context_pkg::DROP_WRITING) dropping[slot] <= 1'b1;
         if (l_clears) begin
           occupied <= '0;
           dirty <= '0;
@@ -595,17 +544,19 @@ module context_cache #(
       // those that wait
       for (int i = 0; i < TAGS; i++) begin
         if (comes[i]) begin
-          doing[i] <= ANSWER;
+          doing[i] <= context_pkg::ANSWER;
           t_failed[i] <= fails_now[i];
-        end else if (filled && !r_failed && doing[i] == DROP_FETCHING && t_slot[i] == r_slot) doing[i] <= DROP_PINNED;
-        else if (give_writes && doing[i] == DROP_PINNED && t_slot[i] == g_slot) doing[i] <= DROP_WRITING;
-        else if (doing[i] == FOR_WRITE && evict_landed && t_index[i] == w_index[w_number[VB-1:0]]) doing[i] <= RETRY;
-        else if (doing[i] == FOR_DROP && comes[t_on[i]]) doing[i] <= RETRY;
-        else if (doing[i] == STALLED && frees(t_index[i][SB-1:0], t_no_fetch[i])) doing[i] <= RETRY;
+        end else if (filled && !r_failed && doing[i] == context_pkg::DROP_FETCHING && t_slot[i] == r_slot)
+          doing[i] <= context_pkg::DROP_PINNED;
+        else if (give_writes && doing[i] == context_pkg::DROP_PINNED && t_slot[i] == g_slot) doing[i] <= context_pkg::DROP_WRITING;
+        else if (doing[i] == context_pkg::FOR_WRITE && evict_landed && t_index[i] == w_index[w_number[VB-1:0]])
+          doing[i] <= context_pkg::RETRY;
+        else if (doing[i] == context_pkg::FOR_DROP && comes[t_on[i]]) doing[i] <= context_pkg::RETRY;
+        else if (doing[i] == context_pkg::STALLED && frees(t_index[i][SB-1:0], t_no_fetch[i])) doing[i] <= context_pkg::RETRY;
         older_than[i] <= older_than[i] & ~(any_answer ? TAGS'(1) << answer_tag : '0);
       end
       if (l_queues) begin
-        doing[l_tag] <= l_waits == STALLED && frees(set, l_no_fetch) ? RETRY : l_waits;
+        doing[l_tag] <= l_waits == context_pkg::STALLED && frees(set, l_no_fetch) ? context_pkg::RETRY : l_waits;
         if (!l_again) begin
           t_waits[l_tag] <= 1'b1;
           t_young[l_tag] <= 1'b1;
@@ -613,7 +564,7 @@ module context_cache #(
         end
       end
       if (any_answer) begin
-        doing[answer_tag] <= NOTHING;
+        doing[answer_tag] <= context_pkg::NOTHING;
         t_waits[answer_tag] <= 1'b0;
       end
     end
@@ -622,7 +573,7 @@ module context_cache #(
   always_ff @(posedge clk) begin
     if (!frozen) begin
       s0_answers <= l_answers;
-      s0_failed <= l_beyond && l_op == FETCH;
+      s0_failed <= l_beyond && l_op == context_pkg::FETCH;
       s0_reads <= l_fetches;
       s0_writes <= l_evicts || l_drop_writes;
       s0_drops <= l_drop_writes;
@@ -649,11 +600,9 @@ module context_cache #(
       if (!(hits_now && slot == g_slot)) pins[g_slot] <= pins[g_slot] - 1'b1;
     end
     if (hits_now && !(released && slot == g_slot)) pins[slot] <= pins[slot] + 1'b1;
-    if (hits_now) ages[set] <= hit_ages;
     if (filled && !r_failed) begin
       entries[r_slot] <= r_entry;
       pins[r_slot] <= holders;
-      ages[r_set] <= fill_ages;
     end
     if (l_moves && l_fetches) begin
       indices[room_slot] <= l_index;
@@ -683,12 +632,12 @@ module context_cache #(
   logic any_waiting_answer;
   always_comb begin
     any_waiting_answer = t_young != '0;
-    for (int i = 0; i < TAGS; i++) any_waiting_answer |= doing[i] == ANSWER;
+    for (int i = 0; i < TAGS; i++) any_waiting_answer |= doing[i] == context_pkg::ANSWER;
   end
 
 `ifdef VERILATOR
   logic tag_idle, read_known, held;
-  assign tag_idle = doing[q_tag] == NOTHING;
+  assign tag_idle = doing[q_tag] == context_pkg::NOTHING;
   assign read_known = f_busy[r_fetch];
   assign held = occupied[g_slot] && !fetching[g_slot] && pins[g_slot] != '0;
   a_tag_free : assert property (@(posedge clk) disable iff (!rst_n) l_new |-> tag_idle);

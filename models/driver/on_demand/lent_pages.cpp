@@ -27,7 +27,7 @@ std::uint64_t lent_pages::fill(cpu& c, memory_region& mr, std::uint64_t va, std:
 
 lent_pages::page lent_pages::look(const memory_region& mr, std::uint64_t va, bool write) const {
   const std::uint64_t address = align_down(address_of(mr, va), host_page);
-  const std::uint64_t physical = owner_.memory->translate(address);
+  const std::uint64_t physical = owner_.memory->touch(address);
   const bool writable = owner_.memory->writable(address);
   return {address, write && !writable ? 0 : physical, writable};
 }
@@ -36,7 +36,7 @@ lent_pages::page lent_pages::look(const memory_region& mr, std::uint64_t va, boo
 void lent_pages::take(cpu& c, memory_region& mr, std::uint64_t first, std::uint64_t last) {
   const auto begin = mr.lent.lower_bound(align_down(first, host_page));
   const auto end = mr.lent.upper_bound(last);
-  if (begin == end || owner_.device->dead()) return;
+  if (begin == end) return;
   const std::uint64_t low = begin->first;
   const std::uint64_t high = std::prev(end)->first;
   ++owner_.stats.zaps;

@@ -17,8 +17,13 @@ void pager::add(memory_region& mr) {
 }
 
 void pager::remove(memory_region& mr) {
-  regions_.set(hca_key_index(mr.lkey), nullptr);
+  if (regions_.find(hca_key_index(mr.lkey)) == &mr) regions_.set(hca_key_index(mr.lkey), nullptr);
   if (mr.pinned_dma != 0) at_dma_.erase(mr.pinned_dma);
+}
+
+void pager::forget() {
+  regions_ = {};
+  std::erase_if(jobs_, [](const job& j) { return !j.group; });
 }
 
 void pager::post(const job& j) {
@@ -90,10 +95,10 @@ void pager::serve(cpu& c, const job& j) {
   const std::uint64_t n = std::max<std::uint64_t>(wanted, j.prefetch ? 1 : p.device->config().fault_pages);
   const std::uint64_t filled = pages.fill(c, *mr, j.va, j.prefetch ? n : std::min<std::uint64_t>(n, HCA_FILL_PAGES), j.write);
   if (!j.prefetch) ++p.stats.page_faults;
-  if (filled == 0 && !j.prefetch && !p.device->dead()) {
+  if (filled == 0 && !j.prefetch && !p.lost) {
     ++p.stats.page_faults_refused;
     const hca_pages range{align_down(j.va, host_page), 1};
-    const bool mapped = p.memory->translate(address_of(*mr, j.va)) != 0;
+    const bool mapped = p.memory->touch(address_of(*mr, j.va)) != 0;
     (void)driver::run(c, &p,
                       {.code = HCA_CMD_REFUSE_FAULT, .object = mr->lkey, .modifier = mapped ? 1U : 0U, .in = in_bytes(range)});
   }

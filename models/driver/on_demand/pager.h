@@ -19,6 +19,8 @@ class pager {
 
   void add(memory_region& mr);
   void remove(memory_region& mr);
+  // The adapter has no regions any more; what it had asked for needs no answer.
+  void forget();
   // From the handler of the event queue. `va` in the region's VAs.
   void fault(std::uint32_t key_index, std::uint64_t va, std::uint64_t length, bool write) {
     post({.index = key_index, .va = va, .length = length, .write = write});

@@ -108,7 +108,7 @@ int ibv_advise_mr(cpu& c, ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t
     const std::uint64_t pages = pages_of(s.addr, s.length);
     const std::uint64_t filled = mr ? p.lent->fill(c, *mr, s.addr, pages, write) : 0;
     p.lent->unlock();
-    if (filled != pages) return p.device->dead() ? EIO : EFAULT;
+    if (filled != pages) return p.lost ? EIO : EFAULT;
   }
   return 0;
 }

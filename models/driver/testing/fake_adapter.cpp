@@ -67,6 +67,7 @@ void fake_adapter::execute_next() {
     c.status = refuse_with;
   } else {
     fw_execute(reinterpret_cast<firmware*>(firmware_.data()), &c);
+    fw_tidy(reinterpret_cast<firmware*>(firmware_.data()));
     if (c.opcode == HCA_CMD_CREATE_CQ && c.status == HCA_OK) cq_pi_[c.result[0]] = 0;
   }
   c.owner = HCA_OWNER_SOFTWARE;

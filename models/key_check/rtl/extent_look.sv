@@ -1,45 +1,43 @@
-// One line of four extents (or of four elements of an indirect region) against an access: found, not there, or where to look
-// next. Extents are searched by halves over their lines, as models/protection/extents.h has it; elements have lengths of their
-// own and are added up from the first one on. Combinational.
+// One line of a tree of extents (or of four elements of an indirect region) against an access: found, not there, damaged, or
+// which line to look at next. A line above the extents holds where its children begin, as models/protection/extents.h has it;
+// elements have lengths of their own and are added up from the first one on. Combinational.
 module extent_look (
     input logic [511:0] line,
     input logic element,
-    input logic [63:0] va,      // element: bytes between the next element and the VA
+    input logic [63:0] va,      // of an extent, counted from the table's VA; element: bytes between the next element and the VA
     input logic [63:0] length,
-    input logic [31:0] count,   // extents in all; element: elements that are left
-    input logic [31:0] low,     // extents: lines that may still hold it, counted from the first one
-    input logic [31:0] high,
-    input logic [31:0] at,      // the line this is
+    input logic [31:0] count,   // lines from this one to the extent; element: elements that are left
     output logic more,          // another line is wanted
     output logic found,
-    output logic [31:0] next_low,
-    output logic [31:0] next_high,
+    output logic damaged,
+    output logic [31:0] child,  // the line it is, but for an element
     output logic [31:0] next_count,
     output logic [63:0] next_va,
     output hca_pkg::element_t piece
 );
-  logic [31:0] left_over, used;
-  logic [63:0] start, size, offset;
-  logic [1:0] last;
-  logic done;
+  logic [31:0] used;
+  logic [63:0] offset;
+  logic [64:0] last_end;  // of the extent before
+  logic node;
   hca_pkg::element_t each;
+  hca_pkg::extent_t extent;
+  hca_pkg::extent_node_t children;
 
   always_comb begin
-    left_over = element ? count : count - {at[29:0], 2'b00};
-    used = left_over < 32'd4 ? left_over : 32'd4;
+    used = count < 32'd4 ? count : 32'd4;
+    node = count > 32'd1;
     more = 1'b0;
     found = 1'b0;
-    next_low = low;
-    next_high = high;
+    damaged = 1'b0;
     next_count = count;
     next_va = va;
     piece = '0;
     each = '0;
-    last = 2'd0;
-    start = 64'd0;
-    size = 64'd0;
+    extent = '0;
     offset = 64'd0;
-    done = 1'b0;
+    last_end = 65'd0;
+    children = line;
+    child = children.child[0];
     if (element) begin
       for (int i = 0; i < 4; i++) begin
         each = line[128*i+:128];
@@ -56,24 +54,31 @@ module extent_look (
       end
       next_count = count - used;
       more = !found && next_count != 32'd0;
-    end else if (va < line[63:0]) begin
-      next_high = at - 32'd1;
-      more = at != low;
+    end else if (node) begin
+      damaged = children.start[0] == hca_pkg::EXTENT_NONE;
+      for (int i = 0; i < 5; i++) begin
+        if (children.start[i] != hca_pkg::EXTENT_NONE) begin
+          if (i > 0 && children.start[i] <= children.start[i-1]) damaged = 1'b1;
+          if (children.start[i] <= va) child = children.child[i+1];
+        end
+      end
+      next_count = count - 32'd1;
+      more = !damaged;
     end else begin
-      // The last extent that starts at or before the VA.
-      for (int i = 1; i < 4; i++) begin
-        if (!done && 32'(i) < used && line[128*i+:64] <= va) last = 2'(i);
-        else done = 1'b1;
+      for (int i = 0; i < 4; i++) begin
+        extent = line[128*i+:128];
+        if (extent.length == 64'd0) begin
+          if (i == 0 || extent.start != 64'd0) damaged = 1'b1;
+          last_end = '1;  // none follows
+        end else begin
+          if (i > 0 && {1'b0, extent.start} <= last_end) damaged = 1'b1;
+          last_end = {1'b0, extent.start} + {1'b0, extent.length};
+          if (last_end[64]) damaged = 1'b1;
+        end
+        offset = va - extent.start;
+        if (offset < extent.length && length <= extent.length - offset) found = 1'b1;
       end
-      start = line[128*last+:64];
-      size = line[128*last+64+:64];
-      offset = va - start;
-      if (offset < size) begin
-        found = length <= size - offset;
-      end else begin
-        next_low = at + 32'd1;
-        more = {30'd0, last} + 32'd1 >= used && at != high;
-      end
+      if (damaged) found = 1'b0;
     end
   end
 endmodule

@@ -69,9 +69,7 @@ module key_check #(
   logic [178:0] slot_map[SLOTS];
   logic [63:0] slot_offset[SLOTS];
   logic [127:0] slot_piece[SLOTS];
-  logic [31:0] slot_line0[SLOTS];
-  logic [31:0] slot_low[SLOTS];
-  logic [31:0] slot_high[SLOTS];
+  logic [31:0] slot_line[SLOTS];
   logic [31:0] slot_count[SLOTS];
   logic [63:0] slot_va[SLOTS];
 
@@ -183,10 +181,8 @@ module key_check #(
   assign mrc_taken = mrc_rsp_valid && mrc_rsp_ready;
 
   // ---- extents
-  logic [31:0] first_line, mrc_last_line, mrc_middle;
+  logic [31:0] first_line;
   assign first_line = {2'b00, mrc.extent[31:2]};
-  assign mrc_last_line = (mrc.extent_count - 32'd1) >> 2;
-  assign mrc_middle = mrc_last_line >> 1;
 
   // Another line is wanted: asked for from a register, before any new search.
   logic next_valid, ext_asked;
@@ -199,7 +195,7 @@ module key_check #(
       .clk(clk),
       .rst_n(rst_n),
       .put(next_valid || first_line_go),
-      .put_data(next_valid ? {next_slot, next_line} : {mrc_slot, first_line + (access.element ? 32'd0 : mrc_middle)}),
+      .put_data(next_valid ? {next_slot, next_line} : {mrc_slot, first_line}),
       .out_valid(ext_req_valid),
       .out_ready(ext_req_ready),
       .out_data(ext_req_data),
@@ -214,24 +210,20 @@ module key_check #(
   hca_pkg::access_t ext_access;
   /* verilator lint_on UNUSEDSIGNAL */
   assign ext_access = slot_access[ext_slot];
-  logic look_more, look_found;
-  logic [31:0] look_at, look_low, look_high, look_count;
+  logic look_more, look_found, look_damaged;
+  logic [31:0] look_child, look_count;
   logic [63:0] look_va;
   hca_pkg::element_t look_piece;
-  assign look_at = slot_low[ext_slot] + ((slot_high[ext_slot] - slot_low[ext_slot]) >> 1);
   extent_look u_look (
       .line(ext_line),
       .element(ext_access.element),
       .va(slot_va[ext_slot]),
       .length(ext_access.length),
       .count(slot_count[ext_slot]),
-      .low(slot_low[ext_slot]),
-      .high(slot_high[ext_slot]),
-      .at(look_at),
       .more(look_more),
       .found(look_found),
-      .next_low(look_low),
-      .next_high(look_high),
+      .damaged(look_damaged),
+      .child(look_child),
       .next_count(look_count),
       .next_va(look_va),
       .piece(look_piece)
@@ -239,7 +231,7 @@ module key_check #(
   logic ext_taken, look_wants_line;
   logic [31:0] look_line;
   assign look_wants_line = look_more && !ext_failed;
-  assign look_line = ext_access.element ? slot_low[ext_slot] + 32'd1 : look_low + ((look_high - look_low) >> 1);
+  assign look_line = ext_access.element ? slot_line[ext_slot] + 32'd1 : look_child;
   // A line that could not be read ends the search at once.
   logic ext_fails;
   assign ext_fails = ext_rsp_valid && ext_failed;
@@ -391,11 +383,9 @@ module key_check #(
           slot_offset[mrc_slot] <= va_offset;
           slot_mrc[mrc_slot] <= mrc;
           slot_parent[mrc_slot] <= to_parent;
-          slot_line0[mrc_slot] <= first_line;
-          slot_low[mrc_slot] <= access.element ? first_line : 32'd0;
-          slot_high[mrc_slot] <= access.element ? first_line : mrc_last_line;
+          slot_line[mrc_slot] <= first_line;
           slot_count[mrc_slot] <= mrc.extent_count;
-          slot_va[mrc_slot] <= access.element ? piece_offset : access.va;
+          slot_va[mrc_slot] <= access.element ? piece_offset : access.va - mrc.table_va;
         end
       end
 
@@ -404,13 +394,12 @@ module key_check #(
       look_concludes <= ext_taken && !ext_failed && !look_wants_line;
       if (ext_taken) begin
         look_slot <= ext_slot;
-        look_verdict <= look_found ? hca_pkg::GRANTED : hca_pkg::BAD_BOUNDS;
+        look_verdict <= look_found ? hca_pkg::GRANTED : look_damaged ? hca_pkg::TABLE_ERROR : hca_pkg::BAD_BOUNDS;
         slot_piece[ext_slot] <= look_piece;
         if (look_wants_line) begin
           next_slot <= ext_slot;
-          next_line <= ext_access.element ? look_line : slot_line0[ext_slot] + look_line;
-          slot_low[ext_slot] <= ext_access.element ? look_line : look_low;
-          slot_high[ext_slot] <= ext_access.element ? look_line : look_high;
+          next_line <= look_line;
+          slot_line[ext_slot] <= look_line;
           slot_count[ext_slot] <= look_count;
           slot_va[ext_slot] <= look_va;
         end

@@ -12,7 +12,7 @@ module key_judge (
     output logic [63:0] va_offset
 );
   logic is_window, zero_based, privileged_key, tableless;
-  logic index_valid, key_matches, state_valid, associated, permitted, in_bounds, table_sane;
+  logic index_valid, key_matches, state_valid, associated, permitted, in_bounds, table_sane, tree_sane;
   logic [63:0] base;
 
   always_comb begin
@@ -43,6 +43,7 @@ module key_judge (
     base = zero_based ? 64'd0 : mrc.start;
     in_bounds = access.va >= base && access.length <= mrc.length && access.va - base <= mrc.length - access.length;
 
+    tree_sane = mrc.kind != hca_pkg::MRC_ADDRESS_SPACE || mrc.extent_count <= hca_pkg::EXTENT_LEVELS;
     table_sane = tableless || ((mrc.page_shift == 8'd12 || mrc.page_shift == 8'd16 || mrc.page_shift == 8'd21 ||
                                 mrc.page_shift == 8'd30) && mrc.levels >= 8'd1 && mrc.levels <= 8'd4);
 
@@ -53,9 +54,9 @@ module key_judge (
     else if (!associated) verdict = hca_pkg::BAD_ASSOCIATION;
     else if (!permitted) verdict = hca_pkg::BAD_RIGHTS;
     else if (!in_bounds) verdict = hca_pkg::BAD_BOUNDS;
-    else if (!table_sane) verdict = hca_pkg::TABLE_ERROR;
+    else if (!table_sane || !tree_sane) verdict = hca_pkg::TABLE_ERROR;
 
-    needs_extents = mrc.kind == hca_pkg::MRC_ADDRESS_SPACE && mrc.extent_count > 32'd1;
+    needs_extents = mrc.kind == hca_pkg::MRC_ADDRESS_SPACE && mrc.extent_count != 32'd0;
 
     map.index = {8'd0, is_window ? mrc.parent[31:8] : access.key[31:8]};
     map.null_region = mrc.kind == hca_pkg::MRC_NULL;

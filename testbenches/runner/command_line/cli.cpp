@@ -12,6 +12,7 @@
 
 #include "testbenches/runner/command_line/compare.h"
 #include "testbenches/runner/command_line/convert.h"
+#include "testbenches/runner/command_line/exec.h"
 #include "testbenches/runner/command_line/manual.h"
 #include "testbenches/runner/command_line/run.h"
 #include "testbenches/runner/description/names.h"
@@ -145,6 +146,10 @@ struct run_arguments {
     run.add_option("testbench", options.what, "A testbench (see 'hcasim list') or a description file (.yaml)")
         ->required()
         ->type_name("TESTBENCH|FILE.yaml");
+    declare_options(run);
+  }
+
+  void declare_options(CLI::App& run) {
     run.add_option("-o,--output", folder, "Folder for the results; the default is build/traces/TESTBENCH")->type_name("DIR");
     run.add_option("--set", options.set,
                    "Set a knob: --set node0.hca.mrc_cache.ways=8; node*.hca.clock=1GHz sets it for all nodes; may be repeated")
@@ -338,6 +343,17 @@ int command_line(int argc, char** argv, platform_factory machine) {
   run->footer(
       "A testbench has parameters of its own: 'hcasim list TESTBENCH'; give them as --NAME VALUE.\n"
       "Status: 0 passed, 1 a check failed, 2 bad input (nothing is written).");
+  const program_words programs = take_programs(argc, argv);
+  run_arguments executed;
+  CLI::App* exec =
+      app.add_subcommand("exec", "Run programs of this machine on the simulated adapters: -- PROGRAM... [-- PROGRAM...]");
+  executed.declare_options(*exec);
+  exec->footer(
+      "The first program runs on node0, the second on node1 when the first sleeps, and so on; 'nodeN' alone among their words "
+      "is\n"
+      "that node's address. What they write is shown, and kept as program0.txt and so on. 'hcasim run applications' says "
+      "more.\n"
+      "Status: 0 passed, 1 a program ended otherwise than expected, 2 bad input.");
   sweep_arguments sweeping;
   CLI::App* sweep = app.add_subcommand("sweep", "Run a study: every point of its axes, into one result file");
   sweeping.declare(*sweep);
@@ -411,7 +427,7 @@ int command_line(int argc, char** argv, platform_factory machine) {
     }
   }
   try {
-    app.parse(argc, argv);
+    app.parse(programs.argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
     return refuse(mended(app, e), wants_json);
@@ -456,6 +472,8 @@ int command_line(int argc, char** argv, platform_factory machine) {
       } else {
         std::cout << fmt::format("hcasim {}\n{}\ncompiler {}\n", places::version, sc_core::sc_version(), __VERSION__);
       }
+    } else if (*exec) {
+      return run_testbench(with_programs(executed.finish(*exec), programs), machine);
     } else {
       return run_testbench(arguments.finish(*run), machine);
     }

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "models/system/system.h"
+#include "testbenches/runner/description/names.h"
 #include "testbenches/runner/description/quantity.h"
 #include "testbenches/runner/execution/testbench.h"
 
@@ -37,6 +38,62 @@ class without_derived : public knob_visitor {
   std::vector<std::string> groups_;
 };
 
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+ps time_of(const std::string& which, const std::string& text) {
+  try {
+    const long double v = parse_quantity(knob_kind::time, text);
+    if (v < 0) throw quantity_error("a time is not negative");
+    return ps(static_cast<std::int64_t>(v));
+  } catch (const quantity_error& e) {
+    throw input_error(which + e.what());
+  }
+}
+
+// "at: 3 us, where: node0.pcie, what: poisoned_read; every: 1 ms, ..."
+std::vector<fault_order> read_faults(std::string_view text) {
+  std::vector<fault_order> orders;
+  for (const std::string& entry : split(std::string(text), ';')) {
+    if (trimmed(entry).empty()) continue;
+    const std::string which = fmt::format("faults, entry {}: ", orders.size() + 1);
+    fault_order o;
+    bool timed = false;
+    for (const std::string& pair : split(entry, ',')) {
+      const std::size_t colon = pair.find(':');
+      const std::string key(trimmed(std::string_view(pair).substr(0, colon)));
+      const std::string value(colon == std::string::npos ? std::string_view()
+                                                         : trimmed(std::string_view(pair).substr(colon + 1)));
+      if (value.empty()) throw input_error(fmt::format("{}'{}' has no value; write for example at: 3 us", which, key));
+      if (key == "at" || key == "every") {
+        (key == "at" ? o.at : o.every) = time_of(which, value);
+        timed = true;
+      } else if (key == "length") {
+        o.length = time_of(which, value);
+      } else if (key == "where") {
+        o.where = value;
+      } else if (key == "what") {
+        o.what = value;
+      } else if (key == "count") {
+        const bool number = value.find_first_not_of("0123456789") == std::string::npos && value.size() < 10;
+        if (!number || std::stoull(value) == 0)
+          throw input_error(fmt::format("{}count: {} is not a number from 1 on", which, value));
+        o.count = std::stoull(value);
+      } else {
+        throw input_error(fmt::format("{}a fault has no '{}'; it has at, every, where, what, count and length", which, key));
+      }
+    }
+    if (!timed) throw input_error(which + "it has no time; write at: TIME or every: TIME");
+    if (o.where.empty()) throw input_error(which + "it has no place; write for example where: node0.pcie");
+    if (o.what.empty()) throw input_error(which + "it has no kind; write for example what: poisoned_read");
+    orders.push_back(o);
+  }
+  return orders;
+}
+
 class system_platform : public platform {
  public:
   void knobs(knob_visitor& k) override {
@@ -44,11 +101,14 @@ class system_platform : public platform {
     visited_ = true;
     nodes_ = static_cast<std::uint32_t>(config_.nodes.size());
     k.count("nodes", nodes_, 1, 64, "hosts, each with one adapter");
+    k.text("faults", faults_,
+           "what fails when: a list of {at: TIME, where: PLACE, what: KIND}, or every: TIME; see docs/faults.md");
     without_derived own(k);
     config_.knobs(own);
   }
 
   void check() override {
+    config_.faults = read_faults(faults_);
     if (config_.fabric == topology::direct && config_.nodes.size() > 2) {
       throw input_error(fmt::format("topology: one cable joins two nodes, but there are {}; write topology: switch or nodes: 2",
                                     config_.nodes.size()));
@@ -76,6 +136,7 @@ class system_platform : public platform {
   static std::string size(std::uint64_t v) { return format_quantity(knob_kind::bytes, static_cast<long double>(v)); }
 
   system_config config_;
+  std::string faults_;
   std::uint32_t nodes_ = 0;
   bool visited_ = false;
 };

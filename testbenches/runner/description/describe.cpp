@@ -54,8 +54,10 @@ std::string read_all(const fs::path& file, const place* mentioned) {
 
 }  // namespace
 
-// The one key that takes a list.
+// The keys that take a list: of names, and of faults.
 constexpr const char* list_key = "statistics.series";
+constexpr const char* faults_key = "faults";
+constexpr std::string_view fault_keys[] = {"at", "every", "where", "what", "count", "length"};
 
 // Flattens a YAML document into items, parents before their children.
 struct description::file_reader {
@@ -99,6 +101,7 @@ struct description::file_reader {
         return;
       case YAML::NodeType::Sequence:
         if (path == list_key) return put({false, path, joined(node), place_of(node.Mark(), name)});
+        if (path == faults_key) return put({false, path, joined_faults(node), place_of(node.Mark(), name)});
         throw description_error(place_of(node.Mark(), name), path, "a list is not expected here; write one value");
       default:
         throw description_error(key, path, "the key has no value; write one behind the colon or remove the key");
@@ -112,6 +115,30 @@ struct description::file_reader {
       if (!entry.IsScalar())
         throw description_error(place_of(entry.Mark(), name), list_key, "a list of names is expected here");
       text += (text.empty() ? "" : ", ") + entry.Scalar();
+    }
+    return text;
+  }
+
+  // As on the command line: "at: 3 us, where: node0.pcie, what: poisoned_read; at: ...".
+  std::string joined_faults(const YAML::Node& list) const {
+    std::string text;
+    for (const YAML::Node& entry : list) {
+      if (!entry.IsMap()) {
+        throw description_error(place_of(entry.Mark(), name), faults_key,
+                                "a fault is expected here; write {at: 3 us, where: node0.pcie, what: poisoned_read}");
+      }
+      std::string one;
+      for (const auto& pair : entry) {
+        const place where = place_of(pair.first.Mark(), name);
+        const std::string key = pair.first.IsScalar() ? pair.first.Scalar() : std::string();
+        if (std::find(std::begin(fault_keys), std::end(fault_keys), key) == std::end(fault_keys)) {
+          throw description_error(where, faults_key,
+                                  fmt::format("a fault has no '{}'; it has at, every, where, what, count and length", key));
+        }
+        if (!pair.second.IsScalar()) throw description_error(where, faults_key, "one value is expected here");
+        one += (one.empty() ? "" : ", ") + key + ": " + pair.second.Scalar();
+      }
+      text += (text.empty() ? "" : "; ") + one;
     }
     return text;
   }

@@ -127,8 +127,11 @@ TEST_F(gtkwave, draws_the_waves_of_a_run) {
 // Every testbench leaves a save file with groups, colours, names for values and markers, and its picture shows waves.
 TEST_F(gtkwave, has_a_view_of_every_testbench) {
   if (const std::string reason = missing(); !reason.empty()) GTEST_SKIP() << reason;
+  const std::string pingpong = "--set nodes=2 --program0.run ibv_rc_pingpong --program1.run 'ibv_rc_pingpong node0'";
   const std::map<std::string, std::string> shorter{{"message_rate", "--messages 3000"},
                                                    {"random_traffic", "--operations 300"},
+                                                   {"applications", pingpong},
+                                                   {"fault_campaign", "--faults 10"},
                                                    {"key_lifecycle", "--most_keys 64 --changes 20"},
                                                    {"key_storm", "--changes 500"},
                                                    {"lockstep", "--requests 100"},

@@ -1,5 +1,5 @@
 // Takes a 64-byte line apart with the layouts of hca_pkg: every field in a lane of 64 bits of its own, in the order of the C
-// header. `which`: 0 mrc_t, 1 extent_t, 2 element_t, 3 doorbell_t, 4 qp_record_t, 5 and 6 constants.
+// header. `which`: 0 mrc_t, 1 extent_t, 2 element_t, 3 doorbell_t, 4 qp_record_t, 5 and 6 constants, 7 extent_node_t.
 module layouts (
     input logic clk,
     input logic rst_n,
@@ -12,12 +12,14 @@ module layouts (
 );
   hca_pkg::mrc_t mrc;
   hca_pkg::extent_t extent;
+  hca_pkg::extent_node_t node;
   hca_pkg::element_t element;
   hca_pkg::doorbell_t bell;
   hca_pkg::qp_record_t rec;
   logic [1151:0] lanes;
   assign mrc = in_data[511:0];
   assign extent = in_data[127:0];
+  assign node = in_data[511:0];
   assign element = in_data[127:0];
   assign bell = in_data[63:0];
   assign rec = in_data[63:0];
@@ -35,10 +37,15 @@ module layouts (
       3'd4: lanes = {1024'd0, 32'd0, rec.rq_pi, 32'd0, rec.sq_pi};
       3'd6:
       lanes = {
-        448'd0, 61'd0, hca_pkg::GRANTED, 32'd0, hca_pkg::PTE_BITS, 32'd0, hca_pkg::EXTENTS_PER_LINE, 32'd0,
+        256'd0, hca_pkg::EXTENT_NONE, 32'd0, hca_pkg::EXTENT_LEVELS, 32'd0, hca_pkg::EXTENT_CHILDREN, 61'd0, hca_pkg::GRANTED, 32'd0, hca_pkg::PTE_BITS, 32'd0, hca_pkg::EXTENTS_PER_LINE, 32'd0,
         32'd1 << hca_pkg::MRC_FLAG_ON_DEMAND, 32'd0, 32'd1 << hca_pkg::MRC_FLAG_PRIVILEGED, 56'd0, hca_pkg::MRC_INVALID, 56'd0,
         hca_pkg::MRC_DMABUF, 56'd0, hca_pkg::MRC_DEVICE_MEMORY, 56'd0, hca_pkg::MRC_FAST, 56'd0, hca_pkg::MRC_REGION, 56'd0,
         hca_pkg::MRC_NONE
+      };
+      3'd7:
+      lanes = {
+        448'd0, 32'd0, node.child[5], 32'd0, node.child[4], 32'd0, node.child[3], 32'd0, node.child[2], 32'd0, node.child[1], 32'd0, node.child[0],
+        node.start[4], node.start[3], node.start[2], node.start[1], node.start[0]
       };
       default:
       lanes = {

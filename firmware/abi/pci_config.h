@@ -1,0 +1,34 @@
+/* The part of a function's PCIe configuration space that the root complex serves: 4 KiB for each device of the tree, in the
+ * order of its links. What is not here reads as 0; a device that is not there, as all ones. Offsets of the capabilities are
+ * this function's own. */
+#pragma once
+
+#include "firmware/abi/layout.h"
+
+#define PCI_CONFIG_WINDOW 0xffffe00000000000ULL
+
+enum {
+  PCI_CONFIG_BYTES = 4096, /* of a device */
+
+  PCI_COMMAND = 0x04,              /* rw 4 B: enum pci_command */
+  PCI_EXPRESS_CONTROL = 0x48,      /* rw 4 B: enum pci_express_control */
+  PCI_LINK_STATUS = 0x50,          /* ro 4 B: enum pci_link_status */
+  PCI_ERROR_UNCORRECTABLE = 0x104, /* rw1c 4 B: enum pci_error */
+  PCI_ERROR_FIRST = 0x118,         /* ro 4 B: bit number of the first uncorrectable error */
+  PCI_ERROR_LOG_ADDRESS = 0x11c,   /* ro 8 B: address of the request that it was about */
+  PCI_ERROR_LOG_BYTES = 0x124,     /* ro 4 B: its length */
+};
+
+enum pci_command { PCI_BUS_MASTER = 1 << 2 };
+enum pci_express_control { PCI_FUNCTION_RESET = 1 << 15 };
+enum pci_link_status { PCI_LINK_ACTIVE = 1 << 29 };
+
+/* Bits of PCI_ERROR_UNCORRECTABLE. */
+enum pci_error {
+  PCI_ERROR_SURPRISE_DOWN = 1 << 5,
+  PCI_ERROR_POISONED = 1 << 12,
+  PCI_ERROR_COMPLETION_TIMEOUT = 1 << 14,
+  PCI_ERROR_COMPLETER_ABORT = 1 << 15,
+  PCI_ERROR_MALFORMED = 1 << 18,
+  PCI_ERROR_UNSUPPORTED = 1 << 20,
+};

@@ -1,0 +1,220 @@
+// A device's configuration registers, and faults between it and the root complex.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "models/pcie/pcie.h"
+
+namespace hcasim {
+
+namespace {
+
+// What the specification calls it; 0: nothing that is noted.
+std::uint32_t error_of(pcie_fate f) {
+  switch (f) {
+    case pcie_fate::poisoned_read:
+    case pcie_fate::poisoned_write:
+      return PCI_ERROR_POISONED;
+    case pcie_fate::unsupported:
+      return PCI_ERROR_UNSUPPORTED;
+    case pcie_fate::aborted:
+      return PCI_ERROR_COMPLETER_ABORT;
+    case pcie_fate::completion_timeout:
+      return PCI_ERROR_COMPLETION_TIMEOUT;
+    case pcie_fate::malformed:
+      return PCI_ERROR_MALFORMED;
+    case pcie_fate::ordinary:
+      break;
+  }
+  return 0;
+}
+
+bool fits(pcie_fate f, bool read) {
+  switch (f) {
+    case pcie_fate::poisoned_read:
+    case pcie_fate::completion_timeout:
+      return read;
+    case pcie_fate::poisoned_write:
+      return !read;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+void pcie::inject(std::size_t kind, const fault_request& r) {
+  lane& l = *lanes_.front();
+  const std::string_view name = pcie_fault_kinds.at(kind).name;
+  if (name == "surprise_removal") return link_down(l, r.length > 0_ps ? r.length : config_.retraining);
+  if (name == "function_reset") return write_config(l, PCI_EXPRESS_CONTROL, PCI_FUNCTION_RESET);
+  l.asked.insert(l.asked.end(), r.count, static_cast<pcie_fate>(kind + 1));
+  look(l);
+}
+
+bool pcie::disturb(lane& l, burst& b) {
+  if (l.down_now || (l.command & PCI_BUS_MASTER) == 0) {
+    ++l.blocked;
+    return true;
+  }
+  if (b.empty || b.route.place == pcie_place::interrupts) return false;
+  const auto it = std::find_if(l.asked.begin(), l.asked.end(), [&](pcie_fate f) { return fits(f, b.read); });
+  if (it == l.asked.end()) return false;
+  b.fate = *it;
+  l.asked.erase(it);
+  look(l);
+  ++l.faults;
+  note(l, error_of(b.fate), b);
+  return false;
+}
+
+// The first error keeps its place in the log until software has cleared it.
+void pcie::note(lane& l, std::uint32_t error, const burst& b) {
+  if (l.errors == 0)
+    l.log = {static_cast<std::uint32_t>(std::countr_zero(error)), b.address, static_cast<std::uint32_t>(b.bytes)};
+  l.errors |= error;
+}
+
+void pcie::refuse(burst& b) {
+  b.payload->set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+  later<&pcie::respond>(b, now());
+}
+
+// At its destination. True: it ends there, with the status that is set.
+bool pcie::spoil_arrival(burst& b) {
+  switch (b.fate) {
+    case pcie_fate::poisoned_read:
+    case pcie_fate::completion_timeout:
+    case pcie_fate::ordinary:
+      return false;
+    case pcie_fate::unsupported:
+      b.payload->set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+      break;
+    default:
+      b.payload->set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
+      break;
+  }
+  lane& l = *lanes_[b.source];
+  if ((l.command & PCI_BUS_MASTER) != 0 && (!b.read || b.fate == pcie_fate::malformed)) contain(l);
+  return true;
+}
+
+// A read is told of its error; of a write nobody hears that it is lost, and what the device does next may tell others that it
+// is there. So the port lets nothing more of the device pass, as with downstream port containment, until software has dealt
+// with it.
+void pcie::contain(lane& l) {
+  l.command &= ~std::uint32_t{PCI_BUS_MASTER};
+  look(l);
+  bursts_.each_in_use([&](const burst& on_its_way) {
+    auto& b = const_cast<burst&>(on_its_way);  // NOLINT(cppcoreguidelines-pro-type-const-cast): ours
+    if (b.source == from_cpu || lanes_[b.source].get() != &l || b.fate != pcie_fate::ordinary) return;
+    b.fate = b.read ? pcie_fate::completion_timeout : pcie_fate::aborted;
+  });
+}
+
+// True: no completion leaves.
+bool pcie::spoil_completion(burst& b) {
+  if (b.source == from_cpu) return false;
+  if (b.fate == pcie_fate::completion_timeout || b.fate == pcie_fate::malformed) {
+    later<&pcie::timed_out>(b, std::max(now(), b.begun + config_.completion_timeout));
+    return true;
+  }
+  if (b.fate == pcie_fate::poisoned_read) b.payload->set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
+  return false;
+}
+
+void pcie::timed_out(burst& b) {
+  b.payload->set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
+  note(*lanes_[b.source], PCI_ERROR_COMPLETION_TIMEOUT, b);
+  complete(b);
+}
+
+// Nothing of the device reaches anybody until the link is up again; what was outstanding is lost. A device that comes back has
+// lost its power, so it begins as after a reset.
+void pcie::link_down(lane& l, ps length) {
+  l.down_now = true;
+  l.errors |= PCI_ERROR_SURPRISE_DOWN;
+  contain(l);
+  if (l.reset.run) l.reset();
+  queue_.at(now() + length, {[](void* x) {
+                               auto& up = *static_cast<lane*>(x);
+                               up.owner->link_is_up(up);
+                             },
+                             &l});
+}
+
+void pcie::link_is_up(lane& l) {
+  l.down_now = false;
+  look(l);
+}
+
+// ---- registers
+
+bool pcie::config_access(tlm::tlm_generic_payload& p, sc_core::sc_time& delay) {
+  const std::uint64_t at = p.get_address() - PCI_CONFIG_WINDOW;
+  const std::uint64_t device = at / PCI_CONFIG_BYTES;
+  const unsigned bytes = p.get_data_length();
+  const auto offset = static_cast<std::uint32_t>(at % PCI_CONFIG_BYTES);
+  if (p.get_address() < PCI_CONFIG_WINDOW || device >= devices() || (bytes != 4 && bytes != 8) || offset % 4 != 0) return false;
+  lane& l = *lanes_[device];
+  if (l.down_now) return false;
+  // Its answer pushes the device's writes before it, as any completion does [PCIe ordering rules].
+  const ps way = 2 * (config_.root_mmio_latency + config_.link_latency + (config_.has_switch ? config_.switch_latency : 0_ps));
+  for (unsigned i = 0; i < bytes / 4; ++i) {
+    std::uint32_t word = 0;
+    if (p.is_write()) {
+      std::memcpy(&word, p.get_data_ptr() + std::size_t{i} * 4, sizeof word);
+      write_config(l, offset + i * 4, word);
+    } else {
+      word = read_config(l, offset + i * 4);
+      std::memcpy(p.get_data_ptr() + std::size_t{i} * 4, &word, sizeof word);
+    }
+  }
+  delay += to_sc(std::max(way, l.landed - now()));
+  p.set_response_status(tlm::TLM_OK_RESPONSE);
+  return true;
+}
+
+std::uint32_t pcie::read_config(const lane& l, std::uint32_t offset) const {
+  switch (offset) {
+    case PCI_COMMAND:
+      return l.command;
+    case PCI_LINK_STATUS:
+      return PCI_LINK_ACTIVE;
+    case PCI_ERROR_UNCORRECTABLE:
+      return l.errors;
+    case PCI_ERROR_FIRST:
+      return l.log.first;
+    case PCI_ERROR_LOG_ADDRESS:
+      return static_cast<std::uint32_t>(l.log.address);
+    case PCI_ERROR_LOG_ADDRESS + 4:
+      return static_cast<std::uint32_t>(l.log.address >> 32);
+    case PCI_ERROR_LOG_BYTES:
+      return l.log.bytes;
+    default:
+      return 0;
+  }
+}
+
+void pcie::write_config(lane& l, std::uint32_t offset, std::uint32_t value) {
+  switch (offset) {
+    case PCI_COMMAND:
+      l.command = value & PCI_BUS_MASTER;
+      break;
+    case PCI_EXPRESS_CONTROL:
+      if ((value & PCI_FUNCTION_RESET) == 0) break;
+      l.command = 0;
+      l.asked.clear();
+      if (l.reset.run) l.reset();
+      break;
+    case PCI_ERROR_UNCORRECTABLE:
+      l.errors &= ~value;
+      if (l.errors == 0) l.log = {};
+      break;
+    default:
+      break;
+  }
+  look(l);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,61 @@
+#include "models/system/fault_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "models/system/faulty_units.h"
+
+namespace hcasim {
+
+fault_schedule::fault_schedule(const sc_core::sc_object& top, const std::vector<fault_order>& orders, std::uint64_t seed) {
+  if (orders.empty()) return;
+  const auto units = faulty_units(top);
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    const fault_order& o = orders[i];
+    const std::string which = "faults, entry " + std::to_string(i + 1) + ": ";
+    const auto unit = std::find_if(units.begin(), units.end(), [&](const auto& u) { return u.first == o.where; });
+    if (unit == units.end()) {
+      std::string known;
+      for (const auto& u : units) known.append(known.empty() ? "" : ", ").append(u.first);
+      throw std::invalid_argument(
+          std::string(which).append("nothing can fail at '").append(o.where).append("'; write where: one of ").append(known));
+    }
+    const auto kinds = unit->second->fault_kinds();
+    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const fault_kind& k) { return k.name == o.what; });
+    if (kind == kinds.end()) {
+      std::string known;
+      for (const fault_kind& k : kinds) known.append(known.empty() ? "" : ", ").append(k.name);
+      throw std::invalid_argument(std::string(which)
+                                      .append(o.where)
+                                      .append(" knows no fault '")
+                                      .append(o.what)
+                                      .append("'; write what: one of ")
+                                      .append(known));
+    }
+    const auto number = static_cast<std::size_t>(kind - kinds.begin());
+    entries_.push_back({this, unit->second, number, o, random_stream(seed, "fault." + std::to_string(i))});
+    plan(entries_.back(), o.at);
+  }
+}
+
+void fault_schedule::plan(entry& e, ps when) {
+  queue_.at(when, {[](void* x) {
+                     auto& due = *static_cast<entry*>(x);
+                     due.self->queue_.disregard(-1);
+                     due.self->happen(due);
+                   },
+                   &e});
+  queue_.disregard(1);
+}
+
+void fault_schedule::happen(entry& e) {
+  e.unit->inject(e.kind, {.count = e.order.count, .length = e.order.length, .draw = e.random.next()});
+  if (e.order.every <= 0_ps) return;
+  constexpr std::uint64_t grain = 1 << 20;
+  const double share = static_cast<double>(e.random.below(grain) + 1) / static_cast<double>(grain);
+  const double gap = -std::log(share) * static_cast<double>(e.order.every.count());
+  plan(e, now() + ps(std::max<std::int64_t>(1, static_cast<std::int64_t>(gap))));
+}
+
+}  // namespace hcasim

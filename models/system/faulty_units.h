@@ -1,0 +1,16 @@
+// Units of a system that faults can be asked of.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tlm/base/faults.h"
+#include "tlm/base/kernel.h"
+
+namespace hcasim {
+
+// Those below `top`, by their names below it ("node0.pcie"), in the order of the hierarchy.
+std::vector<std::pair<std::string, faulty*>> faulty_units(const sc_core::sc_object& top);
+
+}  // namespace hcasim

@@ -1,0 +1,175 @@
+// Verbs programs of the machine, run twice: what they print is what is expected, and the second run is the first again.
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <sstream>
+#include <vector>
+
+#include "testbenches/applications/testing/run_programs.h"
+
+namespace hcasim::applications {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct expectation {
+  std::string name;
+  bool pair = false;
+  std::string words;
+  std::string line;
+};
+
+void PrintTo(const expectation& e, std::ostream* out) {
+  *out << e.words;
+}
+
+std::string trimmed(const std::string& s) {
+  const std::size_t a = s.find_first_not_of(' ');
+  return a == std::string::npos ? std::string() : s.substr(a, s.find_last_not_of(' ') - a + 1);
+}
+
+std::vector<expectation> expectations() {
+  std::ifstream file(fs::path(places::source) / "testbenches/applications/expected.txt");
+  std::vector<expectation> out;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::vector<std::string> fields;
+    for (std::size_t at = 0; fields.size() < 4;) {
+      const std::size_t end = fields.size() == 3 ? std::string::npos : line.find(';', at);
+      fields.push_back(trimmed(line.substr(at, end == std::string::npos ? end : end - at)));
+      at = end + 1;
+    }
+    out.push_back({fields[0], fields[1] == "pair", fields[2], fields[3]});
+  }
+  return out;
+}
+
+// Sequence numbers are drawn from process numbers.
+std::string masked(const std::string& text) {
+  return std::regex_replace(text, std::regex("PSN 0x[0-9a-f]+|PSN *: *0x[0-9a-f]+"), "PSN");
+}
+
+bool has_line(const std::string& text, const std::string& pattern) {
+  const std::regex wanted(pattern, std::regex::extended);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    line = trimmed(std::regex_replace(line, std::regex("[ \t]+"), " "));
+    if (std::regex_search(line, wanted)) return true;
+  }
+  return false;
+}
+
+class programs : public ::testing::TestWithParam<expectation> {};
+
+TEST_P(programs, print_what_is_expected_and_the_same_again) {
+  const expectation& e = GetParam();
+  if (const std::string why = obstacle(e.words.substr(0, e.words.find(' '))); !why.empty()) GTEST_SKIP() << why;
+  const scratch folder;
+  const std::string words = fmt::format("-- {}{}", e.words, e.pair ? fmt::format(" -- {} node0", e.words) : "");
+  const outcome first = exec(folder / "a", words);
+  ASSERT_EQ(first.status, 0) << first.text;
+  ASSERT_EQ(exec(folder / "b", words).status, 0);
+  const std::string printed = file_content(folder / (e.pair ? "a/program1.txt" : "a/program0.txt"));
+  EXPECT_TRUE(has_line(printed, e.line)) << "wanted: " << e.line << "\n" << printed;
+  EXPECT_EQ(file_content(folder / "a/result.json"), file_content(folder / "b/result.json"));
+  EXPECT_EQ(figure(folder / "a", "unknown_waits"), 0);
+  EXPECT_EQ(figure(folder / "a", "unproven_spins"), 0);
+  for (const char* file : {"program0.txt", "program1.txt"}) {
+    EXPECT_EQ(masked(file_content(folder / (std::string("a/") + file))),
+              masked(file_content(folder / (std::string("b/") + file))));
+  }
+}
+
+// Of the client's table of results, the column `i`.
+double result_of(const std::string& folder, std::size_t i) {
+  std::istringstream lines(file_content(folder + "/program1.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::vector<double> numbers;
+    for (double x = 0; words >> x;) numbers.push_back(x);
+    if (numbers.size() >= 4) return numbers.at(i);
+  }
+  ADD_FAILURE() << "the client printed no result";
+  return 0;
+}
+
+// With three processes that compute beside it, on whatever cores there are: the same to the last byte.
+TEST(applications, a_busy_machine_changes_nothing) {
+  if (const std::string why = obstacle("ib_write_lat"); !why.empty()) GTEST_SKIP() << why;
+  const scratch folder;
+  std::vector<pid_t> busy;
+  for (int i = 0; i < 3; ++i) {
+    const pid_t p = ::fork();
+    if (p == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (volatile unsigned n = 0;;) n = n + 1;
+    }
+    busy.push_back(p);
+  }
+  const std::string words = "-- ib_write_lat -F -n 200 -- ib_write_lat -F -n 200 node0";
+  constexpr int runs = 4;
+  for (int i = 0; i < runs; ++i) EXPECT_EQ(exec(folder / std::to_string(i), words).status, 0);
+  for (const pid_t p : busy) {
+    ::kill(p, SIGKILL);
+    ::waitpid(p, nullptr, 0);
+  }
+  for (int i = 1; i < runs; ++i) {
+    EXPECT_EQ(file_content(folder / "0/result.json"), file_content(folder / (std::to_string(i) + "/result.json")));
+    EXPECT_EQ(file_content(folder / "0/statistics.txt"), file_content(folder / (std::to_string(i) + "/statistics.txt")));
+  }
+}
+
+// The time of a WRITE between programs that wait for it in memory, against the same path seen unit by unit: what a completion
+// and its polling cost is not in it.
+TEST(applications, latency_is_that_of_the_units) {
+  if (const std::string why = obstacle("ib_write_lat"); !why.empty()) GTEST_SKIP() << why;
+  const scratch folder;
+  const std::string words = "-- ib_write_lat -F -s 8 -n 100 -- ib_write_lat -F -s 8 -n 100 node0";
+  ASSERT_EQ(exec(folder / "programs", words).status, 0);
+  ASSERT_EQ(run_program(places::program, fmt::format("run ping --size 8B --no-trace -o {}", folder / "ping")).status, 0);
+  const auto ping = nlohmann::json::parse(file_content(folder / "ping/result.json"));
+  const double there_and_back = ping["figures"]["WRITE"]["value"];
+  const double one_way = 1000 * result_of(folder / "programs", 4);
+  EXPECT_LT(one_way, there_and_back);
+  EXPECT_GT(one_way, there_and_back / 2);
+}
+
+// 4096 B of each packet of 4122 B are data: headers of 12 B and, on the first, 16 B more, 6 B of checks, 8 B of local route.
+TEST(applications, bandwidth_is_the_links_closed_form) {
+  if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
+  const scratch folder;
+  const std::string words = "-- ib_write_bw -F -s 1048576 -n 200 -- ib_write_bw -F -s 1048576 -n 200 node0";
+  ASSERT_EQ(exec(folder / "programs", words).status, 0);
+  constexpr double mib_per_second = 100e9 / 8 / 1048576;
+  EXPECT_NEAR(result_of(folder / "programs", 3), mib_per_second * 4096 / 4122, 0.01 * mib_per_second);
+}
+
+// The knobs of the adapter reach the programs.
+TEST(applications, a_small_cache_makes_latency_rise) {
+  if (const std::string why = obstacle("ib_read_lat"); !why.empty()) GTEST_SKIP() << why;
+  const scratch folder;
+  const std::string words = "-- ib_read_lat -F -n 100 -- ib_read_lat -F -n 100 node0";
+  ASSERT_EQ(exec(folder / "a", words).status, 0);
+  ASSERT_EQ(exec(folder / "b", words, "--set node*.host.memory_read_latency=500ns").status, 0);
+  EXPECT_GT(result_of(folder / "b", 4), result_of(folder / "a", 4) + 0.3);
+}
+
+// perftest counts its second by the simulated clock, and a timer ends it.
+TEST(applications, a_test_of_one_second_takes_a_second_of_simulated_time) {
+  if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
+  const scratch folder;
+  const std::string words = "-- ib_write_bw -F -D 1 -- ib_write_bw -F -D 1 node0";
+  ASSERT_EQ(exec(folder / "a", words, "--set link.rate=1Gb/s").status, 0);
+  ASSERT_EQ(exec(folder / "b", words, "--set link.rate=1Gb/s").status, 0);
+  constexpr double mib_per_second = 1e9 / 8 / 1048576;
+  EXPECT_NEAR(result_of(folder / "a", 3), mib_per_second * 4096 / 4122, 0.01 * mib_per_second);
+  EXPECT_EQ(file_content(folder / "a/result.json"), file_content(folder / "b/result.json"));
+  EXPECT_EQ(figure(folder / "a", "unproven_spins"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, programs, ::testing::ValuesIn(expectations()),
+                         [](const ::testing::TestParamInfo<expectation>& i) { return i.param.name; });
+
+}  // namespace
+}  // namespace hcasim::applications

@@ -1,0 +1,47 @@
+// How one thread of a program asks the simulator, and waits for the answer: a page of shared memory that the program makes and
+// hands over when the thread connects. One side at a time owns everything but the counts: the program from an answer to its
+// next request, the simulator in between. What the program writes is not to be trusted: copy it, then check it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace hcasim::channel {
+
+inline constexpr std::uint32_t magic = 0x6863'6173;
+inline constexpr std::uint32_t version = 1;
+inline constexpr std::size_t argument_bytes = 256;
+inline constexpr std::size_t data_bytes = 64 << 10;
+
+struct page {
+  std::uint32_t magic;
+  std::uint32_t version;
+  std::atomic<std::uint32_t> requests;
+  std::atomic<std::uint32_t> answers;
+  std::atomic<std::uint32_t> simulator_sleeps;
+  std::atomic<std::uint32_t> program_sleeps;
+  std::atomic<std::uint32_t> beats;       // looks at the clock: tells a loop that reads it from one that reads memory
+  std::atomic<std::uint32_t> unprovable;  // the simulator has given up proving that the thread waits: it is to ask for sleep
+  std::uint32_t what;
+  std::int32_t error;     // of the answer: an errno value
+  std::uint32_t sent;     // since the last answer the thread has written to descriptors
+  std::uint64_t spent;    // ps of simulated time that the thread has used up since the last answer
+  std::uint64_t now;      // ps: the thread's time when it was answered
+  std::uint64_t horizon;  // ps: how far it may run ahead of `now` by itself
+  alignas(64) std::byte arguments[argument_bytes];
+  alignas(64) std::byte data[data_bytes];
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+// What a thread sends over the socket when it connects, with the page's descriptor beside it.
+struct hello {
+  std::uint32_t magic;
+  std::uint32_t version;
+  std::int32_t process;
+  std::int32_t thread;
+  std::int32_t parent;   // process
+  std::int32_t program;  // as its environment says
+};
+
+}  // namespace hcasim::channel

@@ -1,0 +1,21 @@
+// The two ends of a channel. A side looks for a moment, then sleeps in the kernel until the other one wakes it.
+#pragma once
+
+#include <chrono>
+
+#include "testbenches/applications/channel/channel.h"
+
+namespace hcasim::channel {
+
+// The program's end: hands the request over. `is_answered` looks without waiting; `await_answer` waits, at most a second, and
+// says whether the answer is there.
+void ask(page& p);
+[[nodiscard]] bool is_answered(const page& p);
+bool await_answer(page& p);
+
+// The simulator's end. `seen`: requests taken so far.
+[[nodiscard]] bool is_asked(const page& p, std::uint32_t seen);
+bool await_request(page& p, std::uint32_t seen, std::chrono::nanoseconds at_most);
+void answer(page& p, std::uint32_t seen);
+
+}  // namespace hcasim::channel

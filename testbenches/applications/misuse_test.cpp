@@ -1,0 +1,144 @@
+// Programs that cannot be run, or do what they should not: each gets a clear message or an errno value, and the simulator goes
+// on.
+#include <sys/stat.h>
+
+#include "testbenches/applications/testing/run_programs.h"
+
+namespace hcasim::applications {
+namespace {
+
+namespace fs = std::filesystem;
+
+class misuse : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = obstacle("ibv_devices"); !why.empty()) GTEST_SKIP() << why;
+    if (!fs::exists(program_)) GTEST_SKIP() << "the program of these tests was not built: libibverbs-dev is missing";
+  }
+  outcome run(const std::string& words, const std::string& options = "") {
+    return exec(folder_ / "out", "-- " + words, options);
+  }
+  outcome run_own(const std::string& what) { return run(program_ + " " + what); }
+  std::string copy(const char* of, mode_t mode) {
+    std::string to = folder_ / "program";
+    fs::copy_file(of, to);
+    ::chmod(to.c_str(), mode);
+    return to;
+  }
+  std::string printed(int program) { return file_content(folder_ / fmt::format("out/program{}.txt", program)); }
+  [[nodiscard]] double figure_of(const char* name) const { return figure(folder_ / "out", name); }
+
+  scratch folder_;
+  std::string program_ = fs::path(places::program).parent_path() / "hcasim_misuse";
+};
+
+#define EXPECT_SAYS(outcome, wanted, words)                     \
+  do {                                                          \
+    const auto o = outcome;                                     \
+    EXPECT_EQ(o.status, wanted) << o.text;                      \
+    EXPECT_NE(o.text.find(words), std::string::npos) << o.text; \
+  } while (false)
+
+TEST_F(misuse, a_program_that_does_not_exist) {
+  EXPECT_SAYS(run("no_such_program"), 2, "there is no program 'no_such_program' in PATH");
+  EXPECT_SAYS(run("./no_such_program"), 2, "No such file");
+  EXPECT_SAYS(run("/usr"), 2, "is no file");
+  EXPECT_SAYS(run("/etc/passwd"), 2, "may not be executed");
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+}
+
+TEST_F(misuse, a_program_that_the_library_cannot_reach) {
+  EXPECT_SAYS(run(copy("/bin/true", 04755)), 2, "set-user-ID");
+  EXPECT_SAYS(run(fs::path(places::program).parent_path() / "hcasim_static"), 2, "linked statically");
+}
+
+TEST_F(misuse, words_that_make_no_program) {
+  EXPECT_SAYS(exec(folder_ / "out", ""), 2, "there is no program");
+  EXPECT_SAYS(exec(folder_ / "out", "--"), 2, "nothing stands behind");
+  EXPECT_SAYS(run_program(places::program, "run applications --no-trace --param program0.run=\"a 'b\""), 2, "is not closed");
+  EXPECT_SAYS(run("true", "--param program0.start=soon"), 2, "first_idle");
+}
+
+TEST_F(misuse, the_status_of_a_program_is_the_runs) {
+  EXPECT_EQ(run("true").status, 0);
+  EXPECT_SAYS(run("sh -c 'exit 3'"), 1, "ended with status 3, not with 0");
+  EXPECT_EQ(run("sh -c 'exit 3'", "--param program0.expect=3").status, 0);
+  EXPECT_SAYS(run("sh -c 'kill -SEGV $$'"), 1, "signal 11");
+}
+
+TEST_F(misuse, a_library_of_another_version) {
+  EXPECT_SAYS(run_own("version"), 1, "speaks version 2 of the channel");
+}
+
+TEST_F(misuse, wild_handles_and_addresses) {
+  EXPECT_EQ(run_own("wild").status, 0) << printed(0);
+}
+
+TEST_F(misuse, a_program_that_leaves_everything_behind) {
+  EXPECT_EQ(run_own("leave").status, 0) << printed(0);
+}
+
+TEST_F(misuse, a_program_without_memory) {
+  EXPECT_EQ(run_own("memory").status, 0) << printed(0);
+}
+
+TEST_F(misuse, memory_that_is_unmapped_while_it_is_registered) {
+  EXPECT_EQ(run_own("unmap").status, 0) << printed(0);
+}
+
+TEST_F(misuse, a_fork_in_the_middle) {
+  EXPECT_EQ(run_own("fork").status, 0) << printed(0);
+  EXPECT_EQ(printed(0), "child\nparent\n");
+  EXPECT_EQ(figure_of("unknown_waits"), 0);
+}
+
+TEST_F(misuse, a_pipeline_of_a_shell) {
+  EXPECT_EQ(run("bash -c 'ibv_devinfo | head -1; echo done'").status, 0);
+  EXPECT_EQ(printed(0), "hca_id:\thcasim0\ndone\n");
+}
+
+TEST_F(misuse, a_program_that_is_killed_leaves_its_peer_a_timeout) {
+  if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
+  const std::string killed = "bash -c 'ib_write_bw -F --run_infinitely -s 65536 & sleep 1; kill -9 $!; wait $!; exit 5'";
+  const outcome o = exec(folder_ / "out", fmt::format("-- {} -- ib_write_bw -F --run_infinitely -s 65536 node0", killed),
+                         "--param program0.expect=5 --param program1.expect=1 --set link.rate=1Gb/s");
+  EXPECT_EQ(o.status, 0) << o.text;
+}
+
+TEST_F(misuse, threads_that_wait_for_each_other) {
+  ASSERT_EQ(run_own("threads").status, 0) << printed(0);
+  EXPECT_EQ(printed(0), "turns: 200\n");
+  EXPECT_EQ(figure_of("unknown_waits"), 0);
+}
+
+TEST_F(misuse, computing_takes_no_simulated_time) {
+  ASSERT_EQ(run_own("compute").status, 0) << printed(0);
+  const std::string first = printed(0);
+  EXPECT_EQ(figure_of("unproven_spins"), 0);
+  ASSERT_EQ(run_own("compute").status, 0);
+  EXPECT_EQ(printed(0), first);
+}
+
+struct loop {
+  const char* name;
+  bool proven;  // that it waits
+};
+class spinning : public misuse, public ::testing::WithParamInterface<loop> {};
+
+// A loop that changes nothing that it would not change back is waiting; one that looks at the clock goes on by itself; of
+// others nobody can know.
+TEST_P(spinning, is_seen_through_or_counted) {
+  ASSERT_EQ(run_own(std::string("spin ") + GetParam().name).status, 0) << printed(0);
+  if (GetParam().proven) {
+    EXPECT_EQ(figure_of("unproven_spins"), 0);
+  } else {
+    EXPECT_GT(figure_of("unproven_spins"), 0);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(loops, spinning,
+                         ::testing::Values(loop{"pure", true}, loop{"pause", true}, loop{"stack", true}, loop{"clock", true},
+                                           loop{"stamp", true}, loop{"register", false}, loop{"memory", false}),
+                         [](const ::testing::TestParamInfo<loop>& i) { return i.param.name; });
+
+}  // namespace
+}  // namespace hcasim::applications

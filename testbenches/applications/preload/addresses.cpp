@@ -1,0 +1,107 @@
+#include "testbenches/applications/preload/addresses.h"
+
+#include <arpa/inet.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "testbenches/applications/preload/connection.h"
+
+namespace hcasim::preload {
+namespace {
+
+struct place {
+  bool known = false;
+  std::uint32_t network = 0;  // 127.x.y.0, in the host's order
+  std::uint32_t node = 0;
+};
+
+const place& here() {
+  static const place p = [] {
+    place out;
+    const char* text = ::getenv("HCASIM_LOOPBACK");
+    unsigned x = 0;
+    unsigned y = 0;
+    if (!text || std::sscanf(text, "%u.%u", &x, &y) != 2) return out;
+    out.known = true;
+    out.network = 127U << 24 | (x & 255) << 16 | (y & 255) << 8;
+    out.node = static_cast<std::uint32_t>(setting("HCASIM_NODE", 0));
+    return out;
+  }();
+  return p;
+}
+
+constexpr std::uint32_t loopback = 127U << 24;
+constexpr std::uint32_t low_byte = 0xff;
+
+// In the host's order. Any address is the node's own.
+std::uint32_t meant(std::uint32_t a) {
+  if (a == INADDR_ANY) return here().network | (here().node + 1);
+  if ((a & ~low_byte) == loopback) return here().network | (a & low_byte);
+  return a;
+}
+std::uint32_t shown(std::uint32_t a) {
+  return (a & ~low_byte) == here().network ? loopback | (a & low_byte) : a;
+}
+
+template <class Change>
+void change(sockaddr* a, socklen_t length, Change to) {
+  if (!here().known || length < static_cast<socklen_t>(sizeof(sa_family_t))) return;
+  if (a->sa_family == AF_INET && length >= static_cast<socklen_t>(sizeof(sockaddr_in))) {
+    auto* in = reinterpret_cast<sockaddr_in*>(a);
+    in->sin_addr.s_addr = htonl(to(ntohl(in->sin_addr.s_addr)));
+  } else if (a->sa_family == AF_INET6 && length >= static_cast<socklen_t>(sizeof(sockaddr_in6))) {
+    in6_addr& in = reinterpret_cast<sockaddr_in6*>(a)->sin6_addr;
+    std::uint32_t v4 = INADDR_ANY;
+    constexpr std::size_t mapped = 12;
+    if (IN6_IS_ADDR_V4MAPPED(&in)) {
+      std::memcpy(&v4, in.s6_addr + mapped, sizeof v4);
+      v4 = ntohl(v4);
+    } else if (IN6_IS_ADDR_LOOPBACK(&in)) {
+      v4 = loopback | (here().node + 1);
+    } else if (!IN6_IS_ADDR_UNSPECIFIED(&in)) {
+      return;
+    }
+    v4 = htonl(to(v4));
+    in = {};
+    in.s6_addr[10] = in.s6_addr[11] = 0xff;
+    std::memcpy(in.s6_addr + mapped, &v4, sizeof v4);
+  }
+}
+
+}  // namespace
+
+own_address::own_address(const sockaddr* a, socklen_t length) : shown_(a), length_(length) {
+  if (!a || length > sizeof changed_ || !mine()) return;
+  std::memcpy(&changed_, a, length);
+  change(reinterpret_cast<sockaddr*>(&changed_), length, meant);
+  shown_ = reinterpret_cast<const sockaddr*>(&changed_);
+}
+
+void show_address(sockaddr* a, socklen_t length) {
+  if (!mine()) return;
+  change(a, length, shown);
+}
+
+}  // namespace hcasim::preload
+
+using namespace hcasim::preload;
+
+HCASIM_PUBLIC int bind(int fd, const sockaddr* a, socklen_t length) noexcept {
+  const own_address there(a, length);
+  return static_cast<int>(::syscall(SYS_bind, fd, there.get(), there.length()));
+}
+
+HCASIM_PUBLIC int getsockname(int fd, sockaddr* a, socklen_t* length) noexcept {
+  const int result = static_cast<int>(::syscall(SYS_getsockname, fd, a, length));
+  if (result == 0) show_address(a, *length);
+  return result;
+}
+
+HCASIM_PUBLIC int getpeername(int fd, sockaddr* a, socklen_t* length) noexcept {
+  const int result = static_cast<int>(::syscall(SYS_getpeername, fd, a, length));
+  if (result == 0) show_address(a, *length);
+  return result;
+}

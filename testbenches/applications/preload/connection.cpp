@@ -1,0 +1,182 @@
+#include "testbenches/applications/preload/connection.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "testbenches/applications/channel/handoff.h"
+#include "testbenches/applications/preload/timers.h"
+
+namespace hcasim::preload {
+namespace {
+
+thread_local connection own;
+
+// Everything here calls the kernel directly: the functions of these names may be ours.
+long raw_poll(pollfd* fds, unsigned n, int milliseconds) {
+  return ::syscall(SYS_poll, fds, n, milliseconds);
+}
+
+bool pass(int socket, std::span<const std::byte> message, std::span<const int> descriptors) {
+  constexpr std::size_t most = channel::most_descriptors;
+  alignas(cmsghdr) char control[CMSG_SPACE(most * sizeof(int))] = {};
+  iovec part{const_cast<std::byte*>(message.data()), message.size()};
+  msghdr h{};
+  h.msg_iov = &part;
+  h.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    h.msg_control = control;
+    h.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* m = CMSG_FIRSTHDR(&h);
+    m->cmsg_level = SOL_SOCKET;
+    m->cmsg_type = SCM_RIGHTS;
+    m->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(m), descriptors.data(), descriptors.size_bytes());
+  }
+  return ::syscall(SYS_sendmsg, socket, &h, MSG_NOSIGNAL) == static_cast<long>(message.size());
+}
+
+int reach(const char* name) {
+  const int s = static_cast<int>(::syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un a{};
+  a.sun_family = AF_UNIX;
+  const std::size_t n = std::strlen(name);
+  if (s < 0 || n + 1 > sizeof a.sun_path) return -1;
+  std::memcpy(a.sun_path + 1, name, n);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + n);
+  if (::syscall(SYS_connect, s, &a, length) == 0) return s;
+  ::syscall(SYS_close, s);
+  return -1;
+}
+
+// A high number: programs close or expect low ones.
+int out_of_the_way(int fd) {
+  constexpr int high = 900;
+  const int moved = static_cast<int>(::syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, high));
+  if (moved < 0) return fd;
+  ::syscall(SYS_close, fd);
+  return moved;
+}
+
+void connect_own(const char* name, void (*tell)(void*), void* of) {
+  const int memory = static_cast<int>(::syscall(SYS_memfd_create, "hcasim", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (memory < 0 || ::syscall(SYS_ftruncate, memory, sizeof(channel::page)) != 0) give_up("no memory for its channel");
+  ::syscall(SYS_fcntl, memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  void* at = ::mmap(nullptr, sizeof(channel::page), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  if (at == MAP_FAILED) give_up("no memory for its channel");
+  own.page = static_cast<channel::page*>(at);
+  own.page->magic = channel::magic;
+  own.page->version = channel::version;
+  own.thread = static_cast<pid_t>(::syscall(SYS_gettid));
+  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  own.socket = reach(name);
+  if (own.socket < 0) give_up("the simulator is not there any more");
+  own.socket = out_of_the_way(own.socket);
+  const channel::hello h{channel::magic, channel::version, ::getpid(),
+                         own.thread,     ::getppid(),      static_cast<std::int32_t>(setting("HCASIM_PROGRAM", 0))};
+  const bool sent = pass(own.socket, std::as_bytes(std::span(&h, 1)), std::span(&memory, 1));
+  ::syscall(SYS_close, memory);
+  if (!sent) give_up("the simulator does not answer");
+  if (tell) tell(of);
+  // Whoever connects waits until it is its turn.
+  call(channel::clock{});
+}
+
+}  // namespace
+
+connection* present() {
+  return own.page ? &own : nullptr;
+}
+
+connection* mine() {
+  if (own.page) return &own;
+  const int error = errno;
+  const char* name = ::getenv("HCASIM_SOCKET");
+  if (!name || !*name) return nullptr;
+  connect_own(name, nullptr, nullptr);
+  errno = error;
+  return &own;
+}
+
+void connect_and_tell(void (*tell)(void*), void* of) {
+  const char* name = ::getenv("HCASIM_SOCKET");
+  if (name && *name && !own.page) connect_own(name, tell, of);
+}
+
+void forget() {
+  if (!own.page) return;
+  ::munmap(own.page, sizeof(channel::page));
+  ::syscall(SYS_close, own.socket);
+  own = {};
+}
+
+int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes,
+        std::span<const int> descriptors) {
+  connection* c = mine();
+  if (!c) return ENOSYS;
+  if (c->asking) return EINTR;  // a signal's handler, in the middle of a request
+  const int kept = errno;
+  c->asking = true;
+  channel::page& p = *c->page;
+  std::memcpy(p.arguments, in, in_bytes);
+  p.what = static_cast<std::uint32_t>(what);
+  p.spent = c->spent;
+  p.sent = c->sent;
+  c->spent = 0;
+  c->sent = false;
+  if (!descriptors.empty()) {
+    const std::byte byte{1};
+    pass(c->socket, std::span(&byte, 1), descriptors);
+  }
+  channel::ask(p);
+  while (!channel::await_answer(p)) {
+    pollfd other{c->socket, 0, 0};
+    if (raw_poll(&other, 1, 0) > 0 && (other.revents & (POLLHUP | POLLERR))) ::_exit(1);  // the run has ended
+  }
+  std::memcpy(out, p.arguments, out_bytes);
+  const int error = p.error;
+  c->now = p.now;
+  c->horizon = p.horizon;
+  c->asking = false;
+  deliver_timers(c->now);
+  errno = kept;
+  return error;
+}
+
+std::span<std::byte> data() {
+  connection* c = mine();
+  return c ? std::span<std::byte>(c->page->data) : std::span<std::byte>();
+}
+
+std::uint64_t setting(const char* name, std::uint64_t otherwise) {
+  const char* text = ::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+void give_up(const char* why) {
+  const char* const parts[] = {"hcasim: this program cannot go on: ", why, "\n"};
+  for (const char* part : parts) {
+    [[maybe_unused]] const auto n = ::syscall(SYS_write, STDERR_FILENO, part, std::strlen(part));
+  }
+  ::_exit(1);
+}
+
+namespace {
+
+[[gnu::constructor]] void begin() {
+  ::pthread_atfork(nullptr, nullptr, forget);
+  mine();
+}
+
+}  // namespace
+
+}  // namespace hcasim::preload

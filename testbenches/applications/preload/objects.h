@@ -1,0 +1,134 @@
+// The objects that programs hold: the public struct first, the simulator's handle behind it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+#include "testbenches/applications/preload/connection.h"
+
+// Inline wrappers of the header; here stand the functions behind them.
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+#undef ibv_get_device_list
+
+namespace hcasim::preload {
+
+using channel::handle;
+
+struct device_object {
+  char before[1024];  // provider libraries look around a device for what is theirs
+  ibv_device device;
+  char after[1024];
+};
+
+struct context_object {
+  verbs_context verbs;
+  handle name;
+  int async_token;  // write end
+};
+
+struct pd_object {
+  ibv_pd pd;
+  handle name;
+  pd_object* parent;  // of a parent domain
+};
+
+struct td_object {
+  ibv_td td;
+};
+
+struct mr_object {
+  ibv_mr mr;
+  handle name;
+};
+
+struct mw_object {
+  ibv_mw mw;
+  handle name;
+};
+
+struct dm_object {
+  ibv_dm dm;
+  handle name;
+};
+
+struct channel_object {
+  ibv_comp_channel channel;
+  handle name;
+  int token;
+};
+
+struct cq_object {
+  ibv_cq_ex cq;  // begins as an ibv_cq
+  handle name;
+  ibv_wc polled;  // of the extended calls
+};
+
+// What the extended calls have gathered between wr_start and wr_complete.
+struct pending_sends {
+  std::vector<channel::send_request> requests;
+  std::vector<std::vector<channel::segment>> segments;
+  std::vector<std::vector<char>> inlined;
+  int error = 0;
+};
+
+struct qp_object {
+  ibv_qp_ex qp;  // begins as an ibv_qp
+  handle name;
+  bool extended;
+  pending_sends* pending;
+};
+
+struct srq_object {
+  ibv_srq srq;
+  handle name;
+};
+
+struct ah_object {
+  ibv_ah ah;
+  handle name;
+};
+
+template <class Object, class Public>
+Object* of(Public* p) {
+  return reinterpret_cast<Object*>(p);
+}
+inline handle name_of(ibv_context* c) {
+  return reinterpret_cast<context_object*>(verbs_get_ctx(c))->name;
+}
+inline handle name_of(ibv_pd* p) {
+  return of<pd_object>(p)->name;
+}
+inline handle name_of(ibv_cq* c) {
+  return c ? of<cq_object>(c)->name : 0;
+}
+
+template <class Object>
+Object* made() {
+  auto* o = static_cast<Object*>(std::calloc(1, sizeof(Object)));
+  if (!o) give_up("no memory is left");
+  return o;
+}
+
+template <class T>
+T* refused(int error) {
+  errno = error;
+  return nullptr;
+}
+
+// An object is destroyed when the program has acknowledged its events.
+void wait_for_events(const std::uint32_t& acknowledged, std::uint32_t given);
+
+void fill_operations(context_object& c);
+void add_extended_operations(context_object& c);
+void open_extended(qp_object& q, std::uint64_t operations);
+void open_extended(cq_object& q);
+int post(qp_object& q, const std::vector<channel::send_request>& requests,
+         const std::vector<std::vector<channel::segment>>& segments, std::size_t& posted);
+int poll(cq_object& q, int entries, ibv_wc* wc);
+
+}  // namespace hcasim::preload

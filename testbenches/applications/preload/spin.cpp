@@ -1,0 +1,171 @@
+#include "testbenches/applications/preload/spin.h"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "testbenches/applications/preload/clock.h"
+#include "testbenches/applications/preload/connection.h"
+#include "testbenches/applications/preload/real.h"
+
+// NOLINTBEGIN(performance-no-int-to-ptr): registers hold numbers
+
+namespace hcasim::preload {
+namespace {
+
+constexpr long long trap_flag = 0x100;
+constexpr std::size_t stack_bytes = 512;
+constexpr int most_steps = 400;
+
+// What the thread was when it was stopped.
+struct snapshot {
+  bool stepping = false;
+  int steps = 0;
+  std::uint32_t beats = 0;
+  std::array<long long, 17> registers{};
+  std::array<char, stack_bytes> stack{};
+};
+thread_local snapshot seen;
+
+int spin_signal() {
+  return SIGRTMAX - 1;
+}
+
+// All general registers and the instruction pointer: REG_R8 to REG_RIP lie one behind the other.
+void note(const ucontext_t& u, std::array<long long, 17>& out) {
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = u.uc_mcontext.gregs[i];
+}
+static_assert(REG_R8 == 0 && REG_RIP == 16);
+
+const char* stack_of(const ucontext_t& u) {
+  return reinterpret_cast<const char*>(u.uc_mcontext.gregs[REG_RSP]);
+}
+
+void begin_steps(int, siginfo_t*, void* context) {
+  auto& u = *static_cast<ucontext_t*>(context);
+  connection* c = present();
+  if (!c || c->asking || seen.stepping) return;
+  if (c->page->unprovable.exchange(0)) {
+    const int kept = errno;
+    call(channel::spin{0});
+    errno = kept;
+    return;
+  }
+  seen.stepping = true;
+  seen.steps = 0;
+  seen.beats = c->page->beats.load(std::memory_order_relaxed);
+  note(u, seen.registers);
+  std::memcpy(seen.stack.data(), stack_of(u), stack_bytes);
+  u.uc_mcontext.gregs[REG_EFL] |= trap_flag;
+}
+
+struct kept_action {
+  struct sigaction action {};
+  bool given = false;
+};
+kept_action program_fault;
+kept_action program_trap;
+kept_action program_spin;
+
+// What the program does about a signal that is not for us.
+void hand_on(const kept_action& k, int signal, siginfo_t* info, void* context) {
+  if (k.given && (k.action.sa_flags & SA_SIGINFO) && k.action.sa_sigaction) return k.action.sa_sigaction(signal, info, context);
+  if (k.given && k.action.sa_handler == SIG_IGN) return;
+  if (k.given && k.action.sa_handler != SIG_DFL) return k.action.sa_handler(signal);
+  struct sigaction normal {};
+  normal.sa_handler = SIG_DFL;
+  HCASIM_REAL(sigaction)(signal, &normal, nullptr);
+  // A fault comes again; others are sent again.
+  if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
+}
+
+void step(int signal, siginfo_t* info, void* context) {
+  auto& u = *static_cast<ucontext_t*>(context);
+  if (!seen.stepping) return hand_on(program_trap, signal, info, context);
+  const int kept = errno;
+  connection* c = present();
+  const auto end = [&] {
+    seen.stepping = false;
+    u.uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+  };
+  if (!c || c->asking || ++seen.steps > most_steps || c->page->beats.load(std::memory_order_relaxed) != seen.beats) {
+    end();
+  } else {
+    std::array<long long, 17> current;
+    note(u, current);
+    if (current == seen.registers && std::memcmp(stack_of(u), seen.stack.data(), stack_bytes) == 0) {
+      end();
+      call(channel::spin{1});
+    }
+  }
+  errno = kept;
+}
+
+void fault(int signal, siginfo_t* info, void* context) {
+  const int kept = errno;
+  const bool ours = info->si_code == SI_KERNEL && emulate_time_stamp(context);
+  errno = kept;
+  if (!ours) hand_on(program_fault, signal, info, context);
+}
+
+using handler = void(int, siginfo_t*, void*);
+
+bool install(int signal, handler* h, kept_action& before) {
+  struct sigaction a {};
+  a.sa_sigaction = h;
+  a.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  // A step while the simulator's signal waits, or the other way round, would find its own signal blocked.
+  sigemptyset(&a.sa_mask);
+  sigaddset(&a.sa_mask, spin_signal());
+  struct sigaction old {};
+  if (HCASIM_REAL(sigaction)(signal, &a, &old) != 0) return false;
+  const bool programs = (old.sa_flags & SA_SIGINFO) || old.sa_handler != SIG_DFL;
+  if (programs) before = {old, true};
+  return true;
+}
+
+kept_action* ours(int signal) {
+  if (signal == SIGSEGV) return &program_fault;
+  if (signal == SIGTRAP) return &program_trap;
+  return signal == spin_signal() ? &program_spin : nullptr;
+}
+
+bool catching = false;
+
+}  // namespace
+
+bool catch_faults() {
+  if (catching) return true;
+  catching = install(SIGSEGV, fault, program_fault) && install(SIGTRAP, step, program_trap) &&
+             install(spin_signal(), begin_steps, program_spin);
+  return catching;
+}
+
+}  // namespace hcasim::preload
+
+using namespace hcasim::preload;
+
+HCASIM_PUBLIC int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
+  kept_action* k = catching ? ours(signal) : nullptr;
+  if (!k) return HCASIM_REAL(sigaction)(signal, action, old);
+  const kept_action before = *k;
+  if (action) *k = {*action, true};
+  if (old) *old = before.action;
+  return 0;
+}
+
+HCASIM_PUBLIC sighandler_t signal(int number, sighandler_t h) noexcept {
+  kept_action* k = catching ? ours(number) : nullptr;
+  if (!k) return HCASIM_REAL(signal)(number, h);
+  struct sigaction a {};
+  struct sigaction old {};
+  a.sa_handler = h;
+  sigaction(number, &a, &old);
+  return old.sa_handler;
+}
+// NOLINTEND(performance-no-int-to-ptr)

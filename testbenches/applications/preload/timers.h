@@ -1,0 +1,16 @@
+// Interval timers in simulated time. A thread looks whether one is due when it comes back from the simulator or has looked at
+// the clock; sleeps end when one is.
+#pragma once
+
+#include <cstdint>
+
+namespace hcasim::preload {
+
+// Sends the signal of a timer that is due by `now` (ps).
+void deliver_timers(std::uint64_t now);
+// How many signals were sent so far; a sleep during which that grows was interrupted.
+std::uint64_t timers_delivered();
+// The time until the next one is due, if that is less.
+std::uint64_t no_longer_than_timer(std::uint64_t timeout);
+
+}  // namespace hcasim::preload

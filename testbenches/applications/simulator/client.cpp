@@ -1,0 +1,50 @@
+#include "testbenches/applications/simulator/client.h"
+
+namespace hcasim::applications {
+
+using namespace verbs;
+
+client::client(node& n, outside_memory& bytes, activity& a, waiting& w, client_statistics& counters, const time_config& time,
+               bit_rate rate, std::uint64_t seed)
+    : where(n),
+      changes(a),
+      sleeping(w),
+      stats(counters),
+      config(time),
+      link_rate(rate),
+      memory(n.host.memory_bytes(), seed),
+      queues(n.host.memory_bytes(), seed + 1) {
+  memory.set_source(bytes);
+  memory.set_pin_limit(time.locked_memory);
+}
+
+int client::close(cpu& c, ibv_context* context) {
+  const auto its = [context](const auto& object) { return object.context == context; };
+  cqs.each([&](ibv_cq& cq) {
+    if (!its(cq)) return;
+    for (const auto& run : driver::of(&cq).buffer.runs()) where.host.unwatch_pages(run.physical, run.bytes);
+  });
+  qps.each([&](const ibv_qp& qp) {
+    if (its(qp) && qp.state != IBV_QPS_RESET && qp.state != IBV_QPS_INIT) --connected;
+  });
+  pds.remove_if(its);
+  mrs.remove_if(its);
+  mws.remove_if(its);
+  dms.remove_if(its);
+  channels.remove_if(its);
+  cqs.remove_if(its);
+  qps.remove_if(its);
+  srqs.remove_if(its);
+  ahs.remove_if(its);
+  contexts.remove_if([context](const ibv_context& x) { return &x == context; });
+  return ibv_close_device(c, context);
+}
+
+void client::close_all(cpu& c) {
+  std::vector<ibv_context*> open;
+  contexts.each([&](ibv_context& x) { open.push_back(&x); });
+  for (ibv_context* x : open) close(c, x);
+  memory.lose(c, 0, ~std::uint64_t{0});
+}
+
+}  // namespace hcasim::applications

@@ -1,0 +1,106 @@
+// A process as the driver sees it: the verbs objects that it has, by handle.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "models/driver/verbs.h"
+#include "models/system/system.h"
+#include "testbenches/applications/simulator/activity.h"
+#include "testbenches/applications/simulator/handles.h"
+#include "testbenches/applications/simulator/waiting.h"
+
+namespace hcasim::applications {
+
+struct client_statistics {
+  counter requests;
+  counter empty_polls;
+  counter stretched_polls;
+  counter clock_syncs;
+  counter spins;
+  counter spins_landed;
+  counter unproven_spins;
+  counter parks;
+  counter unknown_waits;
+  counter refused;  // requests that made no sense
+};
+
+// How long threads that wait may sleep at once, and other knobs of time.
+struct time_config {
+  ps clock_read{25'000};
+  ps poll_stretch{20'000'000};
+  ps spin_stretch{100'000'000};
+  ps out_of_band{5'000'000};
+  std::uint64_t locked_memory = 16ULL << 30;
+  double tsc_mhz = 3000;
+};
+
+struct client {
+  client(node& where, outside_memory& bytes, activity& changes, waiting& sleeping, client_statistics& counters,
+         const time_config& config, bit_rate link_rate, std::uint64_t seed);
+
+  // Destroys everything of the context that is left, as the kernel does. Handles of its objects are gone.
+  int close(cpu& c, verbs::ibv_context* context);
+  void close_all(cpu& c);
+
+  node& where;
+  activity& changes;
+  waiting& sleeping;
+  client_statistics& stats;
+  const time_config& config;
+  bit_rate link_rate;
+  virtual_memory memory;  // the program's
+  virtual_memory queues;  // the driver's
+
+  handles<verbs::ibv_context> contexts;
+  handles<verbs::ibv_pd> pds;
+  handles<verbs::ibv_mr> mrs;
+  handles<verbs::ibv_mw> mws;
+  handles<verbs::ibv_dm> dms;
+  handles<verbs::ibv_comp_channel> channels;
+  handles<verbs::ibv_cq> cqs;
+  handles<verbs::ibv_qp> qps;
+  handles<verbs::ibv_srq> srqs;
+  handles<verbs::ibv_ah> ahs;
+  std::size_t connected = 0;  // QPs that were made ready to receive
+
+  // Objects are destroyed when no other thread is at work in the driver for this process: a thread sleeps there, and programs
+  // may destroy what another thread of theirs uses.
+  class use {
+   public:
+    use(client& who, bool alone) : who_(who), alone_(alone) {
+      while (who.alone_ || (alone && who.users_ > 0)) {
+        ++who.queueing_;
+        sc_core::wait(who.left_);
+        --who.queueing_;
+      }
+      if (alone) {
+        who.alone_ = true;
+      } else {
+        ++who.users_;
+      }
+    }
+    ~use() {
+      if (alone_) {
+        who_.alone_ = false;
+      } else {
+        --who_.users_;
+      }
+      if (who_.queueing_ > 0) wake(who_.left_);
+    }
+    use(const use&) = delete;
+    use& operator=(const use&) = delete;
+
+   private:
+    client& who_;
+    bool alone_;
+  };
+
+ private:
+  int users_ = 0;
+  bool alone_ = false;
+  int queueing_ = 0;
+  sc_core::sc_event left_;
+};
+
+}  // namespace hcasim::applications

@@ -1,0 +1,20 @@
+// What is said before a program is started: its words, where it lies, and why the preload library could not be in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hcasim::applications {
+
+// Words as a shell splits them: blanks, 'single' and "double" quotes, backslashes. Throws std::invalid_argument when a quote is
+// not closed.
+std::vector<std::string> split_words(const std::string& line);
+
+struct found_program {
+  std::string path;
+  std::string objection;  // empty: it can be run
+};
+// As execvp would find it.
+found_program find_program(const std::string& name);
+
+}  // namespace hcasim::applications

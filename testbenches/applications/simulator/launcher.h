@@ -1,0 +1,49 @@
+// Starts programs: the environment that the preload library needs, a process group, and output into a file.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "testbenches/applications/simulator/waiting.h"
+
+namespace hcasim::applications {
+
+// Where programs connect, and the addresses that are this run's alone: a program's 127.0.0.n is 127.x.y.n on the machine.
+class meeting_place {
+ public:
+  meeting_place();
+
+  [[nodiscard]] int socket() const { return socket_.get(); }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& loopback() const { return loopback_; }
+
+ private:
+  descriptor socket_;
+  descriptor claim_;
+  std::string name_;
+  std::string loopback_;
+};
+
+struct launch {
+  std::vector<std::string> words;
+  std::string path;
+  std::string library;
+  std::string output;  // file
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+
+struct launched {
+  pid_t process = 0;
+  descriptor ended;  // readable when it has
+};
+
+// Throws std::runtime_error, with what the system said.
+launched start(const launch& what);
+
+// The preload library beside the running program, or where it was installed. Throws std::runtime_error: it was not built.
+std::string find_library();
+
+}  // namespace hcasim::applications

@@ -1,0 +1,310 @@
+// Threads of programs: how they come, ask and go.
+#include <fcntl.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): kill is POSIX
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "testbenches/applications/channel/handoff.h"
+#include "testbenches/applications/simulator/programs.h"
+
+namespace hcasim::applications {
+namespace {
+
+constexpr std::size_t most_passed = channel::most_descriptors;
+
+// One message and the descriptors beside it; nothing is there: no descriptors, and `bytes` is negative.
+std::vector<descriptor> receive(int socket, std::span<std::byte> message, ssize_t& bytes) {
+  alignas(cmsghdr) char control[CMSG_SPACE(most_passed * sizeof(int))];
+  iovec part{message.data(), message.size()};
+  msghdr h{};
+  h.msg_iov = &part;
+  h.msg_iovlen = 1;
+  h.msg_control = control;
+  h.msg_controllen = sizeof control;
+  bytes = ::recvmsg(socket, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  std::vector<descriptor> out;
+  if (bytes < 0) return out;
+  for (cmsghdr* m = CMSG_FIRSTHDR(&h); m; m = CMSG_NXTHDR(&h, m)) {
+    if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t n = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < n; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(m) + i * sizeof fd, sizeof fd);
+      out.emplace_back(fd);
+    }
+  }
+  return out;
+}
+
+// A page that its owner cannot take away under our hands.
+channel::page* map_page(const descriptor& memory) {
+  struct stat s {};
+  if (::fstat(memory.get(), &s) != 0 || s.st_size < static_cast<off_t>(sizeof(channel::page))) return nullptr;
+  const int seals = ::fcntl(memory.get(), F_GET_SEALS);
+  if (seals < 0 || !(seals & F_SEAL_SHRINK)) return nullptr;
+  void* at = ::mmap(nullptr, sizeof(channel::page), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  return at == MAP_FAILED ? nullptr : static_cast<channel::page*>(at);
+}
+
+struct thread_state {
+  char letter = 0;  // as /proc has it; 0: the thread is gone
+  std::uint64_t ticks = 0;
+};
+
+thread_state state_of(pid_t process, pid_t id) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process, id));
+  std::string line;
+  thread_state out;
+  if (!std::getline(file, line)) return out;
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= line.size()) return out;
+  out.letter = line[name_end + 2];
+  std::size_t at = name_end + 1;
+  constexpr int user_field = 12;  // from the state on
+  for (int field = 0; field <= user_field && at != std::string::npos; ++field) {
+    at = line.find(' ', at + 1);
+    if (at == std::string::npos) break;
+    if (field == user_field - 1 || field == user_field) out.ticks += std::strtoull(line.c_str() + at, nullptr, 10);
+  }
+  return out;
+}
+
+bool looks_again(std::uint32_t what, const std::byte* arguments) {
+  if (what != static_cast<std::uint32_t>(channel::what::wait_others)) return false;
+  channel::wait_others w{};
+  std::memcpy(&w, arguments, sizeof w);
+  return w.again != 0;
+}
+
+// ns that a thread has run.
+std::uint64_t processor_time(pid_t process, pid_t id) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/schedstat", process, id));
+  std::uint64_t ns = 0;
+  file >> ns;
+  return ns;
+}
+
+}  // namespace
+
+void programs::accept_threads() {
+  for (;;) {
+    descriptor connection(::accept4(place_.socket(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!connection) return;
+    greet(std::move(connection));
+  }
+}
+
+void programs::greet(descriptor connection) {
+  pollfd there{connection.get(), POLLIN, 0};
+  constexpr int patience = 5000;  // ms
+  if (::poll(&there, 1, patience) <= 0) return;
+  channel::hello h{};
+  ssize_t bytes = 0;
+  const std::vector<descriptor> with = receive(connection.get(), std::as_writable_bytes(std::span(&h, 1)), bytes);
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::getuid()) return;
+  const bool known = bytes == sizeof h && h.magic == channel::magic && h.program >= 0 &&
+                     static_cast<std::size_t>(h.program) < families_.size() && with.size() == 1;
+  if (!known) return;
+  family& f = *families_[static_cast<std::size_t>(h.program)];
+  f.connected = true;
+  if (h.version != channel::version) {
+    fail(fmt::format("program{}: its library speaks version {} of the channel, this program version {}; build both together",
+                     f.number, h.version, channel::version));
+    ::kill(peer.pid, SIGKILL);
+    return;
+  }
+  channel::page* page = map_page(with[0]);
+  if (!page) return;
+  process* p = process_of({h.magic, h.version, peer.pid, h.thread, h.parent, h.program}, f);
+  thread& t = p->threads.emplace_back();
+  t.of = p;
+  t.id = h.thread;
+  t.socket = std::move(connection);
+  t.page = page;
+  t.name = fmt::format("program{}_{}_{}", f.number, f.processes.size() - 1, p->threads.size() - 1);
+  ++p->alive;
+  ++f.running;
+  node_of(f).host.run(t.name, [this, &t](cpu& c) { run_thread(c, t); });
+}
+
+// A first thread is a process that is new, or has become another program: what it had is gone then, as descriptors are closed.
+programs::process* programs::process_of(const channel::hello& h, family& f) {
+  for (const auto& p : f.processes) {
+    if (p->id != h.process || p->over) continue;
+    if (h.thread != h.process) return p.get();
+    end_process(*p);
+  }
+  auto made = std::make_unique<process>(f, node_of(f), waiting_, statistics_, config_.time, system_.config().link.rate,
+                                        config_.seed + 2 * ++made_processes_);
+  process* p = made.get();
+  p->id = h.process;
+  p->bytes.attach(h.process);
+  p->ended = descriptor(static_cast<int>(::syscall(SYS_pidfd_open, h.process, 0)));
+  if (p->ended) waiting_.watch(p->ended.get(), [this, p] { end_process(*p); });
+  f.processes.push_back(std::move(made));
+  return p;
+}
+
+void programs::run_thread(cpu& c, thread& t) {
+  process& p = *t.of;
+  caller k{.c = c, .who = p.verbs, .bed = t.bed, .data = std::span(t.page->data), .descriptors = [&t](std::size_t) {
+             std::byte byte{};
+             ssize_t bytes = 0;
+             return receive(t.socket.get(), std::span(&byte, 1), bytes);
+           }};
+  while (!p.over && !k.ended && take_request(c, t)) serve_one(c, t, k);
+  --p.of.running;
+  if (--p.alive > 0) return;
+  // The last one.
+  if (!p.over && t.id == p.id) end_process(p);
+  p.verbs.close_all(c);
+}
+
+void programs::serve_one(cpu& c, thread& t, caller& k) {
+  process& p = *t.of;
+  family& f = p.of;
+  channel::page& page = *t.page;
+  constexpr std::uint64_t longest = std::uint64_t{1} << 56;  // ps: 20 hours
+  alignas(8) std::byte arguments[channel::argument_bytes];
+  alignas(8) std::byte answer[channel::argument_bytes] = {};
+  std::memcpy(arguments, page.arguments, sizeof arguments);
+  const std::uint32_t what = page.what;
+  c.spend(ps(static_cast<std::int64_t>(std::min(page.spent, longest))));
+  if (!looks_again(what, arguments)) {
+    for (const auto& other : f.processes) other->changes.ran();
+  }
+  k.slices = p.changes.slices();
+  waiting_.checkpoint(c.time() + config_.time.out_of_band, page.sent != 0);
+  const bool sleeps = what == static_cast<std::uint32_t>(channel::what::wait_descriptors);
+  if (sleeps) begin_sleep(f);
+  const int error = serve(k, what, arguments, answer);
+  if (sleeps) ++f.running;
+  c.sync();
+  if (p.over) return;
+  if (p.bytes.forbidden() && failures_.empty()) {
+    fail(
+        "the system does not let this process read and write the memory of its programs (process_vm_readv); in a container "
+        "allow that call, as with --cap-add=SYS_PTRACE");
+  }
+  if (what != static_cast<std::uint32_t>(channel::what::clock)) t.last_call = now();
+  std::memcpy(page.arguments, answer, sizeof answer);
+  page.error = error;
+  page.now = static_cast<std::uint64_t>(now().count());
+  page.horizon = static_cast<std::uint64_t>(horizon(t).count());
+  k.landings = p.changes.landings();
+  channel::answer(page, t.seen);
+}
+
+void programs::begin_sleep(family& f) {
+  if (--f.running > 0 || f.was_idle) return;
+  f.was_idle = true;
+  wake(f.idle);
+}
+
+// How far a thread may look ahead of the kernel by itself. Until a queue of its process is connected nothing can reach it;
+// afterwards as far as nothing happens, and further the longer it does nothing but look.
+ps programs::horizon(const thread& t) const {
+  constexpr ps least = 2_us;
+  constexpr ps most = 10_ms;
+  constexpr int share = 8;
+  if (t.of->verbs.connected == 0) return 1'000'000_ms;
+  const ps next = to_ps(sc_core::sc_time_to_pending_activity());
+  return std::min(std::max({least, next, (now() - t.last_call) / share}), most);
+}
+
+using wall_clock = std::chrono::steady_clock;
+
+struct programs::look {
+  int quiet = 0;  // looks in a row that found it asleep and no further
+  std::uint64_t ticks = 0;
+  std::uint64_t computed = 0;  // ns of processor time when it was first looked at
+  wall_clock::time_point begin = wall_clock::now();
+  wall_clock::time_point next_signal = begin;
+  wall_clock::duration pause = std::chrono::milliseconds(2);  // between signals; steps take processor time, so it grows
+  wall_clock::time_point next_look = begin + std::chrono::milliseconds(1);
+};
+
+// The thread's next request. False: there will be none.
+bool programs::take_request(cpu& c, thread& t) {
+  constexpr std::chrono::microseconds grace{40};
+  constexpr std::chrono::microseconds pause{500};
+  const bool may_spin = t.of->verbs.connected > 0;
+  if (!channel::await_request(*t.page, t.seen, may_spin ? grace : pause)) {
+    for (look l; !channel::is_asked(*t.page, t.seen);) {
+      if (may_spin) suspect_spin(t, l);
+      if (channel::await_request(*t.page, t.seen, pause)) break;
+      if (wall_clock::now() < l.next_look) continue;
+      l.next_look = wall_clock::now() + std::chrono::milliseconds(1);
+      if (!look_at(c, t, l)) return false;
+    }
+  }
+  t.page->unprovable.store(0, std::memory_order_relaxed);
+  t.seen = t.page->requests.load(std::memory_order_acquire);
+  return true;
+}
+
+// A thread that makes no call computes, or waits for memory: the library in it finds out. What it cannot prove within `enough`
+// of processor time is taken for waiting all the same.
+void programs::suspect_spin(thread& t, look& l) {
+  if (wall_clock::now() < l.next_signal) return;
+  constexpr std::uint64_t enough = 100'000'000;  // ns
+  l.next_signal = wall_clock::now() + l.pause;
+  l.pause *= 2;
+  const std::uint64_t computed = processor_time(t.of->id, t.id);
+  if (l.computed == 0) l.computed = computed;
+  if (computed - l.computed > enough) t.page->unprovable.store(1);
+  ++signals_;
+  ::syscall(SYS_tgkill, t.of->id, t.id, SIGRTMAX - 1);
+}
+
+// It computes, or sleeps in a call that nobody has told us of, or has gone. False: it has gone.
+bool programs::look_at(cpu& c, thread& t, look& l) {
+  process& p = *t.of;
+  accept_threads();  // it may have become another program, or made one
+  pollfd end{p.ended ? p.ended.get() : -1, POLLIN, 0};
+  if (p.over || (::poll(&end, 1, 0) > 0 && end.revents)) {
+    end_process(p);
+    return false;
+  }
+  const thread_state s = state_of(p.id, t.id);
+  if (s.letter == 0 || s.letter == 'Z' || s.letter == 'X') {
+    if (t.id == p.id) end_process(p);
+    return false;
+  }
+  constexpr auto patience = std::chrono::seconds(10);
+  if ((s.letter == 'T' || s.letter == 't') && wall_clock::now() - l.begin > patience) {
+    fail(fmt::format("program{} ({}) was stopped by a signal and did not go on for {} s; it was ended", p.of.number,
+                     p.of.what.words[0], patience.count()));
+    ::kill(-p.of.main, SIGKILL);
+    return true;
+  }
+  l.quiet = s.letter == 'S' && s.ticks == l.ticks ? l.quiet + 1 : 0;
+  l.ticks = s.ticks;
+  constexpr int enough = 100;  // a busy machine delays what passes its loopback
+  if (l.quiet < enough) return true;
+  l.quiet = 0;
+  ++statistics_.unknown_waits;
+  t.bed.fds.clear();
+  t.bed.unknown = t.page;
+  t.bed.seen = t.seen;
+  t.bed.who = "sleeps in a call that the library does not know";
+  begin_sleep(p.of);
+  waiting_.sleep(c, t.bed, never);
+  ++p.of.running;
+  t.bed.unknown = nullptr;
+  return !p.over;
+}
+
+}  // namespace hcasim::applications

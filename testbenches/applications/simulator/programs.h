@@ -1,0 +1,130 @@
+// The programs of a run, their processes and threads. At any moment at most one of their threads runs, and while it does,
+// simulated time stands still: the software thread of the simulation that stands for it has answered and waits, in wall-clock
+// time, for the next request.
+#pragma once
+
+#include <filesystem>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/system/system.h"
+#include "testbenches/applications/channel/channel.h"
+#include "testbenches/applications/simulator/client.h"
+#include "testbenches/applications/simulator/launcher.h"
+#include "testbenches/applications/simulator/process_memory.h"
+#include "testbenches/applications/simulator/serve.h"
+#include "tlm/base/unit.h"
+
+namespace hcasim::applications {
+
+struct program_config {
+  std::string run;  // words, as for a shell
+  std::uint32_t node = 0;
+  std::optional<ps> start;  // none: when the program before it is idle for the first time
+  std::uint32_t expect = 0;
+};
+
+struct programs_config {
+  std::vector<program_config> programs;
+  time_config time;
+  bool echo = false;
+  std::filesystem::path folder;
+  std::uint64_t seed = 1;
+};
+
+class programs final : public unit {
+ public:
+  // Throws std::runtime_error: a program that cannot be run, or no library.
+  programs(const sc_core::sc_module_name& name, system& s, programs_config config);
+  ~programs() override;
+
+  void start();
+  [[nodiscard]] bool all_ended() const;
+  // The simulation has nothing left to do: waits for the outside world. False: nobody will ever go on.
+  bool wait_outside();
+  // What went wrong.
+  [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
+  // Of each program, after its end; -1: it has not ended.
+  [[nodiscard]] int status(std::size_t program) const { return families_.at(program)->status; }
+  [[nodiscard]] const client_statistics& counters() const { return statistics_; }
+  [[nodiscard]] std::uint64_t signals() const { return signals_; }
+
+ private:
+  struct process;
+  // A program and all processes that come of it.
+  struct family {
+    std::size_t number = 0;
+    program_config config;
+    launch what;
+    pid_t main = 0;
+    descriptor ended;
+    bool connected = false;
+    bool over = false;
+    int status = -1;
+    std::size_t running = 0;  // threads that do not sleep
+    bool was_idle = false;
+    sc_core::sc_event idle;
+    std::size_t echoed = 0;
+    std::vector<std::unique_ptr<process>> processes;
+  };
+  struct thread {
+    process* of = nullptr;
+    pid_t id = 0;
+    std::string name;
+    descriptor socket;
+    channel::page* page = nullptr;
+    std::uint32_t seen = 0;
+    ps last_call{0};
+    waiting::sleeper bed;
+
+    ~thread();
+  };
+  struct process {
+    process(family& f, node& n, waiting& w, client_statistics& s, const time_config& t, bit_rate rate, std::uint64_t seed)
+        : of(f), bytes(changes), verbs(n, bytes, changes, w, s, t, rate, seed) {}
+    family& of;
+    pid_t id = 0;
+    descriptor ended;
+    activity changes;
+    process_memory bytes;
+    client verbs;
+    std::list<thread> threads;
+    std::size_t alive = 0;
+    bool over = false;
+  };
+  struct look;  // of a thread that does not ask for long
+
+  void launch_program(cpu& c, family& f);
+  void accept_threads();
+  void greet(descriptor connection);
+  process* process_of(const channel::hello& h, family& f);
+  void run_thread(cpu& c, thread& t);
+  bool take_request(cpu& c, thread& t);
+  void suspect_spin(thread& t, look& l);
+  bool look_at(cpu& c, thread& t, look& l);
+  void serve_one(cpu& c, thread& t, caller& k);
+  [[nodiscard]] ps horizon(const thread& t) const;
+  void begin_sleep(family& f);
+  void end_process(process& p);
+  void end_family(family& f);
+  void echo(family& f, bool all);
+  void fail(std::string message) { failures_.push_back(std::move(message)); }
+  [[nodiscard]] node& node_of(const family& f) { return system_.at(f.config.node); }
+
+  system& system_;
+  programs_config config_;
+  meeting_place place_;
+  hcasim::applications::waiting waiting_;
+  client_statistics statistics_;
+  level running_;
+  std::uint64_t signals_ = 0;
+  std::uint64_t made_processes_ = 0;
+  std::vector<std::unique_ptr<family>> families_;
+  std::vector<std::string> failures_;
+};
+
+}  // namespace hcasim::applications

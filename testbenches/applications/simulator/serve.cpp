@@ -1,0 +1,53 @@
+#include "testbenches/applications/simulator/serve.h"
+
+#include <cerrno>
+
+namespace hcasim::applications {
+namespace {
+
+handler_table make_table() {
+  handler_table t{};
+  add_time_requests(t);
+  add_device_requests(t);
+  add_memory_requests(t);
+  add_completion_requests(t);
+  add_queue_requests(t);
+  return t;
+}
+
+bool destroys(channel::what w) {
+  switch (w) {
+    case channel::what::close_device:
+    case channel::what::dealloc_pd:
+    case channel::what::rereg_mr:
+    case channel::what::dereg_mr:
+    case channel::what::dealloc_mw:
+    case channel::what::free_dm:
+    case channel::what::destroy_channel:
+    case channel::what::destroy_cq:
+    case channel::what::destroy_qp:
+    case channel::what::destroy_srq:
+    case channel::what::destroy_ah:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+int serve(caller& k, std::uint32_t what, const std::byte* arguments, std::byte* answer) {
+  static const handler_table table = make_table();
+  ++k.who.stats.requests;
+  if (what >= table.size() || !table[what]) {
+    ++k.who.stats.refused;
+    return EOPNOTSUPP;
+  }
+  if (what != static_cast<std::uint32_t>(channel::what::poll_cq)) k.polled_nothing = false;
+  if (what <= static_cast<std::uint32_t>(channel::what::thread_ends)) return table[what](k, arguments, answer);
+  if (what == static_cast<std::uint32_t>(channel::what::poll_cq)) return table[what](k, arguments, answer);
+  const client::use use(k.who, destroys(static_cast<channel::what>(what)));
+  return table[what](k, arguments, answer);
+}
+
+}  // namespace hcasim::applications

@@ -1,0 +1,287 @@
+// Requests about queue pairs and shared receive queues.
+#include <algorithm>
+
+#include "testbenches/applications/simulator/handler.h"
+
+namespace hcasim::applications {
+namespace {
+
+using namespace verbs;
+
+ibv_qp_cap driver_cap(const channel::capacities& c) {
+  return {c.send_wr, c.recv_wr, c.send_sge, c.recv_sge, c.inline_data};
+}
+channel::capacities shown_cap(const ibv_qp_cap& c) {
+  return {c.max_send_wr, c.max_recv_wr, c.max_send_sge, c.max_recv_sge, c.max_inline_data};
+}
+
+bool is_connected(ibv_qp_state s) {
+  return s != IBV_QPS_RESET && s != IBV_QPS_INIT;
+}
+
+int create_qp(caller& k, const channel::create_qp& in, channel::create_qp::answer& out) {
+  client& p = k.who;
+  ibv_pd* pd = p.pds.find(in.pd);
+  ibv_cq* send = p.cqs.find(in.send_cq);
+  ibv_cq* receive = p.cqs.find(in.recv_cq);
+  ibv_srq* srq = p.srqs.find(in.srq);
+  if (!pd || !send || !receive || (in.srq && !srq)) return EINVAL;
+  if (!together(*pd, *send) || !together(*pd, *receive) || (srq && !together(*pd, *srq))) return EINVAL;
+  ibv_qp_init_attr init{};
+  init.qp_context = as_context(in.user);
+  init.send_cq = send;
+  init.recv_cq = receive;
+  init.srq = srq;
+  init.cap = driver_cap(in.cap);
+  // Adapters round short queues up, and programs rely on it: one that arms its queue again before it polls leaves completions
+  // behind.
+  constexpr std::uint32_t shortest = 4;
+  init.cap.max_send_wr = std::max(init.cap.max_send_wr, shortest);
+  init.qp_type = static_cast<ibv_qp_type>(in.type);
+  init.sq_sig_all = in.signal_all != 0;
+  ibv_qp* qp = ibv_create_qp(k.c, pd, &init);
+  if (!qp) return errno;
+  out = {p.qps.add(qp), qp->qp_num, shown_cap(init.cap)};
+  return 0;
+}
+
+int modify_qp(caller& k, const channel::modify_qp& in, channel::nothing&) {
+  ibv_qp* qp = k.who.qps.find(in.qp);
+  if (!qp) return EINVAL;
+  const channel::qp_attributes& a = in.attributes;
+  ibv_qp_attr attr{};
+  attr.qp_state = static_cast<ibv_qp_state>(a.state);
+  attr.cur_qp_state = static_cast<ibv_qp_state>(a.current_state);
+  attr.path_mtu = static_cast<ibv_mtu>(a.path_mtu);
+  attr.qkey = a.qkey;
+  attr.rq_psn = a.rq_psn;
+  attr.sq_psn = a.sq_psn;
+  attr.dest_qp_num = a.dest_qp_num;
+  attr.qp_access_flags = a.access;
+  attr.cap = driver_cap(a.cap);
+  attr.ah_attr = {a.dlid, a.sl, a.ah_port};
+  attr.pkey_index = a.pkey_index;
+  attr.en_sqd_async_notify = a.sqd_notify;
+  attr.max_rd_atomic = a.max_rd_atomic;
+  attr.max_dest_rd_atomic = a.max_dest_rd_atomic;
+  attr.min_rnr_timer = a.min_rnr_timer;
+  attr.port_num = a.port;
+  attr.timeout = a.timeout;
+  attr.retry_cnt = a.retry_cnt;
+  attr.rnr_retry = a.rnr_retry;
+  const bool before = is_connected(qp->state);
+  const int error = ibv_modify_qp(k.c, qp, &attr, static_cast<int>(in.mask));
+  const bool after = is_connected(qp->state);
+  if (after && !before) ++k.who.connected;
+  if (before && !after) --k.who.connected;
+  return error;
+}
+
+int query_qp(caller& k, const channel::query_qp& in, channel::query_qp::answer& out) {
+  ibv_qp* qp = k.who.qps.find(in.qp);
+  if (!qp) return EINVAL;
+  ibv_qp_attr a{};
+  ibv_qp_init_attr init{};
+  const bool before = is_connected(qp->state);
+  const int error = ibv_query_qp(k.c, qp, &a, 0, &init);
+  const bool after = is_connected(qp->state);
+  if (after && !before) ++k.who.connected;
+  if (before && !after) --k.who.connected;
+  if (error) return error;
+  channel::qp_attributes& o = out.attributes;
+  o.state = a.qp_state;
+  o.current_state = a.cur_qp_state;
+  o.path_mtu = a.path_mtu;
+  o.qkey = a.qkey;
+  o.rq_psn = a.rq_psn;
+  o.sq_psn = a.sq_psn;
+  o.dest_qp_num = a.dest_qp_num;
+  o.access = a.qp_access_flags;
+  o.cap = shown_cap(a.cap);
+  o.dlid = a.ah_attr.dlid;
+  o.sl = a.ah_attr.sl;
+  o.ah_port = a.ah_attr.port_num;
+  o.pkey_index = a.pkey_index;
+  o.port = a.port_num;
+  o.sq_draining = a.sq_draining;
+  o.max_rd_atomic = a.max_rd_atomic;
+  o.max_dest_rd_atomic = a.max_dest_rd_atomic;
+  o.min_rnr_timer = a.min_rnr_timer;
+  o.timeout = a.timeout;
+  o.retry_cnt = a.retry_cnt;
+  o.rnr_retry = a.rnr_retry;
+  out.signal_all = init.sq_sig_all != 0;
+  return 0;
+}
+
+int destroy_qp(caller& k, const channel::destroy_qp& in, channel::events_answer& out) {
+  ibv_qp* qp = k.who.qps.find(in.qp);
+  if (!qp) return EINVAL;
+  const bool connected = is_connected(qp->state);
+  const std::uint32_t events = static_cast<driver::queue_pair*>(qp)->events;
+  if (const int error = ibv_destroy_qp(k.c, qp)) return error;
+  if (connected) --k.who.connected;
+  k.who.qps.remove(in.qp);
+  out.async = events;
+  return 0;
+}
+
+// Segments of one request from `data` to the end of the list; the requests point into it when all are there.
+bool take_segments(caller& k, std::size_t& at, std::uint32_t n) {
+  for (std::uint32_t i = 0; i < n; ++i) {
+    channel::segment s;
+    if (!take_from(k.data, at, s)) return false;
+    k.segments.push_back({s.address, s.length, s.lkey});
+  }
+  return true;
+}
+
+template <class Request>
+void link(caller& k, std::vector<Request>& requests) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].sg_list = k.segments.data() + next;
+    requests[i].next = i + 1 < requests.size() ? &requests[i + 1] : nullptr;
+    next += static_cast<std::size_t>(requests[i].num_sge);
+  }
+}
+
+// 0 or EINVAL: what no verb could be asked for.
+int read_send(caller& k, const ibv_qp& qp, std::size_t& at) {
+  client& p = k.who;
+  channel::send_request r;
+  if (!take_from(k.data, at, r) || !take_segments(k, at, r.segments)) return EINVAL;
+  constexpr std::uint32_t known_flags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+  if (r.opcode > IBV_WR_SEND_WITH_INV || (r.flags & ~known_flags)) return EINVAL;
+  ibv_send_wr wr{};
+  wr.wr_id = r.wr_id;
+  wr.num_sge = static_cast<int>(r.segments);
+  wr.opcode = static_cast<ibv_wr_opcode>(r.opcode);
+  wr.send_flags = r.flags;
+  wr.imm_data = r.immediate;
+  if (qp.qp_type == IBV_QPT_UD) {
+    wr.wr.ud.ah = p.ahs.find(r.ah);
+    if (!wr.wr.ud.ah || !together(*wr.wr.ud.ah, qp)) return EINVAL;
+    wr.wr.ud.remote_qpn = r.remote_qpn;
+    wr.wr.ud.remote_qkey = r.remote_qkey;
+  } else if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    wr.wr.atomic.remote_addr = r.remote_address;
+    wr.wr.atomic.compare_add = r.compare_add;
+    wr.wr.atomic.swap = r.swap;
+    wr.wr.atomic.rkey = r.rkey;
+  } else {
+    wr.wr.rdma.remote_addr = r.remote_address;
+    wr.wr.rdma.rkey = r.rkey;
+  }
+  if (wr.opcode == IBV_WR_BIND_MW) {
+    ibv_mw* mw = p.mws.find(r.mw);
+    ibv_mr* mr = p.mrs.find(r.bind.mr);
+    if (!mw || !together(*mw, qp) || (r.bind.mr && !mr) || (mr && !together(*mr, qp))) return EINVAL;
+    wr.bind_mw = {mw, r.bind_rkey, {mr, r.bind.address, r.bind.length, r.bind.access}};
+  }
+  k.sends.push_back(wr);
+  return 0;
+}
+
+// What was read is posted even when the next request makes no sense, as a list is posted up to the bad one.
+int post_send(caller& k, const channel::post_send& in, channel::posted& out) {
+  ibv_qp* qp = k.who.qps.find(in.qp);
+  if (!qp) return EINVAL;
+  k.sends.clear();
+  k.segments.clear();
+  std::size_t at = 0;
+  int error = 0;
+  for (std::uint32_t i = 0; i < in.count && !error; ++i) error = read_send(k, *qp, at);
+  if (k.sends.empty()) return error;
+  link(k, k.sends);
+  ibv_send_wr* bad = nullptr;
+  const int refused = ibv_post_send(k.c, qp, k.sends.data(), &bad);
+  out.requests = static_cast<std::uint32_t>(refused ? bad - k.sends.data() : k.sends.end() - k.sends.begin());
+  return refused ? refused : error;
+}
+
+int read_receives(caller& k, std::uint32_t count) {
+  k.receives.clear();
+  k.segments.clear();
+  std::size_t at = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    channel::receive_request r;
+    if (!take_from(k.data, at, r) || !take_segments(k, at, r.segments)) return EINVAL;
+    k.receives.push_back({r.wr_id, nullptr, nullptr, static_cast<int>(r.segments)});
+  }
+  link(k, k.receives);
+  return 0;
+}
+
+template <class Queue, class Post>
+int post_receives(caller& k, Queue* queue, std::uint32_t count, channel::posted& out, Post post) {
+  if (!queue) return EINVAL;
+  const int error = read_receives(k, count);
+  if (error || k.receives.empty()) return error;
+  ibv_recv_wr* bad = nullptr;
+  const int refused = post(k.c, queue, k.receives.data(), &bad);
+  out.requests = static_cast<std::uint32_t>(refused ? bad - k.receives.data() : k.receives.end() - k.receives.begin());
+  return refused;
+}
+
+int post_recv(caller& k, const channel::post_recv& in, channel::posted& out) {
+  return post_receives(k, k.who.qps.find(in.qp), in.count, out, ibv_post_recv);
+}
+
+int post_srq_recv(caller& k, const channel::post_srq_recv& in, channel::posted& out) {
+  return post_receives(k, k.who.srqs.find(in.srq), in.count, out, ibv_post_srq_recv);
+}
+
+int create_srq(caller& k, const channel::create_srq& in, channel::create_srq::answer& out) {
+  ibv_pd* pd = k.who.pds.find(in.pd);
+  if (!pd) return EINVAL;
+  ibv_srq_init_attr init{as_context(in.user), {in.max_wr, in.max_sge, 0}};
+  ibv_srq* srq = ibv_create_srq(k.c, pd, &init);
+  if (!srq) return errno;
+  out = {k.who.srqs.add(srq), init.attr.max_wr, init.attr.max_sge};
+  return 0;
+}
+
+int modify_srq(caller& k, const channel::modify_srq& in, channel::nothing&) {
+  ibv_srq* srq = k.who.srqs.find(in.srq);
+  if (!srq) return EINVAL;
+  ibv_srq_attr attr{in.max_wr, 0, in.limit};
+  return ibv_modify_srq(k.c, srq, &attr, static_cast<int>(in.mask));
+}
+
+int query_srq(caller& k, const channel::query_srq& in, channel::query_srq::answer& out) {
+  ibv_srq* srq = k.who.srqs.find(in.srq);
+  if (!srq) return EINVAL;
+  ibv_srq_attr attr{};
+  const int error = ibv_query_srq(k.c, srq, &attr);
+  out = {attr.max_wr, attr.max_sge, attr.srq_limit};
+  return error;
+}
+
+int destroy_srq(caller& k, const channel::destroy_srq& in, channel::events_answer& out) {
+  ibv_srq* srq = k.who.srqs.find(in.srq);
+  if (!srq) return EINVAL;
+  const std::uint32_t events = static_cast<driver::shared_queue*>(srq)->events;
+  if (const int error = ibv_destroy_srq(k.c, srq)) return error;
+  k.who.srqs.remove(in.srq);
+  out.async = events;
+  return 0;
+}
+
+}  // namespace
+
+void add_queue_requests(handler_table& t) {
+  add<channel::create_qp, create_qp>(t);
+  add<channel::modify_qp, modify_qp>(t);
+  add<channel::query_qp, query_qp>(t);
+  add<channel::destroy_qp, destroy_qp>(t);
+  add<channel::post_send, post_send>(t);
+  add<channel::post_recv, post_recv>(t);
+  add<channel::create_srq, create_srq>(t);
+  add<channel::modify_srq, modify_srq>(t);
+  add<channel::query_srq, query_srq>(t);
+  add<channel::destroy_srq, destroy_srq>(t);
+  add<channel::post_srq_recv, post_srq_recv>(t);
+}
+
+}  // namespace hcasim::applications

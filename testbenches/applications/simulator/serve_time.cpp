@@ -1,0 +1,76 @@
+// Requests of a thread that waits, or has looked at the clock long enough.
+#include <algorithm>
+
+#include "testbenches/applications/simulator/handler.h"
+
+namespace hcasim::applications {
+namespace {
+
+constexpr ps longest_sleep{std::int64_t{1} << 60};
+
+ps as_timeout(std::uint64_t t) {
+  return t >= static_cast<std::uint64_t>(longest_sleep.count()) ? never : ps(static_cast<std::int64_t>(t));
+}
+
+int clock(caller& k, const channel::clock&, channel::nothing&) {
+  ++k.who.stats.clock_syncs;
+  return 0;
+}
+
+int sleep(caller& k, const channel::sleep& in, channel::nothing&) {
+  ++k.who.stats.parks;
+  k.bed.fds.clear();
+  k.bed.who = "sleeps";
+  k.who.sleeping.sleep(k.c, k.bed, std::min(as_timeout(in.time), longest_sleep));
+  return 0;
+}
+
+int wait_descriptors(caller& k, const channel::wait_descriptors& in, channel::wait_descriptors::answer& out) {
+  if (in.count > channel::most_descriptors) return EINVAL;
+  std::vector<descriptor> held = k.descriptors(in.count);
+  if (held.size() != in.count) return EBADF;
+  ++k.who.stats.parks;
+  k.bed.fds.clear();
+  k.bed.who = "waits for " + std::to_string(in.count) + " descriptor" + (in.count == 1 ? "" : "s");
+  std::size_t at = 0;
+  for (const descriptor& d : held) {
+    std::uint32_t events = 0;
+    take_from(k.data, at, events);
+    k.bed.fds.push_back({d.get(), static_cast<short>(events), 0});
+  }
+  out.ready = k.who.sleeping.sleep(k.c, k.bed, as_timeout(in.timeout));
+  k.bed.fds.clear();
+  return 0;
+}
+
+int wait_others(caller& k, const channel::wait_others& in, channel::wait_others::answer& out) {
+  ++k.who.stats.parks;
+  out.ran = k.who.changes.wait_slice(k.c, k.slices, as_timeout(in.timeout));
+  return 0;
+}
+
+int spin(caller& k, const channel::spin& in, channel::nothing&) {
+  client& p = k.who;
+  ++p.stats.spins;
+  if (!in.proven) ++p.stats.unproven_spins;
+  if (p.changes.wait(k.c, k.landings, k.slices, true, in.proven ? p.config.spin_stretch : 1_us)) ++p.stats.spins_landed;
+  return 0;
+}
+
+int thread_ends(caller& k, const channel::thread_ends&, channel::nothing&) {
+  k.ended = true;
+  return 0;
+}
+
+}  // namespace
+
+void add_time_requests(handler_table& t) {
+  add<channel::clock, clock>(t);
+  add<channel::sleep, sleep>(t);
+  add<channel::wait_descriptors, wait_descriptors>(t);
+  add<channel::wait_others, wait_others>(t);
+  add<channel::spin, spin>(t);
+  add<channel::thread_ends, thread_ends>(t);
+}
+
+}  // namespace hcasim::applications

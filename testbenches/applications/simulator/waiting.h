@@ -1,0 +1,75 @@
+// Threads of programs that sleep in the operating system: for descriptors, and for what nobody has told us of. Descriptors are
+// looked at at checkpoints only, all together and in the order in which their threads lay down, so that the order in which
+// threads go on is that of the simulated machine.
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/host/cpu.h"
+#include "testbenches/applications/channel/channel.h"
+
+namespace hcasim::applications {
+
+// A descriptor of ours.
+class descriptor {
+ public:
+  explicit descriptor(int fd = -1) : fd_(fd) {}
+  descriptor(descriptor&& other) noexcept : fd_(other.release()) {}
+  descriptor& operator=(descriptor&& other) noexcept;
+  ~descriptor();
+
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+class waiting {
+ public:
+  struct sleeper {
+    std::vector<pollfd> fds;
+    const channel::page* unknown = nullptr;  // sleeps in a call that nobody has told us of, until its next request
+    std::uint32_t seen = 0;
+    std::string who;
+    bool up = false;
+    sc_core::sc_event wake;
+  };
+
+  // Sleeps until one of its descriptors is ready, or `dismiss`. False: the time is over.
+  bool sleep(cpu& c, sleeper& s, ps timeout);
+  static void dismiss(sleeper& s);
+
+  // Looks at everything; who is found ready goes on at t. `written`: a thread that has run has written to descriptors, which
+  // may take the host a moment to deliver.
+  void checkpoint(ps t, bool written = false);
+  // Nothing is left to do: waits for the outside world, in wall-clock time. False: nothing came.
+  bool wait_outside(int milliseconds, ps t);
+  // Told when the descriptor is readable; until it is unwatched.
+  void watch(int fd, std::function<void()> ready);
+  void unwatch(int fd);
+
+  [[nodiscard]] std::size_t sleeping() const { return sleepers_.size(); }
+  [[nodiscard]] std::vector<std::string> who_sleeps() const;
+
+ private:
+  struct watched {
+    int fd;
+    std::function<void()> ready;
+  };
+
+  bool look(ps t, int milliseconds);
+
+  std::list<sleeper*> sleepers_;
+  std::list<watched> watched_;
+  std::vector<pollfd> polled_;
+};
+
+}  // namespace hcasim::applications

@@ -1,0 +1,337 @@
+// A verbs program that does what programs should not, or rarely do: hcasim_misuse WHAT. Status 0: what it saw is what it should
+// have seen.
+#include <infiniband/verbs.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "testbenches/applications/channel/channel.h"
+
+namespace {
+
+void require(bool so, int line, const char* what) {
+  if (so) return;
+  std::printf("line %d: not so: %s (errno %d)\n", line, what, errno);
+  std::exit(1);
+}
+#define REQUIRE(what) require(what, __LINE__, #what)
+
+struct opened {
+  ibv_context* context;
+  ibv_pd* pd;
+};
+
+opened open() {
+  ibv_device** list = ibv_get_device_list(nullptr);
+  REQUIRE(list && list[0]);
+  ibv_context* context = ibv_open_device(list[0]);
+  REQUIRE(context);
+  ibv_free_device_list(list);
+  ibv_pd* pd = ibv_alloc_pd(context);
+  REQUIRE(pd);
+  return {context, pd};
+}
+
+alignas(4096) char buffer[8192];
+
+// A QP that is connected to itself.
+struct looped {
+  opened o;
+  ibv_cq* cq;
+  ibv_qp* qp;
+  ibv_mr* mr;
+
+  looped() : o(open()) {
+    cq = ibv_create_cq(o.context, 16, nullptr, nullptr, 0);
+    REQUIRE(cq);
+    mr = ibv_reg_mr(o.pd, buffer, sizeof buffer, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    REQUIRE(mr);
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = cq;
+    init.cap = {8, 8, 1, 1, 64};
+    init.qp_type = IBV_QPT_RC;
+    qp = ibv_create_qp(o.pd, &init);
+    REQUIRE(qp);
+    ibv_port_attr port{};
+    REQUIRE(ibv_query_port(o.context, 1, &port) == 0);
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_INIT;
+    a.port_num = 1;
+    a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+    REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
+    a.qp_state = IBV_QPS_RTR;
+    a.path_mtu = IBV_MTU_1024;
+    a.dest_qp_num = qp->qp_num;
+    a.max_dest_rd_atomic = 1;
+    a.min_rnr_timer = 12;
+    a.ah_attr.dlid = port.lid;
+    a.ah_attr.port_num = 1;
+    REQUIRE(ibv_modify_qp(qp, &a,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
+    a.qp_state = IBV_QPS_RTS;
+    a.timeout = 14;
+    a.retry_cnt = 7;
+    a.rnr_retry = 7;
+    a.max_rd_atomic = 1;
+    REQUIRE(ibv_modify_qp(qp, &a,
+                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                              IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+  }
+
+  // One byte from the first page to the second, which was 0.
+  void write_flag() {
+    buffer[0] = 1;
+    buffer[4096] = 0;
+    ibv_sge s{reinterpret_cast<std::uint64_t>(buffer), 1, mr->lkey};
+    ibv_send_wr wr{};
+    ibv_send_wr* bad = nullptr;
+    wr.sg_list = &s;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma = {reinterpret_cast<std::uint64_t>(buffer + 4096), mr->rkey};
+    REQUIRE(ibv_post_send(qp, &wr, &bad) == 0);
+  }
+};
+
+const volatile char& flag = buffer[4096];
+
+void spin_pure() {
+  while (flag == 0) {
+  }
+}
+void spin_pause() {
+  while (flag == 0) __builtin_ia32_pause();
+}
+// On the stack, a counter that comes round.
+void spin_stack() {
+  volatile unsigned char n = 0;
+  while (flag == 0) n = (n + 1) % 4;
+}
+void spin_register() {
+  std::uint64_t n = 0;
+  while (flag == 0) asm volatile("" : "+r"(++n));
+}
+volatile std::uint64_t far_counter;
+void spin_memory() {
+  while (flag == 0) far_counter = far_counter + 1;
+}
+void spin_clock() {
+  timespec t{};
+  while (flag == 0) clock_gettime(CLOCK_MONOTONIC, &t);
+}
+void spin_stamp() {
+  while (flag == 0) __builtin_ia32_rdtsc();
+}
+
+void spin(const char* how) {
+  const std::map<std::string, void (*)()> loops{{"pure", spin_pure},         {"pause", spin_pause},   {"stack", spin_stack},
+                                                {"register", spin_register}, {"memory", spin_memory}, {"clock", spin_clock},
+                                                {"stamp", spin_stamp}};
+  looped l;
+  for (int i = 0; i < 20; ++i) {
+    l.write_flag();
+    loops.at(how)();
+    ibv_wc wc{};
+    while (ibv_poll_cq(l.cq, 1, &wc) == 0) {
+    }
+    REQUIRE(wc.status == IBV_WC_SUCCESS);
+  }
+  std::printf("%s: done\n", how);
+}
+
+// It computes for long and waits for nothing: no simulated time may pass.
+void compute() {
+  looped l;
+  timespec before{};
+  timespec after{};
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  volatile double x = 1;
+  for (int i = 0; i < 3'000'000; ++i) x = x * 1.0000001;
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  std::printf("computed in %ld ns\n", (after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec - before.tv_nsec);
+}
+
+void wild() {
+  const opened o = open();
+  // The handle lies behind the public struct.
+  auto* behind = reinterpret_cast<std::uint64_t*>(o.pd + 1);
+  for (const std::uint64_t v : {std::uint64_t{0}, std::uint64_t{0xdead'beef}, ~std::uint64_t{0}, std::uint64_t{2} << 24}) {
+    const std::uint64_t good = behind[0];
+    behind[0] = v;
+    REQUIRE(!ibv_reg_mr(o.pd, buffer, 4096, 0) && errno == EINVAL);
+    behind[0] = good;
+  }
+  REQUIRE(ibv_reg_mr(o.pd, buffer, 4096, 0));
+  REQUIRE(!ibv_reg_mr(o.pd, reinterpret_cast<void*>(0x1000), 4096, 0) && errno == EFAULT);
+  REQUIRE(!ibv_create_cq(o.context, -1, nullptr, nullptr, 0) && errno == EINVAL);
+  REQUIRE(!ibv_create_cq(o.context, 16, nullptr, nullptr, 99) && errno == EINVAL);
+}
+
+void forked() {
+  const opened o = open();
+  REQUIRE(ibv_reg_mr(o.pd, buffer, 4096, IBV_ACCESS_LOCAL_WRITE));
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ibv_device_attr a{};
+    REQUIRE(ibv_query_device(o.context, &a) == EINVAL);  // the parent's
+    const opened own = open();
+    REQUIRE(ibv_reg_mr(own.pd, buffer, 4096, IBV_ACCESS_LOCAL_WRITE));
+    std::printf("child\n");
+    std::fflush(stdout);
+    _exit(7);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  REQUIRE(ibv_reg_mr(o.pd, buffer + 4096, 4096, IBV_ACCESS_LOCAL_WRITE));
+  std::printf("parent\n");
+}
+
+void out_of_memory() {
+  const opened o = open();
+  rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
+  REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+  std::vector<void*> taken;
+  for (std::size_t n = std::size_t{1} << 28; n >= 4096; n /= 2) {
+    while (void* p = std::malloc(n)) taken.push_back(p);
+  }
+  REQUIRE(!mmap(nullptr, std::size_t{1} << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) || errno == ENOMEM);
+  for (void* p : taken) std::free(p);
+  REQUIRE(ibv_reg_mr(o.pd, buffer, 4096, 0));
+}
+
+void unmapped() {
+  looped l;
+  void* at = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ibv_mr* mr = ibv_reg_mr(l.o.pd, at, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  REQUIRE(mr);
+  REQUIRE(munmap(at, 4096) == 0);
+  void* again = mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  REQUIRE(again == at);
+  buffer[0] = 1;
+  ibv_sge s{reinterpret_cast<std::uint64_t>(buffer), 1, l.mr->lkey};
+  ibv_send_wr wr{};
+  ibv_send_wr* bad = nullptr;
+  wr.sg_list = &s;
+  wr.num_sge = 1;
+  wr.opcode = IBV_WR_RDMA_WRITE;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.wr.rdma = {reinterpret_cast<std::uint64_t>(at), mr->rkey};
+  REQUIRE(ibv_post_send(l.qp, &wr, &bad) == 0);
+  ibv_wc wc{};
+  while (ibv_poll_cq(l.cq, 1, &wc) == 0) {
+  }
+  REQUIRE(*static_cast<char*>(at) == 0);  // the grant was for the page that is gone
+}
+
+void threads() {
+  std::mutex m;
+  std::condition_variable c;
+  int turn = 0;
+  std::vector<std::thread> all;
+  constexpr int many = 4;
+  constexpr int rounds = 50;
+  all.reserve(many);
+  for (int i = 0; i < many; ++i) {
+    all.emplace_back([&, i] {
+      const opened o = open();
+      for (int r = 0; r < rounds; ++r) {
+        std::unique_lock lock(m);
+        c.wait(lock, [&] { return turn % many == i; });
+        ++turn;
+        c.notify_all();
+        lock.unlock();
+        REQUIRE(ibv_reg_mr(o.pd, buffer, 4096, 0));
+      }
+      ibv_close_device(o.context);
+    });
+  }
+  for (std::thread& t : all) t.join();
+  std::unique_lock lock(m);
+  timespec before{};
+  timespec after{};
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  REQUIRE(c.wait_for(lock, std::chrono::milliseconds(5)) == std::cv_status::timeout);
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  const long waited = (after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec - before.tv_nsec;
+  REQUIRE(waited >= 5'000'000 && waited < 5'100'000);
+  std::printf("turns: %d\n", turn);
+}
+
+// Speaks a channel that does not exist.
+void version() {
+  const char* name = std::getenv("HCASIM_SOCKET");
+  const int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+  sockaddr_un a{};
+  a.sun_family = AF_UNIX;
+  std::memcpy(a.sun_path + 1, name, std::strlen(name));
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + std::strlen(name));
+  REQUIRE(connect(s, reinterpret_cast<sockaddr*>(&a), length) == 0);
+  const int memory = memfd_create("other", 0);
+  hcasim::channel::hello h{hcasim::channel::magic, hcasim::channel::version + 1, getpid(), gettid(), getppid(), 0};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  iovec part{&h, sizeof h};
+  msghdr m{};
+  m.msg_iov = &part;
+  m.msg_iovlen = 1;
+  m.msg_control = control;
+  m.msg_controllen = sizeof control;
+  cmsghdr* c = CMSG_FIRSTHDR(&m);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(c), &memory, sizeof memory);
+  REQUIRE(sendmsg(s, &m, 0) == sizeof h);
+  sleep(100);
+}
+
+void leave() {
+  const opened o = open();
+  REQUIRE(ibv_reg_mr(o.pd, buffer, 4096, 0));
+  REQUIRE(ibv_create_cq(o.context, 16, nullptr, nullptr, 0));
+  _exit(0);
+}
+
+void register_memory() {
+  looped l;
+  l.write_flag();
+  ibv_wc wc{};
+  while (ibv_poll_cq(l.cq, 1, &wc) == 0) {
+  }
+  REQUIRE(wc.status == IBV_WC_SUCCESS && buffer[4096] == 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, void (*)()> what{{"wild", wild},      {"fork", forked},     {"memory", out_of_memory},
+                                               {"unmap", unmapped}, {"threads", threads}, {"version", version},
+                                               {"leave", leave},    {"compute", compute}, {"register", register_memory}};
+  if (argc == 3 && std::strcmp(argv[1], "spin") == 0) {
+    spin(argv[2]);
+  } else if (argc == 2 && what.contains(argv[1])) {
+    what.at(argv[1])();
+  } else {
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,4 @@
+/* Nothing can be loaded in front of it. */
+int main(void) {
+  return 0;
+}

@@ -1,0 +1,122 @@
+#include "testbenches/faults/campaign.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "testbenches/faults/breaker.h"
+#include "testbenches/kit/counters.h"
+
+namespace hcasim::faults {
+namespace {
+
+// What tells of a fault's end, at one time.
+struct account {
+  std::uint64_t failures = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t bad = 0;  // wrong bytes, silence, contexts that were not given back
+  std::uint64_t lives = 0;
+  double mended = 0;
+};
+
+account take_account(hcasim::system& s, const stream_state& stream) {
+  account a;
+  a.failed = stream.failed;
+  a.bad = stream.wrong + stream.silent + stream.unclosed;
+  a.lives = stream.lives;
+  for (std::size_t i = 0; i < s.nodes(); ++i) {
+    const auto& counters = s.at(i).device().counters();
+    a.failures += counters.failures.value();
+    a.mended += static_cast<double>(counters.lost_interrupts.value() + counters.pcie_errors.value());
+    const hcasim::hca& h = s.at(i).hca;
+    a.mended += kit::statistic_of(h.requester, "go_backs") + kit::statistic_of(h.requester, "timeouts");
+    for (const statistic& one : h.dma_engine.stats().all()) {
+      if (one.name.starts_with("icm_")) a.mended += kit::statistic_of(h.dma_engine, one.name);
+    }
+  }
+  return a;
+}
+
+outcome judge(const account& before, const account& after) {
+  if (after.bad != before.bad) return outcome::lost;
+  if (after.failures != before.failures) return outcome::recovered;
+  if (after.failed != before.failed || after.lives != before.lives) return outcome::contained;
+  return after.mended > before.mended ? outcome::corrected : outcome::masked;
+}
+
+struct campaigner {
+  hcasim::system& s;
+  campaign_options o;
+  campaign_outcome& out;
+  random_stream random;
+  std::vector<weakness> all;
+  bool finished = false;
+
+  template <class Condition>
+  bool wait_for(cpu& c, Condition condition, ps limit) {
+    const ps deadline = c.time() + limit;
+    while (!condition() && !out.stream.over && c.time() < deadline) {
+      c.spend(2_us);
+      c.sync();
+    }
+    return condition();
+  }
+
+  // The stream runs, in the life that it is in.
+  bool streams(cpu& c) {
+    const std::uint64_t goal = out.stream.done + o.between;
+    return wait_for(
+        c, [&] { return out.stream.done >= goal; }, 100_ms);
+  }
+
+  void run(cpu& c) {
+    if (!streams(c)) out.problem = "the stream did not begin";
+    while (out.problem.empty() && out.trials.size() < o.faults && !out.stream.over) {
+      const weakness& w = all[random.below(all.size())];
+      const auto pause = ps(static_cast<std::int64_t>(random.below(20'000'000)));
+      const fault_request r{.count = 1 + random.below(4),
+                            .length = ps(static_cast<std::int64_t>(1'000'000 + random.below(200'000'000))),
+                            .draw = random.next()};
+      c.spend(pause);
+      c.sync();
+      const account before = take_account(s, out.stream);
+      w.unit->inject(w.kind, r);
+      c.spend(o.watched + r.length);
+      c.sync();
+      const bool goes_on = streams(c);
+      trial t{w.place, std::string(w.what().name), judge(before, take_account(s, out.stream))};
+      if (!goes_on) t.became = outcome::lost;
+      out.trials.push_back(t);
+      if (!goes_on) out.problem = "after " + t.place + " " + t.what + " the stream did not go on";
+    }
+    finished = true;
+  }
+};
+
+}  // namespace
+
+std::map<std::string, std::array<std::uint32_t, outcomes>> campaign_outcome::by_fault() const {
+  std::map<std::string, std::array<std::uint32_t, outcomes>> table;
+  for (const trial& t : trials) {
+    std::string place = t.place;
+    std::erase_if(place, [](char c) { return c >= '0' && c <= '9'; });
+    ++table[place + " " + t.what][static_cast<std::size_t>(t.became)];
+  }
+  return table;
+}
+
+void start_campaign(hcasim::system& s, const campaign_options& o, std::uint64_t seed, campaign_outcome& out) {
+  auto k = std::make_shared<campaigner>(campaigner{s, o, out, random_stream(seed, "campaign"), {}, false});
+  for (const weakness& w : weaknesses(s)) {
+    if (w.place.starts_with(o.where) && (o.what.empty() || w.what().name == o.what)) k->all.push_back(w);
+  }
+  if (k->all.empty()) {
+    out.problem = "no unit knows such a fault";
+    out.stream.over = true;
+    return;
+  }
+  start_stream(
+      s, o.stream, [k](const stream_state&) { return !k->finished; }, out.stream);
+  s.at(0).host.run("campaign", [k](cpu& c) { k->run(c); });
+}
+
+}  // namespace hcasim::faults

@@ -1,0 +1,1 @@
+`define FOREIGN_DEPTH (1 << `FOREIGN_LOG_DEPTH)

@@ -1,0 +1,3 @@
+// Paths in a file list are relative to it.
+foreign_fifo.sv
+foreign.sv
