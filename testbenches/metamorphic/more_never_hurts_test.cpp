@@ -53,6 +53,21 @@ std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep
   return means_of(list, interleavings);
 }
 
+// The sweeps of which the first, the middle and the last value do not give one rate, to the last bit. What changes nothing from
+// a 32nd to sixteen times its value binds nowhere between.
+std::vector<knob_sweep> that_matter(const workload& w, std::vector<knob_sweep> sweeps) {
+  std::vector<knob_sweep> ends = sweeps;
+  for (knob_sweep& s : ends) s.values = {s.values.front(), s.values[s.values.size() / 2], s.values.back()};
+  const std::vector<outcome> outcomes = outcomes_of(w, ends, 1);
+  std::size_t at = 0;
+  std::erase_if(sweeps, [&](const knob_sweep&) {
+    const outcome* const o = &outcomes[at];
+    at += 3;
+    return o[0].ran() && o[1].ran() && o[2].ran() && o[0].rate == o[1].rate && o[1].rate == o[2].rate;
+  });
+  return sweeps;
+}
+
 struct found_fall {
   knob_sweep sweep;
   double by;  // 1 when something does not run
@@ -86,7 +101,11 @@ std::vector<found_fall> falls(const workload& w, const std::vector<knob_sweep>& 
 TEST_P(more_never_hurts, knob) {
   const workload& w = GetParam();
   std::vector<knob_sweep> sweeps = knobs_of(w, full());
-  if (!full()) std::erase_if(sweeps, [&](const knob_sweep& s) { return !has_its_turn(s.knob, w); });
+  if (full()) {
+    sweeps = that_matter(w, std::move(sweeps));
+  } else {
+    std::erase_if(sweeps, [&](const knob_sweep& s) { return !has_its_turn(s.knob, w); });
+  }
   ASSERT_FALSE(sweeps.empty()) << w.name << ": no knob is tried";
   std::vector<knob_sweep> doubtful;
   for (auto& f : falls(w, sweeps, 1)) doubtful.push_back(std::move(f.sweep));

@@ -309,5 +309,18 @@ TEST(docs, links_between_pages_lead_somewhere) {
   }
 }
 
+// Two versions of one section contradict each other sooner or later.
+TEST(docs, no_page_has_a_section_twice) {
+  for (const fs::path& page : pages()) {
+    std::set<std::string> sections;
+    bool code = false;
+    for (const std::string& line : lines_of(file_content(page))) {
+      if (line.starts_with("```")) code = !code;
+      const bool again = !code && line.starts_with("## ") && !sections.insert(line).second;
+      EXPECT_FALSE(again) << page.filename() << ": " << line;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hcasim
