@@ -1,4 +1,4 @@
-// The command line: hcasim list | run | params | version.
+// The command line: reads it, and runs the command that it names.
 #pragma once
 
 #include "testbenches/runner/execution/platform.h"

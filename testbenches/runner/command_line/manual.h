@@ -13,9 +13,9 @@ namespace hcasim {
 
 // roff, for `man -l`.
 std::string manual_page(const CLI::App& app, const std::string& version);
-// `shell`: bash, zsh or fish.
 // The same, for programs: every command with its options.
 nlohmann::ordered_json manual_json(const CLI::App& app, const std::string& version);
+// `shell`: bash, zsh or fish.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
 }  // namespace hcasim
