@@ -45,12 +45,22 @@ std::string line_of(const knob_sweep& s, const std::vector<outcome>& outcomes, s
   return text + " M/s";
 }
 
-std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep>& sweeps, unsigned interleavings) {
+// How closely a rate is looked at: the mean over cables of so many lengths, and how often the workload's messages.
+struct look {
+  unsigned interleavings;
+  std::uint64_t length;
+};
+constexpr look once{1, 1};
+// What a start has piled up is caught up with in a longer run.
+constexpr look again{16, 3};
+
+std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep>& sweeps, const look& l) {
   std::vector<experiment> list;
+  const auto longer = [length = l.length](setup& s) { s.traffic.messages *= length; };
   for (const knob_sweep& s : sweeps) {
-    for (const std::string& v : s.values) list.push_back({.of = &w, .settings = {{s.knob, v}}});
+    for (const std::string& v : s.values) list.push_back({.of = &w, .settings = {{s.knob, v}}, .adjust = longer});
   }
-  return means_of(list, interleavings);
+  return means_of(list, l.interleavings);
 }
 
 // The sweeps of which the first, the middle and the last value do not give one rate, to the last bit. What changes nothing from
@@ -58,7 +68,7 @@ std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep
 std::vector<knob_sweep> that_matter(const workload& w, std::vector<knob_sweep> sweeps) {
   std::vector<knob_sweep> ends = sweeps;
   for (knob_sweep& s : ends) s.values = {s.values.front(), s.values[s.values.size() / 2], s.values.back()};
-  const std::vector<outcome> outcomes = outcomes_of(w, ends, 1);
+  const std::vector<outcome> outcomes = outcomes_of(w, ends, once);
   std::size_t at = 0;
   std::erase_if(sweeps, [&](const knob_sweep&) {
     const outcome* const o = &outcomes[at];
@@ -75,8 +85,8 @@ struct found_fall {
 };
 
 // Of the sweeps: those in which something does not run, or all is refused, or the rate falls.
-std::vector<found_fall> falls(const workload& w, const std::vector<knob_sweep>& sweeps, unsigned interleavings) {
-  const std::vector<outcome> outcomes = outcomes_of(w, sweeps, interleavings);
+std::vector<found_fall> falls(const workload& w, const std::vector<knob_sweep>& sweeps, const look& l) {
+  const std::vector<outcome> outcomes = outcomes_of(w, sweeps, l);
   std::vector<found_fall> found;
   std::size_t at = 0;
   for (const knob_sweep& s : sweeps) {
@@ -108,9 +118,9 @@ TEST_P(more_never_hurts, knob) {
   }
   ASSERT_FALSE(sweeps.empty()) << w.name << ": no knob is tried";
   std::vector<knob_sweep> doubtful;
-  for (auto& f : falls(w, sweeps, 1)) doubtful.push_back(std::move(f.sweep));
+  for (auto& f : falls(w, sweeps, once)) doubtful.push_back(std::move(f.sweep));
   std::set<std::string> fell;
-  for (const found_fall& f : falls(w, doubtful, 16)) {
+  for (const found_fall& f : falls(w, doubtful, again)) {
     fell.insert(f.sweep.knob);
     const exception* e = known(w, f.sweep);
     if (!e || f.by > e->most) ADD_FAILURE() << "more_never_hurts, " << w.name << ", " << f.line;
