@@ -50,12 +50,16 @@ class gtkwave : public ::testing::Test {
       script += fmt::format("gtkwave {} >>gtkwave.log 2>&1 &\nviewers=\"$viewers $!\"\n", file);
     }
     script += fmt::format(
-        "for i in $(seq 80); do\n"
+        "for i in $(seq 240); do\n"
         "  sleep 0.25\n"
         "  test $(xwininfo -root -tree 2>/dev/null | grep -c 'GTKWave - ') -ge {} && break\n"
         "done\n"
-        "sleep 2\n"
-        "xwd -root -silent -out picture.xwd\n"
+        "for i in $(seq 20); do\n"  // until nothing is drawn any more
+        "  sleep 2\n"
+        "  xwd -root -silent -out picture.xwd\n"
+        "  cmp -s picture.xwd before.xwd && break\n"
+        "  cp picture.xwd before.xwd\n"
+        "done\n"
         "kill $viewers\n",
         number);
     std::ofstream("look") << script;
@@ -134,7 +138,9 @@ TEST_F(gtkwave, has_a_view_of_every_testbench) {
                                                    {"fault_campaign", "--faults 10"},
                                                    {"key_lifecycle", "--most_keys 64 --changes 20"},
                                                    {"key_storm", "--changes 500"},
+                                                   {"hostile", "--forged 20000"},
                                                    {"lockstep", "--requests 100"},
+                                                   {"recovery", "--failures 3"},
                                                    {"peer_direct", "--times 20 --largest '64 KiB' --bytes '512 KiB'"}};
   std::vector<std::string> names;
   for (const auto& bench : nlohmann::json::parse(run_program(places::program, "list --json").text))
