@@ -118,6 +118,7 @@ struct packet : transaction {
   std::uint64_t tag = 0;      // of the unit that builds it, until it has left it
   void* holder = nullptr;     // of the unit that holds it while its payload is being placed
   ps last_bit{0};             // in the fabric: when its last byte is there, if that is after the hand-over (cut-through)
+  action departed{};  // of its sender, who wants to know when its last byte has left the adapter; done once, by the port
 
   // The payload always starts here, so DMA can fill it before the headers are known.
   [[nodiscard]] std::byte* data() { return raw().data() + wire::max_header; }

@@ -53,7 +53,7 @@ void port::take(lane& l, packet& p) {
   egress_psn_.set(p.header.psn, t);
   ++l.unanswered;
   passing& r = passing_.get();
-  r = {this, &p, &l};
+  r = {this, &p, &l, std::exchange(p.departed, {})};
   queue_.at(t + clock_.cycles(config_.egress_latency), {[](void* c) {
                                                           auto& due = *static_cast<passing*>(c);
                                                           due.self->launch(due);
@@ -62,23 +62,31 @@ void port::take(lane& l, packet& p) {
 }
 
 void port::launch(passing& r) {
-  lane& l = *r.from;
   packet& p = *r.p;
-  passing_.put(r);
+  ps t = now();
   if (p.header.dest_lid == config_.lid) {
     ++loopback_packets_;
-    ps t = now();
+    lane& l = *r.from;
+    if (r.departed.run) queue_.soon(r.departed);
+    passing_.put(r);
     if (deliver(p, t, &l) == tlm::TLM_COMPLETED) sent(l, t);
     return;
   }
   p.waiter = {};
-  p.context = &l;
+  p.context = &r;
   p.on_response = [](void* c, transaction&, ps at) {
-    auto& from = *static_cast<lane*>(c);
-    from.self->sent(from, at);
+    auto& due = *static_cast<passing*>(c);
+    due.self->gone(due, at);
   };
-  ps t = now();
-  if (link_out.send_ahead(p, t) == tlm::TLM_COMPLETED) sent(l, t);
+  if (link_out.send_ahead(p, t) == tlm::TLM_COMPLETED) gone(r, t);
+}
+
+// The link has taken a packet, whose last byte leaves at `t`.
+void port::gone(passing& r, ps t) {
+  if (r.departed.run) queue_.at(t, r.departed);
+  lane& l = *r.from;
+  passing_.put(r);
+  sent(l, t);
 }
 
 // Times come in order from the link; packets that turned around may come between.

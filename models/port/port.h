@@ -2,7 +2,7 @@
 //
 // Egress: the sender has encoded the packet (ICRC included). It is answered when the port has taken it: at once while fewer
 // than `egress_packets` of its lane wait for the link, otherwise later, senders in turns. A packet to the port's own LID turns
-// around inside the port.
+// around inside the port. `packet::departed` is done when the last byte has left, or the packet has turned around.
 // Ingress: a packet whose ICRC or headers are wrong, or that is for another LID or partition, is dropped and returned to the
 // pool. Others go to the requester (responses) or to the responder. The consumer answers when it has consumed the packet
 // (TLM_COMPLETED) or later (TLM_ACCEPTED: it holds the receive buffer meanwhile); only then is the link answered, which gives
@@ -71,12 +71,14 @@ class port : public unit {
     port* self = nullptr;
     packet* p = nullptr;
     lane* from = nullptr;
+    action departed;
   };
 
   tlm::tlm_sync_enum send(unsigned from, packet& p, ps& t);
   [[nodiscard]] std::size_t occupancy(lane& l) const;
   void take(lane& l, packet& p);
   void launch(passing& r);
+  void gone(passing& r, ps t);
   void sent(lane& l, ps t);
   void leave_at(lane& l, ps t);
   void admit(lane& l);

@@ -1,6 +1,6 @@
 // The send side: turns WQEs into packets, keeps those of RC until they are acknowledged, sends again what was lost (go-back-N),
-// places READ and atomic responses, and completes WQEs in order. UC and UD are done with a message when its last packet has
-// gone to the port.
+// places READ and atomic responses, and completes WQEs in order. UC and UD are done with a message when the last byte of its
+// last packet has left the adapter.
 //
 // A page of an on-demand region that is missing: sending of the QP stops until the driver has put it in; a response that finds
 // none is dropped and asked for again then. A page that there is none of is LOC_PROT_ERR [E9].
@@ -67,6 +67,7 @@ class requester : public unit {
     std::uint32_t pins = 0;       // gathers that still look at the WQE
     std::uint8_t status = HCA_WC_SUCCESS;
     bool completed = false;
+    bool departed = false;  // of UC and UD: its last packet is on the wire
     ps arrived{0};
 
     [[nodiscard]] std::uint32_t last_psn() const { return psn_add(first_psn, psns - 1); }
@@ -141,6 +142,12 @@ class requester : public unit {
     }
   };
 
+  // What the port is given with the last packet of a message of UC or UD.
+  struct departure {
+    flow* of = nullptr;
+    std::uint64_t number = 0;  // of the operation
+  };
+
   tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
@@ -152,6 +159,8 @@ class requester : public unit {
   task<verdict> gather_once(flow& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t);
   void fill_header(const flow& f, const operation& op, std::uint32_t index, packet& p);
   void emit(flow& f);
+  void tell_departure(flow& f, packet& p);
+  void on_departure(flow& f, std::uint64_t number);
   [[nodiscard]] static bool may_go_on(const flow& f);
 
   // responses.cpp
@@ -204,6 +213,7 @@ class requester : public unit {
   by_number<flow> flows_;
   flow strangers_{0, this};  // takes the packets for QPs that nobody has started, so that they leave no trace
   pool<operation> operations_;
+  pool<departure> departures_;
   pool<report> report_pool_;
   pool<control_request> control_pool_;
 

@@ -33,6 +33,8 @@ void requester::list_waiting(waiting_list& list) const {
       n.waits_for = {keys.target(), walker.target(), dma.target(), egress.target()};
     } else if (f.cursor == op.number) {
       n.waits_for = {full ? spot("packet buffers") : far};
+    } else if (f.qp.unreliable()) {
+      n.waits_for = {egress.target()};
     } else {
       n.waits_for = {far, egress.target()};
     }

@@ -237,13 +237,37 @@ void requester::emit(flow& f) {
       taken.on_response = nullptr;
       static_cast<requester*>(self)->buffers_.give();
     };
-    if (egress.send(p, t) == tlm::TLM_COMPLETED) buffers_.give();
-    if (f.qp.unreliable()) {  // that was all there is to it
-      progress_to(f, psn, t);
-      settle(f, t);
+    if (f.qp.unreliable()) {  // nothing will be acknowledged
+      f.una_psn = end;
+      if (p.header.shape().last) tell_departure(f, p);
     }
+    if (egress.send(p, t) == tlm::TLM_COMPLETED) buffers_.give();
   });
   f.emitting = false;
+}
+
+void requester::tell_departure(flow& f, packet& p) {
+  departure& d = departures_.get();
+  d = {&f, p.tag};
+  p.departed = {[](void* left) {
+                  auto& told = *static_cast<departure*>(left);
+                  const departure of = told;
+                  requester& self = *of.of->owner;
+                  self.departures_.put(told);
+                  self.on_departure(*of.of, of.number);
+                },
+                &d};
+}
+
+// Datagrams that took different lanes may leave in another order than they were posted in; they complete in that order.
+void requester::on_departure(flow& f, std::uint64_t number) {
+  if (asked_to_stop(f.state) || number < f.operations.begin_number()) return;
+  f.operations.at_number(number)->departed = true;
+  const ps t = now();
+  while (!f.operations.empty() && f.operations.front()->departed) {
+    complete(f, HCA_WC_SUCCESS, t);
+    settle(f, t);
+  }
 }
 
 }  // namespace hcasim

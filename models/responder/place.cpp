@@ -4,6 +4,13 @@
 #include "models/responder/responder.h"
 
 namespace hcasim {
+namespace {
+
+std::uint32_t slots_of(const hca_qpc& q) {
+  return 1U << (q.rq.log_bytes - q.rq_stride_shift);
+}
+
+}  // namespace
 
 // WQEs `slot`, `slot + 1`.. of a receive queue or an SRQ, whose context `q` is, into c.fetched.
 task<bool> responder::read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t) {
@@ -24,7 +31,7 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
   if (q.in_wqe_held) co_return true;
   if (q.rq_ci == c.rq_pi || q.rq.log_bytes == 0) co_return false;
   const std::uint32_t stride = 1U << q.rq_stride_shift;
-  const auto slots = static_cast<std::uint16_t>(1U << (q.rq.log_bytes - q.rq_stride_shift));
+  const auto slots = static_cast<std::uint16_t>(slots_of(q));
   const auto behind = static_cast<std::uint16_t>(q.rq_ci - c.fetched_first);
   if (behind >= c.fetched_count || c.fetched_stride != q.rq_stride_shift) {
     const auto posted = static_cast<std::uint16_t>(c.rq_pi - q.rq_ci);
@@ -47,7 +54,25 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
   co_return true;
 }
 
-// The same from the SRQ of the QP. One WQE of an SRQ is read after the other, because each says where the next one is.
+// Of an SRQ, the WQEs around the one that the list names next are read with it. What lay there was posted, and so may be used,
+// as far along the list as WQEs were posted then.
+bool responder::is_fetched(const connection& s, const hca_qpc& q, std::uint16_t slot) {
+  const auto behind = static_cast<std::uint16_t>(slot - s.fetched_first);
+  return s.fetched_posted != 0 && behind < s.fetched_count && s.fetched_stride == q.rq_stride_shift;
+}
+
+task<bool> responder::read_around(connection& s, const hca_qpc& q, std::uint16_t slot, ps& t) {
+  const std::uint32_t first = slot - slot % config_.receive_prefetch;
+  const std::uint32_t count = std::min(config_.receive_prefetch, slots_of(q) - first);
+  s.fetched_posted = static_cast<std::uint16_t>(s.rq_pi - q.rq_ci);
+  s.fetched_first = static_cast<std::uint16_t>(first);
+  s.fetched_count = static_cast<std::uint16_t>(count);
+  const bool read = co_await read_receives(s, q, first, count, t);
+  if (!read) s.fetched_count = 0;
+  co_return read;
+}
+
+// The same from the SRQ of the QP.
 task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
   if (ctx.as<const hca_qpc>().in_wqe_held) co_return true;
   const std::uint32_t srqn = ctx.as<const hca_qpc>().srqn;
@@ -96,17 +121,21 @@ task<responder::taken_receive> responder::take_from(connection& s, connection& c
   if (!shared.failed) {
     auto& q = shared.as<hca_qpc>();
     if (q.transport == HCA_TRANSPORT_SRQ && q.rq_ci != s.rq_pi) {
-      taken.slot = q.in_wqe;
-      taken.found = co_await read_receives(s, q, taken.slot, 1, t);
+      taken.slot = static_cast<std::uint16_t>(q.in_wqe & (slots_of(q) - 1));
+      taken.found = is_fetched(s, q, taken.slot);
+      if (!taken.found) taken.found = co_await read_around(s, q, taken.slot, t);
       taken.broken = !taken.found;
     }
     if (taken.found) {
+      const auto wqe = std::span(s.fetched).subspan(std::size_t(taken.slot - s.fetched_first) << q.rq_stride_shift,
+                                                    std::size_t{1} << q.rq_stride_shift);
       hca_wqe_next next;
-      std::memcpy(&next, s.fetched.data(), sizeof next);
-      c.receive.assign(s.fetched.begin() + sizeof next, s.fetched.end());
+      std::memcpy(&next, wqe.data(), sizeof next);
+      c.receive.assign(wqe.begin() + sizeof next, wqe.end());
       c.receive_pd = q.pd;
-      q.in_wqe = static_cast<std::uint16_t>(next.slot & ((1U << (q.rq.log_bytes - q.rq_stride_shift)) - 1));
+      q.in_wqe = static_cast<std::uint16_t>(next.slot & (slots_of(q) - 1));
       ++q.rq_ci;
+      --s.fetched_posted;
       ++shared_taken_;
       if (q.srq_limit != 0 && static_cast<std::uint16_t>(s.rq_pi - q.rq_ci) < q.srq_limit) {
         q.srq_limit = 0;

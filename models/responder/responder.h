@@ -111,10 +111,11 @@ class responder : public unit {
     ring<owed_answer> owed;           // behind the responses of a READ that is being answered
     std::uint16_t fetched_first = 0;  // receive WQEs on chip
     std::uint16_t fetched_count = 0;
-    std::uint8_t fetched_stride = 0;  // log2 of their bytes
-    bool shared = false;              // an SRQ
-    bool lost = false;                // its context could not be had or believed, and software knows
-    std::uint32_t receive_pd = 0;     // by which the keys of the receive in use are judged
+    std::uint8_t fetched_stride = 0;   // log2 of their bytes
+    std::uint16_t fetched_posted = 0;  // of an SRQ: so many of its list, from the next one on, were posted when they were read
+    bool shared = false;               // an SRQ
+    bool lost = false;                 // its context could not be had or believed, and software knows
+    std::uint32_t receive_pd = 0;      // by which the keys of the receive in use are judged
     std::vector<std::byte> fetched;
     std::vector<std::byte> receive;    // the receive WQE in use, without the link of an SRQ
     ring<executed_fetch> executed;     // READs and atomics, the last ones
@@ -153,6 +154,8 @@ class responder : public unit {
   task<bool> do_write(connection& c, hca_qpc& q, packet& p, ps& t);
   task<bool> take_receive(connection& c, hca_qpc& q, ps& t);
   task<bool> read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t);
+  static bool is_fetched(const connection& s, const hca_qpc& q, std::uint16_t slot);
+  task<bool> read_around(connection& s, const hca_qpc& q, std::uint16_t slot, ps& t);
   task<bool> take_shared(connection& c, context_request& ctx, ps& t);
   struct taken_receive {
     bool found = false;

@@ -1,7 +1,13 @@
 // Shared receive queues: TC-M21, and what the text around the table says of them [D.1, D.2].
+#include <array>
+#include <deque>
+#include <set>
+
 #include "models/driver/access.h"
 #include "models/driver/objects.h"
 #include "testbenches/conformance/transports.h"
+#include "testbenches/kit/counters.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
@@ -120,6 +126,84 @@ TEST(conformance, an_srq_serves_several_qps) {
         ASSERT_TRUE(refill());
       }
     }
+  });
+}
+
+// What two QPs with a CQ each do by chance: now few receives are posted, now many, and completions are polled in any order, so
+// that the list of free slots soon jumps about. Each message lies where its receive says.
+void jump_about(cpu& c, process_context& p, std::uint64_t seed) {
+  random_stream chance(seed, "srq");
+  constexpr std::uint32_t depth = 15;
+  constexpr std::uint64_t places = 64;
+  ibv_srq* srq = create_srq(c, p.pd, depth);
+  const region from = p.allocate(4096);
+  const region to = p.allocate(places * 64);
+  std::array<ibv_cq*, 2> received{};
+  std::array<ibv_qp*, 2> senders{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    received[i] = ibv_create_cq(c, p.context, 64, nullptr, nullptr, 0);
+    senders[i] = p.create_qp();
+    ibv_qp* b = p.create_qp({.srq = srq}, nullptr, received[i]);
+    ASSERT_EQ(p.connect(senders[i], p.address_of(b)), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(senders[i])), 0);
+  }
+  std::uint64_t posted = 0;
+  std::uint64_t sent = 0;
+  std::array<std::deque<std::uint64_t>, 2> under_way;  // what was sent, by QP
+  std::set<std::uint64_t> used;
+  for (int round = 0; round < 40; ++round) {
+    while (posted - sent < depth && !chance.chance(0.2)) {
+      ASSERT_EQ(post_receive(c, srq, posted, {{to.addr + 64 * (posted % places), 64, to.mr->lkey}}), 0);
+      ++posted;
+    }
+    for (std::uint64_t left = chance.below(posted - sent + 1); left > 0; --left) {
+      const std::size_t i = chance.below(2);
+      p.store64(from.addr, sent);
+      const request send{.opcode = IBV_WR_SEND, .sges = {{from.addr, 8, from.mr->lkey}}};
+      ASSERT_EQ(complete(c, senders[i], send).status, IBV_WC_SUCCESS);
+      under_way[i].push_back(sent++);
+    }
+    while (!under_way[0].empty() || !under_way[1].empty()) {
+      const std::size_t i = under_way[0].empty() ? 1 : under_way[1].empty() ? 0 : chance.below(2);
+      const auto wc = next_completion(c, received[i], 1_ms);
+      ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS);
+      ASSERT_LT(wc->wr_id, posted);
+      ASSERT_TRUE(used.insert(wc->wr_id).second);
+      ASSERT_EQ(p.load64(to.addr + 64 * (wc->wr_id % places)), under_way[i].front());
+      under_way[i].pop_front();
+    }
+  }
+}
+
+TEST(conformance, an_srq_read_ahead_is_never_stale) {
+  run_case([](cpu& c, node& n) {
+    for (std::uint64_t seed = 1; seed <= 100 && !::testing::Test::HasFailure(); ++seed) {
+      SCOPED_TRACE(seed);
+      process_context p(c, n);
+      jump_about(c, p, seed);
+    }
+  });
+}
+
+// Receives in the order of the list take a DMA read for each group of four.
+TEST(conformance, an_srq_is_read_in_groups) {
+  run_case([](cpu& c, node& n) {
+    constexpr std::uint64_t messages = 64;
+    process_context p(c, n);
+    ibv_srq* srq = create_srq(c, p.pd, 2 * messages - 1);
+    const region m = p.allocate(4096);
+    ibv_qp* a = p.create_qp();
+    ibv_qp* b = p.create_qp({.srq = srq}, nullptr, ibv_create_cq(c, p.context, 2 * messages, nullptr, nullptr, 0));
+    ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+    for (std::uint64_t i = 0; i < messages; ++i) ASSERT_EQ(post_receive(c, srq, i, {{m.addr, 64, m.mr->lkey}}), 0);
+    const auto reads = [&] { return statistic_of(n.hca.dma_engine, "receive_wqe_requests"); };
+    const double before = reads();
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      const request send{.opcode = IBV_WR_SEND, .sges = {{m.addr + 1024, 8, m.mr->lkey}}};
+      ASSERT_EQ(complete(c, a, send).status, IBV_WC_SUCCESS);
+    }
+    EXPECT_EQ(reads() - before, messages / 4);
   });
 }
 

@@ -201,5 +201,90 @@ TEST(conformance, uc_reports_whole_messages_only) {
   EXPECT_LT(whole, messages);
 }
 
+// On a slow link, `messages` of 8 KiB to somebody who answers nothing: none is complete before its last byte is on the wire,
+// and soon after that it is.
+void sends_complete_on_the_wire(ibv_qp_type type) {
+  system_config slow = world::two_nodes();
+  slow.link.rate = bit_rate{1e9};
+  slow.link.buffer = 0;
+  world w(slow);
+  const auto body = [type](cpu& c, node& n) {
+    process_context p(c, n);
+    const region m = p.allocate(8192);
+    qp_options o{.type = type};
+    o.mtu = IBV_MTU_4096;
+    ibv_qp* qp = p.create_qp(o);
+    address to = p.address_of(qp);
+    to.lid = static_cast<std::uint16_t>(to.lid + 1);
+    ASSERT_EQ(p.connect(qp, to, o), 0);
+    ibv_ah_attr route{to.lid, 0, 1};
+    ibv_ah* const ah = type == IBV_QPT_UD ? ibv_create_ah(c, p.pd, &route) : nullptr;
+    const std::uint32_t bytes = ah ? 4096 : 8192;
+    constexpr std::uint64_t messages = 16;
+    const request send{.opcode = IBV_WR_SEND, .sges = {{m.addr, bytes, m.mr->lkey}}, .ah = ah, .qpn = 9, .qkey = 1};
+    c.sync();
+    const ps begin = c.time();
+    for (std::uint64_t i = 0; i < messages; ++i) ASSERT_EQ(post(c, qp, send), 0);
+    for (std::uint64_t i = 1; i <= messages; ++i) {
+      const auto wc = next_completion(c, p.cq, 10_ms);
+      ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS);
+      const ps payload{static_cast<std::int64_t>(i * bytes * 8000)};
+      EXPECT_GE(c.time() - begin, payload);
+      EXPECT_LT(c.time() - begin, payload * 102 / 100 + 4_us);
+    }
+    if (ah) ibv_destroy_ah(c, ah);
+  };
+  ASSERT_TRUE(w.run({body, [](cpu&, node&) {}}));
+}
+
+TEST(conformance, uc_completes_when_its_last_byte_is_on_the_wire) {
+  sends_complete_on_the_wire(IBV_QPT_UC);
+}
+TEST(conformance, ud_completes_when_its_last_byte_is_on_the_wire) {
+  sends_complete_on_the_wire(IBV_QPT_UD);
+}
+
+// What is on its way out when its QP is reset, or in error, is nobody's later: the QP begins anew at once, and every request of
+// its new life completes once.
+TEST(conformance, a_reset_leaves_packets_on_their_way_out) {
+  system_config slow = world::two_nodes();
+  slow.link.rate = bit_rate{1e9};
+  world w(slow);
+  const auto body = [](cpu& c, node& n) {
+    process_context p(c, n);
+    const region m = p.allocate(8192);
+    qp_options o = uc;
+    o.mtu = IBV_MTU_4096;
+    ibv_qp* qp = p.create_qp(o);
+    address to = p.address_of(qp);
+    to.lid = static_cast<std::uint16_t>(to.lid + 1);
+    for (std::uint64_t life = 0; life < 8; ++life) {
+      ASSERT_EQ(p.connect(qp, to, o), 0);
+      const request send{.opcode = IBV_WR_SEND, .id = life, .sges = {{m.addr, 8192, m.mr->lkey}}};
+      for (int i = 0; i < 4; ++i) ASSERT_EQ(post(c, qp, send), 0);
+      if (life % 2 == 0) {
+        c.spend(ps(static_cast<std::int64_t>(life) * 10'000'000));
+        c.sync();
+        ASSERT_EQ(p.reset(qp), 0);
+        continue;
+      }
+      if (life % 4 == 1) {
+        ibv_qp_attr error{};
+        error.qp_state = IBV_QPS_ERR;
+        ASSERT_EQ(ibv_modify_qp(c, qp, &error, IBV_QP_STATE), 0);
+      }
+      for (int i = 0; i < 4; ++i) {
+        const auto wc = next_completion(c, p.cq, 10_ms);
+        ASSERT_TRUE(wc);
+        EXPECT_EQ(wc->wr_id, life);
+        EXPECT_EQ(wc->status, life % 4 == 1 ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
+      }
+      EXPECT_FALSE(next_completion(c, p.cq, 1_ms));
+      ASSERT_EQ(p.reset(qp), 0);
+    }
+  };
+  ASSERT_TRUE(w.run({body, [](cpu&, node&) {}}));
+}
+
 }  // namespace
 }  // namespace hcasim::kit
