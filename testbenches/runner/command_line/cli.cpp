@@ -14,6 +14,7 @@
 #include "testbenches/runner/command_line/convert.h"
 #include "testbenches/runner/command_line/exec.h"
 #include "testbenches/runner/command_line/manual.h"
+#include "testbenches/runner/command_line/new_unit.h"
 #include "testbenches/runner/command_line/run.h"
 #include "testbenches/runner/description/names.h"
 #include "testbenches/runner/description/quantity.h"
@@ -406,6 +407,23 @@ int command_line(int argc, char** argv, platform_factory machine) {
   trace->add_option("--until", window_until, "End at this simulated time")->type_name("TIME");
   trace->add_flag("--force", converting.force, "Replace the output when it is there");
   trace->add_flag("--json", json, "Print what was written as JSON");
+  new_unit_options unit;
+  CLI::App* begin =
+      app.add_subcommand("new-unit", "Write a project with RTL of your own that builds and passes, to begin from");
+  begin->add_option("name", unit.name, "Of the module, and of the folder unless -o names another")
+      ->required()
+      ->type_name("NAME");
+  begin
+      ->add_option(
+          "--kind", unit.kind,
+          "The unit that it is held against (key_check, context_cache, page_walker, doorbell), stream (RTL of any kind) "
+          "or axi4 (a memory behind AXI4)")
+      ->type_name("KIND")
+      ->capture_default_str();
+  begin->add_option("-o,--output", unit.folder, "The folder that is written; it must not be there, or be empty")
+      ->type_name("DIR");
+  begin->add_flag("--json", json, "Print what was written as JSON");
+  begin->footer("Then, in the folder: cmake --workflow --preset check");
   std::string shell;
   CLI::App* completion = app.add_subcommand("completion", "Print a completion script: eval \"$(hcasim completion bash)\"");
   completion->add_option("shell", shell, "bash, zsh or fish")
@@ -460,6 +478,14 @@ int command_line(int argc, char** argv, platform_factory machine) {
                            {"signals", made.signals},
                            {"from_ns", to_ns(made.begin)},
                            {"until_ns", to_ns(made.end)}});
+      }
+    } else if (*begin) {
+      const new_unit made = make_new_unit(unit);
+      if (json) {
+        std::cout << dump({{"folder", fs::absolute(made.folder).string()}, {"kind", unit.kind}, {"files", made.files}});
+      } else {
+        std::cout << fmt::format("{}: {}\ncd {} && cmake --workflow --preset check\n", made.folder.string(),
+                                 fmt::join(made.files, " "), made.folder.string());
       }
     } else if (*completion) {
       const std::string script = completion_script(app, shell);
