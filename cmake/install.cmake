@@ -44,13 +44,25 @@ install(TARGETS ${libraries} EXPORT hcasim ARCHIVE DESTINATION ${CMAKE_INSTALL_L
 install(EXPORT hcasim FILE hcasimTargets.cmake DESTINATION ${HCASIM_INSTALL_CMAKE})
 install(DIRECTORY firmware models tlm testbenches DESTINATION ${HCASIM_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY models tlm DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING PATTERN "*.sv" PATTERN testing EXCLUDE)
-install(FILES cmake/add_rtl.cmake cmake/systemc.cmake cmake/rtl_design.cpp.in cmake/rtl_design.h.in DESTINATION ${HCASIM_INSTALL_CMAKE})
+# What `hcasim new-unit` begins from.
+install(DIRECTORY models DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING REGEX "/rtl/CMakeLists.txt$")
+install(DIRECTORY testbenches/new_unit testbenches/cosim_example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches)
+install(FILES cmake/add_rtl.cmake cmake/rtl_verilate.cmake cmake/rtl_pins.cmake cmake/rtl_faults.cmake cmake/rtl_check.cmake cmake/systemc.cmake
+              cmake/rtl_design.cpp.in cmake/rtl_design.h.in DESTINATION ${HCASIM_INSTALL_CMAKE})
+install(DIRECTORY tlm/rtl/mutation DESTINATION ${HCASIM_INSTALL_CMAKE})
 # The pages, with README.md on top as they link to each other.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-configure_package_config_file(cmake/hcasimConfig.cmake.in ${CMAKE_BINARY_DIR}/hcasimConfig.cmake
+# Once to be installed, once for those who take the build as it is: CMAKE_PREFIX_PATH=build/release.
+set(HCASIM_MODULES "\${CMAKE_CURRENT_LIST_DIR}")
+configure_package_config_file(cmake/hcasimConfig.cmake.in ${CMAKE_BINARY_DIR}/package/hcasimConfig.cmake
                               INSTALL_DESTINATION ${HCASIM_INSTALL_CMAKE} PATH_VARS HCASIM_INSTALL_SHARE)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/hcasimConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/hcasimConfig.cmake ${CMAKE_BINARY_DIR}/hcasimConfigVersion.cmake
+install(FILES ${CMAKE_BINARY_DIR}/package/hcasimConfig.cmake ${CMAKE_BINARY_DIR}/hcasimConfigVersion.cmake
         DESTINATION ${HCASIM_INSTALL_CMAKE})
+set(HCASIM_MODULES ${CMAKE_SOURCE_DIR}/cmake)
+set(HCASIM_INSTALL_SHARE ${CMAKE_SOURCE_DIR})
+configure_package_config_file(cmake/hcasimConfig.cmake.in ${CMAKE_BINARY_DIR}/hcasimConfig.cmake INSTALL_DESTINATION ${CMAKE_BINARY_DIR}
+                              INSTALL_PREFIX ${CMAKE_BINARY_DIR} PATH_VARS HCASIM_INSTALL_SHARE)
+export(EXPORT hcasim FILE ${CMAKE_BINARY_DIR}/hcasimTargets.cmake)

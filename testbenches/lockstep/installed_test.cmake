@@ -58,6 +58,16 @@ if(NOT status EQUAL 2 OR NOT said MATCHES "a stream of page_walker, not of key_c
   message(FATAL_ERROR "a stream of another unit: ${status}: ${said}")
 endif()
 
+# A newcomer's first minutes: a project of each form, built and passed by one command.
+foreach(kind stream page_walker)
+  run("new-unit --kind ${kind}" ${OUT}/prefix/bin/hcasim new-unit my_${kind} --kind ${kind})
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${CMAKE_COMMAND} --workflow --preset check
+                  WORKING_DIRECTORY ${OUT}/my_${kind} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(NOT status EQUAL 0 OR NOT said MATCHES "100% tests passed")
+    message(FATAL_ERROR "my_${kind} does not pass as it is (${status}):\n${said}")
+  endif()
+endforeach()
+
 # A Verilator other than the one the libraries were built with is refused.
 file(WRITE ${OUT}/verilator "#!/bin/sh\necho 'Verilator 5.042 2025-11-02'\n")
 file(CHMOD ${OUT}/verilator PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)

@@ -1,5 +1,6 @@
 #include "testbenches/lockstep/lockstep.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,6 +169,10 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
   if (child < 0) throw std::runtime_error("lockstep: no process");
   if (child == 0) {
     close(ends[0]);
+    if (o.seconds != 0) {
+      const rlimit limit{o.seconds, o.seconds + 1};
+      setrlimit(RLIMIT_CPU, &limit);
+    }
     int status = 0;
     FILE* const out = fdopen(ends[1], "w");
     try {

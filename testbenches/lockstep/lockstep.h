@@ -44,6 +44,7 @@ struct options {
   std::string vcd;  // of the RTL side
   ps vcd_from{0};
   std::string coverage_file;
+  unsigned seconds = 0;  // of the processor, after which an isolated run is ended; 0: as long as it takes
 };
 
 // Counted by name; all must have been hit.

@@ -93,7 +93,9 @@ void axi_memory::push_address(stream& s, unsigned id, const burst& b, ps t) {
   if (config_.id_bits > 0) w.put(id, config_.id_bits);
   w.put(b.address, config_.address_bits);
   if (!config_.lite)
-    w.put(b.beats - 1, 8).put(static_cast<unsigned>(std::countr_zero(beat_bytes())), 3).put(axi_incrementing, 2);
+    w.put(b.beats - 1, 8)
+        .put(static_cast<unsigned>(std::countr_zero(beat_bytes())), 3)
+        .put(static_cast<unsigned>(axi_kind::incrementing), 2);
   push(s, p, t);
 }
 

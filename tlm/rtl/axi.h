@@ -31,8 +31,9 @@ struct axi_config {
   unsigned id_bits = 0;         // AXI4: 0..8; 0: no ids, everything in order
   unsigned longest_burst = 16;  // AXI4: beats, 1..256
 };
-// AWBURST and ARBURST of INCR; no burst crosses this many bytes.
-inline constexpr unsigned axi_incrementing = 1;
+// AWBURST and ARBURST.
+enum class axi_kind : std::uint8_t { fixed, incrementing, wrapping, reserved };
+// No burst crosses this many bytes.
 inline constexpr std::uint64_t axi_boundary = 4096;
 // Throws std::invalid_argument that names the member that is out of range.
 const axi_config& checked(const axi_config& c);

@@ -40,7 +40,32 @@ axi_master::axi_master(const sc_core::sc_module_name& name, const axi_config& co
 }
 
 std::uint64_t axi_master::beat_at(const burst& b, unsigned n) {
-  return n == 0 ? b.address : b.address / b.size * b.size + std::uint64_t{n} * b.size;
+  if (n == 0 || b.kind == axi_kind::fixed) return b.address;
+  if (b.kind == axi_kind::incrementing) return b.address / b.size * b.size + std::uint64_t{n} * b.size;
+  const std::uint64_t base = wrap_base(b);
+  return base + (b.address - base + std::uint64_t{n} * b.size) % (std::uint64_t{b.beats} * b.size);
+}
+
+std::uint64_t axi_master::place_of(const burst& b, unsigned n) {
+  if (b.kind == axi_kind::fixed) return n * (b.size - b.address % b.size);
+  return beat_at(b, n) - (b.kind == axi_kind::wrapping ? wrap_base(b) : b.address);
+}
+
+std::string axi_master::refusal(const burst& b) const {
+  if (b.kind == axi_kind::reserved) return "is of a kind that is reserved";
+  if (b.size > bus_bytes())
+    return "has beats of " + std::to_string(b.size) + " bytes, the bus has " + std::to_string(bus_bytes());
+  if (b.beats > config_.longest_burst && !config_.lite)
+    return "has " + std::to_string(b.beats) + " beats, " + std::to_string(config_.longest_burst) + " are allowed";
+  if (b.kind == axi_kind::fixed && b.beats > 16) return "is FIXED and has " + std::to_string(b.beats) + " beats, more than 16";
+  if (b.kind == axi_kind::wrapping) {
+    if (b.address % b.size != 0) return "is WRAP and not aligned to its beats of " + std::to_string(b.size) + " bytes";
+    if (b.beats != 2 && b.beats != 4 && b.beats != 8 && b.beats != 16)
+      return "is WRAP and has " + std::to_string(b.beats) + " beats, not 2, 4, 8 or 16";
+  }
+  if (b.kind == axi_kind::incrementing && b.address / axi_boundary != beat_at(b, b.beats - 1) / axi_boundary)
+    return "crosses 4 KiB";
+  return {};
 }
 
 void axi_master::address(const payload& p, bool write, ps t) {
@@ -55,19 +80,16 @@ void axi_master::address(const payload& p, bool write, ps t) {
   b.moved = 0;
   b.left = 1;
   b.status = tlm::TLM_OK_RESPONSE;
-  const unsigned kind = config_.lite ? axi_incrementing : in.get32(2);
-  const std::string who = "stream " + s.name() + ": a burst at " + std::to_string(b.address) + " ";
-  if (kind != axi_incrementing) return violation(who + "is not INCR");
-  if (b.size > bus_bytes())
-    return violation(who + "has beats of " + std::to_string(b.size) + " bytes, the bus has " + std::to_string(bus_bytes()));
-  if (b.beats > config_.longest_burst && !config_.lite)
-    return violation(who + "has " + std::to_string(b.beats) + " beats, " + std::to_string(config_.longest_burst) +
-                     " are allowed");
-  const std::uint64_t last = beat_at(b, b.beats - 1) / b.size * b.size + b.size - 1;
-  if (b.address / axi_boundary != last / axi_boundary) return violation(who + "crosses 4 KiB");
+  b.kind = config_.lite ? axi_kind::incrementing : static_cast<axi_kind>(in.get32(2));
+  if (const std::string why = refusal(b); !why.empty())
+    return violation("stream " + s.name() + ": a burst at " + std::to_string(b.address) + " " + why);
   ++bursts_;
   await(1);
-  b.bytes.assign(last - b.address + 1, 0);
+  const std::uint64_t whole = std::uint64_t{b.beats} * b.size;
+  b.bytes.assign(b.kind == axi_kind::wrapping ? whole
+                 : b.kind == axi_kind::fixed  ? place_of(b, b.beats)
+                                              : whole - b.address % b.size,
+                 0);
   b.strobes.assign(write ? b.bytes.size() : 0, false);
   (write ? writing_ : reading_)[b.id].push_back(&b);
   if (!write) return send(b, t);
@@ -98,8 +120,9 @@ bool axi_master::take_beat(burst& b, const payload& p) {
                 " has a strobe outside it, on byte " + std::to_string(i));
       return false;
     }
-    b.bytes[lane0 + i - b.address] = static_cast<unsigned char>(p.get(8 * i, 8));
-    b.strobes[lane0 + i - b.address] = true;
+    const std::uint64_t place = place_of(b, b.moved) + lane0 + i - first;
+    b.bytes[place] = static_cast<unsigned char>(p.get(8 * i, 8));
+    b.strobes[place] = true;
   }
   ++b.moved;
   if (config_.lite || (p.get(config_.data_bits + bus_bytes(), 1) != 0) == (b.moved == b.beats)) return true;
@@ -109,23 +132,33 @@ bool axi_master::take_beat(burst& b, const payload& p) {
 
 // `left` counts the burst itself while its accesses go out, since they may be answered in the call.
 void axi_master::send(burst& b, ps t) {
-  if (!b.write) {
-    send(b, 0, b.bytes.size(), t);
+  if (b.kind == axi_kind::fixed) {
+    const std::size_t beat = b.bytes.size() / b.beats;
+    for (unsigned n = 0; n < b.beats; ++n) send_part(b, n * beat, beat, b.address, t);
   } else {
-    for (auto first = b.strobes.begin(); (first = std::find(first, b.strobes.end(), true)) != b.strobes.end();) {
-      const auto end = std::find(first, b.strobes.end(), false);
-      send(b, static_cast<std::size_t>(first - b.strobes.begin()), static_cast<std::size_t>(end - first), t);
-      first = end;
-    }
+    send_part(b, 0, b.bytes.size(), b.kind == axi_kind::wrapping ? wrap_base(b) : b.address, t);
   }
   if (--b.left == 0) answer_in_order((b.write ? writing_ : reading_)[b.id], t);
 }
 
-void axi_master::send(burst& b, std::size_t first, std::size_t n, ps t) {
+// Bytes [first, first + n) of a burst, of a write those that have strobes, to the address `to`.
+void axi_master::send_part(burst& b, std::size_t first, std::size_t n, std::uint64_t to, ps t) {
+  if (!b.write) return send(b, first, n, to, t);
+  const auto begin = b.strobes.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto end = begin + static_cast<std::ptrdiff_t>(n);
+  for (auto run = begin; (run = std::find(run, end, true)) != end;) {
+    const auto behind = std::find(run, end, false);
+    const auto skipped = static_cast<std::size_t>(run - begin);
+    send(b, first + skipped, static_cast<std::size_t>(behind - run), to + skipped, t);
+    run = behind;
+  }
+}
+
+void axi_master::send(burst& b, std::size_t first, std::size_t n, std::uint64_t to, ps t) {
   access& a = accesses_.get();
   a.of = &b;
   ++b.left;
-  set_access(a, b.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, b.address + first, b.bytes.data() + first, n);
+  set_access(a, b.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, to, b.bytes.data() + first, n);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_delay(t);
   const tlm::tlm_sync_enum status = memory->nb_transport_fw(a, phase, delay);
@@ -172,7 +205,7 @@ void axi_master::answer(burst& b, ps t) {
     const std::uint64_t lane0 = first / bus_bytes() * bus_bytes();
     for (unsigned i = 0; i < bus_bytes(); ++i) {
       const bool in_beat = lane0 + i >= first && lane0 + i < end;
-      w.put(in_beat ? b.bytes[lane0 + i - b.address] : 0, 8);
+      w.put(in_beat ? b.bytes[place_of(b, n) + lane0 + i - first] : 0, 8);
     }
     w.put(response, 2);
     const bool last = n + 1 == b.beats;

@@ -6,12 +6,14 @@
 //   AXI-Lite  out aw data=addr   out w data=data,strb   in b data=resp   out ar data=addr   in r data=data,resp
 //
 // A burst becomes one access of the base protocol, a write with strobes left out one for each run of bytes that has them: host
-// memory and PCIe take no byte enables. INCR bursts of any size up to the bus's; FIXED and WRAP are not adapted. A write goes
-// when its last beat has come, which may be before its address. Answers of one id keep the order of their bursts, those of
-// others may overtake; the beats of a read are not interleaved. TLM_ADDRESS_ERROR_RESPONSE: DECERR, any other error: SLVERR.
+// memory and PCIe take no byte enables. A WRAP burst is one access of the bytes that it wraps in, a FIXED one an access for
+// each beat, in their order. Beats may be narrower than the bus. A write goes when its last beat has come, which may be before
+// its address. Answers of one id keep the order of their bursts, those of others may overtake; the beats of a read are not
+// interleaved. TLM_ADDRESS_ERROR_RESPONSE: DECERR, any other error: SLVERR.
 //
-// On top of the handshake, violations: a burst that crosses 4 KiB, is longer or wider than there is, or of another kind; `last`
-// on the wrong beat; a strobe outside the beat.
+// On top of the handshake, violations: a burst that crosses 4 KiB, is longer or wider than there is, or of a kind that is
+// reserved; a FIXED one of more than 16 beats; a WRAP one that is unaligned or not of 2, 4, 8 or 16 beats; `last` on the wrong
+// beat; a strobe outside the beat.
 //
 // The clock runs from the start until nothing has moved for a while (a design with an idle pin: until it says so) and again
 // when an answer or a stream of a derived shell comes.
@@ -20,6 +22,7 @@
 #include <tlm_utils/simple_initiator_socket.h>
 
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "tlm/base/pool.h"
@@ -44,7 +47,8 @@ class axi_master : public shell {
     unsigned id = 0;
     std::uint64_t address = 0;
     unsigned beats = 0;
-    unsigned size = 0;   // bytes of a beat
+    unsigned size = 0;  // bytes of a beat
+    axi_kind kind = axi_kind::incrementing;
     unsigned moved = 0;  // beats of a write that have come
     unsigned left = 0;   // accesses that have not been answered
     tlm::tlm_response_status status = tlm::TLM_OK_RESPONSE;
@@ -59,13 +63,21 @@ class axi_master : public shell {
   void take_beats(ps t);
   [[nodiscard]] bool take_beat(burst& b, const payload& p);
   void send(burst& b, ps t);
-  void send(burst& b, std::size_t first, std::size_t n, ps t);
+  void send_part(burst& b, std::size_t first, std::size_t n, std::uint64_t to, ps t);
+  void send(burst& b, std::size_t first, std::size_t n, std::uint64_t to, ps t);
   tlm::tlm_sync_enum answered(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   void answer_in_order(std::deque<burst*>& of_id, ps t);
   void answer(burst& b, ps t);
   [[nodiscard]] unsigned bus_bytes() const { return config_.data_bits / 8; }
-  // Where beat `n` begins; the first one may be unaligned.
+  // Where beat `n` begins, and where it lies in `bytes`; the first one may be unaligned.
   [[nodiscard]] static std::uint64_t beat_at(const burst& b, unsigned n);
+  [[nodiscard]] static std::uint64_t place_of(const burst& b, unsigned n);
+  // The lowest byte of a burst that wraps.
+  [[nodiscard]] static std::uint64_t wrap_base(const burst& b) {
+    return b.address / (std::uint64_t{b.beats} * b.size) * b.beats * b.size;
+  }
+  // Why AXI has no such burst; empty: it has.
+  [[nodiscard]] std::string refusal(const burst& b) const;
 
   const axi_config config_;
   stream& b_;

@@ -185,7 +185,7 @@ TEST(axi_master, a_last_that_comes_early_is_found) {
   EXPECT_EQ(first_violation_of_copier(1), "copy (axi_copy_design): stream w: `last` is wrong on beat 7 of 8");
 }
 TEST(axi_master, a_burst_of_another_kind_is_found) {
-  EXPECT_EQ(first_violation_of_copier(2), "copy (axi_copy_design): stream ar: a burst at 64 is not INCR");
+  EXPECT_EQ(first_violation_of_copier(2), "copy (axi_copy_design): stream ar: a burst at 64 is of a kind that is reserved");
 }
 TEST(axi_master, a_valid_that_falls_is_found) {
   EXPECT_EQ(first_violation_of_copier(3, 64, 2, 0.5), "copy (axi_copy_design): awvalid fell before it was taken");

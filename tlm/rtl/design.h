@@ -63,8 +63,10 @@ class design {
 
   [[nodiscard]] virtual const char* name() const = 0;
   virtual void eval() = 0;
-  // Seeded faults (hca_add_rtl MUTATIONS): how many there are, and which one is active; 0: none.
+  // Seeded faults (hca_add_rtl MUTATIONS, MUTANTS): the highest number, and which one is active; 0: none.
   [[nodiscard]] virtual unsigned mutants() const { return 0; }
+  // Of MUTANTS: a line for each; see tlm/rtl/mutation/main.cpp.
+  [[nodiscard]] virtual const char* list_of_mutants() const { return ""; }
   virtual void mutate(unsigned) {}
   // An assertion of the RTL has failed.
   [[nodiscard]] virtual bool failed() const { return false; }

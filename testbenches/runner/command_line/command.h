@@ -49,6 +49,7 @@ void add_listing_commands(command_list& to);  // list, params
 void add_run_commands(command_list& to);      // run, exec
 void add_sweep_command(command_list& to);     // sweep
 void add_result_commands(command_list& to);   // report, diff, trace
+void add_new_unit_command(command_list& to);  // new-unit
 void add_about_commands(command_list& to);    // completion, man, version
 
 }  // namespace hcasim

@@ -75,7 +75,7 @@ module axi_copy #(
   assign araddr = from ^ ADDRESS_BITS'(fault == 3'd4 && odd);
   assign arlen = last;
   assign arsize = fault == 3'd7 ? 3'd7 : size;
-  assign arburst = fault == 3'd2 ? 2'd0 : 2'd1;
+  assign arburst = fault == 3'd2 ? 2'd3 : 2'd1;
   assign arid = id;
   assign rready = state == READ && fault != 3'd6;
 
