@@ -123,6 +123,9 @@ struct loop {
   const char* name;
   bool proven;  // that it waits
 };
+void PrintTo(const loop& l, std::ostream* out) {  // NOLINT(readability-identifier-naming): GoogleTest's
+  *out << l.name;
+}
 class spinning : public misuse, public ::testing::WithParamInterface<loop> {};
 
 // A loop that changes nothing that it would not change back is waiting; one that looks at the clock goes on by itself; of
