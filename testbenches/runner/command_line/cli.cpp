@@ -116,6 +116,26 @@ void list_knobs(platform_factory machine, const std::string& pattern, const std:
   print_knobs(knobs, json);
 }
 
+void list_faults(platform_factory machine, const std::string& pattern, bool json) {
+  const auto model = machine();
+  ordered_json list = ordered_json::array();
+  std::vector<std::vector<std::string>> rows{{"where", "what", "meaning"}};
+  std::vector<std::string> names;
+  for (const fault_place& place : model->faults()) {
+    for (const fault_kind& kind : place.kinds) {
+      const std::string both = fmt::format("{} {}", place.where, kind.name);
+      names.push_back(both);
+      if (!glob_match("*" + pattern + "*", both)) continue;
+      list.push_back({{"where", place.where}, {"what", kind.name}, {"meaning", kind.text}});
+      rows.push_back({std::string(place.where), std::string(kind.name), std::string(kind.text)});
+    }
+  }
+  if (list.empty() && !pattern.empty()) {
+    throw input_error(fmt::format("no fault matches '{}'; {}", pattern, suggestion(pattern, names, "faults")));
+  }
+  std::cout << (json ? dump(list) : aligned(rows, {false, false, false}, ""));
+}
+
 void read_window(const std::string& from, const std::string& until, ps& begin, ps& end) {
   const auto time = [](const char* option, const std::string& text, ps otherwise) {
     try {
@@ -377,6 +397,9 @@ int command_line(int argc, char** argv, platform_factory machine) {
   params->add_option("pattern", pattern, "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'");
   params->add_option("--testbench", name, "Show this testbench's parameters and defaults as well");
   params->add_flag("--json", json, "Print JSON");
+  CLI::App* faults = app.add_subcommand("faults", "List what can be made to fail, and how");
+  faults->add_option("pattern", pattern, "Only those whose place or kind matches: pcie, cell_bit");
+  faults->add_flag("--json", json, "Print JSON");
   compare_options comparing;
   std::string first;
   std::string second;
@@ -437,6 +460,8 @@ int command_line(int argc, char** argv, platform_factory machine) {
       list_testbenches(name, json);
     } else if (*params) {
       list_knobs(machine, pattern, name, json);
+    } else if (*faults) {
+      list_faults(machine, pattern, json);
     } else if (*sweep) {
       return run_sweep(sweeping.finish(), machine);
     } else if (*report) {
