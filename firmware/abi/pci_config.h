@@ -14,6 +14,7 @@ enum {
   PCI_EXPRESS_CONTROL = 0x48,      /* rw 4 B: enum pci_express_control */
   PCI_LINK_STATUS = 0x50,          /* ro 4 B: enum pci_link_status */
   PCI_ERROR_UNCORRECTABLE = 0x104, /* rw1c 4 B: enum pci_error */
+  PCI_ERROR_CORRECTABLE = 0x110,   /* rw1c 4 B: enum pci_corrected */
   PCI_ERROR_FIRST = 0x118,         /* ro 4 B: bit number of the first uncorrectable error */
   PCI_ERROR_LOG_ADDRESS = 0x11c,   /* ro 8 B: address of the request that it was about */
   PCI_ERROR_LOG_BYTES = 0x124,     /* ro 4 B: its length */
@@ -31,4 +32,10 @@ enum pci_error {
   PCI_ERROR_COMPLETER_ABORT = 1 << 15,
   PCI_ERROR_MALFORMED = 1 << 18,
   PCI_ERROR_UNSUPPORTED = 1 << 20,
+};
+
+/* Bits of PCI_ERROR_CORRECTABLE: the link has put them right by sending again. */
+enum pci_corrected {
+  PCI_CORRECTED_RECEIVER = 1 << 0,        /* what arrived was garbled */
+  PCI_CORRECTED_REPLAY_TIMEOUT = 1 << 12, /* what was sent was not acknowledged in time */
 };

@@ -12,12 +12,14 @@ bool relaxed(const tlm::tlm_generic_payload& p) {
 
 }  // namespace
 
-atc::atc(const sc_core::sc_module_name& name, const atc_config& config, const clock_domain& clock, std::uint16_t requester)
+atc::atc(const sc_core::sc_module_name& name, const atc_config& config, const clock_domain& clock, std::uint16_t requester,
+         icm_check check)
     : unit(name),
       config_(config),
       clock_(clock),
       requester_(requester),
       cache_(config.entries, config.ways, {12, 21, 30}, config.policy, config.seed),
+      cells_({.check = check}),
       groups_(config.page_requests) {
   engine.register_nb_transport_fw(this, &atc::from_engine);
   pcie.register_nb_transport_bw(this, &atc::from_link);
@@ -33,9 +35,19 @@ unsigned atc::debug(tlm::tlm_generic_payload& p) {
 }
 
 const page_cache::entry* atc::cached(const access& a) {
-  const page_cache::entry* e = cache_.find(0, a.address);
+  page_cache::entry* e = cache_.find(0, a.address);
+  if (e && cells_.due() && spoiled(*e)) [[unlikely]] {
+    cache_.drop(0, a.address, a.address);
+    return nullptr;
+  }
   const std::uint64_t needed = a.payload->is_write() ? ats_write : ats_read;
   return e && (e->rights & needed) ? e : nullptr;
+}
+
+// What a damaged one leads to must at least be a page of memory.
+bool atc::spoiled(page_cache::entry& e) {
+  if (!cells_.read(std::as_writable_bytes(std::span(&e.value, 1)))) return true;
+  return e.value >> 48 != 0 || offset_in_page(e.value, e.shift) != 0;
 }
 
 tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
@@ -212,6 +224,7 @@ void atc::describe() {
   stats_.add("order_waits", "1", "bursts that waited for a write before them", order_waits_);
   stats_.add("evictions", "1", "translations that made room", evictions_);
   stats_.add("dropped_entries", "1", "translations forgotten by invalidations", dropped_);
+  cells_.list(stats_);
   stats_.add("stale_answers", "1", "answers asked for again because an invalidation came meanwhile", stale_);
   stats_.add("invalidations", "1", "ranges that the IOMMU had forgotten", invalidated_);
   stats_.add("drained", "1", "invalidations that waited for reads under way", drains_);

@@ -12,6 +12,7 @@
 // - A page that the table does not grant is asked for (page request), if there is a credit for that; then in order.
 //   Granted: the translation is asked for again. Refused: the bursts fail. Failed: they fail, and no page is asked for any
 //   more.
+// - A translation whose cells have gone wrong is noticed when it is next found (tlm/cells.h), and asked for anew.
 // A burst that fails is answered with TLM_ADDRESS_ERROR_RESPONSE; no byte of it moves.
 #pragma once
 
@@ -29,11 +30,12 @@
 #include "tlm/base/pool.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
+#include "tlm/cells.h"
 #include "tlm/pcie.h"
 
 namespace hcasim {
 
-class atc : public unit, private tlm::tlm_mm_interface {
+class atc : public unit, public faulty, private tlm::tlm_mm_interface {
  public:
   tlm_utils::simple_target_socket_optional<atc, 64> engine{"engine"};  // bursts of the DMA engine
   tlm_utils::simple_initiator_socket_optional<atc, 64> pcie{"pcie"};   // to the link
@@ -42,9 +44,13 @@ class atc : public unit, private tlm::tlm_mm_interface {
 
   // `requester`: bus, device and function that its requests carry. Throws std::invalid_argument: entries are no multiple of
   // ways.
-  atc(const sc_core::sc_module_name& name, const atc_config& config, const clock_domain& clock, std::uint16_t requester);
+  atc(const sc_core::sc_module_name& name, const atc_config& config, const clock_domain& clock, std::uint16_t requester,
+      icm_check check = icm_check::none);
 
   void list_waiting(waiting_list& list) const override;
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cell_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override { cells_.ask(kind, r); }
+  void withdraw() override { cells_.withdraw(); }
   // The function is reset: nothing is known of any page, and pages may be asked for again.
   void reset();
   [[nodiscard]] bool idle() const {
@@ -113,6 +119,7 @@ class atc : public unit, private tlm::tlm_mm_interface {
   tlm::tlm_sync_enum from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   tlm::tlm_sync_enum from_link(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   [[nodiscard]] const page_cache::entry* cached(const access& a);
+  [[nodiscard]] bool spoiled(page_cache::entry& e);
   void hold(access& a, ps t);
   void look_up(access& a, ps t);
   void known(access& a, ps t);
@@ -152,6 +159,7 @@ class atc : public unit, private tlm::tlm_mm_interface {
   server port_;
   ps left_until_{0};  // of bursts handed to the link
   page_cache cache_;
+  cells cells_;
   pool<access> accesses_;
   fifo<access> order_;
   std::vector<access*> held_;

@@ -5,7 +5,7 @@
 namespace hcasim {
 
 context_cache::context_cache(const sc_core::sc_module_name& name, const context_cache_config& config, const clock_domain& clock,
-                             std::uint32_t entry_bytes, unsigned clients)
+                             std::uint32_t entry_bytes, unsigned clients, const cell_protection& protection)
     : unit(name),
       config_(config),
       entry_bytes_(entry_bytes),
@@ -15,6 +15,7 @@ context_cache::context_cache(const sc_core::sc_module_name& name, const context_
       interval_(clock.cycles(config.issue_interval)),
       cycle_(clock.period()),
       data_((std::size_t{config.sets} * config.ways) << stride_shift_),
+      cells_(protection),
       stalled_in_set_(config.sets),
       policy_(make_replacement(config.policy, config.sets, config.ways, config.seed)),
       locked_(config.ways),
@@ -96,6 +97,9 @@ tlm::tlm_sync_enum context_cache::handle(context_request& r, tlm::tlm_phase phas
   if (r.op == context_op::fetch && !gated()) [[likely]] {
     const std::size_t slot = find(r.index);
     if (slot != nowhere && may_be_lent(slots_[slot].life)) [[likely]] {
+      if (cells_.due() && spoiled(slot)) [[unlikely]] {
+        return slow(r, t);
+      }
       lend(r, slot);
       ++hits_;
       hit_probe_.pulse(1, t, cycle_);
@@ -148,17 +152,17 @@ context_cache::outcome context_cache::admit(pending& p) {
 context_cache::outcome context_cache::admit_fetch(pending& p) {
   context_request& r = *p.request;
   if (r.index >= area_entries_) {
-    r.failed = true;
-    r.entry = nullptr;
-    r.area_entries = area_entries_;
-    ++failed_;
+    fail(r);
     return outcome::answered;
   }
   if (drop_record* d = drop_of(r.index)) {
     d->waiting.push(p);
     return outcome::queued;
   }
-  if (const std::size_t slot = find(r.index); slot != nowhere) {
+  if (const std::size_t slot = find(r.index); slot != nowhere && slots_[slot].life == line_life::ruined) {
+    fail(r);
+    return outcome::answered;
+  } else if (slot != nowhere) {
     ++merged_;
     if (under_way(slots_[slot].life)) {
       fetch_records_[slots_[slot].fetch].waiting.push(p);
@@ -174,6 +178,24 @@ context_cache::outcome context_cache::admit_fetch(pending& p) {
     return outcome::queued;
   }
   return begin_fetch(p);
+}
+
+void context_cache::fail(context_request& r) {
+  r.failed = true;
+  r.entry = nullptr;
+  r.area_entries = area_entries_;
+  ++failed_;
+}
+
+// True: a bit of the entry is wrong, and it can not be lent as it is. Those that hold it have read it before.
+bool context_cache::spoiled(std::size_t slot) {
+  if (slots_[slot].pins != 0 || cells_.read({bytes_of(slot), entry_bytes_})) return false;
+  if (slots_[slot].life == line_life::clean) {
+    forget(slot, line_event::forgotten);
+  } else {
+    on(slot, line_event::spoils);
+  }
+  return true;
 }
 
 context_cache::outcome context_cache::begin_fetch(pending& p) {
@@ -206,7 +228,7 @@ std::size_t context_cache::victim(std::uint32_t set) {
   for (std::uint32_t w = 0; w < config_.ways; ++w) {
     if (!tags_[first + w]) return first + w;
     const slot_state& s = slots_[first + w];
-    locked_[w] = s.pins > 0 || !may_be_lent(s.life);
+    locked_[w] = s.pins > 0 || !may_make_room(s.life);
     any |= !locked_[w];
   }
   return any ? first + policy_->victim(set, locked_.data()) : nowhere;
@@ -214,8 +236,9 @@ std::size_t context_cache::victim(std::uint32_t set) {
 
 context_cache::write_back* context_cache::evict(std::size_t slot) {
   ++evictions_;
-  if (slots_[slot].life != line_life::dirty) return nullptr;
+  if (slots_[slot].life == line_life::clean) return nullptr;
   write_back& w = write_backs_.get();
+  w.write.ruined = slots_[slot].life == line_life::ruined;
   w.index = tags_[slot] - 1;
   w.bytes.assign(bytes_of(slot), bytes_of(slot) + entry_bytes_);
   writing_.push_back(&w);
@@ -250,8 +273,10 @@ context_cache::outcome context_cache::admit_drop(pending& p) {
     if (there && stalled_count_ > 0) poke();
     return outcome::answered;
   }
+  const bool ruined = slots_[slot].life == line_life::ruined;
   on(slot, line_event::drop_asked);
   drop_record& d = begin_drop(&p, index, slot);
+  d.write.ruined = ruined;
   d.launching = true;
   drop(d);
   d.launching = false;

@@ -8,6 +8,8 @@
 //   holds an entry while it waits for another one of the same set.
 // - drop: [tlm/context.h]. Later fetches of the index wait behind it and read ICM anew; behind a take until it is given.
 // - set_area: waits until nothing is pinned or under way, then forgets everything, dirty entries too (their area is gone).
+// - A cell that goes wrong is noticed when its entry is next found (tlm/cells.h). What ICM has as well is read anew; a dirty
+//   entry is ruined: fetches of it fail, and ICM gets it with a code that does not fit.
 // - failed: index beyond the area, or the DMA read failed. A write-back that fails is counted; its bytes are lost [E11].
 #pragma once
 
@@ -26,21 +28,25 @@
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
 #include "tlm/base/wait.h"
+#include "tlm/cells.h"
 #include "tlm/context.h"
 #include "tlm/dma.h"
 
 namespace hcasim {
 
-class context_cache : public unit {
+class context_cache : public unit, public faulty {
  public:
   std::deque<target_socket<context_request>> in;
   initiator_socket<dma_request> dma{"dma"};
 
   context_cache(const sc_core::sc_module_name& name, const context_cache_config& config, const clock_domain& clock,
-                std::uint32_t entry_bytes, unsigned clients);
+                std::uint32_t entry_bytes, unsigned clients, const cell_protection& protection = {});
 
   void list_waiting(waiting_list& list) const override;
   [[nodiscard]] std::uint64_t pinned() const { return pins_; }
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cell_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override { cells_.ask(kind, r); }
+  void withdraw() override { cells_.withdraw(); }
 
  private:
   enum class outcome : std::uint8_t { answered, queued, no_fetch, no_victim };
@@ -131,8 +137,10 @@ class context_cache : public unit {
     return area_base_ + std::uint64_t{index} * entry_bytes_;
   }
   void lend(context_request& r, std::size_t slot);
+  void fail(context_request& r);
   void on(std::size_t slot, line_event e);
   void forget(std::size_t slot, line_event why);
+  bool spoiled(std::size_t slot);
   write_back* evict(std::size_t slot);
   void clear();
   [[nodiscard]] drop_record* drop_of(std::uint32_t index) const;
@@ -155,6 +163,7 @@ class context_cache : public unit {
   lazy_array<std::uint32_t> tags_;  // index + 1; 0: empty
   lazy_array<slot_state> slots_;
   lazy_array<std::byte> data_;
+  cells cells_;
   lazy_array<std::uint32_t> stalled_in_set_;
   std::unique_ptr<replacement> policy_;
   std::vector<std::uint8_t> locked_;  // scratch of victim()

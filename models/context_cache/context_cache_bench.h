@@ -23,6 +23,7 @@ class context_cache_icm : public fake_target<dma_request> {
   std::vector<std::byte> bytes;
   unsigned reads = 0;
   unsigned writes = 0;
+  unsigned ruined = 0;  // of those
   bool failing = false;
 
   explicit context_cache_icm(const sc_core::sc_module_name& n, std::size_t entries = 1 << 16)
@@ -40,6 +41,7 @@ class context_cache_icm : public fake_target<dma_request> {
         if (!failing) std::memcpy(d.data, at, d.bytes);
       } else {
         ++writes;
+        ruined += d.ruined;
         if (!failing) std::memcpy(at, d.data, d.bytes);
       }
     };
@@ -59,8 +61,9 @@ struct context_cache_bench {
   fake_initiator<context_request> client{"client"};
   std::deque<context_request> requests;
 
-  explicit context_cache_bench(const context_cache_config& c, std::uint64_t entries = 1 << 16)
-      : cache("cache", c, clock, entry_bytes, 1) {
+  explicit context_cache_bench(const context_cache_config& c, std::uint64_t entries = 1 << 16,
+                               const cell_protection& protection = {})
+      : cache("cache", c, clock, entry_bytes, 1, protection) {
     client.out.bind(cache.in[0]);
     cache.dma.bind(memory.in);
     context_request& area = make(context_op::set_area, 0);

@@ -130,7 +130,6 @@ void context_cache::fill(fetch_record& f, ps t) {
   if (f.read.failed) {
     forget(slot, line_event::fetch_fails);
     if (d) d->slot = nowhere;
-    failed_ += list.size();
   } else {
     on(slot, line_event::fetched);
   }
@@ -145,9 +144,7 @@ void context_cache::fill(fetch_record& f, ps t) {
     pending& p = list.pop();
     p.t = std::max(p.t, t);
     if (failed) {
-      p.request->failed = true;
-      p.request->entry = nullptr;
-      p.request->area_entries = area_entries_;
+      fail(*p.request);
     } else {
       on(slot, line_event::lent);
       lend(*p.request, slot);
@@ -232,6 +229,7 @@ void context_cache::register_statistics() {
   stats_.add("stalls_no_victim", "1", "misses that waited because every entry of the set was held or being fetched",
              no_victim_);
   stats_.add("stalls_write_back", "1", "fetches that waited for the write-back of the same entry", behind_write_);
+  cells_.list(stats_);
   stats_.add("miss_latency", "ps", "from the end of the look-up to the entry", miss_latency_);
   stats_.add("outstanding", "1", "fetches in flight", outstanding_);
   stats_.add("waiting", "1", "requests not answered yet", waiting_);

@@ -7,9 +7,9 @@
 namespace hcasim {
 
 // fetching: its bytes are on their way from ICM. unwanted: and a drop waits for them. dropping: nobody gets it any more; it
-// goes when those that hold it have given it back. dropping_dirty: and after it was written to ICM. clean, dirty: as ICM has
-// it, or newer; whoever asks gets it.
-enum class line_life : std::uint8_t { empty, fetching, unwanted, dropping, dropping_dirty, clean, dirty };
+// goes when those that hold it have given it back. dropping_dirty: and after it was written to ICM. ruined: newer than ICM, and
+// its cells went wrong; nobody gets it, and ICM will. clean, dirty: as ICM has it, or newer; whoever asks gets it.
+enum class line_life : std::uint8_t { empty, fetching, unwanted, dropping, dropping_dirty, ruined, clean, dirty };
 
 enum class line_mark : std::uint8_t { held };
 
@@ -21,6 +21,7 @@ enum class line_event : std::uint8_t {
   dirtied,     // given back with other bytes
   given_back,  // by the last that held it
   drop_asked,  // and it cannot go at once
+  spoils,      // its cells have gone wrong
   forgotten,
   area_changes,
 };
@@ -33,7 +34,7 @@ using e = line_event;
 using row = state_row<line_life, line_mark, line_event>;
 
 inline constexpr row rows[] = {
-    {.event = e::fetch_begins, .in = {empty, clean, dirty}, .becomes = fetching, .without = {held}},
+    {.event = e::fetch_begins, .in = {empty, ruined, clean, dirty}, .becomes = fetching, .without = {held}},
     {.event = e::fetched, .in = {fetching}, .becomes = clean, .without = {held}},
     {.event = e::fetched, .in = {unwanted}, .becomes = dropping, .without = {held}},
     {.event = e::fetch_fails, .in = {fetching, unwanted}, .becomes = empty, .without = {held}},
@@ -43,19 +44,20 @@ inline constexpr row rows[] = {
     {.event = e::given_back, .in = {dropping, dropping_dirty, clean, dirty}, .needs = {held}, .clears = {held}},
     {.event = e::drop_asked, .in = {fetching}, .becomes = unwanted, .without = {held}},
     {.event = e::drop_asked, .in = {clean}, .becomes = dropping, .needs = {held}},
-    {.event = e::drop_asked, .in = {dirty}, .becomes = dropping_dirty},
+    {.event = e::drop_asked, .in = {ruined, dirty}, .becomes = dropping_dirty},
+    {.event = e::spoils, .in = {dirty}, .becomes = ruined, .without = {held}},
     {.event = e::forgotten, .in = {dropping, dropping_dirty, clean}, .becomes = empty, .without = {held}},
-    {.event = e::area_changes, .in = {empty, clean, dirty}, .becomes = empty, .without = {held}},
+    {.event = e::area_changes, .in = {empty, ruined, clean, dirty}, .becomes = empty, .without = {held}},
 };
 
 }  // namespace line_table_rows
 
 inline constexpr auto line_table = make_state_table(
-    state_names<7, 1, 9>{.record = "line",
-                         .lives = {"empty", "fetching", "unwanted", "dropping", "dropping_dirty", "clean", "dirty"},
-                         .marks = {"held"},
-                         .events = {"fetch_begins", "fetched", "fetch_fails", "lent", "dirtied", "given_back", "drop_asked",
-                                    "forgotten", "area_changes"}},
+    state_names<8, 1, 10>{.record = "line",
+                          .lives = {"empty", "fetching", "unwanted", "dropping", "dropping_dirty", "ruined", "clean", "dirty"},
+                          .marks = {"held"},
+                          .events = {"fetch_begins", "fetched", "fetch_fails", "lent", "dirtied", "given_back", "drop_asked",
+                                     "spoils", "forgotten", "area_changes"}},
     line_table_rows::rows);
 
 using line_status = decltype(line_table)::state;
@@ -66,6 +68,9 @@ inline line_status status_of(line_life life, std::uint32_t pins) {
 // Whoever asks for it gets it.
 inline bool may_be_lent(line_life l) {
   return l >= line_life::clean;
+}
+inline bool may_make_room(line_life l) {
+  return l >= line_life::ruined;
 }
 inline bool under_way(line_life l) {
   return l == line_life::fetching || l == line_life::unwanted;

@@ -3,51 +3,16 @@
 #include <cstring>
 #include <string>
 
-#include "firmware/abi/sound.h"
+#include "tlm/icm_sound.h"
 
 namespace hcasim {
 namespace {
 
 constexpr std::size_t word = sizeof(std::uint32_t);
-
-// `bytes` from `data` on, if they are one whole entry.
-template <class T>
-bool sound(bool (*rule)(const T*), const std::byte* data, std::uint32_t bytes) {
-  if (bytes != sizeof(T)) return true;
-  T entry;
-  std::memcpy(&entry, data, sizeof entry);
-  return rule(&entry);
-}
-
-bool ptes_sound(const std::byte* data, std::uint32_t bytes) {
-  for (std::uint32_t at = 0; at + sizeof(hca_pte) <= bytes; at += sizeof(hca_pte)) {
-    hca_pte entry = 0;
-    std::memcpy(&entry, data + at, sizeof entry);
-    if (!hca_pte_sound(entry)) return false;
-  }
-  return true;
-}
+// Two wrong bits: neither code takes that for right, or for one that it could put right.
+constexpr std::uint8_t ruin = 3;
 
 }  // namespace
-
-bool icm_guard::is_sound(icm_entry kind, const dma_request& r) const {
-  switch (kind) {
-    case icm_entry::qpc: {
-      hca_qpc q;
-      if (r.bytes != sizeof q) return true;
-      std::memcpy(&q, r.data, sizeof q);
-      return hca_qpc_sound(&q) && q.mtu_shift <= mtu_shift_;
-    }
-    case icm_entry::cqc:
-      return sound(hca_cqc_sound, r.data, r.bytes);
-    case icm_entry::mrc:
-      return sound(hca_mrc_sound, r.data, r.bytes);
-    case icm_entry::pte:
-      return ptes_sound(r.data, r.bytes);
-    default:
-      return true;
-  }
-}
 
 void icm_guard::set_area(icm_entry kind, std::uint64_t base, std::uint64_t bytes) {
   if (kind != icm_entry::none) areas_[static_cast<std::size_t>(kind)] = {base, bytes};
@@ -60,6 +25,7 @@ void icm_guard::make_code(const dma_request& r, std::vector<std::uint8_t>& code)
     std::uint32_t w = 0;
     std::memcpy(&w, r.data + i * word, word);
     code[i] = code_of(config_.check, w);
+    if (r.ruined) code[i] ^= ruin;
   }
 }
 
@@ -83,7 +49,7 @@ bool icm_guard::believes(icm_entry kind, const dma_request& r, const std::vector
     ++of.detected;
     return false;
   }
-  if (is_sound(kind, r)) return true;
+  if (is_sound(kind, {r.data, r.bytes}, mtu_shift_)) return true;
   ++of.unbelievable;
   return false;
 }

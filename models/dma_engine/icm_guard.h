@@ -1,15 +1,13 @@
 // What lies in ICM, and whether what comes from there can be believed. Without time.
 //
 // With a code (knob `check`) each 32-bit word of ICM has one in memory: written with the word, read with it, checked and put
-// right before anything else looks. Then a context is judged, when it is read whole, and a page-table entry always
-// (firmware/abi/sound.h) [E11]. Extents and elements share an area and have no rule of their own: the MRC says which of them a
-// line holds.
+// right before anything else looks. Then the entry is judged by its kind (tlm/icm_sound.h) [E11].
 #pragma once
 
 #include <array>
 #include <vector>
 
-#include "models/dma_engine/icm_code.h"
+#include "models/dma_engine/icm_config.h"
 #include "tlm/base/statistics.h"
 #include "tlm/dma.h"
 #include "tlm/icm.h"
@@ -18,7 +16,6 @@ namespace hcasim {
 
 class icm_guard {
  public:
-  // `mtu_shift`: of the largest packets that the port sends. A context that asks for larger ones is damaged.
   explicit icm_guard(const icm_config& config = {}, unsigned mtu_shift = 12) : config_(config), mtu_shift_(mtu_shift) {}
 
   void set_area(icm_entry kind, std::uint64_t base, std::uint64_t bytes);
@@ -47,7 +44,6 @@ class icm_guard {
     counter corrected, detected, unbelievable;
   };
   bool mend_words(const dma_request& r, const std::vector<std::uint8_t>& code, counts& of) const;
-  [[nodiscard]] bool is_sound(icm_entry kind, const dma_request& r) const;
 
   icm_config config_;
   unsigned mtu_shift_;

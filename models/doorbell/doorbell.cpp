@@ -93,7 +93,7 @@ void doorbell::arrive(entry e, ps t, bool prompt) {
 
 void doorbell::came_in() {
   coming_in_ = false;
-  forward(coming_);
+  if (!coming_.cancelled) forward(coming_);
   for (const entry& e : std::exchange(behind_, {})) {
     const bool same = e.kind == coming_.kind && e.number == coming_.number;
     if (!same || doorbell_rules::ahead(e.value, coming_.value) > 0)

@@ -40,15 +40,18 @@ class doorbell : public unit, public doorbell_front {
     std::uint32_t qpn = 0;
     bool send = false;
     bool receive = false;
+    bool stopped = false;  // meanwhile: the record was another QP's
     std::uint32_t sq = 0;
     std::uint32_t rq = 0;
   };
 
   void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) override;
+  void stopped(std::uint32_t number) override;
   void take_blueflame(const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t);
 
   // `prompt`: may be passed on in the call.
   void arrive(entry e, ps t, bool prompt = true);
+  void cancel(entry& e);
   bool coalesced(const entry& e);
   bool merged_aside(const entry& e);
   void drop(const entry& e, ps t);

@@ -22,6 +22,7 @@ doorbell_front::doorbell_front(const doorbell_config& config, const clock_domain
 tlm::tlm_sync_enum doorbell_front::on_control(control_request& c, tlm::tlm_phase, ps&) {
   if (c.number >= pages_.size()) pages_.resize(c.number + 1, nobody);
   pages_[c.number] = c.op == control_op::start ? static_cast<std::uint16_t>(c.uar) : nobody;
+  if (c.op != control_op::start) stopped(c.number);
   return tlm::TLM_COMPLETED;
 }
 

@@ -43,6 +43,8 @@ class doorbell_front {
 
   // `offset` in the UAR page; `operation`: as the write carries it.
   virtual void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) = 0;
+  // The QP or SRQ is stopped: what was rung for it is not meant for the next one of its number.
+  virtual void stopped(std::uint32_t /*number*/) {}
   void describe_front(statistics& s);
 
   counter blueflame_wqes_, blueflame_lines_, blueflame_refused_, blueflame_bad_;

@@ -33,7 +33,7 @@ process doorbell::recover(ps t) {
     const std::uint64_t operation = std::exchange(dropped_operation_[qpn], 0);
     const bool read = co_await read_record(qpn, record, operation, t);
     const newest seen = std::exchange(newest_, {});
-    if (!read) {
+    if (!read || seen.stopped) {
       ++recovery_failures_;
       continue;
     }
@@ -57,11 +57,30 @@ void doorbell::pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value,
   for (std::size_t i = 0; i < size_; ++i) {
     entry& e = fifo_[(head_ + i) % fifo_.size()];
     if (e.kind != kind || e.number != qpn || e.cancelled || doorbell_rules::ahead(e.value, value) > 0) continue;
-    e.cancelled = true;
-    if (kind == bell::send) --queued_[qpn % queued_.size()];
-    if (e.wqe) rings_.put(*std::exchange(e.wqe, nullptr));
+    cancel(e);
   }
   forward({kind, qpn, value, t, operation});
+}
+
+// Its entry takes its turn all the same.
+void doorbell::cancel(entry& e) {
+  e.cancelled = true;
+  if (e.kind == bell::send) --queued_[e.number % queued_.size()];
+  if (e.wqe) rings_.put(*std::exchange(e.wqe, nullptr));
+}
+
+void doorbell::stopped(std::uint32_t number) {
+  const auto meant = [&](const entry& e) { return (e.kind == bell::send || e.kind == bell::receive) && e.number == number; };
+  for (std::size_t i = 0; i < size_; ++i) {
+    entry& e = fifo_[(head_ + i) % fifo_.size()];
+    if (meant(e) && !e.cancelled) cancel(e);
+  }
+  std::erase_if(behind_, meant);
+  newest_.stopped |= newest_.qpn == number;
+  if (coming_in_ && meant(coming_)) {
+    coming_.cancelled = true;
+    if (coming_.wqe) rings_.put(*std::exchange(coming_.wqe, nullptr));
+  }
 }
 
 task<bool> doorbell::read_record(std::uint32_t qpn, hca_qp_record& record, std::uint64_t operation, ps& t) {

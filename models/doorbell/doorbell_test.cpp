@@ -61,6 +61,24 @@ TEST(doorbell, a_qp_is_rung_through_its_own_page) {
   EXPECT_EQ(b.stat("dropped") + b.stat("bad_writes") + b.stat("coalesced"), 0);
 }
 
+// A number is given again when its QP is gone; what still waited for the old one is not rung at the new one.
+TEST(doorbell, what_waits_for_a_qp_goes_with_it) {
+  doorbell_config c;
+  c.interval = 1000;
+  bench b(c);
+  b.ring(HCA_UAR_SQ, 1, 1, 10_ns);
+  b.ring(HCA_UAR_SQ, 2, 5, 10_ns);
+  b.ring(HCA_UAR_RQ, 2, 6, 10_ns);
+  b.ring(HCA_UAR_SQ, 3, 7, 10_ns);
+  b.order(control_op::stop, 2, 0, 50_ns);
+  b.order(control_op::start, 2, 0, 60_ns);
+  b.ring(HCA_UAR_SQ, 2, 2, 70_ns);
+  testing::run_until_idle();
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> rung;
+  for (const auto& r : b.log) rung.emplace_back(r.number, r.value);
+  EXPECT_EQ(rung, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{1, 1}, {3, 7}, {2, 2}}));
+}
+
 TEST(doorbell, one_per_interval_in_order) {
   bench b;
   for (std::uint32_t q = 1; q <= 10; ++q) b.ring(HCA_UAR_SQ, q, 1, 0_ns);

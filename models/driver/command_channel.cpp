@@ -14,15 +14,17 @@ command_channel::command_channel(dma_map& dma, std::uint64_t bar, const driver_c
       mask_((1U << config.log_command_slots) - 1),
       busy_(1ULL << config.log_command_slots) {}
 
-void command_channel::open(cpu& c) {
+int command_channel::open(cpu& c) {
   dead_ = false;
   produced_ = 0;
   busy_.assign(busy_.size(), false);
   stats_.commands_in_flight.set(0, now());
   for (const mailbox& m : std::exchange(kept_, {})) mailboxes_.put(m.address, m.bytes);
   if (ring_ == 0) ring_ = dma_.allocate((mask_ + 1ULL) * sizeof(hca_command), 4096);
+  if (ring_ == 0) return ENOMEM;
   write_register(c, bar_ + HCA_REG_CMDQ_BASE, dma_.address(ring_));
   write_register(c, bar_ + HCA_REG_CMDQ_SIZE, config_.log_command_slots);
+  return 0;
 }
 
 std::uint32_t command_channel::take() {
@@ -89,7 +91,7 @@ command_result command_channel::execute(cpu& c, const command& what) {
 
 void command_channel::put_back(const mailbox& in, const mailbox& out) {
   for (const mailbox& m : {in, out}) {
-    if (m.bytes == 0) continue;
+    if (m.address == 0) continue;
     if (dead_) {
       kept_.push_back(m);
     } else {
@@ -111,16 +113,19 @@ command_result command_channel::give(cpu& c, const command& what) {
   entry.out_bytes = static_cast<std::uint32_t>(what.out.size());
   mailbox in{0, entry.in_bytes};
   mailbox out{0, entry.out_bytes};
+  const bool must = takes_away(what.code);
+  if (in.bytes) in.address = mailboxes_.get(in.bytes, must);
+  if (out.bytes) out.address = mailboxes_.get(out.bytes, must);
+  if ((in.bytes && !in.address) || (out.bytes && !out.address)) {
+    put_back(in, out);
+    return {ENOMEM, HCA_OK, 0, 0};
+  }
   if (in.bytes) {
-    in.address = mailboxes_.get(in.bytes);
     entry.in_address = dma_.address(in.address);
     c.store(in.address, what.in);
     if (!what.list.empty()) c.store(in.address + what.in.size(), what.list);
   }
-  if (out.bytes) {
-    out.address = mailboxes_.get(out.bytes);
-    entry.out_address = dma_.address(out.address);
-  }
+  if (out.bytes) entry.out_address = dma_.address(out.address);
 
   std::uint32_t index = 0;
   if (!acquire(c, index)) {

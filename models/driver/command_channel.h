@@ -27,8 +27,26 @@ struct command {
   std::uint16_t function = 0;
 };
 
+// Commands by which software gives back. They do not fail for want of memory, and on a lost context they are done when the
+// adapter is cut off.
+constexpr bool takes_away(hca_command_code code) {
+  switch (code) {
+    case HCA_CMD_DESTROY_QP:
+    case HCA_CMD_DESTROY_CQ:
+    case HCA_CMD_DESTROY_SRQ:
+    case HCA_CMD_DEREGISTER:
+    case HCA_CMD_REVOKE:
+    case HCA_CMD_X_TEARDOWN:
+    case HCA_CMD_FREE_MW:
+    case HCA_CMD_ZAP_PAGES:
+      return true;
+    default:
+      return false;
+  }
+}
+
 struct command_result {
-  int error = 0;  // errno: to_errno(status), ETIMEDOUT, or EIO on a dead device
+  int error = 0;  // errno: to_errno(status), ENOMEM without a mailbox, ETIMEDOUT, or EIO on a dead device
   std::uint8_t status = HCA_OK;
   std::uint32_t value = 0;
   std::uint32_t extra = 0;
@@ -39,7 +57,8 @@ class command_channel {
   command_channel(dma_map& dma, std::uint64_t bar, const driver_config& config, driver_statistics& stats);
 
   // Tells the adapter where the ring is. Again, once the adapter has been reset and nobody is left from before.
-  void open(cpu& c);
+  // 0 or ENOMEM.
+  int open(cpu& c);
   void die();
   void wait_until_left(cpu& c) {
     left_.sleep_until(c, [this] { return inside_ == 0; });

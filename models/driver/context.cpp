@@ -69,13 +69,13 @@ int close(cpu& c, ibv_context* context) {
 
 }  // namespace
 
-// What the adapter cannot give back, because what it knows of it is damaged, only a reset takes from it; and the process
-// leaves.
+// What the adapter cannot give back, because what it knows of it is damaged or out of its reach, only a reset takes from it;
+// and the process leaves.
 int ibv_close_device(cpu& c, ibv_context* context) {
   process& p = of(context);
   device& d = *p.device;
   int error = close(c, context);
-  if (error == EIO && !p.lost) {
+  if ((error == EIO || error == EFAULT) && !p.lost) {
     d.fail();
     error = close(c, context);
   }

@@ -49,7 +49,7 @@ int device::bring_up(cpu& c) {
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
   if (const int error = opened_ ? dma_.renew(c) : dma_.open(c)) return error;
   write_register(c, PCI_CONFIG_WINDOW + PCI_COMMAND, std::uint32_t{PCI_BUS_MASTER});
-  commands_.open(c);
+  if (const int error = commands_.open(c)) return error;
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
   command_result r = execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info_)});
   if (r.error) return r.error;
@@ -75,9 +75,13 @@ int device::give_tables(cpu& c) {
   areas_.log_mrs = HCA_U8(std::min(config_.log_mrs, info_.log_max_mrs));
   std::size_t next = 0;
   // What an earlier life has left there must not be found: cleared pages, and no codes.
+  bool all = true;
   const auto area = [&](std::uint64_t bytes) {
     bytes = align_up(bytes, page);
-    if (next == area_memory_.size()) area_memory_.push_back(dma_.allocate(bytes, page));
+    if (next == area_memory_.size()) area_memory_.push_back(0);
+    if (area_memory_[next] == 0) area_memory_[next] = dma_.allocate(bytes, page);
+    all &= area_memory_[next] != 0 || bytes == 0;
+    if (area_memory_[next] == 0) return std::uint64_t{0};
     machine_.memory_bytes().discard(area_memory_[next], bytes);
     return dma_.address(area_memory_[next++]);
   };
@@ -88,6 +92,7 @@ int device::give_tables(cpu& c) {
   areas_.table_base = area(areas_.table_bytes);
   areas_.extent_lines = config_.extent_lines;
   areas_.extent_base = area(std::uint64_t{config_.extent_lines} * 64);
+  if (!all) return ENOMEM;
   return execute(c, {.code = HCA_CMD_INIT, .in = in_bytes(areas_)}).error;
 }
 

@@ -23,8 +23,8 @@ class device {
   device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu = 0);
   ~device();
 
-  // 0, also when it is open already; ENODEV no such adapter, or it is not ready; ETIMEDOUT; EIO. Starts one software thread per
-  // event queue. A thread that comes while another one is opening it waits for that.
+  // 0, also when it is open already; ENODEV no such adapter, or it is not ready; ENOMEM; ETIMEDOUT; EIO. Starts one software
+  // thread per event queue. A thread that comes while another one is opening it waits for that.
   int open(cpu& c);
   [[nodiscard]] bool opened() const { return opened_; }
 

@@ -25,10 +25,14 @@ constexpr std::uint64_t slot_of(std::uint64_t address, unsigned level) {
 int dma_map::open(cpu& c) {
   if (!translated()) return 0;
   if (read_register<std::uint32_t>(c, registers_ + IOMMU_REG_ID) != IOMMU_ID) return ENODEV;
-  root_ = machine_.reserve_physical(page, page);
-  queue_ = machine_.reserve_physical(sizeof(iommu_command) << queue_log, page);
-  status_ = machine_.reserve_physical(64, 64);
-  contexts_ = machine_.reserve_physical(IOMMU_CONTEXTS * sizeof(iommu_context), page);
+  const auto have = [this](std::uint64_t& at, std::uint64_t bytes) {
+    if (at == 0) at = machine_.reserve_physical(bytes, page);
+    return at != 0;
+  };
+  if (!have(root_, page) || !have(queue_, sizeof(iommu_command) << queue_log) || !have(status_, 64) ||
+      !have(contexts_, IOMMU_CONTEXTS * sizeof(iommu_context))) {
+    return ENOMEM;
+  }
   store(c, contexts_ + requester_ * sizeof(iommu_context), iommu_context{root_, rights(), 0});
   // Devices that other drivers serve (requester 0) use physical addresses.
   if (requester_ != 0) store(c, contexts_, iommu_context{0, IOMMU_CONTEXT_PRESENT | IOMMU_CONTEXT_PASS, 0});
@@ -90,7 +94,7 @@ void dma_map::write(cpu* c, std::uint64_t physical, std::span<const std::uint64_
 }
 
 // The table whose entries are for pages of `level`, made where it is missing; a large page above it is split.
-std::uint64_t dma_map::node_for(cpu* c, std::uint64_t address, unsigned level) {
+std::uint64_t dma_map::node_for(cpu* c, std::uint64_t address, unsigned level, bool must) {
   std::uint64_t node = root_;
   for (unsigned l = IOMMU_LEVELS - 1; l > level; --l) {
     const std::uint64_t at = node + slot_of(address, l) * 8;
@@ -101,7 +105,8 @@ std::uint64_t dma_map::node_for(cpu* c, std::uint64_t address, unsigned level) {
       continue;
     }
     if (free_nodes_.empty()) {
-      node = machine_.reserve_physical(page, page);
+      node = machine_.reserve_physical(page, page, must);
+      if (node == 0) return 0;
     } else {
       node = free_nodes_.back();
       free_nodes_.pop_back();
@@ -118,12 +123,18 @@ std::uint64_t dma_map::node_for(cpu* c, std::uint64_t address, unsigned level) {
   return node;
 }
 
-void dma_map::enter(cpu* c, std::uint64_t address, std::uint64_t physical, std::uint64_t bytes, std::uint64_t rights) {
+bool dma_map::enter(cpu* c, std::uint64_t address, std::uint64_t physical, std::uint64_t bytes, std::uint64_t rights,
+                    bool must) {
+  const std::uint64_t begin = address;
   std::array<std::uint64_t, 512> entries;
   while (bytes != 0) {
     unsigned level = 2;
     while (level > 0 && (((address | physical) & (span_of(level) - 1)) != 0 || bytes < span_of(level))) --level;
-    const std::uint64_t node = node_for(c, address, level);
+    const std::uint64_t node = node_for(c, address, level, must);
+    if (node == 0) {
+      clear(c, begin, address - begin);
+      return false;
+    }
     const std::uint64_t first = slot_of(address, level);
     std::size_t n = 0;
     // On to the end of the node, or to where a larger page would do.
@@ -140,6 +151,7 @@ void dma_map::enter(cpu* c, std::uint64_t address, std::uint64_t physical, std::
     }
     write(c, node + first * 8, std::span(entries).first(n));
   }
+  return true;
 }
 
 // A table with nothing mapped in it, and those below it. The IOMMU has forgotten it with the last page that it had.
@@ -164,7 +176,7 @@ void dma_map::clear(cpu* c, std::uint64_t address, std::uint64_t bytes) {
       node = entry & IOMMU_PTE_ADDRESS;
     }
     while (level > 0 && ((address & (span_of(level) - 1)) != 0 || bytes < span_of(level))) --level;
-    const std::uint64_t node = node_for(c, address, level);
+    const std::uint64_t node = node_for(c, address, level, true);
     const std::uint64_t first = slot_of(address, level);
     // Large pages one by one: what lies beside one may be a table.
     const std::uint64_t n = level != 0 ? 1 : std::min<std::uint64_t>(512 - first, bytes / page);
@@ -174,30 +186,32 @@ void dma_map::clear(cpu* c, std::uint64_t address, std::uint64_t bytes) {
   }
 }
 
-std::uint64_t dma_map::allocate(std::uint64_t bytes, std::uint64_t alignment) {
-  if (!translated()) return machine_.reserve_physical(bytes, alignment);
+std::uint64_t dma_map::allocate(std::uint64_t bytes, std::uint64_t alignment, bool must) {
+  if (!translated()) return machine_.reserve_physical(bytes, alignment, must);
   bytes = align_up(bytes, page);
   // So that large areas need few entries.
   const std::uint64_t natural = bytes >= span_of(2) ? span_of(2) : bytes >= span_of(1) ? span_of(1) : page;
-  const std::uint64_t physical = machine_.reserve_physical(bytes, std::max(alignment, natural));
-  if (physical != 0) share(physical, bytes);
-  return physical;
+  const std::uint64_t physical = machine_.reserve_physical(bytes, std::max(alignment, natural), must);
+  return physical != 0 && share(physical, bytes, must) ? physical : 0;
 }
 
-void dma_map::share(std::uint64_t physical, std::uint64_t bytes) {
-  if (!translated()) return;
+bool dma_map::share(std::uint64_t physical, std::uint64_t bytes, bool must) {
+  if (!translated()) return true;
   const std::uint64_t address = take_addresses(bytes);
+  if (address == 0) return false;
+  if (!enter(nullptr, address, physical, bytes, IOMMU_PTE_READ | IOMMU_PTE_WRITE, must)) {
+    stale_.push_back({address, bytes});
+    return false;
+  }
   shared_[physical] = {bytes, address};
-  if (address != 0) enter(nullptr, address, physical, bytes, IOMMU_PTE_READ | IOMMU_PTE_WRITE);
+  return true;
 }
 
 void dma_map::unshare(std::uint64_t physical) {
   const auto it = shared_.find(physical);
   if (it == shared_.end()) return;
-  if (it->second.address != 0) {
-    clear(nullptr, it->second.address, it->second.bytes);
-    stale_.push_back({it->second.address, it->second.bytes});
-  }
+  clear(nullptr, it->second.address, it->second.bytes);
+  stale_.push_back({it->second.address, it->second.bytes});
   shared_.erase(it);
 }
 
@@ -217,7 +231,11 @@ std::uint64_t dma_map::map(cpu& c, std::span<const virtual_memory::frame_run> fr
   if (first == 0) return 0;
   std::uint64_t at = first;
   for (const auto& f : frames) {
-    enter(&c, at, f.physical, f.bytes, writable ? IOMMU_PTE_READ | IOMMU_PTE_WRITE : IOMMU_PTE_READ);
+    if (!enter(&c, at, f.physical, f.bytes, writable ? IOMMU_PTE_READ | IOMMU_PTE_WRITE : IOMMU_PTE_READ, false)) {
+      if (at != first) clear(&c, first, at - first);
+      stale_.push_back({first, bytes});
+      return 0;
+    }
     at += f.bytes;
   }
   ++stats_.dma_maps;
@@ -243,8 +261,8 @@ void dma_map::ring(cpu& c) {
   write_register(c, registers_ + IOMMU_REG_TAIL, tail_);
 }
 
-void dma_map::put(cpu& c, std::uint64_t address, std::uint64_t physical, bool writable) {
-  enter(&c, address, physical, page, writable ? IOMMU_PTE_READ | IOMMU_PTE_WRITE : IOMMU_PTE_READ);
+bool dma_map::put(cpu& c, std::uint64_t address, std::uint64_t physical, bool writable) {
+  return enter(&c, address, physical, page, writable ? IOMMU_PTE_READ | IOMMU_PTE_WRITE : IOMMU_PTE_READ, false);
 }
 
 void dma_map::take(cpu& c, std::span<const range> pages) {
@@ -305,7 +323,7 @@ void dma_map::forget(cpu& c, std::span<const range> ranges) {
 
 void dma_map::serve_pages(cpu& c, page_handler h) {
   on_page_ = std::move(h);
-  page_queue_ = machine_.reserve_physical(sizeof(iommu_page_request) << ats_.log_queue, page);
+  page_queue_ = machine_.reserve_physical(sizeof(iommu_page_request) << ats_.log_queue, page, true);
   write_register(c, registers_ + IOMMU_REG_PAGES, page_queue_);
   write_register(c, registers_ + IOMMU_REG_PAGES_VECTOR, ats_.vector);
   write_register(c, registers_ + IOMMU_REG_PAGES_SIZE, 1U << 31 | ats_.log_queue);

@@ -37,6 +37,7 @@ struct driver_statistics {
   counter ats_timeouts;
   counter health_polls;
   counter pcie_errors;
+  counter pcie_corrected;
   counter lost_interrupts;
   counter failures;
   counter recoveries;
@@ -76,6 +77,8 @@ struct driver_statistics {
           ats_timeouts);
     s.add("health_polls", "1", "Looks at the device's health.", health_polls);
     s.add("pcie_errors", "1", "Errors that PCIe had noted and the device could go on after.", pcie_errors);
+    s.add("pcie_corrected", "1", "Times that PCIe had noted errors that its links had put right by themselves.",
+          pcie_corrected);
     s.add("lost_interrupts", "1", "Event queues whose handler had to be called without an interrupt.", lost_interrupts);
     s.add("failures", "1", "Times that the device was found to have failed.", failures);
     s.add("recoveries", "1", "Of those, how often it was brought up again.", recoveries);

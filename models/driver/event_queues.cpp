@@ -7,7 +7,6 @@ namespace hcasim::driver {
 
 int event_queues::open(cpu& c, handlers h) {
   handlers_ = std::move(h);
-  const bool first = queues_.empty();
   for (unsigned i = 0; i <= config_.completion_vectors; ++i) {
     if (i == queues_.size()) {
       queues_.push_back(std::make_unique<queue>());
@@ -20,7 +19,7 @@ int event_queues::open(cpu& c, handlers h) {
     if (const int error = create(c, q)) return error;
   }
   for (auto& q : queues_) {
-    if (!first) {
+    if (std::exchange(q->has_thread, true)) {
       arm(c, *q);
       continue;
     }
@@ -35,6 +34,7 @@ int event_queues::create(cpu& c, queue& q) {
   q.ci = 0;
   if (q.buffer == 0) {
     q.buffer = dma_.allocate(bytes, 4096);
+    if (q.buffer == 0) return ENOMEM;
   } else {  // no entry of an earlier life may look new
     const std::vector<std::byte> zeros(bytes);
     c.store(q.buffer, zeros);

@@ -11,22 +11,6 @@ constexpr std::uint64_t config_space = PCI_CONFIG_WINDOW;  // the adapter is the
 constexpr std::uint32_t nobody = ~0U;                      // what a read of a device that is not there gives
 constexpr std::uint32_t fatal_errors = PCI_ERROR_SURPRISE_DOWN | PCI_ERROR_MALFORMED;
 
-constexpr bool takes_away(hca_command_code code) {
-  switch (code) {
-    case HCA_CMD_DESTROY_QP:
-    case HCA_CMD_DESTROY_CQ:
-    case HCA_CMD_DESTROY_SRQ:
-    case HCA_CMD_DEREGISTER:
-    case HCA_CMD_REVOKE:
-    case HCA_CMD_X_TEARDOWN:
-    case HCA_CMD_FREE_MW:
-    case HCA_CMD_ZAP_PAGES:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 command_result device::execute(cpu& c, const process& p, const command& what) {
@@ -116,6 +100,11 @@ void device::poll_health(cpu& c) {
   if (errors != 0) {
     ++counters_.pcie_errors;
     write_register(c, config_space + PCI_ERROR_UNCORRECTABLE, errors);
+  }
+  const auto corrected = read_register<std::uint32_t>(c, config_space + PCI_ERROR_CORRECTABLE);
+  if (corrected != 0 && corrected != nobody) {
+    ++counters_.pcie_corrected;
+    write_register(c, config_space + PCI_ERROR_CORRECTABLE, corrected);
   }
   events_.look(c);
   // Whether the firmware still works only an answer of it can tell.

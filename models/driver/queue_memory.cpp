@@ -26,12 +26,19 @@ int queue_buffer::allocate(cpu& c, process& p, std::uint64_t bytes, page_policy 
     runs_.clear();
     return ENOMEM;
   }
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (p.device->dma().share(runs_[i].physical, runs_[i].bytes)) continue;
+    while (i-- > 0) p.device->dma().unshare(runs_[i].physical);
+    memory.unpin(va, bytes);
+    memory.free(va);
+    runs_.clear();
+    return ENOMEM;
+  }
   process_ = &p;
   va_ = va;
   bytes_ = bytes;
   frames_ = uniform_pages(runs_, host_page_shift);
   first_ = frames_.front();
-  for (const auto& r : runs_) p.device->dma().share(r.physical, r.bytes);
   c.pin_pages(frames_.size());
   p.stats.pinned_pages += frames_.size();
   return 0;

@@ -38,6 +38,10 @@ unsigned mtu_shift_of(const hca_config& c) {
   return static_cast<unsigned>(std::countr_zero(c.port.mtu));
 }
 
+cell_protection cells_of(const hca_config& c, icm_entry kind) {
+  return {c.icm.check, kind, mtu_shift_of(c)};
+}
+
 }  // namespace
 
 fw_limits hca::limits_of(const hca_config& config) {
@@ -79,19 +83,21 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       responder("responder", config.responder, clock_, packets, lid_of(config)),
       key_check("key_check", config.key_check, clock_),
       window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
-      page_walker("page_walker", config.page_walker, clock_, walker_client::count),
+      page_walker("page_walker", config.page_walker, clock_, walker_client::count, cells_of(config, icm_entry::pte)),
       dma_engine("dma_engine", config.dma_engine, clock_, dma_client::count, HCA_REQUESTER,
                  icm_guard(config.icm, mtu_shift_of(config))),
       device_memory("device_memory", config.device_memory, clock_),
       completion("completion", config.completion, clock_, report_client::count),
       command_unit("command_unit", config.command_unit, limits_of(config)),
       port("port", config.port, clock_, port_client::count, packets),
-      qpc_cache("qpc_cache", config.qpc_cache, clock_, sizeof(hca_qpc), qpc_client::count),
-      cqc_cache("cqc_cache", config.cqc_cache, clock_, sizeof(hca_cqc), context_client::count),
-      mrc_cache("mrc_cache", config.mrc_cache, clock_, sizeof(hca_mrc), protection_client::count),
+      qpc_cache("qpc_cache", config.qpc_cache, clock_, sizeof(hca_qpc), qpc_client::count, cells_of(config, icm_entry::qpc)),
+      cqc_cache("cqc_cache", config.cqc_cache, clock_, sizeof(hca_cqc), context_client::count,
+                cells_of(config, icm_entry::cqc)),
+      mrc_cache("mrc_cache", config.mrc_cache, clock_, sizeof(hca_mrc), protection_client::count,
+                cells_of(config, icm_entry::mrc)),
       extent_cache("extent_cache", config.extent_cache, clock_, sizeof(hca_extent) * HCA_EXTENTS_PER_LINE,
-                   protection_client::count) {
-  if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, HCA_REQUESTER);
+                   protection_client::count, cells_of(config, icm_entry::extent)) {
+  if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, HCA_REQUESTER, config.icm.check);
   doorbell.send.bind(send_queue.bells);
   doorbell.receive.bind(responder.bells);
   doorbell.completion.bind(completion.bells);

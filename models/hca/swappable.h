@@ -73,7 +73,7 @@ class context_cache_unit : public either<context_cache, context_cache_rtl> {
  public:
   // Throws std::invalid_argument: RTL of entries that are not 64 bytes.
   context_cache_unit(const char* name, const context_cache_config& config, const clock_domain& clock, std::uint32_t entry_bytes,
-                     unsigned clients);
+                     unsigned clients, const cell_protection& protection);
   [[nodiscard]] std::uint64_t pinned() const { return model_ ? model_->pinned() : rtl_->pinned(); }
 
   std::deque<target_socket<context_request>>& in = pick(&context_cache::in, &context_cache_rtl::in);
@@ -82,7 +82,8 @@ class context_cache_unit : public either<context_cache, context_cache_rtl> {
 
 class page_walker_unit : public either<page_walker, page_walker_rtl> {
  public:
-  page_walker_unit(const char* name, const page_walker_config& config, const clock_domain& clock, unsigned clients);
+  page_walker_unit(const char* name, const page_walker_config& config, const clock_domain& clock, unsigned clients,
+                   const cell_protection& protection);
 
   std::deque<target_socket<translate_request>>& in = pick(&page_walker::in, &page_walker_rtl::in);
   initiator_socket<dma_request>& dma = pick(&page_walker::dma, &page_walker_rtl::dma);

@@ -44,6 +44,16 @@ host::host(const sc_core::sc_module_name& n, const host_config& config, std::uin
 
 host::~host() = default;
 
+void host::inject(std::size_t, const fault_request& r) {
+  ++exhausted_;
+  memory_.set_exhausted(true);
+  queue_.at(now() + (r.length > 0_ps ? r.length : 100_us), {[](void* x) {
+                                                              auto& self = *static_cast<host*>(x);
+                                                              self.memory_.set_exhausted(--self.exhausted_ != 0);
+                                                            },
+                                                            this});
+}
+
 void host::run(const std::string& name, std::function<void(cpu&)> program) {
   sc_core::sc_spawn_options options;
   options.set_stack_size(static_cast<int>(config_.stack));

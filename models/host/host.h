@@ -15,6 +15,7 @@
 #include "models/host/host_config.h"
 #include "models/host/physical_memory.h"
 #include "models/host/virtual_memory.h"
+#include "tlm/base/faults.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
@@ -36,7 +37,10 @@ class page_watcher {
   virtual void landed(ps t) = 0;
 };
 
-class host : public unit, private tlm::tlm_mm_interface {
+inline constexpr std::array<fault_kind, 1> host_fault_kinds{
+    {{"memory_exhausted", "no page of memory is free, and none can be pinned, for `length` (100 us)"}}};
+
+class host : public unit, public faulty, private tlm::tlm_mm_interface {
  public:
   // See pcie.h for the protocol. Memory answers in the call: bytes move at the call's time, the delay is when the first data of
   // a read is there or a write is acknowledged. Debug transport reads and writes memory.
@@ -53,8 +57,13 @@ class host : public unit, private tlm::tlm_mm_interface {
   [[nodiscard]] physical_memory& memory_bytes() { return memory_; }
   [[nodiscard]] const host_config& config() const { return config_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others. 0: none left.
-  std::uint64_t reserve_physical(std::uint64_t bytes, std::uint64_t alignment) { return memory_.reserve(bytes, alignment); }
+  // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others. 0: none left. `must`:
+  // who gives memory back may not fail for want of some, and takes from what the kernel keeps for that.
+  std::uint64_t reserve_physical(std::uint64_t bytes, std::uint64_t alignment, bool must = false) {
+    return memory_.reserve(bytes, alignment, must);
+  }
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return host_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override;
   void observe_dma(dma_monitor* m) { monitor_ = m; }
   // The pages of [physical, physical + bytes); one watcher a page.
   void watch_pages(std::uint64_t physical, std::uint64_t bytes, page_watcher& w);
@@ -126,6 +135,7 @@ class host : public unit, private tlm::tlm_mm_interface {
   host_config config_;
   std::uint64_t seed_;
   physical_memory memory_;
+  std::uint32_t exhausted_ = 0;  // faults that last
   server memory_port_;
   std::vector<watch_entry> watches_;
   std::vector<std::size_t> free_watches_;

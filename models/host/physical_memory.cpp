@@ -219,7 +219,8 @@ void physical_memory::get_code(std::uint64_t address, std::span<std::uint8_t> co
   }
 }
 
-std::uint64_t physical_memory::reserve(std::uint64_t bytes, std::uint64_t alignment) {
+std::uint64_t physical_memory::reserve(std::uint64_t bytes, std::uint64_t alignment, bool must) {
+  if (exhausted_ && !must) return 0;
   const std::uint64_t at = align_up(next_address_, std::max(alignment, granule));
   if (bytes == 0 || at >= end_address || bytes > end_address - at) return 0;
   next_address_ = at + align_up(bytes, granule);

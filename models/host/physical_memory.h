@@ -59,9 +59,12 @@ class physical_memory {
   void get_code(std::uint64_t address, std::span<std::uint8_t> code) const;
   static constexpr std::uint64_t code_word = 4;
 
+  // While it is exhausted nothing of it is given out, but what must not fail.
+  void set_exhausted(bool now) { exhausted_ = now; }
+  [[nodiscard]] bool exhausted() const { return exhausted_; }
   // Fresh physical addresses from [first_address, end_address), never given out twice; 0: none left. Device windows (BARs)
   // belong elsewhere. `alignment` is a power of two.
-  std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment);
+  std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment, bool must = false);
   static constexpr std::uint64_t first_address = std::uint64_t{1} << 32;
   static constexpr std::uint64_t end_address = std::uint64_t{1} << 46;
 
@@ -135,6 +138,7 @@ class physical_memory {
   std::vector<std::byte*> free_granules_;
   std::uint64_t resident_ = 0;
   std::uint64_t next_address_ = first_address;
+  bool exhausted_ = false;
   std::vector<outside_frame> outside_frames_;
   mutable outside_use outside_use_;
 

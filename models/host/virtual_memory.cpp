@@ -71,6 +71,7 @@ std::uint64_t virtual_memory::choose_va(std::uint64_t bytes, std::uint64_t align
 }
 
 std::uint64_t virtual_memory::scattered_frame() {
+  if (memory_.exhausted()) return 0;
   if (loose_.empty()) {
     const std::uint64_t window =
         source_ ? memory_.reserve_outside(scatter_window) : memory_.reserve(scatter_window, scatter_window);
@@ -97,6 +98,7 @@ bool virtual_memory::give_frames(allocation& a) {
     }
     return true;
   }
+  if (memory_.exhausted()) return false;
   const std::uint64_t size = page_bytes(a.policy);
   std::uint64_t base = 0;
   if (const auto it = free_runs_.find({a.bytes, size}); it != free_runs_.end()) {

@@ -75,7 +75,8 @@ class virtual_memory {
   [[nodiscard]] std::uint64_t touch(std::uint64_t va);
 
   // Pins the pages of [va, va+bytes) and lists their frames in order, adjacent frames merged. errno-style result: 0, EINVAL (no
-  // page, or the range wraps), EFAULT (unmapped, or `write` on a read-only mapping), ENOMEM (pin limit) [B3.3, B3.4].
+  // page, or the range wraps), EFAULT (unmapped, or `write` on a read-only mapping), ENOMEM (pin limit, exhausted memory)
+  // [B3.3, B3.4].
   int pin(std::uint64_t va, std::uint64_t bytes, bool write, std::vector<frame_run>& out);
   // Undoes the oldest pin of the range; a part of one may be undone too.
   void unpin(std::uint64_t va, std::uint64_t bytes);

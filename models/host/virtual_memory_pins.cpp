@@ -25,6 +25,7 @@ int virtual_memory::pin(std::uint64_t va, std::uint64_t bytes, bool write, std::
   const std::uint64_t end = align_up(va + bytes, page);
   if (first == end) return EINVAL;
   if (end - first > pin_limit_ || pinned_ > pin_limit_ - (end - first)) return ENOMEM;
+  if (memory_.exhausted()) return ENOMEM;
 
   if (source_) {
     if (const int error = take_over(first, end - 1, write)) return error;

@@ -8,14 +8,15 @@
 namespace hcasim {
 
 page_walker::page_walker(const sc_core::sc_module_name& name, const page_walker_config& config, const clock_domain& clock,
-                         unsigned clients)
+                         unsigned clients, const cell_protection& protection)
     : unit(name),
       config_(config),
       line_shift_(static_cast<unsigned>(config.line)),
       hit_latency_(clock.cycles(config.hit_latency)),
       interval_(clock.cycles(config.issue_interval)),
       cycle_(clock.period()),
-      leaves_(config.leaf_sets, config.leaf_ways, entries_in(config.line), config.policy, config.seed) {
+      leaves_(config.leaf_sets, config.leaf_ways, entries_in(config.line), config.policy, config.seed),
+      cells_(protection) {
   const std::uint32_t ways = std::min(config.upper_ways, config.upper_entries);
   for (unsigned level = 1; level < max_levels; ++level) {
     uppers_.emplace_back(ways ? config.upper_entries / ways : 0, std::max(ways, 1U), 1U, config.policy, config.seed + level);
@@ -74,8 +75,13 @@ bool page_walker::look(translate_request& r) {
     ++physical_;
     return true;
   }
-  const std::uint64_t* entries = leaves_.find(translation_cache::key_of(r.map, line_of(r)));
+  const translation_cache::key key = translation_cache::key_of(r.map, line_of(r));
+  std::uint64_t* entries = leaves_.find(key);
   if (!entries) return false;
+  if (cells_.due() && !cells_.read(std::as_writable_bytes(std::span(entries, std::size_t{1} << line_shift_)))) [[unlikely]] {
+    leaves_.forget(key);
+    return false;
+  }
   const std::uint64_t leaf = leaf_of(r, entries);
   if (!usable(r, leaf)) return false;
   ++hits_;
@@ -274,6 +280,7 @@ void page_walker::register_statistics() {
   stats_.add("not_present", "1", "translations that ended at an entry that is not present", not_present_);
   stats_.add("errors", "1", "translations that failed because a table could not be read", errors_);
   stats_.add("evictions", "1", "lines of the leaf cache that made room", evictions_);
+  cells_.list(stats_);
   stats_.add("drops", "1", "ranges the command unit had forgotten", drops_);
   stats_.add("dropped_entries", "1", "cached entries, leaf lines and nodes, forgotten by drops", dropped_);
   stats_.add("poisoned_walks", "1", "walks under way in a dropped range", poisoned_);

@@ -6,6 +6,7 @@
 //   in order.
 // - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next look
 //   reads it anew.
+// - A line whose cells have gone wrong is noticed when it is next found (tlm/cells.h), and walked for anew.
 // - A DMA read that fails, or a map that cannot be (more than 4 levels, pages below 4 KiB), is table_error [E11]. A null map
 //   has no physical address: not_present.
 // - drop forgets the entries of a tag in a VA range; walks of them under way still answer, but leave nothing in the caches,
@@ -23,20 +24,24 @@
 #include "tlm/base/process.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
+#include "tlm/cells.h"
 #include "tlm/dma.h"
 #include "tlm/translate.h"
 
 namespace hcasim {
 
-class page_walker : public unit {
+class page_walker : public unit, public faulty {
  public:
   std::deque<target_socket<translate_request>> in;
   initiator_socket<dma_request> dma{"dma"};
 
   page_walker(const sc_core::sc_module_name& name, const page_walker_config& config, const clock_domain& clock,
-              unsigned clients);
+              unsigned clients, const cell_protection& protection = {});
 
   void list_waiting(waiting_list& list) const override;
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cell_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override { cells_.ask(kind, r); }
+  void withdraw() override { cells_.withdraw(); }
 
  private:
   static constexpr unsigned max_levels = 4;
@@ -102,6 +107,7 @@ class page_walker : public unit {
   const ps cycle_;
   server port_;
   translation_cache leaves_;
+  cells cells_;                           // of the leaf cache
   std::deque<translation_cache> uppers_;  // [level - 1]
   pool<walk> walks_;
   pool<pending> pendings_;

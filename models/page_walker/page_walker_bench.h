@@ -70,7 +70,8 @@ struct page_walker_bench {
   fake_initiator<translate_request> client{"client"};
   std::deque<translate_request> requests;
 
-  explicit page_walker_bench(const page_walker_config& c = {}) : walker("walker", c, clock, 1) {
+  explicit page_walker_bench(const page_walker_config& c = {}, const cell_protection& protection = {})
+      : walker("walker", c, clock, 1, protection) {
     client.out.bind(walker.in[0]);
     walker.dma.bind(memory.in);
     run_for(1_ns);

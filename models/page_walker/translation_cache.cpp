@@ -36,7 +36,7 @@ std::uint32_t translation_cache::empty_cell(std::uint32_t set) const {
   return nowhere;
 }
 
-const std::uint64_t* translation_cache::find(const key& k) {
+std::uint64_t* translation_cache::find(const key& k) {
   if (sets_ == 0) return nullptr;
   const std::uint32_t set = set_of(k);
   const std::uint32_t at = find_cell(k, set);
@@ -62,6 +62,11 @@ bool translation_cache::put(const key& k, const std::uint64_t* words, std::uint6
   std::copy_n(words, words_, &data_[std::size_t{at} * words_]);
   policy_->used(set, at - set * ways_);
   return evicted;
+}
+
+void translation_cache::forget(const key& k) {
+  const std::uint32_t at = sets_ == 0 ? nowhere : find_cell(k, set_of(k));
+  if (at != nowhere) remove(at);
 }
 
 std::uint32_t translation_cache::drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last) {

@@ -28,9 +28,10 @@ class translation_cache {
   translation_cache(std::uint32_t sets, std::uint32_t ways, std::uint32_t words, replacement_policy policy, std::uint64_t seed);
 
   // The entry's words, or nullptr. Counts as a use.
-  const std::uint64_t* find(const key& k);
+  std::uint64_t* find(const key& k);
   // Puts in (or replaces) the entry, which covers VAs [first, last] modulo 2^64. True: another one made room.
   bool put(const key& k, const std::uint64_t* words, std::uint64_t first, std::uint64_t last);
+  void forget(const key& k);
   // Forgets the entries of `tag` that cover any VA of [first, last]; returns how many.
   std::uint32_t drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
 

@@ -176,7 +176,8 @@ ps pcie::wire_time(const tlp_shape& shape, std::uint64_t header) const {
 
 pcie::stream pcie::book(direction& d, ps t, const tlp_shape& shape, std::uint64_t header) {
   const ps work = wire_time(shape, header);
-  const link_schedule::span s = d.link.book(t, work, now());
+  const bool again = (d.garbled | d.unacknowledged) != 0;
+  const link_schedule::span s = again ? replay(d, t, work) : d.link.book(t, work, now());
   d.tlps += shape.tlps;
   d.header_bytes += shape.tlps * header;
   d.payload_bytes += shape.payload;

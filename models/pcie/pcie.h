@@ -94,7 +94,10 @@ class pcie : public unit, public faulty {
   };
   struct direction {
     link_schedule link;
-    counter tlps, header_bytes, payload_bytes;
+    std::uint32_t garbled = 0;         // bursts to come that are
+    std::uint32_t unacknowledged = 0;  // and those that are not
+    std::uint32_t corrected = 0;       // enum pci_corrected
+    counter tlps, header_bytes, payload_bytes, replays;
     probe busy;
   };
   struct lane {
@@ -160,6 +163,7 @@ class pcie : public unit, public faulty {
   void pump_reads(lane& l);
 
   stream book(direction& d, ps t, const tlp_shape& shape, std::uint64_t header);
+  link_schedule::span replay(direction& d, ps t, ps work);
   stream cross(direction& d, const stream& in, ps latency, const tlp_shape& shape, std::uint64_t header);
   stream write_stream(lane& l, ps t, const tlp_shape& shape);
   stream up_to_root(const stream& s, const tlp_shape& shape, std::uint64_t header);

@@ -174,6 +174,7 @@ void pcie::describe_direction(const std::string& name, direction& d) {
   stats_.add(name + "_tlps", "1", "TLPs on this direction of the link", d.tlps);
   stats_.add(name + "_header_bytes", "B", "bytes around the payloads: framing, sequence number, header, LCRC", d.header_bytes);
   stats_.add(name + "_payload_bytes", "B", "payload bytes, in whole doublewords", d.payload_bytes);
+  stats_.add(name + "_replays", "1", "bursts that were sent again", d.replays);
   stats_.share(name + "_utilisation", "share of the time that TLPs were on this direction of the link", d.link);
   signals_.add(name + "_busy", 1, d.busy);
 }

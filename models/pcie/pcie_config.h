@@ -36,6 +36,7 @@ struct pcie_config {
   std::uint64_t memory_top = 0;
   ps completion_timeout{50_us};
   ps retraining{10_us};
+  ps replay_timer{505_ns};
 
   // What a link carries besides DLLPs.
   [[nodiscard]] bit_rate rate() const { return {pcie_rate(generation, lanes).bits_per_second * (1 - dllp_overhead)}; }
@@ -69,6 +70,8 @@ struct pcie_config {
             "bytes of reads of a device outstanding at once; 0: not limited");
     k.time("completion_timeout", completion_timeout, 1_ns, 1000_ms, "a read whose completion is lost fails after so long");
     k.time("retraining", retraining, 1_ns, 1000_ms, "from a link's fall, or a device's removal, until it is up again");
+    k.time("replay_timer", replay_timer, 1_ns, 1_ms,
+           "TLPs that are not acknowledged are sent again after so long [PCIe: REPLAY_TIMER of 16 lanes of 8 GT/s, 256 B]");
     k.bytes("memory_top", memory_top, 0, 1.8446744073709552e19, "addresses from here on are not memory; 0: all are");
   }
 };

@@ -21,7 +21,7 @@ enum class pcie_fate : std::uint8_t {
 };
 
 // In the order of pcie_fate, from poisoned_read on; then what happens to the link and to the function.
-inline constexpr std::array<fault_kind, 8> pcie_fault_kinds{{
+inline constexpr std::array<fault_kind, 10> pcie_fault_kinds{{
     {"poisoned_read", "the completions of the next `count` reads are poisoned"},
     {"poisoned_write", "the next `count` writes are poisoned"},
     {"unsupported_request", "the next `count` requests are answered as unsupported"},
@@ -30,6 +30,9 @@ inline constexpr std::array<fault_kind, 8> pcie_fault_kinds{{
     {"malformed_tlp", "the next `count` requests arrive malformed"},
     {"surprise_removal", "the device is gone for `length` (pcie.retraining)"},
     {"function_reset", "somebody resets the function"},
+    {"receiver_error", "the next `count` bursts of TLPs reach the device garbled, and are sent again"},
+    {"replay_timeout",
+     "the acknowledgement of the next `count` bursts of TLPs from the device is lost, and they are sent again"},
 }};
 
 struct pci_error_log {

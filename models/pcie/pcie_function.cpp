@@ -48,8 +48,30 @@ void pcie::inject(std::size_t kind, const fault_request& r) {
   const std::string_view name = pcie_fault_kinds.at(kind).name;
   if (name == "surprise_removal") return link_down(l, r.length > 0_ps ? r.length : config_.retraining);
   if (name == "function_reset") return write_config(l, PCI_EXPRESS_CONTROL, PCI_FUNCTION_RESET);
+  if (name == "receiver_error" || name == "replay_timeout") {
+    (name == "receiver_error" ? l.down.garbled : l.up.unacknowledged) += static_cast<std::uint32_t>(r.count);
+    return;
+  }
   l.asked.insert(l.asked.end(), r.count, static_cast<pcie_fate>(kind + 1));
   look(l);
+}
+
+// The link layer's retries. Garbled TLPs are asked for again when they have arrived; what was sent behind them meanwhile is
+// thrown away with them, so that the link is lost until they come again. Those that nobody acknowledges have arrived; they take
+// the link once more, when the sender's timer has run out.
+link_schedule::span pcie::replay(direction& d, ps t, ps work) {
+  ++d.replays;
+  if (d.garbled != 0) {
+    --d.garbled;
+    d.corrected |= PCI_CORRECTED_RECEIVER;
+    const link_schedule::span s = d.link.book(t, 2 * work + 2 * config_.link_latency, now());
+    return {s.end - work, s.end};
+  }
+  --d.unacknowledged;
+  d.corrected |= PCI_CORRECTED_REPLAY_TIMEOUT;
+  const link_schedule::span s = d.link.book(t, work, now());
+  d.link.book(s.end + config_.replay_timer, work, now());
+  return s;
 }
 
 bool pcie::disturb(lane& l, burst& b) {
@@ -183,6 +205,8 @@ std::uint32_t pcie::read_config(const lane& l, std::uint32_t offset) const {
       return PCI_LINK_ACTIVE;
     case PCI_ERROR_UNCORRECTABLE:
       return l.errors;
+    case PCI_ERROR_CORRECTABLE:
+      return l.up.corrected | l.down.corrected;
     case PCI_ERROR_FIRST:
       return l.log.first;
     case PCI_ERROR_LOG_ADDRESS:
@@ -210,6 +234,10 @@ void pcie::write_config(lane& l, std::uint32_t offset, std::uint32_t value) {
     case PCI_ERROR_UNCORRECTABLE:
       l.errors &= ~value;
       if (l.errors == 0) l.log = {};
+      break;
+    case PCI_ERROR_CORRECTABLE:
+      l.up.corrected &= ~value;
+      l.down.corrected &= ~value;
       break;
     default:
       break;

@@ -91,6 +91,7 @@ void requester::on_nak(flow& f, const packet& p, ps t) {
   switch (m.kind) {
     case response_kind::rnr:
       ++rnr_naks_;
+      if (f.state.has(flow_mark::resting)) break;  // of what was sent before: it has been asked to come back already
       if (f.qp.rnr_retry != 7 && f.rnr_retries >= f.qp.rnr_retry) {
         fail_front(f, HCA_WC_RNR_RETRY_EXC_ERR, t);
       } else {

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "models/system/faulty_units.h"
+
 namespace hcasim {
 namespace {
 
@@ -71,7 +73,12 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     pcie.map_requester(0, HCA_REQUESTER);
   }
   pcie.map_bar(0, bar_base, HCA_BAR_SIZE);
-  pcie.map_reset(0, {[](void* adapter) { static_cast<hcasim::hca*>(adapter)->reset(); }, &hca});
+  pcie.map_reset(0, {[](void* adapter) {
+                       auto& reset = *static_cast<hcasim::hca*>(adapter);
+                       for (const auto& [place, unit] : faulty_units(reset)) unit->withdraw();
+                       reset.reset();
+                     },
+                     &hca});
   for (std::size_t i = 0; i < config.peer.size(); ++i) {
     if (config.peer[i].kind == peer_kind::none) continue;
     const auto slot = static_cast<unsigned>(peers_.size() + 1);

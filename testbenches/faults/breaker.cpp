@@ -12,4 +12,11 @@ std::vector<weakness> weaknesses(hcasim::system& s) {
   return found;
 }
 
+bool all_up(hcasim::system& s) {
+  for (std::size_t i = 0; i < s.nodes(); ++i) {
+    if (s.at(i).device().dead()) return false;
+  }
+  return true;
+}
+
 }  // namespace hcasim::faults

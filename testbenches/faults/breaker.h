@@ -17,6 +17,9 @@ struct weakness {
   [[nodiscard]] const fault_kind& what() const { return unit->fault_kinds()[kind]; }
 };
 
+// Every device of the system has a life: what fails next begins nothing that is under way already.
+bool all_up(hcasim::system& s);
+
 // Of all units, in the order of the hierarchy.
 std::vector<weakness> weaknesses(hcasim::system& s);
 

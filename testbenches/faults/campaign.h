@@ -36,6 +36,7 @@ struct trial {
   std::string place;
   std::string what;
   faults::outcome became = outcome::masked;
+  std::string how;  // it was lost
 };
 
 struct campaign_outcome {
@@ -48,6 +49,11 @@ struct campaign_outcome {
   [[nodiscard]] std::map<std::string, std::array<std::uint32_t, outcomes>> by_fault() const;
 };
 
+// Damage that the code of some node does not find: it may be believed, and cost anything but bytes outside a grant. Devices
+// begin anew after it, so that what it costs is told of the fault that made it.
+bool may_be_believed(const system_config& c, std::string_view what);
+
+// Throws std::invalid_argument: no such fault.
 void start_campaign(hcasim::system& s, const campaign_options& o, std::uint64_t seed, campaign_outcome& out);
 
 }  // namespace hcasim::faults

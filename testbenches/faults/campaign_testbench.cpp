@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "testbenches/faults/campaign.h"
 #include "testbenches/faults/recovery.h"
 #include "testbenches/runner/execution/testbench.h"
@@ -49,21 +47,20 @@ class fault_campaign final : public testbench {
       for (std::size_t i = 0; i < n.size(); ++i) sum[i] += n[i];
     }
     // A fault that was lost is repeated by the same seed with as many faults as its number says.
-    table& lost = result.table("lost: repeat with --seed and --faults", {{"fault"}, {"seed"}, {"faults"}});
+    table& lost = result.table("lost: repeat with --seed and --faults", {{"fault"}, {"seed"}, {"faults"}, {"how"}});
     for (std::size_t i = 0; i < r.trials.size(); ++i) {
       const faults::trial& one = r.trials[i];
-      if (one.became == faults::outcome::lost) lost.row(one.place + " " + one.what, context.seed(), i + 1);
+      if (one.became == faults::outcome::lost) lost.row(one.place + " " + one.what, context.seed(), i + 1, one.how);
     }
     for (std::size_t i = 0; i < sum.size(); ++i) {
       result.figure(faults::outcome_names[i], static_cast<double>(sum[i]), "1", "faults that ended so");
     }
     result.figure("requests", static_cast<double>(r.stream.done), "1", "that ended well, their bytes checked");
-    // What the code of ICM cannot find may be believed, and cost anything but bytes outside a grant. Nothing else may be lost.
     bool believed = false;
     for (const faults::trial& one : r.trials) {
-      const bool may = hidden(context.config(), one.what);
+      const bool may = faults::may_be_believed(context.config(), one.what);
       believed |= may;
-      if (one.became == faults::outcome::lost && !may) context.fail(one.place + " " + one.what + " was lost");
+      if (one.became == faults::outcome::lost && !may) context.fail(one.place + " " + one.what + " was lost: " + one.how);
     }
     for (const std::string& what : end.left) {
       if (!believed) context.fail(what);
@@ -72,14 +69,6 @@ class fault_campaign final : public testbench {
   }
 
  private:
-  // Damage that the code of some node does not find.
-  static bool hidden(const system_config& c, std::string_view what) {
-    return std::any_of(c.nodes.begin(), c.nodes.end(), [&](const node_config& n) {
-      return (n.hca.icm.check == icm_check::none && what.starts_with("icm_")) ||
-             (n.hca.icm.check == icm_check::parity && what == "icm_two_bits");
-    });
-  }
-
   faults::campaign_options o_;
 };
 

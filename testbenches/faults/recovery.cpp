@@ -29,6 +29,7 @@ struct breaker_thread {
       return condition();
     };
     while (out.broken < o.failures && !out.stream.over) {
+      if (!wait_for([&] { return all_up(s); }, 100_ms)) break;
       const std::uint64_t goal = out.stream.done + o.between;
       if (!wait_for([&] { return out.stream.done >= goal; }, 100_ms)) break;
       if (out.broken != 0) ++out.streamed_on;

@@ -162,7 +162,7 @@ std::uint32_t attacker::any_psn(const prey& q) {
     case 3:
       return psn_add(q.expected, 0x7ffffe + static_cast<std::uint32_t>(random_.below(4)));  // half of all away
     case 4:
-      return q.reads.empty() ? q.expected : q.reads[random_.below(q.reads.size())].psn;
+      return q.reads.empty() ? q.expected : q.reads[random_.below(q.reads.size())].header.psn;
     default:
       return static_cast<std::uint32_t>(random_.below(wire::psn_mask + 1));
   }
@@ -318,7 +318,7 @@ void attacker::on_wire(const packet& p) {
 void attacker::on_arrival(const packet& p) {
   if (p.header.opcode != wire::read_request) return;
   for (prey& q : preys) {
-    if (q.qpn == p.header.dest_qpn && q.qpn != 0) keep_last(q.reads, p.header, 64);
+    if (q.qpn == p.header.dest_qpn && q.qpn != 0) keep_last(q.reads, {p.header, now()}, 64);
   }
 }
 
@@ -345,15 +345,18 @@ void attacker::on_answer(const packet& p) {
     if (refused) q->left = 0;
   }
   if (p.payload == 0) return;
-  // One of the READs that have come must allow each of its bytes.
+  // One of the READs that have come must allow each of its bytes, and its key must have been one.
   const std::span<const std::byte> bytes(p.data(), p.payload);
-  const bool ok = q && q->granted && std::any_of(q->reads.begin(), q->reads.end(), [&](const packet_header& r) {
-                    const std::int64_t offset = std::int64_t{psn_distance(r.psn, h.psn)} * mtu;
-                    return offset >= 0 && offset < r.dma_length &&
-                           p.payload == std::min<std::int64_t>(mtu, r.dma_length - offset) &&
-                           memory_.may_show(r.va + static_cast<std::uint64_t>(offset), bytes);
-                  });
-  shown(ok, p.payload, "a READ response carries bytes that no grant showed");
+  std::vector<key_ledger::use> asked;
+  for (const prey::read& one : q && q->granted ? q->reads : std::deque<prey::read>()) {
+    const packet_header& r = one.header;
+    const std::int64_t offset = std::int64_t{psn_distance(r.psn, h.psn)} * mtu;
+    if (offset < 0 || offset >= r.dma_length || p.payload != std::min<std::int64_t>(mtu, r.dma_length - offset)) continue;
+    if (!memory_.may_show(r.va + static_cast<std::uint64_t>(offset), bytes)) continue;
+    asked.push_back({r.rkey, r.va, r.dma_length, one.arrived, now()});
+  }
+  shown(!asked.empty(), p.payload, "a READ response carries bytes that no grant showed");
+  if (!asked.empty()) keys.note(asked, p.payload);
 }
 
 void attacker::on_request(const packet& p) {

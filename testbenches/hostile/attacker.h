@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "testbenches/hostile/hostile.h"
+#include "testbenches/hostile/key_ledger.h"
 #include "testbenches/hostile/shadow.h"
 #include "testbenches/kit/forger.h"
 #include "tlm/base/random.h"
@@ -23,7 +24,11 @@ struct prey {
   std::uint32_t left = 0;      // bytes of the message under way
   bool writing = false;
   std::deque<packet_header> asked;  // its own requests
-  std::deque<packet_header> reads;  // that have reached it
+  struct read {
+    packet_header header;
+    ps arrived;
+  };
+  std::deque<read> reads;  // that have reached it
 
   void begin(std::uint32_t number, std::uint32_t peer, std::uint32_t psn);
 };
@@ -47,6 +52,7 @@ class attacker {
   attacker& operator=(const attacker&) = delete;
 
   std::vector<prey> preys;
+  key_ledger keys;
   std::vector<bait> baits;  // the newest of each thing that was granted, and older ones
 
   void start(std::uint64_t packets, ps apart);

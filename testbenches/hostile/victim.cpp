@@ -37,6 +37,8 @@ void victim::run() {
   memory_.check();
   out_.outside = memory_.violations();
   out_.moved = memory_.bytes_moved();
+  out_.wrongly_shown += attacker_.keys.wrongly_shown();
+  need(attacker_.keys.wrongly_shown() == 0, "a READ with a key that was none was answered");
   need(out_.outside == 0, memory_.violation().c_str());
   need(out_.wrongly_shown == 0, attacker_.violation().c_str());
   out_.ok = good();
@@ -227,7 +229,8 @@ void victim::choose(ground& g) {
 }
 
 // The old key stays known beside the new one.
-void victim::set_bait(const ground& g, std::uint32_t key) {
+void victim::set_bait(const ground& g, std::uint32_t key, ps order) {
+  if ((g.access & IBV_ACCESS_REMOTE_READ) != 0) attacker_.keys.give(key, g.va, g.bytes, order);
   const auto i = o_.qps + 2 * static_cast<std::size_t>(&g - grounds_.data());
   attacker_.baits[i + 1] = attacker_.baits[i];
   attacker_.baits[i] = {key, g.va, g.bytes};
@@ -244,28 +247,50 @@ void victim::change(ground& g) {
   if (!g.mr) {
     choose(g);
     memory_.grant(g.va, g.bytes, shadow_rights(g.access));
+    const ps order = now();
     g.mr = ibv_reg_mr(c_, p_.pd, g.va, g.bytes, static_cast<int>(g.access | IBV_ACCESS_LOCAL_WRITE));
     need(g.mr != nullptr, "a region could not be registered");
-    if (g.mr) set_bait(g, g.mr->rkey);
+    if (g.mr) set_bait(g, g.mr->rkey, order);
+  } else if (random_.chance(0.3)) {
+    hand_over(g);
   } else if (random_.chance(0.5)) {  // from the order on the new rights as well, until it is complete the old ones
     const auto access = qp_rights & static_cast<unsigned>(random_.next());
     memory_.grant(g.va, g.bytes, shadow_rights(access));
+    const ps order = now();
+    const std::uint32_t old = g.mr->rkey;
     need(ibv_rereg_mr(c_, g.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, 0, static_cast<int>(access | IBV_ACCESS_LOCAL_WRITE)) ==
              0,
          "a region could not be re-registered");
     c_.sync();
     const std::uint64_t bytes = g.bytes;
+    attacker_.keys.take(old, now());
     take(g);
     g.access = access;
     g.bytes = bytes;
     memory_.grant(g.va, g.bytes, shadow_rights(access));
-    set_bait(g, g.mr->rkey);
+    set_bait(g, g.mr->rkey, order);
   } else {
+    const std::uint32_t old = g.mr->rkey;
     need(ibv_dereg_mr(c_, g.mr) == 0, "a region could not be deregistered");
     c_.sync();
+    attacker_.keys.take(old, now());
     g.mr = nullptr;
     take(g);
   }
+}
+
+// The bytes stay granted, by another key: only the old key tells that it is none any more.
+void victim::hand_over(ground& g) {
+  const ps order = now();
+  ibv_mr* const next = ibv_reg_mr(c_, p_.pd, g.va, g.bytes, static_cast<int>(g.access | IBV_ACCESS_LOCAL_WRITE));
+  need(next != nullptr, "a region could not be registered a second time");
+  if (!next) return;
+  const std::uint32_t old = g.mr->rkey;
+  need(ibv_dereg_mr(c_, g.mr) == 0, "a region could not be deregistered");
+  c_.sync();
+  attacker_.keys.take(old, now());
+  g.mr = next;
+  set_bait(g, next->rkey, order);
 }
 
 void victim::change_window(ground& g) {
@@ -285,11 +310,14 @@ void victim::change_window(ground& g) {
   } else {
     fresh.bytes = 0;
   }
+  const ps order = now();
+  const std::uint32_t old = g.mw->rkey;
   need(bind_type_1(c_, control_, g.mw, what).status == IBV_WC_SUCCESS, "a window could not be bound");
   c_.sync();
+  attacker_.keys.take(old, now());
   take(g);
   g = fresh;
-  if (g.bytes != 0) set_bait(g, g.mw->rkey);
+  if (g.bytes != 0) set_bait(g, g.mw->rkey, order);
 }
 
 void victim::drain() {

@@ -64,7 +64,8 @@ class victim {
   void change_window(ground& g);
   void take(ground& g);
   void choose(ground& g);
-  void set_bait(const ground& g, std::uint32_t key);
+  void hand_over(ground& g);
+  void set_bait(const ground& g, std::uint32_t key, ps order);
   void drain();
   void clean_up();
 

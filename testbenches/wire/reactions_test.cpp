@@ -137,6 +137,24 @@ TEST(reactions, an_rnr_nak_holds_nothing_up) {
   });
 }
 
+// A NAK that comes again while the requester rests is of the same try.
+TEST(reactions, rnr_naks_of_one_try_count_once) {
+  run_requests([](requests& r) {
+    r.options.rnr_retry = 1;
+    r.ask_all();
+    packet_header h = response(r.wire, r.qp->qp_num, response_class::rnr_nak, write_last);
+    h.syndrome = wire::rnr_nak | 8;  // 160 us
+    for (int i = 0; i < 3; ++i) r.answer(h, 0, 10_us);
+    EXPECT_TRUE(r.completions().empty());
+    EXPECT_EQ(r.p.state(r.qp), IBV_QPS_RTS);
+    EXPECT_EQ(r.requests_after(300_us).size(), 4U) << "it has come back once";
+    r.answer(h, 0, 10_us);  // the second try, which is one too many
+    const auto done = r.completions();
+    ASSERT_EQ(done.size(), 4U);
+    EXPECT_EQ(done[0].status, IBV_WC_RNR_RETRY_EXC_ERR);
+  });
+}
+
 // Nobody waits there: whatever comes is discarded.
 TEST(reactions, of_qps_that_wait_for_nothing) {
   run_requests([](requests& r) {

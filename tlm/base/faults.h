@@ -16,6 +16,12 @@ struct fault_kind {
   std::string_view text;  // what happens, and what `count` and `length` mean for it
 };
 
+// Where something can fail: "node*.hca.dma_engine".
+struct fault_place {
+  std::string_view where;
+  std::span<const fault_kind> kinds;
+};
+
 struct fault_request {
   std::uint64_t count = 1;  // of what it happens to
   ps length{0};             // how long it lasts; 0: the unit's own time
@@ -28,6 +34,8 @@ class faulty {
   [[nodiscard]] virtual std::span<const fault_kind> fault_kinds() const = 0;
   // Kind number `kind` of that list begins now, or with the next thing that it can happen to.
   virtual void inject(std::size_t kind, const fault_request& r) = 0;
+  // What was asked for and has not happened yet is not to happen: the function is reset.
+  virtual void withdraw() {}
 };
 
 }  // namespace hcasim

@@ -33,7 +33,7 @@ class page_cache {
              std::uint64_t seed);
 
   // What covers the address, or nullptr. Counts as a use.
-  const entry* find(std::uint32_t source, std::uint64_t address) {
+  entry* find(std::uint32_t source, std::uint64_t address) {
     for (unsigned i = 0; i < shifts_; ++i) {
       if (held_[i] == 0) continue;
       const std::uint64_t number = address >> shift_[i];

@@ -30,6 +30,10 @@ std::uint64_t adapter_pages::put(cpu& c, memory_region& mr, std::uint64_t first,
       if (p.physical == 0) break;
       const auto [entry, fresh] = mr.lent.try_emplace(p.address, 0);
       if (fresh) entry->second = lend(c, p);
+      if (entry->second == 0) {
+        mr.lent.erase(entry);
+        break;
+      }
       entries.push_back(entry->second | HCA_PTE_PRESENT | (p.writable ? 0U : std::uint64_t{HCA_PTE_READ_ONLY}));
     }
     if (entries.empty()) break;

@@ -47,13 +47,14 @@ std::uint64_t iommu_pages::put(cpu& c, memory_region& mr, std::uint64_t first, s
   for (; done < pages; ++done) {
     const page p = look(mr, first + done * host_page, write);
     if (p.physical == 0) break;
-    const auto [entry, fresh] = mr.lent.try_emplace(p.address, mr.pinned_dma + (p.address - begin));
-    if (fresh) {
-      c.pin_pages(1);
-      ++owner_.stats.pages_lent;
-      ++owner_.stats.dma_maps;
-    }
-    owner_.device->dma().put(c, entry->second, p.physical, p.writable);
+    const std::uint64_t at = mr.pinned_dma + (p.address - begin);
+    const bool fresh = !mr.lent.contains(p.address);
+    if (fresh) c.pin_pages(1);
+    if (!owner_.device->dma().put(c, at, p.physical, p.writable)) break;
+    if (!fresh) continue;
+    mr.lent.emplace(p.address, at);
+    ++owner_.stats.pages_lent;
+    ++owner_.stats.dma_maps;
   }
   c.sync();  // whoever gets the lock next finds the entries made
   return done;

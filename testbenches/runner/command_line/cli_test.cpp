@@ -318,7 +318,8 @@ TEST_F(cli, completion_and_manual_know_every_command) {
 
   const std::string manual = hcasim("man").text;
   const std::string help = hcasim("--help").text;
-  for (const char* command : {"list", "run", "sweep", "report", "params", "diff", "trace", "completion", "man", "version"}) {
+  for (const char* command :
+       {"list", "run", "sweep", "report", "params", "faults", "diff", "trace", "completion", "man", "version"}) {
     EXPECT_NE(help.find(fmt::format("  {}", command)), std::string::npos) << command;
     EXPECT_NE(manual.find(fmt::format(".SS hcasim {}\n", command)), std::string::npos) << command;
   }

@@ -45,7 +45,7 @@ using command_list = std::vector<std::unique_ptr<command>>;
 // In the order of --help. A new command is a file with one of these functions, and its line in commands.cpp.
 command_list all_commands();
 
-void add_listing_commands(command_list& to);  // list, params
+void add_listing_commands(command_list& to);  // list, params, faults
 void add_run_commands(command_list& to);      // run, exec
 void add_sweep_command(command_list& to);     // sweep
 void add_result_commands(command_list& to);   // report, diff, trace

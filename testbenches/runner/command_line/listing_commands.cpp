@@ -102,6 +102,26 @@ void list_knobs(platform_factory machine, const std::string& pattern, const std:
   print_knobs(knobs, json);
 }
 
+void list_faults(platform_factory machine, const std::string& pattern, bool json) {
+  const auto model = machine();
+  ordered_json list = ordered_json::array();
+  std::vector<std::vector<std::string>> rows{{"where", "what", "meaning"}};
+  std::vector<std::string> names;
+  for (const fault_place& place : model->faults()) {
+    for (const fault_kind& kind : place.kinds) {
+      const std::string both = fmt::format("{} {}", place.where, kind.name);
+      names.push_back(both);
+      if (!glob_match("*" + pattern + "*", both)) continue;
+      list.push_back({{"where", place.where}, {"what", kind.name}, {"meaning", kind.text}});
+      rows.push_back({std::string(place.where), std::string(kind.name), std::string(kind.text)});
+    }
+  }
+  if (list.empty() && !pattern.empty()) {
+    throw input_error(fmt::format("no fault matches '{}'; {}", pattern, suggestion(pattern, names, "faults")));
+  }
+  std::cout << (json ? dump(list) : aligned(rows, {false, false, false}, ""));
+}
+
 class list_command final : public command {
  public:
   list_command() : command("list", "List the testbenches, or the parameters of one") {}
@@ -140,11 +160,30 @@ class params_command final : public command {
   bool json_ = false;
 };
 
+class faults_command final : public command {
+ public:
+  faults_command() : command("faults", "List what can be made to fail, and how") {}
+
+  void declare(CLI::App& options) override {
+    options.add_option("pattern", pattern_, "Only those whose place or kind matches: pcie, cell_bit");
+    options.add_flag("--json", json_, "Print JSON");
+  }
+  int run(const context& c) override {
+    list_faults(c.machine, pattern_, json_);
+    return run_passed;
+  }
+
+ private:
+  std::string pattern_;
+  bool json_ = false;
+};
+
 }  // namespace
 
 void add_listing_commands(command_list& to) {
   to.push_back(std::make_unique<list_command>());
   to.push_back(std::make_unique<params_command>());
+  to.push_back(std::make_unique<faults_command>());
 }
 
 }  // namespace hcasim

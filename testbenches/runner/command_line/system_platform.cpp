@@ -3,6 +3,7 @@
 #include <bit>
 #include <filesystem>
 
+#include "models/system/fault_catalogue.h"
 #include "models/system/system.h"
 #include "testbenches/runner/description/names.h"
 #include "testbenches/runner/description/quantity.h"
@@ -125,6 +126,7 @@ class system_platform : public platform {
   }
 
   system_config* config() override { return &config_; }
+  [[nodiscard]] std::span<const fault_place> faults() const override { return fault_catalogue(); }
   [[nodiscard]] std::size_t nodes() const override { return config_.nodes.size(); }
 
  private:

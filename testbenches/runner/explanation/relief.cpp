@@ -12,12 +12,12 @@ namespace {
 
 // What a run is, what is only its simulation, limits that software asks for, and what is broken on purpose.
 constexpr std::array not_resources{
-    "*seed",        "nodes",         "first_vector",  "functions",     "run_ahead",     "stack",
-    "*_run_ahead",  "*timeout",      "log_*",         "max_inline",    "max_sge",       "max_spaces",
-    "max_segments", "max_segment",   "max_delay",     "event_queues",  "page_retries",  "completion_vectors",
-    "table_bytes",  "extent_lines",  "memory",        "memory_top",    "page",          "size",
-    "stall_limit",  "fault_pages",   "device_memory", "virtual_lanes", "blueflame_max", "rcb",
-    "retraining",   "health_period", "recoveries"};
+    "*seed",        "nodes",        "first_vector",  "functions",     "run_ahead",     "stack",
+    "*_run_ahead",  "*timeout",     "log_*",         "max_inline",    "max_sge",       "max_spaces",
+    "max_segments", "max_segment",  "max_delay",     "event_queues",  "page_retries",  "completion_vectors",
+    "table_bytes",  "extent_lines", "memory",        "memory_top",    "page",          "size",
+    "stall_limit",  "fault_pages",  "device_memory", "virtual_lanes", "blueflame_max", "rcb",
+    "retraining",   "replay_timer", "health_period", "recoveries"};
 constexpr std::string_view workload = "parameters";
 constexpr std::string_view observation = "statistics.";
 

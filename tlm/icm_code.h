@@ -7,9 +7,11 @@
 
 #include <cstdint>
 
-#include "models/dma_engine/icm_config.h"
-
 namespace hcasim {
+
+// The code that the adapter keeps with each 32-bit word of contexts and tables: none, one parity bit for each byte, or one that
+// tells which bit of the word is wrong and notices two.
+enum class icm_check : std::uint8_t { none, parity, secded };
 
 enum class word_state : std::uint8_t { good, corrected, damaged };
 

@@ -1,4 +1,4 @@
-#include "models/dma_engine/icm_code.h"
+#include "tlm/icm_code.h"
 
 #include <gtest/gtest.h>
 

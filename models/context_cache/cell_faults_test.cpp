@@ -1,0 +1,104 @@
+// Entries whose cells have gone wrong: read anew where ICM has them too, and lost where it has not.
+#include "models/context_cache/context_cache_bench.h"
+
+namespace hcasim {
+namespace {
+
+using testing::run_until_idle;
+using testing::small_cache;
+
+struct spoiled_bench : testing::context_cache_bench {
+  explicit spoiled_bench(icm_check check, std::uint32_t ways = 2)
+      : testing::context_cache_bench(small_cache(1, ways), 1 << 16, {.check = check}) {}
+  void spoil(std::size_t kind, std::uint64_t draw = 3) { cache.inject(kind, {.count = 1, .length = 0_ps, .draw = draw}); }
+  context_request& get(std::uint32_t index) {
+    context_request& r = fetch(index, now() + 50_ns);
+    run_until_idle();
+    return r;
+  }
+  void write(std::uint32_t index, std::uint64_t value) {
+    context_request& r = get(index);
+    r.as<std::uint64_t>() = value;
+    release(r, true);
+  }
+};
+
+TEST(CellFaults, SecdedPutsOneBitRight) {
+  spoiled_bench b(icm_check::secded);
+  b.write(5, 99);
+  b.spoil(0);
+  context_request& r = b.get(5);
+  EXPECT_FALSE(r.failed);
+  EXPECT_EQ(r.as<std::uint64_t>(), 99U);
+  EXPECT_EQ(b.memory.reads, 1U);
+  EXPECT_EQ(b.stat("cell_corrected"), 1);
+  b.release(r);
+}
+
+TEST(CellFaults, ACleanEntryIsReadAnew) {
+  spoiled_bench b(icm_check::parity);
+  b.touch(5);
+  b.spoil(0);
+  const ps at = now() + 50_ns;
+  context_request& r = b.get(5);
+  EXPECT_FALSE(r.failed);
+  EXPECT_EQ(r.as<std::uint64_t>(), 35U);
+  EXPECT_EQ(b.memory.reads, 2U);
+  EXPECT_EQ(b.answered(r), at + 2_ns + 500_ns) << "a miss that begins when the look-up has ended";
+  EXPECT_EQ(b.stat("cell_detected"), 1);
+  b.release(r);
+}
+
+TEST(CellFaults, ADirtyEntryIsRuined) {
+  spoiled_bench b(icm_check::secded);
+  b.write(5, 99);
+  b.spoil(1);
+  context_request& r = b.get(5);
+  EXPECT_TRUE(r.failed);
+  EXPECT_EQ(r.entry, nullptr);
+  EXPECT_TRUE(b.get(5).failed) << "and stays so";
+  EXPECT_EQ(b.memory.writes, 0U);
+  b.drop(5, now() + 50_ns);
+  run_until_idle();
+  EXPECT_EQ(b.memory.writes, 1U);
+  EXPECT_EQ(b.memory.ruined, 1U) << "what ICM gets is known to be wrong";
+}
+
+TEST(CellFaults, ARuinedEntryMakesRoom) {
+  spoiled_bench b(icm_check::secded, 1);
+  b.write(5, 99);
+  b.spoil(1);
+  EXPECT_TRUE(b.get(5).failed);
+  b.touch(6);
+  EXPECT_EQ(b.memory.writes, 1U);
+  EXPECT_EQ(b.memory.ruined, 1U);
+  b.write(6, 1);
+  b.touch(7);
+  EXPECT_EQ(b.memory.writes, 2U);
+  EXPECT_EQ(b.memory.ruined, 1U) << "the next one is right again";
+}
+
+TEST(CellFaults, WhoHoldsAnEntryHasReadItBefore) {
+  spoiled_bench b(icm_check::parity);
+  context_request& first = b.get(5);
+  b.spoil(0);
+  context_request& second = b.get(5);
+  EXPECT_EQ(second.entry, first.entry);
+  b.release(first);
+  b.release(second);
+  b.touch(5);
+  EXPECT_EQ(b.memory.reads, 2U) << "found when nobody holds it";
+}
+
+TEST(CellFaults, WithoutACodeItIsBelieved) {
+  spoiled_bench b(icm_check::none);
+  b.touch(5);
+  b.spoil(0, 3);
+  context_request& r = b.get(5);
+  EXPECT_FALSE(r.failed);
+  EXPECT_EQ(r.as<std::uint64_t>(), 35U ^ 8U);
+  b.release(r);
+}
+
+}  // namespace
+}  // namespace hcasim

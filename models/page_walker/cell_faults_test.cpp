@@ -1,0 +1,60 @@
+// Lines of the leaf cache whose cells have gone wrong: memory has them too, so they are walked for anew.
+#include "models/page_walker/page_walker_bench.h"
+
+namespace hcasim {
+namespace {
+
+using namespace testing;
+
+struct found {
+  translate_status status;
+  std::uint64_t physical;
+  std::size_t reads;  // of the second look
+};
+
+// A page is looked up, spoiled, and looked up again.
+found spoiled(icm_check check, std::size_t kind, std::uint64_t draw) {
+  page_walker_bench b({}, {.check = check, .kind = icm_entry::pte});
+  const translation m = table(1, 1);
+  b.memory.map(m, 0, 0x1000);
+  b.walk_page(m, 0, 1_us);
+  run_until_idle();
+  const std::size_t before = b.reads();
+  b.walker.inject(kind, {.count = 1, .length = 0_ps, .draw = draw});
+  const translate_request& r = b.walk_page(m, 0, now() + 1_us);
+  run_until_idle();
+  return {r.status, r.physical, b.reads() - before};
+}
+
+TEST(WalkerCells, SecdedPutsOneBitRight) {
+  const found f = spoiled(icm_check::secded, 0, 12);
+  EXPECT_EQ(f.physical, 0x1000U);
+  EXPECT_EQ(f.reads, 0U);
+}
+
+TEST(WalkerCells, ADetectedOneIsWalkedForAnew) {
+  const found f = spoiled(icm_check::parity, 0, 12);
+  EXPECT_EQ(f.physical, 0x1000U);
+  EXPECT_EQ(f.reads, 1U);
+}
+
+TEST(WalkerCells, SoAreTwoBits) {
+  const found f = spoiled(icm_check::secded, 1, 12);
+  EXPECT_EQ(f.physical, 0x1000U);
+  EXPECT_EQ(f.reads, 1U);
+}
+
+TEST(WalkerCells, AnEntryThatCannotBeIsNotBelieved) {
+  const found f = spoiled(icm_check::none, 0, 5);  // a flag that nobody knows
+  EXPECT_EQ(f.physical, 0x1000U);
+  EXPECT_EQ(f.reads, 1U);
+}
+
+TEST(WalkerCells, AnotherPageIsWithoutACode) {
+  const found f = spoiled(icm_check::none, 0, 13);
+  EXPECT_EQ(f.status, translate_status::ok);
+  EXPECT_EQ(f.physical, 0x3000U);
+}
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,35 @@
+#include "testbenches/hostile/key_ledger.h"
+
+#include <algorithm>
+
+namespace hcasim::kit {
+
+void key_ledger::give(std::uint32_t key, std::uint64_t va, std::uint64_t bytes, ps from) {
+  entries_.push_back({key, va, bytes, from, never});
+  if (entries_.size() > remembered) entries_.pop_front();
+  std::erase_if(doubts_, [this](const doubt& d) { return allowed(d.any); });
+}
+
+void key_ledger::take(std::uint32_t key, ps until) {
+  for (entry& e : entries_) {
+    if (e.key == key && e.until == never) e.until = until;
+  }
+}
+
+bool key_ledger::allowed(const std::vector<use>& any) const {
+  return std::any_of(any.begin(), any.end(), [this](const use& u) {
+    return std::any_of(entries_.rbegin(), entries_.rend(), [&](const entry& e) { return e.allows(u); });
+  });
+}
+
+void key_ledger::note(const std::vector<use>& any, std::uint64_t bytes) {
+  if (!allowed(any)) doubts_.push_back({any, bytes});
+}
+
+std::uint64_t key_ledger::wrongly_shown() const {
+  std::uint64_t bytes = 0;
+  for (const doubt& d : doubts_) bytes += d.bytes;
+  return bytes;
+}
+
+}  // namespace hcasim::kit

@@ -1,0 +1,56 @@
+#include "testbenches/hostile/key_ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace hcasim::kit {
+namespace {
+
+// 16 bytes were shown to a READ of [100, 116) that came at `begun` and was answered 1 us later.
+std::uint64_t wrongly_shown(key_ledger& l, std::uint32_t key, ps begun, std::uint64_t va = 100) {
+  l.note({{key, va, 16, begun, begun + 1_us}}, 16);
+  return l.wrongly_shown();
+}
+
+TEST(key_ledger, a_key_that_was_given) {
+  key_ledger l;
+  l.give(0x501, 90, 40, 10_us);
+  EXPECT_EQ(wrongly_shown(l, 0x501, 20_us), 0U);
+}
+
+TEST(key_ledger, another_byte_of_the_key) {
+  key_ledger l;
+  l.give(0x501, 90, 40, 10_us);
+  EXPECT_EQ(wrongly_shown(l, 0x502, 20_us), 16U);
+}
+
+TEST(key_ledger, a_key_that_is_none_any_more) {
+  key_ledger l;
+  l.give(0x501, 90, 40, 10_us);
+  l.give(0x601, 90, 40, 11_us);  // of the same bytes
+  l.take(0x501, 30_us);
+  EXPECT_EQ(wrongly_shown(l, 0x501, 29_us), 0U) << "when it had come the key was one";
+  EXPECT_EQ(wrongly_shown(l, 0x501, 31_us), 16U);
+}
+
+TEST(key_ledger, beyond_its_bounds) {
+  key_ledger l;
+  l.give(0x501, 90, 40, 10_us);
+  EXPECT_EQ(wrongly_shown(l, 0x501, 20_us, 115), 16U);
+}
+
+TEST(key_ledger, software_may_be_told_later_than_a_peer_can_guess) {
+  key_ledger l;
+  EXPECT_EQ(wrongly_shown(l, 0x501, 20_us), 16U);
+  l.give(0x501, 90, 40, 19_us);
+  EXPECT_EQ(l.wrongly_shown(), 0U);
+}
+
+TEST(key_ledger, one_of_several_is_enough) {
+  key_ledger l;
+  l.give(0x501, 90, 40, 10_us);
+  l.note({{0x601, 100, 16, 20_us, 21_us}, {0x501, 100, 16, 20_us, 21_us}}, 16);
+  EXPECT_EQ(l.wrongly_shown(), 0U);
+}
+
+}  // namespace
+}  // namespace hcasim::kit
