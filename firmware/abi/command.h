@@ -16,6 +16,7 @@ enum hca_command_code {
   HCA_CMD_CREATE_CQ = 0x12,  /* in: hca_create_cq + pages; result0: CQN */
   HCA_CMD_DESTROY_CQ = 0x13, /* object: CQN */
   HCA_CMD_MODIFY_CQ = 0x14,  /* object: CQN, modifier: moderation count | moderation us << 16 */
+  HCA_CMD_RESIZE_CQ = 0x15,  /* object: CQN, in: hca_resize_cq + pages; result0: index of the first CQE in the new buffer */
 
   HCA_CMD_CREATE_QP = 0x20,  /* in: hca_create_qp + pages; result0: QPN */
   HCA_CMD_DESTROY_QP = 0x21, /* object: QPN; result0: 1 + the SRQ slot it was using, 0: none */
@@ -143,6 +144,16 @@ struct hca_create_cq { /* followed by the buffer's pages: 8-byte physical addres
   uint64_t record;
 };
 HCA_LAYOUT(struct hca_create_cq, 16);
+
+struct hca_resize_cq { /* followed by the new buffer's pages, as above */
+  uint8_t log_entries; /* room for all that software has not consumed */
+  uint8_t page_shift;
+  uint16_t reserved0;
+  uint32_t pages;
+  uint32_t ci; /* consumer index, modulo 2^32 */
+  uint32_t reserved1;
+};
+HCA_LAYOUT(struct hca_resize_cq, 16);
 
 struct hca_create_qp { /* followed by the pages of SQ then RQ: 8-byte physical addresses */
   uint8_t transport;

@@ -16,6 +16,7 @@
   COMMAND(CREATE_CQ, create_cq, true, true, 0, false)                                      \
   COMMAND(DESTROY_CQ, destroy_cq, true, false, 0, false)                                   \
   COMMAND(MODIFY_CQ, modify_cq, true, false, 0, false)                                     \
+  COMMAND(RESIZE_CQ, resize_cq, true, true, 0, false)                                      \
   COMMAND(CREATE_QP, create_qp, true, true, 0, false)                                      \
   COMMAND(DESTROY_QP, destroy_qp, true, false, 0, false)                                   \
   COMMAND(MODIFY_QP, modify_qp, true, true, 0, false)                                      \

@@ -90,6 +90,45 @@ int fw_destroy_cq(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
+/* Of a CQ that is taken. */
+static int replace_buffer(struct firmware* fw, uint32_t cqn, const struct hca_resize_cq* p, const struct hca_buffer* buffer,
+                          struct hca_cqc* old) {
+  int status = fw_read(fw, address(fw, cqn), old, sizeof *old);
+  if (status != HCA_OK) return status;
+  if (!hca_cqc_sound(old)) return HCA_DAMAGED;
+  if (old->state != HCA_CQ_VALID) return HCA_BAD_STATE;
+  const uint32_t unseen = old->pi - p->ci;
+  if (unseen > old->pi - old->ci || unseen > 1U << p->log_entries) return HCA_BAD_PARAMETER;
+  struct hca_cqc now = *old;
+  now.buffer = *buffer;
+  now.ci = p->ci;
+  status = fw_write(fw, address(fw, cqn), &now, sizeof now);
+  if (status != HCA_OK) return status;
+  hal_dma_fence(fw->hal);
+  hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_CQ | cqn, 0, FW_ALL);
+  return HCA_OK;
+}
+
+int fw_resize_cq(struct firmware* fw, struct hca_command* c) {
+  struct hca_resize_cq p;
+  struct hca_buffer buffer;
+  struct hca_cqc old;
+  if (c->in_bytes < sizeof p) return HCA_BAD_LENGTH;
+  int status = fw_read(fw, c->in_address, &p, sizeof p);
+  if (status != HCA_OK) return status;
+  if (c->in_bytes != sizeof p + p.pages * 8ULL) return HCA_BAD_LENGTH;
+  if (p.reserved0 != 0 || p.reserved1 != 0 || p.log_entries > 22 || p.pages == 0) return HCA_BAD_PARAMETER;
+  if (!live(fw, c->object)) return HCA_BAD_OBJECT;
+  status = fw_list_build(fw, c->in_address + sizeof p, p.pages, p.page_shift, p.log_entries + 6U, &buffer);
+  if (status != HCA_OK) return status;
+  hal_cqc_take(fw->hal, c->object);
+  status = replace_buffer(fw, c->object, &p, &buffer, &old);
+  hal_cqc_give(fw->hal, c->object);
+  fw_list_free(fw, status == HCA_OK ? &old.buffer : &buffer);
+  if (status == HCA_OK) c->result[0] = old.pi;
+  return status;
+}
+
 /* The completion unit may write the entry meanwhile: only the moderation word is written, until it stays. */
 int fw_modify_cq(struct firmware* fw, struct hca_command* c) {
   if (!live(fw, c->object)) return HCA_BAD_OBJECT;

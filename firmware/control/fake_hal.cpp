@@ -77,6 +77,7 @@ void hal_dma_fence(struct hal* h) {
 }
 
 void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index) {
+  if (cache == HAL_CACHE_CQC && h->taken_cqs[index] != 0) ++h->untaken;  // it would wait for the give
   h->note({hal::op::drop, cache, index});
 }
 
@@ -88,6 +89,16 @@ void hal_qpc_take(struct hal* h, uint32_t qpn) {
 void hal_qpc_give(struct hal* h, uint32_t qpn) {
   --h->taken[qpn];
   h->note({hal::op::give, qpn});
+}
+
+void hal_cqc_take(struct hal* h, uint32_t cqn) {
+  ++h->taken_cqs[cqn];
+  h->note({hal::op::take_cq, cqn});
+}
+
+void hal_cqc_give(struct hal* h, uint32_t cqn) {
+  --h->taken_cqs[cqn];
+  h->note({hal::op::give_cq, cqn});
 }
 
 void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last) {

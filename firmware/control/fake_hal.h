@@ -25,6 +25,8 @@ struct hal {
     drop,
     take,
     give,
+    take_cq,
+    give_cq,
     translation_drop,
     drain,
     lock,
@@ -73,6 +75,7 @@ struct hal {
   std::function<void(std::uint32_t index, std::uint32_t region)> unbind;
   std::map<std::uint32_t, int> locks;  // held, by index
   std::map<std::uint32_t, int> taken;  // QP contexts, by number
+  std::map<std::uint32_t, int> taken_cqs;
   // Writes of QP contexts that were not taken, and calls with one taken that may wait for the data path.
   std::uint64_t untaken = 0;
   std::map<std::uint32_t, std::uint32_t> pages_of_bells;  // by QPN, as they were begun

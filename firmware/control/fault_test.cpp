@@ -41,6 +41,11 @@ class life {
     if (!note(b.command.status)) return;
     cqs_.push_back(cqn);
     note(b.run(HCA_CMD_MODIFY_CQ, cqn, 7));
+    hca_resize_cq larger{};
+    larger.log_entries = 8;
+    larger.page_shift = 12;
+    larger.pages = 4;
+    note(b.run(HCA_CMD_RESIZE_CQ, cqn, 0, larger, std::vector<std::uint64_t>{0xa000, 0xc000, 0xb000, 0xe000}));
     const std::uint32_t qpn = b.create_qp(cqn);
     if (!note(b.command.status)) return;
     qps_.push_back(qpn);

@@ -30,6 +30,10 @@ void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index);
  * then waits. Between them only DMA is allowed: anything else may wait for the data path. */
 void hal_qpc_take(struct hal* h, uint32_t qpn);
 void hal_qpc_give(struct hal* h, uint32_t qpn);
+/* The same of the CQ context of `cqn`: while it is taken no place in the CQ is, and the CQEs whose places were taken before are
+ * on their way to memory. Translations of its buffer may be dropped meanwhile: nobody uses them. */
+void hal_cqc_take(struct hal* h, uint32_t cqn);
+void hal_cqc_give(struct hal* h, uint32_t cqn);
 /* Drops cached translations of `tag` (enum hca_table_tag | key index or queue number) for VAs in [first, last]; of a queue's
  * buffer, offsets. */
 void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last);

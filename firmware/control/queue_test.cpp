@@ -1,4 +1,7 @@
 // Event queues, completion queues, shared receive queues.
+#include <algorithm>
+#include <cstring>
+
 #include "firmware/abi/registers.h"
 #include "firmware/control/queue_bench.h"
 
@@ -74,6 +77,65 @@ TEST_F(queues, completion_queue) {
   EXPECT_EQ(b.run(HCA_CMD_DESTROY_CQ, cqn), HCA_BAD_OBJECT);
   EXPECT_EQ(b.usage().table_bytes, 0U);
   EXPECT_EQ(b.run(HCA_CMD_DESTROY_EQ, 0), HCA_OK);
+}
+
+// Indices go on; what software has not consumed must fit; nobody else has the context meanwhile, and translations of the old
+// buffer are gone before anybody may have it again.
+TEST_F(queues, a_completion_queue_gets_another_buffer) {
+  const std::uint64_t entry = b.areas().cqc_base + cqn * sizeof(hca_cqc);
+  hca_cqc q = b.cqc(cqn);
+  q.pi = 0xffff'fff0;
+  q.ci = 0xffff'ffe0;
+  q.arm = HCA_ARM_NEXT;
+  b.h.put(entry, q);
+  const std::uint64_t tables = b.usage().table_bytes;
+  const auto with = [&](auto change, std::vector<std::uint64_t> pages = {0xa000}) {
+    hca_resize_cq p{};
+    p.log_entries = 4;
+    p.page_shift = 12;
+    p.ci = 0xffff'ffe4;
+    change(p);
+    p.pages = static_cast<std::uint32_t>(pages.size());
+    return b.run(HCA_CMD_RESIZE_CQ, cqn, 0, p, pages);
+  };
+  EXPECT_EQ(with([](hca_resize_cq& p) { p.log_entries = 3; }), HCA_BAD_PARAMETER) << "12 are there";
+  EXPECT_EQ(with([](hca_resize_cq& p) { p.ci = 0xffff'ffdf; }), HCA_BAD_PARAMETER) << "before what it has said already";
+  EXPECT_EQ(with([](hca_resize_cq& p) { p.ci = 0xffff'fff1; }), HCA_BAD_PARAMETER) << "what is not there";
+  EXPECT_EQ(with([](hca_resize_cq& p) { p.log_entries = 23; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_resize_cq& p) { p.log_entries = 7; }), HCA_BAD_PARAMETER) << "needs two pages";
+  EXPECT_EQ(with([](hca_resize_cq& p) { p.reserved0 = 1; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_resize_cq& p) { p.reserved1 = 1; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_resize_cq&) {}, {}), HCA_BAD_PARAMETER);
+  EXPECT_EQ(b.run(HCA_CMD_RESIZE_CQ, cqn), HCA_BAD_LENGTH);
+  EXPECT_EQ(b.usage().table_bytes, tables) << "nothing is kept";
+
+  b.h.logging = true;
+  ASSERT_EQ(with([](hca_resize_cq&) {}), HCA_OK);
+  EXPECT_EQ(b.command.result[0], 0xffff'fff0);
+  hca_cqc now = b.cqc(cqn);
+  EXPECT_EQ(now.buffer.log_bytes, 10);
+  EXPECT_EQ(b.h.get<hca_pte>(now.buffer.pages), 0xa000U | HCA_PTE_PRESENT);
+  EXPECT_EQ(now.ci, 0xffff'ffe4);
+  now.buffer = q.buffer;
+  now.ci = q.ci;
+  EXPECT_EQ(std::memcmp(&now, &q, sizeof q), 0) << "all else is as it was";
+  const auto place = [&](const hal::call& c) { return std::find(b.h.log.begin(), b.h.log.end(), c); };
+  const auto taken = place({hal::op::take_cq, cqn});
+  const auto dropped = place({hal::op::translation_drop, HCA_TAG_CQ | cqn, 0, ~0ULL});
+  const auto given = place({hal::op::give_cq, cqn});
+  ASSERT_NE(given, b.h.log.end());
+  EXPECT_LT(taken, place({hal::op::write, entry, sizeof q}));
+  EXPECT_LT(place({hal::op::write, entry, sizeof q}), dropped);
+  EXPECT_LT(dropped, given);
+  for (const auto& [n, count] : b.h.taken_cqs) EXPECT_EQ(count, 0) << n;
+
+  q = b.cqc(cqn);
+  q.state = HCA_CQ_OVERFLOWN;
+  b.h.put(entry, q);
+  EXPECT_EQ(with([](hca_resize_cq&) {}), HCA_BAD_STATE);
+  EXPECT_EQ(b.run(HCA_CMD_DESTROY_CQ, cqn), HCA_OK);
+  EXPECT_EQ(with([](hca_resize_cq&) {}), HCA_BAD_OBJECT);
+  EXPECT_EQ(b.usage().table_bytes, 0U);
 }
 
 // 1024 pages: a root of two entries over two full nodes; as the last of them fails, nothing is kept.

@@ -83,6 +83,7 @@ class command_unit : public unit, public faulty {
   void change_window(std::uint32_t index, window_op op, std::uint32_t region = 0);
   void qp_control(std::uint32_t qpn, hal_qp_op op, std::uint32_t uar = 0);
   void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
+  void settle_cq(std::uint32_t cqn);
   void event(std::uint32_t type, std::uint32_t number);
   void pages(std::uint32_t index, std::uint64_t first, std::uint64_t last, enum ::hal_pages outcome);
   void charge(enum ::hal_work kind, std::uint32_t items);

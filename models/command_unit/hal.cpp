@@ -189,6 +189,10 @@ void command_unit::set_eq(std::uint32_t eqn, const hca_eqc* eqc) {
   call(completion, c);
 }
 
+void command_unit::settle_cq(std::uint32_t cqn) {
+  order(completion, cqn, control_op::settle);
+}
+
 void command_unit::event(std::uint32_t type, std::uint32_t number) {
   begin_access();
   report r;
@@ -239,6 +243,13 @@ void hal_qpc_take(struct hal* h, uint32_t qpn) {
 }
 void hal_qpc_give(struct hal* h, uint32_t qpn) {
   h->unit->cache_op(HAL_CACHE_QPC, hcasim::context_op::give, qpn, 0, 0);
+}
+void hal_cqc_take(struct hal* h, uint32_t cqn) {
+  h->unit->cache_op(HAL_CACHE_CQC, hcasim::context_op::take, cqn, 0, 0);
+  h->unit->settle_cq(cqn);
+}
+void hal_cqc_give(struct hal* h, uint32_t cqn) {
+  h->unit->cache_op(HAL_CACHE_CQC, hcasim::context_op::give, cqn, 0, 0);
 }
 void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last) {
   h->unit->translation_drop(tag, first, last);

@@ -10,8 +10,6 @@ using completion_rules::ring_geometry;
 
 namespace {
 
-constexpr std::uint32_t queue_number_mask = 0x00ffffff;
-
 ring_geometry geometry_of(const hca_cqc& cq) {
   return {completion_rules::log_entries(cq.buffer.log_bytes, 6)};
 }
@@ -134,6 +132,13 @@ process completion::close(std::uint32_t cqn, ps t) {
   context.as<hca_cqc>().state = HCA_CQ_OVERFLOWN;
   context.dirty = true;
   cqc.release(context);
+}
+
+process completion::settle(control_request& c) {
+  lane& l = lane_of(c.number);
+  const std::uint64_t before = l.taken;
+  while (l.written < before) co_await l.writers.wait();
+  target_socket<control_request>::respond(c, now());
 }
 
 void completion::note_waiting(int more) {

@@ -41,7 +41,7 @@ class completion : public unit, public faulty {
  public:
   std::deque<target_socket<report>> reports;
   target_socket<doorbell_ring> bells{"bells"};        // kinds completion and event
-  target_socket<control_request> control{"control"};  // set_eq, reset; anything else is answered and ignored
+  target_socket<control_request> control{"control"};  // set_eq, reset, settle; anything else is answered and ignored
   target_socket<register_access> msix{"msix"};        // offset in the BAR
 
   initiator_socket<context_request> cqc{"cqc"};
@@ -67,6 +67,7 @@ class completion : public unit, public faulty {
     wait_list waiters, writers;
     bool lost = false;  // software knows that CQEs of it are lost
   };
+  static constexpr std::uint32_t queue_number_mask = 0x00ffffff;
   static constexpr std::uint32_t no_cq = ~0U;
   struct call {
     const report* served;
@@ -113,6 +114,7 @@ class completion : public unit, public faulty {
   void answer(report& r, ps t);
   void lose(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t);
   process close(std::uint32_t cqn, ps t);
+  process settle(control_request& c);
 
   process ring_cq(std::uint32_t cqn, std::uint8_t arm, std::uint32_t ci, ps t);
   process moderate(std::uint32_t cqn, std::uint32_t generation, ps deadline);

@@ -25,6 +25,12 @@ tlm::tlm_sync_enum completion::on_control(control_request& c, tlm::tlm_phase pha
     forget();
     return tlm::TLM_COMPLETED;
   }
+  if (phase == tlm::BEGIN_REQ && c.op == control_op::settle) {
+    const lane& l = lane_of(c.number & queue_number_mask);
+    if (l.written == l.taken) return tlm::TLM_COMPLETED;
+    settle(c);
+    return tlm::TLM_ACCEPTED;
+  }
   if (phase != tlm::BEGIN_REQ || c.op != control_op::set_eq || c.number >= event_rings_.size()) return tlm::TLM_COMPLETED;
   event_ring& q = event_rings_[c.number];
   q.open = c.open;

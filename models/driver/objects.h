@@ -70,6 +70,11 @@ struct completion_channel : verbs::ibv_comp_channel {
   std::function<void()> notify;  // who does not sleep in ibv_get_cq_event is told that `pending` has grown
 };
 
+// The owner bit of a CQE that the adapter has written in the pass of `index` through 2^log_entries places.
+inline std::uint8_t owner_in_pass(std::uint32_t log_entries, std::uint32_t index) {
+  return ((index >> log_entries) & 1) ? 0 : 1;
+}
+
 struct completion_queue : verbs::ibv_cq {
   std::uint32_t number = 0;
   std::uint32_t log_entries = 0;
@@ -77,6 +82,8 @@ struct completion_queue : verbs::ibv_cq {
   std::uint32_t polls_since_record = 0;
   std::uint32_t users = 0;  // QPs
   queue_buffer buffer;
+  bool resizing = false;
+  std::uint32_t resizes = 0;
   std::uint64_t record = 0;
   std::uint32_t events = 0;  // handed to software
   std::uint32_t acknowledged = 0;
@@ -86,8 +93,7 @@ struct completion_queue : verbs::ibv_cq {
   [[nodiscard]] std::uint64_t slot(std::uint32_t index) const {
     return buffer.physical(std::uint64_t{index & mask()} * HCA_CQE_BYTES);
   }
-  // The owner bit of a CQE that the adapter has written in the pass of `index`.
-  [[nodiscard]] std::uint8_t owner_of(std::uint32_t index) const { return ((index >> log_entries) & 1) ? 0 : 1; }
+  [[nodiscard]] std::uint8_t owner_of(std::uint32_t index) const { return owner_in_pass(log_entries, index); }
 };
 
 struct address_handle : verbs::ibv_ah {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <utility>
 
 #include "models/driver/access.h"
 #include "models/driver/device.h"
@@ -47,6 +48,15 @@ int queue_buffer::allocate(cpu& c, process& p, std::uint64_t bytes, page_policy 
 void queue_buffer::release(cpu& c) {
   if (process_) spend_unpinning(c, *process_, frames_.size());
   give_back();
+}
+
+void queue_buffer::swap(queue_buffer& other) {
+  std::swap(first_, other.first_);
+  std::swap(process_, other.process_);
+  std::swap(va_, other.va_);
+  std::swap(bytes_, other.bytes_);
+  runs_.swap(other.runs_);
+  frames_.swap(other.frames_);
 }
 
 // What an adapter may still move stays pinned.

@@ -26,6 +26,7 @@ class queue_buffer {
   // 0, or ENOMEM.
   int allocate(cpu& c, process& p, std::uint64_t bytes, page_policy policy);
   void release(cpu& c);
+  void swap(queue_buffer& other);
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t physical(std::uint64_t offset) const {

@@ -108,6 +108,7 @@ int ibv_destroy_comp_channel(cpu& c, ibv_comp_channel* channel);  // EBUSY while
 ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel, int comp_vector);
 int ibv_destroy_cq(cpu& c, ibv_cq* cq);  // EBUSY while a QP uses it; waits for events to be acknowledged
 int ibv_modify_cq(cpu& c, ibv_cq* cq, ibv_modify_cq_attr* attr);
+int ibv_resize_cq(cpu& c, ibv_cq* cq, int cqe);  // EINVAL: more is there than would fit; EBUSY: it is being resized
 int ibv_poll_cq(cpu& c, ibv_cq* cq, int num_entries, ibv_wc* wc);  // how many, or < 0
 int ibv_req_notify_cq(cpu& c, ibv_cq* cq, int solicited_only);
 int ibv_get_cq_event(cpu& c, ibv_comp_channel* channel, ibv_cq** cq, void** cq_context);     // blocks; 0 or -1 with errno

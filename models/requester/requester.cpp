@@ -142,6 +142,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
     case control_op::set_eq:
     case control_op::pages:
     case control_op::reset:
+    case control_op::settle:
       break;
   }
   return tlm::TLM_COMPLETED;

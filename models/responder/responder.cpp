@@ -136,6 +136,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
     case control_op::set_eq:
     case control_op::pages:
     case control_op::reset:
+    case control_op::settle:
       break;
   }
   return tlm::TLM_COMPLETED;

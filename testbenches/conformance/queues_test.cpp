@@ -1,6 +1,10 @@
 // What queues do: overflow of a CQ, flushing, completions that nobody asked for, READ depth, recovery through RESET [D.1, D.2].
+#include <algorithm>
+#include <bit>
+
 #include "testbenches/conformance/base.h"
 #include "testbenches/kit/counters.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
@@ -64,6 +68,172 @@ TEST(conformance, a_cq_that_overflows_says_so) {
     EXPECT_EQ(wc.wr_id, 0U);
     ASSERT_EQ(ibv_poll_cq(c, tiny, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, 1U) << "what was there is not overwritten";
+  });
+}
+
+// A CQ grows and shrinks while completions come: each is polled once, in order, whatever is in flight, before and after the
+// buffer is gone, and it still overflows at its size and not before.
+void resize_under_way(cpu& c, process_context& p, std::uint64_t seed) {
+  random_stream chance(seed, "resize");
+  ibv_cq* cq = ibv_create_cq(c, p.context, 16, nullptr, nullptr, 0);
+  ibv_qp* a = p.create_qp({.send_depth = 128}, nullptr, cq);
+  ibv_qp* b = p.create_qp();
+  ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+  ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+  const region m = p.allocate(8192);
+  std::uint64_t posted = 0;
+  std::uint64_t polled = 0;
+  const auto poll = [&](std::uint64_t most) {
+    for (; most > 0 && polled < posted; --most) {
+      const auto wc = next_completion(c, cq, 1_ms);
+      ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS) << polled;
+      ASSERT_EQ(wc->wr_id, polled) << "seed " << seed;
+      ++polled;
+    }
+  };
+  for (int round = 0; round < 60; ++round) {
+    const std::uint64_t room = static_cast<std::uint64_t>(cq->cqe) - (posted - polled);
+    for (std::uint64_t k = chance.below(std::min<std::uint64_t>(room, 100) + 1); k > 0; --k) {
+      const auto bytes = static_cast<std::uint32_t>(1 + chance.below(2) * chance.below(4096));
+      ASSERT_EQ(post(c, a, {.id = posted, .sges = {{m.addr, bytes, m.mr->lkey}}, .remote = m.addr + 4096, .rkey = m.mr->rkey}),
+                0);
+      ++posted;
+    }
+    if (chance.chance(0.5)) c.spend(ps(static_cast<std::int64_t>(chance.below(3'000'000))));
+    poll(chance.below(posted - polled + 1));
+    // Room for what is under way; less would overflow.
+    const std::uint64_t wanted = std::bit_ceil(std::max<std::uint64_t>(posted - polled, 1)) << chance.below(3);
+    ASSERT_EQ(ibv_resize_cq(c, cq, static_cast<int>(wanted)), 0);
+    ASSERT_EQ(static_cast<std::uint64_t>(cq->cqe), wanted);
+    if (chance.chance(0.3)) poll(~std::uint64_t{0});
+  }
+  poll(~std::uint64_t{0});
+}
+
+TEST(conformance, a_cq_is_resized_while_completions_come) {
+  run_case([](cpu& c, node& n) {
+    for (std::uint64_t seed = 1; seed <= 100 && !::testing::Test::HasFatalFailure(); ++seed) {
+      process_context p(c, n);
+      resize_under_way(c, p, seed);
+    }
+  });
+}
+
+// The adapter may be a pass further in the new buffer, where somebody has polled the old one meanwhile.
+TEST(conformance, a_cq_is_resized_while_somebody_polls) {
+  run_case([](cpu& c, node& n) {
+    random_stream chance(1, "resize");
+    process_context p(c, n);
+    ibv_cq* cq = ibv_create_cq(c, p.context, 4, nullptr, nullptr, 0);
+    ibv_qp* a = p.create_qp({.send_depth = 32}, nullptr, cq);
+    ibv_qp* b = p.create_qp();
+    ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+    const region m = p.allocate(4096);
+    constexpr std::uint64_t messages = 3000;
+    std::uint64_t posted = 0;
+    std::uint64_t polled = 0;
+    n.host.run("poller", [&](cpu& other) {
+      while (polled < messages) {
+        ibv_wc wc[3];
+        const int found = ibv_poll_cq(other, cq, static_cast<int>(1 + polled % 3), wc);
+        for (int i = 0; i < found; ++i) {
+          EXPECT_EQ(wc[i].wr_id, polled++);
+          EXPECT_EQ(wc[i].status, IBV_WC_SUCCESS);
+        }
+        if (found == 0) wait_cq(other, cq, 1_ms);
+        if (::testing::Test::HasFailure()) return;
+      }
+    });
+    const auto post_some = [&] {
+      while (posted < messages && posted - polled < static_cast<std::uint64_t>(cq->cqe) && !chance.chance(0.2)) {
+        ASSERT_EQ(post(c, a, {.id = posted, .sges = {{m.addr, 8, m.mr->lkey}}, .remote = m.addr + 64, .rkey = m.mr->rkey}), 0);
+        ++posted;
+      }
+    };
+    while (polled < messages && !::testing::Test::HasFailure()) {
+      post_some();
+      const std::uint64_t wanted = std::bit_ceil(std::max<std::uint64_t>(posted - polled, 1)) << chance.below(2);
+      ASSERT_EQ(ibv_resize_cq(c, cq, static_cast<int>(wanted)), 0);
+    }
+    c.spend(1_ms);
+    c.sync();
+    EXPECT_EQ(polled, messages);
+  });
+}
+
+TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
+  run_case([](cpu& c, node& n) {
+    process_context p(c, n);
+    ibv_cq* cq = ibv_create_cq(c, p.context, 4, nullptr, nullptr, 0);
+    ibv_qp* a = p.create_qp({}, nullptr, cq);
+    ibv_qp* b = p.create_qp();
+    ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+    const region m = p.allocate(4096);
+    const auto write = [&](std::uint64_t id) {
+      return post(c, a, {.id = id, .sges = {{m.addr, 8, m.mr->lkey}}, .remote = m.addr + 64, .rkey = m.mr->rkey});
+    };
+    for (std::uint64_t i = 0; i < 4; ++i) ASSERT_EQ(write(i), 0);
+    c.spend(50_us);
+    EXPECT_EQ(ibv_resize_cq(c, cq, 2), EINVAL) << "four are there";
+    EXPECT_EQ(ibv_resize_cq(c, cq, 0), EINVAL);
+    EXPECT_EQ(ibv_resize_cq(c, cq, (1 << 22) + 1), EINVAL);
+    EXPECT_EQ(cq->cqe, 4);
+    ASSERT_EQ(ibv_resize_cq(c, cq, 7), 0);
+    EXPECT_EQ(cq->cqe, 8);
+    for (std::uint64_t i = 4; i < 9; ++i) ASSERT_EQ(write(i), 0);
+    ibv_async_event e{};
+    ASSERT_EQ(ibv_get_async_event(c, p.context, &e), 0);
+    EXPECT_EQ(e.event_type, IBV_EVENT_CQ_ERR) << "by the ninth";
+    ibv_ack_async_event(&e);
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      ibv_wc wc{};
+      ASSERT_EQ(ibv_poll_cq(c, cq, 1, &wc), 1);
+      EXPECT_EQ(wc.wr_id, i);
+    }
+    EXPECT_EQ(ibv_resize_cq(c, cq, 16), EINVAL) << "it is lost";
+  });
+}
+
+// Whoever waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
+TEST(conformance, a_cq_is_resized_while_somebody_waits) {
+  run_case([](cpu& c, node& n) {
+    process_context p(c, n);
+    ibv_comp_channel* channel = ibv_create_comp_channel(c, p.context);
+    ibv_cq* cq = ibv_create_cq(c, p.context, 4, nullptr, channel, 0);
+    ibv_qp* a = p.create_qp({}, nullptr, cq);
+    ibv_qp* b = p.create_qp();
+    ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+    const region m = p.allocate(4096);
+    ASSERT_EQ(ibv_req_notify_cq(c, cq, 0), 0);
+    ps found{0};
+    n.host.run("poller", [&](cpu& other) {
+      while (found == ps(0)) {
+        ibv_wc wc{};
+        if (ibv_poll_cq(other, cq, 1, &wc) == 1) {
+          EXPECT_EQ(wc.wr_id, 3U);
+          found = other.time();
+        } else {
+          wait_cq(other, cq, 100_ms);
+        }
+      }
+    });
+    c.spend(5_us);
+    c.sync();
+    ASSERT_EQ(ibv_resize_cq(c, cq, 64), 0);
+    ASSERT_EQ(post(c, a, {.id = 3, .sges = {{m.addr, 8, m.mr->lkey}}, .remote = m.addr + 64, .rkey = m.mr->rkey}), 0);
+    const ps begin = c.time();
+    ibv_cq* which = nullptr;
+    void* context = nullptr;
+    ASSERT_EQ(ibv_get_cq_event(c, channel, &which, &context), 0);
+    EXPECT_EQ(which, cq);
+    ibv_ack_cq_events(cq, 1);
+    c.spend(20_us);
+    c.sync();
+    EXPECT_NE(found, ps(0));
+    EXPECT_LT(found - begin, 20_us);
   });
 }
 

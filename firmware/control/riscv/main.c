@@ -28,7 +28,9 @@ enum {
   CALL_PAGES,
   CALL_TAKE,
   CALL_GIVE,
-  CALL_TABLES
+  CALL_TABLES,
+  CALL_TAKE_CQ,
+  CALL_GIVE_CQ
 };
 
 static uint64_t call(struct hal* h, uint64_t command) {
@@ -70,6 +72,16 @@ void hal_qpc_take(struct hal* h, uint32_t qpn) {
 void hal_qpc_give(struct hal* h, uint32_t qpn) {
   h->argument[0] = qpn;
   call(h, CALL_GIVE);
+}
+
+void hal_cqc_take(struct hal* h, uint32_t cqn) {
+  h->argument[0] = cqn;
+  call(h, CALL_TAKE_CQ);
+}
+
+void hal_cqc_give(struct hal* h, uint32_t cqn) {
+  h->argument[0] = cqn;
+  call(h, CALL_GIVE_CQ);
 }
 
 void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t last) {

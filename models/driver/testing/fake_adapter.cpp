@@ -152,6 +152,8 @@ void hal_dma_fence(hal*) {}
 void hal_cache_drop(hal*, enum hal_cache, uint32_t) {}
 void hal_qpc_take(hal*, uint32_t) {}
 void hal_qpc_give(hal*, uint32_t) {}
+void hal_cqc_take(hal*, uint32_t) {}
+void hal_cqc_give(hal*, uint32_t) {}
 void hal_translation_drop(hal*, uint32_t, uint64_t, uint64_t) {}
 void hal_key_drain(hal*, uint32_t) {}
 void hal_key_lock(hal*, uint32_t) {}
