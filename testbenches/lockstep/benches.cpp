@@ -46,6 +46,11 @@ void set_fault(rtl::shell& shell, const options& o) {
   shell.design().assertions(false);
 }
 
+void count_access(comparison& c, side s, const dma_request& r) {
+  const bool write = r.op == dma_op::write;
+  c.moved(s, r.address, write, r.data, write ? r.bytes : 0);
+}
+
 void finish_rtl(rtl::shell* shell, const options& o, report& r) {
   if (!shell) return;
   for (const rtl::stream& s : shell->streams()) {

@@ -44,6 +44,7 @@ class context_memory : public unit {
   void begin_anew() { others_.clear(); }
   // Reads and writes that have not ended, and who wants to know when there is none.
   [[nodiscard]] unsigned under_way() const { return under_way_; }
+  std::function<void(const dma_request&)> on_access;
   std::function<void()> on_quiet;
   void set(const item& i) {
     recorded& r = recorded_[i[1]];
@@ -92,6 +93,7 @@ class context_memory : public unit {
   }
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    if (on_access) on_access(r);
     const auto h = static_cast<std::uint32_t>((r.address >> 6) * 0x9e3779b97f4a7c15U >> 48);
     const unsigned cycles = !random_ ? 20 : h % 4 == 0 ? 80 + h % 200 : 30 + h % 20;
     bool failed = false;
@@ -371,6 +373,7 @@ class context_cache_bench final : public bench {
     const rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_memory_ = std::make_unique<context_memory>("model_memory", o, clock);
+      model_memory_->on_access = [&c](const dma_request& r) { count_access(c, model_side, r); };
       model_issuer_ = std::make_unique<context_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
       model_ = std::make_unique<context_cache>("model", config, clock, entry_bytes, 1);
       requests_ = std::make_unique<stall_shim<context_request>>("requests", 1, clock, shell, "req", "rsp", "rel");
@@ -383,6 +386,7 @@ class context_cache_bench final : public bench {
     }
     if (o.rtl) {
       rtl_memory_ = std::make_unique<context_memory>("rtl_memory", o, clock);
+      rtl_memory_->on_access = [&c](const dma_request& r) { count_access(c, rtl_side, r); };
       rtl_issuer_ = std::make_unique<context_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
       rtl_ = std::make_unique<context_cache_rtl>(
           "rtl", config, clock, 1, design_of(o, rtl::make_context_cache_design, rtl::make_context_cache_faulty), shell);

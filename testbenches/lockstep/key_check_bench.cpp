@@ -41,6 +41,7 @@ class key_memory : public unit {
     std::memcpy(r.bytes.data(), &i[2], r.bytes.size());
   }
   [[nodiscard]] std::int64_t lent() const { return lent_; }
+  std::function<void(std::uint64_t line)> on_access;  // MRCs are even, lines of extents odd
 
  private:
   struct recorded {
@@ -62,6 +63,7 @@ class key_memory : public unit {
   };
   tlm::tlm_sync_enum handle_mrc(context_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return give_back(r);
+    if (on_access) on_access(std::uint64_t{r.index} * 2);
     if (answer(mrcs_, r)) return later(r, t, r.index * 2);
     const std::uint32_t number = number_of(r.index);
     const bool there = number < key_indices;
@@ -72,6 +74,7 @@ class key_memory : public unit {
   }
   tlm::tlm_sync_enum handle_extent(context_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return give_back(r);
+    if (on_access) on_access(std::uint64_t{r.index} * 2 + 1);
     if (answer(lines_, r)) return later(r, t, r.index * 2 + 1);
     r.failed = line_fails(r.index);
     r.area_entries = ~std::uint32_t{0};
@@ -336,6 +339,7 @@ class key_check_bench final : public bench {
     const rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_memory_ = std::make_unique<key_memory>("model_memory", o, clock);
+      model_memory_->on_access = [&c](std::uint64_t line) { c.moved(model_side, line, false); };
       model_issuer_ = std::make_unique<key_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
       model_ = std::make_unique<key_check>("model", config, clock);
       checks_ = std::make_unique<stall_shim<key_request>>("checks", 2, clock, shell, "req", "rsp", "rel");
@@ -357,6 +361,7 @@ class key_check_bench final : public bench {
     }
     if (o.rtl) {
       rtl_memory_ = std::make_unique<key_memory>("rtl_memory", o, clock);
+      rtl_memory_->on_access = [&c](std::uint64_t line) { c.moved(rtl_side, line, false); };
       rtl_issuer_ = std::make_unique<key_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
       rtl_ = std::make_unique<key_check_rtl>("rtl", config, clock,
                                              design_of(o, rtl::make_key_check_design, rtl::make_key_check_faulty), shell);

@@ -141,6 +141,56 @@ line_bytes line_of_nobody(std::uint32_t line) {
   return l;
 }
 
+namespace {
+
+// What windows are bound to: every fourth object, when it is a region of its own, has these fields by its number alone, so that
+// a window goes on to fit it when either is made anew.
+struct home {
+  std::uint8_t key_byte;
+  std::uint32_t pd;
+  std::uint64_t start;
+  std::uint64_t length;
+};
+home home_of(std::uint32_t number) {
+  random_stream r(number, "home");
+  return {static_cast<std::uint8_t>(r.next()), static_cast<std::uint32_t>(r.below(pds)), base_va(r), 2 + r.below(1 << 20)};
+}
+bool is_home(std::uint32_t number, const hca_mrc& m) {
+  return number % 4 == 1 && m.kind != HCA_MRC_NONE && m.kind < HCA_MRC_ADDRESS_SPACE;
+}
+
+// All of a region or a part of it; or by the least that there is no part of it.
+void bind_window(hca_mrc& m, random_stream& r) {
+  const auto number = static_cast<std::uint32_t>(1 + 4 * r.below(key_indices / 4));
+  const home h = home_of(number);
+  m.parent = index_of(number) << 8 | h.key_byte;
+  m.pd = h.pd;
+  m.start = h.start;
+  m.length = h.length;
+  if (r.chance(0.5)) {
+    const std::uint64_t skipped = r.chance(0.3) ? 0 : r.below(h.length);
+    m.start += skipped;
+    m.length = r.chance(0.3) ? h.length - skipped : r.below(h.length - skipped + 1);
+  }
+  if (!r.chance(0.35)) return;
+  switch (r.below(4)) {
+    case 0:
+      m.parent ^= 1U << r.below(8);
+      break;
+    case 1:
+      m.pd = (m.pd + 1) % pds;
+      break;
+    case 2:
+      m.start -= 1;
+      break;
+    default:
+      m.length = h.length - (m.start - h.start) + 1;
+      break;
+  }
+}
+
+}  // namespace
+
 key_object make_object(std::uint32_t number, std::uint64_t seed) {
   random_stream r(seed * 0x9e3779b97f4a7c15U + number, "object");
   key_object o;
@@ -160,6 +210,15 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
       static_cast<std::uint32_t>((index_of(static_cast<std::uint32_t>(1 + r.below(key_indices - 1))) << 8) | r.below(256));
   m.start = base_va(r);
   m.length = r.chance(0.05) ? r.below(2) : 1 + r.below(1 << 20);
+  if (is_home(number, m)) {
+    const home h = home_of(number);
+    m.key_byte = h.key_byte;
+    m.pd = h.pd;
+    m.start = h.start;
+    m.length = h.length;
+  } else if ((m.kind == HCA_MRC_WINDOW_1 || m.kind == HCA_MRC_WINDOW_2) && r.chance(0.8)) {
+    bind_window(m, r);
+  }
   m.table = r.next();
   m.table_va = r.chance(0.5) ? m.start & ~std::uint64_t{0xfff} : r.next();
   m.extent = first_line_of(number) * HCA_EXTENTS_PER_LINE;
@@ -245,7 +304,7 @@ class generator {
     for (unsigned tries = 0; tries < 64; ++tries) {
       const hca_mrc& m = objects_[at].mrc;
       const bool wanted = plain ? m.kind != HCA_MRC_ADDRESS_SPACE || m.extent_count == 0
-                                : f.kind == key_item::check || m.kind == HCA_MRC_INDIRECT;
+                                : f.kind == key_item::check || m.kind == HCA_MRC_INDIRECT || r_.chance(0.02);
       if (wanted) break;
       at = index();
     }

@@ -52,6 +52,42 @@ void comparison::answered(side s, std::uint64_t number, const answer& a, ps offe
   }
 }
 
+void comparison::moved(side s, std::uint64_t address, bool write, const std::byte* bytes, std::size_t n) {
+  ++(s == model_side ? report_.model_accesses : report_.rtl_accesses);
+  if (!both_ || how_ == mode::random) return;
+  std::uint64_t hash = write ? 0xcbf29ce484222325U : 0;
+  for (std::size_t i = 0; i < n; ++i) hash = (hash ^ static_cast<std::uint64_t>(bytes[i])) * 0x100000001b3U;
+  accesses_[s].push_back({address, hash});
+}
+
+std::string comparison::traffic_problem(const report& r) {
+  const auto model = static_cast<double>(r.model_accesses);
+  const auto rtl = static_cast<double>(r.rtl_accesses);
+  const auto counts = [&] {
+    return std::to_string(r.model_accesses) + " by the model, " + std::to_string(r.rtl_accesses) + " by the rtl";
+  };
+  if (how_ == mode::random) {
+    const double apart = std::abs(model - rtl);
+    if (apart <= std::max(traffic_share * model, static_cast<double>(traffic_least))) return {};
+    return "accesses to memory: " + counts();
+  }
+  auto& [of_model, of_rtl] = accesses_;
+  // Which of two addresses comes first is nobody's affair: an entry that goes and one that comes.
+  for (std::vector<access>* a : {&of_model, &of_rtl}) {
+    std::stable_sort(a->begin(), a->end(), [](const access& x, const access& y) { return x.address < y.address; });
+  }
+  const auto [m, o] = std::mismatch(of_model.begin(), of_model.end(), of_rtl.begin(), of_rtl.end());
+  if (m == of_model.end() && o == of_rtl.end()) return {};
+  const auto words = [](auto at, auto end) {
+    char text[64] = "none";
+    if (at != end) std::snprintf(text, sizeof text, "%s 0x%" PRIx64, at->bytes ? "a write to" : "a read of", at->address);
+    return std::string(text);
+  };
+  const bool same_place = m != of_model.end() && o != of_rtl.end() && m->address == o->address && m->bytes && o->bytes;
+  return "access to memory: model " + words(m, of_model.end()) + ", rtl " + words(o, of_rtl.end()) +
+         (same_place ? " with other bytes" : "") + " (" + counts() + ")";
+}
+
 void comparison::broke(const std::string& what) {
   const auto unanswered =
       std::find_if(entries_.begin(), entries_.end(), [](const entry& e) { return !(e.seen & (1U << rtl_side)); });
@@ -83,6 +119,10 @@ report comparison::finish() {
       r.first_difference = i;
       r.problem_at = now();
     }
+    if (r.problem.empty() && both_) {
+      r.problem = traffic_problem(r);
+      r.differences += !r.problem.empty();
+    }
   } else {
     r.differences = std::max<std::uint64_t>(r.differences, 1);
   }
@@ -100,7 +140,7 @@ report comparison::finish() {
 report run(const std::string& unit, const item_stream& stream, const options& o) {
   const clock_domain clock(frequency{400e6});
   const std::unique_ptr<bench> b = make_bench(unit);
-  comparison c(stream, clock, o.model && o.rtl);
+  comparison c(stream, clock, o.model && o.rtl, o.how);
   b->declare(c.covered());
   b->elaborate(stream, o, c);
   const auto begin = std::chrono::steady_clock::now();
@@ -123,9 +163,10 @@ namespace {
 void save(const report& r, FILE* f) {
   std::fprintf(f,
                "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %.9g %.9g %.9g %.9g %.9g %.9g %.9g %" PRIu64 " %" PRIu64
-               " %.9g %.9g\n",
+               " %.9g %.9g %" PRIu64 " %" PRIu64 "\n",
                r.requests, r.differences, r.first_difference, r.problem_at.count(), r.model_cycles, r.rtl_cycles,
-               r.mean_latency, r.mean_error, r.relative_error, r.p99_error, r.max_error, r.exact, r.worst, r.seconds, r.stalls);
+               r.mean_latency, r.mean_error, r.relative_error, r.p99_error, r.max_error, r.exact, r.worst, r.seconds, r.stalls,
+               r.model_accesses, r.rtl_accesses);
   for (const auto& [e, n] : r.errors) std::fprintf(f, "e %" PRId64 " %" PRIu64 "\n", e, n);
   for (const auto& [name, n] : r.covered) std::fprintf(f, "c %s %" PRIu64 "\n", name.c_str(), n);
   std::string text = r.problem;
@@ -136,7 +177,8 @@ void save(const report& r, FILE* f) {
 bool load(std::istream& in, report& r) {
   std::int64_t at = 0;
   if (!(in >> r.requests >> r.differences >> r.first_difference >> at >> r.model_cycles >> r.rtl_cycles >> r.mean_latency >>
-        r.mean_error >> r.relative_error >> r.p99_error >> r.max_error >> r.exact >> r.worst >> r.seconds >> r.stalls)) {
+        r.mean_error >> r.relative_error >> r.p99_error >> r.max_error >> r.exact >> r.worst >> r.seconds >> r.stalls >>
+        r.model_accesses >> r.rtl_accesses)) {
     return false;
   }
   r.problem_at = ps(at);

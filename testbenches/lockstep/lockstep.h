@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -67,6 +68,8 @@ struct report {
   std::uint64_t worst = 0;                       // item with the largest error
   std::map<std::int64_t, std::uint64_t> errors;  // rtl - model in cycles, clamped to +-64
   lockstep::coverage covered;
+  std::uint64_t model_accesses = 0;  // to memory
+  std::uint64_t rtl_accesses = 0;
   double seconds = 0;  // of the host
   double stalls = 0;   // cycles that streams of the RTL waited
 
@@ -83,6 +86,11 @@ struct bounds {
 // What is out of bounds, in words; empty: nothing.
 std::string out_of_bounds(const report& r, const options& o, const bounds& b = {});
 
+// How many accesses to memory the two may be apart in random streams: where entries come and go with the cycle, other ones
+// miss. One at a time and in full pipelines: none, and those of one address are in the same order with the same bytes.
+inline constexpr double traffic_share = 0.03;
+inline constexpr std::uint64_t traffic_least = 32;
+
 enum side : unsigned { model_side, rtl_side, sides };
 
 // Collects the answers of both sides.
@@ -90,10 +98,12 @@ class comparison {
  public:
   using answer = std::array<std::uint64_t, 8>;
 
-  comparison(const item_stream& stream, const clock_domain& clock, bool both)
-      : clock_(clock), both_(both), entries_(stream.size()) {}
+  comparison(const item_stream& stream, const clock_domain& clock, bool both, mode how = mode::random)
+      : clock_(clock), both_(both), how_(how), entries_(stream.size()) {}
 
   void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at);
+  // An access to memory: where, whether it writes, and the bytes that it writes.
+  void moved(side s, std::uint64_t address, bool write, const std::byte* bytes = nullptr, std::size_t n = 0);
   void problem(const std::string& what, std::uint64_t number);
   // The RTL broke a protocol or hangs: of the oldest item that it has not answered.
   void broke(const std::string& what);
@@ -110,8 +120,17 @@ class comparison {
     ps latency{0};
     std::uint8_t seen = 0;  // sides, as bits
   };
+  struct access {
+    std::uint64_t address;
+    std::uint64_t bytes;  // hash of what is written; 0: it reads
+    bool operator==(const access&) const = default;
+  };
+  [[nodiscard]] std::string traffic_problem(const report& r);
+
   const clock_domain clock_;
   bool both_;
+  mode how_;
+  std::vector<access> accesses_[2];  // not of random streams
   std::vector<entry> entries_;
   report report_;
   histogram absolute_;

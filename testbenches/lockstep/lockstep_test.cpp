@@ -252,6 +252,59 @@ TEST(lockstep, reasons_have_no_numbers) {
   EXPECT_EQ(reason_of("the run was ended by signal 11"), "the run was ended by signal #");
 }
 
+// Both sides of a stream of one item, which is answered alike.
+report with_traffic(mode how, const std::function<void(comparison&)>& traffic) {
+  comparison c(item_stream(1), clock_domain(frequency{400e6}), true, how);
+  c.answered(model_side, 0, {}, ps(0), ps(10));
+  c.answered(rtl_side, 0, {}, ps(0), ps(10));
+  traffic(c);
+  return c.finish();
+}
+
+TEST(lockstep, what_goes_to_memory_is_compared) {
+  const std::byte one[1]{std::byte{1}};
+  const std::byte two[1]{std::byte{2}};
+  EXPECT_EQ(with_traffic(mode::single,
+                         [&](comparison& c) {
+                           c.moved(model_side, 64, true, one, 1);
+                           c.moved(model_side, 128, false);
+                           c.moved(rtl_side, 128, false);
+                           c.moved(rtl_side, 64, true, one, 1);
+                         })
+                .problem,
+            "")
+      << "the order of different addresses";
+  const report bytes = with_traffic(mode::single, [&](comparison& c) {
+    c.moved(model_side, 64, true, one, 1);
+    c.moved(rtl_side, 64, true, two, 1);
+  });
+  EXPECT_EQ(bytes.problem,
+            "access to memory: model a write to 0x40, rtl a write to 0x40 with other bytes (1 by the model, 1 by the rtl)");
+  EXPECT_EQ(bytes.differences, 1U);
+  EXPECT_NE(with_traffic(mode::full,
+                         [&](comparison& c) {
+                           c.moved(model_side, 64, true, one, 1);
+                           c.moved(model_side, 64, false);
+                           c.moved(rtl_side, 64, false);
+                           c.moved(rtl_side, 64, true, one, 1);
+                         })
+                .problem,
+            "")
+      << "the order of one address";
+  EXPECT_EQ(with_traffic(mode::full, [&](comparison& c) { c.moved(rtl_side, 64, false); }).problem,
+            "access to memory: model none, rtl a read of 0x40 (0 by the model, 1 by the rtl)");
+  const auto random = [](unsigned of_rtl) {
+    return with_traffic(mode::random,
+                        [&](comparison& c) {
+                          for (unsigned i = 0; i < 2000; ++i) c.moved(model_side, i, false);
+                          for (unsigned i = 0; i < of_rtl; ++i) c.moved(rtl_side, i, false);
+                        })
+        .problem;
+  };
+  EXPECT_EQ(random(2060), "");
+  EXPECT_EQ(random(2061), "accesses to memory: 2000 by the model, 2061 by the rtl");
+}
+
 TEST(lockstep, latencies_out_of_bounds_fail) {
   report r;
   r.requests = 100;

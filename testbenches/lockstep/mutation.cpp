@@ -40,10 +40,10 @@ struct stage {
 // From the shortest to the longest: most faults are found at once.
 std::vector<stage> stages_of(const std::string& unit, const mutation_options& o) {
   std::vector<stage> all;
-  const auto add = [&](const char* name, mode how, std::uint64_t requests, bool storms) {
+  const auto add = [&](const char* name, mode how, std::uint64_t requests, bool storms, std::uint64_t later = 0) {
     stage s{name, {}, {}, 0};
     s.how.how = how;
-    s.how.seed = o.seed;
+    s.how.seed = o.seed + later;
     s.how.requests = std::max<std::uint64_t>(requests, 1);
     s.how.storms = storms;
     s.how.design = of_ones;
@@ -54,6 +54,7 @@ std::vector<stage> stages_of(const std::string& unit, const mutation_options& o)
   add("single", mode::single, o.requests / 10, false);
   add("full", mode::full, o.requests / 10, false);
   add("random", mode::random, o.requests, false);
+  add("random", mode::random, o.requests, false, 1);  // straps follow the seed
   add("storms", mode::random, o.requests, true);
   return all;
 }

@@ -79,6 +79,7 @@ class table_memory : public unit {
       if (find_line(m, p, seed_, line)) versions_[line][p % 8] = version;
     }
   }
+  std::function<void(const dma_request&)> on_access;
   void set(const item& i) {
     recorded& r = recorded_[i[1]];
     r.failed = i[0] >> 48 & 1;
@@ -139,6 +140,7 @@ class table_memory : public unit {
   }
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    if (on_access) on_access(r);
     const std::uint64_t h = mixed(r.address + seed_);
     const auto cycles = static_cast<double>(storms_     ? 1 + (h >> 10) % 4
                                             : !random_  ? 20
@@ -423,6 +425,7 @@ class page_walker_bench final : public bench {
     const rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_memory_ = std::make_unique<table_memory>("model_memory", o, clock);
+      model_memory_->on_access = [&c](const dma_request& r) { count_access(c, model_side, r); };
       model_issuer_ = std::make_unique<walk_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
       model_ = std::make_unique<page_walker>("model", config, clock, 1);
       requests_ = std::make_unique<stall_shim<translate_request>>("requests", 1, clock, shell, "req", "rsp", "");
@@ -434,6 +437,7 @@ class page_walker_bench final : public bench {
     }
     if (o.rtl) {
       rtl_memory_ = std::make_unique<table_memory>("rtl_memory", o, clock);
+      rtl_memory_->on_access = [&c](const dma_request& r) { count_access(c, rtl_side, r); };
       rtl_issuer_ = std::make_unique<walk_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
       rtl_ = std::make_unique<page_walker_rtl>("rtl", config, clock, 1,
                                                design_of(o, rtl::make_page_walker_design, rtl::make_page_walker_faulty), shell);
