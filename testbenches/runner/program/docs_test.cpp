@@ -116,7 +116,8 @@ TEST(docs, commands_and_options_exist) {
   const std::set<std::string> parameters = parameter_options();
   const std::set<std::string> names = testbenches();
   std::map<std::string, std::string> help;
-  for (const char* sub : {"list", "run", "exec", "sweep", "report", "params", "diff", "trace", "completion", "man", "version"})
+  for (const char* sub :
+       {"list", "run", "exec", "sweep", "report", "params", "faults", "diff", "trace", "completion", "man", "version"})
     help[sub] = hcasim(fmt::format("{} --help", sub)).text;
   std::size_t checked = 0;
   for (const fs::path& page : pages()) {
