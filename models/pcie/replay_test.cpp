@@ -60,7 +60,7 @@ TEST(replay, what_is_not_acknowledged_takes_the_link_twice) {
   const ps again = time_of(c, 256 + 26) + c.replay_timer;
   auto& second = b.dma[0].send(true, 0x2000, 256, again);  // finds the link taken
   run_until_idle();
-  const ps way = c.link_latency + c.root_write_latency;
+  const ps way = c.link_latency + c.root_write_latency + b.memory.latency;
   EXPECT_EQ(first.answered, time_of(c, 256 + 26) + way) << "it had arrived";
   EXPECT_EQ(second.answered, again + 2 * time_of(c, 256 + 26) + way);
   EXPECT_EQ(b.memory.log.size(), 2U) << "its repetition is thrown away";

@@ -107,16 +107,17 @@ struct campaigner {
       w.unit->inject(w.kind, r);
       c.spend(o.watched + r.length);
       c.sync();
-      bool goes_on = streams(c);
+      const bool goes_on = streams(c);
+      bool begins = goes_on;
       const outcome became = judge(before, take_account(s, out.stream));
       if (may_be_believed(s.config(), w.what().name)) {
         begin_anew(c);
-        goes_on &= streams(c);
+        begins = streams(c);
       }
       trial t{w.place, std::string(w.what().name), became, loss(before, take_account(s, out.stream), goes_on)};
       if (!t.how.empty()) t.became = outcome::lost;
       out.trials.push_back(t);
-      if (!goes_on) out.problem = "after " + t.place + " " + t.what + " the stream did not go on";
+      if (!begins) out.problem = "after " + t.place + " " + t.what + " the stream did not go on";
     }
     finished = true;
   }

@@ -348,7 +348,8 @@ void attacker::on_answer(const packet& p) {
   // One of the READs that have come must allow each of its bytes, and its key must have been one.
   const std::span<const std::byte> bytes(p.data(), p.payload);
   std::vector<key_ledger::use> asked;
-  for (const prey::read& one : q && q->granted ? q->reads : std::deque<prey::read>()) {
+  static const std::deque<prey::read> none;
+  for (const prey::read& one : q && q->granted ? q->reads : none) {
     const packet_header& r = one.header;
     const std::int64_t offset = std::int64_t{psn_distance(r.psn, h.psn)} * mtu;
     if (offset < 0 || offset >= r.dma_length || p.payload != std::min<std::int64_t>(mtu, r.dma_length - offset)) continue;

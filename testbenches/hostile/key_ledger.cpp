@@ -5,8 +5,9 @@
 namespace hcasim::kit {
 
 void key_ledger::give(std::uint32_t key, std::uint64_t va, std::uint64_t bytes, ps from) {
+  const auto gone = std::find_if(entries_.begin(), entries_.end(), [](const entry& e) { return e.until != never; });
+  if (entries_.size() >= remembered && gone != entries_.end()) entries_.erase(gone);
   entries_.push_back({key, va, bytes, from, never});
-  if (entries_.size() > remembered) entries_.pop_front();
   std::erase_if(doubts_, [this](const doubt& d) { return allowed(d.any); });
 }
 

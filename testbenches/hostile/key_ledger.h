@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "tlm/base/units.h"
@@ -31,7 +30,7 @@ class key_ledger {
   [[nodiscard]] std::uint64_t wrongly_shown() const;
 
  private:
-  static constexpr std::size_t remembered = 4096;
+  static constexpr std::size_t remembered = 128;  // and all that hold
   struct entry {
     std::uint32_t key;
     std::uint64_t va;
@@ -44,7 +43,7 @@ class key_ledger {
              u.bytes <= bytes - (u.va - va);
     }
   };
-  std::deque<entry> entries_;
+  std::vector<entry> entries_;  // in the order in which they were given
   struct doubt {
     std::vector<use> any;
     std::uint64_t bytes;

@@ -28,12 +28,12 @@ void fail_case(const std::function<void(cpu&, node&)>& body) {
   run_case(body, watched_closely());
 }
 
-TEST(conformance, TC_F01) {
+TEST(conformance, TC_L01) {
   fail_case([](cpu& c, node& n) {
     base_case t(c, n);
-    process_context other(c, n);
+    process_context second(c, n);
     fail_device(c, n);
-    for (process_context* p : {&t.p, &other}) {
+    for (process_context* p : {&t.p, &second}) {
       ibv_async_event e{};
       ASSERT_EQ(ibv_get_async_event(c, p->context, &e), 0);
       EXPECT_EQ(e.event_type, IBV_EVENT_DEVICE_FATAL);
@@ -43,7 +43,7 @@ TEST(conformance, TC_F01) {
   });
 }
 
-TEST(conformance, TC_F02) {
+TEST(conformance, TC_L02) {
   fail_case([](cpu& c, node& n) {
     base_case t(c, n);
     for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post_receive(c, t.b, 10 + i, {{t.there.addr, 64, t.there.mr->lkey}}), 0);
@@ -60,7 +60,7 @@ TEST(conformance, TC_F02) {
   });
 }
 
-TEST(conformance, TC_F03) {
+TEST(conformance, TC_L03) {
   fail_case([](cpu& c, node& n) {
     base_case t(c, n);
     const auto refused = [&](const char* when) {
@@ -84,7 +84,7 @@ TEST(conformance, TC_F03) {
   });
 }
 
-TEST(conformance, TC_F04) {
+TEST(conformance, TC_L04) {
   fail_case([](cpu& c, node& n) {
     base_case t(c, n);
     fail_device(c, n);
@@ -95,7 +95,7 @@ TEST(conformance, TC_F04) {
   });
 }
 
-TEST(conformance, TC_F05) {
+TEST(conformance, TC_L05) {
   fail_case([](cpu& c, node& n) {
     base_case lost(c, n);
     const std::uint64_t old_address = lost.there.addr;
