@@ -34,7 +34,8 @@ TEST_F(new_unit_of_the_program, writes_a_project_of_every_kind) {
     const outcome o = hcasim(fmt::format("new-unit {} --kind {} --json", name, kind));
     ASSERT_EQ(o.status, 0) << o.text;
     std::set<std::string> told;
-    for (const auto& f : nlohmann::json::parse(o.text)["files"]) told.insert(f);
+    const nlohmann::json said = nlohmann::json::parse(o.text);
+    for (const auto& f : said["files"]) told.insert(f);
     std::set<std::string> there;
     for (const auto& e : fs::directory_iterator(name)) {
       there.insert(e.path().filename());
@@ -46,7 +47,7 @@ TEST_F(new_unit_of_the_program, writes_a_project_of_every_kind) {
     EXPECT_TRUE(there.contains("CMakeLists.txt") && there.contains("CMakePresets.json") && there.contains("README.md"));
     EXPECT_NE(file_content(fs::path(name) / (name + ".sv")).find("module " + name + " "), std::string::npos) << name;
     EXPECT_NE(file_content(fs::path(name) / "CMakeLists.txt").find("clock "), std::string::npos) << "its pins";
-    EXPECT_NO_THROW((void)nlohmann::json::parse(file_content(fs::path(name) / "CMakePresets.json")));
+    EXPECT_TRUE(nlohmann::json::accept(file_content(fs::path(name) / "CMakePresets.json")));
   }
 }
 
