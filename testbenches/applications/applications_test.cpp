@@ -145,6 +145,44 @@ TEST(applications, bandwidth_is_the_links_closed_form) {
   EXPECT_NEAR(result_of(folder / "programs", 3), mib_per_second * 4096 / 4122, 0.01 * mib_per_second);
 }
 
+// Of all transports: no more than that, over few messages as over many.
+TEST(applications, no_bandwidth_is_more_than_the_links) {
+  if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
+  const scratch folder;
+  constexpr double mib_per_second = 100e9 / 8 / 1048576;
+  for (const char* how : {"ib_write_bw -F -c UC -n 5", "ib_write_bw -F -c UC -n 1000", "ib_send_bw -F -c UC -n 300",
+                          "ib_send_bw -F -c UD -s 4096 -n 20", "ib_send_bw -F -c UD -s 4096 -n 1000"}) {
+    ASSERT_EQ(exec(folder / "a", fmt::format("-- {} -- {} node0", how, how)).status, 0);
+    for (const std::size_t column : {2U, 3U}) EXPECT_LT(result_of(folder / "a", column), mib_per_second * 4096 / 4122) << how;
+  }
+}
+
+// What perftest prints is in the result.
+TEST(applications, a_printed_table_is_a_metric) {
+  if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
+  const scratch folder;
+  ASSERT_EQ(exec(folder / "a", "-- ib_write_bw -F -n 20 -- ib_write_bw -F -n 20 node0").status, 0);
+  EXPECT_EQ(figure(folder / "a", "program1.bw_average"), result_of(folder / "a", 3));
+  EXPECT_EQ(figure(folder / "a", "program1.iterations"), 20);
+}
+
+// Sixteen programs on a switch, each pair at its own pace: the same again.
+TEST(applications, eight_pairs_at_once) {
+  if (const std::string why = obstacle("ib_write_lat"); !why.empty()) GTEST_SKIP() << why;
+  const scratch folder;
+  std::string words;
+  for (int i = 0; i < 8; ++i) {
+    const char* const what = i % 2 ? "ib_send_bw -F -s 4096 -n 50" : "ib_write_lat -F -n 50";
+    words += fmt::format("-- {} -- {} node{} ", what, what, 2 * i);
+  }
+  ASSERT_EQ(exec(folder / "a", words).status, 0);
+  ASSERT_EQ(exec(folder / "b", words).status, 0);
+  EXPECT_EQ(file_content(folder / "a/result.json"), file_content(folder / "b/result.json"));
+  EXPECT_EQ(figure(folder / "a", "unproven_spins"), 0);
+  EXPECT_EQ(figure(folder / "a", "unknown_waits"), 0);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(figure(folder / "a", fmt::format("program{}.iterations", 2 * i + 1).c_str()), 50);
+}
+
 // The knobs of the adapter reach the programs.
 TEST(applications, a_small_cache_makes_latency_rise) {
   if (const std::string why = obstacle("ib_read_lat"); !why.empty()) GTEST_SKIP() << why;

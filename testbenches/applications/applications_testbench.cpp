@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "testbenches/applications/simulator/printed.h"
 #include "testbenches/applications/simulator/programs.h"
 #include "testbenches/runner/description/quantity.h"
 #include "testbenches/runner/execution/testbench.h"
@@ -89,11 +93,26 @@ class applications_testbench final : public testbench {
     }
   }
 
+  // A table stands at the end of what a program prints, which may be long.
+  static std::string end_of(const std::filesystem::path& file) {
+    constexpr std::streamoff most = 1 << 20;
+    std::ifstream in(file, std::ios::ate);
+    const std::streamoff size = in.tellg();
+    in.seekg(std::max<std::streamoff>(size - most, 0));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
   void report(run_context& context, const applications::programs& running) const {
     table& rows = context.result().table("programs", {{"program"}, {"node"}, {"words"}, {"status"}});
     for (std::size_t i = 0; i < config_.programs.size(); ++i) {
       const applications::program_config& p = config_.programs[i];
       rows.row(fmt::format("program{}", i), std::uint64_t{p.node}, p.run, running.status(i));
+    }
+    for (std::size_t i = 0; i < config_.programs.size(); ++i) {
+      for (const applications::printed_figure& f :
+           applications::printed_figures(end_of(config_.folder / fmt::format("program{}.txt", i)))) {
+        context.result().figure(fmt::format("program{}.{}", i, f.name), f.value, f.unit, "as the program prints it");
+      }
     }
     const applications::client_statistics& n = running.counters();
     const auto figure = [&](const char* name, const counter& c, const char* help) {

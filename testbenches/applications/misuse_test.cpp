@@ -67,7 +67,7 @@ TEST_F(misuse, the_status_of_a_program_is_the_runs) {
 }
 
 TEST_F(misuse, a_library_of_another_version) {
-  EXPECT_SAYS(run_own("version"), 1, "speaks version 2 of the channel");
+  EXPECT_SAYS(run_own("version"), 1, "speaks version 3 of the channel");
 }
 
 TEST_F(misuse, wild_handles_and_addresses) {
@@ -109,6 +109,36 @@ TEST_F(misuse, threads_that_wait_for_each_other) {
   ASSERT_EQ(run_own("threads").status, 0) << printed(0);
   EXPECT_EQ(printed(0), "turns: 200\n");
   EXPECT_EQ(figure_of("unknown_waits"), 0);
+}
+
+TEST_F(misuse, nobody_reads_of_events_any_more) {
+  EXPECT_EQ(run_own("closed").status, 0) << printed(0);
+}
+
+TEST_F(misuse, a_queue_is_resized) {
+  EXPECT_EQ(run_own("resize").status, 0) << printed(0);
+}
+
+TEST_F(misuse, a_send_queue_is_drained_and_says_so) {
+  EXPECT_EQ(run_own("drained").status, 0) << printed(0);
+}
+
+TEST_F(misuse, a_handler_of_its_own_for_faults) {
+  ASSERT_EQ(run_own("faults").status, 0) << printed(0);
+  EXPECT_EQ(printed(0), "faults: 3\n");
+  EXPECT_EQ(figure_of("unproven_spins"), 0);
+}
+
+// A child that begins with another program is there before its parent goes on: the same in every run.
+TEST_F(misuse, programs_begin_others) {
+  ASSERT_EQ(run_own("spawn").status, 0) << printed(0);
+  const std::string first = printed(0);
+  EXPECT_EQ(first, "popen: 3 lines\npclose: 0\nspawned: 0\nvfork: 3\nto sh: 7\n");
+  EXPECT_EQ(figure_of("unknown_waits"), 0);
+  const std::string result = file_content(folder_ / "out/result.json");
+  ASSERT_EQ(run_own("spawn").status, 0);
+  EXPECT_EQ(printed(0), first);
+  EXPECT_EQ(file_content(folder_ / "out/result.json"), result);
 }
 
 TEST_F(misuse, computing_takes_no_simulated_time) {

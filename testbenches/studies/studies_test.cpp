@@ -170,6 +170,19 @@ TEST_F(studies, fault_outcomes) {
   }
 }
 
+// Programs of the machine as a study's load.
+TEST_F(studies, receive_prefetch) {
+  if (std::system("command -v ib_send_bw >/dev/null 2>&1") != 0) GTEST_SKIP() << "perftest is not installed";
+  run("receive_prefetch");
+  const auto of = [&](const char* size, int prefetch) {
+    return value("bandwidth", fmt::format("size = '{}' AND prefetch = {}", size, prefetch));
+  };
+  EXPECT_LT(of("4 KiB", 1), 0.6 * of("4 KiB", 16));
+  EXPECT_GT(of("4 KiB", 16), 0.98 * of("4 KiB", 32));
+  EXPECT_LT(of("1 KiB", 4), 0.6 * of("1 KiB", 32));
+  for (const int n : {2, 4, 8, 16, 32}) EXPECT_NEAR(of("4 KiB, SRQ", n), of("4 KiB", n), 0.05 * of("4 KiB", n));
+}
+
 TEST_F(studies, qpc_cache) {
   run("qpc_cache");
   const double most = value("rate", "qps = 512 AND entries = 1024");

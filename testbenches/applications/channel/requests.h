@@ -56,10 +56,21 @@ enum class what : std::uint32_t {
   post_srq_recv,
   create_ah,
   destroy_ah,
+  resize_cq,
+  import_device,
+  import_pd,
+  import_mr,
+  import_dm,
   count,
 };
 
 using handle = std::uint64_t;
+// The upper bits of a handle count the slots of its kind, and are what others name the object by; the lower ones tell its lives
+// apart.
+inline constexpr unsigned life_bits = 24;
+inline std::uint32_t number_of(handle h) {
+  return static_cast<std::uint32_t>(h >> life_bits);
+}
 
 struct nothing {};
 struct made {
@@ -127,7 +138,8 @@ struct lose_memory {
 
 // ---- device
 
-// With the write end of the pipe whose tokens say that an asynchronous event is there.
+// With the write end of the pipe whose tokens say that an asynchronous event is there, and the file that stands for the
+// context.
 struct open_device {
   static constexpr what number = what::open_device;
   struct answer {
@@ -139,6 +151,33 @@ struct close_device {
   static constexpr what number = what::close_device;
   using answer = nothing;
   handle context;
+};
+// What another opening has made, in the same process. With a pipe as above, and a descriptor of that opening's file.
+struct import_device {
+  static constexpr what number = what::import_device;
+  using answer = open_device::answer;
+};
+struct import_pd {
+  static constexpr what number = what::import_pd;
+  using answer = made;
+  handle context;
+  std::uint32_t pd;  // number_of its handle
+};
+struct import_mr {
+  static constexpr what number = what::import_mr;
+  struct answer {
+    handle object;
+    std::uint32_t lkey, rkey;
+    std::uint64_t length;
+  };
+  handle pd;
+  std::uint32_t mr;
+};
+struct import_dm {
+  static constexpr what number = what::import_dm;
+  using answer = made;
+  handle context;
+  std::uint32_t dm;
 };
 struct device_attributes {
   char fw_ver[64];
@@ -294,6 +333,14 @@ struct destroy_cq {
   static constexpr what number = what::destroy_cq;
   using answer = events_answer;
   handle cq;
+};
+struct resize_cq {
+  static constexpr what number = what::resize_cq;
+  struct answer {
+    std::int32_t cqe;
+  };
+  handle cq;
+  std::int32_t cqe;
 };
 struct modify_cq {
   static constexpr what number = what::modify_cq;

@@ -26,6 +26,9 @@ struct connection {
   std::uint64_t spent = 0;  // ps since then
 };
 
+// Of a program that another one has begun: the number of a descriptor to close when it is known.
+inline constexpr const char* tell_variable = "HCASIM_TELL";
+
 // Of the calling thread; nullptr: there is no simulator.
 connection* mine();
 // Connects a new thread or process; `tell` is called when the simulator will hear of it, before it is the thread's turn.

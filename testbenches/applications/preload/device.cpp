@@ -1,33 +1,17 @@
 // Device, context, protection and thread domains, address handles.
 #include <arpa/inet.h>
 #include <endian.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
-#include "testbenches/applications/preload/blocking.h"
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/objects.h"
 #include "testbenches/applications/preload/real.h"
 
 namespace hcasim::preload {
 namespace {
-
-device_object* the_device() {
-  static device_object* const d = [] {
-    auto* made_one = made<device_object>();
-    made_one->device.node_type = IBV_NODE_CA;
-    made_one->device.transport_type = IBV_TRANSPORT_IB;
-    std::snprintf(made_one->device.name, sizeof made_one->device.name, "hcasim0");
-    std::snprintf(made_one->device.dev_name, sizeof made_one->device.dev_name, "uverbs0");
-    std::snprintf(made_one->device.dev_path, sizeof made_one->device.dev_path, "/sys/class/infiniband_verbs/uverbs0");
-    std::snprintf(made_one->device.ibdev_path, sizeof made_one->device.ibdev_path, "/sys/class/infiniband/hcasim0");
-    return made_one;
-  }();
-  return d;
-}
 
 int attributes(ibv_context* context, channel::device_attributes& out) {
   const int error = call(channel::query_device{name_of(context)});
@@ -161,7 +145,7 @@ HCASIM_PUBLIC ibv_device** ibv_get_device_list(int* num_devices) {
   trap_time_stamps();
   auto** list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
   if (!list) return refused<ibv_device*>(ENOMEM);
-  list[0] = &the_device()->device;
+  list[0] = only_device();
   if (num_devices) *num_devices = 1;
   return list;
 }
@@ -178,42 +162,6 @@ HCASIM_PUBLIC const char* ibv_get_device_name(ibv_device* device) {
 HCASIM_PUBLIC int ibv_get_device_index(ibv_device* device) {
   if (!mine()) return HCASIM_REAL(ibv_get_device_index)(device);
   return 0;
-}
-
-HCASIM_PUBLIC ibv_context* ibv_open_device(ibv_device* device) {
-  if (!mine()) return HCASIM_REAL(ibv_open_device)(device);
-  if (device != &the_device()->device) return refused<ibv_context>(ENODEV);
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return nullptr;
-  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
-  auto* c = made<context_object>();
-  channel::open_device::answer out{};
-  const int error = call(channel::open_device{}, out, std::span(&ends[1], 1));
-  ::close(ends[1]);
-  if (error) {
-    ::close(ends[0]);
-    std::free(c);
-    return refused<ibv_context>(error);
-  }
-  c->name = out.object;
-  c->verbs.sz = sizeof c->verbs;
-  ibv_context& x = c->verbs.context;
-  x.device = device;
-  x.cmd_fd = -1;
-  x.async_fd = ends[0];
-  x.num_comp_vectors = static_cast<int>(out.completion_vectors);
-  ::pthread_mutex_init(&x.mutex, nullptr);
-  x.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  fill_operations(*c);
-  return &x;
-}
-
-HCASIM_PUBLIC int ibv_close_device(ibv_context* context) {
-  if (!mine()) return HCASIM_REAL(ibv_close_device)(context);
-  const int error = call(channel::close_device{name_of(context)});
-  ::close(context->async_fd);
-  std::free(verbs_get_ctx(context));
-  return error;
 }
 
 HCASIM_PUBLIC __be64 ibv_get_device_guid(ibv_device* device) {
@@ -313,11 +261,7 @@ HCASIM_PUBLIC ibv_pd* ibv_alloc_pd(ibv_context* context) {
   if (!mine()) return HCASIM_REAL(ibv_alloc_pd)(context);
   channel::made out{};
   if (const int error = call(channel::alloc_pd{name_of(context)}, out)) return refused<ibv_pd>(error);
-  auto* p = made<pd_object>();
-  p->pd.context = context;
-  p->pd.handle = static_cast<std::uint32_t>(out.object);
-  p->name = out.object;
-  return &p->pd;
+  return made_pd(context, out.object);
 }
 
 HCASIM_PUBLIC int ibv_dealloc_pd(ibv_pd* pd) {

@@ -119,8 +119,7 @@ void wr_abort(ibv_qp_ex* qp) {
 }
 int wr_complete(ibv_qp_ex* qp) {
   pending_sends& p = *of_ex(qp).pending;
-  std::size_t posted = 0;
-  const int error = post(of_ex(qp), p.requests, p.segments, posted);
+  const int error = post(of_ex(qp), p);
   clear(p);
   return error;
 }
@@ -143,35 +142,9 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
 }
 void end_poll(ibv_cq_ex*) {}
 
-ibv_wc_opcode read_opcode(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.opcode;
-}
-std::uint32_t read_vendor_err(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.vendor_err;
-}
-std::uint32_t read_byte_len(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.byte_len;
-}
-__be32 read_imm_data(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.imm_data;
-}
-std::uint32_t read_qp_num(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.qp_num;
-}
-std::uint32_t read_src_qp(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.src_qp;
-}
-unsigned read_wc_flags(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.wc_flags;
-}
-std::uint32_t read_slid(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.slid;
-}
-std::uint8_t read_sl(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.sl;
-}
-std::uint8_t read_path_bits(ibv_cq_ex* cq) {
-  return of_ex(cq).polled.dlid_path_bits;
+template <auto Field, class Result>
+void reads(Result (*&entry)(ibv_cq_ex*)) {
+  entry = [](ibv_cq_ex* cq) -> Result { return of_ex(cq).polled.*Field; };
 }
 
 }  // namespace
@@ -206,16 +179,16 @@ void open_extended(cq_object& q) {
   e.start_poll = start_poll;
   e.next_poll = next_poll;
   e.end_poll = end_poll;
-  e.read_opcode = read_opcode;
-  e.read_vendor_err = read_vendor_err;
-  e.read_byte_len = read_byte_len;
-  e.read_imm_data = read_imm_data;
-  e.read_qp_num = read_qp_num;
-  e.read_src_qp = read_src_qp;
-  e.read_wc_flags = read_wc_flags;
-  e.read_slid = read_slid;
-  e.read_sl = read_sl;
-  e.read_dlid_path_bits = read_path_bits;
+  reads<&ibv_wc::opcode>(e.read_opcode);
+  reads<&ibv_wc::vendor_err>(e.read_vendor_err);
+  reads<&ibv_wc::byte_len>(e.read_byte_len);
+  reads<&ibv_wc::imm_data>(e.read_imm_data);
+  reads<&ibv_wc::qp_num>(e.read_qp_num);
+  reads<&ibv_wc::src_qp>(e.read_src_qp);
+  reads<&ibv_wc::wc_flags>(e.read_wc_flags);
+  reads<&ibv_wc::slid>(e.read_slid);
+  reads<&ibv_wc::sl>(e.read_sl);
+  reads<&ibv_wc::dlid_path_bits>(e.read_dlid_path_bits);
 }
 
 }  // namespace hcasim::preload

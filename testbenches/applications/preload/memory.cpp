@@ -4,14 +4,15 @@
 #include "testbenches/applications/preload/real.h"
 
 namespace hcasim::preload {
-namespace {
 
 ibv_mr* made_mr(ibv_pd* pd, const channel::key_answer& out, void* address, size_t length) {
   auto* m = made<mr_object>();
   m->name = out.object;
-  m->mr = {pd->context, pd, address, length, static_cast<std::uint32_t>(out.object), out.lkey, out.rkey};
+  m->mr = {pd->context, pd, address, length, channel::number_of(out.object), out.lkey, out.rkey};
   return &m->mr;
 }
+
+namespace {
 
 ibv_mr* reg(ibv_pd* pd, void* address, size_t length, std::uint64_t iova, unsigned access, bool with_iova) {
   channel::key_answer out{};
@@ -44,7 +45,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
     return refused<ibv_mw>(error);
   auto* m = made<mw_object>();
   m->name = out.object;
-  m->mw = {pd->context, pd, out.rkey, static_cast<std::uint32_t>(out.object), type};
+  m->mw = {pd->context, pd, out.rkey, channel::number_of(out.object), type};
   return &m->mw;
 }
 
@@ -77,15 +78,23 @@ int from_dm(void* host, ibv_dm* dm, std::uint64_t offset, size_t length) {
   return copy(dm, offset, host, length, false);
 }
 
+}  // namespace
+
+ibv_dm* made_dm(ibv_context* context, handle name) {
+  auto* d = made<dm_object>();
+  d->name = name;
+  d->dm = {context, to_dm, from_dm, 0, channel::number_of(name)};
+  return &d->dm;
+}
+
+namespace {
+
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
   constexpr std::uint32_t page_shift = 12;
   if (attr->comp_mask || attr->log_align_req > page_shift) return refused<ibv_dm>(EINVAL);
   channel::made out{};
   if (const int error = call(channel::alloc_dm{name_of(context), attr->length}, out)) return refused<ibv_dm>(error);
-  auto* d = made<dm_object>();
-  d->name = out.object;
-  d->dm = {context, to_dm, from_dm, 0, 0};
-  return &d->dm;
+  return made_dm(context, out.object);
 }
 
 int free_dm(ibv_dm* dm) {

@@ -120,15 +120,24 @@ T* refused(int error) {
   return nullptr;
 }
 
+ibv_device* only_device();
+ibv_pd* made_pd(ibv_context* context, handle name);
+ibv_mr* made_mr(ibv_pd* pd, const channel::key_answer& out, void* address, size_t length);
+ibv_dm* made_dm(ibv_context* context, handle name);
+
 // An object is destroyed when the program has acknowledged its events.
 void wait_for_events(const std::uint32_t& acknowledged, std::uint32_t given);
 
-void fill_operations(context_object& c);
-void add_extended_operations(context_object& c);
+// Each fills in its part of what a context can do.
+void add_device_operations(context_object& c);
+void add_memory_operations(context_object& c);
+void add_completion_operations(context_object& c);
+void add_queue_pair_operations(context_object& c);
+void add_posting_operations(context_object& c);
+
 void open_extended(qp_object& q, std::uint64_t operations);
 void open_extended(cq_object& q);
-int post(qp_object& q, const std::vector<channel::send_request>& requests,
-         const std::vector<std::vector<channel::segment>>& segments, std::size_t& posted);
+int post(qp_object& q, const pending_sends& sends);
 int poll(cq_object& q, int entries, ibv_wc* wc);
 
 }  // namespace hcasim::preload

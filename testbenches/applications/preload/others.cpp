@@ -19,27 +19,6 @@ HCASIM_PUBLIC int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
 HCASIM_PUBLIC int ibv_query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, std::uint32_t flags) {
   return mine() ? 0 : HCASIM_REAL(ibv_query_qp_data_in_order)(qp, opcode, flags);
 }
-HCASIM_PUBLIC ibv_context* ibv_import_device(int fd) {
-  return mine() ? refused<ibv_context>(EOPNOTSUPP) : HCASIM_REAL(ibv_import_device)(fd);
-}
-HCASIM_PUBLIC ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t pd) {
-  return mine() ? refused<ibv_pd>(EOPNOTSUPP) : HCASIM_REAL(ibv_import_pd)(context, pd);
-}
-HCASIM_PUBLIC void ibv_unimport_pd(ibv_pd* pd) {
-  if (!mine()) HCASIM_REAL(ibv_unimport_pd)(pd);
-}
-HCASIM_PUBLIC ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t mr) {
-  return mine() ? refused<ibv_mr>(EOPNOTSUPP) : HCASIM_REAL(ibv_import_mr)(pd, mr);
-}
-HCASIM_PUBLIC void ibv_unimport_mr(ibv_mr* mr) {
-  if (!mine()) HCASIM_REAL(ibv_unimport_mr)(mr);
-}
-HCASIM_PUBLIC ibv_dm* ibv_import_dm(ibv_context* context, std::uint32_t dm) {
-  return mine() ? refused<ibv_dm>(EOPNOTSUPP) : HCASIM_REAL(ibv_import_dm)(context, dm);
-}
-HCASIM_PUBLIC void ibv_unimport_dm(ibv_dm* dm) {
-  if (!mine()) HCASIM_REAL(ibv_unimport_dm)(dm);
-}
 HCASIM_PUBLIC ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, size_t length, std::uint64_t iova, int fd,
                                         int access) {
   return mine() ? refused<ibv_mr>(EOPNOTSUPP) : HCASIM_REAL(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access);

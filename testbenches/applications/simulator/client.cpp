@@ -1,5 +1,7 @@
 #include "testbenches/applications/simulator/client.h"
 
+#include <algorithm>
+
 namespace hcasim::applications {
 
 using namespace verbs;
@@ -37,12 +39,15 @@ int client::close(cpu& c, ibv_context* context) {
   srqs.remove_if(its);
   ahs.remove_if(its);
   contexts.remove_if([context](const ibv_context& x) { return &x == context; });
+  std::erase_if(openings, [this](const auto& o) { return !contexts.find(o.first); });
   return ibv_close_device(c, context);
 }
 
 void client::close_all(cpu& c) {
   std::vector<ibv_context*> open;
-  contexts.each([&](ibv_context& x) { open.push_back(&x); });
+  contexts.each([&](ibv_context& x) {
+    if (std::find(open.begin(), open.end(), &x) == open.end()) open.push_back(&x);
+  });
   for (ibv_context* x : open) close(c, x);
   memory.lose(c, 0, ~std::uint64_t{0});
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "models/driver/verbs.h"
@@ -35,6 +36,13 @@ struct time_config {
   double tsc_mhz = 3000;
 };
 
+// One of the openings of a context.
+struct opening {
+  std::uint64_t device = 0;  // the file that stands for the context, by which others may import it
+  std::uint64_t inode = 0;
+  std::function<void()> tell;  // that there is an asynchronous event
+};
+
 struct client {
   client(node& where, outside_memory& bytes, activity& changes, waiting& sleeping, client_statistics& counters,
          const time_config& config, bit_rate link_rate, std::uint64_t seed);
@@ -52,7 +60,8 @@ struct client {
   virtual_memory memory;  // the program's
   virtual_memory queues;  // the driver's
 
-  handles<verbs::ibv_context> contexts;
+  handles<verbs::ibv_context> contexts;  // one handle for each opening
+  std::map<channel::handle, opening> openings;
   handles<verbs::ibv_pd> pds;
   handles<verbs::ibv_mr> mrs;
   handles<verbs::ibv_mw> mws;

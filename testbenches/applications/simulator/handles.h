@@ -27,6 +27,12 @@ class handles {
     if (i >= slots_.size() || slots_[i].generation != (h & generation_mask)) return nullptr;
     return slots_[i].object;
   }
+  // 0: there is none of that number.
+  [[nodiscard]] channel::handle named(std::uint32_t number) const {
+    const std::uint64_t i = number - std::uint64_t{1};
+    if (i >= slots_.size() || !slots_[i].object) return 0;
+    return (i + 1) << generation_bits | slots_[i].generation;
+  }
   void remove(channel::handle h) {
     if (find(h)) drop((h >> generation_bits) - 1);
   }
@@ -44,7 +50,7 @@ class handles {
   }
 
  private:
-  static constexpr unsigned generation_bits = 24;
+  static constexpr unsigned generation_bits = channel::life_bits;
   static constexpr std::uint64_t generation_mask = (1U << generation_bits) - 1;
   struct slot {
     T* object = nullptr;

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/applications/channel/handoff.h"
+#include "testbenches/applications/simulator/horizon.h"
 #include "testbenches/applications/simulator/programs.h"
 
 namespace hcasim::applications {
@@ -213,15 +214,8 @@ void programs::begin_sleep(family& f) {
   wake(f.idle);
 }
 
-// How far a thread may look ahead of the kernel by itself. Until a queue of its process is connected nothing can reach it;
-// afterwards as far as nothing happens, and further the longer it does nothing but look.
 ps programs::horizon(const thread& t) const {
-  constexpr ps least = 2_us;
-  constexpr ps most = 10_ms;
-  constexpr int share = 8;
-  if (t.of->verbs.connected == 0) return 1'000'000_ms;
-  const ps next = to_ps(sc_core::sc_time_to_pending_activity());
-  return std::min(std::max({least, next, (now() - t.last_call) / share}), most);
+  return horizon_of(t.of->verbs.connected != 0, to_ps(sc_core::sc_time_to_pending_activity()), now() - t.last_call);
 }
 
 using wall_clock = std::chrono::steady_clock;

@@ -8,6 +8,7 @@ namespace {
 handler_table make_table() {
   handler_table t{};
   add_time_requests(t);
+  add_context_requests(t);
   add_device_requests(t);
   add_memory_requests(t);
   add_completion_requests(t);
@@ -25,6 +26,7 @@ bool destroys(channel::what w) {
     case channel::what::free_dm:
     case channel::what::destroy_channel:
     case channel::what::destroy_cq:
+    case channel::what::resize_cq:
     case channel::what::destroy_qp:
     case channel::what::destroy_srq:
     case channel::what::destroy_ah:

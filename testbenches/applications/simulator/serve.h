@@ -40,6 +40,7 @@ int serve(caller& k, std::uint32_t what, const std::byte* arguments, std::byte* 
 
 // Each fills in its part of the table.
 void add_time_requests(handler_table& t);
+void add_context_requests(handler_table& t);
 void add_device_requests(handler_table& t);
 void add_memory_requests(handler_table& t);
 void add_completion_requests(handler_table& t);

@@ -34,6 +34,19 @@ int destroy_cq(caller& k, const channel::destroy_cq& in, channel::events_answer&
   return 0;
 }
 
+int resize_cq(caller& k, const channel::resize_cq& in, channel::resize_cq::answer& out) {
+  client& p = k.who;
+  ibv_cq* cq = p.cqs.find(in.cq);
+  if (!cq) return EINVAL;
+  const std::vector<virtual_memory::frame_run> before = driver::of(cq).buffer.runs();
+  if (const int error = ibv_resize_cq(k.c, cq, in.cqe)) return error;
+  for (const auto& run : before) p.where.host.unwatch_pages(run.physical, run.bytes);
+  for (const auto& run : driver::of(cq).buffer.runs()) p.where.host.watch_pages(run.physical, run.bytes, p.changes);
+  p.changes.landed(now());  // something may have, before it was watched for
+  out.cqe = cq->cqe;
+  return 0;
+}
+
 int modify_cq(caller& k, const channel::modify_cq& in, channel::nothing&) {
   ibv_cq* cq = k.who.cqs.find(in.cq);
   if (!cq) return EINVAL;
@@ -136,6 +149,7 @@ void add_completion_requests(handler_table& t) {
   add<channel::create_cq, create_cq>(t);
   add<channel::destroy_cq, destroy_cq>(t);
   add<channel::modify_cq, modify_cq>(t);
+  add<channel::resize_cq, resize_cq>(t);
   add<channel::poll_cq, poll_cq>(t);
   add<channel::notify_cq, notify_cq>(t);
   add<channel::take_cq_event, take_cq_event>(t);

@@ -3,40 +3,12 @@
 #include <cstdio>
 
 #include "testbenches/applications/simulator/handler.h"
+#include "testbenches/applications/simulator/tokens.h"
 
 namespace hcasim::applications {
 namespace {
 
 using namespace verbs;
-
-// A token into a pipe says that an event is there; whoever sleeps for it goes on at once, because the costs of interrupt and
-// wake-up are the driver's.
-std::function<void()> token_into(descriptor pipe, waiting& sleeping) {
-  auto end = std::make_shared<descriptor>(std::move(pipe));
-  return [end, &sleeping] {
-    const char token = 1;
-    [[maybe_unused]] const auto n = ::write(end->get(), &token, 1);
-    sleeping.checkpoint(now());
-  };
-}
-
-int open_device(caller& k, const channel::open_device&, channel::open_device::answer& out) {
-  std::vector<descriptor> with = k.descriptors(1);
-  if (with.size() != 1) return EINVAL;
-  client& p = k.who;
-  if (const int error = p.where.device().open(k.c)) return error;
-  ibv_context* context = ibv_open_device(k.c, p.where.device(), p.memory);
-  if (!context) return errno;
-  context->queue_memory = &p.queues;
-  driver::of(context).async_notify = token_into(std::move(with[0]), p.sleeping);
-  out = {p.contexts.add(context), static_cast<std::uint32_t>(context->num_comp_vectors)};
-  return 0;
-}
-
-int close_device(caller& k, const channel::close_device& in, channel::nothing&) {
-  ibv_context* context = k.who.contexts.find(in.context);
-  return context ? k.who.close(k.c, context) : EINVAL;
-}
 
 int query_device(caller& k, const channel::query_device& in, channel::nothing&) {
   ibv_context* context = k.who.contexts.find(in.context);
@@ -173,8 +145,6 @@ int destroy_ah(caller& k, const channel::destroy_ah& in, channel::nothing&) {
 }  // namespace
 
 void add_device_requests(handler_table& t) {
-  add<channel::open_device, open_device>(t);
-  add<channel::close_device, close_device>(t);
   add<channel::query_device, query_device>(t);
   add<channel::query_port, query_port>(t);
   add<channel::alloc_pd, alloc_pd>(t);

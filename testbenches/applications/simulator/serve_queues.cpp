@@ -1,19 +1,13 @@
 // Requests about queue pairs and shared receive queues.
 #include <algorithm>
 
+#include "testbenches/applications/channel/qp_attributes.h"
 #include "testbenches/applications/simulator/handler.h"
 
 namespace hcasim::applications {
 namespace {
 
 using namespace verbs;
-
-ibv_qp_cap driver_cap(const channel::capacities& c) {
-  return {c.send_wr, c.recv_wr, c.send_sge, c.recv_sge, c.inline_data};
-}
-channel::capacities shown_cap(const ibv_qp_cap& c) {
-  return {c.max_send_wr, c.max_recv_wr, c.max_send_sge, c.max_recv_sge, c.max_inline_data};
-}
 
 bool is_connected(ibv_qp_state s) {
   return s != IBV_QPS_RESET && s != IBV_QPS_INIT;
@@ -32,7 +26,7 @@ int create_qp(caller& k, const channel::create_qp& in, channel::create_qp::answe
   init.send_cq = send;
   init.recv_cq = receive;
   init.srq = srq;
-  init.cap = driver_cap(in.cap);
+  init.cap = channel::unpacked_cap<ibv_qp_cap>(in.cap);
   // Adapters round short queues up, and programs rely on it: one that arms its queue again before it polls is told at once of
   // the completion that is there, finds none when it looks after the next event, and posts all the same.
   constexpr std::uint32_t shortest = 4;
@@ -41,34 +35,14 @@ int create_qp(caller& k, const channel::create_qp& in, channel::create_qp::answe
   init.sq_sig_all = in.signal_all != 0;
   ibv_qp* qp = ibv_create_qp(k.c, pd, &init);
   if (!qp) return errno;
-  out = {p.qps.add(qp), qp->qp_num, shown_cap(init.cap)};
+  out = {p.qps.add(qp), qp->qp_num, channel::packed_cap(init.cap)};
   return 0;
 }
 
 int modify_qp(caller& k, const channel::modify_qp& in, channel::nothing&) {
   ibv_qp* qp = k.who.qps.find(in.qp);
   if (!qp) return EINVAL;
-  const channel::qp_attributes& a = in.attributes;
-  ibv_qp_attr attr{};
-  attr.qp_state = static_cast<ibv_qp_state>(a.state);
-  attr.cur_qp_state = static_cast<ibv_qp_state>(a.current_state);
-  attr.path_mtu = static_cast<ibv_mtu>(a.path_mtu);
-  attr.qkey = a.qkey;
-  attr.rq_psn = a.rq_psn;
-  attr.sq_psn = a.sq_psn;
-  attr.dest_qp_num = a.dest_qp_num;
-  attr.qp_access_flags = a.access;
-  attr.cap = driver_cap(a.cap);
-  attr.ah_attr = {a.dlid, a.sl, a.ah_port};
-  attr.pkey_index = a.pkey_index;
-  attr.en_sqd_async_notify = a.sqd_notify;
-  attr.max_rd_atomic = a.max_rd_atomic;
-  attr.max_dest_rd_atomic = a.max_dest_rd_atomic;
-  attr.min_rnr_timer = a.min_rnr_timer;
-  attr.port_num = a.port;
-  attr.timeout = a.timeout;
-  attr.retry_cnt = a.retry_cnt;
-  attr.rnr_retry = a.rnr_retry;
+  auto attr = channel::unpacked<ibv_qp_attr>(in.attributes);
   const bool before = is_connected(qp->state);
   const int error = ibv_modify_qp(k.c, qp, &attr, static_cast<int>(in.mask));
   const bool after = is_connected(qp->state);
@@ -88,28 +62,7 @@ int query_qp(caller& k, const channel::query_qp& in, channel::query_qp::answer& 
   if (after && !before) ++k.who.connected;
   if (before && !after) --k.who.connected;
   if (error) return error;
-  channel::qp_attributes& o = out.attributes;
-  o.state = a.qp_state;
-  o.current_state = a.cur_qp_state;
-  o.path_mtu = a.path_mtu;
-  o.qkey = a.qkey;
-  o.rq_psn = a.rq_psn;
-  o.sq_psn = a.sq_psn;
-  o.dest_qp_num = a.dest_qp_num;
-  o.access = a.qp_access_flags;
-  o.cap = shown_cap(a.cap);
-  o.dlid = a.ah_attr.dlid;
-  o.sl = a.ah_attr.sl;
-  o.ah_port = a.ah_attr.port_num;
-  o.pkey_index = a.pkey_index;
-  o.port = a.port_num;
-  o.sq_draining = a.sq_draining;
-  o.max_rd_atomic = a.max_rd_atomic;
-  o.max_dest_rd_atomic = a.max_dest_rd_atomic;
-  o.min_rnr_timer = a.min_rnr_timer;
-  o.timeout = a.timeout;
-  o.retry_cnt = a.retry_cnt;
-  o.rnr_retry = a.rnr_retry;
+  out.attributes = channel::packed(a);
   out.signal_all = init.sq_sig_all != 0;
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -57,14 +58,13 @@ class fake_program {
  public:
   fake_program(cpu& c, node& n)
       : client_(n, space_, changes_, waiting_, statistics_, time_, bit_rate{100e9}, 1),
-        caller_{.c = c, .who = client_, .bed = bed_, .data = data_, .descriptors = [](std::size_t count) {
+        caller_{.c = c, .who = client_, .bed = bed_, .data = data_, .descriptors = [this](std::size_t count) {
                   std::vector<descriptor> out;
-                  for (std::size_t i = 0; i < std::min<std::size_t>(count, 1); ++i) {
-                    int ends[2];
-                    EXPECT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-                    out.emplace_back(ends[1]);
-                    ::close(ends[0]);
-                  }
+                  int ends[2];
+                  EXPECT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+                  ::close(ends[0]);
+                  out.emplace_back(ends[1]);
+                  if (count > 1) out.emplace_back(::dup(file_.get()));
                   return out;
                 }} {
     time_.poll_stretch = 1_us;
@@ -100,6 +100,8 @@ class fake_program {
   }
 
   std::vector<std::byte>& data() { return data_; }
+  // The next context that it opens has a file of its own.
+  void take_another_file() { file_ = descriptor(::memfd_create("uverbs0", MFD_CLOEXEC)); }
   client& verbs() { return client_; }
 
  private:
@@ -111,6 +113,7 @@ class fake_program {
   client client_;
   waiting::sleeper bed_;
   std::vector<std::byte> data_{channel::data_bytes};
+  descriptor file_{::memfd_create("uverbs0", MFD_CLOEXEC)};
   caller caller_;
 };
 
@@ -148,6 +151,43 @@ TEST(applications, objects_of_two_contexts_do_not_mix) {
     EXPECT_EQ(p.ask(channel::create_qp{pd, cq, cq, 0, 1, {1, 1, 1, 1, 0}, 2, 0}), EINVAL);
     EXPECT_EQ(p.ask(channel::close_device{a}), 0);
     EXPECT_EQ(p.ask(channel::dealloc_pd{pd}), EINVAL);  // gone with its context
+  });
+}
+
+// A context is there until its last opening is closed; an object is known in all of them by its number, and nowhere else.
+TEST(applications, what_one_opening_has_made_another_imports) {
+  with_program([](fake_program& p, node&) {
+    const channel::handle first = p.make(channel::open_device{});
+    const channel::handle pd = p.make(channel::alloc_pd{first});
+    const channel::handle second = p.make(channel::import_device{});
+    ASSERT_NE(second, 0u);
+    EXPECT_NE(second, first);
+    channel::key_answer region{};
+    ASSERT_EQ(p.ask(channel::reg_mr{pd, base, 8192, 0, 1, 0}, region), 0);
+    EXPECT_EQ(p.make(channel::import_pd{second, channel::number_of(pd)}), pd);
+    channel::import_mr::answer imported{};
+    ASSERT_EQ(p.ask(channel::import_mr{pd, channel::number_of(region.object)}, imported), 0);
+    EXPECT_EQ(imported.object, region.object);
+    EXPECT_EQ(imported.lkey, region.lkey);
+    EXPECT_EQ(imported.rkey, region.rkey);
+    EXPECT_EQ(imported.length, 8192u);
+    for (const std::uint32_t wrong : {0U, 2U, ~0U}) {
+      EXPECT_EQ(p.ask(channel::import_pd{second, wrong}), EINVAL);
+      EXPECT_EQ(p.ask(channel::import_mr{pd, wrong}), EINVAL);
+      EXPECT_EQ(p.ask(channel::import_dm{second, wrong}), EINVAL);
+    }
+    p.take_another_file();
+    EXPECT_EQ(p.ask(channel::import_device{}), EINVAL) << "nobody has opened it";
+    const channel::handle other = p.make(channel::open_device{});
+    EXPECT_EQ(p.ask(channel::import_pd{other, channel::number_of(pd)}), EINVAL);
+    EXPECT_EQ(p.ask(channel::close_device{first}), 0);
+    EXPECT_EQ(p.ask(channel::close_device{first}), EINVAL);
+    EXPECT_EQ(p.ask(channel::query_device{first}), EINVAL);
+    EXPECT_EQ(p.ask(channel::query_device{second}), 0);
+    EXPECT_EQ(p.ask(channel::dereg_mr{region.object}), 0) << "it is there all the same";
+    EXPECT_EQ(p.ask(channel::close_device{second}), 0);
+    EXPECT_EQ(p.ask(channel::dealloc_pd{pd}), EINVAL);
+    EXPECT_EQ(p.ask(channel::query_device{other}), 0);
   });
 }
 

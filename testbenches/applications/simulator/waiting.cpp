@@ -32,7 +32,18 @@ bool waiting::sleep(cpu& c, sleeper& s, ps timeout) {
     sc_core::wait(to_sc(timeout), s.wake);
   }
   sleepers_.erase(place);
+  leave_row(s);
   return s.up || now() - begin < timeout;
+}
+
+// The kernel does not keep the order of events of one time.
+void waiting::leave_row(sleeper& s) {
+  sleeper* const before = std::exchange(s.before, nullptr);
+  sleeper* const behind = std::exchange(s.behind, nullptr);
+  if (before) before->behind = behind;
+  if (!behind) return;
+  behind->before = before;
+  if (!before) wake_at(behind->wake, std::max(s.due, now()));
 }
 
 void waiting::dismiss(sleeper& s) {
@@ -63,14 +74,22 @@ bool waiting::look(ps t, int milliseconds) {
   for (const watched& w : watched_) polled_.push_back({w.fd, POLLIN, 0});
   if (!polled_.empty()) ::poll(polled_.data(), polled_.size(), milliseconds);
   bool found = false;
+  sleeper* last = nullptr;
   std::size_t at = 0;
   for (sleeper* s : sleepers_) {
     bool ready = s->unknown && channel::is_asked(*s->unknown, s->seen);
     for (std::size_t i = 0; i < s->fds.size(); ++i) ready |= polled_[at++].revents != 0;
     if (!ready || s->up) continue;
     s->up = true;
+    s->due = t;
     found = true;
-    wake_at(s->wake, t);
+    if (last) {
+      s->before = last;
+      last->behind = s;
+    } else {
+      wake_at(s->wake, t);
+    }
+    last = s;
   }
   std::vector<int> ready;
   for (const watched& w : watched_) {

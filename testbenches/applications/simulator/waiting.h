@@ -41,6 +41,10 @@ class waiting {
     std::string who;
     bool up = false;
     sc_core::sc_event wake;
+    // Those found at once go on one after the other: the first is woken at `due`, each wakes the next.
+    ps due{0};
+    sleeper* before = nullptr;
+    sleeper* behind = nullptr;
   };
 
   // Sleeps until one of its descriptors is ready, or `dismiss`. False: the time is over.
@@ -66,6 +70,7 @@ class waiting {
   };
 
   bool look(ps t, int milliseconds);
+  static void leave_row(sleeper& s);
 
   std::list<sleeper*> sleepers_;
   std::list<watched> watched_;

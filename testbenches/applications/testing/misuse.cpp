@@ -1,6 +1,10 @@
 // A verbs program that does what programs should not, or rarely do: hcasim_misuse WHAT. Status 0: what it saw is what it should
 // have seen.
+#include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -56,9 +60,14 @@ struct looped {
   ibv_cq* cq;
   ibv_qp* qp;
   ibv_mr* mr;
+  ibv_comp_channel* channel = nullptr;
 
-  looped() : o(open()) {
-    cq = ibv_create_cq(o.context, 16, nullptr, nullptr, 0);
+  explicit looped(bool events = false) : o(open()) {
+    if (events) {
+      channel = ibv_create_comp_channel(o.context);
+      REQUIRE(channel);
+    }
+    cq = ibv_create_cq(o.context, 16, nullptr, channel, 0);
     REQUIRE(cq);
     mr = ibv_reg_mr(o.pd, buffer, sizeof buffer, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     REQUIRE(mr);
@@ -110,6 +119,13 @@ struct looped {
     REQUIRE(ibv_post_send(qp, &wr, &bad) == 0);
   }
 };
+
+void finish(looped& l) {
+  ibv_wc wc{};
+  while (ibv_poll_cq(l.cq, 1, &wc) == 0) {
+  }
+  REQUIRE(wc.status == IBV_WC_SUCCESS && buffer[4096] == 1);
+}
 
 const volatile char& flag = buffer[4096];
 
@@ -314,18 +330,151 @@ void leave() {
 void register_memory() {
   looped l;
   l.write_flag();
-  ibv_wc wc{};
-  while (ibv_poll_cq(l.cq, 1, &wc) == 0) {
+  finish(l);
+}
+
+void closed_channel() {
+  looped l(true);
+  REQUIRE(ibv_req_notify_cq(l.cq, 0) == 0);
+  REQUIRE(close(l.channel->fd) == 0);
+  l.write_flag();
+  finish(l);
+}
+
+void resize() {
+  looped l;
+  for (const int cqe : {64, 1, 1000}) {
+    REQUIRE(ibv_resize_cq(l.cq, cqe) == 0 && l.cq->cqe >= cqe);
+    l.write_flag();
+    finish(l);
   }
-  REQUIRE(wc.status == IBV_WC_SUCCESS && buffer[4096] == 1);
+  for (int i = 0; i < 3; ++i) l.write_flag();
+  while (flag == 0) {
+  }
+  timespec second{1, 0};
+  nanosleep(&second, nullptr);
+  REQUIRE(ibv_resize_cq(l.cq, 2) == EINVAL);
+  REQUIRE(ibv_resize_cq(l.cq, 0) == EINVAL);
+  REQUIRE(ibv_resize_cq(l.cq, 1 << 30) == EINVAL);
+  for (int i = 0; i < 3; ++i) finish(l);
+}
+
+// The send queue is drained, says so, and goes on.
+void drained() {
+  looped l;
+  for (int i = 0; i < 4; ++i) l.write_flag();
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_SQD;
+  a.en_sqd_async_notify = 1;
+  REQUIRE(ibv_modify_qp(l.qp, &a, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY) == 0);
+  ibv_async_event event{};
+  REQUIRE(ibv_get_async_event(l.o.context, &event) == 0);
+  REQUIRE(event.event_type == IBV_EVENT_SQ_DRAINED && event.element.qp == l.qp);
+  ibv_ack_async_event(&event);
+  ibv_qp_init_attr init{};
+  REQUIRE(ibv_query_qp(l.qp, &a, IBV_QP_STATE, &init) == 0);
+  REQUIRE(a.qp_state == IBV_QPS_SQD && a.sq_draining == 0);
+  for (int i = 0; i < 4; ++i) finish(l);
+  l.write_flag();
+  timespec second{1, 0};
+  nanosleep(&second, nullptr);
+  REQUIRE(flag == 0);
+  a.qp_state = IBV_QPS_RTS;
+  REQUIRE(ibv_modify_qp(l.qp, &a, IBV_QP_STATE) == 0);
+  finish(l);
+}
+
+sigjmp_buf back;
+int* const nowhere = reinterpret_cast<int*>(8);
+
+void on_fault(int, siginfo_t* info, void*) {
+  if (info->si_addr != nowhere) _exit(9);
+  siglongjmp(back, 1);
+}
+
+// Its own faults are its own; those of the time-stamp counter it does not see.
+void faults() {
+  looped l;
+  struct sigaction mine {};
+  mine.sa_sigaction = on_fault;
+  mine.sa_flags = SA_SIGINFO | SA_NODEFER;
+  REQUIRE(sigaction(SIGSEGV, &mine, nullptr) == 0);
+  volatile int seen = 0;
+  while (seen < 3) {
+    const unsigned long long before = __builtin_ia32_rdtsc();
+    if (sigsetjmp(back, 1) == 0) {
+      const_cast<volatile int&>(*nowhere) = 1;
+      REQUIRE(false);
+    }
+    seen = seen + 1;
+    REQUIRE(__builtin_ia32_rdtsc() > before);
+    l.write_flag();
+    while (flag == 0) {
+    }
+    finish(l);
+  }
+  struct sigaction now {};
+  REQUIRE(sigaction(SIGSEGV, nullptr, &now) == 0 && now.sa_sigaction == on_fault);
+  std::printf("faults: %d\n", seen);
+}
+
+int status_of(pid_t child) {
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+void spawn() {
+  const opened o = open();
+  std::FILE* lines = popen("ibv_devices", "r");
+  REQUIRE(lines);
+  int n = 0;
+  for (char c = 0; read(fileno(lines), &c, 1) == 1;) n += c == '\n';  // what the C library sleeps for inside is unknown
+  std::printf("popen: %d lines\n", n);
+  std::printf("pclose: %d\n", pclose(lines));
+  std::fflush(stdout);
+
+  pid_t child = 0;
+  posix_spawn_file_actions_t quietly;
+  posix_spawn_file_actions_init(&quietly);
+  posix_spawn_file_actions_addopen(&quietly, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  std::string name = "ibv_devinfo";
+  char* const words[] = {name.data(), nullptr};
+  REQUIRE(posix_spawnp(&child, "ibv_devinfo", &quietly, nullptr, words, environ) == 0);
+  std::printf("spawned: %d\n", status_of(child));
+  std::fflush(stdout);
+
+  child = vfork();
+  if (child == 0) {
+    execlp("sh", "sh", "-c", "exit 3", nullptr);
+    _exit(127);
+  }
+  std::printf("vfork: %d\n", status_of(child));
+
+  std::FILE* to = popen("read word; exit $word", "w");
+  REQUIRE(to && std::fputs("7\n", to) >= 0);
+  const int status = pclose(to);
+  std::printf("to sh: %d\n", WEXITSTATUS(status));
+  REQUIRE(ibv_reg_mr(o.pd, buffer, 4096, 0));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)()> what{{"wild", wild},      {"fork", forked},     {"memory", out_of_memory},
-                                               {"unmap", unmapped}, {"threads", threads}, {"version", version},
-                                               {"leave", leave},    {"compute", compute}, {"register", register_memory}};
+  const std::map<std::string, void (*)()> what{{"wild", wild},
+                                               {"fork", forked},
+                                               {"memory", out_of_memory},
+                                               {"unmap", unmapped},
+                                               {"threads", threads},
+                                               {"version", version},
+                                               {"leave", leave},
+                                               {"compute", compute},
+                                               {"register", register_memory},
+                                               {"closed", closed_channel},
+                                               {"resize", resize},
+                                               {"drained", drained},
+                                               {"faults", faults},
+                                               {"spawn", spawn}};
   if (argc == 3 && std::strcmp(argv[1], "spin") == 0) {
     spin(argv[2]);
   } else if (argc == 2 && what.contains(argv[1])) {

@@ -1,0 +1,19 @@
+// What perftest's programs print, as figures.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hcasim::applications {
+
+struct printed_figure {
+  std::string name;  // as in the head of the table: bw_average
+  std::string unit;
+  double value = 0;
+};
+
+// Of the last line of numbers under a head that begins with "#bytes"; empty: there is none.
+std::vector<printed_figure> printed_figures(const std::string& text);
+
+}  // namespace hcasim::applications
