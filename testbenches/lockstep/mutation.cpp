@@ -139,7 +139,10 @@ std::vector<std::string> read_equivalents(const std::string& file, std::vector<m
         m.reason = rest;
         used = true;
       }
-      if (!used) unused.push_back(file + ":" + std::to_string(number) + ": " + source + " has no such fault");
+      if (!used) {
+        std::string& text = unused.emplace_back(file);
+        text.append(":").append(std::to_string(number)).append(": ").append(source).append(" has no such fault");
+      }
       place.clear();
     } else {
       throw std::runtime_error(

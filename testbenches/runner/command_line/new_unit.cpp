@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "testbenches/places/places.h"
+#include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
-#include "testbenches/runner/results/report.h"
 
 namespace hcasim {
 namespace {
