@@ -1,6 +1,8 @@
 // What queues do: overflow of a CQ, flushing, completions that nobody asked for, READ depth, recovery through RESET [D.1, D.2].
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <cstring>
 
 #include "testbenches/conformance/base.h"
 #include "testbenches/kit/counters.h"
@@ -71,6 +73,12 @@ TEST(conformance, a_cq_that_overflows_says_so) {
   });
 }
 
+// The RTL of the context cache knows no take, which resizing needs.
+bool cqc_cache_is_rtl() {
+  const char* const rtl = std::getenv("HCASIM_RTL");
+  return rtl && (std::strstr(rtl, "cqc_cache") || std::strstr(rtl, "all"));
+}
+
 // A CQ grows and shrinks while completions come: each is polled once, in order, whatever is in flight, before and after the
 // buffer is gone, and it still overflows at its size and not before.
 void resize_under_way(cpu& c, process_context& p, std::uint64_t seed) {
@@ -111,6 +119,7 @@ void resize_under_way(cpu& c, process_context& p, std::uint64_t seed) {
 }
 
 TEST(conformance, a_cq_is_resized_while_completions_come) {
+  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     for (std::uint64_t seed = 1; seed <= 100 && !::testing::Test::HasFatalFailure(); ++seed) {
       process_context p(c, n);
@@ -121,6 +130,7 @@ TEST(conformance, a_cq_is_resized_while_completions_come) {
 
 // The adapter may be a pass further in the new buffer, where somebody has polled the old one meanwhile.
 TEST(conformance, a_cq_is_resized_while_somebody_polls) {
+  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     random_stream chance(1, "resize");
     process_context p(c, n);
@@ -163,6 +173,7 @@ TEST(conformance, a_cq_is_resized_while_somebody_polls) {
 }
 
 TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
+  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
     ibv_cq* cq = ibv_create_cq(c, p.context, 4, nullptr, nullptr, 0);
@@ -198,6 +209,7 @@ TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
 
 // Whoever waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
 TEST(conformance, a_cq_is_resized_while_somebody_waits) {
+  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
     ibv_comp_channel* channel = ibv_create_comp_channel(c, p.context);
