@@ -69,7 +69,8 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.flags = (config.key_check.window_type2 == window_association::qp ? std::uint32_t{FW_WINDOWS_2A} : 0U) |
             (config.key_check.orphan_windows ? std::uint32_t{FW_ORPHAN_WINDOWS} : 0U) |
             (c.tag_memory ? 0U : std::uint32_t{FW_NO_TAG_MEMORY}) | (c.on_demand ? std::uint32_t{FW_ON_DEMAND} : 0U) |
-            (c.key_byte == key_byte_policy::random ? std::uint32_t{FW_RANDOM_KEY_BYTES} : 0U);
+            (c.key_byte == key_byte_policy::random ? std::uint32_t{FW_RANDOM_KEY_BYTES} : 0U) |
+            (config.cqc_cache.implementation == implementation::rtl ? std::uint32_t{FW_FIXED_CQS} : 0U);
   l.key_seed = c.key_seed;
   return l;
 }

@@ -207,6 +207,20 @@ TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
   });
 }
 
+TEST(conformance, a_cq_whose_context_cannot_be_taken_is_not_resized) {
+  system_config config = world::one_node();
+  config.nodes[0].hca.cqc_cache.implementation = implementation::rtl;
+  run_case(
+      [](cpu& c, node& n) {
+        process_context p(c, n);
+        ibv_cq* cq = ibv_create_cq(c, p.context, 4, nullptr, nullptr, 0);
+        EXPECT_EQ(ibv_resize_cq(c, cq, 16), EOPNOTSUPP);
+        EXPECT_EQ(cq->cqe, 4);
+        EXPECT_EQ(ibv_destroy_cq(c, cq), 0);
+      },
+      config);
+}
+
 // Whoever waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
 TEST(conformance, a_cq_is_resized_while_somebody_waits) {
   if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
