@@ -29,8 +29,16 @@ namespace {
 
 constexpr std::uint64_t ps_per_second = 1'000'000'000'000;
 
+// A signal that the simulator sends to a thread that it suspects of spinning interrupts even a look that does not sleep.
+template <class Look>
+int undisturbed(Look look_once) {
+  for (;;) {
+    const int ready = static_cast<int>(look_once());
+    if (ready >= 0 || errno != EINTR) return ready;
+  }
+}
 int look(pollfd* fds, nfds_t n) {
-  return static_cast<int>(::syscall(SYS_poll, fds, n, 0));
+  return undisturbed([=] { return ::syscall(SYS_poll, fds, n, 0); });
 }
 
 std::uint64_t as_ps(const timespec& t) {
@@ -242,7 +250,7 @@ HCASIM_PUBLIC int pselect(int n, fd_set* in, fd_set* out, fd_set* bad, const tim
     if (out) *out = wanted[1];
     if (bad) *bad = wanted[2];
     const timespec zero{0, 0};
-    return static_cast<int>(::syscall(SYS_pselect6, n, in, out, bad, &zero, nullptr));
+    return undisturbed([&] { return ::syscall(SYS_pselect6, n, in, out, bad, &zero, nullptr); });
   };
   return until(once, t ? as_ps(*t) : channel::forever, fds.data(), many);
 }

@@ -116,7 +116,8 @@ TEST(docs, commands_and_options_exist) {
   const std::set<std::string> parameters = parameter_options();
   const std::set<std::string> names = testbenches();
   std::map<std::string, std::string> help;
-  for (const auto& c : json::parse(hcasim("man --json").text)["commands"]) {
+  const json manual = json::parse(hcasim("man --json").text);
+  for (const auto& c : manual["commands"]) {
     const std::string name = c["name"];
     help[name] = hcasim(name + " --help").text;
   }

@@ -1,6 +1,8 @@
 #include "expression.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace hcasim::mutation {
@@ -21,10 +23,8 @@ int strength_of(std::string_view sign) {
 }
 
 bool prefix(std::string_view sign) {
-  for (const std::string_view s : {"!", "~", "&", "|", "^", "+", "-", "~&", "~|", "~^", "^~", "++", "--"}) {
-    if (s == sign) return true;
-  }
-  return false;
+  constexpr std::string_view all[] = {"!", "~", "&", "|", "^", "+", "-", "~&", "~|", "~^", "^~", "++", "--"};
+  return std::ranges::find(all, sign) != std::end(all);
 }
 
 }  // namespace
