@@ -5,8 +5,6 @@
 #include <map>
 #include <stdexcept>
 
-#include <fmt/format.h>
-
 #include "testbenches/lockstep/mutation.h"
 
 namespace hcasim::lockstep {
@@ -47,8 +45,9 @@ mutation_arguments read_mutation_arguments(int argc, char** argv) {
       }
     } catch (const std::exception& e) {
       const std::string what = e.what();
-      throw std::invalid_argument(what.starts_with("sto") ? fmt::format("{}: not a number: {}", name, value)
-                                                          : fmt::format("{}: {}", name, what));
+      std::string message = name;
+      message.append(what.starts_with("sto") ? ": not a number: " + value : ": " + what);
+      throw std::invalid_argument(message);
     }
   }
   return a;

@@ -113,9 +113,7 @@ class mutator {
   // ---- what stands in a module
   void item() {
     const std::string_view word = now().text;
-    if (word == "module" || word == "interface" || word == "program") {
-      skip_statement();
-    } else if (word == "assign") {
+    if (word == "assign") {
       ++at_;
       do {
         skip_to("=");
@@ -172,12 +170,12 @@ class mutator {
 
   static bool keyword(std::string_view w) {
     static const std::set<std::string_view> words{
-        "input",     "output",  "inout",    "wire",     "reg",      "logic",         "bit",       "byte",
-        "int",       "integer", "shortint", "longint",  "genvar",   "localparam",    "parameter", "typedef",
-        "import",    "export",  "package",  "var",      "tri",      "supply0",       "supply1",   "assert",
-        "assume",    "cover",   "restrict", "defparam", "timeunit", "timeprecision", "bind",      "default",
-        "real",      "time",    "string",   "enum",     "struct",   "union",         "signed",    "unsigned",
-        "automatic", "static",  "const",    "return",   "unique",   "unique0",       "priority"};
+        "input",    "output",   "inout",         "wire",      "reg",        "logic",     "bit",     "byte",   "int",
+        "integer",  "shortint", "longint",       "genvar",    "localparam", "parameter", "typedef", "import", "export",
+        "package",  "var",      "tri",           "supply0",   "supply1",    "assert",    "assume",  "cover",  "restrict",
+        "defparam", "timeunit", "timeprecision", "bind",      "default",    "real",      "time",    "string", "enum",
+        "struct",   "union",    "signed",        "unsigned",  "automatic",  "static",    "const",   "return", "unique",
+        "unique0",  "priority", "module",        "interface", "program"};
     return words.contains(w) || block_word(w);
   }
   static bool block_word(std::string_view w) {
