@@ -4,11 +4,6 @@
 
 namespace hcasim {
 
-void cells::ask(std::size_t kind, const fault_request& r) {
-  asked_.at(kind) += r.count;
-  draw_ = r.draw;
-}
-
 bool cells::read(std::span<std::byte> entry) {
   switch (spoil(entry)) {
     case word_state::corrected:
@@ -26,17 +21,12 @@ bool cells::read(std::span<std::byte> entry) {
 }
 
 word_state cells::spoil(std::span<std::byte> entry) {
-  constexpr std::size_t word_bits = 32;
-  const bool twice = asked_[0] == 0;
-  --asked_[twice ? 1 : 0];
-  const std::uint64_t bit = draw_ % (entry.size() * 8);
-  draw_ = draw_ * 6364136223846793005ULL + 1442695040888963407ULL;
-  std::byte* const at = entry.data() + bit / word_bits * sizeof(std::uint32_t);
+  const bit_faults::spot wrong = faults_.next(entry.size() / sizeof(std::uint32_t));
+  std::byte* const at = entry.data() + wrong.word * sizeof(std::uint32_t);
   std::uint32_t word = 0;
   std::memcpy(&word, at, sizeof word);
   const std::uint8_t code = code_of(protection_.check, word);
-  word ^= 1U << (bit % word_bits);
-  if (twice) word ^= 1U << ((bit + 7) % word_bits);
+  word ^= wrong.bits;
   const word_state found = mend(protection_.check, word, code);
   std::memcpy(at, &word, sizeof word);
   return found;

@@ -10,6 +10,7 @@
 
 #include "tlm/base/faults.h"
 #include "tlm/base/statistics.h"
+#include "tlm/bit_faults.h"
 #include "tlm/icm_code.h"
 #include "tlm/icm_sound.h"
 
@@ -30,9 +31,9 @@ class cells {
  public:
   explicit cells(const cell_protection& p) : protection_(p) {}
 
-  [[nodiscard]] bool due() const { return (asked_[0] | asked_[1]) != 0; }
-  void ask(std::size_t kind, const fault_request& r);
-  void withdraw() { asked_ = {}; }
+  [[nodiscard]] bool due() const { return faults_.due(); }
+  void ask(std::size_t kind, const fault_request& r) { faults_.ask(kind, r); }
+  void withdraw() { faults_.withdraw(); }
   // A fault that is due happens to the entry as it is read. False: its code does not fit, or there is no such entry: the bytes
   // are not to be used.
   bool read(std::span<std::byte> entry);
@@ -43,8 +44,7 @@ class cells {
   word_state spoil(std::span<std::byte> entry);
 
   cell_protection protection_;
-  std::array<std::uint64_t, cell_fault_kinds.size()> asked_{};
-  std::uint64_t draw_ = 0;
+  bit_faults faults_;
   counter corrected_, detected_, unbelievable_;
 };
 

@@ -409,26 +409,18 @@ tlm::tlm_sync_enum dma_engine::on_area(icm_area& a, tlm::tlm_phase, ps&) {
   return tlm::TLM_COMPLETED;
 }
 
-void dma_engine::inject(std::size_t kind, const fault_request& r) {
-  to_spoil_.at(kind) += r.count;
-  draw_ = r.draw;
-}
-
 void dma_engine::spoil(dma_request& r) {
-  const bool twice = to_spoil_[0] == 0;
-  --to_spoil_[twice ? 1 : 0];
-  std::uint64_t bit = draw_ % (std::uint64_t{r.bytes} * 8);
-  draw_ = draw_ * 6364136223846793005ULL + 1442695040888963407ULL;
-  const auto flip = [&] { r.data[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8)); };
-  flip();
-  if (!twice) return;
-  bit = bit / 32 * 32 + (bit + 7) % 32;  // of the same word
-  flip();
+  std::uint32_t word = 0;
+  const bit_faults::spot wrong = faults_.next(r.bytes / sizeof word);
+  std::byte* const at = r.data + wrong.word * sizeof word;
+  std::memcpy(&word, at, sizeof word);
+  word ^= wrong.bits;
+  std::memcpy(at, &word, sizeof word);
 }
 
 void dma_engine::check(dma_job& j) {
   dma_request& r = *j.request;
-  if ((to_spoil_[0] | to_spoil_[1]) != 0 && !r.failed && r.op == dma_op::read) [[unlikely]] {
+  if (faults_.due() && !r.failed && r.op == dma_op::read) [[unlikely]] {
     spoil(r);
   }
   if (r.failed || r.op != dma_op::read || guard_.believes(j.entry, r, j.code)) return;

@@ -27,6 +27,7 @@
 #include "tlm/base/faults.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
+#include "tlm/bit_faults.h"
 #include "tlm/icm.h"
 
 namespace hcasim {
@@ -49,8 +50,8 @@ class dma_engine : public unit, public faulty {
 
   void list_waiting(waiting_list& list) const override;
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return dma_engine_fault_kinds; }
-  void inject(std::size_t kind, const fault_request& r) override;
-  void withdraw() override { to_spoil_ = {}; }
+  void inject(std::size_t kind, const fault_request& r) override { faults_.ask(kind, r); }
+  void withdraw() override { faults_.withdraw(); }
   [[nodiscard]] std::uint32_t tags_in_use() const { return config_.read_tags - tags_free_; }
   [[nodiscard]] bool idle() const { return jobs_.in_use() == 0 && tags_in_use() == 0 && write_free_ == config_.write_buffer; }
 
@@ -134,8 +135,7 @@ class dma_engine : public unit, public faulty {
   };
   std::vector<bucket> buckets_;
   icm_guard guard_;
-  std::array<std::uint64_t, 2> to_spoil_{};  // entries to be read: with one bit, with two
-  std::uint64_t draw_ = 0;
+  bit_faults faults_;  // of entries that are read
   pool<dma_job> jobs_;
   burst_pool bursts_;
 
