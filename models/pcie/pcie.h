@@ -121,8 +121,8 @@ class pcie : public unit, public faulty {
     bool disturbed = false;  // anything of the next six: looked at once a burst
     bool down_now = false;
     std::uint32_t command = PCI_BUS_MASTER;
-    std::vector<pcie_fate> asked;  // faults of bursts to come, in order
-    std::uint32_t errors = 0;      // and what was noted of them
+    std::vector<pcie_fault> asked;  // of bursts to come, in order
+    std::uint32_t errors = 0;       // and what was noted of them
     pci_error_log log{};
     action reset;
 

@@ -6,7 +6,9 @@
 
 #include <cstring>
 #include <deque>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/pcie/pcie.h"
@@ -198,5 +200,13 @@ struct bench {
     return -1;
   }
 };
+
+// What can happen to the bursts of device 0, by name.
+inline void inject(pcie& tree, std::string_view what, std::uint64_t count) {
+  for (std::size_t k = 0; k < pcie_fault_kinds.size(); ++k) {
+    if (pcie_fault_kinds[k].name == what) return tree.inject(k, {.count = count, .length = ps(0), .draw = 0});
+  }
+  throw std::invalid_argument(std::string(what));
+}
 
 }  // namespace hcasim::testing

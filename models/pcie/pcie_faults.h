@@ -35,6 +35,11 @@ inline constexpr std::array<fault_kind, 10> pcie_fault_kinds{{
      "the acknowledgement of the next `count` bursts of TLPs from the device is lost, and they are sent again"},
 }};
 
+struct pcie_fault {
+  pcie_fate fate = pcie_fate::ordinary;
+  std::uint64_t left = 0;  // bursts that it is to happen to
+};
+
 struct pci_error_log {
   std::uint32_t first = 0;  // bit number
   std::uint64_t address = 0;

@@ -52,7 +52,10 @@ void pcie::inject(std::size_t kind, const fault_request& r) {
     (name == "receiver_error" ? l.down.garbled : l.up.unacknowledged) += static_cast<std::uint32_t>(r.count);
     return;
   }
-  l.asked.insert(l.asked.end(), r.count, static_cast<pcie_fate>(kind + 1));
+  if (r.count == 0) return;
+  const auto fate = static_cast<pcie_fate>(kind + 1);
+  if (l.asked.empty() || l.asked.back().fate != fate) l.asked.push_back({fate, 0});
+  l.asked.back().left += r.count;
   look(l);
 }
 
@@ -80,10 +83,10 @@ bool pcie::disturb(lane& l, burst& b) {
     return true;
   }
   if (b.empty || b.route.place == pcie_place::interrupts) return false;
-  const auto it = std::find_if(l.asked.begin(), l.asked.end(), [&](pcie_fate f) { return fits(f, b.read); });
+  const auto it = std::find_if(l.asked.begin(), l.asked.end(), [&](const pcie_fault& f) { return fits(f.fate, b.read); });
   if (it == l.asked.end()) return false;
-  b.fate = *it;
-  l.asked.erase(it);
+  b.fate = it->fate;
+  if (--it->left == 0) l.asked.erase(it);
   look(l);
   ++l.faults;
   note(l, error_of(b.fate), b);

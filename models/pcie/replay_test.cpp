@@ -20,13 +20,6 @@ ps time_of(const pcie_config& c, std::uint64_t bytes) {
   return pcie_rate(c.generation, c.lanes).time_for(bytes);
 }
 
-void inject(pcie& tree, std::string_view what, std::uint64_t count) {
-  for (std::size_t k = 0; k < pcie_fault_kinds.size(); ++k) {
-    if (pcie_fault_kinds[k].name == what) return tree.inject(k, {.count = count, .length = 0_ps, .draw = 0});
-  }
-  FAIL() << what;
-}
-
 std::uint32_t corrected(bench& b) {
   auto& r = b.core.send(false, PCI_CONFIG_WINDOW + PCI_ERROR_CORRECTABLE, 4, now());
   run_until_idle();
@@ -38,7 +31,7 @@ std::uint32_t corrected(bench& b) {
 TEST(replay, a_garbled_completion_comes_again) {
   const pcie_config c = without_dllps();
   bench b(c);
-  inject(b.tree, "receiver_error", 1);
+  testing::inject(b.tree, "receiver_error", 1);
   auto& r = b.dma[0].send(false, 0x1040, 64, 10_ns);
   run_until_idle();
   const ps once = 10_ns + time_of(c, 26) + c.link_latency + c.root_read_latency + 80_ns + time_of(c, 64 + 22) + c.link_latency;
@@ -55,7 +48,7 @@ TEST(replay, what_is_not_acknowledged_takes_the_link_twice) {
   pcie_config c = without_dllps();
   c.replay_timer = 500_ns;
   bench b(c);
-  inject(b.tree, "replay_timeout", 1);
+  testing::inject(b.tree, "replay_timeout", 1);
   auto& first = b.dma[0].send(true, 0x1000, 256, 0_ps);
   const ps again = time_of(c, 256 + 26) + c.replay_timer;
   auto& second = b.dma[0].send(true, 0x2000, 256, again);  // finds the link taken
