@@ -73,17 +73,19 @@ int device::give_tables(cpu& c) {
   areas_.log_qps = HCA_U8(std::min(config_.log_qps, info_.log_max_qps));
   areas_.log_cqs = HCA_U8(std::min(config_.log_cqs, info_.log_max_cqs));
   areas_.log_mrs = HCA_U8(std::min(config_.log_mrs, info_.log_max_mrs));
-  std::size_t next = 0;
   // What an earlier life has left there must not be found: cleared pages, and no codes.
+  auto memory = area_memory_.begin();
   bool all = true;
   const auto area = [&](std::uint64_t bytes) {
+    std::uint64_t& at = *memory++;
     bytes = align_up(bytes, page);
-    if (next == area_memory_.size()) area_memory_.push_back(0);
-    if (area_memory_[next] == 0) area_memory_[next] = dma_.allocate(bytes, page);
-    all &= area_memory_[next] != 0 || bytes == 0;
-    if (area_memory_[next] == 0) return std::uint64_t{0};
-    machine_.memory_bytes().discard(area_memory_[next], bytes);
-    return dma_.address(area_memory_[next++]);
+    if (at == 0) at = dma_.allocate(bytes, page);
+    if (at == 0) {
+      all = false;
+      return at;
+    }
+    machine_.memory_bytes().discard(at, bytes);
+    return dma_.address(at);
   };
   areas_.qpc_base = area(sizeof(hca_qpc) << areas_.log_qps);
   areas_.cqc_base = area(sizeof(hca_cqc) << areas_.log_cqs);

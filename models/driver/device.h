@@ -4,6 +4,7 @@
 //   machine.run("boot", [&](cpu& c) { d.open(c); });
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -123,7 +124,7 @@ class device {
   driver::pager pager_;
   hca_device_info info_{};
   hca_init areas_{};
-  std::vector<std::uint64_t> area_memory_;  // physical addresses, in the order above
+  std::array<std::uint64_t, 5> area_memory_{};  // physical addresses, in the order of bring-up; 0: none yet
   bool opened_ = false;
   bool opening_ = false;
   wait_queue opening_done_;
