@@ -98,7 +98,7 @@ class tough_process {
   bool connect(const offer& to) {
     const qp_options q = settings(s_.o);
     for (std::size_t i = 0; i < qps.size(); ++i) {
-      if (i >= to.qps.size() || !connect_one(qps[i], to.qps[i], q)) return false;
+      if (i >= to.qps.size() || kit::connect(c, qps[i], to.qps[i], q) != 0) return false;
     }
     return true;
   }
@@ -107,34 +107,6 @@ class tough_process {
   node& n;
 
  private:
-  bool connect_one(ibv_qp* qp, const address& peer, const qp_options& o) {
-    ibv_qp_attr a{};
-    a.qp_state = IBV_QPS_INIT;
-    a.port_num = 1;
-    a.qp_access_flags = o.access;
-    if (ibv_modify_qp(c, qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0) return false;
-    a.qp_state = IBV_QPS_RTR;
-    a.path_mtu = o.mtu;
-    a.dest_qp_num = peer.qpn;
-    a.rq_psn = peer.psn;
-    a.max_dest_rd_atomic = o.read_depth;
-    a.min_rnr_timer = o.rnr_timer;
-    a.ah_attr = {peer.lid, 0, 1};
-    if (ibv_modify_qp(c, qp, &a,
-                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                          IBV_QP_MIN_RNR_TIMER) != 0)
-      return false;
-    a.qp_state = IBV_QPS_RTS;
-    a.timeout = o.timeout;
-    a.retry_cnt = o.retry;
-    a.rnr_retry = o.rnr_retry;
-    a.sq_psn = o.psn;
-    a.max_rd_atomic = o.read_depth;
-    return ibv_modify_qp(c, qp, &a,
-                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                             IBV_QP_MAX_QP_RD_ATOMIC) == 0;
-  }
-
   shared_state& s_;
 
  public:

@@ -65,7 +65,7 @@ address process_context::address_of(const ibv_qp* qp, const qp_options& o) const
   return {static_cast<std::uint16_t>(n.device().info().port_lid), qp->qp_num, o.psn};
 }
 
-int process_context::connect(ibv_qp* qp, const address& peer, const qp_options& o) {
+int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
   const bool rc = o.type == IBV_QPT_RC;
   const bool ud = o.type == IBV_QPT_UD;
   ibv_qp_attr a{};

@@ -53,6 +53,9 @@ struct region {
   ibv_mr* mr = nullptr;
 };
 
+// RESET -> INIT -> RTR -> RTS; 0 or errno. UD has no peer.
+int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o = {});
+
 // One process on one node.
 class process_context {
  public:
@@ -68,8 +71,7 @@ class process_context {
                   ibv_pd* pd = nullptr);
   ibv_qp* create_qp(const qp_options& o = {}, ibv_pd* pd = nullptr, ibv_cq* cq = nullptr);
   [[nodiscard]] address address_of(const ibv_qp* qp, const qp_options& o = {}) const;
-  // RESET -> INIT -> RTR -> RTS; 0 or errno. UD has no peer.
-  int connect(ibv_qp* qp, const address& peer, const qp_options& o = {});
+  int connect(ibv_qp* qp, const address& peer, const qp_options& o = {}) { return kit::connect(c, qp, peer, o); }
   int reset(ibv_qp* qp);
   ibv_qp_state state(ibv_qp* qp);
 
