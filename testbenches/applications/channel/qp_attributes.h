@@ -1,79 +1,78 @@
 // A QP's attributes between the channel and ibv_qp_attr, which is libibverbs' on one side and the driver model's on the other:
-// the members have the same names.
+// the members have the same names. Each stands here once, for both ways.
 #pragma once
 
-#include "testbenches/applications/channel/requests.h"
+#include <type_traits>
+
+#include "testbenches/applications/channel/queue_requests.h"
 
 namespace hcasim::channel {
 
+template <class Verbs, class Wire, class Each>
+void each_capacity(Verbs& v, Wire& w, Each each) {
+  each(v.max_send_wr, w.send_wr);
+  each(v.max_recv_wr, w.recv_wr);
+  each(v.max_send_sge, w.send_sge);
+  each(v.max_recv_sge, w.recv_sge);
+  each(v.max_inline_data, w.inline_data);
+}
+
+template <class Verbs, class Wire, class Each>
+void each_attribute(Verbs& v, Wire& w, Each each) {
+  each(v.qp_state, w.state);
+  each(v.cur_qp_state, w.current_state);
+  each(v.path_mtu, w.path_mtu);
+  each(v.qkey, w.qkey);
+  each(v.rq_psn, w.rq_psn);
+  each(v.sq_psn, w.sq_psn);
+  each(v.dest_qp_num, w.dest_qp_num);
+  each(v.qp_access_flags, w.access);
+  each_capacity(v.cap, w.cap, each);
+  each(v.ah_attr.dlid, w.dlid);
+  each(v.ah_attr.sl, w.sl);
+  each(v.ah_attr.port_num, w.ah_port);
+  each(v.pkey_index, w.pkey_index);
+  each(v.port_num, w.port);
+  each(v.en_sqd_async_notify, w.sqd_notify);
+  each(v.sq_draining, w.sq_draining);
+  each(v.max_rd_atomic, w.max_rd_atomic);
+  each(v.max_dest_rd_atomic, w.max_dest_rd_atomic);
+  each(v.min_rnr_timer, w.min_rnr_timer);
+  each(v.timeout, w.timeout);
+  each(v.retry_cnt, w.retry_cnt);
+  each(v.rnr_retry, w.rnr_retry);
+}
+
+constexpr auto to_wire = [](const auto& verbs, auto& wire) {
+  wire = static_cast<std::remove_reference_t<decltype(wire)>>(verbs);
+};
+constexpr auto to_verbs = [](auto& verbs, const auto& wire) {
+  verbs = static_cast<std::remove_reference_t<decltype(verbs)>>(wire);
+};
+
 template <class Cap>
 capacities packed_cap(const Cap& c) {
-  return {c.max_send_wr, c.max_recv_wr, c.max_send_sge, c.max_recv_sge, c.max_inline_data};
+  capacities o{};
+  each_capacity(c, o, to_wire);
+  return o;
 }
 template <class Cap>
 Cap unpacked_cap(const capacities& c) {
   Cap o{};
-  o.max_send_wr = c.send_wr;
-  o.max_recv_wr = c.recv_wr;
-  o.max_send_sge = c.send_sge;
-  o.max_recv_sge = c.recv_sge;
-  o.max_inline_data = c.inline_data;
+  each_capacity(o, c, to_verbs);
   return o;
 }
 
 template <class Attributes>
 qp_attributes packed(const Attributes& a) {
   qp_attributes o{};
-  o.state = a.qp_state;
-  o.current_state = a.cur_qp_state;
-  o.path_mtu = a.path_mtu;
-  o.qkey = a.qkey;
-  o.rq_psn = a.rq_psn;
-  o.sq_psn = a.sq_psn;
-  o.dest_qp_num = a.dest_qp_num;
-  o.access = static_cast<std::uint32_t>(a.qp_access_flags);
-  o.cap = packed_cap(a.cap);
-  o.dlid = a.ah_attr.dlid;
-  o.sl = a.ah_attr.sl;
-  o.ah_port = a.ah_attr.port_num;
-  o.pkey_index = a.pkey_index;
-  o.port = a.port_num;
-  o.sqd_notify = a.en_sqd_async_notify;
-  o.sq_draining = a.sq_draining;
-  o.max_rd_atomic = a.max_rd_atomic;
-  o.max_dest_rd_atomic = a.max_dest_rd_atomic;
-  o.min_rnr_timer = a.min_rnr_timer;
-  o.timeout = a.timeout;
-  o.retry_cnt = a.retry_cnt;
-  o.rnr_retry = a.rnr_retry;
+  each_attribute(a, o, to_wire);
   return o;
 }
-
 template <class Attributes>
 Attributes unpacked(const qp_attributes& a) {
   Attributes o{};
-  o.qp_state = static_cast<decltype(o.qp_state)>(a.state);
-  o.cur_qp_state = static_cast<decltype(o.cur_qp_state)>(a.current_state);
-  o.path_mtu = static_cast<decltype(o.path_mtu)>(a.path_mtu);
-  o.qkey = a.qkey;
-  o.rq_psn = a.rq_psn;
-  o.sq_psn = a.sq_psn;
-  o.dest_qp_num = a.dest_qp_num;
-  o.qp_access_flags = static_cast<decltype(o.qp_access_flags)>(a.access);
-  o.cap = unpacked_cap<decltype(o.cap)>(a.cap);
-  o.ah_attr.dlid = a.dlid;
-  o.ah_attr.sl = a.sl;
-  o.ah_attr.port_num = a.ah_port;
-  o.pkey_index = a.pkey_index;
-  o.port_num = a.port;
-  o.en_sqd_async_notify = a.sqd_notify;
-  o.sq_draining = a.sq_draining;
-  o.max_rd_atomic = a.max_rd_atomic;
-  o.max_dest_rd_atomic = a.max_dest_rd_atomic;
-  o.min_rnr_timer = a.min_rnr_timer;
-  o.timeout = a.timeout;
-  o.retry_cnt = a.retry_cnt;
-  o.rnr_retry = a.rnr_retry;
+  each_attribute(o, a, to_verbs);
   return o;
 }
 
