@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace hcasim {
 namespace {
@@ -166,14 +167,20 @@ void encode(packet& p) {
 }
 
 void seal(packet& p) {
-  const std::size_t covered = p.on_wire().size() - wire::icrc_bytes;
-  const std::uint32_t c = icrc(p.on_wire().first(covered));
-  std::memcpy(p.bytes_.data() + p.head + covered, &c, wire::icrc_bytes);
-  p.sealed_ = static_cast<std::uint32_t>(covered + wire::icrc_bytes);
+  p.sealed_ = p.sealed_bytes();
+  p.due_ = p.head + p.sealed_ - static_cast<std::uint32_t>(wire::icrc_bytes);
+}
+
+void packet::write_icrc() const {
+  std::byte* const at = bytes_.data() + std::exchange(due_, 0);
+  const std::size_t covered = sealed_ - wire::icrc_bytes;
+  const std::uint32_t c = icrc({at - covered, covered});
+  std::memcpy(at, &c, wire::icrc_bytes);
 }
 
 bool icrc_holds(const packet& p, std::size_t total) {
   if (total < wire::lrh_bytes + wire::bth_bytes + wire::icrc_bytes || p.head + total > p.bytes_.size()) return false;
+  if (p.due_ != 0) p.write_icrc();
   const std::span<const std::byte> all(p.bytes_.data() + p.head, total);
   std::uint32_t stored = 0;
   std::memcpy(&stored, all.data() + total - wire::icrc_bytes, wire::icrc_bytes);

@@ -120,13 +120,23 @@ struct packet : transaction {
   ps last_bit{0};             // in the fabric: when its last byte is there, if that is after the hand-over (cut-through)
   action departed{};  // of its sender, who wants to know when its last byte has left the adapter; done once, by the port
 
-  // The payload always starts here, so DMA can fill it before the headers are known.
-  [[nodiscard]] std::byte* data() { return raw().data() + wire::max_header; }
+  // The payload always starts here, so DMA can fill it before the headers are known. For its sender until encode() and its
+  // receiver after parse().
+  [[nodiscard]] std::byte* data() { return bytes_.data() + wire::max_header; }
   [[nodiscard]] const std::byte* data() const { return bytes_.data() + wire::max_header; }
   // From LRH to the end of the ICRC.
-  [[nodiscard]] std::span<const std::byte> on_wire() const { return {bytes_.data() + head, wire_bytes() - wire::vcrc_bytes}; }
-  // All of the room; the packet begins at `head`. For whoever may change it: its ICRC is computed again when it is checked.
+  [[nodiscard]] std::span<const std::byte> on_wire() const {
+    if (due_ != 0) write_icrc();
+    return {bytes_.data() + head, sealed_bytes()};
+  }
+  [[nodiscard]] std::uint32_t sealed_bytes() const { return wire_bytes() - static_cast<std::uint32_t>(wire::vcrc_bytes); }
+  [[nodiscard]] std::span<const std::byte, wire::lrh_bytes> lrh() const {
+    return std::span<const std::byte, wire::lrh_bytes>(bytes_.data() + head, wire::lrh_bytes);
+  }
+  // All of the room; the packet begins at `head`. For whoever may change it on its way: its ICRC is computed again when it is
+  // checked.
   [[nodiscard]] std::span<std::byte> raw() {
+    if (due_ != 0) write_icrc();
     sealed_ = 0;
     return bytes_;
   }
@@ -148,11 +158,15 @@ struct packet : transaction {
   friend bool icrc_ok(const packet& p, std::size_t total);
   friend bool parse(packet& p, std::size_t total);
 
-  std::uint32_t sealed_ = 0;  // length that the ICRC at its end was computed for; 0: the bytes may have changed since
-  alignas(16) std::array<std::byte, wire::max_header + wire::max_payload + 8> bytes_;
+  void write_icrc() const;
+
+  std::uint32_t sealed_ = 0;       // length that the ICRC at its end is of; 0: the bytes may have changed since
+  mutable std::uint32_t due_ = 0;  // where in `bytes_` that ICRC is still to be written; 0: it is there
+  alignas(16) mutable std::array<std::byte, wire::max_header + wire::max_payload + 8> bytes_;
 };
 
-// Writes the headers in front of the payload, pads it, and appends the ICRC. `p.header` and `p.payload` are the input.
+// Writes the headers in front of the payload, pads it, and appends the ICRC (when somebody looks at it). `p.header` and
+// `p.payload` are the input.
 void encode(packet& p);
 // Appends the ICRC again after the bytes were changed.
 void seal(packet& p);

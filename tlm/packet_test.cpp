@@ -218,7 +218,7 @@ TEST(Icrc, EverySingleBitFlipIsFoundExceptTheMaskedOnes) {
 TEST(Icrc, SealRepairsWhatWasChanged) {
   packet p;
   fill(p, wire::send_only, 40);
-  p.data()[7] ^= std::byte{1};
+  p.raw()[wire::max_header + 7] ^= std::byte{1};
   EXPECT_FALSE(icrc_ok(p, p.on_wire().size()));
   seal(p);
   EXPECT_TRUE(icrc_ok(p, p.on_wire().size()));

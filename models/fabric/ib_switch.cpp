@@ -12,11 +12,11 @@ constexpr std::size_t unicast_lids = 0xc000;
 
 // What a switch reads of a packet: the LRH as it is on the wire.
 std::uint16_t dest_lid(const packet& p) {
-  const auto lrh = p.on_wire();
+  const auto lrh = p.lrh();
   return static_cast<std::uint16_t>(std::to_integer<unsigned>(lrh[2]) << 8 | std::to_integer<unsigned>(lrh[3]));
 }
 unsigned service_level(const packet& p) {
-  return std::to_integer<unsigned>(p.on_wire()[1] >> 4);
+  return std::to_integer<unsigned>(p.lrh()[1] >> 4);
 }
 
 }  // namespace

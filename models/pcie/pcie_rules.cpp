@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "tlm/pcie.h"
 
@@ -22,6 +23,18 @@ void by_pages(std::uint64_t address, std::uint64_t bytes, Piece piece, Pages pag
   if (rest % page) piece(std::uint64_t{0}, rest % page);
 }
 
+// A power of two to divide by: the largest payloads and boundaries of PCIe are all of this kind.
+class power {
+ public:
+  explicit power(std::uint64_t value) : shift_(std::countr_zero(value)) {}
+  friend std::uint64_t operator/(std::uint64_t n, power p) { return n >> p.shift_; }
+  friend std::uint64_t operator%(std::uint64_t n, power p) { return n & ((std::uint64_t{1} << p.shift_) - 1); }
+  friend std::uint64_t parts(std::uint64_t n, power p) { return (n + (std::uint64_t{1} << p.shift_) - 1) >> p.shift_; }
+
+ private:
+  int shift_;
+};
+
 struct widened {
   std::uint64_t address;
   std::uint64_t bytes;
@@ -41,15 +54,16 @@ bit_rate pcie_rate(unsigned generation, unsigned lanes) {
 
 tlp_shape split_write(std::uint64_t address, std::uint64_t bytes, std::uint64_t mps) {
   const widened w = to_doublewords(address, bytes);
+  const power by(mps);
   tlp_shape s{0, w.bytes, 0};
   by_pages(
       w.address, w.bytes,
       [&](std::uint64_t, std::uint64_t n) {
-        s.tlps += ceil_div(n, mps);
-        s.units += n / mps * (mps / credit_bytes) + ceil_div(n % mps, credit_bytes);
+        s.tlps += parts(n, by);
+        s.units += n / by * (mps / credit_bytes) + ceil_div(n % by, credit_bytes);
       },
       [&](std::uint64_t pages) {
-        s.tlps += pages * (page / mps);
+        s.tlps += pages * (page / by);
         s.units += pages * (page / credit_bytes);
       });
   return s;
@@ -57,28 +71,30 @@ tlp_shape split_write(std::uint64_t address, std::uint64_t bytes, std::uint64_t 
 
 tlp_shape split_read(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs) {
   const widened w = to_doublewords(address, bytes);
+  const power by(mrrs);
   tlp_shape s;
   by_pages(
-      w.address, w.bytes, [&](std::uint64_t, std::uint64_t n) { s.tlps += ceil_div(n, mrrs); },
-      [&](std::uint64_t pages) { s.tlps += pages * (page / mrrs); });
+      w.address, w.bytes, [&](std::uint64_t, std::uint64_t n) { s.tlps += parts(n, by); },
+      [&](std::uint64_t pages) { s.tlps += pages * (page / by); });
   return s;
 }
 
 tlp_shape split_completions(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs, std::uint64_t rcb,
                             std::uint64_t most) {
   const widened w = to_doublewords(address, bytes);
+  const power by(mrrs);
   tlp_shape s{0, w.bytes, 0};
   const auto of_request = [&](std::uint64_t first, std::uint64_t n) {
     if (n <= most) return std::uint64_t{1};
-    return 1 + ceil_div(n - (most - first % rcb), most);
+    return 1 + parts(n - (most - first % power(rcb)), power(most));
   };
   // Requests start `mrrs` apart, so inside a page all have the same offset from the completion boundary.
   by_pages(
       w.address, w.bytes,
       [&](std::uint64_t first, std::uint64_t n) {
-        s.tlps += n / mrrs * of_request(first, mrrs) + (n % mrrs ? of_request(first, n % mrrs) : 0);
+        s.tlps += n / by * of_request(first, mrrs) + (n % by ? of_request(first, n % by) : 0);
       },
-      [&](std::uint64_t pages) { s.tlps += pages * (page / mrrs) * of_request(0, mrrs); });
+      [&](std::uint64_t pages) { s.tlps += pages * (page / by) * of_request(0, mrrs); });
   return s;
 }
 
@@ -130,8 +146,8 @@ link_schedule::span link_schedule::book(ps t, ps work, ps current) {
 void credit_loop::collect(ps t) {
   while (!returning_.empty() && returning_.front().first <= t) {
     series& s = returning_.front();
-    const std::uint64_t back =
-        s.interval == 0_ps || s.n == 1 ? s.n : std::min(s.n, static_cast<std::uint64_t>((t - s.first) / s.interval) + 1);
+    const bool all = s.first + s.interval * static_cast<std::int64_t>(s.n - 1) <= t;
+    const std::uint64_t back = all ? s.n : static_cast<std::uint64_t>((t - s.first) / s.interval) + 1;
     free_ += back * s.each;
     if (back == s.n) {
       returning_.pop();
@@ -145,7 +161,7 @@ void credit_loop::collect(ps t) {
 
 credit_loop::grant credit_loop::take(ps t, std::uint64_t n, std::uint64_t each, ps interval) {
   collect(t);
-  std::uint64_t i = std::min(n, free_ / each);
+  std::uint64_t i = n * each <= free_ ? n : free_ / each;
   free_ -= i * each;
   ps start = t;
   // TLP number `tlp` is sent `tlp * interval` after the start and needs what came back at `when`.

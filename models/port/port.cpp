@@ -141,7 +141,7 @@ tlm::tlm_sync_enum port::receive(packet& p, tlm::tlm_phase, ps& t) {
 }
 
 port::drop port::check(packet& p) const {
-  const std::size_t total = p.on_wire().size();
+  const std::size_t total = p.sealed_bytes();
   if (!icrc_ok(p, total)) return drop::icrc;
   if (!parse(p, total)) return drop::malformed;
   if (p.header.dest_lid != config_.lid) return drop::wrong_lid;

@@ -93,7 +93,7 @@ class level {
 
   void set(std::uint64_t v, ps t) {
     if (t > last_) {
-      area_ += static_cast<double>(value_) * static_cast<double>((t - last_).count());
+      area_ += static_cast<double>(static_cast<std::int64_t>(value_)) * static_cast<double>((t - last_).count());
       last_ = t;
       peak_ = std::max(peak_, value_);
     }
