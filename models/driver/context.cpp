@@ -3,6 +3,7 @@
 
 #include "models/driver/address_space.h"
 #include "models/driver/device.h"
+#include "models/driver/guid.h"
 
 namespace hcasim::verbs {
 
@@ -85,9 +86,6 @@ int ibv_close_device(cpu& c, ibv_context* context) {
 
 namespace {
 
-// Locally administered; the port's LID makes it one of its own.
-constexpr std::uint64_t node_guid = 0x0268'6361'0000'0000;
-
 // What a CQ always has room for, however its pages are scattered.
 int max_cqe(const hca_device_info& info) {
   static_assert(HCA_CQE_BYTES == 64);
@@ -103,7 +101,7 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   *attr = {};
   std::snprintf(attr->fw_ver, sizeof attr->fw_ver, "%u.%u.%u", info.firmware_version >> 16, info.firmware_version >> 8 & 0xff,
                 info.firmware_version & 0xff);
-  attr->node_guid = node_guid | info.port_lid;
+  attr->node_guid = node_guid(info.port_lid);
   attr->vendor_id = 0x6863;  // nobody else's
   attr->hw_ver = 1;
   attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |

@@ -60,6 +60,9 @@ enum class what : std::uint32_t {
   import_pd,
   import_mr,
   import_dm,
+  open_connections,
+  close_connections,
+  manage_connections,
   count,
 };
 

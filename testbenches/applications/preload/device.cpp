@@ -243,6 +243,7 @@ HCASIM_PUBLIC int ibv_read_sysfs_file(const char* folder, const char* file, char
   if (!mine()) return HCASIM_REAL(ibv_read_sysfs_file)(folder, file, out, size);
   const char* text = nullptr;
   if (std::strcmp(file, "board_id") == 0) text = "HCASIM";
+  if (std::strcmp(file, "class/misc/rdma_cm/abi_version") == 0) text = "4";
   if (!text || size == 0) return -1;
   return std::snprintf(out, size, "%s", text);
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "models/driver/guid.h"
 #include "testbenches/applications/simulator/handler.h"
 #include "testbenches/applications/simulator/tokens.h"
 
@@ -83,7 +84,7 @@ int query_port(caller& k, const channel::query_port& in, channel::query_port::an
   out.active_mtu = port.active_mtu;
   out.lid = port.lid;
   describe_rate(k.who.link_rate, out.width, out.speed);
-  out.gid_prefix = 0xfe80'0000'0000'0000;
+  out.gid_prefix = driver::gid_prefix;
   out.guid = device.node_guid;
   return 0;
 }
