@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "models/driver/access.h"
 #include "models/driver/address_space.h"
 #include "models/driver/device.h"
 #include "models/driver/guid.h"
@@ -104,8 +105,8 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   attr->node_guid = node_guid(info.port_lid);
   attr->vendor_id = 0x6863;  // nobody else's
   attr->hw_ver = 1;
-  attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
-                           IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+  attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+                           IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   attr->atomic_cap = IBV_ATOMIC_HCA;
   attr->max_mr_size = ~0ULL;
   for (unsigned s = 0; s < 32; ++s) attr->page_size_cap |= static_cast<std::uint64_t>(info.page_shifts >> s & 1) << s;
@@ -139,6 +140,12 @@ int ibv_query_port(cpu& c, ibv_context* context, std::uint8_t port_num, ibv_port
   const hca_device_info& info = context->device->info();
   *attr = {context->device->port_up() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN, IBV_MTU_4096,
            static_cast<ibv_mtu>(info.port_mtu_shift - 7), info.port_lid};
+  return 0;
+}
+
+int hcax_query_clock(cpu& c, ibv_context* context, std::uint64_t* ticks) {
+  if (of(context).lost) return EIO;
+  *ticks = read_register<std::uint64_t>(c, context->device->bar() + HCA_REG_CLOCK);
   return 0;
 }
 

@@ -120,6 +120,14 @@ TEST_F(misuse, a_queue_is_resized) {
   EXPECT_EQ(run_own("resize").status, 0) << printed(0);
 }
 
+TEST_F(misuse, completions_say_when) {
+  EXPECT_EQ(run_own("stamped").status, 0) << printed(0);
+}
+
+TEST_F(misuse, a_shared_queue_grows) {
+  EXPECT_EQ(run_own("grow").status, 0) << printed(0);
+}
+
 TEST_F(misuse, a_send_queue_is_drained_and_says_so) {
   EXPECT_EQ(run_own("drained").status, 0) << printed(0);
 }

@@ -63,6 +63,7 @@ enum class what : std::uint32_t {
   open_connections,
   close_connections,
   manage_connections,
+  query_clock,
   count,
 };
 
