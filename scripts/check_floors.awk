@@ -6,7 +6,8 @@ function build(  names, i) {
                  "testbenches testbenches/runner/results testbenches/runner/description testbenches/runner/processes " \
                  "testbenches/runner/recording testbenches/runner/explanation testbenches/runner/execution " \
                  "testbenches/runner/study testbenches/runner/report testbenches/runner/command_line " \
-                 "testbenches/applications/channel testbenches/applications/preload testbenches/applications/simulator", folder, " ")
+                 "testbenches/applications/channel testbenches/applications/preload testbenches/applications/connection_manager " \
+                 "testbenches/applications/simulator", folder, " ")
   for (i = 1; i <= floors; i++) height[folder[i]] = i
 }
 

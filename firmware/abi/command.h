@@ -27,6 +27,7 @@ enum hca_command_code {
   HCA_CMD_DESTROY_SRQ = 0x29, /* object: SRQN */
   HCA_CMD_MODIFY_SRQ = 0x2a,  /* object: SRQN, modifier: limit */
   HCA_CMD_QUERY_SRQ = 0x2b,   /* object: SRQN; out: hca_qpc */
+  HCA_CMD_RESIZE_SRQ = 0x2c,  /* object: SRQN, in: hca_resize_srq + pages */
 
   HCA_CMD_REGISTER = 0x30, /* in: hca_region + chunks, modifier: enum hca_register; result0: key, result1: page shift */
   HCA_CMD_REREGISTER =
@@ -186,6 +187,16 @@ struct hca_create_srq { /* followed by the pages: 8-byte physical addresses. Its
   uint64_t record;
 };
 HCA_LAYOUT(struct hca_create_srq, 24);
+
+/* Followed by the new buffer's pages, as above. A WQE keeps its slot: until the command is answered, software writes each to
+ * both buffers. */
+struct hca_resize_srq {
+  uint8_t log_bytes; /* no less than it has */
+  uint8_t page_shift;
+  uint16_t reserved0;
+  uint32_t pages;
+};
+HCA_LAYOUT(struct hca_resize_srq, 8);
 
 enum hca_qp_attr {
   HCA_QP_STATE = 1 << 0,

@@ -42,7 +42,9 @@ struct hca_cqe {
   uint16_t source_lid; /* UD */
   uint32_t source_qpn;
   uint8_t service_level; /* UD */
-  uint8_t reserved1[38];
+  uint8_t reserved1[7];
+  uint64_t timestamp; /* the adapter's clock (HCA_REG_CLOCK) when it was made */
+  uint8_t reserved2[23];
   uint8_t owner; /* bit 0: toggles each time the ring wraps; 1 in the first pass */
 };
 HCA_LAYOUT(struct hca_cqe, 64);

@@ -25,7 +25,10 @@ enum {
   HCA_REG_CMDQ_BASE = 0x010, /* rw 8 B: physical address of the command queue, 64 B aligned */
   HCA_REG_CMDQ_SIZE = 0x018, /* rw 4 B: log2 of its entries; writing it enables the queue */
   HCA_REG_CMDQ_BELL = 0x020, /* wo 4 B: producer index, counts up modulo 2^32 */
+  HCA_REG_CLOCK = 0x028,     /* ro 8 B: ticks of HCA_CLOCK_KHZ since power-on */
 };
+
+enum { HCA_CLOCK_KHZ = 1000000 };
 
 enum {
   HCA_DEVICE_ID = 0x48434153,

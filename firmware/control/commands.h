@@ -25,6 +25,7 @@
   COMMAND(DESTROY_SRQ, destroy_srq, true, false, 0, false)                                 \
   COMMAND(MODIFY_SRQ, modify_srq, true, false, 0, false)                                   \
   COMMAND(QUERY_SRQ, query_srq, true, false, sizeof(struct hca_qpc), false)                \
+  COMMAND(RESIZE_SRQ, resize_srq, true, true, 0, false)                                    \
   COMMAND(REGISTER, register, true, true, 0, false)                                        \
   COMMAND(REREGISTER, reregister, true, true, 0, true)                                     \
   COMMAND(DEREGISTER, deregister, true, false, 0, true)                                    \

@@ -233,6 +233,52 @@ TEST_F(queues, create_shared_queue) {
   EXPECT_EQ(b.usage().qps, 0U);
 }
 
+// Everything but the buffer stays, and no WQE is read in between.
+TEST_F(queues, a_shared_queue_gets_a_larger_buffer) {
+  ASSERT_EQ(b.run(HCA_CMD_CREATE_SRQ, 0, 0, srq_parameters(), std::vector<std::uint64_t>{0x7000}), HCA_OK);
+  const std::uint32_t srqn = b.command.result[0];
+  const std::uint64_t entry = b.areas().qpc_base + srqn * sizeof(hca_qpc);
+  hca_qpc q = b.qpc(srqn);
+  q.in_wqe = 77;
+  q.rq_ci = 0xfff0;
+  b.h.put(entry, q);
+  const std::uint64_t tables = b.usage().table_bytes;
+  const auto with = [&](auto change, std::vector<std::uint64_t> pages = {0xa000, 0xc000}) {
+    hca_resize_srq p{};
+    p.log_bytes = 13;
+    p.page_shift = 12;
+    change(p);
+    p.pages = static_cast<std::uint32_t>(pages.size());
+    return b.run(HCA_CMD_RESIZE_SRQ, srqn, 0, p, pages);
+  };
+  EXPECT_EQ(with([](hca_resize_srq& p) { p.log_bytes = 11; }), HCA_BAD_PARAMETER) << "smaller";
+  EXPECT_EQ(with([](hca_resize_srq& p) { p.log_bytes = 21; }), HCA_BAD_PARAMETER) << "more slots than can be numbered";
+  EXPECT_EQ(with([](hca_resize_srq& p) { p.log_bytes = 14; }), HCA_BAD_PARAMETER) << "needs four pages";
+  EXPECT_EQ(with([](hca_resize_srq& p) { p.reserved0 = 1; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_resize_srq&) {}, {}), HCA_BAD_PARAMETER);
+  EXPECT_EQ(b.run(HCA_CMD_RESIZE_SRQ, srqn), HCA_BAD_LENGTH);
+  EXPECT_EQ(b.usage().table_bytes, tables) << "nothing is kept";
+
+  b.h.logging = true;
+  ASSERT_EQ(with([](hca_resize_srq&) {}), HCA_OK);
+  hca_qpc now = b.qpc(srqn);
+  EXPECT_EQ(now.rq.log_bytes, 13);
+  now.rq = q.rq;
+  EXPECT_EQ(std::memcmp(&now, &q, sizeof q), 0) << "all else is as it was";
+  const auto place = [&](const hal::call& c) { return std::find(b.h.log.begin(), b.h.log.end(), c); };
+  const auto taken = place({hal::op::take, srqn});
+  const auto dropped = place({hal::op::translation_drop, HCA_TAG_RQ | srqn, 0, ~0ULL});
+  const auto given = place({hal::op::give, srqn});
+  ASSERT_NE(given, b.h.log.end());
+  EXPECT_LT(taken, dropped);
+  EXPECT_LT(dropped, given);
+
+  const std::uint32_t qpn = b.create_qp(cqn);
+  EXPECT_EQ(b.run(HCA_CMD_RESIZE_SRQ, qpn, 0, hca_resize_srq{13, 12, 0, 2}, std::vector<std::uint64_t>{0xa000, 0xc000}),
+            HCA_BAD_OBJECT);
+  EXPECT_EQ(b.run(HCA_CMD_DESTROY_SRQ, srqn), HCA_OK);
+}
+
 TEST_F(queues, create_shared_queue_refusals) {
   const auto with = [&](auto change, std::vector<std::uint64_t> pages = {0x7000}) {
     hca_create_srq p = srq_parameters();

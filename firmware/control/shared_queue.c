@@ -95,3 +95,38 @@ int fw_query_srq(struct firmware* fw, struct hca_command* c) {
   const int status = load_own(fw, c->object, &q);
   return status == HCA_OK ? fw_write_out(fw, c, &q, sizeof q) : status;
 }
+
+/* No WQE is read while the context is taken. */
+static int replace_buffer(struct firmware* fw, uint32_t srqn, const struct hca_buffer* buffer, struct hca_buffer* replaced) {
+  struct hca_qpc old;
+  int status = fw_qpc_take(fw, srqn, &old);
+  if (status != HCA_OK) return status;
+  struct hca_qpc now = old;
+  now.rq = *buffer;
+  *replaced = old.rq;
+  status = fw_write_changes(fw, fw_qpc_address(fw, srqn), &old, &now, sizeof now);
+  if (status != HCA_OK) fw_write_changes(fw, fw_qpc_address(fw, srqn), &now, &old, sizeof old);
+  hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | srqn, 0, FW_ALL);
+  fw_qpc_give(fw, srqn);
+  return status;
+}
+
+int fw_resize_srq(struct firmware* fw, struct hca_command* c) {
+  struct hca_resize_srq p;
+  struct hca_buffer fresh;
+  struct hca_buffer replaced;
+  struct hca_qpc q;
+  if (c->in_bytes < sizeof p) return HCA_BAD_LENGTH;
+  int status = fw_read(fw, c->in_address, &p, sizeof p);
+  if (status != HCA_OK) return status;
+  if (c->in_bytes != sizeof p + p.pages * 8ULL) return HCA_BAD_LENGTH;
+  status = load_own(fw, c->object, &q);
+  if (status != HCA_OK) return status;
+  if (p.reserved0 != 0 || p.pages == 0 || p.log_bytes < q.rq.log_bytes) return HCA_BAD_PARAMETER;
+  if (p.log_bytes - q.rq_stride_shift > 15) return HCA_BAD_PARAMETER;
+  status = fw_list_build(fw, c->in_address + sizeof p, p.pages, p.page_shift, p.log_bytes, &fresh);
+  if (status != HCA_OK) return status;
+  status = replace_buffer(fw, c->object, &fresh, &replaced);
+  fw_list_free(fw, status == HCA_OK ? &replaced : &fresh);
+  return status;
+}

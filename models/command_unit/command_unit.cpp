@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tlm/adapter_clock.h"
+
 namespace hcasim {
 
 command_unit::command_unit(const sc_core::sc_module_name& name, const command_unit_config& config, const fw_limits& limits)
@@ -46,6 +48,9 @@ tlm::tlm_sync_enum command_unit::on_register(register_access& r, tlm::tlm_phase,
         break;
       case HCA_REG_CMDQ_SIZE:
         r.value = queue_log_;
+        break;
+      case HCA_REG_CLOCK:
+        r.value = adapter_clock(t);
         break;
       default:
         r.value = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "firmware/abi/mrc.h"
+#include "tlm/adapter_clock.h"
 
 namespace hcasim {
 
@@ -94,6 +95,7 @@ process completion::complete(report& r, ps t) {
   const std::uint64_t ticket = l.taken++;
   hca_cqe e = r.cqe;
   e.owner = geometry_of(cq).owner(cq.pi);
+  e.timestamp = adapter_clock(t);
   context.dirty = true;
   const bool fires = count(cq, cqn, e, t);
   cqc.release(context);

@@ -161,6 +161,7 @@ bool translate(cpu& c, process& p, const hca_cqe& e, ibv_wc& wc) {
   wc = {};
   wc.status = static_cast<ibv_wc_status>(e.status);
   wc.vendor_err = e.vendor_error;
+  wc.completion_timestamp = e.timestamp;
   if (e.flags & HCA_CQE_RECEIVE) {
     if (qp->rq_ids.empty() && !qp->srq) return false;
     fill_receive(c, *qp, e, wc);

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "models/driver/access.h"
 #include "models/driver/address_space.h"
 #include "models/driver/device.h"
+#include "models/driver/guid.h"
 
 namespace hcasim::verbs {
 
@@ -85,9 +87,6 @@ int ibv_close_device(cpu& c, ibv_context* context) {
 
 namespace {
 
-// Locally administered; the port's LID makes it one of its own.
-constexpr std::uint64_t node_guid = 0x0268'6361'0000'0000;
-
 // What a CQ always has room for, however its pages are scattered.
 int max_cqe(const hca_device_info& info) {
   static_assert(HCA_CQE_BYTES == 64);
@@ -103,11 +102,11 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   *attr = {};
   std::snprintf(attr->fw_ver, sizeof attr->fw_ver, "%u.%u.%u", info.firmware_version >> 16, info.firmware_version >> 8 & 0xff,
                 info.firmware_version & 0xff);
-  attr->node_guid = node_guid | info.port_lid;
+  attr->node_guid = node_guid(info.port_lid);
   attr->vendor_id = 0x6863;  // nobody else's
   attr->hw_ver = 1;
-  attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
-                           IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+  attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+                           IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   attr->atomic_cap = IBV_ATOMIC_HCA;
   attr->max_mr_size = ~0ULL;
   for (unsigned s = 0; s < 32; ++s) attr->page_size_cap |= static_cast<std::uint64_t>(info.page_shifts >> s & 1) << s;
@@ -141,6 +140,12 @@ int ibv_query_port(cpu& c, ibv_context* context, std::uint8_t port_num, ibv_port
   const hca_device_info& info = context->device->info();
   *attr = {context->device->port_up() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN, IBV_MTU_4096,
            static_cast<ibv_mtu>(info.port_mtu_shift - 7), info.port_lid};
+  return 0;
+}
+
+int hcax_query_clock(cpu& c, ibv_context* context, std::uint64_t* ticks) {
+  if (of(context).lost) return EIO;
+  *ticks = read_register<std::uint64_t>(c, context->device->bar() + HCA_REG_CLOCK);
   return 0;
 }
 

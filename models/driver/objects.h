@@ -106,6 +106,7 @@ struct shared_queue : verbs::ibv_srq {
   std::uint32_t number = 0;
   verbs::ibv_srq_attr attr{};
   queue_buffer buffer;
+  queue_buffer* larger = nullptr;  // which takes its place soon: what is written goes to both
   std::uint64_t record = 0;
   unsigned stride_shift = 0;
   std::uint16_t posted = 0;

@@ -14,9 +14,14 @@ namespace {
 
 constexpr std::uint32_t max_slots = 1 << 15;
 
+void write(cpu& c, const shared_queue& srq, std::uint64_t at, std::span<const std::byte> bytes) {
+  store_blocks(c, srq.buffer, at, bytes);
+  if (srq.larger) store_blocks(c, *srq.larger, at, bytes);
+}
+
 void link(cpu& c, const shared_queue& srq, std::uint16_t slot) {
   const hca_wqe_next next{srq.next[slot], {}};
-  store_blocks(c, srq.buffer, std::uint64_t{slot} << srq.stride_shift, std::as_bytes(std::span(&next, 1)));
+  write(c, srq, std::uint64_t{slot} << srq.stride_shift, std::as_bytes(std::span(&next, 1)));
 }
 
 }  // namespace
@@ -91,11 +96,75 @@ ibv_srq* ibv_create_srq(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init) {
   return srq.release();
 }
 
+namespace {
+
+command_result resize_on_adapter(cpu& c, const shared_queue& srq, const queue_buffer& buffer) {
+  const unsigned shift = uniform_shift(buffer.runs(), srq.context->device->info().page_shifts);
+  const std::vector<std::uint64_t> pages = buffer.pages(shift);
+  hca_resize_srq resize{};
+  resize.log_bytes = HCA_U8(static_cast<unsigned>(std::countr_zero(buffer.bytes())));
+  resize.page_shift = HCA_U8(shift);
+  resize.pages = static_cast<std::uint32_t>(pages.size());
+  return run(
+      c, srq.context,
+      {.code = HCA_CMD_RESIZE_SRQ, .object = srq.number, .in = in_bytes(resize), .list = std::as_bytes(std::span(pages))});
+}
+
+// WQEs keep their slots in the larger buffer, so that the list and what the adapter knows of it go on; new slots are hung on
+// behind. Others may post meanwhile.
+int grow(cpu& c, shared_queue& srq, std::uint32_t slots) {
+  process& p = of(srq.context);
+  if (p.lost) return EIO;
+  if (srq.larger) return EBUSY;
+  queue_buffer fresh;
+  srq.larger = &fresh;
+  if (fresh.allocate(c, p, std::uint64_t{slots} << srq.stride_shift, p.device->config().queue_memory)) {
+    srq.larger = nullptr;
+    return ENOMEM;
+  }
+  std::vector<std::byte> wqe(std::size_t{1} << srq.stride_shift);
+  for (std::uint64_t at = 0; at < srq.buffer.bytes(); at += wqe.size()) {
+    p.bytes.read(srq.buffer.physical(at), wqe);
+    p.bytes.write(fresh.physical(at), wqe);
+  }
+  c.copy(srq.buffer.bytes());
+  const command_result r = resize_on_adapter(c, srq, fresh);
+  srq.larger = nullptr;
+  if (r.error) {
+    (void)p.device->may_let_go(c, p);
+    return r.error;
+  }
+  srq.buffer.swap(fresh);
+  const auto old = static_cast<std::uint32_t>(srq.next.size());
+  srq.ids.resize(slots);
+  srq.next.resize(slots);
+  for (std::uint32_t i = old; i < slots; ++i) free_slot(c, srq, static_cast<std::uint16_t>(i));
+  srq.attr.max_wr = slots - 1;
+  fresh.release(c);
+  return 0;
+}
+
+std::uint32_t in_use(const shared_queue& srq) {
+  std::uint32_t n = srq.attr.max_wr;
+  for (std::uint16_t slot = srq.head; slot != srq.tail; slot = srq.next[slot]) --n;
+  return n;
+}
+
+// It never becomes smaller: where there is more room than was asked for, that is what it has.
+int make_room(cpu& c, shared_queue& srq, std::uint32_t max_wr) {
+  if (max_wr == 0 || max_wr >= max_slots || max_wr < in_use(srq)) return EINVAL;
+  return max_wr > srq.attr.max_wr ? grow(c, srq, std::bit_ceil(max_wr + 1)) : 0;
+}
+
+}  // namespace
+
 int ibv_modify_srq(cpu& c, ibv_srq* handle, ibv_srq_attr* attr, int mask) {
   auto& srq = static_cast<shared_queue&>(*handle);
   srq.context->device->enter_kernel(c);
   if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) return EINVAL;
-  if (mask & IBV_SRQ_MAX_WR) return EOPNOTSUPP;
+  if (mask & IBV_SRQ_MAX_WR) {
+    if (const int error = make_room(c, srq, attr->max_wr)) return error;
+  }
   if (!(mask & IBV_SRQ_LIMIT)) return 0;
   if (attr->srq_limit > srq.attr.max_wr) return EINVAL;
   const command_result r = run(c, srq.context, {.code = HCA_CMD_MODIFY_SRQ, .object = srq.number, .modifier = attr->srq_limit});
@@ -160,7 +229,7 @@ int ibv_post_srq_recv(cpu& c, ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** ba
     c.spend(config.post_wqe + config.post_segment * wr->num_sge);
     const std::size_t bytes = build_receive(*wr, capacity, segments);
     const std::uint64_t at = (std::uint64_t{srq.head} << srq.stride_shift) + sizeof(hca_wqe_next);
-    store_blocks(c, srq.buffer, at, std::as_bytes(std::span(segments)).first(bytes));
+    write(c, srq, at, std::as_bytes(std::span(segments)).first(bytes));
     srq.ids[srq.head] = wr->wr_id;
     srq.head = srq.next[srq.head];
     ++srq.posted;

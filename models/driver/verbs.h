@@ -33,6 +33,7 @@ ibv_context* hcax_open_function(cpu& c, driver::device& device, virtual_memory& 
 int ibv_close_device(cpu& c, ibv_context* context);
 int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr);
 int ibv_query_port(cpu& c, ibv_context* context, std::uint8_t port_num, ibv_port_attr* attr);
+int hcax_query_clock(cpu& c, ibv_context* context, std::uint64_t* ticks);  // ibv_query_rt_values_ex: without the kernel
 // Before the first registration: from then on memory given to the adapter must be kept from child processes.
 int ibv_fork_init(ibv_context* context);
 

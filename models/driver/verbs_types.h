@@ -273,6 +273,7 @@ enum ibv_atomic_cap { IBV_ATOMIC_NONE, IBV_ATOMIC_HCA, IBV_ATOMIC_GLOB };
 enum ibv_device_cap_flags {
   IBV_DEVICE_CURR_QP_STATE_MOD = 1 << 7,
   IBV_DEVICE_RC_RNR_NAK_GEN = 1 << 12,
+  IBV_DEVICE_SRQ_RESIZE = 1 << 13,
   IBV_DEVICE_MEM_WINDOW = 1 << 17,
   IBV_DEVICE_MEM_MGT_EXTENSIONS = 1 << 21,
   IBV_DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24,
@@ -446,8 +447,9 @@ struct ibv_wc {
   std::uint32_t qp_num;
   std::uint32_t src_qp;
   unsigned wc_flags;
-  std::uint16_t slid;  // UD
-  std::uint8_t sl;     // UD
+  std::uint16_t slid;                  // UD
+  std::uint8_t sl;                     // UD
+  std::uint64_t completion_timestamp;  // as ibv_wc_read_completion_ts: ticks of the adapter's clock
 };
 
 struct ibv_moderate_cq {

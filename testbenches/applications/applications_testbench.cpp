@@ -26,7 +26,8 @@ struct program_knobs {
   void knobs(knob_visitor& k) {
     k.text("run", run, "the program and its arguments, as a shell splits them; nodeN alone is that node's address");
     k.count("node", node, 0, 1023, "which host it runs on, modulo their number");
-    k.text("start", start, "a simulated time, or first_idle: when the program before it sleeps for the first time");
+    k.text("start", start,
+           "a simulated time, or first_idle: when all threads of the program before it sleep for the first time");
     k.count("expect", expect, 0, 255, "the status that it ends with");
   }
 };
@@ -48,6 +49,10 @@ class applications_testbench final : public testbench {
     k.time("poll_stretch", t.poll_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that polls a queue which stays empty");
     k.time("spin_stretch", t.spin_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that looks at memory which stays the same");
     k.time("out_of_band", t.out_of_band, 1_ps, 1'000_ms, "from a message beside the fabric to the thread that it wakes");
+    k.time("management", config_.connections.management, 1_ps, 1'000_ms,
+           "one message between connection managers, or asking for an address or a route");
+    k.time("request_retry", config_.connections.request_retry, 1_ps, 100'000_ms,
+           "until a request for a connection that found the listener's backlog full comes again");
     k.bytes("locked_memory", t.locked_memory, 4096, 0x1p36, "what a program may register at once");
     k.ratio("tsc_mhz", t.tsc_mhz, 1, 100000, "frequency of the time-stamp counter that programs read, in MHz");
     k.flag("echo", config_.echo, "show what programs write on the terminal as well");

@@ -30,6 +30,7 @@ class misuse : public ::testing::Test {
 
   scratch folder_;
   std::string program_ = fs::path(places::program).parent_path() / "hcasim_misuse";
+  std::string connections_ = fs::path(places::program).parent_path() / "hcasim_connections";
 };
 
 #define EXPECT_SAYS(outcome, wanted, words)                     \
@@ -67,7 +68,7 @@ TEST_F(misuse, the_status_of_a_program_is_the_runs) {
 }
 
 TEST_F(misuse, a_library_of_another_version) {
-  EXPECT_SAYS(run_own("version"), 1, "speaks version 3 of the channel");
+  EXPECT_SAYS(run_own("version"), 1, "speaks version 4 of the channel");
 }
 
 TEST_F(misuse, wild_handles_and_addresses) {
@@ -119,8 +120,37 @@ TEST_F(misuse, a_queue_is_resized) {
   EXPECT_EQ(run_own("resize").status, 0) << printed(0);
 }
 
+TEST_F(misuse, completions_say_when) {
+  EXPECT_EQ(run_own("stamped").status, 0) << printed(0);
+}
+
+TEST_F(misuse, a_shared_queue_grows) {
+  EXPECT_EQ(run_own("grow").status, 0) << printed(0);
+}
+
 TEST_F(misuse, a_send_queue_is_drained_and_says_so) {
   EXPECT_EQ(run_own("drained").status, 0) << printed(0);
+}
+
+TEST_F(misuse, what_is_written_to_the_connection_manager) {
+  for (const char* what : {"garbage", "wild", "closed"}) EXPECT_EQ(run(connections_ + " " + what).status, 0) << printed(0);
+}
+
+TEST_F(misuse, a_program_that_ends_while_it_is_asked_to_connect) {
+  EXPECT_EQ(run(connections_ + " dies_when_asked -- " + connections_ + " asks").status, 0) << printed(0) << printed(1);
+  EXPECT_EQ(printed(1), "event 8, status 28\n") << "REJ, by its consumer";
+}
+
+TEST_F(misuse, a_program_that_ends_while_it_asks_to_connect) {
+  EXPECT_EQ(run(connections_ + " is_asked_by_the_dead -- " + connections_ + " asks_and_dies").status, 0) << printed(0);
+}
+
+TEST_F(misuse, two_programs_on_one_port) {
+  const std::string words = connections_ + " keeps_a_port -- " + connections_ + " wants_a_port";
+  EXPECT_EQ(run(words, "--set nodes=1").status, 0);
+  EXPECT_EQ(printed(1), "in use\n");
+  EXPECT_EQ(run(words).status, 0);
+  EXPECT_EQ(printed(1), "free\n") << "each node has ports of its own";
 }
 
 TEST_F(misuse, a_handler_of_its_own_for_faults) {

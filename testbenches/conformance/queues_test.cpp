@@ -79,6 +79,35 @@ bool cqc_cache_is_rtl() {
   return rtl && (std::strstr(rtl, "cqc_cache") || std::strstr(rtl, "all"));
 }
 
+// A completion says when it was made, by the clock that software can read.
+TEST(conformance, completions_carry_the_time) {
+  run_case([](cpu& c, node& n) {
+    process_context p(c, n);
+    ibv_qp* a = p.create_qp();
+    ibv_qp* b = p.create_qp();
+    ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+    ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+    const region m = p.allocate(1 << 20);
+    const auto clock = [&] {
+      std::uint64_t ticks = 0;
+      EXPECT_EQ(hcax_query_clock(c, p.context, &ticks), 0);
+      return ticks;
+    };
+    for (const std::uint32_t bytes : {8U, 1U << 19}) {
+      const std::uint64_t before = clock();
+      const ps begin = c.time();
+      const ibv_wc wc =
+          complete(c, a, {.sges = {{m.addr, bytes, m.mr->lkey}}, .remote = m.addr + (1 << 19), .rkey = m.mr->rkey});
+      c.spend(100_us);
+      const std::uint64_t after = clock();
+      EXPECT_GT(wc.completion_timestamp, before);
+      EXPECT_LT(wc.completion_timestamp + 99'000, after) << "when it was made, not when it was polled";
+      EXPECT_NEAR(static_cast<double>(after - before), static_cast<double>((c.time() - begin).count()) / 1000, 10)
+          << "a tick is a nanosecond";
+    }
+  });
+}
+
 // A CQ grows and shrinks while completions come: each is polled once, in order, whatever is in flight, before and after the
 // buffer is gone, and it still overflows at its size and not before.
 void resize_under_way(cpu& c, process_context& p, std::uint64_t seed) {

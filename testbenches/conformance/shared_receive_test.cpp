@@ -255,7 +255,97 @@ TEST(conformance, an_srq_tells_of_its_limit_once_and_of_the_last_wqe) {
     ibv_ack_async_event(&e);
     attr.srq_limit = 32;
     EXPECT_EQ(ibv_modify_srq(c, srq, &attr, IBV_SRQ_LIMIT), EINVAL);
-    EXPECT_EQ(ibv_modify_srq(c, srq, &attr, IBV_SRQ_MAX_WR), EOPNOTSUPP);
+  });
+}
+
+// It grows, while receives are posted, used and given back: each takes the next message, and none is lost.
+void grow_under_way(cpu& c, node& n, std::uint64_t seed) {
+  random_stream chance(seed, "srq");
+  process_context p(c, n);
+  constexpr std::uint64_t messages = 400;
+  ibv_srq* srq = create_srq(c, p.pd, 3);
+  ibv_cq* cq = ibv_create_cq(c, p.context, messages, nullptr, nullptr, 0);
+  ibv_qp* a = p.create_qp({.send_depth = messages});
+  ibv_qp* b = p.create_qp({.srq = srq}, nullptr, cq);
+  ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+  ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+  const region from = p.allocate(messages * 8);
+  const region to = p.allocate(messages * 8);
+  p.fill(from.addr, messages * 8, static_cast<std::uint8_t>(seed));
+  std::uint64_t posted = 0;
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  n.host.run("user", [&](cpu& other) {
+    while (received < messages && !::testing::Test::HasFailure()) {
+      for (std::uint64_t k = chance.below(20); k > 0 && posted < messages; --k) {
+        if (post_receive(other, srq, posted, {{to.addr + posted * 8, 8, to.mr->lkey}}) != 0) break;
+        ++posted;
+      }
+      for (std::uint64_t k = chance.below(10); k > 0 && sent < posted; --k, ++sent) {
+        ASSERT_EQ(
+            post(other, a, {.opcode = IBV_WR_SEND, .id = sent, .sges = {{from.addr + sent * 8, 8, from.mr->lkey}}, .flags = 0}),
+            0);
+      }
+      ibv_wc wc[8];
+      const int found = ibv_poll_cq(other, cq, static_cast<int>(1 + chance.below(8)), wc);
+      for (int i = 0; i < found; ++i) {
+        ASSERT_EQ(wc[i].status, IBV_WC_SUCCESS);
+        ASSERT_EQ(wc[i].wr_id, received++) << "seed " << seed;
+      }
+      if (found == 0) wait_cq(other, cq, 2_us);
+    }
+  });
+  std::uint32_t room = 3;
+  while (received < messages && !::testing::Test::HasFailure()) {
+    c.spend(ps(static_cast<std::int64_t>(chance.below(30'000'000))));
+    c.sync();
+    if (room > 4000) continue;
+    ibv_srq_attr attr{room + 1 + static_cast<std::uint32_t>(chance.below(room)), 0, 0};
+    ASSERT_EQ(ibv_modify_srq(c, srq, &attr, IBV_SRQ_MAX_WR), 0);
+    ASSERT_EQ(ibv_query_srq(c, srq, &attr), 0);
+    ASSERT_GT(attr.max_wr, room);
+    room = attr.max_wr;
+  }
+  EXPECT_EQ(p.bytes(to.addr, messages * 8), p.bytes(from.addr, messages * 8));
+}
+
+TEST(conformance, an_srq_grows_under_traffic) {
+  run_case([](cpu& c, node& n) {
+    for (std::uint64_t seed = 1; seed <= 100 && !::testing::Test::HasFatalFailure(); ++seed) grow_under_way(c, n, seed);
+  });
+}
+
+TEST(conformance, an_srq_has_the_room_that_it_says) {
+  run_case([](cpu& c, node& n) {
+    process_context p(c, n);
+    ibv_srq* srq = create_srq(c, p.pd, 3);
+    const region m = p.allocate(4096);
+    const auto resize = [&](std::uint32_t max_wr) {
+      ibv_srq_attr attr{max_wr, 0, 0};
+      return ibv_modify_srq(c, srq, &attr, IBV_SRQ_MAX_WR);
+    };
+    const auto fill = [&] {
+      std::uint32_t taken = 0;
+      while (post_receive(c, srq, taken, {{m.addr, 8, m.mr->lkey}}) == 0) ++taken;
+      return taken;
+    };
+    EXPECT_EQ(fill(), 3U);
+    EXPECT_EQ(resize(2), EINVAL) << "three are there";
+    EXPECT_EQ(resize(0), EINVAL);
+    EXPECT_EQ(resize(1 << 15), EINVAL);
+    EXPECT_EQ(resize(3), 0);
+    EXPECT_EQ(fill(), 0U);
+    EXPECT_EQ(resize(300), 0);
+    EXPECT_EQ(fill(), 508U) << "511, of which three were there";
+    ibv_srq_attr both{600, 0, 900};
+    EXPECT_EQ(ibv_modify_srq(c, srq, &both, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+    EXPECT_EQ(ibv_query_srq(c, srq, &both), 0);
+    EXPECT_EQ(both.max_wr, 1023U);
+    EXPECT_EQ(both.srq_limit, 900U);
+    EXPECT_EQ(resize(511), 0) << "all that are there fit; it keeps what it has";
+    EXPECT_EQ(ibv_query_srq(c, srq, &both), 0);
+    EXPECT_EQ(both.max_wr, 1023U);
+    EXPECT_EQ(ibv_destroy_srq(c, srq), 0);
   });
 }
 

@@ -53,7 +53,7 @@ struct completion {  // as struct ibv_wc
   std::uint16_t pkey_index, slid;
   std::uint8_t sl, dlid_path_bits;
 };
-struct poll_cq {  // completions in `data`
+struct poll_cq {  // completions in `data`, behind them the time of each by the adapter's clock
   static constexpr what number = what::poll_cq;
   struct answer {
     std::uint32_t found;

@@ -58,6 +58,7 @@ struct device_attributes {
   std::int32_t max_srq, max_srq_wr, max_srq_sge, max_qp_rd_atom, max_qp_init_rd_atom, phys_port_cnt;
   std::uint64_t max_dm_size;
 };
+inline constexpr std::uint64_t clock_khz = 1'000'000;
 // The answer lies in `data`.
 struct query_device {
   static constexpr what number = what::query_device;
@@ -72,6 +73,13 @@ struct query_port {
   };
   handle context;
   std::uint32_t port;
+};
+struct query_clock {
+  static constexpr what number = what::query_clock;
+  struct answer {
+    std::uint64_t ticks;
+  };
+  handle context;
 };
 struct alloc_pd {
   static constexpr what number = what::alloc_pd;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "testbenches/applications/channel/completion_requests.h"  // IWYU pragma: export
+#include "testbenches/applications/channel/connection_requests.h"  // IWYU pragma: export
 #include "testbenches/applications/channel/device_requests.h"      // IWYU pragma: export
 #include "testbenches/applications/channel/memory_requests.h"      // IWYU pragma: export
 #include "testbenches/applications/channel/queue_requests.h"       // IWYU pragma: export

@@ -60,6 +60,10 @@ enum class what : std::uint32_t {
   import_pd,
   import_mr,
   import_dm,
+  open_connections,
+  close_connections,
+  manage_connections,
+  query_clock,
   count,
 };
 

@@ -19,6 +19,7 @@
 #include "testbenches/applications/preload/addresses.h"
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection.h"
+#include "testbenches/applications/preload/connection_files.h"
 #include "testbenches/applications/preload/real.h"
 #include "testbenches/applications/preload/timers.h"
 
@@ -70,17 +71,31 @@ int sleep_for(const pollfd* fds, nfds_t n, std::uint64_t timeout) {
   return error || out.ready ? 1 : 0;
 }
 
-bool sleeps(int fd) {
-  const long flags = ::syscall(SYS_fcntl, fd, F_GETFL);
-  return flags >= 0 && !(flags & O_NONBLOCK);
+// A call that does not sleep will find nothing. Once costs nothing; a program that looks again and again waits.
+void nothing_there(const pollfd* fds, nfds_t n) {
+  connection* c = mine();
+  static const std::uint64_t stretch = setting("HCASIM_POLL_STRETCH", 20'000'000);
+  if (c->looked && n > 0) sleep_for(fds, n, stretch);
+  c->looked = true;
 }
 
 // Before a call on a descriptor that would sleep.
-void before(int fd, short events) {
-  if (!mine()) return;
+void before(int fd, short events, bool sleeps = true) {
+  connection* c = mine();
+  if (!c) return;
   const int kept = errno;
   pollfd p{fd, events, 0};
-  for (const std::uint64_t interrupts = timers_delivered(); look(&p, 1) == 0 && sleeps(fd);) {
+  if (look(&p, 1) != 0) {
+    c->looked = false;
+    errno = kept;
+    return;
+  }
+  if (!sleeps || !may_sleep(fd)) {
+    nothing_there(&p, 1);
+    errno = kept;
+    return;
+  }
+  for (const std::uint64_t interrupts = timers_delivered(); look(&p, 1) == 0;) {
     wait_for(fd, events, channel::forever);
     if (timers_delivered() != interrupts) break;
   }
@@ -88,12 +103,12 @@ void before(int fd, short events) {
 }
 
 void before_receive(int fd, int flags) {
-  if (!(flags & MSG_DONTWAIT)) before(fd, POLLIN);
+  before(fd, POLLIN, !(flags & MSG_DONTWAIT));
 }
 void before_send(int fd, int flags) {
   connection* c = mine();
   if (!c) return;
-  if (!(flags & MSG_DONTWAIT)) before(fd, POLLOUT);
+  before(fd, POLLOUT, !(flags & MSG_DONTWAIT));
   c->sent = true;
 }
 
@@ -104,7 +119,11 @@ int until(Look look_once, std::uint64_t timeout, const pollfd* fds, nfds_t n) {
   look_at_clock(begin);
   for (const std::uint64_t interrupts = timers_delivered();;) {
     const int found = look_once();
-    if (found != 0 || timeout == 0) return found;
+    if (found != 0) return found;
+    if (timeout == 0) {
+      nothing_there(fds, n);
+      return look_once();
+    }
     if (timers_delivered() != interrupts) {
       errno = EINTR;
       return -1;
@@ -125,6 +144,11 @@ std::uint64_t sleep_ps(std::uint64_t ps) {
 }
 
 }  // namespace
+
+bool may_sleep(int fd) {
+  const long flags = ::syscall(SYS_fcntl, fd, F_GETFL);
+  return flags >= 0 && !(flags & O_NONBLOCK);
+}
 
 bool wait_for(int fd, short events, std::uint64_t timeout) {
   const pollfd p{fd, events, 0};
@@ -157,6 +181,7 @@ HCASIM_PUBLIC ssize_t readv(int fd, const iovec* v, int n) {
   return ::syscall(SYS_readv, fd, v, n);
 }
 HCASIM_PUBLIC ssize_t write(int fd, const void* from, size_t n) {
+  if (is_connection_file(fd)) return write_command(fd, from, n);
   before_send(fd, 0);
   return ::syscall(SYS_write, fd, from, n);
 }

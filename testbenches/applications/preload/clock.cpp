@@ -68,6 +68,10 @@ bool is_cpuinfo(const char* path) {
 
 }  // namespace
 
+std::uint64_t date_of(std::uint64_t ps) {
+  return first_date * 1'000'000'000 + ps / 1000;
+}
+
 bool look_at_clock(std::uint64_t& ps) {
   connection* c = mine();
   if (!c) return false;

@@ -23,7 +23,7 @@ static_assert(offsetof(ibv_wc, imm_data) == offsetof(channel::completion, immedi
 static_assert(offsetof(ibv_wc, sl) == offsetof(channel::completion, sl));
 
 int poll(cq_object& q, int entries, ibv_wc* wc) {
-  const int most = std::min(entries, static_cast<int>(channel::data_bytes / sizeof(ibv_wc)));
+  const int most = std::min(entries, static_cast<int>(channel::data_bytes / (sizeof(ibv_wc) + sizeof(std::uint64_t))));
   if (most < 0) return -1;
   channel::poll_cq::answer out{};
   if (const int error = call(channel::poll_cq{q.name, static_cast<std::uint32_t>(most)}, out)) {
@@ -73,7 +73,8 @@ ibv_cq_ex* make_cq(ibv_context* context, std::uint32_t cqe, void* user, ibv_comp
 }
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
-  constexpr std::uint64_t known_reads = IBV_WC_STANDARD_FLAGS;
+  constexpr std::uint64_t stamps = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  constexpr std::uint64_t known_reads = static_cast<std::uint64_t>(IBV_WC_STANDARD_FLAGS) | stamps;
   constexpr std::uint32_t known_flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
   constexpr std::uint32_t known_masks = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
   if (attr->comp_mask & ~known_masks) return refused<ibv_cq_ex>(EINVAL);

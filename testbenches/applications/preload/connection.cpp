@@ -14,6 +14,7 @@
 #include <cstdlib>
 
 #include "testbenches/applications/channel/handoff.h"
+#include "testbenches/applications/preload/connection_files.h"
 #include "testbenches/applications/preload/timers.h"
 
 namespace hcasim::preload {
@@ -97,6 +98,10 @@ connection* present() {
   return own.page ? &own : nullptr;
 }
 
+void set_begetting(bool now) {
+  if (own.page) own.page->begets = now;
+}
+
 connection* mine() {
   if (own.page) return &own;
   const int error = errno;
@@ -114,7 +119,7 @@ void connect_and_tell(void (*tell)(void*), void* of) {
 
 void forget() {
   if (!own.page) return;
-  ::munmap(own.page, sizeof(channel::page));
+  ::syscall(SYS_munmap, own.page, sizeof(channel::page));
   ::syscall(SYS_close, own.socket);
   own = {};
 }
@@ -133,6 +138,7 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
   p.sent = c->sent;
   c->spent = 0;
   c->sent = false;
+  c->looked = false;
   if (!descriptors.empty()) {
     const std::byte byte{1};
     pass(c->socket, std::span(&byte, 1), descriptors);
@@ -180,7 +186,10 @@ void tell_whoever_began(void*) {
 }
 
 [[gnu::constructor]] void begin() {
-  ::pthread_atfork(nullptr, nullptr, forget);
+  ::pthread_atfork(nullptr, nullptr, [] {
+    forget();
+    disown_connection_files();
+  });
   connect_and_tell(tell_whoever_began, nullptr);
 }
 

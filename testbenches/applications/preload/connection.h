@@ -21,6 +21,7 @@ struct connection {
   pid_t thread = 0;
   volatile bool asking = false;  // a signal finds it within a request
   bool sent = false;             // it has written to descriptors
+  bool looked = false;           // since its last request, at descriptors, and found nothing
   std::uint64_t now = 0;         // ps, at the last answer
   std::uint64_t horizon = 0;
   std::uint64_t spent = 0;  // ps since then
@@ -35,6 +36,8 @@ connection* mine();
 void connect_and_tell(void (*tell)(void*), void* of);
 // Of the calling thread, if it has one.
 connection* present();
+// Around a sleep that ends when what it has made connects, however long the machine takes.
+void set_begetting(bool now);
 // The child of a fork, and a thread at its end, have none.
 void forget();
 

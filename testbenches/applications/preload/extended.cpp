@@ -2,6 +2,7 @@
 // one completion after the other.
 #include <algorithm>
 
+#include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/objects.h"
 
 namespace hcasim::preload {
@@ -133,6 +134,7 @@ int next_poll(ibv_cq_ex* cq) {
   const int n = poll(q, 1, &q.polled);
   if (n < 0) return errno;
   if (n == 0) return ENOENT;
+  std::memcpy(&q.polled_ticks, data().data() + sizeof q.polled, sizeof q.polled_ticks);
   cq->status = q.polled.status;
   cq->wr_id = q.polled.wr_id;
   return 0;
@@ -189,6 +191,11 @@ void open_extended(cq_object& q) {
   reads<&ibv_wc::slid>(e.read_slid);
   reads<&ibv_wc::sl>(e.read_sl);
   reads<&ibv_wc::dlid_path_bits>(e.read_dlid_path_bits);
+  e.read_completion_ts = [](ibv_cq_ex* cq) { return of_ex(cq).polled_ticks; };
+  e.read_completion_wallclock_ns = [](ibv_cq_ex* cq) {
+    constexpr std::uint64_t ps_per_tick = 1'000'000'000 / channel::clock_khz;
+    return date_of(of_ex(cq).polled_ticks * ps_per_tick);
+  };
 }
 
 }  // namespace hcasim::preload

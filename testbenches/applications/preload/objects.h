@@ -65,7 +65,8 @@ struct channel_object {
 struct cq_object {
   ibv_cq_ex cq;  // begins as an ibv_cq
   handle name;
-  ibv_wc polled;  // of the extended calls
+  ibv_wc polled;               // of the extended calls
+  std::uint64_t polled_ticks;  // of the adapter's clock
 };
 
 // What the extended calls have gathered between wr_start and wr_complete.

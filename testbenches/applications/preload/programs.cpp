@@ -83,7 +83,9 @@ HCASIM_PUBLIC pid_t fork() noexcept {
   const int error = errno;
   ::syscall(SYS_close, ends[1]);
   char byte = 0;
+  set_begetting(true);
   if (child > 0) ::syscall(SYS_read, ends[0], &byte, 1);
+  set_begetting(false);
   ::syscall(SYS_close, ends[0]);
   errno = error;
   return child;

@@ -51,7 +51,9 @@ int spawned(char* const* env, Spawn spawn) {
   ::syscall(SYS_close, told);
   pollfd end{ends[0], POLLIN, 0};
   const timespec patience{patience_ms / 1000, patience_ms % 1000 * 1'000'000L};
+  set_begetting(true);
   if (error == 0) ::syscall(SYS_ppoll, &end, 1, &patience, nullptr, 0);
+  set_begetting(false);
   ::syscall(SYS_close, ends[0]);
   return error;
 }

@@ -49,6 +49,8 @@ const char* stack_of(const ucontext_t& u) {
 void begin_steps(int, siginfo_t*, void* context) {
   auto& u = *static_cast<ucontext_t*>(context);
   connection* c = present();
+  // Steps that it takes no more: a handler of its own was left by a jump.
+  if (!(u.uc_mcontext.gregs[REG_EFL] & trap_flag)) seen.stepping = false;
   if (!c || c->asking || seen.stepping) return;
   if (c->page->unprovable.exchange(0)) {
     const int kept = errno;
@@ -86,6 +88,10 @@ void hand_on(const kept_action& k, int signal, siginfo_t* info, void* context) {
 
 void step(int signal, siginfo_t* info, void* context) {
   auto& u = *static_cast<ucontext_t*>(context);
+  if (!seen.stepping && info->si_code == TRAP_TRACE && !program_trap.given) {  // it was looked at again in between
+    u.uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+    return;
+  }
   if (!seen.stepping) return hand_on(program_trap, signal, info, context);
   const int kept = errno;
   connection* c = present();

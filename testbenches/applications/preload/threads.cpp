@@ -135,7 +135,9 @@ HCASIM_PUBLIC int pthread_create(pthread_t* id, const pthread_attr_t* attr, void
     return error;
   }
   *id = s->id;
+  set_begetting(true);
   while (!s->connected) futex(s->connected, FUTEX_WAIT_PRIVATE, 0);
+  set_begetting(false);
   s->next = all.load();
   while (!all.compare_exchange_weak(s->next, s)) {
   }

@@ -6,11 +6,13 @@ namespace hcasim::applications {
 
 using namespace verbs;
 
-client::client(node& n, outside_memory& bytes, activity& a, waiting& w, client_statistics& counters, const time_config& time,
-               bit_rate rate, std::uint64_t seed)
+client::client(node& n, std::uint32_t node_number, outside_memory& bytes, activity& a, waiting& w, cm::manager& m,
+               client_statistics& counters, const time_config& time, bit_rate rate, std::uint64_t seed)
     : where(n),
+      number(node_number),
       changes(a),
       sleeping(w),
+      connections(m),
       stats(counters),
       config(time),
       link_rate(rate),
@@ -44,6 +46,10 @@ int client::close(cpu& c, ibv_context* context) {
 }
 
 void client::close_all(cpu& c) {
+  connection_files.remove_if([this](cm::file& f) {
+    connections.close(f);
+    return true;
+  });
   std::vector<ibv_context*> open;
   contexts.each([&](ibv_context& x) {
     if (std::find(open.begin(), open.end(), &x) == open.end()) open.push_back(&x);

@@ -7,6 +7,7 @@
 
 #include "models/driver/verbs.h"
 #include "models/system/system.h"
+#include "testbenches/applications/connection_manager/manager.h"
 #include "testbenches/applications/simulator/activity.h"
 #include "testbenches/applications/simulator/handles.h"
 #include "testbenches/applications/simulator/waiting.h"
@@ -44,16 +45,19 @@ struct opening {
 };
 
 struct client {
-  client(node& where, outside_memory& bytes, activity& changes, waiting& sleeping, client_statistics& counters,
-         const time_config& config, bit_rate link_rate, std::uint64_t seed);
+  client(node& where, std::uint32_t number, outside_memory& bytes, activity& changes, waiting& sleeping,
+         cm::manager& connections, client_statistics& counters, const time_config& config, bit_rate link_rate,
+         std::uint64_t seed);
 
   // Destroys everything of the context that is left, as the kernel does. Handles of its objects are gone.
   int close(cpu& c, verbs::ibv_context* context);
   void close_all(cpu& c);
 
   node& where;
+  std::uint32_t number;  // of the node
   activity& changes;
   waiting& sleeping;
+  cm::manager& connections;
   client_statistics& stats;
   const time_config& config;
   bit_rate link_rate;
@@ -71,6 +75,7 @@ struct client {
   handles<verbs::ibv_qp> qps;
   handles<verbs::ibv_srq> srqs;
   handles<verbs::ibv_ah> ahs;
+  handles<cm::file> connection_files;
   std::size_t connected = 0;  // QPs that were made ready to receive
 
   // Objects are destroyed when no other thread is at work in the driver for this process: a thread sleeps there, and programs

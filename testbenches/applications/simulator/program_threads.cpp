@@ -80,8 +80,12 @@ thread_state state_of(pid_t process, pid_t id) {
   return out;
 }
 
+bool is(std::uint32_t what, channel::what w) {
+  return what == static_cast<std::uint32_t>(w);
+}
+
 bool looks_again(std::uint32_t what, const std::byte* arguments) {
-  if (what != static_cast<std::uint32_t>(channel::what::wait_others)) return false;
+  if (!is(what, channel::what::wait_others)) return false;
   channel::wait_others w{};
   std::memcpy(&w, arguments, sizeof w);
   return w.again != 0;
@@ -97,6 +101,7 @@ std::uint64_t processor_time(pid_t process, pid_t id) {
 
 }  // namespace
 
+// When the system shows a new thread is up to the machine; it begins when the one that has made it asks next.
 void programs::accept_threads() {
   for (;;) {
     descriptor connection(::accept4(place_.socket(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -137,7 +142,13 @@ void programs::greet(descriptor connection) {
   t.name = fmt::format("program{}_{}_{}", f.number, f.processes.size() - 1, p->threads.size() - 1);
   ++p->alive;
   ++f.running;
-  node_of(f).host.run(t.name, [this, &t](cpu& c) { run_thread(c, t); });
+  newcomers_.push_back(&t);
+}
+
+void programs::admit_newcomers() {
+  for (thread* t : std::exchange(newcomers_, {})) {
+    node_of(t->of->of).host.run(t->name, [this, t](cpu& c) { run_thread(c, *t); });
+  }
 }
 
 // A first thread is a process that is new, or has become another program: what it had is gone then, as descriptors are closed.
@@ -147,8 +158,7 @@ programs::process* programs::process_of(const channel::hello& h, family& f) {
     if (h.thread != h.process) return p.get();
     end_process(*p);
   }
-  auto made = std::make_unique<process>(f, node_of(f), waiting_, statistics_, config_.time, system_.config().link.rate,
-                                        config_.seed + 2 * ++made_processes_);
+  auto made = std::make_unique<process>(f, *this, config_.seed + 2 * ++made_processes_);
   process* p = made.get();
   p->id = h.process;
   p->bytes.attach(h.process);
@@ -166,6 +176,7 @@ void programs::run_thread(cpu& c, thread& t) {
              return receive(t.socket.get(), std::span(&byte, 1), bytes);
            }};
   while (!p.over && !k.ended && take_request(c, t)) serve_one(c, t, k);
+  admit_newcomers();
   --p.of.running;
   if (--p.alive > 0) return;
   // The last one.
@@ -188,7 +199,8 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   }
   k.slices = p.changes.slices();
   waiting_.checkpoint(c.time() + config_.time.out_of_band, page.sent != 0);
-  const bool sleeps = what == static_cast<std::uint32_t>(channel::what::wait_descriptors);
+  admit_newcomers();
+  const bool sleeps = is(what, channel::what::wait_descriptors) || is(what, channel::what::wait_others);
   if (sleeps) begin_sleep(f);
   const int error = serve(k, what, arguments, answer);
   if (sleeps) ++f.running;
@@ -199,7 +211,7 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
         "the system does not let this process read and write the memory of its programs (process_vm_readv); in a container "
         "allow that call, as with --cap-add=SYS_PTRACE");
   }
-  if (what != static_cast<std::uint32_t>(channel::what::clock)) t.last_call = now();
+  if (!is(what, channel::what::clock)) t.last_call = now();
   std::memcpy(page.arguments, answer, sizeof answer);
   page.error = error;
   page.now = static_cast<std::uint64_t>(now().count());
@@ -274,7 +286,10 @@ bool programs::look_at(cpu& c, thread& t, look& l) {
   }
   const thread_state s = state_of(p.id, t.id);
   if (s.letter == 0 || s.letter == 'Z' || s.letter == 'X') {
-    if (t.id == p.id) end_process(p);
+    // It has not said that it ends, so its process does: what that has open is closed when the last of its threads has gone.
+    constexpr int moment = 1000;  // ms
+    const bool all_gone = p.ended && ::poll(&end, 1, moment) > 0;
+    if (all_gone || t.id == p.id) end_process(p);
     return false;
   }
   constexpr auto patience = std::chrono::seconds(10);
@@ -284,7 +299,7 @@ bool programs::look_at(cpu& c, thread& t, look& l) {
     ::kill(-p.of.main, SIGKILL);
     return true;
   }
-  l.quiet = s.letter == 'S' && s.ticks == l.ticks ? l.quiet + 1 : 0;
+  l.quiet = s.letter == 'S' && s.ticks == l.ticks && t.page->begets == 0 ? l.quiet + 1 : 0;
   l.ticks = s.ticks;
   constexpr int enough = 100;  // a busy machine delays what passes its loopback
   if (l.quiet < enough) return true;
@@ -294,6 +309,7 @@ bool programs::look_at(cpu& c, thread& t, look& l) {
   t.bed.unknown = t.page;
   t.bed.seen = t.seen;
   t.bed.who = "sleeps in a call that the library does not know";
+  admit_newcomers();
   begin_sleep(p.of);
   waiting_.sleep(c, t.bed, never);
   ++p.of.running;

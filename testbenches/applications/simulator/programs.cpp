@@ -27,12 +27,18 @@ std::string with_address(const std::string& word, std::size_t nodes) {
 
 }  // namespace
 
+programs::process::process(family& f, programs& p, std::uint64_t seed)
+    : of(f),
+      bytes(changes),
+      verbs(p.node_of(f), f.config.node, bytes, changes, p.waiting_, p.connections_, p.statistics_, p.config_.time,
+            p.system_.config().link.rate, seed) {}
+
 programs::thread::~thread() {
   if (page) ::munmap(page, sizeof(channel::page));
 }
 
 programs::programs(const sc_core::sc_module_name& n, system& s, programs_config config)
-    : unit(n), system_(s), config_(std::move(config)) {
+    : unit(n), system_(s), config_(std::move(config)), network_(s), connections_(network_, config_.connections) {
   stats_.add("requests", "1", "what threads of programs asked for", statistics_.requests);
   stats_.add("empty_polls", "1", "polls of a completion queue that found nothing", statistics_.empty_polls);
   stats_.add("stretched_polls", "1", "of these, the ones that slept until something changed", statistics_.stretched_polls);
@@ -78,6 +84,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
                            {"HCASIM_PROGRAM", std::to_string(i)},
                            {"HCASIM_NODE", std::to_string(f->config.node)},
                            {"HCASIM_CLOCK_READ", std::to_string(config_.time.clock_read.count())},
+                           {"HCASIM_POLL_STRETCH", std::to_string(config_.time.poll_stretch.count())},
                            {"HCASIM_TSC_MHZ", fmt::format("{:.3f}", config_.time.tsc_mhz)}};
     families_.push_back(std::move(f));
   }
@@ -92,7 +99,10 @@ programs::~programs() {
 }
 
 void programs::start() {
-  waiting_.watch(place_.socket(), [this] { accept_threads(); });
+  waiting_.watch(place_.socket(), [this] {
+    accept_threads();
+    admit_newcomers();
+  });
   for (std::size_t i = 0; i < system_.nodes(); ++i) {
     system_.at(i).host.run("boot", [this, i](cpu& c) {
       if (const int error = system_.at(i).device().open(c)) {
@@ -133,6 +143,7 @@ void programs::launch_program(cpu& c, family& f) {
     ::poll(fds, 2, turn);
     accept_threads();
     if (fds[1].revents) end_family(f);
+    admit_newcomers();
     if (waited < patience) continue;
     fail(fmt::format("program{}: {} does not load the library (LD_PRELOAD); what the system loads into it is up to the system",
                      f.number, f.what.path));

@@ -15,6 +15,7 @@
 #include "testbenches/applications/channel/channel.h"
 #include "testbenches/applications/simulator/client.h"
 #include "testbenches/applications/simulator/launcher.h"
+#include "testbenches/applications/simulator/network.h"
 #include "testbenches/applications/simulator/process_memory.h"
 #include "testbenches/applications/simulator/serve.h"
 #include "tlm/base/unit.h"
@@ -31,6 +32,7 @@ struct program_config {
 struct programs_config {
   std::vector<program_config> programs;
   time_config time;
+  cm::manager_config connections;
   bool echo = false;
   std::filesystem::path folder;
   std::uint64_t seed = 1;
@@ -84,8 +86,7 @@ class programs final : public unit {
     ~thread();
   };
   struct process {
-    process(family& f, node& n, waiting& w, client_statistics& s, const time_config& t, bit_rate rate, std::uint64_t seed)
-        : of(f), bytes(changes), verbs(n, bytes, changes, w, s, t, rate, seed) {}
+    process(family& f, programs& p, std::uint64_t seed);
     family& of;
     pid_t id = 0;
     descriptor ended;
@@ -101,6 +102,7 @@ class programs final : public unit {
   void launch_program(cpu& c, family& f);
   void accept_threads();
   void greet(descriptor connection);
+  void admit_newcomers();
   process* process_of(const channel::hello& h, family& f);
   void run_thread(cpu& c, thread& t);
   bool take_request(cpu& c, thread& t);
@@ -119,11 +121,14 @@ class programs final : public unit {
   programs_config config_;
   meeting_place place_;
   hcasim::applications::waiting waiting_;
+  system_network network_;
+  cm::manager connections_;
   client_statistics statistics_;
   level running_;
   std::uint64_t signals_ = 0;
   std::uint64_t made_processes_ = 0;
   std::vector<std::unique_ptr<family>> families_;
+  std::vector<thread*> newcomers_;  // which have connected, and do not run yet
   std::vector<std::string> failures_;
 };
 

@@ -13,6 +13,7 @@ handler_table make_table() {
   add_memory_requests(t);
   add_completion_requests(t);
   add_queue_requests(t);
+  add_connection_requests(t);
   return t;
 }
 

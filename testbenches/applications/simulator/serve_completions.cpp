@@ -81,7 +81,8 @@ int look(caller& k, const channel::poll_cq& in) {
 // The second empty poll in a row is a loop: it sleeps until there is something new, and looks again at that loop's next turn.
 int poll_cq(caller& k, const channel::poll_cq& in, channel::poll_cq::answer& out) {
   client& p = k.who;
-  if (in.entries > k.data.size() / sizeof(channel::completion)) return EINVAL;
+  constexpr std::size_t each = sizeof(channel::completion) + sizeof(std::uint64_t);
+  if (in.entries > k.data.size() / each) return EINVAL;
   k.completions.resize(std::max<std::size_t>(in.entries, 1));
   const std::uint64_t seen = p.changes.landings();
   int found = look(k, in);
@@ -93,11 +94,13 @@ int poll_cq(caller& k, const channel::poll_cq& in, channel::poll_cq::answer& out
     if (found < 0) return -found;
   }
   k.polled_nothing = found == 0;
-  for (int i = 0; i < found; ++i) {
-    const channel::completion wc = shown(k.completions[static_cast<std::size_t>(i)]);
-    std::memcpy(k.data.data() + static_cast<std::size_t>(i) * sizeof wc, &wc, sizeof wc);
-  }
   out.found = static_cast<std::uint32_t>(found);
+  for (std::size_t i = 0; i < out.found; ++i) {
+    const channel::completion wc = shown(k.completions[i]);
+    const std::uint64_t at = k.completions[i].completion_timestamp;
+    std::memcpy(k.data.data() + i * sizeof wc, &wc, sizeof wc);
+    std::memcpy(k.data.data() + out.found * sizeof wc + i * sizeof at, &at, sizeof at);
+  }
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "models/driver/guid.h"
 #include "testbenches/applications/simulator/handler.h"
 #include "testbenches/applications/simulator/tokens.h"
 
@@ -83,9 +84,16 @@ int query_port(caller& k, const channel::query_port& in, channel::query_port::an
   out.active_mtu = port.active_mtu;
   out.lid = port.lid;
   describe_rate(k.who.link_rate, out.width, out.speed);
-  out.gid_prefix = 0xfe80'0000'0000'0000;
+  out.gid_prefix = driver::gid_prefix;
   out.guid = device.node_guid;
   return 0;
+}
+
+static_assert(channel::clock_khz == HCA_CLOCK_KHZ);
+
+int query_clock(caller& k, const channel::query_clock& in, channel::query_clock::answer& out) {
+  ibv_context* context = k.who.contexts.find(in.context);
+  return context ? hcax_query_clock(k.c, context, &out.ticks) : EINVAL;
 }
 
 int alloc_pd(caller& k, const channel::alloc_pd& in, channel::made& out) {
@@ -147,6 +155,7 @@ int destroy_ah(caller& k, const channel::destroy_ah& in, channel::nothing&) {
 void add_device_requests(handler_table& t) {
   add<channel::query_device, query_device>(t);
   add<channel::query_port, query_port>(t);
+  add<channel::query_clock, query_clock>(t);
   add<channel::alloc_pd, alloc_pd>(t);
   add<channel::dealloc_pd, dealloc_pd>(t);
   add<channel::create_channel, create_channel>(t);

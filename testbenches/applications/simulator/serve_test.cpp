@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "testbenches/applications/channel/channel.h"
+#include "testbenches/applications/simulator/network.h"
 #include "testbenches/applications/simulator/process_memory.h"
 #include "testbenches/kit/world.h"
 #include "tlm/base/random.h"
@@ -56,8 +57,9 @@ class flat_space : public outside_memory {
 // A program in this process: it asks, and is answered.
 class fake_program {
  public:
-  fake_program(cpu& c, node& n)
-      : client_(n, space_, changes_, waiting_, statistics_, time_, bit_rate{100e9}, 1),
+  fake_program(cpu& c, node& n, hcasim::system& s)
+      : network_(s),
+        client_(n, 0, space_, changes_, waiting_, connections_, statistics_, time_, bit_rate{100e9}, 1),
         caller_{.c = c, .who = client_, .bed = bed_, .data = data_, .descriptors = [this](std::size_t count) {
                   std::vector<descriptor> out;
                   int ends[2];
@@ -110,6 +112,8 @@ class fake_program {
   waiting waiting_;
   client_statistics statistics_;
   time_config time_;
+  system_network network_;
+  cm::manager connections_{network_, {}};
   client client_;
   waiting::sleeper bed_;
   std::vector<std::byte> data_{channel::data_bytes};
@@ -121,7 +125,7 @@ template <class Body>
 void with_program(Body body) {
   kit::world w;
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
-    fake_program p(c, n);
+    fake_program p(c, n, w.sys());
     body(p, n);
   }}));
 }
@@ -264,9 +268,9 @@ void fuzz(std::uint64_t seed) {
     std::array<std::byte, channel::argument_bytes> arguments{};
     std::array<std::byte, channel::argument_bytes> answer{};
     // What makes objects comes first, so that the rest has something to hold.
-    constexpr channel::what makers[] = {channel::what::open_device,    channel::what::alloc_pd, channel::what::create_cq,
-                                        channel::what::create_channel, channel::what::reg_mr,   channel::what::create_qp,
-                                        channel::what::create_srq};
+    constexpr channel::what makers[] = {channel::what::open_device,    channel::what::alloc_pd,        channel::what::create_cq,
+                                        channel::what::create_channel, channel::what::reg_mr,          channel::what::create_qp,
+                                        channel::what::create_srq,     channel::what::open_connections};
     constexpr int requests = 3000;
     for (int i = 0; i < requests; ++i) {
       std::uint64_t what = n.below(static_cast<std::uint64_t>(channel::what::count) + 1);
@@ -310,6 +314,19 @@ TEST(applications, what_a_program_leaves_behind_is_given_back) {
     EXPECT_EQ(p.verbs().memory.pinned_bytes(), 0u);
     EXPECT_EQ(p.verbs().queues.pinned_bytes(), 0u);
     EXPECT_EQ(n.device().counters().pinned_pages.value(), n.device().counters().unpinned_pages.value());
+  });
+}
+
+TEST(applications, commands_go_to_a_file_that_is_open) {
+  with_program([](fake_program& p, node&) {
+    const channel::handle file = p.make(channel::open_connections{});
+    ASSERT_NE(file, 0u);
+    EXPECT_EQ(p.ask(channel::manage_connections{file, 0, 0, 0}), EINVAL);
+    EXPECT_EQ(p.ask(channel::manage_connections{file, 0, 8, 0}), ENOSPC) << "no room for the answer";
+    EXPECT_EQ(p.ask(channel::manage_connections{file, 0, ~0U, ~0U}), EINVAL);
+    EXPECT_EQ(p.ask(channel::manage_connections{file + 1, 0, 8, 0}), EINVAL);
+    EXPECT_EQ(p.ask(channel::close_connections{file}), 0);
+    EXPECT_EQ(p.ask(channel::close_connections{file}), EINVAL);
   });
 }
 

@@ -12,14 +12,13 @@ namespace hcasim::applications {
 namespace {
 
 // The reader may have closed its end, or be dead: SIGPIPE would end the simulator.
-void write_quietly(int pipe) {
+void write_quietly(int fd, const void* what, std::size_t bytes) {
   sigset_t broken;
   sigset_t before;
   ::sigemptyset(&broken);
   ::sigaddset(&broken, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &broken, &before);
-  const char token = 1;
-  if (::write(pipe, &token, 1) < 0 && errno == EPIPE) {
+  if (::write(fd, what, bytes) < 0 && errno == EPIPE) {
     const timespec at_once{};
     ::sigtimedwait(&broken, nullptr, &at_once);
   }
@@ -32,8 +31,25 @@ std::function<void()> token_into(descriptor pipe, waiting& sleeping) {
   ::fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
   auto end = std::make_shared<descriptor>(std::move(pipe));
   return [end, &sleeping] {
-    write_quietly(end->get());
+    const char token = 1;
+    write_quietly(end->get(), &token, sizeof token);
     sleeping.checkpoint(now());
+  };
+}
+
+std::function<void(int)> count_in(descriptor eventfd, waiting& sleeping) {
+  auto end = std::make_shared<descriptor>(std::move(eventfd));
+  return [end, &sleeping](int change) {
+    const auto would_not_sleep = [&](short events) {
+      pollfd p{end->get(), events, 0};
+      return ::poll(&p, 1, 0) > 0 && (p.revents & events);
+    };
+    std::uint64_t one = 1;
+    for (int i = 0; i < change && would_not_sleep(POLLOUT); ++i) write_quietly(end->get(), &one, sizeof one);
+    for (int i = 0; i < -change && would_not_sleep(POLLIN); ++i) {
+      if (::read(end->get(), &one, sizeof one) < 0) break;
+    }
+    if (change > 0) sleeping.checkpoint(now());
   };
 }
 

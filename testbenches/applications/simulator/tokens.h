@@ -1,4 +1,4 @@
-// How a program that sleeps for a pipe hears of an event: each is a token in it.
+// How a program that sleeps for a descriptor hears of an event: each is a token in a pipe, or one more in a count.
 #pragma once
 
 #include <functional>
@@ -10,5 +10,8 @@ namespace hcasim::applications {
 // Writes one. A pipe that is full, or that nobody reads any more, takes none. Whoever sleeps for it goes on at once, because
 // the costs of interrupt and wake-up are the driver's.
 std::function<void()> token_into(descriptor pipe, waiting& sleeping);
+
+// Keeps the count of an eventfd, of which a read takes one; called with by how many it changes.
+std::function<void(int)> count_in(descriptor eventfd, waiting& sleeping);
 
 }  // namespace hcasim::applications

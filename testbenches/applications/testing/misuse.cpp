@@ -69,6 +69,12 @@ struct looped {
     }
     cq = ibv_create_cq(o.context, 16, nullptr, channel, 0);
     REQUIRE(cq);
+    connect();
+  }
+  // With a queue that the caller has made.
+  looped(const opened& with, ibv_cq_ex* made) : o(with), cq(ibv_cq_ex_to_cq(made)) { connect(); }
+
+  void connect() {
     mr = ibv_reg_mr(o.pd, buffer, sizeof buffer, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     REQUIRE(mr);
     ibv_qp_init_attr init{};
@@ -359,6 +365,64 @@ void resize() {
   for (int i = 0; i < 3; ++i) finish(l);
 }
 
+// Completions say when they were made: between two looks at the adapter's clock.
+void stamped() {
+  const opened o = open();
+  ibv_cq_init_attr_ex with{};
+  with.cqe = 16;
+  with.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+  with.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  ibv_cq_ex* cq = ibv_create_cq_ex(o.context, &with);
+  REQUIRE(cq);
+  looped on(o, cq);
+  const auto ticks = [&] {
+    ibv_values_ex v{};
+    v.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+    REQUIRE(ibv_query_rt_values_ex(o.context, &v) == 0 && v.raw_clock.tv_sec == 0);
+    return static_cast<std::uint64_t>(v.raw_clock.tv_nsec);
+  };
+  ibv_device_attr_ex device{};
+  REQUIRE(ibv_query_device_ex(o.context, nullptr, &device) == 0);
+  REQUIRE(device.hca_core_clock == 1'000'000 && device.completion_timestamp_mask == ~std::uint64_t{0});
+  const std::uint64_t before = ticks();
+  on.write_flag();
+  ibv_poll_cq_attr none{};
+  while (ibv_start_poll(cq, &none) == ENOENT) {
+  }
+  const std::uint64_t at = ibv_wc_read_completion_ts(cq);
+  const std::uint64_t date = ibv_wc_read_completion_wallclock_ns(cq);
+  ibv_end_poll(cq);
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const std::uint64_t after = ticks();
+  const std::uint64_t now_ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  REQUIRE(before < at && at < after && after - before < 100'000);
+  REQUIRE(date < now_ns && now_ns - date <= after - at);
+}
+
+// A shared queue grows; receives that were posted before are used.
+void grow() {
+  const opened o = open();
+  ibv_srq_init_attr init{};
+  init.attr = {3, 1, 0};
+  ibv_srq* srq = ibv_create_srq(o.pd, &init);
+  REQUIRE(srq);
+  const auto fill = [&] {
+    ibv_recv_wr wr{};
+    ibv_recv_wr* bad = nullptr;
+    int n = 0;
+    while (ibv_post_srq_recv(srq, &wr, &bad) == 0) ++n;
+    return n;
+  };
+  REQUIRE(fill() == 3);
+  ibv_srq_attr a{100, 0, 0};
+  REQUIRE(ibv_modify_srq(srq, &a, IBV_SRQ_MAX_WR) == 0);
+  REQUIRE(ibv_query_srq(srq, &a) == 0 && a.max_wr >= 100);
+  REQUIRE(fill() == static_cast<int>(a.max_wr) - 3);
+  a.max_wr = 3;
+  REQUIRE(ibv_modify_srq(srq, &a, IBV_SRQ_MAX_WR) == EINVAL);
+}
+
 // The send queue is drained, says so, and goes on.
 void drained() {
   looped l;
@@ -399,6 +463,10 @@ void faults() {
   mine.sa_sigaction = on_fault;
   mine.sa_flags = SA_SIGINFO | SA_NODEFER;
   REQUIRE(sigaction(SIGSEGV, &mine, nullptr) == 0);
+  // It leaves its handler by a jump, also while it is looked at step by step.
+  for (volatile int i = 0; i < 20'000; i = i + 1) {
+    if (sigsetjmp(back, 1) == 0) const_cast<volatile int&>(*nowhere) = 1;
+  }
   volatile int seen = 0;
   while (seen < 3) {
     const unsigned long long before = __builtin_ia32_rdtsc();
@@ -473,6 +541,8 @@ int main(int argc, char** argv) {
                                                {"closed", closed_channel},
                                                {"resize", resize},
                                                {"drained", drained},
+                                               {"stamped", stamped},
+                                               {"grow", grow},
                                                {"faults", faults},
                                                {"spawn", spawn}};
   if (argc == 3 && std::strcmp(argv[1], "spin") == 0) {

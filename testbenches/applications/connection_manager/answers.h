@@ -1,0 +1,23 @@
+// What an identifier is, in the structs that programs are answered with.
+#pragma once
+
+#include "testbenches/applications/connection_manager/manager.h"
+
+namespace hcasim::applications::cm {
+
+rdma_ucm_query_route_resp route_of(const identifier& id, const network& net);
+rdma_ucm_query_addr_resp addresses_of(const identifier& id, const network& net);
+rdma_ucm_query_addr_resp gids_of(const identifier& id, const network& net);
+
+// rdma_ucm_query_path_resp with one path, or none.
+struct path_answer {
+  std::uint32_t paths;
+  std::uint32_t reserved;
+  ib_path_rec_data path;
+};
+path_answer paths_of(const identifier& id, const network& net);
+
+// What its queue pair is to be given on its way to a state. 0 or an errno value.
+int qp_attributes_of(const identifier& id, std::uint32_t qp_state, const network& net, ib_uverbs_qp_attr& out);
+
+}  // namespace hcasim::applications::cm

@@ -1,0 +1,111 @@
+#include "testbenches/applications/connection_manager/endpoint.h"
+
+#include <endian.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+namespace hcasim::applications::cm {
+namespace {
+
+constexpr std::uint32_t loopback = 127U << 24;
+constexpr std::uint32_t low_byte = 0xff;
+constexpr std::size_t mapped_at = 12;  // of an IPv4 address in an IPv6 one
+
+std::uint32_t node_of(std::uint32_t ipv4) {
+  if (ipv4 == INADDR_ANY) return any_node;
+  const std::uint32_t last = ipv4 & low_byte;
+  return (ipv4 & ~low_byte) == loopback && last != 0 ? last - 1 : unknown_node;
+}
+std::uint32_t ipv4_of(std::uint32_t node) {
+  return node == any_node ? INADDR_ANY : loopback | ((node + 1) & low_byte);
+}
+
+std::uint32_t node_of(const in6_addr& a, std::uint32_t self) {
+  if (IN6_IS_ADDR_UNSPECIFIED(&a)) return any_node;
+  if (IN6_IS_ADDR_LOOPBACK(&a)) return self;
+  if (!IN6_IS_ADDR_V4MAPPED(&a)) return unknown_node;
+  std::uint32_t v4 = 0;
+  std::memcpy(&v4, a.s6_addr + mapped_at, sizeof v4);
+  return node_of(ntohl(v4));
+}
+
+std::uint32_t node_of(const ib_sockaddr& a, const network& net) {
+  if (a.gid[0] == 0 && a.gid[1] == 0) return any_node;
+  if (be64toh(a.gid[0]) != gid_prefix) return unknown_node;
+  for (std::uint32_t n = 0; n < net.nodes(); ++n) {
+    if (net.port_of(n).guid == be64toh(a.gid[1])) return n;
+  }
+  return unknown_node;
+}
+
+template <class Address>
+std::optional<Address> take(const void* address, std::size_t bytes) {
+  Address out{};
+  if (bytes < sizeof out) return std::nullopt;
+  std::memcpy(&out, address, sizeof out);
+  return out;
+}
+
+template <class Address>
+std::size_t put(const Address& a, __kernel_sockaddr_storage& out) {
+  std::memcpy(&out, &a, sizeof a);
+  return sizeof a;
+}
+
+}  // namespace
+
+std::optional<endpoint> read_address(const void* address, std::size_t bytes, std::uint32_t self, const network& net) {
+  const auto family = take<std::uint16_t>(address, bytes);
+  if (!family) return std::nullopt;
+  if (*family == AF_INET) {
+    const auto a = take<sockaddr_in>(address, bytes);
+    if (!a) return std::nullopt;
+    return endpoint{*family, node_of(ntohl(a->sin_addr.s_addr)), ntohs(a->sin_port)};
+  }
+  if (*family == AF_INET6) {
+    const auto a = take<sockaddr_in6>(address, bytes);
+    if (!a) return std::nullopt;
+    return endpoint{*family, node_of(a->sin6_addr, self), ntohs(a->sin6_port)};
+  }
+  if (*family != ib_family) return std::nullopt;
+  const auto a = take<ib_sockaddr>(address, bytes);
+  if (!a) return std::nullopt;
+  return endpoint{*family, node_of(*a, net), static_cast<std::uint16_t>(be64toh(a->service) & be64toh(a->service_mask))};
+}
+
+std::size_t write_address(const endpoint& e, std::uint16_t space, const network& net, __kernel_sockaddr_storage& out) {
+  std::memset(&out, 0, sizeof out);
+  if (e.family == AF_INET) {
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_port = htons(e.port);
+    a.sin_addr.s_addr = htonl(ipv4_of(e.node));
+    return put(a, out);
+  }
+  if (e.family == AF_INET6) {
+    sockaddr_in6 a{};
+    a.sin6_family = AF_INET6;
+    a.sin6_port = htons(e.port);
+    if (e.node != any_node) {
+      const std::uint32_t v4 = htonl(ipv4_of(e.node));
+      a.sin6_addr.s6_addr[10] = a.sin6_addr.s6_addr[11] = 0xff;
+      std::memcpy(a.sin6_addr.s6_addr + mapped_at, &v4, sizeof v4);
+    }
+    return put(a, out);
+  }
+  if (e.family != ib_family) return 0;
+  ib_sockaddr a{};
+  a.family = ib_family;
+  a.pkey = 0xffff;
+  if (e.node != any_node) {
+    a.gid[0] = htobe64(gid_prefix);
+    a.gid[1] = htobe64(net.port_of(e.node).guid);
+  }
+  a.service = htobe64(std::uint64_t{space} << 16 | e.port);
+  a.service_mask = ~std::uint64_t{0};
+  return put(a, out);
+}
+
+}  // namespace hcasim::applications::cm

@@ -1,0 +1,40 @@
+// Addresses as programs write them: a node by its IPv4 address (127.0.0.1 is node0), the same as an IPv6 address, or its GID.
+#pragma once
+
+#include <linux/socket.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "testbenches/applications/connection_manager/network.h"
+
+namespace hcasim::applications::cm {
+
+inline constexpr std::uint32_t any_node = ~std::uint32_t{0};
+inline constexpr std::uint32_t unknown_node = any_node - 1;
+
+struct endpoint {
+  std::uint16_t family = 0;  // AF_INET, AF_INET6 or AF_IB; 0: none
+  std::uint32_t node = any_node;
+  std::uint16_t port = 0;
+};
+
+inline constexpr std::uint16_t ib_family = 27;  // AF_IB
+
+// sockaddr_ib of librdmacm and the kernel; numbers in network order.
+struct ib_sockaddr {
+  std::uint16_t family;
+  std::uint16_t pkey;
+  std::uint32_t flow;
+  std::uint64_t gid[2];
+  std::uint64_t service;
+  std::uint64_t service_mask;
+  std::uint64_t scope;
+};
+
+// None: no address that this library knows, or cut short. `self`: the node of the program, which loopback addresses mean.
+std::optional<endpoint> read_address(const void* address, std::size_t bytes, std::uint32_t self, const network& net);
+// Returns how many bytes it takes. `space`: of ports, which a service identifier begins with.
+std::size_t write_address(const endpoint& e, std::uint16_t space, const network& net, __kernel_sockaddr_storage& out);
+
+}  // namespace hcasim::applications::cm

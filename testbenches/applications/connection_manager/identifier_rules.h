@@ -1,0 +1,86 @@
+// The life of an identifier of the connection manager, from its address to its end: the steps of RDMA CM, and behind them the
+// states of IBTA 12.9 (REQ, REP, RTU, REJ, DREQ, DREP) and of service look-up (SIDR). Plain C++.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tlm/base/state_table.h"
+
+namespace hcasim::applications::cm {
+
+enum class id_life : std::uint8_t {
+  idle,
+  bound,
+  finding_address,
+  address_found,
+  finding_route,
+  route_found,
+  listening,
+  request_sent,
+  request_received,
+  reply_sent,
+  reply_received,
+  connected,
+  disconnect_sent,
+  disconnect_received,
+  answered,  // a datagram service: both sides know what they need
+  over,
+};
+enum class id_mark : std::uint8_t { datagram };
+enum class id_event : std::uint8_t {
+  bind,
+  find_address,
+  address_is_found,
+  address_is_missing,
+  find_route,
+  route_is_found,
+  listen,
+  send_request,
+  receive_request,
+  send_reply,
+  receive_reply,
+  send_ready,
+  receive_ready,
+  send_rejection,
+  receive_rejection,
+  give_up,
+  send_disconnect,
+  receive_disconnect,
+  send_disconnect_reply,
+  receive_disconnect_reply,
+  send_answer,
+  receive_answer,
+};
+
+using id_state = life_state<id_life, id_mark>;
+
+// What two managers say to each other.
+enum class message_kind : std::uint8_t {
+  request,           // REQ
+  reply,             // REP
+  ready,             // RTU
+  rejection,         // REJ
+  disconnect,        // DREQ
+  disconnect_reply,  // DREP
+  lookup,            // SIDR_REQ
+  answer,            // SIDR_REP
+};
+enum rejection_reason : std::uint16_t { timed_out = 4, invalid_service = 8, by_consumer = 28, vendor_option = 35 };
+enum answer_status : std::uint16_t { service_found = 0, service_unsupported = 1, service_rejected = 2 };
+
+[[nodiscard]] bool possible(id_state s, id_event e);
+// Throws std::logic_error: not in this state.
+[[nodiscard]] id_state step(id_state s, id_event e);
+
+// What the peer is told when the identifier is destroyed.
+struct farewell {
+  message_kind kind;
+  std::uint16_t reason = 0;
+};
+[[nodiscard]] std::optional<farewell> farewell_of(id_state s);
+
+// It has asked for a connection, or been asked.
+[[nodiscard]] bool has_begun(id_state s);
+
+}  // namespace hcasim::applications::cm

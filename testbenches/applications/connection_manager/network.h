@@ -1,0 +1,33 @@
+// What the connection manager knows of the simulated network, and how it lets time pass.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "tlm/base/units.h"
+
+namespace hcasim::applications::cm {
+
+inline constexpr std::uint64_t gid_prefix = 0xfe80'0000'0000'0000;
+
+struct port {
+  std::uint64_t guid = 0;
+  std::uint16_t lid = 0;
+  std::uint8_t mtu = 0;   // as enum ib_mtu
+  std::uint8_t rate = 0;  // as enum ib_rate
+};
+
+class network {
+ public:
+  network() = default;
+  network(const network&) = delete;
+  network& operator=(const network&) = delete;
+  virtual ~network() = default;
+
+  [[nodiscard]] virtual std::uint32_t nodes() const = 0;
+  [[nodiscard]] virtual port port_of(std::uint32_t node) const = 0;
+  // Runs `what` when `delay` has passed; what is due at the same time in the order of the calls.
+  virtual void later(ps delay, std::function<void()> what) = 0;
+};
+
+}  // namespace hcasim::applications::cm
