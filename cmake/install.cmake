@@ -44,6 +44,8 @@ install(TARGETS ${libraries} EXPORT hcasim ARCHIVE DESTINATION ${CMAKE_INSTALL_L
 install(EXPORT hcasim FILE hcasimTargets.cmake DESTINATION ${HCASIM_INSTALL_CMAKE})
 install(DIRECTORY firmware models tlm testbenches DESTINATION ${HCASIM_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY models tlm DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING PATTERN "*.sv" PATTERN testing EXCLUDE)
+# Recorded streams in Python.
+install(FILES testbenches/lockstep/stream.py DESTINATION ${HCASIM_INSTALL_SHARE}/python)
 # What `hcasim new-unit` begins from.
 install(DIRECTORY models DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING REGEX "/rtl/CMakeLists.txt$")
 install(DIRECTORY testbenches/new_unit testbenches/cosim_example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches)

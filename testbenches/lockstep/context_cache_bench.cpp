@@ -95,7 +95,7 @@ class context_memory : public unit {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
     if (on_access) on_access(r);
     const auto h = static_cast<std::uint32_t>((r.address >> 6) * 0x9e3779b97f4a7c15U >> 48);
-    const unsigned cycles = !random_ ? 20 : h % 4 == 0 ? 80 + h % 200 : 30 + h % 20;
+    const unsigned cycles = !random_ ? 20 : h % 4 == 0 ? 80 + h % 200 : h % 16 == 1 ? 3 + h % 7 : 30 + h % 20;
     bool failed = false;
     std::byte* const at = find(r.address, r.op == dma_op::write, failed);
     r.failed = failed || r.bytes != entry_bytes;
@@ -171,8 +171,10 @@ class context_issuer final : public issuer {
     std::uint64_t value = 0;
     std::array<std::byte, entry_bytes> bytes{};  // of a put
     ps let_go_at{0};
+    std::uint64_t after = 0;  // as many have given the entry back, of those that hold it
   };
   static context_item kind_of(const item& i) { return static_cast<context_item>(i[0] & 0xff); }
+  static bool alone(context_item k) { return k == context_item::write || k == context_item::put || k == context_item::replace; }
   static std::uint32_t index_of(const item& i) { return static_cast<std::uint32_t>(i[1]); }
   static std::size_t slot(std::uint32_t index) {
     const std::uint32_t number = number_at(index);
@@ -185,8 +187,8 @@ class context_issuer final : public issuer {
     if (exclusive_all_ || (single_ && (memory_.under_way() > 0 || now() < quiet_from_))) return false;
     const use& u = uses_[slot(index_of(i))];
     switch (kind_of(i)) {
-      case context_item::set_area:
-        return busy_ == 0 && held_ == 0;
+      case context_item::set_area:  // it waits for those that hold an entry, and for the drops that wait for them
+        return !single_ || (busy_ == 0 && held_ == 0);
       case context_item::set_read:
         return busy_ == 0;
       case context_item::put:
@@ -246,8 +248,9 @@ class context_issuer final : public issuer {
       done.self->came(done, t);
     };
     use& u = uses_[slot(r->index)];
+    r->after = u.given_back + u.held;
     ++u.asked;
-    u.exclusive |= r->kind == context_item::write || r->kind == context_item::put || r->kind == context_item::replace;
+    u.exclusive |= alone(r->kind);
     ++busy_;
     ps t = now();
     if (out.send(*r, t) == tlm::TLM_COMPLETED) came(*r, t);
@@ -258,6 +261,9 @@ class context_issuer final : public issuer {
     --u.asked;
     --busy_;
     ++done_[static_cast<std::size_t>(r.kind == context_item::put ? context_item::write : r.kind)];
+    // What waits until an entry, or all of them, have been given back.
+    if (r.kind == context_item::set_area ? held_ > 0 || busy_ > 0 : r.op == context_op::drop && u.given_back < r.after)
+      shared().problem(std::string(is_rtl() ? "rtl" : "model") + ": answered while somebody holds what it waits for", r.number);
     comparison::answer a{};
     a[0] = r.failed;
     const bool got = r.op == context_op::fetch && !r.failed;
@@ -290,14 +296,14 @@ class context_issuer final : public issuer {
       queue_.at(r.let_go_at,
                 {[](void* context) { static_cast<flight*>(context)->self->let_go(*static_cast<flight*>(context)); }, &r});
     } else {
-      lift(u);
+      if (alone(r.kind)) lift(u);
       retire(r, t);
     }
     answered(r.number, a);
   }
   void let_go(flight& r) {
     use& u = uses_[slot(r.index)];
-    if (r.kind == context_item::write || r.kind == context_item::put) {
+    if (alone(r.kind)) {
       if (r.kind == context_item::put) {
         std::memcpy(r.entry, r.bytes.data(), r.bytes.size());
       } else {
@@ -307,6 +313,7 @@ class context_issuer final : public issuer {
       lift(u);
     }
     --u.held;
+    ++u.given_back;
     u.leaving.erase(std::find(u.leaving.begin(), u.leaving.end(), r.let_go_at));
     --held_;
     out.release(r);
@@ -329,6 +336,7 @@ class context_issuer final : public issuer {
   struct use {
     std::uint32_t asked = 0;
     std::uint32_t held = 0;
+    std::uint64_t given_back = 0;
     bool exclusive = false;
     ps lifted_at{-1};
     std::vector<ps> leaving;  // when those that hold it give it back
@@ -396,6 +404,7 @@ class context_cache_bench final : public bench {
       rtl_->dma.bind(rtl_memory_->in);
     }
   }
+  [[nodiscard]] std::array<const unit*, sides> units() const override { return {model_.get(), rtl_.get()}; }
   void finish(const options& o, report& r) override {
     if (rtl_issuer_) rtl_issuer_->publish(r.covered);
     finish_rtl(rtl_.get(), o, r);

@@ -57,19 +57,26 @@ class context_generator {
     const unsigned gap =
         o_.how == mode::random && r_.chance(0.4) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 100 : 6)) : 0;
     const auto hold = static_cast<unsigned>(r_.chance(0.05) ? r_.below(200) : r_.below(12));
-    // Some sets are crowded, so that there is no room.
+    // Some sets are crowded, so that there is no room; now and then everybody wants the same two.
+    if (narrow_ > 0) --narrow_;
+    if (o_.how == mode::random && narrow_ == 0 && r_.chance(o_.storms ? 0.004 : 0.0008)) {
+      narrow_ = 20 + static_cast<unsigned>(r_.below(80));
+      narrow_set_ = static_cast<std::uint32_t>(r_.below(64));
+    }
     const double where = r_.unit();
-    auto number = static_cast<std::uint32_t>(where < 0.45   ? r_.below(160)
+    auto number = static_cast<std::uint32_t>(narrow_ > 0    ? r_.below(14) * 64 + (narrow_set_ + r_.below(2)) % 64
+                                             : where < 0.45 ? r_.below(160)
                                              : where < 0.48 ? r_.below(14) * 64 + r_.below(2)
                                                             : r_.below(area));
-    // Many want one entry.
-    if (o_.storms && crowd_ == 0 && r_.chance(0.005)) {
-      crowd_ = 8 + static_cast<unsigned>(r_.below(40));
+    // Many want one entry, at once or one after the other while it is read.
+    if (o_.how == mode::random && crowd_ == 0 && r_.chance(o_.storms ? 0.004 : 0.0015)) {
+      crowd_ = 8 + static_cast<unsigned>(r_.below(o_.storms ? 40 : 12));
+      crowd_gap_ = r_.chance(0.5) ? 0 : static_cast<unsigned>(r_.below(10));
       crowded_ = number;
     }
     if (crowd_ > 0) {
       --crowd_;
-      return make_item(context_item::fetch, 0, hold, index_at(crowded_), 0);
+      return make_item(r_.chance(0.1) ? context_item::drop : context_item::fetch, crowd_gap_, hold, index_at(crowded_), 0);
     }
     std::uint32_t index = index_at(number);
     if (r_.chance(0.01)) {  // any, often one of the last or the first that is not there
@@ -77,12 +84,20 @@ class context_generator {
       index = r_.chance(0.3) ? entries_ - static_cast<std::uint32_t>(r_.below(2)) : r_.chance(0.5) ? ~any : any;
     }
     const double what = r_.unit() * (o_.storms ? 0.5 : 1);
-    if (what < (o_.storms ? 0.002 : 0.0005)) return another_area(gap);
-    const context_item kind = what < 0.02   ? context_item::drop
-                              : what < 0.05 ? context_item::replace
+    if (what < 0.002) return another_area(gap);
+    const context_item kind = what < 0.04   ? context_item::drop
+                              : what < 0.06 ? context_item::replace
                               : what < 0.25 ? context_item::write
                                             : context_item::fetch;
-    return make_item(kind, gap, hold, index, r_.next());
+    // What somebody holds, reads, drops or gives back just now is asked for again, dropped most of all.
+    const bool again = kind == context_item::drop ? r_.chance(0.7) : kind == context_item::fetch && r_.chance(0.1);
+    std::uint32_t& kept = recent_[r_.below(std::size(recent_))];
+    if (again) {
+      index = kept;
+    } else {
+      kept = index;
+    }
+    return make_item(kind, again ? 0 : gap, hold, index, r_.next());
   }
 
   const options& o_;
@@ -92,7 +107,11 @@ class context_generator {
   bool sieged_ = false;
   std::uint32_t besieger_ = 0;
   unsigned crowd_ = 0;
+  unsigned crowd_gap_ = 0;
+  unsigned narrow_ = 0;
+  std::uint32_t narrow_set_ = 0;
   std::uint32_t crowded_ = 0;
+  std::uint32_t recent_[12] = {};
 };
 
 }  // namespace

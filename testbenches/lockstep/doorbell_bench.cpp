@@ -112,6 +112,7 @@ class doorbell_world : public unit {
   struct doorbell_write {
     std::uint32_t value;
     std::uint64_t place;  // among the writes that were offered
+    bool late;            // software had written a newer one before
   };
   // What a record held when it was read, and how many writes the unit had taken when it was told.
   struct sample {
@@ -180,6 +181,7 @@ class doorbell_world : public unit {
     const auto known = qps_.find(r.number);
     const auto write = std::find_if(q.recent.rbegin(), q.recent.rend(), [&](const auto& w) { return w.value == r.value; });
     if (known == qps_.end() || write == q.recent.rend()) return false;
+    if (write->late) return true;
     const auto& samples = known->second.samples;
     return std::any_of(samples.begin(), samples.end(), [&](const sample& s) {
       const std::uint32_t index = r.kind == bell::send ? s.record.sq_pi : s.record.rq_pi;
@@ -191,7 +193,7 @@ class doorbell_world : public unit {
   template <class T>
   static void keep(std::deque<T>& d, const T& newest) {
     d.push_back(newest);
-    if (d.size() > 64) d.pop_front();
+    if (d.size() > 4096) d.pop_front();  // more than are ever on their way
   }
   // The RTL's streams stall by themselves.
   static rtl::gate gate_of(const options& o, side s, const char* channel) {
@@ -230,9 +232,9 @@ class doorbell_world : public unit {
       declare(stream_[number]);
       return answer(number);
     }
-    const bool blueflame = f.kind == write_kind::blueflame || f.kind == write_kind::broken_blueflame;
-    bytes_ = blueflame ? wqe_of(f) : std::vector<std::byte>(f.bytes);
-    if (!blueflame) {
+    const bool wqe = f.kind == write_kind::blueflame || f.kind == write_kind::broken_blueflame || f.blocks > 0;
+    bytes_ = wqe ? wqe_of(f) : std::vector<std::byte>(f.bytes);
+    if (!wqe) {
       const hca_doorbell d{f.number, f.value};
       std::memcpy(bytes_.data(), &d, std::min<std::size_t>(sizeof d, f.bytes));
     }
@@ -243,15 +245,17 @@ class doorbell_world : public unit {
                         : f.kind == write_kind::eq ? bell::event
                                                    : bell::send;
       queue_state& q = queues_[key(kind, f.number)];
-      q.newest_written = f.value;
+      const bool of_qp = kind == bell::send || kind == bell::receive;
+      const bool newest = !of_qp || !q.written || ahead(f.value, q.newest_written) > 0;
+      if (newest) q.newest_written = f.value;
       q.written = true;
       q.armed |= f.number >> 24 != 0;
       q.open.push_back({number, f.value});
-      keep(q.recent, {f.value, offered_writes()});
+      keep(q.recent, {f.value, offered_writes(), !newest});
       // The upper half of an index in a record is of no meaning.
       const std::uint32_t index = f.value | (f.value * 0x9e3779b1U & 0xffff0000);
-      if (kind == bell::send) qps_[f.number].record.sq_pi = index;
-      if (kind == bell::receive) qps_[f.number].record.rq_pi = index;
+      if (kind == bell::send && newest) qps_[f.number].record.sq_pi = index;
+      if (kind == bell::receive && newest) qps_[f.number].record.rq_pi = index;
     }
     held_write& w = held_.get();
     w.address = HCA_BAR_UAR + std::uint64_t{f.page} * HCA_UAR_PAGE + f.offset;
@@ -300,6 +304,7 @@ class doorbell_world : public unit {
     pendings_.put(p);
   }
   void passed(const pending& r) {
+    tell(r);
     const bool of_qp = r.kind == bell::send || r.kind == bell::receive;
     queue_state& q = queues_[key(r.kind, r.number)];
     const std::uint64_t place = q.open.empty() ? 0 : q.open.front().number;
@@ -315,9 +320,12 @@ class doorbell_world : public unit {
       return problem(what + ", which nobody wrote", place);
     if (!r.wqe.empty()) {
       ++with_wqe_;
-      for (std::size_t i = sizeof(hca_wqe_control); i < r.wqe.size(); ++i) {
-        if (r.wqe[i] != wqe_byte(r.number, r.value, i)) return problem(what + ", with another WQE", place);
-      }
+      write_fields f;
+      f.number = r.number;
+      f.value = r.value;
+      f.bytes = static_cast<std::uint32_t>(r.wqe.size());
+      f.blocks = static_cast<std::uint8_t>(r.wqe.size() / HCA_WQE_BLOCK);
+      if (r.wqe != wqe_of(f)) return problem(what + ", with another WQE", place);
     }
     if (!q.any_passed || !of_qp || ahead(r.value, q.passed) > 0) q.passed = r.value;
     q.any_passed = true;
@@ -332,8 +340,21 @@ class doorbell_world : public unit {
     }
   }
 
+  void tell(const pending& r) {
+    const std::uint32_t head[] = {r.value, r.number};
+    bytes_.resize(sizeof head);
+    std::memcpy(bytes_.data(), head, sizeof head);
+    bytes_.insert(bytes_.end(), r.wqe.begin(), r.wqe.end());
+    comparison_.sent(side_, key(r.kind, r.number), bytes_.data(), bytes_.size());
+  }
+
+  void asked(std::uint64_t what) {
+    comparison_.sent(side_, ~std::uint64_t{0}, reinterpret_cast<const std::byte*>(&what), sizeof what);
+  }
+
   tlm::tlm_sync_enum find_context(context_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    asked(r.index);
     const auto known = qps_.find(r.index);
     r.failed = known == qps_.end() || !known->second.declared;
     context_ = {};
@@ -346,6 +367,7 @@ class doorbell_world : public unit {
   }
   tlm::tlm_sync_enum read_record(dma_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+    asked(r.address);
     // What memory has when the read reaches it; doorbells may overtake the answer.
     const auto known = at_.find(r.address);
     if (known == at_.end()) {
@@ -440,6 +462,7 @@ class doorbell_bench final : public bench {
       rtl_world_->watch(*std::find_if(streams.begin(), streams.end(), [](const rtl::stream& s) { return s.name() == "wr"; }));
     }
   }
+  [[nodiscard]] std::array<const unit*, sides> units() const override { return {model_.get(), rtl_.get()}; }
   void finish(const options& o, report& r) override {
     if (rtl_world_) rtl_world_->publish(r.covered);
     finish_rtl(rtl_.get(), o, r);

@@ -13,13 +13,13 @@ namespace {
 // QPs and CQs have numbers; their QPNs and CQNs lie anywhere. As many as the tables of the RTL hold, so that it never stalls
 // software; more of them with storms.
 constexpr std::uint32_t qps_of(const options& o) {
-  return o.storms ? 120 : 60;
+  return o.storms && o.how == mode::random ? 120 : 60;
 }
 constexpr std::uint32_t cqs_of(const options& o) {
-  return o.storms ? 12 : 7;
+  return o.storms && o.how == mode::random ? 12 : 7;
 }
 constexpr std::uint32_t name_of(std::uint32_t number) {
-  return number * 0x9e3779U & 0xffffff;
+  return number == 1 ? 0xffffff : number * 0x9e3779U & 0xffffff;
 }
 // A QP is not declared, is in reset, or has a record that cannot be read: nothing is recovered then. Records need not be
 // aligned.
@@ -49,8 +49,8 @@ class doorbell_generator {
     for (std::uint32_t q = 1; q <= qps_; ++q) s.push_back(pack_qp(name_of(q), record_of(q), first_index(q), record_fails(q)));
     while (s.size() < o_.requests) {
       // What is lost at the end, no later doorbell makes good.
-      last_ = o_.how == mode::random && s.size() + 300 >= o_.requests;
-      bulk_ = o_.storms && !last_ && s.size() >= o_.requests / 2;
+      last_ = o_.how == mode::random && s.size() + (o_.storms ? 600 : 300) >= o_.requests;
+      bulk_ = o_.storms && o_.how == mode::random && !last_ && s.size() >= o_.requests / 2;
       s.push_back(next());
     }
     s.resize(o_.requests);
@@ -62,7 +62,7 @@ class doorbell_generator {
   static bool safe(std::uint32_t number) { return number % 31 != 30 && number % 29 != 28; }
   std::uint32_t qp() {
     for (;;) {
-      const auto q = static_cast<std::uint32_t>(1 + r_.below(r_.chance(0.3) ? 6 : qps_));
+      const auto q = static_cast<std::uint32_t>(1 + r_.below(few_ ? 2 : r_.chance(0.3) ? 6 : qps_));
       if (safe(q)) return q;
     }
   }
@@ -73,19 +73,15 @@ class doorbell_generator {
   item next() {
     write_fields f;
     f.page = static_cast<std::uint16_t>(r_.below(HCA_UAR_COUNT));
+    if (o_.how != mode::single) next_phase();
     if (o_.how == mode::random) {
-      if (left_ == 0) {
-        storm_ = !storm_;
-        flood_ = storm_ && r_.chance(o_.storms ? 0.3 : 0.02);
-        left_ = 1 + r_.below(flood_ ? 500 : storm_ ? 150 : 60);
-      }
-      --left_;
       f.gap = static_cast<std::uint16_t>(bulk_ ? 16 + r_.below(8) : flood_ || last_ ? 0 : r_.below(storm_ ? 2 : 60));
     } else if (o_.how == mode::full) {
-      f.gap = static_cast<std::uint16_t>(r_.chance(0.7) ? 1 : 1 + r_.below(8));  // the FIFO does not overflow
+      f.gap = static_cast<std::uint16_t>(flood_ ? 0 : r_.chance(0.7) ? 1 : 1 + r_.below(8));
     }
     if (bulk_ && r_.chance(0.9)) return blueflame(f);
-    const double x = last_ ? 0.4 + 0.6 * r_.unit() : r_.unit();
+    // A flood of QPs alone fills the table of those that were dropped: queues that wait aside stop software before.
+    const double x = last_ ? 0.4 + (o_.storms ? 0.35 : 0.6) * r_.unit() : r_.unit();
     if (x < 0.02 && o_.how != mode::full) return bad(f);
     if (x < 0.04 && o_.how == mode::random) return broken(f);
     if (x < (o_.how == mode::full ? 0.05 : 0.12)) return blueflame(f);
@@ -97,6 +93,8 @@ class doorbell_generator {
       f.number = name_of(q);
       f.page = page_of(f.number);
       f.value = index = (index + 1 + static_cast<std::uint32_t>(r_.below(40))) & 0xffff;
+      // Two threads of software: the older doorbell comes last.
+      if (!last_ && r_.chance(0.03)) f.value = (index - 1 - static_cast<std::uint32_t>(r_.below(3))) & 0xffff;
       f.offset = send ? HCA_UAR_SQ : HCA_UAR_RQ;
     } else {
       const auto n = static_cast<std::uint32_t>(r_.below(cqs_));
@@ -108,11 +106,20 @@ class doorbell_generator {
     }
     return pack(f);
   }
+  void next_phase() {
+    if (left_-- > 0) return;
+    storm_ = !storm_;
+    flood_ = storm_ && r_.chance(o_.storms ? 0.3 : o_.how == mode::full ? 0 : 0.02);
+    few_ = r_.chance(0.3);
+    left_ = r_.below(flood_ ? 500 : storm_ ? 150 : 60);
+  }
   item blueflame(write_fields& f) {
     const std::uint32_t q = qp();
     f.kind = write_kind::blueflame;
     f.number = name_of(q);
-    f.blocks = static_cast<std::uint8_t>(bulk_ ? 4 : 1 + r_.below(o_.how == mode::random && r_.chance(0.1) ? 16 : 4));
+    // The RTL passes on a line in a cycle, a doorbell in two: longer WQEs close to each other are late.
+    const unsigned most = o_.how == mode::full ? 2 : o_.how == mode::random && r_.chance(0.1) ? 16 : 4;
+    f.blocks = static_cast<std::uint8_t>(bulk_ ? 4 : 1 + r_.below(most));
     f.bytes = std::min<std::uint32_t>(
         HCA_BF_BYTES, f.blocks * HCA_WQE_BLOCK + (r_.chance(0.2) ? static_cast<std::uint32_t>(r_.below(200)) : 0));
     f.page = page_of(f.number);
@@ -155,15 +162,18 @@ class doorbell_generator {
         f.number |= 1U << (24 + r_.below(8));
         f.offset = HCA_UAR_RQ;
         break;
-      case 4:
-        f.offset = HCA_UAR_BF + 64;
-        f.bytes = 64;
+      case 4:  // a WQE that begins where no BlueFlame buffer does
+        f.offset =
+            static_cast<std::uint16_t>(r_.chance(0.5) ? HCA_UAR_BF + 64 : r_.below(HCA_UAR_BF / HCA_BF_BYTES) * HCA_BF_BYTES);
+        f.blocks = static_cast<std::uint8_t>(1 + r_.below(4));
+        f.bytes = f.blocks * HCA_WQE_BLOCK;
         break;
       case 5:
         f.offset = static_cast<std::uint16_t>((r_.chance(0.5) ? HCA_UAR_SQ : HCA_UAR_CQ) + 1 + r_.below(7));
         break;
       case 6:
-        f.bytes = static_cast<std::uint32_t>(1025 + r_.below(7000));
+        f.blocks = 16;
+        f.bytes = static_cast<std::uint32_t>(HCA_BF_BYTES + 1 + r_.below(7000));
         break;
       default:
         f.offset = HCA_UAR_BF;
@@ -179,6 +189,7 @@ class doorbell_generator {
   std::vector<std::uint32_t> sq_, rq_, ci_;
   bool storm_ = true;
   bool flood_ = false;  // more than the FIFO and what waits aside can take
+  bool few_ = false;    // of two QPs
   bool bulk_ = false;   // WQEs
   bool last_ = false;   // a flood
   std::uint64_t left_ = 0;

@@ -376,6 +376,7 @@ class key_check_bench final : public bench {
     }
   }
 
+  [[nodiscard]] std::array<const unit*, sides> units() const override { return {model_.get(), rtl_.get()}; }
   void finish(const options& o, report& r) override {
     if (rtl_issuer_) rtl_issuer_->publish(r.covered);
     if (rtl_memory_ && r.ok() && rtl_memory_->lent() != 0) {

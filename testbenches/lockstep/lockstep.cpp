@@ -52,40 +52,61 @@ void comparison::answered(side s, std::uint64_t number, const answer& a, ps offe
   }
 }
 
-void comparison::moved(side s, std::uint64_t address, bool write, const std::byte* bytes, std::size_t n) {
-  ++(s == model_side ? report_.model_accesses : report_.rtl_accesses);
-  if (!both_ || how_ == mode::random) return;
-  std::uint64_t hash = write ? 0xcbf29ce484222325U : 0;
+std::uint64_t comparison::hash_of(const std::byte* bytes, std::size_t n) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
   for (std::size_t i = 0; i < n; ++i) hash = (hash ^ static_cast<std::uint64_t>(bytes[i])) * 0x100000001b3U;
-  accesses_[s].push_back({address, hash});
+  return hash;
 }
 
-std::string comparison::traffic_problem(const report& r) {
-  const auto model = static_cast<double>(r.model_accesses);
-  const auto rtl = static_cast<double>(r.rtl_accesses);
-  const auto counts = [&] {
-    return std::to_string(r.model_accesses) + " by the model, " + std::to_string(r.rtl_accesses) + " by the rtl";
-  };
-  if (how_ == mode::random) {
-    const double apart = std::abs(model - rtl);
-    if (apart <= std::max(traffic_share * model, static_cast<double>(traffic_least))) return {};
-    return "accesses to memory: " + counts();
-  }
-  auto& [of_model, of_rtl] = accesses_;
+void comparison::note(side s, traffic& t, const access& a) {
+  ++t.count[s];
+  if (both_ && how_ != mode::random) t.all[s].push_back(a);
+}
+
+bool comparison::near(std::uint64_t model, std::uint64_t rtl, double share) {
+  const auto apart = static_cast<double>(model > rtl ? model - rtl : rtl - model);
+  return apart <= std::max(share * static_cast<double>(model), static_cast<double>(traffic_least));
+}
+
+std::string comparison::traffic_problem(traffic& t) const {
+  const std::string counts =
+      std::to_string(t.count[model_side]) + " by the model, " + std::to_string(t.count[rtl_side]) + " by the rtl";
+  if (how_ == mode::random)
+    return near(t.count[model_side], t.count[rtl_side], traffic_share) ? std::string() : std::string(t.what) + ": " + counts;
   // Which of two addresses comes first is nobody's affair: an entry that goes and one that comes.
-  for (std::vector<access>* a : {&of_model, &of_rtl}) {
-    std::stable_sort(a->begin(), a->end(), [](const access& x, const access& y) { return x.address < y.address; });
+  for (std::vector<access>& a : t.all) {
+    std::stable_sort(a.begin(), a.end(), [](const access& x, const access& y) { return x.address < y.address; });
   }
+  const auto& [of_model, of_rtl] = t.all;
   const auto [m, o] = std::mismatch(of_model.begin(), of_model.end(), of_rtl.begin(), of_rtl.end());
   if (m == of_model.end() && o == of_rtl.end()) return {};
-  const auto words = [](auto at, auto end) {
+  const auto words = [&](auto at, auto end) {
     char text[64] = "none";
-    if (at != end) std::snprintf(text, sizeof text, "%s 0x%" PRIx64, at->bytes ? "a write to" : "a read of", at->address);
+    if (at != end) std::snprintf(text, sizeof text, "%s 0x%" PRIx64, at->bytes ? t.write : "a read of", at->address);
     return std::string(text);
   };
   const bool same_place = m != of_model.end() && o != of_rtl.end() && m->address == o->address && m->bytes && o->bytes;
-  return "access to memory: model " + words(m, of_model.end()) + ", rtl " + words(o, of_rtl.end()) +
-         (same_place ? " with other bytes" : "") + " (" + counts() + ")";
+  return std::string(t.what) + ": model " + words(m, of_model.end()) + ", rtl " + words(o, of_rtl.end()) +
+         (same_place ? " with other bytes" : "") + " (" + counts + ")";
+}
+
+void comparison::counted(const unit& model, const unit& rtl) {
+  for (const statistic& theirs : rtl.stats().all()) {
+    const auto* const of_rtl = std::get_if<const counter*>(&theirs.value);
+    for (const statistic& s : model.stats().all()) {
+      const auto* const of_model = std::get_if<const counter*>(&s.value);
+      if (of_rtl && of_model && s.name == theirs.name) counts_.push_back({s.name, {(*of_model)->value(), (*of_rtl)->value()}});
+    }
+  }
+}
+
+std::string comparison::count_problem() const {
+  for (const count& c : counts_) {
+    const auto [model, rtl] = c.of;
+    if (how_ == mode::random ? near(model, rtl, count_share) : model == rtl) continue;
+    return "statistic " + c.name + ": " + std::to_string(model) + " of the model, " + std::to_string(rtl) + " of the rtl";
+  }
+  return {};
 }
 
 void comparison::broke(const std::string& what) {
@@ -120,13 +141,17 @@ report comparison::finish() {
       r.problem_at = now();
     }
     if (r.problem.empty() && both_) {
-      r.problem = traffic_problem(r);
+      r.problem = traffic_problem(memory_);
+      if (r.problem.empty() && !storms_) r.problem = traffic_problem(sent_);
+      if (r.problem.empty() && !storms_) r.problem = count_problem();
       r.differences += !r.problem.empty();
     }
   } else {
     r.differences = std::max<std::uint64_t>(r.differences, 1);
   }
   const auto n = static_cast<double>(r.requests);
+  r.model_accesses = memory_.count[model_side];
+  r.rtl_accesses = memory_.count[rtl_side];
   r.model_cycles = clock_.cycles_in(last_[model_side]);
   r.rtl_cycles = clock_.cycles_in(last_[rtl_side]);
   r.mean_latency = n > 0 ? model_latency_ / n : 0;
@@ -140,7 +165,7 @@ report comparison::finish() {
 report run(const std::string& unit, const item_stream& stream, const options& o) {
   const clock_domain clock(frequency{400e6});
   const std::unique_ptr<bench> b = make_bench(unit);
-  comparison c(stream, clock, o.model && o.rtl, o.how);
+  comparison c(stream, clock, o.model && o.rtl, o.how, o.storms && o.how == mode::random);
   b->declare(c.covered());
   b->elaborate(stream, o, c);
   const auto begin = std::chrono::steady_clock::now();
@@ -151,6 +176,7 @@ report run(const std::string& unit, const item_stream& stream, const options& o)
     thrown = e.what();
   }
   if (!thrown.empty()) c.broke(thrown);
+  if (const auto [model, rtl] = b->units(); model && rtl) c.counted(*model, *rtl);
   report r = c.finish();
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   b->finish(o, r);

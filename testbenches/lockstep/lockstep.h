@@ -34,8 +34,10 @@ struct options {
   lockstep::mode how = mode::random;
   std::uint64_t seed = 1;
   std::uint64_t requests = 100'000;
-  double stall = 0.1;                    // of every stream in every cycle, mode random
-  bool storms = false;                   // mode random: long stalls, crowded tables and odd values; latencies drift apart
+  double stall = 0.1;  // of every stream in every cycle, mode random
+  // Mode random: long stalls, crowded tables and odd values; latencies drift apart. Mode full: floods that overflow the
+  // doorbell unit's FIFO; but for races, one in some ten thousand requests, still equal to the cycle.
+  bool storms = false;
   unsigned fault = 0;                    // seeded fault of the RTL; needs the design with faults
   bool instrumented = false;             // the design with waveforms, assertions, coverage and faults
   rtl::design_factory design = nullptr;  // RTL from elsewhere in place of the project's own
@@ -86,9 +88,11 @@ struct bounds {
 // What is out of bounds, in words; empty: nothing.
 std::string out_of_bounds(const report& r, const options& o, const bounds& b = {});
 
-// How many accesses to memory the two may be apart in random streams: where entries come and go with the cycle, other ones
-// miss. One at a time and in full pipelines: none, and those of one address are in the same order with the same bytes.
+// How many accesses to memory the two may be apart in random streams: where entries come and go
+// with the cycle, other ones miss. One at a time and in full pipelines: none, and accesses to one address are in the same order
+// with the same bytes.
 inline constexpr double traffic_share = 0.03;
+inline constexpr double count_share = 0.1;  // of statistics: what waits longer is merged more often
 inline constexpr std::uint64_t traffic_least = 32;
 
 enum side : unsigned { model_side, rtl_side, sides };
@@ -98,12 +102,18 @@ class comparison {
  public:
   using answer = std::array<std::uint64_t, 8>;
 
-  comparison(const item_stream& stream, const clock_domain& clock, bool both, mode how = mode::random)
-      : clock_(clock), both_(both), how_(how), entries_(stream.size()) {}
+  comparison(const item_stream& stream, const clock_domain& clock, bool both, mode how = mode::random, bool storms = false)
+      : clock_(clock), both_(both), how_(how), storms_(storms), entries_(stream.size()) {}
 
   void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at);
   // An access to memory: where, whether it writes, and the bytes that it writes.
-  void moved(side s, std::uint64_t address, bool write, const std::byte* bytes = nullptr, std::size_t n = 0);
+  void moved(side s, std::uint64_t address, bool write, const std::byte* bytes = nullptr, std::size_t n = 0) {
+    note(s, memory_, {address, write ? hash_of(bytes, n) : 0});
+  }
+  // What it sent to other units of its own accord, of one queue, and what it asked them for.
+  void sent(side s, std::uint64_t queue, const std::byte* bytes, std::size_t n) { note(s, sent_, {queue, hash_of(bytes, n)}); }
+  // After the run: what both count under one name. Storms: neither; what is full drops and merges in the RTL alone.
+  void counted(const unit& model, const unit& rtl);
   void problem(const std::string& what, std::uint64_t number);
   // The RTL broke a protocol or hangs: of the oldest item that it has not answered.
   void broke(const std::string& what);
@@ -125,12 +135,30 @@ class comparison {
     std::uint64_t bytes;  // hash of what is written; 0: it reads
     bool operator==(const access&) const = default;
   };
-  [[nodiscard]] std::string traffic_problem(const report& r);
+  struct traffic {
+    const char* what;
+    const char* write;
+    std::uint64_t count[sides] = {};
+    std::vector<access> all[sides];  // not of random streams
+  };
+  struct count {
+    std::string name;
+    std::uint64_t of[sides];
+  };
+  static std::uint64_t hash_of(const std::byte* bytes, std::size_t n);
+  void note(side s, traffic& t, const access& a);
+  // In random streams, where entries come and go with the cycle.
+  [[nodiscard]] static bool near(std::uint64_t model, std::uint64_t rtl, double share);
+  [[nodiscard]] std::string traffic_problem(traffic& t) const;
+  [[nodiscard]] std::string count_problem() const;
 
   const clock_domain clock_;
   bool both_;
   mode how_;
-  std::vector<access> accesses_[2];  // not of random streams
+  bool storms_;
+  traffic memory_{"access to memory", "a write to", {}, {}};
+  traffic sent_{"what is passed on", "something for", {}, {}};
+  std::vector<count> counts_;
   std::vector<entry> entries_;
   report report_;
   histogram absolute_;
@@ -149,6 +177,8 @@ class bench {
   virtual void elaborate(const item_stream& stream, const options& o, comparison& c) = 0;
   // Of what the RTL may do there are this many seeded faults.
   [[nodiscard]] virtual unsigned faults() const = 0;
+  // The two units, whose statistics of the same names are compared; null: a side that does not run.
+  [[nodiscard]] virtual std::array<const unit*, sides> units() const = 0;
   // After the run.
   virtual void finish(const options&, report&) {}
   // Every coverage point there is, so that one that was never hit shows.

@@ -302,7 +302,49 @@ TEST(lockstep, what_goes_to_memory_is_compared) {
         .problem;
   };
   EXPECT_EQ(random(2060), "");
-  EXPECT_EQ(random(2061), "accesses to memory: 2000 by the model, 2061 by the rtl");
+  EXPECT_EQ(random(2061), "access to memory: 2000 by the model, 2061 by the rtl");
+}
+
+class counting_unit : public unit {
+ public:
+  counting_unit(const char* name, std::uint64_t n) : unit(name) {
+    stats_.add("things", "1", "things", things_);
+    things_ += n;
+  }
+
+ private:
+  counter things_;
+};
+
+TEST(lockstep, what_both_count_is_compared) {
+  const counting_unit model("model", 1000);
+  const counting_unit near("near", 1100);
+  const counting_unit far("far", 1101);
+  const auto problem_of = [&](mode how, const unit& rtl) {
+    return with_traffic(how, [&](comparison& c) { c.counted(model, rtl); }).problem;
+  };
+  EXPECT_EQ(problem_of(mode::single, model), "");
+  EXPECT_EQ(problem_of(mode::full, near), "statistic things: 1000 of the model, 1100 of the rtl");
+  EXPECT_EQ(problem_of(mode::random, near), "");
+  EXPECT_EQ(problem_of(mode::random, far), "statistic things: 1000 of the model, 1101 of the rtl");
+}
+
+TEST(lockstep, what_is_passed_on_is_compared) {
+  const std::byte one[1]{std::byte{1}};
+  const std::byte two[1]{std::byte{2}};
+  const auto problem_of = [&](std::initializer_list<const std::byte*> of_model,
+                              std::initializer_list<const std::byte*> of_rtl) {
+    return with_traffic(mode::full,
+                        [&](comparison& c) {
+                          for (const std::byte* b : of_model) c.sent(model_side, 7, b, 1);
+                          for (const std::byte* b : of_rtl) c.sent(rtl_side, 7, b, 1);
+                        })
+        .problem;
+  };
+  EXPECT_EQ(problem_of({one, two}, {one, two}), "");
+  EXPECT_NE(problem_of({one, two}, {two, one}), "") << "the order of one queue";
+  EXPECT_EQ(problem_of({one, two}, {one}),
+            "what is passed on: model something for 0x7, rtl none (2 by the model, 1 by the rtl)");
 }
 
 TEST(lockstep, latencies_out_of_bounds_fail) {

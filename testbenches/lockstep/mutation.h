@@ -2,7 +2,7 @@
 // answer, a broken handshake or a hang, or by latencies out of bounds, in the streams that lockstep runs by default or in a
 // storm; what survives all of them is listed. Some faults change nothing that can be seen: a file names them with the reason.
 //
-// The registers of the RTL begin as ones, so that a reset that is missing shows.
+// The registers of the RTL begin as ones, in one of the streams at random, so that a reset that is missing shows.
 #pragma once
 
 #include <string>

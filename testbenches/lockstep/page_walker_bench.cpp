@@ -447,6 +447,7 @@ class page_walker_bench final : public bench {
       rtl_->dma.bind(rtl_memory_->in);
     }
   }
+  [[nodiscard]] std::array<const unit*, sides> units() const override { return {model_.get(), rtl_.get()}; }
   void finish(const options& o, report& r) override {
     if (rtl_issuer_) rtl_issuer_->publish(r.covered);
     for (unsigned l = 0; rtl_ && l < 4; ++l) r.covered["read_level_" + std::to_string(l)] += rtl_->reads_of_level(l);

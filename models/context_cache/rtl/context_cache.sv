@@ -137,7 +137,7 @@ module context_cache #(
   assign filled = rd_rsp_valid;
   assign written = wr_rsp_valid;
   // The last holder of an entry that is to be dropped.
-  assign gives_up = rel_valid && dropping[g_slot] && pins[g_slot] == PB'(1);
+  assign gives_up = released && dropping[g_slot] && pins[g_slot] == PB'(1);
   logic give_writes;
   assign give_writes = gives_up && (g_dirty || dirty[g_slot]);
 
@@ -345,7 +345,8 @@ module context_cache #(
     answer_slot = answers_again && l_tag == answer_tag ? slot : t_slot[answer_tag];
   end
   assign frozen = s1_valid && s1_writes && give_writes;
-  assign rel_ready = 1'b1;
+  // A drop that was looked up in the cycle before has not had its two cycles.
+  assign rel_ready = !(dropping[g_slot] && t_young[giving_tag]);
 
   logic rsp_stored, rd_stored, wr_stored;
   fall_through_two #(

@@ -2,11 +2,19 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace hcasim {
+namespace {
+
+std::uint64_t entries_of(const context_request& r) {
+  return std::min<std::uint64_t>(r.area_entries, ~std::uint32_t{0});
+}
+
+}  // namespace
 
 context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const context_cache_config& config,
-                                     const clock_domain& clock, unsigned clients, rtl::design_factory make,
+                                     const clock_domain& clock, unsigned clients, const rtl::design_factory& make,
                                      const rtl::shell_options& options)
     : shell(name, clock, make, options),
       req_(into("req", tag_bits + 130)),
@@ -70,7 +78,9 @@ tlm::tlm_sync_enum context_cache_rtl::handle(context_request& r, tlm::tlm_phase 
     give_back(r, t);
     return tlm::TLM_COMPLETED;
   }
-  if (std::find(being_released_.begin(), being_released_.end(), r.index) != being_released_.end()) {
+  const bool area = r.op == context_op::set_area;
+  if (area ? !after_release_.empty() : area_behind_ || being_released(r.index)) {
+    area_behind_ |= area;
     after_release_.push_back({&r, t});
   } else {
     accept(r, t);
@@ -92,16 +102,23 @@ void context_cache_rtl::released(std::uint64_t slot, std::uint32_t index, bool d
   await(-1);
   if (!dirty) return;
   being_released_.erase(std::find(being_released_.begin(), being_released_.end(), index));
-  if (std::find(being_released_.begin(), being_released_.end(), index) != being_released_.end()) return;
-  for (std::size_t n = after_release_.size(); n > 0; --n) {
-    const waiting_request w = after_release_.front();
-    after_release_.pop_front();
-    if (w.request->index == index) {
-      accept(*w.request, std::max(w.t, t));
+  // Each goes on when its entry has been given back; another area, and what comes behind it, when all before it have.
+  std::deque<waiting_request> still;
+  area_behind_ = false;
+  for (const waiting_request& w : std::exchange(after_release_, {})) {
+    const bool area = w.request->op == context_op::set_area;
+    if (area_behind_ || (area ? !still.empty() : being_released(w.request->index))) {
+      area_behind_ |= area;
+      still.push_back(w);
     } else {
-      after_release_.push_back(w);
+      accept(*w.request, std::max(w.t, t));
     }
   }
+  after_release_ = std::move(still);
+}
+
+bool context_cache_rtl::being_released(std::uint32_t index) const {
+  return std::find(being_released_.begin(), being_released_.end(), index) != being_released_.end();
 }
 
 void context_cache_rtl::enter(context_request& r, ps t) {
@@ -112,17 +129,12 @@ void context_cache_rtl::enter(context_request& r, ps t) {
   index_probe_.set(r.index, t);
   tagged_[tag] = &r;
   arrived_[tag] = t;
-  const std::uint64_t entries = std::min<std::uint64_t>(r.area_entries, ~std::uint32_t{0});
-  if (r.op == context_op::set_area) {
-    area_base_ = r.area_base;
-    area_entries_ = entries;
-  }
   rtl::payload p;
   rtl::writer(p)
       .put(static_cast<std::uint64_t>(r.op), 2)
       .put(r.index, 32)
       .put(r.area_base, 64)
-      .put(entries, 32)
+      .put(entries_of(r), 32)
       .put(tag, tag_bits);
   push(req_, p, t);
 }
@@ -164,8 +176,11 @@ void context_cache_rtl::answer(const rtl::payload& p, ps t) {
       ++pinned_;
       await(1);
     }
+  } else if (r->op == context_op::set_area) {
+    area_base_ = r->area_base;
+    area_entries_ = entries_of(*r);
   } else {
-    dropped_ += r->op == context_op::drop;
+    dropped_ += r->index < area_entries_;
   }
   if (!behind_.empty()) {
     const waiting_request w = behind_.front();

@@ -24,7 +24,7 @@ class context_cache_rtl : public rtl::shell {
 
   // The design's parameters must be those of the configuration: throws std::invalid_argument that names the knob.
   context_cache_rtl(const sc_core::sc_module_name& name, const context_cache_config& config, const clock_domain& clock,
-                    unsigned clients, rtl::design_factory make, const rtl::shell_options& options = {});
+                    unsigned clients, const rtl::design_factory& make, const rtl::shell_options& options = {});
 
   [[nodiscard]] std::uint64_t pinned() const { return pinned_; }
 
@@ -53,6 +53,7 @@ class context_cache_rtl : public rtl::shell {
   tlm::tlm_sync_enum handle(context_request& r, tlm::tlm_phase phase, ps& t);
   void accept(context_request& r, ps t);
   void enter(context_request& r, ps t);
+  [[nodiscard]] bool being_released(std::uint32_t index) const;
   void released(std::uint64_t slot, std::uint32_t index, bool dirty, ps t);
   void give_back(context_request& r, ps t);
   void answer(const rtl::payload& p, ps t);
@@ -76,6 +77,7 @@ class context_cache_rtl : public rtl::shell {
   std::deque<waiting_request> behind_;         // no tag is free
   std::deque<waiting_request> after_release_;  // the RTL has not taken what was written to their entries
   std::vector<std::uint32_t> being_released_;  // dirty entries, by index
+  bool area_behind_ = false;                   // another area waits among them
   std::uint64_t area_base_ = 0;
   std::uint64_t area_entries_ = 0;
   std::uint64_t pinned_ = 0;

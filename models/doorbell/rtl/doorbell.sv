@@ -173,7 +173,7 @@ module doorbell #(
   logic seen_send, seen_receive, pass_send, pass_receive;
   logic [15:0] seen_sq, seen_rq, pass_sq, pass_rq;
 
-  logic remember, known, dropped_any, qp_taken, record_there, rec_taken;
+  logic remember, known, dropped_any, qp_taken, oldest_taken, record_there, rec_taken;
   assign dropped_any = dropped_count != '0;
   // The next one is asked for in the cycle the last one is done.
   logic recovery_free;
@@ -181,6 +181,7 @@ module doorbell #(
   assign qp_valid = recovery_free && (dropped_any || remember);
   assign qp_data = dropped_any ? dropped[dropped_head] : number[23:0];
   assign qp_taken = qp_valid && qp_ready;
+  assign oldest_taken = recovery_free && dropped_any && qp_ready;
   assign record_there = !qp_rsp_data[64] && qp_rsp_data[63:0] != '0;
   assign rec_valid = recovery == ASKED_QP && qp_rsp_valid && record_there;
   assign rec_data = qp_rsp_data[63:0];
@@ -242,7 +243,9 @@ module doorbell #(
       aside_same[i] = aside_used[i] && !(from_aside && aside_head == SB'(i)) && aside_kind[i] == kind &&
                          aside_number[i][23:0] == number[23:0];
     end
-    for (int i = 0; i < DROPPED; i++) if (dropped_used[i] && dropped[i] == number[23:0]) known = 1'b1;
+    for (int i = 0; i < DROPPED; i++) begin
+      if (dropped_used[i] && dropped[i] == number[23:0] && !(oldest_taken && dropped_head == DB'(i))) known = 1'b1;
+    end
   end
   assign merges = arrives && !directly && !holds && kind == SEND && same != '0;
   assign aside_merges = arrives && !directly && kind[1] && aside_same != '0;

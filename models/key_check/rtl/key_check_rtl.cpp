@@ -56,7 +56,6 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
   ext_req_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
     rtl::reader r(p);
     const std::uint32_t index = r.get32(32);
-    ++extent_lines_;
     fetch(ext_lines_[r.get32(slot_bits)], extent, index, t);
   };
   mrc_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t slot, ps t) {
@@ -66,7 +65,9 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
   };
   ext_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t slot, ps) {
     owe(1);
-    if (!ext_lines_[slot].failed) extent.release(ext_lines_[slot]);
+    if (ext_lines_[slot].failed) return;
+    ++extent_lines_;
+    extent.release(ext_lines_[slot]);
   };
   rsp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { conclude(p, t); };
   drn_rsp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
