@@ -1,4 +1,5 @@
-// The cells of a cache, in which bits go wrong: what was asked for, and what the cache makes of it as it reads an entry.
+// The cells of a cache, in which bits go wrong: what was asked for, and what the cache makes of it as it reads an entry, or its
+// tag.
 //
 // Cells keep with each 32-bit word the code that ICM has (icm_code.h). A word in which no bit has gone wrong fits its code, so
 // it is computed only where a fault meets one, and a cache that nobody asks for faults pays a comparison with zero.
@@ -21,6 +22,14 @@ inline constexpr std::array<fault_kind, 2> cell_fault_kinds{{
     {"cell_two_bits", "two bits of one word of the next `count` entries that are found in the cache are"},
 }};
 
+// Of a cache whose tags have cells too.
+inline constexpr std::array<fault_kind, 4> cache_fault_kinds{{
+    cell_fault_kinds[0],
+    cell_fault_kinds[1],
+    {"tag_bit", "one bit of the tag of the next `count` entries that are found in the cache is wrong"},
+    {"tag_two_bits", "two bits of the tag of the next `count` entries that are found in the cache are"},
+}};
+
 struct cell_protection {
   icm_check check = icm_check::none;
   icm_entry kind = icm_entry::none;  // whose rules an entry must keep to
@@ -31,20 +40,30 @@ class cells {
  public:
   explicit cells(const cell_protection& p) : protection_(p) {}
 
-  [[nodiscard]] bool due() const { return faults_.due(); }
-  void ask(std::size_t kind, const fault_request& r) { faults_.ask(kind, r); }
-  void withdraw() { faults_.withdraw(); }
+  [[nodiscard]] bool due() const { return entries_.due() || tags_.due(); }
+  // `kind` of cache_fault_kinds.
+  void ask(std::size_t kind, const fault_request& r) {
+    const std::size_t kinds = cell_fault_kinds.size();
+    kind < kinds ? entries_.ask(kind, r) : tags_.ask(kind - kinds, r);
+  }
+  void withdraw() {
+    entries_.withdraw();
+    tags_.withdraw();
+  }
   // A fault that is due happens to the entry as it is read. False: its code does not fit, or there is no such entry: the bytes
   // are not to be used.
   bool read(std::span<std::byte> entry);
+  // The same of its tag, which may be another one afterwards. False: its code does not fit.
+  bool read_tag(std::uint32_t& tag);
 
   void list(statistics& s);
 
  private:
-  word_state spoil(std::span<std::byte> entry);
+  [[nodiscard]] word_state spoil(std::uint32_t& word, std::uint32_t bits) const;
+  bool count(word_state found);
 
   cell_protection protection_;
-  bit_faults faults_;
+  bit_faults entries_, tags_;
   counter corrected_, detected_, unbelievable_;
 };
 

@@ -21,8 +21,10 @@ enum class context_op : std::uint8_t { fetch, drop, set_area, take, give };
 
 struct context_request : transaction {
   context_op op = context_op::fetch;
-  bool failed = false;  // index out of the area (area_entries in the answer), or the fetch from ICM failed; nothing is pinned
-  bool dirty = false;   // set by the holder before END_RESP
+  // Of a fetch: index out of the area (area_entries in the answer), or ICM could not be read; nothing is pinned. Of a drop or a
+  // take: the cache has lost an entry that was newer than ICM, and cannot tell which.
+  bool failed = false;
+  bool dirty = false;  // set by the holder before END_RESP
   std::uint32_t index = 0;
   std::uint64_t area_base = 0;
   std::uint64_t area_entries = 0;

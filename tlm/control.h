@@ -10,6 +10,7 @@
 //        were is not complete (`sq_draining`); when none is, HCA_EVENT_SQ_DRAINED is raised if `notify`.
 // go_on: (to send_queue) it is in RTS again.
 // set_eq: (to completion) open or close an event queue.
+// set_cq: (to doorbell) hear the doorbells of CQ `number` through UAR page `uar`, if `open`; else no more.
 // settle: (to completion) answered when the CQEs whose places in CQ `number` were taken are on their way to memory.
 // reset: (to completion) the MSI-X table is as it was at power-on, and nothing is known of any CQ.
 // pages: (to requester and responder) of the on-demand region with key index `number`, pages with VAs in [first, last] are
@@ -23,14 +24,14 @@
 
 namespace hcasim {
 
-enum class control_op : std::uint8_t { start, stop, flush, resume, failed, drain, go_on, set_eq, pages, reset, settle };
+enum class control_op : std::uint8_t { start, stop, flush, resume, failed, drain, go_on, set_eq, set_cq, pages, reset, settle };
 enum class page_outcome : std::uint8_t { ready, read_only, unmapped };
 
 struct control_request : transaction {
   control_op op = control_op::start;
   std::uint32_t number = 0;  // QPN, EQN or CQN
-  std::uint32_t uar = 0;     // start
-  bool open = false;         // set_eq
+  std::uint32_t uar = 0;     // start, set_cq
+  bool open = false;         // set_eq, set_cq
   bool notify = false;       // drain
   bool shared = false;       // start: it is an SRQ
   hca_eqc eqc{};

@@ -143,8 +143,10 @@ struct hca_create_cq { /* followed by the buffer's pages: 8-byte physical addres
   uint8_t reserved0;
   uint32_t pages;
   uint64_t record;
+  uint32_t uar; /* page of its doorbells */
+  uint32_t reserved1;
 };
-HCA_LAYOUT(struct hca_create_cq, 16);
+HCA_LAYOUT(struct hca_create_cq, 24);
 
 struct hca_resize_cq { /* followed by the new buffer's pages, as above */
   uint8_t log_entries; /* room for all that software has not consumed */

@@ -36,7 +36,8 @@ enum {
 };
 enum hca_status { HCA_STATUS_RESET = 0, HCA_STATUS_READY = 1, HCA_STATUS_FATAL = 2 };
 
-/* Inside a UAR page. A doorbell, one 8-byte write through the queue's own page: number in bits 31..0, value in bits 63..32. */
+/* Inside a UAR page. A doorbell, one 8-byte write through the queue's own page - of EQs page 0 -: number in bits 31..0, value
+ * in bits 63..32. */
 enum {
   HCA_UAR_SQ = 0x000, /* number: QPN, value: SQ producer index in 64 B blocks (modulo 2^16) */
   HCA_UAR_RQ = 0x008, /* number: QPN or SRQN, value: RQ producer index in WQEs (modulo 2^16) */

@@ -47,7 +47,8 @@ int fw_create_cq(struct firmware* fw, struct hca_command* c) {
   int status = fw_read(fw, c->in_address, &p, sizeof p);
   if (status != HCA_OK) return status;
   if (c->in_bytes != sizeof p + p.pages * 8ULL) return HCA_BAD_LENGTH;
-  if (p.reserved0 != 0 || p.record % 8 != 0 || p.log_entries > 22 || p.pages == 0) return HCA_BAD_PARAMETER;
+  if (p.reserved0 != 0 || p.reserved1 != 0 || p.uar >= HCA_UAR_COUNT) return HCA_BAD_PARAMETER;
+  if (p.record % 8 != 0 || p.log_entries > 22 || p.pages == 0) return HCA_BAD_PARAMETER;
   if (!fw_bitmap_has(&fw->eqs, p.eqn)) return HCA_BAD_OBJECT;
   if (!fw_bitmap_take(fw, &fw->cqs, &cqn)) return HCA_NO_RESOURCES;
 
@@ -61,6 +62,7 @@ int fw_create_cq(struct firmware* fw, struct hca_command* c) {
     fw_bitmap_put(&fw->cqs, cqn);
     return status;
   }
+  hal_cq_page(fw->hal, cqn, p.uar);
   fw->cq_users[cqn] = 0;
   fw->eq_users[p.eqn]++;
   c->result[0] = cqn;
@@ -83,6 +85,7 @@ int fw_destroy_cq(struct firmware* fw, struct hca_command* c) {
   const struct hca_cqc dead = {.state = HCA_CQ_INVALID};
   status = store(fw, cqn, &dead);
   if (status != HCA_OK) return status;
+  hal_cq_page(fw->hal, cqn, HAL_NO_PAGE);
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_CQ | cqn, 0, FW_ALL);
   fw_list_free(fw, &q.buffer);
   if (fw_bitmap_has(&fw->eqs, q.eqn) && fw->eq_users[q.eqn] != 0) fw->eq_users[q.eqn]--;
@@ -130,23 +133,23 @@ int fw_resize_cq(struct firmware* fw, struct hca_command* c) {
   return status;
 }
 
-/* The completion unit may write the entry meanwhile: only the moderation word is written, until it stays. */
+/* Of a CQ that is taken. */
+static int set_moderation(struct firmware* fw, uint32_t cqn, uint32_t moderation) {
+  struct hca_cqc q;
+  int status = fw_read(fw, address(fw, cqn), &q, sizeof q);
+  if (status != HCA_OK) return status;
+  if (!hca_cqc_sound(&q)) return HCA_DAMAGED;
+  q.moderation_count = (uint16_t)(moderation & 0xffff);
+  q.moderation_us = (uint16_t)(moderation >> 16);
+  status = fw_write(fw, address(fw, cqn), &q, sizeof q);
+  if (status == HCA_OK) hal_dma_fence(fw->hal);
+  return status;
+}
+
 int fw_modify_cq(struct firmware* fw, struct hca_command* c) {
   if (!live(fw, c->object)) return HCA_BAD_OBJECT;
-  for (int i = 0; i < 16; i++) {
-    struct hca_cqc old;
-    struct hca_cqc found;
-    int status = load(fw, c->object, &old);
-    if (status != HCA_OK) return status;
-    struct hca_cqc now = old;
-    now.moderation_count = (uint16_t)(c->modifier & 0xffff);
-    now.moderation_us = (uint16_t)(c->modifier >> 16);
-    status = fw_write_changes(fw, address(fw, c->object), &old, &now, sizeof now);
-    if (status != HCA_OK) return status;
-    hal_dma_fence(fw->hal);
-    status = load(fw, c->object, &found);
-    if (status != HCA_OK) return status;
-    if (found.moderation_count == now.moderation_count && found.moderation_us == now.moderation_us) return HCA_OK;
-  }
-  return HCA_BUSY;
+  hal_cqc_take(fw->hal, c->object);
+  const int status = set_moderation(fw, c->object, c->modifier);
+  hal_cqc_give(fw->hal, c->object);
+  return status;
 }

@@ -150,6 +150,7 @@ static void end_qp(struct firmware* fw, uint32_t qpn) {
 }
 
 static void end_cq(struct firmware* fw, uint32_t cqn) {
+  hal_cq_page(fw->hal, cqn, HAL_NO_PAGE);
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_CQ | cqn, 0, FW_ALL);
 }
 

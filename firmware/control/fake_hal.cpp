@@ -148,7 +148,12 @@ void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
 
 void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared) {
   h->pages_of_bells[qpn] = uar;
-  hal_qp_control(h, qpn, shared ? HAL_QP_START_SHARED : HAL_QP_START);
+  if (h->any_taken()) ++h->untaken;
+  h->note({hal::op::start, qpn, uar, shared ? 1U : 0U});
+}
+
+void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar) {
+  h->pages_of_cqs[cqn] = uar;
 }
 
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {

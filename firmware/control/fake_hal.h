@@ -34,6 +34,7 @@ struct hal {
     close,
     unbind,
     area,
+    start,
     qp,
     eq,
     event,
@@ -79,6 +80,7 @@ struct hal {
   // Writes of QP contexts that were not taken, and calls with one taken that may wait for the data path.
   std::uint64_t untaken = 0;
   std::map<std::uint32_t, std::uint32_t> pages_of_bells;  // by QPN, as they were begun
+  std::map<std::uint32_t, std::uint32_t> pages_of_cqs;
   std::map<std::uint32_t, hca_eqc> eqs;
   std::array<std::uint64_t, 4> area_base{};
   std::array<std::uint64_t, 4> area_entries{};

@@ -58,20 +58,23 @@ void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes);
 /* Data path of a QP. STOP: no packet or WQE of it is processed any more when this returns, and its doorbells are not heard.
  * FLUSH: complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. DRAIN: begin no WQE any
  * more, and when those that were begun are complete say so in the context and, of DRAIN_NOTIFY, by HCA_EVENT_SQ_DRAINED.
- * GO_ON: begin WQEs again. START, START_SHARED: hal_qp_start. */
+ * GO_ON: begin WQEs again. */
 enum hal_qp_op {
-  HAL_QP_START = 0,
   HAL_QP_STOP = 1,
   HAL_QP_FLUSH = 2,
   HAL_QP_RESUME = 3,
   HAL_QP_DRAIN = 4,
   HAL_QP_DRAIN_NOTIFY = 5,
   HAL_QP_GO_ON = 6,
-  HAL_QP_START_SHARED = 7,
 };
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op);
-/* Forget what belongs to an earlier life, and hear its doorbells through this UAR page. `shared`: it is an SRQ. */
+/* The QP begins: forget what belongs to an earlier life, and hear its doorbells through this UAR page. `shared`: it is an SRQ.
+ */
 void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared);
+
+/* Hear the doorbells of CQ `cqn` through this UAR page, or through none. Takes no time of its own. */
+enum { HAL_NO_PAGE = 0xffff };
+void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar);
 
 /* Event queue contexts live in the adapter; `eqc` NULL closes it. */
 struct hca_eqc;

@@ -62,6 +62,8 @@ TEST_F(queues, completion_queue) {
   EXPECT_EQ(with([](hca_create_cq& p) { p.page_shift = 32; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_cq& p) { p.record = 4; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_cq& p) { p.reserved0 = 4; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_cq& p) { p.reserved1 = 4; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_cq& p) { p.uar = HCA_UAR_COUNT; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_cq& p) { p.eqn = 1; }), HCA_BAD_OBJECT);
   EXPECT_EQ(with([](hca_create_cq&) {}, {0x1008}), HCA_BAD_PARAMETER) << "not a page";
   EXPECT_EQ(with([](hca_create_cq&) {}, {}), HCA_BAD_PARAMETER);
@@ -171,17 +173,24 @@ TEST_F(queues, a_list_of_more_pages_than_a_node_has_levels) {
   EXPECT_EQ(flat.run(HCA_CMD_CREATE_CQ, 0, 0, p, pages), HCA_BAD_PARAMETER) << "a list has one level";
 }
 
-// A unit that held the CQ context puts it back over the new moderation: written again.
-TEST_F(queues, moderation_survives_a_late_write_back) {
-  const hca_cqc stale = b.cqc(cqn);
-  int drops = 0;
+// Nobody else has the CQ context while its moderation is changed.
+TEST_F(queues, moderation_is_changed_in_a_context_that_is_taken) {
+  hca_cqc q = b.cqc(cqn);
+  const std::uint64_t at = b.areas().cqc_base + cqn * 64ULL;
+  int accesses = 0;
   b.h.observer = [&](const hal::call& c) {
-    if (c.what != hal::op::drop || c.a != HAL_CACHE_CQC) return;
-    hca_cqc held = stale;
-    held.pi = 77;
-    if (++drops == 2) b.h.put(b.areas().cqc_base + cqn * 64ULL, held);
+    if (c.what == hal::op::take_cq) {  // dropped, and so written back
+      q.pi = 77;
+      b.h.put(at, q);
+    }
+    if ((c.what == hal::op::read || c.what == hal::op::write) && c.a == at) {
+      ++accesses;
+      EXPECT_EQ(b.h.taken_cqs[cqn], 1);
+    }
   };
   ASSERT_EQ(b.run(HCA_CMD_MODIFY_CQ, cqn, 9), HCA_OK);
+  EXPECT_EQ(accesses, 2);
+  EXPECT_EQ(b.h.taken_cqs[cqn], 0);
   EXPECT_EQ(b.cqc(cqn).moderation_count, 9);
   EXPECT_EQ(b.cqc(cqn).pi, 77U);
 }

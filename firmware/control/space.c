@@ -129,12 +129,12 @@ int fw_space_retire(struct firmware* fw, struct fw_space* s) {
   return HCA_OK;
 }
 
-/* FREE, so that no bind begins, before the windows go; they translate through the table. */
+/* FREE, so that no bind begins - the queue pair still runs -, before the windows go; they translate through the table. */
 static int unbind_all(struct firmware* fw, uint32_t key) {
   struct hca_mrc m;
   hal_key_lock(fw->hal, hca_key_index(key));
   int status = fw_mrc_load(fw, key, &m);
-  if (status == HCA_OK && m.parent != 0) {
+  if (status == HCA_OK) {
     m.state = HCA_MRC_FREE;
     status = fw_mrc_store(fw, key, &m);
   }

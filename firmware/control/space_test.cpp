@@ -269,6 +269,25 @@ TEST_F(space, belongs_to_a_queue_pair) {
   EXPECT_EQ(b.usage().mrs, 0U);
 }
 
+// The queue pair runs until its spaces are gone: no bind comes between the look at its windows and their end.
+TEST_F(space, takes_no_window_while_its_queue_pair_is_destroyed) {
+  ASSERT_EQ(b.create_eq(), 0U);
+  const std::uint32_t qpn = b.create_qp(b.create_cq());
+  hca_region r = any(2);
+  r.qpn = qpn;
+  r.access |= HCA_ACCESS_MW_BIND;
+  ASSERT_EQ(b.x_register(r, memory(0x100000, 2)), HCA_OK);
+  key = b.space.key;
+  int unlocked = 0;
+  b.h.observer = [&](const hal::call& c) {
+    if (c.what != hal::op::unlock || c.a != hca_key_index(key)) return;
+    ++unlocked;
+    EXPECT_NE(b.mrc(key).state, HCA_MRC_VALID);
+  };
+  EXPECT_EQ(b.run(HCA_CMD_DESTROY_QP, qpn), HCA_OK);
+  EXPECT_EQ(unlocked, 2);
+}
+
 // [S13]: a window anywhere in the space keeps its segments; adding is still allowed and keeps the count.
 TEST_F(space, bound_windows_hold_segments) {
   rights |= HCA_ACCESS_MW_BIND;

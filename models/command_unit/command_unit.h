@@ -81,7 +81,9 @@ class command_unit : public unit, public faulty {
   void translation_drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
   void key_drain(std::uint32_t index);
   void change_window(std::uint32_t index, window_op op, std::uint32_t region = 0);
-  void qp_control(std::uint32_t qpn, hal_qp_op op, std::uint32_t uar = 0);
+  void qp_start(std::uint32_t qpn, std::uint32_t uar, bool shared);
+  void qp_control(std::uint32_t qpn, hal_qp_op op);
+  void set_cq_page(std::uint32_t cqn, std::uint32_t uar);
   void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
   void settle_cq(std::uint32_t cqn);
   void event(std::uint32_t type, std::uint32_t number);
@@ -108,6 +110,7 @@ class command_unit : public unit, public faulty {
   void call(initiator_socket<P>& port, P& p);
   void order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify = false,
              bool shared = false);
+  void set_qp_page(std::uint32_t qpn, control_op op, std::uint32_t uar);
   initiator_socket<context_request>& cache_port(hal_cache cache);
 
   const command_unit_config config_;

@@ -107,6 +107,9 @@ void command_unit::cache_op(hal_cache cache, context_op op, std::uint32_t index,
   c.area_entries = entries;
   if (op == context_op::drop || op == context_op::take) ++drops_;
   call(cache_port(cache), c);
+  if (c.failed) [[unlikely]] {
+    event(HCA_EVENT_CATASTROPHIC, 0);
+  }
 }
 
 void command_unit::set_icm(icm_entry kind, std::uint64_t base, std::uint64_t bytes) {
@@ -158,25 +161,50 @@ void command_unit::order(initiator_socket<control_request>& port, std::uint32_t 
   call(port, c);
 }
 
-void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op, std::uint32_t uar) {
-  static constexpr control_op ops[] = {control_op::start, control_op::stop,  control_op::flush, control_op::resume,
-                                       control_op::drain, control_op::drain, control_op::go_on, control_op::start};
-  const control_op o = ops[op];
-  if (o == control_op::drain || o == control_op::go_on) {
-    order(send_queue, qpn, o, op == HAL_QP_DRAIN_NOTIFY);
-    return;
+// Of whether its doorbells are heard the doorbell unit is told with the same access as the send queue.
+void command_unit::qp_start(std::uint32_t qpn, std::uint32_t uar, bool shared) {
+  order(send_queue, qpn, control_op::start);
+  set_qp_page(qpn, control_op::start, uar);
+  order(requester, qpn, control_op::start);
+  order(responder, qpn, control_op::start, false, shared);
+}
+
+void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
+  switch (op) {
+    case HAL_QP_STOP:
+      order(send_queue, qpn, control_op::stop);
+      set_qp_page(qpn, control_op::stop, 0);
+      order(requester, qpn, control_op::stop);
+      return order(responder, qpn, control_op::stop);
+    case HAL_QP_FLUSH:
+      order(requester, qpn, control_op::flush);
+      return order(responder, qpn, control_op::flush);
+    case HAL_QP_RESUME:
+      return order(requester, qpn, control_op::resume);
+    case HAL_QP_DRAIN:
+    case HAL_QP_DRAIN_NOTIFY:
+      return order(send_queue, qpn, control_op::drain, op == HAL_QP_DRAIN_NOTIFY);
+    case HAL_QP_GO_ON:
+      return order(send_queue, qpn, control_op::go_on);
   }
-  if (o == control_op::start || o == control_op::stop) {
-    order(send_queue, qpn, o);
-    // With the same access: a QP that begins is heard, one that ends is not.
-    control_request c;
-    c.op = o;
-    c.number = qpn;
-    c.uar = uar;
-    call(doorbell, c);
-  }
-  order(requester, qpn, o);
-  if (o != control_op::resume) order(responder, qpn, o, false, op == HAL_QP_START_SHARED);
+}
+
+void command_unit::set_qp_page(std::uint32_t qpn, control_op op, std::uint32_t uar) {
+  control_request c;
+  c.op = op;
+  c.number = qpn;
+  c.uar = uar;
+  call(doorbell, c);
+}
+
+// With the access before it.
+void command_unit::set_cq_page(std::uint32_t cqn, std::uint32_t uar) {
+  control_request c;
+  c.op = control_op::set_cq;
+  c.number = cqn;
+  c.open = uar != HAL_NO_PAGE;
+  c.uar = uar;
+  call(doorbell, c);
 }
 
 void command_unit::set_eq(std::uint32_t eqn, const hca_eqc* eqc) {
@@ -282,7 +310,10 @@ void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
   h->unit->qp_control(qpn, op);
 }
 void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared) {
-  h->unit->qp_control(qpn, shared ? HAL_QP_START_SHARED : HAL_QP_START, uar);
+  h->unit->qp_start(qpn, uar, shared);
+}
+void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar) {
+  h->unit->set_cq_page(cqn, uar);
 }
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
   h->unit->set_eq(eqn, eqc);

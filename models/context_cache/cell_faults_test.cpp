@@ -100,5 +100,85 @@ TEST(CellFaults, WithoutACodeItIsBelieved) {
   b.release(r);
 }
 
+constexpr std::size_t tag_bit = 2;
+constexpr std::size_t tag_two_bits = 3;
+
+TEST(TagFaults, SecdedPutsOneBitRight) {
+  spoiled_bench b(icm_check::secded);
+  b.write(5, 99);
+  b.spoil(tag_bit);
+  context_request& r = b.get(5);
+  EXPECT_EQ(r.as<std::uint64_t>(), 99U);
+  EXPECT_EQ(b.memory.reads, 1U);
+  EXPECT_EQ(b.stat("cell_corrected"), 1);
+  b.release(r);
+}
+
+TEST(TagFaults, ACleanEntryIsReadAnew) {
+  spoiled_bench b(icm_check::parity);
+  b.touch(5);
+  b.spoil(tag_bit);
+  context_request& r = b.get(5);
+  EXPECT_EQ(r.as<std::uint64_t>(), 35U);
+  EXPECT_EQ(b.memory.reads, 2U);
+  EXPECT_EQ(b.stat("cell_detected"), 1);
+  b.release(r);
+}
+
+// What ICM has of it is old, and nobody can tell whose it was: nothing is believed to be as ICM has it.
+TEST(TagFaults, ADirtyEntryWithoutATagStopsTheCache) {
+  spoiled_bench b(icm_check::secded, 3);
+  b.touch(6);
+  b.write(5, 99);
+  b.spoil(tag_two_bits);
+  EXPECT_TRUE(b.get(5).failed);
+  EXPECT_TRUE(b.get(7).failed) << "it might be that one";
+  context_request& there = b.get(6);
+  EXPECT_FALSE(there.failed) << "that one it is not";
+  b.release(there);
+  context_request& drop = b.drop(6, now() + 50_ns);
+  run_until_idle();
+  EXPECT_TRUE(drop.failed) << "software hears of it";
+  EXPECT_EQ(b.memory.writes, 0U);
+  context_request& area = b.make(context_op::set_area, 0);
+  area.area_base = testing::area_base;
+  area.area_entries = 1 << 16;
+  b.client.send(area, now() + 50_ns);
+  run_until_idle();
+  context_request& r = b.get(7);
+  EXPECT_FALSE(r.failed);
+  b.release(r);
+}
+
+TEST(TagFaults, WithoutACodeTheEntryIsAnotherOnes) {
+  spoiled_bench b(icm_check::none);
+  b.write(5, 99);
+  b.spoil(tag_bit, 3);
+  context_request& own = b.get(5);
+  EXPECT_EQ(own.as<std::uint64_t>(), 35U) << "as ICM has it";
+  b.release(own);
+  context_request& other = b.get(5 ^ 8);
+  EXPECT_EQ(other.as<std::uint64_t>(), 99U);
+  b.release(other);
+  b.drop(5 ^ 8, now() + 50_ns);
+  run_until_idle();
+  EXPECT_EQ(b.memory.get(5 ^ 8), 99U);
+}
+
+// Of no entry, or of one that the set has: then no tag can be so.
+TEST(TagFaults, ATagThatCannotBeIsNotBelieved) {
+  spoiled_bench b(icm_check::none, 3);
+  b.touch(5);
+  b.spoil(tag_bit, 30);
+  b.touch(5);
+  EXPECT_EQ(b.memory.reads, 2U);
+  b.touch(5 ^ 8);
+  b.spoil(tag_bit, 3);
+  b.touch(5);
+  EXPECT_EQ(b.memory.reads, 4U);
+  b.touch(5 ^ 8);
+  EXPECT_EQ(b.memory.reads, 4U) << "it was there all the while";
+}
+
 }  // namespace
 }  // namespace hcasim

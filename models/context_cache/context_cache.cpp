@@ -36,6 +36,7 @@ void context_cache::clear() {
   const std::size_t entries = std::size_t{config_.sets} * config_.ways;
   tags_ = lazy_array<std::uint32_t>(entries);
   slots_ = lazy_array<slot_state>(entries);
+  lost_one_ = false;
 }
 
 std::size_t context_cache::find(std::uint32_t index) const {
@@ -189,7 +190,9 @@ void context_cache::fail(context_request& r) {
 
 // True: a bit of the entry is wrong, and it can not be lent as it is. Those that hold it have read it before.
 bool context_cache::spoiled(std::size_t slot) {
-  if (slots_[slot].pins != 0 || cells_.read({bytes_of(slot), entry_bytes_})) return false;
+  if (slots_[slot].pins != 0) return false;
+  if (!keeps_its_tag(slot)) return true;
+  if (cells_.read({bytes_of(slot), entry_bytes_})) return false;
   if (slots_[slot].life == line_life::clean) {
     forget(slot, line_event::forgotten);
   } else {
@@ -198,8 +201,30 @@ bool context_cache::spoiled(std::size_t slot) {
   return true;
 }
 
+// A wrong tag that is believed makes the entry another one's of its set, if there is one whose it can be.
+bool context_cache::keeps_its_tag(std::size_t slot) {
+  const std::uint32_t index = tags_[slot] - 1;
+  const int in_set = std::countr_one(mask_);  // bits that the set says
+  std::uint32_t tag = index >> in_set;
+  const bool fits = cells_.read_tag(tag);
+  const std::uint32_t found = tag << in_set | (index & mask_);
+  if (fits && found == index) return true;
+  const bool can_be = tag >> (32 - in_set - 1) == 0 && found < area_entries_ && set_of(found) == set_of(index);
+  if (fits && can_be && find(found) == nowhere && !drop_of(found) && !write_of(found)) {
+    tags_[slot] = found + 1;
+  } else {
+    lost_one_ |= slots_[slot].life == line_life::dirty;
+    forget(slot, line_event::loses_its_tag);
+  }
+  return false;
+}
+
 context_cache::outcome context_cache::begin_fetch(pending& p) {
   const std::uint32_t index = p.request->index;
+  if (lost_one_) [[unlikely]] {
+    fail(*p.request);
+    return outcome::answered;
+  }
   const std::uint32_t set = set_of(index);
   const bool newcomer = p.why == outcome::answered;  // goes behind those that wait for the same thing
   if (free_fetches_.empty() || (newcomer && stalled_for_fetch_ > 0)) return outcome::no_fetch;
@@ -252,7 +277,7 @@ void context_cache::forget(std::size_t slot, line_event why) {
 
 context_cache::outcome context_cache::admit_drop(pending& p) {
   const std::uint32_t index = p.request->index;
-  p.request->failed = false;
+  p.request->failed = lost_one_;
   if (index >= area_entries_) return outcome::answered;
   if (drop_record* d = drop_of(index)) {
     d->waiting.push(p);

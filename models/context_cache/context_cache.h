@@ -9,7 +9,9 @@
 // - drop: [tlm/context.h]. Later fetches of the index wait behind it and read ICM anew; behind a take until it is given.
 // - set_area: waits until nothing is pinned or under way, then forgets everything, dirty entries too (their area is gone).
 // - A cell that goes wrong is noticed when its entry is next found (tlm/cells.h). What ICM has as well is read anew; a dirty
-//   entry is ruined: fetches of it fail, and ICM gets it with a code that does not fit.
+//   entry is ruined: fetches of it fail, and ICM gets it with a code that does not fit. A tag that goes wrong takes a clean
+//   entry with it. Of a dirty one nobody can tell whose it was: from then on the cache reads nothing from ICM, since it might
+//   be that entry, and drops and takes say `failed`, until it is given an area anew.
 // - failed: index beyond the area, or the DMA read failed. A write-back that fails is counted; its bytes are lost [E11].
 #pragma once
 
@@ -44,7 +46,7 @@ class context_cache : public unit, public faulty {
 
   void list_waiting(waiting_list& list) const override;
   [[nodiscard]] std::uint64_t pinned() const { return pins_; }
-  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cell_fault_kinds; }
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cache_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override { cells_.ask(kind, r); }
   void withdraw() override { cells_.withdraw(); }
 
@@ -141,6 +143,7 @@ class context_cache : public unit, public faulty {
   void on(std::size_t slot, line_event e);
   void forget(std::size_t slot, line_event why);
   bool spoiled(std::size_t slot);
+  bool keeps_its_tag(std::size_t slot);
   write_back* evict(std::size_t slot);
   void clear();
   [[nodiscard]] drop_record* drop_of(std::uint32_t index) const;
@@ -164,6 +167,7 @@ class context_cache : public unit, public faulty {
   lazy_array<slot_state> slots_;
   lazy_array<std::byte> data_;
   cells cells_;
+  bool lost_one_ = false;  // a dirty entry
   lazy_array<std::uint32_t> stalled_in_set_;
   std::unique_ptr<replacement> policy_;
   std::vector<std::uint8_t> locked_;  // scratch of victim()

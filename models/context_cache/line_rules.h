@@ -22,6 +22,7 @@ enum class line_event : std::uint8_t {
   given_back,  // by the last that held it
   drop_asked,  // and it cannot go at once
   spoils,      // its cells have gone wrong
+  loses_its_tag,
   forgotten,
   area_changes,
 };
@@ -46,6 +47,7 @@ inline constexpr row rows[] = {
     {.event = e::drop_asked, .in = {clean}, .becomes = dropping, .needs = {held}},
     {.event = e::drop_asked, .in = {ruined, dirty}, .becomes = dropping_dirty},
     {.event = e::spoils, .in = {dirty}, .becomes = ruined, .without = {held}},
+    {.event = e::loses_its_tag, .in = {clean, dirty}, .becomes = empty, .without = {held}},
     {.event = e::forgotten, .in = {dropping, dropping_dirty, clean}, .becomes = empty, .without = {held}},
     {.event = e::area_changes, .in = {empty, ruined, clean, dirty}, .becomes = empty, .without = {held}},
 };
@@ -53,11 +55,11 @@ inline constexpr row rows[] = {
 }  // namespace line_table_rows
 
 inline constexpr auto line_table = make_state_table(
-    state_names<8, 1, 10>{.record = "line",
+    state_names<8, 1, 11>{.record = "line",
                           .lives = {"empty", "fetching", "unwanted", "dropping", "dropping_dirty", "ruined", "clean", "dirty"},
                           .marks = {"held"},
                           .events = {"fetch_begins", "fetched", "fetch_fails", "lent", "dirtied", "given_back", "drop_asked",
-                                     "spoils", "forgotten", "area_changes"}},
+                                     "spoils", "loses_its_tag", "forgotten", "area_changes"}},
     line_table_rows::rows);
 
 using line_status = decltype(line_table)::state;

@@ -27,7 +27,7 @@ TEST(line_rules, bytes_that_somebody_holds_or_that_are_newer_are_not_lost) {
       if ((s.life != dirty && s.life != dropping_dirty) || !line_table.possible(s, event)) continue;
       const line_life next = line_table.step(s, event).life;
       EXPECT_TRUE(next == dirty || next == dropping_dirty || event == e::fetch_begins || event == e::forgotten ||
-                  event == e::area_changes || event == e::spoils);
+                  event == e::area_changes || event == e::spoils || event == e::loses_its_tag);
     }
     // Nobody who asks gets a line that is leaving or not there yet, and one drop is enough.
     EXPECT_FALSE(may_be_lent(s.life) && !line_table.possible(s, e::lent));

@@ -12,21 +12,19 @@ doorbell::doorbell(const sc_core::sc_module_name& name, const doorbell_config& c
   describe();
 }
 
-void doorbell::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) {
-  const doorbell_rules::uar_write w = doorbell_rules::decode(offset, n);
-  if (w.what == doorbell_rules::target::blueflame) return take_blueflame(data, n, operation, t);
-  if (w.what == doorbell_rules::target::none) {
+void doorbell::write_uar(const doorbell_rules::uar_write& w, ps t) {
+  if (w.is.what == doorbell_rules::target::blueflame) return take_blueflame(w, t);
+  if (w.is.what == doorbell_rules::target::none) {
     ++bad_writes_;
     return;
   }
-  hca_doorbell d;
-  std::memcpy(&d, data, sizeof d);
-  const bool of_qp = w.kind == bell::send || w.kind == bell::receive;
+  const hca_doorbell& d = w.rung;
+  const bool of_qp = w.is.kind == bell::send || w.is.kind == bell::receive;
   if (of_qp && (d.number == 0 || d.number > number_mask)) {
     ++bad_writes_;
     return;
   }
-  switch (w.kind) {
+  switch (w.is.kind) {
     case bell::send:
       ++send_bells_;
       break;
@@ -40,17 +38,17 @@ void doorbell::write_uar(std::uint32_t offset, const std::byte* data, std::uint6
       ++eq_bells_;
       break;
   }
-  arrive({w.kind, d.number, of_qp ? d.value & 0xffff : d.value, t, operation}, t);
+  arrive({w.is.kind, d.number, of_qp ? d.value & 0xffff : d.value, t, w.operation}, t);
 }
 
-void doorbell::take_blueflame(const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) {
-  const doorbell_rules::blueflame b = doorbell_rules::decode_blueflame(data, n);
+void doorbell::take_blueflame(const doorbell_rules::uar_write& w, ps t) {
+  const doorbell_rules::blueflame& b = w.wqe;
   const ps line = ps(std::llround(1e12 / config_.blueflame_lines.hertz));
-  const auto lines = static_cast<std::int64_t>(ceil_div(n, HCA_WQE_BLOCK));
+  const auto lines = static_cast<std::int64_t>(ceil_div(w.bytes, HCA_WQE_BLOCK));
   if (!b.whole) {
     // Its index cannot be trusted either: what the record says can.
     ++blueflame_bad_;
-    if (b.plausible) remember(b.qpn, operation, t);
+    if (b.plausible) remember(b.qpn, w.operation, t);
     return;
   }
   const ps room = line * static_cast<std::int64_t>(config_.blueflame_buffer);
@@ -59,16 +57,16 @@ void doorbell::take_blueflame(const std::byte* data, std::uint64_t n, std::uint6
   if (!fits || (!now_free && !config_.blueflame_stall)) {
     ++blueflame_refused_;
     ++send_bells_;
-    return arrive({bell::send, b.qpn, b.value, t, operation}, t);
+    return arrive({bell::send, b.qpn, b.value, t, w.operation}, t);
   }
   ++blueflame_wqes_;
   blueflame_lines_ += static_cast<std::uint64_t>(lines);
   const ps taken = lines_.start(t, line * lines) + line * lines;
   blueflame_probe_.pulse(b.bytes, taken, clock_.period());
   doorbell_ring& ring = rings_.get();
-  std::memcpy(ring.blueflame.data(), data, b.bytes);
+  std::memcpy(ring.blueflame.data(), w.data, b.bytes);
   ring.blueflame_bytes = b.bytes;
-  arrive({bell::send, b.qpn, b.value, taken, operation, &ring}, t, taken == t + line * lines);
+  arrive({bell::send, b.qpn, b.value, taken, w.operation, &ring}, t, taken == t + line * lines);
 }
 
 // An idle unit passes a doorbell on in the call.

@@ -45,9 +45,9 @@ class doorbell : public unit, public doorbell_front {
     std::uint32_t rq = 0;
   };
 
-  void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) override;
-  void stopped(std::uint32_t number) override;
-  void take_blueflame(const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t);
+  void write_uar(const doorbell_rules::uar_write& w, ps t) override;
+  void stopped(bool is_cq, std::uint32_t number) override;
+  void take_blueflame(const doorbell_rules::uar_write& w, ps t);
 
   // `prompt`: may be passed on in the call.
   void arrive(entry e, ps t, bool prompt = true);

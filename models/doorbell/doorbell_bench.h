@@ -88,7 +88,7 @@ struct doorbell_bench {
   };
   std::vector<rung> log;
   std::deque<control_request> orders;
-  std::set<std::uint32_t> begun;
+  std::set<std::uint32_t> begun, begun_cqs;
   std::map<std::uint32_t, std::uint32_t> registers;
 
   explicit doorbell_bench(const doorbell_config& config = {}) : unit_under_test("doorbell", config, clock) {
@@ -151,6 +151,14 @@ struct doorbell_bench {
     c.uar = page;
     firmware.send(c, at);
   }
+  void order_cq(std::uint32_t cqn, bool open, std::uint32_t page, ps at) {
+    control_request& c = orders.emplace_back();
+    c.op = control_op::set_cq;
+    c.number = cqn;
+    c.open = open;
+    c.uar = page;
+    firmware.send(c, at);
+  }
   // Begun at 0 with page 0, unless somebody has said otherwise.
   void need(std::uint32_t qpn) {
     if (qpn <= doorbell_rules::number_mask && begun.insert(qpn).second) order(control_op::start, qpn, 0, 0_ns);
@@ -158,6 +166,9 @@ struct doorbell_bench {
   doorbell_mmio::job& ring(std::uint32_t where, std::uint32_t number, std::uint32_t value, ps at, unsigned page = 0) {
     const hca_doorbell d{number, value};
     if (where == HCA_UAR_SQ || where == HCA_UAR_RQ) need(number);
+    if (where == HCA_UAR_CQ && begun_cqs.insert(number & doorbell_rules::number_mask).second) {
+      order_cq(number & doorbell_rules::number_mask, true, 0, 0_ns);
+    }
     return cpu.access(true, HCA_BAR_UAR + page * std::uint64_t{HCA_UAR_PAGE} + where, &d, sizeof d, at);
   }
   doorbell_mmio::job& blueflame(std::uint32_t qpn, std::uint16_t index, std::uint8_t blocks, ps at, std::size_t bytes = 0) {

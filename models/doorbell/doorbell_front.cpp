@@ -1,9 +1,7 @@
 #include "models/doorbell/doorbell_front.h"
 
-#include <cstddef>
 #include <cstring>
 
-#include "models/doorbell/doorbell_rules.h"
 #include "tlm/base/border.h"
 #include "tlm/pcie.h"
 
@@ -19,25 +17,26 @@ doorbell_front::doorbell_front(const doorbell_config& config, const clock_domain
   control.on<&doorbell_front::on_control>(this);
 }
 
+void doorbell_front::set(pages& of, std::uint32_t number, std::uint16_t page) {
+  if (number >= of.size()) of.resize(number + 1, nobody);
+  of[number] = page;
+}
+
 tlm::tlm_sync_enum doorbell_front::on_control(control_request& c, tlm::tlm_phase, ps&) {
-  if (c.number >= pages_.size()) pages_.resize(c.number + 1, nobody);
-  pages_[c.number] = c.op == control_op::start ? static_cast<std::uint16_t>(c.uar) : nobody;
-  if (c.op != control_op::start) stopped(c.number);
+  const bool is_cq = c.op == control_op::set_cq;
+  const bool opens = is_cq ? c.open : c.op == control_op::start;
+  set(is_cq ? cq_pages_ : qp_pages_, c.number, opens ? static_cast<std::uint16_t>(c.uar) : nobody);
+  if (!opens) stopped(is_cq, c.number);
   return tlm::TLM_COMPLETED;
 }
 
-// What names no QP is judged behind.
-bool doorbell_front::of_owner(std::uint64_t page, std::uint32_t offset, const std::byte* data, std::uint64_t n) const {
-  const doorbell_rules::uar_write w = doorbell_rules::decode(offset, n);
-  std::uint32_t qpn = 0;
-  if (w.what == doorbell_rules::target::blueflame) {
-    const doorbell_rules::blueflame b = doorbell_rules::decode_blueflame(data, n);
-    if (b.plausible) qpn = b.qpn;
-  } else if (w.what == doorbell_rules::target::bell && (w.kind == bell::send || w.kind == bell::receive)) {
-    std::memcpy(&qpn, data + offsetof(hca_doorbell, number), sizeof qpn);
-  }
-  if (qpn == 0 || qpn > doorbell_rules::number_mask) return true;
-  return qpn < pages_.size() && pages_[qpn] == page;
+// What names no queue is judged behind.
+bool doorbell_front::of_owner(std::uint64_t page, const doorbell_rules::uar_write& w) const {
+  const bool is_bell = w.is.what == doorbell_rules::target::bell;
+  if (is_bell && w.is.kind == bell::event) return page == page_of_events;
+  const pages& of = is_bell && w.is.kind == bell::completion ? cq_pages_ : qp_pages_;
+  const std::uint32_t number = number_of(w);
+  return number == 0 || (number < of.size() && of[number] == page);
 }
 
 tlm::tlm_sync_enum doorbell_front::nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
@@ -73,13 +72,12 @@ void doorbell_front::access(tlm::tlm_generic_payload& gp, ps& t) {
         monitor_->uar_written(offset - HCA_BAR_UAR, data, bytes, t);
       }
       if (gp.is_write()) {
-        if (!of_owner((offset - HCA_BAR_UAR) / HCA_UAR_PAGE, static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes)) {
-          ++foreign_;
-          return;
-        }
         const auto* const extension = gp.get_extension<pcie_extension>();
-        return write_uar(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes, extension ? extension->operation : 0,
-                         t);
+        const doorbell_rules::uar_write w(static_cast<std::uint32_t>(offset % HCA_UAR_PAGE), data, bytes,
+                                          extension ? extension->operation : 0);
+        if (of_owner((offset - HCA_BAR_UAR) / HCA_UAR_PAGE, w)) return write_uar(w, t);
+        ++foreign_;
+        return;
       }
       ++bad_reads_;
       std::memset(data, 0, bytes);
@@ -126,7 +124,8 @@ void doorbell_front::describe_front(statistics& s) {
   s.add("recovery_failures", "1", "records that could not be read: no such QP, or no record", recovery_failures_);
   s.add("aside", "1", "CQ and EQ doorbells that waited beside the full FIFO", aside_count_);
   s.add("bad_writes", "1", "writes that are no doorbell and no register", bad_writes_);
-  s.add("foreign", "1", "doorbells of QPs and SRQs rung through another UAR page than theirs, or of none", foreign_);
+  s.add("foreign", "1",
+        "doorbells rung through another UAR page than that of their queue, or of queues that nobody has started", foreign_);
   s.add("bad_reads", "1", "reads of what cannot be read", bad_reads_);
   s.add("register_accesses", "1", "reads and writes of control registers and the MSI-X table", register_accesses_);
 }

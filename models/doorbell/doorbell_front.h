@@ -1,6 +1,7 @@
 // The adapter's BAR and the sockets of doorbell, as its model and its RTL have them: control registers, the MSI-X table and
-// device memory are passed to their owners, writes into UAR pages go to `write_uar`. A doorbell of a QP or SRQ that is rung
-// through another page than its own, or that nobody has started, ends here: behind it they are merged by their numbers alone.
+// device memory are passed to their owners, writes into UAR pages go to `write_uar`. A doorbell that is rung through another
+// page than that of its queue (of EQs page 0), or of a queue that nobody has started, ends here: behind it they are merged by
+// their numbers alone.
 #pragma once
 
 #include <tlm_utils/simple_target_socket.h>
@@ -9,6 +10,7 @@
 
 #include "models/doorbell/bar_monitor.h"
 #include "models/doorbell/doorbell_config.h"
+#include "models/doorbell/doorbell_rules.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/unit.h"
 #include "tlm/context.h"
@@ -41,10 +43,9 @@ class doorbell_front {
   doorbell_front(const doorbell_config& config, const clock_domain& clock);
   ~doorbell_front() = default;
 
-  // `offset` in the UAR page; `operation`: as the write carries it.
-  virtual void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) = 0;
-  // The QP or SRQ is stopped: what was rung for it is not meant for the next one of its number.
-  virtual void stopped(std::uint32_t /*number*/) {}
+  virtual void write_uar(const doorbell_rules::uar_write& w, ps t) = 0;
+  // The QP or SRQ, or the CQ, is stopped: what was rung for it is not meant for the next one of its number.
+  virtual void stopped(bool /*is_cq*/, std::uint32_t /*number*/) {}
   void describe_front(statistics& s);
 
   counter blueflame_wqes_, blueflame_lines_, blueflame_refused_, blueflame_bad_;
@@ -57,12 +58,15 @@ class doorbell_front {
   void access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t);
 
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
-  [[nodiscard]] bool of_owner(std::uint64_t page, std::uint32_t offset, const std::byte* data, std::uint64_t n) const;
+  [[nodiscard]] bool of_owner(std::uint64_t page, const doorbell_rules::uar_write& w) const;
 
   static constexpr std::uint16_t nobody = 0xffff;
+  static constexpr std::uint64_t page_of_events = 0;
+  using pages = std::vector<std::uint16_t>;  // by number
+  static void set(pages& of, std::uint32_t number, std::uint16_t page);
 
   const ps register_latency_;
-  std::vector<std::uint16_t> pages_;  // by QPN
+  pages qp_pages_, cq_pages_;
   counter bad_reads_, register_accesses_, foreign_;
   bar_monitor* monitor_ = nullptr;
 };

@@ -69,14 +69,18 @@ void doorbell::cancel(entry& e) {
   if (e.wqe) rings_.put(*std::exchange(e.wqe, nullptr));
 }
 
-void doorbell::stopped(std::uint32_t number) {
-  const auto meant = [&](const entry& e) { return (e.kind == bell::send || e.kind == bell::receive) && e.number == number; };
+void doorbell::stopped(bool is_cq, std::uint32_t number) {
+  const auto meant = [&](const entry& e) {
+    if (is_cq) return e.kind == bell::completion && (e.number & doorbell_rules::number_mask) == number;
+    return (e.kind == bell::send || e.kind == bell::receive) && e.number == number;
+  };
   for (std::size_t i = 0; i < size_; ++i) {
     entry& e = fifo_[(head_ + i) % fifo_.size()];
     if (meant(e) && !e.cancelled) cancel(e);
   }
   std::erase_if(behind_, meant);
-  newest_.stopped |= newest_.qpn == number;
+  std::erase_if(aside_, meant);
+  newest_.stopped |= !is_cq && newest_.qpn == number;
   if (coming_in_ && meant(coming_)) {
     coming_.cancelled = true;
     if (coming_.wqe) rings_.put(*std::exchange(coming_.wqe, nullptr));

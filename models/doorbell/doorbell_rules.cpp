@@ -15,7 +15,7 @@ area area_of(std::uint64_t offset, std::uint64_t bytes) {
   return area::none;
 }
 
-uar_write decode(std::uint32_t offset, std::uint64_t bytes) {
+meaning decode(std::uint32_t offset, std::uint64_t bytes) {
   if (offset >= HCA_UAR_BF) {
     const std::uint32_t in_buffer = (offset - HCA_UAR_BF) % HCA_BF_BYTES;
     const bool fits = offset < HCA_UAR_BF + HCA_BF_BUFFERS * HCA_BF_BYTES && in_buffer + bytes <= HCA_BF_BYTES;
@@ -46,6 +46,19 @@ blueflame decode_blueflame(const std::byte* data, std::uint64_t n) {
   b.value = (std::uint32_t{control.index} + control.blocks) & 0xffff;
   b.whole = b.plausible && control.blocks >= 1 && control.blocks <= HCA_WQE_MAX_BLOCKS && n >= b.bytes;
   return b;
+}
+
+uar_write::uar_write(std::uint32_t at, const std::byte* from, std::uint64_t n, std::uint64_t of)
+    : offset(at), data(from), bytes(n), operation(of), is(decode(at, n)) {
+  if (is.what == target::bell) std::memcpy(&rung, data, sizeof rung);
+  if (is.what == target::blueflame) wqe = decode_blueflame(data, n);
+}
+
+std::uint32_t number_of(const uar_write& w) {
+  if (w.is.what == target::blueflame) return w.wqe.plausible ? w.wqe.qpn : 0;
+  if (w.is.what == target::none || w.is.kind == bell::event) return 0;
+  if (w.is.kind == bell::completion) return w.rung.number & number_mask;
+  return w.rung.number <= number_mask ? w.rung.number : 0;
 }
 
 }  // namespace hcasim::doorbell_rules

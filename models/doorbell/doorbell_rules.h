@@ -15,12 +15,12 @@ enum class area : std::uint8_t { control, msix, device_memory, uar, none };
 area area_of(std::uint64_t offset, std::uint64_t bytes);
 
 enum class target : std::uint8_t { bell, blueflame, none };
-struct uar_write {
+struct meaning {
   target what = target::none;
   bell kind = bell::send;
 };
 // `offset` in the UAR page.
-uar_write decode(std::uint32_t offset, std::uint64_t bytes);
+meaning decode(std::uint32_t offset, std::uint64_t bytes);
 
 struct blueflame {
   bool whole = false;      // a complete WQE of `bytes`
@@ -31,6 +31,21 @@ struct blueflame {
 };
 // `n` bytes written to the start of a BlueFlame buffer.
 blueflame decode_blueflame(const std::byte* data, std::uint64_t n);
+
+// A write into a UAR page, and what it says.
+struct uar_write {
+  uar_write(std::uint32_t at, const std::byte* from, std::uint64_t n, std::uint64_t of);
+
+  std::uint32_t offset;  // in the page
+  const std::byte* data;
+  std::uint64_t bytes;
+  std::uint64_t operation;  // as the write carries it
+  meaning is;
+  hca_doorbell rung{};  // if it is one
+  blueflame wqe;        // if it is one
+};
+// Whose page it must come through: the number of a QP, an SRQ or a CQ, without an arming. 0: it names none.
+std::uint32_t number_of(const uar_write& w);
 
 // How far SQ or RQ index `a` is ahead of `b`, modulo 2^16.
 inline int ahead(std::uint32_t a, std::uint32_t b) {

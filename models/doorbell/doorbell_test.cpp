@@ -24,7 +24,7 @@ TEST(doorbell, an_idle_unit_passes_on_at_once) {
   EXPECT_EQ(b.log[2].number, 9U | HCA_ARM_NEXT << 24);
   EXPECT_EQ(b.log[2].value, 0x12345678U);
   EXPECT_EQ(b.log[3].kind, bell::event);
-  EXPECT_EQ(event_queue::instance().hand_overs() - before, 9U);  // the stimulus, an order, and the unit's latency
+  EXPECT_EQ(event_queue::instance().hand_overs() - before, 10U);  // the stimulus, two orders, and the unit's latency
 }
 
 // Whatever another page rings it neither reaches the QP nor takes the place of what its owner has rung.
@@ -44,7 +44,6 @@ TEST(doorbell, a_qp_is_rung_through_its_own_page) {
   b.blueflame(3, 0, 1, 10_ns);
   b.begun.insert(4);
   b.ring(HCA_UAR_SQ, 4, 1, 10_ns, 7);  // nobody's
-  b.ring(HCA_UAR_CQ, 2, 3, 10_ns, 8);  // a CQ's
   b.order(control_op::stop, 1, 0, 50_ns);
   b.ring(HCA_UAR_SQ, 1, 2, 60_ns, 7);
   b.order(control_op::start, 1, 8, 70_ns);
@@ -53,12 +52,41 @@ TEST(doorbell, a_qp_is_rung_through_its_own_page) {
   testing::run_until_idle();
   std::vector<std::pair<std::uint32_t, std::uint32_t>> sq;
   for (const auto& r : b.log) {
-    EXPECT_TRUE(r.kind == bell::send || r.kind == bell::completion);
-    if (r.kind == bell::send) sq.emplace_back(r.number, r.value);
+    EXPECT_EQ(r.kind, bell::send);
+    sq.emplace_back(r.number, r.value);
   }
   EXPECT_EQ(sq, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{1, 1}, {2, 5}, {1, 4}}));
   EXPECT_EQ(b.stat("foreign"), 6);
   EXPECT_EQ(b.stat("dropped") + b.stat("bad_writes") + b.stat("coalesced"), 0);
+}
+
+TEST(doorbell, a_cq_is_rung_through_its_own_page_and_an_eq_through_the_first) {
+  doorbell_config c;
+  c.fifo_depth = 1;
+  bench b(c);
+  b.begun_cqs = {1, 2, 3};
+  b.order_cq(1, true, 7, 0_ns);
+  b.order_cq(2, true, 8, 0_ns);
+  b.ring(HCA_UAR_SQ, 5, 1, 10_ns);  // the unit is busy, and its FIFO full
+  b.ring(HCA_UAR_SQ, 6, 1, 10_ns);
+  b.ring(HCA_UAR_CQ, 1 | HCA_ARM_NEXT << 24, 3, 10_ns, 7);
+  b.ring(HCA_UAR_CQ, 1, 9, 10_ns, 8);  // not merged with the one that waits
+  b.ring(HCA_UAR_CQ, 3, 1, 10_ns, 7);  // nobody's
+  b.ring(HCA_UAR_CQ, 2, 4, 10_ns, 8);
+  b.ring(HCA_UAR_EQ, 1, 5, 10_ns);
+  b.ring(HCA_UAR_EQ, 1, 6, 10_ns, 7);
+  b.order_cq(2, false, 0, 10_ns);  // what waits goes with it
+  b.order_cq(2, true, 9, 20_ns);
+  b.ring(HCA_UAR_CQ, 2, 7, 30_ns, 8);
+  b.ring(HCA_UAR_CQ, 2, 2, 30_ns, 9);
+  testing::run_until_idle();
+  std::vector<std::tuple<bell, std::uint32_t, std::uint32_t>> rung;
+  for (const auto& r : b.log) {
+    if (r.kind != bell::send) rung.emplace_back(r.kind, r.number, r.value);
+  }
+  EXPECT_EQ(rung, (std::vector<std::tuple<bell, std::uint32_t, std::uint32_t>>{
+                      {bell::completion, 1 | HCA_ARM_NEXT << 24, 3}, {bell::event, 1, 5}, {bell::completion, 2, 2}}));
+  EXPECT_EQ(b.stat("foreign"), 4);
 }
 
 // A number is given again when its QP is gone; what still waited for the old one is not rung at the new one.

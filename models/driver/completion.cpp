@@ -28,6 +28,7 @@ ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, i
   create.eqn = HCA_U8(d.completion_eq(comp_vector));
   create.pages = static_cast<std::uint32_t>(pages.size());
   create.record = p.records.address(cq->record);
+  create.uar = p.uar_number;
   const command_result r =
       run(c, context, {.code = HCA_CMD_CREATE_CQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
   if (r.error) {

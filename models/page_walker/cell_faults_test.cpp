@@ -56,5 +56,36 @@ TEST(WalkerCells, AnotherPageIsWithoutACode) {
   EXPECT_EQ(f.physical, 0x3000U);
 }
 
+TEST(WalkerTags, SecdedPutsOneBitRight) {
+  const found f = spoiled(icm_check::secded, 2, 3);
+  EXPECT_EQ(f.physical, 0x1000U);
+  EXPECT_EQ(f.reads, 0U);
+}
+
+TEST(WalkerTags, ADetectedOneIsWalkedForAnew) {
+  const found f = spoiled(icm_check::parity, 2, 3);
+  EXPECT_EQ(f.physical, 0x1000U);
+  EXPECT_EQ(f.reads, 1U);
+}
+
+// The line of one key is found for another one then.
+TEST(WalkerTags, WithoutACodeItIsTheLineOfAnotherKey) {
+  page_walker_bench b({}, {.check = icm_check::none, .kind = icm_entry::pte});
+  const translation m = table(1, 1);
+  b.memory.map(m, 0, 0x1000);
+  b.walk_page(m, 0, 1_us);
+  run_until_idle();
+  b.walker.inject(2, {.count = 1, .length = 0_ps, .draw = 3});
+  b.walk_page(m, 0, now() + 1_us);
+  run_until_idle();
+  const std::size_t before = b.reads();
+  translation other = m;
+  other.index ^= 8;
+  const translate_request& r = b.walk_page(other, 0, now() + 1_us);
+  run_until_idle();
+  EXPECT_EQ(b.reads(), before) << "nothing was walked for";
+  EXPECT_EQ(r.physical, 0x1000U);
+}
+
 }  // namespace
 }  // namespace hcasim

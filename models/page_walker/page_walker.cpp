@@ -78,14 +78,26 @@ bool page_walker::look(translate_request& r) {
   const translation_cache::key key = translation_cache::key_of(r.map, line_of(r));
   std::uint64_t* entries = leaves_.find(key);
   if (!entries) return false;
-  if (cells_.due() && !cells_.read(std::as_writable_bytes(std::span(entries, std::size_t{1} << line_shift_)))) [[unlikely]] {
-    leaves_.forget(key);
+  if (cells_.due() && spoiled(key, {entries, std::size_t{1} << line_shift_})) [[unlikely]] {
     return false;
   }
   const std::uint64_t leaf = leaf_of(r, entries);
   if (!usable(r, leaf)) return false;
   ++hits_;
   return answer_from(r, leaf);
+}
+
+// True: a bit of the line or of its tag is wrong. A tag that is believed makes it the line of another key or queue.
+bool page_walker::spoiled(const translation_cache::key& k, std::span<std::uint64_t> entries) {
+  auto tag = static_cast<std::uint32_t>(k.tag_plus_1 - 1);
+  const bool fits = cells_.read_tag(tag);
+  if (fits && tag == k.tag_plus_1 - 1 && cells_.read(std::as_writable_bytes(entries))) return false;
+  if (fits && tag != k.tag_plus_1 - 1) {
+    leaves_.rename(k, tag);
+  } else {
+    leaves_.forget(k);
+  }
+  return true;
 }
 
 bool page_walker::answer_from(translate_request& r, std::uint64_t leaf) {

@@ -6,7 +6,7 @@
 //   in order.
 // - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next look
 //   reads it anew.
-// - A line whose cells have gone wrong is noticed when it is next found (tlm/cells.h), and walked for anew.
+// - A line whose cells, or whose tag, have gone wrong is noticed when it is next found (tlm/cells.h), and walked for anew.
 // - A DMA read that fails, or a map that cannot be (more than 4 levels, pages below 4 KiB), is table_error [E11]. A null map
 //   has no physical address: not_present.
 // - drop forgets the entries of a tag in a VA range; walks of them under way still answer, but leave nothing in the caches,
@@ -39,7 +39,7 @@ class page_walker : public unit, public faulty {
               unsigned clients, const cell_protection& protection = {});
 
   void list_waiting(waiting_list& list) const override;
-  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cell_fault_kinds; }
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cache_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override { cells_.ask(kind, r); }
   void withdraw() override { cells_.withdraw(); }
 
@@ -82,6 +82,7 @@ class page_walker : public unit, public faulty {
   void drop(translate_request& r);
   // True: answered.
   bool look(translate_request& r);
+  bool spoiled(const translation_cache::key& k, std::span<std::uint64_t> entries);
   bool answer_from(translate_request& r, std::uint64_t leaf);
   // Present, and not read-only for a write.
   static bool usable(const translate_request& r, std::uint64_t leaf) {

@@ -69,6 +69,16 @@ void translation_cache::forget(const key& k) {
   if (at != nowhere) remove(at);
 }
 
+void translation_cache::rename(const key& k, std::uint32_t tag) {
+  const std::uint32_t at = sets_ == 0 ? nowhere : find_cell(k, set_of(k));
+  if (at == nowhere) return;
+  const cell was = cells_[at];
+  const std::uint64_t* const words = &data_[std::size_t{at} * words_];
+  const std::vector<std::uint64_t> copy(words, words + words_);
+  remove(at);
+  put({std::uint64_t{tag} + 1, k.table, k.number}, copy.data(), was.first, was.last);
+}
+
 std::uint32_t translation_cache::drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last) {
   if (sets_ == 0) return 0;
   std::uint32_t dropped = 0;

@@ -32,6 +32,8 @@ class translation_cache {
   // Puts in (or replaces) the entry, which covers VAs [first, last] modulo 2^64. True: another one made room.
   bool put(const key& k, const std::uint64_t* words, std::uint64_t first, std::uint64_t last);
   void forget(const key& k);
+  // The entry becomes that of another tag.
+  void rename(const key& k, std::uint32_t tag);
   // Forgets the entries of `tag` that cover any VA of [first, last]; returns how many.
   std::uint32_t drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
 

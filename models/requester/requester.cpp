@@ -140,6 +140,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
     case control_op::drain:
     case control_op::go_on:
     case control_op::set_eq:
+    case control_op::set_cq:
     case control_op::pages:
     case control_op::reset:
     case control_op::settle:

@@ -134,6 +134,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
     case control_op::drain:
     case control_op::go_on:
     case control_op::set_eq:
+    case control_op::set_cq:
     case control_op::pages:
     case control_op::reset:
     case control_op::settle:

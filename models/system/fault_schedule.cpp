@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "models/system/faulty_units.h"
+#include "tlm/rtl/shell.h"
 
 namespace hcasim {
 
@@ -16,6 +17,14 @@ fault_schedule::fault_schedule(const sc_core::sc_object& top, const std::vector<
     const std::string which = "faults, entry " + std::to_string(i + 1) + ": ";
     const auto unit = std::find_if(units.begin(), units.end(), [&](const auto& u) { return u.first == o.where; });
     if (unit == units.end()) {
+      const std::string name = std::string(top.name()) + "." + o.where;
+      if (dynamic_cast<const rtl::shell*>(sc_core::sc_find_object(name.c_str()))) {
+        throw std::invalid_argument(std::string(which)
+                                        .append(o.where)
+                                        .append(" is RTL here, which has no faults of its own; write ")
+                                        .append(o.where)
+                                        .append(".implementation: model"));
+      }
       std::string known;
       for (const auto& u : units) known.append(known.empty() ? "" : ", ").append(u.first);
       throw std::invalid_argument(

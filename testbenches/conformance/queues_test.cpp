@@ -48,6 +48,41 @@ CONFORMANCE(TC_A32) {
   EXPECT_EQ(t.p.state(t.a), IBV_QPS_ERR) << "its own is heard: what was never posted is no request";
 }
 
+// The same of CQs: armed by others they would raise events that nobody asked for; their consumer index would let CQEs be
+// overwritten. EQs are the kernel's.
+CONFORMANCE(TC_A33) {
+  base_case t(c, n);
+  process_context other(c, n);
+  ASSERT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
+  ibv_comp_channel* const channel = ibv_create_comp_channel(c, t.p.context);
+  ibv_cq* const cq = ibv_create_cq(c, t.p.context, 4, nullptr, channel, 0);
+  ibv_qp* const qp = t.p.create_qp({}, nullptr, cq);
+  ASSERT_EQ(t.p.connect(qp, t.p.address_of(qp)), 0);
+  const std::uint32_t cqn = static_cast<const driver::completion_queue&>(*cq).number;
+  const auto ring = [&](std::uint32_t page, std::uint32_t where, std::uint32_t number, std::uint32_t value) {
+    const hca_doorbell d{number, value};
+    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{page} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
+    c.spend(10_us);
+    c.sync();
+  };
+  for (const std::uint32_t page : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
+    ring(page, HCA_UAR_CQ, cqn | HCA_ARM_NEXT << 24, 0);
+    ring(page, HCA_UAR_CQ, cqn, 4);
+  }
+  for (const std::uint32_t page : {1U, 2U}) ring(page, HCA_UAR_EQ, HCA_ARM_NEXT << 24, 100);
+  EXPECT_EQ(statistic_of(n.hca.doorbell, "foreign"), 10.0);
+  const request r{.sges = {{t.here.addr, 8, t.here.mr->lkey}}, .remote = t.there.addr, .rkey = t.there.mr->rkey};
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(post(c, qp, r), 0);
+  c.spend(100_us);
+  c.sync();
+  EXPECT_TRUE(static_cast<driver::completion_channel&>(*channel).pending.empty()) << "nobody has armed it";
+  ASSERT_EQ(post(c, qp, r), 0);
+  ibv_async_event e{};
+  ASSERT_EQ(ibv_get_async_event(c, t.p.context, &e), 0);
+  EXPECT_EQ(e.event_type, IBV_EVENT_CQ_ERR) << "nothing of it was consumed";
+  ibv_ack_async_event(&e);
+}
+
 TEST(conformance, a_cq_that_overflows_says_so) {
   run_case([](cpu& c, node& n) {
     process_context p(c, n);

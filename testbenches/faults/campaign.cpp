@@ -126,8 +126,8 @@ struct campaigner {
 }  // namespace
 
 bool may_be_believed(const system_config& c, std::string_view what) {
-  const bool one = what == "icm_bit" || what == "cell_bit";
-  const bool two = what == "icm_two_bits" || what == "cell_two_bits";
+  const bool one = what == "icm_bit" || what == "cell_bit" || what == "tag_bit";
+  const bool two = what == "icm_two_bits" || what == "cell_two_bits" || what == "tag_two_bits";
   return std::any_of(c.nodes.begin(), c.nodes.end(), [&](const node_config& n) {
     return (n.hca.icm.check == icm_check::none && (one || two)) || (n.hca.icm.check == icm_check::parity && two);
   });

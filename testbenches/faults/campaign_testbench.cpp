@@ -17,7 +17,10 @@ class fault_campaign final : public testbench {
     k.time("watched", o_.watched, 1_us, 1000_ms, "time after a fault before it is judged");
     k.text("where", o_.where, "only at places that begin so; empty: anywhere");
     k.text("what", o_.what, "only faults of this kind; empty: of any");
-    k.count("qps", o_.stream.qps, 1, 64, "QPs of the stream");
+    k.count("processes", o_.stream.processes, 1, 16, "processes at each end, each with a stream of its own");
+    k.choice("memory", o_.stream.memory, {"pinned", "on_demand", "peer"},
+             "what the stream moves: pinned, paged in on demand, or at node 1 that of its peer device");
+    k.count("qps", o_.stream.qps, 1, 64, "QPs of each stream");
     k.count("window", o_.stream.window, 1, 64, "requests outstanding on each");
     k.bytes("size", o_.stream.size, 64, 65536, "of each WRITE and READ");
   }

@@ -6,6 +6,7 @@
 
 #include "testbenches/faults/campaign.h"
 #include "testbenches/faults/recovery.h"
+#include "testbenches/kit/peer.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::faults {
@@ -44,6 +45,22 @@ constexpr machine machines[] = {
        o.qps = 16;
        o.window = 4;
      }},
+    {"processes",
+     [](system_config&, stream_options& o) {
+       o.processes = 4;
+       o.window = 4;
+     }},
+    {"on_demand", [](system_config&, stream_options& o) { o.memory = stream_memory::on_demand; }},
+    {"on_demand_ats",
+     [](system_config& c, stream_options& o) {
+       each(c, [](node_config& n) { n.iommu.enabled = n.hca.atc.enabled = true; });
+       o.memory = stream_memory::on_demand;
+     }},
+    {"peer_memory",
+     [](system_config& c, stream_options& o) {
+       c = kit::with_peers(c);
+       o.memory = stream_memory::peer;
+     }},
     {"polling", [](system_config&, stream_options& o) { o.events = false; }},
     {"switched", [](system_config& c, stream_options&) { c.fabric = topology::with_switch; }},
     {"pcie_switch", [](system_config& c, stream_options&) { each(c, [](node_config& n) { n.pcie.has_switch = true; }); }},
@@ -58,6 +75,10 @@ constexpr machine machines[] = {
 
 std::uint32_t many(std::uint32_t full, std::uint32_t few) {
   return std::getenv("HCASIM_FULL") ? full : few;
+}
+std::uint64_t seed() {
+  const char* const given = std::getenv("HCASIM_SEED");
+  return given ? std::strtoull(given, nullptr, 10) : 1;
 }
 
 class faulty_machine : public ::testing::TestWithParam<machine> {
@@ -76,10 +97,11 @@ TEST_P(faulty_machine, campaign) {
   o.faults = many(400, std::string_view(GetParam().name) == "rtl" ? 5 : 20);  // Verilated units are slow
   world w(config_of(GetParam(), o.stream));
   campaign_outcome out;
-  start_campaign(w.sys(), o, 1, out);
+  start_campaign(w.sys(), o, seed(), out);
   run_simulation();
   EXPECT_EQ(out.problem, "");
   EXPECT_TRUE(out.stream.over);
+  EXPECT_EQ(out.stream.moved != 0, o.stream.memory == stream_memory::on_demand);
   EXPECT_EQ(out.trials.size(), o.faults);
   for (const trial& t : out.trials) {
     if (may_be_believed(w.sys().config(), t.what)) continue;
@@ -95,7 +117,7 @@ TEST_P(faulty_machine, recovery) {
   o.failures = many(100, 6);
   world w(config_of(GetParam(), o.stream));
   recovery_outcome out;
-  start_recovery(w.sys(), o, 1, out);
+  start_recovery(w.sys(), o, seed(), out);
   run_simulation();
   judge_recovery(w.sys(), out);
   EXPECT_EQ(out.problem, "");

@@ -13,7 +13,10 @@ class recovery final : public testbench {
   void knobs(knob_visitor& k) override {
     k.count("failures", o_.failures, 1, 1e6, "times that a device is made to fail");
     k.count("between", o_.between, 1, 1e6, "requests that must succeed between two of them");
-    k.count("qps", o_.stream.qps, 1, 64, "QPs of the stream");
+    k.count("processes", o_.stream.processes, 1, 16, "processes at each end, each with a stream of its own");
+    k.choice("memory", o_.stream.memory, {"pinned", "on_demand", "peer"},
+             "what the stream moves: pinned, paged in on demand, or at node 1 that of its peer device");
+    k.count("qps", o_.stream.qps, 1, 64, "QPs of each stream");
     k.count("window", o_.stream.window, 1, 64, "requests outstanding on each");
     k.bytes("size", o_.stream.size, 64, 65536, "of each WRITE and READ");
   }

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "models/driver/device.h"
+#include "models/driver/peer/memory_owner.h"
+#include "testbenches/kit/peer.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::faults {
@@ -20,10 +23,23 @@ struct offer {
   std::uint32_t key = 0;
 };
 
+constexpr std::uint64_t page_bytes = 4096;
+using driver::peer::memory_owner;
+
+// What node 1 has now, and somebody else moves pages of.
+struct movable {
+  virtual_memory* memory = nullptr;
+  std::uint64_t at = 0;
+  std::uint64_t pages = 0;
+  bool moving = false;
+};
+
 struct shared_state {
   stream_options o;
   std::function<bool(const stream_state&)> more;
   stream_state* out;
+  movable there;
+  bool over = false;
   out_of_band<offer> to_target;
   out_of_band<offer> to_source;
 };
@@ -45,8 +61,9 @@ qp_options settings(const stream_options& o) {
 // A process that may find its device dead at any moment: nothing here throws, and everything is given back.
 class tough_process {
  public:
-  tough_process(cpu& thread, node& on, shared_state& s)
-      : c(thread), n(on), s_(s), memory(on.host.memory_bytes(), on.host.seed()) {}
+  // `owner`: whose memory it is, of a peer device; null: the host's.
+  tough_process(cpu& thread, node& on, shared_state& s, memory_owner* owner = nullptr)
+      : c(thread), n(on), s_(s), owner_(owner), memory(on.host.memory_bytes(), on.host.seed()) {}
 
   bool open() {
     if (n.device().open(c) != 0) return false;
@@ -58,6 +75,8 @@ class tough_process {
     return true;
   }
   ~tough_process() {
+    if (s_.there.memory == &memory) s_.there.memory = nullptr;
+    while (s_.there.moving) c.spend(1_us), c.sync();
     if (!context) return;
     ibv_async_event e{};
     const auto& own = static_cast<driver::process&>(*context);
@@ -65,7 +84,9 @@ class tough_process {
       if (e.event_type == IBV_EVENT_DEVICE_FATAL) ++s_.out->fatal;
       ibv_ack_async_event(&e);
     }
-    if (ibv_close_device(c, context) != 0 || memory.pinned_bytes() != 0) ++s_.out->unclosed;
+    bool all = ibv_close_device(c, context) == 0 && memory.pinned_bytes() == 0;
+    if (owner_ && at != 0) all = owner_->free(c, at) == 0 && all;
+    if (!all) ++s_.out->unclosed;
   }
   tough_process(const tough_process&) = delete;
   tough_process& operator=(const tough_process&) = delete;
@@ -82,9 +103,29 @@ class tough_process {
       if (!qp) return false;
       qps.push_back(qp);
     }
-    at = memory.allocate(bytes);
-    mr = at == 0 ? nullptr : ibv_reg_mr(c, pd, at, bytes, all_rights);
+    const bool pages = s_.o.memory == stream_memory::on_demand;
+    at = owner_ ? owner_->allocate(c, memory, bytes, driver::peer::placement::scattered) : memory.allocate(bytes);
+    if (owner_ && at != 0) clear_peer(bytes);
+    mr = at == 0 ? nullptr
+                 : ibv_reg_mr(c, pd, at, bytes, qp_rights | IBV_ACCESS_LOCAL_WRITE | (pages ? IBV_ACCESS_ON_DEMAND : 0));
+    pages_ = bytes / page_bytes;
     return mr != nullptr;
+  }
+  // Its memory is as others have left it.
+  void clear_peer(std::uint64_t bytes) {
+    const std::vector<std::byte> zeros(bytes);
+    for_each_piece(*owner_, at, bytes, [&](std::uint64_t offset, std::uint64_t length, std::uint64_t) {
+      n.peer(0).memory().write(offset, std::span(zeros).first(length));
+    });
+  }
+  // Somebody may move pages of it.
+  void offer_pages() {
+    if (s_.o.memory == stream_memory::on_demand) s_.there = {&memory, at, pages_, false};
+  }
+  // Pages may be moved while requests use them.
+  void move_a_page() {
+    if (s_.o.memory != stream_memory::on_demand || ++asked_to_move_ % 16 != 0 || pages_ == 0) return;
+    s_.out->moved += memory.migrate(c, at + asked_to_move_ / 16 % pages_ * page_bytes, page_bytes) == 0;
   }
   [[nodiscard]] offer terms() const {
     offer o;
@@ -108,6 +149,9 @@ class tough_process {
 
  private:
   shared_state& s_;
+  memory_owner* const owner_;
+  std::uint64_t pages_ = 0;
+  std::uint64_t asked_to_move_ = 0;
 
  public:
   virtual_memory memory;
@@ -212,6 +256,7 @@ class life {
   [[nodiscard]] std::uint64_t counters() const { return slots_.size() * 2 * s_.o.size; }
 
   bool post_next(std::size_t slot) {
+    p_.move_a_page();
     slot_state& t = slots_[slot];
     ibv_qp* const qp = p_.qps[slot % p_.qps.size()];
     request r{.id = slot, .sges = {}, .remote = there_.memory + 2 * slot * s_.o.size, .rkey = there_.key};
@@ -293,14 +338,15 @@ void source(shared_state& s, cpu& c, node& n) {
   }
   s.to_target.send(c, the_end());
   c.sync();
-  s.out->over = true;
+  s.over = true;
+  s.out->over = --s.out->running == 0;
 }
 
 // Whoever asks gets a new pair; what it had before is given back first.
-void target(shared_state& s, cpu& c, node& n) {
+void target(shared_state& s, cpu& c, node& n, memory_owner* owner) {
   offer asked = s.to_target.receive(c);
   while (!asked.end) {
-    tough_process p(c, n, s);
+    tough_process p(c, n, s, owner);
     if (!p.open()) {
       s.to_source.send(c, the_end());
       return;
@@ -309,21 +355,59 @@ void target(shared_state& s, cpu& c, node& n) {
       c.spend(10_us);
       continue;
     }
+    p.offer_pages();
     s.to_source.send(c, p.terms());
     asked = s.to_target.receive(c);
   }
 }
 
+// Moves pages of what node 1 has, one after the other.
+void pager(shared_state& s, cpu& c) {
+  for (std::uint64_t i = 0; !s.over; ++i) {
+    c.spend(20_us);
+    c.sync();
+    movable& m = s.there;
+    if (!m.memory || m.pages == 0) continue;
+    m.moving = true;
+    s.out->moved += m.memory->migrate(c, m.at + i % m.pages * page_bytes, page_bytes) == 0;
+    c.sync();
+    m.moving = false;
+  }
+}
+
+// The driver of the peer device outlives the adapter's failures.
+struct peer_driver {
+  explicit peer_driver(node& n) : owner(n.host, node::peer_bar(0), "gpu0", {.allocate_call = 0_ps}) {}
+  memory_owner owner;
+  std::uint32_t users = 0;
+};
+
 }  // namespace
 
 void start_stream(hcasim::system& s, const stream_options& o, std::function<bool(const stream_state&)> more,
                   stream_state& out) {
-  auto state = std::make_shared<shared_state>();
-  state->o = o;
-  state->more = std::move(more);
-  state->out = &out;
-  s.at(0).host.run("source", [state, &s](cpu& c) { source(*state, c, s.at(0)); });
-  s.at(1).host.run("target", [state, &s](cpu& c) { target(*state, c, s.at(1)); });
+  if (o.memory == stream_memory::peer && s.config().nodes[1].peer[0].kind == peer_kind::none) {
+    throw std::invalid_argument("memory: node 1 has no peer device; write node1.peer0.kind: gpu");
+  }
+  out.running = o.processes;
+  auto peer = o.memory == stream_memory::peer ? std::make_shared<peer_driver>(s.at(1)) : nullptr;
+  for (std::uint32_t i = 0; i < o.processes; ++i) {
+    auto state = std::make_shared<shared_state>();
+    state->o = o;
+    state->more = more;
+    state->out = &out;
+    const std::string number = i == 0 ? "" : std::to_string(i);
+    s.at(0).host.run("source" + number, [state, &s](cpu& c) { source(*state, c, s.at(0)); });
+    s.at(1).host.run("target" + number, [state, peer, &s](cpu& c) {
+      node& n = s.at(1);
+      if (peer && peer->users++ == 0 && (peer->owner.open(c) != 0 || !peer->owner.join(n.device().peers()))) {
+        throw std::runtime_error("the peer device cannot be used");
+      }
+      target(*state, c, n, peer ? &peer->owner : nullptr);
+      if (peer && --peer->users == 0) peer->owner.leave(c);
+    });
+    if (o.memory == stream_memory::on_demand) s.at(1).host.run("pager" + number, [state](cpu& c) { pager(*state, c); });
+  }
 }
 
 }  // namespace hcasim::faults

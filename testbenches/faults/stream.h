@@ -12,7 +12,12 @@
 
 namespace hcasim::faults {
 
+// on_demand: at both ends, and pages move to other frames all the while. peer: that of node 1 lies in its first peer device.
+enum class stream_memory : std::uint8_t { pinned, on_demand, peer };
+
 struct stream_options {
+  stream_memory memory = stream_memory::pinned;
+  std::uint32_t processes = 1;  // at each end, each with QPs of its own
   std::uint32_t qps = 2;
   std::uint32_t window = 8;
   std::uint64_t size = 2_KiB;
@@ -30,6 +35,8 @@ struct stream_state {
   std::uint64_t fatal = 0;     // of both ends: contexts that were told of their device's death
   std::uint64_t unclosed = 0;  // contexts that could not be given back
   std::uint64_t lost_nodes = 0;
+  std::uint64_t moved = 0;  // pages
+  std::uint32_t running = 0;
   bool over = false;
   ps last_progress{0};
 };

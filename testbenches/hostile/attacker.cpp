@@ -5,13 +5,22 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <tuple>
 
 namespace hcasim::kit {
 namespace {
 
 constexpr std::size_t kept_for_replay = 64;
 constexpr std::size_t most_held = 8;
+constexpr std::uint64_t longest_read = 12 * std::uint64_t{attacker::mtu};
 constexpr std::uint16_t good_lid = 2;
+
+unsigned needs_of(std::uint8_t opcode) {
+  const std::uint8_t op = opcode & static_cast<std::uint8_t>(~wire::transport_mask);
+  if (op == wire::read_request) return IBV_ACCESS_REMOTE_READ;
+  if (op == wire::compare_swap || op == wire::fetch_add) return IBV_ACCESS_REMOTE_ATOMIC;
+  return wire::shape_of(op).reth ? IBV_ACCESS_REMOTE_WRITE : 0;
+}
 
 double resident_mib() {
   double all = 0;
@@ -20,33 +29,17 @@ double resident_mib() {
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
-template <class T>
-void keep_last(std::deque<T>& d, const T& x, std::size_t most) {
-  d.push_back(x);
-  if (d.size() > most) d.pop_front();
-}
-
 }  // namespace
 
-void prey::begin(std::uint32_t number, std::uint32_t peer, std::uint32_t psn) {
-  qpn = number;
-  here = peer;
-  expected = psn;
-  left = 0;
-  asked.clear();
-  reads.clear();
-}
-
-attacker::attacker(hcasim::system& s, const shadow& memory, std::uint64_t seed, hostile_outcome& out)
+attacker::attacker(hcasim::system& s, std::vector<prey>& preys, std::uint64_t seed, hostile_outcome& out)
     : system_(s),
-      memory_(memory),
+      preys_(preys),
       out_(out),
       random_(seed, "hostile"),
       wire_(s, 0),
-      arrivals_(s.at(0).hca.port.responder, [this](const packet& p) { on_arrival(p); }),
       all_(s.cable(0).out.at(0), [this](const packet& p) { on_wire(p); }) {
   wire_.on_answer = [this](const packet& p) { on_answer(p); };
-  wire_.on_request = [this](const packet& p) { on_request(p); };
+  wire_.on_request = [](const packet&) {};
 }
 
 attacker::~attacker() {
@@ -77,7 +70,7 @@ packet* attacker::next() {
   // In bursts: nothing for a while, then several at once.
   if (random_.chance(0.3)) return nullptr;
   static constexpr attack choices[] = {attack::in_place,     attack::in_place,     attack::in_place, attack::in_place,
-                                       attack::in_place,     attack::out_of_place, attack::response, attack::response,
+                                       attack::out_of_place, attack::out_of_place, attack::response, attack::response,
                                        attack::stray,        attack::mutated,      attack::cut,      attack::replayed,
                                        attack::good_replayed};
   packet* last = nullptr;
@@ -99,12 +92,23 @@ packet* attacker::next() {
   return last;
 }
 
+// Mostly one that hears what is sent, and answers.
+prey& attacker::some_prey() {
+  const std::size_t first = random_.below(preys_.size());
+  if (random_.chance(0.2)) return preys_[first];
+  for (std::size_t i = 0; i < preys_.size(); ++i) {
+    prey& q = preys_[(first + i) % preys_.size()];
+    if (q.connected() && !q.broken && q.type == IBV_QPT_RC) return q;
+  }
+  return preys_[first];
+}
+
 packet* attacker::attack_with(attack a) {
   switch (a) {
     case attack::in_place:
       return &request(some_prey(), true);
     case attack::out_of_place:
-      return &request(some_prey(), false);
+      return random_.chance(0.6) ? &variation(some_prey()) : &request(some_prey(), false);
     case attack::response:
       return &response(some_prey());
     case attack::stray: {
@@ -134,21 +138,92 @@ packet* attacker::attack_with(attack a) {
 }
 
 packet& attacker::anything() {
-  return random_.chance(0.6) ? request(some_prey(), random_.chance(0.5)) : response(some_prey());
+  prey& q = some_prey();
+  if (random_.chance(0.4)) return response(q);
+  const auto before = std::tuple(q.expected, q.left, q.writing);  // it does not come as it is
+  packet& p = request(q, random_.chance(0.5));
+  std::tie(q.expected, q.left, q.writing) = before;
+  return p;
 }
 
-// A key and a place: mostly inside of what the key reaches, sometimes over an edge, sometimes anywhere.
-void attacker::aim(packet_header& h) {
-  const bait& b = baits[random_.below(baits.size())];
+// One that allows it, if there is one.
+const bait& attacker::choose_bait(unsigned needs) {
+  const std::size_t first = random_.below(baits.size());
+  for (std::size_t i = 0; i < baits.size(); ++i) {
+    const bait& b = baits[(first + i) % baits.size()];
+    if (b.access != 0 && (needs & ~b.access) == 0) return b;
+  }
+  return baits[first];
+}
+
+// A key and a place inside of what it reaches.
+void attacker::aim(packet_header& h, const bait& b) {
   h.rkey = b.key;
-  if (random_.chance(0.1))
-    h.rkey ^= random_.chance(0.5) ? 1U + static_cast<std::uint32_t>(random_.below(255)) : 1U << random_.below(32);
-  h.dma_length = static_cast<std::uint32_t>(random_.below(std::min<std::uint64_t>(b.bytes, 3 * mtu) + 1));
+  const std::uint64_t most = h.opcode == wire::read_request ? longest_read : 3 * mtu;
+  h.dma_length = static_cast<std::uint32_t>(random_.below(std::min<std::uint64_t>(b.bytes, most) + 1));
   h.va = b.va + random_.below(b.bytes - h.dma_length + 1);
-  if (random_.chance(0.5)) h.va = (h.va + 7) & ~7ULL;
-  if (random_.chance(0.15)) h.va = (random_.chance(0.5) ? b.va : b.va + b.bytes - h.dma_length) + random_.below(17) - 8;
-  if (random_.chance(0.03)) h.va = random_.next();
-  if (random_.chance(0.05)) h.dma_length = static_cast<std::uint32_t>(random_.chance(0.5) ? random_.next() : 4 * mtu + 1);
+  if (h.shape().atomic) {
+    h.va = (h.va + 7) & ~7ULL;
+    if (h.va + 8 > b.va + b.bytes) h.va = (b.va + 7) & ~7ULL;
+  }
+}
+
+// Over an edge, anywhere, too long, by another key.
+void attacker::miss(packet_header& h, const bait& b) {
+  if (random_.chance(0.3))
+    h.rkey ^= random_.chance(0.3)   ? 1U
+              : random_.chance(0.3) ? 1U + static_cast<std::uint32_t>(random_.below(255))
+                                    : 1U << random_.below(random_.chance(0.5) ? 8 : 32);
+  if (random_.chance(0.3)) h.va = (random_.chance(0.5) ? b.va : b.va + b.bytes - h.dma_length) + random_.below(5) - 2;
+  if (random_.chance(0.05)) h.va = random_.next();
+  if (random_.chance(0.1)) h.dma_length = static_cast<std::uint32_t>(random_.chance(0.5) ? random_.next() : 4 * mtu + 1);
+  if (random_.chance(0.1)) h.pkey = static_cast<std::uint16_t>(random_.next());
+  if (random_.chance(0.1)) h.source_lid = static_cast<std::uint16_t>(lid ^ 0xff00);
+  if (random_.chance(0.2)) h.qkey = static_cast<std::uint32_t>(random_.next());
+}
+
+// One of the last READs and atomics that have come, as it was, or with one thing changed.
+packet& attacker::variation(prey& q) {
+  constexpr std::size_t last = 8;
+  std::vector<const packet_header*> fetches;
+  for (auto a = q.came.rbegin(); a != q.came.rend() && fetches.size() < last; ++a) {
+    const packet_header& h = a->header;
+    const bool fetch = h.opcode == wire::read_request || h.shape().atomic;
+    if (fetch && a->life == q.here && h.dma_length <= longest_read) fetches.push_back(&h);
+  }
+  if (fetches.empty()) return request(q, false);
+  packet_header h = *fetches[random_.below(fetches.size())];
+  h.source_lid = lid;
+  switch (random_.below(9)) {
+    case 0:
+      h.rkey = choose_bait(IBV_ACCESS_REMOTE_READ).key;
+      break;
+    case 1:
+      h.va += 8 * random_.below(9) - 32;
+      break;
+    case 2:
+      h.dma_length += static_cast<std::uint32_t>(random_.below(2 * mtu));
+      break;
+    case 3:
+      h.psn = psn_add(h.psn, 1 + static_cast<std::uint32_t>(random_.below(3)));
+      break;
+    case 4:
+      h.opcode = h.opcode == wire::read_request ? wire::fetch_add : wire::read_request;
+      h.dma_length = 8;
+      break;
+    case 5:
+      h.source_lid = static_cast<std::uint16_t>(lid ^ 0xff00);
+      break;
+    case 6: {  // as one that goes on there
+      const auto packets = 1 + static_cast<std::uint32_t>(random_.below(3));
+      h.psn = psn_add(h.psn, packets);
+      h.va += std::uint64_t{packets} * mtu;
+      break;
+    }
+    default:  // as it was
+      break;
+  }
+  return wire_.make(h);
 }
 
 std::uint32_t attacker::any_psn(const prey& q) {
@@ -162,75 +237,130 @@ std::uint32_t attacker::any_psn(const prey& q) {
     case 3:
       return psn_add(q.expected, 0x7ffffe + static_cast<std::uint32_t>(random_.below(4)));  // half of all away
     case 4:
-      return q.reads.empty() ? q.expected : q.reads[random_.below(q.reads.size())].header.psn;
+      return q.came.empty() ? q.expected : q.came[random_.below(q.came.size())].header.psn;
     default:
       return static_cast<std::uint32_t>(random_.below(wire::psn_mask + 1));
   }
 }
 
-packet& attacker::request(prey& q, bool in_place) {
-  static constexpr std::uint8_t opcodes[] = {wire::send_first,   wire::send_middle,    wire::send_last,    wire::send_last_imm,
-                                             wire::send_only,    wire::send_only_imm,  wire::write_first,  wire::write_middle,
-                                             wire::write_last,   wire::write_last_imm, wire::write_only,   wire::write_only_imm,
-                                             wire::write_only,   wire::write_first,    wire::read_request, wire::read_request,
-                                             wire::read_request, wire::compare_swap,   wire::fetch_add,    wire::send_last_inv,
-                                             wire::send_only_inv};
-  const auto transport = static_cast<std::uint8_t>(q.type == IBV_QPT_RC   ? wire::rc
-                                                   : q.type == IBV_QPT_UC ? wire::uc
-                                                                          : wire::ud);
-  std::uint8_t op = opcodes[random_.below(std::size(opcodes))];
-  const bool goes_on = in_place && q.left != 0 && random_.chance(0.8);
-  if (goes_on) {
-    const bool last = q.left <= mtu;
-    op = q.writing ? (last ? wire::write_last : wire::write_middle) : (last ? wire::send_last : wire::send_middle);
-  } else if (q.type == IBV_QPT_UD) {
+// `right`: as a peer may send it.
+std::uint8_t attacker::choose_opcode(const prey& q, bool right) {
+  static constexpr std::uint8_t opcodes[] = {
+      wire::send_first,  wire::send_middle,  wire::send_last,    wire::send_last_imm,  wire::send_only,    wire::send_only_imm,
+      wire::write_first, wire::write_middle, wire::write_last,   wire::write_last_imm, wire::write_only,   wire::write_only_imm,
+      wire::write_only,  wire::write_first,  wire::read_request, wire::read_request,   wire::read_request, wire::compare_swap,
+      wire::fetch_add,   wire::fetch_add,    wire::compare_swap, wire::send_last_inv,  wire::send_only_inv};
+  const auto any = [&] { return opcodes[random_.below(std::size(opcodes))]; };
+  const std::uint8_t transport = q.type == IBV_QPT_RC ? wire::rc : q.type == IBV_QPT_UC ? wire::uc : wire::ud;
+  std::uint8_t op = any();
+  if (q.type == IBV_QPT_UD) {
     op = random_.chance(0.8) ? wire::send_only : wire::send_only_imm;
-  } else if (in_place && random_.chance(0.8)) {
-    while (!wire::shape_of(op).first) op = opcodes[random_.below(std::size(opcodes))];
+  } else if (right) {
+    const auto usual = [&] {
+      const wire::shape& s = wire::shape_of(op | transport);
+      return s.known && s.first && !s.invalidate && (needs_of(op) & ~q.access()) == 0;
+    };
+    while (!usual()) op = any();
   }
   op |= transport;
-  if (random_.chance(0.03) || !wire::shape_of(op).known) op = opcodes[random_.below(std::size(opcodes))];
+  return wire::shape_of(op).known && (right || random_.chance(0.9)) ? op : any();
+}
+
+packet& attacker::request(prey& q, bool in_place) {
+  const bool right = in_place && random_.chance(0.8);
+  const bool goes_on = in_place && q.left != 0 && (right || random_.chance(0.5));
+  std::uint8_t op = choose_opcode(q, right);
+  const std::uint8_t transport = op & wire::transport_mask;
+  if (goes_on) {
+    const bool last = q.left <= mtu;
+    op =
+        transport | (q.writing ? (last ? wire::write_last : wire::write_middle) : (last ? wire::send_last : wire::send_middle));
+  }
+  const bait& b = right || random_.chance(0.6) ? choose_bait(needs_of(op)) : baits[random_.below(baits.size())];
+  const bool reaches = q.granted && (needs_of(op) & ~b.access) == 0 && b.bytes >= 8;
+  if (right && !goes_on && needs_of(op) != 0 && !reaches) op = transport | wire::send_only;
+  if (right && b.bytes <= mtu && wire::shape_of(op).reth && !wire::shape_of(op).last && wire::shape_of(op).payload)
+    op = transport | wire::write_only;
   packet_header h = wire_.header(op, q.qpn, in_place ? q.expected : any_psn(q), lid);
   const wire::shape& s = h.shape();
-  aim(h);
-  h.qkey = random_.chance(0.9) ? qkey : static_cast<std::uint32_t>(random_.next());
+  aim(h, b);
+  h.qkey = qkey;
   h.source_qpn = q.here;
   h.swap_add = random_.next();
   h.compare = random_.next();
   h.immediate = static_cast<std::uint32_t>(random_.next());
   h.invalidate_key = baits[random_.below(baits.size())].key;
-  h.ack_request = random_.chance(0.7);
+  h.ack_request = random_.chance(0.8);
   h.solicited = random_.chance(0.1);
-  if (random_.chance(0.02)) h.pkey = static_cast<std::uint16_t>(random_.next());
-  if (random_.chance(0.02)) h.source_lid = static_cast<std::uint16_t>(lid ^ 0xff00);
+  if (s.payload && !goes_on && s.reth && !s.last && h.dma_length <= mtu) {
+    h.dma_length = mtu + 1;
+    h.va = b.va;
+  }
+  if (!right && random_.chance(0.7)) miss(h, b);
   std::uint32_t payload = 0;
   if (s.payload) {
     if (goes_on) {
       payload = std::min(q.left, mtu);
     } else if (!s.last) {
       payload = mtu;
-      h.dma_length = std::max(h.dma_length, mtu + 1);
     } else {
-      payload = s.reth ? std::min(h.dma_length, mtu) : static_cast<std::uint32_t>(random_.below(600));
+      payload = s.reth ? std::min(h.dma_length, mtu) : static_cast<std::uint32_t>(random_.below(mtu + 1));
       h.dma_length = payload;
     }
-    if (random_.chance(0.1)) payload = static_cast<std::uint32_t>(random_.below(wire::max_payload + 1));
+    if (!right && random_.chance(0.2)) payload = static_cast<std::uint32_t>(random_.below(wire::max_payload + 1));
   }
   if (in_place) {  // as if it were executed; answers put it right
     if (goes_on) {
       q.left -= std::min(q.left, payload);
     } else {
-      q.left = s.last || !s.payload ? 0 : s.reth ? h.dma_length - mtu : mtu + static_cast<std::uint32_t>(random_.below(mtu));
+      const auto more = static_cast<std::uint32_t>(1 + random_.below(mtu / 2));
+      q.left = s.last || !s.payload ? 0 : s.reth ? h.dma_length - std::min(h.dma_length, mtu) : more;
       q.writing = s.reth;
     }
     q.expected = psn_add(q.expected, psns_of(h, 10));
   }
-  packet& p = wire_.make(h, payload);
+  packet& p = wire_.make(h, payload, random_.next());
   if (random_.chance(0.2)) remember(own_, p);
   return p;
 }
 
+// The next response that it waits for, as it should be or with one thing wrong.
+packet& attacker::due(prey& q) {
+  const packet_header to = q.due.front();
+  const bool atomic = to.shape().atomic;
+  const std::uint32_t count = psns_of(to, 10);
+  const std::uint32_t index = q.due_index;
+  if (++q.due_index >= count) {
+    q.due.pop_front();
+    q.due_index = 0;
+  }
+  const std::uint8_t op = atomic               ? wire::atomic_acknowledge
+                          : count == 1         ? wire::read_only
+                          : index == 0         ? wire::read_first
+                          : index + 1 == count ? wire::read_last
+                                               : wire::read_middle;
+  packet_header h = wire_.header(op, q.qpn, psn_add(to.psn, index), lid);
+  h.syndrome = wire::ack_no_credits;
+  h.original = random_.next();
+  std::uint32_t payload = atomic ? 0 : std::min(mtu, to.dma_length - index * mtu);
+  switch (random_.below(16)) {
+    case 0:
+      h.source_lid = static_cast<std::uint16_t>(lid ^ 0xff00);
+      break;
+    case 1:
+      if (!atomic) payload = static_cast<std::uint32_t>(random_.below(payload + 1));
+      break;
+    case 2:
+      h.psn = psn_add(h.psn, 1);
+      break;
+    default:
+      break;
+  }
+  return wire_.make(h, payload, random_.next());
+}
+
 packet& attacker::response(prey& q) {
+  if (!q.due.empty() && random_.chance(0.5)) return due(q);
   static constexpr std::uint8_t opcodes[] = {wire::acknowledge, wire::acknowledge, wire::acknowledge, wire::read_first,
                                              wire::read_middle, wire::read_last,   wire::read_only,   wire::atomic_acknowledge};
   static constexpr std::uint8_t syndromes[] = {
@@ -251,7 +381,7 @@ packet& attacker::response(prey& q) {
                  : index == 0         ? wire::read_first
                  : index + 1 == count ? wire::read_last
                                       : wire::read_middle;
-      payload = std::min(mtu, to.dma_length - index * mtu);
+      if (random_.chance(0.8)) payload = std::min(mtu, to.dma_length - index * mtu);
     } else if ((to.opcode == wire::fetch_add || to.opcode == wire::compare_swap) && random_.chance(0.6)) {
       h.opcode = wire::atomic_acknowledge;
     }
@@ -259,7 +389,8 @@ packet& attacker::response(prey& q) {
   h.syndrome = random_.chance(0.9) ? syndromes[random_.below(std::size(syndromes))] : static_cast<std::uint8_t>(random_.next());
   h.msn = static_cast<std::uint32_t>(random_.below(wire::psn_mask + 1));
   h.original = random_.next();
-  packet& p = wire_.make(h, h.shape().payload ? payload : 0);
+  if (random_.chance(0.05)) h.source_lid = static_cast<std::uint16_t>(lid ^ 0xff00);
+  packet& p = wire_.make(h, h.shape().payload ? payload : 0, random_.next());
   if (random_.chance(0.2)) remember(own_, p);
   return p;
 }
@@ -315,56 +446,17 @@ void attacker::on_wire(const packet& p) {
   if (p.header.source_lid == good_lid && random_.chance(0.1)) remember(good_, p);
 }
 
-void attacker::on_arrival(const packet& p) {
-  if (p.header.opcode != wire::read_request) return;
-  for (prey& q : preys) {
-    if (q.qpn == p.header.dest_qpn && q.qpn != 0) keep_last(q.reads, {p.header, now()}, 64);
-  }
-}
-
-prey* attacker::peer_of(const packet_header& h) {
-  const auto found =
-      std::find_if(preys.begin(), preys.end(), [&](const prey& q) { return q.here == h.dest_qpn && q.qpn != 0; });
-  return found == preys.end() ? nullptr : &*found;
-}
-
-void attacker::shown(bool ok, std::uint64_t bytes, const char* what) {
-  out_.shown += bytes;
-  if (ok) return;
-  out_.wrongly_shown += bytes;
-  if (violation_.empty()) violation_ = what;
-}
-
 void attacker::on_answer(const packet& p) {
   const packet_header& h = p.header;
-  if (h.dest_lid != lid) return;
-  prey* const q = peer_of(h);
-  if (q && h.opcode == wire::acknowledge) {
+  if (h.dest_lid != lid || h.opcode != wire::acknowledge) return;
+  for (prey& q : preys_) {
+    if (q.here != h.dest_qpn || q.here == 0) continue;
     const bool refused = h.syndrome != wire::ack_no_credits;
-    q->expected = refused ? h.psn : psn_add(h.psn, 1);
-    if (refused) q->left = 0;
+    q.expected = refused ? h.psn : psn_add(h.psn, 1);
+    if (refused) q.left = 0;
+    q.broken |= h.syndrome == wire::nak_invalid_request || h.syndrome == wire::nak_remote_access ||
+                h.syndrome == wire::nak_remote_operation;
   }
-  if (p.payload == 0) return;
-  // One of the READs that have come must allow each of its bytes, and its key must have been one.
-  const std::span<const std::byte> bytes(p.data(), p.payload);
-  std::vector<key_ledger::use> asked;
-  static const std::deque<prey::read> none;
-  for (const prey::read& one : q && q->granted ? q->reads : none) {
-    const packet_header& r = one.header;
-    const std::int64_t offset = std::int64_t{psn_distance(r.psn, h.psn)} * mtu;
-    if (offset < 0 || offset >= r.dma_length || p.payload != std::min<std::int64_t>(mtu, r.dma_length - offset)) continue;
-    if (!memory_.may_show(r.va + static_cast<std::uint64_t>(offset), bytes)) continue;
-    asked.push_back({r.rkey, r.va, r.dma_length, one.arrived, now()});
-  }
-  shown(!asked.empty(), p.payload, "a READ response carries bytes that no grant showed");
-  if (!asked.empty()) keys.note(asked, p.payload);
-}
-
-void attacker::on_request(const packet& p) {
-  if (p.header.dest_lid != lid) return;
-  if (prey* const q = peer_of(p.header)) keep_last(q->asked, p.header, 8);
-  const std::span<const std::byte> bytes(p.data(), p.payload);
-  shown(std::all_of(bytes.begin(), bytes.end(), shadow::is_public), p.payload, "a request carries bytes that no L_Key showed");
 }
 
 }  // namespace hcasim::kit

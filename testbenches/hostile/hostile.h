@@ -25,7 +25,7 @@ inline constexpr std::array<const char*, 8> attack_names = {
 struct hostile_options {
   std::uint64_t packets = 100'000;  // of the hostile peer
   std::uint32_t qps = 12;           // that it is the peer of
-  ps apart = 200_ns;                // on average
+  ps apart = 1_us;                  // on average
   std::uint64_t operations = 0;     // of the good traffic; 0: one for ten packets
   measured_parts parts{};
 };
@@ -41,6 +41,7 @@ struct hostile_outcome {
   std::uint64_t outside = 0;        // changed or touched where no grant allowed it
   std::uint64_t shown = 0;          // in READ responses and requests to the hostile peer, each held against the shadow
   std::uint64_t wrongly_shown = 0;  // of these
+  std::uint64_t misused = 0;        // moved or shown by a packet whose QP or key did not allow it
   double grown_mib = 0;             // the host's memory, in the last three quarters
   std::vector<std::string> left_over;
   random_outcome good;

@@ -61,9 +61,10 @@ class hostile final : public testbench {
     t.row("of these, outside a grant", r.outside);
     t.row("bytes shown to the hostile peer", r.shown);
     t.row("of these, shown by no grant", r.wrongly_shown);
+    t.row("bytes moved or shown for a packet that had no right to", r.misused);
     t.row("operations of the good traffic, every byte checked",
           r.good.done[0] + r.good.done[1] + r.good.done[2] + r.good.done[3]);
-    out.figure("outside", static_cast<double>(r.outside + r.wrongly_shown), "B",
+    out.figure("outside", static_cast<double>(r.outside + r.wrongly_shown + r.misused), "B",
                "bytes touched, changed or shown outside a grant");
     out.operations(all);
   }

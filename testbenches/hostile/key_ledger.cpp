@@ -4,16 +4,16 @@
 
 namespace hcasim::kit {
 
-void key_ledger::give(std::uint32_t key, std::uint64_t va, std::uint64_t bytes, ps from) {
+void key_ledger::give(const grant& g, ps from) {
   const auto gone = std::find_if(entries_.begin(), entries_.end(), [](const entry& e) { return e.until != never; });
   if (entries_.size() >= remembered && gone != entries_.end()) entries_.erase(gone);
-  entries_.push_back({key, va, bytes, from, never});
+  entries_.push_back({g, from, never});
   std::erase_if(doubts_, [this](const doubt& d) { return allowed(d.any); });
 }
 
 void key_ledger::take(std::uint32_t key, ps until) {
   for (entry& e : entries_) {
-    if (e.key == key && e.until == never) e.until = until;
+    if (e.given.key == key && e.until == never) e.until = until;
   }
 }
 
@@ -27,7 +27,7 @@ void key_ledger::note(const std::vector<use>& any, std::uint64_t bytes) {
   if (!allowed(any)) doubts_.push_back({any, bytes});
 }
 
-std::uint64_t key_ledger::wrongly_shown() const {
+std::uint64_t key_ledger::misused() const {
   std::uint64_t bytes = 0;
   for (const doubt& d : doubts_) bytes += d.bytes;
   return bytes;

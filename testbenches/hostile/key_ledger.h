@@ -1,4 +1,4 @@
-// Which keys let a peer read what, and when: kept by the software that gives them, beside the account of bytes. Two keys may
+// Which keys let a peer do what, and when: kept by the software that gives them, beside the account of bytes. Two keys may
 // reach the same bytes, and the bytes do not tell which of them was used.
 #pragma once
 
@@ -11,36 +11,43 @@ namespace hcasim::kit {
 
 class key_ledger {
  public:
-  struct use {
+  // Rights are those of verbs (IBV_ACCESS_REMOTE_...).
+  struct grant {
     std::uint32_t key;  // as it is written, with all its 32 bits
+    unsigned access;
     std::uint64_t va;
     std::uint64_t bytes;
-    ps begun;     // at the adapter
-    ps answered;  // with data
+  };
+  struct use {
+    std::uint32_t key;
+    unsigned needs;
+    std::uint64_t va;
+    std::uint64_t bytes;
+    ps begun;  // at the adapter
+    ps ended;  // its bytes are shown, or placed
   };
 
   // From the order that gives it on. Which key it is, software may be told later than a peer can guess.
-  void give(std::uint32_t key, std::uint64_t va, std::uint64_t bytes, ps from);
+  void give(const grant& g, ps from);
   // All that the key gave; at `until` taking it away has completed.
   void take(std::uint32_t key, ps until);
-  // Bytes were shown to one of these, nobody knows which.
+  // Bytes were shown or placed by one of these, nobody knows which.
   void note(const std::vector<use>& any, std::uint64_t bytes);
 
-  // Bytes shown by uses that no key allowed at any time between their begin and their answer.
-  [[nodiscard]] std::uint64_t wrongly_shown() const;
+  // Bytes of uses that no key allowed at any time between their begin and their end.
+  [[nodiscard]] std::uint64_t misused() const;
 
  private:
   static constexpr std::size_t remembered = 128;  // and all that hold
   struct entry {
-    std::uint32_t key;
-    std::uint64_t va;
-    std::uint64_t bytes;
+    grant given;
     ps from;
     ps until;
 
     [[nodiscard]] bool allows(const use& u) const {
-      return key == u.key && from <= u.answered && until >= u.begun && u.va >= va && u.va - va <= bytes &&
-             u.bytes <= bytes - (u.va - va);
+      const grant& g = given;
+      return g.key == u.key && (u.needs & ~g.access) == 0 && from <= u.ended && until >= u.begun && u.va >= g.va &&
+             u.va - g.va <= g.bytes && u.bytes <= g.bytes - (u.va - g.va);
     }
   };
   std::vector<entry> entries_;  // in the order in which they were given

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "models/driver/x_verbs.h"
 #include "testbenches/hostile/attacker.h"
 #include "testbenches/hostile/hostile.h"
 #include "testbenches/hostile/shadow.h"
@@ -22,10 +23,12 @@ class victim {
   static constexpr std::uint64_t page = 4096;
   static constexpr std::uint64_t slot_bytes = 4 * page;
   static constexpr std::uint64_t inbox_bytes = 2048;
-  static constexpr std::uint32_t receives = 4;
-  static constexpr std::uint64_t receive_bytes = 512;
-  static constexpr std::uint32_t grounds = 8;
-  static constexpr std::uint32_t windows = 4;  // of the grounds, the last ones
+  static constexpr std::uint32_t receives = 2;
+  static constexpr std::uint64_t receive_bytes = 1900;
+  static constexpr std::uint32_t regions = 4;
+  static constexpr std::uint32_t windows = 4;
+  static constexpr std::uint32_t fast_regions = 2;
+  static constexpr std::uint32_t grounds = regions + windows + fast_regions;
 
   // A QP and the memory that its requests and receives use.
   struct lair {
@@ -36,8 +39,10 @@ class victim {
     ibv_ah* ah = nullptr;
     region inbox, receive, outbox;  // of each PD
   };
+  enum class kind : std::uint8_t { region, window, fast_region };
   // Four pages, and what of them is granted.
   struct ground {
+    kind way = kind::region;
     std::uint64_t begin = 0;
     ibv_mr* mr = nullptr;
     ibv_mw* mw = nullptr;
@@ -53,19 +58,30 @@ class victim {
   region part(std::uint64_t va, std::uint64_t bytes, int access, std::uint8_t rights, ibv_pd* pd);
   void set_up();
   void step();
+  std::size_t some_lair();
   void step_qp(std::size_t i);
   void make_qp(std::size_t i);
   void connect(std::size_t i);
   void leave(std::size_t i, bool for_ever);
   void modify(lair& l);
+  void change_access(lair& l);
+  // The rights of its QP: without room for READs and atomics there are none to these.
+  [[nodiscard]] static unsigned effective(const lair& l) {
+    constexpr unsigned fetches = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    return l.options.access & ~(l.options.read_depth == 0 ? fetches : 0U);
+  }
   void post_sends(lair& l);
   void post_receives(lair& l);
   void change(ground& g);
   void change_window(ground& g);
+  void change_fast_region(ground& g);
+  void change_ties();
+  void tie(ibv_qp* to);
   void take(ground& g);
   void choose(ground& g);
   void hand_over(ground& g);
   void set_bait(const ground& g, std::uint32_t key, ps order);
+  void show_bait(std::size_t place, const bait& b);
   void drain();
   void clean_up();
 
@@ -75,6 +91,7 @@ class victim {
   process_context p_;
   random_stream random_;
   shadow memory_;
+  witness witness_;
   attacker attacker_;
   ibv_pd* other_pd_ = nullptr;
   ibv_cq* cq_ = nullptr;
@@ -82,6 +99,11 @@ class victim {
   ibv_qp* control_ = nullptr;
   std::vector<lair> lairs_;
   std::vector<ground> grounds_;
+  // Keys of a QP that the hostile peer is not the peer of, and that comes and goes.
+  ibv_qp* tied_ = nullptr;
+  ibv_mw* tied_window_ = nullptr;
+  ibv_mr* tied_region_ = nullptr;
+  std::uint64_t receives_posted_ = 1ULL << 32;
   std::uint32_t peers_ = 0x1000;  // QPNs of the hostile peer, a new one for each life
 };
 

@@ -5,9 +5,10 @@
 namespace hcasim::kit {
 namespace {
 
-constexpr std::uint32_t payload_period = 31;
-constexpr std::byte payload_byte(std::uint32_t i) {
-  return static_cast<std::byte>(0xe0 + i % payload_period);
+// The highest bit, and seven that change by as much from one to the next.
+constexpr std::uint32_t payload_step = 37;
+constexpr std::byte payload_byte(std::uint64_t mark, std::uint32_t i) {
+  return static_cast<std::byte>(0x80 | ((mark + i * payload_step) & 0x7f));
 }
 
 }  // namespace
@@ -18,9 +19,8 @@ std::uint64_t forger::payload_in(std::span<const std::byte> bytes) {
   std::uint64_t found = 0;
   std::uint64_t run = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const auto place = std::to_integer<std::uint32_t>(bytes[i]) - 0xe0U;
-    const bool is = place < payload_period;
-    run = is && run != 0 && payload_byte(std::to_integer<std::uint32_t>(bytes[i - 1]) - 0xe0U + 1) == bytes[i] ? run + 1 : is;
+    const bool is = (bytes[i] & std::byte{0x80}) != std::byte{0};
+    run = is && run != 0 && payload_byte(std::to_integer<std::uint32_t>(bytes[i - 1]), 1) == bytes[i] ? run + 1 : is;
     if (run == enough) found += enough;
     if (run > enough) ++found;
   }
@@ -56,12 +56,12 @@ packet_header forger::header(std::uint8_t opcode, std::uint32_t qpn, std::uint32
   return h;
 }
 
-packet& forger::make(const packet_header& h, std::uint32_t payload) {
+packet& forger::make(const packet_header& h, std::uint32_t payload, std::uint64_t mark) {
   packet& p = system_.packets().get();
   p.header = h;
   p.payload = payload;
   p.operation = 0;
-  for (std::uint32_t i = 0; i < payload; ++i) p.data()[i] = payload_byte(i);
+  for (std::uint32_t i = 0; i < payload; ++i) p.data()[i] = payload_byte(mark, i);
   encode(p);
   return p;
 }

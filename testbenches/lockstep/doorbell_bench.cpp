@@ -88,7 +88,10 @@ class doorbell_world : public unit {
   void start_of_simulation() override {
     for (const item& i : stream_) {
       const write_fields f = unpack_write(i);
-      if (rings_qp(f.kind) && f.number <= 0xffffff && owned_.insert(f.number).second) begin(f.number, f.page);
+      if (rings_qp(f.kind) && f.number <= 0xffffff && owned_.insert(f.number).second)
+        begin(control_op::start, f.number, f.page);
+      const std::uint32_t cqn = f.number & 0xffffff;
+      if (f.kind == write_kind::cq && owned_cqs_.insert(cqn).second) begin(control_op::set_cq, cqn, f.page);
     }
     arm(clock_.cycles(1));
   }
@@ -165,9 +168,11 @@ class doorbell_world : public unit {
     q.record.sq_pi = q.record.rq_pi = q.first;
     if (q.address != 0) at_[q.address] = qpn;
   }
-  void begin(std::uint32_t qpn, std::uint32_t page) {
+  void begin(control_op op, std::uint32_t number, std::uint32_t page) {
     control_request c;
-    c.number = qpn;
+    c.op = op;
+    c.open = true;
+    c.number = number;
     c.uar = page;
     ps t{0};
     firmware.access(c, t);
@@ -424,6 +429,7 @@ class doorbell_world : public unit {
   std::uint64_t next_ = 0;
   std::uint64_t answered_ = 0;
   std::set<std::uint32_t> owned_;
+  std::set<std::uint32_t> owned_cqs_;
   std::uint64_t written_[8] = {};
   std::uint64_t with_wqe_ = 0, records_read_ = 0, no_record_ = 0, merged_ = 0;
 };

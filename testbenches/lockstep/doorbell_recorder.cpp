@@ -38,7 +38,7 @@ class doorbell_recorder final : public unit_recorder, private bar_monitor {
  private:
   void uar_written(std::uint64_t address, const std::byte* data, std::uint64_t bytes, ps t) override {
     const auto offset = static_cast<std::uint32_t>(address % HCA_UAR_PAGE);
-    const doorbell_rules::uar_write w = doorbell_rules::decode(offset, bytes);
+    const doorbell_rules::meaning w = doorbell_rules::decode(offset, bytes);
     write_fields f;
     f.kind = write_kind::bad;
     f.page = static_cast<std::uint16_t>(address / HCA_UAR_PAGE);

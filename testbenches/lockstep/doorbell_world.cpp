@@ -102,6 +102,7 @@ class doorbell_generator {
       f.kind = eq ? write_kind::eq : write_kind::cq;
       f.offset = eq ? HCA_UAR_EQ : HCA_UAR_CQ;
       f.value = ci_[eq * cqs_ + n] += 1 + static_cast<std::uint32_t>(r_.below(1 << 12));
+      f.page = eq ? std::uint16_t{0} : page_of(name_of(n + 1));
       f.number = name_of(n + 1) | static_cast<std::uint32_t>(r_.below(r_.chance(0.1) ? 256 : 3)) << 24;
     }
     return pack(f);

@@ -30,7 +30,9 @@ enum {
   CALL_GIVE,
   CALL_TABLES,
   CALL_TAKE_CQ,
-  CALL_GIVE_CQ
+  CALL_GIVE_CQ,
+  CALL_CQ_PAGE,
+  CALL_QP_START
 };
 
 static uint64_t call(struct hal* h, uint64_t command) {
@@ -137,8 +139,16 @@ void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op) {
 }
 
 void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared) {
-  h->argument[2] = uar;
-  hal_qp_control(h, qpn, shared ? HAL_QP_START_SHARED : HAL_QP_START);
+  h->argument[0] = qpn;
+  h->argument[1] = uar;
+  h->argument[2] = shared;
+  call(h, CALL_QP_START);
+}
+
+void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar) {
+  h->argument[0] = cqn;
+  h->argument[1] = uar;
+  call(h, CALL_CQ_PAGE);
 }
 
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {

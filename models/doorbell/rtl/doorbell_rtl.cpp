@@ -73,16 +73,16 @@ doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_c
   describe();
 }
 
-void doorbell_rtl::write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) {
-  if (operation != 0) note_operation(offset, data, n, operation);
+void doorbell_rtl::write_uar(const doorbell_rules::uar_write& w, ps t) {
+  if (w.operation != 0) note_operation(w);
   std::byte first[16] = {};
-  std::memcpy(first, data, std::min<std::size_t>(n, sizeof first));
+  std::memcpy(first, w.data, std::min<std::size_t>(w.bytes, sizeof first));
   rtl::payload p;
-  rtl::writer(p).bytes(first, sizeof first).put(offset, 12).put(std::min<std::uint64_t>(n, 8191), 13);
+  rtl::writer(p).bytes(first, sizeof first).put(w.offset, 12).put(std::min<std::uint64_t>(w.bytes, 8191), 13);
   push(wr_, p, t);
-  for (std::uint64_t i = 0; i < lines_of(offset, n); ++i) {
+  for (std::uint64_t i = 0; i < lines_of(w.offset, w.bytes); ++i) {
     std::byte line[HCA_WQE_BLOCK] = {};
-    std::memcpy(line, data + i * HCA_WQE_BLOCK, std::min<std::uint64_t>(n - i * HCA_WQE_BLOCK, HCA_WQE_BLOCK));
+    std::memcpy(line, w.data + i * HCA_WQE_BLOCK, std::min<std::uint64_t>(w.bytes - i * HCA_WQE_BLOCK, HCA_WQE_BLOCK));
     rtl::payload l;
     rtl::writer(l).bytes(line, HCA_WQE_BLOCK);
     push(line_, l, t);
@@ -90,17 +90,12 @@ void doorbell_rtl::write_uar(std::uint32_t offset, const std::byte* data, std::u
 }
 
 // Pins carry no numbers: a doorbell that leaves the RTL has that of the last request which its value tells of.
-void doorbell_rtl::note_operation(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation) {
-  hca_doorbell d{};
-  if (doorbell_rules::decode(offset, n).what == doorbell_rules::target::blueflame) {
-    const doorbell_rules::blueflame b = doorbell_rules::decode_blueflame(data, n);
-    d = {b.qpn, b.value};
-  } else {
-    std::memcpy(&d, data, std::min<std::size_t>(n, sizeof d));
-  }
+void doorbell_rtl::note_operation(const doorbell_rules::uar_write& w) {
+  const bool is_wqe = w.is.what == doorbell_rules::target::blueflame;
+  const hca_doorbell d = is_wqe ? hca_doorbell{w.wqe.qpn, w.wqe.value} : w.rung;
   auto& rung = operations_[d.number];
-  if (!rung.empty() && operation_queue(rung.back().operation) != operation_queue(operation)) rung.clear();
-  rung.push_back({d.value, operation});
+  if (!rung.empty() && operation_queue(rung.back().operation) != operation_queue(w.operation)) rung.clear();
+  rung.push_back({d.value, w.operation});
 }
 
 std::uint64_t doorbell_rtl::operation_of(std::uint32_t qpn, std::uint32_t value) {

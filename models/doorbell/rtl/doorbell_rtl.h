@@ -25,8 +25,8 @@ class doorbell_rtl : public rtl::shell, public doorbell_front {
     hca_qp_record record{};
   };
 
-  void write_uar(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation, ps t) override;
-  void note_operation(std::uint32_t offset, const std::byte* data, std::uint64_t n, std::uint64_t operation);
+  void write_uar(const doorbell_rules::uar_write& w, ps t) override;
+  void note_operation(const doorbell_rules::uar_write& w);
   std::uint64_t operation_of(std::uint32_t qpn, std::uint32_t value);
   void pass_on(ps t);
   void found_qp(ps t);
