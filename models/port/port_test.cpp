@@ -289,7 +289,7 @@ TEST(PortIngress, SeparatesResponsesFromRequestsForEveryOpcode) {
 TEST(PortIngress, DropsBadPacketsAndPoolsThem) {
   bench t;
   packet& bad_icrc = make(t.packets, wire::send_only, 1, own_lid);
-  bad_icrc.data()[3] ^= std::byte{4};
+  bad_icrc.raw()[wire::max_header + 3] ^= std::byte{4};
   packet& unknown = make(t.packets, wire::send_only, 2, own_lid);
   unknown.raw()[unknown.head + 8] = std::byte{0xff};
   seal(unknown);

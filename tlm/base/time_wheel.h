@@ -1,4 +1,4 @@
-// Work to come, by time, and at the same time in the order in which it was posted. What is near lies in slots of 4 ns, where
+// Work to come, by time, and at the same time in the order in which it was posted. What is near lies in slots of 8 ns, where
 // putting in and taking out cost a few instructions whatever waits; what is far lies in a heap until it is near.
 #pragma once
 
@@ -59,8 +59,8 @@ class time_wheel {
   }
 
  private:
-  static constexpr std::uint64_t slots = 1024;
-  static constexpr unsigned shift = 12;  // ps in a slot
+  static constexpr std::uint64_t slots = 512;
+  static constexpr unsigned shift = 13;  // ps in a slot
 
   struct node {
     ps when;
