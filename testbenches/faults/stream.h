@@ -42,6 +42,7 @@ struct stream_state {
 };
 
 // `more`: asked before each request of the source; false ends the stream. Ends it too: a device that does not come back.
-void start_stream(hcasim::system& s, const stream_options& o, std::function<bool(const stream_state&)> more, stream_state& out);
+void start_stream(hcasim::system& s, const stream_options& o, const std::function<bool(const stream_state&)>& more,
+                  stream_state& out);
 
 }  // namespace hcasim::faults
