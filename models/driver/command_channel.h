@@ -39,6 +39,7 @@ constexpr bool takes_away(hca_command_code code) {
     case HCA_CMD_X_TEARDOWN:
     case HCA_CMD_FREE_MW:
     case HCA_CMD_ZAP_PAGES:
+    case HCA_CMD_REFUSE_FAULT:
       return true;
     default:
       return false;

@@ -153,5 +153,13 @@ inline command_result run(cpu& c, verbs::ibv_context* context, command what) {
   what.function = of(context).function;
   return context->device->execute(c, of(context), what);
 }
+// One that must not be left undone: it takes pages that others get next, or ends what somebody waits for. What the adapter
+// cannot do, because what it knows is damaged or out of its reach, only a reset does.
+inline command_result insist(cpu& c, verbs::ibv_context* context, const command& what) {
+  const command_result r = run(c, context, what);
+  if (r.error == 0 || of(context).lost) return r;
+  context->device->fail();
+  return run(c, context, what);
+}
 
 }  // namespace hcasim::driver

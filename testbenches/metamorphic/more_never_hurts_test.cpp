@@ -54,6 +54,8 @@ constexpr look once{1, 1};
 // What a start has piled up is caught up with in a longer run; most of what was chance is gone with four.
 constexpr look again{4, 3};
 constexpr look closely{16, 3};
+// The best and the worst of ten means are likely to be chance again: the two are compared anew, by themselves.
+constexpr look by_themselves{64, 3};
 
 std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep>& sweeps, const look& l) {
   std::vector<experiment> list;
@@ -81,7 +83,8 @@ std::vector<knob_sweep> that_matter(const workload& w, std::vector<knob_sweep> s
 
 struct found_fall {
   knob_sweep sweep;
-  double by;  // 1 when something does not run
+  knob_sweep pair;  // the value before the fall, and the one after it
+  double by;        // 1 when something does not run
   std::string line;
 };
 
@@ -93,16 +96,25 @@ std::vector<found_fall> falls(const workload& w, const std::vector<knob_sweep>& 
   for (const knob_sweep& s : sweeps) {
     double best = 0;
     double fall = 0;
+    std::size_t best_at = 0;
+    knob_sweep pair = s;
     bool broken = false;
     for (std::size_t i = 0; i < s.values.size(); ++i) {
       const outcome& o = outcomes[at + i];
       if (!o.refused.empty()) continue;
       broken = broken || !o.ran();
-      fall = std::max(fall, best > 0 ? 1 - o.rate / best : 0);
-      best = std::max(best, o.rate);
+      if (best > 0 && 1 - o.rate / best > fall) {
+        fall = 1 - o.rate / best;
+        pair.values = {s.values[best_at], s.values[i]};
+      }
+      if (o.rate > best) {
+        best = o.rate;
+        best_at = i;
+      }
     }
     if (broken || best == 0 || fall > tolerance) {
-      found.push_back({s, broken ? 1 : fall, fmt::format("falls by {:.1f} %: {}", fall * 100, line_of(s, outcomes, at))});
+      found.push_back({s, broken ? s : pair, broken ? 1 : fall,
+                       fmt::format("falls by {:.1f} %: {}", fall * 100, line_of(s, outcomes, at))});
     }
     at += s.values.size();
   }
@@ -124,7 +136,9 @@ TEST_P(more_never_hurts, knob) {
     sweeps = std::move(doubtful);
   }
   std::set<std::string> fell;
-  for (const found_fall& f : falls(w, sweeps, closely)) {
+  std::vector<knob_sweep> pairs;
+  for (auto& f : falls(w, sweeps, closely)) pairs.push_back(std::move(f.pair));
+  for (const found_fall& f : falls(w, pairs, by_themselves)) {
     fell.insert(f.sweep.knob);
     const exception* e = known(w, f.sweep);
     if (!e || f.by > e->most) ADD_FAILURE() << "more_never_hurts, " << w.name << ", " << f.line;

@@ -31,9 +31,10 @@ struct traffic_options {
   std::uint32_t regions = 1;  // of each flow, at its target
   std::uint64_t region_bytes = 64_KiB;
   bool anywhere = false;      // places in the region that depend on QP and number; otherwise one of each QP
-  bool page_by_page = false;  // each message on the next page
-  bool send_inline = false;   // the payload travels in the WQE
-  bool one_by_one = false;    // every message is a post of its own
+  bool page_by_page = false;  // each message on the next page, and a region has one for each
+  [[nodiscard]] std::uint64_t bytes_of_a_region() const { return page_by_page ? messages * 4096 : region_bytes; }
+  bool send_inline = false;  // the payload travels in the WQE
+  bool one_by_one = false;   // every message is a post of its own
   kit::ibv_mtu mtu = kit::IBV_MTU_1024;
   target_memory memory = target_memory::host;
   ps grid{std::int64_t{100} * 1'000'000'000};  // traffic begins at a multiple of this

@@ -29,7 +29,7 @@ remote_place place_of(const traffic_options& o, const flow_state& f, std::uint32
   remote_place p = f.regions[o.anywhere ? mixed(message + 1) % f.regions.size() : message % f.regions.size()];
   if (!f.window_keys.empty()) p.key = f.window_keys[qp];
   if (o.page_by_page) {
-    p.address += message * 4096 % o.region_bytes;
+    p.address += message * 4096 % o.bytes_of_a_region();
     return p;
   }
   const std::uint64_t slots = o.region_bytes / size;
@@ -53,7 +53,7 @@ qp_options traffic_state::qp_settings() const {
 region target::make_region() {
   if (o_.memory == target_memory::peer) {
     region r;
-    r.length = o_.region_bytes;
+    r.length = o_.bytes_of_a_region();
     r.addr = gpu_->allocate(p_.c, p_.memory, r.length, driver::peer::placement::contiguous);
     r.mr = ibv_reg_mr(p_.c, p_.pd, r.addr, r.length, all_rights & ~IBV_ACCESS_MW_BIND);
     return r;
@@ -61,7 +61,7 @@ region target::make_region() {
   constexpr int lazy = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND;
   // Which counters share a lock is told by their addresses: those of one region follow each other.
   const page_policy pages = has(o_, op::fetch_add) ? page_policy::contiguous : page_policy::scattered;
-  return p_.allocate(o_.region_bytes, o_.memory == target_memory::on_demand ? lazy : all_rights, pages);
+  return p_.allocate(o_.bytes_of_a_region(), o_.memory == target_memory::on_demand ? lazy : all_rights, pages);
 }
 
 void target::make() {

@@ -93,6 +93,7 @@ void many_qps(setup& s) {
 }
 void many_regions(setup& s) {
   streams(s, op::read, 64, 32, 16);
+  many_units(s);
   s.traffic.regions = 67;
   s.traffic.region_bytes = 32_KiB;
   s.traffic.anywhere = true;  // one after the other, and LRU would keep none of them
@@ -120,7 +121,6 @@ void on_demand(setup& s) {
   s.traffic.mix = {op::write, op::read};
   s.traffic.memory = target_memory::on_demand;
   s.traffic.messages = 2400;
-  s.traffic.region_bytes = s.traffic.messages * 4096;
   s.traffic.page_by_page = true;
   s.traffic.rnr_timer = 4;  // 40 us: some faults are always waiting for the software that serves them
 }
@@ -137,6 +137,7 @@ void behind_iommu(setup& s) {
   s.traffic.region_bytes = 16_MiB;
   s.traffic.anywhere = true;  // as in many_regions
   for (node_config& n : s.config.nodes) {
+    n.hca.dma_engine.read_tags = 256;  // the IOMMU binds, and not what waits for it
     n.iommu.enabled = true;
     n.iommu.entries = 64;
   }

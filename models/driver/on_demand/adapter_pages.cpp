@@ -59,7 +59,7 @@ std::uint64_t adapter_pages::lend(cpu& c, const page& p) {
 }
 
 bool adapter_pages::zap(cpu& c, memory_region& mr, const hca_pages& pages) {
-  return run(c, &owner_, {.code = HCA_CMD_ZAP_PAGES, .object = mr.lkey, .in = in_bytes(pages)}).error == 0;
+  return insist(c, &owner_, {.code = HCA_CMD_ZAP_PAGES, .object = mr.lkey, .in = in_bytes(pages)}).error == 0;
 }
 
 void adapter_pages::unmap(cpu& c, const std::vector<dma_map::range>& pages) {

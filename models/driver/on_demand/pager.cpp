@@ -98,9 +98,11 @@ void pager::serve(cpu& c, const job& j) {
   if (filled == 0 && !j.prefetch && !p.lost) {
     ++p.stats.page_faults_refused;
     const hca_pages range{align_down(j.va, host_page), 1};
-    const bool mapped = p.memory->touch(address_of(*mr, j.va)) != 0;
-    (void)driver::run(c, &p,
-                      {.code = HCA_CMD_REFUSE_FAULT, .object = mr->lkey, .modifier = mapped ? 1U : 0U, .in = in_bytes(range)});
+    // Reads of a page that is only not to be written have answers of their own.
+    const std::uint64_t at = address_of(*mr, j.va);
+    const bool read_only = j.write && p.memory->touch(at) != 0 && !p.memory->writable(at);
+    (void)insist(c, &p,
+                 {.code = HCA_CMD_REFUSE_FAULT, .object = mr->lkey, .modifier = read_only ? 1U : 0U, .in = in_bytes(range)});
   }
   p.stats.page_fault_time.add(c.time() - begin);
   pages.unlock();

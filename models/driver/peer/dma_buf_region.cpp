@@ -125,7 +125,7 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
   // A command about the region's pages, if the key is still its own.
   int about_pages(cpu& c, const command& what) {
     changing.lock(c);
-    const int error = gone ? 0 : run(c, &p, what).error;
+    const int error = gone ? 0 : takes_away(what.code) ? insist(c, &p, what).error : run(c, &p, what).error;
     changing.unlock();
     return error;
   }

@@ -1,0 +1,92 @@
+// Pages that come and go while something fails: whoever waits for one is told, and none is given away that the adapter has.
+#include <gtest/gtest.h>
+
+#include "models/system/faulty_units.h"
+#include "testbenches/faults/recovery.h"
+#include "testbenches/kit/counters.h"
+#include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/world.h"
+
+namespace hcasim::faults {
+namespace {
+
+using namespace kit;  // NOLINT(google-build-using-namespace): programs read like libibverbs
+
+void inject(node& n, std::string_view unit, std::string_view what, const fault_request& r) {
+  for (const auto& [place, broken] : faulty_units(n)) {
+    for (std::size_t k = 0; place == unit && k < broken->fault_kinds().size(); ++k) {
+      if (broken->fault_kinds()[k].name == what) return broken->inject(k, r);
+    }
+  }
+  FAIL() << unit << " cannot fail by " << what;
+}
+
+system_config one_that_checks() {
+  system_config config;
+  watch_closely(config);
+  config.nodes.resize(1);
+  config.nodes[0].hca.icm.check = icm_check::secded;
+  return config;
+}
+
+struct lazy_pair {
+  lazy_pair(cpu& thread, node& on) : p(thread, on) {
+    constexpr int rights = (all_rights & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND;
+    at = p.memory.allocate(size);
+    mr = ibv_reg_mr(thread, p.pd, at, size, rights);
+    qp = p.create_qp();
+    EXPECT_EQ(p.connect(qp, p.address_of(qp)), 0);
+  }
+  // From one page into another.
+  ibv_wc move(unsigned from, unsigned to) { return complete(p.c, qp, request_of(from, to)); }
+  [[nodiscard]] request request_of(unsigned from, unsigned to) const {
+    return {.id = 1, .sges = {{at + from * page, 64, mr->lkey}}, .remote = at + to * page, .rkey = mr->rkey};
+  }
+  static constexpr std::uint64_t page = 4096;
+  static constexpr std::uint64_t size = 1024 * page;  // two levels of tables
+  process_context p;
+  std::uint64_t at = 0;
+  ibv_mr* mr = nullptr;
+  ibv_qp* qp = nullptr;
+};
+
+// The page is mapped and may be read; but the table that it belongs into is damaged once the adapter has asked for it.
+TEST(on_demand, a_read_of_a_page_that_cannot_be_put_in_ends) {
+  world w(one_that_checks());
+  EXPECT_TRUE(w.run({[](cpu& c, node& n) {
+    lazy_pair t(c, n);
+    ASSERT_NE(t.mr, nullptr);
+    EXPECT_EQ(t.move(0, 100).status, IBV_WC_SUCCESS);
+    const auto faults = [&] { return statistic_of(n.hca.requester, "page_faults"); };
+    const double before = faults();
+    ASSERT_EQ(post(c, t.qp, t.request_of(50, 101)), 0);
+    while (faults() == before) c.spend(100_ns), c.sync();
+    physical_memory& m = n.host.memory_bytes();
+    const auto entry = m.get<hca_mrc>(n.device().areas().mrc_base + hca_key_index(t.mr->lkey) * sizeof(hca_mrc));
+    ASSERT_EQ(entry.levels, 2);
+    m.put(entry.table, m.get<std::uint64_t>(entry.table) ^ 0x3000);
+    const auto wc = next_completion(c, t.p.cq, 5_ms);
+    ASSERT_TRUE(wc.has_value()) << "nobody has told who waits";
+    EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR);
+    EXPECT_EQ(n.device().counters().failures.value(), 0U);
+    EXPECT_TRUE(t.p.close());
+  }}));
+}
+
+// The key's entry is lost, so that the adapter can take no page of it out: it is cut off before the page goes.
+TEST(on_demand, a_page_that_cannot_be_taken_back_costs_the_device) {
+  world w(one_that_checks());
+  EXPECT_TRUE(w.run({[](cpu& c, node& n) {
+    lazy_pair t(c, n);
+    ASSERT_NE(t.mr, nullptr);
+    EXPECT_EQ(t.move(0, 100).status, IBV_WC_SUCCESS);
+    inject(n, "hca.dma_engine", "icm_two_bits", {.count = 1, .draw = 5});
+    EXPECT_EQ(t.p.memory.migrate(c, t.at + 100 * lazy_pair::page, lazy_pair::page), 0);
+    EXPECT_EQ(n.device().counters().failures.value(), 1U);
+    ASSERT_EQ(n.device().open(c), 0) << "and it comes back";
+    EXPECT_TRUE(t.p.close());
+  }}));
+}
+
+}  // namespace
+}  // namespace hcasim::faults
