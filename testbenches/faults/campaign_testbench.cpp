@@ -35,7 +35,11 @@ class fault_campaign final : public testbench {
   void run(run_context& context) override {
     faults::campaign_outcome r;
     system& s = context.build();
-    faults::start_campaign(s, o_, context.seed(), r);
+    try {
+      faults::start_campaign(s, o_, context.seed(), r);
+    } catch (const std::invalid_argument& refused) {
+      throw input_error(refused.what());
+    }
     context.start();
     faults::recovery_outcome end;
     faults::judge_recovery(s, end);

@@ -387,7 +387,7 @@ struct peer_driver {
 void start_stream(hcasim::system& s, const stream_options& o, const std::function<bool(const stream_state&)>& more,
                   stream_state& out) {
   if (o.memory == stream_memory::peer && s.config().nodes[1].peer[0].kind == peer_kind::none) {
-    throw std::invalid_argument("memory: node 1 has no peer device; write node1.peer0.kind: gpu");
+    throw std::invalid_argument("parameters.memory: node 1 has no peer device; write node1.peer0.kind: gpu");
   }
   out.running = o.processes;
   auto peer = o.memory == stream_memory::peer ? std::make_shared<peer_driver>(s.at(1)) : nullptr;

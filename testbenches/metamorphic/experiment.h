@@ -34,6 +34,7 @@ struct experiment {
   const workload* of = nullptr;
   std::vector<setting> settings{};
   std::function<void(setup&)> adjust{};  // before the settings
+  ps longer_cables{0};                   // after them
   bool with_times = false;               // the outcome has every completion
   bool with_counts = false;              // and what every counter counted in the middle part
 };

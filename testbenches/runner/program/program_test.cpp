@@ -119,6 +119,13 @@ TEST_F(program, every_system_file_is_read) {
   }
 }
 
+TEST_F(program, a_campaign_without_what_it_needs_is_bad_input) {
+  const outcome peer = hcasim("run fault_campaign -o out --force --no-trace --memory peer");
+  EXPECT_EQ(peer.status, 2);
+  EXPECT_EQ(peer.text, "hcasim: parameters.memory: node 1 has no peer device; write node1.peer0.kind: gpu\n");
+  EXPECT_EQ(hcasim("run fault_campaign -o out --force --no-trace --where nowhere").status, 2);
+}
+
 TEST_F(program, values_that_do_not_go_together_are_bad_input) {
   const std::map<std::string, std::string> cases{
       {"--set node1.pcie.mps='384 B'", "hcasim: node1.pcie.mps: 384 B is not a power of two; write 256 B or 512 B\n"},
