@@ -1,7 +1,7 @@
 // Pages that come and go while something fails: whoever waits for one is told, and none is given away that the adapter has.
 #include <gtest/gtest.h>
 
-#include "models/system/faulty_units.h"
+#include "testbenches/faults/breaker.h"
 #include "testbenches/faults/recovery.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
@@ -11,15 +11,6 @@ namespace hcasim::faults {
 namespace {
 
 using namespace kit;  // NOLINT(google-build-using-namespace): programs read like libibverbs
-
-void inject(node& n, std::string_view unit, std::string_view what, const fault_request& r) {
-  for (const auto& [place, broken] : faulty_units(n)) {
-    for (std::size_t k = 0; place == unit && k < broken->fault_kinds().size(); ++k) {
-      if (broken->fault_kinds()[k].name == what) return broken->inject(k, r);
-    }
-  }
-  FAIL() << unit << " cannot fail by " << what;
-}
 
 system_config one_that_checks() {
   system_config config;
@@ -76,11 +67,13 @@ TEST(on_demand, a_read_of_a_page_that_cannot_be_put_in_ends) {
 // The key's entry is lost, so that the adapter can take no page of it out: it is cut off before the page goes.
 TEST(on_demand, a_page_that_cannot_be_taken_back_costs_the_device) {
   world w(one_that_checks());
-  EXPECT_TRUE(w.run({[](cpu& c, node& n) {
+  EXPECT_TRUE(w.run({[&w](cpu& c, node& n) {
     lazy_pair t(c, n);
     ASSERT_NE(t.mr, nullptr);
     EXPECT_EQ(t.move(0, 100).status, IBV_WC_SUCCESS);
-    inject(n, "hca.dma_engine", "icm_two_bits", {.count = 1, .draw = 5});
+    for (const weakness& x : weaknesses(w.sys())) {
+      if (x.what().name == "icm_two_bits") x.unit->inject(x.kind, {.count = 1, .draw = 5});
+    }
     EXPECT_EQ(t.p.memory.migrate(c, t.at + 100 * lazy_pair::page, lazy_pair::page), 0);
     EXPECT_EQ(n.device().counters().failures.value(), 1U);
     ASSERT_EQ(n.device().open(c), 0) << "and it comes back";

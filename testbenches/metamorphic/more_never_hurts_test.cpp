@@ -26,9 +26,8 @@ constexpr exception exceptions[] = {
     {"many_qps", "node*.hca.send_queue.units", 0.12,
      "each unit holds a QP, and 32 contexts are cached: more units push out what the others are about to use"},
     {"own_translations", "node*.hca.qpc_cache.sets", 0.1,
-     "32 QPs and one set of contexts: only four QPs are served at a time, and their requests and answers stay together; with "
-     "two "
-     "and four sets more take turns, and push out each other's contexts"},
+     "with one set only four of 32 QPs are served at a time, and their requests and answers stay together; with two and four "
+     "sets more take turns, and push out each other's contexts"},
 };
 const exception* known(const workload& w, const knob_sweep& s) {
   for (const exception& e : exceptions) {

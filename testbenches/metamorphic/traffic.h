@@ -32,9 +32,8 @@ struct traffic_options {
   std::uint64_t region_bytes = 64_KiB;
   bool anywhere = false;      // places in the region that depend on QP and number; otherwise one of each QP
   bool page_by_page = false;  // each message on the next page, and a region has one for each
-  [[nodiscard]] std::uint64_t bytes_of_a_region() const { return page_by_page ? messages * 4096 : region_bytes; }
-  bool send_inline = false;  // the payload travels in the WQE
-  bool one_by_one = false;   // every message is a post of its own
+  bool send_inline = false;   // the payload travels in the WQE
+  bool one_by_one = false;    // every message is a post of its own
   kit::ibv_mtu mtu = kit::IBV_MTU_1024;
   target_memory memory = target_memory::host;
   ps grid{std::int64_t{100} * 1'000'000'000};  // traffic begins at a multiple of this
@@ -46,6 +45,8 @@ struct traffic_options {
   std::uint32_t idle_regions = 0;
   std::uint32_t idle_windows = 0;
   bool renumbered = false;  // QPs are made in the opposite order
+
+  [[nodiscard]] std::uint64_t bytes_of_a_region() const { return page_by_page ? messages * 4096 : region_bytes; }
 };
 
 struct completed_message {

@@ -148,7 +148,7 @@ void own_translations(setup& s) {
   for (node_config& n : s.config.nodes) {
     n.hca.atc.enabled = true;
     n.hca.atc.entries = 64;
-    n.iommu.walkers = 16;  // what the adapter waits for itself binds
+    n.iommu.walkers = 16;  // the translation requests under way bind, and not these by turns
   }
 }
 void star(setup& s) {

@@ -125,9 +125,10 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
   // A command about the region's pages, if the key is still its own.
   int about_pages(cpu& c, const command& what) {
     changing.lock(c);
-    const int error = gone ? 0 : takes_away(what.code) ? insist(c, &p, what).error : run(c, &p, what).error;
+    command_result r;
+    if (!gone) r = takes_away(what.code) ? insist(c, &p, what) : run(c, &p, what);
     changing.unlock();
-    return error;
+    return r.error;
   }
   [[nodiscard]] hca_pages all_pages() const { return {align_down(region.va, host_page), pages_of(region.va, region.length)}; }
   int zap(cpu& c) {
