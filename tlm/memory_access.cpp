@@ -6,12 +6,17 @@ namespace hcasim {
 
 memory_access::transfer& memory_access::begin(std::uint64_t operation) {
   transfer& tr = transfers_.get();
-  tr = {};
   tr.operation = operation;
+  tr.open = true;
+  tr.failed = false;
+  tr.missing.length = 0;
+  tr.last = ps(0);
+  tr.done = nullptr;
   return tr;
 }
 
-task<verdict> memory_access::move(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t) {
+task<verdict> memory_access::move(transfer& tr, dma_op op, const memory_range& range, std::byte* data, std::uint32_t bytes,
+                                  ps& t) {
   lease& k = leases_.get();
   ask(k, tr, range, range.checked);
   co_await keys_.request(k, t);
@@ -27,9 +32,8 @@ task<verdict> memory_access::move(transfer& tr, dma_op op, memory_range range, s
     co_return verdict::granted;
   }
   if (k.map.indirect) co_return co_await move_indirect(tr, op, range, data, bytes, t);
-  const translation map = k.map;
   const std::uint64_t va = range.va + k.va_offset;
-  const bool reached = co_await move_mapped(tr, op, dma_source::payload, map, va, data, bytes, t);
+  const bool reached = co_await move_mapped(tr, op, dma_source::payload, k.map, va, data, bytes, t);
   if (reached) co_return verdict::granted;
   co_return failure(tr, va, range.checked);
 }
@@ -41,7 +45,7 @@ verdict memory_access::failure(transfer& tr, std::uint64_t va, std::uint64_t wan
   return verdict::page_fault;
 }
 
-task<verdict> memory_access::look(transfer& tr, memory_range range, std::uint32_t bytes, ps& t) {
+task<verdict> memory_access::look(transfer& tr, const memory_range& range, std::uint32_t bytes, ps& t) {
   const verdict v = co_await move(tr, dma_op::read, range, nullptr, 0, t);
   if (v != verdict::granted || !tr.leases->map.on_demand) co_return v;
   const std::uint64_t va = range.va + tr.leases->va_offset;
@@ -80,7 +84,8 @@ void memory_access::ask(lease& k, const transfer& tr, const memory_range& range,
 }
 
 // The pieces of [va, va + checked) of an indirect region whose key has been granted.
-task<verdict> memory_access::resolve(transfer& tr, memory_range range, unsigned depth, std::vector<leaf>& leaves, ps& t) {
+task<verdict> memory_access::resolve(transfer& tr, const memory_range& range, unsigned depth, std::vector<leaf>& leaves,
+                                     ps& t) {
   if (depth > max_indirection) co_return verdict::table_error;
   std::uint64_t done = 0;
   while (done < range.checked) {
@@ -118,8 +123,8 @@ task<verdict> memory_access::resolve(transfer& tr, memory_range range, unsigned 
   co_return verdict::granted;
 }
 
-task<verdict> memory_access::move_indirect(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes,
-                                           ps& t) {
+task<verdict> memory_access::move_indirect(transfer& tr, dma_op op, const memory_range& range, std::byte* data,
+                                           std::uint32_t bytes, ps& t) {
   std::vector<leaf> leaves;
   const verdict v = co_await resolve(tr, range, 1, leaves, t);
   if (v != verdict::granted) co_return v;
@@ -138,9 +143,10 @@ task<verdict> memory_access::move_indirect(transfer& tr, dma_op op, memory_range
   co_return verdict::granted;
 }
 
-task<bool> memory_access::move_mapped(transfer& tr, dma_op op, dma_source source, translation map, std::uint64_t va,
+task<bool> memory_access::move_mapped(transfer& tr, dma_op op, dma_source source, const translation& map, std::uint64_t va,
                                       std::byte* data, std::uint32_t bytes, ps& t) {
-  translate_request w;
+  const pooled<translate_request> walk(walks_);
+  translate_request& w = *walk;
   w.operation = tr.operation;
   w.map = map;
   w.write = op != dma_op::read;
@@ -168,8 +174,8 @@ task<bool> memory_access::move_mapped(transfer& tr, dma_op op, dma_source source
   co_return true;
 }
 
-task<verdict> memory_access::atomic(transfer& tr, dma_op op, memory_range range, std::uint64_t operand, std::uint64_t compare,
-                                    std::byte* original, ps& t) {
+task<verdict> memory_access::atomic(transfer& tr, dma_op op, const memory_range& range, std::uint64_t operand,
+                                    std::uint64_t compare, std::byte* original, ps& t) {
   lease& k = leases_.get();
   ask(k, tr, range, 8);
   co_await keys_.request(k, t);

@@ -84,14 +84,15 @@ class memory_access {
       : keys_(keys), walker_(walker), dma_(dma) {}
 
   transfer& begin(std::uint64_t operation);  // that it is for
-  task<verdict> move(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t);
+  // What is handed over by reference must live until the answer is there.
+  task<verdict> move(transfer& tr, dma_op op, const memory_range& range, std::byte* data, std::uint32_t bytes, ps& t);
   // The verdict alone; of an on-demand region also whether the first `bytes` have their pages. Nothing moves.
-  task<verdict> look(transfer& tr, memory_range range, std::uint32_t bytes, ps& t);
+  task<verdict> look(transfer& tr, const memory_range& range, std::uint32_t bytes, ps& t);
   // Queue buffers: translated, but without a key.
-  task<bool> move_mapped(transfer& tr, dma_op op, dma_source source, translation map, std::uint64_t va, std::byte* data,
+  task<bool> move_mapped(transfer& tr, dma_op op, dma_source source, const translation& map, std::uint64_t va, std::byte* data,
                          std::uint32_t bytes, ps& t);
   // 8-byte atomic; the original value goes to `original`.
-  task<verdict> atomic(transfer& tr, dma_op op, memory_range range, std::uint64_t operand, std::uint64_t compare,
+  task<verdict> atomic(transfer& tr, dma_op op, const memory_range& range, std::uint64_t operand, std::uint64_t compare,
                        std::byte* original, ps& t);
 
   // Waits until every byte has moved; false: a DMA failed. The transfer is gone afterwards.
@@ -128,8 +129,8 @@ class memory_access {
 
   static void on_piece(void* context, transaction& self, ps t);
   static void ask(lease& k, const transfer& tr, const memory_range& range, std::uint64_t length);
-  task<verdict> resolve(transfer& tr, memory_range range, unsigned depth, std::vector<leaf>& leaves, ps& t);
-  task<verdict> move_indirect(transfer& tr, dma_op op, memory_range range, std::byte* data, std::uint32_t bytes, ps& t);
+  task<verdict> resolve(transfer& tr, const memory_range& range, unsigned depth, std::vector<leaf>& leaves, ps& t);
+  task<verdict> move_indirect(transfer& tr, dma_op op, const memory_range& range, std::byte* data, std::uint32_t bytes, ps& t);
   static void note_missing(transfer& tr, const translate_request& w);
   static verdict failure(transfer& tr, std::uint64_t va, std::uint64_t wanted);
   void request(transfer& tr, dma_request& d, ps t);
@@ -142,6 +143,7 @@ class memory_access {
   pool<transfer> transfers_;
   pool<lease> leases_;
   pool<piece> pieces_;
+  pool<translate_request> walks_;
 };
 
 }  // namespace hcasim

@@ -1,6 +1,7 @@
 #include "models/doorbell/doorbell.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace hcasim {

@@ -1,6 +1,7 @@
 #include "models/fabric/link.h"
 
 #include <gtest/gtest.h>
+#include <cmath>
 
 #include "models/fabric/fabric_test_kit.h"
 #include "tlm/checker/checker_set.h"

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 
 #include "testbenches/directed/peer_direct.h"

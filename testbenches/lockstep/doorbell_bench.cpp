@@ -2,6 +2,7 @@
 // is lost: an item is answered by the first doorbell that is as new as it. What is passed on must be what software wrote:
 // indices of a QP never run backwards nor ahead of software, a WQE has the bytes of its write, an arming is passed on.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <map>

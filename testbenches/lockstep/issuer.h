@@ -2,6 +2,8 @@
 // unanswered and `may_go` agrees. Derived classes know what an item is.
 #pragma once
 
+#include <cmath>
+
 #include "testbenches/lockstep/lockstep.h"
 #include "tlm/base/unit.h"
 

@@ -1,6 +1,7 @@
 // Every study runs to its end, and its page is what the study gives today: the answer, each number in its table, and what the
 // pictures show. After a change of the models: ./dev studies, and correct what the page says.
 #include <unistd.h>
+#include <cmath>
 
 #include <regex>
 

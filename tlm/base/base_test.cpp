@@ -1,6 +1,7 @@
 // The plain parts of the base: containers, statistics, random numbers, quantities, the closed-form server.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
+#include <cmath>
 
 #include <algorithm>
 #include <deque>

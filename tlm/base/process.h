@@ -10,18 +10,37 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <utility>
 
 namespace hcasim {
 
 namespace detail {
 
-void* frame_allocate(std::size_t size);
-void frame_free(void* frame, std::size_t size) noexcept;
+struct free_frame {
+  free_frame* next;
+};
+constexpr std::size_t frame_granule = 64;
+constexpr std::size_t frame_classes = 64;  // frames up to 4 KiB are recycled
+inline free_frame* free_frames[frame_classes];
 
+// Inline: a coroutine knows the size of its frame, so that both are a few instructions.
 struct pooled_frame {
-  static void* operator new(std::size_t size) { return frame_allocate(size); }
-  static void operator delete(void* frame, std::size_t size) { frame_free(frame, size); }
+  static void* operator new(std::size_t size) {
+    const std::size_t c = (size + frame_granule - 1) / frame_granule;
+    if (c >= frame_classes) return ::operator new(size);
+    free_frame* const f = free_frames[c];
+    if (!f) [[unlikely]] {
+      return ::operator new(c* frame_granule);
+    }
+    free_frames[c] = f->next;
+    return f;
+  }
+  static void operator delete(void* frame, std::size_t size) {
+    const std::size_t c = (size + frame_granule - 1) / frame_granule;
+    if (c >= frame_classes) return ::operator delete(frame);
+    free_frames[c] = ::new (frame) free_frame{free_frames[c]};
+  }
 };
 
 }  // namespace detail

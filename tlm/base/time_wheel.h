@@ -21,7 +21,7 @@ class time_wheel {
   // Of the first; `never` when empty.
   [[nodiscard]] ps next() const { return next_; }
 
-  void push(ps when, const T& what) {
+  void push(ps when, T what) {
     ++size_;
     const std::uint64_t slot = std::max(slot_of(when), base_);
     if (slot - base_ >= slots) return push_far(when, what);
@@ -89,7 +89,7 @@ class time_wheel {
     return n;
   }
 
-  void put(std::uint64_t slot, ps when, const T& what) {
+  void put(std::uint64_t slot, ps when, T what) {
     node& n = get();
     n.when = when;
     n.what = what;
@@ -113,7 +113,7 @@ class time_wheel {
     }
   }
 
-  [[gnu::noinline]] void push_far(ps when, const T& what) {
+  [[gnu::noinline]] void push_far(ps when, T what) {
     far_.push_back({when, posted_++, what});
     std::push_heap(far_.begin(), far_.end());
     if (near_ == 0) next_ = far_.front().when;

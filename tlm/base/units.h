@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 
 namespace hcasim {
@@ -51,7 +50,9 @@ struct bit_rate {
   double bits_per_second = 0;
 
   [[nodiscard]] ps time_for(std::uint64_t bytes) const {
-    return ps(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * (8e12 / bits_per_second) - 1e-6)));
+    const double exact = static_cast<double>(bytes) * (8e12 / bits_per_second) - 1e-6;
+    const auto whole = static_cast<std::int64_t>(exact);
+    return ps(whole + (exact > static_cast<double>(whole) ? 1 : 0));
   }
   [[nodiscard]] double gbps() const { return bits_per_second / 1e9; }
   constexpr auto operator<=>(const bit_rate&) const = default;

@@ -1,6 +1,7 @@
 // Three observers, one truth: of every level that a unit counts and shows, the statistics and the waveform have the same mean
 // and peak over the measured part, and so have the spans where what is counted crosses a border of the unit.
 #include <unistd.h>
+#include <cmath>
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,6 @@
 #include "testbenches/runner/recording/gtkwave.h"
 
+#include <cmath>
 #include <fstream>
 #include <map>
 
