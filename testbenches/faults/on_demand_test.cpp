@@ -1,6 +1,8 @@
 // Pages that come and go while something fails: whoever waits for one is told, and none is given away that the adapter has.
 #include <gtest/gtest.h>
 
+#include "firmware/abi/pci_config.h"
+#include "models/driver/access.h"
 #include "testbenches/faults/breaker.h"
 #include "testbenches/faults/recovery.h"
 #include "testbenches/kit/counters.h"
@@ -77,6 +79,30 @@ TEST(on_demand, a_page_that_cannot_be_taken_back_costs_the_device) {
     EXPECT_EQ(t.p.memory.migrate(c, t.at + 100 * lazy_pair::page, lazy_pair::page), 0);
     EXPECT_EQ(n.device().counters().failures.value(), 1U);
     ASSERT_EQ(n.device().open(c), 0) << "and it comes back";
+    EXPECT_TRUE(t.p.close());
+  }}));
+}
+
+// It does not come back; but it is cut off all the same, so that its pages can go and its context can be closed.
+TEST(on_demand, a_page_that_cannot_be_taken_back_costs_a_device_that_stays_dead) {
+  system_config config = one_that_checks();
+  config.nodes[0].driver.recoveries = 0;
+  world w(config);
+  EXPECT_TRUE(w.run({[&w](cpu& c, node& n) {
+    lazy_pair t(c, n);
+    ASSERT_NE(t.mr, nullptr);
+    EXPECT_EQ(t.move(0, 100).status, IBV_WC_SUCCESS);
+    const std::uint64_t to = t.at + 100 * lazy_pair::page;
+    const std::uint64_t frame = t.p.memory.translate(to);
+    for (const weakness& x : weaknesses(w.sys())) {
+      if (x.what().name == "icm_two_bits") x.unit->inject(x.kind, {.count = 1, .draw = 5});
+    }
+    EXPECT_EQ(t.p.memory.migrate(c, to, lazy_pair::page), 0);
+    EXPECT_NE(t.p.memory.translate(to), frame);
+    const auto command = driver::read_register<std::uint32_t>(c, PCI_CONFIG_WINDOW + PCI_COMMAND);
+    EXPECT_EQ(command & PCI_BUS_MASTER, 0U) << "the page went while the adapter could still write to it";
+    EXPECT_EQ(n.device().counters().failures.value(), 1U);
+    EXPECT_EQ(n.device().open(c), ENODEV);
     EXPECT_TRUE(t.p.close());
   }}));
 }
