@@ -44,8 +44,19 @@ const page_cache::entry* atc::cached(const access& a) {
   return e && (e->rights & needed) ? e : nullptr;
 }
 
-// What a damaged one leads to must at least be a page of memory.
+// What a damaged one leads to must at least be a page of memory. A tag that is believed makes it the translation of another
+// page.
 bool atc::spoiled(page_cache::entry& e) {
+  const auto known = static_cast<std::uint32_t>(e.number);
+  std::uint32_t tag = known;
+  if (!cells_.read_tag(tag)) return true;
+  if (tag != known) {
+    const page_cache::entry was = e;
+    const std::uint64_t number = was.number ^ known ^ tag;
+    cache_.drop(0, was.number << was.shift, was.number << was.shift);
+    evictions_ += cache_.put(0, number << was.shift, was.shift, was.value, was.rights);
+    return true;
+  }
   if (!cells_.read(std::as_writable_bytes(std::span(&e.value, 1)))) return true;
   return e.value >> 48 != 0 || offset_in_page(e.value, e.shift) != 0;
 }

@@ -12,8 +12,8 @@
 // - A page that the table does not grant is asked for (page request), if there is a credit for that; then in order.
 //   Granted: the translation is asked for again. Refused: the bursts fail. Failed: they fail, and no page is asked for any
 //   more.
-// - A translation whose cells have gone wrong is noticed when it is next found (tlm/cells.h), and asked for anew.
-// A burst that fails is answered with TLM_ADDRESS_ERROR_RESPONSE; no byte of it moves.
+// - A translation whose cells, or whose tag, have gone wrong is noticed when it is next found (tlm/cells.h), and asked for
+// anew. A burst that fails is answered with TLM_ADDRESS_ERROR_RESPONSE; no byte of it moves.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -48,7 +48,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
       icm_check check = icm_check::none);
 
   void list_waiting(waiting_list& list) const override;
-  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cell_fault_kinds; }
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cache_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override { cells_.ask(kind, r); }
   void withdraw() override { cells_.withdraw(); }
   // The function is reset: nothing is known of any page, and pages may be asked for again.

@@ -189,7 +189,7 @@ struct atc_bench {
   atc_engine engine{"engine_model"};
   atc_link link{"link_model"};
 
-  explicit atc_bench(const atc_config& c = {}) : dut("atc", c, clock, 7) {
+  explicit atc_bench(const atc_config& c = {}, icm_check check = icm_check::none) : dut("atc", c, clock, 7, check) {
     engine.out.bind(dut.engine);
     dut.pcie.bind(link.up);
     link.down.bind(dut.down);

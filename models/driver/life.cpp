@@ -47,7 +47,7 @@ void device::fail() {
     if (std::exchange(p->lost, true)) continue;
     raise(*p, event);
   }
-  if (opened_ && config_.recoveries != 0) {
+  if (opened_) {
     call_for_care();
   } else {
     given_up_ = true;
@@ -127,13 +127,14 @@ void device::tell_port(bool up) {
 void device::recover(cpu& c) {
   c.spend(config_.kernel_verb);
   bool up = false;
-  for (std::uint32_t tries = 0; !up && tries < config_.recoveries; ++tries) {
-    if (!cut_off(c)) break;
+  bool off = cut_off(c);  // also one that is not to come back
+  for (std::uint32_t tries = 0; off && !up && tries < config_.recoveries; ++tries) {
     commands_.die();
     machine_.rouse();
     commands_.wait_until_left(c);
     if (!reset_function(c, c.time() + config_.reset_timeout)) break;
     up = bring_up(c) == 0;
+    if (!up) off = cut_off(c);
   }
   c.sync();
   if (up) {
@@ -155,7 +156,7 @@ bool device::cut_off(cpu& c) {
   const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
   c.sync();
   if (command != nobody && (command & PCI_BUS_MASTER) != 0) return false;
-  cut_off_ = life_;
+  if (std::exchange(cut_off_, life_) == life_) return true;  // once more
   cut_.wake();
   // Requests that nobody has answered are to be polled now.
   machine_.rouse();

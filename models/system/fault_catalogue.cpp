@@ -14,7 +14,7 @@ std::span<const fault_place> fault_catalogue() {
       {"node*.hca.mrc_cache", cache_fault_kinds},
       {"node*.hca.extent_cache", cache_fault_kinds},
       {"node*.hca.page_walker", cache_fault_kinds},
-      {"node*.hca.atc", cell_fault_kinds},
+      {"node*.hca.atc", cache_fault_kinds},
       {"node*.hca.completion", completion_fault_kinds},
       {"node*.hca.command_unit", command_unit_fault_kinds},
       {"link*", link_fault_kinds},

@@ -1,6 +1,9 @@
 // Pages that come and go while something fails: whoever waits for one is told, and none is given away that the adapter has.
 #include <gtest/gtest.h>
 
+#include "firmware/abi/pci_config.h"
+#include "models/driver/access.h"
+#include "models/driver/peer/dma_buf.h"
 #include "testbenches/faults/breaker.h"
 #include "testbenches/faults/recovery.h"
 #include "testbenches/kit/counters.h"
@@ -78,6 +81,83 @@ TEST(on_demand, a_page_that_cannot_be_taken_back_costs_the_device) {
     EXPECT_EQ(n.device().counters().failures.value(), 1U);
     ASSERT_EQ(n.device().open(c), 0) << "and it comes back";
     EXPECT_TRUE(t.p.close());
+  }}));
+}
+
+// It does not come back; but it is cut off all the same, so that its pages can go and its context can be closed.
+TEST(on_demand, a_page_that_cannot_be_taken_back_costs_a_device_that_stays_dead) {
+  system_config config = one_that_checks();
+  config.nodes[0].driver.recoveries = 0;
+  world w(config);
+  EXPECT_TRUE(w.run({[&w](cpu& c, node& n) {
+    lazy_pair t(c, n);
+    ASSERT_NE(t.mr, nullptr);
+    EXPECT_EQ(t.move(0, 100).status, IBV_WC_SUCCESS);
+    const std::uint64_t to = t.at + 100 * lazy_pair::page;
+    const std::uint64_t frame = t.p.memory.translate(to);
+    for (const weakness& x : weaknesses(w.sys())) {
+      if (x.what().name == "icm_two_bits") x.unit->inject(x.kind, {.count = 1, .draw = 5});
+    }
+    EXPECT_EQ(t.p.memory.migrate(c, to, lazy_pair::page), 0);
+    EXPECT_NE(t.p.memory.translate(to), frame);
+    const auto command = driver::read_register<std::uint32_t>(c, PCI_CONFIG_WINDOW + PCI_COMMAND);
+    EXPECT_EQ(command & PCI_BUS_MASTER, 0U) << "the page went while the adapter could still write to it";
+    EXPECT_EQ(n.device().counters().failures.value(), 1U);
+    EXPECT_EQ(n.device().open(c), ENODEV);
+    EXPECT_TRUE(t.p.close());
+  }}));
+}
+
+// Host memory as a dma-buf, which its exporter moves at will.
+struct exported final : driver::peer::dma_buf {
+  exported(std::uint64_t at, std::uint64_t bytes) : dma_buf(bytes), physical(at) {}
+  int map(cpu& /*c*/, driver::peer::sg_table& sg) override {
+    sg = {{physical, size()}};
+    ++maps;
+    return 0;
+  }
+  void unmap(cpu& /*c*/, driver::peer::sg_table& sg) override {
+    sg.clear();
+    --maps;
+  }
+  int move(cpu& c) {
+    reservation().lock(c);
+    const int error = move_notify(c);
+    reservation().unlock();
+    return error;
+  }
+  std::uint64_t physical;
+  int maps = 0;
+};
+
+// As a page of the process: the exporter is told that nobody reaches its memory when that is so.
+TEST(on_demand, a_dma_buf_that_cannot_be_taken_back_costs_the_device) {
+  world w(one_that_checks());
+  EXPECT_TRUE(w.run({[&w](cpu& c, node& n) {
+    lazy_pair t(c, n);
+    constexpr std::uint64_t bytes = 16 * lazy_pair::page;
+    constexpr std::uint64_t begin = 0x10000;
+    const auto buffer = std::make_shared<exported>(n.host.reserve_physical(bytes, lazy_pair::page), bytes);
+    ASSERT_NE(buffer->physical, 0U);
+    const int fd = hcax_install_dma_buf(t.p.context, buffer);
+    ibv_mr* mr = ibv_reg_dmabuf_mr(c, t.p.pd, 0, bytes, begin, fd, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    ASSERT_NE(mr, nullptr);
+    EXPECT_EQ(complete(c, t.qp, {.id = 1, .sges = {{t.at, 64, t.mr->lkey}}, .remote = begin, .rkey = mr->rkey}).status,
+              IBV_WC_SUCCESS);
+    EXPECT_EQ(buffer->move(c), 0) << "nothing is wrong yet";
+    EXPECT_EQ(n.device().counters().failures.value(), 0U);
+    EXPECT_EQ(complete(c, t.qp, {.id = 2, .sges = {{t.at, 64, t.mr->lkey}}, .remote = begin, .rkey = mr->rkey}).status,
+              IBV_WC_SUCCESS);
+    EXPECT_EQ(buffer->maps, 1);
+    for (const weakness& x : weaknesses(w.sys())) {
+      if (x.what().name == "icm_two_bits") x.unit->inject(x.kind, {.count = 1, .draw = 5});
+    }
+    EXPECT_EQ(buffer->move(c), 0);
+    EXPECT_EQ(buffer->maps, 0);
+    EXPECT_EQ(n.device().counters().failures.value(), 1U);
+    ASSERT_EQ(n.device().open(c), 0) << "and it comes back";
+    EXPECT_TRUE(t.p.close());
+    EXPECT_EQ(buffer->importers(), 0U);
   }}));
 }
 

@@ -108,6 +108,9 @@ packet* attacker::attack_with(attack a) {
     case attack::in_place:
       return &request(some_prey(), true);
     case attack::out_of_place:
+      for (prey& q : preys_) {
+        if (q.nudges != 0) return --q.nudges, &repetition(q);
+      }
       return random_.chance(0.6) ? &variation(some_prey()) : &request(some_prey(), false);
     case attack::response:
       return &response(some_prey());
@@ -156,6 +159,17 @@ const bait& attacker::choose_bait(unsigned needs) {
   return baits[first];
 }
 
+// Mostly one that may go.
+std::uint32_t attacker::key_to_invalidate() {
+  const std::size_t first = random_.below(baits.size());
+  if (random_.chance(0.3)) return baits[first].key;
+  for (std::size_t i = 0; i < baits.size(); ++i) {
+    const bait& b = baits[(first + i) % baits.size()];
+    if (b.may_go) return b.key;
+  }
+  return baits[first].key;
+}
+
 // A key and a place inside of what it reaches.
 void attacker::aim(packet_header& h, const bait& b) {
   h.rkey = b.key;
@@ -176,27 +190,54 @@ void attacker::miss(packet_header& h, const bait& b) {
                                     : 1U << random_.below(random_.chance(0.5) ? 8 : 32);
   if (random_.chance(0.3)) h.va = (random_.chance(0.5) ? b.va : b.va + b.bytes - h.dma_length) + random_.below(5) - 2;
   if (random_.chance(0.05)) h.va = random_.next();
+  if (h.shape().atomic && random_.chance(0.3)) {  // of its word a part is there
+    h.va = (random_.chance(0.5) ? b.va - 1 : b.va + b.bytes - 1) & ~7ULL;
+  } else if (h.shape().atomic && random_.chance(0.2)) {
+    h.va += 1 + random_.below(7);
+  }
   if (random_.chance(0.1)) h.dma_length = static_cast<std::uint32_t>(random_.chance(0.5) ? random_.next() : 4 * mtu + 1);
   if (random_.chance(0.1)) h.pkey = static_cast<std::uint16_t>(random_.next());
   if (random_.chance(0.1)) h.source_lid = static_cast<std::uint16_t>(lid ^ 0xff00);
   if (random_.chance(0.2)) h.qkey = static_cast<std::uint32_t>(random_.next());
 }
 
-// One of the last READs and atomics that have come, as it was, or with one thing changed.
+// Another key that reaches these bytes, if there is one.
+std::uint32_t attacker::other_key(const packet_header& h) {
+  for (const bait& b : baits) {
+    if (b.access != 0 && b.key != h.rkey && h.va >= b.va && h.va - b.va < b.bytes) return b.key;
+  }
+  return choose_bait(IBV_ACCESS_REMOTE_READ).key;
+}
+
+// The last READ that has been answered.
+packet& attacker::repetition(prey& q) {
+  for (auto a = q.came.rbegin(); a != q.came.rend(); ++a) {
+    if (a->life == q.here && a->header.opcode == wire::read_request && q.shown.contains(a->header.psn))
+      return wire_.make(a->header);
+  }
+  return request(q, false);
+}
+
+// One of the last READs and atomics that have come, and mostly have been answered, as it was, or with one thing changed.
 packet& attacker::variation(prey& q) {
   constexpr std::size_t last = 8;
+  const bool earlier = random_.chance(0.1);  // of an earlier life
+  const bool answered = !earlier && random_.chance(0.7);
+  const bool atomics = random_.chance(0.4);
   std::vector<const packet_header*> fetches;
   for (auto a = q.came.rbegin(); a != q.came.rend() && fetches.size() < last; ++a) {
     const packet_header& h = a->header;
-    const bool fetch = h.opcode == wire::read_request || h.shape().atomic;
-    if (fetch && a->life == q.here && h.dma_length <= longest_read) fetches.push_back(&h);
+    if (h.opcode != wire::read_request && !h.shape().atomic) continue;
+    if ((a->life == q.here) == earlier || h.dma_length > longest_read) continue;
+    if (answered && (h.shape().atomic != atomics || !q.shown.contains(h.psn))) continue;
+    fetches.push_back(&h);
   }
   if (fetches.empty()) return request(q, false);
   packet_header h = *fetches[random_.below(fetches.size())];
   h.source_lid = lid;
   switch (random_.below(9)) {
     case 0:
-      h.rkey = choose_bait(IBV_ACCESS_REMOTE_READ).key;
+      h.rkey = other_key(h);
       break;
     case 1:
       h.va += 8 * random_.below(9) - 32;
@@ -215,9 +256,11 @@ packet& attacker::variation(prey& q) {
       h.source_lid = static_cast<std::uint16_t>(lid ^ 0xff00);
       break;
     case 6: {  // as one that goes on there
-      const auto packets = 1 + static_cast<std::uint32_t>(random_.below(3));
+      const bool behind = random_.chance(0.5);
+      const auto packets = behind ? psns_of(h, 10) : 1 + static_cast<std::uint32_t>(random_.below(3));
       h.psn = psn_add(h.psn, packets);
       h.va += std::uint64_t{packets} * mtu;
+      if (behind && h.opcode == wire::read_request) h.dma_length = 1 + static_cast<std::uint32_t>(random_.below(mtu));
       break;
     }
     default:  // as it was
@@ -270,6 +313,8 @@ packet& attacker::request(prey& q, bool in_place) {
   const bool right = in_place && random_.chance(0.8);
   const bool goes_on = in_place && q.left != 0 && (right || random_.chance(0.5));
   std::uint8_t op = choose_opcode(q, right);
+  const bool invalidates = in_place && !right && q.type == IBV_QPT_RC && q.left == 0 && random_.chance(0.2);
+  if (invalidates) op = wire::send_only_inv;
   const std::uint8_t transport = op & wire::transport_mask;
   if (goes_on) {
     const bool last = q.left <= mtu;
@@ -289,14 +334,14 @@ packet& attacker::request(prey& q, bool in_place) {
   h.swap_add = random_.next();
   h.compare = random_.next();
   h.immediate = static_cast<std::uint32_t>(random_.next());
-  h.invalidate_key = baits[random_.below(baits.size())].key;
+  h.invalidate_key = key_to_invalidate();
   h.ack_request = random_.chance(0.8);
   h.solicited = random_.chance(0.1);
   if (s.payload && !goes_on && s.reth && !s.last && h.dma_length <= mtu) {
     h.dma_length = mtu + 1;
     h.va = b.va;
   }
-  if (!right && random_.chance(0.7)) miss(h, b);
+  if (!right && !invalidates && random_.chance(0.7)) miss(h, b);
   std::uint32_t payload = 0;
   if (s.payload) {
     if (goes_on) {
@@ -334,11 +379,7 @@ packet& attacker::due(prey& q) {
     q.due.pop_front();
     q.due_index = 0;
   }
-  const std::uint8_t op = atomic               ? wire::atomic_acknowledge
-                          : count == 1         ? wire::read_only
-                          : index == 0         ? wire::read_first
-                          : index + 1 == count ? wire::read_last
-                                               : wire::read_middle;
+  const std::uint8_t op = atomic ? wire::atomic_acknowledge : read_response(index, count);
   packet_header h = wire_.header(op, q.qpn, psn_add(to.psn, index), lid);
   h.syndrome = wire::ack_no_credits;
   h.original = random_.next();
@@ -352,6 +393,11 @@ packet& attacker::due(prey& q) {
       break;
     case 2:
       h.psn = psn_add(h.psn, 1);
+      break;
+    case 3:
+    case 4:
+      h.opcode = read_response(static_cast<std::uint32_t>(random_.below(count)), count);
+      if (atomic) payload = 8;
       break;
     default:
       break;
@@ -377,10 +423,7 @@ packet& attacker::response(prey& q) {
     const std::uint32_t index = h.psn - to.psn;
     if (to.opcode == wire::read_request && index < psns_of(to, 10) && random_.chance(0.6)) {  // the one that it waits for
       const std::uint32_t count = psns_of(to, 10);
-      h.opcode = count == 1           ? wire::read_only
-                 : index == 0         ? wire::read_first
-                 : index + 1 == count ? wire::read_last
-                                      : wire::read_middle;
+      h.opcode = read_response(index, count);
       if (random_.chance(0.8)) payload = std::min(mtu, to.dma_length - index * mtu);
     } else if ((to.opcode == wire::fetch_add || to.opcode == wire::compare_swap) && random_.chance(0.6)) {
       h.opcode = wire::atomic_acknowledge;

@@ -16,6 +16,7 @@ struct bait {
   std::uint64_t va = 0;
   std::uint64_t bytes = 0;
   unsigned access = 0;  // of a key that is none any more: 0
+  bool may_go = false;  // a peer may invalidate it
 };
 
 class attacker {
@@ -43,8 +44,11 @@ class attacker {
   packet& response(prey& q);
   packet& due(prey& q);
   packet& anything();
+  packet& repetition(prey& q);
   packet& variation(prey& q);
+  std::uint32_t other_key(const packet_header& h);
   const bait& choose_bait(unsigned needs);
+  std::uint32_t key_to_invalidate();
   void aim(packet_header& h, const bait& b);
   void miss(packet_header& h, const bait& b);
   std::uint8_t choose_opcode(const prey& q, bool right);

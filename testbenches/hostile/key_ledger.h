@@ -17,6 +17,7 @@ class key_ledger {
     unsigned access;
     std::uint64_t va;
     std::uint64_t bytes;
+    bool may_go = false;  // a peer may invalidate it
   };
   struct use {
     std::uint32_t key;
@@ -28,9 +29,16 @@ class key_ledger {
   };
 
   // From the order that gives it on. Which key it is, software may be told later than a peer can guess.
-  void give(const grant& g, ps from);
+  // `done`: when the order had completed.
+  void give(const grant& g, ps from, ps done);
   // All that the key gave; at `until` taking it away has completed.
   void take(std::uint32_t key, ps until);
+  // It had been given by then, and has not been taken.
+  [[nodiscard]] bool holds(std::uint32_t key, ps at) const;
+  // A peer may invalidate it, and no other one of its entry had been given later by then, as far as is remembered.
+  [[nodiscard]] bool may_go(std::uint32_t key, ps at) const;
+  // A peer has invalidated it by a packet that came at `at`: from some time on it holds no more, nobody knows when.
+  void invalidated(std::uint32_t key, ps at);
   // Bytes were shown or placed by one of these, nobody knows which.
   void note(const std::vector<use>& any, std::uint64_t bytes);
 
@@ -42,7 +50,9 @@ class key_ledger {
   struct entry {
     grant given;
     ps from;
+    ps done;
     ps until;
+    bool gone;
 
     [[nodiscard]] bool allows(const use& u) const {
       const grant& g = given;

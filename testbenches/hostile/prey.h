@@ -32,6 +32,7 @@ struct prey {
     std::uint64_t caused = 0;  // bits: which of its first responses have left
   };
   std::deque<arrival> came;
+  std::deque<arrival> firsts;         // packets of WRITEs, without payload: the others may come much later
   std::deque<packet_header> asked;    // its own requests, the last ones
   std::deque<packet_header> fetches;  // and READs and atomics
   std::deque<packet_header> due;      // of these, not answered yet
@@ -54,15 +55,19 @@ struct prey {
   };
   std::deque<receive> receives;
 
-  // What READs and atomics have shown in this life, by the PSN of the answer: a key and an address, of one of these.
+  // What READs and atomics have shown in this life, by the PSN of the answer: the rest, from there on, of one of these.
   struct place {
-    bool atomic;
+    std::uint8_t opcode;
     std::uint32_t key;
     std::uint64_t va;
-    bool operator==(const place&) const = default;
+    std::uint64_t end;
+    [[nodiscard]] bool has(const place& x) const { return opcode == x.opcode && key == x.key && va == x.va && end >= x.end; }
   };
   std::map<std::uint32_t, std::vector<place>> shown;
+  std::deque<std::uint32_t> shown_in_order;
   std::uint32_t answered = 0;  // the newest PSN
+  bool refused = false;        // a request, so that nothing more is answered in this life
+  std::uint32_t nudges = 0;    // packets that had better come soon: its rights have changed
 
   void begin(std::uint32_t number, std::uint32_t peer, std::uint32_t psn) {
     qpn = number;
@@ -76,6 +81,8 @@ struct prey {
     due.clear();
     due_index = 0;
     shown.clear();
+    shown_in_order.clear();
+    refused = false;
   }
   void agree(unsigned access, ps from) {
     if (agreed.size() == 32) agreed.pop_front();

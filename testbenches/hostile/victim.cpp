@@ -236,6 +236,7 @@ void victim::change_access(lair& l) {
   c_.sync();
   if (changed) {
     q.end_terms(1, now());
+    q.nudges = 4;
   } else {
     l.options.access = before;
     q.agreed.pop_back();
@@ -294,8 +295,9 @@ void victim::choose(ground& g) {
 }
 
 void victim::set_bait(const ground& g, std::uint32_t key, ps order) {
-  witness_.keys.give({key, g.access, g.va, g.bytes}, order);
-  show_bait(o_.qps + 2 * static_cast<std::size_t>(&g - grounds_.data()), {key, g.va, g.bytes, g.access & qp_rights});
+  witness_.keys.give({key, g.access, g.va, g.bytes, g.way == kind::fast_region}, order, now());
+  show_bait(o_.qps + 2 * static_cast<std::size_t>(&g - grounds_.data()),
+            {key, g.va, g.bytes, g.access & qp_rights, g.way == kind::fast_region});
 }
 
 // The old key stays known beside the new one.
@@ -428,7 +430,7 @@ void victim::tie(ibv_qp* to) {
                                .status == IBV_WC_SUCCESS,
        "a window could not be bound");
   if (!tied_window_) return;
-  show_bait(place, {tied_window_->rkey, begin, slot_bytes, IBV_ACCESS_REMOTE_READ});
+  show_bait(place, {tied_window_->rkey, begin, slot_bytes, IBV_ACCESS_REMOTE_READ, true});
   const x_buffer half{begin, slot_bytes / 2};
   x_result r;
   need(x_register(c_, p_.pd, to, {&half, 1}, qp_rights | IBV_ACCESS_LOCAL_WRITE, X_EXTEND, &r) == 0,
@@ -443,6 +445,10 @@ void victim::drain() {
     for (prey& q : witness_.preys) {
       std::erase_if(q.receives, [&](const prey::receive& r) { return r.id == wc.wr_id; });
       q.broken |= q.qpn == wc.qp_num && wc.status != IBV_WC_SUCCESS;
+    }
+    if ((wc.wc_flags & IBV_WC_WITH_INV) != 0) {
+      need(!tied_window_ || wc.invalidated_rkey != tied_window_->rkey, "a peer has invalidated a window of another QP");
+      witness_.invalidated(wc.qp_num, wc.invalidated_rkey);
     }
   }
   c_.sync();

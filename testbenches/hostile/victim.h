@@ -22,7 +22,7 @@ class victim {
  private:
   static constexpr std::uint64_t page = 4096;
   static constexpr std::uint64_t slot_bytes = 4 * page;
-  static constexpr std::uint64_t inbox_bytes = 2048;
+  static constexpr std::uint64_t inbox_bytes = 3500;
   static constexpr std::uint32_t receives = 2;
   static constexpr std::uint64_t receive_bytes = 1900;
   static constexpr std::uint32_t regions = 4;

@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t kept_arrivals = 96;
 constexpr std::size_t kept_requests = 8;
 constexpr std::size_t kept_fetches = 32;
-constexpr std::size_t most_shown = 4096;
+constexpr std::size_t most_shown = 256;  // the adapter can repeat less
+constexpr std::uint32_t most_caused = 64;
 
 template <class T>
 void keep_last(std::deque<T>& d, T x, std::size_t most) {
@@ -49,6 +50,14 @@ bool holds_anywhere(const prey::arrival& a, const dma_request& r) {
   return std::search(a.payload.begin(), a.payload.end(), r.data, r.data + r.bytes) != a.payload.end();
 }
 
+// Its check sequence, its versions, and the length that its LRH names.
+bool whole(const packet& p) {
+  const std::span<const std::byte> b = p.on_wire();
+  const auto at = [b](std::size_t i) { return std::to_integer<unsigned>(b[i]); };
+  return icrc_ok(p, b.size()) && b.size() > wire::lrh_bytes + wire::bth_bytes && (at(0) & 0xf) == 0 && (at(1) & 3) == 2 &&
+         ((at(4) << 8 | at(5)) & 0x7ff) * std::size_t{4} == b.size() && (at(9) & 0xf) == 0;
+}
+
 bool within(std::uint64_t begin, std::uint64_t length, std::uint64_t va, std::uint64_t bytes) {
   return va >= begin && va - begin <= length && bytes <= length - (va - begin);
 }
@@ -82,12 +91,14 @@ void witness::note(bool ok, std::uint64_t& count, std::uint64_t bytes, const cha
 }
 
 void witness::came(const packet& p) {
-  const bool whole = icrc_ok(p, p.on_wire().size());
-  note(whole && p.header.dest_lid == victim_, misused_, p.payload + 1,
+  note(whole(p) && p.header.dest_lid == victim_, misused_, p.payload + 1,
        "a packet was let in that is damaged, or for another LID");
   for (prey& q : preys) {
     if (q.qpn != p.header.dest_qpn || q.qpn == 0) continue;
     keep_last(q.came, {p.header, {p.data(), p.data() + p.payload}, now(), q.here, q.type}, kept_arrivals);
+    if (without_transport(p.header) == wire::write_first) {
+      keep_last(q.firsts, {p.header, {}, now(), q.here, q.type}, kept_arrivals);
+    }
   }
 }
 
@@ -129,7 +140,7 @@ void witness::placed(const dma_request& r, std::uint64_t va) {
       if (h.shape().response) {
         if (responds(q, a, r, va)) return;
       } else if (is_atomic(h)) {
-        if (atomic && h.va == va && q.granted && admitted(q, a, IBV_ACCESS_REMOTE_ATOMIC))
+        if (atomic && h.va == va && va % 8 == 0 && q.granted && admitted(q, a, IBV_ACCESS_REMOTE_ATOMIC))
           use(a, h, IBV_ACCESS_REMOTE_ATOMIC, 8);
       } else if (atomic) {
         continue;
@@ -142,10 +153,10 @@ void witness::placed(const dma_request& r, std::uint64_t va) {
           if (va >= h.va && holds(a, va - h.va, r)) use(a, h, IBV_ACCESS_REMOTE_WRITE, h.dma_length);
           continue;
         }
-        for (const arrival& first : q.came) {  // of its message
+        for (const arrival& first : q.firsts) {  // of its message
           const packet_header& f = first.header;
-          if (without_transport(f) != wire::write_first || first.life != a.life || va < f.va || va - f.va >= f.dma_length)
-            continue;
+          if (first.life != a.life || va < f.va || va - f.va >= f.dma_length) continue;
+          if (psn_distance(f.psn, h.psn) != static_cast<std::int64_t>((va - f.va) / mtu)) continue;
           if (holds(a, (va - f.va) % mtu, r) && admitted(q, first, IBV_ACCESS_REMOTE_WRITE)) {
             use(a, f, IBV_ACCESS_REMOTE_WRITE, f.dma_length, (va - f.va) / mtu * mtu);
           }
@@ -168,71 +179,117 @@ bool witness::responds(const prey& q, const arrival& a, const dma_request& r, st
   return std::any_of(q.fetches.begin(), q.fetches.end(), [&](const packet_header& to) {
     if (is_atomic(to)) return h.opcode == wire::atomic_acknowledge && h.psn == to.psn && va == end - 8;
     const std::int64_t index = psn_distance(to.psn, h.psn);
-    if (!is_read(to) || h.opcode == wire::atomic_acknowledge || index < 0 || index >= psns_of(to, 10)) return false;
+    const std::uint32_t count = psns_of(to, 10);
+    const bool last = h.opcode == wire::read_last || h.opcode == wire::read_only;
+    if (!is_read(to) || h.opcode == wire::atomic_acknowledge || index < 0 || index >= count || last != (index + 1 == count)) {
+      return false;
+    }
     const std::uint64_t begin = end - to.dma_length + static_cast<std::uint64_t>(index) * mtu;
     return va >= begin && holds(a, va - begin, r);
   });
 }
 
-// A READ causes each of its responses once: the first one that can have caused this one is taken to have done it. An atomic is
-// answered again from its result, whatever has become of its key since.
-std::vector<prey::place> witness::causes(prey& q, const packet& p, std::vector<key_ledger::use>& uses) {
+// Each READ and each atomic causes each of its responses once. An atomic is answered again from its result, whatever has become
+// of rights and its key since.
+std::vector<witness::cause> witness::causes(prey& q, const packet& p) {
   const packet_header& h = p.header;
   const bool atomic = h.opcode == wire::atomic_acknowledge;
-  const unsigned access = atomic ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_READ;
-  std::vector<prey::place> places;
-  bool taken = false;
+  const bool again = q.shown.contains(h.psn);
+  const unsigned access = !atomic ? IBV_ACCESS_REMOTE_READ : again ? 0 : IBV_ACCESS_REMOTE_ATOMIC;
+  std::vector<cause> all;
   for (arrival& one : q.came) {
     const packet_header& r = one.header;
     const std::int64_t index = psn_distance(r.psn, h.psn);
     if (one.life != q.here || index < 0 || (atomic ? !is_atomic(r) || index != 0 : !is_read(r))) continue;
-    const std::int64_t offset = index * mtu;
-    const std::uint64_t bit = index < 64 ? std::uint64_t{1} << index : 0;
-    if ((one.caused & bit) != 0) continue;
+    if (index < most_caused && (one.caused >> index & 1) != 0) continue;
+    const std::uint64_t bytes = atomic ? 8 : r.dma_length;
+    const auto offset = static_cast<std::uint64_t>(index) * mtu;
     if (!atomic) {
-      if (offset >= r.dma_length || p.payload != std::min<std::int64_t>(mtu, r.dma_length - offset)) continue;
-      const std::span<const std::byte> bytes(p.data(), p.payload);
-      if (!memory_.may_show(r.va + static_cast<std::uint64_t>(offset), bytes)) continue;
+      if (offset >= bytes || p.payload != std::min<std::uint64_t>(mtu, bytes - offset)) continue;
+      if (!memory_.may_show(r.va + offset, {p.data(), p.payload})) continue;
     }
-    if (!atomic && !std::exchange(taken, true)) one.caused |= bit;
     if (!admitted(q, one, access)) continue;
-    uses.push_back({r.rkey, access, r.va, atomic ? 8 : std::uint64_t{r.dma_length}, one.at, now()});
-    places.push_back({atomic, r.rkey, r.va + static_cast<std::uint64_t>(offset)});
+    all.push_back({&one, static_cast<std::uint32_t>(index), {r.opcode, r.rkey, r.va + offset, r.va + bytes}});
   }
-  return places;
+  return all;
 }
 
-// What has been answered before may be answered again, and nothing else behind it.
-void witness::repeated(prey& q, std::uint32_t psn, const std::vector<prey::place>& any, std::uint64_t bytes) {
+// What is shown for the first time is the next; behind it there may come again what has been shown there, or less of it. The
+// first one that can have caused an answer is taken to have done it.
+void witness::shows(prey& q, const packet& p) {
+  const std::uint32_t psn = p.header.psn;
+  const std::uint64_t bytes = p.header.opcode == wire::atomic_acknowledge ? 8 : p.payload;
+  std::vector<cause> any = q.granted ? causes(q, p) : std::vector<cause>();
+  note(!any.empty(), wrongly_shown_, bytes, "a response carries bytes that no request could show");
+  if (any.empty()) return;
   const auto before = q.shown.find(psn);
-  if (before == q.shown.end()) {
-    const bool next = psn_distance(q.answered, psn) > 0;
-    note(next || q.shown.size() >= most_shown, wrongly_shown_, bytes, "a READ or an atomic that never ran was repeated");
-    if (next) q.answered = psn;
-    if (q.shown.size() < most_shown) q.shown[psn] = any;
-    return;
+  const bool again = before != q.shown.end();
+  const bool next = psn_distance(q.answered, psn) > 0;
+  note(again || next, wrongly_shown_, bytes, "a READ or an atomic that never ran was repeated");
+  if (next) q.answered = psn;
+  const auto first = q.shown.find(psn_add(psn, wire::psn_mask));
+  std::erase_if(any, [&](const cause& c) {
+    if (again) {
+      return std::none_of(before->second.begin(), before->second.end(),
+                          [&](const prey::place& ran) { return ran.has(c.what); });
+    }
+    if (c.index == 0) return false;
+    prey::place part = c.what;  // of a READ that goes on
+    part.va -= mtu;
+    return first == q.shown.end() || std::none_of(first->second.begin(), first->second.end(),
+                                                  [&](const prey::place& ran) { return ran.has(part) && ran.end == part.end; });
+  });
+  note(!any.empty(), wrongly_shown_, bytes, "another READ or atomic than the one that ran was repeated");
+  if (any.empty()) return;
+  if (any.front().index < most_caused) any.front().by->caused |= std::uint64_t{1} << any.front().index;
+  if (again) {
+    std::erase_if(before->second, [&](const prey::place& ran) {
+      return std::none_of(any.begin(), any.end(), [&](const cause& c) { return ran.has(c.what); });
+    });
+  } else {
+    if (q.shown_in_order.size() == most_shown) q.shown.erase(q.shown_in_order.front());
+    keep_last(q.shown_in_order, psn, most_shown);
+    for (const cause& c : any) q.shown[psn].push_back(c.what);
   }
-  std::erase_if(before->second, [&](const prey::place& one) { return std::find(any.begin(), any.end(), one) == any.end(); });
-  note(!before->second.empty(), wrongly_shown_, bytes, "another READ or atomic than the one that ran was repeated");
+  const bool atomic = p.header.opcode == wire::atomic_acknowledge;
+  if (atomic && again) return;
+  std::vector<key_ledger::use> uses;
+  for (const cause& c : any) {
+    const packet_header& r = c.by->header;
+    uses.push_back(
+        {r.rkey, atomic ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_READ, r.va, c.what.end - r.va, c.by->at, now()});
+  }
+  keys.note(uses, bytes);
 }
 
 void witness::answered(const packet& p) {
   const packet_header& h = p.header;
   if (h.dest_lid != lid) return;
   prey* const q = peer_of(h);
-  const bool atomic = h.opcode == wire::atomic_acknowledge;
-  if (q && h.opcode == wire::acknowledge && h.syndrome == wire::ack_no_credits && psn_distance(q->answered, h.psn) > 0) {
-    q->answered = h.psn;
-  }
-  const std::uint64_t bytes = atomic ? 8 : p.payload;
-  if (bytes == 0) return;
+  const std::uint64_t bytes = h.opcode == wire::atomic_acknowledge ? 8 : p.payload;
   shown_ += bytes;
-  std::vector<key_ledger::use> uses;
-  const std::vector<prey::place> places = q && q->granted ? causes(*q, p, uses) : std::vector<prey::place>();
-  note(!uses.empty(), wrongly_shown_, bytes, "a response carries bytes that no request could show");
-  if (uses.empty()) return;
-  keys.note(uses, bytes);
-  repeated(*q, h.psn, places, bytes);
+  if (!q) return note(bytes == 0, wrongly_shown_, bytes, "a response carries bytes for a QP that is none");
+  note(!q->refused, wrongly_shown_, bytes + 1, "there is an answer behind a request that was refused");
+  if (bytes != 0) return shows(*q, p);
+  if (h.opcode != wire::acknowledge || psn_distance(q->answered, h.psn) <= 0) return;
+  if (h.syndrome == wire::ack_no_credits) q->answered = h.psn;
+  q->refused = h.syndrome == wire::nak_invalid_request || h.syndrome == wire::nak_remote_access ||
+               h.syndrome == wire::nak_remote_operation;
+}
+
+// By a packet that named it, of the PD of the grants unless somebody of it was first.
+void witness::invalidated(std::uint32_t qpn, std::uint32_t key) {
+  bool any = false;
+  ps gone{0};
+  for (const prey& q : preys) {
+    for (const arrival& a : q.came) {
+      if (!a.header.shape().invalidate || a.header.invalidate_key != key || !keys.may_go(key, a.at)) continue;
+      any |= q.granted || (q.qpn == qpn && !keys.holds(key, a.at));
+      if (q.granted) gone = std::max(gone, a.at);
+    }
+  }
+  note(any, misused_, 1, "a key was invalidated by a packet that may not do it");
+  keys.invalidated(key, gone);
 }
 
 void witness::asked(const packet& p) {

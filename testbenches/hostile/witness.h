@@ -14,6 +14,12 @@
 
 namespace hcasim::kit {
 
+// Of the response to a READ that has `count` of them.
+inline std::uint8_t read_response(std::uint32_t index, std::uint32_t count) {
+  if (count == 1) return wire::read_only;
+  return index == 0 ? wire::read_first : index + 1 == count ? wire::read_last : wire::read_middle;
+}
+
 class witness {
  public:
   static constexpr std::uint16_t lid = 0x5aa5;  // of the hostile peer: many bits from those of the others
@@ -33,6 +39,8 @@ class witness {
   [[nodiscard]] std::uint64_t misused() const { return misused_ + keys.misused(); }
   // The first of these.
   [[nodiscard]] std::string violation() const;
+  // Its software is told that a peer has invalidated a key.
+  void invalidated(std::uint32_t qpn, std::uint32_t key);
 
  private:
   using arrival = prey::arrival;
@@ -45,9 +53,14 @@ class witness {
   prey* peer_of(const packet_header& h);
   [[nodiscard]] bool admitted(const prey& q, const arrival& a, unsigned access) const;
   [[nodiscard]] bool responds(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
-  // READs and atomics that may have been answered so, each with the place of the bytes that this answer shows.
-  std::vector<prey::place> causes(prey& q, const packet& p, std::vector<key_ledger::use>& uses);
-  void repeated(prey& q, std::uint32_t psn, const std::vector<prey::place>& any, std::uint64_t bytes);
+  // A READ or an atomic that may have been answered so, and what this answer shows of it.
+  struct cause {
+    arrival* by;
+    std::uint32_t index;  // of the response
+    prey::place what;
+  };
+  std::vector<cause> causes(prey& q, const packet& p);
+  void shows(prey& q, const packet& p);
   void note(bool ok, std::uint64_t& count, std::uint64_t bytes, const char* what);
 
   const shadow& memory_;

@@ -122,22 +122,23 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
     alive->reservation().unlock();
   }
 
-  // A command about the region's pages, if the key is still its own.
-  int about_pages(cpu& c, const command& what) {
+  // A command about the region's pages, if the key is still its own. Left undone, `must` costs the device.
+  enum class urgency : std::uint8_t { may_fail, must };
+  int about_pages(cpu& c, urgency how, const command& what) {
     changing.lock(c);
     command_result r;
-    if (!gone) r = takes_away(what.code) ? insist(c, &p, what) : run(c, &p, what);
+    if (!gone) r = how == urgency::must ? insist(c, &p, what) : run(c, &p, what);
     changing.unlock();
     return r.error;
   }
   [[nodiscard]] hca_pages all_pages() const { return {align_down(region.va, host_page), pages_of(region.va, region.length)}; }
   int zap(cpu& c) {
     const hca_pages all = all_pages();
-    return about_pages(c, {.code = HCA_CMD_ZAP_PAGES, .object = key, .in = in_bytes(all)});
+    return about_pages(c, urgency::must, {.code = HCA_CMD_ZAP_PAGES, .object = key, .in = in_bytes(all)});
   }
   void refuse(cpu& c) {
     const hca_pages all = all_pages();
-    about_pages(c, {.code = HCA_CMD_REFUSE_FAULT, .object = key, .in = in_bytes(all)});
+    about_pages(c, urgency::must, {.code = HCA_CMD_REFUSE_FAULT, .object = key, .in = in_bytes(all)});
   }
   // Every page at once: a buffer comes back as a whole.
   void fill(cpu& c) {
@@ -149,7 +150,8 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
       range.count = entries.size();
       if (range.count == 0) return;
       about_pages(
-          c, {.code = HCA_CMD_FILL_PAGES, .object = key, .in = in_bytes(range), .list = std::as_bytes(std::span(entries))});
+          c, urgency::may_fail,
+          {.code = HCA_CMD_FILL_PAGES, .object = key, .in = in_bytes(range), .list = std::as_bytes(std::span(entries))});
       range.va += range.count * host_page;
       entries.clear();
     };
