@@ -14,6 +14,7 @@
 #include <cstdlib>
 
 #include "testbenches/applications/channel/handoff.h"
+#include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection_files.h"
 #include "testbenches/applications/preload/timers.h"
 
@@ -21,6 +22,7 @@ namespace hcasim::preload {
 namespace {
 
 thread_local connection own;
+thread_local bool ended = false;
 
 // Everything here calls the kernel directly: the functions of these names may be ours.
 long raw_poll(pollfd* fds, unsigned n, int milliseconds) {
@@ -104,6 +106,7 @@ void set_begetting(bool now) {
 
 connection* mine() {
   if (own.page) return &own;
+  if (ended) return nullptr;
   const int error = errno;
   const char* name = ::getenv("HCASIM_SOCKET");
   if (!name || !*name) return nullptr;
@@ -115,6 +118,11 @@ connection* mine() {
 void connect_and_tell(void (*tell)(void*), void* of) {
   const char* name = ::getenv("HCASIM_SOCKET");
   if (name && *name && !own.page) connect_own(name, tell, of);
+}
+
+void end_for_good() {
+  forget();
+  ended = true;
 }
 
 void forget() {
@@ -185,12 +193,16 @@ void tell_whoever_began(void*) {
   ::unsetenv(tell_variable);
 }
 
-[[gnu::constructor]] void begin() {
+// Before every other library of the program, the C library among them, so that nothing has measured the time-stamp counter
+// against the clock yet.
+[[gnu::constructor]] void begin(int /*count*/, char** /*words*/, char** variables) {
+  if (!environ) environ = variables;
   ::pthread_atfork(nullptr, nullptr, [] {
     forget();
     disown_connection_files();
   });
   connect_and_tell(tell_whoever_began, nullptr);
+  if (mine()) trap_time_stamps();
 }
 
 }  // namespace

@@ -38,8 +38,10 @@ void connect_and_tell(void (*tell)(void*), void* of);
 connection* present();
 // Around a sleep that ends when what it has made connects, however long the machine takes.
 void set_begetting(bool now);
-// The child of a fork, and a thread at its end, have none.
+// The child of a fork has none yet.
 void forget();
+// A thread at its end has none any more: what its destructors call is the system's.
+void end_for_good();
 
 // 0 or an errno value. Descriptors go along with the request.
 int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes,

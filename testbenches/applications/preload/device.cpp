@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/objects.h"
 #include "testbenches/applications/preload/real.h"
 
@@ -154,7 +153,6 @@ using namespace hcasim::preload;
 
 HCASIM_PUBLIC ibv_device** ibv_get_device_list(int* num_devices) {
   if (!mine()) return HCASIM_REAL(ibv_get_device_list)(num_devices);
-  trap_time_stamps();
   auto** list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
   if (!list) return refused<ibv_device*>(ENOMEM);
   list[0] = only_device();

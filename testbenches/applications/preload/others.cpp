@@ -1,4 +1,6 @@
 // Verbs that the device does not have, but whose functions would look for things behind our objects.
+#include <infiniband/mlx5dv.h>
+
 #include "testbenches/applications/preload/objects.h"
 #include "testbenches/applications/preload/real.h"
 
@@ -26,4 +28,9 @@ HCASIM_PUBLIC ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, size_t
 HCASIM_PUBLIC int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr, std::uint8_t mac[6],
                                               std::uint16_t* vid) {
   return mine() ? EOPNOTSUPP : HCASIM_REAL(ibv_resolve_eth_l2_from_gid)(context, attr, mac, vid);
+}
+
+// What goes to the hardware of one maker past the verbs asks first whether the device is one of these.
+HCASIM_PUBLIC bool mlx5dv_is_supported(ibv_device* device) {
+  return !mine() && HCASIM_REAL(mlx5dv_is_supported)(device);
 }

@@ -45,7 +45,8 @@ void tell_connected(void* of) {
 void leave(void* of) {
   static_cast<started*>(of)->over = 1;
   call(channel::thread_ends{});
-  forget();
+  release_time_stamps();
+  end_for_good();
 }
 
 void* run(void* of) {
