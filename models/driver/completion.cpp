@@ -155,7 +155,7 @@ bool owes(const process& p, const completion_queue& cq) {
   });
 }
 
-// False: nothing for software (a NOP, or a QP that is gone).
+// False: nothing for software (a NOP, a block inside a WQE, or a QP that is gone).
 bool translate(cpu& c, process& p, const hca_cqe& e, ibv_wc& wc) {
   queue_pair* qp = p.lost ? find_lost(p, e.qpn) : e.qpn <= HCA_QPN_ANY ? p.device->qps().find(e.qpn) : nullptr;
   if (!qp) return false;
@@ -168,9 +168,9 @@ bool translate(cpu& c, process& p, const hca_cqe& e, ibv_wc& wc) {
     fill_receive(c, *qp, e, wc);
     return true;
   }
-  const send_entry& sent = qp->ring.complete(e.index);
-  if (sent.opcode == HCA_WQE_NOP) return false;
-  fill_send(*qp, e, sent, wc);
+  const send_entry* const sent = qp->ring.complete(e.index);
+  if (!sent || sent->opcode == HCA_WQE_NOP) return false;
+  fill_send(*qp, e, *sent, wc);
   return true;
 }
 

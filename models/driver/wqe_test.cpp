@@ -257,7 +257,11 @@ TEST(SendRing, NeverWrapsNorOverlaps) {
         live.push_back({place.index, blocks, id++});
       } else if (!live.empty()) {
         const std::size_t which = *rc::gen::inRange<std::size_t>(0, live.size());
-        RC_ASSERT(ring.complete(live[which].index).wr_id == live[which].id);
+        const auto inside = static_cast<std::uint16_t>(live[which].index + 1);
+        if (live[which].blocks > 1) RC_ASSERT(!ring.complete(inside));
+        const send_entry* const done = ring.complete(live[which].index);
+        RC_ASSERT(done && done->wr_id == live[which].id);
+        RC_ASSERT(!ring.complete(live[which].index));
         for (std::size_t i = 0; i <= which; ++i) {
           for (unsigned b = 0; b < live.front().blocks; ++b) --used[(live.front().index + b) & (size - 1)];
           live.pop_front();
