@@ -74,7 +74,7 @@ std::uint32_t icrc(std::span<const std::byte> ip) {
   return libdeflate_crc32(c, rest.data(), rest.size());
 }
 
-parsed refused(kind why) {
+parsed refused(frame_kind why) {
   parsed out;
   out.what = why;
   return out;
@@ -82,14 +82,14 @@ parsed refused(kind why) {
 
 parsed read_arp(std::span<const std::byte> frame) {
   parsed out;
-  if (frame.size() < arp_bytes) return refused(kind::cut_short);
+  if (frame.size() < arp_bytes) return refused(frame_kind::cut_short);
   constexpr std::uint32_t ethernet_and_ip[] = {1, type_ip, 0x0604};
   for (std::size_t i = 0; i < 3; ++i) {
     if (get(frame, ethernet_bytes + 2 * i, 2) != ethernet_and_ip[i]) return out;
   }
   const std::uint32_t operation = get(frame, 20, 2);
   if (operation != 1 && operation != 2) return out;
-  out.what = operation == 1 ? kind::arp_request : kind::arp_reply;
+  out.what = operation == 1 ? frame_kind::arp_request : frame_kind::arp_reply;
   out.destination = get_mac(frame, 0);
   out.from = {get_mac(frame, 22), get(frame, 28, 4)};
   out.to = {get_mac(frame, 32), get(frame, 38, 4)};
@@ -98,26 +98,26 @@ parsed read_arp(std::span<const std::byte> frame) {
 
 parsed read_ip(std::span<const std::byte> frame) {
   std::span<const std::byte> ip = frame.subspan(ethernet_bytes);
-  if (ip.size() < ip_bytes) return refused(kind::cut_short);
+  if (ip.size() < ip_bytes) return refused(frame_kind::cut_short);
   if (get(ip, 0, 1) != version_and_length) return {};  // options come with no RoCE
-  if (checksum(ip.first(ip_bytes)) != 0) return refused(kind::ip_checksum);
+  if (checksum(ip.first(ip_bytes)) != 0) return refused(frame_kind::ip_checksum);
   const std::uint32_t total = get(ip, total_at, 2);
-  if (total < ip_bytes || total > ip.size()) return refused(kind::cut_short);
+  if (total < ip_bytes || total > ip.size()) return refused(frame_kind::cut_short);
   ip = ip.first(total);  // short frames are filled up
   if (get(ip, protocol_at, 1) != protocol_udp) return {};
-  if ((get(ip, fragment_at, 2) & ~std::uint32_t{do_not_fragment}) != 0) return refused(kind::fragment);
-  if (total < bth_at) return refused(kind::cut_short);
+  if ((get(ip, fragment_at, 2) & ~std::uint32_t{do_not_fragment}) != 0) return refused(frame_kind::fragment);
+  if (total < bth_at) return refused(frame_kind::cut_short);
   if (get(ip, udp_at + 2, 2) != roce_port) return {};
-  if (get(ip, udp_at + 4, 2) != total - ip_bytes || (total - bth_at) % word != 0) return refused(kind::length);
-  if (total < bth_at + bth_least + crc_bytes) return refused(kind::cut_short);
-  if (total - bth_at - crc_bytes > most_transport) return refused(kind::length);
+  if (get(ip, udp_at + 4, 2) != total - ip_bytes || (total - bth_at) % word != 0) return refused(frame_kind::length);
+  if (total < bth_at + bth_least + crc_bytes) return refused(frame_kind::cut_short);
+  if (total - bth_at - crc_bytes > most_transport) return refused(frame_kind::length);
 
   const std::size_t covered = total - crc_bytes;
   std::uint32_t stored = 0;
   std::memcpy(&stored, ip.data() + covered, sizeof stored);
-  if (stored != icrc(ip.first(covered))) return refused(kind::icrc);
+  if (stored != icrc(ip.first(covered))) return refused(frame_kind::icrc);
   parsed out;
-  out.what = kind::roce;
+  out.what = frame_kind::roce;
   out.destination = get_mac(frame, 0);
   out.from = {get_mac(frame, 6), get(ip, source_at, 4)};
   out.to = {out.destination, get(ip, destination_at, 4)};
@@ -128,14 +128,14 @@ parsed read_ip(std::span<const std::byte> frame) {
 
 }  // namespace
 
-std::string_view to_text(kind k) {
+std::string_view to_text(frame_kind k) {
   constexpr std::string_view names[kinds] = {"roce",        "arp_request", "arp_reply", "other", "cut_short",
                                              "ip_checksum", "fragment",    "length",    "icrc"};
   return names[static_cast<std::size_t>(k)];
 }
 
 parsed read_frame(std::span<const std::byte> frame) {
-  if (frame.size() < ethernet_bytes) return refused(kind::cut_short);
+  if (frame.size() < ethernet_bytes) return refused(frame_kind::cut_short);
   switch (get(frame, 12, 2)) {
     case type_arp:
       return read_arp(frame);

@@ -31,7 +31,7 @@ struct endpoint {
 };
 
 // What a frame is, or why it is none that anybody takes.
-enum class kind : std::uint8_t {
+enum class frame_kind : std::uint8_t {
   roce,
   arp_request,
   arp_reply,
@@ -43,11 +43,11 @@ enum class kind : std::uint8_t {
   icrc,         // the packet is damaged
 };
 inline constexpr std::size_t kinds = 9;
-std::string_view to_text(kind k);
+std::string_view to_text(frame_kind k);
 
 // Points into the frame.
 struct parsed {
-  kind what = kind::other;
+  frame_kind what = frame_kind::other;
   endpoint from, to;                     // of ARP: sender and target
   mac_address destination{};             // of the frame
   std::uint8_t service = 0;              // type of service

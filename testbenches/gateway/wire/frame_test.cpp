@@ -53,11 +53,46 @@ RC_GTEST_PROP(Frame, IsReadAsItWasWritten, ()) {
   if (*rc::gen::arbitrary<bool>())
     frame.resize(frame.size() + static_cast<std::size_t>(*rc::gen::inRange(0, 40)));  // filled up
   const parsed p = read_frame(frame);
-  RC_ASSERT(p.what == kind::roce);
+  RC_ASSERT(p.what == frame_kind::roce);
   RC_ASSERT(p.from.mac == r.from.mac && p.from.ip == r.from.ip);
   RC_ASSERT(p.to.mac == r.to.mac && p.to.ip == r.to.ip);
   RC_ASSERT(p.service == r.service);
   RC_ASSERT(std::equal(p.transport.begin(), p.transport.end(), transport.begin(), transport.end()));
+}
+
+bytes of_hex(std::string_view hex) {
+  bytes out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    out.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  }
+  return out;
+}
+
+// As soft-RoCE of Linux 6.1 sent them: a SEND of 50 bytes, twice.
+TEST(Frame, OfAnotherImplementationIsIntact) {
+  constexpr std::string_view sent[] = {
+      "026863610001020000000002080045000060740f40004011ab29c0a84d02c0a84d01c12112b7004c00000420ffff00000011"
+      "80e7266c7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b"
+      "7b7b7b7b0000a2918a27",
+      "026863610001020000000002080045000060741740004011ab21c0a84d02c0a84d01c12112b7004c00000420ffff00000011"
+      "80e7266c7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b"
+      "7b7b7b7b00000b814997"};
+  for (const std::string_view hex : sent) {
+    const bytes frame = of_hex(hex);
+    const parsed p = read_frame(frame);
+    ASSERT_EQ(p.what, frame_kind::roce);
+    EXPECT_EQ(p.from.ip, guest.ip);
+    EXPECT_EQ(p.from.mac, guest.mac);
+    EXPECT_EQ(p.to.ip, node.ip);
+    packet in;
+    ASSERT_TRUE(to_fabric(in, {.from = 0x8002, .to = 1}, p.transport));
+    EXPECT_EQ(in.header.opcode, wire::rc | wire::send_only);
+    EXPECT_EQ(in.header.dest_qpn, 0x11U);
+    EXPECT_EQ(in.header.psn, 0xe7266cU);
+    EXPECT_TRUE(in.header.ack_request);
+    ASSERT_EQ(in.payload, 50U);
+    for (std::uint32_t i = 0; i < in.payload; ++i) EXPECT_EQ(in.data()[i], std::byte{0x7b});
+  }
 }
 
 // Every bit behind the Ethernet header, but for those that routers may change, is under a checksum.
@@ -65,7 +100,7 @@ TEST(Frame, NoDamagedBitPasses) {
   bytes transport(64);
   for (std::size_t i = 0; i < transport.size(); ++i) transport[i] = static_cast<std::byte>(37 * i);
   const bytes good = written({guest, node}, transport);
-  ASSERT_EQ(read_frame(good).what, kind::roce);
+  ASSERT_EQ(read_frame(good).what, frame_kind::roce);
   constexpr std::size_t udp_checksum = ethernet_bytes + ip_bytes + 6;
   constexpr std::size_t congestion = front_bytes + 4;
   for (std::size_t bit = 8 * ethernet_bytes; bit < 8 * good.size(); ++bit) {
@@ -73,14 +108,14 @@ TEST(Frame, NoDamagedBitPasses) {
     bad[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     const std::size_t at = bit / 8;
     const bool free = at == udp_checksum || at == udp_checksum + 1 || at == congestion;
-    EXPECT_EQ(read_frame(bad).what == kind::roce, free) << "byte " << at;
+    EXPECT_EQ(read_frame(bad).what == frame_kind::roce, free) << "byte " << at;
   }
 }
 
 TEST(Frame, OfEveryShorterLengthIsCutShort) {
   const bytes good = written({guest, node}, bytes(24));
   for (std::size_t n = 0; n < good.size(); ++n) {
-    EXPECT_EQ(read_frame(std::span(good).first(n)).what, kind::cut_short) << n;
+    EXPECT_EQ(read_frame(std::span(good).first(n)).what, frame_kind::cut_short) << n;
   }
 }
 
@@ -105,22 +140,22 @@ TEST(Frame, ThatLiesIsNamed) {
     const char* about;
     std::size_t at;
     unsigned value;
-    kind what;
+    frame_kind what;
   };
   const lie lies[] = {
-      {"type", 12, 0x86dd, kind::other},
-      {"version", 14, 0x6500, kind::other},
-      {"options", 14, 0x4600, kind::other},
-      {"total length, too long", 16, 0xffff, kind::cut_short},
-      {"total length, less than a header", 16, 19, kind::cut_short},
-      {"total length, no UDP header", 16, 27, kind::cut_short},
-      {"total length, no BTH", 16, 36, kind::length},
-      {"more fragments", 20, 0x2000, kind::fragment},
-      {"a later fragment", 20, 0x0001, kind::fragment},
-      {"protocol", 22, 0x4006, kind::other},
-      {"port", 36, 4792, kind::other},
-      {"UDP length", 38, 8, kind::length},
-      {"UDP length 0", 38, 0, kind::length},
+      {"type", 12, 0x86dd, frame_kind::other},
+      {"version", 14, 0x6500, frame_kind::other},
+      {"options", 14, 0x4600, frame_kind::other},
+      {"total length, too long", 16, 0xffff, frame_kind::cut_short},
+      {"total length, less than a header", 16, 19, frame_kind::cut_short},
+      {"total length, no UDP header", 16, 27, frame_kind::cut_short},
+      {"total length, no BTH", 16, 36, frame_kind::length},
+      {"more fragments", 20, 0x2000, frame_kind::fragment},
+      {"a later fragment", 20, 0x0001, frame_kind::fragment},
+      {"protocol", 22, 0x4006, frame_kind::other},
+      {"port", 36, 4792, frame_kind::other},
+      {"UDP length", 38, 8, frame_kind::length},
+      {"UDP length 0", 38, 0, frame_kind::length},
   };
   const bytes good = written({guest, node}, bytes(24));
   for (const lie& l : lies) {
@@ -134,7 +169,7 @@ TEST(Frame, ThatLiesIsNamed) {
   put16(bad, 16, 20 + 8 + 12);
   put16(bad, 38, 8 + 12);
   mend_checksum(bad);
-  EXPECT_EQ(read_frame(bad).what, kind::cut_short);
+  EXPECT_EQ(read_frame(bad).what, frame_kind::cut_short);
 }
 
 TEST(Frame, OfTimeToLiveAndServiceThatRoutersChangeIsIntact) {
@@ -142,7 +177,7 @@ TEST(Frame, OfTimeToLiveAndServiceThatRoutersChangeIsIntact) {
   frame[15] = std::byte{0x03};
   frame[22] = std::byte{0x3f};
   mend_checksum(frame);
-  EXPECT_EQ(read_frame(frame).what, kind::roce);
+  EXPECT_EQ(read_frame(frame).what, frame_kind::roce);
   EXPECT_EQ(read_frame(frame).service, 3);
 }
 
@@ -153,7 +188,7 @@ RC_GTEST_PROP(Frame, OfAnyBytesIsRead, ()) {
     std::copy_n(good.begin(), std::min(good.size(), std::min<std::size_t>(frame.size(), 42)), frame.begin());
   }
   const parsed p = read_frame(frame);
-  RC_ASSERT(p.what != kind::roce || p.transport.data() + p.transport.size() + crc_bytes <= frame.data() + frame.size());
+  RC_ASSERT(p.what != frame_kind::roce || p.transport.data() + p.transport.size() + crc_bytes <= frame.data() + frame.size());
 }
 
 RC_GTEST_PROP(Arp, IsReadAsItWasWritten, ()) {
@@ -163,10 +198,10 @@ RC_GTEST_PROP(Arp, IsReadAsItWasWritten, ()) {
   std::array<std::byte, arp_bytes> frame;
   RC_ASSERT(write_arp(frame, request, from, to) == arp_bytes);
   const parsed p = read_frame(frame);
-  RC_ASSERT(p.what == (request ? kind::arp_request : kind::arp_reply));
+  RC_ASSERT(p.what == (request ? frame_kind::arp_request : frame_kind::arp_reply));
   RC_ASSERT(p.from.mac == from.mac && p.from.ip == from.ip && p.to.ip == to.ip);
   RC_ASSERT(p.destination == (request ? everybody : to.mac));
-  for (std::size_t n = 0; n < frame.size(); ++n) RC_ASSERT(read_frame(std::span(frame).first(n)).what == kind::cut_short);
+  for (std::size_t n = 0; n < frame.size(); ++n) RC_ASSERT(read_frame(std::span(frame).first(n)).what == frame_kind::cut_short);
 }
 
 TEST(Address, IsReadOrRefused) {
@@ -228,7 +263,7 @@ RC_GTEST_PROP(Crossing, KeepsThePacket, ()) {
   const std::span<const std::byte> transport = transport_of(out);
   const bytes frame = written(some_route(), bytes(transport.begin(), transport.end()));
   const parsed p = read_frame(frame);
-  RC_ASSERT(p.what == kind::roce);
+  RC_ASSERT(p.what == frame_kind::roce);
   packet in;
   RC_ASSERT(to_fabric(in, {.from = 0x8002, .to = 1, .service_level = 3, .lane = 1}, p.transport));
   RC_ASSERT(in.header.source_lid == 0x8002 && in.header.dest_lid == 1 && in.header.service_level == 3 && in.lane() == 1);

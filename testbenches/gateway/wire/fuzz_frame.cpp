@@ -23,7 +23,7 @@ void as_transport(std::span<const std::byte> in) {
   if (transport.size() < bth_least) return;
   const std::size_t n = write_roce(frame, {{{2, 0, 0, 0, 0, 2}, 0xc0a84d02}, {{2, 0, 0, 0, 0, 1}, 0xc0a84d01}}, transport);
   const parsed read = read_frame(std::span(frame).first(n));
-  expect(read.what == kind::roce);
+  expect(read.what == frame_kind::roce);
   expect(std::ranges::equal(read.transport, transport));
   if (!to_fabric(p, {.from = 0x8002, .to = 1}, read.transport)) return;
   expect(icrc_holds(p, p.on_wire().size()));
@@ -35,7 +35,8 @@ void as_transport(std::span<const std::byte> in) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::byte> in(reinterpret_cast<const std::byte*>(data), size);
   const parsed p = read_frame(in);
-  if (p.what == kind::roce) expect(p.transport.data() >= in.data() && p.transport.size() + front_bytes + crc_bytes <= size);
+  if (p.what == frame_kind::roce)
+    expect(p.transport.data() >= in.data() && p.transport.size() + front_bytes + crc_bytes <= size);
   as_transport(in);
   return 0;
 }
