@@ -200,7 +200,7 @@ tlm::tlm_sync_enum router::take(packet& p, tlm::tlm_phase, ps&) {
   leaving_.push(&p);
   leaving_bytes_ += p.wire_bytes();
   leaving_packets_.set(leaving_.size(), now());
-  if (leaving_.size() == 1) serve();
+  if (leaving_.size() == 1 && !serving_) serve();
   return tlm::TLM_ACCEPTED;
 }
 
@@ -230,7 +230,7 @@ void router::leave() {
   } else {
     packets_.put(p);
   }
-  if (!leaving_.empty()) serve();
+  if (!leaving_.empty() && !serving_) serve();  // the answer may have brought the next one, and begun with it
 }
 
 router::fate router::emit(const packet& p) {

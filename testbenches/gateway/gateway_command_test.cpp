@@ -77,7 +77,7 @@ class gateway_command : public ::testing::Test {
 TEST_F(gateway_command, joins_two_fabrics) {
   talk("ibv_rc_pingpong -g 0 -c -m 1024 -n 300", "ibv_rc_pingpong -g 0 -c -m 1024 -n 300 192.168.77.1", "300 iters in");
   talk("ib_write_bw -x 0 -s 65536 -n 200", "ib_write_bw -x 0 -s 65536 -n 200 192.168.77.1", "BW average");
-  talk("ib_read_lat -x 0 -n 200", "ib_read_lat -x 0 -n 200 192.168.77.1", "t_typical");
+  talk("ib_read_lat -x 0 -n 200", "ib_read_lat -x 0 -n 200 192.168.77.1", "Latency Test");
   talk("ibv_ud_pingpong -g 0 -s 1000 -n 100", "ibv_ud_pingpong -g 0 -s 1000 -n 100 192.168.77.1", "100 iters in");
 }
 
