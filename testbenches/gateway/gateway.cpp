@@ -7,12 +7,11 @@
 namespace hcasim::gateway {
 namespace {
 
-constexpr ps longest_block = 100_ms;  // by a receiver that stands still
 constexpr ps ask_again = 10_ms;
-constexpr ps patience = 1'000_ms;         // for a host that does not tell its address
-constexpr std::size_t most_unheard = 64;  // packets that wait for that
-constexpr int most_frames = 256;          // between two looks at the clock
-constexpr std::uint8_t level_shift = 4;   // the service level stands in the type of service's upper half
+constexpr ps patience = 1'000_ms;           // for a host that does not tell its address
+constexpr std::size_t most_unheard = 1024;  // packets that wait for that
+constexpr int most_frames = 256;            // between two looks at the clock
+constexpr std::uint8_t level_shift = 4;     // the service level stands in the type of service's upper half
 
 std::uint16_t source_port(const packet_header& h) {
   constexpr std::uint16_t dynamic = 0xc000;
@@ -38,7 +37,7 @@ router::router(const sc_core::sc_module_name& n, const gateway_config& config, c
   stats_.add("lost_unresolved", "packets", "packets to a host that did not tell its address when it was asked", unresolved_);
   stats_.add("lost_damaged", "packets", "packets of the fabric whose ICRC was wrong", damaged_);
   stats_.add("lost_leaving", "packets", "packets that found the queue to the outside full", overflow_out_);
-  stats_.add("lost_refused", "packets", "frames that found no room outside for too long", refused_);
+  stats_.add("lost_refused", "packets", "frames that the system did not take", refused_);
   stats_.add("lost_not_ours", "frames", "packets from outside to no node, or to the wrong address of one", not_ours_);
   stats_.add("lost_no_peer", "frames", "packets from outside that come from no host of the network", no_peer_);
   stats_.add("lost_malformed", "frames", "packets from outside, intact, that no adapter could have sent", malformed_);
@@ -86,10 +85,6 @@ void router::step() {
     receive(*arrival);
   }
   forget_old();
-  if (blocked_since_ != never && !serving_ && !leaving_.empty()) {
-    busy_ = true;
-    leave();
-  }
   if (!turn_()) return;
   const ps rest = pacer_.wait_at_most(now(), world_.wall(), std::exchange(busy_, false));
   lag_.add(pacer_.lag());
@@ -212,44 +207,38 @@ void router::serve() {
 
 void router::leave() {
   serving_ = false;
-  packet& p = *leaving_.front();
-  const fate f = emit(p);
-  if (f == fate::blocked) {
-    if (blocked_since_ == never) blocked_since_ = now();
-    if (now() - blocked_since_ < longest_block) return;  // until the next step
-    ++refused_;
-  } else {
-    blocked_since_ = never;
-  }
-  leaving_.pop();
+  packet& p = *leaving_.pop();
   leaving_bytes_ -= p.wire_bytes();
   leaving_packets_.set(leaving_.size(), now());
   target_socket<packet>::respond(p, now());  // it is the gateway's alone from here on
-  if (f == fate::unheard) {
-    hold(p);
-  } else {
+  if (emit(p)) {
     packets_.put(p);
+  } else {
+    hold(p);
   }
   if (!leaving_.empty() && !serving_) serve();  // the answer may have brought the next one, and begun with it
 }
 
-router::fate router::emit(const packet& p) {
+bool router::emit(const packet& p) {
   const auto from = hosts_.ip_of(p.header.source_lid);
   const auto to = hosts_.ip_of(p.header.dest_lid);
   const std::span<const std::byte> transport = transport_of(p);
   if (!from || !to || hosts_.is_node(*to) || transport.empty()) {
     ++no_host_;
-    return fate::gone;
+    return true;
   }
   const neighbours::host& h = neighbours_.of(*to);
-  if (!h.known) return fate::unheard;
+  if (!h.known) return false;
   const auto service = static_cast<std::uint8_t>(p.header.service_level << level_shift);
   const std::size_t n =
       write_roce(frame_, {{hosts_.mac_of(*from), *from}, {h.mac, *to}, service, source_port(p.header)}, transport);
-  if (!world_.send(std::span(frame_).first(n), h.at)) return fate::blocked;
+  if (!world_.send(std::span(frame_).first(n), h.at)) {
+    ++refused_;
+    return true;
+  }
   ++left_;
   left_bytes_ += n;
-  return fate::gone;
+  return true;
 }
 
 void router::hold(packet& p) {
@@ -267,7 +256,7 @@ void router::release(ip_address who) {
       unheard_.push(h);
       continue;
     }
-    if (emit(*h.p) == fate::blocked) ++refused_;
+    emit(*h.p);
     packets_.put(*h.p);
   }
 }

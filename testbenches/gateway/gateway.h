@@ -59,12 +59,8 @@ class router : public unit {
   tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase phase, ps& t);
   void serve();
   void leave();
-  enum class fate : std::uint8_t {
-    gone,     // sent, or lost
-    blocked,  // there is no room for it outside
-    unheard,  // its host has not told its address
-  };
-  fate emit(const packet& p);
+  // False: its host has not told its address.
+  bool emit(const packet& p);
   void hold(packet& p);
   void release(ip_address who);
   void forget_old();
@@ -90,8 +86,7 @@ class router : public unit {
     ps since{0};
   };
   bool serving_ = false;  // the first one is on its way out
-  ps blocked_since_ = never;
-  ring<held> unheard_;  // packets to hosts that have not told their address
+  ring<held> unheard_;    // packets to hosts that have not told their address
   std::array<std::byte, most_frame> frame_;
 
   std::array<counter, kinds> frames_;

@@ -10,7 +10,7 @@
 namespace hcasim::gateway {
 
 struct gateway_config {
-  bit_rate rate{1e9};
+  bit_rate rate{200e6};
   std::uint64_t queue = 256_KiB;
   pacing pace;
 

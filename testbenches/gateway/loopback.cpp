@@ -63,10 +63,6 @@ loopback::loopback(const udp_address& own, const std::optional<udp_address>& pee
   if (peer) remotes_.push_back(*peer);
   constexpr int large = 4 << 20;  // as much of it as the system allows
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &large, sizeof large);
-  // Frames count as long as nobody has read them: less than what a receiver has room for, so that sending waits for it and
-  // nothing is lost.
-  constexpr int small = 32 << 10;
-  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
   constexpr int yes = 1;
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RXQ_OVFL, &yes, sizeof yes);
   ::prctl(PR_SET_TIMERSLACK, 1UL);  // naps are of microseconds
