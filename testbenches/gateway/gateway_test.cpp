@@ -261,7 +261,9 @@ TEST(Gateway, LeavesAtItsRateAndHoldsTheLinksCredits) {
 }
 
 TEST(Gateway, CountsWhatTheSystemRefuses) {
-  bench t;
+  gateway_config g;
+  g.pace.idle_step = 50_us;
+  bench t(plain_link(10_ns), 5_ms, g);
   t.asks(10_us, guest, node_ip);
   for (std::uint32_t i = 0; i < 3; ++i) t.port.send(make_packet(t.packets, i, 64, 0, guest_lid), 1_ms + i * 500_us);
   t.gate.begin([&] {
