@@ -18,6 +18,7 @@ namespace {
 
 using applications::scratch;
 using nlohmann::json;
+using testing::listens;
 using testing::own_loopback;
 
 class gateway_command : public ::testing::Test {
@@ -48,7 +49,7 @@ class gateway_command : public ::testing::Test {
 
   void talk(const std::string& server, const std::string& client, const char* says) {
     auto one = std::async(std::launch::async, [&] { return side(1, server); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    EXPECT_TRUE(listens(own_loopback() + ".1", 18515, std::chrono::seconds(60)));
     const outcome two = side(2, client);
     const outcome first = one.get();
     EXPECT_EQ(first.status, 0) << first.text;
@@ -89,7 +90,7 @@ TEST_F(gateway_command, stands_for_several_hosts) {
   };
   const std::string program = "ibv_rc_pingpong -g 0 -c -m 1024 -n 100";
   auto servers = std::async(std::launch::async, [&] { return side(1, program + " -- " + program); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  for (const char* host : {".10", ".11"}) EXPECT_TRUE(listens(own_loopback() + host, 18515, std::chrono::seconds(60)));
   const outcome clients = side(2, program + " 192.168.77.10 -- " + program + " 192.168.77.11");
   const outcome first = servers.get();
   EXPECT_EQ(first.status, 0) << first.text;

@@ -18,19 +18,8 @@ using nlohmann::json;
 using std::chrono::seconds;
 using testing::guest;
 using testing::guest_network;
+using testing::listens;
 using testing::own_loopback;
-
-// Whether somebody listens for TCP there, within `most`.
-bool listens(const std::string& ip, unsigned port, seconds most) {
-  unsigned a[4] = {};
-  if (std::sscanf(ip.c_str(), "%u.%u.%u.%u", &a[0], &a[1], &a[2], &a[3]) != 4) return false;
-  const std::string line = fmt::format(": {:02X}{:02X}{:02X}{:02X}:{:04X} 00000000:0000 0A", a[3], a[2], a[1], a[0], port);
-  for (const auto end = std::chrono::steady_clock::now() + most; std::chrono::steady_clock::now() < end;) {
-    if (file_content("/proc/net/tcp").find(line) != std::string::npos) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
-}
 
 double counted(const std::string& statistics, const char* name) {
   std::smatch m;
