@@ -19,6 +19,10 @@ std::uint64_t mtu_within(std::uint64_t mtu, std::uint64_t buffer) {
   return mtu;
 }
 
+std::size_t ports_of(const system_config& c) {
+  return c.nodes.size() + (c.outside.count != 0 ? 1 : 0);
+}
+
 // Values that two descriptions must agree on are taken from one of them.
 system_config resolved(system_config c) {
   std::uint32_t lid = 1;
@@ -33,7 +37,7 @@ system_config resolved(system_config c) {
     n.driver.extent_lines = std::min(n.driver.extent_lines, n.hca.command_unit.max_segments);
   }
   c.ib_switch.virtual_lanes = c.link.virtual_lanes;
-  if (c.fabric == topology::automatic) c.fabric = c.nodes.size() <= 2 ? topology::direct : topology::with_switch;
+  if (c.fabric == topology::automatic) c.fabric = ports_of(c) <= 2 ? topology::direct : topology::with_switch;
   return c;
 }
 
@@ -92,8 +96,10 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
 system::system(const sc_core::sc_module_name& name, const system_config& config) : sc_module(name), config_(resolved(config)) {
   const std::size_t n = config_.nodes.size();
   if (n == 0) throw std::invalid_argument("a system needs at least one node");
-  if (config_.fabric == topology::direct && n > 2) {
-    throw std::invalid_argument("topology: direct joins at most 2 nodes; use switch for " + std::to_string(n));
+  const bool has_outside = config_.outside.count != 0;
+  if (config_.fabric == topology::direct && ports_of(config_) > 2) {
+    throw std::invalid_argument("topology: direct joins at most 2 nodes; use switch for " + std::to_string(n) +
+                                (has_outside ? " and the outside" : ""));
   }
   for (std::size_t i = 0; i < n; ++i) {
     nodes_.push_back(
@@ -113,12 +119,18 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
     l.out[end].bind(p.link_in);
   };
   if (config_.fabric == topology::with_switch) {
-    switch_ = std::make_unique<ib_switch>("switch", config_.ib_switch, static_cast<unsigned>(n), packets_);
+    switch_ = std::make_unique<ib_switch>("switch", config_.ib_switch, static_cast<unsigned>(ports_of(config_)), packets_);
     for (std::size_t i = 0; i < n; ++i) {
       link& l = cable_to(i);
       plug(i, l, 0);
       switch_->attach(static_cast<unsigned>(i), l, 1);
       switch_->set_route(static_cast<std::uint16_t>(config_.nodes[i].hca.port.lid), static_cast<unsigned>(i));
+    }
+    if (has_outside) {
+      switch_->attach(static_cast<unsigned>(n), cable_to(n), 1);
+      for (unsigned i = 0; i < config_.outside.count; ++i) {
+        switch_->set_route(static_cast<std::uint16_t>(config_.outside.first + i), static_cast<unsigned>(n));
+      }
     }
     faults_ = std::make_unique<fault_schedule>(*this, config_.faults, config_.seed);
     return;
@@ -127,10 +139,18 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
   plug(0, l, 0);
   if (n == 2) {
     plug(1, l, 1);
-  } else {
+  } else if (!has_outside) {
     l.out[1].bind(l.in[1]);  // nothing is sent there: the port turns packets to itself around
   }
   faults_ = std::make_unique<fault_schedule>(*this, config_.faults, config_.seed);
+}
+
+void system::plug_outside(initiator_socket<packet>& sends, target_socket<packet>& receives) {
+  if (config_.outside.count == 0) throw std::logic_error("the system was described without an outside");
+  link& l = *links_.back();
+  const unsigned end = switch_ ? 0 : 1;
+  sends.bind(l.in[end]);
+  l.out[end].bind(receives);
 }
 
 }  // namespace hcasim

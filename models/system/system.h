@@ -52,6 +52,8 @@ class system : public sc_core::sc_module {
   [[nodiscard]] std::size_t links() const { return links_.size(); }
   link& cable(std::size_t i) { return *links_.at(i); }
   packet_pool& packets() { return packets_; }
+  // What stands where a node would, when the description has an outside. Before the simulation starts.
+  void plug_outside(initiator_socket<packet>& sends, target_socket<packet>& receives);
   [[nodiscard]] const hcasim::watchdog& watch() const { return *watchdog_; }
 
  private:

@@ -22,12 +22,17 @@ struct create_qp {
   capacities cap;
   std::uint32_t type, signal_all;
 };
+// The halves, in the host's order.
+struct gid {
+  std::uint64_t prefix, interface;
+};
 struct qp_attributes {
   std::uint32_t state, current_state, path_mtu, qkey, rq_psn, sq_psn, dest_qp_num, access;
   capacities cap;
   std::uint16_t dlid, pkey_index;
   std::uint8_t sl, port, sqd_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer, timeout, retry_cnt,
-      rnr_retry, ah_port;
+      rnr_retry, ah_port, is_global;
+  gid dgid;
 };
 struct modify_qp {
   static constexpr what number = what::modify_qp;
@@ -116,7 +121,8 @@ struct create_ah {
   using answer = made;
   handle pd;
   std::uint16_t dlid;
-  std::uint8_t sl, port;
+  std::uint8_t sl, port, is_global;
+  gid dgid;
 };
 struct destroy_ah {
   static constexpr what number = what::destroy_ah;

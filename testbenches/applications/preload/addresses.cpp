@@ -12,10 +12,14 @@
 namespace hcasim::preload {
 namespace {
 
+constexpr std::uint32_t loopback = 127U << 24;
+constexpr std::uint32_t low_byte = 0xff;
+
 struct place {
   bool known = false;
   std::uint32_t network = 0;  // 127.x.y.0, in the host's order
-  std::uint32_t node = 0;
+  std::uint32_t own = 1;      // the node's last byte
+  std::uint32_t outside = 0;  // the network that a gateway leads to; 0: there is none
 };
 
 const place& here() {
@@ -27,20 +31,26 @@ const place& here() {
     if (!text || std::sscanf(text, "%u.%u", &x, &y) != 2) return out;
     out.known = true;
     out.network = 127U << 24 | (x & 255) << 16 | (y & 255) << 8;
-    out.node = static_cast<std::uint32_t>(setting("HCASIM_NODE", 0));
+    in_addr network{};
+    const char* gateway = ::getenv("HCASIM_NETWORK");
+    std::uint32_t first = 1;
+    if (gateway && ::inet_pton(AF_INET, gateway, &network) == 1) {
+      out.outside = ntohl(network.s_addr) & ~low_byte;
+      first = ntohl(network.s_addr) & low_byte;
+    }
+    out.own = first + static_cast<std::uint32_t>(setting("HCASIM_NODE", 0));
     return out;
   }();
   return p;
 }
 
-constexpr std::uint32_t loopback = 127U << 24;
-constexpr std::uint32_t low_byte = 0xff;
-
-// In the host's order. Any address is the node's own.
+// In the host's order. Any address is the node's own. With a gateway, nothing leaves the machine: what is neither on the
+// loopback nor in the gateway's network is where nobody listens.
 std::uint32_t meant(std::uint32_t a) {
-  if (a == INADDR_ANY) return here().network | (here().node + 1);
+  if (a == INADDR_ANY) return here().network | here().own;
   if ((a & ~low_byte) == loopback) return here().network | (a & low_byte);
-  return a;
+  if (here().outside == 0 || a >> 24 == loopback >> 24) return a;
+  return here().network | ((a & ~low_byte) == here().outside ? a & low_byte : low_byte);
 }
 std::uint32_t shown(std::uint32_t a) {
   return (a & ~low_byte) == here().network ? loopback | (a & low_byte) : a;
@@ -60,9 +70,10 @@ void change(sockaddr* a, socklen_t length, Change to) {
       std::memcpy(&v4, in.s6_addr + mapped, sizeof v4);
       v4 = ntohl(v4);
     } else if (IN6_IS_ADDR_LOOPBACK(&in)) {
-      v4 = loopback | (here().node + 1);
+      v4 = loopback | here().own;
     } else if (!IN6_IS_ADDR_UNSPECIFIED(&in)) {
-      return;
+      if (here().outside == 0) return;
+      v4 = INADDR_NONE;
     }
     v4 = htonl(to(v4));
     in = {};

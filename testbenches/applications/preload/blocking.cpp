@@ -219,7 +219,12 @@ HCASIM_PUBLIC ssize_t sendto(int fd, const void* from, size_t n, int flags, cons
 }
 HCASIM_PUBLIC ssize_t sendmsg(int fd, const msghdr* m, int flags) {
   before_send(fd, flags);
-  return ::syscall(SYS_sendmsg, fd, m, flags);
+  if (!m || !m->msg_name) return ::syscall(SYS_sendmsg, fd, m, flags);
+  const own_address there(static_cast<const sockaddr*>(m->msg_name), m->msg_namelen);
+  msghdr sent = *m;
+  sent.msg_name = const_cast<sockaddr*>(there.get());
+  sent.msg_namelen = there.length();
+  return ::syscall(SYS_sendmsg, fd, &sent, flags);
 }
 HCASIM_PUBLIC int accept4(int fd, sockaddr* from, socklen_t* length, int flags) {
   before(fd, POLLIN);

@@ -1,6 +1,7 @@
 // The objects that programs hold: the public struct first, the simulator's handle behind it.
 #pragma once
 
+#include <endian.h>
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -106,6 +107,10 @@ inline handle name_of(ibv_pd* p) {
 }
 inline handle name_of(ibv_cq* c) {
   return c ? of<cq_object>(c)->name : 0;
+}
+
+inline channel::gid in_host_order(const ibv_gid& g) {
+  return {be64toh(g.global.subnet_prefix), be64toh(g.global.interface_id)};
 }
 
 template <class Object>

@@ -73,7 +73,10 @@ HCASIM_PUBLIC ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 
 HCASIM_PUBLIC int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (!mine()) return HCASIM_REAL(ibv_modify_qp)(qp, attr, mask);
-  const int error = call(channel::modify_qp{of<qp_object>(qp)->name, static_cast<std::uint32_t>(mask), channel::packed(*attr)});
+  channel::qp_attributes attributes = channel::packed(*attr);
+  attributes.is_global = attr->ah_attr.is_global;
+  attributes.dgid = in_host_order(attr->ah_attr.grh.dgid);
+  const int error = call(channel::modify_qp{of<qp_object>(qp)->name, static_cast<std::uint32_t>(mask), attributes});
   if (!error && (mask & IBV_QP_STATE)) qp->state = attr->qp_state;
   return error;
 }

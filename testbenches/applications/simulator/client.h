@@ -9,6 +9,7 @@
 #include "models/system/system.h"
 #include "testbenches/applications/connection_manager/manager.h"
 #include "testbenches/applications/simulator/activity.h"
+#include "testbenches/applications/simulator/gid_map.h"
 #include "testbenches/applications/simulator/handles.h"
 #include "testbenches/applications/simulator/waiting.h"
 
@@ -53,8 +54,14 @@ struct client {
   int close(cpu& c, verbs::ibv_context* context);
   void close_all(cpu& c);
 
+  // The LID that a packet goes to: where there is a gateway the GID says it, if there is one; 0: nobody has it.
+  [[nodiscard]] std::uint16_t route(bool is_global, const channel::gid& to, std::uint16_t dlid) const {
+    return is_global && gids ? gids->lid_of(to) : dlid;
+  }
+
   node& where;
-  std::uint32_t number;  // of the node
+  const gid_map* gids = nullptr;  // when the fabric has a gateway
+  std::uint32_t number;           // of the node
   activity& changes;
   waiting& sleeping;
   cm::manager& connections;

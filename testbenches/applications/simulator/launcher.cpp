@@ -85,9 +85,29 @@ meeting_place::meeting_place() {
     const unsigned n = (own + i) % many;
     // Of one length: the environment lies on the programs' stacks.
     loopback_ = fmt::format("{:03}.{:03}", first + n / 256, n % 256);
-    name_ = fmt::format("hcasim.{:010}.{}", own, loopback_);
     claim_ = bound("hcasim.loopback." + loopback_);
   }
+  listen();
+}
+
+meeting_place::meeting_place(const std::string& loopback, std::uint32_t first) {
+  constexpr unsigned least = 192;
+  constexpr unsigned most = 253;
+  unsigned x = 0;
+  unsigned y = 0;
+  char rest = 0;
+  if (std::sscanf(loopback.c_str(), "127.%3u.%3u%c", &x, &y, &rest) != 2 || x < least || x > most || y > 255) {
+    throw std::runtime_error(fmt::format("loopback: '{}' is no 127.x.y with x of {} to {}", loopback, least, most));
+  }
+  loopback_ = fmt::format("{:03}.{:03}", x, y);
+  claim_ = bound(fmt::format("hcasim.loopback.{}.{}", loopback_, first));
+  if (!claim_)
+    throw std::runtime_error(fmt::format("loopback: another run has host {} of {}; choose another", first, loopback));
+  listen();
+}
+
+void meeting_place::listen() {
+  name_ = fmt::format("hcasim.{:010}.{}", static_cast<unsigned>(::getpid()), loopback_);
   if (claim_) socket_ = bound(name_);
   constexpr int backlog = 64;
   if (!socket_ || ::listen(socket_.get(), backlog) != 0) throw std::runtime_error("no address for the programs is free");

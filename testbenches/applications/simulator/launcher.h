@@ -15,12 +15,17 @@ namespace hcasim::applications {
 class meeting_place {
  public:
   meeting_place();
+  // `loopback`: "127.192.0" to "127.253.255", which a run without a word of it never takes. Several runs may have one when
+  // their `first` hosts differ. Throws std::runtime_error: it is taken, or none of these.
+  meeting_place(const std::string& loopback, std::uint32_t first);
 
   [[nodiscard]] int socket() const { return socket_.get(); }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& loopback() const { return loopback_; }
 
  private:
+  void listen();
+
   descriptor socket_;
   descriptor claim_;
   std::string name_;

@@ -15,14 +15,18 @@
 namespace hcasim::applications {
 namespace {
 
+meeting_place place_of(const programs_config& c) {
+  return c.loopback.empty() ? meeting_place() : meeting_place(c.loopback, c.first_host);
+}
+
 // In words, nodeN alone is the address that programs of that node know it by.
-std::string with_address(const std::string& word, std::size_t nodes) {
+std::string with_address(const std::string& word, std::size_t nodes, std::uint32_t first) {
   constexpr std::string_view prefix = "node";
   if (!word.starts_with(prefix) || word.size() > prefix.size() + 3) return word;
   const std::string digits = word.substr(prefix.size());
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) return word;
   const unsigned long n = std::stoul(digits);
-  return n < nodes ? fmt::format("127.0.0.{}", n + 1) : word;
+  return n < nodes ? fmt::format("127.0.0.{}", first + n) : word;
 }
 
 }  // namespace
@@ -31,14 +35,21 @@ programs::process::process(family& f, programs& p, std::uint64_t seed)
     : of(f),
       bytes(changes),
       verbs(p.node_of(f), f.config.node, bytes, changes, p.waiting_, p.connections_, p.statistics_, p.config_.time,
-            p.system_.config().link.rate, seed) {}
+            p.system_.config().link.rate, seed) {
+  verbs.gids = p.config_.gids;
+}
 
 programs::thread::~thread() {
   if (page) ::munmap(page, sizeof(channel::page));
 }
 
 programs::programs(const sc_core::sc_module_name& n, system& s, programs_config config)
-    : unit(n), system_(s), config_(std::move(config)), network_(s), connections_(network_, config_.connections) {
+    : unit(n),
+      system_(s),
+      config_(std::move(config)),
+      place_(place_of(config_)),
+      network_(s),
+      connections_(network_, config_.connections) {
   stats_.add("requests", "1", "what threads of programs asked for", statistics_.requests);
   stats_.add("empty_polls", "1", "polls of a completion queue that found nothing", statistics_.empty_polls);
   stats_.add("stretched_polls", "1", "of these, the ones that slept until something changed", statistics_.stretched_polls);
@@ -73,7 +84,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
     f->config = config_.programs[i];
     f->what.words = split_words(f->config.run);
     if (f->what.words.empty()) throw std::runtime_error("it has no words");
-    for (std::string& w : f->what.words) w = with_address(w, s.nodes());
+    for (std::string& w : f->what.words) w = with_address(w, s.nodes(), config_.first_host);
     found_program found = find_program(f->what.words[0]);
     if (!found.objection.empty()) throw std::runtime_error(found.objection);
     f->what.path = std::move(found.path);
@@ -86,6 +97,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
                            {"HCASIM_CLOCK_READ", std::to_string(config_.time.clock_read.count())},
                            {"HCASIM_POLL_STRETCH", std::to_string(config_.time.poll_stretch.count())},
                            {"HCASIM_TSC_MHZ", fmt::format("{:.3f}", config_.time.tsc_mhz)}};
+    if (!config_.network.empty()) f->what.environment.emplace_back("HCASIM_NETWORK", config_.network);
     families_.push_back(std::move(f));
   }
 }
@@ -196,6 +208,13 @@ bool programs::all_ended() const {
     }
   }
   return true;
+}
+
+void programs::stop(std::string why) {
+  fail(std::move(why));
+  for (const auto& f : families_) {
+    if (f->main > 0 && !f->over) ::kill(-f->main, SIGKILL);
+  }
 }
 
 bool programs::wait_outside() {

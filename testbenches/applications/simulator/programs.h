@@ -34,6 +34,10 @@ struct programs_config {
   time_config time;
   cm::manager_config connections;
   bool echo = false;
+  const gid_map* gids = nullptr;  // with a gateway: outlives the programs
+  std::string network;            // then: node 0's address, "192.168.77.1"; programs reach its network and no other
+  std::uint32_t first_host = 1;   // its last byte
+  std::string loopback;           // "127.192.0": where programs' addresses lie; empty: where there is room
   std::filesystem::path folder;
   std::uint64_t seed = 1;
 };
@@ -48,6 +52,10 @@ class programs final : public unit {
   [[nodiscard]] bool all_ended() const;
   // The simulation has nothing left to do: waits for the outside world. False: nobody will ever go on.
   bool wait_outside();
+  // Whoever can go on because of what has come from outside the simulation, does; the simulation runs.
+  void look_outside() { waiting_.checkpoint(now() + config_.time.out_of_band); }
+  // Gives up.
+  void stop(std::string why);
   // What went wrong.
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
   // Of each program, after its end; -1: it has not ended.

@@ -84,8 +84,9 @@ int query_port(caller& k, const channel::query_port& in, channel::query_port::an
   out.active_mtu = port.active_mtu;
   out.lid = port.lid;
   describe_rate(k.who.link_rate, out.width, out.speed);
-  out.gid_prefix = driver::gid_prefix;
-  out.guid = device.node_guid;
+  const channel::gid own = k.who.gids ? k.who.gids->of_node(k.who.number) : channel::gid{driver::gid_prefix, device.node_guid};
+  out.gid_prefix = own.prefix;
+  out.guid = own.interface;
   return 0;
 }
 
@@ -135,7 +136,9 @@ int destroy_channel(caller& k, const channel::destroy_channel& in, channel::noth
 int create_ah(caller& k, const channel::create_ah& in, channel::made& out) {
   ibv_pd* pd = k.who.pds.find(in.pd);
   if (!pd) return EINVAL;
-  ibv_ah_attr attr{in.dlid, in.sl, in.port};
+  const std::uint16_t dlid = k.who.route(in.is_global != 0, in.dgid, in.dlid);
+  if (dlid == 0 && in.is_global) return ENETUNREACH;
+  ibv_ah_attr attr{dlid, in.sl, in.port};
   ibv_ah* ah = ibv_create_ah(k.c, pd, &attr);
   if (!ah) return errno;
   out.object = k.who.ahs.add(ah);

@@ -43,6 +43,11 @@ int modify_qp(caller& k, const channel::modify_qp& in, channel::nothing&) {
   ibv_qp* qp = k.who.qps.find(in.qp);
   if (!qp) return EINVAL;
   auto attr = channel::unpacked<ibv_qp_attr>(in.attributes);
+  if (in.mask & IBV_QP_AV) {
+    const bool global = in.attributes.is_global != 0;
+    attr.ah_attr.dlid = k.who.route(global, in.attributes.dgid, attr.ah_attr.dlid);
+    if (global && attr.ah_attr.dlid == 0) return ENETUNREACH;
+  }
   const bool before = is_connected(qp->state);
   const int error = ibv_modify_qp(k.c, qp, &attr, static_cast<int>(in.mask));
   const bool after = is_connected(qp->state);

@@ -46,7 +46,7 @@ using command_list = std::vector<std::unique_ptr<command>>;
 command_list all_commands();
 
 void add_listing_commands(command_list& to);  // list, params, faults
-void add_run_commands(command_list& to);      // run, exec
+void add_run_commands(command_list& to);      // run, exec, gateway
 void add_sweep_command(command_list& to);     // sweep
 void add_result_commands(command_list& to);   // report, diff, trace
 void add_new_unit_command(command_list& to);  // new-unit

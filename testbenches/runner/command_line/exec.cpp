@@ -23,9 +23,9 @@ std::string quoted(const std::string& word) {
 
 }  // namespace
 
-program_words take_programs(int argc, char** argv) {
+program_words take_programs(const std::string& command, int argc, char** argv) {
   program_words out{argc, {}};
-  if (argc < 2 || std::string_view(argv[1]) != "exec") return out;
+  if (argc < 2 || argv[1] != command) return out;
   for (int i = 2; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--") {
       if (out.programs.empty()) out.argc = i;
@@ -37,13 +37,14 @@ program_words take_programs(int argc, char** argv) {
   return out;
 }
 
-run_options with_programs(run_options options, const program_words& words) {
+run_options with_programs(run_options options, const program_words& words, const program_bench& bench) {
   if (words.programs.empty()) {
-    throw input_error("exec: there is no program; write hcasim exec -- ib_write_lat -- ib_write_lat node0");
+    throw input_error(fmt::format("{0}: there is no program; write hcasim {0} {1}", bench.command, bench.example));
   }
-  options.what = "applications";
+  options.what = bench.testbench;
   for (std::size_t i = 0; i < words.programs.size(); ++i) {
-    if (words.programs[i].empty()) throw input_error(fmt::format("exec: nothing stands behind the '--' of program {}", i));
+    if (words.programs[i].empty())
+      throw input_error(fmt::format("{}: nothing stands behind the '--' of program {}", bench.command, i));
     std::string line;
     for (const std::string& w : words.programs[i]) {
       if (!line.empty()) line.push_back(' ');
@@ -53,8 +54,7 @@ run_options with_programs(run_options options, const program_words& words) {
   }
   if (!options.json) options.parameters.emplace_back("echo=true");
   // What the user sets comes later, and wins.
-  constexpr std::size_t usual = 2;
-  options.set.insert(options.set.begin(), fmt::format("nodes={}", std::max(usual, words.programs.size())));
+  options.set.insert(options.set.begin(), fmt::format("nodes={}", std::max(bench.least_nodes, words.programs.size())));
   return options;
 }
 

@@ -129,36 +129,59 @@ class run_command final : public command {
   run_arguments arguments_;
 };
 
-class exec_command final : public command {
+class program_command : public command {
  public:
-  exec_command() : command("exec", "Run programs of this machine on the simulated adapters: -- PROGRAM... [-- PROGRAM...]") {}
+  program_command(program_bench bench, std::string summary, std::string footer)
+      : command(bench.command, std::move(summary)), bench_(std::move(bench)), footer_(std::move(footer)) {}
 
   int take_words(int argc, char** argv) override {
-    programs_ = take_programs(argc, argv);
+    programs_ = take_programs(name(), argc, argv);
     return programs_.argc;
   }
   void declare(CLI::App& options) override {
     arguments_.declare_options(options);
-    options.footer(
-        "The first program runs on node0, the second on node1 when the first sleeps, and so on; 'nodeN' alone among their "
-        "words "
-        "is\n"
-        "that node's address. What they write is shown, and kept as program0.txt and so on. 'hcasim run applications' says "
-        "more.\n"
-        "Status: 0 passed, 1 a program ended otherwise than expected, 2 bad input.");
+    options.footer(footer_);
   }
-  int run(const context& c) override { return run_testbench(with_programs(arguments_.finish(c.own), programs_), c.machine); }
+  int run(const context& c) override {
+    return run_testbench(with_programs(arguments_.finish(c.own), programs_, bench_), c.machine);
+  }
 
  private:
+  const program_bench bench_;
+  const std::string footer_;
   run_arguments arguments_;
   program_words programs_;
 };
+
+std::unique_ptr<command> exec_command() {
+  return std::make_unique<program_command>(
+      program_bench{"exec", "applications", "-- ib_write_lat -- ib_write_lat node0", 2},
+      "Run programs of this machine on the simulated adapters: -- PROGRAM... [-- PROGRAM...]",
+      "The first program runs on node0, the second on node1 when the first sleeps, and so on; 'nodeN' alone among their words "
+      "is\n"
+      "that node's address. What they write is shown, and kept as program0.txt and so on. 'hcasim run applications' says "
+      "more.\n"
+      "Status: 0 passed, 1 a program ended otherwise than expected, 2 bad input.");
+}
+
+std::unique_ptr<command> gateway_command() {
+  return std::make_unique<program_command>(
+      program_bench{"gateway", "gateway", "-- ibv_rc_pingpong -g 0", 1},
+      "Run programs on simulated adapters that talk to RoCEv2 hosts outside: [--listen 127.0.0.1:PORT] -- PROGRAM...",
+      "Frames of Ethernet come and go as UDP datagrams on the loopback, as those of QEMU's -netdev dgram; simulated time "
+      "follows\n"
+      "the wall clock. node0 is 192.168.77.1 there (--address), GID index 0 of each port is its address, and programs call "
+      "hosts\n"
+      "outside by theirs. 'hcasim list gateway' shows the parameters; docs/gateway.md shows a guest with soft-RoCE.\n"
+      "Status: 0 passed, 1 a program ended otherwise than expected or nobody came, 2 bad input.");
+}
 
 }  // namespace
 
 void add_run_commands(command_list& to) {
   to.push_back(std::make_unique<run_command>());
-  to.push_back(std::make_unique<exec_command>());
+  to.push_back(exec_command());
+  to.push_back(gateway_command());
 }
 
 }  // namespace hcasim

@@ -135,6 +135,7 @@ TEST_F(gtkwave, has_a_view_of_every_testbench) {
   const std::map<std::string, std::string> shorter{{"message_rate", "--messages 3000"},
                                                    {"random_traffic", "--operations 300"},
                                                    {"applications", pingpong},
+                                                   {"gateway", pingpong + " --listen " + own_listening_address()},
                                                    {"fault_campaign", "--faults 10"},
                                                    {"key_lifecycle", "--most_keys 64 --changes 20"},
                                                    {"key_storm", "--changes 500"},

@@ -55,7 +55,8 @@ class fabric : public program, public ::testing::WithParamInterface<const char*>
 TEST_P(fabric, ends_every_run) {
   const std::map<std::string, std::string> parameters{{"lockstep", "--requests 200"},
                                                       {"hostile", "--forged 5000"},
-                                                      {"applications", "--program0.run true"}};  // others poll for seconds
+                                                      {"applications", "--program0.run true"},  // others poll for seconds
+                                                      {"gateway", "--program0.run true --listen " + own_listening_address()}};
   const json benches = json::parse(hcasim("list --json").text);
   for (const auto& bench : benches) {
     const std::string name = bench["name"];
@@ -314,6 +315,7 @@ TEST_F(program, explains_the_operations_of_every_testbench) {
   const std::map<std::string, std::string> shorter{{"message_rate", "--messages 3000"},
                                                    {"random_traffic", "--operations 300"},
                                                    {"applications", pingpong},
+                                                   {"gateway", pingpong + " --listen " + own_listening_address()},
                                                    {"fault_campaign", "--faults 10"},
                                                    {"key_lifecycle", "--most_keys 64 --changes 20"},
                                                    {"key_storm", "--changes 500"},

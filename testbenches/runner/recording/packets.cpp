@@ -1,14 +1,15 @@
 #include "testbenches/runner/recording/packets.h"
 
-#include <libdeflate.h>
-
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "testbenches/gateway/wire/crossing.h"
+#include "testbenches/gateway/wire/frame.h"
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/recording/listen.h"
 
@@ -20,7 +21,6 @@ using bytes = std::vector<std::uint8_t>;
 constexpr std::uint16_t link_ethernet = 1;
 constexpr std::uint16_t link_erf = 197;
 constexpr std::uint8_t erf_infiniband = 21;
-constexpr std::uint16_t roce_port = 4791;
 constexpr std::size_t batch = 4096;
 
 void little(bytes& to, std::uint64_t v, int n) {
@@ -46,20 +46,9 @@ std::uint16_t vcrc(std::span<const std::uint8_t> covered) {
   return static_cast<std::uint16_t>(~c);
 }
 
-void mac(bytes& to, std::uint16_t lid) {
-  big(to, 0x02000000, 4);
-  big(to, lid, 2);
-}
-void ip(bytes& to, std::uint16_t lid) {
-  big(to, 10, 1);
-  big(to, 0, 1);
-  big(to, lid, 2);
-}
-std::uint16_t ip_checksum(std::span<const std::uint8_t> header) {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i + 1 < header.size(); i += 2) sum += static_cast<std::uint32_t>(header[i] << 8 | header[i + 1]);
-  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
+gateway::endpoint endpoint_of(std::uint16_t lid) {
+  constexpr gateway::ip_address ten = 10U << 24;
+  return {{0x02, 0, 0, 0, static_cast<std::uint8_t>(lid >> 8), static_cast<std::uint8_t>(lid)}, ten | lid};
 }
 
 }  // namespace
@@ -83,39 +72,15 @@ bytes infiniband_record(const packet& p, ps t) {
 }
 
 bytes roce_frame(const packet& p) {
-  const auto wire = p.on_wire();
   const packet_header& h = p.header;
-  const auto* bth = reinterpret_cast<const std::uint8_t*>(wire.data()) + wire::lrh_bytes;
-  const std::size_t transport = wire.size() - wire::lrh_bytes;  // BTH to ICRC
-  bytes out;
-  mac(out, h.dest_lid);
-  mac(out, h.source_lid);
-  big(out, 0x0800, 2);
-  const std::size_t ip_at = out.size();
-  big(out, 0x45, 1);
-  big(out, static_cast<std::uint64_t>(h.service_level) << 4, 1);
-  big(out, 20 + 8 + transport, 2);
-  big(out, 0, 2);
-  big(out, 0x4000, 2);  // not to be fragmented
-  big(out, 64, 1);
-  big(out, 17, 1);
-  big(out, 0, 2);
-  ip(out, h.source_lid);
-  ip(out, h.dest_lid);
-  const std::uint16_t sum = ip_checksum(std::span(out).subspan(ip_at, 20));
-  out[ip_at + 10] = static_cast<std::uint8_t>(sum >> 8);
-  out[ip_at + 11] = static_cast<std::uint8_t>(sum);
-  big(out, 0xc000 | (h.dest_qpn & 0x3fff), 2);
-  big(out, roce_port, 2);
-  big(out, 8 + transport, 2);
-  big(out, 0, 2);  // no checksum
-  out.insert(out.end(), bth, bth + transport - wire::icrc_bytes);
-  // Eight bytes of ones stand for the LRH; what routers may change counts as ones.
-  bytes covered(8, 0xff);
-  covered.insert(covered.end(), out.begin() + static_cast<std::ptrdiff_t>(ip_at), out.end());
-  for (const unsigned at : {9U, 16U, 18U, 19U, 34U, 35U, 40U}) covered[at] = 0xff;
-  little(out, libdeflate_crc32(0, covered.data(), covered.size()), 4);
-  return out;
+  std::array<std::byte, gateway::most_frame> frame;
+  const std::size_t n =
+      gateway::write_roce(frame,
+                          {endpoint_of(h.source_lid), endpoint_of(h.dest_lid), static_cast<std::uint8_t>(h.service_level << 4),
+                           static_cast<std::uint16_t>(0xc000 | (h.dest_qpn & 0x3fff))},
+                          gateway::transport_of(p));
+  const auto* from = reinterpret_cast<const std::uint8_t*>(frame.data());
+  return {from, from + n};
 }
 
 class packet_recorder::tap final : public chained_observer<packet> {

@@ -1,0 +1,102 @@
+#include "testbenches/applications/program_set.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "testbenches/applications/simulator/printed.h"
+#include "testbenches/runner/description/quantity.h"
+
+namespace hcasim {
+namespace {
+
+constexpr std::array<std::string_view, 16> names{"program0",  "program1",  "program2",  "program3", "program4",  "program5",
+                                                 "program6",  "program7",  "program8",  "program9", "program10", "program11",
+                                                 "program12", "program13", "program14", "program15"};
+
+std::optional<ps> start_of(const std::string& start) {
+  if (start == "first_idle") return std::nullopt;
+  try {
+    return ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, start)));
+  } catch (const quantity_error& e) {
+    throw input_error(fmt::format("start: {}; write first_idle or a time, as 10 us", e.what()));
+  }
+}
+
+// A table stands at the end of what a program prints, which may be long.
+std::string end_of(const std::filesystem::path& file) {
+  constexpr std::streamoff most = 1 << 20;
+  std::ifstream in(file, std::ios::ate);
+  const std::streamoff size = in.tellg();
+  in.seekg(std::max<std::streamoff>(size - most, 0));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+void program_set::program_knobs::knobs(knob_visitor& k) {
+  k.text("run", run, "the program and its arguments, as a shell splits them; nodeN alone is that node's address");
+  k.count("node", node, 0, 1023, "which host it runs on, modulo their number");
+  k.text("start", start, "a simulated time, or first_idle: when all threads of the program before it sleep for the first time");
+  k.count("expect", expect, 0, 255, "the status that it ends with");
+}
+
+program_set::program_set() {
+  static_assert(names.size() == most_programs);
+  for (std::size_t i = 0; i < most_programs; ++i) programs_[i].node = static_cast<std::uint32_t>(i);
+}
+
+void program_set::knobs(knob_visitor& k) {
+  applications::time_config& t = config_.time;
+  k.time("clock_read", t.clock_read, 1_ps, 1_ms, "what a program's look at the clock costs it");
+  k.time("poll_stretch", t.poll_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that polls a queue which stays empty");
+  k.time("spin_stretch", t.spin_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that looks at memory which stays the same");
+  k.time("out_of_band", t.out_of_band, 1_ps, 1'000_ms, "from a message beside the fabric to the thread that it wakes");
+  k.time("management", config_.connections.management, 1_ps, 1'000_ms,
+         "one message between connection managers, or asking for an address or a route");
+  k.time("request_retry", config_.connections.request_retry, 1_ps, 100'000_ms,
+         "until a request for a connection that found the listener's backlog full comes again");
+  k.bytes("locked_memory", t.locked_memory, 4096, 0x1p36, "what a program may register at once");
+  k.ratio("tsc_mhz", t.tsc_mhz, 1, 100000, "frequency of the time-stamp counter that programs read, in MHz");
+  k.flag("echo", config_.echo, "show what programs write on the terminal as well");
+  for (std::size_t i = 0; i < most_programs; ++i) k.group(names[i], programs_[i], "a program");
+}
+
+applications::programs& program_set::make(run_context& context, hcasim::system& s, const char* how) {
+  for (const program_knobs& p : programs_) {
+    if (p.run.empty()) continue;
+    config_.programs.push_back({p.run, p.node % static_cast<std::uint32_t>(s.nodes()), start_of(p.start), p.expect});
+  }
+  if (config_.programs.empty()) throw input_error(how);
+  config_.folder = context.folder();
+  config_.seed = context.seed();
+  return context.make<applications::programs>("programs", s, config_);
+}
+
+void program_set::report(run_context& context, const applications::programs& running) const {
+  table& rows = context.result().table("programs", {{"program"}, {"node"}, {"words"}, {"status"}});
+  for (std::size_t i = 0; i < config_.programs.size(); ++i) {
+    const applications::program_config& p = config_.programs[i];
+    rows.row(fmt::format("program{}", i), std::uint64_t{p.node}, p.run, running.status(i));
+  }
+  for (std::size_t i = 0; i < config_.programs.size(); ++i) {
+    for (const applications::printed_figure& f :
+         applications::printed_figures(end_of(config_.folder / fmt::format("program{}.txt", i)))) {
+      context.result().figure(fmt::format("program{}.{}", i, f.name), f.value, f.unit, "as the program prints it");
+    }
+  }
+  const applications::client_statistics& n = running.counters();
+  const auto figure = [&](const char* name, const counter& c, const char* help) {
+    context.result().figure(name, static_cast<double>(c.value()), "1", help);
+  };
+  figure("requests", n.requests, "what threads of programs asked the simulator for");
+  figure("unknown_waits", n.unknown_waits, "sleeps in calls that the library does not know: the run depends on the machine");
+  figure("unproven_spins", n.unproven_spins, "loops taken for waiting without a proof: the run depends on the machine");
+}
+
+}  // namespace hcasim

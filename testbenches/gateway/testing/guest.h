@@ -1,0 +1,48 @@
+// A Linux guest with soft-RoCE in QEMU, without any right or device of the machine: its Ethernet is the gateway's socket, and a
+// second network card, which reaches nothing but the loopback addresses named here, carries the programs' TCP.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace hcasim::gateway::testing {
+
+struct guest_network {
+  std::string loopback;           // 127.x.y: .1 is the simulated node, .2 the guest
+  unsigned guest_port = 47911;    // frames, at .2
+  unsigned gateway_port = 47912;  // and at .1
+  unsigned tcp_port = 18515;      // of the programs
+};
+
+class guest {
+ public:
+  static constexpr const char* address = "192.168.77.2";
+  static constexpr const char* node_address = "192.168.77.1";  // of frames
+  static constexpr const char* node_tcp = "10.0.2.100";        // what the guest's programs connect to
+
+  // `folder`: with kernel and initramfs, as guest/make_guest has made it.
+  guest(const std::string& folder, const guest_network& n);
+  ~guest();
+  guest(const guest&) = delete;
+  guest& operator=(const guest&) = delete;
+
+  // What the console shows from the last call until `mark`, which is left out; none: it did not come in time.
+  std::optional<std::string> until(const std::string& mark, std::chrono::seconds most);
+  // Runs `line` in its shell; what that has written. None: it did not end in time.
+  std::optional<std::string> run(const std::string& line, std::chrono::seconds most);
+  // The whole console, for messages.
+  [[nodiscard]] const std::string& console() const { return console_; }
+
+ private:
+  pid_t process_ = -1;
+  int to_ = -1;
+  int from_ = -1;
+  std::string console_;
+  std::size_t read_ = 0;
+  int runs_ = 0;
+};
+
+}  // namespace hcasim::gateway::testing
