@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 struct expectation {
   std::string name;
   bool pair = false;
+  bool drawn = false;  // from process numbers: more than a PSN, so only the line counts
   std::string words;
   std::string line;
 };
@@ -40,14 +41,14 @@ std::vector<expectation> expectations() {
       fields.push_back(trimmed(line.substr(at, end == std::string::npos ? end : end - at)));
       at = end + 1;
     }
-    out.push_back({fields[0], fields[1] == "pair", fields[2], fields[3]});
+    out.push_back({fields[0], fields[1].starts_with("pair"), fields[1].ends_with("drawn"), fields[2], fields[3]});
   }
   return out;
 }
 
-// Sequence numbers are drawn from process numbers.
+// Sequence numbers are drawn from process numbers, and some print these.
 std::string masked(const std::string& text) {
-  return std::regex_replace(text, std::regex("PSN 0x[0-9a-f]+|PSN *: *0x[0-9a-f]+"), "PSN");
+  return std::regex_replace(text, std::regex("PSN 0x[0-9a-f]+|PSN *: *0x[0-9a-f]+|pid=[0-9]+"), "own");
 }
 
 // Both words of a pair are the same but for the address, or stand side by side.
@@ -55,6 +56,14 @@ std::string command_line(const expectation& e) {
   const std::size_t apart = e.words.find(" || ");
   if (apart != std::string::npos) return fmt::format("-- {} -- {}", e.words.substr(0, apart), e.words.substr(apart + 4));
   return fmt::format("-- {}{}", e.words, e.pair ? fmt::format(" -- {} node0", e.words) : "");
+}
+
+// Behind the variables that it is given.
+std::string program_of(const expectation& e) {
+  std::istringstream words(e.words);
+  std::string word;
+  while (words >> word && (word == "env" || word.find('=') != std::string::npos)) continue;
+  return word;
 }
 
 bool has_line(const std::string& text, const std::string& pattern) {
@@ -71,7 +80,7 @@ class programs : public ::testing::TestWithParam<expectation> {};
 
 TEST_P(programs, print_what_is_expected_and_the_same_again) {
   const expectation& e = GetParam();
-  if (const std::string why = obstacle(e.words.substr(0, e.words.find(' '))); !why.empty()) GTEST_SKIP() << why;
+  if (const std::string why = obstacle(program_of(e)); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
   const std::string words = command_line(e);
   const outcome first = exec(folder / "a", words);
@@ -79,9 +88,10 @@ TEST_P(programs, print_what_is_expected_and_the_same_again) {
   ASSERT_EQ(exec(folder / "b", words).status, 0);
   const std::string printed = file_content(folder / (e.pair ? "a/program1.txt" : "a/program0.txt"));
   EXPECT_TRUE(has_line(printed, e.line)) << "wanted: " << e.line << "\n" << printed;
-  EXPECT_EQ(file_content(folder / "a/result.json"), file_content(folder / "b/result.json"));
   EXPECT_EQ(figure(folder / "a", "unknown_waits"), 0);
   EXPECT_EQ(figure(folder / "a", "unproven_spins"), 0);
+  if (e.drawn) return;
+  EXPECT_EQ(file_content(folder / "a/result.json"), file_content(folder / "b/result.json"));
   for (const char* file : {"program0.txt", "program1.txt"}) {
     EXPECT_EQ(masked(file_content(folder / (std::string("a/") + file))),
               masked(file_content(folder / (std::string("b/") + file))));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -19,13 +20,15 @@ constexpr std::size_t most_programs = 16;
 
 struct program_knobs {
   std::string run;
-  std::uint32_t node = 0;
+  std::string node;
   std::string start = "first_idle";
   std::uint32_t expect = 0;
 
   void knobs(knob_visitor& k) {
-    k.text("run", run, "the program and its arguments, as a shell splits them; nodeN alone is that node's address");
-    k.count("node", node, 0, 1023, "which host it runs on, modulo their number");
+    k.text("run", run,
+           "the program and its arguments, as a shell splits them; nodeN, alone or after '=', is that node's address");
+    k.text("node", node,
+           "which host it runs on, modulo their number; rank: the processes that it launches, by their local rank");
     k.text("start", start,
            "a simulated time, or first_idle: when all threads of the program before it sleep for the first time");
     k.count("expect", expect, 0, 255, "the status that it ends with");
@@ -35,7 +38,7 @@ struct program_knobs {
 class applications_testbench final : public testbench {
  public:
   applications_testbench() {
-    for (std::size_t i = 0; i < most_programs; ++i) programs_[i].node = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < most_programs; ++i) programs_[i].node = std::to_string(i);
   }
   [[nodiscard]] std::string_view name() const override { return "applications"; }
   [[nodiscard]] std::string_view summary() const override {
@@ -63,7 +66,9 @@ class applications_testbench final : public testbench {
     hcasim::system& s = context.build();
     for (const program_knobs& p : programs_) {
       if (p.run.empty()) continue;
-      config_.programs.push_back({p.run, p.node % static_cast<std::uint32_t>(s.nodes()), start_of(p), p.expect});
+      const bool by_rank = p.node == "rank";
+      const std::uint32_t node = by_rank ? 0 : number_of(p.node) % static_cast<std::uint32_t>(s.nodes());
+      config_.programs.push_back({p.run, node, by_rank, start_of(p), p.expect});
     }
     if (config_.programs.empty()) {
       throw input_error("applications: there is no program; write --program0.run 'ib_write_lat', or use 'hcasim exec -- ...'");
@@ -81,6 +86,14 @@ class applications_testbench final : public testbench {
   }
 
  private:
+  static std::uint32_t number_of(const std::string& node) {
+    std::uint32_t n = 0;
+    const char* const end = node.data() + node.size();
+    const auto [at, error] = std::from_chars(node.data(), end, n);
+    if (error == std::errc() && at == end) return n;
+    throw input_error(fmt::format("node: '{}' is no host; write its number, or rank", node));
+  }
+
   static std::optional<ps> start_of(const program_knobs& p) {
     if (p.start == "first_idle") return std::nullopt;
     try {
@@ -111,7 +124,12 @@ class applications_testbench final : public testbench {
     table& rows = context.result().table("programs", {{"program"}, {"node"}, {"words"}, {"status"}});
     for (std::size_t i = 0; i < config_.programs.size(); ++i) {
       const applications::program_config& p = config_.programs[i];
-      rows.row(fmt::format("program{}", i), std::uint64_t{p.node}, p.run, running.status(i));
+      const std::string name = fmt::format("program{}", i);
+      if (p.by_rank) {
+        rows.row(name, "rank", p.run, running.status(i));
+      } else {
+        rows.row(name, std::uint64_t{p.node}, p.run, running.status(i));
+      }
     }
     for (std::size_t i = 0; i < config_.programs.size(); ++i) {
       for (const applications::printed_figure& f :

@@ -68,7 +68,7 @@ TEST_F(misuse, the_status_of_a_program_is_the_runs) {
 }
 
 TEST_F(misuse, a_library_of_another_version) {
-  EXPECT_SAYS(run_own("version"), 1, "speaks version 4 of the channel");
+  EXPECT_SAYS(run_own("version"), 1, "speaks version 5 of the channel");
 }
 
 TEST_F(misuse, wild_handles_and_addresses) {

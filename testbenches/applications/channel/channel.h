@@ -10,7 +10,7 @@
 namespace hcasim::channel {
 
 inline constexpr std::uint32_t magic = 0x6863'6173;
-inline constexpr std::uint32_t version = 3;
+inline constexpr std::uint32_t version = 4;
 inline constexpr std::size_t argument_bytes = 256;
 inline constexpr std::size_t data_bytes = 64 << 10;
 
@@ -43,6 +43,7 @@ struct hello {
   std::int32_t thread;
   std::int32_t parent;   // process
   std::int32_t program;  // as its environment says
+  std::int32_t node;     // as well, or its rank among the processes that a launcher has begun
 };
 
 }  // namespace hcasim::channel

@@ -27,7 +27,7 @@ const place& here() {
     if (!text || std::sscanf(text, "%u.%u", &x, &y) != 2) return out;
     out.known = true;
     out.network = 127U << 24 | (x & 255) << 16 | (y & 255) << 8;
-    out.node = static_cast<std::uint32_t>(setting("HCASIM_NODE", 0));
+    out.node = own_node();
     return out;
   }();
   return p;

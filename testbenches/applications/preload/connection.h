@@ -40,7 +40,7 @@ connection* present();
 void set_begetting(bool now);
 // The child of a fork has none yet.
 void forget();
-// A thread at its end has none any more: what its destructors call is the system's.
+// A thread says that it ends, and waits for no answer: it may not have a turn again. What its destructors call is the system's.
 void end_for_good();
 
 // 0 or an errno value. Descriptors go along with the request.
@@ -60,6 +60,9 @@ int call(const Request& in) {
 
 // The page's list area of the calling thread, between requests.
 std::span<std::byte> data();
+
+// The host that the program runs on.
+std::uint32_t own_node();
 
 // A number from the environment.
 std::uint64_t setting(const char* name, std::uint64_t otherwise);

@@ -121,7 +121,8 @@ void programs::greet(descriptor connection) {
   socklen_t length = sizeof peer;
   if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::getuid()) return;
   const bool known = bytes == sizeof h && h.magic == channel::magic && h.program >= 0 &&
-                     static_cast<std::size_t>(h.program) < families_.size() && with.size() == 1;
+                     static_cast<std::size_t>(h.program) < families_.size() && h.node >= 0 &&
+                     static_cast<std::size_t>(h.node) < system_.nodes() && with.size() == 1;
   if (!known) return;
   family& f = *families_[static_cast<std::size_t>(h.program)];
   f.connected = true;
@@ -133,7 +134,7 @@ void programs::greet(descriptor connection) {
   }
   channel::page* page = map_page(with[0]);
   if (!page) return;
-  process* p = process_of({h.magic, h.version, peer.pid, h.thread, h.parent, h.program}, f);
+  process* p = process_of({h.magic, h.version, peer.pid, h.thread, h.parent, h.program, h.node}, f);
   thread& t = p->threads.emplace_back();
   t.of = p;
   t.id = h.thread;
@@ -147,7 +148,7 @@ void programs::greet(descriptor connection) {
 
 void programs::admit_newcomers() {
   for (thread* t : std::exchange(newcomers_, {})) {
-    node_of(t->of->of).host.run(t->name, [this, t](cpu& c) { run_thread(c, *t); });
+    t->of->where.host.run(t->name, [this, t](cpu& c) { run_thread(c, *t); });
   }
 }
 
@@ -158,7 +159,7 @@ programs::process* programs::process_of(const channel::hello& h, family& f) {
     if (h.thread != h.process) return p.get();
     end_process(*p);
   }
-  auto made = std::make_unique<process>(f, *this, config_.seed + 2 * ++made_processes_);
+  auto made = std::make_unique<process>(f, *this, static_cast<std::uint32_t>(h.node), config_.seed + 2 * ++made_processes_);
   process* p = made.get();
   p->id = h.process;
   p->bytes.attach(h.process);

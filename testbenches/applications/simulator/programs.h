@@ -25,6 +25,7 @@ namespace hcasim::applications {
 struct program_config {
   std::string run;  // words, as for a shell
   std::uint32_t node = 0;
+  bool by_rank = false;     // the processes that it launches run on nodes by their rank
   std::optional<ps> start;  // none: when the program before it is idle for the first time
   std::uint32_t expect = 0;
 };
@@ -86,8 +87,9 @@ class programs final : public unit {
     ~thread();
   };
   struct process {
-    process(family& f, programs& p, std::uint64_t seed);
+    process(family& f, programs& p, std::uint32_t number, std::uint64_t seed);
     family& of;
+    node& where;
     pid_t id = 0;
     descriptor ended;
     activity changes;
