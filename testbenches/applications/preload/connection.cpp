@@ -13,9 +13,9 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "testbenches/applications/channel/handoff.h"
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection_files.h"
+#include "testbenches/applications/preload/spin.h"
 #include "testbenches/applications/preload/timers.h"
 
 namespace hcasim::preload {
@@ -127,6 +127,7 @@ void connect_and_tell(void (*tell)(void*), void* of) {
 
 void forget() {
   if (!own.page) return;
+  end_watch();
   ::syscall(SYS_munmap, own.page, sizeof(channel::page));
   ::syscall(SYS_close, own.socket);
   own = {};
@@ -154,6 +155,7 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
   if (c->asking) return EINTR;  // a signal's handler, in the middle of a request
   const int kept = errno;
   c->asking = true;
+  watch_for_spin(false);
   channel::page& p = *c->page;
   hand_over(*c, what, in, in_bytes);
   if (!descriptors.empty()) {
@@ -161,7 +163,7 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
     pass(c->socket, std::span(&byte, 1), descriptors);
   }
   channel::ask(p);
-  while (!channel::await_answer(p)) {
+  while (!channel::await_answer(p, c->waits)) {
     pollfd other{c->socket, 0, 0};
     if (raw_poll(&other, 1, 0) > 0 && (other.revents & (POLLHUP | POLLERR))) ::_exit(1);  // the run has ended
   }
@@ -170,6 +172,7 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
   c->now = p.now;
   c->horizon = p.horizon;
   c->asking = false;
+  watch_for_spin(true);
   deliver_timers(c->now);
   errno = kept;
   return error;

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "testbenches/applications/channel/channel.h"
+#include "testbenches/applications/channel/handoff.h"
 #include "testbenches/applications/channel/requests.h"
 
 #define HCASIM_PUBLIC extern "C" __attribute__((visibility("default")))
@@ -25,6 +26,7 @@ struct connection {
   std::uint64_t now = 0;         // ps, at the last answer
   std::uint64_t horizon = 0;
   std::uint64_t spent = 0;  // ps since then
+  channel::impatience waits;
 };
 
 // Of a program that another one has begun: the number of a descriptor to close when it is known.

@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 
-#include "testbenches/applications/channel/handoff.h"
 #include "testbenches/applications/simulator/horizon.h"
 #include "testbenches/applications/simulator/programs.h"
 
@@ -245,13 +244,13 @@ struct programs::look {
 
 // The thread's next request. False: there will be none.
 bool programs::take_request(cpu& c, thread& t) {
-  constexpr std::chrono::microseconds grace{40};
+  const std::chrono::microseconds grace{t.page->watches.load(std::memory_order_relaxed) ? 10'000 : 40};
   constexpr std::chrono::microseconds pause{500};
   const bool may_spin = t.of->verbs.connected > 0;
-  if (!channel::await_request(*t.page, t.seen, may_spin ? grace : pause)) {
+  if (!channel::await_request(*t.page, t.seen, t.waits, may_spin ? grace : pause)) {
     for (look l; !channel::is_asked(*t.page, t.seen);) {
       if (may_spin) suspect_spin(t, l);
-      if (channel::await_request(*t.page, t.seen, pause)) break;
+      if (channel::await_request(*t.page, t.seen, t.waits, pause)) break;
       if (wall_clock::now() < l.next_look) continue;
       l.next_look = wall_clock::now() + std::chrono::milliseconds(1);
       if (!look_at(c, t, l)) return false;
@@ -266,12 +265,16 @@ bool programs::take_request(cpu& c, thread& t) {
 // of processor time is taken for waiting all the same.
 void programs::suspect_spin(thread& t, look& l) {
   if (wall_clock::now() < l.next_signal) return;
-  constexpr std::uint64_t enough = 100'000'000;  // ns
+  constexpr std::uint64_t second = 1'000'000'000;  // ns
+  const std::uint64_t enough = t.of->unprovable ? second / 10 : second;
   l.next_signal = wall_clock::now() + l.pause;
   l.pause *= 2;
   const std::uint64_t computed = processor_time(t.of->id, t.id);
   if (l.computed == 0) l.computed = computed;
-  if (computed - l.computed > enough) t.page->unprovable.store(1);
+  if (computed - l.computed > enough) {
+    t.of->unprovable = true;
+    t.page->unprovable.store(1);
+  }
   ++signals_;
   ::syscall(SYS_tgkill, t.of->id, t.id, SIGRTMAX - 1);
 }

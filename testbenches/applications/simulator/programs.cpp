@@ -96,6 +96,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
 // Nothing of a run outlives it.
 programs::~programs() {
   for (const auto& f : families_) {
+    f->guard.reset();
     if (f->main > 0) ::kill(-f->main, SIGKILL);
     if (f->main > 0 && !f->over) ::waitpid(f->main, nullptr, 0);
   }
@@ -131,6 +132,7 @@ void programs::launch_program(cpu& c, family& f) {
   try {
     launched l = applications::start(f.what);
     f.main = l.process;
+    f.guard = std::make_unique<guardian>(l.process);
     f.ended = std::move(l.ended);
   } catch (const std::runtime_error& e) {
     fail(fmt::format("program{}: {}", f.number, e.what()));

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "models/system/system.h"
-#include "testbenches/applications/channel/channel.h"
+#include "testbenches/applications/channel/handoff.h"
 #include "testbenches/applications/simulator/client.h"
+#include "testbenches/applications/simulator/guardian.h"
 #include "testbenches/applications/simulator/launcher.h"
 #include "testbenches/applications/simulator/network.h"
 #include "testbenches/applications/simulator/process_memory.h"
@@ -64,6 +65,7 @@ class programs final : public unit {
     program_config config;
     launch what;
     pid_t main = 0;
+    std::unique_ptr<guardian> guard;
     descriptor ended;
     bool connected = false;
     bool over = false;
@@ -81,6 +83,7 @@ class programs final : public unit {
     descriptor socket;
     channel::page* page = nullptr;
     std::uint32_t seen = 0;
+    channel::impatience waits;
     ps last_call{0};
     waiting::sleeper bed;
 
@@ -97,6 +100,7 @@ class programs final : public unit {
     client verbs;
     std::list<thread> threads;
     std::size_t alive = 0;
+    bool unprovable = false;  // it has a loop that was taken for waiting without a proof
     bool over = false;
   };
   struct look;  // of a thread that does not ask for long
