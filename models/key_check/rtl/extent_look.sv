@@ -22,8 +22,8 @@ module extent_look (
   hca_pkg::element_t each;
   hca_pkg::extent_t extent;
   hca_pkg::extent_node_t children;
-  logic [4:0][63:0] starts;
-  logic [5:0][31:0] lines;
+  logic [319:0] starts;
+  logic [191:0] lines;
 
   always_comb begin
     used = count < 32'd4 ? count : 32'd4;
@@ -41,7 +41,7 @@ module extent_look (
     children = line;
     starts = children.start;
     lines = children.child;
-    child = lines[0];
+    child = lines[31:0];
     if (element) begin
       for (int i = 0; i < 4; i++) begin
         each = line[128*i+:128];
@@ -59,11 +59,11 @@ module extent_look (
       next_count = count - used;
       more = !found && next_count != 32'd0;
     end else if (node) begin
-      damaged = starts[0] == hca_pkg::EXTENT_NONE;
+      damaged = starts[63:0] == hca_pkg::EXTENT_NONE;
       for (int i = 0; i < 5; i++) begin
-        if (starts[i] != hca_pkg::EXTENT_NONE) begin
-          if (i > 0 && starts[i] <= starts[i-1]) damaged = 1'b1;
-          if (starts[i] <= va) child = lines[i+1];
+        if (starts[64*i+:64] != hca_pkg::EXTENT_NONE) begin
+          if (i > 0 && starts[64*i+:64] <= starts[64*(i-1)+:64]) damaged = 1'b1;
+          if (starts[64*i+:64] <= va) child = lines[32*(i+1)+:32];
         end
       end
       next_count = count - 32'd1;
