@@ -143,14 +143,14 @@ class Prover:
         for n, (into, _) in ports.items():
             if not into and n != register + ".d":
                 equal.append(f"\\{n}a == \\{n}b ")
-        text.append(f"wire may = (\\{valid}.q == 1'b1) && \\{register}.qa != \\{register}.qb ;")
-        text.append(f"wire must = (\\{valid}.da == 1'b1) && \\{register}.da != \\{register}.db ;")
+        # Of as many bits as V, each while its own.
+        each = "{%d{%s}}" if ports[valid + ".q"][1] == 1 else "%.0s(%s)"
+        text.append(f"wire may = |((\\{register}.qa ^ \\{register}.qb ) & {each % (width, f'{chr(92)}{valid}.q ')});")
+        text.append(f"wire must = |((\\{register}.da ^ \\{register}.db ) & {each % (width, f'{chr(92)}{valid}.da ')});")
         text.append(f"assign ok = may || (!must && {' && '.join(equal)});")
         text.append(f"assign clears = rst_n || \\{valid}.da == 0;")
         text.append("endmodule")
         (self.folder / "both.v").write_text("\n".join(text))
-        if width == 0:
-            raise ValueError(f"{register} has no bits")
         return self.yosys("read_rtlil right.il; read_verilog both.v; hierarchy -top both; flatten; opt -full; "
                           "sat -verify -prove ok 1 -prove clears 1 both")
 
