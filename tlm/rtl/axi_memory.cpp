@@ -94,6 +94,8 @@ tlm::tlm_response_status axi_memory::understand(access& a) const {
     a.items = n / width;
     if (n % width != 0 || a.first / a.size != a.last / a.size || !f.burst) return tlm::TLM_BURST_ERROR_RESPONSE;
   }
+  const bool whole_beats = a.first % a.size == 0 && (a.last + 1) % a.size == 0;
+  if (a.write && !w_strb_ && (!whole_beats || p.get_byte_enable_ptr())) return tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE;
   if (a.asks && a.asks->wrap) {
     const bool good = a.kind == axi_kind::incrementing && std::has_single_bit(n) && a.first % n == 0 &&
                       a.asks->first >= a.first && a.asks->first <= a.last;

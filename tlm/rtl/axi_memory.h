@@ -7,8 +7,8 @@
 // signals for them does not see, and for exclusive accesses.
 //
 // SLVERR: TLM_GENERIC_ERROR_RESPONSE, DECERR: TLM_ADDRESS_ERROR_RESPONSE. Not tried: FIXED bursts without AxBURST and such that
-// AXI has not (TLM_BURST_ERROR_RESPONSE); exclusive accesses without AxLOCK, and what there are no channels for
-// (TLM_COMMAND_ERROR_RESPONSE).
+// AXI has not (TLM_BURST_ERROR_RESPONSE); parts of beats without WSTRB (TLM_BYTE_ENABLE_ERROR_RESPONSE); exclusive accesses
+// without AxLOCK, and what there are no channels for (TLM_COMMAND_ERROR_RESPONSE).
 //
 // On top of the handshake, violations: an answer to nothing, `last` on the wrong beat, a write answered before its last beat
 // was taken, EXOKAY where nothing was exclusive. Debug transport has no way into the RTL: it moves nothing.

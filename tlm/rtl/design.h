@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -167,5 +168,7 @@ class design {
   std::vector<clock_pin> clocks_;
   const pin* idle_ = nullptr;
 };
+
+using design_factory = std::unique_ptr<design> (*)(unsigned random_reset);
 
 }  // namespace hcasim::rtl

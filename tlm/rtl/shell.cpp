@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,15 +20,18 @@ constexpr std::uint64_t run_out = 64;
 
 shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make, const shell_options& options)
     : unit(name), options_(options), design_(make(0)) {
+  for (const pin& p : design_->pins()) {
+    if (!p.output) std::memset(p.at, 0, p.bytes());  // until somebody drives them
+  }
   if (options.check_x) other_ = make(1);
   design_->eval();  // what is initial in the RTL, a seeded fault's number too, is set once and for all
   if (other_) other_->eval();
   const double period = static_cast<double>(clock.period().count());
-  domains_.push_back({clock, ps(std::llround(design_->clocks().front().phase * period)), {}});
-  for (std::size_t n = 1; n < design_->clocks().size(); ++n) {
+  domains_.push_back({0, clock, ps(std::llround(design_->clocks().front().phase * period)), {}});
+  for (unsigned n = 1; n < design_->clocks().size(); ++n) {
     const clock_pin& c = design_->clocks()[n];
     const double edges_per_s = clock.cycles_in(ps{1'000'000'000'000});
-    domains_.push_back({clock_domain(frequency{edges_per_s / c.period}), ps(std::llround(c.phase * period)), {}});
+    domains_.push_back({n, clock_domain(frequency{edges_per_s / c.period}), ps(std::llround(c.phase * period)), {}});
   }
   sc_core::sc_spawn_options spawn;
   spawn.spawn_method();
@@ -282,7 +286,7 @@ bool shell::settle(ps t) {
     } else {
       for (stream* s : d->streams) lively |= s->drive(t);
     }
-    design_->clock(static_cast<unsigned>(d - domains_.data()), false);
+    design_->clock(d->number, false);
   }
   design_->eval();
   bool followed = false;
@@ -302,14 +306,16 @@ bool shell::settle(ps t) {
       lively |= s->fired() || s->held_back() || s->awaits_data();
     }
   }
-  const ps fell = t - due_.front()->clock.period() / 2;
-  if (!options_.trace.empty()) dump(std::max(fell, std::min(dumped_ + ps{1}, t - ps{1})));
+  if (!options_.trace.empty()) {
+    const ps fell = t - due_.front()->clock.period() / 2;
+    dump(std::max(fell, std::min(dumped_ + ps{1}, t - ps{1})));
+  }
   return lively;
 }
 
 void shell::rise() {
   for (domain* d : due_) {
-    design_->clock(static_cast<unsigned>(d - domains_.data()), true);
+    design_->clock(d->number, true);
     ++d->edges;
     d->after = d->next + 1;
     if (d->resetting > 1) --d->resetting;

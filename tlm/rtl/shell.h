@@ -33,8 +33,6 @@ struct shell_options {
   ps trace_from{0};
 };
 
-using design_factory = std::unique_ptr<design> (*)(unsigned random_reset);
-
 class endpoint;
 
 // What a reset has ended: items that a stream did not hand over, answers that were owed, transactions of an endpoint.
@@ -89,6 +87,7 @@ class shell : public unit {
  private:
   friend class endpoint;
   struct domain {
+    unsigned number;
     clock_domain clock;
     ps phase;
     std::vector<stream*> streams;

@@ -43,6 +43,8 @@ module axi_shuffle (
         at[rid] <= at[rid] + 16'd4;
         left[rid] <= left[rid] - 8'd1;
         if (rlast) on[rid] <= 1'b0;
+      end else if (rvalid) begin
+        turn <= rid;
       end
     end
   end

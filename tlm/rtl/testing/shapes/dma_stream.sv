@@ -116,7 +116,7 @@ module dma_stream #(
   assign m_axi_wdata = w_data[w_at];
   assign m_axi_wstrb = w_strb[w_at];
   assign m_axi_wlast = {1'b0, w_at} + 1'b1 == w_beats;
-  assign m_axi_bready = w_sent && w_addressed;
+  assign m_axi_bready = w_full && w_sent && w_addressed;
   assign m_axis_write_desc_status_valid = done;
   assign m_axis_write_desc_status_tag = w_tag;
   assign m_axis_write_desc_status_len = w_len;

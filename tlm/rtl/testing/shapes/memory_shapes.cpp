@@ -18,6 +18,35 @@ std::vector<unsigned char> random_bytes(random_stream& r, std::size_t n) {
   return all;
 }
 
+// Between an exclusive read and the write that belongs to it.
+enum class disturbance : std::uint8_t { nothing, a_write, a_write_elsewhere, a_refused_write };
+
+// Ids go round: the sixteenth access after the read has its id.
+void exclusive_accesses(memory_user& user, std::uint64_t at, disturbance d, bench_shell& rtl) {
+  const auto ask = [&](memory_user::access& a, bool done) {
+    a.alone = true;
+    a.asks.exclusive = true;
+    a.after = [&a, &rtl, done] {
+      rtl.expect(a.asks.exclusive_done == done, "EXOKAY is wrong at " + std::to_string(a.get_address()));
+    };
+  };
+  ask(user.read(at, 4), true);
+  if (d == disturbance::nothing) user.read(at, 4);
+  if (d == disturbance::a_write) user.write(at, {1, 2, 3, 4}).alone = true;
+  if (d == disturbance::a_write_elsewhere) user.write(at + 1024, {5, 6, 7, 8}).alone = true;
+  if (d == disturbance::a_refused_write) {
+    const std::vector<unsigned char> before = user.read(at, 4).wanted;  // has another id
+    ask(user.write(at, {9, 9, 9, 9}), false);
+    user.keep(at, before);
+    user.read(2048, 4);
+  }
+  for (unsigned i = d == disturbance::a_refused_write ? 3 : 1; i < 15; ++i) user.read(2048 + 4 * i, 4);
+  const bool goes = d != disturbance::a_write;
+  ask(user.write(at, {static_cast<unsigned char>(at), 1, 0, 1}), goes);
+  if (!goes) user.keep(at, {1, 2, 3, 4});
+  user.read(at, 4);
+}
+
 }  // namespace
 
 std::string run_axi_ram(const run_options& o) {
@@ -57,6 +86,7 @@ std::string run_axi_ram(const run_options& o) {
     back.wanted.insert(back.wanted.end(), last.begin(), last.end());
     user.read(at + 4, 4).wanted = before.wanted;
   }
+  for (unsigned i = 0; i < 8; ++i) exclusive_accesses(user, 64 * i, static_cast<disturbance>(i % 4), rtl);
   user.go();
   testing::run_for(400_us);
   rtl.expect(user.missing().empty(), user.missing());

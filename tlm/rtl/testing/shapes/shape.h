@@ -13,6 +13,7 @@ namespace hcasim::rtl::shapes {
 
 struct run_options {
   unsigned mutant = 0;  // a fault of the design that is active
+  bool random_registers = false;
   shell_options shell;
 };
 
@@ -24,12 +25,20 @@ struct shape {
 };
 const std::vector<shape>& all_shapes();
 
+// The same design, with registers that begin at random: a reset that is missing shows.
+inline design_factory with_random_registers(design_factory make) {
+  static design_factory made_by;
+  made_by = make;
+  return [](unsigned) { return made_by(2); };
+}
+
 // A shell that keeps what is wrong first.
 class bench_shell : public open_shell {
  public:
   std::string wrong;
 
-  bench_shell(design_factory make, const run_options& o) : open_shell("rtl", clock_400, make, o.shell) {
+  bench_shell(design_factory make, const run_options& o)
+      : open_shell("rtl", clock_400, o.random_registers ? with_random_registers(make) : make, o.shell) {
     if (o.mutant > 0) design().mutate(o.mutant);
     on_violation = [this](const std::string& what) { expect(false, what.substr(what.find(": ") + 2)); };
   }
