@@ -18,25 +18,14 @@ struct payload {
 
   // `bits` 1..64, anywhere; 0 where nothing was set.
   [[nodiscard]] std::uint64_t get(unsigned at, unsigned bits) const {
-    std::uint64_t v = 0;
-    for (unsigned done = 0; done < bits;) {
-      const unsigned shift = (at + done) % 32;
-      const unsigned n = std::min(bits - done, 32 - shift);
-      const std::uint64_t part = (word((at + done) / 32) >> shift) & ((std::uint64_t{1} << n) - 1);
-      v |= part << done;
-      done += n;
-    }
-    return v;
+    if (at + bits > payload_bits) [[unlikely]]
+      return get_beyond(at, bits);
+    return pieces(at, bits, [this](unsigned n) { return words[n]; });
   }
   void set(unsigned at, unsigned bits, std::uint64_t v) {
-    for (unsigned done = 0; done < bits;) {
-      const unsigned shift = (at + done) % 32;
-      const unsigned n = std::min(bits - done, 32 - shift);
-      const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << n) - 1);
-      std::uint32_t& w = word_to_set((at + done) / 32);
-      w = (w & ~(mask << shift)) | ((static_cast<std::uint32_t>(v >> done) & mask) << shift);
-      done += n;
-    }
+    if (at + bits > payload_bits) [[unlikely]]
+      return set_beyond(at, bits, v);
+    set_pieces(at, bits, v, [this](unsigned n) -> std::uint32_t& { return words[n]; });
   }
   // All of it, from or to a port of so many bytes.
   void take(const void* from, unsigned bytes) {
@@ -63,16 +52,41 @@ struct payload {
   }
 
  private:
-  [[nodiscard]] std::uint32_t word(unsigned n) const {
-    if (n < words.size()) [[likely]]
-      return words[n];
-    return n - words.size() < more.size() ? more[n - words.size()] : 0;
+  template <class Word>
+  static std::uint64_t pieces(unsigned at, unsigned bits, Word word_at) {
+    std::uint64_t v = 0;
+    for (unsigned done = 0; done < bits;) {
+      const unsigned shift = (at + done) % 32;
+      const unsigned n = std::min(bits - done, 32 - shift);
+      const std::uint64_t part = (word_at((at + done) / 32) >> shift) & ((std::uint64_t{1} << n) - 1);
+      v |= part << done;
+      done += n;
+    }
+    return v;
   }
-  std::uint32_t& word_to_set(unsigned n) {
-    if (n < words.size()) [[likely]]
-      return words[n];
-    if (n - words.size() >= more.size()) more.resize(n - words.size() + 1);
-    return more[n - words.size()];
+  template <class Word>
+  static void set_pieces(unsigned at, unsigned bits, std::uint64_t v, Word word_at) {
+    for (unsigned done = 0; done < bits;) {
+      const unsigned shift = (at + done) % 32;
+      const unsigned n = std::min(bits - done, 32 - shift);
+      const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << n) - 1);
+      std::uint32_t& w = word_at((at + done) / 32);
+      w = (w & ~(mask << shift)) | ((static_cast<std::uint32_t>(v >> done) & mask) << shift);
+      done += n;
+    }
+  }
+  [[nodiscard, gnu::noinline]] std::uint64_t get_beyond(unsigned at, unsigned bits) const {
+    return pieces(at, bits, [this](unsigned n) { return word(n); });
+  }
+  [[gnu::noinline]] void set_beyond(unsigned at, unsigned bits, std::uint64_t v) {
+    const std::size_t last = (at + bits - 1) / 32 - words.size();
+    if (last >= more.size()) more.resize(last + 1);
+    set_pieces(at, bits, v,
+               [this](unsigned n) -> std::uint32_t& { return n < words.size() ? words[n] : more[n - words.size()]; });
+  }
+  [[nodiscard]] std::uint32_t word(unsigned n) const {
+    if (n < words.size()) return words[n];
+    return n - words.size() < more.size() ? more[n - words.size()] : 0;
   }
 };
 

@@ -6,11 +6,15 @@ namespace hcasim::rtl {
 
 void stream::push(const payload& p, ps t, std::uint64_t cookie) {
   ++pushed_;
+  if (items_.empty() || items_.back().t <= t) [[likely]] {
+    items_.emplace_back(p, t, cookie);
+    return;
+  }
   auto at = items_.end();
   // What is offered already stays in front.
   const auto first = items_.begin() + (offered_ ? 1 : 0);
   while (at != first && std::prev(at)->t > t) --at;
-  items_.insert(at, {p, t, cookie});
+  items_.emplace(at, p, t, cookie);
 }
 
 void stream::put_on_pins(const payload& p) const {
@@ -131,10 +135,12 @@ std::string stream::sample() {
     }
     return wrong;
   }
-  if (valid) {
+  if (valid && !offered_) {
+    take_from_pins(sampled_);
+  } else if (valid) {
     payload now_there;
     take_from_pins(now_there);
-    if (offered_ && now_there != sampled_)
+    if (now_there != sampled_)
       wrong = bundle_.data.front()->name + " changed while " + bundle_.valid->name + " waited for ready";
     sampled_ = std::move(now_there);
   } else if (offered_) {

@@ -67,9 +67,10 @@ class stream {
 
  private:
   struct item {
+    item(const payload& p, ps at, std::uint64_t of_user) : data(p), t(at), cookie(of_user) {}
     payload data;
-    ps t{0};
-    std::uint64_t cookie = 0;
+    ps t;
+    std::uint64_t cookie;
   };
   bool return_credits();
   std::string take_credit();

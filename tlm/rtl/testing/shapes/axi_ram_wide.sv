@@ -85,12 +85,16 @@ module axi_ram_wide #(
   reg [2:0] r_size;
   reg [1:0] r_burst;
   reg r_lock;
-  assign s_axi_arready = !r_on;
-  assign s_axi_rvalid = r_on;
+  // What waits must not change when somebody writes beside it.
+  reg [DATA_WIDTH-1:0] r_data;
+  reg r_have, r_last;
+  wire r_fetch = r_on && (!r_have || s_axi_rready);
+  assign s_axi_arready = !r_on && !r_have;
+  assign s_axi_rvalid = r_have;
   assign s_axi_rid = r_id;
-  assign s_axi_rdata = mem[r_addr[ADDR_WIDTH-1:LANES]];
+  assign s_axi_rdata = r_data;
   assign s_axi_rresp = {1'b0, r_lock};
-  assign s_axi_rlast = r_left == 8'd0;
+  assign s_axi_rlast = r_last;
 
   always @(posedge clk) begin
     if (s_axi_awvalid && s_axi_awready) begin
@@ -125,14 +129,20 @@ module axi_ram_wide #(
         x_id <= s_axi_arid;
         x_addr <= s_axi_araddr;
       end
-    end else if (s_axi_rvalid && s_axi_rready) begin
+    end
+    if (s_axi_rready) r_have <= 1'b0;
+    if (r_fetch) begin
+      r_data <= mem[r_addr[ADDR_WIDTH-1:LANES]];
+      r_have <= 1'b1;
+      r_last <= r_left == 8'd0;
       r_addr <= following(r_addr, r_size, r_len, r_burst);
       r_left <= r_left - 8'd1;
-      if (s_axi_rlast) r_on <= 1'b0;
+      if (r_left == 8'd0) r_on <= 1'b0;
     end
     if (rst) begin
       w_state <= 2'd0;
       r_on <= 1'b0;
+      r_have <= 1'b0;
       x_on <= 1'b0;
     end
   end
