@@ -87,6 +87,12 @@ struct qp_object {
 struct srq_object {
   ibv_srq srq;
   handle name;
+  std::uint32_t number;  // XRC
+};
+
+struct xrcd_object {
+  ibv_xrcd xrcd;
+  handle name;
 };
 
 struct ah_object {
@@ -135,6 +141,11 @@ void add_memory_operations(context_object& c);
 void add_completion_operations(context_object& c);
 void add_queue_pair_operations(context_object& c);
 void add_posting_operations(context_object& c);
+void add_shared_queue_operations(context_object& c);
+void add_group_operations(context_object& c);
+
+// The public part of a QP that the simulator has made.
+ibv_qp* made_qp(qp_object& q, ibv_context* context, handle name, std::uint32_t number, ibv_qp_type type, void* user);
 
 void open_extended(qp_object& q, std::uint64_t operations);
 void open_extended(cq_object& q);

@@ -29,7 +29,8 @@ int client::close(cpu& c, ibv_context* context) {
     for (const auto& run : driver::of(&cq).buffer.runs()) where.host.unwatch_pages(run.physical, run.bytes);
   });
   qps.each([&](const ibv_qp& qp) {
-    if (its(qp) && qp.state != IBV_QPS_RESET && qp.state != IBV_QPS_INIT) --connected;
+    const bool counted = qp.qp_type == IBV_QPT_XRC_RECV || (qp.state != IBV_QPS_RESET && qp.state != IBV_QPS_INIT);
+    if (its(qp) && counted) --connected;
   });
   pds.remove_if(its);
   mrs.remove_if(its);
@@ -40,6 +41,7 @@ int client::close(cpu& c, ibv_context* context) {
   qps.remove_if(its);
   srqs.remove_if(its);
   ahs.remove_if(its);
+  xrcds.remove_if(its);
   contexts.remove_if([context](const ibv_context& x) { return &x == context; });
   std::erase_if(openings, [this](const auto& o) { return !contexts.find(o.first); });
   return ibv_close_device(c, context);

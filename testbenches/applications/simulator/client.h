@@ -75,6 +75,7 @@ struct client {
   handles<verbs::ibv_qp> qps;
   handles<verbs::ibv_srq> srqs;
   handles<verbs::ibv_ah> ahs;
+  handles<verbs::ibv_xrcd> xrcds;
   handles<cm::file> connection_files;
   std::size_t connected = 0;  // QPs that were made ready to receive
 

@@ -85,8 +85,9 @@ bytes infiniband_record(const packet& p, ps t) {
 bytes roce_frame(const packet& p) {
   const auto wire = p.on_wire();
   const packet_header& h = p.header;
-  const auto* bth = reinterpret_cast<const std::uint8_t*>(wire.data()) + wire::lrh_bytes;
-  const std::size_t transport = wire.size() - wire::lrh_bytes;  // BTH to ICRC
+  const std::size_t routes = wire::lrh_bytes + (h.global ? wire::grh_bytes : 0);
+  const auto* bth = reinterpret_cast<const std::uint8_t*>(wire.data()) + routes;
+  const std::size_t transport = wire.size() - routes;  // BTH to ICRC
   bytes out;
   mac(out, h.dest_lid);
   mac(out, h.source_lid);
