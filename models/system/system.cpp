@@ -125,6 +125,8 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
       plug(i, l, 0);
       switch_->attach(static_cast<unsigned>(i), l, 1);
       switch_->set_route(static_cast<std::uint16_t>(config_.nodes[i].hca.port.lid), static_cast<unsigned>(i));
+      nodes_[i]->hca.command_unit.on_group(
+          [this, i](std::uint16_t lid, bool joins) { switch_->set_member(lid, static_cast<unsigned>(i), joins); });
     }
     if (has_outside) {
       switch_->attach(static_cast<unsigned>(n), cable_to(n), 1);

@@ -22,16 +22,16 @@ CONFORMANCE(TC_A32) {
   base_case t(c, n);  // page 1; page 0 is the kernel's
   process_context other(c, n);
   ASSERT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
-  const auto ring = [&](std::uint32_t page, std::uint32_t where, const ibv_qp* qp) {
+  const auto ring = [&](std::uint32_t uar, std::uint32_t where, const ibv_qp* qp) {
     const hca_doorbell d{qp->qp_num, 5};
-    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{page} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
+    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
     c.spend(10_us);
     c.sync();
   };
-  for (const std::uint32_t page : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
+  for (const std::uint32_t uar : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
     for (const ibv_qp* qp : {t.a, t.b}) {
-      ring(page, HCA_UAR_SQ, qp);
-      ring(page, HCA_UAR_RQ, qp);
+      ring(uar, HCA_UAR_SQ, qp);
+      ring(uar, HCA_UAR_RQ, qp);
     }
   }
   EXPECT_EQ(statistic_of(n.hca.doorbell, "foreign"), 16.0);
@@ -59,17 +59,17 @@ CONFORMANCE(TC_A33) {
   ibv_qp* const qp = t.p.create_qp({}, nullptr, cq);
   ASSERT_EQ(t.p.connect(qp, t.p.address_of(qp)), 0);
   const std::uint32_t cqn = static_cast<const driver::completion_queue&>(*cq).number;
-  const auto ring = [&](std::uint32_t page, std::uint32_t where, std::uint32_t number, std::uint32_t value) {
+  const auto ring = [&](std::uint32_t uar, std::uint32_t where, std::uint32_t number, std::uint32_t value) {
     const hca_doorbell d{number, value};
-    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{page} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
+    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
     c.spend(10_us);
     c.sync();
   };
-  for (const std::uint32_t page : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
-    ring(page, HCA_UAR_CQ, cqn | HCA_ARM_NEXT << 24, 0);
-    ring(page, HCA_UAR_CQ, cqn, 4);
+  for (const std::uint32_t uar : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
+    ring(uar, HCA_UAR_CQ, cqn | HCA_ARM_NEXT << 24, 0);
+    ring(uar, HCA_UAR_CQ, cqn, 4);
   }
-  for (const std::uint32_t page : {1U, 2U}) ring(page, HCA_UAR_EQ, HCA_ARM_NEXT << 24, 100);
+  for (const std::uint32_t uar : {1U, 2U}) ring(uar, HCA_UAR_EQ, HCA_ARM_NEXT << 24, 100);
   EXPECT_EQ(statistic_of(n.hca.doorbell, "foreign"), 10.0);
   const request r{.sges = {{t.here.addr, 8, t.here.mr->lkey}}, .remote = t.there.addr, .rkey = t.there.mr->rkey};
   for (int i = 0; i < 4; ++i) ASSERT_EQ(post(c, qp, r), 0);

@@ -13,6 +13,7 @@ handler_table make_table() {
   add_memory_requests(t);
   add_completion_requests(t);
   add_queue_requests(t);
+  add_group_requests(t);
   add_connection_requests(t);
   return t;
 }
@@ -31,6 +32,7 @@ bool destroys(channel::what w) {
     case channel::what::destroy_qp:
     case channel::what::destroy_srq:
     case channel::what::destroy_ah:
+    case channel::what::close_xrcd:
       return true;
     default:
       return false;

@@ -51,6 +51,7 @@ void add_device_requests(handler_table& t);
 void add_memory_requests(handler_table& t);
 void add_completion_requests(handler_table& t);
 void add_queue_requests(handler_table& t);
+void add_group_requests(handler_table& t);
 void add_connection_requests(handler_table& t);
 
 }  // namespace hcasim::applications
