@@ -17,8 +17,8 @@
 # out: always ready. `ready=!PORT`: the port says that it is busy or full; `valid=!PORT`: that it has nothing.
 # fifo: our side is high only in a cycle in which the other one is (wr_en and full, rd_en and empty). late: data follows a cycle
 # after it was taken. A request that a pulse begins and a pulse ends has credits=1.
-# INTERFACE (key_check, context_cache, page_walker, doorbell) has every bundle of that unit checked here:
-# that it is there, its direction and its width; axi4 and axi_lite have only names and directions checked.
+# INTERFACE (key_check, context_cache, qpc_cache, page_walker, doorbell) has every bundle of that unit checked here:
+# that it is there, its direction and its width; axi4, axi_lite and device have only names and directions checked.
 # Instead of ready=PORT a bundle may say credit=PORT credits=N: the receiver gives back a credit with every cycle that PORT is high.
 #
 # INSTRUMENTED adds waveforms, assertions and coverage. MUTATIONS builds every seeded fault of a file into one design; `mutate`
@@ -27,6 +27,7 @@ include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_verilate.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_pins.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_faults.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/add_unit.cmake)
 
 function(hca_add_rtl)
   cmake_parse_arguments(ARG "INSTRUMENTED" "NAME;TOP;INTERFACE;MUTATIONS;MUTANTS;WARNINGS"
@@ -191,5 +192,5 @@ function(hca_add_rtl)
       target_compile_definitions(${part} PRIVATE VM_TRACE=0 VM_COVERAGE=0)
     endif()
   endforeach()
-  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir})
+  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir} HCASIM_RTL_INTERFACE "${ARG_INTERFACE}")
 endfunction()

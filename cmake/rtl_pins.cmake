@@ -93,8 +93,8 @@ macro(hca_rtl_bundle)
     math(EXPR total "${total} + ${port_bits}")
     string(APPEND list_text "\"${piece}\", ")
   endforeach()
-  if(total GREATER 1280)  # payload_bits of tlm/rtl/payload.h
-    message(FATAL_ERROR "hca_add_rtl(${name}): bundle ${what} has ${total} bits, a stream carries at most 1280: name slices of its ports, or "
+  if(total GREATER 2176)  # payload_bits of tlm/rtl/payload.h
+    message(FATAL_ERROR "hca_add_rtl(${name}): bundle ${what} has ${total} bits, a stream carries at most 2176: name slices of its ports, or "
                         "more bundles")
   endif()
   set(bundle_${what} "${kind}")
@@ -111,10 +111,13 @@ macro(hca_rtl_interface interface)
   set(HCASIM_INTERFACE_axi_lite ${HCASIM_INTERFACE_axi4})
   set(HCASIM_INTERFACE_axi4_master out:aw:any out:w:any in:b:any out:ar:any in:r:any)
   set(HCASIM_INTERFACE_axi_lite_master ${HCASIM_INTERFACE_axi4_master})
+  set(HCASIM_INTERFACE_device ${HCASIM_INTERFACE_axi4_master} in:reg_aw:any in:reg_w:any out:reg_b:2 in:reg_ar:any out:reg_r:any)
+  set(HCASIM_INTERFACE_completion in:req:589 out:mem:589 in:mem_rsp:518 out:rsp:518)
   set(HCASIM_INTERFACE_doorbell
       in:wr:153 in:line:512 out:ring:71 out:ring_line:512 out:qp:24 in:qp_rsp:65 out:rec:64 in:rec_rsp:65 out:note:14)
   set(HCASIM_INTERFACE_page_walker in:req:378 out:rsp:135 out:mem_req:71 in:mem_rsp:518)
   set(HCASIM_INTERFACE_context_cache in:req:135 out:rsp:526 in:rel:521 out:rd_req:68 in:rd_rsp:517 out:wr_req:582 in:wr_rsp:6)
+  set(HCASIM_INTERFACE_qpc_cache in:req:135 out:rsp:2062 in:rel:2057 out:rd_req:68 in:rd_rsp:2053 out:wr_req:2118 in:wr_rsp:6)
   if(NOT DEFINED HCASIM_INTERFACE_${interface})
     message(FATAL_ERROR "hca_add_rtl(${name}): there is no interface '${interface}'")
   endif()

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -121,5 +122,7 @@ class design {
   const pin* clock_ = nullptr;
   const pin* idle_ = nullptr;
 };
+
+using design_factory = std::unique_ptr<design> (*)(unsigned random_reset);
 
 }  // namespace hcasim::rtl

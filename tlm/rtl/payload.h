@@ -8,7 +8,7 @@
 
 namespace hcasim::rtl {
 
-inline constexpr unsigned payload_bits = 1280;
+inline constexpr unsigned payload_bits = 2176;
 
 struct payload {
   std::array<std::uint32_t, payload_bits / 32> words{};

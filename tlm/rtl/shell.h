@@ -29,8 +29,6 @@ struct shell_options {
   ps trace_from{0};
 };
 
-using design_factory = std::unique_ptr<design> (*)(unsigned random_reset);
-
 class shell : public unit {
  public:
   ~shell() override;
