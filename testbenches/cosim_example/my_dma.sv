@@ -119,7 +119,7 @@ module my_dma #(
   end
 
   // ---- the copy
-  assign arvalid = state == ASK;
+  assign arvalid = state == ASK && beats != '0;
   assign araddr = from;
   assign arlen = 8'(beats) - 8'd1;
   assign arsize = 3'd4;

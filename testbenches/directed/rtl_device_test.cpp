@@ -18,6 +18,8 @@ using kit::world;
 
 const rtl::registered my_dma("device", "my_dma", rtl::make_my_dma_design);
 
+constexpr std::uint64_t nowhere = 0xffff'8000'0000'0000;
+
 // What the driver of the device has reserved.
 struct buffers {
   std::uint64_t memory;
@@ -89,13 +91,14 @@ void copies_arrive(double stall, std::uint64_t seed) {
   EXPECT_GT(statistic_of(w.at(0).own_device(0), "bursts"), 80);
 }
 
-TEST(rtl_device, copies_arrive_byte_by_byte) {
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) copies_arrive(0, seed);
+class rtl_device_copies : public ::testing::TestWithParam<int> {};
+TEST_P(rtl_device_copies, arrive_byte_by_byte) {
+  copies_arrive(0, static_cast<std::uint64_t>(GetParam()));
 }
-
-TEST(rtl_device, stalls_change_times_alone) {
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) copies_arrive(0.4, seed);
+TEST_P(rtl_device_copies, arrive_whatever_stalls) {
+  copies_arrive(0.4, static_cast<std::uint64_t>(GetParam()));
 }
+INSTANTIATE_TEST_SUITE_P(seeds, rtl_device_copies, ::testing::Values(1, 2, 3));
 
 // Words, halves of a register, and several at once; what it refuses reads as ones.
 TEST(rtl_device, registers_are_words) {
@@ -120,8 +123,8 @@ TEST(rtl_device, an_address_that_leads_nowhere_is_an_error_of_the_bus) {
   world w(with_device());
   const auto program = [](cpu& c, node& n) {
     const auto [memory, flag] = buffers(n);
-    EXPECT_EQ(copy(c, n, flag, memory, 0x00ff'0000'0000'0000, 64), 3U);
-    EXPECT_EQ(copy(c, n, flag, 0x00ff'0000'0000'0000, memory, 64), 3U);
+    EXPECT_EQ(copy(c, n, flag, memory, nowhere, 64), 3U);
+    EXPECT_EQ(copy(c, n, flag, nowhere, memory, 64), 3U);
     EXPECT_EQ(copy(c, n, flag, memory + 8, memory + 0x1000, 64), 3U) << "not aligned";
     EXPECT_EQ(get<std::uint32_t>(c, n, 0x1c), 2U);
     EXPECT_EQ(copy(c, n, flag, memory, memory + 0x1000, 64), 1U) << "and goes on";
@@ -144,24 +147,29 @@ TEST(rtl_device, interrupts_are_writes_into_the_window) {
   ASSERT_TRUE(w.run({program}));
 }
 
-TEST(rtl_device, what_does_not_fit_is_refused) {
-  const auto refusal = [](const std::function<void(node_config&)>& change) {
-    system_config c = with_device();
-    change(c.nodes[0]);
-    try {
-      world w(c);
-    } catch (const std::invalid_argument& e) {
-      return std::string(e.what());
-    }
-    return std::string("nothing");
-  };
-  EXPECT_NE(refusal([](node_config& n) { n.device[0].bar = 1 << 20; }).find("'reg_aw' has 16 bits of address"),
-            std::string::npos);
-  EXPECT_NE(refusal([](node_config& n) { n.device[0].bar = 5000; }).find(".bar: is no power of two"), std::string::npos);
-  EXPECT_NE(refusal([](node_config& n) { n.iommu.enabled = true; }).find("no requester"), std::string::npos);
-  EXPECT_EQ(refusal([](node_config& n) { n.device[1].implementation.name = "your_dma"; }),
-            "system.node0.device1.implementation: your_dma is none of my_dma, or the path of a shared object");
+struct misfit {
+  void (*change)(node_config&);
+  const char* why;
+};
+class rtl_device_misfits : public ::testing::TestWithParam<misfit> {};
+TEST_P(rtl_device_misfits, are_refused) {
+  system_config c = with_device();
+  GetParam().change(c.nodes[0]);
+  try {
+    world w(c);
+    FAIL();
+  } catch (const std::invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find(GetParam().why), std::string::npos) << e.what();
+  }
 }
+INSTANTIATE_TEST_SUITE_P(
+    of, rtl_device_misfits,
+    ::testing::Values(misfit{[](node_config& n) { n.device[0].bar = 1 << 20; }, "'reg_aw' has 16 bits of address"},
+                      misfit{[](node_config& n) { n.device[0].bar = 5000; }, ".bar: is no power of two"},
+                      misfit{[](node_config& n) { n.iommu.enabled = true; }, "no requester"},
+                      misfit{
+                          [](node_config& n) { n.device[1].implementation.name = "your_dma"; },
+                          "system.node0.device1.implementation: your_dma is none of my_dma, or the path of a shared object"}));
 
 }  // namespace
 }  // namespace hcasim

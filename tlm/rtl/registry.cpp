@@ -46,7 +46,10 @@ bool is_path(const std::string& name) {
 const unit_object& load(const std::string& who, const std::string& file) {
   std::error_code ec;
   const fs::path path = fs::absolute(file);
-  if (!fs::exists(path, ec)) refuse(who, file, " is not there (" + path.lexically_normal().string() + ")");
+  if (!fs::exists(path, ec)) {
+    const std::string whole = path.lexically_normal().string();
+    refuse(who, file, " is not there" + (whole == file ? std::string() : " (" + whole + ")"));
+  }
   if (!fs::is_regular_file(path, ec)) refuse(who, file, " is no file; name a shared object (.so)");
   void* const object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object) {

@@ -72,6 +72,7 @@ TEST(registry, a_shared_object_serves_several_units_at_once) {
 TEST(registry, a_relative_path_is_of_the_folder_that_one_stands_in) {
   fs::current_path(objects);
   EXPECT_NE(adder("./libadder_good.so").make, nullptr);
+  EXPECT_NE(refusal("./none.so").find("./none.so is not there (" + objects + "/none.so)"), std::string::npos);
   EXPECT_EQ(adder("libadder_good.so").make, adder("./libadder_good.so").make);
 }
 
@@ -82,7 +83,7 @@ TEST(registry, what_is_no_unit_is_refused_by_name) {
     EXPECT_EQ(why.rfind("node0.adder.implementation: " + file, 0), 0U) << why;
     EXPECT_NE(why.find(what), std::string::npos) << why;
   };
-  says("missing", " is not there (");
+  says("missing", " is not there");
   says("no_symbol", " exports no hcasim_unit; build it with hca_add_unit");
   says("nothing", ": hcasim_unit gives nothing");
   says("version", " was made for version 2 of the interface, this program has 1");
@@ -117,12 +118,12 @@ TEST(registry, a_unit_of_another_kind_or_another_configuration_is_refused) {
   EXPECT_NE(refusal(good, trace).find("node0.adder.rtl: its design was built without waveforms and coverage"),
             std::string::npos);
   try {
-    static const registered whole("adder", "whole", whole_unit_maker([] {}));
-    EXPECT_NE(choose_any("adder", "node0.adder", {"whole"}, {}, nullptr, {}).whole, nullptr);
-    adder("whole");
+    static const registered whole("whole", "one", whole_unit_maker([] {}));
+    EXPECT_NE(choose_any("whole", "node0.whole", {"one"}, {}, nullptr, {}).whole, nullptr);
+    choose("whole", "node0.whole", {"one"}, {}, nullptr, {});
     FAIL();
   } catch (const std::invalid_argument& e) {
-    EXPECT_NE(std::string(e.what()).find("whole brings sockets of its own; a design is needed here"), std::string::npos);
+    EXPECT_NE(std::string(e.what()).find("one brings sockets of its own; a design is needed here"), std::string::npos);
   }
 }
 

@@ -351,10 +351,21 @@ module context_cache #(
     answer_slot = answers_again && l_tag == answer_tag ? slot : t_slot[answer_tag];
   end
   assign frozen = s1_valid && s1_writes && give_writes;
-  // A drop that was looked up in the cycle before has not had its two cycles.
-  assign rel_ready = !(dropping[g_slot] && t_young[giving_tag]);
-
   logic rsp_stored, rd_stored, wr_stored;
+  logic any_waiting_answer;
+  always_comb begin
+    any_waiting_answer = t_young != '0;
+    for (int i = 0; i < TAGS; i++) any_waiting_answer |= doing[i] == context_pkg::ANSWER;
+  end
+  // An answer that stays has bytes from before this cycle: whoever gets it while nobody holds the entry any more would not see
+  // what a release has brought meanwhile. The release waits for it.
+  logic answers_first, answers_second, answers_stay;
+  assign answers_first = s1_valid && s1_answers;
+  assign answers_second = filled || written || l_retry || any_waiting_answer;
+  assign answers_stay = rsp_stored || (answers_first && answers_second) || ((answers_first || answers_second) && !rsp_ready);
+  // A drop that was looked up in the cycle before has not had its two cycles.
+  assign rel_ready = !(dropping[g_slot] && t_young[giving_tag]) && !(g_dirty && answers_stay);
+
   fall_through_two #(
       .DEPTH(TAGS),
       .BITS(TAG_BITS + SLOT_BITS + EB + 1)
@@ -636,11 +647,6 @@ module context_cache #(
   end
 
   assign idle = !s0_valid && !s1_valid && !rsp_stored && !rd_stored && !wr_stored && !l_retry && !any_waiting_answer && !(e_count != '0 && any_write);
-  logic any_waiting_answer;
-  always_comb begin
-    any_waiting_answer = t_young != '0;
-    for (int i = 0; i < TAGS; i++) any_waiting_answer |= doing[i] == context_pkg::ANSWER;
-  end
 
 `ifdef VERILATOR
   logic tag_idle, read_known, held;

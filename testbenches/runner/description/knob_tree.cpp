@@ -97,11 +97,11 @@ bool is_file_path(std::string_view text) {
   return text.find('/') != std::string_view::npos || text.ends_with(".so");
 }
 
-// A relative path in a file means: relative to that file.
+// A relative path in a file means: relative to that file. Absolute from here on, so that a result can be run again.
 std::string located(std::string_view text, const place& where) {
-  const std::filesystem::path p(text);
-  if (where.line == 0 || !is_file_path(text) || p.is_absolute()) return std::string(text);
-  return (std::filesystem::path(where.source).parent_path() / p).lexically_normal().string();
+  if (!is_file_path(text)) return std::string(text);
+  const std::filesystem::path base = where.line ? std::filesystem::path(where.source).parent_path() : "";
+  return std::filesystem::absolute(base / text).lexically_normal().string();
 }
 
 std::string join(const std::vector<std::string>& list) {
