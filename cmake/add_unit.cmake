@@ -1,7 +1,7 @@
 # hca_add_unit(NAME name KIND kind DESIGN design [REFUSES function SOURCES files...])
 #
 # lib<name>.so: a design of hca_add_rtl that `hcasim run --set node*.hca.<unit>.implementation=lib<name>.so` puts in the place of
-# a unit. KIND: completion, doorbell, key_check, page_walker, context_cache (mrc_cache, extent_cache, cqc_cache), qpc_cache, device; the
+# a unit. KIND: completion, doorbell, key_check, page_walker, context_cache (mrc_cache, extent_cache, cqc_cache), qpc_cache, memory_port, device; the
 # design has the INTERFACE of that name. It is compiled as position-independent code from here on.
 #
 # REFUSES: `const char* function(const char* const* knobs)` of SOURCES gets the knobs of the unit ("ways=8", ..., a null pointer
@@ -17,7 +17,7 @@ include_guard(GLOBAL)
 function(hca_add_unit)
   cmake_parse_arguments(ARG "WHOLE" "NAME;KIND;DESIGN;REFUSES" "SOURCES" ${ARGN})
   set(all_needed NAME KIND DESIGN)
-  set(kinds completion doorbell key_check page_walker context_cache qpc_cache device)
+  set(kinds completion doorbell key_check page_walker context_cache qpc_cache memory_port device)
   if(ARG_WHOLE)
     set(all_needed NAME KIND SOURCES)
     set(kinds completion dma_engine)

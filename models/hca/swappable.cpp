@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "models/completion/completion.h"
-#include "models/completion/rtl/completion_rtl.h"
 #include "models/dma_engine/dma_engine.h"
+#include "models/hca/completion_rtl.h"
 #include "rtl/context_cache_design.h"
-#include "rtl/cqe_writer_design.h"
 #include "rtl/doorbell_design.h"
 #include "rtl/key_check_design.h"
+#include "rtl/memory_port_design.h"
 #include "rtl/page_walker_design.h"
 #include "rtl/qpc_cache_design.h"
 
@@ -52,7 +52,7 @@ completion_boundary completion_of(const sc_core::sc_object& in, const char* name
                                   const clock_domain& clock, unsigned reporters) {
   if (config.implementation.is_model())
     return completion_boundary::of(model_of<completion>(in, name, config, clock, reporters));
-  const rtl::chosen c = chosen_any(in, name, config, rtl::make_cqe_writer_design);
+  const rtl::chosen c = chosen_any(in, name, config, rtl::make_memory_port_design);
   if (!c.whole) return completion_rtl::make(name, config, clock, reporters, c);
   return reinterpret_cast<completion_maker>(c.whole)(name, config, clock, reporters);
 }
@@ -102,6 +102,24 @@ page_walker_unit::page_walker_unit(const sc_core::sc_object& in_adapter, const c
     : either(model_of<page_walker>(in_adapter, name, config, clock, clients, protection),
              rtl_of<page_walker_rtl>(in_adapter, name, "page_walker", rtl::make_page_walker_design, config, clock, clients),
              config.of_rtl) {}
+
+walk_port_unit::walk_port_unit(const sc_core::sc_object& in_adapter, const char* name, const memory_port_config& config,
+                               const clock_domain& clock) {
+  if (config.implementation.name == "none") return;
+  const rtl::chosen c = chosen_rtl(in_adapter, name, "memory_port", config, rtl::make_memory_port_design);
+  port_ = std::make_unique<memory_port_rtl>(name, clock, c.make, c.options);
+  how_ = config.of_rtl;
+}
+
+walk_port_unit::~walk_port_unit() {
+  if (port_) rtl::write_coverage(port_->design(), how_, port_->name());
+}
+
+void walk_port_unit::put_between(initiator_socket<dma_request>& from, target_socket<dma_request>& to) {
+  if (!port_) return from.bind(to);
+  from.bind(port_->in);
+  port_->dma.bind(to);
+}
 
 completion_unit::completion_unit(const sc_core::sc_object& in_adapter, const char* name, const completion_config& config,
                                  const clock_domain& clock, unsigned reporters)

@@ -15,6 +15,8 @@
 #include "models/doorbell/rtl/doorbell_rtl.h"
 #include "models/key_check/key_check.h"
 #include "models/key_check/rtl/key_check_rtl.h"
+#include "models/memory_port/memory_port_config.h"
+#include "models/memory_port/memory_port_rtl.h"
 #include "models/page_walker/page_walker.h"
 #include "models/page_walker/rtl/page_walker_rtl.h"
 #include "tlm/rtl/registry.h"
@@ -102,6 +104,22 @@ class page_walker_unit : public either<page_walker, page_walker_rtl> {
 
   std::deque<target_socket<translate_request>>& in = pick(&page_walker::in, &page_walker_rtl::in);
   initiator_socket<dma_request>& dma = pick(&page_walker::dma, &page_walker_rtl::dma);
+};
+
+// Between the page walker and the DMA engine: nothing, or RTL.
+class walk_port_unit {
+ public:
+  walk_port_unit(const sc_core::sc_object& in_adapter, const char* name, const memory_port_config& config,
+                 const clock_domain& clock);
+  ~walk_port_unit();
+  walk_port_unit(const walk_port_unit&) = delete;
+  walk_port_unit& operator=(const walk_port_unit&) = delete;
+
+  void put_between(initiator_socket<dma_request>& from, target_socket<dma_request>& to);
+
+ private:
+  std::unique_ptr<memory_port_rtl> port_;
+  rtl_knobs how_;
 };
 
 class completion_unit : public completion_boundary {

@@ -208,7 +208,8 @@ TEST(swap, what_is_no_such_unit_is_bad_input) {
   refused(object_of("context_cache"), " holds a unit of kind context_cache, one of kind key_check is needed here");
   refused("/dev/null", " is no file; name a shared object");
   // The knobs of the shell are judged whoever made what is behind it.
-  refused(object_of("key_check") + " --set 'node1.hca.key_check.depth=7 cycles'", "key_check: the RTL is built for depth: 6 cycles");
+  refused(object_of("key_check") + " --set 'node1.hca.key_check.depth=7 cycles'",
+          "key_check: the RTL is built for depth: 6 cycles");
 }
 
 // Everything is late by chance, and nothing is lost or seen too early.

@@ -1,11 +1,11 @@
-// The way of CQEs and EQEs to memory. What is asked goes on in its order, one a cycle; no more than WINDOW writes are under way,
-// and a read of memory waits for those before it, so that what software sees of a queue and of its record fits together.
+// A unit's way to memory, of up to 64 bytes at once. What is asked goes on in its order, one a cycle; no more than WINDOW writes are
+// under way, and a read waits for those before it: what software sees of a completion queue and of its record fits together.
 //
 //   req      tag, write, bytes, address, data; a tag is in use until it is answered
 //   mem      the same, to memory
 //   mem_rsp  tag, failed, data; in any order
 //   rsp      the same, in the cycle it comes
-module cqe_writer #(
+module memory_port #(
     parameter int TAG_BITS = 5,
     parameter int WINDOW = 16,
     localparam int BITS = TAG_BITS + 584

@@ -1,4 +1,4 @@
-#include "models/completion/rtl/completion_rtl.h"
+#include "models/memory_port/memory_port_rtl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,8 +7,8 @@
 
 namespace hcasim {
 
-cqe_writer_rtl::cqe_writer_rtl(const sc_core::sc_module_name& name, const clock_domain& clock, rtl::design_factory make,
-                               const rtl::shell_options& options)
+memory_port_rtl::memory_port_rtl(const sc_core::sc_module_name& name, const clock_domain& clock, rtl::design_factory make,
+                                 const rtl::shell_options& options)
     : shell(name, clock, make, options),
       req_(into("req", tag_bits + 584)),
       mem_rsp_(into("mem_rsp", tag_bits + 513)),
@@ -26,17 +26,17 @@ cqe_writer_rtl::cqe_writer_rtl(const sc_core::sc_module_name& name, const clock_
       done.self->came(done, t);
     };
   }
-  in.on<&cqe_writer_rtl::handle>(this);
+  in.on<&memory_port_rtl::handle>(this);
   req_.on_transfer = [this](const rtl::payload&, std::uint64_t, ps) { owe(1); };
   mem_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { hand_on(p, t); };
   mem_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t, ps) { await(-1); };
   rsp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { answer(p, t); };
-  stats_.add("writes", "1", "CQEs, EQEs and interrupts that it handed on", writes_);
-  stats_.add("reads", "1", "records that it read", reads_);
+  stats_.add("writes", "1", "writes that it handed on", writes_);
+  stats_.add("reads", "1", "reads that it handed on", reads_);
   stats_.total("rtl_cycles", "1", "clock edges that the RTL was given", [this](ps) { return static_cast<double>(cycles()); });
 }
 
-tlm::tlm_sync_enum cqe_writer_rtl::handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
+tlm::tlm_sync_enum memory_port_rtl::handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
   if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
   ++asked_;
   if (free_tags_.empty()) {
@@ -47,7 +47,7 @@ tlm::tlm_sync_enum cqe_writer_rtl::handle(dma_request& r, tlm::tlm_phase phase, 
   return tlm::TLM_ACCEPTED;
 }
 
-void cqe_writer_rtl::enter(dma_request& r, ps t) {
+void memory_port_rtl::enter(dma_request& r, ps t) {
   access& a = accesses_[free_tags_.front()];
   free_tags_.pop_front();
   a.asked = &r;
@@ -63,7 +63,7 @@ void cqe_writer_rtl::enter(dma_request& r, ps t) {
   push(req_, p, t);
 }
 
-void cqe_writer_rtl::hand_on(const rtl::payload& p, ps t) {
+void memory_port_rtl::hand_on(const rtl::payload& p, ps t) {
   std::array<std::byte, line_bytes> line{};
   rtl::reader bits(p);
   bits.bytes(line.data(), line_bytes);
@@ -91,13 +91,13 @@ void cqe_writer_rtl::hand_on(const rtl::payload& p, ps t) {
   }
 }
 
-void cqe_writer_rtl::came(access& a, ps t) {
+void memory_port_rtl::came(access& a, ps t) {
   rtl::payload p;
   rtl::writer(p).bytes(a.buffer.data(), line_bytes).put(a.failed, 1).put(a.tag, tag_bits);
   push(mem_rsp_, p, t);
 }
 
-void cqe_writer_rtl::answer(const rtl::payload& p, ps t) {
+void memory_port_rtl::answer(const rtl::payload& p, ps t) {
   owe(-1);
   access& a = accesses_[p.get(513, tag_bits)];
   dma_request* const r = std::exchange(a.asked, nullptr);
@@ -117,57 +117,9 @@ void cqe_writer_rtl::answer(const rtl::payload& p, ps t) {
   target_socket<dma_request>::respond(*r, t);
 }
 
-void cqe_writer_rtl::when_handed_on(action then) {
+void memory_port_rtl::when_handed_on(action then) {
   if (all_handed_on()) return then();
   waiters_.push_back({asked_, then});
-}
-
-completion_rtl::completion_rtl(const sc_core::sc_module_name& name, const completion_config& config, const clock_domain& clock,
-                               unsigned reporters, const rtl::chosen& what)
-    : unit(name),
-      inner("unit", config, clock, reporters),
-      writer("writer", clock, what.make, what.options),
-      how_(config.of_rtl) {
-  inner.dma.bind(writer.in);
-  to_inner_.bind(inner.control);
-  control.on<&completion_rtl::on_control>(this);
-}
-
-// What is settled has left the RTL as well.
-tlm::tlm_sync_enum completion_rtl::on_control(control_request& c, tlm::tlm_phase phase, ps& t) {
-  if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
-  passed_on& p = passed_on_.get();
-  p.self = this;
-  p.asked = &c;
-  p.own = c;
-  p.own.waiter = {};
-  p.own.context = &p;
-  p.own.on_response = [](void* context, transaction&, ps) { end(*static_cast<passed_on*>(context)); };
-  if (to_inner_.send(p.own, t) != tlm::TLM_COMPLETED) return tlm::TLM_ACCEPTED;
-  if (c.op == control_op::settle && !writer.all_handed_on()) {
-    end(p);
-    return tlm::TLM_ACCEPTED;
-  }
-  passed_on_.put(p);
-  return tlm::TLM_COMPLETED;
-}
-
-void completion_rtl::end(passed_on& p) {
-  p.self->writer.when_handed_on({[](void* context) {
-                                   passed_on& done = *static_cast<passed_on*>(context);
-                                   control_request& asked = *done.asked;
-                                   done.self->passed_on_.put(done);
-                                   target_socket<control_request>::respond(asked, now());
-                                 },
-                                 &p});
-}
-
-completion_boundary completion_rtl::make(const char* name, const completion_config& config, const clock_domain& clock,
-                                         unsigned reporters, const rtl::chosen& what) {
-  auto made = std::make_unique<completion_rtl>(name, config, clock, reporters, what);
-  completion_rtl& its = *made;
-  return {std::move(made), its.inner.reports, its.inner.bells,  its.control,
-          its.inner.msix,  its.inner.cqc,     its.inner.walker, its.writer.dma};
 }
 
 }  // namespace hcasim
