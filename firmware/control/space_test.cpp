@@ -1,48 +1,9 @@
 // The extended verbs: one key over a changing set of segments [S1..S13].
-#include <gtest/gtest.h>
-
-#include "firmware/control/firmware_bench.h"
+#include "firmware/control/space_bench.h"
 
 using namespace hcasim::testing;
 
 namespace {
-
-constexpr std::uint32_t rw = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ;
-
-hca_region any(std::uint64_t pages) {
-  hca_region r = region(0, pages * page, rw);
-  r.va = HCA_VA_ANY;
-  return r;
-}
-std::vector<hca_chunk> memory(std::uint64_t address, std::uint64_t pages) {
-  return {{address, pages * page}};
-}
-
-class space : public ::testing::Test {
- protected:
-  void add_at(std::uint64_t va, std::uint64_t pages, std::uint64_t physical, std::uint32_t flags = 0) {
-    const hca_region r = region(va, pages * page, rights);
-    const int status =
-        key == 0 ? b.x_register(r, memory(physical, pages), flags) : b.x_reregister(key, r, memory(physical, pages), flags);
-    ASSERT_EQ(status, HCA_OK);
-    if (key != 0) {
-      ASSERT_EQ(b.space.key, key);
-    }
-    key = b.space.key;
-  }
-  [[nodiscard]] std::optional<std::uint64_t> at(std::uint64_t va) const { return b.translate(key, va); }
-  void expect_nothing_left() {
-    const fw_usage u = b.usage();
-    EXPECT_EQ(u.mrs, 0U);
-    EXPECT_EQ(u.spaces, 0U);
-    EXPECT_EQ(u.segments, 0U);
-    EXPECT_EQ(u.extent_lines, 0U);
-    EXPECT_EQ(u.table_bytes, 0U);
-  }
-  firmware_bench b;
-  std::uint32_t key = 0;
-  std::uint32_t rights = rw;
-};
 
 TEST_F(space, entry_of_a_new_object) {
   ASSERT_EQ(b.x_register(any(4), memory(0x100000, 4)), HCA_OK);
@@ -395,107 +356,6 @@ TEST_F(space, sliding_window) {
   EXPECT_LE(b.usage().table_bytes, 4 * page);
   ASSERT_EQ(b.x_teardown(key), HCA_OK);
   expect_nothing_left();
-}
-
-// What was removed is out of reach before its pages' entries go, and gone before the answer.
-TEST_F(space, removal_in_order) {
-  add_at(0x10000, 4, 0x100000);
-  b.h.logging = true;
-  ASSERT_EQ(b.x_remove(key, 0, 0x12000, 0x2000), HCA_OK);
-  using op = hal::op;
-  const std::uint32_t index = hca_key_index(key);
-  const auto find = [&](const hal::call& c) { return std::find(b.h.log.begin(), b.h.log.end(), c) - b.h.log.begin(); };
-  const hca_mrc m = b.mrc(key);
-  const long entry = find({op::write, b.mrc_address(key), 64});
-  const long drain = find({op::drain, index});
-  const long clear = find({op::write, m.table + 0x12 * 8, 16});
-  const long drop = find({op::translation_drop, index, 0x12000, 0x13fff});
-  const long size = static_cast<long>(b.h.log.size());
-  EXPECT_LT(entry, drain);
-  EXPECT_LT(drain, clear);
-  EXPECT_LT(clear, drop);
-  EXPECT_LT(drop, size - 1);
-  EXPECT_LT(find({op::write, b.out, sizeof(hca_space)}), entry) << "an answer that cannot be given changes nothing";
-  EXPECT_EQ(b.h.log.front(), (hal::call{op::lock, index}));
-  EXPECT_EQ(b.h.log.back(), (hal::call{op::unlock, index}));
-}
-
-// When the table grows downwards, every entry gets a new number: accesses change over to the larger table with the old segments
-// first, and nothing is cached under an old number when the new segment appears.
-// One leaves and one comes by one switch of the MRC: no step shows both or neither.
-TEST_F(space, exchange_is_one_step) {
-  ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2)), HCA_OK);
-  key = b.space.key;
-  const hca_space first = b.space;
-  ASSERT_EQ(b.x_reregister(key, any(2), memory(0x200000, 2)), HCA_OK);
-  const hca_space second = b.space;
-  hca_region r = any(2);
-  r.leaving = first.handle;
-  b.h.observer = [&](const hal::call&) {
-    EXPECT_NE(at(first.start).has_value(), at(second.end).has_value());
-    EXPECT_EQ(at(second.added), 0x200000U);
-  };
-  ASSERT_EQ(b.x_reregister(key, r, memory(0x300000, 2)), HCA_OK);
-  b.h.observer = nullptr;
-  EXPECT_EQ(b.space.key, key);
-  EXPECT_EQ(b.space.start, second.added);
-  EXPECT_EQ(b.space.added, second.end);
-  EXPECT_EQ(b.space.segments, 2U);
-  EXPECT_FALSE(at(first.start));
-  EXPECT_EQ(at(b.space.added + page), 0x301000U);
-}
-
-TEST_F(space, exchange_that_is_refused_changes_nothing) {
-  hca_region bindable = any(2);
-  bindable.access |= HCA_ACCESS_MW_BIND;
-  ASSERT_EQ(b.x_register(bindable, memory(0x100000, 2)), HCA_OK);
-  key = b.space.key;
-  const hca_space first = b.space;
-  const fw_usage before = b.usage();
-  hca_region r = any(2);
-  r.leaving = first.handle + 1;
-  EXPECT_EQ(b.x_reregister(key, r, memory(0x300000, 2)), HCA_BAD_OBJECT) << "no such handle";
-  r.leaving = first.handle;
-  r.va = first.start + page;
-  EXPECT_EQ(b.x_reregister(key, r, memory(0x300000, 2)), HCA_BAD_PARAMETER)
-      << "the place of the segment that leaves is not free yet";
-  hca_mrc m = b.mrc(key);
-  m.parent = 1;  // a window is bound
-  b.h.put(b.mrc_address(key), m);
-  r.va = HCA_VA_ANY;
-  EXPECT_EQ(b.x_reregister(key, r, memory(0x300000, 2)), HCA_BUSY) << "a window holds the segment";
-  EXPECT_EQ(at(first.start), 0x100000U);
-  EXPECT_FALSE(at(first.end));
-  EXPECT_EQ(b.usage().segments, before.segments);
-  EXPECT_EQ(b.usage().table_bytes, before.table_bytes);
-  EXPECT_EQ(b.x_register(r, memory(0x400000, 2)), HCA_BAD_PARAMETER) << "a new object has nothing that could leave";
-}
-
-TEST_F(space, growth_below_changes_over_in_two_steps) {
-  add_at(0x40200000, 1, 0x100000);
-  const hca_mrc old = b.mrc(key);
-  bool dropped = false;
-  int stage = 0;
-  b.h.observer = [&](const hal::call& c) {
-    const hca_mrc m = b.mrc(key);
-    if (c == hal::call{hal::op::translation_drop, hca_key_index(key), 0, ~0ULL}) dropped = true;
-    if (m.table_va == old.table_va) return;
-    if (m.start == old.start) {
-      stage = 1;
-      EXPECT_EQ(m.length, old.length);
-      EXPECT_EQ(b.translate(m, 0x40200000), 0x100000U);
-      EXPECT_EQ(b.translate(m, 0x1000), std::nullopt);
-    } else {
-      EXPECT_EQ(stage, 1);
-      EXPECT_TRUE(dropped);
-    }
-  };
-  add_at(0x1000, 1, 0x200000);
-  b.h.observer = nullptr;
-  EXPECT_EQ(stage, 1);
-  EXPECT_EQ(b.mrc(key).table_va, 0U);
-  EXPECT_EQ(at(0x1000), 0x200000U);
-  EXPECT_EQ(at(0x40200000), 0x100000U);
 }
 
 }  // namespace

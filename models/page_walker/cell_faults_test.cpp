@@ -1,4 +1,5 @@
-// Lines of the leaf cache whose cells have gone wrong: memory has them too, so they are walked for anew.
+// Lines of the leaf cache, and entries of upper levels, whose cells have gone wrong: memory has them too, so they are read
+// anew.
 #include "models/page_walker/page_walker_bench.h"
 
 namespace hcasim {
@@ -85,6 +86,55 @@ TEST(WalkerTags, WithoutACodeItIsTheLineOfAnotherKey) {
   run_until_idle();
   EXPECT_EQ(b.reads(), before) << "nothing was walked for";
   EXPECT_EQ(r.physical, 0x1000U);
+}
+
+// A second line under a node that is known: what the entry of the node is spoiled to, and what is read then.
+found spoiled_node(icm_check check, std::size_t kind, std::uint64_t draw) {
+  page_walker_bench b({}, {.check = check, .kind = icm_entry::pte});
+  const translation m = table(1, 2);
+  b.memory.map(m, 0, 0x1000);
+  b.memory.map(m, 8, 0x2000);
+  b.walk_page(m, 0, 1_us);
+  run_until_idle();
+  const std::size_t before = b.reads();
+  b.walker.inject(kind, {.count = 1, .length = 0_ps, .draw = draw});
+  const translate_request& r = b.walk_page(m, 8, now() + 1_us);
+  run_until_idle();
+  return {r.status, r.physical, b.reads() - before};
+}
+
+// Of its data, or of its tag.
+class WalkerNode : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(cells, WalkerNode, ::testing::Values(0, 2));
+
+TEST_P(WalkerNode, SecdedPutsOneBitRight) {
+  const found f = spoiled_node(icm_check::secded, GetParam(), 12);
+  EXPECT_EQ(f.physical, 0x2000U);
+  EXPECT_EQ(f.reads, 1U);
+}
+
+TEST_P(WalkerNode, ADetectedOneIsReadAnew) {
+  const found f = spoiled_node(icm_check::parity, GetParam(), 12);
+  EXPECT_EQ(f.physical, 0x2000U);
+  EXPECT_EQ(f.reads, 2U);
+}
+
+TEST_P(WalkerNode, SoAreTwoBits) {
+  const found f = spoiled_node(icm_check::secded, GetParam() + 1, 12);
+  EXPECT_EQ(f.physical, 0x2000U);
+  EXPECT_EQ(f.reads, 2U);
+}
+
+TEST(WalkerNodes, AnEntryThatCannotBeIsNotBelieved) {
+  const found f = spoiled_node(icm_check::none, 0, 0);  // not present
+  EXPECT_EQ(f.physical, 0x2000U);
+  EXPECT_EQ(f.reads, 2U);
+}
+
+TEST(WalkerNodes, AnotherNodeIsWithoutACode) {
+  const found f = spoiled_node(icm_check::none, 0, 13);
+  EXPECT_EQ(f.status, translate_status::not_present);
+  EXPECT_EQ(f.reads, 1U);
 }
 
 }  // namespace

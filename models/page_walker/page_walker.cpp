@@ -78,7 +78,7 @@ bool page_walker::look(translate_request& r) {
   const translation_cache::key key = translation_cache::key_of(r.map, line_of(r));
   std::uint64_t* entries = leaves_.find(key);
   if (!entries) return false;
-  if (cells_.due() && spoiled(key, {entries, std::size_t{1} << line_shift_})) [[unlikely]] {
+  if (cells_.due() && spoiled(leaves_, key, {entries, std::size_t{1} << line_shift_})) [[unlikely]] {
     return false;
   }
   const std::uint64_t leaf = leaf_of(r, entries);
@@ -87,15 +87,15 @@ bool page_walker::look(translate_request& r) {
   return answer_from(r, leaf);
 }
 
-// True: a bit of the line or of its tag is wrong. A tag that is believed makes it the line of another key or queue.
-bool page_walker::spoiled(const translation_cache::key& k, std::span<std::uint64_t> entries) {
+// True: a bit of the entries or of their tag is wrong. A tag that is believed makes them those of another key or queue.
+bool page_walker::spoiled(translation_cache& cache, const translation_cache::key& k, std::span<std::uint64_t> entries) {
   auto tag = static_cast<std::uint32_t>(k.tag_plus_1 - 1);
   const bool fits = cells_.read_tag(tag);
   if (fits && tag == k.tag_plus_1 - 1 && cells_.read(std::as_writable_bytes(entries))) return false;
   if (fits && tag != k.tag_plus_1 - 1) {
-    leaves_.rename(k, tag);
+    cache.rename(k, tag);
   } else {
-    leaves_.forget(k);
+    cache.forget(k);
   }
   return true;
 }
@@ -160,11 +160,11 @@ process page_walker::run(walk& w) {
   std::uint64_t node = m.table;
   for (; level + 1 < m.levels; ++level) {
     const auto key = translation_cache::key_of(m, geometry::node_of(m, page, level));
-    if (const std::uint64_t* known = uppers_[level].find(key)) {
-      ++upper_hits_[level + 1];
-      node = *known;
-      break;
-    }
+    std::uint64_t* known = uppers_[level].find(key);
+    if (!known || (cells_.due() && spoiled(uppers_[level], key, {known, 1}))) continue;
+    ++upper_hits_[level + 1];
+    node = hca_pte_address(*known);
+    break;
   }
   for (;; --level) {
     level_probe_.set(level + 1, t);
@@ -196,7 +196,7 @@ process page_walker::run(walk& w) {
       const std::uint64_t span = shift < 64 ? (std::uint64_t{1} << shift) - 1 : ~std::uint64_t{0};
       const std::uint64_t first = m.table_va + (shift < 64 ? number << shift : 0);
       const auto key = translation_cache::key_of(m, number);
-      uppers_[level - 1].put(key, &node, first, first + span);
+      uppers_[level - 1].put(key, w.entries, first, first + span);
     }
   }
   if (!w.poisoned) {

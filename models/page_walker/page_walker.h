@@ -6,7 +6,8 @@
 //   in order.
 // - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next look
 //   reads it anew.
-// - A line whose cells, or whose tag, have gone wrong is noticed when it is next found (tlm/cells.h), and walked for anew.
+// - A line or an entry of an upper level whose cells, or whose tag, have gone wrong is noticed when it is next found
+//   (tlm/cells.h), and read anew.
 // - A DMA read that fails, or a map that cannot be (more than 4 levels, pages below 4 KiB), is table_error [E11]. A null map
 //   has no physical address: not_present.
 // - drop forgets the entries of a tag in a VA range; walks of them under way still answer, but leave nothing in the caches,
@@ -82,7 +83,7 @@ class page_walker : public unit, public faulty {
   void drop(translate_request& r);
   // True: answered.
   bool look(translate_request& r);
-  bool spoiled(const translation_cache::key& k, std::span<std::uint64_t> entries);
+  bool spoiled(translation_cache& cache, const translation_cache::key& k, std::span<std::uint64_t> entries);
   bool answer_from(translate_request& r, std::uint64_t leaf);
   // Present, and not read-only for a write.
   static bool usable(const translate_request& r, std::uint64_t leaf) {
@@ -108,7 +109,7 @@ class page_walker : public unit, public faulty {
   const ps cycle_;
   server port_;
   translation_cache leaves_;
-  cells cells_;                           // of the leaf cache
+  cells cells_;                           // of all its caches
   std::deque<translation_cache> uppers_;  // [level - 1]
   pool<walk> walks_;
   pool<pending> pendings_;

@@ -1,4 +1,4 @@
-// Set-associative cache of page-table entries (lines of leaves) or of node addresses (upper levels).
+// Set-associative cache of page-table entries: lines of leaves, or single ones of upper levels.
 //
 // An entry is known by whose table it belongs to (tag and root address: an access of an older epoch, which still walks the old
 // table, never meets the new one's entries) and by its place in it. Each entry also knows the VAs it covers: entries of one
