@@ -18,7 +18,7 @@ using kit::world;
 
 const rtl::registered my_dma("device", "my_dma", rtl::make_my_dma_design);
 
-constexpr std::uint64_t nowhere = 0xffff'8000'0000'0000;
+constexpr std::uint64_t nowhere = 0x00ff'0000'0000'0000;
 
 // What the driver of the device has reserved.
 struct buffers {
@@ -120,7 +120,9 @@ TEST(rtl_device, registers_are_words) {
 }
 
 TEST(rtl_device, an_address_that_leads_nowhere_is_an_error_of_the_bus) {
-  world w(with_device());
+  system_config config = with_device();
+  config.nodes[0].pcie.memory_top = std::uint64_t{1} << 48;
+  world w(config);
   const auto program = [](cpu& c, node& n) {
     const auto [memory, flag] = buffers(n);
     EXPECT_EQ(copy(c, n, flag, memory, nowhere, 64), 3U);

@@ -94,8 +94,31 @@ void context_cache_rtl::arrive(context_request& r, ps t) {
     taken->behind.push_back({&r, t});
     return;
   }
-  if (r.op == context_op::take) taken_.push_back({r.index, {}});
-  if (area ? !after_release_.empty() || !taken_.empty() : area_behind_ || being_released(r.index)) {
+  if (r.op != context_op::take) return pass_on(r, t);
+  taken_.push_back({r.index, {}, &r, t});
+  ask_for(taken_.back(), t);
+}
+
+// A take goes to the RTL when every fetch before it has been answered: there a drop passes a fetch that waits for room.
+void context_cache_rtl::ask_for(taken_entry& e, ps t) {
+  if (!e.asks || being_fetched(e.index)) return;
+  pass_on(*std::exchange(e.asks, nullptr), std::max(e.t, t));
+}
+
+bool context_cache_rtl::being_fetched(std::uint32_t index) const {
+  const auto fetches_it = [index](const context_request* r) { return r && r->op == context_op::fetch && r->index == index; };
+  const auto waits_for_it = [&](const waiting_request& w) { return fetches_it(w.request); };
+  return std::any_of(tagged_.begin(), tagged_.end(), fetches_it) || std::any_of(behind_.begin(), behind_.end(), waits_for_it) ||
+         std::any_of(after_release_.begin(), after_release_.end(), waits_for_it);
+}
+
+bool context_cache_rtl::any_taken() const {
+  return std::any_of(taken_.begin(), taken_.end(), [](const taken_entry& e) { return !e.asks; });
+}
+
+void context_cache_rtl::pass_on(context_request& r, ps t) {
+  const bool area = r.op == context_op::set_area;
+  if (area ? !after_release_.empty() || any_taken() : area_behind_ || being_released(r.index)) {
     area_behind_ |= area;
     after_release_.push_back({&r, t});
   } else {
@@ -113,7 +136,7 @@ void context_cache_rtl::give(std::uint32_t index, ps t) {
 }
 
 void context_cache_rtl::accept(context_request& r, ps t) {
-  if (free_tags_.empty()) {
+  if (free_tags_.empty() || !behind_.empty()) {
     behind_.push_back({&r, t});
     waiting_.set(behind_.size(), t);
   } else {
@@ -135,7 +158,7 @@ void context_cache_rtl::go_on(ps t) {
   area_behind_ = false;
   for (const waiting_request& w : std::exchange(after_release_, {})) {
     const bool area = w.request->op == context_op::set_area;
-    if (area_behind_ || (area ? !still.empty() || !taken_.empty() : being_released(w.request->index))) {
+    if (area_behind_ || (area ? !still.empty() || any_taken() : being_released(w.request->index))) {
       area_behind_ |= area;
       still.push_back(w);
     } else {
@@ -203,6 +226,9 @@ void context_cache_rtl::answer(const rtl::payload& p, ps t) {
       ++fetched_;
       ++pinned_;
       await(1);
+    }
+    for (taken_entry& e : taken_) {
+      if (e.index == r->index) ask_for(e, t);
     }
   } else if (r->op == context_op::set_area) {
     area_base_ = r->area_base;

@@ -56,15 +56,21 @@ class context_cache_rtl : public rtl::shell {
   struct taken_entry {
     std::uint32_t index;
     std::deque<waiting_request> behind;
+    context_request* asks;  // until it goes to the RTL
+    ps t;
   };
 
   tlm::tlm_sync_enum handle(context_request& r, tlm::tlm_phase phase, ps& t);
   void arrive(context_request& r, ps t);
+  void ask_for(taken_entry& e, ps t);
+  void pass_on(context_request& r, ps t);
   void give(std::uint32_t index, ps t);
   void go_on(ps t);
   void accept(context_request& r, ps t);
   void enter(context_request& r, ps t);
   [[nodiscard]] bool being_released(std::uint32_t index) const;
+  [[nodiscard]] bool being_fetched(std::uint32_t index) const;
+  [[nodiscard]] bool any_taken() const;
   void released(std::uint64_t slot, std::uint32_t index, bool dirty, ps t);
   void give_back(context_request& r, ps t);
   void answer(const rtl::payload& p, ps t);
