@@ -220,9 +220,10 @@ TEST(swap, every_unit_stands_stalls_and_storms) {
     const std::string knob = std::string(" --set 'node*.hca.") + u;
     how += knob + ".implementation=rtl'" + knob + ".rtl.stall=0.3'" + knob + ".rtl.storms=true'" + knob + ".rtl.check_x=true'";
   }
-  const swapped_run reuse = run(how);
+  const std::string some = "--length '256 KiB'";
+  const swapped_run reuse = run(some + how);
   EXPECT_EQ(reuse.status, 0) << reuse.text;
-  EXPECT_EQ(reuse.verdicts, run("").verdicts);
+  EXPECT_EQ(reuse.verdicts, run(some).verdicts);
   const int seeds = std::getenv("HCASIM_FULL") ? 50 : 2;
   for (int seed = 1; seed <= seeds; ++seed) {
     const std::string n = std::to_string(seed);

@@ -352,16 +352,16 @@ module context_cache #(
   end
   assign frozen = s1_valid && s1_writes && give_writes;
   logic rsp_stored, rd_stored, wr_stored;
-  logic any_waiting_answer;
+  logic answer_waits, release_waits;
   always_comb begin
-    any_waiting_answer = t_young != '0;
-    for (int i = 0; i < TAGS; i++) any_waiting_answer |= doing[i] == context_pkg::ANSWER;
+    answer_waits = 1'b0;
+    for (int i = 0; i < TAGS; i++) answer_waits |= doing[i] == context_pkg::ANSWER;
   end
   // An answer that stays has bytes from before this cycle: whoever gets it while nobody holds the entry any more would not see
   // what a release has brought meanwhile. The release waits for it.
   logic answers_first, answers_second, answers_stay;
   assign answers_first = s1_valid && s1_answers;
-  assign answers_second = filled || written || l_retry || any_waiting_answer;
+  assign answers_second = filled || written || l_retry || answer_waits;
   assign answers_stay = rsp_stored || (answers_first && answers_second) || ((answers_first || answers_second) && !rsp_ready);
   // A drop that was looked up in the cycle before has not had its two cycles.
   assign rel_ready = !(dropping[g_slot] && t_young[giving_tag]) && !(g_dirty && answers_stay);
@@ -487,6 +487,7 @@ module context_cache #(
       t_waits <= '0;
       t_young <= '0;
       t_failed <= '0;
+      release_waits <= 1'b0;
       s0_valid <= 1'b0;
       s1_valid <= 1'b0;
       for (int i = 0; i < TAGS; i++) begin
@@ -501,6 +502,7 @@ module context_cache #(
       t_young <= '0;
 
       // releases
+      release_waits <= rel_valid && !rel_ready;
       if (released && g_dirty) dirty[g_slot] <= 1'b1;
       if (gives_up && !give_writes) begin
         occupied[g_slot] <= 1'b0;
@@ -646,7 +648,8 @@ module context_cache #(
     if (answers_again) t_slot[l_tag] <= slot;
   end
 
-  assign idle = !s0_valid && !s1_valid && !rsp_stored && !rd_stored && !wr_stored && !l_retry && !any_waiting_answer && !(e_count != '0 && any_write);
+  assign idle = !s0_valid && !s1_valid && !rsp_stored && !rd_stored && !wr_stored && !l_retry && !answer_waits && t_young == '0 &&
+                !release_waits && !(e_count != '0 && any_write);
 
 `ifdef VERILATOR
   logic tag_idle, read_known, held;
