@@ -24,8 +24,8 @@
 # after it was taken.
 # An endpoint takes the ports that are called as AXI has it (awaddr, tdata) between PREFIX and SUFFIX, in small or large letters, and
 # [I/N] of each the Ith of N equal slices; its direction is that of its valid. CHANNEL (aw, w, b, ar, r; t) .SIGNAL names another.
-# INTERFACE (key_check, context_cache, page_walker, doorbell) has every bundle of that unit checked here: that it is there, its
-# direction and its width.
+# INTERFACE (key_check, context_cache, qpc_cache, page_walker, doorbell, completion, memory_port) has every bundle of that unit checked
+# here: that it is there, its direction and its width; device an AXI master m0 and registers.
 #
 # INSTRUMENTED adds waveforms, assertions and coverage. MUTATIONS builds every seeded fault of a file into one design; `mutate`
 # chooses which one is active. MUTANTS builds in faults of SOURCES that are made mechanically, all or N, evenly spread.
@@ -34,6 +34,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/rtl_verilate.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_pins.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_endpoints.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_faults.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/add_unit.cmake)
 
 function(hca_add_rtl)
   cmake_parse_arguments(ARG "INSTRUMENTED" "NAME;TOP;INTERFACE;MUTATIONS;MUTANTS;WARNINGS"
@@ -217,5 +218,5 @@ function(hca_add_rtl)
       target_compile_definitions(${part} PRIVATE VM_TRACE=0 VM_COVERAGE=0)
     endif()
   endforeach()
-  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir})
+  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir} HCASIM_RTL_INTERFACE "${ARG_INTERFACE}")
 endfunction()

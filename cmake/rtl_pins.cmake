@@ -162,10 +162,15 @@ macro(hca_rtl_interface interface)
   # The bundles of the units, as their shells in models/<unit>/rtl use them.
   set(HCASIM_INTERFACE_key_check
       in:req:315 out:mrc_req:29 in:mrc_rsp:519 out:ext_req:37 in:ext_rsp:518 out:rsp:414 in:rel:56 in:drn:32 out:drn_rsp:8)
+  set(HCASIM_INTERFACE_device out:m0.aw:any out:m0.w:any in:m0.b:any out:m0.ar:any in:m0.r:any in:reg_aw:any in:reg_w:any out:reg_b:2 in:reg_ar:any
+      out:reg_r:any)
+  set(HCASIM_INTERFACE_memory_port in:req:589 out:mem:589 in:mem_rsp:518 out:rsp:518)
+  set(HCASIM_INTERFACE_completion ${HCASIM_INTERFACE_memory_port})
   set(HCASIM_INTERFACE_doorbell
       in:wr:153 in:line:512 out:ring:71 out:ring_line:512 out:qp:24 in:qp_rsp:65 out:rec:64 in:rec_rsp:65 out:note:14)
   set(HCASIM_INTERFACE_page_walker in:req:378 out:rsp:135 out:mem_req:71 in:mem_rsp:518)
   set(HCASIM_INTERFACE_context_cache in:req:135 out:rsp:526 in:rel:521 out:rd_req:68 in:rd_rsp:517 out:wr_req:582 in:wr_rsp:6)
+  set(HCASIM_INTERFACE_qpc_cache in:req:135 out:rsp:2062 in:rel:2057 out:rd_req:68 in:rd_rsp:2053 out:wr_req:2118 in:wr_rsp:6)
   if(NOT DEFINED HCASIM_INTERFACE_${interface})
     message(FATAL_ERROR "hca_add_rtl(${name}): there is no interface '${interface}'")
   endif()

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <cstring>
 
 #include "testbenches/conformance/base.h"
 #include "testbenches/kit/counters.h"
@@ -108,12 +107,6 @@ TEST(conformance, a_cq_that_overflows_says_so) {
   });
 }
 
-// The RTL of the context cache knows no take, which resizing needs.
-bool cqc_cache_is_rtl() {
-  const char* const rtl = std::getenv("HCASIM_RTL");
-  return rtl && (std::strstr(rtl, "cqc_cache") || std::strstr(rtl, "all"));
-}
-
 // A completion says when it was made, by the clock that software can read.
 TEST(conformance, completions_carry_the_time) {
   run_case([](cpu& c, node& n) {
@@ -183,7 +176,6 @@ void resize_under_way(cpu& c, process_context& p, std::uint64_t seed) {
 }
 
 TEST(conformance, a_cq_is_resized_while_completions_come) {
-  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     for (std::uint64_t seed = 1; seed <= 100 && !::testing::Test::HasFatalFailure(); ++seed) {
       process_context p(c, n);
@@ -194,7 +186,6 @@ TEST(conformance, a_cq_is_resized_while_completions_come) {
 
 // The adapter may be a pass further in the new buffer, where somebody has polled the old one meanwhile.
 TEST(conformance, a_cq_is_resized_while_somebody_polls) {
-  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     random_stream chance(1, "resize");
     process_context p(c, n);
@@ -237,7 +228,6 @@ TEST(conformance, a_cq_is_resized_while_somebody_polls) {
 }
 
 TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
-  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
     ibv_cq* cq = ibv_create_cq(c, p.context, 4, nullptr, nullptr, 0);
@@ -271,23 +261,8 @@ TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
   });
 }
 
-TEST(conformance, a_cq_whose_context_cannot_be_taken_is_not_resized) {
-  system_config config = world::one_node();
-  config.nodes[0].hca.cqc_cache.implementation = implementation::rtl;
-  run_case(
-      [](cpu& c, node& n) {
-        process_context p(c, n);
-        ibv_cq* cq = ibv_create_cq(c, p.context, 4, nullptr, nullptr, 0);
-        EXPECT_EQ(ibv_resize_cq(c, cq, 16), EOPNOTSUPP);
-        EXPECT_EQ(cq->cqe, 4);
-        EXPECT_EQ(ibv_destroy_cq(c, cq), 0);
-      },
-      config);
-}
-
 // Whoever waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
 TEST(conformance, a_cq_is_resized_while_somebody_waits) {
-  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
     ibv_comp_channel* channel = ibv_create_comp_channel(c, p.context);

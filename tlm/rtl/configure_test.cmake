@@ -93,6 +93,15 @@ expect("endpoint s0: port awvalid has 1 bits, which are not 3 equal slices" "${r
 expect("endpoint s0: 'slow' is not PREFIX.SUFFIX, channel.signal=PORT or clock=PORT" "${ram} \"axi4 s0 = * slow\"")
 expect("nothing drives the input awid" "${ram} \"axi_lite s0 = *\"")
 
+# Units in shared objects.
+set(design "${top} PINS ${clocks} ${in} ${out})\nhca_add_unit(NAME u")
+expect("hca_add_unit.u.: KIND is missing" "${design} DESIGN x")
+expect("hca_add_unit.u.: DESIGN is missing" "${design} KIND key_check")
+expect("there is no kind 'key_chekc'. Kinds: completion;doorbell;key_check" "${design} KIND key_chekc DESIGN x")
+expect("the design x was made with INTERFACE '', not key_check" "${design} KIND key_check DESIGN x")
+expect("SOURCES is missing" "${design} KIND dma_engine WHOLE")
+expect("there is no kind 'key_check'. Kinds: completion;dma_engine" "${design} KIND key_check WHOLE SOURCES u.cpp")
+
 # Verilator: not there, too old, something else.
 set(nowhere -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF)
 expect("Verilator was not found. Install the package `verilator` .5.006 or newer., or set VERILATOR_EXECUTABLE" "${top} PINS ${clocks} ${in} ${out}"
