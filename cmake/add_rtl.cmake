@@ -9,24 +9,32 @@
 # too, is looked at by each build. WARNINGS of Verilator are errors unless they are to be shown, or off. VERILATOR_ARGS go to
 # Verilator as they are.
 #
-# PINS, one bundle a string:
-#   "clock PORT"   "reset PORT [active_low]" (any number)   "idle PORT"   "strap NAME PORT" (an input that is constant)
-#   "in  BUNDLE valid=PORT ready=PORT data=PORT[,PORT...] [fifo]"          into the RTL
-#   "out BUNDLE valid=PORT ready=PORT data=PORT[,PORT...] [fifo] [late]"   out of it
-# A PORT may be a slice: bus[7:4], flags[2]. A payload that lies on several ports is named from its lowest bits up. `ready=` left
-# out: always ready. `ready=!PORT`: the port says that it is busy or full; `valid=!PORT`: that it has nothing.
+# PINS, one of these a string:
+#   "clock PORT [period=N/M] [phase=N/M]"   the first one is that of the shell; periods and phases of others are in periods of it
+#   "reset PORT [active_low] [clock=PORT]"  (any number)
+#   "idle PORT"   "strap NAME PORT" (an input that is constant)   "side NAME PORT" (an input or output that is looked at by name)
+#   "in  BUNDLE valid=PORT ready=PORT data=PORT[,PORT...] [fifo] [clock=PORT]"          into the RTL
+#   "out BUNDLE valid=PORT ready=PORT data=PORT[,PORT...] [fifo] [late] [clock=PORT]"   out of it
+#   "axi4|axi_lite|axis NAME = PREFIX*SUFFIX[I/N] [CHANNEL.SIGNAL=PORT...] [clock=PORT]"   all ports of an endpoint
+# A PORT may be a slice: bus[7:4], flags[2]. A payload that lies on several ports is named from its lowest bits up; without data=
+# there is none. `ready=` left out: always ready. `ready=!PORT`: the port says that it is busy or full; `valid=!PORT`: that it
+# has nothing. Instead of ready=PORT a bundle may say credit=PORT credits=N: the receiver gives back a credit with every cycle that
+# PORT is high. A request that a pulse begins and a pulse ends has credits=1.
 # fifo: our side is high only in a cycle in which the other one is (wr_en and full, rd_en and empty). late: data follows a cycle
-# after it was taken. A request that a pulse begins and a pulse ends has credits=1.
-# INTERFACE (key_check, context_cache, page_walker, doorbell) has every bundle of that unit checked here:
-# that it is there, its direction and its width; axi4 and axi_lite have only names and directions checked.
-# Instead of ready=PORT a bundle may say credit=PORT credits=N: the receiver gives back a credit with every cycle that PORT is high.
+# after it was taken.
+# An endpoint takes the ports that are called as AXI has it (awaddr, tdata) between PREFIX and SUFFIX, in small or large letters, and
+# [I/N] of each the Ith of N equal slices; its direction is that of its valid. CHANNEL (aw, w, b, ar, r; t) .SIGNAL names another.
+# INTERFACE (key_check, context_cache, qpc_cache, page_walker, doorbell, completion, memory_port) has every bundle of that unit checked
+# here: that it is there, its direction and its width; device an AXI master m0 and registers.
 #
 # INSTRUMENTED adds waveforms, assertions and coverage. MUTATIONS builds every seeded fault of a file into one design; `mutate`
 # chooses which one is active. MUTANTS builds in faults of SOURCES that are made mechanically, all or N, evenly spread.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_verilate.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_pins.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/rtl_endpoints.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_faults.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/add_unit.cmake)
 
 function(hca_add_rtl)
   cmake_parse_arguments(ARG "INSTRUMENTED" "NAME;TOP;INTERFACE;MUTATIONS;MUTANTS;WARNINGS"
@@ -98,6 +106,8 @@ function(hca_add_rtl)
     endif()
     math(EXPR bits "${CMAKE_MATCH_4} - ${CMAKE_MATCH_5} + 1")
     list(APPEND known ${CMAKE_MATCH_3})
+    string(TOLOWER ${CMAKE_MATCH_3} lower)
+    set(lower_${lower} ${CMAKE_MATCH_3})
     set(direction_${CMAKE_MATCH_3} ${CMAKE_MATCH_1})
     set(bits_${CMAKE_MATCH_3} ${bits})
     string(TOLOWER ${CMAKE_MATCH_1} direction)
@@ -111,36 +121,53 @@ function(hca_add_rtl)
   set(bundles)
   set(used)
   set(have)
+  set(clocks)
   foreach(pin IN LISTS ARG_PINS)
     separate_arguments(words UNIX_COMMAND "${pin}")
     list(POP_FRONT words kind what)
-    if(kind STREQUAL "clock" OR kind STREQUAL "idle")
-      set(wanted IN)
-      if(kind STREQUAL "idle")
-        set(wanted OUT)
+    if(kind STREQUAL "clock")
+      hca_rtl_clock()
+      list(APPEND have clock)
+    endif()
+  endforeach()
+  foreach(pin IN LISTS ARG_PINS)
+    separate_arguments(words UNIX_COMMAND "${pin}")
+    list(POP_FRONT words kind what)
+    if(kind STREQUAL "clock")
+      continue()
+    elseif(kind STREQUAL "idle")
+      if(idle IN_LIST have)
+        message(FATAL_ERROR "hca_add_rtl(${name}): PINS names a second idle, ${what}")
       endif()
-      if(kind IN_LIST have)
-        message(FATAL_ERROR "hca_add_rtl(${name}): PINS names a second ${kind}, ${what}; a design has one. Drive other clocks from the first "
-                            "in a module around it")
-      endif()
-      hca_rtl_port("${what}" ${wanted} 1 "${kind}")
-      string(APPEND bundles "    set_${kind}(\"${what}\");\n")
-      list(APPEND have ${kind})
+      hca_rtl_port("${what}" OUT 1 "idle")
+      string(APPEND bundles "    set_idle(\"${what}\");\n")
+      list(APPEND have idle)
     elseif(kind STREQUAL "reset")
       hca_rtl_port("${what}" IN 1 "reset")
       set(low false)
-      if(words STREQUAL "active_low")
-        set(low true)
-      endif()
-      string(APPEND bundles "    add_reset(\"${what}\", ${low});\n")
+      set(clock_number -1)
+      foreach(word IN LISTS words)
+        if(word STREQUAL "active_low")
+          set(low true)
+        elseif(word MATCHES "^clock=(.+)$")
+          hca_rtl_clock_number("${CMAKE_MATCH_1}" "reset ${what}")
+        else()
+          message(FATAL_ERROR "hca_add_rtl(${name}): reset ${what}: '${word}' is not active_low or clock=")
+        endif()
+      endforeach()
+      string(APPEND bundles "    add_reset(\"${what}\", ${low}, ${clock_number});\n")
       list(APPEND have reset)
     elseif(kind STREQUAL "strap")
       hca_rtl_port("${words}" IN 0 "strap ${what}")
       string(APPEND bundles "    add_strap(\"${what}\", \"${words}\");\n")
+    elseif(kind STREQUAL "side")
+      hca_rtl_side()
     elseif(kind STREQUAL "in" OR kind STREQUAL "out")
       hca_rtl_bundle()
+    elseif(kind MATCHES "^(axi4|axi_lite|axis)$")
+      hca_rtl_endpoint()
     else()
-      message(FATAL_ERROR "hca_add_rtl(${name}): PINS \"${pin}\": '${kind}' is none of clock, reset, idle, strap, in, out")
+      message(FATAL_ERROR "hca_add_rtl(${name}): PINS \"${pin}\": '${kind}' is none of clock, reset, idle, strap, side, in, out, axi4, axi_lite, axis")
     endif()
   endforeach()
   foreach(needed clock reset)
@@ -191,5 +218,5 @@ function(hca_add_rtl)
       target_compile_definitions(${part} PRIVATE VM_TRACE=0 VM_COVERAGE=0)
     endif()
   endforeach()
-  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir})
+  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir} HCASIM_RTL_INTERFACE "${ARG_INTERFACE}")
 endfunction()

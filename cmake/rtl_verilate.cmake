@@ -33,6 +33,7 @@ function(hca_find_verilator)
     target_include_directories(hcasim_verilated SYSTEM PUBLIC ${VERILATOR_INCLUDE} ${VERILATOR_INCLUDE}/vltstd)
     target_compile_definitions(hcasim_verilated PUBLIC VL_TIME_CONTEXT)
     target_link_libraries(hcasim_verilated PUBLIC Threads::Threads)
+    set_target_properties(hcasim_verilated PROPERTIES POSITION_INDEPENDENT_CODE ON)  # for hca_add_unit
   endif()
 endfunction()
 

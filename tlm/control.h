@@ -11,6 +11,7 @@
 // go_on: (to send_queue) it is in RTS again.
 // set_eq: (to completion) open or close an event queue.
 // set_cq: (to doorbell) hear the doorbells of CQ `number` through UAR page `uar`, if `open`; else no more.
+// group: (to responder) the multicast groups of hash `first` begin with number `number`; 0: there are none.
 // settle: (to completion) answered when the CQEs whose places in CQ `number` were taken are on their way to memory.
 // reset: (to completion) the MSI-X table is as it was at power-on, and nothing is known of any CQ.
 // pages: (to requester and responder) of the on-demand region with key index `number`, pages with VAs in [first, last] are
@@ -24,7 +25,21 @@
 
 namespace hcasim {
 
-enum class control_op : std::uint8_t { start, stop, flush, resume, failed, drain, go_on, set_eq, set_cq, pages, reset, settle };
+enum class control_op : std::uint8_t {
+  start,
+  stop,
+  flush,
+  resume,
+  failed,
+  drain,
+  go_on,
+  set_eq,
+  set_cq,
+  pages,
+  reset,
+  settle,
+  group
+};
 enum class page_outcome : std::uint8_t { ready, read_only, unmapped };
 
 struct control_request : transaction {

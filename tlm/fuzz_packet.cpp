@@ -14,27 +14,36 @@ void expect(bool ok) {
 }
 
 // Where a packet of this opcode begins, for its payload to lie at its place.
-std::uint32_t head_of(std::uint8_t opcode) {
+std::uint32_t head_of(std::uint8_t opcode, bool global) {
   static packet p;
   p.header.opcode = opcode;
+  p.header.global = global;
   p.payload = 0;
   encode(p);
   return p.head;
 }
 
 // Length and versions that fit, so that the input reaches what lies behind their checks.
-void mend(packet& p, std::size_t size) {
+void mend(packet& p, std::size_t size, bool global) {
   std::byte* lrh = p.raw().data() + p.head;
   lrh[0] &= std::byte{0xf0};
-  lrh[1] = (lrh[1] & std::byte{0xf0}) | std::byte{2};
+  lrh[1] = (lrh[1] & std::byte{0xf0}) | (global ? std::byte{3} : std::byte{2});
   lrh[4] = static_cast<std::byte>(size / 4 >> 8);
   lrh[5] = static_cast<std::byte>(size / 4 & 0xff);
-  lrh[wire::lrh_bytes + 1] &= std::byte{0xf0};
+  std::byte* bth = lrh + wire::lrh_bytes;
+  if (global) {
+    bth[0] = (bth[0] & std::byte{0x0f}) | std::byte{0x60};
+    bth[4] = static_cast<std::byte>((size - wire::lrh_bytes - wire::grh_bytes) >> 8);
+    bth[5] = static_cast<std::byte>((size - wire::lrh_bytes - wire::grh_bytes) & 0xff);
+    bth[6] = std::byte{0x1b};
+    bth += wire::grh_bytes;
+  }
+  bth[1] &= std::byte{0xf0};
 }
 
 // Reserved bits, P_Key, migration state and congestion marks are not kept.
-void forget_ignored(std::byte* lrh) {
-  std::byte* bth = lrh + wire::lrh_bytes;
+void forget_ignored(std::byte* lrh, bool global) {
+  std::byte* bth = lrh + wire::lrh_bytes + (global ? wire::grh_bytes : 0);
   lrh[1] &= std::byte{0xf3};
   lrh[4] &= std::byte{0x07};
   bth[1] &= std::byte{0xbf};
@@ -42,6 +51,7 @@ void forget_ignored(std::byte* lrh) {
   bth[8] &= std::byte{0x80};
   const wire::shape& s = wire::shape_of(std::to_integer<std::uint8_t>(bth[0]));
   if (s.datagram) bth[wire::bth_bytes + 4] = std::byte{0};
+  if (s.xrc) bth[wire::bth_bytes] = std::byte{0};
 }
 
 }  // namespace
@@ -49,14 +59,16 @@ void forget_ignored(std::byte* lrh) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static packet received;
   static packet sent;
-  if (size < 2 + wire::lrh_bytes + wire::bth_bytes) return 0;
+  const bool global = size != 0 && (data[0] & 4) != 0;
+  const std::size_t before = wire::lrh_bytes + (global ? wire::grh_bytes : 0);
+  if (size < 2 + before + wire::bth_bytes) return 0;
   const bool fitting = (data[0] & 1) != 0;
-  received.head = (data[0] & 2) != 0 ? data[1] % (wire::max_header + 1) : head_of(data[2 + wire::lrh_bytes]);
+  received.head = (data[0] & 2) != 0 ? data[1] % (wire::max_header + 1) : head_of(data[2 + before], global);
   data += 2;
   size = std::min(size - 2, received.raw().size() - received.head);
   if (fitting) size &= ~std::size_t{3};
   std::memcpy(received.raw().data() + received.head, data, size);
-  if (fitting) mend(received, size);
+  if (fitting && size >= before + wire::bth_bytes) mend(received, size, global);
 
   icrc_ok(received, size);
   if (!parse(received, size)) return 0;
@@ -64,6 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect(received.on_wire().size() == size);
 
   sent.header = received.header;
+  sent.grh = received.grh;
   sent.payload = received.payload;
   std::memcpy(sent.data(), received.data(), received.payload);
   encode(sent);
@@ -75,8 +88,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect(!icrc_ok(sent, size));
   sent.raw()[sent.head + size - wire::icrc_bytes - 1] ^= std::byte{1};
 
-  forget_ignored(received.raw().data() + received.head);
-  forget_ignored(sent.raw().data() + sent.head);
+  forget_ignored(received.raw().data() + received.head, received.header.global);
+  forget_ignored(sent.raw().data() + sent.head, received.header.global);
   expect(std::ranges::equal(received.on_wire().first(size - wire::icrc_bytes - received.header.pad),
                             sent.on_wire().first(size - wire::icrc_bytes - sent.header.pad)));
   return 0;

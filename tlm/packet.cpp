@@ -17,32 +17,37 @@ constexpr std::array<shape, 256> make_shapes() {
     s.known = true;
     table[op] = s;
   };
-  for (const std::uint8_t base : {wire::rc, wire::uc}) {
-    const auto op = [base](std::uint8_t o) { return static_cast<std::uint8_t>(base | o); };
-    set(op(wire::send_first), {.payload = true, .first = true});
-    set(op(wire::send_middle), {.payload = true});
-    set(op(wire::send_last), {.payload = true, .last = true});
-    set(op(wire::send_last_imm), {.immediate = true, .payload = true, .last = true});
-    set(op(wire::send_only), {.payload = true, .first = true, .last = true});
-    set(op(wire::send_only_imm), {.immediate = true, .payload = true, .first = true, .last = true});
-    set(op(wire::write_first), {.reth = true, .payload = true, .first = true});
-    set(op(wire::write_middle), {.payload = true});
-    set(op(wire::write_last), {.payload = true, .last = true});
-    set(op(wire::write_last_imm), {.immediate = true, .payload = true, .last = true});
-    set(op(wire::write_only), {.reth = true, .payload = true, .first = true, .last = true});
-    set(op(wire::write_only_imm), {.reth = true, .immediate = true, .payload = true, .first = true, .last = true});
+  for (const std::uint8_t base : {wire::rc, wire::uc, wire::xrc}) {
+    const bool xrc = base == wire::xrc;
+    const auto of = [&](std::uint8_t o, shape s) {
+      s.xrc = xrc && !s.response;
+      set(static_cast<std::uint8_t>(base | o), s);
+    };
+    of(wire::send_first, {.payload = true, .first = true});
+    of(wire::send_middle, {.payload = true});
+    of(wire::send_last, {.payload = true, .last = true});
+    of(wire::send_last_imm, {.immediate = true, .payload = true, .last = true});
+    of(wire::send_only, {.payload = true, .first = true, .last = true});
+    of(wire::send_only_imm, {.immediate = true, .payload = true, .first = true, .last = true});
+    of(wire::write_first, {.reth = true, .payload = true, .first = true});
+    of(wire::write_middle, {.payload = true});
+    of(wire::write_last, {.payload = true, .last = true});
+    of(wire::write_last_imm, {.immediate = true, .payload = true, .last = true});
+    of(wire::write_only, {.reth = true, .payload = true, .first = true, .last = true});
+    of(wire::write_only_imm, {.reth = true, .immediate = true, .payload = true, .first = true, .last = true});
+    if (base == wire::uc) continue;
+    of(wire::read_request, {.reth = true, .first = true, .last = true});
+    of(wire::read_first, {.aeth = true, .payload = true, .response = true, .first = true});
+    of(wire::read_middle, {.payload = true, .response = true});
+    of(wire::read_last, {.aeth = true, .payload = true, .response = true, .last = true});
+    of(wire::read_only, {.aeth = true, .payload = true, .response = true, .first = true, .last = true});
+    of(wire::acknowledge, {.aeth = true, .response = true, .first = true, .last = true});
+    of(wire::atomic_acknowledge, {.aeth = true, .atomic_ack = true, .response = true, .first = true, .last = true});
+    of(wire::compare_swap, {.atomic = true, .first = true, .last = true});
+    of(wire::fetch_add, {.atomic = true, .first = true, .last = true});
+    of(wire::send_last_inv, {.invalidate = true, .payload = true, .last = true});
+    of(wire::send_only_inv, {.invalidate = true, .payload = true, .first = true, .last = true});
   }
-  set(wire::read_request, {.reth = true, .first = true, .last = true});
-  set(wire::read_first, {.aeth = true, .payload = true, .response = true, .first = true});
-  set(wire::read_middle, {.payload = true, .response = true});
-  set(wire::read_last, {.aeth = true, .payload = true, .response = true, .last = true});
-  set(wire::read_only, {.aeth = true, .payload = true, .response = true, .first = true, .last = true});
-  set(wire::acknowledge, {.aeth = true, .response = true, .first = true, .last = true});
-  set(wire::atomic_acknowledge, {.aeth = true, .atomic_ack = true, .response = true, .first = true, .last = true});
-  set(wire::compare_swap, {.atomic = true, .first = true, .last = true});
-  set(wire::fetch_add, {.atomic = true, .first = true, .last = true});
-  set(wire::send_last_inv, {.invalidate = true, .payload = true, .last = true});
-  set(wire::send_only_inv, {.invalidate = true, .payload = true, .first = true, .last = true});
   set(wire::ud | wire::send_only, {.datagram = true, .payload = true, .first = true, .last = true});
   set(wire::ud | wire::send_only_imm, {.immediate = true, .datagram = true, .payload = true, .first = true, .last = true});
   return table;
@@ -55,7 +60,7 @@ constexpr std::array<std::uint8_t, 256> make_header_bytes() {
     const shape& s = shapes[op];
     table[op] = static_cast<std::uint8_t>(wire::lrh_bytes + wire::bth_bytes + (s.datagram ? 8 : 0) + (s.reth ? 16 : 0) +
                                           (s.atomic ? 28 : 0) + (s.aeth ? 4 : 0) + (s.atomic_ack ? 8 : 0) +
-                                          (s.immediate ? 4 : 0) + (s.invalidate ? 4 : 0));
+                                          (s.immediate ? 4 : 0) + (s.invalidate ? 4 : 0) + (s.xrc ? 4 : 0));
   }
   return table;
 }
@@ -107,15 +112,51 @@ class reader {
   const std::byte* p_;
 };
 
-// The ICRC of a local packet (no GRH): LRH.VL and BTH's FECN, BECN and reserved bits count as ones; polynomial and bit order
-// are those of Ethernet's CRC-32 (IBA 7.8.1).
+constexpr std::uint64_t local_header = 2;  // LNH: what follows the LRH
+constexpr std::uint64_t global_header = 3;
+constexpr std::uint64_t transport_header = 0x1b;  // GRH: the next one is the BTH
+constexpr std::uint64_t grh_version = 6;
+
+bool has_grh(std::byte service_level_and_next) {
+  return (service_level_and_next & std::byte{3}) == std::byte{global_header};
+}
+
+// Of a packet with a GRH: what is invariant from end to end, which nothing of the LRH is and of the GRH neither traffic class,
+// flow label nor hop limit. They count as ones.
+std::uint32_t global_icrc(std::span<const std::byte> covered) {
+  constexpr std::size_t bth = wire::lrh_bytes + wire::grh_bytes;
+  alignas(16) std::array<std::byte, bth + wire::bth_bytes> masked;
+  std::memcpy(masked.data(), covered.data(), masked.size());
+  std::memset(masked.data(), 0xff, wire::lrh_bytes);
+  masked[wire::lrh_bytes] |= std::byte{0x0f};
+  std::memset(masked.data() + wire::lrh_bytes + 1, 0xff, 3);
+  masked[wire::lrh_bytes + 7] = std::byte{0xff};
+  masked[bth + 4] = std::byte{0xff};
+  const std::uint32_t c = libdeflate_crc32(0, masked.data(), masked.size());
+  return libdeflate_crc32(c, covered.data() + masked.size(), covered.size() - masked.size());
+}
+
+// The ICRC. Without a GRH LRH.VL and BTH's FECN, BECN and reserved bits count as ones; polynomial and bit order are those of
+// Ethernet's CRC-32 (IBA 7.8.1).
 std::uint32_t icrc(std::span<const std::byte> covered) {
   alignas(16) std::array<std::byte, wire::lrh_bytes + wire::bth_bytes> masked;
+  if (has_grh(covered[1]) && covered.size() >= wire::lrh_bytes + wire::grh_bytes + wire::bth_bytes) return global_icrc(covered);
   std::memcpy(masked.data(), covered.data(), masked.size());
   masked[0] |= std::byte{0xf0};
   masked[wire::lrh_bytes + 4] = std::byte{0xff};
   const std::uint32_t c = libdeflate_crc32(0, masked.data(), masked.size());
   return libdeflate_crc32(c, covered.data() + masked.size(), covered.size() - masked.size());
+}
+
+bool parse_grh(reader& r, std::size_t total, global_route& grh) {
+  const std::uint32_t first = r.get32();
+  const std::size_t bytes = r.get16();
+  const std::uint8_t next = r.get8();
+  grh.flow = first & 0xfffffff;
+  grh.hop_limit = r.get8();
+  grh.source = r.raw<hca_gid>();
+  grh.dest = r.raw<hca_gid>();
+  return first >> 28 == grh_version && next == transport_header && bytes == total - wire::lrh_bytes - wire::grh_bytes;
 }
 
 }  // namespace
@@ -128,22 +169,31 @@ void encode(packet& p) {
   packet_header& h = p.header;
   const shape& s = h.shape();
   h.pad = static_cast<std::uint8_t>((4 - p.payload % 4) % 4);
-  const std::uint32_t header_size = header_bytes[h.opcode];
+  const std::uint32_t header_size = header_bytes[h.opcode] + (h.global ? std::uint32_t{wire::grh_bytes} : 0U);
   p.head = static_cast<std::uint32_t>(wire::max_header) - header_size;
   std::memset(p.data() + p.payload, 0, h.pad);
 
   const std::uint32_t words = (header_size + p.payload + h.pad + static_cast<std::uint32_t>(wire::icrc_bytes)) / 4;
   writer w(p.bytes_.data() + p.head);
   w.put8(static_cast<std::uint64_t>(h.virtual_lane) << 4);
-  w.put8(static_cast<std::uint64_t>(h.service_level) << 4 | 2);  // LNH: BTH follows
+  w.put8(static_cast<std::uint64_t>(h.service_level) << 4 | (h.global ? global_header : local_header));
   w.put16(h.dest_lid);
   w.put16(words);
   w.put16(h.source_lid);
+  if (h.global) [[unlikely]] {
+    w.put32(grh_version << 28 | (p.grh.flow & 0xfffffff));
+    w.put16(words * 4 - wire::lrh_bytes - wire::grh_bytes);  // up to the end of the ICRC
+    w.put8(transport_header);
+    w.put8(p.grh.hop_limit);
+    w.raw(p.grh.source);
+    w.raw(p.grh.dest);
+  }
   w.put8(h.opcode);
   w.put8(static_cast<std::uint64_t>(h.solicited) << 7 | 1U << 6 | static_cast<std::uint64_t>(h.pad) << 4);
   w.put16(h.pkey);
   w.put32(h.dest_qpn & wire::psn_mask);
   w.put32(static_cast<std::uint64_t>(h.ack_request) << 31 | (h.psn & wire::psn_mask));
+  if (s.xrc) w.put32(h.srqn & wire::psn_mask);
   if (s.datagram) {
     w.put32(h.qkey);
     w.put32(h.source_qpn & wire::psn_mask);
@@ -169,6 +219,19 @@ void encode(packet& p) {
 void seal(packet& p) {
   p.sealed_ = p.sealed_bytes();
   p.due_ = p.head + p.sealed_ - static_cast<std::uint32_t>(wire::icrc_bytes);
+}
+
+void copy(const packet& from, packet& to) {
+  to.operation = from.operation;
+  to.header = from.header;
+  to.grh = from.grh;
+  to.head = from.head;
+  to.payload = from.payload;
+  to.tag = from.tag;
+  to.last_bit = from.last_bit;
+  to.sealed_ = from.sealed_;
+  to.due_ = from.due_;
+  std::memcpy(to.bytes_.data() + to.head, from.bytes_.data() + from.head, from.sealed_bytes());
 }
 
 void packet::write_icrc() const {
@@ -202,11 +265,17 @@ bool parse(packet& p, std::size_t total) {
   h.dest_lid = r.get16();
   const std::uint64_t words = r.get16() & 0x7ff;
   h.source_lid = r.get16();
+  if ((sl_lnh & 3) == global_header) [[unlikely]] {
+    if (total < wire::lrh_bytes + wire::grh_bytes + wire::bth_bytes + wire::icrc_bytes || !parse_grh(r, total, p.grh))
+      return false;
+    h.global = true;
+  } else if ((sl_lnh & 3) != local_header) {
+    return false;
+  }
   h.opcode = r.get8();
   const shape& s = h.shape();
-  const std::uint32_t header_size = header_bytes[h.opcode];
-  if ((vl_lver & 0xf) != 0 || (sl_lnh & 3) != 2 || !s.known || words * 4 != total || total < header_size + wire::icrc_bytes)
-    return false;
+  const std::uint32_t header_size = header_bytes[h.opcode] + (h.global ? std::uint32_t{wire::grh_bytes} : 0U);
+  if ((vl_lver & 0xf) != 0 || !s.known || words * 4 != total || total < header_size + wire::icrc_bytes) return false;
 
   const std::uint64_t flags = r.get8();
   if ((flags & 0xf) != 0) return false;  // transport version
@@ -217,6 +286,7 @@ bool parse(packet& p, std::size_t total) {
   const std::uint32_t psn = r.get32();
   h.ack_request = (psn >> 31) != 0;
   h.psn = psn & wire::psn_mask;
+  if (s.xrc) h.srqn = r.get32() & wire::psn_mask;
   if (s.datagram) {
     h.qkey = r.get32();
     h.source_qpn = r.get32() & wire::psn_mask;

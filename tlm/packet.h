@@ -1,12 +1,14 @@
-// InfiniBand packets as they are on the wire: LRH, BTH, extended headers, payload, pad, ICRC (IBA volume 1, chapters 7 and 9;
-// field layout as public dissectors show it). The bytes are real: the receiver sees only what it parses out of them.
+// InfiniBand packets as they are on the wire: LRH, GRH, BTH, extended headers, payload, pad, ICRC (IBA volume 1, chapters 7 and
+// 9; field layout as public dissectors show it). The bytes are real: the receiver sees only what it parses out of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "firmware/abi/wqe.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/units.h"
 #include "tlm/socket.h"
@@ -18,6 +20,7 @@ namespace wire {
 inline constexpr std::uint8_t rc = 0x00;
 inline constexpr std::uint8_t uc = 0x20;
 inline constexpr std::uint8_t ud = 0x60;
+inline constexpr std::uint8_t xrc = 0xa0;
 inline constexpr std::uint8_t transport_mask = 0xe0;
 
 inline constexpr std::uint8_t send_first = 0x00;
@@ -55,11 +58,13 @@ inline constexpr std::uint8_t nak_remote_operation = 0x63;
 inline constexpr std::uint32_t psn_mask = 0xffffff;
 inline constexpr std::uint16_t default_pkey = 0xffff;  // full member of the default partition
 inline constexpr std::size_t lrh_bytes = 8;
+inline constexpr std::size_t grh_bytes = HCA_GRH_BYTES;
 inline constexpr std::size_t bth_bytes = 12;
 inline constexpr std::size_t icrc_bytes = 4;
 inline constexpr std::size_t vcrc_bytes = 2;  // counted on the link, not carried
-inline constexpr std::size_t max_header = 64;
+inline constexpr std::size_t max_header = 96;
 inline constexpr std::size_t max_payload = 4096;
+inline constexpr std::uint32_t group_qpn = 0xffffff;  // the destination of multicast
 
 // Which extended headers follow the BTH of this opcode.
 struct shape {
@@ -71,6 +76,7 @@ struct shape {
   bool immediate = false;
   bool invalidate = false;
   bool datagram = false;
+  bool xrc = false;  // names an SRQ
   bool payload = false;
   bool response = false;  // goes to the requester
   bool first = false;     // begins a message (FIRST or ONLY)
@@ -84,6 +90,7 @@ struct packet_header {
   std::uint8_t service_level = 0;
   std::uint16_t dest_lid = 0;
   std::uint16_t source_lid = 0;
+  bool global = false;  // packet::grh says more
 
   std::uint8_t opcode = 0;
   bool solicited = false;
@@ -105,14 +112,32 @@ struct packet_header {
   std::uint32_t invalidate_key = 0;
   std::uint32_t qkey = 0;  // DETH
   std::uint32_t source_qpn = 0;
+  std::uint32_t srqn = 0;  // XRCETH
 
   [[nodiscard]] const wire::shape& shape() const { return wire::shape_of(opcode); }
 };
+
+// The global route header, of packets that have one.
+struct global_route {
+  hca_gid source;
+  hca_gid dest;
+  std::uint32_t flow;  // flow label; traffic class in bits 27..20
+  std::uint8_t hop_limit;
+};
+inline bool operator==(const hca_gid& a, const hca_gid& b) {
+  return std::equal(a.byte, a.byte + HCA_GID_BYTES, b.byte);
+}
+
+// Whether a packet comes the way that a QP sends: without a GRH, or with one that names the peer.
+[[nodiscard]] inline bool comes_from(const hca_route& way, bool global, const global_route& grh) {
+  return global ? way.global != 0 && grh.source == way.dgid : way.global == 0;
+}
 
 // One packet in flight: from the unit that built it to the unit that consumed it, which returns it to the pool. Handing it on
 // through a socket hands on the ownership once the hop is answered.
 struct packet : transaction {
   packet_header header;       // what the bytes say; written by encode() and parse()
+  global_route grh;           // likewise, when header.global
   std::uint32_t head = 0;     // first byte of the packet in `bytes`
   std::uint32_t payload = 0;  // payload bytes, without pad
   std::uint64_t tag = 0;      // of the unit that builds it, until it has left it
@@ -130,6 +155,8 @@ struct packet : transaction {
     return {bytes_.data() + head, sealed_bytes()};
   }
   [[nodiscard]] std::uint32_t sealed_bytes() const { return wire_bytes() - static_cast<std::uint32_t>(wire::vcrc_bytes); }
+  // Of a packet that has one, as it is on the wire.
+  [[nodiscard]] std::byte* grh_bytes() { return bytes_.data() + head + wire::lrh_bytes; }
   [[nodiscard]] std::span<const std::byte, wire::lrh_bytes> lrh() const {
     return std::span<const std::byte, wire::lrh_bytes>(bytes_.data() + head, wire::lrh_bytes);
   }
@@ -154,6 +181,7 @@ struct packet : transaction {
  private:
   friend void encode(packet& p);
   friend void seal(packet& p);
+  friend void copy(const packet& from, packet& to);
   friend bool icrc_holds(const packet& p, std::size_t total);
   friend bool icrc_ok(const packet& p, std::size_t total);
   friend bool parse(packet& p, std::size_t total);
@@ -168,6 +196,14 @@ struct packet : transaction {
 // Writes the headers in front of the payload, pads it, and appends the ICRC (when somebody looks at it). `p.header` and
 // `p.payload` are the input.
 void encode(packet& p);
+// The packet goes this way, if it has a GRH; `own` is where it comes from.
+inline void set_route(packet& p, const hca_route& way, const hca_gid& own) {
+  if (way.global == 0) return;
+  p.header.global = true;
+  p.grh = {.source = own, .dest = way.dgid, .flow = way.flow, .hop_limit = way.hop_limit};
+}
+// What the bytes are and say; whoever replicates a packet on its way.
+void copy(const packet& from, packet& to);
 // Appends the ICRC again after the bytes were changed.
 void seal(packet& p);
 // Reads `total` bytes from `p.head` on back into `p.header` and `p.payload`. False: no InfiniBand packet of a known
@@ -185,13 +221,21 @@ inline std::uint32_t psn_add(std::uint32_t psn, std::uint32_t n) {
   return (psn + n) & wire::psn_mask;
 }
 
+// The opcode without its transport: as of RC.
+inline std::uint8_t kind_bits(std::uint8_t opcode) {
+  return static_cast<std::uint8_t>(opcode & ~wire::transport_mask);
+}
+inline bool is_read(const packet_header& h) {
+  return h.opcode == wire::read_request || h.opcode == (wire::xrc | wire::read_request);
+}
+
 // Packets that `length` bytes take; none take one, too (IBA 9.7.2).
 inline std::uint32_t packets_of(std::uint64_t length, unsigned mtu_shift) {
   return length == 0 ? 1 : static_cast<std::uint32_t>(ceil_div(length, std::uint64_t{1} << mtu_shift));
 }
 // PSNs that a request packet takes: a READ those of its responses.
 inline std::uint32_t psns_of(const packet_header& h, unsigned mtu_shift) {
-  return h.opcode == wire::read_request ? packets_of(h.dma_length, mtu_shift) : 1;
+  return is_read(h) ? packets_of(h.dma_length, mtu_shift) : 1;
 }
 
 using packet_pool = pool<packet>;

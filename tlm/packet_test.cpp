@@ -11,19 +11,24 @@
 namespace hcasim {
 namespace {
 
-// The ICRC written down once more, bit by bit, from its definition: CRC-32 of Ethernet, lane and congestion bits as ones.
-std::uint32_t bitwise_icrc(std::span<const std::byte> covered) {
+// CRC-32 of Ethernet, bit by bit.
+std::uint32_t plain_crc(std::span<const std::byte> bytes) {
   std::uint32_t crc = 0xffffffff;
-  for (std::size_t i = 0; i < covered.size(); ++i) {
-    unsigned byte = std::to_integer<unsigned>(covered[i]);
-    if (i == 0) byte |= 0xf0;
-    if (i == 12) byte = 0xff;
+  for (const std::byte b : bytes) {
     for (unsigned bit = 0; bit < 8; ++bit) {
-      const bool top = ((crc ^ (byte >> bit)) & 1) != 0;
+      const bool top = ((crc ^ (std::to_integer<unsigned>(b) >> bit)) & 1) != 0;
       crc = crc >> 1 ^ (top ? 0xedb88320U : 0U);
     }
   }
   return ~crc;
+}
+
+// The ICRC written down once more, from its definition: lane and congestion bits as ones.
+std::uint32_t bitwise_icrc(std::span<const std::byte> covered) {
+  std::vector<std::byte> masked(covered.begin(), covered.end());
+  masked[0] |= std::byte{0xf0};
+  if (masked.size() > 12) masked[12] = std::byte{0xff};
+  return plain_crc(masked);
 }
 
 std::vector<std::uint8_t> known_opcodes() {
@@ -153,6 +158,10 @@ TEST(Packet, HeadersHaveTheLengthsOfTheSpecification) {
   EXPECT_EQ(head(wire::compare_swap), 48U);
   EXPECT_EQ(head(wire::ud | wire::send_only), 28U);
   EXPECT_EQ(head(wire::ud | wire::send_only_imm), 32U);
+  EXPECT_EQ(head(wire::xrc | wire::send_middle), 24U);
+  EXPECT_EQ(head(wire::xrc | wire::write_only_imm), 44U);
+  EXPECT_EQ(head(wire::xrc | wire::compare_swap), 52U);
+  EXPECT_EQ(head(wire::xrc | wire::acknowledge), 24U) << "a response names no SRQ";
 }
 
 TEST(Packet, KnownOpcodesAreThoseOfTheTransports) {
@@ -161,6 +170,8 @@ TEST(Packet, KnownOpcodesAreThoseOfTheTransports) {
   expected.insert({0x16, 0x17});
   for (unsigned op = 0; op <= 0x0b; ++op) expected.insert(wire::uc | op);
   expected.insert({0x64, 0x65});
+  for (unsigned op = 0; op <= 0x14; ++op) expected.insert(wire::xrc | op);
+  expected.insert({0xb6, 0xb7});
   std::set<unsigned> known;
   for (const std::uint8_t op : known_opcodes()) known.insert(op);
   EXPECT_EQ(known, expected);
@@ -174,6 +185,80 @@ TEST(Packet, BytesAreWhereTheSpecificationPutsThem) {
       0x0a, 0xf0, 0x81, 0x23, 0x00, 0xfe, 0xdc, 0xba, 0x80, 0x98, 0x76, 0x54,  // BTH: solicited, migrated, pad 3
       0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xde, 0xad, 0xbe, 0x01, 0x80, 0x00, 0x00, 0x00};
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(std::to_integer<unsigned>(p.on_wire()[i]), expected[i]) << i;
+}
+
+void make_global(packet& p) {
+  p.header.global = true;
+  p.grh = {.source = hca_port_gid(0x0102), .dest = hca_port_gid(0x0304), .flow = 0x5abcdef, .hop_limit = 63};
+  encode(p);
+}
+
+// RoCE has the same header as IPv6's; its field order is that of RFC 8200.
+TEST(Packet, AGlobalRouteHeaderIsWhereTheSpecificationPutsIt) {
+  packet p;
+  fill(p, wire::xrc | wire::write_only, 5);
+  p.header.srqn = 0x00cafe;
+  make_global(p);
+  const std::array<unsigned, 64> expected{
+      0x30, 0xb3, 0x12, 0x34, 0x00, 0x17, 0xab, 0xcd,  // LRH: 92 bytes, a GRH follows
+      0x65, 0xab, 0xcd, 0xef, 0x00, 0x2c, 0x1b, 0x3f,  // 44 bytes behind it
+      0xfe, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x68, 0x63, 0x61, 0x00, 0x00, 0x01, 0x02,  // source
+      0xfe, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x68, 0x63, 0x61, 0x00, 0x00, 0x03, 0x04,  // destination
+      0xaa, 0xf0, 0x81, 0x23, 0x00, 0xfe, 0xdc, 0xba, 0x80, 0x98, 0x76, 0x54,                          // BTH
+      0x00, 0x00, 0xca, 0xfe};                                                                         // XRCETH
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(std::to_integer<unsigned>(p.on_wire()[i]), expected[i]) << i;
+  EXPECT_EQ(p.on_wire().size(), 92U);
+  packet back;
+  receive(back, p);
+  ASSERT_TRUE(parse(back, 92));
+  expect_same(p.header, back.header);
+  EXPECT_TRUE(back.header.global);
+  EXPECT_EQ(back.header.srqn, 0xcafeU);
+  EXPECT_TRUE(back.grh.source == p.grh.source);
+  EXPECT_TRUE(back.grh.dest == p.grh.dest);
+  EXPECT_EQ(back.grh.flow, p.grh.flow);
+  EXPECT_EQ(back.grh.hop_limit, p.grh.hop_limit);
+}
+
+TEST(Parse, RefusesAGlobalRouteHeaderThatIsNone) {
+  packet p;
+  const auto refused = [&p](std::size_t at, std::byte change) {
+    fill(p, wire::send_only, 4);
+    make_global(p);
+    p.raw()[p.head + at] ^= change;
+    seal(p);
+    return !parse(p, p.on_wire().size());
+  };
+  EXPECT_FALSE(refused(8, std::byte{0x00}));
+  EXPECT_TRUE(refused(8, std::byte{0x10}));   // version
+  EXPECT_TRUE(refused(13, std::byte{0x04}));  // length
+  EXPECT_TRUE(refused(14, std::byte{0x01}));  // next header
+  EXPECT_TRUE(refused(1, std::byte{0x01}));   // LNH: there is none
+  EXPECT_FALSE(refused(15, std::byte{0x01})) << "hop limit";
+}
+
+// What routers may change is not covered; everything else is.
+TEST(Icrc, OfAPacketWithAGlobalRouteHeader) {
+  packet p;
+  for (const std::uint8_t op : {wire::send_only, static_cast<std::uint8_t>(wire::ud | wire::send_only)}) {
+    fill(p, op, 20);
+    make_global(p);
+    const std::span<const std::byte> all = p.on_wire();
+    std::uint32_t stored = 0;
+    for (std::size_t i = 0; i < 4; ++i) stored |= std::to_integer<std::uint32_t>(all[all.size() - 4 + i]) << (8 * i);
+    std::vector<std::byte> masked(all.begin(), all.end() - 4);
+    std::fill_n(masked.begin(), 8, std::byte{0xff});
+    masked[8] |= std::byte{0x0f};
+    masked[9] = masked[10] = masked[11] = masked[15] = masked[52] = std::byte{0xff};
+    EXPECT_EQ(stored, plain_crc(masked));
+    for (std::size_t at = 0; at < all.size() - 4; ++at) {
+      const bool variant = at < 8 || (at >= 9 && at < 12) || at == 15 || at == 52;
+      fill(p, op, 20);
+      make_global(p);
+      p.raw()[p.head + at] ^= std::byte{0x10};
+      EXPECT_EQ(icrc_ok(p, p.on_wire().size()), variant) << at;
+    }
+  }
 }
 
 TEST(Icrc, MatchesTheBitwiseDefinition) {
@@ -338,7 +423,7 @@ TEST(Psn, AReadTakesThoseOfItsResponses) {
   h.dma_length = 4096;
   for (unsigned op = 0; op < 256; ++op) {
     h.opcode = static_cast<std::uint8_t>(op);
-    EXPECT_EQ(psns_of(h, 10), op == wire::read_request ? 4U : 1U);
+    EXPECT_EQ(psns_of(h, 10), op == wire::read_request || op == (wire::xrc | wire::read_request) ? 4U : 1U);
   }
 }
 

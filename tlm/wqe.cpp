@@ -6,11 +6,8 @@
 namespace hcasim {
 namespace {
 
-constexpr unsigned known_flags = HCA_WQE_SIGNALED | HCA_WQE_FENCE | HCA_WQE_SOLICITED | HCA_WQE_INLINE | HCA_WQE_DATAGRAM;
-
-bool any(std::span<const std::uint8_t> reserved) {
-  return std::any_of(reserved.begin(), reserved.end(), [](std::uint8_t b) { return b != 0; });
-}
+constexpr unsigned known_flags =
+    HCA_WQE_SIGNALED | HCA_WQE_FENCE | HCA_WQE_SOLICITED | HCA_WQE_INLINE | HCA_WQE_DATAGRAM | HCA_WQE_GLOBAL | HCA_WQE_XRC;
 
 // Calls `use(chunk)` for each inline chunk; false: the chunks leave the WQE. `base` is the WQE's first byte.
 template <class F>
@@ -45,8 +42,24 @@ wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out) {
   if (out.is_datagram()) {
     if (c.opcode != HCA_WQE_SEND && c.opcode != HCA_WQE_SEND_IMM) return wqe_fault::opcode;
     std::memcpy(&out.datagram, wqe.data() + at, sizeof out.datagram);
-    if (any(out.datagram.reserved)) return wqe_fault::reserved;
     at += sizeof out.datagram;
+    if (c.flags & HCA_WQE_GLOBAL) {
+      out.gid = reinterpret_cast<const hca_gid*>(wqe.data() + at);
+      at += sizeof(hca_gid);
+    } else if ((out.datagram.flow | out.datagram.hop_limit) != 0) {
+      return wqe_fault::reserved;
+    }
+    if (out.datagram.flow >> 28 != 0) return wqe_fault::reserved;
+  } else if (c.flags & HCA_WQE_GLOBAL) {
+    return wqe_fault::reserved;
+  }
+  if (out.is_xrc()) {
+    hca_wqe_xrc xrc;
+    if (out.is_local() || out.is_datagram()) return wqe_fault::opcode;
+    std::memcpy(&xrc, wqe.data() + at, sizeof xrc);
+    if ((xrc.reserved[0] | xrc.reserved[1] | xrc.reserved[2]) != 0 || xrc.srqn >> 24 != 0) return wqe_fault::reserved;
+    out.srqn = xrc.srqn;
+    at += sizeof xrc;
   }
   if (out.has_remote()) {
     std::memcpy(&out.remote, wqe.data() + at, sizeof out.remote);

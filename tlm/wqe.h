@@ -15,6 +15,8 @@ enum class wqe_fault : std::uint8_t { none, opcode, size, reserved, segments, in
 struct wqe_view {
   hca_wqe_control control{};
   hca_wqe_datagram datagram{};
+  const hca_gid* gid = nullptr;  // of a datagram with a GRH: its destination, among the bytes
+  std::uint32_t srqn = 0;        // XRC
   hca_wqe_remote remote{};
   hca_wqe_atomic atomic{};
   std::span<const hca_wqe_data> gather;    // data segments; scatter list of READ and atomics
@@ -24,6 +26,7 @@ struct wqe_view {
   [[nodiscard]] bool has_remote() const { return control.opcode >= HCA_WQE_WRITE && control.opcode <= HCA_WQE_FETCH_ADD; }
   [[nodiscard]] bool is_atomic() const { return control.opcode == HCA_WQE_COMPARE_SWAP || control.opcode == HCA_WQE_FETCH_ADD; }
   [[nodiscard]] bool is_datagram() const { return (control.flags & HCA_WQE_DATAGRAM) != 0; }
+  [[nodiscard]] bool is_xrc() const { return (control.flags & HCA_WQE_XRC) != 0; }
   [[nodiscard]] bool is_read() const { return control.opcode == HCA_WQE_READ; }
   // Nothing of it goes to the port: NOP and what the send queue has executed before.
   [[nodiscard]] bool is_local() const { return control.opcode == HCA_WQE_NOP || control.opcode >= HCA_WQE_BIND; }

@@ -19,15 +19,18 @@ enum hca_command_code {
   HCA_CMD_RESIZE_CQ = 0x15,  /* object: CQN, in: hca_resize_cq + pages; result0: index of the first CQE in the new buffer */
 
   HCA_CMD_CREATE_QP = 0x20,  /* in: hca_create_qp + pages; result0: QPN */
-  HCA_CMD_DESTROY_QP = 0x21, /* object: QPN; result0: 1 + the SRQ slot it was using, 0: none */
+  HCA_CMD_DESTROY_QP = 0x21, /* object: QPN; result0: 1 + the SRQ slot it was using, 0: none; result1: of which SRQ */
   HCA_CMD_MODIFY_QP = 0x22,  /* object: QPN, modifier: mask (enum hca_qp_attr), in: hca_modify_qp; to RESET: result0 as above */
   HCA_CMD_QUERY_QP = 0x23,   /* object: QPN; out: hca_qpc */
+  HCA_CMD_ATTACH = 0x24,     /* object: QPN of UD, in: hca_group_name; once is enough */
+  HCA_CMD_DETACH = 0x25,     /* object: QPN, in: hca_group_name */
 
-  HCA_CMD_CREATE_SRQ = 0x28,  /* in: hca_create_srq + pages; result0: SRQN, from the numbers of the QPs */
-  HCA_CMD_DESTROY_SRQ = 0x29, /* object: SRQN */
-  HCA_CMD_MODIFY_SRQ = 0x2a,  /* object: SRQN, modifier: limit */
-  HCA_CMD_QUERY_SRQ = 0x2b,   /* object: SRQN; out: hca_qpc */
-  HCA_CMD_RESIZE_SRQ = 0x2c,  /* object: SRQN, in: hca_resize_srq + pages */
+  HCA_CMD_CREATE_SRQ = 0x28,     /* in: hca_create_srq + pages; result0: SRQN, from the numbers of the QPs */
+  HCA_CMD_DESTROY_SRQ = 0x29,    /* object: SRQN */
+  HCA_CMD_MODIFY_SRQ = 0x2a,     /* object: SRQN, modifier: limit */
+  HCA_CMD_QUERY_SRQ = 0x2b,      /* object: SRQN; out: hca_qpc */
+  HCA_CMD_RESIZE_SRQ = 0x2c,     /* object: SRQN, in: hca_resize_srq + pages */
+  HCA_CMD_CREATE_XRC_SRQ = 0x2d, /* in: hca_create_xrc_srq + pages; result0: SRQN */
 
   HCA_CMD_REGISTER = 0x30, /* in: hca_region + chunks, modifier: enum hca_register; result0: key, result1: page shift */
   HCA_CMD_REREGISTER =
@@ -173,8 +176,9 @@ struct hca_create_qp { /* followed by the pages of SQ then RQ: 8-byte physical a
   uint32_t sq_pages;
   uint32_t rq_pages;
   uint64_t record;
-  uint32_t uar; /* page of its doorbells */
-  uint32_t reserved1[5];
+  uint32_t uar;  /* page of its doorbells */
+  uint32_t xrcd; /* of an XRC target, which has no queues, CQs and PD */
+  uint32_t reserved1[4];
 };
 HCA_LAYOUT(struct hca_create_qp, 64);
 
@@ -189,6 +193,20 @@ struct hca_create_srq { /* followed by the pages: 8-byte physical addresses. Its
   uint64_t record;
 };
 HCA_LAYOUT(struct hca_create_srq, 24);
+
+struct hca_create_xrc_srq { /* followed by the pages, as above */
+  struct hca_create_srq srq;
+  uint32_t xrcd; /* not 0 */
+  uint32_t cqn;  /* of its completions */
+};
+HCA_LAYOUT(struct hca_create_xrc_srq, 32);
+
+struct hca_group_name {
+  struct hca_gid gid; /* of a group */
+  uint16_t lid;       /* of multicast */
+  uint8_t reserved[6];
+};
+HCA_LAYOUT(struct hca_group_name, 24);
 
 /* Followed by the new buffer's pages, as above. A WQE keeps its slot: until the command is answered, software writes each to
  * both buffers. */
@@ -216,6 +234,7 @@ enum hca_qp_attr {
   HCA_QP_SQ_PSN = 1 << 16,
   HCA_QP_MAX_READ_IN = 1 << 17,
   HCA_QP_DEST_QPN = 1 << 20,
+  HCA_QP_ROUTE = 1 << 21, /* with AV: packets carry a GRH, for which a struct hca_route follows */
 };
 
 struct hca_modify_qp {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "firmware/abi/layout.h"
+#include "firmware/abi/route.h"
 
 enum hca_qp_state {
   HCA_QP_RESET = 0,
@@ -12,9 +13,24 @@ enum hca_qp_state {
   HCA_QP_SQE = 5,
   HCA_QP_ERR = 6,
 };
-/* A shared receive queue has an entry among the QPs: its pd, function, record, uar, rq, rq_ci, in_wqe and
- * srq_limit are used. */
-enum hca_transport { HCA_TRANSPORT_RC = 0, HCA_TRANSPORT_UC = 1, HCA_TRANSPORT_UD = 3, HCA_TRANSPORT_SRQ = 4 };
+/* A shared receive queue has an entry among the QPs: its pd, function, record, uar, rq, rq_ci, in_wqe, srq_limit and, of XRC,
+ * xrcd and recv_cqn are used. A multicast group has one, too: struct hca_group. The two ends of an XRC connection: the
+ * initiator has no receive side; the target has no queues, and its pd, recv_cqn and srqn are those of the SRQ that the message
+ * in progress names. */
+enum hca_transport {
+  HCA_TRANSPORT_RC = 0,
+  HCA_TRANSPORT_UC = 1,
+  HCA_TRANSPORT_UD = 3,
+  HCA_TRANSPORT_SRQ = 4,
+  HCA_TRANSPORT_XRC_INI = 5,
+  HCA_TRANSPORT_XRC_TGT = 6,
+  HCA_TRANSPORT_GROUP = 7,
+};
+
+/* Its requests are answered. */
+static inline int hca_transport_reliable(uint8_t transport) {
+  return transport == HCA_TRANSPORT_RC || transport == HCA_TRANSPORT_XRC_INI || transport == HCA_TRANSPORT_XRC_TGT;
+}
 
 /* A privileged QP may use the reserved L_Key and FAST_REG. */
 enum hca_qp_flags { HCA_QP_PRIVILEGED = 1 << 0 };
@@ -57,7 +73,7 @@ struct hca_qpc {
   uint32_t generation; /* counts the QPs that had this number */
   uint32_t flags;      /* enum hca_qp_flags */
   uint32_t uar;        /* page through which its doorbells are rung; those through another page are dropped */
-  uint32_t reserved0;
+  uint32_t xrcd;       /* domain of an XRC target or of an XRC SRQ; 0: none */
   /* requester */
   struct hca_buffer sq; /* in 64 B blocks */
   uint32_t next_psn;    /* of the next new packet */
@@ -66,7 +82,9 @@ struct hca_qpc {
   uint8_t sq_draining;  /* in SQD: not all that was begun before is complete */
   uint8_t reserved1;
   uint32_t bound_windows; /* type 2 windows tied to this QP */
-  uint32_t reserved2[8];
+  struct hca_route route; /* beside dest_lid and service_level */
+  uint32_t groups;        /* multicast groups that it is attached to */
+  uint32_t reserved2;
   /* responder */
   struct hca_buffer rq; /* in WQEs of 2^rq_stride_shift bytes */
   uint8_t rq_stride_shift;
@@ -90,6 +108,31 @@ struct hca_qpc {
 HCA_LAYOUT(struct hca_qpc, 256);
 
 enum { HCA_INBOUND_NONE = 0xff };
+
+enum { HCA_GROUP_MEMBERS = 48, HCA_GROUP_HASHES = 64 };
+
+/* A multicast group of this port: an entry among the QPs, in a list with those of the same hash, whose first one the adapter
+ * keeps. */
+struct hca_group {
+  uint8_t state;     /* HCA_QP_RTR; otherwise nobody's */
+  uint8_t transport; /* HCA_TRANSPORT_GROUP */
+  uint16_t lid;
+  uint32_t next;    /* number of the next one of the list; 0: none */
+  uint32_t members; /* the first of qpn */
+  uint32_t reserved0;
+  struct hca_gid gid;
+  uint32_t reserved1[4];
+  uint32_t generation; /* as of a QP: the lives of this number */
+  uint32_t reserved2[3];
+  uint32_t qpn[48]; /* HCA_GROUP_MEMBERS */
+};
+HCA_LAYOUT(struct hca_group, 256);
+
+static inline unsigned hca_group_hash(const struct hca_gid* g) {
+  unsigned h = 0;
+  for (unsigned i = 0; i < HCA_GID_BYTES; i++) h = h * 31 + g->byte[i];
+  return (h ^ h >> 8 ^ h >> 16) % HCA_GROUP_HASHES;
+}
 
 struct hca_cqc {
   struct hca_buffer buffer; /* in CQEs of 64 B */

@@ -28,6 +28,7 @@ enum hca_cqe_flags {
   HCA_CQE_WITH_IMM = 1 << 1,
   HCA_CQE_WITH_INV = 1 << 2,
   HCA_CQE_SOLICITED = 1 << 3,
+  HCA_CQE_GRH = 1 << 4, /* UD: the receive begins with it */
 };
 
 struct hca_cqe {
@@ -42,7 +43,8 @@ struct hca_cqe {
   uint16_t source_lid; /* UD */
   uint32_t source_qpn;
   uint8_t service_level; /* UD */
-  uint8_t reserved1[7];
+  uint8_t reserved1[3];
+  uint32_t srqn;      /* XRC: a receive of this SRQ; otherwise 0 */
   uint64_t timestamp; /* the adapter's clock (HCA_REG_CLOCK) when it was made */
   uint8_t reserved2[23];
   uint8_t owner; /* bit 0: toggles each time the ring wraps; 1 in the first pass */

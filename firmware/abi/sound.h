@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include <string.h>
+
 #include "firmware/abi/context.h"
 #include "firmware/abi/mrc.h"
 
@@ -40,8 +42,7 @@ static inline bool hca_receives_sound(const struct hca_qpc* q, unsigned least_st
 }
 
 static inline bool hca_qpc_reserved_zero(const struct hca_qpc* q) {
-  uint32_t any = q->reserved0 | q->reserved1 | q->reserved4;
-  for (unsigned i = 0; i < sizeof q->reserved2 / sizeof q->reserved2[0]; i++) any |= q->reserved2[i];
+  uint32_t any = q->reserved1 | q->reserved2 | q->reserved4;
   for (unsigned i = 0; i < sizeof q->reserved3; i++) any |= q->reserved3[i];
   for (unsigned i = 0; i < sizeof q->reserved5 / sizeof q->reserved5[0]; i++) any |= q->reserved5[i];
   return any == 0;
@@ -50,7 +51,19 @@ static inline bool hca_qpc_reserved_zero(const struct hca_qpc* q) {
 static inline bool hca_srq_sound(const struct hca_qpc* q) {
   const bool queue = (q->state == HCA_QP_RESET || q->state == HCA_QP_RTR) && hca_receives_sound(q, 5) && q->rq.log_bytes != 0;
   const uint32_t slots = queue ? 1U << (q->rq.log_bytes - q->rq_stride_shift) : 0;
-  return q->srqn == 0 && q->sq.log_bytes == 0 && q->srq_limit < slots && q->in_wqe < slots;
+  const bool domain = q->xrcd == 0 ? q->recv_cqn == 0 : q->recv_cqn != 0; /* XRC: whose completions it makes */
+  return domain && q->srqn == 0 && q->sq.log_bytes == 0 && q->srq_limit < slots && q->in_wqe < slots;
+}
+
+/* The QPs of a group are those that `members` counts; behind them nothing stands. */
+static inline bool hca_group_sound(const struct hca_group* g) {
+  uint32_t reserved = g->reserved0 | g->reserved2[0] | g->reserved2[1] | g->reserved2[2];
+  for (unsigned i = 0; i < 4; i++) reserved |= g->reserved1[i];
+  if (reserved != 0 || g->state != HCA_QP_RTR || g->members > HCA_GROUP_MEMBERS || g->next > HCA_NUMBER_MASK) return false;
+  for (unsigned i = 0; i < HCA_GROUP_MEMBERS; i++) {
+    if (i < g->members ? g->qpn[i] == 0 || g->qpn[i] > HCA_NUMBER_MASK : g->qpn[i] != 0) return false;
+  }
+  return hca_gid_is_group(&g->gid) && hca_lid_is_group(g->lid);
 }
 
 /* Wire opcodes that a message in progress is told by: SEND FIRST and WRITE FIRST. */
@@ -58,21 +71,43 @@ static inline bool hca_inbound_sound(uint8_t inbound) {
   return inbound == HCA_INBOUND_NONE || inbound == 0x00 || inbound == 0x06;
 }
 
+/* Queues and CQs that a QP of this transport has. */
+static inline bool hca_queues_sound(const struct hca_qpc* q) {
+  const bool unbegun = q->state == HCA_QP_RESET;
+  switch (q->transport) {
+    case HCA_TRANSPORT_RC:
+    case HCA_TRANSPORT_UC:
+    case HCA_TRANSPORT_UD:
+      if (q->xrcd != 0 || (!unbegun && (q->send_cqn == 0 || q->recv_cqn == 0))) return false;
+      return hca_receives_sound(q, 4) && (q->srqn == 0 || q->rq.log_bytes == 0);
+    case HCA_TRANSPORT_XRC_INI:
+      return q->xrcd == 0 && q->srqn == 0 && q->rq.log_bytes == 0 && (unbegun || q->send_cqn != 0) && hca_receives_sound(q, 4);
+    case HCA_TRANSPORT_XRC_TGT:
+      return q->xrcd != 0 && q->send_cqn == 0 && q->sq.log_bytes == 0 && q->rq.log_bytes == 0 && hca_receives_sound(q, 4);
+    default:
+      return false;
+  }
+}
+
 static inline bool hca_qpc_sound(const struct hca_qpc* q) {
+  if (q->transport == HCA_TRANSPORT_GROUP) {
+    struct hca_group g;
+    memcpy(&g, q, sizeof g);
+    return hca_group_sound(&g);
+  }
   const unsigned rights = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC;
   const uint32_t numbers =
-      q->pd | q->send_cqn | q->recv_cqn | q->dest_qpn | q->srqn | q->next_psn | q->una_psn | q->expected_psn | q->msn;
+      q->pd | q->send_cqn | q->recv_cqn | q->dest_qpn | q->srqn | q->xrcd | q->next_psn | q->una_psn | q->expected_psn | q->msn;
   const unsigned flags = q->signal_all | q->sq_draining | q->nak_sent | q->in_wqe_held | q->flags;
   if (!hca_qpc_reserved_zero(q) || numbers > HCA_NUMBER_MASK || flags > 1 || q->state > HCA_QP_ERR) return false;
   if ((q->access & ~rights) != 0 || q->service_level > 15 || q->retry_count > 7 || q->rnr_retry > 7) return false;
   if (q->timeout > 31 || q->min_rnr_timer > 31 || q->record % 8 != 0 || q->in_remaining > 1U << 31) return false;
+  if (!hca_route_sound(&q->route) || (q->groups != 0 && q->transport != HCA_TRANSPORT_UD)) return false;
   if (!hca_inbound_sound(q->inbound) || !hca_buffer_sound(&q->sq, 6, 6 + 15)) return false;
   if (q->transport == HCA_TRANSPORT_SRQ) return q->mtu_shift == 0 && hca_srq_sound(q);
-  if (q->transport != HCA_TRANSPORT_RC && q->transport != HCA_TRANSPORT_UC && q->transport != HCA_TRANSPORT_UD) return false;
   const bool moves = q->state >= HCA_QP_RTR && q->state <= HCA_QP_SQE;
   if (q->mtu_shift == 0 ? moves : q->mtu_shift < 8 || q->mtu_shift > 12) return false;
-  if (q->state != HCA_QP_RESET && (q->send_cqn == 0 || q->recv_cqn == 0)) return false;
-  return q->srq_limit == 0 && hca_receives_sound(q, 4) && (q->srqn == 0 || q->rq.log_bytes == 0);
+  return q->srq_limit == 0 && hca_queues_sound(q);
 }
 
 static inline bool hca_cqc_sound(const struct hca_cqc* c) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "firmware/abi/layout.h"
+#include "firmware/abi/route.h"
 
 enum {
   HCA_WQE_BLOCK = 64,
@@ -31,6 +32,8 @@ enum hca_wqe_flags {
   HCA_WQE_SOLICITED = 1 << 2,
   HCA_WQE_INLINE = 1 << 3,
   HCA_WQE_DATAGRAM = 1 << 4, /* a struct hca_wqe_datagram follows the control segment; on UD always, elsewhere never */
+  HCA_WQE_GLOBAL = 1 << 5,   /* with a GRH: its destination, a struct hca_gid, follows the datagram segment */
+  HCA_WQE_XRC = 1 << 6,      /* a struct hca_wqe_xrc follows the control segment; on XRC always, elsewhere never */
 };
 
 struct hca_wqe_control {
@@ -50,9 +53,16 @@ struct hca_wqe_datagram { /* SEND, SEND_IMM of UD */
   uint32_t qkey; /* bit 31: the QP's own instead */
   uint16_t lid;
   uint8_t service_level;
-  uint8_t reserved[5];
+  uint8_t hop_limit; /* of the GRH, as the next */
+  uint32_t flow;     /* flow label; traffic class in bits 27..20 */
 };
 HCA_LAYOUT(struct hca_wqe_datagram, 16);
+
+struct hca_wqe_xrc { /* all that is sent */
+  uint32_t srqn;     /* of the peer */
+  uint32_t reserved[3];
+};
+HCA_LAYOUT(struct hca_wqe_xrc, 16);
 
 struct hca_wqe_remote { /* WRITE, WRITE_IMM, READ, COMPARE_SWAP, FETCH_ADD */
   uint64_t address;
@@ -104,7 +114,7 @@ HCA_LAYOUT(struct hca_wqe_data, 16);
 /* Inline data: chunks of {uint32_t length; bytes}, none crossing a 64 B block; a chunk header starts each block that
  * carries inline bytes. A header of 0 ends the list before the WQE does. */
 
-/* What a UD receive begins with: room for a global route header. Messages without one leave it as it is. */
+/* What a UD receive begins with: the GRH of the packet. Messages without one leave it as it is. */
 enum { HCA_GRH_BYTES = 40 };
 
 /* In front of the data segments of a WQE of a shared receive queue, which are consumed along this list. */

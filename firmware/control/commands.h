@@ -21,7 +21,10 @@
   COMMAND(DESTROY_QP, destroy_qp, true, false, 0, false)                                   \
   COMMAND(MODIFY_QP, modify_qp, true, true, 0, false)                                      \
   COMMAND(QUERY_QP, query_qp, true, false, sizeof(struct hca_qpc), false)                  \
+  COMMAND(ATTACH, attach, true, true, 0, false)                                            \
+  COMMAND(DETACH, detach, true, true, 0, false)                                            \
   COMMAND(CREATE_SRQ, create_srq, true, true, 0, false)                                    \
+  COMMAND(CREATE_XRC_SRQ, create_xrc_srq, true, true, 0, false)                            \
   COMMAND(DESTROY_SRQ, destroy_srq, true, false, 0, false)                                 \
   COMMAND(MODIFY_SRQ, modify_srq, true, false, 0, false)                                   \
   COMMAND(QUERY_SRQ, query_srq, true, false, sizeof(struct hca_qpc), false)                \

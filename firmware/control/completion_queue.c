@@ -116,7 +116,6 @@ int fw_resize_cq(struct firmware* fw, struct hca_command* c) {
   struct hca_resize_cq p;
   struct hca_buffer buffer;
   struct hca_cqc old;
-  if ((fw->limits.flags & FW_FIXED_CQS) != 0) return HCA_UNSUPPORTED;
   if (c->in_bytes < sizeof p) return HCA_BAD_LENGTH;
   int status = fw_read(fw, c->in_address, &p, sizeof p);
   if (status != HCA_OK) return status;

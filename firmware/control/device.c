@@ -115,6 +115,7 @@ int fw_init(struct firmware* fw, struct hca_command* c) {
   fw_bitmap_init(&fw->mrs, 1U << a.log_mrs, 1);
   fw_bitmap_init(&fw->eqs, fw->limits.max_eqs, 0);
   fw_bitmap_init(&fw->lines, a.extent_lines, 0);
+  memset(fw->groups, 0, sizeof fw->groups);
   fw_icm_init(fw, a.table_base, a.table_bytes);
   fw_spaces_forget(fw);
   fw_segments_forget(fw);
@@ -166,6 +167,9 @@ static void end_key(struct firmware* fw, uint32_t index) {
 /* What lives comes to its end without ICM: nobody is told, and nothing is written back. */
 void fw_quiesce(struct firmware* fw) {
   if (!fw->ready) return;
+  for (uint32_t hash = 0; hash < HCA_GROUP_HASHES; hash++) {
+    if (fw->groups[hash] != 0) hal_group(fw->hal, hash, 0);
+  }
   each_used(fw, &fw->eqs, 0, end_eq);
   each_used(fw, &fw->qps, 2, end_qp);
   each_used(fw, &fw->cqs, 1, end_cq);

@@ -156,6 +156,17 @@ void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar) {
   h->pages_of_cqs[cqn] = uar;
 }
 
+void hal_group(struct hal* h, uint32_t hash, uint32_t first) {
+  h->groups[hash] = first;
+  if (h->any_taken()) ++h->untaken;
+  h->note({hal::op::group, hash, first});
+}
+
+void hal_group_lid(struct hal* h, uint32_t lid, bool joins) {
+  h->lids[lid] += joins ? 1 : -1;
+  h->note({hal::op::lid, lid, joins ? 1U : 0U});
+}
+
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
   if (eqc != nullptr) {
     h->eqs[eqn] = *eqc;

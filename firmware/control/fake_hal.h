@@ -38,7 +38,9 @@ struct hal {
     qp,
     eq,
     event,
-    pages
+    pages,
+    group,
+    lid
   };
   struct call {
     op what;
@@ -82,6 +84,8 @@ struct hal {
   std::map<std::uint32_t, std::uint32_t> pages_of_bells;  // by QPN, as they were begun
   std::map<std::uint32_t, std::uint32_t> pages_of_cqs;
   std::map<std::uint32_t, hca_eqc> eqs;
+  std::map<std::uint32_t, std::uint32_t> groups;  // first ones, by hash
+  std::map<std::uint32_t, int> lids;              // groups, by multicast LID
   std::array<std::uint64_t, 4> area_base{};
   std::array<std::uint64_t, 4> area_entries{};
   std::uint64_t table_base = 0;

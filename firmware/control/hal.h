@@ -76,6 +76,11 @@ void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared);
 enum { HAL_NO_PAGE = 0xffff };
 void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar);
 
+/* The multicast groups of hash `hash` begin with number `first`; 0: there are none. Takes effect with the next packet. */
+void hal_group(struct hal* h, uint32_t hash, uint32_t first);
+/* One group more, or one less, of this port has multicast LID `lid`: the fabric is told. */
+void hal_group_lid(struct hal* h, uint32_t lid, bool joins);
+
 /* Event queue contexts live in the adapter; `eqc` NULL closes it. */
 struct hca_eqc;
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc);

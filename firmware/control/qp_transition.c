@@ -1,12 +1,12 @@
 /* State machine of a queue pair: which changes are allowed, and which attributes each needs or takes. */
 #include "firmware/control/state.h"
 
-enum { RC = 0, UC = 1, UD = 2, STATES = HCA_QP_ERR + 1 };
+enum { RC = 0, UC = 1, UD = 2, XI = 3, XT = 4, KINDS = 5, STATES = HCA_QP_ERR + 1 };
 
 struct rule {
   bool valid;
-  uint32_t required[3]; /* by transport */
-  uint32_t optional[3];
+  uint32_t required[KINDS]; /* by transport; XRC: initiator, target */
+  uint32_t optional[KINDS];
 };
 
 enum {
@@ -17,42 +17,65 @@ enum {
   SQD_RC = HCA_QP_AV | HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_MAX_READ_OUT | HCA_QP_MAX_READ_IN |
            HCA_QP_ACCESS | HCA_QP_MIN_RNR_TIMER,
   SQD_UC = HCA_QP_AV | HCA_QP_ACCESS,
+  RTS_XT = HCA_QP_TIMEOUT | HCA_QP_SQ_PSN,
+  SQD_XI = HCA_QP_AV | HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_MAX_READ_OUT | HCA_QP_ACCESS,
+  SQD_XT = HCA_QP_AV | HCA_QP_TIMEOUT | HCA_QP_MAX_READ_IN | HCA_QP_ACCESS | HCA_QP_MIN_RNR_TIMER,
+  ACCESS = HCA_QP_ACCESS,
+  NOTIFY = HCA_QP_SQD_NOTIFY,
 };
 
 static const struct rule rules[STATES][STATES] =
     {
         [HCA_QP_RESET] =
             {
-                [HCA_QP_INIT] = {true, {HCA_QP_ACCESS, HCA_QP_ACCESS, HCA_QP_QKEY}, {0, 0, 0}},
+                [HCA_QP_INIT] = {true, {ACCESS, ACCESS, HCA_QP_QKEY, ACCESS, ACCESS}, {0, 0, 0, 0, 0}},
             },
         [HCA_QP_INIT] =
             {
-                [HCA_QP_INIT] = {true, {0, 0, 0}, {HCA_QP_ACCESS, HCA_QP_ACCESS, HCA_QP_QKEY}},
-                [HCA_QP_RTR] = {true, {RTR_RC, RTR_UC, 0}, {HCA_QP_ACCESS, HCA_QP_ACCESS, HCA_QP_QKEY}},
+                [HCA_QP_INIT] = {true, {0, 0, 0, 0, 0}, {ACCESS, ACCESS, HCA_QP_QKEY, ACCESS, ACCESS}},
+                [HCA_QP_RTR] = {true, {RTR_RC, RTR_UC, 0, RTR_UC, RTR_RC}, {ACCESS, ACCESS, HCA_QP_QKEY, ACCESS, ACCESS}},
             },
         [HCA_QP_RTR] =
             {
-                [HCA_QP_RTS] = {true, {RTS_RC, HCA_QP_SQ_PSN, HCA_QP_SQ_PSN}, {LIVE_RC, HCA_QP_ACCESS, HCA_QP_QKEY}},
+                [HCA_QP_RTS] = {true,
+                                {RTS_RC, HCA_QP_SQ_PSN, HCA_QP_SQ_PSN, RTS_RC, RTS_XT},
+                                {LIVE_RC, ACCESS, HCA_QP_QKEY, ACCESS, LIVE_RC}},
             },
         [HCA_QP_RTS] =
             {
-                [HCA_QP_RTS] = {true, {0, 0, 0}, {LIVE_RC, HCA_QP_ACCESS, HCA_QP_QKEY}},
-                [HCA_QP_SQD] = {true, {0, 0, 0}, {HCA_QP_SQD_NOTIFY, HCA_QP_SQD_NOTIFY, HCA_QP_SQD_NOTIFY}},
+                [HCA_QP_RTS] = {true, {0, 0, 0, 0, 0}, {LIVE_RC, ACCESS, HCA_QP_QKEY, ACCESS, LIVE_RC}},
+                [HCA_QP_SQD] = {true, {0, 0, 0, 0, 0}, {NOTIFY, NOTIFY, NOTIFY, NOTIFY, NOTIFY}},
             },
         [HCA_QP_SQD] =
             {
-                [HCA_QP_RTS] = {true, {0, 0, 0}, {LIVE_RC, HCA_QP_ACCESS, HCA_QP_QKEY}},
-                [HCA_QP_SQD] = {true, {0, 0, 0}, {SQD_RC, SQD_UC, HCA_QP_QKEY}},
+                [HCA_QP_RTS] = {true, {0, 0, 0, 0, 0}, {LIVE_RC, ACCESS, HCA_QP_QKEY, ACCESS, LIVE_RC}},
+                [HCA_QP_SQD] = {true, {0, 0, 0, 0, 0}, {SQD_RC, SQD_UC, HCA_QP_QKEY, SQD_XI, SQD_XT}},
             },
         [HCA_QP_SQE] =
             {
-                [HCA_QP_RTS] = {true, {0, 0, 0}, {0, HCA_QP_ACCESS, HCA_QP_QKEY}},
+                [HCA_QP_RTS] = {true, {0, 0, 0, 0, 0}, {0, ACCESS, HCA_QP_QKEY, 0, 0}},
             },
 };
 
+static unsigned kind_of(uint8_t transport) {
+  switch (transport) {
+    case HCA_TRANSPORT_RC:
+      return RC;
+    case HCA_TRANSPORT_UC:
+      return UC;
+    case HCA_TRANSPORT_XRC_INI:
+      return XI;
+    case HCA_TRANSPORT_XRC_TGT:
+      return XT;
+    default:
+      return UD;
+  }
+}
+
 int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask) {
-  const unsigned kind = transport == HCA_TRANSPORT_RC ? RC : transport == HCA_TRANSPORT_UC ? UC : UD;
-  const uint32_t attributes = mask & ~(uint32_t)HCA_QP_STATE;
+  const unsigned kind = kind_of(transport);
+  const uint32_t attributes = mask & ~(uint32_t)(HCA_QP_STATE | HCA_QP_ROUTE); /* of AV a part */
+  if ((mask & HCA_QP_ROUTE) != 0 && (mask & HCA_QP_AV) == 0) return HCA_BAD_PARAMETER;
   if (from >= STATES || to >= STATES) return HCA_BAD_PARAMETER;
   if (from == HCA_QP_RESET && to == HCA_QP_ERR) return HCA_BAD_STATE; /* it has nothing to flush */
   if (to == HCA_QP_RESET || to == HCA_QP_ERR) return attributes == 0 ? HCA_OK : HCA_BAD_PARAMETER;
@@ -80,13 +103,14 @@ int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modi
   return bad ? HCA_BAD_PARAMETER : HCA_OK;
 }
 
-void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a) {
+void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a, const struct hca_route* route) {
   if ((mask & HCA_QP_STATE) != 0) q->state = a->state;
   if ((mask & HCA_QP_ACCESS) != 0) q->access = HCA_U8(a->access & ~(unsigned)HCA_ACCESS_LOCAL_WRITE);
   if ((mask & HCA_QP_QKEY) != 0) q->qkey = a->qkey;
   if ((mask & HCA_QP_AV) != 0) {
     q->dest_lid = a->dest_lid;
     q->service_level = a->service_level;
+    q->route = *route;
   }
   if ((mask & HCA_QP_PATH_MTU) != 0) q->mtu_shift = a->mtu_shift;
   if ((mask & HCA_QP_TIMEOUT) != 0) q->timeout = a->timeout;
@@ -110,19 +134,22 @@ void fw_qp_clear(const struct fw_limits* l, struct hca_qpc* q) {
   q->state = HCA_QP_RESET;
   q->transport = old.transport;
   q->mtu_shift = old.transport == HCA_TRANSPORT_UD ? l->mtu_shift : 0;
-  q->pd = old.pd;
   q->send_cqn = old.send_cqn;
-  q->recv_cqn = old.recv_cqn;
   q->signal_all = old.signal_all;
   q->function = old.function;
-  q->srqn = old.srqn;
   q->record = old.record;
   q->generation = old.generation;
   q->flags = old.flags;
   q->uar = old.uar;
+  q->xrcd = old.xrcd;
+  q->groups = old.groups;
   q->bound_windows = old.bound_windows;
   q->sq = old.sq;
   q->rq = old.rq;
   q->rq_stride_shift = old.rq_stride_shift;
   q->inbound = HCA_INBOUND_NONE;
+  if (old.transport == HCA_TRANSPORT_XRC_TGT) return; /* these are messages' */
+  q->pd = old.pd;
+  q->recv_cqn = old.recv_cqn;
+  q->srqn = old.srqn;
 }

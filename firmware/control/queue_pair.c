@@ -19,11 +19,15 @@ int fw_qpc_load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   return read_context(fw, qpn, q);
 }
 
+bool fw_is_qp(const struct hca_qpc* q) {
+  return q->transport != HCA_TRANSPORT_SRQ && q->transport != HCA_TRANSPORT_GROUP;
+}
+
 static int load_own(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   if (!fw_qpc_live(fw, qpn)) return HCA_BAD_OBJECT;
   const int status = fw_qpc_load(fw, qpn, q);
   if (status != HCA_OK) return status;
-  return q->function == fw->function && q->transport != HCA_TRANSPORT_SRQ ? HCA_OK : HCA_BAD_OBJECT;
+  return fw_is_qp(q) && q->function == fw->function ? HCA_OK : HCA_BAD_OBJECT;
 }
 
 /* From here on until fw_qpc_give the data path waits for the context of this QP: whatever is changed is changed at once for it.
@@ -55,15 +59,35 @@ int fw_qpc_put(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q) {
   return status;
 }
 
+static int check_cq(const struct firmware* fw, uint32_t cqn) {
+  return cqn != 0 && fw_bitmap_has(&fw->cqs, cqn) ? HCA_OK : HCA_BAD_OBJECT;
+}
+
+/* The queues that a QP of this transport has, and where they complete. */
+static int check_queues(struct firmware* fw, const struct hca_create_qp* p) {
+  switch (p->transport) {
+    case HCA_TRANSPORT_XRC_TGT:
+      return p->sq_pages == 0 && p->rq_pages == 0 && (p->send_cqn | p->recv_cqn | p->srqn | p->pd) == 0 && p->xrcd != 0
+                 ? HCA_OK
+                 : HCA_BAD_PARAMETER;
+    case HCA_TRANSPORT_XRC_INI:
+      return p->rq_pages == 0 && (p->recv_cqn | p->srqn | p->xrcd) == 0 ? check_cq(fw, p->send_cqn) : HCA_BAD_PARAMETER;
+    default:
+      break;
+  }
+  if (p->xrcd != 0) return HCA_BAD_PARAMETER;
+  if (check_cq(fw, p->send_cqn) != HCA_OK || check_cq(fw, p->recv_cqn) != HCA_OK) return HCA_BAD_OBJECT;
+  if (p->srqn == 0) return HCA_OK;
+  return p->rq_pages == 0 ? fw_srq_own(fw, p->srqn) : HCA_BAD_PARAMETER;
+}
+
 static int check(struct firmware* fw, const struct hca_create_qp* p) {
   for (unsigned i = 0; i < sizeof p->reserved1 / sizeof p->reserved1[0]; i++) {
     if (p->reserved1[i] != 0) return HCA_BAD_PARAMETER;
   }
-  if (p->transport != HCA_TRANSPORT_RC && p->transport != HCA_TRANSPORT_UC && p->transport != HCA_TRANSPORT_UD) {
-    return HCA_UNSUPPORTED;
-  }
-  if ((p->flags & ~(unsigned)HCA_QP_PRIVILEGED) != 0 || p->signal_all > 1 || p->pd > FW_NUMBER_MASK || p->record % 8 != 0 ||
-      p->uar >= HCA_UAR_COUNT)
+  if (p->transport > HCA_TRANSPORT_XRC_TGT || p->transport == 2 || p->transport == HCA_TRANSPORT_SRQ) return HCA_UNSUPPORTED;
+  if ((p->flags & ~(unsigned)HCA_QP_PRIVILEGED) != 0 || p->signal_all > 1 || p->pd > FW_NUMBER_MASK ||
+      p->xrcd > FW_NUMBER_MASK || p->record % 8 != 0 || p->uar >= HCA_UAR_COUNT)
     return HCA_BAD_PARAMETER;
   /* Indices are 16 bits, and a full queue must differ from an empty one. */
   if (p->sq_pages != 0 && (p->log_sq_bytes < 6 || p->log_sq_bytes > 6 + 15)) return HCA_BAD_PARAMETER;
@@ -71,10 +95,11 @@ static int check(struct firmware* fw, const struct hca_create_qp* p) {
     if (p->rq_stride_shift < 4 || p->rq_stride_shift > 10 || p->log_rq_bytes < p->rq_stride_shift) return HCA_BAD_PARAMETER;
     if (p->log_rq_bytes - p->rq_stride_shift > 15) return HCA_BAD_PARAMETER;
   }
-  if (!fw_bitmap_has(&fw->cqs, p->send_cqn) || !fw_bitmap_has(&fw->cqs, p->recv_cqn)) return HCA_BAD_OBJECT;
-  if (p->send_cqn == 0 || p->recv_cqn == 0) return HCA_BAD_OBJECT;
-  if (p->srqn == 0) return HCA_OK;
-  return p->rq_pages == 0 ? fw_srq_own(fw, p->srqn) : HCA_BAD_PARAMETER;
+  return check_queues(fw, p);
+}
+
+static void join_cq(struct firmware* fw, uint32_t cqn) {
+  if (cqn != 0) fw->cq_users[cqn]++;
 }
 
 int fw_create_qp(struct firmware* fw, struct hca_command* c) {
@@ -91,6 +116,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
 
   struct hca_buffer sq;
   struct hca_buffer rq;
+  memset(&sq, 0, sizeof sq);
   memset(&rq, 0, sizeof rq);
   const uint64_t pages = c->in_address + sizeof p;
   status = fw_list_build(fw, pages, p.sq_pages, p.page_shift, p.log_sq_bytes, &sq);
@@ -114,6 +140,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
         .generation = q.generation + 1,
         .flags = p.flags,
         .uar = p.uar,
+        .xrcd = p.xrcd,
         .sq = sq,
         .rq = rq,
         .rq_stride_shift = p.rq_pages != 0 ? p.rq_stride_shift : 0,
@@ -128,8 +155,8 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
     fw_bitmap_put(&fw->qps, qpn);
     return status;
   }
-  fw->cq_users[p.send_cqn]++;
-  fw->cq_users[p.recv_cqn]++;
+  join_cq(fw, p.send_cqn);
+  join_cq(fw, p.recv_cqn);
   if (p.srqn != 0) fw->srq_users[p.srqn]++;
   c->result[0] = qpn;
   return HCA_OK;
@@ -141,7 +168,7 @@ static uint32_t slot_in_use(const struct hca_qpc* q) {
 }
 
 static void leave_cq(struct firmware* fw, uint32_t cqn) {
-  if (fw_bitmap_has(&fw->cqs, cqn) && fw->cq_users[cqn] != 0) fw->cq_users[cqn]--;
+  if (cqn != 0 && fw_bitmap_has(&fw->cqs, cqn) && fw->cq_users[cqn] != 0) fw->cq_users[cqn]--;
 }
 
 int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
@@ -150,6 +177,7 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
   int status = load_own(fw, qpn, &q);
   if (status != HCA_OK) return status;
   if ((fw->limits.flags & FW_WINDOWS_2A) != 0 && q.bound_windows != 0) return HCA_BUSY; /* [C.1] */
+  if (q.groups != 0) return HCA_BUSY;
   status = fw_space_retire_qp(fw, qpn);
   if (status != HCA_OK) return status;
   hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
@@ -162,48 +190,68 @@ int fw_destroy_qp(struct firmware* fw, struct hca_command* c) {
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | qpn, 0, FW_ALL);
   fw_list_free(fw, &q.sq);
   fw_list_free(fw, &q.rq);
-  leave_cq(fw, q.send_cqn);
-  leave_cq(fw, q.recv_cqn);
-  if (fw_qpc_live(fw, q.srqn) && fw->srq_users[q.srqn] != 0) fw->srq_users[q.srqn]--;
   c->result[0] = slot_in_use(&q);
+  c->result[1] = q.srqn;
+  if (q.transport != HCA_TRANSPORT_XRC_TGT) {
+    leave_cq(fw, q.send_cqn);
+    leave_cq(fw, q.recv_cqn);
+    if (fw_qpc_live(fw, q.srqn) && fw->srq_users[q.srqn] != 0) fw->srq_users[q.srqn]--;
+  }
   fw_bitmap_put(&fw->qps, qpn);
   return HCA_OK;
 }
 
-static int to_reset(struct firmware* fw, uint32_t qpn, uint32_t* slot) {
+/* A mailbox of MODIFY_QP. */
+struct modification {
+  struct hca_modify_qp attributes;
+  struct hca_route route;
+};
+
+static int to_reset(struct firmware* fw, uint32_t qpn, uint32_t result[2]) {
   struct hca_qpc q;
   hal_qp_control(fw->hal, qpn, HAL_QP_STOP);
   const int status = fw_qpc_take(fw, qpn, &q);
   if (status != HCA_OK) return status;
-  *slot = slot_in_use(&q);
+  result[0] = slot_in_use(&q);
+  result[1] = q.srqn;
   fw_qp_clear(&fw->limits, &q);
   return fw_qpc_put(fw, qpn, &q);
 }
 
-static int change(struct firmware* fw, uint32_t qpn, uint32_t mask, const struct hca_modify_qp* a, struct hca_qpc* before) {
+static int change(struct firmware* fw, uint32_t qpn, uint32_t mask, const struct modification* m, struct hca_qpc* before) {
+  const struct hca_modify_qp* a = &m->attributes;
   int status = fw_qpc_take(fw, qpn, before);
   if (status != HCA_OK) return status;
-  const bool own = before->function == fw->function && before->transport != HCA_TRANSPORT_SRQ;
+  const bool own = fw_is_qp(before) && before->function == fw->function;
   const uint8_t to = (mask & HCA_QP_STATE) != 0 ? a->state : before->state;
   status = own ? fw_qp_transition(before->transport, before->state, to, mask) : HCA_BAD_OBJECT;
   struct hca_qpc now = *before;
   if (status == HCA_OK) {
-    fw_qp_apply(&now, mask, a);
+    fw_qp_apply(&now, mask, a, &m->route);
     return fw_qpc_change(fw, qpn, before, &now);
   }
   fw_qpc_give(fw, qpn);
   return status;
 }
 
+static int read_modification(struct firmware* fw, const struct hca_command* c, struct modification* m) {
+  memset(&m->route, 0, sizeof m->route);
+  const bool route = (c->modifier & HCA_QP_ROUTE) != 0;
+  const int status = fw_read_in(fw, c, m, route ? sizeof *m : sizeof m->attributes);
+  if (status != HCA_OK) return status;
+  return hca_route_sound(&m->route) && m->route.global == route ? HCA_OK : HCA_BAD_PARAMETER;
+}
+
 int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
   const uint32_t known = HCA_QP_STATE | HCA_QP_ACCESS | HCA_QP_QKEY | HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_TIMEOUT |
                          HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_OUT | HCA_QP_MIN_RNR_TIMER |
-                         HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN | HCA_QP_SQD_NOTIFY;
+                         HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN | HCA_QP_SQD_NOTIFY | HCA_QP_ROUTE;
   const uint32_t mask = c->modifier;
-  struct hca_modify_qp a;
+  struct modification m;
   struct hca_qpc before;
-  int status = fw_read_in(fw, c, &a, sizeof a);
+  int status = read_modification(fw, c, &m);
   if (status != HCA_OK) return status;
+  const struct hca_modify_qp a = m.attributes;
   if (!fw_qpc_live(fw, c->object)) return HCA_BAD_OBJECT;
   if ((mask & ~known) != 0) return HCA_BAD_PARAMETER;
   status = fw_qp_values(&fw->limits, mask, &a);
@@ -212,9 +260,9 @@ int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
   if ((mask & HCA_QP_STATE) != 0 && a.state == HCA_QP_RESET) {
     if (mask != HCA_QP_STATE) return HCA_BAD_PARAMETER;
     status = load_own(fw, c->object, &before);
-    return status == HCA_OK ? to_reset(fw, c->object, &c->result[0]) : status;
+    return status == HCA_OK ? to_reset(fw, c->object, c->result) : status;
   }
-  status = change(fw, c->object, mask, &a, &before);
+  status = change(fw, c->object, mask, &m, &before);
   if (status != HCA_OK || (mask & HCA_QP_STATE) == 0) return status;
   if (before.state == HCA_QP_RESET) hal_qp_start(fw->hal, c->object, before.uar, false);
   if (before.state == HCA_QP_RTS && a.state == HCA_QP_SQD) {

@@ -76,7 +76,7 @@ TEST_F(queues, create_queue_pair_refusals) {
   EXPECT_EQ(with([](hca_create_qp& p) { p.signal_all = 2; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_qp& p) { p.record = 1; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_qp& p) { p.flags = 2; }), HCA_BAD_PARAMETER);
-  EXPECT_EQ(with([](hca_create_qp& p) { p.reserved1[4] = 1; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_create_qp& p) { p.reserved1[3] = 1; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_qp& p) { p.uar = HCA_UAR_COUNT; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_create_qp& p) { p.send_cqn = 9; }), HCA_BAD_OBJECT);
   EXPECT_EQ(with([](hca_create_qp& p) { p.recv_cqn = 0; }), HCA_BAD_OBJECT);
@@ -100,31 +100,63 @@ TEST_F(queues, create_queue_pair_refusals) {
   EXPECT_EQ(b.qpc(b.command.result[0]).rq.pages, 0U);
 }
 
-// The table of ib_modify_qp_is_ok, written down a second time: for each pair of states, what RC, UC and UD need and may have.
+// The table of ib_modify_qp_is_ok, written down a second time: for each pair of states, what RC, UC, UD and the
+// initiator and target of XRC need and may have.
+struct wish {
+  std::uint32_t need, may;
+};
 struct expectation {
   hca_qp_state from, to;
-  std::uint32_t rc, rc_optional, uc, uc_optional, ud, ud_optional;
+  wish rc, uc, ud, initiator, target;
+
+  [[nodiscard]] wish of(std::uint8_t transport) const {
+    switch (transport) {
+      case HCA_TRANSPORT_RC:
+        return rc;
+      case HCA_TRANSPORT_UC:
+        return uc;
+      case HCA_TRANSPORT_UD:
+        return ud;
+      case HCA_TRANSPORT_XRC_INI:
+        return initiator;
+      default:
+        return target;
+    }
+  }
 };
 constexpr std::uint32_t A = HCA_QP_ACCESS, Q = HCA_QP_QKEY, N = HCA_QP_MIN_RNR_TIMER, V = HCA_QP_AV, M = HCA_QP_PATH_MTU,
                         D = HCA_QP_DEST_QPN, R = HCA_QP_RQ_PSN, S = HCA_QP_SQ_PSN, I = HCA_QP_MAX_READ_IN,
                         O = HCA_QP_MAX_READ_OUT, T = HCA_QP_TIMEOUT, C = HCA_QP_RETRY_COUNT, W = HCA_QP_RNR_RETRY,
                         E = HCA_QP_SQD_NOTIFY;
 constexpr expectation expectations[] = {
-    {HCA_QP_RESET, HCA_QP_INIT, A, 0, A, 0, Q, 0},
-    {HCA_QP_INIT, HCA_QP_INIT, 0, A, 0, A, 0, Q},
-    {HCA_QP_INIT, HCA_QP_RTR, V | M | D | R | I | N, A, V | M | D | R, A, 0, Q},
-    {HCA_QP_RTR, HCA_QP_RTS, T | C | W | S | O, A | N, S, A, S, Q},
-    {HCA_QP_RTS, HCA_QP_RTS, 0, A | N, 0, A, 0, Q},
-    {HCA_QP_RTS, HCA_QP_SQD, 0, E, 0, E, 0, E},
-    {HCA_QP_SQD, HCA_QP_RTS, 0, A | N, 0, A, 0, Q},
-    {HCA_QP_SQD, HCA_QP_SQD, 0, V | T | C | W | O | I | A | N, 0, V | A, 0, Q},
-    {HCA_QP_SQE, HCA_QP_RTS, 0, 0, 0, A, 0, Q},
+    {HCA_QP_RESET, HCA_QP_INIT, {A, 0}, {A, 0}, {Q, 0}, {A, 0}, {A, 0}},
+    {HCA_QP_INIT, HCA_QP_INIT, {0, A}, {0, A}, {0, Q}, {0, A}, {0, A}},
+    {HCA_QP_INIT,
+     HCA_QP_RTR,
+     {V | M | D | R | I | N, A},
+     {V | M | D | R, A},
+     {0, Q},
+     {V | M | D | R, A},
+     {V | M | D | R | I | N, A}},
+    {HCA_QP_RTR, HCA_QP_RTS, {T | C | W | S | O, A | N}, {S, A}, {S, Q}, {T | C | W | S | O, A}, {T | S, A | N}},
+    {HCA_QP_RTS, HCA_QP_RTS, {0, A | N}, {0, A}, {0, Q}, {0, A}, {0, A | N}},
+    {HCA_QP_RTS, HCA_QP_SQD, {0, E}, {0, E}, {0, E}, {0, E}, {0, E}},
+    {HCA_QP_SQD, HCA_QP_RTS, {0, A | N}, {0, A}, {0, Q}, {0, A}, {0, A | N}},
+    {HCA_QP_SQD,
+     HCA_QP_SQD,
+     {0, V | T | C | W | O | I | A | N},
+     {0, V | A},
+     {0, Q},
+     {0, V | T | C | W | O | A},
+     {0, V | T | I | A | N}},
+    {HCA_QP_SQE, HCA_QP_RTS, {0, 0}, {0, A}, {0, Q}, {0, 0}, {0, 0}},
 };
 
 // Every transport, every pair of states, every set of attributes.
 TEST(queue_pair_states, exhaustively) {
   const std::uint32_t bits[] = {A, Q, N, V, M, D, R, S, I, O, T, C, W, E};
-  for (const std::uint8_t transport : {HCA_TRANSPORT_RC, HCA_TRANSPORT_UC, HCA_TRANSPORT_UD}) {
+  for (const std::uint8_t transport :
+       {HCA_TRANSPORT_RC, HCA_TRANSPORT_UC, HCA_TRANSPORT_UD, HCA_TRANSPORT_XRC_INI, HCA_TRANSPORT_XRC_TGT}) {
     for (int from = 0; from <= 7; from++) {
       for (int to = 0; to <= 7; to++) {
         for (std::uint32_t set = 0; set < 1U << 14; set++) {
@@ -138,10 +170,7 @@ TEST(queue_pair_states, exhaustively) {
           }
           for (const expectation& e : expectations) {
             if (e.from != from || e.to != to) continue;
-            const std::uint32_t need = transport == HCA_TRANSPORT_RC ? e.rc : transport == HCA_TRANSPORT_UC ? e.uc : e.ud;
-            const std::uint32_t may = transport == HCA_TRANSPORT_RC   ? e.rc_optional
-                                      : transport == HCA_TRANSPORT_UC ? e.uc_optional
-                                                                      : e.ud_optional;
+            const auto [need, may] = e.of(transport);
             expected = (mask & need) == need && (mask & ~(need | may)) == 0 ? HCA_OK : HCA_BAD_PARAMETER;
           }
           ASSERT_EQ(

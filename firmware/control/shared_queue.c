@@ -10,7 +10,8 @@ static int load_own(struct firmware* fw, uint32_t srqn, struct hca_qpc* q) {
 
 int fw_srq_own(struct firmware* fw, uint32_t srqn) {
   struct hca_qpc q;
-  return load_own(fw, srqn, &q);
+  const int status = load_own(fw, srqn, &q);
+  return status == HCA_OK && q.xrcd != 0 ? HCA_BAD_OBJECT : status;
 }
 
 static int check(const struct hca_create_srq* p) {
@@ -19,20 +20,18 @@ static int check(const struct hca_create_srq* p) {
   return p->log_bytes - p->stride_shift > 15 ? HCA_BAD_PARAMETER : HCA_OK;
 }
 
-int fw_create_srq(struct firmware* fw, struct hca_command* c) {
-  struct hca_create_srq p;
+/* `head`: bytes of the mailbox before the pages. */
+static int create(struct firmware* fw, struct hca_command* c, const struct hca_create_xrc_srq* x, uint32_t head) {
+  const struct hca_create_srq p = x->srq;
   struct hca_buffer rq;
   struct hca_qpc old;
   uint32_t srqn = 0;
-  if (c->in_bytes < sizeof p) return HCA_BAD_LENGTH;
-  int status = fw_read(fw, c->in_address, &p, sizeof p);
-  if (status != HCA_OK) return status;
-  if (c->in_bytes != sizeof p + p.pages * 8ULL) return HCA_BAD_LENGTH;
-  status = check(&p);
+  if (c->in_bytes != head + p.pages * 8ULL) return HCA_BAD_LENGTH;
+  int status = check(&p);
   if (status != HCA_OK) return status;
   if (!fw_bitmap_take(fw, &fw->qps, &srqn)) return HCA_NO_RESOURCES;
 
-  status = fw_list_build(fw, c->in_address + sizeof p, p.pages, p.page_shift, p.log_bytes, &rq);
+  status = fw_list_build(fw, c->in_address + head, p.pages, p.page_shift, p.log_bytes, &rq);
   const bool built = status == HCA_OK;
   if (status == HCA_OK) status = fw_qpc_take(fw, srqn, &old); /* a later QP of this number goes on counting its lives */
   if (status == HCA_OK) {
@@ -44,6 +43,8 @@ int fw_create_srq(struct firmware* fw, struct hca_command* c) {
         .record = p.record,
         .generation = old.generation,
         .uar = p.uar,
+        .recv_cqn = x->cqn,
+        .xrcd = x->xrcd,
         .rq = rq,
         .rq_stride_shift = p.stride_shift,
     };
@@ -55,9 +56,28 @@ int fw_create_srq(struct firmware* fw, struct hca_command* c) {
     return status;
   }
   fw->srq_users[srqn] = 0;
+  if (x->cqn != 0) fw->cq_users[x->cqn]++;
   hal_qp_start(fw->hal, srqn, p.uar, true);
   c->result[0] = srqn;
   return HCA_OK;
+}
+
+int fw_create_srq(struct firmware* fw, struct hca_command* c) {
+  struct hca_create_xrc_srq x;
+  memset(&x, 0, sizeof x);
+  if (c->in_bytes < sizeof x.srq) return HCA_BAD_LENGTH;
+  const int status = fw_read(fw, c->in_address, &x.srq, sizeof x.srq);
+  return status == HCA_OK ? create(fw, c, &x, sizeof x.srq) : status;
+}
+
+int fw_create_xrc_srq(struct firmware* fw, struct hca_command* c) {
+  struct hca_create_xrc_srq x;
+  if (c->in_bytes < sizeof x) return HCA_BAD_LENGTH;
+  const int status = fw_read(fw, c->in_address, &x, sizeof x);
+  if (status != HCA_OK) return status;
+  if (x.xrcd == 0 || x.xrcd > FW_NUMBER_MASK) return HCA_BAD_PARAMETER;
+  if (x.cqn == 0 || !fw_bitmap_has(&fw->cqs, x.cqn)) return HCA_BAD_OBJECT;
+  return create(fw, c, &x, sizeof x);
 }
 
 int fw_destroy_srq(struct firmware* fw, struct hca_command* c) {
@@ -74,6 +94,7 @@ int fw_destroy_srq(struct firmware* fw, struct hca_command* c) {
   if (status != HCA_OK) return status;
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_RQ | srqn, 0, FW_ALL);
   fw_list_free(fw, &q.rq);
+  if (q.recv_cqn != 0 && fw->cq_users[q.recv_cqn] != 0) fw->cq_users[q.recv_cqn]--;
   fw_bitmap_put(&fw->qps, srqn);
   return HCA_OK;
 }

@@ -29,8 +29,8 @@ struct cost {
 // A space of segments, touching or with holes between them, that slides: the first one leaves, one comes at the end.
 class sliding_space {
  public:
-  explicit sliding_space(std::uint64_t segments, std::uint32_t rights = 0, std::uint64_t hole_pages = 0)
-      : b(limits()), rights_(rights), hole_(hole_pages * page) {
+  explicit sliding_space(std::uint64_t segments, std::uint32_t access = 0, std::uint64_t hole_pages = 0)
+      : b(limits()), rights_(access), hole_(hole_pages * page) {
     for (std::uint64_t i = 0; i < segments; i++) EXPECT_EQ(change(false), HCA_OK);
   }
   int exchange() { return change(true); }

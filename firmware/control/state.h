@@ -177,7 +177,8 @@ struct firmware {
   uint32_t* cq_users;
   uint32_t* srq_users; /* by number, as the QPs */
   uint32_t* eq_users;
-  uint32_t* qp_spaces; /* by number: the first address space that belongs to it */
+  uint32_t* qp_spaces;               /* by number: the first address space that belongs to it */
+  uint32_t groups[HCA_GROUP_HASHES]; /* by hash: the number of the first multicast group */
   struct fw_space* spaces;
   uint32_t* space_chains; /* by hash of the key */
   uint32_t space_slots;   /* that were ever used */
@@ -371,8 +372,9 @@ int fw_register_on_demand(struct firmware* fw, struct hca_command* c, const stru
 void fw_on_demand_free(struct firmware* fw, const struct hca_mrc* m);
 void fw_on_demand_wake(struct firmware* fw, uint32_t key);
 
-/* queue_pair.c: contexts of queue pairs, and of the SRQs among them. Load: a look, which the data path may have changed
- * already. Take: until it is given no unit has it; a change of fields, and a whole new context, give it back, failed or not. */
+/* queue_pair.c: contexts of queue pairs, and of SRQs and multicast groups among them. Load: a look, which the data path may
+ * have changed already. Take: until it is given no unit has it; a change of fields, and a whole new context, give it back,
+ * failed or not. */
 uint64_t fw_qpc_address(const struct firmware* fw, uint32_t qpn);
 bool fw_qpc_live(const struct firmware* fw, uint32_t qpn);
 int fw_qpc_load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q);
@@ -380,14 +382,15 @@ int fw_qpc_take(struct firmware* fw, uint32_t qpn, struct hca_qpc* q);
 void fw_qpc_give(struct firmware* fw, uint32_t qpn);
 int fw_qpc_change(struct firmware* fw, uint32_t qpn, const struct hca_qpc* before, const struct hca_qpc* now);
 int fw_qpc_put(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q);
+bool fw_is_qp(const struct hca_qpc* q); /* and not what else has an entry there */
 
-/* shared_queue.c: whether the SRQ is there and belongs to the function of the command. */
+/* shared_queue.c: whether the SRQ is there, belongs to the function of the command, and is no XRC SRQ. */
 int fw_srq_own(struct firmware* fw, uint32_t srqn);
 
 /* qp_transition.c: IBA QP states. HCA_OK, HCA_BAD_STATE (no such transition) or HCA_BAD_PARAMETER (attributes). */
 int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask);
 int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modify_qp* a);
-void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a);
+void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a, const struct hca_route* route);
 void fw_qp_clear(const struct fw_limits* l, struct hca_qpc* q);
 
 /* Command handlers: return the status. */

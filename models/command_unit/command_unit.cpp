@@ -116,6 +116,7 @@ void command_unit::inject(std::size_t, const fault_request&) {
 
 void command_unit::come_to_rest() {
   fw_quiesce(firmware_);
+  while (!group_lids_.empty()) set_group_lid(group_lids_.back(), false);
   dma_fence();
   control_request c;
   c.op = control_op::reset;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "firmware/abi/command.h"
@@ -69,6 +70,8 @@ class command_unit : public unit, public faulty {
   void reset();
   // The port's link: software is told.
   void port_changed(bool up);
+  // Called when one group more, or less, of this port has the multicast LID: who manages the subnet wants to know.
+  void on_group(std::function<void(std::uint16_t lid, bool joins)> told) { on_group_ = std::move(told); }
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return command_unit_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
 
@@ -85,6 +88,8 @@ class command_unit : public unit, public faulty {
   void qp_control(std::uint32_t qpn, hal_qp_op op);
   void set_cq_page(std::uint32_t cqn, std::uint32_t uar);
   void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
+  void set_group(std::uint32_t hash, std::uint32_t first);
+  void set_group_lid(std::uint16_t lid, bool joins);
   void settle_cq(std::uint32_t cqn);
   void event(std::uint32_t type, std::uint32_t number);
   void pages(std::uint32_t index, std::uint64_t first, std::uint64_t last, enum ::hal_pages outcome);
@@ -127,6 +132,8 @@ class command_unit : public unit, public faulty {
   std::uint32_t ci_ = 0;
   std::uint32_t status_ = HCA_STATUS_RESET;
   bool reset_asked_ = false;
+  std::function<void(std::uint16_t lid, bool joins)> on_group_;
+  std::vector<std::uint16_t> group_lids_;  // one for each group
   bool port_up_ = true;
   bool port_told_ = true;  // what software knows
   bool hangs_ = false;

@@ -1,5 +1,6 @@
 // The firmware's hardware abstraction layer on the unit's sockets. The firmware's thread waits for answers; its local time runs
 // ahead of the kernel only between two accesses.
+#include <algorithm>
 #include <cstring>
 
 #include "models/command_unit/command_unit.h"
@@ -217,6 +218,27 @@ void command_unit::set_eq(std::uint32_t eqn, const hca_eqc* eqc) {
   call(completion, c);
 }
 
+void command_unit::set_group(std::uint32_t hash, std::uint32_t first) {
+  begin_access();
+  control_request c;
+  c.op = control_op::group;
+  c.first = hash;
+  c.number = first;
+  call(responder, c);
+}
+
+// Whoever manages the subnet hears of it beside the wire, at once.
+void command_unit::set_group_lid(std::uint16_t lid, bool joins) {
+  if (joins) {
+    group_lids_.push_back(lid);
+  } else {
+    const auto it = std::find(group_lids_.begin(), group_lids_.end(), lid);
+    if (it == group_lids_.end()) return;
+    group_lids_.erase(it);
+  }
+  if (on_group_) on_group_(lid, joins);
+}
+
 void command_unit::settle_cq(std::uint32_t cqn) {
   order(completion, cqn, control_op::settle);
 }
@@ -314,6 +336,12 @@ void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared) {
 }
 void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar) {
   h->unit->set_cq_page(cqn, uar);
+}
+void hal_group(struct hal* h, uint32_t hash, uint32_t first) {
+  h->unit->set_group(hash, first);
+}
+void hal_group_lid(struct hal* h, uint32_t lid, bool joins) {
+  h->unit->set_group_lid(static_cast<uint16_t>(lid), joins);
 }
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
   h->unit->set_eq(eqn, eqc);

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "tlm/base/knobs.h"
+#include "tlm/rtl/implementation.h"
 
 namespace hcasim {
 
 struct completion_config {
+  hcasim::implementation implementation;
+  rtl_knobs of_rtl;
   double cqe_interval = 1;
   double cqe_latency = 6;
   double eqe_latency = 6;
@@ -13,6 +16,9 @@ struct completion_config {
   std::uint32_t event_queues = 64;
 
   void knobs(knob_visitor& k) {
+    k.path("implementation", implementation.name, rtl::names_of("completion", {"model", "rtl"}),
+           "the SystemC model, the same with its way to memory as Verilated RTL, or a unit of somebody's own");
+    k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.cycles("cqe_interval", cqe_interval, 0, 1000, "from one completion to the next");
     k.cycles("cqe_latency", cqe_latency, 0, 10000, "from the CQ context to the write of the CQE");
     k.cycles("eqe_latency", eqe_latency, 0, 10000, "from the cause of an event to the write of its EQE");

@@ -10,7 +10,8 @@
 namespace hcasim {
 
 struct context_cache_config {
-  hcasim::implementation implementation = hcasim::implementation::model;
+  hcasim::implementation implementation;
+  rtl_knobs of_rtl;
   std::uint32_t sets = 64;
   std::uint32_t ways = 4;
   replacement_policy policy = replacement_policy::lru;
@@ -22,8 +23,9 @@ struct context_cache_config {
   std::uint64_t seed = 1;
 
   void knobs(knob_visitor& k) {
-    k.choice("implementation", implementation, {"model", "rtl"},
-             "the SystemC model, or the Verilated RTL (entries of 64 bytes)");
+    k.path("implementation", implementation.name, rtl::names_of("context_cache"),
+           "the SystemC model, the Verilated RTL, or RTL of somebody's own");
+    k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.count("sets", sets, 1, 1 << 24,
             "sets; an index belongs to set index modulo sets (a power of two is fastest to simulate)");
     k.count("ways", ways, 1, 4096, "entries per set");

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "tlm/base/knobs.h"
+#include "tlm/rtl/implementation.h"
 
 namespace hcasim {
 
 struct dma_engine_config {
+  hcasim::implementation implementation;
+  rtl_knobs of_rtl;
   std::uint32_t read_tags = 64;
   std::uint64_t mrrs = 512;  // power of two; that of the PCIe port
   std::uint64_t write_buffer = 64_KiB;
@@ -18,6 +21,9 @@ struct dma_engine_config {
   double atomic_latency = 2;
 
   void knobs(knob_visitor& k) {
+    k.path("implementation", implementation.name, rtl::names_of("dma_engine", {"model"}),
+           "the SystemC model, or a unit of somebody's own");
+    k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.count("read_tags", read_tags, 1, 4096, "PCIe read requests outstanding at once");
     k.bytes("mrrs", mrrs, 128, 4096, "bytes of one PCIe read request at most; equals the PCIe port's");
     k.bytes("write_buffer", write_buffer, 64, 16777216, "bytes of posted writes on their way at once");

@@ -70,10 +70,13 @@ void doorbell::take_blueflame(const doorbell_rules::uar_write& w, ps t) {
   arrive({bell::send, b.qpn, b.value, taken, w.operation, &ring}, t, taken == t + line * lines);
 }
 
-// An idle unit passes a doorbell on in the call.
+// An idle unit passes a doorbell on in the call. It is not idle while one that a record told of waits for its turn.
 void doorbell::arrive(entry e, ps t, bool prompt) {
-  if (prompt && !coming_in_ && size_ == 0 && aside_.empty() && pipe_.free_at() <= e.ready) {
-    if (e.ready <= now()) return forward(e);
+  if (prompt && !coming_in_ && size_ == 0 && aside_.empty() && recovered_turn_ < t && pipe_.free_at() <= e.ready) {
+    if (e.ready <= now()) {
+      forward(e);
+      return;
+    }
     coming_in_ = true;
     coming_ = e;
     queue_.at(e.ready, {[](void* self) { static_cast<doorbell*>(self)->came_in(); }, this});
@@ -93,11 +96,7 @@ void doorbell::arrive(entry e, ps t, bool prompt) {
 void doorbell::came_in() {
   coming_in_ = false;
   if (!coming_.cancelled) forward(coming_);
-  for (const entry& e : std::exchange(behind_, {})) {
-    const bool same = e.kind == coming_.kind && e.number == coming_.number;
-    if (!same || doorbell_rules::ahead(e.value, coming_.value) > 0)
-      pass_recovered(e.kind, e.number, e.value, e.operation, now());
-  }
+  for (const entry& e : std::exchange(behind_, {})) recovered_turn_ = forward(e);
   if (size_ > 0 || !aside_.empty()) schedule_drain();
 }
 
@@ -176,8 +175,9 @@ void doorbell::drain() {
   if (size_ > 0 || !aside_.empty()) schedule_drain();
 }
 
-void doorbell::forward(entry e) {
-  const ps t = pipe_.start(now(), clock_.cycles(config_.interval)) + clock_.cycles(config_.latency);
+ps doorbell::forward(entry e) {
+  const ps turn = pipe_.start(now(), clock_.cycles(config_.interval));
+  const ps t = turn + clock_.cycles(config_.latency);
   bell_probe_.pulse(static_cast<std::uint64_t>(e.kind) + 1, t, clock_.period());
   number_probe_.set(e.number, t);
   value_probe_.set(e.value, t);
@@ -201,6 +201,7 @@ void doorbell::forward(entry e) {
                   static_cast<doorbell*>(due.context)->deliver(due);
                 },
                 static_cast<transaction*>(&ring)});
+  return turn;
 }
 
 void doorbell::deliver(doorbell_ring& ring) {

@@ -58,7 +58,7 @@ class doorbell : public unit, public doorbell_front {
   void drain();
   void schedule_drain();
   void came_in();
-  void forward(entry e);
+  ps forward(entry e);  // returns its turn
   void deliver(doorbell_ring& ring);
 
   void remember(std::uint32_t qpn, std::uint64_t operation, ps t);
@@ -79,6 +79,7 @@ class doorbell : public unit, public doorbell_front {
   bool coming_in_ = false;  // the lines of a WQE that an idle unit will pass on
   entry coming_;
   std::vector<entry> behind_;                 // what records told of meanwhile
+  ps recovered_turn_{-1};                     // of the last doorbell that a record told of
   std::array<std::uint16_t, 1024> queued_{};  // SQ doorbells in the FIFO, by QPN modulo 1024
   std::deque<entry> aside_;                   // CQ and EQ doorbells that found the FIFO full
   pool<doorbell_ring> rings_;

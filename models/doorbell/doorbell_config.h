@@ -7,7 +7,8 @@
 namespace hcasim {
 
 struct doorbell_config {
-  hcasim::implementation implementation = hcasim::implementation::model;
+  hcasim::implementation implementation;
+  rtl_knobs of_rtl;
   std::uint32_t fifo_depth = 64;
   double interval = 2;
   double latency = 4;
@@ -19,7 +20,9 @@ struct doorbell_config {
   double register_latency = 8;
 
   void knobs(knob_visitor& k) {
-    k.choice("implementation", implementation, {"model", "rtl"}, "the SystemC model, or the Verilated RTL");
+    k.path("implementation", implementation.name, rtl::names_of("doorbell"),
+           "the SystemC model, the Verilated RTL, or RTL of somebody's own");
+    k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.count("fifo_depth", fifo_depth, 1, 65536, "doorbells that wait at most; more are dropped and recovered");
     k.cycles("interval", interval, 0, 1000, "from one doorbell to the next");
     k.cycles("latency", latency, 0, 10000, "from a doorbell's turn to the unit it is for");

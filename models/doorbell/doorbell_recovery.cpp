@@ -50,16 +50,20 @@ process doorbell::recover(ps t) {
 
 // Overtakes what waits in the FIFO, so what it makes obsolete there goes.
 void doorbell::pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value, std::uint64_t operation, ps t) {
-  if (coming_in_) {
-    behind_.push_back({kind, qpn, value, t, operation});
-    return;
-  }
+  const bool newer =
+      !coming_in_ || coming_.kind != kind || coming_.number != qpn || doorbell_rules::ahead(value, coming_.value) > 0;
+  if (!newer) return;
   for (std::size_t i = 0; i < size_; ++i) {
     entry& e = fifo_[(head_ + i) % fifo_.size()];
     if (e.kind != kind || e.number != qpn || e.cancelled || doorbell_rules::ahead(e.value, value) > 0) continue;
     cancel(e);
   }
-  forward({kind, qpn, value, t, operation});
+  const entry e{kind, qpn, value, t, operation};
+  if (coming_in_) {
+    behind_.push_back(e);
+  } else {
+    recovered_turn_ = forward(e);
+  }
 }
 
 // Its entry takes its turn all the same.

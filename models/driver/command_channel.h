@@ -32,6 +32,7 @@ struct command {
 constexpr bool takes_away(hca_command_code code) {
   switch (code) {
     case HCA_CMD_DESTROY_QP:
+    case HCA_CMD_DETACH:
     case HCA_CMD_DESTROY_CQ:
     case HCA_CMD_DESTROY_SRQ:
     case HCA_CMD_DEREGISTER:

@@ -88,21 +88,19 @@ void fill_send(queue_pair& qp, const hca_cqe& e, const send_entry& sent, ibv_wc&
   wc.qp_num = qp.qp_num;
 }
 
-void fill_receive(cpu& c, queue_pair& qp, const hca_cqe& e, ibv_wc& wc) {
-  if (qp.srq) {
-    auto& srq = static_cast<shared_queue&>(*qp.srq);
-    wc.wr_id = srq.ids[e.index % srq.ids.size()];
-    free_slot(c, srq, e.index);
-  } else {
-    wc.wr_id = qp.rq_ids[e.index & qp.rq_mask];
-    ++qp.rq_head;
-  }
+void fill_shared_receive(cpu& c, shared_queue& srq, const hca_cqe& e, ibv_wc& wc) {
+  wc.wr_id = srq.ids[e.index % srq.ids.size()];
+  free_slot(c, srq, e.index);
+}
+
+void fill_receive(const hca_cqe& e, ibv_wc& wc) {
   wc.opcode = e.opcode == HCA_WQE_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
   wc.byte_len = e.byte_count;
-  wc.qp_num = qp.qp_num;
+  wc.qp_num = e.qpn;
   wc.src_qp = e.source_qpn;
   wc.slid = e.source_lid;
   wc.sl = e.service_level;
+  if (e.flags & HCA_CQE_GRH) wc.wc_flags |= IBV_WC_GRH;
   if (e.flags & HCA_CQE_WITH_IMM) {
     wc.wc_flags |= IBV_WC_WITH_IMM;
     wc.imm_data = e.immediate;
@@ -155,22 +153,53 @@ bool owes(const process& p, const completion_queue& cq) {
   });
 }
 
-// False: nothing for software (a NOP, or a QP that is gone).
-bool translate(cpu& c, process& p, const hca_cqe& e, ibv_wc& wc) {
-  queue_pair* qp = p.lost ? find_lost(p, e.qpn) : e.qpn <= HCA_QPN_ANY ? p.device->qps().find(e.qpn) : nullptr;
-  if (!qp) return false;
+void fill(const hca_cqe& e, ibv_wc& wc) {
   wc = {};
   wc.status = static_cast<ibv_wc_status>(e.status);
   wc.vendor_err = e.vendor_error;
   wc.completion_timestamp = e.timestamp;
+}
+
+shared_queue* find_lost_queue(process& p, std::uint32_t number) {
+  for (shared_queue* srq : p.srqs.slots()) {
+    if (srq && srq->number == number) return srq;
+  }
+  return nullptr;
+}
+
+// XRC: the receive is its SRQ's, whoever has the QP.
+bool translate_xrc(cpu& c, process& p, const completion_queue& cq, const hca_cqe& e, ibv_wc& wc) {
+  shared_queue* const srq = p.lost ? find_lost_queue(p, e.srqn) : p.device->srqs().find(e.srqn & HCA_QPN_ANY);
+  if (!srq || srq->cq != &cq || !(e.flags & HCA_CQE_RECEIVE)) return false;
+  fill(e, wc);
+  fill_shared_receive(c, *srq, e, wc);
+  fill_receive(e, wc);
+  return true;
+}
+
+// False: nothing for software (a NOP, a block inside a WQE, or a QP that is gone).
+bool translate(cpu& c, process& p, const completion_queue& cq, const hca_cqe& e, ibv_wc& wc) {
+  if (e.srqn != 0) [[unlikely]]
+    return translate_xrc(c, p, cq, e, wc);
+  queue_pair* qp = p.lost ? find_lost(p, e.qpn) : e.qpn <= HCA_QPN_ANY ? p.device->qps().find(e.qpn) : nullptr;
+  if (!qp) return false;
+  fill(e, wc);
   if (e.flags & HCA_CQE_RECEIVE) {
-    if (qp->rq_ids.empty() && !qp->srq) return false;
-    fill_receive(c, *qp, e, wc);
+    if (qp->srq) {
+      fill_shared_receive(c, static_cast<shared_queue&>(*qp->srq), e, wc);
+    } else if (qp->rq_ids.empty()) {
+      return false;
+    } else {
+      wc.wr_id = qp->rq_ids[e.index & qp->rq_mask];
+      ++qp->rq_head;
+    }
+    fill_receive(e, wc);
     return true;
   }
-  const send_entry& sent = qp->ring.complete(e.index);
-  if (sent.opcode == HCA_WQE_NOP) return false;
-  fill_send(*qp, e, sent, wc);
+  if (qp->ring.size() == 0) return false;
+  const send_entry* const sent = qp->ring.complete(e.index);
+  if (!sent || sent->opcode == HCA_WQE_NOP) return false;
+  fill_send(*qp, e, *sent, wc);
   return true;
 }
 
@@ -198,7 +227,7 @@ int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
     if ((e.owner & 1) != cq.owner_of(cq.ci)) break;
     ++cq.ci;
     c.spend(config.poll_cqe);
-    if (translate(c, p, e, wc[found])) ++found;
+    if (translate(c, p, cq, e, wc[found])) ++found;
   }
   if (cq.ci == first) {
     ++p.stats.empty_polls;

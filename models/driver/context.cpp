@@ -4,7 +4,6 @@
 #include "models/driver/access.h"
 #include "models/driver/address_space.h"
 #include "models/driver/device.h"
-#include "models/driver/guid.h"
 
 namespace hcasim::verbs {
 
@@ -45,6 +44,7 @@ int close(cpu& c, ibv_context* context) {
   if (!error) {
     error = clear(p.qps, [&](queue_pair* qp) {
       qp->acknowledged = qp->events;
+      leave_groups(c, *qp);
       return ibv_destroy_qp(c, qp);
     });
   }
@@ -54,6 +54,7 @@ int close(cpu& c, ibv_context* context) {
       return ibv_destroy_srq(c, srq);
     });
   }
+  if (!error) error = clear(p.xrcds, [&](xrc_opening* x) { return ibv_close_xrcd(c, x); });
   if (!error) error = clear(p.ahs, [&](address_handle* ah) { return ibv_destroy_ah(c, ah); });
   if (!error) error = teardown_all(c, p);
   if (!error) error = clear(p.mrs, [&](memory_region* mr) { return ibv_dereg_mr(c, mr); });
@@ -102,11 +103,12 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   *attr = {};
   std::snprintf(attr->fw_ver, sizeof attr->fw_ver, "%u.%u.%u", info.firmware_version >> 16, info.firmware_version >> 8 & 0xff,
                 info.firmware_version & 0xff);
-  attr->node_guid = node_guid(info.port_lid);
+  attr->node_guid = hca_port_guid(info.port_lid);
   attr->vendor_id = 0x6863;  // nobody else's
   attr->hw_ver = 1;
   attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
-                           IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+                           IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+                           IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   attr->atomic_cap = IBV_ATOMIC_HCA;
   attr->max_mr_size = ~0ULL;
   for (unsigned s = 0; s < 32; ++s) attr->page_size_cap |= static_cast<std::uint64_t>(info.page_shifts >> s & 1) << s;
@@ -125,6 +127,9 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   attr->max_srq_sge = 31;
   attr->max_qp_rd_atom = static_cast<int>(info.max_read_depth);
   attr->max_qp_init_rd_atom = static_cast<int>(info.max_read_depth);
+  attr->max_mcast_grp = attr->max_qp - 2;  // a group takes a number of theirs
+  attr->max_mcast_qp_attach = HCA_GROUP_MEMBERS;
+  attr->max_total_mcast_qp_attach = attr->max_mcast_grp;
   attr->phys_port_cnt = 1;
   if (d.on_demand_by_iommu()) {
     attr->odp_general_caps = IBV_ODP_SUPPORT;

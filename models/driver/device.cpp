@@ -190,6 +190,13 @@ void device::raise(process& p, const verbs::ibv_async_event& event) {
   if (p.async_notify) p.async_notify();
 }
 
+void device::raise(queue_pair& qp, verbs::ibv_event_type type) {
+  verbs::ibv_async_event event{};
+  event.event_type = type;
+  event.element.qp = &qp;
+  raise(of(qp.context), event);
+}
+
 void device::on_async(std::uint32_t type, std::uint32_t number) {
   verbs::ibv_async_event event{};
   process* to = nullptr;
@@ -202,9 +209,10 @@ void device::on_async(std::uint32_t type, std::uint32_t number) {
   } else if (const int of_qp = qp_event(type); of_qp >= 0) {
     queue_pair* qp = qps_.find(number);
     if (!qp) return;
-    event.event_type = static_cast<verbs::ibv_event_type>(of_qp);
-    event.element.qp = qp;
-    to = &of(qp->context);
+    const auto what = static_cast<verbs::ibv_event_type>(of_qp);
+    if (!qp->target) return raise(*qp, what);
+    for (queue_pair* each : qp->target->handles) raise(*each, what);
+    return;
   } else if (type == HCA_EVENT_SRQ_LIMIT || type == HCA_EVENT_SRQ_ERROR) {
     shared_queue* srq = srqs_.find(number);
     if (!srq) return;

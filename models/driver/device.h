@@ -76,6 +76,10 @@ class device {
   number_table<completion_queue>& cqs() { return cqs_; }
   number_table<queue_pair>& qps() { return qps_; }
   number_table<shared_queue>& srqs() { return srqs_; }
+  // The XRC domain of this file, if somebody has it open.
+  std::shared_ptr<xrc_domain> find_domain(std::uint64_t file) const;
+  std::shared_ptr<xrc_domain> make_domain(std::uint64_t file);
+  void drop_domain(const xrc_domain& domain);
 
  private:
   // Small numbers, the lowest that was given back last first.
@@ -105,6 +109,7 @@ class device {
   bool cut_off(cpu& c);
   static void tell_channels(process& p);
   static void raise(process& p, const verbs::ibv_async_event& event);
+  static void raise(queue_pair& qp, verbs::ibv_event_type type);
   bool reset_function(cpu& c, ps deadline);
   int give_tables(cpu& c);
   void on_completion(std::uint32_t cqn);
@@ -140,6 +145,8 @@ class device {
   wait_queue care_;
   wait_queue cut_;
   numbers pds_{1};
+  numbers xrcds_{1};
+  std::vector<std::shared_ptr<xrc_domain>> domains_;
   numbers uars_{1};  // UAR 0 is the kernel's
   number_table<completion_queue> cqs_;
   number_table<queue_pair> qps_;

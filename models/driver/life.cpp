@@ -183,6 +183,8 @@ bool device::reset_function(cpu& c, ps deadline) {
   if (c.time() >= deadline) return false;
   port_up_ = true;
   pds_ = numbers{1};
+  xrcds_ = numbers{1};
+  domains_.clear();
   uars_ = numbers{1};
   device_pages_.clear();
   return true;

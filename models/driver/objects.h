@@ -100,6 +100,17 @@ struct address_handle : verbs::ibv_ah {
   verbs::ibv_ah_attr attr{};
 };
 
+// A domain of XRC, and one opening of it.
+struct xrc_domain {
+  std::uint32_t number = 0;  // on the adapter
+  std::uint64_t file = 0;
+  std::uint32_t openings = 0;
+};
+struct xrc_opening : verbs::ibv_xrcd {
+  std::shared_ptr<xrc_domain> domain;
+  std::uint32_t users = 0;
+};
+
 // The WQEs form a list through their slots: software fills it at the head and hangs free ones on at the tail, the adapter
 // follows.
 struct shared_queue : verbs::ibv_srq {
@@ -115,9 +126,23 @@ struct shared_queue : verbs::ibv_srq {
   std::vector<std::uint16_t> next;
   std::vector<std::uint64_t> ids;
   std::uint32_t users = 0;  // QPs
+  xrc_opening* xrcd = nullptr;
+  verbs::ibv_cq* cq = nullptr;  // XRC
   std::uint32_t events = 0;
   std::uint32_t acknowledged = 0;
   wait_queue acknowledge;
+};
+
+struct group_name {
+  verbs::ibv_gid gid;
+  std::uint16_t lid;
+};
+
+struct queue_pair;
+
+// A target QP of XRC, by all who have opened it.
+struct xrc_target {
+  std::vector<queue_pair*> handles;  // the one who made it first, unless it has left
 };
 
 struct queue_pair : verbs::ibv_qp {
@@ -138,6 +163,9 @@ struct queue_pair : verbs::ibv_qp {
   std::vector<std::uint64_t> rq_ids;
 
   std::vector<address_space*> spaces;  // tied to this connection
+  std::vector<group_name> groups;
+  xrc_opening* xrcd = nullptr;
+  std::shared_ptr<xrc_target> target;
   std::uint32_t events = 0;
   std::uint32_t acknowledged = 0;
   wait_queue acknowledge;
@@ -168,6 +196,7 @@ struct process : verbs::ibv_context {
   handle_table<queue_pair> qps;
   handle_table<shared_queue> srqs;
   handle_table<address_handle> ahs;
+  handle_table<xrc_opening> xrcds;
   handle_table<address_space> spaces;
   std::vector<std::shared_ptr<peer::dma_buf>> dma_bufs;  // by file descriptor
 
@@ -184,6 +213,12 @@ inline process& of(verbs::ibv_context* context) {
 inline completion_queue& of(verbs::ibv_cq* cq) {
   return static_cast<completion_queue&>(*cq);
 }
+
+// groups.cpp: before the QP goes.
+void leave_groups(cpu& c, queue_pair& qp);
+// queue_pair.cpp: an object that was filled in belongs to its process.
+void enter(queue_pair& qp);
+void leave(queue_pair& qp);
 
 // What a verb that makes an object returns when it does not.
 inline std::nullptr_t refuse(int error) {

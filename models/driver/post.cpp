@@ -118,7 +118,8 @@ int ibv_post_recv(cpu& c, ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr)
   unsigned posted = 0;
   int error = 0;
   for (; wr; wr = wr->next) {
-    if (qp.state == IBV_QPS_RESET || qp.srq || wr->num_sge < 0 || static_cast<unsigned>(wr->num_sge) > qp.cap.max_recv_sge) {
+    if (qp.state == IBV_QPS_RESET || qp.srq || qp.rq_ids.empty() || wr->num_sge < 0 ||
+        static_cast<unsigned>(wr->num_sge) > qp.cap.max_recv_sge) {
       error = EINVAL;
     } else if (static_cast<std::uint16_t>(qp.rq_tail - qp.rq_head) >= qp.rq_ids.size()) {
       error = ENOMEM;

@@ -14,6 +14,7 @@ namespace hcasim::driver {
 struct send_entry {
   std::uint64_t wr_id = 0;
   std::uint32_t sequence = 0;  // counts requests, not NOPs
+  std::uint16_t index = 0;
   std::uint8_t blocks = 0;
   std::uint8_t opcode = HCA_WQE_NOP;
 };
@@ -54,25 +55,30 @@ class send_ring {
     return {false, static_cast<std::uint16_t>(tail_ + nop), nop};
   }
   void push(const place& at, unsigned blocks, std::uint64_t wr_id, hca_wqe_opcode opcode) {
-    if (at.nop_blocks) entries_[tail_ & (size() - 1)] = {0, posted_ - 1, static_cast<std::uint8_t>(at.nop_blocks), HCA_WQE_NOP};
-    entries_[at.index & (size() - 1)] = {wr_id, posted_, static_cast<std::uint8_t>(blocks), static_cast<std::uint8_t>(opcode)};
+    if (at.nop_blocks) {
+      entries_[tail_ & (size() - 1)] = {0, posted_ - 1, tail_, static_cast<std::uint8_t>(at.nop_blocks), HCA_WQE_NOP};
+    }
+    entries_[at.index & (size() - 1)] = {wr_id, posted_, at.index, static_cast<std::uint8_t>(blocks),
+                                         static_cast<std::uint8_t>(opcode)};
     ++posted_;
     last_ = operation_at(last_, at.index);
     tail_ = static_cast<std::uint16_t>(at.index + blocks);
   }
-  // The WQE at `index` and all before it are done.
-  const send_entry& complete(std::uint16_t index) {
+  // The WQE at `index` and all before it are done. nullptr: no WQE that is outstanding begins there. The adapter does not know
+  // how long one is that it could not read, and goes on with the next block.
+  const send_entry* complete(std::uint16_t index) {
     const send_entry& e = entries_[index & (size() - 1)];
+    if (e.index != index || static_cast<std::uint16_t>(index - head_) >= used()) return nullptr;
     head_ = static_cast<std::uint16_t>(index + e.blocks);
     done_ = e.sequence + 1;
-    return e;
+    return &e;
   }
 
   // The oldest request that is not done; it is then. nullptr: there is none.
   const send_entry* take_oldest() {
     while (outstanding() != 0) {
-      const send_entry& e = complete(head_);
-      if (e.opcode != HCA_WQE_NOP) return &e;
+      const send_entry* const e = complete(head_);
+      if (e->opcode != HCA_WQE_NOP) return e;
     }
     return nullptr;
   }

@@ -1,4 +1,4 @@
-// Shared receive queues, and address handles.
+// Shared receive queues.
 #include "models/driver/shared_queue.h"
 
 #include <array>
@@ -52,12 +52,39 @@ command_result create_on_adapter(cpu& c, shared_queue& srq, const protection_dom
   create.pages = static_cast<std::uint32_t>(pages.size());
   create.record = of(srq.context).records.address(srq.record);
   create.uar = of(srq.context).uar_number;
-  return run(c, srq.context, {.code = HCA_CMD_CREATE_SRQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
+  if (!srq.xrcd) {
+    return run(c, srq.context, {.code = HCA_CMD_CREATE_SRQ, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
+  }
+  const hca_create_xrc_srq xrc{create, srq.xrcd->domain->number, of(srq.cq).number};
+  return run(c, srq.context, {.code = HCA_CMD_CREATE_XRC_SRQ, .in = in_bytes(xrc), .list = std::as_bytes(std::span(pages))});
 }
+
+ibv_srq* create(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init, xrc_opening* xrcd, ibv_cq* cq);
 
 }  // namespace
 
 ibv_srq* ibv_create_srq(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init) {
+  return create(c, domain, init, nullptr, nullptr);
+}
+
+ibv_srq* ibv_create_srq_ex(cpu& c, ibv_context* context, ibv_srq_init_attr_ex* init) {
+  const bool xrc = init->srq_type == IBV_SRQT_XRC;
+  if (!init->pd || init->pd->context != context || (init->srq_type != IBV_SRQT_BASIC && !xrc)) return refuse(EINVAL);
+  if (!xrc) return create(c, init->pd, init, nullptr, nullptr);
+  if (!init->xrcd || !init->cq) return refuse(EINVAL);
+  return create(c, init->pd, init, static_cast<xrc_opening*>(init->xrcd), init->cq);
+}
+
+int ibv_get_srq_num(ibv_srq* handle, std::uint32_t* srq_num) {
+  const auto& srq = static_cast<const shared_queue&>(*handle);
+  if (!srq.xrcd) return EINVAL;
+  *srq_num = srq.number;
+  return 0;
+}
+
+namespace {
+
+ibv_srq* create(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init, xrc_opening* xrcd, ibv_cq* cq) {
   process& p = of(domain->context);
   device& d = *p.device;
   d.enter_kernel(c);
@@ -70,6 +97,8 @@ ibv_srq* ibv_create_srq(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init) {
   srq->context = domain->context;
   srq->srq_context = init->srq_context;
   srq->pd = domain;
+  srq->xrcd = xrcd;
+  srq->cq = cq;
   srq->stride_shift = static_cast<unsigned>(std::countr_zero(segments)) + 4;
   if (srq->buffer.allocate(c, p, std::uint64_t{slots} << srq->stride_shift, d.config().queue_memory)) return refuse(ENOMEM);
   srq->record = p.records.get(c);
@@ -93,10 +122,12 @@ ibv_srq* ibv_create_srq(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init) {
   srq->handle = p.srqs.add(srq.get());
   d.srqs().set(srq->number, srq.get());
   ++pd.users;
+  if (xrcd) {
+    ++xrcd->users;
+    ++of(cq).users;
+  }
   return srq.release();
 }
-
-namespace {
 
 command_result resize_on_adapter(cpu& c, const shared_queue& srq, const queue_buffer& buffer) {
   const unsigned shift = uniform_shift(buffer.runs(), srq.context->device->info().page_shifts);
@@ -196,6 +227,10 @@ int ibv_destroy_srq(cpu& c, ibv_srq* handle) {
   });
   srq.acknowledge.sleep_until(c, [&] { return srq.acknowledged >= srq.events; });
   --static_cast<protection_domain*>(srq.pd)->users;
+  if (srq.xrcd) {
+    --srq.xrcd->users;
+    --of(srq.cq).users;
+  }
   p.records.put(srq.record);
   srq.buffer.release(c);
   p.srqs.remove(srq.handle);
@@ -242,31 +277,6 @@ int ibv_post_srq_recv(cpu& c, ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** ba
     ++p.stats.doorbells;
   }
   return error;
-}
-
-ibv_ah* ibv_create_ah(cpu& c, ibv_pd* domain, ibv_ah_attr* attr) {
-  auto& pd = static_cast<protection_domain&>(*domain);
-  process& p = of(pd.context);
-  p.device->enter_kernel(c);
-  if (attr->port_num != 1 || attr->sl > 15 || attr->dlid == 0) return refuse(EINVAL);
-  auto* ah = new address_handle;
-  ah->context = pd.context;
-  ah->pd = domain;
-  ah->attr = *attr;
-  ah->handle = p.ahs.add(ah);
-  ++pd.users;
-  return ah;
-}
-
-int ibv_destroy_ah(cpu& c, ibv_ah* handle) {
-  process& p = of(handle->context);
-  p.device->enter_kernel(c);
-  address_handle* ah = p.ahs.find(handle->handle);
-  if (!ah) return ENOENT;
-  --static_cast<protection_domain*>(ah->pd)->users;
-  p.ahs.remove(ah->handle);
-  delete ah;
-  return 0;
 }
 
 }  // namespace hcasim::verbs

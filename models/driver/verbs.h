@@ -33,6 +33,7 @@ ibv_context* hcax_open_function(cpu& c, driver::device& device, virtual_memory& 
 int ibv_close_device(cpu& c, ibv_context* context);
 int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr);
 int ibv_query_port(cpu& c, ibv_context* context, std::uint8_t port_num, ibv_port_attr* attr);
+int ibv_query_gid(cpu& c, ibv_context* context, std::uint8_t port_num, int index, ibv_gid* gid);
 int hcax_query_clock(cpu& c, ibv_context* context, std::uint64_t* ticks);  // ibv_query_rt_values_ex: without the kernel
 // Before the first registration: from then on memory given to the adapter must be kept from child processes.
 int ibv_fork_init(ibv_context* context);
@@ -123,24 +124,40 @@ bool hcax_take_async_event(cpu& c, ibv_context* context, ibv_async_event* event)
 void ibv_ack_async_event(ibv_async_event* event);
 
 ibv_qp* ibv_create_qp(cpu& c, ibv_pd* pd, ibv_qp_init_attr* attr);  // updates attr->cap
+ibv_qp* ibv_create_qp_ex(cpu& c, ibv_context* context, ibv_qp_init_attr_ex* attr);
 int ibv_modify_qp(cpu& c, ibv_qp* qp, ibv_qp_attr* attr, int attr_mask);
 int ibv_query_qp(cpu& c, ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr* init_attr);
-int ibv_destroy_qp(cpu& c, ibv_qp* qp);
+int ibv_destroy_qp(cpu& c, ibv_qp* qp);  // EBUSY while it is attached to multicast groups
 // 0, or an errno value with *bad_wr the first request that was not posted: ENOMEM the queue is full, EINVAL a bad request.
 int ibv_post_send(cpu& c, ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
 int ibv_post_recv(cpu& c, ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 
-// UD. A receive begins with 40 bytes for a global route header; byte_len counts them. EINVAL: no such port or service level.
+// UD. A receive begins with 40 bytes for a global route header; byte_len counts them. EINVAL: no such port, service level or
+// GID index; a multicast GID and no multicast LID, or the other way round.
 ibv_ah* ibv_create_ah(cpu& c, ibv_pd* pd, ibv_ah_attr* attr);
 int ibv_destroy_ah(cpu& c, ibv_ah* ah);
+// The way back to who sent what was received. EINVAL: its GRH is for another port, or for a group.
+int ibv_init_ah_from_wc(cpu& c, ibv_context* context, std::uint8_t port_num, const ibv_wc* wc, const ibv_grh* grh,
+                        ibv_ah_attr* attr);
+
+// A QP of UD gets what is sent to a group. EINVAL: another QP, no multicast GID or LID, or it is not attached.
+int ibv_attach_mcast(cpu& c, ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid);
+int ibv_detach_mcast(cpu& c, ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid);
 
 // Receives that several QPs take from; their keys are judged by the PD of the SRQ.
 ibv_srq* ibv_create_srq(cpu& c, ibv_pd* pd, ibv_srq_init_attr* attr);  // updates attr->attr
-// IBV_SRQ_LIMIT only: IBV_SRQ_MAX_WR is EOPNOTSUPP. The event comes once.
+ibv_srq* ibv_create_srq_ex(cpu& c, ibv_context* context, ibv_srq_init_attr_ex* attr);
+int ibv_get_srq_num(ibv_srq* srq, std::uint32_t* srq_num);  // XRC; EINVAL: a basic one
+// The limit event comes once.
 int ibv_modify_srq(cpu& c, ibv_srq* srq, ibv_srq_attr* attr, int mask);
 int ibv_query_srq(cpu& c, ibv_srq* srq, ibv_srq_attr* attr);
 int ibv_destroy_srq(cpu& c, ibv_srq* srq);  // EBUSY while a QP uses it
 int ibv_post_srq_recv(cpu& c, ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
+
+// XRC. A QP of XRC_RECV lives until the last of those who have opened it destroys it. EBUSY: something was made with it.
+ibv_xrcd* ibv_open_xrcd(cpu& c, ibv_context* context, const ibv_xrcd_init_attr* attr);
+int ibv_close_xrcd(cpu& c, ibv_xrcd* xrcd);
+ibv_qp* ibv_open_qp(cpu& c, ibv_context* context, const ibv_qp_open_attr* attr);  // EINVAL: no XRC_RECV of the domain
 
 const char* ibv_wc_status_str(ibv_wc_status status);
 

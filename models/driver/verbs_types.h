@@ -83,7 +83,7 @@ enum ibv_rereg_mr_err_code {
   IBV_REREG_MR_ERR_CMD_AND_DO_FORK_NEW = -5,  // likewise
 };
 
-enum ibv_qp_type { IBV_QPT_RC = 2, IBV_QPT_UC = 3, IBV_QPT_UD = 4 };
+enum ibv_qp_type { IBV_QPT_RC = 2, IBV_QPT_UC = 3, IBV_QPT_UD = 4, IBV_QPT_XRC_SEND = 9, IBV_QPT_XRC_RECV = 10 };
 
 enum ibv_qp_state {
   IBV_QPS_RESET = 0,
@@ -248,9 +248,30 @@ struct ibv_srq_attr {
   std::uint32_t srq_limit;  // 0: no event
 };
 
+enum ibv_srq_type { IBV_SRQT_BASIC = 0, IBV_SRQT_XRC = 1 };
+
+// A domain of XRC: its target QPs take receives from its SRQs, whoever has made which. One opening of it.
+struct ibv_xrcd {
+  ibv_context* context;
+  std::uint32_t handle;
+};
+
+struct ibv_xrcd_init_attr {
+  std::uint64_t file;  // what all its openings have in common, among the processes of a host; 0: nobody else can open it
+  bool create;         // if nobody has; otherwise that is EAGAIN
+  bool exclusive;      // EINVAL if somebody has
+};
+
 struct ibv_srq_init_attr {
   void* srq_context;
   ibv_srq_attr attr;
+};
+
+struct ibv_srq_init_attr_ex : ibv_srq_init_attr {
+  ibv_srq_type srq_type;
+  ibv_pd* pd;
+  ibv_xrcd* xrcd;  // XRC, as the next
+  ibv_cq* cq;      // of its completions
 };
 
 enum ibv_srq_attr_mask { IBV_SRQ_MAX_WR = 1 << 0, IBV_SRQ_LIMIT = 1 << 1 };
@@ -275,6 +296,7 @@ enum ibv_device_cap_flags {
   IBV_DEVICE_RC_RNR_NAK_GEN = 1 << 12,
   IBV_DEVICE_SRQ_RESIZE = 1 << 13,
   IBV_DEVICE_MEM_WINDOW = 1 << 17,
+  IBV_DEVICE_XRC = 1 << 20,
   IBV_DEVICE_MEM_MGT_EXTENSIONS = 1 << 21,
   IBV_DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24,
 };
@@ -299,6 +321,9 @@ struct ibv_device_attr {
   int max_fast_reg_page_list_len;
   int max_pd;
   int max_ah;
+  int max_mcast_grp;
+  int max_mcast_qp_attach;
+  int max_total_mcast_qp_attach;
   int max_srq;
   int max_srq_wr;
   int max_srq_sge;
@@ -339,10 +364,45 @@ struct ibv_qp_init_attr {
 // A QP of the operating system: may use the reserved L_Key and IBV_WR_REG_MR.
 enum { HCAX_QP_PRIVILEGED = 1 << 0 };
 
+struct ibv_qp_init_attr_ex : ibv_qp_init_attr {
+  ibv_pd* pd;
+  ibv_xrcd* xrcd;  // XRC_RECV, which has neither PD nor CQs
+};
+
+struct ibv_qp_open_attr {
+  ibv_xrcd* xrcd;
+  std::uint32_t qp_num;
+  void* qp_context;
+};
+
+struct ibv_gid {
+  std::uint8_t raw[16];  // as on the wire
+};
+
+struct ibv_global_route {
+  ibv_gid dgid;
+  std::uint32_t flow_label;
+  std::uint8_t sgid_index;
+  std::uint8_t hop_limit;
+  std::uint8_t traffic_class;
+};
+
+// The header itself, big-endian.
+struct ibv_grh {
+  std::uint32_t version_tclass_flow;
+  std::uint16_t paylen;
+  std::uint8_t next_hdr;
+  std::uint8_t hop_limit;
+  ibv_gid sgid;
+  ibv_gid dgid;
+};
+
 struct ibv_ah_attr {
   std::uint16_t dlid;
   std::uint8_t sl;
   std::uint8_t port_num;
+  std::uint8_t is_global = 0;  // with a GRH
+  ibv_global_route grh{};
 };
 
 // Where a datagram goes.
@@ -425,6 +485,11 @@ struct ibv_send_wr {
     ibv_bind_mw_wr bind_mw;
     hcax_reg_mr_wr reg_mr;
   };
+  union {
+    struct {
+      std::uint32_t remote_srqn;
+    } xrc;
+  } qp_type;
 };
 
 struct ibv_recv_wr {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "models/driver/address.h"
 #include "models/driver/objects.h"
 #include "models/host/virtual_memory.h"
 #include "tlm/base/units.h"
@@ -138,9 +139,11 @@ ibv_wc_opcode completion_opcode(hca_wqe_opcode opcode) {
   }
 }
 
-unsigned header_bytes(hca_wqe_opcode opcode, bool datagram) {
+unsigned header_bytes(hca_wqe_opcode opcode, addressing to) {
   unsigned n = sizeof(hca_wqe_control);
-  if (datagram) n += sizeof(hca_wqe_datagram);
+  if (to == addressing::datagram || to == addressing::global_datagram) n += sizeof(hca_wqe_datagram);
+  if (to == addressing::global_datagram) n += sizeof(hca_gid);
+  if (to == addressing::xrc) n += sizeof(hca_wqe_xrc);
   if (has_remote(opcode)) n += sizeof(hca_wqe_remote);
   if (is_atomic(opcode)) n += sizeof(hca_wqe_atomic);
   return n;
@@ -151,7 +154,7 @@ unsigned blocks_with_segments(unsigned header, unsigned segments) {
 }
 
 unsigned blocks_with_inline(unsigned header, std::uint64_t bytes) {
-  const std::uint64_t first = HCA_WQE_BLOCK - header - HCA_INLINE_HEADER;
+  const std::uint64_t first = HCA_WQE_BLOCK - header - HCA_INLINE_HEADER;  // headers of what may be inline are shorter
   return bytes <= first ? 1 : static_cast<unsigned>(1 + ceil_div(bytes - first, chunk_limit));
 }
 
@@ -176,9 +179,16 @@ send_shape shape_of(const ibv_send_wr& wr, const send_limits& limits, ibv_mw_typ
   s.opcode = wqe_opcode(wr.opcode);
   if (s.opcode == HCA_WQE_NOP) return {EINVAL};
   if (changes_protection(s.opcode)) return change_shape(wr, s, limits, windows);
-  if (s.opcode == HCA_WQE_SEND_INV && limits.transport != HCA_TRANSPORT_RC) return {EINVAL};  // [C6.7]
-  s.datagram = limits.transport == HCA_TRANSPORT_UD;
-  if (s.datagram && (has_remote(s.opcode) || !wr.wr.ud.ah)) return {EINVAL};
+  if (limits.transport == HCA_TRANSPORT_XRC_TGT) return {EINVAL};
+  if (s.opcode == HCA_WQE_SEND_INV && !hca_transport_reliable(limits.transport)) return {EINVAL};  // [C6.7]
+  if (limits.transport == HCA_TRANSPORT_UD) {
+    if (has_remote(s.opcode) || !wr.wr.ud.ah) return {EINVAL};
+    const bool global = static_cast<const address_handle&>(*wr.wr.ud.ah).attr.is_global != 0;
+    s.to = global ? addressing::global_datagram : addressing::datagram;
+  } else if (limits.transport == HCA_TRANSPORT_XRC_INI) {
+    if (wr.qp_type.xrc.remote_srqn > HCA_QPN_ANY) return {EINVAL};
+    s.to = addressing::xrc;
+  }
   if (limits.transport == HCA_TRANSPORT_UC && needs_responder(s.opcode)) return {EINVAL};
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > limits.max_sge) return {EINVAL};
 
@@ -187,7 +197,7 @@ send_shape shape_of(const ibv_send_wr& wr, const send_limits& limits, ibv_mw_typ
   if (bytes > max_message) return {EINVAL};
   if (is_atomic(s.opcode) && (wr.num_sge != 1 || bytes != 8)) return {EINVAL};
 
-  const unsigned header = header_bytes(s.opcode, s.datagram);
+  const unsigned header = header_bytes(s.opcode, s.to);
   if (wr.send_flags & IBV_SEND_INLINE) {
     if (needs_responder(s.opcode) || bytes > limits.max_inline) return {EINVAL};
     s.inline_bytes = bytes;
@@ -208,7 +218,9 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   if (wr.send_flags & IBV_SEND_FENCE) control.flags |= HCA_WQE_FENCE;
   if (wr.send_flags & IBV_SEND_SOLICITED) control.flags |= HCA_WQE_SOLICITED;
   if (inlined) control.flags |= HCA_WQE_INLINE;
-  if (shape.datagram) control.flags |= HCA_WQE_DATAGRAM;
+  if (shape.to == addressing::datagram) control.flags |= HCA_WQE_DATAGRAM;
+  if (shape.to == addressing::global_datagram) control.flags |= HCA_WQE_DATAGRAM | HCA_WQE_GLOBAL;
+  if (shape.to == addressing::xrc) control.flags |= HCA_WQE_XRC;
   control.blocks = HCA_U8(shape.blocks);
   control.segments = inlined ? HCA_U8(0) : HCA_U8(static_cast<unsigned>(wr.num_sge));
   control.index = index;
@@ -218,9 +230,18 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   put(out, 0, control);
 
   std::size_t at = sizeof control;
-  if (shape.datagram) {
+  if (shape.to == addressing::datagram || shape.to == addressing::global_datagram) {
     const ibv_ah_attr& to = static_cast<const address_handle&>(*wr.wr.ud.ah).attr;
-    put(out, at, hca_wqe_datagram{wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey, to.dlid, to.sl, {}});
+    hca_wqe_datagram datagram{wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey, to.dlid, to.sl, 0, 0};
+    if (to.is_global) {
+      datagram.hop_limit = to.grh.hop_limit;
+      datagram.flow = flow_of(to.grh);
+      put(out, at + sizeof datagram, to.grh.dgid);
+    }
+    put(out, at, datagram);
+  } else if (shape.to == addressing::xrc) {
+    put(out, at, hca_wqe_xrc{wr.qp_type.xrc.remote_srqn, {}});
+    at += sizeof(hca_wqe_xrc);
   }
   if (is_atomic(shape.opcode)) {
     const bool swap = shape.opcode == HCA_WQE_COMPARE_SWAP;
@@ -232,7 +253,7 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   }
   if (shape.opcode == HCA_WQE_BIND) put(out, at, bind_segment(*wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info));
   if (shape.opcode == HCA_WQE_FAST_REG) put(out, at, fast_reg_segment(wr));
-  at = header_bytes(shape.opcode, shape.datagram);
+  at = header_bytes(shape.opcode, shape.to);
   if (inlined) return copy_inline(wr, at, memory, out);
   for (int i = 0; i < wr.num_sge; ++i, at += sizeof(hca_wqe_data)) {
     put(out, at, hca_wqe_data{wr.sg_list[i].addr, wr.sg_list[i].length, wr.sg_list[i].lkey});

@@ -27,7 +27,8 @@ hca_wqe_opcode wqe_opcode(verbs::ibv_wr_opcode opcode);
 verbs::ibv_wc_opcode completion_opcode(hca_wqe_opcode opcode);
 
 // Bytes in front of the data segments or the inline data.
-unsigned header_bytes(hca_wqe_opcode opcode, bool datagram = false);
+enum class addressing : std::uint8_t { connected, datagram, global_datagram, xrc };
+unsigned header_bytes(hca_wqe_opcode opcode, addressing to = addressing::connected);
 unsigned blocks_with_segments(unsigned header, unsigned segments);
 unsigned blocks_with_inline(unsigned header, std::uint64_t bytes);
 // The most inline bytes that fit into so many blocks.
@@ -36,7 +37,7 @@ std::uint32_t inline_capacity(unsigned header, unsigned blocks);
 struct send_shape {
   int error = 0;  // errno: EINVAL a bad request
   hca_wqe_opcode opcode = HCA_WQE_NOP;
-  bool datagram = false;
+  addressing to = addressing::connected;
   unsigned blocks = 0;
   std::uint64_t inline_bytes = 0;
 };

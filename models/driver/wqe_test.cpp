@@ -7,9 +7,11 @@
 #include <cstring>
 #include <deque>
 
+#include "models/driver/objects.h"
 #include "models/driver/send_ring.h"
 #include "models/host/physical_memory.h"
 #include "models/host/virtual_memory.h"
+#include "tlm/wqe.h"
 
 namespace hcasim::driver {
 namespace {
@@ -186,6 +188,53 @@ TEST(Wqe, RefusedRequests) {
   EXPECT_EQ(error(IBV_WR_SEND, 2, 0, HCA_TRANSPORT_RC), EINVAL);
 }
 
+// What stands between the control segment and the data: the reader finds the same.
+TEST(Wqe, AddressesOfDatagramsAndExtendedConnections) {
+  source s;
+  ibv_sge sge{0x1000, 100, 7};
+  address_handle to;
+  to.attr = {9, 3, 1};
+  ibv_send_wr wr = request(IBV_WR_SEND, &sge, 1, 0);
+  wr.wr.ud = {&to, 0x1234, 0x5678};
+  const send_limits datagrams{.transport = HCA_TRANSPORT_UD};
+  alignas(64) wqe_buffer out;
+  const auto read = [&](const send_limits& l) {
+    const send_shape shape = shape_of(wr, l);
+    EXPECT_EQ(shape.error, 0);
+    EXPECT_EQ(shape.blocks, 1U);
+    EXPECT_TRUE(build_send(wr, shape, 5, 0, false, s.memory, out));
+    wqe_view view;
+    EXPECT_EQ(parse_wqe(out, view), wqe_fault::none);
+    EXPECT_EQ(view.length, 100U);
+    return view;
+  };
+  wqe_view view = read(datagrams);
+  EXPECT_EQ(view.gid, nullptr);
+  EXPECT_EQ(view.datagram.lid, 9);
+  to.attr.is_global = 1;
+  to.attr.grh = {.dgid = {{0xff, 1, 2}}, .flow_label = 0xfabcde, .sgid_index = 0, .hop_limit = 4, .traffic_class = 0x5a};
+  view = read(datagrams);
+  ASSERT_NE(view.gid, nullptr);
+  EXPECT_EQ(std::memcmp(view.gid->byte, to.attr.grh.dgid.raw, 16), 0);
+  EXPECT_EQ(view.datagram.flow, 0x5aabcdeU) << "20 bits of flow label";
+  EXPECT_EQ(view.datagram.hop_limit, 4);
+
+  const send_limits extended{.transport = HCA_TRANSPORT_XRC_INI};
+  wr = request(IBV_WR_RDMA_WRITE, &sge, 1, 0);
+  wr.wr.rdma = {0x7000, 0x99};
+  wr.qp_type.xrc.remote_srqn = 0xabcdef;
+  view = read(extended);
+  EXPECT_TRUE(view.is_xrc());
+  EXPECT_EQ(view.srqn, 0xabcdefU);
+  EXPECT_EQ(view.remote.address, 0x7000U);
+  wr.qp_type.xrc.remote_srqn = 1U << 24;
+  EXPECT_EQ(shape_of(wr, extended).error, EINVAL);
+  wr = request(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 1, 0);
+  sge.length = 8;
+  EXPECT_EQ(shape_of(wr, extended).blocks, 2U) << "the data segment is the fifth";
+  EXPECT_EQ(shape_of(wr, {.transport = HCA_TRANSPORT_XRC_TGT}).error, EINVAL);
+}
+
 TEST(Wqe, InlineFromUnmappedMemory) {
   source s;
   ibv_sge sge{0x10, 8, 0};
@@ -257,7 +306,11 @@ TEST(SendRing, NeverWrapsNorOverlaps) {
         live.push_back({place.index, blocks, id++});
       } else if (!live.empty()) {
         const std::size_t which = *rc::gen::inRange<std::size_t>(0, live.size());
-        RC_ASSERT(ring.complete(live[which].index).wr_id == live[which].id);
+        const auto inside = static_cast<std::uint16_t>(live[which].index + 1);
+        if (live[which].blocks > 1) RC_ASSERT(!ring.complete(inside));
+        const send_entry* const done = ring.complete(live[which].index);
+        RC_ASSERT(done && done->wr_id == live[which].id);
+        RC_ASSERT(!ring.complete(live[which].index));
         for (std::size_t i = 0; i <= which; ++i) {
           for (unsigned b = 0; b < live.front().blocks; ++b) --used[(live.front().index + b) & (size - 1)];
           live.pop_front();

@@ -8,7 +8,8 @@ namespace hcasim {
 namespace {
 
 constexpr std::uint16_t no_port = 0xffff;
-constexpr std::size_t unicast_lids = 0xc000;
+constexpr std::size_t unicast_lids = HCA_MULTICAST_LID;
+constexpr std::size_t multicast_lids = HCA_PERMISSIVE_LID - HCA_MULTICAST_LID;
 
 // What a switch reads of a packet: the LRH as it is on the wire.
 std::uint16_t dest_lid(const packet& p) {
@@ -26,7 +27,10 @@ ib_switch::ib_switch(const sc_core::sc_module_name& module_name, const switch_co
     : unit(module_name), config_(config), packets_(packets), routes_(unicast_lids, no_port) {
   for (unsigned i = 0; i < ports; ++i) {
     const std::string n = std::to_string(i);
-    in.emplace_back(("in_" + n).c_str()).on<&ib_switch::take>(this);
+    input& from = inputs_.emplace_back();
+    from.self = this;
+    from.port = i;
+    in.emplace_back(("in_" + n).c_str()).on<&input::take>(&from);
     out.emplace_back(("out_" + n).c_str());
     output& o = outputs_.emplace_back();
     o.self = this;
@@ -40,6 +44,7 @@ ib_switch::ib_switch(const sc_core::sc_module_name& module_name, const switch_co
   }
   stats_.add("forwarded", "packets", "Packets passed on to an output.", forwarded_);
   stats_.add("dropped_no_route", "packets", "Packets dropped because no route leads to their destination LID.", no_route_);
+  stats_.add("replicated", "packets", "Copies made of multicast packets.", replicated_);
   stats_.add("held", "packets", "Packets that waited in an input buffer because their output queue was full.", held_packets_);
   signals_.add("dropped_lid", 16, dropped_lid_);
 }
@@ -56,33 +61,81 @@ void ib_switch::set_route(std::uint16_t lid, unsigned port) {
   routes_[lid] = static_cast<std::uint16_t>(port);
 }
 
-tlm::tlm_sync_enum ib_switch::take(packet& p, tlm::tlm_phase, ps& t) {
-  const std::uint16_t lid = dest_lid(p);
-  const std::uint16_t port = lid < unicast_lids ? routes_[lid] : no_port;
-  if (port == no_port) {
-    ++no_route_;
-    dropped_lid_.pulse(lid, t, 1_ns);
-    p.last_bit = ps(0);
-    packets_.put(p);
-    return tlm::TLM_COMPLETED;
+void ib_switch::set_member(std::uint16_t lid, unsigned port, bool joins) {
+  if (!hca_lid_is_group(lid) || port >= outputs_.size())
+    SC_REPORT_FATAL(name(), "a member needs a multicast LID and a port that exists");
+  if (members_.empty()) members_.resize(multicast_lids);
+  std::vector<std::uint32_t>& groups = members_[lid - HCA_MULTICAST_LID];
+  if (groups.empty()) groups.resize(outputs_.size());
+  if (joins) {
+    ++groups[port];
+  } else if (groups[port] != 0) {
+    --groups[port];
   }
-  output& o = outputs_[port];
+}
+
+tlm::tlm_sync_enum ib_switch::drop(packet& p, std::uint16_t lid, ps t) {
+  ++no_route_;
+  dropped_lid_.pulse(lid, t, 1_ns);
+  p.last_bit = ps(0);
+  packets_.put(p);
+  return tlm::TLM_COMPLETED;
+}
+
+tlm::tlm_sync_enum ib_switch::take(packet& p, unsigned from, tlm::tlm_phase, ps& t) {
+  const std::uint16_t lid = dest_lid(p);
+  if (lid >= unicast_lids) [[unlikely]]
+    return replicate(p, from, t);
+  const std::uint16_t port = routes_[lid];
+  if (port == no_port) return drop(p, lid, t);
+  return forward(outputs_[port], p, t, nullptr) ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
+}
+
+tlm::tlm_sync_enum ib_switch::replicate(packet& p, unsigned from, ps& t) {
+  const std::uint16_t lid = dest_lid(p);
+  const bool known = hca_lid_is_group(lid) && !members_.empty() && !members_[lid - HCA_MULTICAST_LID].empty();
+  replication& r = replications_.get();
+  r = {&p, 1};  // 1: not all of it has been looked at
+  const ps begin = t;
+  const ps whole = std::max(t, p.last_bit);
+  bool any = false;
+  for (unsigned port = 0; known && port < outputs_.size(); ++port) {
+    if (port == from || members_[lid - HCA_MULTICAST_LID][port] == 0) continue;
+    packet& copied = packets_.get();
+    copy(p, copied);
+    ++replicated_;
+    ++r.left;
+    any = true;
+    ps at = begin;
+    if (forward(outputs_[port], copied, at, &r)) --r.left;
+  }
+  if (--r.left != 0) return tlm::TLM_ACCEPTED;
+  replications_.put(r);
+  if (!any) return drop(p, lid, t);
+  p.last_bit = ps(0);
+  packets_.put(p);
+  t = whole;
+  return tlm::TLM_COMPLETED;
+}
+
+// To an output queue; false: it is full, and the packet stays in its input buffer.
+bool ib_switch::forward(output& o, packet& p, ps& t, replication* copy_of) {
   const unsigned vl = service_level(p) % config_.virtual_lanes;
   p.set_lane(vl);
   lane& l = o.lanes[vl];
   const ps whole = std::max(t, p.last_bit);
   const ps ready = (config_.mode == forwarding::cut_through ? t : whole) + config_.latency;
   p.last_bit = whole + config_.latency;
-  const queued q{&p, ready, t, p.wire_bytes()};
+  const queued q{&p, ready, t, p.wire_bytes(), copy_of};
   o.queue_level.add(1, now());
   if (!l.held.empty() || !fits(l, q.bytes)) {
     ++held_packets_;
     l.held.push(q);
-    return tlm::TLM_ACCEPTED;
+    return false;
   }
   enqueue(o, l, q);
   t = whole;
-  return tlm::TLM_COMPLETED;
+  return true;
 }
 
 bool ib_switch::fits(const lane& l, std::uint32_t bytes) const {
@@ -169,10 +222,22 @@ void ib_switch::admit(lane& l) {
   while (!l.held.empty() && fits(l, l.held.front().bytes)) {
     // Answered first: the packet is on one binding at a time. It stays listed meanwhile, so that nobody overtakes it.
     const queued q = l.held.front();
-    target_socket<packet>::respond_ahead(*q.p, std::max({now(), q.entered, q.p->last_bit - config_.latency}));
+    moved(q);
     l.held.pop();
     enqueue(*l.owner, l, q);
   }
+}
+
+// Out of the input buffer.
+void ib_switch::moved(const queued& q) {
+  const ps when = std::max({now(), q.entered, q.p->last_bit - config_.latency});
+  if (!q.copy_of) return target_socket<packet>::respond_ahead(*q.p, when);
+  if (--q.copy_of->left != 0) return;
+  packet& original = *q.copy_of->original;
+  replications_.put(*q.copy_of);
+  original.last_bit = ps(0);
+  target_socket<packet>::respond_ahead(original, when);
+  packets_.put(original);
 }
 
 void ib_switch::arm(output& o, ps when) {

@@ -176,6 +176,11 @@ void link::inject(std::size_t kind, const fault_request& r) {
   }
 }
 
+void link::withdraw() {
+  to_lose_ = 0;
+  disturbed_ = down_ != 0;
+}
+
 void link::set_up(bool up) {
   disturbed_ = !up || to_lose_ != 0;
   for (const auto& told : listeners_) told(up);

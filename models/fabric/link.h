@@ -49,6 +49,7 @@ class link : public unit, public faulty {
 
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return link_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
+  void withdraw() override;
   // Told when the link goes down and comes up, at both ends.
   void on_change(std::function<void(bool up)> listener) { listeners_.push_back(std::move(listener)); }
 

@@ -69,8 +69,7 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.flags = (config.key_check.window_type2 == window_association::qp ? std::uint32_t{FW_WINDOWS_2A} : 0U) |
             (config.key_check.orphan_windows ? std::uint32_t{FW_ORPHAN_WINDOWS} : 0U) |
             (c.tag_memory ? 0U : std::uint32_t{FW_NO_TAG_MEMORY}) | (c.on_demand ? std::uint32_t{FW_ON_DEMAND} : 0U) |
-            (c.key_byte == key_byte_policy::random ? std::uint32_t{FW_RANDOM_KEY_BYTES} : 0U) |
-            (config.cqc_cache.implementation == implementation::rtl ? std::uint32_t{FW_FIXED_CQS} : 0U);
+            (c.key_byte == key_byte_policy::random ? std::uint32_t{FW_RANDOM_KEY_BYTES} : 0U);
   l.key_seed = c.key_seed;
   return l;
 }
@@ -78,25 +77,27 @@ fw_limits hca::limits_of(const hca_config& config) {
 hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_pool& packets)
     : sc_module(name),
       clock_(config.clock),
-      doorbell("doorbell", config.doorbell, clock_),
+      doorbell(*this, "doorbell", config.doorbell, clock_),
       send_queue("send_queue", config.send_queue, clock_),
       requester("requester", config.requester, clock_, packets, lid_of(config)),
       responder("responder", config.responder, clock_, packets, lid_of(config)),
-      key_check("key_check", config.key_check, clock_),
+      key_check(*this, "key_check", config.key_check, clock_),
       window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
-      page_walker("page_walker", config.page_walker, clock_, walker_client::count, cells_of(config, icm_entry::pte)),
-      dma_engine("dma_engine", config.dma_engine, clock_, dma_client::count, HCA_REQUESTER,
+      page_walker(*this, "page_walker", config.page_walker, clock_, walker_client::count, cells_of(config, icm_entry::pte)),
+      walk_port(*this, "walk_port", config.walk_port, clock_),
+      dma_engine(*this, "dma_engine", config.dma_engine, clock_, dma_client::count, HCA_REQUESTER,
                  icm_guard(config.icm, mtu_shift_of(config))),
       device_memory("device_memory", config.device_memory, clock_),
-      completion("completion", config.completion, clock_, report_client::count),
+      completion(*this, "completion", config.completion, clock_, report_client::count),
       command_unit("command_unit", config.command_unit, limits_of(config)),
       port("port", config.port, clock_, port_client::count, packets),
-      qpc_cache("qpc_cache", config.qpc_cache, clock_, sizeof(hca_qpc), qpc_client::count, cells_of(config, icm_entry::qpc)),
-      cqc_cache("cqc_cache", config.cqc_cache, clock_, sizeof(hca_cqc), context_client::count,
+      qpc_cache(*this, "qpc_cache", config.qpc_cache, clock_, sizeof(hca_qpc), qpc_client::count,
+                cells_of(config, icm_entry::qpc)),
+      cqc_cache(*this, "cqc_cache", config.cqc_cache, clock_, sizeof(hca_cqc), context_client::count,
                 cells_of(config, icm_entry::cqc)),
-      mrc_cache("mrc_cache", config.mrc_cache, clock_, sizeof(hca_mrc), protection_client::count,
+      mrc_cache(*this, "mrc_cache", config.mrc_cache, clock_, sizeof(hca_mrc), protection_client::count,
                 cells_of(config, icm_entry::mrc)),
-      extent_cache("extent_cache", config.extent_cache, clock_, sizeof(hca_extent) * HCA_EXTENTS_PER_LINE,
+      extent_cache(*this, "extent_cache", config.extent_cache, clock_, sizeof(hca_extent) * HCA_EXTENTS_PER_LINE,
                    protection_client::count, cells_of(config, icm_entry::extent)) {
   if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, HCA_REQUESTER, config.icm.check);
   doorbell.send.bind(send_queue.bells);
@@ -143,7 +144,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   window_unit.walker.bind(page_walker.in[walker_client::window_unit]);
 
   dma_engine.local.bind(device_memory.dma);
-  page_walker.dma.bind(dma_engine.in[dma_client::walker]);
+  walk_port.put_between(page_walker.dma, dma_engine.in[dma_client::walker]);
 
   completion.cqc.bind(cqc_cache.in[context_client::user]);
   completion.walker.bind(page_walker.in[walker_client::completion]);

@@ -7,9 +7,7 @@
 
 #include "models/atc/atc.h"
 #include "models/command_unit/command_unit.h"
-#include "models/completion/completion.h"
 #include "models/device_memory/device_memory.h"
-#include "models/dma_engine/dma_engine.h"
 #include "models/hca/hca_config.h"
 #include "models/hca/swappable.h"
 #include "models/port/port.h"
@@ -31,9 +29,10 @@ class hca : public sc_core::sc_module {
   key_check_unit key_check;
   hcasim::window_unit window_unit;
   page_walker_unit page_walker;
-  hcasim::dma_engine dma_engine;
+  walk_port_unit walk_port;
+  dma_engine_unit dma_engine;
   hcasim::device_memory device_memory;
-  hcasim::completion completion;
+  completion_unit completion;
   hcasim::command_unit command_unit;
   hcasim::port port;
   context_cache_unit qpc_cache;

@@ -10,6 +10,7 @@
 #include "models/dma_engine/icm_config.h"
 #include "models/doorbell/doorbell_config.h"
 #include "models/key_check/key_check_config.h"
+#include "models/memory_port/memory_port_config.h"
 #include "models/page_walker/page_walker_config.h"
 #include "models/port/port_config.h"
 #include "models/requester/requester_config.h"
@@ -28,6 +29,7 @@ struct hca_config {
   key_check_config key_check;
   window_unit_config window_unit;
   page_walker_config page_walker;
+  memory_port_config walk_port;
   dma_engine_config dma_engine;
   device_memory_config device_memory;
   completion_config completion;
@@ -49,6 +51,7 @@ struct hca_config {
     k.group("key_check", key_check, "the protection pipeline");
     k.group("window_unit", window_unit, "memory windows, invalidation, fast registration");
     k.group("page_walker", page_walker, "translation");
+    k.group("walk_port", walk_port, "RTL between the page walker and the DMA engine");
     k.group("dma_engine", dma_engine, "bursts to PCIe");
     k.group("device_memory", device_memory, "memory on the adapter");
     k.group("completion", completion, "CQEs, EQEs, interrupts");

@@ -8,7 +8,8 @@
 namespace hcasim {
 
 struct key_check_config {
-  hcasim::implementation implementation = hcasim::implementation::model;
+  hcasim::implementation implementation;
+  rtl_knobs of_rtl;
   double depth = 6;
   double interval = 1;
   double extent_step = 1;
@@ -17,7 +18,9 @@ struct key_check_config {
   bool orphan_windows = false;
 
   void knobs(knob_visitor& k) {
-    k.choice("implementation", implementation, {"model", "rtl"}, "the SystemC model, or the Verilated RTL");
+    k.path("implementation", implementation.name, rtl::names_of("key_check"),
+           "the SystemC model, the Verilated RTL, or RTL of somebody's own");
+    k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.cycles("depth", depth, 0, 1000, "pipeline depth: from the MRC to the verdict");
     k.cycles("interval", interval, 0, 1000, "between two checks that enter the pipeline");
     k.cycles("extent_step", extent_step, 0, 1000, "to compare with one line of an address space's extents");

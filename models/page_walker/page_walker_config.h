@@ -15,7 +15,8 @@ constexpr std::uint32_t entries_in(pte_line l) {
 }
 
 struct page_walker_config {
-  hcasim::implementation implementation = hcasim::implementation::model;
+  hcasim::implementation implementation;
+  rtl_knobs of_rtl;
   std::uint32_t leaf_sets = 256;
   std::uint32_t leaf_ways = 4;
   pte_line line = pte_line::eight;
@@ -29,7 +30,9 @@ struct page_walker_config {
   std::uint64_t seed = 1;
 
   void knobs(knob_visitor& k) {
-    k.choice("implementation", implementation, {"model", "rtl"}, "the SystemC model, or the Verilated RTL");
+    k.path("implementation", implementation.name, rtl::names_of("page_walker"),
+           "the SystemC model, the Verilated RTL, or RTL of somebody's own");
+    k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.count("leaf_sets", leaf_sets, 1, 1 << 24, "sets of the leaf cache");
     k.count("leaf_ways", leaf_ways, 1, 128, "lines per set of the leaf cache");
     k.choice("line", line, {"1", "2", "4", "8"}, "page-table entries read and cached at once (8: 64 bytes)");

@@ -45,5 +45,16 @@ TEST(asked_faults, of_none_are_none) {
   EXPECT_TRUE(b.passes(false));
 }
 
+TEST(asked_faults, are_none_when_they_are_withdrawn) {
+  burst_bench b;
+  for (const char* what : {"completer_abort", "poisoned_read", "receiver_error", "replay_timeout"}) {
+    testing::inject(b.tree, what, 3);
+  }
+  b.tree.withdraw();
+  for (const bool write : {false, true}) EXPECT_TRUE(b.passes(write));
+  EXPECT_EQ(b.value("device0_faults"), 0);
+  EXPECT_EQ(b.value("device0_down_replays") + b.value("device0_up_replays"), 0);
+}
+
 }  // namespace
 }  // namespace hcasim

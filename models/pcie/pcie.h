@@ -62,6 +62,7 @@ class pcie : public unit, public faulty {
   // Of device 0.
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return pcie_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
+  void withdraw() override;
 
   // Messages to `requester` go to `device`.
   void map_requester(unsigned device, std::uint16_t requester) { lanes_.at(device)->requester = requester; }

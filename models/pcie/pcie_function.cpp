@@ -59,6 +59,13 @@ void pcie::inject(std::size_t kind, const fault_request& r) {
   look(l);
 }
 
+void pcie::withdraw() {
+  lane& l = *lanes_.front();
+  l.asked.clear();
+  l.down.garbled = l.up.unacknowledged = 0;
+  look(l);
+}
+
 // The link layer's retries. Garbled TLPs are asked for again when they have arrived; what was sent behind them meanwhile is
 // thrown away with them, so that the link is lost until they come again. Those that nobody acknowledges have arrived; they take
 // the link once more, when the sender's timer has run out.

@@ -7,7 +7,12 @@ namespace hcasim {
 
 port::port(const sc_core::sc_module_name& module_name, const port_config& config, const clock_domain& clock, unsigned senders,
            packet_pool& packets)
-    : unit(module_name), config_(config), clock_(clock), packets_(packets), lanes_(config.virtual_lanes) {
+    : unit(module_name),
+      config_(config),
+      clock_(clock),
+      gid_(hca_port_gid(static_cast<std::uint16_t>(config.lid))),
+      packets_(packets),
+      lanes_(config.virtual_lanes) {
   for (unsigned i = 0; i < senders; ++i) {
     sender& s = senders_.emplace_back();
     s.self = this;
@@ -72,6 +77,8 @@ void port::launch(passing& r) {
     if (deliver(p, t, &l) == tlm::TLM_COMPLETED) sent(l, t);
     return;
   }
+  if (p.header.dest_lid >= HCA_MULTICAST_LID) [[unlikely]]
+    turn_around(p, t);
   p.waiter = {};
   p.context = &r;
   p.on_response = [](void* c, transaction&, ps at) {
@@ -79,6 +86,14 @@ void port::launch(passing& r) {
     due.self->gone(due, at);
   };
   if (link_out.send_ahead(p, t) == tlm::TLM_COMPLETED) gone(r, t);
+}
+
+void port::turn_around(const packet& p, ps t) {
+  ++loopback_packets_;
+  packet& own = packets_.get();
+  copy(p, own);
+  own.last_bit = ps(0);
+  deliver(own, t, nullptr, true);
 }
 
 // The link has taken a packet, whose last byte leaves at `t`.
@@ -140,25 +155,40 @@ tlm::tlm_sync_enum port::receive(packet& p, tlm::tlm_phase, ps& t) {
   return deliver(p, t, nullptr);
 }
 
-port::drop port::check(packet& p) const {
+// By its GRH [H1], and one that is for a group by all that makes it one [H4].
+bool port::is_for_us(const packet& p) const {
+  const packet_header& h = p.header;
+  if (!hca_lid_is_group(h.dest_lid)) return p.grh.dest == gid_;
+  return h.global && hca_gid_is_group(&p.grh.dest) && h.shape().datagram && h.dest_qpn == wire::group_qpn;
+}
+
+port::drop port::check(packet& p, bool from_link) const {
   const std::size_t total = p.sealed_bytes();
   if (!icrc_ok(p, total)) return drop::icrc;
   if (!parse(p, total)) return drop::malformed;
-  if (p.header.dest_lid != config_.lid) return drop::wrong_lid;
+  const packet_header& h = p.header;
+  if (h.dest_lid != config_.lid) {
+    const bool own = from_link && h.source_lid == config_.lid;
+    if (own || !hca_lid_is_group(h.dest_lid)) [[unlikely]]
+      return drop::wrong_lid;
+  }
+  if ((h.global || h.dest_lid != config_.lid) && !is_for_us(p)) [[unlikely]]
+    return drop::wrong_gid;
   // The table has one entry, the default partition with full membership: a limited member may talk to it [D1].
   return ((p.header.pkey ^ wire::default_pkey) & 0x7fff) == 0 ? drop::none : drop::bad_pkey;
 }
 
-tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
+tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped, bool copied) {
   const ps whole = std::exchange(p.last_bit, ps(0));
   t = ingress_pipe_.start(now(), clock_.cycles(config_.ingress_interval), whole) + clock_.cycles(config_.ingress_latency);
   ++ingress_packets_;
   ingress_bytes_ += p.wire_bytes();
-  const drop cause = check(p);
+  const drop cause = check(p, !looped && !copied);
   if (cause != drop::none) {
     ++(cause == drop::icrc        ? bad_icrc_
        : cause == drop::malformed ? malformed_
        : cause == drop::wrong_lid ? wrong_lid_
+       : cause == drop::wrong_gid ? wrong_gid_
                                   : bad_pkey_);
     drop_cause_.pulse(static_cast<std::uint64_t>(cause), t, clock_.period());
     packets_.put(p);
@@ -172,6 +202,7 @@ tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped) {
   h.self = this;
   h.upstream = static_cast<const transaction&>(p);
   h.looped = looped;
+  h.copied = copied;
   h.since = never;
   p.waiter = {};
   p.context = &h;
@@ -203,10 +234,12 @@ void port::hand_over(held& h) {
 void port::consumed(held& h, packet& p, ps t) {
   const transaction upstream = h.upstream;
   lane* const looped = h.looped;
+  const bool copied = h.copied;
   held_.put(h);
   held_level_.add(-1, t);
   ingress_held_.set(held_level_.value(), t);
   if (looped) return sent(*looped, t);
+  if (copied) return;
   static_cast<transaction&>(p) = upstream;
   target_socket<packet>::respond(p, t);
 }
@@ -226,6 +259,8 @@ void port::register_statistics() {
   stats_.add("dropped_malformed", "packets", "Packets dropped because of an unknown opcode or a length that does not fit.",
              malformed_);
   stats_.add("dropped_wrong_lid", "packets", "Packets dropped because they are for another LID.", wrong_lid_);
+  stats_.add("dropped_wrong_gid", "packets", "Packets dropped because their GRH is for another port, or for no group.",
+             wrong_gid_);
   stats_.add("dropped_bad_pkey", "packets", "Packets dropped because of their P_Key.", bad_pkey_);
   stats_.add("held", "packets", "Packets in the receive buffer that requester or responder have not answered.", held_level_,
              "ingress_held");
@@ -236,7 +271,7 @@ void port::register_statistics() {
   signals_.add("ingress_psn", 24, ingress_psn_);
   signals_.add("ingress_qpn", 24, ingress_qpn_);
   signals_.add("ingress_held", 16, ingress_held_);
-  signals_.add("drop", 3, drop_cause_, {"none", "icrc", "malformed", "wrong_lid", "bad_pkey"});
+  signals_.add("drop", 3, drop_cause_, {"none", "icrc", "malformed", "wrong_lid", "bad_pkey", "wrong_gid"});
 }
 
 }  // namespace hcasim

@@ -1,12 +1,15 @@
 // The adapter's port: packets of requester and responder to the link, packets of the link to requester and responder.
 //
+// A packet to a multicast LID goes to the link, and a copy of it turns around inside the port, for the groups of this adapter;
+// should it come back from the link, it is dropped.
+//
 // Egress: the sender has encoded the packet (ICRC included). It is answered when the port has taken it: at once while fewer
 // than `egress_packets` of its lane wait for the link, otherwise later, senders in turns. A packet to the port's own LID turns
 // around inside the port. `packet::departed` is done when the last byte has left, or the packet has turned around.
-// Ingress: a packet whose ICRC or headers are wrong, or that is for another LID or partition, is dropped and returned to the
-// pool. Others go to the requester (responses) or to the responder. The consumer answers when it has consumed the packet
-// (TLM_COMPLETED) or later (TLM_ACCEPTED: it holds the receive buffer meanwhile); only then is the link answered, which gives
-// the credits back.
+// Ingress: a packet whose ICRC or headers are wrong, or that is for another LID, GID or partition, is dropped and returned to
+// the pool. Multicast is UD to QP 0xffffff with a GRH. Others go to the requester (responses) or to the responder. The consumer
+// answers when it has consumed the packet (TLM_COMPLETED) or later (TLM_ACCEPTED: it holds the receive buffer meanwhile); only
+// then is the link answered, which gives the credits back.
 //
 // Ownership of packets: the sender's until it is answered, the receiver's from then on. The consumer answers a packet and then
 // returns it to the pool (or before it returns TLM_COMPLETED); after the answer nobody else looks at it.
@@ -38,7 +41,7 @@ class port : public unit {
   void list_waiting(waiting_list& list) const override;
 
  private:
-  enum class drop : std::uint8_t { none, icrc, malformed, wrong_lid, bad_pkey };
+  enum class drop : std::uint8_t { none, icrc, malformed, wrong_lid, bad_pkey, wrong_gid };
   struct waiting {
     packet* p = nullptr;
     ps since{0};
@@ -65,6 +68,7 @@ class port : public unit {
     transaction upstream;
     ps since = never;        // the consumer was handed it
     lane* looped = nullptr;  // it did not come from the link but from this egress lane
+    bool copied = false;     // a copy of what went to the link: nobody waits for it
   };
   // A packet on its way through the port, to the link or to a consumer of the same adapter.
   struct passing {
@@ -78,6 +82,7 @@ class port : public unit {
   [[nodiscard]] std::size_t occupancy(lane& l) const;
   void take(lane& l, packet& p);
   void launch(passing& r);
+  void turn_around(const packet& p, ps t);
   void gone(passing& r, ps t);
   void sent(lane& l, ps t);
   void leave_at(lane& l, ps t);
@@ -85,14 +90,16 @@ class port : public unit {
   void admit_later(lane& l);
 
   tlm::tlm_sync_enum receive(packet& p, tlm::tlm_phase phase, ps& t);
-  [[nodiscard]] drop check(packet& p) const;
-  tlm::tlm_sync_enum deliver(packet& p, ps& t, lane* looped);
+  [[nodiscard]] drop check(packet& p, bool from_link) const;
+  [[nodiscard]] bool is_for_us(const packet& p) const;
+  tlm::tlm_sync_enum deliver(packet& p, ps& t, lane* looped, bool copied = false);
   void hand_over(held& h);
   void consumed(held& h, packet& p, ps t);
   void register_statistics();
 
   const port_config config_;
   const clock_domain clock_;
+  const hca_gid gid_;
   packet_pool& packets_;
   std::deque<sender> senders_;
   std::vector<lane> lanes_;
@@ -102,7 +109,7 @@ class port : public unit {
 
   counter egress_packets_, egress_bytes_, egress_waits_, loopback_packets_;
   counter ingress_packets_, ingress_bytes_, to_requester_, to_responder_;
-  counter bad_icrc_, malformed_, wrong_lid_, bad_pkey_;
+  counter bad_icrc_, malformed_, wrong_lid_, bad_pkey_, wrong_gid_;
   histogram egress_wait_;
   level held_level_;
   probe egress_opcode_, egress_psn_, egress_waiting_;

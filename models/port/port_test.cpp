@@ -283,7 +283,7 @@ TEST(PortIngress, SeparatesResponsesFromRequestsForEveryOpcode) {
   run_until_idle();
   EXPECT_EQ(psns(t.requester), responses);
   EXPECT_EQ(psns(t.responder), requests);
-  EXPECT_EQ(responses, (std::vector<std::uint32_t>{0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12}));
+  EXPECT_EQ(responses, (std::vector<std::uint32_t>{0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0xad, 0xae, 0xaf, 0xb0, 0xb1, 0xb2}));
 }
 
 TEST(PortIngress, DropsBadPacketsAndPoolsThem) {
@@ -337,6 +337,64 @@ TEST(PortLoopback, TurnsPacketsToItselfAround) {
   EXPECT_TRUE(t.wire.arrivals.empty());
   ASSERT_EQ(t.responder.arrivals.size(), 1U);
   EXPECT_EQ(t.responder.arrivals[0].at, 50_ns);
+  EXPECT_EQ(t.packets.in_use(), 0U);
+}
+
+packet& make_global(packet_pool& packets, std::uint32_t psn, std::uint16_t dest, const hca_gid& gid, std::uint8_t opcode,
+                    std::uint32_t qpn) {
+  packet& p = make(packets, opcode, psn, dest);
+  p.header.dest_qpn = qpn;
+  p.header.global = true;
+  p.grh = {.source = hca_port_gid(far_lid), .dest = gid, .flow = 0, .hop_limit = 1};
+  encode(p);
+  return p;
+}
+
+constexpr std::uint16_t group_lid = 0xc007;
+constexpr std::uint8_t datagram = wire::ud | wire::send_only;
+
+hca_gid group_gid() {
+  hca_gid g{};
+  g.byte[0] = 0xff;
+  return g;
+}
+
+TEST(PortLoopback, MulticastGoesToTheLinkAndComesToItsOwnAdapter) {
+  bench t;
+  t.senders[0].send(make_global(t.packets, 3, group_lid, group_gid(), datagram, wire::group_qpn), 0_ps);
+  run_until_idle();
+  packet& back = make_global(t.packets, 4, group_lid, group_gid(), datagram, wire::group_qpn);
+  back.header.source_lid = own_lid;
+  encode(back);
+  t.line.send(back, 1_us);
+  run_until_idle();
+  ASSERT_EQ(t.wire.arrivals.size(), 1U);
+  ASSERT_EQ(t.responder.arrivals.size(), 1U) << "and not again from the link";
+  EXPECT_EQ(t.wire.arrivals[0].at, 20_ns);
+  EXPECT_EQ(t.responder.arrivals[0].at, 50_ns);
+  EXPECT_TRUE(t.responder.arrivals[0].intact);
+  EXPECT_EQ(t.packets.in_use(), 0U);
+  EXPECT_EQ(t.senders[0].taken.size(), 1U);
+}
+
+TEST(PortIngress, ReadsTheGlobalRouteHeader) {
+  bench t;
+  const hca_gid own = hca_port_gid(own_lid);
+  const auto put = [&t](std::uint32_t psn, std::uint16_t dest, const hca_gid& gid, std::uint8_t opcode, std::uint32_t qpn) {
+    t.line.send(make_global(t.packets, psn, dest, gid, opcode, qpn), 0_ps);
+  };
+  put(1, own_lid, own, wire::send_only, 77);
+  put(2, own_lid, hca_port_gid(far_lid), wire::send_only, 77);
+  put(3, own_lid, group_gid(), datagram, wire::group_qpn);
+  put(4, group_lid, own, datagram, wire::group_qpn);
+  put(5, group_lid, group_gid(), datagram, 77);
+  put(6, group_lid, group_gid(), wire::send_only, wire::group_qpn);
+  put(7, group_lid, group_gid(), datagram, wire::group_qpn);
+  put(8, 0xffff, group_gid(), datagram, wire::group_qpn);
+  run_until_idle();
+  EXPECT_EQ(psns(t.responder), (std::vector<std::uint32_t>{1, 7}));
+  EXPECT_EQ(t.counted("dropped_wrong_gid"), 5);
+  EXPECT_EQ(t.counted("dropped_wrong_lid"), 1);
   EXPECT_EQ(t.packets.in_use(), 0U);
 }
 

@@ -9,6 +9,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
       clock_(clock),
       packet_pool_(packets_in),
       lid_(lid),
+      gid_(hca_port_gid(lid)),
       memory_(keys, walker, dma),
       faults_(queue_, reports, false),
       buffers_(queue_, config.buffers) {
@@ -144,6 +145,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
     case control_op::pages:
     case control_op::reset:
     case control_op::settle:
+    case control_op::group:
       break;
   }
   return tlm::TLM_COMPLETED;

@@ -87,7 +87,8 @@ class requester : public unit {
           retry_count(q.retry_count),
           rnr_retry(q.rnr_retry),
           timeout(q.timeout),
-          signal_all(q.signal_all != 0) {}
+          signal_all(q.signal_all != 0),
+          route(q.route) {}
     access_owner owner;
     std::uint32_t send_cqn = 0;
     std::uint32_t dest_qpn = 0;
@@ -100,8 +101,9 @@ class requester : public unit {
     std::uint8_t rnr_retry = 0;
     std::uint8_t timeout = 0;
     bool signal_all = false;
+    hca_route route{};
 
-    [[nodiscard]] bool unreliable() const { return transport != HCA_TRANSPORT_RC; }
+    [[nodiscard]] bool unreliable() const { return hca_transport_reliable(transport) == 0; }
   };
   // One QP's send side. What every packet needs comes first and together: with thousands of QPs it is not in the host's caches.
   struct alignas(64) flow {
@@ -204,6 +206,7 @@ class requester : public unit {
   const clock_domain clock_;
   packet_pool& packet_pool_;
   const std::uint16_t lid_;
+  const hca_gid gid_;
   memory_access memory_;
   page_faults faults_;
   credits buffers_;

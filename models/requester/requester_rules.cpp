@@ -7,6 +7,7 @@ namespace hcasim {
 std::uint8_t transport_status(const wqe_view& w, std::uint8_t transport, unsigned mtu_shift) {
   const bool datagram = transport == HCA_TRANSPORT_UD;
   if (w.is_datagram() != (datagram && !w.is_local())) return HCA_WC_LOC_QP_OP_ERR;
+  if (w.is_xrc() != (transport == HCA_TRANSPORT_XRC_INI && !w.is_local())) return HCA_WC_LOC_QP_OP_ERR;
   if (transport == HCA_TRANSPORT_UC && (w.fetches() || w.control.opcode == HCA_WQE_SEND_INV)) return HCA_WC_LOC_QP_OP_ERR;
   return datagram && w.length > std::uint64_t{1} << mtu_shift ? HCA_WC_LOC_LEN_ERR : HCA_WC_SUCCESS;
 }
@@ -17,6 +18,8 @@ std::uint8_t transport_bits(std::uint8_t transport) {
       return wire::uc;
     case HCA_TRANSPORT_UD:
       return wire::ud;
+    case HCA_TRANSPORT_XRC_INI:
+      return wire::xrc;
     default:
       return wire::rc;
   }

@@ -3,7 +3,7 @@
 namespace hcasim {
 
 response_class class_of(const packet_header& h) {
-  if (h.opcode != wire::acknowledge) return response_class::data;
+  if (kind_bits(h.opcode) != wire::acknowledge) return response_class::data;
   switch (meaning_of(h.syndrome).kind) {
     case response_kind::ack:
       return response_class::acknowledge;

@@ -58,7 +58,9 @@ response_action requester::react(flow& f, const packet& p, ps t) {
 
 response_arrival requester::arrival_of(flow& f, const packet& p) {
   response_arrival a{.waits = is_live(f.state) && f.state.has(flow_mark::numbered) && !f.qp.unreliable(),
-                     .from_peer = p.header.source_lid == f.qp.dest_lid,
+                     .from_peer = p.header.source_lid == f.qp.dest_lid &&
+                                  (p.header.opcode & wire::transport_mask) == transport_bits(f.qp.transport) &&
+                                  comes_from(f.qp.route, p.header.global, p.grh),  // [H2]
                      .landing = f.state.has(flow_mark::landing),
                      .what = class_of(p.header)};
   if (a.waits) a.place = place_of(f, p.header.psn);
@@ -206,12 +208,12 @@ task<std::uint8_t> requester::place(flow& f, operation& op, packet& p, memory_ac
   std::uint64_t offset = op.responses * mtu;
   std::uint32_t bytes = 0;
   if (op.view.is_atomic()) {
-    if (p.header.opcode != wire::atomic_acknowledge) co_return HCA_WC_BAD_RESP_ERR;
+    if (kind_bits(p.header.opcode) != wire::atomic_acknowledge) co_return HCA_WC_BAD_RESP_ERR;
     std::memcpy(p.data(), &p.header.original, 8);
     bytes = 8;
   } else {
     bytes = static_cast<std::uint32_t>(std::min(mtu, op.view.length - offset));
-    if (p.payload != bytes || !answers_read(p.header.opcode, op.responses, op.psns)) co_return HCA_WC_BAD_RESP_ERR;
+    if (p.payload != bytes || !answers_read(kind_bits(p.header.opcode), op.responses, op.psns)) co_return HCA_WC_BAD_RESP_ERR;
   }
   std::uint32_t placed = 0;
   for (const hca_wqe_data& s : op.view.gather) {

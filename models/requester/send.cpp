@@ -102,12 +102,19 @@ void requester::fill_header(const flow& f, const operation& op, std::uint32_t in
   h.dest_lid = f.qp.dest_lid;
   h.source_lid = lid_;
   h.dest_qpn = f.qp.dest_qpn;
+  h.srqn = w.srqn;
   if (w.is_datagram()) {
+    if (w.gid) {
+      h.global = true;
+      p.grh = {.source = gid_, .dest = *w.gid, .flow = w.datagram.flow, .hop_limit = w.datagram.hop_limit};
+    }
     h.service_level = h.virtual_lane = w.datagram.service_level & 0xf;
     h.dest_lid = w.datagram.lid;
     h.dest_qpn = w.datagram.qpn & wire::psn_mask;
     h.qkey = (w.datagram.qkey >> 31) != 0 ? f.qp.qkey : w.datagram.qkey;
     h.source_qpn = f.qpn;
+  } else {
+    set_route(p, f.qp.route, gid_);
   }
   h.opcode = static_cast<std::uint8_t>(opcode_of(w, index, fetches ? 1 : op.psns) | transport_bits(f.qp.transport));
   h.psn = psn_add(op.first_psn, fetches ? op.responses : index);

@@ -10,7 +10,9 @@ responder::route responder::route_of(const connection& c, const hca_qpc& q) {
           .msn = q.msn,
           .dest_lid = q.dest_lid,
           .service_level = q.service_level,
-          .mtu_shift = q.mtu_shift};
+          .mtu_shift = q.mtu_shift,
+          .transport_bits = q.transport == HCA_TRANSPORT_XRC_TGT ? wire::xrc : wire::rc,
+          .global = q.route};
 }
 
 packet& responder::new_response(const route& to, std::uint8_t opcode, std::uint32_t psn) {
@@ -23,10 +25,11 @@ packet& responder::new_response(const route& to, std::uint8_t opcode, std::uint3
   h.dest_lid = to.dest_lid;
   h.source_lid = lid_;
   h.dest_qpn = to.dest_qpn;
-  h.opcode = opcode;
+  h.opcode = static_cast<std::uint8_t>(opcode | to.transport_bits);
   h.psn = psn;
   h.syndrome = wire::ack_no_credits;
   h.msn = to.msn;
+  set_route(p, to.global, gid_);
   p.payload = 0;
   return p;
 }
@@ -49,9 +52,10 @@ void responder::acknowledge(connection& c, const route& to, std::uint32_t psn, s
 // In its turn, behind what is owed. A positive acknowledge that waits already says the same for more.
 void responder::answer(connection& c, packet& p) {
   if (c.owed.empty()) return send_response(c, p);
-  const bool positive = p.header.opcode == wire::acknowledge && p.header.syndrome == wire::ack_no_credits;
-  if (packet* const last = c.owed[c.owed.size() - 1].response;
-      positive && last && last->header.opcode == wire::acknowledge && last->header.syndrome == wire::ack_no_credits) {
+  const auto positive = [](const packet_header& h) {
+    return kind_bits(h.opcode) == wire::acknowledge && h.syndrome == wire::ack_no_credits;
+  };
+  if (packet* const last = c.owed[c.owed.size() - 1].response; last && positive(p.header) && positive(last->header)) {
     last->header.psn = p.header.psn;
     last->header.msn = p.header.msn;
     last->operation = p.operation;
@@ -96,7 +100,7 @@ void responder::emit(connection& c) {
 
 // An error of a request, as the transport has it.
 void responder::refuse(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
-  if (q.transport == HCA_TRANSPORT_RC) {
+  if (hca_transport_reliable(q.transport)) {
     fatal(c, q, syndrome, receive_status, t);
   } else if (receive_status == HCA_WC_LOC_PROT_ERR && config_.unreliable_receive_error == unreliable_receive_error::error) {
     put_into_error(c, q, receive_status, HCA_EVENT_QP_FATAL, t);
@@ -201,11 +205,11 @@ process responder::flush_receives(connection& c, control_request* answer, ps t) 
 }
 
 void responder::flush_with(connection& c, hca_qpc& q, ps t) {
-  while (q.rq_ci != c.rq_pi) {
+  while (q.rq.log_bytes != 0 && q.rq_ci != c.rq_pi) {
     ++flushed_;
     report_receive(q, c.qpn, q.rq_ci++, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
   }
-  if (q.srqn == 0 || c.state.has(connection_mark::told_last)) return;
+  if (q.srqn == 0 || q.transport == HCA_TRANSPORT_XRC_TGT || c.state.has(connection_mark::told_last)) return;
   c.on(connection_event::last_wqe);
   raise(HCA_EVENT_QP_LAST_WQE, c.qpn, 0, t);
 }
@@ -222,6 +226,7 @@ void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_
   r.cqe.status = status;
   r.cqe.flags = HCA_CQE_RECEIVE;
   r.cqe.opcode = HCA_WQE_SEND;
+  if (q.transport == HCA_TRANSPORT_XRC_TGT) r.cqe.srqn = q.srqn;
   if (p) {
     const packet_header& h = p->header;
     r.cqe.byte_count = q.in_received;
@@ -235,6 +240,7 @@ void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_
       r.cqe.immediate = h.invalidate_key;
     }
     if (h.solicited) r.cqe.flags |= HCA_CQE_SOLICITED;
+    if (h.global && h.shape().datagram) r.cqe.flags |= HCA_CQE_GRH;
     r.cqe.source_qpn = h.shape().datagram ? h.source_qpn : q.dest_qpn;
     r.cqe.source_lid = h.source_lid;
     r.cqe.service_level = h.service_level;

@@ -35,6 +35,7 @@ request_answer answer_to(const request_arrival& a) {
   if (!a.from_peer) return request_answer::drop_foreign;
   switch (a.transport) {
     case HCA_TRANSPORT_RC:
+    case HCA_TRANSPORT_XRC_TGT:
       return reliable(a);  // [D2]
     case HCA_TRANSPORT_UC:
       return unreliable(a);

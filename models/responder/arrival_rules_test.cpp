@@ -14,7 +14,8 @@ std::vector<request_arrival> all_arrivals() {
   for (const bool started : {false, true}) {
     for (const bool from_peer : {false, true}) {
       for (std::uint8_t state = HCA_QP_RESET; state <= HCA_QP_ERR; ++state) {
-        for (const std::uint8_t transport : {HCA_TRANSPORT_RC, HCA_TRANSPORT_UC, HCA_TRANSPORT_UD, HCA_TRANSPORT_SRQ}) {
+        for (const std::uint8_t transport : {HCA_TRANSPORT_RC, HCA_TRANSPORT_UC, HCA_TRANSPORT_UD, HCA_TRANSPORT_SRQ,
+                                             HCA_TRANSPORT_XRC_INI, HCA_TRANSPORT_XRC_TGT, HCA_TRANSPORT_GROUP}) {
           for (unsigned op = 0; op < 256; ++op) {
             const wire::shape& s = wire::shape_of(static_cast<std::uint8_t>(op));
             if (!s.known || s.response) continue;
@@ -42,7 +43,7 @@ TEST(arrival_rules, laws) {
   for (const request_arrival& a : all_arrivals()) {
     const request_answer r = answer_to(a);
     const bool hears = a.started && receives(a.state) && of_transport(a.opcode, a.transport);
-    const bool reliable = a.transport == HCA_TRANSPORT_RC;
+    const bool reliable = hca_transport_reliable(a.transport) != 0;
     const bool expected = a.psn == psn_class::expected;
     const bool fits = in_sequence(a.inbound, a.opcode);
     EXPECT_EQ(r == drop, !hears);
@@ -65,7 +66,7 @@ TEST(arrival_rules, laws) {
     const bool behind = reliable && (a.psn == psn_class::older || a.psn == psn_class::executed);
     EXPECT_EQ(r == acknowledge, behind && !is_fetch(a.opcode));
     EXPECT_EQ(r == drop_unknown, behind && is_fetch(a.opcode) && a.psn == psn_class::older);
-    EXPECT_EQ(r == repeat_read, behind && a.opcode == wire::read_request && a.psn == psn_class::executed);
+    EXPECT_EQ(r == repeat_read, behind && kind_bits(a.opcode) == wire::read_request && a.psn == psn_class::executed);
     EXPECT_EQ(r == repeat_atomic, behind && kind_of(a.opcode) == request_kind::atomic && a.psn == psn_class::executed);
     // UC: a message is executed from its first packet to its last without a gap.
     if (a.transport == HCA_TRANSPORT_UC) {
@@ -82,7 +83,7 @@ TEST(arrival_rules, only_what_is_in_its_turn_changes_the_context) {
   for (const request_arrival& a : all_arrivals()) {
     const request_answer r = answer_to(a);
     EXPECT_EQ(changes_context(r), executes(r) || r == skip || r == refuse || r == ask_again);
-    if (a.transport == HCA_TRANSPORT_RC && (a.psn == psn_class::older || a.psn == psn_class::executed)) {
+    if (hca_transport_reliable(a.transport) && (a.psn == psn_class::older || a.psn == psn_class::executed)) {
       EXPECT_FALSE(changes_context(r)) << "whatever an old packet is";
     }
   }

@@ -170,11 +170,14 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   access_owner owner = owner_of(q, c.qpn);
   owner.pd = c.receive_pd;
   const std::size_t segments = c.receive.size() / sizeof(hca_wqe_data);
-  std::uint64_t offset = q.in_received;
+  // A datagram's GRH comes first [H3].
+  const std::uint32_t header = p.header.global && s.datagram ? std::uint32_t{HCA_GRH_BYTES} : 0U;
+  const std::uint32_t whole = header + p.payload;
+  std::uint64_t offset = q.in_received - header;
   std::uint32_t placed = 0;
   verdict v = verdict::granted;
   memory_access::transfer& tr = memory_.begin(p.operation);
-  for (std::size_t i = 0; i < segments && placed < p.payload; ++i) {
+  for (std::size_t i = 0; i < segments && placed < whole; ++i) {
     hca_wqe_data seg;
     std::memcpy(&seg, c.receive.data() + i * sizeof seg, sizeof seg);
     if (seg.key == HCA_RECV_END && seg.length == 0) break;
@@ -182,12 +185,19 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
       offset -= seg.length;
       continue;
     }
-    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(seg.length - offset, p.payload - placed));
-    memory_range range{
-        .key = seg.key, .rights = HCA_ACCESS_LOCAL_WRITE, .owner = owner, .va = seg.address + offset, .checked = n};
-    v = co_await memory_.move(tr, dma_op::write, range, p.data() + placed, n, t);
+    while (offset < seg.length && placed < whole) {
+      const bool in_header = placed < header;
+      std::byte* const from = in_header ? p.grh_bytes() + placed : p.data() + (placed - header);
+      const auto n =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(seg.length - offset, (in_header ? header : whole) - placed));
+      memory_range range{
+          .key = seg.key, .rights = HCA_ACCESS_LOCAL_WRITE, .owner = owner, .va = seg.address + offset, .checked = n};
+      v = co_await memory_.move(tr, dma_op::write, range, from, n, t);
+      if (v != verdict::granted) break;
+      placed += n;
+      offset += n;
+    }
     if (v != verdict::granted) break;
-    placed += n;
     offset = 0;
   }
   if (!is_live(c.state)) {
@@ -198,11 +208,11 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
     page_missing(c, q, p, tr.missing, HCA_WC_LOC_PROT_ERR, t);
   } else if (v != verdict::granted) {
     refuse(c, q, wire::nak_remote_operation, HCA_WC_LOC_PROT_ERR, t);
-  } else if (placed < p.payload) {
+  } else if (placed < whole) {
     refuse(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
   } else {
-    payload_written_ += placed;
-    q.in_received += placed;
+    payload_written_ += p.payload;
+    q.in_received += p.payload;
     if (s.invalidate) {
       const bool done = co_await invalidate(c, q, p, t);
       if (!done) {
@@ -304,7 +314,7 @@ void responder::page_missing(connection& c, hca_qpc& q, const packet& p, const m
     faults_.forget(c.missing);
     faults_.note(c.missing, page, c.qpn, &c, t);
   }
-  if (q.transport != HCA_TRANSPORT_RC) {
+  if (!hca_transport_reliable(q.transport)) {
     drop_message(c, q, HCA_WC_SUCCESS, t);
     return;
   }

@@ -43,7 +43,7 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
     q.expected_psn = psn_add(q.expected_psn, count);
     q.msn = psn_add(q.msn, 1);
     ++messages_;
-    remember(c, q, {.psn = h.psn, .key = h.rkey, .length = h.dma_length, .opcode = h.opcode, .va = h.va});
+    remember(c, q, {.psn = h.psn, .key = h.rkey, .length = h.dma_length, .srqn = h.srqn, .opcode = h.opcode, .va = h.va});
     c.acks_owed = 0;  // the responses acknowledge what came before
     ++c.reads;
   } else if (++c.repetitions == 0) {
@@ -159,7 +159,7 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
   if (v != verdict::granted) {
     // The key went away: the rest of the responses is replaced by one NAK.
     const bool told = tells_refusal(c, job, ticket, t);
-    p.header.opcode = wire::acknowledge;
+    p.header.opcode = static_cast<std::uint8_t>(wire::acknowledge | job.to.transport_bits);
     p.header.syndrome = wire::nak_remote_access;
     p.payload = 0;
     buffers_.give();
@@ -219,7 +219,7 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   memory_range range{
       .key = h.rkey, .remote = true, .rights = HCA_ACCESS_REMOTE_ATOMIC, .owner = owner_of(q, c.qpn), .va = h.va, .checked = 8};
   std::uint64_t original = 0;
-  const dma_op op = h.opcode == wire::compare_swap ? dma_op::compare_swap : dma_op::fetch_add;
+  const dma_op op = kind_bits(h.opcode) == wire::compare_swap ? dma_op::compare_swap : dma_op::fetch_add;
   memory_access::transfer& tr = memory_.begin(p.operation);
   if (!atomic_aligned(h)) [[unlikely]] {  // atomic_align_first is off
     const verdict key = co_await memory_.move(tr, dma_op::read, range, nullptr, 0, t);
@@ -245,7 +245,7 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   q.msn = psn_add(q.msn, 1);
   ++messages_;
   c.acks_owed = 0;
-  const executed_fetch e{.psn = h.psn, .key = h.rkey, .opcode = h.opcode, .va = h.va, .original = original};
+  const executed_fetch e{.psn = h.psn, .key = h.rkey, .srqn = h.srqn, .opcode = h.opcode, .va = h.va, .original = original};
   remember(c, q, e);
   answer_atomic(c, q, e);
 }

@@ -9,6 +9,7 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
       clock_(clock),
       packet_pool_(packets_in),
       lid_(lid),
+      gid_(hca_port_gid(lid)),
       memory_(keys, walker, dma),
       faults_(queue_, reports, true),
       buffers_(queue_, config.buffers),
@@ -36,6 +37,12 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
   stats_.add("no_receive", "1", "messages of UC and UD that found no receive posted", no_receive_);
   stats_.add("messages_dropped", "1", "messages of UC and UD dropped for an error or a gap", messages_dropped_);
   stats_.add("shared_taken", "1", "receives taken from an SRQ", shared_taken_);
+  stats_.add("group_packets", "1", "multicast packets for groups with QPs here", group_packets_);
+  stats_.add("group_copies", "1", "copies of them, one for each QP", group_copies_);
+  stats_.add("wrong_route", "1",
+             "packets of connected QPs with a GRH that is not the peer's, or without the one that they should have",
+             wrong_route_);
+  stats_.add("wrong_domain", "1", "XRC requests that name no SRQ of the QP's domain", wrong_domain_);
   faults_.list(stats_);
   stats_.busy_time("engine_busy", "time the packet engine was busy", engine_);
   signals_.add("valid", 1, valid_probe_);
@@ -78,6 +85,15 @@ void responder::take(packet& p) {
 }
 
 void responder::arrive(packet& p) {
+  if (p.header.dest_qpn == wire::group_qpn) [[unlikely]] {
+    if (!hca_lid_is_group(p.header.dest_lid)) {
+      ++dropped_;
+      return release_packet(p);
+    }
+    group_inbox_.push(&p);
+    if (!serving_groups_) serve_groups();
+    return;
+  }
   connection& c = started(p.header.dest_qpn);
   c.inbox.push(&p);
   inbox_probe_.set(c.inbox.size(), now());
@@ -85,6 +101,8 @@ void responder::arrive(packet& p) {
 }
 
 void responder::release_packet(packet& p) {
+  if (!p.via) [[unlikely]]
+    return copy_done(p);
   target_socket<packet>::respond(p, now());
   packet_pool_.put(p);
 }
@@ -99,6 +117,10 @@ tlm::tlm_sync_enum responder::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
 tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps& t) {
   if (r.op == control_op::pages) {  // of a key, not of a QP
     faults_.answered(r);
+    return tlm::TLM_COMPLETED;
+  }
+  if (r.op == control_op::group) {
+    groups_.at(r.first) = r.number;
     return tlm::TLM_COMPLETED;
   }
   connection& c = connections_.make(r.number);
@@ -138,6 +160,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
     case control_op::pages:
     case control_op::reset:
     case control_op::settle:
+    case control_op::group:
       break;
   }
   return tlm::TLM_COMPLETED;
@@ -180,7 +203,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
     co_return false;
   }
   auto& q = ctx.as<hca_qpc>();
-  const bool reliable = q.transport == HCA_TRANSPORT_RC;
+  const bool reliable = hca_transport_reliable(q.transport) != 0;
   const executed_fetch* kept = nullptr;
   const request_answer answer = answer_to(arrival_of(c, q, p, kept));
   bool held = false;
@@ -189,7 +212,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
       ++dropped_;
       break;
     case request_answer::drop_foreign:
-      ++(q.transport == HCA_TRANSPORT_UD ? bad_qkey_ : wrong_source_);
+      ++(q.transport == HCA_TRANSPORT_UD ? bad_qkey_ : p.header.source_lid != q.dest_lid ? wrong_source_ : wrong_route_);
       break;
     case request_answer::drop_unknown:
       ++duplicates_;
@@ -212,7 +235,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
       break;
     case request_answer::repeat_read:
       ++duplicates_;
-      co_await repeat_read(c, q, p, t);
+      co_await repeat_read(c, ctx, p, t);
       break;
     case request_answer::repeat_atomic:
       ++duplicates_;
@@ -242,7 +265,9 @@ request_arrival responder::arrival_of(const connection& c, const hca_qpc& q, con
                                       const executed_fetch*& kept) const {
   const packet_header& h = p.header;
   request_arrival a{.started = &c != &strangers_,
-                    .from_peer = q.transport == HCA_TRANSPORT_UD ? h.qkey == q.qkey : h.source_lid == q.dest_lid,
+                    .from_peer = q.transport == HCA_TRANSPORT_UD
+                                     ? h.qkey == q.qkey
+                                     : h.source_lid == q.dest_lid && comes_from(q.route, h.global, p.grh),  // [H2]
                     .state = q.state,
                     .transport = q.transport,
                     .opcode = h.opcode,
@@ -261,7 +286,7 @@ request_arrival responder::arrival_of(const connection& c, const hca_qpc& q, con
 // Where the QP is in its sequence when it looks at the packet; of UC and UD also when it has lost its place.
 void responder::take_place(hca_qpc& q, const packet& p, request_answer answer) {
   const std::uint32_t psn = p.header.psn;
-  if (q.transport == HCA_TRANSPORT_RC) {
+  if (hca_transport_reliable(q.transport)) {
     q.nak_sent = 0;
     return;
   }
@@ -277,13 +302,22 @@ void responder::take_place(hca_qpc& q, const packet& p, request_answer answer) {
 // while a receive is taken from an SRQ, which has one in the same cache; ctx.failed: it could not be had again.
 task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps& t) {
   const packet_header& h = p.header;
-  auto& before = ctx.as<hca_qpc>();
   const request_kind kind = kind_of(h.opcode);
   const wire::shape& s = h.shape();
-  if (right_of(kind) & ~std::uint32_t{before.access}) {  // [D4]
-    refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
+  if (auto& q = ctx.as<hca_qpc>(); right_of(kind) & ~std::uint32_t{q.access}) {  // [D4]
+    refuse(c, q, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
     co_return false;
   }
+  if (ctx.as<const hca_qpc>().transport == HCA_TRANSPORT_XRC_TGT) [[unlikely]] {
+    const bool entered = co_await enter_domain(c, ctx, h, t);
+    if (ctx.failed || !is_live(c.state)) co_return false;
+    if (!entered) {
+      ++wrong_domain_;
+      refuse(c, ctx.as<hca_qpc>(), wire::nak_remote_access, HCA_WC_LOC_QP_OP_ERR, t);
+      co_return false;
+    }
+  }
+  auto& before = ctx.as<hca_qpc>();
   if ((kind == request_kind::read || kind == request_kind::atomic) && c.reads >= before.max_read_in) {  // [D5]
     refuse(c, before, wire::nak_invalid_request, HCA_WC_LOC_QP_OP_ERR, t);
     co_return false;
@@ -299,7 +333,7 @@ task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps
   }
   auto& q = ctx.as<hca_qpc>();
   if (!ready) {
-    if (q.transport != HCA_TRANSPORT_RC) {
+    if (!hca_transport_reliable(q.transport)) {
       ++no_receive_;
       drop_message(c, q, HCA_WC_SUCCESS, t);
       co_return false;
@@ -330,7 +364,26 @@ task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps
   }
 }
 
-task<> responder::repeat_read(connection& c, hca_qpc& q, packet& p, ps& t) {
+task<> responder::repeat_read(connection& c, context_request& ctx, packet& p, ps& t) {
+  domain of;
+  const bool xrc = ctx.as<const hca_qpc>().transport == HCA_TRANSPORT_XRC_TGT;
+  if (xrc) {
+    const bool found = co_await find_domain(c, ctx, p.header.srqn, of, t);
+    if (ctx.failed || !is_live(c.state)) co_return;
+    if (!found) {
+      refuse_repetition(c, ctx.as<const hca_qpc>(), p, wire::nak_remote_access, t);
+      co_return;
+    }
+    hca_qpc then = ctx.as<const hca_qpc>();  // a message to another SRQ may have begun
+    then.pd = of.pd;
+    if (right_of(request_kind::read) & ~std::uint32_t{then.access}) {  // [D4]
+      refuse_repetition(c, then, p, wire::nak_invalid_request, t);
+    } else {
+      co_await do_read(c, then, p, true, t);
+    }
+    co_return;
+  }
+  auto& q = ctx.as<hca_qpc>();
   if (right_of(request_kind::read) & ~std::uint32_t{q.access}) {  // [D4] it was there when the READ was executed
     refuse_repetition(c, q, p, wire::nak_invalid_request, t);
   } else {

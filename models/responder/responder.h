@@ -10,6 +10,10 @@
 //
 // A receive of an SRQ is judged by the PD of the SRQ [D.1].
 //
+// XRC: each request names the SRQ that it is for, whose PD judges its keys and whose CQ its receives complete to [H8, H9].
+//
+// Multicast: each QP that is attached to the group has a copy, and judges it as any datagram [H5].
+//
 // SEND_WITH_INV invalidates after its bytes were handed to the DMA engine and before its receive completes [C6.8].
 //
 // A page of an on-demand region that is missing raises an event; the request is asked to come back later with an RNR NAK and is
@@ -20,6 +24,7 @@
 // puts the QP into ERR, completes the receive in use with the matching status and flushes the rest [D.1].
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "firmware/abi/context.h"
@@ -75,6 +80,8 @@ class responder : public unit {
     std::uint16_t dest_lid = 0;
     std::uint8_t service_level = 0;
     std::uint8_t mtu_shift = 0;
+    std::uint8_t transport_bits = 0;  // of the opcode
+    hca_route global{};
   };
   struct read_job {
     route to;
@@ -131,6 +138,17 @@ class responder : public unit {
     void on(connection_event e) { state = connection_table.step(state, e); }
   };
   enum engine_user : unsigned { requests, responses };
+  // A packet of a group, and how many copies of it are not done with.
+  struct replication {
+    responder* self = nullptr;
+    packet* original = nullptr;
+    std::uint32_t left = 0;
+  };
+  // On whose behalf an XRC request is executed.
+  struct domain {
+    std::uint32_t pd = 0;
+    std::uint32_t cqn = 0;
+  };
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
@@ -146,7 +164,17 @@ class responder : public unit {
   [[nodiscard]] request_arrival arrival_of(const connection& c, const hca_qpc& q, const packet& p,
                                            const executed_fetch*& kept) const;
   void take_place(hca_qpc& q, const packet& p, request_answer answer);
-  task<> repeat_read(connection& c, hca_qpc& q, packet& p, ps& t);
+  task<> repeat_read(connection& c, context_request& ctx, packet& p, ps& t);
+
+  // groups.cpp
+  task<bool> find_group(const packet& p, hca_group& g, ps& t);
+  process serve_groups();
+  void replicate(packet& p, const hca_group& g);
+  void copy_done(packet& p);
+
+  // domains.cpp
+  task<bool> find_domain(connection& c, context_request& ctx, std::uint32_t srqn, domain& out, ps& t);
+  task<bool> enter_domain(connection& c, context_request& ctx, const packet_header& h, ps& t);
 
   // place.cpp
   task<bool> do_send(connection& c, hca_qpc& q, packet& p, ps& t);
@@ -207,6 +235,7 @@ class responder : public unit {
   const clock_domain clock_;
   packet_pool& packet_pool_;
   const std::uint16_t lid_;
+  const hca_gid gid_;
   memory_access memory_;
   page_faults faults_;
   credits buffers_;
@@ -214,6 +243,10 @@ class responder : public unit {
   by_number<connection> connections_;
   connection strangers_{0};  // takes what comes for QPs that nobody has started, so that it leaves no trace
   pool<report> report_pool_;
+  std::array<std::uint32_t, HCA_GROUP_HASHES> groups_{};  // by hash: the number of the first one
+  ring<packet*> group_inbox_;
+  bool serving_groups_ = false;
+  pool<replication> replications_;
 
   counter packets_in_;
   counter payload_written_;
@@ -232,6 +265,10 @@ class responder : public unit {
   counter no_receive_;
   counter messages_dropped_;
   counter shared_taken_;
+  counter group_packets_;
+  counter group_copies_;
+  counter wrong_route_;
+  counter wrong_domain_;
   probe valid_probe_;
   probe qpn_probe_;
   probe opcode_probe_;

@@ -40,6 +40,8 @@ bool of_transport(std::uint8_t opcode, std::uint8_t transport) {
       return transport == HCA_TRANSPORT_UC;
     case wire::ud:
       return transport == HCA_TRANSPORT_UD;
+    case wire::xrc:
+      return transport == HCA_TRANSPORT_XRC_TGT;  // [H7]
     default:
       return false;
   }
@@ -93,8 +95,8 @@ std::uint8_t response_opcode(std::uint32_t index, std::uint32_t count) {
 }
 
 bool repeats(const executed_fetch& e, const packet_header& h, unsigned mtu_shift) {
-  if (h.opcode != e.opcode || h.rkey != e.key) return false;
-  if (h.opcode != wire::read_request) return h.psn == e.psn && h.va == e.va;
+  if (h.opcode != e.opcode || h.rkey != e.key || h.srqn != e.srqn) return false;
+  if (!is_read(h)) return h.psn == e.psn && h.va == e.va;
   const std::int32_t index = psn_distance(e.psn, h.psn);
   if (index < 0 || static_cast<std::uint32_t>(index) >= packets_of(e.length, mtu_shift)) return false;
   const auto offset = static_cast<std::uint32_t>(index) << mtu_shift;

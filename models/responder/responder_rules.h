@@ -35,6 +35,7 @@ struct executed_fetch {
   std::uint32_t psn = 0;  // of its first response
   std::uint32_t key = 0;
   std::uint32_t length = 0;
+  std::uint32_t srqn = 0;  // XRC
   std::uint8_t opcode = 0;
   std::uint64_t va = 0;
   std::uint64_t original = 0;  // of an atomic: what it answered

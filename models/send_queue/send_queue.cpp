@@ -136,7 +136,7 @@ process send_queue::serve(queue_state& first, ps t) {
     q->on(queue_event::turn_ends);
     issue(*q, t);
     --q->busy;
-    if (!c.failed && q->ci != q->pi && may_fetch(q->state) && !q->state.has(queue_mark::scheduled)) {
+    if (q->ci != q->pi && may_fetch(q->state) && !q->state.has(queue_mark::scheduled)) {
       q->on(queue_event::rung);
       ready_.push(q);
     }
@@ -210,7 +210,6 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
 void send_queue::give_up(queue_state& q) {
   static constexpr std::array<std::byte, HCA_WQE_BLOCK> unreadable{};
   accept(q, unreadable.data(), 1);
-  q.ci = q.pi;
 }
 
 void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks) {

@@ -6,7 +6,8 @@
 // the context and, if asked for, an event say so.
 //
 // Errors: a WQE that is not what its place says (index, QPN, size) is passed on with LOC_QP_OP_ERR; an SQ buffer that cannot be
-// read puts the next WQE into the same state, and so does a context.
+// read puts the next WQE into the same state, and so does a context. Nobody knows how long such a WQE is: the next one may
+// begin in its middle, and is a bad one too. None that was rung for is passed over, so that all end.
 #pragma once
 
 #include "firmware/abi/context.h"

@@ -1,5 +1,8 @@
 #include "models/system/fault_catalogue.h"
 
+#include "models/completion/completion.h"
+#include "models/dma_engine/dma_engine.h"
+
 #include "models/system/system.h"
 
 namespace hcasim {

@@ -50,12 +50,16 @@ unsigned peer_count(const node_config& c) {
       std::count_if(c.peer.begin(), c.peer.end(), [](const auto& p) { return p.kind != peer_kind::none; }));
 }
 
+unsigned device_count(const node_config& c) {
+  return static_cast<unsigned>(std::count_if(c.device.begin(), c.device.end(), [](const auto& d) { return d.there(); }));
+}
+
 }  // namespace
 
 node::node(const sc_core::sc_module_name& name, const node_config& config, std::uint64_t seed, packet_pool& packets)
     : sc_module(name),
       host("host", config.host, seed),
-      pcie("pcie", config.pcie, 1 + peer_count(config)),
+      pcie("pcie", config.pcie, 1 + peer_count(config) + device_count(config)),
       hca("hca", config.hca, packets),
       device_(std::make_unique<driver::device>(host, bar_base, config.driver, config.iommu.enabled ? iommu_base : 0)) {
   if (config.iommu.enabled) {
@@ -91,6 +95,19 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     pcie.device(slot).down.bind(peers_.back()->bar);
     pcie.map_bar(slot, peer_bar(slot - 1), PEER_BAR_BYTES);
   }
+  for (std::size_t i = 0; i < config.device.size(); ++i) {
+    const rtl_device_config& d = config.device[i];
+    if (!d.there()) continue;
+    const std::string unit_name = "device" + std::to_string(i);
+    const std::string path = std::string(this->name()) + "." + unit_name;
+    if (config.iommu.enabled) throw std::invalid_argument(path + ": its bursts carry no requester that an IOMMU could know");
+    const auto slot = static_cast<unsigned>(1 + peers_.size() + rtl_devices_.size());
+    const rtl::chosen what = rtl::choose("device", path, d.implementation, d.of_rtl, nullptr, rtl::knobs_of(d));
+    rtl_devices_.push_back(std::make_unique<rtl_device>(unit_name.c_str(), d, what));
+    rtl_devices_.back()->bus.memory.bind(pcie.device(slot).up);
+    pcie.device(slot).down.bind(rtl_devices_.back()->bar);
+    pcie.map_bar(slot, device_bar(i), d.bar);
+  }
 }
 
 system::system(const sc_core::sc_module_name& name, const system_config& config) : sc_module(name), config_(resolved(config)) {
@@ -125,6 +142,8 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
       plug(i, l, 0);
       switch_->attach(static_cast<unsigned>(i), l, 1);
       switch_->set_route(static_cast<std::uint16_t>(config_.nodes[i].hca.port.lid), static_cast<unsigned>(i));
+      nodes_[i]->hca.command_unit.on_group(
+          [this, i](std::uint16_t lid, bool joins) { switch_->set_member(lid, static_cast<unsigned>(i), joins); });
     }
     if (has_outside) {
       switch_->attach(static_cast<unsigned>(n), cable_to(n), 1);

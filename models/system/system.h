@@ -12,6 +12,7 @@
 #include "models/iommu/iommu.h"
 #include "models/pcie/pcie.h"
 #include "models/peer_device/peer_device.h"
+#include "models/rtl_device/rtl_device.h"
 #include "models/system/fault_schedule.h"
 #include "models/system/system_config.h"
 #include "models/system/watchdog.h"
@@ -31,15 +32,20 @@ class node : public sc_core::sc_module {
   driver::device& device() { return *device_; }
   [[nodiscard]] std::size_t peers() const { return peers_.size(); }
   peer_device& peer(std::size_t i) { return *peers_.at(i); }
+  [[nodiscard]] std::size_t rtl_devices() const { return rtl_devices_.size(); }
+  rtl_device& own_device(std::size_t i) { return *rtl_devices_.at(i); }
   // Where the adapter's BAR 0 lies: above every address that memory has.
   static constexpr std::uint64_t bar_base = 0xffff'f000'0000'0000;
   // The BAR of peer device `i`.
   static constexpr std::uint64_t peer_bar(std::size_t i) { return 0xffff'c000'0000'0000 + (std::uint64_t{i} << 44); }
+  // The registers of RTL device `i`.
+  static constexpr std::uint64_t device_bar(std::size_t i) { return 0xffff'9000'0000'0000 + (std::uint64_t{i} << 44); }
   static constexpr std::uint64_t iommu_base = 0xffff'b000'0000'0000;
 
  private:
   std::unique_ptr<driver::device> device_;
   std::vector<std::unique_ptr<peer_device>> peers_;
+  std::vector<std::unique_ptr<rtl_device>> rtl_devices_;
 };
 
 class system : public sc_core::sc_module {

@@ -13,6 +13,7 @@
 #include "models/iommu/iommu_config.h"
 #include "models/pcie/pcie_config.h"
 #include "models/peer_device/peer_device_config.h"
+#include "models/rtl_device/rtl_device_config.h"
 #include "models/system/fault_schedule.h"
 
 namespace hcasim {
@@ -23,7 +24,8 @@ struct node_config {
   iommu_config iommu;
   hca_config hca;
   driver::driver_config driver;
-  std::array<peer_device_config, 2> peer;  // none by default
+  std::array<peer_device_config, 2> peer;   // none by default
+  std::array<rtl_device_config, 2> device;  // none by default
 
   void knobs(knob_visitor& k) {
     k.group("host", host, "memory and software costs");
@@ -33,6 +35,8 @@ struct node_config {
     k.group("driver", driver, "the host driver");
     k.group("peer0", peer[0], "a peer device in the same PCIe tree");
     k.group("peer1", peer[1], "another one");
+    k.group("device0", device[0], "a device of somebody's own, as RTL");
+    k.group("device1", device[1], "another one");
   }
 };
 

@@ -1,6 +1,10 @@
 // Programs that cannot be run, or do what they should not: each gets a clear message or an errno value, and the simulator goes
 // on.
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "testbenches/applications/channel/channel.h"
 #include "testbenches/applications/testing/run_programs.h"
@@ -105,6 +109,33 @@ TEST_F(misuse, a_program_that_is_killed_leaves_its_peer_a_timeout) {
   const outcome o = exec(folder_ / "out", fmt::format("-- {} -- ib_write_bw -F --run_infinitely -s 65536 node0", killed),
                          "--param program0.expect=5 --param program1.expect=1 --set link.rate=1Gb/s");
   EXPECT_EQ(o.status, 0) << o.text;
+}
+
+// Also of what makes no call, and asks nobody.
+TEST_F(misuse, nothing_of_a_run_outlives_the_simulator) {
+  const std::string note = folder_ / "number";
+  const std::string words = fmt::format("sh -c '(echo > {0}.new; while :; do :; done) & echo $! > {0}; wait'", note);
+  const pid_t simulator = ::fork();
+  if (simulator == 0) {
+    const std::string line =
+        fmt::format("exec {} exec -o {} --force --no-trace -- {} >/dev/null 2>&1", places::program, folder_ / "out", words);
+    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    ::_exit(127);
+  }
+  constexpr int turns = 200;
+  constexpr unsigned turn = 50'000;  // us
+  const auto begun = [&] { return !file_content(note).empty() && fs::exists(note + ".new"); };
+  for (int i = 0; i < turns && !begun(); ++i) ::usleep(turn);
+  ASSERT_TRUE(begun());
+  ::kill(simulator, SIGKILL);
+  ::waitpid(simulator, nullptr, 0);
+  const pid_t left = std::stoi(file_content(note));
+  const auto gone = [&] {
+    const std::string state = file_content(fmt::format("/proc/{}/stat", left));
+    return state.empty() || state.find(") Z") != std::string::npos;
+  };
+  for (int i = 0; i < turns && !gone(); ++i) ::usleep(turn);
+  EXPECT_TRUE(gone());
 }
 
 TEST_F(misuse, threads_that_wait_for_each_other) {

@@ -1,6 +1,7 @@
 #include "testbenches/applications/program_set.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,6 +19,14 @@ namespace {
 constexpr std::array<std::string_view, 16> names{"program0",  "program1",  "program2",  "program3", "program4",  "program5",
                                                  "program6",  "program7",  "program8",  "program9", "program10", "program11",
                                                  "program12", "program13", "program14", "program15"};
+
+std::uint32_t number_of(const std::string& node) {
+  std::uint32_t n = 0;
+  const char* const end = node.data() + node.size();
+  const auto [at, error] = std::from_chars(node.data(), end, n);
+  if (error == std::errc() && at == end) return n;
+  throw input_error(fmt::format("node: '{}' is no host; write its number, or rank", node));
+}
 
 std::optional<ps> start_of(const std::string& start) {
   if (start == "first_idle") return std::nullopt;
@@ -40,15 +49,17 @@ std::string end_of(const std::filesystem::path& file) {
 }  // namespace
 
 void program_set::program_knobs::knobs(knob_visitor& k) {
-  k.text("run", run, "the program and its arguments, as a shell splits them; nodeN alone is that node's address");
-  k.count("node", node, 0, 1023, "which host it runs on, modulo their number");
+  k.text("run", run,
+         "the program and its arguments, as a shell splits them; nodeN, alone or after '=', is that node's address");
+  k.text("node", node,
+         "which host it runs on, modulo their number; rank: the processes that it launches, by their local rank");
   k.text("start", start, "a simulated time, or first_idle: when all threads of the program before it sleep for the first time");
   k.count("expect", expect, 0, 255, "the status that it ends with");
 }
 
 program_set::program_set() {
   static_assert(names.size() == most_programs);
-  for (std::size_t i = 0; i < most_programs; ++i) programs_[i].node = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < most_programs; ++i) programs_[i].node = std::to_string(i);
 }
 
 void program_set::knobs(knob_visitor& k) {
@@ -70,7 +81,9 @@ void program_set::knobs(knob_visitor& k) {
 applications::programs& program_set::make(run_context& context, hcasim::system& s, const char* how) {
   for (const program_knobs& p : programs_) {
     if (p.run.empty()) continue;
-    config_.programs.push_back({p.run, p.node % static_cast<std::uint32_t>(s.nodes()), start_of(p.start), p.expect});
+    const bool by_rank = p.node == "rank";
+    const std::uint32_t node = by_rank ? 0 : number_of(p.node) % static_cast<std::uint32_t>(s.nodes());
+    config_.programs.push_back({p.run, node, by_rank, start_of(p.start), p.expect});
   }
   if (config_.programs.empty()) throw input_error(how);
   config_.folder = context.folder();
@@ -82,7 +95,12 @@ void program_set::report(run_context& context, const applications::programs& run
   table& rows = context.result().table("programs", {{"program"}, {"node"}, {"words"}, {"status"}});
   for (std::size_t i = 0; i < config_.programs.size(); ++i) {
     const applications::program_config& p = config_.programs[i];
-    rows.row(fmt::format("program{}", i), std::uint64_t{p.node}, p.run, running.status(i));
+    const std::string name = fmt::format("program{}", i);
+    if (p.by_rank) {
+      rows.row(name, "rank", p.run, running.status(i));
+    } else {
+      rows.row(name, std::uint64_t{p.node}, p.run, running.status(i));
+    }
   }
   for (std::size_t i = 0; i < config_.programs.size(); ++i) {
     for (const applications::printed_figure& f :

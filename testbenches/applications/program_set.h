@@ -27,7 +27,7 @@ class program_set {
 
   struct program_knobs {
     std::string run;
-    std::uint32_t node = 0;
+    std::string node;
     std::string start = "first_idle";
     std::uint32_t expect = 0;
 

@@ -300,8 +300,8 @@ PEER_CONFORMANCE(clients_that_lie_are_refused) {
     EXPECT_EQ(t.client.log, (log_type{"acquire", "get_pages", "dma_map", "dma_unmap", "put_pages", "release"}));
   }
   t.client.lie = nullptr;
-  for (const std::uint64_t page : std::vector<std::uint64_t>{0, 3000, 96'000, ~std::uint64_t{0}, 1ULL << 63}) {
-    t.client.page = page;
+  for (const std::uint64_t at : std::vector<std::uint64_t>{0, 3000, 96'000, ~std::uint64_t{0}, 1ULL << 63}) {
+    t.client.page = at;
     t.client.lie = [](sg& s, int&) { s[0].length = 64_KiB; };
     t.expect_refused(EINVAL);
   }

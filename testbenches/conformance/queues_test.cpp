@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <cstring>
 
 #include "testbenches/conformance/base.h"
 #include "testbenches/kit/counters.h"
@@ -22,16 +21,16 @@ CONFORMANCE(TC_A32) {
   base_case t(c, n);  // page 1; page 0 is the kernel's
   process_context other(c, n);
   ASSERT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
-  const auto ring = [&](std::uint32_t page, std::uint32_t where, const ibv_qp* qp) {
+  const auto ring = [&](std::uint32_t uar, std::uint32_t where, const ibv_qp* qp) {
     const hca_doorbell d{qp->qp_num, 5};
-    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{page} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
+    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
     c.spend(10_us);
     c.sync();
   };
-  for (const std::uint32_t page : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
+  for (const std::uint32_t uar : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
     for (const ibv_qp* qp : {t.a, t.b}) {
-      ring(page, HCA_UAR_SQ, qp);
-      ring(page, HCA_UAR_RQ, qp);
+      ring(uar, HCA_UAR_SQ, qp);
+      ring(uar, HCA_UAR_RQ, qp);
     }
   }
   EXPECT_EQ(statistic_of(n.hca.doorbell, "foreign"), 16.0);
@@ -59,17 +58,17 @@ CONFORMANCE(TC_A33) {
   ibv_qp* const qp = t.p.create_qp({}, nullptr, cq);
   ASSERT_EQ(t.p.connect(qp, t.p.address_of(qp)), 0);
   const std::uint32_t cqn = static_cast<const driver::completion_queue&>(*cq).number;
-  const auto ring = [&](std::uint32_t page, std::uint32_t where, std::uint32_t number, std::uint32_t value) {
+  const auto ring = [&](std::uint32_t uar, std::uint32_t where, std::uint32_t number, std::uint32_t value) {
     const hca_doorbell d{number, value};
-    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{page} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
+    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
     c.spend(10_us);
     c.sync();
   };
-  for (const std::uint32_t page : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
-    ring(page, HCA_UAR_CQ, cqn | HCA_ARM_NEXT << 24, 0);
-    ring(page, HCA_UAR_CQ, cqn, 4);
+  for (const std::uint32_t uar : {0U, 2U, 3U, HCA_UAR_COUNT - 1U}) {
+    ring(uar, HCA_UAR_CQ, cqn | HCA_ARM_NEXT << 24, 0);
+    ring(uar, HCA_UAR_CQ, cqn, 4);
   }
-  for (const std::uint32_t page : {1U, 2U}) ring(page, HCA_UAR_EQ, HCA_ARM_NEXT << 24, 100);
+  for (const std::uint32_t uar : {1U, 2U}) ring(uar, HCA_UAR_EQ, HCA_ARM_NEXT << 24, 100);
   EXPECT_EQ(statistic_of(n.hca.doorbell, "foreign"), 10.0);
   const request r{.sges = {{t.here.addr, 8, t.here.mr->lkey}}, .remote = t.there.addr, .rkey = t.there.mr->rkey};
   for (int i = 0; i < 4; ++i) ASSERT_EQ(post(c, qp, r), 0);
@@ -106,12 +105,6 @@ TEST(conformance, a_cq_that_overflows_says_so) {
     ASSERT_EQ(ibv_poll_cq(c, tiny, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, 1U) << "what was there is not overwritten";
   });
-}
-
-// The RTL of the context cache knows no take, which resizing needs.
-bool cqc_cache_is_rtl() {
-  const char* const rtl = std::getenv("HCASIM_RTL");
-  return rtl && (std::strstr(rtl, "cqc_cache") || std::strstr(rtl, "all"));
 }
 
 // A completion says when it was made, by the clock that software can read.
@@ -183,7 +176,6 @@ void resize_under_way(cpu& c, process_context& p, std::uint64_t seed) {
 }
 
 TEST(conformance, a_cq_is_resized_while_completions_come) {
-  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     for (std::uint64_t seed = 1; seed <= 100 && !::testing::Test::HasFatalFailure(); ++seed) {
       process_context p(c, n);
@@ -194,7 +186,6 @@ TEST(conformance, a_cq_is_resized_while_completions_come) {
 
 // The adapter may be a pass further in the new buffer, where somebody has polled the old one meanwhile.
 TEST(conformance, a_cq_is_resized_while_somebody_polls) {
-  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     random_stream chance(1, "resize");
     process_context p(c, n);
@@ -237,7 +228,6 @@ TEST(conformance, a_cq_is_resized_while_somebody_polls) {
 }
 
 TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
-  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
     ibv_cq* cq = ibv_create_cq(c, p.context, 4, nullptr, nullptr, 0);
@@ -271,23 +261,8 @@ TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
   });
 }
 
-TEST(conformance, a_cq_whose_context_cannot_be_taken_is_not_resized) {
-  system_config config = world::one_node();
-  config.nodes[0].hca.cqc_cache.implementation = implementation::rtl;
-  run_case(
-      [](cpu& c, node& n) {
-        process_context p(c, n);
-        ibv_cq* cq = ibv_create_cq(c, p.context, 4, nullptr, nullptr, 0);
-        EXPECT_EQ(ibv_resize_cq(c, cq, 16), EOPNOTSUPP);
-        EXPECT_EQ(cq->cqe, 4);
-        EXPECT_EQ(ibv_destroy_cq(c, cq), 0);
-      },
-      config);
-}
-
 // Whoever waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
 TEST(conformance, a_cq_is_resized_while_somebody_waits) {
-  if (cqc_cache_is_rtl()) GTEST_SKIP() << "the RTL of the cache knows no take";
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
     ibv_comp_channel* channel = ibv_create_comp_channel(c, p.context);

@@ -144,13 +144,14 @@ TEST(conformance, TC_D06) {
   run_forged([](cpu& c, node& n, forger& f) {
     old_case t(c, n, f);
     const region lent = t.p.allocate(4096);
-    EXPECT_EQ(t.read(lent.addr, lent.mr->rkey, 2048).status, IBV_WC_SUCCESS);
+    const std::uint32_t key = lent.mr->rkey;
+    EXPECT_EQ(t.read(lent.addr, key, 2048).status, IBV_WC_SUCCESS);
     EXPECT_EQ(ibv_dereg_mr(c, lent.mr), 0);
     EXPECT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
     t.settle();
     packet_header h = t.read_again(0x10, 0, 2048);
     h.va = lent.addr;
-    h.rkey = lent.mr->rkey;
+    h.rkey = key;
     const auto got = t.answers_to(h);
     ASSERT_EQ(got.size(), 1U);
     EXPECT_EQ(got[0].opcode, wire::acknowledge);

@@ -7,7 +7,7 @@
 
 #include "rtl/my_memory.h"
 #include "tlm/access.h"
-#include "tlm/rtl/axi.h"
+#include "tlm/rtl/axi_memory.h"
 
 namespace {
 
@@ -59,14 +59,14 @@ class program : public sc_core::sc_module {
 
 int sc_main(int, char**) {
   const hcasim::clock_domain clock(hcasim::frequency{250e6});
-  const hcasim::rtl::axi_config config{.address_bits = 16, .data_bits = 32, .id_bits = 2};
   hcasim::rtl::shell_options options;
   options.stall = 0.2;
-  hcasim::rtl::axi_memory memory("memory", config, clock, hcasim::rtl::make_my_memory, options);
+  hcasim::rtl::open_shell rtl("rtl", clock, hcasim::rtl::make_my_memory, options);
+  hcasim::rtl::axi_memory memory("s0", rtl);  // as PINS calls it
   program software("software");
   software.out.bind(memory.memory);
   hcasim::run_simulation();
   std::printf("%lu bursts, %lu cycles, %u accesses with wrong bytes\n", static_cast<unsigned long>(memory.bursts()),
-              static_cast<unsigned long>(memory.cycles()), software.wrong);
+              static_cast<unsigned long>(rtl.cycles()), software.wrong);
   return software.done && software.wrong == 0 ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "models/system/faulty_units.h"
 #include "testbenches/faults/breaker.h"
 #include "testbenches/kit/counters.h"
 
@@ -35,8 +36,12 @@ account take_account(hcasim::system& s, const stream_state& stream) {
         static_cast<double>(counters.lost_interrupts.value() + counters.pcie_errors.value() + counters.pcie_corrected.value());
     const hcasim::hca& h = s.at(i).hca;
     a.mended += kit::statistic_of(h.requester, "go_backs") + kit::statistic_of(h.requester, "timeouts");
-    for (const statistic& one : h.dma_engine.stats().all()) {
-      if (one.name.starts_with("icm_")) a.mended += kit::statistic_of(h.dma_engine, one.name);
+  }
+  for (const auto& [place, weak] : faulty_units(s)) {
+    const auto* u = dynamic_cast<const unit*>(weak);
+    if (!u) continue;
+    for (const statistic& one : u->stats().all()) {
+      if (one.name.starts_with("icm_") || one.name.starts_with("cell_")) a.mended += kit::statistic_of(*u, one.name);
     }
   }
   return a;
@@ -73,12 +78,10 @@ struct campaigner {
     return condition();
   }
 
-  // The stream runs, in the life that it is in.
-  bool streams(cpu& c) {
-    if (!wait_for(
-            c, [&] { return all_up(s); }, 100_ms)) {
-      return false;
-    }
+  // What was posted before `since` has ended, be it by its last retry, and after that the stream runs.
+  bool streams(cpu& c, ps since) {
+    const auto settled = [&] { return all_up(s) && out.stream.oldest() > since; };
+    if (!wait_for(c, settled, 100_ms)) return false;
     const std::uint64_t goal = out.stream.done + o.between;
     return wait_for(
         c, [&] { return out.stream.done >= goal; }, 100_ms);
@@ -94,7 +97,7 @@ struct campaigner {
   }
 
   void run(cpu& c) {
-    if (!streams(c)) out.problem = "the stream did not begin";
+    if (!streams(c, 0_ps)) out.problem = "the stream did not begin";
     while (out.problem.empty() && out.trials.size() < o.faults && !out.stream.over) {
       const weakness& w = all[random.below(all.size())];
       const auto pause = ps(static_cast<std::int64_t>(random.below(20'000'000)));
@@ -107,12 +110,13 @@ struct campaigner {
       w.unit->inject(w.kind, r);
       c.spend(o.watched + r.length);
       c.sync();
-      const bool goes_on = streams(c);
+      w.unit->withdraw();  // what has not struck by now would be told of another fault
+      const bool goes_on = streams(c, c.time());
       bool begins = goes_on;
       const outcome became = judge(before, take_account(s, out.stream));
       if (may_be_believed(s.config(), w.what().name)) {
         begin_anew(c);
-        begins = streams(c);
+        begins = streams(c, c.time());
       }
       trial t{w.place, std::string(w.what().name), became, loss(before, take_account(s, out.stream), goes_on)};
       if (!t.how.empty()) t.became = outcome::lost;

@@ -83,6 +83,40 @@ TEST_P(fault_table, ends_as_documented) {
 INSTANTIATE_TEST_SUITE_P(docs, fault_table, ::testing::ValuesIn(rows()),
                          [](const ::testing::TestParamInfo<row>& r) { return r.param.what; });
 
+// Whatever else breaks before and after it: what a code puts right, and what is only done again, costs no request and no
+// device.
+class mixed_campaign : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(mixed_campaign, what_is_put_right_costs_nobody) {
+  static const std::set<std::string> put_right{"icm_bit",        "cell_bit",       "tag_bit",           "receiver_error",
+                                               "replay_timeout", "lost_interrupt", "repeated_interrupt"};
+  system_config config;
+  watch_closely(config);
+  for (node_config& n : config.nodes) {
+    n.hca.icm.check = icm_check::secded;
+    n.hca.qpc_cache.sets = n.hca.qpc_cache.ways = n.hca.mrc_cache.sets = n.hca.mrc_cache.ways = 1;
+  }
+  world w(config);
+  campaign_options o;
+  o.faults = 150;
+  campaign_outcome out;
+  start_campaign(w.sys(), o, GetParam(), out);
+  run_simulation();
+  EXPECT_EQ(out.problem, "");
+  std::uint32_t mended = 0;
+  for (std::size_t i = 0; i < out.trials.size(); ++i) {
+    const trial& t = out.trials[i];
+    if (!put_right.contains(t.what)) continue;
+    const bool nothing = t.became == outcome::masked || t.became == outcome::corrected;
+    EXPECT_TRUE(nothing) << "fault " << i + 1 << ", " << t.place << " " << t.what << ", ended as "
+                         << outcome_names[static_cast<std::size_t>(t.became)] << " " << t.how;
+    mended += t.became == outcome::corrected ? 1U : 0U;
+  }
+  EXPECT_GT(mended, 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, mixed_campaign, ::testing::Values(1, 2, 3));
+
 // What the program lists is what a system has.
 TEST(fault_table, the_catalogue_is_complete_and_true) {
   system_config config;

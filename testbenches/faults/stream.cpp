@@ -38,6 +38,7 @@ struct shared_state {
   stream_options o;
   std::function<bool(const stream_state&)> more;
   stream_state* out;
+  std::size_t first = 0;  // of its places in stream_state::begun
   movable there;
   bool over = false;
   out_of_band<offer> to_target;
@@ -171,11 +172,16 @@ std::uint8_t byte_of(std::uint64_t pattern, std::uint64_t i) {
 // The source's part of one life: each slot of each QP is written, read back into another place, and counted.
 class life {
  public:
-  life(shared_state& s, tough_process& p, offer there) : s_(s), p_(p), there_(std::move(there)) {
-    slots_.resize(std::size_t{s.o.qps} * s.o.window);
+  life(shared_state& s, tough_process& p, offer there) : s_(s), p_(p), there_(std::move(there)) { slots_.resize(places(s.o)); }
+  life(const life&) = delete;
+  life& operator=(const life&) = delete;
+  ~life() {
+    for (std::size_t i = 0; i < slots_.size(); ++i) begun(i) = never;
   }
 
-  static std::uint64_t bytes(const stream_options& o) { return std::uint64_t{o.qps} * o.window * (2 * o.size + 8); }
+  static std::size_t places(const stream_options& o) { return std::size_t{o.qps} * o.window; }
+
+  static std::uint64_t bytes(const stream_options& o) { return places(o) * (2 * o.size + 8); }
 
   // True: no more is wanted. False: it broke.
   bool run() {
@@ -190,6 +196,7 @@ class life {
       if (n != 0) heard_ = p_.c.time();
       for (int i = 0; i < n; ++i) {
         --outstanding_;
+        begun(wc[i].wr_id) = never;
         if (wc[i].status != IBV_WC_SUCCESS) {
           ++s_.out->failed;
           broken_ = true;
@@ -278,8 +285,10 @@ class life {
     }
     if (post(p_.c, qp, r) != 0) return false;
     ++outstanding_;
+    begun(slot) = p_.c.time();
     return true;
   }
+  ps& begun(std::size_t slot) { return s_.out->begun[s_.first + slot]; }
 
   void finished(std::size_t slot) {
     slot_state& t = slots_[slot];
@@ -390,12 +399,14 @@ void start_stream(hcasim::system& s, const stream_options& o, const std::functio
     throw std::invalid_argument("parameters.memory: node 1 has no peer device; write node1.peer0.kind: gpu");
   }
   out.running = o.processes;
+  out.begun.assign(o.processes * life::places(o), never);
   auto peer = o.memory == stream_memory::peer ? std::make_shared<peer_driver>(s.at(1)) : nullptr;
   for (std::uint32_t i = 0; i < o.processes; ++i) {
     auto state = std::make_shared<shared_state>();
     state->o = o;
     state->more = more;
     state->out = &out;
+    state->first = i * life::places(o);
     const std::string number = i == 0 ? "" : std::to_string(i);
     s.at(0).host.run("source" + number, [state, &s](cpu& c) { source(*state, c, s.at(0)); });
     s.at(1).host.run("target" + number, [state, peer, &s](cpu& c) {

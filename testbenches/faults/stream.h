@@ -3,9 +3,11 @@
 // again and stream on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
@@ -39,6 +41,10 @@ struct stream_state {
   std::uint32_t running = 0;
   bool over = false;
   ps last_progress{0};
+  std::vector<ps> begun;  // of each request under way; never: there is none in this place
+
+  // When the oldest request under way was posted.
+  [[nodiscard]] ps oldest() const { return begun.empty() ? never : *std::min_element(begun.begin(), begun.end()); }
 };
 
 // `more`: asked before each request of the source; false ends the stream. Ends it too: a device that does not come back.

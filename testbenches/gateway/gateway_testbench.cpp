@@ -17,11 +17,11 @@ using namespace hcasim::gateway;
 class gids_outside final : public applications::gid_map {
  public:
   explicit gids_outside(const network& hosts) : hosts_(hosts) {}
-  [[nodiscard]] channel::gid of_node(std::uint32_t node) const override {
+  [[nodiscard]] applications::gid of_node(std::uint32_t node) const override {
     const gid g = gid_of(hosts_.node(node));
     return {g.prefix, g.interface};
   }
-  [[nodiscard]] std::uint16_t lid_of(const channel::gid& g) const override {
+  [[nodiscard]] std::uint16_t lid_of(const applications::gid& g) const override {
     const auto ip = ip_of(gid{g.prefix, g.interface});
     return ip ? hosts_.lid_of(*ip) : std::uint16_t{0};
   }

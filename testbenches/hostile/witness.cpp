@@ -23,9 +23,6 @@ std::uint8_t transport_of(ibv_qp_type type) {
   return type == IBV_QPT_RC ? wire::rc : type == IBV_QPT_UC ? wire::uc : wire::ud;
 }
 
-bool is_read(const packet_header& h) {
-  return h.opcode == wire::read_request;
-}
 bool is_atomic(const packet_header& h) {
   return h.opcode == wire::compare_swap || h.opcode == wire::fetch_add;
 }

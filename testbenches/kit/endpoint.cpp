@@ -66,7 +66,9 @@ address process_context::address_of(const ibv_qp* qp, const qp_options& o) const
 }
 
 int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
-  const bool rc = o.type == IBV_QPT_RC;
+  const bool xrc = o.type == IBV_QPT_XRC_SEND || o.type == IBV_QPT_XRC_RECV;
+  const bool asks = o.type == IBV_QPT_RC || o.type == IBV_QPT_XRC_SEND;
+  const bool answers = o.type == IBV_QPT_RC || o.type == IBV_QPT_XRC_RECV;
   const bool ud = o.type == IBV_QPT_UD;
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_INIT;
@@ -83,8 +85,12 @@ int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
   a.max_dest_rd_atomic = o.read_depth;
   a.min_rnr_timer = o.rnr_timer;
   a.ah_attr = {peer.lid, 0, 1};
+  if (o.global) {
+    a.ah_attr.is_global = 1;
+    a.ah_attr.grh = *o.global;
+  }
   const int connected = ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  const int reliable = rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0;
+  const int reliable = answers ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0;
   status = ibv_modify_qp(c, qp, &a, IBV_QP_STATE | connected | reliable);
   if (status != 0) return status;
   a.qp_state = IBV_QPS_RTS;
@@ -93,7 +99,9 @@ int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
   a.rnr_retry = o.rnr_retry;
   a.sq_psn = o.psn;
   a.max_rd_atomic = o.read_depth;
-  const int timed = rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0;
+  const int timed = asks  ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
+                    : xrc ? int{IBV_QP_TIMEOUT}
+                          : 0;
   return ibv_modify_qp(c, qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN | timed);
 }
 
@@ -149,6 +157,7 @@ int post(cpu& c, ibv_qp* qp, request r) {
   } else {
     wr.wr.rdma = {r.remote, r.rkey};
   }
+  wr.qp_type.xrc.remote_srqn = r.srqn;
   ibv_send_wr* bad = nullptr;
   return ibv_post_send(c, qp, &wr, &bad);
 }

@@ -38,6 +38,7 @@ struct qp_options {
   ibv_qp_type type = IBV_QPT_RC;
   std::uint32_t qkey = 0x11111111;  // UD
   ibv_srq* srq = nullptr;
+  const ibv_global_route* global = nullptr;  // with a GRH
 };
 
 // What the other side must know to connect.
@@ -102,6 +103,7 @@ struct request {
   ibv_ah* ah = nullptr;  // UD
   std::uint32_t qpn = 0;
   std::uint32_t qkey = 0x11111111;
+  std::uint32_t srqn = 0;  // XRC
 };
 int post(cpu& c, ibv_qp* qp, request r);
 int post_receive(cpu& c, ibv_qp* qp, std::uint64_t id, std::vector<ibv_sge> sges);

@@ -1,5 +1,6 @@
 #include "testbenches/kit/implementations.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
@@ -15,7 +16,10 @@ struct choice {
 constexpr choice choices[] = {
     {"doorbell", [](hca_config& h) -> implementation& { return h.doorbell.implementation; }},
     {"key_check", [](hca_config& h) -> implementation& { return h.key_check.implementation; }},
+    {"completion", [](hca_config& h) -> implementation& { return h.completion.implementation; }},
     {"page_walker", [](hca_config& h) -> implementation& { return h.page_walker.implementation; }},
+    {"walk_port", [](hca_config& h) -> implementation& { return h.walk_port.implementation; }},
+    {"qpc_cache", [](hca_config& h) -> implementation& { return h.qpc_cache.implementation; }},
     {"mrc_cache", [](hca_config& h) -> implementation& { return h.mrc_cache.implementation; }},
     {"extent_cache", [](hca_config& h) -> implementation& { return h.extent_cache.implementation; }},
     {"cqc_cache", [](hca_config& h) -> implementation& { return h.cqc_cache.implementation; }},
@@ -26,11 +30,14 @@ constexpr choice choices[] = {
 system_config with_rtl(system_config config, const std::string& units) {
   std::istringstream list(units);
   for (std::string name; std::getline(list, name, ',');) {
+    const std::size_t equals = name.find('=');
+    const implementation what{equals == std::string::npos ? "rtl" : name.substr(equals + 1)};
+    name.resize(std::min(equals, name.size()));
     bool found = false;
     for (const choice& c : choices) {
       if (name != "all" && name != c.name) continue;
       found = true;
-      for (node_config& n : config.nodes) c.of(n.hca) = implementation::rtl;
+      for (node_config& n : config.nodes) c.of(n.hca) = what;
     }
     if (!found) throw std::invalid_argument("HCASIM_RTL: there is no RTL of '" + name + "'");
   }

@@ -1,5 +1,6 @@
 // Units as RTL in a test's system, whatever the test: the environment variable HCASIM_RTL names them, separated by commas
-// (doorbell, key_check, page_walker, mrc_cache, extent_cache, cqc_cache, or all).
+// (doorbell, key_check, page_walker, walk_port, completion, qpc_cache, mrc_cache, extent_cache, cqc_cache, or all),
+// key_check=libmine.so whose.
 #pragma once
 
 #include <string>

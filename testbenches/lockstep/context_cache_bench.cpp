@@ -144,11 +144,12 @@ class context_issuer final : public issuer {
                  comparison& c, side s, context_memory& memory)
       : issuer(name, stream,
                o.how == mode::single ? 1
-               : o.storms            ? 32
+               : o.storms            ? tags + 1
                                      : 20,
                clock, c, s),
         memory_(memory),
-        single_(o.how == mode::single) {
+        single_(o.how == mode::single),
+        random_(o.how == mode::random) {
     // One at a time: what was evicted before has been written, what was given back has arrived.
     if (single_) memory_.on_quiet = [this] { poke(); };
   }
@@ -159,6 +160,8 @@ class context_issuer final : public issuer {
     c["reads"] += memory_.reads;
     c["writes"] += memory_.writes;
     c["drop_that_waited"] += waited_;
+    if (random_) c["drop_races_with_a_release"] += races_;
+    if (beyond_tags_ > 0) c["beyond_tags"] += beyond_tags_;  // storms
   }
   static constexpr const char* names[] = {"fetch", "write", "drop", "replace", "set_area"};
 
@@ -171,6 +174,7 @@ class context_issuer final : public issuer {
     std::uint64_t value = 0;
     std::array<std::byte, entry_bytes> bytes{};  // of a put
     ps let_go_at{0};
+    bool race = false;
     std::uint64_t after = 0;  // as many have given the entry back, of those that hold it
   };
   static context_item kind_of(const item& i) { return static_cast<context_item>(i[0] & 0xff); }
@@ -195,8 +199,8 @@ class context_issuer final : public issuer {
       case context_item::write:
       case context_item::replace:
         return u.asked == 0 && u.held == 0;
-      case context_item::drop:
-        return std::find(u.leaving.begin(), u.leaving.end(), now()) == u.leaving.end();
+      case context_item::drop:  // in random streams it may race with a release of its entry
+        return random_ || !u.races(now());
       default:
         // One at a time: what was given back and written before is over, and little is held.
         return !u.exclusive && (!single_ || held_ < 3);
@@ -248,10 +252,12 @@ class context_issuer final : public issuer {
       done.self->came(done, t);
     };
     use& u = uses_[slot(r->index)];
+    r->race = r->kind == context_item::drop && u.races(now());
     r->after = u.given_back + u.held;
     ++u.asked;
     u.exclusive |= alone(r->kind);
     ++busy_;
+    beyond_tags_ += busy_ > tags;
     ps t = now();
     if (out.send(*r, t) == tlm::TLM_COMPLETED) came(*r, t);
     return true;
@@ -277,6 +283,7 @@ class context_issuer final : public issuer {
       a[1] = r.area_entries;
       ++(r.index >= entries_ ? beyond_ : failed_);
     }
+    races_ += r.race;
     if (r.op == context_op::drop) waited_ += t - offered(r.number) > clock().cycles(2);
     if (const std::uint32_t n = number_at(r.index); r.kind == context_item::replace && n < area)
       memory_.change(half_ * area + n, r.value);
@@ -299,7 +306,7 @@ class context_issuer final : public issuer {
       if (alone(r.kind)) lift(u);
       retire(r, t);
     }
-    answered(r.number, a);
+    answered(r.number, a, r.race);
   }
   void let_go(flight& r) {
     use& u = uses_[slot(r.index)];
@@ -314,6 +321,7 @@ class context_issuer final : public issuer {
     }
     --u.held;
     ++u.given_back;
+    u.last_given = now();
     u.leaving.erase(std::find(u.leaving.begin(), u.leaving.end(), r.let_go_at));
     --held_;
     out.release(r);
@@ -339,14 +347,21 @@ class context_issuer final : public issuer {
     std::uint64_t given_back = 0;
     bool exclusive = false;
     ps lifted_at{-1};
+    ps last_given{-1};
     std::vector<ps> leaving;  // when those that hold it give it back
+    [[nodiscard]] bool races(ps t) const {
+      return last_given == t || std::find(leaving.begin(), leaving.end(), t) != leaving.end();
+    }
   };
   static void lift(use& u) {
     if (u.exclusive) u.lifted_at = now();
     u.exclusive = false;
   }
   context_memory& memory_;
+  static constexpr unsigned tags = 32;  // of the RTL
   const bool single_;
+  const bool random_;
+  std::uint64_t races_ = 0, beyond_tags_ = 0;
   std::deque<flight> flights_;
   std::vector<flight*> free_;
   std::deque<flight*> resting_;

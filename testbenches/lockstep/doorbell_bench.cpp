@@ -1,11 +1,9 @@
 // The doorbell unit. What reaches the other units depends on who was overtaken, so an answer is not a doorbell but that nothing
-// is lost: an item is answered by the first doorbell that is as new as it. What is passed on must be what software wrote:
-// indices of a QP never run backwards nor ahead of software, a WQE has the bytes of its write, an arming is passed on.
+// is lost: an item is answered by the first doorbell that is as new as it, which doorbell_judge.h looks at.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -18,6 +16,7 @@
 #include "rtl/doorbell_design.h"
 #include "rtl/doorbell_faulty.h"
 #include "testbenches/lockstep/benches.h"
+#include "testbenches/lockstep/doorbell_judge.h"
 #include "testbenches/lockstep/doorbell_world.h"
 #include "testbenches/lockstep/shim.h"
 #include "tlm/access.h"
@@ -25,25 +24,6 @@
 
 namespace hcasim::lockstep {
 namespace {
-
-int ahead(std::uint32_t a, std::uint32_t b) {
-  return static_cast<std::int16_t>(static_cast<std::uint16_t>(a - b));
-}
-std::byte wqe_byte(std::uint32_t qpn, std::uint32_t value, std::size_t at) {
-  return static_cast<std::byte>(qpn * 7 + value * 13 + at);
-}
-// The WQE of a BlueFlame write; a broken one claims more blocks than were written, none, or an impossible QP.
-std::vector<std::byte> wqe_of(const write_fields& f) {
-  std::vector<std::byte> w(f.bytes);
-  for (std::size_t i = 0; i < w.size(); ++i) w[i] = wqe_byte(f.number, f.value, i);
-  hca_wqe_control c{};
-  std::memcpy(&c, w.data(), sizeof c);
-  c.blocks = f.blocks;
-  c.index = static_cast<std::uint16_t>(f.value - f.blocks);
-  c.qpn = f.number;
-  std::memcpy(w.data(), &c, sizeof c);
-  return w;
-}
 
 // Everything around one side: software that writes, contexts and records, and the units that are rung.
 class doorbell_world : public unit {
@@ -86,6 +66,13 @@ class doorbell_world : public unit {
   }
   // Of the RTL, the stream of writes.
   void watch(const rtl::stream& writes) { taken_by_rtl_ = &writes; }
+  // Of a model, how many doorbells it has dropped.
+  void watch(const unit& model) {
+    for (const statistic& s : model.stats().all()) {
+      if (s.name == "dropped") dropped_by_model_ = std::get<const counter*>(s.value);
+    }
+  }
+  void dropped(std::uint64_t write) { judge_.dropped(offered_items_[write - 1]); }
   void start_of_simulation() override {
     for (const item& i : stream_) {
       const write_fields f = unpack_write(i);
@@ -109,54 +96,23 @@ class doorbell_world : public unit {
   static constexpr const char* names[] = {"sq", "rq", "cq", "eq", "blueflame", "broken_blueflame", "bad"};
 
  private:
-  struct waiting {
-    std::uint64_t number;
-    std::uint32_t value;
-  };
-  struct doorbell_write {
-    std::uint32_t value;
-    std::uint64_t place;  // among the writes that were offered
-    bool late;            // software had written a newer one before
-  };
-  // What a record held when it was read, and how many writes the unit had taken when it was told.
-  struct sample {
-    hca_qp_record record;
-    std::uint64_t taken;
-  };
-  // A queue that is rung: what was written and not passed on yet, oldest first, and the newest that was passed on.
-  struct queue_state {
-    std::deque<waiting> open;
-    std::uint32_t newest_written = 0;
-    std::uint32_t passed = 0;
-    bool written = false;
-    bool any_passed = false;
-    bool armed = false;
-    std::deque<doorbell_write> recent;
-  };
   // A write and a doorbell on their way through a stalled stream.
   struct held_write {
     std::uint64_t address = 0;
     std::vector<std::byte> bytes;
   };
-  struct pending {
-    bell kind = bell::send;
-    std::uint32_t number = 0;
-    std::uint32_t value = 0;
-    std::vector<std::byte> wqe;
-  };
+  using pending = doorbell_judge::rung;
   struct qp {
     bool declared = false;
     bool fails = false;
-    std::uint16_t first = 0;
     std::uint64_t address = 0;
     hca_qp_record record{};
-    std::deque<sample> samples;
   };
   struct job {
     doorbell_world* self;
     context_request* context;
     dma_request* read;
-    qp* of = nullptr;
+    std::uint32_t qpn = 0;
     hca_qp_record record{};
   };
   void declare(const item& i) {
@@ -164,9 +120,10 @@ class doorbell_world : public unit {
     qp& q = qps_[qpn];
     q.declared = true;
     q.address = i[1];
-    q.first = static_cast<std::uint16_t>(i[2] >> 32);
+    const auto first = static_cast<std::uint16_t>(i[2] >> 32);
+    judge_.declared(qpn, first);
     q.fails = i[2] >> 48 & 1;
-    q.record.sq_pi = q.record.rq_pi = q.first;
+    q.record.sq_pi = q.record.rq_pi = first;
     if (q.address != 0) at_[q.address] = qpn;
   }
   void begin(control_op op, std::uint32_t number, std::uint32_t page) {
@@ -178,29 +135,8 @@ class doorbell_world : public unit {
     ps t{0};
     firmware.access(c, t);
   }
-  [[nodiscard]] std::uint32_t first_of(std::uint32_t qpn) const {
-    const auto known = qps_.find(qpn);
-    return known == qps_.end() ? 0 : known->second.first;
-  }
-  // A doorbell that the unit had not taken yet when the record told it of a newer one comes after that, with its older index.
-  [[nodiscard]] bool on_its_way(const queue_state& q, const pending& r) const {
-    const auto known = qps_.find(r.number);
-    const auto write = std::find_if(q.recent.rbegin(), q.recent.rend(), [&](const auto& w) { return w.value == r.value; });
-    if (known == qps_.end() || write == q.recent.rend()) return false;
-    if (write->late) return true;
-    const auto& samples = known->second.samples;
-    return std::any_of(samples.begin(), samples.end(), [&](const sample& s) {
-      const std::uint32_t index = r.kind == bell::send ? s.record.sq_pi : s.record.rq_pi;
-      return q.passed == (index & 0xffff) && write->place >= s.taken;
-    });
-  }
   [[nodiscard]] std::uint64_t offered_writes() const { return taken_by_rtl_ ? taken_by_rtl_->pushed() : offered_to_model_; }
   [[nodiscard]] std::uint64_t taken_writes() const { return taken_by_rtl_ ? taken_by_rtl_->transfers() : taken_by_model_; }
-  template <class T>
-  static void keep(std::deque<T>& d, const T& newest) {
-    d.push_back(newest);
-    if (d.size() > 4096) d.pop_front();  // more than are ever on their way
-  }
   // The RTL's streams stall by themselves.
   static rtl::gate gate_of(const options& o, side s, const char* channel) {
     const rtl::shell_options shell = shell_of(o);
@@ -219,12 +155,10 @@ class doorbell_world : public unit {
   [[nodiscard]] double gap() const { return next_ < stream_.size() ? unpack_write(stream_[next_]).gap : 0; }
   void go_on() { arm(clock_.cycles(std::floor(clock_.cycles_in(now()) + 0.001) + 20 + gap())); }
 
-  static std::uint64_t key(bell kind, std::uint32_t number) {
-    return std::uint64_t{static_cast<std::uint8_t>(kind)} << 32 | (number & 0xffffff);
-  }
-  void answer(std::uint64_t number) {
+  // Which doorbells find the FIFO full depends on the cycle: under stalls, one of which a side has dropped its own is a race.
+  void answer(std::uint64_t number, bool dropped = false) {
     ++answered_;
-    comparison_.answered(side_, number, {}, offered_[number], now());
+    comparison_.answered(side_, number, {}, offered_[number], now(), dropped && random_);
     if (single_ && answered_ == next_) go_on();
   }
   void problem(const std::string& what, std::uint64_t number) {
@@ -250,14 +184,7 @@ class doorbell_world : public unit {
                         : f.kind == write_kind::cq ? bell::completion
                         : f.kind == write_kind::eq ? bell::event
                                                    : bell::send;
-      queue_state& q = queues_[key(kind, f.number)];
-      const bool of_qp = kind == bell::send || kind == bell::receive;
-      const bool newest = !of_qp || !q.written || ahead(f.value, q.newest_written) > 0;
-      if (newest) q.newest_written = f.value;
-      q.written = true;
-      q.armed |= f.number >> 24 != 0;
-      q.open.push_back({number, f.value});
-      keep(q.recent, {f.value, offered_writes(), !newest});
+      const bool newest = judge_.written(number, kind, f, offered_writes());
       // The upper half of an index in a record is of no meaning.
       const std::uint32_t index = f.value | (f.value * 0x9e3779b1U & 0xffff0000);
       if (kind == bell::send && newest) qps_[f.number].record.sq_pi = index;
@@ -266,6 +193,7 @@ class doorbell_world : public unit {
     held_write& w = held_.get();
     w.address = HCA_BAR_UAR + std::uint64_t{f.page} * HCA_UAR_PAGE + f.offset;
     w.bytes = bytes_;
+    offered_items_.push_back(number);
     if (side_ == rtl_side) {
       access_bar(w);
     } else {
@@ -285,7 +213,9 @@ class doorbell_world : public unit {
       held_write& w = *let_in_.front();
       let_in_.pop_front();
       ++taken_by_model_;
+      const std::uint64_t before = dropped_by_model_->value();
       access_bar(w);
+      if (dropped_by_model_->value() != before) dropped(taken_by_model_);
     }
   }
   void access_bar(held_write& w) {
@@ -311,38 +241,12 @@ class doorbell_world : public unit {
   }
   void passed(const pending& r) {
     tell(r);
-    const bool of_qp = r.kind == bell::send || r.kind == bell::receive;
-    queue_state& q = queues_[key(r.kind, r.number)];
-    const std::uint64_t place = q.open.empty() ? 0 : q.open.front().number;
-    const std::string what = std::string(names[static_cast<std::size_t>(r.kind)]) + " " + std::to_string(r.number & 0xffffff) +
-                             " is rung with " + std::to_string(r.value);
-    if (of_qp && (q.written ? ahead(r.value, q.newest_written) > 0 : r.value != first_of(r.number)))
-      return problem(what + ", ahead of software", place);
-    if (of_qp && q.any_passed && ahead(r.value, q.passed) < 0 && !on_its_way(q, r))
-      return problem(what + ", after " + std::to_string(q.passed), place);
-    if (!of_qp && q.armed && r.number >> 24 == 0 && r.value == q.newest_written)
-      return problem(what + ", and its arming is lost", place);
-    if (!of_qp && (!q.written || static_cast<std::int32_t>(r.value - q.newest_written) > 0))
-      return problem(what + ", which nobody wrote", place);
-    if (!r.wqe.empty()) {
-      ++with_wqe_;
-      write_fields f;
-      f.number = r.number;
-      f.value = r.value;
-      f.bytes = static_cast<std::uint32_t>(r.wqe.size());
-      f.blocks = static_cast<std::uint8_t>(r.wqe.size() / HCA_WQE_BLOCK);
-      if (r.wqe != wqe_of(f)) return problem(what + ", with another WQE", place);
-    }
-    if (!q.any_passed || !of_qp || ahead(r.value, q.passed) > 0) q.passed = r.value;
-    q.any_passed = true;
-    if (r.number >> 24 != 0) q.armed = false;
-    unsigned covered = 0;
-    while (!q.open.empty() && (of_qp ? ahead(r.value, q.open.front().value) >= 0
-                                     : static_cast<std::int32_t>(r.value - q.open.front().value) >= 0)) {
-      const std::uint64_t number = q.open.front().number;
-      q.open.pop_front();
-      merged_ += ++covered > 1;
-      answer(number);
+    const doorbell_judge::verdict& v = judge_.passed(r);
+    if (!v.problem.empty()) return problem(v.problem, v.place);
+    with_wqe_ += !r.wqe.empty();
+    for (std::size_t i = 0; i < v.answered.size(); ++i) {
+      merged_ += i > 0;
+      answer(v.answered[i].number, v.answered[i].dropped);
     }
   }
 
@@ -351,7 +255,7 @@ class doorbell_world : public unit {
     bytes_.resize(sizeof head);
     std::memcpy(bytes_.data(), head, sizeof head);
     bytes_.insert(bytes_.end(), r.wqe.begin(), r.wqe.end());
-    comparison_.sent(side_, key(r.kind, r.number), bytes_.data(), bytes_.size());
+    comparison_.sent(side_, doorbell_judge::key(r.kind, r.number), bytes_.data(), bytes_.size());
   }
 
   void asked(std::uint64_t what) {
@@ -368,7 +272,7 @@ class doorbell_world : public unit {
     context_.record = r.failed ? 0 : known->second.address;
     r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&context_);
     no_record_ += r.failed || context_.record == 0;
-    later({this, &r, nullptr, nullptr, {}}, t + clock_.cycles(random_ && r.index % 4 == 0 ? 90 : 6));
+    later({this, &r, nullptr, 0, {}}, t + clock_.cycles(random_ && r.index % 4 == 0 ? 90 : 6));
     return tlm::TLM_ACCEPTED;
   }
   tlm::tlm_sync_enum read_record(dma_request& r, tlm::tlm_phase phase, ps& t) {
@@ -384,7 +288,7 @@ class doorbell_world : public unit {
     r.failed = q.fails;
     ++records_read_;
     if (!r.failed) std::memcpy(r.data, &q.record, sizeof(hca_qp_record));
-    later({this, nullptr, &r, &q, q.record}, t + clock_.cycles(random_ ? 40 : 20));
+    later({this, nullptr, &r, known->second, q.record}, t + clock_.cycles(random_ ? 40 : 20));
     return tlm::TLM_ACCEPTED;
   }
   void later(const job& j, ps t) {
@@ -399,7 +303,7 @@ class doorbell_world : public unit {
   }
   void respond(const job& j) {
     if (j.context) return target_socket<context_request>::respond(*j.context, now());
-    keep(j.of->samples, {j.record, taken_writes()});
+    judge_.told(j.qpn, j.record, taken_writes());
     target_socket<dma_request>::respond(*j.read, now());
   }
   tlm::tlm_sync_enum access(register_access&, tlm::tlm_phase, ps&) { return tlm::TLM_COMPLETED; }
@@ -413,7 +317,7 @@ class doorbell_world : public unit {
   std::vector<ps> offered_;
   std::unordered_map<std::uint32_t, qp> qps_;            // looked up only
   std::unordered_map<std::uint64_t, std::uint32_t> at_;  // address of a record, QPN
-  std::map<std::uint64_t, queue_state> queues_;
+  doorbell_judge judge_;
   sc_core::sc_event write_;
   tlm::tlm_generic_payload gp_;
   std::vector<std::byte> bytes_;
@@ -421,6 +325,8 @@ class doorbell_world : public unit {
   const rtl::stream* taken_by_rtl_ = nullptr;
   std::uint64_t offered_to_model_ = 0;
   std::uint64_t taken_by_model_ = 0;
+  const counter* dropped_by_model_ = nullptr;
+  std::vector<std::uint64_t> offered_items_;  // by write
   pool<job> jobs_;
   pool<pending> pendings_;
   pool<held_write> held_;
@@ -454,6 +360,7 @@ class doorbell_bench final : public bench {
       model_ = std::make_unique<doorbell>("model", config, clock);
       qps_ = std::make_unique<stall_shim<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "");
       records_ = std::make_unique<stall_shim<dma_request>>("records", 1, clock, shell, "rec", "rec_rsp", "");
+      model_world_->watch(*model_);
       bind(*model_world_, *model_, qps_->in[0], records_->in[0]);
       qps_->out[0].bind(model_world_->qpc);
       records_->out[0].bind(model_world_->dma);
@@ -464,6 +371,7 @@ class doorbell_bench final : public bench {
                                             design_of(o, rtl::make_doorbell_design, rtl::make_doorbell_faulty), shell);
       set_fault(*rtl_, o);
       rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
+      rtl_->on_dropped = [this](std::uint64_t write) { rtl_world_->dropped(write); };
       bind(*rtl_world_, *rtl_, rtl_world_->qpc, rtl_world_->dma);
       const auto& streams = rtl_->streams();
       rtl_world_->watch(*std::find_if(streams.begin(), streams.end(), [](const rtl::stream& s) { return s.name() == "wr"; }));
@@ -472,10 +380,17 @@ class doorbell_bench final : public bench {
   [[nodiscard]] std::array<const unit*, sides> units() const override { return {model_.get(), rtl_.get()}; }
   void finish(const options& o, report& r) override {
     if (rtl_world_) rtl_world_->publish(r.covered);
+    if (rtl_) count_overflows(r.covered);
     finish_rtl(rtl_.get(), o, r);
   }
 
  private:
+  void count_overflows(coverage& c) const {
+    for (const statistic& s : rtl_->stats().all()) {
+      const auto* const count = std::get_if<const counter*>(&s.value);
+      if (count && (s.name == "dropped" || s.name == "aside")) c[s.name] += (*count)->value();
+    }
+  }
   template <class Unit, class Context, class Dma>
   static void bind(doorbell_world& w, Unit& u, Context& context, Dma& dma) {
     w.mmio.bind(u.bar);

@@ -46,6 +46,12 @@ foreach(stream single full random)
   endif()
 endforeach()
 
+run("my_key_check inside both adapters" ${OUT}/prefix/bin/hcasim run rkey_reuse --no-trace -o ${OUT}/system
+    --set "node*.hca.key_check.implementation=build/libkeys.so")
+if(NOT said MATCHES "passed")
+  message(FATAL_ERROR "rkey_reuse with my_key_check: ${said}")
+endif()
+
 run("my_memory behind a socket" build/use_memory)
 message("${said}")
 if(NOT said MATCHES "[1-9][0-9]+ bursts, [1-9][0-9]+ cycles, 0 accesses")
@@ -59,7 +65,7 @@ if(NOT status EQUAL 2 OR NOT said MATCHES "a stream of page_walker, not of key_c
 endif()
 
 # A newcomer's first minutes: a project of each form, built and passed by one command.
-foreach(kind stream page_walker)
+foreach(kind stream page_walker device)
   run("new-unit --kind ${kind}" ${OUT}/prefix/bin/hcasim new-unit my_${kind} --kind ${kind})
   execute_process(COMMAND ${CMAKE_COMMAND} -E env CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${CMAKE_COMMAND} --workflow --preset check
                   WORKING_DIRECTORY ${OUT}/my_${kind} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)

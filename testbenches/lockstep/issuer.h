@@ -26,9 +26,9 @@ class issuer : public unit {
   // Sends it; false: it needs no answer and is done.
   virtual bool go(std::uint64_t number, const item& i) = 0;
 
-  void answered(std::uint64_t number, const comparison::answer& a) {
+  void answered(std::uint64_t number, const comparison::answer& a, bool race = false) {
     --outstanding_;
-    comparison_.answered(side_, number, a, offered_[number], now());
+    comparison_.answered(side_, number, a, offered_[number], now(), race);
     moved();
     ++answered_now_;
     arm(after());

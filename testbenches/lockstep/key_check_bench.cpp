@@ -140,12 +140,14 @@ class key_issuer final : public issuer {
              comparison& c, side s, key_memory& memory)
       : issuer(name, stream,
                o.how == mode::single ? 1
-               : o.storms            ? 32
+               : o.storms            ? slots + 1
                                      : 24,
                clock, c, s),
         memory_(memory),
+        random_(o.how == mode::random),
         busy_(1 << 16),
-        held_(1 << 16) {}
+        held_(1 << 16),
+        let_go_(1 << 16, ps(-1)) {}
 
   void publish(coverage& c) const {
     for (std::size_t k = 0; k < 3; ++k) {
@@ -156,6 +158,12 @@ class key_issuer final : public issuer {
     }
     c["drain_at_once"] += drains_[0];
     c["drain_that_waited"] += drains_[1];
+    if (random_) c["drain_races_with_a_release"] += races_;
+    // Of storms: more than there is room for.
+    for (const auto& [name, n] :
+         {std::pair("beyond_slots", beyond_slots_), {"beyond_drains", beyond_drains_}, {"beyond_keys", beyond_keys_}}) {
+      if (n > 0) c[name] += n;
+    }
   }
 
  private:
@@ -164,6 +172,7 @@ class key_issuer final : public issuer {
     key_issuer* self = nullptr;
     std::uint64_t number = 0;
     std::uint32_t hold = 0;
+    bool race = false;
     ps answered_when{0};
     ps let_go_at{0};
     flight* next_held = nullptr;
@@ -175,16 +184,17 @@ class key_issuer final : public issuer {
   [[nodiscard]] bool may_go(const item& i) const override {
     const key_fields f = unpack(i);
     if (changes(f.kind)) return all_busy_ == 0;
-    if (f.kind != key_item::drain) return true;
-    // Not in the cycle of a release: which of the two comes first is anybody's guess.
-    for (const flight* r = held_[slot(f.key)]; r; r = r->next_held) {
-      if (r->let_go_at == now()) return false;
-    }
-    return true;
+    // In random streams a drain may race with a release of its key: which of the two comes first is not defined.
+    return f.kind != key_item::drain || random_ || !races(f.key);
+  }
+  [[nodiscard]] bool races(std::uint32_t key) const {
+    bool now_let_go = let_go_[slot(key)] == now();
+    for (const flight* r = held_[slot(key)]; r; r = r->next_held) now_let_go |= r->let_go_at == now();
+    return now_let_go;
   }
   [[nodiscard]] bool picky(const item& i) const override {
     const key_item kind = unpack(i).kind;
-    return changes(kind) || kind == key_item::drain;
+    return changes(kind) || (kind == key_item::drain && !random_);
   }
   bool go(std::uint64_t number, const item& i) override {
     const key_fields f = unpack(i);
@@ -216,6 +226,7 @@ class key_issuer final : public issuer {
     r.function = f.function;
     r.va = f.va;
     r.length = f.length;
+    r.race = r.op == key_op::drain && races(f.key);
     r.epoch = 0;
     r.map = {};
     r.va_offset = 0;
@@ -228,6 +239,10 @@ class key_issuer final : public issuer {
     r.context = &r;
     ++busy_[slot(r.key)];
     ++all_busy_;
+    draining_ += r.op == key_op::drain;
+    beyond_slots_ += all_busy_ - draining_ > slots;
+    beyond_drains_ += draining_ > drains;
+    beyond_keys_ += keys_held_ > keys;
     ps t = now();
     initiator_socket<key_request>& out = r.op == key_op::drain ? (number & 1 ? windows : control) : r.remote ? remote : local;
     if (out.send(r, t) == tlm::TLM_COMPLETED) came(r, t);
@@ -240,6 +255,8 @@ class key_issuer final : public issuer {
     comparison::answer a{};
     a[0] = static_cast<std::uint64_t>(r.result);
     if (r.op == key_op::drain) {
+      --draining_;
+      races_ += r.race;
       ++drains_[check_drain(r)];
     } else {
       ++tally_[r.op == key_op::element ? 2 : r.remote][static_cast<std::size_t>(r.result) % verdicts];
@@ -260,6 +277,7 @@ class key_issuer final : public issuer {
     }
     if (granted && r.op == key_op::check) {
       r.answered_when = t;
+      keys_held_ += held_[slot(r.key)] == nullptr;
       r.next_held = held_[slot(r.key)];
       held_[slot(r.key)] = &r;
       r.let_go_at = t + clock().cycles(r.hold);
@@ -268,7 +286,7 @@ class key_issuer final : public issuer {
     } else {
       free_.push_back(&r);
     }
-    answered(r.number, a);
+    answered(r.number, a, r.race);
   }
   void let_go(flight& r) {
     for (flight** at = &held_[slot(r.key)]; *at; at = &(*at)->next_held) {
@@ -277,6 +295,8 @@ class key_issuer final : public issuer {
         break;
       }
     }
+    keys_held_ -= held_[slot(r.key)] == nullptr;
+    let_go_[slot(r.key)] = now();
     (r.remote ? remote : local).release(r);
     free_.push_back(&r);
     poke();
@@ -297,7 +317,15 @@ class key_issuer final : public issuer {
 
   static constexpr const char* kinds[] = {"local_", "remote_", "element_"};
 
+  // Of the RTL.
+  static constexpr unsigned slots = 32;
+  static constexpr unsigned drains = 8;
+  static constexpr unsigned keys = 64;
+
   key_memory& memory_;
+  const bool random_;
+  std::uint64_t races_ = 0, beyond_slots_ = 0, beyond_drains_ = 0, beyond_keys_ = 0;
+  std::uint32_t draining_ = 0, keys_held_ = 0;
   std::uint64_t tally_[3][verdicts] = {};
   std::uint64_t drains_[2] = {};
   std::deque<flight> flights_;
@@ -305,6 +333,7 @@ class key_issuer final : public issuer {
   std::vector<std::uint32_t> busy_;
   std::uint32_t all_busy_ = 0;
   std::vector<flight*> held_;
+  std::vector<ps> let_go_;  // the last one, by key
 };
 
 key_check_config config_of(const options& o) {

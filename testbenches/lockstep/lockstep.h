@@ -35,8 +35,8 @@ struct options {
   std::uint64_t seed = 1;
   std::uint64_t requests = 100'000;
   double stall = 0.1;  // of every stream in every cycle, mode random
-  // Mode random: long stalls, crowded tables and odd values; latencies drift apart. Mode full: floods that overflow the
-  // doorbell unit's FIFO; but for races, one in some ten thousand requests, still equal to the cycle.
+  // Mode random: storms, which are long stalls, crowded tables and odd values; latencies drift apart. Mode full: floods, which
+  // overflow the doorbell unit's FIFO and offer the others as many requests as they hold, and one more.
   bool storms = false;
   unsigned fault = 0;                    // seeded fault of the RTL; needs the design with faults
   bool instrumented = false;             // the design with waveforms, assertions, coverage and faults
@@ -49,6 +49,26 @@ struct options {
   std::string coverage_file;
   unsigned seconds = 0;  // of the processor, after which an isolated run is ended; 0: as long as it takes
 };
+
+// What lockstep runs of a number of random requests, and the part of them.
+struct stream_kind {
+  const char* name;
+  mode how;
+  bool storms;
+  std::uint64_t part;
+};
+inline constexpr stream_kind default_streams[] = {{"single", mode::single, false, 10},
+                                                  {"full", mode::full, false, 10},
+                                                  {"floods", mode::full, true, 10},
+                                                  {"random", mode::random, false, 1}};
+// With storms in place of the last one.
+options with_stream(options o, const stream_kind& k, std::uint64_t requests, bool storms);
+inline const char* stream_name(const options& o) {
+  return o.how == mode::single ? "single"
+         : o.how == mode::full ? (o.storms ? "floods" : "full")
+         : o.storms            ? "storms"
+                               : "random";
+}
 
 // Counted by name; all must have been hit.
 using coverage = std::map<std::string, std::uint64_t>;
@@ -66,7 +86,8 @@ struct report {
   double relative_error = 0;  // mean_error over mean_latency
   double p99_error = 0;
   double max_error = 0;
-  std::uint64_t exact = 0;                       // requests with the same latency
+  std::uint64_t exact = 0;                       // requests with the same latency, or that raced
+  std::uint64_t races = 0;                       // requests of which there is no one right answer
   std::uint64_t worst = 0;                       // item with the largest error
   std::map<std::int64_t, std::uint64_t> errors;  // rtl - model in cycles, clamped to +-64
   lockstep::coverage covered;
@@ -83,7 +104,7 @@ struct report {
 // stalls the RTL and not the model.
 struct bounds {
   double mean = 0.02;  // mean error over mean latency, and the error in throughput; random requests
-  double p99 = 16;     // cycles
+  double p99 = 16;     // cycles, or a fifth of the mean latency if that is more: a read of memory
 };
 // What is out of bounds, in words; empty: nothing.
 std::string out_of_bounds(const report& r, const options& o, const bounds& b = {});
@@ -105,7 +126,9 @@ class comparison {
   comparison(const item_stream& stream, const clock_domain& clock, bool both, mode how = mode::random, bool storms = false)
       : clock_(clock), both_(both), how_(how), storms_(storms), entries_(stream.size()) {}
 
-  void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at);
+  // `race`: it met something that has no defined order with it. Whoever says so has found the answer among the allowed ones;
+  // the other side may have got another one of them, at another time.
+  void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at, bool race = false);
   // An access to memory: where, whether it writes, and the bytes that it writes.
   void moved(side s, std::uint64_t address, bool write, const std::byte* bytes = nullptr, std::size_t n = 0) {
     note(s, memory_, {address, write ? hash_of(bytes, n) : 0});
@@ -129,6 +152,7 @@ class comparison {
     answer first{};
     ps latency{0};
     std::uint8_t seen = 0;  // sides, as bits
+    bool race = false;
   };
   struct access {
     std::uint64_t address;

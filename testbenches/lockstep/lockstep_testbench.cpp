@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "testbenches/lockstep/accuracy.h"
 #include "testbenches/lockstep/lockstep.h"
 #include "testbenches/runner/execution/testbench.h"
 
@@ -15,7 +16,7 @@ class lockstep_testbench final : public testbench {
   void knobs(knob_visitor& k) override {
     k.text("unit", unit_, "which unit, or all");
     k.count("requests", requests_, 1, 1e9,
-            "random requests for each unit; a tenth of that one at a time and in full pipelines");
+            "random requests for each unit; a tenth of that one at a time, in full pipelines and in floods");
     k.ratio("stall", stall_, 0, 0.9, "of each stream, for each cycle, in the random streams");
     k.flag("storms", storms_, "the random streams with long stalls, crowds and odd values; their latencies mean nothing");
     k.ratio("max_error", bounds_.mean, 0, 1,
@@ -23,6 +24,9 @@ class lockstep_testbench final : public testbench {
     k.cycles("max_p99", bounds_.p99, 0, 1e6, "random streams: 99th percentile of the error in latency that still passes");
     k.flag("check_x", check_x_, "a second copy of the RTL from other register values: control outputs must not depend on them");
     k.count("fault", fault_, 0, 1000, "seeded fault of the RTL that is active; 0: none");
+    k.flag("accuracy", accuracy_,
+           "the table of docs/validation.md instead: random streams of several seeds, stalls of 0 to 0.6, storms");
+    k.count("seeds", seeds_, 1, 1000, "of that table: 1, 2, ...");
     k.text("stream", stream_, "take the requests from this file instead");
   }
 
@@ -33,6 +37,7 @@ class lockstep_testbench final : public testbench {
         throw input_error("unit: there is no RTL of '" + unit_ + "'");
       units = {unit_};
     }
+    if (accuracy_) return measure(context, units);
     table& rows = context.result().table("lockstep", {{"unit"},
                                                       {"stream"},
                                                       {"requests"},
@@ -59,22 +64,39 @@ class lockstep_testbench final : public testbench {
       return;
     }
     for (const std::string& unit : units) {
-      for (const auto how : {lockstep::mode::single, lockstep::mode::full, lockstep::mode::random}) {
-        lockstep::options o;
-        o.how = how;
+      for (const lockstep::stream_kind& kind : lockstep::default_streams) {
+        lockstep::options o = lockstep::with_stream({}, kind, requests_, storms_);
         o.seed = context.seed();
         o.stall = stall_;
-        o.storms = storms_ && how == lockstep::mode::random;
         o.check_x = check_x_;
         o.fault = fault_;
         o.instrumented = fault_ != 0;
-        o.requests = how == lockstep::mode::random ? requests_ : std::max<std::uint64_t>(requests_ / 10, 1);
         compare(context, rows, unit, lockstep::make_bench(unit)->generate(o), o);
       }
     }
   }
 
  private:
+  void measure(run_context& context, const std::vector<std::string>& units) const {
+    table& rows = context.result().table("accuracy", {{"unit"},
+                                                      {"stall"},
+                                                      {"own time", "cycles"},
+                                                      {"mean error", "cycles"},
+                                                      {"+-", "cycles"},
+                                                      {"p99 error", "cycles"},
+                                                      {"largest error", "cycles"},
+                                                      {"cycles in all", "%"},
+                                                      {"+- of that", "%"}});
+    for (const std::string& unit : units) {
+      for (const lockstep::weather& w : lockstep::all_weathers) {
+        const lockstep::accuracy a = lockstep::measure_accuracy(unit, w, seeds_, requests_);
+        rows.row(unit, lockstep::name_of(w), a.own, a.error.mean, a.error.half, a.p99, a.largest, a.throughput.mean,
+                 a.throughput.half);
+        if (!a.problem.empty()) context.fail(unit + ", stall " + lockstep::name_of(w) + ": " + a.problem);
+      }
+    }
+  }
+
   static double alone(const std::string& unit, const lockstep::item_stream& s, lockstep::options o, bool rtl) {
     o.model = !rtl;
     o.rtl = rtl;
@@ -87,9 +109,8 @@ class lockstep_testbench final : public testbench {
     const lockstep::report r = lockstep::run_isolated(unit, s, o);
     const auto n = static_cast<double>(std::max<std::uint64_t>(r.requests, 1));
     lockstep::item_stream sample(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(s.size(), 100'000)));
-    rows.row(unit, lockstep::mode_names[static_cast<std::size_t>(o.how)], r.requests, r.differences, r.mean_latency,
-             r.mean_error, r.p99_error, r.max_error, r.model_cycles / n, r.rtl_cycles / n, alone(unit, sample, o, false),
-             alone(unit, sample, o, true));
+    rows.row(unit, lockstep::stream_name(o), r.requests, r.differences, r.mean_latency, r.mean_error, r.p99_error, r.max_error,
+             r.model_cycles / n, r.rtl_cycles / n, alone(unit, sample, o, false), alone(unit, sample, o, true));
     if (r.ok()) {
       if (const std::string late = out_of_bounds(r, o, bounds_); !late.empty()) context.fail(unit + ": " + late);
       return;
@@ -110,6 +131,8 @@ class lockstep_testbench final : public testbench {
   bool check_x_ = false;
   lockstep::bounds bounds_;
   std::uint32_t fault_ = 0;
+  bool accuracy_ = false;
+  std::uint64_t seeds_ = 5;
   std::string stream_;
 };
 

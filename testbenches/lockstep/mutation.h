@@ -1,6 +1,7 @@
 // A mutation score: lockstep on every fault that hca_add_rtl MUTANTS has built into a design. A fault is killed by a different
-// answer, a broken handshake or a hang, or by latencies out of bounds, in the streams that lockstep runs by default or in a
-// storm; what survives all of them is listed. Some faults change nothing that can be seen: a file names them with the reason.
+// answer, a broken handshake or a hang, or by latencies out of bounds, in the streams that lockstep runs by default; what only
+// a storm kills does not count, and is listed as what survives all of them is. Some faults change nothing that can be seen: a
+// file names them with the reason.
 //
 // The registers of the RTL begin as ones, in one of the streams at random, so that a reset that is missing shows.
 #pragma once
@@ -46,7 +47,7 @@ struct judged {
 };
 
 struct mutation_options {
-  std::uint64_t requests = 20'000;  // of the random stream, a tenth of that one at a time and in full pipelines
+  std::uint64_t requests = 20'000;  // of the random streams, a part of that for the others
   std::uint64_t seed = 1;
   unsigned jobs = 1;
   rtl::design_factory design = nullptr;
@@ -55,7 +56,7 @@ struct mutation_options {
 // Of each of `chosen`, in that order. One that has a reason to be equivalent is run too: killed, its reason is wrong.
 std::vector<judged> judge_mutants(const std::string& unit, const std::vector<mutant>& chosen, const mutation_options& o);
 
-// Share of those killed among those that are not equivalent.
+// Share of those that are killed by the streams of lockstep's default, among those that are not equivalent.
 double score(const std::vector<judged>& verdicts);
 
 // A whole program, as lockstep::program is:

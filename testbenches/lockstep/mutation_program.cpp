@@ -64,9 +64,9 @@ struct sums {
   unsigned survived = 0;
   unsigned equivalent = 0;
   void print(const char* what) const {
-    const unsigned dead = killed + by_storm;
-    std::printf("%-14s %9u %8u %10u %9u %11u %8.1f %%\n", what, dead + survived + equivalent, killed, by_storm, survived,
-                equivalent, dead + survived > 0 ? 100.0 * dead / (dead + survived) : 100.0);
+    const unsigned alive = by_storm + survived;
+    std::printf("%-14s %9u %8u %10u %9u %11u %8.1f %%\n", what, killed + alive + equivalent, killed, by_storm, survived,
+                equivalent, killed + alive > 0 ? 100.0 * killed / (killed + alive) : 100.0);
   }
 };
 
@@ -93,6 +93,7 @@ int run_mutation(const mutation_arguments& a, const std::string& unit) {
       s->equivalent += v.fate == fate::equivalent;
     }
     if (v.fate == fate::survived) std::printf("survived: %s\n", in_words(all[i]).c_str());
+    if (v.fate == fate::killed_by_storm) std::printf("in storms alone: %s\n", in_words(all[i]).c_str());
     if (v.fate == fate::no_equivalent) wrong.push_back("not equivalent: " + in_words(all[i]) + ": " + v.reason);
     if (a.only != 0 && v.fate != fate::survived) {
       std::printf("%s\n%s, after %lu requests: %s\n", in_words(all[i]).c_str(), v.stream,

@@ -29,7 +29,7 @@ rtl::design_factory mutants_made_by(const std::string& unit) {
 // What has been reached, of the faults that this build holds; docs/mutation.md lists the rest.
 double reached(const std::string& unit) {
   static const std::map<std::string, double> all{
-      {"context_cache", 0.95}, {"doorbell", 0.95}, {"key_check", 0.95}, {"page_walker", 0.95}};
+      {"context_cache", 0.95}, {"doorbell", 0.80}, {"key_check", 0.94}, {"page_walker", 0.93}};
   return all.at(unit);
 }
 
@@ -85,7 +85,7 @@ TEST(mutation, scores) {
     return score(verdicts);
   };
   EXPECT_EQ(of({}), 1);
-  EXPECT_EQ(of({fate::killed, fate::survived, fate::killed_by_storm, fate::equivalent}), 2.0 / 3);
+  EXPECT_EQ(of({fate::killed, fate::survived, fate::killed_by_storm, fate::equivalent}), 1.0 / 3);
 }
 
 TEST(mutation, equivalents_are_read_with_their_places) {
@@ -98,7 +98,7 @@ TEST(mutation, equivalents_are_read_with_their_places) {
                                  {2, "a.sv", 3, "operand", "a && b", "(a) && 1'b1", "x <= a && b;", ""},
                                  {3, "a.sv", 9, "operator", "a && b", "a || b", "y <= a && b;", ""}};
   std::vector<mutant> all = some;
-  EXPECT_TRUE(read("# why\n@ a.sv\n: y <= a&&b;\n- a &&  b\n+ a || b\n= never both\n", all).empty());
+  EXPECT_TRUE(read("# why\n@ a.sv\n: y <= a&&b;\n- a &&  b\n+ a || b\n! combinational\n= never both\n", all).empty());
   EXPECT_EQ(all[0].reason + all[1].reason, "");
   EXPECT_EQ(all[2].reason, "never both");
   all = some;

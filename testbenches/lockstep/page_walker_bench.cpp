@@ -11,162 +11,12 @@
 #include "rtl/page_walker_faulty.h"
 #include "testbenches/lockstep/benches.h"
 #include "testbenches/lockstep/issuer.h"
-#include "testbenches/lockstep/page_walker_world.h"
+#include "testbenches/lockstep/page_walker_tables.h"
 #include "testbenches/lockstep/shim.h"
-#include "tlm/base/pool.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::lockstep {
 namespace {
-
-constexpr unsigned maps = 32;
-constexpr unsigned clusters = 16;
-constexpr std::uint64_t cluster_pages = 512;
-
-std::uint64_t mixed(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
-bool sane(const translation& m) {
-  return m.levels <= 4 && m.page_shift >= 12 && m.page_shift <= 52;
-}
-
-translation map_of(unsigned number, std::uint64_t seed) {
-  random_stream r(seed * 977 + number, "map");
-  translation m;
-  m.index = static_cast<std::uint32_t>(mixed(seed * 977 + number / 2));  // two tables of one tag: of an older and a newer epoch
-  m.levels = static_cast<std::uint8_t>(r.chance(0.08) ? 0 : 1 + r.below(4));
-  constexpr std::uint8_t shifts[] = {12, 12, 16, 21, 30};
-  m.page_shift = r.chance(0.2) ? static_cast<std::uint8_t>(12 + r.below(40)) : shifts[r.below(5)];
-  if (m.levels > 0 && r.chance(0.1)) {
-    if (r.chance(0.5)) {
-      m.levels = static_cast<std::uint8_t>(5 + r.below(251));
-    } else {
-      m.page_shift = static_cast<std::uint8_t>(r.chance(0.3) ? r.below(12) : r.chance(0.3) ? 64 : 53 + r.below(203));
-    }
-  }
-  m.null = number % 16 == 15 || r.chance(0.05);
-  m.indirect = r.chance(0.5);
-  m.on_demand = r.chance(0.5);
-  m.table = r.next();
-  m.table_va = r.chance(0.7) ? r.next() & ~std::uint64_t{0xfff} : r.next();
-  return m;
-}
-
-// Pages of a map that are used: clusters, each somewhere in the whole address space.
-std::uint64_t page_of(const translation& m, unsigned cluster, std::uint64_t page) {
-  const unsigned shift = m.page_shift & 63U;
-  const unsigned bits = sane(m) ? 64 - shift : 13;
-  const std::uint64_t high =
-      bits > 13 ? mixed(m.index * std::uint64_t{64} + cluster) & ((std::uint64_t{1} << (bits - 13)) - 1) : 0;
-  return high << 13 | cluster * cluster_pages | page;
-}
-
-// What memory holds follows from the address alone: eight bytes of it are an entry of a node, a line of 64 is of the last
-// level. Pages change by getting another version. Bytes of a system run are known by their address.
-class table_memory : public unit {
- public:
-  target_socket<dma_request> in{"in"};
-
-  table_memory(const sc_core::sc_module_name& name, const options& o, const clock_domain& clock)
-      : unit(name), seed_(o.seed), random_(o.how == mode::random), storms_(random_ && o.storms), clock_(clock) {
-    in.on<&table_memory::handle>(this);
-  }
-  void change(const translation& m, std::uint64_t first, std::uint64_t last, std::uint32_t version) {
-    for (std::uint64_t p = first; p <= last; ++p) {
-      std::uint64_t line = 0;
-      if (find_line(m, p, seed_, line)) versions_[line][p % 8] = version;
-    }
-  }
-  std::function<void(const dma_request&)> on_access;
-  void set(const item& i) {
-    recorded& r = recorded_[i[1]];
-    r.failed = i[0] >> 48 & 1;
-    std::memcpy(r.bytes.data(), &i[2], r.bytes.size());
-  }
-
-  static bool read_fails(std::uint64_t address, std::uint64_t seed) { return mixed(address + seed) % 150 == 7; }
-  // Where the line with the entry of a page lies; false: a node on the way is not present, or cannot be read.
-  static bool find_line(const translation& m, std::uint64_t page, std::uint64_t seed, std::uint64_t& line) {
-    if (!sane(m) || m.levels == 0) return false;
-    std::uint64_t node = m.table;
-    for (unsigned level = m.levels; level-- > 0;) {
-      const std::uint64_t number = (level == 0 ? page & ~std::uint64_t{7} : page) >> (9 * level);
-      const std::uint64_t address = node + 8 * (level + 1U < m.levels ? number % 512 : number);
-      if (read_fails(address, seed)) return false;
-      if (level == 0) {
-        line = address;
-        return true;
-      }
-      const std::uint64_t e = upper_entry(address, seed);
-      if (!(e & 1)) return false;
-      node = e & HCA_PTE_ADDRESS;
-    }
-    return false;
-  }
-  static std::uint64_t leaf_entry(std::uint64_t address, std::uint32_t version, std::uint64_t seed) {
-    const std::uint64_t e = mixed(mixed(address * 31 + seed) + version);
-    const std::uint64_t h = mixed(e);
-    return (e & ~std::uint64_t{3}) | (h % 8 == 0 ? std::uint64_t{HCA_PTE_READ_ONLY} : 0) | (h % 30 != 0);
-  }
-
- private:
-  struct job {
-    table_memory* self;
-    dma_request* request;
-  };
-  struct recorded {
-    bool failed = false;
-    std::array<std::byte, 64> bytes{};
-  };
-  static std::uint64_t upper_entry(std::uint64_t address, std::uint64_t seed) {
-    const std::uint64_t h = mixed(address * 31 + seed);
-    return (mixed(h) & ~std::uint64_t{1}) | (h % 60 != 0);
-  }
-  void read(dma_request& r) const {
-    if (const auto known = recorded_.find(r.address); known != recorded_.end()) {
-      r.failed = known->second.failed;
-      std::memcpy(r.data, known->second.bytes.data(), std::min<std::size_t>(r.bytes, 64));
-      return;
-    }
-    r.failed = read_fails(r.address, seed_);
-    const auto versions = r.bytes > 8 ? versions_.find(r.address) : versions_.end();
-    for (std::uint32_t i = 0; i < r.bytes; i += 8) {
-      const std::uint32_t v = versions == versions_.end() ? 0 : versions->second[i / 8 % 8];
-      const std::uint64_t e = r.failed ? 0 : r.bytes == 8 ? upper_entry(r.address, seed_) : leaf_entry(r.address + i, v, seed_);
-      std::memcpy(r.data + i, &e, 8);
-    }
-  }
-  tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
-    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
-    if (on_access) on_access(r);
-    const std::uint64_t h = mixed(r.address + seed_);
-    const auto cycles = static_cast<double>(storms_     ? 1 + (h >> 10) % 4
-                                            : !random_  ? 20
-                                            : h & 0x300 ? 30 + (h >> 10) % 20
-                                                        : 100 + (h >> 10) % 200);
-    read(r);
-    job& j = jobs_.get();
-    j = {this, &r};
-    queue_.at(t + clock_.cycles(cycles), {[](void* context) {
-                                            job& done = *static_cast<job*>(context);
-                                            dma_request& answered = *done.request;
-                                            done.self->jobs_.put(done);
-                                            target_socket<dma_request>::respond(answered, now());
-                                          },
-                                          &j});
-    return tlm::TLM_ACCEPTED;
-  }
-
-  const std::uint64_t seed_;
-  const bool random_, storms_;
-  const clock_domain clock_;
-  // Looked up only.
-  std::unordered_map<std::uint64_t, std::array<std::uint32_t, 8>> versions_;
-  std::unordered_map<std::uint64_t, recorded> recorded_;
-  pool<job> jobs_;
-};
 
 class walk_issuer final : public issuer {
  public:
@@ -176,7 +26,7 @@ class walk_issuer final : public issuer {
               comparison& c, side s, table_memory& memory)
       : issuer(name, stream,
                o.how == mode::single ? 1
-               : o.storms            ? 32
+               : o.storms            ? page_walker_tags + 1
                                      : 24,
                clock, c, s),
         memory_(memory) {}
@@ -189,6 +39,9 @@ class walk_issuer final : public issuer {
     c["drop"] += drops_;
     c["page_end"] += page_end_;
     c["write_not_present"] += read_only_;
+    c["raced"] += raced_;
+    if (beyond_tags_ > 0) c["beyond_tags"] += beyond_tags_;
+    for (unsigned l = 0; l < std::size(changed_); ++l) c["change_level_" + std::to_string(l)] += changed_[l];
   }
 
  private:
@@ -198,6 +51,7 @@ class walk_issuer final : public issuer {
     unsigned map_number = 0;
     bool remap = false;
     std::uint64_t page = 0;
+    std::vector<walked> allowed;  // as its tables were when it was asked for, and became meanwhile
   };
   struct range {
     bool changing = false;
@@ -205,20 +59,23 @@ class walk_issuer final : public issuer {
     std::uint64_t last = 0;
     [[nodiscard]] bool holds(std::uint64_t p) const { return changing && first <= p && p <= last; }
   };
+  static bool races(const item& i) { return i[0] >> 25 & 1; }
   static walk_item kind_of(const item& i) { return static_cast<walk_item>(i[0] & 0xff); }
   static unsigned map_in(const item& i) { return static_cast<unsigned>(i[0] >> 32) % maps; }
   static std::uint64_t page_at(const item& i, std::uint64_t va) { return (va - i[6]) >> (i[4] >> 40 & 63); }
 
   [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
-  // Pages change while nobody asks for them, and nobody asks before what is cached of them has been dropped. Their neighbours
-  // in the same line may be asked for all the time.
+  // Nobody asks for a page that has changed before what is cached of it has been dropped; its neighbours in the same line may
+  // be asked for all the time. Who asked before and has no answer yet may get either: a race. Most pages change while nobody
+  // asks.
   [[nodiscard]] bool may_go(const item& i) const override {
     if (kind_of(i) == walk_item::set_read) return under_way_.empty();
     const range& r = changing_[map_in(i)];
     if (kind_of(i) == walk_item::walk) return !r.holds(page_at(i, i[1]));
     if (kind_of(i) == walk_item::drop) return true;
     const std::uint64_t first = page_at(i, i[1]), last = page_at(i, i[2]);
-    return !r.changing && std::none_of(under_way_.begin(), under_way_.end(), [&](const flight* f) {
+    if (r.changing || races(i)) return !r.changing;
+    return std::none_of(under_way_.begin(), under_way_.end(), [&](const flight* f) {
       return f->map_number == map_in(i) && f->op == translate_op::walk && first <= f->page && f->page <= last;
     });
   }
@@ -227,7 +84,8 @@ class walk_issuer final : public issuer {
   }
   bool go(std::uint64_t number, const item& i) override {
     if (kind_of(i) == walk_item::set_read) {
-      memory_.set(i);
+      recorded_ = true;
+      memory_.tables.set(i);
       return false;
     }
     flight* r = nullptr;
@@ -256,11 +114,25 @@ class walk_issuer final : public issuer {
     };
     if (r->remap) {
       const std::uint64_t first = page_at(i, i[1]), last = page_at(i, i[2]);
-      memory_.change(r->map, first, last, static_cast<std::uint32_t>(i[7]));
+      const auto level = static_cast<unsigned>(i[7] >> 32 & 3);
+      const auto version = static_cast<std::uint32_t>(i[7]);
+      ++changed_[level];
+      if (level == 0) {
+        memory_.tables.change(r->map, first, last, version);
+      } else {
+        memory_.tables.change_node(r->map, first, level, version);
+      }
       changing_[r->map_number] = {true, first, last};
+      for (flight* f : under_way_) {
+        if (f->map_number == r->map_number && f->op == translate_op::walk && first <= f->page && f->page <= last)
+          f->allowed.push_back(now_right(*f));
+      }
     }
     r->page = page_at(i, i[1]);
+    r->allowed.clear();
+    if (r->op == translate_op::walk) r->allowed.push_back(now_right(*r));
     under_way_.push_back(r);
+    beyond_tags_ += under_way_.size() > page_walker_tags;
     ps t = now();
     if (out.send(*r, t) == tlm::TLM_COMPLETED) came(*r);
     return true;
@@ -286,22 +158,40 @@ class walk_issuer final : public issuer {
     } else {
       ++drops_;
     }
+    const bool race = r.allowed.size() > 1;
+    raced_ += race;
+    // In a system run memory changes without a drop.
+    if (!recorded_ && r.op == translate_op::walk) check(r, {r.status, a[1], a[2]});
     free_.push_back(&r);
-    answered(r.number, a);
+    answered(r.number, a, race);
+  }
+
+  [[nodiscard]] walked now_right(const flight& f) const { return memory_.tables.walk(f.map, f.va, f.length, f.write); }
+  void check(const flight& f, const walked& got) {
+    if (std::find(f.allowed.begin(), f.allowed.end(), got) != f.allowed.end()) return;
+    const auto words = [](const walked& w) {
+      return std::to_string(static_cast<unsigned>(w.status)) + " " + std::to_string(w.physical) + " " + std::to_string(w.bytes);
+    };
+    std::string text = std::string(is_rtl() ? "rtl" : "model") + ": " + words(got) + " is not what the tables say:";
+    for (const walked& w : f.allowed) text += " " + words(w);
+    shared().problem(text, f.number);
   }
 
   table_memory& memory_;
+  bool recorded_ = false;
+  std::uint64_t raced_ = 0;
   std::deque<flight> flights_;
   std::vector<flight*> free_;
   std::vector<flight*> under_way_;
   range changing_[maps];
   ps lifted_at_[maps] = {};
-  std::uint64_t ended_[3] = {}, null_ = 0, physical_ = 0, drops_ = 0, page_end_ = 0, read_only_ = 0;
+  std::uint64_t ended_[3] = {}, null_ = 0, physical_ = 0, drops_ = 0, page_end_ = 0, read_only_ = 0, beyond_tags_ = 0;
+  std::uint64_t changed_[4] = {};
 };
 
 class walk_generator {
  public:
-  explicit walk_generator(const options& o) : o_(o), r_(o.seed, "walks") {
+  explicit walk_generator(const options& o) : o_(o), r_(o.seed, "walks"), tables_(o.seed) {
     for (unsigned i = 0; i < maps; ++i) maps_.push_back(map_of(i, o.seed));
   }
   item_stream all() {
@@ -345,7 +235,8 @@ class walk_generator {
       const place& p = warmed_[r_.below(warm_lines)];
       const translation& m = maps_[p.map];
       // Entries that are not present are read again each time: only maps without a table are sure to hit.
-      if (m.levels == 0 || m.null || !sane(m) || present(p)) return walk(p.map, p.cluster, p.page, first ? 300 : 0);
+      if (m.levels == 0 || m.null || !sane(m) || tables_.present(m, page_of(m, p.cluster, p.page)))
+        return walk(p.map, p.cluster, p.page, first ? 300 : 0);
     }
   }
   struct place {
@@ -353,14 +244,6 @@ class walk_generator {
     unsigned cluster;
     std::uint64_t page;
   };
-  // What table_memory says of this page and of the way to it.
-  [[nodiscard]] bool present(const place& p) const {
-    const translation& m = maps_[p.map];
-    const std::uint64_t page = page_of(m, p.cluster, p.page);
-    std::uint64_t line = 0;
-    if (!table_memory::find_line(m, page, o_.seed, line)) return false;
-    return (table_memory::leaf_entry(line + 8 * (page % 8), 0, o_.seed) & 3) == HCA_PTE_PRESENT;
-  }
   item next() {
     const unsigned gap =
         o_.how == mode::random && r_.chance(0.5) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 80 : 6)) : 0;
@@ -379,6 +262,7 @@ class walk_generator {
     }
     const double what = r_.unit();
     if (what > (o_.storms ? 0.05 : 0.02) || !sane(m)) return walk(map, cluster, page, gap);
+    if (m.levels > 1 && r_.chance(0.1)) return remap_node(map, page_of(m, cluster, page), gap);
     // A drop of some pages; half of them have changed.
     const std::uint64_t first = page_of(m, cluster, page);
     const std::uint64_t last =
@@ -386,7 +270,7 @@ class walk_generator {
     const bool remap = r_.chance(0.6);
     item i{};
     i[0] = static_cast<std::uint64_t>(remap ? walk_item::remap : walk_item::drop) | std::uint64_t{gap} << 8 |
-           std::uint64_t{map} << 32;
+           std::uint64_t{remap && r_.chance(0.25)} << 25 | std::uint64_t{map} << 32;
     i[1] = m.table_va + (first << m.page_shift) + (remap ? 0 : r_.below(std::uint64_t{1} << m.page_shift));
     i[2] = m.table_va + (last << m.page_shift) + ((std::uint64_t{1} << m.page_shift) - 1);
     i[7] = ++version_;
@@ -394,8 +278,27 @@ class walk_generator {
     return i;
   }
 
+  // An entry above the last level changes, and with it all pages below it.
+  item remap_node(unsigned map, std::uint64_t page, unsigned gap) {
+    const translation& m = maps_[map];
+    const auto level = static_cast<unsigned>(1 + r_.below(m.levels - 1U));
+    const unsigned below = 9 * level;
+    const std::uint64_t last_page = ~std::uint64_t{0} >> m.page_shift;
+    const std::uint64_t first = page >> below << below;
+    const std::uint64_t last = std::min(first | ((std::uint64_t{1} << below) - 1), last_page);
+    item i{};
+    i[0] = static_cast<std::uint64_t>(walk_item::remap) | std::uint64_t{gap} << 8 | std::uint64_t{r_.chance(0.25)} << 25 |
+           std::uint64_t{map} << 32;
+    i[1] = m.table_va + (first << m.page_shift);
+    i[2] = m.table_va + (last << m.page_shift) + ((std::uint64_t{1} << m.page_shift) - 1);
+    i[7] = ++version_ | std::uint64_t{level} << 32;
+    put_map(i, m);
+    return i;
+  }
+
   const options& o_;
   random_stream r_;
+  const page_tables tables_;
   std::vector<translation> maps_;
   std::vector<place> warmed_;
   unsigned crowd_ = 0;
@@ -409,9 +312,10 @@ class page_walker_bench final : public bench {
   [[nodiscard]] item_stream generate(const options& o) const override { return walk_generator(o).all(); }
   [[nodiscard]] unsigned faults() const override { return rtl::make_page_walker_faulty(0)->mutants(); }
   void declare(coverage& c) const override {
-    for (const char* p : {"ok", "not_present", "table_error", "null", "physical", "drop", "page_end", "write_not_present"})
+    for (const char* p :
+         {"ok", "not_present", "table_error", "null", "physical", "drop", "page_end", "write_not_present", "raced"})
       c[p] = 0;
-    for (unsigned l = 0; l < 4; ++l) c["read_level_" + std::to_string(l)] = 0;
+    for (unsigned l = 0; l < 4; ++l) c["read_level_" + std::to_string(l)] = c["change_level_" + std::to_string(l)] = 0;
   }
   void elaborate(const item_stream& stream, const options& o, comparison& c) override {
     const clock_domain clock(frequency{400e6});

@@ -64,10 +64,9 @@ arguments read(int argc, char** argv) {
 bool compare(const std::string& unit, const item_stream& s, const options& o, const arguments& a) {
   const report r = run_isolated(unit, s, o);
   const auto n = static_cast<double>(std::max<std::uint64_t>(r.requests, 1));
-  std::printf("%-14s %-6s %10lu %11lu %9.2f %10.3f %9.0f %9.0f %10.3f %10.3f\n", unit.c_str(),
-              mode_names[static_cast<std::size_t>(o.how)], static_cast<unsigned long>(r.requests),
-              static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error, r.p99_error, r.max_error,
-              r.model_cycles / n, r.rtl_cycles / n);
+  std::printf("%-14s %-6s %10lu %11lu %9.2f %10.3f %9.0f %9.0f %10.3f %10.3f\n", unit.c_str(), stream_name(o),
+              static_cast<unsigned long>(r.requests), static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error,
+              r.p99_error, r.max_error, r.model_cycles / n, r.rtl_cycles / n);
   if (r.ok()) {
     const std::string late = a.limits ? out_of_bounds(r, o, *a.limits) : std::string();
     if (!late.empty()) std::printf("%s\n", late.c_str());
@@ -86,15 +85,12 @@ bool compare(const std::string& unit, const item_stream& s, const options& o, co
 
 bool compare_all(const std::string& unit, const arguments& a) {
   bool ok = true;
-  for (const mode how : {mode::single, mode::full, mode::random}) {
-    options o = a.o;
-    o.how = how;
-    o.storms = a.storms && how == mode::random;
-    if (how != mode::random) {  // files are of the longest stream
+  for (const stream_kind& kind : default_streams) {
+    options o = with_stream(a.o, kind, a.requests, a.storms);
+    if (o.how != mode::random) {  // files are of the longest stream
       o.coverage_file.clear();
       o.vcd.clear();
     }
-    o.requests = how == mode::random ? a.requests : std::max<std::uint64_t>(a.requests / 10, 1);
     ok &= compare(unit, make_bench(unit)->generate(o), o, a);
   }
   return ok;

@@ -22,9 +22,10 @@ _CHECK = {"gap": (0, 8, 16), "hold": (0, 24, 16), "remote": (0, 48, 1), "privile
           "key": (1, 0, 32), "rights": (1, 32, 32), "pd": (2, 0, 32), "qpn": (2, 32, 32),
           "generation": (3, 0, 32), "function": (3, 32, 16), "va": (4, 0, 64), "length": (5, 0, 64)}
 _FETCH = {"gap": (0, 8, 16), "hold": (0, 24, 16), "index": (1, 0, 32), "value": (2, 0, 64)}
-_WALK = {"gap": (0, 8, 16), "write": (0, 24, 1), "map": (0, 32, 32), "va": (1, 0, 64), "last": (2, 0, 64),
+_WALK = {"gap": (0, 8, 16), "write": (0, 24, 1), "races": (0, 25, 1), "map": (0, 32, 32), "va": (1, 0, 64), "last": (2, 0, 64),
          "length": (3, 0, 64), "index": (4, 0, 32), "levels": (4, 32, 8), "page_shift": (4, 40, 8), "null": (4, 48, 1),
-         "indirect": (4, 49, 1), "on_demand": (4, 50, 1), "table": (5, 0, 64), "table_va": (6, 0, 64), "version": (7, 0, 64)}
+         "indirect": (4, 49, 1), "on_demand": (4, 50, 1), "table": (5, 0, 64), "table_va": (6, 0, 64), "version": (7, 0, 32),
+         "changed_level": (7, 32, 8)}
 _WRITE = {"gap": (0, 8, 16), "page": (0, 24, 16), "offset": (1, 0, 16), "blocks": (1, 16, 8), "bytes": (1, 32, 32),
           "number": (2, 0, 32), "value": (2, 32, 32)}
 _BYTES = {f"bytes_{i}": (2 + i, 0, 64) for i in range(8)}

@@ -55,6 +55,7 @@ const std::vector<listed_knob>& listed_knobs() {
       {"atc.requests", role::pool},
       {"atc.page_requests", role::pool},
       {"atc.page_retries", role::none, false, "when a page is given up"},
+      {"rtl.*", role::none, false, "how RTL is run"},
       {"*.seed", role::none, false, seed},
       {"*.key_seed", role::none, false, seed},
       {"driver.command_timeout", role::none, false, "when a device is given up"},
@@ -64,6 +65,7 @@ const std::vector<listed_knob>& listed_knobs() {
       {"peer*.page", role::none, false, policy},
       {"peer*.read_slots", role::pool},
       {"peer*.copy_outstanding", role::pool},
+      {"device*.*", role::none, false, "of RTL that the workloads have not"},
       {"link.buffer", role::pool, true},
       {"link.loss", role::none, false, "a fault on demand"},
       {"link.corruption", role::none, false, "a fault on demand"},
@@ -115,6 +117,7 @@ std::optional<role> role_of(const knob_tree::leaf& l) {
     case knob_kind::flag:
     case knob_kind::choice:
     case knob_kind::text:
+    case knob_kind::path:
       return role::none;
     default:
       return std::nullopt;

@@ -21,7 +21,24 @@ struct setting {
   ibv_qp_type type;
   ibv_qp_state state;
   [[nodiscard]] std::uint8_t transport() const {
-    return type == IBV_QPT_RC ? HCA_TRANSPORT_RC : type == IBV_QPT_UC ? HCA_TRANSPORT_UC : HCA_TRANSPORT_UD;
+    switch (type) {
+      case IBV_QPT_RC:
+        return HCA_TRANSPORT_RC;
+      case IBV_QPT_UC:
+        return HCA_TRANSPORT_UC;
+      case IBV_QPT_UD:
+        return HCA_TRANSPORT_UD;
+      case IBV_QPT_XRC_SEND:
+        return HCA_TRANSPORT_XRC_INI;
+      case IBV_QPT_XRC_RECV:
+        return HCA_TRANSPORT_XRC_TGT;
+    }
+    return HCA_TRANSPORT_GROUP;
+  }
+  [[nodiscard]] bool answers() const { return type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV; }
+  // Bits 7..5 of its opcodes.
+  [[nodiscard]] std::uint8_t bits() const {
+    return type == IBV_QPT_XRC_RECV ? wire::xrc : type == IBV_QPT_UC ? wire::uc : wire::rc;
   }
   [[nodiscard]] bool hears() const { return receives(static_cast<std::uint8_t>(state)); }
 };
@@ -42,7 +59,11 @@ class bench {
     options_.type = s.type;
     options_.psn = 0x777;
     options_.timeout = 0;
-    qp_ = p_.create_qp(options_);
+    if (s.type == IBV_QPT_XRC_RECV) {
+      make_target();
+    } else {
+      qp_ = p_.create_qp(options_);
+    }
   }
 
   // Whatever the table says of this packet must be what happens.
@@ -118,6 +139,21 @@ class bench {
   void aim(std::uint32_t qpn) { target_ = qpn; }
 
  private:
+  void make_target() {
+    const ibv_xrcd_init_attr domain{0, true, false};
+    ibv_srq_init_attr_ex shared{};
+    shared.attr = {8191, 1, 0};
+    shared.srq_type = IBV_SRQT_XRC;
+    shared.pd = p_.pd;
+    shared.xrcd = ibv_open_xrcd(c_, p_.context, &domain);
+    shared.cq = p_.cq;
+    srq_ = ibv_create_srq_ex(c_, p_.context, &shared);
+    EXPECT_EQ(ibv_get_srq_num(srq_, &srqn_), 0);
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = IBV_QPT_XRC_RECV;
+    init.xrcd = shared.xrcd;
+    qp_ = ibv_create_qp_ex(c_, p_.context, &init);
+  }
   struct counts {
     int dropped, foreign, unknown, messages;
   };
@@ -136,6 +172,7 @@ class bench {
     h.va = there_.addr;
     h.dma_length = 64;
     h.qkey = qkey;
+    h.srqn = srqn_;
     return h;
   }
   void put_in_sequence(std::uint8_t opcode, std::uint32_t dma_length = 64) {
@@ -148,7 +185,7 @@ class bench {
   void go_to(ibv_qp_state to) {
     ibv_qp_attr a{};
     ASSERT_EQ(p_.reset(qp_), 0);
-    const bool rc = setting_.type == IBV_QPT_RC;
+    const bool rc = setting_.answers();
     const bool ud = setting_.type == IBV_QPT_UD;
     if (to == IBV_QPS_INIT || to == IBV_QPS_RTR) {
       a.qp_state = IBV_QPS_INIT;
@@ -196,24 +233,26 @@ class bench {
                       (a.psn == psn_class::noticed) == (prepared_.psn == psn_class::noticed);
     if (same) return;
     go_to(setting_.state);
+    expected_ = first_psn;
+    if (setting_.type == IBV_QPT_XRC_SEND) return;  // nothing is for it
     ibv_wc wc{};
     while (ibv_poll_cq(c_, p_.cq, 1, &wc) == 1) {
     }
     for (unsigned i = 0; i < 4; ++i) {
-      ASSERT_EQ(post_receive(c_, qp_, i, {{receives_.addr + i * 8192ULL, 8192, receives_.mr->lkey}}), 0);
+      const ibv_sge room{receives_.addr + i * 8192ULL, 8192, receives_.mr->lkey};
+      ASSERT_EQ(srq_ ? post_receive(c_, srq_, i, {room}) : post_receive(c_, qp_, i, {room}), 0);
     }
     c_.spend(5_us);
     c_.sync();
-    expected_ = first_psn;
-    const auto bits = static_cast<std::uint8_t>(setting_.type == IBV_QPT_UC ? wire::uc : wire::rc);
-    if (setting_.type == IBV_QPT_RC) {
-      for (const std::uint8_t op : {wire::read_request, wire::fetch_add, wire::compare_swap}) put_in_sequence(op);
+    const std::uint8_t bits = setting_.bits();
+    if (setting_.answers()) {
+      for (const std::uint8_t op : {wire::read_request, wire::fetch_add, wire::compare_swap}) put_in_sequence(bits | op);
     }
     if (setting_.type == IBV_QPT_UD) expected_ = psn_add(first_psn, 0);
     if (setting_.type != IBV_QPT_UD) put_in_sequence(bits | wire::write_only);
     if (a.inbound == wire::send_first) put_in_sequence(bits | wire::send_first);
     if (a.inbound == wire::write_first) put_in_sequence(bits | wire::write_first, long_message(a) ? 3 * mtu : mtu + 64);
-    if (a.psn == psn_class::noticed) put(header(wire::write_only, psn_add(expected_, 5)), true);
+    if (a.psn == psn_class::noticed) put(header(bits | wire::write_only, psn_add(expected_, 5)), true);
     p_.fill(there_.addr, 256, static_cast<std::uint8_t>(++seed_));
     ASSERT_EQ(p_.state(qp_), setting_.state);
   }
@@ -227,10 +266,10 @@ class bench {
       case psn_class::expected:
         break;
       case psn_class::executed:
-        psn = first_psn + (kind == request_kind::read       ? 0
-                           : a.opcode == wire::fetch_add    ? 1
-                           : a.opcode == wire::compare_swap ? 2
-                                                            : 3);
+        psn = first_psn + (kind == request_kind::read                  ? 0
+                           : kind_bits(a.opcode) == wire::fetch_add    ? 1
+                           : kind_bits(a.opcode) == wire::compare_swap ? 2
+                                                                       : 3);
         break;
       case psn_class::older:
         psn = first_psn - 9;
@@ -240,7 +279,7 @@ class bench {
         break;
     }
     packet_header h = header(a.opcode, psn);
-    if (a.opcode == wire::read_request && a.psn == psn_class::expected) h.dma_length = 100;
+    if (is_read(h) && a.psn == psn_class::expected) h.dma_length = 100;
     if (kind == request_kind::write && !h.shape().last) h.dma_length = 3 * mtu;
     if (!a.from_peer) {
       h.source_lid = other;
@@ -260,10 +299,9 @@ class bench {
     if (setting_.hears() && setting_.type != IBV_QPT_UD) return expect_psn(expected_, setting_.state);
     EXPECT_EQ(p_.state(qp_), setting_.state);
   }
-  static void expect_answer(const std::vector<packet_header>& got, std::uint8_t opcode, std::uint32_t psn,
-                            std::uint8_t syndrome) {
+  void expect_answer(const std::vector<packet_header>& got, std::uint8_t opcode, std::uint32_t psn, std::uint8_t syndrome) {
     ASSERT_EQ(got.size(), 1U);
-    EXPECT_EQ(got[0].opcode, opcode);
+    EXPECT_EQ(got[0].opcode, setting_.bits() | opcode);
     EXPECT_EQ(got[0].psn, psn & wire::psn_mask);
     EXPECT_EQ(got[0].syndrome, syndrome);
   }
@@ -277,7 +315,7 @@ class bench {
     }
     expect_psn(h.psn + 1, setting_.state);
     EXPECT_TRUE(written || !h.shape().reth || kind != request_kind::write);
-    if (setting_.type != IBV_QPT_RC) {
+    if (!setting_.answers()) {
       EXPECT_TRUE(answers.empty());
       return;
     }
@@ -297,6 +335,8 @@ class bench {
   region receives_;
   ibv_qp* qp_ = nullptr;
   ibv_ah* ah_ = nullptr;
+  ibv_srq* srq_ = nullptr;  // XRC
+  std::uint32_t srqn_ = 0;
   std::uint32_t target_ = 0;
   std::uint32_t expected_ = first_psn;
   bool fresh_ = false;  // as prepared
@@ -378,6 +418,25 @@ TEST(answers, rc_in_sqd) {
 }
 TEST(answers, rc_in_error) {
   check_all({IBV_QPT_RC, IBV_QPS_ERR}, none);
+}
+TEST(answers, xrc_target_in_reset) {
+  check_all({IBV_QPT_XRC_RECV, IBV_QPS_RESET}, none);
+}
+TEST(answers, xrc_target_in_init) {
+  check_all({IBV_QPT_XRC_RECV, IBV_QPS_INIT}, none);
+}
+TEST(answers, xrc_target_in_rtr) {
+  check_all({IBV_QPT_XRC_RECV, IBV_QPS_RTR}, reliable);
+}
+TEST(answers, xrc_target_in_rts) {
+  check_all({IBV_QPT_XRC_RECV, IBV_QPS_RTS}, reliable);
+}
+TEST(answers, xrc_target_in_error) {
+  check_all({IBV_QPT_XRC_RECV, IBV_QPS_ERR}, none);
+}
+// It only sends: requests are not for it, of whatever transport.
+TEST(answers, xrc_initiator_in_rts) {
+  check_all({IBV_QPT_XRC_SEND, IBV_QPS_RTS}, none);
 }
 TEST(answers, uc_in_init) {
   check_all({IBV_QPT_UC, IBV_QPS_INIT}, none);

@@ -34,7 +34,7 @@ class faulty {
   [[nodiscard]] virtual std::span<const fault_kind> fault_kinds() const = 0;
   // Kind number `kind` of that list begins now, or with the next thing that it can happen to.
   virtual void inject(std::size_t kind, const fault_request& r) = 0;
-  // What was asked for and has not happened yet is not to happen: the function is reset.
+  // What was asked for and has not happened yet is not to happen.
   virtual void withdraw() {}
 };
 

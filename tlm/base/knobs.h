@@ -14,6 +14,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,7 +22,7 @@
 
 namespace hcasim {
 
-enum class knob_kind { count, cycles, time, bytes, rate, clock, ratio, flag, choice, text };
+enum class knob_kind { count, cycles, time, bytes, rate, clock, ratio, flag, choice, text, path };
 
 struct knob {
   // A choice is seen as its current index into `choices`, behind a pair of functions that know the enum.
@@ -38,7 +39,7 @@ struct knob {
   double min;  // in the base unit of the kind: 1, cycles, ps, bytes, bit/s, Hz, 1
   double max;
   std::string_view help;
-  std::vector<std::string_view> choices;  // kind choice only
+  std::vector<std::string_view> choices;  // kinds choice and path
 };
 
 class knob_visitor {
@@ -83,6 +84,10 @@ class knob_visitor {
   void flag(std::string_view name, bool& v, std::string_view help) { visit({name, knob_kind::flag, &v, 0, 1, help, {}}); }
   void text(std::string_view name, std::string& v, std::string_view help) {
     visit({name, knob_kind::text, &v, 0, 0, help, {}});
+  }
+  // One of `names`, or the path of a file: in a description relative to its own file.
+  void path(std::string_view name, std::string& v, std::vector<std::string_view> names, std::string_view help) {
+    visit({name, knob_kind::path, &v, 0, 0, help, std::move(names)});
   }
   // The enum's values are 0, 1, 2, ... in the order of `names`.
   template <class E>

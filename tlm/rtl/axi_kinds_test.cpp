@@ -51,17 +51,17 @@ struct wanted_burst {
   unsigned size;  // bytes of a beat
 };
 
-class passing : public axi_master {
+class passing : public shell {
  public:
+  axi_master m0{"m0", *this, {.longest_burst = 32}};
   static constexpr unsigned bus = 8;
   std::vector<std::string> violations;
   std::vector<payload> got;
   unsigned done = 0;
 
   explicit passing(const shell_options& o)
-      : axi_master("pass", {.address_bits = 16, .data_bits = 64, .id_bits = 2, .longest_burst = 32}, clock_400,
-                   make_axi_pass_design, o),
-        cmd_(into("cmd", 32)),
+      : shell("pass", clock_400, make_axi_pass_design, o),
+        cmd_(into("cmd", 41)),
         beat_(into("beat", 73)),
         got_(out_of("got", 69)),
         done_(out_of("done", 4)) {
@@ -117,7 +117,7 @@ TEST(axi_kinds, writes_and_reads_are_those_of_axi) {
   o.stall = 0.2;
   passing master(o);
   noting_ram memory("memory");
-  master.memory.bind(memory.in);
+  master.m0.memory.bind(memory.in);
   random_stream r(7, "kinds");
   std::vector<unsigned char> copy(1 << 16);
   const std::vector<wanted_burst> bursts = some_bursts(r, 300);
@@ -158,7 +158,7 @@ TEST(axi_kinds, writes_and_reads_are_those_of_axi) {
 std::vector<seen_access> accesses_of(const wanted_burst& b, bool write) {
   passing master({});
   noting_ram memory("memory");
-  master.memory.bind(memory.in);
+  master.m0.memory.bind(memory.in);
   master.ask(b, write);
   for (unsigned n = 0; write && n < b.beats; ++n) {
     const std::uint64_t first = address_of(b, n);
@@ -189,22 +189,22 @@ TEST(axi_kinds, a_fixed_write_is_an_access_for_each_beat) {
 std::string refusal_of(const wanted_burst& b) {
   passing master({});
   noting_ram memory("memory");
-  master.memory.bind(memory.in);
+  master.m0.memory.bind(memory.in);
   master.ask(b, false);
   testing::run_for(1_us);
   return master.violations.empty() ? "none" : master.violations.front();
 }
 TEST(axi_kinds, a_wrap_of_three_beats_is_found) {
   EXPECT_EQ(refusal_of({axi_kind::wrapping, 64, 3, 8}),
-            "pass (axi_pass_design): stream ar: a burst at 64 is WRAP and has 3 beats, not 2, 4, 8 or 16");
+            "pass (axi_pass_design): stream m0.ar: a burst at 64 is WRAP and has 3 beats, not 2, 4, 8 or 16");
 }
 TEST(axi_kinds, an_unaligned_wrap_is_found) {
   EXPECT_EQ(refusal_of({axi_kind::wrapping, 66, 4, 4}),
-            "pass (axi_pass_design): stream ar: a burst at 66 is WRAP and not aligned to its beats of 4 bytes");
+            "pass (axi_pass_design): stream m0.ar: a burst at 66 is WRAP and not aligned to its beats of 4 bytes");
 }
 TEST(axi_kinds, a_long_fixed_burst_is_found) {
   EXPECT_EQ(refusal_of({axi_kind::fixed, 64, 17, 8}),
-            "pass (axi_pass_design): stream ar: a burst at 64 is FIXED and has 17 beats, more than 16");
+            "pass (axi_pass_design): stream m0.ar: a burst at 64 is FIXED and has 17 beats, more than 16");
 }
 TEST(axi_kinds, a_wrap_at_the_end_of_4_kib_stays_within) {
   EXPECT_EQ(accesses_of({axi_kind::wrapping, 4088, 16, 8}, false), (accesses{{false, 3968, 128}}));

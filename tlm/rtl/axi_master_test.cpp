@@ -13,8 +13,6 @@
 namespace hcasim::rtl {
 namespace {
 
-constexpr axi_config copier_ports{.address_bits = 16, .data_bits = 64, .id_bits = 2, .longest_burst = 64};
-
 // Answers each access after a while; what lies at the top is refused.
 class ram : public unit {
  public:
@@ -60,10 +58,12 @@ class ram : public unit {
 };
 
 // A design that copies at a command and says when it is done.
-class copying_master : public axi_master {
+class copying_master : public shell {
  public:
-  copying_master(const axi_config& ports, design_factory make, const shell_options& o, unsigned command_bits)
-      : axi_master("copy", ports, clock_400, make, o), cmd_(into("cmd", command_bits)), done_(out_of("done", 4)) {
+  axi_master m0{"m0", *this};
+
+  copying_master(design_factory make, const shell_options& o, unsigned command_bits)
+      : shell("copy", clock_400, make, o), cmd_(into("cmd", command_bits)), done_(out_of("done", 4)) {
     done_.on_transfer = [this](const payload& p, std::uint64_t, ps t) {
       owe(-1);
       done.push_back(static_cast<unsigned>(p.get(0, 4)));
@@ -88,9 +88,7 @@ class copying_master : public axi_master {
 
 class copier : public copying_master {
  public:
-  copier(unsigned fault, const shell_options& o) : copying_master(copier_ports, make_axi_copy_design, o, 44) {
-    strap("fault", fault);
-  }
+  copier(unsigned fault, const shell_options& o) : copying_master(make_axi_copy_design, o, 44) { strap("fault", fault); }
   void copy(std::uint64_t from, std::uint64_t to, unsigned beats, unsigned size, bool w_first) {
     payload p;
     writer(p).put(from, 16).put(to, 16).put(beats - 1, 8).put(size, 3).put(w_first, 1);
@@ -103,7 +101,7 @@ void expect_copied(const copying_master& c, const ram& memory, const std::vector
   testing::run_until_idle();
   EXPECT_EQ(c.violations, std::vector<std::string>{});
   EXPECT_EQ(c.done, std::vector<unsigned>(copies, 0));
-  EXPECT_EQ(c.bursts(), bursts);
+  EXPECT_EQ(c.m0.bursts(), bursts);
   EXPECT_EQ(memory.bytes, wanted);
 }
 
@@ -114,7 +112,7 @@ void random_copies(std::uint64_t seed, double stall, unsigned latency) {
   o.check_x = true;
   ram memory("memory", latency);
   copier c(0, o);
-  c.memory.bind(memory.in);
+  c.m0.memory.bind(memory.in);
   random_stream r(seed, "copies");
   for (auto& b : memory.bytes) b = static_cast<unsigned char>(r.next());
   std::vector<unsigned char> wanted = memory.bytes;
@@ -149,7 +147,7 @@ TEST(axi_master, copies_through_memory_that_answers_in_the_call) {
 TEST(axi_master, a_copy_takes_its_beats) {
   ram memory("memory", 5);
   copier c(0, {});
-  c.memory.bind(memory.in);
+  c.m0.memory.bind(memory.in);
   c.copy(64, 1024, 8, 3, false);
   testing::run_until_idle();
   EXPECT_EQ(c.done_at, clock_400.cycles(1 + 5 + 8 + 1 + 8 - 1 + 5 + 1));
@@ -158,7 +156,7 @@ TEST(axi_master, a_copy_takes_its_beats) {
 TEST(axi_master, errors_of_the_memory_reach_the_master) {
   ram memory("memory", 5);
   copier c(0, {});
-  c.memory.bind(memory.in);
+  c.m0.memory.bind(memory.in);
   c.copy(ram::top, 64, 2, 3, false);
   c.copy(64, ram::top, 2, 3, false);
   testing::run_until_idle();
@@ -172,7 +170,7 @@ std::string first_violation_of_copier(unsigned fault, std::uint64_t from = 64, u
   o.stall = stall;
   ram memory("memory", 5);
   copier c(fault, o);
-  c.memory.bind(memory.in);
+  c.m0.memory.bind(memory.in);
   for (unsigned i = 0; i < copies; ++i) c.copy(from, 1024, 8, size, false);
   testing::run_for(100_us);
   return c.violations.empty() ? "none" : c.violations.front();
@@ -182,10 +180,10 @@ TEST(axi_master, no_fault_no_violation) {
   EXPECT_EQ(first_violation_of_copier(0, 64, 2, 0.5), "none");
 }
 TEST(axi_master, a_last_that_comes_early_is_found) {
-  EXPECT_EQ(first_violation_of_copier(1), "copy (axi_copy_design): stream w: `last` is wrong on beat 7 of 8");
+  EXPECT_EQ(first_violation_of_copier(1), "copy (axi_copy_design): stream m0.w: `last` is wrong on beat 7 of 8");
 }
 TEST(axi_master, a_burst_of_another_kind_is_found) {
-  EXPECT_EQ(first_violation_of_copier(2), "copy (axi_copy_design): stream ar: a burst at 64 is of a kind that is reserved");
+  EXPECT_EQ(first_violation_of_copier(2), "copy (axi_copy_design): stream m0.ar: a burst at 64 is of a kind that is reserved");
 }
 TEST(axi_master, a_valid_that_falls_is_found) {
   EXPECT_EQ(first_violation_of_copier(3, 64, 2, 0.5), "copy (axi_copy_design): awvalid fell before it was taken");
@@ -195,25 +193,23 @@ TEST(axi_master, an_address_that_changes_is_found) {
 }
 TEST(axi_master, a_strobe_outside_its_beat_is_found) {
   EXPECT_EQ(first_violation_of_copier(5),
-            "copy (axi_copy_design): stream w: beat 1 of a burst at 1024 has a strobe outside it, on byte 4");
+            "copy (axi_copy_design): stream m0.w: beat 1 of a burst at 1024 has a strobe outside it, on byte 4");
 }
 TEST(axi_master, an_answer_that_is_never_taken_is_a_hang) {
   EXPECT_EQ(first_violation_of_copier(6, 64, 2, 0, 1),
-            "copy (axi_copy_design): hang: stream r has not been taken for 501 cycles (rready)");
+            "copy (axi_copy_design): hang: stream m0.r has not been taken for 501 cycles (rready)");
 }
 TEST(axi_master, beats_wider_than_the_bus_are_found) {
   EXPECT_EQ(first_violation_of_copier(7),
-            "copy (axi_copy_design): stream ar: a burst at 64 has beats of 128 bytes, the bus has 8");
+            "copy (axi_copy_design): stream m0.ar: a burst at 64 has beats of 128 bytes, the bus has 8");
 }
 TEST(axi_master, a_burst_across_4_kib_is_found) {
-  EXPECT_EQ(first_violation_of_copier(0, 4080), "copy (axi_copy_design): stream ar: a burst at 4080 crosses 4 KiB");
+  EXPECT_EQ(first_violation_of_copier(0, 4080), "copy (axi_copy_design): stream m0.ar: a burst at 4080 crosses 4 KiB");
 }
-
-constexpr axi_config lite_copier_ports{.lite = true, .address_bits = 16, .data_bits = 64};
 
 class lite_copier : public copying_master {
  public:
-  explicit lite_copier(const shell_options& o) : copying_master(lite_copier_ports, make_axi_lite_copy_design, o, 48) {}
+  explicit lite_copier(const shell_options& o) : copying_master(make_axi_lite_copy_design, o, 48) {}
   void copy(std::uint64_t from, std::uint64_t to, unsigned words, unsigned keep = 0xff) {
     payload p;
     writer(p).put(from, 16).put(to, 16).put(words - 1, 8).put(keep, 8);
@@ -228,7 +224,7 @@ void random_words(std::uint64_t seed, double stall, unsigned latency) {
   o.check_x = true;
   ram memory("memory", latency);
   lite_copier c(o);
-  c.memory.bind(memory.in);
+  c.m0.memory.bind(memory.in);
   random_stream r(seed, "words");
   for (auto& b : memory.bytes) b = static_cast<unsigned char>(r.next());
   std::vector<unsigned char> wanted = memory.bytes;
@@ -262,7 +258,7 @@ TEST(axi_lite_master, copies_through_memory_that_answers_in_the_call) {
 TEST(axi_lite_master, a_copy_takes_its_words) {
   ram memory("memory", 5);
   lite_copier c({});
-  c.memory.bind(memory.in);
+  c.m0.memory.bind(memory.in);
   c.copy(64, 1024, 3);
   testing::run_until_idle();
   EXPECT_EQ(c.done_at, clock_400.cycles(1 + 3 * (5 + 1 + 5 + 1)));
@@ -271,7 +267,7 @@ TEST(axi_lite_master, a_copy_takes_its_words) {
 TEST(axi_lite_master, errors_of_the_memory_reach_the_master) {
   ram memory("memory", 5);
   lite_copier c({});
-  c.memory.bind(memory.in);
+  c.m0.memory.bind(memory.in);
   c.copy(ram::top, 64, 1);
   c.copy(64, ram::top, 1);
   testing::run_until_idle();

@@ -1,5 +1,5 @@
 // Memory behind AXI4 and AXI-Lite against a copy of its bytes; its timing; and RTL that does not keep to AXI.
-#include "tlm/rtl/axi.h"
+#include "tlm/rtl/axi_memory.h"
 
 #include <gtest/gtest.h>
 #include <tlm_utils/simple_initiator_socket.h>
@@ -78,30 +78,30 @@ class bench : public unit {
   std::map<std::uint64_t, unsigned char> memory_;
 };
 
-constexpr axi_config axi4{.address_bits = 16, .data_bits = 64, .id_bits = 4};
-constexpr axi_config lite{.lite = true, .address_bits = 12, .data_bits = 32};
+constexpr unsigned axi4 = 16, lite = 12;  // bits of an address
 
-class axi_suspect : public axi_memory {
+class axi_suspect : public shell {
  public:
-  axi_suspect(unsigned fault, const axi_config& c, design_factory make, const shell_options& o)
-      : axi_memory("ram", c, clock_400, make, o) {
+  axi_memory s0{"s0", *this};
+  std::vector<std::string> violations;
+
+  axi_suspect(unsigned fault, design_factory make, const shell_options& o) : shell("ram", clock_400, make, o) {
     strap("fault", fault);
     on_violation = [this](const std::string& what) { violations.push_back(what); };
   }
-  std::vector<std::string> violations;
 };
 
 // Fills the memory, then any mixture; reads that overtake writes or each other would show.
-void random_traffic(const axi_config& c, design_factory make, std::uint64_t seed, double stall) {
+void random_traffic(unsigned address_bits, design_factory make, std::uint64_t seed, double stall) {
   shell_options o;
   o.stall = stall;
   o.seed = seed;
   o.check_x = true;
   bench b("bench");
-  axi_suspect ram(0, c, make, o);
-  b.out.bind(ram.memory);
+  axi_suspect ram(0, make, o);
+  b.out.bind(ram.s0.memory);
   random_stream r(seed, "axi");
-  const std::uint64_t size = (std::uint64_t{1} << c.address_bits) - 64;
+  const std::uint64_t size = (std::uint64_t{1} << address_bits) - 64;
   ps t = 1_us;
   for (std::uint64_t at = 0; at < size; at += 1024) b.write(t, at, std::min<std::uint64_t>(1024, size - at), r);
   for (int i = 0; i < 3000; ++i) {
@@ -141,8 +141,8 @@ TEST(axi, axi_lite_with_stalls_of_every_channel) {
 // AR in cycle 0, 8 beats in the cycles after it; a write's AW, its beats, B.
 TEST(axi, a_burst_takes_its_beats) {
   bench b("bench");
-  axi_suspect ram(0, axi4, make_axi_ram_design, {});
-  b.out.bind(ram.memory);
+  axi_suspect ram(0, make_axi_ram_design, {});
+  b.out.bind(ram.s0.memory);
   random_stream r(1, "x");
   b.write(clock_400.cycles(10), 64, 64, r);
   b.read(clock_400.cycles(40), 64, 64);
@@ -151,13 +151,13 @@ TEST(axi, a_burst_takes_its_beats) {
   EXPECT_EQ(b.accesses()[0].answered_at, clock_400.cycles(19));
   EXPECT_EQ(b.accesses()[1].answered_at, clock_400.cycles(48));
   EXPECT_EQ(b.accesses()[2].answered_at, clock_400.cycles(69));
-  EXPECT_EQ(ram.bursts(), 4U);
+  EXPECT_EQ(ram.s0.bursts(), 4U);
 }
 
 TEST(axi, what_the_memory_refuses_is_an_error_of_that_access_alone) {
   bench b("bench");
-  axi_suspect ram(0, axi4, make_axi_ram_design, {});
-  b.out.bind(ram.memory);
+  axi_suspect ram(0, make_axi_ram_design, {});
+  b.out.bind(ram.s0.memory);
   auto& bad_read = b.at(1_us, false, 0xfff8, 8);
   auto& bad_write = b.at(1_us, true, 0xfff8, 8);
   auto& good = b.at(1_us, false, 0, 8);
@@ -174,8 +174,8 @@ std::string first_violation(unsigned fault, double stall = 0, int accesses = 20)
   o.hang_cycles = 500;
   o.stall = stall;
   bench b("bench");
-  axi_suspect ram(fault, axi4, make_axi_ram_design, o);
-  b.out.bind(ram.memory);
+  axi_suspect ram(fault, make_axi_ram_design, o);
+  b.out.bind(ram.s0.memory);
   random_stream r(1, "x");
   for (int i = 0; i < accesses; ++i) {
     b.write(clock_400.cycles(10), 64, 64, r);
@@ -193,16 +193,16 @@ TEST(axi, a_write_that_is_never_answered_is_a_hang) {
             "ram (axi_ram_design): hang: 1 answers are missing, nothing has moved for 501 cycles (bvalid, rvalid stay low)");
 }
 TEST(axi, a_last_that_comes_early_is_found) {
-  EXPECT_EQ(first_violation(2), "ram (axi_ram_design): stream r: `last` is wrong on beat 7 of 8");
+  EXPECT_EQ(first_violation(2), "ram (axi_ram_design): stream s0.r: `last` is wrong on beat 7 of 8");
 }
 TEST(axi, an_answer_to_another_id_is_found) {
-  EXPECT_EQ(first_violation(3, 0, 1), "ram (axi_ram_design): stream r answers id 0, which has read nothing");
+  EXPECT_EQ(first_violation(3, 0, 1), "ram (axi_ram_design): stream s0.r answers id 0, which has read nothing");
 }
 TEST(axi, a_write_answered_before_its_last_beat_is_found) {
-  EXPECT_EQ(first_violation(4), "ram (axi_ram_design): stream b answers id 0 before its last beat was taken");
+  EXPECT_EQ(first_violation(4), "ram (axi_ram_design): stream s0.b answers id 0 before its last beat was taken");
 }
 TEST(axi, an_exclusive_answer_is_found) {
-  EXPECT_EQ(first_violation(5), "ram (axi_ram_design): stream b answers EXOKAY, and nothing was exclusive");
+  EXPECT_EQ(first_violation(5), "ram (axi_ram_design): stream s0.b answers EXOKAY, and nothing was exclusive");
 }
 TEST(axi, a_valid_that_falls_is_found) {
   EXPECT_EQ(first_violation(6, 0.5), "ram (axi_ram_design): bvalid fell before it was taken");
@@ -211,20 +211,20 @@ TEST(axi, data_that_change_are_found) {
   EXPECT_EQ(first_violation(7, 0.5), "ram (axi_ram_design): rid changed while rvalid waited for ready");
 }
 
-TEST(axi, a_configuration_that_does_not_fit_is_refused_by_name) {
-  const auto error_of = [](const char* name, axi_config c) {
+TEST(axi, an_endpoint_that_is_not_there_or_of_another_kind_is_refused_by_name) {
+  const auto design = make_axi_ram_design();
+  const auto error_of = [&](const char* name, const char* kind, bool into) {
     try {
-      axi_memory ram(name, c, clock_400, make_axi_ram_design);
+      design->check_endpoint(name, kind, into);
     } catch (const std::invalid_argument& e) {
       return std::string(e.what());
     }
     return std::string("none");
   };
-  EXPECT_EQ(error_of("ram0", {.address_bits = 16, .data_bits = 32, .id_bits = 4}),
-            "axi_ram_design: bundle 'w' has 73 bits on wdata, 37 are needed");
-  EXPECT_EQ(error_of("ram1", {.address_bits = 16, .data_bits = 48, .id_bits = 4}),
-            "axi_config: data_bits: a power of two, 8 to 1024");
-  EXPECT_EQ(error_of("ram2", {.lite = true, .id_bits = 4}), "axi_config: id_bits: 0 to 8, and 0 for AXI-Lite");
+  EXPECT_EQ(error_of("s0", "axi4", true), "none");
+  EXPECT_EQ(error_of("s1", "axi4", true), "axi_ram_design: endpoint 's1' is not among its PINS");
+  EXPECT_EQ(error_of("s0", "axis", true), "axi_ram_design: endpoint 's0' is of kind axi4, not axis");
+  EXPECT_EQ(error_of("s0", "axi4", false), "axi_ram_design: endpoint 's0' is a slave: the RTL must be a master there");
 }
 
 }  // namespace

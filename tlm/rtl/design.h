@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -39,6 +40,16 @@ struct pin {
     const auto mask = static_cast<std::uint8_t>(1U << (low + bit) % 8);
     byte = static_cast<std::uint8_t>(v ? byte | mask : byte & ~mask);
   }
+  // Bits [first, first + n), 1 to 32 of them.
+  [[nodiscard]] std::uint32_t part(unsigned first, unsigned n) const;
+  void set_part(unsigned first, unsigned n, std::uint32_t v) const;
+};
+
+// Bits of a payload that have a name, those of AXI and AXI-Stream; 0 bits: there are none.
+struct field {
+  unsigned at = 0;
+  unsigned bits = 0;
+  explicit operator bool() const { return bits > 0; }
 };
 
 // A valid/ready stream. Its payload may lie on several pins, lowest bits first.
@@ -53,8 +64,25 @@ struct bundle {
   bool late = false;            // out of the RTL: the data is there in the cycle after
   const pin* credit = nullptr;  // instead of ready: high for a cycle, one more may be sent
   unsigned credits = 0;         // that there are after reset
+  unsigned clock = 0;           // which one of the design
   std::vector<const pin*> data;
   unsigned bits = 0;
+  std::vector<std::string> names;  // of the pins of `data`, in an endpoint
+
+  [[nodiscard]] field find(const std::string& field_name) const;
+};
+
+// Bundles that belong together, named "ENDPOINT.CHANNEL".
+struct endpoint_pins {
+  std::string kind;  // axi4, axi_lite, axis
+  std::string name;
+  bool into = false;  // the RTL answers, or takes
+};
+
+struct clock_pin {
+  const pin* at;
+  double period;  // in those of the first clock
+  double phase;   // of its first edge, in periods of the first clock
 };
 
 class design {
@@ -79,15 +107,27 @@ class design {
 
   [[nodiscard]] const std::deque<pin>& pins() const { return pins_; }
   [[nodiscard]] const std::deque<bundle>& bundles() const { return bundles_; }
-  // Throws std::invalid_argument that names the design, the bundle and what is wrong.
+  [[nodiscard]] const std::vector<clock_pin>& clocks() const { return clocks_; }
+  // These throw std::invalid_argument that names the design, what was looked for and what is wrong.
   [[nodiscard]] const bundle& find(const std::string& bundle_name, bool into, unsigned bits) const;
+  void check_endpoint(const std::string& endpoint_name, const std::string& kind, bool into) const;
+  [[nodiscard]] const pin& find_side(const std::string& side_name, bool output) const;
+  [[nodiscard]] unsigned find_clock(const std::string& port) const;
+  [[nodiscard]] bool has_bundle(const std::string& bundle_name) const;
 
   // An input that stays as it is, in reset too; set before the first edge. A design without it is not asked.
   void strap(const std::string& strap_name, std::uint64_t value) const;
-  void clock(bool v) const { clock_->set(v); }
+  void clock(unsigned n, bool v) const { clocks_[n].at->set(v); }
+  // Those of one clock and those of none, or all of them.
   void reset(bool active) const {
     for (const reset_pin& r : resets_) r.at->set(active != r.low);
   }
+  void reset(bool active, unsigned of_clock) const {
+    for (const reset_pin& r : resets_) {
+      if (r.clock == static_cast<int>(of_clock)) r.at->set(active != r.low);
+    }
+  }
+  [[nodiscard]] bool has_reset_of(unsigned of_clock) const;
   // Whether nothing changes before a stream moves; designs without such a pin never say so.
   [[nodiscard]] bool has_idle() const { return idle_ != nullptr; }
   [[nodiscard]] bool idle() const { return idle_ && idle_->get(); }
@@ -95,31 +135,40 @@ class design {
  protected:
   // "port", "port[7]" or "port[7:4]".
   [[nodiscard]] const pin* find_pin(const std::string& text);
-  void set_clock(const char* p) { clock_ = find_pin(p); }
-  void add_reset(const char* p, bool low) { resets_.push_back({find_pin(p), low}); }
+  void add_clock(const char* p, double period, double phase) { clocks_.push_back({find_pin(p), period, phase}); }
+  void add_reset(const char* p, bool low, int of_clock) { resets_.push_back({find_pin(p), low, of_clock}); }
   void set_idle(const char* p) { idle_ = find_pin(p); }
   void add_strap(const char* strap_name, const char* p) { straps_.push_back({strap_name, find_pin(p)}); }
-  // Of `form` the names are not looked at. Throws std::invalid_argument if a stream cannot carry its bits.
+  void add_side(const char* side_name, const char* p) { sides_.push_back({side_name, find_pin(p)}); }
+  void add_endpoint(const char* kind, const char* endpoint_name, bool into) {
+    endpoints_.push_back({kind, endpoint_name, into});
+  }
+  // Of `form` the names of pins are not looked at.
   void add_bundle(bundle form, const char* bundle_name, const char* valid, const char* ready,
                   std::initializer_list<const char*> data, const char* credit);
 
   std::deque<pin> pins_;
 
  private:
-  struct strap_pin {
+  struct named_pin {
     std::string name;
     const pin* at;
   };
   struct reset_pin {
     const pin* at;
     bool low;
+    int clock;  // -1: of none
   };
   std::deque<pin> slices_;
   std::deque<bundle> bundles_;
-  std::vector<strap_pin> straps_;
+  std::vector<endpoint_pins> endpoints_;
+  std::vector<named_pin> straps_;
+  std::vector<named_pin> sides_;
   std::vector<reset_pin> resets_;
-  const pin* clock_ = nullptr;
+  std::vector<clock_pin> clocks_;
   const pin* idle_ = nullptr;
 };
+
+using design_factory = std::unique_ptr<design> (*)(unsigned random_reset);
 
 }  // namespace hcasim::rtl

@@ -1,10 +1,50 @@
-// Whether a unit of an adapter is the SystemC model or Verilated RTL behind the same sockets.
+// What stands in a unit's place, and how RTL that does is run.
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tlm/base/knobs.h"
 
 namespace hcasim {
 
-enum class implementation : std::uint8_t { model, rtl };
+// `model`, `rtl` (the project's own), or whatever else tlm/rtl/registry.h finds: a name, or the path of a shared object.
+struct implementation {
+  std::string name = "model";
+
+  static const implementation model, rtl;
+  [[nodiscard]] bool is_model() const { return name == "model"; }
+  bool operator==(const implementation&) const = default;
+};
+inline const implementation implementation::model{"model"};
+inline const implementation implementation::rtl{"rtl"};
+
+struct rtl_knobs {
+  double stall = 0;
+  bool storms = false;
+  std::uint64_t seed = 1;
+  bool check_x = false;
+  std::string trace;
+  ps trace_from{0};
+  std::string coverage;
+
+  bool operator==(const rtl_knobs&) const = default;
+  void knobs(knob_visitor& k) {
+    k.ratio("stall", stall, 0, 0.95, "each stream of the RTL stands still in this part of its cycles");
+    k.flag("storms", storms, "and one transfer in 64 is held back for 160 cycles");
+    k.count("seed", seed, 0, 1.8e19, "of the stalls");
+    k.flag("check_x", check_x, "run a second copy whose registers begin as ones, and compare the control outputs of both");
+    k.text("trace", trace, "folder for a waveform (VCD) of the inside of the RTL; empty: none");
+    k.time("trace_from", trace_from, 0_ps, never, "when the waveform begins");
+    k.text("coverage", coverage, "folder for the coverage of the RTL's lines and toggles; empty: none");
+  }
+};
+
+// What the knob `implementation` of a unit of this kind may say besides a path: `first`, and what is registered.
+namespace rtl {
+std::vector<std::string_view> names_of(std::string_view kind, std::vector<std::string_view> first = {"model", "rtl"});
+}
 
 }  // namespace hcasim

@@ -1,8 +1,13 @@
 #include "tlm/rtl/shell.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "tlm/rtl/endpoint.h"
 
 namespace hcasim::rtl {
 namespace {
@@ -14,10 +19,20 @@ constexpr std::uint64_t run_out = 64;
 }  // namespace
 
 shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make, const shell_options& options)
-    : unit(name), clock_(clock), options_(options), design_(make(0)) {
+    : unit(name), options_(options), design_(make(0)) {
+  for (const pin& p : design_->pins()) {
+    if (!p.output) std::memset(p.at, 0, p.bytes());  // until somebody drives them
+  }
   if (options.check_x) other_ = make(1);
   design_->eval();  // what is initial in the RTL, a seeded fault's number too, is set once and for all
   if (other_) other_->eval();
+  const double period = static_cast<double>(clock.period().count());
+  domains_.push_back({0, clock, ps(std::llround(design_->clocks().front().phase * period)), {}});
+  for (unsigned n = 1; n < design_->clocks().size(); ++n) {
+    const clock_pin& c = design_->clocks()[n];
+    const double edges_per_s = clock.cycles_in(ps{1'000'000'000'000});
+    domains_.push_back({n, clock_domain(frequency{edges_per_s / c.period}), ps(std::llround(c.phase * period)), {}});
+  }
   sc_core::sc_spawn_options spawn;
   spawn.spawn_method();
   spawn.set_sensitivity(&edge_);
@@ -30,9 +45,11 @@ shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, des
 
 shell::~shell() = default;
 
-stream& shell::add(const char* bundle_name, bool is_into, unsigned bits) {
+stream& shell::add(const std::string& bundle_name, bool is_into, unsigned bits) {
   const bundle& b = design_->find(bundle_name, is_into, bits);
-  return streams_.emplace_back(b, gate(options_.seed, bundle_name, options_.stall, options_.storms));
+  stream& s = streams_.emplace_back(b, gate(options_.seed, bundle_name, options_.stall, options_.storms));
+  domains_[b.clock].streams.push_back(&s);
+  return s;
 }
 
 void shell::built_for(const char* unit_name, bool ok, const char* knob, const char* value) {
@@ -44,29 +61,133 @@ void shell::strap(const char* strap_name, std::uint64_t value) {
   if (other_) other_->strap(strap_name, value);
 }
 
+void shell::set_clock(const std::string& port, const clock_domain& c, ps phase) {
+  domain& d = domains_[design_->find_clock(port)];
+  d.clock = c;
+  d.phase = phase;
+}
+
+// --- side pins
+
+void shell::set(const std::string& side_name, std::uint64_t value) {
+  const pin& p = design_->find_side(side_name, false);
+  for (unsigned i = 0; i < p.bits; i += 32)
+    p.set_part(i, std::min(32U, p.bits - i), static_cast<std::uint32_t>(i < 64 ? value >> i : 0));
+  poke();
+}
+
+std::uint64_t shell::get(const std::string& side_name) const {
+  const pin& p = design_->find_side(side_name, true);
+  return p.bits <= 32 ? p.part(0, p.bits) : p.part(0, 32) | std::uint64_t{p.part(32, std::min(32U, p.bits - 32))} << 32;
+}
+
+void shell::watch(const std::string& side_name, std::function<void(std::uint64_t, ps)> changed) {
+  watched_.push_back({side_name, get(side_name), std::move(changed)});
+}
+
+void shell::look_at_sides(ps t) {
+  for (watched& w : watched_) {
+    const std::uint64_t value = get(w.name);
+    if (std::exchange(w.last, value) != value) w.changed(value, t);
+  }
+}
+
+// Has the clock run on, since something has changed that no stream tells of.
+void shell::poke() {
+  for (domain& d : domains_) d.quiet = 0;
+  if (in_edge_) {
+    poked_ = true;
+  } else {
+    schedule(now());
+  }
+}
+
+// --- resets
+
+void shell::silence(const rtl::design& d, unsigned of_clock) {
+  for (const bundle& b : d.bundles()) {
+    if (b.clock != of_clock) continue;
+    if (b.into) b.valid->set(b.inverted);
+    if (!b.into && b.ready) b.ready->set(b.busy);
+    if (!b.into && b.credit) b.credit->set(false);
+  }
+}
+
 // At the first edge: straps are there by then.
-void shell::reset() {
-  was_reset_ = true;
+void shell::first_reset() {
+  was_first_reset_ = true;
   for (rtl::design* d : {design_.get(), other_.get()}) {
     if (!d) continue;
-    for (const bundle& b : d->bundles()) {
-      if (b.into) b.valid->set(b.inverted);
-      if (!b.into && b.ready) b.ready->set(b.busy);
-      if (!b.into && b.credit) b.credit->set(false);
-    }
+    for (unsigned n = 0; n < domains_.size(); ++n) silence(*d, n);
     for (unsigned i = 0; i < 2 * reset_cycles; ++i) {
       d->reset(i < 2 * reset_cycles - 2);
-      d->clock(i & 1);
+      for (unsigned n = 0; n < domains_.size(); ++n) d->clock(n, i & 1);
       d->eval();
     }
-    d->clock(false);
+    for (unsigned n = 0; n < domains_.size(); ++n) d->clock(n, false);
     d->eval();
   }
 }
 
-std::uint64_t shell::cycle_from(ps t) const {
-  auto k = static_cast<std::uint64_t>(clock_.cycles_in(t));
-  while (clock_.cycles(static_cast<double>(k)) < t) ++k;
+void shell::reset_again(unsigned cycles) {
+  for (domain& d : domains_) d.asked = std::max(1U, cycles);
+  full_reset_ = true;
+  poke();
+}
+
+void shell::reset_again(const std::string& clock_port, unsigned cycles) {
+  const unsigned n = design_->find_clock(clock_port);
+  if (!design_->has_reset_of(n))
+    throw std::invalid_argument(std::string(design_->name()) + ": clock '" + clock_port + "' has no reset of its own in PINS");
+  domains_[n].asked = std::max(1U, cycles);
+  poke();
+}
+
+void shell::begin_resets(ps t) {
+  std::vector<lost> losses;
+  const bool whole = full_reset_;
+  for (unsigned n = 0; n < domains_.size(); ++n) {
+    domain& d = domains_[n];
+    if (d.asked == 0) continue;
+    d.resetting = std::exchange(d.asked, 0) + 1;
+    silence(*design_, n);
+    design_->reset(true, n);
+    for (stream* s : d.streams) {
+      if (const std::uint64_t dropped = s->reset(); dropped > 0) losses.push_back({"stream " + s->name(), dropped});
+    }
+    for (endpoint* e : endpoints_) {
+      if (e->clock() == n) e->was_reset(t, losses);
+    }
+  }
+  if (whole) {
+    design_->reset(true);
+    if (owed_ > 0) losses.push_back({"answers", static_cast<std::uint64_t>(owed_)});
+    owed_ = awaited_ = 0;
+  }
+  was_reset(t, losses);
+  if (on_reset) on_reset(losses);
+}
+
+// Domains that are in reset leave it together.
+void shell::end_resets() {
+  bool any = false;
+  for (const domain& d : domains_) {
+    if (d.resetting > 1) return;
+    any |= d.resetting > 0;
+  }
+  if (!any) return;
+  if (std::exchange(full_reset_, false)) design_->reset(false);
+  for (unsigned n = 0; n < domains_.size(); ++n) {
+    if (std::exchange(domains_[n].resetting, 0) > 0) design_->reset(false, n);
+  }
+}
+
+// --- the clock
+
+std::uint64_t shell::domain::cycle_from(ps t) const {
+  if (t <= phase) return 0;
+  auto k = static_cast<std::uint64_t>(clock.cycles_in(t - phase));
+  while (at(k) < t) ++k;
   return k;
 }
 
@@ -76,15 +197,22 @@ void shell::push(stream& s, const payload& p, ps t, std::uint64_t cookie) {
 }
 
 void shell::schedule(ps t) {
-  if (stopped_) return;
-  std::uint64_t k = cycle_from(t);
-  if (last_cycle_ != ~std::uint64_t{0} && k <= last_cycle_) k = last_cycle_ + 1;
-  const ps at = clock_.cycles(static_cast<double>(k));
-  if (at >= scheduled_) return;
-  scheduled_ = at;
+  if (stopped_ || running_ || t >= scheduled_) return;
+  ps first = never;
+  for (domain& d : domains_) {
+    d.next = std::max(d.cycle_from(t), d.after);
+    d.next_at = d.at(d.next);
+    first = std::min(first, d.next_at);
+  }
+  wake_for_edge(first);
+}
+
+void shell::wake_for_edge(ps t) {
+  if (t == scheduled_) return;
+  scheduled_ = t;
   settled_ = false;
   edge_.cancel();
-  wake_at(edge_, at);
+  wake_at(edge_, t);
 }
 
 void shell::wake() {
@@ -110,93 +238,156 @@ void shell::compare_unknown() {
   for (std::size_t i = 0; i < design_->bundles().size(); ++i) {
     const bundle& a = design_->bundles()[i];
     const bundle& b = other_->bundles()[i];
-    const pin* mine = a.into ? a.ready : a.valid;
-    const pin* its = a.into ? b.ready : b.valid;
-    if (mine && mine->get() != its->get())
+    const auto differ = [](const pin* mine, const pin* its) { return mine && mine->get() != its->get(); };
+    if (domains_[a.clock].resetting > 0) continue;
+    const bool by_credit = a.into && a.credit;
+    const pin* mine = by_credit ? a.credit : a.into ? a.ready : a.valid;
+    if (differ(mine, by_credit ? b.credit : a.into ? b.ready : b.valid))
       violation(mine->name + " is unknown (X): it depends on a register that reset does not set");
   }
 }
 
+void shell::dump(ps t) {
+  if (options_.trace.empty() || t < std::max(options_.trace_from, dumped_ + ps{1})) return;
+  dumped_ = t;
+  design_->dump(static_cast<std::uint64_t>(t.count()));
+}
+
 void shell::edge() {
-  if (!was_reset_) reset();
+  if (!was_first_reset_) first_reset();
   const ps t = now();
-  const std::uint64_t cycle = cycle_from(t);
-  last_cycle_ = cycle;
+  due_.clear();
+  for (domain& d : domains_) {
+    if (d.next_at == t) due_.push_back(&d);
+  }
   in_edge_ = true;
-  ++cycles_run_;
+  if (std::any_of(due_.begin(), due_.end(), [](const domain* d) { return d->asked > 0; })) begin_resets(t);
+  const bool lively = settle(t);
+  rise();
+  dump(t);
+  if (design_->failed()) violation("an assertion failed");
+  const bool idle = design_->idle();
+  for (domain* d : due_) {
+    for (stream* s : d->streams) {
+      if (s->fired()) s->deliver(t);
+    }
+  }
+  if (!watched_.empty()) look_at_sides(t);
+  in_edge_ = false;
+  if (!stopped_) go_on(t, lively, idle);
+}
+
+// Streams drive their pins, everything settles, and what happens at the edge is known; whether that is anything.
+bool shell::settle(ps t) {
   bool lively = false;
-  for (stream& s : streams_) lively |= s.drive(t);
-  design_->clock(false);
+  for (domain* d : due_) {
+    if (d->resetting > 0) [[unlikely]] {
+      lively = true;
+    } else {
+      for (stream* s : d->streams) lively |= s->drive(t);
+    }
+    design_->clock(d->number, false);
+  }
   design_->eval();
   bool followed = false;
-  for (stream& s : streams_) followed |= s.follow();
+  for (domain* d : due_) {
+    for (stream* s : d->streams) followed |= d->resetting == 0 && s->follow();
+  }
   if (followed) design_->eval();
   if (other_) {
     copy_inputs(*design_, *other_);
     other_->eval();
     compare_unknown();
   }
-  bool moved = false;
-  for (stream& s : streams_) {
-    if (const std::string wrong = s.sample(); !wrong.empty()) violation(wrong);
-    moved |= s.fired();
-    lively |= s.held_back() || s.awaits_data();
+  for (domain* d : due_) {
+    if (d->resetting > 0) continue;
+    for (stream* s : d->streams) {
+      if (const std::string wrong = s->sample(); !wrong.empty()) violation(wrong);
+      lively |= s->fired() || s->held_back() || s->awaits_data();
+    }
   }
-  if (!options_.trace.empty() && t >= options_.trace_from) {
-    design_->dump(static_cast<std::uint64_t>((t - clock_.period() / 2).count() > 0 ? (t - clock_.period() / 2).count() : 0));
+  if (!options_.trace.empty()) {
+    const ps fell = t - due_.front()->clock.period() / 2;
+    dump(std::max(fell, std::min(dumped_ + ps{1}, t - ps{1})));
   }
-  design_->clock(true);
+  return lively;
+}
+
+void shell::rise() {
+  for (domain* d : due_) {
+    design_->clock(d->number, true);
+    ++d->edges;
+    d->after = d->next + 1;
+    if (d->resetting > 1) --d->resetting;
+  }
   design_->eval();
   if (other_) {
     copy_inputs(*design_, *other_);
     other_->eval();
   }
-  if (!options_.trace.empty() && t >= options_.trace_from) design_->dump(static_cast<std::uint64_t>(t.count()));
-  if (design_->failed()) violation("an assertion failed");
-  const bool idle = design_->idle();
-  for (stream& s : streams_) {
-    if (s.fired()) s.deliver(t);
-  }
-  in_edge_ = false;
-  if (stopped_) return;
+  end_resets();
+}
 
-  lively |= moved;
-  quiet_cycles_ = lively ? 0 : quiet_cycles_ + 1;
+// Whether there is a next edge, and when; hangs.
+void shell::go_on(ps t, bool lively, bool idle) {
+  lively |= std::exchange(poked_, false);
+  if (lively) {
+    for (domain& d : domains_) d.quiet = 0;
+  } else {
+    for (domain* d : due_) ++d->quiet;
+  }
+  std::uint64_t quiet = ~std::uint64_t{0};
+  bool resetting = false;
+  for (const domain& d : domains_) {
+    quiet = std::min(quiet, d.quiet);
+    resetting |= d.resetting > 0 || d.asked > 0;
+  }
   ps next = never;
   bool offering = false;
   for (const stream& s : streams_) {
     if (s.into() && !s.empty()) next = std::min(next, s.front_time());
     offering |= s.into() && !s.empty() && s.front_time() <= t;
     if (s.into() && s.waiting_cycles() > options_.hang_cycles) {
-      violation("hang: stream " + s.name() + (s.by_credits() ? " has had no credit for " : " has not been taken for ") +
-                std::to_string(s.waiting_cycles()) + " cycles (" + s.control() + ")");
+      violation("hang: stream " + s.name() + clock_name(s) +
+                (s.by_credits() ? " has had no credit for " : " has not been taken for ") + std::to_string(s.waiting_cycles()) +
+                " cycles (" + s.control() + ")");
       return;
     }
   }
-  const bool asleep = design_->has_idle() ? idle && !lively : owed_ <= 0 && !offering && quiet_cycles_ > run_out;
+  const bool asleep = !resetting && (design_->has_idle() ? idle && quiet > 0 : owed_ <= 0 && !offering && quiet > run_out);
   if (asleep && owed_ > 0 && awaited_ <= 0 && next == never) {
     violation("hang: " + std::to_string(owed_) + " answers are missing and nothing is under way (" + silent() + ")");
     return;
   }
-  if (owed_ > 0 && awaited_ <= 0 && quiet_cycles_ > options_.hang_cycles) {
-    violation("hang: " + std::to_string(owed_) + " answers are missing, nothing has moved for " +
-              std::to_string(quiet_cycles_) + " cycles (" + silent() + ")");
+  if (owed_ > 0 && awaited_ <= 0 && quiet > options_.hang_cycles) {
+    violation("hang: " + std::to_string(owed_) + " answers are missing, nothing has moved for " + std::to_string(quiet) +
+              " cycles (" + silent() + ")");
     return;
   }
-  if (!asleep) {
-    schedule(clock_.cycles(static_cast<double>(cycle + 1)));
-  } else if (next != never && next > t) {
-    schedule(next);
+  running_ = !asleep;
+  if (asleep) {
+    if (next != never && next > t) schedule(next);
+    return;
   }
+  ps first = never;
+  for (domain* d : due_) d->next_at = d->at(d->next = d->after);
+  for (const domain& d : domains_) first = std::min(first, d.next_at);
+  wake_for_edge(first);
 }
 
 // The streams by which an answer could come.
 std::string shell::silent() const {
   std::string names;
   for (const stream& s : streams_) {
-    if (!s.into() && !s.held_back()) names.append(names.empty() ? "" : ", ").append(s.control());
+    if (!s.into() && !s.held_back())
+      names.append(names.empty() ? "" : ", ").append(s.inverted() ? "!" : "").append(s.control()).append(clock_name(s));
   }
   return names.find(',') == std::string::npos ? names + " stays low" : names + " stay low";
+}
+
+// In a design with several.
+std::string shell::clock_name(const stream& s) const {
+  return domains_.size() == 1 ? std::string() : " of " + design_->clocks()[s.clock()].at->name;
 }
 
 void shell::violation(const std::string& what) {

@@ -5,13 +5,17 @@
 // ready high; the clock rises; then they are passed on, with time t. What other units do at t comes first: the edge runs a
 // delta cycle later. A clock edge costs two kernel activations and two evaluations of the design.
 //
+// A design may have several clocks: each rises when its period and phase say so, those of one moment together, and a stream
+// moves with its own. They stop and go on together; edges are those of clocks that never stopped.
+//
 // Contract for derived shells: get streams with `into` and `out_of` in the constructor; count with `owe` what the RTL has to
 // answer, and with `await` what it may wait for (a design that owes, waits for nobody, and is idle or moves nothing for
-// `hang_cycles`, hangs).
+// `hang_cycles`, hangs). Endpoints (tlm/rtl/endpoint.h) are members that do this for streams that belong together.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/unit.h"
@@ -29,17 +33,34 @@ struct shell_options {
   ps trace_from{0};
 };
 
-using design_factory = std::unique_ptr<design> (*)(unsigned random_reset);
+class endpoint;
+
+// What a reset has ended: items that a stream did not hand over, answers that were owed, transactions of an endpoint.
+struct lost {
+  std::string what;
+  std::uint64_t count;
+};
 
 class shell : public unit {
  public:
   ~shell() override;
 
   [[nodiscard]] rtl::design& design() { return *design_; }
-  [[nodiscard]] std::uint64_t cycles() const { return cycles_run_; }
+  // Edges of the first clock.
+  [[nodiscard]] std::uint64_t cycles() const { return domains_.front().edges; }
   [[nodiscard]] const std::deque<stream>& streams() const { return streams_; }
   // What breaks a protocol, hangs or is unknown goes here; without a handler it is a fatal SystemC report.
   std::function<void(const std::string&)> on_violation;
+  // After a reset under way, when it begins.
+  std::function<void(const std::vector<lost>&)> on_reset;
+
+  // A clock of its own in place of the period that PINS gives it; before the first edge.
+  void set_clock(const std::string& port, const clock_domain& c, ps phase = ps{0});
+  // Pins of PINS `side`: an input from the next edge on, an output as it is after the last one.
+  void set(const std::string& side_name, std::uint64_t value);
+  [[nodiscard]] std::uint64_t get(const std::string& side_name) const;
+  // Called after an edge that has changed the output.
+  void watch(const std::string& side_name, std::function<void(std::uint64_t value, ps t)> changed);
 
  protected:
   shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make, const shell_options& options);
@@ -51,40 +72,98 @@ class shell : public unit {
   // Throws std::invalid_argument: the RTL of this unit has another value of the knob.
   static void built_for(const char* unit_name, bool ok, const char* knob, const char* value);
   // Starts the clock, of a design that does something by itself.
-  void run() { schedule(now()); }
+  void run() { poke(); }
+  // From the next edge on, as reset in PINS does it, for so many cycles of each clock; or what is of one clock alone.
+  void reset_again(unsigned cycles = 4);
+  void reset_again(const std::string& clock_port, unsigned cycles = 4);
   void owe(std::int64_t n) { owed_ += n; }
   // What others owe the RTL, so that it may wait.
   void await(std::int64_t n) { awaited_ += n; }
   void violation(const std::string& what);
-  [[nodiscard]] const clock_domain& clock() const { return clock_; }
+  [[nodiscard]] const clock_domain& clock() const { return domains_.front().clock; }
+  // The RTL is in reset from now on; what a derived shell still has under way is gone.
+  virtual void was_reset(ps /*t*/, std::vector<lost>& /*losses*/) {}
 
  private:
-  stream& add(const char* bundle_name, bool is_into, unsigned bits);
-  void reset();
+  friend class endpoint;
+  struct domain {
+    unsigned number;
+    clock_domain clock;
+    ps phase;
+    std::vector<stream*> streams;
+    std::uint64_t after = 0;  // the first cycle that has not been
+    std::uint64_t next = 0;   // that of the edge that comes
+    ps next_at{0};
+    std::uint64_t edges = 0;
+    std::uint64_t quiet = 0;  // edges since anything moved
+    unsigned asked = 0;       // edges of a reset that is to begin
+    unsigned resetting = 0;   // one more than the edges that it stays in reset
+    [[nodiscard]] ps at(std::uint64_t cycle) const { return phase + clock.cycles(static_cast<double>(cycle)); }
+    [[nodiscard]] std::uint64_t cycle_from(ps t) const;  // the first edge at or after t
+  };
+  struct watched {
+    std::string name;
+    std::uint64_t last;
+    std::function<void(std::uint64_t, ps)> changed;
+  };
+
+  stream& add(const std::string& bundle_name, bool is_into, unsigned bits);
+  void first_reset();
+  void begin_resets(ps t);
+  void end_resets();
+  static void silence(const rtl::design& d, unsigned of_clock);
+  void poke();
+  void schedule(ps t);
+  void wake_for_edge(ps t);
   void wake();
   void edge();
-  void schedule(ps t);
+  bool settle(ps t);
+  void rise();
+  void go_on(ps t, bool lively, bool idle);
   void compare_unknown();
+  void dump(ps t);
+  void look_at_sides(ps t);
   [[nodiscard]] std::string silent() const;
-  [[nodiscard]] std::uint64_t cycle_from(ps t) const;  // the first edge at or after t
+  [[nodiscard]] std::string clock_name(const stream& s) const;
   static void copy_inputs(const rtl::design& from, const rtl::design& to);
 
-  const clock_domain clock_;
   const shell_options options_;
   std::unique_ptr<rtl::design> design_;
   std::unique_ptr<rtl::design> other_;  // check_x
+  std::vector<domain> domains_;
+  std::vector<domain*> due_;  // at the edge that comes
   std::deque<stream> streams_;
+  std::vector<endpoint*> endpoints_;
+  std::deque<watched> watched_;
   sc_core::sc_event edge_;
-  bool was_reset_ = false;
+  bool was_first_reset_ = false;
+  bool full_reset_ = false;
+  bool poked_ = false;
   bool settled_ = false;
   bool in_edge_ = false;
   bool stopped_ = false;
+  bool running_ = false;  // the edge that comes is that of the next cycle
   ps scheduled_ = never;
-  std::uint64_t last_cycle_ = ~std::uint64_t{0};  // of the last edge
+  ps dumped_{-1};
   std::int64_t owed_ = 0;
   std::int64_t awaited_ = 0;
-  std::uint64_t quiet_cycles_ = 0;
-  std::uint64_t cycles_run_ = 0;
+};
+
+// A shell around whatever is a member of it, with its streams for anybody.
+class open_shell : public shell {
+ public:
+  open_shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make,
+             const shell_options& options = {})
+      : shell(name, clock, make, options) {}
+  using shell::await;
+  using shell::clock;
+  using shell::into;
+  using shell::out_of;
+  using shell::owe;
+  using shell::push;
+  using shell::reset_again;
+  using shell::run;
+  using shell::strap;
 };
 
 }  // namespace hcasim::rtl

@@ -6,27 +6,27 @@ namespace hcasim::rtl {
 
 void stream::push(const payload& p, ps t, std::uint64_t cookie) {
   ++pushed_;
+  if (items_.empty() || items_.back().t <= t) [[likely]] {
+    items_.emplace_back(p, t, cookie);
+    return;
+  }
   auto at = items_.end();
   // What is offered already stays in front.
   const auto first = items_.begin() + (offered_ ? 1 : 0);
   while (at != first && std::prev(at)->t > t) --at;
-  items_.insert(at, {p, t, cookie});
+  items_.emplace(at, p, t, cookie);
 }
 
 void stream::put_on_pins(const payload& p) const {
   if (bundle_.data.size() == 1 && bundle_.data.front()->whole) [[likely]] {
-    std::memcpy(bundle_.data.front()->at, p.words.data(), bundle_.data.front()->bytes());
+    p.put(bundle_.data.front()->at, bundle_.data.front()->bytes());
     return;
   }
   unsigned at = 0;
   for (const pin* d : bundle_.data) {
-    if (d->whole) {
-      payload part;
-      for (unsigned i = 0; i < d->bits; i += 32)
-        part.set(i, std::min(32U, d->bits - i), p.get(at + i, std::min(32U, d->bits - i)));
-      std::memcpy(d->at, part.words.data(), d->bytes());
-    } else {
-      for (unsigned i = 0; i < d->bits; ++i) d->set(i, p.get(at + i, 1) != 0);
+    for (unsigned i = 0; i < d->bits; i += 32) {
+      const unsigned n = std::min(32U, d->bits - i);
+      d->set_part(i, n, static_cast<std::uint32_t>(p.get(at + i, n)));
     }
     at += d->bits;
   }
@@ -34,18 +34,14 @@ void stream::put_on_pins(const payload& p) const {
 
 void stream::take_from_pins(payload& p) const {
   if (bundle_.data.size() == 1 && bundle_.data.front()->whole) [[likely]] {
-    std::memcpy(p.words.data(), bundle_.data.front()->at, bundle_.data.front()->bytes());
+    p.take(bundle_.data.front()->at, bundle_.data.front()->bytes());
     return;
   }
   unsigned at = 0;
   for (const pin* d : bundle_.data) {
-    if (d->whole) {
-      payload part;
-      std::memcpy(part.words.data(), d->at, d->bytes());
-      for (unsigned i = 0; i < d->bits; i += 32)
-        p.set(at + i, std::min(32U, d->bits - i), part.get(i, std::min(32U, d->bits - i)));
-    } else {
-      for (unsigned i = 0; i < d->bits; ++i) p.set(at + i, 1, d->get(i));
+    for (unsigned i = 0; i < d->bits; i += 32) {
+      const unsigned n = std::min(32U, d->bits - i);
+      p.set(at + i, n, d->part(i, n));
     }
     at += d->bits;
   }
@@ -139,12 +135,14 @@ std::string stream::sample() {
     }
     return wrong;
   }
-  if (valid) {
+  if (valid && !offered_) {
+    take_from_pins(sampled_);
+  } else if (valid) {
     payload now_there;
     take_from_pins(now_there);
-    if (offered_ && now_there != sampled_)
+    if (now_there != sampled_)
       wrong = bundle_.data.front()->name + " changed while " + bundle_.valid->name + " waited for ready";
-    sampled_ = now_there;
+    sampled_ = std::move(now_there);
   } else if (offered_) {
     wrong = bundle_.valid->name + " fell before it was taken";
   }
@@ -171,9 +169,19 @@ void stream::deliver(ps t) {
     return;
   }
   offered_ = false;
-  const item moved = items_.front();
+  const item moved = std::move(items_.front());
   items_.pop_front();
   if (on_transfer) on_transfer(moved.data, moved.cookie, t);
+}
+
+std::uint64_t stream::reset() {
+  const std::uint64_t dropped = items_.size();
+  items_.clear();
+  credits_ = bundle_.credits;
+  owed_ = 0;
+  offered_ = data_due_ = ready_ = fired_ = false;
+  waiting_ = 0;
+  return dropped;
 }
 
 }  // namespace hcasim::rtl

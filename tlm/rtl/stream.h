@@ -31,8 +31,12 @@ class stream {
     const pin* const p = !bundle_.into ? bundle_.valid : bundle_.credit ? bundle_.credit : bundle_.ready;
     return p ? p->name : std::string();
   }
+  [[nodiscard]] bool inverted() const { return bundle_.inverted; }
   [[nodiscard]] bool by_credits() const { return bundle_.credit != nullptr; }
   [[nodiscard]] unsigned bits() const { return bundle_.bits; }
+  [[nodiscard]] unsigned clock() const { return bundle_.clock; }
+  // Where a field of an endpoint's channel lies in the payload.
+  [[nodiscard]] field find(const std::string& field_name) const { return bundle_.find(field_name); }
   [[nodiscard]] std::uint64_t transfers() const { return transfers_; }
   [[nodiscard]] std::uint64_t stalled_cycles() const { return stalled_; }
 
@@ -58,12 +62,15 @@ class stream {
   [[nodiscard]] bool awaits_data() const { return data_due_; }
   void deliver(ps t);
   [[nodiscard]] std::uint64_t waiting_cycles() const { return waiting_; }
+  // The RTL is in reset: what is on its way into it is dropped. Returns how much that was.
+  std::uint64_t reset();
 
  private:
   struct item {
+    item(const payload& p, ps at, std::uint64_t of_user) : data(p), t(at), cookie(of_user) {}
     payload data;
-    ps t{0};
-    std::uint64_t cookie = 0;
+    ps t;
+    std::uint64_t cookie;
   };
   bool return_credits();
   std::string take_credit();

@@ -32,7 +32,9 @@ enum {
   CALL_TAKE_CQ,
   CALL_GIVE_CQ,
   CALL_CQ_PAGE,
-  CALL_QP_START
+  CALL_QP_START,
+  CALL_GROUP,
+  CALL_GROUP_LID
 };
 
 static uint64_t call(struct hal* h, uint64_t command) {
@@ -149,6 +151,18 @@ void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar) {
   h->argument[0] = cqn;
   h->argument[1] = uar;
   call(h, CALL_CQ_PAGE);
+}
+
+void hal_group(struct hal* h, uint32_t hash, uint32_t first) {
+  h->argument[0] = hash;
+  h->argument[1] = first;
+  call(h, CALL_GROUP);
+}
+
+void hal_group_lid(struct hal* h, uint32_t lid, bool joins) {
+  h->argument[0] = lid;
+  h->argument[1] = joins;
+  call(h, CALL_GROUP_LID);
 }
 
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {

@@ -1,4 +1,4 @@
-// A write-back cache of 64-byte contexts that lie in an area of memory. Streams are valid/ready.
+// A write-back cache of contexts (ENTRY_BYTES each, a power of two) that lie in an area of memory. Streams are valid/ready.
 //
 //   req      fetch, drop or set_area, one a cycle, by tag; a tag is in use until it is answered
 //   rsp      two cycles after req for a hit; a miss in the cycle its entry comes. A fetch pins its entry
@@ -15,6 +15,8 @@ module context_cache #(
     parameter int WAYS = 4,
     parameter int FETCHES = 16,
     parameter int WRITES = 4,
+    parameter int ENTRY_BYTES = 64,
+    localparam int EB = 8 * ENTRY_BYTES,
     localparam int SLOT_BITS = $clog2(SETS * WAYS),
     localparam int FETCH_BITS = $clog2(FETCHES)
 ) (
@@ -27,22 +29,22 @@ module context_cache #(
 
     output logic rsp_valid,
     input  logic rsp_ready,
-    output logic [TAG_BITS+SLOT_BITS+512:0] rsp_data,  // tag, failed, slot, entry
+    output logic [TAG_BITS+SLOT_BITS+EB:0] rsp_data,  // tag, failed, slot, entry
 
     input  logic rel_valid,
     output logic rel_ready,
-    input  logic [SLOT_BITS+512:0] rel_data,  // dirty, slot, entry
+    input  logic [SLOT_BITS+EB:0] rel_data,  // dirty, slot, entry
 
     output logic rd_req_valid,
     input  logic rd_req_ready,
     output logic [FETCH_BITS+63:0] rd_req_data,  // fetch, address
     input  logic rd_rsp_valid,
     output logic rd_rsp_ready,
-    input  logic [FETCH_BITS+512:0] rd_rsp_data,  // fetch, failed, entry
+    input  logic [FETCH_BITS+EB:0] rd_rsp_data,  // fetch, failed, entry
 
     output logic wr_req_valid,
     input  logic wr_req_ready,
-    output logic [TAG_BITS+576:0] wr_req_data,  // of a drop, number, address, entry
+    output logic [TAG_BITS+EB+64:0] wr_req_data,  // of a drop, number, address, entry
     input  logic wr_rsp_valid,
     output logic wr_rsp_ready,
     input  logic [TAG_BITS:0] wr_rsp_data,  // of a drop, number
@@ -56,11 +58,15 @@ module context_cache #(
   localparam int VB = $clog2(WRITES);
   localparam int PB = TAG_BITS + 1;
 
+  function automatic logic [63:0] address_of(input logic [31:0] index);
+    address_of = area_base + (64'(index) << $clog2(ENTRY_BYTES));
+  endfunction
+
   // ---- entries
   logic [N-1:0] occupied, fetching, dropping, dirty;
   logic [31:0] indices[N];
   logic [PB-1:0] pins[N];
-  logic [511:0] entries[N];
+  logic [EB-1:0] entries[N];
   logic [FETCH_BITS-1:0] fetch_of[N];
   logic [63:0] area_base;
   logic [31:0] area_entries;
@@ -118,13 +124,13 @@ module context_cache #(
   assign {q_tag, q_entries, q_base, q_index, q_op} = req_data;
   logic [FETCH_BITS-1:0] r_fetch;
   logic r_failed;
-  logic [511:0] r_entry;
+  logic [EB-1:0] r_entry;
   assign {r_fetch, r_failed, r_entry} = rd_rsp_data;
   logic [SLOT_BITS-1:0] r_slot;
   assign r_slot = f_slot[r_fetch];
   logic g_dirty;
   logic [SLOT_BITS-1:0] g_slot;
-  logic [511:0] g_entry;
+  logic [EB-1:0] g_entry;
   assign {g_dirty, g_slot, g_entry} = rel_data;
   logic w_of_drop;
   logic [TAG_BITS-1:0] w_number;
@@ -345,13 +351,24 @@ module context_cache #(
     answer_slot = answers_again && l_tag == answer_tag ? slot : t_slot[answer_tag];
   end
   assign frozen = s1_valid && s1_writes && give_writes;
-  // A drop that was looked up in the cycle before has not had its two cycles.
-  assign rel_ready = !(dropping[g_slot] && t_young[giving_tag]);
-
   logic rsp_stored, rd_stored, wr_stored;
+  logic answer_waits, release_waits;
+  always_comb begin
+    answer_waits = 1'b0;
+    for (int i = 0; i < TAGS; i++) answer_waits |= doing[i] == context_pkg::ANSWER;
+  end
+  // An answer that stays has bytes from before this cycle: whoever gets it while nobody holds the entry any more would not see
+  // what a release has brought meanwhile. The release waits for it.
+  logic answers_first, answers_second, answers_stay;
+  assign answers_first = s1_valid && s1_answers;
+  assign answers_second = filled || written || l_retry || answer_waits;
+  assign answers_stay = rsp_stored || (answers_first && answers_second) || ((answers_first || answers_second) && !rsp_ready);
+  // A drop that was looked up in the cycle before has not had its two cycles.
+  assign rel_ready = !(dropping[g_slot] && t_young[giving_tag]) && !(g_dirty && answers_stay);
+
   fall_through_two #(
       .DEPTH(TAGS),
-      .BITS(TAG_BITS + SLOT_BITS + 513)
+      .BITS(TAG_BITS + SLOT_BITS + EB + 1)
   ) u_rsp (
       .clk(clk),
       .rst_n(rst_n),
@@ -373,8 +390,8 @@ module context_cache #(
       .clk(clk),
       .rst_n(rst_n),
       .put((s1_valid && s1_reads && !frozen) || reads_again || e_go),
-      .put_data(reads_again ? {free_fetch, area_base + {26'd0, l_index, 6'd0}} :
-                e_go ? {e_fetch, area_base + {26'd0, indices[e_slot], 6'd0}} : {s1_fetch, area_base + {26'd0, s1_index, 6'd0}}),
+      .put_data(reads_again ? {free_fetch, address_of(l_index)} :
+                e_go ? {e_fetch, address_of(indices[e_slot])} : {s1_fetch, address_of(s1_index)}),
       .out_valid(rd_req_valid),
       .out_ready(rd_req_ready),
       .out_data(rd_req_data),
@@ -389,18 +406,18 @@ module context_cache #(
   end
   assign writes_again = l_again && (l_evicts || l_drop_writes);
   assign again_slot = l_evicts ? room_slot : slot;
-  logic [TAG_BITS+576:0] wr_put;
+  logic [TAG_BITS+EB+64:0] wr_put;
   always_comb begin
-    wr_put = {s1_drops, s1_write, area_base + {26'd0, s1_evicted, 6'd0}, entries[s1_slot]};
-    if (give_writes) wr_put = {1'b1, giving_tag, area_base + {26'd0, indices[g_slot], 6'd0}, g_dirty ? g_entry : entries[g_slot]};
-    else if (e_go) wr_put = {1'b0, TAG_BITS'(e_write), area_base + {26'd0, e_index[e_fetch], 6'd0}, entries[e_slot]};
+    wr_put = {s1_drops, s1_write, address_of(s1_evicted), entries[s1_slot]};
+    if (give_writes) wr_put = {1'b1, giving_tag, address_of(indices[g_slot]), g_dirty ? g_entry : entries[g_slot]};
+    else if (e_go) wr_put = {1'b0, TAG_BITS'(e_write), address_of(e_index[e_fetch]), entries[e_slot]};
     else if (writes_again)
-      wr_put = {l_drop_writes, l_drop_writes ? l_tag : TAG_BITS'(free_write), area_base + {26'd0, indices[again_slot], 6'd0},
+      wr_put = {l_drop_writes, l_drop_writes ? l_tag : TAG_BITS'(free_write), address_of(indices[again_slot]),
                 entries[again_slot]};
   end
   fall_through #(
       .DEPTH(TAGS + WRITES),
-      .BITS(TAG_BITS + 577)
+      .BITS(TAG_BITS + EB + 65)
   ) u_wr_req (
       .clk(clk),
       .rst_n(rst_n),
@@ -470,6 +487,7 @@ module context_cache #(
       t_waits <= '0;
       t_young <= '0;
       t_failed <= '0;
+      release_waits <= 1'b0;
       s0_valid <= 1'b0;
       s1_valid <= 1'b0;
       for (int i = 0; i < TAGS; i++) begin
@@ -484,6 +502,7 @@ module context_cache #(
       t_young <= '0;
 
       // releases
+      release_waits <= rel_valid && !rel_ready;
       if (released && g_dirty) dirty[g_slot] <= 1'b1;
       if (gives_up && !give_writes) begin
         occupied[g_slot] <= 1'b0;
@@ -629,12 +648,8 @@ module context_cache #(
     if (answers_again) t_slot[l_tag] <= slot;
   end
 
-  assign idle = !s0_valid && !s1_valid && !rsp_stored && !rd_stored && !wr_stored && !l_retry && !any_waiting_answer && !(e_count != '0 && any_write);
-  logic any_waiting_answer;
-  always_comb begin
-    any_waiting_answer = t_young != '0;
-    for (int i = 0; i < TAGS; i++) any_waiting_answer |= doing[i] == context_pkg::ANSWER;
-  end
+  assign idle = !s0_valid && !s1_valid && !rsp_stored && !rd_stored && !wr_stored && !l_retry && !answer_waits && t_young == '0 &&
+                !release_waits && !(e_count != '0 && any_write);
 
 `ifdef VERILATOR
   logic tag_idle, read_known, held;

@@ -15,14 +15,15 @@ std::uint64_t entries_of(const context_request& r) {
 
 context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const context_cache_config& config,
                                      const clock_domain& clock, unsigned clients, const rtl::design_factory& make,
-                                     const rtl::shell_options& options)
+                                     const rtl::shell_options& options, std::uint32_t bytes)
     : shell(name, clock, make, options),
+      bytes_(bytes),
       req_(into("req", tag_bits + 130)),
-      rsp_(out_of("rsp", tag_bits + slot_bits + 513)),
-      rel_(into("rel", slot_bits + 513)),
+      rsp_(out_of("rsp", tag_bits + slot_bits + 8 * bytes + 1)),
+      rel_(into("rel", slot_bits + 8 * bytes + 1)),
       rd_req_(out_of("rd_req", fetch_bits + 64)),
-      rd_rsp_(into("rd_rsp", fetch_bits + 513)),
-      wr_req_(out_of("wr_req", tag_bits + 577)),
+      rd_rsp_(into("rd_rsp", fetch_bits + 8 * bytes + 1)),
+      wr_req_(out_of("wr_req", tag_bits + 8 * bytes + 65)),
       wr_rsp_(into("wr_rsp", tag_bits + 1)),
       lines_(slots) {
   const auto demand = [](bool ok, const char* knob, const char* value) { built_for("context_cache", ok, knob, value); };
@@ -66,8 +67,8 @@ context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const 
   wr_req_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
     ++written_back_;
     rtl::reader r(p);
-    transfer& d = writes_[p.get(576, tag_bits + 1)];
-    r.bytes(d.buffer.data(), entry_bytes);
+    transfer& d = writes_[p.get(8 * bytes_ + 64, tag_bits + 1)];
+    r.bytes(d.buffer.data(), bytes_);
     start(d, dma_op::write, r.get(64), t);
   };
   register_statistics();
@@ -78,18 +79,64 @@ tlm::tlm_sync_enum context_cache_rtl::handle(context_request& r, tlm::tlm_phase 
     give_back(r, t);
     return tlm::TLM_COMPLETED;
   }
+  if (r.op == context_op::give) {
+    give(r.index, t);
+    return tlm::TLM_COMPLETED;
+  }
+  arrive(r, t);
+  return tlm::TLM_ACCEPTED;
+}
+
+void context_cache_rtl::arrive(context_request& r, ps t) {
   const bool area = r.op == context_op::set_area;
-  if (area ? !after_release_.empty() : area_behind_ || being_released(r.index)) {
+  const auto taken = std::find_if(taken_.begin(), taken_.end(), [&r](const taken_entry& e) { return e.index == r.index; });
+  if (!area && taken != taken_.end()) {
+    taken->behind.push_back({&r, t});
+    return;
+  }
+  if (r.op != context_op::take) return pass_on(r, t);
+  taken_.push_back({r.index, {}, &r, t});
+  ask_for(taken_.back(), t);
+}
+
+// A take goes to the RTL when every fetch before it has been answered: there a drop passes a fetch that waits for room.
+void context_cache_rtl::ask_for(taken_entry& e, ps t) {
+  if (!e.asks || being_fetched(e.index)) return;
+  pass_on(*std::exchange(e.asks, nullptr), std::max(e.t, t));
+}
+
+bool context_cache_rtl::being_fetched(std::uint32_t index) const {
+  const auto fetches_it = [index](const context_request* r) { return r && r->op == context_op::fetch && r->index == index; };
+  const auto waits_for_it = [&](const waiting_request& w) { return fetches_it(w.request); };
+  return std::any_of(tagged_.begin(), tagged_.end(), fetches_it) || std::any_of(behind_.begin(), behind_.end(), waits_for_it) ||
+         std::any_of(after_release_.begin(), after_release_.end(), waits_for_it);
+}
+
+bool context_cache_rtl::any_taken() const {
+  return std::any_of(taken_.begin(), taken_.end(), [](const taken_entry& e) { return !e.asks; });
+}
+
+void context_cache_rtl::pass_on(context_request& r, ps t) {
+  const bool area = r.op == context_op::set_area;
+  if (area ? !after_release_.empty() || any_taken() : area_behind_ || being_released(r.index)) {
     area_behind_ |= area;
     after_release_.push_back({&r, t});
   } else {
     accept(r, t);
   }
-  return tlm::TLM_ACCEPTED;
+}
+
+void context_cache_rtl::give(std::uint32_t index, ps t) {
+  const auto taken = std::find_if(taken_.begin(), taken_.end(), [index](const taken_entry& e) { return e.index == index; });
+  if (taken == taken_.end()) return;
+  const std::deque<waiting_request> behind = std::move(taken->behind);
+  taken_.erase(taken);
+  for (const waiting_request& w : behind) arrive(*w.request, std::max(w.t, t));
+  go_on(t);
 }
 
 void context_cache_rtl::accept(context_request& r, ps t) {
-  if (free_tags_.empty()) {
+  if (free_tags_.empty() || !behind_.empty()) {
     behind_.push_back({&r, t});
     waiting_.set(behind_.size(), t);
   } else {
@@ -102,12 +149,16 @@ void context_cache_rtl::released(std::uint64_t slot, std::uint32_t index, bool d
   await(-1);
   if (!dirty) return;
   being_released_.erase(std::find(being_released_.begin(), being_released_.end(), index));
-  // Each goes on when its entry has been given back; another area, and what comes behind it, when all before it have.
+  go_on(t);
+}
+
+// Each goes on when its entry has been given back; another area, and what comes behind it, when all before it have.
+void context_cache_rtl::go_on(ps t) {
   std::deque<waiting_request> still;
   area_behind_ = false;
   for (const waiting_request& w : std::exchange(after_release_, {})) {
     const bool area = w.request->op == context_op::set_area;
-    if (area_behind_ || (area ? !still.empty() : being_released(w.request->index))) {
+    if (area_behind_ || (area ? !still.empty() || any_taken() : being_released(w.request->index))) {
       area_behind_ |= area;
       still.push_back(w);
     } else {
@@ -131,7 +182,7 @@ void context_cache_rtl::enter(context_request& r, ps t) {
   arrived_[tag] = t;
   rtl::payload p;
   rtl::writer(p)
-      .put(static_cast<std::uint64_t>(r.op), 2)
+      .put(static_cast<std::uint64_t>(r.op == context_op::take ? context_op::drop : r.op), 2)
       .put(r.index, 32)
       .put(r.area_base, 64)
       .put(entries_of(r), 32)
@@ -143,7 +194,7 @@ void context_cache_rtl::give_back(context_request& r, ps t) {
   if (!r.entry) return;
   const auto slot = static_cast<std::uint64_t>(reinterpret_cast<line*>(r.entry) - lines_.data());
   rtl::payload p;
-  rtl::writer(p).bytes(r.entry, entry_bytes).put(slot, slot_bits).put(r.dirty, 1);
+  rtl::writer(p).bytes(r.entry, bytes_).put(slot, slot_bits).put(r.dirty, 1);
   r.entry = nullptr;
   --pinned_;
   if (r.dirty) being_released_.push_back(r.index);
@@ -151,9 +202,9 @@ void context_cache_rtl::give_back(context_request& r, ps t) {
 }
 
 void context_cache_rtl::answer(const rtl::payload& p, ps t) {
-  const std::uint64_t slot = p.get(512, slot_bits);
-  const bool failed = p.get(512 + slot_bits, 1);
-  const auto tag = static_cast<unsigned>(p.get(513 + slot_bits, tag_bits));
+  const std::uint64_t slot = p.get(8 * bytes_, slot_bits);
+  const bool failed = p.get(8 * bytes_ + slot_bits, 1);
+  const auto tag = static_cast<unsigned>(p.get(8 * bytes_ + 1 + slot_bits, tag_bits));
   context_request* const r = tagged_[tag];
   if (!r) return violation("stream rsp answers tag " + std::to_string(tag) + ", which is not in use");
   owe(-1);
@@ -170,17 +221,21 @@ void context_cache_rtl::answer(const rtl::payload& p, ps t) {
       r->area_entries = area_entries_;
     } else {
       line& l = lines_[slot];
-      if (l.holders++ == 0) rtl::reader(p).bytes(l.bytes.data(), entry_bytes);
+      if (l.holders++ == 0) rtl::reader(p).bytes(l.bytes.data(), bytes_);
       r->entry = l.bytes.data();
       ++fetched_;
       ++pinned_;
       await(1);
+    }
+    for (taken_entry& e : taken_) {
+      if (e.index == r->index) ask_for(e, t);
     }
   } else if (r->op == context_op::set_area) {
     area_base_ = r->area_base;
     area_entries_ = entries_of(*r);
   } else {
     dropped_ += r->index < area_entries_;
+    if (r->op == context_op::take && r->index >= area_entries_) give(r->index, t);  // there is nothing to take
   }
   if (!behind_.empty()) {
     const waiting_request w = behind_.front();
@@ -195,13 +250,13 @@ void context_cache_rtl::start(transfer& d, dma_op op, std::uint64_t address, ps 
   await(1);
   d.operation = 0;
   for (const context_request* r : tagged_) {
-    const bool missed = r && r->op == context_op::fetch && area_base_ + std::uint64_t{r->index} * entry_bytes == address;
+    const bool missed = r && r->op == context_op::fetch && area_base_ + std::uint64_t{r->index} * bytes_ == address;
     if (missed && op == dma_op::read) d.operation = r->operation;
   }
   d.op = op;
   d.source = dma_source::context;
   d.failed = false;
-  d.bytes = entry_bytes;
+  d.bytes = bytes_;
   d.address = address;
   if (dma.send(d, t) == tlm::TLM_COMPLETED) came(d, t);
 }
@@ -209,7 +264,7 @@ void context_cache_rtl::start(transfer& d, dma_op op, std::uint64_t address, ps 
 void context_cache_rtl::came(transfer& d, ps t) {
   rtl::payload p;
   if (d.op == dma_op::read) {
-    rtl::writer(p).bytes(d.buffer.data(), entry_bytes).put(d.failed, 1).put(d.number, fetch_bits);
+    rtl::writer(p).bytes(d.buffer.data(), bytes_).put(d.failed, 1).put(d.number, fetch_bits);
     push(rd_rsp_, p, t);
   } else {
     write_failures_ += d.failed;

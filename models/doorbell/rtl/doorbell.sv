@@ -10,7 +10,8 @@
 //
 // Doorbells wait in a FIFO. A newer SQ doorbell replaces one of the same QP that waits there. An SQ or RQ doorbell that finds it full
 // is dropped and its QPN remembered; what its record then says overtakes the FIFO, cancels there what it makes obsolete, and undoes
-// nothing that was passed on meanwhile. A CQ or EQ doorbell that finds it full waits aside, the newest of each queue.
+// nothing that was passed on meanwhile. A CQ or EQ doorbell that finds it full waits aside, the newest of each queue. In one cycle
+// what leaves comes first, then what a record tells of, then the write.
 module doorbell #(
     parameter int DEPTH = 64,
     parameter int INTERVAL = 2,
@@ -220,19 +221,19 @@ module doorbell #(
   entry_t first;
   assign first = {f_sends[head], f_blocks[head], f_upto[head], f_due[head], f_kind[head], f_value[head], f_number[head]};
   assign turn = pause == '0 && on_way < 5'(QUEUE);
-  assign head_there = count != '0 && reached(lines_stored, first.upto) && (leave_ready || first.blocks == '0);
+  assign head_there = count != '0 && reached(now, first.due) && reached(lines_stored, first.upto) && (leave_ready || first.blocks == '0);
   assign from_hold = turn && hold_valid && reached(now, hold.due) && reached(lines_stored, hold.upto) && leave_ready;
   assign from_pass = turn && !hold_valid && !pops && !from_aside && (send_due || receive_due);
   assign skips = turn && !hold_valid && !pass_send && !pass_receive && head_there && !live[head];
-  assign from_fifo = turn && !hold_valid && !pass_send && !pass_receive && head_there && live[head] && reached(now, first.due);
+  assign from_fifo = turn && !hold_valid && !pass_send && !pass_receive && head_there && live[head];
   assign from_aside = turn && !hold_valid && !pass_send && !pass_receive && count == '0 && aside_count != '0;
   assign pops = from_fifo || skips;
 
   // ---- what becomes of the write
   logic alone, holds, merges, aside_merges, full, drops, goes_aside, pushes;
-  assign alone = (hold_valid ? from_hold : 1'b1) && !send_due && !receive_due && !rec_taken && count == (AW + 1)'(pops) &&
+  assign alone = (hold_valid ? from_hold : 1'b1) && !send_due && !receive_due && count == (AW + 1)'(pops) &&
                  aside_count == (SB + 1)'(from_aside);
-  assign directly = arrives && !takes_wqe && alone && turn && !from_hold && !from_fifo && !from_aside;
+  assign directly = arrives && !takes_wqe && alone && turn && !from_hold && !pops && !from_aside;
   assign holds = arrives && takes_wqe && alone && prompt;
   always_comb begin
     known = 1'b0;
@@ -256,6 +257,15 @@ module doorbell #(
   assign remember = !known && (drops || (wr_taken && is_blueflame && !whole && plausible));
   assign kept = holds || pushes ? arrival.blocks : '0;
   assign wr_ready = store_room && aside_count < (SB + 1)'(ASIDE) && dropped_count < (DB + 1)'(DROPPED);
+
+  // What the unit lets through in the cycle in which a record is asked for, or has let through and not passed on yet, is newer than
+  // what left before.
+  logic [23:0] sought_qpn;
+  logic comes_send, comes_receive, waits_send;
+  assign sought_qpn = qp_taken ? qp_data : recovered_qpn;
+  assign comes_send = (holds || (directly && kind == SEND)) && number == {8'd0, sought_qpn};
+  assign comes_receive = directly && kind == RECEIVE && number == {8'd0, sought_qpn};
+  assign waits_send = hold_valid && !from_hold && hold.number == {8'd0, sought_qpn};
 
   // ---- on its way out
   /* verilator lint_off UNUSEDSIGNAL */
@@ -387,14 +397,14 @@ module doorbell #(
       endcase
       if (qp_taken) begin
         recovered_qpn <= qp_data;
-        seen_send <= 1'b0;
-        seen_receive <= 1'b0;
+        seen_send <= comes_send || waits_send;
+        seen_receive <= comes_receive;
       end else begin
         if (starts && !from_pass && !from_hold && chosen.number == {8'd0, recovered_qpn}) begin
           if (chosen.kind == SEND) seen_send <= 1'b1;
           if (chosen.kind == RECEIVE) seen_receive <= 1'b1;
         end
-        if (holds && number == {8'd0, recovered_qpn}) seen_send <= 1'b1;
+        if (holds && comes_send) seen_send <= 1'b1;
       end
       pass_send <= send_due && !from_pass;
       pass_receive <= receive_due && !(from_pass && !send_due);
@@ -433,11 +443,12 @@ module doorbell #(
     end
     if (remember) dropped[dropped_tail] <= number[23:0];
     // Only of the QP whose record is being read.
-    if (starts && !from_pass && !from_hold && chosen.number == {8'd0, recovered_qpn}) begin
+    if (starts && !from_pass && !from_hold && chosen.number == {8'd0, sought_qpn}) begin
       if (chosen.kind == SEND) seen_sq <= chosen.value[15:0];
       if (chosen.kind == RECEIVE) seen_rq <= chosen.value[15:0];
     end
-    if (holds && number == {8'd0, recovered_qpn}) seen_sq <= value[15:0];
+    if (holds && comes_send) seen_sq <= value[15:0];
+    else if (qp_taken && waits_send) seen_sq <= hold.value[15:0];
     if (rec_taken) pass_qpn <= recovered_qpn;
     if (new_send) pass_sq <= record.sq_pi[15:0];
     if (new_receive) pass_rq <= record.rq_pi[15:0];

@@ -165,6 +165,7 @@ void doorbell_rtl::note(const rtl::payload& p, ps t) {
   const std::uint64_t aside = r.get(1);
   dropped_count_ += dropped;
   aside_count_ += aside;
+  if (dropped && on_dropped) on_dropped(wr_.transfers());
   if (dropped || aside) drop_probe_.pulse(1, t, clock().period());
   recovered_ += r.get(1);
   recovery_failures_ += r.get(1);

@@ -22,6 +22,8 @@ module extent_look (
   hca_pkg::element_t each;
   hca_pkg::extent_t extent;
   hca_pkg::extent_node_t children;
+  logic [319:0] starts;
+  logic [191:0] lines;
 
   always_comb begin
     used = count < 32'd4 ? count : 32'd4;
@@ -37,7 +39,9 @@ module extent_look (
     offset = 64'd0;
     last_end = 65'd0;
     children = line;
-    child = children.child[0];
+    starts = children.start;
+    lines = children.child;
+    child = lines[31:0];
     if (element) begin
       for (int i = 0; i < 4; i++) begin
         each = line[128*i+:128];
@@ -55,11 +59,11 @@ module extent_look (
       next_count = count - used;
       more = !found && next_count != 32'd0;
     end else if (node) begin
-      damaged = children.start[0] == hca_pkg::EXTENT_NONE;
+      damaged = starts[63:0] == hca_pkg::EXTENT_NONE;
       for (int i = 0; i < 5; i++) begin
-        if (children.start[i] != hca_pkg::EXTENT_NONE) begin
-          if (i > 0 && children.start[i] <= children.start[i-1]) damaged = 1'b1;
-          if (children.start[i] <= va) child = children.child[i+1];
+        if (starts[64*i+:64] != hca_pkg::EXTENT_NONE) begin
+          if (i > 0 && starts[64*i+:64] <= starts[64*(i-1)+:64]) damaged = 1'b1;
+          if (starts[64*i+:64] <= va) child = lines[32*(i+1)+:32];
         end
       end
       next_count = count - 32'd1;

@@ -94,8 +94,6 @@ module key_check #(
   // The region of a window and a drain go first.
   assign req_ready = any_free && !parent_want && !(drn_valid && drn_ready);
   assign req_taken = req_valid && req_ready;
-  // There is room for every answer.
-  assign drn_ready = drains_under_way != (DB + 1)'(DRAINS);
   logic mrc_asked;
   fall_through #(
       .DEPTH(SLOTS),
@@ -309,39 +307,25 @@ module key_check #(
       .older_left(older_left)
   );
 
-  // ---- drains
-  localparam int DB = $clog2(DRAINS);
-  localparam int TB = $clog2(DEPTH + 1);
-  logic [DRAINS-1:0] drain_busy, drain_waits, drain_gone, drain_candidate;
-  logic [23:0] drain_index[DRAINS];
-  logic [TAG_BITS-1:0] drain_tag[DRAINS];
-  logic [TB-1:0] drain_timer[DRAINS];
-  logic any_candidate;
-  logic [DB:0] drains_under_way;  // taken, and their answers not
-  logic [DB-1:0] free_drain, candidate;
-  always_comb begin
-    free_drain = '0;
-    any_candidate = 1'b0;
-    candidate = '0;
-    for (int i = DRAINS - 1; i >= 0; i--) begin
-      drain_gone[i] = drain_busy[i] && drain_waits[i] && older_gone && drain_index[i] == give_index;
-      drain_candidate[i] = drain_busy[i] && (drain_gone[i] || (!drain_waits[i] && drain_timer[i] == '0));
-      if (!drain_busy[i]) free_drain = DB'(i);
-      if (drain_candidate[i]) begin
-        any_candidate = 1'b1;
-        candidate = DB'(i);
-      end
-    end
-  end
-  // Answers that could not be taken at once wait in order.
-  logic [TAG_BITS-1:0] answered[DRAINS];
-  logic [DB-1:0] answered_head, answered_tail;
-  logic [DB:0] answered_count;
-  logic drain_out, drain_store;
-  assign drn_rsp_valid = answered_count != '0 || any_candidate;
-  assign drn_rsp_data = answered_count != '0 ? answered[answered_head] : drain_tag[candidate];
-  assign drain_out = drn_rsp_valid && drn_rsp_ready;
-  assign drain_store = any_candidate && (answered_count != '0 || !drn_rsp_ready);
+  logic drains_run;
+  key_drains #(
+      .DRAINS(DRAINS),
+      .DEPTH(DEPTH),
+      .TAG_BITS(TAG_BITS)
+  ) u_drains (
+      .clk(clk),
+      .rst_n(rst_n),
+      .drn_valid(drn_valid),
+      .drn_ready(drn_ready),
+      .drn_data(drn_data),
+      .drn_rsp_valid(drn_rsp_valid),
+      .drn_rsp_ready(drn_rsp_ready),
+      .drn_rsp_data(drn_rsp_data),
+      .older_left(older_left),
+      .older_gone(older_gone),
+      .give_index(give_index),
+      .runs(drains_run)
+  );
 
   always_ff @(posedge clk) begin
     if (!rst_n) begin
@@ -360,12 +344,6 @@ module key_check #(
       refund_valid <= 1'b0;
       refund_index <= '0;
       refund_epoch <= '0;
-      drain_busy <= '0;
-      drain_waits <= '0;
-      drains_under_way <= '0;
-      answered_head <= '0;
-      answered_tail <= '0;
-      answered_count <= '0;
     end else begin
       // request
       if (req_taken) begin
@@ -428,29 +406,6 @@ module key_check #(
       refund_valid <= pipe_valid[DEPTH-2] && pipe_verdict[DEPTH-2] != hca_pkg::GRANTED && slot_holds[last_slot];
       refund_index <= last_access.key[31:8];
       refund_epoch <= slot_epoch[last_slot];
-
-      // drains
-      for (int i = 0; i < DRAINS; i++) begin
-        if (drain_gone[i]) begin
-          drain_waits[i] <= 1'b0;
-          drain_timer[i] <= '0;
-        end else if (drain_timer[i] != '0) drain_timer[i] <= drain_timer[i] - 1'b1;
-      end
-      if (any_candidate) drain_busy[candidate] <= 1'b0;
-      drains_under_way <= drains_under_way + (DB + 1)'(drn_taken) - (DB + 1)'(drain_out);
-      if (drn_taken) begin
-        drain_busy[free_drain] <= 1'b1;
-        drain_waits[free_drain] <= older_left;
-        drain_timer[free_drain] <= TB'(DEPTH - 1);
-        drain_index[free_drain] <= drn_data[23:0];
-        drain_tag[free_drain] <= drn_data[TAG_BITS+23:24];
-      end
-      if (drain_store) begin
-        answered[answered_tail] <= drain_tag[candidate];
-        answered_tail <= answered_tail == DB'(DRAINS - 1) ? '0 : answered_tail + 1'b1;
-      end
-      if (drain_out && answered_count != '0) answered_head <= answered_head == DB'(DRAINS - 1) ? '0 : answered_head + 1'b1;
-      answered_count <= answered_count + (DB + 1)'(drain_store) - (DB + 1)'(drain_out && answered_count != '0);
     end
   end
 
@@ -465,35 +420,26 @@ module key_check #(
   end
 
   // Nothing moves until a stream does: checks may wait for their MRC, drains for a release.
-  logic drain_runs;
-  always_comb begin
-    drain_runs = 1'b0;
-    for (int i = 0; i < DRAINS; i++) drain_runs |= drain_busy[i] && !drain_waits[i];
-  end
-  assign idle = !mrc_asked && !ext_asked && !next_valid && !look_concludes && pipe_valid == '0 && done_count == '0 && !refund_valid && !drain_runs &&
-                answered_count == '0;
+  assign idle = !mrc_asked && !ext_asked && !next_valid && !look_concludes && pipe_valid == '0 && done_count == '0 && !refund_valid &&
+                !drains_run;
 
 `ifdef VERILATOR
   // What is offered stays offered.
   logic seen;
-  logic mrc_req_stuck, ext_req_stuck, rsp_stuck, drn_rsp_stuck;
+  logic mrc_req_stuck, ext_req_stuck, rsp_stuck;
   logic [SLOT_BITS+23:0] mrc_req_was;
   logic [SLOT_BITS+31:0] ext_req_was;
-  logic [TAG_BITS-1:0] drn_rsp_was;
   always_ff @(posedge clk) begin
     seen <= rst_n;
     mrc_req_stuck <= rst_n && mrc_req_valid && !mrc_req_ready;
     ext_req_stuck <= rst_n && ext_req_valid && !ext_req_ready;
     rsp_stuck <= rst_n && rsp_valid && !rsp_ready;
-    drn_rsp_stuck <= rst_n && drn_rsp_valid && !drn_rsp_ready;
     mrc_req_was <= mrc_req_data;
     ext_req_was <= ext_req_data;
-    drn_rsp_was <= drn_rsp_data;
   end
   a_mrc_req : assert property (@(posedge clk) seen && mrc_req_stuck |-> mrc_req_valid && mrc_req_data == mrc_req_was);
   a_ext_req : assert property (@(posedge clk) seen && ext_req_stuck |-> ext_req_valid && ext_req_data == ext_req_was);
   a_rsp : assert property (@(posedge clk) seen && rsp_stuck |-> rsp_valid);
-  a_drn_rsp : assert property (@(posedge clk) seen && drn_rsp_stuck |-> drn_rsp_valid && drn_rsp_data == drn_rsp_was);
   // Answers come for checks that are under way, and there is room for every verdict.
   a_mrc_known : assert property (@(posedge clk) disable iff (!rst_n) mrc_rsp_valid |-> busy[mrc_slot]);
   a_ext_known : assert property (@(posedge clk) disable iff (!rst_n) ext_rsp_valid |-> busy[ext_slot]);

@@ -23,6 +23,7 @@ struct page {
   std::atomic<std::uint32_t> program_sleeps;
   std::atomic<std::uint32_t> beats;       // looks at the clock: tells a loop that reads it from one that reads memory
   std::atomic<std::uint32_t> unprovable;  // the simulator has given up proving that the thread waits: it is to ask for sleep
+  std::atomic<std::uint32_t> watches;     // it has turned in loops that wait, and watches itself for more of them
   std::atomic<std::uint32_t> begets;      // it sleeps until a thread or process that it has made has connected
   std::uint32_t what;
   std::int32_t error;     // of the answer: an errno value
@@ -43,6 +44,7 @@ struct hello {
   std::int32_t thread;
   std::int32_t parent;   // process
   std::int32_t program;  // as its environment says
+  std::int32_t node;     // as well, or its rank among the processes that a launcher has begun
 };
 
 }  // namespace hcasim::channel

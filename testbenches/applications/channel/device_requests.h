@@ -55,6 +55,7 @@ struct device_attributes {
   std::uint64_t page_size_cap;
   std::uint32_t vendor_id, vendor_part_id, hw_ver, device_cap_flags, atomic_cap, odp_general_caps;
   std::int32_t max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_mw, max_pd, max_ah;
+  std::int32_t max_mcast_grp, max_mcast_qp_attach, max_total_mcast_qp_attach;
   std::int32_t max_srq, max_srq_wr, max_srq_sge, max_qp_rd_atom, max_qp_init_rd_atom, phys_port_cnt;
   std::uint64_t max_dm_size;
 };

@@ -4,13 +4,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <ctime>
 
 namespace hcasim::channel {
 namespace {
 
-constexpr int looks = 300;
+// A look takes some 25 ns. The other side runs on another processor, if one is free, and most answers come within a few
+// microseconds; on a busy machine it has to wait for this one.
+constexpr std::uint32_t most_looks = 2000;
+constexpr std::uint32_t least_looks = 20;
+constexpr std::uint32_t probe_every = 64;
 
 std::uint32_t* word(std::atomic<std::uint32_t>& a) {
   return reinterpret_cast<std::uint32_t*>(&a);
@@ -26,13 +31,25 @@ void wake(std::atomic<std::uint32_t>& count) {
   ::syscall(SYS_futex, word(count), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Until `count` is no longer `old`; false: it still is.
-bool wait_change(std::atomic<std::uint32_t>& count, std::uint32_t old, std::atomic<std::uint32_t>& sleeps,
-                 std::chrono::nanoseconds at_most) {
-  for (int i = 0; i < looks; ++i) {
-    if (count.load(std::memory_order_acquire) != old) return true;
+// Twice as long as it took last time; half as long when that was for nothing, but for a try now and then.
+bool look_for(std::atomic<std::uint32_t>& count, std::uint32_t old, impatience& how) {
+  const bool probes = ++how.waits % probe_every == 0;
+  const std::uint32_t looks = probes ? most_looks : std::clamp(how.looks, least_looks, most_looks);
+  for (std::uint32_t i = 0; i < looks; ++i) {
+    if (count.load(std::memory_order_acquire) != old) {
+      how.looks = std::max(how.looks - how.looks / 8, 2 * i);
+      return true;
+    }
     pause();
   }
+  if (!probes) how.looks /= 2;
+  return false;
+}
+
+// Until `count` is no longer `old`; false: it still is.
+bool wait_change(std::atomic<std::uint32_t>& count, std::uint32_t old, std::atomic<std::uint32_t>& sleeps, impatience& how,
+                 std::chrono::nanoseconds at_most) {
+  if (look_for(count, old, how)) return true;
   const timespec timeout{static_cast<time_t>(at_most.count() / 1'000'000'000),
                          static_cast<long>(at_most.count() % 1'000'000'000)};
   sleeps.store(1);
@@ -52,9 +69,10 @@ bool is_answered(const page& p) {
   return p.answers.load(std::memory_order_acquire) == p.requests.load(std::memory_order_relaxed);
 }
 
-bool await_answer(page& p) {
+bool await_answer(page& p, impatience& how) {
+  const std::uint32_t before = p.answers.load();
   if (is_answered(p)) return true;
-  wait_change(p.answers, p.answers.load(), p.program_sleeps, std::chrono::seconds(1));
+  wait_change(p.answers, before, p.program_sleeps, how, std::chrono::seconds(1));
   return is_answered(p);
 }
 
@@ -62,8 +80,8 @@ bool is_asked(const page& p, std::uint32_t seen) {
   return p.requests.load(std::memory_order_acquire) != seen;
 }
 
-bool await_request(page& p, std::uint32_t seen, std::chrono::nanoseconds at_most) {
-  return wait_change(p.requests, seen, p.simulator_sleeps, at_most);
+bool await_request(page& p, std::uint32_t seen, impatience& how, std::chrono::nanoseconds at_most) {
+  return wait_change(p.requests, seen, p.simulator_sleeps, how, at_most);
 }
 
 void answer(page& p, std::uint32_t seen) {

@@ -17,6 +17,15 @@ void each_capacity(Verbs& v, Wire& w, Each each) {
   each(v.max_inline_data, w.inline_data);
 }
 
+template <class Address, class Wire, class Each>
+void each_route(Address& v, Wire& w, Each each) {
+  for (unsigned i = 0; i < sizeof w.gid; ++i) each(v.grh.dgid.raw[i], w.gid[i]);
+  each(v.grh.flow_label, w.flow_label);
+  each(v.is_global, w.is_global);
+  each(v.grh.sgid_index, w.sgid_index);
+  each(v.grh.hop_limit, w.hop_limit);
+  each(v.grh.traffic_class, w.traffic_class);
+}
 template <class Verbs, class Wire, class Each>
 void each_attribute(Verbs& v, Wire& w, Each each) {
   each(v.qp_state, w.state);
@@ -31,6 +40,7 @@ void each_attribute(Verbs& v, Wire& w, Each each) {
   each(v.ah_attr.dlid, w.dlid);
   each(v.ah_attr.sl, w.sl);
   each(v.ah_attr.port_num, w.ah_port);
+  each_route(v.ah_attr, w.grh, each);
   each(v.pkey_index, w.pkey_index);
   each(v.port_num, w.port);
   each(v.en_sqd_async_notify, w.sqd_notify);
@@ -60,6 +70,13 @@ template <class Cap>
 Cap unpacked_cap(const capacities& c) {
   Cap o{};
   each_capacity(o, c, to_verbs);
+  return o;
+}
+
+template <class Address>
+global_route packed_route(const Address& a) {
+  global_route o{};
+  each_route(a, o, to_wire);
   return o;
 }
 

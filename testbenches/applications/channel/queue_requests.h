@@ -17,22 +17,24 @@ struct create_qp {
     std::uint32_t qp_num;
     capacities cap;
   };
-  handle pd, send_cq, recv_cq, srq;
+  handle pd, send_cq, recv_cq, srq, xrcd;
   std::uint64_t user;
   capacities cap;
   std::uint32_t type, signal_all;
 };
-// The halves, in the host's order.
-struct gid {
-  std::uint64_t prefix, interface;
+// What a GRH says, for those who send with one.
+struct global_route {
+  std::uint8_t gid[16];
+  std::uint32_t flow_label;
+  std::uint8_t is_global, sgid_index, hop_limit, traffic_class;
 };
 struct qp_attributes {
   std::uint32_t state, current_state, path_mtu, qkey, rq_psn, sq_psn, dest_qp_num, access;
   capacities cap;
   std::uint16_t dlid, pkey_index;
   std::uint8_t sl, port, sqd_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer, timeout, retry_cnt,
-      rnr_retry, ah_port, is_global;
-  gid dgid;
+      rnr_retry, ah_port;
+  global_route grh;
 };
 struct modify_qp {
   static constexpr what number = what::modify_qp;
@@ -59,7 +61,7 @@ struct send_request {
   std::uint64_t wr_id;
   std::uint32_t opcode, flags, immediate, segments;
   std::uint64_t remote_address, compare_add, swap;
-  std::uint32_t rkey, remote_qpn, remote_qkey, bind_rkey;
+  std::uint32_t rkey, remote_qpn, remote_qkey, bind_rkey, remote_srqn;
   handle ah, mw;
   bind_info bind;
 };
@@ -86,11 +88,12 @@ struct create_srq {
   static constexpr what number = what::create_srq;
   struct answer {
     handle object;
-    std::uint32_t max_wr, max_sge;
+    std::uint32_t max_wr, max_sge, srq_num;
   };
   handle pd;
   std::uint64_t user;
   std::uint32_t max_wr, max_sge;
+  handle xrcd, cq;  // XRC
 };
 struct modify_srq {
   static constexpr what number = what::modify_srq;
@@ -121,13 +124,47 @@ struct create_ah {
   using answer = made;
   handle pd;
   std::uint16_t dlid;
-  std::uint8_t sl, port, is_global;
-  gid dgid;
+  std::uint8_t sl, port;
+  global_route grh;
 };
 struct destroy_ah {
   static constexpr what number = what::destroy_ah;
   using answer = nothing;
   handle ah;
+};
+
+struct join_group {
+  static constexpr what number = what::join_group;
+  using answer = nothing;
+  handle qp;
+  std::uint8_t gid[16];
+  std::uint16_t lid;
+};
+struct leave_group {
+  static constexpr what number = what::leave_group;
+  using answer = nothing;
+  handle qp;
+  std::uint8_t gid[16];
+  std::uint16_t lid;
+};
+struct open_xrcd {
+  static constexpr what number = what::open_xrcd;
+  using answer = made;
+  handle context;
+  std::uint64_t file;  // the same for the same file; 0: none
+  std::uint8_t create, exclusive;
+};
+struct close_xrcd {
+  static constexpr what number = what::close_xrcd;
+  using answer = nothing;
+  handle xrcd;
+};
+struct open_qp {
+  static constexpr what number = what::open_qp;
+  using answer = made;
+  handle xrcd;
+  std::uint64_t user;
+  std::uint32_t qp_num;
 };
 
 }  // namespace hcasim::channel

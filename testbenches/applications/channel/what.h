@@ -64,6 +64,11 @@ enum class what : std::uint32_t {
   close_connections,
   manage_connections,
   query_clock,
+  join_group,
+  leave_group,
+  open_xrcd,
+  close_xrcd,
+  open_qp,
   count,
 };
 

@@ -197,9 +197,27 @@ int notify(work& w, const rdma_ucm_notify& in, identifier& id) {
   return in.event == communication_established ? w.m.establish(id) : 0;
 }
 
-// Multicast.
-int no_groups(work&) {
-  return EOPNOTSUPP;
+template <class Join>
+int join(work& w, const Join& in, identifier& id, std::optional<endpoint> to) {
+  rdma_ucm_create_id_resp out{};
+  if (w.room < sizeof out) return ENOSPC;
+  if (!to) return EINVAL;
+  if (const int error = w.m.join(id, in.uid, *to, out.id)) return error;
+  return w.put(in.response, out);
+}
+int join_ip(work& w, const rdma_ucm_join_ip_mcast& in, identifier& id) {
+  return join(w, in, id, address_in(w, in.addr, sizeof in.addr));
+}
+// One that only sends is a member here as any other.
+int join_group(work& w, const rdma_ucm_join_mcast& in, identifier& id) {
+  if (in.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED) return EINVAL;
+  return join(w, in, id, address_in(w, in.addr, in.addr_size));
+}
+int leave_group(work& w, const rdma_ucm_destroy_id& in) {
+  rdma_ucm_destroy_id_resp out{};
+  if (w.room < sizeof out) return ENOSPC;
+  if (const int error = w.m.leave(w.f, in.id, out.events_reported)) return error;
+  return w.put(in.response, out);
 }
 int unknown(work&) {
   return ENOSYS;
@@ -223,13 +241,13 @@ constexpr std::array<handler, 23> handlers{
     unknown,  // GET_OPTION
     of_identifier<rdma_ucm_set_option, set_option>,
     of_identifier<rdma_ucm_notify, notify>,
-    no_groups,  // JOIN_IP_MCAST
-    no_groups,  // LEAVE_MCAST
+    of_identifier<rdma_ucm_join_ip_mcast, join_ip>,
+    plain<rdma_ucm_destroy_id, leave_group>,
     plain<rdma_ucm_migrate_id, migrate_id>,
     of_identifier<rdma_ucm_query, query>,
     of_identifier<rdma_ucm_bind, bind>,
     of_identifier<rdma_ucm_resolve_addr, resolve_address>,
-    no_groups,  // JOIN_MCAST
+    of_identifier<rdma_ucm_join_mcast, join_group>,
 };
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace hcasim::applications::cm {
 namespace {
@@ -40,6 +42,38 @@ std::uint32_t node_of(const ib_sockaddr& a, const network& net) {
   return unknown_node;
 }
 
+// The group of an IP address as IPoIB has it, with the mark of RDMA CM (ip_ib_mc_map and cma_set_mgid of Linux): scope, what it
+// stands for, the default partition, and the low bits.
+constexpr std::uint8_t link_local = 0x12;
+constexpr std::uint8_t of_ipv4[] = {0xff, link_local, 0x40, 0x01, 0xff, 0xff};
+constexpr std::uint8_t of_ipv6[] = {0xff, link_local, 0x60, 0x01, 0xff, 0xff};
+
+gid group_of(std::uint32_t ipv4) {
+  constexpr std::uint32_t kept = 0x0fff'ffff;
+  gid g{};
+  std::copy(std::begin(of_ipv4), std::end(of_ipv4), g.begin());
+  for (unsigned i = 0; i < 4; ++i) g[12 + i] = static_cast<std::uint8_t>((ipv4 & kept) >> (24 - 8 * i));
+  return g;
+}
+
+gid group_of(const in6_addr& a) {
+  gid g{};
+  std::copy(std::begin(of_ipv6), std::end(of_ipv6), g.begin());
+  std::copy(a.s6_addr + 6, a.s6_addr + 16, g.begin() + 6);
+  return g;
+}
+
+// What a subnet administrator has given out as an IPv6 address stays what it is (cma_set_mgid).
+bool is_group_gid(const in6_addr& a) {
+  return (a.s6_addr[1] & 0xf0) == 0x10 && a.s6_addr[2] == 0xa0 && a.s6_addr[3] == 0x1b;
+}
+
+gid raw(const void* bytes) {
+  gid g;
+  std::memcpy(g.data(), bytes, g.size());
+  return g;
+}
+
 template <class Address>
 std::optional<Address> take(const void* address, std::size_t bytes) {
   Address out{};
@@ -62,21 +96,57 @@ std::optional<endpoint> read_address(const void* address, std::size_t bytes, std
   if (*family == AF_INET) {
     const auto a = take<sockaddr_in>(address, bytes);
     if (!a) return std::nullopt;
-    return endpoint{*family, node_of(ntohl(a->sin_addr.s_addr)), ntohs(a->sin_port)};
+    const std::uint32_t v4 = ntohl(a->sin_addr.s_addr);
+    if (IN_MULTICAST(v4)) return endpoint{*family, unknown_node, ntohs(a->sin_port), group_of(v4)};
+    return endpoint{*family, node_of(v4), ntohs(a->sin_port)};
   }
   if (*family == AF_INET6) {
     const auto a = take<sockaddr_in6>(address, bytes);
     if (!a) return std::nullopt;
+    if (IN6_IS_ADDR_MULTICAST(&a->sin6_addr)) {
+      const bool whole = is_group_gid(a->sin6_addr);
+      return endpoint{*family, unknown_node, ntohs(a->sin6_port), whole ? raw(a->sin6_addr.s6_addr) : group_of(a->sin6_addr)};
+    }
     return endpoint{*family, node_of(a->sin6_addr, self), ntohs(a->sin6_port)};
   }
   if (*family != ib_family) return std::nullopt;
   const auto a = take<ib_sockaddr>(address, bytes);
   if (!a) return std::nullopt;
+  if (raw(a->gid)[0] == 0xff) return endpoint{*family, unknown_node, 0, raw(a->gid)};
   return endpoint{*family, node_of(*a, net), static_cast<std::uint16_t>(be64toh(a->service) & be64toh(a->service_mask))};
 }
 
+namespace {
+
+// Of an IP address what the GID has kept of it.
+std::size_t put_group(const endpoint& e, __kernel_sockaddr_storage& out) {
+  if (e.family == AF_INET) {
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_port = htons(e.port);
+    std::memcpy(&a.sin_addr, e.group.data() + 12, 4);
+    a.sin_addr.s_addr |= htonl(0xe000'0000);
+    return put(a, out);
+  }
+  if (e.family == AF_INET6) {
+    sockaddr_in6 a{};
+    a.sin6_family = AF_INET6;
+    a.sin6_port = htons(e.port);
+    std::copy(e.group.begin(), e.group.end(), a.sin6_addr.s6_addr);
+    return put(a, out);
+  }
+  ib_sockaddr a{};
+  a.family = ib_family;
+  a.pkey = 0xffff;
+  std::memcpy(a.gid, e.group.data(), e.group.size());
+  return put(a, out);
+}
+
+}  // namespace
+
 std::size_t write_address(const endpoint& e, std::uint16_t space, const network& net, __kernel_sockaddr_storage& out) {
   std::memset(&out, 0, sizeof out);
+  if (e.is_group()) return put_group(e, out);
   if (e.family == AF_INET) {
     sockaddr_in a{};
     a.sin_family = AF_INET;

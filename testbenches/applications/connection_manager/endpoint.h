@@ -1,8 +1,10 @@
-// Addresses as programs write them: a node by its IPv4 address (127.0.0.1 is node0), the same as an IPv6 address, or its GID.
+// Addresses as programs write them: a node by its IPv4 address (127.0.0.1 is node0), the same as an IPv6 address, or its GID;
+// a multicast group by any of the three.
 #pragma once
 
 #include <linux/socket.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -13,10 +15,15 @@ namespace hcasim::applications::cm {
 inline constexpr std::uint32_t any_node = ~std::uint32_t{0};
 inline constexpr std::uint32_t unknown_node = any_node - 1;
 
+using gid = std::array<std::uint8_t, 16>;
+
 struct endpoint {
   std::uint16_t family = 0;  // AF_INET, AF_INET6 or AF_IB; 0: none
   std::uint32_t node = any_node;
   std::uint16_t port = 0;
+  gid group{};  // of a group, which is no node; otherwise zeros
+
+  [[nodiscard]] bool is_group() const { return group[0] == 0xff; }
 };
 
 inline constexpr std::uint16_t ib_family = 27;  // AF_IB

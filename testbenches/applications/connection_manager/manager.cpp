@@ -105,6 +105,11 @@ std::uint32_t manager::destroy(identifier& id) {
     send(m);
   }
   give_back_backlog(id);
+  std::vector<std::uint32_t> joined;
+  for (const auto& [number, m] : members_) {
+    if (m.of == id.number) joined.push_back(number);
+  }
+  for (const std::uint32_t number : joined) end(number);
   std::vector<std::uint32_t> unseen;  // requests that the program will not hear of
   int fewer = 0;
   id.of->events.remove_if([&](const event& e) {
@@ -190,7 +195,7 @@ int manager::find_address(identifier& id, const endpoint& from, const endpoint& 
   network_.later(config_.management, [this, number = id.number] {
     identifier* const asking = at(number);
     if (!asking || !possible(asking->state, id_event::address_is_found)) return;
-    const bool there = asking->destination.node < network_.nodes();
+    const bool there = asking->destination.is_group() || asking->destination.node < network_.nodes();
     asking->state = step(asking->state, there ? id_event::address_is_found : id_event::address_is_missing);
     if (there) asking->source.node = asking->of->node;
     tell(*asking, {there ? happened::address_resolved : happened::address_error, there ? 0 : -ETIMEDOUT});
@@ -199,7 +204,7 @@ int manager::find_address(identifier& id, const endpoint& from, const endpoint& 
 }
 
 int manager::find_route(identifier& id) {
-  if (!possible(id.state, id_event::find_route)) return EINVAL;
+  if (id.destination.is_group() || !possible(id.state, id_event::find_route)) return EINVAL;
   id.state = step(id.state, id_event::find_route);
   network_.later(config_.management, [this, number = id.number] {
     identifier* const asking = at(number);
@@ -297,10 +302,15 @@ bool manager::take_event(file& f, rdma_ucm_event_resp& out) {
   const event e = f.events.front();
   f.events.pop_front();
   f.pending(-1);
-  if (identifier* const id = at(e.about)) ++id->events_reported;
+  const auto member = members_.find(e.member);
+  if (member != members_.end()) {
+    ++member->second.events_reported;
+  } else if (identifier* const id = at(e.about)) {
+    ++id->events_reported;
+  }
   out = {};
   out.uid = e.uid;
-  out.id = e.fresh ? e.fresh : e.about;
+  out.id = e.member ? e.member : e.fresh ? e.fresh : e.about;
   out.event = static_cast<std::uint32_t>(e.what);
   out.status = static_cast<std::uint32_t>(e.status);
   out.param = e.param;

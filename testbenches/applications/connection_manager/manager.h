@@ -39,12 +39,14 @@ enum class happened : std::uint32_t {
   rejected = 8,
   established = 9,
   disconnected = 10,
+  joined = 12,
 };
 
 struct event {
   happened what{};
   int status = 0;
-  std::uint32_t fresh = 0;  // an identifier that a request has made
+  std::uint32_t fresh = 0;   // an identifier that a request has made
+  std::uint32_t member = 0;  // the membership whose event it is
   decltype(rdma_ucm_event_resp::param) param{};
   std::uint32_t about = 0;  // the identifier whose event it is
   std::uint64_t uid = 0;
@@ -93,6 +95,14 @@ struct identifier {
   [[nodiscard]] bool on_device() const { return source.node != any_node; }
 };
 
+// What an identifier is to a multicast group, from its joining to its leaving.
+struct membership {
+  std::uint32_t of = 0;  // its identifier
+  std::uint64_t uid = 0;
+  gid group{};
+  std::uint32_t events_reported = 0;
+};
+
 class manager {
  public:
   manager(network& n, const manager_config& config) : network_(n), config_(config) {}
@@ -116,6 +126,9 @@ class manager {
   int reject(identifier& id, std::uint16_t reason, std::span<const std::uint8_t> private_data);
   int disconnect(identifier& id);
   int establish(identifier& id);  // the program has seen data arrive
+  int join(identifier& id, std::uint64_t uid, const endpoint& to, std::uint32_t& number);
+  // ENOENT: there is none of that number.
+  int leave(file& f, std::uint32_t number, std::uint32_t& events_reported);
   // False: there is none.
   bool take_event(file& f, rdma_ucm_event_resp& out);
 
@@ -150,6 +163,7 @@ class manager {
   void refuse(const message& m);
   identifier* addressee_of(const message& m);
   void tell(identifier& id, event e);
+  void end(std::uint32_t number);
   [[nodiscard]] event told(const identifier& id, happened what, const message& m) const;
 
   network& network_;
@@ -157,6 +171,8 @@ class manager {
   std::list<file> files_;
   std::map<std::uint32_t, identifier> identifiers_;
   std::map<std::pair<std::uint32_t, std::uint16_t>, std::uint16_t> next_port_;  // by node and port space
+  std::map<std::uint32_t, membership> members_;
+  std::map<gid, std::pair<std::uint16_t, std::uint32_t>> groups_;  // the multicast LID of each, and how many have joined
   std::uint32_t made_ = 0;
 };
 

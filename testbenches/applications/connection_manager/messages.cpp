@@ -42,7 +42,7 @@ void manager::send(message m) {
 void manager::tell(identifier& id, event e) {
   if (id.uid == 0 && id.passive && e.fresh == 0) return;
   e.about = id.number;
-  e.uid = id.uid;
+  if (!e.member) e.uid = id.uid;
   id.of->events.push_back(e);
   id.of->pending(1);
 }

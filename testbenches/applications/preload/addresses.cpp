@@ -38,7 +38,7 @@ const place& here() {
       out.outside = ntohl(network.s_addr) & ~low_byte;
       first = ntohl(network.s_addr) & low_byte;
     }
-    out.own = first + static_cast<std::uint32_t>(setting("HCASIM_NODE", 0));
+    out.own = first + own_node();
     return out;
   }();
   return p;
@@ -82,7 +82,60 @@ void change(sockaddr* a, socklen_t length, Change to) {
   }
 }
 
+bool only_version_6(int fd) {
+  int only = 0;
+  socklen_t length = sizeof only;
+  return ::getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &length) == 0 && only != 0;
+}
+
+// Of an address of this run; 0: it is none.
+in_port_t* port_of(sockaddr_storage& a) {
+  if (a.ss_family == AF_INET) {
+    auto& in = reinterpret_cast<sockaddr_in&>(a);
+    return (ntohl(in.sin_addr.s_addr) & ~low_byte) == here().network ? &in.sin_port : nullptr;
+  }
+  auto& in6 = reinterpret_cast<sockaddr_in6&>(a);
+  if (a.ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) return nullptr;
+  std::uint32_t v4 = 0;
+  std::memcpy(&v4, in6.sin6_addr.s6_addr + sizeof in6.sin6_addr - sizeof v4, sizeof v4);
+  return (ntohl(v4) & ~low_byte) == here().network ? &in6.sin6_port : nullptr;
+}
+
+// The system would draw a port; the first that is free is the same in the next run.
+int bind_to_free_port(int fd, sockaddr_storage& a, socklen_t length) {
+  constexpr std::uint32_t first = 32768;
+  constexpr std::uint32_t last = 60999;
+  int shared = 0;
+  socklen_t size = sizeof shared;
+  ::getsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &shared, &size);
+  const int alone = 0;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &alone, sizeof alone);
+  int result = -1;
+  for (std::uint32_t port = first; port <= last; ++port) {
+    *port_of(a) = htons(static_cast<std::uint16_t>(port));
+    result = static_cast<int>(::syscall(SYS_bind, fd, &a, length));
+    if (result == 0 || errno != EADDRINUSE) break;
+  }
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &shared, sizeof shared);
+  return result;
+}
+
 }  // namespace
+
+void bind_before_connecting(int fd, const sockaddr* to, socklen_t length) {
+  sockaddr_storage a{};
+  socklen_t size = sizeof a;
+  if (!to || !mine() || !here().known || length > sizeof a) return;
+  std::memcpy(&a, to, length);
+  if (!port_of(a)) return;
+  const int kept = errno;
+  if (::syscall(SYS_getsockname, fd, &a, &size) == 0) {
+    auto* own = reinterpret_cast<sockaddr*>(&a);
+    change(own, size, meant);
+    if (in_port_t* port = port_of(a); port && *port == 0) bind_to_free_port(fd, a, size);
+  }
+  errno = kept;
+}
 
 own_address::own_address(const sockaddr* a, socklen_t length) : shown_(a), length_(length) {
   if (!a || length > sizeof changed_ || !mine()) return;
@@ -101,7 +154,12 @@ void show_address(sockaddr* a, socklen_t length) {
 using namespace hcasim::preload;
 
 HCASIM_PUBLIC int bind(int fd, const sockaddr* a, socklen_t length) noexcept {
+  if (!mine() || !a || only_version_6(fd)) return static_cast<int>(::syscall(SYS_bind, fd, a, length));
   const own_address there(a, length);
+  sockaddr_storage exact{};
+  std::memcpy(&exact, there.get(), std::min<std::size_t>(there.length(), sizeof exact));
+  const in_port_t* port = port_of(exact);
+  if (port && *port == 0) return bind_to_free_port(fd, exact, there.length());
   return static_cast<int>(::syscall(SYS_bind, fd, there.get(), there.length()));
 }
 

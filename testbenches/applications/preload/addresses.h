@@ -21,6 +21,9 @@ class own_address {
   socklen_t length_;
 };
 
+// A socket that has no address yet gets one of its node, and a port that is the same in every run.
+void bind_before_connecting(int fd, const sockaddr* to, socklen_t length);
+
 // The other way round, in place.
 void show_address(sockaddr* a, socklen_t length);
 

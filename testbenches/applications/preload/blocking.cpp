@@ -1,6 +1,8 @@
 #include "testbenches/applications/preload/blocking.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -110,6 +112,16 @@ void before_send(int fd, int flags) {
   if (!c) return;
   before(fd, POLLOUT, !(flags & MSG_DONTWAIT));
   c->sent = true;
+}
+
+// Nagle's algorithm holds bytes back until an acknowledgement comes, tens of milliseconds of the machine's time, while
+// simulated time goes on. No error: it may be a socket of another kind.
+void deliver_at_once(int fd) {
+  if (!mine()) return;
+  const int kept = errno;
+  const int on = 1;
+  ::syscall(SYS_setsockopt, fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  errno = kept;
 }
 
 // Sleeps between looks until one finds something, or the time is over. `look` gives what the call gives, 0 for nothing.
@@ -229,6 +241,7 @@ HCASIM_PUBLIC ssize_t sendmsg(int fd, const msghdr* m, int flags) {
 HCASIM_PUBLIC int accept4(int fd, sockaddr* from, socklen_t* length, int flags) {
   before(fd, POLLIN);
   const int got = static_cast<int>(::syscall(SYS_accept4, fd, from, length, flags));
+  if (got >= 0) deliver_at_once(got);
   if (got >= 0 && from && length) show_address(from, *length);
   return got;
 }
@@ -237,6 +250,8 @@ HCASIM_PUBLIC int accept(int fd, sockaddr* from, socklen_t* length) {
 }
 HCASIM_PUBLIC int connect(int fd, const sockaddr* to, socklen_t length) {
   const own_address there(to, length);
+  deliver_at_once(fd);
+  bind_before_connecting(fd, there.get(), there.length());
   const int result = static_cast<int>(::syscall(SYS_connect, fd, there.get(), there.length()));
   if (connection* c = mine()) c->sent = true;
   return result;

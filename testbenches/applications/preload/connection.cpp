@@ -13,9 +13,9 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "testbenches/applications/channel/handoff.h"
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection_files.h"
+#include "testbenches/applications/preload/spin.h"
 #include "testbenches/applications/preload/timers.h"
 
 namespace hcasim::preload {
@@ -84,8 +84,13 @@ void connect_own(const char* name, void (*tell)(void*), void* of) {
   own.socket = reach(name);
   if (own.socket < 0) give_up("the simulator is not there any more");
   own.socket = out_of_the_way(own.socket);
-  const channel::hello h{channel::magic, channel::version, ::getpid(),
-                         own.thread,     ::getppid(),      static_cast<std::int32_t>(setting("HCASIM_PROGRAM", 0))};
+  const channel::hello h{channel::magic,
+                         channel::version,
+                         ::getpid(),
+                         own.thread,
+                         ::getppid(),
+                         static_cast<std::int32_t>(setting("HCASIM_PROGRAM", 0)),
+                         static_cast<std::int32_t>(own_node())};
   const bool sent = pass(own.socket, std::as_bytes(std::span(&h, 1)), std::span(&memory, 1));
   ::syscall(SYS_close, memory);
   if (!sent) give_up("the simulator does not answer");
@@ -120,17 +125,28 @@ void connect_and_tell(void (*tell)(void*), void* of) {
   if (name && *name && !own.page) connect_own(name, tell, of);
 }
 
-void end_for_good() {
-  forget();
-  ended = true;
-}
-
 void forget() {
   if (!own.page) return;
+  end_watch();
   ::syscall(SYS_munmap, own.page, sizeof(channel::page));
   ::syscall(SYS_close, own.socket);
   own = {};
 }
+
+namespace {
+
+void hand_over(connection& c, channel::what what, const void* in, std::size_t in_bytes) {
+  channel::page& p = *c.page;
+  std::memcpy(p.arguments, in, in_bytes);
+  p.what = static_cast<std::uint32_t>(what);
+  p.spent = c.spent;
+  p.sent = c.sent;
+  c.spent = 0;
+  c.sent = false;
+  c.looked = false;
+}
+
+}  // namespace
 
 int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes,
         std::span<const int> descriptors) {
@@ -139,20 +155,15 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
   if (c->asking) return EINTR;  // a signal's handler, in the middle of a request
   const int kept = errno;
   c->asking = true;
+  watch_for_spin(false);
   channel::page& p = *c->page;
-  std::memcpy(p.arguments, in, in_bytes);
-  p.what = static_cast<std::uint32_t>(what);
-  p.spent = c->spent;
-  p.sent = c->sent;
-  c->spent = 0;
-  c->sent = false;
-  c->looked = false;
+  hand_over(*c, what, in, in_bytes);
   if (!descriptors.empty()) {
     const std::byte byte{1};
     pass(c->socket, std::span(&byte, 1), descriptors);
   }
   channel::ask(p);
-  while (!channel::await_answer(p)) {
+  while (!channel::await_answer(p, c->waits)) {
     pollfd other{c->socket, 0, 0};
     if (raw_poll(&other, 1, 0) > 0 && (other.revents & (POLLHUP | POLLERR))) ::_exit(1);  // the run has ended
   }
@@ -161,14 +172,38 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
   c->now = p.now;
   c->horizon = p.horizon;
   c->asking = false;
+  watch_for_spin(true);
   deliver_timers(c->now);
   errno = kept;
   return error;
 }
 
+void end_for_good() {
+  if (own.page) {
+    const channel::thread_ends last{};
+    hand_over(own, channel::thread_ends::number, &last, sizeof last);
+    channel::ask(*own.page);
+  }
+  release_time_stamps();
+  forget();
+  ended = true;
+}
+
 std::span<std::byte> data() {
   connection* c = mine();
   return c ? std::span<std::byte>(c->page->data) : std::span<std::byte>();
+}
+
+std::uint32_t own_node() {
+  const std::uint64_t given = setting("HCASIM_NODE", 0);
+  const std::uint64_t nodes = setting("HCASIM_NODES_BY_RANK", 0);
+  if (nodes == 0) return static_cast<std::uint32_t>(given);
+  // Of Open MPI, MPICH and its kin, MVAPICH, Slurm.
+  for (const char* rank :
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "SLURM_LOCALID"}) {
+    if (::getenv(rank)) return static_cast<std::uint32_t>(setting(rank, 0) % nodes);
+  }
+  return static_cast<std::uint32_t>(given);
 }
 
 std::uint64_t setting(const char* name, std::uint64_t otherwise) {

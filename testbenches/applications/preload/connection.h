@@ -9,6 +9,7 @@
 #include <span>
 
 #include "testbenches/applications/channel/channel.h"
+#include "testbenches/applications/channel/handoff.h"
 #include "testbenches/applications/channel/requests.h"
 
 #define HCASIM_PUBLIC extern "C" __attribute__((visibility("default")))
@@ -25,6 +26,7 @@ struct connection {
   std::uint64_t now = 0;         // ps, at the last answer
   std::uint64_t horizon = 0;
   std::uint64_t spent = 0;  // ps since then
+  channel::impatience waits;
 };
 
 // Of a program that another one has begun: the number of a descriptor to close when it is known.
@@ -40,7 +42,7 @@ connection* present();
 void set_begetting(bool now);
 // The child of a fork has none yet.
 void forget();
-// A thread at its end has none any more: what its destructors call is the system's.
+// A thread says that it ends, and waits for no answer: it may not have a turn again. What its destructors call is the system's.
 void end_for_good();
 
 // 0 or an errno value. Descriptors go along with the request.
@@ -60,6 +62,9 @@ int call(const Request& in) {
 
 // The page's list area of the calling thread, between requests.
 std::span<std::byte> data();
+
+// The host that the program runs on.
+std::uint32_t own_node();
 
 // A number from the environment.
 std::uint64_t setting(const char* name, std::uint64_t otherwise);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "testbenches/applications/channel/qp_attributes.h"
 #include "testbenches/applications/preload/objects.h"
 #include "testbenches/applications/preload/real.h"
 
@@ -38,6 +39,9 @@ void show(const channel::device_attributes& in, ibv_device_attr& a) {
   a.max_mw = in.max_mw;
   a.max_pd = in.max_pd;
   a.max_ah = in.max_ah;
+  a.max_mcast_grp = in.max_mcast_grp;
+  a.max_mcast_qp_attach = in.max_mcast_qp_attach;
+  a.max_total_mcast_qp_attach = in.max_total_mcast_qp_attach;
   a.max_srq = in.max_srq;
   a.max_srq_wr = in.max_srq_wr;
   a.max_srq_sge = in.max_srq_sge;
@@ -60,6 +64,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     constexpr std::uint32_t connected = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE;
     all.odp_caps.per_transport_caps.rc_odp_caps =
         connected | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+    all.xrc_odp_caps = all.odp_caps.per_transport_caps.rc_odp_caps;
     all.odp_caps.per_transport_caps.uc_odp_caps = connected;
     all.odp_caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
   }
@@ -285,9 +290,9 @@ HCASIM_PUBLIC int ibv_dealloc_pd(ibv_pd* pd) {
 HCASIM_PUBLIC ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (!mine()) return HCASIM_REAL(ibv_create_ah)(pd, attr);
   channel::made out{};
-  const channel::create_ah in{name_of(pd),    attr->dlid,      attr->sl,
-                              attr->port_num, attr->is_global, in_host_order(attr->grh.dgid)};
-  if (const int error = call(in, out)) return refused<ibv_ah>(error);
+  if (const int error =
+          call(channel::create_ah{name_of(pd), attr->dlid, attr->sl, attr->port_num, channel::packed_route(*attr)}, out))
+    return refused<ibv_ah>(error);
   auto* a = made<ah_object>();
   a->ah.context = pd->context;
   a->ah.pd = pd;
@@ -310,8 +315,16 @@ HCASIM_PUBLIC int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, i
   attr->src_path_bits = wc->dlid_path_bits;
   attr->port_num = port;
   if (!(wc->wc_flags & IBV_WC_GRH)) return 0;
-  errno = EOPNOTSUPP;
-  return -1;
+  ibv_gid own;
+  if (ibv_query_gid(context, port, 0, &own) != 0) return -1;
+  if (std::memcmp(grh->dgid.raw, own.raw, sizeof own.raw) != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  const std::uint32_t flow = be32toh(grh->version_tclass_flow);
+  attr->is_global = 1;
+  attr->grh = {grh->sgid, flow & 0xfffff, 0, grh->hop_limit, static_cast<std::uint8_t>(flow >> 20)};
+  return 0;
 }
 
 HCASIM_PUBLIC ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, std::uint8_t port) {

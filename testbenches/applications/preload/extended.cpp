@@ -75,6 +75,11 @@ void set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qke
   p.requests.back().remote_qkey = qkey;
 }
 
+void set_xrc_srqn(ibv_qp_ex* qp, std::uint32_t srqn) {
+  pending_sends& p = *of_ex(qp).pending;
+  if (!p.requests.empty()) p.requests.back().remote_srqn = srqn;
+}
+
 void set_sge_list(ibv_qp_ex* qp, size_t n, const ibv_sge* list) {
   pending_sends& p = *of_ex(qp).pending;
   if (p.requests.empty()) return;
@@ -167,6 +172,7 @@ void open_extended(qp_object& q, std::uint64_t operations) {
   if (with(IBV_QP_EX_WITH_BIND_MW)) e.wr_bind_mw = wr_bind_mw;
   if (with(IBV_QP_EX_WITH_SEND_WITH_INV)) e.wr_send_inv = wr_send_inv;
   e.wr_set_ud_addr = set_ud_addr;
+  e.wr_set_xrc_srqn = set_xrc_srqn;
   e.wr_set_inline_data = set_inline;
   e.wr_set_inline_data_list = set_inline_list;
   e.wr_set_sge = set_sge;

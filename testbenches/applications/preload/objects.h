@@ -88,6 +88,12 @@ struct qp_object {
 struct srq_object {
   ibv_srq srq;
   handle name;
+  std::uint32_t number;  // XRC
+};
+
+struct xrcd_object {
+  ibv_xrcd xrcd;
+  handle name;
 };
 
 struct ah_object {
@@ -107,10 +113,6 @@ inline handle name_of(ibv_pd* p) {
 }
 inline handle name_of(ibv_cq* c) {
   return c ? of<cq_object>(c)->name : 0;
-}
-
-inline channel::gid in_host_order(const ibv_gid& g) {
-  return {be64toh(g.global.subnet_prefix), be64toh(g.global.interface_id)};
 }
 
 template <class Object>
@@ -140,6 +142,11 @@ void add_memory_operations(context_object& c);
 void add_completion_operations(context_object& c);
 void add_queue_pair_operations(context_object& c);
 void add_posting_operations(context_object& c);
+void add_shared_queue_operations(context_object& c);
+void add_group_operations(context_object& c);
+
+// The public part of a QP that the simulator has made.
+ibv_qp* made_qp(qp_object& q, ibv_context* context, handle name, std::uint32_t number, ibv_qp_type type, void* user);
 
 void open_extended(qp_object& q, std::uint64_t operations);
 void open_extended(cq_object& q);

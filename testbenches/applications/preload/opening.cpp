@@ -63,6 +63,8 @@ ibv_context* opened(int file) {
   add_completion_operations(*c);
   add_queue_pair_operations(*c);
   add_posting_operations(*c);
+  add_shared_queue_operations(*c);
+  add_group_operations(*c);
   return &x;
 }
 

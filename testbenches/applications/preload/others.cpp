@@ -6,12 +6,6 @@
 
 using namespace hcasim::preload;
 
-HCASIM_PUBLIC int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
-  return mine() ? EOPNOTSUPP : HCASIM_REAL(ibv_attach_mcast)(qp, gid, lid);
-}
-HCASIM_PUBLIC int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
-  return mine() ? EOPNOTSUPP : HCASIM_REAL(ibv_detach_mcast)(qp, gid, lid);
-}
 HCASIM_PUBLIC int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
   return mine() ? EOPNOTSUPP : HCASIM_REAL(ibv_set_ece)(qp, ece);
 }

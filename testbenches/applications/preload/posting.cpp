@@ -32,6 +32,7 @@ channel::send_request request_of(const ibv_send_wr& wr, ibv_qp_type type) {
     r.remote_address = wr.wr.rdma.remote_addr;
     r.rkey = wr.wr.rdma.rkey;
   }
+  if (type == IBV_QPT_XRC_SEND) r.remote_srqn = wr.qp_type.xrc.remote_srqn;
   if (wr.opcode == IBV_WR_BIND_MW) {
     const ibv_mw_bind_info& b = wr.bind_mw.bind_info;
     r.mw = wr.bind_mw.mw ? of<mw_object>(wr.bind_mw.mw)->name : 0;

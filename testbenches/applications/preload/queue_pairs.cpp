@@ -6,49 +6,68 @@
 namespace hcasim::preload {
 namespace {
 
-ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex& attr, ibv_qp_cap& cap) {
+ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr, ibv_qp_cap& cap) {
   auto* q = made<qp_object>();
   channel::create_qp::answer out{};
+  const bool target = attr.qp_type == IBV_QPT_XRC_RECV;
+  const bool initiator = attr.qp_type == IBV_QPT_XRC_SEND;
+  ibv_cq* const send = target ? nullptr : attr.send_cq;
+  ibv_cq* const receive = target || initiator ? nullptr : attr.recv_cq;
   const int error =
-      call(channel::create_qp{name_of(pd), name_of(attr.send_cq), name_of(attr.recv_cq),
-                              attr.srq ? of<srq_object>(attr.srq)->name : 0, reinterpret_cast<std::uint64_t>(q),
-                              channel::packed_cap(attr.cap), static_cast<std::uint32_t>(attr.qp_type), attr.sq_sig_all != 0},
+      call(channel::create_qp{attr.pd ? name_of(attr.pd) : 0, name_of(send), name_of(receive),
+                              attr.srq ? of<srq_object>(attr.srq)->name : 0, attr.xrcd ? of<xrcd_object>(attr.xrcd)->name : 0,
+                              reinterpret_cast<std::uint64_t>(q), channel::packed_cap(attr.cap),
+                              static_cast<std::uint32_t>(attr.qp_type), attr.sq_sig_all != 0},
            out);
   if (error) {
     std::free(q);
     return refused<ibv_qp>(error);
   }
-  q->name = out.object;
-  ibv_qp& base = q->qp.qp_base;
-  base.context = pd->context;
-  base.qp_context = attr.qp_context;
-  base.pd = pd;
-  base.send_cq = attr.send_cq;
-  base.recv_cq = attr.recv_cq;
+  ibv_qp& base = *made_qp(*q, context, out.object, out.qp_num, attr.qp_type, attr.qp_context);
+  base.pd = attr.pd;
+  base.send_cq = send;
+  base.recv_cq = receive;
   base.srq = attr.srq;
-  base.handle = channel::number_of(out.object);
-  base.qp_num = out.qp_num;
-  base.state = IBV_QPS_RESET;
-  base.qp_type = attr.qp_type;
-  ::pthread_mutex_init(&base.mutex, nullptr);
-  ::pthread_cond_init(&base.cond, nullptr);
   cap = channel::unpacked_cap<ibv_qp_cap>(out.cap);
   return &base;
 }
 
-ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
-  constexpr std::uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+  constexpr std::uint32_t known =
+      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
   constexpr std::uint64_t operations = (IBV_QP_EX_WITH_SEND_WITH_INV << 1) - 1;
-  if ((attr->comp_mask & ~known) || !(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) return refused<ibv_qp>(EOPNOTSUPP);
+  const bool target = attr->qp_type == IBV_QPT_XRC_RECV;
+  if (attr->comp_mask & ~known) return refused<ibv_qp>(EOPNOTSUPP);
+  if (!(attr->comp_mask & (target ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD))) return refused<ibv_qp>(EINVAL);
   const bool extended = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) return refused<ibv_qp>(EOPNOTSUPP);
   if (extended && (attr->send_ops_flags & ~operations)) return refused<ibv_qp>(EOPNOTSUPP);
-  ibv_qp* qp = make_qp(attr->pd, *attr, attr->cap);
+  ibv_qp_init_attr_ex all = *attr;
+  if (target) {
+    all.pd = nullptr;
+  } else {
+    all.xrcd = nullptr;
+  }
+  ibv_qp* qp = make_qp(context, all, attr->cap);
   if (qp && extended) open_extended(*of<qp_object>(qp), attr->send_ops_flags);
   return qp;
 }
 
 }  // namespace
+
+ibv_qp* made_qp(qp_object& q, ibv_context* context, handle name, std::uint32_t number, ibv_qp_type type, void* user) {
+  q.name = name;
+  ibv_qp& base = q.qp.qp_base;
+  base.context = context;
+  base.qp_context = user;
+  base.handle = channel::number_of(name);
+  base.qp_num = number;
+  base.state = IBV_QPS_RESET;
+  base.qp_type = type;
+  ::pthread_mutex_init(&base.mutex, nullptr);
+  ::pthread_cond_init(&base.cond, nullptr);
+  return &base;
+}
 
 void add_queue_pair_operations(context_object& c) {
   c.verbs.create_qp_ex = create_qp_ex;
@@ -63,7 +82,9 @@ HCASIM_PUBLIC ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   if (!mine()) return HCASIM_REAL(ibv_create_qp)(pd, attr);
   ibv_qp_init_attr_ex all{};
   std::memcpy(static_cast<void*>(&all), attr, sizeof *attr);
-  return make_qp(pd, all, attr->cap);
+  all.pd = pd;
+  all.xrcd = nullptr;
+  return make_qp(pd->context, all, attr->cap);
 }
 
 HCASIM_PUBLIC ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
@@ -73,10 +94,7 @@ HCASIM_PUBLIC ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 
 HCASIM_PUBLIC int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (!mine()) return HCASIM_REAL(ibv_modify_qp)(qp, attr, mask);
-  channel::qp_attributes attributes = channel::packed(*attr);
-  attributes.is_global = attr->ah_attr.is_global;
-  attributes.dgid = in_host_order(attr->ah_attr.grh.dgid);
-  const int error = call(channel::modify_qp{of<qp_object>(qp)->name, static_cast<std::uint32_t>(mask), attributes});
+  const int error = call(channel::modify_qp{of<qp_object>(qp)->name, static_cast<std::uint32_t>(mask), channel::packed(*attr)});
   if (!error && (mask & IBV_QP_STATE)) qp->state = attr->qp_state;
   return error;
 }

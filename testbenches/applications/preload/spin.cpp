@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
+#include <utility>
 
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection.h"
@@ -44,6 +46,24 @@ static_assert(REG_R8 == 0 && REG_RIP == 16);
 
 const char* stack_of(const ucontext_t& u) {
   return reinterpret_cast<const char*>(u.uc_mcontext.gregs[REG_RSP]);
+}
+
+// A thread that has waited for memory once will do so again. Its own timer stops it sooner than the simulator can, which may
+// have to wait for its processor.
+thread_local bool watches = false;
+thread_local int timer = -1;
+
+bool set_timer(long ns) {
+  const itimerspec t{{0, 0}, {0, ns}};
+  return ::syscall(SYS_timer_settime, timer, 0, &t, nullptr) == 0;
+}
+
+bool make_timer() {
+  sigevent e{};
+  e.sigev_notify = SIGEV_THREAD_ID;
+  e.sigev_signo = spin_signal();
+  e._sigev_un._tid = static_cast<pid_t>(::syscall(SYS_gettid));
+  return ::syscall(SYS_timer_create, CLOCK_MONOTONIC, &e, &timer) == 0;
 }
 
 void begin_steps(int, siginfo_t*, void* context) {
@@ -107,6 +127,8 @@ void step(int signal, siginfo_t* info, void* context) {
     if (current == seen.registers && std::memcmp(stack_of(u), seen.stack.data(), stack_bytes) == 0) {
       end();
       call(channel::spin{1});
+      watches = true;
+      watch_for_spin(true);
     }
   }
   errno = kept;
@@ -144,6 +166,19 @@ kept_action* ours(int signal) {
 bool catching = false;
 
 }  // namespace
+
+void watch_for_spin(bool begins) {
+  if (!watches) return;
+  constexpr long grace = 40'000;  // ns
+  if (timer < 0) watches = begins && make_timer();
+  if (watches) watches = set_timer(begins ? grace : 0);
+  present()->page->watches.store(watches, std::memory_order_relaxed);
+}
+
+void end_watch() {
+  watches = false;
+  if (timer >= 0) ::syscall(SYS_timer_delete, std::exchange(timer, -1));
+}
 
 bool catch_faults() {
   if (catching) return true;

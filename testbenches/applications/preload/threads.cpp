@@ -44,8 +44,6 @@ void tell_connected(void* of) {
 
 void leave(void* of) {
   static_cast<started*>(of)->over = 1;
-  call(channel::thread_ends{});
-  release_time_stamps();
   end_for_good();
 }
 
@@ -147,14 +145,17 @@ HCASIM_PUBLIC int pthread_create(pthread_t* id, const pthread_attr_t* attr, void
 
 HCASIM_PUBLIC int pthread_join(pthread_t id, void** result) {
   if (mine()) {
-    for (const started* s = all; s; s = s->next) {
+    for (started* s = all; s; s = s->next) {
       if (!::pthread_equal(s->id, id) || s->over == 2) continue;
       until([s] { return s->over != 0; });
-      const_cast<started*>(s)->over = 2;
+      s->over = 2;
       break;
     }
   }
-  return HCASIM_REAL(pthread_join)(id, result);
+  set_begetting(true);  // the rest of its end is the C library's
+  const int error = HCASIM_REAL(pthread_join)(id, result);
+  set_begetting(false);
+  return error;
 }
 
 HCASIM_PUBLIC int pthread_mutex_lock(pthread_mutex_t* m) noexcept {

@@ -1,6 +1,7 @@
 #include "testbenches/applications/simulator/client.h"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace hcasim::applications {
 
@@ -22,6 +23,18 @@ client::client(node& n, std::uint32_t node_number, outside_memory& bytes, activi
   memory.set_pin_limit(time.locked_memory);
 }
 
+int client::route_outside(ibv_ah_attr& to) const {
+  if (!gids || to.is_global == 0) return 0;
+  gid named{};
+  for (unsigned i = 0; i < 8; ++i) {
+    named.prefix = named.prefix << 8 | to.grh.dgid.raw[i];
+    named.interface = named.interface << 8 | to.grh.dgid.raw[8 + i];
+  }
+  to.dlid = gids->lid_of(named);
+  to.is_global = 0;
+  return to.dlid == 0 ? ENETUNREACH : 0;
+}
+
 int client::close(cpu& c, ibv_context* context) {
   const auto its = [context](const auto& object) { return object.context == context; };
   cqs.each([&](ibv_cq& cq) {
@@ -29,7 +42,8 @@ int client::close(cpu& c, ibv_context* context) {
     for (const auto& run : driver::of(&cq).buffer.runs()) where.host.unwatch_pages(run.physical, run.bytes);
   });
   qps.each([&](const ibv_qp& qp) {
-    if (its(qp) && qp.state != IBV_QPS_RESET && qp.state != IBV_QPS_INIT) --connected;
+    const bool counted = qp.qp_type == IBV_QPT_XRC_RECV || (qp.state != IBV_QPS_RESET && qp.state != IBV_QPS_INIT);
+    if (its(qp) && counted) --connected;
   });
   pds.remove_if(its);
   mrs.remove_if(its);
@@ -40,6 +54,7 @@ int client::close(cpu& c, ibv_context* context) {
   qps.remove_if(its);
   srqs.remove_if(its);
   ahs.remove_if(its);
+  xrcds.remove_if(its);
   contexts.remove_if([context](const ibv_context& x) { return &x == context; });
   std::erase_if(openings, [this](const auto& o) { return !contexts.find(o.first); });
   return ibv_close_device(c, context);

@@ -54,10 +54,8 @@ struct client {
   int close(cpu& c, verbs::ibv_context* context);
   void close_all(cpu& c);
 
-  // The LID that a packet goes to: where there is a gateway the GID says it, if there is one; 0: nobody has it.
-  [[nodiscard]] std::uint16_t route(bool is_global, const channel::gid& to, std::uint16_t dlid) const {
-    return is_global && gids ? gids->lid_of(to) : dlid;
-  }
+  // Where there is a gateway, a GID stands for a LID of the fabric, whose packets have no GRH. ENETUNREACH: nobody has it.
+  [[nodiscard]] int route_outside(verbs::ibv_ah_attr& to) const;
 
   node& where;
   const gid_map* gids = nullptr;  // when the fabric has a gateway
@@ -82,6 +80,7 @@ struct client {
   handles<verbs::ibv_qp> qps;
   handles<verbs::ibv_srq> srqs;
   handles<verbs::ibv_ah> ahs;
+  handles<verbs::ibv_xrcd> xrcds;
   handles<cm::file> connection_files;
   std::size_t connected = 0;  // QPs that were made ready to receive
 

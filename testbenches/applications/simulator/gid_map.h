@@ -3,9 +3,12 @@
 
 #include <cstdint>
 
-#include "testbenches/applications/channel/queue_requests.h"
-
 namespace hcasim::applications {
+
+// Its halves, in the host's order.
+struct gid {
+  std::uint64_t prefix, interface;
+};
 
 class gid_map {
  public:
@@ -14,9 +17,9 @@ class gid_map {
   gid_map& operator=(const gid_map&) = delete;
   virtual ~gid_map() = default;
 
-  [[nodiscard]] virtual channel::gid of_node(std::uint32_t node) const = 0;
+  [[nodiscard]] virtual gid of_node(std::uint32_t node) const = 0;
   // 0: nobody's.
-  [[nodiscard]] virtual std::uint16_t lid_of(const channel::gid& g) const = 0;
+  [[nodiscard]] virtual std::uint16_t lid_of(const gid& g) const = 0;
 };
 
 }  // namespace hcasim::applications

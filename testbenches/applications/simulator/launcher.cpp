@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -47,7 +48,8 @@ std::vector<std::string> environment_of(const launch& what) {
   for (char** e = environ; *e; ++e) {
     const std::string_view entry(*e);
     if (entry.starts_with("LD_PRELOAD=")) {
-      preload += ":" + std::string(entry.substr(std::strlen("LD_PRELOAD=")));
+      preload += ':';
+      preload += entry.substr(std::strlen("LD_PRELOAD="));
     } else if (!entry.starts_with("HCASIM_")) {
       out.emplace_back(entry);
     }
@@ -81,8 +83,9 @@ meeting_place::meeting_place() {
   constexpr unsigned first = 64;  // 127.64.0.n to 127.191.255.n
   constexpr unsigned many = 128 * 256;
   const auto own = static_cast<unsigned>(::getpid());
+  const unsigned first_tried = std::random_device()() % many;  // addresses of the last run have connections that linger
   for (unsigned i = 0; i < many && !claim_; ++i) {
-    const unsigned n = (own + i) % many;
+    const unsigned n = (first_tried + i) % many;
     // Of one length: the environment lies on the programs' stacks.
     loopback_ = fmt::format("{:03}.{:03}", first + n / 256, n % 256);
     claim_ = bound("hcasim.loopback." + loopback_);

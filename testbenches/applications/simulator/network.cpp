@@ -2,8 +2,6 @@
 
 #include <iterator>
 
-#include "models/driver/guid.h"
-
 namespace hcasim::applications {
 namespace {
 
@@ -28,7 +26,7 @@ std::uint8_t code_of(bit_rate rate) {
 cm::port system_network::port_of(std::uint32_t node) const {
   if (node >= system_.nodes()) return {};
   const hca_device_info& info = system_.at(node).device().info();
-  return {driver::node_guid(info.port_lid), info.port_lid, static_cast<std::uint8_t>(info.port_mtu_shift - 7),
+  return {hca_port_guid(info.port_lid), info.port_lid, static_cast<std::uint8_t>(info.port_mtu_shift - 7),
           code_of(system_.config().link.rate)};
 }
 

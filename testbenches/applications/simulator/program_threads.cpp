@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 
-#include "testbenches/applications/channel/handoff.h"
 #include "testbenches/applications/simulator/horizon.h"
 #include "testbenches/applications/simulator/programs.h"
 
@@ -121,7 +120,8 @@ void programs::greet(descriptor connection) {
   socklen_t length = sizeof peer;
   if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::getuid()) return;
   const bool known = bytes == sizeof h && h.magic == channel::magic && h.program >= 0 &&
-                     static_cast<std::size_t>(h.program) < families_.size() && with.size() == 1;
+                     static_cast<std::size_t>(h.program) < families_.size() && h.node >= 0 &&
+                     static_cast<std::size_t>(h.node) < system_.nodes() && with.size() == 1;
   if (!known) return;
   family& f = *families_[static_cast<std::size_t>(h.program)];
   f.connected = true;
@@ -133,7 +133,7 @@ void programs::greet(descriptor connection) {
   }
   channel::page* page = map_page(with[0]);
   if (!page) return;
-  process* p = process_of({h.magic, h.version, peer.pid, h.thread, h.parent, h.program}, f);
+  process* p = process_of({h.magic, h.version, peer.pid, h.thread, h.parent, h.program, h.node}, f);
   thread& t = p->threads.emplace_back();
   t.of = p;
   t.id = h.thread;
@@ -147,7 +147,7 @@ void programs::greet(descriptor connection) {
 
 void programs::admit_newcomers() {
   for (thread* t : std::exchange(newcomers_, {})) {
-    node_of(t->of->of).host.run(t->name, [this, t](cpu& c) { run_thread(c, *t); });
+    t->of->where.host.run(t->name, [this, t](cpu& c) { run_thread(c, *t); });
   }
 }
 
@@ -158,7 +158,7 @@ programs::process* programs::process_of(const channel::hello& h, family& f) {
     if (h.thread != h.process) return p.get();
     end_process(*p);
   }
-  auto made = std::make_unique<process>(f, *this, config_.seed + 2 * ++made_processes_);
+  auto made = std::make_unique<process>(f, *this, static_cast<std::uint32_t>(h.node), config_.seed + 2 * ++made_processes_);
   process* p = made.get();
   p->id = h.process;
   p->bytes.attach(h.process);
@@ -244,13 +244,13 @@ struct programs::look {
 
 // The thread's next request. False: there will be none.
 bool programs::take_request(cpu& c, thread& t) {
-  constexpr std::chrono::microseconds grace{40};
+  const std::chrono::microseconds grace{t.page->watches.load(std::memory_order_relaxed) ? 10'000 : 40};
   constexpr std::chrono::microseconds pause{500};
   const bool may_spin = t.of->verbs.connected > 0;
-  if (!channel::await_request(*t.page, t.seen, may_spin ? grace : pause)) {
+  if (!channel::await_request(*t.page, t.seen, t.waits, may_spin ? grace : pause)) {
     for (look l; !channel::is_asked(*t.page, t.seen);) {
       if (may_spin) suspect_spin(t, l);
-      if (channel::await_request(*t.page, t.seen, pause)) break;
+      if (channel::await_request(*t.page, t.seen, t.waits, pause)) break;
       if (wall_clock::now() < l.next_look) continue;
       l.next_look = wall_clock::now() + std::chrono::milliseconds(1);
       if (!look_at(c, t, l)) return false;
@@ -265,12 +265,16 @@ bool programs::take_request(cpu& c, thread& t) {
 // of processor time is taken for waiting all the same.
 void programs::suspect_spin(thread& t, look& l) {
   if (wall_clock::now() < l.next_signal) return;
-  constexpr std::uint64_t enough = 100'000'000;  // ns
+  constexpr std::uint64_t second = 1'000'000'000;  // ns
+  const std::uint64_t enough = t.of->unprovable ? second / 10 : second;
   l.next_signal = wall_clock::now() + l.pause;
   l.pause *= 2;
   const std::uint64_t computed = processor_time(t.of->id, t.id);
   if (l.computed == 0) l.computed = computed;
-  if (computed - l.computed > enough) t.page->unprovable.store(1);
+  if (computed - l.computed > enough) {
+    t.of->unprovable = true;
+    t.page->unprovable.store(1);
+  }
   ++signals_;
   ::syscall(SYS_tgkill, t.of->id, t.id, SIGRTMAX - 1);
 }

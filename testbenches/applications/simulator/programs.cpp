@@ -19,22 +19,24 @@ meeting_place place_of(const programs_config& c) {
   return c.loopback.empty() ? meeting_place() : meeting_place(c.loopback, c.first_host);
 }
 
-// In words, nodeN alone is the address that programs of that node know it by.
+// In words, nodeN that stands alone or after '=' is the address that programs of that node know it by.
 std::string with_address(const std::string& word, std::size_t nodes, std::uint32_t first) {
   constexpr std::string_view prefix = "node";
-  if (!word.starts_with(prefix) || word.size() > prefix.size() + 3) return word;
-  const std::string digits = word.substr(prefix.size());
+  const std::size_t at = word.rfind('=') + 1;
+  if (word.compare(at, prefix.size(), prefix) != 0 || word.size() > at + prefix.size() + 3) return word;
+  const std::string digits = word.substr(at + prefix.size());
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) return word;
   const unsigned long n = std::stoul(digits);
-  return n < nodes ? fmt::format("127.0.0.{}", first + n) : word;
+  return n < nodes ? fmt::format("{}127.0.0.{}", word.substr(0, at), first + n) : word;
 }
 
 }  // namespace
 
-programs::process::process(family& f, programs& p, std::uint64_t seed)
+programs::process::process(family& f, programs& p, std::uint32_t number, std::uint64_t seed)
     : of(f),
+      where(p.system_.at(number)),
       bytes(changes),
-      verbs(p.node_of(f), f.config.node, bytes, changes, p.waiting_, p.connections_, p.statistics_, p.config_.time,
+      verbs(where, number, bytes, changes, p.waiting_, p.connections_, p.statistics_, p.config_.time,
             p.system_.config().link.rate, seed) {
   verbs.gids = p.config_.gids;
 }
@@ -94,6 +96,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
                            {"HCASIM_LOOPBACK", place_.loopback()},
                            {"HCASIM_PROGRAM", std::to_string(i)},
                            {"HCASIM_NODE", std::to_string(f->config.node)},
+                           {"HCASIM_NODES_BY_RANK", std::to_string(f->config.by_rank ? s.nodes() : 0)},
                            {"HCASIM_CLOCK_READ", std::to_string(config_.time.clock_read.count())},
                            {"HCASIM_POLL_STRETCH", std::to_string(config_.time.poll_stretch.count())},
                            {"HCASIM_TSC_MHZ", fmt::format("{:.3f}", config_.time.tsc_mhz)}};
@@ -105,6 +108,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
 // Nothing of a run outlives it.
 programs::~programs() {
   for (const auto& f : families_) {
+    f->guard.reset();
     if (f->main > 0) ::kill(-f->main, SIGKILL);
     if (f->main > 0 && !f->over) ::waitpid(f->main, nullptr, 0);
   }
@@ -140,6 +144,7 @@ void programs::launch_program(cpu& c, family& f) {
   try {
     launched l = applications::start(f.what);
     f.main = l.process;
+    f.guard = std::make_unique<guardian>(l.process);
     f.ended = std::move(l.ended);
   } catch (const std::runtime_error& e) {
     fail(fmt::format("program{}: {}", f.number, e.what()));

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "models/system/system.h"
-#include "testbenches/applications/channel/channel.h"
+#include "testbenches/applications/channel/handoff.h"
 #include "testbenches/applications/simulator/client.h"
+#include "testbenches/applications/simulator/guardian.h"
 #include "testbenches/applications/simulator/launcher.h"
 #include "testbenches/applications/simulator/network.h"
 #include "testbenches/applications/simulator/process_memory.h"
@@ -25,6 +26,7 @@ namespace hcasim::applications {
 struct program_config {
   std::string run;  // words, as for a shell
   std::uint32_t node = 0;
+  bool by_rank = false;     // the processes that it launches run on nodes by their rank
   std::optional<ps> start;  // none: when the program before it is idle for the first time
   std::uint32_t expect = 0;
 };
@@ -71,6 +73,7 @@ class programs final : public unit {
     program_config config;
     launch what;
     pid_t main = 0;
+    std::unique_ptr<guardian> guard;
     descriptor ended;
     bool connected = false;
     bool over = false;
@@ -88,14 +91,16 @@ class programs final : public unit {
     descriptor socket;
     channel::page* page = nullptr;
     std::uint32_t seen = 0;
+    channel::impatience waits;
     ps last_call{0};
     waiting::sleeper bed;
 
     ~thread();
   };
   struct process {
-    process(family& f, programs& p, std::uint64_t seed);
+    process(family& f, programs& p, std::uint32_t number, std::uint64_t seed);
     family& of;
+    node& where;
     pid_t id = 0;
     descriptor ended;
     activity changes;
@@ -103,6 +108,7 @@ class programs final : public unit {
     client verbs;
     std::list<thread> threads;
     std::size_t alive = 0;
+    bool unprovable = false;  // it has a loop that was taken for waiting without a proof
     bool over = false;
   };
   struct look;  // of a thread that does not ask for long

@@ -13,6 +13,7 @@ handler_table make_table() {
   add_memory_requests(t);
   add_completion_requests(t);
   add_queue_requests(t);
+  add_group_requests(t);
   add_connection_requests(t);
   return t;
 }
@@ -31,6 +32,7 @@ bool destroys(channel::what w) {
     case channel::what::destroy_qp:
     case channel::what::destroy_srq:
     case channel::what::destroy_ah:
+    case channel::what::close_xrcd:
       return true;
     default:
       return false;
@@ -46,7 +48,7 @@ int serve(caller& k, std::uint32_t what, const std::byte* arguments, std::byte* 
     ++k.who.stats.refused;
     return EOPNOTSUPP;
   }
-  if (what != static_cast<std::uint32_t>(channel::what::poll_cq)) k.polled_nothing = false;
+  if (what != static_cast<std::uint32_t>(channel::what::poll_cq)) k.found_empty.clear();
   if (what <= static_cast<std::uint32_t>(channel::what::thread_ends)) return table[what](k, arguments, answer);
   if (what == static_cast<std::uint32_t>(channel::what::poll_cq)) return table[what](k, arguments, answer);
   const client::use use(k.who, destroys(static_cast<channel::what>(what)));

@@ -22,8 +22,14 @@ struct caller {
 
   std::uint64_t landings = 0;  // when it was last answered
   std::uint64_t slices = 0;
-  bool polled_nothing = false;  // by its last request
-  bool ended = false;           // it will not ask again
+  bool ended = false;  // it will not ask again
+
+  // Queues that it has polled, and found empty, since it asked for anything else; the last one behind.
+  struct empty_queue {
+    channel::handle cq;
+    std::uint64_t landings;  // when it was told so
+  };
+  std::vector<empty_queue> found_empty{};
 
   // Kept, so that they are allocated once.
   std::vector<verbs::ibv_wc> completions{};
@@ -45,6 +51,7 @@ void add_device_requests(handler_table& t);
 void add_memory_requests(handler_table& t);
 void add_completion_requests(handler_table& t);
 void add_queue_requests(handler_table& t);
+void add_group_requests(handler_table& t);
 void add_connection_requests(handler_table& t);
 
 }  // namespace hcasim::applications

@@ -78,7 +78,19 @@ int look(caller& k, const channel::poll_cq& in) {
   return ibv_poll_cq(k.c, cq, static_cast<int>(in.entries), k.completions.data());
 }
 
-// The second empty poll in a row is a loop: it sleeps until there is something new, and looks again at that loop's next turn.
+// It has polled the queue before and found nothing in any since, and nothing has landed meanwhile: whatever else it looks at in
+// its loop, memory among it, is as it was.
+bool comes_round(caller& k, channel::handle cq, std::uint64_t landings) {
+  auto& row = k.found_empty;
+  if (!row.empty()) row.back().landings = k.landings;
+  const auto before = std::find_if(row.begin(), row.end(), [cq](const caller::empty_queue& q) { return q.cq == cq; });
+  const bool round = before != row.end() && before->landings == landings;
+  if (before != row.end()) row.erase(before);
+  row.push_back({cq, landings});
+  return round;
+}
+
+// A loop sleeps until there is something new, and looks again at its next turn.
 int poll_cq(caller& k, const channel::poll_cq& in, channel::poll_cq::answer& out) {
   client& p = k.who;
   constexpr std::size_t each = sizeof(channel::completion) + sizeof(std::uint64_t);
@@ -88,12 +100,12 @@ int poll_cq(caller& k, const channel::poll_cq& in, channel::poll_cq::answer& out
   int found = look(k, in);
   if (found < 0) return -found;
   if (found == 0) ++p.stats.empty_polls;
-  if (found == 0 && k.polled_nothing && in.entries > 0) {
+  if (found == 0 && in.entries > 0 && comes_round(k, in.cq, seen)) {
     ++p.stats.stretched_polls;
     if (p.changes.wait(k.c, seen, 0, false, p.config.poll_stretch)) found = look(k, in);
     if (found < 0) return -found;
   }
-  k.polled_nothing = found == 0;
+  if (found > 0 || in.entries == 0) k.found_empty.clear();
   out.found = static_cast<std::uint32_t>(found);
   for (std::size_t i = 0; i < out.found; ++i) {
     const channel::completion wc = shown(k.completions[i]);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "models/driver/guid.h"
+#include "testbenches/applications/channel/qp_attributes.h"
 #include "testbenches/applications/simulator/handler.h"
 #include "testbenches/applications/simulator/tokens.h"
 
@@ -36,6 +36,9 @@ int query_device(caller& k, const channel::query_device& in, channel::nothing&) 
   out.max_mw = a.max_mw;
   out.max_pd = a.max_pd;
   out.max_ah = a.max_ah;
+  out.max_mcast_grp = a.max_mcast_grp;
+  out.max_mcast_qp_attach = a.max_mcast_qp_attach;
+  out.max_total_mcast_qp_attach = a.max_total_mcast_qp_attach;
   out.max_srq = a.max_srq;
   out.max_srq_wr = a.max_srq_wr;
   out.max_srq_sge = a.max_srq_sge;
@@ -84,7 +87,7 @@ int query_port(caller& k, const channel::query_port& in, channel::query_port::an
   out.active_mtu = port.active_mtu;
   out.lid = port.lid;
   describe_rate(k.who.link_rate, out.width, out.speed);
-  const channel::gid own = k.who.gids ? k.who.gids->of_node(k.who.number) : channel::gid{driver::gid_prefix, device.node_guid};
+  const gid own = k.who.gids ? k.who.gids->of_node(k.who.number) : gid{HCA_GID_PREFIX, device.node_guid};
   out.gid_prefix = own.prefix;
   out.guid = own.interface;
   return 0;
@@ -136,9 +139,9 @@ int destroy_channel(caller& k, const channel::destroy_channel& in, channel::noth
 int create_ah(caller& k, const channel::create_ah& in, channel::made& out) {
   ibv_pd* pd = k.who.pds.find(in.pd);
   if (!pd) return EINVAL;
-  const std::uint16_t dlid = k.who.route(in.is_global != 0, in.dgid, in.dlid);
-  if (dlid == 0 && in.is_global) return ENETUNREACH;
-  ibv_ah_attr attr{dlid, in.sl, in.port};
+  ibv_ah_attr attr{in.dlid, in.sl, in.port};
+  channel::each_route(attr, in.grh, channel::to_verbs);
+  if (const int error = k.who.route_outside(attr)) return error;
   ibv_ah* ah = ibv_create_ah(k.c, pd, &attr);
   if (!ah) return errno;
   out.object = k.who.ahs.add(ah);

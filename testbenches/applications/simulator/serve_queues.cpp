@@ -13,15 +13,38 @@ bool is_connected(ibv_qp_state s) {
   return s != IBV_QPS_RESET && s != IBV_QPS_INIT;
 }
 
+// A target of XRC is ready for others from the beginning: several may have it, and each its state.
+bool counts(const ibv_qp& qp) {
+  return qp.qp_type != IBV_QPT_XRC_RECV;
+}
+
+// What a QP is made with: all of one context. nullptr: there is none, or they are not.
+template <class... Object>
+ibv_context* common(const Object*... objects) {
+  ibv_context* context = nullptr;
+  bool same = true;
+  const auto look = [&](ibv_context* of) {
+    if (!context) context = of;
+    same &= context == of;
+  };
+  ((objects ? look(objects->context) : void()), ...);
+  return same ? context : nullptr;
+}
+
 int create_qp(caller& k, const channel::create_qp& in, channel::create_qp::answer& out) {
   client& p = k.who;
   ibv_pd* pd = p.pds.find(in.pd);
   ibv_cq* send = p.cqs.find(in.send_cq);
   ibv_cq* receive = p.cqs.find(in.recv_cq);
   ibv_srq* srq = p.srqs.find(in.srq);
-  if (!pd || !send || !receive || (in.srq && !srq)) return EINVAL;
-  if (!together(*pd, *send) || !together(*pd, *receive) || (srq && !together(*pd, *srq))) return EINVAL;
-  ibv_qp_init_attr init{};
+  ibv_xrcd* xrcd = p.xrcds.find(in.xrcd);
+  if ((in.pd && !pd) || (in.send_cq && !send) || (in.recv_cq && !receive) || (in.srq && !srq) || (in.xrcd && !xrcd))
+    return EINVAL;
+  ibv_context* const context = common(pd, send, receive, srq, xrcd);
+  if (!context) return EINVAL;
+  ibv_qp_init_attr_ex init{};
+  init.pd = pd;
+  init.xrcd = xrcd;
   init.qp_context = as_context(in.user);
   init.send_cq = send;
   init.recv_cq = receive;
@@ -33,10 +56,18 @@ int create_qp(caller& k, const channel::create_qp& in, channel::create_qp::answe
   init.cap.max_send_wr = std::max(init.cap.max_send_wr, shortest);
   init.qp_type = static_cast<ibv_qp_type>(in.type);
   init.sq_sig_all = in.signal_all != 0;
-  ibv_qp* qp = ibv_create_qp(k.c, pd, &init);
+  ibv_qp* qp = ibv_create_qp_ex(k.c, context, &init);
   if (!qp) return errno;
+  if (!counts(*qp)) ++p.connected;
   out = {p.qps.add(qp), qp->qp_num, channel::packed_cap(init.cap)};
   return 0;
+}
+
+void note_state(caller& k, const ibv_qp& qp, bool before) {
+  if (!counts(qp)) return;
+  const bool after = is_connected(qp.state);
+  if (after && !before) ++k.who.connected;
+  if (before && !after) --k.who.connected;
 }
 
 int modify_qp(caller& k, const channel::modify_qp& in, channel::nothing&) {
@@ -44,15 +75,11 @@ int modify_qp(caller& k, const channel::modify_qp& in, channel::nothing&) {
   if (!qp) return EINVAL;
   auto attr = channel::unpacked<ibv_qp_attr>(in.attributes);
   if (in.mask & IBV_QP_AV) {
-    const bool global = in.attributes.is_global != 0;
-    attr.ah_attr.dlid = k.who.route(global, in.attributes.dgid, attr.ah_attr.dlid);
-    if (global && attr.ah_attr.dlid == 0) return ENETUNREACH;
+    if (const int error = k.who.route_outside(attr.ah_attr)) return error;
   }
   const bool before = is_connected(qp->state);
   const int error = ibv_modify_qp(k.c, qp, &attr, static_cast<int>(in.mask));
-  const bool after = is_connected(qp->state);
-  if (after && !before) ++k.who.connected;
-  if (before && !after) --k.who.connected;
+  note_state(k, *qp, before);
   return error;
 }
 
@@ -63,9 +90,7 @@ int query_qp(caller& k, const channel::query_qp& in, channel::query_qp::answer& 
   ibv_qp_init_attr init{};
   const bool before = is_connected(qp->state);
   const int error = ibv_query_qp(k.c, qp, &a, 0, &init);
-  const bool after = is_connected(qp->state);
-  if (after && !before) ++k.who.connected;
-  if (before && !after) --k.who.connected;
+  note_state(k, *qp, before);
   if (error) return error;
   out.attributes = channel::packed(a);
   out.signal_all = init.sq_sig_all != 0;
@@ -75,7 +100,7 @@ int query_qp(caller& k, const channel::query_qp& in, channel::query_qp::answer& 
 int destroy_qp(caller& k, const channel::destroy_qp& in, channel::events_answer& out) {
   ibv_qp* qp = k.who.qps.find(in.qp);
   if (!qp) return EINVAL;
-  const bool connected = is_connected(qp->state);
+  const bool connected = !counts(*qp) || is_connected(qp->state);
   const std::uint32_t events = static_cast<driver::queue_pair*>(qp)->events;
   if (const int error = ibv_destroy_qp(k.c, qp)) return error;
   if (connected) --k.who.connected;
@@ -131,6 +156,7 @@ int read_send(caller& k, const ibv_qp& qp, std::size_t& at) {
     wr.wr.rdma.remote_addr = r.remote_address;
     wr.wr.rdma.rkey = r.rkey;
   }
+  if (qp.qp_type == IBV_QPT_XRC_SEND) wr.qp_type.xrc.remote_srqn = r.remote_srqn;
   if (wr.opcode == IBV_WR_BIND_MW) {
     ibv_mw* mw = p.mws.find(r.mw);
     ibv_mr* mr = p.mrs.find(r.bind.mr);
@@ -193,10 +219,20 @@ int post_srq_recv(caller& k, const channel::post_srq_recv& in, channel::posted& 
 int create_srq(caller& k, const channel::create_srq& in, channel::create_srq::answer& out) {
   ibv_pd* pd = k.who.pds.find(in.pd);
   if (!pd) return EINVAL;
-  ibv_srq_init_attr init{as_context(in.user), {in.max_wr, in.max_sge, 0}};
-  ibv_srq* srq = ibv_create_srq(k.c, pd, &init);
+  ibv_xrcd* xrcd = k.who.xrcds.find(in.xrcd);
+  ibv_cq* cq = k.who.cqs.find(in.cq);
+  if ((in.xrcd && !xrcd) || (in.cq && !cq) || (xrcd && !together(*pd, *xrcd)) || (cq && !together(*pd, *cq))) return EINVAL;
+  ibv_srq_init_attr_ex init{};
+  init.srq_context = as_context(in.user);
+  init.attr = {in.max_wr, in.max_sge, 0};
+  init.srq_type = in.xrcd ? IBV_SRQT_XRC : IBV_SRQT_BASIC;
+  init.pd = pd;
+  init.xrcd = xrcd;
+  init.cq = cq;
+  ibv_srq* srq = ibv_create_srq_ex(k.c, pd->context, &init);
   if (!srq) return errno;
-  out = {k.who.srqs.add(srq), init.attr.max_wr, init.attr.max_sge};
+  out = {k.who.srqs.add(srq), init.attr.max_wr, init.attr.max_sge, 0};
+  if (xrcd) ibv_get_srq_num(srq, &out.srq_num);
   return 0;
 }
 

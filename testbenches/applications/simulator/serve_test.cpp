@@ -152,7 +152,7 @@ TEST(applications, objects_of_two_contexts_do_not_mix) {
     const channel::handle pd = p.make(channel::alloc_pd{a});
     const channel::handle cq = p.make(channel::create_cq{b, 0, 1, 16, 0});
     ASSERT_NE(cq, 0u);
-    EXPECT_EQ(p.ask(channel::create_qp{pd, cq, cq, 0, 1, {1, 1, 1, 1, 0}, 2, 0}), EINVAL);
+    EXPECT_EQ(p.ask(channel::create_qp{pd, cq, cq, 0, 0, 1, {1, 1, 1, 1, 0}, 2, 0}), EINVAL);
     EXPECT_EQ(p.ask(channel::close_device{a}), 0);
     EXPECT_EQ(p.ask(channel::dealloc_pd{pd}), EINVAL);  // gone with its context
   });
@@ -307,7 +307,7 @@ TEST(applications, what_a_program_leaves_behind_is_given_back) {
     const channel::handle pd = p.make(channel::alloc_pd{context});
     const channel::handle cq = p.make(channel::create_cq{context, 0, 1, 16, 0});
     ASSERT_EQ(p.ask(channel::reg_mr{pd, base, 65536, 0, 1, 0}), 0);
-    ASSERT_EQ(p.ask(channel::create_qp{pd, cq, cq, 0, 1, {8, 8, 1, 1, 0}, 2, 0}), 0);
+    ASSERT_EQ(p.ask(channel::create_qp{pd, cq, cq, 0, 0, 1, {8, 8, 1, 1, 0}, 2, 0}), 0);
     EXPECT_GT(p.verbs().memory.pinned_bytes(), 0u);
     EXPECT_GT(p.verbs().queues.pinned_bytes(), 0u);
     EXPECT_EQ(p.ask(channel::close_device{context}), 0);

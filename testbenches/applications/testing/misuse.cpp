@@ -309,7 +309,7 @@ void version() {
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + std::strlen(name));
   REQUIRE(connect(s, reinterpret_cast<sockaddr*>(&a), length) == 0);
   const int memory = memfd_create("other", 0);
-  hcasim::channel::hello h{hcasim::channel::magic, hcasim::channel::version + 1, getpid(), gettid(), getppid(), 0};
+  hcasim::channel::hello h{hcasim::channel::magic, hcasim::channel::version + 1, getpid(), gettid(), getppid(), 0, 0};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   iovec part{&h, sizeof h};
   msghdr m{};

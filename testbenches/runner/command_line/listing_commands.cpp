@@ -17,7 +17,8 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string_view word(knob_kind kind) {
-  constexpr std::string_view words[] = {"count", "cycles", "time", "bytes", "rate", "clock", "ratio", "flag", "choice", "text"};
+  constexpr std::string_view words[] = {"count", "cycles", "time",   "bytes", "rate", "clock",
+                                        "ratio", "flag",   "choice", "text",  "path"};
   return words[static_cast<std::size_t>(kind)];
 }
 

@@ -75,8 +75,8 @@ const std::set<std::string>& taken_names() {
       // CMake and the templates
       "all", "clean", "help", "install", "lockstep", "mutate", "test",
       // modules that the RTL stands on
-      "context_pkg", "context_rules", "extent_look", "fall_through", "fall_through_two", "hca_mutant", "hca_pkg", "key_epochs",
-      "key_judge", "line_store", "lru_ages", "translation_lookup", "uar_decode"};
+      "context_pkg", "context_rules", "extent_look", "fall_through", "fall_through_two", "hca_mutant", "hca_pkg", "key_drains",
+      "key_epochs", "key_judge", "line_store", "lru_ages", "translation_lookup", "uar_decode"};
   return names;
 }
 
@@ -116,7 +116,7 @@ std::string module_named(const std::string& source, const std::string& was, cons
 
 texts files_of(const new_unit_options& o, const installation& from) {
   const fs::path templates = from.share / "testbenches/new_unit";
-  const bool own = o.kind != "stream" && o.kind != "axi4";
+  const bool own = o.kind != "stream" && o.kind != "axi4" && o.kind != "device";
   texts files{{"CMakePresets.json", content(templates / "presets.json.in")}, {".gitignore", "build/\n"}};
   std::string sources;
   std::string pins;
@@ -132,6 +132,10 @@ texts files_of(const new_unit_options& o, const installation& from) {
     files[o.name + ".sv"] = module_named(content(example / "axi_memory.sv"), "axi_memory", o.name);
     std::string program = replaced(content(example / "use_memory.cpp"), "axi_memory.sv", o.name + ".sv");
     files["try_" + o.name + ".cpp"] = replaced(program, "my_memory", o.name + "_design");
+  } else if (o.kind == "device") {
+    const fs::path example = from.share / "testbenches/cosim_example";
+    pins = between(content(example / "CMakeLists.txt"), "SOURCES my_dma.sv\n", ")\n");
+    files[o.name + ".sv"] = module_named(content(example / "my_dma.sv"), "my_dma", o.name);
   }
   for (const auto& e : fs::directory_iterator(templates / (own ? "unit" : o.kind))) {
     const std::string file = replaced(e.path().stem().string(), "NAME", o.name);
@@ -143,6 +147,7 @@ texts files_of(const new_unit_options& o, const installation& from) {
     text = replaced(text, "@PINS@", pins);
     text = replaced(text, "@NAME@", o.name);
     text = replaced(text, "@KIND@", o.kind);
+    text = replaced(text, "@UNIT@", o.kind == "context_cache" ? "mrc_cache" : o.kind);
   }
   return files;
 }
@@ -150,7 +155,7 @@ texts files_of(const new_unit_options& o, const installation& from) {
 }  // namespace
 
 std::vector<std::string> unit_kinds() {
-  return {"key_check", "context_cache", "page_walker", "doorbell", "stream", "axi4"};
+  return {"key_check", "context_cache", "page_walker", "doorbell", "stream", "axi4", "device"};
 }
 
 new_unit make_new_unit(const new_unit_options& options) {

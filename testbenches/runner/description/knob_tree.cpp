@@ -1,6 +1,7 @@
 #include "testbenches/runner/description/knob_tree.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "testbenches/runner/description/names.h"
@@ -92,6 +93,17 @@ long double capacity(const knob::target& t) {
   return std::numeric_limits<long double>::max();
 }
 
+bool is_file_path(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".so");
+}
+
+// A relative path in a file means: relative to that file. Absolute from here on, so that a result can be run again.
+std::string located(std::string_view text, const place& where) {
+  if (!is_file_path(text)) return std::string(text);
+  const std::filesystem::path base = where.line ? std::filesystem::path(where.source).parent_path() : "";
+  return std::filesystem::absolute(base / text).lexically_normal().string();
+}
+
 std::string join(const std::vector<std::string>& list) {
   std::string out;
   for (const std::string& s : list) out += (out.empty() ? "" : ", ") + s;
@@ -103,6 +115,7 @@ std::string join(const std::vector<std::string>& list) {
 std::string knob_tree::leaf::text() const {
   switch (kind) {
     case knob_kind::text:
+    case knob_kind::path:
       return *std::get<std::string*>(value);
     case knob_kind::flag:
       return *std::get<bool*>(value) ? "true" : "false";
@@ -121,6 +134,8 @@ std::string knob_tree::leaf::range() const {
       return "true or false";
     case knob_kind::choice:
       return join(choices);
+    case knob_kind::path:
+      return join(choices) + " or a path";
     default:
       return fmt::format("{} to {}", format_quantity(kind, min),
                          format_quantity(kind, std::min<long double>(max, capacity(value))));
@@ -134,6 +149,13 @@ void knob_tree::leaf::assign(std::string_view text) const {
       return;
     case knob_kind::flag:
       *std::get<bool*>(value) = parse_flag(text);
+      return;
+    case knob_kind::path:
+      if (!is_file_path(text) && std::find(choices.begin(), choices.end(), text) == choices.end()) {
+        throw quantity_error(fmt::format("'{}' is not one of {}, and no path; {}, or write ./{}", text, join(choices),
+                                         suggestion(text, choices, "valid names"), text));
+      }
+      *std::get<std::string*>(value) = text;
       return;
     case knob_kind::choice: {
       const auto it = std::find(choices.begin(), choices.end(), text);
@@ -237,7 +259,8 @@ void knob_tree::set(std::string_view pattern, std::string_view text, const place
           fmt::format("a group of settings is expected here, not the value '{}'; set one of {}", text, join(names)));
     }
     try {
-      leaves_[static_cast<std::size_t>(nodes_[n].leaf)].assign(text);
+      const leaf& l = leaves_[static_cast<std::size_t>(nodes_[n].leaf)];
+      l.assign(l.kind == knob_kind::path ? located(text, where) : std::string(text));
     } catch (const quantity_error& e) {
       throw description_error(where, leaves_[static_cast<std::size_t>(nodes_[n].leaf)].path, e.what());
     }

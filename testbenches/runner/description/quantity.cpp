@@ -163,6 +163,8 @@ std::string_view kind_name(knob_kind kind) {
       return "a choice";
     case knob_kind::text:
       return "a text";
+    case knob_kind::path:
+      return "a name or a path";
   }
   return "";
 }

@@ -9,7 +9,7 @@ using nlohmann::ordered_json;
 
 std::string scalar(const knob_tree::leaf& l) {
   const std::string text = l.text();
-  const bool free_text = l.kind == knob_kind::text || text == "null" || text == "~";
+  const bool free_text = l.kind == knob_kind::text || l.kind == knob_kind::path || text == "null" || text == "~";
   return free_text ? compact(ordered_json(text)) : text;
 }
 

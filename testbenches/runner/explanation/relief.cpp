@@ -17,7 +17,7 @@ constexpr std::array not_resources{
     "max_segments", "max_segment",  "max_delay",     "event_queues",  "page_retries",  "completion_vectors",
     "table_bytes",  "extent_lines", "memory",        "memory_top",    "page",          "size",
     "stall_limit",  "fault_pages",  "device_memory", "virtual_lanes", "blueflame_max", "rcb",
-    "retraining",   "replay_timer", "health_period", "recoveries"};
+    "retraining",   "replay_timer", "health_period", "recoveries",    "bar",           "trace_from"};
 constexpr std::string_view workload = "parameters";
 constexpr std::string_view observation = "statistics.";
 
@@ -111,7 +111,8 @@ std::string nearest_relief(const knob_tree& tree, const std::string& pattern) {
 
 std::string why_not(const knob_tree::leaf& l) {
   const std::string path = for_all_nodes(l.path);
-  const bool number = l.kind != knob_kind::flag && l.kind != knob_kind::choice && l.kind != knob_kind::text;
+  const bool number =
+      l.kind != knob_kind::flag && l.kind != knob_kind::choice && l.kind != knob_kind::text && l.kind != knob_kind::path;
   if (!number) return fmt::format("{} is {}, of which there is neither twice nor half", path, kind_name(l.kind));
   if (!is_resource(l)) return fmt::format("{} is no resource that a run could be short of", path);
   return fmt::format("{} = {} cannot be relieved further; allowed is {}", path, l.text(), l.range());

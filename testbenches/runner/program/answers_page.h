@@ -94,14 +94,18 @@ inline std::string answers_markdown() {
   const std::vector<std::uint8_t> in_send{wire::send_first};
   const std::vector<std::uint8_t> in_write{wire::write_first};
   std::string text = "\n### Answers to requests\n\n" + states();
-  text += "RC, by the PSN, and at the expected one by the message under way:\n\n";
-  text += table(HCA_TRANSPORT_RC, {{"expected, none", psn_class::expected, no_message},
-                                   {"expected, in a SEND", psn_class::expected, in_send},
-                                   {"expected, in a WRITE", psn_class::expected, in_write},
-                                   {"behind, kept", psn_class::executed, any},
-                                   {"behind", psn_class::older, any},
-                                   {"ahead", psn_class::ahead, any},
-                                   {"ahead, NAK out", psn_class::noticed, any}});
+  const std::vector<column> reliable{{"expected, none", psn_class::expected, no_message},
+                                     {"expected, in a SEND", psn_class::expected, in_send},
+                                     {"expected, in a WRITE", psn_class::expected, in_write},
+                                     {"behind, kept", psn_class::executed, any},
+                                     {"behind", psn_class::older, any},
+                                     {"ahead", psn_class::ahead, any},
+                                     {"ahead, NAK out", psn_class::noticed, any}};
+  const std::string connected = table(HCA_TRANSPORT_RC, reliable);
+  const bool alike = table(HCA_TRANSPORT_XRC_TGT, reliable) == connected;
+  text += std::string(alike ? "RC, and XRC at its target" : "RC") +
+          ", by the PSN, and at the expected one by the message under way:\n\n" + connected;
+  if (!alike) text += "XRC at its target:\n\n" + table(HCA_TRANSPORT_XRC_TGT, reliable);
   text += "UC:\n\n";
   text += table(HCA_TRANSPORT_UC, {{"expected, none", psn_class::expected, no_message},
                                    {"expected, in a SEND", psn_class::expected, in_send},

@@ -207,6 +207,7 @@ TEST(docs, knob_tables_are_complete_and_true) {
                                                                   {"pcie", {"node*.pcie."}},
                                                                   {"iommu", {"node*.iommu."}},
                                                                   {"peer_device", {"node*.peer0."}},
+                                                                  {"rtl_device", {"node*.device0."}},
                                                                   {"driver", {"node*.driver."}}};
   // Knobs that the system sets itself and a description cannot.
   const std::set<std::string> derived{"port.lid", "port.virtual_lanes", "dma_engine.mrrs"};

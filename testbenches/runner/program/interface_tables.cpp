@@ -143,7 +143,8 @@ class writer {
 
 std::string interface_tables(const std::filesystem::path& abi) {
   writer w;
-  for (const char* name : {"registers.h", "keys.h", "access.h", "mrc.h", "wqe.h", "cqe.h", "context.h", "command.h"}) {
+  for (const char* name :
+       {"registers.h", "keys.h", "access.h", "route.h", "mrc.h", "wqe.h", "cqe.h", "context.h", "command.h"}) {
     w.header(abi / name);
   }
   return w.text();

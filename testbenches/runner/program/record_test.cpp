@@ -150,8 +150,8 @@ void check_packets(const std::string& command, std::size_t at_least, std::set<st
     const double erf = static_cast<double>(little(record, 0, 8)) / 4294967296.0 * 1e9;
     EXPECT_NEAR(erf, static_cast<double>(time), 1.5);
     const wire::shape& s = wire::shape_of(record[16 + wire::lrh_bytes]);
-    const std::size_t headers = wire::lrh_bytes + wire::bth_bytes + (s.datagram ? 8U : 0U) + (s.reth ? 16U : 0U) +
-                                (s.atomic ? 28U : 0U) + (s.aeth ? 4U : 0U) + (s.atomic_ack ? 8U : 0U) +
+    const std::size_t headers = wire::lrh_bytes + wire::bth_bytes + (s.datagram ? 8U : 0U) + (s.xrc ? 4U : 0U) +
+                                (s.reth ? 16U : 0U) + (s.atomic ? 28U : 0U) + (s.aeth ? 4U : 0U) + (s.atomic_ack ? 8U : 0U) +
                                 (s.immediate ? 4U : 0U) + (s.invalidate ? 4U : 0U);
     p.head = static_cast<std::uint32_t>(wire::max_header - headers);
     std::memcpy(p.raw().data() + p.head, record.data() + 16, wire);

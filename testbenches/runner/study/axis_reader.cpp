@@ -33,7 +33,7 @@ std::string_view base_unit(knob_kind kind) {
   }
 }
 bool has_numbers(knob_kind kind) {
-  return kind != knob_kind::text && kind != knob_kind::choice && kind != knob_kind::flag;
+  return kind != knob_kind::text && kind != knob_kind::path && kind != knob_kind::choice && kind != knob_kind::flag;
 }
 
 }  // namespace

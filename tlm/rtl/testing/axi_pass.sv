@@ -5,7 +5,7 @@ module axi_pass (
     input  logic aresetn,
     input  logic cmd_valid,
     output logic cmd_ready,
-    input  logic [31:0] cmd_data,   // burst, size, len, addr, id, write
+    input  logic [40:0] cmd_data,   // qos, cache, lock, burst, size, len, addr, id, write
     input  logic beat_valid,
     output logic beat_ready,
     input  logic [72:0] beat_data,  // last, strb, data
@@ -18,7 +18,7 @@ module axi_pass (
 
     output logic awvalid,
     input  logic awready,
-    output logic [30:0] aw,
+    output logic [39:0] aw,
     output logic wvalid,
     input  logic wready,
     output logic [72:0] w,
@@ -27,19 +27,19 @@ module axi_pass (
     input  logic [3:0] b,
     output logic arvalid,
     input  logic arready,
-    output logic [30:0] ar,
+    output logic [39:0] ar,
     input  logic rvalid,
     output logic rready,
     input  logic [68:0] r
 );
   // A register in between: valid does not depend on ready.
   logic full;
-  logic [31:0] held;
+  logic [40:0] held;
   assign cmd_ready = !full || (held[0] ? awready : arready);
   assign awvalid = full && held[0];
   assign arvalid = full && !held[0];
-  assign aw = held[31:1];
-  assign ar = held[31:1];
+  assign aw = held[40:1];
+  assign ar = held[40:1];
   always_ff @(posedge aclk) begin
     if (!aresetn) begin
       full <= 1'b0;

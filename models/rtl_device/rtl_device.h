@@ -1,0 +1,51 @@
+// A PCIe device that is RTL: its AXI4 master reads and writes host memory (and whatever else PCIe leads to), its registers lie
+// in a BAR.
+//
+// PINS of hca_add_rtl with INTERFACE device: an AXI4 master m0 ("axi4 m0 = *"), and the bundles of an AXI-Lite slave:
+//   in reg_aw data=addr   in reg_w data=data,strb   out reg_b data=resp   in reg_ar data=addr   out reg_r data=data,resp
+// Register accesses go one after the other, each word by itself, in the order they came. An interrupt is a write to the window
+// of messages (tlm/pcie.h). Bursts carry no requester: they are those of a device that no IOMMU knows.
+#pragma once
+
+#include <tlm_utils/simple_target_socket.h>
+
+#include <deque>
+
+#include "models/rtl_device/rtl_device_config.h"
+#include "tlm/rtl/axi_master.h"
+#include "tlm/rtl/registry.h"
+
+namespace hcasim {
+
+class rtl_device : public rtl::shell {
+ public:
+  tlm_utils::simple_target_socket<rtl_device, 64> bar{"bar"};
+  rtl::axi_master bus;
+
+  // Throws std::invalid_argument: a bundle is not there or has another width; `bar` is no power of two, or beyond the
+  // addresses of the registers.
+  rtl_device(const sc_core::sc_module_name& name, const rtl_device_config& config, const rtl::chosen& what);
+  ~rtl_device() override;
+
+ private:
+  tlm::tlm_sync_enum begin(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  void next_word(ps t);
+  void word_done(unsigned response, ps t);
+  [[nodiscard]] std::uint64_t word_at() const;
+
+  const rtl_device_config config_;
+  const unsigned word_;          // bytes of a register
+  const unsigned address_bits_;  // of the registers
+  rtl::stream& reg_aw_;
+  rtl::stream& reg_w_;
+  rtl::stream& reg_b_;
+  rtl::stream& reg_ar_;
+  rtl::stream& reg_r_;
+
+  std::deque<tlm::tlm_generic_payload*> accesses_;
+  unsigned moved_ = 0;  // bytes of the first one
+  tlm::tlm_response_status status_ = tlm::TLM_OK_RESPONSE;
+  counter register_reads_, register_writes_, register_errors_;
+};
+
+}  // namespace hcasim

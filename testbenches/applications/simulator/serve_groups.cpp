@@ -1,0 +1,69 @@
+// Requests about what several QPs have in common: multicast groups and XRC domains.
+#include <algorithm>
+
+#include "testbenches/applications/simulator/handler.h"
+
+namespace hcasim::applications {
+namespace {
+
+using namespace verbs;
+
+template <class Request>
+ibv_gid gid_of(const Request& in) {
+  ibv_gid gid;
+  std::copy(std::begin(in.gid), std::end(in.gid), gid.raw);
+  return gid;
+}
+
+int join_group(caller& k, const channel::join_group& in, channel::nothing&) {
+  ibv_qp* qp = k.who.qps.find(in.qp);
+  const ibv_gid gid = gid_of(in);
+  return qp ? ibv_attach_mcast(k.c, qp, &gid, in.lid) : EINVAL;
+}
+
+int leave_group(caller& k, const channel::leave_group& in, channel::nothing&) {
+  ibv_qp* qp = k.who.qps.find(in.qp);
+  const ibv_gid gid = gid_of(in);
+  return qp ? ibv_detach_mcast(k.c, qp, &gid, in.lid) : EINVAL;
+}
+
+int open_xrcd(caller& k, const channel::open_xrcd& in, channel::made& out) {
+  ibv_context* context = k.who.contexts.find(in.context);
+  if (!context) return EINVAL;
+  const ibv_xrcd_init_attr attr{in.file, in.create != 0, in.exclusive != 0};
+  ibv_xrcd* xrcd = ibv_open_xrcd(k.c, context, &attr);
+  if (!xrcd) return errno;
+  out.object = k.who.xrcds.add(xrcd);
+  return 0;
+}
+
+int close_xrcd(caller& k, const channel::close_xrcd& in, channel::nothing&) {
+  ibv_xrcd* xrcd = k.who.xrcds.find(in.xrcd);
+  if (!xrcd) return EINVAL;
+  const int error = ibv_close_xrcd(k.c, xrcd);
+  if (!error) k.who.xrcds.remove(in.xrcd);
+  return error;
+}
+
+int open_qp(caller& k, const channel::open_qp& in, channel::made& out) {
+  ibv_xrcd* xrcd = k.who.xrcds.find(in.xrcd);
+  if (!xrcd) return EINVAL;
+  const ibv_qp_open_attr attr{xrcd, in.qp_num, as_context(in.user)};
+  ibv_qp* qp = ibv_open_qp(k.c, xrcd->context, &attr);
+  if (!qp) return errno;
+  ++k.who.connected;
+  out.object = k.who.qps.add(qp);
+  return 0;
+}
+
+}  // namespace
+
+void add_group_requests(handler_table& t) {
+  add<channel::join_group, join_group>(t);
+  add<channel::leave_group, leave_group>(t);
+  add<channel::open_xrcd, open_xrcd>(t);
+  add<channel::close_xrcd, close_xrcd>(t);
+  add<channel::open_qp, open_qp>(t);
+}
+
+}  // namespace hcasim::applications

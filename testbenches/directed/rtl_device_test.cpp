@@ -1,0 +1,177 @@
+// A PCIe device of somebody's own beside the adapter: the DMA engine of testbenches/cosim_example, its driver, host memory.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "rtl/my_dma_design.h"
+#include "testbenches/kit/counters.h"
+#include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/world.h"
+#include "tlm/base/random.h"
+#include "tlm/rtl/registry.h"
+
+namespace hcasim {
+namespace {
+
+using kit::statistic_of;
+using kit::world;
+
+const rtl::registered my_dma("device", "my_dma", rtl::make_my_dma_design);
+
+constexpr std::uint64_t nowhere = 0x00ff'0000'0000'0000;
+
+// What the driver of the device has reserved.
+struct buffers {
+  std::uint64_t memory;
+  std::uint64_t flag;
+  explicit buffers(node& n) : memory(n.host.reserve_physical(0x20'0000, 4096)), flag(n.host.reserve_physical(4096, 4096)) {}
+};
+
+template <class T>
+void put(cpu& c, node& n, std::uint64_t offset, T v, std::size_t i = 0) {
+  c.mmio_write(n.device_bar(i) + offset, std::as_bytes(std::span(&v, 1)));
+}
+template <class T>
+T get(cpu& c, node& n, std::uint64_t offset, std::size_t i = 0) {
+  T v{};
+  c.mmio_read(n.device_bar(i) + offset, std::as_writable_bytes(std::span(&v, 1)));
+  return v;
+}
+
+// The word that the engine leaves at the end.
+std::uint32_t copy(cpu& c, node& n, std::uint64_t flag, std::uint64_t from, std::uint64_t to, std::uint32_t bytes,
+                   std::size_t i = 0) {
+  n.host.memory_bytes().write(flag, std::vector<std::byte>(4));
+  const std::uint64_t w = c.watch(flag, 4);
+  put(c, n, 0x00, from, i);
+  put(c, n, 0x08, to, i);
+  put(c, n, 0x10, flag, i);
+  put(c, n, 0x18, bytes, i);
+  EXPECT_TRUE(c.wait_write(w, 10_ms));
+  c.unwatch(w);
+  std::uint32_t word = 0;
+  c.load(flag, std::as_writable_bytes(std::span(&word, 1)));
+  return word;
+}
+
+system_config with_device(double stall = 0) {
+  system_config c = world::two_nodes();
+  c.nodes[0].device[0].implementation.name = "my_dma";
+  c.nodes[0].device[0].of_rtl.stall = stall;
+  return c;
+}
+
+std::vector<std::byte> random_bytes(random_stream& r, std::size_t n) {
+  std::vector<std::byte> b(n);
+  for (std::byte& x : b) x = static_cast<std::byte>(r.below(256));
+  return b;
+}
+
+void copies_arrive(double stall, std::uint64_t seed) {
+  world w(with_device(stall));
+  const auto program = [seed](cpu& c, node& n) {
+    const auto [memory, flag] = buffers(n);
+    random_stream r(seed, "copies");
+    std::vector<std::byte> all = random_bytes(r, 0x20'0000);
+    n.host.memory_bytes().write(memory, all);
+    for (int i = 0; i < 40; ++i) {
+      const auto bytes = static_cast<std::uint32_t>(16 * (1 + r.below(i % 4 == 0 ? 1024 : 40)));
+      const std::uint64_t from = 16 * r.below(0x1'0000 - 1024);
+      const std::uint64_t to = 0x10'0000 + 16 * r.below(0x1'0000 - 1024);
+      ASSERT_EQ(copy(c, n, flag, memory + from, memory + to, bytes), 1U);
+      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(from), bytes, all.begin() + static_cast<std::ptrdiff_t>(to));
+    }
+    std::vector<std::byte> found(all.size());
+    n.host.memory_bytes().read(memory, found);
+    EXPECT_EQ(found, all);
+    EXPECT_EQ(get<std::uint32_t>(c, n, 0x1c), 0U);
+  };
+  ASSERT_TRUE(w.run({program}));
+  EXPECT_EQ(statistic_of(w.at(0).own_device(0), "register_errors"), 0);
+  EXPECT_GT(statistic_of(w.at(0).own_device(0), "bursts"), 80);
+}
+
+class rtl_device_copies : public ::testing::TestWithParam<int> {};
+TEST_P(rtl_device_copies, arrive_byte_by_byte) {
+  copies_arrive(0, static_cast<std::uint64_t>(GetParam()));
+}
+TEST_P(rtl_device_copies, arrive_whatever_stalls) {
+  copies_arrive(0.4, static_cast<std::uint64_t>(GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(seeds, rtl_device_copies, ::testing::Values(1, 2, 3));
+
+// Words, halves of a register, and several at once; what it refuses reads as ones.
+TEST(rtl_device, registers_are_words) {
+  world w(with_device());
+  const auto program = [](cpu& c, node& n) {
+    put<std::uint64_t>(c, n, 0x00, 0x1122'3344'5566'7788);
+    EXPECT_EQ(get<std::uint64_t>(c, n, 0x00), 0x1122'3344'5566'7788U);
+    EXPECT_EQ(get<std::uint32_t>(c, n, 0x04), 0x1122'3344U);
+    EXPECT_EQ(get<std::uint16_t>(c, n, 0x02), 0x5566U);
+    put<std::uint8_t>(c, n, 0x03, 0xab);
+    EXPECT_EQ(get<std::uint32_t>(c, n, 0x00), 0xab66'7788U);
+    put<std::uint16_t>(c, n, 0x03, 0xcdef);  // across two words
+    EXPECT_EQ(get<std::uint64_t>(c, n, 0x00), 0x1122'33cd'ef66'7788U);
+    EXPECT_EQ(get<std::uint32_t>(c, n, 0x40), ~0U) << "there is no such register";
+    EXPECT_EQ(get<std::uint32_t>(c, n, 0x1c), 0U);
+  };
+  ASSERT_TRUE(w.run({program}));
+  EXPECT_EQ(statistic_of(w.at(0).own_device(0), "register_errors"), 1);
+}
+
+TEST(rtl_device, an_address_that_leads_nowhere_is_an_error_of_the_bus) {
+  system_config config = with_device();
+  config.nodes[0].pcie.memory_top = std::uint64_t{1} << 48;
+  world w(config);
+  const auto program = [](cpu& c, node& n) {
+    const auto [memory, flag] = buffers(n);
+    EXPECT_EQ(copy(c, n, flag, memory, nowhere, 64), 3U);
+    EXPECT_EQ(copy(c, n, flag, nowhere, memory, 64), 3U);
+    EXPECT_EQ(copy(c, n, flag, memory + 8, memory + 0x1000, 64), 3U) << "not aligned";
+    EXPECT_EQ(get<std::uint32_t>(c, n, 0x1c), 2U);
+    EXPECT_EQ(copy(c, n, flag, memory, memory + 0x1000, 64), 1U) << "and goes on";
+  };
+  ASSERT_TRUE(w.run({program}));
+}
+
+// `done` may be the window of interrupts: the word is the vector then.
+TEST(rtl_device, interrupts_are_writes_into_the_window) {
+  world w(with_device());
+  const auto program = [](cpu& c, node& n) {
+    const std::uint64_t memory = buffers(n).memory;
+    put<std::uint64_t>(c, n, 0x00, memory);
+    put<std::uint64_t>(c, n, 0x08, memory + 0x2000);
+    put<std::uint64_t>(c, n, 0x10, msi_window);
+    put<std::uint32_t>(c, n, 0x18, 4096);
+    EXPECT_TRUE(c.wait_interrupt(1, 1_ms));
+    EXPECT_EQ(get<std::uint32_t>(c, n, 0x1c), 0U);
+  };
+  ASSERT_TRUE(w.run({program}));
+}
+
+struct misfit {
+  void (*change)(node_config&);
+  const char* why;
+};
+class rtl_device_misfits : public ::testing::TestWithParam<misfit> {};
+TEST_P(rtl_device_misfits, are_refused) {
+  system_config c = with_device();
+  GetParam().change(c.nodes[0]);
+  try {
+    world w(c);
+    FAIL();
+  } catch (const std::invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find(GetParam().why), std::string::npos) << e.what();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    of, rtl_device_misfits,
+    ::testing::Values(misfit{[](node_config& n) { n.device[0].bar = 1 << 20; }, "'reg_aw' has 16 bits of address"},
+                      misfit{[](node_config& n) { n.device[0].bar = 5000; }, ".bar: is no power of two"},
+                      misfit{[](node_config& n) { n.iommu.enabled = true; }, "no requester"},
+                      misfit{
+                          [](node_config& n) { n.device[1].implementation.name = "your_dma"; },
+                          "system.node0.device1.implementation: your_dma is none of my_dma, or the path of a shared object"}));
+
+}  // namespace
+}  // namespace hcasim

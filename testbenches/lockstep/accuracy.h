@@ -1,0 +1,40 @@
+// How far a model's times are from those of the RTL: random streams of several seeds, with a confidence interval.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hcasim::lockstep {
+
+// A mean over seeds, and half the width of its interval of 95 %.
+struct estimate {
+  double mean = 0;
+  double half = 0;
+};
+estimate estimate_of(const std::vector<double>& samples);
+
+// How the streams are stalled: every cycle with a probability, or in storms.
+struct weather {
+  double stall = 0.1;
+  bool storms = false;
+};
+inline constexpr weather all_weathers[] = {{0, false}, {0.1, false}, {0.3, false}, {0.6, false}, {0.1, true}};
+
+struct accuracy {
+  std::string unit;
+  weather under;
+  double own = 0;       // cycles of a request that finds everything in place: its mean latency in full pipelines
+  estimate error;       // mean of |rtl - model|, cycles
+  double p99 = 0;       // the worst seed's
+  double largest = 0;   // of all seeds
+  estimate throughput;  // cycles of the RTL against those of the model, %
+  std::string problem;
+};
+// Seeds 1, 2, ... with so many requests each.
+accuracy measure_accuracy(const std::string& unit, const weather& under, std::uint64_t seeds, std::uint64_t requests);
+std::string name_of(const weather& w);
+// As docs/validation.md has it.
+std::string row_of(const accuracy& a);
+
+}  // namespace hcasim::lockstep

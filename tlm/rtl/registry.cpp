@@ -1,0 +1,197 @@
+#include "tlm/rtl/registry.h"
+
+#include <dlfcn.h>
+
+#include <deque>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+namespace hcasim::rtl {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct entry {
+  std::string kind, name;
+  design_factory make;
+  whole_unit_maker whole;
+};
+std::deque<entry>& entries() {  // their names stay where they are
+  static std::deque<entry> all;
+  return all;
+}
+
+const entry* find(std::string_view kind, std::string_view name) {
+  for (const entry& e : entries()) {
+    if (e.kind == kind && e.name == name) return &e;
+  }
+  return nullptr;
+}
+
+void enter(entry e) {
+  if (find(e.kind, e.name)) throw std::logic_error("two units of kind " + e.kind + " are named " + e.name);
+  entries().push_back(std::move(e));
+}
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".so");
+}
+
+[[noreturn]] void refuse(const std::string& who, const std::string& file, const std::string& why) {
+  throw std::invalid_argument(who + ".implementation: " + file + why);
+}
+
+// Objects stay loaded: their code is in use until the program ends.
+const unit_object& load(const std::string& who, const std::string& file) {
+  std::error_code ec;
+  const fs::path path = fs::absolute(file);
+  if (!fs::exists(path, ec)) {
+    const std::string whole = path.lexically_normal().string();
+    refuse(who, file, " is not there" + (whole == file ? std::string() : " (" + whole + ")"));
+  }
+  if (!fs::is_regular_file(path, ec)) refuse(who, file, " is no file; name a shared object (.so)");
+  void* const object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!object) {
+    const std::string why = ::dlerror();
+    const bool undefined = why.find("undefined symbol") != std::string::npos;
+    refuse(who, file, (undefined ? " does not stand alone: " : " is not a shared object that can be loaded: ") + why);
+  }
+  void* const symbol = ::dlsym(object, "hcasim_unit");
+  if (!symbol) refuse(who, file, " exports no hcasim_unit; build it with hca_add_unit (docs/coverification.md)");
+  const auto get = reinterpret_cast<const unit_object* (*)()>(symbol);
+  const unit_object* const unit = get();
+  if (!unit) refuse(who, file, ": hcasim_unit gives nothing");
+  if (unit->version != unit_object::this_version) {
+    refuse(who, file,
+           " was made for version " + std::to_string(unit->version) + " of the interface, this program has " +
+               std::to_string(unit_object::this_version) + "; build it again with this hcasim");
+  }
+  if (unit->layout != unit_object::this_layout)
+    refuse(who, file, " was compiled with other headers than this program; build it again with this hcasim");
+  return *unit;
+}
+
+// What is exported by the file that `which` names, or registered under that name.
+entry find_any(std::string_view kind, const std::string& who, const std::string& name, const std::vector<std::string>& knobs,
+               std::vector<std::string_view> others) {
+  if (const entry* const e = find(kind, name)) return *e;
+  if (!is_path(name)) {
+    std::string known;
+    for (const std::string_view n : names_of(kind, std::move(others))) known.append(n).append(", ");
+    refuse(who, name, " is none of " + known + "or the path of a shared object");
+  }
+  const unit_object& unit = load(who, name);
+  if (!unit.kind || kind != unit.kind) {
+    refuse(who, name,
+           " holds a unit of kind " + std::string(unit.kind ? unit.kind : "(none)") + ", one of kind " + std::string(kind) +
+               " is needed here");
+  }
+  if (unit.refuses) {
+    std::vector<const char*> texts;
+    for (const std::string& k : knobs) texts.push_back(k.c_str());
+    texts.push_back(nullptr);
+    if (const char* const why = unit.refuses(texts.data()))
+      refuse(who, name, std::string(" refuses the configuration: ") + why);
+  }
+  return {std::string(kind), name, unit.make, unit.whole};
+}
+
+class text_visitor : public knob_visitor {
+ public:
+  std::vector<std::string> texts;
+
+  void visit(knob k) override {
+    std::string text = groups_ + std::string(k.name) + "=";
+    std::visit([&](const auto& v) { text += text_of(v, k); }, k.value);
+    texts.push_back(std::move(text));
+  }
+  void enter(std::string_view name, std::string_view /*help*/) override { groups_ += std::string(name) + "."; }
+  void leave() override { groups_.erase(groups_.size() < 2 ? 0 : groups_.rfind('.', groups_.size() - 2) + 1); }
+
+ private:
+  static std::string number(double v) {
+    std::string s = std::to_string(v);
+    s.erase(s.find_last_not_of('0') + 1);
+    if (s.back() == '.') s.pop_back();
+    return s;
+  }
+  static std::string text_of(const std::uint32_t* v, const knob& /*k*/) { return std::to_string(*v); }
+  static std::string text_of(const std::uint64_t* v, const knob& /*k*/) { return std::to_string(*v); }
+  static std::string text_of(const double* v, const knob& /*k*/) { return number(*v); }
+  static std::string text_of(const ps* v, const knob& /*k*/) { return std::to_string(v->count()); }
+  static std::string text_of(const bit_rate* v, const knob& /*k*/) { return number(v->bits_per_second); }
+  static std::string text_of(const frequency* v, const knob& /*k*/) { return number(v->hertz); }
+  static std::string text_of(const bool* v, const knob& /*k*/) { return *v ? "true" : "false"; }
+  static std::string text_of(const std::string* v, const knob& /*k*/) { return *v; }
+  static std::string text_of(const knob::selection& s, const knob& k) { return std::string(k.choices.at(s.get())); }
+
+  std::string groups_;
+};
+
+std::string file_in(const std::string& folder, const std::string& unit_name, const char* ending) {
+  std::error_code ec;
+  fs::create_directories(folder, ec);
+  if (!fs::is_directory(folder, ec)) throw std::invalid_argument(unit_name + ".rtl: " + folder + " is no folder to write into");
+  return (fs::path(folder) / (unit_name + ending)).string();
+}
+
+}  // namespace
+
+registered::registered(const char* kind, const char* name, design_factory make) {
+  enter({kind, name, make, nullptr});
+}
+registered::registered(const char* kind, const char* name, whole_unit_maker make) {
+  enter({kind, name, nullptr, make});
+}
+
+std::vector<std::string_view> names_of(std::string_view kind, std::vector<std::string_view> first) {
+  for (const entry& e : entries()) {
+    if (e.kind == kind) first.push_back(e.name);
+  }
+  return first;
+}
+
+chosen choose_any(std::string_view kind, const std::string& unit_name, const implementation& which, const rtl_knobs& how,
+                  design_factory own, const std::vector<std::string>& knobs) {
+  const bool inside = !how.trace.empty() || !how.coverage.empty();
+  chosen c;
+  if (which.name == "rtl" && own) {
+    const entry* const instrumented = inside ? find(kind, "instrumented") : nullptr;
+    c.make = instrumented ? instrumented->make : own;
+  } else {
+    const entry e = find_any(kind, unit_name, which.name, knobs,
+                             own ? std::vector<std::string_view>{"model", "rtl"} : std::vector<std::string_view>{});
+    c.make = e.make;
+    c.whole = e.whole;
+    if (!c.make && !c.whole) refuse(unit_name, which.name, " gives no design");
+  }
+  c.options.seed = how.seed;
+  c.options.stall = how.stall;
+  c.options.storms = how.storms;
+  c.options.check_x = how.check_x;
+  c.options.trace_from = how.trace_from;
+  if (inside && c.make && !c.make(0)->instrumented())
+    throw std::invalid_argument(unit_name + ".rtl: its design was built without waveforms and coverage (INSTRUMENTED)");
+  if (!how.trace.empty()) c.options.trace = file_in(how.trace, unit_name, ".vcd");
+  return c;
+}
+
+chosen choose(std::string_view kind, const std::string& unit_name, const implementation& which, const rtl_knobs& how,
+              design_factory own, const std::vector<std::string>& knobs) {
+  const chosen c = choose_any(kind, unit_name, which, how, own, knobs);
+  if (!c.make) refuse(unit_name, which.name, " brings sockets of its own; a design is needed here");
+  return c;
+}
+
+std::vector<std::string> knob_texts(const std::function<void(knob_visitor&)>& visit) {
+  text_visitor v;
+  visit(v);
+  return std::move(v.texts);
+}
+
+void write_coverage(design& of, const rtl_knobs& how, const std::string& unit_name) {
+  if (!how.coverage.empty()) of.write_coverage(file_in(how.coverage, unit_name, ".dat"));
+}
+
+}  // namespace hcasim::rtl
