@@ -60,7 +60,7 @@ std::vector<expectation> expectations() {
 
 // Sequence numbers are drawn from process numbers, and some print these; processor time is the machine's.
 std::string masked(const std::string& text) {
-  return std::regex_replace(text, std::regex("PSN 0x[0-9a-f]+|PSN *: *0x[0-9a-f]+|pid=[0-9]+|cpu +: usr=.*"), "own");
+  return std::regex_replace(text, std::regex("PSN (0x)?[0-9a-f]+|PSN *: *0x[0-9a-f]+|pid=[0-9]+|cpu +: usr=.*"), "own");
 }
 
 // In a namespace of its own a run's processes are numbered alike every time. Empty: the system does not let us make one.

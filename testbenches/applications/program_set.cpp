@@ -51,8 +51,7 @@ std::string end_of(const std::filesystem::path& file) {
 void program_set::program_knobs::knobs(knob_visitor& k) {
   k.text("run", run,
          "the program and its arguments, as a shell splits them; nodeN, alone or after '=', is that node's address");
-  k.text("node", node,
-         "which host it runs on, modulo their number; rank: the processes that it launches, by their local rank");
+  k.text("node", node, "which host it runs on, modulo their number; rank: the processes that it launches, by their local rank");
   k.text("start", start, "a simulated time, or first_idle: when all threads of the program before it sleep for the first time");
   k.count("expect", expect, 0, 255, "the status that it ends with");
 }

@@ -55,6 +55,7 @@ std::vector<std::string> words_of(const std::string& folder, const guest_network
 guest::guest(const std::string& folder, const guest_network& n) {
   std::vector<std::string> words = words_of(folder, n);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& w : words) arguments.push_back(w.data());
   arguments.push_back(nullptr);
   int in[2];
