@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-SMALLER = {"key_check": {"SLOTS": 4, "KEYS": 4, "DRAINS": 2}, "page_walker": {"TAG_BITS": 2, "LEAF_SETS": 2, "UPPER_SETS": 2},
+SMALLER = {"key_check": {"SLOTS": 4, "KEYS": 4, "DRAINS": 2}, "key_epochs": {"ENTRIES": 4}, "page_walker": {"TAG_BITS": 2, "LEAF_SETS": 2, "UPPER_SETS": 2},
            "translation_lookup": {"SETS": 2, "BITS": 8}, "fall_through": {"DEPTH": 8}}
 
 
