@@ -18,8 +18,8 @@ class plus_one final : public hcasim::rtl::design {
                                                                       {"out_ready", 1, false, &out_ready_},
                                                                       {"out_data", 8, true, &out_data_}})
       pins_.push_back({name, bits, output, at});
-    set_clock("clk");
-    add_reset("rst", false);
+    add_clock("clk", 1, 0);
+    add_reset("rst", false, 0);
     hcasim::rtl::bundle into, out_of;
     into.into = true;
     add_bundle(into, "in", "in_valid", "in_ready", {"in_data"}, "");
