@@ -82,7 +82,6 @@ std::vector<std::string> environment_of(const launch& what) {
 meeting_place::meeting_place() {
   constexpr unsigned first = 64;  // 127.64.0.n to 127.191.255.n
   constexpr unsigned many = 128 * 256;
-  const auto own = static_cast<unsigned>(::getpid());
   const unsigned first_tried = std::random_device()() % many;  // addresses of the last run have connections that linger
   for (unsigned i = 0; i < many && !claim_; ++i) {
     const unsigned n = (first_tried + i) % many;
