@@ -203,6 +203,15 @@ __attribute__((optimize("no-tree-loop-distribute-patterns"))) void* memset(void*
   return to;
 }
 
+int memcmp(const void* a, const void* b, size_t bytes) {
+  const unsigned char* x = a;
+  const unsigned char* y = b;
+  for (size_t i = 0; i < bytes; i++) {
+    if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+  }
+  return 0;
+}
+
 static _Alignas(8) unsigned char arena[1 << 20];
 static _Alignas(64) unsigned char room[64 * 1024];
 
