@@ -247,7 +247,7 @@ void shell::compare_unknown() {
   }
 }
 
-void shell::dump(ps t) {
+void shell::write_wave(ps t) {
   if (options_.trace.empty() || t < std::max(options_.trace_from, dumped_ + ps{1})) return;
   dumped_ = t;
   design_->dump(static_cast<std::uint64_t>(t.count()));
@@ -264,7 +264,7 @@ void shell::edge() {
   if (std::any_of(due_.begin(), due_.end(), [](const domain* d) { return d->asked > 0; })) begin_resets(t);
   const bool lively = settle(t);
   rise();
-  dump(t);
+  write_wave(t);
   if (design_->failed()) violation("an assertion failed");
   const bool idle = design_->idle();
   for (domain* d : due_) {
@@ -308,7 +308,7 @@ bool shell::settle(ps t) {
   }
   if (!options_.trace.empty()) {
     const ps fell = t - due_.front()->clock.period() / 2;
-    dump(std::max(fell, std::min(dumped_ + ps{1}, t - ps{1})));
+    write_wave(std::max(fell, std::min(dumped_ + ps{1}, t - ps{1})));
   }
   return lively;
 }

@@ -121,7 +121,7 @@ class shell : public unit {
   void rise();
   void go_on(ps t, bool lively, bool idle);
   void compare_unknown();
-  void dump(ps t);
+  void write_wave(ps t);
   void look_at_sides(ps t);
   [[nodiscard]] std::string silent() const;
   [[nodiscard]] std::string clock_name(const stream& s) const;

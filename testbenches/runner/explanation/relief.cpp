@@ -20,6 +20,7 @@ constexpr std::array not_resources{
     "retraining",   "replay_timer", "health_period", "recoveries",    "bar",           "trace_from"};
 constexpr std::string_view workload = "parameters";
 constexpr std::string_view observation = "statistics.";
+constexpr std::string_view as_rtl = "rtl.";  // within a unit: how it is run as RTL, no unit of its own
 
 std::string_view last_part(std::string_view path) {
   return path.substr(path.rfind('.') + 1);  // npos + 1 is 0
@@ -56,7 +57,8 @@ bool is_unit(const knob_tree& tree, const std::string& unit) {
   const auto& leaves = tree.leaves();
   return !unit.empty() && std::none_of(leaves.begin(), leaves.end(), [&](const knob_tree::leaf& l) {
     const std::string path = for_all_nodes(l.path);
-    return path.starts_with(inside) && path.find('.', inside.size()) != std::string::npos;
+    return path.starts_with(inside) && path.find('.', inside.size()) != std::string::npos &&
+           path.compare(inside.size(), as_rtl.size(), as_rtl) != 0;
   });
 }
 
