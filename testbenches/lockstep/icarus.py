@@ -51,7 +51,7 @@ class Unit:
         self.idle = next(p.split()[1] for p in pins if p.startswith("idle "))
 
 
-def one_source(unit, without, folder):
+def one_source(unit, without, folder, elaborate):
     """Icarus 11 knows the types of a package by import alone."""
     packages, modules = [], []
     for source in unit.sources:
@@ -61,7 +61,7 @@ def one_source(unit, without, folder):
                 raise ValueError(f"{source}: has '{without[1]}' {text.count(without[1])} times, not once")
             text = text.replace(without[1], "")
         (packages if re.search(r"^package ", text, re.M) else modules).append(text)
-    if unit.top in ELABORATED:
+    if elaborate:
         (folder / "whole.sv").write_text("\n".join(packages + modules))
         run(["yosys", "-q", "-p", f"read_verilog -sv whole.sv; hierarchy -check -top {unit.top}; proc; opt_clean; "
              "write_verilog -noattr elaborated.v"], folder)
@@ -255,6 +255,7 @@ def main():
     parser.add_argument("waveform")
     parser.add_argument("--without", nargs=2, metavar=("FILE", "TEXT"))
     parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--elaborate", action="store_true", help="by Yosys first")
     a = parser.parse_args()
     if not shutil.which("iverilog"):
         print("there is no Icarus Verilog (iverilog)")
@@ -263,10 +264,11 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     try:
         unit = Unit(a.root.resolve(), a.unit)
-        if unit.top in ELABORATED and not shutil.which("yosys"):
+        elaborate = a.elaborate or unit.top in ELABORATED
+        if elaborate and not shutil.which("yosys"):
             print("there is no Yosys (yosys)")
             return 77
-        (folder / "rtl.sv").write_text(one_source(unit, a.without, folder))
+        (folder / "rtl.sv").write_text(one_source(unit, a.without, folder, elaborate))
         places, cycles = write_vectors(unit, Waveform(a.waveform), folder)
         if cycles == 0:
             raise ValueError(f"{a.waveform}: no cycle in it")
