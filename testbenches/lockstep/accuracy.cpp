@@ -34,8 +34,8 @@ accuracy measure_accuracy(const std::string& unit, const weather& under, std::ui
   accuracy a{unit, under, 0, {}, 0, 0, {}, {}};
   std::vector<double> errors;
   std::vector<double> throughputs;
-  const auto run_it = [&](options o) {
-    const report r = run_isolated(unit, make_bench(unit)->generate(o), o);
+  const auto run_it = [&](const options& o) {
+    report r = run_isolated(unit, make_bench(unit)->generate(o), o);
     if (a.problem.empty()) a.problem = r.problem;
     return r;
   };

@@ -89,6 +89,7 @@ entry find_any(std::string_view kind, const std::string& who, const std::string&
   }
   if (unit.refuses) {
     std::vector<const char*> texts;
+    texts.reserve(knobs.size() + 1);
     for (const std::string& k : knobs) texts.push_back(k.c_str());
     texts.push_back(nullptr);
     if (const char* const why = unit.refuses(texts.data()))
@@ -179,7 +180,7 @@ chosen choose_any(std::string_view kind, const std::string& unit_name, const imp
 
 chosen choose(std::string_view kind, const std::string& unit_name, const implementation& which, const rtl_knobs& how,
               design_factory own, const std::vector<std::string>& knobs) {
-  const chosen c = choose_any(kind, unit_name, which, how, own, knobs);
+  chosen c = choose_any(kind, unit_name, which, how, own, knobs);
   if (!c.make) refuse(unit_name, which.name, " brings sockets of its own; a design is needed here");
   return c;
 }

@@ -35,7 +35,8 @@ int manager::join(identifier& id, std::uint64_t uid, const endpoint& to, std::ui
   if (!id.on_device() || !id.datagram()) return EINVAL;
   if (!to.is_group()) return EINVAL;
   auto& [lid, count] = groups_[to.group];
-  if (count == 0 && (lid = free_lid(groups_)) == 0) {
+  if (count == 0) lid = free_lid(groups_);
+  if (lid == 0) {
     groups_.erase(to.group);
     return ENOMEM;
   }

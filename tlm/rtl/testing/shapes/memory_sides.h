@@ -58,7 +58,7 @@ class memory_user : public unit {
     for (std::size_t i = 0; i < bytes.size(); ++i) memory_[address + i] = bytes[i];
   }
   void go() {
-    while (next_ < all_.size() && under_way_ < at_a_time_ && !(all_[next_].alone && under_way_ > 0) && !alone_under_way_) {
+    while (next_ < all_.size() && under_way_ < at_a_time_ && (!all_[next_].alone || under_way_ == 0) && !alone_under_way_) {
       access& a = all_[next_++];
       if (a.before) a.before();
       ++under_way_;

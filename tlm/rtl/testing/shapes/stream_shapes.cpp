@@ -1,7 +1,11 @@
 // Shapes with streams, FIFOs, pulses and registers.
+#include "rtl/shape_axi_cdma.h"
+#include "rtl/shape_axi_crossbar.h"
+#include "rtl/shape_axi_ram.h"
 #include "rtl/shape_axil_registers.h"
 #include "rtl/shape_axis_frame_fifo.h"
 #include "rtl/shape_axis_widen.h"
+#include "rtl/shape_dma_stream.h"
 #include "rtl/shape_doorbell_fifo.h"
 #include "rtl/shape_fifo_async.h"
 #include "rtl/shape_queue_manager.h"
