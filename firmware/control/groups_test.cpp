@@ -220,7 +220,8 @@ TEST_F(queues, extended_connections) {
   for (const std::uint32_t qpn : {initiator, target}) {
     EXPECT_EQ(modify(qpn, HCA_QP_INIT, HCA_QP_STATE | HCA_QP_ACCESS), HCA_OK);
     const std::uint32_t responds = qpn == target ? HCA_QP_MAX_READ_IN | HCA_QP_MIN_RNR_TIMER : 0;
-    EXPECT_EQ(modify(qpn, HCA_QP_RTR, (rtr_mask & ~(HCA_QP_MAX_READ_IN | HCA_QP_MIN_RNR_TIMER)) | responds), HCA_OK);
+    EXPECT_EQ(modify(qpn, HCA_QP_RTR, (rtr_mask & ~std::uint32_t{HCA_QP_MAX_READ_IN | HCA_QP_MIN_RNR_TIMER}) | responds),
+              HCA_OK);
     EXPECT_EQ(modify(qpn, HCA_QP_RTS, qpn == target ? HCA_QP_STATE | HCA_QP_TIMEOUT | HCA_QP_SQ_PSN : rts_mask), HCA_OK);
     const hca_qpc q = b.qpc(qpn);
     EXPECT_TRUE(hca_qpc_sound(&q));

@@ -10,7 +10,7 @@ using namespace hcasim::testing;
 
 namespace {
 
-constexpr std::uint32_t rights = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_ON_DEMAND;
+constexpr std::uint32_t paged_rights = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_ON_DEMAND;
 
 fw_limits with_paging() {
   fw_limits l = small_limits();
@@ -21,7 +21,7 @@ fw_limits with_paging() {
 struct lazy_bench : firmware_bench {
   lazy_bench() : firmware_bench(with_paging()) {}
   std::uint32_t make(std::uint64_t va, std::uint64_t length) {
-    EXPECT_EQ(register_region(region(va, length, rights), {}), HCA_OK);
+    EXPECT_EQ(register_region(region(va, length, paged_rights), {}), HCA_OK);
     return command.result[0];
   }
   int fill(std::uint32_t key, std::uint64_t va, const std::vector<hca_pte>& entries) {
@@ -38,7 +38,7 @@ TEST(on_demand_firmware, begins_empty_and_leaves_nothing) {
   const hca_mrc m = b.mrc(key);
   EXPECT_EQ(m.flags, HCA_MRC_ON_DEMAND);
   EXPECT_EQ(m.kind, HCA_MRC_REGION);
-  EXPECT_EQ(m.access, rights & ~std::uint32_t{HCA_ACCESS_ON_DEMAND});
+  EXPECT_EQ(m.access, paged_rights & ~std::uint32_t{HCA_ACCESS_ON_DEMAND});
   EXPECT_EQ(m.table_va, 0x12000U);
   EXPECT_EQ(m.levels, 2);
   EXPECT_EQ(b.translate(key, 0x12345), std::nullopt);
@@ -67,14 +67,14 @@ TEST(on_demand_firmware, pages_of_the_whole_address_space) {
 
 TEST(on_demand_firmware, refuses_what_cannot_be) {
   lazy_bench b;
-  EXPECT_EQ(b.register_region(region(0x1000, 0, rights), {}), HCA_BAD_PARAMETER);
-  EXPECT_EQ(b.register_region(region(0x1000, (std::uint64_t{1} << 48) + 1, rights), {}), HCA_BAD_PARAMETER);
-  EXPECT_EQ(b.register_region(region(0x1000, 0x1000, rights), {{0x5000, 0x1000}}), HCA_BAD_PARAMETER);
-  EXPECT_EQ(b.register_region(region(0x1000, 0x1000, rights | HCA_ACCESS_MW_BIND), {}), HCA_BAD_PARAMETER);
-  EXPECT_EQ(b.register_region(region(0, 0x1000, rights | HCA_ACCESS_ZERO_BASED), {}), HCA_BAD_PARAMETER);
+  EXPECT_EQ(b.register_region(region(0x1000, 0, paged_rights), {}), HCA_BAD_PARAMETER);
+  EXPECT_EQ(b.register_region(region(0x1000, (std::uint64_t{1} << 48) + 1, paged_rights), {}), HCA_BAD_PARAMETER);
+  EXPECT_EQ(b.register_region(region(0x1000, 0x1000, paged_rights), {{0x5000, 0x1000}}), HCA_BAD_PARAMETER);
+  EXPECT_EQ(b.register_region(region(0x1000, 0x1000, paged_rights | HCA_ACCESS_MW_BIND), {}), HCA_BAD_PARAMETER);
+  EXPECT_EQ(b.register_region(region(0, 0x1000, paged_rights | HCA_ACCESS_ZERO_BASED), {}), HCA_BAD_PARAMETER);
   EXPECT_EQ(b.register_region(region(0x1000, 0x1000, HCA_ACCESS_ON_DEMAND | HCA_ACCESS_REMOTE_WRITE), {}), HCA_BAD_PARAMETER);
   firmware_bench without;
-  EXPECT_EQ(without.register_region(region(0x1000, 0x1000, rights), {}), HCA_UNSUPPORTED);
+  EXPECT_EQ(without.register_region(region(0x1000, 0x1000, paged_rights), {}), HCA_UNSUPPORTED);
   const std::uint32_t key = b.make(0x10000, 0x4000);
   EXPECT_EQ(b.fill(key, 0xf000, {0x5001}), HCA_BAD_PARAMETER);
   EXPECT_EQ(b.fill(key, 0x14000, {0x5001}), HCA_BAD_PARAMETER);

@@ -33,7 +33,7 @@ mac_address some_mac() {
 bytes some_bytes(std::size_t n) {
   const auto values = *rc::gen::container<std::vector<std::uint8_t>>(n, rc::gen::arbitrary<std::uint8_t>());
   bytes out(n);
-  std::memcpy(out.data(), values.data(), n);
+  if (n != 0) std::memcpy(out.data(), values.data(), n);
   return out;
 }
 roce_route some_route() {
