@@ -110,8 +110,9 @@ struct campaigner {
       w.unit->inject(w.kind, r);
       c.spend(o.watched + r.length);
       c.sync();
+      bool goes_on = streams(c, c.time());
       w.unit->withdraw();  // what has not struck by now would be told of another fault
-      const bool goes_on = streams(c, c.time());
+      goes_on = goes_on && streams(c, c.time());
       bool begins = goes_on;
       const outcome became = judge(before, take_account(s, out.stream));
       if (may_be_believed(s.config(), w.what().name)) {
