@@ -188,7 +188,8 @@ RC_GTEST_PROP(Frame, OfAnyBytesIsRead, ()) {
     std::copy_n(good.begin(), std::min(good.size(), std::min<std::size_t>(frame.size(), 42)), frame.begin());
   }
   const parsed p = read_frame(frame);
-  RC_ASSERT(p.what != frame_kind::roce || p.transport.data() + p.transport.size() + crc_bytes <= frame.data() + frame.size());
+  if (p.what != frame_kind::roce) return;
+  RC_ASSERT(p.transport.data() + p.transport.size() + crc_bytes <= frame.data() + frame.size());
 }
 
 RC_GTEST_PROP(Arp, IsReadAsItWasWritten, ()) {
