@@ -464,8 +464,9 @@ void faults() {
   mine.sa_flags = SA_SIGINFO | SA_NODEFER;
   REQUIRE(sigaction(SIGSEGV, &mine, nullptr) == 0);
   // It leaves its handler by a jump, also while it is looked at step by step.
-  for (volatile int i = 0; i < 20'000; i = i + 1) {
+  for (volatile int i = 0; i < 20'000;) {
     if (sigsetjmp(back, 1) == 0) const_cast<volatile int&>(*nowhere) = 1;
+    i = i + 1;
   }
   volatile int seen = 0;
   while (seen < 3) {
