@@ -29,7 +29,10 @@ bool ptes_sound(std::span<const std::byte> bytes) {
 bool is_sound(icm_entry kind, std::span<const std::byte> bytes, unsigned mtu_shift) {
   switch (kind) {
     case icm_entry::qpc:
-      return sound<hca_qpc>(bytes, [&](const hca_qpc& q) { return hca_qpc_sound(&q) && q.mtu_shift <= mtu_shift; });
+      return sound<hca_qpc>(bytes, [&](const hca_qpc& q) {
+        const bool group = q.transport == HCA_TRANSPORT_GROUP;  // which has no path
+        return hca_qpc_sound(&q) && (group || q.mtu_shift <= mtu_shift);
+      });
     case icm_entry::cqc:
       return sound<hca_cqc>(bytes, [](const hca_cqc& c) { return hca_cqc_sound(&c); });
     case icm_entry::mrc:

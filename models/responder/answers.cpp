@@ -118,7 +118,7 @@ void responder::drop_message(connection& c, hca_qpc& q, std::uint8_t receive_sta
   if (!q.in_wqe_held || receive_status == HCA_WC_SUCCESS) return;
   if (q.srqn == 0 && receive_status != HCA_WC_LOC_PROT_ERR) return;
   q.in_wqe_held = 0;
-  report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, c.operation, t);
+  report_receive(c, q, q.in_wqe, receive_status, nullptr, c.operation, t);
 }
 
 void responder::fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
@@ -132,7 +132,7 @@ void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_s
   faults_.cancel(&c);
   if (q.in_wqe_held) {
     q.in_wqe_held = 0;
-    report_receive(q, c.qpn, q.in_wqe, receive_status, nullptr, c.operation, t);
+    report_receive(c, q, q.in_wqe, receive_status, nullptr, c.operation, t);
   } else {
     raise(event, c.qpn, c.operation, t);
   }
@@ -187,7 +187,7 @@ process responder::flush_receives(connection& c, control_request* answer, ps t) 
     auto& q = ctx.as<hca_qpc>();
     if (q.in_wqe_held) {
       q.in_wqe_held = 0;
-      report_receive(q, c.qpn, q.in_wqe, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
+      report_receive(c, q, q.in_wqe, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
     }
     flush_with(c, q, t);
     ctx.dirty = true;
@@ -207,26 +207,28 @@ process responder::flush_receives(connection& c, control_request* answer, ps t) 
 void responder::flush_with(connection& c, hca_qpc& q, ps t) {
   while (q.rq.log_bytes != 0 && q.rq_ci != c.rq_pi) {
     ++flushed_;
-    report_receive(q, c.qpn, q.rq_ci++, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
+    report_receive(c, q, q.rq_ci++, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
   }
   if (q.srqn == 0 || q.transport == HCA_TRANSPORT_XRC_TGT || c.state.has(connection_mark::told_last)) return;
   c.on(connection_event::last_wqe);
   raise(HCA_EVENT_QP_LAST_WQE, c.qpn, 0, t);
 }
 
-void responder::report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_t index, std::uint8_t status, const packet* p,
+void responder::report_receive(const connection& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
                                std::uint64_t operation, ps t) {
+  const bool xrc = q.transport == HCA_TRANSPORT_XRC_TGT;
+  if (xrc && srq_ended(c, q)) return;
   report& r = report_pool_.get();
   r.operation = operation;
   r.event = false;
   r.cqn = q.recv_cqn;
   r.cqe = {};
-  r.cqe.qpn = qpn;
+  r.cqe.qpn = c.qpn;
   r.cqe.index = index;
   r.cqe.status = status;
   r.cqe.flags = HCA_CQE_RECEIVE;
   r.cqe.opcode = HCA_WQE_SEND;
-  if (q.transport == HCA_TRANSPORT_XRC_TGT) r.cqe.srqn = q.srqn;
+  if (xrc) r.cqe.srqn = q.srqn;
   if (p) {
     const packet_header& h = p->header;
     r.cqe.byte_count = q.in_received;

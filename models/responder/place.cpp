@@ -97,7 +97,7 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
     q.in_wqe_held = 1;
     if (in_error(c.state)) {  // meanwhile; its receives have been flushed
       q.in_wqe_held = 0;
-      report_receive(q, c.qpn, taken.slot, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
+      report_receive(c, q, taken.slot, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
     }
   }
   if (taken.broken && !in_error(c.state)) put_into_error(c, q, HCA_WC_LOC_QP_OP_ERR, HCA_EVENT_QP_FATAL, t);
@@ -246,7 +246,7 @@ task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps&
   q.in_wqe_held = held;
   if (r.fault == window_fault::none) co_return true;
   if (in_error(c.state)) {
-    if (held) report_receive(q, c.qpn, q.in_wqe, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
+    if (held) report_receive(c, q, q.in_wqe, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
     q.in_wqe_held = 0;
     co_return false;
   }
@@ -330,7 +330,7 @@ void responder::end_message(connection& c, hca_qpc& q, const packet& p, ps t) {
     ++messages_;
     q.msn = psn_add(q.msn, 1);
     if (q.in_wqe_held) {
-      report_receive(q, c.qpn, q.in_wqe, HCA_WC_SUCCESS, &p, p.operation, t);
+      report_receive(c, q, q.in_wqe, HCA_WC_SUCCESS, &p, p.operation, t);
       q.in_wqe_held = 0;
     }
   }

@@ -137,6 +137,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
     case control_op::start:
       c.on(connection_event::start);
       c.shared = r.shared;
+      ++c.life;
       c.lost = false;
       c.rq_pi = 0;
       c.fetched_count = 0;

@@ -99,6 +99,14 @@ class responder : public unit {
     packet* response = nullptr;
     read_job read;
   };
+  // On whose behalf an XRC request is executed: what the SRQ is of that it names.
+  struct domain {
+    std::uint32_t pd = 0;
+    std::uint32_t cqn = 0;
+    std::uint32_t xrcd = 0;
+    std::uint16_t function = 0;
+    std::uint32_t life = 0;  // of the SRQ; 0: it has not been looked up
+  };
   // One QP's receive side. What every packet needs comes first and together: with thousands of QPs it is not in the host's
   // caches.
   struct alignas(64) connection {
@@ -121,6 +129,9 @@ class responder : public unit {
     std::uint8_t fetched_stride = 0;   // log2 of their bytes
     std::uint16_t fetched_posted = 0;  // of an SRQ: so many of its list, from the next one on, were posted when they were read
     bool shared = false;               // an SRQ
+    std::uint32_t life = 0;            // how often it was started
+    std::uint32_t srq_life = 0;        // XRC: that of the SRQ that the message names
+    domain domain_of;                  // an SRQ's
     bool lost = false;                 // its context could not be had or believed, and software knows
     std::uint32_t receive_pd = 0;      // by which the keys of the receive in use are judged
     std::vector<std::byte> fetched;
@@ -143,11 +154,6 @@ class responder : public unit {
     responder* self = nullptr;
     packet* original = nullptr;
     std::uint32_t left = 0;
-  };
-  // On whose behalf an XRC request is executed.
-  struct domain {
-    std::uint32_t pd = 0;
-    std::uint32_t cqn = 0;
   };
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
@@ -175,6 +181,9 @@ class responder : public unit {
   // domains.cpp
   task<bool> find_domain(connection& c, context_request& ctx, std::uint32_t srqn, domain& out, ps& t);
   task<bool> enter_domain(connection& c, context_request& ctx, const packet_header& h, ps& t);
+  task<> look_up_domain(connection& s, const connection& c, ps& t);
+  [[nodiscard]] connection* live_srq(std::uint32_t srqn);
+  [[nodiscard]] bool srq_ended(const connection& c, const hca_qpc& q);
 
   // place.cpp
   task<bool> do_send(connection& c, hca_qpc& q, packet& p, ps& t);
@@ -226,7 +235,7 @@ class responder : public unit {
   process tell_requester(connection& c, ps t);
   process flush_receives(connection& c, control_request* answer, ps t);
   void flush_with(connection& c, hca_qpc& q, ps t);
-  void report_receive(const hca_qpc& q, std::uint32_t qpn, std::uint16_t index, std::uint8_t status, const packet* p,
+  void report_receive(const connection& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
                       std::uint64_t operation, ps t);
   void raise(std::uint32_t type, std::uint32_t number, std::uint64_t operation, ps t);
   void send_report(report& r, ps t);

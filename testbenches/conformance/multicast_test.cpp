@@ -9,7 +9,7 @@
 namespace hcasim::kit {
 namespace {
 
-constexpr std::uint16_t group_lid = 0xc003;
+constexpr std::uint16_t group_lid = 0xc0fe;
 
 ibv_gid group_gid(std::uint8_t number) {
   return {{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, number}};

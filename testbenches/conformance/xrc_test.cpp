@@ -292,5 +292,80 @@ TEST(conformance, TC_H16) {
   EXPECT_EQ(w.sys().packets().in_use(), 0U) << "packets are left over";
 }
 
+// An SRQ ends in the middle of a message, and so does its CQ; others get their numbers. The rest of the message is not theirs.
+TEST(conformance, TC_H17) {
+  world w(world::two_nodes());
+  forger f(w.sys(), 0);
+  ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
+    process_context p(c, n);
+    const ibv_xrcd_init_attr attr{0, true, false};
+    ibv_xrcd* const xrcd = ibv_open_xrcd(c, p.context, &attr);
+    ibv_pd* const foreign = ibv_alloc_pd(c, p.context);
+    const region room = p.allocate(8192);
+    const region others = p.allocate(8192, all_rights, page_policy::scattered, foreign);
+    const auto make = [&](ibv_pd* pd, ibv_cq* cq, std::uint32_t& number) {
+      ibv_srq_init_attr_ex init{};
+      init.attr = {16, 2, 0};
+      init.srq_type = IBV_SRQT_XRC;
+      init.pd = pd;
+      init.xrcd = xrcd;
+      init.cq = cq;
+      ibv_srq* const srq = ibv_create_srq_ex(c, p.context, &init);
+      EXPECT_EQ(ibv_get_srq_num(srq, &number), 0);
+      return srq;
+    };
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = IBV_QPT_XRC_RECV;
+    init.xrcd = xrcd;
+    ibv_qp* const b = ibv_create_qp_ex(c, p.context, &init);
+    const auto put = [&](std::uint8_t opcode, std::uint32_t psn, std::uint32_t srqn, std::uint32_t bytes) {
+      packet_header h = f.header(wire::xrc | opcode, b->qp_num, psn, 2);
+      h.srqn = srqn;
+      h.ack_request = true;
+      h.va = room.addr;
+      h.rkey = room.mr->rkey;
+      h.dma_length = 2048;
+      f.put(h, bytes);
+      c.spend(20_us);
+      c.sync();
+      const std::vector<packet_header> answers = f.answers();
+      return answers.empty() ? std::uint8_t{0} : answers.back().syndrome;
+    };
+    for (const bool send : {false, true}) {
+      SCOPED_TRACE(send ? "SEND" : "WRITE");
+      ibv_cq* cq = ibv_create_cq(c, p.context, 16, nullptr, nullptr, 0);
+      std::uint32_t number = 0;
+      std::uint32_t reborn = 0;
+      ibv_srq* srq = make(p.pd, cq, number);
+      ASSERT_EQ(post_receive(c, srq, 1, {{room.addr, 4096, room.mr->lkey}}), 0);
+      ASSERT_EQ(p.reset(b), 0);
+      ASSERT_EQ(p.connect(b, {2, 0x777, 0x10}, target), 0);
+      c.sync();
+      EXPECT_EQ(put(send ? wire::send_first : wire::write_first, 0x10, number, 1024), wire::ack_no_credits);
+      ASSERT_EQ(ibv_destroy_srq(c, srq), 0);
+      const std::uint32_t before = cq->handle;
+      ASSERT_EQ(ibv_destroy_cq(c, cq), 0);
+      for (cq = ibv_create_cq(c, p.context, 16, nullptr, nullptr, 0); cq->handle != before;) {
+        ASSERT_EQ(ibv_destroy_cq(c, cq), 0);
+        cq = ibv_create_cq(c, p.context, 16, nullptr, nullptr, 0);
+      }
+      for (srq = make(foreign, cq, reborn); reborn != number; srq = make(foreign, cq, reborn))
+        ASSERT_EQ(ibv_destroy_srq(c, srq), 0);
+      ASSERT_EQ(post_receive(c, srq, 2, {{others.addr, 4096, others.mr->lkey}}), 0);
+      p.fill(room.addr, room.length, 3);
+      const auto ours = p.bytes(room.addr, 4096);
+      const auto theirs = p.bytes(others.addr, 4096);
+      EXPECT_EQ(put(send ? wire::send_last : wire::write_last_imm, 0x11, number, 1024), wire::nak_remote_access);
+      EXPECT_EQ(p.bytes(room.addr, 4096), ours);
+      EXPECT_EQ(p.bytes(others.addr, 4096), theirs);
+      EXPECT_EQ(p.state(b), IBV_QPS_ERR);
+      EXPECT_FALSE(next_completion(c, cq, 100_us)) << "of a receive that was another SRQ's";
+      ASSERT_EQ(ibv_destroy_srq(c, srq), 0);
+      ASSERT_EQ(ibv_destroy_cq(c, cq), 0);
+    }
+  }}));
+  EXPECT_EQ(w.sys().packets().in_use(), 0U) << "packets are left over";
+}
+
 }  // namespace
 }  // namespace hcasim::kit

@@ -28,6 +28,7 @@ attacker::attacker(hcasim::system& s, std::vector<prey>& preys, std::uint64_t se
       out_(out),
       random_(seed, "hostile"),
       wire_(s, 0),
+      victim_(hca_port_gid(static_cast<std::uint16_t>(s.config().nodes[0].hca.port.lid))),
       all_(s.cable(0).out.at(0), [this](const packet& p) { on_wire(p); }) {
   wire_.on_answer = [this](const packet& p) { on_answer(p); };
   wire_.on_request = [](const packet&) {};
@@ -89,7 +90,7 @@ prey& attacker::some_prey() {
   if (random_.chance(0.2)) return preys_[first];
   for (std::size_t i = 0; i < preys_.size(); ++i) {
     prey& q = preys_[(first + i) % preys_.size()];
-    if (q.connected() && !q.broken && q.type == IBV_QPT_RC) return q;
+    if (q.connected() && !q.broken && is_reliable(q.type)) return q;
   }
   return preys_[first];
 }
@@ -193,7 +194,7 @@ void attacker::on_wire(const packet& p) {
 
 void attacker::on_answer(const packet& p) {
   const packet_header& h = p.header;
-  if (h.dest_lid != lid || h.opcode != wire::acknowledge) return;
+  if (h.dest_lid != lid || kind_bits(h.opcode) != wire::acknowledge) return;
   for (prey& q : preys_) {
     if (q.here != h.dest_qpn || q.here == 0) continue;
     const bool refused = h.syndrome != wire::ack_no_credits;

@@ -52,6 +52,11 @@ class attacker {
   void aim(packet_header& h, const bait& b);
   void miss(packet_header& h, const bait& b);
   std::uint8_t choose_opcode(const prey& q, bool right);
+  // The ways that packets go: attacker_ways.cpp.
+  [[nodiscard]] global_route way_to(const hca_gid& dest);
+  packet& send_to(prey& q, packet_header h, bool right, std::uint32_t payload);
+  packet& answer_to(const prey& q, packet_header h, std::uint32_t payload);
+  void lose_way(packet_header& h, global_route& way);
   void flip(packet& p);
   void cut(packet& p);
   void remember(std::vector<packet>& kept, const packet& p);
@@ -67,6 +72,7 @@ class attacker {
   hostile_outcome& out_;
   random_stream random_;
   forger wire_;
+  const hca_gid victim_;
   tap<packet> all_;
   std::vector<packet> own_, good_;  // to replay
   std::vector<packet*> held_;       // to be sent later

@@ -41,7 +41,7 @@ std::uint32_t attacker::key_to_invalidate() {
 // A key and a place inside of what it reaches.
 void attacker::aim(packet_header& h, const bait& b) {
   h.rkey = b.key;
-  const std::uint64_t most = h.opcode == wire::read_request ? longest_read : 3 * mtu;
+  const std::uint64_t most = is_read(h) ? longest_read : 3 * mtu;
   h.dma_length = static_cast<std::uint32_t>(random_.below(std::min<std::uint64_t>(b.bytes, most) + 1));
   h.va = b.va + random_.below(b.bytes - h.dma_length + 1);
   if (h.shape().atomic) {
@@ -80,8 +80,8 @@ std::uint32_t attacker::other_key(const packet_header& h) {
 // The last READ that has been answered.
 packet& attacker::repetition(prey& q) {
   for (auto a = q.came.rbegin(); a != q.came.rend(); ++a) {
-    if (a->life == q.here && a->header.opcode == wire::read_request && q.shown.contains(a->header.psn))
-      return wire_.make(a->header);
+    if (a->life == q.here && is_read(a->header) && q.shown.contains(a->header.psn))
+      return wire_.make(a->header, 0, 0, a->route);
   }
   return request(q, false);
 }
@@ -92,18 +92,20 @@ packet& attacker::variation(prey& q) {
   const bool earlier = random_.chance(0.1);  // of an earlier life
   const bool answered = !earlier && random_.chance(0.7);
   const bool atomics = random_.chance(0.4);
-  std::vector<const packet_header*> fetches;
+  std::vector<const prey::arrival*> fetches;
   for (auto a = q.came.rbegin(); a != q.came.rend() && fetches.size() < last; ++a) {
     const packet_header& h = a->header;
-    if (h.opcode != wire::read_request && !h.shape().atomic) continue;
+    if (!is_read(h) && !h.shape().atomic) continue;
     if ((a->life == q.here) == earlier || h.dma_length > longest_read) continue;
     if (answered && (h.shape().atomic != atomics || !q.shown.contains(h.psn))) continue;
-    fetches.push_back(&h);
+    fetches.push_back(&*a);
   }
   if (fetches.empty()) return request(q, false);
-  packet_header h = *fetches[random_.below(fetches.size())];
+  const prey::arrival& one = *fetches[random_.below(fetches.size())];
+  packet_header h = one.header;
+  global_route way = one.route;
   h.source_lid = lid;
-  switch (random_.below(9)) {
+  switch (random_.below(10)) {
     case 0:
       h.rkey = other_key(h);
       break;
@@ -117,7 +119,7 @@ packet& attacker::variation(prey& q) {
       h.psn = psn_add(h.psn, 1 + static_cast<std::uint32_t>(random_.below(3)));
       break;
     case 4:
-      h.opcode = h.opcode == wire::read_request ? wire::fetch_add : wire::read_request;
+      h.opcode = (h.opcode & wire::transport_mask) | (is_read(h) ? wire::fetch_add : wire::read_request);
       h.dma_length = 8;
       break;
     case 5:
@@ -128,13 +130,16 @@ packet& attacker::variation(prey& q) {
       const auto packets = behind ? psns_of(h, 10) : 1 + static_cast<std::uint32_t>(random_.below(3));
       h.psn = psn_add(h.psn, packets);
       h.va += std::uint64_t{packets} * mtu;
-      if (behind && h.opcode == wire::read_request) h.dma_length = 1 + static_cast<std::uint32_t>(random_.below(mtu));
+      if (behind && is_read(h)) h.dma_length = 1 + static_cast<std::uint32_t>(random_.below(mtu));
       break;
     }
+    case 7:
+      lose_way(h, way);
+      break;
     default:  // as it was
       break;
   }
-  return wire_.make(h);
+  return wire_.make(h, 0, 0, way);
 }
 
 std::uint32_t attacker::any_psn(const prey& q) {
@@ -162,7 +167,7 @@ std::uint8_t attacker::choose_opcode(const prey& q, bool right) {
       wire::write_only,  wire::write_first,  wire::read_request, wire::read_request,   wire::read_request, wire::compare_swap,
       wire::fetch_add,   wire::fetch_add,    wire::compare_swap, wire::send_last_inv,  wire::send_only_inv};
   const auto any = [&] { return opcodes[random_.below(std::size(opcodes))]; };
-  const std::uint8_t transport = q.type == IBV_QPT_RC ? wire::rc : q.type == IBV_QPT_UC ? wire::uc : wire::ud;
+  const std::uint8_t transport = transport_of(q.type);
   std::uint8_t op = any();
   if (q.type == IBV_QPT_UD) {
     op = random_.chance(0.8) ? wire::send_only : wire::send_only_imm;
@@ -181,8 +186,8 @@ packet& attacker::request(prey& q, bool in_place) {
   const bool right = in_place && random_.chance(0.8);
   const bool goes_on = in_place && q.left != 0 && (right || random_.chance(0.5));
   std::uint8_t op = choose_opcode(q, right);
-  const bool invalidates = in_place && !right && q.type == IBV_QPT_RC && q.left == 0 && random_.chance(0.2);
-  if (invalidates) op = wire::send_only_inv;
+  const bool invalidates = in_place && !right && is_reliable(q.type) && q.left == 0 && random_.chance(0.2);
+  if (invalidates) op = transport_of(q.type) | wire::send_only_inv;
   const std::uint8_t transport = op & wire::transport_mask;
   if (goes_on) {
     const bool last = q.left <= mtu;
@@ -232,7 +237,7 @@ packet& attacker::request(prey& q, bool in_place) {
     }
     q.expected = psn_add(q.expected, psns_of(h, 10));
   }
-  packet& p = wire_.make(h, payload, random_.next());
+  packet& p = send_to(q, h, right, payload);
   if (random_.chance(0.2)) remember(own_, p);
   return p;
 }

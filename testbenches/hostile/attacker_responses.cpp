@@ -38,7 +38,7 @@ packet& attacker::due(prey& q) {
     default:
       break;
   }
-  return wire_.make(h, payload, random_.next());
+  return answer_to(q, h, payload);
 }
 
 packet& attacker::response(prey& q) {
@@ -57,11 +57,11 @@ packet& attacker::response(prey& q) {
     h.psn =
         psn_add(to.psn, static_cast<std::uint32_t>(random_.chance(0.7) ? random_.below(psns_of(to, 10)) : random_.below(8)));
     const std::uint32_t index = h.psn - to.psn;
-    if (to.opcode == wire::read_request && index < psns_of(to, 10) && random_.chance(0.6)) {  // the one that it waits for
+    if (is_read(to) && index < psns_of(to, 10) && random_.chance(0.6)) {  // the one that it waits for
       const std::uint32_t count = psns_of(to, 10);
       h.opcode = read_response(index, count);
       if (random_.chance(0.8)) payload = std::min(mtu, to.dma_length - index * mtu);
-    } else if ((to.opcode == wire::fetch_add || to.opcode == wire::compare_swap) && random_.chance(0.6)) {
+    } else if (to.shape().atomic && random_.chance(0.6)) {
       h.opcode = wire::atomic_acknowledge;
     }
   }
@@ -69,7 +69,7 @@ packet& attacker::response(prey& q) {
   h.msn = static_cast<std::uint32_t>(random_.below(wire::psn_mask + 1));
   h.original = random_.next();
   if (random_.chance(0.05)) h.source_lid = static_cast<std::uint16_t>(lid ^ 0xff00);
-  packet& p = wire_.make(h, h.shape().payload ? payload : 0, random_.next());
+  packet& p = answer_to(q, h, h.shape().payload ? payload : 0);
   if (random_.chance(0.2)) remember(own_, p);
   return p;
 }

@@ -2,6 +2,7 @@
 // allowed it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -12,13 +13,53 @@
 
 namespace hcasim::kit {
 
+// Multicast groups whose members the victim's QPs of UD are now and then: some differ in the GID alone, and their hashes do
+// not; some in the LID.
+inline constexpr std::size_t groups = 3;
+inline constexpr std::uint16_t group_lids[groups] = {0xc003, 0xc003, 0xc004};
+inline hca_gid group_gid(std::size_t i) {
+  hca_gid g{{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff}};
+  g.byte[i == 1 ? 15 : 14] = i == 1 ? 31 : 1;
+  return g;
+}
+
+inline std::uint8_t transport_of(ibv_qp_type type) {
+  return type == IBV_QPT_RC ? wire::rc : type == IBV_QPT_UC ? wire::uc : type == IBV_QPT_UD ? wire::ud : wire::xrc;
+}
+// It acknowledges what it hears, or hears acknowledges.
+inline bool is_reliable(ibv_qp_type type) {
+  return type != IBV_QPT_UC && type != IBV_QPT_UD;
+}
+
+// Receives that are posted, and not polled yet.
+struct posted_receive {
+  std::uint64_t id;
+  std::uint64_t va;
+  std::uint64_t bytes;
+};
+
+// An SRQ of a domain of XRC, in one life.
+struct shared_receives {
+  static constexpr std::uint32_t any = ~0U;
+
+  std::uint32_t number;  // any: it is being made
+  std::size_t domain;
+  bool granted;  // it is of the PD of the grants
+  ps until = never;
+  std::deque<posted_receive> receives;
+};
+
 struct prey {
   std::uint32_t qpn = 0;   // 0: there is none
   std::uint32_t here = 0;  // its peer's, another one in each life; 0: it has none
   ibv_qp_type type = IBV_QPT_RC;
-  bool granted = true;         // it is of the PD of the grants
-  std::uint32_t expected = 0;  // PSN of the next request, as far as the answers tell
-  std::uint32_t left = 0;      // bytes of the message under way
+  bool granted = true;                   // it is of the PD of the grants; of an XRC target its SRQs are
+  bool global = false;                   // it sends with a GRH, and hears nothing without
+  std::size_t domain = 0;                // of an XRC target
+  std::array<std::uint32_t, 2> srqns{};  // of its domain: of the PD of the grants, and of another
+  std::uint32_t srqn = 0;                // of the message under way
+  std::uint32_t expected = 0;            // PSN of the next request, as far as the answers tell
+  std::uint32_t left = 0;                // bytes of the message under way
   bool writing = false;
   bool broken = false;  // it has refused something, and is in error
 
@@ -26,9 +67,11 @@ struct prey {
   struct arrival {
     packet_header header;
     std::vector<std::byte> payload;
+    std::vector<std::byte> grh;  // as it is on the wire, if it has one
     ps at;
     std::uint32_t life;  // `here`
     ibv_qp_type type;
+    global_route route{};
     std::uint64_t caused = 0;  // bits: which of its first responses have left
   };
   std::deque<arrival> came;
@@ -46,14 +89,14 @@ struct prey {
     ps until;
   };
   std::deque<terms> agreed;
-  region inbox;  // where its READs may go
-  // Receives that are posted, and not polled yet.
-  struct receive {
-    std::uint64_t id;
-    std::uint64_t va;
-    std::uint64_t bytes;
+  // Of which groups it was a member.
+  struct membership {
+    std::size_t group;
+    ps until;
   };
-  std::deque<receive> receives;
+  std::deque<membership> memberships;
+  region inbox;  // where its READs may go
+  std::deque<posted_receive> receives;
 
   // What READs and atomics have shown in this life, by the PSN of the answer: the rest, from there on, of one of these.
   struct place {
@@ -87,6 +130,16 @@ struct prey {
   void agree(unsigned access, ps from) {
     if (agreed.size() == 32) agreed.pop_front();
     agreed.push_back({here, access, from, never});
+  }
+  // From the order that makes it one, until the order that ends it has completed.
+  void join(std::size_t group) {
+    if (memberships.size() == 32) memberships.pop_front();
+    memberships.push_back({group, never});
+  }
+  void part(std::size_t group, ps at) {
+    for (membership& m : memberships) {
+      if (m.group == group && m.until == never) m.until = at;
+    }
   }
   [[nodiscard]] bool connected() const { return here != 0 && !agreed.empty() && agreed.back().until == never; }
   [[nodiscard]] unsigned access() const { return connected() ? agreed.back().access : 0; }

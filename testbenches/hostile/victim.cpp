@@ -8,7 +8,7 @@ victim::victim(hcasim::system& s, const hostile_options& o, std::uint64_t seed, 
       c_(c),
       p_(c, n),
       random_(seed, "victim"),
-      memory_(p_, (o.qps + grounds + 1) * slot_bytes),
+      memory_(p_, (o.qps + grounds + 2) * slot_bytes),
       witness_(s, memory_, p_.memory),
       attacker_(s, witness_.preys, seed, out) {}
 
@@ -78,6 +78,20 @@ void victim::set_up() {
     g.mw = ibv_alloc_mw(c_, p_.pd, IBV_MW_TYPE_1);
     need(g.mr && g.mw, "a window could not be made");
   }
+  for (ibv_xrcd*& d : domains_) {
+    const ibv_xrcd_init_attr attr{0, true, false};
+    d = ibv_open_xrcd(c_, p_.context, &attr);
+  }
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    shared_end& e = ends_[i];
+    e.domain = i / 2;
+    const std::uint64_t at = memory_.begin() + (o_.qps + grounds + 1) * slot_bytes + i * page;
+    for (std::size_t of = 0; of < 2; ++of) {
+      e.receive[of] =
+          part(at + 100, receives * receive_bytes, IBV_ACCESS_LOCAL_WRITE, shadow::anything, of ? p_.pd : other_pd_);
+    }
+    make_srq(e);
+  }
   const std::uint64_t tied = memory_.begin() + (o_.qps + grounds) * slot_bytes;
   for (int k = 0; k < 4; ++k) attacker_.baits.push_back({1, tied, slot_bytes});
   tied_region_ = ibv_reg_mr(c_, p_.pd, tied, slot_bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
@@ -90,6 +104,10 @@ void victim::step() {
     step_qp(some_lair());
   } else if (random_.chance(0.1)) {
     change_ties();
+  } else if (random_.chance(0.15)) {
+    shared_end& e = ends_[random_.below(ends_.size())];
+    if (e.srq) destroy_srq(e);
+    if (random_.chance(0.8)) make_srq(e);
   } else {
     ground& g = grounds_[random_.below(grounds_.size())];
     ++out_.changes;
@@ -116,8 +134,11 @@ void victim::drain() {
   while (ibv_poll_cq(c_, cq_, 1, &wc) == 1) {
     ++out_.completions;
     for (prey& q : witness_.preys) {
-      std::erase_if(q.receives, [&](const prey::receive& r) { return r.id == wc.wr_id; });
+      std::erase_if(q.receives, [&](const posted_receive& r) { return r.id == wc.wr_id; });
       q.broken |= q.qpn == wc.qp_num && wc.status != IBV_WC_SUCCESS;
+    }
+    for (shared_receives& s : witness_.srqs) {
+      std::erase_if(s.receives, [&](const posted_receive& r) { return r.id == wc.wr_id; });
     }
     if ((wc.wc_flags & IBV_WC_WITH_INV) != 0) {
       need(!tied_window_ || wc.invalidated_rkey != tied_window_->rkey, "a peer has invalidated a window of another QP");
@@ -134,6 +155,10 @@ void victim::clean_up() {
     if (lairs_[i].qp) leave(i, true);
     if (lairs_[i].ah) ibv_destroy_ah(c_, lairs_[i].ah);
   }
+  for (shared_end& e : ends_) {
+    if (e.srq) destroy_srq(e);
+  }
+  for (ibv_xrcd* const d : domains_) need(ibv_close_xrcd(c_, d) == 0, "a domain could not be closed");
   if (tied_) need(ibv_destroy_qp(c_, tied_) == 0, "a QP could not be destroyed");
   if (tied_window_) need(ibv_dealloc_mw(c_, tied_window_) == 0, "a window could not be freed");
   need(ibv_dereg_mr(c_, tied_region_) == 0, "a region could not be deregistered");

@@ -37,7 +37,15 @@ class victim {
     ibv_pd* pd = nullptr;
     bool connected = false;
     ibv_ah* ah = nullptr;
+    std::array<bool, groups> member{};
     region inbox, receive, outbox;  // of each PD
+  };
+  // An SRQ of one of two domains, in each life of any PD, and the memory of its receives.
+  struct shared_end {
+    std::size_t domain = 0;
+    ibv_srq* srq = nullptr;
+    bool granted = false;           // of the PD of the grants
+    std::array<region, 2> receive;  // as of the other PD, and as of that one
   };
   enum class kind : std::uint8_t { region, window, fast_region };
   // Four pages, and what of them is granted.
@@ -61,6 +69,7 @@ class victim {
   std::size_t some_lair();
   void step_qp(std::size_t i);
   void make_qp(std::size_t i);
+  ibv_qp* target(std::size_t domain);
   void connect(std::size_t i);
   void leave(std::size_t i, bool for_ever);
   void modify(lair& l);
@@ -72,6 +81,11 @@ class victim {
   }
   void post_sends(lair& l);
   void post_receives(lair& l);
+  template <class Queue>
+  void post_receives(Queue* queue, const region& at, std::deque<posted_receive>& posted);
+  void change_membership(lair& l, std::size_t group);
+  void make_srq(shared_end& e);
+  void destroy_srq(shared_end& e);
   void change(ground& g);
   void change_window(ground& g);
   void change_fast_region(ground& g);
@@ -99,6 +113,8 @@ class victim {
   ibv_qp* control_ = nullptr;
   std::vector<lair> lairs_;
   std::vector<ground> grounds_;
+  std::array<ibv_xrcd*, 2> domains_{};
+  std::array<shared_end, 4> ends_{};
   // Keys of a QP that the hostile peer is not the peer of, and that comes and goes.
   ibv_qp* tied_ = nullptr;
   ibv_mw* tied_window_ = nullptr;

@@ -30,6 +30,7 @@ class witness {
   witness(hcasim::system& s, const shadow& memory, const virtual_memory& frames);
 
   std::vector<prey> preys;
+  std::deque<shared_receives> srqs;  // those that there are, and the last ones that there were
   key_ledger keys;
 
   [[nodiscard]] std::uint64_t bytes_shown() const { return shown_; }
@@ -51,7 +52,10 @@ class witness {
   void placed(const dma_request& r, std::uint64_t va);
 
   prey* peer_of(const packet_header& h);
+  [[nodiscard]] bool for_victim(const packet& p) const;
   [[nodiscard]] bool admitted(const prey& q, const arrival& a, unsigned access) const;
+  [[nodiscard]] bool reaches(const prey& q, const arrival& a) const;
+  [[nodiscard]] bool received(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
   [[nodiscard]] bool responds(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
   // A READ or an atomic that may have been answered so, and what this answer shows of it.
   struct cause {
@@ -65,6 +69,8 @@ class witness {
 
   const shadow& memory_;
   const std::uint16_t victim_;
+  const hca_gid gid_;
+  const hca_gid peer_gid_ = hca_port_gid(lid);
   std::unordered_map<std::uint64_t, std::uint64_t> frames_;  // physical page -> VA
   tap<packet> requests_, responses_, answers_, asked_;
   tap<dma_request> responder_, requester_;

@@ -56,9 +56,10 @@ packet_header forger::header(std::uint8_t opcode, std::uint32_t qpn, std::uint32
   return h;
 }
 
-packet& forger::make(const packet_header& h, std::uint32_t payload, std::uint64_t mark) {
+packet& forger::make(const packet_header& h, std::uint32_t payload, std::uint64_t mark, const global_route& way) {
   packet& p = system_.packets().get();
   p.header = h;
+  p.grh = way;
   p.payload = payload;
   p.operation = 0;
   for (std::uint32_t i = 0; i < payload; ++i) p.data()[i] = payload_byte(mark, i);

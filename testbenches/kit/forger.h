@@ -22,8 +22,9 @@ class forger {
 
   // For QP `qpn` of the victim, from the adapter with LID `source`; the rest as the caller wants it.
   [[nodiscard]] packet_header header(std::uint8_t opcode, std::uint32_t qpn, std::uint32_t psn, std::uint16_t source) const;
-  // Its bytes on the wire; whoever changes them seals it again, or does not. `mark` tells one payload from others.
-  packet& make(const packet_header& h, std::uint32_t payload = 0, std::uint64_t mark = 0);
+  // Its bytes on the wire; whoever changes them seals it again, or does not. `mark` tells one payload from others, `way` is
+  // what its GRH says if it has one.
+  packet& make(const packet_header& h, std::uint32_t payload = 0, std::uint64_t mark = 0, const global_route& way = {});
   // At the port now.
   void put(packet& p);
   void put(const packet_header& h, std::uint32_t payload = 0) { put(make(h, payload)); }

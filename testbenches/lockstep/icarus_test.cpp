@@ -1,6 +1,7 @@
 // The RTL once more in Icarus Verilog, where registers are X until they are written (icarus.py). Skipped where there is none.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -23,7 +24,7 @@ class icarus : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (std::system("iverilog -V > /dev/null 2>&1") != 0) GTEST_SKIP() << "there is no Icarus Verilog (package iverilog)";
-    folder_ = ::testing::TempDir() + "icarus_" + GetParam();
+    folder_ = ::testing::TempDir() + "icarus_" + GetParam() + "_" + std::to_string(::getpid());  // others may run beside it
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override {

@@ -85,6 +85,7 @@ class side {
   struct lane {
     ibv_qp* qp = nullptr;
     ibv_mw* mw = nullptr;
+    ibv_ah* ah = nullptr;
     std::uint32_t posted = 0;
     std::uint32_t completed = 0;
     std::uint32_t limit = 0;
@@ -127,11 +128,17 @@ class side {
     f.first = lanes_.size();
     for (std::uint32_t i = 0; i < o_.qps; ++i) {
       lanes_.push_back(&f.lanes[i]);
-      if (p_.connect(f.lanes[i].qp, there.targets[i], s_.qp_settings()) != 0) s_.refuse("a QP cannot be connected");
+      if (s_.connect(p_, f.lanes[i].qp, there.targets[i], true) != 0) s_.refuse("a QP cannot be connected");
+      if (o_.how == service::groups) f.lanes[i].ah = handle_of(group_for(f.flow, i));
       if (std::find(o_.mix.begin(), o_.mix.end(), op::bind) == o_.mix.end()) continue;
       f.lanes[i].mw = ibv_alloc_mw(c_, p_.pd, IBV_MW_TYPE_1);
       if (!f.lanes[i].mw) return s_.refuse("a window cannot be made");
     }
+  }
+
+  ibv_ah* handle_of(const group& to) {
+    ibv_ah_attr a{to.lid, 0, 1, 1, {.dgid = to.gid, .flow_label = 0, .sgid_index = 0, .hop_limit = 1, .traffic_class = 0}};
+    return ibv_create_ah(c_, p_.pd, &a);
   }
 
   void stream() {
@@ -203,6 +210,9 @@ class side {
     wr.sg_list = &data;
     wr.num_sge = 1;
     wr.send_flags = IBV_SEND_SIGNALED | (o_.send_inline && !in ? unsigned{IBV_SEND_INLINE} : 0U);
+    if (const auto& srqns = s_.flows[source_of(at).flow].srqns; !srqns.empty()) {
+      wr.qp_type.xrc.remote_srqn = srqns[(q + number) % srqns.size()];
+    }
     const remote_place there = place_of(o_, s_.flows[source_of(at).flow], q, number, what == op::fetch_add ? 8 : o_.size);
     switch (what) {
       case op::write:
@@ -216,6 +226,7 @@ class side {
         break;
       default:
         wr.opcode = IBV_WR_SEND;
+        if (o_.how == service::groups) wr.wr.ud = {lanes_[at]->ah, 0xffffff, s_.qp_settings().qkey};
     }
     return wr;
   }

@@ -13,6 +13,9 @@
 namespace hcasim::metamorphic {
 
 enum class op : std::uint8_t { write, read, send, fetch_add, bind };
+// shared: XRC, each QP to all SRQs of its flow in turn. groups: datagrams, each QP to a group of its own with two members.
+enum class service : std::uint8_t { connected, shared, groups };
+inline constexpr std::uint32_t members = 2;
 enum class target_memory : std::uint8_t { host, on_demand, peer, windows };
 
 struct flow {
@@ -23,6 +26,8 @@ struct flow {
 struct traffic_options {
   std::vector<op> mix{op::write};  // of each QP, in turn, each QP beginning at another place
   std::vector<flow> flows{{0, 1}};
+  service how = service::connected;
+  bool global = false;            // with a GRH, as packets to groups always have
   std::uint64_t messages = 4000;  // of each flow
   std::uint64_t size = 64;
   std::uint32_t qps = 16;  // of each flow

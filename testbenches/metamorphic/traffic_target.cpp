@@ -1,6 +1,8 @@
 #include "testbenches/metamorphic/traffic_target.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "testbenches/kit/peer.h"
 #include "testbenches/kit/windows.h"
@@ -37,17 +39,44 @@ remote_place place_of(const traffic_options& o, const flow_state& f, std::uint32
   return p;
 }
 
-qp_options traffic_state::qp_settings() const {
+std::uint32_t traffic_state::receives_of_a_qp() const {
+  return has(options, op::send) ? static_cast<std::uint32_t>(ceil_div(options.messages, options.qps)) : 0;
+}
+
+qp_options traffic_state::qp_settings(bool asks) const {
   qp_options q;
   q.send_depth = std::max(options.window, 4U);
-  const std::uint64_t receives = has(options, op::send) ? ceil_div(options.messages, options.qps) + 1 : 1;
-  q.receive_depth = static_cast<std::uint32_t>(receives);
+  q.receive_depth = receives_of_a_qp() + 1;
+  if (options.how == service::groups) q.type = IBV_QPT_UD;
+  if (options.how == service::shared) q.type = asks ? IBV_QPT_XRC_SEND : IBV_QPT_XRC_RECV;
   q.sge = 1;
   q.mtu = options.mtu;
   q.timeout = options.timeout;
   q.rnr_timer = options.rnr_timer;
   if (options.send_inline) q.inline_bytes = static_cast<std::uint32_t>(options.size);
   return q;
+}
+
+int traffic_state::connect(process_context& p, ibv_qp* qp, const address& peer, bool asks) const {
+  qp_options q = qp_settings(asks);
+  const ibv_global_route way{std::bit_cast<ibv_gid>(hca_port_gid(peer.lid)), 0, 0, 1, 0};
+  if (options.global) q.global = &way;
+  return kit::connect(p.c, qp, peer, q);
+}
+
+group group_for(std::size_t flow, std::uint32_t qp) {
+  ibv_gid gid{{0xff, 0x12}};
+  gid.raw[14] = static_cast<std::uint8_t>(flow);
+  gid.raw[15] = static_cast<std::uint8_t>(qp);
+  return {gid, static_cast<std::uint16_t>(HCA_MULTICAST_LID + 1 + qp)};
+}
+
+ibv_qp* target::make_qp() {
+  if (o_.how != service::shared) return p_.create_qp(s_.qp_settings(false), nullptr, cq_);
+  ibv_qp_init_attr_ex init{};
+  init.qp_type = IBV_QPT_XRC_RECV;
+  init.xrcd = xrcd_;
+  return ibv_create_qp_ex(p_.c, p_.context, &init);
 }
 
 region target::make_region() {
@@ -65,16 +94,19 @@ region target::make_region() {
 }
 
 void target::make() {
-  const qp_options q = s_.qp_settings();
-  cq_ = ibv_create_cq(p_.c, p_.context, static_cast<int>(q.receive_depth * o_.qps * 2 + 64), nullptr, nullptr, 0);
+  const qp_options q = s_.qp_settings(false);
+  cq_ = ibv_create_cq(p_.c, p_.context, static_cast<int>(q.receive_depth * o_.qps * members + 64), nullptr, nullptr, 0);
   if (!cq_) return s_.refuse("a CQ cannot be made");
   flow_state& f = s_.flows[flow_];
-  qps_.resize(o_.qps);
+  if (o_.how == service::shared) make_srqs();
+  const std::uint32_t each = o_.how == service::groups ? members : 1;
+  qps_.resize(std::size_t{o_.qps} * each);
   f.targets.resize(o_.qps);
-  for (std::uint32_t i = 0; i < o_.qps; ++i) {
-    const std::uint32_t at = o_.renumbered ? o_.qps - 1 - i : i;
-    qps_[at] = p_.create_qp(q, nullptr, cq_);
-    f.targets[at] = p_.address_of(qps_[at], q);
+  for (std::uint32_t i = 0; i < qps_.size(); ++i) {
+    const std::uint32_t at = o_.renumbered ? static_cast<std::uint32_t>(qps_.size()) - 1 - i : i;
+    qps_[at] = make_qp();
+    if (!qps_[at]) return s_.refuse("a QP cannot be made");
+    f.targets[at / each] = p_.address_of(qps_[at], q);
   }
   if (o_.memory == target_memory::peer) {
     gpu_ = std::make_unique<driver::peer::memory_owner>(p_.n.host, node::peer_bar(0), "gpu0");
@@ -91,7 +123,34 @@ void target::make() {
     regions_.push_back(r);
     f.regions.push_back({r.addr, r.mr->rkey});
   }
-  if (has(o_, op::send)) inbox_ = p_.allocate(std::max<std::uint64_t>(align_up(o_.size, 4096), 4096));
+  if (has(o_, op::send)) inbox_ = p_.allocate(align_up(o_.size + HCA_GRH_BYTES, 4096));
+}
+
+void target::make_srqs() {
+  const ibv_xrcd_init_attr attr{0, true, false};
+  xrcd_ = ibv_open_xrcd(p_.c, p_.context, &attr);
+  srqs_.resize(o_.qps);
+  s_.flows[flow_].srqns.resize(o_.qps);
+  for (std::uint32_t i = 0; i < o_.qps; ++i) {
+    ibv_srq_init_attr_ex init{};
+    init.attr = {s_.receives_of_a_qp(), 1, 0};
+    init.srq_type = IBV_SRQT_XRC;
+    init.pd = p_.pd;
+    init.xrcd = xrcd_;
+    init.cq = cq_;
+    srqs_[i] = ibv_create_srq_ex(p_.c, p_.context, &init);
+    if (!srqs_[i] || ibv_get_srq_num(srqs_[i], &s_.flows[flow_].srqns[i]) != 0) return s_.refuse("an SRQ cannot be made");
+  }
+}
+
+template <class Queue>
+bool target::post_receives(Queue* queue) {
+  const std::uint64_t head = o_.how == service::groups ? HCA_GRH_BYTES : 0;
+  const ibv_sge to{inbox_.addr, static_cast<std::uint32_t>(head + o_.size), inbox_.mr->lkey};
+  for (std::uint32_t k = 0; k < s_.receives_of_a_qp(); ++k) {
+    if (post_receive(p_.c, queue, k, {to}) != 0) return false;
+  }
+  return true;
 }
 
 void target::open_window(std::uint32_t qp) {
@@ -105,12 +164,16 @@ void target::open_window(std::uint32_t qp) {
 }
 
 void target::connect() {
-  const qp_options q = s_.qp_settings();
-  for (std::uint32_t i = 0; i < o_.qps && s_.good(); ++i) {
-    if (p_.connect(qps_[i], s_.flows[flow_].sources[i], q) != 0) return s_.refuse("a QP cannot be connected");
-    for (std::uint32_t k = 0; has(o_, op::send) && k + 1 < q.receive_depth; ++k) {
-      const ibv_sge to{inbox_.addr, static_cast<std::uint32_t>(o_.size), inbox_.mr->lkey};
-      if (post_receive(p_.c, qps_[i], i, {to}) != 0) return s_.problem("a receive cannot be posted");
+  const std::uint32_t each = o_.how == service::groups ? members : 1;
+  for (std::uint32_t i = 0; i < qps_.size() && s_.good(); ++i) {
+    const std::uint32_t of = i / each;
+    if (s_.connect(p_, qps_[i], s_.flows[flow_].sources[of], false) != 0) return s_.refuse("a QP cannot be connected");
+    const bool posted = !inbox_.mr || (srqs_.empty() ? post_receives(qps_[i]) : post_receives(srqs_[i]));
+    if (!posted) return s_.problem("a receive cannot be posted");
+    if (o_.how == service::groups) {
+      const group to = group_for(flow_, of);
+      const int error = ibv_attach_mcast(p_.c, qps_[i], &to.gid, to.lid);
+      if (error != 0) return s_.refuse(std::string("a group takes no member: ") + std::strerror(error));
     }
     if (o_.memory != target_memory::windows) continue;
     s_.flows[flow_].window_keys.resize(o_.qps);
@@ -131,7 +194,8 @@ void target::look() {
     }
     add(bytes);
   }
-  if (inbox_.mr) add(p_.bytes(inbox_.addr, o_.size));
+  // A GRH says who sent the last datagram, which is not the message's.
+  if (inbox_.mr) add(p_.bytes(inbox_.addr + (o_.how == service::groups ? HCA_GRH_BYTES : 0), o_.size));
   s_.result->bytes += mixed(hash);  // in whatever order the targets are looked at
   const bool only_adds = o_.mix.size() == 1 && has(o_, op::fetch_add);
   if (only_adds && s_.good() && counted != o_.messages) s_.problem("the counters do not add up to the atomics");

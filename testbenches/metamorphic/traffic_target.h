@@ -18,6 +18,7 @@ struct flow_state {
   std::vector<kit::address> sources;
   std::vector<kit::address> targets;
   std::vector<remote_place> regions;
+  std::vector<std::uint32_t> srqns;        // as many as QPs, which use all of them
   std::vector<std::uint32_t> window_keys;  // of each QP, when it goes through windows
 };
 
@@ -56,7 +57,10 @@ struct traffic_state {
     }
     result->completions.push_back({c.time() - result->begin, qp, number});
   }
-  [[nodiscard]] kit::qp_options qp_settings() const;
+  [[nodiscard]] kit::qp_options qp_settings(bool asks = true) const;
+  // 0 or errno.
+  int connect(kit::process_context& p, verbs::ibv_qp* qp, const kit::address& peer, bool asks) const;
+  [[nodiscard]] std::uint32_t receives_of_a_qp() const;
 
   traffic_options options;
   traffic_result* result;
@@ -73,6 +77,13 @@ struct traffic_state {
 remote_place place_of(const traffic_options& o, const flow_state& f, std::uint32_t qp, std::uint32_t number,
                       std::uint64_t size);
 
+// The group that a QP of a flow sends to.
+struct group {
+  verbs::ibv_gid gid;
+  std::uint16_t lid;
+};
+group group_for(std::size_t flow, std::uint32_t qp);
+
 class target {
  public:
   target(traffic_state& s, kit::process_context& p, std::size_t flow) : s_(s), o_(s.options), p_(p), flow_(flow) {}
@@ -87,13 +98,19 @@ class target {
 
  private:
   kit::region make_region();
+  verbs::ibv_qp* make_qp();
+  void make_srqs();
+  template <class Queue>
+  bool post_receives(Queue* queue);
   void open_window(std::uint32_t qp);
 
   traffic_state& s_;
   const traffic_options& o_;
   kit::process_context& p_;
   std::size_t flow_;
-  std::vector<verbs::ibv_qp*> qps_;
+  std::vector<verbs::ibv_qp*> qps_;  // of a group, its members follow each other
+  verbs::ibv_xrcd* xrcd_ = nullptr;
+  std::vector<verbs::ibv_srq*> srqs_;
   std::vector<kit::region> regions_;
   verbs::ibv_cq* cq_ = nullptr;
   kit::region inbox_;

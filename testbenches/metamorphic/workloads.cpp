@@ -170,6 +170,21 @@ void doorbells(setup& s) {
   s.traffic.batch = 1;
   s.traffic.messages *= 8;  // until what the first turns of all QPs held up has been caught up with
 }
+// Every packet with a GRH.
+void global_routes(setup& s) {
+  mixed(s);
+  s.traffic.global = true;
+}
+// XRC: what lands in SRQs, and what goes by their PD. One alone would be what binds: its list is gone through one by one.
+void shared_receives(setup& s) {
+  mixed(s);
+  s.traffic.how = service::shared;
+}
+void groups(setup& s) {
+  streams(s, op::send, 64, 16, 16);
+  s.traffic.how = service::groups;
+  s.traffic.messages *= 4;
+}
 
 constexpr workload all[] = {{"small_writes", small_writes},
                             {"small_reads", small_reads},
@@ -189,7 +204,10 @@ constexpr workload all[] = {{"small_writes", small_writes},
                             {"behind_iommu", behind_iommu},
                             {"own_translations", own_translations},
                             {"star", star},
-                            {"doorbells", doorbells}};
+                            {"doorbells", doorbells},
+                            {"global_routes", global_routes},
+                            {"shared_receives", shared_receives},
+                            {"groups", groups}};
 
 }  // namespace
 
