@@ -2,6 +2,7 @@
 // in one of its states, or being destroyed. The shadow of memory judges; beside it a WRITE between two other QPs must succeed,
 // and in the end no packet is left over.
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -20,12 +21,14 @@ constexpr std::uint32_t hostile_qpn = 0x777;
 constexpr std::uint64_t page = 4096;
 constexpr std::uint32_t first_psn = 0xfffffc;  // they wrap
 constexpr std::size_t most_packets = 96;
+constexpr std::uint16_t group_lid = 0xc0fe;
+constexpr hca_gid group{{0xff, 0x12, 0x40, 0x1b}};
 
 struct record {
   std::uint8_t opcode;
   std::uint8_t qp;     // low bits: of these; high bits: source
   std::uint8_t psn;    // from the first on; 0x80 and more: far away
-  std::uint8_t flags;  // acknowledge, key byte, length of its own, flip, seal, solicited
+  std::uint8_t flags;  // acknowledge, solicited, key byte, far VA, flip, no seal, GRH, to a group
   std::uint8_t syndrome;
   std::uint8_t pause;  // before it
   std::uint16_t offset;
@@ -87,18 +90,37 @@ class exchange {
     const kit::region data = p.allocate(page);
     key_ = region->rkey;
     va_ = granted;
+    const ibv_xrcd_init_attr attr{0, true, false};
+    ibv_xrcd* const domain = ibv_open_xrcd(c, p.context, &attr);
+    const ibv_gid gid = std::bit_cast<ibv_gid>(group);
     for (;;) {
       while (input_.empty()) sc_core::wait(begin_);
       c.sync();
       shoot();
-      static constexpr ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RC};
+      static constexpr ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RC, IBV_QPT_XRC_RECV};
+      ibv_srq_init_attr_ex shared{};
+      shared.attr = {8, 1, 0};
+      shared.srq_type = IBV_SRQT_XRC;
+      shared.pd = p.pd;
+      shared.xrcd = domain;
+      shared.cq = p.cq;
+      ibv_srq* const srq = ibv_create_srq_ex(c, p.context, &shared);
+      ibv_get_srq_num(srq, &srqn_);
       for (std::size_t i = 0; i < qps_.size(); ++i) {
         qp_options o{.send_depth = 8, .receive_depth = 8, .timeout = 0, .psn = first_psn, .type = types[i]};
-        ibv_qp* const qp = p.create_qp(o);
+        const bool target = types[i] == IBV_QPT_XRC_RECV;
+        ibv_qp_init_attr_ex init{};
+        init.qp_type = IBV_QPT_XRC_RECV;
+        init.xrcd = domain;
+        ibv_qp* const qp = target ? ibv_create_qp_ex(c, p.context, &init) : p.create_qp(o);
         qps_[i] = qp->qp_num;
         live_[i] = qp;
         p.connect(qp, {hostile_lid, hostile_qpn, first_psn}, o);
-        for (std::uint32_t k = 0; k < 4; ++k) post_receive(c, qp, 1, {{inbox + 1024 + 512U * k, 300, mine->lkey}});
+        for (std::uint32_t k = 0; k < 4; ++k) {
+          const ibv_sge to{inbox + 1024 + 512U * k, 300, mine->lkey};
+          target ? post_receive(c, srq, 1, {to}) : post_receive(c, qp, 1, {to});
+        }
+        if (types[i] == IBV_QPT_UD) ibv_attach_mcast(c, qp, &gid, group_lid);
         if (i == 4) {
           ibv_qp_attr a{};
           a.qp_state = IBV_QPS_SQD;
@@ -115,6 +137,8 @@ class exchange {
       expect(complete(c, good, r, &others_).status == IBV_WC_SUCCESS, "a good WRITE failed");
       c.spend(60_us);
       c.sync();
+      ibv_detach_mcast(c, live_[3], &gid, group_lid);
+      expect(ibv_destroy_srq(c, srq) == 0, "an SRQ could not be destroyed");
       for (std::size_t i = 0; i < qps_.size(); ++i) expect(ibv_destroy_qp(c, live_[i]) == 0, "a QP could not be destroyed");
       expect(complete(c, good, r, &others_).status == IBV_WC_SUCCESS, "a good WRITE failed");
       c.spend(100_us);
@@ -161,7 +185,19 @@ class exchange {
     h.qkey = 0x11111111;
     h.swap_add = h.compare = r.offset;
     h.original = r.offset;
-    packet& p = wire_.make(h, wire::shape_of(r.opcode).payload ? std::min<std::uint32_t>(r.payload, wire::max_payload) : 0);
+    h.srqn = srqn_ + (r.syndrome & 3U) - (r.syndrome >> 7);
+    h.global = (r.flags & 0x40) != 0;
+    const bool to_group = (r.flags & 0x80) != 0;
+    if (to_group) {
+      h.dest_lid = group_lid;
+      h.dest_qpn = wire::group_qpn;
+    }
+    const global_route way{.source = hca_port_gid(hostile_lid),
+                           .dest = to_group ? group : hca_port_gid((r.qp & 0x10) != 0 ? h.dest_lid : hostile_lid),
+                           .flow = r.offset,
+                           .hop_limit = r.syndrome};
+    const std::uint32_t payload = wire::shape_of(r.opcode).payload ? std::min<std::uint32_t>(r.payload, wire::max_payload) : 0;
+    packet& p = wire_.make(h, payload, 0, way);
     if ((r.flags & 0x10) != 0) p.raw()[p.head + r.payload % (wire::max_header - p.head)] ^= static_cast<std::byte>(r.syndrome);
     if ((r.flags & 0x20) == 0) seal(p);
     wire_.put(p);
@@ -171,8 +207,9 @@ class exchange {
   forger wire_;
   sc_core::sc_event begin_;
   std::span<const std::uint8_t> input_;
-  std::array<std::uint32_t, 5> qps_{};
-  std::array<ibv_qp*, 5> live_{};
+  std::array<std::uint32_t, 6> qps_{};
+  std::array<ibv_qp*, 6> live_{};
+  std::uint32_t srqn_ = 0;
   std::vector<shot> shots_;
   std::vector<ibv_wc> others_;
   std::uint32_t key_ = 0;
