@@ -217,6 +217,8 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   page.now = static_cast<std::uint64_t>(now().count());
   page.horizon = static_cast<std::uint64_t>(horizon(t).count());
   k.landings = p.changes.landings();
+  if (last_answered_ && last_answered_ != &t) channel::let_sleep(*last_answered_->page);
+  last_answered_ = &t;
   channel::answer(page, t.seen);
 }
 
