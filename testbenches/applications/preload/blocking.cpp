@@ -23,6 +23,7 @@
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/connection_files.h"
 #include "testbenches/applications/preload/real.h"
+#include "testbenches/applications/preload/timer_files.h"
 #include "testbenches/applications/preload/timers.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the C library's own names
@@ -183,7 +184,7 @@ using namespace hcasim::preload;
 
 HCASIM_PUBLIC ssize_t read(int fd, void* to, size_t n) {
   before(fd, POLLIN);
-  return ::syscall(SYS_read, fd, to, n);
+  return is_timer_file(fd) ? read_timer(fd, to, n) : ::syscall(SYS_read, fd, to, n);
 }
 HCASIM_PUBLIC ssize_t __read_chk(int fd, void* to, size_t n, size_t) {
   return read(fd, to, n);

@@ -16,6 +16,7 @@
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection_files.h"
 #include "testbenches/applications/preload/spin.h"
+#include "testbenches/applications/preload/timer_files.h"
 #include "testbenches/applications/preload/timers.h"
 
 namespace hcasim::preload {
@@ -235,6 +236,7 @@ void tell_whoever_began(void*) {
   ::pthread_atfork(nullptr, nullptr, [] {
     forget();
     disown_connection_files();
+    disown_timer_files();
   });
   connect_and_tell(tell_whoever_began, nullptr);
   if (mine()) trap_time_stamps();

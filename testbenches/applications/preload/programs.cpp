@@ -8,14 +8,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "testbenches/applications/preload/blocking.h"
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection.h"
+#include "testbenches/applications/preload/outsiders.h"
 #include "testbenches/applications/preload/real.h"
 
 namespace hcasim::preload {
@@ -65,6 +68,49 @@ void wait_for_a_child(pid_t one) {
   for (const pollfd& e : ends) ::syscall(SYS_close, e.fd);
 }
 
+// Taking a child's remains can be long work, during which the system shows the thread as one that sleeps.
+template <class Wait>
+int reaping(Wait wait_once) {
+  set_begetting(true);
+  const auto result = static_cast<int>(wait_once());
+  set_begetting(false);
+  return result;
+}
+
+// Whether the process will end by a signal that it gets, as far as the system tells.
+bool ends_by(pid_t process, int signal) {
+  switch (signal) {
+    case 0:
+    case SIGCHLD:
+    case SIGCONT:
+    case SIGSTOP:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGURG:
+    case SIGWINCH:
+      return false;
+    case SIGKILL:
+      return true;
+    default:
+      break;
+  }
+  char line[256];
+  std::snprintf(line, sizeof line, "/proc/%d/status", process);
+  std::FILE* const status = HCASIM_REAL(fopen)(line, "re");
+  if (!status) return false;
+  bool ends = true;
+  while (std::fgets(line, sizeof line, status)) {
+    unsigned long long signals = 0;
+    char kind = 0;
+    if (std::sscanf(line, "Sig%c%*2s: %llx", &kind, &signals) == 2 && std::strchr("BIC", kind)) {
+      ends = ends && !(signals >> (signal - 1) & 1);
+    }
+  }
+  std::fclose(status);
+  return ends;
+}
+
 }  // namespace
 }  // namespace hcasim::preload
 
@@ -92,8 +138,9 @@ HCASIM_PUBLIC pid_t fork() noexcept {
 }
 
 HCASIM_PUBLIC pid_t wait4(pid_t which, int* status, int options, rusage* usage) noexcept {
-  const auto once = [&](int how) { return static_cast<pid_t>(::syscall(SYS_wait4, which, status, how, usage)); };
-  if (!mine() || (options & WNOHANG)) return once(options);
+  const auto once = [&](int how) { return reaping([&] { return ::syscall(SYS_wait4, which, status, how, usage); }); };
+  if (!mine()) return static_cast<pid_t>(::syscall(SYS_wait4, which, status, options, usage));
+  if (options & WNOHANG) return once(options);
   for (;;) {
     const pid_t found = once(options | WNOHANG);
     if (found != 0) return found;
@@ -110,8 +157,9 @@ HCASIM_PUBLIC pid_t wait(int* status) {
   return wait4(-1, status, 0, nullptr);
 }
 HCASIM_PUBLIC int waitid(idtype_t type, id_t which, siginfo_t* info, int options) {
-  const auto once = [&](int how) { return static_cast<int>(::syscall(SYS_waitid, type, which, info, how, nullptr)); };
-  if (!mine() || (options & WNOHANG) || !info) return once(options);
+  const auto once = [&](int how) { return reaping([&] { return ::syscall(SYS_waitid, type, which, info, how, nullptr); }); };
+  if (!mine()) return static_cast<int>(::syscall(SYS_waitid, type, which, info, options, nullptr));
+  if ((options & WNOHANG) || !info) return once(options);
   for (;;) {
     info->si_pid = 0;
     const int result = once(options | WNOHANG);
@@ -120,16 +168,37 @@ HCASIM_PUBLIC int waitid(idtype_t type, id_t which, siginfo_t* info, int options
   }
 }
 
+// Who is ended has ended when the call returns: how soon the system would do it is up to the machine.
+HCASIM_PUBLIC int kill(pid_t process, int signal) noexcept {
+  const bool another = process > 0 && process != ::getpid();
+  if (!another || !mine() || !ends_by(process, signal)) return static_cast<int>(::syscall(SYS_kill, process, signal));
+  const int end = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  const int result = static_cast<int>(::syscall(SYS_kill, process, signal));
+  const int error = errno;
+  pollfd ended{end, POLLIN, 0};
+  const timespec patience{1, 0};
+  set_begetting(true);
+  if (result == 0 && end >= 0) ::syscall(SYS_ppoll, &ended, 1, &patience, nullptr, 0);
+  set_begetting(false);
+  if (end >= 0) ::syscall(SYS_close, end);
+  errno = error;
+  return result;
+}
+
 HCASIM_PUBLIC int execve(const char* path, char* const* argv, char* const* env) noexcept {
+  tell_of_outsider(path);
   return becoming([&] { return HCASIM_REAL(execve)(path, argv, env); });
 }
 HCASIM_PUBLIC int execv(const char* path, char* const* argv) noexcept {
+  tell_of_outsider(path);
   return becoming([&] { return HCASIM_REAL(execv)(path, argv); });
 }
 HCASIM_PUBLIC int execvp(const char* file, char* const* argv) noexcept {
+  tell_of_outsider_in_path(file);
   return becoming([&] { return HCASIM_REAL(execvp)(file, argv); });
 }
 HCASIM_PUBLIC int execvpe(const char* file, char* const* argv, char* const* env) noexcept {
+  tell_of_outsider_in_path(file);
   return becoming([&] { return HCASIM_REAL(execvpe)(file, argv, env); });
 }
 HCASIM_PUBLIC int fexecve(int fd, char* const* argv, char* const* env) noexcept {

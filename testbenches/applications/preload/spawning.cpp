@@ -18,6 +18,7 @@
 
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection.h"
+#include "testbenches/applications/preload/outsiders.h"
 #include "testbenches/applications/preload/real.h"
 
 namespace hcasim::preload {
@@ -35,9 +36,9 @@ bool is_one_of_us(char* const* env) {
 constexpr int patience_ms = 1000;
 
 template <class Spawn>
-int spawned(char* const* env, Spawn spawn) {
+int spawned(bool outsider, char* const* env, Spawn spawn) {
   int ends[2];
-  if (!mine() || !is_one_of_us(env) || ::syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return spawn(env);
+  if (outsider || !mine() || !is_one_of_us(env) || ::syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return spawn(env);
   constexpr int high = 900;  // a number that its file actions leave alone
   const int told = static_cast<int>(::syscall(SYS_fcntl, ends[1], F_DUPFD, high));
   ::syscall(SYS_close, ends[1]);
@@ -72,13 +73,14 @@ using namespace hcasim::preload;
 HCASIM_PUBLIC int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
   const auto real = HCASIM_REAL(posix_spawn);
-  return spawned(env, [&](char* const* e) { return real(child, path, actions, attributes, argv, e); });
+  return spawned(tell_of_outsider(path), env, [&](char* const* e) { return real(child, path, actions, attributes, argv, e); });
 }
 
 HCASIM_PUBLIC int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
   const auto real = HCASIM_REAL(posix_spawnp);
-  return spawned(env, [&](char* const* e) { return real(child, file, actions, attributes, argv, e); });
+  return spawned(tell_of_outsider_in_path(file), env,
+                 [&](char* const* e) { return real(child, file, actions, attributes, argv, e); });
 }
 
 // The parent does not share its memory with the child: what POSIX allows a child of vfork to do it may do in one of fork.
