@@ -113,6 +113,15 @@ TEST_F(misuse, timers_that_are_files) {
   EXPECT_EQ(figure_of("unknown_waits"), 0);
 }
 
+TEST_F(misuse, timers_that_signal) {
+  ASSERT_EQ(run_own("signals").status, 0) << printed(0);
+  const std::string first = printed(0);
+  EXPECT_EQ(first.find("first after 250000 us\nfourth after 34"), 0U) << first;
+  EXPECT_EQ(figure_of("unknown_waits"), 0);
+  ASSERT_EQ(run_own("signals").status, 0);
+  EXPECT_EQ(printed(0), first);
+}
+
 TEST_F(misuse, a_child_that_is_killed) {
   ASSERT_EQ(run_own("killed").status, 0) << printed(0);
   const std::string result = file_content(folder_ / "out/result.json");

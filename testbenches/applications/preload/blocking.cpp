@@ -152,7 +152,10 @@ int until(Look look_once, std::uint64_t timeout, const pollfd* fds, nfds_t n) {
 std::uint64_t sleep_ps(std::uint64_t ps) {
   const connection* c = mine();
   const std::uint64_t end = c->now + c->spent + ps;
-  call(channel::sleep{no_longer_than_timer(ps)});
+  const std::uint64_t interrupts = timers_delivered();
+  do {
+    call(channel::sleep{no_longer_than_timer(end - c->now - c->spent)});
+  } while (c->now < end && timers_delivered() == interrupts);
   return end > c->now ? end - c->now : 0;
 }
 

@@ -237,6 +237,7 @@ void tell_whoever_began(void*) {
     forget();
     disown_connection_files();
     disown_timer_files();
+    forget_timers();
   });
   connect_and_tell(tell_whoever_began, nullptr);
   if (mine()) trap_time_stamps();

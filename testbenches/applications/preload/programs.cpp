@@ -176,7 +176,7 @@ HCASIM_PUBLIC int kill(pid_t process, int signal) noexcept {
   const int result = static_cast<int>(::syscall(SYS_kill, process, signal));
   const int error = errno;
   pollfd ended{end, POLLIN, 0};
-  const timespec patience{1, 0};
+  const timespec patience{10, 0};
   set_begetting(true);
   if (result == 0 && end >= 0) ::syscall(SYS_ppoll, &ended, 1, &patience, nullptr, 0);
   set_begetting(false);

@@ -32,8 +32,8 @@ bool is_one_of_us(char* const* env) {
   return false;
 }
 
-// Programs that cannot say so are not waited for longer than this.
-constexpr int patience_ms = 1000;
+// A busy machine takes its time to load a program; who never says so is not waited for longer than this.
+constexpr int patience_ms = 10'000;
 
 template <class Spawn>
 int spawned(bool outsider, char* const* env, Spawn spawn) {

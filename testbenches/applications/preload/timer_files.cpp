@@ -7,43 +7,16 @@
 
 #include <array>
 #include <cerrno>
-#include <ctime>
 
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/descriptor_table.h"
+#include "testbenches/applications/preload/times.h"
 
 namespace hcasim::preload {
 namespace {
 
-constexpr std::int64_t ns_per_s = 1'000'000'000;
-constexpr std::int64_t longest = 1'000'000;  // s
-constexpr std::uint64_t ps_per_ns = 1000;
-
 descriptor_table files;
 std::array<clockid_t, 1024> clocks;
-
-bool is_time(const timespec& t) {
-  return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < ns_per_s;
-}
-std::int64_t as_ns(const timespec& t) {
-  return std::min<std::int64_t>(t.tv_sec, longest) * ns_per_s + t.tv_nsec;
-}
-std::uint64_t as_ps(std::int64_t ns) {
-  return static_cast<std::uint64_t>(ns) * ps_per_ns;
-}
-timespec as_time(std::uint64_t ps) {
-  const auto ns = static_cast<std::int64_t>((ps + ps_per_ns - 1) / ps_per_ns);
-  return {ns / ns_per_s, ns % ns_per_s};
-}
-
-// From now on. A time that is over is as soon as there is.
-std::uint64_t until(clockid_t clock, const timespec& t) {
-  timespec n{};
-  ::clock_gettime(clock, &n);
-  const bool far = t.tv_sec - n.tv_sec > longest;
-  const std::int64_t left = far ? longest * ns_per_s : (t.tv_sec - n.tv_sec) * ns_per_s + t.tv_nsec - n.tv_nsec;
-  return left > 0 ? as_ps(left) : 1;
-}
 
 }  // namespace
 
@@ -103,11 +76,11 @@ HCASIM_PUBLIC int timerfd_settime(int fd, int flags, const itimerspec* wanted, i
     errno = EINVAL;
     return -1;
   }
-  channel::set_timer in{timer, as_ps(as_ns(first)), as_ps(as_ns(wanted->it_interval)), 1};
-  if (in.first != 0 && (flags & TFD_TIMER_ABSTIME)) in.first = until(clocks[static_cast<std::size_t>(fd)], first);
+  channel::set_timer in{timer, ps_of(first), ps_of(wanted->it_interval), 1};
+  if (in.first != 0 && (flags & TFD_TIMER_ABSTIME)) in.first = ps_until(clocks[static_cast<std::size_t>(fd)], first);
   channel::set_timer::answer before{};
   call(in, before);
-  if (old) *old = {as_time(before.interval), as_time(before.left)};
+  if (old) *old = {time_of(before.interval), time_of(before.left)};
   return 0;
 }
 
@@ -116,6 +89,6 @@ HCASIM_PUBLIC int timerfd_gettime(int fd, itimerspec* current) noexcept {
   if (!timer) return static_cast<int>(::syscall(SYS_timerfd_gettime, fd, current));
   channel::set_timer::answer now{};
   call(channel::set_timer{timer, 0, 0, 0}, now);
-  *current = {as_time(now.interval), as_time(now.left)};
+  *current = {time_of(now.interval), time_of(now.left)};
   return 0;
 }

@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
                                                {"faults", faults},
                                                {"spawn", spawn},
                                                {"killed", killed},
-                                               {"timers", timer_files}};
+                                               {"timers", timer_files},
+                                               {"signals", timers_that_signal}};
   if (argc == 3 && std::strcmp(argv[1], "spin") == 0) {
     spin(argv[2]);
   } else if (argc == 2 && what.contains(argv[1])) {

@@ -134,6 +134,7 @@ void spawn();
 void stamped();
 void threads();
 void timer_files();
+void timers_that_signal();
 void unmapped();
 void version();
 void wild();

@@ -169,4 +169,54 @@ void timer_files() {
   REQUIRE(expired(sleeps) == 1);
 }
 
+namespace {
+
+volatile sig_atomic_t rung = 0;
+volatile int rung_for = 0;
+
+void ring(int, siginfo_t* info, void*) {
+  rung = rung + 1;
+  rung_for = info->si_value.sival_int;
+}
+
+}  // namespace
+
+// Those that send a signal, to any thread or to one.
+void timers_that_signal() {
+  struct sigaction a {};
+  a.sa_sigaction = ring;
+  a.sa_flags = SA_SIGINFO;
+  REQUIRE(sigaction(SIGUSR1, &a, nullptr) == 0);
+  sigevent e{};
+  e.sigev_notify = SIGEV_SIGNAL;
+  e.sigev_signo = SIGUSR1;
+  e.sigev_value.sival_int = 7;
+  timer_t id{};
+  REQUIRE(timer_create(CLOCK_MONOTONIC, &e, &id) == 0);
+  const long begin = clock_ns();
+  itimerspec wanted{{0, 30 * ms}, {0, 250 * ms}};
+  REQUIRE(timer_settime(id, 0, &wanted, nullptr) == 0);
+  REQUIRE(sleep(100) > 0 && rung == 1 && rung_for == 7);
+  std::printf("first after %ld us\n", (clock_ns() - begin) / 1000);
+  itimerspec left{};
+  REQUIRE(timer_gettime(id, &left) == 0 && left.it_interval.tv_nsec == 30 * ms);
+  REQUIRE(left.it_value.tv_nsec > 29 * ms && left.it_value.tv_nsec <= 30 * ms);
+  while (rung < 4) usleep(1000);
+  std::printf("fourth after %ld us\n", (clock_ns() - begin) / 1000);
+  REQUIRE(timer_getoverrun(id) == 0);
+  REQUIRE(timer_delete(id) == 0);
+  REQUIRE(usleep(100'000) == 0 && rung == 4);
+
+  e.sigev_notify = SIGEV_NONE;
+  REQUIRE(timer_create(CLOCK_REALTIME, &e, &id) == 0);
+  timespec due{};
+  clock_gettime(CLOCK_REALTIME, &due);
+  ++due.tv_sec;
+  wanted = {{}, due};
+  REQUIRE(timer_settime(id, TIMER_ABSTIME, &wanted, nullptr) == 0);
+  REQUIRE(timer_gettime(id, &left) == 0 && left.it_value.tv_sec == 0 && left.it_value.tv_nsec > 999 * ms);
+  REQUIRE(usleep(1'100'000) == 0 && rung == 4);
+  REQUIRE(timer_gettime(id, &left) == 0 && left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0);
+}
+
 }  // namespace misuse
