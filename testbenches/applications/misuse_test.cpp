@@ -136,7 +136,10 @@ TEST_F(misuse, a_program_that_begins_one_out_of_reach) {
   const std::string words = outside + " runs outside the simulation, by the machine's clock: it is linked statically";
   EXPECT_SAYS(run(fmt::format("sh -c '{}; true'", outside)), 0, words);
   EXPECT_SAYS(run(fmt::format("env {}", outside)), 0, words);
-  EXPECT_SAYS(run("/usr/bin/python3 -c 'import subprocess; subprocess.run([\"" + outside + "\"])'"), 0, words);
+  for (const char* how : {"", ", close_fds=False"}) {  // by fork, and by posix_spawn
+    EXPECT_SAYS(run(fmt::format("/usr/bin/python3 -c 'import subprocess; subprocess.run([\"{}\"]{})'", outside, how)), 0,
+                words);
+  }
   if (::geteuid() != 0) return;  // who else could make a file of somebody else's
   const std::string other = copy("/bin/true", 0755);
   ASSERT_EQ(::chown(other.c_str(), 65534, 65534), 0);

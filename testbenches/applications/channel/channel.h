@@ -25,7 +25,7 @@ struct page {
   std::atomic<std::uint32_t> beats;       // looks at the clock: tells a loop that reads it from one that reads memory
   std::atomic<std::uint32_t> unprovable;  // the simulator has given up proving that the thread waits: it is to ask for sleep
   std::atomic<std::uint32_t> watches;     // it has turned in loops that wait, and watches itself for more of them
-  std::atomic<std::uint32_t> begets;      // it sleeps until a thread or process that it has made has connected
+  std::atomic<std::uint32_t> begets;      // it sleeps until the machine has begun a thread or process for it, or ended one
   std::uint32_t what;
   std::int32_t error;     // of the answer: an errno value
   std::uint32_t sent;     // since the last answer the thread has written to descriptors

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection_files.h"
@@ -108,6 +109,15 @@ connection* present() {
 
 void set_begetting(bool now) {
   if (own.page) own.page->begets = now;
+}
+
+void await_machine(int fd) {
+  pollfd end{fd, POLLIN, 0};
+  timespec left{10, 0};  // which the kernel brings up to date
+  set_begetting(true);
+  while (::syscall(SYS_ppoll, &end, 1, &left, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  set_begetting(false);
 }
 
 connection* mine() {

@@ -1,7 +1,6 @@
 // Processes that begin with another program at once. The new one says that the simulator knows of it before its parent goes on,
 // as the child of a fork does, by a descriptor whose number is in its environment.
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -32,13 +31,16 @@ bool is_one_of_us(char* const* env) {
   return false;
 }
 
-// A busy machine takes its time to load a program; who never says so is not waited for longer than this.
-constexpr int patience_ms = 10'000;
-
 template <class Spawn>
 int spawned(bool outsider, char* const* env, Spawn spawn) {
+  const auto begin = [&](char* const* with) {
+    release_time_stamps();
+    const int error = spawn(with);
+    trap_time_stamps_again();
+    return error;
+  };
   int ends[2];
-  if (outsider || !mine() || !is_one_of_us(env) || ::syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return spawn(env);
+  if (outsider || !mine() || !is_one_of_us(env) || ::syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return begin(env);
   constexpr int high = 900;  // a number that its file actions leave alone
   const int told = static_cast<int>(::syscall(SYS_fcntl, ends[1], F_DUPFD, high));
   ::syscall(SYS_close, ends[1]);
@@ -46,15 +48,9 @@ int spawned(bool outsider, char* const* env, Spawn spawn) {
   std::vector<char*> with{note.data()};
   for (char* const* e = env; *e; ++e) with.push_back(*e);
   with.push_back(nullptr);
-  release_time_stamps();
-  const int error = spawn(with.data());
-  trap_time_stamps_again();
+  const int error = begin(with.data());
   ::syscall(SYS_close, told);
-  pollfd end{ends[0], POLLIN, 0};
-  const timespec patience{patience_ms / 1000, patience_ms % 1000 * 1'000'000L};
-  set_begetting(true);
-  if (error == 0) ::syscall(SYS_ppoll, &end, 1, &patience, nullptr, 0);
-  set_begetting(false);
+  if (error == 0) await_machine(ends[0]);
   ::syscall(SYS_close, ends[0]);
   return error;
 }
