@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "models/driver/verbs_types.h"
+#include "models/driver/work_types.h"
 #include "tlm/base/units.h"
 
 struct hca_mrc;

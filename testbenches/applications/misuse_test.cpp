@@ -72,6 +72,10 @@ TEST_F(misuse, the_status_of_a_program_is_the_runs) {
   EXPECT_SAYS(run("sh -c 'kill -SEGV $$'"), 1, "signal 11");
 }
 
+TEST_F(misuse, a_program_that_is_stopped) {
+  EXPECT_SAYS(run("sh -c 'kill -STOP $$'"), 1, "program0 (sh) was stopped by a signal and did not go on for 10 s");
+}
+
 TEST_F(misuse, a_library_of_another_version) {
   EXPECT_SAYS(run_own("version"), 1, fmt::format("speaks version {} of the channel", channel::version + 1));
 }
@@ -101,6 +105,64 @@ TEST_F(misuse, a_fork_in_the_middle) {
 TEST_F(misuse, a_pipeline_of_a_shell) {
   EXPECT_EQ(run("bash -c 'ibv_devinfo | head -1; echo done'").status, 0);
   EXPECT_EQ(printed(0), "hca_id:\thcasim0\ndone\n");
+}
+
+TEST_F(misuse, timers_that_are_files) {
+  ASSERT_EQ(run_own("timers").status, 0) << printed(0);
+  EXPECT_EQ(printed(0), "first after 250000 us\nthen 3 times\n");
+  EXPECT_EQ(figure_of("unknown_waits"), 0);
+}
+
+TEST_F(misuse, timers_that_signal) {
+  ASSERT_EQ(run_own("signals").status, 0) << printed(0);
+  const std::string first = printed(0);
+  EXPECT_EQ(first.find("first after 250000 us\nfourth after 34"), 0U) << first;
+  EXPECT_EQ(figure_of("unknown_waits"), 0);
+  ASSERT_EQ(run_own("signals").status, 0);
+  EXPECT_EQ(printed(0), first);
+}
+
+TEST_F(misuse, a_child_that_is_killed) {
+  ASSERT_EQ(run_own("killed").status, 0) << printed(0);
+  const std::string result = file_content(folder_ / "out/result.json");
+  EXPECT_EQ(figure_of("unknown_waits"), 0);
+  ASSERT_EQ(run_own("killed").status, 0);
+  EXPECT_EQ(file_content(folder_ / "out/result.json"), result);
+}
+
+// What a program begins may be out of reach as the program itself may: it runs, and is told of.
+TEST_F(misuse, a_program_that_begins_one_out_of_reach) {
+  const std::string outside = fs::path(places::program).parent_path() / "hcasim_static";
+  const std::string words = outside + " runs outside the simulation, by the machine's clock: it is linked statically";
+  EXPECT_SAYS(run(fmt::format("sh -c '{}; true'", outside)), 0, words);
+  EXPECT_SAYS(run(fmt::format("env {}", outside)), 0, words);
+  for (const char* how : {"", ", close_fds=False"}) {  // by fork, and by posix_spawn
+    EXPECT_SAYS(run(fmt::format("/usr/bin/python3 -c 'import subprocess; subprocess.run([\"{}\"]{})'", outside, how)), 0,
+                words);
+  }
+  if (::geteuid() != 0) return;  // who else could make a file of somebody else's
+  const std::string other = copy("/bin/true", 0755);
+  ASSERT_EQ(::chown(other.c_str(), 65534, 65534), 0);
+  ::chmod(other.c_str(), 04755);
+  EXPECT_SAYS(run(fmt::format("sh -c '{}; true'", other)), 0,
+              other + " runs outside the simulation, by the machine's clock: it is set-user-ID");
+}
+
+// A node's name may stand where nobody replaces it.
+TEST_F(misuse, a_name_within_a_word) {
+  EXPECT_EQ(run("sh -c 'getent ahostsv4 node1 | head -1'", "--set nodes=2").status, 0);
+  EXPECT_EQ(printed(0).substr(0, 10), "127.0.0.2 ");
+  EXPECT_SAYS(run("sh -c 'getent ahostsv4 node2'", "--set nodes=2"), 1, "ended with status 2");
+  if (const std::string why = obstacle("ibv_rc_pingpong"); !why.empty()) GTEST_SKIP() << why;
+  EXPECT_EQ(run("ibv_rc_pingpong -- sh -c 'ibv_rc_pingpong node0'").status, 0);
+  EXPECT_NE(printed(1).find("8192000 bytes in"), std::string::npos) << printed(1);
+}
+
+TEST_F(misuse, raw_packets_on_an_infiniband_link) {
+  if (const std::string why = obstacle("raw_ethernet_lat"); !why.empty()) GTEST_SKIP() << why;
+  const std::string words = "raw_ethernet_lat --client -B 02:00:00:00:00:01 -E 02:00:00:00:00:02";
+  EXPECT_EQ(run(words, "--param program0.expect=1").status, 0);
+  EXPECT_NE(printed(0).find("can only run on Ethernet link"), std::string::npos) << printed(0);
 }
 
 TEST_F(misuse, a_program_that_is_killed_leaves_its_peer_a_timeout) {

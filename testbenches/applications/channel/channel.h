@@ -10,7 +10,7 @@
 namespace hcasim::channel {
 
 inline constexpr std::uint32_t magic = 0x6863'6173;
-inline constexpr std::uint32_t version = 4;
+inline constexpr std::uint32_t version = 5;
 inline constexpr std::size_t argument_bytes = 256;
 inline constexpr std::size_t data_bytes = 64 << 10;
 
@@ -21,10 +21,11 @@ struct page {
   std::atomic<std::uint32_t> answers;
   std::atomic<std::uint32_t> simulator_sleeps;
   std::atomic<std::uint32_t> program_sleeps;
+  std::atomic<std::uint32_t> overtaken;   // another thread was answered since it has asked: it need not look for its own answer
   std::atomic<std::uint32_t> beats;       // looks at the clock: tells a loop that reads it from one that reads memory
   std::atomic<std::uint32_t> unprovable;  // the simulator has given up proving that the thread waits: it is to ask for sleep
   std::atomic<std::uint32_t> watches;     // it has turned in loops that wait, and watches itself for more of them
-  std::atomic<std::uint32_t> begets;      // it sleeps until a thread or process that it has made has connected
+  std::atomic<std::uint32_t> begets;      // it sleeps until the machine has begun a thread or process for it, or ended one
   std::uint32_t what;
   std::int32_t error;     // of the answer: an errno value
   std::uint32_t sent;     // since the last answer the thread has written to descriptors

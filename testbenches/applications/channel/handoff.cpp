@@ -31,25 +31,28 @@ void wake(std::atomic<std::uint32_t>& count) {
   ::syscall(SYS_futex, word(count), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Twice as long as it took last time; half as long when that was for nothing, but for a try now and then.
-bool look_for(std::atomic<std::uint32_t>& count, std::uint32_t old, impatience& how) {
+// Twice as long as it has ever taken, and a little shorter each time that was for nothing, but for a try now and then: one long
+// wait among short ones says nothing of the next. `vain`: there is no use in looking.
+bool look_for(const std::atomic<std::uint32_t>& count, std::uint32_t old, const std::atomic<std::uint32_t>* vain,
+              impatience& how) {
   const bool probes = ++how.waits % probe_every == 0;
   const std::uint32_t looks = probes ? most_looks : std::clamp(how.looks, least_looks, most_looks);
   for (std::uint32_t i = 0; i < looks; ++i) {
     if (count.load(std::memory_order_acquire) != old) {
-      how.looks = std::max(how.looks - how.looks / 8, 2 * i);
+      how.looks = std::max(how.looks, 2 * i);
       return true;
     }
+    if (vain && vain->load(std::memory_order_relaxed)) return false;
     pause();
   }
-  if (!probes) how.looks /= 2;
+  if (!probes) how.looks -= how.looks / 8;
   return false;
 }
 
 // Until `count` is no longer `old`; false: it still is.
-bool wait_change(std::atomic<std::uint32_t>& count, std::uint32_t old, std::atomic<std::uint32_t>& sleeps, impatience& how,
-                 std::chrono::nanoseconds at_most) {
-  if (look_for(count, old, how)) return true;
+bool wait_change(std::atomic<std::uint32_t>& count, std::uint32_t old, std::atomic<std::uint32_t>& sleeps,
+                 const std::atomic<std::uint32_t>* vain, impatience& how, std::chrono::nanoseconds at_most) {
+  if (look_for(count, old, vain, how)) return true;
   const timespec timeout{static_cast<time_t>(at_most.count() / 1'000'000'000),
                          static_cast<long>(at_most.count() % 1'000'000'000)};
   sleeps.store(1);
@@ -72,7 +75,7 @@ bool is_answered(const page& p) {
 bool await_answer(page& p, impatience& how) {
   const std::uint32_t before = p.answers.load();
   if (is_answered(p)) return true;
-  wait_change(p.answers, before, p.program_sleeps, how, std::chrono::seconds(1));
+  wait_change(p.answers, before, p.program_sleeps, &p.overtaken, how, std::chrono::seconds(1));
   return is_answered(p);
 }
 
@@ -81,12 +84,17 @@ bool is_asked(const page& p, std::uint32_t seen) {
 }
 
 bool await_request(page& p, std::uint32_t seen, impatience& how, std::chrono::nanoseconds at_most) {
-  return wait_change(p.requests, seen, p.simulator_sleeps, how, at_most);
+  return wait_change(p.requests, seen, p.simulator_sleeps, nullptr, how, at_most);
 }
 
 void answer(page& p, std::uint32_t seen) {
+  p.overtaken.store(0, std::memory_order_relaxed);
   p.answers.store(seen);
   if (p.program_sleeps.load()) wake(p.answers);
+}
+
+void let_sleep(page& p) {
+  p.overtaken.store(1, std::memory_order_relaxed);
 }
 
 }  // namespace hcasim::channel

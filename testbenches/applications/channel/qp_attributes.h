@@ -19,6 +19,9 @@ void each_capacity(Verbs& v, Wire& w, Each each) {
 
 template <class Address, class Wire, class Each>
 void each_route(Address& v, Wire& w, Each each) {
+  each(v.dlid, w.dlid);
+  each(v.sl, w.sl);
+  each(v.port_num, w.port);
   for (unsigned i = 0; i < sizeof w.gid; ++i) each(v.grh.dgid.raw[i], w.gid[i]);
   each(v.grh.flow_label, w.flow_label);
   each(v.is_global, w.is_global);
@@ -37,10 +40,7 @@ void each_attribute(Verbs& v, Wire& w, Each each) {
   each(v.dest_qp_num, w.dest_qp_num);
   each(v.qp_access_flags, w.access);
   each_capacity(v.cap, w.cap, each);
-  each(v.ah_attr.dlid, w.dlid);
-  each(v.ah_attr.sl, w.sl);
-  each(v.ah_attr.port_num, w.ah_port);
-  each_route(v.ah_attr, w.grh, each);
+  each_route(v.ah_attr, w.to, each);
   each(v.pkey_index, w.pkey_index);
   each(v.port_num, w.port);
   each(v.en_sqd_async_notify, w.sqd_notify);
@@ -74,8 +74,8 @@ Cap unpacked_cap(const capacities& c) {
 }
 
 template <class Address>
-global_route packed_route(const Address& a) {
-  global_route o{};
+route packed_route(const Address& a) {
+  route o{};
   each_route(a, o, to_wire);
   return o;
 }

@@ -22,19 +22,19 @@ struct create_qp {
   capacities cap;
   std::uint32_t type, signal_all;
 };
-// What a GRH says, for those who send with one.
-struct global_route {
+// Where packets go, and what a GRH says for those who send with one.
+struct route {
   std::uint8_t gid[16];
   std::uint32_t flow_label;
-  std::uint8_t is_global, sgid_index, hop_limit, traffic_class;
+  std::uint16_t dlid;
+  std::uint8_t sl, port, is_global, sgid_index, hop_limit, traffic_class;
 };
 struct qp_attributes {
   std::uint32_t state, current_state, path_mtu, qkey, rq_psn, sq_psn, dest_qp_num, access;
   capacities cap;
-  std::uint16_t dlid, pkey_index;
-  std::uint8_t sl, port, sqd_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer, timeout, retry_cnt,
-      rnr_retry, ah_port;
-  global_route grh;
+  std::uint16_t pkey_index;
+  std::uint8_t port, sqd_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer, timeout, retry_cnt, rnr_retry;
+  route to;
 };
 struct modify_qp {
   static constexpr what number = what::modify_qp;
@@ -123,9 +123,7 @@ struct create_ah {
   static constexpr what number = what::create_ah;
   using answer = made;
   handle pd;
-  std::uint16_t dlid;
-  std::uint8_t sl, port;
-  global_route grh;
+  route to;
 };
 struct destroy_ah {
   static constexpr what number = what::destroy_ah;

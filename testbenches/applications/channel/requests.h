@@ -7,4 +7,5 @@
 #include "testbenches/applications/channel/device_requests.h"      // IWYU pragma: export
 #include "testbenches/applications/channel/memory_requests.h"      // IWYU pragma: export
 #include "testbenches/applications/channel/queue_requests.h"       // IWYU pragma: export
+#include "testbenches/applications/channel/timer_requests.h"       // IWYU pragma: export
 #include "testbenches/applications/channel/waiting_requests.h"     // IWYU pragma: export

@@ -69,6 +69,10 @@ enum class what : std::uint32_t {
   open_xrcd,
   close_xrcd,
   open_qp,
+  open_timer,
+  close_timer,
+  set_timer,
+  read_timer,
   count,
 };
 

@@ -23,6 +23,7 @@
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/connection_files.h"
 #include "testbenches/applications/preload/real.h"
+#include "testbenches/applications/preload/timer_files.h"
 #include "testbenches/applications/preload/timers.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the C library's own names
@@ -151,7 +152,10 @@ int until(Look look_once, std::uint64_t timeout, const pollfd* fds, nfds_t n) {
 std::uint64_t sleep_ps(std::uint64_t ps) {
   const connection* c = mine();
   const std::uint64_t end = c->now + c->spent + ps;
-  call(channel::sleep{no_longer_than_timer(ps)});
+  const std::uint64_t interrupts = timers_delivered();
+  do {
+    call(channel::sleep{no_longer_than_timer(end - c->now - c->spent)});
+  } while (c->now < end && timers_delivered() == interrupts);
   return end > c->now ? end - c->now : 0;
 }
 
@@ -183,7 +187,7 @@ using namespace hcasim::preload;
 
 HCASIM_PUBLIC ssize_t read(int fd, void* to, size_t n) {
   before(fd, POLLIN);
-  return ::syscall(SYS_read, fd, to, n);
+  return is_timer_file(fd) ? read_timer(fd, to, n) : ::syscall(SYS_read, fd, to, n);
 }
 HCASIM_PUBLIC ssize_t __read_chk(int fd, void* to, size_t n, size_t) {
   return read(fd, to, n);

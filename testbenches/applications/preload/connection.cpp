@@ -12,10 +12,12 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection_files.h"
 #include "testbenches/applications/preload/spin.h"
+#include "testbenches/applications/preload/timer_files.h"
 #include "testbenches/applications/preload/timers.h"
 
 namespace hcasim::preload {
@@ -107,6 +109,15 @@ connection* present() {
 
 void set_begetting(bool now) {
   if (own.page) own.page->begets = now;
+}
+
+void await_machine(int fd) {
+  pollfd end{fd, POLLIN, 0};
+  timespec left{10, 0};  // which the kernel brings up to date
+  set_begetting(true);
+  while (::syscall(SYS_ppoll, &end, 1, &left, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  set_begetting(false);
 }
 
 connection* mine() {
@@ -235,6 +246,8 @@ void tell_whoever_began(void*) {
   ::pthread_atfork(nullptr, nullptr, [] {
     forget();
     disown_connection_files();
+    disown_timer_files();
+    forget_timers();
   });
   connect_and_tell(tell_whoever_began, nullptr);
   if (mine()) trap_time_stamps();

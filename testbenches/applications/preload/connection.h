@@ -38,8 +38,10 @@ connection* mine();
 void connect_and_tell(void (*tell)(void*), void* of);
 // Of the calling thread, if it has one.
 connection* present();
-// Around a sleep that ends when what it has made connects, however long the machine takes.
+// Around a sleep that ends when what it has made connects, or what it has ended is gone, however long the machine takes.
 void set_begetting(bool now);
+// Until the descriptor is ready, ten seconds at most; signals do not end it.
+void await_machine(int fd);
 // The child of a fork has none yet.
 void forget();
 // A thread says that it ends, and waits for no answer: it may not have a turn again. What its destructors call is the system's.

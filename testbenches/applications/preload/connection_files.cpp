@@ -12,8 +12,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -21,6 +19,8 @@
 
 #include "testbenches/applications/preload/blocking.h"
 #include "testbenches/applications/preload/connection.h"
+#include "testbenches/applications/preload/descriptor_table.h"
+#include "testbenches/applications/preload/timer_files.h"
 #include "testbenches/applications/preload/timers.h"
 
 namespace hcasim::preload {
@@ -29,37 +29,27 @@ namespace {
 constexpr const char* path_of_file = "/dev/infiniband/rdma_cm";
 constexpr channel::handle disowned = ~channel::handle{0};
 
-// By descriptor; 0: it is none.
-std::array<std::atomic<channel::handle>, 1024> files;
-std::atomic<int> open_files;
-
-channel::handle file_of(int fd) {
-  if (open_files.load(std::memory_order_relaxed) == 0 || fd < 0 || fd >= static_cast<int>(files.size())) return 0;
-  return files[static_cast<std::size_t>(fd)].load(std::memory_order_relaxed);
-}
+descriptor_table files;
 
 // Before the number means something else.
 void drop(int fd) {
-  const channel::handle file = file_of(fd);
-  if (file == 0) return;
-  files[static_cast<std::size_t>(fd)] = 0;
-  --open_files;
-  if (file != disowned) call(channel::close_connections{file});
+  drop_timer_file(fd);
+  const channel::handle file = files.take(fd);
+  if (file != 0 && file != disowned) call(channel::close_connections{file});
 }
 
 int open_file(int flags) {
   const int fd = ::eventfd(0, EFD_SEMAPHORE | (flags & O_CLOEXEC ? EFD_CLOEXEC : 0) | (flags & O_NONBLOCK ? EFD_NONBLOCK : 0));
   if (fd < 0) return fd;
   channel::made out{};
-  int error = fd < static_cast<int>(files.size()) ? 0 : EMFILE;
+  int error = files.has_room_for(fd) ? 0 : EMFILE;
   if (!error) error = call(channel::open_connections{}, out, std::span(&fd, 1));
   if (error) {
     ::syscall(SYS_close, fd);
     errno = error;
     return -1;
   }
-  files[static_cast<std::size_t>(fd)] = out.object;
-  ++open_files;
+  files.put(fd, out.object);
   return fd;
 }
 
@@ -97,7 +87,7 @@ int one_command(channel::handle file, const void* from, std::size_t n) {
     if (!copy(o.optval, page.subspan(n, o.optlen), false)) return EFAULT;
     in.option = o.optlen;
   }
-  if (rdma_ucm_migrate_id m{}; is(from, n, RDMA_USER_CM_CMD_MIGRATE_ID, m)) in.other = file_of(static_cast<int>(m.fd));
+  if (rdma_ucm_migrate_id m{}; is(from, n, RDMA_USER_CM_CMD_MIGRATE_ID, m)) in.other = files.of(static_cast<int>(m.fd));
   channel::manage_connections::answer out{};
   if (const int error = call(in, out)) return error;
   return copy(out.address, page.first(out.bytes), true) ? 0 : EFAULT;
@@ -106,11 +96,11 @@ int one_command(channel::handle file, const void* from, std::size_t n) {
 }  // namespace
 
 bool is_connection_file(int fd) {
-  return file_of(fd) != 0;
+  return files.of(fd) != 0;
 }
 
 ssize_t write_command(int fd, const void* from, size_t n) {
-  const channel::handle file = file_of(fd);
+  const channel::handle file = files.of(fd);
   int error = file == disowned ? EINVAL : one_command(file, from, n);
   for (const std::uint64_t interrupts = timers_delivered(); error == EAGAIN && may_sleep(fd);) {
     wait_for(fd, POLLIN, channel::forever);
@@ -122,9 +112,7 @@ ssize_t write_command(int fd, const void* from, size_t n) {
 }
 
 void disown_connection_files() {
-  for (auto& file : files) {
-    if (file != 0) file = disowned;
-  }
+  files.become(disowned);
 }
 
 }  // namespace hcasim::preload

@@ -290,9 +290,7 @@ HCASIM_PUBLIC int ibv_dealloc_pd(ibv_pd* pd) {
 HCASIM_PUBLIC ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (!mine()) return HCASIM_REAL(ibv_create_ah)(pd, attr);
   channel::made out{};
-  if (const int error =
-          call(channel::create_ah{name_of(pd), attr->dlid, attr->sl, attr->port_num, channel::packed_route(*attr)}, out))
-    return refused<ibv_ah>(error);
+  if (const int error = call(channel::create_ah{name_of(pd), channel::packed_route(*attr)}, out)) return refused<ibv_ah>(error);
   auto* a = made<ah_object>();
   a->ah.context = pd->context;
   a->ah.pd = pd;

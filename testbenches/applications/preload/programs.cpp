@@ -8,14 +8,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "testbenches/applications/preload/blocking.h"
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection.h"
+#include "testbenches/applications/preload/outsiders.h"
 #include "testbenches/applications/preload/real.h"
 
 namespace hcasim::preload {
@@ -65,6 +68,39 @@ void wait_for_a_child(pid_t one) {
   for (const pollfd& e : ends) ::syscall(SYS_close, e.fd);
 }
 
+// Taking a child's remains can be long work, during which the system shows the thread as one that sleeps.
+template <class Wait>
+int reaping(Wait wait_once) {
+  set_begetting(true);
+  const auto result = static_cast<int>(wait_once());
+  set_begetting(false);
+  return result;
+}
+
+// Whether a set of /proc/PID/status has the signal.
+bool has(const char* status, const char* set, int signal) {
+  const char* const at = std::strstr(status, set);
+  return at && (std::strtoull(at + std::strlen(set), nullptr, 16) >> (signal - 1) & 1);
+}
+
+// Whether the process will end by a signal that it gets, as far as the system tells. Handlers of signals may ask.
+bool ends_by(pid_t process, int signal) {
+  constexpr int most = 64;
+  if (signal <= 0 || signal > most) return false;
+  for (const int harmless : {SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH}) {
+    if (signal == harmless) return false;
+  }
+  if (signal == SIGKILL) return true;
+  char status[4096];
+  std::snprintf(status, sizeof status, "/proc/%d/status", process);
+  const int file = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, status, O_RDONLY | O_CLOEXEC));
+  const long n = ::syscall(SYS_read, file, status, sizeof status - 1);
+  if (file >= 0) ::syscall(SYS_close, file);
+  if (n <= 0) return false;
+  status[n] = 0;
+  return !has(status, "SigBlk:", signal) && !has(status, "SigIgn:", signal) && !has(status, "SigCgt:", signal);
+}
+
 }  // namespace
 }  // namespace hcasim::preload
 
@@ -92,8 +128,9 @@ HCASIM_PUBLIC pid_t fork() noexcept {
 }
 
 HCASIM_PUBLIC pid_t wait4(pid_t which, int* status, int options, rusage* usage) noexcept {
-  const auto once = [&](int how) { return static_cast<pid_t>(::syscall(SYS_wait4, which, status, how, usage)); };
-  if (!mine() || (options & WNOHANG)) return once(options);
+  const auto once = [&](int how) { return reaping([&] { return ::syscall(SYS_wait4, which, status, how, usage); }); };
+  if (!mine()) return static_cast<pid_t>(::syscall(SYS_wait4, which, status, options, usage));
+  if (options & WNOHANG) return once(options);
   for (;;) {
     const pid_t found = once(options | WNOHANG);
     if (found != 0) return found;
@@ -110,8 +147,9 @@ HCASIM_PUBLIC pid_t wait(int* status) {
   return wait4(-1, status, 0, nullptr);
 }
 HCASIM_PUBLIC int waitid(idtype_t type, id_t which, siginfo_t* info, int options) {
-  const auto once = [&](int how) { return static_cast<int>(::syscall(SYS_waitid, type, which, info, how, nullptr)); };
-  if (!mine() || (options & WNOHANG) || !info) return once(options);
+  const auto once = [&](int how) { return reaping([&] { return ::syscall(SYS_waitid, type, which, info, how, nullptr); }); };
+  if (!mine()) return static_cast<int>(::syscall(SYS_waitid, type, which, info, options, nullptr));
+  if ((options & WNOHANG) || !info) return once(options);
   for (;;) {
     info->si_pid = 0;
     const int result = once(options | WNOHANG);
@@ -120,16 +158,33 @@ HCASIM_PUBLIC int waitid(idtype_t type, id_t which, siginfo_t* info, int options
   }
 }
 
+// Who is ended has ended when the call returns: how soon the system would do it is up to the machine.
+HCASIM_PUBLIC int kill(pid_t process, int signal) noexcept {
+  const bool another = process > 0 && process != ::getpid();
+  if (!another || !present() || !ends_by(process, signal)) return static_cast<int>(::syscall(SYS_kill, process, signal));
+  const int end = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  const int result = static_cast<int>(::syscall(SYS_kill, process, signal));
+  const int error = errno;
+  if (result == 0 && end >= 0) await_machine(end);
+  if (end >= 0) ::syscall(SYS_close, end);
+  errno = error;
+  return result;
+}
+
 HCASIM_PUBLIC int execve(const char* path, char* const* argv, char* const* env) noexcept {
+  tell_of_outsider(path);
   return becoming([&] { return HCASIM_REAL(execve)(path, argv, env); });
 }
 HCASIM_PUBLIC int execv(const char* path, char* const* argv) noexcept {
+  tell_of_outsider(path);
   return becoming([&] { return HCASIM_REAL(execv)(path, argv); });
 }
 HCASIM_PUBLIC int execvp(const char* file, char* const* argv) noexcept {
+  tell_of_outsider_in_path(file);
   return becoming([&] { return HCASIM_REAL(execvp)(file, argv); });
 }
 HCASIM_PUBLIC int execvpe(const char* file, char* const* argv, char* const* env) noexcept {
+  tell_of_outsider_in_path(file);
   return becoming([&] { return HCASIM_REAL(execvpe)(file, argv, env); });
 }
 HCASIM_PUBLIC int fexecve(int fd, char* const* argv, char* const* env) noexcept {

@@ -1,7 +1,6 @@
 // Processes that begin with another program at once. The new one says that the simulator knows of it before its parent goes on,
 // as the child of a fork does, by a descriptor whose number is in its environment.
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +17,7 @@
 
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection.h"
+#include "testbenches/applications/preload/outsiders.h"
 #include "testbenches/applications/preload/real.h"
 
 namespace hcasim::preload {
@@ -31,13 +31,16 @@ bool is_one_of_us(char* const* env) {
   return false;
 }
 
-// Programs that cannot say so are not waited for longer than this.
-constexpr int patience_ms = 1000;
-
 template <class Spawn>
-int spawned(char* const* env, Spawn spawn) {
+int spawned(bool outsider, char* const* env, Spawn spawn) {
+  const auto begin = [&](char* const* with) {
+    release_time_stamps();
+    const int error = spawn(with);
+    trap_time_stamps_again();
+    return error;
+  };
   int ends[2];
-  if (!mine() || !is_one_of_us(env) || ::syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return spawn(env);
+  if (outsider || !mine() || !is_one_of_us(env) || ::syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return begin(env);
   constexpr int high = 900;  // a number that its file actions leave alone
   const int told = static_cast<int>(::syscall(SYS_fcntl, ends[1], F_DUPFD, high));
   ::syscall(SYS_close, ends[1]);
@@ -45,15 +48,9 @@ int spawned(char* const* env, Spawn spawn) {
   std::vector<char*> with{note.data()};
   for (char* const* e = env; *e; ++e) with.push_back(*e);
   with.push_back(nullptr);
-  release_time_stamps();
-  const int error = spawn(with.data());
-  trap_time_stamps_again();
+  const int error = begin(with.data());
   ::syscall(SYS_close, told);
-  pollfd end{ends[0], POLLIN, 0};
-  const timespec patience{patience_ms / 1000, patience_ms % 1000 * 1'000'000L};
-  set_begetting(true);
-  if (error == 0) ::syscall(SYS_ppoll, &end, 1, &patience, nullptr, 0);
-  set_begetting(false);
+  if (error == 0) await_machine(ends[0]);
   ::syscall(SYS_close, ends[0]);
   return error;
 }
@@ -72,13 +69,14 @@ using namespace hcasim::preload;
 HCASIM_PUBLIC int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
   const auto real = HCASIM_REAL(posix_spawn);
-  return spawned(env, [&](char* const* e) { return real(child, path, actions, attributes, argv, e); });
+  return spawned(tell_of_outsider(path), env, [&](char* const* e) { return real(child, path, actions, attributes, argv, e); });
 }
 
 HCASIM_PUBLIC int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
   const auto real = HCASIM_REAL(posix_spawnp);
-  return spawned(env, [&](char* const* e) { return real(child, file, actions, attributes, argv, e); });
+  return spawned(tell_of_outsider_in_path(file), env,
+                 [&](char* const* e) { return real(child, file, actions, attributes, argv, e); });
 }
 
 // The parent does not share its memory with the child: what POSIX allows a child of vfork to do it may do in one of fork.

@@ -15,6 +15,7 @@
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/real.h"
+#include "testbenches/applications/preload/timers.h"
 
 namespace hcasim::preload {
 namespace {
@@ -63,7 +64,7 @@ bool until(Look done, std::uint64_t deadline = channel::forever) {
   for (std::uint32_t again = 0; !done(); again = 1) {
     std::uint64_t now = 0;
     if (deadline != channel::forever && (!look_at_clock(now) || now >= deadline)) return false;
-    call(channel::wait_others{deadline == channel::forever ? deadline : deadline - now, again});
+    call(channel::wait_others{no_longer_than_timer(deadline == channel::forever ? deadline : deadline - now), again});
   }
   return true;
 }

@@ -1,5 +1,5 @@
-// Interval timers in simulated time. A thread looks whether one is due when it comes back from the simulator or has looked at
-// the clock; sleeps end when one is.
+// Timers that send signals, in simulated time. A thread looks whether one is due when it comes back from the simulator or has
+// looked at the clock; sleeps end when one is.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@ namespace hcasim::preload {
 
 // Sends the signal of a timer that is due by `now` (ps).
 void deliver_timers(std::uint64_t now);
+// The child of a fork has none.
+void forget_timers();
 // How many signals were sent so far; a sleep during which that grows was interrupted.
 std::uint64_t timers_delivered();
 // The time until the next one is due, if that is less.

@@ -65,6 +65,10 @@ void client::close_all(cpu& c) {
     connections.close(f);
     return true;
   });
+  timer_files.remove_if([](timer_file& t) {
+    t.close();
+    return true;
+  });
   std::vector<ibv_context*> open;
   contexts.each([&](ibv_context& x) {
     if (std::find(open.begin(), open.end(), &x) == open.end()) open.push_back(&x);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 
@@ -11,6 +12,7 @@
 #include "testbenches/applications/simulator/activity.h"
 #include "testbenches/applications/simulator/gid_map.h"
 #include "testbenches/applications/simulator/handles.h"
+#include "testbenches/applications/simulator/timer_file.h"
 #include "testbenches/applications/simulator/waiting.h"
 
 namespace hcasim::applications {
@@ -82,7 +84,9 @@ struct client {
   handles<verbs::ibv_ah> ahs;
   handles<verbs::ibv_xrcd> xrcds;
   handles<cm::file> connection_files;
-  std::size_t connected = 0;  // QPs that were made ready to receive
+  handles<timer_file> timer_files;
+  std::list<timer_file> timers;  // those that are closed serve again
+  std::size_t connected = 0;     // QPs that were made ready to receive
 
   // Objects are destroyed when no other thread is at work in the driver for this process: a thread sleeps there, and programs
   // may destroy what another thread of theirs uses.

@@ -1,6 +1,6 @@
 #include "testbenches/applications/simulator/executable.h"
 
-#include <elf.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +11,9 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+
+#include "testbenches/applications/channel/program_kind.h"
+#include "testbenches/applications/simulator/waiting.h"
 
 namespace hcasim::applications {
 
@@ -40,38 +43,40 @@ std::vector<std::string> split_words(const std::string& line) {
 
 namespace {
 
-// Scripts lead to their interpreters, which are looked at in turn.
+std::string objection_to_script(const std::string& path, int depth);
+
 std::string objection_to(const std::string& path, int depth) {
   struct stat s {};
   if (::stat(path.c_str(), &s) != 0) return fmt::format("{}: {}", path, std::strerror(errno));
   if (!S_ISREG(s.st_mode)) return path + " is no file";
   if (::access(path.c_str(), X_OK) != 0) return path + " may not be executed";
-  if (s.st_mode & (S_ISUID | S_ISGID)) {
-    return path + " is set-user-ID, and the system loads no library into such programs; make a copy without that bit";
+  const descriptor program(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  switch (channel::kind_of(program.get())) {
+    case channel::program_kind::dynamic:
+      return {};
+    case channel::program_kind::script:
+      return objection_to_script(path, depth);
+    case channel::program_kind::set_user_id:
+      return path + " is set-user-ID, and the system loads no library into such programs; make a copy without that bit";
+    case channel::program_kind::linked_statically:
+      return path + " is linked statically, so that no library can stand in for libibverbs; link it dynamically";
+    case channel::program_kind::of_another_machine:
+      return path + " is a program of another machine";
+    case channel::program_kind::none:
+      break;
   }
+  return path + " is no 64-bit program";
+}
+
+// Scripts lead to their interpreters, which are looked at in turn.
+std::string objection_to_script(const std::string& path, int depth) {
   std::ifstream file(path, std::ios::binary);
-  std::string head(2, '\0');
-  file.read(head.data(), 2);
-  if (head == "#!" && depth < 4) {
-    std::string line;
-    std::getline(file, line);
-    const std::vector<std::string> words = split_words(line);
-    return words.empty() ? path + " names no interpreter" : objection_to(words[0], depth + 1);
-  }
-  file.seekg(0);
-  Elf64_Ehdr header{};
-  file.read(reinterpret_cast<char*>(&header), sizeof header);
-  if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) {
-    return path + " is no 64-bit program";
-  }
-  if (header.e_machine != EM_X86_64) return path + " is a program of another machine";
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr part{};
-    file.seekg(static_cast<std::streamoff>(header.e_phoff + std::uint64_t{i} * header.e_phentsize));
-    if (!file.read(reinterpret_cast<char*>(&part), sizeof part)) break;
-    if (part.p_type == PT_INTERP) return {};
-  }
-  return path + " is linked statically, so that no library can stand in for libibverbs; link it dynamically";
+  std::string line;
+  std::getline(file, line);
+  const std::vector<std::string> words = split_words(line.substr(2));
+  if (words.empty()) return path + " names no interpreter";
+  constexpr int most = 4;
+  return depth < most ? objection_to(words[0], depth + 1) : path + " leads to too many interpreters";
 }
 
 }  // namespace

@@ -56,27 +56,13 @@ channel::page* map_page(const descriptor& memory) {
   return at == MAP_FAILED ? nullptr : static_cast<channel::page*>(at);
 }
 
-struct thread_state {
-  char letter = 0;  // as /proc has it; 0: the thread is gone
-  std::uint64_t ticks = 0;
-};
-
-thread_state state_of(pid_t process, pid_t id) {
+// As /proc has it; 0: the thread is gone.
+char state_of(pid_t process, pid_t id) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process, id));
   std::string line;
-  thread_state out;
-  if (!std::getline(file, line)) return out;
+  if (!std::getline(file, line)) return 0;
   const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos || name_end + 2 >= line.size()) return out;
-  out.letter = line[name_end + 2];
-  std::size_t at = name_end + 1;
-  constexpr int user_field = 12;  // from the state on
-  for (int field = 0; field <= user_field && at != std::string::npos; ++field) {
-    at = line.find(' ', at + 1);
-    if (at == std::string::npos) break;
-    if (field == user_field - 1 || field == user_field) out.ticks += std::strtoull(line.c_str() + at, nullptr, 10);
-  }
-  return out;
+  return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
 }
 
 bool is(std::uint32_t what, channel::what w) {
@@ -217,6 +203,8 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   page.now = static_cast<std::uint64_t>(now().count());
   page.horizon = static_cast<std::uint64_t>(horizon(t).count());
   k.landings = p.changes.landings();
+  if (last_answered_ && last_answered_ != &t) channel::let_sleep(*last_answered_->page);
+  last_answered_ = &t;
   channel::answer(page, t.seen);
 }
 
@@ -233,8 +221,8 @@ ps programs::horizon(const thread& t) const {
 using wall_clock = std::chrono::steady_clock;
 
 struct programs::look {
-  int quiet = 0;  // looks in a row that found it asleep and no further
-  std::uint64_t ticks = 0;
+  int quiet = 0;               // looks in a row that found it asleep and no further
+  std::uint64_t ran = 0;       // ns of processor time at the last of them
   std::uint64_t computed = 0;  // ns of processor time when it was first looked at
   wall_clock::time_point begin = wall_clock::now();
   wall_clock::time_point next_signal = begin;
@@ -288,8 +276,8 @@ bool programs::look_at(cpu& c, thread& t, look& l) {
     end_process(p);
     return false;
   }
-  const thread_state s = state_of(p.id, t.id);
-  if (s.letter == 0 || s.letter == 'Z' || s.letter == 'X') {
+  const char state = state_of(p.id, t.id);
+  if (state == 0 || state == 'Z' || state == 'X') {
     // It has not said that it ends, so its process does: what that has open is closed when the last of its threads has gone.
     constexpr int moment = 1000;  // ms
     const bool all_gone = p.ended && ::poll(&end, 1, moment) > 0;
@@ -297,14 +285,15 @@ bool programs::look_at(cpu& c, thread& t, look& l) {
     return false;
   }
   constexpr auto patience = std::chrono::seconds(10);
-  if ((s.letter == 'T' || s.letter == 't') && wall_clock::now() - l.begin > patience) {
+  if ((state == 'T' || state == 't') && wall_clock::now() - l.begin > patience) {
     fail(fmt::format("program{} ({}) was stopped by a signal and did not go on for {} s; it was ended", p.of.number,
                      p.of.what.words[0], patience.count()));
     ::kill(-p.of.main, SIGKILL);
     return true;
   }
-  l.quiet = s.letter == 'S' && s.ticks == l.ticks && t.page->begets == 0 ? l.quiet + 1 : 0;
-  l.ticks = s.ticks;
+  const std::uint64_t ran = processor_time(p.id, t.id);
+  l.quiet = state == 'S' && ran == l.ran && t.page->begets == 0 ? l.quiet + 1 : 0;
+  l.ran = ran;
   constexpr int enough = 100;  // a busy machine delays what passes its loopback
   if (l.quiet < enough) return true;
   l.quiet = 0;

@@ -96,6 +96,8 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
                            {"HCASIM_LOOPBACK", place_.loopback()},
                            {"HCASIM_PROGRAM", std::to_string(i)},
                            {"HCASIM_NODE", std::to_string(f->config.node)},
+                           {"HCASIM_NODES", std::to_string(s.nodes())},
+                           {"HCASIM_FIRST_HOST", std::to_string(config_.first_host)},
                            {"HCASIM_NODES_BY_RANK", std::to_string(f->config.by_rank ? s.nodes() : 0)},
                            {"HCASIM_CLOCK_READ", std::to_string(config_.time.clock_read.count())},
                            {"HCASIM_POLL_STRETCH", std::to_string(config_.time.poll_stretch.count())},

@@ -142,6 +142,7 @@ class programs final : public unit {
   std::uint64_t signals_ = 0;
   std::uint64_t made_processes_ = 0;
   std::vector<std::unique_ptr<family>> families_;
+  thread* last_answered_ = nullptr;
   std::vector<thread*> newcomers_;  // which have connected, and do not run yet
   std::vector<std::string> failures_;
 };

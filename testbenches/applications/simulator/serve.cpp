@@ -15,6 +15,7 @@ handler_table make_table() {
   add_queue_requests(t);
   add_group_requests(t);
   add_connection_requests(t);
+  add_timer_requests(t);
   return t;
 }
 

@@ -53,5 +53,6 @@ void add_completion_requests(handler_table& t);
 void add_queue_requests(handler_table& t);
 void add_group_requests(handler_table& t);
 void add_connection_requests(handler_table& t);
+void add_timer_requests(handler_table& t);
 
 }  // namespace hcasim::applications

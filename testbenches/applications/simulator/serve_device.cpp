@@ -139,8 +139,8 @@ int destroy_channel(caller& k, const channel::destroy_channel& in, channel::noth
 int create_ah(caller& k, const channel::create_ah& in, channel::made& out) {
   ibv_pd* pd = k.who.pds.find(in.pd);
   if (!pd) return EINVAL;
-  ibv_ah_attr attr{in.dlid, in.sl, in.port};
-  channel::each_route(attr, in.grh, channel::to_verbs);
+  ibv_ah_attr attr{};
+  channel::each_route(attr, in.to, channel::to_verbs);
   if (const int error = k.who.route_outside(attr)) return error;
   ibv_ah* ah = ibv_create_ah(k.c, pd, &attr);
   if (!ah) return errno;

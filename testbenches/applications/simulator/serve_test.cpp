@@ -268,9 +268,10 @@ void fuzz(std::uint64_t seed) {
     std::array<std::byte, channel::argument_bytes> arguments{};
     std::array<std::byte, channel::argument_bytes> answer{};
     // What makes objects comes first, so that the rest has something to hold.
-    constexpr channel::what makers[] = {channel::what::open_device,    channel::what::alloc_pd,        channel::what::create_cq,
-                                        channel::what::create_channel, channel::what::reg_mr,          channel::what::create_qp,
-                                        channel::what::create_srq,     channel::what::open_connections};
+    constexpr channel::what makers[] = {
+        channel::what::open_device,    channel::what::alloc_pd,         channel::what::create_cq,
+        channel::what::create_channel, channel::what::reg_mr,           channel::what::create_qp,
+        channel::what::create_srq,     channel::what::open_connections, channel::what::open_timer};
     constexpr int requests = 3000;
     for (int i = 0; i < requests; ++i) {
       std::uint64_t what = n.below(static_cast<std::uint64_t>(channel::what::count) + 1);

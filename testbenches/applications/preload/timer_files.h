@@ -1,0 +1,18 @@
+// Timers that are files (timerfd), in simulated time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace hcasim::preload {
+
+bool is_timer_file(int fd);
+// As read(2) on one that does not sleep: 8, or -1 with errno.
+ssize_t read_timer(int fd, void* to, size_t n);
+// Before the number means something else.
+void drop_timer_file(int fd);
+// The child of a fork does not have its parent's timers.
+void disown_timer_files();
+
+}  // namespace hcasim::preload
