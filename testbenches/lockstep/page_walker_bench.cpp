@@ -261,8 +261,11 @@ class walk_generator {
       return walk(crowded_.map, crowded_.cluster, crowded_.page + r_.below(8), 0);
     }
     const double what = r_.unit();
-    if (what > (o_.storms ? 0.05 : 0.02) || !sane(m)) return walk(map, cluster, page, gap);
+    // Lines of one set, of two tables with one tag: more than it has ways.
+    if (o_.how == mode::single && what > 0.6 && what < 0.8) return walk(map & 3, 4 * (cluster & 3), page & 15, gap);
+    if (what > (o_.storms || o_.how == mode::single ? 0.05 : 0.02) || !sane(m)) return walk(map, cluster, page, gap);
     if (m.levels > 1 && r_.chance(0.1)) return remap_node(map, page_of(m, cluster, page), gap);
+    if (r_.chance(0.3)) return drop_beside(map, cluster, page, gap);
     // A drop of some pages; half of them have changed.
     const std::uint64_t first = page_of(m, cluster, page);
     const std::uint64_t last =
@@ -274,6 +277,24 @@ class walk_generator {
     i[1] = m.table_va + (first << m.page_shift) + (remap ? 0 : r_.below(std::uint64_t{1} << m.page_shift));
     i[2] = m.table_va + (last << m.page_shift) + ((std::uint64_t{1} << m.page_shift) - 1);
     i[7] = ++version_;
+    put_map(i, m);
+    return i;
+  }
+
+  // A drop that ends with the first byte of what a line or a node covers or right before it, or begins with the last or behind
+  // it.
+  item drop_beside(unsigned map, unsigned cluster, std::uint64_t page, unsigned gap) {
+    const translation& m = maps_[map];
+    const unsigned level = m.levels > 1 && r_.chance(0.4) ? static_cast<unsigned>(1 + r_.below(m.levels - 1U)) : 0;
+    const unsigned covers = std::min(level == 0 ? 3U : 9 * level, 63U - m.page_shift);
+    const std::uint64_t first = page_of(m, cluster, page) >> covers << covers;
+    const std::uint64_t begin = m.table_va + (first << m.page_shift);
+    const std::uint64_t end = begin + ((std::uint64_t{1} << covers << m.page_shift) - 1);
+    const std::uint64_t bytes = r_.below(std::uint64_t{1} << m.page_shift);
+    item i{};
+    i[0] = static_cast<std::uint64_t>(walk_item::drop) | std::uint64_t{gap} << 8 | std::uint64_t{map} << 32;
+    i[2] = r_.chance(0.5) ? begin - r_.below(2) : end + r_.below(2) + bytes;
+    i[1] = i[2] - bytes;
     put_map(i, m);
     return i;
   }
