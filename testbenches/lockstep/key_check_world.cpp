@@ -58,7 +58,8 @@ void heighten(key_object& o, std::uint32_t number, random_stream& r) {
 
 // A line out of order by the least that there is, anywhere in it; or by any bit.
 void damage(key_object& o, random_stream& r) {
-  line_bytes& l = o.lines[r.below(o.lines.size())];
+  // The root is looked at by every access.
+  line_bytes& l = r.chance(0.5) ? o.lines.back() : o.lines[r.below(o.lines.size())];
   std::array<hca_extent, HCA_EXTENTS_PER_LINE> e{};
   hca_extent_node n{};
   std::memcpy(&e, l.data(), sizeof e);
@@ -113,7 +114,7 @@ void make_tree(key_object& o, std::uint32_t number, random_stream& r) {
   m.extent_count = tree.levels;
   if (r.chance(0.2)) heighten(o, number, r);
   if (r.chance(0.1)) m.extent_count += static_cast<std::uint32_t>(r.next() >> r.below(32));  // too high, or it ends too early
-  if (r.chance(0.4)) damage(o, r);
+  if (r.chance(0.5)) damage(o, r);
 }
 
 hca_element element_at(const key_object& o, std::uint32_t i) {
@@ -196,8 +197,8 @@ void bind_window(hca_mrc& m, random_stream& r) {
     m.start += skipped;
     m.length = r.chance(0.3) ? h.length - skipped : r.below(h.length - skipped);
   }
-  if (!r.chance(0.35)) return;
-  switch (r.below(4)) {
+  if (r.chance(0.5)) return;
+  switch (r.below(5)) {
     case 0:
       m.parent ^= 1U << r.below(8);
       break;
@@ -224,6 +225,7 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
                                      : r.chance(0.4) ? std::uint64_t{HCA_MRC_KINDS}
                                      : r.chance(0.5) ? 0
                                                      : HCA_MRC_KINDS + r.below(200));
+  if (number % 4 == 1 && r.chance(0.2)) m.kind = static_cast<std::uint8_t>(HCA_MRC_WINDOW_1 + r.below(2));
   m.state = static_cast<std::uint8_t>(r.chance(0.85) ? std::uint64_t{HCA_MRC_VALID} : r.below(4));
   m.key_byte = static_cast<std::uint8_t>(r.next());
   m.page_shift = r.chance(0.96) ? page_shifts[r.below(4)] : static_cast<std::uint8_t>(r.next());
@@ -333,12 +335,15 @@ class generator {
     }
     f.kind = !plain && what < 0.12 ? key_item::element : key_item::check;
     std::uint32_t at = index();
-    const bool window = !plain && r_.chance(0.15);
+    const double kind = plain ? 0.5 : r_.unit();
+    const bool window = kind < 0.25;
+    const bool tree = kind > 0.85;
     for (unsigned tries = 0; tries < 64; ++tries) {
       const hca_mrc& m = objects_[at].mrc;
-      const bool wanted = plain                         ? m.kind != HCA_MRC_ADDRESS_SPACE || m.extent_count == 0
-                          : f.kind == key_item::element ? m.kind == HCA_MRC_INDIRECT || r_.chance(0.02)
-                                                        : !window || is_window(m);
+      const bool wanted = plain ? m.kind != HCA_MRC_ADDRESS_SPACE || m.extent_count == 0
+                          : f.kind == key_item::element
+                              ? m.kind == HCA_MRC_INDIRECT || r_.chance(0.02)
+                              : (!window || is_window(m)) && (!tree || m.kind == HCA_MRC_ADDRESS_SPACE);
       if (wanted) break;
       at = index();
     }
