@@ -184,6 +184,7 @@ function(hca_add_rtl)
     hca_rtl_interface(${ARG_INTERFACE})
   endif()
 
+  hca_rtl_clocks_alone(CLOCKS_ALONE ${name} ${dir} ${clocks})
   set(NAME ${name})
   set(TOP ${ARG_TOP})
   set(DECLARATIONS "${declarations}")

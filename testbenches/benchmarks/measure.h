@@ -18,6 +18,7 @@ struct figures {
   double setup = 0;       // s, elaboration
   double creating = 0;    // s, boot, QPs, regions, warm-up
   double simulating = 0;  // s, what is measured
+  double processor = 0;   // s of its time, for all of it
   double operations = 0;
   double packets = 0;
   double activations = 0;

@@ -36,7 +36,9 @@ figures stream(kit::stream_options o, const char* vcd = nullptr, const system_co
   kit::start_stream(s, o, r);
   f.setup = seconds_since(begin);
   const auto start = clock_type::now();
+  const std::clock_t processor = std::clock();
   run_simulation();
+  f.processor = static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC;
   if (marks.size() != 2) return f;
   f.creating = std::chrono::duration<double>(marks[0].first - start).count();
   f.simulating = std::chrono::duration<double>(marks[1].first - marks[0].first).count();
@@ -129,6 +131,25 @@ void w1_ats(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) show(state, in_own_process([&c] { return stream({}, nullptr, c); }));
 }
 BENCHMARK(w1_ats)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
+
+// W1 with two units as RTL, in turns with the models: how many times as long it takes, in the processor's time.
+void w1_rtl(benchmark::State& state) {
+  system_config rtl = two_nodes_100g();
+  for (node_config& n : rtl.nodes) n.hca.key_check.implementation = n.hca.page_walker.implementation = implementation::rtl;
+  for ([[maybe_unused]] auto _ : state) {
+    double models = 1e9;
+    double units = 1e9;
+    figures f;
+    for (int turn = 0; turn < 5; ++turn) {
+      models = std::min(models, in_own_process([] { return stream({}); }).processor);
+      f = in_own_process([&rtl] { return stream({}, nullptr, rtl); });
+      units = std::min(units, f.processor);
+    }
+    show(state, f);
+    state.counters["times_the_models"] = units / models;
+  }
+}
+BENCHMARK(w1_rtl)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
 // W1 with a VCD of every signal.
 void w1_vcd(benchmark::State& state) {

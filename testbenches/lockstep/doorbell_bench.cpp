@@ -58,11 +58,6 @@ class doorbell_world : public unit {
     receive.on<&doorbell_world::rung>(this);
     completion.on<&doorbell_world::rung>(this);
     for (const char* n : {"command", "msix", "device_memory"}) registers.emplace_back(n).on<&doorbell_world::access>(this);
-    sc_core::sc_spawn_options spawn;
-    spawn.spawn_method();
-    spawn.set_sensitivity(&write_);
-    spawn.dont_initialize();
-    sc_core::sc_spawn([this] { write_now(); }, "write", &spawn);
   }
   // Of the RTL, the stream of writes.
   void watch(const rtl::stream& writes) { taken_by_rtl_ = &writes; }
@@ -206,7 +201,7 @@ class doorbell_world : public unit {
   // A model gets its write after what it does by itself at the same time, as the RTL has it inside a cycle.
   void let_in(held_write& w) {
     let_in_.push_back(&w);
-    write_.notify(sc_core::SC_ZERO_TIME);
+    queue_.last({[](void* self) { static_cast<doorbell_world*>(self)->write_now(); }, this});
   }
   void write_now() {
     while (!let_in_.empty()) {
@@ -318,7 +313,6 @@ class doorbell_world : public unit {
   std::unordered_map<std::uint32_t, qp> qps_;            // looked up only
   std::unordered_map<std::uint64_t, std::uint32_t> at_;  // address of a record, QPN
   doorbell_judge judge_;
-  sc_core::sc_event write_;
   tlm::tlm_generic_payload gp_;
   std::vector<std::byte> bytes_;
   hca_qpc context_{};

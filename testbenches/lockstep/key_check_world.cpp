@@ -27,7 +27,7 @@ std::uint64_t base_va(random_stream& r) {
 // In order, a few bytes or pages from each other.
 void make_extents(key_object& o, random_stream& r) {
   const auto count = static_cast<std::uint32_t>(r.chance(0.25) ? 2 + r.below(3) : 2 + r.below(38));
-  std::uint64_t at = std::min(r.next() >> r.below(40), ~std::uint64_t{0} - (1 << 20));
+  std::uint64_t at = r.chance(0.2) ? 0 : std::min(r.next() >> r.below(40), ~std::uint64_t{0} - (1 << 20));
   for (std::uint32_t i = 0; i < count && at < ~std::uint64_t{0} - (1 << 16); ++i) {
     const bool long_one = i + 1 == count && r.chance(0.1);
     const std::uint64_t most = ~std::uint64_t{0} - 1 - at;
@@ -56,20 +56,31 @@ void heighten(key_object& o, std::uint32_t number, random_stream& r) {
   }
 }
 
-// A line out of order by the least that there is, in the first two entries; or by any bit.
+// A line out of order by the least that there is, anywhere in it; or by any bit.
 void damage(key_object& o, random_stream& r) {
-  line_bytes& l = o.lines[r.below(o.lines.size())];
+  // The root is looked at by every access.
+  line_bytes& l = r.chance(0.5) ? o.lines.back() : o.lines[r.below(o.lines.size())];
   std::array<hca_extent, HCA_EXTENTS_PER_LINE> e{};
   hca_extent_node n{};
   std::memcpy(&e, l.data(), sizeof e);
   std::memcpy(&n, l.data(), sizeof n);
   const bool leaf = e[0].start >= o.extents.front().start && e[0].length <= o.mrc.length && n.child[5] == 0;
-  switch (r.below(3)) {
+  const std::size_t at = r.below(leaf ? e.size() - 1 : std::size(n.start) - 1);
+  switch (r.below(5)) {
     case 0:  // adjacent, or in the same place
-      if (leaf && e[1].length != 0) e[0].length = e[1].start - e[0].start;
-      if (!leaf) n.start[1] = n.start[0];
+      if (leaf && e[at + 1].length != 0) e[at].length = e[at + 1].start - e[at].start;
+      if (!leaf && n.start[at] != HCA_EXTENT_NONE) n.start[at + 1] = n.start[at];
       break;
-    case 1:  // beyond the end, or a single child
+    case 1:  // none, and one that follows nevertheless
+      if (leaf) e[at] = {};
+      if (!leaf) n.start[at] = HCA_EXTENT_NONE;
+      break;
+    case 2:  // empty, or with a place for nothing; a single child
+      if (leaf) e = {};
+      if (leaf && r.chance(0.5)) e[0] = {o.extents.front().start, 0};
+      if (!leaf) std::fill(std::begin(n.start), std::end(n.start), std::uint64_t{HCA_EXTENT_NONE});
+      break;
+    case 3:  // beyond the end, or a single child
       if (leaf) {
         e[1] = e[2] = e[3] = {};
         e[0].length = 0 - e[0].start + 5;
@@ -103,7 +114,7 @@ void make_tree(key_object& o, std::uint32_t number, random_stream& r) {
   m.extent_count = tree.levels;
   if (r.chance(0.2)) heighten(o, number, r);
   if (r.chance(0.1)) m.extent_count += static_cast<std::uint32_t>(r.next() >> r.below(32));  // too high, or it ends too early
-  if (r.chance(0.4)) damage(o, r);
+  if (r.chance(0.5)) damage(o, r);
 }
 
 hca_element element_at(const key_object& o, std::uint32_t i) {
@@ -125,9 +136,14 @@ void make_elements(key_object& o, random_stream& r) {
     o.mrc.length += e.length;
     std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], &e, sizeof e);
   }
-  if (r.chance(0.1)) {
+  // What is left of the last line is of nobody.
+  for (std::uint32_t i = count; i % HCA_EXTENTS_PER_LINE != 0 && i < most_elements; ++i) {
+    const hca_element e{r.next(), static_cast<std::uint32_t>(r.next()), static_cast<std::uint32_t>(1 + r.below(8192))};
+    std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], &e, sizeof e);
+  }
+  if (r.chance(0.3)) {
     o.mrc.length += 4096;  // a list that is too short for it
-  } else if (r.chance(0.3)) {
+  } else if (r.chance(0.4)) {
     o.mrc.extent_count |= static_cast<std::uint32_t>(r.next());  // or longer than it needs
   }
 }
@@ -153,10 +169,19 @@ struct home {
 };
 home home_of(std::uint32_t number) {
   random_stream r(number, "home");
-  return {static_cast<std::uint8_t>(r.next()), static_cast<std::uint32_t>(r.below(pds)), base_va(r), 2 + r.below(1 << 20)};
+  home h{static_cast<std::uint8_t>(r.next()), static_cast<std::uint32_t>(r.below(pds)), base_va(r), 2 + r.below(1 << 20)};
+  if (r.chance(0.1)) {  // as much as there is
+    h.start = 1 + r.below(4);
+    h.length = ~std::uint64_t{0};
+  }
+  return h;
 }
+bool is_window(const hca_mrc& m) {
+  return m.kind == HCA_MRC_WINDOW_1 || m.kind == HCA_MRC_WINDOW_2;
+}
+// A window may stand there in its place.
 bool is_home(std::uint32_t number, const hca_mrc& m) {
-  return number % 4 == 1 && m.kind != HCA_MRC_NONE && m.kind < HCA_MRC_ADDRESS_SPACE;
+  return number % 4 == 1 && m.kind != HCA_MRC_NONE && (m.kind < HCA_MRC_ADDRESS_SPACE || is_window(m));
 }
 
 // All of a region or a part of it; or by the least that there is no part of it.
@@ -170,10 +195,10 @@ void bind_window(hca_mrc& m, random_stream& r) {
   if (r.chance(0.5)) {
     const std::uint64_t skipped = r.chance(0.3) ? 0 : r.below(h.length);
     m.start += skipped;
-    m.length = r.chance(0.3) ? h.length - skipped : r.below(h.length - skipped + 1);
+    m.length = r.chance(0.3) ? h.length - skipped : r.below(h.length - skipped);
   }
-  if (!r.chance(0.35)) return;
-  switch (r.below(4)) {
+  if (r.chance(0.5)) return;
+  switch (r.below(5)) {
     case 0:
       m.parent ^= 1U << r.below(8);
       break;
@@ -181,7 +206,8 @@ void bind_window(hca_mrc& m, random_stream& r) {
       m.pd = (m.pd + 1) % pds;
       break;
     case 2:
-      m.start -= 1;
+      m.start = h.start - 1;
+      if (r.chance(0.3)) m.length = 0;
       break;
     default:
       m.length = h.length - (m.start - h.start) + 1;
@@ -195,11 +221,15 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
   random_stream r(seed * 0x9e3779b97f4a7c15U + number, "object");
   key_object o;
   hca_mrc& m = o.mrc;
-  m.kind = static_cast<std::uint8_t>(r.chance(0.04) ? (r.chance(0.5) ? 0 : HCA_MRC_KINDS + r.below(200)) : 1 + r.below(10));
+  m.kind = static_cast<std::uint8_t>(!r.chance(0.06) ? 1 + r.below(10)
+                                     : r.chance(0.4) ? std::uint64_t{HCA_MRC_KINDS}
+                                     : r.chance(0.5) ? 0
+                                                     : HCA_MRC_KINDS + r.below(200));
+  if (number % 4 == 1 && r.chance(0.2)) m.kind = static_cast<std::uint8_t>(HCA_MRC_WINDOW_1 + r.below(2));
   m.state = static_cast<std::uint8_t>(r.chance(0.85) ? std::uint64_t{HCA_MRC_VALID} : r.below(4));
   m.key_byte = static_cast<std::uint8_t>(r.next());
   m.page_shift = r.chance(0.96) ? page_shifts[r.below(4)] : static_cast<std::uint8_t>(r.next());
-  m.levels = static_cast<std::uint8_t>(r.chance(0.96) ? 1 + r.below(4) : r.below(256));
+  m.levels = static_cast<std::uint8_t>(r.chance(0.93) ? 1 + r.below(4) : r.chance(0.7) ? 5 * r.below(2) : r.below(256));
   m.flags =
       static_cast<std::uint8_t>((r.chance(0.1) ? r.below(4) : 0) | (r.chance(0.3) ? std::uint64_t{HCA_MRC_ON_DEMAND} : 0));
   m.function = static_cast<std::uint16_t>(r.below(functions));
@@ -216,7 +246,7 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
     m.pd = h.pd;
     m.start = h.start;
     m.length = h.length;
-  } else if ((m.kind == HCA_MRC_WINDOW_1 || m.kind == HCA_MRC_WINDOW_2) && r.chance(0.8)) {
+  } else if (is_window(m) && r.chance(0.8)) {
     bind_window(m, r);
   }
   m.table = r.next();
@@ -278,6 +308,10 @@ class generator {
   item next() {
     const bool plain = o_.how == mode::full;
     key_fields f;
+    ++made_;
+    if (o_.how == mode::random && !o_.storms && o_.requests >= crowd_apart / 2 && made_ % crowd_apart == crowd_apart / 4)
+      crowd_ = crowd_size;
+    if (crowd_ > 0) return of_a_crowd(f);
     if (o_.how == mode::random) {
       f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 0 : r_.below(r_.chance(0.1) ? 60 : 4));
       f.hold = static_cast<std::uint16_t>(r_.chance(0.05) ? r_.below(400) : r_.below(30));
@@ -301,10 +335,15 @@ class generator {
     }
     f.kind = !plain && what < 0.12 ? key_item::element : key_item::check;
     std::uint32_t at = index();
+    const double kind = plain ? 0.5 : r_.unit();
+    const bool window = kind < 0.25;
+    const bool tree = kind > 0.85;
     for (unsigned tries = 0; tries < 64; ++tries) {
       const hca_mrc& m = objects_[at].mrc;
       const bool wanted = plain ? m.kind != HCA_MRC_ADDRESS_SPACE || m.extent_count == 0
-                                : f.kind == key_item::check || m.kind == HCA_MRC_INDIRECT || r_.chance(0.02);
+                          : f.kind == key_item::element
+                              ? m.kind == HCA_MRC_INDIRECT || r_.chance(0.02)
+                              : (!window || is_window(m)) && (!tree || m.kind == HCA_MRC_ADDRESS_SPACE);
       if (wanted) break;
       at = index();
     }
@@ -315,6 +354,26 @@ class generator {
   }
 
  private:
+  // More keys at a time than the RTL has places for, now and then: it waits for the first one to be let go, which the model
+  // does not.
+  static constexpr std::uint64_t crowd_apart = 10'000;
+  static constexpr unsigned crowd_size = 72;
+
+  item of_a_crowd(key_fields& f) {
+    --crowd_;
+    const auto plain_grant = [&](std::uint32_t number) {
+      const hca_mrc& m = objects_[number].mrc;
+      return m.kind >= HCA_MRC_REGION && m.kind < HCA_MRC_ADDRESS_SPACE && m.kind != HCA_MRC_NULL && m.state == HCA_MRC_VALID &&
+             number != 0 && !mrc_fails(number);
+    };
+    do {
+      crowd_at_ = (crowd_at_ + 1) % key_indices;
+    } while (!plain_grant(crowd_at_));
+    f.hold = 250;
+    conform(f, crowd_at_);
+    recent_[recent_at_++ % std::size(recent_)] = f.key;
+    return pack(f);
+  }
   std::uint32_t index() { return static_cast<std::uint32_t>(r_.chance(0.5) ? 1 + r_.below(24) : r_.below(key_indices)); }
 
   item change(key_fields& f) {
@@ -331,7 +390,7 @@ class generator {
     const key_object& o = objects_[at];
     const hca_mrc& m = o.mrc;
     f.key = index_of(at) << 8 | m.key_byte;
-    const bool window = m.kind == HCA_MRC_WINDOW_1 || m.kind == HCA_MRC_WINDOW_2;
+    const bool window = is_window(m);
     f.remote = window || r_.chance(0.5);
     f.privileged = (m.flags & HCA_MRC_PRIVILEGED) || r_.chance(0.3);
     if (m.flags & HCA_MRC_PRIVILEGED) f.remote = f.remote && r_.chance(0.3);
@@ -364,7 +423,7 @@ class generator {
     }
     const std::uint64_t from = bytes ? edge(bytes) : 0;
     f.va = base + first + from;
-    f.length = bytes > from ? edge(bytes - from + 1) : 0;
+    f.length = bytes > from ? edge(std::max(bytes - from + 1, bytes - from)) : 0;
   }
   // Often one of the ends of [0, n).
   std::uint64_t edge(std::uint64_t n) {
@@ -425,6 +484,9 @@ class generator {
   std::size_t recent_at_ = 0;
   std::uint32_t drained_ = 0;
   unsigned drains_ = 0;  // one after the other
+  std::uint64_t made_ = 0;
+  unsigned crowd_ = 0;
+  std::uint32_t crowd_at_ = 0;
   random_stream r_;
   std::vector<key_object> objects_;
   std::vector<std::uint64_t> seeds_;

@@ -260,9 +260,18 @@ class walk_generator {
       --crowd_;
       return walk(crowded_.map, crowded_.cluster, crowded_.page + r_.below(8), 0);
     }
+    if (o_.how == mode::random && !o_.storms && haunted_ == 0 && sane(m) && m.levels > 0 && !m.null && r_.chance(0.01)) {
+      haunted_ = haunting;
+      crowded_ = {map, cluster, r_.below(cluster_pages)};
+    }
+    if (haunted_ > 0) return haunt();
     const double what = r_.unit();
-    if (what > (o_.storms ? 0.05 : 0.02) || !sane(m)) return walk(map, cluster, page, gap);
+    // Lines of one set, of two tables with one tag: more than it has ways.
+    if (o_.how == mode::single && what > 0.6 && what < 0.8)
+      return walk(map & 3, 4 * static_cast<unsigned>(r_.below(4)), page & 7, gap);
+    if (what > (o_.storms || o_.how == mode::single ? 0.05 : 0.02) || !sane(m)) return walk(map, cluster, page, gap);
     if (m.levels > 1 && r_.chance(0.1)) return remap_node(map, page_of(m, cluster, page), gap);
+    if (r_.chance(0.3)) return drop_beside(map, cluster, page, gap);
     // A drop of some pages; half of them have changed.
     const std::uint64_t first = page_of(m, cluster, page);
     const std::uint64_t last =
@@ -274,6 +283,43 @@ class walk_generator {
     i[1] = m.table_va + (first << m.page_shift) + (remap ? 0 : r_.below(std::uint64_t{1} << m.page_shift));
     i[2] = m.table_va + (last << m.page_shift) + ((std::uint64_t{1} << m.page_shift) - 1);
     i[7] = ++version_;
+    put_map(i, m);
+    return i;
+  }
+
+  // A page that changes while a walk of its line is under way, and is asked for again.
+  static constexpr unsigned haunting = 4;
+  item haunt() {
+    --haunted_;
+    const translation& m = maps_[crowded_.map];
+    const std::uint64_t beside = (crowded_.page & ~std::uint64_t{7}) + r_.below(8);
+    if (haunted_ != haunting - 2)
+      return walk(crowded_.map, crowded_.cluster, haunted_ > 1 ? beside : crowded_.page, haunted_ == 1 ? 400 : 0);
+    const std::uint64_t page = page_of(m, crowded_.cluster, crowded_.page);
+    item i{};
+    i[0] = static_cast<std::uint64_t>(walk_item::remap) | r_.below(120) << 8 | std::uint64_t{1} << 25 |
+           std::uint64_t{crowded_.map} << 32;
+    i[1] = m.table_va + (page << m.page_shift);
+    i[2] = i[1] + ((std::uint64_t{1} << m.page_shift) - 1);
+    i[7] = ++version_;
+    put_map(i, m);
+    return i;
+  }
+
+  // A drop that ends with the first byte of what a line or a node covers or right before it, or begins with the last or behind
+  // it.
+  item drop_beside(unsigned map, unsigned cluster, std::uint64_t page, unsigned gap) {
+    const translation& m = maps_[map];
+    const unsigned level = m.levels > 1 && r_.chance(0.4) ? static_cast<unsigned>(1 + r_.below(m.levels - 1U)) : 0;
+    const unsigned covers = std::min(level == 0 ? 3U : 9 * level, 63U - m.page_shift);
+    const std::uint64_t first = page_of(m, cluster, page) >> covers << covers;
+    const std::uint64_t begin = m.table_va + (first << m.page_shift);
+    const std::uint64_t end = begin + ((std::uint64_t{1} << covers << m.page_shift) - 1);
+    const std::uint64_t bytes = r_.below(std::uint64_t{1} << m.page_shift);
+    item i{};
+    i[0] = static_cast<std::uint64_t>(walk_item::drop) | std::uint64_t{gap} << 8 | std::uint64_t{map} << 32;
+    i[2] = r_.chance(0.5) ? begin - r_.below(2) : end + r_.below(2) + bytes;
+    i[1] = i[2] - bytes;
     put_map(i, m);
     return i;
   }
@@ -302,6 +348,7 @@ class walk_generator {
   std::vector<translation> maps_;
   std::vector<place> warmed_;
   unsigned crowd_ = 0;
+  unsigned haunted_ = 0;
   place crowded_{};
   std::uint32_t version_ = 0;
 };

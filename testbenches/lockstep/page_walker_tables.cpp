@@ -27,12 +27,21 @@ translation map_of(unsigned number, std::uint64_t seed) {
   m.index = static_cast<std::uint32_t>(mixed(seed * 977 + number / 2));  // two tables of one tag: of an older and a newer epoch
   m.levels = static_cast<std::uint8_t>(r.chance(0.08) ? 0 : 1 + r.below(4));
   constexpr std::uint8_t shifts[] = {12, 12, 16, 21, 30};
-  m.page_shift = r.chance(0.2) ? static_cast<std::uint8_t>(12 + r.below(40)) : shifts[r.below(5)];
+  m.page_shift = r.chance(0.2) ? static_cast<std::uint8_t>(12 + r.below(41)) : shifts[r.below(5)];
+  // A node of these covers all of the address space, or the largest part of it that is less.
+  constexpr std::uint8_t largest[] = {36, 37, 45, 46, 52};
+  if (number % 8 == 3) m.page_shift = largest[r.below(5)];
+  // The same pages of both epochs.
+  const bool as_before = number % 2 == 1 && number % 8 != 3 && r.chance(0.6);
+  if (as_before) m.page_shift = map_of(number - 1, seed).page_shift;
   if (m.levels > 0 && r.chance(0.1)) {
     if (r.chance(0.5)) {
-      m.levels = static_cast<std::uint8_t>(5 + r.below(251));
+      m.levels = static_cast<std::uint8_t>(5 + (r.chance(0.5) ? 0 : r.below(251)));
     } else {
-      m.page_shift = static_cast<std::uint8_t>(r.chance(0.3) ? r.below(12) : r.chance(0.3) ? 64 : 53 + r.below(203));
+      m.page_shift = static_cast<std::uint8_t>(r.chance(0.3)   ? r.below(12)
+                                               : r.chance(0.3) ? 64
+                                               : r.chance(0.5) ? 53
+                                                               : 53 + r.below(203));
     }
   }
   m.null = number % 16 == 15 || r.chance(0.05);
@@ -40,6 +49,7 @@ translation map_of(unsigned number, std::uint64_t seed) {
   m.on_demand = r.chance(0.5);
   m.table = r.next();
   m.table_va = r.chance(0.7) ? r.next() & ~std::uint64_t{0xfff} : r.next();
+  if (as_before) m.table_va = map_of(number - 1, seed).table_va;
   return m;
 }
 
@@ -132,7 +142,7 @@ bool page_tables::read(std::uint64_t address, std::byte* to, std::size_t bytes) 
   const auto versions = bytes > 8 ? leaf_versions_.find(address) : leaf_versions_.end();
   for (std::size_t i = 0; i < bytes; i += 8) {
     const std::uint32_t v = versions == leaf_versions_.end() ? 0 : versions->second[i / 8 % 8];
-    const std::uint64_t e = failed ? 0 : bytes == 8 ? upper(address) : leaf(address + i, v);
+    const std::uint64_t e = failed ? ~std::uint64_t{0} : bytes == 8 ? upper(address) : leaf(address + i, v);
     std::memcpy(to + i, &e, 8);
   }
   return !failed;

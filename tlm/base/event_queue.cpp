@@ -1,5 +1,7 @@
 #include "tlm/base/event_queue.h"
 
+#include <utility>
+
 namespace hcasim {
 
 event_queue& event_queue::instance() {
@@ -27,7 +29,7 @@ void event_queue::disregard(int n) {
   if (running_) return;
   if (!done()) {
     arm(future_.next());
-  } else if (ready_.empty()) {
+  } else if (ready_.empty() && last_.empty()) {
     wake_.cancel();
     armed_ = never;
   }
@@ -37,6 +39,16 @@ void event_queue::drain_ready() {
   while (ready_head_ < ready_.size()) ready_[ready_head_++]();
   ready_.clear();
   ready_head_ = 0;
+}
+
+void event_queue::run_last() {
+  running_last_.swap(last_);
+  for (const action& a : running_last_) {
+    ++hand_overs_;
+    a();
+    if (!ready_.empty()) drain_ready();
+  }
+  running_last_.clear();
 }
 
 // The kernel is asked again when anything that ran may have woken a process: through this border, or in a foreign model.
@@ -72,12 +84,20 @@ void event_queue::run() {
       act();
       if (!ready_.empty()) drain_ready();
     }
+    if (!last_.empty()) {
+      if (!std::exchange(delta_passed_, false) && !kernel_is_idle_until(t)) break;
+      run_last();
+      continue;
+    }
     const ps next = future_.next();
     if (done() || !run_ahead_ || !kernel_is_idle_until(next)) break;
     detail::reached = t = next;
   }
   running_ = false;
-  if (!done()) {
+  delta_passed_ = !last_.empty() && t == kernel_now();
+  if (!last_.empty()) {
+    arm(t);
+  } else if (!done()) {
     arm(future_.next());
   } else if (t > kernel_now()) {
     arm(t);  // so that the kernel ends where the last item did

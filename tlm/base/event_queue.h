@@ -1,5 +1,6 @@
 // The list of future work: one for all units, so that everything happens in the order of simulated time; what happens at the
-// same time, in the order in which it was posted. `soon` runs work after the current item, at the same time.
+// same time, in the order in which it was posted. `soon` runs work after the current item, `last` after all that is known of
+// this time, both at the same time.
 //
 // One kernel process runs it. While the kernel has nothing else to do before the next item, time goes on without the kernel
 // (`run_ahead`, which whoever starts the simulation may allow when nothing but events ends it).
@@ -40,6 +41,11 @@ class event_queue {
     ready_.push_back(a);
     if (!running_) arm(now());
   }
+  // What processes of the kernel do that are awake by now comes before it, too.
+  void last(action a) {
+    last_.push_back(a);
+    if (!running_) arm(now());
+  }
 
   // `co_await queue.until(t)`: go on when it is t; at once if it is already.
   [[nodiscard]] auto until(ps when) {
@@ -72,6 +78,7 @@ class event_queue {
   event_queue();
   void run();
   void drain_ready();
+  void run_last();
   void arm(ps when);
   [[nodiscard]] bool done() const { return future_.size() <= idle_; }
   [[nodiscard]] bool kernel_is_idle_until(ps when) {
@@ -89,6 +96,9 @@ class event_queue {
   std::size_t idle_ = 0;  // of these: of no use
   std::vector<action> ready_;
   std::size_t ready_head_ = 0;
+  std::vector<action> last_;
+  std::vector<action> running_last_;
+  bool delta_passed_ = false;  // the one that `last_` has waited for
   std::uint64_t activations_ = 0;
   std::uint64_t hand_overs_ = 0;
 };

@@ -124,6 +124,34 @@ TEST(EventQueue, SoonRunsAfterTheCurrentItemAndBeforeTheNext) {
   EXPECT_EQ(event_queue::instance().activations() - before, 1U);
 }
 
+TEST(EventQueue, LastRunsAfterEverythingElseOfItsTime) {
+  worker w("w");
+  sc_core::sc_event event;
+  sc_core::sc_spawn_options options;
+  options.spawn_method();
+  options.set_sensitivity(&event);
+  options.dont_initialize();
+  sc_core::sc_spawn([&w] { w.queue().at(now(), w.note(4)); }, "process", &options);
+  event.notify(to_sc(10_ns));
+  w.queue().at(10_ns, w.does(0, [](worker& self) {
+    self.queue().last(self.does(5, [](worker& again) {
+      again.queue().last(again.note(8));
+      again.queue().at(now(), again.note(7));
+    }));
+    self.queue().last(self.note(6));
+    self.queue().at(now(), self.note(2));
+    self.queue().soon(self.note(1));
+  }));
+  w.queue().at(10_ns + 1_ps, w.note(9));
+  run();
+  std::vector<int> order = ids(w);
+  const auto process = std::find(order.begin(), order.end(), 4);
+  EXPECT_LT(process, std::find(order.begin(), order.end(), 5));
+  order.erase(process);
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 5, 6, 7, 8, 9}));
+  for (const worker::entry& e : w.ran) EXPECT_EQ(e.at, e.id == 9 ? 10_ns + 1_ps : 10_ns) << e.id;
+}
+
 TEST(EventQueue, SoonFromOutsideRunsAtTheSameTime) {
   worker w("w");
   run_for(5_ns);

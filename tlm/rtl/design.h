@@ -35,6 +35,12 @@ struct pin {
       set(0, v);
     }
   }
+  // Whether that changes it.
+  [[nodiscard]] bool turn(bool v) const {
+    if (get() == v) return false;
+    set(v);
+    return true;
+  }
   void set(unsigned bit, bool v) const {
     std::uint8_t& byte = static_cast<std::uint8_t*>(at)[(low + bit) / 8];
     const auto mask = static_cast<std::uint8_t>(1U << (low + bit) % 8);
@@ -91,6 +97,8 @@ class design {
 
   [[nodiscard]] virtual const char* name() const = 0;
   virtual void eval() = 0;
+  // The same, when nothing but clocks has changed since the last one: what follows from the inputs alone is left out.
+  virtual void eval_clocks() { eval(); }
   // Seeded faults (hca_add_rtl MUTATIONS, MUTANTS): the highest number, and which one is active; 0: none.
   [[nodiscard]] virtual unsigned mutants() const { return 0; }
   // Of MUTANTS: a line for each; see tlm/rtl/mutation/main.cpp.

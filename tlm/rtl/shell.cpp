@@ -33,11 +33,6 @@ shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, des
     const double edges_per_s = clock.cycles_in(ps{1'000'000'000'000});
     domains_.push_back({n, clock_domain(frequency{edges_per_s / c.period}), ps(std::llround(c.phase * period)), {}});
   }
-  sc_core::sc_spawn_options spawn;
-  spawn.spawn_method();
-  spawn.set_sensitivity(&edge_);
-  spawn.dont_initialize();
-  sc_core::sc_spawn([this] { wake(); }, "clock", &spawn);
   if (!options_.trace.empty() && !design_->trace(options_.trace)) {
     throw std::invalid_argument(std::string(design_->name()) + ": was built without waveforms (INSTRUMENTED)");
   }
@@ -49,6 +44,8 @@ stream& shell::add(const std::string& bundle_name, bool is_into, unsigned bits) 
   const bundle& b = design_->find(bundle_name, is_into, bits);
   stream& s = streams_.emplace_back(b, gate(options_.seed, bundle_name, options_.stall, options_.storms));
   domains_[b.clock].streams.push_back(&s);
+  if (is_into) into_.push_back(&s);
+  if (b.fifo && b.ready) followers_.push_back(&s);
   return s;
 }
 
@@ -73,6 +70,7 @@ void shell::set(const std::string& side_name, std::uint64_t value) {
   const pin& p = design_->find_side(side_name, false);
   for (unsigned i = 0; i < p.bits; i += 32)
     p.set_part(i, std::min(32U, p.bits - i), static_cast<std::uint32_t>(i < 64 ? value >> i : 0));
+  turned_ = side_set_ = true;
   poke();
 }
 
@@ -144,6 +142,7 @@ void shell::reset_again(const std::string& clock_port, unsigned cycles) {
 }
 
 void shell::begin_resets(ps t) {
+  turned_ = side_set_ = true;
   std::vector<lost> losses;
   const bool whole = full_reset_;
   for (unsigned n = 0; n < domains_.size(); ++n) {
@@ -176,6 +175,7 @@ void shell::end_resets() {
     any |= d.resetting > 0;
   }
   if (!any) return;
+  turned_ = side_set_ = true;
   if (std::exchange(full_reset_, false)) design_->reset(false);
   for (unsigned n = 0; n < domains_.size(); ++n) {
     if (std::exchange(domains_[n].resetting, 0) > 0) design_->reset(false, n);
@@ -210,18 +210,18 @@ void shell::schedule(ps t) {
 void shell::wake_for_edge(ps t) {
   if (t == scheduled_) return;
   scheduled_ = t;
-  settled_ = false;
-  edge_.cancel();
-  wake_at(edge_, t);
+  queue_.at(t, {[](void* self) { static_cast<shell*>(self)->wake(); }, this});
 }
 
+// An edge that was scheduled for later and then for earlier is not looked at again.
 void shell::wake() {
-  if (!settled_) {
-    settled_ = true;
-    wake_at(edge_, now());
-    return;
-  }
-  settled_ = false;
+  if (scheduled_ != now() || waits_) return;
+  waits_ = true;
+  queue_.last({[](void* self) { static_cast<shell*>(self)->wake_last(); }, this});
+}
+
+void shell::wake_last() {
+  waits_ = false;
   scheduled_ = never;
   edge();
 }
@@ -263,7 +263,8 @@ void shell::edge() {
   in_edge_ = true;
   if (std::any_of(due_.begin(), due_.end(), [](const domain* d) { return d->asked > 0; })) begin_resets(t);
   const bool lively = settle(t);
-  rise();
+  const bool still = !std::exchange(side_set_, false) && !lively && !other_ && !design_->instrumented() && design_->idle();
+  rise(still);
   write_wave(t);
   if (design_->failed()) violation("an assertion failed");
   const bool idle = design_->idle();
@@ -284,14 +285,22 @@ bool shell::settle(ps t) {
     if (d->resetting > 0) [[unlikely]] {
       lively = true;
     } else {
-      for (stream* s : d->streams) lively |= s->drive(t);
+      for (stream* s : d->streams) {
+        lively |= s->drive(t);
+        turned_ |= s->turned();
+      }
     }
     design_->clock(d->number, false);
   }
-  design_->eval();
+  if (std::exchange(turned_, false)) {
+    design_->eval();
+  } else {
+    design_->eval_clocks();
+  }
   bool followed = false;
-  for (domain* d : due_) {
-    for (stream* s : d->streams) followed |= d->resetting == 0 && s->follow();
+  for (stream* s : followers_) {
+    const domain& d = domains_[s->clock()];
+    followed |= d.next_at == t && d.resetting == 0 && s->follow();
   }
   if (followed) design_->eval();
   if (other_) {
@@ -302,7 +311,7 @@ bool shell::settle(ps t) {
   for (domain* d : due_) {
     if (d->resetting > 0) continue;
     for (stream* s : d->streams) {
-      if (const std::string wrong = s->sample(); !wrong.empty()) violation(wrong);
+      if (!s->sample()) violation(s->wrong());
       lively |= s->fired() || s->held_back() || s->awaits_data();
     }
   }
@@ -313,14 +322,15 @@ bool shell::settle(ps t) {
   return lively;
 }
 
-void shell::rise() {
+// `still`: by what the design says of itself nothing changes at this edge, of which nobody hears then.
+void shell::rise(bool still) {
   for (domain* d : due_) {
-    design_->clock(d->number, true);
+    design_->clock(d->number, !still);
     ++d->edges;
     d->after = d->next + 1;
     if (d->resetting > 1) --d->resetting;
   }
-  design_->eval();
+  if (!still) design_->eval_clocks();
   if (other_) {
     copy_inputs(*design_, *other_);
     other_->eval();
@@ -344,13 +354,14 @@ void shell::go_on(ps t, bool lively, bool idle) {
   }
   ps next = never;
   bool offering = false;
-  for (const stream& s : streams_) {
-    if (s.into() && !s.empty()) next = std::min(next, s.front_time());
-    offering |= s.into() && !s.empty() && s.front_time() <= t;
-    if (s.into() && s.waiting_cycles() > options_.hang_cycles) {
-      violation("hang: stream " + s.name() + clock_name(s) +
-                (s.by_credits() ? " has had no credit for " : " has not been taken for ") + std::to_string(s.waiting_cycles()) +
-                " cycles (" + s.control() + ")");
+  for (const stream* s : into_) {
+    if (s->empty()) continue;
+    next = std::min(next, s->front_time());
+    offering |= s->front_time() <= t;
+    if (s->waiting_cycles() > options_.hang_cycles) {
+      violation("hang: stream " + s->name() + clock_name(*s) +
+                (s->by_credits() ? " has had no credit for " : " has not been taken for ") +
+                std::to_string(s->waiting_cycles()) + " cycles (" + s->control() + ")");
       return;
     }
   }

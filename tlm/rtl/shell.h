@@ -2,8 +2,9 @@
 // them, and keeps to the same sockets and times as a model.
 //
 // A cycle at time t: streams offer what was pushed for t or earlier; everything settles; transfers are those with valid and
-// ready high; the clock rises; then they are passed on, with time t. What other units do at t comes first: the edge runs a
-// delta cycle later. A clock edge costs two kernel activations and two evaluations of the design.
+// ready high; the clock rises; then they are passed on, with time t. What other units do at t comes first. A clock edge costs
+// two items of the event queue and two evaluations of the design, of which those that only a clock has made necessary leave out
+// what follows from the other inputs.
 //
 // A design may have several clocks: each rises when its period and phase say so, those of one moment together, and a stream
 // moves with its own. They stop and go on together; edges are those of clocks that never stopped.
@@ -116,9 +117,10 @@ class shell : public unit {
   void schedule(ps t);
   void wake_for_edge(ps t);
   void wake();
+  void wake_last();
   void edge();
   bool settle(ps t);
-  void rise();
+  void rise(bool still);
   void go_on(ps t, bool lively, bool idle);
   void compare_unknown();
   void write_wave(ps t);
@@ -133,13 +135,16 @@ class shell : public unit {
   std::vector<domain> domains_;
   std::vector<domain*> due_;  // at the edge that comes
   std::deque<stream> streams_;
+  std::vector<stream*> into_;
+  std::vector<stream*> followers_;  // that must follow the RTL's side
   std::vector<endpoint*> endpoints_;
   std::deque<watched> watched_;
-  sc_core::sc_event edge_;
   bool was_first_reset_ = false;
   bool full_reset_ = false;
   bool poked_ = false;
-  bool settled_ = false;
+  bool waits_ = false;    // for what else there is of this time
+  bool turned_ = true;    // an input other than a clock, since the design was evaluated
+  bool side_set_ = true;  // of these one that is of no stream
   bool in_edge_ = false;
   bool stopped_ = false;
   bool running_ = false;  // the edge that comes is that of the next cycle

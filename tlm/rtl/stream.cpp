@@ -50,7 +50,7 @@ void stream::take_from_pins(payload& p) const {
 // Credits go back one a cycle, each stalled by its gate.
 bool stream::return_credits() {
   const bool one = owed_ > 0 && delay_ == 0;
-  bundle_.credit->set(one);
+  turn(*bundle_.credit, one);
   if (one) {
     --owed_;
     ++credits_;
@@ -72,14 +72,14 @@ std::string stream::take_credit() {
   return {};
 }
 
-bool stream::drive(ps t) {
+bool stream::drive_pins(ps t) {
   if (!bundle_.into && bundle_.credit) {
     ready_ = true;
     return return_credits();
   }
   if (!bundle_.into) {
     ready_ = delay_ == 0 || !bundle_.ready;
-    if (bundle_.ready) bundle_.ready->set((ready_ && !bundle_.fifo) != bundle_.busy);
+    if (bundle_.ready) turn(*bundle_.ready, (ready_ && !bundle_.fifo) != bundle_.busy);
     return false;
   }
   const bool due = !offered_ && !items_.empty() && items_.front().t <= t;
@@ -90,6 +90,7 @@ bool stream::drive(ps t) {
   } else if (due && delay_ == 0) {
     if (bundle_.credit) --credits_;
     put_on_pins(items_.front().data);
+    turned_ = true;
     offered_ = true;
     waiting_ = 0;
     set_valid(!bundle_.fifo);
@@ -104,7 +105,6 @@ bool stream::drive(ps t) {
 }
 
 bool stream::follow() {
-  if (!bundle_.fifo || !bundle_.ready) return false;
   if (bundle_.into) {
     set_valid(offered_ && other_is_ready());
     return offered_;
@@ -114,7 +114,7 @@ bool stream::follow() {
   return takes;
 }
 
-std::string stream::sample() {
+std::string stream::look() {
   fired_ = false;
   if (bundle_.into) {
     fired_ = offered_ && other_is_ready();
@@ -179,7 +179,7 @@ std::uint64_t stream::reset() {
   items_.clear();
   credits_ = bundle_.credits;
   owed_ = 0;
-  offered_ = data_due_ = ready_ = fired_ = false;
+  shown_ = offered_ = data_due_ = ready_ = fired_ = false;
   waiting_ = 0;
   return dropped;
 }

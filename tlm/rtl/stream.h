@@ -22,7 +22,13 @@ namespace hcasim::rtl {
 
 class stream {
  public:
-  stream(const bundle& b, gate g) : bundle_(b), gate_(g), delay_(g.delay(0)), credits_(b.credits) {}
+  stream(const bundle& b, gate g)
+      : bundle_(b),
+        valid_(static_cast<const std::uint8_t*>(b.valid->at) + b.valid->low / 8),
+        valid_bit_(b.valid->low % 8),
+        gate_(g),
+        delay_(g.delay(0)),
+        credits_(b.credits) {}
 
   [[nodiscard]] const std::string& name() const { return bundle_.name; }
   [[nodiscard]] bool into() const { return bundle_.into; }
@@ -50,11 +56,24 @@ class stream {
 
   // The steps of a cycle, by the shell: drive the pins; look at them once everything has settled; pass on what has moved.
   // `drive` returns whether this cycle is different from one in which nothing happens.
-  bool drive(ps t);
+  bool drive(ps t) {
+    turned_ = false;
+    return !rests() && drive_pins(t);
+  }
+  // Whether that has changed a pin.
+  [[nodiscard]] bool turned() const { return turned_; }
   // By the rules of a FIFO: our side follows the other; whether a pin has changed.
   bool follow();
-  // Returns what broke the protocol, or nothing.
-  std::string sample();
+  // False: `wrong` says what broke the protocol.
+  bool sample() {
+    if (bundle_.into ? !offered_ && !bundle_.credit : !offered_ && !bundle_.late && !is_valid()) {
+      fired_ = false;
+      return true;
+    }
+    wrong_ = look();
+    return wrong_.empty();
+  }
+  [[nodiscard]] const std::string& wrong() const { return wrong_; }
   [[nodiscard]] bool fired() const { return fired_; }
   // Out of the RTL: something waits for us.
   [[nodiscard]] bool held_back() const { return !bundle_.into && offered_; }
@@ -72,15 +91,28 @@ class stream {
     ps t;
     std::uint64_t cookie;
   };
+  // The pins on our side are as they have to be, and nothing is on its way.
+  [[nodiscard]] bool rests() const {
+    if (bundle_.into) return items_.empty() && !shown_;
+    return ready_ && delay_ == 0 && !bundle_.fifo && !bundle_.credit;
+  }
+  bool drive_pins(ps t);
+  std::string look();
   bool return_credits();
   std::string take_credit();
+  void turn(const pin& p, bool v) { turned_ |= p.turn(v); }
   [[nodiscard]] bool other_is_ready() const { return !bundle_.ready || bundle_.ready->get() != bundle_.busy; }
-  [[nodiscard]] bool is_valid() const { return bundle_.valid->get() != bundle_.inverted; }
-  void set_valid(bool v) const { bundle_.valid->set(v != bundle_.inverted); }
+  [[nodiscard]] bool is_valid() const { return (*valid_ >> valid_bit_ & 1) != bundle_.inverted; }
+  void set_valid(bool v) {
+    shown_ = v;
+    turn(*bundle_.valid, v != bundle_.inverted);
+  }
   void put_on_pins(const payload& p) const;
   void take_from_pins(payload& p) const;
 
   const bundle& bundle_;
+  const std::uint8_t* const valid_;  // where its pin lies, looked at in every cycle
+  const unsigned valid_bit_;
   gate gate_;
   std::deque<item> items_;
   payload sampled_;
@@ -88,10 +120,13 @@ class stream {
   unsigned credits_;   // of the side that sends
   unsigned owed_ = 0;  // credits that go back to the RTL
   std::uint64_t returned_ = 0;
+  bool shown_ = false;     // into the RTL: the pin says valid
   bool offered_ = false;   // valid, and not taken yet
   bool data_due_ = false;  // of what was taken in the cycle before
   bool ready_ = false;
   bool fired_ = false;
+  bool turned_ = false;
+  std::string wrong_;
   std::uint64_t pushed_ = 0;
   std::uint64_t transfers_ = 0;
   std::uint64_t stalled_ = 0;

@@ -76,12 +76,11 @@ module key_check #(
   logic any_free;
   logic [AT-1:0] free_slot;
   always_comb begin
-    any_free = 1'b0;
+    any_free = busy != '1;
     free_slot = '0;
-    for (int i = SLOTS - 1; i >= 0; i--) begin
-      if (!busy[i]) begin
-        any_free = 1'b1;
-        free_slot = AT'(i);
+    if (req_valid) begin
+      for (int i = SLOTS - 1; i >= 0; i--) begin
+        if (!busy[i]) free_slot = AT'(i);
       end
     end
   end
@@ -123,6 +122,7 @@ module key_check #(
   hca_pkg::translation_t map;
   logic [63:0] va_offset;
   key_judge u_judge (
+      .asked(mrc_rsp_valid),
       .window_2b(cfg_window_2b),
       .mrc(mrc),
       .access(access),
@@ -137,11 +137,17 @@ module key_check #(
   hca_pkg::mrc_t window;
   /* verilator lint_on UNUSEDSIGNAL */
   logic parent_intact, parent_is_window;
-  assign window = slot_mrc[mrc_slot];
   assign parent_is_window = mrc.kind == hca_pkg::MRC_WINDOW_1 || mrc.kind == hca_pkg::MRC_WINDOW_2;
-  assign parent_intact = !mrc_failed && mrc.state == hca_pkg::MRC_VALID && !parent_is_window &&
-                         mrc.key_byte == window.parent[7:0] && mrc.pd == window.pd && window.start >= mrc.start &&
-                         window.length <= mrc.length && window.start - mrc.start <= mrc.length - window.length;
+  always_comb begin
+    window = '0;
+    parent_intact = 1'b0;
+    if (mrc_rsp_valid && mrc_is_parent) begin
+      window = slot_mrc[mrc_slot];
+      parent_intact = !mrc_failed && mrc.state == hca_pkg::MRC_VALID && !parent_is_window &&
+                      mrc.key_byte == window.parent[7:0] && mrc.pd == window.pd && window.start >= mrc.start &&
+                      window.length <= mrc.length && window.start - mrc.start <= mrc.length - window.length;
+    end
+  end
 
   // Where it goes from here: to the region of the window, to a line of extents, or to its verdict.
   logic takes, to_parent, to_extents, concludes, piece_usable;
@@ -213,6 +219,7 @@ module key_check #(
   logic [63:0] look_va;
   hca_pkg::element_t look_piece;
   extent_look u_look (
+      .asked(ext_rsp_valid),
       .line(ext_line),
       .element(ext_access.element),
       .va(slot_va[ext_slot]),
@@ -267,11 +274,17 @@ module key_check #(
   /* verilator lint_on UNUSEDSIGNAL */
   assign out_slot = done_slot[done_head];
   assign out_verdict = done_verdict[done_head];
-  assign out_access = slot_access[out_slot];
   assign rsp_valid = done_count != '0;
   assign out_taken = rsp_valid && rsp_ready;
-  assign rsp_data = {slot_tag[out_slot], slot_piece[out_slot], slot_offset[out_slot], slot_map[out_slot],
-                     out_verdict == hca_pkg::GRANTED && !out_access.element ? slot_epoch[out_slot] : 32'd0, out_verdict};
+  always_comb begin
+    out_access = '0;
+    rsp_data = '0;
+    if (rsp_valid) begin
+      out_access = slot_access[out_slot];
+      rsp_data = {slot_tag[out_slot], slot_piece[out_slot], slot_offset[out_slot], slot_map[out_slot],
+                  out_verdict == hca_pkg::GRANTED && !out_access.element ? slot_epoch[out_slot] : 32'd0, out_verdict};
+    end
+  end
 
   // ---- references: those of accesses that were granted by the MRC and then refused go back here
   logic refund_valid;
@@ -294,6 +307,7 @@ module key_check #(
   ) u_epochs (
       .clk(clk),
       .rst_n(rst_n),
+      .take_asked(mrc_rsp_valid),
       .take_valid(mrc_taken && takes),
       .take_ready(take_ready),
       .take_index(access.key[31:8]),
@@ -404,8 +418,10 @@ module key_check #(
 
       // references
       refund_valid <= pipe_valid[DEPTH-2] && pipe_verdict[DEPTH-2] != hca_pkg::GRANTED && slot_holds[last_slot];
-      refund_index <= last_access.key[31:8];
-      refund_epoch <= slot_epoch[last_slot];
+      if (pipe_valid[DEPTH-2]) begin
+        refund_index <= last_access.key[31:8];
+        refund_epoch <= slot_epoch[last_slot];
+      end
     end
   end
 

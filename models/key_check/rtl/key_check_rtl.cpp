@@ -1,5 +1,6 @@
 #include "models/key_check/rtl/key_check_rtl.h"
 
+#include <bit>
 #include <string>
 
 namespace hcasim {
@@ -92,7 +93,7 @@ tlm::tlm_sync_enum key_check_rtl::handle(key_request& r, tlm::tlm_phase phase, p
 void key_check_rtl::enter(key_request& r, ps t) {
   const unsigned tag = free_tags_.front();
   free_tags_.pop_front();
-  tagged_[tag] = &r;
+  give_tag(tag, r);
   arrived_[tag] = t;
   rtl::payload p;
   rtl::writer(p)
@@ -109,6 +110,17 @@ void key_check_rtl::enter(key_request& r, ps t) {
       .put(r.length, 64)
       .put(tag, tag_bits);
   push(req_, p, t);
+}
+
+void key_check_rtl::give_tag(unsigned tag, key_request& r) {
+  tagged_[tag] = &r;
+  tags_in_use_[tag / 64] |= std::uint64_t{1} << tag % 64;
+}
+
+void key_check_rtl::take_tag_back(unsigned tag) {
+  tagged_[tag] = nullptr;
+  tags_in_use_[tag / 64] &= ~(std::uint64_t{1} << tag % 64);
+  free_tags_.push_back(static_cast<std::uint8_t>(tag));
 }
 
 void key_check_rtl::release(key_request& r, ps t) {
@@ -136,7 +148,7 @@ void key_check_rtl::enter_drains(ps t) {
     draining_.pop_front();
     const unsigned tag = free_tags_.front();
     free_tags_.pop_front();
-    tagged_[tag] = d.request;
+    give_tag(tag, *d.request);
     arrived_[tag] = d.t;
     rtl::payload p;
     rtl::writer(p).put(hca_key_index(d.request->key), 24).put(tag, tag_bits);
@@ -146,14 +158,24 @@ void key_check_rtl::enter_drains(ps t) {
 
 void key_check_rtl::fetch(line& l, initiator_socket<context_request>& from, std::uint32_t index, ps t) {
   owe(-1);
-  l.operation = 0;
-  for (const key_request* r : tagged_) {
-    if (l.of_mrc && r && r->op != key_op::drain && hca_key_index(r->key) == index) l.operation = r->operation;
-  }
+  l.operation = l.of_mrc ? operation_of(index) : 0;
   l.op = context_op::fetch;
   l.failed = l.dirty = false;
   l.index = index;
   if (from.send(l, t) == tlm::TLM_COMPLETED) came(l, t);
+}
+
+// Of the last one, by tag, that asks for this key.
+std::uint64_t key_check_rtl::operation_of(std::uint32_t index) const {
+  for (unsigned n = tags / 64; n-- > 0;) {
+    for (std::uint64_t left = tags_in_use_[n]; left != 0;) {
+      const auto highest = static_cast<unsigned>(std::bit_width(left) - 1);
+      left ^= std::uint64_t{1} << highest;
+      const key_request& r = *tagged_[n * 64 + highest];
+      if (r.op != key_op::drain && hca_key_index(r.key) == index) return r.operation;
+    }
+  }
+  return 0;
 }
 
 void key_check_rtl::came(line& l, ps t) {
@@ -188,8 +210,7 @@ void key_check_rtl::conclude(const rtl::payload& p, ps t) {
   const auto tag = static_cast<unsigned>(in.get(tag_bits));
   key_request* const r = tagged_[tag];
   if (!r) return violation("stream rsp answers tag " + std::to_string(tag) + ", which is not in use");
-  tagged_[tag] = nullptr;
-  free_tags_.push_back(static_cast<std::uint8_t>(tag));
+  take_tag_back(tag);
   r->result = v;
   if (r->op == key_op::element) {
     if (v == verdict::granted) r->piece = piece;
@@ -215,8 +236,7 @@ void key_check_rtl::conclude(const rtl::payload& p, ps t) {
 void key_check_rtl::drained(unsigned tag, ps t) {
   key_request* const r = tagged_[tag];
   if (!r) return violation("stream drn_rsp answers tag " + std::to_string(tag) + ", which is not in use");
-  tagged_[tag] = nullptr;
-  free_tags_.push_back(static_cast<std::uint8_t>(tag));
+  take_tag_back(tag);
   drain_wait_.add(t - arrived_[tag]);
   enter_drains(t);
   target_socket<key_request>::respond(*r, t);

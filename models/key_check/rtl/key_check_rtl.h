@@ -54,6 +54,9 @@ class key_check_rtl : public rtl::shell {
   tlm::tlm_sync_enum handle(key_request& r, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum handle_control(key_request& r, tlm::tlm_phase phase, ps& t);
   void enter(key_request& r, ps t);
+  void give_tag(unsigned tag, key_request& r);
+  void take_tag_back(unsigned tag);
+  [[nodiscard]] std::uint64_t operation_of(std::uint32_t index) const;
   void enter_drains(ps t);
   void release(key_request& r, ps t);
   void fetch(line& l, initiator_socket<context_request>& from, std::uint32_t index, ps t);
@@ -74,6 +77,7 @@ class key_check_rtl : public rtl::shell {
   rtl::stream& drn_rsp_;
 
   std::array<key_request*, tags> tagged_{};
+  std::array<std::uint64_t, tags / 64> tags_in_use_{};
   std::array<ps, tags> arrived_{};
   std::deque<std::uint8_t> free_tags_;  // used in turn
   std::deque<waiting_request> behind_;  // no tag is free

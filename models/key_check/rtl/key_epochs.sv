@@ -1,15 +1,16 @@
 // Who still uses a key as it was: a content-addressed table of the key indices with accesses in flight, their references split
 // into those of the current epoch and older ones. In one cycle a reference is taken, then one is given back, then an epoch is
-// begun; each sees what the one before it did.
+// begun; each sees what the one before it did. Nothing is compared for what is not asked.
 module key_epochs #(
     parameter int ENTRIES = 64,
     parameter int COUNT_BITS = 12,
     // The number of an epoch wraps around, and is never 0. It begins so that it soon does: a wrap is nothing rare then.
-    parameter logic [31:0] FIRST = 32'hffff_ff00
+    parameter logic [31:0] FIRST = 32'hffff_fff0
 ) (
     input logic clk,
     input logic rst_n,
-    // A reference to the current epoch of an index. Not ready: the table is full of other indices.
+    // A reference to the current epoch of an index. Not ready: the table is full of other indices. `take_asked`: it may be wanted.
+    input logic take_asked,
     input logic take_valid,
     output logic take_ready,
     input logic [23:0] take_index,
@@ -45,22 +46,32 @@ module key_epochs #(
     renew_at = '0;
     any_free = 1'b0;
     free_at = '0;
-    for (int i = ENTRIES - 1; i >= 0; i--) begin
-      if (!used[i]) begin
-        any_free = 1'b1;
-        free_at = AW'(i);
+    if (take_asked) begin
+      for (int i = ENTRIES - 1; i >= 0; i--) begin
+        if (!used[i]) begin
+          any_free = 1'b1;
+          free_at = AW'(i);
+        end
+        if (used[i] && index[i] == take_index) begin
+          take_hit = 1'b1;
+          take_at = AW'(i);
+        end
       end
-      if (used[i] && index[i] == take_index) begin
-        take_hit = 1'b1;
-        take_at = AW'(i);
+    end
+    if (give_valid) begin
+      for (int i = ENTRIES - 1; i >= 0; i--) begin
+        if (used[i] && index[i] == give_index) begin
+          give_hit = 1'b1;
+          give_at = AW'(i);
+        end
       end
-      if (used[i] && index[i] == give_index) begin
-        give_hit = 1'b1;
-        give_at = AW'(i);
-      end
-      if (used[i] && index[i] == renew_index) begin
-        renew_hit = 1'b1;
-        renew_at = AW'(i);
+    end
+    if (renew_valid) begin
+      for (int i = ENTRIES - 1; i >= 0; i--) begin
+        if (used[i] && index[i] == renew_index) begin
+          renew_hit = 1'b1;
+          renew_at = AW'(i);
+        end
       end
     end
     take_ready = take_hit || any_free;

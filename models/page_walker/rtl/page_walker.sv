@@ -86,10 +86,18 @@ module page_walker #(
   logic [63:0] m_va, m_relative, m_page, m_line;
   logic [1:0] m_level;
   logic m_last, m_ends, m_descends, m_node_missing;
-  assign m_map = r_map[m_tag];
-  assign m_va = r_va[m_tag];
-  assign m_relative = m_va - m_map.table_va;
-  assign m_page = (m_relative >> m_map.page_shift[5:0]) & ~64'd7;
+  always_comb begin
+    m_map = '0;
+    m_va = 64'd0;
+    m_relative = 64'd0;
+    m_page = 64'd0;
+    if (mem_rsp_valid) begin
+      m_map = r_map[m_tag];
+      m_va = r_va[m_tag];
+      m_relative = m_va - m_map.table_va;
+      m_page = (m_relative >> m_map.page_shift[5:0]) & ~64'd7;
+    end
+  end
   assign m_line = m_page >> 3;
   assign m_level = w_level[m_tag];
   assign m_last = m_level == 2'd0;
@@ -119,18 +127,25 @@ module page_walker #(
     other_first = 64'd0;
     other_span = 64'd0;
     other_shift = 8'd0;
-    for (int i = TAGS - 1; i >= 0; i--) begin
-      other = r_map[i];
-      other_line = (r_va[i] - other.table_va) >> other.page_shift[5:0] >> 3;
-      same_tag[i] = leads[i] && other.index == map.index;
-      same_line[i] = same_tag[i] && other.table_root == map.table_root && other_line == line_number && !poisoned[i];
-      other_shift = other.page_shift + 8'd3;
-      other_first = other.table_va + (other_line << other_shift[5:0]);
-      other_span = (64'd1 << other_shift[5:0]) - 64'd1;
-      covered[i] = same_tag[i] && (va - other_first <= other_span || other_first - va <= last - va);
-      if (same_line[i]) begin
-        joins = 1'b1;
-        lead = TAG_BITS'(i);
+    same_tag = '0;
+    same_line = '0;
+    covered = '0;
+    if (req_valid) begin
+      for (int i = TAGS - 1; i >= 0; i--) begin
+        if (leads[i]) begin
+          other = r_map[i];
+          other_line = (r_va[i] - other.table_va) >> other.page_shift[5:0] >> 3;
+          same_tag[i] = other.index == map.index;
+          same_line[i] = same_tag[i] && other.table_root == map.table_root && other_line == line_number && !poisoned[i];
+          other_shift = other.page_shift + 8'd3;
+          other_first = other.table_va + (other_line << other_shift[5:0]);
+          other_span = (64'd1 << other_shift[5:0]) - 64'd1;
+          covered[i] = same_tag[i] && (va - other_first <= other_span || other_first - va <= last - va);
+          if (same_line[i]) begin
+            joins = 1'b1;
+            lead = TAG_BITS'(i);
+          end
+        end
       end
     end
   end
@@ -157,6 +172,7 @@ module page_walker #(
   ) u_leaves (
       .clk(clk),
       .rst_n(rst_n),
+      .asked(req_valid),
       .use_it(taken && walkable),
       .tag(map.index),
       .root(map.table_root),
@@ -197,9 +213,16 @@ module page_walker #(
   /* verilator lint_on UNUSEDSIGNAL */
   logic [63:0] b_relative, b_page;
   assign b_tag = queue_any ? queue[queue_head] : tag;
-  assign b_map = queue_any ? r_map[b_tag] : map;
-  assign b_relative = (queue_any ? r_va[b_tag] : va) - b_map.table_va;
-  assign b_page = (b_relative >> b_map.page_shift[5:0]) & ~64'd7;
+  always_comb begin
+    b_map = '0;
+    b_relative = 64'd0;
+    b_page = 64'd0;
+    if (begins) begin
+      b_map = queue_any ? r_map[b_tag] : map;
+      b_relative = (queue_any ? r_va[b_tag] : va) - b_map.table_va;
+      b_page = (b_relative >> b_map.page_shift[5:0]) & ~64'd7;
+    end
+  end
 
   // The lowest node that is known. upper[i] knows the nodes of level i by their numbers; the root is the map's.
   logic [2:0] upper_hit, upper_asked;
@@ -231,6 +254,7 @@ module page_walker #(
     ) u_nodes (
         .clk(clk),
         .rst_n(rst_n),
+        .asked(begins),
         .use_it(begins && upper_asked[l]),
         .tag(b_map.index),
         .root(b_map.table_root),
@@ -300,18 +324,28 @@ module page_walker #(
   logic [1:0] a_failure, chain_failure, m_failure;
   logic [129:0] a_answer;
   assign m_failure = m_failed ? TABLE_ERROR : m_last ? OK : NOT_PRESENT;
-  assign a_map = r_map[a_tag];
-  assign a_relative = r_va[a_tag] - a_map.table_va;
-  assign a_page = a_relative >> a_map.page_shift[5:0];
-  assign a_mask = (64'd1 << a_map.page_shift[5:0]) - 64'd1;
-  assign a_rest = a_mask + 64'd1 - (a_relative & a_mask);
-  assign a_line = a_from_memory ? m_data : chain_leads ? r_line[chain_tag] : chain_line;
   assign a_failure = a_from_memory ? m_failure : chain_leads ? r_failure[chain_tag] : chain_failure;
-  assign a_entry = a_line[64*a_page[2:0]+:64];
   always_comb begin
-    a_answer = {r_length[a_tag] < a_rest ? r_length[a_tag] : a_rest, {a_entry[63:12], 12'd0} + (a_relative & a_mask), OK};
-    if (a_failure != OK) a_answer = {64'd0, 64'd0, a_failure};
-    else if (!a_entry[0] || (a_entry[1] && r_write[a_tag])) a_answer = {64'd0, 64'd0, NOT_PRESENT};
+    a_map = '0;
+    a_relative = 64'd0;
+    a_page = 64'd0;
+    a_mask = 64'd0;
+    a_rest = 64'd0;
+    a_line = '0;
+    a_entry = 64'd0;
+    a_answer = '0;
+    if (a_put) begin
+      a_map = r_map[a_tag];
+      a_relative = r_va[a_tag] - a_map.table_va;
+      a_page = a_relative >> a_map.page_shift[5:0];
+      a_mask = (64'd1 << a_map.page_shift[5:0]) - 64'd1;
+      a_rest = a_mask + 64'd1 - (a_relative & a_mask);
+      a_line = a_from_memory ? m_data : chain_leads ? r_line[chain_tag] : chain_line;
+      a_entry = a_line[64*a_page[2:0]+:64];
+      a_answer = {r_length[a_tag] < a_rest ? r_length[a_tag] : a_rest, {a_entry[63:12], 12'd0} + (a_relative & a_mask), OK};
+      if (a_failure != OK) a_answer = {64'd0, 64'd0, a_failure};
+      else if (!a_entry[0] || (a_entry[1] && r_write[a_tag])) a_answer = {64'd0, 64'd0, NOT_PRESENT};
+    end
   end
 
   logic rsp_stored, mem_stored;

@@ -1,5 +1,5 @@
 // A set-associative cache of page-table entries: lines of leaves, or addresses of nodes. One look-up, one fill and one drop a
-// cycle; a drop looks at every entry at once. The least recently used way makes room.
+// cycle; a drop looks at every entry at once. The least recently used way makes room. Nothing is compared for what is not asked.
 module translation_lookup #(
     parameter int SETS = 256,
     parameter int WAYS = 4,
@@ -8,6 +8,7 @@ module translation_lookup #(
     input logic clk,
     input logic rst_n,
     // Look-up, combinational; `use_it`: a hit counts as a use.
+    input logic asked,
     input logic use_it,
     input logic [31:0] tag,
     input logic [63:0] root,
@@ -65,14 +66,17 @@ module translation_lookup #(
     hit = 1'b0;
     hit_way = '0;
     at = '0;
-    for (int w = WAYS - 1; w >= 0; w--) begin
-      at = {set, WB'(w)};
-      if (valid[at] && tags[at] == tag && roots[at] == root && numbers[at] == number) begin
-        hit = 1'b1;
-        hit_way = WB'(w);
+    hit_data = '0;
+    if (asked) begin
+      for (int w = WAYS - 1; w >= 0; w--) begin
+        at = {set, WB'(w)};
+        if (valid[at] && tags[at] == tag && roots[at] == root && numbers[at] == number) begin
+          hit = 1'b1;
+          hit_way = WB'(w);
+        end
       end
+      hit_data = data[{set, hit_way}];
     end
-    hit_data = data[{set, hit_way}];
   end
 
   logic [WAYS*WB-1:0] used_ages, put_base;
@@ -85,17 +89,19 @@ module translation_lookup #(
     empty_way = '0;
     oldest_way = '0;
     put_at = '0;
-    for (int w = WAYS - 1; w >= 0; w--) begin
-      put_at = {put_set, WB'(w)};
-      if (valid[put_at] && tags[put_at] == put_tag && roots[put_at] == put_root && numbers[put_at] == put_number) begin
-        same = 1'b1;
-        same_way = WB'(w);
+    if (put) begin
+      for (int w = WAYS - 1; w >= 0; w--) begin
+        put_at = {put_set, WB'(w)};
+        if (valid[put_at] && tags[put_at] == put_tag && roots[put_at] == put_root && numbers[put_at] == put_number) begin
+          same = 1'b1;
+          same_way = WB'(w);
+        end
+        if (!valid[put_at]) begin
+          empty = 1'b1;
+          empty_way = WB'(w);
+        end
+        if (put_base[WB*w+:WB] == WB'(WAYS - 1)) oldest_way = WB'(w);
       end
-      if (!valid[put_at]) begin
-        empty = 1'b1;
-        empty_way = WB'(w);
-      end
-      if (put_base[WB*w+:WB] == WB'(WAYS - 1)) oldest_way = WB'(w);
     end
     put_way = same ? same_way : empty ? empty_way : oldest_way;
   end
@@ -105,15 +111,19 @@ module translation_lookup #(
   logic [WAYS*WB-1:0] put_ages;
   always_comb begin
     used_ages = set_ages;
-    for (int w = 0; w < WAYS; w++) begin
-      if (set_ages[WB*w+:WB] < set_ages[WB*hit_way+:WB]) used_ages[WB*w+:WB] = set_ages[WB*w+:WB] + 1'b1;
+    if (asked) begin
+      for (int w = 0; w < WAYS; w++) begin
+        if (set_ages[WB*w+:WB] < set_ages[WB*hit_way+:WB]) used_ages[WB*w+:WB] = set_ages[WB*w+:WB] + 1'b1;
+      end
+      used_ages[WB*hit_way+:WB] = '0;
     end
-    used_ages[WB*hit_way+:WB] = '0;
     put_ages = put_base;
-    for (int w = 0; w < WAYS; w++) begin
-      if (put_base[WB*w+:WB] < put_base[WB*put_way+:WB]) put_ages[WB*w+:WB] = put_base[WB*w+:WB] + 1'b1;
+    if (put) begin
+      for (int w = 0; w < WAYS; w++) begin
+        if (put_base[WB*w+:WB] < put_base[WB*put_way+:WB]) put_ages[WB*w+:WB] = put_base[WB*w+:WB] + 1'b1;
+      end
+      put_ages[WB*put_way+:WB] = '0;
     end
-    put_ages[WB*put_way+:WB] = '0;
   end
 
   logic [63:0] put_span;
