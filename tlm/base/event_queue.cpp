@@ -95,12 +95,10 @@ void event_queue::run() {
   }
   running_ = false;
   delta_passed_ = !last_.empty() && t == kernel_now();
-  if (!last_.empty()) {
-    arm(t);
-  } else if (!done()) {
+  if (last_.empty() && !done()) {
     arm(future_.next());
-  } else if (t > kernel_now()) {
-    arm(t);  // so that the kernel ends where the last item did
+  } else if (!last_.empty() || t > kernel_now()) {
+    arm(t);  // for the last of this time, or so that the kernel ends where the last item did
   }
 }
 
