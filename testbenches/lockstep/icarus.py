@@ -21,7 +21,7 @@ import tempfile
 
 # With the sources of these, vvp 11 does not come to rest at time 0: their processes wake each other for ever. Yosys makes
 # processes of multiplexers of them first.
-ELABORATED = {"key_check", "context_cache"}
+ELABORATED = {"key_check", "context_cache", "page_walker"}
 SECONDS = 300  # of each program
 RESET_CYCLES = 3  # tlm/rtl/shell.cpp; then one without reset
 
@@ -255,7 +255,6 @@ def main():
     parser.add_argument("waveform")
     parser.add_argument("--without", nargs=2, metavar=("FILE", "TEXT"))
     parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--elaborate", action="store_true", help="by Yosys first")
     a = parser.parse_args()
     if not shutil.which("iverilog"):
         print("there is no Icarus Verilog (iverilog)")
@@ -264,7 +263,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     try:
         unit = Unit(a.root.resolve(), a.unit)
-        elaborate = a.elaborate or unit.top in ELABORATED
+        elaborate = unit.top in ELABORATED
         if elaborate and not shutil.which("yosys"):
             print("there is no Yosys (yosys)")
             return 77

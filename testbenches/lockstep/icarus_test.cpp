@@ -79,7 +79,7 @@ TEST_P(icarus, storms_have_no_unknown_controls) {
     options o;
     const item_stream s = made(o, mode::random, requests, storms);
     record(s, o);
-    const outcome found = replay(GetParam() == "page_walker" ? "--elaborate" : "");  // in a storm it comes to no rest either
+    const outcome found = replay();
     EXPECT_EQ(found.status, 0) << found.text;
     std::printf("%s: %s", GetParam().c_str(), found.text.c_str());
   }
