@@ -184,6 +184,21 @@ TEST_F(studies, receive_prefetch) {
   for (const int n : {2, 4, 8, 16, 32}) EXPECT_NEAR(of("4 KiB, SRQ", n), of("4 KiB", n), 0.05 * of("4 KiB", n));
 }
 
+// A tag carries MRRS in the time of a read, up to what the link takes.
+TEST_F(studies, write_tags) {
+  if (std::system("command -v ib_write_bw >/dev/null 2>&1") != 0) GTEST_SKIP() << "perftest is not installed";
+  run("write_tags");
+  for (const char* root : {"120 ns", "480 ns"}) {
+    const auto of = [&](const char* metric, int tags) {
+      return value(metric, fmt::format("size = '64 KiB' AND root = '{}' AND tags = {}", root, tags));
+    };
+    const double one = 512 / of("latency", 2) * 1e9 / (1 << 20);  // MB/s
+    for (const int n : {2, 4, 8}) EXPECT_NEAR(of("bandwidth", n), n * one, 0.02 * n * one) << root;
+    EXPECT_GT(of("bandwidth", 32), 0.96 * 11838) << root;
+    EXPECT_NEAR(of("bandwidth", 64), of("bandwidth", 32), 0.005 * of("bandwidth", 32)) << root;
+  }
+}
+
 TEST_F(studies, qpc_cache) {
   run("qpc_cache");
   const double most = value("rate", "qps = 512 AND entries = 1024");
