@@ -130,12 +130,9 @@ void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_s
   q.state = HCA_QP_ERR;
   c.on(connection_event::context_in_error);
   faults_.cancel(&c);
-  if (q.in_wqe_held) {
-    q.in_wqe_held = 0;
-    report_receive(c, q, q.in_wqe, receive_status, nullptr, c.operation, t);
-  } else {
-    raise(event, c.qpn, c.operation, t);
-  }
+  const bool told = q.in_wqe_held && report_receive(c, q, q.in_wqe, receive_status, nullptr, c.operation, t);
+  q.in_wqe_held = 0;
+  if (!told) raise(event, c.qpn, c.operation, t);
   flush_with(c, q, t);
   tell_requester(c, t);
 }
@@ -214,10 +211,10 @@ void responder::flush_with(connection& c, hca_qpc& q, ps t) {
   raise(HCA_EVENT_QP_LAST_WQE, c.qpn, 0, t);
 }
 
-void responder::report_receive(const connection& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
+bool responder::report_receive(const connection& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
                                std::uint64_t operation, ps t) {
   const bool xrc = q.transport == HCA_TRANSPORT_XRC_TGT;
-  if (xrc && srq_ended(c, q)) return;
+  if (xrc && srq_ended(c, q)) return false;
   report& r = report_pool_.get();
   r.operation = operation;
   r.event = false;
@@ -248,6 +245,7 @@ void responder::report_receive(const connection& c, const hca_qpc& q, std::uint1
     r.cqe.service_level = h.service_level;
   }
   send_report(r, t);
+  return true;
 }
 
 void responder::raise(std::uint32_t type, std::uint32_t number, std::uint64_t operation, ps t) {

@@ -32,7 +32,9 @@ task<bool> responder::find_domain(connection& c, context_request& ctx, std::uint
   }
   out = s->domain_of;
   const auto& q = ctx.as<const hca_qpc>();
-  co_return live_srq(srqn) && out.life == s->life&& out.xrcd != 0 && out.xrcd == q.xrcd&& out.function == q.function;
+  const bool same = out.xrcd != 0 && out.xrcd == q.xrcd && out.function == q.function;
+  const bool found = same && live_srq(srqn) && out.life == s->life;
+  co_return found;
 }
 
 task<> responder::look_up_domain(connection& s, const connection& c, ps& t) {

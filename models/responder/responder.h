@@ -129,9 +129,6 @@ class responder : public unit {
     std::uint8_t fetched_stride = 0;   // log2 of their bytes
     std::uint16_t fetched_posted = 0;  // of an SRQ: so many of its list, from the next one on, were posted when they were read
     bool shared = false;               // an SRQ
-    std::uint32_t life = 0;            // how often it was started
-    std::uint32_t srq_life = 0;        // XRC: that of the SRQ that the message names
-    domain domain_of;                  // an SRQ's
     bool lost = false;                 // its context could not be had or believed, and software knows
     std::uint32_t receive_pd = 0;      // by which the keys of the receive in use are judged
     std::vector<std::byte> fetched;
@@ -145,6 +142,9 @@ class responder : public unit {
     ps no_receive_since = never;       // a message has come, and none was posted
     ps handled_since{0};               // the packet in hand
     std::uint64_t operation = 0;       // of it; 0: there is none
+    std::uint32_t life = 0;            // how often it was started
+    std::uint32_t srq_life = 0;        // XRC: that of the SRQ that the message names
+    domain domain_of;                  // an SRQ's
 
     void on(connection_event e) { state = connection_table.step(state, e); }
   };
@@ -235,7 +235,8 @@ class responder : public unit {
   process tell_requester(connection& c, ps t);
   process flush_receives(connection& c, control_request* answer, ps t);
   void flush_with(connection& c, hca_qpc& q, ps t);
-  void report_receive(const connection& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
+  // False: nobody is told, since the SRQ that it was of has ended.
+  bool report_receive(const connection& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
                       std::uint64_t operation, ps t);
   void raise(std::uint32_t type, std::uint32_t number, std::uint64_t operation, ps t);
   void send_report(report& r, ps t);

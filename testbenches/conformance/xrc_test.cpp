@@ -360,6 +360,11 @@ TEST(conformance, TC_H17) {
       EXPECT_EQ(p.bytes(others.addr, 4096), theirs);
       EXPECT_EQ(p.state(b), IBV_QPS_ERR);
       EXPECT_FALSE(next_completion(c, cq, 100_us)) << "of a receive that was another SRQ's";
+      ibv_async_event e{};
+      ASSERT_EQ(ibv_get_async_event(c, p.context, &e), 0) << "since no completion tells of the error";
+      EXPECT_EQ(e.event_type, IBV_EVENT_QP_ACCESS_ERR);
+      EXPECT_EQ(e.element.qp, b);
+      ibv_ack_async_event(&e);
       ASSERT_EQ(ibv_destroy_srq(c, srq), 0);
       ASSERT_EQ(ibv_destroy_cq(c, cq), 0);
     }
