@@ -25,6 +25,7 @@ packet& attacker::send_to(prey& q, packet_header h, bool right, std::uint32_t pa
     h.global = true;
     way.dest = group_gid(group);
   }
+  if (!right && h.shape().xrc && random_.chance(0.3)) h.srqn = preys_[random_.below(preys_.size())].srqns[0];
   if (!right && random_.chance(0.3)) lose_way(h, way);
   return wire_.make(h, payload, random_.next(), way);
 }
@@ -55,7 +56,7 @@ void attacker::lose_way(packet_header& h, global_route& way) {
     case 4:
       h.dest_qpn = wire::group_qpn;
       break;
-    case 5:  // another domain's, or none
+    case 5:  // any, or none
       h.srqn = static_cast<std::uint32_t>(random_.below(64));
       break;
     case 6:

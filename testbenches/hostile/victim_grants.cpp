@@ -113,20 +113,25 @@ void victim::change_window(ground& g) {
   if (g.bytes != 0) set_bait(g, g.mw->rkey, order);
 }
 
-// A region whose key stays, and which is free between two registrations.
+// A region whose key stays, and which is free between two registrations: for a while, or for no longer than a READ takes.
 void victim::change_fast_region(ground& g) {
+  const ground before = g;
+  const bool comes_back = g.bytes != 0 && random_.chance(0.5);
   if (g.bytes != 0) {
     const std::uint32_t old = g.mr->rkey;
     need(local_inv(c_, control_, old).status == IBV_WC_SUCCESS, "a region could not be invalidated");
     c_.sync();
     witness_.keys.take(old, now());
-    return take(g);
+    take(g);
+    if (!comes_back) return;
+    g = before;
+  } else {
+    choose(g);
   }
-  choose(g);
   memory_.grant(g.va, g.bytes, shadow_rights(g.access));
   const ps order = now();
   need(hcax_map_mr(p_.c, g.mr, g.va, g.bytes) == 0, "a region could not be mapped");
-  const std::uint32_t key = random_.chance(0.5) ? ibv_inc_rkey(g.mr->rkey) : g.mr->rkey;
+  const std::uint32_t key = !comes_back && random_.chance(0.5) ? ibv_inc_rkey(g.mr->rkey) : g.mr->rkey;
   need(reg_mr(c_, control_, g.mr, key, g.access | IBV_ACCESS_LOCAL_WRITE).status == IBV_WC_SUCCESS,
        "a region could not be registered fast");
   c_.sync();
