@@ -25,6 +25,13 @@ struct sweep_arguments {
                     "Slurm likes")
         ->type_name("N")
         ->check(CLI::Range(1U, 4096U));
+    sweep
+        .add_option(
+            "--at", options.at,
+            "Run only the points where the axis stands at this value; repeat it for more values or axes. The others are "
+            "run by --resume")
+        ->type_name("AXIS=VALUE")
+        ->allow_extra_args(false);
     sweep.add_flag("--resume", options.resume, "Go on with what the folder holds: only points that are missing are run");
     sweep.add_flag("--retry", options.retry, "With --resume: run again what did not pass");
     sweep.add_option("--time-limit", time_limit, "Stop a point that takes longer (wall-clock time); it counts as failed")

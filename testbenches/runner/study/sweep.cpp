@@ -16,6 +16,7 @@
 #include "testbenches/runner/study/point_pool.h"
 #include "testbenches/runner/study/progress.h"
 #include "testbenches/runner/study/results.h"
+#include "testbenches/runner/study/selection.h"
 
 namespace hcasim {
 namespace {
@@ -84,13 +85,14 @@ struct totals {
 
 class sweep {
  public:
-  sweep(const sweep_options& o, const study& s, result_file& results, platform_factory machine)
-      : o_(o), study_(s), results_(results), machine_(machine), progress_(s.points()) {}
+  sweep(const sweep_options& o, const study& s, const point_selection& wanted, result_file& results, platform_factory machine)
+      : o_(o), study_(s), wanted_(wanted), results_(results), machine_(machine), progress_(wanted.points()) {}
 
   // False: interrupted.
   bool run(const interrupt_watch& watch) {
     finished_ = results_.finished(o_.retry);
-    progress_.begin(finished_.size());
+    progress_.begin(static_cast<std::uint64_t>(
+        std::count_if(finished_.begin(), finished_.end(), [this](std::uint64_t id) { return wanted_.holds(id); })));
     const bool ended = o_.slurm ? in_slurm(watch) : here(watch);
     progress_.end();
     return ended;
@@ -104,7 +106,7 @@ class sweep {
     point_pool pool(study_, machine_, o_.folder, {.jobs = jobs, .time_limit = o_.time_limit, .stop_fd = watch.fd()});
     pool.next = [this]() -> std::optional<std::uint64_t> {
       while (next_ < study_.points()) {
-        if (!finished_.contains(++next_)) return next_;
+        if (!finished_.contains(++next_) && wanted_.holds(next_)) return next_;
       }
       return std::nullopt;
     };
@@ -122,7 +124,11 @@ class sweep {
       take(r, r.host.empty() ? 0 : ordered_json::parse(r.host)["wall_seconds"].get<double>());
     };
     slurm.idle = [this](const std::string& tasks) { progress_.show(tasks); };
-    return slurm.run(finished_);
+    std::set<std::uint64_t> not_to_run = finished_;
+    for (std::uint64_t id = 1; id <= study_.points(); ++id) {
+      if (!wanted_.holds(id)) not_to_run.insert(not_to_run.end(), id);
+    }
+    return slurm.run(not_to_run);
   }
 
   void take(const point_record& r, double seconds) {
@@ -142,6 +148,7 @@ class sweep {
 
   const sweep_options& o_;
   const study& study_;
+  const point_selection& wanted_;
   result_file& results_;
   platform_factory machine_;
   progress_bar progress_;
@@ -183,6 +190,7 @@ std::string results_table(const study& s, result_file& results) {
 int run_sweep(const sweep_options& o, platform_factory machine) {
   const auto begin = std::chrono::steady_clock::now();
   const study s(o.file, machine);
+  const point_selection wanted(s, o.at);
   if (s.points() > study::many_points && !o.many) {
     throw input_error(
         fmt::format("the axes of '{}' make {} points, more than {}; make them shorter, or add --many if you mean it",
@@ -193,7 +201,7 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
     for (const study_axis& a : s.axes()) {
       for (const axis_value& v : a.values) axes[a.name].push_back(v.label);
     }
-    std::cout << dump({{"study", s.name()}, {"points", s.points()}, {"axes", axes}});
+    std::cout << dump({{"study", s.name()}, {"points", wanted.points()}, {"axes", axes}});
     return run_passed;
   }
   if (o.dry_run) {
@@ -201,7 +209,7 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
       std::cout << fmt::format("{}: {} values, {} to {}\n", a.name, a.values.size(), a.values.front().label,
                                a.values.back().label);
     }
-    std::cout << fmt::format("{} points\n", s.points());
+    std::cout << fmt::format("{} points\n", wanted.points());
     return run_passed;
   }
   if (!o.slurm_task.empty()) return run_slurm_task(s, machine, o.slurm_task, o.time_limit);
@@ -219,7 +227,7 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
     if (!o.slurm) slurm_job_folder(o.folder / "slurm").remove();
   }
   const interrupt_watch watch;
-  sweep all(o, s, results, machine);
+  sweep all(o, s, wanted, results, machine);
   bool ended = false;
   try {
     ended = all.run(watch);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "testbenches/runner/execution/platform.h"
 #include "testbenches/runner/study/slurm_executor.h"
@@ -14,7 +15,8 @@ namespace hcasim {
 struct sweep_options {
   std::filesystem::path file;
   std::filesystem::path folder;
-  unsigned jobs = 0;  // 0: one per core
+  std::vector<std::string> at;  // "AXIS=VALUE": only these points
+  unsigned jobs = 0;            // 0: one per core
   bool resume = false;
   bool retry = false;  // of an earlier run: what did not pass is run again
   bool many = false;   // more than study::many_points

@@ -236,6 +236,23 @@ TEST_F(sweep, an_interrupt_ends_in_order) {
   EXPECT_EQ(points("out").size(), 24U);
 }
 
+TEST_F(sweep, a_part_of_the_points_may_be_run_first) {
+  file("s.yaml", study(two_axes));
+  ASSERT_EQ(hcasim("sweep s.yaml -o whole").status, 0);
+  EXPECT_EQ(hcasim("sweep s.yaml --dry-run --at ticks=10 --at ticks=30 --at 'latency_set=200 ns'").text,
+            "latency_set: 2 values, 100 ns to 200 ns\nticks: 3 values, 10 to 30\n2 points\n");
+  ASSERT_EQ(hcasim("sweep s.yaml -o out --at ticks=10 --at ticks=30 --at 'latency_set=200 ns'").status, 0);
+  EXPECT_EQ(query("out", "SELECT id FROM points ORDER BY id"), (rows{{"4"}, {"6"}}));
+  ASSERT_EQ(hcasim("sweep s.yaml -o out --at ticks=10 --resume").status, 0);
+  EXPECT_EQ(query("out", "SELECT id FROM points ORDER BY id"), (rows{{"1"}, {"4"}, {"6"}}));
+  ASSERT_EQ(hcasim("sweep s.yaml -o out --resume").status, 0);
+  EXPECT_EQ(points("out"), points("whole"));
+  refused("s.yaml -o new --at tick=10", "--at tick=10: there is no axis 'tick'; did you mean 'ticks'?");
+  refused("s.yaml -o new --at ticks=11", "--at ticks=11: there is no value '11'; did you mean '10'?");
+  refused("s.yaml -o new --at ticks", "--at ticks: an axis and one of its values are expected, --at AXIS=VALUE");
+  EXPECT_FALSE(fs::exists("new"));
+}
+
 TEST_F(sweep, a_changed_study_keeps_its_rows_or_is_refused) {
   file("s.yaml", study(two_axes));
   ASSERT_EQ(hcasim("sweep s.yaml -o out").status, 0);
