@@ -49,20 +49,24 @@ function(hca_library name)
   endif()
 endfunction()
 
-# hca_test(NAME SOURCES... [LINK ...] [LABELS ...] [TIMEOUT seconds]): a GoogleTest program; every test runs in a process of its own.
+# hca_test(NAME SOURCES... [LINK ...] [LABELS ...] [TIMEOUT seconds] [COST seconds]): a GoogleTest program; every test runs in a
+# process of its own. COST: about what its longest take; the longest begin first, so that none runs alone at the end.
 function(hca_test name)
   if(NOT HCASIM_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;COST" "LINK;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
+  endif()
+  if(NOT ARG_COST)
+    set(ARG_COST 0)
   endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE hcasim_options ${ARG_LINK} GTest::gtest rapidcheck)
   hca_in_groups(${name})
   hca_compile_quickly(${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST})
   # `ninja tests_unit` builds what `ctest -L unit` runs.
   foreach(label IN LISTS ARG_LABELS)
     if(NOT TARGET tests_${label})

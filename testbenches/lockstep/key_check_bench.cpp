@@ -10,6 +10,7 @@
 #include "rtl/key_check_faulty.h"
 #include "testbenches/lockstep/benches.h"
 #include "testbenches/lockstep/issuer.h"
+#include "testbenches/lockstep/key_check_items.h"
 #include "testbenches/lockstep/key_check_world.h"
 #include "testbenches/lockstep/shim.h"
 #include "tlm/base/pool.h"

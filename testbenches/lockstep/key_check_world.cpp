@@ -4,14 +4,12 @@
 #include <cstring>
 
 #include "models/protection/testing/extent_tree.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::lockstep {
 namespace {
 
 constexpr std::uint8_t page_shifts[] = {12, 16, 21, 30};
-// Few values, so that right and wrong ones meet.
-constexpr std::uint32_t pds = 3, qpns = 4, generations = 3, functions = 2;
-constexpr std::uint32_t most_elements = 64;
 
 std::uint64_t base_va(random_stream& r) {
   switch (r.below(8)) {
@@ -117,15 +115,9 @@ void make_tree(key_object& o, std::uint32_t number, random_stream& r) {
   if (r.chance(0.5)) damage(o, r);
 }
 
-hca_element element_at(const key_object& o, std::uint32_t i) {
-  hca_element e{};
-  std::memcpy(&e, &o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], sizeof e);
-  return e;
-}
-
 void make_elements(key_object& o, random_stream& r) {
-  const auto count = static_cast<std::uint32_t>(r.below(most_elements));
-  o.lines.resize(most_elements / HCA_EXTENTS_PER_LINE);
+  const auto count = static_cast<std::uint32_t>(r.below(key_elements));
+  o.lines.resize(key_elements / HCA_EXTENTS_PER_LINE);
   o.mrc.extent_count = count;
   o.mrc.length = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -137,7 +129,7 @@ void make_elements(key_object& o, random_stream& r) {
     std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], &e, sizeof e);
   }
   // What is left of the last line is of nobody.
-  for (std::uint32_t i = count; i % HCA_EXTENTS_PER_LINE != 0 && i < most_elements; ++i) {
+  for (std::uint32_t i = count; i % HCA_EXTENTS_PER_LINE != 0 && i < key_elements; ++i) {
     const hca_element e{r.next(), static_cast<std::uint32_t>(r.next()), static_cast<std::uint32_t>(1 + r.below(8192))};
     std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], &e, sizeof e);
   }
@@ -147,17 +139,6 @@ void make_elements(key_object& o, random_stream& r) {
     o.mrc.extent_count |= static_cast<std::uint32_t>(r.next());  // or longer than it needs
   }
 }
-
-}  // namespace
-
-line_bytes line_of_nobody(std::uint32_t line) {
-  random_stream r(line, "nobody");
-  line_bytes l;
-  for (std::byte& b : l) b = static_cast<std::byte>(r.next());
-  return l;
-}
-
-namespace {
 
 // What windows are bound to: every fourth object, when it is a region of its own, has these fields by its number alone, so that
 // a window goes on to fit it when either is made anew.
@@ -169,15 +150,12 @@ struct home {
 };
 home home_of(std::uint32_t number) {
   random_stream r(number, "home");
-  home h{static_cast<std::uint8_t>(r.next()), static_cast<std::uint32_t>(r.below(pds)), base_va(r), 2 + r.below(1 << 20)};
+  home h{static_cast<std::uint8_t>(r.next()), static_cast<std::uint32_t>(r.below(key_pds)), base_va(r), 2 + r.below(1 << 20)};
   if (r.chance(0.1)) {  // as much as there is
     h.start = 1 + r.below(4);
     h.length = ~std::uint64_t{0};
   }
   return h;
-}
-bool is_window(const hca_mrc& m) {
-  return m.kind == HCA_MRC_WINDOW_1 || m.kind == HCA_MRC_WINDOW_2;
 }
 // A window may stand there in its place.
 bool is_home(std::uint32_t number, const hca_mrc& m) {
@@ -203,7 +181,7 @@ void bind_window(hca_mrc& m, random_stream& r) {
       m.parent ^= 1U << r.below(8);
       break;
     case 1:
-      m.pd = (m.pd + 1) % pds;
+      m.pd = (m.pd + 1) % key_pds;
       break;
     case 2:
       m.start = h.start - 1;
@@ -216,6 +194,19 @@ void bind_window(hca_mrc& m, random_stream& r) {
 }
 
 }  // namespace
+
+hca_element element_at(const key_object& o, std::uint32_t i) {
+  hca_element e{};
+  std::memcpy(&e, &o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], sizeof e);
+  return e;
+}
+
+line_bytes line_of_nobody(std::uint32_t line) {
+  random_stream r(line, "nobody");
+  line_bytes l;
+  for (std::byte& b : l) b = static_cast<std::byte>(r.next());
+  return l;
+}
 
 key_object make_object(std::uint32_t number, std::uint64_t seed) {
   random_stream r(seed * 0x9e3779b97f4a7c15U + number, "object");
@@ -232,10 +223,10 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
   m.levels = static_cast<std::uint8_t>(r.chance(0.93) ? 1 + r.below(4) : r.chance(0.7) ? 5 * r.below(2) : r.below(256));
   m.flags =
       static_cast<std::uint8_t>((r.chance(0.1) ? r.below(4) : 0) | (r.chance(0.3) ? std::uint64_t{HCA_MRC_ON_DEMAND} : 0));
-  m.function = static_cast<std::uint16_t>(r.below(functions));
+  m.function = static_cast<std::uint16_t>(r.below(key_functions));
   m.access = static_cast<std::uint32_t>(r.chance(0.5) ? 0x3f : r.next() & 0x3003ff);
-  m.pd = static_cast<std::uint32_t>(r.below(pds));
-  m.qpn = r.chance(0.3) ? std::uint32_t{HCA_QPN_ANY} : static_cast<std::uint32_t>(r.below(qpns));
+  m.pd = static_cast<std::uint32_t>(r.below(key_pds));
+  m.qpn = r.chance(0.3) ? std::uint32_t{HCA_QPN_ANY} : static_cast<std::uint32_t>(r.below(key_qpns));
   m.parent =
       static_cast<std::uint32_t>((index_of(static_cast<std::uint32_t>(1 + r.below(key_indices - 1))) << 8) | r.below(256));
   m.start = base_va(r);
@@ -255,251 +246,8 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
   m.extent_count = static_cast<std::uint32_t>(r.below(4));
   if (m.kind == HCA_MRC_ADDRESS_SPACE) make_tree(o, number, r);
   if (m.kind == HCA_MRC_INDIRECT) make_elements(o, r);
-  if (m.kind == HCA_MRC_WINDOW_2) m.extent = static_cast<std::uint32_t>(r.below(generations));
+  if (m.kind == HCA_MRC_WINDOW_2) m.extent = static_cast<std::uint32_t>(r.below(key_generations));
   return o;
-}
-
-item pack(const key_fields& f) {
-  item i{};
-  i[0] = static_cast<std::uint64_t>(f.kind) | std::uint64_t{f.gap} << 8 | std::uint64_t{f.hold} << 24 |
-         std::uint64_t{f.remote} << 48 | std::uint64_t{f.privileged} << 49;
-  i[1] = f.key | std::uint64_t{f.rights} << 32;
-  i[2] = f.pd | std::uint64_t{f.qpn} << 32;
-  i[3] = f.generation | std::uint64_t{f.function} << 32;
-  i[4] = f.va;
-  i[5] = f.length;
-  return i;
-}
-
-key_fields unpack(const item& i) {
-  key_fields f;
-  f.kind = static_cast<key_item>(i[0] & 0xff);
-  f.gap = static_cast<std::uint16_t>(i[0] >> 8);
-  f.hold = static_cast<std::uint16_t>(i[0] >> 24);
-  f.remote = i[0] >> 48 & 1;
-  f.privileged = i[0] >> 49 & 1;
-  f.key = static_cast<std::uint32_t>(i[1]);
-  f.rights = static_cast<std::uint32_t>(i[1] >> 32);
-  f.pd = static_cast<std::uint32_t>(i[2]);
-  f.qpn = static_cast<std::uint32_t>(i[2] >> 32);
-  f.generation = static_cast<std::uint32_t>(i[3]);
-  f.function = static_cast<std::uint16_t>(i[3] >> 32);
-  f.va = i[4];
-  f.length = i[5];
-  return f;
-}
-
-item pack_context(key_item kind, std::uint32_t index, bool failed, std::uint32_t entries, const std::byte* bytes) {
-  item i{};
-  i[0] = static_cast<std::uint64_t>(kind) | std::uint64_t{failed} << 48;
-  i[1] = index | std::uint64_t{entries} << 32;
-  if (bytes) std::memcpy(&i[2], bytes, 64);
-  return i;
-}
-
-namespace {
-
-class generator {
- public:
-  explicit generator(const options& o) : o_(o), r_(o.seed, "keys"), seeds_(key_indices, o.seed) {
-    for (std::uint32_t i = 0; i < key_indices; ++i) objects_.push_back(make_object(i, o.seed));
-  }
-
-  item next() {
-    const bool plain = o_.how == mode::full;
-    key_fields f;
-    ++made_;
-    if (o_.how == mode::random && !o_.storms && o_.requests >= crowd_apart / 2 && made_ % crowd_apart == crowd_apart / 4)
-      crowd_ = crowd_size;
-    if (crowd_ > 0) return of_a_crowd(f);
-    if (o_.how == mode::random) {
-      f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 0 : r_.below(r_.chance(0.1) ? 60 : 4));
-      f.hold = static_cast<std::uint16_t>(r_.chance(0.05) ? r_.below(400) : r_.below(30));
-      if (o_.storms && r_.chance(0.4)) f.hold = static_cast<std::uint16_t>(r_.below(4000));
-      if (o_.storms && drains_ == 0 && r_.chance(0.005)) drains_ = 12;
-    } else {
-      f.hold = static_cast<std::uint16_t>(r_.below(20));
-    }
-    const double what = r_.unit();
-    if (!plain && what < 0.01) return change(f);
-    if (drains_ > 0 || (!plain && what < 0.04)) {
-      if (drains_ > 0) --drains_;
-      // Mostly of keys in use, and often again while the drain before it waits.
-      f.kind = key_item::drain;
-      if (!r_.chance(o_.storms ? 0.1 : 0.35))
-        drained_ = r_.chance(0.85)  ? recent_[r_.below(std::size(recent_))]
-                   : r_.chance(0.5) ? index_of(index()) << 8
-                                    : static_cast<std::uint32_t>(r_.below(1 << 24) << 8);
-      f.key = drained_;
-      return pack(f);
-    }
-    f.kind = !plain && what < 0.12 ? key_item::element : key_item::check;
-    std::uint32_t at = index();
-    const double kind = plain ? 0.5 : r_.unit();
-    const bool window = kind < 0.25;
-    const bool tree = kind > 0.85;
-    for (unsigned tries = 0; tries < 64; ++tries) {
-      const hca_mrc& m = objects_[at].mrc;
-      const bool wanted = plain ? m.kind != HCA_MRC_ADDRESS_SPACE || m.extent_count == 0
-                          : f.kind == key_item::element
-                              ? m.kind == HCA_MRC_INDIRECT || r_.chance(0.02)
-                              : (!window || is_window(m)) && (!tree || m.kind == HCA_MRC_ADDRESS_SPACE);
-      if (wanted) break;
-      at = index();
-    }
-    conform(f, at);
-    recent_[recent_at_++ % std::size(recent_)] = f.key;
-    if (r_.chance(0.4)) spoil(f);
-    return pack(f);
-  }
-
- private:
-  // More keys at a time than the RTL has places for, now and then: it waits for the first one to be let go, which the model
-  // does not.
-  static constexpr std::uint64_t crowd_apart = 10'000;
-  static constexpr unsigned crowd_size = 72;
-
-  item of_a_crowd(key_fields& f) {
-    --crowd_;
-    const auto plain_grant = [&](std::uint32_t number) {
-      const hca_mrc& m = objects_[number].mrc;
-      return m.kind >= HCA_MRC_REGION && m.kind < HCA_MRC_ADDRESS_SPACE && m.kind != HCA_MRC_NULL && m.state == HCA_MRC_VALID &&
-             number != 0 && !mrc_fails(number);
-    };
-    do {
-      crowd_at_ = (crowd_at_ + 1) % key_indices;
-    } while (!plain_grant(crowd_at_));
-    f.hold = 250;
-    conform(f, crowd_at_);
-    recent_[recent_at_++ % std::size(recent_)] = f.key;
-    return pack(f);
-  }
-  std::uint32_t index() { return static_cast<std::uint32_t>(r_.chance(0.5) ? 1 + r_.below(24) : r_.below(key_indices)); }
-
-  item change(key_fields& f) {
-    f.kind = key_item::change;
-    const std::uint32_t at = index();
-    f.key = index_of(at) << 8;
-    f.va = seeds_[at] = r_.next();
-    objects_[at] = make_object(at, f.va);
-    return pack(f);
-  }
-
-  // A request that the object grants, as far as it grants any.
-  void conform(key_fields& f, std::uint32_t at) {
-    const key_object& o = objects_[at];
-    const hca_mrc& m = o.mrc;
-    f.key = index_of(at) << 8 | m.key_byte;
-    const bool window = is_window(m);
-    f.remote = window || r_.chance(0.5);
-    f.privileged = (m.flags & HCA_MRC_PRIVILEGED) || r_.chance(0.3);
-    if (m.flags & HCA_MRC_PRIVILEGED) f.remote = f.remote && r_.chance(0.3);
-    f.rights = m.access & static_cast<std::uint32_t>(r_.next()) & 0xf;
-    if (f.remote && f.rights == 0) f.rights = m.access & 0xe;
-    f.pd = m.pd;
-    f.qpn = m.qpn == HCA_QPN_ANY ? static_cast<std::uint32_t>(r_.below(qpns)) : m.qpn;
-    f.generation = m.kind == HCA_MRC_WINDOW_2 ? m.extent : static_cast<std::uint32_t>(r_.below(generations));
-    f.function = m.function;
-    const bool zero_based = window && (m.access & HCA_ACCESS_ZERO_BASED);
-    const std::uint64_t base = zero_based ? 0 : m.start;
-    std::uint64_t first = 0;
-    std::uint64_t bytes = m.length;
-    if (m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count != 0) {
-      const hca_extent& e = o.extents[r_.below(o.extents.size())];
-      first = e.start - o.extents.front().start;
-      bytes = e.length;
-      if (r_.chance(0.2)) {  // in the hole behind it, or across its end
-        first += r_.chance(0.5) ? bytes : bytes - 1;
-        bytes = 2;
-      }
-    }
-    if (m.kind == HCA_MRC_INDIRECT && m.extent_count > 0 && r_.chance(0.5)) {  // one of its elements
-      const auto n = static_cast<std::uint32_t>(r_.below(std::min(m.extent_count, most_elements)));
-      for (std::uint32_t i = 0; i <= n; ++i) {
-        const hca_element e = element_at(o, i);
-        if (i < n) first += e.length;
-        bytes = e.length;
-      }
-    }
-    const std::uint64_t from = bytes ? edge(bytes) : 0;
-    f.va = base + first + from;
-    f.length = bytes > from ? edge(std::max(bytes - from + 1, bytes - from)) : 0;
-  }
-  // Often one of the ends of [0, n).
-  std::uint64_t edge(std::uint64_t n) {
-    const double x = r_.unit();
-    return x < 0.2 ? 0 : x < 0.4 ? n - 1 : r_.below(n);
-  }
-
-  void spoil(key_fields& f) {
-    switch (r_.below(14)) {
-      case 0:
-        f.key ^= 1U << r_.below(8);
-        break;
-      case 1:
-        f.key = index_of(static_cast<std::uint32_t>(key_indices + r_.below((1 << 24) - key_indices))) << 8;
-        break;
-      case 2:
-        f.pd = static_cast<std::uint32_t>(r_.below(pds));
-        break;
-      case 3:
-        f.qpn = static_cast<std::uint32_t>(r_.below(qpns));
-        break;
-      case 4:
-        f.generation = static_cast<std::uint32_t>(r_.below(generations));
-        break;
-      case 5:
-        f.function = static_cast<std::uint16_t>(r_.below(functions));
-        break;
-      case 6:
-        f.remote = !f.remote;
-        break;
-      case 7:
-        f.privileged = !f.privileged;
-        break;
-      case 8:
-        f.rights ^= 1U << r_.below(5);
-        break;
-      case 9:
-        f.rights = 0;
-        break;
-      case 10:
-        f.length += 1;
-        break;
-      case 11:
-        f.va -= 1;
-        break;
-      case 12:
-        f.va = r_.next();
-        f.length = r_.chance(0.5) ? r_.next() : f.length;
-        break;
-      default:
-        f.length = r_.chance(0.5) ? ~std::uint64_t{0} - r_.below(3) : 0;
-        break;
-    }
-  }
-
-  const options& o_;
-  std::uint32_t recent_[12] = {};
-  std::size_t recent_at_ = 0;
-  std::uint32_t drained_ = 0;
-  unsigned drains_ = 0;  // one after the other
-  std::uint64_t made_ = 0;
-  unsigned crowd_ = 0;
-  std::uint32_t crowd_at_ = 0;
-  random_stream r_;
-  std::vector<key_object> objects_;
-  std::vector<std::uint64_t> seeds_;
-};
-
-}  // namespace
-
-item_stream generate_keys(const options& o) {
-  generator g(o);
-  item_stream s;
-  s.reserve(o.requests);
-  while (s.size() < o.requests) s.push_back(g.next());
-  return s;
 }
 
 }  // namespace hcasim::lockstep
