@@ -23,9 +23,10 @@ unsigned word_of(const rtl::design& d) {
 
 }  // namespace
 
-rtl_device::rtl_device(const sc_core::sc_module_name& name, const rtl_device_config& config, const rtl::chosen& what)
+rtl_device::rtl_device(const sc_core::sc_module_name& name, const rtl_device_config& config, const rtl::chosen& what,
+                       std::uint16_t requester)
     : shell(name, clock_domain(config.clock), what.make, what.options),
-      bus("bus", *this, {.endpoint = "m0"}),
+      bus("bus", *this, {.endpoint = "m0", .requester = requester}),
       config_(config),
       word_(word_of(design())),
       address_bits_(bits_of(design(), "reg_aw", true)),

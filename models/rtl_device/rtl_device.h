@@ -4,7 +4,7 @@
 // PINS of hca_add_rtl with INTERFACE device: an AXI4 master m0 ("axi4 m0 = *"), and the bundles of an AXI-Lite slave:
 //   in reg_aw data=addr   in reg_w data=data,strb   out reg_b data=resp   in reg_ar data=addr   out reg_r data=data,resp
 // Register accesses go one after the other, each word by itself, in the order they came. An interrupt is a write to the window
-// of messages (tlm/pcie.h). Bursts carry no requester: they are those of a device that no IOMMU knows.
+// of messages (tlm/pcie.h). Bursts carry `requester`, by which an IOMMU knows the device.
 #pragma once
 
 #include <tlm_utils/simple_target_socket.h>
@@ -24,7 +24,8 @@ class rtl_device : public rtl::shell {
 
   // Throws std::invalid_argument: a bundle is not there or has another width; `bar` is no power of two, or beyond the
   // addresses of the registers.
-  rtl_device(const sc_core::sc_module_name& name, const rtl_device_config& config, const rtl::chosen& what);
+  rtl_device(const sc_core::sc_module_name& name, const rtl_device_config& config, const rtl::chosen& what,
+             std::uint16_t requester);
   ~rtl_device() override;
 
  private:

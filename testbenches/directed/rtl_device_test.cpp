@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "firmware/abi/iommu.h"
 #include "rtl/my_dma_design.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
@@ -149,6 +150,62 @@ TEST(rtl_device, interrupts_are_writes_into_the_window) {
   ASSERT_TRUE(w.run({program}));
 }
 
+// Behind an IOMMU: the bytes of a page that its table has, at an address that is not the page's own; when only the other
+// device has a context, it reads nothing.
+void copies_behind_an_iommu(std::size_t mapped, std::uint32_t word, iommu_fault fault) {
+  constexpr std::uint64_t seen_at = 0x1'4000'0000;  // 16 KiB of them
+  system_config config = with_device();
+  config.nodes[0].iommu.enabled = true;
+  config.nodes[0].device[1].implementation.name = "my_dma";
+  world w(config);
+  const auto program = [&](cpu& c, node& n) {
+    const auto store = [&n](std::uint64_t at, auto v) { n.host.memory_bytes().write(at, std::as_bytes(std::span(&v, 1))); };
+    const auto iommu_register = [&](std::uint64_t at, auto v) {
+      c.mmio_write(node::iommu_base + at, std::as_bytes(std::span(&v, 1)));
+    };
+    const auto [memory, flag] = buffers(n);
+    random_stream r(7, "pages");
+    const std::vector<std::byte> bytes = random_bytes(r, 4096);
+    n.host.memory_bytes().write(memory, bytes);
+    const std::uint64_t contexts = n.host.reserve_physical(4096, 4096);
+    const std::uint64_t tables = n.host.reserve_physical(0x4000, 4096);
+    store(contexts + node::device_requester(mapped) * sizeof(iommu_context), iommu_context{tables, IOMMU_CONTEXT_PRESENT, 0});
+    constexpr std::uint64_t rights = IOMMU_PTE_READ | IOMMU_PTE_WRITE;
+    for (std::uint64_t level = 0; level < 3; ++level)
+      store(tables + 4096 * level + (seen_at >> (39 - 9 * level)) % 512 * 8, (tables + 4096 * (level + 1)) | rights);
+    const std::uint64_t leaves = tables + 0x3000 + (seen_at >> 12) % 512 * 8;
+    store(leaves, memory | rights);
+    store(leaves + 8, (memory + 0x8000) | rights);
+    store(leaves + 16, flag | rights);
+    iommu_register(IOMMU_REG_CONTEXTS, contexts);
+    iommu_register(IOMMU_REG_CONTROL, std::uint32_t{1});
+    const std::uint64_t watched = c.watch(flag, 4);
+    put(c, n, 0x00, seen_at);
+    put(c, n, 0x08, seen_at + 0x1000);
+    put(c, n, 0x10, seen_at + 0x2000);
+    put<std::uint32_t>(c, n, 0x18, 4096);
+    EXPECT_EQ(c.wait_write(watched, 1_ms), word != 0);
+    c.unwatch(watched);
+    std::uint32_t found = 0;
+    c.load(flag, std::as_writable_bytes(std::span(&found, 1)));
+    EXPECT_EQ(found, word);
+    std::vector<std::byte> copied(4096);
+    n.host.memory_bytes().read(memory + 0x8000, copied);
+    EXPECT_EQ(copied == bytes, word == 1);
+    std::uint64_t info = 0;
+    c.mmio_read(node::iommu_base + IOMMU_REG_FAULT_INFO, std::as_writable_bytes(std::span(&info, 1)));
+    EXPECT_EQ(info >> 16 & 0x7fff, static_cast<std::uint64_t>(fault));
+    EXPECT_EQ(info & 0xffff, fault == IOMMU_FAULT_NONE ? 0U : node::device_requester(0));
+  };
+  ASSERT_TRUE(w.run({program}));
+}
+TEST(rtl_device, behind_an_iommu_its_pages_are_those_of_its_requester) {
+  copies_behind_an_iommu(0, 1, IOMMU_FAULT_NONE);
+}
+TEST(rtl_device, behind_an_iommu_the_pages_of_another_device_are_refused) {
+  copies_behind_an_iommu(1, 0, IOMMU_FAULT_CONTEXT);
+}
+
 struct misfit {
   void (*change)(node_config&);
   const char* why;
@@ -168,7 +225,6 @@ INSTANTIATE_TEST_SUITE_P(
     of, rtl_device_misfits,
     ::testing::Values(misfit{[](node_config& n) { n.device[0].bar = 1 << 20; }, "'reg_aw' has 16 bits of address"},
                       misfit{[](node_config& n) { n.device[0].bar = 5000; }, ".bar: is no power of two"},
-                      misfit{[](node_config& n) { n.iommu.enabled = true; }, "no requester"},
                       misfit{
                           [](node_config& n) { n.device[1].implementation.name = "your_dma"; },
                           "system.node0.device1.implementation: your_dma is none of my_dma, or the path of a shared object"}));

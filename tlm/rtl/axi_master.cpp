@@ -198,6 +198,11 @@ void axi_master::send(burst& b, std::size_t first, std::size_t n, std::uint64_t 
   a.asks = b.asks;
   a.asks.wrap = b.asks.wrap && n == b.bytes.size();
   a.set_extension(&a.asks);
+  if (options_.requester) {
+    a.pcie = {};
+    a.pcie.requester = *options_.requester;
+    a.set_extension(&a.pcie);
+  }
   if (b.write && b.asks.exclusive && std::find(b.strobes.begin(), b.strobes.end(), TLM_BYTE_DISABLED) != b.strobes.end()) {
     a.set_byte_enable_ptr(b.strobes.data() + first);
     a.set_byte_enable_length(static_cast<unsigned>(n));
@@ -215,6 +220,7 @@ tlm::tlm_sync_enum axi_master::answered(tlm::tlm_generic_payload& p, tlm::tlm_ph
   if (b.status == tlm::TLM_OK_RESPONSE) b.status = a.get_response_status();
   b.exclusive_done &= a.asks.exclusive_done;
   a.clear_extension(&a.asks);
+  a.clear_extension(&a.pcie);
   accesses_.put(a);
   if (--b.left > 0) return tlm::TLM_COMPLETED;
   if (b.gone) {

@@ -21,20 +21,23 @@
 #include <tlm_utils/simple_initiator_socket.h>
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tlm/base/pool.h"
 #include "tlm/base/random.h"
+#include "tlm/pcie.h"
 #include "tlm/rtl/axi.h"
 #include "tlm/rtl/endpoint.h"
 
 namespace hcasim::rtl {
 
 struct axi_master_options {
-  unsigned longest_burst = 256;  // beats that the RTL may ask for
-  bool interleave = false;       // beats of reads of different ids, as the seed says
-  std::string endpoint{};        // its name in PINS; empty: that of the module
+  unsigned longest_burst = 256;              // beats that the RTL may ask for
+  bool interleave = false;                   // beats of reads of different ids, as the seed says
+  std::string endpoint{};                    // its name in PINS; empty: that of the module
+  std::optional<std::uint16_t> requester{};  // who its bursts come from on PCIe; none: they do not say
 };
 
 class axi_master : public sc_core::sc_module, public endpoint {
@@ -67,9 +70,13 @@ class axi_master : public sc_core::sc_module, public endpoint {
     std::vector<unsigned char> strobes;  // of a write, as byte enables
   };
   struct access : tlm::tlm_generic_payload {
-    ~access() override { clear_extension(&asks); }
+    ~access() override {
+      clear_extension(&asks);
+      clear_extension(&pcie);
+    }
     burst* of = nullptr;
     axi_extension asks;
+    pcie_extension pcie;
   };
   struct of_id {
     std::uint32_t id;
