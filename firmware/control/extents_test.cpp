@@ -174,7 +174,7 @@ fw_limits limits() {
 }
 
 TEST(extents, follow_a_set_of_intervals) {
-  for (unsigned seed = 1; seed <= 400 && !testing::Test::HasFailure(); seed++) {
+  for (unsigned seed = 1; seed <= steps(400) && !testing::Test::HasFailure(); seed++) {
     SCOPED_TRACE(seed);
     history t(seed, limits());
     t.aim = 2 + t.pick(200);
@@ -190,7 +190,7 @@ TEST(extents, follow_a_set_of_intervals) {
 TEST(extents, are_as_they_were_when_a_change_fails) {
   int failed = 0;
   int refused = 0;
-  for (unsigned seed = 1; seed <= 300 && !testing::Test::HasFailure(); seed++) {
+  for (unsigned seed = 1; seed <= steps(300) && !testing::Test::HasFailure(); seed++) {
     SCOPED_TRACE(seed);
     fw_limits l = limits();
     l.max_extent_lines = 4 + seed % 40;
@@ -205,8 +205,8 @@ TEST(extents, are_as_they_were_when_a_change_fails) {
     }
     EXPECT_TRUE(t.b.h.events.empty()) << "one fault is survived";
   }
-  EXPECT_GT(failed, 1000);
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(failed, static_cast<int>(steps(1000)));
+  EXPECT_GT(refused, static_cast<int>(steps(1000)));
 }
 
 // An access that holds the old MRC reads the old lines until the drain has seen it go: until then none of them is written or
@@ -259,7 +259,7 @@ TEST(extents, a_path_is_short) {
     l.max_extent_lines = 4096;
     history t(order, l);
     std::vector<std::uint64_t> places;
-    for (std::uint64_t i = 0; i < 1024; i++) places.push_back(0x7f0040000000 + 2 * i * page);
+    for (std::uint64_t i = 0; i < steps(1024); i++) places.push_back(0x7f0040000000 + 2 * i * page);
     if (order % 3 == 1) std::reverse(places.begin(), places.end());
     if (order % 3 == 2) std::shuffle(places.begin(), places.end(), t.random);
     for (const std::uint64_t va : places) {

@@ -12,6 +12,20 @@
 
 namespace hcasim::testing {
 
+// Steps of a random history: the sanitizers take tens of times as long for each.
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define HCASIM_SANITIZED
+#endif
+#endif
+constexpr unsigned steps(unsigned n) {
+#if defined HCASIM_SANITIZED || defined __SANITIZE_ADDRESS__
+  return n / 8;
+#else
+  return n;
+#endif
+}
+
 inline constexpr std::uint64_t KiB = 1024;
 inline constexpr std::uint64_t MiB = 1024 * KiB;
 inline constexpr std::uint64_t GiB = 1024 * MiB;

@@ -210,7 +210,7 @@ class random_space : public ::testing::TestWithParam<unsigned> {
 };
 
 TEST_P(random_space, follows_the_reference) {
-  for (int step = 0; step < 2500 && !HasFatalFailure() && !HasNonfatalFailure(); step++) {
+  for (unsigned step = 0; step < steps(2500) && !HasFatalFailure() && !HasNonfatalFailure(); step++) {
     SCOPED_TRACE(step);
     const bool full = model.set.size() > 20;
     if (key == 0 || (!full && pick(5) < 3)) {
