@@ -15,14 +15,14 @@
 #   "idle PORT"   "strap NAME PORT" (an input that is constant)   "side NAME PORT" (an input or output that is looked at by name)
 #   "in  BUNDLE valid=PORT ready=PORT data=PORT[,PORT...] [fifo] [clock=PORT]"          into the RTL
 #   "out BUNDLE valid=PORT ready=PORT data=PORT[,PORT...] [fifo] [late] [clock=PORT]"   out of it
-#   "axi4|axi_lite|axis NAME = PREFIX*SUFFIX[I/N] [CHANNEL.SIGNAL=PORT...] [clock=PORT]"   all ports of an endpoint
+#   "axi4|axi_lite|axis|tlp NAME = PREFIX*SUFFIX[I/N] [CHANNEL.SIGNAL=PORT...] [clock=PORT]"   all ports of an endpoint
 # A PORT may be a slice: bus[7:4], flags[2]. A payload that lies on several ports is named from its lowest bits up; without data=
 # there is none. `ready=` left out: always ready. `ready=!PORT`: the port says that it is busy or full; `valid=!PORT`: that it
 # has nothing. Instead of ready=PORT a bundle may say credit=PORT credits=N: the receiver gives back a credit with every cycle that
 # PORT is high. A request that a pulse begins and a pulse ends has credits=1.
 # fifo: our side is high only in a cycle in which the other one is (wr_en and full, rd_en and empty). late: data follows a cycle
 # after it was taken.
-# An endpoint takes the ports that are called as AXI has it (awaddr, tdata) between PREFIX and SUFFIX, in small or large letters, and
+# An endpoint takes the ports that are called as AXI has it (awaddr, tdata), of TLPs hdr, data, strb, sop and eop, between PREFIX and SUFFIX, in small or large letters, and
 # [I/N] of each the Ith of N equal slices; its direction is that of its valid. CHANNEL (aw, w, b, ar, r; t) .SIGNAL names another.
 # INTERFACE (key_check, context_cache, qpc_cache, page_walker, doorbell, completion, memory_port) has every bundle of that unit checked
 # here: that it is there, its direction and its width; device an AXI master m0 and registers.
@@ -164,10 +164,10 @@ function(hca_add_rtl)
       hca_rtl_side()
     elseif(kind STREQUAL "in" OR kind STREQUAL "out")
       hca_rtl_bundle()
-    elseif(kind MATCHES "^(axi4|axi_lite|axis)$")
+    elseif(kind MATCHES "^(axi4|axi_lite|axis|tlp)$")
       hca_rtl_endpoint()
     else()
-      message(FATAL_ERROR "hca_add_rtl(${name}): PINS \"${pin}\": '${kind}' is none of clock, reset, idle, strap, side, in, out, axi4, axi_lite, axis")
+      message(FATAL_ERROR "hca_add_rtl(${name}): PINS \"${pin}\": '${kind}' is none of clock, reset, idle, strap, side, in, out, axi4, axi_lite, axis, tlp")
     endif()
   endforeach()
   foreach(needed clock reset)

@@ -37,7 +37,7 @@ expect("bundle out: port i_v is an INput, an OUTput is needed" "${top} PINS ${cl
 expect("clock: port i_low is 16 bits wide, 1 are needed" "${top} PINS \"clock i_low\" \"reset rst\" ${in} ${out}")
 expect("nothing drives the input fault" "${top} PINS \"clock ck\" \"reset rst\" ${in} ${out}")
 expect("PINS names no reset" "${top} PINS \"clock ck\" \"strap fault fault\" \"strap reset rst\" ${in} ${out}")
-expect("'idles' is none of clock, reset, idle, strap, side, in, out, axi4, axi_lite, axis" "${top} PINS ${clocks} \"idles o_v\" ${in} ${out}")
+expect("'idles' is none of clock, reset, idle, strap, side, in, out, axi4, axi_lite, axis, tlp" "${top} PINS ${clocks} \"idles o_v\" ${in} ${out}")
 expect("bundle in: 'vld=i_v' is not valid=" "${top} PINS ${clocks} \"in in vld=i_v data=i_low\"")
 expect("only valid and ready can be inverted: data=!i_low" "${top} PINS ${clocks} \"in in valid=i_v data=!i_low\"")
 expect("PINS names clock ck twice" "${top} PINS \"clock ck\" \"clock ck\" \"reset rst\" ${in} ${out}")
@@ -92,6 +92,17 @@ expect("endpoint s0: ..2/2.: slice 2 of 2, they are counted from 0" "${ram} \"ax
 expect("endpoint s0: port awvalid has 1 bits, which are not 3 equal slices" "${ram} \"axi4 s0 = *[0/3]\"")
 expect("endpoint s0: 'slow' is not PREFIX.SUFFIX, channel.signal=PORT or clock=PORT" "${ram} \"axi4 s0 = * slow\"")
 expect("nothing drives the input awid" "${ram} \"axi_lite s0 = *\"")
+set(pass "TOP tlp_pass SOURCES ${SOURCE}/tlm/rtl/testing/tlp_pass.sv PINS \"clock clk\" \"reset rst\"
+         \"in beat valid=beat_valid ready=beat_ready data=beat_data\" \"out got valid=got_valid ready=got_ready data=got_data\"")
+expect("" "${pass} \"tlp req = tx_req_tlp_*\" \"tlp cpl = rx_cpl_tlp_*\"")
+expect("endpoint req: tlp_pass has no port 'tx_tlp_valid'; if it is called otherwise, name it: t.valid=PORT" "${pass} \"tlp req = tx_tlp_*\"")
+expect("endpoint req: 't.last=tx_req_tlp_eop': tlp has no signal t.last" "${pass} \"tlp req = tx_req_tlp_* t.last=tx_req_tlp_eop\"")
+expect("endpoint req: port tx_req_tlp_hdr.95:0. is 96 bits wide, 128 are needed" "${pass} \"tlp req = tx_req_tlp_* t.hdr=tx_req_tlp_hdr[95:0]\"")
+expect("endpoint req: port tx_req_tlp_data.31:0. has 32 bits, a stream of TLPs has 64, 128, 256 or 512"
+       "${pass} \"tlp req = tx_req_tlp_* t.data=tx_req_tlp_data[31:0]\"")
+expect("endpoint req: port tx_req_tlp_strb.0. has 1 bits, 2 are needed beside tx_req_tlp_data" "${pass} \"tlp req = tx_req_tlp_* t.strb=tx_req_tlp_strb[0]\"")
+expect("endpoint cpl: tlp_pass has no port 'data'; if it is called otherwise, name it: t.data=PORT"
+       "${pass} \"tlp cpl = * t.valid=rx_cpl_tlp_valid t.ready=rx_cpl_tlp_ready t.hdr=rx_cpl_tlp_hdr t.sop=rx_cpl_tlp_sop t.eop=rx_cpl_tlp_eop\"")
 
 # Units in shared objects.
 set(design "${top} PINS ${clocks} ${in} ${out})\nhca_add_unit(NAME u")

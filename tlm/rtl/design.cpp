@@ -83,11 +83,11 @@ void design::check_endpoint(const std::string& endpoint_name, const std::string&
   const bool alike = found->kind == kind || (kind == "axi4" && found->kind == "axi_lite");
   if (!alike) throw std::invalid_argument(who + "is of kind " + found->kind + ", not " + kind);
   if (found->into != into) {
-    const bool axis = kind == "axis";
+    const bool one_way = kind == "axis" || kind == "tlp";
     throw std::invalid_argument(
-        who + (into   ? axis ? "is a source: the RTL must take there" : "is a master: the RTL must be a slave there"
-               : axis ? "is a sink: the RTL must send there"
-                      : "is a slave: the RTL must be a master there"));
+        who + (into      ? one_way ? "is a source: the RTL must take there" : "is a master: the RTL must be a slave there"
+               : one_way ? "is a sink: the RTL must send there"
+                         : "is a slave: the RTL must be a master there"));
   }
 }
 

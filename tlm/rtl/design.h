@@ -80,7 +80,7 @@ struct bundle {
 
 // Bundles that belong together, named "ENDPOINT.CHANNEL".
 struct endpoint_pins {
-  std::string kind;  // axi4, axi_lite, axis
+  std::string kind;  // axi4, axi_lite, axis, tlp
   std::string name;
   bool into = false;  // the RTL answers, or takes
 };
