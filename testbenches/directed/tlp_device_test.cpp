@@ -1,6 +1,8 @@
 // A PCIe device that makes TLPs itself: host memory through the model of PCIe, and through an IOMMU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "rtl/tlp_dma_design.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/world.h"
