@@ -162,8 +162,12 @@ macro(hca_rtl_interface interface)
   # The bundles of the units, as their shells in models/<unit>/rtl use them.
   set(HCASIM_INTERFACE_key_check
       in:req:315 out:mrc_req:29 in:mrc_rsp:519 out:ext_req:37 in:ext_rsp:518 out:rsp:414 in:rel:56 in:drn:32 out:drn_rsp:8)
-  set(HCASIM_INTERFACE_device out:m0.aw:any out:m0.w:any in:m0.b:any out:m0.ar:any in:m0.r:any in:reg_aw:any in:reg_w:any out:reg_b:2 in:reg_ar:any
-      out:reg_r:any)
+  set(HCASIM_INTERFACE_device in:reg_aw:any in:reg_w:any out:reg_b:2 in:reg_ar:any out:reg_r:any)
+  if(DEFINED bundle_rd_req.t)
+    list(APPEND HCASIM_INTERFACE_device out:rd_req.t:any out:wr_req.t:any in:cpl.t:any)
+  else()
+    list(APPEND HCASIM_INTERFACE_device out:m0.aw:any out:m0.w:any in:m0.b:any out:m0.ar:any in:m0.r:any)
+  endif()
   set(HCASIM_INTERFACE_memory_port in:req:589 out:mem:589 in:mem_rsp:518 out:rsp:518)
   set(HCASIM_INTERFACE_completion ${HCASIM_INTERFACE_memory_port})
   set(HCASIM_INTERFACE_doorbell

@@ -24,9 +24,8 @@ unsigned word_of(const rtl::design& d) {
 }  // namespace
 
 rtl_device::rtl_device(const sc_core::sc_module_name& name, const rtl_device_config& config, const rtl::chosen& what,
-                       std::uint16_t requester)
+                       std::uint16_t requester, const pcie_limits& limits)
     : shell(name, clock_domain(config.clock), what.make, what.options),
-      bus("bus", *this, {.endpoint = "m0", .requester = requester}),
       config_(config),
       word_(word_of(design())),
       address_bits_(bits_of(design(), "reg_aw", true)),
@@ -39,6 +38,17 @@ rtl_device::rtl_device(const sc_core::sc_module_name& name, const rtl_device_con
   if (address_bits_ < 64 && config.bar > std::uint64_t{1} << address_bits_)
     throw std::invalid_argument(std::string(this->name()) + ".bar: " + std::to_string(config.bar) +
                                 " bytes, and bundle 'reg_aw' has " + std::to_string(address_bits_) + " bits of address");
+  if (!design().has_bundle("rd_req.t")) {
+    axi_ = std::make_unique<rtl::axi_master>("bus", *this, rtl::axi_master_options{.endpoint = "m0", .requester = requester});
+  } else {
+    rtl::tlp_master_options o;
+    o.max_payload = static_cast<unsigned>(limits.payload);
+    o.max_read_request = static_cast<unsigned>(limits.read_request);
+    o.completion_boundary = static_cast<unsigned>(limits.completion_boundary);
+    o.requester = requester;
+    tlps_ = std::make_unique<rtl::tlp_master>("bus", *this, o);
+    strap("requester", requester);
+  }
   bar.register_nb_transport_fw(this, &rtl_device::begin);
   reg_b_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { word_done(static_cast<unsigned>(p.get(0, 2)), t); };
   reg_r_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
@@ -53,12 +63,22 @@ rtl_device::rtl_device(const sc_core::sc_module_name& name, const rtl_device_con
   stats_.add("register_reads", "1", "words read from its registers", register_reads_);
   stats_.add("register_writes", "1", "words written to its registers", register_writes_);
   stats_.add("register_errors", "1", "register accesses that it refused", register_errors_);
-  stats_.total("bursts", "1", "bursts that its AXI master made", [this](ps) { return static_cast<double>(bus.bursts()); });
+  stats_.total("bursts", "1", "bursts of its AXI master, or its requests by TLPs",
+               [this](ps) { return static_cast<double>(bursts()); });
   stats_.total("rtl_cycles", "1", "clock edges that the RTL was given", [this](ps) { return static_cast<double>(cycles()); });
 }
 
 rtl_device::~rtl_device() {
   rtl::write_coverage(design(), config_.of_rtl, name());
+}
+
+tlm::tlm_initiator_socket<64>& rtl_device::memory() {
+  if (axi_) return axi_->memory;
+  return tlps_->memory;
+}
+
+std::uint64_t rtl_device::bursts() const {
+  return axi_ ? axi_->bursts() : tlps_->requests();
 }
 
 tlm::tlm_sync_enum rtl_device::begin(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {

@@ -1,6 +1,10 @@
 // Requests that PCIe has not, or not here, and every kind of completion, beat by beat.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
 #include "rtl/tlp_pass_design.h"
 #include "tlm/rtl/testing/tlp_memory.h"
 #include "tlm/rtl/tlp_master.h"
