@@ -88,7 +88,7 @@ TEST_P(icarus, storms_have_no_unknown_controls) {
 TEST_P(icarus, a_missing_reset_is_found) {
   static const std::map<std::string, std::string> faults{{"doorbell", "doorbell.sv \"      pause <= '0;\""},
                                                          {"key_check", "key_check.sv \"      done_count <= '0;\""},
-                                                         {"context_cache", "context_cache.sv \"      f_busy <= '0;\""},
+                                                         {"context_cache", "context_transfers.sv \"      f_busy <= '0;\""},
                                                          {"page_walker", "page_walker.sv \"      walking <= '0;\""}};
   options o;
   const item_stream s = made(o, mode::random, 200, false);

@@ -75,8 +75,9 @@ const std::set<std::string>& taken_names() {
       // CMake and the templates
       "all", "clean", "help", "install", "lockstep", "mutate", "test",
       // modules that the RTL stands on
-      "context_pkg", "context_rules", "extent_look", "fall_through", "fall_through_two", "hca_mutant", "hca_pkg", "key_drains",
-      "key_epochs", "key_judge", "line_store", "lru_ages", "translation_lookup", "uar_decode"};
+      "context_lines", "context_pkg", "context_rules", "context_transfers", "context_waiters", "extent_look", "fall_through",
+      "fall_through_two", "hca_mutant", "hca_pkg", "key_drains", "key_epochs", "key_judge", "line_store", "lru_ages",
+      "translation_lookup", "uar_decode"};
   return names;
 }
 
