@@ -37,14 +37,14 @@ class rtl_device : public rtl::shell {
   ~rtl_device() override;
 
   tlm::tlm_initiator_socket<64>& memory();
+  // That its AXI master made, or memory requests in TLPs.
+  [[nodiscard]] std::uint64_t bursts() const;
 
  private:
   tlm::tlm_sync_enum begin(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   void next_word(ps t);
   void word_done(unsigned response, ps t);
   [[nodiscard]] std::uint64_t word_at() const;
-
-  [[nodiscard]] std::uint64_t bursts() const;
 
   std::unique_ptr<rtl::axi_master> axi_;  // or
   std::unique_ptr<rtl::tlp_master> tlps_;
