@@ -84,19 +84,20 @@ unsigned payload_words(const tlp_words& w) {
 }
 
 std::string refusal(const tlp_header& h) {
-  const std::string at = "at " + hex(h.address) + " ";
+  const auto at = [&h] { return "at " + hex(h.address) + " "; };
   const unsigned bytes = 4 * h.words;
-  if (h.address % tlp_most_bytes + bytes > tlp_most_bytes) return at + "crosses 4 KiB";
-  if (h.four_words && h.address < tlp_short_addresses) return at + "has 4 words of header, below 4 GiB there are 3";
-  const std::string enables =
-      "enables " + hex(h.first_enables) + " of the first word and " + hex(h.last_enables) + " of the last";
-  if (h.words == 1) return h.last_enables == 0 ? "" : at + enables + ", which is the first";
-  if (h.first_enables == 0 || h.last_enables == 0) return at + enables + ": of several words each has a byte";
+  if (h.address % tlp_most_bytes + bytes > tlp_most_bytes) return at() + "crosses 4 KiB";
+  if (h.four_words && h.address < tlp_short_addresses) return at() + "has 4 words of header, below 4 GiB there are 3";
+  const auto enables = [&h] {
+    return "enables " + hex(h.first_enables) + " of the first word and " + hex(h.last_enables) + " of the last";
+  };
+  if (h.words == 1) return h.last_enables == 0 ? "" : at() + enables() + ", which is the first";
+  if (h.first_enables == 0 || h.last_enables == 0) return at() + enables() + ": of several words each has a byte";
   if (h.words == 2 && h.address % 8 == 0) return {};
   // Bytes up from the first one, and down from the last one.
   const bool from_above = (h.first_enables | (h.first_enables - 1)) == 15;
   const bool from_below = (h.last_enables & (h.last_enables + 1)) == 0;
-  return from_above && from_below ? "" : at + enables + ": bytes left out in the middle";
+  return from_above && from_below ? "" : at() + enables() + ": bytes left out in the middle";
 }
 
 tlp_range range_of(const tlp_header& h) {

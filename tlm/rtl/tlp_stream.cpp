@@ -82,17 +82,17 @@ std::string tlp_sink::take(const payload& p) {
   if (wanted > 0 && f_.words == 0) return "has a payload, and the stream has no data";
   const auto left = wanted - static_cast<unsigned>(begun_.bytes.size() / 4);
   const unsigned here = std::min(left, f_.words);
-  const std::string of_words = " of " + std::to_string(wanted) + " words of payload";
+  const auto of_words = [&] { return " of " + std::to_string(wanted) + " words of payload"; };
   for (unsigned w = 0; f_.strb && w < f_.words; ++w) {
     if ((p.get(f_.strb.at + w, 1) != 0) == (w < here)) continue;
-    return w < here ? "leaves out word " + std::to_string(wanted - left + w) + of_words
-                    : "has word " + std::to_string(wanted - left + w) + " behind the last one" + of_words;
+    return w < here ? "leaves out word " + std::to_string(wanted - left + w) + of_words()
+                    : "has word " + std::to_string(wanted - left + w) + " behind the last one" + of_words();
   }
   for (unsigned i = 0; i < 4 * here; ++i) begun_.bytes.push_back(static_cast<unsigned char>(p.get(f_.data.at + 8 * i, 8)));
   const bool last = get_field(p, f_.eop) != 0;
   if (last == (here == left)) return {};
-  return last ? "has eop, and " + std::to_string(left - here) + of_words + " have not come"
-              : "has no eop, and every one" + of_words + " has come";
+  return last ? "has eop, and " + std::to_string(left - here) + of_words() + " have not come"
+              : "has no eop, and every one" + of_words() + " has come";
 }
 
 void tlp_sink::was_reset(ps, std::vector<lost>& losses) {
