@@ -26,6 +26,7 @@ shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, des
   if (options.check_x) other_ = make(1);
   design_->eval();  // what is initial in the RTL, a seeded fault's number too, is set once and for all
   if (other_) other_->eval();
+  steps_ = !other_ && design_->steps();
   const double period = static_cast<double>(clock.period().count());
   domains_.push_back({0, clock, ps(std::llround(design_->clocks().front().phase * period)), {}});
   for (unsigned n = 1; n < design_->clocks().size(); ++n) {
@@ -142,7 +143,7 @@ void shell::reset_again(const std::string& clock_port, unsigned cycles) {
 }
 
 void shell::begin_resets(ps t) {
-  turned_ = side_set_ = true;
+  reset_turned_ = turned_ = side_set_ = true;
   std::vector<lost> losses;
   const bool whole = full_reset_;
   for (unsigned n = 0; n < domains_.size(); ++n) {
@@ -175,7 +176,7 @@ void shell::end_resets() {
     any |= d.resetting > 0;
   }
   if (!any) return;
-  turned_ = side_set_ = true;
+  reset_turned_ = turned_ = side_set_ = true;
   if (std::exchange(full_reset_, false)) design_->reset(false);
   for (unsigned n = 0; n < domains_.size(); ++n) {
     if (std::exchange(domains_[n].resetting, 0) > 0) design_->reset(false, n);
@@ -210,18 +211,12 @@ void shell::schedule(ps t) {
 void shell::wake_for_edge(ps t) {
   if (t == scheduled_) return;
   scheduled_ = t;
-  queue_.at(t, {[](void* self) { static_cast<shell*>(self)->wake(); }, this});
+  queue_.last(t, {[](void* self) { static_cast<shell*>(self)->wake(); }, this});
 }
 
 // An edge that was scheduled for later and then for earlier is not looked at again.
 void shell::wake() {
-  if (scheduled_ != now() || waits_) return;
-  waits_ = true;
-  queue_.last({[](void* self) { static_cast<shell*>(self)->wake_last(); }, this});
-}
-
-void shell::wake_last() {
-  waits_ = false;
+  if (scheduled_ != now()) return;
   scheduled_ = never;
   edge();
 }
@@ -255,6 +250,7 @@ void shell::write_wave(ps t) {
 
 void shell::edge() {
   if (!was_first_reset_) first_reset();
+  ++effort_.looks;
   const ps t = now();
   due_.clear();
   for (domain& d : domains_) {
@@ -290,19 +286,15 @@ bool shell::settle(ps t) {
         turned_ |= s->turned();
       }
     }
-    design_->clock(d->number, false);
+    if (!steps_) design_->clock(d->number, false);
   }
-  if (std::exchange(turned_, false)) {
-    design_->eval();
-  } else {
-    design_->eval_clocks();
-  }
+  if (std::exchange(turned_, false) || !steps_) work_out_inputs();
   bool followed = false;
   for (stream* s : followers_) {
     const domain& d = domains_[s->clock()];
     followed |= d.next_at == t && d.resetting == 0 && s->follow();
   }
-  if (followed) design_->eval();
+  if (followed) work_out_inputs();
   if (other_) {
     copy_inputs(*design_, *other_);
     other_->eval();
@@ -322,15 +314,33 @@ bool shell::settle(ps t) {
   return lively;
 }
 
+void shell::work_out_inputs() {
+  ++effort_.settled;
+  if (steps_ && !std::exchange(reset_turned_, false)) {
+    design_->settle();
+  } else {
+    design_->eval();
+  }
+}
+
 // `still`: by what the design says of itself nothing changes at this edge, of which nobody hears then.
 void shell::rise(bool still) {
+  std::uint64_t risen = 0;
   for (domain* d : due_) {
-    design_->clock(d->number, !still);
+    risen |= std::uint64_t{1} << d->number % 64;
+    if (!steps_) design_->clock(d->number, !still);
     ++d->edges;
     d->after = d->next + 1;
     if (d->resetting > 1) --d->resetting;
   }
-  if (!still) design_->eval_clocks();
+  if (!still) {
+    ++effort_.risen;
+    if (steps_) {
+      design_->rise(risen);
+    } else {
+      design_->eval();
+    }
+  }
   if (other_) {
     copy_inputs(*design_, *other_);
     other_->eval();
