@@ -124,6 +124,7 @@ class design {
   [[nodiscard]] const bundle& find(const std::string& bundle_name, bool into, unsigned bits) const;
   void check_endpoint(const std::string& endpoint_name, const std::string& kind, bool into) const;
   [[nodiscard]] const pin& find_side(const std::string& side_name, bool output) const;
+  [[nodiscard]] bool has_sides() const { return !sides_.empty(); }
   [[nodiscard]] unsigned find_clock(const std::string& port) const;
   [[nodiscard]] bool has_bundle(const std::string& bundle_name) const;
 

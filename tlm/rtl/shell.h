@@ -79,6 +79,7 @@ class shell : public unit {
   void push(stream& s, const payload& p, ps t, std::uint64_t cookie = 0);
   // The same, of a payload all bits of which are to be put at once.
   writer push(stream& s, ps t, std::uint64_t cookie = 0) {
+    rests_ = false;
     if (!in_edge_) schedule(std::max(t, now()));
     return s.push(t, cookie);
   }
@@ -130,6 +131,8 @@ class shell : public unit {
   void schedule(ps t);
   void wake_for_edge(ps t);
   void wake();
+  void find_offers();
+  bool nothing_moves();
   void edge();
   bool settle(ps t);
   void work_out_inputs();
@@ -149,7 +152,10 @@ class shell : public unit {
   std::vector<domain*> due_;  // at the edge that comes
   std::deque<stream> streams_;
   std::vector<stream*> into_;
+  std::vector<const stream*> out_of_;
   std::vector<stream*> followers_;  // that must follow the RTL's side
+  bool may_rest_ = false;
+  bool rests_ = false;  // nothing is offered to the RTL, and what it offers is taken
   std::vector<endpoint*> endpoints_;
   std::deque<watched> watched_;
   rtl::effort effort_;

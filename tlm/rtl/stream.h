@@ -95,6 +95,12 @@ class stream {
   // Out of a FIFO: taken, and its data comes in the next cycle.
   [[nodiscard]] bool awaits_data() const { return data_due_; }
   void deliver(ps t);
+  // After that: takes what was offered off the pins, unless more is to come. Whether a pin has changed.
+  bool withdraw() {
+    turned_ = false;
+    if (shown_ && !first_) set_valid(false);
+    return turned_;
+  }
   [[nodiscard]] std::uint64_t waiting_cycles() const { return waiting_; }
   // The RTL is in reset: what is on its way into it is dropped. Returns how much that was.
   std::uint64_t reset();
