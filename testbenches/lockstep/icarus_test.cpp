@@ -95,7 +95,7 @@ TEST_P(icarus, a_missing_reset_is_found) {
                                                          {"context_cache", "context_transfers.sv \"      f_busy <= '0;\""},
                                                          {"page_walker", "page_walker.sv \"      walking <= '0;\""}};
   options o;
-  const item_stream s = made(o, mode::random, 60, false);
+  const item_stream s = made(o, mode::random, 200, false);
   record(s, o);
   const outcome found = replay("--without " + faults.at(GetParam()));
   EXPECT_EQ(found.status, 1) << found.text;
@@ -104,7 +104,7 @@ TEST_P(icarus, a_missing_reset_is_found) {
 
 TEST_P(icarus, a_line_that_is_not_there_is_refused) {
   options o;
-  const item_stream s = made(o, mode::random, 60, false);
+  const item_stream s = made(o, mode::random, 200, false);
   record(s, o);
   const outcome found = replay("--without " + GetParam() + ".sv 'no such line'");
   EXPECT_EQ(found.status, 2);
