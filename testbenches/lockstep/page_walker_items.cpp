@@ -155,7 +155,10 @@ class walk_generator {
       return r_.chance(0.7) ? about_the_end : look_up_cycles + static_cast<unsigned>(r_.below(4 + 26U * m.levels));
     };
     const double what = r_.unit();
-    if (what < 0.55) {
+    if (what < 0.1 && map % 4 == 0) {
+      // Of another tag with the same addresses, before anything has come.
+      beside(drop_beside(map ^ 4, cluster, page, look_up_cycles + static_cast<unsigned>(r_.below(12))));
+    } else if (what < 0.55) {
       beside(drop_beside(map, cluster, page, within()));
     } else if (what < 0.75 && !shares_its_table(map)) {
       beside(change(map, page_of(m, cluster, page), within()));
@@ -175,10 +178,11 @@ class walk_generator {
   item drop_beside(unsigned map, unsigned cluster, std::uint64_t page, unsigned gap) {
     const translation& m = maps_[map];
     const unsigned level = m.levels > 1 && r_.chance(0.4) ? static_cast<unsigned>(1 + r_.below(m.levels - 1U)) : 0;
-    const unsigned covers = std::min(level == 0 ? 3U : 9 * level, 63U - m.page_shift);
-    const std::uint64_t first = page_of(m, cluster, page) >> covers << covers;
+    const unsigned covers = std::min(level == 0 ? 3U : 9 * level, 64U - m.page_shift);
+    const bool all = covers + m.page_shift == 64;
+    const std::uint64_t first = all ? 0 : page_of(m, cluster, page) >> covers << covers;
     const std::uint64_t begin = m.table_va + (first << m.page_shift);
-    const std::uint64_t end = begin + ((std::uint64_t{1} << covers << m.page_shift) - 1);
+    const std::uint64_t end = begin + ((all ? 0 : std::uint64_t{1} << covers << m.page_shift) - 1);
     const std::uint64_t bytes = r_.chance(0.5) ? 0 : r_.below(std::uint64_t{1} << m.page_shift);
     item i{};
     i[0] = static_cast<std::uint64_t>(walk_item::drop) | std::uint64_t{gap} << 8 | std::uint64_t{map} << 32;
