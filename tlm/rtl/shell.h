@@ -134,6 +134,7 @@ class shell : public unit {
   void find_offers();
   bool nothing_moves();
   void edge();
+  void quiet_edge();
   bool settle(ps t);
   void work_out_inputs();
   void rise(bool still);

@@ -100,18 +100,13 @@ void shell::edge() {
     first_reset();
   }
   ++effort_.looks;
+  if (rests_ && nothing_moves()) return quiet_edge();
+  rests_ = false;
   const ps t = now();
   due_.clear();
   for (domain& d : domains_) {
     if (d.next_at == t) due_.push_back(&d);
   }
-  if (rests_ && nothing_moves()) {
-    rise(design_->idle());
-    if (design_->failed()) violation("an assertion failed");
-    if (!stopped_) go_on(t, false, design_->idle());
-    return;
-  }
-  rests_ = false;
   in_edge_ = true;
   if (std::any_of(due_.begin(), due_.end(), [](const domain* d) { return d->asked > 0; })) begin_resets(t);
   const bool lively = settle(t);
@@ -130,6 +125,21 @@ void shell::edge() {
   if (!watched_.empty()) look_at_sides(t);
   in_edge_ = false;
   if (!stopped_) go_on(t, lively, idle);
+}
+
+// One at which nothing moves, of a design that may rest: most come in a row, in which it only counts.
+void shell::quiet_edge() {
+  domain& d = domains_.front();
+  due_.assign(1, &d);
+  rise(design_->idle());
+  if (design_->failed()) violation("an assertion failed");
+  if (stopped_) return;
+  const bool idle = design_->idle();
+  if (idle || !design_->has_idle() || poked_ || d.quiet >= options_.hang_cycles) return go_on(now(), false, idle);
+  ++d.quiet;
+  running_ = true;
+  d.next_at = d.at(d.next = d.after);
+  wake_for_edge(d.next_at);
 }
 
 // Streams drive their pins, everything settles, and what happens at the edge is known; whether that is anything.
