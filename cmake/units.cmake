@@ -38,6 +38,8 @@ function(hca_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+include(precompiled)
+
 # hca_library(NAME SOURCES... [LINK ...] [QUICK]): a library of own code. QUICK: hca_compile_quickly.
 function(hca_library name)
   cmake_parse_arguments(ARG "QUICK" "" "LINK" ${ARGN})
@@ -46,6 +48,9 @@ function(hca_library name)
   hca_in_groups(${name})
   if(ARG_QUICK)
     hca_compile_quickly(${name})
+    hca_begin_with(${name} begin_program)
+  else()
+    hca_begin_with(${name} begin_model)
   endif()
 endfunction()
 
@@ -66,6 +71,7 @@ function(hca_test name)
   target_link_libraries(${name} PRIVATE hcasim_options ${ARG_LINK} GTest::gtest rapidcheck)
   hca_in_groups(${name})
   hca_compile_quickly(${name})
+  hca_begin_with(${name} begin_test)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST})
   # `ninja tests_unit` builds what `ctest -L unit` runs.
   foreach(label IN LISTS ARG_LABELS)

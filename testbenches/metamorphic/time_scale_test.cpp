@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -72,12 +74,13 @@ std::vector<outcome> both_speeds(const workload& w, unsigned interleavings) {
 
 TEST_P(time_scale, half_the_rate) {
   const workload& w = GetParam();
-  auto o = both_speeds(w, 1);
-  double within = 1e-3;
-  // Where rounding throws the interleaving anew, a mean tells.
-  if (o[0].ran() && o[1].ran() && std::abs(o[1].rate * 2 / o[0].rate - 1) > within) {
-    o = both_speeds(w, 64);
-    within = 5e-3;
+  std::vector<outcome> o;
+  double within = 0;
+  // Where rounding throws the interleaving anew, a mean tells; that of few seldom does.
+  for (const auto& [interleavings, closeness] : {std::pair{1U, 1e-3}, {12U, 2.5e-3}, {64U, 5e-3}}) {
+    o = both_speeds(w, interleavings);
+    within = closeness;
+    if (!o[0].ran() || !o[1].ran() || std::abs(o[1].rate * 2 / o[0].rate - 1) <= within) break;
   }
   for (const outcome& one : o) ASSERT_TRUE(one.ran()) << w.name << ": " << one.problem << one.refused;
   EXPECT_NEAR(o[1].rate * 2 / o[0].rate, 1, within)

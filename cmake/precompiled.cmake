@@ -1,0 +1,48 @@
+# What most C++ sources begin with, compiled once: most of the time goes into the headers of SystemC and GoogleTest. Of each way of
+# compiling there is a host, a target of an empty source, which the targets that are compiled like that begin with. Without
+# HCASIM_UNITY every source includes what it needs.
+include_guard(GLOBAL)
+
+set(HCASIM_BEGIN <systemc> <tlm> <algorithm> <array> <coroutine> <deque> <functional> <map> <memory> <optional> <ostream> <span> <string>
+                 <unordered_map> <utility> <vector>)
+
+# ccache leaves alone what begins with precompiled headers, unless it may take them for the text that they were made from.
+function(hca_cached_although_precompiled target)
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
+    set_target_properties(${target} PROPERTIES
+      CXX_COMPILER_LAUNCHER "env;CCACHE_SLOPPINESS=pch_defines,time_macros;${CMAKE_CXX_COMPILER_LAUNCHER}")
+  endif()
+endfunction()
+
+# hca_beginning(NAME HEADERS... [LINK ...] [QUICK])
+function(hca_beginning name)
+  cmake_parse_arguments(ARG "QUICK" "" "LINK" ${ARGN})
+  set(source ${CMAKE_BINARY_DIR}/begin_with/${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "")
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(${name} PRIVATE hcasim_options ${ARG_LINK})
+  target_precompile_headers(${name} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
+  if(ARG_QUICK)
+    hca_compile_quickly(${name})
+  endif()
+  hca_cached_although_precompiled(${name})
+endfunction()
+
+# hca_begin_with(TARGET BEGINNING): nothing for a target of another way of compiling, or with sources in C.
+function(hca_begin_with target beginning)
+  get_target_property(sources ${target} SOURCES)
+  if(HCASIM_UNITY AND NOT sources MATCHES "\\.c(;|$)")
+    target_precompile_headers(${target} REUSE_FROM ${beginning})
+    target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:SystemC::systemc,INTERFACE_COMPILE_DEFINITIONS>)
+    hca_cached_although_precompiled(${target})
+  endif()
+endfunction()
+
+if(HCASIM_UNITY)
+  hca_beginning(begin_model ${HCASIM_BEGIN} LINK SystemC::systemc)
+  hca_beginning(begin_program ${HCASIM_BEGIN} LINK SystemC::systemc QUICK)
+  if(HCASIM_TESTS)
+    hca_beginning(begin_test ${HCASIM_BEGIN} <gtest/gtest.h> <rapidcheck.h> LINK SystemC::systemc GTest::gtest rapidcheck QUICK)
+  endif()
+endif()
