@@ -139,6 +139,8 @@ class shell : public unit {
   void work_out_inputs();
   void rise(bool still);
   void go_on(ps t, bool lively, bool idle);
+  void not_taken(const stream& s);
+  void not_answered(std::uint64_t quiet);
   void compare_unknown();
   void write_wave(ps t);
   void look_at_sides(ps t);

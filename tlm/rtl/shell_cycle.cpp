@@ -232,31 +232,22 @@ void shell::go_on(ps t, bool lively, bool idle) {
   }
   ps next = never;
   bool offering = false;
-  if (!rests_) {
-    rests_ = may_rest_ && !resetting && !side_set_ &&
-             std::all_of(streams_.begin(), streams_.end(), [](const stream& s) { return s.rests(); });
+  if (!rests_ && may_rest_) {
+    const std::vector<stream*>& all = domains_.front().streams;
+    rests_ = !resetting && !side_set_ && std::all_of(all.begin(), all.end(), [](const stream* s) { return s->rests(); });
   }
-  for (const stream* s : into_) {
-    if (rests_) break;
-    if (s->empty()) continue;
-    next = std::min(next, s->front_time());
-    offering |= s->front_time() <= t;
-    if (s->waiting_cycles() > options_.hang_cycles) {
-      violation("hang: stream " + s->name() + clock_name(*s) +
-                (s->by_credits() ? " has had no credit for " : " has not been taken for ") +
-                std::to_string(s->waiting_cycles()) + " cycles (" + s->control() + ")");
-      return;
+  if (!rests_) {
+    for (const stream* s : into_) {
+      if (s->empty()) continue;
+      next = std::min(next, s->front_time());
+      offering |= s->front_time() <= t;
+      if (s->waiting_cycles() > options_.hang_cycles) return not_taken(*s);
     }
   }
   const bool asleep = !resetting && (design_->has_idle() ? idle && quiet > 0 : owed_ <= 0 && !offering && quiet > run_out);
-  if (asleep && owed_ > 0 && awaited_ <= 0 && next == never) {
-    violation("hang: " + std::to_string(owed_) + " answers are missing and nothing is under way (" + silent() + ")");
-    return;
-  }
-  if (owed_ > 0 && awaited_ <= 0 && quiet > options_.hang_cycles) {
-    violation("hang: " + std::to_string(owed_) + " answers are missing, nothing has moved for " + std::to_string(quiet) +
-              " cycles (" + silent() + ")");
-    return;
+  if (owed_ > 0 && awaited_ <= 0) {
+    if (asleep && next == never) return not_answered(0);
+    if (quiet > options_.hang_cycles) return not_answered(quiet);
   }
   running_ = !asleep;
   if (asleep) {
@@ -267,6 +258,17 @@ void shell::go_on(ps t, bool lively, bool idle) {
   for (domain* d : due_) d->next_at = d->at(d->next = d->after);
   for (const domain& d : domains_) first = std::min(first, d.next_at);
   wake_for_edge(first);
+}
+
+void shell::not_taken(const stream& s) {
+  violation("hang: stream " + s.name() + clock_name(s) + (s.by_credits() ? " has had no credit for " : " has not been taken for ") +
+            std::to_string(s.waiting_cycles()) + " cycles (" + s.control() + ")");
+}
+
+void shell::not_answered(std::uint64_t quiet) {
+  violation("hang: " + std::to_string(owed_) + " answers are missing" +
+            (quiet > 0 ? ", nothing has moved for " + std::to_string(quiet) + " cycles" : " and nothing is under way") + " (" +
+            silent() + ")");
 }
 
 }  // namespace hcasim::rtl
