@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "firmware/abi/sound.h"
 #include "firmware/control/queue_bench.h"
 
 using namespace hcasim::testing;

@@ -144,7 +144,19 @@ tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
   const bool message = extension && extension->message != pcie_message::none;
   const pcie_route r = message ? to_requester(extension->requester) : map_.of_cpu(p.get_address(), p.get_data_length());
   if (r.place != pcie_place::device || lanes_[r.device]->down_now) {
-    if (config_access(p, delay)) return tlm::TLM_COMPLETED;
+    if (const auto answer = config_access(p)) {
+      const auto device = static_cast<unsigned>((p.get_address() - PCI_CONFIG_WINDOW) / PCI_CONFIG_BYTES);
+      const lane& l = *lanes_[device];
+      if (l.memory_writes == l.memory_writes_done) {
+        delay += to_sc(*answer);
+        return tlm::TLM_COMPLETED;
+      }
+      burst& b = begin_burst(p, nullptr, from_cpu, {pcie_place::device, device, 0}, now());
+      b.behind = l.memory_writes;
+      later<&pcie::answer_software>(b, std::max(from_delay(delay), now()) + *answer);
+      phase = tlm::END_REQ;
+      return tlm::TLM_UPDATED;
+    }
     ++mmio_errors_;
     delay += to_sc(2 * config_.root_mmio_latency);
     p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
@@ -249,7 +261,10 @@ void pcie::send_write(burst& b) {
     const stream at_root = up_to_root(s, shape, config_.request_header);
     land = at_root.end + config_.link_latency + config_.root_write_latency;
   }
-  if (!b.relaxed) land = std::max(land, l.landed);
+  if (!b.relaxed) {
+    land = std::max(land, l.landed);
+    l.memory_writes += b.route.place == pcie_place::memory;
+  }
   l.landed = std::max(l.landed, land);
   later<&pcie::arrive>(b, land);
 }

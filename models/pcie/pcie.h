@@ -2,7 +2,8 @@
 // form and moved at the time they get there.
 //
 // Order [PCIe ordering rules]: writes of a device land in the order of their BEGIN_REQ (relaxed ones may pass); its reads, its
-// interrupts and the answers to MMIO reads of it never pass its writes. Completions of different reads may pass each other. An
+// interrupts and the answers to MMIO reads of it never pass its writes, which have landed when memory, or the IOMMU before it,
+// has answered them. Completions of different reads may pass each other. An
 // MMIO write stays behind earlier ones to its device; an MMIO read behind those writes. An address that
 // leads nowhere: TLM_ADDRESS_ERROR_RESPONSE after the way to the root complex and, for a read, back. Costs: a write burst one
 // kernel event, a read burst two, an MMIO access one. Messages (tlm/pcie.h) are posted writes: a device's go to `memory`, those
@@ -19,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/pcie/pcie_config.h"
@@ -88,6 +90,7 @@ class pcie : public unit, public faulty {
     pcie_fate fate = pcie_fate::ordinary;
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t behind = 0;  // an answer to software: so many writes to memory by the device
     ps begun{0};
 
     [[nodiscard]] tlm_extension_base* clone() const override { return nullptr; }  // never copied with the payload
@@ -118,6 +121,10 @@ class pcie : public unit, public faulty {
     burst* waiting = nullptr;  // reads that wait for room for their completions
     burst* waiting_last = nullptr;
     std::uint64_t outstanding_bytes = 0;
+    // In order; an IOMMU may hold them for long after they were at its door.
+    std::uint64_t memory_writes = 0;
+    std::uint64_t memory_writes_done = 0;
+    burst* pushing = nullptr;  // answers to software that wait for some of them
 
     bool disturbed = false;  // anything of the next six: looked at once a burst
     bool down_now = false;
@@ -160,6 +167,8 @@ class pcie : public unit, public faulty {
   void come_back(burst& b);
   void send_completion(burst& b);
   void complete(burst& b);
+  void answer_software(burst& b);
+  void write_done(lane& l);
   void respond(burst& b);
   void pump_reads(lane& l);
 
@@ -173,7 +182,8 @@ class pcie : public unit, public faulty {
   void count_stall(lane& l, ps wanted, ps start);
 
   // pcie_function.cpp
-  bool config_access(tlm::tlm_generic_payload& p, sc_core::sc_time& delay);
+  // When it is answered, from now on.
+  std::optional<ps> config_access(tlm::tlm_generic_payload& p);
   [[nodiscard]] std::uint32_t read_config(const lane& l, std::uint32_t offset) const;
   void write_config(lane& l, std::uint32_t offset, std::uint32_t value);
   void look(lane& l) { l.disturbed = l.down_now || (l.command & PCI_BUS_MASTER) == 0 || !l.asked.empty(); }

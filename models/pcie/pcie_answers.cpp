@@ -69,8 +69,32 @@ void pcie::come_back(burst& b) {
     lane& l = *lanes_[b.source];
     l.writes_in_flight.add(-1, now());
     l.write_time.add(now() - b.begun);
+    if (b.route.place == pcie_place::memory && !b.relaxed) write_done(l);
   }
   respond(b);
+}
+
+void pcie::write_done(lane& l) {
+  ++l.memory_writes_done;
+  for (burst** at = &l.pushing; *at;) {
+    burst& b = **at;
+    if (b.behind > l.memory_writes_done) {
+      at = &b.next;
+      continue;
+    }
+    *at = b.next;
+    later<&pcie::respond>(b, now());
+  }
+}
+
+// It pushes the device's writes before it, and memory has them when software goes on.
+void pcie::answer_software(burst& b) {
+  lane& l = *lanes_[b.route.device];
+  if (b.behind <= l.memory_writes_done) return respond(b);
+  burst** at = &l.pushing;
+  while (*at) at = &(*at)->next;
+  b.next = nullptr;
+  *at = &b;
 }
 
 // Completions of different requests pass each other; the link carries them in the order in which their data is there.
@@ -88,7 +112,8 @@ void pcie::send_completion(burst& b) {
   if (b.source == from_cpu) {
     lane& from = *lanes_[b.route.device];
     const stream s = up_to_root(book(from.up, std::max(t, from.posted_end), shape, header), shape, header);
-    return later<&pcie::respond>(b, std::max(s.end + config_.link_latency + config_.root_mmio_latency, from.landed));
+    b.behind = from.memory_writes;
+    return later<&pcie::answer_software>(b, std::max(s.end + config_.link_latency + config_.root_mmio_latency, from.landed));
   }
   lane& to = *lanes_[b.source];
   stream s;

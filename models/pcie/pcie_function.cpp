@@ -182,14 +182,15 @@ void pcie::link_is_up(lane& l) {
 
 // ---- registers
 
-bool pcie::config_access(tlm::tlm_generic_payload& p, sc_core::sc_time& delay) {
+std::optional<ps> pcie::config_access(tlm::tlm_generic_payload& p) {
   const std::uint64_t at = p.get_address() - PCI_CONFIG_WINDOW;
   const std::uint64_t device = at / PCI_CONFIG_BYTES;
   const unsigned bytes = p.get_data_length();
   const auto offset = static_cast<std::uint32_t>(at % PCI_CONFIG_BYTES);
-  if (p.get_address() < PCI_CONFIG_WINDOW || device >= devices() || (bytes != 4 && bytes != 8) || offset % 4 != 0) return false;
+  if (p.get_address() < PCI_CONFIG_WINDOW || device >= devices() || (bytes != 4 && bytes != 8) || offset % 4 != 0)
+    return std::nullopt;
   lane& l = *lanes_[device];
-  if (l.down_now) return false;
+  if (l.down_now) return std::nullopt;
   // Its answer pushes the device's writes before it, as any completion does [PCIe ordering rules].
   const ps way = 2 * (config_.root_mmio_latency + config_.link_latency + (config_.has_switch ? config_.switch_latency : 0_ps));
   for (unsigned i = 0; i < bytes / 4; ++i) {
@@ -202,9 +203,8 @@ bool pcie::config_access(tlm::tlm_generic_payload& p, sc_core::sc_time& delay) {
       std::memcpy(p.get_data_ptr() + std::size_t{i} * 4, &word, sizeof word);
     }
   }
-  delay += to_sc(std::max(way, l.landed - now()));
   p.set_response_status(tlm::TLM_OK_RESPONSE);
-  return true;
+  return std::max(way, l.landed - now());
 }
 
 std::uint32_t pcie::read_config(const lane& l, std::uint32_t offset) const {

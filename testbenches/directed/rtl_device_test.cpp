@@ -5,6 +5,7 @@
 
 #include "firmware/abi/iommu.h"
 #include "rtl/my_dma_design.h"
+#include "testbenches/directed/testing/io_pages.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/world.h"
@@ -153,32 +154,21 @@ TEST(rtl_device, interrupts_are_writes_into_the_window) {
 // Behind an IOMMU: the bytes of a page that its table has, at an address that is not the page's own; when only the other
 // device has a context, it reads nothing.
 void copies_behind_an_iommu(std::size_t mapped, std::uint32_t word, iommu_fault fault) {
-  constexpr std::uint64_t seen_at = 0x1'4000'0000;  // 16 KiB of them
+  constexpr std::uint64_t seen_at = testing::io_pages::window;
   system_config config = with_device();
   config.nodes[0].iommu.enabled = true;
   config.nodes[0].device[1].implementation.name = "my_dma";
   world w(config);
   const auto program = [&](cpu& c, node& n) {
-    const auto store = [&n](std::uint64_t at, auto v) { n.host.memory_bytes().write(at, std::as_bytes(std::span(&v, 1))); };
-    const auto iommu_register = [&](std::uint64_t at, auto v) {
-      c.mmio_write(node::iommu_base + at, std::as_bytes(std::span(&v, 1)));
-    };
     const auto [memory, flag] = buffers(n);
     random_stream r(7, "pages");
     const std::vector<std::byte> bytes = random_bytes(r, 4096);
     n.host.memory_bytes().write(memory, bytes);
-    const std::uint64_t contexts = n.host.reserve_physical(4096, 4096);
-    const std::uint64_t tables = n.host.reserve_physical(0x4000, 4096);
-    store(contexts + node::device_requester(mapped) * sizeof(iommu_context), iommu_context{tables, IOMMU_CONTEXT_PRESENT, 0});
-    constexpr std::uint64_t rights = IOMMU_PTE_READ | IOMMU_PTE_WRITE;
-    for (std::uint64_t level = 0; level < 3; ++level)
-      store(tables + 4096 * level + (seen_at >> (39 - 9 * level)) % 512 * 8, (tables + 4096 * (level + 1)) | rights);
-    const std::uint64_t leaves = tables + 0x3000 + (seen_at >> 12) % 512 * 8;
-    store(leaves, memory | rights);
-    store(leaves + 8, (memory + 0x8000) | rights);
-    store(leaves + 16, flag | rights);
-    iommu_register(IOMMU_REG_CONTEXTS, contexts);
-    iommu_register(IOMMU_REG_CONTROL, std::uint32_t{1});
+    testing::io_pages window(n, mapped);
+    window.map(0, memory, testing::io_pages::both);
+    window.map(1, memory + 0x8000, testing::io_pages::both);
+    window.map(2, flag, testing::io_pages::both);
+    window.enable(c);
     const std::uint64_t watched = c.watch(flag, 4);
     put(c, n, 0x00, seen_at);
     put(c, n, 0x08, seen_at + 0x1000);

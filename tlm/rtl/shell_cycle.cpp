@@ -261,8 +261,9 @@ void shell::go_on(ps t, bool lively, bool idle) {
 }
 
 void shell::not_taken(const stream& s) {
-  violation("hang: stream " + s.name() + clock_name(s) + (s.by_credits() ? " has had no credit for " : " has not been taken for ") +
-            std::to_string(s.waiting_cycles()) + " cycles (" + s.control() + ")");
+  violation("hang: stream " + s.name() + clock_name(s) +
+            (s.by_credits() ? " has had no credit for " : " has not been taken for ") + std::to_string(s.waiting_cycles()) +
+            " cycles (" + s.control() + ")");
 }
 
 void shell::not_answered(std::uint64_t quiet) {
