@@ -46,9 +46,9 @@ constexpr mix receives{0.01, 0.02, 0.02, 0.05, 0.85, 0.01};
 constexpr mix completions{0.01, 0.02, 0.02, 0.1, 0.05, 0.3};
 constexpr mix wqes{0.02, 0.05, 0.7, 0.15, 0.03, 0.01};
 constexpr mix lost{0.02, 0.15, 0.3, 0.25, 0.2, 0.01};  // of a broken write the record is read
-// A flood of QPs alone fills the table of those that were dropped: queues that wait aside stop software before.
-constexpr mix last_of_storms{0, 0, 0, 0.29, 0.71, 0};
-constexpr mix last{0, 0, 0, 0.17, 0.42, 0.08};
+// A flood of QPs alone fills the table of those that were dropped: queues that wait aside stop software before, and what waits
+// aside while a flood goes on, on one side and not on the other, is late by all of it.
+constexpr mix of_qps{0, 0, 0, 0.29, 0.71, 0};
 
 // Bursts that overflow the FIFO, and quiet times in which it empties.
 class doorbell_generator {
@@ -66,6 +66,7 @@ class doorbell_generator {
     while (s.size() < o_.requests) {
       // What is lost at the end, no later doorbell makes good.
       last_ = random() && s.size() + (o_.storms ? 600 : 300) >= o_.requests;
+      very_last_ = last_ && !o_.storms && s.size() + 50 >= o_.requests;
       bulk_ = o_.storms && random() && !last_ && s.size() >= o_.requests / 2;
       s.push_back(next());
     }
@@ -103,7 +104,7 @@ class doorbell_generator {
     if (bulk_ && r_.chance(0.9)) {
       blueflame(f);
     } else {
-      write(f, !last_ ? *mix_ : o_.storms ? last_of_storms : last);
+      write(f, very_last_ ? completions : last_ || (flood_ && !o_.storms) ? of_qps : *mix_);
     }
     return pack(f);
   }
@@ -331,9 +332,10 @@ class doorbell_generator {
   const mix* mix_ = &usual;
   // random
   bool storm_ = true;
-  bool flood_ = false;  // more than the FIFO and what waits aside can take
-  bool bulk_ = false;   // WQEs
-  bool last_ = false;   // a flood
+  bool flood_ = false;      // more than the FIFO and what waits aside can take
+  bool bulk_ = false;       // WQEs
+  bool last_ = false;       // a flood
+  bool very_last_ = false;  // and what waits aside at its end
   std::uint32_t aside_ = 0;
   // the others
   pace pace_ = pace::busy;
