@@ -39,7 +39,8 @@ std::vector<std::byte> wqe_of(const write_fields& f) {
 
 bool doorbell_judge::written(std::uint64_t number, bell kind, const write_fields& f, std::uint64_t place) {
   queue_state& q = queues_[key(kind, f.number)];
-  const bool newest = !of_qp(kind) || !q.written || ahead(f.value, q.newest_written) > 0;
+  if (of_qp(kind) && !q.written) q.newest_written = first_of(f.number);
+  const bool newest = !of_qp(kind) || ahead(f.value, q.newest_written) > 0;
   if (newest) q.newest_written = f.value;
   q.written = true;
   q.armed |= f.number >> 24 != 0;

@@ -45,10 +45,13 @@ constexpr mix sends{0.01, 0.02, 0.1, 0.8, 0.03, 0.01};
 constexpr mix receives{0.01, 0.02, 0.02, 0.05, 0.85, 0.01};
 constexpr mix completions{0.01, 0.02, 0.02, 0.1, 0.05, 0.3};
 constexpr mix wqes{0.02, 0.05, 0.7, 0.15, 0.03, 0.01};
-constexpr mix lost{0.02, 0.15, 0.3, 0.25, 0.2, 0.01};  // of a broken write the record is read
-// A flood of QPs alone fills the table of those that were dropped: queues that wait aside stop software before, and what waits
-// aside while a flood goes on, on one side and not on the other, is late by all of it.
+constexpr mix lost{0.02, 0.15, 0.3, 0.25, 0.2, 0.01};    // of a broken write the record is read
+constexpr mix aside{0.1, 0.03, 0.02, 0.08, 0.08, 0.25};  // of what waits aside, while and after it does
+constexpr mix of_one_qp{0.01, 0.08, 0.06, 0.3, 0.54, 0};
+// A flood of QPs alone fills the table of those that were dropped: queues that wait aside stop software before.
 constexpr mix of_qps{0, 0, 0, 0.29, 0.71, 0};
+// What waits aside while a flood goes on, on one side and not on the other, is late by all of it.
+constexpr mix without_queues{0.02, 0.03, 0.1, 0.5, 0.35, 0};
 
 // Bursts that overflow the FIFO, and quiet times in which it empties.
 class doorbell_generator {
@@ -82,10 +85,15 @@ class doorbell_generator {
   // QPs whose record cannot be read lose what is dropped: they are rung only when nothing can be.
   static bool safe(std::uint32_t number) { return number % 31 != 30 && number % 29 != 28; }
   std::uint32_t qp() {
-    for (;;) {
+    while (only_ == 0) {
       const auto q = static_cast<std::uint32_t>(1 + r_.below(few_ > 0 ? few_ : r_.chance(0.3) ? 6 : qps_));
       if (safe(q)) return q;
     }
+    return only_;
+  }
+  std::uint32_t any_qp() {
+    only_ = few_ = 0;
+    return qp();
   }
   // A QP is rung through a page of its own.
   static std::uint16_t page_of(std::uint32_t qpn) {
@@ -96,7 +104,12 @@ class doorbell_generator {
     f.page = static_cast<std::uint16_t>(r_.below(HCA_UAR_COUNT));
     if (!random()) return next_exact(f);
     if (aside_ > 0) return of_a_crowd_aside(f);
+    if (behind_ > 0) return of_those_behind(f);
     next_phase();
+    if (!storm_ && !o_.storms && !bulk_ && !last_ && r_.chance(0.03)) {
+      behind_ = 8;
+      return of_those_behind(f);
+    }
     f.gap = static_cast<std::uint16_t>(bulk_             ? 16 + r_.below(8)
                                        : flood_ || last_ ? 0
                                                          : r_.below(storm_ ? burst_gap() : most_gap_));
@@ -104,7 +117,7 @@ class doorbell_generator {
     if (bulk_ && r_.chance(0.9)) {
       blueflame(f);
     } else {
-      write(f, very_last_ ? completions : last_ || (flood_ && !o_.storms) ? of_qps : *mix_);
+      write(f, very_last_ ? completions : last_ ? of_qps : flood_ && !o_.storms ? without_queues : *mix_);
     }
     return pack(f);
   }
@@ -130,11 +143,13 @@ class doorbell_generator {
     f.page = page_of(f.number);
     f.offset = send ? HCA_UAR_SQ : HCA_UAR_RQ;
     // Two threads of software: the older doorbell comes last, or one comes twice.
-    const bool late = !last_ && index != first_index(q) && r_.chance(random() ? 0.03 : 0.15);
+    const bool late = !last_ && index != first_index(q) && r_.chance(only_ > 0 ? 0.4 : random() ? 0.03 : 0.15);
     if (!late) index = (index + 1 + static_cast<std::uint32_t>(r_.below(40))) & 0xffff;
     f.value = late ? (index - static_cast<std::uint32_t>(r_.below(r_.chance(0.5) ? 4 : 40))) & 0xffff : index;
   }
-  void completion(write_fields& f, bool eq) { completion(f, eq, static_cast<std::uint32_t>(r_.below(cqs_))); }
+  void completion(write_fields& f, bool eq) {
+    completion(f, eq, static_cast<std::uint32_t>(r_.below(few_ > 0 && !random() ? few_ : cqs_)));
+  }
   void completion(write_fields& f, bool eq, std::uint32_t n) {
     f.kind = eq ? write_kind::eq : write_kind::cq;
     f.offset = eq ? HCA_UAR_EQ : HCA_UAR_CQ;
@@ -148,7 +163,7 @@ class doorbell_generator {
     storm_ = !storm_;
     flood_ = storm_ && r_.chance(o_.storms ? 0.3 : 0.02);
     few_ = r_.chance(0.3) ? 2 : 0;
-    left_ = r_.below(flood_ ? 500 : storm_ ? 150 : 60);
+    left_ = r_.below(!flood_ ? storm_ ? 150 : 60 : o_.storms ? 500 : 300);
   }
   // At the end of a flood each CQ and EQ is rung twice: once in a cycle in which the FIFO is full. More of them wait aside than
   // there is room for, and few writes wait behind.
@@ -156,6 +171,34 @@ class doorbell_generator {
     const std::uint32_t n = 2 * crowd_of_cqs - 1 - --aside_ / 2;  // those that floods do not ring come last
     completion(f, n % 2 != 0, n / 2);
     if (aside_ == 0) rest_ = 500;
+    return pack(f);
+  }
+
+  // A WQE that an idle unit has let through is long in coming: it takes more lines than it has, or others come before. Behind
+  // it wait doorbells of two QPs, and what their records tell of.
+  item of_those_behind(write_fields& f) {
+    const std::uint32_t before = 8 - behind_--;
+    const std::uint32_t few = few_;
+    if (before == 0) {
+      lost_[0] = any_qp();
+      lost_[1] = any_qp();
+      crowded_ = r_.chance(0.05);
+    }
+    f.gap = static_cast<std::uint16_t>(before == 0 ? 250 : r_.below(4));
+    only_ = lost_[before / 3 % 2];
+    if (before == (crowded_ ? 2 : 0)) {
+      only_ = any_qp();
+      blueflame(f);
+      f.bytes = HCA_WQE_BLOCK * (crowded_ ? f.blocks : most_lines);
+    } else if (crowded_ ? before < 2 : before % 3 == 2) {
+      broken(f, name_of(only_));
+      f.blocks = 0;
+      f.bytes = HCA_WQE_BLOCK * (crowded_ ? most_lines : 1);
+    } else {
+      queue_of_qp(f, r_.chance(0.6));
+    }
+    only_ = 0;
+    few_ = few;
     return pack(f);
   }
 
@@ -171,7 +214,7 @@ class doorbell_generator {
     if (alone_ && o_.how == mode::full) f.gap = static_cast<std::uint16_t>(300 + r_.below(100));
     if (begins_ && r_.chance(0.2)) rest_ += 50 + r_.below(400);
     f.gap = static_cast<std::uint16_t>(f.gap + std::exchange(rest_, 0));
-    write(f, *mix_);
+    write(f, pace_ == pace::flood && left_ < 16 ? aside : *mix_);
     make_room(f);
     return pack(f);
   }
@@ -182,17 +225,25 @@ class doorbell_generator {
       case pace::sparse:
         return static_cast<std::uint16_t>(r_.below(most_gap_));
       default:
+        if (only_ > 0 && r_.chance(0.6)) return 0;
         return static_cast<std::uint16_t>(r_.chance(0.7) ? 1 : 1 + r_.below(8));
     }
   }
   void next_pace() {
     const pace before = pace_;
     pace_ = floods() && before != pace::flood && r_.chance(0.6) ? pace::flood : r_.chance(0.4) ? pace::busy : pace::sparse;
-    few_ = r_.chance(0.6) ? static_cast<std::uint32_t>(1 + r_.below(pace_ == pace::flood ? 8 : 3)) : 0;
+    few_ = r_.chance(0.6) ? static_cast<std::uint32_t>(1 + r_.below(pace_ == pace::flood ? 7 : 3)) : 0;
     most_gap_ = r_.chance(0.5) ? 12 : 40;
     static constexpr const mix* mixes[] = {&usual, &sends, &receives, &completions, &wqes};
     mix_ = pace_ != pace::flood && r_.chance(0.6) ? &lost : mixes[r_.below(std::size(mixes))];
-    left_ = pace_ == pace::flood ? 80 + r_.below(170) : 20 + r_.below(60);
+    if (before == pace::flood && r_.chance(0.6)) {
+      pace_ = pace::sparse;
+      most_gap_ = 3 + r_.below(6);
+      mix_ = &aside;
+    }
+    only_ = pace_ == pace::busy && r_.chance(0.6) ? any_qp() : 0;
+    if (only_ > 0) mix_ = &of_one_qp;
+    left_ = pace_ == pace::flood ? 130 + r_.below(200) : 20 + r_.below(60);
     if (!floods() || !r_.chance(0.08)) return;
     crowd_lines_ = r_.chance(0.5) ? 1 : most_lines;
     left_ = crowd_lines_ == 1 ? qps_ + crowd_strangers : 24;
@@ -230,11 +281,13 @@ class doorbell_generator {
     lines_come_ = std::max(lines_come_, at_) + lines;
   }
 
+  // So many WQEs that no room is left for their lines: they come one a cycle and are taken in four.
+  [[nodiscard]] bool full_of_lines() const { return pace_ == pace::flood && mix_ == &wqes; }
   void blueflame(write_fields& f) {
     const std::uint32_t q = qp();
     f.kind = write_kind::blueflame;
     f.number = name_of(q);
-    const unsigned most = r_.chance(0.1) ? HCA_WQE_MAX_BLOCKS : random() || alone_ ? 4 : 2;
+    const unsigned most = r_.chance(0.1) ? HCA_WQE_MAX_BLOCKS : random() || alone_ ? 4 : full_of_lines() ? 1 : 2;
     f.blocks = static_cast<std::uint8_t>(bulk_ ? 4 : 1 + r_.below(most));
     if (!random() && !alone_ && f.blocks > 2) f.blocks = static_cast<std::uint8_t>(std::max<unsigned>(f.blocks, 5));
     f.bytes = std::min<std::uint32_t>(
@@ -245,19 +298,23 @@ class doorbell_generator {
   }
   std::uint16_t buffer() { return static_cast<std::uint16_t>(HCA_UAR_BF + r_.below(HCA_BF_BUFFERS) * HCA_BF_BYTES); }
   void broken(write_fields& f) {
+    broken(f, name_of(r_.chance(0.5)   ? qp()
+                      : r_.chance(0.3) ? 30
+                      : r_.chance(0.3) ? 28
+                                       : qps_ + 1 + static_cast<std::uint32_t>(r_.below(3))));
+    if (r_.chance(0.2)) {
+      f.number = r_.chance(0.3) ? 0 : f.number | 1U << (24 + r_.below(8));
+      if (r_.chance(0.5)) f.blocks = static_cast<std::uint8_t>(1 + r_.below(f.bytes / HCA_WQE_BLOCK));
+      f.page = page_of(f.number);
+    }
+  }
+  void broken(write_fields& f, std::uint32_t qpn) {
     f.kind = write_kind::broken_blueflame;
-    f.number = name_of(r_.chance(0.5)   ? qp()
-                       : r_.chance(0.3) ? 30
-                       : r_.chance(0.3) ? 28
-                                        : qps_ + 1 + static_cast<std::uint32_t>(r_.below(3)));
+    f.number = qpn;
     f.bytes = HCA_WQE_BLOCK * (1 + static_cast<std::uint32_t>(r_.below(r_.chance(0.8) ? 4 : 16)));
     f.blocks = static_cast<std::uint8_t>(r_.chance(0.4)   ? 0
                                          : r_.chance(0.5) ? f.bytes / HCA_WQE_BLOCK + 1
                                                           : 17 + r_.below(239));
-    if (r_.chance(0.2)) {
-      f.number = r_.chance(0.3) ? 0 : f.number | 1U << (24 + r_.below(8));
-      if (r_.chance(0.5)) f.blocks = static_cast<std::uint8_t>(1 + r_.below(f.bytes / HCA_WQE_BLOCK));
-    }
     f.page = page_of(f.number);
     f.offset = buffer();
     f.value = static_cast<std::uint32_t>(r_.below(0x10000));
@@ -327,6 +384,7 @@ class doorbell_generator {
   std::vector<std::uint32_t> sq_, rq_, ci_;
   std::uint64_t left_ = 0;  // of this phase
   std::uint32_t few_ = 0;   // of so many QPs; 0: of any
+  std::uint32_t only_ = 0;  // of this QP; 0: of others
   std::uint64_t most_gap_ = 60;
   std::uint64_t rest_ = 0;  // before the next write
   const mix* mix_ = &usual;
@@ -337,6 +395,9 @@ class doorbell_generator {
   bool last_ = false;       // a flood
   bool very_last_ = false;  // and what waits aside at its end
   std::uint32_t aside_ = 0;
+  std::uint32_t behind_ = 0;  // so many writes of those that wait behind a WQE are to come
+  std::uint32_t lost_[2] = {};
+  bool crowded_ = false;
   // the others
   pace pace_ = pace::busy;
   bool begins_ = false;
