@@ -74,7 +74,7 @@ void doorbell::take_blueflame(const doorbell_rules::uar_write& w, ps t) {
 void doorbell::arrive(entry e, ps t, bool prompt) {
   if (prompt && !coming_in_ && size_ == 0 && aside_.empty() && recovered_turn_ < t && pipe_.free_at() <= e.ready) {
     if (e.ready <= now()) {
-      forward(e);
+      let_through(e);
       return;
     }
     coming_in_ = true;
@@ -95,7 +95,7 @@ void doorbell::arrive(entry e, ps t, bool prompt) {
 
 void doorbell::came_in() {
   coming_in_ = false;
-  if (!coming_.cancelled) forward(coming_);
+  if (!coming_.cancelled) let_through(coming_);
   for (const entry& e : std::exchange(behind_, {})) recovered_turn_ = forward(e);
   if (size_ > 0 || !aside_.empty()) schedule_drain();
 }
@@ -169,10 +169,22 @@ void doorbell::drain() {
   if (e.cancelled) {
     pipe_.start(t, clock_.period());
   } else {
-    forward(e);
+    let_through(e);
   }
   draining_ = false;
   if (size_ > 0 || !aside_.empty()) schedule_drain();
+}
+
+void doorbell::let_through(const entry& e) {
+  if (recovering_ && e.number == newest_.qpn) {
+    const auto note = [&](bool& any, std::uint32_t& index) {
+      if (!any || doorbell_rules::ahead(e.value, index) > 0) index = e.value;
+      any = true;
+    };
+    if (e.kind == bell::send) note(newest_.send, newest_.sq);
+    if (e.kind == bell::receive) note(newest_.receive, newest_.rq);
+  }
+  forward(e);
 }
 
 ps doorbell::forward(entry e) {
@@ -181,14 +193,6 @@ ps doorbell::forward(entry e) {
   bell_probe_.pulse(static_cast<std::uint64_t>(e.kind) + 1, t, clock_.period());
   number_probe_.set(e.number, t);
   value_probe_.set(e.value, t);
-  if (recovering_ && e.number == newest_.qpn && e.kind == bell::send) {
-    newest_.send = true;
-    newest_.sq = e.value;
-  }
-  if (recovering_ && e.number == newest_.qpn && e.kind == bell::receive) {
-    newest_.receive = true;
-    newest_.rq = e.value;
-  }
   doorbell_ring& ring = e.wqe ? *e.wqe : rings_.get();
   if (!e.wqe) ring.blueflame_bytes = 0;
   ring.kind = e.kind;

@@ -58,7 +58,8 @@ class doorbell : public unit, public doorbell_front {
   void drain();
   void schedule_drain();
   void came_in();
-  ps forward(entry e);  // returns its turn
+  void let_through(const entry& e);  // what was rung; what a record told of is no news while the next one is read
+  ps forward(entry e);               // returns its turn
   void deliver(doorbell_ring& ring);
 
   void remember(std::uint32_t qpn, std::uint64_t operation, ps t);

@@ -206,6 +206,31 @@ TEST(doorbell, a_doorbell_passed_on_during_recovery_is_not_undone) {
   EXPECT_EQ(values, (std::vector<std::uint32_t>{9}));
 }
 
+// Of what was passed on meanwhile the newest counts, not the last: a late one makes no record between the two look new.
+TEST(doorbell, a_late_doorbell_during_recovery_undoes_nothing) {
+  doorbell_config c;
+  c.fifo_depth = 1;
+  c.interval = 10;
+  bench b(c);
+  b.add_qp(3);
+  b.record(3) = {8, 8};
+  b.ring(HCA_UAR_SQ, 1, 1, 0_ns);
+  b.ring(HCA_UAR_SQ, 2, 1, 0_ns);
+  b.ring(HCA_UAR_SQ, 3, 8, 0_ns);  // dropped
+  for (const std::uint32_t where : {HCA_UAR_SQ, HCA_UAR_RQ}) {
+    b.ring(where, 3, 9, where == HCA_UAR_SQ ? 500_ns : 540_ns);
+    b.ring(where, 3, 7, where == HCA_UAR_SQ ? 520_ns : 560_ns);
+  }
+  testing::run_until_idle();
+  for (const bell kind : {bell::send, bell::receive}) {
+    std::vector<std::uint32_t> values;
+    for (const auto& r : b.log) {
+      if (r.number == 3 && r.kind == kind) values.push_back(r.value);
+    }
+    EXPECT_EQ(values, (std::vector<std::uint32_t>{9, 7}));
+  }
+}
+
 TEST(doorbell, recovery_of_a_dead_qp_is_counted) {
   doorbell_config c;
   c.fifo_depth = 1;

@@ -12,15 +12,18 @@
 
 #include "firmware/abi/context.h"
 #include "models/doorbell/doorbell.h"
+#include "models/doorbell/doorbell_rules.h"
 #include "models/doorbell/rtl/doorbell_rtl.h"
 #include "rtl/doorbell_design.h"
 #include "rtl/doorbell_faulty.h"
 #include "testbenches/lockstep/benches.h"
 #include "testbenches/lockstep/doorbell_judge.h"
 #include "testbenches/lockstep/doorbell_world.h"
+#include "testbenches/lockstep/recovery_judge.h"
 #include "testbenches/lockstep/shim.h"
 #include "tlm/access.h"
 #include "tlm/base/pool.h"
+#include "tlm/base/random.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -43,6 +46,7 @@ class doorbell_world : public unit {
         stream_(stream),
         random_(o.how == mode::random),
         single_(o.how == mode::single),
+        seed_(o.seed),
         clock_(clock),
         comparison_(c),
         side_(s),
@@ -59,15 +63,34 @@ class doorbell_world : public unit {
     completion.on<&doorbell_world::rung>(this);
     for (const char* n : {"command", "msix", "device_memory"}) registers.emplace_back(n).on<&doorbell_world::access>(this);
   }
-  // Of the RTL, the stream of writes.
-  void watch(const rtl::stream& writes) { taken_by_rtl_ = &writes; }
-  // Of a model, how many doorbells it has dropped.
-  void watch(const unit& model) {
-    for (const statistic& s : model.stats().all()) {
-      if (s.name == "dropped") dropped_by_model_ = std::get<const counter*>(s.value);
+  // Of the RTL, the streams of writes, of records and of doorbells.
+  void watch(const std::deque<rtl::stream>& streams) {
+    for (const rtl::stream& s : streams) {
+      if (s.name() == "wr") taken_by_rtl_ = &s;
+      if (s.name() == "rec_rsp") records_of_rtl_ = &s;
+      if (s.name() == "ring") rings_of_rtl_ = &s;
     }
   }
-  void dropped(std::uint64_t write) { judge_.dropped(offered_items_[write - 1]); }
+  // Of a model, how many doorbells it has dropped, and how many broken writes it has met.
+  void watch(const unit& model) {
+    for (const statistic& s : model.stats().all()) {
+      if (s.name == "dropped" || s.name == "blueflame_bad") lost_by_model_.push_back(std::get<const counter*>(s.value));
+    }
+  }
+  // The doorbell of a write was dropped, or the write was broken: the record of its QP is to be read.
+  void lost(std::uint64_t write) {
+    const std::uint64_t number = offered_items_[write - 1];
+    const write_fields f = unpack_write(stream_[number]);
+    judge_.dropped(number);
+    if (f.number != 0 && f.number <= doorbell_rules::number_mask) judged(recovery_.lost(f.number, now()), number);
+  }
+  void asks_for(std::uint32_t qpn) { judged(recovery_.asks_for(qpn, now()), 0); }
+  // After the run.
+  [[nodiscard]] std::string left_over() {
+    if (records_of_rtl_) judge_.records_taken(records_of_rtl_->transfers(), rings_of_rtl_->transfers());
+    const std::string never = recovery_.left();
+    return never.empty() ? judge_.never_passed() : never;
+  }
   void start_of_simulation() override {
     for (const item& i : stream_) {
       const write_fields f = unpack_write(i);
@@ -156,6 +179,9 @@ class doorbell_world : public unit {
     comparison_.answered(side_, number, {}, offered_[number], now(), dropped && random_);
     if (single_ && answered_ == next_) go_on();
   }
+  void judged(const std::string& wrong, std::uint64_t number) {
+    if (!wrong.empty()) problem(wrong, number);
+  }
   void problem(const std::string& what, std::uint64_t number) {
     comparison_.problem(std::string(side_ == rtl_side ? "rtl: " : "model: ") + what, number);
   }
@@ -170,7 +196,9 @@ class doorbell_world : public unit {
     const bool wqe = f.kind == write_kind::blueflame || f.kind == write_kind::broken_blueflame || f.blocks > 0;
     bytes_ = wqe ? wqe_of(f) : std::vector<std::byte>(f.bytes);
     if (!wqe) {
-      const hca_doorbell d{f.number, f.value};
+      // The upper half of an index is of no meaning.
+      const bool index = f.kind == write_kind::sq || f.kind == write_kind::rq;
+      const hca_doorbell d{f.number, index ? f.value | (f.value * 0x9e3779b1U & 0xffff0000) : f.value};
       std::memcpy(bytes_.data(), &d, std::min<std::size_t>(sizeof d, f.bytes));
     }
     const bool valid = f.kind != write_kind::bad && f.kind != write_kind::broken_blueflame;
@@ -180,7 +208,7 @@ class doorbell_world : public unit {
                         : f.kind == write_kind::eq ? bell::event
                                                    : bell::send;
       const bool newest = judge_.written(number, kind, f, offered_writes());
-      // The upper half of an index in a record is of no meaning.
+      // Nor is it in a record.
       const std::uint32_t index = f.value | (f.value * 0x9e3779b1U & 0xffff0000);
       if (kind == bell::send && newest) qps_[f.number].record.sq_pi = index;
       if (kind == bell::receive && newest) qps_[f.number].record.rq_pi = index;
@@ -208,10 +236,15 @@ class doorbell_world : public unit {
       held_write& w = *let_in_.front();
       let_in_.pop_front();
       ++taken_by_model_;
-      const std::uint64_t before = dropped_by_model_->value();
+      const std::uint64_t before = lost_by_model();
       access_bar(w);
-      if (dropped_by_model_->value() != before) dropped(taken_by_model_);
+      if (lost_by_model() != before) lost(taken_by_model_);
     }
+  }
+  [[nodiscard]] std::uint64_t lost_by_model() const {
+    std::uint64_t n = 0;
+    for (const counter* c : lost_by_model_) n += c->value();
+    return n;
   }
   void access_bar(held_write& w) {
     set_access(gp_, tlm::TLM_WRITE_COMMAND, w.address, w.bytes.data(), w.bytes.size());
@@ -236,6 +269,7 @@ class doorbell_world : public unit {
   }
   void passed(const pending& r) {
     tell(r);
+    if (records_of_rtl_) judge_.records_taken(records_of_rtl_->transfers(), rings_of_rtl_->transfers());
     const doorbell_judge::verdict& v = judge_.passed(r);
     if (!v.problem.empty()) return problem(v.problem, v.place);
     with_wqe_ += !r.wqe.empty();
@@ -246,7 +280,7 @@ class doorbell_world : public unit {
   }
 
   void tell(const pending& r) {
-    const std::uint32_t head[] = {r.value, r.number};
+    const std::uint64_t head[] = {r.value, r.number, cycle()};
     bytes_.resize(sizeof head);
     std::memcpy(bytes_.data(), head, sizeof head);
     bytes_.insert(bytes_.end(), r.wqe.begin(), r.wqe.end());
@@ -254,12 +288,23 @@ class doorbell_world : public unit {
   }
 
   void asked(std::uint64_t what) {
-    comparison_.sent(side_, ~std::uint64_t{0}, reinterpret_cast<const std::byte*>(&what), sizeof what);
+    const std::uint64_t words[] = {what, cycle()};
+    comparison_.sent(side_, ~std::uint64_t{0}, reinterpret_cast<const std::byte*>(words), sizeof words);
+  }
+  [[nodiscard]] std::uint64_t cycle() const { return static_cast<std::uint64_t>(std::llround(clock_.cycles_in(now()))); }
+  // A function of who is asked for how often, so that both sides are answered alike. Where cycles must be equal the RTL never
+  // has two records that wait behind one BlueFlame doorbell: it asks for the next only when one has gone.
+  double answer_time(std::uint64_t of, bool record) {
+    random_stream r(seed_ + of * 0x9e3779b97f4a7c15U + asked_before_[of]++, record ? "records" : "contexts");
+    if (random_) return 1 + static_cast<double>(r.below(record ? (r.chance(0.3) ? 4 : 110) : r.chance(0.25) ? 180 : 12));
+    return record ? 22 + static_cast<double>(r.below(r.chance(0.25) ? 300 : 12))
+                  : 2 + static_cast<double>(r.below(r.chance(0.15) ? 200 : 8));
   }
 
   tlm::tlm_sync_enum find_context(context_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
     asked(r.index);
+    if (side_ == rtl_side) asks_for(r.index);
     const auto known = qps_.find(r.index);
     r.failed = known == qps_.end() || !known->second.declared;
     context_ = {};
@@ -267,7 +312,7 @@ class doorbell_world : public unit {
     context_.record = r.failed ? 0 : known->second.address;
     r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&context_);
     no_record_ += r.failed || context_.record == 0;
-    later({this, &r, nullptr, 0, {}}, t + clock_.cycles(random_ && r.index % 4 == 0 ? 90 : 6));
+    later({this, &r, nullptr, 0, {}}, t + clock_.cycles(answer_time(r.index, false)));
     return tlm::TLM_ACCEPTED;
   }
   tlm::tlm_sync_enum read_record(dma_request& r, tlm::tlm_phase phase, ps& t) {
@@ -283,7 +328,7 @@ class doorbell_world : public unit {
     r.failed = q.fails;
     ++records_read_;
     if (!r.failed) std::memcpy(r.data, &q.record, sizeof(hca_qp_record));
-    later({this, nullptr, &r, known->second, q.record}, t + clock_.cycles(random_ ? 40 : 20));
+    later({this, nullptr, &r, known->second, q.record}, t + clock_.cycles(answer_time(r.address, true)));
     return tlm::TLM_ACCEPTED;
   }
   void later(const job& j, ps t) {
@@ -298,7 +343,7 @@ class doorbell_world : public unit {
   }
   void respond(const job& j) {
     if (j.context) return target_socket<context_request>::respond(*j.context, now());
-    judge_.told(j.qpn, j.record, taken_writes());
+    judge_.told(j.qpn, j.record, j.read->failed, taken_writes());
     target_socket<dma_request>::respond(*j.read, now());
   }
   tlm::tlm_sync_enum access(register_access&, tlm::tlm_phase, ps&) { return tlm::TLM_COMPLETED; }
@@ -306,20 +351,25 @@ class doorbell_world : public unit {
 
   const item_stream& stream_;
   const bool random_, single_;
+  const std::uint64_t seed_;
   const clock_domain clock_;
   comparison& comparison_;
   const side side_;
   std::vector<ps> offered_;
   std::unordered_map<std::uint32_t, qp> qps_;            // looked up only
   std::unordered_map<std::uint64_t, std::uint32_t> at_;  // address of a record, QPN
+  std::unordered_map<std::uint64_t, std::uint64_t> asked_before_;
   doorbell_judge judge_;
+  recovery_judge recovery_;
   tlm::tlm_generic_payload gp_;
   std::vector<std::byte> bytes_;
   hca_qpc context_{};
   const rtl::stream* taken_by_rtl_ = nullptr;
+  const rtl::stream* records_of_rtl_ = nullptr;
+  const rtl::stream* rings_of_rtl_ = nullptr;
   std::uint64_t offered_to_model_ = 0;
   std::uint64_t taken_by_model_ = 0;
-  const counter* dropped_by_model_ = nullptr;
+  std::vector<const counter*> lost_by_model_;
   std::vector<std::uint64_t> offered_items_;  // by write
   pool<job> jobs_;
   pool<pending> pendings_;
@@ -354,6 +404,7 @@ class doorbell_bench final : public bench {
       model_ = std::make_unique<doorbell>("model", config, clock);
       qps_ = std::make_unique<stall_shim<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "");
       records_ = std::make_unique<stall_shim<dma_request>>("records", 1, clock, shell, "rec", "rec_rsp", "");
+      qps_->on_request = [this](const context_request& r) { model_world_->asks_for(r.index); };
       model_world_->watch(*model_);
       bind(*model_world_, *model_, qps_->in[0], records_->in[0]);
       qps_->out[0].bind(model_world_->qpc);
@@ -365,15 +416,19 @@ class doorbell_bench final : public bench {
                                             design_of(o, rtl::make_doorbell_design, rtl::make_doorbell_faulty), shell);
       set_fault(*rtl_, o);
       rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
-      rtl_->on_dropped = [this](std::uint64_t write) { rtl_world_->dropped(write); };
+      rtl_->on_lost = [this](std::uint64_t write) { rtl_world_->lost(write); };
       bind(*rtl_world_, *rtl_, rtl_world_->qpc, rtl_world_->dma);
-      const auto& streams = rtl_->streams();
-      rtl_world_->watch(*std::find_if(streams.begin(), streams.end(), [](const rtl::stream& s) { return s.name() == "wr"; }));
+      rtl_world_->watch(rtl_->streams());
     }
   }
   [[nodiscard]] std::array<const unit*, sides> units() const override { return {model_.get(), rtl_.get()}; }
   void finish(const options& o, report& r) override {
     if (rtl_world_) rtl_world_->publish(r.covered);
+    for (doorbell_world* w : {model_world_.get(), rtl_world_.get()}) {
+      if (!w || !r.problem.empty()) continue;
+      r.problem = w->left_over();
+      r.differences += !r.problem.empty();
+    }
     if (rtl_) count_overflows(r.covered);
     finish_rtl(rtl_.get(), o, r);
   }

@@ -39,10 +39,12 @@ std::vector<std::byte> wqe_of(const write_fields& f) {
 
 bool doorbell_judge::written(std::uint64_t number, bell kind, const write_fields& f, std::uint64_t place) {
   queue_state& q = queues_[key(kind, f.number)];
-  const bool newest = !of_qp(kind) || !q.written || ahead(f.value, q.newest_written) > 0;
+  if (of_qp(kind) && !q.written) q.newest_written = first_of(f.number);
+  const bool newest = !of_qp(kind) || ahead(f.value, q.newest_written) > 0;
   if (newest) q.newest_written = f.value;
   q.written = true;
   q.armed |= f.number >> 24 != 0;
+  ++q.causes[f.value];
   q.open.push_back({number, f.value});
   queue_of_[number] = key(kind, f.number);
   keep(q.recent, {f.value, place, !newest});
@@ -55,8 +57,37 @@ void doorbell_judge::dropped(std::uint64_t number) {
   for (waiting& w : queues_[queue->second].open) w.dropped |= w.number == number;
 }
 
-void doorbell_judge::told(std::uint32_t qpn, const hca_qp_record& record, std::uint64_t taken) {
+void doorbell_judge::told(std::uint32_t qpn, const hca_qp_record& record, bool failed, std::uint64_t taken) {
+  sent_.push_back({qpn, record, failed});
+  if (failed) return;
   keep(qps_[qpn].samples, {record, taken});
+  ++queues_[key(bell::send, qpn)].causes[record.sq_pi & 0xffff];
+  ++queues_[key(bell::receive, qpn)].causes[record.rq_pi & 0xffff];
+}
+
+void doorbell_judge::records_taken(std::uint64_t n, std::uint64_t doorbells) {
+  for (; records_taken_ < n && !sent_.empty(); ++records_taken_) {
+    const record_sent s = sent_.front();
+    sent_.pop_front();
+    if (s.failed) continue;
+    due_.push_back({key(bell::send, s.qpn), s.record.sq_pi & 0xffff, doorbells + on_way});
+    due_.push_back({key(bell::receive, s.qpn), s.record.rq_pi & 0xffff, doorbells + on_way});
+  }
+}
+
+std::string doorbell_judge::overdue(std::uint64_t by) const {
+  for (const due_index& d : due_) {
+    if (d.at >= by) break;
+    const queue_state& q = queues_.at(d.queue);
+    if (!q.any_passed || ahead(q.passed, d.index) < 0)
+      return "a record of QP " + std::to_string(d.queue & 0xffffff) + " told of " + std::to_string(d.index) +
+             ", which is not rung";
+  }
+  return {};
+}
+
+std::string doorbell_judge::never_passed() const {
+  return overdue(~std::uint64_t{0});
 }
 
 bool doorbell_judge::on_its_way(const queue_state& q, const rung& r) const {
@@ -98,8 +129,15 @@ const doorbell_judge::verdict& doorbell_judge::passed(const rung& r) {
                        " is rung with " + std::to_string(r.value) + ", " + wrong;
     return verdict_;
   }
+  if (--q.causes[r.value] < 0) {
+    verdict_.problem = std::string(names[static_cast<std::size_t>(r.kind)]) + " " + std::to_string(r.number & 0xffffff) +
+                       " is rung with " + std::to_string(r.value) + " more often than it was written";
+    return verdict_;
+  }
   if (!q.any_passed || !of_qp(r.kind) || ahead(r.value, q.passed) > 0) q.passed = r.value;
   q.any_passed = true;
+  verdict_.problem = overdue(++rings_);
+  while (!due_.empty() && due_.front().at < rings_) due_.pop_front();
   if (r.number >> 24 != 0) q.armed = false;
   while (!q.open.empty() && (of_qp(r.kind) ? ahead(r.value, q.open.front().value) >= 0
                                            : static_cast<std::int32_t>(r.value - q.open.front().value) >= 0)) {

@@ -1,5 +1,5 @@
-// What software may rely on of the doorbells that the unit passes on: none is lost, the indices of a QP never run backwards nor
-// ahead of software, a WQE has the bytes of its write, an arming is passed on.
+// What software may rely on of the doorbells that the unit passes on: none is lost or comes twice, the indices of a QP never
+// run backwards nor ahead of software, a WQE has the bytes of its write, an arming is passed on.
 //
 // A doorbell that the unit had not taken yet when a record told it of a newer one comes after that, with its older index.
 #pragma once
@@ -44,9 +44,13 @@ class doorbell_judge {
   bool written(std::uint64_t number, bell kind, const write_fields& f, std::uint64_t place);
   // The doorbell of this item was dropped: it is answered when its QP's record has been read, or by a later one.
   void dropped(std::uint64_t number);
-  // A record was read; the unit has taken so many writes.
-  void told(std::uint32_t qpn, const hca_qp_record& record, std::uint64_t taken);
+  // A record was read, or could not be; the unit has taken so many writes.
+  void told(std::uint32_t qpn, const hca_qp_record& record, bool failed, std::uint64_t taken);
+  // Of the RTL, which says when it takes a record: so many by now, with so many doorbells out of it.
+  void records_taken(std::uint64_t n, std::uint64_t doorbells);
   const verdict& passed(const rung& r);
+  // After the run.
+  [[nodiscard]] std::string never_passed() const;
 
   static std::uint64_t key(bell kind, std::uint32_t number) {
     return std::uint64_t{static_cast<std::uint8_t>(kind)} << 32 | (number & 0xffffff);
@@ -80,8 +84,24 @@ class doorbell_judge {
     bool any_passed = false;
     bool armed = false;
     std::deque<doorbell_write> recent;
+    std::unordered_map<std::uint32_t, std::int64_t>
+        causes;  // by value: writes of it and records with it that were not passed on
   };
 
+  // An index of a record that was taken overtakes all that waits, but not what is on its way: `at` most doorbells come before.
+  struct due_index {
+    std::uint64_t queue;
+    std::uint32_t index;
+    std::uint64_t at;
+  };
+  struct record_sent {
+    std::uint32_t qpn;
+    hca_qp_record record;
+    bool failed;
+  };
+  static constexpr std::uint64_t on_way = 16 + 1 + 2;  // to ring, held, and of the record itself
+
+  [[nodiscard]] std::string overdue(std::uint64_t by) const;
   [[nodiscard]] std::string wrong_with(const queue_state& q, const rung& r) const;
   [[nodiscard]] bool on_its_way(const queue_state& q, const rung& r) const;
   [[nodiscard]] std::uint32_t first_of(std::uint32_t qpn) const {
@@ -92,6 +112,10 @@ class doorbell_judge {
   std::unordered_map<std::uint64_t, std::uint64_t> queue_of_;  // of items that are open; looked up only, as is the next
   std::unordered_map<std::uint32_t, qp> qps_;
   std::map<std::uint64_t, queue_state> queues_;
+  std::deque<record_sent> sent_;  // and not taken yet
+  std::uint64_t records_taken_ = 0;
+  std::deque<due_index> due_;
+  std::uint64_t rings_ = 0;
   verdict verdict_;
 };
 

@@ -95,7 +95,7 @@ std::string comparison::traffic_problem(traffic& t) const {
   };
   const bool same_place = m != of_model.end() && o != of_rtl.end() && m->address == o->address && m->bytes && o->bytes;
   return std::string(t.what) + ": model " + words(m, of_model.end()) + ", rtl " + words(o, of_rtl.end()) +
-         (same_place ? " with other bytes" : "") + " (" + counts + ")";
+         (same_place ? t.otherwise : "") + " (" + counts + ")";
 }
 
 void comparison::counted(const unit& model, const unit& rtl) {

@@ -164,6 +164,7 @@ class comparison {
   struct traffic {
     const char* what;
     const char* write;
+    const char* otherwise;  // what differs when both do
     std::uint64_t count[sides] = {};
     std::vector<access> all[sides];  // not of random streams
   };
@@ -182,8 +183,8 @@ class comparison {
   bool both_;
   mode how_;
   bool storms_;
-  traffic memory_{"access to memory", "a write to", {}, {}};
-  traffic sent_{"what is passed on", "something for", {}, {}};
+  traffic memory_{"access to memory", "a write to", " with other bytes", {}, {}};
+  traffic sent_{"what is passed on", "something for", " with other bytes or in another cycle", {}, {}};
   std::vector<count> counts_;
   std::vector<entry> entries_;
   report report_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -84,6 +85,8 @@ class stall_shim : public unit {
  public:
   std::deque<target_socket<P>> in;
   std::deque<initiator_socket<P>> out;
+  // What the model asks for, before the stall.
+  std::function<void(const P&)> on_request;
 
   // Channels named "" are not gated.
   stall_shim(const sc_core::sc_module_name& name, unsigned bindings, const clock_domain& clock, const rtl::shell_options& o,
@@ -146,6 +149,7 @@ class stall_shim : public unit {
       }
       return tlm::TLM_COMPLETED;
     }
+    if (on_request) on_request(p);
     requests(p).push(p, binding, t);
     return tlm::TLM_ACCEPTED;
   }

@@ -15,7 +15,7 @@
 module doorbell #(
     parameter int DEPTH = 64,
     parameter int INTERVAL = 2,
-    parameter int LATENCY = 4,          // at least 2
+    parameter int LATENCY = 4,          // at least 2 and INTERVAL
     parameter int LINE_CYCLES = 4,      // a line of BlueFlame
     parameter int LINES = 64,           // that wait at most
     parameter int BLUEFLAME_BLOCKS = 4,
@@ -60,7 +60,9 @@ module doorbell #(
   localparam int AW = $clog2(DEPTH);
   localparam int SB = $clog2(ASIDE);
   localparam int DB = $clog2(DROPPED);
-  localparam int QUEUE = 16;  // doorbells on their way out
+  localparam int QUEUE = 16;   // doorbells on their way out
+  localparam int WRITES = 16;  // whose lines have not all come, and WQEs whose lines have not all left
+  localparam int KEPT = (DEPTH + 1 + WRITES) * BLUEFLAME_BLOCKS;
   localparam logic [1:0] SEND = 2'd0;
   localparam logic [1:0] RECEIVE = 2'd1;
 
@@ -105,18 +107,20 @@ module doorbell #(
       .blocks(blocks)
   );
 
-  logic wr_taken, takes_wqe, arrives, prompt;
+  logic wr_taken, takes_wqe, arrives;
   logic [15:0] now, line_time, line_busy;  // cycles until the lines before are taken
   assign wr_taken = wr_valid && wr_ready;
   assign line_time = {11'd0, lines} * 16'(LINE_CYCLES);
   assign takes_wqe = is_blueflame && whole && takeable && line_busy + line_time <= 16'(LINES * LINE_CYCLES);
   assign arrives = wr_taken && (is_bell || (is_blueflame && whole));
-  assign prompt = !takes_wqe || line_busy == '0;
 
   logic store_room, leave_ready, leave_valid, store_busy, leave_sends;
   logic [4:0] leave_blocks, kept;
   logic [15:0] lines_expected, lines_stored;
-  line_store u_lines (
+  line_store #(
+      .LINES(1 << $clog2(KEPT)),
+      .WRITES(WRITES)
+  ) u_lines (
       .clk(clk),
       .rst_n(rst_n),
       .room(store_room),
@@ -162,10 +166,7 @@ module doorbell #(
   logic [SB:0] aside_count;
 
   // ---- recovery
-  localparam logic [1:0] FREE = 2'd0;
-  localparam logic [1:0] ASKED_QP = 2'd1;
-  localparam logic [1:0] ASKED_RECORD = 2'd2;
-  logic [1:0] recovery;
+  logic recovering;
   logic [23:0] dropped[DROPPED];
   logic [DROPPED-1:0] dropped_used;
   logic [DB-1:0] dropped_head, dropped_tail;
@@ -174,40 +175,43 @@ module doorbell #(
   logic seen_send, seen_receive, pass_send, pass_receive;
   logic [15:0] seen_sq, seen_rq, pass_sq, pass_rq;
 
-  logic remember, known, dropped_any, qp_taken, oldest_taken, record_there, rec_taken;
+  logic remember, known, dropped_any, qp_taken, oldest_taken, record_there, no_record, rec_taken;
   assign dropped_any = dropped_count != '0;
   // The next one is asked for in the cycle the last one is done.
   logic recovery_free;
-  assign recovery_free = recovery == FREE || rec_taken || (qp_rsp_valid && qp_rsp_ready && !record_there);
+  assign recovery_free = !recovering || rec_taken || no_record;
   assign qp_valid = recovery_free && (dropped_any || remember);
   assign qp_data = dropped_any ? dropped[dropped_head] : number[23:0];
   assign qp_taken = qp_valid && qp_ready;
   assign oldest_taken = recovery_free && dropped_any && qp_ready;
   assign record_there = !qp_rsp_data[64] && qp_rsp_data[63:0] != '0;
-  assign rec_valid = recovery == ASKED_QP && qp_rsp_valid && record_there;
+  assign no_record = qp_rsp_valid && !record_there;
+  assign rec_valid = qp_rsp_valid && record_there;
   assign rec_data = qp_rsp_data[63:0];
-  assign qp_rsp_ready = recovery == ASKED_QP && (!record_there || rec_ready);
-  assign rec_rsp_ready = recovery == ASKED_RECORD && !pass_send && !pass_receive;
+  assign qp_rsp_ready = !record_there || rec_ready;
+  assign rec_rsp_ready = !pass_send && !pass_receive;
   assign rec_taken = rec_rsp_valid && rec_rsp_ready;
   /* verilator lint_off UNUSEDSIGNAL */
   hca_pkg::qp_record_t record;
   /* verilator lint_on UNUSEDSIGNAL */
   assign record = rec_rsp_data[63:0];
   logic new_send, new_receive, send_due, receive_due;
-  // What leaves the FIFO in the cycle of the record has been passed on before it.
-  logic leaves_send, leaves_receive;
+  // The newest that has been passed on since it was asked for; what leaves the FIFO in the cycle of the record comes before it.
+  logic leaves_send, leaves_receive, knows_send, knows_receive;
   logic [15:0] known_sq, known_rq;
   assign leaves_send = from_fifo && first.kind == SEND && first.number == {8'd0, recovered_qpn};
   assign leaves_receive = from_fifo && first.kind == RECEIVE && first.number == {8'd0, recovered_qpn};
-  assign known_sq = leaves_send ? first.value[15:0] : seen_sq;
-  assign known_rq = leaves_receive ? first.value[15:0] : seen_rq;
-  assign new_send = rec_taken && !rec_rsp_data[64] && (!(seen_send || leaves_send) || ahead(record.sq_pi[15:0], known_sq));
-  assign new_receive = rec_taken && !rec_rsp_data[64] && (!(seen_receive || leaves_receive) || ahead(record.rq_pi[15:0], known_rq));
+  assign knows_send = seen_send || leaves_send;
+  assign knows_receive = seen_receive || leaves_receive;
+  assign known_sq = leaves_send && !(seen_send && ahead(seen_sq, first.value[15:0])) ? first.value[15:0] : seen_sq;
+  assign known_rq = leaves_receive && !(seen_receive && ahead(seen_rq, first.value[15:0])) ? first.value[15:0] : seen_rq;
+  assign new_send = rec_taken && !rec_rsp_data[64] && (!knows_send || ahead(record.sq_pi[15:0], known_sq));
+  assign new_receive = rec_taken && !rec_rsp_data[64] && (!knows_receive || ahead(record.rq_pi[15:0], known_rq));
   assign send_due = pass_send || new_send;
   assign receive_due = pass_receive || new_receive;
   always_comb begin
     for (int i = 0; i < DEPTH; i++) begin
-      cancels[i] = live[i] && f_number[i] == {8'd0, recovered_qpn} &&
+      cancels[i] = f_number[i] == {8'd0, recovered_qpn} &&
                    ((new_send && f_kind[i] == SEND && !ahead(f_value[i][15:0], record.sq_pi[15:0])) ||
                     (new_receive && f_kind[i] == RECEIVE && !ahead(f_value[i][15:0], record.rq_pi[15:0])));
     end
@@ -217,24 +221,25 @@ module doorbell #(
   localparam int PB = $clog2(INTERVAL + 1);
   logic [PB-1:0] pause;
   logic [4:0] on_way;  // to ring
-  logic turn, from_hold, from_pass, from_fifo, from_aside, directly, skips, head_there, pops;
+  logic turn, waiting_turn, from_hold, from_pass, from_fifo, from_aside, directly, head_there, pops;
   entry_t first;
   assign first = {f_sends[head], f_blocks[head], f_upto[head], f_due[head], f_kind[head], f_value[head], f_number[head]};
   assign turn = pause == '0 && on_way < 5'(QUEUE);
   assign head_there = count != '0 && reached(now, first.due) && reached(lines_stored, first.upto) && (leave_ready || first.blocks == '0);
   assign from_hold = turn && hold_valid && reached(now, hold.due) && reached(lines_stored, hold.upto) && leave_ready;
   assign from_pass = turn && !hold_valid && !pops && !from_aside && (send_due || receive_due);
-  assign skips = turn && !hold_valid && !pass_send && !pass_receive && head_there && !live[head];
-  assign from_fifo = turn && !hold_valid && !pass_send && !pass_receive && head_there && live[head];
-  assign from_aside = turn && !hold_valid && !pass_send && !pass_receive && count == '0 && aside_count != '0;
-  assign pops = from_fifo || skips;
+  assign waiting_turn = turn && !hold_valid && !pass_send && !pass_receive;
+  assign pops = waiting_turn && head_there;
+  assign from_fifo = pops && live[head];
+  assign from_aside = waiting_turn && count == '0 && aside_count != '0;
 
   // ---- what becomes of the write
-  logic alone, holds, merges, aside_merges, full, drops, goes_aside, pushes;
+  logic alone, holds, merges, aside_merges, full, drops, goes_aside, pushes, keeps_in_mind;
+  // It finds nothing that it could be merged with, nor the FIFO full.
   assign alone = (hold_valid ? from_hold : 1'b1) && !send_due && !receive_due && count == (AW + 1)'(pops) &&
                  aside_count == (SB + 1)'(from_aside);
   assign directly = arrives && !takes_wqe && alone && turn && !from_hold && !pops && !from_aside;
-  assign holds = arrives && takes_wqe && alone && prompt;
+  assign holds = arrives && takes_wqe && alone && line_busy == '0;
   always_comb begin
     known = 1'b0;
     for (int i = 0; i < DEPTH; i++) begin
@@ -248,13 +253,14 @@ module doorbell #(
       if (dropped_used[i] && dropped[i] == number[23:0] && !(oldest_taken && dropped_head == DB'(i))) known = 1'b1;
     end
   end
-  assign merges = arrives && !directly && !holds && kind == SEND && same != '0;
-  assign aside_merges = arrives && !directly && kind[1] && aside_same != '0;
+  assign merges = arrives && kind == SEND && same != '0;
+  assign aside_merges = arrives && aside_same != '0;
   assign full = count - (AW + 1)'(pops) == (AW + 1)'(DEPTH);
-  assign drops = arrives && !directly && !holds && !merges && !kind[1] && full;
-  assign goes_aside = arrives && !directly && !aside_merges && kind[1] && full;
+  assign drops = arrives && !merges && !kind[1] && full;
+  assign goes_aside = arrives && !aside_merges && kind[1] && full;
   assign pushes = arrives && !directly && !holds && !merges && !aside_merges && !full;
   assign remember = !known && (drops || (wr_taken && is_blueflame && !whole && plausible));
+  assign keeps_in_mind = remember && (dropped_any || !qp_taken);
   assign kept = holds || pushes ? arrival.blocks : '0;
   assign wr_ready = store_room && aside_count < (SB + 1)'(ASIDE) && dropped_count < (DB + 1)'(DROPPED);
 
@@ -284,11 +290,14 @@ module doorbell #(
   end
   assign leave_valid = from_hold || (pops && first.blocks != '0);
   assign leave_blocks = from_hold ? hold.blocks : first.blocks;
-  assign leave_sends = from_hold ? hold.sends : from_fifo && first.sends;
+  assign leave_sends = from_hold || (from_fifo && first.sends);
 
   logic [LATENCY-1:0] step_valid;
   logic [70:0] step[LATENCY];
-  logic queued, ring_taken;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic ring_stored;
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic ring_taken;
   assign ring_taken = ring_valid && ring_ready;
   fall_through #(
       .DEPTH(QUEUE),
@@ -301,13 +310,13 @@ module doorbell #(
       .out_valid(ring_valid),
       .out_ready(ring_ready),
       .out_data(ring_data),
-      .stored(queued)
+      .stored(ring_stored)
   );
 
-  assign note_valid = wr_taken || rec_taken || (qp_rsp_valid && qp_rsp_ready && !record_there);
+  assign note_valid = wr_taken || rec_taken || no_record;
   assign note_data = {
     lines,
-    (rec_taken && rec_rsp_data[64]) || (qp_rsp_valid && qp_rsp_ready && !record_there),
+    (rec_taken && rec_rsp_data[64]) || no_record,
     rec_taken && !rec_rsp_data[64],
     goes_aside,
     drops,
@@ -331,14 +340,11 @@ module doorbell #(
       aside_head <= '0;
       aside_tail <= '0;
       aside_count <= '0;
-      recovery <= FREE;
+      recovering <= 1'b0;
       dropped_used <= '0;
       dropped_head <= '0;
       dropped_tail <= '0;
       dropped_count <= '0;
-      recovered_qpn <= '0;
-      seen_send <= 1'b0;
-      seen_receive <= 1'b0;
       pass_send <= 1'b0;
       pass_receive <= 1'b0;
       pause <= '0;
@@ -381,31 +387,16 @@ module doorbell #(
       aside_count <= aside_count + (SB + 1)'(goes_aside) - (SB + 1)'(from_aside);
 
       // recovery
-      if (qp_taken && dropped_any) begin
+      if (oldest_taken) begin
         dropped_used[dropped_head] <= 1'b0;
         dropped_head <= dropped_head == DB'(DROPPED - 1) ? '0 : dropped_head + 1'b1;
       end
-      if (remember && !(qp_taken && !dropped_any)) begin
+      if (keeps_in_mind) begin
         dropped_used[dropped_tail] <= 1'b1;
         dropped_tail <= dropped_tail == DB'(DROPPED - 1) ? '0 : dropped_tail + 1'b1;
       end
-      dropped_count <= dropped_count + (DB + 1)'(remember && !(qp_taken && !dropped_any)) - (DB + 1)'(qp_taken && dropped_any);
-      unique case (recovery)
-        ASKED_QP: if (qp_rsp_valid && qp_rsp_ready) recovery <= record_there ? ASKED_RECORD : qp_taken ? ASKED_QP : FREE;
-        ASKED_RECORD: if (rec_taken) recovery <= qp_taken ? ASKED_QP : FREE;
-        default: if (qp_taken) recovery <= ASKED_QP;
-      endcase
-      if (qp_taken) begin
-        recovered_qpn <= qp_data;
-        seen_send <= comes_send || waits_send;
-        seen_receive <= comes_receive;
-      end else begin
-        if (starts && !from_pass && !from_hold && chosen.number == {8'd0, recovered_qpn}) begin
-          if (chosen.kind == SEND) seen_send <= 1'b1;
-          if (chosen.kind == RECEIVE) seen_receive <= 1'b1;
-        end
-        if (holds && comes_send) seen_send <= 1'b1;
-      end
+      dropped_count <= dropped_count + (DB + 1)'(keeps_in_mind) - (DB + 1)'(oldest_taken);
+      recovering <= qp_taken || !recovery_free;
       pass_send <= send_due && !from_pass;
       pass_receive <= receive_due && !(from_pass && !send_due);
     end
@@ -442,20 +433,25 @@ module doorbell #(
       aside_value[aside_tail] <= value;
     end
     if (remember) dropped[dropped_tail] <= number[23:0];
-    // Only of the QP whose record is being read.
-    if (starts && !from_pass && !from_hold && chosen.number == {8'd0, sought_qpn}) begin
-      if (chosen.kind == SEND) seen_sq <= chosen.value[15:0];
-      if (chosen.kind == RECEIVE) seen_rq <= chosen.value[15:0];
+    if (qp_taken) begin
+      recovered_qpn <= qp_data;
+      seen_send <= comes_send || waits_send;
+      seen_receive <= comes_receive;
+      seen_sq <= waits_send ? hold.value[15:0] : value[15:0];
+      seen_rq <= value[15:0];
+    end else begin
+      seen_send <= knows_send || comes_send;
+      seen_receive <= knows_receive || comes_receive;
+      seen_sq <= comes_send && !(knows_send && ahead(known_sq, value[15:0])) ? value[15:0] : known_sq;
+      seen_rq <= comes_receive && !(knows_receive && ahead(known_rq, value[15:0])) ? value[15:0] : known_rq;
     end
-    if (holds && comes_send) seen_sq <= value[15:0];
-    else if (qp_taken && waits_send) seen_sq <= hold.value[15:0];
     if (rec_taken) pass_qpn <= recovered_qpn;
     if (new_send) pass_sq <= record.sq_pi[15:0];
     if (new_receive) pass_rq <= record.rq_pi[15:0];
   end
 
-  assign idle = count == '0 && aside_count == '0 && !hold_valid && !pass_send && !pass_receive && step_valid == '0 && !queued &&
-                !store_busy && pause == '0 && line_busy == '0 && !(recovery == FREE && dropped_any);
+  // What is valid on a stream, or waits for a turn behind what is on its way, is none of it.
+  assign idle = count == '0 && aside_count == '0 && !hold_valid && step_valid == '0 && !store_busy && line_busy == '0;
 
 `ifdef VERILATOR
   logic seen, ring_stuck, qp_stuck, line_stuck;
@@ -475,6 +471,7 @@ module doorbell #(
   a_qp : assert property (@(posedge clk) seen && qp_stuck |-> qp_valid && qp_data == qp_was);
   a_line : assert property (@(posedge clk) seen && line_stuck |-> ring_line_valid && ring_line_data == line_was);
   a_count : assert property (@(posedge clk) disable iff (!rst_n) count <= (AW + 1)'(DEPTH));
+  a_idle : assert property (@(posedge clk) disable iff (!rst_n) idle && !ring_valid |-> pause == '0 && !pass_send && !pass_receive);
   a_one : assert property (@(posedge clk) disable iff (!rst_n) 32'($countones(same)) <= 1);
 `endif
 endmodule

@@ -133,8 +133,8 @@ void doorbell_rtl::pass_on(ps t) {
 }
 
 void doorbell_rtl::found_qp(ps t) {
-  std::uint64_t address = 0;
   const bool failed = context_.failed;
+  std::uint64_t address = ~std::uint64_t{0};  // of one that has failed it is of no meaning
   if (!failed) {
     const auto& qp = context_.as<hca_qpc>();
     address = qp.state == HCA_QP_RESET ? 0 : qp.record;
@@ -159,13 +159,14 @@ void doorbell_rtl::note(const rtl::payload& p, ps t) {
     blueflame_lines_ += p.get(9, 5);
   }
   blueflame_refused_ += r.get(1);
-  blueflame_bad_ += r.get(1);
+  const std::uint64_t bad = r.get(1);
+  blueflame_bad_ += bad;
   coalesced_ += r.get(1);
   const std::uint64_t dropped = r.get(1);
   const std::uint64_t aside = r.get(1);
   dropped_count_ += dropped;
   aside_count_ += aside;
-  if (dropped && on_dropped) on_dropped(wr_.transfers());
+  if ((dropped || bad) && on_lost) on_lost(wr_.transfers());
   if (dropped || aside) drop_probe_.pulse(1, t, clock().period());
   recovered_ += r.get(1);
   recovery_failures_ += r.get(1);

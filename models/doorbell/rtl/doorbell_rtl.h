@@ -20,8 +20,8 @@ class doorbell_rtl : public rtl::shell, public doorbell_front {
   doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock,
                rtl::design_factory make, const rtl::shell_options& options = {});
 
-  // The RTL has dropped a doorbell: that of write 1, 2, ...
-  std::function<void(std::uint64_t write)> on_dropped;
+  // The RTL has dropped the doorbell of write 1, 2, ..., or that of a broken BlueFlame write.
+  std::function<void(std::uint64_t write)> on_lost;
 
  private:
   struct record_read : dma_request {

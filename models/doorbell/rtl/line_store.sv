@@ -1,8 +1,8 @@
 // The lines of BlueFlame WQEs between their write and the doorbell that carries them: taken in the order of the writes, kept or
 // thrown away as the write was judged, and sent on or skipped, a WQE at a time, in the same order.
 module line_store #(
-    parameter int LINES = 512,
-    parameter int WRITES = 16,  // whose lines have not all come
+    parameter int LINES = 512,  // a power of two, as many as are kept at most
+    parameter int WRITES = 16,  // whose lines have not all come, and WQEs whose lines have not all left
     localparam int AW = $clog2(LINES),
     localparam int WB = $clog2(WRITES)
 ) (
@@ -44,7 +44,7 @@ module line_store #(
   assign line_ready = w_count != '0;
   assign keeps = seen < w_kept[w_head];
   assign w_done = taken && seen + 5'd1 == w_lines[w_head];
-  assign room = w_count < (WB + 1)'(WRITES) && promised - sent <= 16'(LINES - 32);
+  assign room = w_count < (WB + 1)'(WRITES);
   assign expected = promised + {11'd0, expect_kept};
   assign stored = arrived;
 
@@ -106,7 +106,7 @@ module line_store #(
     end
   end
   always_ff @(posedge clk) begin
-    if (taken && keeps) lines[arrived[AW-1:0]] <= line_data;
+    lines[arrived[AW-1:0]] <= line_data;  // what is not kept is written over by what is
   end
 
 `ifdef VERILATOR

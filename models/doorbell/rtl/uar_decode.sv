@@ -23,12 +23,12 @@ module uar_decode #(
     in_blueflame = offset[11];
     fits = bytes >= 13'd64 && bytes <= 13'd1024;
     is_blueflame = in_blueflame && offset[9:0] == '0 && fits;
-    kind = in_blueflame ? 2'd0 : offset[4:3];
+    kind = offset[4:3];  // 0, a SEND, at the start of a BlueFlame buffer
     number = in_blueflame ? data[95:64] : data[31:0];
     blocks = data[20:16];
     plausible = number != '0 && number[31:24] == '0;
     of_qp = !kind[1];
-    is_bell = !in_blueflame && bytes == 13'd8 && offset[11:5] == '0 && offset[2:0] == '0 && (!of_qp || plausible);
+    is_bell = bytes == 13'd8 && offset[11:5] == '0 && offset[2:0] == '0 && (!of_qp || plausible);
     value = in_blueflame ? {16'd0, data[47:32] + {8'd0, data[23:16]}} : of_qp ? {16'd0, data[47:32]} : data[63:32];
     whole = plausible && data[23:16] != '0 && data[23:16] <= 8'd16 && bytes >= {2'b00, data[20:16], 6'd0};
     takeable = blocks <= 5'(BLUEFLAME_BLOCKS);

@@ -1,0 +1,58 @@
+// Of the QPs of which a doorbell was lost, the unit asks for the contexts: for each once, until it loses another one of it, in
+// the order in which they were lost, and for no other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "tlm/base/units.h"
+
+namespace hcasim::lockstep {
+
+class recovery_judge {
+ public:
+  // Both say what is wrong; empty: nothing.
+  std::string lost(std::uint32_t qpn, ps t) {
+    if (at_once_) {
+      const asked a = *at_once_;
+      at_once_.reset();
+      return a.qpn == qpn && a.t == t ? std::string() : without_cause(a.qpn);
+    }
+    if (std::find(lost_.begin(), lost_.end(), qpn) == lost_.end()) lost_.push_back(qpn);
+    return {};
+  }
+  // It may come before what it is for, at the same time.
+  std::string asks_for(std::uint32_t qpn, ps t) {
+    if (at_once_) return without_cause(at_once_->qpn);
+    if (lost_.empty()) {
+      at_once_ = {qpn, t};
+      return {};
+    }
+    const std::uint32_t first = lost_.front();
+    lost_.pop_front();
+    if (first == qpn) return {};
+    return "the context of QP " + std::to_string(qpn) + " is asked for, it is the turn of " + std::to_string(first);
+  }
+  // After the run.
+  [[nodiscard]] std::string left() const {
+    if (at_once_) return without_cause(at_once_->qpn);
+    return lost_.empty() ? std::string() : "a doorbell of QP " + std::to_string(lost_.front()) + " is never recovered";
+  }
+
+ private:
+  struct asked {
+    std::uint32_t qpn;
+    ps t;
+  };
+  static std::string without_cause(std::uint32_t qpn) {
+    return "the context of QP " + std::to_string(qpn) + " is asked for, of which nothing was lost";
+  }
+
+  std::deque<std::uint32_t> lost_;
+  std::optional<asked> at_once_;
+};
+
+}  // namespace hcasim::lockstep
