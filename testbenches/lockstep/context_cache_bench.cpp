@@ -26,7 +26,7 @@ class context_issuer final : public issuer {
       : issuer(name, stream,
                o.how == mode::single ? 1
                : o.storms            ? tags + 1
-                                     : (getenv("WIN") ? (unsigned)atoi(getenv("WIN")) : 20),
+                                     : 20,
                clock, c, s),
         memory_(memory),
         single_(o.how == mode::single),
@@ -69,10 +69,12 @@ class context_issuer final : public issuer {
     bool race = false;
     std::uint32_t half = 0;     // of the bytes of memory
     std::uint64_t entries = 0;  // of the area
-    std::uint64_t after = 0;  // as many have given the entry back, of those that hold it
+    std::uint64_t after = 0;    // as many have given the entry back, of those that hold it
   };
   static context_item kind_of(const item& i) { return static_cast<context_item>(i[0] & 0xff); }
-  static bool changes(context_item k) { return k == context_item::write || k == context_item::put || k == context_item::update; }
+  static bool changes(context_item k) {
+    return k == context_item::write || k == context_item::put || k == context_item::update;
+  }
   static bool alone(context_item k) { return k == context_item::write || k == context_item::put || k == context_item::replace; }
   static std::uint32_t index_of(const item& i) { return static_cast<std::uint32_t>(i[1]); }
   static std::size_t slot(std::uint32_t index) {
@@ -146,7 +148,6 @@ class context_issuer final : public issuer {
       behind_area_ += area_changes_;
     }
     r->half = half_;
-    if (getenv("DBG")) fprintf(stderr, "GO %s %lu kind %d number %u at %.0f hold %u\n", is_rtl() ? "rtl" : "model", (unsigned long)number, (int)r->kind, number_at(r->index), clock().cycles_in(now()), r->hold);  // TEMP
     r->entries = entries_;
     r->waiter = {};
     r->context = r;
@@ -196,7 +197,8 @@ class context_issuer final : public issuer {
       a[1] = r.area_entries;
       ++(r.index >= r.entries ? beyond_ : failed_);
     }
-    r.race |= r.op == context_op::fetch && (u.updating > (r.kind == context_item::update ? 1U : 0U) || u.updated_at >= offered(r.number));
+    r.race |= r.op == context_op::fetch &&
+              (u.updating > (r.kind == context_item::update ? 1U : 0U) || u.updated_at >= offered(r.number));
     (r.op == context_op::fetch ? update_races_ : races_) += r.race;
     if (r.op == context_op::drop) waited_ += t - offered(r.number) > clock().cycles(2);
     if (const std::uint32_t n = number_at(r.index); r.kind == context_item::replace && n < area)
@@ -235,7 +237,8 @@ class context_issuer final : public issuer {
     const std::uint32_t entry = r.half * area + n;
     if (r.op == context_op::fetch && !r.failed && !context_memory::is_filled(r.entry, newest_[entry]))
       wrong("an entry is not as it was left", r.number);
-    if (r.op == context_op::drop && uses_[slot(r.index)].changes_last < r.number && r.index < r.entries && !memory_.holds(entry, newest_[entry]))
+    if (r.op == context_op::drop && uses_[slot(r.index)].changes_last < r.number && r.index < r.entries &&
+        !memory_.holds(entry, newest_[entry]))
       wrong("a drop is answered before its entry is in memory", r.number);
   }
   void wrong(const char* what, std::uint64_t number) const {
@@ -284,7 +287,7 @@ class context_issuer final : public issuer {
     std::uint32_t asked = 0;
     std::uint32_t held = 0;
     std::uint64_t given_back = 0;
-    std::uint32_t updating = 0;      // asked for or held
+    std::uint32_t updating = 0;  // asked for or held
     ps updated_at{-1};
     std::uint64_t changes_last = 0;  // item that asked last of those that change it
     bool exclusive = false;
@@ -300,12 +303,12 @@ class context_issuer final : public issuer {
     u.exclusive = false;
   }
   context_memory& memory_;
-  static constexpr unsigned tags = 32;  // of the RTL
-  const unsigned most_behind_area = getenv("BEH") ? atoi(getenv("BEH")) : 3;
+  static constexpr unsigned tags = 32;             // of the RTL
+  static constexpr unsigned most_behind_area = 1;  // they wait as long as it does
   const bool single_;
   const bool random_;
   std::uint64_t races_ = 0, update_races_ = 0, beyond_tags_ = 0, behind_area_ = 0;
-  bool known_ = false;  // the bytes of entries are those of their values
+  bool known_ = false;                 // the bytes of entries are those of their values
   std::vector<std::uint64_t> newest_;  // of each entry of memory, what its bytes are filled with for those that hold it
   std::deque<flight> flights_;
   std::vector<flight*> free_;

@@ -121,21 +121,22 @@ class context_memory : public unit {
     under_way_.push_back(r.address);
     job& j = jobs_.get();
     j = {this, &r};
-    queue_.at(t + clock_.cycles(cycles), {[](void* context) {
-                                            job& done = *static_cast<job*>(context);
-                                            dma_request& answered = *done.request;
-                                            context_memory& self = *done.self;
-                                            self.jobs_.put(done);
-                                            if (answered.op == dma_op::write && !answered.failed) {
-                                              bool none = false;
-                                              std::memcpy(self.find(answered.address, true, none), answered.data,
-                                                          entry_bytes);  // lands at its end
-                                            }
-                                            self.under_way_.erase(std::find(self.under_way_.begin(), self.under_way_.end(), answered.address));
-                                            target_socket<dma_request>::respond(answered, now());
-                                            if (self.under_way_.empty() && self.on_quiet) self.on_quiet();
-                                          },
-                                          &j});
+    queue_.at(t + clock_.cycles(cycles),
+              {[](void* context) {
+                 job& done = *static_cast<job*>(context);
+                 dma_request& answered = *done.request;
+                 context_memory& self = *done.self;
+                 self.jobs_.put(done);
+                 if (answered.op == dma_op::write && !answered.failed) {
+                   bool none = false;
+                   std::memcpy(self.find(answered.address, true, none), answered.data,
+                               entry_bytes);  // lands at its end
+                 }
+                 self.under_way_.erase(std::find(self.under_way_.begin(), self.under_way_.end(), answered.address));
+                 target_socket<dma_request>::respond(answered, now());
+                 if (self.under_way_.empty() && self.on_quiet) self.on_quiet();
+               },
+               &j});
     return tlm::TLM_ACCEPTED;
   }
 

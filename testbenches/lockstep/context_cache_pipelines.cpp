@@ -1,8 +1,6 @@
 #include "testbenches/lockstep/context_cache_pipelines.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 namespace hcasim::lockstep {
 
@@ -94,9 +92,7 @@ void context_pipelines::go_on(item_stream& s) {
   void (context_pipelines::*const all[])() = {&context_pipelines::run_of_hits, &context_pipelines::uses,
                                               &context_pipelines::crowd,       &context_pipelines::siege,
                                               &context_pipelines::evictions,   &context_pipelines::drops};
-  std::uint64_t which = r_.below(std::size(all));
-  if (getenv("DBGE")) which = getenv("DBGE")[r_.below(strlen(getenv("DBGE")))] - '0';  // TEMP
-  (this->*all[which])();
+  (this->*all[r_.below(std::size(all))])();
   begin();
 }
 

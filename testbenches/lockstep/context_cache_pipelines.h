@@ -52,7 +52,7 @@ class context_pipelines {
   std::uint64_t time_ = 0;
   std::map<std::uint32_t, std::uint64_t> asked_at_;
   std::set<std::uint64_t> given_at_;
-  std::set<std::uint64_t> answers_at_;  // of those that wait
+  std::set<std::uint64_t> answers_at_;                // of those that wait
   std::array<std::vector<std::uint32_t>, 64> there_;  // used last first; what was there before may be behind
   std::array<bool, 64> is_known_{};
 };

@@ -1,12 +1,9 @@
 #include "testbenches/lockstep/context_cache_world.h"
 
 #include "testbenches/lockstep/context_cache_pipelines.h"
-#include <cstdlib>
 
 namespace hcasim::lockstep {
 namespace {
-
-double P(const char* n, double d) { return getenv(n) ? atof(getenv(n)) : d; }  // TEMP
 
 class context_generator {
  public:
@@ -59,9 +56,9 @@ class context_generator {
         o_.how == mode::random && r_.chance(0.4) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 100 : 6)) : 0;
     const auto hold = static_cast<unsigned>(r_.chance(0.05) ? r_.below(200) : r_.below(12));
     // Some sets are crowded, so that there is no room; now and then everybody wants the same two.
-    if (narrow_ > 0 && --narrow_ == 0 && r_.chance(P("NAREA", 0.5))) return another_area(0);
-    if (o_.how == mode::random && narrow_ == 0 && r_.chance(o_.storms ? 0.004 : P("NARROW", 0.0015))) {
-      narrow_ = (unsigned)P("NL", 12) + static_cast<unsigned>(r_.below((unsigned)P("NM", 28)));
+    if (narrow_ > 0 && --narrow_ == 0 && r_.chance(0.8)) return another_area(0);
+    if (o_.how == mode::random && narrow_ == 0 && r_.chance(o_.storms ? 0.004 : 0.002)) {
+      narrow_ = 8 + static_cast<unsigned>(r_.below(14));
       narrow_set_ = static_cast<std::uint32_t>(r_.below(64));
     }
     const double where = r_.unit();
@@ -70,16 +67,16 @@ class context_generator {
                                              : where < 0.48 ? r_.below(14) * 64 + r_.below(2)
                                                             : r_.below(area));
     // Many want one entry, at once or one after the other while it is read.
-    if (o_.how == mode::random && crowd_ == 0 && r_.chance(o_.storms ? 0.004 : P("CROWD", 0.003))) {
+    if (o_.how == mode::random && crowd_ == 0 && r_.chance(o_.storms ? 0.004 : 0.004)) {
       crowd_ = 8 + static_cast<unsigned>(r_.below(o_.storms ? 40 : 12));
       crowd_gap_ = r_.chance(0.5) ? 0 : static_cast<unsigned>(r_.below(10));
-      crowd_changes_ = r_.chance(P("UPD", 0.5));
+      crowd_changes_ = r_.chance(0.5);
       crowded_ = r_.chance(0.1) ? static_cast<std::uint32_t>(13 + 101 * r_.below(10)) : number;
     }
     if (crowd_ > 0) {
-      if (--crowd_ == 0 && r_.chance(P("CAREA", 0.5))) return another_area(crowd_gap_);
+      if (--crowd_ == 0 && r_.chance(0.5)) return another_area(crowd_gap_);
       const double what = r_.unit();
-      const context_item kind = what < P("CDROP", 0.15)         ? context_item::drop
+      const context_item kind = what < 0.06                    ? context_item::drop
                                 : crowd_changes_ && what < 0.4 ? context_item::update
                                                                : context_item::fetch;
       return make_item(kind, crowd_gap_, hold, index_at(crowded_), r_.next());
@@ -87,9 +84,10 @@ class context_generator {
     // Its reader gets an answer about when somebody gives it back changed.
     if (reads_ > 0) {
       --reads_;
-      return make_item(context_item::fetch, static_cast<unsigned>(r_.below(4)), static_cast<unsigned>(r_.below(3)), index_at(read_), 0);
+      return make_item(context_item::fetch, static_cast<unsigned>(r_.below(4)), static_cast<unsigned>(r_.below(3)),
+                       index_at(read_), 0);
     }
-    if (o_.how == mode::random && crowd_ == 0 && r_.chance(P("PAIR", 0.015))) {
+    if (o_.how == mode::random && crowd_ == 0 && r_.chance(0.015)) {
       reads_ = 1 + static_cast<unsigned>(r_.below(3));
       read_ = number;
       return make_item(context_item::update, gap, static_cast<unsigned>(r_.below(8)), index_at(read_), r_.next());
@@ -102,11 +100,11 @@ class context_generator {
     const double what = r_.unit() * (o_.storms ? 0.5 : 1);
     if (what < 0.002) return another_area(gap);
     // In a narrow place entries are dropped that have just made room.
-    const double drops = narrow_ > 0 ? P("NDROP", 0.1) : 0.04;
-    const context_item kind = what < drops          ? context_item::drop
-                              : what < drops * 1.5  ? context_item::replace
-                              : what < drops + P("WR", 0.21) ? context_item::write
-                                                    : context_item::fetch;
+    const double drops = narrow_ > 0 ? 0.1 : 0.04;
+    const context_item kind = what < drops         ? context_item::drop
+                              : what < drops * 1.5 ? context_item::replace
+                              : what < drops + 0.4 ? context_item::write
+                                                   : context_item::fetch;
     // What somebody holds, reads, drops or gives back just now is asked for again, dropped most of all.
     const double repeats = kind == context_item::drop ? 0.7 : kind == context_item::fetch ? 0.1 : 0;
     const bool again = narrow_ == 0 && r_.chance(repeats);

@@ -45,7 +45,6 @@ void comparison::answered(side s, std::uint64_t number, const answer& a, ps offe
   absolute_.add(static_cast<std::uint64_t>(whole < 0 ? -whole : whole));
   ++report_.errors[std::clamp<std::int64_t>(whole, -64, 64)];
   report_.exact += whole == 0;
-  if (whole != 0 && std::getenv("DBG")) std::fprintf(stderr, "DBG item %lu offered %.0f model %.0f rtl %.0f\n", (unsigned long)number, clock_.cycles_in(offered), clock_.cycles_in(of_model), clock_.cycles_in(of_rtl));  // TEMP
   if (std::abs(error) > worst_) {
     worst_ = std::abs(error);
     report_.worst = number;
