@@ -85,7 +85,7 @@ class context_issuer final : public issuer {
   [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
   // An entry changes while nobody else has or wants it.
   [[nodiscard]] bool may_go(const item& i) const override {
-    if (area_changes_ && busy_ >= ahead_ + most_behind_area) return false;
+    if (area_changes_ && busy_ > ahead_ + most_behind_area) return false;
     if (single_ && (memory_.under_way() > 0 || now() < quiet_from_)) return false;
     const use& u = uses_[slot(index_of(i))];
     switch (kind_of(i)) {
@@ -224,7 +224,6 @@ class context_issuer final : public issuer {
     half_ ^= 1;
     memory_.move(base, entries_, half_);
     for (std::uint32_t n = 0; n < area; ++n) change(half_ * area + n, value);
-    memory_.begin_anew();
   }
   void change(std::uint32_t entry, std::uint64_t value) {
     memory_.change(entry, value);

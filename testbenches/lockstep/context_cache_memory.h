@@ -42,7 +42,6 @@ class context_memory : public unit {
     const std::uint64_t offset = address - areas_[0].base;
     return offset % entry_bytes == 0 && offset / entry_bytes < areas_[0].entries;
   }
-  void begin_anew() { others_.clear(); }
   // Reads and writes that have not ended, and who wants to know when there is none.
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
   [[nodiscard]] bool any_of_another_area() const {

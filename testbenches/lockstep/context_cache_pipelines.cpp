@@ -102,8 +102,9 @@ void context_pipelines::run_of_hits() {
 
 // Who was used longest ago makes room, whatever was used while another one came.
 void context_pipelines::uses() {
-  const std::uint32_t set = busy_set();
-  for (unsigned round = 0; round < 4; ++round) {
+  std::uint32_t set = busy_set();
+  std::uint32_t beside = busy_set();
+  for (unsigned round = 0; round < 4; ++round, std::swap(set, beside)) {
     const std::uint32_t number = absent(set);
     add(r_.chance(0.3) ? context_item::write : context_item::fetch, number, 60, 2);
     const std::vector<std::uint32_t> others = there_[set];  // the fourth one goes
@@ -111,7 +112,7 @@ void context_pipelines::uses() {
     const std::uint64_t end = comes - 4 + r_.below(8);
     bool there = false;
     for (unsigned gap = 8; time_ < end; gap = static_cast<unsigned>(r_.below(3))) {
-      const std::uint32_t used = others[r_.below(ways - 1)];
+      const std::uint32_t used = set != beside && r_.chance(0.3) ? present(beside) : others[r_.below(ways - 1)];
       add(context_item::fetch, used, gap, 1);
       if (time_ >= comes && !there) came(number);
       there |= time_ >= comes;

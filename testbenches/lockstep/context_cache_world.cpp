@@ -81,14 +81,14 @@ class context_generator {
                                                                : context_item::fetch;
       return make_item(kind, crowd_gap_, hold, index_at(crowded_), r_.next());
     }
-    // Its reader gets an answer about when somebody gives it back changed.
-    if (reads_ > 0) {
-      --reads_;
+    // Its readers get an answer about when somebody gives it back changed.
+    if (readers_ > 0) {
+      --readers_;
       return make_item(context_item::fetch, static_cast<unsigned>(r_.below(4)), static_cast<unsigned>(r_.below(3)),
                        index_at(read_), 0);
     }
     if (o_.how == mode::random && crowd_ == 0 && r_.chance(0.015)) {
-      reads_ = 1 + static_cast<unsigned>(r_.below(3));
+      readers_ = 1 + static_cast<unsigned>(r_.below(3));
       read_ = number;
       return make_item(context_item::update, gap, static_cast<unsigned>(r_.below(8)), index_at(read_), r_.next());
     }
@@ -127,7 +127,7 @@ class context_generator {
   unsigned crowd_ = 0;
   unsigned crowd_gap_ = 0;
   bool crowd_changes_ = false;
-  unsigned reads_ = 0;
+  unsigned readers_ = 0;
   std::uint32_t read_ = 0;
   unsigned narrow_ = 0;
   std::uint32_t narrow_set_ = 0;

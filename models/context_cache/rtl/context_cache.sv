@@ -110,6 +110,7 @@ module context_cache #(
   assign l_beyond = l_index >= area_entries;
   context_rules u_rules (
       .op(l_op),
+      .again(l_retry),
       .beyond(l_beyond),
       .hit(hit),
       .fetching(hit_fetching),
@@ -173,10 +174,9 @@ module context_cache #(
   logic rsp_stored;
   // An answer that stays has bytes from before this cycle: whoever gets it while nobody holds the entry any more would not see
   // what a release has brought meanwhile. The release waits for it.
-  logic answers_first, answers_second, answers_stay;
+  logic answers_first, answers_stay;
   assign answers_first = s1_valid && s1_answers;
-  assign answers_second = answer_waits || (l_retry && l_answers);
-  assign answers_stay = rsp_stored || (answers_first && answers_second) || ((answers_first || answers_second) && !rsp_ready);
+  assign answers_stay = rsp_stored || (answers_first && answer_waits) || ((answers_first || answer_waits) && !rsp_ready);
   // A drop that was looked up in the cycle before has not had its two cycles.
   assign rel_ready = !(g_last && giving_young) && !(g_dirty && answers_stay);
   fall_through_two #(
@@ -412,6 +412,6 @@ module context_cache #(
     end
   end
 
-  // Apart from what a stream offers, which keeps the clock going.
-  assign idle = !s0_valid && !s1_valid && !l_retry && !answer_waits && !(any_deferred && any_write);
+  // Apart from what goes to a stream, which keeps the clock going.
+  assign idle = !s0_valid && !s1_valid && !l_retry;
 endmodule

@@ -1,6 +1,7 @@
 // What becomes of a request that is looked up, from what is known of its entry: it is answered, or it waits.
 module context_rules (
     input logic [1:0] op,
+    input logic again,  // it has waited before
     input logic beyond,  // the end of the area
 
     // Its entry.
@@ -45,8 +46,9 @@ module context_rules (
       else if (drop_there) waits = context_pkg::FOR_DROP;
       else if (hit && fetching) waits = context_pkg::FOR_FETCH;
       else if (hit) begin
-        answers = 1'b1;
         hits = 1'b1;
+        if (again) waits = context_pkg::ANSWER;
+        else answers = 1'b1;
       end else if (write_there) waits = context_pkg::FOR_WRITE;
       else if (!any_fetch) begin
         waits = context_pkg::STALLED;

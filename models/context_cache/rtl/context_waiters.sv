@@ -159,7 +159,7 @@ module context_waiters #(
       end
     end
   end
-  assign answer_slot = answers_again && l_tag == answer_tag ? l_slot : t_slot[answer_tag];
+  assign answer_slot = t_slot[answer_tag];
   assign answer_failed = fails_now[answer_tag];
 
   // Something has become free: those that wait for it try again.
@@ -196,9 +196,9 @@ module context_waiters #(
     end
   end
   always_ff @(posedge clk) begin
-    t_young <= l_queues && l_new ? TAGS'(1) << l_tag : '0;
+    t_young <= l_new ? TAGS'(1) << l_tag : '0;
     for (int i = 0; i < TAGS; i++) begin
-      if (comes[i]) t_failed[i] <= fails_now[i];
+      t_failed[i] <= fails_now[i];
       older_than[i] <= older_than[i] & wait_on;
     end
     if (l_new) older_than[l_tag] <= t_waits & wait_on;
@@ -209,8 +209,8 @@ module context_waiters #(
       t_entries[l_tag] <= l_entries;
       t_on[l_tag] <= l_waits == context_pkg::FOR_DROP ? drop_tag : TAG_BITS'(l_fetch);
       t_no_fetch[l_tag] <= l_no_fetch;
+      t_slot[l_tag] <= l_slot;
     end
-    if (l_queues || answers_again) t_slot[l_tag] <= l_slot;
   end
 
 `ifdef VERILATOR
