@@ -100,7 +100,7 @@ function(hca_fuzz name)
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}_seeds)
     list(APPEND corpus ${CMAKE_CURRENT_SOURCE_DIR}/${name}_seeds)
   endif()
-  add_test(NAME ${name} COMMAND ${name} -seed=1 -runs=1000000 -max_len=4400 -max_total_time=30 -timeout=10 ${corpus}
+  add_test(NAME ${name} COMMAND ${name} -seed=1 -runs=200000 -max_len=4400 -max_total_time=30 -timeout=10 ${corpus}
            WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES LABELS fuzz${group} TIMEOUT 120)
   if(NOT TARGET fuzzers${group})

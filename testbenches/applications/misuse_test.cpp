@@ -265,6 +265,11 @@ TEST_F(misuse, programs_begin_others) {
   EXPECT_EQ(file_content(folder_ / "out/result.json"), result);
 }
 
+TEST_F(misuse, threads_end_while_they_are_looked_at) {
+  ASSERT_EQ(run_own("ends").status, 0) << printed(0);
+  EXPECT_EQ(printed(0), "signalled: 20\n");
+}
+
 TEST_F(misuse, computing_takes_no_simulated_time) {
   ASSERT_EQ(run_own("compute").status, 0) << printed(0);
   const std::string first = printed(0);

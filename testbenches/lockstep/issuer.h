@@ -26,9 +26,9 @@ class issuer : public unit {
   // Sends it; false: it needs no answer and is done.
   virtual bool go(std::uint64_t number, const item& i) = 0;
 
-  void answered(std::uint64_t number, const comparison::answer& a, bool race = false) {
+  void answered(std::uint64_t number, const comparison::answer& a, bool race = false, unsigned meets = 0) {
     --outstanding_;
-    comparison_.answered(side_, number, a, offered_[number], now(), race);
+    comparison_.answered(side_, number, a, offered_[number], now(), race, meets);
     moved();
     ++answered_now_;
     arm(after());

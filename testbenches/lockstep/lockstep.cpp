@@ -14,12 +14,13 @@
 
 namespace hcasim::lockstep {
 
-void comparison::answered(side s, std::uint64_t number, const answer& a, ps offered, ps at, bool race) {
+void comparison::answered(side s, std::uint64_t number, const answer& a, ps offered, ps at, bool race, unsigned meets) {
   if (number >= entries_.size()) return problem("an answer to an item that is not in the stream", number);
   entry& e = entries_[number];
   if (e.seen & (1U << s)) return problem("two answers", number);
   e.seen = static_cast<std::uint8_t>(e.seen | (1U << s));
   e.race |= race;
+  e.meets = std::max(e.meets, static_cast<std::uint16_t>(meets));
   last_[s] = std::max(last_[s], at);
   const ps latency = at - offered;
   if (!both_) {
@@ -39,7 +40,8 @@ void comparison::answered(side s, std::uint64_t number, const answer& a, ps offe
   }
   const ps of_model = s == model_side ? latency : e.latency;
   const ps of_rtl = s == model_side ? e.latency : latency;
-  const double error = clock_.cycles_in(of_rtl - of_model);
+  double error = clock_.cycles_in(of_rtl - of_model);
+  if (e.meets > 0 && std::abs(error) < e.meets + 0.5) error = 0;
   const auto whole = static_cast<std::int64_t>(error < 0 ? error - 0.5 : error + 0.5);
   model_latency_ += clock_.cycles_in(of_model);
   absolute_.add(static_cast<std::uint64_t>(whole < 0 ? -whole : whole));

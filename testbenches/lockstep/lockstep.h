@@ -127,8 +127,9 @@ class comparison {
       : clock_(clock), both_(both), how_(how), storms_(storms), entries_(stream.size()) {}
 
   // `race`: it met something that has no defined order with it. Whoever says so has found the answer among the allowed ones;
-  // the other side may have got another one of them, at another time.
-  void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at, bool race = false);
+  // the other side may have got another one of them, at another time. `meets`: it is under way together with so many others
+  // where latencies are equal otherwise; RTL gives one answer a cycle, so that it may be that many cycles later or earlier.
+  void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at, bool race = false, unsigned meets = 0);
   // An access to memory: where, whether it writes, and the bytes that it writes.
   void moved(side s, std::uint64_t address, bool write, const std::byte* bytes = nullptr, std::size_t n = 0) {
     note(s, memory_, {address, write ? hash_of(bytes, n) : 0});
@@ -153,6 +154,7 @@ class comparison {
     ps latency{0};
     std::uint8_t seen = 0;  // sides, as bits
     bool race = false;
+    std::uint16_t meets = 0;
   };
   struct access {
     std::uint64_t address;

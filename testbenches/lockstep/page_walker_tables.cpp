@@ -15,6 +15,9 @@ std::uint64_t mixed(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
+// A bit of the tag that chooses no set.
+constexpr std::uint32_t other_tag = 1U << 20;
+
 }  // namespace
 
 bool sane(const translation& m) {
@@ -22,15 +25,25 @@ bool sane(const translation& m) {
 }
 
 translation map_of(unsigned number, std::uint64_t seed) {
+  // Two maps have one table under two tags that fall into one set; and one is null, with all else as its neighbour's.
+  if (number % 8 == 4) {
+    translation m = map_of(number - 4, seed);
+    m.index ^= other_tag;
+    return m;
+  }
+  if (number % 16 == 15) {
+    translation m = map_of(number - 1, seed);
+    m.null = true;
+    return m;
+  }
   random_stream r(seed * 977 + number, "map");
   translation m;
-  m.index = static_cast<std::uint32_t>(mixed(seed * 977 + number / 2));  // two tables of one tag: of an older and a newer epoch
+  // Two tables of one tag: of an older and a newer epoch.
+  m.index = static_cast<std::uint32_t>(mixed(seed * 977 + number / 2)) & ~other_tag;
+  if (number % 8 == 5) m.index = map_of(number - 1, seed).index;
   m.levels = static_cast<std::uint8_t>(r.chance(0.08) ? 0 : 1 + r.below(4));
   constexpr std::uint8_t shifts[] = {12, 12, 16, 21, 30};
   m.page_shift = r.chance(0.2) ? static_cast<std::uint8_t>(12 + r.below(41)) : shifts[r.below(5)];
-  // A node of these covers all of the address space, or the largest part of it that is less.
-  constexpr std::uint8_t largest[] = {36, 37, 45, 46, 52};
-  if (number % 8 == 3) m.page_shift = largest[r.below(5)];
   // The same pages of both epochs.
   const bool as_before = number % 2 == 1 && number % 8 != 3 && r.chance(0.6);
   if (as_before) m.page_shift = map_of(number - 1, seed).page_shift;
@@ -44,7 +57,18 @@ translation map_of(unsigned number, std::uint64_t seed) {
                                                                : 53 + r.below(203));
     }
   }
-  m.null = number % 16 == 15 || r.chance(0.05);
+  // A node of these covers all of the address space, or the largest part of it that is less.
+  if (number % 8 == 3) {
+    constexpr std::uint8_t largest[] = {37, 46, 36, 45, 52};
+    m.page_shift = largest[(number / 8 + seed) % 5];
+    m.levels = 4;
+  }
+  // The least that is too large.
+  if (number % 16 == 6) {
+    m.page_shift = 53;
+    m.levels = 1;
+  }
+  m.null = r.chance(0.05);
   m.indirect = r.chance(0.5);
   m.on_demand = r.chance(0.5);
   m.table = r.next();
@@ -53,12 +77,16 @@ translation map_of(unsigned number, std::uint64_t seed) {
   return m;
 }
 
+bool shares_its_table(unsigned number) {
+  return number % 4 == 0 || number % 16 >= 14;
+}
+
 // Pages of a map that are used: clusters, each somewhere in the whole address space.
 std::uint64_t page_of(const translation& m, unsigned cluster, std::uint64_t page) {
   const unsigned shift = m.page_shift & 63U;
   const unsigned bits = sane(m) ? 64 - shift : 13;
   const std::uint64_t high =
-      bits > 13 ? mixed(m.index * std::uint64_t{64} + cluster) & ((std::uint64_t{1} << (bits - 13)) - 1) : 0;
+      bits > 13 ? mixed((m.index & ~other_tag) * std::uint64_t{64} + cluster) & ((std::uint64_t{1} << (bits - 13)) - 1) : 0;
   return high << 13 | cluster * cluster_pages | page;
 }
 

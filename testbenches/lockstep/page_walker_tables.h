@@ -24,6 +24,8 @@ inline constexpr std::uint64_t cluster_pages = 512;
 
 bool sane(const translation& m);
 translation map_of(unsigned number, std::uint64_t seed);
+// Entries of its table never change: who has the same table under another tag would not hear of it.
+bool shares_its_table(unsigned number);
 // Pages of a map that are used: clusters, each somewhere in the whole address space.
 std::uint64_t page_of(const translation& m, unsigned cluster, std::uint64_t page);
 

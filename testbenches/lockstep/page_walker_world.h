@@ -12,7 +12,8 @@ inline constexpr unsigned page_walker_tags = 32;
 // finds, as a system run had it.
 enum class walk_item : std::uint8_t { walk, drop, remap, set_read };
 
-// word 0: kind, gap << 8, write << 24, may race with walks << 25 (remap), number of the map << 32   1: va (drop, remap: first)
+// word 0: kind, gap << 8, write << 24, may race with walks << 25 (remap), goes while others are under
+// way << 26 (mode single), number of the map << 32   1: va (drop, remap: first)
 // 2: last   3: length 4: index, levels << 32, page shift << 40, null << 48, indirect << 49, on demand << 50   5: table   6: VA
 // of the table 7: version, level of the entry that changes << 32 (remap) set_read: word 0: kind, failed << 48   1: address   2
 // to 9: the bytes

@@ -28,8 +28,8 @@ void event_queue::disregard(int n) {
   idle_ += static_cast<std::size_t>(n);
   if (running_) return;
   if (!done()) {
-    arm(future_.next());
-  } else if (ready_.empty() && last_.empty()) {
+    arm(next());
+  } else if (ready_.empty()) {
     wake_.cancel();
     armed_ = never;
   }
@@ -41,14 +41,19 @@ void event_queue::drain_ready() {
   ready_head_ = 0;
 }
 
-void event_queue::run_last() {
-  running_last_.swap(last_);
-  for (const action& a : running_last_) {
+// Those that are due by now. What they post for the same time comes after them.
+void event_queue::run_last(ps t) {
+  std::ptrdiff_t end = last_head_;
+  while (end < std::ssize(last_) && last_[static_cast<std::size_t>(end)].when <= t) ++end;
+  for (std::ptrdiff_t left = end - last_head_; left > 0; --left) {
+    const action act = last_[static_cast<std::size_t>(last_head_++)].what;
     ++hand_overs_;
-    a();
+    act();
     if (!ready_.empty()) drain_ready();
   }
-  running_last_.clear();
+  if (last_head_ < 32 && last_head_ < std::ssize(last_)) return;
+  last_.erase(last_.begin(), last_.begin() + last_head_);
+  last_head_ = 0;
 }
 
 // The kernel is asked again when anything that ran may have woken a process: through this border, or in a foreign model.
@@ -84,20 +89,21 @@ void event_queue::run() {
       act();
       if (!ready_.empty()) drain_ready();
     }
-    if (!last_.empty()) {
+    if (next_last() <= t) {
       if (!std::exchange(delta_passed_, false) && !kernel_is_idle_until(t)) break;
-      run_last();
+      run_last(t);
       continue;
     }
-    const ps next = future_.next();
-    if (done() || !run_ahead_ || !kernel_is_idle_until(next)) break;
-    detail::reached = t = next;
+    const ps then = next();
+    if (done() || !run_ahead_ || !kernel_is_idle_until(then)) break;
+    detail::reached = t = then;
   }
   running_ = false;
-  delta_passed_ = !last_.empty() && t == kernel_now();
-  if (last_.empty() && !done()) {
-    arm(future_.next());
-  } else if (!last_.empty() || t > kernel_now()) {
+  const bool waits = next_last() <= t;
+  delta_passed_ = waits && t == kernel_now();
+  if (!waits && !done()) {
+    arm(next());
+  } else if (waits || t > kernel_now()) {
     arm(t);  // for the last of this time, or so that the kernel ends where the last item did
   }
 }

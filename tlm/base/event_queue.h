@@ -1,13 +1,16 @@
 // The list of future work: one for all units, so that everything happens in the order of simulated time; what happens at the
 // same time, in the order in which it was posted. `soon` runs work after the current item, `last` after all that is known of
-// this time, both at the same time.
+// its time, both at the same time.
 //
 // One kernel process runs it. While the kernel has nothing else to do before the next item, time goes on without the kernel
 // (`run_ahead`, which whoever starts the simulation may allow when nothing but events ends it).
 #pragma once
 
+#include <algorithm>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "tlm/base/kernel.h"
@@ -41,11 +44,15 @@ class event_queue {
     ready_.push_back(a);
     if (!running_) arm(now());
   }
-  // What processes of the kernel do that are awake by now comes before it, too.
-  void last(action a) {
-    last_.push_back(a);
-    if (!running_) arm(now());
+  // What processes of the kernel do that are awake by then comes before it, too.
+  void last(ps when, action a) {
+    when = std::max(when, now());
+    auto at = last_.end();
+    while (at - last_.begin() > last_head_ && std::prev(at)->when > when) --at;
+    last_.insert(at, {when, a});
+    if (!running_) arm(when);
   }
+  void last(action a) { last(now(), a); }
 
   // `co_await queue.until(t)`: go on when it is t; at once if it is already.
   [[nodiscard]] auto until(ps when) {
@@ -64,7 +71,7 @@ class event_queue {
 
   // Time has passed without the queue: what is of no use to anybody is done all the same, when it is late.
   void caught_up() {
-    if (armed_ == never && !running_ && !future_.empty() && future_.next() <= kernel_now()) arm(kernel_now());
+    if (armed_ == never && !running_ && next() <= kernel_now()) arm(kernel_now());
   }
 
   // Not for a simulation that sc_start(duration) ends: it would go beyond that.
@@ -75,12 +82,21 @@ class event_queue {
   [[nodiscard]] std::uint64_t hand_overs() const { return hand_overs_; }
 
  private:
+  struct last_item {
+    ps when;
+    action what;
+  };
+
   event_queue();
   void run();
   void drain_ready();
-  void run_last();
+  void run_last(ps t);
   void arm(ps when);
-  [[nodiscard]] bool done() const { return future_.size() <= idle_; }
+  [[nodiscard]] ps next_last() const {
+    return last_head_ == std::ssize(last_) ? never : last_[static_cast<std::size_t>(last_head_)].when;
+  }
+  [[nodiscard]] ps next() const { return std::min(future_.next(), next_last()); }
+  [[nodiscard]] bool done() const { return future_.size() + last_.size() - static_cast<std::size_t>(last_head_) <= idle_; }
   [[nodiscard]] bool kernel_is_idle_until(ps when) {
     if (detail::kernel_touched) ask_kernel();
     return kernel_next_ > when;
@@ -96,8 +112,9 @@ class event_queue {
   std::size_t idle_ = 0;  // of these: of no use
   std::vector<action> ready_;
   std::size_t ready_head_ = 0;
-  std::vector<action> last_;
-  std::vector<action> running_last_;
+  // By time: what comes is nearly always later than all that is there.
+  std::vector<last_item> last_;
+  std::ptrdiff_t last_head_ = 0;
   bool delta_passed_ = false;  // the one that `last_` has waited for
   std::uint64_t activations_ = 0;
   std::uint64_t hand_overs_ = 0;

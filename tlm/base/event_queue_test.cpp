@@ -152,6 +152,58 @@ TEST(EventQueue, LastRunsAfterEverythingElseOfItsTime) {
   for (const worker::entry& e : w.ran) EXPECT_EQ(e.at, e.id == 9 ? 10_ns + 1_ps : 10_ns) << e.id;
 }
 
+// Items that come last of their time, posted for now and for later, among others: against a sorted list.
+TEST(EventQueue, WhatComesLastOfItsTimeComesInTheOrderInWhichItWasPosted) {
+  worker w("w");
+  random_stream r(6, "last");
+  struct posted {
+    worker::entry item;
+    bool last;
+  };
+  std::vector<posted> expected;
+  for (int i = 0; i < 5000; ++i) {
+    const ps t(static_cast<std::int64_t>(r.below(300)));
+    const bool last = r.chance(0.5);
+    if (last) {
+      w.queue().last(t, w.note(i));
+    } else {
+      w.queue().at(t, w.note(i));
+    }
+    expected.push_back({{i, t}, last});
+  }
+  std::stable_sort(expected.begin(), expected.end(), [](const posted& a, const posted& b) {
+    return a.item.at != b.item.at ? a.item.at < b.item.at : a.last < b.last;
+  });
+  run();
+  ASSERT_EQ(w.ran.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(w.ran[i], expected[i].item) << i;
+}
+
+// Whoever comes last posts for the times that follow: as a clock does.
+TEST(EventQueue, ClocksTickInTheirOrderUntilTheyStop) {
+  worker w("w");
+  struct ticker {
+    worker& w;
+    int id;
+    static void tick(void* self) {
+      const ticker& t = *static_cast<ticker*>(self);
+      t.w.ran.push_back({t.id, now()});
+      if (now() < 1000_ns) t.w.queue().last(now() + 1_ns, {&tick, self});
+    }
+  };
+  std::deque<ticker> tickers;
+  std::vector<int> expected;
+  for (int id = 0; id < 3; ++id) w.queue().last(1_ns, {&ticker::tick, &tickers.emplace_back(ticker{w, id})});
+  w.queue().last(500_ns + 1_ps, w.does(3, [](worker& self) { self.queue().last(10_ns, self.note(4)); }));
+  run();
+  for (int t = 1; t <= 1000; ++t) {
+    for (int id = 0; id < 3; ++id) expected.push_back(id);
+    if (t == 500) expected.insert(expected.end(), {3, 4});
+  }
+  EXPECT_EQ(ids(w), expected);
+  EXPECT_EQ(w.ran.back().at, 1000_ns);
+}
+
 TEST(EventQueue, SoonFromOutsideRunsAtTheSameTime) {
   worker w("w");
   run_for(5_ns);

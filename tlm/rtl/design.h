@@ -97,8 +97,12 @@ class design {
 
   [[nodiscard]] virtual const char* name() const = 0;
   virtual void eval() = 0;
-  // The same, when nothing but clocks has changed since the last one: what follows from the inputs alone is left out.
-  virtual void eval_clocks() { eval(); }
+  // A design that sees no more of its clocks than that they rise does without their pins, which stay low, after an eval():
+  // `settle` is what follows from inputs other than clocks and resets, `rise` what these clocks do, one a bit from the lowest
+  // up.
+  [[nodiscard]] virtual bool steps() const { return false; }
+  virtual void settle() { eval(); }
+  virtual void rise(std::uint64_t /*of_clocks*/) {}
   // Seeded faults (hca_add_rtl MUTATIONS, MUTANTS): the highest number, and which one is active; 0: none.
   [[nodiscard]] virtual unsigned mutants() const { return 0; }
   // Of MUTANTS: a line for each; see tlm/rtl/mutation/main.cpp.
@@ -120,6 +124,7 @@ class design {
   [[nodiscard]] const bundle& find(const std::string& bundle_name, bool into, unsigned bits) const;
   void check_endpoint(const std::string& endpoint_name, const std::string& kind, bool into) const;
   [[nodiscard]] const pin& find_side(const std::string& side_name, bool output) const;
+  [[nodiscard]] bool has_sides() const { return !sides_.empty(); }
   [[nodiscard]] unsigned find_clock(const std::string& port) const;
   [[nodiscard]] bool has_bundle(const std::string& bundle_name) const;
 

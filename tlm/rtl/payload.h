@@ -3,17 +3,20 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 namespace hcasim::rtl {
 
+static_assert(std::endian::native == std::endian::little, "words of 32 bits are read two at a time");
+
 // That lie in the payload itself; what is wider has memory of its own.
 inline constexpr unsigned payload_bits = 1280;
 
 struct payload {
-  std::array<std::uint32_t, payload_bits / 32> words{};
+  alignas(8) std::array<std::uint32_t, payload_bits / 32> words{};
   std::vector<std::uint32_t> more;
 
   // `bits` 1..64, anywhere; 0 where nothing was set.
@@ -90,16 +93,33 @@ struct payload {
   }
 };
 
-// Fields one after the other, from the lowest bit up.
+// Fields one after the other, from the lowest bit up; what lies behind the last one in its 64 bits is 0. With widths that are
+// known, all of it is a few words by the time it is compiled.
 class writer {
  public:
   explicit writer(payload& p) : p_(p) {}
-  writer& put(std::uint64_t v, unsigned bits) {
-    p_.set(at_, bits, v);
+  [[gnu::always_inline]] writer& put(std::uint64_t v, unsigned bits) {
+    const unsigned shift = at_ % 64;
+    if (bits < 64) v &= (std::uint64_t{1} << bits) - 1;
+    if (at_ + bits > payload_bits) [[unlikely]] {
+      p_.set(at_, bits, v);
+    } else {
+      word_ |= v << shift;
+      store(at_ / 64);
+      if (shift + bits >= 64) {
+        word_ = shift == 0 ? 0 : v >> (64 - shift);
+        if (shift + bits > 64) store(at_ / 64 + 1);
+      }
+    }
     at_ += bits;
     return *this;
   }
-  writer& bytes(const void* from, unsigned n) {
+  [[gnu::always_inline]] writer& bytes(const void* from, unsigned n) {
+    if (at_ % 64 == 0 && n % 8 == 0 && at_ + 8 * n <= payload_bits) {
+      std::memcpy(reinterpret_cast<char*>(p_.words.data()) + at_ / 8, from, n);
+      at_ += 8 * n;
+      return *this;
+    }
     for (unsigned i = 0; i < n; i += 4) {
       std::uint32_t w = 0;
       std::memcpy(&w, static_cast<const char*>(from) + i, 4);
@@ -110,20 +130,33 @@ class writer {
   [[nodiscard]] unsigned bits() const { return at_; }
 
  private:
+  [[gnu::always_inline]] void store(unsigned n) { std::memcpy(&p_.words[2 * n], &word_, sizeof word_); }
+
   payload& p_;
   unsigned at_ = 0;
+  std::uint64_t word_ = 0;  // the one that `at_` lies in, so far
 };
 
 class reader {
  public:
   explicit reader(const payload& p) : p_(p) {}
-  std::uint64_t get(unsigned bits) {
-    const std::uint64_t v = p_.get(at_, bits);
+  [[gnu::always_inline]] std::uint64_t get(unsigned bits) {
+    const unsigned at = at_;
     at_ += bits;
-    return v;
+    if (at_ > payload_bits) [[unlikely]]
+      return p_.get(at, bits);
+    const unsigned shift = at % 64;
+    std::uint64_t v = load(at / 64) >> shift;
+    if (shift + bits > 64) v |= load(at / 64 + 1) << (64 - shift);
+    return bits < 64 ? v & ((std::uint64_t{1} << bits) - 1) : v;
   }
   std::uint32_t get32(unsigned bits = 32) { return static_cast<std::uint32_t>(get(bits)); }
-  void bytes(void* to, unsigned n) {
+  [[gnu::always_inline]] void bytes(void* to, unsigned n) {
+    if (at_ % 8 == 0 && at_ + 8 * n <= payload_bits) {
+      std::memcpy(to, reinterpret_cast<const char*>(p_.words.data()) + at_ / 8, n);
+      at_ += 8 * n;
+      return;
+    }
     for (unsigned i = 0; i < n; i += 4) {
       const std::uint32_t w = get32();
       std::memcpy(static_cast<char*>(to) + i, &w, 4);
@@ -131,6 +164,12 @@ class reader {
   }
 
  private:
+  [[gnu::always_inline]] [[nodiscard]] std::uint64_t load(unsigned n) const {
+    std::uint64_t v = 0;
+    std::memcpy(&v, &p_.words[2 * n], sizeof v);
+    return v;
+  }
+
   const payload& p_;
   unsigned at_ = 0;
 };

@@ -1,7 +1,10 @@
 // The layouts of hca_pkg against the C headers; the shell against RTL that keeps to the protocol and RTL that does not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "firmware/abi/access.h"
@@ -47,6 +50,47 @@ T random_bytes(random_stream& r) {
   for (auto& b : bytes) b = static_cast<std::uint8_t>(r.next());
   std::memcpy(&v, bytes.data(), sizeof v);
   return v;
+}
+
+// Fields of any width, in a payload that was used before and in one that is wider than what lies in it: bit by bit.
+TEST(rtl_payload, fields_lie_one_after_the_other_from_the_lowest_bit_up) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    random_stream r(seed, "fields");
+    const auto limit = static_cast<unsigned>(1 + r.below(seed % 4 == 0 ? payload_bits + 900 : payload_bits));
+    payload p;
+    if (seed % 2 == 0) p.words.fill(~0U);
+    std::vector<bool> expected;
+    std::vector<std::pair<std::uint64_t, unsigned>> fields;  // more than 64 bits: bytes of a line
+    std::array<std::uint8_t, 64> line;
+    for (auto& b : line) b = static_cast<std::uint8_t>(r.next());
+    writer w(p);
+    while (expected.size() < limit) {
+      if (r.chance(0.1)) {
+        const auto n = static_cast<unsigned>(4 * (1 + r.below(16)));
+        w.bytes(line.data(), n);
+        for (unsigned i = 0; i < 8 * n; ++i) expected.push_back(line[i / 8] >> i % 8 & 1);
+        fields.emplace_back(0, 8 * n + 64);
+      } else {
+        const auto bits = static_cast<unsigned>(r.chance(0.2) ? 64 : 1 + r.below(64));
+        const std::uint64_t v = r.next();
+        w.put(v, bits);
+        for (unsigned i = 0; i < bits; ++i) expected.push_back(v >> i & 1);
+        fields.emplace_back(bits == 64 ? v : v & ((std::uint64_t{1} << bits) - 1), bits);
+      }
+    }
+    ASSERT_EQ(w.bits(), expected.size());
+    for (unsigned i = 0; i < expected.size(); ++i) ASSERT_EQ(p.get(i, 1), expected[i]) << "bit " << i << ", seed " << seed;
+    reader in(p);
+    for (const auto& [v, bits] : fields) {
+      if (bits <= 64) {
+        ASSERT_EQ(in.get(bits), v) << "seed " << seed;
+        continue;
+      }
+      std::array<std::uint8_t, 64> read{};
+      in.bytes(read.data(), (bits - 64) / 8);
+      ASSERT_TRUE(std::equal(read.begin(), read.begin() + (bits - 64) / 8, line.begin())) << "seed " << seed;
+    }
+  }
 }
 
 TEST(rtl_layouts, every_field_lies_where_the_c_header_has_it) {

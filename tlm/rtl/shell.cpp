@@ -13,8 +13,6 @@ namespace hcasim::rtl {
 namespace {
 
 constexpr unsigned reset_cycles = 4;
-// A design that cannot say that it is idle is clocked this much longer than anything has moved.
-constexpr std::uint64_t run_out = 64;
 
 }  // namespace
 
@@ -26,6 +24,7 @@ shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, des
   if (options.check_x) other_ = make(1);
   design_->eval();  // what is initial in the RTL, a seeded fault's number too, is set once and for all
   if (other_) other_->eval();
+  steps_ = !other_ && design_->steps();
   const double period = static_cast<double>(clock.period().count());
   domains_.push_back({0, clock, ps(std::llround(design_->clocks().front().phase * period)), {}});
   for (unsigned n = 1; n < design_->clocks().size(); ++n) {
@@ -92,6 +91,7 @@ void shell::look_at_sides(ps t) {
 
 // Has the clock run on, since something has changed that no stream tells of.
 void shell::poke() {
+  rests_ = false;
   for (domain& d : domains_) d.quiet = 0;
   if (in_edge_) {
     poked_ = true;
@@ -142,7 +142,7 @@ void shell::reset_again(const std::string& clock_port, unsigned cycles) {
 }
 
 void shell::begin_resets(ps t) {
-  turned_ = side_set_ = true;
+  reset_turned_ = turned_ = side_set_ = true;
   std::vector<lost> losses;
   const bool whole = full_reset_;
   for (unsigned n = 0; n < domains_.size(); ++n) {
@@ -175,215 +175,11 @@ void shell::end_resets() {
     any |= d.resetting > 0;
   }
   if (!any) return;
-  turned_ = side_set_ = true;
+  reset_turned_ = turned_ = side_set_ = true;
   if (std::exchange(full_reset_, false)) design_->reset(false);
   for (unsigned n = 0; n < domains_.size(); ++n) {
     if (std::exchange(domains_[n].resetting, 0) > 0) design_->reset(false, n);
   }
-}
-
-// --- the clock
-
-std::uint64_t shell::domain::cycle_from(ps t) const {
-  if (t <= phase) return 0;
-  auto k = static_cast<std::uint64_t>(clock.cycles_in(t - phase));
-  while (at(k) < t) ++k;
-  return k;
-}
-
-void shell::push(stream& s, const payload& p, ps t, std::uint64_t cookie) {
-  s.push(p, t, cookie);
-  if (!in_edge_) schedule(std::max(t, now()));
-}
-
-void shell::schedule(ps t) {
-  if (stopped_ || running_ || t >= scheduled_) return;
-  ps first = never;
-  for (domain& d : domains_) {
-    d.next = std::max(d.cycle_from(t), d.after);
-    d.next_at = d.at(d.next);
-    first = std::min(first, d.next_at);
-  }
-  wake_for_edge(first);
-}
-
-void shell::wake_for_edge(ps t) {
-  if (t == scheduled_) return;
-  scheduled_ = t;
-  queue_.at(t, {[](void* self) { static_cast<shell*>(self)->wake(); }, this});
-}
-
-// An edge that was scheduled for later and then for earlier is not looked at again.
-void shell::wake() {
-  if (scheduled_ != now() || waits_) return;
-  waits_ = true;
-  queue_.last({[](void* self) { static_cast<shell*>(self)->wake_last(); }, this});
-}
-
-void shell::wake_last() {
-  waits_ = false;
-  scheduled_ = never;
-  edge();
-}
-
-void shell::copy_inputs(const rtl::design& from, const rtl::design& to) {
-  for (std::size_t i = 0; i < from.pins().size(); ++i) {
-    const pin& p = from.pins()[i];
-    if (!p.output) std::memcpy(to.pins()[i].at, p.at, p.bytes());
-  }
-}
-
-// Control outputs that depend on what registers held before reset are X in a simulator that knows X.
-void shell::compare_unknown() {
-  for (std::size_t i = 0; i < design_->bundles().size(); ++i) {
-    const bundle& a = design_->bundles()[i];
-    const bundle& b = other_->bundles()[i];
-    const auto differ = [](const pin* mine, const pin* its) { return mine && mine->get() != its->get(); };
-    if (domains_[a.clock].resetting > 0) continue;
-    const bool by_credit = a.into && a.credit;
-    const pin* mine = by_credit ? a.credit : a.into ? a.ready : a.valid;
-    if (differ(mine, by_credit ? b.credit : a.into ? b.ready : b.valid))
-      violation(mine->name + " is unknown (X): it depends on a register that reset does not set");
-  }
-}
-
-void shell::write_wave(ps t) {
-  if (options_.trace.empty() || t < std::max(options_.trace_from, dumped_ + ps{1})) return;
-  dumped_ = t;
-  design_->dump(static_cast<std::uint64_t>(t.count()));
-}
-
-void shell::edge() {
-  if (!was_first_reset_) first_reset();
-  const ps t = now();
-  due_.clear();
-  for (domain& d : domains_) {
-    if (d.next_at == t) due_.push_back(&d);
-  }
-  in_edge_ = true;
-  if (std::any_of(due_.begin(), due_.end(), [](const domain* d) { return d->asked > 0; })) begin_resets(t);
-  const bool lively = settle(t);
-  const bool still = !std::exchange(side_set_, false) && !lively && !other_ && !design_->instrumented() && design_->idle();
-  rise(still);
-  write_wave(t);
-  if (design_->failed()) violation("an assertion failed");
-  const bool idle = design_->idle();
-  for (domain* d : due_) {
-    for (stream* s : d->streams) {
-      if (s->fired()) s->deliver(t);
-    }
-  }
-  if (!watched_.empty()) look_at_sides(t);
-  in_edge_ = false;
-  if (!stopped_) go_on(t, lively, idle);
-}
-
-// Streams drive their pins, everything settles, and what happens at the edge is known; whether that is anything.
-bool shell::settle(ps t) {
-  bool lively = false;
-  for (domain* d : due_) {
-    if (d->resetting > 0) [[unlikely]] {
-      lively = true;
-    } else {
-      for (stream* s : d->streams) {
-        lively |= s->drive(t);
-        turned_ |= s->turned();
-      }
-    }
-    design_->clock(d->number, false);
-  }
-  if (std::exchange(turned_, false)) {
-    design_->eval();
-  } else {
-    design_->eval_clocks();
-  }
-  bool followed = false;
-  for (stream* s : followers_) {
-    const domain& d = domains_[s->clock()];
-    followed |= d.next_at == t && d.resetting == 0 && s->follow();
-  }
-  if (followed) design_->eval();
-  if (other_) {
-    copy_inputs(*design_, *other_);
-    other_->eval();
-    compare_unknown();
-  }
-  for (domain* d : due_) {
-    if (d->resetting > 0) continue;
-    for (stream* s : d->streams) {
-      if (!s->sample()) violation(s->wrong());
-      lively |= s->fired() || s->held_back() || s->awaits_data();
-    }
-  }
-  if (!options_.trace.empty()) {
-    const ps fell = t - due_.front()->clock.period() / 2;
-    write_wave(std::max(fell, std::min(dumped_ + ps{1}, t - ps{1})));
-  }
-  return lively;
-}
-
-// `still`: by what the design says of itself nothing changes at this edge, of which nobody hears then.
-void shell::rise(bool still) {
-  for (domain* d : due_) {
-    design_->clock(d->number, !still);
-    ++d->edges;
-    d->after = d->next + 1;
-    if (d->resetting > 1) --d->resetting;
-  }
-  if (!still) design_->eval_clocks();
-  if (other_) {
-    copy_inputs(*design_, *other_);
-    other_->eval();
-  }
-  end_resets();
-}
-
-// Whether there is a next edge, and when; hangs.
-void shell::go_on(ps t, bool lively, bool idle) {
-  lively |= std::exchange(poked_, false);
-  if (lively) {
-    for (domain& d : domains_) d.quiet = 0;
-  } else {
-    for (domain* d : due_) ++d->quiet;
-  }
-  std::uint64_t quiet = ~std::uint64_t{0};
-  bool resetting = false;
-  for (const domain& d : domains_) {
-    quiet = std::min(quiet, d.quiet);
-    resetting |= d.resetting > 0 || d.asked > 0;
-  }
-  ps next = never;
-  bool offering = false;
-  for (const stream* s : into_) {
-    if (s->empty()) continue;
-    next = std::min(next, s->front_time());
-    offering |= s->front_time() <= t;
-    if (s->waiting_cycles() > options_.hang_cycles) {
-      violation("hang: stream " + s->name() + clock_name(*s) +
-                (s->by_credits() ? " has had no credit for " : " has not been taken for ") +
-                std::to_string(s->waiting_cycles()) + " cycles (" + s->control() + ")");
-      return;
-    }
-  }
-  const bool asleep = !resetting && (design_->has_idle() ? idle && quiet > 0 : owed_ <= 0 && !offering && quiet > run_out);
-  if (asleep && owed_ > 0 && awaited_ <= 0 && next == never) {
-    violation("hang: " + std::to_string(owed_) + " answers are missing and nothing is under way (" + silent() + ")");
-    return;
-  }
-  if (owed_ > 0 && awaited_ <= 0 && quiet > options_.hang_cycles) {
-    violation("hang: " + std::to_string(owed_) + " answers are missing, nothing has moved for " + std::to_string(quiet) +
-              " cycles (" + silent() + ")");
-    return;
-  }
-  running_ = !asleep;
-  if (asleep) {
-    if (next != never && next > t) schedule(next);
-    return;
-  }
-  ps first = never;
-  for (domain* d : due_) d->next_at = d->at(d->next = d->after);
-  for (const domain& d : domains_) first = std::min(first, d.next_at);
-  wake_for_edge(first);
 }
 
 // The streams by which an answer could come.

@@ -3,8 +3,8 @@
 //
 // A cycle at time t: streams offer what was pushed for t or earlier; everything settles; transfers are those with valid and
 // ready high; the clock rises; then they are passed on, with time t. What other units do at t comes first. A clock edge costs
-// two items of the event queue and two evaluations of the design, of which those that only a clock has made necessary leave out
-// what follows from the other inputs.
+// one item of the event queue and two evaluations of the design: of what follows from the inputs, if one has changed, and of
+// what the clocks do.
 //
 // A design may have several clocks: each rises when its period and phase say so, those of one moment together, and a stream
 // moves with its own. They stop and go on together; edges are those of clocks that never stopped.
@@ -42,6 +42,13 @@ struct lost {
   std::uint64_t count;
 };
 
+// What the RTL has cost the host, in numbers that are the same on every host.
+struct effort {
+  std::uint64_t looks = 0;    // moments at which clocks rise and the shell looks at its streams
+  std::uint64_t settled = 0;  // evaluations of what follows from inputs
+  std::uint64_t risen = 0;    // evaluations of what clocks do
+};
+
 class shell : public unit {
  public:
   ~shell() override;
@@ -50,6 +57,7 @@ class shell : public unit {
   // Edges of the first clock.
   [[nodiscard]] std::uint64_t cycles() const { return domains_.front().edges; }
   [[nodiscard]] const std::deque<stream>& streams() const { return streams_; }
+  [[nodiscard]] const rtl::effort& effort() const { return effort_; }
   // What breaks a protocol, hangs or is unknown goes here; without a handler it is a fatal SystemC report.
   std::function<void(const std::string&)> on_violation;
   // After a reset under way, when it begins.
@@ -69,6 +77,12 @@ class shell : public unit {
   stream& into(const char* bundle_name, unsigned bits) { return add(bundle_name, true, bits); }
   stream& out_of(const char* bundle_name, unsigned bits) { return add(bundle_name, false, bits); }
   void push(stream& s, const payload& p, ps t, std::uint64_t cookie = 0);
+  // The same, of a payload all bits of which are to be put at once.
+  writer push(stream& s, ps t, std::uint64_t cookie = 0) {
+    rests_ = false;
+    if (!in_edge_) schedule(std::max(t, now()));
+    return s.push(t, cookie);
+  }
   void strap(const char* strap_name, std::uint64_t value);
   // Throws std::invalid_argument: the RTL of this unit has another value of the knob.
   static void built_for(const char* unit_name, bool ok, const char* knob, const char* value);
@@ -117,9 +131,11 @@ class shell : public unit {
   void schedule(ps t);
   void wake_for_edge(ps t);
   void wake();
-  void wake_last();
+  void find_offers();
+  bool nothing_moves();
   void edge();
   bool settle(ps t);
+  void work_out_inputs();
   void rise(bool still);
   void go_on(ps t, bool lively, bool idle);
   void compare_unknown();
@@ -136,15 +152,20 @@ class shell : public unit {
   std::vector<domain*> due_;  // at the edge that comes
   std::deque<stream> streams_;
   std::vector<stream*> into_;
+  std::vector<const stream*> out_of_;
   std::vector<stream*> followers_;  // that must follow the RTL's side
+  bool may_rest_ = false;
+  bool rests_ = false;  // nothing is offered to the RTL, and what it offers is taken
   std::vector<endpoint*> endpoints_;
   std::deque<watched> watched_;
+  rtl::effort effort_;
+  bool steps_ = false;  // the design is taken step by step, its clocks stay low
   bool was_first_reset_ = false;
   bool full_reset_ = false;
   bool poked_ = false;
-  bool waits_ = false;    // for what else there is of this time
-  bool turned_ = true;    // an input other than a clock, since the design was evaluated
-  bool side_set_ = true;  // of these one that is of no stream
+  bool turned_ = true;        // an input other than a clock, since the design was evaluated
+  bool reset_turned_ = true;  // a reset
+  bool side_set_ = true;      // of these one that is of no stream
   bool in_edge_ = false;
   bool stopped_ = false;
   bool running_ = false;  // the edge that comes is that of the next cycle

@@ -4,22 +4,32 @@
 
 namespace hcasim::rtl {
 
-void stream::push(const payload& p, ps t, std::uint64_t cookie) {
+payload& stream::add(ps t, std::uint64_t cookie) {
   ++pushed_;
-  if (items_.empty() || items_.back().t <= t) [[likely]] {
-    items_.emplace_back(p, t, cookie);
-    return;
+  if (!free_) free_ = &storage_.emplace_back();
+  item& i = *std::exchange(free_, free_->next);
+  i.t = t;
+  i.cookie = cookie;
+  if (!first_) {
+    i.next = nullptr;
+    first_ = last_ = &i;
+  } else if (last_->t <= t) [[likely]] {
+    i.next = nullptr;
+    last_ = last_->next = &i;
+  } else {
+    // What is offered already stays in front.
+    item** at = offered_ ? &first_->next : &first_;
+    while (*at && (*at)->t <= t) at = &(*at)->next;
+    i.next = *at;
+    *at = &i;
+    if (!i.next) last_ = &i;
   }
-  auto at = items_.end();
-  // What is offered already stays in front.
-  const auto first = items_.begin() + (offered_ ? 1 : 0);
-  while (at != first && std::prev(at)->t > t) --at;
-  items_.emplace(at, p, t, cookie);
+  return i.data;
 }
 
 void stream::put_on_pins(const payload& p) const {
-  if (bundle_.data.size() == 1 && bundle_.data.front()->whole) [[likely]] {
-    p.put(bundle_.data.front()->at, bundle_.data.front()->bytes());
+  if (data_) [[likely]] {
+    p.put(data_, data_bytes_);
     return;
   }
   unsigned at = 0;
@@ -33,8 +43,8 @@ void stream::put_on_pins(const payload& p) const {
 }
 
 void stream::take_from_pins(payload& p) const {
-  if (bundle_.data.size() == 1 && bundle_.data.front()->whole) [[likely]] {
-    p.take(bundle_.data.front()->at, bundle_.data.front()->bytes());
+  if (data_) [[likely]] {
+    p.take(data_, data_bytes_);
     return;
   }
   unsigned at = 0;
@@ -63,13 +73,14 @@ bool stream::return_credits() {
   return one;
 }
 
-std::string stream::take_credit() {
-  if (!bundle_.credit->get()) return {};
+bool stream::take_credit() {
+  if (!bundle_.credit->get()) return true;
   if (credits_ == bundle_.credits) {
-    return bundle_.credit->name + " gives back a credit, and none is out";
+    wrong_ = bundle_.credit->name + " gives back a credit, and none is out";
+    return false;
   }
   ++credits_;
-  return {};
+  return true;
 }
 
 bool stream::drive_pins(ps t) {
@@ -82,14 +93,14 @@ bool stream::drive_pins(ps t) {
     if (bundle_.ready) turn(*bundle_.ready, (ready_ && !bundle_.fifo) != bundle_.busy);
     return false;
   }
-  const bool due = !offered_ && !items_.empty() && items_.front().t <= t;
+  const bool due = !offered_ && first_ && first_->t <= t;
   if (due && delay_ == 0 && bundle_.credit && credits_ == 0) {
     set_valid(false);
     ++waiting_;
     ++stalled_;
   } else if (due && delay_ == 0) {
     if (bundle_.credit) --credits_;
-    put_on_pins(items_.front().data);
+    put_on_pins(first_->data);
     turned_ = true;
     offered_ = true;
     waiting_ = 0;
@@ -114,7 +125,7 @@ bool stream::follow() {
   return takes;
 }
 
-std::string stream::look() {
+bool stream::look() {
   fired_ = false;
   if (bundle_.into) {
     fired_ = offered_ && other_is_ready();
@@ -122,10 +133,9 @@ std::string stream::look() {
       ++waiting_;
       ++stalled_;
     }
-    return bundle_.credit ? take_credit() : std::string();
+    return !bundle_.credit || take_credit();
   }
   const bool valid = is_valid();
-  std::string wrong;
   if (bundle_.late) {
     fired_ = std::exchange(data_due_, valid && ready_);
     if (fired_) take_from_pins(sampled_);
@@ -133,22 +143,29 @@ std::string stream::look() {
       ++stalled_;
       --delay_;
     }
-    return wrong;
+    return true;
   }
+  bool right = true;
   if (valid && !offered_) {
     take_from_pins(sampled_);
   } else if (valid) {
     payload now_there;
     take_from_pins(now_there);
-    if (now_there != sampled_)
-      wrong = bundle_.data.front()->name + " changed while " + bundle_.valid->name + " waited for ready";
+    if (now_there != sampled_) {
+      wrong_ = bundle_.data.front()->name + " changed while " + bundle_.valid->name + " waited for ready";
+      right = false;
+    }
     sampled_ = std::move(now_there);
   } else if (offered_) {
-    wrong = bundle_.valid->name + " fell before it was taken";
+    wrong_ = bundle_.valid->name + " fell before it was taken";
+    right = false;
   }
   fired_ = valid && ready_;
   if (valid && bundle_.credit) {
-    if (credits_ == 0) return bundle_.valid->name + " sends without a credit";
+    if (credits_ == 0) {
+      wrong_ = bundle_.valid->name + " sends without a credit";
+      return false;
+    }
     --credits_;
     ++owed_;
   }
@@ -157,7 +174,7 @@ std::string stream::look() {
     --delay_;
   }
   offered_ = valid && !ready_;
-  return wrong;
+  return right;
 }
 
 void stream::deliver(ps t) {
@@ -169,14 +186,15 @@ void stream::deliver(ps t) {
     return;
   }
   offered_ = false;
-  const item moved = std::move(items_.front());
-  items_.pop_front();
+  item& moved = *first_;
+  first_ = moved.next;
   if (on_transfer) on_transfer(moved.data, moved.cookie, t);
+  give_back(moved);
 }
 
 std::uint64_t stream::reset() {
-  const std::uint64_t dropped = items_.size();
-  items_.clear();
+  std::uint64_t dropped = 0;
+  for (; first_; ++dropped) give_back(*std::exchange(first_, first_->next));
   credits_ = bundle_.credits;
   owed_ = 0;
   shown_ = offered_ = data_due_ = ready_ = fired_ = false;

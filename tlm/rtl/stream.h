@@ -23,21 +23,26 @@ namespace hcasim::rtl {
 class stream {
  public:
   stream(const bundle& b, gate g)
-      : bundle_(b),
+      : into_(b.into),
+        plain_(!b.fifo && !b.credit && !b.late),
+        inverted_(b.inverted),
+        valid_bit_(static_cast<std::uint8_t>(b.valid->low % 8)),
         valid_(static_cast<const std::uint8_t*>(b.valid->at) + b.valid->low / 8),
-        valid_bit_(b.valid->low % 8),
-        gate_(g),
         delay_(g.delay(0)),
+        bundle_(b),
+        data_(b.data.size() == 1 && b.data.front()->whole ? b.data.front()->at : nullptr),
+        data_bytes_(data_ ? b.data.front()->bytes() : 0),
+        gate_(g),
         credits_(b.credits) {}
 
   [[nodiscard]] const std::string& name() const { return bundle_.name; }
-  [[nodiscard]] bool into() const { return bundle_.into; }
+  [[nodiscard]] bool into() const { return into_; }
   // The pin by which the RTL answers for this stream: ready or credit, or valid.
   [[nodiscard]] std::string control() const {
     const pin* const p = !bundle_.into ? bundle_.valid : bundle_.credit ? bundle_.credit : bundle_.ready;
     return p ? p->name : std::string();
   }
-  [[nodiscard]] bool inverted() const { return bundle_.inverted; }
+  [[nodiscard]] bool inverted() const { return inverted_; }
   [[nodiscard]] bool by_credits() const { return bundle_.credit != nullptr; }
   [[nodiscard]] unsigned bits() const { return bundle_.bits; }
   [[nodiscard]] unsigned clock() const { return bundle_.clock; }
@@ -46,10 +51,12 @@ class stream {
   [[nodiscard]] std::uint64_t transfers() const { return transfers_; }
   [[nodiscard]] std::uint64_t stalled_cycles() const { return stalled_; }
 
-  // Into the RTL: offers it from `t` on. Items of one time go in the order they were pushed.
-  void push(const payload& p, ps t, std::uint64_t cookie = 0);
-  [[nodiscard]] bool empty() const { return items_.empty(); }
-  [[nodiscard]] ps front_time() const { return items_.front().t; }
+  // Into the RTL: offers it from `t` on. Items of one time go in the order they were pushed. Of the second form all bits of the
+  // payload are to be put at once.
+  void push(const payload& p, ps t, std::uint64_t cookie = 0) { add(t, cookie) = p; }
+  writer push(ps t, std::uint64_t cookie = 0) { return writer(add(t, cookie)); }
+  [[nodiscard]] bool empty() const { return !first_; }
+  [[nodiscard]] ps front_time() const { return first_->t; }
   [[nodiscard]] std::uint64_t pushed() const { return pushed_; }
   // Called when the RTL has taken it (payload, cookie), or for a stream out of the RTL when it was taken from there.
   std::function<void(const payload&, std::uint64_t cookie, ps t)> on_transfer;
@@ -60,77 +67,100 @@ class stream {
     turned_ = false;
     return !rests() && drive_pins(t);
   }
+  // The pins on our side are as they have to be, and nothing is on its way.
+  [[nodiscard]] bool rests() const {
+    if (into_) return !first_ && !shown_;
+    return ready_ && delay_ == 0 && plain_;
+  }
+  // Goes by valid and ready alone.
+  [[nodiscard]] bool plain() const { return plain_; }
+  // Out of the RTL: it offers something.
+  [[nodiscard]] bool is_valid() const { return (*valid_ >> valid_bit_ & 1) != inverted_; }
   // Whether that has changed a pin.
   [[nodiscard]] bool turned() const { return turned_; }
   // By the rules of a FIFO: our side follows the other; whether a pin has changed.
   bool follow();
   // False: `wrong` says what broke the protocol.
   bool sample() {
-    if (bundle_.into ? !offered_ && !bundle_.credit : !offered_ && !bundle_.late && !is_valid()) {
+    if (!offered_ && plain_ && (into_ || !is_valid())) {
       fired_ = false;
       return true;
     }
-    wrong_ = look();
-    return wrong_.empty();
+    return look();
   }
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
   [[nodiscard]] bool fired() const { return fired_; }
   // Out of the RTL: something waits for us.
-  [[nodiscard]] bool held_back() const { return !bundle_.into && offered_; }
+  [[nodiscard]] bool held_back() const { return !into_ && offered_; }
   // Out of a FIFO: taken, and its data comes in the next cycle.
   [[nodiscard]] bool awaits_data() const { return data_due_; }
   void deliver(ps t);
+  // After that: takes what was offered off the pins, unless more is to come. Whether a pin has changed.
+  bool withdraw() {
+    turned_ = false;
+    if (shown_ && !first_) set_valid(false);
+    return turned_;
+  }
   [[nodiscard]] std::uint64_t waiting_cycles() const { return waiting_; }
   // The RTL is in reset: what is on its way into it is dropped. Returns how much that was.
   std::uint64_t reset();
 
  private:
   struct item {
-    item(const payload& p, ps at, std::uint64_t of_user) : data(p), t(at), cookie(of_user) {}
+    ps t{0};
+    item* next = nullptr;
+    std::uint64_t cookie = 0;
     payload data;
-    ps t;
-    std::uint64_t cookie;
   };
-  // The pins on our side are as they have to be, and nothing is on its way.
-  [[nodiscard]] bool rests() const {
-    if (bundle_.into) return items_.empty() && !shown_;
-    return ready_ && delay_ == 0 && !bundle_.fifo && !bundle_.credit;
+  payload& add(ps t, std::uint64_t cookie);
+  void give_back(item& i) {
+    i.next = free_;
+    free_ = &i;
   }
   bool drive_pins(ps t);
-  std::string look();
+  bool look();  // false: `wrong_` says why
   bool return_credits();
-  std::string take_credit();
+  bool take_credit();
   void turn(const pin& p, bool v) { turned_ |= p.turn(v); }
   [[nodiscard]] bool other_is_ready() const { return !bundle_.ready || bundle_.ready->get() != bundle_.busy; }
-  [[nodiscard]] bool is_valid() const { return (*valid_ >> valid_bit_ & 1) != bundle_.inverted; }
   void set_valid(bool v) {
     shown_ = v;
-    turn(*bundle_.valid, v != bundle_.inverted);
+    turn(*bundle_.valid, v != inverted_);
   }
   void put_on_pins(const payload& p) const;
   void take_from_pins(payload& p) const;
 
-  const bundle& bundle_;
-  const std::uint8_t* const valid_;  // where its pin lies, looked at in every cycle
-  const unsigned valid_bit_;
-  gate gate_;
-  std::deque<item> items_;
-  payload sampled_;
-  unsigned delay_;     // cycles that the next transfer is still held back
-  unsigned credits_;   // of the side that sends
-  unsigned owed_ = 0;  // credits that go back to the RTL
-  std::uint64_t returned_ = 0;
+  // What every cycle asks for comes first.
+  const bool into_;
+  const bool plain_;
+  const bool inverted_;
   bool shown_ = false;     // into the RTL: the pin says valid
   bool offered_ = false;   // valid, and not taken yet
   bool data_due_ = false;  // of what was taken in the cycle before
   bool ready_ = false;
   bool fired_ = false;
   bool turned_ = false;
+  const std::uint8_t valid_bit_;
+  const std::uint8_t* const valid_;  // where its pin lies
+  unsigned delay_;                   // cycles that the next transfer is still held back
+  item* first_ = nullptr;
+  item* last_ = nullptr;
+
+  const bundle& bundle_;
+  void* const data_;  // the pin of the payload, if it is a whole one
+  const unsigned data_bytes_;
+  gate gate_;
+  payload sampled_;
+  unsigned credits_;   // of the side that sends
+  unsigned owed_ = 0;  // credits that go back to the RTL
+  std::uint64_t returned_ = 0;
   std::string wrong_;
   std::uint64_t pushed_ = 0;
   std::uint64_t transfers_ = 0;
   std::uint64_t stalled_ = 0;
   std::uint64_t waiting_ = 0;  // cycles that the one offered has waited
+  item* free_ = nullptr;
+  std::deque<item> storage_;
 };
 
 }  // namespace hcasim::rtl

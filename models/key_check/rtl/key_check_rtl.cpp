@@ -95,8 +95,7 @@ void key_check_rtl::enter(key_request& r, ps t) {
   free_tags_.pop_front();
   give_tag(tag, r);
   arrived_[tag] = t;
-  rtl::payload p;
-  rtl::writer(p)
+  push(req_, t)
       .put(r.op == key_op::element, 1)
       .put(r.remote, 1)
       .put(r.privileged, 1)
@@ -109,7 +108,6 @@ void key_check_rtl::enter(key_request& r, ps t) {
       .put(r.va, 64)
       .put(r.length, 64)
       .put(tag, tag_bits);
-  push(req_, p, t);
 }
 
 void key_check_rtl::give_tag(unsigned tag, key_request& r) {
@@ -125,12 +123,10 @@ void key_check_rtl::take_tag_back(unsigned tag) {
 
 void key_check_rtl::release(key_request& r, ps t) {
   if (r.epoch == 0) return;
-  rtl::payload p;
-  rtl::writer(p).put(hca_key_index(r.key), 24).put(r.epoch, 32);
+  push(rel_, t).put(hca_key_index(r.key), 24).put(r.epoch, 32);
   r.epoch = 0;
   outstanding_.set(--references_, t);
   references_probe_.set(references_, t);
-  push(rel_, p, t);
 }
 
 tlm::tlm_sync_enum key_check_rtl::handle_control(key_request& r, tlm::tlm_phase phase, ps& t) {
@@ -150,9 +146,7 @@ void key_check_rtl::enter_drains(ps t) {
     free_tags_.pop_front();
     give_tag(tag, *d.request);
     arrived_[tag] = d.t;
-    rtl::payload p;
-    rtl::writer(p).put(hca_key_index(d.request->key), 24).put(tag, tag_bits);
-    push(drn_, p, std::max(d.t, t));
+    push(drn_, std::max(d.t, t)).put(hca_key_index(d.request->key), 24).put(tag, tag_bits);
   }
 }
 
@@ -180,12 +174,10 @@ std::uint64_t key_check_rtl::operation_of(std::uint32_t index) const {
 
 void key_check_rtl::came(line& l, ps t) {
   static constexpr std::array<std::byte, 64> nothing{};
-  rtl::payload p;
-  rtl::writer w(p);
+  rtl::writer w = push(l.of_mrc ? mrc_rsp_ : ext_rsp_, t, l.slot);
   w.bytes(l.failed ? nothing.data() : l.entry, 64).put(l.failed, 1);
   if (l.of_mrc) w.put(l.failed && l.index >= l.area_entries, 1);
   w.put(l.slot, slot_bits);
-  push(l.of_mrc ? mrc_rsp_ : ext_rsp_, p, t, l.slot);
 }
 
 void key_check_rtl::conclude(const rtl::payload& p, ps t) {

@@ -462,12 +462,8 @@ module page_walker #(
         last_waiter[lead] <= tag;
       end
     end
-    if (begins) begin
-      w_level[b_tag] <= b_level;
-    end
-    if (m_descends) begin
-      w_level[m_tag] <= m_below;
-    end
+    if (begins) w_level[b_tag] <= b_level;
+    if (m_descends) w_level[m_tag] <= m_below;
     if (enqueues) queue[queue_tail] <= tag;
     if (m_ends) begin
       r_line[m_tag] <= m_data;

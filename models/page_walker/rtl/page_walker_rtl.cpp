@@ -61,8 +61,7 @@ void page_walker_rtl::enter(translate_request& r, ps t) {
   tags_probe_.set(tags - free_tags_.size(), t);
   tagged_[tag] = &r;
   arrived_[tag] = t;
-  rtl::payload p;
-  rtl::writer(p)
+  push(req_, t)
       .put(r.op == translate_op::drop, 1)
       .put(r.write, 1)
       .put(r.map.index, 32)
@@ -77,7 +76,6 @@ void page_walker_rtl::enter(translate_request& r, ps t) {
       .put(r.last, 64)
       .put(r.length, 64)
       .put(tag, tag_bits);
-  push(req_, p, t);
 }
 
 void page_walker_rtl::read(const rtl::payload& p, ps t) {
@@ -98,9 +96,7 @@ void page_walker_rtl::read(const rtl::payload& p, ps t) {
 }
 
 void page_walker_rtl::came(table_read& r, ps t) {
-  rtl::payload p;
-  rtl::writer(p).bytes(r.line.data(), line_bytes).put(r.failed, 1).put(r.tag, tag_bits);
-  push(mem_rsp_, p, t);
+  push(mem_rsp_, t).bytes(r.line.data(), line_bytes).put(r.failed, 1).put(r.tag, tag_bits);
 }
 
 void page_walker_rtl::answer(const rtl::payload& p, ps t) {

@@ -42,12 +42,12 @@ module translation_lookup #(
   logic [63:0] spans[N];  // last - first
   logic [BITS-1:0] data[N];
   logic [WAYS*WB-1:0] ages[SETS];  // 0: used last
-  logic [SETS-1:0] aged;           // the ages of a set that was never used are in the order of its ways
+  logic [SETS-1:0] aged;           // something was put there: before that ages are in the order of the ways
   logic [WAYS*WB-1:0] unused_ages, set_ages, put_set_ages;
   for (genvar w = 0; w < WAYS; w++) begin : g_ages
     assign unused_ages[WB*w+:WB] = WB'(w);
   end
-  assign set_ages = aged[set] ? ages[set] : unused_ages;
+  assign set_ages = ages[set];  // of a hit, which is of a set where something was put
   assign put_set_ages = aged[put_set] ? ages[put_set] : unused_ages;
 
   // The set of a key: the number and the tag, spread by a multiplication.
@@ -134,7 +134,6 @@ module translation_lookup #(
       valid <= '0;
       aged <= '0;
     end else begin
-      if (use_it && hit) aged[set] <= 1'b1;
       if (drop) begin
         for (int i = 0; i < N; i++) begin
           if (tags[i] == drop_tag && (drop_first - firsts[i] <= spans[i] || firsts[i] - drop_first <= drop_last - drop_first)) valid[i] <= 1'b0;

@@ -139,9 +139,12 @@ void connect_and_tell(void (*tell)(void*), void* of) {
 void forget() {
   if (!own.page) return;
   end_watch();
-  ::syscall(SYS_munmap, own.page, sizeof(channel::page));
-  ::syscall(SYS_close, own.socket);
+  // From here on the handler of a signal finds none.
+  const connection last = own;
   own = {};
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  ::syscall(SYS_munmap, last.page, sizeof(channel::page));
+  ::syscall(SYS_close, last.socket);
 }
 
 namespace {
@@ -191,6 +194,7 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
 
 void end_for_good() {
   if (own.page) {
+    own.asking = true;
     const channel::thread_ends last{};
     hand_over(own, channel::thread_ends::number, &last, sizeof last);
     channel::ask(*own.page);

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
                                                {"memory", out_of_memory},
                                                {"unmap", unmapped},
                                                {"threads", threads},
+                                               {"ends", signalled_ends},
                                                {"version", version},
                                                {"leave", leave},
                                                {"compute", compute},

@@ -132,6 +132,7 @@ void register_memory();
 void resize();
 void spawn();
 void stamped();
+void signalled_ends();
 void threads();
 void timer_files();
 void timers_that_signal();

@@ -1,6 +1,7 @@
 // hcasim sweep --at AXIS=VALUE: a part of a study's points.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,11 +19,13 @@ class point_selection {
   [[nodiscard]] bool holds(std::uint64_t point) const;
   // Points of the study that it holds; saturates as study::points.
   [[nodiscard]] std::uint64_t points() const { return points_; }
+  // The n-th of them, from 0 on; they ascend.
+  [[nodiscard]] std::uint64_t point(std::uint64_t n) const;
 
  private:
   const study& study_;
-  std::vector<std::vector<bool>> wanted_;  // of each axis, its values; none: all of them
-  std::uint64_t points_;
+  std::vector<std::vector<std::size_t>> wanted_;  // of each axis, places of its values, ascending
+  std::uint64_t points_ = 1;
 };
 
 }  // namespace hcasim

@@ -54,10 +54,8 @@ bool slurm_executor::stopped(int wait_ms) const {
   return ::poll(&f, 1, wait_ms) > 0;
 }
 
-bool slurm_executor::run(const std::set<std::uint64_t>& finished) {
-  for (std::uint64_t id = 1; id <= study_.points(); ++id) {
-    if (!finished.contains(id)) missing_.insert(missing_.end(), id);
-  }
+bool slurm_executor::run(std::set<std::uint64_t> missing) {
+  missing_ = std::move(missing);
   try {
     collect();
     const bool ended = rounds();

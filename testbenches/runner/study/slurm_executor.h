@@ -30,8 +30,9 @@ class slurm_executor {
   std::function<void(point_record)> done;        // may throw: the job is then cancelled
   std::function<void(const std::string&)> idle;  // how the tasks are
 
-  // False: stopped, and the job is cancelled. Throws input_error when there is no Slurm or its tasks do not even begin.
-  bool run(const std::set<std::uint64_t>& finished);
+  // Runs the points that are missing. False: stopped, and the job is cancelled. Throws input_error when there is no Slurm or
+  // its tasks do not even begin.
+  bool run(std::set<std::uint64_t> missing);
 
  private:
   bool rounds();

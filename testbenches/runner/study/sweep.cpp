@@ -105,8 +105,9 @@ class sweep {
     const unsigned jobs = o_.jobs ? o_.jobs : std::max(1U, std::thread::hardware_concurrency());
     point_pool pool(study_, machine_, o_.folder, {.jobs = jobs, .time_limit = o_.time_limit, .stop_fd = watch.fd()});
     pool.next = [this]() -> std::optional<std::uint64_t> {
-      while (next_ < study_.points()) {
-        if (!finished_.contains(++next_) && wanted_.holds(next_)) return next_;
+      while (next_ < wanted_.points()) {
+        const std::uint64_t id = wanted_.point(next_++);
+        if (!finished_.contains(id)) return id;
       }
       return std::nullopt;
     };
@@ -124,11 +125,11 @@ class sweep {
       take(r, r.host.empty() ? 0 : ordered_json::parse(r.host)["wall_seconds"].get<double>());
     };
     slurm.idle = [this](const std::string& tasks) { progress_.show(tasks); };
-    std::set<std::uint64_t> not_to_run = finished_;
-    for (std::uint64_t id = 1; id <= study_.points(); ++id) {
-      if (!wanted_.holds(id)) not_to_run.insert(not_to_run.end(), id);
+    std::set<std::uint64_t> missing;
+    for (std::uint64_t n = 0; n < wanted_.points(); ++n) {
+      if (const std::uint64_t id = wanted_.point(n); !finished_.contains(id)) missing.insert(missing.end(), id);
     }
-    return slurm.run(not_to_run);
+    return slurm.run(std::move(missing));
   }
 
   void take(const point_record& r, double seconds) {
@@ -191,10 +192,10 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
   const auto begin = std::chrono::steady_clock::now();
   const study s(o.file, machine);
   const point_selection wanted(s, o.at);
-  if (s.points() > study::many_points && !o.many) {
+  if (wanted.points() > study::many_points && !o.many) {
     throw input_error(
         fmt::format("the axes of '{}' make {} points, more than {}; make them shorter, or add --many if you mean it",
-                    o.file.string(), s.points(), study::many_points));
+                    o.file.string(), wanted.points(), study::many_points));
   }
   if (o.dry_run && o.json) {
     ordered_json axes = ordered_json::object();
@@ -259,7 +260,10 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
         fs::absolute(file).string());
   }
   if (!ended) {
-    std::cerr << fmt::format("interrupted; 'hcasim sweep {} -o {} --resume' goes on\n", o.file.string(), o.folder.string());
+    std::string at;
+    for (const std::string& place : o.at) at += fmt::format(" --at \"{}\"", place);
+    std::cerr << fmt::format("interrupted; 'hcasim sweep {} -o {}{} --resume' goes on\n", o.file.string(), o.folder.string(),
+                             at);
     return interrupt_watch::exit_status();
   }
   return passed == rows ? run_passed : run_failed;

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -179,12 +181,12 @@ TEST_F(sweep, same_seed_same_rows_however_many_at_once) {
 }
 
 // Starts a sweep of a while and returns its process once some points are done.
-pid_t begin_sweep(const fs::path& folder, std::size_t wanted) {
+pid_t begin_sweep(const fs::path& folder, std::size_t wanted, const char* at = nullptr) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::freopen("/dev/null", "w", stdout);
-    std::freopen("/dev/null", "w", stderr);
-    ::execl(places::selftest, "hcasim", "sweep", "s.yaml", "-o", folder.c_str(), "-j", "2", nullptr);
+    std::freopen((folder.string() + ".said").c_str(), "w", stderr);
+    ::execl(places::selftest, "hcasim", "sweep", "s.yaml", "-o", folder.c_str(), "-j", "2", at ? "--at" : nullptr, at, nullptr);
     ::_exit(99);
   }
   for (int i = 0; i < 2000; ++i) {
@@ -223,16 +225,21 @@ TEST_F(sweep, a_kill_loses_nothing_that_was_finished) {
 }
 
 TEST_F(sweep, an_interrupt_ends_in_order) {
-  file("s.yaml", study(slow_axes(), "  latency: {figure: latency}\n", "{ticks: 150000}"));
-  const pid_t child = begin_sweep("out", 2);
+  file("s.yaml", study("  ticks: {knob: parameters.ticks, values: [150000, 150001]}\n" + slow_axes()));
+  const pid_t child = begin_sweep("out", 2, "ticks=150000");
   ::kill(child, SIGINT);
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 130);
+  std::ostringstream said;
+  said << std::ifstream("out.said").rdbuf();
+  EXPECT_NE(said.str().find("interrupted; 'hcasim sweep s.yaml -o out --at \"ticks=150000\" --resume' goes on\n"),
+            std::string::npos)
+      << said.str();
   EXPECT_GE(points("out").size(), 2U);
   EXPECT_LT(points("out").size(), 24U);
   for (const auto& e : fs::directory_iterator("out")) EXPECT_EQ(e.path().filename(), result_file::file_name);
-  EXPECT_EQ(hcasim("sweep s.yaml -o out --resume").status, 0);
+  EXPECT_EQ(hcasim("sweep s.yaml -o out --at ticks=150000 --resume").status, 0);
   EXPECT_EQ(points("out").size(), 24U);
 }
 
@@ -330,6 +337,8 @@ TEST_F(sweep, bad_studies) {
   bad("  a: {knob: parameters.ticks, range: {from: 1, to: 400, step: 1}}\n  seed: {knob: seed, range: {from: 1, to: 400, step: "
       "1}}\n",
       "the axes of 's.yaml' make 160000 points, more than 100000; make them shorter, or add --many if you mean it");
+  EXPECT_EQ(hcasim("sweep s.yaml --dry-run --at seed=7").text,
+            "a: 400 values, 1 to 400\nseed: 400 values, 1 to 400\n400 points\n");
   file("s.yaml", "study: x\naxes: {}\n");
   refused("s.yaml -o out", "s.yaml:1:1: base: the study has no base: the description that its axes vary");
   file("s.yaml", study("", ""));

@@ -1,0 +1,262 @@
+// The cycles of a shell: when clocks rise, what streams do then, and when the clocks stop.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "tlm/rtl/shell.h"
+
+namespace hcasim::rtl {
+namespace {
+
+// A design that cannot say that it is idle is clocked this much longer than anything has moved.
+constexpr std::uint64_t run_out = 64;
+
+}  // namespace
+
+std::uint64_t shell::domain::cycle_from(ps t) const {
+  if (t <= phase) return 0;
+  auto k = static_cast<std::uint64_t>(clock.cycles_in(t - phase));
+  while (at(k) < t) ++k;
+  return k;
+}
+
+void shell::push(stream& s, const payload& p, ps t, std::uint64_t cookie) {
+  rests_ = false;
+  s.push(p, t, cookie);
+  if (!in_edge_) schedule(std::max(t, now()));
+}
+
+void shell::schedule(ps t) {
+  if (stopped_ || running_ || t >= scheduled_) return;
+  ps first = never;
+  for (domain& d : domains_) {
+    d.next = std::max(d.cycle_from(t), d.after);
+    d.next_at = d.at(d.next);
+    first = std::min(first, d.next_at);
+  }
+  wake_for_edge(first);
+}
+
+void shell::wake_for_edge(ps t) {
+  if (t == scheduled_) return;
+  scheduled_ = t;
+  queue_.last(t, {[](void* self) { static_cast<shell*>(self)->wake(); }, this});
+}
+
+// An edge that was scheduled for later and then for earlier is not looked at again.
+void shell::wake() {
+  if (scheduled_ != now()) return;
+  scheduled_ = never;
+  edge();
+}
+
+void shell::copy_inputs(const rtl::design& from, const rtl::design& to) {
+  for (std::size_t i = 0; i < from.pins().size(); ++i) {
+    const pin& p = from.pins()[i];
+    if (!p.output) std::memcpy(to.pins()[i].at, p.at, p.bytes());
+  }
+}
+
+// Control outputs that depend on what registers held before reset are X in a simulator that knows X.
+void shell::compare_unknown() {
+  for (std::size_t i = 0; i < design_->bundles().size(); ++i) {
+    const bundle& a = design_->bundles()[i];
+    const bundle& b = other_->bundles()[i];
+    const auto differ = [](const pin* mine, const pin* its) { return mine && mine->get() != its->get(); };
+    if (domains_[a.clock].resetting > 0) continue;
+    const bool by_credit = a.into && a.credit;
+    const pin* mine = by_credit ? a.credit : a.into ? a.ready : a.valid;
+    if (differ(mine, by_credit ? b.credit : a.into ? b.ready : b.valid))
+      violation(mine->name + " is unknown (X): it depends on a register that reset does not set");
+  }
+}
+
+void shell::write_wave(ps t) {
+  if (options_.trace.empty() || t < std::max(options_.trace_from, dumped_ + ps{1})) return;
+  dumped_ = t;
+  design_->dump(static_cast<std::uint64_t>(t.count()));
+}
+
+// Of a design with one clock, no pins but those of streams that go by valid and ready alone, and no waveform, a few bytes say
+// whether anything moves at an edge.
+void shell::find_offers() {
+  const bool plain = steps_ && domains_.size() == 1 && !design_->has_sides() && options_.trace.empty() &&
+                     std::all_of(streams_.begin(), streams_.end(), [](const stream& s) { return s.plain(); });
+  may_rest_ = plain;
+  for (const stream& s : streams_) {
+    if (!s.into()) out_of_.push_back(&s);
+  }
+}
+
+bool shell::nothing_moves() {
+  if (std::exchange(turned_, false)) work_out_inputs();
+  return std::none_of(out_of_.begin(), out_of_.end(), [](const stream* s) { return s->is_valid(); });
+}
+
+void shell::edge() {
+  if (!was_first_reset_) {
+    find_offers();
+    first_reset();
+  }
+  ++effort_.looks;
+  const ps t = now();
+  due_.clear();
+  for (domain& d : domains_) {
+    if (d.next_at == t) due_.push_back(&d);
+  }
+  if (rests_ && nothing_moves()) {
+    rise(design_->idle());
+    if (design_->failed()) violation("an assertion failed");
+    if (!stopped_) go_on(t, false, design_->idle());
+    return;
+  }
+  rests_ = false;
+  in_edge_ = true;
+  if (std::any_of(due_.begin(), due_.end(), [](const domain* d) { return d->asked > 0; })) begin_resets(t);
+  const bool lively = settle(t);
+  const bool still = !std::exchange(side_set_, false) && !lively && !other_ && !design_->instrumented() && design_->idle();
+  rise(still);
+  write_wave(t);
+  if (design_->failed()) violation("an assertion failed");
+  const bool idle = design_->idle();
+  for (domain* d : due_) {
+    for (stream* s : d->streams) {
+      if (!s->fired()) continue;
+      s->deliver(t);
+      if (may_rest_) turned_ |= s->withdraw();
+    }
+  }
+  if (!watched_.empty()) look_at_sides(t);
+  in_edge_ = false;
+  if (!stopped_) go_on(t, lively, idle);
+}
+
+// Streams drive their pins, everything settles, and what happens at the edge is known; whether that is anything.
+bool shell::settle(ps t) {
+  bool lively = false;
+  for (domain* d : due_) {
+    if (d->resetting > 0) [[unlikely]] {
+      lively = true;
+    } else {
+      for (stream* s : d->streams) {
+        lively |= s->drive(t);
+        turned_ |= s->turned();
+      }
+    }
+    if (!steps_) design_->clock(d->number, false);
+  }
+  if (std::exchange(turned_, false) || !steps_) work_out_inputs();
+  bool followed = false;
+  for (stream* s : followers_) {
+    const domain& d = domains_[s->clock()];
+    followed |= d.next_at == t && d.resetting == 0 && s->follow();
+  }
+  if (followed) work_out_inputs();
+  if (other_) {
+    copy_inputs(*design_, *other_);
+    other_->eval();
+    compare_unknown();
+  }
+  for (domain* d : due_) {
+    if (d->resetting > 0) continue;
+    for (stream* s : d->streams) {
+      if (!s->sample()) violation(s->wrong());
+      lively |= s->fired() || s->held_back() || s->awaits_data();
+    }
+  }
+  if (!options_.trace.empty()) {
+    const ps fell = t - due_.front()->clock.period() / 2;
+    write_wave(std::max(fell, std::min(dumped_ + ps{1}, t - ps{1})));
+  }
+  return lively;
+}
+
+void shell::work_out_inputs() {
+  ++effort_.settled;
+  if (steps_ && !std::exchange(reset_turned_, false)) {
+    design_->settle();
+  } else {
+    design_->eval();
+  }
+}
+
+// `still`: by what the design says of itself nothing changes at this edge, of which nobody hears then.
+void shell::rise(bool still) {
+  std::uint64_t risen = 0;
+  for (domain* d : due_) {
+    risen |= std::uint64_t{1} << d->number % 64;
+    if (!steps_) design_->clock(d->number, !still);
+    ++d->edges;
+    d->after = d->next + 1;
+    if (d->resetting > 1) --d->resetting;
+  }
+  if (!still) {
+    ++effort_.risen;
+    if (steps_) {
+      design_->rise(risen);
+    } else {
+      design_->eval();
+    }
+  }
+  if (other_) {
+    copy_inputs(*design_, *other_);
+    other_->eval();
+  }
+  end_resets();
+}
+
+// Whether there is a next edge, and when; hangs.
+void shell::go_on(ps t, bool lively, bool idle) {
+  lively |= std::exchange(poked_, false);
+  if (lively) {
+    for (domain& d : domains_) d.quiet = 0;
+  } else {
+    for (domain* d : due_) ++d->quiet;
+  }
+  std::uint64_t quiet = ~std::uint64_t{0};
+  bool resetting = false;
+  for (const domain& d : domains_) {
+    quiet = std::min(quiet, d.quiet);
+    resetting |= d.resetting > 0 || d.asked > 0;
+  }
+  ps next = never;
+  bool offering = false;
+  if (!rests_) {
+    rests_ = may_rest_ && !resetting && !side_set_ &&
+             std::all_of(streams_.begin(), streams_.end(), [](const stream& s) { return s.rests(); });
+  }
+  for (const stream* s : into_) {
+    if (rests_) break;
+    if (s->empty()) continue;
+    next = std::min(next, s->front_time());
+    offering |= s->front_time() <= t;
+    if (s->waiting_cycles() > options_.hang_cycles) {
+      violation("hang: stream " + s->name() + clock_name(*s) +
+                (s->by_credits() ? " has had no credit for " : " has not been taken for ") +
+                std::to_string(s->waiting_cycles()) + " cycles (" + s->control() + ")");
+      return;
+    }
+  }
+  const bool asleep = !resetting && (design_->has_idle() ? idle && quiet > 0 : owed_ <= 0 && !offering && quiet > run_out);
+  if (asleep && owed_ > 0 && awaited_ <= 0 && next == never) {
+    violation("hang: " + std::to_string(owed_) + " answers are missing and nothing is under way (" + silent() + ")");
+    return;
+  }
+  if (owed_ > 0 && awaited_ <= 0 && quiet > options_.hang_cycles) {
+    violation("hang: " + std::to_string(owed_) + " answers are missing, nothing has moved for " + std::to_string(quiet) +
+              " cycles (" + silent() + ")");
+    return;
+  }
+  running_ = !asleep;
+  if (asleep) {
+    if (next != never && next > t) schedule(next);
+    return;
+  }
+  ps first = never;
+  for (domain* d : due_) d->next_at = d->at(d->next = d->after);
+  for (const domain& d : domains_) first = std::min(first, d.next_at);
+  wake_for_edge(first);
+}
+
+}  // namespace hcasim::rtl
