@@ -106,8 +106,7 @@ class context_memory : public unit {
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
     if (on_access) on_access(r);
-    const auto h = static_cast<std::uint32_t>((r.address >> 6) * 0x9e3779b97f4a7c15U >> 48);
-    const unsigned cycles = !random_ ? 20 : h % 4 == 0 ? 80 + h % 200 : h % 16 == 1 ? 3 + h % 7 : 30 + h % 20;
+    const unsigned cycles = random_ ? memory_cycles(r.address) : 20;
     bool failed = false;
     std::byte* const at = find(r.address, r.op == dma_op::write, failed);
     r.failed = failed || r.bytes != entry_bytes;

@@ -63,7 +63,8 @@ std::uint32_t context_pipelines::absent(std::uint32_t set) {
   const auto& there = there_[set];
   for (;;) {
     const std::uint32_t number = number_of(set, r_.below(area / 64));
-    if (!read_fails(number) && std::find(there.begin(), there.end(), number) == there.end()) return number;
+    if (!read_fails(number) && index_at(number) < least_entries && std::find(there.begin(), there.end(), number) == there.end())
+      return number;
   }
 }
 
@@ -72,7 +73,7 @@ void context_pipelines::came(std::uint32_t number) {
   const auto at = std::find(there.begin(), there.end(), number);
   if (at != there.end()) {
     there.erase(at);
-  } else if (there.size() == 2 * ways) {
+  } else if (there.size() == 10) {
     there.pop_back();
   }
   there.insert(there.begin(), number);
@@ -122,13 +123,21 @@ void context_pipelines::uses() {
   }
 }
 
-// Many want one entry, which comes, or does not.
+// Many want one entry, which comes, or does not; and what is given back as they are answered is written.
 void context_pipelines::crowd() {
-  const std::uint32_t set = busy_set();
-  std::uint32_t number = absent(set);
-  if (r_.chance(0.3)) {
-    do number = static_cast<std::uint32_t>(13 + 101 * r_.below(10));
-    while (number % 64 < quiet_sets);
+  std::uint32_t number = absent(busy_set());
+  if (r_.chance(0.3)) number = failing();
+  const std::uint32_t beside = busy_set();
+  const bool writes = beside != number % 64 && r_.chance(0.4);
+  if (writes) {
+    const auto until_given = static_cast<unsigned>(30 + r_.below(8));
+    const std::uint32_t written = present(beside);
+    const std::uint64_t given = time_ + 63 + until_given;
+    add(context_item::write, written, 60, until_given);
+    given_at_.insert({given, given + miss - 2});
+    add(context_item::drop, written, 3, 0);
+    answers_at_.insert(given + miss - 2);
+    is_known_[beside] = false;
   }
   const std::uint64_t comes = time_ + 1 + miss;
   const std::uint64_t last = comes - 1 - r_.below(8);
@@ -143,46 +152,93 @@ void context_pipelines::crowd() {
   answers_at_.insert(given);
   const bool early = r_.chance(0.5);
   if (early && time_ < last) add(context_item::drop, number, static_cast<unsigned>(r_.below(last - time_)), 0);
-  const auto after = static_cast<unsigned>(answered + 4 - time_);
+  auto after = static_cast<unsigned>(answered + 4 - time_);
+  while (answers_at_.count(time_ + 1 + after + 2) != 0) ++after;
   if (!early && r_.chance(0.6)) {
     add(context_item::drop, number, after, 0);
   } else {
     hit(after);
   }
   hits(30, 2);
+  came(number);
   is_known_[number % 64] = false;
 }
 
-// No room in a set until those that are there are given back, do not come, or have been written.
+std::uint32_t context_pipelines::failing() {
+  for (;;) {
+    const auto number = static_cast<std::uint32_t>(13 + 101 * r_.below(10));
+    if (number % 64 >= quiet_sets && index_at(number) < least_entries) return number;
+  }
+}
+
+// No room in a set until those that are there are given back, do not come, or have been written; the oldest of those that wait
+// gets it. What happens in other sets makes none.
 void context_pipelines::siege() {
-  const std::uint32_t set = busy_set();
+  enum { written, held_too, fails, comes, ends };
+  const auto fourth = r_.below(ends);
+  const std::uint32_t fails_there = failing();
+  const std::uint32_t other = busy_set();
+  const std::uint32_t set = fourth == fails ? fails_there % 64 : busy_set();
+  renew(set);
   const std::vector<std::uint32_t> there = there_[set];
-  const bool dirty = r_.chance(0.5);
-  if (dirty) add(context_item::write, there[0], 30, 3);
-  std::uint64_t first_given = 0;
+  if (fourth == written) add(context_item::write, there[0], 30, 3);
+  std::set<std::uint64_t> rooms;
   for (unsigned w = 1; w < ways; ++w) {
     const unsigned gap = w == 1 ? 60 : 4;
     const unsigned hold = held(time_ + 1 + gap + 2, static_cast<unsigned>(60 + 12 * w + r_.below(10)));
     add(context_item::fetch, there[w], gap, hold);
-    if (w == 1) first_given = time_ + 2 + hold;
+    rooms.insert(time_ + 2 + hold);
   }
   const auto gap = static_cast<unsigned>(r_.below(10));
-  std::uint64_t room = time_ + 1 + gap + miss;
-  if (dirty) {
-    add(context_item::drop, there[0], gap, 0);
-    answers_at_.insert(room);
-  } else {
-    const unsigned hold = held(time_ + 1 + gap + 2, static_cast<unsigned>(20 + r_.below(40)));
+  const std::uint64_t asked = time_ + 1 + gap;
+  if (fourth == held_too) {
+    const unsigned hold = held(asked + 2, static_cast<unsigned>(20 + r_.below(40)));
     add(context_item::fetch, there[0], gap, hold);
-    room = std::min(first_given, time_ + 2 + hold);
+    rooms.insert(asked + 2 + hold);
+  } else if (fourth == comes) {
+    const std::uint32_t number = absent(set);
+    add(context_item::fetch, number, gap, held(asked + miss, 90));
+    came(number);
+    answers_at_.insert(asked + miss);
+  } else {
+    add(fourth == written ? context_item::drop : context_item::fetch, fourth == written ? there[0] : fails_there, gap, 0);
+    rooms.insert(asked + miss);
+    answers_at_.insert(asked + miss);
   }
-  const std::uint32_t late = absent(set);
-  add(context_item::fetch, late, static_cast<unsigned>(r_.below(10)), held(room + miss - 1, 3));
-  answers_at_.insert(room + miss - 1);
-  hits(70, 2);
+  const std::uint64_t n = 1 + r_.below(3);
+  std::vector<std::uint32_t> late;
+  for (std::uint64_t waiting = n; waiting > 0; --waiting) {
+    do late.resize(n - waiting), late.push_back(absent(set));
+    while (std::count(late.begin(), late.end(), late.back()) > 1);
+    const std::uint64_t room = *rooms.begin();
+    rooms.erase(rooms.begin());
+    const unsigned hold = held(room + miss - 1, 3);
+    add(context_item::fetch, late.back(), static_cast<unsigned>(r_.below(4)), hold);
+    rooms.insert(room + miss - 1 + hold);
+    answers_at_.insert(room + miss - 1);
+    for (std::uint64_t i = 0; n > 1 && i <= waiting; ++i) answers_at_.insert(room + 3 + i);  // others try in vain
+  }
+  elsewhere(set, other);
+  hits(90, 2);
   begin();
-  add(context_item::fetch, late, 0, 2);
+  add(context_item::fetch, late.back(), 0, 2);
+  for (const std::uint32_t number : late) came(number);
   is_known_[set] = false;
+}
+
+// An entry comes, one does not, one is written.
+void context_pipelines::elsewhere(std::uint32_t set, std::uint32_t other) {
+  const auto add_apart = [this](context_item kind, std::uint32_t number) {
+    auto gap = static_cast<unsigned>(r_.below(4));
+    while (answers_at_.count(time_ + 1 + gap + miss) != 0) ++gap;
+    answers_at_.insert(time_ + 1 + gap + miss);
+    add(kind, number, gap, held(time_ + 1 + gap + miss, 2));
+    came(number);
+    is_known_[number % 64] = false;
+  };
+  if (const std::uint32_t number = failing(); number % 64 != set && r_.chance(0.5)) add_apart(context_item::fetch, number);
+  if (other == set || !is_known_[other]) return;
+  add_apart(r_.chance(0.6) ? context_item::drop : context_item::fetch, r_.chance(0.6) ? present(other) : absent(other));
 }
 
 // Dirty entries make room, and there are fewer write buffers than they need.
@@ -199,18 +255,25 @@ void context_pipelines::evictions() {
   if (r_.chance(0.7)) hits(40, 2);
 }
 
-// A drop waits for those that hold its entry, and for its bytes.
+// A drop waits for those that hold its entry, and for its bytes. It may come just before they give it back.
 void context_pipelines::drops() {
   const std::uint32_t set = busy_set();
   const bool there = r_.chance(0.5);
   const std::uint32_t number = there ? present(set) : absent(set);
   const bool writes = r_.chance(0.6);
   const std::uint64_t comes = time_ + 1 + (there ? 2 : miss);
-  const std::uint64_t given = comes + held(comes, static_cast<unsigned>(2 + r_.below(12)));
+  std::uint64_t given = comes + held(comes, static_cast<unsigned>(4 + r_.below(12)));
   add(writes ? context_item::write : context_item::fetch, number, 0, static_cast<unsigned>(given - comes));
-  add(context_item::drop, number, static_cast<unsigned>(r_.below(30)), 0);
-  answers_at_.insert({comes, given, given + miss - 2, time_ + miss});
+  if (!writes && r_.chance(0.5) && given_at_.insert(given + 1).second) {
+    ++given;
+    add(context_item::fetch, number, 0, static_cast<unsigned>(given - comes - 1));
+  }
+  const std::uint64_t asked = r_.chance(0.5) ? given - 1 - r_.below(3) : time_ + 1 + r_.below(30);
+  add(context_item::drop, number, static_cast<unsigned>(asked > time_ ? asked - time_ - 1 : 0), 0);
+  answers_at_.insert({comes, comes + 1, given + miss - 2, time_ + miss});
+  if (!writes) answers_at_.insert(given);
   hits(40, 1);
+  came(number);
   is_known_[set] = false;
 }
 

@@ -37,6 +37,7 @@ class context_pipelines {
   void renew(std::uint32_t set);
   [[nodiscard]] std::uint32_t absent(std::uint32_t set);
   [[nodiscard]] std::uint32_t present(std::uint32_t set) { return there_[set][r_.below(ways)]; }
+  [[nodiscard]] std::uint32_t failing();
   void came(std::uint32_t number);
   static std::uint32_t number_of(std::uint64_t set, std::uint64_t n) { return static_cast<std::uint32_t>(set + 64 * n); }
 
@@ -44,6 +45,7 @@ class context_pipelines {
   void uses();
   void crowd();
   void siege();
+  void elsewhere(std::uint32_t set, std::uint32_t other);
   void evictions();
   void drops();
 

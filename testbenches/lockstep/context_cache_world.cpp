@@ -19,6 +19,7 @@ class context_generator {
         pipelines_.go_on(s);
       } else {
         s.push_back(besieged(s.size()) ? siege() : next());
+        if (o_.how == mode::random && r_.chance(0.002)) rush(s);
       }
     }
     s.resize(o_.requests);
@@ -37,8 +38,9 @@ class context_generator {
     const std::uint64_t value = r_.next();
     const bool large = !o_.storms || !started_ || r_.chance(0.8);
     started_ = true;
-    entries_ = static_cast<std::uint32_t>(large ? 0xfc000000 | r_.next() >> 38 : r_.next() >> (32 + r_.below(24)));
-    return make_item(context_item::set_area, gap, 0, entries_, value, r_.next());
+    entries_ = static_cast<std::uint32_t>(large ? least_entries | r_.next() >> 38 : r_.next() >> (32 + r_.below(24)));
+    base_ = r_.next();
+    return make_item(context_item::set_area, gap, 0, entries_, value, base_);
   }
   // With storms, at the end: thousands of holders of a few entries.
   [[nodiscard]] bool besieged(std::size_t at) const { return o_.storms && o_.requests >= 20'000 && at >= o_.requests - 9'000; }
@@ -51,18 +53,41 @@ class context_generator {
     while (read_fails(number)) number = besieger_++ % 200;
     return make_item(context_item::fetch, 0, 60'000, index_at(number), 0);
   }
+  // Everybody wants an entry just when it has been written: memory is fast there. It is dropped, or makes room.
+  void rush(item_stream& s) {
+    auto number = static_cast<std::uint32_t>(r_.below(area));
+    const auto is_quick = [this](std::uint32_t n) {
+      return !read_fails(n) && memory_cycles(base_ + std::uint64_t{index_at(n)} * 64) < 10;
+    };
+    for (unsigned tries = 0; tries < 100 && !is_quick(number); ++tries) number = static_cast<std::uint32_t>(r_.below(area));
+    s.push_back(make_item(context_item::write, 20, 0, index_at(number), r_.next()));
+    if (r_.chance(0.5)) {
+      s.push_back(make_item(context_item::drop, static_cast<unsigned>(r_.below(20)), 0, index_at(number), 0));
+    } else {
+      for (std::uint32_t n = 1; n <= 4; ++n) {
+        s.push_back(make_item(context_item::fetch, n == 1 ? 20 : 0, 0, index_at((number + 64 * n) % area), 0));
+      }
+    }
+    for (std::uint64_t n = 6 + r_.below(10); n > 0; --n) {
+      s.push_back(make_item(r_.chance(0.9) ? context_item::fetch : context_item::drop, 0, static_cast<unsigned>(r_.below(4)),
+                            index_at(number), 0));
+    }
+  }
   item next() {
     const unsigned gap =
         o_.how == mode::random && r_.chance(0.4) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 100 : 6)) : 0;
     const auto hold = static_cast<unsigned>(r_.chance(0.05) ? r_.below(200) : r_.below(12));
     // Some sets are crowded, so that there is no room; now and then everybody wants the same two.
-    if (narrow_ > 0 && --narrow_ == 0 && r_.chance(0.8)) return another_area(0);
-    if (o_.how == mode::random && narrow_ == 0 && r_.chance(o_.storms ? 0.004 : 0.002)) {
-      narrow_ = 8 + static_cast<unsigned>(r_.below(14));
+    // Or many changed entries make room for one another.
+    if (narrow_ > 0 && --narrow_ == 0 && (narrow_sets_ > 2 || r_.chance(0.8))) return another_area(0);
+    if (o_.how == mode::random && narrow_ == 0 && r_.chance(o_.storms ? 0.004 : 0.003)) {
+      narrow_sets_ = r_.chance(0.65) ? 2 : 6;
+      narrow_ = narrow_sets_ == 2 ? 8 + static_cast<unsigned>(r_.below(14)) : 24 + static_cast<unsigned>(r_.below(24));
       narrow_set_ = static_cast<std::uint32_t>(r_.below(64));
     }
+    const bool few = narrow_ > 0 && narrow_sets_ == 2;
     const double where = r_.unit();
-    auto number = static_cast<std::uint32_t>(narrow_ > 0    ? r_.below(14) * 64 + (narrow_set_ + r_.below(2)) % 64
+    auto number = static_cast<std::uint32_t>(narrow_ > 0    ? r_.below(14) * 64 + (narrow_set_ + r_.below(narrow_sets_)) % 64
                                              : where < 0.45 ? r_.below(160)
                                              : where < 0.48 ? r_.below(14) * 64 + r_.below(2)
                                                             : r_.below(area));
@@ -107,7 +132,7 @@ class context_generator {
                                                    : context_item::fetch;
     // What somebody holds, reads, drops or gives back just now is asked for again, dropped most of all.
     const double repeats = kind == context_item::drop ? 0.7 : kind == context_item::fetch ? 0.1 : 0;
-    const bool again = narrow_ == 0 && r_.chance(repeats);
+    const bool again = !few && r_.chance(repeats);
     std::uint32_t& kept = recent_[r_.below(std::size(recent_))];
     if (again) {
       index = kept;
@@ -121,6 +146,7 @@ class context_generator {
   random_stream r_;
   context_pipelines pipelines_{r_};
   std::uint32_t entries_ = 0;
+  std::uint64_t base_ = 0;
   bool started_ = false;
   bool sieged_ = false;
   std::uint32_t besieger_ = 0;
@@ -131,6 +157,7 @@ class context_generator {
   std::uint32_t read_ = 0;
   unsigned narrow_ = 0;
   std::uint32_t narrow_set_ = 0;
+  std::uint32_t narrow_sets_ = 2;
   std::uint32_t crowded_ = 0;
   std::uint32_t recent_[12] = {};
 };

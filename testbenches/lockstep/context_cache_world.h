@@ -20,8 +20,14 @@ constexpr std::uint32_t number_at(std::uint32_t index) {
   return (index & 63) | ((index >> 6) * inverse & 0x3ffffff) << 6;
 }
 static_assert(number_at(index_at(1023)) == 1023);
+constexpr std::uint32_t least_entries = 0xfc000000;  // of a large area: a few entries may lie beyond it
 constexpr bool read_fails(std::uint32_t number) {
   return number % 101 == 13;
+}
+// How long memory takes in random streams.
+constexpr unsigned memory_cycles(std::uint64_t address) {
+  const auto h = static_cast<std::uint32_t>((address >> 6) * 0x9e3779b97f4a7c15U >> 48);
+  return h % 4 == 0 ? 80 + h % 200 : h % 16 == 1 ? 3 + h % 7 : 30 + h % 20;
 }
 
 // fetch: read and held. write: the only holder changes it. drop: forgotten. replace: dropped, then changed in memory.

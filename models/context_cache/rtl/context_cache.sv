@@ -92,7 +92,7 @@ module context_cache #(
   assign released = rel_valid && rel_ready;
 
   // ---- the look-up: of the oldest that may try again, otherwise of a new request
-  logic l_retry, any_area, settled, pinned_any, transfers_none;
+  logic l_retry, settled, pinned_any, transfers_none;
   logic [TAG_BITS-1:0] l_tag;
   logic [1:0] l_op;
   logic [31:0] l_index, l_entries;
@@ -149,7 +149,7 @@ module context_cache #(
   logic hazard, frozen, l_new, l_again, l_moves;
   assign hazard = (filled && r_index == l_index) || (evict_landed && landed_index == l_index) || (drop_landed && d_index == l_index) ||
                   (gives_up && g_index == l_index) || (l_op == context_pkg::DROP && rel_valid && hit && g_slot == slot);
-  assign l_new = req_valid && !l_retry && !any_area && !hazard && !frozen;
+  assign l_new = req_valid && !l_retry && !hazard && !frozen;
   // Another try goes straight to the streams.
   assign l_again = l_retry && !hazard && !(s1_valid && ((s1_reads && l_reads) || (s1_writes && l_writes))) && !(gives_up && l_writes);
   assign l_moves = l_new || l_again;
@@ -352,7 +352,6 @@ module context_cache #(
       .q_entries(q_entries),
       .quiet(!pinned_any && transfers_none),
       .settled(settled),
-      .any_area(any_area),
       .l_retry(l_retry),
       .l_tag(l_tag),
       .l_op(l_op),

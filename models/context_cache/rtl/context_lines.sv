@@ -99,7 +99,6 @@ module context_lines #(
     room_empty = 1'b0;
     room_way = '0;
     candidate_age = '0;
-    way_slot = '0;
     for (int w = WAYS - 1; w >= 0; w--) begin
       way_slot = {set, WB'(w)};
       if (occupied[way_slot] && indices[way_slot] == index) begin

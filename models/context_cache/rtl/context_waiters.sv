@@ -20,7 +20,6 @@ module context_waiters #(
     input logic [31:0] q_entries,
     input logic quiet,  // nothing is pinned, read or written
     output logic settled,
-    output logic any_area,
     output logic l_retry,
     output logic [TAG_BITS-1:0] l_tag,
     output logic [1:0] l_op,
@@ -76,7 +75,7 @@ module context_waiters #(
   logic [TAGS-1:0] t_waits;  // but for another area
   logic [TAGS-1:0] older_than[TAGS];
 
-  logic any_oldest;
+  logic any_oldest, any_area;
   logic [TAG_BITS-1:0] oldest_tag, area_tag;
   logic [TAGS-1:0] retries;
   always_comb begin
@@ -97,7 +96,7 @@ module context_waiters #(
     end
   end
   assign settled = quiet && t_waits == '0;
-  assign l_retry = any_oldest || (any_area && settled);
+  assign l_retry = any_oldest || any_area;
   assign l_tag = any_oldest ? oldest_tag : any_area ? area_tag : q_tag;
   assign l_op = l_retry ? t_op[l_tag] : q_op;
   assign l_index = l_retry ? t_index[l_tag] : q_index;
@@ -150,7 +149,7 @@ module context_waiters #(
                  (filled && r_failed && doing[i] == context_pkg::DROPPING && t_slot[i] == r_slot) ||
                  (gives_up && !give_writes && doing[i] == context_pkg::DROPPING && t_slot[i] == g_slot) ||
                  (drop_landed && d_tag == TAG_BITS'(i)) || (answers_again && l_tag == TAG_BITS'(i));
-      ready_now[i] = (comes[i] || doing[i] == context_pkg::ANSWER) && !t_young[i];
+      ready_now[i] = comes[i] || doing[i] == context_pkg::ANSWER;
     end
     for (int i = 0; i < TAGS; i++) begin
       if (ready_now[i] && (older_than[i] & ready_now) == '0) begin
