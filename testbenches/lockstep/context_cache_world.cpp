@@ -101,7 +101,9 @@ class context_generator {
     if (crowd_ > 0) {
       if (--crowd_ == 0 && r_.chance(0.5)) return another_area(crowd_gap_);
       const double what = r_.unit();
-      const context_item kind = what < 0.06                    ? context_item::drop
+      // A drop passes a fetch that waits for room, on one side perhaps, where it has come a cycle earlier; all behind it wait
+      // then.
+      const context_item kind = what < 0.12 && crowd_ < 6      ? context_item::drop
                                 : crowd_changes_ && what < 0.4 ? context_item::update
                                                                : context_item::fetch;
       return make_item(kind, crowd_gap_, hold, index_at(crowded_), r_.next());
