@@ -79,7 +79,7 @@ class context_issuer final : public issuer {
   static std::uint32_t index_of(const item& i) { return static_cast<std::uint32_t>(i[1]); }
   static std::size_t slot(std::uint32_t index) {
     const std::uint32_t number = number_at(index);
-    return number < area ? number : index % area;
+    return number < area ? number : area + index % area;
   }
 
   [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
@@ -176,8 +176,7 @@ class context_issuer final : public issuer {
     answered_last_ = r.number;
     if (area_changes_ && r.number < area_number_) --ahead_;
     if (area_changes_ && r.number > area_number_) wrong("answered before the area of which it is", r.number);
-    // What waits until an entry, or all of them, have been given back. An index that is no entry's shares its counts with one
-    // that is.
+    // What waits until an entry, or all of them, have been given back. Indices that are no entry's share their counts.
     const bool counted = r.op == context_op::drop && number_at(r.index) < area;
     if (r.kind == context_item::set_area ? held_ > 0 || ahead_ > 0 : counted && u.given_back < r.after)
       wrong("answered while somebody holds what it waits for", r.number);
@@ -312,7 +311,7 @@ class context_issuer final : public issuer {
   std::deque<flight> flights_;
   std::vector<flight*> free_;
   std::deque<flight*> resting_;
-  std::vector<use> uses_ = std::vector<use>(area);
+  std::vector<use> uses_ = std::vector<use>(2 * area);  // of each entry, and of indices that are no entry's
   std::uint32_t busy_ = 0;
   std::uint32_t held_ = 0;
   std::uint32_t half_ = 0;
