@@ -268,7 +268,8 @@ void context_pipelines::drops() {
     ++given;
     add(context_item::fetch, number, 0, static_cast<unsigned>(given - comes - 1));
   }
-  const std::uint64_t asked = r_.chance(0.5) ? given - 1 - r_.below(3) : time_ + 1 + r_.below(30);
+  std::uint64_t asked = r_.chance(0.5) ? given - 1 - r_.below(3) : time_ + 1 + r_.below(30);
+  if (asked == comes) ++asked;
   add(context_item::drop, number, static_cast<unsigned>(asked > time_ ? asked - time_ - 1 : 0), 0);
   answers_at_.insert({comes, comes + 1, given + miss - 2, time_ + miss});
   if (!writes) answers_at_.insert(given);

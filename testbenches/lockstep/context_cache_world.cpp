@@ -18,8 +18,9 @@ class context_generator {
       if (o_.how == mode::full) {
         pipelines_.go_on(s);
       } else {
-        s.push_back(besieged(s.size()) ? siege() : next());
-        if (o_.how == mode::random && r_.chance(0.002)) rush(s);
+        const bool in_siege = besieged(s.size());
+        s.push_back(in_siege ? siege() : next());
+        if (o_.how == mode::random && !in_siege && r_.chance(0.002)) rush(s);
       }
     }
     s.resize(o_.requests);
