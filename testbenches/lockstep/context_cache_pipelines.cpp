@@ -216,7 +216,7 @@ void context_pipelines::siege() {
     add(context_item::fetch, late.back(), static_cast<unsigned>(r_.below(4)), hold);
     rooms.insert(room + miss - 1 + hold);
     answers_at_.insert(room + miss - 1);
-    for (std::uint64_t i = 0; n > 1 && i <= waiting; ++i) answers_at_.insert(room + 3 + i);  // others try in vain
+    for (std::uint64_t i = 2; n > 1 && i <= waiting + 6; ++i) answers_at_.insert(room + i);  // others try in vain
   }
   elsewhere(set, other);
   hits(90, 2);
