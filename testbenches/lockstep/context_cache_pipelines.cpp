@@ -150,11 +150,11 @@ void context_pipelines::crowd() {
     given = std::max(given, answered++ + hold);
   }
   answers_at_.insert(given);
-  const bool early = r_.chance(0.5);
+  const bool early = r_.chance(0.5) && !writes;
   if (early && time_ < last) add(context_item::drop, number, static_cast<unsigned>(r_.below(last - time_)), 0);
   auto after = static_cast<unsigned>(answered + 4 - time_);
   while (answers_at_.count(time_ + 1 + after + 2) != 0) ++after;
-  if (!early && r_.chance(0.6)) {
+  if (!early && !writes && r_.chance(0.6)) {
     add(context_item::drop, number, after, 0);
   } else {
     hit(after);
