@@ -20,17 +20,23 @@ constexpr std::uint32_t number_at(std::uint32_t index) {
   return (index & 63) | ((index >> 6) * inverse & 0x3ffffff) << 6;
 }
 static_assert(number_at(index_at(1023)) == 1023);
+constexpr std::uint32_t least_entries = 0xfc000000;  // of a large area: a few entries may lie beyond it
 constexpr bool read_fails(std::uint32_t number) {
   return number % 101 == 13;
 }
+// How long memory takes in random streams.
+constexpr unsigned memory_cycles(std::uint64_t address) {
+  const auto h = static_cast<std::uint32_t>((address >> 6) * 0x9e3779b97f4a7c15U >> 48);
+  return h % 4 == 0 ? 80 + h % 200 : h % 16 == 1 ? 3 + h % 7 : 30 + h % 20;
+}
 
 // fetch: read and held. write: the only holder changes it. drop: forgotten. replace: dropped, then changed in memory.
-// set_area: another area, or the same again. put: a write whose bytes are given. set_read: what a read of memory finds, as a
-// system run had it.
-enum class context_item : std::uint8_t { fetch, write, drop, replace, set_area, put, set_read };
+// set_area: another area. put: a write whose bytes are given. set_read: what a read of memory finds, as a system run had it.
+// update: one of those that hold it changes it, one at a time.
+enum class context_item : std::uint8_t { fetch, write, drop, replace, set_area, put, set_read, update };
 
 // word 0: kind, gap << 8, hold << 24   1: index   2: value, from which its bytes follow   put: 2 to 9: the bytes
-// set_area: 1: entries   2: value; its lowest bit: which half of the bytes   3: base
+// set_area: 1: entries   2: value, from which the bytes of all follow   3: base
 // set_read: word 0: kind, failed << 48   1: address   2 to 9: the bytes
 inline item make_item(context_item kind, unsigned gap, unsigned hold, std::uint64_t index, std::uint64_t value,
                       std::uint64_t base = 0) {

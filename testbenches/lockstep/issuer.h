@@ -42,7 +42,7 @@ class issuer : public unit {
   [[nodiscard]] ps offered(std::uint64_t number) const { return offered_[number]; }
   [[nodiscard]] const item_stream& stream() const { return stream_; }
   [[nodiscard]] bool is_rtl() const { return side_ == rtl_side; }
-  comparison& shared() { return comparison_; }
+  [[nodiscard]] comparison& shared() const { return comparison_; }
 
  private:
   void moved() {

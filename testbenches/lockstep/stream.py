@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 WORDS = 10
 KINDS = {
     "key_check": ["check", "element", "drain", "change", "set_mrc", "set_line"],
-    "context_cache": ["fetch", "write", "drop", "replace", "set_area", "put", "set_read"],
+    "context_cache": ["fetch", "write", "drop", "replace", "set_area", "put", "set_read", "update"],
     "page_walker": ["walk", "drop", "remap", "set_read"],
     "doorbell": ["sq", "rq", "cq", "eq", "blueflame", "broken_blueflame", "bad", "qp"],
 }

@@ -1,4 +1,4 @@
-// fall_through with two inputs: what both put in one cycle leaves in the order first, second.
+// fall_through with two inputs: what both put in one cycle leaves in the order first, second. DEPTH is a power of two.
 module fall_through_two #(
     parameter int DEPTH = 8,
     parameter int BITS = 8
@@ -26,7 +26,7 @@ module fall_through_two #(
   assign take = stored && out_ready;
   assign keep_first = put_first && (stored || !out_ready);
   assign keep_second = put_second && (stored || put_first || !out_ready);
-  assign tail_after = keep_first ? (tail == AW'(DEPTH - 1) ? '0 : tail + 1'b1) : tail;
+  assign tail_after = tail + AW'(keep_first);
 
   always_ff @(posedge clk) begin
     if (!rst_n) begin
@@ -34,8 +34,8 @@ module fall_through_two #(
       tail <= '0;
       count <= '0;
     end else begin
-      tail <= keep_second ? (tail_after == AW'(DEPTH - 1) ? '0 : tail_after + 1'b1) : tail_after;
-      if (take) head <= head == AW'(DEPTH - 1) ? '0 : head + 1'b1;
+      tail <= tail_after + AW'(keep_second);
+      head <= head + AW'(take);
       count <= count + (AW + 1)'(keep_first) + (AW + 1)'(keep_second) - (AW + 1)'(take);
     end
   end

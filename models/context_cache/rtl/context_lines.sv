@@ -37,18 +37,16 @@ module context_lines #(
     input logic [SLOT_BITS-1:0] r_slot,
     input logic [EB-1:0] r_entry,
     input logic [PB-1:0] holders,  // that wait for it
-    input logic unwanted,  // a drop waits for it
     output logic [31:0] r_index,
 
     input logic [SLOT_BITS-1:0] g_slot,
     input logic released,
     input logic g_dirty,
     input logic [EB-1:0] g_entry,
-    output logic g_dropping,
+    output logic g_last,  // nobody else holds it
     output logic gives_last,  // nobody holds it any more
     output logic gives_up,  // and it is to be dropped
     output logic give_writes,  // after its bytes have been written
-    output logic g_held,
     output logic [31:0] g_index,
 
     input logic drop_landed,
@@ -91,7 +89,7 @@ module context_lines #(
       .ages(set_ages),
       .hit(takes),
       .hit_way(hit_way),
-      .fill(filled && !r_failed),
+      .fill(filled),
       .fill_slot(r_slot)
   );
   always_comb begin
@@ -101,7 +99,6 @@ module context_lines #(
     room_empty = 1'b0;
     room_way = '0;
     candidate_age = '0;
-    way_slot = '0;
     for (int w = WAYS - 1; w >= 0; w--) begin
       way_slot = {set, WB'(w)};
       if (occupied[way_slot] && indices[way_slot] == index) begin
@@ -130,74 +127,56 @@ module context_lines #(
   assign room_index = indices[room_slot];
 
   assign r_index = indices[r_slot];
-  assign g_dropping = dropping[g_slot];
-  assign gives_last = released && pins[g_slot] == PB'(1);
+  assign g_last = pins[g_slot] == PB'(1);
+  assign gives_last = released && g_last;
   assign gives_up = gives_last && dropping[g_slot];
   assign give_writes = gives_up && (g_dirty || dirty[g_slot]);
-  assign g_held = occupied[g_slot] && !fetching[g_slot] && pins[g_slot] != '0;
   assign g_index = indices[g_slot];
   assign first_entry = entries[first_slot];
   assign second_entry = entries[second_slot];
   assign write_entry = entries[write_slot];
   assign e_index = indices[e_slot];
 
+  // Of a line that is not occupied, or whose bytes have not come, nothing else counts.
   always_ff @(posedge clk) begin
     if (!rst_n) begin
       occupied <= '0;
-      fetching <= '0;
-      dropping <= '0;
-      dirty <= '0;
       pinned <= '0;
     end else begin
-      if (released && g_dirty) dirty[g_slot] <= 1'b1;
-      if (gives_up && !give_writes) begin
-        occupied[g_slot] <= 1'b0;
-        dropping[g_slot] <= 1'b0;
-        dirty[g_slot] <= 1'b0;
-      end
       pinned <= pinned + 16'(takes) + (filled && !r_failed ? 16'(holders) : 16'd0) - 16'(released);
-      if (filled) begin
-        fetching[r_slot] <= 1'b0;
-        dirty[r_slot] <= 1'b0;
-        occupied[r_slot] <= !r_failed;
-        dropping[r_slot] <= unwanted && !r_failed;
-      end
-      if (drop_landed) begin
-        occupied[d_slot] <= 1'b0;
-        dropping[d_slot] <= 1'b0;
-        dirty[d_slot] <= 1'b0;
-      end
-      if (begins) begin
-        occupied[room_slot] <= 1'b1;
-        fetching[room_slot] <= 1'b1;
-        dropping[room_slot] <= 1'b0;
-        dirty[room_slot] <= 1'b0;
-      end
-      if (forgets) begin
-        occupied[slot] <= 1'b0;
-        dirty[slot] <= 1'b0;
-      end
-      if (drops) dropping[slot] <= 1'b1;
-      if (clears) begin
-        occupied <= '0;
-        dirty <= '0;
-      end
+      if (gives_up && !give_writes) occupied[g_slot] <= 1'b0;
+      if (filled && r_failed) occupied[r_slot] <= 1'b0;
+      if (drop_landed) occupied[d_slot] <= 1'b0;
+      if (begins) occupied[room_slot] <= 1'b1;
+      if (forgets) occupied[slot] <= 1'b0;
+      if (clears) occupied <= '0;
     end
   end
   always_ff @(posedge clk) begin
-    if (released) begin
-      if (g_dirty) entries[g_slot] <= g_entry;
-      if (!(takes && slot == g_slot)) pins[g_slot] <= pins[g_slot] - 1'b1;
+    if (released && g_dirty) begin
+      dirty[g_slot] <= 1'b1;
+      entries[g_slot] <= g_entry;
     end
+    if (released && !(takes && slot == g_slot)) pins[g_slot] <= pins[g_slot] - 1'b1;
     if (takes && !(released && slot == g_slot)) pins[slot] <= pins[slot] + 1'b1;
-    if (filled && !r_failed) begin
+    if (drops) dropping[slot] <= 1'b1;
+    if (filled) begin
+      fetching[r_slot] <= 1'b0;
+      dirty[r_slot] <= 1'b0;
       entries[r_slot] <= r_entry;
       pins[r_slot] <= holders;
     end
     if (begins) begin
+      fetching[room_slot] <= 1'b1;
+      dropping[room_slot] <= 1'b0;
       indices[room_slot] <= index;
-      pins[room_slot] <= '0;
       fetch_of[room_slot] <= fetch;
     end
   end
+
+`ifdef VERILATOR
+  logic held;
+  assign held = occupied[g_slot] && !fetching[g_slot] && pins[g_slot] != '0;
+  a_release_pinned : assert property (@(posedge clk) disable iff (!rst_n) released |-> held);
+`endif
 endmodule

@@ -11,8 +11,6 @@ package context_pkg;
   localparam logic [3:0] STALLED = 4'd4;
   localparam logic [3:0] RETRY = 4'd5;
   localparam logic [3:0] ANSWER = 4'd6;
-  localparam logic [3:0] DROP_PINNED = 4'd7;
-  localparam logic [3:0] DROP_FETCHING = 4'd8;
-  localparam logic [3:0] DROP_WRITING = 4'd9;
-  localparam logic [3:0] AREA = 4'd10;
+  localparam logic [3:0] DROPPING = 4'd7;  // until its entry has come, has been given back, and has been written
+  localparam logic [3:0] AREA = 4'd8;
 endpackage

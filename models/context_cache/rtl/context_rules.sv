@@ -1,7 +1,7 @@
 // What becomes of a request that is looked up, from what is known of its entry: it is answered, or it waits.
 module context_rules (
     input logic [1:0] op,
-    input logic again,  // it has waited before: nobody that waits is older
+    input logic again,  // it has waited before
     input logic beyond,  // the end of the area
 
     // Its entry.
@@ -14,9 +14,7 @@ module context_rules (
 
     // Room for it.
     input logic any_fetch,
-    input logic fetch_stalled,  // others wait for one
     input logic room,
-    input logic set_stalled,
     input logic evict_dirty,  // what is there must be written first
     input logic any_write,
     input logic settled,  // nothing is under way
@@ -48,13 +46,14 @@ module context_rules (
       else if (drop_there) waits = context_pkg::FOR_DROP;
       else if (hit && fetching) waits = context_pkg::FOR_FETCH;
       else if (hit) begin
-        answers = 1'b1;
         hits = 1'b1;
+        if (again) waits = context_pkg::ANSWER;
+        else answers = 1'b1;
       end else if (write_there) waits = context_pkg::FOR_WRITE;
-      else if (!any_fetch || (!again && fetch_stalled)) begin
+      else if (!any_fetch) begin
         waits = context_pkg::STALLED;
         no_fetch = 1'b1;
-      end else if (!room || (!again && set_stalled)) waits = context_pkg::STALLED;
+      end else if (!room) waits = context_pkg::STALLED;
       else begin
         fetches = 1'b1;
         evicts = evict_dirty && any_write;
@@ -62,14 +61,12 @@ module context_rules (
         waits = context_pkg::FOR_FETCH;
       end
     end else if (op == context_pkg::DROP) begin
-      if (beyond) answers = 1'b1;
-      else if (drop_there) waits = context_pkg::FOR_DROP;
+      if (drop_there) waits = context_pkg::FOR_DROP;
       else if (write_there) waits = context_pkg::FOR_WRITE;
       else if (!hit) answers = 1'b1;
-      else if (fetching) waits = context_pkg::DROP_FETCHING;
-      else if (pinned) waits = context_pkg::DROP_PINNED;
+      else if (fetching || pinned) waits = context_pkg::DROPPING;
       else if (dirty) begin
-        waits = context_pkg::DROP_WRITING;
+        waits = context_pkg::DROPPING;
         drop_writes = 1'b1;
       end else begin
         answers = 1'b1;

@@ -39,7 +39,7 @@ module context_transfers #(
     output logic [VB-1:0] e_write,
     output logic [31:0] e_evicted,
 
-    output logic none
+    output logic none  // is written
 );
   logic [FETCHES-1:0] f_busy;
   logic [SLOT_BITS-1:0] f_slot[FETCHES];
@@ -79,7 +79,7 @@ module context_transfers #(
   end
   assign r_slot = f_slot[r_fetch];
   assign landed_index = w_index[w_number];
-  assign none = f_busy == '0 && w_busy == '0;
+  assign none = w_busy == '0;
 
   assign any_deferred = e_count != '0;
   assign e_fetch = e_queue[e_head];
@@ -119,10 +119,8 @@ module context_transfers #(
     if (begins) begin
       f_slot[free_fetch] <= room_slot;
       if (evicts) w_index[free_write] <= room_index;
-      if (defers) begin
-        e_index[free_fetch] <= room_index;
-        e_queue[e_tail] <= free_fetch;
-      end
+      e_index[free_fetch] <= room_index;
+      e_queue[e_tail] <= free_fetch;
     end
     if (e_go) w_index[e_write] <= e_evicted;
   end

@@ -20,7 +20,6 @@ module context_waiters #(
     input logic [31:0] q_entries,
     input logic quiet,  // nothing is pinned, read or written
     output logic settled,
-    output logic any_area,
     output logic l_retry,
     output logic [TAG_BITS-1:0] l_tag,
     output logic [1:0] l_op,
@@ -30,13 +29,9 @@ module context_waiters #(
 
     // What becomes of it.
     output logic drop_there,  // somebody drops it
-    output logic set_stalled,  // others wait for a way of its set, or for a fetch
-    output logic fetch_stalled,
     input logic l_new,
     input logic l_again,
     input logic l_answers,
-    input logic l_hits,
-    input logic l_forgets,
     input logic l_no_fetch,
     input logic [3:0] l_waits,
     input logic [FETCH_BITS-1:0] l_fetch,
@@ -47,14 +42,13 @@ module context_waiters #(
     input logic [FETCH_BITS-1:0] r_fetch,
     input logic [SLOT_BITS-1:0] r_slot,
     output logic [PB-1:0] holders,  // how many wait for the read that comes
-    output logic unwanted,  // a drop does
 
     input logic [SLOT_BITS-1:0] g_slot,
     input logic gives_last,  // nobody holds it any more
     input logic gives_up,
     input logic give_writes,
     output logic [TAG_BITS-1:0] giving_tag,  // the drop that waits for it
-    output logic giving_young,
+    output logic giving_young,  // which was looked up in the cycle before
 
     input logic evict_landed,
     input logic [31:0] landed_index,
@@ -68,8 +62,7 @@ module context_waiters #(
     output logic [TAG_BITS-1:0] answer_tag,
     output logic [SLOT_BITS-1:0] answer_slot,
     output logic answer_failed,
-    output logic answer_waits,
-    output logic any_young
+    output logic answer_waits
 );
   logic [3:0] doing[TAGS];
   logic [1:0] t_op[TAGS];
@@ -78,12 +71,13 @@ module context_waiters #(
   logic [31:0] t_entries[TAGS];
   logic [TAG_BITS-1:0] t_on[TAGS];  // fetch or drop it waits for
   logic [SLOT_BITS-1:0] t_slot[TAGS];
-  logic [TAGS-1:0] t_failed, t_young, t_no_fetch, t_waits;
+  logic [TAGS-1:0] t_failed, t_young, t_no_fetch;
+  logic [TAGS-1:0] t_waits;  // but for another area
   logic [TAGS-1:0] older_than[TAGS];
 
-  logic any_oldest;
+  logic any_oldest, any_area;
   logic [TAG_BITS-1:0] oldest_tag, area_tag;
-  logic [TAGS-1:0] retries, waits_but_area;
+  logic [TAGS-1:0] retries;
   always_comb begin
     any_oldest = 1'b0;
     oldest_tag = '0;
@@ -101,9 +95,8 @@ module context_waiters #(
       end
     end
   end
-  assign waits_but_area = t_waits & ~(any_area ? TAGS'(1) << area_tag : '0);
-  assign settled = quiet && waits_but_area == '0;
-  assign l_retry = any_oldest || (any_area && settled);
+  assign settled = quiet && t_waits == '0;
+  assign l_retry = any_oldest || any_area;
   assign l_tag = any_oldest ? oldest_tag : any_area ? area_tag : q_tag;
   assign l_op = l_retry ? t_op[l_tag] : q_op;
   assign l_index = l_retry ? t_index[l_tag] : q_index;
@@ -116,33 +109,26 @@ module context_waiters #(
   always_comb begin
     drop_there = 1'b0;
     drop_tag = '0;
-    set_stalled = 1'b0;
-    fetch_stalled = 1'b0;
     for (int i = 0; i < TAGS; i++) begin
-      if ((doing[i] == context_pkg::DROP_PINNED || doing[i] == context_pkg::DROP_FETCHING || doing[i] == context_pkg::DROP_WRITING) &&
-          t_index[i] == l_index) begin
+      if (doing[i] == context_pkg::DROPPING && t_index[i] == l_index) begin
         drop_there = 1'b1;
         drop_tag = TAG_BITS'(i);
-      end
-      if ((doing[i] == context_pkg::STALLED || doing[i] == context_pkg::RETRY) && t_op[i] == context_pkg::FETCH) begin
-        if (t_no_fetch[i]) fetch_stalled = 1'b1;
-        else if (t_index[i][SB-1:0] == set) set_stalled = 1'b1;
       end
     end
   end
 
   always_comb begin
     holders = '0;
-    unwanted = 1'b0;
     giving_tag = '0;
+    giving_young = 1'b0;
     for (int i = 0; i < TAGS; i++) begin
-      if (filled && doing[i] == context_pkg::FOR_FETCH && t_on[i] == TAG_BITS'(r_fetch)) holders = holders + 1'b1;
-      if (doing[i] == context_pkg::DROP_FETCHING && t_slot[i] == r_slot) unwanted = 1'b1;
-      if (doing[i] == context_pkg::DROP_PINNED && t_slot[i] == g_slot) giving_tag = TAG_BITS'(i);
+      if (doing[i] == context_pkg::FOR_FETCH && t_on[i] == TAG_BITS'(r_fetch)) holders = holders + 1'b1;
+      if (doing[i] == context_pkg::DROPPING && t_slot[i] == g_slot) begin
+        giving_tag = TAG_BITS'(i);
+        giving_young = t_young[i];
+      end
     end
   end
-  assign giving_young = t_young[giving_tag];
-  assign any_young = t_young != '0;
   assign d_slot = t_slot[d_tag];
   assign d_index = t_index[d_tag];
 
@@ -158,14 +144,12 @@ module context_waiters #(
     any_answer = 1'b0;
     answer_tag = '0;
     for (int i = 0; i < TAGS; i++) begin
-      fails_now[i] = doing[i] == context_pkg::ANSWER ? t_failed[i] :
-                     doing[i] == context_pkg::RETRY  ? !l_hits && l_op == context_pkg::FETCH :
-                                                       filled && r_failed && doing[i] == context_pkg::FOR_FETCH;
+      fails_now[i] = doing[i] == context_pkg::ANSWER ? t_failed[i] : r_failed && doing[i] == context_pkg::FOR_FETCH;
       comes[i] = (filled && doing[i] == context_pkg::FOR_FETCH && t_on[i] == TAG_BITS'(r_fetch)) ||
-                 (filled && r_failed && doing[i] == context_pkg::DROP_FETCHING && t_slot[i] == r_slot) ||
-                 (gives_up && !give_writes && doing[i] == context_pkg::DROP_PINNED && t_slot[i] == g_slot) ||
+                 (filled && r_failed && doing[i] == context_pkg::DROPPING && t_slot[i] == r_slot) ||
+                 (gives_up && !give_writes && doing[i] == context_pkg::DROPPING && t_slot[i] == g_slot) ||
                  (drop_landed && d_tag == TAG_BITS'(i)) || (answers_again && l_tag == TAG_BITS'(i));
-      ready_now[i] = (comes[i] || doing[i] == context_pkg::ANSWER) && !t_young[i];
+      ready_now[i] = comes[i] || doing[i] == context_pkg::ANSWER;
     end
     for (int i = 0; i < TAGS; i++) begin
       if (ready_now[i] && (older_than[i] & ready_now) == '0) begin
@@ -174,51 +158,35 @@ module context_waiters #(
       end
     end
   end
-  assign answer_slot = answers_again && l_tag == answer_tag ? l_slot : t_slot[answer_tag];
+  assign answer_slot = t_slot[answer_tag];
   assign answer_failed = fails_now[answer_tag];
 
   // Something has become free: those that wait for it try again.
   function automatic logic frees(input logic [SB-1:0] of_set, input logic no_fetch);
     frees = no_fetch ? filled
                      : (gives_last && g_slot[SLOT_BITS-1:WB] == of_set) || (drop_landed && d_slot[SLOT_BITS-1:WB] == of_set) ||
-                       (filled && r_failed && r_slot[SLOT_BITS-1:WB] == of_set) || (l_forgets && set == of_set);
+                       (filled && r_failed && r_slot[SLOT_BITS-1:WB] == of_set);
   endfunction
 
   logic l_queues;  // it waits from now on
   logic [TAGS-1:0] wait_on;
   assign l_queues = (l_new || l_again) && l_waits != context_pkg::NOTHING;
-  assign wait_on = ~(any_answer ? TAGS'(1) << answer_tag : '0);
+  assign wait_on = ~(TAGS'(any_answer) << answer_tag);
   always_ff @(posedge clk) begin
     if (!rst_n) begin
       t_waits <= '0;
-      t_young <= '0;
-      t_failed <= '0;
-      for (int i = 0; i < TAGS; i++) begin
-        doing[i] <= context_pkg::NOTHING;
-        older_than[i] <= '0;
-      end
+      for (int i = 0; i < TAGS; i++) doing[i] <= context_pkg::NOTHING;
     end else begin
-      t_young <= '0;
       for (int i = 0; i < TAGS; i++) begin
-        if (comes[i]) begin
-          doing[i] <= context_pkg::ANSWER;
-          t_failed[i] <= fails_now[i];
-        end else if (filled && !r_failed && doing[i] == context_pkg::DROP_FETCHING && t_slot[i] == r_slot)
-          doing[i] <= context_pkg::DROP_PINNED;
-        else if (give_writes && doing[i] == context_pkg::DROP_PINNED && t_slot[i] == g_slot) doing[i] <= context_pkg::DROP_WRITING;
+        if (comes[i]) doing[i] <= context_pkg::ANSWER;
         else if (doing[i] == context_pkg::FOR_WRITE && evict_landed && t_index[i] == landed_index)
           doing[i] <= context_pkg::RETRY;
         else if (doing[i] == context_pkg::FOR_DROP && comes[t_on[i]]) doing[i] <= context_pkg::RETRY;
         else if (doing[i] == context_pkg::STALLED && frees(t_index[i][SB-1:0], t_no_fetch[i])) doing[i] <= context_pkg::RETRY;
-        older_than[i] <= older_than[i] & wait_on;
       end
       if (l_queues) begin
         doing[l_tag] <= l_waits == context_pkg::STALLED && frees(set, l_no_fetch) ? context_pkg::RETRY : l_waits;
-        if (l_new) begin
-          t_waits[l_tag] <= 1'b1;
-          t_young[l_tag] <= 1'b1;
-          older_than[l_tag] <= t_waits & wait_on;
-        end
+        if (l_waits != context_pkg::AREA) t_waits[l_tag] <= 1'b1;
       end
       if (any_answer) begin
         doing[answer_tag] <= context_pkg::NOTHING;
@@ -227,6 +195,12 @@ module context_waiters #(
     end
   end
   always_ff @(posedge clk) begin
+    t_young <= l_new ? TAGS'(1) << l_tag : '0;
+    for (int i = 0; i < TAGS; i++) begin
+      t_failed[i] <= fails_now[i];
+      older_than[i] <= older_than[i] & wait_on;
+    end
+    if (l_new) older_than[l_tag] <= t_waits & wait_on;
     if (l_queues) begin
       t_op[l_tag] <= l_op;
       t_index[l_tag] <= l_index;
@@ -234,8 +208,8 @@ module context_waiters #(
       t_entries[l_tag] <= l_entries;
       t_on[l_tag] <= l_waits == context_pkg::FOR_DROP ? drop_tag : TAG_BITS'(l_fetch);
       t_no_fetch[l_tag] <= l_no_fetch;
+      t_slot[l_tag] <= l_slot;
     end
-    if (l_queues || answers_again) t_slot[l_tag] <= l_slot;
   end
 
 `ifdef VERILATOR
