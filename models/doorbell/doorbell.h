@@ -10,6 +10,7 @@
 
 #include <array>
 #include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "models/doorbell/doorbell_front.h"
@@ -85,8 +86,7 @@ class doorbell : public unit, public doorbell_front {
   std::deque<entry> aside_;                   // CQ and EQ doorbells that found the FIFO full
   pool<doorbell_ring> rings_;
 
-  std::vector<bool> remembered_;                  // by QPN
-  std::vector<std::uint64_t> dropped_operation_;  // of the newest SQ doorbell among them
+  std::unordered_map<std::uint32_t, std::uint64_t> remembered_;  // QPNs, and the operation of the newest SQ doorbell among them
   ring<std::uint32_t> dropped_;
   bool recovering_ = false;
   newest newest_;

@@ -18,8 +18,10 @@ doorbell_front::doorbell_front(const doorbell_config& config, const clock_domain
 }
 
 void doorbell_front::set(pages& of, std::uint32_t number, std::uint16_t page) {
-  if (number >= of.size()) of.resize(number + 1, nobody);
-  of[number] = page;
+  if (number / block >= of.size()) of.resize(number / block + 1);
+  std::vector<std::uint16_t>& here = of[number / block];
+  if (here.empty()) here.assign(block, nobody);
+  here[number % block] = page;
 }
 
 tlm::tlm_sync_enum doorbell_front::on_control(control_request& c, tlm::tlm_phase, ps&) {
@@ -36,7 +38,8 @@ bool doorbell_front::of_owner(std::uint64_t page, const doorbell_rules::uar_writ
   if (is_bell && w.is.kind == bell::event) return page == page_of_events;
   const pages& of = is_bell && w.is.kind == bell::completion ? cq_pages_ : qp_pages_;
   const std::uint32_t number = number_of(w);
-  return number == 0 || (number < of.size() && of[number] == page);
+  if (number == 0) return true;
+  return number / block < of.size() && !of[number / block].empty() && of[number / block][number % block] == page;
 }
 
 tlm::tlm_sync_enum doorbell_front::nb_access(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {

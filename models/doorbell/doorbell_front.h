@@ -62,7 +62,8 @@ class doorbell_front {
 
   static constexpr std::uint16_t nobody = 0xffff;
   static constexpr std::uint64_t page_of_events = 0;
-  using pages = std::vector<std::uint16_t>;  // by number
+  static constexpr std::uint32_t block = 4096;
+  using pages = std::vector<std::vector<std::uint16_t>>;  // by number, in blocks of those that there are
   static void set(pages& of, std::uint32_t number, std::uint16_t page);
 
   const ps register_latency_;

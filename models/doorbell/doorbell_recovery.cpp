@@ -6,13 +6,11 @@
 namespace hcasim {
 
 void doorbell::remember(std::uint32_t qpn, std::uint64_t operation, ps t) {
-  if (qpn >= remembered_.size()) {
-    remembered_.resize(qpn + 1);
-    dropped_operation_.resize(qpn + 1);
+  const auto [known, first] = remembered_.try_emplace(qpn, operation);
+  if (!first) {  // its record has not been read yet
+    if (operation != 0) known->second = operation;
+    return;
   }
-  if (operation != 0) dropped_operation_[qpn] = operation;
-  if (remembered_[qpn]) return;  // its record has not been read yet
-  remembered_[qpn] = true;
   dropped_.push(qpn);
   dropped_level_.set(dropped_.size(), t);
   dropped_probe_.set(dropped_.size(), t);
@@ -24,13 +22,12 @@ process doorbell::recover(ps t) {
   recovering_ = true;
   while (!dropped_.empty()) {
     const std::uint32_t qpn = dropped_.pop();
-    remembered_[qpn] = false;
+    const std::uint64_t operation = remembered_.extract(qpn).mapped();
     dropped_level_.set(dropped_.size(), t);
     dropped_probe_.set(dropped_.size(), t);
     newest_ = {};
     newest_.qpn = qpn;
     hca_qp_record record{};
-    const std::uint64_t operation = std::exchange(dropped_operation_[qpn], 0);
     const bool read = co_await read_record(qpn, record, operation, t);
     const newest seen = std::exchange(newest_, {});
     if (!read || seen.stopped) {

@@ -10,20 +10,18 @@ payload& stream::add(ps t, std::uint64_t cookie) {
   item& i = *std::exchange(free_, free_->next);
   i.t = t;
   i.cookie = cookie;
-  if (!first_) {
-    i.next = nullptr;
-    first_ = last_ = &i;
-  } else if (last_->t <= t) [[likely]] {
-    i.next = nullptr;
-    last_ = last_->next = &i;
+  // From behind: what comes is nearly always later than all that waits. What is offered already stays in front.
+  item* before = first_ ? last_ : nullptr;
+  while (before && before->t > t && !(offered_ && before == first_)) before = before == first_ ? nullptr : before->before;
+  item*& place = before ? before->next : first_;
+  i.before = before;
+  i.next = place;
+  if (!i.next) {
+    last_ = &i;
   } else {
-    // What is offered already stays in front.
-    item** at = offered_ ? &first_->next : &first_;
-    while (*at && (*at)->t <= t) at = &(*at)->next;
-    i.next = *at;
-    *at = &i;
-    if (!i.next) last_ = &i;
+    i.next->before = &i;
   }
+  place = &i;
   return i.data;
 }
 

@@ -109,6 +109,7 @@ class stream {
   struct item {
     ps t{0};
     item* next = nullptr;
+    item* before = nullptr;  // of the first one: nothing
     std::uint64_t cookie = 0;
     payload data;
   };
