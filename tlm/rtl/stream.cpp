@@ -12,7 +12,7 @@ payload& stream::add(ps t, std::uint64_t cookie) {
   i.cookie = cookie;
   // From behind: what comes is nearly always later than all that waits. What is offered already stays in front.
   item* before = first_ ? last_ : nullptr;
-  while (before && before->t > t && !(offered_ && before == first_)) before = before == first_ ? nullptr : before->before;
+  while (before && before->t > t && (!offered_ || before != first_)) before = before == first_ ? nullptr : before->before;
   item*& place = before ? before->next : first_;
   i.before = before;
   i.next = place;
