@@ -109,7 +109,7 @@ class stream {
   struct item {
     ps t{0};
     item* next = nullptr;
-    item* before = nullptr;  // of the first one: nothing
+    item* before = nullptr;  // means nothing in the first one
     std::uint64_t cookie = 0;
     payload data;
   };
