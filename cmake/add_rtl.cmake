@@ -22,10 +22,11 @@
 # PORT is high. A request that a pulse begins and a pulse ends has credits=1.
 # fifo: our side is high only in a cycle in which the other one is (wr_en and full, rd_en and empty). late: data follows a cycle
 # after it was taken.
-# An endpoint takes the ports that are called as AXI has it (awaddr, tdata), of TLPs hdr, data, strb, sop and eop, between PREFIX and SUFFIX, in small or large letters, and
+# An endpoint takes the ports that are called as AXI has it (awaddr, tdata), of TLPs hdr, data, strb, sop, eop and the like, between PREFIX and SUFFIX, in small or large letters, and
 # [I/N] of each the Ith of N equal slices; its direction is that of its valid. CHANNEL (aw, w, b, ar, r; t) .SIGNAL names another.
 # INTERFACE (key_check, context_cache, qpc_cache, page_walker, doorbell, completion, memory_port) has every bundle of that unit checked
-# here: that it is there, its direction and its width; device an AXI master m0, or TLPs rd_req, wr_req and cpl, and registers.
+# here: that it is there, its direction and its width; device an AXI master m0, or TLPs rd_req, wr_req and cpl, and
+# registers by AXI-Lite, or by TLPs rx_req and tx_cpl.
 #
 # INSTRUMENTED adds waveforms, assertions and coverage. MUTATIONS builds every seeded fault of a file into one design; `mutate`
 # chooses which one is active. MUTANTS builds in faults of SOURCES that are made mechanically, all or N, evenly spread.

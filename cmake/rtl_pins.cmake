@@ -162,7 +162,11 @@ macro(hca_rtl_interface interface)
   # The bundles of the units, as their shells in models/<unit>/rtl use them.
   set(HCASIM_INTERFACE_key_check
       in:req:315 out:mrc_req:29 in:mrc_rsp:519 out:ext_req:37 in:ext_rsp:518 out:rsp:414 in:rel:56 in:drn:32 out:drn_rsp:8)
-  set(HCASIM_INTERFACE_device in:reg_aw:any in:reg_w:any out:reg_b:2 in:reg_ar:any out:reg_r:any)
+  if(DEFINED bundle_rx_req.t)
+    set(HCASIM_INTERFACE_device in:rx_req.t:any out:tx_cpl.t:any)
+  else()
+    set(HCASIM_INTERFACE_device in:reg_aw:any in:reg_w:any out:reg_b:2 in:reg_ar:any out:reg_r:any)
+  endif()
   if(DEFINED bundle_rd_req.t)
     list(APPEND HCASIM_INTERFACE_device out:rd_req.t:any out:wr_req.t:any in:cpl.t:any)
   else()

@@ -145,15 +145,14 @@ tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
   const pcie_route r = message ? to_requester(extension->requester) : map_.of_cpu(p.get_address(), p.get_data_length());
   if (r.place != pcie_place::device || lanes_[r.device]->down_now) {
     if (const auto answer = config_access(p)) {
-      const auto device = static_cast<unsigned>((p.get_address() - PCI_CONFIG_WINDOW) / PCI_CONFIG_BYTES);
-      const lane& l = *lanes_[device];
+      const lane& l = *lanes_[answer->device];
       if (l.memory_writes == l.memory_writes_done) {
-        delay += to_sc(*answer);
+        delay += to_sc(answer->way);
         return tlm::TLM_COMPLETED;
       }
-      burst& b = begin_burst(p, nullptr, from_cpu, {pcie_place::device, device, 0}, now());
+      burst& b = begin_burst(p, nullptr, from_cpu, {pcie_place::device, answer->device, 0}, now());
       b.behind = l.memory_writes;
-      later<&pcie::answer_software>(b, std::max(from_delay(delay), now()) + *answer);
+      later<&pcie::answer_software>(b, std::max(from_delay(delay), now()) + answer->way);
       phase = tlm::END_REQ;
       return tlm::TLM_UPDATED;
     }

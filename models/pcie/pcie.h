@@ -183,7 +183,11 @@ class pcie : public unit, public faulty {
 
   // pcie_function.cpp
   // When it is answered, from now on.
-  std::optional<ps> config_access(tlm::tlm_generic_payload& p);
+  struct config_answer {
+    unsigned device;
+    ps way;
+  };
+  std::optional<config_answer> config_access(tlm::tlm_generic_payload& p);
   [[nodiscard]] std::uint32_t read_config(const lane& l, std::uint32_t offset) const;
   void write_config(lane& l, std::uint32_t offset, std::uint32_t value);
   void look(lane& l) { l.disturbed = l.down_now || (l.command & PCI_BUS_MASTER) == 0 || !l.asked.empty(); }

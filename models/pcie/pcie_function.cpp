@@ -182,13 +182,14 @@ void pcie::link_is_up(lane& l) {
 
 // ---- registers
 
-std::optional<ps> pcie::config_access(tlm::tlm_generic_payload& p) {
+std::optional<pcie::config_answer> pcie::config_access(tlm::tlm_generic_payload& p) {
   const std::uint64_t at = p.get_address() - PCI_CONFIG_WINDOW;
-  const std::uint64_t device = at / PCI_CONFIG_BYTES;
   const unsigned bytes = p.get_data_length();
   const auto offset = static_cast<std::uint32_t>(at % PCI_CONFIG_BYTES);
-  if (p.get_address() < PCI_CONFIG_WINDOW || device >= devices() || (bytes != 4 && bytes != 8) || offset % 4 != 0)
+  if (p.get_address() < PCI_CONFIG_WINDOW || at >= devices() * PCI_CONFIG_BYTES || (bytes != 4 && bytes != 8) ||
+      offset % 4 != 0)
     return std::nullopt;
+  const auto device = static_cast<unsigned>(at / PCI_CONFIG_BYTES);
   lane& l = *lanes_[device];
   if (l.down_now) return std::nullopt;
   // Its answer pushes the device's writes before it, as any completion does [PCIe ordering rules].
@@ -204,7 +205,7 @@ std::optional<ps> pcie::config_access(tlm::tlm_generic_payload& p) {
     }
   }
   p.set_response_status(tlm::TLM_OK_RESPONSE);
-  return std::max(way, l.landed - now());
+  return config_answer{device, std::max(way, l.landed - now())};
 }
 
 std::uint32_t pcie::read_config(const lane& l, std::uint32_t offset) const {

@@ -16,7 +16,7 @@ struct rtl_device_config {
 
   void knobs(knob_visitor& k) {
     k.path("implementation", implementation.name, rtl::names_of("device", {"none"}),
-           "no device, or RTL that masters AXI and has registers behind AXI-Lite");
+           "no device, or RTL that masters AXI or makes TLPs, and has registers");
     k.group("rtl", of_rtl, "how it is run");
     k.clock("clock", clock, {1e6}, {1e10}, "of the RTL");
     k.bytes("bar", bar, 4096, 1 << 30, "bytes of its registers, a power of two");

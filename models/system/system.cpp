@@ -102,11 +102,14 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     const std::string path = std::string(this->name()) + "." + unit_name;
     const auto slot = static_cast<unsigned>(1 + peers_.size() + rtl_devices_.size());
     const rtl::chosen what = rtl::choose("device", path, d.implementation, d.of_rtl, nullptr, rtl::knobs_of(d));
-    rtl_devices_.push_back(
-        std::make_unique<rtl_device>(unit_name.c_str(), d, what, device_requester(i),
-                                     rtl_device::pcie_limits{config.pcie.mps, config.pcie.mrrs, config.pcie.rcb}));
+    rtl_devices_.push_back(std::make_unique<rtl_device>(unit_name.c_str(), d, what,
+                                                        rtl_device::pcie_function{.requester = device_requester(i),
+                                                                                  .bar = device_bar(i),
+                                                                                  .payload = config.pcie.mps,
+                                                                                  .read_request = config.pcie.mrrs,
+                                                                                  .completion_boundary = config.pcie.rcb}));
     rtl_devices_.back()->memory().bind(pcie.device(slot).up);
-    pcie.device(slot).down.bind(rtl_devices_.back()->bar);
+    pcie.device(slot).down.bind(rtl_devices_.back()->bar());
     pcie.map_bar(slot, device_bar(i), d.bar);
   }
 }

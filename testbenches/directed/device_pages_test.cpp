@@ -32,14 +32,14 @@ std::uint32_t state_of(cpu& c, node& n, std::uint64_t offset) {
 }
 
 // Whether the engine says that all has been copied.
-bool copied_by_axi(cpu& c, node& n, std::uint64_t from, std::uint64_t to, std::uint32_t bytes) {
+bool copied_by_example(cpu& c, node& n, std::uint64_t from, std::uint64_t to, std::uint32_t bytes) {
   tell(c, n, 0x00, from);
   tell(c, n, 0x08, to);
   tell(c, n, 0x10, std::uint64_t{0});
   tell(c, n, 0x18, bytes);
   return state_of(c, n, 0x1c) == 0;
 }
-bool copied_by_tlps(cpu& c, node& n, std::uint64_t from, std::uint64_t to, std::uint32_t bytes) {
+bool copied_by_lite_and_tlps(cpu& c, node& n, std::uint64_t from, std::uint64_t to, std::uint32_t bytes) {
   tell(c, n, 0x00, from);
   tell(c, n, 0x08, to);
   tell(c, n, 0x10, bytes);
@@ -61,14 +61,14 @@ struct scene {
       rights.push_back(r.chance(0.6) ? io_pages::both : static_cast<unsigned>(r.below(3)));
     for (std::size_t i = 0; i < frames * page; ++i) memory.push_back(static_cast<std::byte>(r.below(256)));
   }
-  // Within the pages, and not over itself; what an engine by AXI can: words of 16 bytes.
+  // Within the pages, and not over itself; what each engine can: words of 32 bytes.
   order next() {
-    constexpr std::uint64_t words = pages * page / 16;
-    const std::uint64_t bytes = 1 + r.below(r.chance(0.5) ? 256 : 8);
+    constexpr std::uint64_t words = pages * page / 32;
+    const std::uint64_t bytes = 1 + r.below(r.chance(0.5) ? 128 : 4);
     for (;;) {
       const std::uint64_t from = r.below(words - bytes);
       const std::uint64_t to = r.below(words - bytes);
-      if (from + bytes <= to || to + bytes <= from) return {from * 16, to * 16, static_cast<std::uint32_t>(bytes * 16)};
+      if (from + bytes <= to || to + bytes <= from) return {from * 32, to * 32, static_cast<std::uint32_t>(bytes * 32)};
     }
   }
   [[nodiscard]] bool may(std::uint64_t at, unsigned right) const { return (rights[at / page] & right) != 0; }
@@ -105,10 +105,12 @@ std::optional<std::uint64_t> strayed(scene& s, const order& c, bool whole, const
 
 struct engine {
   const char* name;
+  bool by_axi;
   bool (*copied)(cpu& c, node& n, std::uint64_t from, std::uint64_t to, std::uint32_t bytes);
 };
 // Registered by the tests of each beside this one.
-constexpr engine engines[] = {{"my_dma", copied_by_axi}, {"tlp_dma", copied_by_tlps}};
+constexpr engine copiers[] = {
+    {"my_dma", true, copied_by_example}, {"my_tlp_dma", false, copied_by_example}, {"tlp_dma", false, copied_by_lite_and_tlps}};
 
 void copies_of(const engine& e, std::uint64_t seed, bool all_allowed) {
   system_config config = world::two_nodes();
@@ -139,28 +141,27 @@ void copies_of(const engine& e, std::uint64_t seed, bool all_allowed) {
       const auto wrong = strayed(s, next, whole, now);
       ASSERT_FALSE(wrong) << e.name << ", copy " << i << " of seed " << seed << ": byte " << *wrong;
       // Nobody answers a write by TLPs, which is posted.
-      EXPECT_EQ(said, e.copied == copied_by_axi ? whole : read) << e.name << ", copy " << i << " of seed " << seed;
+      EXPECT_EQ(said, e.by_axi ? whole : read) << e.name << ", copy " << i << " of seed " << seed;
     }
   };
   EXPECT_TRUE(w.run({program}));
   EXPECT_EQ(refused > 0, !all_allowed);
 }
 
-class device_pages : public ::testing::TestWithParam<std::uint64_t> {};
+class device_pages : public ::testing::TestWithParam<std::tuple<std::size_t, std::uint64_t>> {};
 
-TEST_P(device_pages, let_axi_move_what_they_allow) {
-  copies_of(engines[0], GetParam(), false);
+TEST_P(device_pages, let_move_what_they_allow) {
+  copies_of(copiers[std::get<0>(GetParam())], std::get<1>(GetParam()), false);
 }
-TEST_P(device_pages, let_tlps_move_what_they_allow) {
-  copies_of(engines[1], GetParam(), false);
+TEST_P(device_pages, with_all_rights_let_all_move) {
+  copies_of(copiers[std::get<0>(GetParam())], std::get<1>(GetParam()), true);
 }
-TEST_P(device_pages, with_all_rights_let_axi_move_all) {
-  copies_of(engines[0], GetParam(), true);
-}
-TEST_P(device_pages, with_all_rights_let_tlps_move_all) {
-  copies_of(engines[1], GetParam(), true);
-}
-INSTANTIATE_TEST_SUITE_P(seeds, device_pages, ::testing::Range<std::uint64_t>(1, 13));
+INSTANTIATE_TEST_SUITE_P(seeds, device_pages,
+                         ::testing::Combine(::testing::Range<std::size_t>(0, std::size(copiers)),
+                                            ::testing::Range<std::uint64_t>(1, 13)),
+                         [](const auto& of) {
+                           return copiers[std::get<0>(of.param)].name + ("_" + std::to_string(std::get<1>(of.param)));
+                         });
 
 }  // namespace
 }  // namespace hcasim

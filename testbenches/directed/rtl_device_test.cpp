@@ -1,10 +1,12 @@
-// A PCIe device of somebody's own beside the adapter: the DMA engine of testbenches/cosim_example, its driver, host memory.
+// A PCIe device of somebody's own beside the adapter: the DMA engines of testbenches/cosim_example, by AXI and by TLPs, their
+// driver, host memory.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "firmware/abi/iommu.h"
 #include "rtl/my_dma_design.h"
+#include "rtl/my_tlp_dma_design.h"
 #include "testbenches/directed/testing/io_pages.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
@@ -19,6 +21,9 @@ using kit::statistic_of;
 using kit::world;
 
 const rtl::registered my_dma("device", "my_dma", rtl::make_my_dma_design);
+const rtl::registered my_tlp_dma("device", "my_tlp_dma", rtl::make_my_tlp_dma_design);
+
+const char* const engines[] = {"my_dma", "my_tlp_dma"};
 
 constexpr std::uint64_t nowhere = 0x00ff'0000'0000'0000;
 
@@ -56,9 +61,9 @@ std::uint32_t copy(cpu& c, node& n, std::uint64_t flag, std::uint64_t from, std:
   return word;
 }
 
-system_config with_device(double stall = 0) {
+system_config with_device(const char* engine, double stall = 0) {
   system_config c = world::two_nodes();
-  c.nodes[0].device[0].implementation.name = "my_dma";
+  c.nodes[0].device[0].implementation.name = engine;
   c.nodes[0].device[0].of_rtl.stall = stall;
   return c;
 }
@@ -69,17 +74,17 @@ std::vector<std::byte> random_bytes(random_stream& r, std::size_t n) {
   return b;
 }
 
-void copies_arrive(double stall, std::uint64_t seed) {
-  world w(with_device(stall));
+void copies_arrive(const char* engine, double stall, std::uint64_t seed) {
+  world w(with_device(engine, stall));
   const auto program = [seed](cpu& c, node& n) {
     const auto [memory, flag] = buffers(n);
     random_stream r(seed, "copies");
     std::vector<std::byte> all = random_bytes(r, 0x20'0000);
     n.host.memory_bytes().write(memory, all);
     for (int i = 0; i < 40; ++i) {
-      const auto bytes = static_cast<std::uint32_t>(16 * (1 + r.below(i % 4 == 0 ? 1024 : 40)));
-      const std::uint64_t from = 16 * r.below(0x1'0000 - 1024);
-      const std::uint64_t to = 0x10'0000 + 16 * r.below(0x1'0000 - 1024);
+      const auto bytes = static_cast<std::uint32_t>(32 * (1 + r.below(i % 4 == 0 ? 1024 : 40)));
+      const std::uint64_t from = 32 * r.below(0x8000 - 1024);
+      const std::uint64_t to = 0x10'0000 + 32 * r.below(0x8000 - 1024);
       ASSERT_EQ(copy(c, n, flag, memory + from, memory + to, bytes), 1U);
       std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(from), bytes, all.begin() + static_cast<std::ptrdiff_t>(to));
     }
@@ -93,18 +98,24 @@ void copies_arrive(double stall, std::uint64_t seed) {
   EXPECT_GT(statistic_of(w.at(0).own_device(0), "bursts"), 80);
 }
 
-class rtl_device_copies : public ::testing::TestWithParam<int> {};
+class rtl_device_copies : public ::testing::TestWithParam<std::tuple<const char*, std::uint64_t>> {};
 TEST_P(rtl_device_copies, arrive_byte_by_byte) {
-  copies_arrive(0, static_cast<std::uint64_t>(GetParam()));
+  copies_arrive(std::get<0>(GetParam()), 0, std::get<1>(GetParam()));
 }
 TEST_P(rtl_device_copies, arrive_whatever_stalls) {
-  copies_arrive(0.4, static_cast<std::uint64_t>(GetParam()));
+  copies_arrive(std::get<0>(GetParam()), 0.4, std::get<1>(GetParam()));
 }
-INSTANTIATE_TEST_SUITE_P(seeds, rtl_device_copies, ::testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(seeds, rtl_device_copies,
+                         ::testing::Combine(::testing::ValuesIn(engines), ::testing::Values<std::uint64_t>(1, 2, 3)),
+                         [](const auto& of) { return std::get<0>(of.param) + ("_" + std::to_string(std::get<1>(of.param))); });
+
+class rtl_device : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(by, rtl_device, ::testing::ValuesIn(engines),
+                         [](const auto& engine) { return std::string(engine.param); });
 
 // Words, halves of a register, and several at once; what it refuses reads as ones.
-TEST(rtl_device, registers_are_words) {
-  world w(with_device());
+TEST_P(rtl_device, registers_are_words) {
+  world w(with_device(GetParam()));
   const auto program = [](cpu& c, node& n) {
     put<std::uint64_t>(c, n, 0x00, 0x1122'3344'5566'7788);
     EXPECT_EQ(get<std::uint64_t>(c, n, 0x00), 0x1122'3344'5566'7788U);
@@ -121,13 +132,15 @@ TEST(rtl_device, registers_are_words) {
   EXPECT_EQ(statistic_of(w.at(0).own_device(0), "register_errors"), 1);
 }
 
-TEST(rtl_device, an_address_that_leads_nowhere_is_an_error_of_the_bus) {
-  system_config config = with_device();
+TEST_P(rtl_device, an_address_that_leads_nowhere_is_an_error_of_the_bus) {
+  // Nobody answers a write by TLPs, which is posted.
+  const bool posted = std::string(GetParam()) == "my_tlp_dma";
+  system_config config = with_device(GetParam());
   config.nodes[0].pcie.memory_top = std::uint64_t{1} << 48;
   world w(config);
-  const auto program = [](cpu& c, node& n) {
+  const auto program = [posted](cpu& c, node& n) {
     const auto [memory, flag] = buffers(n);
-    EXPECT_EQ(copy(c, n, flag, memory, nowhere, 64), 3U);
+    EXPECT_EQ(copy(c, n, flag, memory, nowhere, 64), posted ? 1U : 3U);
     EXPECT_EQ(copy(c, n, flag, nowhere, memory, 64), 3U);
     EXPECT_EQ(copy(c, n, flag, memory + 8, memory + 0x1000, 64), 3U) << "not aligned";
     EXPECT_EQ(get<std::uint32_t>(c, n, 0x1c), 2U);
@@ -137,8 +150,8 @@ TEST(rtl_device, an_address_that_leads_nowhere_is_an_error_of_the_bus) {
 }
 
 // `done` may be the window of interrupts: the word is the vector then.
-TEST(rtl_device, interrupts_are_writes_into_the_window) {
-  world w(with_device());
+TEST_P(rtl_device, interrupts_are_writes_into_the_window) {
+  world w(with_device(GetParam()));
   const auto program = [](cpu& c, node& n) {
     const std::uint64_t memory = buffers(n).memory;
     put<std::uint64_t>(c, n, 0x00, memory);
@@ -153,11 +166,11 @@ TEST(rtl_device, interrupts_are_writes_into_the_window) {
 
 // Behind an IOMMU: the bytes of a page that its table has, at an address that is not the page's own; when only the other
 // device has a context, it reads nothing.
-void copies_behind_an_iommu(std::size_t mapped, std::uint32_t word, iommu_fault fault) {
+void copies_behind_an_iommu(const char* engine, std::size_t mapped, std::uint32_t word, iommu_fault fault) {
   constexpr std::uint64_t seen_at = testing::io_pages::window;
-  system_config config = with_device();
+  system_config config = with_device(engine);
   config.nodes[0].iommu.enabled = true;
-  config.nodes[0].device[1].implementation.name = "my_dma";
+  config.nodes[0].device[1].implementation.name = engine;
   world w(config);
   const auto program = [&](cpu& c, node& n) {
     const auto [memory, flag] = buffers(n);
@@ -189,11 +202,11 @@ void copies_behind_an_iommu(std::size_t mapped, std::uint32_t word, iommu_fault 
   };
   ASSERT_TRUE(w.run({program}));
 }
-TEST(rtl_device, behind_an_iommu_its_pages_are_those_of_its_requester) {
-  copies_behind_an_iommu(0, 1, IOMMU_FAULT_NONE);
+TEST_P(rtl_device, behind_an_iommu_its_pages_are_those_of_its_requester) {
+  copies_behind_an_iommu(GetParam(), 0, 1, IOMMU_FAULT_NONE);
 }
-TEST(rtl_device, behind_an_iommu_the_pages_of_another_device_are_refused) {
-  copies_behind_an_iommu(1, 0, IOMMU_FAULT_CONTEXT);
+TEST_P(rtl_device, behind_an_iommu_the_pages_of_another_device_are_refused) {
+  copies_behind_an_iommu(GetParam(), 1, 0, IOMMU_FAULT_CONTEXT);
 }
 
 struct misfit {
@@ -202,7 +215,7 @@ struct misfit {
 };
 class rtl_device_misfits : public ::testing::TestWithParam<misfit> {};
 TEST_P(rtl_device_misfits, are_refused) {
-  system_config c = with_device();
+  system_config c = with_device("my_dma");
   GetParam().change(c.nodes[0]);
   try {
     world w(c);
@@ -211,13 +224,13 @@ TEST_P(rtl_device_misfits, are_refused) {
     EXPECT_NE(std::string(e.what()).find(GetParam().why), std::string::npos) << e.what();
   }
 }
-INSTANTIATE_TEST_SUITE_P(
-    of, rtl_device_misfits,
-    ::testing::Values(
-        misfit{[](node_config& n) { n.device[0].bar = 1 << 20; }, "'reg_aw' has 16 bits of address"},
-        misfit{[](node_config& n) { n.device[0].bar = 5000; }, ".bar: is no power of two"},
-        misfit{[](node_config& n) { n.device[1].implementation.name = "your_dma"; },
-               "system.node0.device1.implementation: your_dma is none of my_dma, tlp_dma, or the path of a shared object"}));
+INSTANTIATE_TEST_SUITE_P(of, rtl_device_misfits,
+                         ::testing::Values(misfit{[](node_config& n) { n.device[0].bar = 1 << 20; },
+                                                  "'reg_aw' has 16 bits of address"},
+                                           misfit{[](node_config& n) { n.device[0].bar = 5000; }, ".bar: is no power of two"},
+                                           misfit{[](node_config& n) { n.device[1].implementation.name = "your_dma"; },
+                                                  "system.node0.device1.implementation: your_dma is none of my_dma, "
+                                                  "my_tlp_dma, tlp_dma, or the path of a shared object"}));
 
 }  // namespace
 }  // namespace hcasim

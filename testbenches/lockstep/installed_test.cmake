@@ -65,7 +65,7 @@ if(NOT status EQUAL 2 OR NOT said MATCHES "a stream of page_walker, not of key_c
 endif()
 
 # A newcomer's first minutes: a project of each form, built and passed by one command.
-foreach(kind stream page_walker device)
+foreach(kind stream page_walker device tlp_device)
   run("new-unit --kind ${kind}" ${OUT}/prefix/bin/hcasim new-unit my_${kind} --kind ${kind})
   execute_process(COMMAND ${CMAKE_COMMAND} -E env CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${CMAKE_COMMAND} --workflow --preset check
                   WORKING_DIRECTORY ${OUT}/my_${kind} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)

@@ -193,6 +193,7 @@ class open_shell : public shell {
   using shell::reset_again;
   using shell::run;
   using shell::strap;
+  using shell::violation;
 };
 
 }  // namespace hcasim::rtl

@@ -1,5 +1,6 @@
 #include "tlm/rtl/tlp_header.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace hcasim::rtl {
@@ -106,6 +107,17 @@ tlp_range range_of(const tlp_header& h) {
   const std::uint8_t last = h.words == 1 ? h.first_enables : h.last_enables;
   const unsigned end = 4 * (h.words - 1) + static_cast<unsigned>(std::bit_width(last));
   return {h.address + skipped, end - skipped};
+}
+
+void set_range(tlp_header& h, std::uint64_t first, unsigned bytes) {
+  const auto skipped = static_cast<unsigned>(first % 4);
+  const unsigned end = skipped + bytes;
+  const auto up_to = [](unsigned n) { return static_cast<std::uint8_t>((1U << n) - 1); };
+  h.address = first - skipped;
+  h.four_words = h.address >= tlp_short_addresses;
+  h.words = (end + 3) / 4;
+  h.first_enables = static_cast<std::uint8_t>(up_to(std::min(end, 4U)) & ~up_to(skipped));
+  h.last_enables = h.words == 1 ? std::uint8_t{0} : up_to((end - 1) % 4 + 1);
 }
 
 bool is_enabled(const tlp_header& h, unsigned n) {

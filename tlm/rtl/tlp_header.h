@@ -60,6 +60,8 @@ struct tlp_range {
   unsigned bytes = 0;
 };
 [[nodiscard]] tlp_range range_of(const tlp_header& request);
+// The other way: `bytes` of at least 1 that do not cross 4 KiB.
+void set_range(tlp_header& request, std::uint64_t first, unsigned bytes);
 // Whether byte `n` of the payload of a request is enabled.
 [[nodiscard]] bool is_enabled(const tlp_header& request, unsigned n);
 

@@ -46,6 +46,19 @@ TEST(tlp_header, comes_back_from_its_words) {
   }));
 }
 
+TEST(tlp_header, set_range_and_range_of_say_the_same) {
+  EXPECT_TRUE(rc::check([] {
+    const auto bytes = *rc::gen::inRange(1U, 4097U);
+    const std::uint64_t page = *rc::gen::arbitrary<std::uint64_t>() & ~std::uint64_t{4095};
+    const std::uint64_t first = page + *rc::gen::inRange(0U, 4097U - bytes);
+    tlp_header h;
+    set_range(h, first, bytes);
+    RC_ASSERT(refusal(h).empty());
+    RC_ASSERT(range_of(h).first == first);
+    RC_ASSERT(range_of(h).bytes == bytes);
+  }));
+}
+
 // Any words: what is taken for a header says all that is said of it, whatever reserved bits there are.
 TEST(tlp_header, any_words_are_refused_or_understood) {
   EXPECT_TRUE(rc::check([](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, bool plausible) {

@@ -1,7 +1,6 @@
 #include "tlm/rtl/tlp_master.h"
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 
 #include "tlm/access.h"
@@ -10,23 +9,12 @@ namespace hcasim::rtl {
 namespace {
 
 constexpr unsigned bad_status = 2;  // on the pins `error` of open PCIe interfaces
-constexpr unsigned least_limit = 128;
-
-void check_limit(const std::string& who, const char* option, unsigned bytes) {
-  if (std::has_single_bit(bytes) && bytes >= least_limit && bytes <= tlp_most_bytes) return;
-  throw std::invalid_argument(who + ": " + option + ": " + std::to_string(bytes) +
-                              ", PCIe has 128, 256, 512, 1024, 2048 and 4096");
-}
 
 }  // namespace
 
 tlp_master::tlp_master(const sc_core::sc_module_name& name, shell& of, const tlp_master_options& options)
     : sc_module(name), tlp_source(of, options.completions), options_(options), choice_(seed(), who()) {
-  check_limit(who(), "max_payload", options.max_payload);
-  check_limit(who(), "max_read_request", options.max_read_request);
-  if (options.completion_boundary != 64 && options.completion_boundary != 128)
-    throw std::invalid_argument(who() + ": completion_boundary: " + std::to_string(options.completion_boundary) +
-                                ", PCIe has 64 and 128");
+  check_limits(options.max_payload, options.max_read_request, options.completion_boundary);
   for (const std::string& stream_name : options.requests) {
     tlp_sink& s = requests_of_rtl_.emplace_back(of, stream_name);
     if (s.clock() != clock())
@@ -187,7 +175,7 @@ void tlp_master::next_completion(ps t) {
   }
   completion.header = pack(h);
   const bool last = !good || r.returned == r.bytes.size();
-  tlp_source::send(completion, std::max(r.answered_at, t), last, good ? 0 : bad_status);
+  tlp_source::send(completion, std::max(r.answered_at, t), last, {.error = good ? 0 : bad_status});
   completing_ = n;
 }
 

@@ -1,6 +1,7 @@
 #include "tlm/rtl/tlp_stream.h"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <utility>
 
@@ -18,6 +19,8 @@ tlp_fields::tlp_fields(const stream& s)
       strb(s.find("strb")),
       hdr(s.find("hdr")),
       error(s.find("error")),
+      bar_id(s.find("bar_id")),
+      func_num(s.find("func_num")),
       sop(s.find("sop")),
       eop(s.find("eop")),
       words(data.bits / 32) {}
@@ -31,8 +34,8 @@ tlp_source::tlp_source(shell& of, const std::string& name) : endpoint(of, name, 
   };
 }
 
-// The header is there with the first beat alone.
-void tlp_source::send(const tlp& p, ps t, std::uint64_t cookie, unsigned error) {
+// The header, and to whom it goes, are there with the first beat alone.
+void tlp_source::send(const tlp& p, ps t, std::uint64_t cookie, const tlp_aside& aside) {
   const std::size_t in_beat = 4 * std::size_t{f_.words};
   const std::size_t beats = std::max<std::size_t>(1, (p.bytes.size() + in_beat - 1) / in_beat);
   for (std::size_t n = 0; n < beats; ++n) {
@@ -44,13 +47,28 @@ void tlp_source::send(const tlp& p, ps t, std::uint64_t cookie, unsigned error) 
       if (f_.strb) beat.set(f_.strb.at + i / 4, 1, 1);
     }
     for (unsigned w = 0; n == 0 && w < p.header.size(); ++w) beat.set(f_.hdr.at + 96 - 32 * w, 32, p.header[w]);
+    if (n == 0) {
+      set_field(beat, f_.bar_id, aside.bar_id);
+      set_field(beat, f_.func_num, aside.func_num);
+    }
     const bool last = n + 1 == beats;
-    set_field(beat, f_.error, error);
+    set_field(beat, f_.error, aside.error);
     set_field(beat, f_.sop, n == 0);
     set_field(beat, f_.eop, last);
     push(s_, beat, t, cookie << 1 | (last ? ends_a_tlp : 0));
   }
   ++under_way_;
+}
+
+void tlp_source::check_limits(unsigned max_payload, unsigned max_read_request, unsigned completion_boundary) const {
+  const auto refuse = [this](const char* option, unsigned bytes, const char* there_are) {
+    throw std::invalid_argument(who() + ": " + option + ": " + std::to_string(bytes) + ", PCIe has " + there_are);
+  };
+  const auto good = [](unsigned bytes) { return std::has_single_bit(bytes) && bytes >= 128 && bytes <= tlp_most_bytes; };
+  constexpr auto sizes = "128, 256, 512, 1024, 2048 and 4096";
+  if (!good(max_payload)) refuse("max_payload", max_payload, sizes);
+  if (!good(max_read_request)) refuse("max_read_request", max_read_request, sizes);
+  if (completion_boundary != 64 && completion_boundary != 128) refuse("completion_boundary", completion_boundary, "64 and 128");
 }
 
 void tlp_source::was_reset(ps, std::vector<lost>& losses) {

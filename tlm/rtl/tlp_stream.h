@@ -1,9 +1,9 @@
 // Streams of whole TLPs out of and into RTL, in the form that open NICs have behind the vendor's PCIe core: a header of 128
 // bits, its first word highest, beside the first beat of the payload, whose first byte is lowest.
 //
-// PINS of hca_add_rtl: "tlp NAME = PATTERN" takes hdr, sop, eop, valid and ready, and those of data, strb (a bit for each word)
-// and error that the RTL has. A stream without data is one of read requests. One TLP begins in a beat at most, and at its
-// lowest word.
+// PINS of hca_add_rtl: "tlp NAME = PATTERN" takes hdr, sop, eop, valid and ready, and those of data, strb (a bit for each
+// word), error, bar_id and func_num that the RTL has. A stream without data is one of read requests. One TLP begins in a beat
+// at most, and at its lowest word.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,16 @@ struct tlp {
   bool operator==(const tlp&) const = default;
 };
 
+// What the RTL's side of a PCIe core says beside the header, on pins of these names.
+struct tlp_aside {
+  unsigned error = 0;
+  unsigned bar_id = 0;
+  unsigned func_num = 0;
+};
+
 // Where the signals lie.
 struct tlp_fields {
-  field data, strb, hdr, error, sop, eop;
+  field data, strb, hdr, error, bar_id, func_num, sop, eop;
   unsigned words = 0;  // of a beat; 0: there is no data
 
   explicit tlp_fields(const stream& s);
@@ -39,10 +46,13 @@ class tlp_source : public endpoint {
   // Throws std::invalid_argument: there is no such stream, or it has no data.
   tlp_source(shell& of, const std::string& name);
 
-  // `error`: what the RTL's side of the PCIe core has found, on its pins of that name.
-  void send(const tlp& p, ps t, std::uint64_t cookie = 0, unsigned error = 0);
+  void send(const tlp& p, ps t, std::uint64_t cookie = 0, const tlp_aside& aside = {});
   [[nodiscard]] std::uint64_t under_way() const { return under_way_; }
   void was_reset(ps t, std::vector<lost>& losses) override;
+
+ protected:
+  // Throws std::invalid_argument: PCIe has no such limits.
+  void check_limits(unsigned max_payload, unsigned max_read_request, unsigned completion_boundary) const;
 
  private:
   stream& s_;

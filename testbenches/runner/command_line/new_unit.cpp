@@ -117,7 +117,8 @@ std::string module_named(const std::string& source, const std::string& was, cons
 
 texts files_of(const new_unit_options& o, const installation& from) {
   const fs::path templates = from.share / "testbenches/new_unit";
-  const bool own = o.kind != "stream" && o.kind != "axi4" && o.kind != "device";
+  const bool is_device = o.kind == "device" || o.kind == "tlp_device";
+  const bool own = o.kind != "stream" && o.kind != "axi4" && !is_device;
   texts files{{"CMakePresets.json", content(templates / "presets.json.in")}, {".gitignore", "build/\n"}};
   std::string sources;
   std::string pins;
@@ -133,12 +134,13 @@ texts files_of(const new_unit_options& o, const installation& from) {
     files[o.name + ".sv"] = module_named(content(example / "axi_memory.sv"), "axi_memory", o.name);
     std::string program = replaced(content(example / "use_memory.cpp"), "axi_memory.sv", o.name + ".sv");
     files["try_" + o.name + ".cpp"] = replaced(program, "my_memory", o.name + "_design");
-  } else if (o.kind == "device") {
+  } else if (is_device) {
     const fs::path example = from.share / "testbenches/cosim_example";
-    pins = between(content(example / "CMakeLists.txt"), "SOURCES my_dma.sv\n", ")\n");
-    files[o.name + ".sv"] = module_named(content(example / "my_dma.sv"), "my_dma", o.name);
+    const std::string module = o.kind == "device" ? "my_dma" : "my_tlp_dma";
+    pins = between(content(example / "CMakeLists.txt"), "SOURCES " + module + ".sv\n", ")\n");
+    files[o.name + ".sv"] = module_named(content(example / (module + ".sv")), module, o.name);
   }
-  for (const auto& e : fs::directory_iterator(templates / (own ? "unit" : o.kind))) {
+  for (const auto& e : fs::directory_iterator(templates / (own ? "unit" : is_device ? "device" : o.kind))) {
     const std::string file = replaced(e.path().stem().string(), "NAME", o.name);
     files[file] = content(e.path());
   }
@@ -156,7 +158,7 @@ texts files_of(const new_unit_options& o, const installation& from) {
 }  // namespace
 
 std::vector<std::string> unit_kinds() {
-  return {"key_check", "context_cache", "page_walker", "doorbell", "stream", "axi4", "device"};
+  return {"key_check", "context_cache", "page_walker", "doorbell", "stream", "axi4", "device", "tlp_device"};
 }
 
 new_unit make_new_unit(const new_unit_options& options) {

@@ -13,7 +13,7 @@ struct new_unit_options {
   std::filesystem::path folder;  // empty: NAME in the current one
 };
 
-// A unit that hcasim has RTL of; `stream`: any other; `axi4`: a memory behind AXI4.
+// A unit that hcasim has RTL of; `stream`: any other; `axi4`: a memory behind AXI4; `device`, `tlp_device`: a PCIe device.
 std::vector<std::string> unit_kinds();
 
 // What was written, relative to the folder. Throws input_error; then nothing was.

@@ -23,9 +23,10 @@ class new_unit_command final : public command {
         ->required()
         ->type_name("NAME");
     options
-        .add_option("--kind", unit_.kind,
-                    "The unit that it is held against (key_check, context_cache, page_walker, doorbell), stream (RTL of any "
-                    "kind), axi4 (a memory behind AXI4) or device (a PCIe device beside the adapter)")
+        .add_option(
+            "--kind", unit_.kind,
+            "The unit that it is held against (key_check, context_cache, page_walker, doorbell), stream (RTL of any "
+            "kind), axi4 (a memory behind AXI4), device or tlp_device (a PCIe device beside the adapter, by AXI or by TLPs)")
         ->type_name("KIND")
         ->capture_default_str();
     options.add_option("-o,--output", unit_.folder, "The folder that is written; it must not be there, or be empty")

@@ -29,7 +29,7 @@ class new_unit_of_the_program : public ::testing::Test {
 };
 
 TEST_F(new_unit_of_the_program, writes_a_project_of_every_kind) {
-  for (const char* kind : {"key_check", "context_cache", "page_walker", "doorbell", "stream", "axi4", "device"}) {
+  for (const char* kind : {"key_check", "context_cache", "page_walker", "doorbell", "stream", "axi4", "device", "tlp_device"}) {
     const std::string name = fmt::format("my_{}", kind);
     const outcome o = hcasim(fmt::format("new-unit {} --kind {} --json", name, kind));
     ASSERT_EQ(o.status, 0) << o.text;
