@@ -120,6 +120,10 @@ void design::strap(const std::string& strap_name, std::uint64_t value) const {
   }
 }
 
+void design::let_fall(const char* valid) {
+  for (bundle& b : bundles_) b.falls |= b.valid->name == valid;
+}
+
 void design::add_bundle(bundle form, const char* bundle_name, const char* valid, const char* ready,
                         std::initializer_list<const char*> data, const char* credit) {
   bundle& b = bundles_.emplace_back(std::move(form));

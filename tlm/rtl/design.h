@@ -68,6 +68,7 @@ struct bundle {
   bool busy = false;            // the pin `ready` says the opposite
   bool fifo = false;            // our side is high only when the other one is, as `wr_en` and `rd_en` of a FIFO are
   bool late = false;            // out of the RTL: the data is there in the cycle after
+  bool falls = false;           // into the RTL: `valid` may fall right before `design::rise`, see there
   const pin* credit = nullptr;  // instead of ready: high for a cycle, one more may be sent
   unsigned credits = 0;         // that there are after reset
   unsigned clock = 0;           // which one of the design
@@ -99,7 +100,8 @@ class design {
   virtual void eval() = 0;
   // A design that sees no more of its clocks than that they rise does without their pins, which stay low, after an eval():
   // `settle` is what follows from inputs other than clocks and resets, `rise` what these clocks do, one a bit from the lowest
-  // up.
+  // up. A pin of `let_fall` may fall before `rise`, and is not settled for that: registers take what follows from it as it was
+  // settled, and all of that is worked out anew behind them.
   [[nodiscard]] virtual bool steps() const { return false; }
   virtual void settle() { eval(); }
   virtual void rise(std::uint64_t /*of_clocks*/) {}
@@ -151,6 +153,7 @@ class design {
   void add_clock(const char* p, double period, double phase) { clocks_.push_back({find_pin(p), period, phase}); }
   void add_reset(const char* p, bool low, int of_clock) { resets_.push_back({find_pin(p), low, of_clock}); }
   void set_idle(const char* p) { idle_ = find_pin(p); }
+  void let_fall(const char* valid);
   void add_strap(const char* strap_name, const char* p) { straps_.push_back({strap_name, find_pin(p)}); }
   void add_side(const char* side_name, const char* p) { sides_.push_back({side_name, find_pin(p)}); }
   void add_endpoint(const char* kind, const char* endpoint_name, bool into) {

@@ -4,7 +4,7 @@
 // A cycle at time t: streams offer what was pushed for t or earlier; everything settles; transfers are those with valid and
 // ready high; the clock rises; then they are passed on, with time t. What other units do at t comes first. A clock edge costs
 // one item of the event queue and two evaluations of the design: of what follows from the inputs, if one has changed, and of
-// what the clocks do.
+// what the clocks do. What was taken falls with the clock where the design allows it, and needs no evaluation then.
 //
 // A design may have several clocks: each rises when its period and phase say so, those of one moment together, and a stream
 // moves with its own. They stop and go on together; edges are those of clocks that never stopped.
@@ -136,6 +136,7 @@ class shell : public unit {
   void edge();
   void quiet_edge();
   bool settle(ps t);
+  bool look_at(const std::vector<stream*>& streams);
   void work_out_inputs();
   void rise(bool still);
   void go_on(ps t, bool lively, bool idle);
@@ -152,10 +153,11 @@ class shell : public unit {
   std::unique_ptr<rtl::design> design_;
   std::unique_ptr<rtl::design> other_;  // check_x
   std::vector<domain> domains_;
-  std::vector<domain*> due_;  // at the edge that comes
+  std::vector<domain*> due_;     // at the edge that comes
+  std::vector<stream*> moving_;  // at this one
   std::deque<stream> streams_;
   std::vector<stream*> into_;
-  std::vector<const stream*> out_of_;
+  std::vector<stream*> out_of_;
   std::vector<stream*> followers_;  // that must follow the RTL's side
   bool may_rest_ = false;
   bool rests_ = false;  // nothing is offered to the RTL, and what it offers is taken

@@ -84,7 +84,7 @@ void shell::find_offers() {
   const bool plain = steps_ && domains_.size() == 1 && !design_->has_sides() && options_.trace.empty() &&
                      std::all_of(streams_.begin(), streams_.end(), [](const stream& s) { return s.plain(); });
   may_rest_ = plain;
-  for (const stream& s : streams_) {
+  for (stream& s : streams_) {
     if (!s.into()) out_of_.push_back(&s);
   }
 }
@@ -101,26 +101,24 @@ void shell::edge() {
   }
   ++effort_.looks;
   if (rests_ && nothing_moves()) return quiet_edge();
-  rests_ = false;
   const ps t = now();
-  due_.clear();
-  for (domain& d : domains_) {
-    if (d.next_at == t) due_.push_back(&d);
-  }
+  moving_.clear();
   in_edge_ = true;
-  if (std::any_of(due_.begin(), due_.end(), [](const domain* d) { return d->asked > 0; })) begin_resets(t);
-  const bool lively = settle(t);
+  // In rest our side of every stream is as it was, and the one clock is due.
+  const bool lively = rests_ ? look_at(out_of_) : settle(t);
   const bool still = !std::exchange(side_set_, false) && !lively && !other_ && !design_->instrumented() && design_->idle();
+  if (steps_) {
+    for (stream* s : moving_) s->fall();
+  }
   rise(still);
+  end_resets();
   write_wave(t);
   if (design_->failed()) violation("an assertion failed");
   const bool idle = design_->idle();
-  for (domain* d : due_) {
-    for (stream* s : d->streams) {
-      if (!s->fired()) continue;
-      s->deliver(t);
-      if (may_rest_) turned_ |= s->withdraw();
-    }
+  for (stream* s : moving_) {
+    s->deliver(t);
+    if (may_rest_) turned_ |= s->withdraw();
+    rests_ = rests_ && s->rests();
   }
   if (!watched_.empty()) look_at_sides(t);
   in_edge_ = false;
@@ -130,7 +128,6 @@ void shell::edge() {
 // One at which nothing moves, of a design that may rest: most come in a row, in which it only counts.
 void shell::quiet_edge() {
   domain& d = domains_.front();
-  due_.assign(1, &d);
   rise(design_->idle());
   if (design_->failed()) violation("an assertion failed");
   if (stopped_) return;
@@ -144,6 +141,11 @@ void shell::quiet_edge() {
 
 // Streams drive their pins, everything settles, and what happens at the edge is known; whether that is anything.
 bool shell::settle(ps t) {
+  due_.clear();
+  for (domain& d : domains_) {
+    if (d.next_at == t) due_.push_back(&d);
+  }
+  if (std::any_of(due_.begin(), due_.end(), [](const domain* d) { return d->asked > 0; })) begin_resets(t);
   bool lively = false;
   for (domain* d : due_) {
     if (d->resetting > 0) [[unlikely]] {
@@ -169,15 +171,22 @@ bool shell::settle(ps t) {
     compare_unknown();
   }
   for (domain* d : due_) {
-    if (d->resetting > 0) continue;
-    for (stream* s : d->streams) {
-      if (!s->sample()) violation(s->wrong());
-      lively |= s->fired() || s->held_back() || s->awaits_data();
-    }
+    if (d->resetting == 0) lively |= look_at(d->streams);
   }
   if (!options_.trace.empty()) {
     const ps fell = t - due_.front()->clock.period() / 2;
     write_wave(std::max(fell, std::min(dumped_ + ps{1}, t - ps{1})));
+  }
+  return lively;
+}
+
+// Once everything has settled; whether anything happens.
+bool shell::look_at(const std::vector<stream*>& streams) {
+  bool lively = false;
+  for (stream* s : streams) {
+    if (!s->sample()) violation(s->wrong());
+    if (s->fired()) moving_.push_back(s);
+    lively |= s->fired() || s->held_back() || s->awaits_data();
   }
   return lively;
 }
@@ -213,7 +222,6 @@ void shell::rise(bool still) {
     copy_inputs(*design_, *other_);
     other_->eval();
   }
-  end_resets();
 }
 
 // Whether there is a next edge, and when; hangs.

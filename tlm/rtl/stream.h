@@ -25,6 +25,7 @@ class stream {
   stream(const bundle& b, gate g)
       : into_(b.into),
         plain_(!b.fifo && !b.credit && !b.late),
+        falls_(b.falls && plain_),
         inverted_(b.inverted),
         valid_bit_(static_cast<std::uint8_t>(b.valid->low % 8)),
         valid_(static_cast<const std::uint8_t*>(b.valid->at) + b.valid->low / 8),
@@ -94,6 +95,10 @@ class stream {
   [[nodiscard]] bool held_back() const { return !into_ && offered_; }
   // Out of a FIFO: taken, and its data comes in the next cycle.
   [[nodiscard]] bool awaits_data() const { return data_due_; }
+  // What moves, before the clocks rise: the RTL has seen it by then (bundle::falls).
+  void fall() {
+    if (falls_) set_valid(false);
+  }
   void deliver(ps t);
   // After that: takes what was offered off the pins, unless more is to come. Whether a pin has changed.
   bool withdraw() {
@@ -134,6 +139,7 @@ class stream {
   // What every cycle asks for comes first.
   const bool into_;
   const bool plain_;
+  const bool falls_;
   const bool inverted_;
   bool shown_ = false;     // into the RTL: the pin says valid
   bool offered_ = false;   // valid, and not taken yet
