@@ -1,22 +1,34 @@
 #include "testbenches/lockstep/benches.h"
 
+#include <string_view>
+
 namespace hcasim::lockstep {
 namespace {
 
 struct named {
   const char* name;
   std::unique_ptr<bench> (*make)();
+  const char* rtl;
 };
-constexpr named all[] = {{"doorbell", make_doorbell_bench},
-                         {"key_check", make_key_check_bench},
-                         {"context_cache", make_context_cache_bench},
-                         {"page_walker", make_page_walker_bench}};
+constexpr named all[] = {{"doorbell", make_doorbell_bench, "doorbell"},
+                         {"key_check", make_key_check_bench, "key_check"},
+                         {"context_cache", make_context_cache_bench, "context_cache"},
+                         {"qpc_cache", make_qpc_cache_bench, "context_cache"},
+                         {"page_walker", make_page_walker_bench, "page_walker"}};
 
 }  // namespace
 
 std::vector<std::string> bench_names() {
   std::vector<std::string> names;
   for (const named& n : all) names.emplace_back(n.name);
+  return names;
+}
+
+std::vector<std::string> rtl_names() {
+  std::vector<std::string> names;
+  for (const named& n : all) {
+    if (std::string_view(n.name) == n.rtl) names.emplace_back(n.name);
+  }
   return names;
 }
 

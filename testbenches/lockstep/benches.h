@@ -10,10 +10,11 @@ std::unique_ptr<bench> make_doorbell_bench();
 std::unique_ptr<bench> make_key_check_bench();
 std::unique_ptr<bench> make_page_walker_bench();
 std::unique_ptr<bench> make_context_cache_bench();
+std::unique_ptr<bench> make_qpc_cache_bench();
 
-// The RTL that is compared.
+// The RTL that is compared. `faulty`: null, there is none.
 inline rtl::design_factory design_of(const options& o, rtl::design_factory plain, rtl::design_factory faulty) {
-  return o.design ? o.design : o.instrumented ? faulty : plain;
+  return o.design ? o.design : o.instrumented && faulty ? faulty : plain;
 }
 rtl::shell_options shell_of(const options& o);
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -8,6 +7,7 @@
 #include "models/context_cache/rtl/context_cache_rtl.h"
 #include "rtl/context_cache_design.h"
 #include "rtl/context_cache_faulty.h"
+#include "rtl/qpc_cache_design.h"
 #include "testbenches/lockstep/benches.h"
 #include "testbenches/lockstep/context_cache_memory.h"
 #include "testbenches/lockstep/context_cache_world.h"
@@ -64,7 +64,7 @@ class context_issuer final : public issuer {
     std::uint32_t hold = 0;
     context_item kind = context_item::fetch;
     std::uint64_t value = 0;
-    std::array<std::byte, context_memory::entry_bytes> bytes{};  // of a put
+    entry_data bytes{};  // of a put
     ps let_go_at{0};
     bool race = false;
     std::uint32_t half = 0;     // of the bytes of memory
@@ -85,6 +85,7 @@ class context_issuer final : public issuer {
   [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
   // An entry changes while nobody else has or wants it.
   [[nodiscard]] bool may_go(const item& i) const override {
+    if (kind_of(i) == context_item::more) return true;
     if (area_changes_ && busy_ > ahead_ + most_behind_area) return false;
     if (single_ && (memory_.under_way() > 0 || now() < quiet_from_)) return false;
     const use& u = uses_[slot(index_of(i))];
@@ -108,13 +109,19 @@ class context_issuer final : public issuer {
   }
   [[nodiscard]] bool picky(const item& i) const override {
     const context_item k = kind_of(i);
+    if (k == context_item::more) return false;
     return single_ || area_changes_ || (k != context_item::fetch && k != context_item::drop) ||
            uses_[slot(index_of(i))].lifted_at == now();
   }
 
   bool go(std::uint64_t number, const item& i) override {
+    if (kind_of(i) == context_item::more) {
+      const std::size_t line = i[0] >> 48 & 0xff;
+      if (line < more_.size() / item_bytes) std::memcpy(&more_[line * item_bytes], &i[2], item_bytes);
+      return false;
+    }
     if (kind_of(i) == context_item::set_read) {
-      memory_.set(i);
+      memory_.set(i[1], i[0] >> 48 & 1, given_by(i));
       return false;
     }
     flight* r = nullptr;
@@ -129,7 +136,7 @@ class context_issuer final : public issuer {
     r->kind = kind_of(i);
     r->hold = static_cast<std::uint32_t>(i[0] >> 24 & 0xffff);
     r->value = i[2];
-    if (r->kind == context_item::put) std::memcpy(r->bytes.data(), &i[2], r->bytes.size());
+    if (r->kind == context_item::put) r->bytes = given_by(i);
     r->op = r->kind == context_item::set_area                                   ? context_op::set_area
             : r->kind == context_item::drop || r->kind == context_item::replace ? context_op::drop
                                                                                 : context_op::fetch;
@@ -187,7 +194,7 @@ class context_issuer final : public issuer {
     a[0] = r.failed;
     const bool got = r.op == context_op::fetch && !r.failed;
     if (got) {
-      for (unsigned w = 0; w < context_memory::entry_bytes / 8; ++w) {
+      for (unsigned w = 0; w < memory_.entry_bytes() / 8; ++w) {
         std::uint64_t v = 0;
         std::memcpy(&v, r.entry + 8 * w, 8);
         a[1 + w % 7] = a[1 + w % 7] * 31 + v;
@@ -217,6 +224,12 @@ class context_issuer final : public issuer {
     }
     answered(r.number, a, r.race);
   }
+  // Of a put or set_read.
+  [[nodiscard]] entry_data given_by(const item& i) const {
+    entry_data bytes = more_;
+    std::memcpy(bytes.data(), &i[2], item_bytes);
+    return bytes;
+  }
   // Dirty entries of the area before are lost, and which they were depends on what had been evicted: the new one has other
   // bytes, which nobody reads or writes before it is there.
   void begin_area(std::uint64_t value, std::uint64_t base) {
@@ -233,7 +246,7 @@ class context_issuer final : public issuer {
     const std::uint32_t n = number_at(r.index);
     if (!known_ || n >= area || r.kind == context_item::set_area) return;
     const std::uint32_t entry = r.half * area + n;
-    if (r.op == context_op::fetch && !r.failed && !context_memory::is_filled(r.entry, newest_[entry]))
+    if (r.op == context_op::fetch && !r.failed && !memory_.is_filled(r.entry, newest_[entry]))
       wrong("an entry is not as it was left", r.number);
     if (r.op == context_op::drop && uses_[slot(r.index)].changes_last < r.number && r.index < r.entries &&
         !memory_.holds(entry, newest_[entry]))
@@ -247,9 +260,9 @@ class context_issuer final : public issuer {
     if (changes(r.kind)) {
       const std::uint64_t pattern = context_memory::pattern(r.index, r.value);
       if (r.kind == context_item::put) {
-        std::memcpy(r.entry, r.bytes.data(), r.bytes.size());
+        std::memcpy(r.entry, r.bytes.data(), memory_.entry_bytes());
       } else {
-        context_memory::fill(r.entry, pattern);
+        memory_.fill(r.entry, pattern);
       }
       if (const std::uint32_t n = number_at(r.index); n < area) newest_[r.half * area + n] = pattern;
       r.dirty = true;
@@ -308,6 +321,7 @@ class context_issuer final : public issuer {
   std::uint64_t races_ = 0, update_races_ = 0, beyond_tags_ = 0, behind_area_ = 0;
   bool known_ = false;                 // the bytes of entries are those of their values
   std::vector<std::uint64_t> newest_;  // of each entry of memory, what its bytes are filled with for those that hold it
+  entry_data more_{};
   std::deque<flight> flights_;
   std::vector<flight*> free_;
   std::deque<flight*> resting_;
@@ -324,11 +338,20 @@ class context_issuer final : public issuer {
   std::uint64_t done_[8] = {}, beyond_ = 0, failed_ = 0, waited_ = 0;
 };
 
+// The RTL with entries of one size.
+struct context_form {
+  const char* name;
+  std::uint32_t entry_bytes;
+  rtl::design_factory plain;
+  rtl::design_factory faulty;
+};
+
 class context_cache_bench final : public bench {
  public:
-  [[nodiscard]] const char* name() const override { return "context_cache"; }
-  [[nodiscard]] item_stream generate(const options& o) const override { return generate_contexts(o); }
-  [[nodiscard]] unsigned faults() const override { return rtl::make_context_cache_faulty(0)->mutants(); }
+  explicit context_cache_bench(const context_form& form) : form_(form) {}
+  [[nodiscard]] const char* name() const override { return form_.name; }
+  [[nodiscard]] item_stream generate(const options& o) const override { return generate_contexts(o, form_.entry_bytes); }
+  [[nodiscard]] unsigned faults() const override { return form_.faulty ? form_.faulty(0)->mutants() : 0; }
   void declare(coverage& c) const override {
     for (const char* p : context_issuer::names) c[p] = 0;
     for (const char* p : {"failed_beyond", "failed_read", "reads", "writes", "drop_that_waited"}) c[p] = 0;
@@ -343,13 +366,13 @@ class context_cache_bench final : public bench {
     };
     const rtl::shell_options shell = shell_of(o);
     if (o.model) {
-      model_memory_ = std::make_unique<context_memory>("model_memory", o, clock);
+      model_memory_ = std::make_unique<context_memory>("model_memory", o, clock, form_.entry_bytes);
       model_memory_->on_access = [&c, this](const dma_request& r) {
         count_access(c, model_side, r);
         model_issuer_->accessed(r);
       };
       model_issuer_ = std::make_unique<context_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
-      model_ = std::make_unique<context_cache>("model", config, clock, context_memory::entry_bytes, 1);
+      model_ = std::make_unique<context_cache>("model", config, clock, form_.entry_bytes, 1);
       requests_ = std::make_unique<stall_shim<context_request>>("requests", 1, clock, shell, "req", "rsp", "rel");
       transfers_ = std::make_unique<stall_shim<dma_request>>("transfers", 1, clock, shell, "rd_req", "rd_rsp", "");
       transfers_->split("wr_req", "wr_rsp", shell, [](const dma_request& d) { return d.op == dma_op::write; });
@@ -359,14 +382,14 @@ class context_cache_bench final : public bench {
       transfers_->out[0].bind(model_memory_->in);
     }
     if (o.rtl) {
-      rtl_memory_ = std::make_unique<context_memory>("rtl_memory", o, clock);
+      rtl_memory_ = std::make_unique<context_memory>("rtl_memory", o, clock, form_.entry_bytes);
       rtl_memory_->on_access = [&c, this](const dma_request& r) {
         count_access(c, rtl_side, r);
         rtl_issuer_->accessed(r);
       };
       rtl_issuer_ = std::make_unique<context_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
-      rtl_ = std::make_unique<context_cache_rtl>(
-          "rtl", config, clock, 1, design_of(o, rtl::make_context_cache_design, rtl::make_context_cache_faulty), shell);
+      rtl_ = std::make_unique<context_cache_rtl>("rtl", config, clock, 1, design_of(o, form_.plain, form_.faulty), shell,
+                                                 form_.entry_bytes);
       set_fault(*rtl_, o);
       rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
       rtl_issuer_->out.bind(rtl_->in[0]);
@@ -380,6 +403,7 @@ class context_cache_bench final : public bench {
   }
 
  private:
+  const context_form form_;
   std::unique_ptr<context_memory> model_memory_, rtl_memory_;
   std::unique_ptr<context_issuer> model_issuer_, rtl_issuer_;
   std::unique_ptr<context_cache> model_;
@@ -391,7 +415,11 @@ class context_cache_bench final : public bench {
 }  // namespace
 
 std::unique_ptr<bench> make_context_cache_bench() {
-  return std::make_unique<context_cache_bench>();
+  return std::make_unique<context_cache_bench>(
+      context_form{"context_cache", 64, rtl::make_context_cache_design, rtl::make_context_cache_faulty});
+}
+std::unique_ptr<bench> make_qpc_cache_bench() {
+  return std::make_unique<context_cache_bench>(context_form{"qpc_cache", 256, rtl::make_qpc_cache_design, nullptr});
 }
 
 }  // namespace hcasim::lockstep

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <functional>
 #include <unordered_map>
@@ -19,14 +18,16 @@ namespace hcasim::lockstep {
 // The bytes of two areas, wherever they lie.
 class context_memory : public unit {
  public:
-  static constexpr std::uint32_t entry_bytes = 64;
-
   target_socket<dma_request> in{"in"};
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
 
-  context_memory(const sc_core::sc_module_name& name, const options& o, const clock_domain& clock)
-      : unit(name), random_(o.how == mode::random), clock_(clock), bytes_(2 * area * entry_bytes) {
+  context_memory(const sc_core::sc_module_name& name, const options& o, const clock_domain& clock, std::uint32_t entry_bytes)
+      : unit(name),
+        random_(o.how == mode::random),
+        clock_(clock),
+        entry_bytes_(entry_bytes),
+        bytes_(std::size_t{2} * area * entry_bytes) {
     for (std::uint32_t i = 0; i < 2 * area; ++i) change(i, i);
     in.on<&context_memory::handle>(this);
   }
@@ -40,7 +41,7 @@ class context_memory : public unit {
   }
   [[nodiscard]] bool in_area(std::uint64_t address) const {
     const std::uint64_t offset = address - areas_[0].base;
-    return offset % entry_bytes == 0 && offset / entry_bytes < areas_[0].entries;
+    return offset % entry_bytes_ == 0 && offset / entry_bytes_ < areas_[0].entries;
   }
   // Reads and writes that have not ended, and who wants to know when there is none.
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
@@ -49,25 +50,22 @@ class context_memory : public unit {
   }
   std::function<void(const dma_request&)> on_access;
   std::function<void()> on_quiet;
-  void set(const item& i) {
-    recorded& r = recorded_[i[1]];
-    r.failed = i[0] >> 48 & 1;
-    std::memcpy(r.bytes.data(), &i[2], r.bytes.size());
-  }
+  void set(std::uint64_t address, bool failed, const entry_data& bytes) { recorded_[address] = {failed, bytes}; }
   void change(std::uint32_t entry, std::uint64_t value) {
-    fill(&bytes_[std::size_t{entry} * entry_bytes], pattern(entry, value));
+    fill(&bytes_[std::size_t{entry} * entry_bytes_], pattern(entry, value));
   }
   [[nodiscard]] bool holds(std::uint32_t entry, std::uint64_t filled_with) const {
-    return is_filled(&bytes_[std::size_t{entry} * entry_bytes], filled_with);
+    return is_filled(&bytes_[std::size_t{entry} * entry_bytes_], filled_with);
   }
-  static void fill(std::byte* to, std::uint64_t v) {
-    for (unsigned i = 0; i < entry_bytes; i += 8, v = v * 6364136223846793005U + 1) std::memcpy(to + i, &v, 8);
+  void fill(std::byte* to, std::uint64_t v) const {
+    for (unsigned i = 0; i < entry_bytes_; i += 8, v = v * 6364136223846793005U + 1) std::memcpy(to + i, &v, 8);
   }
-  static bool is_filled(const std::byte* at, std::uint64_t v) {
-    std::array<std::byte, entry_bytes> expected;
+  [[nodiscard]] bool is_filled(const std::byte* at, std::uint64_t v) const {
+    entry_data expected;
     fill(expected.data(), v);
-    return std::memcmp(at, expected.data(), entry_bytes) == 0;
+    return std::memcmp(at, expected.data(), entry_bytes_) == 0;
   }
+  [[nodiscard]] std::uint32_t entry_bytes() const { return entry_bytes_; }
 
  private:
   struct job {
@@ -76,7 +74,7 @@ class context_memory : public unit {
   };
   struct recorded {
     bool failed = false;
-    std::array<std::byte, entry_bytes> bytes{};
+    entry_data bytes{};
   };
   struct place {
     std::uint64_t base = 0;
@@ -92,11 +90,11 @@ class context_memory : public unit {
     }
     for (const place& a : areas_) {
       const std::uint64_t offset = address - a.base;
-      if (offset % entry_bytes != 0 || offset / entry_bytes > ~std::uint32_t{0}) continue;
-      const std::uint32_t number = number_at(static_cast<std::uint32_t>(offset / entry_bytes));
+      if (offset % entry_bytes_ != 0 || offset / entry_bytes_ > ~std::uint32_t{0}) continue;
+      const std::uint32_t number = number_at(static_cast<std::uint32_t>(offset / entry_bytes_));
       if (number >= area) continue;
       failed = !write && read_fails(number);
-      return &bytes_[(std::size_t{a.half} * area + number) * entry_bytes];
+      return &bytes_[(std::size_t{a.half} * area + number) * entry_bytes_];
     }
     // What lies between.
     const auto [other, made] = others_.try_emplace(address);
@@ -109,12 +107,12 @@ class context_memory : public unit {
     const unsigned cycles = random_ ? memory_cycles(r.address) : 20;
     bool failed = false;
     std::byte* const at = find(r.address, r.op == dma_op::write, failed);
-    r.failed = failed || r.bytes != entry_bytes;
+    r.failed = failed || r.bytes != entry_bytes_;
     if (r.op == dma_op::write) {
       ++writes;
     } else {
       ++reads;
-      if (!r.failed) std::memcpy(r.data, at, entry_bytes);
+      if (!r.failed) std::memcpy(r.data, at, entry_bytes_);
     }
     under_way_.push_back(r.address);
     job& j = jobs_.get();
@@ -128,7 +126,7 @@ class context_memory : public unit {
                  if (answered.op == dma_op::write && !answered.failed) {
                    bool none = false;
                    std::memcpy(self.find(answered.address, true, none), answered.data,
-                               entry_bytes);  // lands at its end
+                               self.entry_bytes_);  // lands at its end
                  }
                  self.under_way_.erase(std::find(self.under_way_.begin(), self.under_way_.end(), answered.address));
                  target_socket<dma_request>::respond(answered, now());
@@ -140,11 +138,12 @@ class context_memory : public unit {
 
   const bool random_;
   const clock_domain clock_;
+  const std::uint32_t entry_bytes_;
   std::vector<std::uint64_t> under_way_;  // their addresses
   std::vector<std::byte> bytes_;
   place areas_[2];
   std::unordered_map<std::uint64_t, recorded> recorded_;  // looked up only, as is the next
-  std::unordered_map<std::uint64_t, std::array<std::byte, entry_bytes>> others_;
+  std::unordered_map<std::uint64_t, entry_data> others_;
   pool<job> jobs_;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 class context_generator {
  public:
-  explicit context_generator(const options& o) : o_(o), r_(o.seed, "contexts") {}
+  context_generator(const options& o, std::uint32_t entry_bytes) : o_(o), entry_bytes_(entry_bytes), r_(o.seed, "contexts") {}
   item_stream all() {
     item_stream s;
     s.reserve(o_.requests);
@@ -58,7 +58,7 @@ class context_generator {
   void rush(item_stream& s) {
     auto number = static_cast<std::uint32_t>(r_.below(area));
     const auto is_quick = [this](std::uint32_t n) {
-      return !read_fails(n) && memory_cycles(base_ + std::uint64_t{index_at(n)} * 64) < 10;
+      return !read_fails(n) && memory_cycles(base_ + std::uint64_t{index_at(n)} * entry_bytes_) < 10;
     };
     for (unsigned tries = 0; tries < 100 && !is_quick(number); ++tries) number = static_cast<std::uint32_t>(r_.below(area));
     s.push_back(make_item(context_item::write, 20, 0, index_at(number), r_.next()));
@@ -146,6 +146,7 @@ class context_generator {
   }
 
   const options& o_;
+  const std::uint32_t entry_bytes_;
   random_stream r_;
   context_pipelines pipelines_{r_};
   std::uint32_t entries_ = 0;
@@ -167,8 +168,8 @@ class context_generator {
 
 }  // namespace
 
-item_stream generate_contexts(const options& o) {
-  return context_generator(o).all();
+item_stream generate_contexts(const options& o, std::uint32_t entry_bytes) {
+  return context_generator(o, entry_bytes).all();
 }
 
 }  // namespace hcasim::lockstep

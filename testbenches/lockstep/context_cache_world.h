@@ -1,11 +1,16 @@
 // The entries and the items of the context cache's streams.
 #pragma once
 
-#include <cstring>
+#include <array>
+#include <cstddef>
 
 #include "testbenches/lockstep/lockstep.h"
 
 namespace hcasim::lockstep {
+
+// Contexts of queue pairs have 256 bytes, all others 64.
+constexpr std::uint32_t item_bytes = 64;        // that an item has
+using entry_data = std::array<std::byte, 256>;  // of any of them
 
 // Entries have numbers below `area`; their indices lie all over the area, in the sets of their numbers.
 constexpr std::uint32_t area = 1024;
@@ -32,12 +37,14 @@ constexpr unsigned memory_cycles(std::uint64_t address) {
 
 // fetch: read and held. write: the only holder changes it. drop: forgotten. replace: dropped, then changed in memory.
 // set_area: another area. put: a write whose bytes are given. set_read: what a read of memory finds, as a system run had it.
-// update: one of those that hold it changes it, one at a time.
-enum class context_item : std::uint8_t { fetch, write, drop, replace, set_area, put, set_read, update };
+// update: one of those that hold it changes it, one at a time. more: bytes behind the first 64 of the put or set_read that
+// comes next.
+enum class context_item : std::uint8_t { fetch, write, drop, replace, set_area, put, set_read, update, more };
 
 // word 0: kind, gap << 8, hold << 24   1: index   2: value, from which its bytes follow   put: 2 to 9: the bytes
 // set_area: 1: entries   2: value, from which the bytes of all follow   3: base
 // set_read: word 0: kind, failed << 48   1: address   2 to 9: the bytes
+// more: word 0: kind, line << 48   2 to 9: the bytes
 inline item make_item(context_item kind, unsigned gap, unsigned hold, std::uint64_t index, std::uint64_t value,
                       std::uint64_t base = 0) {
   item i{};
@@ -48,6 +55,6 @@ inline item make_item(context_item kind, unsigned gap, unsigned hold, std::uint6
   return i;
 }
 
-item_stream generate_contexts(const options& o);
+item_stream generate_contexts(const options& o, std::uint32_t entry_bytes);
 
 }  // namespace hcasim::lockstep

@@ -67,8 +67,8 @@ class doorbell_recorder final : public unit_recorder, private bar_monitor {
     open(this, pack(f), t);
     answer(this, t);
   }
-  std::vector<item> preface() override {
-    std::vector<item> all;
+  item_stream preface() override {
+    item_stream all;
     all.reserve(qps_.size());
     for (const auto& [qpn, record] : qps_) all.push_back(pack_qp(qpn, record, 0, false));
     return all;

@@ -111,7 +111,7 @@ TEST_P(icarus, a_line_that_is_not_there_is_refused) {
   EXPECT_NE(found.text.find("has 'no such line' 0 times, not once"), std::string::npos) << found.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(units, icarus, ::testing::ValuesIn(bench_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(units, icarus, ::testing::ValuesIn(rtl_names()), [](const auto& i) { return i.param; });
 
 }  // namespace
 }  // namespace hcasim::lockstep

@@ -46,8 +46,8 @@ class key_recorder final : public unit_recorder {
   void gives_back(const key_request& p, ps t) { give_back(&p, t); }
   void came(const context_request& p, unsigned kind) {
     read(std::uint64_t{kind} << 32 | p.index,
-         pack_context(static_cast<key_item>(kind), p.index, p.failed, static_cast<std::uint32_t>(p.area_entries),
-                      p.failed ? nullptr : p.entry));
+         {pack_context(static_cast<key_item>(kind), p.index, p.failed, static_cast<std::uint32_t>(p.area_entries),
+                       p.failed ? nullptr : p.entry)});
   }
 
  private:

@@ -366,7 +366,7 @@ evidence keep_evidence(const std::string& unit, const item_stream& failing, cons
   e.stream_file = file + ".stream";
   write_stream(e.stream_file, unit, least, o);
   o.instrumented = true;
-  if (o.design && !o.design(0)->instrumented()) return e;
+  if (o.design ? !o.design(0)->instrumented() : make_bench(unit)->faults() == 0) return e;
   e.vcd_file = o.vcd = file + ".vcd";
   o.vcd_from = std::max(e.again.problem_at - 5_us, ps(0));
   run_isolated(unit, least, o);

@@ -202,7 +202,7 @@ class bench {
   [[nodiscard]] virtual item_stream generate(const options& o) const = 0;
   // Builds the sides. They start by themselves with the simulation.
   virtual void elaborate(const item_stream& stream, const options& o, comparison& c) = 0;
-  // Of what the RTL may do there are this many seeded faults.
+  // Of what the RTL may do there are this many seeded faults. None: there is no instrumented design either.
   [[nodiscard]] virtual unsigned faults() const = 0;
   // The two units, whose statistics of the same names are compared; null: a side that does not run.
   [[nodiscard]] virtual std::array<const unit*, sides> units() const = 0;
@@ -212,8 +212,10 @@ class bench {
   virtual void declare(coverage& c) const = 0;
 };
 
-// By name: key_check, context_cache, page_walker, doorbell.
+// By name: doorbell, key_check, context_cache, qpc_cache, page_walker.
 std::vector<std::string> bench_names();
+// Of them those that have RTL of their own. qpc_cache is context_cache with other parameters.
+std::vector<std::string> rtl_names();
 std::unique_ptr<bench> make_bench(const std::string& name);
 
 // Runs a stream in this process, which must not have simulated before.

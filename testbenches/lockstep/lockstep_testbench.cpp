@@ -14,7 +14,8 @@ class lockstep_testbench final : public testbench {
     return "models and RTL of the units on the same streams: answers one by one, cycles set against each other";
   }
   void knobs(knob_visitor& k) override {
-    k.text("unit", unit_, "which unit, or all");
+    k.text("unit", unit_,
+           "doorbell, key_check, context_cache, qpc_cache (context_cache with entries of 256 bytes), page_walker, or all");
     k.count("requests", requests_, 1, 1e9,
             "random requests for each unit; a tenth of that one at a time, in full pipelines and in floods");
     k.ratio("stall", stall_, 0, 0.9, "of each stream, for each cycle, in the random streams");

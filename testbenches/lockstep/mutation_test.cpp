@@ -57,7 +57,7 @@ TEST_P(mutation_of, lockstep_kills_what_is_not_equivalent) {
   EXPECT_GE(score(verdicts), reached(unit));
 }
 
-INSTANTIATE_TEST_SUITE_P(units, mutation_of, ::testing::ValuesIn(bench_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(units, mutation_of, ::testing::ValuesIn(rtl_names()), [](const auto& i) { return i.param; });
 
 TEST(mutation, a_design_without_faults_is_refused) {
   EXPECT_THROW(mutants_of(rtl::make_page_walker_design), std::invalid_argument);

@@ -30,7 +30,9 @@ class walk_recorder final : public unit_recorder {
   }
   void answered(const translate_request& p, ps t) { answer(&p, t); }
   void gives_back(const translate_request&, ps) {}
-  void came(const dma_request& p, unsigned) { read(p.address, memory_item(static_cast<std::uint8_t>(walk_item::set_read), p)); }
+  void came(const dma_request& p, unsigned) {
+    read(p.address, {memory_item(static_cast<std::uint8_t>(walk_item::set_read), p)});
+  }
 
  private:
   std::vector<std::unique_ptr<request_tap<translate_request, walk_recorder>>> walks_;

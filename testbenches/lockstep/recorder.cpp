@@ -14,7 +14,8 @@ struct recordable {
 };
 constexpr recordable recordables[] = {{"doorbell", record_doorbell},          {"key_check", record_key_check},
                                       {"page_walker", record_page_walker},    {"mrc_cache", record_context_cache},
-                                      {"extent_cache", record_context_cache}, {"cqc_cache", record_context_cache}};
+                                      {"extent_cache", record_context_cache}, {"cqc_cache", record_context_cache},
+                                      {"qpc_cache", record_context_cache}};
 
 std::unique_ptr<stream_recorder> make_recorder(const std::string& unit, const std::string& file, const system_config& config) {
   std::string names;

@@ -10,9 +10,11 @@
 from dataclasses import dataclass, field
 
 WORDS = 10
+_CONTEXTS = ["fetch", "write", "drop", "replace", "set_area", "put", "set_read", "update", "more"]
 KINDS = {
     "key_check": ["check", "element", "drain", "change", "set_mrc", "set_line"],
-    "context_cache": ["fetch", "write", "drop", "replace", "set_area", "put", "set_read", "update"],
+    "context_cache": _CONTEXTS,
+    "qpc_cache": _CONTEXTS,  # entries of 256 bytes: those behind the first 64 are `more` before their item
     "page_walker": ["walk", "drop", "remap", "set_read"],
     "doorbell": ["sq", "rq", "cq", "eq", "blueflame", "broken_blueflame", "bad", "qp"],
 }
@@ -32,14 +34,18 @@ _BYTES = {f"bytes_{i}": (2 + i, 0, 64) for i in range(8)}
 _TABLE = {"failed": (0, 48, 1), "index": (1, 0, 32), "entries": (1, 32, 32), **_BYTES}
 _MEMORY = {"failed": (0, 48, 1), "address": (1, 0, 64), **_BYTES}
 
-_OTHERWISE = {"key_check": _CHECK, "context_cache": _FETCH, "page_walker": _WALK, "doorbell": _WRITE}
+_OTHERWISE = {"key_check": _CHECK, "context_cache": _FETCH, "qpc_cache": _FETCH, "page_walker": _WALK, "doorbell": _WRITE}
+_CONTEXT = {
+    "set_area": {**_FETCH, "index": None, "entries": (1, 0, 64), "base": (3, 0, 64)},
+    "put": {"gap": (0, 8, 16), "hold": (0, 24, 16), "index": (1, 0, 32), **_BYTES},
+    "set_read": _MEMORY,
+    "more": {"line": (0, 48, 8), **_BYTES},
+}
 _FIELDS = {
     ("key_check", "change"): {"gap": (0, 8, 16), "key": (1, 0, 32), "seed": (4, 0, 64)},
     ("key_check", "set_mrc"): _TABLE,
     ("key_check", "set_line"): _TABLE,
-    ("context_cache", "set_area"): {**_FETCH, "index": None, "entries": (1, 0, 64), "base": (3, 0, 64)},
-    ("context_cache", "put"): {"gap": (0, 8, 16), "hold": (0, 24, 16), "index": (1, 0, 32), **_BYTES},
-    ("context_cache", "set_read"): _MEMORY,
+    **{(unit, kind): fields for unit in ("context_cache", "qpc_cache") for kind, fields in _CONTEXT.items()},
     ("page_walker", "set_read"): _MEMORY,
     ("doorbell", "qp"): {"record": (1, 0, 64), "number": (2, 0, 32), "first": (2, 32, 16), "fails": (2, 48, 1)},
 }

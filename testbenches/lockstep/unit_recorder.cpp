@@ -6,6 +6,13 @@
 #include <stdexcept>
 
 namespace hcasim::lockstep {
+namespace {
+
+void append(item_stream& to, const item_stream& s) {
+  to.insert(to.end(), s.begin(), s.end());
+}
+
+}  // namespace
 
 unit_recorder::unit_recorder(const std::string& unit, const std::string& file, const char* bench, frequency clock,
                              std::uint64_t seed)
@@ -43,18 +50,23 @@ item* unit_recorder::give_back(const void* request, ps t) {
   return &e.what;
 }
 
-void unit_recorder::read(std::uint64_t place, const item& now_there) {
+void unit_recorder::precede(const void* request, const item_stream& with) {
+  const auto found = open_.find(request);
+  if (found != open_.end()) append(entries_[found->second].before, with);
+}
+
+void unit_recorder::read(std::uint64_t place, const item_stream& now_there) {
   const auto known = known_.find(place);
   if ((known != known_.end() && known->second == now_there) || asked_.empty()) return;
   known_[place] = now_there;
-  entries_[*asked_.begin()].before.push_back(now_there);
+  append(entries_[*asked_.begin()].before, now_there);
 }
 
 std::uint64_t unit_recorder::finish() {
   if (!found_) throw std::runtime_error("--record-stream: there is no unit '" + unit_ + "'");
   item_stream all = preface();
   for (const entry& e : entries_) {
-    all.insert(all.end(), e.before.begin(), e.before.end());
+    append(all, e.before);
     all.push_back(e.what);
   }
   write_stream(file_, bench_, all, options_);

@@ -36,17 +36,19 @@ class unit_recorder : public stream_recorder, public sc_core::sc_module {
   void answer(const void* request, ps t, bool lent = false);
   // Its item, with the time that it was held filled in; nullptr: nothing was lent.
   item* give_back(const void* request, ps t);
+  // What comes right before its item, as long as it has not been given back.
+  void precede(const void* request, const item_stream& with);
   // What is at a place now; nobody asks for it while nothing is under way.
-  void read(std::uint64_t place, const item& now_there);
+  void read(std::uint64_t place, const item_stream& now_there);
   // Somebody has written there himself.
-  void wrote(std::uint64_t place, const item& now_there) { known_[place] = now_there; }
+  void wrote(std::uint64_t place, const item_stream& now_there) { known_[place] = now_there; }
   // What the stream begins with.
-  virtual std::vector<item> preface() { return {}; }
+  virtual item_stream preface() { return {}; }
 
  private:
   struct entry {
     item what{};
-    std::vector<item> before;
+    item_stream before;
     ps answered{0};
   };
   [[nodiscard]] std::uint64_t cycles(ps t) const;
@@ -59,7 +61,7 @@ class unit_recorder : public stream_recorder, public sc_core::sc_module {
   std::vector<entry> entries_;
   std::unordered_map<const void*, std::size_t> open_;  // which entry; looked up only
   std::set<std::size_t> asked_;                        // not answered yet
-  std::map<std::uint64_t, item> known_;
+  std::map<std::uint64_t, item_stream> known_;
 };
 
 // Tells of requests: begins, answered, gives_back.
