@@ -110,8 +110,10 @@ class context_issuer final : public issuer {
   [[nodiscard]] bool picky(const item& i) const override {
     const context_item k = kind_of(i);
     if (k == context_item::more) return false;
-    return single_ || area_changes_ || (k != context_item::fetch && k != context_item::drop) ||
-           uses_[slot(index_of(i))].lifted_at == now();
+    if (single_ || area_changes_ || k == context_item::set_area || k == context_item::set_read) return true;
+    // Of its own entry: what happens to others is nobody's affair, and keeps one side waiting where the other goes on.
+    const use& u = uses_[slot(index_of(i))];
+    return (k == context_item::fetch || k == context_item::drop ? u.lifted_at : u.changed_at) == now();
   }
 
   bool go(std::uint64_t number, const item& i) override {
@@ -177,6 +179,7 @@ class context_issuer final : public issuer {
   }
   void came(flight& r, ps t) {
     use& u = uses_[slot(r.index)];
+    u.changed_at = now();
     --u.asked;
     --busy_;
     ++done_[static_cast<std::size_t>(r.kind == context_item::put ? context_item::write : r.kind)];
@@ -257,6 +260,7 @@ class context_issuer final : public issuer {
   }
   void let_go(flight& r) {
     use& u = uses_[slot(r.index)];
+    u.changed_at = now();
     if (changes(r.kind)) {
       const std::uint64_t pattern = context_memory::pattern(r.index, r.value);
       if (r.kind == context_item::put) {
@@ -303,6 +307,7 @@ class context_issuer final : public issuer {
     std::uint64_t changes_last = 0;  // item that asked last of those that change it
     bool exclusive = false;
     ps lifted_at{-1};
+    ps changed_at{-1};  // when somebody's asking or holding ended
     ps last_given{-1};
     std::vector<ps> leaving;  // when those that hold it give it back
     [[nodiscard]] bool races(ps t) const {
