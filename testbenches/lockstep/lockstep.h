@@ -85,8 +85,6 @@ struct report {
   double mean_error = 0;      // |rtl - model|, cycles
   double relative_error = 0;  // mean_error over mean_latency
   double p99_error = 0;
-  double mean_half = 0;  // of relative_error, half the width of its interval of 95 %, by parts of the stream
-  double p99_half = 0;   // of p99_error
   double max_error = 0;
   std::uint64_t exact = 0;                       // requests with the same latency, or that raced
   std::uint64_t races = 0;                       // requests of which there is no one right answer
@@ -104,11 +102,6 @@ struct report {
 
 // How far latencies may be apart. One at a time and in full pipelines: not at all. Storms: as they like, since what is full
 // stalls the RTL and not the model.
-//
-// Errors come in flocks: where one side makes a transfer more, stalls are of other transfers from there on, until they happen
-// to agree again. A short stream has a flock or none, so that a figure is out of bounds when all of its interval is: that is
-// narrow in a long stream, and where all of the stream is later.
-inline constexpr std::size_t parts_of_stream = 20;
 struct bounds {
   double mean = 0.02;  // mean error over mean latency, and the error in throughput; random requests
   double p99 = 16;     // cycles, or a fifth of the mean latency if that is more: a read of memory
@@ -195,7 +188,7 @@ class comparison {
   std::vector<count> counts_;
   std::vector<entry> entries_;
   report report_;
-  std::array<histogram, parts_of_stream> absolute_;  // errors
+  histogram absolute_;
   double model_latency_ = 0;
   double worst_ = 0;
   ps last_[sides]{};
