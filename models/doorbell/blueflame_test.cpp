@@ -34,6 +34,19 @@ TEST(doorbell, blueflame_lines_per_second) {
   for (const auto& r : b.log) EXPECT_EQ(r.blueflame, 128U);
 }
 
+TEST(doorbell, blueflame_lines_come_in_one_a_cycle_behind_those_of_broken_writes) {
+  bench b;
+  for (int i = 0; i < 4; ++i) b.blueflame(0, 0, 16, 0_ns);
+  b.blueflame(5, 0, 2, 0_ns);
+  b.blueflame(6, 0, 2, 200_ns);
+  testing::run_until_idle();
+  EXPECT_EQ(b.stat("blueflame_bad"), 4);
+  ASSERT_EQ(b.log.size(), 2U);
+  EXPECT_EQ(b.log[0].at, 4 * 16_ns + 2_ns + 1_ns + 4_ns);
+  EXPECT_EQ(b.log[0].blueflame, 128U);
+  EXPECT_EQ(b.log[1].at, 200_ns + 2 * 10_ns + 4_ns);
+}
+
 TEST(doorbell, blueflame_without_room_is_a_plain_doorbell) {
   doorbell_config c;
   c.blueflame_buffer = 4;

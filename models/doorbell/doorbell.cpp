@@ -46,6 +46,8 @@ void doorbell::take_blueflame(const doorbell_rules::uar_write& w, ps t) {
   const doorbell_rules::blueflame& b = w.wqe;
   const ps line = ps(std::llround(1e12 / config_.blueflame_lines.hertz));
   const auto lines = static_cast<std::int64_t>(ceil_div(w.bytes, HCA_WQE_BLOCK));
+  // They pass the port one a cycle, whatever becomes of them.
+  const ps comes = port_.start(t, clock_.cycles(static_cast<double>(lines)));
   if (!b.whole) {
     // Its index cannot be trusted either: what the record says can.
     ++blueflame_bad_;
@@ -62,12 +64,13 @@ void doorbell::take_blueflame(const doorbell_rules::uar_write& w, ps t) {
   }
   ++blueflame_wqes_;
   blueflame_lines_ += static_cast<std::uint64_t>(lines);
-  const ps taken = lines_.start(t, line * lines) + line * lines;
+  const ps done = lines_.start(t, line * lines) + line * lines;
+  const ps taken = std::max(done, comes + clock_.cycles(b.bytes / HCA_WQE_BLOCK + 1));
   blueflame_probe_.pulse(b.bytes, taken, clock_.period());
   doorbell_ring& ring = rings_.get();
   std::memcpy(ring.blueflame.data(), w.data, b.bytes);
   ring.blueflame_bytes = b.bytes;
-  arrive({bell::send, b.qpn, b.value, taken, w.operation, &ring}, t, taken == t + line * lines);
+  arrive({bell::send, b.qpn, b.value, taken, w.operation, &ring}, t, done == t + line * lines);
 }
 
 // An idle unit passes a doorbell on in the call. It is not idle while one that a record told of waits for its turn.

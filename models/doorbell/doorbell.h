@@ -73,7 +73,8 @@ class doorbell : public unit, public doorbell_front {
   const clock_domain& clock_;
 
   server pipe_;
-  server lines_;
+  server port_;              // of lines
+  server lines_;             // a buffer of WQEs
   std::vector<entry> fifo_;  // ring
   std::size_t head_ = 0;
   std::size_t size_ = 0;

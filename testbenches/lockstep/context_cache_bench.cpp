@@ -369,7 +369,7 @@ class context_cache_bench final : public bench {
       for (std::size_t i = 1; i < a.size(); ++i) s.append(" ").append(std::to_string(a[i]));
       return s;
     };
-    const rtl::shell_options shell = shell_of(o);
+    rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_memory_ = std::make_unique<context_memory>("model_memory", o, clock, form_.entry_bytes);
       model_memory_->on_access = [&c, this](const dma_request& r) {
@@ -377,9 +377,11 @@ class context_cache_bench final : public bench {
         model_issuer_->accessed(r);
       };
       model_issuer_ = std::make_unique<context_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
+      shell.progress = &model_issuer_->progress();
       model_ = std::make_unique<context_cache>("model", config, clock, form_.entry_bytes, 1);
       requests_ = std::make_unique<stall_shim<context_request>>("requests", 1, clock, shell, "req", "rsp", "rel");
-      transfers_ = std::make_unique<stall_shim<dma_request>>("transfers", 1, clock, shell, "rd_req", "rd_rsp", "");
+      transfers_ = std::make_unique<stall_shim<dma_request>>("transfers", 1, clock, shell, "rd_req", "rd_rsp", "",
+                                                             [](const dma_request& r) { return r.address | 1; });
       transfers_->split("wr_req", "wr_rsp", shell, [](const dma_request& d) { return d.op == dma_op::write; });
       model_issuer_->out.bind(requests_->in[0]);
       requests_->out[0].bind(model_->in[0]);
@@ -393,6 +395,7 @@ class context_cache_bench final : public bench {
         rtl_issuer_->accessed(r);
       };
       rtl_issuer_ = std::make_unique<context_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
+      shell.progress = &rtl_issuer_->progress();
       rtl_ = std::make_unique<context_cache_rtl>("rtl", config, clock, 1, design_of(o, form_.plain, form_.faulty), shell,
                                                  form_.entry_bytes);
       set_fault(*rtl_, o);

@@ -51,10 +51,13 @@ class doorbell_world : public unit {
         comparison_(c),
         side_(s),
         offered_(stream.size()),
-        writes_(queue_, clock, gate_of(o, s, "wr"), this,
+        asked_before_(&next_),
+        writes_(queue_, clock, gate_of(o, s, "wr", next_), this,
                 [](void* self, held_write& w, unsigned) { static_cast<doorbell_world*>(self)->let_in(w); }),
-        rings_(queue_, clock, gate_of(o, s, "ring"), this,
-               [](void* self, pending& p, unsigned) { static_cast<doorbell_world*>(self)->passed_on(p); }) {
+        rings_(
+            queue_, clock, gate_of(o, s, "ring", next_), this,
+            [](void* self, pending& p, unsigned) { static_cast<doorbell_world*>(self)->passed_on(p); },
+            [](const pending& p) { return std::uint64_t{p.number} << 3 | static_cast<std::uint64_t>(p.kind) << 1 | 1; }) {
     mmio.register_nb_transport_bw(this, &doorbell_world::backward);
     qpc.on<&doorbell_world::find_context>(this);
     dma.on<&doorbell_world::read_record>(this);
@@ -102,6 +105,7 @@ class doorbell_world : public unit {
     arm(clock_.cycles(1));
   }
 
+  [[nodiscard]] const std::uint64_t& progress() const { return next_; }
   void publish(coverage& c) const {
     for (std::size_t i = 0; i < std::size(names); ++i) {
       if (const auto found = c.find(names[i]); found != c.end()) found->second += written_[i];
@@ -156,9 +160,9 @@ class doorbell_world : public unit {
   [[nodiscard]] std::uint64_t offered_writes() const { return taken_by_rtl_ ? taken_by_rtl_->pushed() : offered_to_model_; }
   [[nodiscard]] std::uint64_t taken_writes() const { return taken_by_rtl_ ? taken_by_rtl_->transfers() : taken_by_model_; }
   // The RTL's streams stall by themselves.
-  static rtl::gate gate_of(const options& o, side s, const char* channel) {
+  static rtl::gate gate_of(const options& o, side s, const char* channel, const std::uint64_t& progress) {
     const rtl::shell_options shell = shell_of(o);
-    return s == rtl_side ? rtl::gate() : rtl::gate(shell.seed, channel, shell.stall, shell.storms);
+    return s == rtl_side ? rtl::gate() : rtl::gate(shell.seed, channel, shell.stall, shell.storms, &progress);
   }
   void arm(ps t) {
     if (next_ >= stream_.size()) return;
@@ -295,7 +299,7 @@ class doorbell_world : public unit {
   // A function of who is asked for how often, so that both sides are answered alike. Where cycles must be equal the RTL never
   // has two records that wait behind one BlueFlame doorbell: it asks for the next only when one has gone.
   double answer_time(std::uint64_t of, bool record) {
-    random_stream r(seed_ + of * 0x9e3779b97f4a7c15U + asked_before_[of]++, record ? "records" : "contexts");
+    random_stream r(seed_ + asked_before_.next(of), record ? "records" : "contexts");
     if (random_) return 1 + static_cast<double>(r.below(record ? (r.chance(0.3) ? 4 : 110) : r.chance(0.25) ? 180 : 12));
     return record ? 22 + static_cast<double>(r.below(r.chance(0.25) ? 300 : 12))
                   : 2 + static_cast<double>(r.below(r.chance(0.15) ? 200 : 8));
@@ -358,7 +362,7 @@ class doorbell_world : public unit {
   std::vector<ps> offered_;
   std::unordered_map<std::uint32_t, qp> qps_;            // looked up only
   std::unordered_map<std::uint64_t, std::uint32_t> at_;  // address of a record, QPN
-  std::unordered_map<std::uint64_t, std::uint64_t> asked_before_;
+  rtl::recurrence asked_before_;
   doorbell_judge judge_;
   recovery_judge recovery_;
   tlm::tlm_generic_payload gp_;
@@ -398,12 +402,15 @@ class doorbell_bench final : public bench {
     const clock_domain& clock = clock_;
     const doorbell_config config;
     c.describe = [](std::uint64_t, const comparison::answer&) { return std::string(); };
-    const rtl::shell_options shell = shell_of(o);
+    rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_world_ = std::make_unique<doorbell_world>("model_world", stream, o, clock, c, model_side);
+      shell.progress = &model_world_->progress();
       model_ = std::make_unique<doorbell>("model", config, clock);
-      qps_ = std::make_unique<stall_shim<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "");
-      records_ = std::make_unique<stall_shim<dma_request>>("records", 1, clock, shell, "rec", "rec_rsp", "");
+      qps_ = std::make_unique<stall_shim<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "",
+                                                           [](const context_request& r) { return r.index + std::uint64_t{1}; });
+      records_ = std::make_unique<stall_shim<dma_request>>("records", 1, clock, shell, "rec", "rec_rsp", "",
+                                                           [](const dma_request& r) { return r.address | 1; });
       qps_->on_request = [this](const context_request& r) { model_world_->asks_for(r.index); };
       model_world_->watch(*model_);
       bind(*model_world_, *model_, qps_->in[0], records_->in[0]);
@@ -412,6 +419,7 @@ class doorbell_bench final : public bench {
     }
     if (o.rtl) {
       rtl_world_ = std::make_unique<doorbell_world>("rtl_world", stream, o, clock, c, rtl_side);
+      shell.progress = &rtl_world_->progress();
       rtl_ = std::make_unique<doorbell_rtl>("rtl", config, clock,
                                             design_of(o, rtl::make_doorbell_design, rtl::make_doorbell_faulty), shell);
       set_fault(*rtl_, o);

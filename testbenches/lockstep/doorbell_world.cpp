@@ -267,14 +267,13 @@ class doorbell_generator {
     }
     return pack(f);
   }
-  // Lines come one a cycle, of writes that are not taken too. A WQE whose lines wait behind those of others is late, and so is
-  // a write while those of 16 have not come: in the RTL alone.
+  // Lines come one a cycle, of writes that are not taken too. A write while those of 16 have not come is late, in the RTL
+  // alone.
   void make_room(write_fields& f) {
     at_ += f.gap + 1;
     if (f.kind != write_kind::blueflame && f.kind != write_kind::broken_blueflame) return;
     const std::uint64_t lines = (f.bytes + HCA_WQE_BLOCK - 1) / HCA_WQE_BLOCK;
-    const std::uint64_t most = f.kind == write_kind::blueflame ? std::min<std::uint64_t>(12, 3 * lines - 1) : 12;
-    if (const std::uint64_t free = at_ + most; lines_come_ > free) {
+    if (const std::uint64_t free = at_ + 12; lines_come_ > free) {
       f.gap = static_cast<std::uint16_t>(f.gap + lines_come_ - free);
       at_ += lines_come_ - free;
     }

@@ -16,6 +16,8 @@ class issuer : public unit {
       : unit(name), stream_(stream), clock_(clock), window_(window), comparison_(c), side_(s), offered_(stream.size()) {}
 
   void start_of_simulation() override { arm(clock_.cycles(1)); }
+  // Items that it has offered.
+  [[nodiscard]] const std::uint64_t& progress() const { return next_; }
 
  protected:
   // Gap in cycles to the item before.

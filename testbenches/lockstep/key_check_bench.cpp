@@ -366,16 +366,18 @@ class key_check_bench final : public bench {
       for (std::size_t i = 1; i < a.size(); ++i) s.append(" ").append(std::to_string(a[i]));
       return s;
     };
-    const rtl::shell_options shell = shell_of(o);
+    rtl::shell_options shell = shell_of(o);
+    const auto index = [](const context_request& r) { return r.index + std::uint64_t{1}; };
     if (o.model) {
       model_memory_ = std::make_unique<key_memory>("model_memory", o, clock);
       model_memory_->on_access = [&c](std::uint64_t line) { c.moved(model_side, line, false); };
       model_issuer_ = std::make_unique<key_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
+      shell.progress = &model_issuer_->progress();
       model_ = std::make_unique<key_check>("model", config, clock);
       checks_ = std::make_unique<stall_shim<key_request>>("checks", 2, clock, shell, "req", "rsp", "rel");
       drains_ = std::make_unique<stall_shim<key_request>>("drains", 2, clock, shell, "drn", "drn_rsp", "");
-      mrcs_ = std::make_unique<stall_shim<context_request>>("mrcs", 1, clock, shell, "mrc_req", "mrc_rsp", "");
-      extents_ = std::make_unique<stall_shim<context_request>>("extents", 1, clock, shell, "ext_req", "ext_rsp", "");
+      mrcs_ = std::make_unique<stall_shim<context_request>>("mrcs", 1, clock, shell, "mrc_req", "mrc_rsp", "", index);
+      extents_ = std::make_unique<stall_shim<context_request>>("extents", 1, clock, shell, "ext_req", "ext_rsp", "", index);
       model_issuer_->local.bind(checks_->in[0]);
       model_issuer_->remote.bind(checks_->in[1]);
       model_issuer_->control.bind(drains_->in[0]);
@@ -393,6 +395,7 @@ class key_check_bench final : public bench {
       rtl_memory_ = std::make_unique<key_memory>("rtl_memory", o, clock);
       rtl_memory_->on_access = [&c](std::uint64_t line) { c.moved(rtl_side, line, false); };
       rtl_issuer_ = std::make_unique<key_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
+      shell.progress = &rtl_issuer_->progress();
       rtl_ = std::make_unique<key_check_rtl>("rtl", config, clock,
                                              design_of(o, rtl::make_key_check_design, rtl::make_key_check_faulty), shell);
       set_fault(*rtl_, o);

@@ -220,14 +220,16 @@ class page_walker_bench final : public bench {
       s.append(" physical ").append(std::to_string(a[1])).append(" bytes ").append(std::to_string(a[2]));
       return s;
     };
-    const rtl::shell_options shell = shell_of(o);
+    rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_memory_ = std::make_unique<table_memory>("model_memory", o, clock);
       model_memory_->on_access = [&c](const dma_request& r) { count_access(c, model_side, r); };
       model_issuer_ = std::make_unique<walk_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
+      shell.progress = &model_issuer_->progress();
       model_ = std::make_unique<page_walker>("model", config, clock, 1);
       requests_ = std::make_unique<stall_shim<translate_request>>("requests", 1, clock, shell, "req", "rsp", "");
-      reads_ = std::make_unique<stall_shim<dma_request>>("reads", 1, clock, shell, "mem_req", "mem_rsp", "");
+      reads_ = std::make_unique<stall_shim<dma_request>>("reads", 1, clock, shell, "mem_req", "mem_rsp", "",
+                                                         [](const dma_request& r) { return r.address | 1; });
       model_issuer_->out.bind(requests_->in[0]);
       requests_->out[0].bind(model_->in[0]);
       model_->dma.bind(reads_->in[0]);
@@ -237,6 +239,7 @@ class page_walker_bench final : public bench {
       rtl_memory_ = std::make_unique<table_memory>("rtl_memory", o, clock);
       rtl_memory_->on_access = [&c](const dma_request& r) { count_access(c, rtl_side, r); };
       rtl_issuer_ = std::make_unique<walk_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
+      shell.progress = &rtl_issuer_->progress();
       rtl_ = std::make_unique<page_walker_rtl>("rtl", config, clock, 1,
                                                design_of(o, rtl::make_page_walker_design, rtl::make_page_walker_faulty), shell);
       set_fault(*rtl_, o);

@@ -22,12 +22,15 @@ class gated_channel {
  public:
   using pass = void (*)(void* owner, P& p, unsigned binding);
 
-  gated_channel(event_queue& queue, const clock_domain& clock, rtl::gate g, void* owner, pass on_pass)
-      : queue_(queue), clock_(clock), gate_(g), owner_(owner), pass_(on_pass) {}
+  // What a stall belongs to; null: the number of the transfer.
+  using identity = std::uint64_t (*)(const P&);
+
+  gated_channel(event_queue& queue, const clock_domain& clock, rtl::gate g, void* owner, pass on_pass, identity what = nullptr)
+      : queue_(queue), clock_(clock), gate_(std::move(g)), owner_(owner), pass_(on_pass), what_(what) {}
 
   void push(P& p, unsigned binding, ps t) {
     auto at = items_.end();
-    while (at != items_.begin() && std::prev(at)->t > t) --at;
+    while (at != items_.begin() + drawn_ && std::prev(at)->t > t) --at;
     items_.insert(at, {&p, binding, t});
     arm();
   }
@@ -38,11 +41,8 @@ class gated_channel {
     unsigned binding;
     ps t;
   };
-  // When the first one goes: after what its transfer is stalled for, counted from when it could go.
-  [[nodiscard]] std::uint64_t due() const {
-    const std::uint64_t k = cycle_from(items_.front().t);
-    return (passed_ > 0 ? std::max(k, last_ + 1) : k) + gate_.delay(passed_);
-  }
+  // When the first one could go; or, once it could, when it does.
+  [[nodiscard]] std::uint64_t due() const { return drawn_ ? goes_ : std::max(cycle_from(items_.front().t), first_free_); }
   void arm() {
     if (items_.empty()) return;
     const ps at = std::max(clock_.cycles(static_cast<double>(due())), now());
@@ -56,10 +56,13 @@ class gated_channel {
     const std::uint64_t k = cycle_from(now());
     if (!items_.empty() && due() <= k) {
       const item i = items_.front();
-      items_.pop_front();
-      ++passed_;
-      last_ = k;
-      pass_(owner_, *i.payload, i.binding);
+      if (!std::exchange(drawn_, true)) goes_ = k + gate_.draw(what_ ? what_(*i.payload) : 0);
+      if (goes_ <= k) {
+        items_.pop_front();
+        drawn_ = false;
+        first_free_ = k + 1;
+        pass_(owner_, *i.payload, i.binding);
+      }
     }
     arm();
   }
@@ -74,10 +77,12 @@ class gated_channel {
   rtl::gate gate_;
   void* owner_;
   pass pass_;
+  identity what_;
   std::deque<item> items_;
   ps armed_ = never;
-  std::uint64_t passed_ = 0;
-  std::uint64_t last_ = 0;  // cycle of the last one
+  bool drawn_ = false;            // how long the first one is stalled
+  std::uint64_t goes_ = 0;        // in this cycle then
+  std::uint64_t first_free_ = 0;  // cycle
 };
 
 template <class P>
@@ -90,13 +95,16 @@ class stall_shim : public unit {
 
   // Channels named "" are not gated.
   stall_shim(const sc_core::sc_module_name& name, unsigned bindings, const clock_domain& clock, const rtl::shell_options& o,
-             const char* request, const char* response, const char* release)
+             const char* request, const char* response, const char* release, typename gated_channel<P>::identity what = nullptr)
       : unit(name),
         clock_(clock),
-        request_(queue_, clock, gate_of(o, request), this,
-                 [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->forward(p, b); }),
-        response_(queue_, clock, gate_of(o, response), this,
-                  [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->answer(p, b); }),
+        what_(what),
+        request_(
+            queue_, clock, gate_of(o, request), this,
+            [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->forward(p, b); }, what),
+        response_(
+            queue_, clock, gate_of(o, response), this,
+            [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->answer(p, b); }, what),
         release_(queue_, clock, gate_of(o, release), this,
                  [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->give_back(p, b); }),
         gated_release_(*release != 0) {
@@ -111,10 +119,12 @@ class stall_shim : public unit {
   // Requests of which `other` holds, and their answers, go through channels of their own.
   void split(const char* request, const char* response, const rtl::shell_options& o, bool (*other)(const P&)) {
     other_ = other;
-    request_2_.emplace(queue_, clock_, gate_of(o, request), this,
-                       [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->forward(p, b); });
-    response_2_.emplace(queue_, clock_, gate_of(o, response), this,
-                        [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->answer(p, b); });
+    request_2_.emplace(
+        queue_, clock_, gate_of(o, request), this,
+        [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->forward(p, b); }, what_);
+    response_2_.emplace(
+        queue_, clock_, gate_of(o, response), this,
+        [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->answer(p, b); }, what_);
   }
 
  private:
@@ -138,7 +148,7 @@ class stall_shim : public unit {
   };
 
   static rtl::gate gate_of(const rtl::shell_options& o, const char* channel) {
-    return *channel ? rtl::gate(o.seed, channel, o.stall, o.storms) : rtl::gate();
+    return *channel ? rtl::gate(o.seed, channel, o.stall, o.storms, o.progress) : rtl::gate();
   }
   tlm::tlm_sync_enum handle(P& p, tlm::tlm_phase phase, ps& t, unsigned binding) {
     if (phase == tlm::END_RESP) {
@@ -190,6 +200,7 @@ class stall_shim : public unit {
   gated_channel<P>& responses(const P& p) { return other_ && other_(p) ? *response_2_ : response_; }
 
   const clock_domain clock_;
+  const typename gated_channel<P>::identity what_;
   gated_channel<P> request_, response_, release_;
   std::optional<gated_channel<P>> request_2_, response_2_;
   bool (*other_)(const P&) = nullptr;

@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tlm/base/clock_domain.h"
@@ -28,6 +29,8 @@ struct shell_options {
   std::uint64_t seed = 1;
   double stall = 0;     // of each stream, each cycle
   bool storms = false;  // and now and then a long one
+  // Counts what passes in the same order whatever the RTL does: what is stalled by what it is counts from it (tlm/rtl/gate.h).
+  const std::uint64_t* progress = nullptr;
   std::uint64_t hang_cycles = 20000;
   bool check_x = false;  // run a second copy from other initial register values and compare control outputs
   std::string trace;     // VCD file; needs an instrumented design
@@ -76,12 +79,16 @@ class shell : public unit {
 
   stream& into(const char* bundle_name, unsigned bits) { return add(bundle_name, true, bits); }
   stream& out_of(const char* bundle_name, unsigned bits) { return add(bundle_name, false, bits); }
-  void push(stream& s, const payload& p, ps t, std::uint64_t cookie = 0);
+  void push(stream& s, const payload& p, ps t, std::uint64_t cookie = 0, std::uint64_t what = 0);
   // The same, of a payload all bits of which are to be put at once.
-  writer push(stream& s, ps t, std::uint64_t cookie = 0) {
+  writer push(stream& s, ps t, std::uint64_t cookie = 0, std::uint64_t what = 0) {
     rests_ = false;
     if (!in_edge_) schedule(std::max(t, now()));
-    return s.push(t, cookie);
+    return s.push(t, cookie, what);
+  }
+  // Of a stream out of the RTL of which there may be more or fewer transfers with the cycle: what is transferred, not 0.
+  void stall_by(stream& s, std::function<std::uint64_t(const payload&)> what) {
+    if (s.stall_by(std::move(what))) followers_.push_back(&s);
   }
   void strap(const char* strap_name, std::uint64_t value);
   // Throws std::invalid_argument: the RTL of this unit has another value of the knob.
@@ -194,6 +201,7 @@ class open_shell : public shell {
   using shell::push;
   using shell::reset_again;
   using shell::run;
+  using shell::stall_by;
   using shell::strap;
   using shell::violation;
 };

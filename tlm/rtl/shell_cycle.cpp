@@ -21,9 +21,9 @@ std::uint64_t shell::domain::cycle_from(ps t) const {
   return k;
 }
 
-void shell::push(stream& s, const payload& p, ps t, std::uint64_t cookie) {
+void shell::push(stream& s, const payload& p, ps t, std::uint64_t cookie, std::uint64_t what) {
   rests_ = false;
-  s.push(p, t, cookie);
+  s.push(p, t, cookie, what);
   if (!in_edge_) schedule(std::max(t, now()));
 }
 
@@ -105,7 +105,7 @@ void shell::edge() {
   moving_.clear();
   in_edge_ = true;
   // In rest our side of every stream is as it was, and the one clock is due.
-  const bool lively = rests_ ? look_at(out_of_) : settle(t);
+  const bool lively = rests_ && followers_.empty() ? look_at(out_of_) : settle(t);
   const bool still = !std::exchange(side_set_, false) && !lively && !other_ && !design_->instrumented() && design_->idle();
   if (steps_) {
     for (stream* s : moving_) s->fall();

@@ -4,12 +4,13 @@
 
 namespace hcasim::rtl {
 
-payload& stream::add(ps t, std::uint64_t cookie) {
+payload& stream::add(ps t, std::uint64_t cookie, std::uint64_t what) {
   ++pushed_;
   if (!free_) free_ = &storage_.emplace_back();
   item& i = *std::exchange(free_, free_->next);
   i.t = t;
   i.cookie = cookie;
+  i.what = what;
   // From behind: what comes is nearly always later than all that waits. What is offered already stays in front.
   item* before = first_ ? last_ : nullptr;
   while (before && before->t > t && (!offered_ || before != first_)) before = before == first_ ? nullptr : before->before;
@@ -23,6 +24,13 @@ payload& stream::add(ps t, std::uint64_t cookie) {
   }
   place = &i;
   return i.data;
+}
+
+bool stream::stall_by(std::function<std::uint64_t(const payload&)> what) {
+  if (!plain_ || !bundle_.ready || gate_.open()) return false;
+  what_ = std::move(what);
+  delay_ = 0;
+  return true;
 }
 
 void stream::put_on_pins(const payload& p) const {
@@ -62,7 +70,7 @@ bool stream::return_credits() {
   if (one) {
     --owed_;
     ++credits_;
-    delay_ = gate_.delay(++returned_);
+    delay_ = gate_.draw();
   } else if (owed_ > 0) {
     --delay_;
     ++stalled_;
@@ -92,6 +100,7 @@ bool stream::drive_pins(ps t) {
     return false;
   }
   const bool due = !offered_ && first_ && first_->t <= t;
+  if (due && !std::exchange(drawn_, true)) delay_ = gate_.draw(first_->what);
   if (due && delay_ == 0 && bundle_.credit && credits_ == 0) {
     set_valid(false);
     ++waiting_;
@@ -117,6 +126,14 @@ bool stream::follow() {
   if (bundle_.into) {
     set_valid(offered_ && other_is_ready());
     return offered_;
+  }
+  if (what_) {
+    if (drawn_ || !is_valid()) return false;
+    drawn_ = true;
+    take_from_pins(sampled_);
+    delay_ = gate_.draw(what_(sampled_));
+    ready_ = delay_ == 0;
+    return bundle_.ready->turn(ready_ != bundle_.busy);
   }
   const bool takes = ready_ && is_valid();
   bundle_.ready->set(takes != bundle_.busy);
@@ -178,8 +195,9 @@ bool stream::look() {
 void stream::deliver(ps t) {
   fired_ = false;
   ++transfers_;
-  if (bundle_.into || !bundle_.credit) delay_ = gate_.delay(transfers_);
+  drawn_ = false;
   if (!bundle_.into) {
+    if (!bundle_.credit) delay_ = what_ ? 0 : gate_.draw();
     if (on_transfer) on_transfer(sampled_, 0, t);
     return;
   }
@@ -196,6 +214,8 @@ std::uint64_t stream::reset() {
   credits_ = bundle_.credits;
   owed_ = 0;
   shown_ = offered_ = data_due_ = ready_ = fired_ = false;
+  if (into_ || what_) delay_ = 0;
+  drawn_ = false;
   waiting_ = 0;
   return dropped;
 }

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "tlm/base/units.h"
 #include "tlm/rtl/design.h"
@@ -29,12 +30,13 @@ class stream {
         inverted_(b.inverted),
         valid_bit_(static_cast<std::uint8_t>(b.valid->low % 8)),
         valid_(static_cast<const std::uint8_t*>(b.valid->at) + b.valid->low / 8),
-        delay_(g.delay(0)),
         bundle_(b),
         data_(b.data.size() == 1 && b.data.front()->whole ? b.data.front()->at : nullptr),
         data_bytes_(data_ ? b.data.front()->bytes() : 0),
-        gate_(g),
-        credits_(b.credits) {}
+        gate_(std::move(g)),
+        credits_(b.credits) {
+    if (!into_) delay_ = gate_.draw();
+  }
 
   [[nodiscard]] const std::string& name() const { return bundle_.name; }
   [[nodiscard]] bool into() const { return into_; }
@@ -53,9 +55,11 @@ class stream {
   [[nodiscard]] std::uint64_t stalled_cycles() const { return stalled_; }
 
   // Into the RTL: offers it from `t` on. Items of one time go in the order they were pushed. Of the second form all bits of the
-  // payload are to be put at once.
-  void push(const payload& p, ps t, std::uint64_t cookie = 0) { add(t, cookie) = p; }
-  writer push(ps t, std::uint64_t cookie = 0) { return writer(add(t, cookie)); }
+  // payload are to be put at once. Its stall is that of `what`, or 0: of its number.
+  void push(const payload& p, ps t, std::uint64_t cookie = 0, std::uint64_t what = 0) { add(t, cookie, what) = p; }
+  writer push(ps t, std::uint64_t cookie = 0, std::uint64_t what = 0) { return writer(add(t, cookie, what)); }
+  // Out of the RTL, by valid and ready: what is offered says how long it is stalled. Whether it has to follow then.
+  bool stall_by(std::function<std::uint64_t(const payload&)> what);
   [[nodiscard]] bool empty() const { return !first_; }
   [[nodiscard]] ps front_time() const { return first_->t; }
   [[nodiscard]] std::uint64_t pushed() const { return pushed_; }
@@ -79,7 +83,7 @@ class stream {
   [[nodiscard]] bool is_valid() const { return (*valid_ >> valid_bit_ & 1) != inverted_; }
   // Whether that has changed a pin.
   [[nodiscard]] bool turned() const { return turned_; }
-  // By the rules of a FIFO: our side follows the other; whether a pin has changed.
+  // By the rules of a FIFO, or stalled by what is offered: our side follows the other; whether a pin has changed.
   bool follow();
   // False: `wrong` says what broke the protocol.
   bool sample() {
@@ -116,9 +120,10 @@ class stream {
     item* next = nullptr;
     item* before = nullptr;  // means nothing in the first one
     std::uint64_t cookie = 0;
+    std::uint64_t what = 0;
     payload data;
   };
-  payload& add(ps t, std::uint64_t cookie);
+  payload& add(ps t, std::uint64_t cookie, std::uint64_t what);
   void give_back(item& i) {
     i.next = free_;
     free_ = &i;
@@ -147,9 +152,10 @@ class stream {
   bool ready_ = false;
   bool fired_ = false;
   bool turned_ = false;
+  bool drawn_ = false;  // the stall of what is to be transferred next
   const std::uint8_t valid_bit_;
   const std::uint8_t* const valid_;  // where its pin lies
-  unsigned delay_;                   // cycles that the next transfer is still held back
+  unsigned delay_ = 0;               // cycles that the next transfer is still held back
   item* first_ = nullptr;
   item* last_ = nullptr;
 
@@ -158,9 +164,9 @@ class stream {
   const unsigned data_bytes_;
   gate gate_;
   payload sampled_;
-  unsigned credits_;   // of the side that sends
-  unsigned owed_ = 0;  // credits that go back to the RTL
-  std::uint64_t returned_ = 0;
+  unsigned credits_;                                   // of the side that sends
+  unsigned owed_ = 0;                                  // credits that go back to the RTL
+  std::function<std::uint64_t(const payload&)> what_;  // stall_by
   std::string wrong_;
   std::uint64_t pushed_ = 0;
   std::uint64_t transfers_ = 0;
