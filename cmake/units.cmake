@@ -35,7 +35,7 @@ endfunction()
 
 # What drives the models, as opposed to the models: they do the work, and compiling takes half the time.
 function(hca_compile_quickly target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
 endfunction()
 
 include(precompiled)

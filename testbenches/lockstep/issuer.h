@@ -23,6 +23,8 @@ class issuer : public unit {
   // Gap in cycles to the item before.
   [[nodiscard]] virtual unsigned gap_of(const item& i) const = 0;
   [[nodiscard]] virtual bool may_go(const item& i) const = 0;
+  // When it may go, if that is known already; otherwise it is asked again when something has changed.
+  [[nodiscard]] virtual ps when(const item&) const { return never; }
   // Whether the answer of `may_go` depends on what has been answered.
   [[nodiscard]] virtual bool picky(const item&) const { return false; }
   // Sends it; false: it needs no answer and is done.
@@ -54,7 +56,7 @@ class issuer : public unit {
   }
   [[nodiscard]] ps after() const { return clock_.cycles(std::floor(clock_.cycles_in(now()) + 1.001)); }
   void arm(ps t) {
-    if (next_ >= stream_.size()) return;
+    if (next_ >= stream_.size() || t == never) return;
     t = std::max(t, earliest_);
     if (armed_ <= t) return;
     armed_ = t;
@@ -68,7 +70,7 @@ class issuer : public unit {
     // What came in this very cycle counts from the next one on, in whichever order the kernel runs things.
     const bool late = changed_at_ == now();
     if (outstanding_ + (late ? answered_now_ : 0) >= window_ || !may_go(i) || (late && picky(i))) {
-      if (late) arm(after());
+      arm(late ? after() : when(i));
       return;  // otherwise an answer arms it again
     }
     const std::uint64_t number = next_++;

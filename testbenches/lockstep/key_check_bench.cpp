@@ -185,8 +185,15 @@ class key_issuer final : public issuer {
   [[nodiscard]] bool may_go(const item& i) const override {
     const key_fields f = unpack(i);
     if (changes(f.kind)) return all_busy_ == 0;
+    if (f.aimed && held_[slot(f.key)]) return races(f.key);
     // In random streams a drain may race with a release of its key: which of the two comes first is not defined.
     return f.kind != key_item::drain || random_ || !races(f.key);
+  }
+  [[nodiscard]] ps when(const item& i) const override {
+    const key_fields f = unpack(i);
+    ps first = never;
+    for (const flight* r = f.aimed ? held_[slot(f.key)] : nullptr; r; r = r->next_held) first = std::min(first, r->let_go_at);
+    return first;
   }
   [[nodiscard]] bool races(std::uint32_t key) const {
     bool now_let_go = let_go_[slot(key)] == now();

@@ -12,7 +12,7 @@ namespace hcasim::lockstep {
 item pack(const key_fields& f) {
   item i{};
   i[0] = static_cast<std::uint64_t>(f.kind) | std::uint64_t{f.gap} << 8 | std::uint64_t{f.hold} << 24 |
-         std::uint64_t{f.remote} << 48 | std::uint64_t{f.privileged} << 49;
+         std::uint64_t{f.remote} << 48 | std::uint64_t{f.privileged} << 49 | std::uint64_t{f.aimed} << 50;
   i[1] = f.key | std::uint64_t{f.rights} << 32;
   i[2] = f.pd | std::uint64_t{f.qpn} << 32;
   i[3] = f.generation | std::uint64_t{f.function} << 32;
@@ -28,6 +28,7 @@ key_fields unpack(const item& i) {
   f.hold = static_cast<std::uint16_t>(i[0] >> 24);
   f.remote = i[0] >> 48 & 1;
   f.privileged = i[0] >> 49 & 1;
+  f.aimed = i[0] >> 50 & 1;
   f.key = static_cast<std::uint32_t>(i[1]);
   f.rights = static_cast<std::uint32_t>(i[1] >> 32);
   f.pd = static_cast<std::uint32_t>(i[2]);
@@ -62,6 +63,7 @@ class generator {
     if (o_.how == mode::random && !o_.storms && o_.requests >= crowd_apart / 2 && made_ % crowd_apart == crowd_apart / 4)
       crowd_ = crowd_size;
     if (crowd_ > 0) return of_a_crowd(f);
+    if (aimed_ > 0) return of_a_drain_at_a_grant();
     if (o_.how == mode::random) {
       f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 0 : r_.below(r_.chance(0.1) ? 60 : 4));
       f.hold = static_cast<std::uint16_t>(r_.chance(0.05) ? r_.below(400) : r_.below(30));
@@ -76,6 +78,11 @@ class generator {
       if (drains_ > 0) --drains_;
       // Mostly of keys in use, and often again while the drain before it waits.
       f.kind = key_item::drain;
+      f.aimed = o_.how == mode::random && r_.chance(0.5);
+      if (o_.how == mode::random && good_.key != 0 && r_.chance(0.4)) {
+        aimed_ = 3;
+        return of_a_drain_at_a_grant();
+      }
       if (!r_.chance(o_.storms ? 0.1 : 0.35))
         drained_ = r_.chance(0.85)  ? recent_[r_.below(std::size(recent_))]
                    : r_.chance(0.5) ? index_of(index()) << 8
@@ -99,11 +106,25 @@ class generator {
     }
     conform(f, at);
     recent_[recent_at_++ % std::size(recent_)] = f.key;
-    if (r_.chance(0.4)) spoil(f);
+    const bool spoiled = r_.chance(0.4);
+    if (spoiled) spoil(f);
+    if (!spoiled && f.kind == key_item::check) good_ = f;
     return pack(f);
   }
 
  private:
+  // A key that is held is granted once more, and drained in about the cycle in which the reference is counted: with a context
+  // that comes at once, three after its offer.
+  item of_a_drain_at_a_grant() {
+    key_fields f = good_;
+    f.hold = 100;
+    f.gap = static_cast<std::uint16_t>(r_.below(3));
+    if (--aimed_ > 0) return pack(f);
+    f.kind = key_item::drain;
+    f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 2 : r_.below(9));
+    return pack(f);
+  }
+
   // More keys at a time than the RTL has places for, now and then: it waits for the first one to be let go, which the model
   // does not.
   static constexpr std::uint64_t crowd_apart = 10'000;
@@ -232,6 +253,8 @@ class generator {
   const options& o_;
   std::uint32_t recent_[12] = {};
   std::size_t recent_at_ = 0;
+  key_fields good_;  // the last check with nothing wrong in it
+  unsigned aimed_ = 0;
   std::uint32_t drained_ = 0;
   unsigned drains_ = 0;  // one after the other
   std::uint64_t made_ = 0;

@@ -11,7 +11,7 @@ namespace hcasim::lockstep {
 // change: the object of an index is made anew. set_mrc, set_line: its bytes, as a system run had them.
 enum class key_item : std::uint8_t { check, element, drain, change, set_mrc, set_line };
 
-// word 0: kind, gap << 8, hold << 24, remote << 48, privileged << 49
+// word 0: kind, gap << 8, hold << 24, remote << 48, privileged << 49, aimed << 50
 // word 1: key, rights << 32      word 2: pd, qpn << 32      word 3: generation, function << 32      4: va   5: length
 // change: word 1: index << 8     word 4: seed of the new object
 // set_mrc, set_line: word 0: kind, failed << 48   1: index, entries of the table << 32   2 to 9: the bytes
@@ -21,6 +21,7 @@ struct key_fields {
   std::uint16_t hold = 0;  // cycles that a granted access keeps its reference
   bool remote = false;
   bool privileged = false;
+  bool aimed = false;  // a drain that goes in the very cycle in which somebody lets go of its key, if anybody holds it
   std::uint32_t key = 0;
   std::uint32_t rights = 0;
   std::uint32_t pd = 0;

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <filesystem>
 
 #include "testbenches/lockstep/accuracy.h"
@@ -35,7 +37,7 @@ class lockstep_testbench final : public testbench {
     std::vector<std::string> units = lockstep::bench_names();
     if (unit_ != "all") {
       if (std::find(units.begin(), units.end(), unit_) == units.end())
-        throw input_error("unit: there is no RTL of '" + unit_ + "'");
+        throw input_error(fmt::format("unit: there is no RTL of '{}'; of {}, or all", unit_, fmt::join(units, ", ")));
       units = {unit_};
     }
     if (accuracy_) return measure(context, units);

@@ -226,7 +226,8 @@ TEST_F(studies, qpc_cache) {
 }
 
 TEST_F(studies, pcie) {
-  run("pcie");
+  run("pcie",
+      {"--at 'mrrs=512 B' --at tags=64", "--at 'mrrs=512 B' --at 'size=64 B'", "--at 'link=Gen4 x16' --at 'size=512 B'"});
   const auto get = [&](const char* metric, const char* size, const char* link, int tags, const char* mrrs) {
     return value(metric, fmt::format("size = '{}' AND link = '{}' AND tags = {} AND mrrs = '{}'", size, link, tags, mrrs));
   };
@@ -311,7 +312,7 @@ TEST_F(studies, kept_key) {
 }
 
 TEST_F(studies, key_check) {
-  run("key_check");
+  run("key_check", {"--at 'clock=400 MHz'", "--at 'interval=1 cycle'", "--at 'depth=2 cycles' --at 'interval=16 cycles'"});
   const auto get = [&](const char* metric, const char* depth, const char* interval, int mhz) {
     return value(metric, fmt::format("depth = '{}' AND interval = '{}' AND clock = '{} MHz'", depth, interval, mhz));
   };
