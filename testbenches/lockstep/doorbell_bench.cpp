@@ -192,6 +192,7 @@ class doorbell_world : public unit {
 
   void write(std::uint64_t number, const write_fields& f) {
     offered_[number] = now();
+    comparison_.offered(side_, number);
     ++written_[static_cast<std::size_t>(f.kind)];
     if (f.kind == write_kind::qp) {
       declare(stream_[number]);

@@ -77,6 +77,7 @@ class issuer : public unit {
     earliest_ =
         clock_.cycles(std::floor(clock_.cycles_in(now()) + 0.001) + 1 + (next_ < stream_.size() ? gap_of(stream_[next_]) : 0));
     offered_[number] = now();
+    comparison_.offered(side_, number);
     ++outstanding_;
     if (!go(number, i)) {
       --outstanding_;

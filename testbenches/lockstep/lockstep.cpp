@@ -10,12 +10,20 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <sstream>
+
+#include "testbenches/lockstep/both_waves.h"
 
 namespace hcasim::lockstep {
 
+void comparison::offered(side s, std::uint64_t number) {
+  if (waves_) waves_->offered(s, number, now());
+}
+
 void comparison::answered(side s, std::uint64_t number, const answer& a, ps offered, ps at, bool race, unsigned meets) {
   if (number >= entries_.size()) return problem("an answer to an item that is not in the stream", number);
+  if (waves_) waves_->answered(s, number, a, at);
   entry& e = entries_[number];
   if (e.seen & (1U << s)) return problem("two answers", number);
   e.seen = static_cast<std::uint8_t>(e.seen | (1U << s));
@@ -179,10 +187,15 @@ options with_stream(options o, const stream_kind& k, std::uint64_t requests, boo
 
 report run(const std::string& unit, const item_stream& stream, const options& o) {
   const clock_domain clock(frequency{400e6});
-  const std::unique_ptr<bench> b = make_bench(unit);
+  std::unique_ptr<bench> b = make_bench(unit);
   comparison c(stream, clock, o.model && o.rtl, o.how, o.storms && o.how == mode::random);
   b->declare(c.covered());
   b->elaborate(stream, o, c);
+  std::optional<both_waves> waves;
+  if (!o.vcd.empty()) {
+    c.show(&waves.emplace());
+    waves->watch(b->units());
+  }
   const auto begin = std::chrono::steady_clock::now();
   std::string thrown;
   try {
@@ -195,6 +208,8 @@ report run(const std::string& unit, const item_stream& stream, const options& o)
   report r = c.finish();
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   b->finish(o, r);
+  b.reset();  // closes the waveform
+  if (waves) waves->merge_into(o.vcd);
   return r;
 }
 

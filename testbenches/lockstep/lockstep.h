@@ -44,7 +44,7 @@ struct options {
   bool check_x = false;
   bool model = true;  // sides that run
   bool rtl = true;
-  std::string vcd;  // of the RTL side
+  std::string vcd;  // of the RTL's inside, and of both sides
   ps vcd_from{0};
   std::string coverage_file;
   unsigned seconds = 0;  // of the processor, after which an isolated run is ended; 0: as long as it takes
@@ -118,6 +118,8 @@ inline constexpr std::uint64_t traffic_least = 32;
 
 enum side : unsigned { model_side, rtl_side, sides };
 
+class both_waves;
+
 // Collects the answers of both sides.
 class comparison {
  public:
@@ -126,6 +128,7 @@ class comparison {
   comparison(const item_stream& stream, const clock_domain& clock, bool both, mode how = mode::random, bool storms = false)
       : clock_(clock), both_(both), how_(how), storms_(storms), entries_(stream.size()) {}
 
+  void offered(side s, std::uint64_t number);
   // `race`: it met something that has no defined order with it. Whoever says so has found the answer among the allowed ones;
   // the other side may have got another one of them, at another time. `meets`: it is under way together with so many others
   // where latencies are equal otherwise; RTL gives one answer a cycle, so that it may be that many cycles later or earlier.
@@ -145,6 +148,7 @@ class comparison {
   // After the run: what was never answered is a difference.
   report finish();
   lockstep::coverage& covered() { return report_.covered; }
+  void show(both_waves* w) { waves_ = w; }
   // An answer in words, for messages.
   std::function<std::string(std::uint64_t number, const answer&)> describe;
 
@@ -189,6 +193,7 @@ class comparison {
   std::vector<entry> entries_;
   report report_;
   histogram absolute_;
+  both_waves* waves_ = nullptr;
   double model_latency_ = 0;
   double worst_ = 0;
   ps last_[sides]{};
@@ -231,7 +236,7 @@ item_stream shortest(const std::string& unit, item_stream failing, options o);
 // write one, a waveform of the microseconds before it does.
 struct evidence {
   std::string stream_file;  // empty: it did not fail again
-  std::string vcd_file;     // empty: the design was built without waveforms
+  std::string vcd_file;     // with both sides in it; empty: the design was built without waveforms
   std::size_t items = 0;
   report again;
 };
