@@ -365,9 +365,16 @@ class context_cache_bench final : public bench {
     const clock_domain clock(frequency{400e6});
     const context_cache_config config;
     c.describe = [](std::uint64_t, const comparison::answer& a) {
-      std::string s = a[0] ? "failed" : "entry";
-      for (std::size_t i = 1; i < a.size(); ++i) s.append(" ").append(std::to_string(a[i]));
-      return s;
+      std::vector<comparison::field> fields{{"result", a[0] ? "failed" : "an entry"}};
+      if (a[0]) {
+        fields.push_back({"entries of the area", std::to_string(a[1])});
+      } else {
+        for (std::size_t i = 1; i < a.size(); ++i)
+          fields.push_back(
+              {"8-byte words " + std::to_string(i - 1) + ", " + std::to_string(i + 6) + " and so on of the entry, mixed",
+               std::to_string(a[i])});
+      }
+      return fields;
     };
     rtl::shell_options shell = shell_of(o);
     if (o.model) {

@@ -402,7 +402,7 @@ class doorbell_bench final : public bench {
   void elaborate(const item_stream& stream, const options& o, comparison& c) override {
     const clock_domain& clock = clock_;
     const doorbell_config config;
-    c.describe = [](std::uint64_t, const comparison::answer&) { return std::string(); };
+    c.describe = [](std::uint64_t, const comparison::answer&) { return std::vector<comparison::field>(); };  // it has none
     rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_world_ = std::make_unique<doorbell_world>("model_world", stream, o, clock, c, model_side);

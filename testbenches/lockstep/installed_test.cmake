@@ -74,6 +74,11 @@ foreach(kind stream page_walker device tlp_device)
   endif()
 endforeach()
 
+run("mutate" ${OUT}/prefix/bin/hcasim mutate my_page_walker --requests 300 --least 0.3)
+if(NOT said MATCHES "page_walker +mutants +killed")
+  message(FATAL_ERROR "hcasim mutate my_page_walker: ${said}")
+endif()
+
 # A Verilator other than the one the libraries were built with is refused.
 file(WRITE ${OUT}/verilator "#!/bin/sh\necho 'Verilator 5.042 2025-11-02'\n")
 file(CHMOD ${OUT}/verilator PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)

@@ -368,10 +368,25 @@ class key_check_bench final : public bench {
   void elaborate(const item_stream& stream, const options& o, comparison& c) override {
     clock_domain clock(frequency{400e6});
     const key_check_config config = config_of(o);
-    c.describe = [](std::uint64_t, const comparison::answer& a) {
-      std::string s = a[0] < verdicts ? verdict_names[a[0]] : "?";
-      for (std::size_t i = 1; i < a.size(); ++i) s.append(" ").append(std::to_string(a[i]));
-      return s;
+    c.describe = [&stream](std::uint64_t number, const comparison::answer& a) {
+      std::vector<comparison::field> fields{{"verdict", a[0] < verdicts ? verdict_names[a[0]] : "?"}};
+      const auto add = [&fields](const char* name, std::uint64_t v) { fields.push_back({name, std::to_string(v)}); };
+      if (unpack(stream[number]).kind == key_item::element) {
+        add("piece va", a[1]);
+        add("piece key", a[2] & 0xffffffff);
+        add("piece length", a[2] >> 32);
+        return fields;
+      }
+      add("index", a[1] & 0xffffffff);
+      add("levels", a[1] >> 32 & 0xff);
+      add("page_shift", a[1] >> 40 & 0xff);
+      constexpr const char* flags[] = {"null", "indirect", "holds a reference", "on_demand"};
+      for (unsigned i = 0; i < 4; ++i) add(flags[i], a[1] >> (48 + i) & 1);
+      add("table", a[2]);
+      add("table_va", a[3]);
+      add("va_offset", a[4]);
+      add("reference of a refused access", a[5]);
+      return fields;
     };
     rtl::shell_options shell = shell_of(o);
     const auto index = [](const context_request& r) { return r.index + std::uint64_t{1}; };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
@@ -64,8 +65,19 @@ void comparison::answered(side s, std::uint64_t number, const answer& a, ps offe
   const answer& of_model_answer = s == model_side ? a : e.first;
   const answer& of_rtl_answer = s == model_side ? e.first : a;
   if (report_.problem.empty()) {
-    problem("answers differ: model " + describe(number, of_model_answer) + ", rtl " + describe(number, of_rtl_answer), number);
+    problem("answers differ in " + difference(number, of_model_answer, of_rtl_answer), number);
   }
+}
+
+std::string comparison::difference(std::uint64_t number, const answer& of_model, const answer& of_rtl) const {
+  const std::vector<field> model = describe(number, of_model), rtl = describe(number, of_rtl);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(model.size(), rtl.size()); ++i) {
+    if (model[i].value == rtl[i].value) continue;
+    text += (text.empty() ? "" : "; ") + model[i].name + ": model " + model[i].value + ", rtl " + rtl[i].value;
+    if (i == 0) break;
+  }
+  return text.empty() ? "a word that has no name" : text;
 }
 
 std::uint64_t comparison::hash_of(const std::byte* bytes, std::size_t n) {
@@ -326,11 +338,14 @@ std::string out_of_bounds(const report& r, const options& o, const bounds& b) {
 std::string reason_of(const std::string& problem) {
   std::string reason;
   const std::size_t begin = problem.starts_with("item ") ? problem.find(": ") : std::string::npos;
+  bool hexadecimal = false;
   for (const char c : problem.substr(begin == std::string::npos ? 0 : begin + 2)) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) {
+    const bool number = !reason.empty() && reason.back() == '#';
+    hexadecimal = number && (c == 'x' || (hexadecimal && std::isxdigit(static_cast<unsigned char>(c))));
+    if (hexadecimal) continue;
+    if (!std::isdigit(static_cast<unsigned char>(c))) {
       reason += c;
-    } else if (reason.empty() || reason.back() != '#') {
+    } else if (!number) {
       reason += '#';
     }
   }

@@ -149,8 +149,12 @@ class comparison {
   report finish();
   lockstep::coverage& covered() { return report_.covered; }
   void show(both_waves* w) { waves_ = w; }
-  // An answer in words, for messages.
-  std::function<std::string(std::uint64_t number, const answer&)> describe;
+  // What an answer says, for messages. Where the first fields differ the others mean nothing.
+  struct field {
+    std::string name;
+    std::string value;
+  };
+  std::function<std::vector<field>(std::uint64_t number, const answer&)> describe;
 
  private:
   struct entry {
@@ -176,6 +180,7 @@ class comparison {
     std::string name;
     std::uint64_t of[sides];
   };
+  [[nodiscard]] std::string difference(std::uint64_t number, const answer& of_model, const answer& of_rtl) const;
   static std::uint64_t hash_of(const std::byte* bytes, std::size_t n);
   void note(side s, traffic& t, const access& a);
   // In random streams, where entries come and go with the cycle.

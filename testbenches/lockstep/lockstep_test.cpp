@@ -350,7 +350,9 @@ TEST(lockstep, a_shortened_stream_fails_for_the_same_reason) {
 }
 
 TEST(lockstep, reasons_have_no_numbers) {
-  EXPECT_EQ(reason_of("item 7, cycle 12, 30 ns: answers differ: model 1 2, rtl 3"), "answers differ: model # #, rtl #");
+  EXPECT_EQ(reason_of("item 7, cycle 12, 30 ns: answers differ in bytes: model 1 2, rtl 3"),
+            "answers differ in bytes: model # #, rtl #");
+  EXPECT_EQ(reason_of("a read of 0x820daafc, rtl none"), "a read of #, rtl none");
   EXPECT_EQ(reason_of("the run was ended by signal 11"), "the run was ended by signal #");
 }
 

@@ -18,6 +18,11 @@
 namespace hcasim::lockstep {
 namespace {
 
+const char* name_of(translate_status s) {
+  constexpr const char* names[] = {"ok", "not_present", "table_error", "?"};
+  return names[std::min(static_cast<std::size_t>(s), std::size(names) - 1)];
+}
+
 class walk_issuer final : public issuer {
  public:
   initiator_socket<translate_request> out{"out"};
@@ -180,10 +185,10 @@ class walk_issuer final : public issuer {
   void check(const flight& f, const walked& got) {
     if (std::find(f.allowed.begin(), f.allowed.end(), got) != f.allowed.end()) return;
     const auto words = [](const walked& w) {
-      return std::to_string(static_cast<unsigned>(w.status)) + " " + std::to_string(w.physical) + " " + std::to_string(w.bytes);
+      return name_of(w.status) + (", physical " + std::to_string(w.physical)) + ", bytes " + std::to_string(w.bytes);
     };
     std::string text = std::string(is_rtl() ? "rtl" : "model") + ": " + words(got) + " is not what the tables say:";
-    for (const walked& w : f.allowed) text += " " + words(w);
+    for (const walked& w : f.allowed) text += (&w == &f.allowed.front() ? " " : "; or ") + words(w);
     shared().problem(text, f.number);
   }
 
@@ -215,10 +220,9 @@ class page_walker_bench final : public bench {
     const clock_domain clock(frequency{400e6});
     const page_walker_config config;
     c.describe = [](std::uint64_t, const comparison::answer& a) {
-      constexpr const char* names[] = {"ok", "not_present", "table_error", "?"};
-      std::string s = names[std::min<std::uint64_t>(a[0], 3)];
-      s.append(" physical ").append(std::to_string(a[1])).append(" bytes ").append(std::to_string(a[2]));
-      return s;
+      return std::vector<comparison::field>{{"status", name_of(static_cast<translate_status>(a[0]))},
+                                            {"physical", std::to_string(a[1])},
+                                            {"bytes", std::to_string(a[2])}};
     };
     rtl::shell_options shell = shell_of(o);
     if (o.model) {

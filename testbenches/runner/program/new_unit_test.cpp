@@ -79,5 +79,29 @@ TEST_F(new_unit_of_the_program, refuses_and_leaves_nothing) {
   EXPECT_TRUE(fs::exists("empty/my_unit.sv"));
 }
 
+// Faults in what it wrote, or in a unit of hcasim. installed_example has a project of its own to build.
+TEST_F(new_unit_of_the_program, mutate_says_what_it_can_build) {
+  const auto refused = [](const std::string& arguments, const std::string& why) {
+    const outcome o = hcasim("mutate " + arguments);
+    EXPECT_EQ(o.status, 2) << arguments;
+    EXPECT_NE(o.text.find(why), std::string::npos) << arguments << ": " << o.text;
+  };
+  refused("", "what is required");
+  refused("key_chekc", "is neither one of key_check, page_walker, context_cache, doorbell nor a folder");
+  fs::create_directory("empty");
+  refused("empty", "nor a folder with a CMakePresets.json");
+  std::ofstream("empty/CMakePresets.json") << "{}";
+  refused("empty", "cmake --preset mutate failed");
+  refused("empty --all", "--all is for units of hcasim");
+}
+
+TEST_F(new_unit_of_the_program, mutate_builds_a_unit_and_runs_it) {
+  const outcome o = hcasim("mutate doorbell --file uar_decode.sv --requests 300 --least 0.1");
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_NE(o.text.find("score"), std::string::npos) << o.text;
+  EXPECT_EQ(hcasim("mutate doorbell --file uar_decode.sv --requests 10 --least 1").status, 1);
+  EXPECT_EQ(hcasim("mutate doorbell --requests many").status, 2);
+}
+
 }  // namespace
 }  // namespace hcasim

@@ -1,0 +1,129 @@
+// Builds the program that runs lockstep on each fault of a unit's RTL, and runs it (docs/mutation.md).
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include "testbenches/places/places.h"
+#include "testbenches/runner/command_line/command.h"
+#include "testbenches/runner/description/errors.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+using arguments = std::vector<std::string>;
+
+// Waits for a program of its own in a folder; its status.
+int run_in(const fs::path& folder, const arguments& words) {
+  std::vector<char*> pointers;
+  for (const std::string& w : words) pointers.push_back(const_cast<char*>(w.c_str()));
+  pointers.push_back(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw input_error("mutate: no process can be made");
+  if (child == 0) {
+    if (chdir(folder.c_str()) == 0) execvp(pointers[0], pointers.data());
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+void build_step(const fs::path& folder, const arguments& words) {
+  if (run_in(folder, words) != 0)
+    throw input_error(fmt::format("mutate: in {}: {} failed", folder.string(), fmt::join(words, " ")));
+}
+
+class mutate_command final : public command {
+ public:
+  mutate_command()
+      : command("mutate", "Make faults in a unit's RTL, one after the other, and see which of them lockstep finds") {}
+
+  void declare(CLI::App& options) override {
+    options
+        .add_option(
+            "what", what_,
+            "A unit of hcasim (key_check, page_walker, context_cache, doorbell), in a build of its sources, or the folder "
+            "of a project from new-unit")
+        ->required()
+        ->type_name("UNIT|FOLDER");
+    options.add_flag("--all", all_, "Every fault of the unit, in a build of its own, and not the hundred of this build");
+    for (passed& p : passed_) options.add_option(p.name, p.value, p.help)->type_name(p.type);
+    options.footer("Status: 0 the score is reached, 1 it is not, 2 bad input or a build that fails.");
+  }
+  int run(const context& /*c*/) override {
+    arguments words;
+    const auto unit = std::find(std::begin(units), std::end(units), what_);
+    if (fs::exists(fs::path(what_) / "CMakePresets.json")) {
+      words = of_project(fs::absolute(what_));
+    } else if (unit != std::end(units)) {
+      words = of_unit();
+    } else {
+      throw input_error(
+          fmt::format("mutate: '{}' is neither one of {} nor a folder with a CMakePresets.json, as new-unit writes it", what_,
+                      fmt::join(units, ", ")));
+    }
+    for (const passed& p : passed_) {
+      if (!p.value.empty()) words.insert(words.end(), {p.name, p.value});
+    }
+    const int status = run_in(".", words);
+    if (status > 1) throw input_error(fmt::format("mutate: {} ended with status {}", fmt::join(words, " "), status));
+    return status;
+  }
+
+ private:
+  static constexpr const char* units[] = {"key_check", "page_walker", "context_cache", "doorbell"};
+  struct passed {
+    std::string name, type, help;
+    std::string value;
+  };
+
+  [[nodiscard]] arguments of_unit() const {
+    std::error_code ec;
+    const fs::path build = fs::read_symlink("/proc/self/exe", ec).parent_path();
+    if (!fs::exists(build / "CMakeCache.txt"))
+      throw input_error(
+          "mutate: an installed hcasim has no units to build; name the folder of a project, or build hcasim from its sources");
+    const fs::path in = all_ ? build.parent_path() / "mutation" : build;
+    if (all_) {
+      build_step(places::source,
+                 {"cmake", "--preset", "release", "-B", in.string(), "-DHCASIM_MUTANTS=all", "-DHCASIM_TESTS=OFF"});
+    }
+    build_step(in, {"cmake", "--build", ".", "--target", "mutate_" + what_});
+    return {(in / "testbenches/lockstep" / ("mutate_" + what_)).string(), "--equivalents",
+            (fs::path(places::source) / "models" / what_ / "rtl/equivalents.txt").string()};
+  }
+  [[nodiscard]] arguments of_project(const fs::path& folder) const {
+    if (all_) throw input_error("mutate: --all is for units of hcasim; a project says MUTANTS all in its CMakeLists.txt");
+    build_step(folder, {"cmake", "--preset", "mutate"});
+    build_step(folder, {"cmake", "--build", "--preset", "mutate"});
+    return {(folder / "build/mutate/mutate").string()};
+  }
+
+  std::string what_;
+  bool all_ = false;
+  passed passed_[7] = {{"--requests",
+                        "N",
+                        "Of each of two random streams and of the storm, 20000 unless given; a part of that for the others",
+                        {}},
+                       {"--seed", "N", "Of the streams, 1 unless given", {}},
+                       {"--jobs", "N", "Processes at a time; as many as there are processors", {}},
+                       {"--only", "N", "This fault alone, with what killed it", {}},
+                       {"--file", "NAME", "The faults of one source file", {}},
+                       {"--equivalents", "FILE", "Faults of which nothing can be seen, each with the reason", {}},
+                       {"--least", "SHARE", "The score that passes, 0.95 unless given", {}}};
+};
+
+}  // namespace
+
+void add_mutate_command(command_list& to) {
+  to.push_back(std::make_unique<mutate_command>());
+}
+
+}  // namespace hcasim
