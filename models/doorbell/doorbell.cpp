@@ -65,7 +65,8 @@ void doorbell::take_blueflame(const doorbell_rules::uar_write& w, ps t) {
   ++blueflame_wqes_;
   blueflame_lines_ += static_cast<std::uint64_t>(lines);
   const ps done = lines_.start(t, line * lines) + line * lines;
-  const ps taken = std::max(done, comes + clock_.cycles(b.bytes / HCA_WQE_BLOCK + 1));
+  const std::uint32_t blocks = b.bytes / HCA_WQE_BLOCK;
+  const ps taken = std::max(done, comes + clock_.cycles(blocks + 1));
   blueflame_probe_.pulse(b.bytes, taken, clock_.period());
   doorbell_ring& ring = rings_.get();
   std::memcpy(ring.blueflame.data(), w.data, b.bytes);
