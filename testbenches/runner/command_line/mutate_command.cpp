@@ -3,7 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <iostream>
+#include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +16,7 @@
 #include "testbenches/places/places.h"
 #include "testbenches/runner/command_line/command.h"
 #include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/results/report.h"
 
 namespace hcasim {
 namespace {
@@ -19,25 +24,58 @@ namespace {
 namespace fs = std::filesystem;
 using arguments = std::vector<std::string>;
 
+enum class prints : std::uint8_t { as_we_do, to_the_errors, for_us };
+
 // Waits for a program of its own in a folder; its status.
-int run_in(const fs::path& folder, const arguments& words) {
+int run_in(const fs::path& folder, const arguments& words, prints where, std::string& said) {
   std::vector<char*> pointers;
   for (const std::string& w : words) pointers.push_back(const_cast<char*>(w.c_str()));
   pointers.push_back(nullptr);
+  int ends[2];
+  if (pipe(ends) != 0) throw input_error("mutate: no pipe can be made");
   const pid_t child = fork();
   if (child < 0) throw input_error("mutate: no process can be made");
   if (child == 0) {
+    if (where != prints::as_we_do) dup2(where == prints::for_us ? ends[1] : STDERR_FILENO, STDOUT_FILENO);
+    close(ends[0]);
+    close(ends[1]);
     if (chdir(folder.c_str()) == 0) execvp(pointers[0], pointers.data());
     _exit(127);
   }
+  close(ends[1]);
+  char buffer[4096];
+  for (ssize_t n = 0; (n = read(ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<std::size_t>(n));
+  close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
 void build_step(const fs::path& folder, const arguments& words) {
-  if (run_in(folder, words) != 0)
+  std::string nothing;
+  if (run_in(folder, words, prints::to_the_errors, nothing) != 0)
     throw input_error(fmt::format("mutate: in {}: {} failed", folder.string(), fmt::join(words, " ")));
+}
+
+// What the program says, line by line: faults that live, and a table of kinds.
+nlohmann::ordered_json in_json(const std::string& said) {
+  using json = nlohmann::ordered_json;
+  json out{{"survived", json::array()}, {"in_storms_alone", json::array()}, {"kinds", json::object()}};
+  std::istringstream lines(said);
+  for (std::string line; std::getline(lines, line);) {
+    for (const auto& [begin, list] : {std::pair("survived: ", "survived"), std::pair("in storms alone: ", "in_storms_alone")}) {
+      if (line.starts_with(begin)) out[list].push_back(line.substr(std::strlen(begin)));
+    }
+    std::istringstream row(line);
+    std::string kind;
+    std::uint64_t faults = 0, killed = 0, by_storms = 0, survived = 0, equivalent = 0;
+    double score = 0;
+    if (row >> kind >> faults >> killed >> by_storms >> survived >> equivalent >> score) {
+      out["kinds"][kind] = {{"faults", faults},     {"killed", killed},         {"in_storms_alone", by_storms},
+                            {"survived", survived}, {"equivalent", equivalent}, {"score_percent", score}};
+    }
+  }
+  return out;
 }
 
 class mutate_command final : public command {
@@ -54,6 +92,7 @@ class mutate_command final : public command {
         ->required()
         ->type_name("UNIT|FOLDER");
     options.add_flag("--all", all_, "Every fault of the unit, in a build of its own, and not the hundred of this build");
+    options.add_flag("--json", json_, "Print the faults that survive and the scores as JSON");
     for (passed& p : passed_) options.add_option(p.name, p.value, p.help)->type_name(p.type);
     options.footer("Status: 0 the score is reached, 1 it is not, 2 bad input or a build that fails.");
   }
@@ -72,8 +111,10 @@ class mutate_command final : public command {
     for (const passed& p : passed_) {
       if (!p.value.empty()) words.insert(words.end(), {p.name, p.value});
     }
-    const int status = run_in(".", words);
+    std::string said;
+    const int status = run_in(".", words, json_ ? prints::for_us : prints::as_we_do, said);
     if (status > 1) throw input_error(fmt::format("mutate: {} ended with status {}", fmt::join(words, " "), status));
+    if (json_) std::cout << dump(in_json(said));
     return status;
   }
 
@@ -108,6 +149,7 @@ class mutate_command final : public command {
 
   std::string what_;
   bool all_ = false;
+  bool json_ = false;
   passed passed_[7] = {{"--requests",
                         "N",
                         "Of each of two random streams and of the storm, 20000 unless given; a part of that for the others",

@@ -99,6 +99,15 @@ TEST_F(new_unit_of_the_program, mutate_builds_a_unit_and_runs_it) {
   const outcome o = hcasim("mutate doorbell --file uar_decode.sv --requests 300 --least 0.1");
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_NE(o.text.find("score"), std::string::npos) << o.text;
+  const outcome json = hcasim("mutate doorbell --file uar_decode.sv --requests 300 --least 0.1 --json");
+  // The build speaks to the errors.
+  const nlohmann::json said =
+      nlohmann::json::parse(json.text.substr(std::min(json.text.find('{'), json.text.size())), nullptr, false);
+  ASSERT_FALSE(said.is_discarded()) << json.text;
+  const nlohmann::json all = said["kinds"]["all"];
+  EXPECT_GT(all["killed"], 0);
+  EXPECT_EQ(all["survived"], said["survived"].size());
+  EXPECT_EQ(all["in_storms_alone"], said["in_storms_alone"].size());
   EXPECT_EQ(hcasim("mutate doorbell --file uar_decode.sv --requests 10 --least 1").status, 1);
   EXPECT_EQ(hcasim("mutate doorbell --requests many").status, 2);
 }
