@@ -20,7 +20,7 @@ KINDS = {
 }
 
 # name: (word, lowest bit, bits)
-_CHECK = {"gap": (0, 8, 16), "hold": (0, 24, 16), "remote": (0, 48, 1), "privileged": (0, 49, 1),
+_CHECK = {"gap": (0, 8, 16), "hold": (0, 24, 16), "remote": (0, 48, 1), "privileged": (0, 49, 1), "aimed": (0, 50, 1),
           "key": (1, 0, 32), "rights": (1, 32, 32), "pd": (2, 0, 32), "qpn": (2, 32, 32),
           "generation": (3, 0, 32), "function": (3, 32, 16), "va": (4, 0, 64), "length": (5, 0, 64)}
 _FETCH = {"gap": (0, 8, 16), "hold": (0, 24, 16), "index": (1, 0, 32), "value": (2, 0, 64)}

@@ -2,7 +2,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -98,15 +97,15 @@ class mutate_command final : public command {
   }
   int run(const context& /*c*/) override {
     arguments words;
-    const auto unit = std::find(std::begin(units), std::end(units), what_);
     if (fs::exists(fs::path(what_) / "CMakePresets.json")) {
       words = of_project(fs::absolute(what_));
-    } else if (unit != std::end(units)) {
+    } else if (what_.find('/') == std::string::npos && fs::exists(equivalents_of(what_))) {
       words = of_unit();
     } else {
-      throw input_error(
-          fmt::format("mutate: '{}' is neither one of {} nor a folder with a CMakePresets.json, as new-unit writes it", what_,
-                      fmt::join(units, ", ")));
+      throw input_error(fmt::format(
+          "mutate: '{}' is neither a unit of hcasim with RTL, as key_check, nor a folder with a CMakePresets.json, as "
+          "new-unit writes it",
+          what_));
     }
     for (const passed& p : passed_) {
       if (!p.value.empty()) words.insert(words.end(), {p.name, p.value});
@@ -119,12 +118,14 @@ class mutate_command final : public command {
   }
 
  private:
-  static constexpr const char* units[] = {"key_check", "page_walker", "context_cache", "doorbell"};
   struct passed {
     std::string name, type, help;
     std::string value;
   };
 
+  static fs::path equivalents_of(const std::string& unit) {
+    return fs::path(places::source) / "models" / unit / "rtl/equivalents.txt";
+  }
   [[nodiscard]] arguments of_unit() const {
     std::error_code ec;
     const fs::path build = fs::read_symlink("/proc/self/exe", ec).parent_path();
@@ -137,8 +138,7 @@ class mutate_command final : public command {
                  {"cmake", "--preset", "release", "-B", in.string(), "-DHCASIM_MUTANTS=all", "-DHCASIM_TESTS=OFF"});
     }
     build_step(in, {"cmake", "--build", ".", "--target", "mutate_" + what_});
-    return {(in / "testbenches/lockstep" / ("mutate_" + what_)).string(), "--equivalents",
-            (fs::path(places::source) / "models" / what_ / "rtl/equivalents.txt").string()};
+    return {(in / "testbenches/lockstep" / ("mutate_" + what_)).string(), "--equivalents", equivalents_of(what_).string()};
   }
   [[nodiscard]] arguments of_project(const fs::path& folder) const {
     if (all_) throw input_error("mutate: --all is for units of hcasim; a project says MUTANTS all in its CMakeLists.txt");

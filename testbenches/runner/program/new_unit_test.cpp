@@ -87,7 +87,8 @@ TEST_F(new_unit_of_the_program, mutate_says_what_it_can_build) {
     EXPECT_NE(o.text.find(why), std::string::npos) << arguments << ": " << o.text;
   };
   refused("", "what is required");
-  refused("key_chekc", "is neither one of key_check, page_walker, context_cache, doorbell nor a folder");
+  refused("key_chekc", "is neither a unit of hcasim with RTL, as key_check, nor a folder");
+  refused("requester", "is neither a unit of hcasim with RTL");
   fs::create_directory("empty");
   refused("empty", "nor a folder with a CMakePresets.json");
   std::ofstream("empty/CMakePresets.json") << "{}";
