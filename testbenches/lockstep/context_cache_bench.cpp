@@ -388,7 +388,7 @@ class context_cache_bench final : public bench {
       model_ = std::make_unique<context_cache>("model", config, clock, form_.entry_bytes, 1);
       requests_ = std::make_unique<stall_shim<context_request>>("requests", 1, clock, shell, "req", "rsp", "rel");
       transfers_ = std::make_unique<stall_shim<dma_request>>("transfers", 1, clock, shell, "rd_req", "rd_rsp", "",
-                                                             [](const dma_request& r) { return r.address | 1; });
+                                                             [](const dma_request& r) { return rtl::of_address(r.address); });
       transfers_->split("wr_req", "wr_rsp", shell, [](const dma_request& d) { return d.op == dma_op::write; });
       model_issuer_->out.bind(requests_->in[0]);
       requests_->out[0].bind(model_->in[0]);

@@ -57,7 +57,7 @@ class doorbell_world : public unit {
         rings_(
             queue_, clock, gate_of(o, s, "ring", next_), this,
             [](void* self, pending& p, unsigned) { static_cast<doorbell_world*>(self)->passed_on(p); },
-            [](const pending& p) { return std::uint64_t{p.number} << 3 | static_cast<std::uint64_t>(p.kind) << 1 | 1; }) {
+            [](const pending& p) { return rtl::of_queue(p.number, static_cast<std::uint64_t>(p.kind)); }) {
     mmio.register_nb_transport_bw(this, &doorbell_world::backward);
     qpc.on<&doorbell_world::find_context>(this);
     dma.on<&doorbell_world::read_record>(this);
@@ -409,9 +409,9 @@ class doorbell_bench final : public bench {
       shell.progress = &model_world_->progress();
       model_ = std::make_unique<doorbell>("model", config, clock);
       qps_ = std::make_unique<stall_shim<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "",
-                                                           [](const context_request& r) { return r.index + std::uint64_t{1}; });
+                                                           [](const context_request& r) { return rtl::of_index(r.index); });
       records_ = std::make_unique<stall_shim<dma_request>>("records", 1, clock, shell, "rec", "rec_rsp", "",
-                                                           [](const dma_request& r) { return r.address | 1; });
+                                                           [](const dma_request& r) { return rtl::of_address(r.address); });
       qps_->on_request = [this](const context_request& r) { model_world_->asks_for(r.index); };
       model_world_->watch(*model_);
       bind(*model_world_, *model_, qps_->in[0], records_->in[0]);

@@ -389,7 +389,7 @@ class key_check_bench final : public bench {
       return fields;
     };
     rtl::shell_options shell = shell_of(o);
-    const auto index = [](const context_request& r) { return r.index + std::uint64_t{1}; };
+    const auto index = [](const context_request& r) { return rtl::of_index(r.index); };
     if (o.model) {
       model_memory_ = std::make_unique<key_memory>("model_memory", o, clock);
       model_memory_->on_access = [&c](std::uint64_t line) { c.moved(model_side, line, false); };

@@ -233,7 +233,7 @@ class page_walker_bench final : public bench {
       model_ = std::make_unique<page_walker>("model", config, clock, 1);
       requests_ = std::make_unique<stall_shim<translate_request>>("requests", 1, clock, shell, "req", "rsp", "");
       reads_ = std::make_unique<stall_shim<dma_request>>("reads", 1, clock, shell, "mem_req", "mem_rsp", "",
-                                                         [](const dma_request& r) { return r.address | 1; });
+                                                         [](const dma_request& r) { return rtl::of_address(r.address); });
       model_issuer_->out.bind(requests_->in[0]);
       requests_->out[0].bind(model_->in[0]);
       model_->dma.bind(reads_->in[0]);

@@ -16,6 +16,17 @@ inline std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
+// What is transferred, by which a shell and whoever stands in front of a model mean the same stall; never 0.
+constexpr std::uint64_t of_address(std::uint64_t address) {
+  return address | 1;
+}
+constexpr std::uint64_t of_index(std::uint64_t index) {
+  return index + 1;
+}
+constexpr std::uint64_t of_queue(std::uint64_t number, std::uint64_t kind) {
+  return number << 3 | kind << 1 | 1;
+}
+
 // Tells one coming of a thing from the next. They are counted anew with every `era` of progress, so that who has met one more
 // than another differs from it until then and no longer.
 class recurrence {

@@ -64,8 +64,8 @@ context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const 
     ++misses_;
     start(reads_[p.get(64, fetch_bits)], dma_op::read, p.get(0, 64), t);
   };
-  stall_by(rd_req_, [](const rtl::payload& p) { return p.get(0, 64) | 1; });
-  stall_by(wr_req_, [this](const rtl::payload& p) { return p.get(8 * bytes_, 64) | 1; });
+  stall_by(rd_req_, [](const rtl::payload& p) { return rtl::of_address(p.get(0, 64)); });
+  stall_by(wr_req_, [this](const rtl::payload& p) { return rtl::of_address(p.get(8 * bytes_, 64)); });
   wr_req_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
     ++written_back_;
     rtl::reader r(p);
@@ -267,11 +267,11 @@ void context_cache_rtl::came(transfer& d, ps t) {
   rtl::payload p;
   if (d.op == dma_op::read) {
     rtl::writer(p).bytes(d.buffer.data(), bytes_).put(d.failed, 1).put(d.number, fetch_bits);
-    push(rd_rsp_, p, t, 0, d.address | 1);
+    push(rd_rsp_, p, t, 0, rtl::of_address(d.address));
   } else {
     write_failures_ += d.failed;
     rtl::writer(p).put(d.number, tag_bits + 1);
-    push(wr_rsp_, p, t, 0, d.address | 1);
+    push(wr_rsp_, p, t, 0, rtl::of_address(d.address));
   }
 }
 

@@ -60,9 +60,9 @@ doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_c
     await(1);
     if (dma.send(read_, t) == tlm::TLM_COMPLETED) found_record(t);
   };
-  stall_by(ring_, [](const rtl::payload& p) { return p.get(0, 32) << 3 | p.get(64, 2) << 1 | 1; });
-  stall_by(qp_, [](const rtl::payload& p) { return p.get(0, 24) + 1; });
-  stall_by(rec_, [](const rtl::payload& p) { return p.get(0, 64) | 1; });
+  stall_by(ring_, [](const rtl::payload& p) { return rtl::of_queue(p.get(0, 32), p.get(64, 2)); });
+  stall_by(qp_, [](const rtl::payload& p) { return rtl::of_index(p.get(0, 24)); });
+  stall_by(rec_, [](const rtl::payload& p) { return rtl::of_address(p.get(0, 64)); });
   note_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { note(p, t); };
   qp_rsp_.on_transfer = rec_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t, ps) { await(-1); };
 
@@ -145,13 +145,13 @@ void doorbell_rtl::found_qp(ps t) {
   }
   rtl::payload p;
   rtl::writer(p).put(address, 64).put(failed, 1);
-  push(qp_rsp_, p, t, 0, context_.index + std::uint64_t{1});
+  push(qp_rsp_, p, t, 0, rtl::of_index(context_.index));
 }
 
 void doorbell_rtl::found_record(ps t) {
   rtl::payload p;
   rtl::writer(p).bytes(&read_.record, sizeof read_.record).put(read_.failed, 1);
-  push(rec_rsp_, p, t, 0, read_.address | 1);
+  push(rec_rsp_, p, t, 0, rtl::of_address(read_.address));
 }
 
 void doorbell_rtl::note(const rtl::payload& p, ps t) {

@@ -70,8 +70,8 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
     ++extent_lines_;
     extent.release(ext_lines_[slot]);
   };
-  stall_by(mrc_req_, [](const rtl::payload& p) { return p.get(0, 24) + 1; });
-  stall_by(ext_req_, [](const rtl::payload& p) { return p.get(0, 32) + 1; });
+  stall_by(mrc_req_, [](const rtl::payload& p) { return rtl::of_index(p.get(0, 24)); });
+  stall_by(ext_req_, [](const rtl::payload& p) { return rtl::of_index(p.get(0, 32)); });
   rsp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { conclude(p, t); };
   drn_rsp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
     drained(static_cast<unsigned>(p.get(0, tag_bits)), t);
@@ -176,7 +176,7 @@ std::uint64_t key_check_rtl::operation_of(std::uint32_t index) const {
 
 void key_check_rtl::came(line& l, ps t) {
   static constexpr std::array<std::byte, 64> nothing{};
-  rtl::writer w = push(l.of_mrc ? mrc_rsp_ : ext_rsp_, t, l.slot, l.index + std::uint64_t{1});
+  rtl::writer w = push(l.of_mrc ? mrc_rsp_ : ext_rsp_, t, l.slot, rtl::of_index(l.index));
   w.bytes(l.failed ? nothing.data() : l.entry, 64).put(l.failed, 1);
   if (l.of_mrc) w.put(l.failed && l.index >= l.area_entries, 1);
   w.put(l.slot, slot_bits);

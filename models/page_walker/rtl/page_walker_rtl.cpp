@@ -40,7 +40,7 @@ page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page
   req_.on_transfer = [this](const rtl::payload&, std::uint64_t, ps) { owe(1); };
   rsp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { answer(p, t); };
   mem_req_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { read(p, t); };
-  stall_by(mem_req_, [](const rtl::payload& p) { return p.get(0, 64) | 1; });
+  stall_by(mem_req_, [](const rtl::payload& p) { return rtl::of_address(p.get(0, 64)); });
   mem_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t, ps) { await(-1); };
   register_statistics();
 }
@@ -97,7 +97,7 @@ void page_walker_rtl::read(const rtl::payload& p, ps t) {
 }
 
 void page_walker_rtl::came(table_read& r, ps t) {
-  push(mem_rsp_, t, 0, r.address | 1).bytes(r.line.data(), line_bytes).put(r.failed, 1).put(r.tag, tag_bits);
+  push(mem_rsp_, t, 0, rtl::of_address(r.address)).bytes(r.line.data(), line_bytes).put(r.failed, 1).put(r.tag, tag_bits);
 }
 
 void page_walker_rtl::answer(const rtl::payload& p, ps t) {
