@@ -257,6 +257,7 @@ void atc::describe() {
   stats_.add("requests_outstanding", "1", "translation requests under way", asking_level_, "requests");
   stats_.add("pages_outstanding", "1", "page requests under way", pages_level_, "pages");
   stats_.add("held", "1", "bursts that wait", held_level_);
+  stats_.busy_time("port_busy", "time the look-up port was busy", port_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("address", 64, address_probe_);
   signals_.add("hit", 1, hit_probe_);

@@ -25,6 +25,8 @@ command_unit::command_unit(const sc_core::sc_module_name& name, const command_un
   stats_.add("cache_drops", "1", "entries dropped from context caches", drops_);
   stats_.add("key_drains", "1", "waits for the accesses of an older key epoch", drains_);
   stats_.add("table_entries", "1", "page-table entries computed", entries_);
+  stats_.total("busy", "ps", "time that commands were being executed",
+               [this](ps) { return static_cast<double>(executing_.count()); });
   stats_.add("command_time", "ps", "from taking a command to its answer being written", command_time_);
   stats_.add("drain_time", "ps", "wait of one key drain", drain_time_);
   stats_.add("queue", "1", "commands that wait or run", queue_level_);
@@ -151,6 +153,7 @@ bool command_unit::execute_next() {
   if (c.event) event(HCA_EVENT_COMMAND, slot);
   ++ci_;
   command_time_.add(t_ - begin);
+  executing_ += t_ - begin;
   status_probe_.set(c.status, t_);
   busy_probe_.set(0, t_);
   queue_level_.set(pi_ - ci_, t_);

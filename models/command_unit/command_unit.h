@@ -143,6 +143,7 @@ class command_unit : public unit, public faulty {
   const void* asked_ = nullptr;  // the socket of the request that is not answered
   std::string (*asked_target_)(const void*) = nullptr;
   ps begun_{0};  // the command in hand
+  ps executing_{0};
   std::uint16_t opcode_ = 0;
   ps t_{0};  // the firmware core's local time
   pool<posted_write> writes_;

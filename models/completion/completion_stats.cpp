@@ -22,6 +22,7 @@ void completion::describe() {
   stats_.add("interrupts", "1", "interrupt messages sent", interrupts_);
   stats_.add("masked", "1", "interrupts kept back by a mask", masked_);
   stats_.add("write_failures", "1", "CQEs, EQEs and messages that did not reach memory", write_failures_);
+  stats_.busy_time("pipe_busy", "time the pipeline took completions in", pipe_);
   stats_.add("writes_in_flight", "1", "CQEs, EQEs and messages on their way", posted_level_);
   stats_.add("waiting", "1", "reports waiting for their turn", waiting_level_);
 

@@ -235,6 +235,7 @@ void context_cache::register_statistics() {
   stats_.add("waiting", "1", "requests not answered yet", waiting_);
   stats_.ratio("hit_ratio", "hits over all fetches answered with an entry", {&hits_}, {&hits_, &merged_, &misses_});
   stats_.busy_time("port_busy", "time the look-up port was busy", port_);
+  stats_.busy_time("write_buffers_busy", "share of `write_buffers` in use, times the time", write_buffers_);
   stats_.wait_time("port_waited", "time requests waited for the look-up port, summed", port_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("index", 32, index_probe_);

@@ -22,6 +22,8 @@ void dma_engine::describe() {
   stats_.add("tags_in_use", "1", "read tags taken", tags_level_);
   stats_.add("write_bytes", "bytes", "bytes of posted writes under way", write_level_);
   stats_.add("locks_held", "1", "atomic buckets locked", locks_level_);
+  stats_.busy_time("issue_busy", "time bursts were being given to PCIe", issue_);
+  stats_.busy_time("return_busy", "time bytes of reads passed the datapath on their way back", return_path_);
 
   guard_.list(stats_);
 

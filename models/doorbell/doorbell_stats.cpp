@@ -10,6 +10,9 @@ void doorbell::describe() {
   describe_front(stats_);
   stats_.add("fifo_wait", "ps", "time in the FIFO, of doorbells that had to wait", wait_);
   stats_.add("fifo", "1", "doorbells waiting", fifo_level_);
+  stats_.busy_time("pipe_busy", "time that doorbells took their turns", pipe_);
+  stats_.busy_time("port_busy", "time that lines of BlueFlame writes came in, one a cycle", port_);
+  stats_.busy_time("lines_busy", "time that lines of BlueFlame WQEs were taken, at `blueflame_lines`", lines_);
   stats_.add("to_recover", "1", "QPs whose doorbells were dropped and not yet recovered", dropped_level_);
 
   signals_.add("fifo", 16, fifo_probe_);

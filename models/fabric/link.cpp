@@ -21,8 +21,9 @@ unsigned lane_of(const packet& p, unsigned lanes) {
 
 }  // namespace
 
-link::direction::direction(std::uint64_t seed, const std::string& name, unsigned lane_count)
-    : lanes(lane_count),
+link::direction::direction(const link_config& config, std::uint64_t seed, const std::string& name)
+    : buffer(config.buffer / block * config.virtual_lanes),
+      lanes(config.virtual_lanes),
       loss(seed, name + ".loss"),
       corruption(seed, name + ".corruption"),
       duplication(seed, name + ".duplication"),
@@ -32,8 +33,7 @@ link::link(const sc_core::sc_module_name& module_name, const link_config& config
     : unit(module_name),
       config_(config),
       packets_(packets),
-      directions_{direction(seed, std::string(name()) + ".0", config.virtual_lanes),
-                  direction(seed, std::string(name()) + ".1", config.virtual_lanes)} {
+      directions_{direction(config, seed, std::string(name()) + ".0"), direction(config, seed, std::string(name()) + ".1")} {
   for (unsigned end = 0; end < 2; ++end) {
     in[end].on<&link::take>(this);
     for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {
@@ -104,6 +104,7 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
   const ps duration = config_.rate.time_for(p.wire_bytes());
   // A packet that is still arriving may not run dry on its way out.
   const ps start = d.wire.start(t, duration, p.last_bit - duration);
+  if (config_.buffer != 0) d.buffer.add(blocks, start);
   l.credits.set(l.free, start);
   d.busy.pulse(vl + 1, start, duration);
   ++d.packets;
@@ -231,6 +232,7 @@ void link::give_back(direction& d, unsigned end, unsigned vl, std::uint32_t bloc
   if (config_.buffer == 0 || blocks == 0) return;
   lane& l = d.lanes[vl];
   l.returning.push({at, blocks});
+  d.buffer.add(-std::int64_t{blocks}, at);
   for (std::size_t i = l.returning.size() - 1; i > 0 && l.returning[i - 1].at > l.returning[i].at; --i) {
     std::swap(l.returning[i - 1], l.returning[i]);
   }
@@ -280,6 +282,8 @@ void link::register_statistics(unsigned end) {
   stats_.add(e + "credit_stalls", "packets", "Packets" + from + " that had to wait for credits.", d.stalls);
   stats_.add(e + "credit_stall_time", "ps", "Time that such a packet waited for credits.", d.stall);
   stats_.share(e + "utilisation", "Share of the time that the wire carried packets" + from + ".", d.wire);
+  stats_.share(e + "buffer_utilisation", "Share of the receive buffer at the other end that packets" + from + " had taken.",
+               d.buffer);
   signals_.add(e + "busy", 4, d.busy);
   signals_.add(e + "waiting", 16, d.waiting_packets);
   for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {

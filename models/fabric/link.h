@@ -16,6 +16,7 @@
 
 #include "models/fabric/link_config.h"
 #include "tlm/base/faults.h"
+#include "tlm/base/pool_use.h"
 #include "tlm/base/random.h"
 #include "tlm/base/ring.h"
 #include "tlm/base/server.h"
@@ -87,8 +88,9 @@ class link : public unit, public faulty {
     unsigned vl = 0;
   };
   struct direction {
-    direction(std::uint64_t seed, const std::string& name, unsigned lanes);
+    direction(const link_config& config, std::uint64_t seed, const std::string& name);
     server wire;
+    pool_use buffer;  // of the lanes at the other end
     std::vector<lane> lanes;
     random_stream loss, corruption, duplication, delay;
     counter packets, bytes, lost, corrupted, duplicated, delayed, stalls;

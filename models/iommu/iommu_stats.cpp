@@ -41,6 +41,7 @@ void iommu::describe() {
   stats_.add("pages_queued", "1", "page requests that software has not taken", pages_queued_, "pages");
   stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_, "walkers");
   stats_.add("waiting", "1", "bursts and messages held", waiting_);
+  stats_.busy_time("port_busy", "time the look-up port was busy", port_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("address", 64, address_probe_);
   signals_.add("hit", 1, hit_probe_);

@@ -16,7 +16,8 @@ page_walker::page_walker(const sc_core::sc_module_name& name, const page_walker_
       interval_(clock.cycles(config.issue_interval)),
       cycle_(clock.period()),
       leaves_(config.leaf_sets, config.leaf_ways, entries_in(config.line), config.policy, config.seed),
-      cells_(protection) {
+      cells_(protection),
+      mshrs_(config.mshrs) {
   const std::uint32_t ways = std::min(config.upper_ways, config.upper_entries);
   for (unsigned level = 1; level < max_levels; ++level) {
     uppers_.emplace_back(ways ? config.upper_entries / ways : 0, std::max(ways, 1U), 1U, config.policy, config.seed + level);
@@ -132,6 +133,7 @@ bool page_walker::miss(pending& p) {
   w.tag_dropped = false;
   w.waiting.push(p);
   missed_.push_back(&w);
+  mshrs_.add(1, now());
   if (walking_ < config_.walkers && ready_.empty()) {
     begin(w, p.t);
   } else {
@@ -209,6 +211,7 @@ process page_walker::run(walk& w) {
 
 void page_walker::finish(walk& w, translate_status failure, ps t) {
   std::erase(missed_, &w);
+  mshrs_.add(-1, now());
   --walking_;
   walkers_busy_.add(-1, t);
   walkers_probe_.set(walkers_busy_.value(), t);
@@ -309,6 +312,8 @@ void page_walker::register_statistics() {
   stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_, "walkers");
   stats_.add("queued", "1", "lines without a walker and misses without an MSHR", queued_);
   stats_.ratio("hit_ratio", "hits over all translations through a table", {&hits_}, {&hits_, &misses_, &merged_});
+  stats_.busy_time("mshrs_busy", "share of `mshrs` in use, times the time", mshrs_);
+  stats_.busy_time("port_busy", "time the look-up port was busy", port_);
   stats_.wait_time("port_waited", "time requests waited for the look-up port, summed", port_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("tag", 32, tag_probe_);

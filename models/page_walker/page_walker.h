@@ -22,6 +22,7 @@
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/fifo.h"
 #include "tlm/base/pool.h"
+#include "tlm/base/pool_use.h"
 #include "tlm/base/process.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
@@ -114,8 +115,9 @@ class page_walker : public unit, public faulty {
   pool<walk> walks_;
   pool<pending> pendings_;
   std::vector<walk*> missed_;  // MSHRs in use
-  fifo<walk> ready_;           // without a walker
-  fifo<pending> stalled_;      // without an MSHR
+  pool_use mshrs_;
+  fifo<walk> ready_;       // without a walker
+  fifo<pending> stalled_;  // without an MSHR
   std::uint32_t walking_ = 0;
 
   counter hits_, physical_, misses_, merged_, stalls_, not_present_, errors_, drops_, dropped_, poisoned_, evictions_;

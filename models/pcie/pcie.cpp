@@ -29,7 +29,8 @@ pcie::lane::lane(const pcie_config& c, const char* up_name, const char* down_nam
       nonposted_headers(c.nonposted_headers),
       device_posted_headers(c.device_posted_headers),
       device_posted_data(c.device_posted_data),
-      device_nonposted_headers(c.device_nonposted_headers) {}
+      device_nonposted_headers(c.device_nonposted_headers),
+      completion_room(c.completion_bytes) {}
 
 pcie::pcie(const sc_core::sc_module_name& n, const pcie_config& config, unsigned devices)
     : unit(n), config_(config), map_(config.memory_top) {
@@ -273,6 +274,7 @@ void pcie::send_read(burst& b) {
   lane& l = *lanes_[b.source];
   ++l.reads;
   l.outstanding_bytes += b.bytes;
+  l.completion_room.add(static_cast<std::int64_t>(b.bytes), t);
   l.outstanding.add(1, t);
   l.outstanding_probe.set(l.outstanding.value(), t);
   const tlp_shape shape = split_read(b.address, b.bytes, config_.mrrs);

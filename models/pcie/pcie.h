@@ -121,6 +121,7 @@ class pcie : public unit, public faulty {
     burst* waiting = nullptr;  // reads that wait for room for their completions
     burst* waiting_last = nullptr;
     std::uint64_t outstanding_bytes = 0;
+    pool_use completion_room;
     // In order; an IOMMU may hold them for long after they were at its door.
     std::uint64_t memory_writes = 0;
     std::uint64_t memory_writes_done = 0;

@@ -132,6 +132,7 @@ void pcie::complete(burst& b) {
   lane& l = *lanes_[b.source];
   const ps t = now();
   l.outstanding_bytes -= b.bytes;
+  l.completion_room.add(-static_cast<std::int64_t>(b.bytes), t);
   l.outstanding.add(-1, t);
   l.outstanding_probe.set(l.outstanding.value(), t);
   l.read_time.add(t - b.begun);
@@ -217,6 +218,16 @@ void pcie::describe(unsigned i) {
   stats_.add(base + "credit_stalls", "1", "bursts to or from the device that waited for header or data credits",
              l.credit_stalls);
   stats_.add(base + "credit_stall_time", "ps", "how long each of those waited", l.credit_stall_time);
+  const auto pool = [&](const char* name, const auto& p) {
+    stats_.share(base + name + "_utilisation", "share of `" + std::string(name) + "` in use", p);
+  };
+  pool("posted_headers", l.posted_headers);
+  pool("posted_data", l.posted_data);
+  pool("nonposted_headers", l.nonposted_headers);
+  pool("device_posted_headers", l.device_posted_headers);
+  pool("device_posted_data", l.device_posted_data);
+  pool("device_nonposted_headers", l.device_nonposted_headers);
+  pool("completion_bytes", l.completion_room);
   stats_.add(base + "completion_stalls", "1", "reads that waited for room for their completions", l.completion_stalls);
   stats_.add(base + "read_time", "ps", "read burst: request at the port until its last completion has arrived", l.read_time);
   stats_.add(base + "write_time", "ps", "write burst: at the port until it has landed", l.write_time);

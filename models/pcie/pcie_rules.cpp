@@ -185,11 +185,13 @@ credit_loop::grant credit_loop::take(ps t, std::uint64_t n, std::uint64_t each, 
       s.first += s.interval * static_cast<std::int64_t>(wanted);
     }
   }
+  use_.add(static_cast<std::int64_t>(i * each), start);
   return {start, i};
 }
 
 void credit_loop::give(ps first, ps interval, std::uint64_t n, std::uint64_t each) {
   if (n) returning_.push({first, interval, n, each});
+  use_.come_back(first, interval, n, each);
 }
 
 std::uint64_t credit_loop::free_at(ps t) const {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <vector>
 
+#include "tlm/base/pool_use.h"
 #include "tlm/base/ring.h"
 #include "tlm/base/units.h"
 
@@ -57,7 +58,7 @@ class link_schedule {
 // is kept as arithmetic series, one a burst.
 class credit_loop {
  public:
-  explicit credit_loop(std::uint64_t total) : total_(total), free_(total) {}
+  explicit credit_loop(std::uint64_t total) : total_(total), free_(total), use_(total) {}
 
   struct grant {
     ps start;            // earliest start at which no TLP of the burst has to wait in the middle
@@ -72,6 +73,7 @@ class credit_loop {
   [[nodiscard]] std::uint64_t free_at(ps t) const;
   // Free, or on their way back and not yet taken. Equals the total when no burst is between take and give.
   [[nodiscard]] std::uint64_t owned() const;
+  [[nodiscard]] ps busy_until(ps t) const { return use_.busy_until(t); }
 
  private:
   struct series {
@@ -85,6 +87,7 @@ class credit_loop {
   std::uint64_t total_;
   std::uint64_t free_;
   ring<series> returning_;
+  pool_use use_;
 };
 
 enum class pcie_place : std::uint8_t { memory, interrupts, device, nowhere };

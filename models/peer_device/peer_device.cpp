@@ -226,12 +226,14 @@ void peer_device::describe() {
   stats_.add("bar_read_time", "ps", "from the arrival of a read to its last byte", read_time_);
   stats_.add("bar_write_time", "ps", "from the arrival of a write until it has landed", write_time_);
   stats_.busy_time("read_busy", "time the BAR gave bytes out", read_pipe_);
+  stats_.busy_time("slots_busy", "share of `read_slots` in use, times the time", read_pipe_.slots());
   stats_.busy_time("write_busy", "time the BAR took bytes in", write_port_);
   stats_.add("copies", "1", "copies of the copy engine that ended well", copies_done_);
   stats_.add("copies_failed", "1", "copies of which a byte could not be moved", copies_failed_);
   stats_.add("copied_to_host", "B", "bytes copied to host memory", copied_to_host_);
   stats_.add("copied_from_host", "B", "bytes copied from host memory", copied_from_host_);
   stats_.add("copy_time", "ps", "from the turn of a descriptor to its last byte", copy_time_);
+  stats_.busy_time("copy_busy", "time the copy engine handed bytes to its link", copy_port_);
   stats_.add("copy_queue", "1", "descriptors not worked off", copy_queue_);
   signals_.add("access", 2, access_probe_, {"idle", "write", "read"});
   signals_.add("offset", 48, offset_probe_);

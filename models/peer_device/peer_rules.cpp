@@ -37,6 +37,8 @@ read_pipe::times read_pipe::take(ps t, std::uint64_t bytes) {
   const ps work = rate_.time_for(bytes);
   const ps end = port_.start(begin + latency_, work) + work;
   ends_[next_] = end;
+  slots_.add(1, begin);
+  slots_.add(-1, end);
   next_ = next_ + 1 == ends_.size() ? 0 : next_ + 1;
   return {begin, end};
 }

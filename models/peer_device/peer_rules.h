@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tlm/base/pool_use.h"
 #include "tlm/base/server.h"
 #include "tlm/base/units.h"
 
@@ -40,16 +41,19 @@ class read_pipe {
     ps begin;  // a slot was free
     ps end;    // the last byte is there
   };
-  read_pipe(std::uint32_t slots, ps latency, bit_rate rate) : ends_(slots, ps(0)), latency_(latency), rate_(rate) {}
+  read_pipe(std::uint32_t slots, ps latency, bit_rate rate)
+      : ends_(slots, ps(0)), slots_(slots), latency_(latency), rate_(rate) {}
 
   times take(ps t, std::uint64_t bytes);
   [[nodiscard]] ps busy() const { return port_.busy(); }
   [[nodiscard]] ps busy_until(ps t) const { return port_.busy_until(t); }
+  [[nodiscard]] const pool_use& slots() const { return slots_; }
 
  private:
   std::vector<ps> ends_;  // of the last reads, the oldest at `next_`
   std::size_t next_ = 0;
   server port_;
+  pool_use slots_;
   ps latency_;
   bit_rate rate_;
 };

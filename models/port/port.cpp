@@ -12,7 +12,8 @@ port::port(const sc_core::sc_module_name& module_name, const port_config& config
       clock_(clock),
       gid_(hca_port_gid(static_cast<std::uint16_t>(config.lid))),
       packets_(packets),
-      lanes_(config.virtual_lanes) {
+      lanes_(config.virtual_lanes),
+      egress_use_(std::uint64_t{config.egress_packets} * config.virtual_lanes) {
   for (unsigned i = 0; i < senders; ++i) {
     sender& s = senders_.emplace_back();
     s.self = this;
@@ -57,6 +58,7 @@ void port::take(lane& l, packet& p) {
   egress_opcode_.pulse(p.header.opcode + 1U, t, clock_.period());
   egress_psn_.set(p.header.psn, t);
   ++l.unanswered;
+  egress_use_.add(1, t);
   passing& r = passing_.get();
   r = {this, &p, &l, std::exchange(p.departed, {})};
   queue_.at(t + clock_.cycles(config_.egress_latency), {[](void* c) {
@@ -114,6 +116,7 @@ void port::leave_at(lane& l, ps t) {
 void port::sent(lane& l, ps t) {
   --l.unanswered;
   leave_at(l, t);
+  egress_use_.add(-1, t);
   if (l.waiting_packets != 0) admit_later(l);
 }
 
@@ -262,6 +265,9 @@ void port::register_statistics() {
   stats_.add("dropped_wrong_gid", "packets", "Packets dropped because their GRH is for another port, or for no group.",
              wrong_gid_);
   stats_.add("dropped_bad_pkey", "packets", "Packets dropped because of their P_Key.", bad_pkey_);
+  stats_.busy_time("egress_packets_busy", "Share of `egress_packets` of all lanes in use, times the time.", egress_use_);
+  stats_.busy_time("egress_busy", "Time that packets were being taken in.", egress_pipe_);
+  stats_.busy_time("ingress_busy", "Time that received packets were being checked.", ingress_pipe_);
   stats_.add("held", "packets", "Packets in the receive buffer that requester or responder have not answered.", held_level_,
              "ingress_held");
   signals_.add("egress_opcode_plus_1", 9, egress_opcode_);

@@ -20,6 +20,7 @@
 
 #include "models/port/port_config.h"
 #include "tlm/base/clock_domain.h"
+#include "tlm/base/pool_use.h"
 #include "tlm/base/ring.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
@@ -104,6 +105,7 @@ class port : public unit {
   std::deque<sender> senders_;
   std::vector<lane> lanes_;
   server egress_pipe_, ingress_pipe_;
+  pool_use egress_use_;
   pool<held> held_;
   pool<passing> passing_;
 

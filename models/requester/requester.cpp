@@ -32,6 +32,9 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
   stats_.add("flushed", "1", "work requests completed with WR_FLUSH_ERR", flushed_);
   stats_.add("latency", "ps", "from a work request's arrival to its completion", latency_);
   faults_.list(stats_);
+  stats_.busy_time("buffers_busy", "share of `buffers` in use, times the time", buffers_);
+  stats_.busy_time("message_engine_busy", "time the message engine was starting messages", message_engine_);
+  stats_.busy_time("response_engine_busy", "time the response engine was taking responses in", response_engine_);
   stats_.busy_time("packet_engine_busy", "time the packet engine was issuing", packet_engine_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("qpn", 24, qpn_probe_);

@@ -44,6 +44,7 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
              wrong_route_);
   stats_.add("wrong_domain", "1", "XRC requests that name no SRQ of the QP's domain", wrong_domain_);
   faults_.list(stats_);
+  stats_.busy_time("buffers_busy", "share of `buffers` in use, times the time", buffers_);
   stats_.busy_time("engine_busy", "time the packet engine was busy", engine_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("qpn", 24, qpn_probe_);

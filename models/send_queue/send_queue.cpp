@@ -28,6 +28,9 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
   stats_.add("bad_wqes", "1", "WQEs that were not what their place says", bad_wqes_);
   stats_.add("ready", "1", "QPs that wait for a turn", ready_level_);
   stats_.add("units_busy", "1", "turns in progress", units_busy_);
+  stats_.busy_time("scheduler_busy", "time the scheduler was starting turns", scheduler_);
+  stats_.busy_time("issuer_busy", "time WQEs were being handed on", issuer_);
+  stats_.busy_time("cache_busy", "share of `wqe_cache` in use, times the time", cache_);
   stats_.add("cache", "1", "64 B blocks of WQEs held", cache_level_);
   signals_.add("valid", 1, valid_probe_);
   signals_.add("qpn", 24, qpn_probe_);

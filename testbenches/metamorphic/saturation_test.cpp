@@ -23,10 +23,10 @@ double change_of_means(const experiment& from, const experiment& to) {
 
 TEST_P(saturated, a_doubled_latency_changes_no_rate) {
   const workload& w = GetParam();
-  const auto latencies = latencies_of(w, make_ample);
+  const auto latencies = doubled_latencies(w, make_ample);
   std::vector<experiment> list{{.of = &w, .adjust = make_ample}};
   for (std::size_t i = 0; i < latencies.size(); ++i) {
-    const doubled_knob& k = latencies[i];
+    const changed_knob& k = latencies[i];
     if (!full() && !has_its_turn(k.knob, w)) continue;
     list.push_back({.of = &w, .settings = {{k.knob, k.to}}, .adjust = make_ample});
   }

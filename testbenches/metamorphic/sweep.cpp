@@ -153,17 +153,46 @@ void make_roomy(setup& s) {
   }
 }
 
-std::vector<doubled_knob> latencies_of(const workload& w, void (*adjust)(setup&)) {
+namespace {
+
+// `to`: its number then; that of now leaves the knob alone.
+std::vector<changed_knob> changed_knobs(const workload& w, void (*adjust)(setup&), double (*to)(const knob_tree::leaf&)) {
   setup s = arranged(w);
   adjust(s);
   machine_of here(s);
-  std::vector<doubled_knob> out;
+  std::vector<changed_knob> out;
   for (const knob_tree::leaf& l : here.tree.leaves()) {
     const std::string path = general_path(l.path);
-    if (path.empty() || role_of(l) != role::latency || number_of(l) == 0) continue;
-    out.push_back({path, l.text(), format_quantity(l.kind, std::min(number_of(l) * 2, l.max))});
+    const double then = to(l);
+    if (path.empty() || then == number_of(l)) continue;
+    out.push_back({path, *role_of(l), l.text(), format_quantity(l.kind, std::clamp(then, l.min, l.max))});
   }
   return out;
+}
+
+double scarce(const knob_tree::leaf& l) {
+  const double now = number_of(l);
+  switch (role_of(l).value_or(role::none)) {
+    case role::interval:
+      return std::max(now, l.kind == knob_kind::time ? 1000.0 : 1.0) * 128;
+    case role::throughput:
+      return std::floor(now / 64);
+    case role::pool:
+      return listed(l)->zero_is_all ? std::max(l.min, unit_of(l)) : l.min;
+    default:
+      return now;
+  }
+}
+
+}  // namespace
+
+std::vector<changed_knob> doubled_latencies(const workload& w, void (*adjust)(setup&)) {
+  return changed_knobs(w, adjust,
+                       [](const knob_tree::leaf& l) { return number_of(l) * (role_of(l) == role::latency ? 2 : 1); });
+}
+
+std::vector<changed_knob> scarcities(const workload& w, void (*adjust)(setup&)) {
+  return changed_knobs(w, adjust, scarce);
 }
 
 bool has_its_turn(const std::string& knob, const workload& w) {

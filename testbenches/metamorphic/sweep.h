@@ -18,13 +18,15 @@ struct knob_sweep {
 // Every directed knob, at what it is in the workload and around it: at a quarter and at four times, or over all powers of two
 // that may matter.
 std::vector<knob_sweep> knobs_of(const workload& w, bool all_values);
-// Doubled, of what the workload has.
-struct doubled_knob {
+struct changed_knob {
   std::string knob;
-  std::string from;
+  role what = role::none;
+  std::string from;  // what the workload has
   std::string to;
 };
-std::vector<doubled_knob> latencies_of(const workload& w, void (*adjust)(setup&));
+std::vector<changed_knob> doubled_latencies(const workload& w, void (*adjust)(setup&));
+// Intervals 128 times as long (of at least a cycle, or a nanosecond), rates a 64th, pools of as little as may be.
+std::vector<changed_knob> scarcities(const workload& w, void (*adjust)(setup&));
 
 // Many of everything that there is a number of, and traffic to fill it: what binds then is an interval or a rate.
 void make_ample(setup& s);

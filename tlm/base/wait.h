@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "tlm/base/event_queue.h"
+#include "tlm/base/pool_use.h"
 
 namespace hcasim {
 
@@ -64,16 +65,17 @@ class wait_list {
 
 class credits {
  public:
-  credits(event_queue& queue, std::uint64_t total) : queue_(queue), total_(total), free_(total) {}
+  credits(event_queue& queue, std::uint64_t total) : queue_(queue), total_(total), free_(total), use_(total) {}
 
   [[nodiscard]] std::uint64_t total() const { return total_; }
   [[nodiscard]] std::uint64_t available() const { return free_; }
   [[nodiscard]] std::uint64_t in_use() const { return total_ - free_; }
   [[nodiscard]] std::size_t waiting() const { return waiters_.size(); }
+  [[nodiscard]] ps busy_until(ps t) const { return use_.busy_until(t); }
 
   bool try_take(std::uint64_t n = 1) {
     if (!waiters_.empty() || free_ < n) return false;
-    free_ -= n;
+    occupy(n);
     return true;
   }
   // `co_await c.take(n)`; n must not exceed total().
@@ -92,17 +94,24 @@ class credits {
   }
   void give(std::uint64_t n = 1) {
     free_ += n;
+    use_.add(-static_cast<std::int64_t>(n), now());
     while (!waiters_.empty() && waiters_.front().amount <= free_) {
       wait_list::node& w = waiters_.pop();
-      free_ -= w.amount;
+      occupy(w.amount);
       queue_.soon(resume(w.handle));
     }
   }
 
  private:
+  void occupy(std::uint64_t n) {
+    free_ -= n;
+    use_.add(static_cast<std::int64_t>(n), now());
+  }
+
   event_queue& queue_;
   std::uint64_t total_;
   std::uint64_t free_;
+  pool_use use_;
   wait_list waiters_;
 };
 

@@ -17,6 +17,8 @@ constexpr shared_capacity capacities[] = {{"walkers_busy", "walkers"},
                                           {"units_busy", "units"},
                                           {"tags_in_use", "read_tags"},
                                           {"write_bytes", "write_buffer"},
+                                          {"requests_outstanding", "requests"},
+                                          {"pages_outstanding", "page_requests"},
                                           {"outstanding", "fetches"}};
 
 double knob_value(const knob::target& t) {
