@@ -35,6 +35,7 @@ struct interval_timer {
 // The first is that of ITIMER_REAL, which alarm() sets as well.
 std::array<interval_timer, 33> timers;
 std::atomic<std::uint64_t> earliest{never};
+std::atomic<std::uint32_t> changes{0};  // of `due`
 std::atomic<std::uint64_t> delivered{0};
 
 std::uint64_t as_ps(const timeval& t) {
@@ -45,10 +46,16 @@ timeval as_time(std::uint64_t ps) {
   return {static_cast<time_t>(us / us_per_s), static_cast<suseconds_t>(us % us_per_s)};
 }
 
+// After a change of `due`. The handler of a signal may change another one meanwhile.
 void find_earliest() {
-  std::uint64_t first = never;
-  for (const interval_timer& t : timers) first = std::min(first, t.due);
-  earliest = first;
+  ++changes;
+  std::uint32_t seen = 0;
+  do {
+    seen = changes;
+    std::uint64_t first = never;
+    for (const interval_timer& t : timers) first = std::min(first, t.due);
+    earliest = first;
+  } while (changes != seen);
 }
 
 std::uint64_t left_of(const interval_timer& t, std::uint64_t now) {

@@ -17,7 +17,7 @@ function write_copy(to) {
   to = out "/" file
   sub(/\/[^\/]*$/, "", to)
   system("mkdir -p '" to "'")
-  printf "%s", copy >(out "/" file)
+  printf "#include \"testbenches/hostile/left_out/left_out.h\"\n%s", copy >(out "/" file)
   close(out "/" file)
 }
 function quoted(text) {

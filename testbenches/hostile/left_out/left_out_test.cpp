@@ -35,11 +35,12 @@ constexpr check checks[] = {
 };
 
 constexpr std::uint64_t packets = 100'000;
+constexpr std::uint64_t few = 8'000;     // most are found among these already
 constexpr std::uint64_t most_seeds = 8;  // until it is found
 constexpr std::uint64_t seeds = 2;       // of what is not to be found
 constexpr unsigned longest = 60;         // seconds, some fifty times what a run takes
 
-std::string verdict_on_a_run(std::uint64_t seed) {
+std::string verdict_on_a_run(std::uint64_t seed, std::uint64_t packets_sent) {
   system_config config = world::two_nodes();
   for (node_config& n : config.nodes) {  // few, so that they come round
     n.hca.command_unit.log_mrs = 8;
@@ -47,7 +48,7 @@ std::string verdict_on_a_run(std::uint64_t seed) {
   }
   hcasim::system s("system", config);
   hostile_options o;
-  o.packets = packets;
+  o.packets = packets_sent;
   hostile_outcome r;
   start_hostile(s, o, seed, r);
   run_simulation();
@@ -61,7 +62,7 @@ std::string verdict_on_a_run(std::uint64_t seed) {
 }
 
 // In a process of its own: nobody knows how such an adapter ends. Empty: nothing was found.
-std::string found(int number, std::uint64_t seed) {
+std::string found(int number, std::uint64_t seed, std::uint64_t packets_sent = packets) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
   const pid_t child = fork();
@@ -71,7 +72,7 @@ std::string found(int number, std::uint64_t seed) {
     left_out_check = number;
     std::string said;
     try {
-      said = verdict_on_a_run(seed);
+      said = verdict_on_a_run(seed, packets_sent);
     } catch (const std::exception& e) {
       said = std::string("an exception: ") + e.what();
     }
@@ -100,8 +101,8 @@ class left_out : public ::testing::TestWithParam<check> {};
 
 TEST_P(left_out, is_found) {
   const check& c = GetParam();
-  std::string by;
   std::uint64_t seed = 0;
+  std::string by = *c.reason == '\0' ? found(c.number, seed, few) : "";
   while (by.empty() && seed < (*c.reason == '\0' ? most_seeds : seeds)) by = found(c.number, ++seed);
   std::printf("%-40s %s, seed %d\n", c.name, by.empty() ? "not found" : by.c_str(), static_cast<int>(seed));
   if (*c.reason == '\0') {

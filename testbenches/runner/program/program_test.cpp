@@ -53,8 +53,8 @@ TEST_F(program, every_preset_runs) {
 class fabric : public program, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(fabric, ends_every_run) {
-  const std::map<std::string, std::string> parameters{{"lockstep", "--requests 200"},
-                                                      {"hostile", "--forged 5000"},
+  const std::map<std::string, std::string> parameters{{"lockstep", "--requests 100"},
+                                                      {"hostile", "--forged 3000"},
                                                       {"applications", "--program0.run true"},  // others poll for seconds
                                                       {"gateway", "--program0.run true --listen " + own_listening_address()}};
   const json benches = json::parse(hcasim("list --json").text);
