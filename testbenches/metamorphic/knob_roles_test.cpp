@@ -23,6 +23,23 @@ TEST(knob_roles, every_knob_has_one) {
   EXPECT_GT(resources, 150U);
 }
 
+TEST(knob_roles, every_bound_that_is_told_is_allowed) {
+  const auto machine = make_system_platform();
+  const knob_tree tree = make_tree(*machine, nullptr);
+  std::size_t bounds = 0;
+  for (const knob_tree::leaf& l : tree.leaves()) {
+    const std::string range = l.range();
+    const std::size_t cut = range.find(" to ");
+    if (cut == std::string::npos) continue;
+    for (const std::string& bound : {range.substr(0, cut), range.substr(cut + 4)}) {
+      EXPECT_NO_THROW(l.assign(bound)) << l.path << " " << bound;
+      EXPECT_EQ(l.text(), bound) << l.path;
+      ++bounds;
+    }
+  }
+  EXPECT_GT(bounds, 500U);
+}
+
 TEST(knob_roles, every_entry_of_the_table_is_a_knob) {
   const auto machine = make_system_platform();
   const knob_tree tree = make_tree(*machine, nullptr);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,23 @@ bool binds_no_unit(const std::string& knob) {
   return std::any_of(std::begin(list), std::end(list), [&](const char* l) { return glob_match(l, knob); });
 }
 
+struct scarcity {
+  std::pair<double, std::string> busiest;
+  std::pair<double, std::string> of_unit;
+};
+std::ostream& operator<<(std::ostream& out, const scarcity& s) {
+  return out << fmt::format("; {} {:.4f}, of the unit {} {:.4f}", s.busiest.second, s.busiest.first, s.of_unit.second,
+                            s.of_unit.first);
+}
+scarcity scarcity_of(const outcome& o, const std::string& own) {
+  scarcity s;
+  for (const auto& [name, busy] : o.busy) {
+    s.busiest = std::max(s.busiest, {busy, name});
+    if (glob_match(own, name)) s.of_unit = std::max(s.of_unit, {busy, name});
+  }
+  return s;
+}
+
 TEST_P(scarce, what_binds_is_named) {
   const workload& w = GetParam();
   std::vector<experiment> list{{.of = &w, .adjust = make_ample}};
@@ -49,24 +67,50 @@ TEST_P(scarce, what_binds_is_named) {
                                          outcomes[0].rate / 1e6, o.rate / 1e6);
     EXPECT_TRUE(o.ran()) << line << o.problem;
     if (o.rate > outcomes[0].rate / 2) continue;
-    const std::string own = resources_of_unit_with(s.knob);
-    std::pair<double, std::string> busiest;
-    std::pair<double, std::string> of_unit;
-    for (const auto& [name, share] : o.busy) {
-      busiest = std::max(busiest, {share, name});
-      if (glob_match(own, name)) of_unit = std::max(of_unit, {share, name});
-    }
+    const scarcity found = scarcity_of(o, resources_of_unit_with(s.knob));
     // Of a pool some may be too few for who comes next; and where one is empty, those before it fill.
-    const bool named =
-        roles[i] == role::pool ? of_unit.first >= 0.5 : of_unit.first >= 0.9 && of_unit.first > busiest.first - 0.02;
-    EXPECT_TRUE(named) << line
-                       << fmt::format("; {} {:.4f}, of the unit {} {:.4f}", busiest.second, busiest.first, of_unit.second,
-                                      of_unit.first);
+    const bool named = roles[i] == role::pool ? found.of_unit.first >= 0.5
+                                              : found.of_unit.first >= 0.9 && found.of_unit.first > found.busiest.first - 0.02;
+    EXPECT_TRUE(named) << line << found;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(law, scarce, ::testing::ValuesIn(workloads().begin(), workloads().end()),
                          [](const auto& i) { return std::string(i.param.name); });
+
+// Of a unit as RTL, whose streams stand still nearly always.
+struct rtl_unit {
+  const char* unit;
+  const char* workload_name;
+  std::vector<setting> also{};
+};
+void PrintTo(const rtl_unit& u, std::ostream* out) {  // NOLINT(readability-identifier-naming): GoogleTest's
+  *out << u.unit;
+}
+class scarce_rtl : public ::testing::TestWithParam<rtl_unit> {};
+
+TEST_P(scarce_rtl, what_binds_is_named) {
+  const std::string unit = std::string("node*.hca.") + GetParam().unit;
+  const workload& w = workload_named(GetParam().workload_name);
+  std::vector<setting> as_rtl = GetParam().also;
+  as_rtl.push_back({unit + ".implementation", "rtl"});
+  std::vector<setting> stalled = as_rtl;
+  stalled.push_back({unit + ".rtl.stall", "0.95"});
+  const auto outcomes = run_all({{.of = &w, .settings = as_rtl}, {.of = &w, .settings = stalled}});
+  for (const outcome& o : outcomes) ASSERT_TRUE(o.ran()) << o.problem << o.refused;
+  ASSERT_LT(outcomes[1].rate, outcomes[0].rate / 2);
+  const scarcity s = scarcity_of(outcomes[1], unit + ".*");
+  EXPECT_GE(s.of_unit.first, 0.9) << unit << s;
+}
+
+INSTANTIATE_TEST_SUITE_P(law, scarce_rtl,
+                         ::testing::Values(rtl_unit{"doorbell",
+                                                    "doorbells",
+                                                    {{"node*.hca.doorbell.coalesce", "true"},
+                                                     {"node*.hca.doorbell.blueflame_stall", "false"}}},
+                                           rtl_unit{"key_check", "small_writes"}, rtl_unit{"page_walker", "small_writes"},
+                                           rtl_unit{"mrc_cache", "small_writes"}, rtl_unit{"qpc_cache", "small_writes"}),
+                         [](const auto& i) { return std::string(i.param.unit); });
 
 }  // namespace
 }  // namespace hcasim::metamorphic

@@ -45,6 +45,11 @@ stream& shell::add(const std::string& bundle_name, bool is_into, unsigned bits) 
   domains_[b.clock].streams.push_back(&s);
   if (is_into) into_.push_back(&s);
   if (b.fifo && b.ready) followers_.push_back(&s);
+  if (is_into) {
+    stats_.total(bundle_name + "_busy", "ps", "time that the stream had something for the RTL", [this, &s](ps) {
+      return static_cast<double>(domains_[s.clock()].clock.cycles(static_cast<double>(s.busy_cycles())).count());
+    });
+  }
   return s;
 }
 

@@ -53,6 +53,8 @@ class stream {
   [[nodiscard]] field find(const std::string& field_name) const { return bundle_.find(field_name); }
   [[nodiscard]] std::uint64_t transfers() const { return transfers_; }
   [[nodiscard]] std::uint64_t stalled_cycles() const { return stalled_; }
+  // In which something was, or waited to be, transferred.
+  [[nodiscard]] std::uint64_t busy_cycles() const { return transfers_ + stalled_; }
 
   // Into the RTL: offers it from `t` on. Items of one time go in the order they were pushed. Of the second form all bits of the
   // payload are to be put at once. Its stall is that of `what`, or 0: of its number.

@@ -167,7 +167,9 @@ void knob_tree::leaf::assign(std::string_view text) const {
       return;
     }
     default: {
-      const long double v = parse_quantity(kind, text);
+      const long double written = parse_quantity(kind, text);
+      // As the knob holds it: 0.95 is not quite the double that its range ends with.
+      const long double v = std::holds_alternative<double*>(value) ? static_cast<double>(written) : written;
       if (v < static_cast<long double>(min) || v > static_cast<long double>(max) || v > capacity(value)) {
         throw quantity_error(fmt::format("{} is out of range; allowed is {}", text, range()));
       }
