@@ -1,6 +1,8 @@
 #include "models/driver/device.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 #include "firmware/abi/pci_config.h"
 
@@ -20,6 +22,9 @@ device::device(host& machine, std::uint64_t bar_base, const driver_config& confi
       events_(machine, dma_, bar_base, config_, commands_, counters_),
       pager_(machine, *this),
       peers_(*this, config_) {
+  if (config.first_vector + config.completion_vectors + 1 >= host::vectors)
+    throw std::invalid_argument("driver: first_vector leaves no vectors of the host, of which there are " +
+                                std::to_string(host::vectors) + ", for completion_vectors, events and the IOMMU");
   counters_.list(list_);
 }
 
@@ -45,20 +50,25 @@ int device::open(cpu& c) {
 }
 
 int device::bring_up(cpu& c) {
+  step_ = "finding it";
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
+  step_ = "mapping memory for it (iommu, host.memory)";
   if (const int error = opened_ ? dma_.renew(c) : dma_.open(c)) return error;
   write_register(c, PCI_CONFIG_WINDOW + PCI_COMMAND, std::uint32_t{PCI_BUS_MASTER});
+  step_ = "its first commands (driver.command_timeout, hca.command_unit)";
   if (const int error = commands_.open(c)) return error;
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
   command_result r = execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info_)});
   if (r.error) return r.error;
+  step_ = "giving it tables (driver.log_qps, log_cqs, log_mrs, table_bytes, extent_lines; host.memory)";
   if (const int error = give_tables(c)) return error;
   if (config_.reserved_lkey) {
     r = execute(c, {.code = HCA_CMD_RESERVE_LKEY});
     if (r.error) return r.error;
     reserved_lkey_ = r.value;
   }
+  step_ = "making event queues (driver.completion_vectors, driver.log_eq_entries, hca.completion.event_queues)";
   const int error = events_.open(c, {[this](std::uint32_t cqn) { on_completion(cqn); },
                                      [this](std::uint32_t type, std::uint32_t number) { on_async(type, number); },
                                      [this](const hca_eqe& e) { on_page_fault(e); }});

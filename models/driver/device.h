@@ -28,6 +28,8 @@ class device {
   // thread per event queue. A thread that comes while another one is opening it waits for that.
   int open(cpu& c);
   [[nodiscard]] bool opened() const { return opened_; }
+  // What it was at when it could not be opened, and which knobs say more of that.
+  [[nodiscard]] const char* opening_step() const { return step_; }
 
   // ---- failing and coming back (life.cpp)
   // It does not answer, says that it cannot go on, or is gone. Every context is lost: it is told, and its verbs answer EIO but
@@ -138,6 +140,7 @@ class device {
   std::uint32_t cut_off_ = 0;  // the last one whose DMA has been switched off
   bool port_up_ = true;
   bool failed_ = false;
+  const char* step_ = "";
   bool given_up_ = false;
   bool has_carer_ = false;
   bool look_due_ = false;

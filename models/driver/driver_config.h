@@ -85,9 +85,9 @@ struct driver_config {
     k.time("health_period", health_period, 0_ps, 3600000_ms, "from one look at the device's health to the next; 0: none");
     k.time("reset_timeout", reset_timeout, 1_us, 3600000_ms, "a device that has not come out of its reset by then is given up");
     k.count("recoveries", recoveries, 0, 1000, "attempts to bring a device that has failed up again; 0: it stays dead");
-    k.count("log_eq_entries", log_eq_entries, 4, 20, "log2 of the entries of each event queue");
+    k.count("log_eq_entries", log_eq_entries, 4, 17, "log2 of the entries of each event queue");
     k.count("completion_vectors", completion_vectors, 1, 62, "event queues for completions, one interrupt vector each");
-    k.count("first_vector", first_vector, 0, 65535, "interrupt number of the device's MSI-X vector 0");
+    k.count("first_vector", first_vector, 0, 2046, "interrupt number of the device's MSI-X vector 0");
     k.choice("blueflame", blueflame, {"never", "inline_only", "always"}, "which single WQEs are written to the doorbell page");
     k.choice("queue_memory", queue_memory, {"scattered", "contiguous", "huge_2m", "huge_1g"}, "pages that queues are made of");
     k.count("cq_record_interval", cq_record_interval, 1, 65536, "polls that found something between updates of the CQ record");

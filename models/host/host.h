@@ -68,6 +68,7 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
   // The pages of [physical, physical + bytes); one watcher a page.
   void watch_pages(std::uint64_t physical, std::uint64_t bytes, page_watcher& w);
   void unwatch_pages(std::uint64_t physical, std::uint64_t bytes);
+  static constexpr unsigned vectors = 2048;  // of interrupts
   // As if interrupt `vector` had come.
   void raise(unsigned vector);
   // Threads that watch memory look again, as if something had landed.
@@ -77,7 +78,6 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
  private:
   friend class cpu;
 
-  static constexpr unsigned vectors = 2048;
   static constexpr std::size_t watch_buckets = 1024;  // of 4 KiB pages
   static constexpr std::size_t mmio_bytes = 4096;
 

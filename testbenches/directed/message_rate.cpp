@@ -56,7 +56,7 @@ void target(stream_state& s, cpu& c, node& n) {
   target_regions mine;
   for (const address& w : writers) {
     ibv_qp* qp = p.create_qp(q);
-    if (p.connect(qp, w, q) != 0) return;
+    p.must_connect(qp, w, q);
     mine.qps.push_back(p.address_of(qp, q));
   }
   const std::uint64_t bytes = std::max(s.options.region_bytes, s.options.size);
@@ -90,7 +90,7 @@ void writer(stream_state& s, cpu& c, node& n) {
   const target_regions to = s.to_writer.receive(c);
   if (to.qps.size() != qps.size()) return;
   for (std::size_t i = 0; i < qps.size(); ++i) {
-    if (p.connect(qps[i], to.qps[i], q) != 0) return;
+    p.must_connect(qps[i], to.qps[i], q);
   }
   const region from = p.allocate(std::max<std::uint64_t>(o.size, 4096));
   p.fill(from.addr, from.length, 1);

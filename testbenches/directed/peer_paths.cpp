@@ -384,7 +384,7 @@ class gpu_side final : side {
 
 void start_paths(hcasim::system& s, const path_options& o, paths_result& result) {
   const auto state = std::make_shared<paths_state>(o, result);
-  const auto failed = [&result](int) { result.problem = "an adapter did not open"; };
+  const auto failed = [&result](const std::string& why) { result.problem = why; };
   start_program(
       s, 0, "host_side", [state](cpu& c, node& n) { host_side(*state, c, n).run(); }, failed);
   start_program(

@@ -234,7 +234,7 @@ class taker {
 
 void start_takings(hcasim::system& s, const taking_options& o, std::uint64_t seed, takings_result& result) {
   const auto state = std::make_shared<takings_state>(o, seed, result);
-  const auto failed = [&result](int) { result.problem = "an adapter did not open"; };
+  const auto failed = [&result](const std::string& why) { result.problem = why; };
   start_program(
       s, 0, "user", [state](cpu& c, node& n) { user(*state, c, n).run(); }, failed);
   start_program(

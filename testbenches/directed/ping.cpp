@@ -30,7 +30,7 @@ void pinger(ping_state& s, cpu& c, node& n) {
   ibv_qp* qp = p.create_qp();
   s.to_target.send(c, p.address_of(qp));
   const target_offer to = s.to_pinger.receive(c);
-  if (p.connect(qp, to.qp) != 0) return;
+  p.must_connect(qp, to.qp);
   const region here = p.allocate(std::max<std::uint64_t>(s.o.size, 64));
   p.fill(here.addr, here.length, 5);
   const ibv_sge sge{here.addr, static_cast<std::uint32_t>(s.o.size), here.mr->lkey};
@@ -61,7 +61,7 @@ void target(ping_state& s, cpu& c, node& n) {
   process_context p(c, n);
   ibv_qp* qp = p.create_qp();
   const region there = p.allocate(std::max<std::uint64_t>(s.o.size, 64));
-  if (p.connect(qp, s.to_target.receive(c)) != 0) return;
+  p.must_connect(qp, s.to_target.receive(c));
   for (std::uint32_t i = 0; i <= s.o.warm_up; ++i) {
     if (post_receive(c, qp, i, {{there.addr, static_cast<std::uint32_t>(there.length), there.mr->lkey}}) != 0) return;
   }

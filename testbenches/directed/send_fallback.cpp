@@ -290,7 +290,7 @@ constexpr std::array every_way = {fallback_way::write, fallback_way::spare, fall
 void start_fallback(hcasim::system& s, const fallback_options& o, fallback_result& result) {
   std::vector<std::shared_ptr<fallback_state>> states;
   for (std::size_t i = 0; i < every_way.size(); ++i) states.push_back(std::make_shared<fallback_state>(o, result));
-  const auto failed = [&result](int) { result.problem = "an adapter did not open"; };
+  const auto failed = [&result](const std::string& why) { result.problem = why; };
   start_program(
       s, 0, "host",
       [states, &result](cpu& c, node& n) {

@@ -12,6 +12,7 @@ namespace {
 std::string refusal(const char* what, const char* how_many, int error) {
   std::string text = std::string("cannot make ") + what + ": " + std::strerror(error);
   if (error == ETIMEDOUT || error == EIO) text += "; a command was not answered within driver.command_timeout";
+  if (error == EINVAL) text += "; what there may be in it is said by hca.command_unit";
   if (error == ENOMEM) text += std::string("; how many there may be is said by ") + how_many;
   return text;
 }
@@ -63,6 +64,14 @@ ibv_qp* process_context::create_qp(const qp_options& o, ibv_pd* in, ibv_cq* to) 
 
 address process_context::address_of(const ibv_qp* qp, const qp_options& o) const {
   return {static_cast<std::uint16_t>(n.device().info().port_lid), qp->qp_num, o.psn};
+}
+
+void process_context::must_connect(ibv_qp* qp, const address& peer, const qp_options& o) {
+  const int error = connect(qp, peer, o);
+  if (error == 0) return;
+  throw std::runtime_error(
+      std::string("cannot connect a QP: ") + std::strerror(error) +
+      "; its MTU may be that of hca.port.mtu and link.buffer, its READ depth hca.command_unit.max_read_depth");
 }
 
 int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {

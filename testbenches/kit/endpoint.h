@@ -73,6 +73,8 @@ class process_context {
   ibv_qp* create_qp(const qp_options& o = {}, ibv_pd* pd = nullptr, ibv_cq* cq = nullptr);
   [[nodiscard]] address address_of(const ibv_qp* qp, const qp_options& o = {}) const;
   int connect(ibv_qp* qp, const address& peer, const qp_options& o = {}) { return kit::connect(c, qp, peer, o); }
+  // Or std::runtime_error, with what sets the limits.
+  void must_connect(ibv_qp* qp, const address& peer, const qp_options& o = {});
   int reset(ibv_qp* qp);
   ibv_qp_state state(ibv_qp* qp);
 

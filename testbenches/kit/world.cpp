@@ -1,16 +1,21 @@
 #include "testbenches/kit/world.h"
 
+#include <cstring>
 #include <stdexcept>
 
 #include "testbenches/kit/implementations.h"
 
 namespace hcasim::kit {
 
-void start_program(system& s, std::size_t i, const std::string& name, program body, std::function<void(int)> failed) {
+void start_program(system& s, std::size_t i, const std::string& name, program body,
+                   std::function<void(const std::string&)> failed) {
   node& n = s.at(i);
-  n.host.run(name, [&n, body = std::move(body), failed = std::move(failed)](cpu& c) {
+  n.host.run(name, [&n, i, body = std::move(body), failed = std::move(failed)](cpu& c) {
     if (const int error = n.device().open(c); error != 0) {
-      failed(error);
+      const std::string why = "node" + std::to_string(i) + ": the driver cannot open its adapter: " + std::strerror(error) +
+                              ", when it was " + n.device().opening_step();
+      if (!failed) throw std::runtime_error(why);
+      failed(why);
       return;
     }
     body(c, n);
@@ -39,7 +44,7 @@ bool world::run(const std::vector<program>& programs) {
       p(c, n);
       ++finished;
     };
-    start_program(system_, i, "program" + std::to_string(i), std::move(body));
+    start_program(system_, i, "program" + std::to_string(i), std::move(body), [](const std::string&) {});
   }
   run_simulation();
   if (!system_.watch().stalled().empty()) throw std::runtime_error(system_.watch().stalled());

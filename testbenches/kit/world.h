@@ -12,9 +12,10 @@ namespace hcasim::kit {
 
 using program = std::function<void(cpu&, node&)>;
 
-// Starts `body` on node `i` once its adapter is open; `failed` is called with an errno value when it does not open.
-void start_program(
-    system& s, std::size_t i, const std::string& name, program body, std::function<void(int)> failed = [](int) {});
+// Starts `body` on node `i` once its adapter is open; `failed` is told why when it does not open. Without it the run is broken
+// off.
+void start_program(system& s, std::size_t i, const std::string& name, program body,
+                   std::function<void(const std::string&)> failed = {});
 
 // A private system for a test, with its own defaults: small and quick to build. Units that HCASIM_RTL names are RTL.
 class world {

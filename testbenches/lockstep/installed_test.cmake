@@ -64,8 +64,8 @@ if(NOT status EQUAL 2 OR NOT said MATCHES "a stream of page_walker, not of key_c
   message(FATAL_ERROR "a stream of another unit: ${status}: ${said}")
 endif()
 
-# A newcomer's first minutes: a project of each form (with HCASIM_FULL), built and passed by one command.
-set(kinds page_walker tlp_device)
+# A newcomer's first minutes: a project of a form, with HCASIM_FULL of each, built and passed by one command.
+set(kinds page_walker)
 if(DEFINED ENV{HCASIM_FULL})
   set(kinds stream page_walker device tlp_device)
 endif()

@@ -257,7 +257,7 @@ void start_traffic(hcasim::system& s, const traffic_options& o, traffic_result& 
             state->refuse(e.what());
           }
         },
-        [state](int error) { state->refuse(fmt::format("an adapter does not open: {}", std::strerror(error))); });
+        [state](const std::string& why) { state->refuse(why); });
   }
 }
 
