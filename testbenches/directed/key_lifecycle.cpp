@@ -91,10 +91,10 @@ class owner_side {
   void connect() {
     const std::vector<address> peers = s_.to_owner.receive(c_);
     std::vector<address> mine;
-    ibv_cq* changes = ibv_create_cq(c_, p_.context, 32, nullptr, nullptr, 0);
+    ibv_cq* changes = made(ibv_create_cq(c_, p_.context, 32, nullptr, nullptr, 0));
     for (const address& a : peers) {
       qps_.push_back(p_.create_qp(settings(), nullptr, qps_.empty() ? changes : nullptr));
-      if (p_.connect(qps_.back(), a, settings()) != 0) s_.problem("the owner cannot connect");
+      p_.must_connect(qps_.back(), a, settings());
       mine.push_back(p_.address_of(qps_.back(), settings()));
     }
     peer_ = peers.front();
@@ -216,7 +216,7 @@ class peer_side {
 
   void run() {
     std::vector<address> mine;
-    page_cq_ = ibv_create_cq(c_, p_.context, 16, nullptr, nullptr, 0);
+    page_cq_ = made(ibv_create_cq(c_, p_.context, 16, nullptr, nullptr, 0));
     for (std::uint32_t i = 0; i <= s_.o.lanes; ++i) {
       qps_.push_back(p_.create_qp(settings(), nullptr, i == 0 ? page_cq_ : nullptr));
       mine.push_back(p_.address_of(qps_.back(), settings()));

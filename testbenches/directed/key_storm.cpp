@@ -55,21 +55,21 @@ class storm_owner {
   void run() {
     const std::vector<address> writers = s_.to_owner.receive(c_);
     std::vector<address> mine;
-    binds_cq_ = ibv_create_cq(c_, p_.context, static_cast<int>(4 * s_.o.depth + s_.o.windows), nullptr, nullptr, 0);
+    binds_cq_ = made(ibv_create_cq(c_, p_.context, static_cast<int>(4 * s_.o.depth + s_.o.windows), nullptr, nullptr, 0));
     qp_options lane = storm_queue();
     lane.send_depth = 2 * s_.o.depth;
     for (const address& w : writers) {
       lanes_.push_back(p_.create_qp(lane, nullptr, binds_cq_));
-      if (p_.connect(lanes_.back(), w, storm_queue()) != 0) return s_.problem("the owner cannot connect");
+      p_.must_connect(lanes_.back(), w, storm_queue());
       mine.push_back(p_.address_of(lanes_.back(), storm_queue()));
     }
     peers_ = writers;
     changing_.resize(lanes_.size());
     control_ = p_.create_qp({.send_depth = 2 * s_.o.depth}, nullptr, binds_cq_);
-    if (p_.connect(control_, p_.address_of(control_)) != 0) return s_.problem("the owner cannot connect");
+    p_.must_connect(control_, p_.address_of(control_));
     memory_ = p_.allocate(s_.o.windows * slot_bytes);
     for (std::uint32_t i = 0; i < s_.o.windows; ++i) {
-      slots_.push_back({ibv_alloc_mw(c_, p_.pd, type()), false, false, 0});
+      slots_.push_back({made(ibv_alloc_mw(c_, p_.pd, type())), false, false, 0});
       lay(i);
     }
     s_.current.assign(s_.o.windows, nullptr);
@@ -165,7 +165,7 @@ class storm_owner {
     life& l = *s_.current[i];
     if (!x.open) s_.current[i] = nullptr;  // the writer never gets this key
     if (ibv_dealloc_mw(c_, x.mw) != 0) return s_.problem("a window could not be freed");
-    x.mw = ibv_alloc_mw(c_, p_.pd, type());
+    x.mw = made(ibv_alloc_mw(c_, p_.pd, type()));
     l.unbound = c_.time();
     x.open = x.busy = false;
     lay(i);

@@ -79,7 +79,7 @@ void writer(stream_state& s, cpu& c, node& n) {
   // thousand.
   constexpr std::uint32_t room = 1023;
   const std::uint32_t most = o.outstanding != 0 ? o.outstanding : o.window * o.qps;
-  ibv_cq* cq = ibv_create_cq(c, p.context, static_cast<int>(most + room), nullptr, nullptr, 0);
+  ibv_cq* cq = made(ibv_create_cq(c, p.context, static_cast<int>(most + room), nullptr, nullptr, 0));
   std::vector<ibv_qp*> qps;
   std::vector<address> mine;
   for (std::uint32_t i = 0; i < o.qps; ++i) {

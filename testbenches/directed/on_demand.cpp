@@ -59,7 +59,7 @@ class paging_peer {
   void run() {
     ibv_qp* qp = p_.create_qp();
     s_.to_owner.send(c_, p_.address_of(qp));
-    if (p_.connect(qp, s_.to_peer.receive(c_)) != 0) return s_.problem("the peer cannot connect");
+    p_.must_connect(qp, s_.to_peer.receive(c_));
     const region buffer = p_.allocate(std::uint64_t{s_.o.window} * page, pinned_rights);
     for (;;) {
       const job j = s_.jobs.receive(c_);
@@ -143,7 +143,7 @@ class paging_owner {
   void run() {
     qp_ = p_.create_qp();
     const address peer = s_.to_owner.receive(c_);
-    if (p_.connect(qp_, peer) != 0) s_.problem("the owner cannot connect");
+    p_.must_connect(qp_, peer);
     s_.to_peer.send(c_, p_.address_of(qp_));
     if (!n_.device().on_demand() && !n_.device().on_demand_by_iommu()) s_.problem("the adapter has no on-demand paging");
     measured("first touches", [this] { first_touches(); });
@@ -206,10 +206,13 @@ class paging_owner {
       p_.memory.write(r.addr + i * page, v);
     }
   }
+  // A WRITE is acknowledged when it is on its way to memory, and may be so for long.
   bool holds(const region& r, const std::vector<std::uint32_t>& pages) {
+    return p_.comes_true([&] { return holds_now(r, pages); });
+  }
+  bool holds_now(const region& r, const std::vector<std::uint32_t>& pages) {
     std::vector<std::byte> got(page);
     std::vector<std::byte> wanted(page);
-    c_.sync();
     for (const std::uint32_t i : pages) {
       p_.memory.read(r.addr + i * page, got);
       pattern(wanted, i);

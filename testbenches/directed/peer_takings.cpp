@@ -47,7 +47,7 @@ class user {
   user(takings_state& s, cpu& c, node& n) : s_(s), c_(c), p_(c, n), lanes_(s.lanes()) {}
 
   void run() {
-    cq_ = ibv_create_cq(c_, p_.context, static_cast<int>(2 * s_.lanes() * s_.o.window + 16), nullptr, nullptr, 0);
+    cq_ = made(ibv_create_cq(c_, p_.context, static_cast<int>(2 * s_.lanes() * s_.o.window + 16), nullptr, nullptr, 0));
     std::vector<address> mine;
     for (lane& l : lanes_) {
       l.qp = p_.create_qp(s_.settings(), nullptr, cq_);
@@ -164,7 +164,7 @@ class taker {
     std::vector<address> mine;
     for (const address& u : users) {
       lanes_.push_back(p_.create_qp(s_.settings()));
-      if (p_.connect(lanes_.back(), u, s_.settings()) != 0) return s_.problem("the owner cannot connect");
+      p_.must_connect(lanes_.back(), u, s_.settings());
       mine.push_back(p_.address_of(lanes_.back(), s_.settings()));
     }
     ibv_mr* stays = nullptr;

@@ -85,7 +85,7 @@ void target(random_state& s, cpu& c, node& n) {
   };
   for (std::size_t i = 0; i < sources.size(); ++i) {
     qps.push_back(p.create_qp(q));
-    if (p.connect(qps[i], sources[i], q) != 0) return s.problem("cannot connect");
+    p.must_connect(qps[i], sources[i], q);
     regions.push_back(p.allocate(3 * s.slots_bytes() + 4096));
     mine.qps.push_back(p.address_of(qps[i], q));
     mine.memory.push_back(regions[i].addr);
@@ -147,7 +147,7 @@ void source(random_state& s, cpu& c, node& n) {
   s.to_target.send(c, std::move(mine));
   const target_side there = s.to_source.receive(c);
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    if (p.connect(lanes[i].qp, there.qps[i], q) != 0) return s.problem("cannot connect");
+    p.must_connect(lanes[i].qp, there.qps[i], q);
   }
 
   std::uint64_t issued = 0;

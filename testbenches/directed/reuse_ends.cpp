@@ -8,10 +8,11 @@ target_end::target_end(reuse_state& s, cpu& c, node& n, std::size_t way, std::ui
   qp_options q = s.qp();
   q.receive_depth = notes;
   const auto most = static_cast<int>(std::max(1024U, 2 * (q.send_depth + q.receive_depth)));
-  cq_ = ibv_create_cq(c, p_.context, most, nullptr, nullptr, 0);
+  cq_ = made(ibv_create_cq(c, p_.context, most, nullptr, nullptr, 0));
   qp_ = p_.create_qp(q, nullptr, cq_);
   link_.to_host.send(c, p_.address_of(qp_, q));
-  ok_ = p_.connect(qp_, link_.to_target.receive(c), q) == 0;
+  p_.must_connect(qp_, link_.to_target.receive(c), q);
+  ok_ = true;
   source_ = p_.allocate(std::max<std::uint64_t>(s.stream.size(), s.o.message), IBV_ACCESS_LOCAL_WRITE);
   p_.memory.write(source_.addr, std::as_bytes(std::span(s.stream)));
   notes_ = p_.allocate(notes * note_bytes, IBV_ACCESS_LOCAL_WRITE);
@@ -59,12 +60,12 @@ host_end::host_end(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32
   const std::uint32_t targets = s.o.targets;
   // With room to spare: a CQ that is nearly full is asked for its consumer index at each completion.
   const auto most = static_cast<int>(std::max(1024U, 2 * targets * (q.receive_depth + 2)));
-  cq_ = ibv_create_cq(c, p_.context, most, nullptr, nullptr, 0);
-  ok_ = cq_ != nullptr;
+  cq_ = made(ibv_create_cq(c, p_.context, most, nullptr, nullptr, 0));
+  ok_ = true;
   for (reuse_state::link& l : s.links) {
     qps_.push_back(p_.create_qp(q, nullptr, cq_));
     l.to_target.send(c, p_.address_of(qps_.back(), q));
-    ok_ = p_.connect(qps_.back(), l.to_host.receive(c), q) == 0 && ok_;
+    p_.must_connect(qps_.back(), l.to_host.receive(c), q);
     for (std::uint32_t i = 0; i < q.receive_depth; ++i) ok_ = ok_ && post_receive(c, qps_.back(), i, {}) == 0;
   }
   note_slots_ = q.send_depth * targets;

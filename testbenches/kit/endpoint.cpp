@@ -8,28 +8,52 @@
 namespace hcasim::kit {
 namespace {
 
-// What was refused, why, and where that is set.
-std::string refusal(const char* what, const char* how_many, int error) {
-  std::string text = std::string("cannot make ") + what + ": " + std::strerror(error);
-  if (error == ETIMEDOUT || error == EIO) text += "; a command was not answered within driver.command_timeout";
-  if (error == EINVAL) text += "; what there may be in it is said by hca.command_unit";
-  if (error == ENOMEM) text += std::string("; how many there may be is said by ") + how_many;
-  return text;
-}
-
 template <class T>
 T* required(T* object, const char* what, const char* how_many) {
-  if (!object) throw std::runtime_error(refusal(what, how_many, errno));
+  if (!object) cannot_make(what, how_many, errno);
   return object;
 }
 
 }  // namespace
 
+// What was refused, why, and where that is set.
+void cannot_make(const char* what, const char* how_many, int error) {
+  std::string text = std::string("cannot make ") + what + ": " + std::strerror(error);
+  if (error == ETIMEDOUT || error == EIO) text += "; a command was not answered within driver.command_timeout";
+  if (error == EINVAL) text += "; what there may be in it is said by hca.command_unit";
+  if (error == ENOMEM) text += std::string("; how many there may be is said by ") + how_many;
+  throw std::runtime_error(text);
+}
+
+ibv_pd* made(ibv_pd* object) {
+  return required(object, "a PD", "the adapter");
+}
+ibv_cq* made(ibv_cq* object) {
+  return required(object, "a CQ", "driver.log_cqs, driver.table_bytes and hca.command_unit");
+}
+ibv_mr* made(ibv_mr* object) {
+  return required(object, "a region", "driver.log_mrs, driver.table_bytes and hca.command_unit");
+}
+ibv_mw* made(ibv_mw* object) {
+  return required(object, "a window", "driver.log_mrs and hca.command_unit");
+}
+ibv_qp* made(ibv_qp* object) {
+  return required(object, "a QP", "driver.log_qps, driver.table_bytes and hca.command_unit");
+}
+ibv_srq* made(ibv_srq* object) {
+  return required(object, "an SRQ", "driver.log_qps, driver.table_bytes and hca.command_unit");
+}
+ibv_ah* made(ibv_ah* object) {
+  return required(object, "an AH", "the adapter");
+}
+ibv_xrcd* made(ibv_xrcd* object) {
+  return required(object, "an XRC domain", "the adapter");
+}
+
 process_context::process_context(cpu& thread, node& on) : c(thread), n(on), memory(on.host.memory_bytes(), on.host.seed()) {
   context = required(ibv_open_device(c, n.device(), memory), "a context", "the adapter's doorbell pages");
-  pd = required(ibv_alloc_pd(c, context), "a PD", "");
-  cq = required(ibv_create_cq(c, context, 1024, nullptr, nullptr, 0), "a CQ",
-                "driver.log_cqs, driver.table_bytes and hca.command_unit");
+  pd = made(ibv_alloc_pd(c, context));
+  cq = made(ibv_create_cq(c, context, 1024, nullptr, nullptr, 0));
 }
 
 process_context::~process_context() {
@@ -46,8 +70,7 @@ region process_context::allocate(std::uint64_t bytes, int access, page_policy pa
   region r;
   r.length = bytes;
   r.addr = memory.allocate(bytes, pages);
-  r.mr = required(ibv_reg_mr(c, in ? in : pd, r.addr, bytes, access), "a region",
-                  "driver.log_mrs, driver.table_bytes and hca.command_unit");
+  r.mr = made(ibv_reg_mr(c, in ? in : pd, r.addr, bytes, access));
   return r;
 }
 
@@ -59,7 +82,7 @@ ibv_qp* process_context::create_qp(const qp_options& o, ibv_pd* in, ibv_cq* to) 
   init.srq = o.srq;
   init.sq_sig_all = o.signal_all;
   init.create_flags = o.privileged ? unsigned{HCAX_QP_PRIVILEGED} : 0U;
-  return required(ibv_create_qp(c, in ? in : pd, &init), "a QP", "driver.log_qps, driver.table_bytes and hca.command_unit");
+  return made(ibv_create_qp(c, in ? in : pd, &init));
 }
 
 address process_context::address_of(const ibv_qp* qp, const qp_options& o) const {
@@ -112,6 +135,15 @@ int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
                     : xrc ? int{IBV_QP_TIMEOUT}
                           : 0;
   return ibv_modify_qp(c, qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN | timed);
+}
+
+bool process_context::comes_true(const std::function<bool()>& it) {
+  const ps begin = c.time();
+  for (c.sync(); !it(); c.sync()) {
+    if (c.time() - begin > 1000_ms) return false;
+    c.spend(20_us);
+  }
+  return true;
 }
 
 int process_context::reset(ibv_qp* qp) {

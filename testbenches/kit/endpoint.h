@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -54,6 +55,18 @@ struct region {
   ibv_mr* mr = nullptr;
 };
 
+// What a verb has made; of a null pointer std::runtime_error: what could not be made, why, and which knobs say how many there
+// may be.
+ibv_pd* made(ibv_pd* object);
+ibv_cq* made(ibv_cq* object);
+ibv_mr* made(ibv_mr* object);
+ibv_mw* made(ibv_mw* object);
+ibv_qp* made(ibv_qp* object);
+ibv_srq* made(ibv_srq* object);
+ibv_ah* made(ibv_ah* object);
+ibv_xrcd* made(ibv_xrcd* object);
+[[noreturn]] void cannot_make(const char* what, const char* how_many, int error);
+
 // RESET -> INIT -> RTR -> RTS; 0 or errno. UD has no peer.
 int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o = {});
 
@@ -76,6 +89,8 @@ class process_context {
   // Or std::runtime_error, with what sets the limits.
   void must_connect(ibv_qp* qp, const address& peer, const qp_options& o = {});
   int reset(ibv_qp* qp);
+  // Looks now, and then every 20 us until it is true, a second at most.
+  bool comes_true(const std::function<bool()>& it);
   ibv_qp_state state(ibv_qp* qp);
 
   void fill(std::uint64_t addr, std::uint64_t bytes, std::uint8_t seed);

@@ -100,14 +100,15 @@ class side {
   void make_idle() {
     const qp_options q = s_.qp_settings();
     for (std::uint32_t i = 0; i < o_.idle_regions; ++i) p_.allocate(4096);
-    for (std::uint32_t i = 0; i < o_.idle_windows; ++i) ibv_alloc_mw(c_, p_.pd, i % 2 ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1);
+    for (std::uint32_t i = 0; i < o_.idle_windows; ++i) made(ibv_alloc_mw(c_, p_.pd, i % 2 ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1));
     for (std::uint32_t i = 0; i < o_.idle_qps; ++i) p_.create_qp(q);
   }
 
   void make_qps(source& f) {
     const qp_options q = s_.qp_settings();
     if (!cq_)
-      cq_ = ibv_create_cq(c_, p_.context, static_cast<int>(sources_.size() * o_.qps * o_.window * 2), nullptr, nullptr, 0);
+      cq_ =
+          made(ibv_create_cq(c_, p_.context, static_cast<int>(sources_.size() * o_.qps * o_.window * 2), nullptr, nullptr, 0));
     if (!cq_) return s_.refuse("a CQ cannot be made");
     f.lanes.resize(o_.qps);
     s_.flows[f.flow].sources.resize(o_.qps);
@@ -131,14 +132,14 @@ class side {
       if (s_.connect(p_, f.lanes[i].qp, there.targets[i], true) != 0) s_.refuse("a QP cannot be connected");
       if (o_.how == service::groups) f.lanes[i].ah = handle_of(group_for(f.flow, i));
       if (std::find(o_.mix.begin(), o_.mix.end(), op::bind) == o_.mix.end()) continue;
-      f.lanes[i].mw = ibv_alloc_mw(c_, p_.pd, IBV_MW_TYPE_1);
+      f.lanes[i].mw = made(ibv_alloc_mw(c_, p_.pd, IBV_MW_TYPE_1));
       if (!f.lanes[i].mw) return s_.refuse("a window cannot be made");
     }
   }
 
   ibv_ah* handle_of(const group& to) {
     ibv_ah_attr a{to.lid, 0, 1, 1, {.dgid = to.gid, .flow_label = 0, .sgid_index = 0, .hop_limit = 1, .traffic_class = 0}};
-    return ibv_create_ah(c_, p_.pd, &a);
+    return made(ibv_create_ah(c_, p_.pd, &a));
   }
 
   void stream() {

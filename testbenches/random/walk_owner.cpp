@@ -33,7 +33,7 @@ void walk_owner::run() {
 
 void walk_owner::set_up() {
   const greeting hello = s_.to_owner.receive(c_);
-  pds_ = {p_.pd, ibv_alloc_pd(c_, p_.context)};
+  pds_ = {p_.pd, made(ibv_alloc_pd(c_, p_.context))};
   arena_bytes_ = (regions + fasts) * region_bytes + std::uint64_t{spaces} * pieces * page;
   arena_ = p_.memory.allocate(arena_bytes_);
   shadow_.assign(arena_bytes_, 0);
@@ -66,7 +66,7 @@ void walk_owner::create_object(std::uint32_t i) {
     t.what = oracle::kind::region;
   } else if (i < first_window_1) {
     t.what = oracle::kind::fast;
-    t.mr = hcax_alloc_fast_mr(c_, pd, region_bytes / page);
+    t.mr = made(hcax_alloc_fast_mr(c_, pd, region_bytes / page));
     t.start = t.host = arena_ + i * region_bytes;
     t.length = region_bytes;
     if (hcax_map_mr(c_, t.mr, t.start, t.length) != 0) problem("a fast-register region cannot be mapped");
@@ -75,7 +75,7 @@ void walk_owner::create_object(std::uint32_t i) {
   } else if (i < first_space) {
     const bool one = i < first_window_2;
     t.what = one ? oracle::kind::window_1 : oracle::kind::window_2;
-    t.mw = ibv_alloc_mw(c_, pd, one ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+    t.mw = made(ibv_alloc_mw(c_, pd, one ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
     t.key = t.mw->rkey;
     t.length = page;
     told_.add(t.key >> 8, t.what, static_cast<std::uint8_t>(t.key), 1 + t.pd, 0);
