@@ -43,9 +43,9 @@ stream& shell::add(const std::string& bundle_name, bool is_into, unsigned bits) 
   const bundle& b = design_->find(bundle_name, is_into, bits);
   stream& s = streams_.emplace_back(b, gate(options_.seed, bundle_name, options_.stall, options_.storms, options_.progress));
   domains_[b.clock].streams.push_back(&s);
-  if (is_into) into_.push_back(&s);
   if (b.fifo && b.ready) followers_.push_back(&s);
   if (is_into) {
+    into_.push_back(&s);
     stats_.total(bundle_name + "_busy", "ps", "time that the stream had something for the RTL", [this, &s](ps) {
       return static_cast<double>(domains_[s.clock()].clock.cycles(static_cast<double>(s.busy_cycles())).count());
     });
