@@ -106,7 +106,7 @@ class fallback_host {
       const x_buffer b = buffer(i);
       const int status = i == 0 ? x_register(c_, p_.pd, nullptr, {&b, 1}, rights, X_EXTEND, &r)
                                 : x_reregister_add(c_, p_.context, key_, {&b, 1}, &r, start_ + i * s_.o.size);
-      if (status != 0) cannot_make("a space of buffers", "driver.log_mrs, driver.extent_lines and hca.command_unit", status);
+      if (status != 0) cannot_make({"a space of buffers", "driver.log_mrs, driver.extent_lines and hca.command_unit"}, status);
       if (i == 0) start_ = r.start;
       key_ = r.key;
       handles_.push_back(r.handle);

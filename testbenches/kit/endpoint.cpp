@@ -6,52 +6,17 @@
 #include <string>
 
 namespace hcasim::kit {
-namespace {
 
-template <class T>
-T* required(T* object, const char* what, const char* how_many) {
-  if (!object) cannot_make(what, how_many, errno);
-  return object;
-}
-
-}  // namespace
-
-// What was refused, why, and where that is set.
-void cannot_make(const char* what, const char* how_many, int error) {
-  std::string text = std::string("cannot make ") + what + ": " + std::strerror(error);
+void cannot_make(const limit& of, int error) {
+  std::string text = std::string("cannot make ") + of.what + ": " + std::strerror(error);
   if (error == ETIMEDOUT || error == EIO) text += "; a command was not answered within driver.command_timeout";
   if (error == EINVAL) text += "; what there may be in it is said by hca.command_unit";
-  if (error == ENOMEM) text += std::string("; how many there may be is said by ") + how_many;
+  if (error == ENOMEM) text += std::string("; how many there may be is said by ") + of.said_by;
   throw std::runtime_error(text);
 }
 
-ibv_pd* made(ibv_pd* object) {
-  return required(object, "a PD", "the adapter");
-}
-ibv_cq* made(ibv_cq* object) {
-  return required(object, "a CQ", "driver.log_cqs, driver.table_bytes and hca.command_unit");
-}
-ibv_mr* made(ibv_mr* object) {
-  return required(object, "a region", "driver.log_mrs, driver.table_bytes and hca.command_unit");
-}
-ibv_mw* made(ibv_mw* object) {
-  return required(object, "a window", "driver.log_mrs and hca.command_unit");
-}
-ibv_qp* made(ibv_qp* object) {
-  return required(object, "a QP", "driver.log_qps, driver.table_bytes and hca.command_unit");
-}
-ibv_srq* made(ibv_srq* object) {
-  return required(object, "an SRQ", "driver.log_qps, driver.table_bytes and hca.command_unit");
-}
-ibv_ah* made(ibv_ah* object) {
-  return required(object, "an AH", "the adapter");
-}
-ibv_xrcd* made(ibv_xrcd* object) {
-  return required(object, "an XRC domain", "the adapter");
-}
-
 process_context::process_context(cpu& thread, node& on) : c(thread), n(on), memory(on.host.memory_bytes(), on.host.seed()) {
-  context = required(ibv_open_device(c, n.device(), memory), "a context", "the adapter's doorbell pages");
+  context = made(ibv_open_device(c, n.device(), memory));
   pd = made(ibv_alloc_pd(c, context));
   cq = made(ibv_create_cq(c, context, 1024, nullptr, nullptr, 0));
 }

@@ -2,6 +2,7 @@
 // work request at a time.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -55,17 +56,34 @@ struct region {
   ibv_mr* mr = nullptr;
 };
 
-// What a verb has made; of a null pointer std::runtime_error: what could not be made, why, and which knobs say how many there
-// may be.
-ibv_pd* made(ibv_pd* object);
-ibv_cq* made(ibv_cq* object);
-ibv_mr* made(ibv_mr* object);
-ibv_mw* made(ibv_mw* object);
-ibv_qp* made(ibv_qp* object);
-ibv_srq* made(ibv_srq* object);
-ibv_ah* made(ibv_ah* object);
-ibv_xrcd* made(ibv_xrcd* object);
-[[noreturn]] void cannot_make(const char* what, const char* how_many, int error);
+// What a verb makes, and where it is said how many there may be.
+struct limit {
+  const char* what;
+  const char* said_by;
+};
+template <class T>
+inline constexpr limit limit_of{"an object", "the adapter"};
+template <>
+inline constexpr limit limit_of<ibv_context>{"a context", "the adapter's doorbell pages"};
+template <>
+inline constexpr limit limit_of<ibv_cq>{"a CQ", "driver.log_cqs, driver.table_bytes and hca.command_unit"};
+template <>
+inline constexpr limit limit_of<ibv_mr>{"a region", "driver.log_mrs, driver.table_bytes and hca.command_unit"};
+template <>
+inline constexpr limit limit_of<ibv_mw>{"a window", "driver.log_mrs and hca.command_unit"};
+template <>
+inline constexpr limit limit_of<ibv_qp>{"a QP", "driver.log_qps, driver.table_bytes and hca.command_unit"};
+template <>
+inline constexpr limit limit_of<ibv_srq>{"an SRQ", "driver.log_qps, driver.table_bytes and hca.command_unit"};
+
+// Throws std::runtime_error: what could not be made, why, and where that is set.
+[[noreturn]] void cannot_make(const limit& of, int error);
+// What a verb has made; a null pointer is an error, by errno.
+template <class T>
+T* made(T* object) {
+  if (!object) cannot_make(limit_of<T>, errno);
+  return object;
+}
 
 // RESET -> INIT -> RTR -> RTS; 0 or errno. UD has no peer.
 int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o = {});
