@@ -26,6 +26,10 @@ void base_case::reconnect() {
   received.clear();
 }
 
+request base_case::a_write(std::uint64_t id, std::uint32_t bytes) const {
+  return {.id = id, .sges = {{here.addr, bytes, here.mr->lkey}}, .remote = there.addr, .rkey = there.mr->rkey};
+}
+
 ibv_wc base_case::write(std::uint64_t remote, std::uint32_t rkey, std::uint32_t bytes) {
   return complete(c, a, {.id = 1, .sges = {{here.addr, bytes, here.mr->lkey}}, .remote = remote, .rkey = rkey}, &received);
 }

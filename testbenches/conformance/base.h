@@ -16,6 +16,8 @@ struct base_case {
 
   // Both QPs through RESET to RTS again.
   void reconnect();
+  // A WRITE from `here` to `there`.
+  [[nodiscard]] request a_write(std::uint64_t id, std::uint32_t bytes = 64) const;
   // One request on QP a, waited for; receive completions go to `received`.
   ibv_wc write(std::uint64_t remote, std::uint32_t rkey, std::uint32_t bytes = 64);
   ibv_wc read(std::uint64_t remote, std::uint32_t rkey, std::uint32_t bytes = 64);

@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::uint32_t long_message = 16384;
 
-request write_of(const base_case& t, std::uint64_t id, std::uint32_t bytes = 64) {
-  return {.id = id, .sges = {{t.here.addr, bytes, t.here.mr->lkey}}, .remote = t.there.addr, .rkey = t.there.mr->rkey};
-}
-
 int to_sqd(cpu& c, ibv_qp* qp, std::optional<bool> notify = std::nullopt) {
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_SQD;
@@ -40,7 +36,7 @@ TEST(conformance, what_is_posted_in_sqd_waits_for_rts) {
       ASSERT_EQ(to_sqd(c, t.a), 0);
       t.p.fill(t.here.addr, 64, 7);
       const auto before = t.p.bytes(t.there.addr, 64);
-      for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(post(c, t.a, write_of(t, i)), 0);
+      for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(post(c, t.a, t.a_write(i)), 0);
       EXPECT_FALSE(next_completion(c, t.p.cq, 5_ms));
       EXPECT_EQ(t.p.bytes(t.there.addr, 64), before);
       EXPECT_EQ(queried(c, t.a).sq_draining, 0);
@@ -72,7 +68,7 @@ TEST(conformance, sqd_is_drained_when_what_was_begun_is_complete) {
     ASSERT_EQ(post(c, t.a, {.opcode = IBV_WR_SEND, .id = 1, .sges = {{t.here.addr, 64, t.here.mr->lkey}}}), 0);
     ASSERT_FALSE(next_completion(c, t.p.cq, 100_us));
     ASSERT_EQ(to_sqd(c, t.a, true), 0);
-    ASSERT_EQ(post(c, t.a, write_of(t, 2)), 0);
+    ASSERT_EQ(post(c, t.a, t.a_write(2)), 0);
     EXPECT_EQ(queried(c, t.a).sq_draining, 1);
     EXPECT_EQ(queried(c, t.a).qp_state, IBV_QPS_SQD);
     ASSERT_EQ(post_receive(c, t.b, 9, {{t.there.addr, 64, t.there.mr->lkey}}), 0);
@@ -98,7 +94,7 @@ TEST(conformance, the_drained_event_comes_to_who_asked_for_it) {
   run_case([](cpu& c, node& n) {
     for (const std::optional<bool> notify : {std::optional<bool>{}, std::optional{false}, std::optional{true}}) {
       base_case t(c, n);
-      for (std::uint64_t i = 1; i <= 8; ++i) ASSERT_EQ(post(c, t.a, write_of(t, i, long_message)), 0);
+      for (std::uint64_t i = 1; i <= 8; ++i) ASSERT_EQ(post(c, t.a, t.a_write(i, long_message)), 0);
       ASSERT_EQ(to_sqd(c, t.a, notify), 0);
       std::uint64_t done = 0;
       while (const auto wc = next_completion(c, t.p.cq, 1_ms)) {
@@ -157,7 +153,7 @@ TEST(conformance, what_waits_in_sqd_is_flushed_by_an_error) {
         ASSERT_FALSE(next_completion(c, t.p.cq, 100_us));
       }
       ASSERT_EQ(to_sqd(c, t.a), 0);
-      for (std::uint64_t i = 10; i < 13; ++i) ASSERT_EQ(post(c, t.a, write_of(t, i)), 0);
+      for (std::uint64_t i = 10; i < 13; ++i) ASSERT_EQ(post(c, t.a, t.a_write(i)), 0);
       ASSERT_FALSE(next_completion(c, t.p.cq, 100_us));
       if (way == 0) {
         ASSERT_EQ(post_receive(c, t.b, 9, {{t.there.addr, 8, t.there.mr->lkey}}), 0);  // too short

@@ -10,11 +10,6 @@
 namespace hcasim::kit {
 namespace {
 
-request write_of(const base_case& t, std::uint64_t id, unsigned flags = IBV_SEND_SIGNALED) {
-  return {
-      .id = id, .sges = {{t.here.addr, 64, t.here.mr->lkey}}, .remote = t.there.addr, .rkey = t.there.mr->rkey, .flags = flags};
-}
-
 // Whoever can write to a page of doorbells may ring through it what is his, and nothing else: otherwise the adapter would
 // execute requests, and use receives, that were never posted.
 CONFORMANCE(TC_A32) {
@@ -375,11 +370,15 @@ TEST(conformance, what_follows_an_error_is_flushed_in_order) {
   run_case([](cpu& c, node& n) {
     base_case t(c, n);
     for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post_receive(c, t.b, 100 + i, {}), 0);
-    request bad = write_of(t, 1);
+    request bad = t.a_write(1);
     bad.rkey = ibv_inc_rkey(bad.rkey);
-    ASSERT_EQ(post(c, t.a, write_of(t, 0)), 0);
+    ASSERT_EQ(post(c, t.a, t.a_write(0)), 0);
     ASSERT_EQ(post(c, t.a, bad), 0);
-    for (std::uint64_t i = 2; i < 6; ++i) ASSERT_EQ(post(c, t.a, write_of(t, i, i % 2 ? 0U : unsigned{IBV_SEND_SIGNALED})), 0);
+    for (std::uint64_t i = 2; i < 6; ++i) {
+      request flushed = t.a_write(i);
+      if (i % 2 != 0) flushed.flags = 0;
+      ASSERT_EQ(post(c, t.a, flushed), 0);
+    }
     std::vector<ibv_wc> sends;
     std::vector<ibv_wc> receives;
     while (sends.size() + receives.size() < 9) {
@@ -397,7 +396,7 @@ TEST(conformance, what_follows_an_error_is_flushed_in_order) {
       EXPECT_EQ(receives[i].status, IBV_WC_WR_FLUSH_ERR);
     }
     // What is posted now is flushed as well; through RESET both come back.
-    EXPECT_EQ(complete(c, t.a, write_of(t, 9)).status, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(complete(c, t.a, t.a_write(9)).status, IBV_WC_WR_FLUSH_ERR);
     t.reconnect();
     EXPECT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
   });
@@ -407,8 +406,8 @@ TEST(conformance, unsignaled_requests_complete_with_the_next_signaled_one) {
   run_case([](cpu& c, node& n) {
     base_case t(c, n, {.send_depth = 4});
     for (std::uint64_t round = 0; round < 8; ++round) {
-      for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post(c, t.a, write_of(t, i, 0)), 0) << "round " << round;
-      ASSERT_EQ(post(c, t.a, write_of(t, 50 + round)), 0);
+      for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post(c, t.a, t.a_write(i, 0)), 0) << "round " << round;
+      ASSERT_EQ(post(c, t.a, t.a_write(50 + round)), 0);
       const auto wc = next_completion(c, t.p.cq, 10_ms);
       ASSERT_TRUE(wc);
       EXPECT_EQ(wc->wr_id, 50 + round);

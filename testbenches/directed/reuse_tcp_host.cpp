@@ -7,8 +7,6 @@
 namespace hcasim::kit {
 namespace {
 
-constexpr int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-
 // One connection's receive window, and the buffers that it lies on. Those of a batch come and go together.
 class receiver {
  public:
@@ -21,6 +19,7 @@ class receiver {
         memory_(p.memory.allocate(2 * batches * batch_)) {}
 
   bool open() {
+    constexpr int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
     x_result r;
     for (std::uint64_t at = 0; at < std::min(bytes_, batches_ * batch_); at += batch_) {
       const x_buffer b = batch_at(at);

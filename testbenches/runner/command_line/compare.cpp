@@ -1,14 +1,13 @@
 #include "testbenches/runner/command_line/compare.h"
 
 #include <cmath>
-#include <fstream>
 #include <iostream>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "testbenches/runner/command_line/run.h"
-#include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/execution/output_folder.h"
 #include "testbenches/runner/results/report.h"
 
 namespace hcasim {
@@ -22,18 +21,6 @@ struct difference {
   ordered_json a;  // null: not there
   ordered_json b;
 };
-
-ordered_json read_result(const fs::path& where) {
-  std::error_code ec;
-  const fs::path file = fs::is_directory(where, ec) ? where / "result.json" : where;
-  std::ifstream in(file);
-  if (!in) throw input_error(fmt::format("'{}' holds no result; name a folder that 'hcasim run -o' wrote", where.string()));
-  ordered_json j = ordered_json::parse(in, nullptr, false);
-  if (j.is_discarded() || !j.is_object() || !j.contains("hcasim") || !j.contains("figures")) {
-    throw input_error(fmt::format("'{}' is no result of hcasim, or it is damaged", file.string()));
-  }
-  return j;
-}
 
 // Leaves of two trees that are not equal, by path.
 void compare(const ordered_json& a, const ordered_json& b, const std::string& path, std::vector<difference>& out) {

@@ -63,7 +63,7 @@ struct exit_status {
   const char* status;
   const char* meaning;
 };
-constexpr exit_status statuses[] = {
+constexpr exit_status exit_statuses[] = {
     {"0", "Done; of a run or a study: everything passed; of diff: nothing differs."},
     {"1", "A check failed, a point of a study did not pass, or something differs."},
     {"2", "Bad input, a full disk, a damaged file, or no Slurm. The message names the place and how to mend it."},
@@ -85,7 +85,7 @@ std::string manual_page(const CLI::App& app, const std::string& version) {
     if (!c->get_footer().empty()) out += fmt::format(".PP\n{}\n", roff(c->get_footer()));
   }
   out += ".SH EXIT STATUS\n";
-  for (const exit_status& e : statuses) out += fmt::format(".TP\n{}\n{}\n", e.status, roff(e.meaning));
+  for (const exit_status& e : exit_statuses) out += fmt::format(".TP\n{}\n{}\n", e.status, roff(e.meaning));
   out +=
       ".SH ENVIRONMENT\n.TP\n.B HCASIM_PRESETS\nFolders with presets and systems that are searched "
       "first, separated by colons.\n";
@@ -107,7 +107,7 @@ nlohmann::ordered_json manual_json(const CLI::App& app, const std::string& versi
     commands.push_back({{"name", c->get_name()}, {"help", c->get_description()}, {"options", options}});
   }
   ordered_json status = ordered_json::object();
-  for (const exit_status& e : statuses) status[e.status] = e.meaning;
+  for (const exit_status& e : exit_statuses) status[e.status] = e.meaning;
   return {{"hcasim", version}, {"help", app.get_description()}, {"commands", commands}, {"exit_status", status}};
 }
 

@@ -109,4 +109,18 @@ void output_folder::commit() {
   committed_ = true;
 }
 
+nlohmann::ordered_json read_result(const fs::path& place) {
+  std::error_code ec;
+  const fs::path file = fs::is_directory(place, ec) ? place / "result.json" : place;
+  std::ifstream in(file);
+  if (!in) throw input_error(fmt::format("'{}' holds no result; name a folder that 'hcasim run -o' wrote", place.string()));
+  nlohmann::ordered_json j = nlohmann::ordered_json::parse(in, nullptr, false);
+  for (const char* part : {"hcasim", "testbench", "figures", "measured"}) {
+    if (!j.is_object() || !j.contains(part)) {
+      throw input_error(fmt::format("'{}' is no result of hcasim, or it is damaged", file.string()));
+    }
+  }
+  return j;
+}
+
 }  // namespace hcasim

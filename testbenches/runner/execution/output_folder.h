@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "testbenches/runner/execution/folder_claim.h"
 #include "testbenches/runner/execution/interrupt.h"
 
@@ -39,5 +41,8 @@ class output_folder {
   std::optional<folder_claim> claim_;
   std::optional<interrupt_guard> guard_;
 };
+
+// What a run left in `place`: its result.json, or that file. Throws input_error when there is none or it is damaged.
+nlohmann::ordered_json read_result(const std::filesystem::path& place);
 
 }  // namespace hcasim

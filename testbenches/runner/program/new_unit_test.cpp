@@ -100,11 +100,11 @@ TEST_F(new_unit_of_the_program, mutate_builds_a_unit_and_runs_it) {
   const outcome o = hcasim("mutate doorbell --file uar_decode.sv --requests 300 --least 0.1");
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_NE(o.text.find("score"), std::string::npos) << o.text;
-  const outcome json = hcasim("mutate doorbell --file uar_decode.sv --requests 300 --least 0.1 --json");
+  const outcome as_json = hcasim("mutate doorbell --file uar_decode.sv --requests 300 --least 0.1 --json");
   // The build speaks to the errors.
   const nlohmann::json said =
-      nlohmann::json::parse(json.text.substr(std::min(json.text.find('{'), json.text.size())), nullptr, false);
-  ASSERT_FALSE(said.is_discarded()) << json.text;
+      nlohmann::json::parse(as_json.text.substr(std::min(as_json.text.find('{'), as_json.text.size())), nullptr, false);
+  ASSERT_FALSE(said.is_discarded()) << as_json.text;
   const nlohmann::json all = said["kinds"]["all"];
   EXPECT_GT(all["killed"], 0);
   EXPECT_EQ(all["survived"], said["survived"].size());

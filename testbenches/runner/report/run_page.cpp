@@ -11,6 +11,7 @@
 #include "testbenches/places/places.h"
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
+#include "testbenches/runner/execution/output_folder.h"
 #include "testbenches/runner/recording/statistics_series.h"
 #include "testbenches/runner/report/svg.h"
 #include "testbenches/runner/results/report.h"
@@ -20,15 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-ordered_json read_result(const fs::path& folder) {
-  std::ifstream in(folder / "result.json");
-  ordered_json j = ordered_json::parse(in, nullptr, false);
-  if (!j.is_object() || !j.contains("figures") || !j.contains("measured")) {
-    throw input_error(fmt::format("'{}' is no result of hcasim, or it is damaged", (folder / "result.json").string()));
-  }
-  return j;
-}
 
 // "node0.hca.mrc_cache.hit_ratio [1]": which chart it is on, and which line there.
 struct column_name {

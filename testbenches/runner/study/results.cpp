@@ -32,7 +32,7 @@ CREATE TABLE hosts (id INTEGER PRIMARY KEY, host TEXT);
 CREATE TABLE statistics (unit TEXT, name TEXT, measure TEXT, help TEXT, PRIMARY KEY (unit, name)) WITHOUT ROWID;
 )";
 
-std::string column_name(const std::string& name) {
+std::string quoted_name(const std::string& name) {
   return "\"" + name + "\"";
 }
 constexpr const char* chart_words[] = {"line", "heat", "stacked"};
@@ -241,7 +241,7 @@ void result_file::store_study(const study& s) {
       return !v.label.empty() && v.label.find_first_not_of("0123456789.") == std::string::npos;
     });
     view += fmt::format(", {}json_extract(axes, '$.{}'){} AS {}", numbers ? "CAST(" : "", axis.name,
-                        numbers ? " AS NUMERIC)" : "", column_name(axis.name));
+                        numbers ? " AS NUMERIC)" : "", quoted_name(axis.name));
   }
   for (std::size_t i = 0; i < s.metrics().size(); ++i) {
     const metric& m = s.metrics()[i];
@@ -251,7 +251,7 @@ void result_file::store_study(const study& s) {
         .bind(3, m.title)
         .bind(4, m.unit)
         .run();
-    view += fmt::format(", json_extract(metrics, '$.{}') AS {}", m.name, column_name(m.name));
+    view += fmt::format(", json_extract(metrics, '$.{}') AS {}", m.name, quoted_name(m.name));
   }
   for (std::size_t i = 0; i < s.charts().size(); ++i) {
     const study_chart& c = s.charts()[i];
