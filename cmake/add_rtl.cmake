@@ -214,9 +214,9 @@ function(hca_add_rtl)
   include(${dir}/V${name}.cmake)
   # Slow paths (construction, reset, dumps) are quick to compile, with instrumentation the fast ones too. Verilator's many small
   # sources make one each: most of the time would go into its headers.
-  set(fast -O3)
+  set(fast -O3 $<$<CXX_COMPILER_ID:GNU>:--param=max-combine-insns=2>)  # wide expressions take GCC most of its time to combine
   if(ARG_INSTRUMENTED OR ARG_MUTANTS)
-    set(fast -O1)
+    set(fast -Og)
   endif()
   if(HCASIM_SANITIZE)
     set(fast -O0)  # clang takes a minute for a design, for a few hundred cycles in all

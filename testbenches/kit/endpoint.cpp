@@ -1,5 +1,6 @@
 #include "testbenches/kit/endpoint.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -105,8 +106,9 @@ int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
 bool process_context::comes_true(const std::function<bool()>& it) {
   const ps begin = c.time();
   for (c.sync(); !it(); c.sync()) {
-    if (c.time() - begin > 1000_ms) return false;
-    c.spend(20_us);
+    const ps waited = c.time() - begin;
+    if (waited > 1000_ms) return false;
+    c.spend(std::max<ps>(20_us, waited / 16));
   }
   return true;
 }

@@ -107,7 +107,7 @@ class process_context {
   // Or std::runtime_error, with what sets the limits.
   void must_connect(ibv_qp* qp, const address& peer, const qp_options& o = {});
   int reset(ibv_qp* qp);
-  // Looks now, and then every 20 us until it is true, a second at most.
+  // Looks now, and then after 20 us or a sixteenth of what it has waited, until it is true; a second at most.
   bool comes_true(const std::function<bool()>& it);
   ibv_qp_state state(ibv_qp* qp);
 
