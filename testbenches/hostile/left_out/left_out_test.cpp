@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -37,7 +38,7 @@ constexpr check checks[] = {
 constexpr std::uint64_t packets = 100'000;
 constexpr std::uint64_t few = 8'000;                             // most are found among these already
 constexpr std::uint64_t most_seeds = 8;                          // until it is found
-const std::uint64_t seeds = std::getenv("HCASIM_FULL") ? 4 : 1;  // of what is not to be found
+const std::uint64_t seeds = std::getenv("HCASIM_FULL") ? 4 : 0;  // of what is not to be found
 constexpr unsigned longest = 60;                                 // seconds, some fifty times what a run takes
 
 std::string verdict_on_a_run(std::uint64_t seed, std::uint64_t packets_sent) {
@@ -110,6 +111,7 @@ TEST_P(left_out, is_found) {
     return;
   }
   if (*c.test == '\0') {
+    if (seeds == 0) GTEST_SKIP() << "nothing is to be found; HCASIM_FULL=1 looks";
     EXPECT_EQ(by, "") << "found, in spite of: " << c.reason;
     return;
   }
@@ -120,7 +122,8 @@ TEST_P(left_out, is_found) {
 INSTANTIATE_TEST_SUITE_P(check, left_out, ::testing::ValuesIn(checks), [](const auto& i) { return std::string(i.param.name); });
 
 TEST(no_check_left_out, nothing_is_found) {
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) EXPECT_EQ(found(0, seed), "") << "seed " << seed;
+  for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(1, seeds); ++seed)
+    EXPECT_EQ(found(0, seed), "") << "seed " << seed;
 }
 
 }  // namespace
