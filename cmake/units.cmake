@@ -20,7 +20,7 @@ if(HCASIM_FUZZ)
   target_link_options(hcasim_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined)
 endif()
 
-# Sources of one target are compiled in groups, as one source each: most of the time goes into the headers of SystemC. Names in
+# Sources of one target are compiled together, as one source: most of the time goes into the headers of SystemC. Names in
 # unnamed namespaces of one target must therefore differ. Sources in C stay alone.
 option(HCASIM_UNITY "Compile the C++ sources of a target in groups" ON)
 function(hca_in_groups target)
