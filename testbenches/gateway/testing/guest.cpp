@@ -1,5 +1,6 @@
 #include "testbenches/gateway/testing/guest.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): kill is POSIX
@@ -7,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <vector>
 
@@ -52,7 +55,7 @@ std::vector<std::string> words_of(const std::string& folder, const guest_network
 
 }  // namespace
 
-guest::guest(const std::string& folder, const guest_network& n) {
+guest::guest(const std::string& folder, const guest_network& n) : network_(n) {
   std::vector<std::string> words = words_of(folder, n);
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -110,6 +113,22 @@ std::optional<std::string> guest::run(const std::string& line, std::chrono::seco
   const std::string all = fmt::format("{}\necho end''{}\n", line, mark.substr(3));
   if (::write(to_, all.data(), all.size()) != static_cast<ssize_t>(all.size())) return std::nullopt;
   return until(mark, most);
+}
+
+std::uint64_t guest::dropped() const {
+  in_addr own{};
+  ::inet_pton(AF_INET, (network_.loopback + ".2").c_str(), &own);
+  const std::string socket = fmt::format("{:08X}:{:04X}", own.s_addr, network_.guest_port);
+  std::ifstream sockets("/proc/net/udp");
+  std::uint64_t sum = 0;
+  for (std::string line; std::getline(sockets, line);) {
+    std::istringstream words(line);
+    std::string number;
+    std::string at;
+    words >> number >> at;
+    if (at == socket) sum += std::stoull(line.substr(line.find_last_of(' ', line.find_last_not_of(' '))));
+  }
+  return sum;
 }
 
 }  // namespace hcasim::gateway::testing

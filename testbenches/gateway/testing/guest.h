@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -33,10 +34,13 @@ class guest {
   std::optional<std::string> until(const std::string& mark, std::chrono::seconds most);
   // Runs `line` in its shell; what that has written. None: it did not end in time.
   std::optional<std::string> run(const std::string& line, std::chrono::seconds most);
+  // Frames to it that its socket had no room for: it is slower than the wire.
+  [[nodiscard]] std::uint64_t dropped() const;
   // The whole console, for messages.
   [[nodiscard]] const std::string& console() const { return console_; }
 
  private:
+  guest_network network_;
   pid_t process_ = -1;
   int to_ = -1;
   int from_ = -1;
