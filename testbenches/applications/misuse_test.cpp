@@ -299,7 +299,8 @@ TEST_P(spinning, is_seen_through_or_counted) {
 }
 INSTANTIATE_TEST_SUITE_P(loops, spinning,
                          ::testing::Values(loop{"pure", true}, loop{"pause", true}, loop{"stack", true}, loop{"clock", true},
-                                           loop{"stamp", true}, loop{"register", false}, loop{"memory", false}),
+                                           loop{"stamp", true}, loop{"register", false}, loop{"memory", false},
+                                           loop{"increment", false}),
                          [](const ::testing::TestParamInfo<loop>& i) { return i.param.name; });
 
 }  // namespace

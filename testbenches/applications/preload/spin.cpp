@@ -22,10 +22,11 @@ namespace {
 
 constexpr long long trap_flag = 0x100;
 constexpr std::size_t stack_bytes = 512;
-constexpr int most_steps = 800;
+constexpr int most_steps = 400;       // of a round
+constexpr int rounds_of_a_proof = 8;  // what is added to memory changes the flags within so many
 
 // What the thread was when it was stopped, and what it has been since. A loop comes back to what it was; one that counts in
-// memory does so too, between its stores and loads: it is not the same on the whole of its way twice.
+// memory does so too, between its stores and loads: it is not the same on the whole of its way each time.
 struct snapshot {
   bool stepping = false;
   int steps = 0;
@@ -34,7 +35,8 @@ struct snapshot {
   std::array<char, stack_bytes> stack{};
   std::uint64_t way = 0;  // over the registers and flags at each step of this round
   std::uint64_t first_way = 0;
-  bool second_round = false;
+  std::uint64_t places = 0;  // the sum over where this round has been, from wherever it began
+  int rounds = 0;
 };
 thread_local snapshot seen;
 
@@ -48,15 +50,23 @@ void note(const ucontext_t& u, std::array<long long, 17>& out) {
 }
 static_assert(REG_R8 == 0 && REG_RIP == 16);
 
-std::uint64_t further(std::uint64_t way, const ucontext_t& u, const std::array<long long, 17>& registers) {
-  const auto add = [&way](long long v) {
-    way = (way ^ static_cast<std::uint64_t>(v)) * 0x9e3779b97f4a7c15;
-    way ^= way >> 32;
-  };
-  for (const long long r : registers) add(r);
-  add(u.uc_mcontext.gregs[REG_EFL] & ~trap_flag);
-  return way;
+std::uint64_t further(std::uint64_t way, long long v) {
+  way = (way ^ static_cast<std::uint64_t>(v)) * 0x9e3779b97f4a7c15;
+  return way ^ way >> 32;
 }
+std::uint64_t further(std::uint64_t way, const ucontext_t& u, const std::array<long long, 17>& registers) {
+  for (const long long r : registers) way = further(way, r);
+  return further(way, u.uc_mcontext.gregs[REG_EFL] & ~trap_flag);
+}
+
+// Loops that were gone through so often: the same instructions count nothing the next time either.
+struct known_loops {
+  [[nodiscard]] bool has(std::uint64_t places) const { return std::find(sums.begin(), sums.end(), places) != sums.end(); }
+  void add(std::uint64_t places) { sums[next++ % sums.size()] = places; }
+  std::array<std::uint64_t, 8> sums{};
+  std::size_t next = 0;
+};
+thread_local known_loops proven;
 
 const char* stack_of(const ucontext_t& u) {
   return reinterpret_cast<const char*>(u.uc_mcontext.gregs[REG_RSP]);
@@ -95,7 +105,8 @@ void begin_steps(int, siginfo_t*, void* context) {
   seen.stepping = true;
   seen.steps = 0;
   seen.way = 0;
-  seen.second_round = false;
+  seen.places = 0;
+  seen.rounds = 0;
   seen.beats = c->page->beats.load(std::memory_order_relaxed);
   note(u, seen.registers);
   std::memcpy(seen.stack.data(), stack_of(u), stack_bytes);
@@ -141,18 +152,22 @@ void step(int signal, siginfo_t* info, void* context) {
     std::array<long long, 17> current;
     note(u, current);
     seen.way = further(seen.way, u, current);
+    seen.places += further(0, u.uc_mcontext.gregs[REG_RIP]);
     if (current == seen.registers && std::memcmp(stack_of(u), seen.stack.data(), stack_bytes) == 0) {
-      if (!seen.second_round) {
-        seen.first_way = std::exchange(seen.way, 0);
-        seen.second_round = true;
-      } else {
+      const bool known = seen.rounds == 0 && proven.has(seen.places);
+      if (seen.rounds++ == 0) seen.first_way = seen.way;
+      if (seen.way != seen.first_way) {
         end();
-        if (seen.way == seen.first_way) {
-          call(channel::spin{1});
-          watches = true;
-          watch_for_spin(true);
-        }
+      } else if (known || seen.rounds == rounds_of_a_proof) {
+        if (!known) proven.add(seen.places);
+        end();
+        call(channel::spin{1});
+        watches = true;
+        watch_for_spin(true);
       }
+      seen.steps = 0;
+      seen.way = 0;
+      seen.places = 0;
     }
   }
   errno = kept;

@@ -34,6 +34,9 @@ volatile std::uint64_t far_counter;
 void spin_memory() {
   while (flag == 0) far_counter = far_counter + 1;
 }
+void spin_increment() {
+  while (flag == 0) asm volatile("incq %0" : "+m"(far_counter));
+}
 void spin_clock() {
   timespec t{};
   while (flag == 0) clock_gettime(CLOCK_MONOTONIC, &t);
@@ -45,9 +48,9 @@ void spin_stamp() {
 }  // namespace
 
 void spin(const char* how) {
-  const std::map<std::string, void (*)()> loops{{"pure", spin_pure},         {"pause", spin_pause},   {"stack", spin_stack},
-                                                {"register", spin_register}, {"memory", spin_memory}, {"clock", spin_clock},
-                                                {"stamp", spin_stamp}};
+  const std::map<std::string, void (*)()> loops{
+      {"pure", spin_pure},     {"pause", spin_pause},         {"stack", spin_stack}, {"register", spin_register},
+      {"memory", spin_memory}, {"increment", spin_increment}, {"clock", spin_clock}, {"stamp", spin_stamp}};
   looped l;
   for (int i = 0; i < 20; ++i) {
     l.write_flag();
