@@ -27,7 +27,7 @@ function(hca_in_groups target)
   get_target_property(c_sources ${target} SOURCES)
   list(FILTER c_sources INCLUDE REGEX "\\.c$")
   set_source_files_properties(${c_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${HCASIM_UNITY} UNITY_BUILD_BATCH_SIZE 100)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${HCASIM_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   if(HCASIM_UNITY)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)  # every source looks like a header
   endif()

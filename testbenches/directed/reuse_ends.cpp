@@ -12,7 +12,6 @@ target_end::target_end(reuse_state& s, cpu& c, node& n, std::size_t way, std::ui
   qp_ = p_.create_qp(q, nullptr, cq_);
   link_.to_host.send(c, p_.address_of(qp_, q));
   p_.must_connect(qp_, link_.to_target.receive(c), q);
-  ok_ = true;
   source_ = p_.allocate(std::max<std::uint64_t>(s.stream.size(), s.o.message), IBV_ACCESS_LOCAL_WRITE);
   p_.memory.write(source_.addr, std::as_bytes(std::span(s.stream)));
   notes_ = p_.allocate(notes * note_bytes, IBV_ACCESS_LOCAL_WRITE);
@@ -61,7 +60,6 @@ host_end::host_end(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32
   // With room to spare: a CQ that is nearly full is asked for its consumer index at each completion.
   const auto most = static_cast<int>(std::max(1024U, 2 * targets * (q.receive_depth + 2)));
   cq_ = made(ibv_create_cq(c, p_.context, most, nullptr, nullptr, 0));
-  ok_ = true;
   for (reuse_state::link& l : s.links) {
     qps_.push_back(p_.create_qp(q, nullptr, cq_));
     l.to_target.send(c, p_.address_of(qps_.back(), q));

@@ -37,7 +37,7 @@ class target_end {
   std::uint64_t left_ = 0;  // of the stream, that this target has still to send
   std::uint32_t outstanding_ = 0;
   bool done_ = false;
-  bool ok_ = false;
+  bool ok_ = true;
 
  private:
   bool post_note(std::uint64_t slot);
@@ -87,7 +87,7 @@ class host_end {
   reuse_outcome& out_;
   std::vector<std::uint8_t> received_;
   std::vector<ibv_qp*> qps_;
-  bool ok_ = false;
+  bool ok_ = true;
 
  private:
   void tell_bytes(std::uint32_t target, std::span<const std::byte> note);

@@ -155,9 +155,8 @@ void victim::tie(ibv_qp* to) {
   const std::uint64_t begin = memory_.begin() + (o_.qps + grounds) * slot_bytes;
   const std::size_t place = o_.qps + 2 * grounds;
   tied_window_ = made(ibv_alloc_mw(c_, p_.pd, IBV_MW_TYPE_2));
-  need(tied_window_ && bind(c_, to, tied_window_, ibv_inc_rkey(tied_window_->rkey),
-                            {tied_region_, begin, slot_bytes, IBV_ACCESS_REMOTE_READ})
-                               .status == IBV_WC_SUCCESS,
+  need(bind(c_, to, tied_window_, ibv_inc_rkey(tied_window_->rkey), {tied_region_, begin, slot_bytes, IBV_ACCESS_REMOTE_READ})
+               .status == IBV_WC_SUCCESS,
        "a window could not be bound");
   if (!tied_window_) return;
   show_bait(place, {tied_window_->rkey, begin, slot_bytes, IBV_ACCESS_REMOTE_READ, true});

@@ -106,10 +106,8 @@ class side {
 
   void make_qps(source& f) {
     const qp_options q = s_.qp_settings();
-    if (!cq_)
-      cq_ =
-          made(ibv_create_cq(c_, p_.context, static_cast<int>(sources_.size() * o_.qps * o_.window * 2), nullptr, nullptr, 0));
-    if (!cq_) return s_.refuse("a CQ cannot be made");
+    const auto most = static_cast<int>(sources_.size() * o_.qps * o_.window * 2);
+    if (!cq_) cq_ = made(ibv_create_cq(c_, p_.context, most, nullptr, nullptr, 0));
     f.lanes.resize(o_.qps);
     s_.flows[f.flow].sources.resize(o_.qps);
     for (std::uint32_t i = 0; i < o_.qps; ++i) {
@@ -133,7 +131,6 @@ class side {
       if (o_.how == service::groups) f.lanes[i].ah = handle_of(group_for(f.flow, i));
       if (std::find(o_.mix.begin(), o_.mix.end(), op::bind) == o_.mix.end()) continue;
       f.lanes[i].mw = made(ibv_alloc_mw(c_, p_.pd, IBV_MW_TYPE_1));
-      if (!f.lanes[i].mw) return s_.refuse("a window cannot be made");
     }
   }
 

@@ -96,7 +96,6 @@ region target::make_region() {
 void target::make() {
   const qp_options q = s_.qp_settings(false);
   cq_ = made(ibv_create_cq(p_.c, p_.context, static_cast<int>(q.receive_depth * o_.qps * members + 64), nullptr, nullptr, 0));
-  if (!cq_) return s_.refuse("a CQ cannot be made");
   flow_state& f = s_.flows[flow_];
   if (o_.how == service::shared) make_srqs();
   const std::uint32_t each = o_.how == service::groups ? members : 1;
@@ -157,7 +156,6 @@ void target::open_window(std::uint32_t qp) {
   const region& r = regions_[0];
   const ibv_mw_bind_info all{r.mr, r.addr, r.length, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
   ibv_mw* mw = made(ibv_alloc_mw(p_.c, p_.pd, qp % 2 ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1));
-  if (!mw) return s_.refuse("there is no window");
   const ibv_wc wc = qp % 2 ? kit::bind(p_.c, qps_[qp], mw, ibv_inc_rkey(mw->rkey), all) : bind_type_1(p_.c, qps_[qp], mw, all);
   if (wc.status != IBV_WC_SUCCESS) return s_.problem("a window cannot be bound");
   s_.flows[flow_].window_keys[qp] = mw->rkey;

@@ -29,13 +29,16 @@ constexpr int rounds_of_a_proof = 8;  // what is added to memory changes the fla
 // memory does so too, between its stores and loads: it is not the same on the whole of its way each time.
 struct snapshot {
   bool stepping = false;
-  int steps = 0;
   std::uint32_t beats = 0;
   std::array<long long, 17> registers{};
   std::array<char, stack_bytes> stack{};
-  std::uint64_t way = 0;  // over the registers and flags at each step of this round
+  struct round {
+    int steps = 0;
+    std::uint64_t way = 0;     // over the registers and flags at each step
+    std::uint64_t places = 0;  // the sum over where it has been, from wherever it began
+  };
+  round now;
   std::uint64_t first_way = 0;
-  std::uint64_t places = 0;  // the sum over where this round has been, from wherever it began
   int rounds = 0;
 };
 thread_local snapshot seen;
@@ -103,9 +106,7 @@ void begin_steps(int, siginfo_t*, void* context) {
     return;
   }
   seen.stepping = true;
-  seen.steps = 0;
-  seen.way = 0;
-  seen.places = 0;
+  seen.now = {};
   seen.rounds = 0;
   seen.beats = c->page->beats.load(std::memory_order_relaxed);
   note(u, seen.registers);
@@ -146,28 +147,26 @@ void step(int signal, siginfo_t* info, void* context) {
     seen.stepping = false;
     u.uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
   };
-  if (!c || c->asking || ++seen.steps > most_steps || c->page->beats.load(std::memory_order_relaxed) != seen.beats) {
+  if (!c || c->asking || ++seen.now.steps > most_steps || c->page->beats.load(std::memory_order_relaxed) != seen.beats) {
     end();
   } else {
     std::array<long long, 17> current;
     note(u, current);
-    seen.way = further(seen.way, u, current);
-    seen.places += further(0, u.uc_mcontext.gregs[REG_RIP]);
+    seen.now.way = further(seen.now.way, u, current);
+    seen.now.places += further(0, u.uc_mcontext.gregs[REG_RIP]);
     if (current == seen.registers && std::memcmp(stack_of(u), seen.stack.data(), stack_bytes) == 0) {
-      const bool known = seen.rounds == 0 && proven.has(seen.places);
-      if (seen.rounds++ == 0) seen.first_way = seen.way;
-      if (seen.way != seen.first_way) {
+      const snapshot::round round = std::exchange(seen.now, {});
+      const bool known = seen.rounds == 0 && proven.has(round.places);
+      if (seen.rounds++ == 0) seen.first_way = round.way;
+      if (round.way != seen.first_way) {
         end();
       } else if (known || seen.rounds == rounds_of_a_proof) {
-        if (!known) proven.add(seen.places);
+        if (!known) proven.add(round.places);
         end();
         call(channel::spin{1});
         watches = true;
         watch_for_spin(true);
       }
-      seen.steps = 0;
-      seen.way = 0;
-      seen.places = 0;
     }
   }
   errno = kept;

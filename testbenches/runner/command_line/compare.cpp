@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "testbenches/runner/command_line/run.h"
 #include "testbenches/runner/execution/output_folder.h"

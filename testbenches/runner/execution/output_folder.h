@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "testbenches/runner/execution/folder_claim.h"
 #include "testbenches/runner/execution/interrupt.h"
