@@ -93,7 +93,7 @@ int fw_destroy_cq(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
-/* Of a CQ that is taken. */
+/* Puts another buffer in the place of a taken CQ's. */
 static int replace_buffer(struct firmware* fw, uint32_t cqn, const struct hca_resize_cq* p, const struct hca_buffer* buffer,
                           struct hca_cqc* old) {
   int status = fw_read(fw, address(fw, cqn), old, sizeof *old);
@@ -132,7 +132,7 @@ int fw_resize_cq(struct firmware* fw, struct hca_command* c) {
   return status;
 }
 
-/* Of a CQ that is taken. */
+/* Sets the interrupt moderation of a taken CQ. */
 static int set_moderation(struct firmware* fw, uint32_t cqn, uint32_t moderation) {
   struct hca_cqc q;
   int status = fw_read(fw, address(fw, cqn), &q, sizeof q);

@@ -164,7 +164,7 @@ static void end_key(struct firmware* fw, uint32_t index) {
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_REGION | index, 0, FW_ALL);
 }
 
-/* What lives comes to its end without ICM: nobody is told, and nothing is written back. */
+/* Ends all live objects without ICM: no client is told, and nothing is written back. */
 void fw_quiesce(struct firmware* fw) {
   if (!fw->ready) return;
   for (uint32_t hash = 0; hash < HCA_GROUP_HASHES; hash++) {

@@ -1,5 +1,5 @@
-/* Lines of the extent area, and a copy of each that stands in a tree. A change makes lines beside those in use; what it leaves
- * is given back when nobody reads it any more. */
+/* Lines of the extent area, and a copy of each that stands in a tree. A change makes lines beside those in use. A line that
+ * left the tree is free again when no access reads it any more. */
 #include "firmware/control/state.h"
 
 bool fw_line_make(struct firmware* fw, uint32_t* line) {

@@ -5,7 +5,7 @@
 
 enum { ROOM = HCA_EXTENT_CHILDREN + 2 };
 
-/* What stands in a line: extents or, above them, children: where each begins, and its line in place of a length. */
+/* One line of a tree: extents or, above them, children. A child is where it begins, with its line in place of a length. */
 struct row {
   uint32_t count;
   struct hca_extent at[ROOM];

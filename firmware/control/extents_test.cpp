@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t grain = 512;
 
-// What ICM holds of a tree, read as an adapter does.
+// Reads a tree from ICM as an adapter does.
 class tree_reader {
  public:
   tree_reader(const firmware_bench& b, const hca_mrc& m) : b_(b), m_(m) {

@@ -21,7 +21,7 @@ class life {
     regions();
     spaces();
   }
-  // What a driver would do afterwards, with memory that works.
+  // Does the clean-up of a driver, with memory that works.
   void clean_up() {
     for (const std::uint32_t key : spaces_) b.x_teardown(key);
     for (const std::uint32_t key : regions_) b.deregister(key);

@@ -1,10 +1,10 @@
 /* The adapter's control firmware: executes the commands of firmware/abi/command.h. Freestanding C11 over hal.h: no heap, no
  * operating system. Everything it must remember lies in `struct firmware` and in an arena that the caller hands in.
  *
- * Contract: fw_reset first; then fw_execute for one command after the other, never two at once, and fw_tidy when the answer has
- * been given: what nobody waits for. The caller fetches the entry
- * from the command queue and writes it back; it owns `owner`, `token` and `event` (the firmware reads `event` nowhere: the
- * caller raises HCA_EVENT_COMMAND, because it knows the slot). Mailboxes are read and written here, by DMA. */
+ * Contract: fw_reset first. Then fw_execute for one command after the other, never two at once, and fw_tidy after each answer,
+ * for the work that no command waits for. The caller fetches the entry from the command queue and writes it back; it owns
+ * `owner`, `token` and `event` (the firmware reads `event` nowhere: the caller raises HCA_EVENT_COMMAND, because it knows the
+ * slot). Mailboxes are read and written here, by DMA. */
 #pragma once
 
 #include "firmware/abi/command.h"
@@ -16,7 +16,7 @@ extern "C" {
 
 enum { FW_VERSION = 0x00010000 };
 
-/* What the adapter can do, and how much room the firmware has to keep track of it. */
+/* The adapter's capabilities, and the room that the firmware has to keep track of them. */
 struct fw_limits {
   uint8_t log_qps;         /* 1..24 */
   uint8_t log_cqs;         /* 1..24 */
@@ -60,7 +60,7 @@ void fw_tidy(struct firmware* fw);
 /* Before a reset of an adapter that works on: returns when none of its units does anything any more. Memory is not needed. */
 void fw_quiesce(struct firmware* fw);
 
-/* What is in use, for checks and statistics. */
+/* The resources in use, for checks and statistics. */
 struct fw_usage {
   uint32_t qps;
   uint32_t cqs;

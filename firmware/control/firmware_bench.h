@@ -196,7 +196,7 @@ class firmware_bench {
   [[nodiscard]] T line_at(std::uint32_t line) const {
     return h.get<T>(areas().extent_base + line * 64ULL);
   }
-  // Where an access to `va` lands, as the hardware would find it: bounds, extents, table. Nothing: it is refused.
+  // Returns where an access to `va` lands, as the hardware would find it: bounds, extents, table. Nothing = refused.
   [[nodiscard]] std::optional<std::uint64_t> translate(const hca_mrc& m, std::uint64_t va) const {
     if (m.state != HCA_MRC_VALID || va - m.start >= m.length) return {};
     if (m.extent_count != 0 && !in_extents(m, va)) return {};

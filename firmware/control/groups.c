@@ -83,7 +83,7 @@ static int make(struct firmware* fw, const struct hca_group_name* name, uint32_t
   return HCA_OK;
 }
 
-/* The last member has gone. Once nobody finds the entry, what stands there does not matter. */
+/* Ends a group whose last member has gone. Once no lookup finds the entry, its content does not matter. */
 static int end(struct firmware* fw, const struct hca_group_name* name, const struct place* at, const struct hca_group* g) {
   const unsigned hash = hca_group_hash(&name->gid);
   if (at->before != 0) {

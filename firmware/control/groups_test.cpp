@@ -37,7 +37,7 @@ class groups : public ::testing::Test {
   }
   int attach(std::uint32_t qpn, const hca_group_name& n) { return b.run(HCA_CMD_ATTACH, qpn, 0, n); }
   int detach(std::uint32_t qpn, const hca_group_name& n) { return b.run(HCA_CMD_DETACH, qpn, 0, n); }
-  // As the adapter finds them: along the list of the hash.
+  // Returns the members as the adapter finds them: along the list of the hash.
   std::set<std::uint32_t> members(const hca_group_name& n) {
     for (std::uint32_t at = b.h.groups[hca_group_hash(&n.gid)]; at != 0;) {
       hca_group g{};

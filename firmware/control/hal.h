@@ -1,4 +1,4 @@
-/* What the control firmware stands on. In the simulator every call takes simulated time; on a RISC-V core the same calls are
+/* The ground under the control firmware. In the simulator every call takes simulated time; on a RISC-V core the same calls are
  * memory-mapped registers and DMA descriptors. All calls return when done, unless they say otherwise.
  *
  * `ctx` is the adapter's, opaque to the firmware. */
@@ -26,12 +26,12 @@ void hal_dma_fence(struct hal* h);
 /* The adapter's caches hold copies of ICM. Each call writes a dirty entry back, drops it, and returns when no unit holds it. */
 enum hal_cache { HAL_CACHE_QPC = 0, HAL_CACHE_CQC = 1, HAL_CACHE_MRC = 2, HAL_CACHE_EXTENT = 3 };
 void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index);
-/* The firmware alone has the QP context of `qpn` from take to give: take drops it, and whoever of the data path asks for it
+/* The firmware alone has the QP context of `qpn` from take to give: take drops it, and a unit of the data path that asks for it
  * then waits. Between them only DMA is allowed: anything else may wait for the data path. */
 void hal_qpc_take(struct hal* h, uint32_t qpn);
 void hal_qpc_give(struct hal* h, uint32_t qpn);
 /* The same of the CQ context of `cqn`: while it is taken no place in the CQ is, and the CQEs whose places were taken before are
- * on their way to memory. Translations of its buffer may be dropped meanwhile: nobody uses them. */
+ * on their way to memory. Translations of its buffer may be dropped meanwhile: no unit uses them. */
 void hal_cqc_take(struct hal* h, uint32_t cqn);
 void hal_cqc_give(struct hal* h, uint32_t cqn);
 /* Drops cached translations of `tag` (enum hca_table_tag | key index or queue number) for VAs in [first, last]; of a queue's
@@ -52,7 +52,7 @@ void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region);
 /* ICM areas for the units that fetch contexts; address and log2 of the entry count. */
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);
 
-/* Where page tables lie: what is read from there is checked, as contexts are. */
+/* Tells where page tables lie: reads from there are checked, as contexts are. */
 void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes);
 
 /* Data path of a QP. STOP: no packet or WQE of it is processed any more when this returns, and its doorbells are not heard.

@@ -319,8 +319,8 @@ TEST_F(queues, the_data_path_puts_the_qp_into_error_meanwhile) {
   EXPECT_EQ(b.qpc(qpn).state, HCA_QP_ERR);
 }
 
-// Whoever of the data path could have a context while it is being changed would see a part of the change, or put its own back
-// over it: the firmware has it alone whenever it writes.
+// A unit of the data path that could have a context while it is being changed would see a part of the change, or put its own
+// back over it. The firmware has the context alone whenever it writes.
 TEST_F(queues, contexts_are_written_by_whoever_has_them) {
   const std::uint32_t qpn = ready_qp();
   ASSERT_EQ(modify(qpn, HCA_QP_SQD, HCA_QP_STATE), HCA_OK);

@@ -81,8 +81,8 @@ TEST_F(queues, completion_queue) {
   EXPECT_EQ(b.run(HCA_CMD_DESTROY_EQ, 0), HCA_OK);
 }
 
-// Indices go on; what software has not consumed must fit; nobody else has the context meanwhile, and translations of the old
-// buffer are gone before anybody may have it again.
+// Indices go on; CQEs that software has not consumed must fit; no unit has the context meanwhile, and translations of the old
+// buffer are gone before a unit may have the context again.
 TEST_F(queues, a_completion_queue_gets_another_buffer) {
   const std::uint64_t entry = b.areas().cqc_base + cqn * sizeof(hca_cqc);
   hca_cqc q = b.cqc(cqn);
@@ -173,7 +173,7 @@ TEST_F(queues, a_list_of_more_pages_than_a_node_has_levels) {
   EXPECT_EQ(flat.run(HCA_CMD_CREATE_CQ, 0, 0, p, pages), HCA_BAD_PARAMETER) << "a list has one level";
 }
 
-// Nobody else has the CQ context while its moderation is changed.
+// No unit has the CQ context while its moderation is changed.
 TEST_F(queues, moderation_is_changed_in_a_context_that_is_taken) {
   hca_cqc q = b.cqc(cqn);
   const std::uint64_t at = b.areas().cqc_base + cqn * 64ULL;

@@ -1,4 +1,4 @@
-/* What a region's description must satisfy [B3.1, B3.2, B3.3, B3.6]. */
+/* The rules that a region's description must satisfy [B3.1, B3.2, B3.3, B3.6]. */
 #include "firmware/control/state.h"
 
 int fw_access_check(uint32_t access, uint32_t* effective) {

@@ -43,7 +43,7 @@ static int retire(struct firmware* fw, uint32_t key) {
   return status;
 }
 
-/* The new entry stands complete, under a key that nobody knows yet, before the old one dies. On failure the region is as it
+/* The new entry stands complete, under a key that no peer knows yet, before the old one dies. On failure the region is as it
  * was. An entry that cannot be written any more keeps its index for good. */
 static int under_a_new_key(struct firmware* fw, uint32_t* key, const struct hca_region* table, const struct hca_mrc* old,
                            struct hca_mrc* m) {

@@ -1,4 +1,4 @@
-// What a change of one segment costs: the same with eight segments and with a thousand.
+// The cost of a change of one segment: the same with eight segments and with a thousand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -131,7 +131,7 @@ TEST(space_cost, reads_nothing_but_the_mailbox) {
   EXPECT_EQ(s.of([&] { return s.add(); }).reads, 1U);
 }
 
-// Where windows may be bound the data path counts them in the MRC, and it is asked.
+// If windows may be bound, the data path counts them in the MRC, and the firmware asks for the count.
 TEST(space_cost, windows_are_counted_in_the_entry) {
   sliding_space s(20, HCA_ACCESS_MW_BIND);
   EXPECT_EQ(s.of([&] { return s.exchange(); }).reads, 2U);

@@ -5,7 +5,7 @@ using namespace hcasim::testing;
 
 namespace {
 
-// What was removed is out of reach before its pages' entries go, and gone before the answer.
+// A removed segment is out of reach before its pages' entries go, and gone before the answer.
 TEST_F(space, removal_in_order) {
   add_at(0x10000, 4, 0x100000);
   b.h.logging = true;

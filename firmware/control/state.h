@@ -116,7 +116,8 @@ struct fw_tree {
   uint32_t levels; /* lines from the root to an extent; 0: there is none, the space is in one piece */
 };
 
-/* What an access will see: the segments with `shift`, which has one more, at `added`, and those of the list no longer. */
+/* The segments as an access will see them: those with `shift`, which has one more, at `added`, and those of the list no longer.
+ * */
 struct fw_change {
   uint64_t added;
   uint64_t length; /* 0: none is added */
@@ -358,7 +359,7 @@ void fw_line_leave(struct firmware* fw, uint32_t line);
 int fw_lines_write(struct firmware* fw); /* those that were made */
 void fw_lines_forget(struct firmware* fw);
 void fw_lines_undo(struct firmware* fw);
-void fw_lines_change_over(struct firmware* fw); /* nobody reads those that were left any more */
+void fw_lines_change_over(struct firmware* fw); /* no access reads the lines that left the tree */
 void fw_lines_give_back(struct firmware* fw);
 void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool published);
 

@@ -4,7 +4,7 @@
 
 namespace hcasim {
 
-// Stays in the queue until its time, also when nobody waits for it any more.
+// Stays in the queue until its time, also when its waiter has gone.
 struct reminder {
   alarm* owner = nullptr;
   ps when{0};

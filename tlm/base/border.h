@@ -1,5 +1,6 @@
-// Whose a TLM interface is. A unit of this project wakes processes of the kernel only through wake() and wake_at(), so a call
-// to it leaves no doubt about the kernel's next activity; anybody else may notify events inside the call.
+// Tells on which side a TLM interface lies. A unit of this project wakes processes of the kernel only through wake() and
+// wake_at(), so a call to it leaves no doubt about the kernel's next activity. A foreign module may notify events inside the
+// call.
 #pragma once
 
 #include "tlm/base/kernel.h"
@@ -9,12 +10,12 @@ namespace hcasim {
 void own_interface(const sc_core::sc_interface* i);
 bool is_own_interface(const sc_core::sc_interface* i);
 
-// What calls to this socket of a unit lead to keeps that promise. In the unit's constructor.
+// Declares in a unit's constructor that calls to this socket keep that promise.
 template <class Socket>
 void own(Socket& s) {
   own_interface(s.get_base_export().get_interface());
 }
-// Whether calls through this socket lead to somebody who may not. After elaboration.
+// Returns whether calls through this socket lead to a foreign module. Valid after elaboration.
 template <class Socket>
 bool leads_abroad(Socket& s) {
   const sc_core::sc_interface* const other = s.get_base_port().get_interface();

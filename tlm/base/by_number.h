@@ -1,5 +1,5 @@
-// Records of objects that have a number, a QP's of 24 bits: each is made when its object is, so that a number which somebody
-// made up leaves no trace. A record keeps its place.
+// Records of objects that have a number, as a QP has one of 24 bits. A record is made together with its object, so that an
+// invented number leaves no trace. A record keeps its place.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// The list of future work: one for all units, so that everything happens in the order of simulated time; what happens at the
-// same time, in the order in which it was posted. `soon` runs work after the current item, `last` after all that is known of
-// its time, both at the same time.
+// The list of future work: one for all units, so that everything happens in the order of simulated time. Items of the same time
+// run in the order in which they were posted. `soon` runs work after the current item, `last` after all that is known of its
+// time, both at the same time.
 //
 // One kernel process runs it. While the kernel has nothing else to do before the next item, time goes on without the kernel
-// (`run_ahead`, which whoever starts the simulation may allow when nothing but events ends it).
+// (`run_ahead`, which the starter of a simulation may allow when nothing but events ends it).
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class event_queue {
     ready_.push_back(a);
     if (!running_) arm(now());
   }
-  // What processes of the kernel do that are awake by then comes before it, too.
+  // Work of kernel processes that are awake by then comes before it, too.
   void last(ps when, action a) {
     when = std::max(when, now());
     auto at = last_.end();
@@ -105,7 +105,7 @@ class event_queue {
 
   sc_core::sc_event wake_;
   ps armed_ = never;
-  ps kernel_next_{0};  // its next activity, while nobody has touched it
+  ps kernel_next_{0};  // its next activity, while no event was notified
   bool running_ = false;
   bool run_ahead_ = false;
   time_wheel<action> future_;
@@ -120,7 +120,7 @@ class event_queue {
   std::uint64_t hand_overs_ = 0;
 };
 
-// sc_start() until nothing is left to do, or somebody stops it; as fast as that goes.
+// Runs sc_start() until nothing is left to do or the simulation is stopped, as fast as possible.
 void run_simulation();
 
 }  // namespace hcasim

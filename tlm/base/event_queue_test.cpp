@@ -179,7 +179,7 @@ TEST(EventQueue, WhatComesLastOfItsTimeComesInTheOrderInWhichItWasPosted) {
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(w.ran[i], expected[i].item) << i;
 }
 
-// Whoever comes last posts for the times that follow: as a clock does.
+// The item that runs last posts for the times that follow, as a clock does.
 TEST(EventQueue, ClocksTickInTheirOrderUntilTheyStop) {
   worker w("w");
   struct ticker {

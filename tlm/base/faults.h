@@ -1,5 +1,5 @@
-// Faults that can be asked for. A unit that can fail lists how, by name, and makes one of them happen when it is asked to; what
-// nobody asks for costs nothing.
+// Faults on request. A unit that can fail lists how, by name, and makes one of them happen when it is asked to. A fault that is
+// not requested costs nothing.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct fault_kind {
   std::string_view text;  // what happens, and what `count` and `length` mean for it
 };
 
-// Where something can fail: "node*.hca.dma_engine".
+// A place that can fail: "node*.hca.dma_engine".
 struct fault_place {
   std::string_view where;
   std::span<const fault_kind> kinds;
@@ -34,7 +34,7 @@ class faulty {
   [[nodiscard]] virtual std::span<const fault_kind> fault_kinds() const = 0;
   // Kind number `kind` of that list begins now, or with the next thing that it can happen to.
   virtual void inject(std::size_t kind, const fault_request& r) = 0;
-  // What was asked for and has not happened yet is not to happen.
+  // Withdraws requested faults that have not happened yet.
   virtual void withdraw() {}
 };
 

@@ -1,4 +1,4 @@
-// Intrusive first-in first-out list: the elements carry `T* next` and belong to somebody else.
+// Intrusive first-in first-out list: the elements carry `T* next` and belong to the caller.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,7 @@ inline ps reached{0};               // by the event queue, which may be ahead of
 inline bool kernel_touched = true;  // its next activity may have changed
 }  // namespace detail
 
-// Where the kernel is. Only delays on TLM sockets and waits for kernel events are relative to it.
+// Returns the kernel's own time. Only delays on TLM sockets and waits for kernel events are relative to it.
 [[gnu::always_inline]] inline ps kernel_now() {
   return to_ps(*detail::kernel_clock);
 }
@@ -41,8 +41,8 @@ inline bool kernel_touched = true;  // its next activity may have changed
   return std::max(kernel_now(), detail::reached);
 }
 
-// The delay annotation of a TLM call, and the time that it stands for. `abroad`: the call leads to somebody who may notify
-// events of the kernel (tlm/base/border.h); a delay that is returned leads nowhere.
+// Converts between a time and the delay annotation of a TLM call. `abroad`: the call leads to a module that may notify events
+// of the kernel (tlm/base/border.h); a delay that is returned leads nowhere.
 inline sc_core::sc_time to_delay(ps t, bool abroad = true) {
   detail::kernel_touched |= abroad;
   return to_sc(std::max(t - kernel_now(), ps(0)));

@@ -24,7 +24,7 @@ class page_cache {
     std::uint8_t shift = 0;
     std::uint8_t rights = 0;
 
-    // Where an address of the page leads to.
+    // Returns the translation of an address of the page.
     [[nodiscard]] std::uint64_t at(std::uint64_t address) const { return value | offset_in_page(address, shift); }
   };
 
@@ -32,7 +32,7 @@ class page_cache {
   page_cache(std::uint32_t entries, std::uint32_t ways, std::initializer_list<std::uint8_t> shifts, replacement_policy policy,
              std::uint64_t seed);
 
-  // What covers the address, or nullptr. Counts as a use.
+  // Returns the entry that covers the address, or nullptr. Counts as a use.
   entry* find(std::uint32_t source, std::uint64_t address) {
     for (unsigned i = 0; i < shifts_; ++i) {
       if (held_[i] == 0) continue;

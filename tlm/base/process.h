@@ -1,7 +1,7 @@
 // Coroutines for the flow of one transaction through a unit: the code reads in the order things happen, a hit runs straight
 // through, and a miss suspends until its answer comes.
 //
-//   process  starts at once, nobody waits for it, frees itself at its end
+//   process  starts at once, has no waiter, frees itself at its end
 //   task<T>  a step of a process: `co_await` it for its result
 //
 // Frames come from a per-size free list, so that a steady state allocates nothing.

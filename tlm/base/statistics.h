@@ -1,5 +1,5 @@
-// What a unit counts. Every statistic has a name, a unit and one sentence. Counting costs what it costs; whoever wants to know
-// what happened in a part of the run reads the unit's list at the part's begin and end, through a statistic_reader each.
+// Statistics of a unit. Each has a name, a unit and one sentence. Counting costs what it costs; a reader that wants a part of
+// the run reads the unit's list at the part's begin and end, through a statistic_reader each.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class histogram {
   [[nodiscard]] std::uint64_t percentile(double p) const;
 
   histogram& operator+=(const histogram& more);
-  // What it holds; it is empty afterwards, but for what it has held ever.
+  // Returns the content and leaves the histogram empty, but for the extremes of the whole run.
   histogram take();
   [[nodiscard]] std::uint64_t count_ever() const { return taken_count_ + count_; }
   [[nodiscard]] double sum_ever() const { return taken_sum_ + sum_; }
@@ -108,7 +108,7 @@ class level {
   [[nodiscard]] std::uint64_t value() const { return value_; }
   [[nodiscard]] std::uint64_t peak() const { return std::max(peak_, value_); }
   [[nodiscard]] double mean(ps until) const;
-  // What it gathered until t; it begins anew there, at the value that it has.
+  // Returns what the level gathered until t; it begins anew there, at the value that it has.
   taken take(ps t);
 
  private:
@@ -119,7 +119,7 @@ class level {
   double area_ = 0;
 };
 
-// Read when somebody asks: a total that grows, up to a time; over another one (`under`), it is a ratio.
+// A total that is computed when it is read and only grows, up to a time; over another one (`under`), it is a ratio.
 struct formula {
   using total = std::function<double(ps until)>;
 
@@ -138,7 +138,7 @@ struct statistic {
   std::string signal;  // of a level: the name of the unit's signal that shows it, if it has one
 };
 
-// What a statistic gathered over a part of a run. Those of parts that follow one another add up to that of all of them.
+// The content of a statistic over a part of a run. Those of parts that follow one another add up to that of all of them.
 struct tally {
   double over = 0;         // counter and formula: how much it grew; level: value times ps
   double under = 0;        // level: ps; ratio: how much its base grew
@@ -146,9 +146,9 @@ struct tally {
   histogram samples;       // histogram
 
   tally& operator+=(const tally& next);
-  // Of a ratio, or the mean of a level; 0 where there is no base.
+  // Returns a ratio, or the mean of a level; 0 = no base.
   [[nodiscard]] double ratio() const { return under > 0 ? std::max(over / under, 0.0) : 0; }
-  // Of a counter, a level (its mean), a formula; a histogram's number of samples.
+  // Returns the value of a counter, a level (its mean) or a formula; a histogram's number of samples.
   [[nodiscard]] double value(const statistic& s) const;
 };
 
@@ -158,7 +158,7 @@ class statistic_reader {
   explicit statistic_reader(const statistic& s) : statistic_(&s) {}
 
   [[nodiscard]] const statistic& of() const { return *statistic_; }
-  // What it gathered since the last call, or since the run began.
+  // Returns what the statistic gathered since the last call, or since the run began.
   tally take(ps t);
 
  private:
@@ -192,11 +192,11 @@ class statistics {
   void ratio(std::string name, std::string help, formula::total over, formula::total under) {
     push(std::move(name), "1", std::move(help), formula{std::move(over), std::move(under)});
   }
-  // Of the sums of counters.
+  // Adds a ratio of sums of counters.
   void ratio(std::string name, std::string help, std::vector<const counter*> over, std::vector<const counter*> under) {
     ratio(std::move(name), std::move(help), sum(std::move(over)), sum(std::move(under)));
   }
-  // Of the time, how much `busy` (in ps) has grown.
+  // Adds the share of the time by which `busy` (in ps) has grown.
   void share(std::string name, std::string help, formula::total busy) {
     ratio(std::move(name), std::move(help), std::move(busy), [](ps t) { return static_cast<double>(t.count()); });
   }

@@ -55,7 +55,7 @@ TEST(taking_turns, kinds_alternate_whatever_waits) {
   EXPECT_EQ(kinds, (std::vector<unsigned>{0, 1, 0, 1, 0, 1, 0, 0, 0}));
 }
 
-// Who asks at the moment at which a turn ends has not waited, and goes behind those who have.
+// A request of the moment at which a turn ends has not waited, and goes behind those that have.
 TEST(taking_turns, nobody_overtakes_one_that_waits) {
   shared s("s");
   s.use(0, 0, 0_ns);

@@ -18,7 +18,7 @@ class time_wheel {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  // Of the first; `never` when empty.
+  // Returns the time of the first item; `never` = empty.
   [[nodiscard]] ps next() const { return next_; }
 
   void push(ps when, T what) {

@@ -13,7 +13,7 @@ class unit : public sc_core::sc_module {
  public:
   [[nodiscard]] const statistics& stats() const { return stats_; }
   [[nodiscard]] const probes& signals() const { return signals_; }
-  // The requests that it holds, formatted when somebody asks; and how much it has completed so far, of what software waits for.
+  // Lists the requests that the unit holds, and how much it has completed so far of what software waits for.
   virtual void list_waiting(waiting_list&) const {}
   [[nodiscard]] virtual std::uint64_t completed() const { return 0; }
 

@@ -1,7 +1,7 @@
-// What waits, when somebody asks: every unit notes the requests that it holds, and a chain leads from one to what it waits for.
+// Tells what waits: every unit notes the requests that it holds, and a chain leads from one to what it waits for.
 //
-// A place is a unit or a part of one: "node1.hca.responder", "node1.hca.responder QP 7". Who waits for a unit waits for all of
-// its parts.
+// A place is a unit or a part of one: "node1.hca.responder", "node1.hca.responder QP 7". A request that waits for a unit waits
+// for all of its parts.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct waiting_note {
   std::string text;                    // which one: "WRITE of 64 B, QP 7"
   ps since{0};                         // never: it is no request, but tells why others wait
   std::string at;                      // the place where it stands
-  std::vector<std::string> waits_for;  // places; of several, the first where something stands. None: nobody can tell
+  std::vector<std::string> waits_for;  // places; of several, the first with a request; empty = not known
 };
 
 class waiting_list {
@@ -46,7 +46,7 @@ class waiting_list {
 struct waiting_chain {
   std::vector<const waiting_note*> links;  // each waits for the next
   std::optional<std::size_t> circle;       // the last one waits for this one
-  std::string end;                         // otherwise: the place it waits for, where nothing stands; empty: nobody can tell
+  std::string end;                         // otherwise: the place it waits for, where nothing stands; empty = not known
 };
 
 // The oldest of each kind, oldest first.

@@ -58,7 +58,7 @@ TEST(waiting, what_only_tells_why_others_wait_is_no_request) {
   EXPECT_EQ(oldest_of_each_kind(notes).size(), 1U);
 }
 
-// Of several at one place the oldest is followed, and of several places the first where anything stands.
+// At a place with several requests the oldest is followed; of several places, the first where anything stands.
 TEST(waiting, a_tree_is_followed_along_its_oldest_branch) {
   const std::vector<waiting_note> notes{note("a", 1, "root", {"empty", "unit", "other"}),
                                         note("b", 9, "unit QP 1", {"young"}),

@@ -17,7 +17,7 @@
 
 namespace hcasim {
 
-// What an answer lends until END_RESP, and which requests wait until what was lent has come back.
+// Tracks what an answer lends until END_RESP, and the requests that wait for its return.
 template <class P>
 struct loan_traits {
   static bool lends(const P&) { return false; }

@@ -1,4 +1,4 @@
-// What the protocol checkers find.
+// A fault that a protocol checker finds.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 namespace hcasim::testing {
 
-// What anything takes the host says nothing in a build without optimisation.
+// Host time says nothing in a build without optimisation.
 #ifdef __OPTIMIZE__
 inline constexpr bool optimised = true;
 #else

@@ -26,7 +26,7 @@ std::vector<typename Table::state> reachable(const Table& table, typename Table:
   return found;
 }
 
-// What the rows, read one after the other, make of a state.
+// Returns the state that the rows, read one after the other, lead to.
 template <class Table>
 std::optional<typename Table::state> by_rows(const Table& table, typename Table::state s, typename Table::event e) {
   for (const auto& r : table.rows()) {

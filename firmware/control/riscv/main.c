@@ -192,7 +192,7 @@ void hal_work(struct hal* h, enum hal_work kind, uint32_t items) {
   (void)items;
 }
 
-/* What a freestanding compiler may call. Kept from being turned into calls of themselves. */
+/* The functions that a freestanding compiler may call. The attribute keeps them from being turned into calls of themselves. */
 __attribute__((optimize("no-tree-loop-distribute-patterns"))) void* memcpy(void* to, const void* from, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) ((unsigned char*)to)[i] = ((const unsigned char*)from)[i];
   return to;
