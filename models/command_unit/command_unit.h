@@ -34,7 +34,7 @@ namespace hcasim {
 class command_unit;
 }
 
-// What the firmware's opaque `struct hal*` points to.
+// The target of the firmware's opaque `struct hal*`.
 struct hal {
   hcasim::command_unit* unit = nullptr;
 };
@@ -75,7 +75,7 @@ class command_unit : public unit, public faulty {
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return command_unit_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
 
-  // What firmware/control/hal.h asks for; called from the firmware's thread only.
+  // The calls of firmware/control/hal.h; made from the firmware's thread only.
   int dma_read(std::uint64_t address, void* to, std::uint32_t bytes);
   int dma_write(std::uint64_t address, const void* from, std::uint32_t bytes);
   void dma_fence();

@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the requests that wait in the command unit.
 #include "models/command_unit/command_unit.h"
 
 namespace hcasim {

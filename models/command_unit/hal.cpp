@@ -162,7 +162,7 @@ void command_unit::order(initiator_socket<control_request>& port, std::uint32_t 
   call(port, c);
 }
 
-// Of whether its doorbells are heard the doorbell unit is told with the same access as the send queue.
+// The same access tells the doorbell unit and the send queue whether to accept doorbells.
 void command_unit::qp_start(std::uint32_t qpn, std::uint32_t uar, bool shared) {
   order(send_queue, qpn, control_op::start);
   set_qp_page(qpn, control_op::start, uar);
@@ -227,7 +227,7 @@ void command_unit::set_group(std::uint32_t hash, std::uint32_t first) {
   call(responder, c);
 }
 
-// Whoever manages the subnet hears of it beside the wire, at once.
+// The manager of the subnet hears of it beside the wire, at once.
 void command_unit::set_group_lid(std::uint16_t lid, bool joins) {
   if (joins) {
     group_lids_.push_back(lid);

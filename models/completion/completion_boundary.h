@@ -1,5 +1,5 @@
-// What an adapter knows of its completion unit: its sockets. Whatever has them may take its place (tlm/rtl/registry.h, kind
-// completion), a shell around RTL for instance.
+// The sockets by which an adapter knows its completion unit. A unit with these sockets may take its place (tlm/rtl/registry.h,
+// kind completion), a shell around RTL for instance.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct completion_boundary {
   initiator_socket<translate_request>& walker;
   initiator_socket<dma_request>& dma;
 
-  // Of a unit with members of these names.
+  // Returns the boundary of a unit with members of these names.
   template <class Unit>
   static completion_boundary of(std::unique_ptr<Unit> u) {
     Unit& its = *u;

@@ -125,7 +125,7 @@ TEST(TagFaults, ACleanEntryIsReadAnew) {
   b.release(r);
 }
 
-// What ICM has of it is old, and nobody can tell whose it was: nothing is believed to be as ICM has it.
+// ICM has an older copy, and the owner of the entry is not known: no index is believed to be as ICM has it.
 TEST(TagFaults, ADirtyEntryWithoutATagStopsTheCache) {
   spoiled_bench b(icm_check::secded, 3);
   b.touch(6);
@@ -165,7 +165,7 @@ TEST(TagFaults, WithoutACodeTheEntryIsAnotherOnes) {
   EXPECT_EQ(b.memory.get(5 ^ 8), 99U);
 }
 
-// Of no entry, or of one that the set has: then no tag can be so.
+// A tag of no entry, or of one that the set has: no true tag can be so.
 TEST(TagFaults, ATagThatCannotBeIsNotBelieved) {
   spoiled_bench b(icm_check::none, 3);
   b.touch(5);

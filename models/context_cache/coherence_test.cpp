@@ -1,4 +1,4 @@
-// What is written back, dropped, taken and forgotten, while others hold it or want it.
+// Write-backs, drops, takes and areas set anew, while other requests hold or want an entry.
 #include "models/context_cache/context_cache_bench.h"
 
 namespace hcasim {
@@ -82,7 +82,7 @@ TEST(ContextCache, DropWritesBackWhatHoldersChanged) {
   EXPECT_EQ(b.memory.get(5), 4711U);
 }
 
-// Cached, dirty and held; cached; not there; being fetched: whoever takes it has it alone.
+// Cached, dirty and held; cached; not there; being fetched: a take has it alone.
 TEST(ContextCache, WhatIsTakenIsNobodysUntilItIsGiven) {
   bench b(small_cache(4, 2));
   context_request& held = b.fetch(5, 100_ns);

@@ -10,7 +10,7 @@
 // - set_area: waits until nothing is pinned or under way, then forgets everything, dirty entries too (their area is gone).
 // - A cell that goes wrong is noticed when its entry is next found (tlm/cells.h). What ICM has as well is read anew; a dirty
 //   entry is ruined: fetches of it fail, and ICM gets it with a code that does not fit. A tag that goes wrong takes a clean
-//   entry with it. Of a dirty one nobody can tell whose it was: from then on the cache reads nothing from ICM, since it might
+//   entry with it. The owner of a dirty one is lost: from then on the cache reads nothing from ICM, since any index might
 //   be that entry, and drops and takes say `failed`, until it is given an area anew.
 // - failed: index beyond the area, or the DMA read failed. A write-back that fails is counted; its bytes are lost [E11].
 #pragma once

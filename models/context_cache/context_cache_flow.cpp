@@ -1,4 +1,4 @@
-// What goes on while requests wait: fetches, write-backs, drops, and who goes on after them.
+// Fetches, write-backs and drops while requests wait, and the order in which these go on.
 #include "models/context_cache/context_cache.h"
 
 namespace hcasim {

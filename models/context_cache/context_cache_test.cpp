@@ -1,4 +1,4 @@
-// How long look-ups take, and who waits for whom.
+// Times of look-ups, and which requests wait for which.
 #include "models/context_cache/context_cache_bench.h"
 
 #include <chrono>
@@ -253,7 +253,7 @@ TEST(ContextCache, NewcomersQueueBehindThoseThatWaitForAWay) {
   EXPECT_EQ(newcomer.entry, nullptr);
 }
 
-// The only fetch ends, and whoever it answers asks for another entry at once: those that wait are first.
+// The only fetch ends, and its requester asks for another entry at once: requests that wait are first.
 TEST(ContextCache, NewcomersQueueBehindThoseThatWaitForAFetch) {
   context_cache_config c = small_cache(64, 4);
   c.fetches = 1;

@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the requests that wait in the cache.
 #include "models/context_cache/context_cache.h"
 
 namespace hcasim {

@@ -1,4 +1,4 @@
-// What a line of the cache may be in, and what may happen to it then. How often it is lent is counted beside the state; `held`
+// States of a line of the cache, and the events that change them. The number of its loans is counted beside the state; `held`
 // is that count when it is not 0.
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace hcasim {
 
-// fetching: its bytes are on their way from ICM. unwanted: and a drop waits for them. dropping: nobody gets it any more; it
+// fetching: its bytes are on their way from ICM. unwanted: and a drop waits for them. dropping: no request gets it any more; it
 // goes when those that hold it have given it back. dropping_dirty: and after it was written to ICM. ruined: newer than ICM, and
-// its cells went wrong; nobody gets it, and ICM will. clean, dirty: as ICM has it, or newer; whoever asks gets it.
+// its cells went wrong; no request gets it, and ICM will. clean, dirty: as ICM has it, or newer; each request gets it.
 enum class line_life : std::uint8_t { empty, fetching, unwanted, dropping, dropping_dirty, ruined, clean, dirty };
 
 enum class line_mark : std::uint8_t { held };
@@ -67,7 +67,7 @@ using line_status = decltype(line_table)::state;
 inline line_status status_of(line_life life, std::uint32_t pins) {
   return {.life = life, .marks = enum_set<line_mark>::of(pins != 0 ? 1 : 0)};
 }
-// Whoever asks for it gets it.
+// Each request gets it.
 inline bool may_be_lent(line_life l) {
   return l >= line_life::clean;
 }

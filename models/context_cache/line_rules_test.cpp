@@ -21,7 +21,7 @@ TEST(line_rules, bytes_that_somebody_holds_or_that_are_newer_are_not_lost) {
     EXPECT_FALSE(s.has(held) && line_table.possible(s, e::fetch_begins));
     EXPECT_FALSE(s.has(held) && line_table.possible(s, e::forgotten));
     EXPECT_FALSE(s.life == dirty && line_table.possible(s, e::forgotten));
-    // What is dirty stays so until it is written, as a victim or dropped, or its area is gone.
+    // A dirty line stays dirty until it is written, as a victim or dropped, or its area is gone.
     for (std::size_t n = 0; n < line_table.names().events.size(); ++n) {
       const auto event = static_cast<e>(n);
       if ((s.life != dirty && s.life != dropping_dirty) || !line_table.possible(s, event)) continue;
@@ -29,7 +29,7 @@ TEST(line_rules, bytes_that_somebody_holds_or_that_are_newer_are_not_lost) {
       EXPECT_TRUE(next == dirty || next == dropping_dirty || event == e::fetch_begins || event == e::forgotten ||
                   event == e::area_changes || event == e::spoils || event == e::loses_its_tag);
     }
-    // Nobody who asks gets a line that is leaving or not there yet, and one drop is enough.
+    // No request gets a line that is leaving or not there yet, and one drop is enough.
     EXPECT_FALSE(may_be_lent(s.life) && !line_table.possible(s, e::lent));
     EXPECT_FALSE((leaving(s.life) || s.life == unwanted) && line_table.possible(s, e::drop_asked));
   }

@@ -1,4 +1,4 @@
-// For tests: a doorbell unit between PCIe and all whom it rings.
+// A doorbell unit between PCIe and all units that it rings, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -159,7 +159,7 @@ struct doorbell_bench {
     c.uar = page;
     firmware.send(c, at);
   }
-  // Begun at 0 with page 0, unless somebody has said otherwise.
+  // Begins at 0 with page 0, unless the test has set otherwise.
   void need(std::uint32_t qpn) {
     if (qpn <= doorbell_rules::number_mask && begun.insert(qpn).second) order(control_op::start, qpn, 0, 0_ns);
   }

@@ -1,6 +1,6 @@
 // The adapter's BAR and the sockets of doorbell, as its model and its RTL have them: control registers, the MSI-X table and
 // device memory are passed to their owners, writes into UAR pages go to `write_uar`. A doorbell that is rung through another
-// page than that of its queue (of EQs page 0), or of a queue that nobody has started, ends here: behind it they are merged by
+// page than that of its queue (of EQs page 0), or of a queue that was never started, ends here: behind it they are merged by
 // their numbers alone.
 #pragma once
 

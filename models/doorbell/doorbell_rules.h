@@ -1,4 +1,4 @@
-// What a write into a UAR page means. Plain decoding.
+// Decodes a write into a UAR page.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace hcasim::doorbell_rules {
 inline constexpr std::uint32_t number_mask = 0x00ffffff;
 
 enum class area : std::uint8_t { control, msix, device_memory, uar, none };
-// Of an access that lies wholly in one area of the BAR.
+// Returns the area of an access that lies wholly in one area of the BAR.
 area area_of(std::uint64_t offset, std::uint64_t bytes);
 
 enum class target : std::uint8_t { bell, blueflame, none };
@@ -44,7 +44,7 @@ struct uar_write {
   hca_doorbell rung{};  // if it is one
   blueflame wqe;        // if it is one
 };
-// Whose page it must come through: the number of a QP, an SRQ or a CQ, without an arming. 0: it names none.
+// Returns the number of the QP, SRQ or CQ whose page it must come through, without an arming; 0 = none.
 std::uint32_t number_of(const uar_write& w);
 
 // How far SQ or RQ index `a` is ahead of `b`, modulo 2^16.

@@ -1,4 +1,4 @@
-// Who is rung when, and that nothing is lost.
+// Times and targets of rings, and that nothing is lost.
 #include "models/doorbell/doorbell_bench.h"
 
 namespace hcasim {
@@ -43,7 +43,7 @@ TEST(doorbell, a_qp_is_rung_through_its_own_page) {
   b.ring(HCA_UAR_RQ, 1, 4, 10_ns, 0);
   b.blueflame(3, 0, 1, 10_ns);
   b.begun.insert(4);
-  b.ring(HCA_UAR_SQ, 4, 1, 10_ns, 7);  // nobody's
+  b.ring(HCA_UAR_SQ, 4, 1, 10_ns, 7);  // of no queue
   b.order(control_op::stop, 1, 0, 50_ns);
   b.ring(HCA_UAR_SQ, 1, 2, 60_ns, 7);
   b.order(control_op::start, 1, 8, 70_ns);
@@ -71,7 +71,7 @@ TEST(doorbell, a_cq_is_rung_through_its_own_page_and_an_eq_through_the_first) {
   b.ring(HCA_UAR_SQ, 6, 1, 10_ns);
   b.ring(HCA_UAR_CQ, 1 | HCA_ARM_NEXT << 24, 3, 10_ns, 7);
   b.ring(HCA_UAR_CQ, 1, 9, 10_ns, 8);  // not merged with the one that waits
-  b.ring(HCA_UAR_CQ, 3, 1, 10_ns, 7);  // nobody's
+  b.ring(HCA_UAR_CQ, 3, 1, 10_ns, 7);  // of no queue
   b.ring(HCA_UAR_CQ, 2, 4, 10_ns, 8);
   b.ring(HCA_UAR_EQ, 1, 5, 10_ns);
   b.ring(HCA_UAR_EQ, 1, 6, 10_ns, 7);
@@ -206,7 +206,8 @@ TEST(doorbell, a_doorbell_passed_on_during_recovery_is_not_undone) {
   EXPECT_EQ(values, (std::vector<std::uint32_t>{9}));
 }
 
-// Of what was passed on meanwhile the newest counts, not the last: a late one makes no record between the two look new.
+// The newest of the doorbells that were passed on meanwhile counts, not the last: a late one makes no record between the two
+// look new.
 TEST(doorbell, a_late_doorbell_during_recovery_undoes_nothing) {
   doorbell_config c;
   c.fifo_depth = 1;

@@ -1,4 +1,4 @@
-// What waits in links and switches, for who asks: packets that find no room at the other end.
+// Lists the packets that wait in links and switches, because they find no room at the other end.
 #include "models/fabric/ib_switch.h"
 #include "models/fabric/link.h"
 

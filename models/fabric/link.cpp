@@ -7,8 +7,8 @@ namespace hcasim {
 namespace {
 
 constexpr std::uint64_t block = 64;
-// Of the first bytes on the wire, the ICRC does not cover the lane (LRH) and the congestion bits (BTH); VCRC, which is not
-// carried, does. Flips there are not drawn, so that a corrupted packet is one that the receiver can tell.
+// The ICRC does not cover the lane (LRH) and the congestion bits (BTH), which are among the first bytes on the wire. VCRC,
+// which is not carried, does. Flips there are not drawn, so that a corrupted packet is one that the receiver can tell.
 constexpr std::size_t congestion_byte = wire::lrh_bytes + 4;
 
 std::uint32_t blocks_of(const packet& p) {

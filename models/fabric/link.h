@@ -5,9 +5,9 @@
 // (TLM_ACCEPTED). The device that received it answers when its buffer is free again; its credits are back at the sender one
 // propagation later.
 //
-// Ownership of packets, on every binding: the sender's until it is answered, the receiver's from then on. Whoever ends a
-// packet's life (the consumer, or a hop that drops it) answers it and returns it to the pool. After the answer the sender
-// does not look at the packet again.
+// Ownership of packets, on every binding: the sender's until it is answered, the receiver's from then on. The unit that ends a
+// packet's life (the consumer, or a hop that drops it) answers it and returns it to the pool. After the answer the sender does
+// not look at the packet again.
 #pragma once
 
 #include <array>
@@ -74,7 +74,7 @@ class link : public unit, public faulty {
     ps armed = never;
     probe credits;
   };
-  // What the link remembers of a packet between its last byte leaving and its buffer being free.
+  // The link's record of a packet between its last byte leaving and its buffer being free.
   struct flight {
     link* self = nullptr;
     packet* p = nullptr;

@@ -15,7 +15,7 @@ completion_rtl::completion_rtl(const sc_core::sc_module_name& name, const comple
   control.on<&completion_rtl::on_control>(this);
 }
 
-// What is settled has left the RTL as well.
+// Completions that are settled have left the RTL as well.
 tlm::tlm_sync_enum completion_rtl::on_control(control_request& c, tlm::tlm_phase phase, ps& t) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
   passed_on& p = passed_on_.get();

@@ -6,7 +6,7 @@
 namespace hcasim {
 namespace {
 
-// Which of a shared unit's target sockets belongs to whom.
+// Numbers of a shared unit's target sockets, by client.
 namespace dma_client {
 enum : unsigned { send_queue, requester, responder, completion, doorbell, command_unit, walker, qpc, cqc, mrc, extent, count };
 }

@@ -1,4 +1,4 @@
-// One adapter: its units, and who talks to whom.
+// One adapter: its units, and how they are joined.
 #pragma once
 
 #include <memory>
@@ -60,11 +60,11 @@ class hca : public sc_core::sc_module {
   // Its reset line.
   void reset();
 
-  // What the device reports and its firmware keeps to.
+  // Returns the limits that the device reports and its firmware keeps to.
   static fw_limits limits_of(const hca_config& config);
 
  private:
-  // A unit that not every adapter has, or that nobody asks for by its name.
+  // Adds a unit that not every adapter has, or that is never looked up by its name.
   template <class Unit, class... Arguments>
   Unit& add(Arguments&&... arguments) {
     auto made = std::make_unique<Unit>(std::forward<Arguments>(arguments)...);

@@ -1,7 +1,7 @@
 // Units that exist as a model and as RTL: one of the two is made, and its sockets are met under the same names.
 //
-// What the knob `implementation` says (tlm/rtl/registry.h) is RTL behind the shell of the unit, whoever made it. completion and
-// dma_engine have no shell here: what takes their place brings its own sockets.
+// The knob `implementation` (tlm/rtl/registry.h) names RTL behind the shell of the unit, whatever its source. completion and
+// dma_engine have no shell here: a replacement brings its own sockets.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ namespace hcasim {
 template <class Model, class Rtl>
 class either {
  public:
-  // What the testbenches ask a unit: statistics and signals.
+  // The unit that testbenches ask for statistics and signals.
   operator const unit&() const {
     return model_ ? static_cast<const unit&>(*model_) : *rtl_;
   }  // NOLINT(google-explicit-constructor)

@@ -80,7 +80,7 @@ void cpu::mmio_read(std::uint64_t address, std::span<std::byte> to) {
   host_.issue(a, begin);
   while (!a.answered) sc_core::wait(wake_);
   ahead_ = std::max(a.answered_at - now(), 0_ps);
-  // Nobody answered: the root complex gives all ones.
+  // No device answered: the root complex gives all ones.
   if (a.is_response_ok()) {
     std::memcpy(to.data(), a.data.data(), to.size());
   } else {

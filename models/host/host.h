@@ -69,7 +69,7 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
   void watch_pages(std::uint64_t physical, std::uint64_t bytes, page_watcher& w);
   void unwatch_pages(std::uint64_t physical, std::uint64_t bytes);
   static constexpr unsigned vectors = 2048;  // of interrupts
-  // As if interrupt `vector` had come.
+  // Raises interrupt `vector` as if a device had.
   void raise(unsigned vector);
   // Threads that watch memory look again, as if something had landed.
   void rouse();

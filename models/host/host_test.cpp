@@ -317,7 +317,7 @@ TEST(cpu, interrupts_wake_sleepers_and_are_kept_for_late_ones) {
     c.spend(20_us);
     c.sync();
     EXPECT_TRUE(c.wait_interrupt(4));
-    EXPECT_EQ(c.time(), 20_us);  // the handler ran long ago, nobody slept
+    EXPECT_EQ(c.time(), 20_us);  // the handler ran long ago, no thread slept
     EXPECT_FALSE(c.wait_interrupt(4, 1_us));
   });
   m.h.run("in_handler", [&](cpu& c) {

@@ -22,7 +22,7 @@ class outside_memory {
   // Within one page or across pages. False: not all of it could be reached; what was not is unchanged.
   virtual bool read(std::uint64_t va, std::span<std::byte> to) const = 0;
   virtual bool write(std::uint64_t va, std::span<const std::byte> from) = 0;
-  // What is mapped of [va, va + bytes), in order.
+  // Returns the mapped pieces of [va, va + bytes), in order.
   [[nodiscard]] virtual std::vector<piece> mapped(std::uint64_t va, std::uint64_t bytes) const = 0;
 };
 

@@ -84,7 +84,8 @@ TEST(outside_memory, a_page_that_is_gone_reads_zero_and_takes_nothing) {
   EXPECT_EQ(m.outside().lost, 2u);
   m.adopt(frame, space, 6 * page);  // not mapped
   EXPECT_EQ(m.get<std::uint64_t>(frame), 0u);
-  EXPECT_EQ(m.get<std::uint64_t>(physical_memory::outside_address + physical_memory::outside_bytes - 8), 0u);  // nobody's
+  EXPECT_EQ(m.get<std::uint64_t>(physical_memory::outside_address + physical_memory::outside_bytes - 8),
+            0u);  // without an owner
   EXPECT_EQ(m.outside().lost, 4u);
 }
 

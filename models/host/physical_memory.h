@@ -69,7 +69,7 @@ class physical_memory {
   static constexpr std::uint64_t end_address = std::uint64_t{1} << 46;
 
   // Frames that stand for pages of others: their bytes are read and written where the owner has them. `reserve_outside` gives
-  // fresh frame addresses (0: none left); a frame that is nobody's reads as 0 and takes no bytes.
+  // fresh frame addresses (0 = none left); a frame without an owner reads as 0 and takes no bytes.
   std::uint64_t reserve_outside(std::uint64_t bytes);
   void adopt(std::uint64_t frame, outside_memory& owner, std::uint64_t va);
   void release(std::uint64_t frame);

@@ -46,8 +46,8 @@ class virtual_memory {
   // From now on this is the address space of a program that runs outside (before anything is allocated): its pages get frames
   // when they are first asked for, its rights and bytes are those of the source, and nothing can be allocated here.
   void set_source(outside_memory& source) { source_ = &source; }
-  // The program has unmapped pages, or changed what they show: their frames are nobody's from now on, pinned or not. Page users
-  // are told.
+  // Takes pages from their program, which has unmapped them or changed what they show: their frames have no owner from now on,
+  // pinned or not. Page users are told.
   void lose(cpu& c, std::uint64_t va, std::uint64_t bytes);
 
   // Reserves `bytes` (rounded up to pages) at an address of the system's choice, or at `at` (0: anywhere). Frames are given at

@@ -10,7 +10,7 @@
 
 namespace hcasim {
 
-// What a system call changes while no device uses the pages.
+// Makes the change of a system call while no device uses the pages.
 template <class F>
 void virtual_memory::told(cpu& c, std::uint64_t first, std::uint64_t last, F change) {
   for (page_user* u : users_) u->begin_invalidate(c, first, last);
@@ -48,7 +48,7 @@ void virtual_memory::lose(cpu& c, std::uint64_t va, std::uint64_t bytes) {
     const std::uint64_t a_last = it->first;
     told(c, a_first, a_last, [&] {
       const auto now = by_va_.find(a_last);
-      if (now == by_va_.end() || now->second != id) return;  // somebody else was quicker
+      if (now == by_va_.end() || now->second != id) return;  // another thread was quicker
       const std::uint64_t end = std::min(last, a_last);
       for (std::uint64_t p = std::max(first, a_first); p <= end; p += page) {
         memory_.release(allocations_.at(id).frames[(p - a_first) / page]);

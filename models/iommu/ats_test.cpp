@@ -133,7 +133,7 @@ TEST(iommu_ats, wait_comes_after_the_device_and_what_it_still_wrote) {
   const std::uint16_t second = b.beyond.messages[1].tag;
   b.device.translated(true, 0x77000, now() + 10_ns);
   b.device.message(pcie_message::invalidate_done, 0, now() + 11_ns, second);
-  b.device.message(pcie_message::invalidate_done, 0, now() + 12_ns, 31);  // nobody has asked
+  b.device.message(pcie_message::invalidate_done, 0, now() + 12_ns, 31);  // not asked for
   run_for(1_us);
   EXPECT_EQ(b.memory.word(iommu_bench::status), 0U) << "one of the two is missing";
   b.device.message(pcie_message::invalidate_done, 0, now() + 10_ns, first);

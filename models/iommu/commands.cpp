@@ -152,7 +152,7 @@ process iommu::execute_commands() {
         while (free_tag() == ats_tags && tags_asked()) co_await drained{tag_waiter_};
         ++device_invalidations_;
         const unsigned tag = free_tag();
-        if (tag == ats_tags) {  // all lost: nobody there answers
+        if (tag == ats_tags) {  // all lost: no device there answers
           timed_out_ = true;
           break;
         }

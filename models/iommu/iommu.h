@@ -1,4 +1,4 @@
-// The IOMMU of a root complex: translates what devices ask of memory, and keeps their order.
+// The IOMMU of a root complex: translates the memory accesses of devices, and keeps their order.
 //
 // - It stands between a PCIe tree and the host: `devices` and `messages` take what goes to memory and to the interrupt
 //   controller, `cpu` takes the register accesses of software and hands on those that are not for it.
@@ -6,9 +6,9 @@
 //   read of 8 bytes for each level that no node cache knows; accesses to one page share a walk, and walks wait for a walker in
 //   order.
 // - Order, for each requester: writes and interrupt messages stay in order (relaxed writes may pass); reads stay behind the
-//   writes before them; a read that waits for its walk holds nobody up.
-// - What no table allows is answered with TLM_ADDRESS_ERROR_RESPONSE, moves no byte, and is recorded in the fault registers. A
-//   burst may not cross 4 KiB.
+//   writes before them; a read that waits for its walk stalls no other access.
+// - An access that no table allows is answered with TLM_ADDRESS_ERROR_RESPONSE, moves no byte, and is recorded in the fault
+//   registers. A burst may not cross 4 KiB.
 // - Software changes tables in memory and then invalidates through the command queue (firmware/abi/iommu.h). A WAIT behind an
 //   invalidation is answered when no burst that was translated before is on its way.
 // - Address translation services [E10], of requesters whose context allows them: a translation request is answered with
@@ -94,7 +94,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   struct walk {
     requester* from = nullptr;
     std::uint64_t address = 0;  // of the 4 KiB page
-    bool poisoned = false;      // an invalidation came: leaves nothing behind, nobody joins
+    bool poisoned = false;      // an invalidation came: leaves nothing behind, no access joins
     ps begin{0};
     std::vector<access*> waiting;
     walk* next = nullptr;
@@ -185,7 +185,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   std::vector<requester> requesters_;
   server port_;
   page_cache tlb_;
-  // Of the tables of level 0, 1, 2: where the entries of a page, of a 2 MiB, of a 1 GiB page lie.
+  // The tables of level 0, 1, 2, which hold the entries of a page, of a 2 MiB and of a 1 GiB page.
   std::vector<page_cache> nodes_;
   pool<access> accesses_;
   std::vector<access*> held_;  // in order of arrival

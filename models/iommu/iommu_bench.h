@@ -78,11 +78,11 @@ class iommu_memory : public unit {
   std::map<std::uint64_t, std::uint64_t> words_;
 };
 
-// What devices behind it send.
+// The devices behind the IOMMU.
 class iommu_device : public burst_source {
  public:
   using burst_source::burst_source;
-  // What an address leads to.
+  // Sends a burst to an address, and returns it.
   burst& ask(std::uint64_t address, ps at, bool write = true, std::uint16_t requester = 0) {
     burst& b = send(false, address, at, requester);
     b.extension.address_type = pcie_address_type::translation_request;

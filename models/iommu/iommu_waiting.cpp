@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the requests that wait in the IOMMU.
 #include "models/iommu/iommu.h"
 
 namespace hcasim {

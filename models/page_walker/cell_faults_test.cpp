@@ -46,7 +46,7 @@ TEST(WalkerCells, SoAreTwoBits) {
 }
 
 TEST(WalkerCells, AnEntryThatCannotBeIsNotBelieved) {
-  const found f = spoiled(icm_check::none, 0, 5);  // a flag that nobody knows
+  const found f = spoiled(icm_check::none, 0, 5);  // an unknown flag
   EXPECT_EQ(f.physical, 0x1000U);
   EXPECT_EQ(f.reads, 1U);
 }
@@ -103,7 +103,7 @@ found spoiled_node(icm_check check, std::size_t kind, std::uint64_t draw) {
   return {r.status, r.physical, b.reads() - before};
 }
 
-// Of its data, or of its tag.
+// Faults of a node's data, or of its tag.
 class WalkerNode : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(cells, WalkerNode, ::testing::Values(0, 2));
 

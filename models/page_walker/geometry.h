@@ -1,4 +1,4 @@
-// Where a VA's entries lie in a table of 512-entry nodes [E1, E6]. All sums are modulo 2^64. Level 0 is the entry of the page,
+// Places of a VA's entries in a table of 512-entry nodes [E1, E6]. All sums are modulo 2^64. Level 0 is the entry of the page,
 // level levels - 1 the one in the root. The root may have more than 512 entries: a queue's buffer is one flat list.
 #pragma once
 

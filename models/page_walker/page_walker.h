@@ -62,7 +62,7 @@ class page_walker : public unit, public faulty {
     std::uint64_t operation = 0;  // of who missed first
     ps missed{0};
     ps begin{0};
-    bool poisoned = false;     // its line was dropped: leaves nothing in the leaf cache, nobody joins
+    bool poisoned = false;     // its line was dropped: leaves nothing in the leaf cache, no walk joins
     bool tag_dropped = false;  // something of its tag was dropped: leaves no nodes in the upper caches
     bool launching = false;    // the call that started it has not returned
     fifo<pending> waiting;

@@ -13,7 +13,7 @@
 
 namespace hcasim::testing {
 
-// Words of ICM; reads of a word nobody wrote give 0, not present.
+// Words of ICM; reads of a word that was never written give 0, not present.
 class page_walker_icm : public fake_target<dma_request> {
  public:
   std::unordered_map<std::uint64_t, std::uint64_t> words;

@@ -1,4 +1,4 @@
-// What a drop leaves: nothing that was read before it.
+// Effects of a drop: nothing that was read before it is used.
 #include "models/page_walker/page_walker_bench.h"
 
 namespace hcasim {

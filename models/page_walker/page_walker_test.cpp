@@ -262,7 +262,7 @@ TEST(PageWalker, SumsAreModulo64Bits) {
 }
 
 // Random tables, sizes, requests, changes with drops, and DMA times: every answer equals the untimed translation of the moment
-// it was asked for. Entries that change are first dropped while nobody walks them, as the adapter does after a drain.
+// it was asked for. Entries that change are first dropped while no walk uses them, as the adapter does after a drain.
 class PageWalkerRandom : public ::testing::TestWithParam<std::tuple<pte_line, replacement_policy, int>> {};
 
 TEST_P(PageWalkerRandom, EqualsTheUntimedTranslation) {

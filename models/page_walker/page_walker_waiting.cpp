@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the requests that wait in the page walker.
 #include "models/page_walker/page_walker.h"
 
 namespace hcasim {

@@ -57,11 +57,11 @@ class pcie : public unit, public faulty {
   // window is empty or overlaps another one.
   void map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset = 0);
 
-  // What the function reset of `device` does.
+  // Sets the action of a function reset of `device`.
   void map_reset(unsigned device, action line) { lanes_.at(device)->reset = line; }
   [[nodiscard]] bool link_up(unsigned device) const { return !lanes_.at(device)->down_now; }
 
-  // Of device 0.
+  // The faults of device 0.
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return pcie_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
   void withdraw() override;

@@ -54,7 +54,7 @@ tlm::tlm_sync_enum pcie::device_backward(int, tlm::tlm_generic_payload& p, tlm::
   return backward(p, phase, delay);
 }
 
-// What its destination says of it, at the time when it is there.
+// Takes the destination's answer, at the time when it is there.
 void pcie::answered(burst& b, ps t) {
   if (t > now()) {
     later<&pcie::come_back>(b, t);

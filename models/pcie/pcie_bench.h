@@ -201,7 +201,7 @@ struct bench {
   }
 };
 
-// What can happen to the bursts of device 0, by name.
+// Makes faults of the bursts of device 0, by name.
 inline void inject(pcie& tree, std::string_view what, std::uint64_t count) {
   for (std::size_t k = 0; k < pcie_fault_kinds.size(); ++k) {
     if (pcie_fault_kinds[k].name == what) return tree.inject(k, {.count = count, .length = ps(0), .draw = 0});

@@ -32,8 +32,9 @@ pcie_config nfp() {
   return c;
 }
 constexpr ps memory_latency = 80_ns;
-// What lies in the adapter and not in the PCIe block: its DMA engine stores a burst and then forwards it over a data path of
-// 8 B a cycle, takes time to start a command and to notice the end of one, and starts the next command when a write has left.
+// The time that lies in the adapter and not in the PCIe block. Its DMA engine stores a burst and then forwards it over a data
+// path of 8 B a cycle, takes time to start a command and to notice the end of one, and starts the next command when a write has
+// left.
 constexpr ps device_overhead = 144_ns;
 constexpr double device_ps_per_byte = 1e12 / (8 * 1.2e9);
 constexpr ps next_command = 205_ns;

@@ -38,7 +38,7 @@ struct pcie_config {
   ps retraining{10_us};
   ps replay_timer{505_ns};
 
-  // What a link carries besides DLLPs.
+  // Returns the rate of a link without DLLPs.
   [[nodiscard]] bit_rate rate() const { return {pcie_rate(generation, lanes).bits_per_second * (1 - dllp_overhead)}; }
   [[nodiscard]] std::uint64_t most_of_a_completion() const { return completion_payload ? completion_payload : mps; }
 

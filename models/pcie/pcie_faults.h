@@ -1,4 +1,4 @@
-// What can go wrong between a device and the root complex, and where it is noted.
+// Faults between a device and the root complex, and where they are noted.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace hcasim {
 
-// What becomes of a burst of a device.
+// The fate of a burst of a device.
 enum class pcie_fate : std::uint8_t {
   ordinary,
   poisoned_read,       // its data comes back with the poison bit: the requester drops it

@@ -9,7 +9,7 @@ namespace hcasim {
 
 namespace {
 
-// What the specification calls it; 0: nothing that is noted.
+// Returns the specification's error bit for a fate; 0 = not noted.
 std::uint32_t error_of(pcie_fate f) {
   switch (f) {
     case pcie_fate::poisoned_read:
@@ -67,7 +67,7 @@ void pcie::withdraw() {
 }
 
 // The link layer's retries. Garbled TLPs are asked for again when they have arrived; what was sent behind them meanwhile is
-// thrown away with them, so that the link is lost until they come again. Those that nobody acknowledges have arrived; they take
+// thrown away with them, so that the link is lost until they come again. TLPs without an acknowledge have arrived; they take
 // the link once more, when the sender's timer has run out.
 link_schedule::span pcie::replay(direction& d, ps t, ps work) {
   ++d.replays;
@@ -131,9 +131,9 @@ bool pcie::spoil_arrival(burst& b) {
   return true;
 }
 
-// A read is told of its error; of a write nobody hears that it is lost, and what the device does next may tell others that it
-// is there. So the port lets nothing more of the device pass, as with downstream port containment, until software has dealt
-// with it.
+// A read is told of its error. The loss of a write is not reported, and the device's next action may tell software that the
+// bytes are there. So the port lets nothing more of the device pass, as with downstream port containment, until software has
+// dealt with it.
 void pcie::contain(lane& l) {
   l.command &= ~std::uint32_t{PCI_BUS_MASTER};
   look(l);

@@ -13,8 +13,8 @@
 
 namespace hcasim {
 
-// What one direction of a link carries after line encoding: 8b/10b up to generation 2, 128b/130b up to 5, flits (242 of 256 B)
-// in 6.
+// Returns the rate of one direction of a link after line encoding: 8b/10b up to generation 2, 128b/130b up to 5, flits (242 of
+// 256 B) in 6.
 bit_rate pcie_rate(unsigned generation, unsigned lanes);
 
 inline constexpr std::uint64_t credit_bytes = 16;    // of payload, a data credit
@@ -34,8 +34,8 @@ tlp_shape split_read(std::uint64_t address, std::uint64_t bytes, std::uint64_t m
 tlp_shape split_completions(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs, std::uint64_t rcb,
                             std::uint64_t most);
 
-// When a link is taken. Work may be booked for any time from the kernel's now on and in any order; it fills the idle time from
-// `t` on, as TLPs of several bursts interleave, so the link is never idle while somebody waits for it.
+// The times at which a link is taken. Work may be booked for any time from the kernel's now on and in any order; it fills the
+// idle time from `t` on, as TLPs of several bursts interleave, so the link is never idle while a burst waits for it.
 class link_schedule {
  public:
   struct span {
@@ -98,8 +98,8 @@ struct pcie_route {
   std::uint64_t offset = 0;  // in the device's BAR space
 };
 
-// Where addresses lead: BARs of the devices, then the MSI window (writes by devices), then memory below `memory_top`. A burst
-// that lies in a place only partly leads nowhere.
+// The targets of addresses: BARs of the devices, then the MSI window (writes by devices), then memory below `memory_top`. A
+// burst that lies in a place only partly leads nowhere.
 class pcie_address_map {
  public:
   explicit pcie_address_map(std::uint64_t memory_top) : memory_top_(memory_top) {}

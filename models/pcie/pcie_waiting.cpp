@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the requests that wait in the PCIe tree.
 #include "models/pcie/pcie.h"
 
 namespace hcasim {

@@ -1,4 +1,4 @@
-// What the link layer puts right by sending again: the time that it takes, and where it is noted.
+// Retransmission by the link layer: the time that it takes, and where it is noted.
 #include <gtest/gtest.h>
 
 #include <cstring>

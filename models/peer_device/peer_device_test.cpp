@@ -14,7 +14,7 @@ namespace {
 
 using testing::run_until_idle;
 
-// What another device or a core does to the BAR; notes when the answer is there.
+// Accesses the BAR as another device or a core does; notes when the answer is there.
 class requester : public unit {
  public:
   tlm_utils::simple_initiator_socket<requester, 64> out{"out"};
@@ -163,7 +163,7 @@ TEST(peer_device, writes_go_one_after_the_other_at_their_rate) {
   EXPECT_EQ(b.core.bursts.back().answered, 100 * c.write_rate.time_for(4096) + c.write_latency);
 }
 
-// As many bytes as fit into the slots in the time of one read, and never more than the rate.
+// The device reads as many bytes as fit into the slots in the time of one read, and never more than the rate.
 void read_throughput(std::uint32_t slots, std::size_t bytes) {
   auto c = peer_device_config::gpu();
   c.read_slots = slots;

@@ -1,4 +1,4 @@
-// What a peer device is made of, without time of the kernel: sparse memory, and the limit of its reads in closed form.
+// The parts of a peer device that need no kernel: sparse memory, and the limit of its reads in closed form.
 #pragma once
 
 #include <array>

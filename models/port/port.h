@@ -12,7 +12,7 @@
 // then is the link answered, which gives the credits back.
 //
 // Ownership of packets: the sender's until it is answered, the receiver's from then on. The consumer answers a packet and then
-// returns it to the pool (or before it returns TLM_COMPLETED); after the answer nobody else looks at it.
+// returns it to the pool (or before it returns TLM_COMPLETED); after the answer no other unit looks at it.
 #pragma once
 
 #include <deque>
@@ -69,7 +69,7 @@ class port : public unit {
     transaction upstream;
     ps since = never;        // the consumer was handed it
     lane* looped = nullptr;  // it did not come from the link but from this egress lane
-    bool copied = false;     // a copy of what went to the link: nobody waits for it
+    bool copied = false;     // a copy of what went to the link: no sender waits for it
   };
   // A packet on its way through the port, to the link or to a consumer of the same adapter.
   struct passing {

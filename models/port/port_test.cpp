@@ -426,7 +426,7 @@ TEST(PortLoopback, IsHeldBackByAConsumerThatKeepsItsPackets) {
   EXPECT_EQ(t.packets.in_use(), 0U);
 }
 
-// Whatever the mixture: nothing is lost, nobody overtakes on its own lane, every packet is answered once and pooled.
+// Whatever the mixture: nothing is lost, no packet overtakes on its own lane, every packet is answered once and pooled.
 TEST(PortTraffic, IsConservedAndStaysInOrder) {
   port_config c = bench::config();
   c.virtual_lanes = 2;

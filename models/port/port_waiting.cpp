@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the packets that wait in the port.
 #include "models/port/port.h"
 
 namespace hcasim {

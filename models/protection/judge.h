@@ -108,8 +108,8 @@ inline constexpr rule in_order[] = {
 
 }  // namespace rules
 
-// Of an MRC with a tree of extents, `granted` holds for the outer range only: the extents decide (extents.h). `Without`
-// leaves a rule out; tests show with it that each rule is needed.
+// With a tree of extents, `granted` of an MRC holds for the outer range only: the extents decide (extents.h). `Without` leaves
+// a rule out; tests show with it that each rule is needed.
 inline constexpr std::size_t no_rule = ~std::size_t{0};
 template <std::size_t Without = no_rule>
 inline verdict judge_by_rules(const hca_mrc& m, const access_request& a) {
@@ -131,7 +131,8 @@ constexpr bool parent_intact(const hca_mrc& window, const hca_mrc& region) {
          window.start - region.start <= region.length - window.length;
 }
 
-// What the page walker needs of a granted access. A window translates through the table of its parent, and under its tag.
+// The part of a granted access that the page walker needs. A window translates through the table of its parent, and under its
+// tag.
 struct mapping {
   translation map;
   std::uint64_t va_offset = 0;  // translate va + va_offset

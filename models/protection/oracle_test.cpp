@@ -51,7 +51,7 @@ class two_worlds {
   two_worlds(bool type_2a, const left_out& without)
       : told_(type_2a), config_{type_2a ? window_association::qp : window_association::qp_and_pd}, without_(without) {
     for (std::uint32_t i = 1; i <= objects; ++i) create(i, static_cast<std::uint8_t>(i), 1 + i % 2, 0);
-    // What lies at index 0 is nobody's, even if it looks like a region that may do everything.
+    // Index 0 belongs to no object, even if its entry looks like a region that may do everything.
     mrcs_[0] = mrcs_[2];
     mrcs_[0].length = 64 * page;
     mrcs_[0].access = 0x1f;
@@ -65,7 +65,7 @@ class two_worlds {
     }
   }
 
-  // What differs, if anything does.
+  // Returns the difference, if there is one.
   std::optional<std::string> take(const step& s) {
     random_stream dice(s.dice, "step");
     const auto pick = [&dice](std::uint64_t n) { return dice.below(n); };

@@ -291,7 +291,7 @@ TEST(Extents, AtTheEndOfTheAddressSpace) {
   EXPECT_EQ(look_at_node({{5, none, none, none, none}, {1, 2}}, ~0ULL), extent_search::more);
 }
 
-// What no firmware can have written is not believed [E11].
+// A line that no firmware can have written is not believed [E11].
 TEST(Extents, DamagedLines) {
   EXPECT_EQ(look_at_extents({{{16, 4}, {24, 4}, {}, {}}}), extent_search::inside);
   EXPECT_EQ(look_at_extents({{{}, {}, {}, {}}}), extent_search::damaged) << "empty";

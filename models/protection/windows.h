@@ -1,5 +1,5 @@
-// What may be bound, invalidated and fast-registered, and what the MRCs become [C.3, C.6, B.2]. Plain C++, no state,
-// no time. The rules of a bind are in the order [BND1..BND15]; the first that does not hold is the answer.
+// Binds, invalidations and fast registrations: which are allowed, and how they change the MRCs [C.3, C.6, B.2]. Plain C++, no
+// state, no time. The rules of a bind are in the order [BND1..BND15]; the first that does not hold is the answer.
 #pragma once
 
 #include "firmware/abi/mrc.h"
@@ -48,7 +48,7 @@ window_fault check_fast_register(const window_change& r, const hca_mrc& m, std::
 inline constexpr std::size_t fast_register_rules = 8;
 void apply_fast_register(const window_change& r, hca_mrc& m);
 
-// What is left of a window, bound or not, when it is unbound: its place, its PD and its key byte.
+// Returns the MRC of a window, bound or not, after an unbind: its place, its PD and its key byte.
 hca_mrc unbound(const hca_mrc& window);
 
 // Whether `m` is the region that a window's `parent` names, so that its count of windows may change. That of an address space

@@ -1,5 +1,5 @@
-// What a QP's send side may be in, and what may happen to it then. Beside the state stand positions in its queue (cursor,
-// failed), PSNs and counters, which any state may have; guards against the re-entry of coroutines are no part of it either.
+// States of a QP's send side, and the events that change them. Beside the state stand positions in its queue (cursor, failed),
+// PSNs and counters, which any state may have; guards against the re-entry of coroutines are no part of it either.
 #pragma once
 
 #include "tlm/base/state_table.h"
@@ -44,7 +44,7 @@ using enum flow_mark;
 using e = flow_event;
 using row = state_row<flow_life, flow_mark, flow_event>;
 
-// What holds a coroutine of the flow: none of it outlasts a life.
+// The marks that hold a coroutine of the flow: none of them outlasts a life.
 inline constexpr enum_set<flow_mark> in_use = {resting, landing, paging, resumed, stopping};
 inline constexpr enum_set<flow_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<flow_mark> held = {resting, landing, paging, stopping, stopped};

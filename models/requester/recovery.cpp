@@ -75,7 +75,7 @@ void requester::end_rest(flow& f) {
 }
 
 void requester::report_cqe(const flow& f, const operation& op, std::uint8_t status, ps t) {
-  if (f.qp.send_cqn == 0) return;  // its context could never be read: nobody knows where to
+  if (f.qp.send_cqn == 0) return;  // its context could never be read: the CQ is not known
   report& r = report_pool_.get();
   r.operation = op.work->operation;
   r.event = false;
@@ -168,7 +168,8 @@ process requester::enter_error(flow& f, ps t) {
   check_stopped(f);
 }
 
-// What has made its change is told as done while nothing before it failed: nobody else can have made it [C6.10].
+// A WQE that has made its change completes as done while nothing before it failed: no other WQE can have made the change
+// [C6.10].
 void requester::flush(flow& f, ps t) {
   while (!f.operations.empty()) {
     const operation& op = *f.operations.front();
@@ -176,7 +177,7 @@ void requester::flush(flow& f, ps t) {
   }
 }
 
-// Of a QP in SQD, what its send queue has held back comes now, to be flushed.
+// In SQD, the send queue now hands over what it has held back, to be flushed.
 void requester::tell_queue(const flow& f) {
   control_request tell;
   tell.op = control_op::failed;

@@ -72,7 +72,7 @@ class requester : public unit {
 
     [[nodiscard]] std::uint32_t last_psn() const { return psn_add(first_psn, psns - 1); }
   };
-  // What a QP's packets and completions need of its context, as the last fetch said.
+  // The part of a context that packets and completions need, as of the last fetch.
   struct settings {
     settings() = default;
     settings(const hca_qpc& q, std::uint32_t qpn)
@@ -114,7 +114,7 @@ class requester : public unit {
           owner(r) {}
     std::uint32_t qpn;
     flow_state state;
-    bool pumping = false;  // these three: somebody does it already
+    bool pumping = false;  // these three: a coroutine does it already
     bool emitting = false;
     bool serving = false;
     std::uint32_t busy = 0;  // coroutines that use this flow
@@ -144,7 +144,7 @@ class requester : public unit {
     }
   };
 
-  // What the port is given with the last packet of a message of UC or UD.
+  // The port's token for the last packet of a message of UC or UD.
   struct departure {
     flow* of = nullptr;
     std::uint64_t number = 0;  // of the operation
@@ -214,7 +214,7 @@ class requester : public unit {
   server packet_engine_;
   server response_engine_;
   by_number<flow> flows_;
-  flow strangers_{0, this};  // takes the packets for QPs that nobody has started, so that they leave no trace
+  flow strangers_{0, this};  // takes the packets for QPs that were never started, so that they leave no trace
   pool<operation> operations_;
   pool<departure> departures_;
   pool<report> report_pool_;

@@ -1,4 +1,4 @@
-// What the requester decides, without time: how a message becomes packets, what an acknowledge means, how long timers run.
+// The requester's decisions, without time: how a message becomes packets, what an acknowledge means, how long timers run.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline std::uint32_t psns_of(const wqe_view& w, unsigned mtu_shift) {
   return w.is_atomic() ? 1 : packets_of(w.length, mtu_shift);
 }
 
-// What is wrong with a request on a QP of this transport (enum hca_transport); HCA_WC_SUCCESS: nothing. UC has no READs and
+// Returns the fault of a request on a QP of this transport (enum hca_transport); HCA_WC_SUCCESS = none. UC has no READs and
 // atomics, UD only SENDs of one packet [D.2].
 std::uint8_t transport_status(const wqe_view& w, std::uint8_t transport, unsigned mtu_shift);
 // Bits 7..5 of its opcodes.
@@ -40,7 +40,7 @@ struct response_meaning {
   std::uint8_t status = HCA_WC_SUCCESS;  // of the request it names, when fatal
   std::uint8_t timer = 0;                // rnr
 };
-// What an AETH syndrome says (IBA table 44); an unknown one is a bad response.
+// Returns the meaning of an AETH syndrome (IBA table 44); an unknown one is a bad response.
 response_meaning meaning_of(std::uint8_t syndrome);
 
 }  // namespace hcasim

@@ -1,4 +1,4 @@
-// What waits here, for who asks: of each QP its oldest work request.
+// Lists the requests that wait in the requester: the oldest of each QP.
 #include "models/requester/requester.h"
 
 namespace hcasim {

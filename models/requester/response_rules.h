@@ -1,5 +1,5 @@
-// What the requester does with what comes back, by its kind and by the place of its PSN among what was sent and is not answered
-// [D.2]. A response that is placed is judged further: its length, its opcode, and the keys of its memory.
+// The requester's action for a response, by its kind and by the place of its PSN among the packets that are sent and not
+// answered [D.2]. A response that is placed is judged further: its length, its opcode, and the keys of its memory.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What comes back: acknowledges, NAKs, READ and atomic responses.
+// Responses: acknowledges, NAKs, READ and atomic responses.
 #include <cstring>
 
 #include "models/requester/requester.h"

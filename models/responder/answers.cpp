@@ -137,7 +137,8 @@ void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_s
   tell_requester(c, t);
 }
 
-// Its context cannot be had or believed. Nobody can tell where its receives would complete: software hears of the QP instead.
+// Gives up a connection whose context cannot be read or believed. The CQ of its receives is not known, so software hears of the
+// QP instead.
 void responder::lose(connection& c, ps t) {
   if (c.shared || std::exchange(c.lost, true)) return;
   c.on(connection_event::context_in_error);
@@ -146,7 +147,7 @@ void responder::lose(connection& c, ps t) {
   tell_requester(c, t);
 }
 
-// As put_into_error, from outside the packet sequence.
+// Does the same as put_into_error, from outside the packet sequence.
 process responder::fail_later(connection& c, std::uint32_t event, ps t) {
   c.on(connection_event::response_fails);
   faults_.cancel(&c);

@@ -1,5 +1,5 @@
-// What the responder answers to a request packet, by what it finds: the QP, the packet's place in its sequence, the message
-// under way [D1..D3]. What comes after - rights, resources, lengths, key [D4..D14] - is of packets that are executed.
+// The responder's answer to a request packet, by the state of the QP, the packet's place in its sequence and the message under
+// way [D1..D3]. Later checks - rights, resources, lengths, key [D4..D14] - are of packets that are executed.
 #pragma once
 
 #include <array>
@@ -9,11 +9,12 @@
 
 namespace hcasim {
 
-// Where a PSN lies. executed: behind, and the packet asks for what was executed and is kept; noticed: ahead, and a NAK is out.
+// The place of a PSN. executed: behind, and the packet asks for what was executed and is kept; noticed: ahead, and a NAK is
+// out.
 enum class psn_class : std::uint8_t { expected, executed, older, ahead, noticed };
 
 enum class request_answer : std::uint8_t {
-  drop,           // nobody hears it
+  drop,           // without an answer
   drop_foreign,   // not from the peer, or without the QP's Q_Key
   drop_unknown,   // asks for a READ or an atomic again that is not kept
   execute,        // as the next packet of its message

@@ -37,7 +37,7 @@ bool executes(request_answer a) {
   return a == execute || a == begin;
 }
 
-// What the specification says of all cells of a kind, each said on its own.
+// The statements of the specification about all cells of a kind, each checked on its own.
 TEST(arrival_rules, laws) {
   std::size_t heard = 0;
   for (const request_arrival& a : all_arrivals()) {
@@ -62,7 +62,7 @@ TEST(arrival_rules, laws) {
     // One NAK for a gap.
     EXPECT_EQ(r == ask_again, reliable && a.psn == psn_class::ahead);
     EXPECT_EQ(r == wait, reliable && a.psn == psn_class::noticed);
-    // Behind: of READs and atomics only what is kept, the others acknowledged.
+    // Packets behind: READs and atomics are answered from what is kept, all others acknowledged.
     const bool behind = reliable && (a.psn == psn_class::older || a.psn == psn_class::executed);
     EXPECT_EQ(r == acknowledge, behind && !is_fetch(a.opcode));
     EXPECT_EQ(r == drop_unknown, behind && is_fetch(a.opcode) && a.psn == psn_class::older);
@@ -78,7 +78,7 @@ TEST(arrival_rules, laws) {
   EXPECT_GT(heard, 1000U);
 }
 
-// What is dropped or answered from what is kept leaves the QP as it was.
+// A packet that is dropped or answered from what is kept leaves the QP as it was.
 TEST(arrival_rules, only_what_is_in_its_turn_changes_the_context) {
   for (const request_arrival& a : all_arrivals()) {
     const request_answer r = answer_to(a);

@@ -1,5 +1,5 @@
-// What a QP's receive side may be in, and what may happen to it then. The record of an SRQ is one too. Beside the state stand
-// the message in progress, which the context keeps, positions (last_ticket, receives on chip) and counters, which any state may
+// States of a QP's receive side, and the events that change them. The record of an SRQ is one too. Beside the state stand the
+// message in progress, which the context keeps, positions (last_ticket, receives on chip) and counters, which any state may
 // have; guards against the re-entry of coroutines are no part of it either.
 #pragma once
 
@@ -36,7 +36,7 @@ using enum connection_mark;
 using e = connection_event;
 using row = state_row<connection_life, connection_mark, connection_event>;
 
-// What holds a coroutine of the connection: none of it outlasts a life.
+// The marks that hold a coroutine of the connection: none of them outlasts a life.
 inline constexpr enum_set<connection_mark> in_use = {answering, taking, stopping};
 inline constexpr enum_set<connection_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<connection_life> any_life = {receiving, failing, error};

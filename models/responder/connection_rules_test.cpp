@@ -24,7 +24,7 @@ TEST(connection_rules, what_cannot_be_is_not_reached) {
     // READs of a QP are answered one after the other.
     EXPECT_FALSE(s.has(answering) && connection_table.possible(s, e::answers_begin));
     EXPECT_FALSE(s.has(stopped) && s.any({answering, taking, stopping}));
-    // A new life forgets the old one; nobody gets out of an error in another way.
+    // A new life forgets the old one; there is no other way out of an error.
     if (connection_table.possible(s, e::start)) {
       EXPECT_EQ(connection_table.step(s, e::start), connection_state{});
     }

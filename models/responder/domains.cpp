@@ -9,13 +9,13 @@ responder::connection* responder::live_srq(std::uint32_t srqn) {
   return s && s->shared && !asked_to_stop(s->state) ? s : nullptr;
 }
 
-// What the target has of its SRQ is the SRQ's no more; another one may have its number, and another CQ that of its CQ.
+// Forgets the SRQ of a target: another SRQ may have its number, and another CQ that of its CQ.
 bool responder::srq_ended(const connection& c, const hca_qpc& q) {
   const connection* const s = live_srq(q.srqn);
   return !s || s->life != c.srq_life;
 }
 
-// What an SRQ is of does not change in its life, so it is looked up once. The context of the QP is let go meanwhile;
+// The domain of an SRQ does not change in its life, so it is looked up once. The context of the QP is let go meanwhile;
 // ctx.failed: it could not be had again.
 task<bool> responder::find_domain(connection& c, context_request& ctx, std::uint32_t srqn, domain& out, ps& t) {
   connection* const s = live_srq(srqn);

@@ -56,7 +56,7 @@ void responder::replicate(packet& p, const hca_group& g) {
     copy(p, own);
     own.header.dest_qpn = g.qpn[i];
     own.waiter = {};
-    own.via = nullptr;  // nobody waits for it on a socket
+    own.via = nullptr;  // no socket waits for its answer
     own.context = &r;
     own.holder = this;
     ++group_copies_;

@@ -5,7 +5,7 @@
 
 namespace hcasim {
 
-// Of an on-demand region the first response must have its pages before the READ begins; the others wait for theirs.
+// The first response of an on-demand region must have its pages before the READ begins; the others wait for theirs.
 //
 // The verdict over the whole length comes first, so that later requests of this QP only run when the READ is good; each
 // response is judged again when its bytes are read [O8c].

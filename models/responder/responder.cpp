@@ -285,7 +285,7 @@ request_arrival responder::arrival_of(const connection& c, const hca_qpc& q, con
   return a;
 }
 
-// Where the QP is in its sequence when it looks at the packet; of UC and UD also when it has lost its place.
+// Moves the QP to its place in the sequence when it looks at the packet; of UC and UD also when it has lost its place.
 void responder::take_place(hca_qpc& q, const packet& p, request_answer answer) {
   const std::uint32_t psn = p.header.psn;
   if (hca_transport_reliable(q.transport)) {

@@ -71,7 +71,7 @@ class responder : public unit {
   void list_waiting(waiting_list& list) const override;
 
  private:
-  // Where responses of a connection go.
+  // The way of a connection's responses.
   struct route {
     access_owner owner;
     std::uint64_t operation = 0;
@@ -94,7 +94,7 @@ class responder : public unit {
     std::uint64_t va = 0;
     ps since{0};
   };
-  // What a connection answers next: the responses of a READ, or a packet.
+  // The next answer of a connection: the responses of a READ, or a packet.
   struct owed_answer {
     packet* response = nullptr;
     read_job read;
@@ -114,7 +114,7 @@ class responder : public unit {
     std::uint32_t qpn;
     std::uint32_t busy = 0;
     connection_state state;
-    bool serving = false;  // these two: somebody does it already
+    bool serving = false;  // these two: a coroutine does it already
     bool emitting = false;
     std::uint16_t rq_pi = 0;
     control_request* stopping = nullptr;
@@ -235,7 +235,7 @@ class responder : public unit {
   process tell_requester(connection& c, ps t);
   process flush_receives(connection& c, control_request* answer, ps t);
   void flush_with(connection& c, hca_qpc& q, ps t);
-  // False: nobody is told, since the SRQ that it was of has ended.
+  // Returns false without a report if the SRQ of the receive has ended.
   bool report_receive(const connection& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
                       std::uint64_t operation, ps t);
   void raise(std::uint32_t type, std::uint32_t number, std::uint64_t operation, ps t);
@@ -251,7 +251,7 @@ class responder : public unit {
   credits buffers_;
   taking_turns engine_;
   by_number<connection> connections_;
-  connection strangers_{0};  // takes what comes for QPs that nobody has started, so that it leaves no trace
+  connection strangers_{0};  // takes the packets for QPs that were never started, so that they leave no trace
   pool<report> report_pool_;
   std::array<std::uint32_t, HCA_GROUP_HASHES> groups_{};  // by hash: the number of the first one
   ring<packet*> group_inbox_;

@@ -4,10 +4,10 @@
 
 namespace hcasim {
 
-// What the sender of a SEND_WITH_INV hears when its key could not be invalidated [C6.9].
+// The answer to the sender of a SEND_WITH_INV whose key could not be invalidated [C6.9].
 enum class class_j_answer : std::uint8_t { silent, ack, nak_rae };
 
-// What a bad L_Key of its own receive does to a QP of UC or UD.
+// The effect of a bad L_Key of its own receive on a QP of UC or UD.
 enum class unreliable_receive_error : std::uint8_t { drop, error };
 
 struct responder_config {

@@ -1,4 +1,4 @@
-// What the responder decides about a request packet, without time: message sequence, rights, lengths [D.1, D3..D6].
+// The responder's decisions about a request packet, without time: message sequence, rights, lengths [D.1, D3..D6].
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ inline bool atomic_aligned(const packet_header& h) {
 bool length_ok(const packet& p, unsigned mtu_shift, std::uint32_t remaining);
 // Opcode of READ response `index` of `count`.
 std::uint8_t response_opcode(std::uint32_t index, std::uint32_t count);
-// What is kept of a READ or an atomic that was executed, for when it is asked for again [D2].
+// The record of a READ or an atomic that was executed, for a repeated request [D2].
 struct executed_fetch {
   std::uint32_t psn = 0;  // of its first response
   std::uint32_t key = 0;

@@ -20,7 +20,7 @@ namespace hcasim {
 
 class rtl_device : public rtl::open_shell {
  public:
-  // What it is to PCIe, and how long TLPs may be; an AXI4 master need not know.
+  // Its identity for PCIe, and the limits of TLPs; an AXI4 master need not know.
   struct pcie_function {
     std::uint16_t requester;
     std::uint64_t bar;  // where the host has it

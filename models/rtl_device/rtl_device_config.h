@@ -1,4 +1,4 @@
-// Knobs of a PCIe device whose inside is RTL of somebody's own.
+// Knobs of a PCIe device whose inside is a user's RTL.
 #pragma once
 
 #include "tlm/base/knobs.h"

@@ -1,6 +1,6 @@
-// What a QP's send queue may be in, and what may happen to it then. Beside the state stand the indices of its ring, the WQEs
-// that are fetched and the counters of what is outstanding, which any state may have; the guard against the re-entry of `issue`
-// is no part of it either.
+// States of a QP's send queue, and the events that change them. Beside the state stand the indices of its ring, the WQEs that
+// are fetched and the counters of what is outstanding, which any state may have; the guard against the re-entry of `issue` is
+// no part of it either.
 #pragma once
 
 #include "tlm/base/state_table.h"

@@ -21,13 +21,13 @@ TEST(queue_rules, what_cannot_be_is_not_reached) {
     EXPECT_FALSE(s.has(changing) && s.has(changed));
     EXPECT_FALSE(s.any({changing, changed}) && (s.life == unread || queue_table.possible(s, e::change_begins)));
     EXPECT_FALSE(s.has(stopped) && s.any({changing, stopping}));
-    // Of what a stopped queue keeps a new life has its place in line only.
+    // A new life takes over from a stopped queue its place in line only.
     if (queue_table.possible(s, e::start)) {
       const queue_status begun = queue_table.step(s, e::start);
       EXPECT_EQ(begun.life, unread);
       EXPECT_FALSE(begun.any({changing, changed, paused, draining, stopping, stopped}));
     }
-    // It stands in line once, and whoever stands there gets out.
+    // A queue stands in line once, and each one in line gets out.
     EXPECT_NE(queue_table.possible(s, e::rung), s.any({scheduled, paused, stopping, stopped}));
     EXPECT_EQ(queue_table.possible(s, e::turn_ends), s.has(scheduled));
     EXPECT_TRUE(s.has(stopping) || queue_table.possible(s, e::stop_later));
@@ -37,7 +37,7 @@ TEST(queue_rules, what_cannot_be_is_not_reached) {
     EXPECT_FALSE(s.has(paused) && queue_table.possible(s, e::change_begins));
     EXPECT_EQ(may_issue(s), !s.any({changing, stopping, stopped}) && (!s.has(paused) || s.has(changed)));
     EXPECT_TRUE(asked_to_stop(s) || s.any({changing, changed}) || !s.has(draining) || queue_table.possible(s, e::drained));
-    // Who is paused can go on, unless it is to stop.
+    // A paused queue can go on, unless it is to stop.
     EXPECT_EQ(queue_table.possible(s, e::go_on), s.has(paused) && !asked_to_stop(s));
   }
 }

@@ -45,7 +45,7 @@ send_queue::~send_queue() = default;
 
 tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
   queue_state* const known = queues_.find(b.number);
-  if (!known) return tlm::TLM_COMPLETED;  // nobody has started it
+  if (!known) return tlm::TLM_COMPLETED;  // a QP that was never started
   queue_state& q = *known;
   const auto told = static_cast<std::uint16_t>(b.value);
   if (asked_to_stop(q.state) || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
@@ -208,8 +208,8 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
   co_return used;
 }
 
-// Its context cannot be had or believed: the requester finds the same when it is handed a bad WQE, and fails the QP. What is
-// behind it in the ring nobody can tell.
+// Gives up a queue whose context cannot be read or believed. The requester finds the same when it is handed a bad WQE, and
+// fails the QP. The WQEs behind it in the ring are not known.
 void send_queue::give_up(queue_state& q) {
   static constexpr std::array<std::byte, HCA_WQE_BLOCK> unreadable{};
   accept(q, unreadable.data(), 1);

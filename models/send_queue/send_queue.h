@@ -2,12 +2,12 @@
 // in order, as far as fences, READ depth and its own limits allow. BIND, LOCAL_INV and FAST_REG are executed by window_unit
 // when their turn comes; nothing later of the QP starts before [O1, O10].
 //
-// In SQD no WQE is begun: what is posted waits in host memory, or here if it was fetched. When all that was begun is complete,
-// the context and, if asked for, an event say so.
+// In SQD no WQE is begun: posted WQEs wait in host memory, or here if they were fetched. When all WQEs that were begun are
+// complete, the context and, if asked for, an event say so.
 //
-// Errors: a WQE that is not what its place says (index, QPN, size) is passed on with LOC_QP_OP_ERR; an SQ buffer that cannot be
-// read puts the next WQE into the same state, and so does a context. Nobody knows how long such a WQE is: the next one may
-// begin in its middle, and is a bad one too. None that was rung for is passed over, so that all end.
+// Errors: a WQE that does not match its place (index, QPN, size) is passed on with LOC_QP_OP_ERR. An SQ buffer that cannot be
+// read puts the next WQE into the same state, and so does a context. The length of such a WQE is not known: the next one may
+// begin in its middle, and is a bad one too. Every rung send queue gets its turn, so every request completes.
 #pragma once
 
 #include "firmware/abi/context.h"

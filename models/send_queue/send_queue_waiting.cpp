@@ -1,4 +1,4 @@
-// What waits here, for who asks: of each QP the oldest WQE that the requester does not have yet.
+// Lists the requests that wait in the send queue: of each QP the oldest WQE that the requester does not have yet.
 #include "models/send_queue/send_queue.h"
 #include "tlm/wqe.h"
 

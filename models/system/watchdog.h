@@ -22,7 +22,7 @@ class watchdog {
 
   // Why it ended the run; empty: it did not.
   [[nodiscard]] const std::string& stalled() const { return stalled_; }
-  // What waits now, and for what; empty: nothing.
+  // Returns what waits now, and for what; empty = nothing.
   [[nodiscard]] std::string waiting() const;
   // All of the system.
   [[nodiscard]] std::vector<const unit*> units() const;

@@ -1,4 +1,4 @@
-// What the protection model must answer, told once more in another way: objects in a map, plain conditions, no contexts, no
+// The answers of the protection model, written once more in another way: objects in a map, plain conditions, no contexts, no
 // order of checks. Independent of the rules under test; it shares only the vocabulary of requests with them.
 #pragma once
 
