@@ -1,4 +1,4 @@
-// What address translation services put on the link, as the PCI Express specification lays it out: an entry of 8 bytes holds an
+// Address translation services on the link, as the PCI Express specification lays them out: an entry of 8 bytes holds an
 // address and, in its low bits, how large the range around it is.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Wrong bits that somebody has asked for: the next entries that are read have one, or two in one word.
+// Wrong bits on request: the next entries that are read have one, or two in one word.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class bit_faults {
     std::size_t word;    // of 32 bits
     std::uint32_t bits;  // of it, that are wrong
   };
-  // Where the next entry, of so many words, is wrong; when one is due.
+  // Returns the place of the fault in the next entry, of so many words; when one is due.
   spot next(std::size_t words) {
     const kind k = asked_[one_bit] != 0 ? one_bit : two_bits;
     --asked_[k];

@@ -1,8 +1,7 @@
-// The cells of a cache, in which bits go wrong: what was asked for, and what the cache makes of it as it reads an entry, or its
-// tag.
+// The cells of a cache, in which bits go wrong: the requested faults, and the cache's reading of an entry or its tag.
 //
 // Cells keep with each 32-bit word the code that ICM has (icm_code.h). A word in which no bit has gone wrong fits its code, so
-// it is computed only where a fault meets one, and a cache that nobody asks for faults pays a comparison with zero.
+// it is computed only where a fault meets one, and a cache without requested faults pays a comparison with zero.
 #pragma once
 
 #include <array>
@@ -22,7 +21,7 @@ inline constexpr std::array<fault_kind, 2> cell_fault_kinds{{
     {"cell_two_bits", "two bits of one word of the next `count` entries that are found in the cache are"},
 }};
 
-// Of a cache whose tags have cells too.
+// The faults of a cache whose tags have cells too.
 inline constexpr std::array<fault_kind, 4> cache_fault_kinds{{
     cell_fault_kinds[0],
     cell_fault_kinds[1],

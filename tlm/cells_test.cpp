@@ -13,7 +13,7 @@ namespace {
 
 using entry = std::array<std::uint32_t, 16>;
 
-// What one fault with this draw has made of the entry, and whether it may be used.
+// The effect of one fault with this draw on the entry, and whether it may be used.
 struct fate {
   bool used;
   unsigned wrong_bits;
@@ -61,7 +61,7 @@ TEST(cells, two_wrong_bits_of_a_word) {
 TEST(cells, an_entry_that_cannot_be_is_refused_without_a_code) {
   std::array<std::uint64_t, 1> page{0x1000 | HCA_PTE_PRESENT};
   cells c({.check = icm_check::none, .kind = icm_entry::pte});
-  c.ask(0, {.count = 1, .length = ps(0), .draw = 5});  // a flag that nobody knows
+  c.ask(0, {.count = 1, .length = ps(0), .draw = 5});  // an unknown flag
   EXPECT_FALSE(c.read(std::as_writable_bytes(std::span(page))));
 }
 

@@ -21,8 +21,8 @@ enum class context_op : std::uint8_t { fetch, drop, set_area, take, give };
 
 struct context_request : transaction {
   context_op op = context_op::fetch;
-  // Of a fetch: index out of the area (area_entries in the answer), or ICM could not be read; nothing is pinned. Of a drop or a
-  // take: the cache has lost an entry that was newer than ICM, and cannot tell which.
+  // A fetch failed: index out of the area (area_entries in the answer), or ICM could not be read; nothing is pinned. A drop or
+  // a take failed: the cache has lost an entry that was newer than ICM, and cannot tell which.
   bool failed = false;
   bool dirty = false;  // set by the holder before END_RESP
   std::uint32_t index = 0;

@@ -17,7 +17,7 @@ namespace hcasim {
 
 enum class dma_op : std::uint8_t { read, write, compare_swap, fetch_add };
 
-// Who asks; statistics count transfers and bytes by source.
+// The requester of a transfer; statistics count transfers and bytes by source.
 enum class dma_source : std::uint8_t {
   payload,
   wqe,

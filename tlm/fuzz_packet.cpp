@@ -13,7 +13,7 @@ void expect(bool ok) {
   if (!ok) __builtin_trap();
 }
 
-// Where a packet of this opcode begins, for its payload to lie at its place.
+// Returns where a packet of this opcode begins, for its payload to lie at its place.
 std::uint32_t head_of(std::uint8_t opcode, bool global) {
   static packet p;
   p.header.opcode = opcode;

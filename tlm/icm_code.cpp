@@ -9,7 +9,7 @@ namespace {
 constexpr unsigned word_bits = 32;
 constexpr unsigned code_bits = 7;
 
-// What each bit of the word changes in the code.
+// The change of the code by each bit of the word.
 constexpr std::array<std::uint8_t, word_bits> make_columns() {
   std::array<std::uint8_t, word_bits> columns{};
   unsigned n = 0;

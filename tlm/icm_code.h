@@ -16,7 +16,7 @@ enum class icm_check : std::uint8_t { none, parity, secded };
 enum class word_state : std::uint8_t { good, corrected, damaged };
 
 std::uint8_t code_of(icm_check check, std::uint32_t word);
-// Of a word that was read with its code; puts right what can be.
+// Checks a word that was read with its code; corrects what can be corrected.
 word_state mend(icm_check check, std::uint32_t& word, std::uint8_t code);
 
 }  // namespace hcasim

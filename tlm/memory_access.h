@@ -11,8 +11,8 @@
 // local access of the same QP, before the first byte moves.
 //
 // page_fault: a page of an on-demand region is missing (transfer::missing); what lies before it may have been requested. The
-// caller ends the transfer, so that no key reference is held while somebody waits for the page, and begins again [E9].
-// Lists may name lists, up to max_indirection deep.
+// caller ends the transfer, so that no key reference is held while the access waits for the page, and begins again [E9]. Lists
+// may name lists, up to max_indirection deep.
 #pragma once
 
 #include <vector>
@@ -47,7 +47,7 @@ struct memory_range {
   std::uint64_t checked = 0;  // bytes from va on that the verdict must cover, at least those that move
 };
 
-// Where an access to an on-demand region found no page.
+// The place where an access to an on-demand region found no page.
 struct missing_page {
   std::uint32_t index = 0;  // of the region's key
   bool write = false;
@@ -84,7 +84,7 @@ class memory_access {
       : keys_(keys), walker_(walker), dma_(dma) {}
 
   transfer& begin(std::uint64_t operation);  // that it is for
-  // What is handed over by reference must live until the answer is there.
+  // Arguments by reference must live until the answer is there.
   task<verdict> move(transfer& tr, dma_op op, const memory_range& range, std::byte* data, std::uint32_t bytes, ps& t);
   // The verdict alone; of an on-demand region also whether the first `bytes` have their pages. Nothing moves.
   task<verdict> look(transfer& tr, const memory_range& range, std::uint32_t bytes, ps& t);

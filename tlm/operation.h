@@ -33,7 +33,8 @@ inline std::uint32_t operation_queue(std::uint64_t operation) {
 inline std::uint32_t operation_place(std::uint64_t operation) {
   return static_cast<std::uint32_t>(operation);
 }
-// Of the WQE at `index` of the same queue, where indices count modulo 2^16 and at most half of them lie between the two.
+// Returns the number of the WQE at `index` of the same queue; indices count modulo 2^16 and at most half of them lie between
+// the two.
 inline std::uint64_t operation_at(std::uint64_t operation, std::uint16_t index) {
   if (operation == 0) return 0;
   return operation +

@@ -121,8 +121,8 @@ bool has_grh(std::byte service_level_and_next) {
   return (service_level_and_next & std::byte{3}) == std::byte{global_header};
 }
 
-// Of a packet with a GRH: what is invariant from end to end, which nothing of the LRH is and of the GRH neither traffic class,
-// flow label nor hop limit. They count as ones.
+// Computes the ICRC of a packet with a GRH: over the fields that are invariant from end to end. Nothing of the LRH is, and of
+// the GRH neither traffic class, flow label nor hop limit. They count as ones.
 std::uint32_t global_icrc(std::span<const std::byte> covered) {
   constexpr std::size_t bth = wire::lrh_bytes + wire::grh_bytes;
   alignas(16) std::array<std::byte, bth + wire::bth_bytes> masked;

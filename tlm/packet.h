@@ -155,13 +155,13 @@ struct packet : transaction {
     return {bytes_.data() + head, sealed_bytes()};
   }
   [[nodiscard]] std::uint32_t sealed_bytes() const { return wire_bytes() - static_cast<std::uint32_t>(wire::vcrc_bytes); }
-  // Of a packet that has one, as it is on the wire.
+  // Returns the GRH of a packet that has one, as it is on the wire.
   [[nodiscard]] std::byte* grh_bytes() { return bytes_.data() + head + wire::lrh_bytes; }
   [[nodiscard]] std::span<const std::byte, wire::lrh_bytes> lrh() const {
     return std::span<const std::byte, wire::lrh_bytes>(bytes_.data() + head, wire::lrh_bytes);
   }
-  // All of the room; the packet begins at `head`. For whoever may change it on its way: its ICRC is computed again when it is
-  // checked.
+  // Returns all of the room; the packet begins at `head`. For code that may change a packet on its way: its ICRC is computed
+  // again when it is checked.
   [[nodiscard]] std::span<std::byte> raw() {
     if (due_ != 0) write_icrc();
     sealed_ = 0;
@@ -193,8 +193,8 @@ struct packet : transaction {
   alignas(16) mutable std::array<std::byte, wire::max_header + wire::max_payload + 8> bytes_;
 };
 
-// Writes the headers in front of the payload, pads it, and appends the ICRC (when somebody looks at it). `p.header` and
-// `p.payload` are the input.
+// Writes the headers in front of the payload, pads it, and appends the ICRC (when it is read). `p.header` and `p.payload` are
+// the input.
 void encode(packet& p);
 // The packet goes this way, if it has a GRH; `own` is where it comes from.
 inline void set_route(packet& p, const hca_route& way, const hca_gid& own) {
@@ -202,14 +202,15 @@ inline void set_route(packet& p, const hca_route& way, const hca_gid& own) {
   p.header.global = true;
   p.grh = {.source = own, .dest = way.dgid, .flow = way.flow, .hop_limit = way.hop_limit};
 }
-// What the bytes are and say; whoever replicates a packet on its way.
+// Copies the bytes and their meaning; for a hop that replicates a packet.
 void copy(const packet& from, packet& to);
 // Appends the ICRC again after the bytes were changed.
 void seal(packet& p);
 // Reads `total` bytes from `p.head` on back into `p.header` and `p.payload`. False: no InfiniBand packet of a known
 // opcode, or a length that does not fit; nothing of it may be used.
 bool parse(packet& p, std::size_t total);
-// Whether the ICRC at the end is that of the bytes before it; `icrc_ok` computes nothing when nobody may have changed them.
+// Returns whether the ICRC at the end is that of the bytes before it; `icrc_ok` computes nothing if no hop may have changed
+// them.
 bool icrc_holds(const packet& p, std::size_t total);
 bool icrc_ok(const packet& p, std::size_t total);
 

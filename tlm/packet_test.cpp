@@ -109,7 +109,7 @@ void fill(packet& p, std::uint8_t opcode, std::uint32_t payload) {
   encode(p);
 }
 
-// What a receiver has: the bytes, at the place where they came in.
+// Gives the receiver the bytes alone, at the place where they came in.
 void receive(packet& to, const packet& from) {
   to.head = from.head;
   std::memcpy(to.raw().data() + to.head, from.on_wire().data(), from.on_wire().size());
@@ -237,7 +237,7 @@ TEST(Parse, RefusesAGlobalRouteHeaderThatIsNone) {
   EXPECT_FALSE(refused(15, std::byte{0x01})) << "hop limit";
 }
 
-// What routers may change is not covered; everything else is.
+// Fields that routers may change are not covered; everything else is.
 TEST(Icrc, OfAPacketWithAGlobalRouteHeader) {
   packet p;
   for (const std::uint8_t op : {wire::send_only, static_cast<std::uint8_t>(wire::ud | wire::send_only)}) {

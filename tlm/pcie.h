@@ -38,8 +38,8 @@ struct pcie_extension : tlm::tlm_extension<pcie_extension> {
   std::uint16_t tag = 0;
   std::uint64_t operation = 0;  // as in tlm/operation.h
   void* owner = nullptr;        // the initiator's own record of this burst
-  // Of the 32-bit words of the burst, in memory that keeps an integrity code beside each: stored with a write, handed back with
-  // a read; null: none. No TLP carries it.
+  // Codes of the 32-bit words of the burst, in memory that keeps an integrity code beside each: stored with a write, handed
+  // back with a read; null = none. No TLP carries it.
   std::uint8_t* check_bits = nullptr;
   ps memory_at{0};  // when the bytes were read or written at the far end, filled in by the target
 

@@ -7,8 +7,8 @@
 //   initiator: END_RESP gives back what an answer lent, where the protocol lends something (a context line, a key reference).
 //
 // Time: a request reaches the target, and an answer the initiator, when simulated time has got there. A unit may ask for a
-// request or an answer to be handed over later (`t`); nobody acts ahead of time.
-// Initiators written as coroutines say `co_await port.request(p, t)` and go on when the answer is there: t == now().
+// request or an answer to be handed over later (`t`); no unit acts ahead of time. Initiators written as coroutines say
+// `co_await port.request(p, t)` and go on when the answer is there: t == now().
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace hcasim {
 
-// What every payload of ours carries: who waits for the answer, and for which work request it is (tlm/operation.h; 0: none).
+// The head of every payload: the waiter for the answer, and the work request that it is for (tlm/operation.h; 0 = none).
 struct transaction {
   std::coroutine_handle<> waiter;
   // Instead of a waiter: called with the payload and its time (for initiators that are not coroutines).
@@ -50,8 +50,8 @@ struct protocol {
   using tlm_payload_type = P;
   using tlm_phase_type = tlm::tlm_phase;
 };
-// What a target of this project does with a request. Calls between two sockets of the project go straight here; other
-// initiators and targets are served through TLM's own interfaces.
+// The handler of a target of this project. Calls between two sockets of the project go straight here; other initiators and
+// targets are served through TLM's own interfaces.
 template <class P>
 struct target_handler {
   void* owner = nullptr;
@@ -64,7 +64,7 @@ class initiator_socket;
 template <class P>
 struct forward_if : tlm::tlm_fw_nonblocking_transport_if<P, tlm::tlm_phase> {
   using protocol_types = protocol<P>;
-  // Of a target of this project, which from then on answers `by` directly; null: another's.
+  // Returns the handler of a target of this project, which from then on answers `by` directly; null = a foreign target.
   virtual const target_handler<P>* meet(initiator_socket<P>&) { return nullptr; }
   // The unit whose socket it is, for who looks on.
   [[nodiscard]] virtual std::string where() const { return {}; }
@@ -215,7 +215,7 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
   socket_observer<P>* observer_ = nullptr;
 };
 
-// `Policy`: whether somebody has to be bound to it.
+// `Policy`: whether a target has to be bound to it.
 template <class P, sc_core::sc_port_policy Policy = sc_core::SC_ONE_OR_MORE_BOUND>
 class target_socket final : public tlm::tlm_base_target_socket<32, forward_if<P>, backward_if<P>, 1, Policy>,
                             private forward_if<P> {

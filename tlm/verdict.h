@@ -1,4 +1,4 @@
-// What a protection check answers; plain C++, shared by the rules and the protocol that carries it.
+// The answer of a protection check; plain C++, shared by the rules and the protocol that carries it.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline constexpr std::size_t verdicts = 8;  // of the checks
 inline constexpr const char* verdict_names[verdicts] = {"granted",         "bad_index",  "bad_key",    "bad_state",
                                                         "bad_association", "bad_rights", "bad_bounds", "table_error"};
 
-// What the page walker needs to know of the region or of a queue's buffer.
+// The part of a region or of a queue's buffer that the page walker needs.
 struct translation {
   std::uint32_t index = 0;  // tags the caches: enum hca_table_tag | key index or queue number
   std::uint8_t levels = 0;  // 0: DMA address = VA

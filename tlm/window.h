@@ -5,7 +5,7 @@
 //        A `fault` other than none: nothing has changed.
 // close: (command unit) the window is gone, bound or not; answered as the above. Its MRC is left invalid, with its key byte.
 // unbind: (command unit) the window is as if it had never been bound, if it is bound to `region_key`; answered as the above.
-// lock:  (command unit) until unlock, nobody else changes the MRC of index `key >> 8`. Both are answered at once.
+// lock:  (command unit) until unlock, no other request changes the MRC of index `key >> 8`. Both are answered at once.
 #pragma once
 
 #include "tlm/socket.h"

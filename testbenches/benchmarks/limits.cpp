@@ -1,4 +1,4 @@
-// What nothing can be faster than: the rules alone, and the bare kernel.
+// Upper bounds of the host's speed: the rules alone, and the bare kernel.
 #include <vector>
 
 #include "models/protection/judge.h"
@@ -43,7 +43,7 @@ void verdicts_alone(benchmark::State& state) {
 }
 BENCHMARK(verdicts_alone);
 
-// What the bare kernel does on this machine: one method, one timed notification after the other.
+// Measures the bare kernel on this machine: one method, one timed notification after the other.
 void bare_systemc(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) {
     const figures f = in_own_process([] {

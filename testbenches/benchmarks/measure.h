@@ -23,7 +23,7 @@ struct figures {
   double packets = 0;
   double activations = 0;
   double resident_mib = 0;
-  // Of a long run: the last million operations against the second, in the processor's time and in memory.
+  // The last million operations of a long run against the second, in the processor's time and in memory.
   double last_over_second = 0;
   double growth_mib = 0;
 };

@@ -1,4 +1,4 @@
-// What recorders cost.
+// The cost of recorders.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace hcasim {
 namespace {
 
-// What a run records beside its results.
+// The recording of a run beside its results.
 enum class recording : std::uint8_t { none, vcd, fst, spans, packets };
 
 // A stream as `hcasim run` does it: how long from the start to the last byte of the files.

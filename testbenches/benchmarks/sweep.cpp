@@ -1,4 +1,4 @@
-// What a sweep costs beside its runs.
+// The cost of a sweep beside its runs.
 #include <unistd.h>
 
 #include <algorithm>

@@ -157,7 +157,7 @@ void w1_vcd(benchmark::State& state) {
 }
 BENCHMARK(w1_vcd)->UseManualTime()->Iterations(1)->Repetitions(3)->Unit(benchmark::kMillisecond);
 
-// W1 on hosts that have peer devices, which nobody uses.
+// Runs W1 on hosts that have peer devices without traffic.
 void w1_peers(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state)
     show(state, in_own_process([] { return stream({}, nullptr, kit::with_peers(two_nodes_100g(), true)); }));

@@ -1,6 +1,6 @@
-// Devices of somebody's own, by AXI and by TLPs, behind an IOMMU whose pages have all rights, some or none: whatever they are
-// told to copy, no byte moves unless the page of its source lets it out and that of its target lets it in, and where all of
-// them do, all of it moves.
+// Devices of a user's own, by AXI and by TLPs, behind an IOMMU whose pages have all rights, some or none. Whatever copy they
+// are told to make, no byte moves unless the page of its source lets it out and that of its target lets it in. If all pages
+// allow it, all of the copy moves.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct order {
   std::uint32_t bytes;
 };
 
-// What a page of the device is: one of the frames, with rights; the same of a seed for both devices.
+// The pages of a device: each is one of the frames, with rights; the same of a seed for both devices.
 struct scene {
   explicit scene(std::uint64_t seed) : r(seed, "pages") {
     for (std::size_t f = 0; f < frames; ++f) frame_of.push_back(f);
@@ -140,7 +140,7 @@ void copies_of(const engine& e, std::uint64_t seed, bool all_allowed) {
       n.host.memory_bytes().read(memory, now);
       const auto wrong = strayed(s, next, whole, now);
       ASSERT_FALSE(wrong) << e.name << ", copy " << i << " of seed " << seed << ": byte " << *wrong;
-      // Nobody answers a write by TLPs, which is posted.
+      // A write by TLPs is posted and gets no answer.
       EXPECT_EQ(said, e.by_axi ? whole : read) << e.name << ", copy " << i << " of seed " << seed;
     }
   };

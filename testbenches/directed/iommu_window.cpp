@@ -66,7 +66,7 @@ class reader : public unit {
   std::array<std::byte, 4096> bytes_;
 };
 
-// Where a curve leaves its first value by a tenth, as log2 of the window.
+// Returns where a curve leaves its first value by a tenth, as log2 of the window.
 double knee_of(const std::vector<window_point>& points, double window_point::*curve) {
   const double limit = 1.1 * (points.front().*curve);
   for (std::size_t i = 1; i < points.size(); ++i) {

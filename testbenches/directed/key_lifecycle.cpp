@@ -128,7 +128,7 @@ class owner_side {
     return r;
   }
 
-  // What the peer's WRITE into the page ends with. A refused one breaks the connection, which is mended.
+  // Returns the status of the peer's WRITE into the page. A refused one breaks the connection, which is mended.
   ibv_wc_status peer_writes(const key_rights& r) {
     s_.attempts.send(c_, {r.va(), r.key()});
     const ibv_wc_status status = s_.results.receive(c_);

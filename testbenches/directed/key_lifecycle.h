@@ -1,9 +1,9 @@
-// What it costs to change who may touch a page: taken away from a peer and given back, in six ways, among any number of live
+// The cost of a change of who may touch a page: taken away from a peer and given back, in six ways, among any number of live
 // keys.
 //
 // Quiet: one change after the other, nothing else going on; after each grant the peer writes into the page, so that what the
-// change made cold is counted. Once in each way the peer tries while it may not, and must be refused.
-// Loaded: the same changes while the peer writes to the live keys, at random, on other connections.
+// change made cold is counted. Once in each way the peer tries while it may not, and must be refused. Loaded: the same changes
+// while the peer writes to the live keys, at random, on other connections.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ struct latency_record {
 // later there is no stall, so it is never negative.
 ps stall_of(const latency_record& undisturbed, const latency_record& disturbed);
 
-// Of one way among so many live keys. The times are of the whole measurement; `quiet` ones are of so many changes.
+// The result of one way among so many live keys. The times are of the whole measurement; `quiet` ones are of so many changes.
 struct lifecycle_row {
   rights_way way = rights_way::reregister;
   std::uint32_t live_keys = 0;

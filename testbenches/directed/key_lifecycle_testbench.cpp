@@ -16,7 +16,7 @@ double per_change(const lifecycle_row& r, ps t) {
   return static_cast<double>(t.count()) / r.changes;
 }
 
-// Where the time of one change goes, in clock cycles of the adapter.
+// The parts of one change's time, in clock cycles of the adapter.
 struct breakdown {
   double total, software, firmware, unit, rest;
 };

@@ -15,7 +15,7 @@ struct target_regions {
   std::vector<ibv_sge> regions;  // address, length, R_Key
 };
 
-// What the two programs share beside the fabric; lives as long as either.
+// The state that the two programs share beside the fabric; lives as long as either.
 struct stream_state {
   stream_state(const stream_options& o, stream_result& r) : options(o), result(&r) {}
 

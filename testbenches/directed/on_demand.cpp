@@ -16,7 +16,7 @@ constexpr std::uint64_t page = 4096;
 constexpr int pinned_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 constexpr int lazy_rights = pinned_rights | IBV_ACCESS_ON_DEMAND;
 
-// What the peer is asked to do: a list of pages of the owner's region, read or written, or until it is told to stop.
+// An order to the peer: a list of pages of the owner's region, to be read or written, or until it is told to stop.
 struct job {
   bool read = false;
   bool endless = false;
@@ -286,7 +286,7 @@ class paging_owner {
     return list;
   }
 
-  // Of the adapter's tables, or of the IOMMU's.
+  // Returns the faults of the adapter's tables, or of the IOMMU's.
   double faults_so_far() const {
     const double asked = n_.hca.atc ? statistic_of(*n_.hca.atc, "page_requests") : 0;
     return statistic_of(n_.hca.responder, "page_fault_events") + asked;

@@ -212,8 +212,7 @@ TEST(peer_direct, memory_of_a_slow_device_is_taken_away_under_load) {
   expect_load(takings(s, {.times = 30, .doomed = 4}));
 }
 
-// The sample client through its life: RDMA reaches pages of the host that are nobody's virtual memory, until they are taken
-// back.
+// The sample client through its life: RDMA reaches pages of the host that no process maps, until they are taken back.
 TEST(peer_direct, the_sample_client_lends_host_memory_and_takes_it_back) {
   world w(world::one_node());
   EXPECT_TRUE(w.run({[](cpu& c, node& n) {

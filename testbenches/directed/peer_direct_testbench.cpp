@@ -87,7 +87,7 @@ class peer_direct final : public testbench {
     if (paths_.both_ends) crossings(out, r, true, true, "gpu_to_gpu");
   }
 
-  // Where the path that is ahead changes from one size to the next, if anywhere.
+  // Reports where the path that is ahead changes from one size to the next.
   static void crossings(hcasim::result& out, const kit::paths_result& r, bool into, bool from_gpu, const std::string& where) {
     std::map<std::uint64_t, const kit::path_outcome*> direct;
     std::map<std::uint64_t, const kit::path_outcome*> bounced;

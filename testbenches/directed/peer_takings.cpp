@@ -208,7 +208,7 @@ class taker {
     for (const auto& piece : pieces) monitor_.forbid(piece.offset, piece.bytes);
     s_.result->takings.push_back({in_flight, ps(static_cast<std::int64_t>(owner_.callback_time().sum() - sum_))});
     sum_ = owner_.callback_time().sum();
-    // The pages stay forbidden: nobody gets them again.
+    // The pages stay forbidden: no later allocation gets them.
     owner_.allocate(c_, p_.memory, s_.o.region);
     if (ibv_dereg_mr(c_, mr) != 0) s_.problem("the region cannot be de-registered");
     s_.broken.receive(c_);

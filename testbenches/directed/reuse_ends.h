@@ -1,5 +1,5 @@
-// What the ends of a connection of rkey_reuse do whatever they say to each other: connect, keep receives posted, tell by SENDs,
-// measure. A target sends while it may and hears what the host tells; the host waits for the last WRITE of a buffer or segment.
+// The common part of both ends of a connection of rkey_reuse: connect, keep receives posted, tell by SENDs, measure. A target
+// sends while it may and hears what the host tells; the host waits for the last WRITE of a buffer or segment.
 #pragma once
 
 #include "testbenches/directed/reuse_state.h"

@@ -13,7 +13,7 @@ class host_program final : public host_end {
       : host_end(s, c, n, way, receives(s.o), sizeof(grant)), told_(s.o.targets) {}
 
  private:
-  // Of those granted to one target, and those that are told of.
+  // Returns the number of receives for the grants to one target.
   static std::uint32_t receives(const reuse_options& o) {
     return 2 * static_cast<std::uint32_t>(ceil_div(o.buffers, o.targets)) + 2;
   }

@@ -169,7 +169,7 @@ class fixed_mapping : public reuse_mapping {
 };
 
 // One region over all buffers, and a window for each slot that is rebound (type 1): a request on the send queue instead of a
-// command. Nobody waits for it, since what tells the target that fills the buffer stands behind it on the same queue.
+// command. The host does not wait for it, since the message that tells the target stands behind it on the same queue.
 class window_mapping : public reuse_mapping {
  public:
   using reuse_mapping::reuse_mapping;

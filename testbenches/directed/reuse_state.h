@@ -1,4 +1,4 @@
-// What the host and the targets of one run of rkey_reuse say to each other, and what is counted of them.
+// The messages between the host and the targets of one run of rkey_reuse, and their counts.
 #pragma once
 
 #include <deque>
@@ -10,8 +10,8 @@
 
 namespace hcasim::kit {
 
-// What the host tells a target, as the bytes of a SEND: stream positions [from, to) go to VAs from `va` on, under `key`. Of a
-// range that is empty only the key is news.
+// A grant of the host to a target, as the bytes of a SEND: stream positions [from, to) go to VAs from `va` on, under `key`. An
+// empty range tells the key alone.
 enum class grant_kind : std::uint32_t { stream, probe, done };  // probe: one message into it, at once
 struct grant {
   std::uint64_t from = 0;
@@ -55,7 +55,7 @@ struct reuse_state {
   std::optional<node_counts> after;  // of the host, when the last target has
 };
 
-// What the host took between the two.
+// Counts the host's work between the two.
 void count(reuse_outcome& out, const node_counts& before, const node_counts& after);
 
 void reuse_host(reuse_state& s, cpu& c, node& n, std::size_t way);

@@ -35,7 +35,7 @@ class target_program final : public target_end {
     }
   }
 
-  // Of the grants.
+  // Sends the next WRITE of the grants.
   bool send_next() override {
     while (!grants_.empty()) {
       const grant& g = grants_.front();

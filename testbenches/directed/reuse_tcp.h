@@ -8,7 +8,7 @@
 
 namespace hcasim::kit {
 
-// What the host sends, as the bytes of a SEND.
+// The host's messages, as the bytes of a SEND.
 enum class tcp_kind : std::uint32_t { syn, ack, done };
 struct tcp_segment {
   tcp_kind kind = tcp_kind::ack;
@@ -31,7 +31,7 @@ struct tcp_share {
     if (stream_buffer(buffers - 1) == total - 1) bytes -= total * o.buffer - length;  // the last one is not whole
   }
   [[nodiscard]] std::uint64_t stream_buffer(std::uint64_t own) const { return own * targets + number; }
-  // Where in the stream the byte at `offset` of the connection lies.
+  // Returns the position in the stream of the byte at `offset` of the connection.
   [[nodiscard]] std::uint64_t place(std::uint64_t offset) const {
     return stream_buffer(offset / buffer_bytes) * buffer_bytes + offset % buffer_bytes;
   }

@@ -152,7 +152,7 @@ class tcp_receiver final : public host_end {
     std::uint32_t t = 0;
     while (qps_[t]->qp_num != wc->qp_num) ++t;
     ok_ = windows[t].take(wc->imm_data, wc->byte_len) && post_receive(c_, qps_[t], 0, {}) == 0;
-    // So that the sender never waits for an acknowledgement that nobody owes it yet.
+    // The sender must never wait for an acknowledgement that the host does not owe yet.
     if (++since_[t] >= segments_ / 2 && !windows[t].full()) send(t, windows[t].says(tcp_kind::ack));
     return t;
   }

@@ -67,7 +67,7 @@ class rkey_reuse final : public testbench {
  private:
   enum class choice : std::uint8_t { all, extend, remap, tcp_window, whole, reregister, deregister, rebind, fixed };
 
-  // What binds every way alike over a long link, and is no matter of keys.
+  // Reports the bounds that hold every way alike over a long link, and are no matter of keys.
   void tell_bounds(run_context& context) const {
     const system_config& c = context.config();
     const link_config& l = c.link;

@@ -1,4 +1,4 @@
-// A PCIe device of somebody's own beside the adapter: the DMA engines of testbenches/cosim_example, by AXI and by TLPs, their
+// A PCIe device of a user's own beside the adapter: the DMA engines of testbenches/cosim_example, by AXI and by TLPs, their
 // driver, host memory.
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ const char* const engines[] = {"my_dma", "my_tlp_dma"};
 
 constexpr std::uint64_t nowhere = 0x00ff'0000'0000'0000;
 
-// What the driver of the device has reserved.
+// The memory that the driver of the device has reserved.
 struct buffers {
   std::uint64_t memory;
   std::uint64_t flag;
@@ -133,7 +133,7 @@ TEST_P(rtl_device, registers_are_words) {
 }
 
 TEST_P(rtl_device, an_address_that_leads_nowhere_is_an_error_of_the_bus) {
-  // Nobody answers a write by TLPs, which is posted.
+  // A write by TLPs is posted and gets no answer.
   const bool posted = std::string(GetParam()) == "my_tlp_dma";
   system_config config = with_device(GetParam());
   config.nodes[0].pcie.memory_top = std::uint64_t{1} << 48;
@@ -164,8 +164,8 @@ TEST_P(rtl_device, interrupts_are_writes_into_the_window) {
   ASSERT_TRUE(w.run({program}));
 }
 
-// Behind an IOMMU: the bytes of a page that its table has, at an address that is not the page's own; when only the other
-// device has a context, it reads nothing.
+// A device behind an IOMMU copies the bytes of a page that its table has, at an address that is not the page's own. When only
+// the other device has a context, it reads nothing.
 void copies_behind_an_iommu(const char* engine, std::size_t mapped, std::uint32_t word, iommu_fault fault) {
   constexpr std::uint64_t seen_at = testing::io_pages::window;
   system_config config = with_device(engine);

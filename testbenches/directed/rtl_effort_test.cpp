@@ -1,4 +1,4 @@
-// What RTL in a whole system costs the host, in numbers that are the same on every host and in every build: time is measured by
+// The host's cost of RTL in a whole system, in numbers that are the same on every host and in every build. Time is measured by
 // hcasim_bench (w1_rtl).
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ spent spent_so_far(const std::vector<rtl::shell*>& shells) {
   return s;
 }
 
-// Of each WRITE of 64 B between two nodes, when the caches are warm.
+// Returns the cost of each WRITE of 64 B between two nodes, when the caches are warm.
 spent per_message(bool read, std::uint32_t window) {
   system_config c;
   c.nodes.resize(2);
@@ -85,7 +85,7 @@ TEST_P(rtl_effort, of_a_message_is_no_more_than_it_was) {
   EXPECT_LE(m.settled, b.most.settled);
   EXPECT_LE(m.risen, b.most.risen);
   EXPECT_LE(m.events, b.most.events);
-  // What is simulated is no less than it was.
+  // The simulated cycles are no fewer than before.
   EXPECT_GE(m.cycles, b.most.cycles);
   EXPECT_GE(m.transfers, b.most.transfers);
 }

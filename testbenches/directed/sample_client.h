@@ -17,7 +17,7 @@ class sample_client {
 
   bool join(driver::peer::peer_core& core);
   void leave(cpu& c);
-  // From its return on nobody reaches the memory through a registration.
+  // Takes the memory back: from its return on no registration reaches it.
   int take_back(cpu& c);
 
   [[nodiscard]] std::uint64_t va() const { return va_; }

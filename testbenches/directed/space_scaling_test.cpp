@@ -18,7 +18,7 @@ constexpr std::uint64_t first_va = 0x7f00'0000'0000;
 constexpr int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 constexpr int changes = 64;
 
-// Where the segments lie, and which one goes: sliding takes the lowest and adds above the highest, scattered takes any.
+// The places of the segments, and which one goes: sliding takes the lowest and adds above the highest, scattered takes any.
 struct pattern {
   std::uint64_t stride;  // from one place to the next
   bool scattered;        // over places of which a quarter is taken

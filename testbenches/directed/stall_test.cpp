@@ -42,7 +42,7 @@ class scene final : public testbench {
   std::vector<program> programs_;
 };
 
-// What failed, in one text.
+// Returns all failures in one text.
 std::string play(const system_config& config, std::vector<program> programs) {
   scene bench(std::move(programs));
   run_context context(&config, 1, "");
@@ -117,7 +117,7 @@ TEST(stall, a_send_without_a_receive_ends_the_run_and_names_both_ends) {
                      "2  receive (none is posted", "at node1.hca.responder QP", "which waits for node1.host"});
   EXPECT_LT(now(), 15_ms);  // and not much later than it must
   EXPECT_GE(now(), 5_ms);
-  // As the documentation shows it.
+  // The text is the one that the documentation shows.
   const std::string page = file_content(fs::path(places::source) / "docs/running.md");
   const std::size_t begin = page.find("failed: the run was broken off: the run stands still");
   ASSERT_NE(begin, std::string::npos);
@@ -212,7 +212,7 @@ TEST(stall, what_waits_when_nothing_is_left_to_do_is_told) {
                      "SEND of 64 B", "which waits for node1.hca.responder QP"});
 }
 
-// What the driver and the transport find out themselves comes first.
+// Errors that the driver and the transport find themselves come first.
 TEST(stall, the_default_limit_hides_no_error_of_another) {
   const system_config usual;
   EXPECT_GT(usual.stall_limit, usual.nodes[0].driver.command_timeout);

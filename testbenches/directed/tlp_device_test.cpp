@@ -22,7 +22,7 @@ void set_words(cpu& c, node& n, std::uint64_t offset, T v) {
   c.mmio_write(n.device_bar(0) + offset, std::as_bytes(std::span(&v, 1)));
 }
 
-// What the engine says at the end.
+// Returns the status that the engine ends with.
 std::uint32_t copy_by_tlps(cpu& c, node& n, std::uint64_t from, std::uint64_t to, std::uint32_t bytes) {
   set_words(c, n, 0x00, from);
   set_words(c, n, 0x08, to);

@@ -115,7 +115,7 @@ bool run_one(transports_state& s, process_context& p, std::size_t l, const messa
   c.sync();
   ++s.out.messages;
   process_context& there = *s.there;
-  // What is acknowledged is on its way to memory, and may be so for long.
+  // An acknowledged message is on its way to memory, and may be so for long.
   if (!m.arrives) {
     const bool same = p.comes_true([&] { return there.bytes(s.written[l].addr, bytes) == p.bytes(here.addr, bytes); });
     return s.check(same, "other bytes arrived");

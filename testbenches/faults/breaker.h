@@ -20,7 +20,7 @@ struct weakness {
 // Every device of the system has a life: what fails next begins nothing that is under way already.
 bool all_up(hcasim::system& s);
 
-// Of all units, in the order of the hierarchy.
+// Returns the weaknesses of all units, in the order of the hierarchy.
 std::vector<weakness> weaknesses(hcasim::system& s);
 
 }  // namespace hcasim::faults

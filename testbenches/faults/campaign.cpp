@@ -11,7 +11,7 @@
 namespace hcasim::faults {
 namespace {
 
-// What tells of a fault's end, at one time.
+// The counts that tell of a fault's end, at one time.
 struct account {
   std::uint64_t failures = 0;
   std::uint64_t failed = 0;
@@ -78,7 +78,7 @@ struct campaigner {
     return condition();
   }
 
-  // What was posted before `since` has ended, be it by its last retry, and after that the stream runs.
+  // Requests that were posted before `since` have ended, be it by their last retry, and after that the stream runs.
   bool streams(cpu& c, ps since) {
     const auto settled = [&] { return all_up(s) && out.stream.oldest() > since; };
     if (!wait_for(c, settled, 100_ms)) return false;

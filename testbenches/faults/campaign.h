@@ -15,7 +15,7 @@ namespace hcasim::faults {
 
 enum class outcome : std::uint8_t {
   masked,     // nothing was noticed, and every request ended well
-  corrected,  // every request ended well, and somebody had to mend something
+  corrected,  // every request ended well, after a unit or software had mended something
   contained,  // requests ended with a defined status; the device went on
   recovered,  // a device failed, and came back
   lost,       // wrong bytes, a request that did not end, or something that was not given back

@@ -70,7 +70,7 @@ TEST_P(exhausted, what_asks_is_refused_and_what_gives_back_is_not) {
     EXPECT_EQ(now.cqs, before.cqs);
     EXPECT_EQ(now.mrs, before.mrs);
     EXPECT_EQ(now.table_bytes, before.table_bytes);
-    // What is there goes on working, and can be given back.
+    // The objects that exist go on working, and can be given back.
     p.fill(r.addr, 64, 3);
     EXPECT_EQ(
         complete(c, qp, {.id = 1, .sges = {{r.addr, 64, r.mr->lkey}}, .remote = r.addr + 4096, .rkey = r.mr->rkey}).status,

@@ -117,7 +117,7 @@ TEST_P(mixed_campaign, what_is_put_right_costs_nobody) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, mixed_campaign, ::testing::Values(1, 2, 3));
 
-// What the program lists is what a system has.
+// The list of the program is that of a system.
 TEST(fault_table, the_catalogue_is_complete_and_true) {
   system_config config;
   config.nodes.resize(1);
@@ -185,7 +185,7 @@ TEST(coming_back, what_a_program_sees) {
     ibv_qp* const qp = p.create_qp();
     ASSERT_EQ(p.connect(qp, p.address_of(qp)), 0);
     ASSERT_EQ(post_receive(c, qp, 7, {{r.addr, 64, r.mr->lkey}}), 0);
-    // Nobody has answered these when the device is gone.
+    // The device is gone before these have an answer.
     break_device(c, n);
     ibv_async_event e{};
     ASSERT_EQ(ibv_get_async_event(c, p.context, &e), 0);

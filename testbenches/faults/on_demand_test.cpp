@@ -1,4 +1,4 @@
-// Pages that come and go while something fails: whoever waits for one is told, and none is given away that the adapter has.
+// Pages that come and go while something fails: each waiter for a page is told, and no page is given away that the adapter has.
 #include <gtest/gtest.h>
 
 #include "firmware/abi/pci_config.h"
@@ -130,7 +130,7 @@ struct exported final : driver::peer::dma_buf {
   int maps = 0;
 };
 
-// As a page of the process: the exporter is told that nobody reaches its memory when that is so.
+// The exporter is told when no access reaches its memory any more, as a process is of its pages.
 TEST(on_demand, a_dma_buf_that_cannot_be_taken_back_costs_the_device) {
   world w(one_that_checks());
   EXPECT_TRUE(w.run({[&w](cpu& c, node& n) {

@@ -26,7 +26,7 @@ struct offer {
 constexpr std::uint64_t page_bytes = 4096;
 using driver::peer::memory_owner;
 
-// What node 1 has now, and somebody else moves pages of.
+// The region of node 1, whose pages another program moves.
 struct movable {
   virtual_memory* memory = nullptr;
   std::uint64_t at = 0;
@@ -119,7 +119,7 @@ class tough_process {
       n.peer(0).memory().write(offset, std::span(zeros).first(length));
     });
   }
-  // Somebody may move pages of it.
+  // Lets another program move pages of the region.
   void offer_pages() {
     if (s_.o.memory == stream_memory::on_demand) s_.there = {&memory, at, pages_, false};
   }
@@ -222,12 +222,12 @@ class life {
     // Events alone are no completions: a CQE that went elsewhere brings one whenever it is asked for.
     const bool in_time = p_.c.time() - heard_ <= s_.o.patience;
     if (in_time && (s_.o.events ? wait_event() : wait_cq(p_.c, p_.cq, s_.o.patience))) return true;
-    // What is lost with a queue's context never ends, but software is told of the queue.
+    // A request that is lost with a queue's context never ends, but software is told of the queue.
     ++(told_of_a_queue() ? s_.out->failed : s_.out->silent);
     return false;
   }
 
-  // As with a channel that does not block.
+  // Returns at once without an event, as a channel that does not block.
   bool wait_event() {
     auto& channel = static_cast<driver::completion_channel&>(*p_.channel);
     const auto& own = static_cast<const driver::process&>(*p_.context);
@@ -351,7 +351,7 @@ void source(shared_state& s, cpu& c, node& n) {
   s.out->over = --s.out->running == 0;
 }
 
-// Whoever asks gets a new pair; what it had before is given back first.
+// Serves requests for a new pair; the resources of the older pair are given back first.
 void target(shared_state& s, cpu& c, node& n, memory_owner* owner) {
   offer asked = s.to_target.receive(c);
   while (!asked.end) {

@@ -27,7 +27,7 @@ struct stream_options {
   bool events = true;  // wait for interrupts instead of polling
 };
 
-// What the stream says of itself while it runs, and when it is over.
+// The report of the stream while it runs, and when it is over.
 struct stream_state {
   std::uint64_t done = 0;      // requests with their right bytes
   std::uint64_t failed = 0;    // that ended with another status

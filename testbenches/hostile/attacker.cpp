@@ -44,7 +44,7 @@ void attacker::start(std::uint64_t packets, ps apart) {
   wire_.storm(apart, [this] { return next(); });
 }
 
-// What was held back comes last.
+// Packets that were held back come last.
 void attacker::stop() {
   wire_.stop();
   while (!held_.empty()) {
@@ -141,7 +141,7 @@ packet& attacker::anything() {
   return p;
 }
 
-// Of the headers: what the bytes of a payload are, the shadow knows.
+// Flips bits of the headers only: the shadow knows the bytes of a payload.
 void attacker::flip(packet& p) {
   const std::size_t headers = wire::max_header - p.head;
   for (std::uint64_t n = 1 + random_.below(4); n != 0; --n) {

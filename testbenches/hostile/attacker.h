@@ -10,7 +10,7 @@
 
 namespace hcasim::kit {
 
-// What a key reaches, or once did.
+// The memory that a key reaches, or once did.
 struct bait {
   std::uint32_t key = 0;
   std::uint64_t va = 0;
@@ -64,7 +64,7 @@ class attacker {
   prey& some_prey();
   [[nodiscard]] std::uint32_t any_psn(const prey& q);
 
-  void on_wire(const packet& p);  // to the victim, whoever sent it
+  void on_wire(const packet& p);  // to the victim, from either sender
   void on_answer(const packet& p);
 
   hcasim::system& system_;

@@ -1,4 +1,4 @@
-// Responses and acknowledges: to what was asked, and to what nobody asked.
+// Responses and acknowledges, to requests that were sent and to none.
 #include <algorithm>
 
 #include "testbenches/hostile/attacker.h"

@@ -1,4 +1,4 @@
-// Whom a packet is for, and whom it says that it comes from: LID and GRH, a group, an SRQ.
+// Targets and senders in a packet: LID and GRH, a group, an SRQ.
 #include "testbenches/hostile/attacker.h"
 
 namespace hcasim::kit {

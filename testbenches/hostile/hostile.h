@@ -1,6 +1,6 @@
 // A peer that breaks every rule, beside good traffic: packets well-formed but wrong, mutated, replayed, reordered, truncated
-// and too long, of every class of PSN; responses that nobody asked for; for QPs that are free, being made, in every state,
-// being destroyed. The victim makes and destroys its QPs, grants memory and takes it away all the while.
+// and too long, of every class of PSN; responses without a request; for QPs that are free, being made, in every state, being
+// destroyed. The victim makes and destroys its QPs, grants memory and takes it away all the while.
 //
 // A shadow of the victim's memory judges: not one byte is changed or shown outside a grant that held at that time; the good
 // traffic is complete, and at the end every pool is empty.

@@ -34,7 +34,7 @@ hostile_outcome attack_on(const system_config& config, std::uint64_t packets, st
   return r;
 }
 
-// As often as it takes for everything to have happened.
+// Packets are sent until each kind of event has happened.
 TEST(hostile, every_byte_stays_within_its_grant) {
   const hostile_outcome r = attack_on(world::two_nodes(), 100'000, 1);
   EXPECT_GT(r.lives, 100U);

@@ -37,9 +37,9 @@ class key_ledger {
   [[nodiscard]] bool holds(std::uint32_t key, ps at) const;
   // A peer may invalidate it, and no other one of its entry had been given later by then, as far as is remembered.
   [[nodiscard]] bool may_go(std::uint32_t key, ps at) const;
-  // A peer has invalidated it by a packet that came at `at`: from some time on it holds no more, nobody knows when.
+  // A peer has invalidated it by a packet that came at `at`: it holds no more from some later time on, which is not known.
   void invalidated(std::uint32_t key, ps at);
-  // Bytes were shown or placed by one of these, nobody knows which.
+  // Bytes were shown or placed by one of these; which one is not known.
   void note(const std::vector<use>& any, std::uint64_t bytes);
 
   // Bytes of uses that no key allowed at any time between their begin and their end.

@@ -81,7 +81,7 @@ struct prey {
   std::deque<packet_header> due;      // of these, not answered yet
   std::uint32_t due_index = 0;
 
-  // Whose peer it was, and with which rights.
+  // The terms of a life: its peer, and its rights.
   struct terms {
     std::uint32_t life;
     unsigned access;
@@ -89,7 +89,7 @@ struct prey {
     ps until;
   };
   std::deque<terms> agreed;
-  // Of which groups it was a member.
+  // The groups of which it was a member.
   struct membership {
     std::size_t group;
     ps until;
@@ -98,7 +98,8 @@ struct prey {
   region inbox;  // where its READs may go
   std::deque<posted_receive> receives;
 
-  // What READs and atomics have shown in this life, by the PSN of the answer: the rest, from there on, of one of these.
+  // The bytes that READs and atomics have shown in this life, by the PSN of the answer: the rest, from there on, of one of
+  // these.
   struct place {
     std::uint8_t opcode;
     std::uint32_t key;

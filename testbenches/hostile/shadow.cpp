@@ -75,7 +75,7 @@ void shadow::inspect(std::uint64_t va, std::uint64_t bytes) {
   }
 }
 
-// What was granted then may have been taken away meanwhile; private bytes were shown to nobody at any time.
+// Memory that was granted then may have been taken away meanwhile; private bytes were never shown.
 bool shadow::may_show(std::uint64_t va, std::span<const std::byte> shown) const {
   if (!holds(va, shown.size())) return false;
   for (std::size_t i = 0; i < shown.size(); ++i) {

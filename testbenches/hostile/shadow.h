@@ -1,8 +1,8 @@
-// What the memory of a process must be, whoever sends packets to it: a second account of every byte of an arena, kept by the
-// software that grants them and by nobody else.
+// The expected memory of a process, whichever packets it receives: a second account of every byte of an arena, kept by the
+// software that grants them alone.
 //
 // The value of a byte tells what it is: 01...... private, 00...... public (both follow from its address), 1....... sent by the
-// hostile peer. Outside grants all bytes are private; under a grant they are public until somebody writes them. A burst that
+// hostile peer. Outside grants all bytes are private; under a grant they are public until they are written. A burst that
 // touches a byte is held against the grants of its time, a READ response against what its READ may show.
 #pragma once
 
@@ -23,7 +23,7 @@ class shadow {
     read = 1,
     write = 2,
     anything = 4
-  };  // anything: whoever may write it, writes any value
+  };  // anything: a peer that may write it, writes any value
 
   // The next `bytes` that the process allocates.
   shadow(process_context& p, std::uint64_t bytes);
@@ -41,7 +41,7 @@ class shadow {
   }
   static bool is_public(std::byte b) { return (b & std::byte{0xc0}) == std::byte{0}; }
 
-  // Of the whole arena, and of every page outside it that DMA has written: no bytes of a hostile payload.
+  // Checks the whole arena, and every page outside it that DMA has written: no bytes of a hostile payload.
   void check();
   // Bytes found changed or touched where no grant allowed it, and the first of them.
   [[nodiscard]] std::uint64_t violations() const { return violations_ + monitor_.violations(); }
@@ -49,7 +49,7 @@ class shadow {
   [[nodiscard]] std::uint64_t bytes_moved() const { return monitor_.bytes_seen(); }
 
  private:
-  static constexpr std::uint8_t written = 8;  // beside the rights: somebody could write it some time, or write anything
+  static constexpr std::uint8_t written = 8;  // beside the rights: a peer could write it some time, or write anything
   static constexpr std::uint8_t muddled = 16;
 
   static std::byte private_byte(std::uint64_t va);

@@ -164,7 +164,7 @@ void victim::post_sends(lair& l) {
     const bool fetches =
         r.opcode == IBV_WR_RDMA_READ || r.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || r.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
     const region& at = fetches ? l.inbox : l.outbox;
-    // What is placed ends where the region does: a byte too many would not.
+    // Placed bytes end where the region does: a byte too many would not.
     const auto bytes = static_cast<std::uint32_t>(fetches && r.opcode != IBV_WR_RDMA_READ ? 8
                                                   : l.options.type == IBV_QPT_UD          ? 1 + random_.below(attacker::mtu)
                                                                                           : 1 + random_.below(inbox_bytes));

@@ -164,7 +164,7 @@ void witness::moved(const dma_request& r) {
 void witness::placed(const dma_request& r, std::uint64_t va) {
   const bool atomic = r.op != dma_op::write;
   std::vector<key_ledger::use> uses;
-  // Of its message, what begins with this packet: what was before is judged no more.
+  // The part of its message that begins with this packet: earlier parts are judged no more.
   const auto use = [&](const arrival& a, const packet_header& message, unsigned needs, std::uint64_t bytes,
                        std::uint64_t before = 0) {
     uses.push_back({message.rkey, needs, message.va + before, bytes - before, a.at, now()});
@@ -204,7 +204,7 @@ void witness::placed(const dma_request& r, std::uint64_t va) {
   }
 }
 
-// What a SEND brings, into a receive that is posted, of its SRQ if it names one.
+// Judges the bytes of a SEND, in a posted receive, of its SRQ if it names one.
 bool witness::received(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const {
   const auto into = [&](const posted_receive& one) {
     if (!within(one.va, one.bytes, va, r.bytes)) return false;
@@ -261,8 +261,8 @@ std::vector<witness::cause> witness::causes(prey& q, const packet& p) {
   return all;
 }
 
-// What is shown for the first time is the next; behind it there may come again what has been shown there, or less of it. The
-// first one that can have caused an answer is taken to have done it.
+// Bytes that are shown for the first time are the next ones; behind them, bytes may come again that were shown there, or fewer
+// of them. The first packet that can have caused an answer is taken to have done it.
 void witness::shows(prey& q, const packet& p) {
   const std::uint32_t psn = p.header.psn;
   const std::uint64_t bytes = p.header.shape().atomic_ack ? 8 : p.payload;
@@ -324,7 +324,7 @@ void witness::answered(const packet& p) {
                h.syndrome == wire::nak_remote_operation;
 }
 
-// By a packet that named it, of the PD of the grants unless somebody of it was first.
+// Notes an invalidation by a packet that named the key, of the PD of the grants unless another QP of the PD was first.
 void witness::invalidated(std::uint32_t qpn, std::uint32_t key) {
   bool any = false;
   ps gone{0};

@@ -1,6 +1,6 @@
-// Who was allowed to do what. Bytes that DMA is asked to place in what is guarded, and answers that leave, are held against the
-// packets that have come: one of them must have caused it, and been allowed to - by its QP, whose peer it came from, and by
-// its key. What a packet says is what is read here from the wire; the adapter is asked nothing.
+// The record of rights. Bytes that DMA is asked to place in guarded memory, and answers that leave, are held against the
+// packets that have come: one of them must have caused it, and been allowed to - by its QP, whose peer it came from, and by its
+// key. The content of a packet is read here from the wire; the adapter is asked nothing.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace hcasim::kit {
 
-// Of the response to a READ that has `count` of them.
+// Returns the opcode of the response to a READ that has `count` of them.
 inline std::uint8_t read_response(std::uint32_t index, std::uint32_t count) {
   if (count == 1) return wire::read_only;
   return index == 0 ? wire::read_first : index + 1 == count ? wire::read_last : wire::read_middle;

@@ -13,7 +13,7 @@ namespace hcasim::icm {
 
 using namespace kit;  // NOLINT(google-build-using-namespace): programs read like libibverbs
 
-// What lies in ICM, and what lies like it in host memory.
+// Tables in ICM, and the like in host memory.
 enum class table : std::uint8_t {
   qpc,
   responder_qpc,
@@ -59,7 +59,7 @@ class bed {
 
   // `psn`: where both ends begin.
   pair make_pair(bool shared, bool with_space, std::uint32_t psn = 0x10);
-  // Of the victim; nothing of a table that it has not.
+  // Returns the place of the victim's entry; nothing of a table that it has not.
   place find(const pair& v, table t);
 
   // Each work request in turn, waited for no longer than `patience`. How many ended well, with the right bytes.

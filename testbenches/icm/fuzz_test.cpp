@@ -26,7 +26,7 @@ struct strike {
   bool two;  // and another one of the same 32-bit word
 };
 
-// Where a context says that bytes are, which only a code protects.
+// Returns whether the bit is of an address in a context, which only a code protects.
 bool is_address(table t, std::uint64_t bit) {
   const std::uint64_t byte = bit / 8;
   const auto within = [byte](std::size_t first, std::size_t bytes) { return byte >= first && byte < first + bytes; };
@@ -109,7 +109,7 @@ class fuzz {
     EXPECT_TRUE(b_.guards_intact(v));
     EXPECT_TRUE(b_.guards_intact(bystander_));
   }
-  // As far as it goes.
+  // Destroys the pair as far as possible.
   void bury(const pair& v) {
     ibv_destroy_qp(b_.p.c, v.a);
     ibv_destroy_qp(b_.p.c, v.b);
@@ -184,7 +184,7 @@ TEST_P(icm_fuzz, drawn_bits) {
     const auto t = static_cast<table>(random.below(tables));
     strikes.push_back({t, random.below(bits_of(t)), check == icm_check::secded && random.below(2) != 0});
   }
-  // What may go anywhere without a code comes last: it ends its world.
+  // Faults that may lead anywhere without a code come last: they end their world.
   if (check == icm_check::none) {
     std::stable_partition(strikes.begin(), strikes.end(), [](const strike& s) { return !is_address(s.where, s.bit); });
   }
@@ -193,7 +193,7 @@ TEST_P(icm_fuzz, drawn_bits) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, icm_fuzz, ::testing::Range(0U, 48U));
 
-// Of one table, with one code.
+// Bits of one table, with one code.
 class icm_bits : public ::testing::TestWithParam<std::tuple<unsigned, unsigned>> {};
 
 TEST_P(icm_bits, every_one) {

@@ -117,7 +117,7 @@ TEST_P(one_bad_entry, fails_what_needed_it_and_nothing_else) {
 INSTANTIATE_TEST_SUITE_P(icm, one_bad_entry, ::testing::Range<std::size_t>(0, damages.size()),
                          [](const auto& i) { return std::string(damages[i.param].name); });
 
-// Entries that nobody has fetched yet, and units of which there is RTL.
+// Entries that were never fetched yet, and units of which there is RTL.
 struct first_fetch {
   const char* name;
   table where;

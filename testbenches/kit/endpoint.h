@@ -1,5 +1,5 @@
-// What nearly every program needs: a context, a PD, a CQ, RC QPs that are connected, a buffer that is registered, and one
-// work request at a time.
+// Objects that nearly every program needs: a context, a PD, a CQ, RC QPs that are connected, a buffer that is registered, and
+// one work request at a time.
 #pragma once
 
 #include <cerrno>
@@ -43,7 +43,7 @@ struct qp_options {
   const ibv_global_route* global = nullptr;  // with a GRH
 };
 
-// What the other side must know to connect.
+// The address by which the other side connects.
 struct address {
   std::uint16_t lid = 0;
   std::uint32_t qpn = 0;
@@ -56,7 +56,7 @@ struct region {
   ibv_mr* mr = nullptr;
 };
 
-// What a verb makes, and where it is said how many there may be.
+// The object that a verb makes, and the knob of the largest number.
 struct limit {
   const char* what;
   const char* said_by;
@@ -78,7 +78,7 @@ inline constexpr limit limit_of<ibv_srq>{"an SRQ", "driver.log_qps, driver.table
 
 // Throws std::runtime_error: what could not be made, why, and where that is set.
 [[noreturn]] void cannot_make(const limit& of, int error);
-// What a verb has made; a null pointer is an error, by errno.
+// Returns the object that a verb has made; a null pointer is an error, by errno.
 template <class T>
 T* made(T* object) {
   if (!object) cannot_make(limit_of<T>, errno);

@@ -14,7 +14,7 @@ namespace hcasim::kit {
 
 class forger {
  public:
-  // Of node `victim` in a system without a switch.
+  // Forges packets for node `victim` in a system without a switch.
   forger(system& s, std::size_t victim);
   ~forger();
   forger(const forger&) = delete;
@@ -22,13 +22,13 @@ class forger {
 
   // For QP `qpn` of the victim, from the adapter with LID `source`; the rest as the caller wants it.
   [[nodiscard]] packet_header header(std::uint8_t opcode, std::uint32_t qpn, std::uint32_t psn, std::uint16_t source) const;
-  // Its bytes on the wire; whoever changes them seals it again, or does not. `mark` tells one payload from others, `way` is
-  // what its GRH says if it has one.
+  // Returns a packet with its bytes on the wire; a caller that changes them seals it again, or does not. `mark` tells one
+  // payload from others, `way` is the content of its GRH if it has one.
   packet& make(const packet_header& h, std::uint32_t payload = 0, std::uint64_t mark = 0, const global_route& way = {});
   // At the port now.
   void put(packet& p);
   void put(const packet_header& h, std::uint32_t payload = 0) { put(make(h, payload)); }
-  // What `next` gives, one every `apart` from now on until stop(); null: none this time.
+  // Sends the packets of `next`, one every `apart` from now on until stop(); null = none this time.
   void storm(ps apart, std::function<packet*()> next);
   void stop() { raging_ = false; }
 
@@ -58,7 +58,7 @@ class forger {
   tap<packet> requester_;
 };
 
-// A QP of node 0 whose peer is forged: nobody answers but who forges answers, and no timer runs.
+// A QP of node 0 whose peer is forged: only forged answers arrive, and no timer runs.
 class lone_requester {
  public:
   static constexpr std::uint16_t peer_lid = 2;
@@ -69,9 +69,9 @@ class lone_requester {
 
   // In a new life.
   void connect();
-  // Of `bytes` at the begin of `here`; 0 or errno.
+  // Posts a request of `bytes` at the begin of `here`; 0 or errno.
   int ask(ibv_wr_opcode opcode, std::uint32_t bytes);
-  // What it has sent by then, since somebody looked last.
+  // Returns the requests that it has sent by then, since the last call.
   std::vector<packet_header> requests_after(ps t);
   void answer(const packet_header& h, std::uint32_t payload, ps settle);
   std::vector<ibv_wc> completions();

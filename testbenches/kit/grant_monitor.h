@@ -1,5 +1,5 @@
-// Watches the PCIe side of a host's memory, or the port of a peer device: whether DMA touches a byte of the arena that nobody
-// has granted.
+// Watches the PCIe side of a host's memory, or the port of a peer device: whether DMA touches a byte of the arena without a
+// grant.
 //
 // A byte may be touched from the moment an order is given that may grant it until the moment that its taking away has
 // completed.

@@ -1,4 +1,4 @@
-// What a run has not given back: checked when nothing is under way any more.
+// Checks that a run has given everything back, when nothing is under way any more.
 #pragma once
 
 #include <string>

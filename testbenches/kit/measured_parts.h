@@ -1,4 +1,4 @@
-// Where the measured parts of a program lie: told to whoever runs it (run_context), or to nobody.
+// Marks the measured parts of a program for its caller (run_context); without one they mark nothing.
 #pragma once
 
 #include <functional>

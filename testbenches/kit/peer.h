@@ -10,8 +10,8 @@
 
 namespace hcasim::kit {
 
-// Bytes of the device's memory that nobody may touch any more, and who does. Listens at the device's port, so it sees a burst
-// when its bytes move, whoever sent it.
+// Bytes of the device's memory that no access may touch any more, and the accesses that do. Listens at the device's port, so it
+// sees a burst when its bytes move, whichever unit sent it.
 class port_monitor final : public peer_monitor {
  public:
   explicit port_monitor(peer_device& device) : device_(device) { device_.observe(this); }

@@ -1,4 +1,4 @@
-// Hears every payload that begins at a socket, beside whoever listens there already.
+// Hears every payload that begins at a socket, beside the listener that is there already.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// Who held a request, and for how long: listens on the boundaries of both adapters while one operation runs alone, and gives
-// each interval between two crossings to the unit that was entered (or returned to) at its beginning. The intervals add up to
-// the operation's time by construction.
+// The units that held a request, and for how long: listens on the boundaries of both adapters while one operation runs alone,
+// and gives each interval between two crossings to the unit that was entered (or returned to) at its beginning. The intervals
+// add up to the operation's time by construction.
 //
 // Left out are crossings beside the operation's path: posted writes of payload, returned credits, completions of WQEs.
 #pragma once

@@ -45,7 +45,7 @@ struct equation {
   std::vector<const char*> right;
 };
 
-// Of runs without loss.
+// Returns the equations of runs without loss.
 const std::vector<equation>& equations() {
   static const std::vector<equation> list = {
       {"packets: ports send what ports receive",
@@ -79,11 +79,11 @@ std::vector<std::string> unbalanced(hcasim::system& s, const traffic_options& o)
   const sums all = all_counters();
   const bool translated = s.config().nodes[0].iommu.enabled;
   for (const equation& e : equations()) {
-    // What an on-demand page was not there for is sent again.
+    // Packets for which an on-demand page was missing are sent again.
     if (o.memory == target_memory::on_demand && std::string_view(e.what).starts_with("payload")) continue;
-    // What an IOMMU reads itself, and asks for, is counted as well.
+    // Reads and requests of the IOMMU itself are counted as well.
     if (translated && std::string_view(e.what).starts_with("bursts")) continue;
-    // What is for a group turns round at its own port as well.
+    // Packets for a group turn round at their own port as well.
     if (o.how == service::groups && std::string_view(e.what).starts_with("bytes")) continue;
     // Each member of a group has the payload.
     const bool copied = o.how == service::groups && std::string_view(e.what).starts_with("payload");
@@ -98,7 +98,7 @@ std::vector<std::string> unbalanced(hcasim::system& s, const traffic_options& o)
     found.push_back(fmt::format("CQEs: {} for {} WQEs", count("hca.completion.cqes"), count("hca.send_queue.wqes")));
   }
   if (count("hca.send_queue.wqes") < messages) found.emplace_back("fewer WQEs were executed than messages were posted");
-  // What turned round at a port without members; nothing else does.
+  // Dropped are packets that turned round at a port without members, and no others.
   if (count("hca.responder.dropped") != count("hca.port.loopback_packets")) {
     found.push_back(fmt::format("responders dropped {} packets", count("hca.responder.dropped")));
   }

@@ -1,4 +1,4 @@
-// What went in came out, and nothing is left over.
+// Every byte that went in came out, and nothing is left over.
 #include <gtest/gtest.h>
 
 #include "testbenches/metamorphic/workloads.h"

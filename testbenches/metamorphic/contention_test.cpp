@@ -57,7 +57,7 @@ TEST(contention, reads_with_a_longer_way_through_the_responder) {
 TEST(contention, writes_with_more_send_queue_units) {
   never_falls(workload_named("small_writes"), "node*.hca.send_queue.units", {"4", "16", "64"});
 }
-// What a small cache of translations has forgotten makes this traffic go by fits and starts: means tell.
+// A small cache of translations makes this traffic go by fits and starts: means tell.
 TEST(contention, bursts_with_longer_look_ups_of_their_translations) {
   const workload& w = workload_named("own_translations");
   const std::vector<std::string> values{"2 cycles", "8 cycles", "32 cycles"};

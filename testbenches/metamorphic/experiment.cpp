@@ -29,7 +29,7 @@ void on_kernel_report(const sc_core::sc_report& r, const sc_core::sc_actions& ac
   if (actions & sc_core::SC_THROW) throw r;
 }
 
-// What every counter counted in the middle part.
+// Returns the counts of every counter in the middle part.
 std::map<std::string, double> counts_of(const measurement& m) {
   std::map<std::string, double> all;
   for (std::size_t i = 0; i < m.entries().size(); ++i) {

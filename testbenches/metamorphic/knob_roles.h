@@ -1,6 +1,6 @@
-// What every knob of the program is to the rate of a run: more of it never hurts, less of it never hurts, or it is no resource.
-// Most tell by their kind: rates and clocks, times and cycles; a count or a size is a `size` unless one table says otherwise,
-// where every ratio stands.
+// The role of every knob of the program for the rate of a run: more of it never hurts, less of it never hurts, or it is no
+// resource. Most tell by their kind: rates and clocks, times and cycles; a count or a size is a `size` unless one table says
+// otherwise, where every ratio stands.
 #pragma once
 
 #include <optional>

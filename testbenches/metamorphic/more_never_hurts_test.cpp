@@ -54,7 +54,7 @@ struct look {
   std::uint64_t length;
 };
 constexpr look once{1, 1};
-// What a start has piled up is caught up with in a longer run; most of what was chance is gone with four.
+// A longer run catches up with the queues of a start; most of what was chance is gone with four.
 constexpr look again{4, 3};
 constexpr look closely{16, 3};
 // The best and the worst of ten means are likely to be chance again: the two are compared anew, by themselves.
@@ -91,7 +91,7 @@ struct found_fall {
   std::string line;
 };
 
-// Of the sweeps: those in which something does not run, or all is refused, or the rate falls.
+// Returns the sweeps in which something does not run, or all is refused, or the rate falls.
 std::vector<found_fall> falls(const workload& w, const std::vector<knob_sweep>& sweeps, const look& l) {
   const std::vector<outcome> outcomes = outcomes_of(w, sweeps, l);
   std::vector<found_fall> found;

@@ -1,4 +1,4 @@
-// What is so scarce that it alone binds is the busiest of what --explain names.
+// A resource so scarce that it alone binds is the busiest that --explain names.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string resources_of_unit_with(const std::string& knob) {
   return unit + (unit.find('.') == std::string::npos ? "*.*" : ".*");
 }
 
-// Of what these limit nothing is busy.
+// Returns whether no unit is busy with what the knob limits.
 bool binds_no_unit(const std::string& knob) {
   static constexpr const char* list[] = {"*.send_queue.max_outstanding",  // of each QP
                                          "*.requester.window",            // of each QP
@@ -68,7 +68,7 @@ TEST_P(scarce, what_binds_is_named) {
     EXPECT_TRUE(o.ran()) << line << o.problem;
     if (o.rate > outcomes[0].rate / 2) continue;
     const scarcity found = scarcity_of(o, resources_of_unit_with(s.knob));
-    // Of a pool some may be too few for who comes next; and where one is empty, those before it fill.
+    // A pool may have too few for the next request; and if one pool is empty, those before it fill.
     const bool named = roles[i] == role::pool ? found.of_unit.first >= 0.5
                                               : found.of_unit.first >= 0.9 && found.of_unit.first > found.busiest.first - 0.02;
     EXPECT_TRUE(named) << line << found;
@@ -78,7 +78,7 @@ TEST_P(scarce, what_binds_is_named) {
 INSTANTIATE_TEST_SUITE_P(law, scarce, ::testing::ValuesIn(workloads().begin(), workloads().end()),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// Of a unit as RTL, whose streams stand still nearly always.
+// A unit as RTL, whose streams stand still nearly always.
 struct rtl_unit {
   const char* unit;
   const char* workload_name;

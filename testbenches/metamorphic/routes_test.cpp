@@ -8,7 +8,7 @@
 namespace hcasim::metamorphic {
 namespace {
 
-// What ports have sent since the traffic began.
+// Returns the packets or bytes that ports have sent since the traffic began.
 double sent(const outcome& o, const char* counter) {
   double sum = 0;
   for (const auto& [name, v] : o.counts) {

@@ -1,4 +1,4 @@
-// Where enough is outstanding a latency is no rate; and what has an interval or a rate reaches it, but never more.
+// If enough is outstanding, a latency is no rate; and a resource with an interval or a rate reaches it, but never more.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 class saturated : public ::testing::TestWithParam<workload> {};
 
-// Of 16 interleavings, when one run each does not tell a change from chance.
+// Returns the change of the means of 16 interleavings, when one run each does not tell a change from chance.
 double change_of_means(const experiment& from, const experiment& to) {
   const auto means = means_of({from, to}, 16);
   const bool ran = means[0].ran() && means[1].ran();
@@ -208,7 +208,7 @@ TEST_P(reaches_its_rate, when_it_alone_binds) {
 INSTANTIATE_TEST_SUITE_P(law, reaches_its_rate, ::testing::ValuesIn(bounds()),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// Of a rate: the share of the time that what it moves took.
+// A rate as a bound: the share of the time that its transfers took.
 struct bound_rate {
   const char* name;
   const char* workload_name;

@@ -1,5 +1,5 @@
-// What has no part in a run changes nothing of it, and neither do names: each message ends at the same picosecond. Which
-// entries share a set of a cache is told by their names, so the caches have room for all.
+// An object without a part in a run changes nothing of it, and neither do names: each message ends at the same picosecond.
+// Names decide which entries share a set of a cache, so the caches have room for all.
 #include <gtest/gtest.h>
 
 #include <algorithm>

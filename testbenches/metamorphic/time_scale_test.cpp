@@ -39,7 +39,7 @@ void slow_down(setup& s) {
   }
   s.config = *machine->config();
   s.traffic.grid *= 2;
-  // Of InfiniBand's own scales.
+  // Timeouts are on InfiniBand's own scales.
   ++s.traffic.timeout;
   s.traffic.rnr_timer = 6;  // 80 us
 }
@@ -76,7 +76,7 @@ TEST_P(time_scale, half_the_rate) {
   const workload& w = GetParam();
   std::vector<outcome> o;
   double within = 0;
-  // Where rounding throws the interleaving anew, a mean tells; that of few seldom does.
+  // If rounding throws the interleaving anew, a mean tells; that of few seldom does.
   for (const auto& [interleavings, closeness] : {std::pair{1U, 1e-3}, {12U, 2.5e-3}, {64U, 5e-3}}) {
     o = both_speeds(w, interleavings);
     within = closeness;

@@ -45,7 +45,7 @@ struct traffic_options {
   bool tidy = false;                           // destroys everything at the end
   std::uint8_t timeout = 14;
   std::uint8_t rnr_timer = 1;
-  // What must change nothing.
+  // Additions that must change nothing.
   std::uint32_t idle_qps = 0;
   std::uint32_t idle_regions = 0;
   std::uint32_t idle_windows = 0;

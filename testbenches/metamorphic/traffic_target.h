@@ -1,4 +1,4 @@
-// What the programs of traffic share beside the fabric, and the end of a flow that is written to and read from.
+// The state that the programs of traffic share beside the fabric, and the end of a flow that is written to and read from.
 #pragma once
 
 #include <memory>
@@ -73,7 +73,7 @@ struct traffic_state {
   sc_core::sc_event gathered;
 };
 
-// Where message `number` of a QP goes: known from its name alone, whatever the order in which messages end.
+// Returns the target of message `number` of a QP: known from its name alone, whatever the order in which messages end.
 remote_place place_of(const traffic_options& o, const flow_state& f, std::uint32_t qp, std::uint32_t number,
                       std::uint64_t size);
 

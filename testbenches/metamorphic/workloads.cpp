@@ -37,7 +37,7 @@ void small_writes(setup& s) {
 void small_reads(setup& s) {
   streams(s, op::read, 64, 16, 32);
 }
-// Where WQEs wait long behind other reads, the turns of a few units would be all that is measured.
+// If WQEs wait long behind other reads, the turns of a few units would be all that is measured.
 void many_units(setup& s) {
   for (node_config& n : s.config.nodes) n.hca.send_queue.units = 16;
 }
@@ -162,7 +162,8 @@ void doorbells(setup& s) {
   streams(s, op::write, 32, 64, 4);
   s.traffic.send_inline = true;
   s.traffic.one_by_one = true;
-  // What is merged or finds no room is fetched by DMA as well: the faster the software, the more a message would cost.
+  // Doorbells that are merged or find no room are fetched by DMA as well: the faster the software, the more a message would
+  // cost.
   for (node_config& n : s.config.nodes) {
     n.hca.doorbell.coalesce = false;
     n.hca.doorbell.blueflame_stall = true;

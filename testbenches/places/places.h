@@ -1,4 +1,4 @@
-// Where this build lies and what it is. Only places.cpp is compiled with these texts, so that a compiler cache serves every
+// The place and version of this build. Only places.cpp is compiled with these texts, so that a compiler cache serves every
 // checkout.
 #pragma once
 

@@ -81,7 +81,7 @@ class peer_walk {
     ASSERT_NE(b.va, 0U);
     watch();
   }
-  // What may be touched: the bytes of live grants, or nothing.
+  // Watches the bytes that may be touched: those of live grants, or none.
   void watch() {
     monitors_.clear();
     monitors_.push_back(std::make_unique<grant_monitor>(n_.peer(0), 0, arena, [](std::uint64_t at) { return at; }));
@@ -152,7 +152,7 @@ class peer_walk {
       const bool reads = (user->access & IBV_ACCESS_REMOTE_READ) != 0;
       const std::uint32_t key = user->window && random_.below(2) ? user->window->rkey : user->mr->rkey;
       const ps delay = ps(static_cast<std::int64_t>(random_.below(30'000'000)));
-      // The owner's thread says at once, in simulated time, that nobody may come any more.
+      // The owner's thread says at once, in simulated time, that no access may come any more.
       other_thread owner(n_, "owner", [&](cpu& o) {
         o.spend(delay);
         error = gpu_.free(o, va);

@@ -77,7 +77,7 @@ walk_result walk_apart(const system_config& config, const std::vector<key_step>&
   return r;
 }
 
-// What is left when nothing more can be taken out and it still fails.
+// Returns the shortest script that still fails.
 std::vector<key_step> shrink(std::vector<key_step> script, const std::function<bool(const std::vector<key_step>&)>& fails) {
   for (std::size_t chunk = script.size() / 2; chunk > 0; chunk /= 2) {
     for (std::size_t at = 0; at + chunk <= script.size();) {

@@ -62,7 +62,7 @@ class walk_owner {
   void changed(bool took_effect);
   // To the peer; what the owner does itself is granted while it does it.
   void show_grants();
-  // What an access under way may find now.
+  // Notes what an access under way may find now.
   void see(lane_state& l);
   void register_region(std::uint32_t i, const oracle::rights& r, std::uint32_t first, std::uint32_t length);
   void deregister(std::uint32_t i);

@@ -1,4 +1,4 @@
-// What the two programs of a walk share.
+// The state that the two programs of a walk share.
 #pragma once
 
 #include <string>

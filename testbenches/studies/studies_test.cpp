@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a picture shows on hover: each point's place, and its value.
+// Returns the texts that a picture shows on hover: each point's place, and its value.
 std::vector<std::pair<std::string, double>> points_of(const std::string& svg) {
   static const std::regex title("<title>(.*): ([-+0-9.e]+)</title>");
   std::vector<std::pair<std::string, double>> points;

@@ -12,7 +12,7 @@ namespace hcasim::kit {
 namespace {
 
 constexpr std::uint32_t psn0 = 0xfffffe;  // they wrap
-// What was asked: a WRITE of two packets, a READ of three, a WRITE, a READ, all sent and nothing answered.
+// The outstanding requests: a WRITE of two packets, a READ of three, a WRITE, a READ, all sent and nothing answered.
 constexpr std::uint32_t write_last = psn0 + 1, read_due = psn0 + 2, read_next = psn0 + 3, write_behind = psn0 + 5,
                         read_behind = psn0 + 6, not_sent = psn0 + 7;
 
@@ -155,7 +155,7 @@ TEST(reactions, rnr_naks_of_one_try_count_once) {
   });
 }
 
-// Nobody waits there: whatever comes is discarded.
+// Without an outstanding request, every response is discarded.
 TEST(reactions, of_qps_that_wait_for_nothing) {
   run_requests([](requests& r) {
     for (const ibv_qp_state state : {IBV_QPS_RESET, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_ERR}) {

@@ -1,4 +1,4 @@
-// What comes back to a requester that it did not ask for, or not yet, or not like that.
+// Responses that a requester did not ask for, or not yet, or not like that.
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/counters.h"

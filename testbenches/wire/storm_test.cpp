@@ -1,4 +1,4 @@
-// Packets for QPs that are being made, changed and destroyed: whoever sends them, the firmware's contexts are what it wrote.
+// Packets for QPs that are being made, changed and destroyed: whatever their source, the firmware's contexts are what it wrote.
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/counters.h"
@@ -35,7 +35,7 @@ packet_header anything(const forger& f, random_stream& random) {
   return h;
 }
 
-// As software gave it to the adapter.
+// Expects the context that software gave to the adapter.
 void expect_context(process_context& p, ibv_qp* qp, ibv_qp_state state, const qp_options& o) {
   ibv_qp_attr a{};
   ibv_qp_init_attr init{};
@@ -96,7 +96,7 @@ TEST_P(storm, of_packets_for_qps_that_come_and_go) {
 // From 5 to 50 ns apart.
 INSTANTIATE_TEST_SUITE_P(seeds, storm, ::testing::Range(0U, 25U));
 
-// A command wants the context of a QP whose WQEs fill the cache of them: whoever holds the context waits for WQEs to complete,
+// A command wants the context of a QP whose WQEs fill the cache of them. The holder of the context waits for WQEs to complete,
 // and for that the requester wants it too.
 TEST(commands, a_full_wqe_cache_does_not_keep_a_context_for_ever) {
   system_config config = world::one_node();

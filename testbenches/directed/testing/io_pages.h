@@ -1,4 +1,4 @@
-// Pages of a device of somebody's own behind the IOMMU, as its driver would map them: 2 MiB of addresses, one table of leaves.
+// Pages of a user's device behind the IOMMU, as its driver would map them: 2 MiB of addresses, one table of leaves.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ class operation_watch {
  public:
   operation_watch();
 
-  // What `qp` was given last; `here` and `there`: the pages that it uses on its own node 0 and on node 1.
+  // Returns the last operation of `qp`; `here` and `there`: the pages that it uses on its own node 0 and on node 1.
   std::uint64_t posted(const ibv_qp& qp, std::uint64_t here, std::uint64_t there);
   // Its packets are those to `peer`, and their answers.
   void connected(const address& self, const address& peer);

@@ -62,7 +62,7 @@ std::string verdict_on_a_run(std::uint64_t seed, std::uint64_t packets_sent) {
   return left.empty() ? "" : "left over: " + left.front();
 }
 
-// In a process of its own: nobody knows how such an adapter ends. Empty: nothing was found.
+// Runs in a process of its own, since such an adapter may end in any way. Empty = nothing was found.
 std::string found(int number, std::uint64_t seed, std::uint64_t packets_sent = packets) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
