@@ -44,7 +44,7 @@ const page_cache::entry* atc::cached(const access& a) {
   return e && (e->rights & needed) ? e : nullptr;
 }
 
-// What a damaged one leads to must at least be a page of memory. A tag that is believed makes it the translation of another
+// A damaged translation must at least lead to a page of memory. A tag that is believed makes it the translation of another
 // page.
 bool atc::spoiled(page_cache::entry& e) {
   const auto known = static_cast<std::uint32_t>(e.number);

@@ -5,7 +5,7 @@
 //   waits for a translation request: one for all that want the same of a page, `requests` of them at once.
 // - Addresses of more than 48 bits (other devices) and interrupt messages go as they are.
 // - Order as on PCIe: writes and interrupts stay in order (relaxed writes may pass), reads stay behind the writes before
-//   them; a read that waits for its translation holds nobody up.
+//   them; a read that waits for its translation stalls no other.
 // - Invalidate: the range is forgotten; answers under way that may be older are asked for again; bursts that have not left are
 //   translated anew. When the last read that left with an old translation has all its data (and the last relaxed write has
 //   landed), the completion goes out as a posted message, so behind every other write that left before it.

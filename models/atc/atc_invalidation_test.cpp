@@ -66,7 +66,7 @@ TEST(atc, an_invalidation_at_every_step_of_a_hit) {
   invalidate_at_every_step(true);
 }
 
-// What waits in order with a translation that goes is translated anew before it leaves.
+// A burst that waits in order with a translation that goes is translated anew before it leaves.
 TEST(atc, a_burst_that_has_not_left_loses_its_translation) {
   atc_bench b;
   b.link.map(0x5000, 0x75000);

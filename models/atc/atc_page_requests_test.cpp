@@ -119,7 +119,7 @@ TEST(atc, a_page_that_was_granted_and_is_not_there_is_asked_for_again) {
   EXPECT_TRUE(x.done());
   EXPECT_FALSE(x.ok());
   EXPECT_EQ(b.value("page_retries"), 3);
-  b.link.respond(0, ats_response::success);   // nobody has asked
+  b.link.respond(0, ats_response::success);   // not asked for
   b.link.respond(99, ats_response::success);  // no such group
   EXPECT_TRUE(b.dut.idle());
 }

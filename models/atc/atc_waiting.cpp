@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the bursts that wait in the ATC.
 #include "models/atc/atc.h"
 
 namespace hcasim {

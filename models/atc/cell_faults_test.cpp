@@ -52,7 +52,7 @@ TEST(atc_cells, parity_sees_one_bit_of_a_tag) {
   EXPECT_EQ(b.went_to(), 0x77020U);
 }
 
-// Nobody notices: the page is asked for, and another one has what was its.
+// The fault is not noticed: the page is asked for, and another one has what was its.
 TEST(atc_cells, without_a_code_the_translation_is_that_of_another_page) {
   damaged b(icm_check::none, tag_bit, 3);
   EXPECT_EQ(b.value("cell_detected") + b.value("cell_corrected"), 0);

@@ -1,4 +1,4 @@
-// What bursts wait for: translations, and pages.
+// Translations and pages that bursts wait for.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -104,7 +104,7 @@ void atc::answered(own_payload& q, ps t) {
 void atc::without_right(lookup& l, ps t) {
   if (config_.page_requests == 0 || stopped_ || l.tries > config_.page_retries) return give_up(l, t);
   if (l.tries++ == 0 || config_.page_retry_delay == 0_ps) return ask_page(l, t);
-  // It was granted, and is not there: whoever granted it is given some time.
+  // The page was granted, and is not there: software is given some time.
   ++page_retries_;
   l.status = lookup::state::pauses;
   queue_.at(std::max(t, now()) + config_.page_retry_delay, {[](void* x) {
@@ -154,7 +154,7 @@ void atc::page_answered(std::uint16_t group, ats_response code, ps t) {
   stop_pages(t);
 }
 
-// Nobody serves page requests: those that wait to be sent fail; those that were sent have their own answers coming.
+// Without a service of page requests, those that wait to be sent fail; those that were sent have their own answers coming.
 void atc::stop_pages(ps t) {
   if (stopped_) return;
   ++stops_;

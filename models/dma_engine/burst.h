@@ -31,7 +31,7 @@ struct dma_job {
   icm_entry entry = icm_entry::none;  // what it reads or writes
   std::vector<std::uint8_t> code;     // of its words, of ICM with a code
 
-  // Where the code of a burst's words is.
+  // Returns the place of the code of a burst's words.
   [[nodiscard]] std::uint8_t* code_at(std::uint64_t address) {
     return code.empty() ? nullptr : code.data() + (address - request->address) / 4;
   }
@@ -43,7 +43,7 @@ using dma_fifo = fifo<dma_job>;
 
 struct dma_burst : tlm::tlm_generic_payload {
   dma_engine* self = nullptr;
-  dma_job* job = nullptr;  // null: nobody waits for it (the write of an atomic)
+  dma_job* job = nullptr;  // null = no job waits for it (the write of an atomic)
   std::uint32_t tags = 0;
   unsigned completer = 0;
   std::uint64_t word = 0;

@@ -154,7 +154,7 @@ std::uint32_t dma_engine::tags_for(const completer& c) const {
   return c.tags < most ? std::min(tags_free_, most - c.tags) : 0;
 }
 
-// Whose read may go, of those that were requested before `before`: the completer that the oldest of them is for, if any.
+// Returns the completer whose read may go, of those that were requested before `before`: that of the oldest of them, if any.
 dma_engine::completer* dma_engine::next_read(std::uint64_t before) {
   completer* next = nullptr;
   std::uint64_t oldest = before;

@@ -1,4 +1,4 @@
-// What an adapter knows of its DMA engine: its sockets. Whatever has them may take its place (tlm/rtl/registry.h, kind
+// The sockets by which an adapter knows its DMA engine. A unit with these sockets may take its place (tlm/rtl/registry.h, kind
 // dma_engine), a shell around RTL for instance.
 #pragma once
 
@@ -20,7 +20,7 @@ struct dma_engine_boundary {
   tlm::tlm_initiator_socket<64>& pcie;
   initiator_socket<dma_request>& local;
 
-  // Of a unit with members of these names.
+  // Returns the boundary of a unit with members of these names.
   template <class Unit>
   static dma_engine_boundary of(std::unique_ptr<Unit> u) {
     Unit& its = *u;

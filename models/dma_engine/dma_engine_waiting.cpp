@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the requests that wait in the DMA engine.
 #include "models/dma_engine/dma_engine.h"
 
 namespace hcasim {

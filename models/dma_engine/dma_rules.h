@@ -16,7 +16,7 @@ std::uint32_t read_burst(std::uint64_t address, std::uint64_t remaining, std::ui
 // The next write burst: inside one page and at most `buffer` bytes.
 std::uint32_t write_burst(std::uint64_t address, std::uint64_t remaining, std::uint64_t buffer);
 
-// Who completes a read, as far as an address tells: host memory lies in the lowest 16 TiB, devices' windows elsewhere.
+// The completer of a read, as far as an address tells: host memory lies in the lowest 16 TiB, devices' windows elsewhere.
 inline constexpr unsigned completers = 4;
 inline unsigned completer_of(std::uint64_t address) {
   return static_cast<unsigned>(((address >> 44) ^ (address >> 60)) % completers);
@@ -34,7 +34,7 @@ inline std::uint32_t bucket_of(std::uint64_t address, std::uint32_t buckets) {
   return static_cast<std::uint32_t>((address >> 3) % buckets);
 }
 
-// What memory holds after the atomic.
+// Returns the content of memory after the atomic.
 inline std::uint64_t modify(dma_op op, std::uint64_t original, std::uint64_t operand, std::uint64_t compare) {
   if (op == dma_op::fetch_add) return original + operand;
   return original == compare ? operand : original;

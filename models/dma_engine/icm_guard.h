@@ -1,7 +1,7 @@
-// What lies in ICM, and whether what comes from there can be believed. Without time.
+// Knows the areas of ICM, and judges whether bytes from there can be believed. Without time.
 //
 // With a code (knob `check`) each 32-bit word of ICM has one in memory: written with the word, read with it, checked and put
-// right before anything else looks. Then the entry is judged by its kind (tlm/icm_sound.h) [E11].
+// right before any unit looks. Then the entry is judged by its kind (tlm/icm_sound.h) [E11].
 #pragma once
 
 #include <array>
@@ -28,9 +28,9 @@ class icm_guard {
   }
   [[nodiscard]] bool has_code() const { return config_.check != icm_check::none; }
   [[nodiscard]] double check_latency() const { return has_code() ? config_.check_latency : 0; }
-  // Of the words of a write, or room for those of a read.
+  // Makes the code of the words of a write, or room for those of a read.
   void make_code(const dma_request& r, std::vector<std::uint8_t>& code) const;
-  // Of a read that has been done; puts right what can be.
+  // Checks a read that has been done; corrects what can be corrected.
   bool believes(icm_entry kind, const dma_request& r, const std::vector<std::uint8_t>& code);
 
   void list(statistics& s) const;

@@ -1,4 +1,4 @@
-// Where packets go, as the verbs say it and as the adapter is told.
+// Targets of packets, as the verbs name them and as the adapter is told.
 #pragma once
 
 #include "firmware/abi/route.h"
@@ -12,7 +12,7 @@ constexpr std::uint32_t flow_of(const verbs::ibv_global_route& r) {
 
 // Whether a packet can be sent there: port, service level and GID index exist, and LID and GID are both a group's or both not.
 bool address_ok(const verbs::ibv_ah_attr& a);
-// Of one peer, which is no group.
+// Returns whether the attributes are of one peer, which is no group.
 bool peer_ok(const verbs::ibv_ah_attr& a);
 // All zeros: without a GRH.
 hca_route route_to(const verbs::ibv_ah_attr& a);

@@ -58,8 +58,7 @@ class command_channel {
  public:
   command_channel(dma_map& dma, std::uint64_t bar, const driver_config& config, driver_statistics& stats);
 
-  // Tells the adapter where the ring is. Again, once the adapter has been reset and nobody is left from before.
-  // 0 or ENOMEM.
+  // Tells the adapter where the ring is. Again, once the adapter has been reset and no caller is left from before. 0 or ENOMEM.
   int open(cpu& c);
   void die();
   void wait_until_left(cpu& c) {

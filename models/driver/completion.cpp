@@ -110,7 +110,7 @@ void fill_receive(const hca_cqe& e, ibv_wc& wc) {
   }
 }
 
-// The device knows nobody's numbers any more.
+// The device does not know the numbers of the older life any more.
 queue_pair* find_lost(process& p, std::uint32_t qpn) {
   for (queue_pair* qp : p.qps.slots()) {
     if (qp && qp->qp_num == qpn) return qp;
@@ -167,7 +167,7 @@ shared_queue* find_lost_queue(process& p, std::uint32_t number) {
   return nullptr;
 }
 
-// XRC: the receive is its SRQ's, whoever has the QP.
+// XRC: the receive is its SRQ's, whichever process has the QP.
 bool translate_xrc(cpu& c, process& p, const completion_queue& cq, const hca_cqe& e, ibv_wc& wc) {
   shared_queue* const srq = p.lost ? find_lost_queue(p, e.srqn) : p.device->srqs().find(e.srqn & HCA_QPN_ANY);
   if (!srq || srq->cq != &cq || !(e.flags & HCA_CQE_RECEIVE)) return false;
@@ -216,7 +216,7 @@ int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
     hca_cqe e;
     if (cq.ci == first) {
       std::uint32_t resizes = 0;
-      do {  // whoever is to look first may find the buffer gone
+      do {  // the next thread to look may find the buffer gone
         resizes = cq.resizes;
         e = load<hca_cqe>(c, cq.slot(cq.ci));
       } while (cq.resizes != resizes);

@@ -23,7 +23,7 @@ struct connection_options {
   std::uint8_t service_level = 0;
 };
 
-// What the peer must know of this QP, which will start sending with `psn`.
+// Returns the address of this QP for the peer; it will start sending with `psn`.
 endpoint local_endpoint(const ibv_qp* qp, std::uint32_t psn = 0);
 
 // From RESET (or ERR, by way of RESET) over INIT and RTR to RTS. 0 or the errno value of the step that failed. The depths are

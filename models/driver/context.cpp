@@ -72,8 +72,8 @@ int close(cpu& c, ibv_context* context) {
 
 }  // namespace
 
-// What the adapter cannot give back, because what it knows of it is damaged or out of its reach, only a reset takes from it;
-// and the process leaves.
+// Objects that the adapter cannot give back, because its tables are damaged or out of its reach, go with a reset only; and the
+// process leaves.
 int ibv_close_device(cpu& c, ibv_context* context) {
   process& p = of(context);
   device& d = *p.device;
@@ -88,7 +88,7 @@ int ibv_close_device(cpu& c, ibv_context* context) {
 
 namespace {
 
-// What a CQ always has room for, however its pages are scattered.
+// Returns the number of CQEs that always have room, however the pages of a CQ are scattered.
 int max_cqe(const hca_device_info& info) {
   static_assert(HCA_CQE_BYTES == 64);
   return 1 << std::min<unsigned>(HCA_PTE_BITS * info.queue_levels + host_page_shift - 6, 22);
@@ -104,7 +104,7 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   std::snprintf(attr->fw_ver, sizeof attr->fw_ver, "%u.%u.%u", info.firmware_version >> 16, info.firmware_version >> 8 & 0xff,
                 info.firmware_version & 0xff);
   attr->node_guid = hca_port_guid(info.port_lid);
-  attr->vendor_id = 0x6863;  // nobody else's
+  attr->vendor_id = 0x6863;  // of no other vendor
   attr->hw_ver = 1;
   attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
                            IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |

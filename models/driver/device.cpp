@@ -83,7 +83,7 @@ int device::give_tables(cpu& c) {
   areas_.log_qps = HCA_U8(std::min(config_.log_qps, info_.log_max_qps));
   areas_.log_cqs = HCA_U8(std::min(config_.log_cqs, info_.log_max_cqs));
   areas_.log_mrs = HCA_U8(std::min(config_.log_mrs, info_.log_max_mrs));
-  // What an earlier life has left there must not be found: cleared pages, and no codes.
+  // Content of an earlier life must not be found: cleared pages, and no codes.
   auto memory = area_memory_.begin();
   bool all = true;
   const auto area = [&](std::uint64_t bytes) {

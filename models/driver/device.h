@@ -28,7 +28,7 @@ class device {
   // thread per event queue. A thread that comes while another one is opening it waits for that.
   int open(cpu& c);
   [[nodiscard]] bool opened() const { return opened_; }
-  // What it was at when it could not be opened, and which knobs say more of that.
+  // Returns the step at which it could not be opened, and the knobs that say more.
   [[nodiscard]] const char* opening_step() const { return step_; }
 
   // ---- failing and coming back (life.cpp)
@@ -54,7 +54,8 @@ class device {
 
   // Used by the verbs.
   command_result execute(cpu& c, const command& what);
-  // Of a process. On a lost context commands that take away are done when the adapter is cut off; all others are EIO.
+  // Executes a command of a process. On a lost context commands that take away are done when the adapter is cut off; all others
+  // are EIO.
   command_result execute(cpu& c, const process& p, const command& what);
   // Kernel work of one verb: the system call and what the driver does besides.
   void enter_kernel(cpu& c) const;
@@ -78,7 +79,7 @@ class device {
   number_table<completion_queue>& cqs() { return cqs_; }
   number_table<queue_pair>& qps() { return qps_; }
   number_table<shared_queue>& srqs() { return srqs_; }
-  // The XRC domain of this file, if somebody has it open.
+  // Returns the XRC domain of this file, if a process has it open.
   std::shared_ptr<xrc_domain> find_domain(std::uint64_t file) const;
   std::shared_ptr<xrc_domain> make_domain(std::uint64_t file);
   void drop_domain(const xrc_domain& domain);
@@ -163,8 +164,8 @@ inline command_result run(cpu& c, verbs::ibv_context* context, command what) {
   what.function = of(context).function;
   return context->device->execute(c, of(context), what);
 }
-// One that must not be left undone: it takes pages that others get next, or ends what somebody waits for. What the adapter
-// cannot do, because what it knows is damaged or out of its reach, only a reset does.
+// Executes a command that must not be left undone: it takes pages that others get next, or ends what a caller waits for. If the
+// adapter cannot, because its tables are damaged or out of its reach, only a reset does.
 inline command_result insist(cpu& c, verbs::ibv_context* context, const command& what) {
   const command_result r = run(c, context, what);
   if (r.error == 0 || of(context).lost) return r;

@@ -309,7 +309,7 @@ void dma_map::forget(cpu& c, std::span<const range> ranges) {
   if (all.size() > most) all = {{0, 0}};
   for (const range& r : all) put_invalidation(c, r);
   if (!wait_for_commands(c)) {
-    // Nobody knows what it still has cached: from here on it may use none of that.
+    // The adapter's cached translations are not known: from here on it may use none of them.
     ++stats_.ats_timeouts;
     ats_.translations = ats_.pages = false;
     store(c, contexts_ + requester_ * sizeof(iommu_context), iommu_context{root_, IOMMU_CONTEXT_PRESENT, 0});
@@ -335,7 +335,7 @@ void dma_map::take_pages(cpu& c) {
     c.wait_interrupt(ats_.vector);
     c.sync();
     ++stats_.interrupts;
-    // What arrives between the last look and the new head is seen by the next look.
+    // A request that arrives between the last look and the new head is seen by the next look.
     for (;;) {
       const auto tail = read_register<std::uint32_t>(c, registers_ + IOMMU_REG_PAGES_TAIL);
       if (tail == page_head_) break;

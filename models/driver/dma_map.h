@@ -1,5 +1,5 @@
-// What the adapter may touch, when an IOMMU stands between it and memory: the driver's end of firmware/abi/iommu.h. Without an
-// IOMMU every DMA address is the physical one, and nothing here costs anything.
+// The memory that the adapter may touch, when an IOMMU stands between it and memory: the driver's end of firmware/abi/iommu.h.
+// Without an IOMMU every DMA address is the physical one, and nothing here costs anything.
 //
 // Two kinds of mappings. `share` is for memory that the driver and the adapter use for long (rings, mailboxes, ICM, queues):
 // known by its physical address, made and unmade without costs; an unmade one is forgotten by the IOTLB with the next `unmap`,
@@ -32,7 +32,7 @@ class dma_map {
     std::uint64_t bytes;
   };
 
-  // What the adapter can do besides: cache translations, ask for pages (`vector`: the interrupt that tells of those).
+  // Further abilities of the adapter: cache translations, ask for pages (`vector`: the interrupt that tells of those).
   struct ats {
     bool translations = false;
     bool pages = false;

@@ -15,14 +15,14 @@ enum class zero_length_policy : std::uint8_t { accept, page_count, refuse };
 enum class failed_rereg_policy : std::uint8_t { revoke, keep };
 // The key after a re-register that succeeded: the same, or another index and key [B.5].
 enum class rereg_key_policy : std::uint8_t { keep, renew };
-// What becomes of an address space's VAs when it changes: extend keeps them, remap moves the whole space [S5].
+// The fate of an address space's VAs when it changes: extend keeps them, remap moves the whole space [S5].
 enum class x_space_policy : std::uint8_t { extend, remap };
 // Peer memory as its first version (2014) had it, or as drivers have it now [F.1, F.3, G7]: an invalidation before the key
 // is live makes the registration fail, or waits for it; without support for invalidation memory that needs it is refused, or
 // its client is passed over; tickets are never used again, or are small numbers that come round.
 enum class peer_semantics : std::uint8_t { legacy, modern };
-// Who faults when an on-demand region lacks a page [E9, E10]: the adapter, whose tables have no entry; or the IOMMU, whose
-// table has none, so that the adapter's own translation cache asks for the page.
+// The unit that faults when an on-demand region lacks a page [E9, E10]: the adapter, whose tables have no entry; or the IOMMU,
+// whose table has none, so that the adapter's own translation cache asks for the page.
 enum class on_demand_mode : std::uint8_t { adapter, iommu };
 // How dma-bufs are registered [F.7].
 enum class dma_buf_mode : std::uint8_t { dynamic, pinned, revocable };
@@ -70,7 +70,7 @@ struct driver_config {
   ps unpin_page = 70_ns;
   ps page_fault = 5_us;
   std::uint32_t fault_pages = 1;
-  // What the adapter's configuration space says it can do; not knobs of the driver.
+  // Abilities that the adapter's configuration space reports; not knobs of the driver.
   bool ats = false;
   bool ats_pages = false;
 

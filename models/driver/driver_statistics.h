@@ -1,4 +1,4 @@
-// What the driver counts; one set per device.
+// Counters of the driver; one set per device.
 #pragma once
 
 #include "tlm/base/statistics.h"

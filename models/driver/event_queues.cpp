@@ -52,9 +52,9 @@ void event_queues::run(cpu& c, queue& q) {
   arm(c, q);
   for (;;) {
     c.wait_interrupt(q.vector);
-    c.sync();  // whom it wakes runs after the handler
+    c.sync();  // a thread that it wakes runs after the handler
     ++stats_.interrupts;
-    // What arrives between the last look and the arming is seen by the second look.
+    // An event that arrives between the last look and the arming is seen by the second look.
     while (drain(c, q) > 0) arm(c, q);
   }
 }

@@ -107,7 +107,7 @@ TEST(Events, Asynchronous) {
       }
       ibv_ack_async_event(&event);
     }
-    b.adapter.event(0, HCA_EVENT_QP_FATAL, 777);  // nobody's
+    b.adapter.event(0, HCA_EVENT_QP_FATAL, 777);  // of no QP
     c.spend(100_us);
     c.sync();
     EXPECT_EQ(ibv_destroy_qp(c, qp), 0);

@@ -158,7 +158,7 @@ bool device::cut_off(cpu& c) {
   if (command != nobody && (command & PCI_BUS_MASTER) != 0) return false;
   if (std::exchange(cut_off_, life_) == life_) return true;  // once more
   cut_.wake();
-  // Requests that nobody has answered are to be polled now.
+  // Requests without an answer are to be polled now.
   machine_.rouse();
   for (process* p : processes_) {
     if (p->lost) tell_channels(*p);

@@ -1,4 +1,4 @@
-// What stands behind the handles of the verbs API.
+// The objects behind the handles of the verbs API.
 #pragma once
 
 #include <cerrno>
@@ -31,7 +31,7 @@ struct protection_domain : verbs::ibv_pd {
 
 enum class region_kind : std::uint8_t { plain, null, fast, physical, indirect, device_memory, dma_buf, on_demand, space };
 
-// What a region that is not host memory stands on (models/driver/peer).
+// The backing of a region that is not host memory (models/driver/peer).
 namespace peer {
 struct attachment;
 class dma_buf;
@@ -146,7 +146,7 @@ struct xrc_target {
 };
 
 struct queue_pair : verbs::ibv_qp {
-  // What each post needs, together.
+  // The fields that each post needs, together.
   send_limits limits;
   bool signal_all = false;
   bool privileged = false;
@@ -220,7 +220,7 @@ void leave_groups(cpu& c, queue_pair& qp);
 void enter(queue_pair& qp);
 void leave(queue_pair& qp);
 
-// What a verb that makes an object returns when it does not.
+// Sets errno and returns null, for a verb that makes no object.
 inline std::nullptr_t refuse(int error) {
   errno = error;
   return nullptr;

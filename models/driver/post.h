@@ -20,7 +20,7 @@ inline void store_blocks(cpu& c, const queue_buffer& buffer, std::uint64_t offse
   }
 }
 
-// As ibv_post_send; `windows`: the type that IBV_WR_BIND_MW may name.
+// Posts a list as ibv_post_send; `windows`: the type that IBV_WR_BIND_MW may name.
 int post_sends(cpu& c, queue_pair& qp, verbs::ibv_send_wr* wr, verbs::ibv_send_wr** bad_wr, verbs::ibv_mw_type windows);
 
 }  // namespace hcasim::driver

@@ -59,7 +59,7 @@ void queue_buffer::swap(queue_buffer& other) {
   frames_.swap(other.frames_);
 }
 
-// What an adapter may still move stays pinned.
+// Memory that an adapter may still move stays pinned.
 void queue_buffer::give_back() {
   if (!process_ || process_->device->may_move(*process_)) return;
   process_->stats.unpinned_pages += frames_.size();

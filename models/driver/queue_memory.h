@@ -57,7 +57,7 @@ class record_pool {
   // The physical address of a zeroed record; 0: out of memory.
   std::uint64_t get(cpu& c);
   void put(std::uint64_t record) { free_.push_back(record); }
-  // What the adapter knows it by.
+  // Returns the address by which the adapter knows a record.
   [[nodiscard]] std::uint64_t address(std::uint64_t record) const;
 
  private:

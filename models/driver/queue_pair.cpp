@@ -43,7 +43,7 @@ using namespace driver;
 namespace {
 
 constexpr std::uint32_t max_receive_wr = 1 << 15;
-constexpr std::uint32_t gone = ~0U;  // the QPN of a CQE that nobody wants any more
+constexpr std::uint32_t gone = ~0U;  // the QPN of a CQE that has no receiver any more
 
 bool transport_of(ibv_qp_type type, hca_transport& out) {
   switch (type) {

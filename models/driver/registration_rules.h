@@ -1,4 +1,4 @@
-// What may be registered, decided before anything is pinned.   [B3.1 - B3.6, B.5]
+// Rules of registration, decided before anything is pinned.   [B3.1 - B3.6, B.5]
 #pragma once
 
 #include <cerrno>
@@ -10,12 +10,12 @@
 
 namespace hcasim::driver {
 
-// Rights without the optional bits that nobody knows; those are ignored.
+// Returns the rights without unknown optional bits, which are ignored.
 inline std::uint32_t known_access(std::uint32_t access) {
   return access & (~static_cast<std::uint32_t>(HCA_ACCESS_OPTIONAL) | HCA_ACCESS_RELAXED_ORDERING);
 }
 
-// 0, EINVAL (a mandatory bit nobody knows; remote write or atomic without local write), EOPNOTSUPP (on demand, flush).
+// Returns 0, EINVAL (an unknown mandatory bit; remote write or atomic without local write), EOPNOTSUPP (on demand, flush).
 inline int check_access(std::uint32_t access) {
   constexpr std::uint32_t unsupported = HCA_ACCESS_ON_DEMAND | HCA_ACCESS_FLUSH_GLOBAL | HCA_ACCESS_FLUSH_PERSISTENT;
   constexpr std::uint32_t mandatory = (HCA_ACCESS_FLUSH_PERSISTENT << 1) - 1;

@@ -16,7 +16,7 @@ struct places {
     return buffer.physical(std::uint64_t{index & ((1U << log_entries) - 1)} * HCA_CQE_BYTES);
   }
   [[nodiscard]] bool untouched(std::uint32_t index) const { return memory.get<hca_cqe>(at(index)).qpn == nobody; }
-  // What looks as if the adapter had not written there in the pass of `index`.
+  // Makes the entry look as if the adapter had not written there in the pass of `index`.
   void clear(std::uint32_t index) const {
     hca_cqe e{};
     e.qpn = nobody;

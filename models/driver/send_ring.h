@@ -47,7 +47,7 @@ class send_ring {
     std::uint16_t index = 0;  // of the WQE
     unsigned nop_blocks = 0;  // in front of it
   };
-  // Where a WQE of so many blocks goes.
+  // Returns the place of a WQE of so many blocks.
   [[nodiscard]] place find(unsigned blocks) const {
     const std::uint32_t left = size() - (tail_ & (size() - 1));
     const unsigned nop = blocks > left ? left : 0;

@@ -1,4 +1,4 @@
-// What a refused command means to a caller of a verb.
+// Translates a refused command for the caller of a verb.
 #pragma once
 
 #include <cerrno>

@@ -27,8 +27,8 @@ namespace hcasim::verbs {
 
 // The device must be open (driver::device::open). One context is one process's use of it.
 ibv_context* ibv_open_device(cpu& c, driver::device& device, virtual_memory& memory);
-// As a user of another function of the adapter (SR-IOV: its own keys and QPs; commands go through this driver). EINVAL: none
-// such.
+// Opens another function of the adapter (SR-IOV: its own keys and QPs; commands go through this driver). EINVAL: no such
+// function.
 ibv_context* hcax_open_function(cpu& c, driver::device& device, virtual_memory& memory, std::uint16_t function);
 // Destroys what the process left behind, as the kernel does at the end of a process.
 int ibv_close_device(cpu& c, ibv_context* context);
@@ -62,7 +62,7 @@ enum ibv_advise_mr_advice {
 };
 enum ibv_advise_mr_flag { IBV_ADVISE_MR_FLAG_FLUSH = 1 << 0 };
 int ibv_advise_mr(cpu& c, ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, const ibv_sge* sg_list, int num_sge);
-// What the adapter holds under the MR's key.
+// Reads the adapter's entry under the MR's key.
 int hcax_query_mr(cpu& c, ibv_mr* mr, hca_mrc* out);
 // Reads give zeros, what is written is discarded; local use only. Any address.
 ibv_mr* ibv_alloc_null_mr(cpu& c, ibv_pd* pd);
@@ -98,7 +98,7 @@ int hcax_query_mw(cpu& c, ibv_mw* mw, hcax_mw_attr* attr);
 // Posts a request like ibv_post_send, and sets mw->rkey at once: on a completion with error the caller must restore it.
 int ibv_bind_mw(cpu& c, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* mw_bind);
 
-// What the kernel's consumers have. Errors as ibv_reg_mr.
+// Verbs of the kernel's consumers. Errors as ibv_reg_mr.
 ibv_mr* hcax_alloc_fast_mr(cpu& c, ibv_pd* pd, unsigned max_pages);             // ib_alloc_mr
 int hcax_map_mr(cpu& c, ibv_mr* mr, std::uint64_t addr, std::uint64_t length);  // ib_map_mr_sg: while it is not valid
 ibv_mr* hcax_alloc_physical_mr(cpu& c, ibv_pd* pd, int access);                 // ib_get_dma_mr: address = DMA address

@@ -1,4 +1,4 @@
-// What the verbs take and give: values, objects and their attributes, events. Names and numbers are those of
+// Arguments and results of the verbs: values, objects and their attributes, events. Names and numbers are those of
 // <infiniband/verbs.h>.
 #pragma once
 
@@ -104,10 +104,10 @@ struct ibv_context {
   driver::device* device;
   virtual_memory* memory;
   int num_comp_vectors;
-  // Where the driver makes its queues: `memory`, unless something else is set before the first object.
+  // Memory of the driver's queues: `memory`, unless another one is set before the first object.
   virtual_memory* queue_memory = nullptr;
-  // Peer-Direct as first proposed: of which client the memory is that is registered next, and what that client is told. A name
-  // is nobody's unless it is set.
+  // Peer-Direct as first proposed: the client of the memory that is registered next, and the message to that client. A name
+  // counts if it is set.
   const char* peer_mem_name = nullptr;
   void* peer_mem_private_data = nullptr;
 };
@@ -135,7 +135,7 @@ struct ibv_mw {
   ibv_mw_type type;
 };
 
-// What the adapter holds of a window. Not bound: nothing can be reached, and of the others only type and key count.
+// The adapter's entry of a window. Not bound: nothing can be reached, and of the others only type and key count.
 struct hcax_mw_attr {
   ibv_mw_type type;
   bool bound;
@@ -189,16 +189,16 @@ struct ibv_srq_attr {
 
 enum ibv_srq_type { IBV_SRQT_BASIC = 0, IBV_SRQT_XRC = 1 };
 
-// A domain of XRC: its target QPs take receives from its SRQs, whoever has made which. One opening of it.
+// An opening of a domain of XRC: the domain's target QPs take receives from its SRQs, whichever process made which.
 struct ibv_xrcd {
   ibv_context* context;
   std::uint32_t handle;
 };
 
 struct ibv_xrcd_init_attr {
-  std::uint64_t file;  // what all its openings have in common, among the processes of a host; 0: nobody else can open it
-  bool create;         // if nobody has; otherwise that is EAGAIN
-  bool exclusive;      // EINVAL if somebody has
+  std::uint64_t file;  // the file that all its openings share, among the processes of a host; 0 = it cannot be opened again
+  bool create;         // if it does not exist; otherwise that is EAGAIN
+  bool exclusive;      // EINVAL if it exists
 };
 
 struct ibv_srq_init_attr {
@@ -344,7 +344,7 @@ struct ibv_ah_attr {
   ibv_global_route grh{};
 };
 
-// Where a datagram goes.
+// The target of a datagram.
 struct ibv_ah {
   ibv_context* context;
   ibv_pd* pd;

@@ -1,4 +1,4 @@
-// Where software threads of a host sleep until another one wakes them, as in an operating system's wait queue.
+// A wait queue, as of an operating system: software threads of a host sleep there until another one wakes them.
 #pragma once
 
 #include "models/host/cpu.h"

@@ -1,4 +1,4 @@
-// What is posted, and how it completes: work requests and completions. Names and numbers are those of <infiniband/verbs.h>.
+// Work requests and completions. Names and numbers are those of <infiniband/verbs.h>.
 #pragma once
 
 #include "models/driver/verbs_types.h"

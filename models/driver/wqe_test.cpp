@@ -188,7 +188,7 @@ TEST(Wqe, RefusedRequests) {
   EXPECT_EQ(error(IBV_WR_SEND, 2, 0, HCA_TRANSPORT_RC), EINVAL);
 }
 
-// What stands between the control segment and the data: the reader finds the same.
+// The reader finds the same segments between the control segment and the data.
 TEST(Wqe, AddressesOfDatagramsAndExtendedConnections) {
   source s;
   ibv_sge sge{0x1000, 100, 7};

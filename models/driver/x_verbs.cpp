@@ -173,7 +173,7 @@ using namespace driver;
 
 namespace {
 
-// What the driver asks of every address space, whatever the caller says.
+// Returns the flags that the driver sets for every address space, whatever the caller asks.
 unsigned space_flags(const driver_config& d) {
   return (d.x_policy == x_space_policy::remap ? X_REMAP : 0U) | (d.x_page_aligned ? X_PAGE_ALIGNED : 0U) |
          (d.x_split ? 0U : X_NO_SPLIT);

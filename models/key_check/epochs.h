@@ -1,8 +1,8 @@
-// Who still uses a key as it was: a count of references per key index, split into those of the current epoch and older ones.
+// References to keys as they were: a count per key index, split into those of the current epoch and older ones.
 //
 // An index is in the table only while references are held, so the table stays as small as the number of accesses in flight.
-// Epochs are numbers of one counter for all indices; a reference is older when its number is not the index's current one.
-// With several drains of one index under way, each waits for all epochs but the newest.
+// Epochs are numbers of one counter for all indices; a reference is older when its number is not the index's current one. With
+// several drains of one index under way, each waits for all epochs but the newest.
 #pragma once
 
 #include <cstdint>

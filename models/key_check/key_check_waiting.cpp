@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the requests that wait in key_check.
 #include "models/key_check/key_check.h"
 
 namespace hcasim {

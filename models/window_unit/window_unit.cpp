@@ -137,7 +137,7 @@ window_unit::reservation& window_unit::reserved(std::uint32_t index) {
   return reservations_.emplace_back(reservation{index, 0, false});
 }
 
-// Claims `index` and uses `region`, both or none; either may be nobody.
+// Claims `index` and uses `region`, both or none; either may be 0.
 task<> window_unit::claim(std::uint32_t index, std::uint32_t region, ps& t) {
   while (claimed(index) || (region != index && claimed(region))) {
     ++lock_waits_;
@@ -314,7 +314,7 @@ task<> window_unit::close(window_request& r, ps& t) {
   if (tied && rules_.type2 == window_association::qp) co_await count_at_qp(old.qpn, -1, r.operation, t);
 }
 
-// Of an address space in pieces: the range must lie in one of them [S9].
+// The range of an address space in pieces must lie in one of them [S9].
 task<window_fault> window_unit::find_extent(const hca_mrc& region, const window_request& r, ps& t) {
   extent_search search(region, r.va, r.length);
   for (;;) {

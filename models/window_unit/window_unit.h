@@ -4,9 +4,9 @@
 // waits until no access that the old state admitted is under way [O7], and that wait is in the statistics. The number of
 // windows of a region goes down only then, so the region outlives every access through its windows.
 //
-// A change claims the index of its key [C6.10], as the command unit does by lock; a bind uses its region, which nobody can
-// claim meanwhile. So a change holds one MRC at a time and cannot dead-lock on a cache, however small. A bind counts its window
-// at the region before it takes effect, and takes that back when it is refused.
+// A change claims the index of its key [C6.10], as the command unit does by lock; a bind uses its region, which no other change
+// can claim meanwhile. So a change holds one MRC at a time and cannot dead-lock on a cache, however small. A bind counts its
+// window at the region before it takes effect, and takes that back when it is refused.
 //
 // Errors: a fault in the answer, nothing changed. A context that cannot be read is table_error [E11].
 #pragma once
@@ -47,7 +47,7 @@ class window_unit : public unit {
 
  private:
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
-  // Of the indices that changes are about; a handful at a time.
+  // The reservations of indices that changes are about; a handful at a time.
   struct reservation {
     std::uint32_t index;
     std::uint32_t uses;

@@ -233,7 +233,7 @@ TEST(WindowUnit, ALockWaitsForABindOfItsRegion) {
   EXPECT_EQ(b.r().parent, 1U);
 }
 
-// Of a space in two pieces: each of them, but not the hole between nor a range over it.
+// Binds reach each piece of a space in two pieces, but not the hole between nor a range over it.
 TEST(WindowUnit, BindsIntoOnePieceOfASpace) {
   bench b;
   b.entries[region_index].kind = HCA_MRC_ADDRESS_SPACE;

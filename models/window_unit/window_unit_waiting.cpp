@@ -1,4 +1,4 @@
-// What waits here, for who asks.
+// Lists the changes that wait in the window unit.
 #include "models/window_unit/window_unit.h"
 
 namespace hcasim {

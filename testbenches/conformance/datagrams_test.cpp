@@ -1,4 +1,4 @@
-// UD, and what nobody started [D.1, D.2].
+// UD, and objects that were never started [D.1, D.2].
 #include <fstream>
 
 #include "models/driver/access.h"
@@ -68,7 +68,7 @@ std::uint64_t resident_pages() {
   return resident;
 }
 
-// Whoever sends may name any of 16 million QPs; the adapter keeps nothing of those that it does not have.
+// A sender may name any of 16 million QPs; the adapter keeps nothing of those that it does not have.
 TEST(conformance, ud_to_a_qp_that_nobody_started_leaves_no_trace) {
   run_case([](cpu& c, node& n) {
     datagram_case t(c, n);
@@ -88,7 +88,7 @@ TEST(conformance, ud_to_a_qp_that_nobody_started_leaves_no_trace) {
   });
 }
 
-// So may whoever has a doorbell page.
+// So may a process that has a doorbell page.
 TEST(conformance, doorbells_of_queues_that_nobody_started_leave_no_trace) {
   run_case([](cpu& c, node& n) {
     datagram_case t(c, n);

@@ -108,7 +108,7 @@ TEST(conformance, the_drained_event_comes_to_who_asked_for_it) {
         ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS);
         EXPECT_EQ(wc->wr_id, ++done);
       }
-      // Of two events the first one asked for is the first to come.
+      // The first of two events that were asked for is the first to come.
       ASSERT_EQ(to_sqd(c, t.b, true), 0);
       ibv_async_event e{};
       ASSERT_EQ(ibv_get_async_event(c, t.p.context, &e), 0);

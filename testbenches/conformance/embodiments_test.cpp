@@ -245,7 +245,7 @@ CONFORMANCE(SUN16) {
   }
 }
 
-// As rkey_reuse runs it: the target reports each buffer it has filled, the host swaps it and tells the target.
+// Runs as rkey_reuse does: the target reports each buffer it has filled, the host swaps it and tells the target.
 void stream(reuse_mode mode, std::uint64_t buffers, std::uint64_t key_updates) {
   system_config config = world::two_nodes();
   for (node_config& n : config.nodes) n.driver.rereg_key = driver::rereg_key_policy::renew;

@@ -79,7 +79,7 @@ CONFORMANCE(TC_H02) {
   EXPECT_EQ(t.receive_completion().byte_len, 100U);
 }
 
-// What the verbs refuse.
+// The verbs refuse these.
 CONFORMANCE(TC_H03) {
   process_context p(c, n);
   ibv_gid gid{};
@@ -167,7 +167,7 @@ global_route from(std::uint16_t source, std::uint16_t dest) {
   return {.source = hca_port_gid(source), .dest = hca_port_gid(dest), .flow = 1, .hop_limit = 1};
 }
 
-// A GRH that is not the peer's, is for another port, or is missing: nobody hears it, and the QP goes on.
+// A GRH that is not the peer's, is for another port, or is missing: the packet is dropped, and the QP goes on.
 TEST(conformance, TC_H05) {
   run_alone(true, [](cpu& c, node& n, forger& f, process_context& p, ibv_qp* qp, const region& there) {
     const global_route others = from(3, 1);

@@ -5,7 +5,7 @@
 namespace hcasim::kit {
 namespace {
 
-// The requester of a SEND_WITH_INV that nobody answers gives up soon.
+// The requester of a SEND_WITH_INV without an answer gives up soon.
 const qp_options impatient{.timeout = 5, .retry = 1};
 
 request send_inv(const window_case& t, std::uint32_t key, std::uint32_t bytes = 64) {
@@ -84,7 +84,7 @@ TEST(conformance, TC_I05_switch_inv_plain_mr) {
       s);
 }
 
-// Only the QP it is tied to may invalidate a window [C6.2]; type 1 windows nobody [C6.1].
+// Only the QP it is tied to may invalidate a window [C6.2]; no QP may invalidate a type 1 window [C6.1].
 CONFORMANCE(local_invalidate_of_what_is_not_ours_is_refused) {
   window_case t(c, n);
   ibv_mw* mw = t.bound();

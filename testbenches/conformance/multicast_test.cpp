@@ -60,7 +60,7 @@ CONFORMANCE(TC_H06) {
   }
   EXPECT_EQ(heard, (std::set<std::uint64_t>{0, 3})) << "1 is not attached, 2 has another Q_Key";
   EXPECT_EQ(statistic_of(n.hca.responder, "group_copies"), 3.0);
-  // What leaves hears nothing more; the others do.
+  // A member that leaves hears nothing more; the others do.
   EXPECT_EQ(ibv_detach_mcast(c, members[0], &gid, group_lid), 0);
   for (const std::uint64_t i : {0U, 3U}) {
     ASSERT_EQ(post_receive(c, members[i], i, {{to.addr + 4096 * i, 4096, to.mr->lkey}}), 0);
@@ -72,7 +72,7 @@ CONFORMANCE(TC_H06) {
   EXPECT_FALSE(next_completion(c, cq, 50_us));
 }
 
-// What attaching refuses, and what it keeps.
+// The refusals of attaching, and the state that it keeps.
 CONFORMANCE(TC_H07) {
   process_context p(c, n);
   ibv_qp* rc = p.create_qp();

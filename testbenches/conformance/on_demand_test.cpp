@@ -131,7 +131,7 @@ CONFORMANCE(TC_T11) {
   t.expect_denied([&] { return t.write(r.addr, r.mr->rkey); }, IBV_WC_REM_ACCESS_ERR, t.there.addr);
   EXPECT_EQ(n.host.memory_bytes().get<std::uint64_t>(frame), 7U) << "the frame that was given back was written";
   t.expect_denied([&] { return t.add(r.addr, r.mr->rkey); }, IBV_WC_REM_ACCESS_ERR, t.there.addr);
-  // As the local side.
+  // The same on the local side.
   t.expect_denied_here([&] { return transfer(t, IBV_WR_RDMA_WRITE, r, t.there, 64); }, IBV_WC_LOC_PROT_ERR, t.there.addr);
   t.expect_denied_here([&] { return transfer(t, IBV_WR_RDMA_READ, r, t.there, 64); }, IBV_WC_LOC_PROT_ERR, t.there.addr);
   EXPECT_EQ(post_receive(c, t.b, 1, {{r.addr, 4096, r.mr->lkey}}), 0);
@@ -240,7 +240,7 @@ CONFORMANCE(on_demand_prefetch) {
   EXPECT_EQ(advise(look.addr, page, look.mr->lkey, 0, IBV_ADVISE_MR_ADVICE_PREFETCH), 0) << "best effort";
 }
 
-// A lazy page that is asked for when its region, or its QP, goes: nobody waits for ever.
+// A lazy page that is asked for when its region, or its QP, goes: no access waits for ever.
 CONFORMANCE(on_demand_given_up) {
   NEEDS_PAGING();
   base_case t(c, n);

@@ -122,7 +122,7 @@ CONFORMANCE(TC_O04) {
       IBV_WC_LOC_PROT_ERR);
 }
 
-// What was sent before stands and is right; the rest never comes [O8c]. `end` ends the window and returns when that is
+// Bytes that were sent before stand and are right; the rest never comes [O8c]. `end` ends the window and returns when that is
 // complete.
 void cut_a_read_short(window_case& t, const std::function<void(ibv_mw*, std::vector<ibv_wc>&)>& end) {
   const region big = t.p.allocate(1_MiB);

@@ -24,7 +24,7 @@ class gpu_fixture {
   std::uint64_t memory(process_context& p, std::uint64_t bytes, peer::placement how = peer::placement::contiguous);
   region allocate(process_context& p, std::uint64_t bytes, int access = all_rights,
                   peer::placement how = peer::placement::contiguous);
-  // Takes the memory away: from the moment `free` returns nobody may touch it.
+  // Takes the memory away: from the moment `free` returns no access may touch it.
   int free(cpu& c, std::uint64_t va);
   [[nodiscard]] std::uint64_t count(const std::string& file) const { return core.count(owner.name(), file); }
   void expect_balanced() const;
@@ -37,7 +37,7 @@ class gpu_fixture {
   port_monitor monitor;
 };
 
-// As base_case, with peer memory behind `there`.
+// A base_case with peer memory behind `there`.
 struct peer_case : base_case {
   peer_case(cpu& c, node& n, const peer::owner_options& options = {}, const qp_options& qp = {});
   ~peer_case();
@@ -105,7 +105,7 @@ class other_thread {
 
 }  // namespace hcasim::kit
 
-// As CONFORMANCE, on a node with a GPU.
+// CONFORMANCE on a node with a GPU.
 #define PEER_CONFORMANCE(id)                                       \
   static void body_of_##id(hcasim::cpu& c, hcasim::node& n);       \
   TEST(conformance, id) {                                          \

@@ -71,7 +71,7 @@ PEER_CONFORMANCE(TC_F10) {
   EXPECT_EQ(ibv_dereg_mr(c, mr), 0);
 }
 
-// As it was in 2014: the invalidation returns at once, and the registration fails.
+// The rule of 2014: the invalidation returns at once, and the registration fails.
 TEST(conformance, TC_F10_switch_legacy) {
   run_case(
       [](cpu& c, node& n) {

@@ -28,7 +28,7 @@ PEER_CONFORMANCE(TC_F01) {
   }
 }
 
-// What the client gives is what is accessed, by remote WRITE, READ and atomic.
+// Remote WRITE, READ and atomic reach the client's own memory.
 PEER_CONFORMANCE(peer_memory_is_read_and_written_by_the_adapter) {
   peer_case t(c, n);
   EXPECT_EQ(t.read(t.mine.addr + 5, t.mine.mr->rkey, 4096).status, IBV_WC_SUCCESS);

@@ -1,4 +1,4 @@
-// What queues do: overflow of a CQ, flushing, completions that nobody asked for, READ depth, recovery through RESET [D.1, D.2].
+// Rules of queues: overflow of a CQ, flushing, unsolicited completions, READ depth, recovery through RESET [D.1, D.2].
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -15,8 +15,8 @@ request unsignaled(request r) {
   return r;
 }
 
-// Whoever can write to a page of doorbells may ring through it what is his, and nothing else: otherwise the adapter would
-// execute requests, and use receives, that were never posted.
+// A process that can write to a page of doorbells may ring its own queues through it, and no others: otherwise the adapter
+// would execute requests, and use receives, that were never posted.
 CONFORMANCE(TC_A32) {
   base_case t(c, n);  // page 1; page 0 is the kernel's
   process_context other(c, n);
@@ -47,7 +47,7 @@ CONFORMANCE(TC_A32) {
   EXPECT_EQ(t.p.state(t.a), IBV_QPS_ERR) << "its own is heard: what was never posted is no request";
 }
 
-// The same of CQs: armed by others they would raise events that nobody asked for; their consumer index would let CQEs be
+// The same of CQs: armed by others they would raise events without a request; their consumer index would let CQEs be
 // overwritten. EQs are the kernel's.
 CONFORMANCE(TC_A33) {
   base_case t(c, n);
@@ -184,7 +184,7 @@ TEST(conformance, a_cq_is_resized_while_completions_come) {
   });
 }
 
-// The adapter may be a pass further in the new buffer, where somebody has polled the old one meanwhile.
+// The adapter may be a pass further in the new buffer, where another thread has polled the old one meanwhile.
 TEST(conformance, a_cq_is_resized_while_somebody_polls) {
   run_case([](cpu& c, node& n) {
     random_stream chance(1, "resize");
@@ -261,7 +261,7 @@ TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
   });
 }
 
-// Whoever waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
+// A thread that waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
 TEST(conformance, a_cq_is_resized_while_somebody_waits) {
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
@@ -396,7 +396,7 @@ TEST(conformance, what_follows_an_error_is_flushed_in_order) {
       EXPECT_EQ(receives[i].wr_id, 100 + i);
       EXPECT_EQ(receives[i].status, IBV_WC_WR_FLUSH_ERR);
     }
-    // What is posted now is flushed as well; through RESET both come back.
+    // Requests posted now are flushed as well; through RESET both come back.
     EXPECT_EQ(complete(c, t.a, t.a_write(9)).status, IBV_WC_WR_FLUSH_ERR);
     t.reconnect();
     EXPECT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);

@@ -132,7 +132,7 @@ CONFORMANCE(TC_R15) {
   t.expect_denied([&] { return t.write(fresh, t.there.mr->rkey); }, IBV_WC_REM_ACCESS_ERR, fresh);
 }
 
-// With new keys: the old one is dead for everybody, whatever was changed and whoever used it last.
+// With new keys: the old one is dead for every peer, whatever was changed and whichever QP used it last.
 TEST(conformance, TC_R18) {
   system_config renewing = world::one_node();
   renewing.nodes[0].driver.rereg_key = driver::rereg_key_policy::renew;

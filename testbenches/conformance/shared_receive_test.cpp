@@ -129,8 +129,8 @@ TEST(conformance, an_srq_serves_several_qps) {
   });
 }
 
-// What two QPs with a CQ each do by chance: now few receives are posted, now many, and completions are polled in any order, so
-// that the list of free slots soon jumps about. Each message lies where its receive says.
+// Two QPs with a CQ each by chance: now few receives are posted, now many, and completions are polled in any order, so that the
+// list of free slots soon jumps about. Each message lies where its receive says.
 void jump_about(cpu& c, process_context& p, std::uint64_t seed) {
   random_stream chance(seed, "srq");
   constexpr std::uint32_t depth = 15;

@@ -76,7 +76,7 @@ CONFORMANCE(TC_P24) {
   EXPECT_EQ(errno, ENOENT);
 }
 
-// Nobody but the connection binds windows to its space.
+// Only the connection binds windows to its space.
 void connection_goes(cpu& c, node& n, bool type_2a) {
   bindable_space t(c, n, 4);
   ibv_mw* mine = t.bound(IBV_MW_TYPE_2, t.r.start, t.owner);

@@ -261,7 +261,7 @@ CONFORMANCE(TC_P22) {
   EXPECT_TRUE(t.reaches(t.r.start, t.memory));
 }
 
-// Memory of the kernel between two buffers of the process, under one key; it is nobody's to pin.
+// Memory of the kernel between two buffers of the process, under one key; no process may pin it.
 CONFORMANCE(TC_P28) {
   space_case t(c, n, 2);
   const x_result first = t.r;

@@ -308,7 +308,7 @@ CONFORMANCE(TC_K14) {
   EXPECT_EQ(ibv_close_device(c, other), 0);
 }
 
-// None of these can carry a window [BND15]; none can be re-registered (TC-R14).
+// No window can be bound to these [BND15]; none can be re-registered (TC-R14).
 CONFORMANCE(TC_V32) {
   fast_case t(c, n);
   ibv_sge whole{t.there.addr, 4096, t.there.mr->lkey};
@@ -338,7 +338,7 @@ CONFORMANCE(TC_R14) {
     EXPECT_EQ(errno, EINVAL);
   }
 
-  // Of device memory it is the kernel that refuses; the key is gone then, the region still has to be de-registered.
+  // The kernel refuses it for device memory; the key is gone then, the region still has to be de-registered.
   ibv_dm* dm = ibv_alloc_dm(c, t.p.context, 4096);
   ibv_mr* on_adapter = ibv_reg_dm_mr(c, t.p.pd, dm, 0, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED);
   ASSERT_NE(on_adapter, nullptr);

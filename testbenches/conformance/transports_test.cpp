@@ -201,8 +201,8 @@ TEST(conformance, uc_reports_whole_messages_only) {
   EXPECT_LT(whole, messages);
 }
 
-// On a slow link, `messages` of 8 KiB to somebody who answers nothing: none is complete before its last byte is on the wire,
-// and soon after that it is.
+// On a slow link, `messages` of 8 KiB to a peer that answers nothing: none is complete before its last byte is on the wire, and
+// soon after that it is.
 void sends_complete_on_the_wire(ibv_qp_type type) {
   system_config slow = world::two_nodes();
   slow.link.rate = bit_rate{1e9};
@@ -244,8 +244,8 @@ TEST(conformance, ud_completes_when_its_last_byte_is_on_the_wire) {
   sends_complete_on_the_wire(IBV_QPT_UD);
 }
 
-// What is on its way out when its QP is reset, or in error, is nobody's later: the QP begins anew at once, and every request of
-// its new life completes once.
+// Packets on their way out when their QP is reset, or in error, have no QP later: the QP begins anew at once, and every request
+// of its new life completes once.
 TEST(conformance, a_reset_leaves_packets_on_their_way_out) {
   system_config slow = world::two_nodes();
   slow.link.rate = bit_rate{1e9};

@@ -1,5 +1,5 @@
-// What a program sees of a device that fails under it [E11]: its event, what becomes of its requests, what its verbs answer,
-// and what it can give back.
+// A program's view of a device that fails under it [E11]: its event, the end of its requests, the answers of its verbs, and the
+// objects that it can give back.
 #include "firmware/abi/pci_config.h"
 #include "testbenches/conformance/base.h"
 
@@ -13,7 +13,7 @@ system_config watched_closely() {
   return config;
 }
 
-// Somebody resets the function, and the driver notices.
+// Resets the function, and the driver notices.
 void fail_device(cpu& c, node& n) {
   const std::uint64_t before = n.device().counters().failures.value();
   const std::uint32_t reset = PCI_FUNCTION_RESET;

@@ -156,7 +156,7 @@ CONFORMANCE(TC_H13) {
   EXPECT_EQ(t.send(t.ends[0].number, 64).status, IBV_WC_SUCCESS);
 }
 
-// What the verbs refuse, who shares a domain and a target QP, and what is busy meanwhile.
+// The refusals of the verbs, the sharing of a domain and a target QP, and the objects that are busy meanwhile.
 CONFORMANCE(TC_H14) {
   process_context p(c, n);
   const ibv_xrcd_init_attr wants{77, false, false};
@@ -187,7 +187,7 @@ CONFORMANCE(TC_H14) {
   EXPECT_EQ(same->state, IBV_QPS_RTS) << "it is the same QP";
   EXPECT_EQ(post_receive(c, b, 1, {}), EINVAL);
   EXPECT_EQ(post(c, b, {.opcode = IBV_WR_SEND}), EINVAL);
-  // Who made it leaves; the other still has it.
+  // The maker leaves; the other process still has it.
   EXPECT_EQ(ibv_destroy_qp(c, b), 0);
   EXPECT_EQ(ibv_close_xrcd(c, first), 0);
   EXPECT_EQ(q.state(same), IBV_QPS_RTS);

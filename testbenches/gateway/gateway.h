@@ -36,7 +36,7 @@ class router : public unit {
   void list_waiting(waiting_list& list) const override;
 
   [[nodiscard]] const pacer& pace() const { return pacer_; }
-  // Of frames, by what they are.
+  // Returns the number of frames of a kind.
   [[nodiscard]] std::uint64_t seen(frame_kind k) const { return frames_[static_cast<std::size_t>(k)].value(); }
   [[nodiscard]] std::uint64_t frames() const;
   [[nodiscard]] std::uint64_t entered() const { return entered_.value(); }

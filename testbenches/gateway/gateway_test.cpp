@@ -222,7 +222,7 @@ TEST(Gateway, DoesNotBlessWhatTheFabricDamaged) {
   EXPECT_EQ(t.packets.in_use(), 0U);
 }
 
-// What enters waits for the link's credits, as far as there is room.
+// Frames that enter wait for the link's credits, as far as there is room.
 TEST(Gateway, FramesThatFindNoRoomAreLost) {
   gateway_config g;
   g.queue = 8192;

@@ -48,7 +48,7 @@ struct gateway_options {
   }
 };
 
-// What the run says when simulated time falls behind while packets pass: the first time, and whenever that has doubled.
+// Reports that simulated time falls behind while packets pass: the first time, and whenever that has doubled.
 class lag_report {
  public:
   void look(const pacer& p, std::uint64_t packets) {
@@ -72,7 +72,7 @@ class lag_report {
 class gateway_testbench final : public testbench {
  public:
   gateway_testbench() {
-    constexpr ps long_nap = 1_ms;  // whoever polls is woken by what lands
+    constexpr ps long_nap = 1_ms;  // a landing packet wakes a program that polls
     programs_.config().time.poll_stretch = long_nap;
     programs_.config().time.spin_stretch = long_nap;
   }

@@ -77,7 +77,7 @@ TEST(Loopback, CarriesFramesToWhomItKnows) {
   EXPECT_EQ(back->frame.size(), 0U);
 }
 
-// Somebody who was there and has gone breaks nothing.
+// A peer that was there and has gone breaks nothing.
 TEST(Loopback, OutlivesItsPeer) {
   loopback a(own(1), own(2));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(a.send(std::as_bytes(std::span("x", 1)), 0));

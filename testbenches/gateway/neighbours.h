@@ -8,7 +8,7 @@
 
 namespace hcasim::gateway {
 
-// Of one network: by the last byte of the address.
+// The hosts of one network, by the last byte of the address.
 class neighbours {
  public:
   struct host {

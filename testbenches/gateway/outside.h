@@ -1,4 +1,4 @@
-// The world outside the simulation: frames that come and go, and time that nobody can stop.
+// The world outside the simulation: frames that come and go, and time that does not stop.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace hcasim::gateway {
 
 class outside {
  public:
-  // Who frames come from and go to: small numbers.
+  // Senders and receivers of frames: small numbers.
   using remote = std::size_t;
 
   outside() = default;

@@ -1,8 +1,8 @@
 // Simulated time behind wall-clock time: never ahead of it, and as close as the host can keep it. Plain C++.
 //
-// Whoever steps the simulation asks, at each step, how long to wait at most before it goes on, and afterwards how far it may
-// go. While simulated time keeps up, a frame that ends the wait enters the simulation at the very time at which it came. What
-// the host cannot catch up soon slips: from then on simulated time is later by that much, so that timers of the two sides keep
+// The stepper of a simulation asks, at each step, how long to wait at most before it goes on, and afterwards how far it may go.
+// While simulated time keeps up, a frame that ends the wait enters the simulation at the very time at which it came. What the
+// host cannot catch up soon slips: from then on simulated time is later by that much, so that timers of the two sides keep
 // running alike.
 #pragma once
 

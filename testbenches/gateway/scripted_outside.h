@@ -1,4 +1,4 @@
-// An outside for tests: frames that come at given wall-clock times, which only go on while somebody waits or computes.
+// An outside for tests: frames that come at given wall-clock times, which only go on while the run waits or computes.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What AXI4 and AXI-Lite ports of RTL have in common, and what of a burst a generic payload cannot say.
+// The common part of AXI4 and AXI-Lite ports of RTL, and the attributes of a burst that a generic payload cannot carry.
 //
 // PINS of hca_add_rtl: "axi4 NAME = PATTERN" takes the channels aw, w, b, ar and r with those of the signals below that the RTL
 // has, "axi_lite NAME = PATTERN" those of AXI-Lite.
@@ -17,8 +17,8 @@ enum class axi_response : std::uint8_t { okay, exokay, slverr, decerr };
 inline constexpr std::uint64_t axi_boundary = 4096;
 inline constexpr std::uint64_t axi_exclusive_bytes = 128;
 
-// Rides on the generic payload; whoever does not know it may ignore it. Which bytes an access reads or writes is in the payload
-// alone: a WRAP burst is an access of the bytes that it wraps in, a FIXED one has a streaming width.
+// Rides on the generic payload; a target that does not know it may ignore it. The payload alone says which bytes an access
+// reads or writes: a WRAP burst is an access of the bytes that it wraps in, a FIXED one has a streaming width.
 struct axi_extension : tlm::tlm_extension<axi_extension> {
   bool wrap = false;            // a WRAP burst
   std::uint64_t first = 0;      // where it begins
@@ -33,7 +33,7 @@ struct axi_extension : tlm::tlm_extension<axi_extension> {
   void copy_from(const tlm_extension_base& other) override { *this = static_cast<const axi_extension&>(other); }
 };
 
-// Where the signals of AW or AR lie.
+// Places of the signals of AW or AR.
 struct axi_address_fields {
   field id, addr, len, size, burst, lock, cache, prot, qos, region, user;
 
@@ -41,7 +41,7 @@ struct axi_address_fields {
   explicit axi_address_fields(const stream* s);
 };
 
-// Of a field that is not there: `otherwise`.
+// Returns a field; `otherwise` if it is not there.
 [[nodiscard]] inline std::uint64_t get_field(const payload& p, field f, std::uint64_t otherwise = 0) {
   return f ? p.get(f.at, f.bits) : otherwise;
 }

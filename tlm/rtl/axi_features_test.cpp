@@ -158,7 +158,7 @@ TEST(axi_exclusive, one_that_is_not_aligned_is_found) {
                 "a (axi_pass_design): stream m0.ar: a burst at 72 is exclusive and not aligned to its 16 bytes"}));
 }
 
-// The RTL watches: read, written by somebody or not, written.
+// The RTL watches: read, written by another master or not, written.
 TEST(axi_exclusive, of_a_slave_that_watches) {
   open_shell rtl("rtl", clock_400, make_shape_axi_ram, {});
   axi_memory s0("s0", rtl);

@@ -261,7 +261,7 @@ void axi_master::answer_write(const burst& b, ps t) {
   push(*b_, p, t);
 }
 
-// Of the reads that go back the first one is next, or, interleaved, the first one of any id.
+// The first of the reads that go back is next, or, interleaved, the first one of any id.
 void axi_master::next_beat(ps t) {
   if (returning_.empty()) return;
   auto at = returning_.begin();

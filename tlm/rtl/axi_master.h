@@ -6,9 +6,8 @@
 // its address. Answers of one id keep the order of their bursts, those of others may overtake; on demand the beats of reads of
 // different ids come interleaved. TLM_ADDRESS_ERROR_RESPONSE: DECERR, any other error: SLVERR.
 //
-// Each access carries an axi_extension with the attributes of its burst. An exclusive access is answered EXOKAY if whoever
-// answers says so there (tlm/rtl/axi_monitor.h); an exclusive write is one access, with byte enables if it has strobes left
-// out.
+// Each access carries an axi_extension with the attributes of its burst. An exclusive access is answered EXOKAY if its target
+// says so there (tlm/rtl/axi_monitor.h); an exclusive write is one access, with byte enables if it has strobes left out.
 //
 // On top of the handshake, violations: a burst that crosses 4 KiB, is wider than the bus, longer than is allowed or of a kind
 // that is reserved; a FIXED one of more than 16 beats; a WRAP one that is unaligned or not of 2, 4, 8 or 16 beats; an exclusive
@@ -97,7 +96,7 @@ class axi_master : public sc_core::sc_module, public endpoint {
   void next_beat(ps t);
   [[nodiscard]] std::deque<burst*>& queue_of(std::vector<of_id>& all, std::uint32_t id);
   [[nodiscard]] unsigned response_of(const burst& b) const;
-  // Where beat `n` begins, and where it lies in `bytes`; the first one may be unaligned.
+  // Returns where beat `n` begins, and where it lies in `bytes`; the first one may be unaligned.
   [[nodiscard]] static std::uint64_t beat_at(const burst& b, unsigned n);
   [[nodiscard]] static std::uint64_t place_of(const burst& b, unsigned n);
   // The lowest byte of a burst that wraps.

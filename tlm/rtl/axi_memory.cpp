@@ -7,7 +7,7 @@
 namespace hcasim::rtl {
 namespace {
 
-// Of wider ids the upper bits stay 0.
+// Returns the number of ids; the upper bits of wider ids stay 0.
 unsigned ids_of(field id) {
   return 1U << std::min(id.bits, 8U);
 }
@@ -282,7 +282,7 @@ void axi_memory::answer(access& a, ps t) {
   memory->nb_transport_bw(gp, phase, delay);
 }
 
-// What the RTL had is answered as an error; what has not reached it goes there after the reset.
+// Accesses that the RTL had are answered as an error; those that have not reached it go there after the reset.
 void axi_memory::was_reset(ps t, std::vector<lost>& losses) {
   owe_and_await_nothing();
   for (auto* by_id : {&writing_, &reading_}) {

@@ -1,9 +1,8 @@
-// Exclusive accesses of AXI masters to memory that knows nothing of them: stands before it, and all that goes there passes
+// Exclusive accesses of AXI masters to memory that knows nothing of them: the monitor stands before it, and all accesses pass
 // here.
 //
 // An exclusive read watches its bytes for its master and id, and is answered EXOKAY. An exclusive write to the same bytes
-// passes, with EXOKAY, if nobody has written to any of them since; else it is not done, and answered OKAY. Order is that of the
-// calls.
+// passes, with EXOKAY, if none of them was written since; else it is not done, and answered OKAY. Order is that of the calls.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>

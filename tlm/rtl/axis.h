@@ -23,7 +23,7 @@ struct axis_frame {
   bool operator==(const axis_frame&) const = default;
 };
 
-// Where the signals lie.
+// Places of the signals.
 struct axis_fields {
   field data, keep, strb, last, id, dest, user;
   unsigned bytes = 0;  // of a beat

@@ -21,7 +21,7 @@ struct pin {
   unsigned low = 0;
   bool whole = true;
 
-  // Of a whole port.
+  // Returns the bytes of a whole port.
   [[nodiscard]] unsigned bytes() const {
     return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : bits <= 64 ? 8 : (bits + 31) / 32 * 4;
   }
@@ -107,7 +107,7 @@ class design {
   virtual void rise(std::uint64_t /*of_clocks*/) {}
   // Seeded faults (hca_add_rtl MUTATIONS, MUTANTS): the highest number, and which one is active; 0: none.
   [[nodiscard]] virtual unsigned mutants() const { return 0; }
-  // Of MUTANTS: a line for each; see tlm/rtl/mutation/main.cpp.
+  // Returns a line for each of MUTANTS; see tlm/rtl/mutation/main.cpp.
   [[nodiscard]] virtual const char* list_of_mutants() const { return ""; }
   virtual void mutate(unsigned) {}
   // An assertion of the RTL has failed.
@@ -159,7 +159,7 @@ class design {
   void add_endpoint(const char* kind, const char* endpoint_name, bool into) {
     endpoints_.push_back({kind, endpoint_name, into});
   }
-  // Of `form` the names of pins are not looked at.
+  // Adds a bundle; the names of pins of `form` are not looked at.
   void add_bundle(bundle form, const char* bundle_name, const char* valid, const char* ready,
                   std::initializer_list<const char*> data, const char* credit);
 

@@ -16,7 +16,7 @@ inline std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// What is transferred, by which a shell and whoever stands in front of a model mean the same stall; never 0.
+// The name of a transfer, by which a shell and the bench in front of a model mean the same stall; never 0.
 constexpr std::uint64_t of_address(std::uint64_t address) {
   return address | 1;
 }

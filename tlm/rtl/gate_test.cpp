@@ -95,7 +95,7 @@ TEST(gates, tell_one_coming_of_a_thing_from_the_next) {
   EXPECT_LT(as_before, 120);
 }
 
-// What comes in at `b` may go out at `y` in the same cycle.
+// An item that comes in at `b` may go out at `y` in the same cycle.
 class relay_shell : public open_shell {
  public:
   explicit relay_shell(const std::string& name, const shell_options& o)

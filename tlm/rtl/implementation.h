@@ -1,4 +1,4 @@
-// What stands in a unit's place, and how RTL that does is run.
+// The implementation in a unit's place, and how RTL is run.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct rtl_knobs {
   }
 };
 
-// What the knob `implementation` of a unit of this kind may say besides a path: `first`, and what is registered.
+// Values of the knob `implementation` of a unit of this kind besides a path: `first`, and the registered names.
 namespace rtl {
 std::vector<std::string_view> names_of(std::string_view kind, std::vector<std::string_view> first = {"model", "rtl"});
 }

@@ -13,9 +13,8 @@
 
 namespace hcasim::rtl {
 
-// As a constant of the program: `const rtl::registered mine("key_check", "my_keys", rtl::make_my_keys);`
-// The name `instrumented` is that of the project's own RTL with waveforms and coverage: `rtl` means it where they are asked
-// for.
+// Registers a unit as a constant of the program: `const rtl::registered mine("key_check", "my_keys", rtl::make_my_keys);` The
+// name `instrumented` is that of the project's own RTL with waveforms and coverage: `rtl` means it where they are asked for.
 struct registered {
   registered(const char* kind, const char* name, design_factory make);
   registered(const char* kind, const char* name, whole_unit_maker make);

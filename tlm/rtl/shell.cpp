@@ -19,7 +19,7 @@ constexpr unsigned reset_cycles = 4;
 shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make, const shell_options& options)
     : unit(name), options_(options), design_(make(0)) {
   for (const pin& p : design_->pins()) {
-    if (!p.output) std::memset(p.at, 0, p.bytes());  // until somebody drives them
+    if (!p.output) std::memset(p.at, 0, p.bytes());  // until a stream drives them
   }
   if (options.check_x) other_ = make(1);
   design_->eval();  // what is initial in the RTL, a seeded fault's number too, is set once and for all

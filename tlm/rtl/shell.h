@@ -10,7 +10,7 @@
 // moves with its own. They stop and go on together; edges are those of clocks that never stopped.
 //
 // Contract for derived shells: get streams with `into` and `out_of` in the constructor; count with `owe` what the RTL has to
-// answer, and with `await` what it may wait for (a design that owes, waits for nobody, and is idle or moves nothing for
+// answer, and with `await` what it may wait for (a design that owes, awaits nothing, and is idle or moves nothing for
 // `hang_cycles`, hangs). Endpoints (tlm/rtl/endpoint.h) are members that do this for streams that belong together.
 #pragma once
 
@@ -39,13 +39,13 @@ struct shell_options {
 
 class endpoint;
 
-// What a reset has ended: items that a stream did not hand over, answers that were owed, transactions of an endpoint.
+// The losses of a reset: items that a stream did not hand over, answers that were owed, transactions of an endpoint.
 struct lost {
   std::string what;
   std::uint64_t count;
 };
 
-// What the RTL has cost the host, in numbers that are the same on every host.
+// The host's cost of the RTL, in numbers that are the same on every host.
 struct effort {
   std::uint64_t looks = 0;    // moments at which clocks rise and the shell looks at its streams
   std::uint64_t settled = 0;  // evaluations of what follows from inputs
@@ -61,7 +61,7 @@ class shell : public unit {
   [[nodiscard]] std::uint64_t cycles() const { return domains_.front().edges; }
   [[nodiscard]] const std::deque<stream>& streams() const { return streams_; }
   [[nodiscard]] const rtl::effort& effort() const { return effort_; }
-  // What breaks a protocol, hangs or is unknown goes here; without a handler it is a fatal SystemC report.
+  // The handler of broken protocols, hangs and unknown values; without a handler each is a fatal SystemC report.
   std::function<void(const std::string&)> on_violation;
   // After a reset under way, when it begins.
   std::function<void(const std::vector<lost>&)> on_reset;
@@ -86,7 +86,7 @@ class shell : public unit {
     if (!in_edge_) schedule(std::max(t, now()));
     return s.push(t, cookie, what);
   }
-  // Of a stream out of the RTL of which there may be more or fewer transfers with the cycle: what is transferred, not 0.
+  // Names the transfers of a stream out of the RTL whose number may differ with the cycle: `what` returns the name, not 0.
   void stall_by(stream& s, std::function<std::uint64_t(const payload&)> what) {
     if (s.stall_by(std::move(what))) followers_.push_back(&s);
   }
@@ -99,7 +99,7 @@ class shell : public unit {
   void reset_again(unsigned cycles = 4);
   void reset_again(const std::string& clock_port, unsigned cycles = 4);
   void owe(std::int64_t n) { owed_ += n; }
-  // What others owe the RTL, so that it may wait.
+  // Counts what other units owe the RTL, so that it may wait.
   void await(std::int64_t n) { awaited_ += n; }
   void violation(const std::string& what);
   [[nodiscard]] const clock_domain& clock() const { return domains_.front().clock; }

@@ -78,7 +78,7 @@ void shell::write_wave(ps t) {
   design_->dump(static_cast<std::uint64_t>(t.count()));
 }
 
-// Of a design with one clock, no pins but those of streams that go by valid and ready alone, and no waveform, a few bytes say
+// If a design has one clock, no pins but those of streams that go by valid and ready alone, and no waveform, a few bytes say
 // whether anything moves at an edge.
 void shell::find_offers() {
   const bool plain = steps_ && domains_.size() == 1 && !design_->has_sides() && options_.trace.empty() &&
@@ -200,7 +200,7 @@ void shell::work_out_inputs() {
   }
 }
 
-// `still`: by what the design says of itself nothing changes at this edge, of which nobody hears then.
+// `still`: the design says that nothing changes at this edge, which no observer hears of then.
 void shell::rise(bool still) {
   std::uint64_t risen = 0;
   for (domain* d : due_) {

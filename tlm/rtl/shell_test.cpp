@@ -34,7 +34,7 @@ class relay : public open_shell {
       s->on_transfer = [this, s](const payload& p, std::uint64_t cookie, ps t) {
         all.push_back({s->name(), p.get(0, s->bits()) << 8 | cookie, t});
         if (!s->into()) owe(-1);
-        // What came out goes in again, a few times, at once or later.
+        // An item that came out goes in again, a few times, at once or later.
         if (s->name() == "x" && p.get(0, 2) != 0) send(true, p.get(0, 8) >> 1, t + ps(p.get(0, 1) * 7'000));
       };
     }

@@ -1,11 +1,11 @@
-// One valid/ready stream between a shell and RTL, and the check that both sides keep to the protocol: what is valid stays valid
+// One valid/ready stream between a shell and RTL, and the check that both sides keep to the protocol: a valid item stays valid
 // with the same payload until it is taken.
 //
 // A stream by the rules of a FIFO (bundle::fifo) is high on our side only in a cycle in which the other side is: the RTL is
 // looked at first and evaluated once more. What comes from a FIFO may follow a cycle later (bundle::late).
 //
-// A stream by credits has no ready: whoever sends may send one for every credit. Into the RTL a gate stalls what is sent, out
-// of it the credits that go back. Checked: nothing is sent without a credit, and no more credits come back than there are.
+// A stream by credits has no ready: the sender may send one for every credit. Into the RTL a gate stalls what is sent, out of
+// it the credits that go back. Checked: nothing is sent without a credit, and no more credits come back than there are.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class stream {
   [[nodiscard]] bool by_credits() const { return bundle_.credit != nullptr; }
   [[nodiscard]] unsigned bits() const { return bundle_.bits; }
   [[nodiscard]] unsigned clock() const { return bundle_.clock; }
-  // Where a field of an endpoint's channel lies in the payload.
+  // Returns the place in the payload of a field of an endpoint's channel.
   [[nodiscard]] field find(const std::string& field_name) const { return bundle_.find(field_name); }
   [[nodiscard]] std::uint64_t transfers() const { return transfers_; }
   [[nodiscard]] std::uint64_t stalled_cycles() const { return stalled_; }
@@ -101,7 +101,7 @@ class stream {
   [[nodiscard]] bool held_back() const { return !into_ && offered_; }
   // Out of a FIFO: taken, and its data comes in the next cycle.
   [[nodiscard]] bool awaits_data() const { return data_due_; }
-  // What moves, before the clocks rise: the RTL has seen it by then (bundle::falls).
+  // Transfers that move, before the clocks rise: the RTL has seen them by then (bundle::falls).
   void fall() {
     if (falls_) set_valid(false);
   }
@@ -143,7 +143,7 @@ class stream {
   void put_on_pins(const payload& p) const;
   void take_from_pins(payload& p) const;
 
-  // What every cycle asks for comes first.
+  // The members of every cycle come first.
   const bool into_;
   const bool plain_;
   const bool falls_;

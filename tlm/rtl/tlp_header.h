@@ -29,12 +29,12 @@ struct tlp_header {
   std::uint16_t requester = 0;
   std::uint16_t tag = 0;  // 10 bits
 
-  // Of a request.
+  // The fields of a request.
   std::uint64_t address = 0;  // a multiple of 4
   std::uint8_t first_enables = 0;
   std::uint8_t last_enables = 0;
 
-  // Of a completion.
+  // The fields of a completion.
   std::uint16_t completer = 0;
   tlp_status status = tlp_status::success;
   unsigned byte_count = 0;         // that are still to come, with this one: 1 to 4096

@@ -111,7 +111,7 @@ tlm::tlm_sync_enum tlp_master::answered(tlm::tlm_generic_payload& p, tlm::tlm_ph
   return tlm::TLM_COMPLETED;
 }
 
-// A write is posted: nobody is told what became of it.
+// A write is posted: its requester is not told of its end.
 void tlp_master::finish(request& r, ps t) {
   if (r.gone || r.header.kind == tlp_kind::memory_write) return pool_.put(r);
   std::erase(reading_, &r);
@@ -143,7 +143,7 @@ void tlp_master::end_read() {
   returning_.erase(returning_.begin() + static_cast<std::ptrdiff_t>(completing_));
 }
 
-// Of the reads that go back the first one is next, or, interleaved, any one.
+// The first of the reads that go back is next, or, interleaved, any one.
 void tlp_master::next_completion(ps t) {
   if (returning_.empty()) return;
   const std::size_t n = options_.interleave ? choice_.below(returning_.size()) : 0;

@@ -34,7 +34,7 @@ tlp_source::tlp_source(shell& of, const std::string& name) : endpoint(of, name, 
   };
 }
 
-// The header, and to whom it goes, are there with the first beat alone.
+// The header and its target are there with the first beat alone.
 void tlp_source::send(const tlp& p, ps t, std::uint64_t cookie, const tlp_aside& aside) {
   const std::size_t in_beat = 4 * std::size_t{f_.words};
   const std::size_t beats = std::max<std::size_t>(1, (p.bytes.size() + in_beat - 1) / in_beat);
@@ -90,7 +90,7 @@ void tlp_sink::beat(const payload& p, ps t) {
   if (on_tlp) on_tlp(done, t);
 }
 
-// What is wrong with it.
+// Returns the fault of a beat; empty = none.
 std::string tlp_sink::take(const payload& p) {
   const bool first = get_field(p, f_.sop) != 0;
   if (first != (beats_++ == 0)) return first ? "has sop, and the one before had no eop" : "has no sop";

@@ -22,14 +22,14 @@ struct tlp {
   bool operator==(const tlp&) const = default;
 };
 
-// What the RTL's side of a PCIe core says beside the header, on pins of these names.
+// The signals of the RTL's side of a PCIe core beside the header, on pins of these names.
 struct tlp_aside {
   unsigned error = 0;
   unsigned bar_id = 0;
   unsigned func_num = 0;
 };
 
-// Where the signals lie.
+// Places of the signals.
 struct tlp_fields {
   field data, strb, hdr, error, bar_id, func_num, sop, eop;
   unsigned words = 0;  // of a beat; 0: there is no data

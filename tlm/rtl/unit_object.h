@@ -1,5 +1,5 @@
-// What a shared object exports that holds a unit of somebody's own: `hcasim_unit`, which hca_add_unit (cmake/add_unit.cmake)
-// writes. The object needs nothing of the program that loads it.
+// The export of a shared object that holds a user's unit: `hcasim_unit`, which hca_add_unit (cmake/add_unit.cmake) writes. The
+// object needs nothing of the program that loads it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hcasim::rtl {
 
-// What makes a unit with sockets of its own: a completion_maker, a dma_engine_maker (models/<unit>/<unit>_boundary.h).
+// Makes a unit with sockets of its own: a completion_maker, a dma_engine_maker (models/<unit>/<unit>_boundary.h).
 using whole_unit_maker = void (*)();
 
 struct unit_object {

@@ -9,7 +9,7 @@
 
 namespace hcasim::verbs {
 
-// What the target knows of the space.
+// The target's view of the space.
 class fill_target {
  public:
   // The host's notice after a change.
@@ -20,7 +20,7 @@ class fill_target {
     if (next_ < r.start) next_ = r.start;
     ++notices_;
   }
-  // Where the next `bytes` go; false: no room, wait for a notice.
+  // Returns in `va` where the next `bytes` go; false = no room, wait for a notice.
   bool place(std::uint64_t bytes, std::uint64_t* va) {
     if (next_ > end_ || end_ - next_ < bytes) return false;
     *va = next_;
@@ -40,7 +40,7 @@ class fill_target {
   std::uint64_t notices_ = 0;
 };
 
-// What the host keeps: its buffers in the order of their VAs.
+// The host's record: its buffers in the order of their VAs.
 class fill_host {
  public:
   struct buffer {

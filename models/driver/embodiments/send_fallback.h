@@ -17,7 +17,7 @@ enum class fallback_step : std::uint8_t {
 
 class send_fallback {
  public:
-  // What to do after this completion of a message's WRITE or SEND.
+  // Returns the next step after this completion of a message's WRITE or SEND.
   fallback_step next(const ibv_wc& wc) {
     if (wc.status == IBV_WC_SUCCESS) {
       ++(sending_ ? sent_ : written_);

@@ -56,7 +56,7 @@ std::uint64_t iommu_pages::put(cpu& c, memory_region& mr, std::uint64_t first, s
     ++owner_.stats.pages_lent;
     ++owner_.stats.dma_maps;
   }
-  c.sync();  // whoever gets the lock next finds the entries made
+  c.sync();  // the next holder of the lock finds the entries made
   return done;
 }
 

@@ -1,10 +1,9 @@
 // Pages that one process lends the adapter, for on-demand regions [E9]: nothing is pinned, and the adapter has a page only
 // while it may use it. A page fault of the adapter puts its page in; before the operating system takes pages away, they are
-// taken from the adapter. Where a page stands meanwhile, in the adapter's table or in the IOMMU's, is adapter_pages or
-// iommu_pages.
+// taken from the adapter. A page stands meanwhile in the adapter's table or in the IOMMU's: adapter_pages or iommu_pages.
 //
-// Whoever puts pages in or takes them away holds the process's lock, from the look at its page table to the adapter's answer;
-// the operating system holds it until its own change is made. So the adapter never has a page that the process has not.
+// A thread that puts pages in or takes them away holds the process's lock, from the look at its page table to the adapter's
+// answer; the operating system holds it until its own change is made. So the adapter never has a page that the process has not.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +18,7 @@ namespace hcasim::driver {
 
 class lent_pages : public page_user {
  public:
-  // What the device is set to (driver.on_demand).
+  // Returns the kind that the device is set to (driver.on_demand).
   static std::shared_ptr<lent_pages> make(process& owner);
   lent_pages(const lent_pages&) = delete;
   lent_pages& operator=(const lent_pages&) = delete;
@@ -84,7 +83,7 @@ inline constexpr std::uint64_t every_va = std::uint64_t{1} << 48;
 inline std::uint64_t last_va(const memory_region& mr) {
   return mr.iova + std::min(mr.length, every_va) - 1;
 }
-// Where a VA of the region lies in the process, and the other way round.
+// Converts a VA of the region to an address of the process, and the other way round.
 inline std::uint64_t address_of(const memory_region& mr, std::uint64_t va) {
   return mr.addr + (va - mr.iova);
 }

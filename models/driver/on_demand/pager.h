@@ -12,7 +12,7 @@
 
 namespace hcasim::driver {
 
-// The software thread that serves a device's page faults and the prefetches that nobody waits for.
+// The software thread that serves a device's page faults, and the prefetches that no caller waits for.
 class pager {
  public:
   pager(host& machine, device& d) : machine_(machine), device_(&d) {}

@@ -26,9 +26,9 @@ struct attachment {
 int attach(cpu& c, process& p, memory_region& mr, int pin_error, std::vector<hca_chunk>& out);
 // The key of the region is live. 0, or an errno value: the caller de-registers it.
 int activate(cpu& c, process& p, memory_region& mr);
-// Of a key that is to go: 0 or an errno value; the region stays as it was.
+// Ends a key. 0 or an errno value; the region stays as it was.
 int deregister_key(cpu& c, process& p, attachment& a);
-// Of a region whose key is gone, or never was.
+// Detaches a region whose key is gone, or never was.
 void detach(cpu& c, process& p, memory_region& mr);
 
 // The same of a region over a dma-buf.
@@ -37,7 +37,7 @@ void detach_dma_buf(cpu& c, memory_region& mr);
 // The adapter has found no page of such a region.
 void dma_buf_fault(process& p, memory_region& mr);
 
-// At once: nobody reaches the region through the key any more.
+// Ends a key at once: no access reaches the region through it any more.
 int revoke_key(cpu& c, process& p, attachment& a);
 
 }  // namespace hcasim::driver::peer

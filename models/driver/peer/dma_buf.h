@@ -39,7 +39,7 @@ class dma_buf {
     virtual ~importer() = default;
     virtual bool may_move() const = 0;
     virtual bool may_revoke() const = 0;
-    // Nobody accesses the memory through this import when they return. 0, or EIO: the adapter does not answer.
+    // Ends all accesses through this import before it returns. 0, or EIO: the adapter does not answer.
     virtual int invalidate_mappings(cpu& c) = 0;
     virtual int revoke(cpu& c) = 0;
   };

@@ -6,7 +6,7 @@
 //   va = gpu.allocate(c, process_memory, 1_MiB);  ibv_reg_mr(c, pd, va, ...);  ...  gpu.free(c, va);
 //
 // `free` takes the memory away under the feet of its users: it invalidates every registration, and gives the pages to others
-// only when nobody reaches them any more.
+// only when no access reaches them any more.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,7 @@ class memory_owner {
 
   // 0 or ENODEV.
   int open(cpu& c);
-  // As a client of `core`. False: the core does not take it.
+  // Joins `core` as a client. False = the core does not take it.
   bool join(peer_core& core);
   // Waits until no registration is left.
   void leave(cpu& c);
@@ -52,7 +52,7 @@ class memory_owner {
   // 0; EINVAL: no allocation begins there; EBUSY: it is registered and cannot be taken away; otherwise what an invalidation
   // said, and the memory stays allocated.
   int free(cpu& c, std::uint64_t va);
-  // Where a byte of an allocation lies in the device's memory, and how many follow it there; nothing: not allocated.
+  // Returns the place of a byte of an allocation in the device's memory, and how many follow it there; nothing = not allocated.
   [[nodiscard]] std::optional<page_pool::run> place(std::uint64_t va) const;
   [[nodiscard]] std::uint64_t bar() const { return bar_; }
   // Registrations that have pages pinned.
@@ -63,7 +63,7 @@ class memory_owner {
   // Copies end in the order of their start. False: a byte could not be moved in this one or one that ended since the last wait.
   bool wait_copy(cpu& c, std::uint32_t number);
 
-  // Of each invalidation that `free` made: from the call to its return.
+  // Returns the time of each invalidation that `free` made, from the call to its return.
   [[nodiscard]] const histogram& callback_time() const { return callback_time_; }
   // Tests: the client's own record of what was called.
   std::function<void(cpu&, const char* callback)> observe;

@@ -12,8 +12,8 @@ class peer_buffer final : public dma_buf {
   // [va, va + bytes) is an allocation of `owner` and stays one; whole pages.
   peer_buffer(memory_owner& owner, host& machine, std::uint64_t va, std::uint64_t bytes);
 
-  // Moves it. 0; EBUSY: somebody has it pinned; ENOMEM: no host memory; EIO: the copy failed, or the adapter does not answer.
-  // When it returns, the bytes are at their new place.
+  // Moves it. 0; EBUSY: it is pinned; ENOMEM: no host memory; EIO: the copy failed, or the adapter does not answer. When it
+  // returns, the bytes are at their new place.
   int evict(cpu& c) { return move(c, true); }
   int bring_back(cpu& c) { return move(c, false); }
   // Takes it back from everybody. 0 or EBUSY.

@@ -1,6 +1,6 @@
-// What a device that has memory of its own (a peer) gives to the driver core, so that adapters can register that memory: the
-// peer client interface, with the names and the meaning of <rdma/peer_mem.h>. Differences are those of verbs.h, and `mm`, the
-// memory of the process that asks, which a kernel has in `current`.
+// The calls by which a device with memory of its own (a peer) lets adapters register that memory: the peer client interface,
+// with the names and the meaning of <rdma/peer_mem.h>. Differences are those of verbs.h, and `mm`, the memory of the process
+// that asks, which a kernel has in `current`.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,7 @@ struct peer_memory_client_ex : peer_memory_client {
   std::uint32_t flags = 0;
 };
 
-// To be called by the client when an allocation goes: when it returns, nobody accesses that memory any more. 0, also for a
+// To be called by the client when an allocation goes: when it returns, no access reaches that memory any more. 0, also for a
 // `core_context` that is not or no longer known; EINVAL: no such client; EDEADLK: called from inside its own registration; EIO:
 // the adapter does not answer, so nothing is promised.
 using invalidate_peer_memory = std::function<int(cpu&, void* reg_handle, std::uint64_t core_context)>;

@@ -25,7 +25,7 @@ bool is_the_adapters(const sg_entry& e, const device& d) {
   return touches(HCA_DM_BASE, 2 * HCA_DM_BASE - 1) || touches(d.bar(), d.bar() + (HCA_BAR_SIZE - 1));
 }
 
-// What the adapter needs of the client's pages: from the host page of the first byte to that of the last one.
+// Returns the part of the client's pages that the adapter needs: from the host page of the first byte to that of the last.
 sg_table trimmed(const umem& u) {
   sg_table t = u.sg;
   const std::uint64_t front = align_down(u.addr, host_page) - align_down(u.addr, u.page);
@@ -194,7 +194,7 @@ int peer_core::revoke_now(cpu& c, umem& u) {
   return 0;
 }
 
-// What is counted is looked at first: the client may clear its table.
+// The pages are counted first: the client may clear its table.
 void peer_core::unmap(cpu& c, umem& u) {
   if (!u.dma_mapped) return;
   u.dma_mapped = false;

@@ -21,7 +21,7 @@
 
 namespace hcasim::driver::peer {
 
-// Where the core is; a test hears of each step when it begins (before_*) or has ended.
+// Steps of the core; a test hears of each when it begins (before_*) or has ended.
 enum class step : std::uint8_t {
   before_acquire,
   acquired,
@@ -60,7 +60,7 @@ struct umem {
   bool activated = false;
   bool held = false;                // the registration still has the mapping lock
   std::uint32_t callbacks = 0;      // invalidations of it under way
-  std::function<int(cpu&)> revoke;  // 0: nobody reaches it any more
+  std::function<int(cpu&)> revoke;  // 0 = no access reaches it any more
   sleep_mutex mapping;
   wait_queue idle;
 };

@@ -43,7 +43,7 @@ class bench {
     return qp;
   }
 
-  // What the program wrote to registers has come to the adapter afterwards.
+  // Returns when the program's register writes have come to the adapter.
   static void settle(cpu& c) {
     c.spend(1_ns);
     c.sync();

@@ -161,7 +161,7 @@ void key_check_rtl::fetch(line& l, initiator_socket<context_request>& from, std:
   if (from.send(l, t) == tlm::TLM_COMPLETED) came(l, t);
 }
 
-// Of the last one, by tag, that asks for this key.
+// Returns the number of the last request, by tag, that asks for this key.
 std::uint64_t key_check_rtl::operation_of(std::uint32_t index) const {
   for (unsigned n = tags / 64; n-- > 0;) {
     for (std::uint64_t left = tags_in_use_[n]; left != 0;) {

@@ -1,4 +1,4 @@
-// What a run of the gateway says about frames.
+// Reads the table of frames that a run of the gateway prints.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ class guest {
   guest(const guest&) = delete;
   guest& operator=(const guest&) = delete;
 
-  // What the console shows from the last call until `mark`, which is left out; none: it did not come in time.
+  // Returns the console's text from the last call until `mark`, which is left out; none = it did not come in time.
   std::optional<std::string> until(const std::string& mark, std::chrono::seconds most);
   // Runs `line` in its shell; what that has written. None: it did not end in time.
   std::optional<std::string> run(const std::string& line, std::chrono::seconds most);

@@ -20,7 +20,7 @@ inline std::string own_loopback() {
   return fmt::format("127.{}.{}", 192 + n / 256, n % 256);
 }
 
-// Whether somebody listens for TCP there, within `most`.
+// Returns whether a socket listens for TCP there, within `most`.
 inline bool listens(const std::string& ip, unsigned port, std::chrono::seconds most) {
   unsigned a[4] = {};
   if (std::sscanf(ip.c_str(), "%u.%u.%u.%u", &a[0], &a[1], &a[2], &a[3]) != 4) return false;

@@ -22,7 +22,7 @@ std::string to_text(ip_address a);
 
 class network {
  public:
-  // LIDs of hosts outside; all others are nodes' or nobody's.
+  // LIDs of hosts outside; all others are nodes' or unused.
   static constexpr std::uint16_t first_outside_lid = 0x8000;
   static constexpr std::uint32_t hosts = 256;
 
@@ -36,9 +36,9 @@ class network {
   [[nodiscard]] bool is_node(ip_address a) const { return a >= first_ && a - first_ < nodes_; }
   [[nodiscard]] ip_address node(std::uint32_t n) const { return first_ + n; }
   [[nodiscard]] std::optional<ip_address> ip_of(std::uint16_t lid) const;
-  // Of a host of the network; 0: it is none.
+  // Returns the LID of a host of the network; 0 = it is none.
   [[nodiscard]] std::uint16_t lid_of(ip_address a) const;
-  // Of a node: locally administered.
+  // Returns the address of a node: locally administered.
   [[nodiscard]] mac_address mac_of(ip_address node) const {
     return {0x02, 0x68, 0x63, 0x61, 0x00, static_cast<std::uint8_t>(node)};
   }

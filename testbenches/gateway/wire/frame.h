@@ -30,7 +30,7 @@ struct endpoint {
   ip_address ip = 0;
 };
 
-// What a frame is, or why it is none that anybody takes.
+// The kind of a frame, or the reason why it is dropped.
 enum class frame_kind : std::uint8_t {
   roce,
   arp_request,

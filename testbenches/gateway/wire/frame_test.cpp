@@ -68,7 +68,7 @@ bytes of_hex(std::string_view hex) {
   return out;
 }
 
-// As soft-RoCE of Linux 6.1 sent them: a SEND of 50 bytes, twice.
+// Frames of soft-RoCE of Linux 6.1: a SEND of 50 bytes, twice.
 TEST(Frame, OfAnotherImplementationIsIntact) {
   constexpr std::string_view sent[] = {
       "026863610001020000000002080045000060740f40004011ab29c0a84d02c0a84d01c12112b7004c00000420ffff00000011"

@@ -1,4 +1,4 @@
-// What may stand wrongly in the place of an expression.
+// Wrong expressions that may stand in the place of one.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct wrong {
   std::string text;
 };
 
-// Of the expression itself, not of its parts. `constants`: a literal may be another one; `of_condition`: it decides alone.
+// Returns the faults of the expression itself, not of its parts. `constants`: a literal may be another one; `of_condition`: it
+// decides alone.
 std::vector<wrong> wrongs_of(const node& n, std::string_view source, bool constants, bool of_condition);
 
 }  // namespace hcasim::mutation

@@ -48,7 +48,7 @@ class expression_parser {
   std::size_t at_;
 };
 
-// Behind the token that closes the bracket at `at`.
+// Returns the index behind the token that closes the bracket at `at`.
 std::size_t behind_pair(const std::vector<token>& tokens, std::size_t at);
 
 }  // namespace hcasim::mutation

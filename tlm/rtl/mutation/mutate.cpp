@@ -39,7 +39,7 @@ class mutator {
     skip_to(";");
     ++at_;
   }
-  // Behind the word that closes a block which `open` began.
+  // Skips to behind the word that closes a block which `open` began.
   void skip_block(std::string_view open, std::string_view close) {
     int depth = 0;
     do {
@@ -194,7 +194,7 @@ class mutator {
     while (!is(")") && !is(";") && now().kind != token_kind::end) {
       if (is(".") && ahead(2).text == "(" && ahead(3).text != ")") {
         at_ += 3;
-        // What is joined to an output has no operators, but may have an index that has.
+        // An expression that is joined to an output has no operators, but may have an index that has.
         node n = expression();
         if (n.is != node::form::group || n.parts.empty() || s_[n.begin] == '(') replace(n, true, false);
         skip_to(")");

@@ -164,7 +164,7 @@ std::string run_axi_cdma(const run_options& o) {
   ask(0x8, 0x20000, 64, true);
   testing::run_for(400_us);
   rtl.expect(done == tags.size(), "a copy is not done");
-  // What could not be read went to memory all the same.
+  // Bytes that could not be read went to memory all the same.
   for (std::size_t i = 0x100; i < 0x140; ++i) wanted[i] = memory.bytes[i];
   rtl.expect(memory.bytes == wanted, "wrong bytes in memory");
   for (const axi_extension& a : memory.asked) rtl.expect(a.cache == 3 && a.prot == 2, "attributes are not those of the burst");

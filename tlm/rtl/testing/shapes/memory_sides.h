@@ -53,7 +53,7 @@ class memory_user : public unit {
     a.wanted = bytes_of(wanted);
     return a;
   }
-  // What an access leaves behind that is not as it says.
+  // Notes the effect of an access whose payload does not tell it.
   void keep(std::uint64_t address, const std::vector<unsigned char>& bytes) {
     for (std::size_t i = 0; i < bytes.size(); ++i) memory_[address + i] = bytes[i];
   }
