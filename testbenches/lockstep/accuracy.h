@@ -34,7 +34,7 @@ struct accuracy {
 // Seeds 1, 2, ... with so many requests each.
 accuracy measure_accuracy(const std::string& unit, const weather& under, std::uint64_t seeds, std::uint64_t requests);
 std::string name_of(const weather& w);
-// As docs/validation.md has it.
+// Returns the row as docs/validation.md has it.
 std::string row_of(const accuracy& a);
 
 }  // namespace hcasim::lockstep

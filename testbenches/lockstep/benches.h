@@ -20,7 +20,7 @@ rtl::shell_options shell_of(const options& o);
 
 // Makes the seeded fault active. It is found by its answers: assertions are off then.
 void set_fault(rtl::shell& shell, const options& o);
-// What went to memory.
+// Counts an access to memory.
 void count_access(comparison& c, side s, const dma_request& r);
 // Stalls of every stream become coverage (random mode), and the coverage of the RTL's lines and toggles is written.
 void finish_rtl(rtl::shell* shell, const options& o, report& r);

@@ -1,5 +1,5 @@
-// What the two sides do, in one waveform with the inside of the RTL: which item each was offered and has answered last, the
-// first words of the answer, and the signals of the model and of the RTL's shell. Scopes lockstep.model and lockstep.rtl.
+// The actions of the two sides, in one waveform with the inside of the RTL: which item each was offered and has answered last,
+// the first words of the answer, and the signals of the model and of the RTL's shell. Scopes lockstep.model and lockstep.rtl.
 #pragma once
 
 #include <array>

@@ -11,7 +11,7 @@
 namespace hcasim::lockstep {
 namespace {
 
-// Of a signal of one side, from a waveform with both.
+// Returns the last value of a signal of one side, from a waveform with both.
 std::string last_value(const std::string& waves, const std::string& side_name, const std::string& signal) {
   const std::size_t scope = waves.find("$scope module " + side_name + " $end");
   const std::size_t name = waves.find(" " + signal + " ", scope);
@@ -48,7 +48,7 @@ TEST(lockstep, both_sides_stand_in_the_waveform_of_the_rtl_in_the_order_of_time)
   std::filesystem::remove(file);
 }
 
-// What the two answered differs, and the model's own signals move.
+// The two answers differ, and the model's own signals move.
 TEST(lockstep, the_waveform_of_a_difference_shows_both_answers) {
   options o;
   o.requests = 2000;

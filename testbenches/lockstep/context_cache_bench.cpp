@@ -83,7 +83,7 @@ class context_issuer final : public issuer {
   }
 
   [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
-  // An entry changes while nobody else has or wants it.
+  // An entry changes while no other request has or wants it.
   [[nodiscard]] bool may_go(const item& i) const override {
     if (kind_of(i) == context_item::more) return true;
     if (area_changes_ && busy_ > ahead_ + most_behind_area) return false;
@@ -111,7 +111,7 @@ class context_issuer final : public issuer {
     const context_item k = kind_of(i);
     if (k == context_item::more) return false;
     if (single_ || area_changes_ || k == context_item::set_area || k == context_item::set_read) return true;
-    // Of its own entry: what happens to others is nobody's affair, and keeps one side waiting where the other goes on.
+    // Only its own entry counts: events of others do not matter, and keep one side waiting where the other goes on.
     const use& u = uses_[slot(index_of(i))];
     return (k == context_item::fetch || k == context_item::drop ? u.lifted_at : u.changed_at) == now();
   }
@@ -186,7 +186,7 @@ class context_issuer final : public issuer {
     answered_last_ = r.number;
     if (area_changes_ && r.number < area_number_) --ahead_;
     if (area_changes_ && r.number > area_number_) wrong("answered before the area of which it is", r.number);
-    // What waits until an entry, or all of them, have been given back. Indices that are no entry's share their counts.
+    // These wait until an entry, or all of them, have been given back. Indices without an entry share their counts.
     const bool counted = r.op == context_op::drop && number_at(r.index) < area;
     if (r.kind == context_item::set_area ? held_ > 0 || ahead_ > 0 : counted && u.given_back < r.after)
       wrong("answered while somebody holds what it waits for", r.number);
@@ -227,14 +227,14 @@ class context_issuer final : public issuer {
     }
     answered(r.number, a, r.race);
   }
-  // Of a put or set_read.
+  // Returns the entry of a put or set_read.
   [[nodiscard]] entry_data given_by(const item& i) const {
     entry_data bytes = more_;
     std::memcpy(bytes.data(), &i[2], item_bytes);
     return bytes;
   }
   // Dirty entries of the area before are lost, and which they were depends on what had been evicted: the new one has other
-  // bytes, which nobody reads or writes before it is there.
+  // bytes, which no request reads or writes before the area is there.
   void begin_area(std::uint64_t value, std::uint64_t base) {
     half_ ^= 1;
     memory_.move(base, entries_, half_);
@@ -244,7 +244,7 @@ class context_issuer final : public issuer {
     memory_.change(entry, value);
     newest_[entry] = context_memory::pattern(entry, value);
   }
-  // An entry is as whoever held it left it last; when a drop of it is answered, in memory too.
+  // An entry is as its last holder left it; when a drop of it is answered, in memory too.
   void judge(const flight& r) const {
     const std::uint32_t n = number_at(r.index);
     if (!known_ || n >= area || r.kind == context_item::set_area) return;
@@ -307,7 +307,7 @@ class context_issuer final : public issuer {
     std::uint64_t changes_last = 0;  // item that asked last of those that change it
     bool exclusive = false;
     ps lifted_at{-1};
-    ps changed_at{-1};  // when somebody's asking or holding ended
+    ps changed_at{-1};  // when a request or a loan of it ended
     ps last_given{-1};
     std::vector<ps> leaving;  // when those that hold it give it back
     [[nodiscard]] bool races(ps t) const {

@@ -96,7 +96,7 @@ class context_memory : public unit {
       failed = !write && read_fails(number);
       return &bytes_[(std::size_t{a.half} * area + number) * entry_bytes_];
     }
-    // What lies between.
+    // The lines between.
     const auto [other, made] = others_.try_emplace(address);
     if (made) fill(other->second.data(), address * 0x9e3779b97f4a7c15U);
     return other->second.data();

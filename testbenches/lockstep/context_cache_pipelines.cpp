@@ -32,7 +32,7 @@ void context_pipelines::hit(unsigned gap) {
   add(context_item::fetch, quiet(), gap, held(time_ + 1 + gap + 2, static_cast<unsigned>(1 + r_.below(5))));
 }
 
-// As long, or until a cycle in which nobody else gives anything back: who comes first then is nobody's affair.
+// Returns as long, or until a cycle in which no other entry is given back: the order of both in one cycle is not defined.
 unsigned context_pipelines::held(std::uint64_t from, unsigned hold) {
   while (!given_at_.insert(from + hold).second) ++hold;
   return hold;
@@ -101,7 +101,7 @@ void context_pipelines::run_of_hits() {
   for (std::uint64_t n = 20 + r_.below(40); n > 0; --n) add(context_item::fetch, quiet(), 0, 2);
 }
 
-// Who was used longest ago makes room, whatever was used while another one came.
+// The entry used longest ago makes room, whatever was used while another one came.
 void context_pipelines::uses() {
   std::uint32_t set = busy_set();
   std::uint32_t beside = busy_set();
@@ -141,7 +141,7 @@ void context_pipelines::crowd() {
   }
   const std::uint64_t comes = time_ + 1 + miss;
   const std::uint64_t last = comes - 1 - r_.below(8);
-  // They are answered one a cycle, and nobody else meanwhile.
+  // They are answered one a cycle, and no other request meanwhile.
   std::uint64_t answered = comes;
   std::uint64_t given = comes;
   for (unsigned gap = 0; time_ + 1 + gap <= last; gap = static_cast<unsigned>(r_.below(5))) {

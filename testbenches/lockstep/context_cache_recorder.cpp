@@ -1,5 +1,5 @@
-// Of a context cache: every fetch with how long its entry was held and what was written into it, every drop and change of the
-// area, and what the cache read from memory. A take is a drop: what is written until it is given is read again.
+// Records a context cache: every fetch with how long its entry was held and what was written into it, every drop and change of
+// the area, and what the cache read from memory. A take is a drop: what is written until it is given is read again.
 #include <cstring>
 
 #include "firmware/abi/context.h"

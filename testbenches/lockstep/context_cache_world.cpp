@@ -109,7 +109,7 @@ class context_generator {
                                                                : context_item::fetch;
       return make_item(kind, crowd_gap_, hold, index_at(crowded_), r_.next());
     }
-    // Its readers get an answer about when somebody gives it back changed.
+    // Its readers get an answer at about the time of a changing release.
     if (readers_ > 0) {
       --readers_;
       return make_item(context_item::fetch, static_cast<unsigned>(r_.below(4)), static_cast<unsigned>(r_.below(3)),
@@ -133,7 +133,7 @@ class context_generator {
                               : what < drops * 1.5 ? context_item::replace
                               : what < drops + 0.4 ? context_item::write
                                                    : context_item::fetch;
-    // What somebody holds, reads, drops or gives back just now is asked for again, dropped most of all.
+    // An entry that is held, read, dropped or given back just now is asked for again, a dropped one most of all.
     const double repeats = kind == context_item::drop ? 0.7 : kind == context_item::fetch ? 0.1 : 0;
     const bool again = !few && r_.chance(repeats);
     std::uint32_t& kept = recent_[r_.below(std::size(recent_))];

@@ -1,4 +1,4 @@
-// What `verilator --coverage` has counted: points of lines and of toggles, and those that a list leaves out with a reason.
+// Counts of `verilator --coverage`: points of lines and of toggles, and those that a list leaves out with a reason.
 #pragma once
 
 #include <cstdint>

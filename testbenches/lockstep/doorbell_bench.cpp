@@ -66,7 +66,7 @@ class doorbell_world : public unit {
     completion.on<&doorbell_world::rung>(this);
     for (const char* n : {"command", "msix", "device_memory"}) registers.emplace_back(n).on<&doorbell_world::access>(this);
   }
-  // Of the RTL, the streams of writes, of records and of doorbells.
+  // Watches the RTL's streams of writes, of records and of doorbells.
   void watch(const std::deque<rtl::stream>& streams) {
     for (const rtl::stream& s : streams) {
       if (s.name() == "wr") taken_by_rtl_ = &s;
@@ -74,7 +74,7 @@ class doorbell_world : public unit {
       if (s.name() == "ring") rings_of_rtl_ = &s;
     }
   }
-  // Of a model, how many doorbells it has dropped, and how many broken writes it has met.
+  // Watches how many doorbells a model has dropped, and how many broken writes it has met.
   void watch(const unit& model) {
     for (const statistic& s : model.stats().all()) {
       if (s.name == "dropped" || s.name == "blueflame_bad") lost_by_model_.push_back(std::get<const counter*>(s.value));
@@ -323,7 +323,7 @@ class doorbell_world : public unit {
   tlm::tlm_sync_enum read_record(dma_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
     asked(r.address);
-    // What memory has when the read reaches it; doorbells may overtake the answer.
+    // The content of memory when the read reaches it; doorbells may overtake the answer.
     const auto known = at_.find(r.address);
     if (known == at_.end()) {
       problem("a record is read where none is: " + std::to_string(r.address), 0);

@@ -1,4 +1,4 @@
-// What software may rely on of the doorbells that the unit passes on: none is lost or comes twice, the indices of a QP never
+// The promises to software about the doorbells that the unit passes on: none is lost or comes twice, the indices of a QP never
 // run backwards nor ahead of software, a WQE has the bytes of its write, an arming is passed on.
 //
 // A doorbell that the unit had not taken yet when a record told it of a newer one comes after that, with its older index.
@@ -46,7 +46,7 @@ class doorbell_judge {
   void dropped(std::uint64_t number);
   // A record was read, or could not be; the unit has taken so many writes.
   void told(std::uint32_t qpn, const hca_qp_record& record, bool failed, std::uint64_t taken);
-  // Of the RTL, which says when it takes a record: so many by now, with so many doorbells out of it.
+  // Takes the RTL's count of records: so many by now, with so many doorbells out of it.
   void records_taken(std::uint64_t n, std::uint64_t doorbells);
   const verdict& passed(const rung& r);
   // After the run.

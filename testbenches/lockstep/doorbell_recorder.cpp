@@ -1,5 +1,5 @@
-// Of the doorbell unit: every write into a UAR page, and where the doorbell records of its QPs are. Of a WQE only its beginning
-// matters to the unit: the replay has other bytes behind it.
+// Records the doorbell unit: every write into a UAR page, and where the doorbell records of its QPs are. Only the beginning of
+// a WQE matters to the unit: the replay has other bytes behind it.
 #include <algorithm>
 #include <cstring>
 #include <map>

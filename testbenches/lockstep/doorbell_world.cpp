@@ -31,12 +31,12 @@ std::uint64_t record_of(std::uint32_t number) {
 bool record_fails(std::uint32_t number) {
   return number % 29 == 28;
 }
-// Where the indices of a QP begin: those of every second one soon wrap around.
+// Returns where the indices of a QP begin: those of every second one soon wrap around.
 std::uint16_t first_index(std::uint32_t number) {
   return number % 2 ? 0xff00 : 0;
 }
 
-// What software writes, as shares of it; the rest rings CQs.
+// Kinds of software's writes, as shares of all; the rest rings CQs.
 struct mix {
   double bad, broken, blueflame, send, receive, event;
 };
@@ -50,7 +50,7 @@ constexpr mix aside{0.1, 0.03, 0.02, 0.08, 0.08, 0.25};  // of what waits aside,
 constexpr mix of_one_qp{0.01, 0.08, 0.06, 0.3, 0.54, 0};
 // A flood of QPs alone fills the table of those that were dropped: queues that wait aside stop software before.
 constexpr mix of_qps{0, 0, 0, 0.29, 0.71, 0};
-// What waits aside while a flood goes on, on one side and not on the other, is late by all of it.
+// A doorbell that waits aside while a flood goes on, on one side and not on the other, is late by all of it.
 constexpr mix without_queues{0.02, 0.03, 0.1, 0.5, 0.35, 0};
 
 // Bursts that overflow the FIFO, and quiet times in which it empties.
@@ -67,7 +67,7 @@ class doorbell_generator {
     s.reserve(o_.requests);
     for (std::uint32_t q = 1; q <= qps_; ++q) s.push_back(pack_qp(name_of(q), record_of(q), first_index(q), record_fails(q)));
     while (s.size() < o_.requests) {
-      // What is lost at the end, no later doorbell makes good.
+      // No later doorbell makes good a loss at the end.
       last_ = random() && s.size() + (o_.storms ? 600 : 300) >= o_.requests;
       very_last_ = last_ && !o_.storms && s.size() + 50 >= o_.requests;
       bulk_ = o_.storms && random() && !last_ && s.size() >= o_.requests / 2;
@@ -374,7 +374,7 @@ class doorbell_generator {
     }
   }
 
-  static constexpr std::uint32_t crowd_strangers = 12;  // QPs that nobody has declared
+  static constexpr std::uint32_t crowd_strangers = 12;  // QPs that were never declared
   static constexpr std::uint32_t most_lines = std::uint32_t{HCA_BF_BYTES} / HCA_WQE_BLOCK;
 
   const options& o_;

@@ -67,7 +67,7 @@ class issuer : public unit {
     armed_ = never;
     if (next_ >= stream_.size() || now() < earliest_ || comparison_.failed()) return;
     const item& i = stream_[next_];
-    // What came in this very cycle counts from the next one on, in whichever order the kernel runs things.
+    // An item that came in this very cycle counts from the next one on, in whichever order the kernel runs things.
     const bool late = changed_at_ == now();
     if (outstanding_ + (late ? answered_now_ : 0) >= window_ || !may_go(i) || (late && picky(i))) {
       arm(late ? after() : when(i));

@@ -69,7 +69,7 @@ class key_memory : public unit {
     const std::uint32_t number = number_of(r.index);
     const bool there = number < key_indices;
     r.failed = !there || mrc_fails(number);
-    r.area_entries = there ? 1U << 24 : 0;  // what nobody has lies beyond the table
+    r.area_entries = there ? 1U << 24 : 0;  // an unknown index lies beyond the table
     r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[number].mrc);
     return later(r, t, r.index * 2);
   }
@@ -97,7 +97,7 @@ class key_memory : public unit {
     }
     return (made_[next_made_++ % std::size(made_)] = line_of_nobody(line)).data();
   }
-  // As a cache does it: what is given back is the entry that the request holds.
+  // Does as a cache: the entry given back is the one that the request holds.
   tlm::tlm_sync_enum give_back(context_request& r) {
     lent_ -= r.entry != nullptr;
     r.entry = nullptr;
@@ -160,7 +160,7 @@ class key_issuer final : public issuer {
     c["drain_at_once"] += drains_[0];
     c["drain_that_waited"] += drains_[1];
     if (random_) c["drain_races_with_a_release"] += races_;
-    // Of storms: more than there is room for.
+    // Storms have more than there is room for.
     for (const auto& [name, n] :
          {std::pair("beyond_slots", beyond_slots_), {"beyond_drains", beyond_drains_}, {"beyond_keys", beyond_keys_}}) {
       if (n > 0) c[name] += n;
@@ -181,7 +181,7 @@ class key_issuer final : public issuer {
 
   static bool changes(key_item k) { return k == key_item::change || k == key_item::set_mrc || k == key_item::set_line; }
   [[nodiscard]] unsigned gap_of(const item& i) const override { return unpack(i).gap; }
-  // An object changes when nobody looks at it.
+  // An object changes when no check looks at it.
   [[nodiscard]] bool may_go(const item& i) const override {
     const key_fields f = unpack(i);
     if (changes(f.kind)) return all_busy_ == 0;
@@ -325,7 +325,7 @@ class key_issuer final : public issuer {
 
   static constexpr const char* kinds[] = {"local_", "remote_", "element_"};
 
-  // Of the RTL.
+  // The tags of the RTL.
   static constexpr unsigned slots = 32;
   static constexpr unsigned drains = 8;
   static constexpr unsigned keys = 64;

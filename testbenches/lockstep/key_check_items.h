@@ -21,7 +21,7 @@ struct key_fields {
   std::uint16_t hold = 0;  // cycles that a granted access keeps its reference
   bool remote = false;
   bool privileged = false;
-  bool aimed = false;  // a drain that goes in the very cycle in which somebody lets go of its key, if anybody holds it
+  bool aimed = false;  // a drain in the very cycle in which an access releases its key, if one holds it
   std::uint32_t key = 0;
   std::uint32_t rights = 0;
   std::uint32_t pd = 0;

@@ -1,5 +1,5 @@
-// Of key_check: every check, element and drain, how long a granted access held its reference, and the contexts and lines of
-// extents that key_check read.
+// Records key_check: every check, element and drain, how long a granted access held its reference, and the contexts and lines
+// of extents that key_check read.
 #include "testbenches/lockstep/key_check_items.h"
 #include "testbenches/lockstep/unit_recorder.h"
 #include "tlm/context.h"

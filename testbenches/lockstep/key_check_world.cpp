@@ -37,7 +37,7 @@ void make_extents(key_object& o, random_stream& r) {
   o.mrc.length = o.extents.back().start + o.extents.back().length - o.extents.front().start;
 }
 
-// Higher than it needs to be: nodes of two children, of which one leads to somebody's line, or to nobody's.
+// Makes it higher than it needs to be: nodes of two children, of which one leads to an object's line, or to no object's.
 void heighten(key_object& o, std::uint32_t number, random_stream& r) {
   while (o.mrc.extent_count < HCA_EXTENT_LEVELS + 2 && o.lines.size() < lines_per_key) {
     hca_extent_node n{};
@@ -128,7 +128,7 @@ void make_elements(key_object& o, random_stream& r) {
     o.mrc.length += e.length;
     std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], &e, sizeof e);
   }
-  // What is left of the last line is of nobody.
+  // The rest of the last line belongs to no object.
   for (std::uint32_t i = count; i % HCA_EXTENTS_PER_LINE != 0 && i < key_elements; ++i) {
     const hca_element e{r.next(), static_cast<std::uint32_t>(r.next()), static_cast<std::uint32_t>(1 + r.below(8192))};
     std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], &e, sizeof e);
@@ -140,8 +140,8 @@ void make_elements(key_object& o, random_stream& r) {
   }
 }
 
-// What windows are bound to: every fourth object, when it is a region of its own, has these fields by its number alone, so that
-// a window goes on to fit it when either is made anew.
+// The region that windows are bound to: every fourth object, when it is a region of its own, has these fields by its number
+// alone, so that a window goes on to fit it when either is made anew.
 struct home {
   std::uint8_t key_byte;
   std::uint32_t pd;

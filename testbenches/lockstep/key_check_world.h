@@ -1,4 +1,4 @@
-// What the key_check bench has behind its caches: memory region contexts and their extents, made of an index and a seed.
+// The memory behind the caches of the key_check bench: memory region contexts and their extents, made of an index and a seed.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ inline bool is_window(const hca_mrc& m) {
 hca_element element_at(const key_object& o, std::uint32_t i);
 // Same number and seed: same object.
 key_object make_object(std::uint32_t number, std::uint64_t seed);
-// Where no object has lines of its own there is something nevertheless.
+// Lines that belong to no object have content nevertheless.
 line_bytes line_of_nobody(std::uint32_t line);
 
 inline bool mrc_fails(std::uint32_t number) {

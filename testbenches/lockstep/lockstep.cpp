@@ -101,7 +101,7 @@ std::string comparison::traffic_problem(traffic& t) const {
       std::to_string(t.count[model_side]) + " by the model, " + std::to_string(t.count[rtl_side]) + " by the rtl";
   if (how_ == mode::random)
     return near(t.count[model_side], t.count[rtl_side], traffic_share) ? std::string() : std::string(t.what) + ": " + counts;
-  // Which of two addresses comes first is nobody's affair: an entry that goes and one that comes.
+  // The order of two addresses, an entry that goes and one that comes, is not defined.
   for (std::vector<access>& a : t.all) {
     std::stable_sort(a.begin(), a.end(), [](const access& x, const access& y) { return x.address < y.address; });
   }
@@ -359,7 +359,7 @@ item_stream shortest(const std::string& unit, item_stream failing, options o) {
   if (first.ok()) return failing;
   const std::string reason = reason_of(first.problem);
   const auto fails_alike = [&](const item_stream& s) { return reason_of(run_isolated(unit, s, o).problem) == reason; };
-  // What came after the first difference does not matter, unless it is an answer that never came.
+  // Events after the first difference do not matter, unless one is an answer that never came.
   if (first.first_difference + 1 < failing.size()) {
     item_stream head(failing.begin(), failing.begin() + static_cast<std::ptrdiff_t>(first.first_difference) + 1);
     if (fails_alike(head)) failing = std::move(head);

@@ -50,7 +50,7 @@ struct options {
   unsigned seconds = 0;  // of the processor, after which an isolated run is ended; 0: as long as it takes
 };
 
-// What lockstep runs of a number of random requests, and the part of them.
+// The streams of a number of random requests, and the part of each.
 struct stream_kind {
   const char* name;
   mode how;
@@ -106,7 +106,7 @@ struct bounds {
   double mean = 0.02;  // mean error over mean latency, and the error in throughput; random requests
   double p99 = 16;     // cycles, or a fifth of the mean latency if that is more: a read of memory
 };
-// What is out of bounds, in words; empty: nothing.
+// Returns the figure that is out of bounds, in words; empty = none.
 std::string out_of_bounds(const report& r, const options& o, const bounds& b = {});
 
 // How many accesses to memory the two may be apart in random streams: where entries come and go
@@ -129,15 +129,15 @@ class comparison {
       : clock_(clock), both_(both), how_(how), storms_(storms), entries_(stream.size()) {}
 
   void offered(side s, std::uint64_t number);
-  // `race`: it met something that has no defined order with it. Whoever says so has found the answer among the allowed ones;
-  // the other side may have got another one of them, at another time. `meets`: it is under way together with so many others
-  // where latencies are equal otherwise; RTL gives one answer a cycle, so that it may be that many cycles later or earlier.
+  // `race`: it met something that has no defined order with it. The caller has found the answer among the allowed ones; the
+  // other side may have got another one of them, at another time. `meets`: it is under way together with so many others where
+  // latencies are equal otherwise; RTL gives one answer a cycle, so that it may be that many cycles later or earlier.
   void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at, bool race = false, unsigned meets = 0);
   // An access to memory: where, whether it writes, and the bytes that it writes.
   void moved(side s, std::uint64_t address, bool write, const std::byte* bytes = nullptr, std::size_t n = 0) {
     note(s, memory_, {address, write ? hash_of(bytes, n) : 0});
   }
-  // What it sent to other units of its own accord, of one queue, and what it asked them for.
+  // Notes a message to other units of its own accord, of one queue, and a request to them.
   void sent(side s, std::uint64_t queue, const std::byte* bytes, std::size_t n) { note(s, sent_, {queue, hash_of(bytes, n)}); }
   // After the run: what both count under one name. Storms: neither; what is full drops and merges in the RTL alone.
   void counted(const unit& model, const unit& rtl);
@@ -149,7 +149,7 @@ class comparison {
   report finish();
   lockstep::coverage& covered() { return report_.covered; }
   void show(both_waves* w) { waves_ = w; }
-  // What an answer says, for messages. Where the first fields differ the others mean nothing.
+  // The fields of an answer, for messages. If the first fields differ the others mean nothing.
   struct field {
     std::string name;
     std::string value;
@@ -204,7 +204,7 @@ class comparison {
   ps last_[sides]{};
 };
 
-// What lockstep needs to know of one unit.
+// The traits of one unit for lockstep.
 class bench {
  public:
   virtual ~bench() = default;
@@ -212,7 +212,7 @@ class bench {
   [[nodiscard]] virtual item_stream generate(const options& o) const = 0;
   // Builds the sides. They start by themselves with the simulation.
   virtual void elaborate(const item_stream& stream, const options& o, comparison& c) = 0;
-  // Of what the RTL may do there are this many seeded faults. None: there is no instrumented design either.
+  // Returns the number of seeded faults of the RTL. 0 = there is no instrumented design either.
   [[nodiscard]] virtual unsigned faults() const = 0;
   // The two units, whose statistics of the same names are compared; null: a side that does not run.
   [[nodiscard]] virtual std::array<const unit*, sides> units() const = 0;
@@ -224,7 +224,7 @@ class bench {
 
 // By name: doorbell, key_check, context_cache, qpc_cache, page_walker.
 std::vector<std::string> bench_names();
-// Of them those that have RTL of their own. qpc_cache is context_cache with other parameters.
+// Returns those that have RTL of their own. qpc_cache is context_cache with other parameters.
 std::vector<std::string> rtl_names();
 std::unique_ptr<bench> make_bench(const std::string& name);
 
@@ -237,8 +237,8 @@ std::string reason_of(const std::string& problem);
 // The shortest part of a failing stream that still fails for the same reason, found by leaving parts out.
 item_stream shortest(const std::string& unit, item_stream failing, options o);
 
-// What a failed comparison leaves in a folder: the shortest stream that still fails for the same reason, and if the design can
-// write one, a waveform of the microseconds before it does.
+// The files that a failed comparison leaves in a folder: the shortest stream that still fails for the same reason, and if the
+// design can write one, a waveform of the microseconds before it does.
 struct evidence {
   std::string stream_file;  // empty: it did not fail again
   std::string vcd_file;     // with both sides in it; empty: the design was built without waveforms

@@ -57,7 +57,7 @@ class lockstep_of : public ::testing::TestWithParam<std::string> {
     o.seed = seed;
     return run_isolated(GetParam(), make_bench(GetParam())->generate(o), o);
   }
-  // Of RTL that is another one's with other parameters half as many.
+  // Returns half as many seeds for RTL that is another one's with other parameters.
   static std::uint64_t seeds(std::uint64_t of_its_own) {
     const std::vector<std::string> own = rtl_names();
     return std::count(own.begin(), own.end(), GetParam()) > 0 ? of_its_own : of_its_own / 2;
@@ -84,7 +84,7 @@ TEST_P(lockstep_of, full_pipelines_are_equal_to_the_cycle) {
   }
 }
 
-// What is more than full is dropped and recovered by both in the same cycle. A hundred seeds with HCASIM_FULL.
+// Both sides drop what is more than full, and recover it, in the same cycle. A hundred seeds with HCASIM_FULL.
 TEST_P(lockstep_of, floods_are_equal_to_the_cycle) {
   const std::uint64_t last = std::getenv("HCASIM_FULL") ? 100 : seeds(4);
   for (std::uint64_t seed = 1; seed <= last; ++seed) {
@@ -143,7 +143,7 @@ TEST_P(lockstep_of_rtl, is_as_accurate_as_the_page_says) {
   }
 }
 
-// What passed the boundary in a system run, as traces/streams has it.
+// Replays the boundary of a system run, as traces/streams has it.
 TEST_P(lockstep_of, a_stream_of_a_system_run) {
   std::string unit;
   options o;
@@ -181,7 +181,7 @@ TEST_P(lockstep_of, no_control_output_is_unknown_and_no_assertion_fails) {
   for (std::uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(compare(mode::random, 5'000, seed, o).problem, "");
 }
 
-// Of the RTL's lines and toggles, with the exceptions in models/UNIT/rtl/coverage.txt.
+// Covers the RTL's lines and toggles, with the exceptions in models/UNIT/rtl/coverage.txt.
 TEST_P(lockstep_of_rtl, reaches_its_lines_and_toggles) {
   const std::string file = ::testing::TempDir() + "lockstep_" + GetParam() + ".coverage";
   rtl_coverage c;

@@ -63,7 +63,7 @@ std::vector<stage> stages_of(const std::string& unit, const mutation_options& o)
   return all;
 }
 
-// What crosses from the processes that judge.
+// The shared result of the processes that judge.
 struct cell {
   std::atomic<bool> done;
   fate is;
@@ -181,7 +181,7 @@ std::vector<judged> judge_mutants(const std::string& unit, const std::vector<mut
       workers.push_back(child);
       continue;
     }
-    // What a broken design says is of no interest.
+    // The output of a broken design is of no interest.
     if (!std::freopen("/dev/null", "w", stdout) || !std::freopen("/dev/null", "w", stderr)) _exit(1);
     for (std::size_t i = 0; (i = next->fetch_add(1)) < chosen.size();) {
       judge(unit, chosen[i].number, !chosen[i].reason.empty(), stages, cells[i]);

@@ -53,7 +53,8 @@ struct mutation_options {
   rtl::design_factory design = nullptr;
 };
 
-// Of each of `chosen`, in that order. One that has a reason to be equivalent is run too: killed, its reason is wrong.
+// Judges each of `chosen`, in that order. A mutant with a reason to be equivalent is run too: if it is killed, its reason is
+// wrong.
 std::vector<judged> judge_mutants(const std::string& unit, const std::vector<mutant>& chosen, const mutation_options& o);
 
 // Share of those that are killed by the streams of lockstep's default, among those that are not equivalent.

@@ -26,7 +26,7 @@ rtl::design_factory mutants_made_by(const std::string& unit) {
   return all.at(unit);
 }
 
-// What has been reached, of the faults that this build holds; docs/mutation.md lists the rest.
+// Returns the score that was reached, of the faults that this build holds; docs/mutation.md lists the rest.
 double reached(const std::string& unit) {
   static const std::map<std::string, double> all{
       {"context_cache", 0.95}, {"doorbell", 0.94}, {"key_check", 0.95}, {"page_walker", 0.94}};

@@ -57,7 +57,7 @@ class walk_issuer final : public issuer {
     unsigned map_number = 0;
     bool remap = false;
     unsigned meets = 0;  // others that are under way, mode single
-    bool joins = false;  // the walk of its line, in a cycle that is nobody's affair
+    bool joins = false;  // the walk of its line, in a cycle that is not defined
     std::uint64_t page = 0;
     std::vector<walked> allowed;  // as its tables were when it was asked for, and became meanwhile
   };
@@ -74,9 +74,9 @@ class walk_issuer final : public issuer {
   static std::uint64_t page_at(const item& i, std::uint64_t va) { return (va - i[6]) >> (i[4] >> 40 & 63); }
 
   [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
-  // Nobody asks for a page that has changed before what is cached of it has been dropped; its neighbours in the same line may
-  // be asked for all the time. Who asked before and has no answer yet may get either: a race. Most pages change while nobody
-  // asks.
+  // No request asks for a page that has changed before what is cached of it has been dropped; its neighbours in the same line
+  // may be asked for all the time. A request that came before and has no answer yet may get either: a race. Most pages change
+  // while no request is under way.
   [[nodiscard]] bool may_go(const item& i) const override {
     if (kind_of(i) == walk_item::set_read || (one_at_a_time_ && !beside(i))) return under_way_.empty();
     const range& r = changing_[map_in(i)];

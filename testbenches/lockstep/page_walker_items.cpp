@@ -125,7 +125,7 @@ class walk_generator {
       return walk(crowded_.map, crowded_.cluster, haunted_ > 1 ? beside : crowded_.page, haunted_ == 1 ? 400 : 0);
     return change(crowded_.map, page_of(m, crowded_.cluster, crowded_.page), static_cast<unsigned>(r_.below(120)));
   }
-  // A page changes, whoever asks for it just now.
+  // Changes a page, whichever requests ask for it just now.
   item change(unsigned map, std::uint64_t page, unsigned gap) {
     const translation& m = maps_[map];
     item i{};
@@ -138,7 +138,7 @@ class walk_generator {
     return i;
   }
 
-  // What happens while a walk is under way, at any distance of its end, and whether it shows afterwards.
+  // Makes events while a walk is under way, at any distance of its end, and then looks whether they show.
   void meet() {
     const auto map = static_cast<unsigned>(r_.below(6));
     const translation& m = maps_[map];
@@ -146,7 +146,7 @@ class walk_generator {
     const auto cluster = static_cast<unsigned>(r_.below(clusters));
     const std::uint64_t page = r_.below(cluster_pages);
     met_.push_back(walk(map, cluster, page, 0));
-    // Who asks for a line in the cycle in which its walk ends joins it or finds it: the same, unless it has to be read again.
+    // A request for a line in the cycle in which its walk ends joins it or finds it: the same, unless it has to be read again.
     const bool joins = shares_its_table(map) && tables_.present(m, page_of(m, cluster, page));
     // A drop in the cycles of the look-up meets it before or behind its look at the upper caches: either is right.
     const auto within = [&] {
@@ -156,7 +156,7 @@ class walk_generator {
     };
     const double what = r_.unit();
     if (what < 0.1 && map % 4 == 0) {
-      // Of another tag with the same addresses, before anything has come.
+      // Another tag has the same addresses, before anything has come.
       beside(drop_beside(map ^ 4, cluster, page, look_up_cycles + static_cast<unsigned>(r_.below(12))));
     } else if (what < 0.55) {
       beside(drop_beside(map, cluster, page, within()));

@@ -1,4 +1,4 @@
-// Of page_walker: every walk and drop, and the entries that it read.
+// Records page_walker: every walk and drop, and the entries that it read.
 #include "testbenches/lockstep/page_walker_world.h"
 #include "testbenches/lockstep/unit_recorder.h"
 

@@ -1,7 +1,7 @@
-// What the page walker's bench has behind the unit: the maps of its streams and the tables they lead to.
+// The memory behind the page walker's bench: the maps of its streams and the tables they lead to.
 //
-// What memory holds follows from the address alone: eight bytes of it are an entry of a node, a line of 64 is of the last
-// level. An entry of any level changes by getting another version. Bytes of a system run are known by their address.
+// Its content follows from the address alone: eight bytes of it are an entry of a node, a line of 64 is of the last level. An
+// entry of any level changes by getting another version. Bytes of a system run are known by their address.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ bool shares_its_table(unsigned number);
 // Pages of a map that are used: clusters, each somewhere in the whole address space.
 std::uint64_t page_of(const translation& m, unsigned cluster, std::uint64_t page);
 
-// What a walk must answer.
+// The expected answer of a walk.
 struct walked {
   translate_status status = translate_status::ok;
   std::uint64_t physical = 0;
@@ -45,7 +45,7 @@ class page_tables {
   // Pages of the last level get other entries, or the entry of this level on the way to a page does.
   void change(const translation& m, std::uint64_t first, std::uint64_t last, std::uint32_t version);
   void change_node(const translation& m, std::uint64_t page, unsigned level, std::uint32_t version);
-  // What a read finds; false: it fails. Recorded bytes come first.
+  // Reads bytes; false = the read fails. Recorded bytes come first.
   bool read(std::uint64_t address, std::byte* to, std::size_t bytes) const;
   void set(const item& i);
   [[nodiscard]] walked walk(const translation& m, std::uint64_t va, std::uint64_t length, bool write) const;
@@ -57,7 +57,7 @@ class page_tables {
     bool failed = false;
     std::array<std::byte, 64> bytes{};
   };
-  // Where the entry of a level for a page lies; nothing: a node on the way is not present, or cannot be read.
+  // Returns the address of the entry of a level for a page; nothing = a node on the way is not present, or cannot be read.
   [[nodiscard]] std::optional<std::uint64_t> entry_at(const translation& m, std::uint64_t page, unsigned level) const;
   [[nodiscard]] bool fails(std::uint64_t address) const;
   [[nodiscard]] std::uint64_t upper(std::uint64_t address) const;

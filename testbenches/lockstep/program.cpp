@@ -12,7 +12,7 @@ struct arguments {
   std::uint64_t requests = 100'000;
   bool storms = false;
   options o;
-  std::optional<bounds> limits;  // RTL of another make may take its own time, unless somebody says how much
+  std::optional<bounds> limits;  // RTL of another make may take its own time, unless its author says how much
   std::string stream;
   std::string folder = ".";
 };

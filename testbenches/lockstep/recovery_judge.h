@@ -1,4 +1,4 @@
-// Of the QPs of which a doorbell was lost, the unit asks for the contexts: for each once, until it loses another one of it, in
+// Judges recovery: for each QP that lost a doorbell the unit asks for the context once, until it loses another one of it, in
 // the order in which they were lost, and for no other.
 #pragma once
 

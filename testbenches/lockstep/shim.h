@@ -22,7 +22,7 @@ class gated_channel {
  public:
   using pass = void (*)(void* owner, P& p, unsigned binding);
 
-  // What a stall belongs to; null: the number of the transfer.
+  // The name of the transfer that a stall belongs to; null = its number.
   using identity = std::uint64_t (*)(const P&);
 
   gated_channel(event_queue& queue, const clock_domain& clock, rtl::gate g, void* owner, pass on_pass, identity what = nullptr)
@@ -90,7 +90,7 @@ class stall_shim : public unit {
  public:
   std::deque<target_socket<P>> in;
   std::deque<initiator_socket<P>> out;
-  // What the model asks for, before the stall.
+  // Hears the model's requests, before the stall.
   std::function<void(const P&)> on_request;
 
   // Channels named "" are not gated.
@@ -133,7 +133,7 @@ class stall_shim : public unit {
     unsigned number;
     tlm::tlm_sync_enum handle(P& p, tlm::tlm_phase phase, ps& t) { return self->handle(p, phase, t, number); }
   };
-  // Who asked, while the payload waits for an answer here.
+  // The requester, while the payload waits for an answer here.
   struct asker {
     std::coroutine_handle<> waiter;
     void (*on_response)(void*, transaction&, ps);

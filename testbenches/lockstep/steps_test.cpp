@@ -21,7 +21,7 @@ TEST(steps, of_every_unit_are_as_whole_evaluations_have_it) {
   EXPECT_EQ(designs, std::string_view(HCASIM_VERILATOR) == "5.006" ? 50U : 0U);
 }
 
-// What most of a whole adapter's evaluations are saved by.
+// Falling offers save most of a whole adapter's evaluations.
 TEST(steps, of_key_check_and_page_walker_let_offers_fall) {
   const auto falls = [](design_factory make, const char* name) {
     const std::unique_ptr<design> d = make(0);

@@ -108,7 +108,7 @@ std::vector<std::string> without_times(std::vector<std::string> lines, bool hold
   return lines;
 }
 
-// What passes the boundary of a unit in a system run is what traces/streams has, and model and RTL answer it alike.
+// The boundary of a unit in a system run passes what traces/streams has, and model and RTL answer it alike.
 // HCASIM_UPDATE_GOLDEN writes those files anew.
 class stream_of : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
@@ -220,7 +220,7 @@ TEST(swap, what_is_no_such_unit_is_bad_input) {
   refused(std::string(places::program), "key_check.implementation: " + std::string(places::program));
   refused(object_of("context_cache"), " holds a unit of kind context_cache, one of kind key_check is needed here");
   refused("/dev/null", " is no file; name a shared object");
-  // The knobs of the shell are judged whoever made what is behind it.
+  // The knobs of the shell are judged, whatever is behind it.
   refused(object_of("key_check") + " --set 'node1.hca.key_check.depth=7 cycles'",
           "key_check: the RTL is built for depth: 6 cycles");
 }

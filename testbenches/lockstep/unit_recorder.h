@@ -1,5 +1,5 @@
-// What the recorders of the units have in common: items in the order they reached the unit, each with the time since the one
-// before it, and what the unit read from memory, before the first item that was waiting then, whenever it is other than before.
+// The common part of the units' recorders: items in the order they reached the unit, each with the time since the one before
+// it, and what the unit read from memory, before the first item that was waiting then, whenever it is other than before.
 #pragma once
 
 #include <map>
@@ -36,13 +36,13 @@ class unit_recorder : public stream_recorder, public sc_core::sc_module {
   void answer(const void* request, ps t, bool lent = false);
   // Its item, with the time that it was held filled in; nullptr: nothing was lent.
   item* give_back(const void* request, ps t);
-  // What comes right before its item, as long as it has not been given back.
+  // Notes items right before their item, as long as it has not been given back.
   void precede(const void* request, const item_stream& with);
-  // What is at a place now; nobody asks for it while nothing is under way.
+  // Notes the content of a place now; no request asks for it while nothing is under way.
   void read(std::uint64_t place, const item_stream& now_there);
-  // Somebody has written there himself.
+  // Notes the unit's own write to a place.
   void wrote(std::uint64_t place, const item_stream& now_there) { known_[place] = now_there; }
-  // What the stream begins with.
+  // Returns the beginning of the stream.
   virtual item_stream preface() { return {}; }
 
  private:
@@ -106,7 +106,7 @@ class answer_tap final : public chained_observer<P> {
   const unsigned which_;
 };
 
-// What lies at a transfer's address now, as an item of a bench whose memory is made of lines of 64 bytes.
+// Returns the content of a transfer's address now, as an item of a bench whose memory is made of lines of 64 bytes.
 item memory_item(std::uint8_t kind, const dma_request& p);
 
 // Taps on sockets of a payload that `wanted` picks.

@@ -24,7 +24,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// What CLI11 found wrong, with the nearest valid option.
+// Returns the fault that CLI11 found, with the nearest valid option.
 std::string mended(const CLI::App& app, const CLI::ParseError& e) {
   std::string help = "see 'hcasim --help'";
   for (const CLI::App* c : app.get_subcommands()) {
@@ -41,7 +41,7 @@ std::string mended(const CLI::App& app, const CLI::ParseError& e) {
   return fmt::format("{}; {}", e.what(), help);
 }
 
-// Who asked for JSON finds the error there as well.
+// A caller that asked for JSON finds the error there as well.
 int refuse(const std::string& message, bool json, int status = run_bad_input) {
   std::cerr << "hcasim: " << message << "\n";
   if (json) std::cout << dump({{"error", message}, {"status", status}});

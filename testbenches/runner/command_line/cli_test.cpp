@@ -360,7 +360,7 @@ TEST_F(cli, every_command_speaks_json) {
     EXPECT_NE(command.dump().find("\"--json\""), std::string::npos) << command["name"];
   }
   EXPECT_EQ(manual["exit_status"].size(), 4U);
-  // What goes wrong is there too.
+  // Errors are there too.
   const outcome error = hcasim("run count_tick --json");
   EXPECT_EQ(error.status, 2);
   EXPECT_EQ(ordered_json::parse(error.text.substr(error.text.find('{'))),

@@ -42,7 +42,7 @@ class vcd_output final : public wave_output {
   void emit(std::size_t signal, const std::string& digits) override {
     const vcd_id& id = ids_[signal];
     if (id.vector) {
-      // What a reader extends to the same: leading zeros before 0 and 1, and repeated x and z.
+      // A reader extends these to the same: leading zeros before 0 and 1, and repeated x and z.
       std::size_t skip = 0;
       const auto last = digits.size() - 1;
       if (digits[0] == '0') {

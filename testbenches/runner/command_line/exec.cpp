@@ -53,7 +53,7 @@ run_options with_programs(run_options options, const program_words& words, const
     options.parameters.push_back(fmt::format("program{}.run={}", i, line));
   }
   if (!options.json) options.parameters.emplace_back("echo=true");
-  // What the user sets comes later, and wins.
+  // The user's settings come later, and win.
   options.set.insert(options.set.begin(), fmt::format("nodes={}", std::max(bench.least_nodes, words.programs.size())));
   return options;
 }

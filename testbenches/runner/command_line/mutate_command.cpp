@@ -56,7 +56,7 @@ void build_step(const fs::path& folder, const arguments& words) {
     throw input_error(fmt::format("mutate: in {}: {} failed", folder.string(), fmt::join(words, " ")));
 }
 
-// What the program says, line by line: faults that live, and a table of kinds.
+// Reads the program's output, line by line: faults that live, and a table of kinds.
 nlohmann::ordered_json in_json(const std::string& said) {
   using json = nlohmann::ordered_json;
   json out{{"survived", json::array()}, {"in_storms_alone", json::array()}, {"kinds", json::object()}};

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where templates and RTL lie, and what find_package(hcasim) is told.
+// Places of templates and RTL, and the argument of find_package(hcasim).
 struct installation {
   fs::path share;
   fs::path prefix;

@@ -16,7 +16,7 @@ struct new_unit_options {
 // A unit that hcasim has RTL of; `stream`: any other; `axi4`: a memory behind AXI4; `device`, `tlp_device`: a PCIe device.
 std::vector<std::string> unit_kinds();
 
-// What was written, relative to the folder. Throws input_error; then nothing was.
+// The files that were written, relative to the folder. Throws input_error; then nothing was.
 struct new_unit {
   std::filesystem::path folder;
   std::vector<std::string> files;

@@ -97,7 +97,7 @@ class recorders {
   std::unique_ptr<span_recorder> spans_;
 };
 
-// As --record-stream asks for it; null: it does not.
+// Makes the recorder of --record-stream; null = the option is not given.
 std::unique_ptr<stream_recorder> make_stream_recorder(const run_options& o, const system_config* config) {
   if (o.record_stream.empty()) return nullptr;
   const std::size_t equals = o.record_stream.find('=');

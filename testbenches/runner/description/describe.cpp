@@ -108,7 +108,7 @@ struct description::file_reader {
     }
   }
 
-  // As on the command line: "a, b".
+  // Joins a list as on the command line: "a, b".
   std::string joined(const YAML::Node& list) const {
     std::string text;
     for (const YAML::Node& entry : list) {
@@ -119,7 +119,7 @@ struct description::file_reader {
     return text;
   }
 
-  // As on the command line: "at: 3 us, where: node0.pcie, what: poisoned_read; at: ...".
+  // Joins faults as on the command line: "at: 3 us, where: node0.pcie, what: poisoned_read; at: ...".
   std::string joined_faults(const YAML::Node& list) const {
     std::string text;
     for (const YAML::Node& entry : list) {
@@ -353,7 +353,8 @@ void description::apply_presets(knob_tree& tree) {
     std::vector<layer> layers;
     load(layers, locate(named, "", "preset"), &preset.where, false, 1);
     for (layer& l : layers) {
-      // What follows from the adapter but belongs to the whole system, such as the links' rate: the first node's counts.
+      // For settings that follow from the adapter but belong to the whole system, such as the links' rate, the first node's
+      // counts.
       const auto of_system = std::stable_partition(l.items.begin(), l.items.end(), [](const item& i) {
         return !i.pattern.starts_with("system.") && !(i.group && i.pattern == "system");
       });

@@ -10,7 +10,7 @@
 
 namespace hcasim {
 
-// What the program ends with.
+// Status values of the program.
 inline constexpr int run_passed = 0;
 inline constexpr int run_failed = 1;
 inline constexpr int run_bad_input = 2;
@@ -20,7 +20,7 @@ class input_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Where a setting was written: a place in a file, or an argument of the command line.
+// The place of a setting: in a file, or an argument of the command line.
 struct place {
   std::string source;  // file name, or the argument as it was given
   int line = 0;        // 1, 2, ...; 0: not in a file

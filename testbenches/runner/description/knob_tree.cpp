@@ -85,7 +85,7 @@ void store(const knob::target& t, long double v) {
   std::visit(writer{v}, t);
 }
 
-// What the member can hold at all, whatever the knob's range says.
+// Returns the largest value of the member, whatever the knob's range says.
 long double capacity(const knob::target& t) {
   if (std::holds_alternative<std::uint32_t*>(t)) return std::numeric_limits<std::uint32_t>::max();
   if (std::holds_alternative<std::uint64_t*>(t)) return static_cast<long double>(std::numeric_limits<std::uint64_t>::max());
@@ -168,7 +168,7 @@ void knob_tree::leaf::assign(std::string_view text) const {
     }
     default: {
       const long double written = parse_quantity(kind, text);
-      // As the knob holds it: 0.95 is not quite the double that its range ends with.
+      // The value as the knob holds it: 0.95 is not quite the double that its range ends with.
       const long double v = std::holds_alternative<double*>(value) ? static_cast<double>(written) : written;
       if (v < static_cast<long double>(min) || v > static_cast<long double>(max) || v > capacity(value)) {
         throw quantity_error(fmt::format("{} is out of range; allowed is {}", text, range()));
@@ -195,7 +195,7 @@ std::vector<std::string> knob_tree::child_names(std::size_t index) const {
   return names;
 }
 
-// Of the groups below `index` those that have the key, node* for all nodes; empty when none has.
+// Returns the groups below `index` that have the key, node* for all nodes; empty = none has.
 std::string knob_tree::group_with(std::string_view key, std::size_t index) const {
   std::vector<std::string> groups;
   for (const std::size_t c : nodes_[index].children) {

@@ -95,7 +95,7 @@ std::string_view trim(std::string_view s) {
   return s;
 }
 
-// Of a number that came without one.
+// Returns the unit to suggest for a number that came without one.
 std::string_view usual_unit(knob_kind kind) {
   const std::string_view text = example(kind);
   return kind == knob_kind::bytes ? "B" : text.substr(text.find(' ') + 1);

@@ -29,7 +29,7 @@ void on_kernel_report(const sc_core::sc_report& r, const sc_core::sc_actions& ac
   }
 }
 
-// What was done to the packets on purpose, and what that may have done to QPs: the cause of many a failure. Empty: nothing was.
+// Returns the faults that were injected into packets, and their effect on QPs: the cause of many a failure. Empty = none.
 std::string faults_on_purpose() {
   const std::vector<unit*> units = all_units();
   const std::uint64_t lost = sum_counters(units, {"end0_lost", "end1_lost"});

@@ -11,7 +11,7 @@
 namespace hcasim {
 namespace {
 
-// Whoever had the folder may have moved or removed it before the lock came.
+// An earlier holder may have moved or removed the folder before the lock came.
 bool is_still(int fd, const std::filesystem::path& folder) {
   struct stat held {};
   struct stat there {};

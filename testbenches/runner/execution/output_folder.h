@@ -1,6 +1,6 @@
-// Where a run writes: into a temporary folder beside the final one, moved into place at the very end. Without commit() nothing
-// is left behind, not by an interrupt either. The temporary folder is claimed when the run begins, so that a second run with
-// the same place is told at once; what a run that was killed has left in it, the next one removes.
+// The place of a run's files: a temporary folder beside the final one, moved into place at the very end. Without commit()
+// nothing is left behind, not by an interrupt either. The temporary folder is claimed when the run begins, so that a second run
+// with the same place is told at once; the next run removes the files of a run that was killed.
 #pragma once
 
 #include <filesystem>
@@ -42,7 +42,7 @@ class output_folder {
   std::optional<interrupt_guard> guard_;
 };
 
-// What a run left in `place`: its result.json, or that file. Throws input_error when there is none or it is damaged.
+// Reads the result of a run in `place`: its result.json, or that file. Throws input_error when there is none or it is damaged.
 nlohmann::ordered_json read_result(const std::filesystem::path& place);
 
 }  // namespace hcasim

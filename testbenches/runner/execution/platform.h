@@ -21,7 +21,7 @@ class platform {
   // Called once when all knobs are set: throws std::exception when values do not go together.
   virtual void check() {}
   virtual system_config* config() { return nullptr; }
-  // Where it can fail, and how.
+  // Returns the places that can fail, and how.
   [[nodiscard]] virtual std::span<const fault_place> faults() const { return {}; }
   [[nodiscard]] virtual std::size_t nodes() const { return 0; }
 };

@@ -37,7 +37,7 @@ struct system_config;
 
 class run_context {
  public:
-  // `series`: samples statistics on the way; null: nobody asks for it.
+  // `series`: samples statistics on the way; null = not requested.
   run_context(const system_config* config, std::uint64_t seed, std::filesystem::path folder,
               statistics_series* series = nullptr)
       : config_(config), seed_(seed), folder_(std::move(folder)), series_(series) {}
@@ -66,7 +66,7 @@ class run_context {
   // Throws std::runtime_error when it stands still, with what waits for what.
   void start();
   void start(ps t);
-  // Of the machine: why it ended the simulation, and what waits in it now; empty: it did not, nothing.
+  // Sets the machine's reports: why it ended the simulation, and what waits in it now; empty = it did not, nothing.
   void watched(std::function<std::string()> stalled, std::function<std::string()> waiting);
   // When the simulation ended because there was nothing left to do: what waits all the same.
   [[nodiscard]] std::string starved() const;
@@ -117,7 +117,7 @@ class testbench {
   [[nodiscard]] virtual std::string_view summary() const = 0;
   // The testbench's own knobs: `parameters:` in a description, `--NAME VALUE` on the command line.
   virtual void knobs(knob_visitor&) {}
-  // What this testbench needs to be different from the defaults (the number of nodes), before the description is applied.
+  // Sets what this testbench needs to be different from the defaults (the number of nodes), before the description is applied.
   virtual void defaults(system_config&) {}
   virtual void run(run_context& context) = 0;
 };

@@ -14,7 +14,7 @@
 
 namespace hcasim {
 
-// What the run is judged by; without a headline of its own, the simulated time of its measured part.
+// Returns the figures that the run is judged by; without a headline of its own, the simulated time of its measured part.
 std::vector<headline> headlines_of(const run_context& context);
 
 class variant_runs {

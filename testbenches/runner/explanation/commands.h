@@ -1,6 +1,6 @@
-// Where the time of commands goes: follows every command of every adapter from its doorbell to its answer in host memory,
+// The parts of the time of commands: follows every command of every adapter from its doorbell to its answer in host memory,
 // listening on the sockets of the command unit, which runs them one after the other, and gives the mean of each kind as a
-// waterfall. What is no request to somebody else is the firmware's own time. The parts add up.
+// waterfall. Time without a request to another unit is the firmware's own. The parts add up.
 #pragma once
 
 #include <array>

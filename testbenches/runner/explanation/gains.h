@@ -1,4 +1,4 @@
-// What relieving each resource gained: the runs of a what-if set against the run as it was described.
+// Gains of relieving each resource: the runs of a what-if set against the run as it was described.
 #pragma once
 
 #include <optional>

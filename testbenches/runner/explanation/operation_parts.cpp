@@ -1,4 +1,4 @@
-// What an operation's time is cut into, and the sums of it.
+// The parts into which an operation's time is cut, and their sums.
 #include <algorithm>
 #include <utility>
 

@@ -1,9 +1,9 @@
-// Where the time of operations goes, whatever the testbench: follows every send operation from its doorbell to its completion
+// The parts of the time of operations, whatever the testbench: follows every send operation from its doorbell to its completion
 // in host memory, listening on the sockets between the units, and gives the mean of each kind as a waterfall.
 //
 // An operation's time is cut where it passes from one unit to the next (send queue, requester, port, wire, responder, and
 // back); within these, where it waits for a look-up or for PCIe. The parts of one operation add up to its time; so do their
-// means. What a request on the way belongs to is the number that it carries (tlm/operation.h).
+// means. A request on the way belongs to the operation whose number it carries (tlm/operation.h).
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class operation_follower : public sc_core::sc_module {
  private:
   template <class P>
   class tap;
-  // Where an operation can be.
+  // Places where an operation can be.
   enum part : std::uint8_t {
     send_queue,
     queue_context,
@@ -103,7 +103,7 @@ class operation_follower : public sc_core::sc_module {
     std::vector<wait> waits;
   };
   using operations = std::map<std::uint64_t, operation>;  // by number
-  // What its send queue was told and has fetched, for operations to come.
+  // The doorbells and fetches of its send queue, for operations to come.
   struct queue {
     struct ring {
       std::uint64_t last;  // number of the last block that it told of

@@ -10,7 +10,7 @@
 namespace hcasim {
 namespace {
 
-// What a run is, what is only its simulation, limits that software asks for, and what is broken on purpose.
+// Knobs of the run, of its simulation, limits that software asks for, and faults on purpose.
 constexpr std::array not_resources{
     "*seed",        "nodes",        "first_vector",  "functions",     "run_ahead",     "stack",
     "*_run_ahead",  "*timeout",     "log_*",         "max_inline",    "max_sge",       "max_spaces",

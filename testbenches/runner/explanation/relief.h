@@ -1,4 +1,4 @@
-// What a what-if changes: a knob of one kind in all nodes (or in those that were asked for) to twice the count, size or rate,
+// The changes of a what-if: a knob of one kind in all nodes (or in those that were asked for) to twice the count, size or rate,
 // or to half the interval, latency or time. Found in the tree of knobs, so a new knob takes part.
 #pragma once
 

@@ -47,14 +47,14 @@ class process_pool {
   void time_limit(std::chrono::milliseconds t) { options_.time_limit = t; }
   // The children are forks of this process as it is now, whatever it does before run().
   void prepare();
-  // What the children are to know has changed: the next ones do.
+  // Tells the next children of a change of their input.
   void refresh() { spawner_.reset(); }
 
   // True: all done; false: stopped by `stop_fd`, and the children are gone. May be called again for more pieces.
   bool run();
 
  private:
-  // What a child leaves, in files without a name: one child after the other has them.
+  // The output of a child, in files without a name: one child after the other has them.
   struct slot {
     int message;
     int output;

@@ -1,4 +1,4 @@
-// What a core waits for should not wait for a core.
+// Shortens the time slices of this process: a process that a core waits for should not wait for a core.
 #pragma once
 
 namespace hcasim {

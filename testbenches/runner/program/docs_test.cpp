@@ -1,4 +1,4 @@
-// What the documentation says of the program is true: commands, options, settings, whole descriptions, and every unit's knobs.
+// The documentation's statements on the program are true: commands, options, settings, whole descriptions, every unit's knobs.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -200,7 +200,7 @@ std::string with_row(const std::string& page, const json& knob, const std::strin
 
 // HCASIM_UPDATE_DOCS=1 writes the rows that are missing.
 TEST(docs, knob_tables_are_complete_and_true) {
-  // Where a unit's knobs are, when it is not `hca.<unit>`.
+  // Places of a unit's knobs other than `hca.<unit>`.
   const std::map<std::string, std::vector<std::string>> elsewhere{{"context_cache", {"node*.hca.mrc_cache."}},
                                                                   {"fabric", {"link.", "switch."}},
                                                                   {"host", {"node*.host."}},

@@ -90,7 +90,7 @@ class gtkwave : public ::testing::Test {
     }
     return seen;
   }
-  // What is neither the black background nor grey (window, rulers).
+  // Counts the points that are neither the black background nor grey (window, rulers).
   static int drawn(const colours& picture) {
     int n = 0;
     for (const auto& [c, pixels] : picture) {

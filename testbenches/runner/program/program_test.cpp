@@ -435,7 +435,7 @@ TEST_F(program, explains_the_operations_of_every_testbench) {
       EXPECT_GT(steps["responder, receiver not ready"], 1000 * steps["link, lost, sent again"]);
       EXPECT_GT(steps["requester, page not there"], 0);
     }
-    // What a reset ends is in no histogram.
+    // Operations that a reset ends are in no histogram.
     if (name == "recovery" || name == "fault_campaign") continue;
     const double command_time = all_of(r, "command_unit", "command_time");
     EXPECT_NEAR(commands, command_time, 0.01 * command_time) << name;

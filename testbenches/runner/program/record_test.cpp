@@ -1,4 +1,4 @@
-// What a run records besides waveforms: packets as Wireshark reads them, and requests as a Chrome trace.
+// Records of a run besides waveforms: packets as Wireshark reads them, and requests as a Chrome trace.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -220,7 +220,7 @@ TEST_F(recorded, packets_of_unreliable_transports_and_of_shared_receive_queues_t
   EXPECT_TRUE(opcodes.contains(wire::ud | wire::send_only_imm));
 }
 
-// What the events of a Chrome trace must be, and what is in it.
+// The rules for the events of a Chrome trace, and its content.
 struct trace_facts {
   std::set<std::string> names;          // of slices
   std::map<std::uint64_t, int> arrows;  // 1: begins, 2: ends

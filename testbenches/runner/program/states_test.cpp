@@ -1,4 +1,4 @@
-// What the pages of units say of states is what their tables say; HCASIM_UPDATE_DOCS=1 writes it.
+// The pages of units show the states of their tables; HCASIM_UPDATE_DOCS=1 writes them.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -207,7 +207,7 @@ TEST_F(what_if_program, the_report_of_a_study_that_asks_for_it_shows_it) {
   EXPECT_NE(page.find("<td>3 cycles</td><td>nothing that was tried gains 1 %</td>"), std::string::npos);
   EXPECT_NE(page.find("<td>300 cycles</td><td>node*.hca.responder.packet_interval</td><td>each halved</td>"),
             std::string::npos);
-  // As a run of the point alone says it.
+  // A run of the point alone says the same.
   const json alone = result_of("s.yaml --point 2 -o alone --what-if packet_interval");
   EXPECT_EQ(report["what_if"][1]["gains"], alone["what_if"]["gains"]);
   std::ofstream("wrong.yaml") << file_content("s.yaml").replace(file_content("s.yaml").find("what_if: "), 24,

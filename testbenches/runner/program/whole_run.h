@@ -1,4 +1,4 @@
-// Of a result, what was gathered in the whole run: in the measured part and in the set-up.
+// The counts of a whole run from its result: of the measured part and of the set-up.
 #pragma once
 
 #include <string>

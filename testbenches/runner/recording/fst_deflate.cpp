@@ -16,8 +16,8 @@ libdeflate_compressor* compressor() {
 
 }  // namespace
 
-// As compress2: Z_OK when it fits into `*room` bytes, which says afterwards how many it came to. The level that the writer
-// asks for is that of another compressor.
+// Compresses as compress2: Z_OK when it fits into `*room` bytes, which says afterwards how many it came to. The level that the
+// writer asks for is that of another compressor.
 extern "C" int hcasim_compress2(Bytef* to, uLongf* room, const Bytef* from, uLong bytes, int /*level*/) {
   if (!compressor()) return Z_MEM_ERROR;
   const std::size_t n = libdeflate_zlib_compress(compressor(), from, bytes, to, *room);

@@ -88,7 +88,7 @@ TEST_F(fst_test, same_input_same_bytes_and_no_date) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2) << "nothing is left beside them";
 }
 
-// What the whole run holds within the window, and at its begin the values that the signals have then.
+// The window holds the part of the whole run, and at its begin the values that the signals have then.
 TEST_F(fst_test, the_window_cuts) {
   constexpr std::int64_t from = 400'000;
   constexpr std::int64_t until = 600'000;
@@ -151,7 +151,7 @@ TEST_F(fst_test, unwritable_file) {
   EXPECT_TRUE(fs::is_character_file("/dev/null")) << "a device is left alone";
 }
 
-// As on a full disk: the system refuses to let the file grow.
+// The system refuses to let the file grow, as on a full disk.
 TEST_F(fst_test, a_file_that_cannot_grow) {
   std::signal(SIGXFSZ, SIG_IGN);
   const rlimit small{16'384, 16'384};

@@ -43,7 +43,7 @@ void save(const fs::path& file, const std::string& content) {
   if (!out) throw input_error(fmt::format("cannot write '{}'; choose another folder with -o", file.string()));
 }
 
-// What GTKWave shows for value `i` in hexadecimal, and the label instead of it.
+// Returns GTKWave's text for value `i` in hexadecimal, and the label instead of it.
 std::string filter_text(const wave_signal& s) {
   std::string out;
   const unsigned digits = (s.width + 3) / 4;

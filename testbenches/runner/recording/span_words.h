@@ -1,4 +1,4 @@
-// What a slice of each protocol is called, on which unit's track it lies, and the two numbers it shows.
+// The name of a slice of each protocol, the unit's track on which it lies, and the two numbers it shows.
 #pragma once
 
 #include <array>

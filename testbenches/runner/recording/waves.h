@@ -26,7 +26,7 @@ struct wave_signal {
   std::vector<std::string> labels;
 };
 
-// What is written: from <= time < until. At `from` stand the values that the signals have then.
+// The window that is written: from <= time < until. At `from` stand the values that the signals have then.
 struct wave_window {
   ps from{0};
   ps until = never;

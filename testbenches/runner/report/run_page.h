@@ -15,7 +15,7 @@ bool holds_run(const std::filesystem::path& folder);
 // From the run's statistics.csv. Throws input_error when the run has none, or when it is damaged.
 std::vector<chart_data> charts_of_run(const std::filesystem::path& folder);
 std::string run_page(const std::filesystem::path& folder);
-// Of the run's testbench.
+// Returns the name of the run's testbench.
 std::string name_of_run(const std::filesystem::path& folder);
 
 }  // namespace hcasim

@@ -42,7 +42,7 @@ void open_in_browser(const std::string& page) {
 }  // namespace
 
 int show_report(const report_options& o) {
-  // Of a study, or of one run.
+  // The folder is of a study, or of one run.
   std::error_code ec;
   const bool run = holds_run(o.results) && !fs::exists(o.results / result_file::file_name, ec);
   if (run && !o.compare.empty()) throw input_error("--compare is for studies; 'hcasim diff' compares two runs");

@@ -28,7 +28,7 @@ tally measurement::take_row(std::size_t i, ps t) {
   return std::exchange(rows_[i], {});
 }
 
-// What was gathered since the last begin or end belongs to p.
+// Counts since the last begin or end belong to p.
 void measurement::close(part& p, ps t) {
   collect();
   p.values.resize(entries_.size());

@@ -35,8 +35,8 @@ class measurement {
   // do.
   const std::vector<entry>& collect();
   [[nodiscard]] const std::vector<entry>& entries() const { return entries_; }
-  // For whoever samples beside the parts. From keep_rows() on, what the entry gathered since the last call for it, whatever
-  // parts began and ended meanwhile.
+  // For a caller that samples beside the parts: from keep_rows() on, the counts of the entry since the last call for it,
+  // whatever parts began and ended meanwhile.
   void keep_rows() { rows_.resize(collect().size()); }
   tally take_row(std::size_t i, ps t);
 

@@ -1,4 +1,4 @@
-// What a run found out. A testbench fills it; the runner writes it as result.json, statistics.txt and a table on the screen.
+// The result of a run. A testbench fills it; the runner writes it as result.json, statistics.txt and a table on the screen.
 // Everything in here is a function of the description and the seed: no wall-clock time, no paths.
 #pragma once
 
@@ -59,7 +59,7 @@ struct resource_use {
   std::string help;
 };
 
-// Where the time of one operation went, in the order it first came to each; the steps add up to it.
+// One step of an operation's time, in the order it first came to each unit; the steps add up to it.
 struct waterfall_step {
   std::string unit;
   std::string kind;  // software, service, memory (DMA, PCIe and host), wire
@@ -70,7 +70,7 @@ struct waterfall {
   std::vector<waterfall_step> steps;
 };
 
-// What a run is judged by, so that two runs can be told apart: high is better, or low.
+// The aim by which a run is judged, so that two runs can be told apart: high is better, or low.
 enum class aim : std::uint8_t { high, low };
 struct headline {
   std::string name;
@@ -91,7 +91,7 @@ class result {
   void figure(std::string name, double value, std::string unit, std::string help) {
     figures_.push_back({std::move(name), value, std::move(unit), std::move(help)});
   }
-  // What the run is judged by (`hcasim run --what-if`); without any, it is the simulated time that it took.
+  // Sets the figure by which the run is judged (`hcasim run --what-if`); without any, it is the simulated time that it took.
   void judged_by(std::string name, double value, std::string unit, aim direction) {
     headlines_.push_back({std::move(name), value, std::move(unit), direction});
   }

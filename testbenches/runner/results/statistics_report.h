@@ -18,7 +18,7 @@ struct statistic_number {
   double value;
 };
 std::vector<statistic_number> numbers_of(const statistic& s, const tally& t);
-// Of that number; "ps" is shown as ns, a count has none.
+// Returns the unit of that number; "ps" is shown as ns, a count has none.
 std::string unit_of(const statistic& s, std::string_view number);
 
 // {"node0.hca.key_check": {"verdicts": {"unit": "1", "value": 12, "help": "..."}}}.

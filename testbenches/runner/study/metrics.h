@@ -28,7 +28,7 @@ struct metric {
   place where;
 };
 
-// What one run left behind, as the result file keeps it.
+// The data of one run, as the result file keeps it.
 struct point_data {                   // NOLINT(bugprone-exception-escape): moving JSON only asserts
   nlohmann::ordered_json figures;     // name: value
   nlohmann::ordered_json tables;      // [{title, columns: [{name, unit}], rows}]

@@ -32,7 +32,8 @@ struct point_record {
   std::string failures;
   std::string what_if;  // what relieving each resource gained, when the study asks for it
   std::string host;
-  // What the statistics mean (JSON [[unit, name, unit of measure, help], ...]); sent only when the receiver does not have it.
+  // The meaning of the statistics (JSON [[unit, name, unit of measure, help], ...]); sent only when the receiver does not have
+  // it.
   std::string catalogue;
   std::string catalogue_hash;
   std::string metric_error;  // a metric that this run does not have: a mistake in the study

@@ -106,7 +106,7 @@ result_file::result_file(result_file&& o) noexcept
 result_file::~result_file() {
   insert_.reset();
   insert_host_.reset();
-  // Back to one file that can be read from anywhere; not while somebody else reads it.
+  // Goes back to one file that can be read from anywhere; not while another process reads it.
   if (writer_) sqlite3_exec(db_, "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr);
   sqlite3_close(db_);
 }
@@ -148,7 +148,7 @@ result_file result_file::create(const fs::path& file, const study& s) {
   return f;
 }
 
-// What is committed survives the end of this process; the operating system's own end may cost the last rows, never the file.
+// A commit survives the end of this process; the operating system's own end may cost the last rows, never the file.
 void result_file::begin_writing() {
   execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
   writer_ = true;

@@ -18,7 +18,7 @@ struct sqlite3_stmt;
 
 namespace hcasim {
 
-// As a literal of SQL.
+// Returns the text as a literal of SQL.
 std::string sql_text(const std::string& text);
 
 class result_file {

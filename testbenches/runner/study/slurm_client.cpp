@@ -105,7 +105,7 @@ std::string slurm_client::submit(std::size_t tasks, unsigned at_once, const std:
                                  const std::string& script, const std::string& log) {
   std::vector<std::string> call{"sbatch"};
   call.insert(call.end(), options.begin(), options.end());
-  // What the sweep relies on stands behind what the user says.
+  // The options that the sweep relies on stand behind the user's.
   call.insert(call.end(), {"--parsable", "--job-name=" + name_, "--output=" + log, "--open-mode=append",
                            "--chdir=" + std::filesystem::current_path().string(),
                            fmt::format("--array=0-{}{}", tasks - 1, at_once ? fmt::format("%{}", at_once) : ""), script});

@@ -58,7 +58,7 @@ class slurm_executor {
   std::string status_;
 };
 
-// What a task of such a job runs: hcasim sweep STUDY --slurm-task DIR/slurm.
+// Runs a task of such a job: hcasim sweep STUDY --slurm-task DIR/slurm.
 int run_slurm_task(const study& s, platform_factory machine, const std::filesystem::path& folder, std::optional<ps> time_limit);
 
 }  // namespace hcasim

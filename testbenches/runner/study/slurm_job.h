@@ -1,5 +1,5 @@
-// What the sweep and the tasks of its job share: a folder DIR/slurm with the points of each task, and a file for each point
-// that ended. Both sides of a point may be repeated: the record is the same.
+// The files that the sweep and the tasks of its job share: a folder DIR/slurm with the points of each task, and a file for each
+// point that ended. Both sides of a point may be repeated: the record is the same.
 #pragma once
 
 #include <cstdint>

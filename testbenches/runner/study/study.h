@@ -58,7 +58,7 @@ class study {
   [[nodiscard]] const std::vector<study_axis>& axes() const { return axes_; }
   [[nodiscard]] const std::vector<metric>& metrics() const { return metrics_; }
   [[nodiscard]] const std::vector<study_chart>& charts() const { return charts_; }
-  // What of each point is relieved to see what binds, as of `hcasim run --what-if`; nothing: none is.
+  // Returns the pattern of the resources that are relieved at each point, as of `hcasim run --what-if`; nothing = none is.
   [[nodiscard]] const std::optional<std::string>& what_if_pattern() const { return what_if_; }
   // Saturates at 2^64 - 1.
   [[nodiscard]] std::uint64_t points() const;

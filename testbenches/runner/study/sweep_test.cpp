@@ -380,7 +380,7 @@ TEST_F(sweep, bad_folders_and_result_files) {
   EXPECT_NE(shown.text.find("damaged"), std::string::npos) << shown.text;
   EXPECT_FALSE(fs::exists("pictures"));
 
-  // Of pages that SQLite can read, the texts in them: no page of the file is checked by a sum.
+  // Changes the texts of pages that SQLite can read: no page of the file is checked by a sum.
   broken = good;
   std::size_t of_points = 0;
   for (std::size_t at = broken.find("{\"", 4096); at != std::string::npos; at = broken.find("{\"", at + 1), ++of_points) {
