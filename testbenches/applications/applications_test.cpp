@@ -129,7 +129,7 @@ TEST_P(programs, print_what_is_expected_and_the_same_again) {
   }
 }
 
-// Of the client's table of results, the column `i`.
+// Returns column `i` of the client's table of results.
 double result_of(const std::string& folder, std::size_t i) {
   std::istringstream lines(file_content(folder + "/program1.txt"));
   for (std::string line; std::getline(lines, line);) {
@@ -202,7 +202,7 @@ TEST(applications, bandwidth_is_the_links_closed_form) {
   EXPECT_NEAR(result_of(folder / "programs", 3), mib_per_second * 4096 / 4122, 0.01 * mib_per_second);
 }
 
-// Of all transports: no more than that, over few messages as over many.
+// No transport has more than that, over few messages as over many.
 TEST(applications, no_bandwidth_is_more_than_the_links) {
   if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
@@ -214,7 +214,7 @@ TEST(applications, no_bandwidth_is_more_than_the_links) {
   }
 }
 
-// What perftest prints is in the result.
+// The output of perftest is in the result.
 TEST(applications, a_printed_table_is_a_metric) {
   if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;

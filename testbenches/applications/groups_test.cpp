@@ -1,5 +1,5 @@
-// What programs need more than two QPs for: multicast groups, XRC domains; and packets with a global route header, as
-// Wireshark sees them.
+// Features for more than two QPs: multicast groups, XRC domains; and packets with a global route header, as Wireshark sees
+// them.
 #include <array>
 #include <cstdlib>
 #include <sstream>
@@ -16,7 +16,7 @@ std::size_t lines_with(const std::string& text, const std::string& part) {
   return n;
 }
 
-// What a packet takes on the wire, on average.
+// Returns the mean size of a packet on the wire.
 double figure_of_packets(const std::string& folder, std::size_t packets) {
   const outcome o = run_program("tshark", fmt::format("-r {}/packets.ib.pcapng -T fields -e frame.len 2>/dev/null", folder));
   std::istringstream lines(o.text);

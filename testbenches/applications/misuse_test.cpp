@@ -130,7 +130,7 @@ TEST_F(misuse, a_child_that_is_killed) {
   EXPECT_EQ(file_content(folder_ / "out/result.json"), result);
 }
 
-// What a program begins may be out of reach as the program itself may: it runs, and is told of.
+// A program that another one begins may be out of reach as the first one may: it runs, and is told of.
 TEST_F(misuse, a_program_that_begins_one_out_of_reach) {
   const std::string outside = fs::path(places::program).parent_path() / "hcasim_static";
   const std::string words = outside + " runs outside the simulation, by the machine's clock: it is linked statically";
@@ -140,7 +140,7 @@ TEST_F(misuse, a_program_that_begins_one_out_of_reach) {
     EXPECT_SAYS(run(fmt::format("/usr/bin/python3 -c 'import subprocess; subprocess.run([\"{}\"]{})'", outside, how)), 0,
                 words);
   }
-  if (::geteuid() != 0) return;  // who else could make a file of somebody else's
+  if (::geteuid() != 0) return;  // only root can make a file of another user's
   const std::string other = copy("/bin/true", 0755);
   ASSERT_EQ(::chown(other.c_str(), 65534, 65534), 0);
   ::chmod(other.c_str(), 04755);
@@ -148,7 +148,7 @@ TEST_F(misuse, a_program_that_begins_one_out_of_reach) {
               other + " runs outside the simulation, by the machine's clock: it is set-user-ID");
 }
 
-// A node's name may stand where nobody replaces it.
+// A node's name may stand in a word, where it is not replaced.
 TEST_F(misuse, a_name_within_a_word) {
   EXPECT_EQ(run("sh -c 'getent ahostsv4 node1 | head -1'", "--set nodes=2").status, 0);
   EXPECT_EQ(printed(0).substr(0, 10), "127.0.0.2 ");
@@ -173,7 +173,7 @@ TEST_F(misuse, a_program_that_is_killed_leaves_its_peer_a_timeout) {
   EXPECT_EQ(o.status, 0) << o.text;
 }
 
-// Also of what makes no call, and asks nobody.
+// The same holds of a program that makes no call.
 TEST_F(misuse, nothing_of_a_run_outlives_the_simulator) {
   const std::string note = folder_ / "number";
   const std::string words = fmt::format("sh -c '(echo > {0}.new; while :; do :; done) & echo $! > {0}; wait'", note);
@@ -288,7 +288,7 @@ void PrintTo(const loop& l, std::ostream* out) {  // NOLINT(readability-identifi
 class spinning : public misuse, public ::testing::WithParamInterface<loop> {};
 
 // A loop that changes nothing that it would not change back is waiting; one that looks at the clock goes on by itself; of
-// others nobody can know.
+// others it cannot be known.
 TEST_P(spinning, is_seen_through_or_counted) {
   ASSERT_EQ(run_own(std::string("spin ") + GetParam().name).status, 0) << printed(0);
   if (GetParam().proven) {

@@ -15,7 +15,7 @@ class program_set {
   program_set();
 
   void knobs(knob_visitor& k);
-  // Of time and of connections; the programs are added when they are made.
+  // Settings of time and of connections; the programs are added when they are made.
   applications::programs_config& config() { return config_; }
   // Throws input_error: there is none (`how` to write one), or one cannot be run.
   applications::programs& make(run_context& context, hcasim::system& s, const char* how);

@@ -37,7 +37,7 @@ struct page {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-// What a thread sends over the socket when it connects, with the page's descriptor beside it.
+// The message of a thread on the socket when it connects, with the page's descriptor beside it.
 struct hello {
   std::uint32_t magic;
   std::uint32_t version;

@@ -21,7 +21,7 @@ struct close_device {
   using answer = nothing;
   handle context;
 };
-// What another opening has made, in the same process. With a pipe as above, and a descriptor of that opening's file.
+// Imports an object of another opening, in the same process. With a pipe as above, and a descriptor of that opening's file.
 struct import_device {
   static constexpr what number = what::import_device;
   using answer = open_device::answer;

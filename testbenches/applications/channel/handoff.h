@@ -23,7 +23,7 @@ bool await_answer(page& p, impatience& how);
 [[nodiscard]] bool is_asked(const page& p, std::uint32_t seen);
 bool await_request(page& p, std::uint32_t seen, impatience& how, std::chrono::nanoseconds at_most);
 void answer(page& p, std::uint32_t seen);
-// Another thread has been answered before this one: whoever waits there leaves the processor to it.
+// Another thread has been answered before this one: a waiting side leaves the processor to it.
 void let_sleep(page& p);
 
 }  // namespace hcasim::channel

@@ -11,7 +11,7 @@
 namespace hcasim::channel {
 namespace {
 
-// The kernel's, whoever has taken the C library's: it serves within a signal's handler and a child of fork.
+// The kernel's call, even if the C library's is replaced: it serves within a signal's handler and a child of fork.
 bool read_at(int file, std::uint64_t at, void* to, std::size_t n) {
   return ::syscall(SYS_pread64, file, to, n, at) == static_cast<long>(n);
 }

@@ -22,7 +22,7 @@ struct create_qp {
   capacities cap;
   std::uint32_t type, signal_all;
 };
-// Where packets go, and what a GRH says for those who send with one.
+// The target of packets, and the content of the GRH of a sender that has one.
 struct route {
   std::uint8_t gid[16];
   std::uint32_t flow_label;

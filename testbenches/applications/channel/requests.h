@@ -1,4 +1,4 @@
-// What a program can ask: one struct a request, with its number and the struct that answers it. Objects are handles, 0 is none.
+// Requests of a program: one struct a request, with its number and the struct that answers it. Objects are handles, 0 is none.
 // Enumerators and bits are those of <infiniband/verbs.h>; `user` comes back with events and means nothing to the simulator.
 #pragma once
 

@@ -7,7 +7,7 @@
 
 namespace hcasim::channel {
 
-// With an eventfd, which can be read while it has expired and nobody has read that.
+// Opens a timer with an eventfd, which can be read while the timer has expired and was not read.
 struct open_timer {
   static constexpr what number = what::open_timer;
   using answer = made;

@@ -1,4 +1,4 @@
-// What a thread waits for, and what it tells of itself.
+// Waits of a thread, and its reports of itself.
 #pragma once
 
 #include <cstdint>

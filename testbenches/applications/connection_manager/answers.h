@@ -1,4 +1,4 @@
-// What an identifier is, in the structs that programs are answered with.
+// Shows an identifier in the structs of the answers to programs.
 #pragma once
 
 #include "testbenches/applications/connection_manager/manager.h"
@@ -17,7 +17,7 @@ struct path_answer {
 };
 path_answer paths_of(const identifier& id, const network& net);
 
-// What its queue pair is to be given on its way to a state. 0 or an errno value.
+// Returns the attributes of its queue pair on the way to a state. 0 or an errno value.
 int qp_attributes_of(const identifier& id, std::uint32_t qp_state, const network& net, ib_uverbs_qp_attr& out);
 
 }  // namespace hcasim::applications::cm

@@ -33,7 +33,7 @@ struct work {
   }
 };
 
-// What a program left out is zero.
+// A part that a program left out is zero.
 template <class Command>
 Command taken(std::span<const std::byte> in) {
   Command out{};

@@ -1,4 +1,4 @@
-// What programs write to the file: a header, and a command as <rdma/rdma_user_cm.h> has it. Nothing in it is to be trusted.
+// Programs' writes to the file: a header, and a command as <rdma/rdma_user_cm.h> has it. Nothing in it is to be trusted.
 #pragma once
 
 #include <cstddef>

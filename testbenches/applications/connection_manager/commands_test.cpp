@@ -1,4 +1,4 @@
-// What is written to the file: addresses of every family, and commands of any bytes.
+// Writes to the file: addresses of every family, and commands of any bytes.
 #include "testbenches/applications/connection_manager/connection_manager_kit.h"
 
 namespace hcasim::applications::cm {

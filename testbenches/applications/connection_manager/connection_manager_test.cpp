@@ -26,7 +26,8 @@ TEST(connection_manager, each_message_takes_its_time) {
   EXPECT_EQ(request.param.conn.private_data_len, 56);
 }
 
-// What one side expects first is what the other sends first; what one may ask for is what the other can answer.
+// The first PSN that one side expects is the one that the other sends; the requests that one may have are those the other can
+// answer.
 TEST(connection_manager, both_sides_are_given_attributes_that_fit) {
   world w;
   const auto [active, passive] = w.connected();

@@ -63,7 +63,7 @@ gid group_of(const in6_addr& a) {
   return g;
 }
 
-// What a subnet administrator has given out as an IPv6 address stays what it is (cma_set_mgid).
+// A group that a subnet administrator has given out as an IPv6 address stays as it is (cma_set_mgid).
 bool is_group_gid(const in6_addr& a) {
   return (a.s6_addr[1] & 0xf0) == 0x10 && a.s6_addr[2] == 0xa0 && a.s6_addr[3] == 0x1b;
 }
@@ -118,7 +118,7 @@ std::optional<endpoint> read_address(const void* address, std::size_t bytes, std
 
 namespace {
 
-// Of an IP address what the GID has kept of it.
+// Puts the part of an IP address that the GID has kept.
 std::size_t put_group(const endpoint& e, __kernel_sockaddr_storage& out) {
   if (e.family == AF_INET) {
     sockaddr_in a{};

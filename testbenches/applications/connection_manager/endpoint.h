@@ -39,7 +39,7 @@ struct ib_sockaddr {
   std::uint64_t scope;
 };
 
-// None: no address that this library knows, or cut short. `self`: the node of the program, which loopback addresses mean.
+// Reads an address; none = of no known family, or cut short. `self`: the node of the program, which loopback addresses mean.
 std::optional<endpoint> read_address(const void* address, std::size_t bytes, std::uint32_t self, const network& net);
 // Returns how many bytes it takes. `space`: of ports, which a service identifier begins with.
 std::size_t write_address(const endpoint& e, std::uint16_t space, const network& net, __kernel_sockaddr_storage& out);

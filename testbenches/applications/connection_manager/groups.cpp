@@ -66,7 +66,7 @@ int manager::leave(file& f, std::uint32_t number, std::uint32_t& events_reported
   return 0;
 }
 
-// What it was not told yet it will not hear.
+// The identifier will not hear of events that it was not told yet.
 void manager::end(std::uint32_t number) {
   const auto m = members_.find(number);
   file& f = *at(m->second.of)->of;

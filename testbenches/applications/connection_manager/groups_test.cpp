@@ -4,7 +4,7 @@
 namespace hcasim::applications::cm {
 namespace {
 
-// Groups of one GID have one LID, as long as somebody has joined; whoever joins is told of both.
+// Groups of one GID have one LID, as long as they have a member; each new member is told of both.
 TEST(connection_manager, groups_are_joined_and_left) {
   world w;
   const auto group_ip = [](std::uint32_t v4) {
@@ -65,7 +65,7 @@ TEST(connection_manager, groups_are_joined_and_left) {
   ASSERT_EQ(again, 0);
   w.net.run();
   EXPECT_EQ(w.server.event().param.ud.ah_attr.dlid, 0xc000) << "it was given back";
-  // Who leaves, or goes, before it has heard hears nothing.
+  // A member that leaves, or goes, before it has heard hears nothing.
   const auto [quick, fifth] = join(w.server, a, 5003, 0xef0a0b0d);
   ASSERT_EQ(quick, 0);
   EXPECT_EQ(leave(w.server, fifth), 0);
@@ -77,7 +77,7 @@ TEST(connection_manager, groups_are_joined_and_left) {
   EXPECT_EQ(w.server.event().event, nothing);
   EXPECT_EQ(leave(w.server, fourth), ENOENT) << "it went with its identifier";
 
-  // What cannot be joined, and who cannot.
+  // Groups that cannot be joined, and identifiers that cannot join.
   const std::uint32_t early = w.client.create(RDMA_PS_UDP);
   EXPECT_EQ(join(w.client, early, 1, 0xef010203).first, EINVAL) << "on no device yet";
   EXPECT_EQ(join(w.client, b, 1, 0x7f000001).first, EINVAL) << "a node";

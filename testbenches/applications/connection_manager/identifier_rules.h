@@ -55,7 +55,7 @@ enum class id_event : std::uint8_t {
 
 using id_state = life_state<id_life, id_mark>;
 
-// What two managers say to each other.
+// Messages between two managers.
 enum class message_kind : std::uint8_t {
   request,           // REQ
   reply,             // REP
@@ -73,7 +73,7 @@ enum answer_status : std::uint16_t { service_found = 0, service_unsupported = 1,
 // Throws std::logic_error: not in this state.
 [[nodiscard]] id_state step(id_state s, id_event e);
 
-// What the peer is told when the identifier is destroyed.
+// The message to the peer when the identifier is destroyed.
 struct farewell {
   message_kind kind;
   std::uint16_t reason = 0;

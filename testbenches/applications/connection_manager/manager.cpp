@@ -147,7 +147,7 @@ std::uint32_t manager::migrate(identifier& id, file& to) {
   return id.events_reported;
 }
 
-// A port is one identifier's at a time, or theirs who all said that they share it, as long as nobody listens there.
+// A port belongs to one identifier at a time, or to all that said that they share it, as long as none of them listens there.
 bool manager::take_port(identifier& id) {
   const auto free = [&](std::uint16_t port) {
     return std::none_of(identifiers_.begin(), identifiers_.end(), [&](const auto& other) {

@@ -52,14 +52,14 @@ struct event {
   std::uint64_t uid = 0;
 };
 
-// What a program has opened.
+// A file that a program has opened.
 struct file {
   std::uint32_t node = 0;
   std::function<void(int)> pending;  // told by how many its events have become more or fewer
   std::list<event> events;
 };
 
-// What one side tells the other of its queue pair.
+// The message about one side's queue pair to the other.
 struct offer {
   std::uint32_t qp_num = 0;
   std::uint32_t qkey = 0;
@@ -95,7 +95,7 @@ struct identifier {
   [[nodiscard]] bool on_device() const { return source.node != any_node; }
 };
 
-// What an identifier is to a multicast group, from its joining to its leaving.
+// The membership of an identifier in a multicast group, from its joining to its leaving.
 struct membership {
   std::uint32_t of = 0;  // its identifier
   std::uint64_t uid = 0;
@@ -139,7 +139,7 @@ class manager {
   struct message {
     message_kind kind{};
     std::uint32_t from = 0;
-    std::uint32_t to = 0;  // 0: whoever has the port, or the peer of `from`
+    std::uint32_t to = 0;  // 0 = the listener of the port, or the peer of `from`
     endpoint source;
     endpoint destination;
     std::uint16_t space = 0;

@@ -38,7 +38,7 @@ void manager::send(message m) {
   network_.later(config_.management, [this, m] { deliver(m); });
 }
 
-// What happens to one that its program has not taken yet is not told: it cannot name it.
+// Events of an identifier that its program has not taken yet are not told: the program cannot name it.
 void manager::tell(identifier& id, event e) {
   if (id.uid == 0 && id.passive && e.fresh == 0) return;
   e.about = id.number;
@@ -157,7 +157,7 @@ void manager::deliver_request(const message& m) {
   tell(*l, e);
 }
 
-// As after a time-out: the specification has no word for "not now".
+// Sends it again as after a time-out: the specification has no word for "not now".
 void manager::come_again(message m) {
   constexpr int most = 15;
   if (++m.again <= most) {
@@ -170,7 +170,7 @@ void manager::come_again(message m) {
   tell(*asking, {happened::unreachable, -ETIMEDOUT});
 }
 
-// Nobody is there.
+// Refuses a message that has no listener.
 void manager::refuse(const message& m) {
   message back;
   back.to = m.from;

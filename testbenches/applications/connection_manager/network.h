@@ -1,4 +1,4 @@
-// What the connection manager knows of the simulated network, and how it lets time pass.
+// The simulated network as the connection manager knows it, and its way to let time pass.
 #pragma once
 
 #include <cstdint>

@@ -44,8 +44,8 @@ const place& here() {
   return p;
 }
 
-// In the host's order. Any address is the node's own. With a gateway, nothing leaves the machine: what is neither on the
-// loopback nor in the gateway's network is where nobody listens.
+// In the host's order. Any address is the node's own. With a gateway, nothing leaves the machine: an address neither on the
+// loopback nor in the gateway's network has no listener.
 std::uint32_t meant(std::uint32_t a) {
   if (a == INADDR_ANY) return here().network | here().own;
   if ((a & ~low_byte) == loopback) return here().network | (a & low_byte);
@@ -88,7 +88,7 @@ bool only_version_6(int fd) {
   return ::getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &length) == 0 && only != 0;
 }
 
-// Of an address of this run; 0: it is none.
+// Returns the port of an address of this run; 0 = it is none.
 in_port_t* port_of(sockaddr_storage& a) {
   if (a.ss_family == AF_INET) {
     auto& in = reinterpret_cast<sockaddr_in&>(a);

@@ -148,7 +148,7 @@ int until(Look look_once, std::uint64_t timeout, const pollfd* fds, nfds_t n) {
   }
 }
 
-// What is left when a timer's signal ends it.
+// Returns the rest of the sleep when a timer's signal ends it.
 std::uint64_t sleep_ps(std::uint64_t ps) {
   const connection* c = mine();
   const std::uint64_t end = c->now + c->spent + ps;

@@ -42,7 +42,7 @@ timespec since(std::uint64_t seconds, std::uint64_t ps) {
   return {static_cast<time_t>(seconds + ps / ps_per_second), static_cast<long>(ps % ps_per_second / 1000)};
 }
 
-// As the system has it, but for the clock rate: that is the simulated processor's.
+// Shows the system's file, but for the clock rate: that is the simulated processor's.
 int simulated_cpuinfo() {
   const int memory = static_cast<int>(::syscall(SYS_memfd_create, "cpuinfo", 0));
   const int real = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/cpuinfo", O_RDONLY | O_CLOEXEC));

@@ -1,5 +1,5 @@
 // Clocks that a program looks at are the simulated one. A look costs its thread time; it asks the simulator only when it has
-// run ahead for so long that somebody else might have acted.
+// run ahead for so long that another thread might have acted.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,7 @@ void connect_own(const char* name, void (*tell)(void*), void* of) {
   ::syscall(SYS_close, memory);
   if (!sent) give_up("the simulator does not answer");
   if (tell) tell(of);
-  // Whoever connects waits until it is its turn.
+  // A thread that connects waits until it is its turn.
   call(channel::clock{});
 }
 
@@ -213,7 +213,7 @@ std::uint32_t own_node() {
   const std::uint64_t given = setting("HCASIM_NODE", 0);
   const std::uint64_t nodes = setting("HCASIM_NODES_BY_RANK", 0);
   if (nodes == 0) return static_cast<std::uint32_t>(given);
-  // Of Open MPI, MPICH and its kin, MVAPICH, Slurm.
+  // Variables of Open MPI, MPICH and its kin, MVAPICH, Slurm.
   for (const char* rank :
        {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "SLURM_LOCALID"}) {
     if (::getenv(rank)) return static_cast<std::uint32_t>(setting(rank, 0) % nodes);

@@ -29,14 +29,14 @@ struct connection {
   channel::impatience waits;
 };
 
-// Of a program that another one has begun: the number of a descriptor to close when it is known.
+// For a program that another one has begun: the number of a descriptor to close when it is known.
 inline constexpr const char* tell_variable = "HCASIM_TELL";
 
-// Of the calling thread; nullptr: there is no simulator.
+// Returns the connection of the calling thread; nullptr = there is no simulator.
 connection* mine();
 // Connects a new thread or process; `tell` is called when the simulator will hear of it, before it is the thread's turn.
 void connect_and_tell(void (*tell)(void*), void* of);
-// Of the calling thread, if it has one.
+// Returns the connection of the calling thread, if it has one.
 connection* present();
 // Around a sleep that ends when what it has made connects, or what it has ended is gone, however long the machine takes.
 void set_begetting(bool now);

@@ -177,7 +177,7 @@ HCASIM_PUBLIC int fstat64(int fd, struct stat64* out) noexcept {
   return fstat(fd, reinterpret_cast<struct stat*>(out));
 }
 
-// What the machine's own RDMA subsystem would say is of no interest here.
+// The machine's own RDMA subsystem is of no interest here.
 HCASIM_PUBLIC int socket(int domain, int type, int protocol) noexcept {
   if (domain == AF_NETLINK && protocol == NETLINK_RDMA && mine()) {
     errno = EPROTONOSUPPORT;

@@ -1,4 +1,4 @@
-// What descriptors of a program stand for, where that is ours.
+// The objects of this library behind a program's descriptors.
 #pragma once
 
 #include <array>

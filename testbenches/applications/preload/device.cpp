@@ -78,7 +78,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   return 0;
 }
 
-// As adapters of others show it: the ticks stand in the place of nanoseconds.
+// Shows the ticks in the place of nanoseconds, as adapters of others do.
 int query_rt_values(ibv_context* context, ibv_values_ex* values) {
   if (values->comp_mask != IBV_VALUES_MASK_RAW_CLOCK) return EINVAL;
   channel::query_clock::answer out{};
@@ -199,7 +199,7 @@ HCASIM_PUBLIC int ibv_query_device(ibv_context* context, ibv_device_attr* attr) 
 
 HCASIM_PUBLIC int ibv_query_port(ibv_context* context, std::uint8_t port, _compat_ibv_port_attr* attr) {
   if (!mine()) return HCASIM_REAL(ibv_query_port)(context, port, attr);
-  // What programs that were built before the extended form know of.
+  // The part that programs know which were built before the extended form.
   return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attr), offsetof(ibv_port_attr, port_cap_flags2));
 }
 
@@ -230,7 +230,7 @@ HCASIM_PUBLIC ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* 
   return error ? -error : 1;
 }
 
-// Of IBVERBS_PRIVATE_34; ibv_devinfo asks.
+// A call of IBVERBS_PRIVATE_34; ibv_devinfo makes it.
 HCASIM_PUBLIC int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsigned index, unsigned* type) {
   using function = int(ibv_context*, std::uint8_t, unsigned, unsigned*);
   if (!mine()) return next(static_cast<function*>(nullptr), "ibv_query_gid_type")(context, port, index, type);

@@ -1,4 +1,4 @@
-// The device's own file. Nobody opens it, but some programs look whether they may before they ask for the device.
+// The device's own file. No program opens it, but some look whether they may before they ask for the device.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// What several queue pairs have in common: multicast groups and XRC domains.
+// Features that several queue pairs have in common: multicast groups and XRC domains.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 namespace hcasim::preload {
 namespace {
 
-// Whoever has the same file open means the same domain. 0: there is no file.
+// A process that has the same file open means the same domain. 0 = there is no file.
 int identify(int fd, std::uint64_t& file) {
   struct stat s {};
   if (fd == -1) return 0;

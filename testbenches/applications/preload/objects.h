@@ -70,7 +70,7 @@ struct cq_object {
   std::uint64_t polled_ticks;  // of the adapter's clock
 };
 
-// What the extended calls have gathered between wr_start and wr_complete.
+// The requests that the extended calls have gathered between wr_start and wr_complete.
 struct pending_sends {
   std::vector<channel::send_request> requests;
   std::vector<std::vector<channel::segment>> segments;

@@ -108,7 +108,7 @@ HCASIM_PUBLIC ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t pd) {
   return made_pd(context, out.object);
 }
 
-// What was imported is not destroyed with what stands for it here.
+// An imported object is not destroyed with the one that stands for it here.
 HCASIM_PUBLIC void ibv_unimport_pd(ibv_pd* pd) {
   if (!mine()) return HCASIM_REAL(ibv_unimport_pd)(pd);
   std::free(of<pd_object>(pd));

@@ -24,7 +24,7 @@ HCASIM_PUBLIC int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr*
   return mine() ? EOPNOTSUPP : HCASIM_REAL(ibv_resolve_eth_l2_from_gid)(context, attr, mac, vid);
 }
 
-// What goes to the hardware of one maker past the verbs asks first whether the device is one of these.
+// A library that talks to the hardware of one maker past the verbs asks first whether the device is one of these.
 HCASIM_PUBLIC bool mlx5dv_is_supported(ibv_device* device) {
   return !mine() && HCASIM_REAL(mlx5dv_is_supported)(device);
 }

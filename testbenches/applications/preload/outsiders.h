@@ -3,7 +3,7 @@
 
 namespace hcasim::preload {
 
-// Of a program as execve and execvp find it: whether it is one.
+// Returns whether a program, found as by execve and execvp, is one.
 bool tell_of_outsider(const char* path);
 bool tell_of_outsider_in_path(const char* file);
 

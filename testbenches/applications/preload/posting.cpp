@@ -95,7 +95,7 @@ class chain {
   Convert convert_;
 };
 
-// What the extended calls have gathered.
+// The requests that the extended calls have gathered.
 class gathered {
  public:
   explicit gathered(const pending_sends& p) : p_(p) {}

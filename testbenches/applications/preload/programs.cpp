@@ -158,7 +158,7 @@ HCASIM_PUBLIC int waitid(idtype_t type, id_t which, siginfo_t* info, int options
   }
 }
 
-// Who is ended has ended when the call returns: how soon the system would do it is up to the machine.
+// A process that is killed has ended when the call returns: how soon the system would do it is up to the machine.
 HCASIM_PUBLIC int kill(pid_t process, int signal) noexcept {
   const bool another = process > 0 && process != ::getpid();
   if (!another || !present() || !ends_by(process, signal)) return static_cast<int>(::syscall(SYS_kill, process, signal));

@@ -25,8 +25,8 @@ constexpr std::size_t stack_bytes = 512;
 constexpr int most_steps = 400;       // of a round
 constexpr int rounds_of_a_proof = 8;  // what is added to memory changes the flags within so many
 
-// What the thread was when it was stopped, and what it has been since. A loop comes back to what it was; one that counts in
-// memory does so too, between its stores and loads: it is not the same on the whole of its way each time.
+// The state of the thread when it was stopped, and since. A loop comes back to an earlier state; one that counts in memory does
+// so too, between its stores and loads: it is not the same on the whole of its way each time.
 struct snapshot {
   bool stepping = false;
   std::uint32_t beats = 0;
@@ -122,7 +122,7 @@ kept_action program_fault;
 kept_action program_trap;
 kept_action program_spin;
 
-// What the program does about a signal that is not for us.
+// Hands a signal that is not for this library to the program.
 void hand_on(const kept_action& k, int signal, siginfo_t* info, void* context) {
   if (k.given && (k.action.sa_flags & SA_SIGINFO) && k.action.sa_sigaction) return k.action.sa_sigaction(signal, info, context);
   if (k.given && k.action.sa_handler == SIG_IGN) return;

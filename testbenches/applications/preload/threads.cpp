@@ -94,7 +94,7 @@ int lock(pthread_mutex_t* m, std::uint64_t deadline) {
   return error == EBUSY ? HCASIM_REAL(pthread_mutex_lock)(m) : error;  // its own: what the system says to that
 }
 
-// What lies in a pthread_cond_t and a pthread_barrier_t of a program: zeroes are a new one.
+// The content of a program's pthread_cond_t and pthread_barrier_t: zeroes are a new one.
 struct condition {
   std::uint64_t tickets;
   std::uint64_t served;

@@ -8,7 +8,7 @@
 namespace hcasim::preload {
 
 bool is_timer_file(int fd);
-// As read(2) on one that does not sleep: 8, or -1 with errno.
+// Reads as read(2) of a descriptor that does not sleep: 8, or -1 with errno.
 ssize_t read_timer(int fd, void* to, size_t n);
 // Before the number means something else.
 void drop_timer_file(int fd);

@@ -22,7 +22,7 @@ constexpr std::uint64_t never = ~std::uint64_t{0};
 constexpr std::uint64_t ps_per_us = 1'000'000;
 constexpr std::uint64_t us_per_s = 1'000'000;
 
-// What it sends goes to the thread that finds it due, or to the one that it was made for; that one alone finds it then.
+// Its signal goes to the thread that finds it due, or to the one that it was made for; that one alone finds it then.
 struct interval_timer {
   std::atomic<bool> used{false};
   std::uint64_t due = never;  // ps
@@ -62,7 +62,7 @@ std::uint64_t left_of(const interval_timer& t, std::uint64_t now) {
   return t.due == never ? 0 : std::max(t.due, now + 1) - now;
 }
 
-// What was left of it before.
+// Returns the rest of its time before.
 std::uint64_t set(interval_timer& t, std::uint64_t first, std::uint64_t again) {
   std::uint64_t now = 0;
   look_at_clock(now);

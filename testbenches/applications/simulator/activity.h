@@ -1,5 +1,5 @@
-// What a waiting thread of a program wants to hear of: DMA that lands in the program's pages or in its completion queues, and
-// other threads of its family that have run.
+// Activity that a waiting thread of a program wants to hear of: DMA that lands in the program's pages or in its completion
+// queues, and other threads of its family that have run.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class activity final : public page_watcher {
     ++slices_;
     wake(changed_);
   }
-  // The process has ended: nobody waits any more.
+  // The process has ended: no thread waits any more.
   void end() {
     ended_ = true;
     wake(changed_);

@@ -56,7 +56,7 @@ struct client {
   int close(cpu& c, verbs::ibv_context* context);
   void close_all(cpu& c);
 
-  // Where there is a gateway, a GID stands for a LID of the fabric, whose packets have no GRH. ENETUNREACH: nobody has it.
+  // With a gateway, a GID stands for a LID of the fabric, whose packets have no GRH. ENETUNREACH: no host has it.
   [[nodiscard]] int route_outside(verbs::ibv_ah_attr& to) const;
 
   node& where;

@@ -1,4 +1,4 @@
-// What is said before a program is started: its words, where it lies, and why the preload library could not be in it.
+// Checks before a program is started: its words, its place, and why the preload library could not be in it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct found_program {
   std::string path;
   std::string objection;  // empty: it can be run
 };
-// As execvp would find it.
+// Finds a program as execvp would.
 found_program find_program(const std::string& name);
 
 }  // namespace hcasim::applications

@@ -18,7 +18,7 @@ class gid_map {
   virtual ~gid_map() = default;
 
   [[nodiscard]] virtual gid of_node(std::uint32_t node) const = 0;
-  // 0: nobody's.
+  // 0 = of no host.
   [[nodiscard]] virtual std::uint16_t lid_of(const gid& g) const = 0;
 };
 

@@ -10,7 +10,7 @@ namespace hcasim::applications {
 
 class guardian {
  public:
-  // Of a group of processes. Without memory for one there is none.
+  // Guards a group of processes. Without memory for one there is none.
   explicit guardian(pid_t group);
   ~guardian();
   guardian(const guardian&) = delete;

@@ -36,7 +36,7 @@ bool together(const A& a, const B& b) {
   return a.context == b.context;
 }
 
-// A program's pointer, which nobody here follows.
+// A program's pointer, which is never followed here.
 inline void* as_context(std::uint64_t user) {
   return reinterpret_cast<void*>(user);  // NOLINT(performance-no-int-to-ptr)
 }

@@ -85,7 +85,7 @@ meeting_place::meeting_place() {
   const unsigned first_tried = std::random_device()() % many;  // addresses of the last run have connections that linger
   for (unsigned i = 0; i < many && !claim_; ++i) {
     const unsigned n = (first_tried + i) % many;
-    // Of one length: the environment lies on the programs' stacks.
+    // All of one length: the environment lies on the programs' stacks.
     loopback_ = fmt::format("{:03}.{:03}", first + n / 256, n % 256);
     claim_ = bound("hcasim.loopback." + loopback_);
   }

@@ -11,7 +11,7 @@
 
 namespace hcasim::applications {
 
-// Where programs connect, and the addresses that are this run's alone: a program's 127.0.0.n is 127.x.y.n on the machine.
+// The place where programs connect, and the addresses of this run alone: a program's 127.0.0.n is 127.x.y.n on the machine.
 class meeting_place {
  public:
   meeting_place();

@@ -1,4 +1,4 @@
-// What perftest's programs print, as figures.
+// The output of perftest's programs, as figures.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct printed_figure {
   double value = 0;
 };
 
-// Of the last line of numbers under a head that begins with "#bytes"; empty: there is none.
+// Returns the figures of the last line of numbers under a head that begins with "#bytes"; empty = there is none.
 std::vector<printed_figure> printed_figures(const std::string& text);
 
 }  // namespace hcasim::applications

@@ -56,7 +56,7 @@ channel::page* map_page(const descriptor& memory) {
   return at == MAP_FAILED ? nullptr : static_cast<channel::page*>(at);
 }
 
-// As /proc has it; 0: the thread is gone.
+// Returns the state that /proc shows; 0 = the thread is gone.
 char state_of(pid_t process, pid_t id) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process, id));
   std::string line;
@@ -267,7 +267,7 @@ void programs::suspect_spin(thread& t, look& l) {
   ::syscall(SYS_tgkill, t.of->id, t.id, SIGRTMAX - 1);
 }
 
-// It computes, or sleeps in a call that nobody has told us of, or has gone. False: it has gone.
+// The thread computes, or sleeps in a call that the library does not know, or has gone. False = it has gone.
 bool programs::look_at(cpu& c, thread& t, look& l) {
   process& p = *t.of;
   accept_threads();  // it may have become another program, or made one

@@ -52,15 +52,15 @@ class programs final : public unit {
 
   void start();
   [[nodiscard]] bool all_ended() const;
-  // The simulation has nothing left to do: waits for the outside world. False: nobody will ever go on.
+  // The simulation has nothing left to do: waits for the outside world. False = no thread will ever go on.
   bool wait_outside();
-  // Whoever can go on because of what has come from outside the simulation, does; the simulation runs.
+  // Lets threads go on that can because of an event outside the simulation; the simulation runs.
   void look_outside() { waiting_.checkpoint(now() + config_.time.out_of_band); }
   // Gives up.
   void stop(std::string why);
-  // What went wrong.
+  // Returns the failures.
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
-  // Of each program, after its end; -1: it has not ended.
+  // Returns the status of each program, after its end; -1 = it has not ended.
   [[nodiscard]] int status(std::size_t program) const { return families_.at(program)->status; }
   [[nodiscard]] const client_statistics& counters() const { return statistics_; }
   [[nodiscard]] std::uint64_t signals() const { return signals_; }

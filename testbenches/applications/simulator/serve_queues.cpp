@@ -18,7 +18,7 @@ bool counts(const ibv_qp& qp) {
   return qp.qp_type != IBV_QPT_XRC_RECV;
 }
 
-// What a QP is made with: all of one context. nullptr: there is none, or they are not.
+// The objects that a QP is made with: all of one context. nullptr = there is none, or they are not.
 template <class... Object>
 ibv_context* common(const Object*... objects) {
   ibv_context* context = nullptr;
@@ -167,7 +167,7 @@ int read_send(caller& k, const ibv_qp& qp, std::size_t& at) {
   return 0;
 }
 
-// What was read is posted even when the next request makes no sense, as a list is posted up to the bad one.
+// Requests that were read are posted even when the next one makes no sense, as a list is posted up to the bad one.
 int post_send(caller& k, const channel::post_send& in, channel::posted& out) {
   ibv_qp* qp = k.who.qps.find(in.qp);
   if (!qp) return EINVAL;

@@ -267,7 +267,7 @@ void fuzz(std::uint64_t seed) {
     noise n(seed);
     std::array<std::byte, channel::argument_bytes> arguments{};
     std::array<std::byte, channel::argument_bytes> answer{};
-    // What makes objects comes first, so that the rest has something to hold.
+    // Requests that make objects come first, so that the rest has something to hold.
     constexpr channel::what makers[] = {
         channel::what::open_device,    channel::what::alloc_pd,         channel::what::create_cq,
         channel::what::create_channel, channel::what::reg_mr,           channel::what::create_qp,
@@ -277,7 +277,7 @@ void fuzz(std::uint64_t seed) {
       std::uint64_t what = n.below(static_cast<std::uint64_t>(channel::what::count) + 1);
       if (n.below(3) == 0) what = static_cast<std::uint64_t>(makers[n.below(std::size(makers))]);
       const auto w = static_cast<channel::what>(what);
-      // These sleep as long as they are told, for descriptors that nobody writes to.
+      // These sleep as long as they are told, for descriptors that are never written to.
       if (w == channel::what::sleep || w == channel::what::wait_descriptors || w == channel::what::wait_others) continue;
       if (w == channel::what::close_device && n.below(8)) continue;
       n.fill(arguments);

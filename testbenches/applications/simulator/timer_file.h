@@ -1,4 +1,4 @@
-// A timer of a program that is a file. It is late for nobody: what it does costs no time of the host's.
+// A timer of a program that is a file. Its work costs no time of the host's, so it is never late.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,8 @@ class timer_file {
   void set(ps first, ps interval);
   [[nodiscard]] ps left() const { return due_ == never ? ps(0) : std::max(due_ - now(), ps(0)); }
   [[nodiscard]] ps interval() const { return interval_; }
-  // How often it has expired since it was set or read last. While nobody reads, it does not wake the simulation again.
+  // Returns how often it has expired since it was set or read last. While it is not read, it does not wake the simulation
+  // again.
   std::uint64_t take();
 
  private:

@@ -7,8 +7,8 @@
 
 namespace hcasim::applications {
 
-// Writes one. A pipe that is full, or that nobody reads any more, takes none. Whoever sleeps for it goes on at once, because
-// the costs of interrupt and wake-up are the driver's.
+// Returns an action that writes one. A pipe that is full, or has no reader any more, takes none. A thread that sleeps for it
+// goes on at once, because the costs of interrupt and wake-up are the driver's.
 std::function<void()> token_into(descriptor pipe, waiting& sleeping);
 
 // Keeps the count of an eventfd, of which a read takes one; called with by how many it changes.

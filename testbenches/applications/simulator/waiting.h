@@ -1,6 +1,6 @@
-// Threads of programs that sleep in the operating system: for descriptors, and for what nobody has told us of. Descriptors are
-// looked at at checkpoints only, all together and in the order in which their threads lay down, so that the order in which
-// threads go on is that of the simulated machine.
+// Threads of programs that sleep in the operating system: for descriptors, and in calls that the library does not know.
+// Descriptors are looked at at checkpoints only, all together and in the order in which their threads lay down, so that the
+// order in which threads go on is that of the simulated machine.
 #pragma once
 
 #include <poll.h>
@@ -36,7 +36,7 @@ class waiting {
  public:
   struct sleeper {
     std::vector<pollfd> fds;
-    const channel::page* unknown = nullptr;  // sleeps in a call that nobody has told us of, until its next request
+    const channel::page* unknown = nullptr;  // sleeps in a call that the library does not know, until its next request
     std::uint32_t seen = 0;
     std::string who;
     bool up = false;

@@ -1,4 +1,4 @@
-// Who goes on when, of threads that sleep for descriptors; and how far one that looks at the clock may run ahead.
+// The order in which threads that sleep for descriptors go on; and how far one that looks at the clock may run ahead.
 #include "testbenches/applications/simulator/waiting.h"
 
 #include <fcntl.h>
@@ -102,7 +102,7 @@ TEST(waiting, a_timeout_is_met_to_the_picosecond) {
   });
 }
 
-// Whoever is told may say that it wants to hear no more, or that another should not.
+// A listener that is told may say that it wants to hear no more, or that another should not.
 TEST(waiting, what_is_watched_may_be_unwatched_when_it_is_told) {
   with_node([](cpu&, node&) {
     waiting sleeping;

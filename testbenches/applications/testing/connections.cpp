@@ -84,7 +84,7 @@ int listening() {
   return fd;
 }
 
-// Asks whoever listens on node0.
+// Asks the listener on node0.
 int asking(std::uint32_t& id) {
   const int fd = open_file();
   id = create(fd);

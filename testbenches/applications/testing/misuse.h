@@ -1,4 +1,4 @@
-// What the parts of hcasim_misuse share: a device that is open, and a QP that is connected to itself.
+// The common part of hcasim_misuse: a device that is open, and a QP that is connected to itself.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -117,7 +117,7 @@ inline void finish(looped& l) {
 
 inline const volatile char& flag = buffer[4096];
 
-// What each of them sees to, by its name.
+// Runs the case of that name.
 void spin(const char* how);
 void closed_channel();
 void compute();

@@ -193,7 +193,7 @@ void spawn() {
   REQUIRE(ibv_reg_mr(o.pd, buffer, 4096, 0));
 }
 
-// Who is killed is gone when kill() returns, and does not go on meanwhile.
+// A process that is killed is gone when kill() returns, and does not go on meanwhile.
 void killed() {
   for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
