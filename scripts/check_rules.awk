@@ -56,7 +56,7 @@ function cite(id, place, shown, kind) {
   cited_at[citations] = place
 }
 
-# What the last column must say: code or, without any, tests; then cases. "": nobody cites the rule.
+# What the last column must say: code or, without any, tests; then cases. "": the rule is not cited.
 function where(id,   files) {
   files = code[id] != "" ? code[id] : test[id]
   return files (files != "" && row[id] != "" ? "; " : "") row[id]

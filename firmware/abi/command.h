@@ -37,8 +37,8 @@ enum hca_command_code {
       0x31, /* object: key, modifier: enum hca_rereg, in: hca_region (+ chunks); result0: key, result1: page shift */
   HCA_CMD_DEREGISTER = 0x32, /* object: key; of a fast-register region only the index counts */
   HCA_CMD_QUERY_MR = 0x33,   /* object: key; out: hca_mrc */
-  HCA_CMD_REVOKE = 0x34,  /* object: key; nobody reaches the region any more, not through windows either: they become unbound.
-                           * The  key stays taken until DEREGISTER. Of a revoked region: nothing to do */
+  HCA_CMD_REVOKE = 0x34, /* object: key; no access reaches the region any more, not through windows either: they become unbound.
+                          * The  key stays taken until DEREGISTER. Of a revoked region: nothing to do */
   HCA_CMD_RESTORE = 0x35, /* object: key of a revoked region, in: hca_region + chunks; its pages are there again; result1: page
                            * shift. The range must be that of the region; access and pd stay what they were */
 

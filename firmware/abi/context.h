@@ -114,7 +114,7 @@ enum { HCA_GROUP_MEMBERS = 48, HCA_GROUP_HASHES = 64 };
 /* A multicast group of this port: an entry among the QPs, in a list with those of the same hash, whose first one the adapter
  * keeps. */
 struct hca_group {
-  uint8_t state;     /* HCA_QP_RTR; otherwise nobody's */
+  uint8_t state;     /* HCA_QP_RTR; otherwise unused */
   uint8_t transport; /* HCA_TRANSPORT_GROUP */
   uint16_t lid;
   uint32_t next;    /* number of the next one of the list; 0: none */

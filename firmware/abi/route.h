@@ -16,7 +16,7 @@ struct hca_gid {
 };
 HCA_LAYOUT(struct hca_gid, 16);
 
-/* Of a QP that sends with a GRH; all zeros: it sends without. */
+/* The route of a QP that sends with a GRH; all zeros = without. */
 struct hca_route {
   struct hca_gid dgid;
   uint32_t flow; /* flow label; traffic class in bits 27..20 */

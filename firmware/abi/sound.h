@@ -118,7 +118,7 @@ static inline bool hca_cqc_sound(const struct hca_cqc* c) {
   return c->pi - c->ci <= 1U << (c->buffer.log_bytes - 6);
 }
 
-/* What has a page table. */
+/* Returns whether the region has a page table. */
 static inline bool hca_mrc_table_sound(const struct hca_mrc* m) {
   if (!hca_page_shift_sound(m->page_shift) || m->levels < 1 || m->levels > 4 || m->table % 64 != 0) return false;
   if (m->length == 0) return true;
@@ -185,7 +185,7 @@ static inline bool hca_extent_node_sound(const struct hca_extent_node* n) {
   return true;
 }
 
-/* Of a leaf or of a node above: an address and its flags, or nothing. */
+/* Returns whether an entry of a leaf or of a node above is sound: an address and its flags, or nothing. */
 static inline bool hca_pte_sound(hca_pte entry) {
   const hca_pte flags = HCA_PTE_PRESENT | HCA_PTE_READ_ONLY;
   return entry == 0 || ((entry & HCA_PTE_PRESENT) != 0 && (entry & ~HCA_PTE_ADDRESS & ~flags) == 0);

@@ -114,7 +114,7 @@ HCA_LAYOUT(struct hca_wqe_data, 16);
 /* Inline data: chunks of {uint32_t length; bytes}, none crossing a 64 B block; a chunk header starts each block that
  * carries inline bytes. A header of 0 ends the list before the WQE does. */
 
-/* What a UD receive begins with: the GRH of the packet. Messages without one leave it as it is. */
+/* The first bytes of a UD receive: the GRH of the packet. Messages without one leave them as they are. */
 enum { HCA_GRH_BYTES = 40 };
 
 /* In front of the data segments of a WQE of a shared receive queue, which are consumed along this list. */

@@ -18,7 +18,7 @@ void fw_on_demand_free(struct firmware* fw, const struct hca_mrc* m) {
   fw_space_free_table(fw, &s);
 }
 
-/* Whoever still waits for a page of the region finds out what has become of its key. */
+/* An access that still waits for a page of the region is told the fate of its key. */
 void fw_on_demand_wake(struct firmware* fw, uint32_t key) {
   hal_pages(fw->hal, hca_key_index(key), 0, FW_ALL, HAL_PAGES_READY);
 }
@@ -123,7 +123,7 @@ static bool zap_node(struct firmware* fw, uint64_t node, uint32_t height, uint64
   const uint32_t from = slot(first, height);
   const uint32_t to = slot(last, height);
   if (fw_read_sure(fw, node, entries, sizeof fw->node[0]) != HCA_OK) {
-    /* What a damaged node says of other pages is of no use either: they are asked for again when they are used. */
+    /* The damaged node's entries for other pages are of no use either: these pages are asked for again when they are used. */
     memset(entries, 0, sizeof fw->node[0]);
     fw_write_sure(fw, node + from * 8ULL, &entries[from], (to - from + 1) * 8);
     return false;
@@ -158,7 +158,7 @@ static void zap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint
   fw_write_sure(fw, s->root, fw->node[0], sizeof fw->node[0]);
 }
 
-/* The entries go first, then what is cached of them. Whoever looks from then on finds nothing, and those who found something
+/* The entries go first, then cached copies of them. An access that looks from then on finds nothing; those that found an entry
  * hold the key's older epoch until their last byte has moved. */
 int fw_zap_pages(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;

@@ -80,7 +80,7 @@ TEST(on_demand_firmware, refuses_what_cannot_be) {
   EXPECT_EQ(b.fill(key, 0x14000, {0x5001}), HCA_BAD_PARAMETER);
   EXPECT_EQ(b.fill(key, 0x13000, {0x5001, 0x6001}), HCA_BAD_PARAMETER);
   EXPECT_EQ(b.fill(key, 0x10008, {0x5001}), HCA_BAD_PARAMETER);
-  EXPECT_EQ(b.fill(key, 0x10000, {0x5005}), HCA_BAD_PARAMETER) << "a bit that nobody knows";
+  EXPECT_EQ(b.fill(key, 0x10000, {0x5005}), HCA_BAD_PARAMETER) << "an unknown bit";
   EXPECT_EQ(b.fill(key, 0x10000, {0x5000}), HCA_BAD_PARAMETER) << "not present";
   EXPECT_EQ(b.fill(key, 0x10000, {}), HCA_BAD_PARAMETER);
   EXPECT_EQ(b.zap(key, 0x10000, 5), HCA_BAD_PARAMETER);

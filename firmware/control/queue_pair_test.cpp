@@ -321,7 +321,7 @@ TEST_F(queues, the_data_path_puts_the_qp_into_error_meanwhile) {
 
 // A unit of the data path that could have a context while it is being changed would see a part of the change, or put its own
 // back over it. The firmware has the context alone whenever it writes.
-TEST_F(queues, contexts_are_written_by_whoever_has_them) {
+TEST_F(queues, contexts_are_written_by_their_holder) {
   const std::uint32_t qpn = ready_qp();
   ASSERT_EQ(modify(qpn, HCA_QP_SQD, HCA_QP_STATE), HCA_OK);
   EXPECT_EQ(modify(qpn, HCA_QP_INIT, HCA_QP_STATE | HCA_QP_ACCESS), HCA_BAD_STATE);

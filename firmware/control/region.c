@@ -39,7 +39,7 @@ int fw_register(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
-/* What DEREGISTER takes. The key byte of a fast-register region is its user's. */
+/* Loads the entry that DEREGISTER takes. The key byte of a fast-register region is its user's. */
 static int load_any(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
   const int status = fw_mrc_load_index(fw, key, m);
   if (status != HCA_OK) return status;
@@ -74,7 +74,7 @@ int fw_query_mr(struct firmware* fw, struct hca_command* c) {
   return fw_write_out(fw, c, &m, sizeof m);
 }
 
-/* The region stays, its key stays taken, but nobody reaches its memory: FREE, without a table [G2, G3]. Windows go first,
+/* The region stays, its key stays taken, but no access reaches its memory: FREE, without a table [G2, G3]. Windows go first,
  * because they translate through that table; binds that are under way end before the state changes. */
 int fw_revoke(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;

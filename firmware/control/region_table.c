@@ -1,4 +1,4 @@
-/* What stands behind a region's entry: its page table, and nobody in it when it changes. */
+/* The page table behind a region's entry, which no access uses when it changes. */
 #include "firmware/control/state.h"
 
 /* Page size, geometry and the table itself; fills the translation part of `m`. */

@@ -141,7 +141,7 @@ TEST(region, out_of_resources) {
   EXPECT_EQ(shallow.register_region(region(0, 513 * 4096), scattered(513)), HCA_NO_RESOURCES);
 }
 
-// Invalid in ICM, out of the cache, nobody inside, translations gone: in that order.
+// Invalid in ICM, out of the cache, no access inside, translations gone: in that order.
 TEST(region, deregister_in_order) {
   firmware_bench b;
   ASSERT_EQ(b.register_region(region(0, 0x2000), scattered(2)), HCA_OK);
@@ -178,7 +178,7 @@ TEST(region, bound_windows_hold_it) {
   EXPECT_EQ(b.deregister(key), HCA_OK);
 }
 
-// Nobody reaches the region, but it is there: the key is taken until it is de-registered, the table is not.
+// No access reaches the region, but it is there: the key is taken until it is de-registered, the table is not.
 TEST(region, revoke_takes_the_memory_away_and_restore_brings_it_back) {
   firmware_bench b;
   ASSERT_EQ(b.register_region(region(0x5100, 0x5000), scattered(6)), HCA_OK);
@@ -189,7 +189,7 @@ TEST(region, revoke_takes_the_memory_away_and_restore_brings_it_back) {
     if (call.what == hal::op::drain) drained = b.mrc(key).state == HCA_MRC_FREE && b.usage().table_bytes != 0;
   };
   ASSERT_EQ(b.run(HCA_CMD_REVOKE, key), HCA_OK);
-  EXPECT_TRUE(drained) << "the table goes only when nobody uses it any more";
+  EXPECT_TRUE(drained) << "the table goes only when no access uses it any more";
   EXPECT_EQ(b.mrc(key).state, HCA_MRC_FREE);
   EXPECT_EQ(b.mrc(key).table, 0U);
   EXPECT_EQ(b.usage().table_bytes, 0U);

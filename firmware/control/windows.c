@@ -33,7 +33,7 @@ static int load_window(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
   return m->kind == HCA_MRC_WINDOW_1 || m->kind == HCA_MRC_WINDOW_2 ? HCA_OK : HCA_BAD_OBJECT;
 }
 
-/* Who asks may not know the key byte: a bind that failed, or of another thread, leaves him with another one [C2.4]. */
+/* The caller may not know the key byte: a bind that failed, or of another thread, leaves him with another one [C2.4]. */
 int fw_query_mw(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
   const int status = load_window(fw, c->object, &m);

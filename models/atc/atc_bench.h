@@ -21,7 +21,7 @@ class atc_engine : public burst_source {
  public:
   using burst_source::burst_source;
   ~atc_engine() override {
-    for (const burst& b : bursts) EXPECT_TRUE(b.taken || b.sent == never) << "a DMA engine waits for nobody";
+    for (const burst& b : bursts) EXPECT_TRUE(b.taken || b.sent == never) << "a DMA engine does not wait";
   }
   burst& send(bool write, std::uint64_t address, ps at, unsigned bytes = 64, bool relaxed = false) {
     return burst_source::send(write, address, at, bytes, relaxed);

@@ -179,7 +179,7 @@ TEST(atc, writes_and_interrupts_stay_in_order_and_reads_behind_them) {
   EXPECT_EQ(b.link.of(kind::write).back().type, pcie_address_type::untranslated);
 }
 
-TEST(atc, a_read_that_waits_holds_nobody_up) {
+TEST(atc, a_read_that_waits_stalls_no_other) {
   atc_bench b;
   b.link.map(0x5000, 0x75000);
   b.link.map(0x6000, 0x76000);

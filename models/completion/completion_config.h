@@ -17,7 +17,7 @@ struct completion_config {
 
   void knobs(knob_visitor& k) {
     k.path("implementation", implementation.name, rtl::names_of("completion", {"model", "rtl"}),
-           "the SystemC model, the same with its way to memory as Verilated RTL, or a unit of somebody's own");
+           "the SystemC model, the same with its way to memory as Verilated RTL, or a unit of the user's");
     k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.cycles("cqe_interval", cqe_interval, 0, 1000, "from one completion to the next");
     k.cycles("cqe_latency", cqe_latency, 0, 10000, "from the CQ context to the write of the CQE");

@@ -87,7 +87,7 @@ TEST(CellFaults, WhoHoldsAnEntryHasReadItBefore) {
   b.release(first);
   b.release(second);
   b.touch(5);
-  EXPECT_EQ(b.memory.reads, 2U) << "found when nobody holds it";
+  EXPECT_EQ(b.memory.reads, 2U) << "found when no request holds it";
 }
 
 TEST(CellFaults, WithoutACodeItIsBelieved) {

@@ -83,7 +83,7 @@ TEST(ContextCache, DropWritesBackWhatHoldersChanged) {
 }
 
 // Cached, dirty and held; cached; not there; being fetched: a take has it alone.
-TEST(ContextCache, WhatIsTakenIsNobodysUntilItIsGiven) {
+TEST(ContextCache, ATakenEntryIsHeldAloneUntilItIsGiven) {
   bench b(small_cache(4, 2));
   context_request& held = b.fetch(5, 100_ns);
   run_until_idle();
@@ -92,7 +92,7 @@ TEST(ContextCache, WhatIsTakenIsNobodysUntilItIsGiven) {
   std::vector<context_request*> takes;
   for (const std::uint32_t index : {5U, 6U, 7U, 8U}) takes.push_back(&b.send(context_op::take, index, now() + 10_ns));
   run_for(1_us);
-  EXPECT_EQ(b.answered(*takes[0]), never) << "somebody holds it";
+  EXPECT_EQ(b.answered(*takes[0]), never) << "a request holds it";
   EXPECT_NE(b.answered(*takes[1]), never);
   EXPECT_NE(b.answered(*takes[2]), never);
   EXPECT_EQ(b.answered(*takes[3]), never) << "who asked before has it";

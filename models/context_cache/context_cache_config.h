@@ -24,7 +24,7 @@ struct context_cache_config {
 
   void knobs(knob_visitor& k) {
     k.path("implementation", implementation.name, rtl::names_of("context_cache"),
-           "the SystemC model, the Verilated RTL, or RTL of somebody's own");
+           "the SystemC model, the Verilated RTL, or RTL of the user's");
     k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.count("sets", sets, 1, 1 << 24,
             "sets; an index belongs to set index modulo sets (a power of two is fastest to simulate)");

@@ -15,7 +15,7 @@ TEST(line_rules, every_row_happens_and_nothing_else_does) {
   EXPECT_EQ(testing::faults_of(line_table), "");
 }
 
-TEST(line_rules, bytes_that_somebody_holds_or_that_are_newer_are_not_lost) {
+TEST(line_rules, bytes_that_are_held_or_newer_are_not_lost) {
   for (const line_status s : testing::reachable(line_table)) {
     EXPECT_FALSE(s.has(held) && (s.life == empty || under_way(s.life)));
     EXPECT_FALSE(s.has(held) && line_table.possible(s, e::fetch_begins));

@@ -22,7 +22,7 @@ struct dma_engine_config {
 
   void knobs(knob_visitor& k) {
     k.path("implementation", implementation.name, rtl::names_of("dma_engine", {"model"}),
-           "the SystemC model, or a unit of somebody's own");
+           "the SystemC model, or a unit of the user's");
     k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.count("read_tags", read_tags, 1, 4096, "PCIe read requests outstanding at once");
     k.bytes("mrrs", mrrs, 128, 4096, "bytes of one PCIe read request at most; equals the PCIe port's");

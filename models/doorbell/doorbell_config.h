@@ -21,7 +21,7 @@ struct doorbell_config {
 
   void knobs(knob_visitor& k) {
     k.path("implementation", implementation.name, rtl::names_of("doorbell"),
-           "the SystemC model, the Verilated RTL, or RTL of somebody's own");
+           "the SystemC model, the Verilated RTL, or RTL of the user's");
     k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.count("fifo_depth", fifo_depth, 1, 65536, "doorbells that wait at most; more are dropped and recovered");
     k.cycles("interval", interval, 0, 1000, "from one doorbell to the next");

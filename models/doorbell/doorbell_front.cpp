@@ -20,14 +20,14 @@ doorbell_front::doorbell_front(const doorbell_config& config, const clock_domain
 void doorbell_front::set(pages& of, std::uint32_t number, std::uint16_t page) {
   if (number / block >= of.size()) of.resize(number / block + 1);
   std::vector<std::uint16_t>& here = of[number / block];
-  if (here.empty()) here.assign(block, nobody);
+  if (here.empty()) here.assign(block, no_page);
   here[number % block] = page;
 }
 
 tlm::tlm_sync_enum doorbell_front::on_control(control_request& c, tlm::tlm_phase, ps&) {
   const bool is_cq = c.op == control_op::set_cq;
   const bool opens = is_cq ? c.open : c.op == control_op::start;
-  set(is_cq ? cq_pages_ : qp_pages_, c.number, opens ? static_cast<std::uint16_t>(c.uar) : nobody);
+  set(is_cq ? cq_pages_ : qp_pages_, c.number, opens ? static_cast<std::uint16_t>(c.uar) : no_page);
   if (!opens) stopped(is_cq, c.number);
   return tlm::TLM_COMPLETED;
 }
@@ -128,7 +128,7 @@ void doorbell_front::describe_front(statistics& s) {
   s.add("aside", "1", "CQ and EQ doorbells that waited beside the full FIFO", aside_count_);
   s.add("bad_writes", "1", "writes that are no doorbell and no register", bad_writes_);
   s.add("foreign", "1",
-        "doorbells rung through another UAR page than that of their queue, or of queues that nobody has started", foreign_);
+        "doorbells rung through another UAR page than that of their queue, or of queues that were never started", foreign_);
   s.add("bad_reads", "1", "reads of what cannot be read", bad_reads_);
   s.add("register_accesses", "1", "reads and writes of control registers and the MSI-X table", register_accesses_);
 }

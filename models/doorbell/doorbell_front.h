@@ -60,7 +60,7 @@ class doorbell_front {
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
   [[nodiscard]] bool of_owner(std::uint64_t page, const doorbell_rules::uar_write& w) const;
 
-  static constexpr std::uint16_t nobody = 0xffff;
+  static constexpr std::uint16_t no_page = 0xffff;
   static constexpr std::uint64_t page_of_events = 0;
   static constexpr std::uint32_t block = 4096;
   using pages = std::vector<std::vector<std::uint16_t>>;  // by number, in blocks of those that there are

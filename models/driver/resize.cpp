@@ -15,11 +15,11 @@ struct places {
   [[nodiscard]] std::uint64_t at(std::uint32_t index) const {
     return buffer.physical(std::uint64_t{index & ((1U << log_entries) - 1)} * HCA_CQE_BYTES);
   }
-  [[nodiscard]] bool untouched(std::uint32_t index) const { return memory.get<hca_cqe>(at(index)).qpn == nobody; }
+  [[nodiscard]] bool untouched(std::uint32_t index) const { return memory.get<hca_cqe>(at(index)).qpn == no_qpn; }
   // Makes the entry look as if the adapter had not written there in the pass of `index`.
   void clear(std::uint32_t index) const {
     hca_cqe e{};
-    e.qpn = nobody;
+    e.qpn = no_qpn;
     e.owner = owner_in_pass(log_entries, index) ^ 1;
     memory.put(at(index), e);
   }
@@ -28,7 +28,7 @@ struct places {
     memory.put(at(index), e);
   }
 
-  static constexpr std::uint32_t nobody = ~0U;  // no QPN
+  static constexpr std::uint32_t no_qpn = ~0U;
   physical_memory& memory;
   const queue_buffer& buffer;
   std::uint32_t log_entries;

@@ -78,7 +78,7 @@ TEST(Multicast, WithoutMembersItIsDropped) {
   t.hub.set_member(group_lid, 0, true);
   t.send(0, 2, 1000, 1_us);
   run_until_idle();
-  EXPECT_EQ(t.hub.dropped(), 2U) << "nobody, and nobody but the sender";
+  EXPECT_EQ(t.hub.dropped(), 2U) << "no member, and no member but the sender";
   t.hub.set_member(group_lid, 1, true);
   t.hub.set_member(group_lid, 1, true);
   t.hub.set_member(group_lid, 1, false);

@@ -105,7 +105,7 @@ TEST(iommu_ats, who_may_not_is_refused) {
   b.set(IOMMU_REG_CONTROL, 0);
   auto& off = b.device.translated(true, 0x77000, now() + 1_us, 0);
   run_until_idle();
-  EXPECT_FALSE(off.ok()) << "switched off, there is nobody who could have translated it";
+  EXPECT_FALSE(off.ok()) << "switched off, there is no cache that could have translated it";
 }
 
 // ---- the device's cache

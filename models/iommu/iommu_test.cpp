@@ -177,7 +177,7 @@ TEST(iommu, writes_messages_and_reads_stay_behind_a_write_that_waits) {
   EXPECT_EQ(b.value("order_waits"), 3);
 }
 
-TEST(iommu, a_read_that_waits_holds_nobody_up) {
+TEST(iommu, a_read_that_waits_stalls_no_other) {
   iommu_bench b;
   b.map(0x5000, 0x77000);
   b.map(0x9000, 0x99000);
@@ -302,7 +302,7 @@ TEST(iommu, an_invalidated_page_is_looked_up_anew) {
   b.unmap(0x5000);
   auto& stale = b.device.send(false, 0x5000, now());
   run_for(1_us);
-  EXPECT_TRUE(stale.ok()) << "nobody has told the IOTLB";
+  EXPECT_TRUE(stale.ok()) << "the IOTLB was not told";
   b.command(IOMMU_CMD_INVALIDATE, 0x5000, 0x1000);
   b.command(IOMMU_CMD_WAIT, iommu_bench::status, 0, 17);
   b.ring();

@@ -19,7 +19,7 @@ struct key_check_config {
 
   void knobs(knob_visitor& k) {
     k.path("implementation", implementation.name, rtl::names_of("key_check"),
-           "the SystemC model, the Verilated RTL, or RTL of somebody's own");
+           "the SystemC model, the Verilated RTL, or RTL of the user's");
     k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.cycles("depth", depth, 0, 1000, "pipeline depth: from the MRC to the verdict");
     k.cycles("interval", interval, 0, 1000, "between two checks that enter the pipeline");

@@ -12,7 +12,7 @@ struct memory_port_config {
 
   void knobs(knob_visitor& k) {
     k.path("implementation", implementation.name, rtl::names_of("memory_port", {"none", "rtl"}),
-           "nothing between the unit and the DMA engine, Verilated RTL, or RTL of somebody's own");
+           "nothing between the unit and the DMA engine, Verilated RTL, or RTL of the user's");
     k.group("rtl", of_rtl, "how that is run");
   }
 };

@@ -31,7 +31,7 @@ struct page_walker_config {
 
   void knobs(knob_visitor& k) {
     k.path("implementation", implementation.name, rtl::names_of("page_walker"),
-           "the SystemC model, the Verilated RTL, or RTL of somebody's own");
+           "the SystemC model, the Verilated RTL, or RTL of the user's");
     k.group("rtl", of_rtl, "how RTL that stands in its place is run");
     k.count("leaf_sets", leaf_sets, 1, 1 << 24, "sets of the leaf cache");
     k.count("leaf_ways", leaf_ways, 1, 128, "lines per set of the leaf cache");

@@ -29,7 +29,7 @@ inline constexpr std::array<fault_kind, 10> pcie_fault_kinds{{
     {"completion_timeout", "the completions of the next `count` reads are lost"},
     {"malformed_tlp", "the next `count` requests arrive malformed"},
     {"surprise_removal", "the device is gone for `length` (pcie.retraining)"},
-    {"function_reset", "somebody resets the function"},
+    {"function_reset", "the function is reset"},
     {"receiver_error", "the next `count` bursts of TLPs reach the device garbled, and are sent again"},
     {"replay_timeout",
      "the acknowledgement of the next `count` bursts of TLPs from the device is lost, and they are sent again"},

@@ -104,15 +104,15 @@ TEST(pcie, messages_of_the_root_complex_go_to_their_requester) {
   auto& m = b.core.send(true, 0, 8, 5_ns);
   m.extension.message = pcie_message::invalidate;
   m.extension.requester = 7;
-  auto& nobody = b.core.send(true, 0, 0, 50_ns);
-  nobody.extension.message = pcie_message::page_response;
-  nobody.extension.requester = 9;
+  auto& unknown = b.core.send(true, 0, 0, 50_ns);
+  unknown.extension.message = pcie_message::page_response;
+  unknown.extension.requester = 9;
   run_until_idle();
   ASSERT_EQ(b.bar[1].log.size(), 1U);
   EXPECT_EQ(b.bar[0].log.size(), 0U);
   EXPECT_EQ(b.bar[1].log[0].at, 5_ns + c.root_mmio_latency + wire(c, 8 + 26) + c.link_latency);
   EXPECT_EQ(b.value("device1_down_tlps"), 1);
-  EXPECT_NE(nobody.get_response_status(), tlm::TLM_OK_RESPONSE);
+  EXPECT_NE(unknown.get_response_status(), tlm::TLM_OK_RESPONSE);
 }
 
 TEST(pcie, a_translation_request_is_a_read_of_eight_bytes) {

@@ -26,7 +26,7 @@ TEST(response_rules, laws) {
     const bool outstanding = a.place != response_place::behind && a.place != response_place::unsent;
     const bool hears = a.waits && a.from_peer && outstanding;
     if (!hears) {
-      EXPECT_EQ(r, discard) << "nobody waits for it";
+      EXPECT_EQ(r, discard) << "no request waits for it";
       return;
     }
     const bool data = a.what == response_class::data;

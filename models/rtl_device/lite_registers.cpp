@@ -88,7 +88,7 @@ void lite_registers::read(const rtl::payload& p, ps t) {
 }
 
 void lite_registers::word_done(unsigned response, ps t) {
-  if (accesses_.empty()) return shell_.violation("an answer of its registers that nobody asked for");
+  if (accesses_.empty()) return shell_.violation("an answer of its registers without a request");
   shell_.owe(-1);
   tlm::tlm_generic_payload& a = *accesses_.front();
   if (response != 0) {

@@ -35,7 +35,7 @@ struct node_config {
     k.group("driver", driver, "the host driver");
     k.group("peer0", peer[0], "a peer device in the same PCIe tree");
     k.group("peer1", peer[1], "another one");
-    k.group("device0", device[0], "a device of somebody's own, as RTL");
+    k.group("device0", device[0], "a device of a user's own, as RTL");
     k.group("device1", device[1], "another one");
   }
 };

@@ -206,7 +206,7 @@ TEST_F(misuse, threads_that_wait_for_each_other) {
   EXPECT_EQ(figure_of("unknown_waits"), 0);
 }
 
-TEST_F(misuse, nobody_reads_of_events_any_more) {
+TEST_F(misuse, events_without_a_reader) {
   EXPECT_EQ(run_own("closed").status, 0) << printed(0);
 }
 

@@ -69,7 +69,7 @@ std::uint64_t resident_pages() {
 }
 
 // A sender may name any of 16 million QPs; the adapter keeps nothing of those that it does not have.
-TEST(conformance, ud_to_a_qp_that_nobody_started_leaves_no_trace) {
+TEST(conformance, ud_to_a_qp_that_was_never_started_leaves_no_trace) {
   run_case([](cpu& c, node& n) {
     datagram_case t(c, n);
     ASSERT_EQ(post_receive(c, t.b, 4, {{t.there.addr, 200, t.there.mr->lkey}}), 0);
@@ -89,7 +89,7 @@ TEST(conformance, ud_to_a_qp_that_nobody_started_leaves_no_trace) {
 }
 
 // So may a process that has a doorbell page.
-TEST(conformance, doorbells_of_queues_that_nobody_started_leave_no_trace) {
+TEST(conformance, doorbells_of_queues_that_were_never_started_leave_no_trace) {
   run_case([](cpu& c, node& n) {
     datagram_case t(c, n);
     const std::uint64_t uar = static_cast<const driver::process&>(*t.a->context).uar;
@@ -111,7 +111,8 @@ TEST(conformance, ud_takes_sends_of_one_packet_only) {
   run_case([](cpu& c, node& n) {
     datagram_case t(c, n);
     EXPECT_EQ(post(c, t.a, {.opcode = IBV_WR_RDMA_WRITE, .sges = {{t.here.addr, 8, t.here.mr->lkey}}}), EINVAL);
-    EXPECT_EQ(post(c, t.a, {.opcode = IBV_WR_SEND, .sges = {{t.here.addr, 8, t.here.mr->lkey}}}), EINVAL) << "to nobody";
+    EXPECT_EQ(post(c, t.a, {.opcode = IBV_WR_SEND, .sges = {{t.here.addr, 8, t.here.mr->lkey}}}), EINVAL)
+        << "without an address";
     EXPECT_EQ(complete(c, t.a, t.to_b(4097), &t.received).status, IBV_WC_LOC_LEN_ERR);
     EXPECT_EQ(t.p.state(t.a), IBV_QPS_SQE);
   });

@@ -59,7 +59,7 @@ CONFORMANCE(TC_T10) {
   EXPECT_EQ(t.receive_completion().status, IBV_WC_SUCCESS);
   EXPECT_EQ(t.p.bytes(t.there.addr, 3 * page), t.p.bytes(from.addr + 5, 3 * page));
   EXPECT_GE(faults_of(n, false), 1);
-  EXPECT_EQ(statistic_of(n.hca.responder, "rnr_naks"), naks) << "a send-side fault is nobody else's business";
+  EXPECT_EQ(statistic_of(n.hca.responder, "rnr_naks"), naks) << "a send-side fault concerns no peer";
 
   const double before = faults_of(n, false);
   const region landing = lazy(t.p, 4 * page);

@@ -16,7 +16,7 @@ PEER_CONFORMANCE(X01_missing_callback) {
   EXPECT_EQ(s.log, log_type{}) << "it is not asked";
 }
 
-PEER_CONFORMANCE(X02_nobody_has_the_range) {
+PEER_CONFORMANCE(X02_no_client_has_the_range) {
   scripted_case t(c, n);
   EXPECT_EQ(ibv_reg_mr(c, t.p.pd, t.client.va + t.client.bytes, 4096, all_rights), nullptr);
   EXPECT_EQ(errno, EFAULT);

@@ -16,7 +16,7 @@ PEER_CONFORMANCE(TC_F01) {
   EXPECT_EQ(t.core.read("scripted", "num_reg_bytes"), "100000");
   EXPECT_EQ(t.core.read("scripted", "num_dealloc_mrs"), "0");
   EXPECT_EQ(t.core.read("scripted", "no_such_file"), "");
-  EXPECT_EQ(t.core.read("nobody", "version"), "");
+  EXPECT_EQ(t.core.read("unknown", "version"), "");
   t.client.log.clear();
   EXPECT_EQ(ibv_dereg_mr(c, mr), 0);
   EXPECT_EQ(t.client.log, (log_type{"dma_unmap", "put_pages", "release"}));
@@ -403,7 +403,7 @@ TEST(conformance, TC_F23) {
         for (const char* whose : {static_cast<const char*>(nullptr), "another"}) {
           p.context->peer_mem_name = whose;
           EXPECT_EQ(ibv_reg_mr(c, p.pd, scripted.va, 64_KiB, all_rights), nullptr);
-          EXPECT_EQ(errno, EFAULT) << "nobody's memory";
+          EXPECT_EQ(errno, EFAULT) << "memory of no client";
           EXPECT_EQ(client.private_data, &data);
         }
         p.context->peer_mem_name = "first";

@@ -74,7 +74,7 @@ CONFORMANCE(TC_A33) {
   for (int i = 0; i < 4; ++i) ASSERT_EQ(post(c, qp, r), 0);
   c.spend(100_us);
   c.sync();
-  EXPECT_TRUE(static_cast<driver::completion_channel&>(*channel).pending.empty()) << "nobody has armed it";
+  EXPECT_TRUE(static_cast<driver::completion_channel&>(*channel).pending.empty()) << "it was not armed";
   ASSERT_EQ(post(c, qp, r), 0);
   ibv_async_event e{};
   ASSERT_EQ(ibv_get_async_event(c, t.p.context, &e), 0);
@@ -185,7 +185,7 @@ TEST(conformance, a_cq_is_resized_while_completions_come) {
 }
 
 // The adapter may be a pass further in the new buffer, where another thread has polled the old one meanwhile.
-TEST(conformance, a_cq_is_resized_while_somebody_polls) {
+TEST(conformance, a_cq_is_resized_while_a_thread_polls) {
   run_case([](cpu& c, node& n) {
     random_stream chance(1, "resize");
     process_context p(c, n);
@@ -262,7 +262,7 @@ TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
 }
 
 // A thread that waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
-TEST(conformance, a_cq_is_resized_while_somebody_waits) {
+TEST(conformance, a_cq_is_resized_while_a_thread_waits) {
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
     ibv_comp_channel* channel = ibv_create_comp_channel(c, p.context);

@@ -18,7 +18,7 @@ request write_imm(const base_case& t, std::uint32_t bytes, std::uint32_t key) {
 CONFORMANCE(TC_A22) {
   base_case t(c, n, uc);
   const auto before = t.p.bytes(t.there.addr, t.there.length);
-  EXPECT_EQ(t.write(t.there.addr, ibv_inc_rkey(t.there.mr->rkey), 3000).status, IBV_WC_SUCCESS) << "nobody answers";
+  EXPECT_EQ(t.write(t.there.addr, ibv_inc_rkey(t.there.mr->rkey), 3000).status, IBV_WC_SUCCESS) << "there is no answer";
   c.spend(50_us);
   EXPECT_EQ(t.p.bytes(t.there.addr, t.there.length), before);
   EXPECT_EQ(t.p.state(t.a), IBV_QPS_RTS);

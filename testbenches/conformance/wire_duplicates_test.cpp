@@ -156,7 +156,7 @@ TEST(conformance, TC_D06) {
     ASSERT_EQ(got.size(), 1U);
     EXPECT_EQ(got[0].opcode, wire::acknowledge);
     EXPECT_EQ(got[0].syndrome, wire::nak_remote_access);
-    EXPECT_EQ(got[0].psn, 0x10U) << "whoever waits for this READ is told, and nobody else";
+    EXPECT_EQ(got[0].psn, 0x10U) << "the requester that waits for this READ is told, and no other";
     t.expect_healthy();
   });
 }

@@ -240,7 +240,7 @@ TEST(ats, a_page_of_the_adapter_taken_back_at_every_step) {
 
 // A page that is not mapped, or only for reading. What is read ends as the table of access errors says; a posted write is lost,
 // as behind any IOMMU, and never lands anywhere else.
-TEST(ats, a_page_that_nobody_has) {
+TEST(ats, a_page_that_no_process_has) {
   world w(paged_by_iommu(world::one_node()));
   ASSERT_TRUE(w.run({[](cpu& c, node& n) {
     loop l(c, n);

@@ -48,7 +48,7 @@ TEST(directed, ping_crosses_the_boundaries_as_in_the_golden_trace) {
   EXPECT_EQ(now_text, golden.str());
 }
 
-TEST(directed, a_run_ends_with_its_last_work_not_with_a_timer_that_nobody_waits_for) {
+TEST(directed, a_run_ends_with_its_last_work_not_with_a_timer_without_a_waiter) {
   world w(world::two_nodes());
   timeline t(w.sys());
   std::vector<ping_outcome> outcomes;

@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(docs, fault_table, ::testing::ValuesIn(rows()),
 // device.
 class mixed_campaign : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(mixed_campaign, what_is_put_right_costs_nobody) {
+TEST_P(mixed_campaign, a_corrected_fault_costs_no_request) {
   static const std::set<std::string> put_right{"icm_bit",        "cell_bit",       "tag_bit",           "receiver_error",
                                                "replay_timeout", "lost_interrupt", "repeated_interrupt"};
   system_config config;

@@ -60,7 +60,7 @@ TEST(on_demand, a_read_of_a_page_that_cannot_be_put_in_ends) {
     ASSERT_EQ(entry.levels, 2);
     m.put(entry.table, m.get<std::uint64_t>(entry.table) ^ 0x3000);
     const auto wc = next_completion(c, t.p.cq, 5_ms);
-    ASSERT_TRUE(wc.has_value()) << "nobody has told who waits";
+    ASSERT_TRUE(wc.has_value()) << "the waiter was not told";
     EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR);
     EXPECT_EQ(n.device().counters().failures.value(), 0U);
     EXPECT_TRUE(t.p.close());

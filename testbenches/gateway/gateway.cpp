@@ -33,7 +33,7 @@ router::router(const sc_core::sc_module_name& n, const gateway_config& config, c
     const std::string name(to_text(static_cast<frame_kind>(k)));
     stats_.add("frames_" + name, "frames", "frames from outside that were read as: " + name, frames_[k]);
   }
-  stats_.add("lost_no_host", "packets", "packets to an LID that stands for nobody outside", no_host_);
+  stats_.add("lost_no_host", "packets", "packets to an LID that stands for no host outside", no_host_);
   stats_.add("lost_unresolved", "packets", "packets to a host that did not tell its address when it was asked", unresolved_);
   stats_.add("lost_damaged", "packets", "packets of the fabric whose ICRC was wrong", damaged_);
   stats_.add("lost_leaving", "packets", "packets that found the queue to the outside full", overflow_out_);

@@ -138,7 +138,7 @@ class stranger {
 
 TEST_F(gateway_command, counts_damaged_frames_and_goes_on) {
   {
-    const stranger somebody;
+    const stranger visitor;
     talk("ibv_rc_pingpong -g 0 -c -m 1024 -n 1000", "ibv_rc_pingpong -g 0 -c -m 1024 -n 1000 192.168.77.1", "1000 iters in");
   }
   EXPECT_GT(frames("1", "other") + testing::damaged(result("1")), 100);
@@ -187,7 +187,7 @@ TEST_F(gateway_command, says_that_the_port_is_taken) {
   ::close(s);
 }
 
-TEST_F(gateway_command, says_that_nobody_comes) {
+TEST_F(gateway_command, says_that_no_peer_comes) {
   const outcome o = run("alone", fmt::format("--listen {}.1:47912 --patience 1500ms", own_loopback()), "ibv_rc_pingpong -g 0");
   EXPECT_EQ(o.status, 1);
   EXPECT_NE(o.text.find("no frame has come to"), std::string::npos) << o.text;
@@ -195,7 +195,7 @@ TEST_F(gateway_command, says_that_nobody_comes) {
 }
 
 // A host outside that is not there: the program hears of it, and connections to anywhere else go nowhere.
-TEST_F(gateway_command, reaches_nobody_elsewhere) {
+TEST_F(gateway_command, reaches_no_host_elsewhere) {
   const std::string listen = fmt::format("--listen {}.1:47912 ", own_loopback());
   for (const char* who : {"192.168.77.9", "10.1.2.3", "::ffff:10.1.2.3", "2001:db8::1"}) {
     const outcome o = run("away", listen + "--program0.expect 1", fmt::format("ibv_rc_pingpong -g 0 {}", who));

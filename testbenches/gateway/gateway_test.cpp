@@ -73,7 +73,7 @@ struct bench {
   }
 };
 
-TEST(Gateway, AnswersForNodesAndForNobodyElse) {
+TEST(Gateway, AnswersForNodesAndForNoOther) {
   bench t;
   t.asks(100_us, guest, node_ip);
   t.asks(200_us, guest, guest_ip);
@@ -162,7 +162,7 @@ TEST(Gateway, GivesAHostUpThatDoesNotAnswer) {
   EXPECT_GT(t.world.sent.size(), 50U) << "it is asked again and again";
 }
 
-TEST(Gateway, PacketsToNobodyAreLost) {
+TEST(Gateway, PacketsWithoutAReceiverAreLost) {
   bench t;
   t.asks(10_us, guest, node_ip);
   t.port.send(make_packet(t.packets, 1, 64, 0, 77), 1_ms);

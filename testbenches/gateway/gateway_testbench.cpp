@@ -39,7 +39,7 @@ struct gateway_options {
 
   void knobs(knob_visitor& k) {
     k.text("listen", listen, "loopback address and UDP port that frames come to, one a datagram");
-    k.text("peer", peer, "where frames go before any has come; empty: to whoever sends some");
+    k.text("peer", peer, "where frames go before any has come; empty: to the first sender");
     k.text("address", address, "IPv4 address of node0 outside; node1 has the next, and so on");
     k.text("loopback", loopback,
            "127.x.y: where the programs' own addresses lie (127.x.y.n is host n's); empty: where there is room");

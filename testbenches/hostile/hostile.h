@@ -18,7 +18,7 @@ namespace hcasim::kit {
 
 enum class attack : std::uint8_t { in_place, out_of_place, response, stray, mutated, cut, replayed, good_replayed };
 inline constexpr std::array<const char*, 8> attack_names = {
-    "requests in their place",       "requests with any other PSN", "responses and acknowledges nobody asked for",
+    "requests in their place",       "requests with any other PSN", "responses and acknowledges without a request",
     "for QPNs taken at random",      "with bits flipped",           "truncated, too long, or with a length that lies",
     "replayed, of the hostile peer", "replayed, of the good peer"};
 

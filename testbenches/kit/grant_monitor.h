@@ -78,7 +78,7 @@ class grant_monitor final : public dma_monitor, public peer_monitor {
       ++violations_;
       if (!violation_.empty()) continue;
       violation_ = std::string(write ? "a write landed on" : "a read fetched") + " byte " + std::to_string(at) +
-                   " of the arena at " + std::to_string(t.count()) + " ps, where nobody had granted it";
+                   " of the arena at " + std::to_string(t.count()) + " ps, without a grant";
     }
   }
 

@@ -189,7 +189,7 @@ class context_issuer final : public issuer {
     // These wait until an entry, or all of them, have been given back. Indices without an entry share their counts.
     const bool counted = r.op == context_op::drop && number_at(r.index) < area;
     if (r.kind == context_item::set_area ? held_ > 0 || ahead_ > 0 : counted && u.given_back < r.after)
-      wrong("answered while somebody holds what it waits for", r.number);
+      wrong("answered while the entry that it waits for is held", r.number);
     if (r.kind == context_item::set_area && memory_.any_of_another_area())
       wrong("another area while entries of the one before are on their way", r.number);
     judge(r);

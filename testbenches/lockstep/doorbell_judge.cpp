@@ -107,7 +107,7 @@ std::string doorbell_judge::wrong_with(const queue_state& q, const rung& r) cons
     if (q.any_passed && ahead(r.value, q.passed) < 0 && !on_its_way(q, r)) return "after " + std::to_string(q.passed);
   } else {
     if (q.armed && r.number >> 24 == 0 && r.value == q.newest_written) return "and its arming is lost";
-    if (!q.written || static_cast<std::int32_t>(r.value - q.newest_written) > 0) return "which nobody wrote";
+    if (!q.written || static_cast<std::int32_t>(r.value - q.newest_written) > 0) return "which was never written";
   }
   if (r.wqe.empty()) return {};
   write_fields f;

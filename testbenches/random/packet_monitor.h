@@ -77,7 +77,7 @@ class packet_monitor {
       const std::int64_t offset = std::int64_t{psn_distance(a.psn, h.psn)} * mtu_;
       return offset >= 0 && offset < a.bytes && p.payload == std::min<std::int64_t>(mtu_, a.bytes - offset);
     });
-    if (!wanted) note("a response carries what nobody asked for");
+    if (!wanted) note("a response carries bytes without a request");
   }
   void note(const char* text) {
     if (violation_.empty()) violation_ = text;

@@ -56,7 +56,7 @@ TEST(taking_turns, kinds_alternate_whatever_waits) {
 }
 
 // A request of the moment at which a turn ends has not waited, and goes behind those that have.
-TEST(taking_turns, nobody_overtakes_one_that_waits) {
+TEST(taking_turns, a_waiting_request_is_not_overtaken) {
   shared s("s");
   s.use(0, 0, 0_ns);
   s.use(0, 1, 10_ns);

@@ -87,7 +87,7 @@ TEST(Alarm, WakesAtItsDeadlineAndLeavesNothingBehind) {
   const std::uint64_t before = event_queue::instance().hand_overs();
   run_simulation();
   EXPECT_EQ(s.woken, (std::vector<ps>{1000_us, 1005_us}));
-  EXPECT_EQ(kernel_now(), 1005_us) << "a deadline that nobody waits for does not keep the simulation going";
+  EXPECT_EQ(kernel_now(), 1005_us) << "a deadline without a waiter does not keep the simulation going";
   EXPECT_LT(event_queue::instance().hand_overs() - before, 1010U) << "reminders do not pile up";
 }
 

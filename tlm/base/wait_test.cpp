@@ -73,7 +73,7 @@ TEST(WaitList, WakeAllDoesNotWakeWhoComesBack) {
   EXPECT_EQ(r.list.size(), 2U);
 }
 
-TEST(WaitList, WakingNobodyIsHarmless) {
+TEST(WaitList, WakingWithoutAWaiterIsHarmless) {
   resource r("r", 0);
   r.wake_one();
   r.wake_all();

@@ -29,7 +29,7 @@ TEST(waiting, a_chain_ends_where_nothing_stands) {
   EXPECT_EQ(c.end, "third");
 }
 
-TEST(waiting, a_chain_ends_where_nobody_can_tell) {
+TEST(waiting, a_chain_ends_at_an_unknown_place) {
   const std::vector<waiting_note> notes{note("a", 1, "first", {})};
   const waiting_chain c = chain_from(notes, notes[0]);
   EXPECT_EQ(c.links.size(), 1U);

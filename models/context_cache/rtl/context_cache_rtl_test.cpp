@@ -117,7 +117,7 @@ class counters : public unit {
           ps(static_cast<std::int64_t>(random_.below(300'000))));
     }
     ++fetched;
-    EXPECT_FALSE(owned_[c.index]) << "somebody has it alone";
+    EXPECT_FALSE(owned_[c.index]) << "a take has it alone";
     check(c.entry, c.index);
     later(
         c, [](void* x) { static_cast<client*>(x)->self->release(*static_cast<client*>(x)); },
@@ -187,7 +187,7 @@ struct bench {
 
 class context_cache_counts : public ::testing::TestWithParam<std::tuple<std::uint32_t, double, bool>> {};
 
-TEST_P(context_cache_counts, whoever_holds_or_takes_an_entry_sees_what_was_written) {
+TEST_P(context_cache_counts, a_holder_or_taker_of_an_entry_sees_what_was_written) {
   const auto [bytes, stall, storms] = GetParam();
   rtl::shell_options o;
   o.stall = stall;

@@ -83,7 +83,7 @@ TEST(connection_manager, a_peer_that_is_gone_is_a_disconnection) {
   w.net.run();
 }
 
-TEST(connection_manager, nobody_listens) {
+TEST(connection_manager, a_request_without_a_listener) {
   world w;
   w.caller();
   w.net.run();

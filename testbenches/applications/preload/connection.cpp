@@ -236,7 +236,7 @@ void give_up(const char* why) {
 
 namespace {
 
-void tell_whoever_began(void*) {
+void tell_the_parent(void*) {
   const char* const to = ::getenv(tell_variable);
   if (!to) return;
   ::syscall(SYS_close, static_cast<int>(std::strtol(to, nullptr, 10)));
@@ -253,7 +253,7 @@ void tell_whoever_began(void*) {
     disown_timer_files();
     forget_timers();
   });
-  connect_and_tell(tell_whoever_began, nullptr);
+  connect_and_tell(tell_the_parent, nullptr);
   if (mine()) trap_time_stamps();
 }
 

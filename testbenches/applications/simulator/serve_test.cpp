@@ -181,7 +181,7 @@ TEST(applications, what_one_opening_has_made_another_imports) {
       EXPECT_EQ(p.ask(channel::import_dm{second, wrong}), EINVAL);
     }
     p.take_another_file();
-    EXPECT_EQ(p.ask(channel::import_device{}), EINVAL) << "nobody has opened it";
+    EXPECT_EQ(p.ask(channel::import_device{}), EINVAL) << "it was not opened";
     const channel::handle other = p.make(channel::open_device{});
     EXPECT_EQ(p.ask(channel::import_pd{other, channel::number_of(pd)}), EINVAL);
     EXPECT_EQ(p.ask(channel::close_device{first}), 0);

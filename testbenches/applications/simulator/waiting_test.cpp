@@ -69,7 +69,7 @@ TEST(waiting, those_found_together_go_on_in_the_order_in_which_they_lay_down) {
     c.sync();
     ASSERT_EQ(d.sleeping.sleeping(), 4U);
     for (const int i : {3, 0, 2}) d.pipes[static_cast<std::size_t>(i)].put();
-    EXPECT_TRUE(d.seen.empty()) << "nobody looks but at checkpoints";
+    EXPECT_TRUE(d.seen.empty()) << "descriptors are looked at at checkpoints only";
     d.sleeping.checkpoint(begin + 15_us);
     d.sleeping.checkpoint(begin + 12_us);  // known already: nothing new
     c.spend(10_us);

@@ -172,7 +172,7 @@ void operation_watch::check(const std::string& unit, const std::string&, const p
     return;
   }
   const auto peer = peers_.find({h.dest_lid, h.dest_qpn});
-  if (peer == peers_.end()) return expect(false, "answer to nobody", unit, p.operation);
+  if (peer == peers_.end()) return expect(false, "answer without a request", unit, p.operation);
   const auto asked = flights_.find({peer->second.lid, peer->second.qpn, h.psn});
   const std::uint64_t wanted = asked == flights_.end() ? 0 : asked->second;
   if (s.payload || s.atomic_ack) return expect(wanted == p.operation, "response", unit, p.operation);

@@ -173,7 +173,7 @@ std::unique_ptr<command> gateway_command() {
       "the wall clock. node0 is 192.168.77.1 there (--address), GID index 0 of each port is its address, and programs call "
       "hosts\n"
       "outside by theirs. 'hcasim list gateway' shows the parameters; docs/gateway.md shows a guest with soft-RoCE.\n"
-      "Status: 0 passed, 1 a program ended otherwise than expected or nobody came, 2 bad input.");
+      "Status: 0 passed, 1 a program ended otherwise than expected or no peer came, 2 bad input.");
 }
 
 }  // namespace

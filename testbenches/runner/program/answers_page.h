@@ -82,7 +82,7 @@ inline std::string states() {
     list += (list.empty() ? "" : ", ") + std::string(names[s]);
   }
   return "Requests are heard in " + heard + ". In " + deaf +
-         ", of a QP that nobody started, and of another transport than the QP's they are dropped.\n\n";
+         ", of a QP that was never started, and of another transport than the QP's they are dropped.\n\n";
 }
 
 }  // namespace answers_page
