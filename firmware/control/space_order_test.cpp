@@ -28,6 +28,53 @@ TEST_F(space, removal_in_order) {
   EXPECT_EQ(b.h.log.back(), (hal::call{op::unlock, index}));
 }
 
+// A window that is counted and bound nowhere has just been invalidated: accesses through it may lie in the segment that goes.
+// It cannot be told which window that is.
+TEST_F(space, removal_waits_for_accesses_through_windows_that_leave) {
+  rights |= HCA_ACCESS_MW_BIND;
+  add_at(0x10000, 2, 0x100000);
+  add_at(0x20000, 2, 0x200000);
+  const auto window = [&] {
+    EXPECT_EQ(b.run(HCA_CMD_ALLOC_MW, 5, 2), HCA_OK);
+    return b.command.result[0];
+  };
+  const std::uint32_t invalidated = window();
+  const std::uint32_t bound = window();
+  hca_mrc w = b.mrc(bound);
+  w.parent = key;
+  w.start = 0x20000;
+  w.length = page;
+  b.h.put(b.mrc_address(bound), w);
+  using op = hal::op;
+  const auto drained = [&](std::uint32_t windows, std::uint64_t removed, auto change) {
+    hca_mrc m = b.mrc(key);
+    m.parent = windows;
+    b.h.put(b.mrc_address(key), m);
+    b.h.log.clear();
+    b.h.logging = true;
+    EXPECT_EQ(change(), HCA_OK);
+    b.h.logging = false;
+    std::vector<std::uint64_t> indices;
+    bool cleared = false;
+    for (const hal::call& c : b.h.log) {
+      cleared = cleared || (c.what == op::translation_drop && c.b <= removed && removed <= c.c);
+      if (c.what != op::drain) continue;
+      indices.push_back(c.a);
+      EXPECT_FALSE(cleared) << "what is cached of the segment goes when no access is under way";
+    }
+    EXPECT_TRUE(cleared);
+    return indices;
+  };
+  const std::vector<std::uint64_t> space_alone{hca_key_index(key)};
+  const std::vector<std::uint64_t> all{hca_key_index(key), hca_key_index(invalidated), hca_key_index(bound)};
+  EXPECT_EQ(drained(1, 0x10000, [&] { return b.x_remove(key, 0, 0x10000, page); }), space_alone) << "every window was found";
+  EXPECT_EQ(drained(2, 0x11000, [&] { return b.x_remove(key, 0, 0x11000, page); }), all);
+  add_at(0x30000, 2, 0x300000);
+  hca_region r = any(2);
+  r.leaving = b.space.handle;
+  EXPECT_EQ(drained(2, 0x30000, [&] { return b.x_reregister(key, r, memory(0x400000, 2)); }), all) << "by an exchange";
+}
+
 // When the table grows downwards, every entry gets a new number: accesses change over to the larger table with the old segments
 // first, and nothing is cached under an old number when the new segment appears.
 // One leaves and one comes by one switch of the MRC: no step shows both or neither.

@@ -182,13 +182,15 @@ static void clear(struct firmware* fw, struct fw_space* s, uint32_t removed, uin
   fw_segments_drop(fw, removed);
 }
 
-/* A window blocks the removal of the segments it lies in, and of the last ones [S13]. */
-static int check_windows(struct firmware* fw, const struct fw_space* s, uint32_t removed, uint32_t windows) {
+/* A window blocks the removal of the segments it lies in, and of the last ones [S13]. One that is `leaving` blocks nothing, but
+ * accesses through it may lie there still [S11]. */
+static int check_windows(struct firmware* fw, const struct fw_space* s, uint32_t removed, uint32_t windows, bool* leaving) {
   if (windows == 0) return HCA_OK;
   if (s->segments == 0) return HCA_BUSY;
   for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
     bool within = false;
-    const int status = fw_windows_within(fw, s->key, windows, fw_segment_va(fw, s, n), fw->segments[n].length, &within);
+    const int status =
+        fw_windows_within(fw, s->key, windows, fw_segment_va(fw, s, n), fw->segments[n].length, &within, leaving);
     if (status != HCA_OK) return status;
     if (within) return HCA_BUSY;
   }
@@ -196,10 +198,10 @@ static int check_windows(struct firmware* fw, const struct fw_space* s, uint32_t
 }
 
 /* Takes the segments of a handle out of the list, unless windows hold them [S6, S13]. */
-static int leave(struct firmware* fw, struct fw_space* s, uint32_t handle, uint32_t windows, uint32_t* removed) {
+static int leave(struct firmware* fw, struct fw_space* s, uint32_t handle, uint32_t windows, uint32_t* removed, bool* leaving) {
   *removed = fw_segments_cut_handle(fw, s, handle);
   if (*removed == FW_NO_LINK) return HCA_BAD_OBJECT;
-  return check_windows(fw, s, *removed, windows);
+  return check_windows(fw, s, *removed, windows, leaving);
 }
 
 /* Maps the segment, then switches to the set that has it and no longer has the one that leaves: an access sees both changes or
@@ -210,6 +212,7 @@ static int add(struct firmware* fw, struct hca_command* c, struct fw_space* s, u
   uint64_t shift = 0;
   uint32_t removed = FW_NO_LINK;
   const bool first = s->segments == 0;
+  bool leaving = false;
   if (fw->free_segment_count == 0) return HCA_NO_RESOURCES;
   int status = cover(fw, s, r, windows);
   if (status != HCA_OK) return status;
@@ -217,7 +220,7 @@ static int add(struct firmware* fw, struct hca_command* c, struct fw_space* s, u
   look_around(fw, s, &at);
   status = fw_space_map(fw, s, r, &at.pages);
   if (status == HCA_OK && !first) status = remap_shift(s, flags, &shift);
-  if (status == HCA_OK && r->leaving != 0) status = leave(fw, s, r->leaving, windows, &removed);
+  if (status == HCA_OK && r->leaving != 0) status = leave(fw, s, r->leaving, windows, &removed, &leaving);
   if (status == HCA_OK) {
     s->next_handle = handle + 1 != 0 ? handle + 1 : 1;
     const bool gone = previous != FW_NO_LINK && fw->segments[previous].handle == r->leaving;
@@ -237,6 +240,7 @@ static int add(struct firmware* fw, struct hca_command* c, struct fw_space* s, u
     unmap(fw, s, &at.pages);
     return status;
   }
+  if (leaving) fw_windows_drain(fw);
   if (removed != FW_NO_LINK) {
     clear(fw, s, removed, shift);
   } else if (shift != 0) {
@@ -339,7 +343,8 @@ int fw_x_deregister(struct firmware* fw, struct hca_command* c) {
   status = cut(fw, s, s->flags | c->modifier, &x, &removed);
   if (status != HCA_OK) return status;
   const bool last = s->segments == 0;
-  status = check_windows(fw, s, removed, windows);
+  bool leaving = false;
+  status = check_windows(fw, s, removed, windows, &leaving);
   if (status == HCA_OK && !last) status = remap_shift(s, s->flags | c->modifier, &shift);
   if (status == HCA_OK) status = answer(fw, c, s, 0, 0, shift);
   const struct fw_change now = {.shift = shift, .removed = removed};
@@ -347,6 +352,7 @@ int fw_x_deregister(struct firmware* fw, struct hca_command* c) {
   if (status != HCA_OK || last) fw_segments_restore(fw, s, removed);
   if (status == HCA_OK && last) status = fw_space_retire(fw, s);
   if (status != HCA_OK) return status;
+  if (leaving) fw_windows_drain(fw);
   if (!last) {
     clear(fw, s, removed, shift);
     note_high(fw, s);

@@ -364,7 +364,9 @@ void fw_lines_give_back(struct firmware* fw);
 void fw_lines_free(struct firmware* fw, uint32_t line, uint32_t lines, bool published);
 
 /* windows.c, indirect.c */
-int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within);
+int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within,
+                      bool* leaving);
+void fw_windows_drain(struct firmware* fw);
 int fw_windows_unbind(struct firmware* fw, uint32_t region);
 void fw_indirect_free(struct firmware* fw, const struct hca_mrc* m);
 

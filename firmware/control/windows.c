@@ -94,8 +94,10 @@ int fw_reserve_lkey(struct firmware* fw, struct hca_command* c) {
 }
 
 /* Whether one of the `count` windows of the region lies in [va, va + length) [S13]. All keys are looked at until they are
- * found; the region is locked, so no window is added meanwhile. */
-int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within) {
+ * found; the region is locked, so no window is added meanwhile. Windows that are counted and not found are `leaving`: their
+ * entries have changed, and accesses that the older entries admitted are under way, anywhere in the region. */
+int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within,
+                      bool* leaving) {
   struct hca_mrc m;
   *within = false;
   for (uint32_t i = 1; count != 0 && i < fw->mrs.bits; i++) {
@@ -109,7 +111,20 @@ int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint
     if (m.length != 0 && m.start < va + length && va < m.start + m.length) *within = true;
     if (*within) return HCA_OK;
   }
+  *leaving = count != 0;
   return HCA_OK;
+}
+
+/* Returns when no access that an older entry of a window admitted is under way: which windows leave a region cannot be told any
+ * more. An entry that cannot be read may be one of them. */
+void fw_windows_drain(struct firmware* fw) {
+  struct hca_mrc m;
+  for (uint32_t i = 1; i < fw->mrs.bits; i++) {
+    if (!fw_bitmap_has(&fw->mrs, i)) continue;
+    hal_work(fw->hal, HAL_WORK_CHUNK, 1);
+    const int status = load_window(fw, hca_key_make(i, 0), &m);
+    if (status != HCA_BAD_OBJECT) hal_key_drain(fw->hal, i);
+  }
 }
 
 /* Unbinds every window of a region that no bind can use any more, and returns when none is counted at it: one that goes by

@@ -48,7 +48,7 @@ bool key_check::begin(check& c, ps& t) {
   valid_probe_.pulse(1, t, cycle_);
   key_probe_.set(c.request->key, t);
   side_probe_.set(c.request->remote, t);
-  if (c.request->op == key_op::check) c.request->epoch = 0;
+  if (c.request->op == key_op::check) c.request->epoch = c.request->parent_epoch = 0;
   return fetch(c, mrc, c.mrc, hca_key_index(c.request->key), mrc_came, t) && look_at_mrc(c, t);
 }
 
@@ -89,9 +89,7 @@ bool key_check::look_at_mrc(check& c, ps& t) {
     conclude(c, v, t);
     return true;
   }
-  r.epoch = epochs_.take(c.mrc.index);
-  outstanding_.set(epochs_.references(), t);
-  references_probe_.set(epochs_.references(), t);
+  r.epoch = take(c.mrc.index, t);
   const mapping map = mapping_of(m, r.key);
   r.map = map.map;
   r.va_offset = map.va_offset;
@@ -134,12 +132,22 @@ bool key_check::look_at_extents(check& c, ps& t) {
   }
 }
 
-// The region of a window may have gone [B4.1]: then the window is as good as unbound.
+// The region of a window may have gone [B4.1]: then the window is as good as unbound. Otherwise the region grants the access
+// too: the access goes through the region's table of now, and a change of the region waits for the access.
 bool key_check::look_at_parent(check& c, ps& t) {
-  const bool intact = !c.parent.failed && parent_intact(c.window, c.parent.as<const hca_mrc>());
-  if (!c.parent.failed) mrc.release(c.parent);
+  key_request& r = *c.request;
+  bool intact = false;
+  if (!c.parent.failed) {
+    const hca_mrc& region = c.parent.as<const hca_mrc>();
+    intact = parent_intact(c.window, region);
+    if (intact) {
+      r.map = mapping_of(region, c.window.parent).map;
+      r.parent_epoch = take(r.region(), t);
+    }
+    mrc.release(c.parent);
+  }
   conclude(c, intact ? verdict::granted : verdict::bad_state, t);
-  if (!intact) release(*c.request, t);
+  if (!intact) release(r, t);
   return true;
 }
 
@@ -263,16 +271,40 @@ void key_check::go_on() {
   }
 }
 
-void key_check::release(key_request& r, ps t) {
-  if (r.epoch == 0) return;
-  const std::uint32_t index = hca_key_index(r.key);
-  const bool last_older = epochs_.give(index, r.epoch);
-  r.epoch = 0;
+void key_check::note_references(ps t) {
   outstanding_.set(epochs_.references(), t);
   references_probe_.set(epochs_.references(), t);
+}
+
+std::uint64_t key_check::take(std::uint32_t index, ps t) {
+  const std::uint64_t epoch = epochs_.take(index);
+  note_references(t);
+  return epoch;
+}
+
+void key_check::give(std::uint32_t index, std::uint64_t epoch, ps t) {
+  const bool last_older = epochs_.give(index, epoch);
+  note_references(t);
   if (last_older) [[unlikely]] {
     older_gone(index, t);
   }
+}
+
+// An access gives one reference back per cycle.
+void key_check::release(key_request& r, ps t) {
+  if (r.epoch == 0) return;
+  give(hca_key_index(r.key), std::exchange(r.epoch, 0), t);
+  if (r.parent_epoch == 0) [[likely]] {
+    return;
+  }
+  second_reference& s = seconds_.get();
+  s = {this, r.region(), std::exchange(r.parent_epoch, 0), nullptr};
+  queue_.at(std::max(t, now()) + cycle_, {[](void* context) {
+                                            second_reference& given = *static_cast<second_reference*>(context);
+                                            given.self->give(given.index, given.epoch, now());
+                                            given.self->seconds_.put(given);
+                                          },
+                                          &s});
 }
 
 tlm::tlm_sync_enum key_check::handle_control(key_request& r, tlm::tlm_phase phase, ps& t) {
@@ -328,7 +360,7 @@ void key_check::register_statistics() {
   stats_.add("blocked", "1", "checks that waited behind one that had missed", blocked_);
   stats_.add("drains", "1", "epochs begun by the command unit", drain_count_);
   stats_.add("drain_wait", "ps", "from a drain to the end of the last older access", drain_wait_);
-  stats_.add("references", "1", "accesses granted and not finished", outstanding_);
+  stats_.add("references", "1", "held by accesses granted and not finished, one to each key that granted it", outstanding_);
   stats_.add("waiting", "1", "checks waiting for an MRC, an extent or an earlier check", waiting_);
   stats_.busy_time("pipe_busy", "time the pipeline took checks in", pipe_);
   stats_.wait_time("pipe_waited", "time checks waited to enter the pipeline, summed", pipe_);

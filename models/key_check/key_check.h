@@ -2,8 +2,9 @@
 // the MRC comes from its cache (a hit is answered in the call), an address space's extents line by line from theirs; the
 // verdict comes `depth` cycles later. Checks that wait for a cache let others pass (or not: blocking_miss).
 //
-// A check belongs to the epoch of its key at the kernel instant its MRC was read, however long the rest takes. A grant keeps
-// that reference until END_RESP. The command unit has the MRC dropped from the cache before it drains, and the cache lets an
+// A check belongs to the epoch of its key at the kernel instant its MRC was read, however long the rest takes; of a window
+// whose region is looked at, also to the epoch of the region's key at the instant that one's MRC was read. A grant keeps these
+// references until END_RESP. The command unit has the MRC dropped from the cache before it drains, and the cache lets an
 // MRC go only when it is given back, so that every check of the old MRC is counted as older [S11, B.2]. An MRC that cannot be
 // fetched is bad_index beyond the table, otherwise table_error [E11].
 #pragma once
@@ -51,6 +52,13 @@ class key_check : public unit {
     ps arrived{0};
     check* next = nullptr;
   };
+  // To the region of a window, of an access that has ended.
+  struct second_reference {
+    key_check* self = nullptr;
+    std::uint32_t index = 0;
+    std::uint64_t epoch = 0;
+    second_reference* next = nullptr;
+  };
   struct drain {
     key_check* self = nullptr;
     key_request* request = nullptr;
@@ -80,6 +88,9 @@ class key_check : public unit {
   void retire(check& c);
   void note_waiting();
   void go_on();
+  std::uint64_t take(std::uint32_t index, ps t);
+  void give(std::uint32_t index, std::uint64_t epoch, ps t);
+  void note_references(ps t);
   void release(key_request& r, ps t);
   void older_gone(std::uint32_t index, ps t);
   void register_statistics();
@@ -95,6 +106,7 @@ class key_check : public unit {
   fifo<check> behind_;  // blocking_miss: in order, not begun
   std::uint64_t missing_ = 0;
   bool turn_asked_ = false;
+  pool<second_reference> seconds_;
   pool<drain> drains_;
   fifo<drain> draining_;
 

@@ -81,6 +81,11 @@ constexpr bool permitted(const hca_mrc& m, const access_request& a) {
   return (a.rights & ~m.access) == 0;
 }
 
+// [BND15] Physical, null, indirect, device-memory and dma-buf regions take none.
+constexpr bool takes_windows(const hca_mrc& m) {
+  return m.kind == HCA_MRC_REGION || m.kind == HCA_MRC_FAST || m.kind == HCA_MRC_ADDRESS_SPACE;
+}
+
 // [D13] The whole length, without overflow.
 constexpr bool in_bounds(const hca_mrc& m, const access_request& a) {
   const std::uint64_t base = zero_based_window(m) ? 0 : m.start;
@@ -126,13 +131,13 @@ constexpr bool needs_extents(const hca_mrc& m) {
 
 // Access through a window whose region may have gone [B4.1, orphan]: the region must still be what the window was bound to.
 constexpr bool parent_intact(const hca_mrc& window, const hca_mrc& region) {
-  return region.state == HCA_MRC_VALID && !rules::is_window(region) && region.key_byte == hca_key_byte(window.parent) &&
-         region.pd == window.pd && window.start >= region.start && window.length <= region.length &&
-         window.start - region.start <= region.length - window.length;
+  return region.state == HCA_MRC_VALID && rules::takes_windows(region) && region.key_byte == hca_key_byte(window.parent) &&
+         region.function == window.function && region.pd == window.pd && window.start >= region.start &&
+         window.length <= region.length && window.start - region.start <= region.length - window.length;
 }
 
-// The part of a granted access that the page walker needs. A window translates through the table of its parent, and under its
-// tag.
+// What the page walker needs of a granted access. A window translates through the table of its parent, and under its tag: the
+// one that it was bound to, or, where the region is looked at, the one that the region has now.
 struct mapping {
   translation map;
   std::uint64_t va_offset = 0;  // translate va + va_offset

@@ -35,8 +35,7 @@ bool region_in_pd(const bind& b) {
   return b.unbinds() || b.region.pd == b.r.pd;
 }
 bool region_can_have_windows(const bind& b) {
-  return b.unbinds() || b.region.kind == HCA_MRC_REGION || b.region.kind == HCA_MRC_FAST ||
-         b.region.kind == HCA_MRC_ADDRESS_SPACE;
+  return b.unbinds() || takes_windows(b.region);
 }
 bool region_lets_bind(const bind& b) {
   return b.unbinds() || (b.region.access & HCA_ACCESS_MW_BIND) != 0;

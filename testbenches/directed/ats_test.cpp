@@ -171,9 +171,9 @@ struct loop {
   region here;
 };
 
-// A WRITE and a READ of a page, and the page goes to another frame `step` later: the bytes are right, and nothing moved in the
-// old frame once the operating system had it back.
-void take_back_at_every_step(bool by_iommu, ps each, int steps) {
+// A WRITE and a READ of a page, by the region's key or by a window, and the page goes to another frame `step` later: the bytes
+// are right, and nothing moved in the old frame once the operating system had it back.
+void take_back_at_every_step(bool by_iommu, ps each, int steps, bool by_window = false) {
   world w(by_iommu ? paged_by_iommu(world::one_node()) : with_ats(world::one_node()));
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
     loop l(c, n);
@@ -183,20 +183,26 @@ void take_back_at_every_step(bool by_iommu, ps each, int steps) {
       r.mr = ibv_reg_mr(c, l.p.pd, r.addr, page, lazy_rights & ~IBV_ACCESS_MW_BIND);
       ASSERT_NE(r.mr, nullptr);
     }
+    ibv_mw* const mw = by_window ? ibv_alloc_mw(c, l.p.pd, IBV_MW_TYPE_1) : nullptr;
+    if (mw) {
+      ibv_mw_bind bind{.wr_id = 6, .send_flags = IBV_SEND_SIGNALED, .bind_info = {r.mr, r.addr, page, qp_rights}};
+      ASSERT_EQ(ibv_bind_mw(c, l.b, mw, &bind), 0);
+      ASSERT_EQ(next_completion(c, l.p.cq)->status, IBV_WC_SUCCESS);
+    }
+    const std::uint32_t key = mw ? mw->rkey : r.mr->rkey;
     {
       frame_guard guard(n.host);
       for (int step = 0; step < steps; ++step) {
         SCOPED_TRACE(step);
         l.p.fill(l.here.addr, page, static_cast<std::uint8_t>(step + 1));
         const std::uint64_t frame = l.p.memory.translate(r.addr);
-        ASSERT_EQ(post(c, l.a, {.id = 1, .sges = {{l.here.addr, 2048, l.here.mr->lkey}}, .remote = r.addr, .rkey = r.mr->rkey}),
-                  0);
+        ASSERT_EQ(post(c, l.a, {.id = 1, .sges = {{l.here.addr, 2048, l.here.mr->lkey}}, .remote = r.addr, .rkey = key}), 0);
         ASSERT_EQ(post(c, l.a,
                        {.opcode = IBV_WR_RDMA_READ,
                         .id = 2,
                         .sges = {{l.here.addr + 2 * page, 2048, l.here.mr->lkey}},
                         .remote = r.addr,
-                        .rkey = r.mr->rkey}),
+                        .rkey = key}),
                   0);
         c.spend(each * step);
         c.sync();
@@ -216,6 +222,9 @@ void take_back_at_every_step(bool by_iommu, ps each, int steps) {
       EXPECT_EQ(guard.late(), 0U) << "bytes moved in a frame that was given back";
       EXPECT_GT(guard.seen(), 100U);
     }
+    if (mw) {
+      EXPECT_EQ(ibv_dealloc_mw(c, mw), 0);
+    }
     EXPECT_EQ(statistic_of(*n.iommu, "faults"), 0);
     if (by_iommu) {
       EXPECT_GT(statistic_of(*n.hca.atc, "page_requests"), steps / 2);
@@ -230,6 +239,10 @@ void take_back_at_every_step(bool by_iommu, ps each, int steps) {
 
 TEST(ats, a_page_of_the_iommu_taken_back_at_every_step) {
   take_back_at_every_step(true, 100_ns, 160);
+}
+
+TEST(ats, a_page_of_the_iommu_taken_back_under_a_window_at_every_step) {
+  take_back_at_every_step(true, 100_ns, 160, true);
 }
 
 TEST(ats, a_page_of_the_adapter_taken_back_at_every_step) {

@@ -18,6 +18,13 @@
 namespace hcasim::lockstep {
 namespace {
 
+key_check_config config_of(const options& o) {
+  key_check_config c;
+  c.orphan_windows = o.how != mode::full && (o.seed & 1);
+  c.window_type2 = o.seed & 2 ? window_association::qp : window_association::qp_and_pd;
+  return c;
+}
+
 // MRCs and extents of one side, and caches of a kind: some indices answer fast, others late.
 class key_memory : public unit {
  public:
@@ -146,6 +153,7 @@ class key_issuer final : public issuer {
                clock, c, s),
         memory_(memory),
         random_(o.how == mode::random),
+        orphans_(config_of(o).orphan_windows),
         busy_(1 << 16),
         held_(1 << 16),
         let_go_(1 << 16, ps(-1)) {}
@@ -168,15 +176,22 @@ class key_issuer final : public issuer {
   }
 
  private:
-  // A request in flight, and after a grant the access that holds its reference.
+  struct flight;
+  // A reference of an access to one of the keys that granted it.
+  struct reference {
+    flight* of = nullptr;
+    std::uint32_t key = 0;
+    ps let_go_at{0};
+    reference* next = nullptr;
+  };
+  // A request in flight, and after a grant the access that holds its references: to its key, and to a window's region.
   struct flight : key_request {
     key_issuer* self = nullptr;
     std::uint64_t number = 0;
     std::uint32_t hold = 0;
     bool race = false;
     ps answered_when{0};
-    ps let_go_at{0};
-    flight* next_held = nullptr;
+    std::array<reference, 2> held;
   };
 
   static bool changes(key_item k) { return k == key_item::change || k == key_item::set_mrc || k == key_item::set_line; }
@@ -192,12 +207,12 @@ class key_issuer final : public issuer {
   [[nodiscard]] ps when(const item& i) const override {
     const key_fields f = unpack(i);
     ps first = never;
-    for (const flight* r = f.aimed ? held_[slot(f.key)] : nullptr; r; r = r->next_held) first = std::min(first, r->let_go_at);
+    for (const reference* r = f.aimed ? held_[slot(f.key)] : nullptr; r; r = r->next) first = std::min(first, r->let_go_at);
     return first;
   }
   [[nodiscard]] bool races(std::uint32_t key) const {
     bool now_let_go = let_go_[slot(key)] == now();
-    for (const flight* r = held_[slot(key)]; r; r = r->next_held) now_let_go |= r->let_go_at == now();
+    for (const reference* r = held_[slot(key)]; r; r = r->next) now_let_go |= r->let_go_at == now();
     return now_let_go;
   }
   [[nodiscard]] bool picky(const item& i) const override {
@@ -235,7 +250,7 @@ class key_issuer final : public issuer {
     r.va = f.va;
     r.length = f.length;
     r.race = r.op == key_op::drain && races(f.key);
-    r.epoch = 0;
+    r.epoch = r.parent_epoch = 0;
     r.map = {};
     r.va_offset = 0;
     r.piece = {};
@@ -276,7 +291,7 @@ class key_issuer final : public issuer {
     } else if (granted) {
       a[1] = r.map.index | std::uint64_t{r.map.levels} << 32 | std::uint64_t{r.map.page_shift} << 40 |
              std::uint64_t{r.map.null} << 48 | std::uint64_t{r.map.indirect} << 49 | std::uint64_t{r.epoch != 0} << 50 |
-             std::uint64_t{r.map.on_demand} << 51;
+             std::uint64_t{r.map.on_demand} << 51 | std::uint64_t{r.parent_epoch != 0} << 52;
       a[2] = r.map.table;
       a[3] = r.map.table_va;
       a[4] = r.va_offset;
@@ -285,36 +300,45 @@ class key_issuer final : public issuer {
     }
     if (granted && r.op == key_op::check) {
       r.answered_when = t;
-      keys_held_ += held_[slot(r.key)] == nullptr;
-      r.next_held = held_[slot(r.key)];
-      held_[slot(r.key)] = &r;
-      r.let_go_at = t + clock().cycles(r.hold);
-      queue_.at(r.let_go_at,
-                {[](void* context) { static_cast<flight*>(context)->self->let_go(*static_cast<flight*>(context)); }, &r});
+      const ps end = t + clock().cycles(r.hold);
+      hold(r, 0, r.key, end);
+      // One reference is given back a cycle.
+      if (orphans_ && r.region() != hca_key_index(r.key)) hold(r, 1, hca_key_make(r.region(), 0), end + clock().period());
     } else {
       free_.push_back(&r);
     }
     answered(r.number, a, r.race);
   }
-  void let_go(flight& r) {
-    for (flight** at = &held_[slot(r.key)]; *at; at = &(*at)->next_held) {
+  void hold(flight& of, std::size_t number, std::uint32_t key, ps until) {
+    reference*& first = held_[slot(key)];
+    keys_held_ += first == nullptr;
+    reference& r = of.held[number];
+    r = {&of, key, until, first};
+    first = &r;
+    queue_.at(until, {[](void* x) { static_cast<reference*>(x)->of->self->let_go(*static_cast<reference*>(x)); }, &r});
+  }
+  void let_go(reference& r) {
+    for (reference** at = &held_[slot(r.key)]; *at; at = &(*at)->next) {
       if (*at == &r) {
-        *at = r.next_held;
+        *at = r.next;
         break;
       }
     }
     keys_held_ -= held_[slot(r.key)] == nullptr;
     let_go_[slot(r.key)] = now();
-    (r.remote ? remote : local).release(r);
-    free_.push_back(&r);
+    flight& f = *r.of;
+    if (&r == &f.held[0]) {
+      (f.remote ? remote : local).release(f);
+      free_.push_back(&f);
+    }
     poke();
   }
   // A drain is answered only when no reference is held that was granted before it began [S11].
   bool check_drain(const flight& d) {
-    for (const flight* r = held_[slot(d.key)]; r; r = r->next_held) {
-      if (hca_key_index(r->key) == hca_key_index(d.key) && r->answered_when < offered(d.number)) {
+    for (const reference* r = held_[slot(d.key)]; r; r = r->next) {
+      if (hca_key_index(r->key) == hca_key_index(d.key) && r->of->answered_when < offered(d.number)) {
         shared().problem(std::string(is_rtl() ? "rtl" : "model") + " answers the drain of key index " +
-                             std::to_string(hca_key_index(d.key)) + " while item " + std::to_string(r->number) +
+                             std::to_string(hca_key_index(d.key)) + " while item " + std::to_string(r->of->number) +
                              " holds a reference",
                          d.number);
       }
@@ -332,6 +356,7 @@ class key_issuer final : public issuer {
 
   key_memory& memory_;
   const bool random_;
+  const bool orphans_;
   std::uint64_t races_ = 0, beyond_slots_ = 0, beyond_drains_ = 0, beyond_keys_ = 0;
   std::uint32_t draining_ = 0, keys_held_ = 0;
   std::uint64_t tally_[3][verdicts] = {};
@@ -340,16 +365,9 @@ class key_issuer final : public issuer {
   std::deque<flight*> free_;
   std::vector<std::uint32_t> busy_;
   std::uint32_t all_busy_ = 0;
-  std::vector<flight*> held_;
+  std::vector<reference*> held_;
   std::vector<ps> let_go_;  // the last one, by key
 };
-
-key_check_config config_of(const options& o) {
-  key_check_config c;
-  c.orphan_windows = o.how != mode::full && (o.seed & 1);
-  c.window_type2 = o.seed & 2 ? window_association::qp : window_association::qp_and_pd;
-  return c;
-}
 
 class key_check_bench final : public bench {
  public:

@@ -84,7 +84,7 @@ class generator {
         return of_a_drain_at_a_grant();
       }
       if (!r_.chance(o_.storms ? 0.1 : 0.35))
-        drained_ = r_.chance(0.85)  ? recent_[r_.below(std::size(recent_))]
+        drained_ = r_.chance(0.85)  ? one_of_its_keys(recent_[r_.below(std::size(recent_))])
                    : r_.chance(0.5) ? index_of(index()) << 8
                                     : static_cast<std::uint32_t>(r_.below(1 << 24) << 8);
       f.key = drained_;
@@ -122,7 +122,15 @@ class generator {
     if (--aimed_ > 0) return pack(f);
     f.kind = key_item::drain;
     f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 2 : r_.below(9));
+    f.key = one_of_its_keys(good_.key);
+    if (f.key != good_.key) f.gap = static_cast<std::uint16_t>(f.gap + r_.below(5));  // its context comes after the window's
     return pack(f);
+  }
+  // Accesses through a window may belong to its region's key as well.
+  std::uint32_t one_of_its_keys(std::uint32_t key) {
+    const std::uint32_t number = number_of(hca_key_index(key));
+    const bool window = number < key_indices && is_window(objects_[number].mrc);
+    return window && r_.chance(0.5) ? objects_[number].mrc.parent : key;
   }
 
   // More keys at a time than the RTL has places for, now and then: it waits for the first one to be let go, which the model

@@ -147,6 +147,7 @@ struct home {
   std::uint32_t pd;
   std::uint64_t start;
   std::uint64_t length;
+  std::uint16_t function = 0;
 };
 home home_of(std::uint32_t number) {
   random_stream r(number, "home");
@@ -155,11 +156,12 @@ home home_of(std::uint32_t number) {
     h.start = 1 + r.below(4);
     h.length = ~std::uint64_t{0};
   }
+  h.function = static_cast<std::uint16_t>(r.below(key_functions));
   return h;
 }
-// A window may stand there in its place.
+// A window, or a region that takes none, may stand there in its place.
 bool is_home(std::uint32_t number, const hca_mrc& m) {
-  return number % 4 == 1 && m.kind != HCA_MRC_NONE && (m.kind < HCA_MRC_ADDRESS_SPACE || is_window(m));
+  return number % 4 == 1 && m.kind != HCA_MRC_NONE && (m.kind <= HCA_MRC_ADDRESS_SPACE || is_window(m));
 }
 
 // All of a region or a part of it; or by the least that there is no part of it.
@@ -168,6 +170,7 @@ void bind_window(hca_mrc& m, random_stream& r) {
   const home h = home_of(number);
   m.parent = index_of(number) << 8 | h.key_byte;
   m.pd = h.pd;
+  m.function = h.function;
   m.start = h.start;
   m.length = h.length;
   if (r.chance(0.5)) {
@@ -176,9 +179,12 @@ void bind_window(hca_mrc& m, random_stream& r) {
     m.length = r.chance(0.3) ? h.length - skipped : r.below(h.length - skipped);
   }
   if (r.chance(0.5)) return;
-  switch (r.below(5)) {
+  switch (r.below(6)) {
     case 0:
       m.parent ^= 1U << r.below(8);
+      break;
+    case 4:
+      m.function ^= 1;
       break;
     case 1:
       m.pd = (m.pd + 1) % key_pds;
@@ -216,7 +222,10 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
                                      : r.chance(0.4) ? std::uint64_t{HCA_MRC_KINDS}
                                      : r.chance(0.5) ? 0
                                                      : HCA_MRC_KINDS + r.below(200));
-  if (number % 4 == 1 && r.chance(0.2)) m.kind = static_cast<std::uint8_t>(HCA_MRC_WINDOW_1 + r.below(2));
+  if (number % 4 == 1 && r.chance(0.7)) {
+    constexpr std::uint8_t taking[] = {HCA_MRC_REGION, HCA_MRC_FAST, HCA_MRC_ADDRESS_SPACE};
+    m.kind = r.chance(0.3) ? static_cast<std::uint8_t>(HCA_MRC_WINDOW_1 + r.below(2)) : taking[r.below(std::size(taking))];
+  }
   m.state = static_cast<std::uint8_t>(r.chance(0.85) ? std::uint64_t{HCA_MRC_VALID} : r.below(4));
   m.key_byte = static_cast<std::uint8_t>(r.next());
   m.page_shift = r.chance(0.96) ? page_shifts[r.below(4)] : static_cast<std::uint8_t>(r.next());
@@ -234,6 +243,7 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
   if (is_home(number, m)) {
     const home h = home_of(number);
     m.key_byte = h.key_byte;
+    m.function = h.function;
     m.pd = h.pd;
     m.start = h.start;
     m.length = h.length;

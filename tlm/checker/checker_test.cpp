@@ -385,6 +385,29 @@ TEST(KeyChecker, ADrainWaitsForOlderReferencesOnly) {
   t.expect_only(rule::changed_while_lent);
 }
 
+// The access was granted by a window and by its region.
+TEST(KeyChecker, ADrainOfTheRegionWaitsForAccessesThroughItsWindows) {
+  for (const bool early : {false, true}) {
+    loan_book book;
+    played<key_request, key_checker> t(book);
+    key_request access, drain;
+    access.key = 0x1201;
+    access.map.index = 0x77;
+    access.parent_epoch = 1;
+    drain.key = 0x7700;
+    drain.op = key_op::drain;
+    t.hit(access, 1_ns, 2_ns);
+    t.miss(drain, 3_ns);
+    if (!early) t.release(access, 9_ns);
+    t.answer(drain, 9_ns);
+    if (early) {
+      t.expect_only(rule::changed_while_lent);
+    } else {
+      EXPECT_TRUE(t.log.all().empty());
+    }
+  }
+}
+
 packet& sealed(packet& p, std::uint8_t opcode, std::uint32_t psn) {
   p.header = {};
   p.header.opcode = opcode;

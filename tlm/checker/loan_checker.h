@@ -78,9 +78,13 @@ class loan_checker : public protocol_checker<P> {
   void lent(const P& p, std::uint32_t index) override {
     serials_.insert(&p, book_.next_serial());
     book_.lend(index);
+    if (loan_traits<P>::lends_two(p)) book_.lend(loan_traits<P>::other(p));
   }
   void released(const P& p, std::uint32_t index, ps t) override {
-    if (const std::uint64_t* serial = serials_.find(&p)) book_.give_back(index, *serial, t);
+    if (const std::uint64_t* serial = serials_.find(&p)) {
+      book_.give_back(index, *serial, t);
+      if (loan_traits<P>::lends_two(p)) book_.give_back(loan_traits<P>::other(p), *serial + 1, t);
+    }
     serials_.erase(&p);
   }
   void changed(const P& p, std::uint32_t index, ps t) override {

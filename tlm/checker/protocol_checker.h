@@ -17,24 +17,31 @@
 
 namespace hcasim {
 
-// Tracks what an answer lends until END_RESP, and the requests that wait for its return.
+// What an answer lends until END_RESP, and which requests wait until what was lent has come back. An answer may lend something
+// of a second index, `other`, as well.
 template <class P>
 struct loan_traits {
   static bool lends(const P&) { return false; }
+  static bool lends_two(const P&) { return false; }
   static bool changes(const P&) { return false; }
   static std::uint32_t index(const P&) { return 0; }
+  static std::uint32_t other(const P&) { return 0; }
 };
 template <>
 struct loan_traits<context_request> {
   static bool lends(const context_request& p) { return p.op == context_op::fetch && !p.failed; }
+  static bool lends_two(const context_request&) { return false; }
   static bool changes(const context_request& p) { return p.op == context_op::drop || p.op == context_op::take; }
   static std::uint32_t index(const context_request& p) { return p.index; }
+  static std::uint32_t other(const context_request& p) { return p.index; }
 };
 template <>
 struct loan_traits<key_request> {
   static bool lends(const key_request& p) { return p.op == key_op::check && p.result == verdict::granted; }
+  static bool lends_two(const key_request& p) { return p.parent_epoch != 0; }
   static bool changes(const key_request& p) { return p.op == key_op::drain; }
   static std::uint32_t index(const key_request& p) { return p.key >> 8; }
+  static std::uint32_t other(const key_request& p) { return p.region(); }
 };
 
 class checker {

@@ -2,9 +2,10 @@
 //
 //   req      one check per cycle; its MRC is asked for in the same cycle (mrc_req), under the number of its slot
 //   mrc_rsp  judged when it comes; a grant takes its reference to the key's epoch then. Extents are asked for in the same
-//            cycle (ext_req), a line at a time; ext_rsp may ask for another line in the next cycle
+//            cycle (ext_req), a line at a time; ext_rsp may ask for another line in the next cycle. With cfg_orphans the MRC of a
+//            window's region is asked for then, and takes a reference to the epoch of that one's key when it comes
 //   rsp      the verdict, DEPTH cycles after the MRC (or after the cycle that looked at the last line), in any order, by tag
-//   rel      an access is finished: gives its reference back
+//   rel      an access is finished: gives a reference back
 //   drn      begins a new epoch of a key; drn_rsp when no reference of an older one is left, and not in less than DEPTH cycles
 //
 // Every request has a slot until its verdict is taken, so that the pipeline behind the MRC never stops.
@@ -42,7 +43,7 @@ module key_check #(
 
     output logic rsp_valid,
     input  logic rsp_ready,
-    output logic [TAG_BITS+405:0] rsp_data,  // tag, piece, va_offset, translation_t, epoch, verdict
+    output logic [TAG_BITS+437:0] rsp_data,  // tag, piece, va_offset, translation_t, epoch of the parent, epoch, verdict
 
     input  logic rel_valid,
     output logic rel_ready,
@@ -66,6 +67,7 @@ module key_check #(
   logic [SLOTS-1:0] slot_parent;  // waits for the region of its window
   logic [511:0] slot_mrc[SLOTS];
   logic [31:0] slot_epoch[SLOTS];
+  logic [31:0] slot_parent_epoch[SLOTS];  // 0: of no window, or its region was not looked at
   logic [178:0] slot_map[SLOTS];
   logic [63:0] slot_offset[SLOTS];
   logic [127:0] slot_piece[SLOTS];
@@ -121,9 +123,12 @@ module key_check #(
   logic judged_extents;
   hca_pkg::translation_t map;
   logic [63:0] va_offset;
+  logic [23:0] index;  // of the MRC
+  assign index = mrc_is_parent ? window.parent[31:8] : access.key[31:8];
   key_judge u_judge (
       .asked(mrc_rsp_valid),
       .window_2b(cfg_window_2b),
+      .index(index),
       .mrc(mrc),
       .access(access),
       .verdict(judged),
@@ -136,16 +141,17 @@ module key_check #(
   /* verilator lint_off UNUSEDSIGNAL */
   hca_pkg::mrc_t window;
   /* verilator lint_on UNUSEDSIGNAL */
-  logic parent_intact, parent_is_window;
-  assign parent_is_window = mrc.kind == hca_pkg::MRC_WINDOW_1 || mrc.kind == hca_pkg::MRC_WINDOW_2;
+  logic parent_intact, takes_windows;
+  assign takes_windows = mrc.kind == hca_pkg::MRC_REGION || mrc.kind == hca_pkg::MRC_FAST || mrc.kind == hca_pkg::MRC_ADDRESS_SPACE;
   always_comb begin
     window = '0;
     parent_intact = 1'b0;
     if (mrc_rsp_valid && mrc_is_parent) begin
       window = slot_mrc[mrc_slot];
-      parent_intact = !mrc_failed && mrc.state == hca_pkg::MRC_VALID && !parent_is_window &&
-                      mrc.key_byte == window.parent[7:0] && mrc.pd == window.pd && window.start >= mrc.start &&
-                      window.length <= mrc.length && window.start - mrc.start <= mrc.length - window.length;
+      parent_intact = !mrc_failed && mrc.state == hca_pkg::MRC_VALID && takes_windows &&
+                      mrc.key_byte == window.parent[7:0] && mrc.owner == window.owner && mrc.pd == window.pd &&
+                      window.start >= mrc.start && window.length <= mrc.length &&
+                      window.start - mrc.start <= mrc.length - window.length;
     end
   end
 
@@ -163,6 +169,7 @@ module key_check #(
     mrc_verdict = judged;
     if (mrc_is_parent) begin
       mrc_verdict = parent_intact ? hca_pkg::GRANTED : hca_pkg::BAD_STATE;
+      takes = parent_intact;
     end else if (mrc_failed) begin
       mrc_verdict = mrc_beyond ? hca_pkg::BAD_INDEX : hca_pkg::TABLE_ERROR;
     end else if (access.element) begin
@@ -281,12 +288,13 @@ module key_check #(
     rsp_data = '0;
     if (rsp_valid) begin
       out_access = slot_access[out_slot];
-      rsp_data = {slot_tag[out_slot], slot_piece[out_slot], slot_offset[out_slot], slot_map[out_slot],
+      rsp_data = {slot_tag[out_slot], slot_piece[out_slot], slot_offset[out_slot], slot_map[out_slot], slot_parent_epoch[out_slot],
                   out_verdict == hca_pkg::GRANTED && !out_access.element ? slot_epoch[out_slot] : 32'd0, out_verdict};
     end
   end
 
-  // ---- references: those of accesses that were granted by the MRC and then refused go back here
+  // ---- references: those of accesses that were granted by the MRC and then refused go back here. A parent that grants is the
+  // last to do so
   logic refund_valid;
   logic [23:0] refund_index;
   logic [31:0] refund_epoch;
@@ -310,7 +318,7 @@ module key_check #(
       .take_asked(mrc_rsp_valid),
       .take_valid(mrc_taken && takes),
       .take_ready(take_ready),
-      .take_index(access.key[31:8]),
+      .take_index(index),
       .take_epoch(take_epoch),
       .give_valid(refund_valid || rel_valid),
       .give_index(give_index),
@@ -369,9 +377,11 @@ module key_check #(
 
       // MRC
       if (mrc_taken) begin
-        if (takes) slot_epoch[mrc_slot] <= take_epoch;
-        if (!mrc_is_parent) begin
-          slot_map[mrc_slot] <= map;
+        slot_map[mrc_slot] <= map;
+        if (mrc_is_parent) slot_parent_epoch[mrc_slot] <= take_epoch;
+        else begin
+          slot_epoch[mrc_slot] <= take_epoch;
+          slot_parent_epoch[mrc_slot] <= '0;
           slot_offset[mrc_slot] <= va_offset;
           slot_mrc[mrc_slot] <= mrc;
           slot_parent[mrc_slot] <= to_parent;

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 namespace hcasim {
 namespace {
@@ -19,7 +20,7 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
       mrc_req_(out_of("mrc_req", slot_bits + 24)),
       ext_rsp_(into("ext_rsp", slot_bits + 513)),
       ext_req_(out_of("ext_req", slot_bits + 32)),
-      rsp_(out_of("rsp", tag_bits + 406)),
+      rsp_(out_of("rsp", tag_bits + 438)),
       rel_(into("rel", 56)),
       drn_(into("drn", tag_bits + 24)),
       drn_rsp_(out_of("drn_rsp", tag_bits)) {
@@ -125,8 +126,12 @@ void key_check_rtl::take_tag_back(unsigned tag) {
 
 void key_check_rtl::release(key_request& r, ps t) {
   if (r.epoch == 0) return;
-  push(rel_, t).put(hca_key_index(r.key), 24).put(r.epoch, 32);
-  r.epoch = 0;
+  give(hca_key_index(r.key), std::exchange(r.epoch, 0), t);
+  if (r.parent_epoch != 0) give(r.region(), std::exchange(r.parent_epoch, 0), t);
+}
+
+void key_check_rtl::give(std::uint32_t index, std::uint64_t epoch, ps t) {
+  push(rel_, t).put(index, 24).put(epoch, 32);
   outstanding_.set(--references_, t);
   references_probe_.set(references_, t);
 }
@@ -187,6 +192,7 @@ void key_check_rtl::conclude(const rtl::payload& p, ps t) {
   rtl::reader in(p);
   const auto v = static_cast<verdict>(in.get(3));
   const std::uint32_t epoch = in.get32();
+  const std::uint32_t parent_epoch = in.get32();
   translation map;
   map.index = in.get32();
   map.levels = static_cast<std::uint8_t>(in.get(8));
@@ -210,9 +216,11 @@ void key_check_rtl::conclude(const rtl::payload& p, ps t) {
     if (v == verdict::granted) r->piece = piece;
   } else {
     r->epoch = epoch;
+    r->parent_epoch = v == verdict::granted ? parent_epoch : 0;
     r->map = map;
     r->va_offset = va_offset;
-    if (epoch != 0) outstanding_.set(++references_, t);
+    references_ += (r->epoch != 0) + (r->parent_epoch != 0);
+    outstanding_.set(references_, t);
   }
   ++verdicts_[r->remote][static_cast<std::size_t>(v)];
   latency_[r->remote].add(t - arrived_[tag]);
@@ -249,7 +257,7 @@ void key_check_rtl::register_statistics() {
   stats_.add("extent_lines", "1", "lines of extents looked at", extent_lines_);
   stats_.add("drains", "1", "epochs begun by the command unit", drain_count_);
   stats_.add("drain_wait", "ps", "from a drain to the end of the last older access", drain_wait_);
-  stats_.add("references", "1", "accesses granted and not finished", outstanding_);
+  stats_.add("references", "1", "held by accesses granted and not finished, one to each key that granted it", outstanding_);
   stats_.total("rtl_cycles", "1", "clock edges that the RTL was given", [this](ps) { return static_cast<double>(cycles()); });
   signals_.add("verdict", 3, verdict_probe_, {verdict_names, verdict_names + verdicts});
   signals_.add("references", 16, references_probe_);

@@ -59,6 +59,7 @@ class key_check_rtl : public rtl::shell {
   [[nodiscard]] std::uint64_t operation_of(std::uint32_t index) const;
   void enter_drains(ps t);
   void release(key_request& r, ps t);
+  void give(std::uint32_t index, std::uint64_t epoch, ps t);
   void fetch(line& l, initiator_socket<context_request>& from, std::uint32_t index, ps t);
   void came(line& l, ps t);
   void conclude(const rtl::payload& p, ps t);

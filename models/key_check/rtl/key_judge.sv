@@ -3,6 +3,7 @@
 module key_judge (
     input logic asked,
     input logic window_2b,  // type 2 windows are tied to the QP's PD as well
+    input logic [23:0] index,  // of the MRC
     input hca_pkg::mrc_t mrc,
     /* verilator lint_off UNUSEDSIGNAL */
     input hca_pkg::access_t access,
@@ -67,7 +68,7 @@ module key_judge (
 
       needs_extents = mrc.kind == hca_pkg::MRC_ADDRESS_SPACE && mrc.extent_count != 32'd0;
 
-      map.index = {8'd0, is_window ? mrc.parent[31:8] : access.key[31:8]};
+      map.index = {8'd0, is_window ? mrc.parent[31:8] : index};
       map.null_region = mrc.kind == hca_pkg::MRC_NULL;
       map.indirect = mrc.kind == hca_pkg::MRC_INDIRECT;
       map.on_demand = mrc.flags[hca_pkg::MRC_FLAG_ON_DEMAND];
