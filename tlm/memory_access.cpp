@@ -79,21 +79,22 @@ void memory_access::ask(lease& k, const transfer& tr, const memory_range& range,
   k.pd = range.owner.pd;
   k.qpn = range.owner.qpn;
   k.generation = range.owner.generation;
-  k.va = range.va;
-  k.length = length;
+  k.va = range.va - range.before;
+  k.length = length + range.before;
 }
 
 // The pieces of [va, va + checked) of an indirect region whose key has been granted.
 task<verdict> memory_access::resolve(transfer& tr, const memory_range& range, unsigned depth, std::vector<leaf>& leaves,
                                      ps& t) {
   if (depth > max_indirection) co_return verdict::table_error;
+  const std::uint64_t whole = range.before + range.checked;
   std::uint64_t done = 0;
-  while (done < range.checked) {
+  while (done < whole) {
     key_request e;
     e.operation = tr.operation;
     e.op = key_op::element;
     e.key = range.key;
-    e.va = range.va + done;
+    e.va = range.va - range.before + done;
     co_await keys_.request(e, t);
     if (e.result != verdict::granted) co_return e.result;
     const std::uint32_t writes = range.rights & (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC);
@@ -101,7 +102,7 @@ task<verdict> memory_access::resolve(transfer& tr, const memory_range& range, un
                             .rights = writes != 0 ? std::uint32_t{HCA_ACCESS_LOCAL_WRITE} : 0U,
                             .owner = range.owner,
                             .va = e.piece.va,
-                            .checked = std::min<std::uint64_t>(e.piece.length, range.checked - done)};
+                            .checked = std::min<std::uint64_t>(e.piece.length, whole - done)};
     lease& k = leases_.get();
     ask(k, tr, part, part.checked);
     co_await keys_.request(k, t);
@@ -128,8 +129,14 @@ task<verdict> memory_access::move_indirect(transfer& tr, dma_op op, const memory
   std::vector<leaf> leaves;
   const verdict v = co_await resolve(tr, range, 1, leaves, t);
   if (v != verdict::granted) co_return v;
-  for (const leaf& l : leaves) {
+  std::uint64_t skipped = range.before;
+  for (leaf& l : leaves) {
+    const std::uint64_t skip = std::min(skipped, l.bytes);
+    skipped -= skip;
+    l.va += skip;
+    l.bytes -= skip;
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(l.bytes, bytes));
+    if (n == 0 && bytes != 0 && skip != 0) continue;
     if (n == 0) break;
     if (l.map.null) {
       if (op == dma_op::read) std::memset(data, 0, n);

@@ -45,6 +45,7 @@ struct memory_range {
   access_owner owner;
   std::uint64_t va = 0;
   std::uint64_t checked = 0;  // bytes from va on that the verdict must cover, at least those that move
+  std::uint64_t before = 0;   // bytes in front of va that the verdict must cover as well
 };
 
 // The place where an access to an on-demand region found no page.

@@ -165,6 +165,11 @@ TEST(faults, a_failed_change_of_a_space_changes_nothing) {
       [](firmware_bench& b, std::uint32_t key) {
         return b.x_reregister(key, region(va + 8 * page, 2 * page), scattered(2, 0x30000000), HCA_X_REMAP);
       },
+      [](firmware_bench& b, std::uint32_t key) {  // other pages under the same VAs
+        hca_region r = region(va, 4 * page);
+        r.leaving = 1;
+        return b.x_reregister(key, r, scattered(4, 0x30000000));
+      },
       [](firmware_bench& b, std::uint32_t key) { return b.x_remove(key, 0, va + page, page); },
       [](firmware_bench& b, std::uint32_t key) { return b.x_remove(key, 2); },
   };
@@ -200,6 +205,7 @@ TEST(faults, a_failed_change_of_a_space_changes_nothing) {
 TEST(faults, a_change_without_room_changes_nothing) {
   const std::uint64_t va = 0x7f0000000000;
   int refused = 0;
+  int refused_in_place = 0;
   for (std::uint32_t room = 1; room < 12; room++) {
     for (const int what : {0, 1, 2}) {
       SCOPED_TRACE(std::to_string(room) + " of " + std::to_string(what));
@@ -229,12 +235,23 @@ TEST(faults, a_change_without_room_changes_nothing) {
         }
         for (const auto& [at, memory] : mapped) ASSERT_EQ(b.translate(key, at + page), memory + 2 * page);
       }
+      hca_region same = region(mapped.front().first, 4 * page);
+      same.leaving = 1;
+      const fw_usage before = b.usage();
+      const int status = b.x_reregister(key, same, scattered(4, 0x70000000));
+      refused_in_place += status == HCA_NO_RESOURCES;
+      ASSERT_TRUE(status == HCA_OK || status == HCA_NO_RESOURCES) << status;
+      if (status == HCA_OK) mapped.front().second = 0x70000000;
+      EXPECT_EQ(b.usage().table_bytes, before.table_bytes);
+      EXPECT_EQ(b.usage().extent_lines, before.extent_lines);
+      for (const auto& [at, memory] : mapped) ASSERT_EQ(b.translate(key, at + page), memory + 2 * page);
       EXPECT_TRUE(b.h.events.empty());
       ASSERT_EQ(b.x_teardown(key), HCA_OK);
       EXPECT_EQ(b.usage().table_bytes, 0U);
       EXPECT_EQ(b.usage().segments + b.usage().extent_lines, 0U);
     }
   }
+  EXPECT_GT(refused_in_place, 0);
   EXPECT_GT(refused, 20);
 }
 

@@ -234,6 +234,44 @@ static void join_next(struct firmware* fw, struct fw_space* s, uint32_t n) {
   put(fw, next);
 }
 
+bool fw_segment_alone(struct firmware* fw, const struct fw_space* s, uint32_t n) {
+  const uint32_t handle = at(fw, n)->handle;
+  for (uint32_t k = *chain_of(fw, slot_of(fw, s), handle); k != FW_NO_LINK; k = at(fw, k)->chain_next) {
+    if (k != n && at(fw, k)->handle == handle && at(fw, k)->space == slot_of(fw, s)) return false;
+  }
+  return true;
+}
+
+/* The leaf of a VA, if it is one of those at the ends of `p`. */
+static bool end_leaf(const struct fw_pages* p, uint64_t va, uint32_t* leaf) {
+  const uint64_t span = fw_space_span(1);
+  const bool first = fw_align_down(va, span) == fw_align_down(p->va, span);
+  if (!first && fw_align_down(va, span) != fw_align_down(p->va + p->length - 1, span)) return false;
+  *leaf = first ? p->first_leaf : p->last_leaf;
+  return true;
+}
+
+/* The segment has other pages, of another handle; its neighbours in the same leaves learn where these are now. */
+void fw_segment_replace(struct firmware* fw, struct fw_space* s, uint32_t n, const struct fw_pages* p, uint32_t handle) {
+  uint32_t looked_at = 1;
+  unchain(fw, n);
+  at(fw, n)->handle = handle;
+  chain(fw, n);
+  at(fw, n)->first_leaf = p->first_leaf;
+  at(fw, n)->last_leaf = p->last_leaf;
+  for (uint32_t k = at(fw, n)->previous; k != FW_NO_LINK; k = at(fw, k)->previous, looked_at++) {
+    const uint64_t va = fw_segment_va(fw, s, k);
+    if (!end_leaf(p, va + at(fw, k)->length - 1, &at(fw, k)->last_leaf)) break;
+    if (!end_leaf(p, va, &at(fw, k)->first_leaf)) break;
+  }
+  for (uint32_t k = at(fw, n)->next; k != FW_NO_LINK; k = at(fw, k)->next, looked_at++) {
+    const uint64_t va = fw_segment_va(fw, s, k);
+    if (!end_leaf(p, va, &at(fw, k)->first_leaf)) break;
+    if (!end_leaf(p, va + at(fw, k)->length - 1, &at(fw, k)->last_leaf)) break;
+  }
+  hal_work(fw->hal, HAL_WORK_CHUNK, looked_at);
+}
+
 /* Undoes a cut. */
 void fw_segments_restore(struct firmware* fw, struct fw_space* s, uint32_t list) {
   while (list != FW_NO_LINK) {

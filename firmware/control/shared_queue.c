@@ -99,16 +99,36 @@ int fw_destroy_srq(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
+/* Receives that software has posted and no message has taken; without a record that cannot be known. */
+static int count_posted(struct firmware* fw, const struct hca_qpc* q, uint16_t* posted) {
+  uint32_t pi = 0;
+  *posted = UINT16_MAX;
+  if (q->record == 0) return HCA_OK;
+  const int status = fw_read(fw, q->record + offsetof(struct hca_qp_record, rq_pi), &pi, sizeof pi);
+  if (status == HCA_OK) *posted = (uint16_t)(pi - q->rq_ci);
+  return status;
+}
+
+/* A limit above the receives that are posted is reached at once: the event, and no limit any more [H12]. */
 int fw_modify_srq(struct firmware* fw, struct hca_command* c) {
   struct hca_qpc old;
+  uint16_t posted = 0;
   int status = load_own(fw, c->object, &old);
   if (status != HCA_OK) return status;
   if (c->modifier >= 1U << (old.rq.log_bytes - old.rq_stride_shift)) return HCA_BAD_PARAMETER;
   status = fw_qpc_take(fw, c->object, &old);
   if (status != HCA_OK) return status;
+  status = count_posted(fw, &old, &posted);
+  if (status != HCA_OK) {
+    fw_qpc_give(fw, c->object);
+    return status;
+  }
   struct hca_qpc now = old;
-  now.srq_limit = c->modifier;
-  return fw_qpc_change(fw, c->object, &old, &now);
+  const bool reached = posted < c->modifier;
+  now.srq_limit = reached ? 0 : c->modifier;
+  status = fw_qpc_change(fw, c->object, &old, &now);
+  if (status == HCA_OK && reached) hal_event(fw->hal, HCA_EVENT_SRQ_LIMIT, c->object);
+  return status;
 }
 
 int fw_query_srq(struct firmware* fw, struct hca_command* c) {

@@ -100,6 +100,54 @@ TEST_F(space, exchange_is_one_step) {
   EXPECT_EQ(at(b.space.added + page), 0x301000U);
 }
 
+// Other pages under the same VAs, in a leaf that neighbours share: every step shows all of the old pages or all of the new
+// ones, and the old nodes are there until no access can walk them.
+TEST_F(space, exchange_in_place_is_one_step) {
+  ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2)), HCA_OK);
+  key = b.space.key;
+  ASSERT_EQ(b.x_reregister(key, any(600), memory(0x1000000, 600)), HCA_OK);
+  const hca_space middle = b.space;
+  ASSERT_EQ(b.x_reregister(key, any(2), memory(0x300000, 2)), HCA_OK);
+  const hca_space last = b.space;
+  const fw_usage before = b.usage();
+  const hca_mrc old = b.mrc(key);
+  hca_region r = region(middle.added, 600 * page, rw);
+  r.leaving = middle.handle;
+  bool changed = false;
+  bool drained = false;
+  b.h.observer = [&](const hal::call& c) {
+    const hca_mrc m = b.mrc(key);
+    changed = changed || m.table != old.table;
+    drained = drained || (changed && c.what == hal::op::drain);
+    for (const std::uint64_t i : {0U, 1U, 300U, 599U}) {
+      EXPECT_EQ(b.translate(m, middle.added + i * page), (changed ? 0x8000000U : 0x1000000U) + i * page);
+      if (!drained) {
+        EXPECT_EQ(b.translate(old, middle.added + i * page), 0x1000000U + i * page);
+      }
+    }
+    EXPECT_EQ(b.translate(m, middle.added - page), 0x101000U);
+    EXPECT_EQ(b.translate(m, last.added), 0x300000U);
+  };
+  b.h.log.clear();
+  b.h.logging = true;
+  ASSERT_EQ(b.x_reregister(key, r, memory(0x8000000, 600)), HCA_OK);
+  b.h.logging = false;
+  b.h.observer = nullptr;
+  EXPECT_TRUE(drained);
+  EXPECT_EQ(b.space.key, key);
+  EXPECT_EQ(b.space.added, middle.added);
+  EXPECT_EQ(b.space.segments, 3U);
+  EXPECT_EQ(b.usage().table_bytes, before.table_bytes);
+  const std::uint32_t index = hca_key_index(key);
+  const auto find = [&](const hal::call& c) { return std::find(b.h.log.begin(), b.h.log.end(), c) - b.h.log.begin(); };
+  EXPECT_LT(find({hal::op::drain, index}), find({hal::op::translation_drop, index, 0, ~0ULL}));
+  EXPECT_LT(find({hal::op::translation_drop, index, 0, ~0ULL}), static_cast<long>(b.h.log.size()));
+  EXPECT_EQ(b.x_remove(key, middle.handle), HCA_BAD_OBJECT) << "its handle has gone";
+  ASSERT_EQ(b.x_remove(key, b.space.handle), HCA_OK);
+  EXPECT_FALSE(at(middle.added));
+  EXPECT_EQ(at(last.added), 0x300000U);
+}
+
 TEST_F(space, exchange_that_is_refused_changes_nothing) {
   hca_region bindable = any(2);
   bindable.access |= HCA_ACCESS_MW_BIND;

@@ -109,8 +109,8 @@ class random_space : public ::testing::TestWithParam<unsigned> {
       c.push_back({frame(p - model.shift / page, salt), page});
     return c;
   }
-  [[nodiscard]] bool fits(const piece& n) const {
-    for (const piece& p : model.set) {
+  static bool fits(const piece& n, const pieces& among) {
+    for (const piece& p : among) {
       if (n.va < p.va + p.length && p.va < n.va + n.length) return false;
       const bool touch = n.va / page <= (p.va + p.length - 1) / page && p.va / page <= (n.va + n.length - 1) / page;
       if (touch && p.salt != n.salt) return false;
@@ -136,20 +136,27 @@ class random_space : public ::testing::TestWithParam<unsigned> {
                  ? end
                  : (end + page - 1) / page * page + n.va % page;
     }
+    if (key != 0 && pick(3) == 0) r.leaving = pick(8) == 0 ? 0x7fffffff : model.set[pick(model.set.size())].handle;
+    pieces next;
+    pieces gone;
+    for (const piece& p : model.set) (r.leaving == 0 || p.handle != r.leaving ? next : gone).push_back(p);
+    // Other pages under the same VAs, if they are all that the handle has.
+    if (!any && !gone.empty() && pick(3) == 0) {
+      n = {gone.front().va, gone.front().length, 0, 1 - gone.front().salt};
+      r.length = n.length;
+      r.first_offset = n.va % page;
+    }
+    const bool replaces = !any && gone.size() == 1 && n.va == gone.front().va && n.length == gone.front().length;
     chunks = chunks_of(n.va, n.length, n.salt);
     r.va = any ? HCA_VA_ANY : n.va;
-    int expected = fits(n) ? HCA_OK : HCA_BAD_PARAMETER;
+    int expected = fits(n, replaces ? next : model.set) ? HCA_OK : HCA_BAD_PARAMETER;
+    replaced += replaces && expected == HCA_OK;
     if (key == 0) {
       ASSERT_EQ(b.x_register(r, chunks), HCA_OK);
       key = b.space.key;
       n.handle = b.space.handle;
       model.set = {n};
       return;
-    }
-    pieces next;
-    if (pick(3) == 0) r.leaving = pick(8) == 0 ? 0x7fffffff : model.set[pick(model.set.size())].handle;
-    for (const piece& p : model.set) {
-      if (r.leaving == 0 || p.handle != r.leaving) next.push_back(p);
     }
     if (expected == HCA_OK && r.leaving != 0 && next.size() == model.set.size()) expected = HCA_BAD_OBJECT;
     n.handle = 0;
@@ -206,6 +213,7 @@ class random_space : public ::testing::TestWithParam<unsigned> {
   std::mt19937_64 random;
   reference model;
   std::uint32_t key = 0;
+  unsigned replaced = 0;  // exchanges in place
   std::vector<std::uint64_t> points_;
 };
 
@@ -233,6 +241,7 @@ TEST_P(random_space, follows_the_reference) {
     }
   }
   EXPECT_TRUE(b.h.events.empty());
+  EXPECT_GT(replaced, 20U);
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, random_space, ::testing::Values(1, 2, 3, 4));

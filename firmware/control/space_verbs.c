@@ -26,12 +26,36 @@ static uint64_t segment_end(const struct hca_region* r) {
 }
 
 /* A page that the new segment shares with another must be the same page. */
-static int check_shared(struct firmware* fw, const struct fw_space* s, uint64_t page_va, uint64_t physical) {
+static int check_same(struct firmware* fw, const struct fw_space* s, uint64_t page_va, uint64_t physical) {
   hca_pte entry = 0;
-  if (s->root == 0 || !fw_segments_overlap(fw, s, page_va, FW_PAGE)) return HCA_OK;
   const int status = fw_space_entry(fw, s, page_va, &entry);
   if (status != HCA_OK) return status;
   return hca_pte_address(entry) == physical ? HCA_OK : HCA_BAD_PARAMETER;
+}
+
+static int check_shared(struct firmware* fw, const struct fw_space* s, uint64_t page_va, uint64_t physical) {
+  if (s->root == 0 || !fw_segments_overlap(fw, s, page_va, FW_PAGE)) return HCA_OK;
+  return check_same(fw, s, page_va, physical);
+}
+
+/* Whether the new segment takes exactly the VAs of the one that leaves. */
+static bool in_place(struct firmware* fw, const struct fw_space* s, const struct hca_region* r, uint32_t n) {
+  if (n == FW_NO_LINK || r->leaving == 0 || fw->segments[n].handle != r->leaving) return false;
+  return fw_segment_va(fw, s, n) == r->va && fw->segments[n].length == r->length && fw_segment_alone(fw, s, n);
+}
+
+/* The segment itself is no neighbour of the one that takes its place. */
+static int check_neighbours(struct firmware* fw, const struct fw_space* s, const struct hca_region* r,
+                            const struct fw_survey* survey, uint32_t n) {
+  const struct fw_segment* g = &fw->segments[n];
+  const uint64_t first = fw_align_down(r->va, FW_PAGE);
+  const uint64_t last = fw_align_down(segment_end(r) - 1, FW_PAGE);
+  int status = HCA_OK;
+  if (fw_segment_in(fw, s, g->previous, first, FW_PAGE)) {
+    status = check_same(fw, s, first, fw_align_down(survey->first, FW_PAGE));
+  }
+  if (status == HCA_OK && fw_segment_in(fw, s, g->next, last, FW_PAGE)) status = check_same(fw, s, last, survey->last_page);
+  return status;
 }
 
 static int check_segment(struct firmware* fw, const struct fw_space* s, struct hca_region* r, const struct fw_survey* survey,
@@ -39,6 +63,7 @@ static int check_segment(struct firmware* fw, const struct fw_space* s, struct h
   int status = fw_range_check(r, 0);
   if (status != HCA_OK) return status;
   *previous = fw_segments_find(fw, s, r->va + r->length - 1);
+  if (in_place(fw, s, r, *previous)) return check_neighbours(fw, s, r, survey, *previous);
   if (fw_segment_in(fw, s, *previous, r->va, r->length)) return HCA_BAD_PARAMETER;
   if (r->va % FW_PAGE != 0) {
     status = check_shared(fw, s, fw_align_down(r->va, FW_PAGE), fw_align_down(survey->first, FW_PAGE));
@@ -252,6 +277,43 @@ static int add(struct firmware* fw, struct hca_command* c, struct fw_space* s, u
   return fw->fatal ? HCA_MEMORY_FAULT : HCA_OK;
 }
 
+/* Other pages under the VAs of segment `n`: the nodes above them are copied, and one switch to the new root shows the new
+ * pages. An access walks the old root or the new one; what is cached of a table is known by its root [S11]. A window keeps the
+ * root that it was bound with. */
+static int exchange_in_place(struct firmware* fw, struct hca_command* c, struct fw_space* s, uint32_t flags,
+                             const struct hca_region* r, uint32_t n, uint32_t windows) {
+  const uint64_t first = (r->va - s->table_va) / FW_PAGE;
+  const uint64_t last = (r->va + r->length - 1 - s->table_va) / FW_PAGE;
+  const uint64_t old_root = s->root;
+  const uint32_t handle = s->next_handle;
+  struct fw_pages pages = {.va = r->va, .length = r->length, .first_leaf = FW_NO_LINK, .last_leaf = FW_NO_LINK};
+  uint64_t root = 0;
+  uint64_t shift = 0;
+  if (windows != 0) return HCA_BUSY;
+  int status = remap_shift(s, flags, &shift);
+  if (status == HCA_OK) status = fw_space_copy_path(fw, s->root, s->levels, first, last, &root);
+  if (status != HCA_OK) return status;
+  s->root = root;
+  status = fw_space_map(fw, s, r, &pages);
+  if (status == HCA_OK) status = answer(fw, c, s, handle, r->va, shift);
+  const struct fw_change none = {.removed = FW_NO_LINK, .shift = shift};
+  if (status == HCA_OK) status = fw_space_switch(fw, s, &none, windows, true);
+  if (status != HCA_OK) {
+    s->root = old_root;
+    fw_space_free_path(fw, root, s->levels, first, last);
+    return status;
+  }
+  pages.va += shift;
+  drop_all_translations(fw, s);
+  fw_space_free_path(fw, old_root, s->levels, first, last);
+  s->next_handle = handle + 1 != 0 ? handle + 1 : 1;
+  fw_segment_replace(fw, s, n, &pages, handle);
+  note_high(fw, s);
+  c->result[0] = s->key;
+  c->result[1] = handle;
+  return fw->fatal ? HCA_MEMORY_FAULT : HCA_OK;
+}
+
 int fw_x_register(struct firmware* fw, struct hca_command* c) {
   struct hca_region r;
   uint32_t previous = FW_NO_LINK;
@@ -308,7 +370,9 @@ int fw_x_reregister(struct firmware* fw, struct hca_command* c) {
   if ((flags & HCA_X_REMAP) != 0 && windows != 0) return HCA_BUSY;
   r.access = 0;
   status = place(fw, s, flags, &r, &previous);
-  return status == HCA_OK ? add(fw, c, s, flags, &r, previous, windows) : status;
+  if (status != HCA_OK) return status;
+  if (in_place(fw, s, &r, previous)) return exchange_in_place(fw, c, s, flags, &r, previous, windows);
+  return add(fw, c, s, flags, &r, previous, windows);
 }
 
 /* Takes the segments out of the list, if what the command names is there [S6, S12]. */

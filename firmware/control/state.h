@@ -316,6 +316,10 @@ uint64_t fw_space_pages(uint64_t va, uint64_t length);
 int fw_space_map(struct firmware* fw, const struct fw_space* s, const struct hca_region* r, struct fw_pages* p);
 bool fw_space_unmap(struct firmware* fw, const struct fw_space* s, const struct fw_pages* p); /* whether a node was freed */
 
+/* space_copy.c: `node` is of `height`, and the entries first..last have nodes below it. */
+int fw_space_copy_path(struct firmware* fw, uint64_t node, uint32_t height, uint64_t first, uint64_t last, uint64_t* made);
+void fw_space_free_path(struct firmware* fw, uint64_t node, uint32_t height, uint64_t first, uint64_t last);
+
 /* segments.c */
 void fw_segments_forget(struct firmware* fw);
 void fw_segment_insert(struct firmware* fw, struct fw_space* s, uint32_t previous, const struct fw_pages* p, uint32_t handle);
@@ -328,6 +332,8 @@ bool fw_segments_begin_at(struct firmware* fw, const struct fw_space* s, uint64_
 bool fw_segments_end_at(struct firmware* fw, const struct fw_space* s, uint64_t va);
 uint32_t fw_segments_cut(struct firmware* fw, struct fw_space* s, uint64_t va, uint64_t length);
 uint32_t fw_segments_cut_handle(struct firmware* fw, struct fw_space* s, uint32_t handle);
+void fw_segment_replace(struct firmware* fw, struct fw_space* s, uint32_t n, const struct fw_pages* p, uint32_t handle);
+bool fw_segment_alone(struct firmware* fw, const struct fw_space* s, uint32_t n); /* no other one has its handle */
 void fw_segments_restore(struct firmware* fw, struct fw_space* s, uint32_t list);
 void fw_segments_drop(struct firmware* fw, uint32_t list);
 void fw_segments_drop_all(struct firmware* fw, struct fw_space* s);

@@ -40,7 +40,7 @@ const page_cache::entry* atc::cached(const access& a) {
     cache_.drop(0, a.address, a.address);
     return nullptr;
   }
-  const std::uint64_t needed = a.payload->is_write() ? ats_write : ats_read;
+  const std::uint64_t needed = a.payload().is_write() ? ats_write : ats_read;
   return e && (e->rights & needed) ? e : nullptr;
 }
 
@@ -67,14 +67,13 @@ tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase&
   const ps start = port_.start(arrived, clock_.cycles(config_.issue_interval));
   const ps t = start + clock_.cycles(config_.hit_latency);
   access& a = accesses_.get();
-  a.payload = &p;
   a.owner = this;
   a.address = a.physical = p.get_address();
   a.refused = a.tracked = a.in_order = false;
   a.plain = a.known = a.address >> 48 != 0 || (a.address >= msi_window && a.address < msi_window + msi_window_bytes);
   a.arrived = arrived;
   a.looked_up = t;
-  p.set_extension(&a);
+  a.get_on(p);
   ++bursts_;
   plain_ += a.plain;
   valid_probe_.pulse(1, start, clock_.period());
@@ -107,7 +106,7 @@ tlm::tlm_sync_enum atc::from_engine(tlm::tlm_generic_payload& p, tlm::tlm_phase&
 }
 
 void atc::hold(access& a, ps t) {
-  const tlm::tlm_generic_payload& p = *a.payload;
+  const tlm::tlm_generic_payload& p = a.payload();
   held_.push_back(&a);
   held_level_.set(held_.size(), now());
   held_probe_.set(held_.size(), now());
@@ -140,7 +139,7 @@ void atc::pump(ps t) {
   while (!order_.empty()) {
     access& a = order_.front();
     // First in order, a read has nothing before it that it must not pass.
-    if (!a.known && a.payload->is_write()) return;
+    if (!a.known && a.payload().is_write()) return;
     order_.pop().in_order = false;
     if (a.known) leave(a, t);
   }
@@ -156,7 +155,7 @@ void atc::leave(access& a, ps t) {
   if (a.refused) return refuse(a, t);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_delay(t);
-  tlm::tlm_generic_payload& p = *a.payload;
+  tlm::tlm_generic_payload& p = a.payload();
   const tlm::tlm_sync_enum status = send(a, phase, delay);
   if (status != tlm::TLM_COMPLETED && phase != tlm::BEGIN_RESP) return;
   end(a, from_delay(delay));
@@ -165,7 +164,7 @@ void atc::leave(access& a, ps t) {
 }
 
 tlm::tlm_sync_enum atc::send(access& a, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-  tlm::tlm_generic_payload& p = *a.payload;
+  tlm::tlm_generic_payload& p = a.payload();
   if (!a.plain) {
     if (auto* extension = p.get_extension<pcie_extension>()) extension->address_type = pcie_address_type::translated;
     p.set_address(a.physical);
@@ -182,10 +181,10 @@ tlm::tlm_sync_enum atc::send(access& a, tlm::tlm_phase& phase, sc_core::sc_time&
 
 // The burst has its answer: it is the engine's again, under the address that it came with.
 void atc::end(access& a, ps t) {
-  tlm::tlm_generic_payload& p = *a.payload;
+  tlm::tlm_generic_payload& p = a.payload();
   p.set_address(a.address);
   if (auto* extension = p.get_extension<pcie_extension>()) extension->address_type = pcie_address_type::untranslated;
-  p.clear_extension(&a);
+  a.get_off();
   if (a.tracked) {
     tracked_[a.slot] = tracked_.back();
     tracked_[a.slot]->slot = a.slot;
@@ -198,11 +197,11 @@ void atc::end(access& a, ps t) {
 void atc::refuse(access& a, ps t) {
   ++refused_;
   refused_probe_.pulse(1, t, clock_.period());
-  a.payload->set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  a.payload().set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
   queue_.at(std::max(t, now()), {[](void* x) {
                                    auto& self = *static_cast<access*>(x);
                                    atc& owner = *self.owner;
-                                   tlm::tlm_generic_payload& p = *self.payload;
+                                   tlm::tlm_generic_payload& p = self.payload();
                                    owner.end(self, now());
                                    tlm::tlm_phase phase = tlm::BEGIN_RESP;
                                    sc_core::sc_time delay = to_delay(now());
@@ -220,7 +219,11 @@ tlm::tlm_sync_enum atc::from_link(tlm::tlm_generic_payload& p, tlm::tlm_phase& p
     return engine->nb_transport_bw(p, phase, delay);
   }
   auto& q = static_cast<own_payload&>(p);
-  if (q.of) answered(q, t);
+  if (q.of) {
+    answered(q, t);
+  } else {
+    message_left(q, t);
+  }
   q.release();
   return tlm::TLM_COMPLETED;
 }

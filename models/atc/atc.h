@@ -32,6 +32,7 @@
 #include "tlm/base/unit.h"
 #include "tlm/cells.h"
 #include "tlm/pcie.h"
+#include "tlm/riding_extension.h"
 
 namespace hcasim {
 
@@ -60,8 +61,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
  private:
   struct lookup;
   // A burst of the engine, from its arrival to its answer.
-  struct access : tlm::tlm_extension<access> {
-    tlm::tlm_generic_payload* payload = nullptr;
+  struct access : riding_extension<access> {
     atc* owner = nullptr;
     bool plain = false;  // not to be translated
     bool known = false;  // translated, or refused
@@ -75,9 +75,6 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
     ps arrived{0};
     ps looked_up{0};  // the end of its look-up
     access* next = nullptr;
-
-    [[nodiscard]] tlm_extension_base* clone() const override { return nullptr; }
-    void copy_from(const tlm_extension_base&) override {}
   };
   // A page that bursts wait for: its translation is asked for, and if need be the page.
   struct lookup {
@@ -96,6 +93,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   // A request or message of its own.
   struct own_payload : tlm::tlm_generic_payload {
     pcie_extension extension;
+    atc* from = nullptr;
     lookup* of = nullptr;  // a translation request
     std::uint64_t entry = 0;
 
@@ -150,6 +148,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   void drained(const access& a, ps t);
   own_payload& new_payload(tlm::tlm_command command, std::uint64_t address, unsigned bytes);
   void send_message(pcie_message kind, std::uint64_t address, std::uint16_t tag, std::uint8_t code, ps t);
+  void message_left(const own_payload& q, ps t);
   void free(tlm::tlm_generic_payload* p) override;
   void describe();
 

@@ -47,6 +47,7 @@ class atc_link : public unit {
   ps write_latency{200_ns};
   ps walk_latency{400_ns};
   bool refuses_questions = false;
+  bool refuses_messages = false;                 // bus mastering is off
   std::map<std::uint64_t, std::uint64_t> table;  // by page: the entry of tlm/ats.h
 
   struct event {
@@ -170,7 +171,8 @@ class atc_link : public unit {
   }
   void move(const job& j) {
     tlm::tlm_generic_payload& p = *j.p;
-    p.set_response_status(tlm::TLM_OK_RESPONSE);
+    const bool message = log[j.event].what == event::kind::message;
+    p.set_response_status(message && refuses_messages ? tlm::TLM_COMMAND_ERROR_RESPONSE : tlm::TLM_OK_RESPONSE);
     if (log[j.event].what != event::kind::question) return;
     const auto it = table.find(p.get_address());
     const std::uint64_t entry = it == table.end() ? 0 : it->second;

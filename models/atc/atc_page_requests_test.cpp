@@ -1,6 +1,8 @@
 // Pages that are not there: requests, their credits, their answers.
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "models/atc/atc_bench.h"
 
 namespace hcasim {
@@ -52,6 +54,55 @@ TEST(atc, a_page_that_is_refused_fails_its_bursts_and_no_others) {
   b.link.respond(b.link.messages(pcie_message::page_request).at(1).tag, ats_response::success);
   run_until_idle();
   EXPECT_TRUE(later.ok());
+}
+
+// It has no other answer: bus mastering is off, or the IOMMU grants the function no page requests.
+TEST(atc, a_page_request_that_does_not_leave_is_refused) {
+  atc_bench b;
+  b.link.refuses_messages = true;
+  auto& read = b.engine.send(false, 0x5040, 1_us);
+  run_until_idle();
+  EXPECT_TRUE(read.done());
+  EXPECT_FALSE(read.ok());
+  EXPECT_EQ(b.value("pages_refused"), 1);
+  EXPECT_TRUE(b.dut.idle());
+  b.link.refuses_messages = false;
+  auto& again = b.engine.send(false, 0x5040, now() + 1_us);
+  run_for(3_us);
+  b.link.map(0x5000, 0x77000);
+  b.link.respond(b.link.messages(pcie_message::page_request).back().tag, ats_response::success);
+  run_until_idle();
+  EXPECT_TRUE(again.ok());
+}
+
+// Bursts wait in the cache for a page, and others are on the link, when the simulation ends.
+void destroy_under_way(bool engine_first) {
+  const clock_domain clock{frequency{1e9}};
+  auto dut = std::make_unique<atc>("atc", atc_config{}, clock, 7);
+  auto engine = std::make_unique<testing::atc_engine>("engine_model");
+  atc_link link("link_model");
+  engine->out.bind(dut->engine);
+  dut->pcie.bind(link.up);
+  link.down.bind(dut->down);
+  dut->bar.bind(link.bar);
+  link.map(0x6000, 0x78000);
+  for (const std::uint64_t address : {0x5040, 0x6040}) engine->send(false, address, 1_us);
+  run_for(1_us + 500_ns);
+  EXPECT_FALSE(dut->idle());
+  if (engine_first) {
+    engine = nullptr;
+    dut = nullptr;
+  } else {
+    dut = nullptr;
+    engine = nullptr;
+  }
+}
+
+TEST(atc, a_burst_may_be_destroyed_before_the_cache_that_holds_it) {
+  destroy_under_way(true);
+}
+TEST(atc, a_burst_may_be_destroyed_after_the_cache_that_held_it) {
+  destroy_under_way(false);
 }
 
 TEST(atc, a_failure_ends_page_requests_for_good) {

@@ -76,6 +76,7 @@ atc::own_payload& atc::new_payload(tlm::tlm_command command, std::uint64_t addre
   own_payload& q = own_.get();
   q.set_mm(this);
   q.acquire();
+  q.from = this;
   q.of = nullptr;
   q.entry = 0;
   q.extension.requester = requester_;
@@ -96,7 +97,19 @@ void atc::send_message(pcie_message kind, std::uint64_t address, std::uint16_t t
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_delay(std::max(t, left_until_));  // behind the writes that it speaks of
   const tlm::tlm_sync_enum status = pcie->nb_transport_fw(q, phase, delay);
-  if (status == tlm::TLM_COMPLETED || phase == tlm::BEGIN_RESP) q.release();
+  if (status != tlm::TLM_COMPLETED && phase != tlm::BEGIN_RESP) return;
+  queue_.at(std::max(from_delay(delay), now()), {[](void* x) {
+                                                   auto& self = *static_cast<own_payload*>(x);
+                                                   self.from->message_left(self, now());
+                                                   self.release();
+                                                 },
+                                                 &q});
+}
+
+// A page request that the link or the IOMMU refuses has no other answer.
+void atc::message_left(const own_payload& q, ps t) {
+  if (q.extension.message != pcie_message::page_request || q.get_response_status() >= tlm::TLM_INCOMPLETE_RESPONSE) return;
+  page_answered(q.extension.tag, ats_response::invalid_request, t);
 }
 
 void atc::free(tlm::tlm_generic_payload* p) {

@@ -9,7 +9,7 @@ namespace hcasim {
 
 void atc::join(access& a, ps t) {
   const std::uint64_t page = a.address & ~std::uint64_t{0xfff};
-  const bool write = a.payload->is_write();
+  const bool write = a.payload().is_write();
   for (lookup* l : open_) {
     if (l->page != page || (write && !l->write)) continue;
     ++merged_;
@@ -20,7 +20,7 @@ void atc::join(access& a, ps t) {
   lookup& l = lookups_.get();
   l.owner = this;
   l.page = page;
-  const auto* const extension = a.payload->get_extension<pcie_extension>();
+  const auto* const extension = a.payload().get_extension<pcie_extension>();
   l.operation = extension ? extension->operation : 0;
   l.write = write;
   l.tries = 0;
@@ -85,7 +85,7 @@ void atc::answered(own_payload& q, ps t) {
     shift = 12;
   }
   if (rights != 0) evictions_ += cache_.put(0, l.page, shift, base, static_cast<unsigned>(rights));
-  const auto allowed = [&](const access* a) { return (rights & (a->payload->is_write() ? ats_write : ats_read)) != 0; };
+  const auto allowed = [&](const access* a) { return (rights & (a->payload().is_write() ? ats_write : ats_read)) != 0; };
   const std::vector<access*> waiting = std::exchange(l.waiting, {});
   std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(l.waiting), [&](const access* a) { return !allowed(a); });
   const bool all = l.waiting.empty();
@@ -166,6 +166,7 @@ void atc::stop_pages(ps t) {
 void atc::reset() {
   cache_.drop(0, 0, ~std::uint64_t{0});
   for (lookup* l : open_) l->stale |= l->status == lookup::state::asked;
+  invalidations_.clear();
   stop_pages(now());
   stopped_ = false;
   stopped_probe_.set(0, now());

@@ -147,6 +147,7 @@ bool command_unit::execute_next() {
   fw_execute(firmware_, &c);
   c.owner = HCA_OWNER_SOFTWARE;
   ++commands_;
+  advance();
   if (c.status != HCA_OK) ++failed_;
   dma_fence();
   if (dma_write(at, &c, sizeof c) != 0) return false;

@@ -39,6 +39,7 @@ void command_unit::call(initiator_socket<P>& port, P& p) {
 int command_unit::dma_read(std::uint64_t address, void* to, std::uint32_t bytes) {
   begin_access();
   ++dma_reads_;
+  advance();
   dma_request d;
   d.op = dma_op::read;
   d.source = dma_source::command;
@@ -52,6 +53,7 @@ int command_unit::dma_read(std::uint64_t address, void* to, std::uint32_t bytes)
 int command_unit::dma_write(std::uint64_t address, const void* from, std::uint32_t bytes) {
   begin_access();
   ++dma_writes_;
+  advance();
   posted_write& w = writes_.get();
   w.op = dma_op::write;
   w.source = dma_source::command;

@@ -54,8 +54,13 @@ int device::bring_up(cpu& c) {
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
   step_ = "mapping memory for it (iommu, host.memory)";
-  if (const int error = opened_ ? dma_.renew(c) : dma_.open(c)) return error;
+  if (!opened_) {
+    if (const int error = dma_.open(c)) return error;
+  }
   write_register(c, PCI_CONFIG_WINDOW + PCI_COMMAND, std::uint32_t{PCI_BUS_MASTER});
+  if (opened_) {
+    if (const int error = dma_.renew(c)) return error;
+  }
   step_ = "its first commands (driver.command_timeout, hca.command_unit)";
   if (const int error = commands_.open(c)) return error;
   if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;

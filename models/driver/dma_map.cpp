@@ -49,7 +49,7 @@ std::uint32_t dma_map::rights() const {
 }
 
 int dma_map::renew(cpu& c) {
-  if (!translated() || ats_.translations == offered_.translations) return 0;
+  if (!translated() || !offered_.translations) return 0;
   free_.sleep_until(c, [this] { return !busy_; });
   busy_ = true;
   ats_ = offered_;

@@ -47,7 +47,9 @@ class dma_map {
 
   // 0, ENODEV: no IOMMU where one should be, or ENOMEM.
   int open(cpu& c);
-  // The adapter has been reset: it knows no translations, and may use what it can do again.
+  // The adapter is cut off from memory: it uses no translation until `renew`, and answers no invalidation.
+  void suspend() { ats_.translations = ats_.pages = false; }
+  // The adapter has been reset: it knows no translations, and may use what it can do again. Its answers must reach the IOMMU.
   int renew(cpu& c);
   // Takes page requests from now on, in a thread of its own.
   void serve_pages(cpu& c, page_handler h);

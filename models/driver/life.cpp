@@ -156,6 +156,7 @@ bool device::cut_off(cpu& c) {
   const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
   c.sync();
   if (command != nobody && (command & PCI_BUS_MASTER) != 0) return false;
+  dma_.suspend();
   if (std::exchange(cut_off_, life_) == life_) return true;  // once more
   cut_.wake();
   // Requests without an answer are to be polled now.

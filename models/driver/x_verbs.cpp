@@ -129,13 +129,14 @@ int remove(cpu& c, process& p, std::uint32_t key, const hca_x_remove& what, unsi
   const command_result r =
       run(c, &p, {.code = HCA_CMD_X_DEREGISTER, .object = key, .modifier = flags, .in = in_bytes(what), .out = out_bytes(out)});
   if (r.error) return r.error;
-  unpin(c, p, what.handle ? s->map.remove(what.handle) : s->map.remove(what.va, what.length));
+  const std::vector<space_map::range> left = what.handle ? s->map.remove(what.handle) : s->map.remove(what.va, what.length);
   give(out, *s, result);
   if (out.length == 0) {
     forget(*s);
   } else {
     s->map.shift(out.start - s->map.start());
   }
+  unpin(c, p, left);  // waits, and another thread may tear the space down meanwhile
   return 0;
 }
 
@@ -197,8 +198,8 @@ int change(cpu& c, process& p, std::uint32_t key, std::uint32_t leaving, std::sp
   }
   const std::vector<space_map::range> left = leaving ? s->map.remove(leaving) : std::vector<space_map::range>{};
   note_added(*s, out, pinned);
-  driver::unpin(c, p, left);
   give(out, *s, result);
+  driver::unpin(c, p, left);  // waits, and another thread may tear the space down meanwhile
   return 0;
 }
 

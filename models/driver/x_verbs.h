@@ -4,7 +4,8 @@
 //   x_register          buffers -> key, VA range, handle of the buffers
 //   x_reregister_add    key + more buffers -> same key, new range, handle of the added buffers
 //   x_deregister_part   by handle, or by VA range -> same key, what remains; length 0: the key is retired
-//   x_exchange          one handle leaves and buffers come, in one step: an access sees both changes or none
+//   x_exchange          one handle leaves and buffers come, in one step: an access sees both changes or none. With the VA and
+//                       the length of what leaves the VAs get other pages; no window may be bound to the space then (EBUSY)
 //   x_teardown          everything goes, the key is retired
 //   x_mr                what a window is bound to
 //

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "models/host/host.h"
+#include "tlm/base/event_alarm.h"
 
 namespace hcasim {
 namespace {
@@ -26,6 +27,7 @@ void cpu::sync() {
   ahead_ = 0_ps;
   sc_core::wait(t);
   host_.queue_.caught_up();
+  count_event();
 }
 
 // Another process may still act before the local time; otherwise nothing can change what a load sees.
@@ -41,6 +43,7 @@ void cpu::sleep(ps deadline) {
     alarm_.clear();
   }
   ++host_.thread_waits_;
+  count_event();
 }
 
 void cpu::load(std::uint64_t physical, std::span<std::byte> to) {

@@ -68,7 +68,14 @@ void iommu::free_one(std::uint16_t tag, std::uint32_t from) {
   if (tag_waiter_) queue_.soon(resume(std::exchange(tag_waiter_, {})));
 }
 
-// The tag of an invalidation that was given up is not used again before the device names it.
+// The rights of the device are read anew: what it answers from now on is to questions of now.
+void iommu::free_lost(std::uint32_t of) {
+  for (device_invalidation& d : tags_) {
+    if (d.status == device_invalidation::state::lost && d.requester == of) d.status = device_invalidation::state::free;
+  }
+}
+
+// The tag of an invalidation that was given up is not used again before the device names it, or its context is read anew.
 void iommu::expire() {
   ps next = never;
   for (device_invalidation& d : tags_) {

@@ -147,6 +147,7 @@ process iommu::execute_commands() {
         ++r.generation;
         r.state = context_state::unknown;
         invalidate(r, 0, ~std::uint64_t{0});
+        free_lost(r.id);
         break;
       case IOMMU_CMD_INVALIDATE_DEVICE: {
         while (free_tag() == ats_tags && tags_asked()) co_await drained{tag_waiter_};

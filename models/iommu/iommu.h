@@ -161,6 +161,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   [[nodiscard]] unsigned free_tag() const;
   [[nodiscard]] bool tags_asked() const;
   void free_one(std::uint16_t tag, std::uint32_t from);
+  void free_lost(std::uint32_t of);
   void expire();
   void free(tlm::tlm_generic_payload* p) override;
 

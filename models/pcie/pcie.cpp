@@ -85,7 +85,6 @@ void pcie::map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std:
 pcie::burst& pcie::begin_burst(tlm::tlm_generic_payload& p, const pcie_extension* extension, unsigned source,
                                const pcie_route& r, ps t) {
   burst& b = bursts_.get();
-  b.payload = &p;
   b.owner = this;
   b.next = nullptr;
   b.route = r;
@@ -97,7 +96,7 @@ pcie::burst& pcie::begin_burst(tlm::tlm_generic_payload& p, const pcie_extension
   b.empty = b.bytes == 0 && extension && extension->message != pcie_message::none;
   b.begun = t;
   b.fate = pcie_fate::ordinary;
-  p.set_extension(&b);
+  b.get_on(p);
   return b;
 }
 

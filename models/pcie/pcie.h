@@ -30,6 +30,7 @@
 #include "tlm/base/pool.h"
 #include "tlm/base/unit.h"
 #include "tlm/pcie.h"
+#include "tlm/riding_extension.h"
 
 namespace hcasim {
 
@@ -78,8 +79,7 @@ class pcie : public unit, public faulty {
   static constexpr unsigned from_cpu = ~0U;
 
   // A burst on its way; rides on the payload so that answers find it.
-  struct burst : tlm::tlm_extension<burst> {
-    tlm::tlm_generic_payload* payload = nullptr;
+  struct burst : riding_extension<burst> {
     pcie* owner = nullptr;
     burst* next = nullptr;
     pcie_route route;
@@ -92,9 +92,6 @@ class pcie : public unit, public faulty {
     std::uint64_t bytes = 0;
     std::uint64_t behind = 0;  // an answer to software: so many writes to memory by the device
     ps begun{0};
-
-    [[nodiscard]] tlm_extension_base* clone() const override { return nullptr; }  // never copied with the payload
-    void copy_from(const tlm_extension_base&) override {}
   };
   struct direction {
     link_schedule link;

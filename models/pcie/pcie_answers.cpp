@@ -5,7 +5,7 @@
 
 namespace hcasim {
 void pcie::arrive(burst& b) {
-  tlm::tlm_generic_payload& p = *b.payload;
+  tlm::tlm_generic_payload& p = b.payload();
   if (auto* extension = p.get_extension<pcie_extension>()) extension->memory_at = now();
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay;
@@ -105,7 +105,7 @@ void pcie::send_completion(burst& b) {
   const ps t = now();
   const std::uint64_t request = b.source == from_cpu ? combining_line : config_.mrrs;
   // An unsupported request is answered without data.
-  const tlp_shape shape = b.payload->get_response_status() == tlm::TLM_OK_RESPONSE
+  const tlp_shape shape = b.payload().get_response_status() == tlm::TLM_OK_RESPONSE
                               ? split_completions(b.address, b.bytes, request, config_.rcb, most_)
                               : tlp_shape{1, 0, 0};
   const std::uint64_t header = config_.completion_header;
@@ -153,10 +153,10 @@ void pcie::pump_reads(lane& l) {
 
 // The burst is done with before the initiator hears of it: it may send the next one from inside the call.
 void pcie::respond(burst& b) {
-  tlm::tlm_generic_payload& p = *b.payload;
+  tlm::tlm_generic_payload& p = b.payload();
   const unsigned source = b.source;
   p.set_address(b.address);
-  p.clear_extension(&b);
+  b.get_off();
   bursts_.put(b);
   tlm::tlm_phase phase = tlm::BEGIN_RESP;
   sc_core::sc_time delay = to_delay(now(), source == from_cpu || lanes_[source]->up_abroad);

@@ -108,7 +108,7 @@ void pcie::note(lane& l, std::uint32_t error, const burst& b) {
 }
 
 void pcie::refuse(burst& b) {
-  b.payload->set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+  b.payload().set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
   later<&pcie::respond>(b, now());
 }
 
@@ -120,10 +120,10 @@ bool pcie::spoil_arrival(burst& b) {
     case pcie_fate::ordinary:
       return false;
     case pcie_fate::unsupported:
-      b.payload->set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+      b.payload().set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
       break;
     default:
-      b.payload->set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
+      b.payload().set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
       break;
   }
   lane& l = *lanes_[b.source];
@@ -151,12 +151,12 @@ bool pcie::spoil_completion(burst& b) {
     later<&pcie::timed_out>(b, std::max(now(), b.begun + config_.completion_timeout));
     return true;
   }
-  if (b.fate == pcie_fate::poisoned_read) b.payload->set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
+  if (b.fate == pcie_fate::poisoned_read) b.payload().set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
   return false;
 }
 
 void pcie::timed_out(burst& b) {
-  b.payload->set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
+  b.payload().set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
   note(*lanes_[b.source], PCI_ERROR_COMPLETION_TIMEOUT, b);
   complete(b);
 }

@@ -31,6 +31,7 @@ void requester::retry(flow& f, ps t) {
 
 void requester::made_progress(flow& f, ps t) {
   f.retries = f.rnr_retries = 0;
+  ++advances_;
   f.on(flow_event::progress);
   if (psn_distance(f.una_psn, f.next_psn) > 0) {
     restart_timer(f, t);

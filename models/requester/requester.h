@@ -232,6 +232,7 @@ class requester : public unit {
   counter discarded_;
   counter errors_;
   counter flushed_;
+  std::uint64_t advances_ = 0;  // times that a flow's oldest outstanding PSN moved on
   histogram latency_;
   probe psn_probe_;
   probe valid_probe_;

@@ -51,7 +51,7 @@ void requester::list_waiting(waiting_list& list) const {
 }
 
 std::uint64_t requester::completed() const {
-  return latency_.count_ever() + flushed_.value() + errors_.value();
+  return latency_.count_ever() + flushed_.value() + errors_.value() + advances_;
 }
 
 }  // namespace hcasim

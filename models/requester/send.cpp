@@ -246,6 +246,7 @@ void requester::emit(flow& f) {
     };
     if (f.qp.unreliable()) {  // nothing will be acknowledged
       f.una_psn = end;
+      ++advances_;
       if (p.header.shape().last) tell_departure(f, p);
     }
     if (egress.send(p, t) == tlm::TLM_COMPLETED) buffers_.give();

@@ -170,14 +170,15 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   access_owner owner = owner_of(q, c.qpn);
   owner.pd = c.receive_pd;
   const std::size_t segments = c.receive.size() / sizeof(hca_wqe_data);
-  // A datagram's GRH comes first [H3].
+  // A datagram's GRH comes first [H3]. Its place is judged with the rest when no GRH has come, and stays as it is.
   const std::uint32_t header = p.header.global && s.datagram ? std::uint32_t{HCA_GRH_BYTES} : 0U;
+  std::uint64_t blank = s.datagram ? HCA_GRH_BYTES - header : 0;
   const std::uint32_t whole = header + p.payload;
-  std::uint64_t offset = q.in_received - header;
+  std::uint64_t offset = q.in_received - header - blank;
   std::uint32_t placed = 0;
   verdict v = verdict::granted;
   memory_access::transfer& tr = memory_.begin(p.operation);
-  for (std::size_t i = 0; i < segments && placed < whole; ++i) {
+  for (std::size_t i = 0; i < segments && (placed < whole || blank != 0); ++i) {
     hca_wqe_data seg;
     std::memcpy(&seg, c.receive.data() + i * sizeof seg, sizeof seg);
     if (seg.key == HCA_RECV_END && seg.length == 0) break;
@@ -185,13 +186,27 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
       offset -= seg.length;
       continue;
     }
+    const std::uint64_t skip = std::min<std::uint64_t>(blank, seg.length);
+    blank -= skip;
+    if (skip != 0 && (skip == seg.length || whole == 0)) {
+      const memory_range place{
+          .key = seg.key, .rights = HCA_ACCESS_LOCAL_WRITE, .owner = owner, .va = seg.address, .checked = skip};
+      v = co_await memory_.look(tr, place, 0, t);
+      if (v != verdict::granted) break;
+      continue;
+    }
+    offset += skip;
     while (offset < seg.length && placed < whole) {
       const bool in_header = placed < header;
       std::byte* const from = in_header ? p.grh_bytes() + placed : p.data() + (placed - header);
       const auto n =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(seg.length - offset, (in_header ? header : whole) - placed));
-      memory_range range{
-          .key = seg.key, .rights = HCA_ACCESS_LOCAL_WRITE, .owner = owner, .va = seg.address + offset, .checked = n};
+      memory_range range{.key = seg.key,
+                         .rights = HCA_ACCESS_LOCAL_WRITE,
+                         .owner = owner,
+                         .va = seg.address + offset,
+                         .checked = n,
+                         .before = offset == skip ? skip : 0};
       v = co_await memory_.move(tr, dma_op::write, range, from, n, t);
       if (v != verdict::granted) break;
       placed += n;
@@ -208,7 +223,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
     page_missing(c, q, p, tr.missing, HCA_WC_LOC_PROT_ERR, t);
   } else if (v != verdict::granted) {
     refuse(c, q, wire::nak_remote_operation, HCA_WC_LOC_PROT_ERR, t);
-  } else if (placed < whole) {
+  } else if (placed < whole || blank != 0) {
     refuse(c, q, wire::nak_invalid_request, HCA_WC_LOC_LEN_ERR, t);
   } else {
     payload_written_ += p.payload;

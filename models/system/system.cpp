@@ -128,7 +128,8 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
   }
   std::vector<std::string> adapters(1);
   for (const auto& one : nodes_) adapters.emplace_back(one->hca.name());
-  watchdog_ = std::make_unique<hcasim::watchdog>(*this, std::move(adapters), config_.stall_limit);
+  watchdog_ = std::make_unique<hcasim::watchdog>(*this, std::move(adapters),
+                                                 hcasim::watchdog::limits{config_.stall_limit, config_.stall_events});
   const auto cable_to = [this](std::size_t i) -> link& {
     links_.push_back(std::make_unique<link>(("link" + std::to_string(i)).c_str(), config_.link, packets_, config_.seed));
     return *links_.back();

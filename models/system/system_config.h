@@ -55,6 +55,7 @@ struct system_config {
     std::uint16_t count = 0;  // 0: there is none
   } outside;
   ps stall_limit = 20000_ms;
+  std::uint64_t stall_events = 50'000'000;
   std::vector<fault_order> faults;
 
   void knobs(knob_visitor& k) {
@@ -65,7 +66,9 @@ struct system_config {
     k.group("switch", ib_switch, "the InfiniBand switch");
     k.enter("system", "all of it");
     k.time("stall_limit", stall_limit, 1_ns, never,
-           "a run in which nothing completes for so long, and something waits, ends; never: it goes on");
+           "a run in which nothing gets on for so long, and something waits, ends; never: it goes on");
+    k.count("stall_events", stall_events, 0, 1e15,
+            "a run in which nothing gets on for so many events, and something waits, ends; 0: it goes on");
     k.leave();
   }
 };

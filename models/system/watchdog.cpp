@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "tlm/base/event_alarm.h"
+
 namespace hcasim {
 namespace {
-
-constexpr int looks = 4;  // within the limit
 
 void collect_units(const sc_core::sc_object& of, std::vector<const unit*>& out) {
   for (const sc_core::sc_object* o : of.get_child_objects()) {
@@ -16,38 +16,66 @@ void collect_units(const sc_core::sc_object& of, std::vector<const unit*>& out) 
 
 }  // namespace
 
-watchdog::watchdog(const sc_core::sc_object& top, std::vector<std::string> adapters, ps limit)
-    : top_(top), adapters_(std::move(adapters)), limit_(limit) {
-  if (limit_ != never) look_again();
+watchdog::watchdog(const sc_core::sc_object& top, std::vector<std::string> adapters, limits most)
+    : top_(top), adapters_(std::move(adapters)), most_(most) {
+  if (most_.time != never) look_at_time_again();
+  if (most_.events != 0) look_at_events_again();
 }
 
-watchdog::~watchdog() = default;
+watchdog::~watchdog() {
+  if (most_.events != 0) call_after_no_events();
+}
 
-void watchdog::look_again() {
-  queue_.at(now() + limit_ / looks, {[](void* self) {
-                                       auto& due = *static_cast<watchdog*>(self);
-                                       due.queue_.disregard(-1);
-                                       due.look();
-                                     },
-                                     this});
+std::uint64_t watchdog::progress() const {
+  std::uint64_t sum = 0;
+  for (const unit* u : units()) sum += u->completed();
+  return sum;
+}
+
+void watchdog::look_at_time_again() {
+  queue_.at(now() + most_.time / looks, {[](void* self) {
+                                           auto& due = *static_cast<watchdog*>(self);
+                                           due.queue_.disregard(-1);
+                                           due.look_at_time();
+                                         },
+                                         this});
   queue_.disregard(1);
 }
 
-void watchdog::look() {
-  std::uint64_t completed = 0;
-  for (const unit* u : units()) completed += u->completed();
-  if (completed != completed_) {
-    completed_ = completed;
+void watchdog::look_at_time() {
+  if (const std::uint64_t now_done = progress(); now_done != progress_) {
+    progress_ = now_done;
     since_ = now();
   }
-  if (now() - since_ < limit_) return look_again();
+  if (now() - since_ >= most_.time && ends(now() - most_.time)) return;
+  look_at_time_again();
+}
+
+void watchdog::look_at_events_again() {
+  call_after_events(std::max<std::uint64_t>(most_.events / looks, 1),
+                    {[](void* self) { static_cast<watchdog*>(self)->look_at_events(); }, this});
+}
+
+void watchdog::look_at_events() {
+  if (const std::uint64_t now_done = progress(); now_done != counted_) {
+    counted_ = now_done;
+    quiet_ = 0;
+  }
+  ps& oldest = looked_[quiet_ % looks];
+  if (quiet_ >= looks && ends(oldest)) return;
+  oldest = now();
+  ++quiet_;
+  look_at_events_again();
+}
+
+bool watchdog::ends(ps begin) {
   const waiting_list l = list();
-  const bool stands =
-      std::any_of(l.notes().begin(), l.notes().end(), [this](const waiting_note& n) { return now() - n.since >= limit_; });
-  if (!stands) return look_again();
+  const bool stands = std::any_of(l.notes().begin(), l.notes().end(), [&](const waiting_note& n) { return n.since <= begin; });
+  if (!stands) return false;
   stalled_ = "the run stands still; " + waiting_report(l.notes(), now());
   queue_.run_ahead(false);
   sc_core::sc_stop();
+  return true;
 }
 
 std::vector<const unit*> watchdog::units() const {

@@ -79,7 +79,67 @@ CONFORMANCE(TC_H02) {
   EXPECT_EQ(t.receive_completion().byte_len, 100U);
 }
 
-// The verbs refuse these.
+// The 40 bytes are a part of the receive, whether a GRH comes or not: a receive is good or bad whatever route is taken to it.
+CONFORMANCE(TC_H19) {
+  base_case t(c, n, ud);
+  const std::uint16_t lid = t.p.address_of(t.b).lid;
+  ibv_ah_attr near{lid, 0, 1};
+  ibv_ah_attr far{lid, 0, 1, 1, route_to(lid)};
+  const std::uint64_t end = t.there.addr + t.there.length;
+  const region other = t.p.allocate(4096);
+  const struct {
+    const char* what;
+    std::vector<ibv_sge> sges;
+    std::uint32_t bytes;
+    bool fits;
+  } receives[] = {
+      {"wholly within", {{end - 104, 104, t.there.mr->lkey}}, 64, true},
+      {"one byte over the end", {{end - 39, 40, t.there.mr->lkey}, {other.addr, 64, other.mr->lkey}}, 64, false},
+      {"in two, the second over the end",
+       {{other.addr + 64, 20, other.mr->lkey}, {end - 19, 20, t.there.mr->lkey}, {other.addr, 64, other.mr->lkey}},
+       64,
+       false},
+      {"in two that fit",
+       {{other.addr + 64, 20, other.mr->lkey}, {end - 20, 20, t.there.mr->lkey}, {other.addr, 64, other.mr->lkey}},
+       64,
+       true},
+      {"a key that is none", {{other.addr + 64, 40, other.mr->lkey ^ 1}, {other.addr, 64, other.mr->lkey}}, 64, false},
+      {"before the region", {{t.there.addr - 8, 104, t.there.mr->lkey}}, 64, false},
+      {"of a message without bytes", {{end - 40, 40, t.there.mr->lkey}}, 0, true},
+      {"of a message without bytes, one over", {{end - 39, 40, t.there.mr->lkey}}, 0, false},
+      {"of a message without bytes, too short", {{end - 39, 39, t.there.mr->lkey}}, 0, false},
+  };
+  for (const auto& r : receives) {
+    SCOPED_TRACE(r.what);
+    for (ibv_ah_attr* way : {&near, &far}) {
+      SCOPED_TRACE(way == &near ? "without a GRH" : "with one");
+      t.p.fill(other.addr, 256, 50);
+      const auto before = t.p.bytes(other.addr, 64);
+      ibv_ah* ah = ibv_create_ah(c, t.p.pd, way);
+      ASSERT_EQ(post_receive(c, t.b, 4, r.sges), 0);
+      request send{.opcode = IBV_WR_SEND, .sges = {}, .ah = ah, .qpn = t.b->qp_num, .qkey = ud.qkey};
+      if (r.bytes != 0) send.sges = {{t.here.addr, r.bytes, t.here.mr->lkey}};
+      EXPECT_EQ(complete(c, t.a, send, &t.received).status, IBV_WC_SUCCESS);
+      if (r.fits) {
+        const ibv_wc wc = t.receive_completion();
+        EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+        EXPECT_EQ(wc.byte_len, 40 + r.bytes);
+      } else {
+        c.spend(50_us);
+        c.sync();
+        ibv_wc wc{};
+        while (ibv_poll_cq(c, t.p.cq, 1, &wc) == 1) EXPECT_NE(wc.status, IBV_WC_SUCCESS);
+        for (const ibv_wc& got : t.received) EXPECT_NE(got.status, IBV_WC_SUCCESS);
+        EXPECT_EQ(t.p.bytes(other.addr, 64), before) << "nothing is placed";
+        t.reconnect();
+      }
+      t.received.clear();
+      EXPECT_EQ(ibv_destroy_ah(c, ah), 0);
+    }
+  }
+}
+
+// What the verbs refuse.
 CONFORMANCE(TC_H03) {
   process_context p(c, n);
   ibv_gid gid{};

@@ -234,5 +234,61 @@ CONFORMANCE(TC_O10) {
   EXPECT_EQ(t.p.load64(t.there.addr + 8), 0U);
 }
 
+// A READ, and behind it a SEND that invalidates the key of the READ. How many READs were cut.
+unsigned read_and_invalidate(unsigned flags) {
+  unsigned cut = 0;
+  run_case([&](cpu& c, node& n) {
+    window_case t(c, n);
+    for (std::uint32_t bytes = 64; bytes <= 4096; bytes *= 2) {
+      SCOPED_TRACE(bytes);
+      ibv_mw* const mw = t.bound();
+      t.p.fill(t.here.addr, 4096, 1);
+      t.p.fill(t.there.addr, 4096, static_cast<std::uint8_t>(bytes / 64));
+      const auto untouched = t.p.bytes(t.here.addr, 4096);
+      ASSERT_EQ(post_receive(c, t.b, 5, {}), 0);
+      ASSERT_EQ(post(c, t.a,
+                     {.opcode = IBV_WR_RDMA_READ,
+                      .id = 1,
+                      .sges = {{t.here.addr, bytes, t.here.mr->lkey}},
+                      .remote = t.there.addr,
+                      .rkey = mw->rkey}),
+                0);
+      ASSERT_EQ(
+          post(
+              c, t.a,
+              {.opcode = IBV_WR_SEND_WITH_INV, .id = 2, .sges = {}, .flags = IBV_SEND_SIGNALED | flags, .immediate = mw->rkey}),
+          0);
+      const ibv_wc_status read = wait_for(c, t.a, {.id = 1, .others = &t.received}).status;
+      const ibv_wc_status send = wait_for(c, t.a, {.id = 2, .others = &t.received}).status;
+      const auto landed = t.p.bytes(t.here.addr, 4096);
+      const auto sent = t.p.bytes(t.there.addr, 4096);
+      std::size_t right = 0;
+      while (right < bytes && landed[right] == sent[right]) ++right;
+      if (read == IBV_WC_SUCCESS) {
+        EXPECT_EQ(right, bytes);
+        EXPECT_EQ(send, IBV_WC_SUCCESS);
+      } else {
+        ++cut;
+        EXPECT_EQ(read, IBV_WC_REM_ACCESS_ERR);
+        EXPECT_EQ(send, IBV_WC_WR_FLUSH_ERR);
+        EXPECT_TRUE(std::equal(landed.begin() + static_cast<std::ptrdiff_t>(right), landed.end(),
+                               untouched.begin() + static_cast<std::ptrdiff_t>(right)))
+            << "a response behind the one that was refused";
+      }
+      t.reconnect();
+      t.expect_no_read(t.there.addr, mw->rkey);
+      EXPECT_EQ(ibv_dealloc_mw(c, mw), 0);
+    }
+  });
+  return cut;
+}
+
+TEST(conformance, TC_O11_unfenced) {
+  EXPECT_GT(read_and_invalidate(0), 0U) << "a READ does not hold back what comes behind it";
+}
+TEST(conformance, TC_O11) {
+  EXPECT_EQ(read_and_invalidate(IBV_SEND_FENCE), 0U);
+}
+
 }  // namespace
 }  // namespace hcasim::kit

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "testbenches/conformance/base.h"
+#include "testbenches/kit/windows.h"
 
 namespace hcasim::kit {
 namespace {
@@ -169,6 +170,50 @@ CONFORMANCE(TC_R19) {
   EXPECT_EQ(rereg(t, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, 0, IBV_ACCESS_REMOTE_WRITE), IBV_REREG_MR_ERR_CMD);
   t.expect_denied([&] { return t.write(t.there.addr, t.there.mr->rkey); }, IBV_WC_REM_ACCESS_ERR, t.there.addr);
   EXPECT_EQ(ibv_dereg_mr(c, t.there.mr), 0);
+}
+
+// Windows are bound: the driver cannot take the key away either, and everything stays as it was until the region is
+// de-registered.
+CONFORMANCE(TC_R21) {
+  base_case t(c, n);
+  ibv_mw* const mw = ibv_alloc_mw(c, t.p.pd, IBV_MW_TYPE_1);
+  ASSERT_EQ(bind_type_1(c, t.b, mw, {t.there.mr, t.there.addr, 64, IBV_ACCESS_REMOTE_WRITE}).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(rereg(t, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, 0, IBV_ACCESS_REMOTE_WRITE), IBV_REREG_MR_ERR_CMD);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(t.write(t.there.addr, mw->rkey).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(ibv_dereg_mr(c, t.there.mr), EBUSY);
+  EXPECT_EQ(ibv_dealloc_mw(c, mw), 0);
+  EXPECT_EQ(ibv_dereg_mr(c, t.there.mr), 0);
+}
+
+// The adapter changes all or nothing and keeps the old key when it refuses; what becomes of the key then is the driver's
+// decision.
+void fail_while_renewing(driver::failed_rereg_policy policy) {
+  system_config renewing = world::one_node();
+  renewing.nodes[0].driver.rereg_key = driver::rereg_key_policy::renew;
+  renewing.nodes[0].driver.failed_rereg = policy;
+  run_case(
+      [policy](cpu& c, node& n) {
+        base_case t(c, n);
+        const std::uint32_t key = t.there.mr->rkey;
+        EXPECT_EQ(rereg(t, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, 0, IBV_ACCESS_REMOTE_WRITE), IBV_REREG_MR_ERR_CMD);
+        EXPECT_EQ(t.there.mr->rkey, key);
+        if (policy == driver::failed_rereg_policy::keep) {
+          EXPECT_EQ(t.write(t.there.addr, key).status, IBV_WC_SUCCESS);
+        } else {
+          t.expect_denied([&] { return t.write(t.there.addr, key); }, IBV_WC_REM_ACCESS_ERR, t.there.addr);
+        }
+        EXPECT_EQ(ibv_dereg_mr(c, t.there.mr), 0);
+      },
+      renewing);
+}
+
+TEST(conformance, TC_R22_revoked) {
+  fail_while_renewing(driver::failed_rereg_policy::revoke);
+}
+TEST(conformance, TC_R22_kept) {
+  fail_while_renewing(driver::failed_rereg_policy::keep);
 }
 
 CONFORMANCE(TC_R20) {

@@ -258,6 +258,39 @@ TEST(conformance, an_srq_tells_of_its_limit_once_and_of_the_last_wqe) {
   });
 }
 
+// As adapters do: a limit above the receives that are posted is reached when it is set.
+CONFORMANCE(TC_H18) {
+  process_context p(c, n);
+  ibv_srq* srq = create_srq(c, p.pd);
+  const region m = p.allocate(4096);
+  const auto arm = [&](std::uint32_t limit) {
+    ibv_srq_attr attr{0, 0, limit};
+    EXPECT_EQ(ibv_modify_srq(c, srq, &attr, IBV_SRQ_LIMIT), 0);
+    c.spend(100_us);
+    c.sync();
+    EXPECT_EQ(ibv_query_srq(c, srq, &attr), 0);
+    return attr.srq_limit;
+  };
+  const auto events = [&] { return static_cast<const driver::process&>(*p.context).async_events.size(); };
+  EXPECT_EQ(arm(1), 0U);
+  EXPECT_EQ(events(), 1U) << "none is posted";
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_EQ(post_receive(c, srq, i, {{m.addr, 64, m.mr->lkey}}), 0);
+  EXPECT_EQ(arm(5), 5U) << "as many as are posted";
+  EXPECT_EQ(events(), 1U);
+  EXPECT_EQ(arm(6), 0U);
+  EXPECT_EQ(events(), 2U);
+  EXPECT_EQ(arm(0), 0U) << "no limit";
+  EXPECT_EQ(events(), 2U);
+  for (int i = 0; i < 2; ++i) {
+    ibv_async_event e{};
+    ASSERT_EQ(ibv_get_async_event(c, p.context, &e), 0);
+    EXPECT_EQ(e.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+    EXPECT_EQ(e.element.srq, srq);
+    ibv_ack_async_event(&e);
+  }
+  EXPECT_EQ(ibv_destroy_srq(c, srq), 0);
+}
+
 // It grows, while receives are posted, used and given back: each takes the next message, and none is lost.
 void grow_under_way(cpu& c, node& n, std::uint64_t seed) {
   random_stream chance(seed, "srq");

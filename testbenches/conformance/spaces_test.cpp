@@ -1,4 +1,5 @@
 // Group TC-P: one R_Key over a changing set of segments [S1..S13].
+#include <algorithm>
 #include <map>
 
 #include "models/driver/embodiments/fill_credits.h"
@@ -6,6 +7,7 @@
 #include "models/driver/x_verbs.h"
 #include "testbenches/conformance/space.h"
 #include "testbenches/directed/rkey_reuse.h"
+#include "testbenches/kit/windows.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::kit {
@@ -76,6 +78,126 @@ CONFORMANCE(x_exchange) {
   EXPECT_TRUE(t.reaches(r.added, buffer.addr));
   EXPECT_TRUE(t.reaches(r.start, kept));
   t.denied(first.start);
+}
+
+// Frames that left a space, and what still moved there.
+class frames_that_left final : public dma_monitor {
+ public:
+  explicit frames_that_left(hcasim::host& h) : host_(h) { host_.observe_dma(this); }
+  ~frames_that_left() override { host_.observe_dma(nullptr); }
+  frames_that_left(const frames_that_left&) = delete;
+  frames_that_left& operator=(const frames_that_left&) = delete;
+
+  void set(std::vector<std::uint64_t> frames) {
+    frames_ = std::move(frames);
+    since_ = now();
+  }
+  void dma(bool, std::uint64_t address, std::uint64_t bytes, ps t) override {
+    if (t > since_ && std::find(frames_.begin(), frames_.end(), align_down(address, page)) != frames_.end()) late_ += bytes;
+  }
+  [[nodiscard]] std::uint64_t late() const { return late_; }
+
+ private:
+  hcasim::host& host_;
+  std::vector<std::uint64_t> frames_;
+  ps since_{0};
+  std::uint64_t late_ = 0;
+};
+
+// Other pages under the same VAs [S11]: a READ under way sees, packet by packet, the old pages and from some packet on the new
+// ones; once the call has returned, nothing moves in the old ones.
+CONFORMANCE(TC_P29) {
+  constexpr std::uint32_t bytes = 4 * page;
+  space_case t(c, n, 1);
+  const x_result low = t.r;
+  const std::uint64_t below = t.memory;
+  std::uint64_t current = t.add(4);
+  const std::uint64_t va = t.r.added;
+  std::uint32_t handle = t.r.handle;
+  const std::uint64_t above = t.add(1);
+  const std::uint64_t above_va = t.r.added;
+  const x_result whole = t.r;
+  const std::uint64_t pinned = t.p().memory.pinned_bytes();
+  const fw_usage before = n.hca.command_unit.usage();
+  frames_that_left guard(n.host);
+  unsigned mixed = 0;
+  for (int k = 0; k < 60; ++k) {
+    SCOPED_TRACE(k);
+    const x_buffer fresh{t.p().memory.allocate(bytes, page_policy::scattered), bytes};
+    t.p().fill(current, bytes, 10);
+    t.p().fill(fresh.addr, bytes, 20);
+    const auto old_bytes = t.p().bytes(current, bytes);
+    const auto new_bytes = t.p().bytes(fresh.addr, bytes);
+    std::vector<std::uint64_t> old_frames;
+    for (std::uint64_t at = current; at < current + bytes; at += page) old_frames.push_back(t.p().memory.translate(at));
+    guard.set({});
+    n.host.run("reader", [&t, &whole, va, k](cpu& thread) {
+      thread.spend(ps{std::int64_t{k} * 150'000});
+      EXPECT_EQ(post(thread, t.base.a,
+                     {.opcode = IBV_WR_RDMA_READ,
+                      .id = 7,
+                      .sges = {{t.base.here.addr, bytes, t.base.here.mr->lkey}},
+                      .remote = va,
+                      .rkey = whole.key}),
+                0);
+    });
+    x_result r;
+    ASSERT_EQ(x_exchange(c, t.p().context, whole.key, handle, {&fresh, 1}, &r, va), 0);
+    c.sync();
+    guard.set(old_frames);
+    const auto wc = next_completion(c, t.p().cq);
+    ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS);
+    const auto seen = t.p().bytes(t.base.here.addr, bytes);
+    std::size_t at = 0;
+    while (at < bytes &&
+           std::equal(seen.begin() + static_cast<std::ptrdiff_t>(at), seen.begin() + static_cast<std::ptrdiff_t>(at + 1024),
+                      old_bytes.begin() + static_cast<std::ptrdiff_t>(at))) {
+      at += 1024;
+    }
+    EXPECT_TRUE(std::equal(seen.begin() + static_cast<std::ptrdiff_t>(at), seen.end(),
+                           new_bytes.begin() + static_cast<std::ptrdiff_t>(at)))
+        << "a mixture within a packet, or old pages behind new ones";
+    mixed += at != 0 && at != bytes;
+    EXPECT_EQ(r.key, whole.key);
+    EXPECT_EQ(r.added, va);
+    EXPECT_EQ(r.start, whole.start);
+    EXPECT_EQ(r.end, whole.end);
+    EXPECT_EQ(r.segments, 3U);
+    EXPECT_NE(r.handle, handle);
+    x_result none;
+    EXPECT_EQ(x_deregister_part(c, t.p().context, whole.key, handle, &none), ENOENT) << "the handle has gone";
+    handle = r.handle;
+    current = fresh.addr;
+    EXPECT_EQ(t.p().memory.pinned_bytes(), pinned);
+  }
+  EXPECT_EQ(guard.late(), 0U) << "bytes moved in pages that had left";
+  EXPECT_TRUE(t.reaches(low.start, below)) << "the neighbours are as they were";
+  EXPECT_TRUE(t.reaches(above_va, above));
+  EXPECT_TRUE(t.reaches(va + 3 * page, current + 3 * page));
+  EXPECT_EQ(n.hca.command_unit.usage().table_bytes, before.table_bytes);
+  // A part of what leaves, or more than it, is an overlap.
+  const x_buffer less{t.p().memory.allocate(page), page};
+  x_result r;
+  EXPECT_EQ(x_exchange(c, t.p().context, whole.key, handle, {&less, 1}, &r, va), EINVAL);
+  EXPECT_EQ(t.remove(handle), 0);
+  t.denied(va);
+}
+
+// A window keeps the table that it was bound with.
+CONFORMANCE(TC_P29_window) {
+  base_case t(c, n);
+  const x_buffer buffers[] = {{t.p.memory.allocate(page), page}, {t.p.memory.allocate(page), page}};
+  x_result r;
+  ASSERT_EQ(x_register(c, t.p.pd, nullptr, {buffers, 1}, all_rights, X_EXTEND, &r), 0);
+  ibv_mw* const mw = ibv_alloc_mw(c, t.p.pd, IBV_MW_TYPE_1);
+  ASSERT_EQ(bind_type_1(c, t.b, mw, {x_mr(t.p.context, r.key), r.start, 64, IBV_ACCESS_REMOTE_WRITE}).status, IBV_WC_SUCCESS);
+  x_result changed;
+  EXPECT_EQ(x_exchange(c, t.p.context, r.key, r.handle, {buffers + 1, 1}, &changed, r.start), EBUSY);
+  EXPECT_EQ(ibv_dealloc_mw(c, mw), 0);
+  EXPECT_EQ(x_exchange(c, t.p.context, r.key, r.handle, {buffers + 1, 1}, &changed, r.start), 0);
+  EXPECT_EQ(t.write(r.start, r.key).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(t.p.bytes(buffers[1].addr, 64), t.p.bytes(t.here.addr, 64));
+  EXPECT_EQ(x_teardown(c, t.p.context, r.key), 0);
 }
 
 CONFORMANCE(TC_P05) {

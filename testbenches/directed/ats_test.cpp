@@ -268,6 +268,52 @@ TEST(ats, a_page_that_no_process_has) {
   }}));
 }
 
+// Without any on-demand region, the translation cache is the first that asks the driver for a page.
+void an_address_that_nobody_has_mapped(ibv_wr_opcode opcode, bool local, ibv_wc_status expected) {
+  world w(with_ats(world::one_node()));
+  ASSERT_TRUE(w.run({[=](cpu& c, node& n) {
+    constexpr std::uint64_t nowhere = 0x300'0000'0000;
+    loop l(c, n);
+    ibv_mr* const all = hcax_alloc_physical_mr(c, l.p.pd, all_rights & ~IBV_ACCESS_MW_BIND);
+    ASSERT_NE(all, nullptr);
+    const region far = l.p.allocate(page);
+    request r{
+        .opcode = opcode, .id = 3, .sges = {{l.here.addr, 64, l.here.mr->lkey}}, .remote = far.addr, .rkey = far.mr->rkey};
+    if (local) {
+      r.sges = {{nowhere, 64, all->lkey}};
+    } else {
+      r.remote = nowhere;
+      r.rkey = all->rkey;
+    }
+    ASSERT_EQ(post(c, l.a, r), 0);
+    const auto wc = next_completion(c, l.p.cq, 10_ms);
+    ASSERT_TRUE(wc.has_value()) << "no completion";
+    EXPECT_EQ(wc->status, expected);
+    EXPECT_EQ(statistic_of(*n.hca.atc, "pages_refused"), 1);
+    // The adapter goes on.
+    ASSERT_EQ(l.p.reset(l.a), 0);
+    ASSERT_EQ(l.p.reset(l.b), 0);
+    ASSERT_EQ(l.p.connect(l.a, l.p.address_of(l.b)), 0);
+    ASSERT_EQ(l.p.connect(l.b, l.p.address_of(l.a)), 0);
+    EXPECT_EQ(l.transfer(IBV_WR_RDMA_WRITE, far, 64).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(l.transfer(IBV_WR_RDMA_READ, far, 64).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_dereg_mr(c, all), 0);
+    EXPECT_TRUE(l.p.close());
+    EXPECT_EQ(n.device().counters().failures.value(), 0U);
+  }}));
+}
+
+// A posted write is lost, as behind any IOMMU.
+TEST(ats, a_write_to_an_address_that_nobody_has_mapped) {
+  an_address_that_nobody_has_mapped(IBV_WR_RDMA_WRITE, false, IBV_WC_SUCCESS);
+}
+TEST(ats, a_read_of_an_address_that_nobody_has_mapped) {
+  an_address_that_nobody_has_mapped(IBV_WR_RDMA_READ, false, IBV_WC_REM_ACCESS_ERR);
+}
+TEST(ats, a_write_from_an_address_that_nobody_has_mapped) {
+  an_address_that_nobody_has_mapped(IBV_WR_RDMA_WRITE, true, IBV_WC_LOC_PROT_ERR);
+}
+
 TEST(ats, read_only_pages_are_granted_for_reading) {
   world w(paged_by_iommu(world::one_node()));
   ASSERT_TRUE(w.run({[](cpu& c, node& n) {
@@ -381,6 +427,39 @@ TEST(ats, an_adapter_that_does_not_forget_in_time_may_not_use_what_it_knows) {
     EXPECT_TRUE(l.p.close());
     EXPECT_EQ(guard.late(), 0U);
   }}));
+}
+
+// ---- the end of a simulation
+
+// Its parts are destroyed while bursts wait in the cache for a page, and others are on the link.
+TEST(ats, a_system_may_end_while_bursts_wait) {
+  system_config config = paged_by_iommu(world::one_node());
+  config.nodes[0].driver.page_fault = 100_ms;
+  std::size_t held = 0;
+  {
+    world w(config);
+    EXPECT_FALSE(w.run({[&held](cpu& c, node& n) {
+      loop l(c, n);
+      region r = l.lazy(4);
+      for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE}) {
+        for (std::uint64_t i = 0; i < 4; ++i) {
+          EXPECT_EQ(post(c, l.a,
+                         {.opcode = opcode,
+                          .id = i,
+                          .sges = {{l.here.addr, 2048, l.here.mr->lkey}},
+                          .remote = r.addr + i * page,
+                          .rkey = r.mr->rkey}),
+                    0);
+        }
+      }
+      c.spend(50_us);
+      c.sync();
+      held = static_cast<std::size_t>(statistic_of(*n.hca.atc, "held"));
+      sc_core::sc_stop();
+      (void)next_completion(c, l.p.cq, never);
+    }}));
+  }
+  EXPECT_GT(held, 0U) << "no burst waited";
 }
 
 TEST(ats, needs_an_iommu) {

@@ -3,6 +3,8 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+#include <cstdlib>
 #include <regex>
 
 #include "models/system/system.h"
@@ -11,6 +13,7 @@
 #include "testbenches/places/places.h"
 #include "testbenches/runner/execution/execute.h"
 #include "testbenches/runner/program/run_program.h"
+#include "tlm/base/event_alarm.h"
 
 namespace hcasim::kit {
 namespace {
@@ -228,6 +231,88 @@ TEST(stall, the_default_limit_hides_no_error_of_another) {
                                       both.staying()));
   EXPECT_EQ(why, "");
   EXPECT_EQ(status, IBV_WC_RETRY_EXC_ERR);
+}
+
+// ---- events without progress
+
+// A message that no receive waits for, asked for again every 10 us for ever. Returns the events of the run.
+std::uint64_t end_of_storm(std::uint64_t limit) {
+  pair_of_programs both;
+  system_config c = two_nodes(never);
+  c.stall_events = limit;
+  const std::string why = play(c, both.programs(
+                                      [](process_context& p, ibv_qp* qp) {
+                                        EXPECT_EQ(post(p.c, qp, a_send(p)), 0);
+                                        (void)next_completion(p.c, p.cq, never);
+                                      },
+                                      both.staying()));
+  expect_words(why, {"the run was broken off: the run stands still", "work request", "SEND of 64 B", "asked to come back",
+                     "what waits for what", "receive (none is posted", "which waits for node1.host"});
+  return events_passed();
+}
+
+TEST(stall, a_storm_is_ended_by_the_number_of_its_events) {
+  constexpr std::uint64_t limit = 40'000;
+  const std::uint64_t events = end_of_storm(limit);
+  EXPECT_GE(events, limit);
+  EXPECT_LE(events, limit + limit / 2 + 20'000) << "besides those of the set-up";
+}
+
+// Within seconds of host time.
+TEST(stall, a_storm_is_ended_by_the_default_limit) {
+  if (!std::getenv("HCASIM_FULL")) GTEST_SKIP() << "with HCASIM_FULL=1";
+  const auto begin = std::chrono::steady_clock::now();
+  end_of_storm(system_config().stall_events);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+}
+
+// A system of one node, with a SEND, a READ and a registration that each take far more events than the limit.
+TEST(stall, parts_of_what_takes_long_are_progress) {
+  system_config c;
+  c.nodes.resize(1);
+  c.stall_limit = never;
+  c.stall_events = 4000;
+  unsigned done = 0;
+  const std::string why = play(c, {[&done](cpu& thread, node& n) {
+                                 process_context p(thread, n);
+                                 ibv_qp* const a = p.create_qp();
+                                 ibv_qp* const b = p.create_qp();
+                                 ASSERT_EQ(p.connect(a, p.address_of(b)), 0);
+                                 ASSERT_EQ(p.connect(b, p.address_of(a)), 0);
+                                 std::uint64_t begin = events_passed();
+                                 const region large = p.allocate(512_MiB);
+                                 EXPECT_GT(events_passed() - begin, 8000U) << "the registration is no test";
+                                 ++done;
+                                 for (const ibv_wr_opcode op : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
+                                   begin = events_passed();
+                                   const request r{.opcode = op,
+                                                   .sges = {{large.addr, 4_MiB, large.mr->lkey}},
+                                                   .remote = large.addr + 8_MiB,
+                                                   .rkey = large.mr->rkey};
+                                   EXPECT_EQ(complete(thread, a, r).status, IBV_WC_SUCCESS);
+                                   EXPECT_GT(events_passed() - begin, 16000U) << "the message is no test";
+                                   ++done;
+                                 }
+                               }});
+  EXPECT_EQ(why, "");
+  EXPECT_EQ(done, 3U);
+}
+
+// The driver's looks at the health of a device that stands are no progress. They come more often than the limit is long.
+TEST(stall, looks_at_the_health_of_a_device_hide_no_stall) {
+  pair_of_programs both;
+  both.options.rnr_timer = 0;  // 655.36 ms
+  const system_config usual;
+  EXPECT_LT(usual.nodes[0].driver.health_period, usual.stall_limit);
+  const std::string why = play(two_nodes(usual.stall_limit), both.programs(
+                                                                 [](process_context& p, ibv_qp* qp) {
+                                                                   EXPECT_EQ(post(p.c, qp, a_send(p)), 0);
+                                                                   (void)next_completion(p.c, p.cq, 60000_ms);
+                                                                   ADD_FAILURE() << "the run goes on";
+                                                                 },
+                                                                 both.staying()));
+  expect_words(why, {"the run stands still", "SEND of 64 B", "which waits for node1.host"});
+  EXPECT_LT(now(), 30000_ms);
 }
 
 class stall_program : public ::testing::Test {

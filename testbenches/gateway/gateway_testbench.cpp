@@ -85,6 +85,7 @@ class gateway_testbench final : public testbench {
     c.nodes[0].hca.port.mtu = 1_KiB;  // what fits into Ethernet's 1500 B
     c.outside = {network::first_outside_lid, network::hosts};
     c.stall_limit = never;
+    c.stall_events = 0;
   }
   void knobs(knob_visitor& k) override {
     options_.knobs(k);

@@ -69,6 +69,7 @@ class exchange {
   static system_config config() {
     system_config c = world::two_nodes();
     c.stall_limit = never;
+    c.stall_events = 0;
     for (node_config& n : c.nodes) n.driver.log_qps = n.hca.command_unit.log_qps = 6;
     return c;
   }

@@ -29,6 +29,7 @@ system_config config(icm_check check) {
   h.page_walker.leaf_sets = h.page_walker.leaf_ways = 1;
   h.page_walker.upper_entries = 0;
   c.stall_limit = never;
+  c.stall_events = 0;
   return c;
 }
 

@@ -74,6 +74,7 @@ const std::vector<listed_knob>& listed_knobs() {
       {"link.max_delay", role::none, false, "a fault on demand"},
       {"switch.queue", role::pool, true},
       {"system.stall_limit", role::none, false, "when a run is given up"},
+      {"system.stall_events", role::none, false, "when a run is given up"},
   };
   return list;
 }

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "tlm/base/event_alarm.h"
+#include "tlm/base/sudden_end.h"
+
 namespace hcasim {
 
 event_queue& event_queue::instance() {
@@ -48,6 +51,7 @@ void event_queue::run_last(ps t) {
   for (std::ptrdiff_t left = end - last_head_; left > 0; --left) {
     const action act = last_[static_cast<std::size_t>(last_head_++)].what;
     ++hand_overs_;
+    count_event();
     act();
     if (!ready_.empty()) drain_ready();
   }
@@ -70,6 +74,7 @@ void event_queue::ask_kernel() {
 
 void run_simulation() {
   event_queue& queue = event_queue::instance();
+  plan_sudden_ends();
   queue.run_ahead(true);
   sc_core::sc_start();
   queue.run_ahead(false);
@@ -86,6 +91,7 @@ void event_queue::run() {
     while (future_.next() <= t) {
       const action act = future_.pop();
       ++hand_overs_;
+      count_event();
       act();
       if (!ready_.empty()) drain_ready();
     }

@@ -11,9 +11,6 @@ namespace hcasim::driver {
 void pager::add(memory_region& mr) {
   regions_.set(hca_key_index(mr.lkey), &mr);
   if (mr.pinned_dma != 0) at_dma_[mr.pinned_dma] = &mr;
-  if (running_) return;
-  running_ = true;
-  machine_.run("pager", [this](cpu& c) { run(c); });
 }
 
 void pager::remove(memory_region& mr) {
@@ -29,20 +26,21 @@ void pager::forget() {
 void pager::post(const job& j) {
   jobs_.push_back(j);
   posted_.wake();
+  if (!std::exchange(has_thread_, true)) machine_.run("pager", [this](cpu& c) { run(c); });
 }
 
 void pager::run(cpu& c) {
   for (;;) {
-    if (jobs_.empty()) {
-      posted_.sleep_until(c, [this] { return !jobs_.empty(); });
-      c.spend(machine_.config().wake_up_cost);
-    }
-    const job j = jobs_.front();
-    jobs_.pop_front();
-    if (j.group) {
-      serve_page_request(c, j);
-    } else {
-      serve(c, j);
+    posted_.sleep_until(c, [this] { return !jobs_.empty(); });
+    c.spend(machine_.config().wake_up_cost);
+    while (!jobs_.empty()) {
+      const job j = jobs_.front();
+      jobs_.pop_front();
+      if (j.group) {
+        serve_page_request(c, j);
+      } else {
+        serve(c, j);
+      }
     }
   }
 }
@@ -59,21 +57,21 @@ void pager::serve_page_request(cpu& c, const job& j) {
   memory_region* mr = at_dma(j.va);
   device& d = *device_;
   if (!mr) return d.dma().answer_page(c, *j.group, ats_response::invalid_request);
-  process& p = of(mr->context);
   const ps begin = c.time();
-  lent_pages& pages = *p.lent;
-  pages.lock(c);
+  const std::shared_ptr<lent_pages> pages = of(mr->context).lent;  // the process may end before the lock is there
+  pages->lock(c);
   mr = at_dma(j.va);
   std::uint64_t filled = 0;
-  if (mr && mr->lent_by == &pages) {
+  if (mr && mr->lent_by == pages.get()) {
+    driver_statistics& stats = of(mr->context).stats;
     c.spend(d.config().page_fault);
-    ++p.stats.page_faults;
+    ++stats.page_faults;
     const std::uint64_t va = std::max(mr->iova, align_down(mr->iova, host_page) + (j.va - mr->pinned_dma));
-    filled = pages.fill(c, *mr, va, d.config().fault_pages, j.write);
-    if (filled == 0) ++p.stats.page_faults_refused;
-    p.stats.page_fault_time.add(c.time() - begin);
+    filled = pages->fill(c, *mr, va, d.config().fault_pages, j.write);
+    if (filled == 0) ++stats.page_faults_refused;
+    stats.page_fault_time.add(c.time() - begin);
   }
-  pages.unlock();
+  pages->unlock();
   d.dma().answer_page(c, *j.group, filled != 0 ? ats_response::success : ats_response::invalid_request);
 }
 
@@ -83,7 +81,8 @@ void pager::serve(cpu& c, const job& j) {
   process& p = of(mr->context);
   if (mr->kind == region_kind::dma_buf) return peer::dma_buf_fault(p, *mr);
   const ps begin = c.time();
-  lent_pages& pages = *p.lent;
+  const std::shared_ptr<lent_pages> lent = p.lent;  // the process may end before the lock is there
+  lent_pages& pages = *lent;
   pages.lock(c);
   mr = regions_.find(j.index);  // it may have gone, and who waited for it has been told
   if (!mr || mr->lent_by != &pages || j.va < mr->iova || j.va > last_va(*mr)) {

@@ -12,7 +12,8 @@
 
 namespace hcasim::driver {
 
-// The software thread that serves a device's page faults, and the prefetches that no caller waits for.
+// The software thread that serves a device's page faults, page requests and asynchronous prefetches. It starts with the first
+// job, whichever kind that is: page requests come from adapters without any on-demand region, too.
 class pager {
  public:
   pager(host& machine, device& d) : machine_(machine), device_(&d) {}
@@ -54,7 +55,7 @@ class pager {
   std::map<std::uint64_t, memory_region*> at_dma_;  // those with reserved DMA addresses, by the first
   std::deque<job> jobs_;
   wait_queue posted_;
-  bool running_ = false;
+  bool has_thread_ = false;
 };
 
 }  // namespace hcasim::driver

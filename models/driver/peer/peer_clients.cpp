@@ -109,13 +109,16 @@ void peer_core::ib_unregister_peer_memory_client(cpu& c, void* reg_handle) {
   client_record* const r = registered(reg_handle);
   if (!r || r->leaving) return;
   registry_.lock(c);
-  r->leaving = true;
+  const bool told_before = std::exchange(r->leaving, true);
   registry_.unlock();
+  if (told_before) return;
   r->idle.sleep_until(c, [r] { return r->users == 0; });
+  registry_.lock(c);  // a search that is under way goes by their places
   const auto it = std::find_if(clients_.begin(), clients_.end(), [r](const auto& other) { return other.get() == r; });
   r->client = nullptr;
   former_.push_back(std::move(*it));
   clients_.erase(it);
+  registry_.unlock();
 }
 
 std::vector<std::string> peer_core::names() const {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "testbenches/runner/recording/statistics_series.h"
+#include "tlm/base/sudden_end.h"
 
 namespace hcasim {
 namespace {
@@ -72,6 +73,7 @@ void run_context::refuse_to_stand() const {
 }
 
 void run_context::start() {
+  plan_sudden_ends();
   {
     const stopwatch watch(simulating_seconds_);
     if (series_) {
@@ -84,6 +86,7 @@ void run_context::start() {
 }
 
 void run_context::start(ps t) {
+  plan_sudden_ends();
   {
     const stopwatch watch(simulating_seconds_);
     if (series_) {
