@@ -1,4 +1,5 @@
 #include <stdexcept>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -26,6 +27,7 @@ class applications_testbench final : public testbench {
     while (!running.all_ended() && running.wait_outside()) {
       if (sc_core::sc_pending_activity()) context.start();
     }
+    if (running.used_up()) throw std::system_error(*running.used_up());
     for (const std::string& f : running.failures()) context.fail(f);
     programs_.report(context, running);
   }
@@ -36,6 +38,8 @@ class applications_testbench final : public testbench {
       return programs_.make(
           context, s, "applications: there is no program; write --program0.run 'ib_write_lat', or use 'hcasim exec -- ...'");
     } catch (const input_error&) {
+      throw;
+    } catch (const std::system_error&) {
       throw;
     } catch (const std::exception& e) {
       throw input_error(fmt::format("applications: {}", e.what()));

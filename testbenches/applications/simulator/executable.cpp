@@ -51,6 +51,7 @@ std::string objection_to(const std::string& path, int depth) {
   if (!S_ISREG(s.st_mode)) return path + " is no file";
   if (::access(path.c_str(), X_OK) != 0) return path + " may not be executed";
   const descriptor program(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!program) return fmt::format("{}: {}", path, std::strerror(errno));
   switch (channel::kind_of(program.get())) {
     case channel::program_kind::dynamic:
       return {};

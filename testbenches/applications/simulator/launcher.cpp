@@ -16,16 +16,21 @@
 #include <filesystem>
 #include <random>
 #include <stdexcept>
+#include <system_error>
 
 #include <fmt/format.h>
 
 namespace hcasim::applications {
 namespace {
 
+[[noreturn]] void refused(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
 // A socket of an abstract name; none when the name is taken.
 descriptor bound(const std::string& name) {
   descriptor s(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!s) throw std::runtime_error(fmt::format("no socket for the programs: {}", std::strerror(errno)));
+  if (!s) refused("no socket for the programs");
   sockaddr_un a{};
   a.sun_family = AF_UNIX;
   std::memcpy(a.sun_path + 1, name.data(), name.size());
@@ -121,42 +126,45 @@ launched start(const launch& what) {
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(environment);
   const descriptor output(::open(what.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
-  if (!output) throw std::runtime_error(fmt::format("{}: {}", what.output, std::strerror(errno)));
+  if (!output) refused(what.output);
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
+  if (::pipe2(ends, O_CLOEXEC) != 0) refused("no pipe");
   const descriptor heard(ends[0]);
   descriptor report(ends[1]);
 
   launched out;
   out.process = ::fork();
-  if (out.process < 0) throw std::runtime_error(fmt::format("no process for {}: {}", what.path, std::strerror(errno)));
+  if (out.process < 0) refused("no process for " + what.path);
   if (out.process == 0) become(what, argv.data(), envp.data(), output.get(), report.get());
   report = descriptor();
   int error = 0;
   if (::read(heard.get(), &error, sizeof error) == sizeof error) {
     ::waitpid(out.process, nullptr, 0);
-    throw std::runtime_error(fmt::format("{}: {}", what.path, std::strerror(error)));
+    throw std::system_error(error, std::generic_category(), what.path);
   }
   out.ended = descriptor(static_cast<int>(::syscall(SYS_pidfd_open, out.process, 0)));
   if (!out.ended) {
-    const int refused = errno;
+    error = errno;
     ::kill(out.process, SIGKILL);
     ::waitpid(out.process, nullptr, 0);
-    throw std::runtime_error(fmt::format("this system has no pidfd_open: {}", std::strerror(refused)));
+    throw std::system_error(error, std::generic_category(), "pidfd_open");
   }
   return out;
 }
 
 std::string find_library() {
   namespace fs = std::filesystem;
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
   std::error_code ec;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path();
+  if (ec) throw std::runtime_error(fmt::format("programs cannot be run: /proc is not mounted ({})", ec.message()));
   for (const fs::path& p : {here / "libhcasim_verbs.so", here / "../lib/hcasim/libhcasim_verbs.so"}) {
     if (fs::exists(p, ec)) return fs::canonical(p);
   }
   throw std::runtime_error(
-      "programs cannot be run: the library that stands in for libibverbs was not built; install the package libibverbs-dev, "
-      "configure again and build");
+      fmt::format("programs cannot be run: libhcasim_verbs.so, which stands in for libibverbs, is neither in {} nor in "
+                  "../lib/hcasim; run hcasim where it was built or installed. A build makes it when the package libibverbs-dev "
+                  "is there",
+                  here.string()));
 }
 
 }  // namespace hcasim::applications

@@ -45,7 +45,7 @@ struct launched {
   descriptor ended;  // readable when it has
 };
 
-// Throws std::runtime_error, with what the system said.
+// Throws std::system_error, with what the system said.
 launched start(const launch& what);
 
 // The preload library beside the running program, or where it was installed. Throws std::runtime_error: it was not built.

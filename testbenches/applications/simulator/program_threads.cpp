@@ -90,6 +90,8 @@ std::uint64_t processor_time(pid_t process, pid_t id) {
 void programs::accept_threads() {
   for (;;) {
     descriptor connection(::accept4(place_.socket(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!connection && (errno == EMFILE || errno == ENFILE))
+      end_used_up(std::system_error(errno, std::generic_category(), "no connection to a program"));
     if (!connection) return;
     greet(std::move(connection));
   }
@@ -105,6 +107,10 @@ void programs::greet(descriptor connection) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::getuid()) return;
+  if (bytes == sizeof h && h.magic == channel::magic && with.empty()) {  // what came with it found no number
+    end_used_up(std::system_error(EMFILE, std::generic_category(), "no page of a program"));
+    return;
+  }
   const bool known = bytes == sizeof h && h.magic == channel::magic && h.program >= 0 &&
                      static_cast<std::size_t>(h.program) < families_.size() && h.node >= 0 &&
                      static_cast<std::size_t>(h.node) < system_.nodes() && with.size() == 1;

@@ -148,8 +148,9 @@ void programs::launch_program(cpu& c, family& f) {
     f.main = l.process;
     f.guard = std::make_unique<guardian>(l.process);
     f.ended = std::move(l.ended);
-  } catch (const std::runtime_error& e) {
+  } catch (const std::system_error& e) {
     fail(fmt::format("program{}: {}", f.number, e.what()));
+    end_used_up(e);
     return end_family(f);
   }
   running_.add(1, now());
@@ -168,6 +169,18 @@ void programs::launch_program(cpu& c, family& f) {
                      f.number, f.what.path));
     ::kill(-f.main, SIGKILL);
     end_family(f);
+  }
+}
+
+// Ends all programs when the machine has no more to give: what they would do from here on is not what was asked for.
+void programs::end_used_up(const std::system_error& why) {
+  for (const std::errc limit : {std::errc::too_many_files_open, std::errc::too_many_files_open_in_system,
+                                std::errc::resource_unavailable_try_again, std::errc::not_enough_memory}) {
+    if (why.code() != limit) continue;
+    used_up_ = why;
+    for (const auto& f : families_) {
+      if (f->main > 0 && !f->over) ::kill(-f->main, SIGKILL);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "models/system/system.h"
@@ -60,7 +61,9 @@ class programs final : public unit {
   void stop(std::string why);
   // Returns the failures.
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
-  // Returns the status of each program, after its end; -1 = it has not ended.
+  // The machine has no more descriptors, memory or processes for the programs.
+  [[nodiscard]] const std::optional<std::system_error>& used_up() const { return used_up_; }
+  // Of each program, after its end; -1: it has not ended.
   [[nodiscard]] int status(std::size_t program) const { return families_.at(program)->status; }
   [[nodiscard]] const client_statistics& counters() const { return statistics_; }
   [[nodiscard]] std::uint64_t signals() const { return signals_; }
@@ -128,6 +131,7 @@ class programs final : public unit {
   void end_process(process& p);
   void end_family(family& f);
   void echo(family& f, bool all);
+  void end_used_up(const std::system_error& why);
   void fail(std::string message) { failures_.push_back(std::move(message)); }
   [[nodiscard]] node& node_of(const family& f) { return system_.at(f.config.node); }
 
@@ -145,6 +149,7 @@ class programs final : public unit {
   thread* last_answered_ = nullptr;
   std::vector<thread*> newcomers_;  // which have connected, and do not run yet
   std::vector<std::string> failures_;
+  std::optional<std::system_error> used_up_;
 };
 
 }  // namespace hcasim::applications

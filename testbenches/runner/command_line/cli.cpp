@@ -1,7 +1,13 @@
 #include "testbenches/runner/command_line/cli.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -10,7 +16,9 @@
 #include "testbenches/runner/command_line/command.h"
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
+#include "testbenches/runner/description/system_errors.h"
 #include "testbenches/runner/execution/interrupt.h"
+#include "testbenches/runner/processes/signals.h"
 #include "testbenches/runner/results/report.h"
 
 namespace hcasim {
@@ -41,17 +49,16 @@ std::string mended(const CLI::App& app, const CLI::ParseError& e) {
   return fmt::format("{}; {}", e.what(), help);
 }
 
-// A caller that asked for JSON finds the error there as well.
-int refuse(const std::string& message, bool json, int status = run_bad_input) {
+// With --json the error stands there as well. Without a working folder no relative path leads anywhere, whatever the error is.
+int refuse(std::string message, bool json, int status = run_bad_input) {
+  std::error_code ec;
+  if (std::filesystem::current_path(ec).empty()) message += "; the working folder has been removed: change to one that exists";
   std::cerr << "hcasim: " << message << "\n";
   if (json) std::cout << dump({{"error", message}, {"status", status}});
   return status;
 }
 
-}  // namespace
-
-int command_line(int argc, char** argv, platform_factory machine) {
-  block_interrupts();
+int run_words(int argc, char** argv, platform_factory machine) {
   const bool wants_json = std::any_of(argv, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
   CLI::App app("Cycle-approximate simulator of an InfiniBand host channel adapter", "hcasim");
   app.require_subcommand(1);
@@ -82,10 +89,30 @@ int command_line(int argc, char** argv, platform_factory machine) {
     }
   } catch (const input_error& e) {
     return refuse(e.what(), wants_json);
+  } catch (const std::system_error& e) {
+    return refuse(cause(e), wants_json);
   } catch (const std::exception& e) {
+    if (is_out_of_memory(e)) return refuse(std::string(out_of_memory), wants_json);
     return refuse(fmt::format("internal error: {}", e.what()), wants_json, run_failed);
   }
   return run_passed;
+}
+
+// What was printed may be the whole result of a command.
+int with_output_written(int status) {
+  if (std::cout.flush() && std::ferror(stdout) == 0) return status;
+  const bool again = ::write(STDOUT_FILENO, "\n", 1) == 1;
+  std::cerr << fmt::format("hcasim: not all of standard output could be written: {}\n",
+                           again ? "make room where it goes" : cause(errno, "send it to where it is read"));
+  return run_bad_input;
+}
+
+}  // namespace
+
+int command_line(int argc, char** argv, platform_factory machine) {
+  begin_program();
+  end_in_order_at_terminate();
+  return with_output_written(run_words(argc, argv, machine));
 }
 
 }  // namespace hcasim

@@ -1,6 +1,7 @@
 #include "testbenches/runner/command_line/convert.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -10,6 +11,8 @@
 
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
+#include "testbenches/runner/description/system_errors.h"
+#include "testbenches/runner/execution/interrupt.h"
 #include "testbenches/runner/processes/pool.h"
 #include "testbenches/runner/recording/fst.h"
 #include "testbenches/runner/recording/vcd.h"
@@ -32,11 +35,11 @@ class wave_output {
 class vcd_output final : public wave_output {
  public:
   explicit vcd_output(const fs::path& file) : path_(file.string()), out_(file, std::ios::binary) {
-    if (!out_) throw input_error(fmt::format("cannot write '{}'", path_));
+    if (!out_) cannot_write(path_, errno);
   }
   void begin(const std::vector<wave_signal>& signals, const std::string& version, ps at) override {
     for (const wave_signal& s : signals) ids_.emplace_back(ids_.size(), s.width > 1);
-    out_ << vcd_definitions(signals, ids_, version) << vcd_unknown(ids_, at);
+    out_ << vcd_definitions(signals, ids_, version) << vcd_unknown(signals, ids_, at);
   }
   void stamp(ps at) override { out_ << '#' << at.count() << '\n'; }
   void emit(std::size_t signal, const std::string& digits) override {
@@ -58,8 +61,9 @@ class vcd_output final : public wave_output {
   }
   void close(ps end) override {
     stamp(end);
+    errno = 0;
     out_.close();
-    if (!out_) throw input_error(fmt::format("cannot write '{}': the disk is full or the folder is gone", path_));
+    if (!out_) cannot_write(path_, errno);
   }
 
  private:
@@ -75,7 +79,9 @@ class fst_output final : public wave_output {
     file_.emplace(path_, version);
     file_->define(signals);
     file_->stamp(at);
-    for (std::size_t i = 0; i < signals.size(); ++i) emit(i, std::string(signals[i].width, 'x'));
+    for (std::size_t i = 0; i < signals.size(); ++i) {
+      if (!signals[i].event) emit(i, std::string(signals[i].width, 'x'));
+    }
   }
   void stamp(ps at) override { file_->stamp(at); }
   void emit(std::size_t signal, const std::string& digits) override {
@@ -164,7 +170,7 @@ class filter final : public wave_listener {
       if (next_[i] == shown_[i]) continue;
       if (open_ && now_ < options_.window.until) {
         stamped(now_, i, next_[i]);
-      } else {
+      } else if (!signals_[i].event) {
         shown_[i] = next_[i];
       }
     }
@@ -175,8 +181,8 @@ class filter final : public wave_listener {
     if (!stamped_) out_.stamp(at);
     stamped_ = true;
     last_ = at;
-    shown_[signal] = digits;
     out_.emit(signal, digits);
+    if (!signals_[signal].event) shown_[signal] = digits;  // an event stays unknown: the next one is a change as well
   }
 
   const convert_options& options_;
@@ -234,7 +240,7 @@ converted_waves convert_waves(const convert_options& o) {
   if (fs::exists(o.to, ec) && (!o.force || !fs::is_regular_file(o.to, ec)))
     throw input_error(fmt::format("'{}' exists; add --force to replace it or choose another name", o.to.string()));
   if (is_fst(o.from)) try_to_read(o.from);
-  const fs::path partial = o.to.string() + ".partial";
+  const fs::path partial = beside(o.to, "", ".partial");
   struct remover {
     const fs::path& file;
     ~remover() {
@@ -242,6 +248,7 @@ converted_waves convert_waves(const convert_options& o) {
       fs::remove(file, ignored);
     }
   } const remove{partial};
+  const interrupt_guard guard(partial, [] {});
   std::unique_ptr<wave_output> out;
   if (ending == ".vcd") {
     out = std::make_unique<vcd_output>(partial);
@@ -252,7 +259,7 @@ converted_waves convert_waves(const convert_options& o) {
   read_waves(o.from, f);
   f.finish();
   fs::rename(partial, o.to, ec);
-  if (ec) throw input_error(fmt::format("cannot write '{}': {}", o.to.string(), ec.message()));
+  if (ec) cannot_write(o.to, ec.value());
   return f.made(ending.substr(1));
 }
 

@@ -67,7 +67,7 @@ constexpr exit_status exit_statuses[] = {
     {"0", "Done; of a run or a study: everything passed; of diff: nothing differs."},
     {"1", "A check failed, a point of a study did not pass, or something differs."},
     {"2", "Bad input, a full disk, a damaged file, or no Slurm. The message names the place and how to mend it."},
-    {"130, 143", "Interrupted (Ctrl-C, SIGTERM)."}};
+    {"129 to 154", "Ended by a signal, 128 and its number: 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 152 SIGXCPU."}};
 
 }  // namespace
 

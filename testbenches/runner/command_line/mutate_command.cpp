@@ -1,11 +1,14 @@
 // Builds the program that runs lockstep on each fault of a unit's RTL, and runs it (docs/mutation.md).
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +18,7 @@
 #include "testbenches/places/places.h"
 #include "testbenches/runner/command_line/command.h"
 #include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/processes/signals.h"
 #include "testbenches/runner/results/report.h"
 
 namespace hcasim {
@@ -31,10 +35,11 @@ int run_in(const fs::path& folder, const arguments& words, prints where, std::st
   for (const std::string& w : words) pointers.push_back(const_cast<char*>(w.c_str()));
   pointers.push_back(nullptr);
   int ends[2];
-  if (pipe(ends) != 0) throw input_error("mutate: no pipe can be made");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "mutate: no pipe can be made");
   const pid_t child = fork();
-  if (child < 0) throw input_error("mutate: no process can be made");
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "mutate: no process can be made");
   if (child == 0) {
+    restore_signals();
     if (where != prints::as_we_do) dup2(where == prints::for_us ? ends[1] : STDERR_FILENO, STDOUT_FILENO);
     close(ends[0]);
     close(ends[1]);

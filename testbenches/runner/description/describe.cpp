@@ -10,8 +10,10 @@
 #include <yaml-cpp/yaml.h>
 
 #include "testbenches/places/places.h"
+#include "testbenches/runner/description/merge_keys.h"
 #include "testbenches/runner/description/names.h"
 #include "testbenches/runner/description/quantity.h"
+#include "testbenches/runner/description/system_errors.h"
 
 namespace hcasim {
 namespace {
@@ -33,21 +35,23 @@ place place_of(const YAML::Mark& m, const std::string& file) {
 }
 
 std::string read_all(const fs::path& file, const place* mentioned) {
-  const auto fail = [&](const std::string& why, std::string_view mend) {
-    const std::string text = fmt::format("cannot read '{}': {}; {}", file.string(), why, mend);
+  const auto refuse = [&](const std::string& why) {
+    const std::string text = fmt::format("cannot read '{}': {}", file.string(), why);
     throw description_error(mentioned ? *mentioned : place{file.string(), 0, 0}, "", text);
   };
+  const auto fail = [&](std::string_view why, std::string_view mend) { refuse(fmt::format("{}; {}", why, mend)); };
   std::error_code ec;
   if (fs::is_directory(file, ec)) fail("it is a folder", "name a YAML file");
   errno = 0;
   std::ifstream in(file, std::ios::binary);
-  if (!in) fail(std::strerror(errno), "check the path and its permissions");
+  if (!in) refuse(cause(errno, "check the path and its permissions"));
   const auto size = fs::file_size(file, ec);
   if (!ec && size > max_file) fail("it is larger than 4 MiB", "a description is a small YAML file");
   std::string content(max_file + 1, '\0');  // a device has no size, and may have no end
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   content.resize(static_cast<std::size_t>(in.gcount()));
   if (in.bad() || content.size() > max_file) fail("it is no ordinary file", "name a YAML file");
+  if (content.starts_with("\xff\xfe") || content.starts_with("\xfe\xff")) fail("it is UTF-16", "save it as UTF-8");
   if (content.find('\0') != std::string::npos) fail("it is not a text file", "name a YAML file");
   return content;
 }
@@ -181,6 +185,15 @@ std::vector<std::string> search_path::names() const {
   return {found.begin(), found.end()};
 }
 
+std::string search_path::nearest(const std::string& name) const {
+  const std::vector<std::string> known = names();
+  if (!known.empty()) return suggestion(name, known, "known names");
+  std::string looked;
+  for (const fs::path& f : folders) looked += (looked.empty() ? "" : ", ") + f.string();
+  return fmt::format(
+      "none of the folders {} is there: run hcasim where it was built or installed, or name one in HCASIM_PRESETS", looked);
+}
+
 std::optional<fs::path> search_path::find(const std::string& name, const fs::path& base) const {
   std::error_code ec;
   if (is_path(name)) {
@@ -200,9 +213,7 @@ fs::path description::locate(const item& i, const fs::path& base, std::string_vi
   if (is_path(i.text)) {
     throw description_error(i.where, i.pattern, fmt::format("there is no file '{}'; check the path", (base / i.text).string()));
   }
-  throw description_error(
-      i.where, i.pattern,
-      fmt::format("there is no {} '{}'; {}", what, i.text, suggestion(i.text, search_.names(), "known names")));
+  throw description_error(i.where, i.pattern, fmt::format("there is no {} '{}'; {}", what, i.text, search_.nearest(i.text)));
 }
 
 void description::take(layer& own, item i, const fs::path& base, int depth) {
@@ -253,6 +264,7 @@ YAML::Node parse(const std::string& text, const std::string& name) {
                             "a second document begins here; a description is one document");
   }
   if (documents.empty()) return {};
+  resolve_merge_keys(documents[0], name);
   return documents[0];
 }
 

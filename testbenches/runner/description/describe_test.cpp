@@ -213,6 +213,67 @@ TEST_F(description_test, errors_in_yaml) {
   EXPECT_NE(error_of(std::string(20'000, '[')).find("bad.yaml"), std::string::npos);
 }
 
+TEST_F(description_test, merge_keys) {
+  const machine_config c = read(R"(
+node0:
+  pcie: &base {latency: 350 ns, enabled: false}
+node1:
+  pcie: {<<: *base, latency: 10 ns}
+)");
+  EXPECT_EQ(c.nodes[1].latency, 10_ns) << "the mapping's own key";
+  EXPECT_FALSE(c.nodes[1].enabled) << "the merged one";
+  EXPECT_EQ(c.nodes[0].latency, 350_ns);
+}
+
+TEST_F(description_test, merge_keys_of_several_mappings_and_within_one_another) {
+  const machine_config c = read(R"(
+node0.hca: &a
+  mrc_cache: &small {ways: 2}
+  depth: 3 cycles
+node1.hca:
+  <<: [{depth: 5 cycles}, *a]
+  qpc_cache: {ways: 16, <<: *small, size: 1 MiB}
+)");
+  EXPECT_EQ(c.nodes[1].depth, 5) << "the first of the list";
+  EXPECT_EQ(c.nodes[1].mrc_cache.ways, 2U);
+  EXPECT_EQ(c.nodes[1].qpc_cache.ways, 16U);
+  EXPECT_EQ(error_of("link: {<<: 5}\n"), "bad.yaml:1:12: <<: a mapping is expected here (*name), or a list of them");
+  EXPECT_EQ(error_of("link: {<<: [{loss: 0}, 5]}\n"), "bad.yaml:1:24: <<: a mapping is expected here (*name)");
+  EXPECT_EQ(error_of("link:\n  <<: {loss: 0}\n  <<: {loss: 1}\n"),
+            "bad.yaml:3:3: <<: this key was given before; write one with a list: <<: [*a, *b]");
+  EXPECT_EQ(error_of("node0: {pcie: &a {latnecy: 1 ns}}\nnode1: {pcie: {<<: *a}}\n"),
+            "bad.yaml:1:28: node0.pcie.latnecy: unknown key 'latnecy'; did you mean 'latency'?");
+}
+
+// Forms of YAML that people's files have: each is read, or named with its place.
+TEST_F(description_test, forms_of_yaml) {
+  const struct {
+    const char* text;
+    const char* message;
+  } cases[] = {
+      {"\xef\xbb\xbfnodes: 2\n", "no error"},
+      {"nodes: 2\r\nlink: {loss: 0.5}\r\n", "no error"},
+      {"%YAML 1.2\n---\nnodes: 0x2\n...\n", "no error"},
+      {"nodes: !!int 2\nlink: {\"loss\": '0.5'}\n", "no error"},
+      {"node0.hca.mrc_cache.ways: 1e1\n", "no error"},
+      {"nodes: 02\n",
+       "bad.yaml:1:8: nodes: '02' begins with a 0, as octal numbers do; write it in decimal, or a whole number in hexadecimal "
+       "as "
+       "0x1F"},
+      {"nodes: 1_0\n",
+       "bad.yaml:1:8: nodes: '1_0' has a '_' among its digits; write it in decimal, or a whole number in hexadecimal as 0x1F"},
+      {"nodes: 2.\n", "bad.yaml:1:8: nodes: '2.' has a unit, but a count is a number alone; write for example 8"},
+      {"nodes: ~\n", "bad.yaml:1:1: nodes: the key has no value; write one behind the colon or remove the key"},
+      {"nodes: *none\n",
+       "bad.yaml:1:8: this is not well-formed YAML (the referenced anchor is not defined); check indentation "
+       "(spaces, no tabs), colons and quotes here"},
+      {"node0.pcie.enabled: on\n", "bad.yaml:1:21: node0.pcie.enabled: 'on' is not a flag; write true or false"},
+      {"node0.pcie.enabled: True\n", "bad.yaml:1:21: node0.pcie.enabled: 'True' is not a flag; write true or false"},
+      {"link.loss: .5\n", "no error"},
+      {"link.loss: .inf\n", "bad.yaml:1:12: link.loss: '.inf' is not a number; a ratio is written like '0.01'"}};
+  for (const auto& c : cases) EXPECT_EQ(error_of(c.text), c.message) << c.text;
+}
+
 TEST_F(description_test, errors_in_files_and_presets) {
   file("card.yaml", "hca:\n  dept: 3 cycles\n");
   file("loop.yaml", "include: loop.yaml\n");
@@ -239,6 +300,8 @@ TEST_F(description_test, errors_in_files_and_presets) {
   EXPECT_EQ(file_error(folder_), in + ": cannot read '" + in + "': it is a folder; name a YAML file");
   std::ofstream(folder_ / "binary.yaml", std::ios::binary).write("a\0b", 3);
   EXPECT_NE(file_error(folder_ / "binary.yaml").find("it is not a text file"), std::string::npos);
+  std::ofstream(folder_ / "wide.yaml", std::ios::binary).write("\xff\xfen\0", 4);
+  EXPECT_NE(file_error(folder_ / "wide.yaml").find("it is UTF-16; save it as UTF-8"), std::string::npos);
 }
 
 TEST_F(description_test, errors_on_the_command_line) {

@@ -1,5 +1,6 @@
 #include "testbenches/runner/description/quantity.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -87,6 +88,29 @@ std::size_t number_length(std::string_view s) {
     if (digits() == 0) i = mantissa;
   }
   return i;
+}
+
+// Length of the hexadecimal number that `s` begins with, as 0x1F; 0 when there is none.
+std::size_t hexadecimal_length(std::string_view s) {
+  if (s.size() < 3 || s[0] != '0' || (s[1] != 'x' && s[1] != 'X')) return 0;
+  const std::size_t end = std::min(s.find_first_not_of("0123456789abcdefABCDEF", 2), s.size());
+  return end > 2 ? end : 0;
+}
+
+// Throws when the number is written in a way that YAML reads otherwise than it looks, or that is not read.
+void refuse_other_notations(std::string_view text) {
+  const std::size_t sign = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  const std::string_view number = text.substr(sign, text.find(' ', sign) - sign);
+  const auto refuse = [&](std::string_view what) {
+    throw quantity_error(fmt::format("'{}' {}; write it in decimal, or a whole number in hexadecimal as 0x1F", text, what));
+  };
+  if (number.empty() || !digit(number[0])) return;
+  if (number.find('_') != std::string_view::npos) refuse("has a '_' among its digits");
+  if (number.size() < 2 || number[0] != '0') return;
+  if (number[1] == 'o' || number[1] == 'O') refuse("is an octal number");
+  if (number[1] == 'b' && number.size() > 2 && digit(number[2])) refuse("is a binary number");
+  if ((number[1] == 'x' || number[1] == 'X') && hexadecimal_length(number) == 0) refuse("has no digits behind its 0x");
+  if (digit(number[1])) refuse("begins with a 0, as octal numbers do");
 }
 
 std::string_view trim(std::string_view s) {
@@ -183,7 +207,9 @@ std::string unit_list(knob_kind kind) {
 long double parse_quantity(knob_kind kind, std::string_view given) {
   const std::string_view text = trim(given);
   if (kind == knob_kind::time && text == "never") return static_cast<long double>(never.count());
-  const std::size_t length = number_length(text);
+  refuse_other_notations(text);
+  const std::size_t hexadecimal = hexadecimal_length(text);
+  const std::size_t length = hexadecimal != 0 ? hexadecimal : number_length(text);
   if (length == 0) {
     throw quantity_error(fmt::format("'{}' is not a number; {} is written like '{}'", text, kind_name(kind), example(kind)));
   }
@@ -195,7 +221,8 @@ long double parse_quantity(knob_kind kind, std::string_view given) {
 
   const long double nearest = std::round(value);
   // A decimal such as 0.1 us is not exact in binary; a fraction of a base unit is much larger than that error.
-  if (std::fabs(value - nearest) > 1e-6L) {
+  constexpr long double relative_error = 2e-19L;
+  if (std::fabs(value - nearest) > std::max(1e-6L, std::fabs(value) * relative_error)) {
     if (kind == knob_kind::count) {
       throw quantity_error(fmt::format("'{}' is not a whole number; write for example {}", text, example(kind)));
     }

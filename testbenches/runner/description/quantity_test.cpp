@@ -1,6 +1,7 @@
 // Quantities: every unit of every kind, every way to get one wrong, and that what is written is read back.
 #include "testbenches/runner/description/quantity.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -29,6 +30,10 @@ TEST(quantity, every_unit) {
               {count, "18446744073709551615", 18446744073709551615.0L},
               {count, "1e3", 1000},
               {count, "-1", -1},
+              {count, "0x1F", 31},
+              {count, "0xffffffffffffffff", 18446744073709551615.0L},
+              {bytes, "0x10 KiB", 16384},
+              {time, "0x20ns", 32'000},
               {cycles, "6 cycles", 6},
               {cycles, "1 cycle", 1},
               {cycles, "1.5 cycles", 1.5},
@@ -87,10 +92,26 @@ TEST(quantity, errors_say_what_to_write) {
   EXPECT_EQ(error_of(time, "0.5 ps"), "'0.5 ps' is not a whole number of picoseconds, the finest time there is; round it");
   EXPECT_EQ(error_of(bytes, "0.3 KiB"), "'0.3 KiB' is not a whole number of bytes; round it");
   EXPECT_EQ(error_of(time, "1e9999 s"), "'1e9999 s' is too large");
-  for (const auto* text : {"inf", "nan", "0x10", "-", "+", ".", ".5", "e5", "1.2.3 ns", "--5", "ns 5", "1,5 ns"}) {
+  for (const auto* text : {"inf", "nan", "0x", "-", "+", ".", ".5", "e5", "1.2.3 ns", "--5", "ns 5", "1,5 ns"}) {
     EXPECT_NE(error_of(time, text), "no error") << text;
     EXPECT_NE(error_of(count, text), "no error") << text;
   }
+}
+
+// What YAML 1.1 or another language reads as a number, and this program would read as another one.
+TEST(quantity, other_notations_are_named) {
+  const auto told = [](const char* text, const char* what) {
+    const std::string mend = "; write it in decimal, or a whole number in hexadecimal as 0x1F";
+    EXPECT_EQ(error_of(count, text), fmt::format("'{}' {}{}", text, what, mend));
+    const std::string timed = fmt::format("{} ns", text);
+    EXPECT_EQ(error_of(time, timed), fmt::format("'{}' {}{}", timed, what, mend));
+  };
+  told("017", "begins with a 0, as octal numbers do");
+  told("-08", "begins with a 0, as octal numbers do");
+  told("0o17", "is an octal number");
+  told("0b101", "is a binary number");
+  told("1_000", "has a '_' among its digits");
+  told("0xg", "has no digits behind its 0x");
 }
 
 TEST(quantity, flags) {

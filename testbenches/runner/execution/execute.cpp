@@ -3,10 +3,13 @@
 #include <sys/resource.h>
 
 #include <cmath>
+#include <exception>
 #include <iostream>
+#include <system_error>
 
 #include <fmt/format.h>
 
+#include "testbenches/runner/description/system_errors.h"
 #include "testbenches/runner/results/hierarchy.h"
 #include "testbenches/runner/results/report.h"
 
@@ -25,7 +28,7 @@ void on_kernel_report(const sc_core::sc_report& r, const sc_core::sc_actions& ac
   if (actions & sc_core::SC_THROW) throw r;
   if (r.get_severity() == sc_core::SC_FATAL) {
     std::cerr << "hcasim: SystemC: " << r.what() << std::endl;
-    std::abort();
+    std::terminate();
   }
 }
 
@@ -43,21 +46,31 @@ std::string faults_on_purpose() {
       lost, corrupted, sum_counters(requesters, {"errors"}), sum_counters(requesters, {"timeouts"}));
 }
 
-}  // namespace
-
-void run_guarded(testbench& bench, run_context& context) {
-  std::vector<std::string> messages;
-  kernel_messages = &messages;
-  sc_core::sc_report_handler::set_handler(on_kernel_report);
+// What the machine has no more to give of is no failure of the testbench: it is thrown as input_error.
+void run_listening(testbench& bench, run_context& context, std::vector<std::string>& messages) {
+  struct listening {
+    explicit listening(std::vector<std::string>& to) { kernel_messages = &to; }
+    ~listening() { kernel_messages = nullptr; }
+  } const all(messages);
   try {
     bench.run(context);
     context.finish();
   } catch (const input_error&) {
     throw;
+  } catch (const std::system_error& e) {
+    throw input_error(cause(e));
   } catch (const std::exception& e) {
+    if (is_out_of_memory(e)) throw input_error(std::string(out_of_memory));
     context.fail(std::string("the run was broken off: ") + e.what());
   }
-  kernel_messages = nullptr;
+}
+
+}  // namespace
+
+void run_guarded(testbench& bench, run_context& context) {
+  std::vector<std::string> messages;
+  sc_core::sc_report_handler::set_handler(on_kernel_report);
+  run_listening(bench, context, messages);
   if (const std::string waits = context.result().passed() ? std::string() : context.starved(); !waits.empty()) {
     context.fail("nothing was left to do, but something waits; " + waits);
   }

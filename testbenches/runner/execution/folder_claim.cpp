@@ -27,10 +27,15 @@ bool is_still(int fd, const std::filesystem::path& folder) {
 
 folder_claim::folder_claim(const std::filesystem::path& folder) {
   for (;;) {
-    if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail(errno, "mkdir");
+    const bool made = ::mkdir(folder.c_str(), 0777) == 0;
+    if (!made && errno != EEXIST) fail(errno, "mkdir");
     fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd_ < 0 && errno == ENOENT) continue;
-    if (fd_ < 0) fail(errno, "open");
+    if (fd_ < 0) {
+      const int error = errno;
+      if (made) ::rmdir(folder.c_str());
+      fail(error, "open");
+    }
     const int error = ::flock(fd_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     if (error != EWOULDBLOCK && is_still(fd_, folder)) return;
     ::close(fd_);

@@ -1,30 +1,42 @@
 #include "testbenches/runner/execution/interrupt.h"
 
-#include <signal.h>  // NOLINT(modernize-deprecated-headers): sigset_t and sigwait are POSIX
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <thread>
+
+#include <fmt/format.h>
+
+#include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/description/system_errors.h"
+#include "testbenches/runner/processes/signals.h"
 
 namespace hcasim {
 namespace {
 
 std::mutex guarding;
 std::filesystem::path doomed;
+pid_t owner = 0;  // of `doomed`: what this process forks leaves it alone
 int watched = -1;
 int first_signal = 0;
 
-sigset_t interrupts() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  return set;
+// The run goes on meanwhile, but finds no folder any more to make files in.
+void remove_doomed() {
+  if (doomed.empty() || owner != ::getpid()) return;
+  std::error_code ec;
+  const std::filesystem::path moved = doomed.parent_path() / fmt::format(".hcasim.{}.gone", ::getpid());
+  std::filesystem::rename(doomed, moved, ec);
+  std::filesystem::remove_all(ec ? doomed : moved, ec);
 }
 
-void wait_for_interrupt() {
-  const sigset_t set = interrupts();
+void wait_for_signal(sigset_t set) {
   int signal = 0;
   for (;;) {
     while (sigwait(&set, &signal) != 0) {
@@ -35,28 +47,63 @@ void wait_for_interrupt() {
     ::eventfd_write(watched, 1);
   }
   const std::lock_guard lock(guarding);
-  if (!doomed.empty()) {
-    // The run goes on meanwhile, but finds no folder any more to make files in.
-    std::error_code ec;
-    const std::filesystem::path moved = doomed.string() + ".gone";
-    std::filesystem::rename(doomed, moved, ec);
-    std::filesystem::remove_all(ec ? doomed : moved, ec);
-  }
+  remove_doomed();
+  ::dprintf(STDERR_FILENO, "hcasim: ended by %s%s\n", signal_name(signal),
+            doomed.empty() ? "" : "; nothing is left of the run");
   ::_exit(128 + signal);
+}
+
+// A process that has come to the hard limit of processor time is killed; the soft limit is what signals, a second before.
+void hear_time_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY || limit.rlim_max < 2) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max - 1);
+  ::setrlimit(RLIMIT_CPU, &limit);
+}
+
+// One thread for all; it lives as long as the program.
+void begin_waiting() {
+  static bool begun = false;
+  if (begun) return;
+  const sigset_t set = ending_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  try {
+    std::thread(wait_for_signal, set).detach();
+  } catch (const std::system_error& e) {
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    throw input_error(fmt::format("no thread can be made: {}", cause(e.code().value(), "")));
+  }
+  begun = true;
+  hear_time_limit();
+}
+
+[[noreturn]] void end_after_exception() {
+  std::string why = "internal error";
+  bool used_up = false;
+  try {
+    if (const std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+  } catch (const std::system_error& e) {
+    used_up = true;
+    why = cause(e);
+  } catch (const std::exception& e) {
+    used_up = is_out_of_memory(e);
+    why = used_up ? std::string(out_of_memory) : fmt::format("internal error: {}", e.what());
+  } catch (...) {
+  }
+  remove_doomed();
+  if (std::current_exception()) ::dprintf(STDERR_FILENO, "hcasim: %s\n", why.c_str());
+  if (used_up) ::_exit(run_bad_input);
+  std::abort();
 }
 
 }  // namespace
 
-void block_interrupts() {
-  const sigset_t set = interrupts();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::thread(wait_for_interrupt).detach();
-}
-
-interrupt_guard::interrupt_guard(const std::filesystem::path& temporary_folder, const std::function<void()>& make) {
+interrupt_guard::interrupt_guard(const std::filesystem::path& unfinished, const std::function<void()>& make) {
+  begin_waiting();
   const std::lock_guard lock(guarding);
   make();
-  doomed = temporary_folder;
+  doomed = unfinished;
+  owner = ::getpid();
 }
 
 interrupt_guard::~interrupt_guard() {
@@ -65,6 +112,13 @@ interrupt_guard::~interrupt_guard() {
 }
 
 interrupt_watch::interrupt_watch() : fd_(::eventfd(0, EFD_CLOEXEC)) {
+  if (fd_ < 0) throw input_error(fmt::format("no event file can be made: {}", cause(errno, "")));
+  try {
+    begin_waiting();
+  } catch (...) {
+    ::close(fd_);
+    throw;
+  }
   const std::lock_guard lock(guarding);
   watched = fd_;
 }
@@ -78,6 +132,10 @@ interrupt_watch::~interrupt_watch() {
 int interrupt_watch::exit_status() {
   const std::lock_guard lock(guarding);
   return 128 + first_signal;
+}
+
+void end_in_order_at_terminate() {
+  std::set_terminate(end_after_exception);
 }
 
 }  // namespace hcasim

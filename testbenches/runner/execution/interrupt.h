@@ -1,4 +1,4 @@
-// Ctrl-C during a run leaves no half-written output: a thread waits for the signal, removes the folder and ends the program.
+// A signal that ends a run leaves no half-written output: a thread waits for it, removes the output and ends the program.
 #pragma once
 
 #include <filesystem>
@@ -6,20 +6,17 @@
 
 namespace hcasim {
 
-// Blocks SIGINT and SIGTERM for all threads made from here on; call it before any thread exists.
-void block_interrupts();
-
 class interrupt_guard {
  public:
-  // Calls `make`, which makes the folder or throws; from its first moment on an interrupt removes it.
-  interrupt_guard(const std::filesystem::path& temporary_folder, const std::function<void()>& make);
+  // Calls `make`, which makes the folder or file, or throws; from its first moment on a signal removes it. Throws input_error
+  // when no thread can wait. Call it before other threads exist.
+  interrupt_guard(const std::filesystem::path& unfinished, const std::function<void()>& make);
   ~interrupt_guard();
   interrupt_guard(const interrupt_guard&) = delete;
   interrupt_guard& operator=(const interrupt_guard&) = delete;
 };
 
-// While it lives, the first Ctrl-C (or SIGTERM) only makes fd() readable: the program ends in order. A second one ends it at
-// once.
+// While it lives, the first signal only makes fd() readable: the program ends in order. A second one ends it at once.
 class interrupt_watch {
  public:
   interrupt_watch();
@@ -34,5 +31,9 @@ class interrupt_watch {
  private:
   int fd_;
 };
+
+// Where an exception has left a thread: removes the output, says why, and ends the program, with status 2 when the machine has
+// no more to give.
+void end_in_order_at_terminate();
 
 }  // namespace hcasim

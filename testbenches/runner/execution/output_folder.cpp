@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/description/system_errors.h"
 
 namespace hcasim {
 namespace fs = std::filesystem;
@@ -19,7 +20,7 @@ output_folder::output_folder(const fs::path& final_place, bool replace) : final_
   check_final_place(replace);
   std::error_code ec;
   for (fs::path p = final_.parent_path(); !fs::exists(p, ec) && p.has_relative_path(); p = p.parent_path()) made_ = p;
-  temporary_ = final_.parent_path() / fmt::format(".{}.partial", final_.filename().string());
+  temporary_ = beside(final_, ".", ".partial");
   claim();
   try {
     check_final_place(replace);  // another run may have ended meanwhile
@@ -32,6 +33,7 @@ output_folder::output_folder(const fs::path& final_place, bool replace) : final_
 void output_folder::check_final_place(bool replace) const {
   std::error_code ec;
   const bool there = fs::exists(fs::symlink_status(final_, ec));
+  if (ec == std::errc::filename_too_long) cannot_write(final_, ec.value());
   if (there && !fs::is_directory(final_, ec)) {
     throw input_error(fmt::format("'{}' is not a folder; choose another with -o", final_.string()));
   }
@@ -53,6 +55,7 @@ void output_folder::claim() {
   try {
     if (ec) throw std::system_error(ec);
     guard_.emplace(temporary_, [this] { claim_.emplace(temporary_); });
+    recover();
     for (const fs::directory_entry& left : fs::directory_iterator(temporary_)) fs::remove_all(left);
     if (::access(temporary_.c_str(), W_OK) != 0) throw std::system_error(errno, std::generic_category());
   } catch (const std::system_error& e) {
@@ -61,8 +64,20 @@ void output_folder::claim() {
           fmt::format("another run is writing '{}'; wait for its end or choose another folder with -o", final_.string()));
     }
     discard();
-    throw input_error(fmt::format("cannot write into '{}': {}; choose another folder with -o", final_.parent_path().string(),
-                                  e.code().message()));
+    throw input_error(fmt::format("cannot write into '{}': {}", final_.parent_path().string(),
+                                  cause(e.code().value(), "choose another folder with -o")));
+  }
+}
+
+// Ends what a run that was ended within commit() had begun: its new result counts once it is in place.
+void output_folder::recover() const {
+  const fs::path old = beside(final_, ".", ".old");
+  std::error_code ec;
+  if (!fs::exists(old, ec)) return;
+  if (fs::exists(final_, ec)) {
+    fs::remove_all(old);
+  } else {
+    fs::rename(old, final_);
   }
 }
 
@@ -79,20 +94,14 @@ void output_folder::discard() noexcept {
 }
 
 void output_folder::save(const std::string& name, const std::string& content) const {
-  std::ofstream out(temporary_ / name, std::ios::binary);
-  out << content;
-  out.close();
-  if (!out) {
-    throw input_error(fmt::format("cannot write '{}': the disk is full or the folder is gone; choose another with -o",
-                                  (temporary_ / name).string()));
-  }
+  write_file(temporary_ / name, content);
 }
 
 void output_folder::commit() {
   std::error_code ec;
   if (fs::exists(final_, ec)) {
     // The old result goes only when the new one is in its place.
-    const fs::path old = temporary_.string() + "-old";
+    const fs::path old = beside(final_, ".", ".old");
     fs::rename(final_, old, ec);
     if (!ec) fs::rename(temporary_, final_, ec);
     if (ec) {
@@ -106,14 +115,18 @@ void output_folder::commit() {
     fs::rename(temporary_, final_, ec);
   }
   if (ec)
-    throw input_error(fmt::format("cannot move the result to '{}': {}; choose another with -o", final_.string(), ec.message()));
+    throw input_error(
+        fmt::format("cannot move the result to '{}': {}", final_.string(), cause(ec.value(), "choose another with -o")));
   committed_ = true;
 }
 
 nlohmann::ordered_json read_result(const fs::path& place) {
   std::error_code ec;
   const fs::path file = fs::is_directory(place, ec) ? place / "result.json" : place;
+  errno = 0;
   std::ifstream in(file);
+  if (!in && errno != ENOENT && errno != ENOTDIR)
+    throw input_error(fmt::format("cannot read '{}': {}", file.string(), cause(errno, "check its permissions")));
   if (!in) throw input_error(fmt::format("'{}' holds no result; name a folder that 'hcasim run -o' wrote", place.string()));
   nlohmann::ordered_json j = nlohmann::ordered_json::parse(in, nullptr, false);
   for (const char* part : {"hcasim", "testbench", "figures", "measured"}) {

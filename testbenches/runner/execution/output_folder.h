@@ -32,6 +32,7 @@ class output_folder {
  private:
   void check_final_place(bool replace) const;
   void claim();
+  void recover() const;
   void discard() noexcept;
 
   std::filesystem::path final_;

@@ -18,6 +18,7 @@
 
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/processes/short_slices.h"
+#include "testbenches/runner/processes/signals.h"
 
 namespace hcasim {
 namespace {
@@ -66,6 +67,7 @@ void process_pool::in_child(const spawner::order& o) {
   const slot& mine = slots_[o.slot];
   ::dup2(mine.output, STDOUT_FILENO);
   ::dup2(mine.output, STDERR_FILENO);
+  end_at_time_limit();
   std::string message;
   try {
     message = work_(o.id);

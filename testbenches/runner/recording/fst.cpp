@@ -13,6 +13,7 @@
 
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
+#include "testbenches/runner/description/system_errors.h"
 
 namespace hcasim {
 namespace {
@@ -54,14 +55,14 @@ bool fst_is_whole(const std::filesystem::path& path) {
 fst_file::fst_file(const std::filesystem::path& file, const std::string& version) : path_(file.string()) {
   // The writer says only that it failed, not why.
   std::FILE* const writable = std::fopen(path_.c_str(), "wb");
-  if (!writable)
-    throw input_error(fmt::format("cannot write '{}': {}; choose another folder with -o", path_, std::strerror(errno)));
+  if (!writable) cannot_write(path_, errno);
   std::fclose(writable);
   // The writer deletes what is there before it writes, a device as well.
   if (!std::filesystem::is_regular_file(file))
     throw input_error(fmt::format("'{}' is not a regular file; an FST needs one", path_));
+  errno = 0;
   context_ = fstWriterCreate(path_.c_str(), 1);
-  if (!context_) throw input_error(fmt::format("cannot write '{}'; choose another folder with -o", path_));
+  if (!context_) cannot_write(path_, errno);
   fstWriterSetDate(context_, "");
   fstWriterSetVersion(context_, version.substr(0, 127).c_str());
   fstWriterSetTimescale(context_, -12);
@@ -85,8 +86,9 @@ void fst_file::define(const std::vector<wave_signal>& signals) {
     for (; open.size() < scope.size(); open.push_back(scope[open.size()])) {
       fstWriterSetScope(context_, FST_ST_VCD_MODULE, scope[open.size()].c_str(), nullptr);
     }
-    const std::string name = s.width > 1 ? fmt::format("{} [{}:0]", s.name, s.width - 1) : s.name;
-    handles_.push_back(fstWriterCreateVar(context_, FST_VT_VCD_WIRE, FST_VD_IMPLICIT, s.width, name.c_str(), 0));
+    const std::string name = ranged_name(s);
+    const fstVarType kind = s.event ? FST_VT_VCD_EVENT : FST_VT_VCD_WIRE;
+    handles_.push_back(fstWriterCreateVar(context_, kind, FST_VD_IMPLICIT, s.width, name.c_str(), 0));
     closing_ += 8 + name.size();
   }
   leave(0);
@@ -130,9 +132,10 @@ bool fst_file::full(std::uint64_t limit) {
 void fst_file::close(ps end) {
   stamp(end);
   const bool failed = fstWriterGetFseekFailed(context_) != 0;
+  errno = 0;
   fstWriterClose(std::exchange(context_, nullptr));
-  if (failed || !fst_is_whole(path_))
-    throw input_error(fmt::format("cannot write '{}': the disk is full or the folder is gone; choose another with -o", path_));
+  const int error = errno;
+  if (failed || !fst_is_whole(path_)) cannot_write(path_, error == ENOSPC || error == EFBIG || error == EDQUOT ? error : 0);
 }
 
 fst_writer::fst_writer(const std::filesystem::path& file, const std::string& version, std::uint64_t limit,

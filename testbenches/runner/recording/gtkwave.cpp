@@ -1,12 +1,11 @@
 #include "testbenches/runner/recording/gtkwave.h"
 
 #include <cmath>
-#include <fstream>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/description/system_errors.h"
 
 namespace hcasim {
 namespace {
@@ -36,14 +35,7 @@ bool first_look(std::string_view scope) {
          (scope.ends_with("key_check") || scope.ends_with("page_walker") || scope.ends_with("mrc_cache"));
 }
 
-void save(const fs::path& file, const std::string& content) {
-  std::ofstream out(file, std::ios::binary);
-  out << content;
-  out.close();
-  if (!out) throw input_error(fmt::format("cannot write '{}'; choose another folder with -o", file.string()));
-}
-
-// Returns GTKWave's text for value `i` in hexadecimal, and the label instead of it.
+// What GTKWave shows for value `i` in hexadecimal, and the label instead of it.
 std::string filter_text(const wave_signal& s) {
   std::string out;
   const unsigned digits = (s.width + 3) / 4;
@@ -93,7 +85,7 @@ void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const s
       const auto [it, added] = filters.try_emplace(content, fmt::format("gtkwave/{}_{}.txt", s.name, filters.size()));
       if (added) {
         fs::create_directories(folder / "gtkwave");
-        save(folder / it->second, content);
+        write_file(folder / it->second, content);
       }
       filter = fmt::format("^1 {}/{}\n", final_folder.string(), it->second);
     }
@@ -101,7 +93,7 @@ void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const s
     out += fmt::format("@{:x}\n{}[color] {}\n{}.{}{}\n", flags, filter, static_cast<int>(colour_of(s)), s.scope, s.name, range);
   }
   finish_group();
-  save(folder / "waves.gtkw", out);
+  write_file(folder / "waves.gtkw", out);
 }
 
 }  // namespace hcasim

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "testbenches/gateway/wire/crossing.h"
 #include "testbenches/gateway/wire/frame.h"
-#include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/description/system_errors.h"
 #include "testbenches/runner/recording/listen.h"
 
 namespace hcasim {
@@ -51,6 +50,18 @@ gateway::endpoint endpoint_of(std::uint16_t lid) {
   return {{0x02, 0, 0, 0, static_cast<std::uint8_t>(lid >> 8), static_cast<std::uint8_t>(lid)}, ten | lid};
 }
 
+// A group's addresses follow from its GID; its LID is the fabric's own.
+gateway::endpoint destination_of(const packet& p) {
+  gateway::gid group;
+  for (std::size_t i = 0; p.header.global && i < HCA_GID_BYTES; ++i) {
+    std::uint64_t& half = i < 8 ? group.prefix : group.interface;
+    half = half << 8 | p.grh.dest.byte[i];
+  }
+  if (!gateway::is_group(group)) return endpoint_of(p.header.dest_lid);
+  const gateway::ip_address ip = gateway::group_ip(group);
+  return {gateway::group_mac(ip), ip};
+}
+
 }  // namespace
 
 bytes infiniband_record(const packet& p, ps t) {
@@ -76,7 +87,7 @@ bytes roce_frame(const packet& p) {
   std::array<std::byte, gateway::most_frame> frame;
   const std::size_t n =
       gateway::write_roce(frame,
-                          {endpoint_of(h.source_lid), endpoint_of(h.dest_lid), static_cast<std::uint8_t>(h.service_level << 4),
+                          {endpoint_of(h.source_lid), destination_of(p), static_cast<std::uint8_t>(h.service_level << 4),
                            static_cast<std::uint16_t>(0xc000 | (h.dest_qpn & 0x3fff))},
                           gateway::transport_of(p));
   const auto* from = reinterpret_cast<const std::uint8_t*>(frame.data());
@@ -102,8 +113,7 @@ packet_recorder::packet_recorder(const std::filesystem::path& file, packet_form 
       file_(std::fopen(file.c_str(), "wb")),
       path_(file.string()),
       form_(form) {
-  if (!file_)
-    throw input_error(fmt::format("cannot write '{}': {}; choose another folder with -o", path_, std::strerror(errno)));
+  if (!file_) cannot_write(path_, errno);
   bytes section;
   little(section, 0x1a2b3c4d, 4);
   little(section, 1, 2);
@@ -168,15 +178,13 @@ void packet_recorder::block(std::uint32_t type, std::span<const std::uint8_t> bo
   out.insert(out.end(), body.begin(), body.end());
   out.resize(8 + padded);
   little(out, padded + 12, 4);
-  if (std::fwrite(out.data(), 1, out.size(), file_) != out.size()) failed_ = true;
+  if (std::fwrite(out.data(), 1, out.size(), file_) != out.size() && !error_) error_ = errno;
 }
 
 void packet_recorder::finish() {
   flush(never);
-  if (std::fclose(std::exchange(file_, nullptr)) != 0) failed_ = true;
-  if (failed_) {
-    throw input_error(fmt::format("cannot write '{}': the disk is full or the folder is gone; choose another with -o", path_));
-  }
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && !error_) error_ = errno;
+  if (error_) cannot_write(path_, error_);
 }
 
 }  // namespace hcasim

@@ -2,8 +2,9 @@
 // (ERF records, link type 197, ERF type 21) or as RoCEv2 (Ethernet, IPv4, UDP port 4791).
 //
 // InfiniBand: the bytes of the simulation, LRH to ICRC, and a VCRC, which the simulation only counts. RoCEv2: the same packet
-// from the BTH on, behind Ethernet, IPv4 and UDP headers made of the LIDs (MAC 02:00:00:00:hi:lo, 10.0.hi.lo), with the ICRC of
-// that form. Written at the end is what is dropped nowhere: a packet that the fabric loses on purpose is in the file.
+// from the BTH on, behind Ethernet, IPv4 and UDP headers made of the LIDs (MAC 02:00:00:00:hi:lo, 10.0.hi.lo) or of the GID of
+// a multicast group, with the ICRC of that form. Written at the end is what is dropped nowhere: a packet that the fabric loses
+// on purpose is in the file.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +56,7 @@ class packet_recorder : public sc_core::sc_module {
   std::vector<std::shared_ptr<tap>> taps_;
   std::vector<captured> pending_;
   std::uint64_t written_ = 0;
-  bool failed_ = false;
+  int error_ = 0;  // the errno of the first write that failed
 };
 
 }  // namespace hcasim

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/description/system_errors.h"
 #include "tlm/operation.h"
 
 namespace hcasim {
@@ -35,8 +35,7 @@ void order(std::vector<ps>& times) {
 
 span_file::span_file(const std::filesystem::path& path, const std::string& version)
     : file_(std::fopen(path.c_str(), "wb")), path_(path.string()), buffer_(buffer_bytes) {
-  if (!file_)
-    throw input_error(fmt::format("cannot write '{}': {}; choose another folder with -o", path_, std::strerror(errno)));
+  if (!file_) cannot_write(path_, errno);
   std::setvbuf(file_, nullptr, _IONBF, 0);
   text(R"({"displayTimeUnit": "ns", "otherData": {"hcasim": ")" + version + R"("}, "traceEvents": [)");
   ended_.reserve(batch);
@@ -202,9 +201,8 @@ void span_file::finish() {
   make_room();
   text("\n]}\n");
   drain();
-  failed_ = std::fclose(std::exchange(file_, nullptr)) != 0 || failed_;
-  if (failed_)
-    throw input_error(fmt::format("cannot write '{}': the disk is full or the folder is gone; choose another with -o", path_));
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && !error_) error_ = errno;
+  if (error_) cannot_write(path_, error_);
 }
 
 void span_file::begin_event() {
@@ -214,7 +212,7 @@ void span_file::begin_event() {
 }
 
 void span_file::drain() {
-  failed_ = failed_ || std::fwrite(buffer_.data(), 1, used_, file_) != used_;
+  if (!error_ && std::fwrite(buffer_.data(), 1, used_, file_) != used_) error_ = errno;
   used_ = 0;
 }
 

@@ -111,7 +111,7 @@ class span_file {
   static constexpr std::size_t most_event = 1 << 12;
   std::FILE* file_;
   std::string path_;
-  bool failed_ = false;
+  int error_ = 0;  // the errno of the first write that failed
   std::vector<char> buffer_;
   std::size_t used_ = 0;
   bool first_ = true;  // no event has been written

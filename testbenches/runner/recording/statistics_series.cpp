@@ -1,12 +1,14 @@
 #include "testbenches/runner/recording/statistics_series.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <fmt/format.h>
 
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
 #include "testbenches/runner/description/quantity.h"
+#include "testbenches/runner/description/system_errors.h"
 #include "testbenches/runner/recording/resources.h"
 #include "testbenches/runner/results/statistics_report.h"
 #include "tlm/base/kernel.h"
@@ -44,7 +46,7 @@ std::vector<std::string> patterns_of(const std::string& list) {
 
 statistics_series::statistics_series(const series_options& options, const std::filesystem::path& folder)
     : options_(options), path_(folder / file_name), file_(path_, std::ios::binary) {
-  if (!file_) throw input_error(fmt::format("cannot write '{}'; choose another folder with -o", path_.string()));
+  if (!file_) cannot_write(path_, errno);
 }
 
 void statistics_series::choose(measurement& m) {
@@ -112,9 +114,9 @@ void statistics_series::finish(measurement& m, ps end) {
                                   time_text(options_.interval), time_text(end)));
   }
   if (end > last_) sample(m, end);
+  errno = 0;
   file_.close();
-  if (!file_)
-    throw input_error(fmt::format("cannot write '{}': the disk is full; choose another folder with -o", path_.string()));
+  if (!file_) cannot_write(path_, errno);
 }
 
 }  // namespace hcasim

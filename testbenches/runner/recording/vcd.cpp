@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
+#include "testbenches/runner/description/system_errors.h"
 
 namespace hcasim {
 namespace {
@@ -65,16 +65,17 @@ std::string vcd_definitions(const std::vector<wave_signal>& signals, const std::
     for (; open.size() < scope.size(); open.push_back(scope[open.size()])) {
       out += fmt::format("$scope module {} $end\n", scope[open.size()]);
     }
-    const std::string range = s.width > 1 ? fmt::format(" [{}:0]", s.width - 1) : "";
-    out += fmt::format("$var wire {} {} {}{} $end\n", s.width, ids[i].view(), s.name, range);
+    out += fmt::format("$var {} {} {} {} $end\n", s.event ? "event" : "wire", s.width, ids[i].view(), ranged_name(s));
   }
   for (; !open.empty(); open.pop_back()) out += "$upscope $end\n";
   return out + "$enddefinitions $end\n";
 }
 
-std::string vcd_unknown(const std::vector<vcd_id>& ids, ps at) {
+std::string vcd_unknown(const std::vector<wave_signal>& signals, const std::vector<vcd_id>& ids, ps at) {
   std::string out = fmt::format("#{}\n$dumpvars\n", at.count());
-  for (const vcd_id& id : ids) out += fmt::format("{}{}\n", id.vector ? "bx " : "x", id.view());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (!signals[i].event) out += fmt::format("{}{}\n", ids[i].vector ? "bx " : "x", ids[i].view());
+  }
   return out + "$end\n";
 }
 
@@ -84,8 +85,7 @@ vcd_writer::vcd_writer(const std::filesystem::path& file, std::string version, s
       path_(file.string()),
       version_(std::move(version)),
       buffer_(vcd_buffer) {
-  if (!file_)
-    throw input_error(fmt::format("cannot write '{}': {}; choose another folder with -o", path_, std::strerror(errno)));
+  if (!file_) cannot_write(path_, errno);
   std::setvbuf(file_, nullptr, _IONBF, 0);
 }
 
@@ -106,7 +106,7 @@ void vcd_writer::text(std::string_view s) {
 void vcd_writer::begin(ps at) {
   for (const wave_signal& s : signals()) ids_.emplace_back(ids_.size(), s.width > 1);
   text(vcd_definitions(signals(), ids_, "hcasim " + version_));
-  text(vcd_unknown(ids_, at));
+  text(vcd_unknown(signals(), ids_, at));
 }
 
 // Time stamps share their leading digits for a long while: these are kept.
@@ -161,7 +161,7 @@ void vcd_writer::emit(std::uint32_t signal, std::uint64_t value) {
 }
 
 void vcd_writer::drain() {
-  if (used_ && !failed_ && std::fwrite(buffer_.data(), 1, used_, file_) != used_) failed_ = true;
+  if (used_ && !error_ && std::fwrite(buffer_.data(), 1, used_, file_) != used_) error_ = errno;
   written_ += used_;
   used_ = 0;
 }
@@ -169,9 +169,8 @@ void vcd_writer::drain() {
 void vcd_writer::close(ps end) {
   text(fmt::format("#{}\n", end.count()));
   drain();
-  if (std::fclose(std::exchange(file_, nullptr)) != 0) failed_ = true;
-  if (failed_)
-    throw input_error(fmt::format("cannot write '{}': the disk is full or the folder is gone; choose another with -o", path_));
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && !error_) error_ = errno;
+  if (error_) cannot_write(path_, error_);
 }
 
 }  // namespace hcasim

@@ -23,7 +23,7 @@ struct vcd_id {
 // The definitions, and the values (all unknown) that a file begins with.
 std::string vcd_definitions(const std::vector<wave_signal>& signals, const std::vector<vcd_id>& ids,
                             const std::string& version);
-std::string vcd_unknown(const std::vector<vcd_id>& ids, ps at);
+std::string vcd_unknown(const std::vector<wave_signal>& signals, const std::vector<vcd_id>& ids, ps at);
 
 class vcd_writer final : public wave_writer {
  public:
@@ -59,7 +59,7 @@ class vcd_writer final : public wave_writer {
   std::int64_t stamp_high_ = -1;  // leading digits of the last time stamp, and their text
   std::size_t stamp_length_ = 0;
   char stamp_text_[20] = {};
-  bool failed_ = false;
+  int error_ = 0;  // the errno of the first write that failed
 };
 
 }  // namespace hcasim

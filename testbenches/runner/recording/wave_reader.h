@@ -13,7 +13,7 @@ class wave_listener {
   virtual ~wave_listener() = default;
   // First; `version` is what the file says of its writer.
   virtual void defined(const std::vector<wave_signal>& signals, const std::string& version) = 0;
-  // In ascending order of time. `digits`: as many of 0, 1, x and z as the signal is wide.
+  // In ascending order of time. `digits`: as many of 0, 1, x and z as the signal is wide; of an event "1", for each trigger.
   virtual void time(ps at) = 0;
   virtual void value(std::size_t signal, std::string_view digits) = 0;
 };

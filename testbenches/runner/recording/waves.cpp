@@ -30,6 +30,11 @@ std::string clean(std::string_view name) {
 
 }  // namespace
 
+std::string ranged_name(const wave_signal& s) {
+  if (!s.range.empty()) return fmt::format("{} {}", s.name, s.range);
+  return s.width > 1 ? fmt::format("{} [{}:0]", s.name, s.width - 1) : s.name;
+}
+
 wave_writer::wave_writer(std::uint64_t limit, const wave_window& window)
     : limit_(limit), window_(window), batch_(first_batch), open_(window.from == ps(0)) {}
 

@@ -24,7 +24,11 @@ struct wave_signal {
   std::string name;   // cleaned for VCD
   unsigned width;
   std::vector<std::string> labels;
+  std::string range{};  // of a file that was read: "[7:4]"; empty = [width - 1:0], none for one bit
+  bool event = false;   // a moment without a value: each change is a trigger
 };
+// The name with its range, as waveform files hold it.
+std::string ranged_name(const wave_signal& s);
 
 // The window that is written: from <= time < until. At `from` stand the values that the signals have then.
 struct wave_window {

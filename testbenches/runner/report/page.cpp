@@ -1,11 +1,14 @@
 #include "testbenches/runner/report/page.h"
 
+#include <cerrno>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 
 #include "testbenches/places/places.h"
+#include "testbenches/runner/description/system_errors.h"
 #include "testbenches/runner/report/chart_data.h"
 #include "testbenches/runner/report/svg.h"
 #include "testbenches/runner/report/what_if_table.h"
@@ -15,17 +18,6 @@ namespace hcasim {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string asset(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in || text.str().empty()) {
-    throw input_error(
-        fmt::format("this build has no '{}', which the page is made of: install npm, configure again, or use --svg", file));
-  }
-  return text.str();
-}
 
 // JSON that may stand inside <script>.
 std::string in_script(const ordered_json& j) {
@@ -100,6 +92,19 @@ ordered_json columns_of(result_file& results, const ordered_json& axes, const or
 }
 
 }  // namespace
+
+std::string asset(const std::string& file) {
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in && !text.str().empty()) return text.str();
+  if (errno != ENOENT) throw input_error(fmt::format("cannot read '{}': {}", file, cause(errno, "use --svg")));
+  std::error_code ec;
+  const bool build = std::filesystem::exists(places::source, ec);
+  throw input_error(fmt::format("there is no '{}', which the page is made of: {}, or use --svg", file,
+                                build ? "install npm and configure again" : "run hcasim where it was built"));
+}
 
 std::string report_page(result_file& results, result_file* other) {
   ordered_json data;

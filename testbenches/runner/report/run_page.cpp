@@ -13,6 +13,7 @@
 #include "testbenches/runner/description/names.h"
 #include "testbenches/runner/execution/output_folder.h"
 #include "testbenches/runner/recording/statistics_series.h"
+#include "testbenches/runner/report/page.h"
 #include "testbenches/runner/report/svg.h"
 #include "testbenches/runner/results/report.h"
 
@@ -47,8 +48,7 @@ std::optional<double> number_in(const std::string& cell) {
 }
 
 std::string style() {
-  std::ifstream in(places::source + std::string("/testbenches/runner/report/report.css"), std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return asset(places::source + std::string("/testbenches/runner/report/report.css"));
 }
 
 std::string html_table(const std::vector<std::vector<std::string>>& rows) {

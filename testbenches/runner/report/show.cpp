@@ -1,13 +1,13 @@
 #include "testbenches/runner/report/show.h"
 
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/description/system_errors.h"
 #include "testbenches/runner/report/page.h"
 #include "testbenches/runner/report/run_page.h"
 #include "testbenches/runner/report/svg.h"
@@ -20,13 +20,6 @@ namespace hcasim {
 namespace {
 
 namespace fs = std::filesystem;
-
-void write_file(const fs::path& file, const std::string& content) {
-  std::ofstream out(file, std::ios::binary);
-  out << content;
-  out.close();
-  if (!out) throw input_error(fmt::format("cannot write '{}'; choose another place", file.string()));
-}
 
 // $BROWSER, or what the desktop has.
 void open_in_browser(const std::string& page) {

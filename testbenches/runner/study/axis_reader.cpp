@@ -158,8 +158,7 @@ void axis_reader::check_presets(const YAML::Node& n, const std::string& path, co
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::string& name = values[i].label;
     if (!search_.find(name, yaml_.file().parent_path())) {
-      yaml_.fail(n[i], path,
-                 fmt::format("there is no preset '{}'; {}", name, suggestion(name, search_.names(), "known names")));
+      yaml_.fail(n[i], path, fmt::format("there is no preset '{}'; {}", name, search_.nearest(name)));
     }
   }
 }

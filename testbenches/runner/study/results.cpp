@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "testbenches/runner/description/system_errors.h"
 #include "testbenches/runner/results/report.h"
 
 namespace hcasim {
@@ -123,7 +124,9 @@ void result_file::fail(const std::string& doing) const {
   } else if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
     mend = "check the path and its permissions";
   }
-  throw input_error(fmt::format("cannot {} '{}': {}; {}", doing, file_.string(), sqlite3_errmsg(db_), mend));
+  std::string why = fmt::format("{}; {}", sqlite3_errmsg(db_), mend);
+  if (const int error = sqlite3_system_errno(db_); code == SQLITE_CANTOPEN && error != 0) why = cause(error, mend);
+  throw input_error(fmt::format("cannot {} '{}': {}", doing, file_.string(), why));
 }
 
 void result_file::connect(int flags) {

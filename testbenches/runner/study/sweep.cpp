@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
-#include <cstring>
 #include <iostream>
 #include <thread>
 
 #include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/description/system_errors.h"
 #include "testbenches/runner/execution/interrupt.h"
 #include "testbenches/runner/results/report.h"
 #include "testbenches/runner/study/point_pool.h"
@@ -31,10 +30,11 @@ class folder_lock {
     if (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
     const int error = errno;
     if (fd_ >= 0) ::close(fd_);
+    if (error != EWOULDBLOCK) ::rmdir(folder.c_str());  // empty, if it was made for this sweep
     throw input_error(
         error == EWOULDBLOCK
             ? fmt::format("another sweep is running in '{}'; wait for it or choose another folder with -o", folder.string())
-            : fmt::format("cannot use '{}': {}; choose another folder with -o", folder.string(), std::strerror(error)));
+            : fmt::format("cannot use '{}': {}", folder.string(), cause(error, "choose another folder with -o")));
   }
   ~folder_lock() { ::close(fd_); }
   folder_lock(const folder_lock&) = delete;
@@ -42,6 +42,28 @@ class folder_lock {
 
  private:
   int fd_;
+};
+
+// Takes back the result file of a study that ended before any of its points, and the folder with it when that was made for it.
+class new_results {
+ public:
+  new_results(fs::path folder, bool there) : folder_(std::move(folder)), kept_(there) {}
+  ~new_results() {
+    std::error_code ec;
+    if (kept_ || fs::exists(folder_ / "slurm", ec)) return;
+    point_pool::remove_leftovers(folder_);
+    for (const char* ending : {"", "-wal", "-shm", "-journal"}) {
+      fs::remove(folder_ / (std::string(result_file::file_name) + ending), ec);
+    }
+    fs::remove(folder_, ec);
+  }
+  new_results(const new_results&) = delete;
+  new_results& operator=(const new_results&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  fs::path folder_;
+  bool kept_;
 };
 
 // The folder exists afterwards, and is ours: new, empty, or with a result file.
@@ -64,7 +86,7 @@ bool prepare_folder(const sweep_options& o) {
   if (!ec && ::access(o.folder.c_str(), W_OK) != 0) ec = std::error_code(errno, std::generic_category());
   if (ec)
     throw input_error(
-        fmt::format("cannot write into '{}': {}; choose another folder with -o", o.folder.string(), ec.message()));
+        fmt::format("cannot write into '{}': {}", o.folder.string(), cause(ec.value(), "choose another folder with -o")));
   return result;
 }
 
@@ -216,9 +238,10 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
   if (!o.slurm_task.empty()) return run_slurm_task(s, machine, o.slurm_task, o.time_limit);
   if (o.folder.empty()) throw input_error("where to? add -o DIR, a folder for the results");
   if (o.slurm) slurm_client::require();
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error like a full disk
+  const interrupt_watch watch;
   const bool there = prepare_folder(o);
   const folder_lock lock(o.folder);
+  new_results made(o.folder, there);
   const fs::path file = o.folder / result_file::file_name;
   result_file results = there ? result_file::open(file, true) : result_file::create(file, s);
   if (there) {
@@ -227,15 +250,16 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
     point_pool::remove_leftovers(o.folder);
     if (!o.slurm) slurm_job_folder(o.folder / "slurm").remove();
   }
-  const interrupt_watch watch;
   sweep all(o, s, wanted, results, machine);
   bool ended = false;
   try {
     ended = all.run(watch);
   } catch (...) {
     point_pool::remove_leftovers(o.folder);
+    if (all.sums().passed + all.sums().failed != 0) made.keep();
     throw;
   }
+  made.keep();
   point_pool::remove_leftovers(o.folder);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::uint64_t passed = 0;

@@ -1,0 +1,13 @@
+// Reads VCD of any tool (IEEE 1364), and of extended VCD the values of ports.
+#pragma once
+
+#include <filesystem>
+
+namespace hcasim {
+
+class wave_listener;
+
+// Throws input_error with the file's line: what is damaged, cut off or not read.
+void read_vcd(const std::filesystem::path& file, wave_listener& listener);
+
+}  // namespace hcasim
