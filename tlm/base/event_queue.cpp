@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tlm/base/reports.h"
+
 namespace hcasim {
 
 event_queue& event_queue::instance() {
@@ -11,6 +13,7 @@ event_queue& event_queue::instance() {
 }
 
 event_queue::event_queue() {
+  show_reports_in_time();
   sc_core::sc_spawn_options options;
   options.spawn_method();
   options.set_sensitivity(&wake_);

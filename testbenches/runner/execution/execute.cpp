@@ -9,6 +9,7 @@
 
 #include "testbenches/runner/results/hierarchy.h"
 #include "testbenches/runner/results/report.h"
+#include "tlm/base/reports.h"
 
 namespace hcasim {
 namespace {
@@ -18,15 +19,15 @@ using nlohmann::ordered_json;
 // Warnings and errors of SystemC make the run fail; its informations are not shown.
 std::vector<std::string>* kernel_messages = nullptr;
 
+// A fatal report ends the run, too, by the way of an exception: there is a result, which says why.
 void on_kernel_report(const sc_core::sc_report& r, const sc_core::sc_actions& actions) {
-  if (r.get_severity() != sc_core::SC_INFO && kernel_messages && !(actions & sc_core::SC_THROW)) {
-    kernel_messages->push_back(std::string("SystemC: ") + r.what());
-  }
-  if (actions & sc_core::SC_THROW) throw r;
-  if (r.get_severity() == sc_core::SC_FATAL) {
-    std::cerr << "hcasim: SystemC: " << r.what() << std::endl;
+  const bool fatal = r.get_severity() == sc_core::SC_FATAL;
+  if (fatal && !kernel_messages) {
+    std::cerr << "hcasim: SystemC: " << text_of(r) << std::endl;
     std::abort();
   }
+  if (fatal || (actions & sc_core::SC_THROW)) throw r;
+  if (r.get_severity() != sc_core::SC_INFO && kernel_messages) kernel_messages->push_back("SystemC: " + text_of(r));
 }
 
 // What was done to the packets on purpose, and what that may have done to QPs: the cause of many a failure. Empty: nothing was.
@@ -54,6 +55,9 @@ void run_guarded(testbench& bench, run_context& context) {
     context.finish();
   } catch (const input_error&) {
     throw;
+  } catch (const sc_core::sc_report& e) {
+    const bool own = std::string_view(e.get_msg_type()).starts_with("hcasim");
+    context.fail("the run was broken off: " + (own ? std::string(e.get_msg()) : text_of(e)));
   } catch (const std::exception& e) {
     context.fail(std::string("the run was broken off: ") + e.what());
   }
