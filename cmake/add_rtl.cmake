@@ -24,9 +24,10 @@
 # after it was taken.
 # An endpoint takes the ports that are called as AXI has it (awaddr, tdata), of TLPs hdr, data, strb, sop, eop and the like, between PREFIX and SUFFIX, in small or large letters, and
 # [I/N] of each the Ith of N equal slices; its direction is that of its valid. CHANNEL (aw, w, b, ar, r; t) .SIGNAL names another.
+# {A,B} in PREFIX or SUFFIX means either, as in s_axi_*{_i,_o}.
 # INTERFACE (key_check, context_cache, qpc_cache, page_walker, doorbell, completion, memory_port) has every bundle of that unit checked
 # here: that it is there, its direction and its width; device an AXI master m0, or TLPs rd_req, wr_req and cpl, and
-# registers by AXI-Lite, or by TLPs rx_req and tx_cpl.
+# registers by AXI-Lite (`axi_lite reg = PATTERN`, or bundles reg_aw, reg_w, reg_b, reg_ar, reg_r), or by TLPs rx_req and tx_cpl.
 #
 # INSTRUMENTED adds waveforms, assertions and coverage. MUTATIONS builds every seeded fault of a file into one design; `mutate`
 # chooses which one is active. MUTANTS builds in faults of SOURCES that are made mechanically, all or N, evenly spread.
@@ -179,20 +180,32 @@ function(hca_add_rtl)
       message(FATAL_ERROR "hca_add_rtl(${name}): PINS names no ${needed}")
     endif()
   endforeach()
+  set(inputs ${known})
   foreach(port IN LISTS known)
-    if(direction_${port} STREQUAL "IN" AND NOT port IN_LIST used)
-      message(FATAL_ERROR "hca_add_rtl(${name}): nothing drives the input ${port}; name it in PINS. Inputs of ${ARG_TOP}: ${known}")
+    if(NOT direction_${port} STREQUAL "IN")
+      list(REMOVE_ITEM inputs ${port})
     endif()
   endforeach()
+  set(undriven ${inputs})
+  list(REMOVE_ITEM undriven "" ${used})
+  if(undriven)
+    list(JOIN undriven ", " undriven)
+    list(JOIN inputs ", " inputs)
+    message(FATAL_ERROR "hca_add_rtl(${name}): nothing drives these inputs: ${undriven}; name them in PINS. Inputs of ${ARG_TOP}: ${inputs}")
+  endif()
   if(ARG_INTERFACE)
     hca_rtl_interface(${ARG_INTERFACE})
   endif()
 
   set(STEPS 0)
+  set(NO_STEPS "the design is INSTRUMENTED")
   if(NOT ARG_INSTRUMENTED)
     hca_rtl_steps(${name} ${dir} "${clocks}" "${resets}")
   endif()
-  if(STEPS)
+  if(NOT STEPS)
+    message(STATUS "hca_add_rtl(${name}): runs as a whole: ${NO_STEPS}")
+  else()
+    message(STATUS "hca_add_rtl(${name}): runs step by step")
     hca_rtl_falling(falling ${name} ${dir} "${offers}")
     foreach(valid IN LISTS falling)
       string(APPEND bundles "    let_fall(\"${valid}\");\n")

@@ -4,7 +4,7 @@ include_guard(GLOBAL)
 # Builds all faults of a file into copies of the sources. Each fault is two lines, the right expression and the wrong one; see
 # docs/coverification.md.
 function(hca_mutate list_file dir sources_variable count_variable)
-  cmake_path(ABSOLUTE_PATH list_file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  cmake_path(ABSOLUTE_PATH list_file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
   set(sources ${${sources_variable}})
   set(number 0)

@@ -30,7 +30,7 @@ rtl_device::rtl_device(const sc_core::sc_module_name& name, const rtl_device_con
     o.base = is.bar;
     completer_ = std::make_unique<rtl::tlp_completer>("registers", *this, o);
   } else {
-    lite_ = std::make_unique<lite_registers>("registers", *this, config.bar);
+    lite_ = std::make_unique<lite_registers>("registers", *this);
   }
   if (requests_by_tlps || registers_by_tlps) strap("requester", is.requester);
   const auto add = [this](const char* statistic, const char* text, auto of_lite, auto of_tlps) {

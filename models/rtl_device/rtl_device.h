@@ -27,8 +27,7 @@ class rtl_device : public rtl::open_shell {
     std::uint64_t payload, read_request, completion_boundary;
   };
 
-  // Throws std::invalid_argument: a bundle is not there or has another width; `bar` is no power of two, or beyond the
-  // addresses of the registers.
+  // Throws std::invalid_argument: a bundle is not there or has another width; `bar` is no power of two.
   rtl_device(const sc_core::sc_module_name& name, const rtl_device_config& config, const rtl::chosen& what,
              const pcie_function& is);
   ~rtl_device() override;

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "tlm/base/event_alarm.h"
-#include "tlm/base/sudden_end.h"
+#include "tlm/base/reports.h"
 
 namespace hcasim {
 
@@ -14,6 +13,7 @@ event_queue& event_queue::instance() {
 }
 
 event_queue::event_queue() {
+  show_reports_in_time();
   sc_core::sc_spawn_options options;
   options.spawn_method();
   options.set_sensitivity(&wake_);

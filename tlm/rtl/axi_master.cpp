@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tlm/access.h"
+#include "tlm/rtl/text.h"
 
 namespace hcasim::rtl {
 
@@ -112,7 +113,7 @@ void axi_master::address(const payload& p, bool write, ps t) {
   b.exclusive_done = b.asks.exclusive;
   b.status = tlm::TLM_OK_RESPONSE;
   if (const std::string why = refusal(b); !why.empty())
-    return violation("stream " + s.name() + ": a burst at " + std::to_string(b.address) + " " + why);
+    return violation("stream " + s.name() + ": a burst at " + hexadecimal(b.address) + " " + why);
   ++bursts_;
   await(1);
   const std::uint64_t whole = std::uint64_t{b.beats} * b.size;
@@ -152,8 +153,8 @@ bool axi_master::take_beat(burst& b, const payload& p) {
     const bool outside = lane0 + i < first || lane0 + i >= end;
     if (w_strb_ ? p.get(w_strb_.at + i, 1) == 0 : outside) continue;
     if (outside) {
-      violation("stream " + w_->name() + ": beat " + std::to_string(b.moved + 1) + " of a burst at " +
-                std::to_string(b.address) + " has a strobe outside it, on byte " + std::to_string(i));
+      violation("stream " + w_->name() + ": beat " + std::to_string(b.moved + 1) + " of a burst at " + hexadecimal(b.address) +
+                " has a strobe outside it, on byte " + std::to_string(i));
       return false;
     }
     const std::uint64_t place = place_of(b, b.moved) + lane0 + i - first;

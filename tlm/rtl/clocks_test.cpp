@@ -22,6 +22,7 @@
 #include "tlm/rtl/testing/clock_400.h"
 #include "tlm/rtl/testing/shapes/memory_sides.h"
 #include "tlm/rtl/testing/steps.h"
+#include "tlm/rtl/testing/untimed.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::rtl {
@@ -51,7 +52,7 @@ class two_clocks : public open_shell {
       came.push_back(p.get(0, 24));
       times.push_back(t);
     };
-    on_violation = [this](const std::string& what) { violations.push_back(what); };
+    on_violation = [this](const std::string& what) { violations.push_back(untimed(what)); };
     on_reset = [this](const std::vector<lost>& losses) {
       for (const lost& l : losses) ended.push_back(l.what + " " + std::to_string(l.count));
     };
@@ -255,7 +256,7 @@ TEST(rtl_resets, bursts_of_a_master_are_forgotten) {
   unsigned done = 0;
   rtl.out_of("status", 12).on_transfer = [&](const payload&, std::uint64_t, ps) { ++done; };
   std::vector<std::string> violations, ended;
-  rtl.on_violation = [&](const std::string& what) { violations.push_back(what); };
+  rtl.on_violation = [&](const std::string& what) { violations.push_back(untimed(what)); };
   rtl.on_reset = [&](const std::vector<lost>& losses) {
     for (const lost& l : losses) ended.push_back(l.what);
   };

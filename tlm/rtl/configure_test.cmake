@@ -35,7 +35,9 @@ expect("Verilator refuses it: .*other" "TOP other SOURCES ${SOURCE}/tlm/rtl/test
 expect("bundle out: suspect has no port 'o_valid'. It has: .*o_v" "${top} PINS ${clocks} ${in} \"out out valid=o_valid ready=o_r data=o_d\"")
 expect("bundle out: port i_v is an INput, an OUTput is needed" "${top} PINS ${clocks} ${in} \"out out valid=i_v ready=o_r data=o_d\"")
 expect("clock: port i_low is 16 bits wide, 1 are needed" "${top} PINS \"clock i_low\" \"reset rst\" ${in} ${out}")
-expect("nothing drives the input fault" "${top} PINS \"clock ck\" \"reset rst\" ${in} ${out}")
+expect("nothing drives these inputs: fault; name them in PINS. Inputs of suspect: ck, rst, fault, i_v, o_r, i_low, i_high "
+       "${top} PINS \"clock ck\" \"reset rst\" ${in} ${out}")
+expect("nothing drives these inputs: fault, o_r; name" "${top} PINS \"clock ck\" \"reset rst\" ${in}")
 expect("PINS names no reset" "${top} PINS \"clock ck\" \"strap fault fault\" \"strap reset rst\" ${in} ${out}")
 expect("'idles' is none of clock, reset, idle, strap, side, in, out, axi4, axi_lite, axis, tlp" "${top} PINS ${clocks} \"idles o_v\" ${in} ${out}")
 expect("bundle in: 'vld=i_v' is not valid=" "${top} PINS ${clocks} \"in in vld=i_v data=i_low\"")
@@ -66,7 +68,7 @@ file(WRITE ${OUT}/inc/wide.svh "`define WIDE 1281\n")
 expect("" "${wide}")
 expect("credit= needs credits=N" "${top} PINS ${clocks} \"in in valid=i_v credit=i_busy data=i_low,i_high\" ${out}")
 expect("there is no interface 'axi5'" "${top} INTERFACE axi5 PINS ${clocks} ${in} ${out}")
-expect("interface page_walker needs a bundle \"in req\"" "${top} INTERFACE page_walker PINS ${clocks} ${in} ${out}")
+expect("interface page_walker needs bundles that PINS does not have: \"in req\", \"out rsp\", \"out mem_req\", \"in mem_rsp\"" "${top} INTERFACE page_walker PINS ${clocks} ${in} ${out}")
 expect("bundle req of interface page_walker carries 378 bits, its ports have 40"
        "${top} INTERFACE page_walker PINS ${clocks} \"in req valid=i_v ready=!i_busy data=i_low,i_high\" ${out}")
 expect("contains more than once: ck" "${top} MUTATIONS ${OUT}/faults.txt PINS ${clocks} ${in} ${out}")
@@ -91,7 +93,14 @@ expect("endpoint s0: port awlen is 8 bits wide, 3 are needed" "${ram} \"axi4 s0 
 expect("endpoint s0: ..2/2.: slice 2 of 2, they are counted from 0" "${ram} \"axi4 s0 = *[2/2]\"")
 expect("endpoint s0: port awvalid has 1 bits, which are not 3 equal slices" "${ram} \"axi4 s0 = *[0/3]\"")
 expect("endpoint s0: 'slow' is not PREFIX.SUFFIX, channel.signal=PORT or clock=PORT" "${ram} \"axi4 s0 = * slow\"")
-expect("nothing drives the input awid" "${ram} \"axi_lite s0 = *\"")
+expect("nothing drives these inputs: awid, awlen, awsize, awburst, wlast, arid, arlen, arsize, arburst; name" "${ram} \"axi_lite s0 = *\"")
+set(device "TOP small_registers SOURCES ${SOURCE}/tlm/rtl/testing/small_registers.sv INTERFACE device
+            PINS \"clock clk_i\" \"reset rst_ni active_low\" \"axi_lite m0 = m_*{_i,_o}\"")
+expect("" "${device} \"axi_lite reg = {cfg,config}_*{_i,_o}\"")
+expect("interface device needs bundles that PINS does not have: \"in reg_aw\", \"in reg_w\", \"out reg_b\", \"in reg_ar\", \"out reg_r\""
+       "${device} \"axi_lite registers = cfg_*{_i,_o}\"")
+expect("endpoint reg: small_registers has no port 'cfg_awvalid'.* There is 'cfg_awvalid_i': write cfg_.{_i,_o}" "${device} \"axi_lite reg = cfg_*\"")
+expect("endpoint reg: 'cfg_{': {A,B} once at either end of a pattern means A or B" "${device} \"axi_lite reg = cfg_{*\"")
 set(pass "TOP tlp_pass SOURCES ${SOURCE}/tlm/rtl/testing/tlp_pass.sv PINS \"clock clk\" \"reset rst\"
          \"in beat valid=beat_valid ready=beat_ready data=beat_data\" \"out got valid=got_valid ready=got_ready data=got_data\"")
 expect("" "${pass} \"tlp req = tx_req_tlp_*\" \"tlp cpl = rx_cpl_tlp_*\"")

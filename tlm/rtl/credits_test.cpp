@@ -4,6 +4,7 @@
 #include "rtl/credits_design.h"
 #include "tlm/rtl/shell.h"
 #include "tlm/rtl/testing/clock_400.h"
+#include "tlm/rtl/testing/untimed.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::rtl {
@@ -20,7 +21,7 @@ class queue_shell : public shell {
       answers.push_back(p.get(0, 32));
       last = t;
     };
-    on_violation = [this](const std::string& what) { violations.push_back(what); };
+    on_violation = [this](const std::string& what) { violations.push_back(untimed(what)); };
   }
   void ask(std::uint64_t v, ps t) {
     payload p;

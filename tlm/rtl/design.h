@@ -103,6 +103,8 @@ class design {
   // up. A pin of `let_fall` may fall before `rise`, and is not settled for that: registers take what follows from it as it was
   // settled, and all of that is worked out anew behind them.
   [[nodiscard]] virtual bool steps() const { return false; }
+  // Why it has no steps.
+  [[nodiscard]] virtual const char* no_steps() const { return "the design has no steps"; }
   virtual void settle() { eval(); }
   virtual void rise(std::uint64_t /*of_clocks*/) {}
   // Seeded faults (hca_add_rtl MUTATIONS, MUTANTS): the highest number, and which one is active; 0: none.
@@ -110,9 +112,12 @@ class design {
   // Returns a line for each of MUTANTS; see tlm/rtl/mutation/main.cpp.
   [[nodiscard]] virtual const char* list_of_mutants() const { return ""; }
   virtual void mutate(unsigned) {}
-  // An assertion of the RTL has failed.
-  [[nodiscard]] virtual bool failed() const { return false; }
+  // The RTL has ended its run: by an assertion, $finish, $stop, $fatal. `why` says which, and where.
+  [[nodiscard]] bool ended() const { return !why_.empty(); }
+  [[nodiscard]] const std::string& why() const { return why_; }
   virtual void assertions(bool) {}
+  // The time of what is evaluated next, ps.
+  void set_time(std::uint64_t t) { time_ = t; }
   // INSTRUMENTED designs; false: it was built without.
   [[nodiscard]] virtual bool instrumented() const { return false; }
   virtual bool trace(const std::string&) { return false; }
@@ -164,6 +169,8 @@ class design {
                   std::initializer_list<const char*> data, const char* credit);
 
   std::deque<pin> pins_;
+  std::string why_;
+  std::uint64_t time_ = 0;
 
  private:
   struct named_pin {

@@ -13,6 +13,7 @@
 #include "tlm/base/random.h"
 #include "tlm/rtl/shell.h"
 #include "tlm/rtl/testing/clock_400.h"
+#include "tlm/rtl/testing/untimed.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::rtl {
@@ -106,7 +107,7 @@ class relay_shell : public open_shell {
     stall_by(y, [](const payload& p) { return p.get(0, 8) + 1; });
     b_.on_transfer = [this](const payload& p, std::uint64_t, ps t) { taken.emplace_back(p.get(0, 8), t); };
     y.on_transfer = [this](const payload& p, std::uint64_t, ps t) { passed.emplace_back(p.get(0, 8), t); };
-    on_violation = [this](const std::string& what) { violations.push_back(what); };
+    on_violation = [this](const std::string& what) { violations.push_back(untimed(what)); };
   }
   void give(std::uint64_t v, ps t) {
     payload p;

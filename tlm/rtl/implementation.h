@@ -26,6 +26,7 @@ struct rtl_knobs {
   bool storms = false;
   std::uint64_t seed = 1;
   bool check_x = false;
+  bool steps = true;
   std::string trace;
   ps trace_from{0};
   std::string coverage;
@@ -36,6 +37,8 @@ struct rtl_knobs {
     k.flag("storms", storms, "and one transfer in 64 is held back for 160 cycles");
     k.count("seed", seed, 0, 1.8e19, "of the stalls");
     k.flag("check_x", check_x, "run a second copy whose registers begin as ones, and compare the control outputs of both");
+    k.flag("steps", steps,
+           "take the RTL step by step where that is proven to be the same; off: evaluate it as a whole at each edge");
     k.text("trace", trace, "folder for a waveform (VCD) of the inside of the RTL; empty: none");
     k.time("trace_from", trace_from, 0_ps, never, "when the waveform begins");
     k.text("coverage", coverage, "folder for the coverage of the RTL's lines and toggles; empty: none");

@@ -7,6 +7,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tlm/base/ending.h"
+#include "tlm/rtl/object_file.h"
+
 namespace hcasim::rtl {
 namespace {
 
@@ -51,6 +54,10 @@ const unit_object& load(const std::string& who, const std::string& file) {
     refuse(who, file, " is not there" + (whole == file ? std::string() : " (" + whole + ")"));
   }
   if (!fs::is_regular_file(path, ec)) refuse(who, file, " is no file; name a shared object (.so)");
+  if (const std::string how = cut_off(path.string()); !how.empty())
+    refuse(who, file, " is not a shared object that can be loaded: " + how);
+  const std::string loading = who + ".implementation: loading " + file;
+  const ending::unfinished work(loading.c_str());
   void* const object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object) {
     const std::string why = ::dlerror();
@@ -171,6 +178,7 @@ chosen choose_any(std::string_view kind, const std::string& unit_name, const imp
   c.options.stall = how.stall;
   c.options.storms = how.storms;
   c.options.check_x = how.check_x;
+  c.options.steps = how.steps;
   c.options.trace_from = how.trace_from;
   if (inside && c.make && !c.make(0)->instrumented())
     throw std::invalid_argument(unit_name + ".rtl: its design was built without waveforms and coverage (INSTRUMENTED)");

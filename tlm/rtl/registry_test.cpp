@@ -86,7 +86,7 @@ TEST(registry, what_is_no_unit_is_refused_by_name) {
   says("missing", " is not there");
   says("no_symbol", " exports no hcasim_unit; build it with hca_add_unit");
   says("nothing", ": hcasim_unit gives nothing");
-  says("version", " was made for version 3 of the interface, this program has 2");
+  says("version", " was made for version 4 of the interface, this program has 3");
   says("layout", " was compiled with other headers than this program");
   says("no_design", " gives no design");
   says("undefined", " does not stand alone: ");

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "tlm/base/ending.h"
 #include "tlm/rtl/endpoint.h"
 
 namespace hcasim::rtl {
@@ -14,17 +15,30 @@ namespace {
 
 constexpr unsigned reset_cycles = 4;
 
+// Code of the design may end the process.
+std::unique_ptr<design> make_watched(design_factory make, unsigned random_reset) {
+  const ending::unfinished making("an RTL design is made");
+  return make(random_reset);
+}
+
 }  // namespace
 
+const shell* shell::acting_ = nullptr;
+
 shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make, const shell_options& options)
-    : unit(name), options_(options), design_(make(0)) {
+    : unit(name), options_(options), design_(make_watched(make, 0)) {
+  ending::locate_by([](char* text, std::size_t size) { return acting_ ? acting_->write_place(text, size) : 0; });
+  const ending::unfinished making(design_->name());
   for (const pin& p : design_->pins()) {
     if (!p.output) std::memset(p.at, 0, p.bytes());  // until a stream drives them
   }
   if (options.check_x) other_ = make(1);
   design_->eval();  // what is initial in the RTL, a seeded fault's number too, is set once and for all
   if (other_) other_->eval();
-  steps_ = !other_ && design_->steps();
+  if (design_->ended())
+    throw std::invalid_argument(std::string(this->name()) + " (" + design_->name() +
+                                "): before the first cycle: " + design_->why());
+  steps_ = options.steps && !other_ && design_->steps();
   const double period = static_cast<double>(clock.period().count());
   domains_.push_back({0, clock, ps(std::llround(design_->clocks().front().phase * period)), {}});
   for (unsigned n = 1; n < design_->clocks().size(); ++n) {
@@ -38,6 +52,13 @@ shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, des
 }
 
 shell::~shell() = default;
+
+std::string shell::way() const {
+  if (steps_) return "step by step";
+  return "as a whole: " + std::string(!options_.steps ? "rtl.steps is off"
+                                      : other_        ? "check_x runs a second copy"
+                                                      : design_->no_steps());
+}
 
 stream& shell::add(const std::string& bundle_name, bool is_into, unsigned bits) {
   const bundle& b = design_->find(bundle_name, is_into, bits);
@@ -202,8 +223,17 @@ std::string shell::clock_name(const stream& s) const {
   return domains_.size() == 1 ? std::string() : " of " + design_->clocks()[s.clock()].at->name;
 }
 
+// Allocates nothing: a signal handler asks, too.
+std::size_t shell::write_place(char* text, std::size_t size) const {
+  ending::fixed_text t(text, size);
+  t.add(name()).add(" (").add(design_->name()).add("), ").add_ns(static_cast<unsigned long long>(now().count()));
+  t.add(", cycle ").add(domains_.front().cycle_from(now()));
+  return t.size();
+}
+
 void shell::violation(const std::string& what) {
-  const std::string text = std::string(name()) + " (" + design_->name() + "): " + what;
+  char place[400];
+  const std::string text = std::string(place, write_place(place, sizeof place)) + ": " + what;
   stopped_ = true;
   if (on_violation) {
     on_violation(text);

@@ -33,6 +33,7 @@ struct shell_options {
   const std::uint64_t* progress = nullptr;
   std::uint64_t hang_cycles = 20000;
   bool check_x = false;  // run a second copy from other initial register values and compare control outputs
+  bool steps = true;     // take the design step by step, if it can be (rtl::design::steps)
   std::string trace;     // VCD file; needs an instrumented design
   ps trace_from{0};
 };
@@ -57,11 +58,15 @@ class shell : public unit {
   ~shell() override;
 
   [[nodiscard]] rtl::design& design() { return *design_; }
+  [[nodiscard]] const rtl::design& design() const { return *design_; }
   // Edges of the first clock.
   [[nodiscard]] std::uint64_t cycles() const { return domains_.front().edges; }
   [[nodiscard]] const std::deque<stream>& streams() const { return streams_; }
   [[nodiscard]] const rtl::effort& effort() const { return effort_; }
-  // The handler of broken protocols, hangs and unknown values; without a handler each is a fatal SystemC report.
+  // "step by step", or "as a whole: " and why.
+  [[nodiscard]] std::string way() const;
+  // Gets broken handshakes, hangs, unknown values and what ends the run, with unit, design, time and cycle of the first clock.
+  // Without it they are fatal SystemC reports.
   std::function<void(const std::string&)> on_violation;
   // After a reset under way, when it begins.
   std::function<void(const std::vector<lost>&)> on_reset;
@@ -138,6 +143,8 @@ class shell : public unit {
   void schedule(ps t);
   void wake_for_edge(ps t);
   void wake();
+  void find_end();
+  std::size_t write_place(char* text, std::size_t size) const;
   void find_offers();
   bool nothing_moves();
   void edge();
@@ -155,6 +162,8 @@ class shell : public unit {
   [[nodiscard]] std::string silent() const;
   [[nodiscard]] std::string clock_name(const stream& s) const;
   static void copy_inputs(const rtl::design& from, const rtl::design& to);
+
+  static const shell* acting_;  // the one whose design is evaluated
 
   const shell_options options_;
   std::unique_ptr<rtl::design> design_;

@@ -48,7 +48,21 @@ void shell::wake_for_edge(ps t) {
 void shell::wake() {
   if (scheduled_ != now()) return;
   scheduled_ = never;
-  edge();
+  acting_ = this;
+  try {
+    edge();
+  } catch (...) {
+    // Verilator's own errors leave an evaluation by an exception.
+    acting_ = nullptr;
+    if (stopped_ || !design_->ended()) throw;
+    find_end();
+  }
+  acting_ = nullptr;
+}
+
+// The first reason is told, once.
+void shell::find_end() {
+  if (!stopped_) violation(design_->why());
 }
 
 void shell::copy_inputs(const rtl::design& from, const rtl::design& to) {
@@ -95,6 +109,7 @@ bool shell::nothing_moves() {
 }
 
 void shell::edge() {
+  design_->set_time(static_cast<std::uint64_t>(now().count()));
   if (!was_first_reset_) {
     find_offers();
     first_reset();
@@ -113,7 +128,7 @@ void shell::edge() {
   rise(still);
   end_resets();
   write_wave(t);
-  if (design_->failed()) violation("an assertion failed");
+  if (design_->ended()) find_end();
   const bool idle = design_->idle();
   for (stream* s : moving_) {
     s->deliver(t);
@@ -129,7 +144,7 @@ void shell::edge() {
 void shell::quiet_edge() {
   domain& d = domains_.front();
   rise(design_->idle());
-  if (design_->failed()) violation("an assertion failed");
+  if (design_->ended()) find_end();
   if (stopped_) return;
   const bool idle = design_->idle();
   if (idle || !design_->has_idle() || poked_ || d.quiet >= options_.hang_cycles) return go_on(now(), false, idle);

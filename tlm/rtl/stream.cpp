@@ -1,6 +1,9 @@
 #include "tlm/rtl/stream.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "tlm/rtl/text.h"
 
 namespace hcasim::rtl {
 
@@ -140,6 +143,24 @@ bool stream::follow() {
   return takes;
 }
 
+std::string stream::difference(const payload& was, const payload& is) const {
+  std::string text;
+  unsigned at = 0;
+  for (const pin* d : bundle_.data) {
+    for (unsigned i = 0; i < d->bits; i += 64) {
+      const unsigned n = std::min(64U, d->bits - i);
+      const std::uint64_t before = was.get(at + i, n), after = is.get(at + i, n);
+      if (before == after) continue;
+      if (!text.empty()) text += ", ";
+      text += d->name;
+      if (d->bits > 64) text.append("[").append(std::to_string(i + n - 1)).append(":").append(std::to_string(i)).append("]");
+      text.append(" changed from ").append(hexadecimal(before)).append(" to ").append(hexadecimal(after));
+    }
+    at += d->bits;
+  }
+  return text;
+}
+
 bool stream::look() {
   fired_ = false;
   if (bundle_.into) {
@@ -167,7 +188,7 @@ bool stream::look() {
     payload now_there;
     take_from_pins(now_there);
     if (now_there != sampled_) {
-      wrong_ = bundle_.data.front()->name + " changed while " + bundle_.valid->name + " waited for ready";
+      wrong_ = difference(sampled_, now_there) + " while " + bundle_.valid->name + " waited for ready";
       right = false;
     }
     sampled_ = std::move(now_there);

@@ -142,6 +142,8 @@ class stream {
   }
   void put_on_pins(const payload& p) const;
   void take_from_pins(payload& p) const;
+  // Pins of the payload that differ, in words of at most 64 bits.
+  [[nodiscard]] std::string difference(const payload& was, const payload& is) const;
 
   // The members of every cycle come first.
   const bool into_;

@@ -17,6 +17,7 @@
 #include "tlm/access.h"
 #include "tlm/base/random.h"
 #include "tlm/rtl/testing/clock_400.h"
+#include "tlm/rtl/testing/untimed.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::rtl {
@@ -84,7 +85,7 @@ struct served {
     rtl.strap("base", limits.base);
     rtl.strap("payload", limits.max_payload);
     rtl.strap("boundary", limits.completion_boundary);
-    rtl.on_violation = [this](const std::string& what) { violations.push_back(what); };
+    rtl.on_violation = [this](const std::string& what) { violations.push_back(untimed(what)); };
   }
 };
 
@@ -245,7 +246,7 @@ struct answering {
       : registers("registers", rtl, named(std::move(o))), beat(rtl.into("beat", 196)) {
     rtl.out_of("got", 200);
     cpu.out.bind(registers.memory);
-    rtl.on_violation = [this](const std::string& what) { violations.push_back(what); };
+    rtl.on_violation = [this](const std::string& what) { violations.push_back(untimed(what)); };
   }
   static tlp_completer_options named(tlp_completer_options o) {
     o.requests = "cpl";  // as the design calls what goes in

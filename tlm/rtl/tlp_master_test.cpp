@@ -11,6 +11,7 @@
 #include "rtl/tlp_copy_512_design.h"
 #include "rtl/tlp_copy_64_design.h"
 #include "tlm/rtl/testing/tlp_memory.h"
+#include "tlm/rtl/testing/untimed.h"
 #include "tlm/testing/simulate.h"
 
 namespace hcasim::rtl {
@@ -45,7 +46,7 @@ class copier : public shell {
       done.push_back(static_cast<unsigned>(p.get(0, 4)));
       done_at = t;
     };
-    on_violation = [this](const std::string& what) { violations.push_back(what); };
+    on_violation = [this](const std::string& what) { violations.push_back(untimed(what)); };
   }
   void copy(std::uint64_t from, std::uint64_t to, unsigned bytes) {
     payload p;

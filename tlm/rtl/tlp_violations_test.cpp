@@ -7,6 +7,7 @@
 
 #include "rtl/tlp_pass_design.h"
 #include "tlm/rtl/testing/tlp_memory.h"
+#include "tlm/rtl/testing/untimed.h"
 #include "tlm/rtl/tlp_master.h"
 #include "tlm/testing/simulate.h"
 
@@ -35,7 +36,7 @@ class passer : public shell {
         beat_(into("beat", 196)),
         got_(out_of("got", 200)) {
     got_.on_transfer = [this](const payload& p, std::uint64_t, ps) { take(p); };
-    on_violation = [this](const std::string& what) { violations.push_back(what); };
+    on_violation = [this](const std::string& what) { violations.push_back(untimed(what)); };
   }
   void send(const beat& b) {
     payload p;

@@ -13,7 +13,7 @@ namespace hcasim::rtl {
 using whole_unit_maker = void (*)();
 
 struct unit_object {
-  static constexpr std::uint32_t this_version = 2;
+  static constexpr std::uint32_t this_version = 3;
   // Changes with the layout of what passes between the two: both must have been compiled with the same headers.
   static constexpr std::uint64_t this_layout =
       sizeof(design) | sizeof(bundle) << 16 | sizeof(pin) << 32 | std::uint64_t{payload_bits} << 48;

@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "tlm/base/kernel.h"
+#include "tlm/base/reports.h"
 
 namespace {
 
 void report_to_gtest(const sc_core::sc_report& r, const sc_core::sc_actions& actions) {
   if (r.get_severity() == sc_core::SC_INFO) return;
-  ADD_FAILURE() << "SystemC: " << r.what();
+  ADD_FAILURE() << "SystemC: " << hcasim::text_of(r);
   if (actions & sc_core::SC_THROW) throw r;
 }
 

@@ -3,10 +3,12 @@
 
 #include "testbenches/runner/command_line/cli.h"
 #include "testbenches/runner/command_line/system_platform.h"
+#include "tlm/base/ending.h"
 #include "tlm/base/kernel.h"
 
 int main(int argc, char** argv) {
   ::setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 0);
+  const hcasim::ending::unfinished run("hcasim");
   return sc_core::sc_elab_and_sim(argc, argv);
 }
 

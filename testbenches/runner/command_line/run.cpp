@@ -261,7 +261,9 @@ int run_testbench(const run_options& o, platform_factory machine) {
   if (o.explain) std::cout << explain(waterfalls, resources);
   if (gained) std::cout << gains_text(*gained);
   if (o.explain || gained) std::cout << verdict_text(resources, gained ? &*gained : nullptr) << "\n";
-  std::cout << speed.text() << fmt::format("results in  {}\n", out.final_place().string());
+  std::cout << speed.text();
+  for (const std::string& way : run.machine().ways_of_rtl()) std::cout << "rtl         " << way << "\n";
+  std::cout << fmt::format("results in  {}\n", out.final_place().string());
   recording.tell();
   if (series) std::cout << fmt::format("series      {}/{}\n", out.final_place().string(), statistics_series::file_name);
   if (stream) {

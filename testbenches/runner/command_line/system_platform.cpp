@@ -8,6 +8,9 @@
 #include "testbenches/runner/description/names.h"
 #include "testbenches/runner/description/quantity.h"
 #include "testbenches/runner/execution/testbench.h"
+#include "testbenches/runner/recording/resources.h"
+#include "testbenches/runner/results/hierarchy.h"
+#include "tlm/rtl/shell.h"
 
 namespace hcasim {
 namespace {
@@ -128,6 +131,14 @@ class system_platform : public platform {
   system_config* config() override { return &config_; }
   [[nodiscard]] std::span<const fault_place> faults() const override { return fault_catalogue(); }
   [[nodiscard]] std::size_t nodes() const override { return config_.nodes.size(); }
+  [[nodiscard]] std::vector<std::string> ways_of_rtl() const override {
+    std::vector<std::string> ways;
+    for (unit* u : all_units()) {
+      if (auto* const shell = dynamic_cast<rtl::shell*>(u))
+        ways.push_back(fmt::format("{}: {} runs {}", short_name(shell->name()), shell->design().name(), shell->way()));
+    }
+    return ways;
+  }
 
  private:
   static void power_of_two(const std::string& path, std::uint64_t v) {

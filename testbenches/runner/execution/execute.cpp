@@ -12,6 +12,7 @@
 #include "testbenches/runner/description/system_errors.h"
 #include "testbenches/runner/results/hierarchy.h"
 #include "testbenches/runner/results/report.h"
+#include "tlm/base/reports.h"
 
 namespace hcasim {
 namespace {
@@ -21,15 +22,15 @@ using nlohmann::ordered_json;
 // Warnings and errors of SystemC make the run fail; its informations are not shown.
 std::vector<std::string>* kernel_messages = nullptr;
 
+// A fatal report ends the run, too, by the way of an exception: there is a result, which says why.
 void on_kernel_report(const sc_core::sc_report& r, const sc_core::sc_actions& actions) {
-  if (r.get_severity() != sc_core::SC_INFO && kernel_messages && !(actions & sc_core::SC_THROW)) {
-    kernel_messages->push_back(std::string("SystemC: ") + r.what());
+  const bool fatal = r.get_severity() == sc_core::SC_FATAL;
+  if (fatal && !kernel_messages) {
+    std::cerr << "hcasim: SystemC: " << text_of(r) << std::endl;
+    std::abort();
   }
-  if (actions & sc_core::SC_THROW) throw r;
-  if (r.get_severity() == sc_core::SC_FATAL) {
-    std::cerr << "hcasim: SystemC: " << r.what() << std::endl;
-    std::terminate();
-  }
+  if (fatal || (actions & sc_core::SC_THROW)) throw r;
+  if (r.get_severity() != sc_core::SC_INFO && kernel_messages) kernel_messages->push_back("SystemC: " + text_of(r));
 }
 
 // Returns the faults that were injected into packets, and their effect on QPs: the cause of many a failure. Empty = none.
@@ -57,8 +58,9 @@ void run_listening(testbench& bench, run_context& context, std::vector<std::stri
     context.finish();
   } catch (const input_error&) {
     throw;
-  } catch (const std::system_error& e) {
-    throw input_error(cause(e));
+  } catch (const sc_core::sc_report& e) {
+    const bool own = std::string_view(e.get_msg_type()).starts_with("hcasim");
+    context.fail("the run was broken off: " + (own ? std::string(e.get_msg()) : text_of(e)));
   } catch (const std::exception& e) {
     if (is_out_of_memory(e)) throw input_error(std::string(out_of_memory));
     context.fail(std::string("the run was broken off: ") + e.what());

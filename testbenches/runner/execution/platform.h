@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "tlm/base/faults.h"
 #include "tlm/base/knobs.h"
@@ -24,6 +26,8 @@ class platform {
   // Returns the places that can fail, and how.
   [[nodiscard]] virtual std::span<const fault_place> faults() const { return {}; }
   [[nodiscard]] virtual std::size_t nodes() const { return 0; }
+  // Lists the units that are RTL, and how each was evaluated, which depends on the host's Verilator and is no result.
+  [[nodiscard]] virtual std::vector<std::string> ways_of_rtl() const { return {}; }
 };
 
 using platform_factory = std::unique_ptr<platform> (*)();

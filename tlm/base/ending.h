@@ -1,0 +1,67 @@
+// The end of a process in the middle of its work. Code that a simulation has loaded (RTL, shared objects) may call exit(), or
+// be ended by a signal: the process then says where the simulation was, and its status is never 0.
+#pragma once
+
+#include <cstddef>
+
+namespace hcasim::ending {
+
+// Looks at exit() and at the signals that end a process, from the first call on. A signal that has a handler keeps it.
+void watch();
+
+// Work that exit() must not cut short. The kernel's run is such work by itself.
+class unfinished {
+ public:
+  // `what` lives as long as this; messages begin with it.
+  explicit unfinished(const char* what);
+  ~unfinished();
+  unfinished(const unfinished&) = delete;
+  unfinished& operator=(const unfinished&) = delete;
+
+ private:
+  const char* const before_;
+};
+
+// Writes the place where the simulation is into `text`, in a signal handler too; returns the number of characters, 0: at none.
+using locator = std::size_t (*)(char* text, std::size_t size);
+void locate_by(locator where);
+
+// Messages go to this file descriptor; standard error unless told.
+void tell(int descriptor);
+
+// A text without memory of its own: what does not fit is left out.
+class fixed_text {
+ public:
+  fixed_text(char* at, std::size_t size) : at_(at), left_(size), size_(size) {}
+  fixed_text& add(const char* s) {
+    for (; *s && left_ > 0; ++s, --left_) *at_++ = *s;
+    return *this;
+  }
+  fixed_text& add(unsigned long long v) {
+    char digits[20];
+    std::size_t n = 0;
+    do digits[n++] = static_cast<char>('0' + v % 10);
+    while ((v /= 10) > 0);
+    for (; n > 0 && left_ > 0; --left_) *at_++ = digits[--n];
+    return *this;
+  }
+  // Nanoseconds of a time in picoseconds, with as many decimals as it needs.
+  fixed_text& add_ns(unsigned long long picoseconds) {
+    add(picoseconds / 1000);
+    unsigned long long rest = picoseconds % 1000;
+    if (rest > 0) add(".");
+    for (unsigned long long digit = 100; rest > 0; digit /= 10) {
+      add(rest / digit);
+      rest %= digit;
+    }
+    return add(" ns");
+  }
+  [[nodiscard]] std::size_t size() const { return size_ - left_; }
+
+ private:
+  char* at_;
+  std::size_t left_;
+  const std::size_t size_;
+};
+
+}  // namespace hcasim::ending

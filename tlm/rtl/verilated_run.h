@@ -1,0 +1,19 @@
+// The run of a Verilated design, as Verilator's library sees it: why the RTL has ended it ($finish, $stop, $fatal, an
+// assertion), and what its $time is. One design is evaluated at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hcasim::rtl {
+
+struct verilated_run {
+  std::string& why;           // the first reason is kept
+  const std::uint64_t& time;  // ps
+  int precision = -12;        // of $time, a power of ten of seconds
+
+  // The design that is evaluated.
+  static verilated_run* current;
+};
+
+}  // namespace hcasim::rtl
