@@ -69,7 +69,9 @@ TEST_F(misuse, the_status_of_a_program_is_the_runs) {
   EXPECT_EQ(run("true").status, 0);
   EXPECT_SAYS(run("sh -c 'exit 3'"), 1, "ended with status 3, not with 0");
   EXPECT_EQ(run("sh -c 'exit 3'", "--param program0.expect=3").status, 0);
-  EXPECT_SAYS(run("sh -c 'kill -SEGV $$'"), 1, "signal 11");
+  EXPECT_SAYS(run("sh -c 'kill -SEGV $$'"), 1, "ended with status 139 (signal 11, Segmentation fault), not with 0");
+  EXPECT_SAYS(run("sh -c 'exit 255'"), 1, "ended with status 255, not with 0");
+  EXPECT_SAYS(run("sh -c 'exit 139'"), 1, "ended with status 139, not with 0");
 }
 
 TEST_F(misuse, a_program_that_is_stopped) {

@@ -10,7 +10,7 @@
 namespace hcasim::channel {
 
 inline constexpr std::uint32_t magic = 0x6863'6173;
-inline constexpr std::uint32_t version = 5;
+inline constexpr std::uint32_t version = 6;
 inline constexpr std::size_t argument_bytes = 256;
 inline constexpr std::size_t data_bytes = 64 << 10;
 
@@ -27,11 +27,12 @@ struct page {
   std::atomic<std::uint32_t> watches;     // it has turned in loops that wait, and watches itself for more of them
   std::atomic<std::uint32_t> begets;      // it sleeps until the machine has begun a thread or process for it, or ended one
   std::uint32_t what;
-  std::int32_t error;     // of the answer: an errno value
-  std::uint32_t sent;     // since the last answer the thread has written to descriptors
-  std::uint64_t spent;    // ps of simulated time that the thread has used up since the last answer
-  std::uint64_t now;      // ps: the thread's time when it was answered
-  std::uint64_t horizon;  // ps: how far it may run ahead of `now` by itself
+  std::int32_t error;       // of the answer: an errno value
+  std::uint32_t sent;       // since the last answer the thread has written to descriptors
+  std::uint32_t signalled;  // and has sent signals
+  std::uint64_t spent;      // ps of simulated time that the thread has used up since the last answer
+  std::uint64_t now;        // ps: the thread's time when it was answered
+  std::uint64_t horizon;    // ps: how far it may run ahead of `now` by itself
   alignas(64) std::byte arguments[argument_bytes];
   alignas(64) std::byte data[data_bytes];
 };

@@ -11,10 +11,12 @@ struct clock {
   static constexpr what number = what::clock;
   using answer = nothing;
 };
+// `signals` of those that sleep: bit n - 1 is set when signal n, once it waits for the thread, ends the sleep.
 struct sleep {
   static constexpr what number = what::sleep;
   using answer = nothing;
   std::uint64_t time;  // ps
+  std::uint64_t signals;
 };
 // The descriptors lie in the socket that the thread connected with, in the order of `data`: one std::uint32_t of poll bits
 // each.
@@ -27,6 +29,7 @@ struct wait_descriptors {
   };
   std::uint32_t count;
   std::uint64_t timeout;  // ps
+  std::uint64_t signals;
 };
 // Until another thread of the program or its family has run. `again`: it has looked since the last time, and found nothing:
 // that it ran is nothing to others who wait.

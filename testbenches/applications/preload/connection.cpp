@@ -72,30 +72,40 @@ int out_of_the_way(int fd) {
   return moved;
 }
 
-void connect_own(const char* name, void (*tell)(void*), void* of) {
+// A page, and a socket by which the simulator knows of it.
+struct line {
+  channel::page* page;
+  int socket;
+};
+line connected(const char* name, pid_t process, pid_t thread, pid_t parent) {
   const int memory = static_cast<int>(::syscall(SYS_memfd_create, "hcasim", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (memory < 0 || ::syscall(SYS_ftruncate, memory, sizeof(channel::page)) != 0) give_up("no memory for its channel");
   ::syscall(SYS_fcntl, memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   void* at = ::mmap(nullptr, sizeof(channel::page), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
   if (at == MAP_FAILED) give_up("no memory for its channel");
-  own.page = static_cast<channel::page*>(at);
-  own.page->magic = channel::magic;
-  own.page->version = channel::version;
-  own.thread = static_cast<pid_t>(::syscall(SYS_gettid));
-  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  own.socket = reach(name);
-  if (own.socket < 0) give_up("the simulator is not there any more");
-  own.socket = out_of_the_way(own.socket);
+  const line out{static_cast<channel::page*>(at), reach(name)};
+  out.page->magic = channel::magic;
+  out.page->version = channel::version;
+  if (out.socket < 0) give_up("the simulator is not there any more");
   const channel::hello h{channel::magic,
                          channel::version,
-                         ::getpid(),
-                         own.thread,
-                         ::getppid(),
+                         process,
+                         thread,
+                         parent,
                          static_cast<std::int32_t>(setting("HCASIM_PROGRAM", 0)),
                          static_cast<std::int32_t>(own_node())};
-  const bool sent = pass(own.socket, std::as_bytes(std::span(&h, 1)), std::span(&memory, 1));
+  const bool sent = pass(out.socket, std::as_bytes(std::span(&h, 1)), std::span(&memory, 1));
   ::syscall(SYS_close, memory);
   if (!sent) give_up("the simulator does not answer");
+  return out;
+}
+
+void connect_own(const char* name, void (*tell)(void*), void* of) {
+  own.thread = static_cast<pid_t>(::syscall(SYS_gettid));
+  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  const line to = connected(name, ::getpid(), own.thread, ::getppid());
+  own.page = to.page;
+  own.socket = out_of_the_way(to.socket);
   if (tell) tell(of);
   // A thread that connects waits until it is its turn.
   call(channel::clock{});
@@ -136,6 +146,12 @@ void connect_and_tell(void (*tell)(void*), void* of) {
   if (name && *name && !own.page) connect_own(name, tell, of);
 }
 
+void speak_for(pid_t child) {
+  const line its = connected(::getenv("HCASIM_SOCKET"), child, child, ::getpid());
+  ::syscall(SYS_munmap, its.page, sizeof(channel::page));
+  ::syscall(SYS_close, its.socket);
+}
+
 void forget() {
   if (!own.page) return;
   end_watch();
@@ -155,8 +171,10 @@ void hand_over(connection& c, channel::what what, const void* in, std::size_t in
   p.what = static_cast<std::uint32_t>(what);
   p.spent = c.spent;
   p.sent = c.sent;
+  p.signalled = c.signalled;
   c.spent = 0;
   c.sent = false;
+  c.signalled = false;
   c.looked = false;
 }
 

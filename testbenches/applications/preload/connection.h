@@ -22,6 +22,7 @@ struct connection {
   pid_t thread = 0;
   volatile bool asking = false;  // a signal finds it within a request
   bool sent = false;             // it has written to descriptors
+  bool signalled = false;        // it has sent signals
   bool looked = false;           // since its last request, at descriptors, and found nothing
   std::uint64_t now = 0;         // ps, at the last answer
   std::uint64_t horizon = 0;
@@ -36,7 +37,9 @@ inline constexpr const char* tell_variable = "HCASIM_TELL";
 connection* mine();
 // Connects a new thread or process; `tell` is called when the simulator will hear of it, before it is the thread's turn.
 void connect_and_tell(void (*tell)(void*), void* of);
-// Returns the connection of the calling thread, if it has one.
+// Tells the simulator of a child that will not: simulated time stands still while it computes.
+void speak_for(pid_t child);
+// Of the calling thread, if it has one.
 connection* present();
 // Around a sleep that ends when what it has made connects, or what it has ended is gone, however long the machine takes.
 void set_begetting(bool now);

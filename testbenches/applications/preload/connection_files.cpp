@@ -21,7 +21,6 @@
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/descriptor_table.h"
 #include "testbenches/applications/preload/timer_files.h"
-#include "testbenches/applications/preload/timers.h"
 
 namespace hcasim::preload {
 namespace {
@@ -102,9 +101,9 @@ bool is_connection_file(int fd) {
 ssize_t write_command(int fd, const void* from, size_t n) {
   const channel::handle file = files.of(fd);
   int error = file == disowned ? EINVAL : one_command(file, from, n);
-  for (const std::uint64_t interrupts = timers_delivered(); error == EAGAIN && may_sleep(fd);) {
-    wait_for(fd, POLLIN, channel::forever);
-    error = timers_delivered() == interrupts ? one_command(file, from, n) : EINTR;
+  while (error == EAGAIN && may_sleep(fd)) {
+    error = sleep_until_ready(fd, POLLIN);
+    if (error == 0) error = one_command(file, from, n);
   }
   if (error == 0) return static_cast<ssize_t>(n);
   errno = error;

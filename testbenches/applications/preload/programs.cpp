@@ -77,30 +77,6 @@ int reaping(Wait wait_once) {
   return result;
 }
 
-// Whether a set of /proc/PID/status has the signal.
-bool has(const char* status, const char* set, int signal) {
-  const char* const at = std::strstr(status, set);
-  return at && (std::strtoull(at + std::strlen(set), nullptr, 16) >> (signal - 1) & 1);
-}
-
-// Whether the process will end by a signal that it gets, as far as the system tells. Handlers of signals may ask.
-bool ends_by(pid_t process, int signal) {
-  constexpr int most = 64;
-  if (signal <= 0 || signal > most) return false;
-  for (const int harmless : {SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH}) {
-    if (signal == harmless) return false;
-  }
-  if (signal == SIGKILL) return true;
-  char status[4096];
-  std::snprintf(status, sizeof status, "/proc/%d/status", process);
-  const int file = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, status, O_RDONLY | O_CLOEXEC));
-  const long n = ::syscall(SYS_read, file, status, sizeof status - 1);
-  if (file >= 0) ::syscall(SYS_close, file);
-  if (n <= 0) return false;
-  status[n] = 0;
-  return !has(status, "SigBlk:", signal) && !has(status, "SigIgn:", signal) && !has(status, "SigCgt:", signal);
-}
-
 }  // namespace
 }  // namespace hcasim::preload
 
@@ -156,19 +132,6 @@ HCASIM_PUBLIC int waitid(idtype_t type, id_t which, siginfo_t* info, int options
     if (result != 0 || info->si_pid != 0) return result;
     wait_for_a_child(type == P_PID ? static_cast<pid_t>(which) : -1);
   }
-}
-
-// A process that is killed has ended when the call returns: how soon the system would do it is up to the machine.
-HCASIM_PUBLIC int kill(pid_t process, int signal) noexcept {
-  const bool another = process > 0 && process != ::getpid();
-  if (!another || !present() || !ends_by(process, signal)) return static_cast<int>(::syscall(SYS_kill, process, signal));
-  const int end = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
-  const int result = static_cast<int>(::syscall(SYS_kill, process, signal));
-  const int error = errno;
-  if (result == 0 && end >= 0) await_machine(end);
-  if (end >= 0) ::syscall(SYS_close, end);
-  errno = error;
-  return result;
 }
 
 HCASIM_PUBLIC int execve(const char* path, char* const* argv, char* const* env) noexcept {

@@ -32,15 +32,22 @@ bool is_one_of_us(char* const* env) {
 }
 
 template <class Spawn>
-int spawned(bool outsider, char* const* env, Spawn spawn) {
+int spawned(bool outsider, pid_t* child, char* const* env, Spawn spawn) {
+  pid_t own_child = 0;
+  if (!child) child = &own_child;
   const auto begin = [&](char* const* with) {
     release_time_stamps();
-    const int error = spawn(with);
+    const int error = spawn(child, with);
     trap_time_stamps_again();
     return error;
   };
   int ends[2];
-  if (outsider || !mine() || !is_one_of_us(env) || ::syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return begin(env);
+  if (!mine()) return begin(env);
+  if (outsider || !is_one_of_us(env) || ::syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) {
+    const int error = begin(env);
+    if (error == 0) speak_for(*child);
+    return error;
+  }
   constexpr int high = 900;  // a number that its file actions leave alone
   const int told = static_cast<int>(::syscall(SYS_fcntl, ends[1], F_DUPFD, high));
   ::syscall(SYS_close, ends[1]);
@@ -69,14 +76,15 @@ using namespace hcasim::preload;
 HCASIM_PUBLIC int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
   const auto real = HCASIM_REAL(posix_spawn);
-  return spawned(tell_of_outsider(path), env, [&](char* const* e) { return real(child, path, actions, attributes, argv, e); });
+  return spawned(tell_of_outsider(path), child, env,
+                 [&](pid_t* c, char* const* e) { return real(c, path, actions, attributes, argv, e); });
 }
 
 HCASIM_PUBLIC int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
   const auto real = HCASIM_REAL(posix_spawnp);
-  return spawned(tell_of_outsider_in_path(file), env,
-                 [&](char* const* e) { return real(child, file, actions, attributes, argv, e); });
+  return spawned(tell_of_outsider_in_path(file), child, env,
+                 [&](pid_t* c, char* const* e) { return real(c, file, actions, attributes, argv, e); });
 }
 
 // The parent does not share its memory with the child: what POSIX allows a child of vfork to do it may do in one of fork.

@@ -14,6 +14,7 @@
 #include "testbenches/applications/preload/clock.h"
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/real.h"
+#include "testbenches/applications/preload/signals.h"
 
 // NOLINTBEGIN(performance-no-int-to-ptr): registers hold numbers
 
@@ -42,10 +43,6 @@ struct snapshot {
   int rounds = 0;
 };
 thread_local snapshot seen;
-
-int spin_signal() {
-  return SIGRTMAX - 1;
-}
 
 // All general registers and the instruction pointer: REG_R8 to REG_RIP lie one behind the other.
 void note(const ucontext_t& u, std::array<long long, 17>& out) {
@@ -205,6 +202,10 @@ bool catching = false;
 
 }  // namespace
 
+int spin_signal() {
+  return SIGRTMAX - 1;
+}
+
 void watch_for_spin(bool begins) {
   if (!watches) return;
   constexpr long grace = 40'000;  // ns
@@ -231,7 +232,11 @@ using namespace hcasim::preload;
 
 HCASIM_PUBLIC int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
   kept_action* k = catching ? ours(signal) : nullptr;
-  if (!k) return HCASIM_REAL(sigaction)(signal, action, old);
+  if (!k) {
+    const int result = HCASIM_REAL(sigaction)(signal, action, old);
+    if (result == 0 && action) note_action(signal, *action);
+    return result;
+  }
   const kept_action before = *k;
   if (action) *k = {*action, true};
   if (old) *old = before.action;
@@ -239,12 +244,10 @@ HCASIM_PUBLIC int sigaction(int signal, const struct sigaction* action, struct s
 }
 
 HCASIM_PUBLIC sighandler_t signal(int number, sighandler_t h) noexcept {
-  kept_action* k = catching ? ours(number) : nullptr;
-  if (!k) return HCASIM_REAL(signal)(number, h);
   struct sigaction a {};
   struct sigaction old {};
   a.sa_handler = h;
-  sigaction(number, &a, &old);
-  return old.sa_handler;
+  a.sa_flags = SA_RESTART;
+  return sigaction(number, &a, &old) == 0 ? old.sa_handler : SIG_ERR;
 }
 // NOLINTEND(performance-no-int-to-ptr)

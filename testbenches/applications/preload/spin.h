@@ -8,6 +8,8 @@ namespace hcasim::preload {
 // The library's handlers for faults, steps and the simulator's signal; handlers of the program's are kept and called for what
 // is theirs. False: the system refuses.
 bool catch_faults();
+// The simulator's signal.
+int spin_signal();
 // A thread that waits for memory now and then: begins behind an answer, ends before a request.
 void watch_for_spin(bool begins);
 // A thread ends, or is the child of a fork, which has no timers.

@@ -36,7 +36,6 @@ struct interval_timer {
 std::array<interval_timer, 33> timers;
 std::atomic<std::uint64_t> earliest{never};
 std::atomic<std::uint32_t> changes{0};  // of `due`
-std::atomic<std::uint64_t> delivered{0};
 
 std::uint64_t as_ps(const timeval& t) {
   return (static_cast<std::uint64_t>(t.tv_sec) * us_per_s + static_cast<std::uint64_t>(t.tv_usec)) * ps_per_us;
@@ -109,7 +108,6 @@ void deliver_timers(std::uint64_t now) {
     t.overrun = t.interval ? static_cast<int>((now - t.due) / t.interval) : 0;
     t.due = t.interval ? now + t.interval - (now - t.due) % t.interval : never;
     find_earliest();
-    if (t.event.sigev_notify != SIGEV_NONE) ++delivered;
     notify(t, self);
   }
 }
@@ -120,10 +118,6 @@ void forget_timers() {
     t.used = false;
   }
   earliest = never;
-}
-
-std::uint64_t timers_delivered() {
-  return delivered;
 }
 
 std::uint64_t no_longer_than_timer(std::uint64_t timeout) {

@@ -10,8 +10,6 @@ namespace hcasim::preload {
 void deliver_timers(std::uint64_t now);
 // The child of a fork has none.
 void forget_timers();
-// How many signals were sent so far; a sleep during which that grows was interrupted.
-std::uint64_t timers_delivered();
 // The time until the next one is due, if that is less.
 std::uint64_t no_longer_than_timer(std::uint64_t timeout);
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 
@@ -56,13 +57,26 @@ channel::page* map_page(const descriptor& memory) {
   return at == MAP_FAILED ? nullptr : static_cast<channel::page*>(at);
 }
 
-// Returns the state that /proc shows; 0 = the thread is gone.
-char state_of(pid_t process, pid_t id) {
+// As /proc has it behind the name: " S 1 ..."; empty: the thread is gone.
+std::string stat_of(pid_t process, pid_t id) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process, id));
   std::string line;
-  if (!std::getline(file, line)) return 0;
+  std::getline(file, line);
   const std::size_t name_end = line.rfind(')');
-  return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
+  return name_end == std::string::npos ? std::string() : line.substr(name_end + 1);
+}
+
+// 0: the thread is gone.
+char state_of(pid_t process, pid_t id) {
+  const std::string stat = stat_of(process, id);
+  return stat.size() < 2 ? '\0' : stat[1];
+}
+
+// Whether a process may greet for another one: for a child of its own that has no library.
+bool speaks_for(pid_t speaker, const channel::hello& h) {
+  if (h.process == speaker || h.parent != speaker || h.thread != h.process) return false;
+  int parent = 0;
+  return std::sscanf(stat_of(h.process, h.process).c_str(), " %*c %d", &parent) == 1 && parent == speaker;
 }
 
 bool is(std::uint32_t what, channel::what w) {
@@ -125,10 +139,14 @@ void programs::greet(descriptor connection) {
   }
   channel::page* page = map_page(with[0]);
   if (!page) return;
-  process* p = process_of({h.magic, h.version, peer.pid, h.thread, h.parent, h.program, h.node}, f);
+  channel::hello who = h;
+  who.process = speaks_for(peer.pid, h) ? h.process : peer.pid;
+  process* p = process_of(who, f);
   thread& t = p->threads.emplace_back();
   t.of = p;
   t.id = h.thread;
+  t.bed.process = p->id;
+  t.bed.thread = t.id;
   t.socket = std::move(connection);
   t.page = page;
   t.name = fmt::format("program{}_{}_{}", f.number, f.processes.size() - 1, p->threads.size() - 1);
@@ -168,6 +186,8 @@ void programs::run_thread(cpu& c, thread& t) {
              return receive(t.socket.get(), std::span(&byte, 1), bytes);
            }};
   while (!p.over && !k.ended && take_request(c, t)) serve_one(c, t, k);
+  // What the thread has done since its last request, and what the end of its process did.
+  if (!k.ended) waiting_.checkpoint(now() + config_.time.out_of_band, {true, true});
   admit_newcomers();
   --p.of.running;
   if (--p.alive > 0) return;
@@ -190,7 +210,7 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
     for (const auto& other : f.processes) other->changes.ran();
   }
   k.slices = p.changes.slices();
-  waiting_.checkpoint(c.time() + config_.time.out_of_band, page.sent != 0);
+  waiting_.checkpoint(c.time() + config_.time.out_of_band, {page.sent != 0, page.signalled != 0});
   admit_newcomers();
   const bool sleeps = is(what, channel::what::wait_descriptors) || is(what, channel::what::wait_others);
   if (sleeps) begin_sleep(f);

@@ -186,10 +186,12 @@ void programs::end_used_up(const std::system_error& why) {
 
 void programs::end_family(family& f) {
   if (f.over) return;
+  int signal = 0;  // that ended it: a status above 128 may be the program's own
   if (f.main > 0) {
     int status = 0;
     ::waitpid(f.main, &status, 0);
-    f.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (WIFSIGNALED(status)) signal = WTERMSIG(status);
+    f.status = signal ? 128 + signal : WEXITSTATUS(status);
     waiting_.unwatch(f.ended.get());
     running_.add(-1, now());
   }
@@ -201,8 +203,7 @@ void programs::end_family(family& f) {
   echo(f, true);
   if (f.main > 0 && f.status != static_cast<int>(f.config.expect)) {
     fail(fmt::format("program{} ({}) ended with status {}{}, not with {}; what it said is in program{}.txt", f.number,
-                     f.what.words[0], f.status,
-                     f.status > 128 ? fmt::format(" (signal {}, {})", f.status - 128, ::strsignal(f.status - 128)) : "",
+                     f.what.words[0], f.status, signal ? fmt::format(" (signal {}, {})", signal, ::strsignal(signal)) : "",
                      f.config.expect, f.number));
   }
 }

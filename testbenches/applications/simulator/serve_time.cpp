@@ -1,6 +1,8 @@
 // Requests of a thread that waits, or has looked at the clock long enough.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "testbenches/applications/simulator/handler.h"
 
 namespace hcasim::applications {
@@ -20,18 +22,23 @@ int clock(caller& k, const channel::clock&, channel::nothing&) {
 int sleep(caller& k, const channel::sleep& in, channel::nothing&) {
   ++k.who.stats.parks;
   k.bed.fds.clear();
+  k.bed.signals = in.signals;
   k.bed.who = "sleeps";
   k.who.sleeping.sleep(k.c, k.bed, std::min(as_timeout(in.time), longest_sleep));
+  k.bed.signals = 0;
   return 0;
 }
 
 int wait_descriptors(caller& k, const channel::wait_descriptors& in, channel::wait_descriptors::answer& out) {
   if (in.count > channel::most_descriptors) return EINVAL;
-  std::vector<descriptor> held = k.descriptors(in.count);
+  std::vector<descriptor> held;
+  if (in.count > 0) held = k.descriptors(in.count);
   if (held.size() != in.count) return EBADF;
   ++k.who.stats.parks;
   k.bed.fds.clear();
-  k.bed.who = "waits for " + std::to_string(in.count) + " descriptor" + (in.count == 1 ? "" : "s");
+  k.bed.signals = in.signals;
+  k.bed.who =
+      in.count == 0 ? "waits for a signal" : fmt::format("waits for {} descriptor{}", in.count, in.count == 1 ? "" : "s");
   std::size_t at = 0;
   for (const descriptor& d : held) {
     std::uint32_t events = 0;
@@ -40,6 +47,7 @@ int wait_descriptors(caller& k, const channel::wait_descriptors& in, channel::wa
   }
   out.ready = k.who.sleeping.sleep(k.c, k.bed, as_timeout(in.timeout));
   k.bed.fds.clear();
+  k.bed.signals = 0;
   return 0;
 }
 

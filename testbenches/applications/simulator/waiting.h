@@ -32,11 +32,21 @@ class descriptor {
   int fd_;
 };
 
+// What a thread that has run has done. The host may take a moment to deliver what it has written.
+struct deeds {
+  bool written = false;
+  bool signalled = false;
+};
+
 class waiting {
  public:
   struct sleeper {
     std::vector<pollfd> fds;
-    const channel::page* unknown = nullptr;  // sleeps in a call that the library does not know, until its next request
+    // Signals that end the sleep once they wait for the thread, bit n - 1 for signal n.
+    std::uint64_t signals = 0;
+    pid_t process = 0;
+    pid_t thread = 0;
+    const channel::page* unknown = nullptr;  // sleeps in a call that nobody has told us of, until its next request
     std::uint32_t seen = 0;
     std::string who;
     bool up = false;
@@ -51,9 +61,8 @@ class waiting {
   bool sleep(cpu& c, sleeper& s, ps timeout);
   static void dismiss(sleeper& s);
 
-  // Looks at everything; who is found ready goes on at t. `written`: a thread that has run has written to descriptors, which
-  // may take the host a moment to deliver.
-  void checkpoint(ps t, bool written = false);
+  // Looks at everything; who is found ready goes on at t.
+  void checkpoint(ps t, deeds done = {});
   // Nothing is left to do: waits for the outside world, in wall-clock time. False: nothing came.
   bool wait_outside(int milliseconds, ps t);
   // Told when the descriptor is readable; until it is unwatched.
@@ -69,7 +78,12 @@ class waiting {
     std::function<void()> ready;
   };
 
-  bool look(ps t, int milliseconds);
+  struct finding {
+    bool sleepers = false;
+    bool watched = false;
+    explicit operator bool() const { return sleepers || watched; }
+  };
+  finding look(ps t, int milliseconds, bool signals);
   static void leave_row(sleeper& s);
 
   std::list<sleeper*> sleepers_;

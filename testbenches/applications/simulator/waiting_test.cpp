@@ -85,6 +85,41 @@ TEST(waiting, those_found_together_go_on_in_the_order_in_which_they_lay_down) {
   });
 }
 
+struct early {
+  const char* name;
+  ps due;
+  ps at;
+};
+class written_early : public ::testing::TestWithParam<early> {};
+
+// A thread that lies down at 5 us has looked before another wrote: it goes on then, or when the message is due.
+TEST_P(written_early, wakes_a_thread_that_lies_down_later) {
+  with_node([](cpu& c, node& n) {
+    c.sync();
+    const ps begin = now();
+    pipe_ends pipe;
+    waiting sleeping;
+    ps woken_at{0};
+    n.host.run("sleeper", [&](cpu& own) {
+      waiting::sleeper bed;
+      bed.fds = {{pipe.read.get(), POLLIN, 0}};
+      own.spend(begin + 5_us - own.time());
+      EXPECT_TRUE(sleeping.sleep(own, bed, 30'000_ms));
+      woken_at = now() - begin;
+    });
+    c.spend(1_us);
+    c.sync();
+    pipe.put();
+    sleeping.checkpoint(begin + GetParam().due);
+    c.spend(20_us);
+    c.sync();
+    EXPECT_EQ(woken_at, GetParam().at);
+  });
+}
+INSTANTIATE_TEST_SUITE_P(waiting, written_early,
+                         ::testing::Values(early{"due_before", 2_us, 5_us}, early{"due_later", 9_us, 9_us}),
+                         [](const auto& i) { return i.param.name; });
+
 TEST(waiting, a_timeout_is_met_to_the_picosecond) {
   with_node([](cpu& c, node& n) {
     c.sync();

@@ -28,7 +28,9 @@ int main(int argc, char** argv) {
                                                {"killed", killed},
                                                {"timers", timer_files},
                                                {"signals", timers_that_signal}};
-  if (argc == 3 && std::strcmp(argv[1], "spin") == 0) {
+  if (argc == 4 && std::strcmp(argv[1], "wake") == 0) {
+    wake(argv[2], argv[3]);
+  } else if (argc == 3 && std::strcmp(argv[1], "spin") == 0) {
     spin(argv[2]);
   } else if (argc == 2 && what.contains(argv[1])) {
     what.at(argv[1])();

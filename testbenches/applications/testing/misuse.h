@@ -138,6 +138,7 @@ void timer_files();
 void timers_that_signal();
 void unmapped();
 void version();
+void wake(const char* how, const char* by);
 void wild();
 
 }  // namespace misuse

@@ -49,6 +49,10 @@ inline std::string obstacle(const std::string& program) {
   return o.text.find("process_vm_readv") != std::string::npos ? "this system forbids process_vm_readv" : "";
 }
 
+inline double simulated_seconds(const std::string& folder) {
+  return static_cast<double>(nlohmann::json::parse(file_content(folder + "/result.json"))["simulated_ns"]) / 1e9;
+}
+
 inline double figure(const std::string& folder, const char* name) {
   return nlohmann::json::parse(file_content(folder + "/result.json"))["figures"][name]["value"];
 }

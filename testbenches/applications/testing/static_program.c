@@ -1,4 +1,6 @@
-/* Nothing can be loaded in front of it. */
-int main(void) {
-  return 0;
+// Cannot load the library. Prints its word.
+#include <unistd.h>
+
+int main(int count, char** words) {
+  return count > 1 && write(1, words[1], 1) != 1;
 }
