@@ -30,7 +30,7 @@ bool address_ok(const ibv_ah_attr& a) {
 }
 
 bool peer_ok(const ibv_ah_attr& a) {
-  return !names_group(a) && !hca_lid_is_group(a.dlid) && from_port(a);
+  return a.port_num == 1 && !names_group(a) && !hca_lid_is_group(a.dlid) && from_port(a);
 }
 
 hca_route route_to(const ibv_ah_attr& a) {

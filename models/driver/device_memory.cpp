@@ -96,7 +96,7 @@ ibv_mr* ibv_reg_dm_mr(cpu& c, ibv_pd* domain, ibv_dm* handle, std::uint64_t dm_o
   mr->length = length;
   mr->access = rights;
   mr->buffer = &dm;
-  mr->lkey = r.value;
+  mr->key = mr->lkey = r.value;
   mr->rkey = shown_rkey(r.value, rights, p.device->config().rkey_zero_without_remote_rights);
   mr->handle = p.mrs.add(mr.get());
   ++dm.users;

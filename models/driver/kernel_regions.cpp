@@ -21,7 +21,7 @@ ibv_mr* adopt(ibv_pd* domain, std::unique_ptr<memory_region> mr, const command_r
   ++pd.users;
   mr->context = pd.context;
   mr->pd = domain;
-  mr->lkey = mr->rkey = r.value;
+  mr->key = mr->lkey = mr->rkey = r.value;
   mr->handle = p.mrs.add(mr.get());
   return mr.release();
 }

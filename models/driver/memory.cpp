@@ -71,7 +71,7 @@ ibv_mr* register_region(cpu& c, ibv_pd* domain, const memory_region& wanted, boo
   }
   mr->context = pd.context;
   mr->pd = domain;
-  mr->lkey = r.value;
+  mr->key = mr->lkey = r.value;
   mr->rkey = shown_rkey(r.value, mr->access, p.device->config().rkey_zero_without_remote_rights);
   if (mr->peer) {
     if (const int error = peer::activate(c, p, *mr)) {
@@ -116,7 +116,7 @@ int ibv_dereg_mr(cpu& c, ibv_mr* handle) {
     if (error) return error;
     peer::detach(c, p, *mr);
   } else if (!mr->revoked) {
-    const command_result r = run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr->lkey});
+    const command_result r = run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr->key});
     if (r.error) return r.error;
   }
   unpin_range(c, p, mr->pinned_at, mr->pinned_bytes, mr->pinned_dma);
@@ -157,7 +157,7 @@ int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memo
   const std::uint32_t renew = p.device->config().rereg_key == rereg_key_policy::renew ? std::uint32_t{HCA_REREG_RENEW} : 0;
   const command_result r = run(c, &p,
                                {.code = HCA_CMD_REREGISTER,
-                                .object = mr.lkey,
+                                .object = mr.key,
                                 .modifier = static_cast<std::uint32_t>(flags) | renew,
                                 .in = in_bytes(region),
                                 .list = bytes_of(chunks)});
@@ -170,7 +170,7 @@ int reregister(cpu& c, memory_region& mr, int flags, protection_domain* pd, memo
   // The adapter uses the old pages no more [B4.4]: the command has returned.
   if (translation) unpin_range(c, p, mr.pinned_at, mr.pinned_bytes, mr.pinned_dma);
   next.pd = new_pd;
-  next.lkey = r.value;
+  next.key = next.lkey = r.value;
   next.rkey = shown_rkey(r.value, next.access, p.device->config().rkey_zero_without_remote_rights);
   return 0;
 }
@@ -203,7 +203,7 @@ int ibv_rereg_mr(cpu& c, ibv_mr* handle, int flags, ibv_pd* pd, std::uint64_t ad
     // EBUSY (windows are bound) changes nothing. Otherwise the key is taken away, so that its use fails.
     if (error != EBUSY && !mr.revoked && p.device->config().failed_rereg == failed_rereg_policy::revoke) {
       mr.revoked = mr.peer ? peer::deregister_key(c, p, *mr.peer) == 0
-                           : run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr.lkey}).error == 0;
+                           : run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr.key}).error == 0;
     }
     const bool fork_failed = translation && !can_protect_from_fork(p, addr, length);
     errno = error;

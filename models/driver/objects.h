@@ -37,7 +37,10 @@ struct attachment;
 class dma_buf;
 }  // namespace peer
 
+// The members of the public structs belong to the program, which may write them: commands name the adapter's keys of the
+// private parts.
 struct memory_region : verbs::ibv_mr {
+  std::uint32_t key = 0;
   std::uint64_t iova = 0;
   std::uint32_t access = 0;
   std::uint64_t pinned_at = 0;
@@ -54,7 +57,9 @@ struct memory_region : verbs::ibv_mr {
   std::shared_ptr<peer::attachment> peer;       // memory of another device
 };
 
-struct memory_window : verbs::ibv_mw {};
+struct memory_window : verbs::ibv_mw {
+  std::uint32_t key = 0;  // as it was allocated: its index names the window for good
+};
 
 // Memory on the adapter.
 struct device_buffer : verbs::ibv_dm {

@@ -53,7 +53,7 @@ constexpr rule rules[] = {
      IBV_QPS_SQD,
      {0, 0, 0, 0, 0},
      {drained_rc, drained_uc, IBV_QP_PKEY_INDEX | IBV_QP_QKEY, drained_xi, drained_xt}},
-    {IBV_QPS_SQE, IBV_QPS_RTS, {-1, 0, 0, -1, -1}, {0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS, live_ud, 0, 0}},
+    {IBV_QPS_SQE, IBV_QPS_RTS, {0, 0, 0, 0, 0}, {0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS, live_ud, 0, 0}},
 };
 
 int column(ibv_qp_type type) {
@@ -74,15 +74,26 @@ int column(ibv_qp_type type) {
 
 }  // namespace
 
+int applicable_attributes(ibv_qp_type type, int mask) {
+  switch (type) {
+    case IBV_QPT_XRC_SEND:
+      return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    case IBV_QPT_XRC_RECV:
+      return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+    default:
+      return mask;
+  }
+}
+
 bool transition_ok(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
   if ((mask & IBV_QP_CUR_STATE) && from != IBV_QPS_RTR && from != IBV_QPS_RTS && from != IBV_QPS_SQD && from != IBV_QPS_SQE) {
     return false;
   }
   if (from == IBV_QPS_RESET && to == IBV_QPS_ERR) return false;
-  if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return (mask & ~(IBV_QP_STATE | IBV_QP_CUR_STATE)) == 0;
+  if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return (mask & ~IBV_QP_STATE) == 0;
   const int i = column(type);
   for (const rule& r : rules) {
-    if (r.from != from || r.to != to || r.required[i] < 0) continue;
+    if (r.from != from || r.to != to) continue;
     return (mask & r.required[i]) == r.required[i] && !(mask & ~(r.required[i] | r.optional[i] | IBV_QP_STATE));
   }
   return false;

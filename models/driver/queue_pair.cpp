@@ -43,7 +43,8 @@ using namespace driver;
 namespace {
 
 constexpr std::uint32_t max_receive_wr = 1 << 15;
-constexpr std::uint32_t gone = ~0U;  // the QPN of a CQE that has no receiver any more
+constexpr std::uint32_t psn_mask = 0xff'ffff;
+constexpr std::uint32_t gone = ~0U;  // the QPN of a CQE that nobody wants any more
 
 bool transport_of(ibv_qp_type type, hca_transport& out) {
   switch (type) {
@@ -81,13 +82,15 @@ addressing longest_address(hca_transport transport) {
 int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
   const device& d = *p.device;
   const hca_device_info& info = d.info();
-  if (cap.max_send_sge > info.max_sge || cap.max_recv_sge > info.max_sge || cap.max_inline_data > info.max_inline)
-    return EINVAL;
-  const std::uint32_t sges = std::max(cap.max_send_sge, 1U);
   if (qp.target) {
     cap = {};
     return 0;
   }
+  // Only what the QP has is judged: with an SRQ, and as an initiator of XRC, it has no receive queue.
+  if (qp.srq || qp.qp_type == IBV_QPT_XRC_SEND) cap.max_recv_wr = cap.max_recv_sge = 0;
+  if (cap.max_send_sge > info.max_sge || cap.max_recv_sge > info.max_sge || cap.max_inline_data > info.max_inline)
+    return EINVAL;
+  const std::uint32_t sges = std::max(cap.max_send_sge, 1U);
   const bool reliable = hca_transport_reliable(qp.limits.transport) != 0;
   const bool datagram = qp.limits.transport == HCA_TRANSPORT_UD;
   const addressing to = longest_address(qp.limits.transport);
@@ -108,7 +111,6 @@ int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
   const page_policy policy = d.config().queue_memory;
   if (qp.sq.allocate(c, p, std::uint64_t{blocks} * HCA_WQE_BLOCK, policy)) return ENOMEM;
 
-  if (qp.srq || qp.qp_type == IBV_QPT_XRC_SEND) cap.max_recv_wr = cap.max_recv_sge = 0;
   cap.max_recv_sge = std::bit_ceil(std::max(cap.max_recv_sge, 1U));
   qp.rq_stride_shift = static_cast<unsigned>(std::countr_zero(cap.max_recv_sge)) + 4;
   if (cap.max_recv_wr > 0) {
@@ -198,14 +200,14 @@ ibv_qp* create(cpu& c, ibv_context* context, ibv_pd* domain, ibv_xrcd* xrcd, ibv
   const bool initiator = attr->qp_type == IBV_QPT_XRC_SEND;
   if (target ? !xrcd || domain : xrcd || !domain || !attr->send_cq) return refuse(EINVAL);
   if (!target && !initiator && !attr->recv_cq) return refuse(EINVAL);
-  if ((target || initiator) && attr->srq) return refuse(EINVAL);
-  if (attr->srq && static_cast<shared_queue*>(attr->srq)->xrcd) return refuse(EINVAL);
+  ibv_srq* const srq = target || initiator ? nullptr : attr->srq;
+  if (srq && static_cast<shared_queue*>(srq)->xrcd) return refuse(EINVAL);
   qp->context = context;
   qp->qp_context = attr->qp_context;
   qp->pd = domain;
   qp->send_cq = target ? nullptr : attr->send_cq;
   qp->recv_cq = target || initiator ? nullptr : attr->recv_cq;
-  qp->srq = attr->srq;
+  qp->srq = srq;
   qp->qp_type = attr->qp_type;
   qp->state = IBV_QPS_RESET;
   qp->signal_all = attr->sq_sig_all != 0;
@@ -292,8 +294,8 @@ hca_modify_qp attributes(const ibv_qp_attr& a) {
   m.max_read_in = a.max_dest_rd_atomic;
   m.dest_lid = a.ah_attr.dlid;
   m.dest_qpn = a.dest_qp_num;
-  m.sq_psn = a.sq_psn;
-  m.rq_psn = a.rq_psn;
+  m.sq_psn = a.sq_psn & psn_mask;  // programs draw 32 bits, and the Linux core takes 24 of them
+  m.rq_psn = a.rq_psn & psn_mask;
   m.qkey = a.qkey;
   m.sqd_notify = a.en_sqd_async_notify ? 1 : 0;
   return m;
@@ -330,6 +332,7 @@ int ibv_modify_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
   auto& qp = static_cast<queue_pair&>(*handle);
   device& d = *qp.context->device;
   d.enter_kernel(c);
+  attr_mask = applicable_attributes(qp.qp_type, attr_mask);
   const ibv_qp_state from = (attr_mask & IBV_QP_CUR_STATE) ? attr->cur_qp_state : qp.state;
   const ibv_qp_state to = (attr_mask & IBV_QP_STATE) ? attr->qp_state : from;
   if (!transition_ok(qp.qp_type, from, to, attr_mask) || !values_ok(*attr, attr_mask)) return EINVAL;

@@ -1,11 +1,10 @@
-// Rules of registration, of QP states, of page lists, and of address spaces, without a kernel.
+// Rules of registration, of page lists, and of address spaces, without a kernel.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include <map>
 
 #include "models/driver/page_list.h"
-#include "models/driver/qp_transition.h"
 #include "models/driver/registration_rules.h"
 #include "models/driver/space_map.h"
 #include "models/driver/status.h"
@@ -97,35 +96,6 @@ TEST(PageList, UniformPages) {
   const run two[] = {{0x40000, 0x20000}, {0x90000, 0x10000}};
   EXPECT_EQ(uniform_shift(two, shifts), 16U);
   EXPECT_EQ(uniform_pages(two, 16), (std::vector<std::uint64_t>{0x40000, 0x50000, 0x90000}));
-}
-
-TEST(QpTransition, TheWayUp) {
-  constexpr int init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-  constexpr int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                      IBV_QP_MIN_RNR_TIMER;
-  constexpr int rts =
-      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
-  const auto ok = [](ibv_qp_state from, ibv_qp_state to, int mask) { return transition_ok(IBV_QPT_RC, from, to, mask); };
-  EXPECT_TRUE(ok(IBV_QPS_RESET, IBV_QPS_INIT, init));
-  EXPECT_TRUE(ok(IBV_QPS_INIT, IBV_QPS_RTR, rtr));
-  EXPECT_TRUE(ok(IBV_QPS_RTR, IBV_QPS_RTS, rts));
-  EXPECT_TRUE(ok(IBV_QPS_RTR, IBV_QPS_RTS, rts | IBV_QP_ACCESS_FLAGS));
-  // Each attribute is needed, and none may be given too early.
-  for (unsigned bit = 2; bit < 21; ++bit) {
-    const int b = 1 << bit;
-    EXPECT_FALSE(ok(IBV_QPS_RESET, IBV_QPS_INIT, init ^ b)) << bit;
-    EXPECT_TRUE(!(rtr & b) || !ok(IBV_QPS_INIT, IBV_QPS_RTR, rtr & ~b)) << bit;
-    EXPECT_TRUE(!(rts & b) || !ok(IBV_QPS_RTR, IBV_QPS_RTS, rts & ~b)) << bit;
-  }
-  EXPECT_FALSE(ok(IBV_QPS_RESET, IBV_QPS_RTR, rtr));
-  EXPECT_FALSE(ok(IBV_QPS_ERR, IBV_QPS_INIT, init));
-  for (int s = IBV_QPS_RESET; s <= IBV_QPS_ERR; ++s) {
-    EXPECT_TRUE(ok(static_cast<ibv_qp_state>(s), IBV_QPS_RESET, IBV_QP_STATE));
-    EXPECT_EQ(ok(static_cast<ibv_qp_state>(s), IBV_QPS_ERR, IBV_QP_STATE), s != IBV_QPS_RESET);
-  }
-  EXPECT_FALSE(ok(IBV_QPS_SQE, IBV_QPS_RTS, IBV_QP_STATE));  // RC has no SQE
-  EXPECT_TRUE(transition_ok(IBV_QPT_UC, IBV_QPS_SQE, IBV_QPS_RTS, IBV_QP_STATE));
-  EXPECT_TRUE(transition_ok(IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_STATE));
 }
 
 // Against a map from each page to its host page.

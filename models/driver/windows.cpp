@@ -22,7 +22,7 @@ ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* domain, ibv_mw_type type) {
   mw->context = pd.context;
   mw->pd = domain;
   mw->type = type;
-  mw->rkey = r.value;
+  mw->key = mw->rkey = r.value;
   mw->handle = p.mws.add(mw);
   ++pd.users;
   return mw;
@@ -33,7 +33,7 @@ int ibv_dealloc_mw(cpu& c, ibv_mw* handle) {
   p.device->enter_kernel(c);
   memory_window* mw = p.mws.find(handle->handle);
   if (!mw) return ENOENT;
-  const command_result r = run(c, &p, {.code = HCA_CMD_FREE_MW, .object = mw->rkey});
+  const command_result r = run(c, &p, {.code = HCA_CMD_FREE_MW, .object = mw->key});
   if (r.error) return r.error;
   --static_cast<protection_domain*>(mw->pd)->users;
   p.mws.remove(mw->handle);
@@ -47,11 +47,11 @@ int hcax_query_mw(cpu& c, ibv_mw* handle, hcax_mw_attr* attr) {
   const memory_window* mw = p.mws.find(handle->handle);
   if (!mw) return ENOENT;
   hca_mrc m{};
-  const command_result r = run(c, &p, {.code = HCA_CMD_QUERY_MW, .object = mw->rkey, .out = out_bytes(m)});
+  const command_result r = run(c, &p, {.code = HCA_CMD_QUERY_MW, .object = mw->key, .out = out_bytes(m)});
   if (r.error) return r.error;
   *attr = {};
   attr->type = mw->type;
-  attr->rkey = hca_key_make(hca_key_index(mw->rkey), m.key_byte);
+  attr->rkey = hca_key_make(hca_key_index(mw->key), m.key_byte);
   attr->bound = m.parent != 0;
   if (!attr->bound) return 0;
   attr->lkey = m.parent;

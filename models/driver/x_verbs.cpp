@@ -241,7 +241,7 @@ int x_register(cpu& c, ibv_pd* domain, ibv_qp* qp, std::span<const x_buffer> buf
     driver::unpin(c, p, pinned.list);
     return r.error;
   }
-  s->key = s->mr.lkey = s->mr.rkey = out.key;
+  s->key = s->mr.key = s->mr.lkey = s->mr.rkey = out.key;
   note_added(*s, out, pinned);
   address_space* made = s.release();
   made->handle = p.spaces.add(made);

@@ -56,6 +56,23 @@ CONFORMANCE(a_window_says_what_it_is_bound_to) {
   EXPECT_EQ(hcax_query_mw(c, &stranger, &is), ENOENT);
 }
 
+// A program may write to the keys in its structs: what is destroyed is the object itself, and no other that the keys name.
+CONFORMANCE(what_is_destroyed_is_not_what_the_keys_name) {
+  window_case t(c, n);
+  ibv_mw* other = t.bound();
+  ibv_mw* mw = t.window(IBV_MW_TYPE_2);
+  mw->rkey = other->rkey;
+  EXPECT_EQ(ibv_dealloc_mw(c, mw), 0);
+  t.expect_reads(t.there.addr, other->rkey);
+  ibv_mr* mr = ibv_reg_mr(c, t.p.pd, t.p.memory.allocate(4096), 4096, IBV_ACCESS_LOCAL_WRITE);
+  ASSERT_NE(mr, nullptr);
+  mr->lkey = mr->rkey = t.there.mr->lkey;
+  EXPECT_EQ(ibv_rereg_mr(c, mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, 0, 0), 0);
+  mr->lkey = mr->rkey = t.there.mr->lkey;
+  EXPECT_EQ(ibv_dereg_mr(c, mr), 0);
+  t.expect_reads(t.there.addr, t.there.mr->rkey);
+}
+
 CONFORMANCE(TC_V02) {
   window_case t(c, n);
   ibv_mw* mw = t.bound();

@@ -15,7 +15,7 @@ command_result adapter_pages::give(cpu& c, memory_region& /*mr*/, hca_region reg
 
 command_result adapter_pages::withdraw(cpu& c, memory_region& mr) {
   lock(c);
-  return run(c, &owner_, {.code = HCA_CMD_DEREGISTER, .object = mr.lkey});
+  return run(c, &owner_, {.code = HCA_CMD_DEREGISTER, .object = mr.key});
 }
 
 std::uint64_t adapter_pages::put(cpu& c, memory_region& mr, std::uint64_t first, std::uint64_t pages, bool write) {
@@ -41,7 +41,7 @@ std::uint64_t adapter_pages::put(cpu& c, memory_region& mr, std::uint64_t first,
     const hca_pages range{from, entries.size()};
     const command_result r =
         run(c, &owner_,
-            {.code = HCA_CMD_FILL_PAGES, .object = mr.lkey, .in = in_bytes(range), .list = std::as_bytes(std::span(entries))});
+            {.code = HCA_CMD_FILL_PAGES, .object = mr.key, .in = in_bytes(range), .list = std::as_bytes(std::span(entries))});
     if (r.error) break;
     owner_.stats.pages_lent += entries.size();
     done += entries.size();
@@ -59,7 +59,7 @@ std::uint64_t adapter_pages::lend(cpu& c, const page& p) {
 }
 
 bool adapter_pages::zap(cpu& c, memory_region& mr, const hca_pages& pages) {
-  return insist(c, &owner_, {.code = HCA_CMD_ZAP_PAGES, .object = mr.lkey, .in = in_bytes(pages)}).error == 0;
+  return insist(c, &owner_, {.code = HCA_CMD_ZAP_PAGES, .object = mr.key, .in = in_bytes(pages)}).error == 0;
 }
 
 void adapter_pages::unmap(cpu& c, const std::vector<dma_map::range>& pages) {

@@ -36,7 +36,7 @@ command_result iommu_pages::give(cpu& c, memory_region& mr, hca_region region) {
 }
 
 command_result iommu_pages::withdraw(cpu& c, memory_region& mr) {
-  const command_result r = run(c, &owner_, {.code = HCA_CMD_DEREGISTER, .object = mr.lkey});
+  const command_result r = run(c, &owner_, {.code = HCA_CMD_DEREGISTER, .object = mr.key});
   lock(c);
   return r;
 }

@@ -9,12 +9,12 @@
 namespace hcasim::driver {
 
 void pager::add(memory_region& mr) {
-  regions_.set(hca_key_index(mr.lkey), &mr);
+  regions_.set(hca_key_index(mr.key), &mr);
   if (mr.pinned_dma != 0) at_dma_[mr.pinned_dma] = &mr;
 }
 
 void pager::remove(memory_region& mr) {
-  if (regions_.find(hca_key_index(mr.lkey)) == &mr) regions_.set(hca_key_index(mr.lkey), nullptr);
+  if (regions_.find(hca_key_index(mr.key)) == &mr) regions_.set(hca_key_index(mr.key), nullptr);
   if (mr.pinned_dma != 0) at_dma_.erase(mr.pinned_dma);
 }
 
@@ -101,7 +101,7 @@ void pager::serve(cpu& c, const job& j) {
     const std::uint64_t at = address_of(*mr, j.va);
     const bool read_only = j.write && p.memory->touch(at) != 0 && !p.memory->writable(at);
     (void)insist(c, &p,
-                 {.code = HCA_CMD_REFUSE_FAULT, .object = mr->lkey, .modifier = read_only ? 1U : 0U, .in = in_bytes(range)});
+                 {.code = HCA_CMD_REFUSE_FAULT, .object = mr->key, .modifier = read_only ? 1U : 0U, .in = in_bytes(range)});
   }
   p.stats.page_fault_time.add(c.time() - begin);
   pages.unlock();

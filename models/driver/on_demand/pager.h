@@ -31,7 +31,7 @@ class pager {
     post({.va = r.address, .write = (r.flags & ats_page_write) != 0, .group = r.group});
   }
   void prefetch(const memory_region& mr, std::uint64_t va, std::uint64_t length, bool write) {
-    post({.index = hca_key_index(mr.lkey), .va = va, .length = length, .write = write, .prefetch = true});
+    post({.index = hca_key_index(mr.key), .va = va, .length = length, .write = write, .prefetch = true});
   }
 
  private:

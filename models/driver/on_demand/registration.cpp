@@ -44,7 +44,7 @@ verbs::ibv_mr* register_on_demand(cpu& c, protection_domain& pd, const memory_re
   if (!r.error) {
     mr->context = pd.context;
     mr->pd = &pd;
-    mr->lkey = r.value;
+    mr->key = mr->lkey = r.value;
     mr->rkey = shown_rkey(r.value, mr->access, p.device->config().rkey_zero_without_remote_rights);
     mr->lent_by = &pages;
     mr->handle = p.mrs.add(mr.get());
@@ -82,7 +82,7 @@ int ibv_advise_mr(cpu& c, ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t
   if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || (flags & ~std::uint32_t{IBV_ADVISE_MR_FLAG_FLUSH})) return EOPNOTSUPP;
   const auto find = [&](std::uint32_t lkey) -> memory_region* {
     for (memory_region* mr : p.mrs.slots()) {
-      if (mr && mr->lkey == lkey) return mr;
+      if (mr && mr->key == lkey) return mr;
     }
     return nullptr;
   };

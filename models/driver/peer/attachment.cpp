@@ -25,7 +25,7 @@ int attach(cpu& c, process& p, memory_region& mr, int pin_error, std::vector<hca
 
 int activate(cpu& c, process& p, memory_region& mr) {
   attachment& a = *mr.peer;
-  a.key = mr.lkey;
+  a.key = mr.key;
   return p.device->peers().activate_invalidation_notifier(
       c, *a.memory, [owner = &p, region = mr.peer.get()](cpu& thread) { return revoke_key(thread, *owner, *region); });
 }

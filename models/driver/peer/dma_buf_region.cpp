@@ -248,7 +248,7 @@ int import(cpu& c, process& p, const std::shared_ptr<dma_buf>& b, memory_region&
     const command_result result =
         run(c, &p, {.code = HCA_CMD_REGISTER, .in = in_bytes(r), .list = std::as_bytes(std::span(chunks))});
     error = result.error;
-    a->key = mr.lkey = result.value;
+    a->key = mr.key = mr.lkey = result.value;
     mr.rkey = shown_rkey(result.value, mr.access, p.device->config().rkey_zero_without_remote_rights);
     if (error != 0) a->let_go(c);
   }

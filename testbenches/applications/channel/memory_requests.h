@@ -57,10 +57,11 @@ struct dealloc_mw {
   using answer = nothing;
   handle mw;
 };
+// The keys are those of the program's structs: adapters are told these, and a program may compose them.
 struct bind_info {
   handle mr;
   std::uint64_t address, length;
-  std::uint32_t access;
+  std::uint32_t access, lkey, window_rkey;
 };
 struct bind_mw {
   static constexpr what number = what::bind_mw;

@@ -84,6 +84,9 @@ inline std::uint32_t number_of(handle h) {
   return static_cast<std::uint32_t>(h >> life_bits);
 }
 
+// No object has this name.
+inline constexpr handle no_object = ~handle{0};
+
 struct nothing {};
 struct made {
   handle object;

@@ -135,7 +135,7 @@ HCASIM_PUBLIC ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* user, i
 HCASIM_PUBLIC int ibv_destroy_cq(ibv_cq* cq) {
   if (!mine()) return HCASIM_REAL(ibv_destroy_cq)(cq);
   channel::events_answer out{};
-  if (const int error = call(channel::destroy_cq{name_of(cq)}, out)) return error;
+  if (const int error = command(channel::destroy_cq{name_of(cq)}, out)) return error;
   wait_for_events(cq->comp_events_completed, out.completion);
   if (cq->channel) --cq->channel->refcnt;
   std::free(of<cq_object>(cq));
@@ -145,7 +145,7 @@ HCASIM_PUBLIC int ibv_destroy_cq(ibv_cq* cq) {
 HCASIM_PUBLIC int ibv_resize_cq(ibv_cq* cq, int cqe) {
   if (!mine()) return HCASIM_REAL(ibv_resize_cq)(cq, cqe);
   channel::resize_cq::answer out{};
-  if (const int error = call(channel::resize_cq{name_of(cq), cqe}, out)) return error;
+  if (const int error = command(channel::resize_cq{name_of(cq), cqe}, out)) return error;
   cq->cqe = out.cqe;
   return 0;
 }

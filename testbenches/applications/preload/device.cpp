@@ -135,6 +135,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   if (!attr || !attr->pd || (attr->comp_mask & ~known)) return refused<ibv_pd>(EINVAL);
   auto* p = made<pd_object>();
   p->pd.context = context;
+  p->pd.handle = attr->pd->handle;
   p->parent = of<pd_object>(attr->pd);
   p->name = p->parent->name;
   return &p->pd;
@@ -282,7 +283,7 @@ HCASIM_PUBLIC ibv_pd* ibv_alloc_pd(ibv_context* context) {
 
 HCASIM_PUBLIC int ibv_dealloc_pd(ibv_pd* pd) {
   if (!mine()) return HCASIM_REAL(ibv_dealloc_pd)(pd);
-  const int error = of<pd_object>(pd)->parent ? 0 : call(channel::dealloc_pd{name_of(pd)});
+  const int error = of<pd_object>(pd)->parent ? 0 : command(channel::dealloc_pd{name_of(pd)});
   if (!error) std::free(of<pd_object>(pd));
   return error;
 }
@@ -294,13 +295,14 @@ HCASIM_PUBLIC ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   auto* a = made<ah_object>();
   a->ah.context = pd->context;
   a->ah.pd = pd;
+  a->ah.handle = channel::number_of(out.object);
   a->name = out.object;
   return &a->ah;
 }
 
 HCASIM_PUBLIC int ibv_destroy_ah(ibv_ah* ah) {
   if (!mine()) return HCASIM_REAL(ibv_destroy_ah)(ah);
-  const int error = call(channel::destroy_ah{of<ah_object>(ah)->name});
+  const int error = command(channel::destroy_ah{name_of(ah)});
   if (!error) std::free(of<ah_object>(ah));
   return error;
 }

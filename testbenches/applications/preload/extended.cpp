@@ -64,7 +64,7 @@ void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind
   channel::send_request& r = begin(qp, IBV_WR_BIND_MW);
   r.mw = of<mw_object>(mw)->name;
   r.bind_rkey = rkey;
-  r.bind = {bind->mr ? of<mr_object>(bind->mr)->name : 0, bind->addr, bind->length, bind->mw_access_flags};
+  r.bind = bind_of(*bind, mw);
 }
 
 void set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {

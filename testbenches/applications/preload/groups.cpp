@@ -32,7 +32,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) {
 }
 
 int close_xrcd(ibv_xrcd* xrcd) {
-  const int error = call(channel::close_xrcd{of<xrcd_object>(xrcd)->name});
+  const int error = command(channel::close_xrcd{of<xrcd_object>(xrcd)->name});
   if (!error) std::free(of<xrcd_object>(xrcd));
   return error;
 }
@@ -55,9 +55,9 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
 
 template <class Request>
 int change_group(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
-  Request r{of<qp_object>(qp)->name, {}, lid};
+  Request r{name_of(qp), {}, lid};
   std::memcpy(r.gid, gid->raw, sizeof r.gid);
-  return call(r);
+  return command(r);
 }
 
 }  // namespace

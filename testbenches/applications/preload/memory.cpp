@@ -50,26 +50,22 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 }
 
 int dealloc_mw(ibv_mw* mw) {
-  const int error = call(channel::dealloc_mw{of<mw_object>(mw)->name});
+  const int error = command(channel::dealloc_mw{name_of(mw)});
   if (!error) std::free(of<mw_object>(mw));
   return error;
 }
 
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
-  const ibv_mw_bind_info& b = bind->bind_info;
   channel::key_answer out{};
-  const int error = call(channel::bind_mw{of<qp_object>(qp)->name,
-                                          of<mw_object>(mw)->name,
-                                          {b.mr ? of<mr_object>(b.mr)->name : 0, b.addr, b.length, b.mw_access_flags},
-                                          bind->wr_id,
-                                          bind->send_flags},
-                         out);
+  const channel::bind_mw in{of<qp_object>(qp)->name, of<mw_object>(mw)->name, bind_of(bind->bind_info, mw), bind->wr_id,
+                            bind->send_flags};
+  const int error = call(in, out);
   if (!error) mw->rkey = out.rkey;
   return error;
 }
 
 int copy(ibv_dm* dm, std::uint64_t offset, const void* host, size_t length, bool to_device) {
-  return call(channel::copy_dm{of<dm_object>(dm)->name, offset, reinterpret_cast<std::uint64_t>(host), length, to_device});
+  return call(channel::copy_dm{name_of(dm), offset, reinterpret_cast<std::uint64_t>(host), length, to_device});
 }
 int to_dm(ibv_dm* dm, std::uint64_t offset, const void* host, size_t length) {
   return copy(dm, offset, host, length, true);
@@ -98,14 +94,14 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
 }
 
 int free_dm(ibv_dm* dm) {
-  const int error = call(channel::free_dm{of<dm_object>(dm)->name});
+  const int error = command(channel::free_dm{name_of(dm)});
   if (!error) std::free(of<dm_object>(dm));
   return error;
 }
 
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, size_t length, unsigned access) {
   channel::key_answer out{};
-  if (const int error = call(channel::reg_dm_mr{name_of(pd), of<dm_object>(dm)->name, offset, length, access}, out))
+  if (const int error = call(channel::reg_dm_mr{name_of(pd), name_of(dm), offset, length, access}, out))
     return refused<ibv_mr>(error);
   return made_mr(pd, out, nullptr, length);
 }
@@ -147,8 +143,8 @@ HCASIM_PUBLIC int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, si
   if (!mine()) return HCASIM_REAL(ibv_rereg_mr)(mr, flags, pd, addr, length, access);
   const auto at = reinterpret_cast<std::uint64_t>(addr);
   channel::rereg_mr::answer out{};
-  const int error = call(channel::rereg_mr{of<mr_object>(mr)->name, pd ? name_of(pd) : 0, at, length,
-                                           static_cast<std::uint32_t>(flags), static_cast<std::uint32_t>(access)},
+  const int error = call(channel::rereg_mr{name_of(mr), pd ? name_of(pd) : 0, at, length, static_cast<std::uint32_t>(flags),
+                                           static_cast<std::uint32_t>(access)},
                          out);
   if (error) {
     errno = error;
@@ -167,7 +163,7 @@ HCASIM_PUBLIC int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, si
 
 HCASIM_PUBLIC int ibv_dereg_mr(ibv_mr* mr) {
   if (!mine()) return HCASIM_REAL(ibv_dereg_mr)(mr);
-  const int error = call(channel::dereg_mr{of<mr_object>(mr)->name});
+  const int error = command(channel::dereg_mr{name_of(mr)});
   if (!error) std::free(of<mr_object>(mr));
   return error;
 }

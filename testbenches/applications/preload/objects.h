@@ -108,11 +108,55 @@ Object* of(Public* p) {
 inline handle name_of(ibv_context* c) {
   return reinterpret_cast<context_object*>(verbs_get_ctx(c))->name;
 }
-inline handle name_of(ibv_pd* p) {
-  return of<pd_object>(p)->name;
+
+// The name for requests that a real library hands to the kernel, which knows objects by the handle in the public struct: one
+// that the program has overwritten names nothing. Queues are posted to and polled without it, there as here.
+template <class Object, class Public>
+handle kernel_name(const Public* p) {
+  if (!p) return 0;
+  const handle name = reinterpret_cast<const Object*>(p)->name;
+  return p->handle == channel::number_of(name) ? name : channel::no_object;
 }
-inline handle name_of(ibv_cq* c) {
-  return c ? of<cq_object>(c)->name : 0;
+inline handle name_of(const ibv_pd* p) {
+  return kernel_name<pd_object>(p);
+}
+inline handle name_of(const ibv_mr* m) {
+  return kernel_name<mr_object>(m);
+}
+inline handle name_of(const ibv_mw* m) {
+  return kernel_name<mw_object>(m);
+}
+inline handle name_of(const ibv_cq* c) {
+  return kernel_name<cq_object>(c);
+}
+inline handle name_of(const ibv_qp* q) {
+  return kernel_name<qp_object>(q);
+}
+inline handle name_of(const ibv_srq* s) {
+  return kernel_name<srq_object>(s);
+}
+inline handle name_of(const ibv_ah* a) {
+  return kernel_name<ah_object>(a);
+}
+inline handle name_of(const ibv_dm* d) {
+  return kernel_name<dm_object>(d);
+}
+
+// A request that a real library makes by a system call, which leaves the error in errno too.
+template <class Request>
+int command(const Request& in, typename Request::answer& out) {
+  const int error = call(in, out);
+  if (error) errno = error;
+  return error;
+}
+template <class Request>
+int command(const Request& in) {
+  typename Request::answer out;
+  return command(in, out);
+}
+
+inline channel::bind_info bind_of(const ibv_mw_bind_info& b, const ibv_mw* mw) {
+  return {b.mr ? of<mr_object>(b.mr)->name : 0, b.addr, b.length, b.mw_access_flags, b.mr ? b.mr->lkey : 0, mw ? mw->rkey : 0};
 }
 
 template <class Object>

@@ -34,10 +34,9 @@ channel::send_request request_of(const ibv_send_wr& wr, ibv_qp_type type) {
   }
   if (type == IBV_QPT_XRC_SEND) r.remote_srqn = wr.qp_type.xrc.remote_srqn;
   if (wr.opcode == IBV_WR_BIND_MW) {
-    const ibv_mw_bind_info& b = wr.bind_mw.bind_info;
     r.mw = wr.bind_mw.mw ? of<mw_object>(wr.bind_mw.mw)->name : 0;
     r.bind_rkey = wr.bind_mw.rkey;
-    r.bind = {b.mr ? of<mr_object>(b.mr)->name : 0, b.addr, b.length, b.mw_access_flags};
+    r.bind = bind_of(wr.bind_mw.bind_info, wr.bind_mw.mw);
   }
   return r;
 }

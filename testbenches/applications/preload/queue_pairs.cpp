@@ -13,11 +13,11 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr, ibv_qp_cap& cap
   const bool initiator = attr.qp_type == IBV_QPT_XRC_SEND;
   ibv_cq* const send = target ? nullptr : attr.send_cq;
   ibv_cq* const receive = target || initiator ? nullptr : attr.recv_cq;
+  ibv_srq* const srq = target || initiator ? nullptr : attr.srq;
   const int error =
-      call(channel::create_qp{attr.pd ? name_of(attr.pd) : 0, name_of(send), name_of(receive),
-                              attr.srq ? of<srq_object>(attr.srq)->name : 0, attr.xrcd ? of<xrcd_object>(attr.xrcd)->name : 0,
-                              reinterpret_cast<std::uint64_t>(q), channel::packed_cap(attr.cap),
-                              static_cast<std::uint32_t>(attr.qp_type), attr.sq_sig_all != 0},
+      call(channel::create_qp{name_of(attr.pd), name_of(send), name_of(receive), name_of(srq),
+                              attr.xrcd ? of<xrcd_object>(attr.xrcd)->name : 0, reinterpret_cast<std::uint64_t>(q),
+                              channel::packed_cap(attr.cap), static_cast<std::uint32_t>(attr.qp_type), attr.sq_sig_all != 0},
            out);
   if (error) {
     std::free(q);
@@ -27,7 +27,7 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr, ibv_qp_cap& cap
   base.pd = attr.pd;
   base.send_cq = send;
   base.recv_cq = receive;
-  base.srq = attr.srq;
+  base.srq = srq;
   cap = channel::unpacked_cap<ibv_qp_cap>(out.cap);
   return &base;
 }
@@ -94,7 +94,7 @@ HCASIM_PUBLIC ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 
 HCASIM_PUBLIC int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (!mine()) return HCASIM_REAL(ibv_modify_qp)(qp, attr, mask);
-  const int error = call(channel::modify_qp{of<qp_object>(qp)->name, static_cast<std::uint32_t>(mask), channel::packed(*attr)});
+  const int error = command(channel::modify_qp{name_of(qp), static_cast<std::uint32_t>(mask), channel::packed(*attr)});
   if (!error && (mask & IBV_QP_STATE)) qp->state = attr->qp_state;
   return error;
 }
@@ -102,9 +102,9 @@ HCASIM_PUBLIC int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 HCASIM_PUBLIC int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
   if (!mine()) return HCASIM_REAL(ibv_query_qp)(qp, attr, mask, init);
   channel::query_qp::answer out{};
-  if (const int error = call(channel::query_qp{of<qp_object>(qp)->name}, out)) return error;
+  if (const int error = command(channel::query_qp{name_of(qp)}, out)) return error;
   *attr = channel::unpacked<ibv_qp_attr>(out.attributes);
-  qp->state = attr->qp_state;
+  if (mask & IBV_QP_STATE) qp->state = attr->qp_state;
   if (init)
     *init = {qp->qp_context, qp->send_cq, qp->recv_cq, qp->srq, attr->cap, qp->qp_type, static_cast<int>(out.signal_all)};
   return 0;
@@ -114,7 +114,7 @@ HCASIM_PUBLIC int ibv_destroy_qp(ibv_qp* qp) {
   if (!mine()) return HCASIM_REAL(ibv_destroy_qp)(qp);
   channel::events_answer out{};
   auto* q = of<qp_object>(qp);
-  if (const int error = call(channel::destroy_qp{q->name}, out)) return error;
+  if (const int error = command(channel::destroy_qp{name_of(qp)}, out)) return error;
   wait_for_events(qp->events_completed, out.async);
   delete q->pending;
   std::free(q);

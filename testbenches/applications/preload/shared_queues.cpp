@@ -32,7 +32,10 @@ ibv_srq* create_srq_ex(ibv_context*, ibv_srq_init_attr_ex* attr) {
   constexpr std::uint32_t needed =
       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
   if (attr->comp_mask & ~needed) return refused<ibv_srq>(EOPNOTSUPP);
-  if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type == IBV_SRQT_TM) return refused<ibv_srq>(EOPNOTSUPP);
+  const ibv_srq_type type = (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) ? attr->srq_type : IBV_SRQT_BASIC;
+  if (type == IBV_SRQT_TM) return refused<ibv_srq>(EOPNOTSUPP);
+  if (type == IBV_SRQT_BASIC && (attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))  // the other attributes do not apply
+    return make_srq(attr->pd, attr->srq_context, attr->attr, nullptr, nullptr);
   if (attr->comp_mask != needed || attr->srq_type != IBV_SRQT_XRC || !attr->xrcd || !attr->cq) return refused<ibv_srq>(EINVAL);
   return make_srq(attr->pd, attr->srq_context, attr->attr, attr->xrcd, attr->cq);
 }
@@ -61,13 +64,13 @@ HCASIM_PUBLIC ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
 
 HCASIM_PUBLIC int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
   if (!mine()) return HCASIM_REAL(ibv_modify_srq)(srq, attr, mask);
-  return call(channel::modify_srq{of<srq_object>(srq)->name, static_cast<std::uint32_t>(mask), attr->max_wr, attr->srq_limit});
+  return command(channel::modify_srq{name_of(srq), static_cast<std::uint32_t>(mask), attr->max_wr, attr->srq_limit});
 }
 
 HCASIM_PUBLIC int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
   if (!mine()) return HCASIM_REAL(ibv_query_srq)(srq, attr);
   channel::query_srq::answer out{};
-  const int error = call(channel::query_srq{of<srq_object>(srq)->name}, out);
+  const int error = command(channel::query_srq{name_of(srq)}, out);
   if (!error) *attr = {out.max_wr, out.max_sge, out.limit};
   return error;
 }
@@ -75,7 +78,7 @@ HCASIM_PUBLIC int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
 HCASIM_PUBLIC int ibv_destroy_srq(ibv_srq* srq) {
   if (!mine()) return HCASIM_REAL(ibv_destroy_srq)(srq);
   channel::events_answer out{};
-  if (const int error = call(channel::destroy_srq{of<srq_object>(srq)->name}, out)) return error;
+  if (const int error = command(channel::destroy_srq{name_of(srq)}, out)) return error;
   wait_for_events(srq->events_completed, out.async);
   std::free(of<srq_object>(srq));
   return 0;

@@ -36,6 +36,11 @@ struct caller {
   std::vector<verbs::ibv_send_wr> sends{};
   std::vector<verbs::ibv_recv_wr> receives{};
   std::vector<verbs::ibv_sge> segments{};
+  struct bound {  // the program's structs, as they are at that request
+    verbs::ibv_mw window;
+    verbs::ibv_mr region;
+  };
+  std::vector<bound> binds{};
 };
 
 using request_handler = int (*)(caller& k, const std::byte* arguments, std::byte* answer);

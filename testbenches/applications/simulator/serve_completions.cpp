@@ -23,7 +23,7 @@ int create_cq(caller& k, const channel::create_cq& in, channel::create_cq::answe
 int destroy_cq(caller& k, const channel::destroy_cq& in, channel::events_answer& out) {
   client& p = k.who;
   ibv_cq* cq = p.cqs.find(in.cq);
-  if (!cq) return EINVAL;
+  if (!cq) return ENOENT;
   const std::vector<virtual_memory::frame_run> runs = driver::of(cq).buffer.runs();
   const std::uint32_t events = driver::of(cq).events;
   const int error = ibv_destroy_cq(k.c, cq);

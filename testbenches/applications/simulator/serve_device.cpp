@@ -111,7 +111,7 @@ int alloc_pd(caller& k, const channel::alloc_pd& in, channel::made& out) {
 
 int dealloc_pd(caller& k, const channel::dealloc_pd& in, channel::nothing&) {
   ibv_pd* pd = k.who.pds.find(in.pd);
-  if (!pd) return EINVAL;
+  if (!pd) return ENOENT;
   const int error = ibv_dealloc_pd(k.c, pd);
   if (!error) k.who.pds.remove(in.pd);
   return error;
@@ -130,7 +130,7 @@ int create_channel(caller& k, const channel::create_channel& in, channel::made& 
 
 int destroy_channel(caller& k, const channel::destroy_channel& in, channel::nothing&) {
   ibv_comp_channel* gone = k.who.channels.find(in.channel);
-  if (!gone) return EINVAL;
+  if (!gone) return ENOENT;
   const int error = ibv_destroy_comp_channel(k.c, gone);
   if (!error) k.who.channels.remove(in.channel);
   return error;
@@ -150,7 +150,7 @@ int create_ah(caller& k, const channel::create_ah& in, channel::made& out) {
 
 int destroy_ah(caller& k, const channel::destroy_ah& in, channel::nothing&) {
   ibv_ah* ah = k.who.ahs.find(in.ah);
-  if (!ah) return EINVAL;
+  if (!ah) return ENOENT;
   const int error = ibv_destroy_ah(k.c, ah);
   if (!error) k.who.ahs.remove(in.ah);
   return error;

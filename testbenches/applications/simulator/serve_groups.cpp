@@ -39,7 +39,7 @@ int open_xrcd(caller& k, const channel::open_xrcd& in, channel::made& out) {
 
 int close_xrcd(caller& k, const channel::close_xrcd& in, channel::nothing&) {
   ibv_xrcd* xrcd = k.who.xrcds.find(in.xrcd);
-  if (!xrcd) return EINVAL;
+  if (!xrcd) return ENOENT;
   const int error = ibv_close_xrcd(k.c, xrcd);
   if (!error) k.who.xrcds.remove(in.xrcd);
   return error;

@@ -38,7 +38,7 @@ int rereg_mr(caller& k, const channel::rereg_mr& in, channel::rereg_mr::answer& 
 
 int dereg_mr(caller& k, const channel::dereg_mr& in, channel::nothing&) {
   ibv_mr* mr = k.who.mrs.find(in.mr);
-  if (!mr) return EINVAL;
+  if (!mr) return ENOENT;
   const int error = ibv_dereg_mr(k.c, mr);
   if (!error) k.who.mrs.remove(in.mr);
   return error;
@@ -74,7 +74,7 @@ int alloc_mw(caller& k, const channel::alloc_mw& in, channel::key_answer& out) {
 
 int dealloc_mw(caller& k, const channel::dealloc_mw& in, channel::nothing&) {
   ibv_mw* mw = k.who.mws.find(in.mw);
-  if (!mw) return EINVAL;
+  if (!mw) return ENOENT;
   const int error = ibv_dealloc_mw(k.c, mw);
   if (!error) k.who.mws.remove(in.mw);
   return error;
@@ -85,6 +85,8 @@ int bind_mw(caller& k, const channel::bind_mw& in, channel::key_answer& out) {
   ibv_mw* mw = k.who.mws.find(in.mw);
   ibv_mr* mr = k.who.mrs.find(in.bind.mr);
   if (!qp || !mw || (in.bind.mr && !mr) || !together(*qp, *mw) || (mr && !together(*qp, *mr))) return EINVAL;
+  mw->rkey = in.bind.window_rkey;
+  if (mr) mr->lkey = in.bind.lkey;
   ibv_mw_bind bind{in.wr_id, in.send_flags, {mr, in.bind.address, in.bind.length, in.bind.access}};
   const int error = ibv_bind_mw(k.c, qp, mw, &bind);
   out.rkey = mw->rkey;
@@ -102,7 +104,7 @@ int alloc_dm(caller& k, const channel::alloc_dm& in, channel::made& out) {
 
 int free_dm(caller& k, const channel::free_dm& in, channel::nothing&) {
   ibv_dm* dm = k.who.dms.find(in.dm);
-  if (!dm) return EINVAL;
+  if (!dm) return ENOENT;
   const int error = ibv_free_dm(k.c, dm);
   if (!error) k.who.dms.remove(in.dm);
   return error;

@@ -99,7 +99,7 @@ int query_qp(caller& k, const channel::query_qp& in, channel::query_qp::answer& 
 
 int destroy_qp(caller& k, const channel::destroy_qp& in, channel::events_answer& out) {
   ibv_qp* qp = k.who.qps.find(in.qp);
-  if (!qp) return EINVAL;
+  if (!qp) return ENOENT;
   const bool connected = !counts(*qp) || is_connected(qp->state);
   const std::uint32_t events = static_cast<driver::queue_pair*>(qp)->events;
   if (const int error = ibv_destroy_qp(k.c, qp)) return error;
@@ -119,13 +119,23 @@ bool take_segments(caller& k, std::size_t& at, std::uint32_t n) {
   return true;
 }
 
+void take_bound(caller& k, ibv_send_wr& wr, std::size_t& next) {
+  if (wr.opcode != IBV_WR_BIND_MW) return;
+  caller::bound& b = k.binds[next++];
+  wr.bind_mw.mw = &b.window;
+  if (wr.bind_mw.bind_info.mr) wr.bind_mw.bind_info.mr = &b.region;
+}
+void take_bound(caller&, ibv_recv_wr&, std::size_t&) {}
+
 template <class Request>
 void link(caller& k, std::vector<Request>& requests) {
   std::size_t next = 0;
+  std::size_t next_bind = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     requests[i].sg_list = k.segments.data() + next;
     requests[i].next = i + 1 < requests.size() ? &requests[i + 1] : nullptr;
     next += static_cast<std::size_t>(requests[i].num_sge);
+    take_bound(k, requests[i], next_bind);
   }
 }
 
@@ -134,13 +144,15 @@ int read_send(caller& k, const ibv_qp& qp, std::size_t& at) {
   client& p = k.who;
   channel::send_request r;
   if (!take_from(k.data, at, r) || !take_segments(k, at, r.segments)) return EINVAL;
+  // Flags of other kinds of QPs are ignored; a datagram's checksum is not computed.
   constexpr std::uint32_t known_flags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
-  if (r.opcode > IBV_WR_SEND_WITH_INV || (r.flags & ~known_flags)) return EINVAL;
+  constexpr std::uint32_t ip_checksum = 1 << 4;
+  if (r.opcode > IBV_WR_SEND_WITH_INV || (qp.qp_type == IBV_QPT_UD && (r.flags & ip_checksum))) return EINVAL;
   ibv_send_wr wr{};
   wr.wr_id = r.wr_id;
   wr.num_sge = static_cast<int>(r.segments);
   wr.opcode = static_cast<ibv_wr_opcode>(r.opcode);
-  wr.send_flags = r.flags;
+  wr.send_flags = r.flags & known_flags;
   wr.imm_data = r.immediate;
   if (qp.qp_type == IBV_QPT_UD) {
     wr.wr.ud.ah = p.ahs.find(r.ah);
@@ -161,6 +173,9 @@ int read_send(caller& k, const ibv_qp& qp, std::size_t& at) {
     ibv_mw* mw = p.mws.find(r.mw);
     ibv_mr* mr = p.mrs.find(r.bind.mr);
     if (!mw || !together(*mw, qp) || (r.bind.mr && !mr) || (mr && !together(*mr, qp))) return EINVAL;
+    k.binds.push_back({*mw, mr ? *mr : ibv_mr{}});
+    k.binds.back().window.rkey = r.bind.window_rkey;
+    k.binds.back().region.lkey = r.bind.lkey;
     wr.bind_mw = {mw, r.bind_rkey, {mr, r.bind.address, r.bind.length, r.bind.access}};
   }
   k.sends.push_back(wr);
@@ -173,6 +188,7 @@ int post_send(caller& k, const channel::post_send& in, channel::posted& out) {
   if (!qp) return EINVAL;
   k.sends.clear();
   k.segments.clear();
+  k.binds.clear();
   std::size_t at = 0;
   int error = 0;
   for (std::uint32_t i = 0; i < in.count && !error; ++i) error = read_send(k, *qp, at);
@@ -254,7 +270,7 @@ int query_srq(caller& k, const channel::query_srq& in, channel::query_srq::answe
 
 int destroy_srq(caller& k, const channel::destroy_srq& in, channel::events_answer& out) {
   ibv_srq* srq = k.who.srqs.find(in.srq);
-  if (!srq) return EINVAL;
+  if (!srq) return ENOENT;
   const std::uint32_t events = static_cast<driver::shared_queue*>(srq)->events;
   if (const int error = ibv_destroy_srq(k.c, srq)) return error;
   k.who.srqs.remove(in.srq);

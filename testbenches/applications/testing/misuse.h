@@ -65,6 +65,11 @@ struct looped {
     init.qp_type = IBV_QPT_RC;
     qp = ibv_create_qp(o.pd, &init);
     REQUIRE(qp);
+    bring_up();
+  }
+
+  // From RESET to RTS.
+  void bring_up() const {
     ibv_port_attr port{};
     REQUIRE(ibv_query_port(o.context, 1, &port) == 0);
     ibv_qp_attr a{};
@@ -90,6 +95,12 @@ struct looped {
     REQUIRE(ibv_modify_qp(qp, &a,
                           IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                               IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+  }
+  // After an error.
+  void again() const {
+    ibv_qp_attr a{};
+    REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE) == 0);
+    bring_up();
   }
 
   // One byte from the first page to the second, which was 0.
