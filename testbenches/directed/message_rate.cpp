@@ -161,8 +161,9 @@ void writer(stream_state& s, cpu& c, node& n) {
   const auto run = [&](std::uint64_t messages) {
     limit += messages;
     bool ok = o.outstanding != 0 ? post_in_turn(o.outstanding) : post_windows();
-    std::uint64_t& completed = s.result->completed = 0;
-    while (ok && completed < messages) {
+    std::uint64_t& completed = s.result->completed;
+    const std::uint64_t end = completed + messages;
+    while (ok && completed < end) {
       const int got = ibv_poll_cq(c, cq, static_cast<int>(wc.size()), wc.data());
       if (got <= 0) {
         const ps asleep = c.time();
@@ -178,12 +179,29 @@ void writer(stream_state& s, cpu& c, node& n) {
     return ok;
   };
 
-  bool ok = o.warm_up == 0 || run(o.warm_up);
+  const auto measure = [&](std::uint64_t messages) {
+    stream_result& r = *s.result;
+    const ps begin = c.time();
+    const bool ok = run(messages);
+    const ps took = c.time() - begin;
+    const double rate = static_cast<double>(messages) / to_seconds(took);
+    r.slowest = r.measured == ps(0) ? rate : std::min(r.slowest, rate);
+    r.fastest = std::max(r.fastest, rate);
+    r.measured += took;
+    return ok;
+  };
+  const auto warm_up = [&](std::uint64_t messages) {
+    const stream_result before = *s.result;
+    const bool ok = messages == 0 || run(messages);
+    s.result->completed = before.completed;
+    s.result->waited = before.waited;
+    return ok;
+  };
+
+  bool ok = warm_up(o.warm_up);
   o.parts.begin(c);
-  s.result->first_post = c.time();
-  s.result->waited = ps(0);
-  ok = ok && run(o.messages);
-  s.result->last_completion = c.time();
+  for (std::uint64_t part = 0; ok && part < o.starts; ++part)
+    ok = warm_up(part) && measure(o.messages * (part + 1) / o.starts - o.messages * part / o.starts);
   o.parts.end(c);
   s.result->ok = ok;
   s.done.send(c, 1);

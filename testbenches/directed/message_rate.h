@@ -22,6 +22,9 @@ struct stream_options {
   ibv_mtu mtu = IBV_MTU_1024;
   std::uint64_t region_bytes = 4096;  // of each region; at least `size`
   std::uint64_t warm_up = 0;          // messages before the measurement
+  // Parts of the measurement, each from an idle machine and after one message more than the part before it. Which messages
+  // share a post follows from the start and repeats from then on.
+  std::uint32_t starts = 1;
   measured_parts parts{};
   bool read = false;         // RDMA READs instead of WRITEs
   bool send_inline = false;  // the payload travels in the WQE
@@ -33,17 +36,16 @@ struct stream_options {
 
 struct stream_result {
   bool ok = false;
-  std::uint64_t completed = 0;  // so far
-  ps first_post{0};             // the measurement begins
-  ps last_completion{0};
-  ps waited{0};  // of that, the posting thread had nothing to do
+  std::uint64_t completed = 0;  // in the measurement
+  ps measured{0};               // from the first post to the last completion, of all parts
+  ps waited{0};                 // of that, the posting thread had nothing to do
+  double slowest = 0;           // rate of a part, messages per second
+  double fastest = 0;
 
   [[nodiscard]] double software_busy() const {
-    return 1 - static_cast<double>(waited.count()) / static_cast<double>((last_completion - first_post).count());
+    return 1 - static_cast<double>(waited.count()) / static_cast<double>(measured.count());
   }
-  [[nodiscard]] double messages_per_second() const {
-    return static_cast<double>(completed) / to_seconds(last_completion - first_post);
-  }
+  [[nodiscard]] double messages_per_second() const { return static_cast<double>(completed) / to_seconds(measured); }
 };
 
 // Starts the programs; the result is filled in by the end of the simulation.

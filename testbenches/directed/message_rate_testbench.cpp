@@ -20,6 +20,10 @@ class message_rate final : public testbench {
     k.count("qps", o_.qps, 1, 65536, "QPs, used in turn");
     k.count("regions", o_.regions, 1, 1 << 20, "target regions, used in turn");
     k.count("warm_up", o_.warm_up, 0, 1e12, "messages before those that are measured");
+    k.count(
+        "starts", o_.starts, 1, 1024,
+        "parts that the messages are measured in, each from an idle machine and after one message more: which messages share "
+        "a post follows from the start");
     k.choice("operation", operation_, {"write", "read"}, "what the messages are");
     k.choice("mtu", mtu_, {"256", "512", "1024", "2048", "4096"}, "bytes of payload in a packet at most");
     k.choice("order", o_.order, {"in_turn", "random"}, "regions and places in them: in turn and at their start, or at random");
@@ -37,6 +41,7 @@ class message_rate final : public testbench {
     if (o_.batch != 0 && o_.outstanding != 0) {
       throw input_error("parameters.batch: with outstanding, a message is a post of its own; leave one of them out");
     }
+    if (o_.starts > o_.messages) throw input_error("parameters.starts: more parts than messages; lower it");
     if (o_.send_inline && operation_ == operation::read) throw input_error("parameters.inline: a READ has no payload to send");
     o_.read = operation_ == operation::read;
     o_.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);
@@ -49,6 +54,12 @@ class message_rate final : public testbench {
     if (!r.ok) return;
     const double rate = r.messages_per_second();
     context.result().headline("message_rate", rate / 1e6, "M/s", aim::high, "messages per simulated second");
+    if (o_.starts > 1) {
+      context.result().figure("slowest_start", r.slowest / 1e6, "M/s",
+                              "messages per simulated second, from the start with the fewest");
+      context.result().figure("fastest_start", r.fastest / 1e6, "M/s",
+                              "messages per simulated second, from the start with the most");
+    }
     context.result().figure("goodput", rate * static_cast<double>(o_.size) * 8 / 1e9, "Gb/s", "payload per simulated second");
     context.resource("node0.host", "software", r.software_busy(), "share of the time that the posting thread did not wait");
     context.result().operations(r.completed);

@@ -20,7 +20,7 @@ struct run_figures {
   std::vector<std::string> words;  // what tables say in words
 };
 
-inline constexpr double cycle_ns = 5;  // of the adapter's clock
+inline constexpr double cycle_ns = 2.5;  // of the adapter's clock
 
 // `arguments` of `hcasim run`; `units`: those that are RTL.
 run_figures figures_of(const std::string& arguments, const std::vector<std::string>& units);
