@@ -106,7 +106,7 @@ class frames_that_left final : public dma_monitor {
 
 // Other pages under the same VAs [S11]: a READ under way sees, packet by packet, the old pages and from some packet on the new
 // ones; once the call has returned, nothing moves in the old ones.
-CONFORMANCE(TC_P29) {
+CONFORMANCE(TC_P30) {
   constexpr std::uint32_t bytes = 4 * page;
   space_case t(c, n, 1);
   const x_result low = t.r;
@@ -184,7 +184,7 @@ CONFORMANCE(TC_P29) {
 }
 
 // A window keeps the table that it was bound with.
-CONFORMANCE(TC_P29_window) {
+CONFORMANCE(TC_P30_window) {
   base_case t(c, n);
   const x_buffer buffers[] = {{t.p.memory.allocate(page), page}, {t.p.memory.allocate(page), page}};
   x_result r;

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "tlm/base/event_alarm.h"
 #include "tlm/base/reports.h"
+#include "tlm/base/sudden_end.h"
 
 namespace hcasim {
 

@@ -58,6 +58,8 @@ void run_listening(testbench& bench, run_context& context, std::vector<std::stri
     context.finish();
   } catch (const input_error&) {
     throw;
+  } catch (const std::system_error& e) {
+    throw input_error(cause(e));
   } catch (const sc_core::sc_report& e) {
     const bool own = std::string_view(e.get_msg_type()).starts_with("hcasim");
     context.fail("the run was broken off: " + (own ? std::string(e.get_msg()) : text_of(e)));
