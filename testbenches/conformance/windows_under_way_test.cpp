@@ -141,7 +141,7 @@ std::uint64_t moved(const port_monitor& m) {
   return m.bytes_read() + m.bytes_written();
 }
 
-// put_pages is called only when nobody reads the device's memory any more.
+// The driver core calls put_pages when no access to the device's memory is under way.
 TEST(conformance, TC_V35_put_pages) {
   run_case(
       [](cpu& c, node& n) {
