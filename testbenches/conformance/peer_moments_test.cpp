@@ -21,7 +21,7 @@ struct peer_moments {
   }
   ~peer_moments() { EXPECT_TRUE(t.p.close()); }
 
-  // Returns when the call had returned, from the first moment on.
+  // Returns how long after `begin` the call returned.
   ps run(ps at) {
     cpu& c = t.c;
     const region r = gpu.allocate(t.p, 64_KiB);
