@@ -20,7 +20,7 @@ namespace hcasim {
 
 namespace {
 
-constexpr std::int64_t ends_per_doubling = 4;
+constexpr std::int64_t ends_per_doubling = 2;
 constexpr unsigned seconds_to_end = 120;
 constexpr ps first_end{100'000};
 
