@@ -45,6 +45,7 @@ rtl::shell_options shell_of(const options& o) {
   shell.stall = o.how == mode::random ? o.stall : 0;
   shell.storms = o.how == mode::random && o.storms;
   shell.check_x = o.check_x;
+  shell.steps = o.steps;
   shell.trace = o.vcd;
   shell.trace_from = o.vcd_from;
   return shell;

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "testbenches/lockstep/search.h"
+
 namespace hcasim::lockstep {
 namespace {
 
@@ -55,7 +57,7 @@ TEST(lockstep, the_waveform_of_a_difference_shows_both_answers) {
   o.instrumented = true;
   o.fault = 1;
   o.vcd = ::testing::TempDir() + "lockstep_difference.vcd";
-  const item_stream least = shortest("key_check", make_bench("key_check")->generate(o), o);
+  const item_stream least = shortest("key_check", make_bench("key_check")->generate(o), o).stream;
   EXPECT_FALSE(run_isolated("key_check", least, o).ok());
   std::stringstream text;
   text << std::ifstream(o.vcd).rdbuf();

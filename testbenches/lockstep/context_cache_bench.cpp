@@ -13,6 +13,7 @@
 #include "testbenches/lockstep/context_cache_world.h"
 #include "testbenches/lockstep/issuer.h"
 #include "testbenches/lockstep/shim.h"
+#include "tlm/rtl/text.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -372,7 +373,7 @@ class context_cache_bench final : public bench {
         for (std::size_t i = 1; i < a.size(); ++i)
           fields.push_back(
               {"8-byte words " + std::to_string(i - 1) + ", " + std::to_string(i + 6) + " and so on of the entry, mixed",
-               std::to_string(a[i])});
+               rtl::hexadecimal(a[i])});
       }
       return fields;
     };

@@ -14,6 +14,7 @@
 #include "testbenches/lockstep/key_check_world.h"
 #include "testbenches/lockstep/shim.h"
 #include "tlm/base/pool.h"
+#include "tlm/rtl/text.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -389,20 +390,21 @@ class key_check_bench final : public bench {
     c.describe = [&stream](std::uint64_t number, const comparison::answer& a) {
       std::vector<comparison::field> fields{{"verdict", a[0] < verdicts ? verdict_names[a[0]] : "?"}};
       const auto add = [&fields](const char* name, std::uint64_t v) { fields.push_back({name, std::to_string(v)}); };
+      const auto add_hex = [&fields](const char* name, std::uint64_t v) { fields.push_back({name, rtl::hexadecimal(v)}); };
       if (unpack(stream[number]).kind == key_item::element) {
-        add("piece va", a[1]);
-        add("piece key", a[2] & 0xffffffff);
+        add_hex("piece va", a[1]);
+        add_hex("piece key", a[2] & 0xffffffff);
         add("piece length", a[2] >> 32);
         return fields;
       }
-      add("index", a[1] & 0xffffffff);
+      add_hex("index", a[1] & 0xffffffff);
       add("levels", a[1] >> 32 & 0xff);
       add("page_shift", a[1] >> 40 & 0xff);
       constexpr const char* flags[] = {"null", "indirect", "holds a reference", "on_demand"};
       for (unsigned i = 0; i < 4; ++i) add(flags[i], a[1] >> (48 + i) & 1);
-      add("table", a[2]);
-      add("table_va", a[3]);
-      add("va_offset", a[4]);
+      add_hex("table", a[2]);
+      add_hex("table_va", a[3]);
+      add_hex("va_offset", a[4]);
       add("reference of a refused access", a[5]);
       return fields;
     };

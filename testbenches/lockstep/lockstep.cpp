@@ -1,11 +1,12 @@
 #include "testbenches/lockstep/lockstep.h"
 
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): kill is POSIX
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
+#include <cerrno>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
@@ -15,6 +16,8 @@
 #include <sstream>
 
 #include "testbenches/lockstep/both_waves.h"
+#include "testbenches/lockstep/search.h"
+#include "tlm/base/ending.h"
 
 namespace hcasim::lockstep {
 
@@ -140,14 +143,19 @@ std::string comparison::count_problem() const {
 void comparison::broke(const std::string& what) {
   const auto unanswered =
       std::find_if(entries_.begin(), entries_.end(), [](const entry& e) { return !(e.seen & (1U << rtl_side)); });
-  problem(what, static_cast<std::uint64_t>(unanswered - entries_.begin()));
+  fail("item " + std::to_string(unanswered - entries_.begin()) + ": " + what,
+       static_cast<std::uint64_t>(unanswered - entries_.begin()));
 }
 
 void comparison::problem(const std::string& what, std::uint64_t number) {
+  fail("item " + std::to_string(number) + ", cycle " + std::to_string(static_cast<std::uint64_t>(clock_.cycles_in(now()))) +
+           ", " + std::to_string(now().count() / 1000) + " ns: " + what,
+       number);
+}
+
+void comparison::fail(const std::string& text, std::uint64_t number) {
   if (!report_.problem.empty()) return;
-  report_.problem = "item " + std::to_string(number) + ", cycle " +
-                    std::to_string(static_cast<std::uint64_t>(clock_.cycles_in(now()))) + ", " +
-                    std::to_string(now().count() / 1000) + " ns: " + what;
+  report_.problem = text;
   report_.first_difference = number;
   report_.problem_at = now();
   sc_core::sc_stop();
@@ -215,10 +223,12 @@ report run(const std::string& unit, const item_stream& stream, const options& o)
   } catch (const std::exception& e) {
     thrown = e.what();
   }
-  if (!thrown.empty()) c.broke(thrown);
+  if (!thrown.empty()) c.broke(std::to_string(now().count() / 1000) + " ns: " + thrown);
   if (const auto [model, rtl] = b->units(); model && rtl) c.counted(*model, *rtl);
   report r = c.finish();
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (const auto* const shell = dynamic_cast<const rtl::shell*>(b->units()[rtl_side]))
+    r.way = std::string(shell->design().name()) + " runs " + shell->way();
   b->finish(o, r);
   b.reset();  // closes the waveform
   if (waves) waves->merge_into(o.vcd);
@@ -237,6 +247,7 @@ void save(const report& r, FILE* f) {
                r.model_accesses, r.rtl_accesses, r.races);
   for (const auto& [e, n] : r.errors) std::fprintf(f, "e %" PRId64 " %" PRIu64 "\n", e, n);
   for (const auto& [name, n] : r.covered) std::fprintf(f, "c %s %" PRIu64 "\n", name.c_str(), n);
+  if (!r.way.empty()) std::fprintf(f, "w %s\n", r.way.c_str());
   std::string text = r.problem;
   std::replace(text.begin(), text.end(), '\n', ' ');
   std::fprintf(f, "p %s\n", text.c_str());
@@ -260,6 +271,9 @@ bool load(std::istream& in, report& r) {
       std::string name;
       in >> name;
       in >> r.covered[name];
+    } else if (kind == "w") {
+      in.get();
+      std::getline(in, r.way);
     } else {
       in.get();
       std::getline(in, r.problem);
@@ -272,6 +286,10 @@ bool load(std::istream& in, report& r) {
 }  // namespace
 
 report run_isolated(const std::string& unit, const item_stream& stream, const options& o) {
+  return run_isolated(unit, stream, o, patience());
+}
+
+report run_isolated(const std::string& unit, const item_stream& stream, const options& o, const patience& p) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("lockstep: no pipe");
   std::fflush(nullptr);
@@ -286,6 +304,8 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
     int status = 0;
     FILE* const out = fdopen(ends[1], "w");
     try {
+      ending::tell(ends[1]);  // what RTL says that ends the process
+      const ending::unfinished whole(unit.c_str());
       save(run(unit, stream, o), out);
     } catch (const std::exception& e) {
       report r;
@@ -300,17 +320,22 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
   }
   close(ends[1]);
   std::string text;
-  char buffer[4096];
-  for (ssize_t n = 0; (n = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  const bool whole = p.read_all(ends[0], text);
   close(ends[0]);
+  if (!whole) kill(child, SIGKILL);
   int status = 0;
-  waitpid(child, &status, 0);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   report r;
   std::istringstream in(text);
   if (!load(in, r)) {
+    r = report();
     r.differences = 1;
-    r.problem =
-        WIFSIGNALED(status) ? "the run was ended by signal " + std::to_string(WTERMSIG(status)) : "the run gave no report";
+    const std::string last_words = text.substr(0, text.find('\n'));
+    r.problem = !whole                ? "the run was stopped"
+                : !last_words.empty() ? last_words
+                : WIFSIGNALED(status) ? "the run was ended by signal " + std::to_string(WTERMSIG(status))
+                                      : "the run gave no report";
   }
   return r;
 }
@@ -333,74 +358,6 @@ std::string out_of_bounds(const report& r, const options& o, const bounds& b) {
     text << "one latency in a hundred differs by " << r.p99_error << " cycles or more, " << p99 << " are allowed";
   }
   return text.str();
-}
-
-std::string reason_of(const std::string& problem) {
-  std::string reason;
-  const std::size_t begin = problem.starts_with("item ") ? problem.find(": ") : std::string::npos;
-  bool hexadecimal = false;
-  for (const char c : problem.substr(begin == std::string::npos ? 0 : begin + 2)) {
-    const bool number = !reason.empty() && reason.back() == '#';
-    hexadecimal = number && (c == 'x' || (hexadecimal && std::isxdigit(static_cast<unsigned char>(c))));
-    if (hexadecimal) continue;
-    if (!std::isdigit(static_cast<unsigned char>(c))) {
-      reason += c;
-    } else if (!number) {
-      reason += '#';
-    }
-  }
-  return reason;
-}
-
-item_stream shortest(const std::string& unit, item_stream failing, options o) {
-  o.vcd.clear();
-  o.coverage_file.clear();
-  const report first = run_isolated(unit, failing, o);
-  if (first.ok()) return failing;
-  const std::string reason = reason_of(first.problem);
-  const auto fails_alike = [&](const item_stream& s) { return reason_of(run_isolated(unit, s, o).problem) == reason; };
-  // Events after the first difference do not matter, unless one is an answer that never came.
-  if (first.first_difference + 1 < failing.size()) {
-    item_stream head(failing.begin(), failing.begin() + static_cast<std::ptrdiff_t>(first.first_difference) + 1);
-    if (fails_alike(head)) failing = std::move(head);
-  }
-  unsigned tries = 0;
-  for (std::size_t part = std::max<std::size_t>(failing.size() / 2, 1); tries < 400;) {
-    bool removed = false;
-    for (std::size_t at = 0; at < failing.size() && failing.size() > 1 && tries < 400;) {
-      item_stream rest = failing;
-      const auto from = rest.begin() + static_cast<std::ptrdiff_t>(at);
-      rest.erase(from, from + static_cast<std::ptrdiff_t>(std::min(part, failing.size() - at)));
-      ++tries;
-      if (!rest.empty() && fails_alike(rest)) {
-        failing = std::move(rest);
-        removed = true;
-      } else {
-        at += part;
-      }
-    }
-    if (part == 1 && !removed) break;
-    if (!removed || part > failing.size()) part = std::max<std::size_t>(std::min(part, failing.size()) / 2, 1);
-  }
-  return failing;
-}
-
-evidence keep_evidence(const std::string& unit, const item_stream& failing, const report& r, options o,
-                       const std::string& folder) {
-  const std::string file = folder + "/" + unit + "_" + stream_name(o);
-  evidence e;
-  const item_stream least = shortest(unit, failing, o);
-  e.again = run_isolated(unit, least, o);
-  if (reason_of(e.again.problem) != reason_of(r.problem)) return e;
-  e.items = least.size();
-  e.stream_file = file + ".stream";
-  write_stream(e.stream_file, unit, least, o);
-  o.instrumented = true;
-  if (o.design ? !o.design(0)->instrumented() : make_bench(unit)->faults() == 0) return e;
-  e.vcd_file = o.vcd = file + ".vcd";
-  o.vcd_from = std::max(e.again.problem_at - 5_us, ps(0));
-  run_isolated(unit, least, o);
-  return e;
 }
 
 void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o) {

@@ -42,6 +42,7 @@ struct options {
   bool instrumented = false;             // the design with waveforms, assertions, coverage and faults
   rtl::design_factory design = nullptr;  // RTL from elsewhere in place of the project's own
   bool check_x = false;
+  bool steps = true;  // of the RTL, if its design has them
   bool model = true;  // sides that run
   bool rtl = true;
   std::string vcd;  // of the RTL's inside, and of both sides
@@ -93,6 +94,7 @@ struct report {
   lockstep::coverage covered;
   std::uint64_t model_accesses = 0;  // to memory
   std::uint64_t rtl_accesses = 0;
+  std::string way;     // how the RTL was evaluated (rtl::shell::way); empty: there is none
   double seconds = 0;  // of the host
   double stalls = 0;   // cycles that streams of the RTL waited
 
@@ -142,7 +144,8 @@ class comparison {
   // After the run: what both count under one name. Storms: neither; what is full drops and merges in the RTL alone.
   void counted(const unit& model, const unit& rtl);
   void problem(const std::string& what, std::uint64_t number);
-  // The RTL broke a protocol or hangs: of the oldest item that it has not answered.
+  // The RTL broke a protocol, hangs or ended the run, as its shell says with time and cycle: of the oldest item that it has not
+  // answered.
   void broke(const std::string& what);
   [[nodiscard]] bool failed() const { return !report_.problem.empty(); }
   // After the run: what was never answered is a difference.
@@ -181,6 +184,7 @@ class comparison {
     std::uint64_t of[sides];
   };
   [[nodiscard]] std::string difference(std::uint64_t number, const answer& of_model, const answer& of_rtl) const;
+  void fail(const std::string& text, std::uint64_t number);
   static std::uint64_t hash_of(const std::byte* bytes, std::size_t n);
   void note(side s, traffic& t, const access& a);
   // In random streams, where entries come and go with the cycle.
@@ -232,21 +236,8 @@ std::unique_ptr<bench> make_bench(const std::string& name);
 report run(const std::string& unit, const item_stream& stream, const options& o);
 // The same in a child process, any number of times.
 report run_isolated(const std::string& unit, const item_stream& stream, const options& o);
-// A problem without its item, time and numbers: what two runs that fail alike have in common.
+// A problem without its item, time and numbers: what two runs that fail alike have in common. Quoted parts are names and stay.
 std::string reason_of(const std::string& problem);
-// The shortest part of a failing stream that still fails for the same reason, found by leaving parts out.
-item_stream shortest(const std::string& unit, item_stream failing, options o);
-
-// The files that a failed comparison leaves in a folder: the shortest stream that still fails for the same reason, and if the
-// design can write one, a waveform of the microseconds before it does.
-struct evidence {
-  std::string stream_file;  // empty: it did not fail again
-  std::string vcd_file;     // with both sides in it; empty: the design was built without waveforms
-  std::size_t items = 0;
-  report again;
-};
-evidence keep_evidence(const std::string& unit, const item_stream& failing, const report& r, options o,
-                       const std::string& folder);
 
 void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o);
 // Throws std::runtime_error that names file and line.

@@ -14,6 +14,7 @@
 
 #include "testbenches/lockstep/accuracy.h"
 #include "testbenches/lockstep/coverage.h"
+#include "testbenches/lockstep/search.h"
 #include "testbenches/places/places.h"
 
 namespace hcasim::lockstep {
@@ -254,7 +255,7 @@ TEST(lockstep, a_failing_stream_is_cut_to_what_is_needed_and_can_be_replayed) {
   const item_stream s = make_bench(unit)->generate(o);
   const report r = run_isolated(unit, s, o);
   ASSERT_FALSE(r.ok());
-  const item_stream least = shortest(unit, s, o);
+  const item_stream least = shortest(unit, s, o).stream;
   EXPECT_LE(least.size(), 3U);
   const std::string folder = ::testing::TempDir() + "lockstep_replay";
   std::filesystem::create_directories(folder);
@@ -313,6 +314,9 @@ TEST(lockstep, reasons_have_no_numbers) {
             "answers differ in bytes: model # #, rtl #");
   EXPECT_EQ(reason_of("a read of 0x820daafc, rtl none"), "a read of #, rtl none");
   EXPECT_EQ(reason_of("the run was ended by signal 11"), "the run was ended by signal #");
+  EXPECT_EQ(reason_of("item 7: rtl (x), 5 ns, cycle 2: assertion 'x.u2.a_7, x.sv:12' failed: 17 of 18"),
+            "rtl (x), # ns, cycle #: assertion 'x.u2.a_7, x.sv:12' failed: # of #")
+      << "a name keeps its numbers";
 }
 
 // Both sides of a stream of one item, which is answered alike.

@@ -1,9 +1,12 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <iostream>
+#include <set>
 
 #include "testbenches/lockstep/accuracy.h"
 #include "testbenches/lockstep/lockstep.h"
+#include "testbenches/lockstep/search.h"
 #include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
@@ -30,6 +33,8 @@ class lockstep_testbench final : public testbench {
     k.flag("accuracy", accuracy_,
            "the table of docs/validation.md instead: random streams of several seeds, stalls of 0 to 0.6, storms");
     k.count("seeds", seeds_, 1, 1000, "of that table: 1, 2, ...");
+    k.count("search_seconds", search_, 0, 1e6, "that the search for the shortest stream that fails so may take");
+    k.flag("steps", steps_, "the RTL is taken step by step where that is proven; off: evaluated as a whole");
     k.text("stream", stream_, "take the requests from this file instead");
   }
 
@@ -63,6 +68,7 @@ class lockstep_testbench final : public testbench {
         throw input_error(e.what());
       }
       o.instrumented = o.fault != 0;
+      o.steps = steps_;
       compare(context, rows, unit, s, o);
       return;
     }
@@ -72,6 +78,7 @@ class lockstep_testbench final : public testbench {
         o.seed = context.seed();
         o.stall = stall_;
         o.check_x = check_x_;
+        o.steps = steps_;
         o.fault = fault_;
         o.instrumented = fault_ != 0;
         compare(context, rows, unit, lockstep::make_bench(unit)->generate(o), o);
@@ -108,8 +115,9 @@ class lockstep_testbench final : public testbench {
   }
 
   void compare(run_context& context, table& rows, const std::string& unit, const lockstep::item_stream& s,
-               const lockstep::options& o) const {
+               const lockstep::options& o) {
     const lockstep::report r = lockstep::run_isolated(unit, s, o);
+    if (!r.way.empty() && told_.insert(unit).second) std::cerr << unit << ": " << r.way << std::endl;
     const auto n = static_cast<double>(std::max<std::uint64_t>(r.requests, 1));
     lockstep::item_stream sample(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(s.size(), 100'000)));
     rows.row(unit, lockstep::stream_name(o), r.requests, r.differences, r.mean_latency, r.mean_error, r.p99_error, r.max_error,
@@ -119,7 +127,11 @@ class lockstep_testbench final : public testbench {
       return;
     }
     context.fail(unit + ": " + r.problem);
-    const lockstep::evidence e = lockstep::keep_evidence(unit, s, r, o, context.folder().string());
+    // The results come when all is over.
+    const auto seconds = static_cast<double>(search_);
+    std::cerr << unit << ": " << r.problem << "\n" << lockstep::search_text(s.size(), seconds) << std::endl;
+    const lockstep::evidence e = lockstep::keep_evidence(unit, s, r, o, context.folder().string(), seconds);
+    if (!e.cut_short.empty()) std::cerr << e.cut_short << std::endl;
     if (e.stream_file.empty()) return context.fail(unit + ": replayed, it ended otherwise: " + e.again.problem);
     // Named without the folder, which has another name while the run lasts.
     const auto name = [](const std::string& file) { return std::filesystem::path(file).filename().string(); };
@@ -137,6 +149,9 @@ class lockstep_testbench final : public testbench {
   bool accuracy_ = false;
   std::uint64_t seeds_ = 5;
   std::string stream_;
+  std::uint64_t search_ = static_cast<std::uint64_t>(lockstep::search_seconds);
+  bool steps_ = true;
+  std::set<std::string> told_;  // units whose way of RTL was told
 };
 
 const testbench_registration<lockstep_testbench> registers_lockstep_testbench;

@@ -14,6 +14,7 @@
 #include "testbenches/lockstep/page_walker_items.h"
 #include "testbenches/lockstep/page_walker_tables.h"
 #include "testbenches/lockstep/shim.h"
+#include "tlm/rtl/text.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -221,7 +222,7 @@ class page_walker_bench final : public bench {
     const page_walker_config config;
     c.describe = [](std::uint64_t, const comparison::answer& a) {
       return std::vector<comparison::field>{{"status", name_of(static_cast<translate_status>(a[0]))},
-                                            {"physical", std::to_string(a[1])},
+                                            {"physical", rtl::hexadecimal(a[1])},
                                             {"bytes", std::to_string(a[2])}};
     };
     rtl::shell_options shell = shell_of(o);

@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <optional>
 #include <stdexcept>
+#include <utility>
+
+#include "testbenches/lockstep/search.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -15,6 +18,8 @@ struct arguments {
   std::optional<bounds> limits;  // RTL of another make may take its own time, unless its author says how much
   std::string stream;
   std::string folder = ".";
+  double search = search_seconds;
+  bool way_told = false;  // how the RTL is evaluated
 };
 
 bool flag(const std::string& name, const std::string& value) {
@@ -42,6 +47,10 @@ arguments read(int argc, char** argv) {
       a.limits->p99 = std::stod(value);
     } else if (name == "--storms") {
       a.storms = flag(name, value);
+    } else if (name == "--search-seconds") {
+      a.search = std::stod(value);
+    } else if (name == "--steps") {
+      a.o.steps = flag(name, value);
     } else if (name == "--check-x") {
       a.o.check_x = flag(name, value);
     } else if (name == "--coverage") {
@@ -53,16 +62,16 @@ arguments read(int argc, char** argv) {
     } else if (name == "--out") {
       a.folder = value;
     } else {
-      throw std::invalid_argument(name +
-                                  ": none of --requests, --seed, --stall, --storms, --check-x, --max-error, --max-p99, " +
-                                  "--coverage, --vcd, --stream, --out");
+      throw std::invalid_argument(name + ": none of --requests, --seed, --stall, --storms, --check-x, --steps, --max-error, " +
+                                  "--max-p99, --search-seconds, --coverage, --vcd, --stream, --out");
     }
   }
   return a;
 }
 
-bool compare(const std::string& unit, const item_stream& s, const options& o, const arguments& a) {
+bool compare(const std::string& unit, const item_stream& s, const options& o, arguments& a) {
   const report r = run_isolated(unit, s, o);
+  if (!r.way.empty() && !std::exchange(a.way_told, true)) std::printf("%s\n", r.way.c_str());
   const auto n = static_cast<double>(std::max<std::uint64_t>(r.requests, 1));
   std::printf("%-14s %-6s %10lu %11lu %9.2f %10.3f %9.0f %9.0f %10.3f %10.3f\n", unit.c_str(), stream_name(o),
               static_cast<unsigned long>(r.requests), static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error,
@@ -72,18 +81,19 @@ bool compare(const std::string& unit, const item_stream& s, const options& o, co
     if (!late.empty()) std::printf("%s\n", late.c_str());
     return late.empty();
   }
-  const evidence e = keep_evidence(unit, s, r, o, a.folder);
+  std::printf("%s\n%s\n", r.problem.c_str(), search_text(s.size(), a.search).c_str());
+  const evidence e = keep_evidence(unit, s, r, o, a.folder, a.search);
+  if (!e.cut_short.empty()) std::printf("%s\n", e.cut_short.c_str());
   if (e.stream_file.empty()) {
-    std::printf("%s\nreplayed, it ended otherwise: %s\n", r.problem.c_str(), e.again.problem.c_str());
+    std::printf("replayed, it ended otherwise: %s\n", e.again.problem.c_str());
     return false;
   }
-  std::printf("%s\n%zu items are enough (%s): %s\n", r.problem.c_str(), e.items, e.stream_file.c_str(),
-              e.again.problem.c_str());
+  std::printf("%zu items are enough (%s): %s\n", e.items, e.stream_file.c_str(), e.again.problem.c_str());
   if (!e.vcd_file.empty()) std::printf("waveform: %s\n", e.vcd_file.c_str());
   return false;
 }
 
-bool compare_all(const std::string& unit, const arguments& a) {
+bool compare_all(const std::string& unit, arguments& a) {
   bool ok = true;
   for (const stream_kind& kind : default_streams) {
     options o = with_stream(a.o, kind, a.requests, a.storms);

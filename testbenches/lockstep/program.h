@@ -1,7 +1,8 @@
 // A whole program that sets RTL from elsewhere against the model of a unit:
 //   int sc_main(int argc, char** argv) { return hcasim::lockstep::program(argc, argv, "key_check", hcasim::rtl::make_mine); }
 // Arguments: --requests N, --seed N, --stall P, --stream FILE (replay), --out FOLDER (for what a difference leaves; default:
-// .). Prints a line for each stream; returns 0 when no answer differs, 1 when one does, 2 for arguments that it does not know.
+// .), --search-seconds N (for the shortest stream, at most), --steps false (the RTL is evaluated as a whole). Prints a line for
+// each stream; returns 0 when no answer differs, 1 when one does, 2 for arguments that it does not know.
 #pragma once
 
 #include "testbenches/lockstep/lockstep.h"

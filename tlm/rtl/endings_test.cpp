@@ -134,6 +134,7 @@ process_end in_process(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(ends[1], STDERR_FILENO);
+    ::dup2(ends[1], STDOUT_FILENO);
     ::close(ends[0]);
     work();
     std::exit(0);  // the way that a test program ends
@@ -219,6 +220,22 @@ TEST(endings, abort_and_signals_are_named) {
   EXPECT_EQ(cut.status & 0x7f, SIGBUS);
   EXPECT_NE(cut.said.find("unit (own_design)" + at_19 + "the process was ended by SIGBUS"), std::string::npos) << cut.said;
 }
+// A program without handlers of its own: the kernel's report ends it, and shows simulated time.
+TEST(endings, a_violation_without_any_handler_aborts_with_its_time) {
+  const process_end e = in_process([] {
+    sc_core::sc_report_handler::set_handler(nullptr);
+    ender unit("unit", make_ender_design, finish, 20);
+    unit.on_violation = nullptr;
+    unit.ask(100);
+    run_simulation();
+  });
+  EXPECT_EQ(e.status & 0x7f, SIGABRT);
+  EXPECT_NE(e.said.find("Fatal: hcasim/rtl: unit (ender_design)" + at_19 + "$finish at 'ender.sv:27'"), std::string::npos)
+      << e.said;
+  EXPECT_NE(e.said.find(" @ 76 ns"), std::string::npos) << e.said;
+  EXPECT_EQ(e.said.find("@ 0 s"), std::string::npos) << e.said;
+}
+
 TEST(endings, a_run_that_is_over_may_exit) {
   const process_end e = run_own<go_on>();
   EXPECT_EQ(e.status, 0);
