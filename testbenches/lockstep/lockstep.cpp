@@ -291,10 +291,10 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
 
 report run_isolated(const std::string& unit, const item_stream& stream, const options& o, const patience& p) {
   int ends[2];
-  if (pipe(ends) != 0) throw std::runtime_error("lockstep: no pipe");
+  if (pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "lockstep: no pipe");
   std::fflush(nullptr);
   const pid_t child = fork();
-  if (child < 0) throw std::runtime_error("lockstep: no process");
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "lockstep: no process");
   if (child == 0) {
     close(ends[0]);
     if (o.seconds != 0) {

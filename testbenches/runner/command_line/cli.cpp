@@ -1,5 +1,6 @@
 #include "testbenches/runner/command_line/cli.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +18,6 @@
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
 #include "testbenches/runner/description/system_errors.h"
-#include "testbenches/runner/execution/interrupt.h"
 #include "testbenches/runner/processes/signals.h"
 #include "testbenches/runner/results/report.h"
 
@@ -58,6 +58,15 @@ int refuse(std::string message, bool json, int status = run_bad_input) {
   return status;
 }
 
+// A stack that overflows ends the program without a word: too small a limit is told before.
+void check_stack() {
+  constexpr rlim_t least = 128 << 10;
+  rlimit stack{};
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least) return;
+  throw input_error(fmt::format("the stack is limited to {} KiB; raise the limit to {} KiB or more (ulimit -s)",
+                                stack.rlim_cur >> 10, least >> 10));
+}
+
 int run_words(int argc, char** argv, platform_factory machine) {
   const bool wants_json = std::any_of(argv, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
   CLI::App app("Cycle-approximate simulator of an InfiniBand host channel adapter", "hcasim");
@@ -83,6 +92,7 @@ int run_words(int argc, char** argv, platform_factory machine) {
     return refuse(mended(app, e), wants_json);
   }
   try {
+    check_stack();
     for (const auto& c : commands) {
       const CLI::App* own = app.get_subcommand(c->name());
       if (own->parsed()) return c->run({app, *own, machine});
@@ -111,7 +121,6 @@ int with_output_written(int status) {
 
 int command_line(int argc, char** argv, platform_factory machine) {
   begin_program();
-  end_in_order_at_terminate();
   return with_output_written(run_words(argc, argv, machine));
 }
 

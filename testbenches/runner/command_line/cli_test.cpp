@@ -216,6 +216,12 @@ TEST_F(cli, bad_commands) {
   refused("run count_ticks -o out --ticks many",
           "--ticks: parameters.ticks: 'many' is not a number; a count is written like '8'");
   refused("run count_ticks -o out --trace nothing", "--trace nothing: no signal has such a name; units are: node0.key_check");
+  refused("run count_ticks -o out --trace-limit '-5 B'", "--trace-limit: -5 B is out of range; allowed is 0 B to 4194304 TiB");
+  refused("run count_ticks -o out --trace-limit '1e300 B'",
+          "--trace-limit: 1e300 B is out of range; allowed is 0 B to 4194304 TiB");
+  refused("run count_ticks -o out --from '-1 ns'", "--from: -1 ns is out of range; allowed is 0 ns to never");
+  refused("run count_ticks -o out --until '1e300 s'", "--until: 1e300 s is out of range; allowed is 0 ns to never");
+  refused("sweep s.yaml -o out --time-limit '-1 s'", "--time-limit: -1 s is out of range; allowed is 1 ps to never");
   refused("run count_ticks -o out --trace-limit 5",
           "--trace-limit: '5' has no unit; a size is in B, KiB, MiB, GiB or TiB: write for example '5 B'");
 }

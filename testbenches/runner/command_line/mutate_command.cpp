@@ -18,6 +18,7 @@
 #include "testbenches/places/places.h"
 #include "testbenches/runner/command_line/command.h"
 #include "testbenches/runner/description/errors.h"
+#include "testbenches/runner/description/own_program.h"
 #include "testbenches/runner/processes/signals.h"
 #include "testbenches/runner/results/report.h"
 
@@ -132,8 +133,7 @@ class mutate_command final : public command {
     return fs::path(places::source) / "models" / unit / "rtl/equivalents.txt";
   }
   [[nodiscard]] arguments of_unit() const {
-    std::error_code ec;
-    const fs::path build = fs::read_symlink("/proc/self/exe", ec).parent_path();
+    const fs::path build = own_program().parent_path();
     if (!fs::exists(build / "CMakeCache.txt"))
       throw input_error(
           "mutate: an installed hcasim has no units to build; name the folder of a project, or build hcasim from its sources");

@@ -12,6 +12,7 @@
 #include "testbenches/places/places.h"
 #include "testbenches/runner/description/errors.h"
 #include "testbenches/runner/description/names.h"
+#include "testbenches/runner/description/own_program.h"
 
 namespace hcasim {
 namespace {
@@ -25,8 +26,7 @@ struct installation {
 };
 
 installation here() {
-  std::error_code ec;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ec).parent_path();
+  const fs::path program = own_program().parent_path();
   const fs::path installed = program.parent_path() / "share/hcasim";
   if (fs::exists(program / "hcasimConfig.cmake")) return {places::source, program};
   if (fs::exists(installed / "testbenches/new_unit")) return {installed, program.parent_path()};

@@ -105,7 +105,10 @@ struct run_arguments {
     options.from = recorded.from;
     options.until = recorded.until;
     try {
-      options.wave_limit = static_cast<std::uint64_t>(parse_quantity(knob_kind::bytes, wave_limit));
+      const long double limit = parse_quantity(knob_kind::bytes, wave_limit);
+      if (limit < 0 || limit > 0x1p62L)
+        throw quantity_error(fmt::format("{} is out of range; allowed is 0 B to 4194304 TiB", wave_limit));
+      options.wave_limit = static_cast<std::uint64_t>(limit);
     } catch (const quantity_error& e) {
       throw input_error(fmt::format("--trace-limit: {}", e.what()));
     }

@@ -70,7 +70,10 @@ struct sweep_arguments {
     }
     if (!time_limit.empty()) {
       try {
-        options.time_limit = ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, time_limit)));
+        const long double limit = parse_quantity(knob_kind::time, time_limit);
+        if (limit <= 0 || limit > static_cast<long double>(never.count()))
+          throw quantity_error(fmt::format("{} is out of range; allowed is 1 ps to never", time_limit));
+        options.time_limit = ps(static_cast<std::int64_t>(limit));
       } catch (const quantity_error& e) {
         throw input_error(fmt::format("--time-limit: {}", e.what()));
       }

@@ -10,7 +10,11 @@ namespace {
 
 ps time(const char* option, const std::string& text, ps otherwise) {
   try {
-    return text.empty() ? otherwise : ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, text)));
+    if (text.empty()) return otherwise;
+    const long double t = parse_quantity(knob_kind::time, text);
+    if (t < 0 || t > static_cast<long double>(never.count()))
+      throw quantity_error(fmt::format("{} is out of range; allowed is 0 ns to never", text));
+    return ps(static_cast<std::int64_t>(t));
   } catch (const quantity_error& e) {
     throw input_error(fmt::format("{}: {}", option, e.what()));
   }

@@ -12,6 +12,7 @@
 #include "testbenches/places/places.h"
 #include "testbenches/runner/description/merge_keys.h"
 #include "testbenches/runner/description/names.h"
+#include "testbenches/runner/description/own_program.h"
 #include "testbenches/runner/description/quantity.h"
 #include "testbenches/runner/description/system_errors.h"
 
@@ -53,6 +54,14 @@ std::string read_all(const fs::path& file, const place* mentioned) {
   if (in.bad() || content.size() > max_file) fail("it is no ordinary file", "name a YAML file");
   if (content.starts_with("\xff\xfe") || content.starts_with("\xfe\xff")) fail("it is UTF-16", "save it as UTF-8");
   if (content.find('\0') != std::string::npos) fail("it is not a text file", "name a YAML file");
+  const auto control = std::find_if(content.begin(), content.end(), [](char c) {
+    return static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\n' && c != '\r';
+  });
+  if (control != content.end()) {
+    const auto line = 1 + std::count(content.begin(), control, '\n');
+    fail(fmt::format("line {} has the byte 0x{:02x}", line, static_cast<unsigned char>(*control)),
+         "text holds none: remove it");
+  }
   return content;
 }
 
@@ -166,9 +175,7 @@ search_path search_path::standard() {
     }
   }
   for (const char* f : {"presets", "systems"}) s.folders.push_back(fs::path(places::source) / "testbenches" / f);
-  std::error_code ec;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ec);
-  if (!ec) {
+  if (const fs::path program = own_program(); !program.empty()) {
     for (const char* f : {"presets", "systems"}) s.folders.push_back(program.parent_path().parent_path() / "share/hcasim" / f);
   }
   return s;

@@ -210,6 +210,13 @@ TEST_F(description_test, errors_in_yaml) {
   std::string bomb = "a0: &a0 {x: 1, y: 2}\n";
   for (int i = 1; i < 20; ++i) bomb += fmt::format("a{0}: &a{0} {{p: *a{1}, q: *a{1}, r: *a{1}}}\n", i, i - 1);
   EXPECT_NE(error_of(bomb).find("nested too deeply or too large"), std::string::npos);
+  std::string merged = "a0: &a0 {x: 1}\n";
+  for (int i = 1; i < 100; ++i) {
+    std::string all;
+    for (int j = 0; j < i; ++j) all += fmt::format("{}*a{}", j ? ", " : "", j);
+    merged += fmt::format("a{0}: &a{0} {{<<: [{1}], k{0}: 1}}\n", i, all);
+  }
+  EXPECT_NE(error_of(merged).find("merge keys make the description too large"), std::string::npos);
   EXPECT_NE(error_of(std::string(20'000, '[')).find("bad.yaml"), std::string::npos);
 }
 
@@ -301,6 +308,9 @@ TEST_F(description_test, errors_in_files_and_presets) {
   std::ofstream(folder_ / "binary.yaml", std::ios::binary).write("a\0b", 3);
   EXPECT_NE(file_error(folder_ / "binary.yaml").find("it is not a text file"), std::string::npos);
   std::ofstream(folder_ / "wide.yaml", std::ios::binary).write("\xff\xfen\0", 4);
+  file("control.yaml", "nodes: 2\n\x01link: 5\n");
+  EXPECT_NE(file_error(folder_ / "control.yaml").find("line 2 has the byte 0x01; text holds none: remove it"),
+            std::string::npos);
   EXPECT_NE(file_error(folder_ / "wide.yaml").find("it is UTF-16; save it as UTF-8"), std::string::npos);
 }
 

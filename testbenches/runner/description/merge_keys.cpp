@@ -30,7 +30,7 @@ class resolver {
     throw description_error({name_, n.Mark().line + 1, n.Mark().column + 1}, merge_key, what);
   }
 
-  void merge(YAML::Node map) const {
+  void merge(YAML::Node map) {
     std::vector<YAML::Node> merged;
     std::set<std::string> own;
     unsigned given = 0;
@@ -45,6 +45,7 @@ class resolver {
     map.remove(merge_key);
     for (const YAML::Node& from : merged) {
       for (const auto& entry : from) {
+        if (++merged_ > most) fail(map, "merge keys make the description too large; remove some of them");
         if (!entry.first.IsScalar() || own.insert(entry.first.Scalar()).second) map.force_insert(entry.first, entry.second);
       }
     }
@@ -59,7 +60,10 @@ class resolver {
     }
   }
 
+  static constexpr std::size_t most = 200'000;
+
   const std::string& name_;
+  std::size_t merged_ = 0;               // keys that were looked at
   std::set<std::pair<int, bool>> seen_;  // by where they stand; a mapping may begin where its list does
 };
 

@@ -25,7 +25,7 @@ std::string_view mend_of(int error, std::string_view otherwise) {
     case ENOMEM:
       return "free memory, or raise its limit (ulimit -v)";
     case EAGAIN:
-      return "raise the limit of processes (ulimit -u)";
+      return "raise the limit of processes (ulimit -u) or of memory (ulimit -v)";
     case EFBIG:
       return "raise the limit of file sizes (ulimit -f)";
     case ENOSPC:

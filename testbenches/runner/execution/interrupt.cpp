@@ -77,6 +77,7 @@ void begin_waiting() {
   hear_time_limit();
 }
 
+// Says why and ends the program, with status 2 when the machine has no more to give.
 [[noreturn]] void end_after_exception() {
   std::string why = "internal error";
   bool used_up = false;
@@ -95,6 +96,12 @@ void begin_waiting() {
   if (used_up) ::_exit(run_bad_input);
   std::abort();
 }
+
+// Where an exception has left a thread, or what is made before main().
+struct ends_in_order {
+  ends_in_order() { std::set_terminate(end_after_exception); }
+};
+[[gnu::init_priority(101)]] const ends_in_order from_the_beginning;  // before all others
 
 }  // namespace
 
@@ -132,10 +139,6 @@ interrupt_watch::~interrupt_watch() {
 int interrupt_watch::exit_status() {
   const std::lock_guard lock(guarding);
   return 128 + first_signal;
-}
-
-void end_in_order_at_terminate() {
-  std::set_terminate(end_after_exception);
 }
 
 }  // namespace hcasim

@@ -1,4 +1,5 @@
-// A signal that ends a run leaves no half-written output: a thread waits for it, removes the output and ends the program.
+// A signal that ends a run leaves no half-written output: a thread waits for it, removes the output and ends the program. So
+// does an exception that leaves a thread.
 #pragma once
 
 #include <filesystem>
@@ -31,9 +32,5 @@ class interrupt_watch {
  private:
   int fd_;
 };
-
-// Where an exception has left a thread: removes the output, says why, and ends the program, with status 2 when the machine has
-// no more to give.
-void end_in_order_at_terminate();
 
 }  // namespace hcasim

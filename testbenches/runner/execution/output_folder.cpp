@@ -87,7 +87,7 @@ output_folder::~output_folder() {
 
 void output_folder::discard() noexcept {
   std::error_code ec;
-  if (claim_) fs::remove_all(temporary_, ec);
+  if (claim_ && !fs::remove(temporary_, ec)) fs::remove_all(temporary_, ec);  // an empty one takes no descriptor
   if (made_.empty()) return;
   // Take back the parents that were made for nothing, unless something else has moved in.
   for (fs::path p = temporary_.parent_path(); fs::remove(p, ec) && p != made_;) p = p.parent_path();

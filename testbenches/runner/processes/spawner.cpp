@@ -24,7 +24,8 @@ namespace hcasim {
 void cannot_start(const char* what, int error) {
   const bool unknown = error == ENOSYS || error == EPERM;
   throw input_error(fmt::format("cannot start a run: {}: {}; {}", what, std::strerror(error),
-                                unknown ? "it takes Linux 5.3 or newer, in which this call is allowed" : "lower -j"));
+                                unknown ? "it takes Linux 5.3 or newer, in which this call is allowed"
+                                        : "lower -j, or raise the limits (ulimit -n, -u, -v)"));
 }
 
 namespace {

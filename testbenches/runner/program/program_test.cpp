@@ -228,7 +228,7 @@ TEST_F(program, files_without_an_end_and_places_without_room) {
       << endless.text;
   const outcome full =
       run_program("sh", fmt::format("-c '{} run ping --no-trace -o full --json > /dev/full'", places::program));
-  EXPECT_EQ(full.status, 1) << full.text;
+  EXPECT_EQ(full.status, 2) << full.text;
   EXPECT_NE(full.text.find("not all of standard output could be written"), std::string::npos) << full.text;
 }
 

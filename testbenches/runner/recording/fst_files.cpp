@@ -1,15 +1,50 @@
-// Where the FST library keeps what it writes and unpacks beside the file: in memory, as it is bounded by a block, and no folder
-// for temporary files may be there, or have room.
+// What the FST library takes from the system. It looks at no result: where memory is used up the program ends in order.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
 
-// As tmpfile: null and an errno when there can be none.
-extern "C" std::FILE* hcasim_tmpfile() {
+namespace {
+
+// Ends the program as an exception does that nothing catches: none may pass through C.
+void* given(void* memory, std::size_t bytes) {
+  if (memory || bytes == 0) return memory;
+  try {
+    throw std::bad_alloc();
+  } catch (...) {
+    std::terminate();
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+// As tmpfile, in memory: what is kept beside the file is bounded by a block, and a folder for temporary files may be missing or
+// full.
+std::FILE* hcasim_tmpfile() {
   const int file = ::memfd_create("fst", MFD_CLOEXEC);
   if (file < 0) return nullptr;
   std::FILE* const stream = ::fdopen(file, "w+b");
   if (!stream) ::close(file);
   return stream;
 }
+
+void* hcasim_malloc(std::size_t bytes) {
+  return given(std::malloc(bytes), bytes);
+}
+void* hcasim_calloc(std::size_t n, std::size_t bytes) {
+  return given(std::calloc(n, bytes), n * bytes);
+}
+void* hcasim_realloc(void* memory, std::size_t bytes) {
+  return given(std::realloc(memory, bytes), bytes);
+}
+void* hcasim_mmap(void* where, std::size_t bytes, int protection, int flags, int file, off_t offset) {
+  void* const memory = ::mmap(where, bytes, protection, flags, file, offset);
+  return given(memory == MAP_FAILED ? nullptr : memory, bytes);
+}
+
+}  // extern "C"

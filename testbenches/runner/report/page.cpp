@@ -101,7 +101,7 @@ std::string asset(const std::string& file) {
   if (in && !text.str().empty()) return text.str();
   if (errno != ENOENT) throw input_error(fmt::format("cannot read '{}': {}", file, cause(errno, "use --svg")));
   std::error_code ec;
-  const bool build = std::filesystem::exists(places::source, ec);
+  const bool build = std::filesystem::exists(std::filesystem::path(places::source) / "testbenches", ec);
   throw input_error(fmt::format("there is no '{}', which the page is made of: {}, or use --svg", file,
                                 build ? "install npm and configure again" : "run hcasim where it was built"));
 }

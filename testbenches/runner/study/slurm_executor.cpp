@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "testbenches/runner/description/own_program.h"
 #include "testbenches/runner/execution/interrupt.h"
 #include "testbenches/runner/study/point_pool.h"
 
@@ -111,8 +112,7 @@ void slurm_executor::submit() {
   }
   folder_.begin(study_, tasks_);
   const std::string limit = options_.time_limit.empty() ? "" : " --time-limit " + in_quotes(options_.time_limit);
-  write_text(folder_.script(), fmt::format("#!/bin/sh\nexec {} sweep {} --slurm-task {}{}\n",
-                                           in_quotes(fs::read_symlink("/proc/self/exe").string()),
+  write_text(folder_.script(), fmt::format("#!/bin/sh\nexec {} sweep {} --slurm-task {}{}\n", in_quotes(own_program().string()),
                                            in_quotes(study_.file().string()), in_quotes(folder_.path().string()), limit));
   absent_.clear();
   job_ = slurm_.submit(tasks_.size(), options_.at_once, options_.sbatch, folder_.script().string(), folder_.log("%a").string());

@@ -121,6 +121,7 @@ class sweep {
   }
 
   [[nodiscard]] const totals& sums() const { return totals_; }
+  [[nodiscard]] bool any_ended() const { return any_ended_; }
 
  private:
   bool here(const interrupt_watch& watch) {
@@ -155,6 +156,7 @@ class sweep {
   }
 
   void take(const point_record& r, double seconds) {
+    any_ended_ = true;
     if (!r.metric_error.empty()) throw input_error(r.metric_error);
     results_.put(r);
     totals_.run_seconds += seconds;
@@ -176,6 +178,7 @@ class sweep {
   platform_factory machine_;
   progress_bar progress_;
   totals totals_;
+  bool any_ended_ = false;
   std::set<std::uint64_t> finished_;
   std::uint64_t next_ = 0;
 };
@@ -256,7 +259,7 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
     ended = all.run(watch);
   } catch (...) {
     point_pool::remove_leftovers(o.folder);
-    if (all.sums().passed + all.sums().failed != 0) made.keep();
+    if (all.any_ended()) made.keep();
     throw;
   }
   made.keep();

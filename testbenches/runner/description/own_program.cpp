@@ -1,0 +1,16 @@
+#include "testbenches/runner/description/own_program.h"
+
+#include <sys/auxv.h>
+
+namespace hcasim {
+
+// Where /proc is not mounted, the name that the program was started by leads there as well.
+std::filesystem::path own_program() {
+  std::error_code ec;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ec);
+  if (!ec) return program;
+  const auto* const name = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  return name ? std::filesystem::canonical(name, ec) : std::filesystem::path();
+}
+
+}  // namespace hcasim
