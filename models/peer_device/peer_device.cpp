@@ -157,7 +157,6 @@ peer_device::burst& peer_device::new_burst(bool write, std::uint64_t address, st
   b.set_mm(this);
   b.acquire();
   set_access(b, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, b.data.data(), bytes);
-  b.set_extension(&b.extension);
   return b;
 }
 
@@ -200,7 +199,6 @@ void peer_device::finish(burst& b, ps t) {
       memory_.write(b.offset, {b.data.data(), b.get_data_length()});
     }
   }
-  b.clear_extension(&b.extension);
   b.release();
   if (fence) return;
   // The engine goes on when the answer is there, which may be ahead of the kernel.

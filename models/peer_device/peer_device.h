@@ -54,6 +54,11 @@ class peer_device : public unit, private tlm::tlm_mm_interface {
     std::array<std::byte, burst_bytes> data;
     pcie_extension extension;
     std::uint64_t offset = 0;
+
+    burst() { set_extension(&extension); }
+    ~burst() override { clear_extension(&extension); }
+    burst(const burst&) = delete;
+    burst& operator=(const burst&) = delete;
   };
 
   tlm::tlm_sync_enum access(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);

@@ -239,12 +239,13 @@ unsigned read_and_invalidate(unsigned flags) {
   unsigned cut = 0;
   run_case([&](cpu& c, node& n) {
     window_case t(c, n);
-    for (std::uint32_t bytes = 64; bytes <= 4096; bytes *= 2) {
+    for (std::uint32_t bytes = 256; bytes <= 16384; bytes *= 2) {
       SCOPED_TRACE(bytes);
-      ibv_mw* const mw = t.bound();
-      t.p.fill(t.here.addr, 4096, 1);
-      t.p.fill(t.there.addr, 4096, static_cast<std::uint8_t>(bytes / 64));
-      const auto untouched = t.p.bytes(t.here.addr, 4096);
+      ibv_mw* const mw = t.window(IBV_MW_TYPE_2);
+      ASSERT_EQ(t.on_b(mw, mw->rkey + 1, t.piece(0, 16384)).status, IBV_WC_SUCCESS);
+      t.p.fill(t.here.addr, 16384, 1);
+      t.p.fill(t.there.addr, 16384, static_cast<std::uint8_t>(bytes / 256));
+      const auto untouched = t.p.bytes(t.here.addr, 16384);
       ASSERT_EQ(post_receive(c, t.b, 5, {}), 0);
       ASSERT_EQ(post(c, t.a,
                      {.opcode = IBV_WR_RDMA_READ,
@@ -260,8 +261,8 @@ unsigned read_and_invalidate(unsigned flags) {
           0);
       const ibv_wc_status read = wait_for(c, t.a, {.id = 1, .others = &t.received}).status;
       const ibv_wc_status send = wait_for(c, t.a, {.id = 2, .others = &t.received}).status;
-      const auto landed = t.p.bytes(t.here.addr, 4096);
-      const auto sent = t.p.bytes(t.there.addr, 4096);
+      const auto landed = t.p.bytes(t.here.addr, 16384);
+      const auto sent = t.p.bytes(t.there.addr, 16384);
       std::size_t right = 0;
       while (right < bytes && landed[right] == sent[right]) ++right;
       if (read == IBV_WC_SUCCESS) {
