@@ -119,6 +119,7 @@ inline const volatile char& flag = buffer[4096];
 
 // What each of them sees to, by its name.
 void spin(const char* how);
+void clocks();
 void closed_channel();
 void compute();
 void drained();
@@ -127,6 +128,8 @@ void forked();
 void grow();
 void killed();
 void leave();
+void limits();
+void machine_clocks();
 void out_of_memory();
 void register_memory();
 void resize();
