@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/applications/program_set.h"
+#include "testbenches/runner/execution/interrupt.h"
 #include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
@@ -22,6 +23,8 @@ class applications_testbench final : public testbench {
   void run(run_context& context) override {
     hcasim::system& s = context.build();
     auto& running = make(context, s);
+    const interrupt_watch signals;
+    running.stop_by(signals.fd());
     running.start();
     context.start();
     while (!running.all_ended() && running.wait_outside()) {

@@ -124,6 +124,69 @@ TEST_F(misuse, timers_that_signal) {
   EXPECT_EQ(printed(0), first);
 }
 
+// 30 ms of looks at the clock and 50 ms of sleep: the same in every run.
+TEST_F(misuse, clocks_of_processor_time) {
+  ASSERT_EQ(run_own("clocks").status, 0) << printed(0);
+  const std::string first = printed(0);
+  EXPECT_EQ(first,
+            "times: 8 elapsed, 3 user, 0 system\nstat: 3, self: 3\nprocess: 30000 us, 30000 us, 30000 us\nthread: 30000 us\n"
+            "children: 20000 us, 2 ticks\nup: 1000.10 s, 1000 s, 1000 s\nalarm: 9999000 us\n");
+  EXPECT_EQ(figure_of("machine_clocks"), 0);
+  ASSERT_EQ(run_own("clocks").status, 0);
+  EXPECT_EQ(printed(0), first);
+}
+
+TEST_F(misuse, calls_with_a_limit_end_at_it) {
+  ASSERT_EQ(run_own("limits").status, 0) << printed(0);
+  EXPECT_EQ(printed(0).find("wrong"), std::string::npos) << printed(0);
+  EXPECT_NE(printed(0).find("cnd_timedwait: 5 ms"), std::string::npos) << printed(0);
+  EXPECT_EQ(figure_of("unknown_waits"), 0);
+}
+
+TEST_F(misuse, clocks_of_the_machine_are_counted) {
+  EXPECT_EQ(run_own("machine_clocks").status, 0) << printed(0);
+  EXPECT_EQ(figure_of("machine_clocks"), 3);
+}
+
+// A lock of a file that another process has.
+TEST_F(misuse, an_unknown_sleep_is_named) {
+  const std::string lock = folder_ / "lock";
+  EXPECT_SAYS(run(fmt::format("sh -c 'flock {0} sleep 0.5 & sleep 0.1; flock {0} true; wait'", lock)), 0, "flock");
+  EXPECT_GT(figure_of("unknown_waits"), 0);
+}
+
+TEST_F(misuse, a_run_that_waits_for_ever_shows_what_its_programs_said) {
+  const outcome o =
+      run("sh -c 'echo so far; mkfifo " + folder_ / "fifo" + "; exec 3<>" + folder_ / "fifo" + "; read word <&3'");
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.text.find("waits for descriptors (1); program0 said 'so far' last (program0.txt)"), std::string::npos) << o.text;
+}
+
+// Ctrl-C ends a run in order: what programs have said is there.
+TEST_F(misuse, a_run_that_is_interrupted_keeps_what_it_has) {
+  const std::string note = folder_ / "begun";
+  const pid_t simulator = ::fork();
+  if (simulator == 0) {
+    const std::string line = fmt::format(
+        "exec {} exec -o {} --force --no-trace --param progress=100ms -- sh -c 'echo so far; echo > {}; while :; do :; done' "
+        ">{} 2>&1",
+        places::program, folder_ / "out", note, folder_ / "said");
+    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    ::_exit(127);
+  }
+  constexpr int turns = 400;
+  constexpr unsigned turn = 50'000;  // us
+  const auto says_so = [&] { return file_content(folder_ / "said").find("makes no call: it computes") != std::string::npos; };
+  for (int i = 0; i < turns && !(fs::exists(note) && says_so()); ++i) ::usleep(turn);
+  ASSERT_TRUE(says_so());
+  ::kill(simulator, SIGINT);
+  int status = 0;
+  ::waitpid(simulator, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 130) << status;
+  EXPECT_EQ(printed(0), "so far\n");
+  EXPECT_NE(file_content(folder_ / "out/result.json").find("stopped by a signal at"), std::string::npos);
+}
+
 TEST_F(misuse, a_child_that_is_killed) {
   ASSERT_EQ(run_own("killed").status, 0) << printed(0);
   const std::string result = file_content(folder_ / "out/result.json");

@@ -73,6 +73,8 @@ void program_set::knobs(knob_visitor& k) {
          "until a request for a connection that found the listener's backlog full comes again");
   k.bytes("locked_memory", t.locked_memory, 4096, 0x1p36, "what a program may register at once");
   k.ratio("tsc_mhz", t.tsc_mhz, 1, 100000, "frequency of the time-stamp counter that programs read, in MHz");
+  k.time("progress", config_.progress, 0_ps, 1'000'000_ms,
+         "wall-clock time between lines on standard error that say how far a long run is; 0: none");
   k.flag("echo", config_.echo, "show what programs write on the terminal as well");
   for (std::size_t i = 0; i < most_programs; ++i) k.group(names[i], programs_[i], "a program");
 }
@@ -107,12 +109,20 @@ void program_set::report(run_context& context, const applications::programs& run
       context.result().figure(fmt::format("program{}.{}", i, f.name), f.value, f.unit, "as the program prints it");
     }
   }
+  if (!running.calls_unknown().empty()) {
+    table& calls = context.result().table("sleeps in calls that the library does not know: the run depends on the machine",
+                                          {{"program"}, {"call"}, {"times"}});
+    for (const auto& [call, times] : running.calls_unknown()) {
+      calls.row(fmt::format("program{}", call.first), call.second, times);
+    }
+  }
   const applications::client_statistics& n = running.counters();
   const auto figure = [&](const char* name, const counter& c, const char* help) {
     context.result().figure(name, static_cast<double>(c.value()), "1", help);
   };
   figure("requests", n.requests, "what threads of programs asked the simulator for");
   figure("unknown_waits", n.unknown_waits, "sleeps in calls that the library does not know: the run depends on the machine");
+  figure("machine_clocks", n.machine_clocks, "reads of a clock that is the machine's: the run depends on it");
   figure("unproven_spins", n.unproven_spins, "loops taken for waiting without a proof: the run depends on the machine");
 }
 

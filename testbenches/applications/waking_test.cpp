@@ -64,7 +64,7 @@ TEST(applications, a_program_that_is_given_a_second) {
   ASSERT_EQ(exec(folder / "b", fmt::format("-- {0} -- {0} node0", words)).status, 0);
   EXPECT_EQ(figure(folder / "a", "program1.bw_average"), figure(folder / "b", "program1.bw_average"));
   EXPECT_EQ(figure(folder / "a", "unknown_waits"), 0);
-  EXPECT_LT(simulated_seconds(folder / "a"), 1);
+  EXPECT_LT(simulated_seconds(folder / "a"), 2) << "perftest sleeps for one";
   for (const char* run : {"c", "d"}) {
     ASSERT_EQ(exec(folder / run, "-- timeout 1 sh -c 'ibv_devices; sleep 100'", "--param program0.expect=124").status, 0);
     EXPECT_GE(simulated_seconds(folder / run), 1);

@@ -7,6 +7,7 @@
 #include "testbenches/applications/program_set.h"
 #include "testbenches/gateway/gateway.h"
 #include "testbenches/gateway/loopback.h"
+#include "testbenches/runner/execution/interrupt.h"
 #include "testbenches/runner/execution/testbench.h"
 
 namespace hcasim {
@@ -100,6 +101,8 @@ class gateway_testbench final : public testbench {
     auto& gate = context.make<router>("gateway", gateway_, hosts, s.config().link.virtual_lanes, world, s.packets());
     s.plug_outside(gate.out, gate.in);
     applications::programs& running = make(context, s, hosts);
+    const interrupt_watch signals;
+    running.stop_by(signals.fd());
     running.start();
     gate.begin([&, silent_since = ps(0), seen = std::uint64_t{0}]() mutable {
       return turn(gate, world, running, silent_since, seen);

@@ -27,12 +27,13 @@ struct page {
   std::atomic<std::uint32_t> watches;     // it has turned in loops that wait, and watches itself for more of them
   std::atomic<std::uint32_t> begets;      // it sleeps until the machine has begun a thread or process for it, or ended one
   std::uint32_t what;
-  std::int32_t error;       // of the answer: an errno value
-  std::uint32_t sent;       // since the last answer the thread has written to descriptors
-  std::uint32_t signalled;  // and has sent signals
-  std::uint64_t spent;      // ps of simulated time that the thread has used up since the last answer
-  std::uint64_t now;        // ps: the thread's time when it was answered
-  std::uint64_t horizon;    // ps: how far it may run ahead of `now` by itself
+  std::int32_t error;                         // of the answer: an errno value
+  std::uint32_t sent;                         // since the last answer the thread has written to descriptors
+  std::uint32_t signalled;                    // and has sent signals
+  std::atomic<std::uint32_t> machine_clocks;  // how often it has read a clock of the machine's
+  std::uint64_t spent;                        // ps of simulated time that the thread has used up since the last answer
+  std::uint64_t now;                          // ps: the thread's time when it was answered
+  std::uint64_t horizon;                      // ps: how far it may run ahead of `now` by itself
   alignas(64) std::byte arguments[argument_bytes];
   alignas(64) std::byte data[data_bytes];
 };

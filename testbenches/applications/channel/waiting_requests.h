@@ -51,6 +51,16 @@ struct thread_ends {
   static constexpr what number = what::thread_ends;
   using answer = nothing;
 };
+// Processor time, in ps of simulated time: a thread uses it while it asks for anything but sleep, and looks at clocks.
+struct query_usage {
+  static constexpr what number = what::query_usage;
+  struct answer {
+    std::uint64_t thread;
+    std::uint64_t process;
+    std::uint64_t children;  // which have ended
+    std::uint64_t node;
+  };
+};
 struct lose_memory {
   static constexpr what number = what::lose_memory;
   using answer = nothing;

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -15,6 +16,7 @@
 #include "testbenches/applications/preload/addresses.h"
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/connection_files.h"
+#include "testbenches/applications/preload/proc_files.h"
 #include "testbenches/applications/preload/sleeping.h"
 #include "testbenches/applications/preload/timer_files.h"
 #include "testbenches/applications/preload/times.h"
@@ -61,6 +63,14 @@ bool before_send(int fd, int flags) {
   if (!before(fd, POLLOUT, !(flags & MSG_DONTWAIT))) return false;
   c->sent = true;
   return true;
+}
+
+// Whether a receive waits for all that it asks for, of a stream: one call of the system would sleep for the rest.
+bool in_pieces(int fd, int flags) {
+  if (!(flags & MSG_WAITALL) || (flags & (MSG_DONTWAIT | MSG_PEEK)) || !mine() || !may_sleep(fd)) return false;
+  int type = 0;
+  socklen_t length = sizeof type;
+  return ::syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
 }
 
 // Nagle's algorithm holds bytes back until an acknowledgement comes, tens of milliseconds of the machine's time, while
@@ -112,6 +122,7 @@ using namespace hcasim;
 using namespace hcasim::preload;
 
 HCASIM_PUBLIC ssize_t read(int fd, void* to, size_t n) {
+  refresh_proc_file(fd);
   if (!before(fd, POLLIN)) return -1;
   return is_timer_file(fd) ? read_timer(fd, to, n) : ::syscall(SYS_read, fd, to, n);
 }
@@ -132,10 +143,18 @@ HCASIM_PUBLIC ssize_t writev(int fd, const iovec* v, int n) {
   return ::syscall(SYS_writev, fd, v, n);
 }
 HCASIM_PUBLIC ssize_t recvfrom(int fd, void* to, size_t n, int flags, sockaddr* from, socklen_t* length) {
-  if (!before_receive(fd, flags)) return -1;
-  const ssize_t got = ::syscall(SYS_recvfrom, fd, to, n, flags, from, length);
-  if (got >= 0 && from && length) show_address(from, *length);
-  return got;
+  const bool pieces = in_pieces(fd, flags);
+  const int how = pieces ? flags & ~MSG_WAITALL : flags;
+  size_t all = 0;
+  do {
+    const ssize_t got =
+        before_receive(fd, flags) ? ::syscall(SYS_recvfrom, fd, static_cast<char*>(to) + all, n - all, how, from, length) : -1;
+    if (got < 0 && all == 0) return -1;
+    if (got <= 0) break;
+    all += static_cast<size_t>(got);
+  } while (pieces && all < n);
+  if (from && length) show_address(from, *length);
+  return static_cast<ssize_t>(all);
 }
 HCASIM_PUBLIC ssize_t recv(int fd, void* to, size_t n, int flags) {
   return recvfrom(fd, to, n, flags, nullptr, nullptr);
@@ -149,6 +168,27 @@ HCASIM_PUBLIC ssize_t __recvfrom_chk(int fd, void* to, size_t n, size_t, int fla
 HCASIM_PUBLIC ssize_t recvmsg(int fd, msghdr* m, int flags) {
   if (!before_receive(fd, flags)) return -1;
   return ::syscall(SYS_recvmsg, fd, m, flags);
+}
+HCASIM_PUBLIC int recvmmsg(int fd, mmsghdr* messages, unsigned n, int flags, timespec* timeout) {
+  const auto real = [&](int how) { return static_cast<int>(::syscall(SYS_recvmmsg, fd, messages, n, how, timeout)); };
+  if (!mine()) return real(flags);
+  if (!before_receive(fd, flags)) return -1;
+  if ((flags & MSG_DONTWAIT) || !may_sleep(fd)) return real(flags);
+  // Those that are there, or each when it comes; the limit is looked at between two.
+  std::uint64_t begin = 0;
+  std::uint64_t now = 0;
+  look_at_clock(begin);
+  unsigned got = 0;
+  while (got < n) {
+    if (got > 0 && !(flags & MSG_WAITFORONE) && !before_receive(fd, flags)) break;
+    const int more = static_cast<int>(::syscall(SYS_recvmmsg, fd, messages + got, n - got, flags | MSG_DONTWAIT, nullptr));
+    if (more <= 0 && got == 0) return more;
+    if (more <= 0) break;
+    got += static_cast<unsigned>(more);
+    look_at_clock(now);
+    if ((flags & MSG_WAITFORONE) || (timeout && now - begin >= ps_of(*timeout))) break;
+  }
+  return static_cast<int>(got);
 }
 HCASIM_PUBLIC ssize_t send(int fd, const void* from, size_t n, int flags) {
   if (!before_send(fd, flags)) return -1;
@@ -167,6 +207,23 @@ HCASIM_PUBLIC ssize_t sendmsg(int fd, const msghdr* m, int flags) {
   sent.msg_name = const_cast<sockaddr*>(there.get());
   sent.msg_namelen = there.length();
   return ::syscall(SYS_sendmsg, fd, &sent, flags);
+}
+HCASIM_PUBLIC int sendmmsg(int fd, mmsghdr* messages, unsigned n, int flags) {
+  if (!mine()) return static_cast<int>(::syscall(SYS_sendmmsg, fd, messages, n, flags));
+  unsigned sent = 0;
+  for (; sent < n; ++sent) {
+    const ssize_t bytes = sendmsg(fd, &messages[sent].msg_hdr, flags);
+    if (bytes < 0 && sent == 0) return -1;
+    if (bytes < 0) break;
+    messages[sent].msg_len = static_cast<unsigned>(bytes);
+  }
+  return static_cast<int>(sent);
+}
+HCASIM_PUBLIC int eventfd_read(int fd, std::uint64_t* value) {
+  return read(fd, value, sizeof *value) == sizeof *value ? 0 : -1;
+}
+HCASIM_PUBLIC int eventfd_write(int fd, std::uint64_t value) {
+  return write(fd, &value, sizeof value) == sizeof value ? 0 : -1;
 }
 HCASIM_PUBLIC int accept4(int fd, sockaddr* from, socklen_t* length, int flags) {
   if (!before(fd, POLLIN)) return -1;

@@ -1,7 +1,5 @@
 #include "testbenches/applications/preload/clock.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -9,15 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdarg>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 
 #include "testbenches/applications/preload/connection.h"
-#include "testbenches/applications/preload/real.h"
 #include "testbenches/applications/preload/spin.h"
 #include "testbenches/applications/preload/timers.h"
+#include "testbenches/applications/preload/usage.h"
 
 // NOLINTBEGIN(performance-no-int-to-ptr): registers hold numbers
 
@@ -42,31 +38,11 @@ timespec since(std::uint64_t seconds, std::uint64_t ps) {
   return {static_cast<time_t>(seconds + ps / ps_per_second), static_cast<long>(ps % ps_per_second / 1000)};
 }
 
-// Shows the system's file, but for the clock rate: that is the simulated processor's.
-int simulated_cpuinfo() {
-  const int memory = static_cast<int>(::syscall(SYS_memfd_create, "cpuinfo", 0));
-  const int real = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/cpuinfo", O_RDONLY | O_CLOEXEC));
-  if (memory < 0 || real < 0) return -1;
-  const char* mhz = ::getenv("HCASIM_TSC_MHZ");
-  char line[4096];
-  std::FILE* in = ::fdopen(real, "r");
-  while (in && std::fgets(line, sizeof line, in)) {
-    if (std::strncmp(line, "cpu MHz", 7) == 0) {
-      ::dprintf(memory, "cpu MHz\t\t: %s\n", mhz ? mhz : "3000.000");
-    } else {
-      ::dprintf(memory, "%s", line);
-    }
-  }
-  if (in) std::fclose(in);
-  ::lseek(memory, 0, SEEK_SET);
-  return memory;
-}
-
-bool is_cpuinfo(const char* path) {
-  return path && std::strcmp(path, "/proc/cpuinfo") == 0 && mine();
-}
-
 }  // namespace
+
+std::uint64_t uptime_of(std::uint64_t ps) {
+  return first_uptime * ps_per_second + ps;
+}
 
 std::uint64_t date_of(std::uint64_t ps) {
   return first_date * 1'000'000'000 + ps / 1000;
@@ -76,8 +52,10 @@ bool look_at_clock(std::uint64_t& ps) {
   connection* c = mine();
   if (!c) return false;
   static const std::uint64_t cost = setting("HCASIM_CLOCK_READ", 25000);
-  c->page->beats.fetch_add(1, std::memory_order_relaxed);
+  // This thread alone writes it.
+  c->page->beats.store(c->page->beats.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   c->spent += cost;
+  c->page->spent = c->spent;  // the thread may end without another request
   if (c->spent > c->horizon && !c->asking) call(channel::clock{});
   ps = c->now + c->spent;
   if (!c->asking) deliver_timers(ps);
@@ -114,6 +92,7 @@ bool emulate_time_stamp(void* context) {
 
 }  // namespace hcasim::preload
 
+using namespace hcasim;
 using namespace hcasim::preload;
 
 HCASIM_PUBLIC int clock_gettime(clockid_t id, timespec* t) {
@@ -121,6 +100,7 @@ HCASIM_PUBLIC int clock_gettime(clockid_t id, timespec* t) {
   switch (id) {
     case CLOCK_REALTIME:
     case CLOCK_REALTIME_COARSE:
+    case CLOCK_REALTIME_ALARM:
     case CLOCK_TAI:
       if (!look_at_clock(ps)) break;
       *t = since(first_date, ps);
@@ -129,11 +109,19 @@ HCASIM_PUBLIC int clock_gettime(clockid_t id, timespec* t) {
     case CLOCK_MONOTONIC_RAW:
     case CLOCK_MONOTONIC_COARSE:
     case CLOCK_BOOTTIME:
+    case CLOCK_BOOTTIME_ALARM:
       if (!look_at_clock(ps)) break;
       *t = since(first_uptime, ps);
       return 0;
-    default:
+    case CLOCK_PROCESS_CPUTIME_ID:
+    case CLOCK_THREAD_CPUTIME_ID:
+      if (channel::query_usage::answer u{}; look_at_usage(u)) {
+        *t = since(0, id == CLOCK_THREAD_CPUTIME_ID ? u.thread : u.process);
+        return 0;
+      }
       break;
+    default:
+      note_machine_clock();
   }
   return static_cast<int>(::syscall(SYS_clock_gettime, id, t));
 }
@@ -154,16 +142,7 @@ HCASIM_PUBLIC time_t time(time_t* t) noexcept {
   return s;
 }
 
-HCASIM_PUBLIC std::FILE* fopen(const char* path, const char* mode) {
-  if (is_cpuinfo(path)) {
-    const int fd = simulated_cpuinfo();
-    if (fd >= 0) return ::fdopen(fd, "r");
-  }
-  return HCASIM_REAL(fopen)(path, mode);
-}
-
-HCASIM_PUBLIC std::FILE* fopen64(const char* path, const char* mode) {
-  if (is_cpuinfo(path)) return fopen(path, mode);
-  return HCASIM_REAL(fopen64)(path, mode);
+HCASIM_PUBLIC int timespec_get(timespec* t, int base) noexcept {
+  return base == TIME_UTC && clock_gettime(CLOCK_REALTIME, t) == 0 ? base : 0;
 }
 // NOLINTEND(performance-no-int-to-ptr)

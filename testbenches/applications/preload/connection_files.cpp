@@ -20,6 +20,7 @@
 #include "testbenches/applications/preload/blocking.h"
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/descriptor_table.h"
+#include "testbenches/applications/preload/proc_files.h"
 #include "testbenches/applications/preload/timer_files.h"
 
 namespace hcasim::preload {
@@ -32,6 +33,7 @@ descriptor_table files;
 
 // Before the number means something else.
 void drop(int fd) {
+  drop_proc_file(fd);
   drop_timer_file(fd);
   const channel::handle file = files.take(fd);
   if (file != 0 && file != disowned) call(channel::close_connections{file});
@@ -122,6 +124,7 @@ using namespace hcasim::preload;
 // NOLINTBEGIN(readability-identifier-naming): the C library's own names
 HCASIM_PUBLIC int openat(int folder, const char* path, int flags, ...) {
   if (means_file(path)) return open_file(flags);
+  if (const int fd = open_proc_file(path, flags); fd >= 0) return fd;
   mode_t mode = 0;
   if (flags & (O_CREAT | O_TMPFILE)) {
     va_list more;

@@ -20,6 +20,7 @@
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/outsiders.h"
 #include "testbenches/applications/preload/real.h"
+#include "testbenches/applications/preload/usage.h"
 
 namespace hcasim::preload {
 namespace {
@@ -106,6 +107,7 @@ HCASIM_PUBLIC pid_t fork() noexcept {
 HCASIM_PUBLIC pid_t wait4(pid_t which, int* status, int options, rusage* usage) noexcept {
   const auto once = [&](int how) { return reaping([&] { return ::syscall(SYS_wait4, which, status, how, usage); }); };
   if (!mine()) return static_cast<pid_t>(::syscall(SYS_wait4, which, status, options, usage));
+  if (usage) note_machine_clock();
   if (options & WNOHANG) return once(options);
   for (;;) {
     const pid_t found = once(options | WNOHANG);

@@ -118,6 +118,22 @@ HCASIM_PUBLIC int sigsuspend(const sigset_t* mask) {
   return suspend(held);
 }
 
+// That of System V, without one signal; the other of the name is BSD's, with a mask.
+HCASIM_PUBLIC int sigpause(int signal) {
+  sigset_t mask;
+  sigprocmask(SIG_BLOCK, nullptr, &mask);
+  sigdelset(&mask, signal);
+  return sigsuspend(&mask);
+}
+
+HCASIM_PUBLIC int sigpause_of_mask(int mask) __asm__("sigpause");
+HCASIM_PUBLIC int sigpause_of_mask(int mask) {
+  sigset_t set;
+  sigemptyset(&set);
+  std::memcpy(&set, &mask, sizeof mask);
+  return sigsuspend(&set);
+}
+
 HCASIM_PUBLIC int pause() {
   if (!mine()) return static_cast<int>(::syscall(SYS_pause));
   held_signals held;

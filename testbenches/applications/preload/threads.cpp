@@ -94,6 +94,11 @@ int lock(pthread_mutex_t* m, std::uint64_t deadline) {
   return error == EBUSY ? HCASIM_REAL(pthread_mutex_lock)(m) : error;  // its own: what the system says to that
 }
 
+int lock_by(int (*try_lock)(pthread_rwlock_t*), pthread_rwlock_t* l, std::uint64_t deadline = channel::forever) {
+  int error = EBUSY;
+  return until([&] { return (error = try_lock(l)) != EBUSY; }, deadline) ? error : ETIMEDOUT;
+}
+
 // The content of a program's pthread_cond_t and pthread_barrier_t: zeroes are a new one.
 struct condition {
   std::uint64_t tickets;
@@ -144,11 +149,11 @@ HCASIM_PUBLIC int pthread_create(pthread_t* id, const pthread_attr_t* attr, void
   return 0;
 }
 
-HCASIM_PUBLIC int pthread_join(pthread_t id, void** result) {
+HCASIM_PUBLIC int pthread_clockjoin_np(pthread_t id, void** result, clockid_t clock, const timespec* t) {
   if (mine()) {
     for (started* s = all; s; s = s->next) {
       if (!::pthread_equal(s->id, id) || s->over == 2) continue;
-      until([s] { return s->over != 0; });
+      if (!until([s] { return s->over != 0; }, t ? as_deadline(clock, *t) : channel::forever)) return ETIMEDOUT;
       s->over = 2;
       break;
     }
@@ -159,10 +164,23 @@ HCASIM_PUBLIC int pthread_join(pthread_t id, void** result) {
   return error;
 }
 
+HCASIM_PUBLIC int pthread_join(pthread_t id, void** result) {
+  return pthread_clockjoin_np(id, result, CLOCK_REALTIME, nullptr);
+}
+
+HCASIM_PUBLIC int pthread_timedjoin_np(pthread_t id, void** result, const timespec* t) {
+  return pthread_clockjoin_np(id, result, CLOCK_REALTIME, t);
+}
+
 HCASIM_PUBLIC int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
   const int error = HCASIM_REAL(pthread_mutex_trylock)(m);
   if (error != EBUSY) return error;
   return present() ? lock(m, channel::forever) : HCASIM_REAL(pthread_mutex_lock)(m);
+}
+
+HCASIM_PUBLIC int pthread_mutex_clocklock(pthread_mutex_t* m, clockid_t clock, const timespec* t) noexcept {
+  if (!present()) return HCASIM_REAL(pthread_mutex_clocklock)(m, clock, t);
+  return lock(m, as_deadline(clock, *t));
 }
 
 HCASIM_PUBLIC int pthread_mutex_timedlock(pthread_mutex_t* m, const timespec* t) noexcept {
@@ -171,17 +189,27 @@ HCASIM_PUBLIC int pthread_mutex_timedlock(pthread_mutex_t* m, const timespec* t)
 }
 
 HCASIM_PUBLIC int pthread_rwlock_rdlock(pthread_rwlock_t* l) noexcept {
-  if (!present()) return HCASIM_REAL(pthread_rwlock_rdlock)(l);
-  int error = EBUSY;
-  until([&] { return (error = ::pthread_rwlock_tryrdlock(l)) != EBUSY; });
-  return error;
+  return present() ? lock_by(::pthread_rwlock_tryrdlock, l) : HCASIM_REAL(pthread_rwlock_rdlock)(l);
+}
+HCASIM_PUBLIC int pthread_rwlock_clockrdlock(pthread_rwlock_t* l, clockid_t clock, const timespec* t) noexcept {
+  if (!present()) return HCASIM_REAL(pthread_rwlock_clockrdlock)(l, clock, t);
+  return lock_by(::pthread_rwlock_tryrdlock, l, as_deadline(clock, *t));
+}
+HCASIM_PUBLIC int pthread_rwlock_timedrdlock(pthread_rwlock_t* l, const timespec* t) noexcept {
+  if (!present()) return HCASIM_REAL(pthread_rwlock_timedrdlock)(l, t);
+  return lock_by(::pthread_rwlock_tryrdlock, l, as_deadline(CLOCK_REALTIME, *t));
 }
 
 HCASIM_PUBLIC int pthread_rwlock_wrlock(pthread_rwlock_t* l) noexcept {
-  if (!present()) return HCASIM_REAL(pthread_rwlock_wrlock)(l);
-  int error = EBUSY;
-  until([&] { return (error = ::pthread_rwlock_trywrlock(l)) != EBUSY; });
-  return error;
+  return present() ? lock_by(::pthread_rwlock_trywrlock, l) : HCASIM_REAL(pthread_rwlock_wrlock)(l);
+}
+HCASIM_PUBLIC int pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t clock, const timespec* t) noexcept {
+  if (!present()) return HCASIM_REAL(pthread_rwlock_clockwrlock)(l, clock, t);
+  return lock_by(::pthread_rwlock_trywrlock, l, as_deadline(clock, *t));
+}
+HCASIM_PUBLIC int pthread_rwlock_timedwrlock(pthread_rwlock_t* l, const timespec* t) noexcept {
+  if (!present()) return HCASIM_REAL(pthread_rwlock_timedwrlock)(l, t);
+  return lock_by(::pthread_rwlock_trywrlock, l, as_deadline(CLOCK_REALTIME, *t));
 }
 
 HCASIM_PUBLIC int pthread_spin_lock(pthread_spinlock_t* l) noexcept {
@@ -263,9 +291,13 @@ HCASIM_PUBLIC int sem_wait(sem_t* s) {
   return 0;
 }
 
-HCASIM_PUBLIC int sem_timedwait(sem_t* s, const timespec* t) {
-  if (!present()) return HCASIM_REAL(sem_timedwait)(s, t);
-  if (until([s] { return ::sem_trywait(s) == 0; }, as_deadline(CLOCK_REALTIME, *t))) return 0;
+HCASIM_PUBLIC int sem_clockwait(sem_t* s, clockid_t clock, const timespec* t) {
+  if (!present()) return HCASIM_REAL(sem_clockwait)(s, clock, t);
+  if (until([s] { return ::sem_trywait(s) == 0; }, as_deadline(clock, *t))) return 0;
   errno = ETIMEDOUT;
   return -1;
+}
+
+HCASIM_PUBLIC int sem_timedwait(sem_t* s, const timespec* t) {
+  return present() ? sem_clockwait(s, CLOCK_REALTIME, t) : HCASIM_REAL(sem_timedwait)(s, t);
 }

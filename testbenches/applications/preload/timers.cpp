@@ -14,6 +14,7 @@
 #include "testbenches/applications/preload/connection.h"
 #include "testbenches/applications/preload/real.h"
 #include "testbenches/applications/preload/times.h"
+#include "testbenches/applications/preload/usage.h"
 
 namespace hcasim::preload {
 namespace {
@@ -142,7 +143,16 @@ HCASIM_PUBLIC unsigned alarm(unsigned seconds) noexcept {
   return static_cast<unsigned>((set(timers[0], seconds * second, 0) + second - 1) / second);
 }
 
+HCASIM_PUBLIC useconds_t ualarm(useconds_t us, useconds_t interval) noexcept {
+  const itimerval wanted{as_time(interval * ps_per_us), as_time(us * ps_per_us)};
+  itimerval old{};
+  setitimer(ITIMER_REAL, &wanted, &old);
+  return static_cast<useconds_t>(static_cast<std::uint64_t>(old.it_value.tv_sec) * us_per_s) +
+         static_cast<useconds_t>(old.it_value.tv_usec);
+}
+
 HCASIM_PUBLIC int setitimer(__itimer_which_t which, const itimerval* wanted, itimerval* old) noexcept {
+  if (which != ITIMER_REAL) note_machine_clock();
   if (which != ITIMER_REAL || !mine()) return static_cast<int>(::syscall(SYS_setitimer, which, wanted, old));
   const std::uint64_t again = timers[0].interval;
   const std::uint64_t left = set(timers[0], as_ps(wanted->it_value), as_ps(wanted->it_interval));
@@ -150,10 +160,20 @@ HCASIM_PUBLIC int setitimer(__itimer_which_t which, const itimerval* wanted, iti
   return 0;
 }
 
+HCASIM_PUBLIC int getitimer(__itimer_which_t which, itimerval* out) noexcept {
+  if (which != ITIMER_REAL) note_machine_clock();
+  if (which != ITIMER_REAL || !mine()) return static_cast<int>(::syscall(SYS_getitimer, which, out));
+  std::uint64_t now = 0;
+  look_at_clock(now);
+  *out = {as_time(timers[0].interval), as_time(left_of(timers[0], now))};
+  return 0;
+}
+
 // Those that begin a thread each time are the C library's, and the machine's clock's.
 HCASIM_PUBLIC int timer_create(clockid_t clock, sigevent* event, timer_t* id) noexcept {
   const bool simulated = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME;
   if (!simulated || (event && event->sigev_notify == SIGEV_THREAD) || !mine()) {
+    note_machine_clock();
     return HCASIM_REAL(timer_create)(clock, event, id);
   }
   for (interval_timer& t : timers) {

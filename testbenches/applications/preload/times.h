@@ -11,6 +11,10 @@ inline constexpr std::int64_t ns_per_s = 1'000'000'000;
 inline constexpr std::uint64_t ps_per_ns = 1000;
 inline constexpr std::int64_t longest_s = 1'000'000;  // more is as long as that
 
+// In the unit of sysconf(_SC_CLK_TCK), of which a second has 100.
+inline std::uint64_t ticks_of(std::uint64_t ps) {
+  return ps / 10'000'000'000;
+}
 inline bool is_time(const timespec& t) {
   return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < ns_per_s;
 }

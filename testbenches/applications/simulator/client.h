@@ -17,6 +17,12 @@
 
 namespace hcasim::applications {
 
+// Processor time that threads have used, in simulated time.
+struct usage {
+  ps process{0};
+  ps children{0};  // which have ended
+};
+
 struct client_statistics {
   counter requests;
   counter empty_polls;
@@ -27,6 +33,7 @@ struct client_statistics {
   counter unproven_spins;
   counter parks;
   counter unknown_waits;
+  counter machine_clocks;
   counter refused;  // requests that made no sense
 };
 
@@ -86,7 +93,9 @@ struct client {
   handles<cm::file> connection_files;
   handles<timer_file> timer_files;
   std::list<timer_file> timers;  // those that are closed serve again
-  std::size_t connected = 0;     // QPs that were made ready to receive
+  usage used;
+  ps* node_used = nullptr;
+  std::size_t connected = 0;  // QPs that were made ready to receive
 
   // Objects are destroyed when no other thread is at work in the driver for this process: a thread sleeps there, and programs
   // may destroy what another thread of theirs uses.

@@ -12,11 +12,13 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "testbenches/applications/simulator/horizon.h"
 #include "testbenches/applications/simulator/programs.h"
+#include "testbenches/applications/simulator/system_calls.h"
 
 namespace hcasim::applications {
 namespace {
@@ -163,19 +165,28 @@ void programs::admit_newcomers() {
 
 // A first thread is a process that is new, or has become another program: what it had is gone then, as descriptors are closed.
 programs::process* programs::process_of(const channel::hello& h, family& f) {
+  usage before;
   for (const auto& p : f.processes) {
     if (p->id != h.process || p->over) continue;
     if (h.thread != h.process) return p.get();
+    before = std::exchange(p->verbs.used, {});
     end_process(*p);
   }
   auto made = std::make_unique<process>(f, *this, static_cast<std::uint32_t>(h.node), config_.seed + 2 * ++made_processes_);
   process* p = made.get();
   p->id = h.process;
+  p->parent = h.parent;
+  p->verbs.used = before;
   p->bytes.attach(h.process);
   p->ended = descriptor(static_cast<int>(::syscall(SYS_pidfd_open, h.process, 0)));
   if (p->ended) waiting_.watch(p->ended.get(), [this, p] { end_process(*p); });
   f.processes.push_back(std::move(made));
   return p;
+}
+
+bool programs::has_ended(const process& p) {
+  pollfd end{p.ended.get(), POLLIN, 0};
+  return p.ended && ::poll(&end, 1, 0) > 0 && end.revents != 0;
 }
 
 void programs::run_thread(cpu& c, thread& t) {
@@ -186,36 +197,54 @@ void programs::run_thread(cpu& c, thread& t) {
              return receive(t.socket.get(), std::span(&byte, 1), bytes);
            }};
   while (!p.over && !k.ended && take_request(c, t)) serve_one(c, t, k);
-  // What the thread has done since its last request, and what the end of its process did.
-  if (!k.ended) waiting_.checkpoint(now() + config_.time.out_of_band, {true, true});
+  if (!k.ended) {
+    // What the thread has done since its last request, and what the end of its process did.
+    take_time(c, t, k);
+    c.sync();
+    if (t.id == p.id || has_ended(p)) end_process(p);
+    waiting_.checkpoint(now() + config_.time.out_of_band, {true, true});
+  }
   admit_newcomers();
   --p.of.running;
   if (--p.alive > 0) return;
   // The last one.
-  if (!p.over && t.id == p.id) end_process(p);
+  if (t.id == p.id) end_process(p);
   p.verbs.close_all(c);
+}
+
+// What the thread has spent since it was answered.
+void programs::take_time(cpu& c, thread& t, caller& k) {
+  constexpr std::uint64_t longest = std::uint64_t{1} << 56;  // ps: 20 hours
+  const ps spent(static_cast<std::int64_t>(std::min(std::exchange(t.page->spent, 0), longest)));
+  c.spend(spent);
+  use(*t.of, k, spent);
+  statistics_.machine_clocks += t.page->machine_clocks.exchange(0, std::memory_order_relaxed);
 }
 
 void programs::serve_one(cpu& c, thread& t, caller& k) {
   process& p = *t.of;
   family& f = p.of;
   channel::page& page = *t.page;
-  constexpr std::uint64_t longest = std::uint64_t{1} << 56;  // ps: 20 hours
   alignas(8) std::byte arguments[channel::argument_bytes];
   alignas(8) std::byte answer[channel::argument_bytes] = {};
   std::memcpy(arguments, page.arguments, sizeof arguments);
   const std::uint32_t what = page.what;
-  c.spend(ps(static_cast<std::int64_t>(std::min(page.spent, longest))));
+  take_time(c, t, k);
   if (!looks_again(what, arguments)) {
     for (const auto& other : f.processes) other->changes.ran();
   }
   k.slices = p.changes.slices();
+  constexpr std::uint64_t now_and_then = 1024;
+  if (statistics_.requests.value() % now_and_then == 0 && progress_.is_due()) tell_progress(nullptr);
   waiting_.checkpoint(c.time() + config_.time.out_of_band, {page.sent != 0, page.signalled != 0});
   admit_newcomers();
-  const bool sleeps = is(what, channel::what::wait_descriptors) || is(what, channel::what::wait_others);
-  if (sleeps) begin_sleep(f);
+  const bool idle = is(what, channel::what::wait_descriptors) || is(what, channel::what::wait_others);
+  const ps begin = c.time();
+  if (idle) begin_sleep(f);
   const int error = serve(k, what, arguments, answer);
-  if (sleeps) ++f.running;
+  if (idle) ++f.running;
+  t.unproven = k.unproven;
+  if (!idle && !is(what, channel::what::sleep)) use(p, k, c.time() - begin);
   c.sync();
   if (p.over) return;
   if (p.bytes.forbidden() && failures_.empty()) {
@@ -232,6 +261,12 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   if (last_answered_ && last_answered_ != &t) channel::let_sleep(*last_answered_->page);
   last_answered_ = &t;
   channel::answer(page, t.seen);
+}
+
+void programs::use(process& p, caller& k, ps time) {
+  k.used += time;
+  p.verbs.used.process += time;
+  *p.verbs.node_used += time;
 }
 
 void programs::begin_sleep(family& f) {
@@ -267,6 +302,7 @@ bool programs::take_request(cpu& c, thread& t) {
       if (channel::await_request(*t.page, t.seen, t.waits, pause)) break;
       if (wall_clock::now() < l.next_look) continue;
       l.next_look = wall_clock::now() + std::chrono::milliseconds(1);
+      if (progress_.is_due()) tell_progress(&t);
       if (!look_at(c, t, l)) return false;
     }
   }
@@ -279,8 +315,11 @@ bool programs::take_request(cpu& c, thread& t) {
 // of processor time is taken for waiting all the same.
 void programs::suspect_spin(thread& t, look& l) {
   if (wall_clock::now() < l.next_signal) return;
+  // Ten times as long as it is to sleep then.
   constexpr std::uint64_t second = 1'000'000'000;  // ns
-  const std::uint64_t enough = t.of->unprovable ? second / 10 : second;
+  constexpr std::uint64_t least = 2'000'000;
+  constexpr std::uint64_t first = 10'000;
+  const std::uint64_t enough = t.of->unprovable ? std::clamp(first << std::min(t.unproven, 20U), least, second / 10) : second;
   l.next_signal = wall_clock::now() + l.pause;
   l.pause *= 2;
   const std::uint64_t computed = processor_time(t.of->id, t.id);
@@ -297,17 +336,14 @@ void programs::suspect_spin(thread& t, look& l) {
 bool programs::look_at(cpu& c, thread& t, look& l) {
   process& p = *t.of;
   accept_threads();  // it may have become another program, or made one
-  pollfd end{p.ended ? p.ended.get() : -1, POLLIN, 0};
-  if (p.over || (::poll(&end, 1, 0) > 0 && end.revents)) {
-    end_process(p);
-    return false;
-  }
+  if (is_interrupted()) interrupt();
+  if (p.over || has_ended(p)) return false;
   const char state = state_of(p.id, t.id);
   if (state == 0 || state == 'Z' || state == 'X') {
     // It has not said that it ends, so its process does: what that has open is closed when the last of its threads has gone.
     constexpr int moment = 1000;  // ms
-    const bool all_gone = p.ended && ::poll(&end, 1, moment) > 0;
-    if (all_gone || t.id == p.id) end_process(p);
+    pollfd end{p.ended.get(), POLLIN, 0};
+    ::poll(&end, 1, moment);
     return false;
   }
   constexpr auto patience = std::chrono::seconds(10);
@@ -327,11 +363,13 @@ bool programs::look_at(cpu& c, thread& t, look& l) {
   t.bed.fds.clear();
   t.bed.unknown = t.page;
   t.bed.seen = t.seen;
-  t.bed.who = "sleeps in a call that the library does not know";
+  t.bed.why = "sleeps in a call that the library does not know";
+  ++unknown_calls_[{p.of.number, call_of(p.id, t.id)}];
   admit_newcomers();
   begin_sleep(p.of);
   waiting_.sleep(c, t.bed, never);
   ++p.of.running;
+  t.bed.why = nullptr;
   t.bed.unknown = nullptr;
   return !p.over;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -30,6 +31,16 @@ std::string with_address(const std::string& word, std::size_t nodes, std::uint32
   return n < nodes ? fmt::format("{}127.0.0.{}", word.substr(0, at), first + n) : word;
 }
 
+// The end of what a program has printed.
+std::string last_line(const std::string& file) {
+  std::ifstream in(file);
+  std::string last;
+  for (std::string line; std::getline(in, line);) {
+    if (line.find_first_not_of(" \t-") != std::string::npos) last = line;
+  }
+  return last;
+}
+
 }  // namespace
 
 programs::process::process(family& f, programs& p, std::uint32_t number, std::uint64_t seed)
@@ -39,6 +50,7 @@ programs::process::process(family& f, programs& p, std::uint32_t number, std::ui
       verbs(where, number, bytes, changes, p.waiting_, p.connections_, p.statistics_, p.config_.time,
             p.system_.config().link.rate, seed) {
   verbs.gids = p.config_.gids;
+  verbs.node_used = &p.used_.at(number);
 }
 
 programs::thread::~thread() {
@@ -51,7 +63,9 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
       config_(std::move(config)),
       place_(place_of(config_)),
       network_(s),
-      connections_(network_, config_.connections) {
+      connections_(network_, config_.connections),
+      used_(s.nodes()),
+      progress_(config_.progress) {
   stats_.add("requests", "1", "what threads of programs asked for", statistics_.requests);
   stats_.add("empty_polls", "1", "polls of a completion queue that found nothing", statistics_.empty_polls);
   stats_.add("stretched_polls", "1", "of these, the ones that slept until something changed", statistics_.stretched_polls);
@@ -62,6 +76,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
              statistics_.unproven_spins);
   stats_.add("parks", "1", "times that a thread slept in the operating system", statistics_.parks);
   stats_.add("unknown_waits", "1", "times that it slept in a call that the library does not know", statistics_.unknown_waits);
+  stats_.add("machine_clocks", "1", "times that it read a clock of the machine's", statistics_.machine_clocks);
   stats_.add("refused", "1", "requests that made no sense", statistics_.refused);
   stats_.add("programs_running", "1", "programs that have begun and not ended", running_);
   const auto outside = [this](std::uint64_t physical_memory::outside_use::*part) {
@@ -201,7 +216,7 @@ void programs::end_family(family& f) {
     if (p->id == f.main) end_process(*p);
   }
   echo(f, true);
-  if (f.main > 0 && f.status != static_cast<int>(f.config.expect)) {
+  if (f.main > 0 && !interrupted_ && f.status != static_cast<int>(f.config.expect)) {
     fail(fmt::format("program{} ({}) ended with status {}{}, not with {}; what it said is in program{}.txt", f.number,
                      f.what.words[0], f.status, signal ? fmt::format(" (signal {}, {})", signal, ::strsignal(signal)) : "",
                      f.config.expect, f.number));
@@ -217,7 +232,10 @@ void programs::end_process(process& p) {
   p.changes.end();
   for (thread& t : p.threads) waiting::dismiss(t.bed);
   for (const auto& other : p.of.processes) {
-    if (!other->over) other->changes.ran();
+    if (other->over) continue;
+    other->changes.ran();
+    if (other->id != p.parent) continue;
+    other->verbs.used.children += p.verbs.used.process + p.verbs.used.children;
   }
 }
 
@@ -241,14 +259,63 @@ void programs::stop(std::string why) {
 bool programs::wait_outside() {
   constexpr int patience = 10000;  // ms
   if (waiting_.wait_outside(patience, now() + config_.time.out_of_band)) return true;
-  std::string who;
-  for (const std::string& w : waiting_.who_sleeps()) who += (who.empty() ? "" : "; ") + w;
+  if (is_interrupted()) interrupt();
+  const std::string who = who_sleeps();
+  std::string said;
   for (const auto& f : families_) {
-    if (!f->over) fail(fmt::format("program{} ({}) waits for ever", f->number, f->what.words[0]));
+    if (f->main <= 0 || f->over) continue;
+    const std::string line = last_line(f->what.output);
+    said += fmt::format("; program{} said {} (program{}.txt)", f->number, line.empty() ? "nothing" : "'" + line + "' last",
+                        f->number);
   }
-  fail(fmt::format("nothing is left to do, and nothing has come from outside for {} s; {}", patience / 1000,
-                   who.empty() ? "no thread sleeps" : who));
+  fail(fmt::format("nothing is left to do, and nothing has come from outside for {} s; {}{}", patience / 1000,
+                   who.empty() ? "no thread sleeps" : who, said));
   return false;
+}
+
+std::string programs::who_sleeps() const {
+  std::string out;
+  for (const auto& f : families_) {
+    for (const auto& p : f->processes) {
+      for (const thread& t : p->threads) {
+        if (p->over || !t.bed.why) continue;
+        out += fmt::format("{}program{} ({}), thread {}, {}", out.empty() ? "" : "; ", f->number, f->what.words[0], t.id,
+                           t.bed.why);
+        if (!t.bed.fds.empty()) out += fmt::format(" ({})", t.bed.fds.size());
+      }
+    }
+  }
+  return out;
+}
+
+void programs::tell_progress(const thread* computes) {
+  std::string who;
+  if (computes) {
+    const family& f = computes->of->of;
+    who = fmt::format("program{} ({}) makes no call: it computes, or waits for memory", f.number, f.what.words[0]);
+  }
+  progress_.tell(now(), statistics_.requests.value(), statistics_.unproven_spins.value(), who);
+}
+
+void programs::stop_by(int fd) {
+  interrupt_ = fd;
+  waiting_.watch(fd, [this] { interrupt(); });
+}
+
+bool programs::is_interrupted() const {
+  pollfd p{interrupt_, POLLIN, 0};
+  return !interrupted_ && interrupt_ >= 0 && ::poll(&p, 1, 0) > 0;
+}
+
+void programs::interrupt() {
+  interrupted_ = true;
+  waiting_.unwatch(interrupt_);
+  const std::string who = who_sleeps();
+  fail(fmt::format("stopped by a signal at {:.3f} us of simulated time; {}", static_cast<double>(now().count()) / 1e6,
+                   who.empty() ? "no thread slept" : who));
+  for (const auto& f : families_) {
+    if (f->main > 0 && !f->over) ::kill(-f->main, SIGKILL);
+  }
 }
 
 void programs::echo(family& f, bool all) {

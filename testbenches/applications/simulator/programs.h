@@ -19,6 +19,7 @@
 #include "testbenches/applications/simulator/launcher.h"
 #include "testbenches/applications/simulator/network.h"
 #include "testbenches/applications/simulator/process_memory.h"
+#include "testbenches/applications/simulator/progress.h"
 #include "testbenches/applications/simulator/serve.h"
 #include "tlm/base/unit.h"
 
@@ -37,10 +38,11 @@ struct programs_config {
   time_config time;
   cm::manager_config connections;
   bool echo = false;
-  const gid_map* gids = nullptr;  // with a gateway: outlives the programs
-  std::string network;            // then: node 0's address, "192.168.77.1"; programs reach its network and no other
-  std::uint32_t first_host = 1;   // its last byte
-  std::string loopback;           // "127.192.0": where programs' addresses lie; empty: where there is room
+  ps progress{10'000'000'000'000};  // of the wall clock, between words of how far the run is; 0: none
+  const gid_map* gids = nullptr;    // with a gateway: outlives the programs
+  std::string network;              // then: node 0's address, "192.168.77.1"; programs reach its network and no other
+  std::uint32_t first_host = 1;     // its last byte
+  std::string loopback;             // "127.192.0": where programs' addresses lie; empty: where there is room
   std::filesystem::path folder;
   std::uint64_t seed = 1;
 };
@@ -59,6 +61,8 @@ class programs final : public unit {
   void look_outside() { waiting_.checkpoint(now() + config_.time.out_of_band); }
   // Gives up.
   void stop(std::string why);
+  // Stops when the descriptor is readable.
+  void stop_by(int fd);
   // Returns the failures.
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
   // The machine has no more descriptors, memory or processes for the programs.
@@ -67,6 +71,9 @@ class programs final : public unit {
   [[nodiscard]] int status(std::size_t program) const { return families_.at(program)->status; }
   [[nodiscard]] const client_statistics& counters() const { return statistics_; }
   [[nodiscard]] std::uint64_t signals() const { return signals_; }
+  // How often a program slept in a call that the library does not know, by program and call.
+  using unknown_calls = std::map<std::pair<std::size_t, std::string>, std::uint64_t>;
+  [[nodiscard]] const unknown_calls& calls_unknown() const { return unknown_calls_; }
 
  private:
   struct process;
@@ -96,6 +103,7 @@ class programs final : public unit {
     std::uint32_t seen = 0;
     channel::impatience waits;
     ps last_call{0};
+    unsigned unproven = 0;  // times in a row that it was taken for waiting without a proof
     waiting::sleeper bed;
 
     ~thread();
@@ -105,6 +113,7 @@ class programs final : public unit {
     family& of;
     node& where;
     pid_t id = 0;
+    pid_t parent = 0;
     descriptor ended;
     activity changes;
     process_memory bytes;
@@ -126,12 +135,19 @@ class programs final : public unit {
   void suspect_spin(thread& t, look& l);
   bool look_at(cpu& c, thread& t, look& l);
   void serve_one(cpu& c, thread& t, caller& k);
+  static bool has_ended(const process& p);
+  void take_time(cpu& c, thread& t, caller& k);
+  static void use(process& p, caller& k, ps time);
   [[nodiscard]] ps horizon(const thread& t) const;
   void begin_sleep(family& f);
   void end_process(process& p);
   void end_family(family& f);
   void echo(family& f, bool all);
   void end_used_up(const std::system_error& why);
+  [[nodiscard]] bool is_interrupted() const;
+  void interrupt();
+  [[nodiscard]] std::string who_sleeps() const;
+  void tell_progress(const thread* computes);
   void fail(std::string message) { failures_.push_back(std::move(message)); }
   [[nodiscard]] node& node_of(const family& f) { return system_.at(f.config.node); }
 
@@ -147,9 +163,14 @@ class programs final : public unit {
   std::uint64_t made_processes_ = 0;
   std::vector<std::unique_ptr<family>> families_;
   thread* last_answered_ = nullptr;
+  std::vector<ps> used_;            // processor time, by node
   std::vector<thread*> newcomers_;  // which have connected, and do not run yet
   std::vector<std::string> failures_;
   std::optional<std::system_error> used_up_;
+  unknown_calls unknown_calls_;
+  progress progress_;
+  int interrupt_ = -1;  // readable when the run is to end
+  bool interrupted_ = false;
 };
 
 }  // namespace hcasim::applications

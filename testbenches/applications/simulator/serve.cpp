@@ -50,6 +50,7 @@ int serve(caller& k, std::uint32_t what, const std::byte* arguments, std::byte* 
     return EOPNOTSUPP;
   }
   if (what != static_cast<std::uint32_t>(channel::what::poll_cq)) k.found_empty.clear();
+  if (what != static_cast<std::uint32_t>(channel::what::spin)) k.unproven = 0;
   if (what <= static_cast<std::uint32_t>(channel::what::thread_ends)) return table[what](k, arguments, answer);
   if (what == static_cast<std::uint32_t>(channel::what::poll_cq)) return table[what](k, arguments, answer);
   const client::use use(k.who, destroys(static_cast<channel::what>(what)));

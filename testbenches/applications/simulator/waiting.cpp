@@ -77,7 +77,7 @@ void waiting::checkpoint(ps t, deeds done) {
   const finding found = look(t, 0, done.written || done.signalled);
   if (found.watched) {
     // A process that has ended closed its descriptors before: the look may have passed them while it did.
-    look(t, 0, true);
+    look_at_sleepers(t, 0, true);
   } else if (!found.sleepers && done.written && !sleepers_.empty()) {
     // The loopback delivers before a write returns unless the host's kernel is in a hurry.
     constexpr int moment = 1;  // ms
@@ -97,31 +97,10 @@ bool waiting::wait_outside(int milliseconds, ps t) {
 }
 
 waiting::finding waiting::look(ps t, int milliseconds, bool signals) {
-  polled_.clear();
-  for (const sleeper* s : sleepers_) polled_.insert(polled_.end(), s->fds.begin(), s->fds.end());
-  for (const watched& w : watched_) polled_.push_back({w.fd, POLLIN, 0});
-  if (!polled_.empty()) ::poll(polled_.data(), polled_.size(), milliseconds);
   finding found;
-  sleeper* last = nullptr;
-  std::size_t at = 0;
-  for (sleeper* s : sleepers_) {
-    bool ready = s->unknown && channel::is_asked(*s->unknown, s->seen);
-    for (std::size_t i = 0; i < s->fds.size(); ++i) ready |= polled_[at++].revents != 0;
-    if (s->up) continue;
-    if (!ready && signals && s->signals != 0) ready = (signals_waiting_for(s->process, s->thread) & s->signals) != 0;
-    if (!ready) continue;
-    s->up = true;
-    s->due = t;
-    found.sleepers = true;
-    if (last) {
-      s->before = last;
-      last->behind = s;
-    } else {
-      wake_at(s->wake, t);
-    }
-    last = s;
-  }
+  found.sleepers = look_at_sleepers(t, milliseconds, signals);
   std::vector<int> ready;
+  std::size_t at = polled_.size() - watched_.size();
   for (const watched& w : watched_) {
     if (polled_[at++].revents != 0) ready.push_back(w.fd);
   }
@@ -135,18 +114,41 @@ waiting::finding waiting::look(ps t, int milliseconds, bool signals) {
   return found;
 }
 
+// The descriptors of sleepers come first in `polled_`, in their order.
+bool waiting::look_at_sleepers(ps t, int milliseconds, bool signals) {
+  polled_.clear();
+  for (const sleeper* s : sleepers_) polled_.insert(polled_.end(), s->fds.begin(), s->fds.end());
+  for (const watched& w : watched_) polled_.push_back({w.fd, POLLIN, 0});
+  if (!polled_.empty()) ::poll(polled_.data(), polled_.size(), milliseconds);
+  bool found = false;
+  sleeper* last = nullptr;
+  std::size_t at = 0;
+  for (sleeper* s : sleepers_) {
+    bool ready = s->unknown && channel::is_asked(*s->unknown, s->seen);
+    for (std::size_t i = 0; i < s->fds.size(); ++i) ready |= polled_[at++].revents != 0;
+    if (s->up) continue;
+    if (!ready && signals && s->signals != 0) ready = (signals_waiting_for(s->process, s->thread) & s->signals) != 0;
+    if (!ready) continue;
+    s->up = true;
+    s->due = t;
+    found = true;
+    if (last) {
+      s->before = last;
+      last->behind = s;
+    } else {
+      wake_at(s->wake, t);
+    }
+    last = s;
+  }
+  return found;
+}
+
 void waiting::watch(int fd, std::function<void()> ready) {
   watched_.push_back({fd, std::move(ready)});
 }
 
 void waiting::unwatch(int fd) {
   watched_.remove_if([fd](const watched& w) { return w.fd == fd; });
-}
-
-std::vector<std::string> waiting::who_sleeps() const {
-  std::vector<std::string> out;
-  for (const sleeper* s : sleepers_) out.push_back(s->who);
-  return out;
 }
 
 }  // namespace hcasim::applications

@@ -48,7 +48,7 @@ class waiting {
     pid_t thread = 0;
     const channel::page* unknown = nullptr;  // sleeps in a call that nobody has told us of, until its next request
     std::uint32_t seen = 0;
-    std::string who;
+    const char* why = nullptr;  // the thread sleeps, as a report says it; null: it does not
     bool up = false;
     sc_core::sc_event wake;
     // Those found at once go on one after the other: the first is woken at `due`, each wakes the next.
@@ -70,7 +70,6 @@ class waiting {
   void unwatch(int fd);
 
   [[nodiscard]] std::size_t sleeping() const { return sleepers_.size(); }
-  [[nodiscard]] std::vector<std::string> who_sleeps() const;
 
  private:
   struct watched {
@@ -84,6 +83,7 @@ class waiting {
     explicit operator bool() const { return sleepers || watched; }
   };
   finding look(ps t, int milliseconds, bool signals);
+  bool look_at_sleepers(ps t, int milliseconds, bool signals);
   static void leave_row(sleeper& s);
 
   std::list<sleeper*> sleepers_;

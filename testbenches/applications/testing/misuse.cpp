@@ -26,6 +26,9 @@ int main(int argc, char** argv) {
                                                {"faults", faults},
                                                {"spawn", spawn},
                                                {"killed", killed},
+                                               {"clocks", clocks},
+                                               {"limits", limits},
+                                               {"machine_clocks", machine_clocks},
                                                {"timers", timer_files},
                                                {"signals", timers_that_signal}};
   if (argc == 4 && std::strcmp(argv[1], "wake") == 0) {

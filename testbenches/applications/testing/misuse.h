@@ -130,6 +130,7 @@ inline const volatile char& flag = buffer[4096];
 
 // Runs the case of that name.
 void spin(const char* how);
+void clocks();
 void closed_channel();
 void compute();
 void drained();
@@ -138,6 +139,8 @@ void forked();
 void grow();
 void killed();
 void leave();
+void limits();
+void machine_clocks();
 void out_of_memory();
 void register_memory();
 void resize();

@@ -9,6 +9,7 @@
 #include "testbenches/runner/description/quantity.h"
 #include "testbenches/runner/description/resolved.h"
 #include "testbenches/runner/execution/execute.h"
+#include "testbenches/runner/execution/interrupt.h"
 #include "testbenches/runner/execution/output_folder.h"
 #include "testbenches/runner/execution/prepare.h"
 #include "testbenches/runner/execution/what_if.h"
@@ -136,6 +137,13 @@ void apply_own(description& d, const run_options& o, testbench& bench) {
   }
 }
 
+// A run that a signal has ended in order keeps what it has; its status is the signal's.
+int status_of(const result& r) {
+  constexpr int no_signal = 128;
+  if (const int stopped = interrupt_watch::exit_status(); stopped > no_signal) return stopped;
+  return r.passed() ? run_passed : run_failed;
+}
+
 }  // namespace
 
 int run_testbench(const run_options& o, platform_factory machine) {
@@ -249,7 +257,7 @@ int run_testbench(const run_options& o, platform_factory machine) {
   if (o.json) {
     if (o.explain) document["explain"] = explain_json(waterfalls, resources, gained ? &*gained : nullptr);
     std::cout << dump(document);
-    return r.passed() ? run_passed : run_failed;
+    return status_of(r);
   }
   std::cout << fmt::format("{}: {} (seed {}, {} simulated)\n\n{}\n", name, r.passed() ? "passed" : "FAILED", d.seed(),
                            format_quantity(knob_kind::time, static_cast<long double>(end.count())), result_text(r));
@@ -271,7 +279,7 @@ int run_testbench(const run_options& o, platform_factory machine) {
                              o.record_stream.substr(o.record_stream.find('=') + 1));
   }
   if (drawn) std::cout << fmt::format("waveform    gtkwave {}/waves.gtkw\n", out.final_place().string());
-  return r.passed() ? run_passed : run_failed;
+  return status_of(r);
 }
 
 }  // namespace hcasim
