@@ -224,7 +224,13 @@ function(hca_add_rtl)
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/rtl_design.cpp.in ${dir}/${name}_design.cpp @ONLY)
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/rtl_design.h.in ${dir}/rtl/${name}.h @ONLY)
 
-  include(${dir}/V${name}.cmake)
+  # Names alone: newer versions escape folders with letters beyond ASCII in a way that CMake does not read.
+  file(READ ${dir}/V${name}.cmake generated)
+  string(REGEX MATCHALL "/V${name}[A-Za-z0-9_]*\\.cpp" fast_sources "${generated}")
+  list(TRANSFORM fast_sources PREPEND ${dir})
+  set(slow_sources ${fast_sources})
+  list(FILTER slow_sources INCLUDE REGEX "(__Slow|__Syms|__ConstPool_[0-9]+)\\.cpp$")
+  list(REMOVE_ITEM fast_sources ${slow_sources})
   # Slow paths (construction, reset, dumps) are quick to compile, with instrumentation the fast ones too. Verilator's many small
   # sources make one each: most of the time would go into its headers.
   set(fast -O3 $<$<CXX_COMPILER_ID:GNU>:--param=max-combine-insns=2>)  # wide expressions take GCC most of its time to combine
@@ -234,8 +240,8 @@ function(hca_add_rtl)
   if(HCASIM_SANITIZE)
     set(fast -O0)  # clang takes a minute for a design, for a few hundred cycles in all
   endif()
-  add_library(${name}_slow OBJECT ${V${name}_CLASSES_SLOW} ${V${name}_SUPPORT_SLOW})
-  add_library(${name} STATIC ${V${name}_CLASSES_FAST} ${V${name}_SUPPORT_FAST} ${dir}/${name}_design.cpp $<TARGET_OBJECTS:${name}_slow>)
+  add_library(${name}_slow OBJECT ${slow_sources})
+  add_library(${name} STATIC ${fast_sources} ${dir}/${name}_design.cpp $<TARGET_OBJECTS:${name}_slow>)
   target_compile_options(${name}_slow PRIVATE -O0 -w)
   target_compile_options(${name} PRIVATE ${fast} -w)  # generated code has warnings of its own
   foreach(part ${name} ${name}_slow)

@@ -90,7 +90,9 @@ function(hca_verilate name dir arguments sources lists)
         string(APPEND said "WARNINGS show or off has it go on at warnings.")
       endif()
       message(FATAL_ERROR "hca_add_rtl(${name}): Verilator refuses it:\n${said}")
-    elseif(said)
+    endif()
+    string(REGEX REPLACE "- (V e r i l a t i o n|Verilator:)[^\n]*\n" "" said "${said}")  # statistics of newer versions
+    if(NOT said STREQUAL "")
       message(NOTICE "hca_add_rtl(${name}): Verilator says:\n${said}")
     endif()
     # Lines `S <numbers> "file"`; a file list is not among them, but Verilator itself is, and what it has looked for in vain.

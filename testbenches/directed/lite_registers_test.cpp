@@ -91,7 +91,7 @@ TEST(lite_registers, stand_in_a_device_whose_bar_is_larger) {
   rtl_device_config config;
   rtl::chosen what;
   what.make = rtl::make_small_registers_design;
-  rtl_device device("device0", config, what, {2, 0xffff900000000000, 256, 512, 64});
+  hcasim::rtl_device device("device0", config, what, {2, 0xffff900000000000, 256, 512, 64});
   EXPECT_EQ(device.bursts(), 0U);
 }
 

@@ -14,7 +14,7 @@
 namespace hcasim::lockstep {
 namespace {
 
-using clock = std::chrono::steady_clock;
+using host_clock = std::chrono::steady_clock;
 
 // While it is there, SIGINT and SIGTERM end the search and not the process.
 class stop_signals {
@@ -59,7 +59,7 @@ class search {
     options_.coverage_file.clear();
     patience_.stop = signals_.descriptor();
     const auto limit = std::chrono::duration<double>(std::min(seconds, 1e9));
-    patience_.until = clock::now() + std::chrono::duration_cast<clock::duration>(limit);
+    patience_.until = host_clock::now() + std::chrono::duration_cast<host_clock::duration>(limit);
   }
 
   shortened run(item_stream failing) {
@@ -100,11 +100,11 @@ class search {
     return removed;
   }
   bool fails_alike(const item_stream& s) { return reason_of(run_isolated(unit_, s, options_, patience_).problem) == reason_; }
-  [[nodiscard]] bool over() const { return clock::now() >= patience_.until || signals_.came(); }
+  [[nodiscard]] bool over() const { return host_clock::now() >= patience_.until || signals_.came(); }
   [[nodiscard]] bool done() const { return tries_ >= most_tries || over(); }
   [[nodiscard]] std::string why_over() const {
     if (signals_.came()) return "the search was stopped by a signal";
-    return clock::now() >= patience_.until ? "the time of the search is over" : "";
+    return host_clock::now() >= patience_.until ? "the time of the search is over" : "";
   }
 
   const stop_signals signals_;
@@ -121,8 +121,9 @@ bool patience::read_all(int from, std::string& text) const {
   char buffer[4096];
   for (;;) {
     pollfd fds[] = {{from, POLLIN, 0}, {stop, POLLIN, 0}};
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now()).count();
-    const int timeout = until == clock::time_point::max() ? -1 : static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - host_clock::now()).count();
+    const int timeout =
+        until == host_clock::time_point::max() ? -1 : static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
     const int n = ::poll(fds, stop < 0 ? 1 : 2, timeout);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0 || (stop >= 0 && fds[1].revents != 0)) return false;

@@ -15,10 +15,10 @@
 namespace hcasim::lockstep {
 namespace {
 
-using clock = std::chrono::steady_clock;
+using host_clock = std::chrono::steady_clock;
 
-double seconds_since(clock::time_point begin) {
-  return std::chrono::duration<double>(clock::now() - begin).count();
+double seconds_since(host_clock::time_point begin) {
+  return std::chrono::duration<double>(host_clock::now() - begin).count();
 }
 
 options faulty(std::uint64_t requests) {
@@ -32,7 +32,7 @@ options faulty(std::uint64_t requests) {
 TEST(search, ends_with_the_shortest_so_far_when_its_time_is_over) {
   const options o = faulty(60'000);
   const item_stream s = make_bench("key_check")->generate(o);
-  const auto begin = clock::now();
+  const auto begin = host_clock::now();
   const shortened least = shortest("key_check", s, o, 0.4);
   EXPECT_LT(seconds_since(begin), 2.0);
   EXPECT_EQ(least.cut_short, "the time of the search is over");
@@ -50,7 +50,7 @@ TEST(search, ends_with_the_shortest_so_far_at_a_signal) {
       ::kill(::getppid(), number);
       ::_exit(0);
     }
-    const auto begin = clock::now();
+    const auto begin = host_clock::now();
     const shortened least = shortest("key_check", s, o, 600);
     EXPECT_EQ(least.cut_short, "the search was stopped by a signal");
     EXPECT_GT(seconds_since(begin), 0.25);
