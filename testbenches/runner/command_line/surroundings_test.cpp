@@ -1,5 +1,5 @@
-// What people's machines are like: signals, limits, closed files, folders that are gone. Every command ends with status 0, or
-// with status 2 and the cause, or as a signal ends it; and what it had not finished is gone.
+// Signals, limits, closed files, removed folders. Every command ends with status 0, with status 2 and the cause, or with a
+// signal's status, and leaves nothing unfinished.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ class surroundings : public selftest_program {
   static void study() {
     file("s.yaml", "base: {testbench: count_ticks}\naxes: {n: {knob: seed, values: [1, 2]}}\nmetrics: {t: {figure: ticks}}\n");
   }
-  // Nothing but what `before` names, and finished results.
+  // Expects that no unfinished output is there.
   void nothing_unfinished(const std::string& what) const {
     for (const std::string& name : files()) {
       EXPECT_EQ(name.find(".partial"), std::string::npos) << name << " is left by " << what;

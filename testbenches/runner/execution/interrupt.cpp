@@ -27,7 +27,7 @@ pid_t owner = 0;  // of `doomed`: what this process forks leaves it alone
 int watched = -1;
 int first_signal = 0;
 
-// The run goes on meanwhile, but finds no folder any more to make files in.
+// Renames the output first: the run goes on meanwhile and must not find its folder.
 void remove_doomed() {
   if (doomed.empty() || owner != ::getpid()) return;
   std::error_code ec;
@@ -53,7 +53,7 @@ void wait_for_signal(sigset_t set) {
   ::_exit(128 + signal);
 }
 
-// A process that has come to the hard limit of processor time is killed; the soft limit is what signals, a second before.
+// Lowers the soft limit of processor time: it signals, and the hard limit kills.
 void hear_time_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY || limit.rlim_max < 2) return;
@@ -61,7 +61,7 @@ void hear_time_limit() {
   ::setrlimit(RLIMIT_CPU, &limit);
 }
 
-// One thread for all; it lives as long as the program.
+// Starts the one thread that waits for signals as long as the program lives.
 void begin_waiting() {
   static bool begun = false;
   if (begun) return;
@@ -77,7 +77,7 @@ void begin_waiting() {
   hear_time_limit();
 }
 
-// Says why and ends the program, with status 2 when the machine has no more to give.
+// Prints the cause and ends the program, with status 2 for a limit of the machine.
 [[noreturn]] void end_after_exception() {
   std::string why = "internal error";
   bool used_up = false;
@@ -97,7 +97,7 @@ void begin_waiting() {
   std::abort();
 }
 
-// Where an exception has left a thread, or what is made before main().
+// Handles exceptions that leave a thread or a constructor before main().
 struct ends_in_order {
   ends_in_order() { std::set_terminate(end_after_exception); }
 };

@@ -1,5 +1,5 @@
-// A signal that ends a run leaves no half-written output: a thread waits for it, removes the output and ends the program. So
-// does an exception that leaves a thread.
+// Removes half-written output when a signal ends a run: a thread waits for the signal, removes the output and ends the program.
+// An exception that leaves a thread does the same.
 #pragma once
 
 #include <filesystem>

@@ -69,7 +69,7 @@ void output_folder::claim() {
   }
 }
 
-// Ends what a run that was ended within commit() had begun: its new result counts once it is in place.
+// Completes a commit() that was interrupted: the earlier result goes once the new one is in its place.
 void output_folder::recover() const {
   const fs::path old = beside(final_, ".", ".old");
   std::error_code ec;
