@@ -249,7 +249,7 @@ converted_waves convert_waves(const convert_options& o) {
       fs::remove(file, ignored);
     }
   } const remove{partial};
-  const interrupt_guard guard(partial, [] {});
+  const interrupt_guard guard(partial, {}, [] {});
   std::unique_ptr<wave_output> out;
   if (ending == ".vcd") {
     out = std::make_unique<vcd_output>(partial);

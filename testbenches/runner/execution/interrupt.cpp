@@ -23,7 +23,8 @@ namespace {
 
 std::mutex guarding;
 std::filesystem::path doomed;
-pid_t owner = 0;  // of `doomed`: what this process forks leaves it alone
+std::filesystem::path doomed_parent;  // the topmost that was made for it; empty = none was
+pid_t owner = 0;                      // of `doomed`: what this process forks leaves it alone
 int watched = -1;
 int first_signal = 0;
 
@@ -34,6 +35,8 @@ void remove_doomed() {
   const std::filesystem::path moved = doomed.parent_path() / fmt::format(".hcasim.{}.gone", ::getpid());
   std::filesystem::rename(doomed, moved, ec);
   std::filesystem::remove_all(ec ? doomed : moved, ec);
+  if (doomed_parent.empty()) return;
+  for (auto p = doomed.parent_path(); std::filesystem::remove(p, ec) && p != doomed_parent;) p = p.parent_path();
 }
 
 void wait_for_signal(sigset_t set) {
@@ -105,11 +108,13 @@ struct ends_in_order {
 
 }  // namespace
 
-interrupt_guard::interrupt_guard(const std::filesystem::path& unfinished, const std::function<void()>& make) {
+interrupt_guard::interrupt_guard(const std::filesystem::path& unfinished, const std::filesystem::path& made,
+                                 const std::function<void()>& make) {
   begin_waiting();
   const std::lock_guard lock(guarding);
   make();
   doomed = unfinished;
+  doomed_parent = made;
   owner = ::getpid();
 }
 

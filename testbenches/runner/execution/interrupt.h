@@ -9,9 +9,10 @@ namespace hcasim {
 
 class interrupt_guard {
  public:
-  // Calls `make`, which makes the folder or file, or throws; from its first moment on a signal removes it. Throws input_error
-  // when no thread can wait. Call it before other threads exist.
-  interrupt_guard(const std::filesystem::path& unfinished, const std::function<void()>& make);
+  // Calls `make`, which makes the folder or file, or throws; from its first moment on a signal removes it, and the empty
+  // folders above it up to `made`. Throws input_error when no thread can wait. Call it before other threads exist.
+  interrupt_guard(const std::filesystem::path& unfinished, const std::filesystem::path& made,
+                  const std::function<void()>& make);
   ~interrupt_guard();
   interrupt_guard(const interrupt_guard&) = delete;
   interrupt_guard& operator=(const interrupt_guard&) = delete;
