@@ -100,11 +100,8 @@ void begin_waiting() {
   std::abort();
 }
 
-// Handles exceptions that leave a thread or a constructor before main().
-struct ends_in_order {
-  ends_in_order() { std::set_terminate(end_after_exception); }
-};
-[[gnu::init_priority(101)]] const ends_in_order from_the_beginning;  // before all others
+// Handles exceptions that leave a thread or a constructor of something static.
+[[maybe_unused]] const std::terminate_handler before_this_one = std::set_terminate(end_after_exception);
 
 }  // namespace
 
