@@ -45,7 +45,7 @@ struct launched {
   descriptor ended;  // readable when it has
 };
 
-// Throws std::system_error, with what the system said.
+// Throws std::system_error with the cause that the system gives.
 launched start(const launch& what);
 
 // The preload library beside the running program, or where it was installed. Throws std::runtime_error: it was not built.

@@ -187,7 +187,7 @@ void programs::launch_program(cpu& c, family& f) {
   }
 }
 
-// Ends all programs when the machine has no more to give: what they would do from here on is not what was asked for.
+// Ends all programs when the error is a limit of the machine: a program that lacks a descriptor would do something else.
 void programs::end_used_up(const std::system_error& why) {
   for (const std::errc limit : {std::errc::too_many_files_open, std::errc::too_many_files_open_in_system,
                                 std::errc::resource_unavailable_try_again, std::errc::not_enough_memory}) {

@@ -65,7 +65,7 @@ class programs final : public unit {
   void stop_by(int fd);
   // Returns the failures.
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
-  // The machine has no more descriptors, memory or processes for the programs.
+  // The limit of the machine (descriptors, memory, processes) that ended the programs.
   [[nodiscard]] const std::optional<std::system_error>& used_up() const { return used_up_; }
   // Of each program, after its end; -1: it has not ended.
   [[nodiscard]] int status(std::size_t program) const { return families_.at(program)->status; }

@@ -66,16 +66,16 @@ constexpr std::optional<ip_address> ip_of(const gid& g) {
 constexpr bool is_group(ip_address a) {
   return a >> 28 == 0xe;
 }
-// ff..:, or the IPv4 address of a group.
+// True for ff..: and for the IPv4 address of a group.
 constexpr bool is_group(const gid& g) {
   const auto ip = ip_of(g);
   return g.prefix >> 56 == 0xff || (ip && is_group(*ip));
 }
-// The IPv4 group that a multicast GID stands for: its low 28 bits, as IP over InfiniBand has them (RFC 4391).
+// Returns the IPv4 group of a multicast GID: its low 28 bits, as in IP over InfiniBand (RFC 4391).
 constexpr ip_address group_ip(const gid& g) {
   return 0xe000'0000 | static_cast<ip_address>(g.interface & 0x0fff'ffff);
 }
-// 01:00:5e and the low 23 bits of the group (RFC 1112).
+// Returns 01:00:5e and the low 23 bits of the group (RFC 1112).
 constexpr mac_address group_mac(ip_address group) {
   return {0x01,
           0x00,

@@ -49,7 +49,7 @@ std::string mended(const CLI::App& app, const CLI::ParseError& e) {
   return fmt::format("{}; {}", e.what(), help);
 }
 
-// With --json the error stands there as well. Without a working folder no relative path leads anywhere, whatever the error is.
+// Prints the error, with --json also as JSON. Relative paths fail without a working folder, so its absence is added.
 int refuse(std::string message, bool json, int status = run_bad_input) {
   std::error_code ec;
   if (std::filesystem::current_path(ec).empty()) message += "; the working folder has been removed: change to one that exists";
@@ -58,7 +58,7 @@ int refuse(std::string message, bool json, int status = run_bad_input) {
   return status;
 }
 
-// A stack that overflows ends the program without a word: too small a limit is told before.
+// Throws input_error when the stack may overflow, which would end the program without a message.
 void check_stack() {
   constexpr rlim_t least = 128 << 10;
   rlimit stack{};
@@ -108,7 +108,7 @@ int run_words(int argc, char** argv, platform_factory machine) {
   return run_passed;
 }
 
-// What was printed may be the whole result of a command.
+// Returns the status, or 2 when some of the output could not be written: it may be a command's whole result.
 int with_output_written(int status) {
   if (std::cout.flush() && std::ferror(stdout) == 0) return status;
   const bool again = ::write(STDOUT_FILENO, "\n", 1) == 1;

@@ -240,6 +240,7 @@ converted_waves convert_waves(const convert_options& o) {
   if (fs::exists(o.to, ec) && (!o.force || !fs::is_regular_file(o.to, ec)))
     throw input_error(fmt::format("'{}' exists; add --force to replace it or choose another name", o.to.string()));
   if (is_fst(o.from)) try_to_read(o.from);
+  if (!fs::is_directory(fs::absolute(o.to).parent_path(), ec)) cannot_write(o.to, ENOENT);
   const fs::path partial = beside(o.to, "", ".partial");
   struct remover {
     const fs::path& file;
@@ -248,7 +249,7 @@ converted_waves convert_waves(const convert_options& o) {
       fs::remove(file, ignored);
     }
   } const remove{partial};
-  const interrupt_guard guard(partial, [] {});
+  const interrupt_guard guard(partial, {}, [] {});
   std::unique_ptr<wave_output> out;
   if (ending == ".vcd") {
     out = std::make_unique<vcd_output>(partial);

@@ -90,6 +90,7 @@ TEST_F(convert, bad_input) {
   std::ofstream("empty.vcd");
   refused("trace missing.vcd x.vcd",
           "cannot read 'missing.vcd': No such file or directory; check the path and its permissions");
+  refused("trace good.vcd no/x.vcd", "cannot write 'no/x.vcd': No such file or directory; choose another place");
   refused("trace good.vcd x.png", "'x.png': end the name in .vcd or .fst");
   refused("trace good.vcd x.vcd --trace tpo", "--trace tpo: no signal has such a name; did you mean 'top'?");
   refused("trace good.vcd x.vcd --from '8 ps'", "--from: the waveform ends before");

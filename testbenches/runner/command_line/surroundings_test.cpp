@@ -1,5 +1,5 @@
-// What people's machines are like: signals, limits, closed files, folders that are gone. Every command ends with status 0, or
-// with status 2 and the cause, or as a signal ends it; and what it had not finished is gone.
+// Signals, limits, closed files, removed folders. Every command ends with status 0, with status 2 and the cause, or with a
+// signal's status, and leaves nothing unfinished.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ class surroundings : public selftest_program {
   static void study() {
     file("s.yaml", "base: {testbench: count_ticks}\naxes: {n: {knob: seed, values: [1, 2]}}\nmetrics: {t: {figure: ticks}}\n");
   }
-  // Nothing but what `before` names, and finished results.
+  // Expects that no unfinished output is there.
   void nothing_unfinished(const std::string& what) const {
     for (const std::string& name : files()) {
       EXPECT_EQ(name.find(".partial"), std::string::npos) << name << " is left by " << what;
@@ -53,10 +53,10 @@ TEST_F(surroundings, every_signal_that_ends_a_run_leaves_nothing_and_is_named) {
       for (const int s : {SIGINT, SIGQUIT}) std::signal(s, SIG_DFL);
       std::freopen("said.txt", "w", stderr);
       std::freopen("/dev/null", "w", stdout);
-      ::execl(places::selftest, "hcasim", "run", "count_ticks", "-o", "out", "--hang", "true", nullptr);
+      ::execl(places::selftest, "hcasim", "run", "count_ticks", "-o", "deep/er/out", "--hang", "true", nullptr);
       ::_exit(99);
     }
-    for (int i = 0; i < 500 && !fs::exists(".out.partial/resolved.yaml"); ++i)
+    for (int i = 0; i < 500 && !fs::exists("deep/er/.out.partial/resolved.yaml"); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ::kill(child, signal);
     int status = 0;
@@ -169,6 +169,19 @@ TEST_F(surroundings, a_result_that_was_being_replaced_is_recovered) {
   fs::rename("out", ".out.old");
   ends("$H run count_ticks -o out --ticks 20", 2, "already holds a result; add --force to replace it");
   EXPECT_EQ(files(), std::vector<std::string>{"out"});
+}
+
+// Files of the user that appear during a run are never replaced by its result.
+TEST_F(surroundings, what_has_moved_in_during_a_run_stays) {
+  for (const char* make : {"mkdir out; echo mine > out/mine", "echo mine > out"}) {
+    ends(fmt::format("$H run count_ticks -o out --ticks 2000000 --no-trace & p=$!\n"
+                     "while ! test -e .out.partial/resolved.yaml; do sleep 0.01; done; {}; wait $p",
+                     make),
+         2, "/out' ");
+    EXPECT_EQ(content(fs::is_directory("out") ? "out/mine" : "out"), "mine\n");
+    EXPECT_FALSE(fs::exists(".out.partial"));
+    fs::remove_all("out");
+  }
 }
 
 TEST_F(surroundings, an_earlier_result_that_could_not_be_removed_is_no_obstacle) {

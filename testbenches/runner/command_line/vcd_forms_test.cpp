@@ -19,7 +19,7 @@ const std::string defined = "$upscope $end\n$enddefinitions $end\n";
 
 class vcd_forms : public selftest_program {
  protected:
-  // What the file holds, as `hcasim trace` writes it; `name` of one signal.
+  // Returns the changes of one signal after `hcasim trace` has read the text.
   static change_list changes(const std::string& text, const std::string& name = "t.a") {
     file("in.vcd", text);
     const outcome o = hcasim("trace in.vcd out.vcd --force");

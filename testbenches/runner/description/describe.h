@@ -33,7 +33,7 @@ struct search_path {
   // $HCASIM_PRESETS (a colon-separated list), the source tree, share/hcasim beside the program.
   static search_path standard();
   [[nodiscard]] std::vector<std::string> names() const;
-  // The nearest name to one that there is not; where names were looked for, when there is no folder.
+  // Suggests the nearest name; names the searched folders when none of them exists.
   [[nodiscard]] std::string nearest(const std::string& name) const;
   // A name is searched for; a path (with '/' or ending in .yaml or .yml) is taken relative to `base`.
   [[nodiscard]] std::optional<std::filesystem::path> find(const std::string& name, const std::filesystem::path& base) const;

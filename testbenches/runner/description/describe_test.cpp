@@ -252,7 +252,7 @@ node1.hca:
             "bad.yaml:1:28: node0.pcie.latnecy: unknown key 'latnecy'; did you mean 'latency'?");
 }
 
-// Forms of YAML that people's files have: each is read, or named with its place.
+// Forms of YAML in users' files: each is read, or named with its place.
 TEST_F(description_test, forms_of_yaml) {
   const struct {
     const char* text;

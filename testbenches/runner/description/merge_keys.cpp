@@ -17,7 +17,7 @@ class resolver {
  public:
   explicit resolver(const std::string& name) : name_(name) {}
 
-  // Each node once, also where aliases lead to it again; those that a merge needs first.
+  // Visits each node once, although aliases lead to it again; children come first, since a merge needs them resolved.
   void visit(const YAML::Node& node) {
     if (!node.IsMap() && !node.IsSequence()) return;
     if (!seen_.emplace(node.Mark().pos, node.IsMap()).second) return;

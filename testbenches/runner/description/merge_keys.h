@@ -1,4 +1,4 @@
-// The merge key of YAML, `<<: *name`.
+// Resolves the merge key of YAML, `<<: *name`.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ class Node;
 
 namespace hcasim {
 
-// Puts the keys of the mappings that a merge key names in its place, unless their mapping has them itself; of several mappings
-// the first that has a key counts. `name`: of the file. Throws description_error.
+// Replaces each merge key by the keys of its mappings. A mapping's own key wins; among several mappings the first wins.
+// `name` is the file's. Throws description_error.
 void resolve_merge_keys(const YAML::Node& document, const std::string& name);
 
 }  // namespace hcasim

@@ -4,7 +4,7 @@
 
 namespace hcasim {
 
-// Where /proc is not mounted, the name that the program was started by leads there as well.
+// The name that the program was started by serves when /proc is not mounted.
 std::filesystem::path own_program() {
   std::error_code ec;
   std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ec);

@@ -1,11 +1,11 @@
-// Where the program that runs lies.
+// Finds the file of the running program.
 #pragma once
 
 #include <filesystem>
 
 namespace hcasim {
 
-// Without symbolic links; empty when the system does not say.
+// Returns the path without symbolic links; empty = unknown.
 std::filesystem::path own_program();
 
 }  // namespace hcasim

@@ -90,14 +90,14 @@ std::size_t number_length(std::string_view s) {
   return i;
 }
 
-// Length of the hexadecimal number that `s` begins with, as 0x1F; 0 when there is none.
+// Returns the length of the hexadecimal number (0x1F) at the begin of `s`; 0 = there is none.
 std::size_t hexadecimal_length(std::string_view s) {
   if (s.size() < 3 || s[0] != '0' || (s[1] != 'x' && s[1] != 'X')) return 0;
   const std::size_t end = std::min(s.find_first_not_of("0123456789abcdefABCDEF", 2), s.size());
   return end > 2 ? end : 0;
 }
 
-// Throws when the number is written in a way that YAML reads otherwise than it looks, or that is not read.
+// Throws quantity_error for a notation that tools read in different ways, or that is not read.
 void refuse_other_notations(std::string_view text) {
   const std::size_t sign = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   const std::string_view number = text.substr(sign, text.find(' ', sign) - sign);

@@ -98,7 +98,7 @@ TEST(quantity, errors_say_what_to_write) {
   }
 }
 
-// What YAML 1.1 or another language reads as a number, and this program would read as another one.
+// Notations of numbers that YAML 1.1 or other languages read as another number.
 TEST(quantity, other_notations_are_named) {
   const auto told = [](const char* text, const char* what) {
     const std::string mend = "; write it in decimal, or a whole number in hexadecimal as 0x1F";

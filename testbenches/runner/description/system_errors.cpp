@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view another_folder = "choose another folder with -o";
+constexpr std::string_view another_place = "choose another place";
 
 std::string_view mend_of(int error, std::string_view otherwise) {
   switch (error) {
@@ -51,7 +51,7 @@ std::string cause(const std::system_error& e) {
 
 void cannot_write(const fs::path& file, int error) {
   const std::string why =
-      error != 0 ? cause(error, another_folder) : fmt::format("the disk is full or the folder is gone; {}", another_folder);
+      error != 0 ? cause(error, another_place) : fmt::format("the disk is full or the folder is gone; {}", another_place);
   throw input_error(fmt::format("cannot write '{}': {}", file.string(), why));
 }
 

@@ -47,7 +47,7 @@ std::string faults_on_purpose() {
       lost, corrupted, sum_counters(requesters, {"errors"}), sum_counters(requesters, {"timeouts"}));
 }
 
-// What the machine has no more to give of is no failure of the testbench: it is thrown as input_error.
+// Throws input_error for a limit of the machine, which is no failure of the testbench.
 void run_listening(testbench& bench, run_context& context, std::vector<std::string>& messages) {
   struct listening {
     explicit listening(std::vector<std::string>& to) { kernel_messages = &to; }

@@ -14,7 +14,7 @@ namespace hcasim {
 
 class unit;
 
-// Runs the testbench. An exception becomes a failure of the run, apart from input_error: what the user mends.
+// Runs the testbench. An exception becomes a failure of the run, apart from input_error, which the user mends.
 void run_guarded(testbench& bench, run_context& context);
 
 struct host_speed {

@@ -23,17 +23,20 @@ namespace {
 
 std::mutex guarding;
 std::filesystem::path doomed;
-pid_t owner = 0;  // of `doomed`: what this process forks leaves it alone
+std::filesystem::path doomed_parent;  // the topmost that was made for it; empty = none was
+pid_t owner = 0;                      // of `doomed`: what this process forks leaves it alone
 int watched = -1;
 int first_signal = 0;
 
-// The run goes on meanwhile, but finds no folder any more to make files in.
+// Renames the output first: the run goes on meanwhile and must not find its folder.
 void remove_doomed() {
   if (doomed.empty() || owner != ::getpid()) return;
   std::error_code ec;
   const std::filesystem::path moved = doomed.parent_path() / fmt::format(".hcasim.{}.gone", ::getpid());
   std::filesystem::rename(doomed, moved, ec);
   std::filesystem::remove_all(ec ? doomed : moved, ec);
+  if (doomed_parent.empty()) return;
+  for (auto p = doomed.parent_path(); std::filesystem::remove(p, ec) && p != doomed_parent;) p = p.parent_path();
 }
 
 void wait_for_signal(sigset_t set) {
@@ -53,7 +56,7 @@ void wait_for_signal(sigset_t set) {
   ::_exit(128 + signal);
 }
 
-// A process that has come to the hard limit of processor time is killed; the soft limit is what signals, a second before.
+// Lowers the soft limit of processor time: it signals, and the hard limit kills.
 void hear_time_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY || limit.rlim_max < 2) return;
@@ -61,7 +64,7 @@ void hear_time_limit() {
   ::setrlimit(RLIMIT_CPU, &limit);
 }
 
-// One thread for all; it lives as long as the program.
+// Starts the one thread that waits for signals as long as the program lives.
 void begin_waiting() {
   static bool begun = false;
   if (begun) return;
@@ -77,7 +80,7 @@ void begin_waiting() {
   hear_time_limit();
 }
 
-// Says why and ends the program, with status 2 when the machine has no more to give.
+// Prints the cause and ends the program, with status 2 for a limit of the machine.
 [[noreturn]] void end_after_exception() {
   std::string why = "internal error";
   bool used_up = false;
@@ -97,19 +100,18 @@ void begin_waiting() {
   std::abort();
 }
 
-// Where an exception has left a thread, or what is made before main().
-struct ends_in_order {
-  ends_in_order() { std::set_terminate(end_after_exception); }
-};
-[[gnu::init_priority(101)]] const ends_in_order from_the_beginning;  // before all others
+// Handles exceptions that leave a thread or a constructor of something static.
+[[maybe_unused]] const std::terminate_handler before_this_one = std::set_terminate(end_after_exception);
 
 }  // namespace
 
-interrupt_guard::interrupt_guard(const std::filesystem::path& unfinished, const std::function<void()>& make) {
+interrupt_guard::interrupt_guard(const std::filesystem::path& unfinished, const std::filesystem::path& made,
+                                 const std::function<void()>& make) {
   begin_waiting();
   const std::lock_guard lock(guarding);
   make();
   doomed = unfinished;
+  doomed_parent = made;
   owner = ::getpid();
 }
 

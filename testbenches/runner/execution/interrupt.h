@@ -1,5 +1,5 @@
-// A signal that ends a run leaves no half-written output: a thread waits for it, removes the output and ends the program. So
-// does an exception that leaves a thread.
+// Removes half-written output when a signal ends a run: a thread waits for the signal, removes the output and ends the program.
+// An exception that leaves a thread does the same.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,10 @@ namespace hcasim {
 
 class interrupt_guard {
  public:
-  // Calls `make`, which makes the folder or file, or throws; from its first moment on a signal removes it. Throws input_error
-  // when no thread can wait. Call it before other threads exist.
-  interrupt_guard(const std::filesystem::path& unfinished, const std::function<void()>& make);
+  // Calls `make`, which makes the folder or file, or throws; from its first moment on a signal removes it, and the empty
+  // folders above it up to `made`. Throws input_error when no thread can wait. Call it before other threads exist.
+  interrupt_guard(const std::filesystem::path& unfinished, const std::filesystem::path& made,
+                  const std::function<void()>& make);
   ~interrupt_guard();
   interrupt_guard(const interrupt_guard&) = delete;
   interrupt_guard& operator=(const interrupt_guard&) = delete;

@@ -15,22 +15,23 @@
 namespace hcasim {
 namespace fs = std::filesystem;
 
-output_folder::output_folder(const fs::path& final_place, bool replace) : final_(fs::absolute(final_place).lexically_normal()) {
+output_folder::output_folder(const fs::path& final_place, bool replace)
+    : final_(fs::absolute(final_place).lexically_normal()), replace_(replace) {
   if (!final_.has_filename()) final_ = final_.parent_path();
-  check_final_place(replace);
+  check_final_place();
   std::error_code ec;
   for (fs::path p = final_.parent_path(); !fs::exists(p, ec) && p.has_relative_path(); p = p.parent_path()) made_ = p;
   temporary_ = beside(final_, ".", ".partial");
   claim();
   try {
-    check_final_place(replace);  // another run may have ended meanwhile
+    check_final_place();  // another run may have ended meanwhile
   } catch (...) {
     discard();
     throw;
   }
 }
 
-void output_folder::check_final_place(bool replace) const {
+void output_folder::check_final_place() const {
   std::error_code ec;
   const bool there = fs::exists(fs::symlink_status(final_, ec));
   if (ec == std::errc::filename_too_long) cannot_write(final_, ec.value());
@@ -39,7 +40,7 @@ void output_folder::check_final_place(bool replace) const {
   }
   const bool result = there && fs::exists(final_ / "result.json", ec);
   const bool empty = there && fs::is_empty(final_, ec) && !ec;
-  if (result && !replace) {
+  if (result && !replace_) {
     throw input_error(fmt::format("'{}' already holds a result; add --force to replace it or choose another folder with -o",
                                   final_.string()));
   }
@@ -54,7 +55,7 @@ void output_folder::claim() {
   fs::create_directories(temporary_.parent_path(), ec);
   try {
     if (ec) throw std::system_error(ec);
-    guard_.emplace(temporary_, [this] { claim_.emplace(temporary_); });
+    guard_.emplace(temporary_, made_, [this] { claim_.emplace(temporary_); });
     recover();
     for (const fs::directory_entry& left : fs::directory_iterator(temporary_)) fs::remove_all(left);
     if (::access(temporary_.c_str(), W_OK) != 0) throw std::system_error(errno, std::generic_category());
@@ -69,7 +70,7 @@ void output_folder::claim() {
   }
 }
 
-// Ends what a run that was ended within commit() had begun: its new result counts once it is in place.
+// Completes a commit() that was interrupted: the earlier result goes once the new one is in its place.
 void output_folder::recover() const {
   const fs::path old = beside(final_, ".", ".old");
   std::error_code ec;
@@ -98,6 +99,7 @@ void output_folder::save(const std::string& name, const std::string& content) co
 }
 
 void output_folder::commit() {
+  check_final_place();  // something else may have moved in during the run
   std::error_code ec;
   if (fs::exists(final_, ec)) {
     // The old result goes only when the new one is in its place.

@@ -30,7 +30,7 @@ class output_folder {
   void commit();
 
  private:
-  void check_final_place(bool replace) const;
+  void check_final_place() const;
   void claim();
   void recover() const;
   void discard() noexcept;
@@ -38,6 +38,7 @@ class output_folder {
   std::filesystem::path final_;
   std::filesystem::path temporary_;
   std::filesystem::path made_;  // the topmost parent folder that had to be made
+  bool replace_;
   bool committed_ = false;
   std::optional<folder_claim> claim_;
   std::optional<interrupt_guard> guard_;

@@ -1,23 +1,22 @@
-// The standard files and the signals of a program, from its first moment on.
+// Prepares the standard files and the signals of a program.
 #pragma once
 
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigset_t is POSIX
 
 namespace hcasim {
 
-// Call it before any thread exists. Standard files that are closed become /dev/null, so that no file of a run takes their
-// number; output that is closed stays an error. Writes that a signal would end fail instead: a pipe that is closed, a limit of
-// file sizes.
+// Opens /dev/null for closed standard files, so that no file of a run takes their number; writing to closed output stays an
+// error. Blocks the signals of failed writes (a closed pipe, a limit of file sizes). Call it before any thread exists.
 void begin_program();
 
-// Signals that end a program unless they are ignored, as nohup and shells have them ignored.
+// Returns the signals that end this program; those that nohup or a shell ignores are left out.
 sigset_t ending_signals();
-// "SIGTERM (Terminated)".
+// Returns "SIGTERM (Terminated)".
 const char* signal_name(int signal);
 
-// In a child that becomes another program: the signals are as this program found them.
+// Restores the signals that this program found; for a child that becomes another program.
 void restore_signals();
-// In a child that goes on: it has no thread that waits for signals, and its limit of processor time is its own.
+// Unblocks the signal of the limit of processor time; for a child without a thread that waits for signals.
 void end_at_time_limit();
 
 }  // namespace hcasim

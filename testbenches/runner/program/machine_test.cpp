@@ -26,7 +26,7 @@ class machine : public ::testing::Test {
     std::ofstream("script") << fmt::format("H={}\n{}\n", places::program, script);
     return run_program("timeout 100 sh", "script");
   }
-  // Done, or refused with one of the causes, and then without a trace.
+  // Returns whether the command is done; expects otherwise that it is refused with the cause and leaves nothing.
   static bool done_or_refused(const std::string& limit, const std::string& command, const std::string& cause) {
     const outcome o = shell(fmt::format("{}; exec $H {}", limit, command));
     if (o.status == 127) return false;  // not even the libraries of the program
@@ -53,10 +53,11 @@ TEST_F(machine, too_few_descriptors) {
 }
 
 TEST_F(machine, too_little_memory) {
+  constexpr unsigned loads = 50;  // MiB; with less the libraries of the program find no room
   unsigned refused = 0;
   for (const char* command :
-       {"run ping -o x", "run message_rate -o x --messages 4000 --waves fst", "exec -o x --no-trace -- true"}) {
-    for (unsigned mib = 40; mib < 800; mib += mib / 3) {
+       {"run ping -o x", "run message_rate -o x --messages 500 --waves fst", "exec -o x --no-trace -- true"}) {
+    for (unsigned mib = loads; mib < 800; mib += mib / 2) {
       if (!done_or_refused(fmt::format("ulimit -v {}", mib * 1024), command, "emory")) ++refused;
     }
   }

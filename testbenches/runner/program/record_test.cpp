@@ -384,5 +384,19 @@ TEST_F(recorded, same_seed_same_bytes_and_the_run_itself_is_not_changed) {
   EXPECT_EQ(hcasim("run ping --packets rocev1").status, 2);
 }
 
+// A program joins a group, another sends to it, and Wireshark shows the frames.
+TEST_F(recorded, frames_to_a_group_have_its_addresses) {
+  if (run_program("command -v mckey", "").status != 0) GTEST_SKIP() << "mckey is in the package rdmacm-utils";
+  const outcome o =
+      hcasim("exec -o out --no-trace --packets roce -- mckey -m 239.129.2.3 -C 3 -- mckey -m 239.129.2.3 -s -C 3");
+  if (o.text.find("was not built") != std::string::npos || o.text.find("libibverbs-dev") != std::string::npos)
+    GTEST_SKIP() << "the library for programs was not built";
+  ASSERT_EQ(o.status, 0) << o.text;
+  const outcome seen = run_program("tshark",
+                                   "-r out/packets.roce.pcapng -Y infiniband -T fields -e eth.dst -e ip.dst -e "
+                                   "infiniband.bth.destqp 2>/dev/null | grep 0xffffff | sort | uniq -c | tr -s ' \\t' ' '");
+  EXPECT_EQ(seen.text, " 3 01:00:5e:01:02:03 239.129.2.3 0xffffff\n");
+}
+
 }  // namespace
 }  // namespace hcasim

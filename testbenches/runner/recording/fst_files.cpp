@@ -1,4 +1,4 @@
-// What the FST library takes from the system. It looks at no result: where memory is used up the program ends in order.
+// The system calls of the FST library. It checks no result, so the program ends in order when memory is used up.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Ends the program as an exception does that nothing catches: none may pass through C.
+// Returns the memory, or ends the program as an uncaught exception does: none may pass through C.
 void* given(void* memory, std::size_t bytes) {
   if (memory || bytes == 0) return memory;
   try {
@@ -23,8 +23,7 @@ void* given(void* memory, std::size_t bytes) {
 
 extern "C" {
 
-// As tmpfile, in memory: what is kept beside the file is bounded by a block, and a folder for temporary files may be missing or
-// full.
+// Replaces tmpfile: the content is bounded by a block and stays in memory, as folders for temporary files may be full.
 std::FILE* hcasim_tmpfile() {
   const int file = ::memfd_create("fst", MFD_CLOEXEC);
   if (file < 0) return nullptr;

@@ -50,7 +50,7 @@ gateway::endpoint endpoint_of(std::uint16_t lid) {
   return {{0x02, 0, 0, 0, static_cast<std::uint8_t>(lid >> 8), static_cast<std::uint8_t>(lid)}, ten | lid};
 }
 
-// A group's addresses follow from its GID; its LID is the fabric's own.
+// Returns the addresses that follow from the LID, or for a group from its GID.
 gateway::endpoint destination_of(const packet& p) {
   gateway::gid group;
   for (std::size_t i = 0; p.header.global && i < HCA_GID_BYTES; ++i) {

@@ -13,7 +13,7 @@ namespace {
 
 using gid_bytes = std::array<std::uint8_t, 16>;
 
-// The frame of a SEND over UD from LID 3, read back as the gateway reads it.
+// Returns the frame of a SEND over UD from LID 3, read back by the gateway's reader.
 gateway::parsed frame_of(packet& p, std::vector<std::uint8_t>& bytes, std::uint16_t lid, const gid_bytes* gid) {
   constexpr std::uint8_t ud_send_only = 0x64;
   p.header = {};

@@ -24,7 +24,7 @@ constexpr bool blank(int c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// The values of ports of extended VCD as 0, 1, x and z: who drives the port, and how strongly, is left out.
+// Maps a port's state in extended VCD to 0, 1, x or z, without direction and strength; 0 = no state.
 char port_value(char state) {
   constexpr std::string_view states = "DUNZduLHXTlh01?FAaBbCcf";
   constexpr std::string_view values = "01xz0101xz0101xzxxxxxxz";
@@ -33,7 +33,7 @@ char port_value(char state) {
   return at == std::string_view::npos ? '\0' : values[at];
 }
 
-// A word of the file in a message: damaged files hold any bytes, and any number of them.
+// Returns the word for a message: damaged files hold any bytes, and any number of them.
 std::string printable(std::string_view word) {
   constexpr std::size_t most = 40;
   std::string out(word.substr(0, most));
@@ -69,7 +69,7 @@ class vcd_reader {
     }
   }
 
-  // The next word; false at the file's end.
+  // Reads the next word; false = the file has ended.
   bool next() {
     word_.clear();
     int c = bytes_.sbumpc();
@@ -140,7 +140,7 @@ class vcd_reader {
     signals_.push_back(std::move(s));
   }
 
-  // A number, or the indices of a port: [7:0].
+  // Returns the width from a number or from the indices of a port ([7:0]).
   unsigned width_of(const std::string& text) const {
     const auto number = [&](const char* from, const char* end) {
       int value = 0;
@@ -215,7 +215,7 @@ class vcd_reader {
     listener_.time(scale_.at(t));
   }
 
-  // Blocks of values ($dumpvars and the others) are read as what they hold.
+  // Reads a keyword among the changes; blocks of values ($dumpvars and the others) are read like changes.
   void command() {
     if (word_ == "$end") {
       block_line_ = 0;
@@ -228,7 +228,7 @@ class vcd_reader {
     }
   }
 
-  // A state for each bit, the strengths of 0 and 1, the signal.
+  // Reads a port's change: a state for each bit, the strengths of 0 and 1, the signal.
   void port() {
     digits_ = word_.substr(1);
     for (char& c : digits_) {
@@ -242,7 +242,7 @@ class vcd_reader {
     value();
   }
 
-  // Of the signal in `word_`.
+  // Passes `digits_` on as the value of the signal in `word_`.
   void value() {
     const auto at = by_id_.find(word_);
     if (at == by_id_.end()) bad(fmt::format("there is no signal '{}'", printable(word_)));

@@ -1,4 +1,4 @@
-// Reads VCD of any tool (IEEE 1364), and of extended VCD the values of ports.
+// Reads VCD of any tool (IEEE 1364), and the values of ports in extended VCD.
 #pragma once
 
 #include <filesystem>

@@ -17,7 +17,7 @@
 namespace hcasim {
 namespace {
 
-// How files of other kinds begin, and how each becomes one that is read.
+// First bytes of other kinds of files, and the mend for each.
 struct other_kind {
   std::string_view begin;
   std::string_view name;

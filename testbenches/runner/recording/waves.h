@@ -27,7 +27,7 @@ struct wave_signal {
   std::string range{};  // of a file that was read: "[7:4]"; empty = [width - 1:0], none for one bit
   bool event = false;   // a moment without a value: each change is a trigger
 };
-// The name with its range, as waveform files hold it.
+// Returns the name with its range, as waveform files hold it.
 std::string ranged_name(const wave_signal& s);
 
 // The window that is written: from <= time < until. At `from` stand the values that the signals have then.

@@ -9,7 +9,7 @@
 namespace hcasim {
 
 // `other`: null, or results over the same axes. Throws input_error when the axes differ or the build has no charting library.
-// A file that pages are made of; throws input_error.
+// Reads a file that pages are made of; throws input_error.
 std::string asset(const std::string& file);
 
 std::string report_page(result_file& results, result_file* other);

@@ -124,6 +124,9 @@ void result_file::fail(const std::string& doing) const {
   } else if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
     mend = "check the path and its permissions";
   }
+  std::error_code ec;
+  if (fs::is_directory(file_, ec))
+    throw input_error(fmt::format("'{}' is a folder and no result file; choose another folder", file_.string()));
   std::string why = fmt::format("{}; {}", sqlite3_errmsg(db_), mend);
   if (const int error = sqlite3_system_errno(db_); code == SQLITE_CANTOPEN && error != 0) why = cause(error, mend);
   throw input_error(fmt::format("cannot {} '{}': {}", doing, file_.string(), why));

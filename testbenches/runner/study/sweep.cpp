@@ -44,7 +44,7 @@ class folder_lock {
   int fd_;
 };
 
-// Takes back the result file of a study that ended before any of its points, and the folder with it when that was made for it.
+// Removes the result file of a study that ended before any of its points, and the folder when nothing else is in it.
 class new_results {
  public:
   new_results(fs::path folder, bool there) : folder_(std::move(folder)), kept_(there) {}
