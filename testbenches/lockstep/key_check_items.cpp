@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "testbenches/lockstep/key_check_world.h"
@@ -64,6 +65,7 @@ class generator {
       crowd_ = crowd_size;
     if (crowd_ > 0) return of_a_crowd(f);
     if (aimed_ > 0) return of_a_drain_at_a_grant();
+    if (std::exchange(again_, false)) return pack(good_);
     if (o_.how == mode::random) {
       f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 0 : r_.below(r_.chance(0.1) ? 60 : 4));
       f.hold = static_cast<std::uint16_t>(r_.chance(0.05) ? r_.below(400) : r_.below(30));
@@ -130,7 +132,7 @@ class generator {
   std::uint32_t one_of_its_keys(std::uint32_t key) {
     const std::uint32_t number = number_of(hca_key_index(key));
     const bool window = number < key_indices && is_window(objects_[number].mrc);
-    return window && r_.chance(0.5) ? objects_[number].mrc.parent : key;
+    return window && r_.chance(0.3) ? objects_[number].mrc.parent : key;
   }
 
   // More keys at a time than the RTL has places for, now and then: it waits for the first one to be let go, which the model
@@ -155,9 +157,16 @@ class generator {
   }
   std::uint32_t index() { return static_cast<std::uint32_t>(r_.chance(0.5) ? 1 + r_.below(24) : r_.below(key_indices)); }
 
+  // Often the region of the window that was used last, which is then used again.
   item change(key_fields& f) {
     f.kind = key_item::change;
-    const std::uint32_t at = index();
+    std::uint32_t at = index();
+    const std::uint32_t used = number_of(hca_key_index(good_.key));
+    if (r_.chance(0.5) && used < key_indices && is_window(objects_[used].mrc)) {
+      const std::uint32_t region = number_of(hca_key_index(objects_[used].mrc.parent));
+      if (region < key_indices) at = region;
+      again_ = region < key_indices;
+    }
     f.key = index_of(at) << 8;
     f.va = seeds_[at] = r_.next();
     objects_[at] = make_object(at, f.va);
@@ -263,6 +272,7 @@ class generator {
   std::size_t recent_at_ = 0;
   key_fields good_;  // the last check with nothing wrong in it
   unsigned aimed_ = 0;
+  bool again_ = false;  // `good_`, whose region has changed
   std::uint32_t drained_ = 0;
   unsigned drains_ = 0;  // one after the other
   std::uint64_t made_ = 0;

@@ -166,7 +166,8 @@ bool is_home(std::uint32_t number, const hca_mrc& m) {
 
 // All of a region or a part of it; or by the least that there is no part of it.
 void bind_window(hca_mrc& m, random_stream& r) {
-  const auto number = static_cast<std::uint32_t>(1 + 4 * r.below(key_indices / 4));
+  // Mostly one of few, which are made anew often.
+  const auto number = static_cast<std::uint32_t>(1 + 4 * r.below(r.chance(0.7) ? 6 : key_indices / 4));
   const home h = home_of(number);
   m.parent = index_of(number) << 8 | h.key_byte;
   m.pd = h.pd;
@@ -222,9 +223,9 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
                                      : r.chance(0.4) ? std::uint64_t{HCA_MRC_KINDS}
                                      : r.chance(0.5) ? 0
                                                      : HCA_MRC_KINDS + r.below(200));
-  if (number % 4 == 1 && r.chance(0.7)) {
+  if (number % 4 == 1 && r.chance(0.8)) {
     constexpr std::uint8_t taking[] = {HCA_MRC_REGION, HCA_MRC_FAST, HCA_MRC_ADDRESS_SPACE};
-    m.kind = r.chance(0.3) ? static_cast<std::uint8_t>(HCA_MRC_WINDOW_1 + r.below(2)) : taking[r.below(std::size(taking))];
+    m.kind = r.chance(0.2) ? static_cast<std::uint8_t>(HCA_MRC_WINDOW_1 + r.below(2)) : taking[r.below(std::size(taking))];
   }
   m.state = static_cast<std::uint8_t>(r.chance(0.85) ? std::uint64_t{HCA_MRC_VALID} : r.below(4));
   m.key_byte = static_cast<std::uint8_t>(r.next());
