@@ -124,6 +124,7 @@ void closed_channel();
 void compute();
 void drained();
 void faults();
+void flags();
 void forked();
 void grow();
 void killed();
