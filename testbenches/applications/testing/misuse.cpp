@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
                                                {"spawn", spawn},
                                                {"killed", killed},
                                                {"clocks", clocks},
+                                               {"flags", flags},
                                                {"limits", limits},
                                                {"machine_clocks", machine_clocks},
                                                {"timers", timer_files},

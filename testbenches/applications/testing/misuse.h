@@ -135,6 +135,7 @@ void closed_channel();
 void compute();
 void drained();
 void faults();
+void flags();
 void forked();
 void grow();
 void killed();
