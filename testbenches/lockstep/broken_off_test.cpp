@@ -30,7 +30,7 @@ class broken_off : public ::testing::Test {
 };
 
 bool names_place(const std::string& text, const std::string& what) {
-  const std::regex place("node1\\.hca\\.completion \\(ending_port_design\\), [0-9.]+ ns, cycle [1-9][0-9]*: " + what);
+  const std::regex place("node1\\.hca\\.completion\\.writer \\(ending_port_design\\), [0-9.]+ ns, cycle [1-9][0-9]*: " + what);
   return std::regex_search(text, place);
 }
 
