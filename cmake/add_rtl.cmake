@@ -29,9 +29,10 @@
 # here: that it is there, its direction and its width; device an AXI master m0, or TLPs rd_req, wr_req and cpl, and
 # registers by AXI-Lite (`axi_lite reg = PATTERN`, or bundles reg_aw, reg_w, reg_b, reg_ar, reg_r), or by TLPs rx_req and tx_cpl.
 #
-# INSTRUMENTED adds waveforms, assertions and coverage. MUTATIONS builds every seeded fault of a file into one design; `mutate`
+# INSTRUMENTED adds waveforms, assertions and coverage (lines, toggles, cover properties). MUTATIONS builds every seeded fault of a file into one design; `mutate`
 # chooses which one is active. MUTANTS builds in faults of SOURCES that are made mechanically, all or N, evenly spread.
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/rtl_advice.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_verilate.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_pins.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_endpoints.cmake)
@@ -82,7 +83,7 @@ function(hca_add_rtl)
     message(FATAL_ERROR "hca_add_rtl(${name}): WARNINGS ${ARG_WARNINGS} is none of errors, show, off")
   endif()
   if(ARG_INSTRUMENTED)
-    list(APPEND arguments --trace --assert --coverage-line --coverage-toggle)
+    list(APPEND arguments --trace --assert --coverage-line --coverage-toggle --coverage-user)
   endif()
   foreach(parameter IN LISTS ARG_PARAMETERS)
     list(APPEND arguments -G${parameter})
@@ -96,9 +97,11 @@ function(hca_add_rtl)
   foreach(list IN LISTS lists)
     list(APPEND arguments -F ${list})
   endforeach()
+  hca_rtl_readable(${name} "${sources}" "${ARG_VERILATOR_ARGS}")
   hca_verilate(${name} ${dir} "${arguments};${ARG_VERILATOR_ARGS}" "${sources}" "${lists}")
 
   file(STRINGS ${dir}/V${name}.h ports REGEX "^ *VL_(IN|OUT|INOUT)(8|16|64|W)?\\(")
+  hca_rtl_plain_ports(${name} ${dir} "${ports}")
   set(known)
   set(declarations)
   foreach(port IN LISTS ports)

@@ -37,15 +37,15 @@ function(hca_find_verilator)
     cmake_path(GET CMAKE_CURRENT_FUNCTION_LIST_DIR PARENT_PATH root)
     add_library(hcasim_verilated STATIC ${VERILATOR_INCLUDE}/verilated.cpp ${VERILATOR_INCLUDE}/verilated_threads.cpp
                                         ${VERILATOR_INCLUDE}/verilated_vcd_c.cpp ${VERILATOR_INCLUDE}/verilated_cov.cpp
-                                        ${root}/tlm/rtl/verilated_run.cpp)
+                                        ${VERILATOR_INCLUDE}/verilated_dpi.cpp ${root}/tlm/rtl/fst_waves.cpp ${root}/tlm/rtl/verilated_run.cpp)
     target_include_directories(hcasim_verilated SYSTEM PUBLIC ${VERILATOR_INCLUDE} ${VERILATOR_INCLUDE}/vltstd)
-    target_include_directories(hcasim_verilated PRIVATE ${root})
+    target_include_directories(hcasim_verilated PRIVATE ${root} ${VERILATOR_INCLUDE}/gtkwave)
     # How RTL ends its run, what it prints and its time are the project's own affair.
     target_compile_definitions(hcasim_verilated PRIVATE VL_USER_FINISH VL_USER_STOP VL_USER_FATAL VL_PRINTF=hcasim_verilated_print
                                                 PUBLIC VL_TIME_STAMP64)
     target_compile_options(hcasim_verilated PRIVATE -include ${root}/tlm/rtl/verilated_print.h)
     target_compile_features(hcasim_verilated PRIVATE cxx_std_20)
-    target_link_libraries(hcasim_verilated PUBLIC Threads::Threads)
+    target_link_libraries(hcasim_verilated PUBLIC Threads::Threads hcasim_fstapi)
     set_target_properties(hcasim_verilated PROPERTIES POSITION_INDEPENDENT_CODE ON)  # for hca_add_unit
   endif()
 endfunction()
@@ -89,7 +89,8 @@ function(hca_verilate name dir arguments sources lists)
       if(said MATCHES "%Warning")
         string(APPEND said "WARNINGS show or off has it go on at warnings.")
       endif()
-      message(FATAL_ERROR "hca_add_rtl(${name}): Verilator refuses it:\n${said}")
+      hca_rtl_advice(advice "${said}")
+      message(FATAL_ERROR "hca_add_rtl(${name}): Verilator refuses it:\n${said}${advice}")
     endif()
     string(REGEX REPLACE "- (V e r i l a t i o n|Verilator:)[^\n]*\n" "" said "${said}")  # statistics of newer versions
     if(NOT said STREQUAL "")

@@ -22,7 +22,8 @@ rtl::shell_options shell_of(const options& o);
 void set_fault(rtl::shell& shell, const options& o);
 // Counts an access to memory.
 void count_access(comparison& c, side s, const dma_request& r);
-// Stalls of every stream become coverage (random mode), and the coverage of the RTL's lines and toggles is written.
+// Stalls of every stream become coverage (random mode), and the coverage of the RTL's lines and toggles
+// is written if it was built with that.
 void finish_rtl(rtl::shell* shell, const options& o, report& r);
 
 }  // namespace hcasim::lockstep

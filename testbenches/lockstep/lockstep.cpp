@@ -11,13 +11,16 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
 
 #include "testbenches/lockstep/both_waves.h"
 #include "testbenches/lockstep/search.h"
+#include "testbenches/lockstep/stream_cover.h"
 #include "tlm/base/ending.h"
+#include "tlm/rtl/fst_waves.h"
 
 namespace hcasim::lockstep {
 
@@ -34,6 +37,7 @@ void comparison::answered(side s, std::uint64_t number, const answer& a, ps offe
   e.race |= race;
   e.meets = std::max(e.meets, static_cast<std::uint16_t>(meets));
   last_[s] = std::max(last_[s], at);
+  if (on_answer && (s == rtl_side || !both_)) on_answer(number, a);
   const ps latency = at - offered;
   if (!both_) {
     ++report_.requests;
@@ -211,6 +215,12 @@ report run(const std::string& unit, const item_stream& stream, const options& o)
   comparison c(stream, clock, o.model && o.rtl, o.how, o.storms && o.how == mode::random);
   b->declare(c.covered());
   b->elaborate(stream, o, c);
+  std::unique_ptr<stream_cover> cover;
+  if (!o.coverage_file.empty()) {
+    std::filesystem::remove(o.coverage_file);
+    cover = make_stream_cover(unit);
+    c.on_answer = [&](std::uint64_t number, const comparison::answer& a) { cover->sample(stream[number], a); };
+  }
   std::optional<both_waves> waves;
   if (!o.vcd.empty()) {
     c.show(&waves.emplace());
@@ -230,8 +240,13 @@ report run(const std::string& unit, const item_stream& stream, const options& o)
   if (const auto* const shell = dynamic_cast<const rtl::shell*>(b->units()[rtl_side]))
     r.way = std::string(shell->design().name()) + " runs " + shell->way();
   b->finish(o, r);
+  if (cover) cover->append_to(o.coverage_file, r.covered);
   b.reset();  // closes the waveform
-  if (waves) waves->merge_into(o.vcd);
+  if (waves) waves->merge_into(vcd_of(o));
+  if (waves && vcd_of(o) != o.vcd) {
+    rtl::vcd_to_fst(vcd_of(o), o.vcd);
+    std::filesystem::remove(vcd_of(o));
+  }
   return r;
 }
 

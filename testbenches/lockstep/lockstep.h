@@ -45,11 +45,16 @@ struct options {
   bool steps = true;  // of the RTL, if its design has them
   bool model = true;  // sides that run
   bool rtl = true;
-  std::string vcd;  // of the RTL's inside, and of both sides
+  std::string vcd;  // of the RTL's inside, and of both sides; or .fst
   ps vcd_from{0};
-  std::string coverage_file;
-  unsigned seconds = 0;  // of the processor, after which an isolated run is ended; 0: as long as it takes
+  std::string coverage_file;  // of the stream, and of the RTL if the design is instrumented
+  unsigned seconds = 0;       // of the processor, after which an isolated run is ended; 0: as long as it takes
 };
+
+// The waveform as it is merged; an FST is made of it.
+inline std::string vcd_of(const options& o) {
+  return o.vcd.ends_with(".fst") ? o.vcd + ".vcd" : o.vcd;
+}
 
 // The streams of a number of random requests, and the part of each.
 struct stream_kind {
@@ -158,6 +163,8 @@ class comparison {
     std::string value;
   };
   std::function<std::vector<field>(std::uint64_t number, const answer&)> describe;
+  // Hears of each answer of the RTL, or of the only side.
+  std::function<void(std::uint64_t number, const answer&)> on_answer;
 
  private:
   struct entry {

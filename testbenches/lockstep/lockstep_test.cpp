@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "testbenches/lockstep/accuracy.h"
-#include "testbenches/lockstep/coverage.h"
 #include "testbenches/lockstep/search.h"
 #include "testbenches/places/places.h"
+#include "tlm/rtl/coverage_file.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -185,7 +185,7 @@ TEST_P(lockstep_of, no_control_output_is_unknown_and_no_assertion_fails) {
 // Covers the RTL's lines and toggles, with the exceptions in models/UNIT/rtl/coverage.txt.
 TEST_P(lockstep_of_rtl, reaches_its_lines_and_toggles) {
   const std::string file = ::testing::TempDir() + "lockstep_" + GetParam() + ".coverage";
-  rtl_coverage c;
+  rtl::coverage_file c;
   const auto run_with = [&](mode how, std::uint64_t requests, std::uint64_t seed, double stall, bool storms) {
     options o;
     o.instrumented = true;
@@ -204,7 +204,7 @@ TEST_P(lockstep_of_rtl, reaches_its_lines_and_toggles) {
   for (const std::string& wrong : c.leave_out(std::string(places::source) + "/models/" + GetParam() + "/rtl/coverage.txt"))
     ADD_FAILURE() << wrong;
   for (const char* kind : {"line", "toggle"}) {
-    const rtl_coverage::share s = c.of(kind);
+    const rtl::coverage_file::share s = c.of(kind);
     std::printf("%s: %s coverage %.2f %% of %lu points, %lu left out\n", GetParam().c_str(), kind, 100 * s.ratio(),
                 static_cast<unsigned long>(s.points), static_cast<unsigned long>(s.left_out));
     for (const std::string& m : c.missed(kind)) std::printf("  missed: %s\n", m.c_str());

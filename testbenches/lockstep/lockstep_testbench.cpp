@@ -5,6 +5,7 @@
 #include <set>
 
 #include "testbenches/lockstep/accuracy.h"
+#include "testbenches/lockstep/constraints.h"
 #include "testbenches/lockstep/lockstep.h"
 #include "testbenches/lockstep/search.h"
 #include "testbenches/runner/execution/testbench.h"
@@ -35,6 +36,13 @@ class lockstep_testbench final : public testbench {
     k.count("seeds", seeds_, 1, 1000, "of that table: 1, 2, ...");
     k.count("search_seconds", search_, 0, 1e6, "that the search for the shortest stream that fails so may take");
     k.flag("steps", steps_, "the RTL is taken step by step where that is proven; off: evaluated as a whole");
+    k.text(
+        "constrain", constrain_,
+        "what the items of the random stream of one unit may be, 'kind = check; remote = 1; gap = 0..3', or @FILE; the other "
+        "streams are left out");
+    k.flag(
+        "coverage", coverage_,
+        "leaves UNIT.dat among the results: lines and toggles of the RTL and bins of the random stream, for hcasim coverage");
     k.text("stream", stream_, "take the requests from this file instead");
   }
 
@@ -72,6 +80,7 @@ class lockstep_testbench final : public testbench {
       compare(context, rows, unit, s, o);
       return;
     }
+    if (!constrain_.empty() && units.size() > 1) throw input_error("constrain: of one unit; say which with --unit");
     for (const std::string& unit : units) {
       for (const lockstep::stream_kind& kind : lockstep::default_streams) {
         lockstep::options o = lockstep::with_stream({}, kind, requests_, storms_);
@@ -80,13 +89,24 @@ class lockstep_testbench final : public testbench {
         o.check_x = check_x_;
         o.steps = steps_;
         o.fault = fault_;
-        o.instrumented = fault_ != 0;
-        compare(context, rows, unit, lockstep::make_bench(unit)->generate(o), o);
+        o.instrumented = fault_ != 0 || coverage_;
+        const bool random = o.how == lockstep::mode::random;
+        if (!random && !constrain_.empty()) continue;
+        if (coverage_ && random) o.coverage_file = (context.folder() / (unit + ".dat")).string();
+        compare(context, rows, unit, drawn(unit, o), o);
       }
     }
   }
 
  private:
+  [[nodiscard]] lockstep::item_stream drawn(const std::string& unit, const lockstep::options& o) const {
+    try {
+      return lockstep::constraints(unit, constrain_).generate(o);
+    } catch (const std::invalid_argument& e) {
+      throw input_error(e.what());
+    }
+  }
+
   void measure(run_context& context, const std::vector<std::string>& units) const {
     table& rows = context.result().table("accuracy", {{"unit"},
                                                       {"stall"},
@@ -108,6 +128,7 @@ class lockstep_testbench final : public testbench {
   }
 
   static double alone(const std::string& unit, const lockstep::item_stream& s, lockstep::options o, bool rtl) {
+    o.coverage_file.clear();
     o.model = !rtl;
     o.rtl = rtl;
     const lockstep::report r = lockstep::run_isolated(unit, s, o);
@@ -148,6 +169,8 @@ class lockstep_testbench final : public testbench {
   std::uint32_t fault_ = 0;
   bool accuracy_ = false;
   std::uint64_t seeds_ = 5;
+  std::string constrain_;
+  bool coverage_ = false;
   std::string stream_;
   std::uint64_t search_ = static_cast<std::uint64_t>(lockstep::search_seconds);
   bool steps_ = true;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "testbenches/lockstep/constraints.h"
 #include "testbenches/lockstep/search.h"
 
 namespace hcasim::lockstep {
@@ -17,6 +18,7 @@ struct arguments {
   options o;
   std::optional<bounds> limits;  // RTL of another make may take its own time, unless its author says how much
   std::string stream;
+  std::string constrain;
   std::string folder = ".";
   double search = search_seconds;
   bool way_told = false;  // how the RTL is evaluated
@@ -57,13 +59,15 @@ arguments read(int argc, char** argv) {
       a.o.coverage_file = value;
     } else if (name == "--vcd") {
       a.o.vcd = value;
+    } else if (name == "--constrain") {
+      a.constrain = value;
     } else if (name == "--stream") {
       a.stream = value;
     } else if (name == "--out") {
       a.folder = value;
     } else {
       throw std::invalid_argument(name + ": none of --requests, --seed, --stall, --storms, --check-x, --steps, --max-error, " +
-                                  "--max-p99, --search-seconds, --coverage, --vcd, --stream, --out");
+                                  "--max-p99, --search-seconds, --coverage, --vcd, --constrain, --stream, --out");
     }
   }
   return a;
@@ -94,14 +98,16 @@ bool compare(const std::string& unit, const item_stream& s, const options& o, ar
 }
 
 bool compare_all(const std::string& unit, arguments& a) {
+  const constraints limits(unit, a.constrain);
   bool ok = true;
   for (const stream_kind& kind : default_streams) {
     options o = with_stream(a.o, kind, a.requests, a.storms);
+    if (o.how != mode::random && !limits.empty()) continue;
     if (o.how != mode::random) {  // files are of the longest stream
       o.coverage_file.clear();
       o.vcd.clear();
     }
-    ok &= compare(unit, make_bench(unit)->generate(o), o, a);
+    ok &= compare(unit, limits.generate(o), o, a);
   }
   return ok;
 }

@@ -1,6 +1,7 @@
 // RTL in the place of its model in a whole system: the R_Key reuse testbench runs unchanged, with the same bytes and verdicts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "testbenches/places/places.h"
+#include "testbenches/runner/program/run_program.h"
 #include "testbenches/runner/program/whole_run.h"
 
 namespace hcasim {
@@ -268,6 +270,24 @@ TEST(swap, the_ways_rtl_is_run_are_knobs) {
     EXPECT_GE(std::stoull(begin->substr(1)), 4'990'000U) << "trace_from";
     EXPECT_GT(lines_of(file + ".dat").size(), 100U);
   }
+  const swapped_run as_fst = run("--length '64 KiB' " + how + "trace=" + folder + "/*.fst' " + how + "trace_from=5 us'");
+  EXPECT_EQ(as_fst.status, 0) << as_fst.text;
+  const std::string wave = folder + "/system.node0.hca.key_check.";
+  std::map<std::string, std::vector<std::string>> shown;
+  for (const char* format : {"vcd", "fst"}) {
+    const outcome o = run_program(places::program, "trace " + wave + format + " " + folder + "/same_" + format + ".vcd");
+    ASSERT_EQ(o.status, 0) << o.text;
+    std::vector<std::string>& lines = shown[format] = lines_of(folder + "/same_" + format + ".vcd");
+    const auto is_time = [](const std::string& l) { return l.starts_with("#"); };
+    for (auto at = std::find_if(lines.begin(), lines.end(), is_time); at != lines.end();) {
+      const auto end = std::find_if(at + 1, lines.end(), is_time);
+      std::sort(at + 1, end);  // in one moment any order
+      at = end;
+    }
+    EXPECT_GT(shown[format].size(), 1000U);
+  }
+  EXPECT_TRUE(shown["fst"] == shown["vcd"]) << "both formats have the same signals and changes";
+  EXPECT_LT(3 * std::filesystem::file_size(wave + "fst"), std::filesystem::file_size(wave + "vcd"));
   std::filesystem::remove_all(folder);
   const swapped_run none = run("--set node0.hca.key_check.rtl.stall=0.1");
   EXPECT_EQ(WEXITSTATUS(none.status), 2);

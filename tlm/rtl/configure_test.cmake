@@ -73,6 +73,28 @@ expect("bundle req of interface page_walker carries 378 bits, its ports have 40"
        "${top} INTERFACE page_walker PINS ${clocks} \"in req valid=i_v ready=!i_busy data=i_low,i_high\" ${out}")
 expect("contains more than once: ck" "${top} MUTATIONS ${OUT}/faults.txt PINS ${clocks} ${in} ${out}")
 
+# What Verilator does not take, with what to do otherwise (docs/verilator.md).
+set(taken "${SOURCE}/tlm/rtl/testing/taken/taken.sv")
+set(ports "input logic ck, input logic rst, input logic v, output logic o")
+set(pins "PINS \"clock ck\" \"reset rst\" \"in in valid=v data=d\"")
+foreach(case "struct=input struct {logic a; logic [6:0] b;} d" "array=input logic [7:0] d[4]")
+  string(REGEX MATCH "^([a-z]+)=(.*)$" matched "${case}")
+  file(WRITE ${OUT}/${CMAKE_MATCH_1}.sv "module top (${ports}, ${CMAKE_MATCH_2});\n  always_ff @(posedge ck) o <= v && !rst;\nendmodule\n")
+endforeach()
+file(WRITE ${OUT}/bins.sv "module top (${ports}, input logic [7:0] d);\n  covergroup c @(posedge ck);\n    coverpoint d;\n  endgroup\nendmodule\n")
+file(WRITE ${OUT}/delay.sv "module top (${ports}, input logic [7:0] d);\n  always_ff @(posedge ck) o <= #1 v && !rst && ^d;\nendmodule\n")
+file(WRITE ${OUT}/top.vhd "entity top is end entity;\n")
+expect("Interfaced port on top level.*put a module around it that has a port for each signal of an interface. docs/verilator.md has"
+       "TOP taken_adder SOURCES ${taken} VERILATOR_ARGS --no-timing ${pins}")
+expect("Covergroups: put `ifndef VERILATOR around them" "TOP top SOURCES ${OUT}/bins.sv ${pins}")
+expect("Delays: VERILATOR_ARGS --no-timing -Wno-ASSIGNDLY -Wno-STMTDLY leaves them out" "TOP top SOURCES ${OUT}/delay.sv ${pins}")
+expect("" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --no-timing -Wno-ASSIGNDLY ${pins}")
+expect("VERILATOR_ARGS --timing: time in a design is that of its clocks alone" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --timing ${pins}")
+expect("VERILATOR_ARGS --trace-fst: INSTRUMENTED has waveforms" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --trace-fst ${pins}")
+expect("port d is an unpacked structure. Pins are of packed ports" "TOP top SOURCES ${OUT}/struct.sv WARNINGS off ${pins}")
+expect("port d is an unpacked array. Pins are of packed ports" "TOP top SOURCES ${OUT}/array.sv WARNINGS off ${pins}")
+expect("top.vhd is VHDL, which Verilator does not read. Make Verilog of it, `ghdl --synth" "TOP top SOURCES ${OUT}/top.vhd ${pins}")
+
 # Endpoints.
 set(ram "TOP axi_ram SOURCES ${SOURCE}/tlm/rtl/testing/axi_ram.sv PINS \"clock aclk\" \"reset aresetn active_low\" \"strap fault fault\"")
 expect("" "${ram} \"axi4 s0 = *\"")

@@ -144,6 +144,17 @@ std::string file_in(const std::string& folder, const std::string& unit_name, con
   return (fs::path(folder) / (unit_name + ending)).string();
 }
 
+// FOLDER, or FOLDER/*.vcd or FOLDER/*.fst.
+std::string wave_in(const std::string& where, const std::string& unit_name) {
+  const fs::path path(where);
+  const bool named = path.filename().string().starts_with("*");
+  const std::string ending = named ? path.extension().string() : ".vcd";
+  if (ending != ".vcd" && ending != ".fst")
+    throw std::invalid_argument(unit_name + ".rtl.trace: " + where + ": write a folder, FOLDER/*.vcd or FOLDER/*.fst");
+  const fs::path folder = named ? path.parent_path() : path;
+  return file_in(folder.empty() ? "." : folder.string(), unit_name, ending.c_str());
+}
+
 }  // namespace
 
 registered::registered(const char* kind, const char* name, design_factory make) {
@@ -182,7 +193,7 @@ chosen choose_any(std::string_view kind, const std::string& unit_name, const imp
   c.options.trace_from = how.trace_from;
   if (inside && c.make && !c.make(0)->instrumented())
     throw std::invalid_argument(unit_name + ".rtl: its design was built without waveforms and coverage (INSTRUMENTED)");
-  if (!how.trace.empty()) c.options.trace = file_in(how.trace, unit_name, ".vcd");
+  if (!how.trace.empty()) c.options.trace = wave_in(how.trace, unit_name);
   return c;
 }
 

@@ -51,6 +51,7 @@ void add_sweep_command(command_list& to);     // sweep
 void add_result_commands(command_list& to);   // report, diff, trace
 void add_new_unit_command(command_list& to);  // new-unit
 void add_mutate_command(command_list& to);    // mutate
+void add_coverage_command(command_list& to);  // coverage
 void add_about_commands(command_list& to);    // completion, man, version
 
 }  // namespace hcasim

@@ -1,13 +1,17 @@
-#include "testbenches/lockstep/coverage.h"
+#include "tlm/rtl/coverage_file.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
-namespace hcasim::lockstep {
+namespace hcasim::rtl {
 namespace {
+
+constexpr const char* first_line = "# SystemC::Coverage-3";
 
 // A point is a list of fields: \001 name \002 value.
 std::map<std::string, std::string> fields_of(const std::string& key) {
@@ -44,7 +48,7 @@ std::vector<std::string> bits_of(const std::string& signal) {
 
 }  // namespace
 
-void rtl_coverage::add(const std::string& file) {
+void coverage_file::add(const std::string& file) {
   std::ifstream in(file);
   std::string line;
   if (!std::getline(in, line) || line.find("SystemC::Coverage") == std::string::npos)
@@ -52,25 +56,41 @@ void rtl_coverage::add(const std::string& file) {
   while (std::getline(in, line)) {
     const std::size_t end = line.rfind("' ");
     if (!line.starts_with("C '") || end == std::string::npos) continue;
-    const auto fields = fields_of(line.substr(3, end - 3));
+    const std::string key = line.substr(3, end - 3);
+    const std::uint64_t count = std::stoull(line.substr(end + 2));
+    sums_[key] += count;
+    const auto fields = fields_of(key);
     const auto field = [&](const char* name) {
       const auto found = fields.find(name);
       return found == fields.end() ? std::string() : found->second;
     };
-    const std::string page = field("page");  // v_line/module or v_toggle/module
+    const std::string page = field("page");  // v_line/module, v_toggle/module, v_bin/group
     const std::size_t slash = page.find('/');
     if (!page.starts_with("v_") || slash == std::string::npos) continue;
-    const std::string kind = page.substr(2, slash - 2) == "toggle" ? "toggle" : "line";
+    const std::string said = page.substr(2, slash - 2);
+    const std::string kind = said == "toggle" || said == "user" || said == "bin" ? said : "line";
     std::string module = page.substr(slash + 1);
-    module = module.substr(0, module.find("__"));  // of a module with other parameters
+    if (kind != "bin") module = module.substr(0, module.find("__"));  // of a module with other parameters
     const std::string file_name = std::filesystem::path(field("f")).filename().string();
     if (module == "hca_mutant" || file_name == "hca_mutant.sv") continue;
-    const std::string text = kind == "toggle" ? field("o") : field("l") + "." + field("n") + "." + field("o");
-    points_[name_of(kind, module, text)].count += std::stoull(line.substr(end + 2));
+    const bool by_name = kind == "toggle" || kind == "bin";
+    const std::string text = by_name ? field("o") : field("l") + "." + field("n") + "." + field("o");
+    point& p = points_[name_of(kind, module, text)];
+    p.kind = kind;
+    p.module = module;
+    p.count += count;
+    if (const std::string goal = field("s"); !goal.empty()) p.goal = std::max<std::uint64_t>(std::stoull(goal), 1);
   }
 }
 
-std::vector<std::string> rtl_coverage::leave_out(const std::string& list) {
+void coverage_file::write(const std::string& file) const {
+  std::ofstream out(file, std::ios::binary);
+  out << first_line << '\n';
+  for (const auto& [key, count] : sums_) out << "C '" << key << "' " << count << '\n';
+  if (!out.flush()) throw std::runtime_error(file + ": the coverage cannot be written");
+}
+
+std::vector<std::string> coverage_file::leave_out(const std::string& list) {
   std::ifstream in(list);
   if (!in) return {list + ": cannot be read"};
   std::vector<std::string> wrong;
@@ -101,24 +121,31 @@ std::vector<std::string> rtl_coverage::leave_out(const std::string& list) {
   return wrong;
 }
 
-rtl_coverage::share rtl_coverage::of(const std::string& kind) const {
+coverage_file::share coverage_file::of(const std::string& kind, const std::string& module) const {
   share s;
   for (const auto& [name, p] : points_) {
-    if (!name.starts_with(kind + " ")) continue;
+    if (!belongs(p, kind, module)) continue;
     s.left_out += p.left_out;
     if (p.left_out) continue;
     ++s.points;
-    s.hit += p.count > 0;
+    s.hit += p.count >= p.goal;
   }
   return s;
 }
 
-std::vector<std::string> rtl_coverage::missed(const std::string& kind) const {
+std::vector<std::string> coverage_file::missed(const std::string& kind, const std::string& module) const {
   std::vector<std::string> names;
   for (const auto& [name, p] : points_) {
-    if (name.starts_with(kind + " ") && p.count == 0 && !p.left_out) names.push_back(name);
+    if (!belongs(p, kind, module) || p.count >= p.goal || p.left_out) continue;
+    names.push_back(p.count == 0 ? name : name + " (" + std::to_string(p.count) + " of " + std::to_string(p.goal) + ")");
   }
   return names;
 }
 
-}  // namespace hcasim::lockstep
+std::vector<std::string> coverage_file::modules() const {
+  std::set<std::string> names;
+  for (const auto& [name, p] : points_) names.insert(p.module);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace hcasim::rtl

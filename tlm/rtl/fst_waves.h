@@ -1,0 +1,18 @@
+// Waveforms of Verilated designs as FST: takes the VCD that Verilator's code writes, and no VCD reaches the disk. So every
+// INSTRUMENTED design can write either, whichever a run asks for.
+#pragma once
+
+#include <memory>
+#include <string>
+
+class VerilatedVcdFile;
+
+namespace hcasim::rtl {
+
+// Returns a file for a VerilatedVcdC, which opens it by name and closes it. It goes on after a write that fails, as that one
+// does.
+std::unique_ptr<VerilatedVcdFile> fst_waves();
+// Writes a VCD file of such a writer as FST. Throws std::runtime_error.
+void vcd_to_fst(const std::string& vcd, const std::string& fst);
+
+}  // namespace hcasim::rtl
