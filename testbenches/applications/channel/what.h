@@ -73,6 +73,7 @@ enum class what : std::uint32_t {
   close_timer,
   set_timer,
   read_timer,
+  query_gid,
   count,
 };
 

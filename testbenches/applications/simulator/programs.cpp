@@ -39,6 +39,7 @@ programs::process::process(family& f, programs& p, std::uint32_t number, std::ui
       verbs(where, number, bytes, changes, p.waiting_, p.connections_, p.statistics_, p.config_.time,
             p.system_.config().link.rate, seed) {
   verbs.gids = p.config_.gids;
+  verbs.ethernet = p.network_.port_of(number).ethernet;
 }
 
 programs::thread::~thread() {

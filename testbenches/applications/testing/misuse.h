@@ -150,5 +150,8 @@ void timers_that_signal();
 void unmapped();
 void version();
 void wild();
+void null_region();
+void roce_port();
+void known_vendor();
 
 }  // namespace misuse
