@@ -52,7 +52,7 @@ enum hca_command_code {
   HCA_CMD_FREE_MW = 0x41,           /* object: key, of which only the index counts */
   HCA_CMD_ALLOC_FAST = 0x42,        /* object: PD, modifier: pages it may have, up to HCA_PTE_PER_NODE; result0: key */
   HCA_CMD_ALLOC_PHYSICAL = 0x43,    /* object: PD, modifier: enum hca_access; result0: key */
-  HCA_CMD_ALLOC_NULL = 0x44,        /* object: PD; result0: key */
+  HCA_CMD_ALLOC_NULL = 0x44,        /* object: PD, modifier: rights of peers, to read and to write; result0: key */
   HCA_CMD_REGISTER_INDIRECT = 0x45, /* in: hca_region, `chunks` counting the hca_elements that follow; result0: key */
   HCA_CMD_RESERVE_LKEY = 0x46,      /* result0: key */
   HCA_CMD_QUERY_MW = 0x47,          /* object: key, of which only the index counts; out: hca_mrc */

@@ -73,9 +73,11 @@ int fw_alloc_physical(struct firmware* fw, struct hca_command* c) {
 }
 
 int fw_alloc_null(struct firmware* fw, struct hca_command* c) {
+  const uint32_t of_peers = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ;
+  if ((c->modifier & ~of_peers) != 0) return HCA_BAD_PARAMETER;
   struct hca_mrc m = {.kind = HCA_MRC_NULL,
                       .state = HCA_MRC_VALID,
-                      .access = HCA_ACCESS_LOCAL_WRITE,
+                      .access = HCA_ACCESS_LOCAL_WRITE | c->modifier,
                       .pd = c->object,
                       .qpn = HCA_QPN_ANY,
                       .length = FW_ALL};

@@ -104,7 +104,8 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   std::snprintf(attr->fw_ver, sizeof attr->fw_ver, "%u.%u.%u", info.firmware_version >> 16, info.firmware_version >> 8 & 0xff,
                 info.firmware_version & 0xff);
   attr->node_guid = hca_port_guid(info.port_lid);
-  attr->vendor_id = 0x6863;  // of no other vendor
+  attr->vendor_id = d.config().vendor_id;
+  attr->vendor_part_id = d.config().vendor_part_id;
   attr->hw_ver = 1;
   attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
                            IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |
@@ -175,6 +176,7 @@ int ibv_dealloc_pd(cpu& c, ibv_pd* handle) {
   auto* pd = static_cast<protection_domain*>(handle);
   pd->context->device->enter_kernel(c);
   if (pd->users > 0) return EBUSY;  // [B4.3, C2.3]
+  if (const int error = retire_null_regions(c, *pd)) return error;
   if (!of(pd->context).lost) pd->context->device->put_pd(pd->number);
   of(pd->context).pds.remove(pd->handle);
   delete pd;

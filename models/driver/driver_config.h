@@ -15,6 +15,8 @@ enum class zero_length_policy : std::uint8_t { accept, page_count, refuse };
 enum class failed_rereg_policy : std::uint8_t { revoke, keep };
 // The key after a re-register that succeeded: the same, or another index and key [B.5].
 enum class rereg_key_policy : std::uint8_t { keep, renew };
+// A null region, of which reads give zeros and which keeps nothing: there is none; for local use; for peers too [B3.5].
+enum class null_region_use : std::uint8_t { none, local, remote };
 // The fate of an address space's VAs when it changes: extend keeps them, remap moves the whole space [S5].
 enum class x_space_policy : std::uint8_t { extend, remap };
 // Peer memory as its first version (2014) had it, or as drivers have it now [F.1, F.3, G7]: an invalidation before the key
@@ -41,6 +43,8 @@ struct driver_config {
   std::uint32_t log_eq_entries = 10;
   std::uint32_t completion_vectors = 4;
   std::uint32_t first_vector = 0;
+  std::uint32_t vendor_id = 0x6863;  // no vendor's
+  std::uint32_t vendor_part_id = 0;
 
   blueflame_use blueflame = blueflame_use::always;
   page_policy queue_memory = page_policy::scattered;
@@ -49,6 +53,7 @@ struct driver_config {
   zero_length_policy zero_length_mr = zero_length_policy::accept;
   failed_rereg_policy failed_rereg = failed_rereg_policy::revoke;
   rereg_key_policy rereg_key = rereg_key_policy::keep;
+  null_region_use null_mr = null_region_use::remote;
   bool reserved_lkey = false;
   bool rkey_zero_without_remote_rights = false;
   x_space_policy x_policy = x_space_policy::extend;
@@ -88,6 +93,9 @@ struct driver_config {
     k.count("log_eq_entries", log_eq_entries, 4, 17, "log2 of the entries of each event queue");
     k.count("completion_vectors", completion_vectors, 1, 62, "event queues for completions, one interrupt vector each");
     k.count("first_vector", first_vector, 0, 2046, "interrupt number of the device's MSI-X vector 0");
+    k.count("vendor_id", vendor_id, 0, 0xffffff,
+            "the adapter's vendor as ibv_query_device shows it; some programs look for it");
+    k.count("vendor_part_id", vendor_part_id, 0, 0x1p32 - 1, "the vendor's number of the adapter, likewise");
     k.choice("blueflame", blueflame, {"never", "inline_only", "always"}, "which single WQEs are written to the doorbell page");
     k.choice("queue_memory", queue_memory, {"scattered", "contiguous", "huge_2m", "huge_1g"}, "pages that queues are made of");
     k.count("cq_record_interval", cq_record_interval, 1, 65536, "polls that found something between updates of the CQ record");
@@ -95,6 +103,7 @@ struct driver_config {
     k.choice("zero_length_mr", zero_length_mr, {"accept", "page_count", "refuse"}, "registering zero bytes");
     k.choice("failed_rereg", failed_rereg, {"revoke", "keep"}, "the key after a failed re-register");
     k.choice("rereg_key", rereg_key, {"keep", "renew"}, "the key after a re-register: the region's own, or a new one");
+    k.choice("null_mr", null_mr, {"none", "local", "remote"}, "null regions: not there, for local use, for peers as well");
     k.flag("reserved_lkey", reserved_lkey, "an L_Key for physical memory that only privileged QPs may use");
     k.flag("rkey_zero_without_remote_rights", rkey_zero_without_remote_rights,
            "a region that no peer may use shows R_Key 0; otherwise its key");

@@ -4,6 +4,21 @@
 #include "models/driver/pinned_range.h"
 #include "models/driver/registration_rules.h"
 
+namespace hcasim::driver {
+
+int retire_null_regions(cpu& c, protection_domain& pd) {
+  process& p = of(pd.context);
+  for (std::size_t i = 0; i < p.mrs.slots().size(); ++i) {  // others may register meanwhile
+    memory_region* const mr = p.mrs.slots()[i];
+    if (!mr || mr->kind != region_kind::null || mr->revoked || mr->pd != &pd) continue;
+    if (const int error = run(c, &p, {.code = HCA_CMD_DEREGISTER, .object = mr->key}).error) return error;
+    mr->revoked = true;
+  }
+  return 0;
+}
+
+}  // namespace hcasim::driver
+
 namespace hcasim::verbs {
 
 using namespace driver;
@@ -18,7 +33,7 @@ ibv_mr* adopt(ibv_pd* domain, std::unique_ptr<memory_region> mr, const command_r
   }
   auto& pd = static_cast<protection_domain&>(*domain);
   process& p = of(pd.context);
-  ++pd.users;
+  if (mr->kind != region_kind::null) ++pd.users;
   mr->context = pd.context;
   mr->pd = domain;
   mr->key = mr->lkey = mr->rkey = r.value;
@@ -39,7 +54,10 @@ ibv_mr* allocate(cpu& c, ibv_pd* domain, region_kind kind, hca_command_code code
 }  // namespace
 
 ibv_mr* ibv_alloc_null_mr(cpu& c, ibv_pd* pd) {
-  return allocate(c, pd, region_kind::null, HCA_CMD_ALLOC_NULL, 0);
+  const null_region_use use = pd->context->device->config().null_mr;
+  if (use == null_region_use::none) return refuse(EOPNOTSUPP);
+  const std::uint32_t of_peers = use == null_region_use::remote ? HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ : 0;
+  return allocate(c, pd, region_kind::null, HCA_CMD_ALLOC_NULL, of_peers);
 }
 
 ibv_mr* hcax_alloc_physical_mr(cpu& c, ibv_pd* pd, int access) {

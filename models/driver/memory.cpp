@@ -121,7 +121,7 @@ int ibv_dereg_mr(cpu& c, ibv_mr* handle) {
   }
   unpin_range(c, p, mr->pinned_at, mr->pinned_bytes, mr->pinned_dma);
   if (mr->list) mr->list->release(c);
-  --static_cast<protection_domain*>(mr->pd)->users;
+  if (mr->kind != region_kind::null) --static_cast<protection_domain*>(mr->pd)->users;
   if (mr->buffer) --mr->buffer->users;
   p.mrs.remove(mr->handle);
   delete mr;

@@ -219,6 +219,9 @@ inline completion_queue& of(verbs::ibv_cq* cq) {
   return static_cast<completion_queue&>(*cq);
 }
 
+// kernel_regions.cpp: null regions do not hold their PD, since providers make them without the kernel; their keys go with it.
+// 0 or an errno value.
+int retire_null_regions(cpu& c, protection_domain& pd);
 // groups.cpp: before the QP goes.
 void leave_groups(cpu& c, queue_pair& qp);
 // queue_pair.cpp: an object that was filled in belongs to its process.

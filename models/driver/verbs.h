@@ -64,7 +64,8 @@ enum ibv_advise_mr_flag { IBV_ADVISE_MR_FLAG_FLUSH = 1 << 0 };
 int ibv_advise_mr(cpu& c, ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, const ibv_sge* sg_list, int num_sge);
 // Reads the adapter's entry under the MR's key.
 int hcax_query_mr(cpu& c, ibv_mr* mr, hca_mrc* out);
-// Reads give zeros, what is written is discarded; local use only. Any address.
+// Reads give zeros, what is written is discarded; peers may, too, if the adapter lets them (driver.null_mr). Any address.
+// EOPNOTSUPP: there are none.
 ibv_mr* ibv_alloc_null_mr(cpu& c, ibv_pd* pd);
 
 // Memory on the adapter. ENOMEM: not so much is left. Offsets and lengths of copies are multiples of 4.

@@ -7,8 +7,12 @@
 
 namespace hcasim {
 
+// What the port shows itself as to programs: on the wire it is InfiniBand either way.
+enum class link_layer_kind : std::uint8_t { infiniband, ethernet };
+
 struct port_config {
   std::uint32_t lid = 1;
+  link_layer_kind link_layer = link_layer_kind::infiniband;
   std::uint32_t virtual_lanes = 1;
   std::uint64_t mtu = 4096;
   double egress_latency = 20;
@@ -19,6 +23,8 @@ struct port_config {
 
   void knobs(knob_visitor& k) {
     k.count("lid", lid, 1, 0xbfff, "the port's LID; packets to another one are dropped");
+    k.choice("link_layer", link_layer, {"infiniband", "ethernet"},
+             "what programs see: a port of InfiniBand, or one of RoCE with GIDs of both versions");
     k.count("virtual_lanes", virtual_lanes, 1, 15, "data virtual lanes; a packet takes lane SL mod virtual_lanes");
     k.bytes("mtu", mtu, 256, 4096,
             "payload of a packet at most, a power of two; less if link.buffer does not hold such a packet");

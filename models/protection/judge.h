@@ -73,10 +73,10 @@ constexpr bool associated(const hca_mrc& m, const access_request& a) {
   }
 }
 
-// [D12, D.2] Local read is always granted. A window is no L_Key [A3], a null region and the reserved L_Key are no R_Keys [B3.5,
-// A8], and a remote access that names no right has none.
+// [D12, D.2] Local read is always granted. A window is no L_Key [A3], the reserved L_Key is no R_Key [A8], and a remote access
+// that names no right has none.
 constexpr bool permitted(const hca_mrc& m, const access_request& a) {
-  if (a.remote && (m.kind == HCA_MRC_NULL || (m.flags & HCA_MRC_PRIVILEGED) || a.rights == 0)) return false;
+  if (a.remote && ((m.flags & HCA_MRC_PRIVILEGED) || a.rights == 0)) return false;
   if (!a.remote && is_window(m)) return false;
   return (a.rights & ~m.access) == 0;
 }

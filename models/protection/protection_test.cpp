@@ -126,7 +126,6 @@ TEST(Judge, RightsExhaustively) {
           a.rights = needed;
           bool expected = (needed & held) == needed;
           if (remote && needed == 0) expected = false;
-          if (remote && kind == HCA_MRC_NULL) expected = false;
           if (!remote && kind >= HCA_MRC_WINDOW_1) expected = false;
           EXPECT_EQ(judge(m, a), expected ? verdict::granted : verdict::bad_rights)
               << int(kind) << " " << held << " " << needed;

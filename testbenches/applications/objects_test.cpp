@@ -5,7 +5,15 @@
 namespace hcasim::applications {
 namespace {
 
-class objects : public ::testing::TestWithParam<const char*> {
+struct use {
+  const char* what;
+  const char* options = "";
+};
+void PrintTo(const use& u, std::ostream* out) {  // NOLINT(readability-identifier-naming): GoogleTest's
+  *out << u.what;
+}
+
+class objects : public ::testing::TestWithParam<use> {
  protected:
   std::string program_ = std::filesystem::path(places::program).parent_path() / "hcasim_objects";
 };
@@ -13,14 +21,16 @@ class objects : public ::testing::TestWithParam<const char*> {
 TEST_P(objects, are_as_a_real_library_has_them) {
   if (const std::string why = obstacle(program_); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
-  EXPECT_EQ(exec(folder / "a", fmt::format("-- {} {}", program_, GetParam())).status, 0)
+  EXPECT_EQ(exec(folder / "a", fmt::format("-- {} {}", program_, GetParam().what), GetParam().options).status, 0)
       << file_content(folder / "a/program0.txt");
 }
 
-INSTANTIATE_TEST_SUITE_P(all, objects,
-                         ::testing::Values("window", "extended", "type_1", "fields", "address", "handles", "attributes",
-                                           "masks"),
-                         [](const auto& i) { return std::string(i.param); });
+INSTANTIATE_TEST_SUITE_P(
+    all, objects,
+    ::testing::Values(use{"window"}, use{"extended"}, use{"type_1"}, use{"fields"}, use{"address"}, use{"handles"},
+                      use{"attributes"}, use{"masks"}, use{"null"}, use{"roce", "--set node*.hca.port.link_layer=ethernet"},
+                      use{"vendor", "--set node*.driver.vendor_id=713 --set node*.driver.vendor_part_id=4119"}),
+    [](const auto& i) { return std::string(i.param.what); });
 
 }  // namespace
 }  // namespace hcasim::applications

@@ -99,7 +99,56 @@ CONFORMANCE(TC_M16) {
   EXPECT_EQ(t.send(64).status, IBV_WC_SUCCESS);
   EXPECT_EQ(t.receive_completion().byte_len, 64U);
   EXPECT_EQ(t.p.bytes(t.there.addr, t.there.length), memory);
+  // A peer's WRITE goes nowhere, its READ brings zeros; an atomic would have to keep something.
+  EXPECT_EQ(t.write(0x1000, null->rkey).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(t.p.bytes(t.there.addr, t.there.length), memory);
+  t.p.fill(t.here.addr, 64, 7);
+  EXPECT_EQ(t.read(~std::uint64_t{0} - 4096, null->rkey).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(t.p.bytes(t.here.addr, 64), std::vector<std::uint8_t>(64, 0));
+  t.expect_denied([&] { return t.add(0x1000, null->rkey); }, IBV_WC_REM_ACCESS_ERR, t.there.addr);
+}
+
+// Its PD may go first, as with providers that make it without the kernel: the key goes with it.
+CONFORMANCE(a_null_region_does_not_hold_its_pd) {
+  base_case t(c, n);
+  ibv_pd* pd = ibv_alloc_pd(c, t.p.context);
+  ASSERT_NE(pd, nullptr);
+  ibv_mr* null = ibv_alloc_null_mr(c, pd);
+  ASSERT_NE(null, nullptr);
+  EXPECT_EQ(ibv_dealloc_pd(c, pd), 0);
+  hca_mrc m{};
+  EXPECT_EQ(hcax_query_mr(c, null, &m), ENOENT);
+  EXPECT_EQ(ibv_dereg_mr(c, null), 0);
+}
+
+system_config with_null_regions(driver::null_region_use use) {
+  system_config s = world::one_node();
+  s.nodes[0].driver.null_mr = use;
+  return s;
+}
+
+void null_regions_for_local_use(cpu& c, node& n) {
+  base_case t(c, n);
+  const ibv_mr* null = ibv_alloc_null_mr(c, t.p.pd);
+  ASSERT_NE(null, nullptr);
+  ASSERT_EQ(post_receive(c, t.b, 1, {{0x1234, 64, null->lkey}}), 0);
+  EXPECT_EQ(t.send(64).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(t.receive_completion().byte_len, 64U);
   t.expect_denied([&] { return t.read(0x1000, null->rkey); }, IBV_WC_REM_ACCESS_ERR, t.there.addr);
+  t.expect_denied([&] { return t.write(0x1000, null->rkey); }, IBV_WC_REM_ACCESS_ERR, t.there.addr);
+}
+
+void null_regions_that_are_not_there(cpu& c, node& n) {
+  base_case t(c, n);
+  EXPECT_EQ(ibv_alloc_null_mr(c, t.p.pd), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+TEST(conformance, null_regions_as_the_adapter_has_them) {
+  run_case(null_regions_for_local_use, with_null_regions(driver::null_region_use::local));
+}
+TEST(conformance, no_null_regions) {
+  run_case(null_regions_that_are_not_there, with_null_regions(driver::null_region_use::none));
 }
 
 CONFORMANCE(TC_T08) {

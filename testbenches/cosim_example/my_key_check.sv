@@ -160,7 +160,7 @@ module my_key_check #(
     endcase
     if (mrc.owner != owner) associated = 1'b0;
     allowed = (rights & ~mrc.access) == '0;
-    if (remote) allowed &= rights != '0 && !secret && mrc.kind != hca_pkg::MRC_NULL;
+    if (remote) allowed &= rights != '0 && !secret;
     else allowed &= !window(mrc.kind);
     if (failed) judged = beyond ? hca_pkg::BAD_INDEX : hca_pkg::TABLE_ERROR;
     else if (key[31:8] == '0 || mrc.kind == hca_pkg::MRC_NONE || mrc.kind >= hca_pkg::MRC_KINDS || mrc.state == hca_pkg::MRC_INVALID)

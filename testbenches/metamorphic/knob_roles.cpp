@@ -60,6 +60,8 @@ const std::vector<listed_knob>& listed_knobs() {
       {"*.key_seed", role::none, false, seed},
       {"driver.command_timeout", role::none, false, "when a device is given up"},
       {"driver.first_vector", role::none, false, "a name"},
+      {"driver.vendor_id", role::none, false, "a name"},
+      {"driver.vendor_part_id", role::none, false, "a name"},
       {"driver.cq_record_interval", role::none, false, policy},
       {"driver.fault_pages", role::none, false, policy},
       {"peer*.page", role::none, false, policy},

@@ -47,7 +47,7 @@ module key_judge (
       end
 
       permitted = (access.rights & ~mrc.access) == 32'd0;
-      if (access.remote && (mrc.kind == hca_pkg::MRC_NULL || privileged_key || access.rights == 32'd0)) permitted = 1'b0;
+      if (access.remote && (privileged_key || access.rights == 32'd0)) permitted = 1'b0;
       if (!access.remote && is_window) permitted = 1'b0;
 
       base = zero_based ? 64'd0 : mrc.start;

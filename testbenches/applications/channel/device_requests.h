@@ -14,6 +14,7 @@ struct open_device {
   struct answer {
     handle object;
     std::uint32_t completion_vectors;
+    std::uint32_t ethernet;  // the port shows itself as RoCE
   };
 };
 struct close_device {
@@ -69,11 +70,19 @@ struct query_device {
 struct query_port {
   static constexpr what number = what::query_port;
   struct answer {
-    std::uint32_t state, max_mtu, active_mtu, lid, width, speed;
-    std::uint64_t gid_prefix, guid;
+    std::uint32_t state, max_mtu, active_mtu, lid, width, speed, ethernet, gids;
   };
   handle context;
   std::uint32_t port;
+};
+struct query_gid {
+  static constexpr what number = what::query_gid;
+  struct answer {
+    std::uint8_t gid[16];
+    std::uint32_t type;  // enum ibv_gid_type
+  };
+  handle context;
+  std::uint32_t port, index;
 };
 struct query_clock {
   static constexpr what number = what::query_clock;

@@ -74,6 +74,7 @@ enum class what : std::uint32_t {
   set_timer,
   read_timer,
   query_usage,
+  query_gid,
   count,
 };
 

@@ -16,8 +16,10 @@ constexpr std::uint8_t ack_timeout = 19;  // there and back, and the peer's dela
 constexpr std::uint32_t no_device = ~std::uint32_t{0};
 
 struct path {
-  port from;
-  port to;
+  std::uint32_t from;
+  std::uint32_t to;
+  std::uint16_t source_lid;  // 0 of RoCE, as the next
+  std::uint16_t destination_lid;
   std::uint8_t mtu;
   std::uint8_t rate;
 };
@@ -29,12 +31,13 @@ bool has_path(const identifier& id) {
 path path_of(const identifier& id, const network& net) {
   const port a = net.port_of(id.of->node);
   const port b = net.port_of(id.destination.node);
-  return {a, b, std::min(a.mtu, b.mtu), std::min(a.rate, b.rate)};
+  const auto lid = [](const port& p) { return p.ethernet ? std::uint16_t{0} : p.lid; };
+  return {id.of->node, id.destination.node, lid(a), lid(b), std::min(a.mtu, b.mtu), std::min(a.rate, b.rate)};
 }
 
-void put_gid(std::uint8_t* out, const port& p) {
-  const std::uint64_t words[] = {htobe64(gid_prefix), htobe64(p.guid)};
-  std::memcpy(out, words, sizeof words);
+void put_gid(std::uint8_t* out, std::uint32_t node, const network& net) {
+  const gid g = gid_of(node, net);
+  std::copy(g.begin(), g.end(), out);
 }
 
 std::uint64_t guid_of(const identifier& id, const network& net) {
@@ -61,10 +64,10 @@ rdma_ucm_query_route_resp route_of(const identifier& id, const network& net) {
   const path p = path_of(id, net);
   out.num_paths = 1;
   ib_user_path_rec& r = out.ib_route[0];
-  put_gid(r.dgid, p.to);
-  put_gid(r.sgid, p.from);
-  r.dlid = htobe16(p.to.lid);
-  r.slid = htobe16(p.from.lid);
+  put_gid(r.dgid, p.to, net);
+  put_gid(r.sgid, p.from, net);
+  r.dlid = htobe16(p.destination_lid);
+  r.slid = htobe16(p.source_lid);
   r.reversible = 1;
   r.numb_path = 1;
   r.pkey = htobe16(default_pkey);
@@ -101,9 +104,9 @@ path_answer paths_of(const identifier& id, const network& net) {
   out.paths = 1;
   out.path.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
   std::uint8_t record[sizeof out.path.path_rec] = {};
-  put_gid(record + 8, p.to);
-  put_gid(record + 24, p.from);
-  const std::uint16_t lids[] = {htobe16(p.to.lid), htobe16(p.from.lid)};
+  put_gid(record + 8, p.to, net);
+  put_gid(record + 24, p.from, net);
+  const std::uint16_t lids[] = {htobe16(p.destination_lid), htobe16(p.source_lid)};
   std::memcpy(record + 40, lids, sizeof lids);
   record[49] = 0x81;  // reversible; one path
   const std::uint16_t pkey = htobe16(default_pkey);
@@ -114,6 +117,18 @@ path_answer paths_of(const identifier& id, const network& net) {
   record[56] = exact | packet_life;
   std::memcpy(out.path.path_rec, record, sizeof record);
   return out;
+}
+
+void put_route(ib_uverbs_ah_attr& to, std::uint32_t node, const network& net) {
+  const port p = net.port_of(node);
+  to.port_num = 1;
+  to.dlid = p.ethernet ? std::uint16_t{0} : p.lid;
+  if (!p.ethernet) return;
+  constexpr std::uint8_t hops = 64;
+  to.is_global = 1;
+  put_gid(to.grh.dgid, node, net);
+  to.grh.sgid_index = ip_gid_index;
+  to.grh.hop_limit = hops;
 }
 
 int qp_attributes_of(const identifier& id, std::uint32_t qp_state, const network& net, ib_uverbs_qp_attr& out) {
@@ -143,6 +158,8 @@ int qp_attributes_of(const identifier& id, std::uint32_t qp_state, const network
   out.qp_state = qp_state;
   out.port_num = 1;
   const bool reliable = id.qp_type == reliable_qp;
+  const bool answers = reliable || id.qp_type == xrc_target_qp;
+  const bool asks = reliable || id.qp_type == xrc_initiator_qp;
   const bool known = has_begun(id.state);
   if (id.datagram()) {
     out.qkey = id.own.qkey ? id.own.qkey : default_qkey;
@@ -158,12 +175,11 @@ int qp_attributes_of(const identifier& id, std::uint32_t qp_state, const network
       if (!known || id.peers.qp_num == 0) return EINVAL;
       const path p = path_of(id, net);
       out.qp_attr_mask = state | address_vector | path_mtu | dest_qpn | rq_psn;
-      out.ah_attr.dlid = p.to.lid;
-      out.ah_attr.port_num = 1;
+      put_route(out.ah_attr, p.to, net);
       out.path_mtu = p.mtu;
       out.dest_qp_num = id.peers.qp_num;
       out.rq_psn = id.own.first_psn;
-      if (!reliable) return 0;
+      if (!answers) return 0;
       out.qp_attr_mask |= max_dest_rd_atomic | min_rnr_timer;
       out.max_dest_rd_atomic = id.own.responder_resources;
       return 0;
@@ -172,9 +188,11 @@ int qp_attributes_of(const identifier& id, std::uint32_t qp_state, const network
       if (!known || id.peers.qp_num == 0) return EINVAL;
       out.qp_attr_mask = state | sq_psn;
       out.sq_psn = id.peers.first_psn;
-      if (!reliable) return 0;
-      out.qp_attr_mask |= timeout | retry_count | rnr_retry | max_rd_atomic;
+      if (!asks && !answers) return 0;
+      out.qp_attr_mask |= timeout;
       out.timeout = id.ack_timeout ? id.ack_timeout : ack_timeout;
+      if (!asks) return 0;
+      out.qp_attr_mask |= retry_count | rnr_retry | max_rd_atomic;
       out.retry_cnt = id.own.retry_count;
       out.rnr_retry = id.own.rnr_retry_count;
       out.max_rd_atomic = id.own.initiator_depth;

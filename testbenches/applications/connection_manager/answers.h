@@ -17,6 +17,9 @@ struct path_answer {
 };
 path_answer paths_of(const identifier& id, const network& net);
 
+// The way to a node, as an address.
+void put_route(ib_uverbs_ah_attr& to, std::uint32_t node, const network& net);
+
 // Returns the attributes of its queue pair on the way to a state. 0 or an errno value.
 int qp_attributes_of(const identifier& id, std::uint32_t qp_state, const network& net, ib_uverbs_qp_attr& out);
 

@@ -17,7 +17,7 @@ class listed_network : public network {
  public:
   [[nodiscard]] std::uint32_t nodes() const override { return 2; }
   [[nodiscard]] port port_of(std::uint32_t node) const override {
-    return {0x100 + node, static_cast<std::uint16_t>(node + 1), static_cast<std::uint8_t>(5 - node), 16};
+    return {0x100 + node, static_cast<std::uint16_t>(node + 1), static_cast<std::uint8_t>(5 - node), 16, ethernet};
   }
   void later(ps delay, std::function<void()> what) override { due_.emplace(now_ + delay, std::move(what)); }
   // Until nothing is left, or the time has come.
@@ -30,6 +30,8 @@ class listed_network : public network {
     }
   }
   [[nodiscard]] ps time() const { return now_; }
+
+  bool ethernet = false;
 
  private:
   ps now_{0};
@@ -69,8 +71,8 @@ struct program {
     return a;
   }
 
-  std::uint32_t create(std::uint16_t space = RDMA_PS_TCP) {
-    EXPECT_EQ(write(RDMA_USER_CM_CMD_CREATE_ID, rdma_ucm_create_id{77, 0, space, 0, {}}), 0);
+  std::uint32_t create(std::uint16_t space = RDMA_PS_TCP, std::uint8_t qp_type = 0) {
+    EXPECT_EQ(write(RDMA_USER_CM_CMD_CREATE_ID, rdma_ucm_create_id{77, 0, space, qp_type, {}}), 0);
     return answered<rdma_ucm_create_id_resp>().id;
   }
   int bind(std::uint32_t id, std::uint32_t to, std::uint16_t port) {
@@ -134,15 +136,15 @@ struct world {
   program server{m, 0};
   program client{m, 1};
 
-  std::uint32_t listener(std::uint32_t backlog = 0, std::uint16_t space = RDMA_PS_TCP) {
-    const std::uint32_t id = server.create(space);
+  std::uint32_t listener(std::uint32_t backlog = 0, std::uint16_t space = RDMA_PS_TCP, std::uint8_t qp_type = 0) {
+    const std::uint32_t id = server.create(space, qp_type);
     EXPECT_EQ(server.bind(id, any_node, 7000), 0);
     EXPECT_EQ(server.listen(id, backlog), 0);
     return id;
   }
   // Up to the request, which the server has not seen yet.
-  std::uint32_t caller(std::uint16_t space = RDMA_PS_TCP) {
-    const std::uint32_t id = client.create(space);
+  std::uint32_t caller(std::uint16_t space = RDMA_PS_TCP, std::uint8_t qp_type = 0) {
+    const std::uint32_t id = client.create(space, qp_type);
     EXPECT_EQ(client.resolve(id, 0, 7000), 0);
     net.run();
     EXPECT_EQ(client.happened_to(id), number(happened::address_resolved));
@@ -152,9 +154,10 @@ struct world {
     EXPECT_EQ(client.connect(id), 0);
     return id;
   }
-  std::pair<std::uint32_t, std::uint32_t> connected() {
-    listener();
-    const std::uint32_t active = caller();
+  std::pair<std::uint32_t, std::uint32_t> connected(std::uint16_t space = RDMA_PS_TCP, std::uint8_t asks = 0,
+                                                    std::uint8_t answers = 0) {
+    listener(0, space, answers);
+    const std::uint32_t active = caller(space, asks);
     net.run();
     const std::uint32_t passive = server.event().id;
     EXPECT_EQ(server.accept(passive), 0);

@@ -50,6 +50,45 @@ TEST(connection_manager, both_sides_are_given_attributes_that_fit) {
   EXPECT_EQ(a_sends.retry_cnt, 7);
 }
 
+// Each side of XRC has the attributes that its type of QP needs, whatever its program sets of the others.
+TEST(connection_manager, an_initiator_and_a_target) {
+  world w;
+  const auto [active, passive] = w.connected(RDMA_PS_IB, xrc_initiator_qp, xrc_target_qp);
+  constexpr std::uint32_t responds = 1U << 15 | 1U << 17;             // RNR timer, READs in
+  constexpr std::uint32_t requests = 1U << 10 | 1U << 11 | 1U << 13;  // retries, RNR retries, READs out
+  constexpr std::uint32_t timeout = 1U << 9;
+  EXPECT_EQ(w.client.attributes(active, 2).qp_attr_mask & responds, 0U);
+  EXPECT_EQ(w.server.attributes(passive, 2).qp_attr_mask & responds, responds);
+  EXPECT_EQ(w.client.attributes(active, 3).qp_attr_mask & (requests | timeout), requests | timeout);
+  EXPECT_EQ(w.server.attributes(passive, 3).qp_attr_mask & (requests | timeout), timeout);
+}
+
+// Ports of RoCE are reached by the GIDs of their IP addresses, and have no LIDs.
+TEST(connection_manager, routes_of_roce) {
+  world w;
+  w.net.ethernet = true;
+  const auto [active, passive] = w.connected();
+  constexpr std::uint8_t there[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1};
+  const auto a = w.client.attributes(active, 2).ah_attr;
+  EXPECT_EQ(a.is_global, 1);
+  EXPECT_EQ(a.dlid, 0);
+  EXPECT_EQ(a.grh.sgid_index, ip_gid_index);
+  EXPECT_EQ(std::memcmp(a.grh.dgid, there, sizeof there), 0);
+  EXPECT_EQ(w.client.write(RDMA_USER_CM_CMD_QUERY_ROUTE, rdma_ucm_query{0, active, 0}), 0);
+  const auto route = w.client.answered<rdma_ucm_query_route_resp>();
+  EXPECT_EQ(route.num_paths, 1U);
+  EXPECT_EQ(route.ib_route[0].dlid, 0);
+  EXPECT_EQ(std::memcmp(route.ib_route[0].dgid, there, sizeof there), 0);
+  gid g{};
+  std::memcpy(g.data(), there, sizeof there);
+  EXPECT_EQ(node_of(g, w.net), 0U);
+  g[15] = 3;
+  EXPECT_EQ(node_of(g, w.net), unknown_node) << "there are two nodes";
+  g[12] = 239;
+  EXPECT_EQ(fabric_group(g)[0], 0xff);
+  EXPECT_EQ(w.m.lid_of_group(fabric_group(g)), w.m.lid_of_group(fabric_group(g)));
+}
+
 TEST(connection_manager, who_is_asked_to_disconnect_answers) {
   world w;
   const auto [active, passive] = w.connected();

@@ -33,15 +33,6 @@ std::uint32_t node_of(const in6_addr& a, std::uint32_t self) {
   return node_of(ntohl(v4));
 }
 
-std::uint32_t node_of(const ib_sockaddr& a, const network& net) {
-  if (a.gid[0] == 0 && a.gid[1] == 0) return any_node;
-  if (be64toh(a.gid[0]) != gid_prefix) return unknown_node;
-  for (std::uint32_t n = 0; n < net.nodes(); ++n) {
-    if (net.port_of(n).guid == be64toh(a.gid[1])) return n;
-  }
-  return unknown_node;
-}
-
 // The group of an IP address as IPoIB has it, with the mark of RDMA CM (ip_ib_mc_map and cma_set_mgid of Linux): scope, what it
 // stands for, the default partition, and the low bits.
 constexpr std::uint8_t link_local = 0x12;
@@ -74,6 +65,22 @@ gid raw(const void* bytes) {
   return g;
 }
 
+in6_addr mapped(std::uint32_t ipv4) {
+  in6_addr a{};
+  a.s6_addr[10] = a.s6_addr[11] = 0xff;
+  const std::uint32_t v4 = htonl(ipv4);
+  std::memcpy(a.s6_addr + mapped_at, &v4, sizeof v4);
+  return a;
+}
+std::optional<std::uint32_t> ipv4_of(const gid& g) {
+  in6_addr a;
+  std::memcpy(&a, g.data(), sizeof a);
+  if (!IN6_IS_ADDR_V4MAPPED(&a)) return std::nullopt;
+  std::uint32_t v4 = 0;
+  std::memcpy(&v4, a.s6_addr + mapped_at, sizeof v4);
+  return ntohl(v4);
+}
+
 template <class Address>
 std::optional<Address> take(const void* address, std::size_t bytes) {
   Address out{};
@@ -89,6 +96,34 @@ std::size_t put(const Address& a, __kernel_sockaddr_storage& out) {
 }
 
 }  // namespace
+
+gid gid_of(std::uint32_t node, const network& net) {
+  const port p = net.port_of(node);
+  if (p.ethernet) return raw(mapped(ipv4_of(node)).s6_addr);
+  const std::uint64_t words[] = {htobe64(gid_prefix), htobe64(p.guid)};
+  return raw(words);
+}
+
+std::uint32_t node_of(const gid& g, const network& net) {
+  if (g == gid{}) return any_node;
+  if (const auto v4 = ipv4_of(g)) {
+    const std::uint32_t n = node_of(*v4);
+    return n < net.nodes() ? n : unknown_node;
+  }
+  std::uint64_t words[2];
+  std::memcpy(words, g.data(), sizeof words);
+  if (be64toh(words[0]) != gid_prefix) return unknown_node;
+  for (std::uint32_t n = 0; n < net.nodes(); ++n) {
+    if (net.port_of(n).guid == be64toh(words[1])) return n;
+  }
+  return unknown_node;
+}
+
+gid fabric_group(const gid& g) {
+  if (g[0] == 0xff) return g;
+  const auto v4 = ipv4_of(g);
+  return v4 && IN_MULTICAST(*v4) ? group_of(*v4) : gid{};
+}
 
 std::optional<endpoint> read_address(const void* address, std::size_t bytes, std::uint32_t self, const network& net) {
   const auto family = take<std::uint16_t>(address, bytes);
@@ -113,7 +148,8 @@ std::optional<endpoint> read_address(const void* address, std::size_t bytes, std
   const auto a = take<ib_sockaddr>(address, bytes);
   if (!a) return std::nullopt;
   if (raw(a->gid)[0] == 0xff) return endpoint{*family, unknown_node, 0, raw(a->gid)};
-  return endpoint{*family, node_of(*a, net), static_cast<std::uint16_t>(be64toh(a->service) & be64toh(a->service_mask))};
+  return endpoint{*family, node_of(raw(a->gid), net),
+                  static_cast<std::uint16_t>(be64toh(a->service) & be64toh(a->service_mask))};
 }
 
 namespace {
@@ -158,21 +194,14 @@ std::size_t write_address(const endpoint& e, std::uint16_t space, const network&
     sockaddr_in6 a{};
     a.sin6_family = AF_INET6;
     a.sin6_port = htons(e.port);
-    if (e.node != any_node) {
-      const std::uint32_t v4 = htonl(ipv4_of(e.node));
-      a.sin6_addr.s6_addr[10] = a.sin6_addr.s6_addr[11] = 0xff;
-      std::memcpy(a.sin6_addr.s6_addr + mapped_at, &v4, sizeof v4);
-    }
+    if (e.node != any_node) a.sin6_addr = mapped(ipv4_of(e.node));
     return put(a, out);
   }
   if (e.family != ib_family) return 0;
   ib_sockaddr a{};
   a.family = ib_family;
   a.pkey = 0xffff;
-  if (e.node != any_node) {
-    a.gid[0] = htobe64(gid_prefix);
-    a.gid[1] = htobe64(net.port_of(e.node).guid);
-  }
+  if (e.node != any_node) std::memcpy(a.gid, gid_of(e.node, net).data(), sizeof a.gid);
   a.service = htobe64(std::uint64_t{space} << 16 | e.port);
   a.service_mask = ~std::uint64_t{0};
   return put(a, out);

@@ -39,6 +39,13 @@ struct ib_sockaddr {
   std::uint64_t scope;
 };
 
+// Tells which of a port's GIDs leads to it by RDMA CM: of RoCE the one of its IP address.
+gid gid_of(std::uint32_t node, const network& net);
+// Returns the node that has the GID, by its GUID or its IPv4 address; any_node of zeros, otherwise unknown_node.
+std::uint32_t node_of(const gid& g, const network& net);
+// Returns the group that a fabric knows by this GID: RoCE names one by its IPv4 address. Zeros: the GID names no group.
+gid fabric_group(const gid& g);
+
 // Reads an address; none = of no known family, or cut short. `self`: the node of the program, which loopback addresses mean.
 std::optional<endpoint> read_address(const void* address, std::size_t bytes, std::uint32_t self, const network& net);
 // Returns how many bytes it takes. `space`: of ports, which a service identifier begins with.

@@ -31,16 +31,26 @@ rdma_ucm_ud_param group_address(const gid& group, std::uint16_t lid, std::uint32
 
 }  // namespace
 
+std::uint16_t manager::lid_of_group(const gid& group) {
+  auto& [lid, count] = groups_[group];
+  if (count > 0) return lid;
+  lid = free_lid(groups_);
+  if (lid == 0) {
+    groups_.erase(group);
+    return 0;
+  }
+  ++count;
+  return lid;
+}
+
 int manager::join(identifier& id, std::uint64_t uid, const endpoint& to, std::uint32_t& number) {
   if (!id.on_device() || !id.datagram()) return EINVAL;
   if (!to.is_group()) return EINVAL;
-  auto& [lid, count] = groups_[to.group];
-  if (count == 0) lid = free_lid(groups_);
-  if (lid == 0) {
-    groups_.erase(to.group);
-    return ENOMEM;
+  if (!groups_.contains(to.group)) {
+    if (lid_of_group(to.group) == 0) return ENOMEM;
+  } else {
+    ++groups_.at(to.group).second;
   }
-  ++count;
   number = ++made_;
   members_[number] = {id.number, uid, to.group, 0};
   network_.later(config_.management, [this, joined = number] {

@@ -87,7 +87,8 @@ int manager::create(file& f, std::uint64_t uid, std::uint16_t space, std::uint8_
       qp_type = datagram_qp;
       break;
     case RDMA_PS_IB:
-      if (qp_type < reliable_qp || qp_type > datagram_qp) return EINVAL;
+      if ((qp_type < reliable_qp || qp_type > datagram_qp) && qp_type != xrc_initiator_qp && qp_type != xrc_target_qp)
+        return EINVAL;
       break;
     default:
       return EINVAL;

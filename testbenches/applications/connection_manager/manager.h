@@ -26,6 +26,8 @@ struct manager_config {
 
 inline constexpr std::uint8_t reliable_qp = 2;  // enum ib_qp_type
 inline constexpr std::uint8_t datagram_qp = 4;
+inline constexpr std::uint8_t xrc_initiator_qp = 9;
+inline constexpr std::uint8_t xrc_target_qp = 10;
 inline constexpr std::uint32_t default_qkey = 0x0123'4567;
 
 // enum rdma_cm_event_type
@@ -127,6 +129,8 @@ class manager {
   int disconnect(identifier& id);
   int establish(identifier& id);  // the program has seen data arrive
   int join(identifier& id, std::uint64_t uid, const endpoint& to, std::uint32_t& number);
+  // Returns the multicast LID of a group. One that none has joined by RDMA CM stays from then on; 0: all are in use.
+  std::uint16_t lid_of_group(const gid& group);
   // ENOENT: there is none of that number.
   int leave(file& f, std::uint32_t number, std::uint32_t& events_reported);
   // False: there is none.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "testbenches/applications/connection_manager/answers.h"
 #include "testbenches/applications/connection_manager/manager.h"
 
 namespace hcasim::applications::cm {
@@ -62,8 +63,7 @@ event manager::told(const identifier& id, happened what, const message& m) const
   rdma_ucm_ud_param& p = e.param.ud;
   p.qp_num = m.with.qp_num;
   p.qkey = m.with.qkey;
-  p.ah_attr.dlid = network_.port_of(m.source.node).lid;
-  p.ah_attr.port_num = 1;
+  put_route(p.ah_attr, m.source.node, network_);
   copy(p);
   return e;
 }
@@ -139,7 +139,7 @@ void manager::deliver_request(const message& m) {
   identifier* const l = listener_of(m);
   if (!l) return refuse(m);
   if (l->backlog == 0) return come_again(m);
-  identifier& id = make(*l->of, m.space, m.qp_type);
+  identifier& id = make(*l->of, m.space, m.qp_type == xrc_initiator_qp ? xrc_target_qp : m.qp_type);
   id.source = {m.destination.family, l->of->node, l->source.port};
   id.destination = m.source;
   id.peer = m.from;

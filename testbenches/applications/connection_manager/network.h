@@ -10,11 +10,14 @@ namespace hcasim::applications::cm {
 
 inline constexpr std::uint64_t gid_prefix = 0xfe80'0000'0000'0000;
 
+inline constexpr std::uint8_t ip_gid_index = 3;  // in a table of RoCE's GIDs, the one of the IP address, by RoCEv2
+
 struct port {
   std::uint64_t guid = 0;
   std::uint16_t lid = 0;
   std::uint8_t mtu = 0;   // as enum ib_mtu
   std::uint8_t rate = 0;  // as enum ib_rate
+  bool ethernet = false;  // shows itself as RoCE: GIDs are IP addresses, and there are no LIDs
 };
 
 class network {

@@ -94,7 +94,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, siz
   a.state = static_cast<ibv_port_state>(in.state);
   a.max_mtu = static_cast<ibv_mtu>(in.max_mtu);
   a.active_mtu = static_cast<ibv_mtu>(in.active_mtu);
-  a.gid_tbl_len = 1;
+  a.gid_tbl_len = static_cast<int>(in.gids);
   a.max_msg_sz = 1U << 31;
   a.pkey_tbl_len = 1;
   a.lid = static_cast<std::uint16_t>(in.lid);
@@ -103,17 +103,27 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, siz
   a.active_speed = static_cast<std::uint8_t>(std::min(in.speed, 255U));
   constexpr std::uint8_t link_up = 5;
   a.phys_state = link_up;
-  a.link_layer = IBV_LINK_LAYER_INFINIBAND;
+  a.link_layer = in.ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
+  if (in.ethernet) a.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   std::memcpy(static_cast<void*>(attr), &a, std::min(size, sizeof a));
   return 0;
 }
 
-int query_gid(ibv_context* context, std::uint8_t port, int index, ibv_gid& gid) {
-  channel::query_port::answer in{};
-  if (index != 0) return EINVAL;
-  if (const int error = call(channel::query_port{name_of(context), port}, in)) return error;
-  gid.global.subnet_prefix = htobe64(in.gid_prefix);
-  gid.global.interface_id = htobe64(in.guid);
+int query_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_gid& gid, std::uint32_t& type) {
+  channel::query_gid::answer in{};
+  if (const int error = call(channel::query_gid{name_of(context), port, index}, in)) return error;
+  std::memcpy(gid.raw, in.gid, sizeof gid.raw);
+  type = in.type;
+  return 0;
+}
+
+int query_gid_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_gid_entry& e) {
+  constexpr std::uint32_t loopback_interface = 1;  // programs' addresses lie there
+  e = {};
+  if (const int error = query_gid(context, port, index, e.gid, e.gid_type)) return error;
+  e.gid_index = index;
+  e.port_num = port;
+  e.ndev_ifindex = of_context(context)->ethernet ? loopback_interface : 0;
   return 0;
 }
 
@@ -206,7 +216,8 @@ HCASIM_PUBLIC int ibv_query_port(ibv_context* context, std::uint8_t port, _compa
 
 HCASIM_PUBLIC int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, ibv_gid* gid) {
   if (!mine()) return HCASIM_REAL(ibv_query_gid)(context, port, index, gid);
-  const int error = query_gid(context, port, index, *gid);
+  std::uint32_t type = 0;
+  const int error = query_gid(context, port, static_cast<std::uint32_t>(index), *gid, type);
   errno = error ? error : errno;
   return error ? -1 : 0;
 }
@@ -214,11 +225,9 @@ HCASIM_PUBLIC int ibv_query_gid(ibv_context* context, std::uint8_t port, int ind
 HCASIM_PUBLIC int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_gid_entry* entry,
                                     std::uint32_t flags, size_t size) {
   if (!mine()) return HCASIM_REAL(_ibv_query_gid_ex)(context, port, index, entry, flags, size);
-  if (flags || port != 1 || index != 0) return EINVAL;
-  ibv_gid_entry e{};
-  if (const int error = query_gid(context, 1, 0, e.gid)) return error;
-  e.port_num = port;
-  e.gid_type = IBV_GID_TYPE_IB;
+  if (flags) return EINVAL;
+  ibv_gid_entry e;
+  if (const int error = query_gid_entry(context, port, index, e)) return error;
   std::memcpy(static_cast<void*>(entry), &e, std::min(size, sizeof e));
   return 0;
 }
@@ -226,17 +235,27 @@ HCASIM_PUBLIC int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, st
 HCASIM_PUBLIC ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t most, std::uint32_t flags,
                                            size_t size) {
   if (!mine()) return HCASIM_REAL(_ibv_query_gid_table)(context, entries, most, flags, size);
-  if (most == 0) return -EINVAL;
-  const int error = _ibv_query_gid_ex(context, 1, 0, entries, flags, size);
-  return error ? -error : 1;
+  channel::query_port::answer port{};
+  if (flags) return -EINVAL;
+  if (const int error = call(channel::query_port{name_of(context), 1}, port)) return -error;
+  if (most < port.gids) return -EINVAL;
+  for (std::uint32_t i = 0; i < port.gids; ++i) {
+    ibv_gid_entry e;
+    if (const int error = query_gid_entry(context, 1, i, e)) return -error;
+    std::memcpy(reinterpret_cast<char*>(entries) + i * size, &e, std::min(size, sizeof e));
+  }
+  return port.gids;
 }
 
 // A call of IBVERBS_PRIVATE_34; ibv_devinfo makes it.
 HCASIM_PUBLIC int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsigned index, unsigned* type) {
   using function = int(ibv_context*, std::uint8_t, unsigned, unsigned*);
   if (!mine()) return next(static_cast<function*>(nullptr), "ibv_query_gid_type")(context, port, index, type);
-  *type = 0;
-  return index == 0 ? 0 : EINVAL;
+  ibv_gid gid;
+  std::uint32_t as_extended = 0;
+  const int error = query_gid(context, port, index, gid, as_extended);
+  *type = as_extended == IBV_GID_TYPE_ROCE_V2 ? 1 : 0;  // one number for InfiniBand and RoCEv1
+  return error;
 }
 
 HCASIM_PUBLIC int ibv_query_pkey(ibv_context* context, std::uint8_t port, int index, __be16* pkey) {

@@ -29,7 +29,7 @@ struct device_object {
 struct context_object {
   verbs_context verbs;
   handle name;
-  int async_token;  // write end
+  bool ethernet;  // the port shows itself as RoCE
 };
 
 struct pd_object {
@@ -83,6 +83,7 @@ struct qp_object {
   handle name;
   bool extended;
   pending_sends* pending;
+  ibv_ah_attr address;  // as the program gave it; of RoCE the adapter knows another form
 };
 
 struct srq_object {
@@ -105,8 +106,11 @@ template <class Object, class Public>
 Object* of(Public* p) {
   return reinterpret_cast<Object*>(p);
 }
+inline context_object* of_context(ibv_context* c) {
+  return reinterpret_cast<context_object*>(verbs_get_ctx(c));
+}
 inline handle name_of(ibv_context* c) {
-  return reinterpret_cast<context_object*>(verbs_get_ctx(c))->name;
+  return of_context(c)->name;
 }
 
 // The name for requests that a real library hands to the kernel, which knows objects by the handle in the public struct: one

@@ -15,8 +15,8 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr, ibv_qp_cap& cap
   ibv_cq* const receive = target || initiator ? nullptr : attr.recv_cq;
   ibv_srq* const srq = target || initiator ? nullptr : attr.srq;
   const int error =
-      call(channel::create_qp{name_of(attr.pd), name_of(send), name_of(receive), name_of(srq),
-                              attr.xrcd ? of<xrcd_object>(attr.xrcd)->name : 0, reinterpret_cast<std::uint64_t>(q),
+      call(channel::create_qp{target ? 0 : name_of(attr.pd), name_of(send), name_of(receive), name_of(srq),
+                              target && attr.xrcd ? of<xrcd_object>(attr.xrcd)->name : 0, reinterpret_cast<std::uint64_t>(q),
                               channel::packed_cap(attr.cap), static_cast<std::uint32_t>(attr.qp_type), attr.sq_sig_all != 0},
            out);
   if (error) {
@@ -24,10 +24,10 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr, ibv_qp_cap& cap
     return refused<ibv_qp>(error);
   }
   ibv_qp& base = *made_qp(*q, context, out.object, out.qp_num, attr.qp_type, attr.qp_context);
-  base.pd = attr.pd;
-  base.send_cq = send;
-  base.recv_cq = receive;
-  base.srq = srq;
+  base.pd = attr.pd;  // as given, of every type
+  base.send_cq = attr.send_cq;
+  base.recv_cq = attr.recv_cq;
+  base.srq = attr.srq;
   cap = channel::unpacked_cap<ibv_qp_cap>(out.cap);
   return &base;
 }
@@ -43,11 +43,8 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) return refused<ibv_qp>(EOPNOTSUPP);
   if (extended && (attr->send_ops_flags & ~operations)) return refused<ibv_qp>(EOPNOTSUPP);
   ibv_qp_init_attr_ex all = *attr;
-  if (target) {
-    all.pd = nullptr;
-  } else {
-    all.xrcd = nullptr;
-  }
+  if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) all.pd = nullptr;
+  if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)) all.xrcd = nullptr;
   ibv_qp* qp = make_qp(context, all, attr->cap);
   if (qp && extended) open_extended(*of<qp_object>(qp), attr->send_ops_flags);
   return qp;
@@ -95,8 +92,10 @@ HCASIM_PUBLIC ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 HCASIM_PUBLIC int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (!mine()) return HCASIM_REAL(ibv_modify_qp)(qp, attr, mask);
   const int error = command(channel::modify_qp{name_of(qp), static_cast<std::uint32_t>(mask), channel::packed(*attr)});
-  if (!error && (mask & IBV_QP_STATE)) qp->state = attr->qp_state;
-  return error;
+  if (error) return error;
+  if (mask & IBV_QP_STATE) qp->state = attr->qp_state;
+  if (mask & IBV_QP_AV) of<qp_object>(qp)->address = attr->ah_attr;
+  return 0;
 }
 
 HCASIM_PUBLIC int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
@@ -104,6 +103,7 @@ HCASIM_PUBLIC int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_i
   channel::query_qp::answer out{};
   if (const int error = command(channel::query_qp{name_of(qp)}, out)) return error;
   *attr = channel::unpacked<ibv_qp_attr>(out.attributes);
+  if (of_context(qp->context)->ethernet) attr->ah_attr = of<qp_object>(qp)->address;
   if (mask & IBV_QP_STATE) qp->state = attr->qp_state;
   if (init)
     *init = {qp->qp_context, qp->send_cq, qp->recv_cq, qp->srq, attr->cap, qp->qp_type, static_cast<int>(out.signal_all)};

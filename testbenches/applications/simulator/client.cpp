@@ -1,7 +1,11 @@
 #include "testbenches/applications/simulator/client.h"
 
+#include <endian.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <iterator>
 
 namespace hcasim::applications {
 
@@ -23,16 +27,69 @@ client::client(node& n, std::uint32_t node_number, outside_memory& bytes, activi
   memory.set_pin_limit(time.locked_memory);
 }
 
+namespace {
+
+gid halves(const std::uint8_t* raw) {
+  gid g{};
+  for (unsigned i = 0; i < 8; ++i) {
+    g.prefix = g.prefix << 8 | raw[i];
+    g.interface = g.interface << 8 | raw[8 + i];
+  }
+  return g;
+}
+
+cm::gid bytes_of(const ibv_gid& g) {
+  cm::gid out;
+  std::copy(std::begin(g.raw), std::end(g.raw), out.begin());
+  return out;
+}
+
+}  // namespace
+
+std::vector<port_gid> client::port_gids() const {
+  const cm::network& net = connections.net();
+  const gid own{cm::gid_prefix, net.port_of(number).guid};
+  if (!ethernet) return {{gids ? gids->of_node(number) : own, gid_type::infiniband}};
+  const gid by_ip = gids ? gids->of_node(number) : halves(cm::gid_of(number, net).data());
+  return {{own, gid_type::roce_v1}, {own, gid_type::roce_v2}, {by_ip, gid_type::roce_v1}, {by_ip, gid_type::roce_v2}};
+}
+
+int client::route(ibv_ah_attr& to) const {
+  return ethernet ? route_roce(to) : route_outside(to);
+}
+
 int client::route_outside(ibv_ah_attr& to) const {
   if (!gids || to.is_global == 0) return 0;
-  gid named{};
-  for (unsigned i = 0; i < 8; ++i) {
-    named.prefix = named.prefix << 8 | to.grh.dgid.raw[i];
-    named.interface = named.interface << 8 | to.grh.dgid.raw[8 + i];
-  }
-  to.dlid = gids->lid_of(named);
+  to.dlid = gids->lid_of(halves(to.grh.dgid.raw));
   to.is_global = 0;
   return to.dlid == 0 ? ENETUNREACH : 0;
+}
+
+int client::route_roce(ibv_ah_attr& to) const {
+  if (to.is_global == 0 || to.grh.sgid_index >= port_gids().size()) return EINVAL;
+  to.grh.sgid_index = 0;
+  const cm::network& net = connections.net();
+  const cm::gid named = bytes_of(to.grh.dgid);
+  if (const cm::gid group = cm::fabric_group(named); group != cm::gid{}) {
+    std::copy(group.begin(), group.end(), to.grh.dgid.raw);
+    to.dlid = connections.lid_of_group(group);
+    return to.dlid == 0 ? ENOMEM : 0;
+  }
+  std::uint32_t node = cm::node_of(named, net);
+  if (const std::uint16_t lid = gids ? gids->lid_of(halves(named.data())) : std::uint16_t{0}; lid != 0) {
+    for (node = 0; node < net.nodes() && net.port_of(node).lid != lid;) ++node;
+    if (node == net.nodes()) {
+      to.dlid = lid;
+      to.is_global = 0;  // the gateway alone knows addresses outside
+      return 0;
+    }
+  }
+  if (node >= net.nodes()) return ENETUNREACH;
+  const cm::port p = net.port_of(node);
+  const std::uint64_t words[] = {htobe64(cm::gid_prefix), htobe64(p.guid)};
+  std::memcpy(to.grh.dgid.raw, words, sizeof words);
+  to.dlid = p.lid;
+  return 0;
 }
 
 int client::close(cpu& c, ibv_context* context) {

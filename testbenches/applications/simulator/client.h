@@ -63,11 +63,17 @@ struct client {
   int close(cpu& c, verbs::ibv_context* context);
   void close_all(cpu& c);
 
-  // With a gateway, a GID stands for a LID of the fabric, whose packets have no GRH. ENETUNREACH: no host has it.
-  [[nodiscard]] int route_outside(verbs::ibv_ah_attr& to) const;
+  // The GIDs of the port as programs see them: one of InfiniBand; of RoCE the port's own and that of its IPv4 address, each by
+  // both versions.
+  [[nodiscard]] std::vector<port_gid> port_gids() const;
+  // Makes of a program's address one of the fabric. Where there is a gateway, a GID stands for a LID, and packets have no GRH.
+  // Of RoCE each address is a GID: its node's LID and own GID take its place. EINVAL: no address of RoCE; ENETUNREACH: no port
+  // has the GID.
+  [[nodiscard]] int route(verbs::ibv_ah_attr& to) const;
 
   node& where;
   const gid_map* gids = nullptr;  // when the fabric has a gateway
+  bool ethernet = false;          // the port shows itself as RoCE
   std::uint32_t number;           // of the node
   activity& changes;
   waiting& sleeping;
@@ -130,6 +136,9 @@ struct client {
   };
 
  private:
+  [[nodiscard]] int route_outside(verbs::ibv_ah_attr& to) const;
+  [[nodiscard]] int route_roce(verbs::ibv_ah_attr& to) const;
+
   int users_ = 0;
   bool alone_ = false;
   int queueing_ = 0;

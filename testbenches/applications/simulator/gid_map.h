@@ -10,6 +10,13 @@ struct gid {
   std::uint64_t prefix, interface;
 };
 
+// As enum ibv_gid_type.
+enum class gid_type : std::uint32_t { infiniband, roce_v1, roce_v2 };
+struct port_gid {
+  gid value;
+  gid_type type;
+};
+
 class gid_map {
  public:
   gid_map() = default;

@@ -27,7 +27,7 @@ cm::port system_network::port_of(std::uint32_t node) const {
   if (node >= system_.nodes()) return {};
   const hca_device_info& info = system_.at(node).device().info();
   return {hca_port_guid(info.port_lid), info.port_lid, static_cast<std::uint8_t>(info.port_mtu_shift - 7),
-          code_of(system_.config().link.rate)};
+          code_of(system_.config().link.rate), system_.config().nodes[node].hca.port.link_layer == link_layer_kind::ethernet};
 }
 
 void system_network::later(ps delay, std::function<void()> what) {

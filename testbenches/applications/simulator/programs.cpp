@@ -51,6 +51,7 @@ programs::process::process(family& f, programs& p, std::uint32_t number, std::ui
             p.system_.config().link.rate, seed) {
   verbs.gids = p.config_.gids;
   verbs.node_used = &p.used_.at(number);
+  verbs.ethernet = p.network_.port_of(number).ethernet;
 }
 
 programs::thread::~thread() {

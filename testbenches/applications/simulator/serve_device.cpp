@@ -1,4 +1,6 @@
 // Requests about the device, protection domains and address handles.
+#include <endian.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -80,16 +82,26 @@ int query_port(caller& k, const channel::query_port& in, channel::query_port::an
   if (!context || in.port > UINT8_MAX) return EINVAL;
   ibv_port_attr port{};
   if (const int error = ibv_query_port(k.c, context, static_cast<std::uint8_t>(in.port), &port)) return error;
-  ibv_device_attr device{};
-  ibv_query_device(k.c, context, &device);
   out.state = port.state;
   out.max_mtu = port.max_mtu;
   out.active_mtu = port.active_mtu;
-  out.lid = port.lid;
+  out.lid = k.who.ethernet ? 0 : port.lid;
   describe_rate(k.who.link_rate, out.width, out.speed);
-  const gid own = k.who.gids ? k.who.gids->of_node(k.who.number) : gid{HCA_GID_PREFIX, device.node_guid};
-  out.gid_prefix = own.prefix;
-  out.guid = own.interface;
+  out.ethernet = k.who.ethernet;
+  out.gids = static_cast<std::uint32_t>(k.who.port_gids().size());
+  return 0;
+}
+
+int query_gid(caller& k, const channel::query_gid& in, channel::query_gid::answer& out) {
+  ibv_context* context = k.who.contexts.find(in.context);
+  if (!context || in.port > UINT8_MAX) return EINVAL;
+  ibv_gid own{};
+  if (const int error = ibv_query_gid(k.c, context, static_cast<std::uint8_t>(in.port), 0, &own)) return error;
+  const std::vector<port_gid> all = k.who.port_gids();
+  if (in.index >= all.size()) return EINVAL;
+  const std::uint64_t words[] = {htobe64(all[in.index].value.prefix), htobe64(all[in.index].value.interface)};
+  std::memcpy(out.gid, words, sizeof words);
+  out.type = static_cast<std::uint32_t>(all[in.index].type);
   return 0;
 }
 
@@ -141,7 +153,7 @@ int create_ah(caller& k, const channel::create_ah& in, channel::made& out) {
   if (!pd) return EINVAL;
   ibv_ah_attr attr{};
   channel::each_route(attr, in.to, channel::to_verbs);
-  if (const int error = k.who.route_outside(attr)) return error;
+  if (const int error = k.who.route(attr)) return error;
   ibv_ah* ah = ibv_create_ah(k.c, pd, &attr);
   if (!ah) return errno;
   out.object = k.who.ahs.add(ah);
@@ -161,6 +173,7 @@ int destroy_ah(caller& k, const channel::destroy_ah& in, channel::nothing&) {
 void add_device_requests(handler_table& t) {
   add<channel::query_device, query_device>(t);
   add<channel::query_port, query_port>(t);
+  add<channel::query_gid, query_gid>(t);
   add<channel::query_clock, query_clock>(t);
   add<channel::alloc_pd, alloc_pd>(t);
   add<channel::dealloc_pd, dealloc_pd>(t);

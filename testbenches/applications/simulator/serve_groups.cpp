@@ -15,16 +15,35 @@ ibv_gid gid_of(const Request& in) {
   return gid;
 }
 
+struct group {
+  ibv_gid gid;
+  std::uint16_t lid;
+};
+
+// Of RoCE a group is its GID alone.
+template <class Request>
+group group_of(const caller& k, const Request& in) {
+  group g{gid_of(in), in.lid};
+  if (!k.who.ethernet) return g;
+  cm::gid named;
+  std::copy(std::begin(in.gid), std::end(in.gid), named.begin());
+  named = cm::fabric_group(named);
+  if (named == cm::gid{}) return g;
+  std::copy(named.begin(), named.end(), g.gid.raw);
+  g.lid = k.who.connections.lid_of_group(named);
+  return g;
+}
+
 int join_group(caller& k, const channel::join_group& in, channel::nothing&) {
   ibv_qp* qp = k.who.qps.find(in.qp);
-  const ibv_gid gid = gid_of(in);
-  return qp ? ibv_attach_mcast(k.c, qp, &gid, in.lid) : EINVAL;
+  const group g = group_of(k, in);
+  return qp ? ibv_attach_mcast(k.c, qp, &g.gid, g.lid) : EINVAL;
 }
 
 int leave_group(caller& k, const channel::leave_group& in, channel::nothing&) {
   ibv_qp* qp = k.who.qps.find(in.qp);
-  const ibv_gid gid = gid_of(in);
-  return qp ? ibv_detach_mcast(k.c, qp, &gid, in.lid) : EINVAL;
+  const group g = group_of(k, in);
+  return qp ? ibv_detach_mcast(k.c, qp, &g.gid, g.lid) : EINVAL;
 }
 
 int open_xrcd(caller& k, const channel::open_xrcd& in, channel::made& out) {

@@ -75,7 +75,7 @@ int modify_qp(caller& k, const channel::modify_qp& in, channel::nothing&) {
   if (!qp) return EINVAL;
   auto attr = channel::unpacked<ibv_qp_attr>(in.attributes);
   if (in.mask & IBV_QP_AV) {
-    if (const int error = k.who.route_outside(attr.ah_attr)) return error;
+    if (const int error = k.who.route(attr.ah_attr)) return error;
   }
   const bool before = is_connected(qp->state);
   const int error = ibv_modify_qp(k.c, qp, &attr, static_cast<int>(in.mask));

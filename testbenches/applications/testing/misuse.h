@@ -155,5 +155,8 @@ void unmapped();
 void version();
 void wake(const char* how, const char* by);
 void wild();
+void null_region();
+void roce_port();
+void known_vendor();
 
 }  // namespace misuse

@@ -18,7 +18,7 @@ constexpr std::array not_resources{
     "table_bytes",  "extent_lines", "memory",        "memory_top",    "page",          "size",
     "stall_limit",  "fault_pages",  "device_memory", "virtual_lanes", "blueflame_max", "rcb",
     "retraining",   "replay_timer", "health_period", "recoveries",    "bar",           "trace_from",
-    "stall_events"};
+    "stall_events", "vendor_*"};
 constexpr std::string_view workload = "parameters";
 constexpr std::string_view observation = "statistics.";
 constexpr std::string_view as_rtl = "rtl.";  // within a unit: how it is run as RTL, no unit of its own
