@@ -23,6 +23,7 @@ double seconds_since(host_clock::time_point begin) {
 
 std::unique_ptr<rtl::design> make_wrong(unsigned random_reset) {
   std::unique_ptr<rtl::design> d = rtl::make_key_check_faulty(random_reset);
+  d->eval();  // sets what is initial, the number of the fault too
   d->mutate(1);
   d->assertions(false);
   return d;
