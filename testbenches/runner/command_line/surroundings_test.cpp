@@ -90,7 +90,7 @@ TEST_F(surroundings, a_sweep_ends_in_order_at_any_signal) {
 // The hard limit kills; a second before it the run is told.
 TEST_F(surroundings, a_limit_of_processor_time_is_named) {
   if (!std::getenv("HCASIM_FULL")) GTEST_SKIP() << "takes a second of processor time; HCASIM_FULL=1 runs it";
-  ends("ulimit -t 2; $H run count_ticks -o out --ticks 10000000 --no-trace --set statistics.interval=1us", 152,
+  ends("ulimit -t 2; $H run count_ticks -o out --ticks 10000000 --waves fst", 152,
        "hcasim: ended by SIGXCPU (CPU time limit exceeded); nothing is left of the run\n");
   EXPECT_TRUE(files().empty());
 }

@@ -211,7 +211,7 @@ TEST_F(description_test, errors_in_yaml) {
   for (int i = 1; i < 20; ++i) bomb += fmt::format("a{0}: &a{0} {{p: *a{1}, q: *a{1}, r: *a{1}}}\n", i, i - 1);
   EXPECT_NE(error_of(bomb).find("nested too deeply or too large"), std::string::npos);
   std::string merged = "a0: &a0 {x: 1}\n";
-  for (int i = 1; i < 100; ++i) {
+  for (int i = 1; i < 150; ++i) {
     std::string all;
     for (int j = 0; j < i; ++j) all += fmt::format("{}*a{}", j ? ", " : "", j);
     merged += fmt::format("a{0}: &a{0} {{<<: [{1}], k{0}: 1}}\n", i, all);
