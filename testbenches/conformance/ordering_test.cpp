@@ -238,20 +238,23 @@ CONFORMANCE(TC_O10) {
 unsigned read_and_invalidate(unsigned flags) {
   unsigned cut = 0;
   run_case([&](cpu& c, node& n) {
+    constexpr std::uint32_t most = 256 << 10;
     window_case t(c, n);
-    for (std::uint32_t bytes = 256; bytes <= 16384; bytes *= 2) {
+    const region near = t.p.allocate(most);
+    const region far = t.p.allocate(most);
+    for (std::uint32_t bytes = 256; bytes <= most; bytes *= 4) {
       SCOPED_TRACE(bytes);
       ibv_mw* const mw = t.window(IBV_MW_TYPE_2);
-      ASSERT_EQ(t.on_b(mw, mw->rkey + 1, t.piece(0, 16384)).status, IBV_WC_SUCCESS);
-      t.p.fill(t.here.addr, 16384, 1);
-      t.p.fill(t.there.addr, 16384, static_cast<std::uint8_t>(bytes / 256));
-      const auto untouched = t.p.bytes(t.here.addr, 16384);
+      ASSERT_EQ(t.on_b(mw, mw->rkey + 1, {far.mr, far.addr, most, window_rights}).status, IBV_WC_SUCCESS);
+      t.p.fill(near.addr, most, 1);
+      t.p.fill(far.addr, most, static_cast<std::uint8_t>(bytes / 256 + 2));
+      const auto untouched = t.p.bytes(near.addr, most);
       ASSERT_EQ(post_receive(c, t.b, 5, {}), 0);
       ASSERT_EQ(post(c, t.a,
                      {.opcode = IBV_WR_RDMA_READ,
                       .id = 1,
-                      .sges = {{t.here.addr, bytes, t.here.mr->lkey}},
-                      .remote = t.there.addr,
+                      .sges = {{near.addr, bytes, near.mr->lkey}},
+                      .remote = far.addr,
                       .rkey = mw->rkey}),
                 0);
       ASSERT_EQ(
@@ -261,8 +264,8 @@ unsigned read_and_invalidate(unsigned flags) {
           0);
       const ibv_wc_status read = wait_for(c, t.a, {.id = 1, .others = &t.received}).status;
       const ibv_wc_status send = wait_for(c, t.a, {.id = 2, .others = &t.received}).status;
-      const auto landed = t.p.bytes(t.here.addr, 16384);
-      const auto sent = t.p.bytes(t.there.addr, 16384);
+      const auto landed = t.p.bytes(near.addr, most);
+      const auto sent = t.p.bytes(far.addr, most);
       std::size_t right = 0;
       while (right < bytes && landed[right] == sent[right]) ++right;
       if (read == IBV_WC_SUCCESS) {
@@ -277,7 +280,7 @@ unsigned read_and_invalidate(unsigned flags) {
             << "a response behind the one that was refused";
       }
       t.reconnect();
-      t.expect_no_read(t.there.addr, mw->rkey);
+      t.expect_no_read(far.addr, mw->rkey);
       EXPECT_EQ(ibv_dealloc_mw(c, mw), 0);
     }
   });
