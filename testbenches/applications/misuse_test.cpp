@@ -271,12 +271,6 @@ TEST_F(misuse, threads_that_wait_for_each_other) {
   EXPECT_EQ(figure_of("unknown_waits"), 0);
 }
 
-TEST_F(misuse, threads_that_wait_for_each_other_in_memory) {
-  ASSERT_EQ(run_own("flags").status, 0) << printed(0);
-  EXPECT_EQ(printed(0).find("flags: 1"), 0U) << printed(0);
-  EXPECT_EQ(figure_of("unproven_spins"), 0);
-}
-
 TEST_F(misuse, events_without_a_reader) {
   EXPECT_EQ(run_own("closed").status, 0) << printed(0);
 }

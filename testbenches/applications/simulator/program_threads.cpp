@@ -297,10 +297,8 @@ bool programs::take_request(cpu& c, thread& t) {
   constexpr std::chrono::microseconds pause{500};
   const bool reachable = t.of->verbs.connected > 0;
   if (!channel::await_request(*t.page, t.seen, t.waits, reachable ? grace : pause)) {
-    look l;
-    if (!reachable) l.next_signal += l.pause;
-    while (!channel::is_asked(*t.page, t.seen)) {
-      if (reachable || has_company(t)) suspect_spin(t, l);
+    for (look l; !channel::is_asked(*t.page, t.seen);) {
+      if (reachable) suspect_spin(t, l);
       if (channel::await_request(*t.page, t.seen, t.waits, pause)) break;
       if (wall_clock::now() < l.next_look) continue;
       l.next_look = wall_clock::now() + std::chrono::milliseconds(1);
@@ -311,12 +309,6 @@ bool programs::take_request(cpu& c, thread& t) {
   t.page->unprovable.store(0, std::memory_order_relaxed);
   t.seen = t.page->requests.load(std::memory_order_acquire);
   return true;
-}
-
-// Whether other threads could change what it looks at, where the adapter cannot.
-bool programs::has_company(const thread& t) {
-  const auto lives = [&](const auto& p) { return !p->over && (p.get() != t.of || p->alive > 1); };
-  return std::any_of(t.of->of.processes.begin(), t.of->of.processes.end(), lives);
 }
 
 // A thread that makes no call computes, or waits for memory: the library in it finds out. What it cannot prove within `enough`
@@ -332,7 +324,7 @@ void programs::suspect_spin(thread& t, look& l) {
   l.pause *= 2;
   const std::uint64_t computed = processor_time(t.of->id, t.id);
   if (l.computed == 0) l.computed = computed;
-  if (t.of->verbs.connected > 0 && computed - l.computed > enough) {
+  if (computed - l.computed > enough) {
     t.of->unprovable = true;
     t.page->unprovable.store(1);
   }

@@ -135,7 +135,6 @@ class programs final : public unit {
   void suspect_spin(thread& t, look& l);
   bool look_at(cpu& c, thread& t, look& l);
   void serve_one(cpu& c, thread& t, caller& k);
-  static bool has_company(const thread& t);
   static bool has_ended(const process& p);
   void take_time(cpu& c, thread& t, caller& k);
   static void use(process& p, caller& k, ps time);

@@ -27,7 +27,6 @@ int main(int argc, char** argv) {
                                                {"spawn", spawn},
                                                {"killed", killed},
                                                {"clocks", clocks},
-                                               {"flags", flags},
                                                {"limits", limits},
                                                {"machine_clocks", machine_clocks},
                                                {"timers", timer_files},

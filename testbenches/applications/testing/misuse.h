@@ -135,7 +135,6 @@ void closed_channel();
 void compute();
 void drained();
 void faults();
-void flags();
 void forked();
 void grow();
 void killed();

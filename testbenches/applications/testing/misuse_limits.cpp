@@ -77,7 +77,8 @@ void meet() {
   REQUIRE(thrd_create(&t, comes, &m) == thrd_success);
   mtx_lock(&m.m);
   while (!m.there) cnd_wait(&m.c, &m.m);
-  REQUIRE(clock_ns() - begin >= ms && clock_ns() - begin < ms + 10'000);
+  // A new thread begins at the time at which its creator asked last.
+  REQUIRE(clock_ns() - begin >= ms - 1000 && clock_ns() - begin < ms + 10'000);
   takes_five_ms("cnd_timedwait", [&] {
     const timespec end = after(CLOCK_REALTIME, 5 * ms);
     return cnd_timedwait(&m.c, &m.m, &end) == thrd_timedout;
@@ -101,8 +102,7 @@ void receive_whole() {
   const long begin = clock_ns();
   char text[5] = {};
   REQUIRE(recv(ends[0], text, 4, MSG_WAITALL) == 4 && std::strcmp(text, "abcd") == 0);
-  const long took = clock_ns() - begin;
-  std::printf("recv: %ld ns\n", took);
+  REQUIRE(clock_ns() - begin >= ms - 1000 && clock_ns() - begin < ms + 10'000);
 }
 
 }  // namespace

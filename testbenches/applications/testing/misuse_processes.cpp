@@ -122,29 +122,6 @@ void threads() {
   std::printf("turns: %d\n", turn);
 }
 
-// One waits for the other in memory, and there is no queue that an adapter could reach.
-void flags() {
-  std::atomic<int> turn{0};
-  std::thread other([&] {
-    for (int i = 0; i < 10; ++i) {
-      while (turn != 2 * i + 1) __builtin_ia32_pause();
-      usleep(100);
-      turn = 2 * i + 2;
-    }
-  });
-  timespec before{};
-  timespec after{};
-  clock_gettime(CLOCK_MONOTONIC, &before);
-  for (int i = 0; i < 10; ++i) {
-    turn = 2 * i + 1;
-    while (turn != 2 * i + 2) __builtin_ia32_pause();
-  }
-  clock_gettime(CLOCK_MONOTONIC, &after);
-  other.join();
-  const long took = (after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec - before.tv_nsec;
-  std::printf("flags: %ld us\n", took / 1000);
-}
-
 // Speaks a channel that does not exist.
 void version() {
   const char* name = std::getenv("HCASIM_SOCKET");
