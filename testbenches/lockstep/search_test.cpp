@@ -46,7 +46,7 @@ TEST(search, ends_with_the_shortest_so_far_when_its_time_is_over) {
   const options o = slow();
   const item_stream s = make_bench("key_check")->generate(o);
   const auto begin = host_clock::now();
-  const shortened least = shortest("key_check", s, o, 1);
+  const shortened least = shortest("key_check", s, o, 0.4);
   EXPECT_LT(seconds_since(begin), 4.0);
   EXPECT_EQ(least.cut_short, "the time of the search is over");
   EXPECT_FALSE(run_isolated("key_check", least.stream, o).ok());
@@ -59,14 +59,14 @@ TEST(search, ends_with_the_shortest_so_far_at_a_signal) {
   for (const int number : {SIGINT, SIGTERM}) {
     const pid_t other = ::fork();
     if (other == 0) {
-      ::usleep(600'000);
+      ::usleep(400'000);
       ::kill(::getppid(), number);
       ::_exit(0);
     }
     const auto begin = host_clock::now();
     const shortened least = shortest("key_check", s, o, 600);
     EXPECT_EQ(least.cut_short, "the search was stopped by a signal");
-    EXPECT_GT(seconds_since(begin), 0.3);
+    EXPECT_GT(seconds_since(begin), 0.2);
     EXPECT_LT(seconds_since(begin), 4.0);
     ::waitpid(other, nullptr, 0);
     EXPECT_FALSE(run_isolated("key_check", least.stream, o).ok());
