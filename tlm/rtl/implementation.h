@@ -36,7 +36,7 @@ struct rtl_knobs {
     k.flag("storms", storms, "and one transfer in 64 is held back for 160 cycles");
     k.count("seed", seed, 0, 1.8e19, "of the stalls");
     k.flag("check_x", check_x, "run a second copy whose registers begin as ones, and compare the control outputs of both");
-    k.text("trace", trace, "folder for a waveform (VCD) of the inside of the RTL; empty: none");
+    k.text("trace", trace, "folder for a waveform (VCD) of the inside of the RTL, or FOLDER/*.fst; empty: none");
     k.time("trace_from", trace_from, 0_ps, never, "when the waveform begins");
     k.text("coverage", coverage, "folder for the coverage of the RTL's lines and toggles; empty: none");
   }
