@@ -138,7 +138,7 @@ void context_cache::fill(fetch_record& f, ps t) {
   outstanding_.add(-1, t);
   outstanding_probe_.set(outstanding_.value(), t);
 
-  // Everybody holds the entry before anybody goes on.
+  // All requests hold the entry before the first goes on.
   fifo<pending> ready;
   while (!list.empty()) {
     pending& p = list.pop();

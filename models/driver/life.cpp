@@ -8,7 +8,7 @@ namespace hcasim::driver {
 namespace {
 
 constexpr std::uint64_t config_space = PCI_CONFIG_WINDOW;  // the adapter is the first device of its tree
-constexpr std::uint32_t nobody = ~0U;                      // what a read of a device that is not there gives
+constexpr std::uint32_t all_ones = ~0U;                    // a read of a device that is not there
 constexpr std::uint32_t fatal_errors = PCI_ERROR_SURPRISE_DOWN | PCI_ERROR_MALFORMED;
 
 }  // namespace
@@ -96,13 +96,13 @@ void device::poll_health(cpu& c) {
   c.sync();
   const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
   c.sync();
-  if (errors == nobody || (errors & fatal_errors) != 0 || (command & PCI_BUS_MASTER) == 0) return fail();
+  if (errors == all_ones || (errors & fatal_errors) != 0 || (command & PCI_BUS_MASTER) == 0) return fail();
   if (errors != 0) {
     ++counters_.pcie_errors;
     write_register(c, config_space + PCI_ERROR_UNCORRECTABLE, errors);
   }
   const auto corrected = read_register<std::uint32_t>(c, config_space + PCI_ERROR_CORRECTABLE);
-  if (corrected != 0 && corrected != nobody) {
+  if (corrected != 0 && corrected != all_ones) {
     ++counters_.pcie_corrected;
     write_register(c, config_space + PCI_ERROR_CORRECTABLE, corrected);
   }
@@ -155,7 +155,7 @@ bool device::cut_off(cpu& c) {
   write_register(c, config_space + PCI_COMMAND, std::uint32_t{0});
   const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
   c.sync();
-  if (command != nobody && (command & PCI_BUS_MASTER) != 0) return false;
+  if (command != all_ones && (command & PCI_BUS_MASTER) != 0) return false;
   dma_.suspend();
   if (std::exchange(cut_off_, life_) == life_) return true;  // once more
   cut_.wake();
@@ -172,9 +172,9 @@ bool device::reset_function(cpu& c, ps deadline) {
   bool asked = false;
   for (; c.time() < deadline; c.spend(pause)) {
     const auto control = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
-    if (control == nobody) continue;
+    if (control == all_ones) continue;
     if (!std::exchange(asked, true)) {
-      write_register(c, config_space + PCI_ERROR_UNCORRECTABLE, nobody);
+      write_register(c, config_space + PCI_ERROR_UNCORRECTABLE, all_ones);
       write_register(c, config_space + PCI_EXPRESS_CONTROL, std::uint32_t{PCI_FUNCTION_RESET});
       continue;
     }

@@ -54,7 +54,7 @@ class physical_memory {
   }
 
   // The integrity code that a device keeps beside words of its own (pcie_extension::check_bits), from the word at `address` on;
-  // 0 of words that never got one. Stores of anybody else leave it as it is.
+  // 0 of words that never got one. Other stores leave it as it is.
   void put_code(std::uint64_t address, std::span<const std::uint8_t> code);
   void get_code(std::uint64_t address, std::span<std::uint8_t> code) const;
   static constexpr std::uint64_t code_word = 4;

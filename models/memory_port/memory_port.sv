@@ -77,7 +77,7 @@ module memory_port #(
     if (put) items[tail] <= req_data;
   end
 
-  // What is blocked waits for an answer.
+  // A blocked request waits for an answer.
   assign idle = !mem_valid;
 
 `ifdef VERILATOR

@@ -218,7 +218,7 @@ void page_walker::finish(walk& w, translate_status failure, ps t) {
   level_probe_.set(0, t);
   walk_latency_.add(t - w.begin);
   miss_latency_.add(t - w.missed);
-  // All are answered out of the line before anybody goes on.
+  // All are answered out of the line before the first goes on.
   fifo<pending> ready;
   while (!w.waiting.empty()) {
     pending& p = w.waiting.pop();

@@ -161,7 +161,7 @@ void pcie::timed_out(burst& b) {
   complete(b);
 }
 
-// Nothing of the device reaches anybody until the link is up again; what was outstanding is lost. A device that comes back has
+// Nothing of the device gets through until the link is up again; what was outstanding is lost. A device that comes back has
 // lost its power, so it begins as after a reset.
 void pcie::link_down(lane& l, ps length) {
   l.down_now = true;

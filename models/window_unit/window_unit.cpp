@@ -61,7 +61,7 @@ tlm::tlm_sync_enum window_unit::on_change(window_request& r, tlm::tlm_phase phas
 
 tlm::tlm_sync_enum window_unit::on_control(window_request& r, tlm::tlm_phase phase, ps& t) {
   if (phase == tlm::BEGIN_REQ && r.op == window_op::unlock) {
-    unclaim(hca_key_index(r.key), nobody);
+    unclaim(hca_key_index(r.key), none);
     return tlm::TLM_COMPLETED;
   }
   return on_change(r, phase, t);
@@ -77,7 +77,7 @@ void window_unit::answer(window_request& r, ps t) {
 }
 
 process window_unit::lock(window_request& r, ps t) {
-  co_await claim(hca_key_index(r.key), nobody, t);
+  co_await claim(hca_key_index(r.key), none, t);
   answer(r, t);
 }
 
@@ -144,8 +144,8 @@ task<> window_unit::claim(std::uint32_t index, std::uint32_t region, ps& t) {
     co_await unclaimed_.wait();
     t = std::max(t, now());
   }
-  if (region != nobody && region != index) ++reserved(region).uses;
-  if (index == nobody) co_return;
+  if (region != none && region != index) ++reserved(region).uses;
+  if (index == none) co_return;
   reserved(index).claimed = true;
   while (used(index)) {
     co_await unclaimed_.wait();
@@ -154,8 +154,8 @@ task<> window_unit::claim(std::uint32_t index, std::uint32_t region, ps& t) {
 }
 
 void window_unit::unclaim(std::uint32_t index, std::uint32_t region) {
-  if (region != nobody && region != index) --reserved(region).uses;
-  if (index != nobody) reserved(index).claimed = false;
+  if (region != none && region != index) --reserved(region).uses;
+  if (index != none) reserved(index).claimed = false;
   std::erase_if(reservations_, [](const reservation& x) { return x.uses == 0 && !x.claimed; });
   unclaimed_.wake_all(queue_);
 }
@@ -179,7 +179,7 @@ task<bool> window_unit::fetch(context_request& c, std::uint32_t index, ps& t) {
 task<> window_unit::bind(window_request& r, ps& t) {
   const bool unbinds = r.length == 0 && r.type == 1;
   const std::uint32_t window = hca_key_index(r.key);
-  const std::uint32_t region = unbinds ? nobody : hca_key_index(r.region_key);
+  const std::uint32_t region = unbinds ? none : hca_key_index(r.region_key);
   std::uint32_t old_parent = 0;
   co_await claim(window, region, t);
   r.fault = co_await bind_claimed(r, old_parent, t);
@@ -237,12 +237,12 @@ task<> window_unit::invalidate(window_request& r, ps& t) {
   const std::uint32_t index = hca_key_index(r.key);
   context_request c;
   c.operation = r.operation;
-  co_await claim(index, nobody, t);
+  co_await claim(index, none, t);
   const bool there = co_await fetch(c, index, t);
   co_await reach(t);
   if (!there) {
     r.fault = c.index >= c.area_entries ? window_fault::not_a_window : window_fault::table_error;
-    unclaim(index, nobody);
+    unclaim(index, none);
     co_return;
   }
   auto& m = c.as<hca_mrc>();
@@ -253,7 +253,7 @@ task<> window_unit::invalidate(window_request& r, ps& t) {
   if (change) apply_invalidate(m);
   c.dirty = change;
   mrc.release(c);
-  unclaim(index, nobody);
+  unclaim(index, none);
   if (r.fault != window_fault::none) co_return;
   if (r.remote) ++remote_invalidates_;
   co_await drain(r.key, r.operation, t);
@@ -267,7 +267,7 @@ task<> window_unit::fast_register(window_request& r, ps& t) {
   const std::uint32_t index = hca_key_index(r.key);
   context_request c;
   c.operation = r.operation;
-  co_await claim(index, nobody, t);
+  co_await claim(index, none, t);
   const bool there = co_await fetch(c, index, t);
   co_await reach(t);
   if (!there) {
@@ -279,7 +279,7 @@ task<> window_unit::fast_register(window_request& r, ps& t) {
     if (c.dirty) apply_fast_register(r, m);
     mrc.release(c);
   }
-  unclaim(index, nobody);
+  unclaim(index, none);
 }
 
 // Windows may always go [C2.2]; with its region a window goes only as far as being unbound.
@@ -287,12 +287,12 @@ task<> window_unit::close(window_request& r, ps& t) {
   const std::uint32_t index = hca_key_index(r.key);
   context_request c;
   c.operation = r.operation;
-  co_await claim(index, nobody, t);
+  co_await claim(index, none, t);
   const bool there = co_await fetch(c, index, t);
   co_await reach(t);
   if (!there) {
     r.fault = window_fault::table_error;
-    unclaim(index, nobody);
+    unclaim(index, none);
     co_return;
   }
   auto& m = c.as<hca_mrc>();
@@ -306,7 +306,7 @@ task<> window_unit::close(window_request& r, ps& t) {
   }
   c.dirty = change;
   mrc.release(c);
-  unclaim(index, nobody);
+  unclaim(index, none);
   if (!change) co_return;
   co_await drain(r.key, r.operation, t);
   if (old.parent != 0) co_await uncount_at_region(old.parent, r.operation, t);
@@ -354,9 +354,9 @@ task<> window_unit::drop_translations(std::uint32_t index, std::uint64_t operati
 
 // One window less at the region that `parent` names, if it is still that region.
 task<> window_unit::uncount_at_region(std::uint32_t parent, std::uint64_t operation, ps& t) {
-  co_await claim(nobody, hca_key_index(parent), t);
+  co_await claim(none, hca_key_index(parent), t);
   co_await uncount(parent, operation, t);
-  unclaim(nobody, hca_key_index(parent));
+  unclaim(none, hca_key_index(parent));
 }
 
 task<> window_unit::uncount(std::uint32_t parent, std::uint64_t operation, ps& t) {

@@ -46,7 +46,7 @@ class window_unit : public unit {
   void list_waiting(waiting_list& list) const override;
 
  private:
-  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
   // The reservations of indices that changes are about; a handful at a time.
   struct reservation {
     std::uint32_t index;
@@ -70,7 +70,7 @@ class window_unit : public unit {
 
   task<> reach(ps& t);
   task<> claim(std::uint32_t index, std::uint32_t used, ps& t);
-  void unclaim(std::uint32_t index, std::uint32_t used = nobody);
+  void unclaim(std::uint32_t index, std::uint32_t used = none);
   task<window_fault> bind_claimed(window_request& r, std::uint32_t& old_parent, ps& t);
   task<bool> fetch(context_request& c, std::uint32_t index, ps& t);
   task<window_fault> find_extent(const hca_mrc& region, const window_request& r, ps& t);

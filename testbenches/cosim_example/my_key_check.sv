@@ -1,4 +1,4 @@
-// A key check of somebody else's making: one request at a time, other port names, busy instead of ready, a reset that is active
+// A key check of another make: one request at a time, other port names, busy instead of ready, a reset that is active
 // high. References live in a table of their own; a drain remembers which of its rows were in use when it began.
 module my_key_check #(
     parameter int REFERENCES = 64,
@@ -215,7 +215,7 @@ module my_key_check #(
   assign an_offset = zero_based ? mrc.start : '0;
   assign give_up = state == ANSWER && holds && verdict != hca_pkg::GRANTED;
 
-  // Where an entry leaves the search.
+  // The ways in which an entry ends the search.
   logic scan_ends, scan_found, node;
   logic [31:0] child;
   assign node = !element && left > 32'd1;
@@ -233,7 +233,7 @@ module my_key_check #(
     end
   end
 
-  // What an entry adds to what those before it said: is the line in order, and where does it lead?
+  // The addition of an entry to those before it: is the line in order, and where does it lead?
   logic bad, bad_here, hit, hit_here, over;
   logic [63:0] start, offset, last;  // last: start before it, or last byte of the extent before
   logic [31:0] behind;
@@ -249,7 +249,7 @@ module my_key_check #(
     end else if (here[127:64] == '0) begin
       bad_here = entry == '0 || here[63:0] != '0;
     end else begin
-      // Behind the extent before, and not beside it.
+      // The entry lies behind the extent before, and not beside it.
       bad_here = here[63:0] + here[127:64] <= here[63:0] || (entry != '0 && (over || here[63:0] <= last || here[63:0] - last == 64'd1));
       hit_here = offset < here[127:64] && length <= here[127:64] - offset;
     end

@@ -330,7 +330,7 @@ class stall_program : public ::testing::Test {
   fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_stall_{}", ::getpid());
 };
 
-// A device that answers reads later than anybody would wait.
+// A device that answers reads later than any program would wait.
 const char* const slow_device =
     "run peer_direct --part paths --smallest 4KiB --largest 4KiB --bytes 64KiB --set node1.peer0.read_latency=1ms "
     "--set system.stall_limit=200us -o out ";

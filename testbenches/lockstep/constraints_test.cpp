@@ -36,6 +36,7 @@ options random_options(std::uint64_t requests) {
 struct constrained {
   const char* unit;
   const char* text;
+  friend std::ostream& operator<<(std::ostream& to, const constrained& c) { return to << c.unit; }
 };
 class constrain : public ::testing::TestWithParam<constrained> {};
 

@@ -103,7 +103,7 @@ class key_memory : public unit {
       if (tree && line == first && !o.lines.empty()) return o.lines.back().data();
       if (!tree && line - first < o.lines.size()) return o.lines[line - first].data();
     }
-    return (made_[next_made_++ % std::size(made_)] = line_of_nobody(line)).data();
+    return (made_[next_made_++ % std::size(made_)] = unowned_line(line)).data();
   }
   // Does as a cache: the entry given back is the one that the request holds.
   tlm::tlm_sync_enum give_back(context_request& r) {

@@ -208,7 +208,7 @@ hca_element element_at(const key_object& o, std::uint32_t i) {
   return e;
 }
 
-line_bytes line_of_nobody(std::uint32_t line) {
+line_bytes unowned_line(std::uint32_t line) {
   random_stream r(line, "nobody");
   line_bytes l;
   for (std::byte& b : l) b = static_cast<std::byte>(r.next());

@@ -56,7 +56,7 @@ hca_element element_at(const key_object& o, std::uint32_t i);
 // Same number and seed: same object.
 key_object make_object(std::uint32_t number, std::uint64_t seed);
 // Lines that belong to no object have content nevertheless.
-line_bytes line_of_nobody(std::uint32_t line);
+line_bytes unowned_line(std::uint32_t line);
 
 inline bool mrc_fails(std::uint32_t number) {
   return number % 61 == 7;

@@ -25,7 +25,7 @@ packet_header anything(const forger& f, random_stream& random) {
       wire::write_last, wire::read_request,         wire::compare_swap,          wire::fetch_add,           wire::acknowledge,
       wire::read_only,  wire::uc | wire::send_only, wire::uc | wire::write_only, wire::ud | wire::send_only};
   const auto qpn = static_cast<std::uint32_t>(random.below(1U << log_qps));
-  // Far from what anybody expects: what is judged as the next packet of a connection is that connection's.
+  // Far from every expected PSN: what is judged as the next packet of a connection is that connection's.
   const auto psn = static_cast<std::uint32_t>(0x100000 + random.below(0x100000));
   packet_header h = f.header(opcodes[random.below(std::size(opcodes))], qpn, psn, stranger);
   h.va = random.below(1 << 20);

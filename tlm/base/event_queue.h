@@ -66,10 +66,10 @@ class event_queue {
     return awaiter{*this, when};
   }
 
-  // `n` more (fewer) of the items that wait are of no use to anybody: they do not keep the simulation going.
+  // `n` more (fewer) of the items that wait are of no use: they do not keep the simulation going.
   void disregard(int n);
 
-  // Time has passed without the queue: what is of no use to anybody is done all the same, when it is late.
+  // Time has passed without the queue: an item of no use is done all the same, when it is late.
   void caught_up() {
     if (armed_ == never && !running_ && next() <= kernel_now()) arm(kernel_now());
   }

@@ -87,7 +87,7 @@ package hca_pkg;
   localparam logic [2:0] BAD_BOUNDS = 3'd6;
   localparam logic [2:0] TABLE_ERROR = 3'd7;
 
-  // What an access asks of a key.
+  // The request of an access to a key.
   typedef struct packed {
     logic [63:0] length;
     logic [63:0] va;

@@ -39,7 +39,7 @@ struct rtl_knobs {
     k.flag("check_x", check_x, "run a second copy whose registers begin as ones, and compare the control outputs of both");
     k.flag("steps", steps,
            "take the RTL step by step where that is proven to be the same; off: evaluate it as a whole at each edge");
-    k.text("trace", trace, "folder for a waveform (VCD) of the inside of the RTL; empty: none");
+    k.text("trace", trace, "folder for a waveform (VCD) of the inside of the RTL, or FOLDER/*.fst; empty: none");
     k.time("trace_from", trace_from, 0_ps, never, "when the waveform begins");
     k.text("coverage", coverage, "folder for the coverage of the RTL's lines and toggles; empty: none");
   }

@@ -196,7 +196,7 @@ class shell : public unit {
   std::int64_t awaited_ = 0;
 };
 
-// A shell around whatever is a member of it, with its streams for anybody.
+// A shell around whatever is a member of it, with public streams.
 class open_shell : public shell {
  public:
   open_shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make,

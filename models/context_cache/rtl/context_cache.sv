@@ -104,7 +104,7 @@ module context_cache #(
   logic [FETCH_BITS-1:0] hit_fetch, free_fetch;
   logic [VB-1:0] free_write;
 
-  // What becomes of it.
+  // Its fate.
   logic l_beyond, l_answers, l_hits, l_fetches, l_evicts, l_defers, l_forgets, l_drop_writes, l_clears, l_no_fetch;
   logic [3:0] l_waits;
   assign l_beyond = l_index >= area_entries;
@@ -172,7 +172,7 @@ module context_cache #(
   logic [SLOT_BITS-1:0] answer_slot;
   logic [EB-1:0] first_entry, second_entry, write_entry;
   logic rsp_stored;
-  // An answer that stays has bytes from before this cycle: whoever gets it while nobody holds the entry any more would not see
+  // An answer that stays has bytes from before this cycle: a request that gets it when the last holder has gone would not see
   // what a release has brought meanwhile. The release waits for it.
   logic answers_first, answers_stay;
   assign answers_first = s1_valid && s1_answers;

@@ -43,8 +43,8 @@ module context_lines #(
     input logic released,
     input logic g_dirty,
     input logic [EB-1:0] g_entry,
-    output logic g_last,  // nobody else holds it
-    output logic gives_last,  // nobody holds it any more
+    output logic g_last,  // no other request holds it
+    output logic gives_last,  // no request holds it any more
     output logic gives_up,  // and it is to be dropped
     output logic give_writes,  // after its bytes have been written
     output logic [31:0] g_index,
@@ -137,7 +137,7 @@ module context_lines #(
   assign write_entry = entries[write_slot];
   assign e_index = indices[e_slot];
 
-  // Of a line that is not occupied, or whose bytes have not come, nothing else counts.
+  // If a line is not occupied, or its bytes have not come, nothing else counts.
   always_ff @(posedge clk) begin
     if (!rst_n) begin
       occupied <= '0;

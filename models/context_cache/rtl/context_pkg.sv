@@ -1,9 +1,9 @@
-// What is asked of a context cache, and what a request waits for.
+// Requests of a context cache, and the events that they wait for.
 package context_pkg;
   localparam logic [1:0] FETCH = 2'd0;
   localparam logic [1:0] DROP = 2'd1;
 
-  // What a tag waits for.
+  // The wait of a tag.
   localparam logic [3:0] NOTHING = 4'd0;
   localparam logic [3:0] FOR_FETCH = 4'd1;
   localparam logic [3:0] FOR_DROP = 4'd2;

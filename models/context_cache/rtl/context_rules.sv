@@ -1,4 +1,4 @@
-// What becomes of a request that is looked up, from what is known of its entry: it is answered, or it waits.
+// The fate of a request that is looked up, by the state of its entry: it is answered, or it waits.
 module context_rules (
     input logic [1:0] op,
     input logic again,  // it has waited before
@@ -9,7 +9,7 @@ module context_rules (
     input logic fetching,
     input logic pinned,
     input logic dirty,
-    input logic drop_there,  // somebody drops it
+    input logic drop_there,  // a request drops it
     input logic write_there,  // it is on its way to memory
 
     // Room for it.

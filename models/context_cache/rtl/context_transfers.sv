@@ -14,7 +14,7 @@ module context_transfers #(
     output logic write_there,  // it is on its way to memory
     output logic any_fetch,
     output logic [FETCH_BITS-1:0] free_fetch,
-    output logic any_write,  // for the oldest that waits for one, or else for anybody
+    output logic any_write,  // for the oldest that waits for one, or else for any
     output logic [VB-1:0] free_write,
     input logic begins,
     input logic evicts,

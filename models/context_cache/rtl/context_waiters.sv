@@ -27,8 +27,8 @@ module context_waiters #(
     output logic [63:0] l_base,
     output logic [31:0] l_entries,
 
-    // What becomes of it.
-    output logic drop_there,  // somebody drops it
+    // Its fate.
+    output logic drop_there,  // a request drops it
     input logic l_new,
     input logic l_again,
     input logic l_answers,
@@ -44,7 +44,7 @@ module context_waiters #(
     output logic [PB-1:0] holders,  // how many wait for the read that comes
 
     input logic [SLOT_BITS-1:0] g_slot,
-    input logic gives_last,  // nobody holds it any more
+    input logic gives_last,  // no request holds it any more
     input logic gives_up,
     input logic give_writes,
     output logic [TAG_BITS-1:0] giving_tag,  // the drop that waits for it

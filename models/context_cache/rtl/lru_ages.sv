@@ -1,4 +1,4 @@
-// Who of a set was used longest ago: an age for each way, 0 for the one used last. A hit and a fill use one each in a cycle.
+// The least recently used way of a set: an age for each way, 0 for the one used last. A hit and a fill use one each in a cycle.
 module lru_ages #(
     parameter int SETS = 64,
     parameter int WAYS = 4,

@@ -264,8 +264,8 @@ module doorbell #(
   assign kept = holds || pushes ? arrival.blocks : '0;
   assign wr_ready = store_room && aside_count < (SB + 1)'(ASIDE) && dropped_count < (DB + 1)'(DROPPED);
 
-  // What the unit lets through in the cycle in which a record is asked for, or has let through and not passed on yet, is newer than
-  // what left before.
+  // A doorbell that passes in the cycle in which a record is asked for, or has passed and not left yet, is newer than those that
+  // left before.
   logic [23:0] sought_qpn;
   logic comes_send, comes_receive, waits_send;
   assign sought_qpn = qp_taken ? qp_data : recovered_qpn;
@@ -450,7 +450,7 @@ module doorbell #(
     if (new_receive) pass_rq <= record.rq_pi[15:0];
   end
 
-  // What is valid on a stream, or waits for a turn behind what is on its way, is none of it.
+  // A valid item on a stream, or one that waits for a turn behind it, is none of it.
   assign idle = count == '0 && aside_count == '0 && !hold_valid && step_valid == '0 && !store_busy && line_busy == '0;
 
 `ifdef VERILATOR

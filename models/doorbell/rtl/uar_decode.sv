@@ -1,4 +1,4 @@
-// What a write into a UAR page means (models/doorbell/doorbell_rules.h). Combinational.
+// Decodes a write into a UAR page (models/doorbell/doorbell_rules.h). Combinational.
 module uar_decode #(
     parameter int BLUEFLAME_BLOCKS = 4  // largest WQE that is taken
 ) (

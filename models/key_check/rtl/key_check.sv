@@ -155,7 +155,7 @@ module key_check #(
     end
   end
 
-  // Where it goes from here: to the region of the window, to a line of extents, or to its verdict.
+  // The next step: to the region of the window, to a line of extents, or to its verdict.
   logic takes, to_parent, to_extents, concludes, piece_usable;
   logic [2:0] mrc_verdict;
   logic [63:0] piece_offset;
@@ -450,7 +450,7 @@ module key_check #(
                 !drains_run;
 
 `ifdef VERILATOR
-  // What is offered stays offered.
+  // An offered item stays offered.
   logic seen;
   logic mrc_req_stuck, ext_req_stuck, rsp_stuck;
   logic [SLOT_BITS+23:0] mrc_req_was;

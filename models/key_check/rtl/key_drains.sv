@@ -15,7 +15,7 @@ module key_drains #(
     input  logic drn_rsp_ready,
     output logic [TAG_BITS-1:0] drn_rsp_data,
 
-    // Of the key that is drained: references of older epochs are held. Of the one of a release: it was the last of them.
+    // The drained key has references of older epochs. The released reference was the last of its key.
     input  logic older_left,
     input  logic older_gone,
     input  logic [23:0] give_index,

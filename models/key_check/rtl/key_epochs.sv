@@ -1,4 +1,4 @@
-// Who still uses a key as it was: a content-addressed table of the key indices with accesses in flight, their references split
+// References to keys as they were: a content-addressed table of the key indices with accesses in flight, their references split
 // into those of the current epoch and older ones. In one cycle a reference is taken, then one is given back, then an epoch is
 // begun; each sees what the one before it did. Nothing is compared for what is not asked.
 module key_epochs #(

@@ -1,5 +1,5 @@
 // May this access use this memory region context? The rules of models/protection/judge.h, in their order; the first that does
-// not hold is the verdict. Combinational; nothing switches while nobody asks.
+// not hold is the verdict. Combinational; nothing switches without a request.
 module key_judge (
     input logic asked,
     input logic window_2b,  // type 2 windows are tied to the QP's PD as well

@@ -6,7 +6,7 @@
 //   mem_rsp  always taken
 //
 // The first miss of a line leads its walk, later ones wait behind it; a lead that finds no walker waits in order. A drop
-// forgets cached entries; walks of what it covers still answer, but leave nothing behind, and nobody joins them.
+// forgets cached entries; walks of what it covers still answer, but leave nothing behind, and no walk joins them.
 module page_walker #(
     parameter int TAG_BITS = 5,   // requests in flight; as many lines may be missed at once
     parameter int LEAF_SETS = 256,
@@ -68,7 +68,7 @@ module page_walker #(
   logic [TAGS-1:0] poisoned;   // its line was dropped
   logic [TAGS-1:0] outdated;   // something of its tag was dropped
   logic [1:0] w_level[TAGS];
-  logic [TAGS-1:0] has_next;   // somebody waits behind it
+  logic [TAGS-1:0] has_next;   // a walk waits behind it
   logic [TAG_BITS-1:0] next_waiter[TAGS];
   logic [TAG_BITS-1:0] last_waiter[TAGS];
   logic [511:0] r_line[TAGS];
@@ -275,7 +275,7 @@ module page_walker #(
     );
   end
 
-  // Where the entry for a page lies in a node of a level; a root has as many entries as it needs.
+  // The address of the entry for a page in a node of a level; a root has as many entries as it needs.
   function automatic logic [63:0] entry_address(input logic [63:0] node, input logic [63:0] at, input logic [1:0] level,
                                                 input logic [7:0] levels);
     logic [63:0] entry;

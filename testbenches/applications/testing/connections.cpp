@@ -148,7 +148,7 @@ void closed() {
     const bool refused = write(fd, "12345678", 8) == -1 && errno == EINVAL;
     const int own = open_file();
     create(own);
-    close(fd);  // takes nothing from anybody
+    close(fd);  // takes nothing from the others
     create(own);
     _exit(refused ? 0 : 1);
   }

@@ -1,4 +1,4 @@
-// What comes in at `a` goes out at `x` five cycles later, with its complement; what comes in at `b` goes out at `y` in the same cycle,
+// An item that comes in at `a` goes out at `x` five cycles later, with its complement; one of `b` goes out at `y` in the same cycle,
 // or when that is ready.
 module relay (
     input logic clk,

@@ -53,7 +53,7 @@ module tlp_copy #(
   logic [7:0] next_tag;
   logic [7:0] buffer[4096];
 
-  // Of each tag: where its bytes go, and those that have not come.
+  // Each tag: where its bytes go, and those that have not come.
   logic [11:0] place_of[64];
   logic [12:0] left_of[64];
   logic [6:0] lower_of[64];

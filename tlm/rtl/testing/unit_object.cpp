@@ -76,8 +76,8 @@ extern "C" [[gnu::visibility("default")]] int something_else() {
   return 1;
 }
 #elif OBJECT == UNDEFINED
-extern "C" const char* that_nobody_has(const char* const*);
-HCASIM_UNIT_OBJECT("adder", "plus_one", make, that_nobody_has)
+extern "C" const char* that_is_not_there(const char* const*);
+HCASIM_UNIT_OBJECT("adder", "plus_one", make, that_is_not_there)
 #else
 extern "C" [[gnu::visibility("default")]] const unit_object* hcasim_unit() {
   static unit_object u{unit_object::this_version, unit_object::this_layout, "adder", "plus_one", make, nullptr, nullptr};

@@ -1,5 +1,5 @@
-// What RTL from elsewhere looks like: FIFOs, lanes that are slices of packed vectors, an input that is sampled in reset, two
-// resets, a register that nobody reads.
+// RTL as it is elsewhere: FIFOs, lanes that are slices of packed vectors, an input that is sampled in reset, two
+// resets, a register that is never read.
 module foreign (
     input logic ck,
     input logic rst,

@@ -1,5 +1,5 @@
 // A FIFO as many libraries have it: wr_en and full, rd_en and empty, data a cycle after rd_en or, with FIRST_WORD, at once.
-// Whoever writes into a full one or reads an empty one spoils all that follows.
+// A write into a full one or a read of an empty one spoils all that follows.
 `include "depth.svh"
 module foreign_fifo #(
     parameter int BITS = 8,

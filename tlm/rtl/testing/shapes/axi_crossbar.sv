@@ -71,9 +71,9 @@ module axi_crossbar #(
     input wire [M_COUNT-1:0] m_axi_rvalid,
     output reg [M_COUNT-1:0] m_axi_rready
 );
-  // Of each slave: who has it (if anybody), and whether the address and the data have passed.
+  // Each slave: its master (if there is one), and whether the address and the data have passed.
   reg [M_COUNT-1:0] w_on, w_of, w_addressed, w_sent, r_on, r_of, r_addressed;
-  // Of each master: one write and one read at a time.
+  // Each master: one write and one read at a time.
   reg [S_COUNT-1:0] writing, reading;
 
   wire [S_COUNT-1:0] w_to, r_to;
@@ -157,7 +157,7 @@ module axi_crossbar #(
     end
   end
 
-  // Who begins: the other one than last time, if both ask.
+  // The one that begins: the other one than last time, if both ask.
   reg [S_COUNT-1:0] w_asks, r_asks;
   reg w_first, r_first;
   always @(posedge clk) begin

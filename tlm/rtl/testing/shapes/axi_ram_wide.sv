@@ -85,7 +85,7 @@ module axi_ram_wide #(
   reg [2:0] r_size;
   reg [1:0] r_burst;
   reg r_lock;
-  // What waits must not change when somebody writes beside it.
+  // A waiting beat must not change with a write beside it.
   reg [DATA_WIDTH-1:0] r_data;
   reg r_have, r_last;
   wire r_fetch = r_on && (!r_have || s_axi_rready);
