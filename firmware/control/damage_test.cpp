@@ -78,6 +78,8 @@ TEST(damage, of_a_shared_receive_queue) {
     flip(b, b.areas().qpc_base + srqn * sizeof(hca_qpc), bit);
     statuses.insert(b.query(HCA_CMD_QUERY_SRQ, srqn, sizeof(hca_qpc)));
     statuses.insert(b.run(HCA_CMD_MODIFY_SRQ, srqn, 3));
+    // A limit is reached at once where the damaged address of the record leads to too few receives [H12].
+    std::erase(b.h.events, std::pair<std::uint32_t, std::uint32_t>(HCA_EVENT_SRQ_LIMIT, srqn));
     EXPECT_EQ(b.run(HCA_CMD_DESTROY_QP, qpn), HCA_OK);
     statuses.insert(b.run(HCA_CMD_DESTROY_SRQ, srqn));
     expect_alive(b, b.other);

@@ -216,6 +216,7 @@ TEST_F(queues, create_shared_queue) {
   EXPECT_EQ(q.in_wqe, 0);
   // It is no QP.
   EXPECT_EQ(b.run(HCA_CMD_DESTROY_QP, srqn), HCA_BAD_OBJECT);
+  b.h.put(srq_parameters().record + offsetof(hca_qp_record, rq_pi), std::uint32_t{5});  // five receives are posted
   EXPECT_EQ(b.run(HCA_CMD_MODIFY_SRQ, srqn, 5), HCA_OK);
   EXPECT_EQ(b.qpc(srqn).srq_limit, 5U);
   EXPECT_EQ(b.run(HCA_CMD_MODIFY_SRQ, srqn, 128), HCA_BAD_PARAMETER) << "it has 128 slots, one of them free";

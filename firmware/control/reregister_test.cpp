@@ -145,7 +145,7 @@ TEST(region, reregister_under_a_new_key_that_fails_changes_nothing) {
   unchanged();
   EXPECT_EQ(b.usage().mrs, 1U);
   std::vector<std::uint32_t> others;
-  while (b.run(HCA_CMD_ALLOC_NULL, 0, 5) == HCA_OK) others.push_back(b.command.result[0]);
+  while (b.run(HCA_CMD_ALLOC_NULL, 5) == HCA_OK) others.push_back(b.command.result[0]);
   EXPECT_EQ(b.reregister(key, HCA_REREG_PD | HCA_REREG_RENEW, region(0, 0)), HCA_NO_RESOURCES);
   unchanged();
   ASSERT_FALSE(others.empty());

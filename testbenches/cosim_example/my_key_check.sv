@@ -45,6 +45,7 @@ module my_key_check #(
     input  logic         an_busy,
     output logic [  2:0] an_verdict,
     output logic [ 31:0] an_reference,
+    output logic [ 31:0] an_parent_reference,  // of a window whose region was looked at; 0 = none
     output logic [178:0] an_translation,
     output logic [ 63:0] an_offset,
     output logic [127:0] an_piece,
@@ -65,7 +66,7 @@ module my_key_check #(
   localparam int RB = $clog2(REFERENCES);
   localparam int DB = $clog2(DRAINS);
 
-  typedef enum logic [3:0] {IDLE, ASK, WAIT, JUDGE, ASK_PARENT, WAIT_PARENT, ASK_LINE, WAIT_LINE, SCAN, ANSWER} state_t;
+  typedef enum logic [3:0] {IDLE, ASK, WAIT, JUDGE, ASK_PARENT, WAIT_PARENT, JUDGE_PARENT, ASK_LINE, WAIT_LINE, SCAN, ANSWER} state_t;
   state_t state;
 
   // The request at hand.
@@ -80,13 +81,15 @@ module my_key_check #(
   // ---- references
   logic [REFERENCES-1:0] used, freed;
   logic [23:0] holder[REFERENCES];
-  logic any_free, holds, take, give_up;
-  logic [RB-1:0] free_row, row;
+  logic any_free, two_free, holds, take, take_parent, give_up;
+  logic [RB-1:0] free_row, row, parent_row;
   always_comb begin
     any_free = 1'b0;
+    two_free = 1'b0;
     free_row = '0;
     for (int i = REFERENCES - 1; i >= 0; i--) begin
       if (!used[i]) begin
+        two_free = any_free;
         any_free = 1'b1;
         free_row = RB'(i);
       end
@@ -128,7 +131,7 @@ module my_key_check #(
     end
   end
   // Not between the arrival of a context and its reference.
-  assign dr_busy = state == JUDGE || !any_drain_free;
+  assign dr_busy = state == JUDGE || state == JUDGE_PARENT || !any_drain_free;
   // Once offered the answer stays the same.
   logic offering;
   logic [DB-1:0] offered;
@@ -180,17 +183,21 @@ module my_key_check #(
   assign piece_there = !failed && mrc.kind == hca_pkg::MRC_INDIRECT && mrc.key_byte == key[7:0] && into_region < mrc.length && mrc.extent_count != '0;
   assign needs_parent = opt_orphans && window(mrc.kind);
   assign needs_lines = mrc.kind == hca_pkg::MRC_ADDRESS_SPACE && mrc.extent_count != '0;
-  assign take = state == JUDGE && !element && judged == hca_pkg::GRANTED && any_free;
+  // A window takes the last but one row: its region needs one, too.
+  logic rows_free;
+  assign rows_free = needs_parent ? two_free : any_free;
+  assign take = state == JUDGE && !element && judged == hca_pkg::GRANTED && rows_free;
 
-  // The region of a window, in place.
+  // The region of a window, in place. It grants the access, too, and holds a reference of its own.
   /* verilator lint_off UNUSEDSIGNAL */
   hca_pkg::mrc_t parent;
   /* verilator lint_on UNUSEDSIGNAL */
-  logic parent_fits;
-  assign parent = ctx_back;
-  assign parent_fits = !ctx_failed && parent.state == hca_pkg::MRC_VALID && !window(parent.kind) &&
-                       parent.key_byte == mrc.parent[7:0] && parent.pd == mrc.pd && parent.start <= mrc.start &&
+  logic parent_failed, parent_fits;
+  assign parent_fits = !parent_failed && parent.state == hca_pkg::MRC_VALID &&
+                       parent.kind inside {hca_pkg::MRC_REGION, hca_pkg::MRC_FAST, hca_pkg::MRC_ADDRESS_SPACE} &&
+                       parent.key_byte == mrc.parent[7:0] && parent.owner == mrc.owner && parent.pd == mrc.pd && parent.start <= mrc.start &&
                        parent.length >= mrc.length && mrc.start - parent.start <= parent.length - mrc.length;
+  assign take_parent = state == JUDGE_PARENT && parent_fits;
 
   // ---- the lines: down a tree for extents, one after the other for elements; inside a line an entry a cycle
   logic [31:0] at, left;  // left: lines down to the extent, or elements
@@ -210,8 +217,14 @@ module my_key_check #(
   assign an_v = state == ANSWER;
   assign an_verdict = verdict;
   assign an_reference = verdict == hca_pkg::GRANTED && !element ? 32'(row) + 32'd1 : '0;
-  assign an_translation = {mrc.table_va, mrc.table_root, mrc.flags[hca_pkg::MRC_FLAG_ON_DEMAND], mrc.kind == hca_pkg::MRC_INDIRECT, mrc.kind == hca_pkg::MRC_NULL,
-                           mrc.page_shift, tableless ? 8'd0 : mrc.levels, 8'd0, window(mrc.kind) ? mrc.parent[31:8] : key[31:8]};
+  assign an_parent_reference = verdict == hca_pkg::GRANTED && !element && needs_parent ? 32'(parent_row) + 32'd1 : '0;
+  // The table of a window whose region was looked at is the one that the region has now.
+  /* verilator lint_off UNUSEDSIGNAL */
+  hca_pkg::mrc_t tabled;
+  /* verilator lint_on UNUSEDSIGNAL */
+  assign tabled = needs_parent && !element ? parent : mrc;
+  assign an_translation = {tabled.table_va, tabled.table_root, tabled.flags[hca_pkg::MRC_FLAG_ON_DEMAND], mrc.kind == hca_pkg::MRC_INDIRECT, mrc.kind == hca_pkg::MRC_NULL,
+                           tabled.page_shift, tableless ? 8'd0 : tabled.levels, 8'd0, window(mrc.kind) ? mrc.parent[31:8] : key[31:8]};
   assign an_offset = zero_based ? mrc.start : '0;
   assign give_up = state == ANSWER && holds && verdict != hca_pkg::GRANTED;
 
@@ -265,9 +278,10 @@ module my_key_check #(
         JUDGE:
         if (element) state <= piece_there ? ASK_LINE : ANSWER;
         else if (judged != hca_pkg::GRANTED) state <= ANSWER;
-        else if (any_free) state <= needs_parent ? ASK_PARENT : needs_lines ? ASK_LINE : ANSWER;
+        else if (rows_free) state <= needs_parent ? ASK_PARENT : needs_lines ? ASK_LINE : ANSWER;
         ASK_PARENT: if (!ctx_busy) state <= WAIT_PARENT;
-        WAIT_PARENT: if (ctx_back_v) state <= ANSWER;
+        WAIT_PARENT: if (ctx_back_v) state <= JUDGE_PARENT;
+        JUDGE_PARENT: state <= ANSWER;
         ASK_LINE: if (!line_busy) state <= WAIT_LINE;
         WAIT_LINE: if (line_back_v) state <= line_failed ? ANSWER : SCAN;
         SCAN:
@@ -305,7 +319,14 @@ module my_key_check #(
         rest <= element ? into_region : va - mrc.table_va;
         if (take) row <= free_row;
       end
-      WAIT_PARENT: verdict <= parent_fits ? hca_pkg::GRANTED : hca_pkg::BAD_STATE;
+      WAIT_PARENT: begin
+        parent <= ctx_back;
+        parent_failed <= ctx_failed;
+      end
+      JUDGE_PARENT: begin
+        verdict <= parent_fits ? hca_pkg::GRANTED : hca_pkg::BAD_STATE;
+        if (take_parent) parent_row <= free_row;
+      end
       WAIT_LINE: begin
         line <= line_back;
         entry <= '0;
@@ -350,6 +371,10 @@ module my_key_check #(
       if (take) begin
         used[free_row] <= 1'b1;
         holder[free_row] <= key[31:8];
+      end
+      if (take_parent) begin
+        used[free_row] <= 1'b1;
+        holder[free_row] <= mrc.parent[31:8];
       end
       holds <= take || (holds && state != IDLE && !give_up);
 

@@ -41,7 +41,7 @@ foreach(folder IN LISTS folders)
   set(rtl "${OUT}/${folder}/rtl")
   file(WRITE ${dir}/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(case LANGUAGES CXX)\nfind_package(Threads REQUIRED)\n"
        "add_library(hcasim_rtl STATIC \"${clone}/tlm/rtl/design.cpp\")\ntarget_include_directories(hcasim_rtl PUBLIC \"${clone}\")\n"
-       "target_compile_features(hcasim_rtl PUBLIC cxx_std_20)\ninclude(\"${clone}/cmake/add_rtl.cmake\")\n"
+       "target_compile_features(hcasim_rtl PUBLIC cxx_std_20)\nadd_library(hcasim_fstapi INTERFACE)\ninclude(\"${clone}/cmake/add_rtl.cmake\")\n"
        "hca_add_rtl(NAME x TOP top SOURCES ../rtl/top.sv FILELISTS ../rtl/more.f INCLUDE_DIRS ../rtl WARNINGS off\n"
        "            PINS \"clock ck\" \"reset rst\" \"side d d\")\n"
        "add_executable(show show.cpp)\ntarget_link_libraries(show PRIVATE x)\n")

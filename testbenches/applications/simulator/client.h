@@ -100,7 +100,7 @@ struct client {
   handles<timer_file> timer_files;
   std::list<timer_file> timers;  // those that are closed serve again
   usage used;
-  ps* node_used = nullptr;
+  ps* node_used = nullptr;    // of all programs of the node; null = not counted
   std::size_t connected = 0;  // QPs that were made ready to receive
 
   // Objects are destroyed when no other thread is at work in the driver for this process: a thread sleeps there, and programs

@@ -77,7 +77,7 @@ int spin(caller& k, const channel::spin& in, channel::nothing&) {
 int query_usage(caller& k, const channel::query_usage&, channel::query_usage::answer& out) {
   const auto as_number = [](ps t) { return static_cast<std::uint64_t>(t.count()); };
   const usage& u = k.who.used;
-  out = {as_number(k.used), as_number(u.process), as_number(u.children), as_number(*k.who.node_used)};
+  out = {as_number(k.used), as_number(u.process), as_number(u.children), k.who.node_used ? as_number(*k.who.node_used) : 0};
   return 0;
 }
 
