@@ -49,10 +49,10 @@ class cells {
     entries_.withdraw();
     tags_.withdraw();
   }
-  // A fault that is due happens to the entry as it is read. False: its code does not fit, or there is no such entry: the bytes
+  // A fault that is due happens to the entry as it is read. False = its code does not fit, or there is no such entry: the bytes
   // are not to be used.
   bool read(std::span<std::byte> entry);
-  // The same of its tag, which may be another one afterwards. False: its code does not fit.
+  // The same of its tag, which may be another one afterwards. False = its code does not fit.
   bool read_tag(std::uint32_t& tag);
 
   void list(statistics& s);

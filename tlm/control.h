@@ -11,7 +11,7 @@
 // go_on: (to send_queue) it is in RTS again.
 // set_eq: (to completion) open or close an event queue.
 // set_cq: (to doorbell) hear the doorbells of CQ `number` through UAR page `uar`, if `open`; else no more.
-// group: (to responder) the multicast groups of hash `first` begin with number `number`; 0: there are none.
+// group: (to responder) the multicast groups of hash `first` begin with number `number`; 0 = there are none.
 // settle: (to completion) answered when the CQEs whose places in CQ `number` were taken are on their way to memory.
 // reset: (to completion) the MSI-X table is as it was at power-on, and nothing is known of any CQ.
 // pages: (to requester and responder) of the on-demand region with key index `number`, pages with VAs in [first, last] are

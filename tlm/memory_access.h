@@ -96,7 +96,7 @@ class memory_access {
   task<verdict> atomic(transfer& tr, dma_op op, const memory_range& range, std::uint64_t operand, std::uint64_t compare,
                        std::byte* original, ps& t);
 
-  // Waits until every byte has moved; false: a DMA failed. The transfer is gone afterwards.
+  // Waits until every byte has moved; false = a DMA failed. The transfer is gone afterwards.
   [[nodiscard]] auto landed(transfer& tr, ps& t) {
     struct awaiter {
       memory_access& self;

@@ -1,7 +1,7 @@
 // Numbers of operations: of every work request that is sent, from the driver that posts it to the last access that serves it.
 //
 // The upper half tells the send queue in one life of it, the lower half the place of the request's first block in that life; so
-// numbers of a queue are in the order of its requests, and of two places the one is known from the other. 0: none.
+// numbers of a queue are in the order of its requests, and of two places the one is known from the other. 0 = none.
 //
 // `transaction::operation` carries it, and pcie_extension on PCIe: what is known about a simulation, not of the machine. No
 // byte of memory or wire holds it, and nothing in a unit depends on it. Who makes a request for a request hands it on:

@@ -188,8 +188,8 @@ struct packet : transaction {
 
   void write_icrc() const;
 
-  std::uint32_t sealed_ = 0;       // length that the ICRC at its end is of; 0: the bytes may have changed since
-  mutable std::uint32_t due_ = 0;  // where in `bytes_` that ICRC is still to be written; 0: it is there
+  std::uint32_t sealed_ = 0;       // length that the ICRC at its end is of; 0 = the bytes may have changed since
+  mutable std::uint32_t due_ = 0;  // where in `bytes_` that ICRC is still to be written; 0 = it is there
   alignas(16) mutable std::array<std::byte, wire::max_header + wire::max_payload + 8> bytes_;
 };
 
@@ -206,7 +206,7 @@ inline void set_route(packet& p, const hca_route& way, const hca_gid& own) {
 void copy(const packet& from, packet& to);
 // Appends the ICRC again after the bytes were changed.
 void seal(packet& p);
-// Reads `total` bytes from `p.head` on back into `p.header` and `p.payload`. False: no InfiniBand packet of a known
+// Reads `total` bytes from `p.head` on back into `p.header` and `p.payload`. False = no InfiniBand packet of a known
 // opcode, or a length that does not fit; nothing of it may be used.
 bool parse(packet& p, std::size_t total);
 // Returns whether the ICRC at the end is that of the bytes before it; `icrc_ok` computes nothing if no hop may have changed

@@ -25,7 +25,7 @@ struct key_request : transaction {
   bool privileged = false;  // the QP may use the reserved L_Key
   verdict result = verdict::granted;
   std::uint32_t key = 0;
-  std::uint32_t rights = 0;  // enum hca_access bits that are needed; 0: local read
+  std::uint32_t rights = 0;  // enum hca_access bits that are needed; 0 = local read
   std::uint32_t pd = 0;
   std::uint32_t qpn = 0;
   std::uint32_t generation = 0;  // of the QP

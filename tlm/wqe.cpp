@@ -9,7 +9,7 @@ namespace {
 constexpr unsigned known_flags =
     HCA_WQE_SIGNALED | HCA_WQE_FENCE | HCA_WQE_SOLICITED | HCA_WQE_INLINE | HCA_WQE_DATAGRAM | HCA_WQE_GLOBAL | HCA_WQE_XRC;
 
-// Calls `use(chunk)` for each inline chunk; false: the chunks leave the WQE. `base` is the WQE's first byte.
+// Calls `use(chunk)` for each inline chunk; false = the chunks leave the WQE. `base` is the WQE's first byte.
 template <class F>
 bool for_each_chunk(std::span<const std::byte> wqe, std::size_t at, F use) {
   while (at + HCA_INLINE_HEADER <= wqe.size()) {

@@ -19,7 +19,7 @@ enum hca_command_code {
   HCA_CMD_RESIZE_CQ = 0x15,  /* object: CQN, in: hca_resize_cq + pages; result0: index of the first CQE in the new buffer */
 
   HCA_CMD_CREATE_QP = 0x20,  /* in: hca_create_qp + pages; result0: QPN */
-  HCA_CMD_DESTROY_QP = 0x21, /* object: QPN; result0: 1 + the SRQ slot it was using, 0: none; result1: of which SRQ */
+  HCA_CMD_DESTROY_QP = 0x21, /* object: QPN; result0: 1 + the SRQ slot it was using, 0 = none; result1: of which SRQ */
   HCA_CMD_MODIFY_QP = 0x22,  /* object: QPN, modifier: mask (enum hca_qp_attr), in: hca_modify_qp; to RESET: result0 as above */
   HCA_CMD_QUERY_QP = 0x23,   /* object: QPN; out: hca_qpc */
   HCA_CMD_ATTACH = 0x24,     /* object: QPN of UD, in: hca_group_name; once is enough */
@@ -107,7 +107,7 @@ struct hca_device_info {
   uint32_t max_sge;
   uint32_t max_read_depth;  /* per QP, as requester and as responder */
   uint32_t page_shifts;     /* bit s: pages of 2^s bytes */
-  uint32_t blueflame_bytes; /* largest WQE by BlueFlame; 0: none */
+  uint32_t blueflame_bytes; /* largest WQE by BlueFlame; 0 = none */
   uint32_t max_table_levels;
   uint16_t port_lid;
   uint8_t port_mtu_shift; /* 8..12 */
@@ -302,7 +302,7 @@ enum hca_x_flags {
 };
 
 struct hca_x_remove {
-  uint32_t handle; /* 0: by range */
+  uint32_t handle; /* 0 = by range */
   uint32_t reserved;
   uint64_t va;
   uint64_t length;
@@ -313,7 +313,7 @@ struct hca_space {
   uint32_t key;
   uint32_t handle; /* of the segment just added; 0 after a removal */
   uint64_t start;  /* first VA of the space */
-  uint64_t length; /* bytes mapped: the sum over the segments; 0: retired */
+  uint64_t length; /* bytes mapped: the sum over the segments; 0 = retired */
   uint64_t end;    /* one past the last mapped VA */
   uint32_t segments;
   uint32_t reserved;

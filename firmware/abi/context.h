@@ -61,19 +61,19 @@ struct hca_qpc {
   uint8_t service_level;
   uint8_t retry_count;   /* 0..7 */
   uint8_t rnr_retry;     /* 0..7; 7: for ever */
-  uint8_t timeout;       /* 4.096 us * 2^timeout; 0: no timer */
+  uint8_t timeout;       /* 4.096 us * 2^timeout; 0 = no timer */
   uint8_t min_rnr_timer; /* IBA code 0..31 */
   uint8_t max_read_out;  /* READs and atomics outstanding as requester */
   uint8_t max_read_in;   /* responder resources */
   uint8_t signal_all;    /* every send completes with a CQE */
   uint16_t function;
   uint32_t qkey;
-  uint32_t srqn;       /* 0: none */
+  uint32_t srqn;       /* 0 = none */
   uint64_t record;     /* physical address of struct hca_qp_record */
   uint32_t generation; /* counts the QPs that had this number */
   uint32_t flags;      /* enum hca_qp_flags */
   uint32_t uar;        /* page through which its doorbells are rung; those through another page are dropped */
-  uint32_t xrcd;       /* domain of an XRC target or of an XRC SRQ; 0: none */
+  uint32_t xrcd;       /* domain of an XRC target or of an XRC SRQ; 0 = none */
   /* requester */
   struct hca_buffer sq; /* in 64 B blocks */
   uint32_t next_psn;    /* of the next new packet */
@@ -102,7 +102,7 @@ struct hca_qpc {
   uint16_t in_wqe;      /* RQ slot in use; of an SRQ: the next one */
   uint8_t in_wqe_held;
   uint8_t reserved4;
-  uint32_t srq_limit; /* of an SRQ: fewer WQEs than this raise HCA_EVENT_SRQ_LIMIT, once; 0: no event */
+  uint32_t srq_limit; /* of an SRQ: fewer WQEs than this raise HCA_EVENT_SRQ_LIMIT, once; 0 = no event */
   uint32_t reserved5[17];
 };
 HCA_LAYOUT(struct hca_qpc, 256);
@@ -117,7 +117,7 @@ struct hca_group {
   uint8_t state;     /* HCA_QP_RTR; otherwise unused */
   uint8_t transport; /* HCA_TRANSPORT_GROUP */
   uint16_t lid;
-  uint32_t next;    /* number of the next one of the list; 0: none */
+  uint32_t next;    /* number of the next one of the list; 0 = none */
   uint32_t members; /* the first of qpn */
   uint32_t reserved0;
   struct hca_gid gid;
@@ -144,7 +144,7 @@ struct hca_cqc {
   uint8_t eqn;
   uint8_t reserved0;
   uint16_t moderation_count; /* event after this many CQEs; 0 or 1: at once */
-  uint16_t moderation_us;    /* or this long after the first; 0: no timer */
+  uint16_t moderation_us;    /* or this long after the first; 0 = no timer */
   uint32_t armed_ci;
   uint32_t solicited_pi; /* one past the last CQE that is solicited or in error */
   uint32_t since_arm;    /* CQEs that count towards the event */

@@ -36,7 +36,7 @@ struct hca_mrc {
   uint8_t state; /* enum hca_mrc_state */
   uint8_t key_byte;
   uint8_t page_shift; /* 12, 16, 21 or 30 */
-  uint8_t levels;     /* 1..4; 0: no translation */
+  uint8_t levels;     /* 1..4; 0 = no translation */
   uint8_t flags;      /* enum hca_mrc_flags */
   uint16_t function;  /* owner */
   uint32_t access;    /* enum hca_access */
@@ -49,7 +49,7 @@ struct hca_mrc {
   uint64_t table_va;
   uint32_t extent;       /* address space with a tree of extents: 4 times its root, a line of the extent area; indirect:
                           * first element (index into the extent area); type 2 window: generation of the QP */
-  uint32_t extent_count; /* address space: lines from the root of its tree to an extent; 0: there is no tree, the whole of
+  uint32_t extent_count; /* address space: lines from the root of its tree to an extent; 0 = there is no tree, the whole of
                           * [start, start + length) is mapped; indirect: elements */
 };
 HCA_LAYOUT(struct hca_mrc, 64);

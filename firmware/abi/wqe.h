@@ -106,7 +106,7 @@ HCA_LAYOUT(struct hca_wqe_fast_reg, 48);
 
 struct hca_wqe_data {
   uint64_t address;
-  uint32_t length; /* up to 2^31; 0: key and address are ignored */
+  uint32_t length; /* up to 2^31; 0 = key and address are ignored */
   uint32_t key;
 };
 HCA_LAYOUT(struct hca_wqe_data, 16);

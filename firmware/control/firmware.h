@@ -27,7 +27,7 @@ struct fw_limits {
   uint32_t max_read_depth; /* per QP and direction, up to 255 */
   uint32_t max_inline;     /* bytes */
   uint32_t max_sge;
-  uint32_t blueflame_bytes; /* 0: none */
+  uint32_t blueflame_bytes; /* 0 = none */
   uint16_t lid;
   uint8_t mtu_shift; /* of the port: 8..12 */
   uint16_t function; /* number of the first function, written into contexts */

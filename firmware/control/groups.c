@@ -26,7 +26,7 @@ static int store(struct firmware* fw, uint32_t number, const struct hca_group* g
   return fw_qpc_put(fw, number, &q);
 }
 
-/* The group of this name, and the one before it in the list; 0: there is none. */
+/* The group of this name, and the one before it in the list; 0 = there is none. */
 struct place {
   uint32_t number;
   uint32_t before;

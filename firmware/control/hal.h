@@ -14,7 +14,7 @@ extern "C" {
 
 struct hal;
 
-/* DMA to and from host memory. 0: done; -1: the address could not be reached; HAL_DAMAGED: what was read from ICM cannot be
+/* DMA to and from host memory. 0 = done; -1 = the address could not be reached; HAL_DAMAGED: what was read from ICM cannot be
  * believed, and reading it again does not help. */
 enum { HAL_DAMAGED = -2 };
 int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes);
@@ -76,7 +76,7 @@ void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared);
 enum { HAL_NO_PAGE = 0xffff };
 void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar);
 
-/* The multicast groups of hash `hash` begin with number `first`; 0: there are none. Takes effect with the next packet. */
+/* The multicast groups of hash `hash` begin with number `first`; 0 = there are none. Takes effect with the next packet. */
 void hal_group(struct hal* h, uint32_t hash, uint32_t first);
 /* One group more, or one less, of this port has multicast LID `lid`: the fabric is told. */
 void hal_group_lid(struct hal* h, uint32_t lid, bool joins);

@@ -113,21 +113,21 @@ struct fw_line_record {
 struct fw_tree {
   uint64_t first; /* what starts are counted from, before the space was ever moved */
   uint32_t root;
-  uint32_t levels; /* lines from the root to an extent; 0: there is none, the space is in one piece */
+  uint32_t levels; /* lines from the root to an extent; 0 = there is none, the space is in one piece */
 };
 
 /* The segments as an access will see them: those with `shift`, which has one more, at `added`, and those of the list no longer.
  * */
 struct fw_change {
   uint64_t added;
-  uint64_t length; /* 0: none is added */
+  uint64_t length; /* 0 = none is added */
   uint64_t shift;
   uint32_t removed;
 };
 
 /* An address-space object. */
 struct fw_space {
-  uint32_t key; /* 0: slot is free */
+  uint32_t key; /* 0 = slot is free */
   uint32_t flags;
   uint32_t access;
   uint32_t pd;
@@ -148,7 +148,7 @@ struct fw_space {
   uint64_t seen_length;
   uint64_t bytes;
   uint64_t moved;    /* by remapping, since the beginning */
-  uint64_t root;     /* 0: no table yet */
+  uint64_t root;     /* 0 = no table yet */
   uint64_t table_va; /* a multiple of the table's span */
   uint64_t high;     /* VAs below were used by this object, rounded up to a page */
 };

@@ -148,7 +148,7 @@ void completion::note_waiting(int more) {
   waiting_probe_.set(waiting_level_.value(), now());
 }
 
-// Reads the consumer index that software keeps in memory. False: the CQ is full all the same.
+// Reads the consumer index that software keeps in memory. False = the CQ is full all the same.
 task<bool> completion::refresh(hca_cqc& cq, std::uint64_t operation, ps& t) {
   ++record_reads_;
   hca_cq_record record{};
@@ -182,7 +182,7 @@ task<bool> completion::locate(const hca_cqc& cq, std::uint32_t cqn, std::uint64_
   co_return q.status == translate_status::ok;
 }
 
-// The place at cq.pi is taken by `e`. True: that is an event.
+// The place at cq.pi is taken by `e`. True = that is an event.
 bool completion::count(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t) {
   ++cqes_;
   if (e.status != HCA_WC_SUCCESS) ++cqes_in_error_;
@@ -212,7 +212,7 @@ void completion::fire(hca_cqc& cq, std::uint32_t cqn) {
   ++lane_of(cqn).generation;
 }
 
-// Contexts may be fetched together; turns come in the order of arrival. False: there is no such CQ, and the turn is over.
+// Contexts may be fetched together; turns come in the order of arrival. False = there is no such CQ, and the turn is over.
 task<bool> completion::enter(lane& l, context_request& context, std::uint32_t cqn, ps& t) {
   const std::uint64_t mine = l.arrived++;
   context.index = cqn;

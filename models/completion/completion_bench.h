@@ -18,7 +18,7 @@ class slow_cache : public unit {
  public:
   target_socket<context_request> in{"in"};
   std::map<std::uint32_t, hca_cqc> entries;
-  std::function<ps()> latency = [] { return ps(0); };  // 0: hit
+  std::function<ps()> latency = [] { return ps(0); };  // 0 = hit
   unsigned held = 0;
 
   explicit slow_cache(const sc_core::sc_module_name& n) : unit(n) { in.on<&slow_cache::handle>(this); }

@@ -188,7 +188,7 @@ void context_cache::fail(context_request& r) {
   ++failed_;
 }
 
-// True: a bit of the entry is wrong, and it can not be lent as it is. Those that hold it have read it before.
+// True = a bit of the entry is wrong, and it can not be lent as it is. Those that hold it have read it before.
 bool context_cache::spoiled(std::size_t slot) {
   if (slots_[slot].pins != 0) return false;
   if (!keeps_its_tag(slot)) return true;

@@ -163,7 +163,7 @@ class context_cache : public unit, public faulty {
 
   std::uint64_t area_base_ = 0;
   std::uint64_t area_entries_ = 0;
-  lazy_array<std::uint32_t> tags_;  // index + 1; 0: empty
+  lazy_array<std::uint32_t> tags_;  // index + 1; 0 = empty
   lazy_array<slot_state> slots_;
   lazy_array<std::byte> data_;
   cells cells_;

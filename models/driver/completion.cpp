@@ -118,7 +118,7 @@ queue_pair* find_lost(process& p, std::uint32_t qpn) {
   return nullptr;
 }
 
-// Takes what a QP still owes this CQ, once nothing more comes from the adapter: flushed, in order. False: it owes nothing.
+// Takes what a QP still owes this CQ, once nothing more comes from the adapter: flushed, in order. False = it owes nothing.
 bool flush_one(queue_pair& qp, const completion_queue& cq, ibv_wc& wc) {
   wc = {};
   wc.status = IBV_WC_WR_FLUSH_ERR;
@@ -177,7 +177,7 @@ bool translate_xrc(cpu& c, process& p, const completion_queue& cq, const hca_cqe
   return true;
 }
 
-// False: nothing for software (a NOP, a block inside a WQE, or a QP that is gone).
+// False = nothing for software (a NOP, a block inside a WQE, or a QP that is gone).
 bool translate(cpu& c, process& p, const completion_queue& cq, const hca_cqe& e, ibv_wc& wc) {
   if (e.srqn != 0) [[unlikely]]
     return translate_xrc(c, p, cq, e, wc);

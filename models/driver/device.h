@@ -20,7 +20,7 @@ namespace hcasim::driver {
 
 class device {
  public:
-  // `iommu`: registers of the IOMMU that its DMA goes through; 0: none, it uses physical addresses.
+  // `iommu`: registers of the IOMMU that its DMA goes through; 0 = none, it uses physical addresses.
   device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu = 0);
   ~device();
 
@@ -39,7 +39,7 @@ class device {
   // From its failure until it can be opened again, if that ever comes.
   [[nodiscard]] bool dead() const { return failed_ || commands_.dead(); }
   // Whether what the adapter has of the process may be given to others: always of a context that is not lost; of one that is,
-  // not before the adapter is cut off from memory, which this waits for. False: it never is.
+  // not before the adapter is cut off from memory, which this waits for. False = it never is.
   bool may_let_go(cpu& c, const process& p);
   [[nodiscard]] bool may_move(const process& p) const { return p.lost && cut_off_ < p.life; }
 
@@ -64,10 +64,10 @@ class device {
   std::uint32_t take_pd() { return pds_.take(); }
   void put_pd(std::uint32_t number) { pds_.put(number); }
   [[nodiscard]] std::uint32_t completion_eq(int vector) const { return events_.number(1 + static_cast<unsigned>(vector)); }
-  // Pages of the adapter's memory; false: not so many in a row.
+  // Pages of the adapter's memory; false = not so many in a row.
   bool take_device_memory(std::uint64_t bytes, std::uint64_t& offset);
   void put_device_memory(std::uint64_t offset, std::uint64_t bytes);
-  [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0: none
+  [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0 = none
   [[nodiscard]] bool on_demand() const { return info_.flags & HCA_DEVICE_ON_DEMAND; }
   // On-demand regions live in the IOMMU's table; whatever units the adapter is made of, they need not know.
   [[nodiscard]] bool on_demand_by_iommu() const {
@@ -132,7 +132,7 @@ class device {
   driver::pager pager_;
   hca_device_info info_{};
   hca_init areas_{};
-  std::array<std::uint64_t, 5> area_memory_{};  // physical addresses, in the order of bring-up; 0: none yet
+  std::array<std::uint64_t, 5> area_memory_{};  // physical addresses, in the order of bring-up; 0 = none yet
   bool opened_ = false;
   bool opening_ = false;
   wait_queue opening_done_;

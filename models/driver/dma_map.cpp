@@ -283,7 +283,7 @@ void dma_map::put_invalidation(cpu& c, const range& r) {
   put_command(c, {IOMMU_CMD_INVALIDATE_DEVICE, requester_, ats_entry(r.address, shift), 0, 0, 0});
 }
 
-// False: the adapter has not answered an invalidation.
+// False = the adapter has not answered an invalidation.
 bool dma_map::wait_for_commands(cpu& c) {
   token_ = (token_ + 1) & ~IOMMU_WAIT_TIMEOUT;
   put_command(c, {IOMMU_CMD_WAIT, requester_, status_, 0, token_, 0});

@@ -41,7 +41,7 @@ class dma_map {
   };
   using page_handler = std::function<void(const iommu_page_request&)>;
 
-  // `registers`: of the IOMMU; 0: there is none.
+  // `registers`: of the IOMMU; 0 = there is none.
   dma_map(host& machine, std::uint64_t registers, std::uint16_t requester, ats capabilities, driver_statistics& stats)
       : machine_(machine), registers_(registers), requester_(requester), ats_(capabilities), stats_(stats) {}
 
@@ -59,20 +59,20 @@ class dma_map {
 
   // Contiguous memory for both, in whole pages when it is mapped; its physical address, or 0. `must`: host.h.
   std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment, bool must = false);
-  // False: no addresses are left, or no memory for tables.
+  // False = no addresses are left, or no memory for tables.
   bool share(std::uint64_t physical, std::uint64_t bytes, bool must = false);
   void unshare(std::uint64_t physical);
   // The DMA address of memory that was shared.
   [[nodiscard]] std::uint64_t address(std::uint64_t physical) const;
 
-  // Whole pages. The first DMA address; 0: there are none left, or no memory for tables.
+  // Whole pages. The first DMA address; 0 = there are none left, or no memory for tables.
   std::uint64_t map(cpu& c, std::span<const virtual_memory::frame_run> frames, bool writable);
   void unmap(cpu& c, std::span<const range> ranges);
 
-  // Addresses without pages; 0: there are none left.
+  // Addresses without pages; 0 = there are none left.
   std::uint64_t reserve(std::uint64_t bytes) { return take_addresses(bytes); }
   void release(const range& r) { give_back(r); }
-  // False: no memory for tables.
+  // False = no memory for tables.
   bool put(cpu& c, std::uint64_t address, std::uint64_t physical, bool writable);
   // Pages that were put; returns when no DMA to them is under way.
   void take(cpu& c, std::span<const range> pages);
@@ -97,7 +97,7 @@ class dma_map {
   void give_back(const range& r);
   // `c` null: without costs.
   void write(cpu* c, std::uint64_t physical, std::span<const std::uint64_t> entries);
-  // 0: no memory for a table.
+  // 0 = no memory for a table.
   std::uint64_t node_for(cpu* c, std::uint64_t address, unsigned level, bool must);
   void retire(std::uint64_t node, unsigned level);
   // False, and nothing is entered: no memory for tables.

@@ -38,7 +38,7 @@ class event_queues {
     std::uint64_t buffer = 0;
     std::uint32_t ci = 0;
     bool has_thread = false;
-    std::uint32_t seen = 0;  // 1 + the consumer index of an event that was there at the last look; 0: none
+    std::uint32_t seen = 0;  // 1 + the consumer index of an event that was there at the last look; 0 = none
     std::uint32_t life = 0;  // counts creations: an event of an earlier one has no receiver
   };
   void run(cpu& c, queue& q);

@@ -254,7 +254,7 @@ TEST_F(memory_test, TC_R05_R06_R15_AccessAndAllAtOnce) {
   });
 }
 
-// -1: nothing happened. The order is that of libibverbs.
+// -1 = nothing happened. The order is that of libibverbs.
 TEST_F(memory_test, TC_R11_R13_InputErrors) {
   run([&](cpu& c) {
     ibv_mr* mr = ibv_reg_mr(c, b.pd, at, 4096, rights);

@@ -54,7 +54,7 @@ class record_pool {
  public:
   explicit record_pool(process& p) : process_(p) {}
 
-  // The physical address of a zeroed record; 0: out of memory.
+  // The physical address of a zeroed record; 0 = out of memory.
   std::uint64_t get(cpu& c);
   void put(std::uint64_t record) { free_.push_back(record); }
   // Returns the address by which the adapter knows a record.

@@ -44,7 +44,7 @@ namespace {
 
 constexpr std::uint32_t max_receive_wr = 1 << 15;
 constexpr std::uint32_t psn_mask = 0xff'ffff;
-constexpr std::uint32_t gone = ~0U;  // the QPN of a CQE that nobody wants any more
+constexpr std::uint32_t gone = ~0U;  // the QPN of a CQE that has no receiver any more
 
 bool transport_of(ibv_qp_type type, hca_transport& out) {
   switch (type) {
@@ -231,7 +231,7 @@ ibv_qp* create(cpu& c, ibv_context* context, ibv_pd* domain, ibv_xrcd* xrcd, ibv
   return qp.release();
 }
 
-// One who has opened the QP leaves it. True: others still have it.
+// One who has opened the QP leaves it. True = others still have it.
 bool leave_target(queue_pair& qp) {
   if (!qp.target) return false;
   process& p = of(qp.context);

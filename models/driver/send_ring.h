@@ -64,7 +64,7 @@ class send_ring {
     last_ = operation_at(last_, at.index);
     tail_ = static_cast<std::uint16_t>(at.index + blocks);
   }
-  // The WQE at `index` and all before it are done. nullptr: no WQE that is outstanding begins there. The adapter does not know
+  // The WQE at `index` and all before it are done. nullptr = no WQE that is outstanding begins there. The adapter does not know
   // how long one is that it could not read, and goes on with the next block.
   const send_entry* complete(std::uint16_t index) {
     const send_entry& e = entries_[index & (size() - 1)];
@@ -74,7 +74,7 @@ class send_ring {
     return &e;
   }
 
-  // The oldest request that is not done; it is then. nullptr: there is none.
+  // The oldest request that is not done; it is then. nullptr = there is none.
   const send_entry* take_oldest() {
     while (outstanding() != 0) {
       const send_entry* const e = complete(head_);

@@ -116,13 +116,13 @@ int ibv_resize_cq(cpu& c, ibv_cq* cq, int cqe);  // EINVAL: more is there than w
 int ibv_poll_cq(cpu& c, ibv_cq* cq, int num_entries, ibv_wc* wc);  // how many, or < 0
 int ibv_req_notify_cq(cpu& c, ibv_cq* cq, int solicited_only);
 int ibv_get_cq_event(cpu& c, ibv_comp_channel* channel, ibv_cq** cq, void** cq_context);     // blocks; 0 or -1 with errno
-bool hcax_take_cq_event(cpu& c, ibv_comp_channel* channel, ibv_cq** cq, void** cq_context);  // false: none is there
+bool hcax_take_cq_event(cpu& c, ibv_comp_channel* channel, ibv_cq** cq, void** cq_context);  // false = none is there
 void ibv_ack_cq_events(ibv_cq* cq, unsigned nevents);
-// Sleeps until the CQ has something to poll; a polling loop without the cost of simulating each turn. False: timed out.
+// Sleeps until the CQ has something to poll; a polling loop without the cost of simulating each turn. False = timed out.
 bool wait_cq(cpu& c, ibv_cq* cq, ps timeout = never);
 
 int ibv_get_async_event(cpu& c, ibv_context* context, ibv_async_event* event);     // blocks; 0 or -1 with errno
-bool hcax_take_async_event(cpu& c, ibv_context* context, ibv_async_event* event);  // false: none is there
+bool hcax_take_async_event(cpu& c, ibv_context* context, ibv_async_event* event);  // false = none is there
 void ibv_ack_async_event(ibv_async_event* event);
 
 ibv_qp* ibv_create_qp(cpu& c, ibv_pd* pd, ibv_qp_init_attr* attr);  // updates attr->cap

@@ -184,7 +184,7 @@ struct ibv_srq {
 struct ibv_srq_attr {
   std::uint32_t max_wr;
   std::uint32_t max_sge;
-  std::uint32_t srq_limit;  // 0: no event
+  std::uint32_t srq_limit;  // 0 = no event
 };
 
 enum ibv_srq_type { IBV_SRQT_BASIC = 0, IBV_SRQT_XRC = 1 };

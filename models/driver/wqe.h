@@ -44,7 +44,7 @@ struct send_shape {
 // `windows`: the type that IBV_WR_BIND_MW may name.
 send_shape shape_of(const verbs::ibv_send_wr& wr, const send_limits& limits, verbs::ibv_mw_type windows = verbs::IBV_MW_TYPE_2);
 
-// Writes `shape.blocks` blocks. False: inline data lies in unmapped memory.
+// Writes `shape.blocks` blocks. False = inline data lies in unmapped memory.
 bool build_send(const verbs::ibv_send_wr& wr, const send_shape& shape, std::uint32_t qpn, std::uint16_t index, bool signal_all,
                 const virtual_memory& memory, wqe_buffer& out);
 // The WQE of ibv_bind_mw and of IBV_WR_BIND_MW. No MR: unbind.

@@ -42,7 +42,7 @@ struct x_test : ::testing::Test {
   int add(cpu& c, std::uint32_t key, x_buffer more, x_result* r, std::uint64_t va = x_any_va) {
     return x_reregister_add(c, b.context, key, std::span(&more, 1), r, va);
   }
-  // The physical address behind a VA of the space, by the table the adapter would walk; 0: not mapped.
+  // The physical address behind a VA of the space, by the table the adapter would walk; 0 = not mapped.
   std::uint64_t walk(std::uint32_t key, std::uint64_t va) {
     const hca_mrc m = b.adapter.mrc(key);
     std::uint64_t node = m.table;

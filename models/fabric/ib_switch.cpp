@@ -118,7 +118,7 @@ tlm::tlm_sync_enum ib_switch::replicate(packet& p, unsigned from, ps& t) {
   return tlm::TLM_COMPLETED;
 }
 
-// To an output queue; false: it is full, and the packet stays in its input buffer.
+// To an output queue; false = it is full, and the packet stays in its input buffer.
 bool ib_switch::forward(output& o, packet& p, ps& t, replication* copy_of) {
   const unsigned vl = service_level(p) % config_.virtual_lanes;
   p.set_lane(vl);

@@ -57,7 +57,7 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
   [[nodiscard]] physical_memory& memory_bytes() { return memory_; }
   [[nodiscard]] const host_config& config() const { return config_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others. 0: none left. `must`:
+  // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others. 0 = none left. `must`:
   // who gives memory back may not fail for want of some, and takes from what the kernel keeps for that.
   std::uint64_t reserve_physical(std::uint64_t bytes, std::uint64_t alignment, bool must = false) {
     return memory_.reserve(bytes, alignment, must);

@@ -19,7 +19,7 @@ class outside_memory {
 
   virtual ~outside_memory() = default;
 
-  // Within one page or across pages. False: not all of it could be reached; what was not is unchanged.
+  // Within one page or across pages. False = not all of it could be reached; what was not is unchanged.
   virtual bool read(std::uint64_t va, std::span<std::byte> to) const = 0;
   virtual bool write(std::uint64_t va, std::span<const std::byte> from) = 0;
   // Returns the mapped pieces of [va, va + bytes), in order.

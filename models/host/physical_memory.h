@@ -62,7 +62,7 @@ class physical_memory {
   // While it is exhausted nothing of it is given out, but what must not fail.
   void set_exhausted(bool now) { exhausted_ = now; }
   [[nodiscard]] bool exhausted() const { return exhausted_; }
-  // Fresh physical addresses from [first_address, end_address), never given out twice; 0: none left. Device windows (BARs)
+  // Fresh physical addresses from [first_address, end_address), never given out twice; 0 = none left. Device windows (BARs)
   // belong elsewhere. `alignment` is a power of two.
   std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment, bool must = false);
   static constexpr std::uint64_t first_address = std::uint64_t{1} << 32;

@@ -51,11 +51,11 @@ class virtual_memory {
   void lose(cpu& c, std::uint64_t va, std::uint64_t bytes);
 
   // Reserves `bytes` (rounded up to pages) at an address of the system's choice, or at `at` (0: anywhere). Frames are given at
-  // once (their bytes stay sparse). 0: no room, or `at` is taken or not on a page.
+  // once (their bytes stay sparse). 0 = no room, or `at` is taken or not on a page.
   std::uint64_t allocate(std::uint64_t bytes, page_policy policy = page_policy::scattered, std::uint64_t at = 0,
                          bool writable = true);
   // Maps [va, va+bytes) to frames chosen by the caller (tests: a given scatter of frames), below physical_memory::first_address
-  // or reserved there. False: taken, empty or not on pages.
+  // or reserved there. False = taken, empty or not on pages.
   bool map(std::uint64_t va, std::span<const frame_run> frames, bool writable = true);
   // Unmaps the whole allocation that starts at `va`; pinned frames stay reserved until they are unpinned.
   void free(std::uint64_t va);

@@ -123,7 +123,7 @@ void iommu::look_up(access& a, ps t) {
   join_walk(a, t);
 }
 
-// False: a walk is needed.
+// False = a walk is needed.
 bool iommu::answer_from_cache(access& a) {
   const requester& r = *a.from;
   const tlm::tlm_generic_payload& p = *a.payload;

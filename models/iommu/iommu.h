@@ -170,7 +170,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   void begin(walk& w, ps t);
   process run(walk& w);
   void finish(walk& w, iommu_fault fault, const page_cache::entry& leaf, ps t);
-  // Host memory by physical address; the time at which it is done in `t`. False: it could not be reached.
+  // Host memory by physical address; the time at which it is done in `t`. False = it could not be reached.
   bool access_memory(bool write, std::uint64_t address, void* data, unsigned bytes, ps& t);
 
   // commands.cpp

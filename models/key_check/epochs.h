@@ -16,7 +16,7 @@ class epoch_table {
 
   // A reference to the current epoch of `index`; returns its number.
   std::uint64_t take(std::uint32_t index);
-  // Gives it back. True: it was the last one of the older epochs of the index.
+  // Gives it back. True = it was the last one of the older epochs of the index.
   bool give(std::uint32_t index, std::uint64_t epoch);
   // Begins a new epoch of `index`; true if references of older ones are left.
   bool renew(std::uint32_t index);
@@ -26,7 +26,7 @@ class epoch_table {
 
  private:
   struct cell {
-    std::uint32_t index_plus_1 = 0;  // 0: free
+    std::uint32_t index_plus_1 = 0;  // 0 = free
     std::uint32_t current = 0;
     std::uint32_t older = 0;
     std::uint64_t epoch = 0;

@@ -52,7 +52,7 @@ bool key_check::begin(check& c, ps& t) {
   return fetch(c, mrc, c.mrc, hca_key_index(c.request->key), mrc_came, t) && look_at_mrc(c, t);
 }
 
-// True: the entry is here. A hit whose answer is on its way does not count as missing.
+// True = the entry is here. A hit whose answer is on its way does not count as missing.
 bool key_check::fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index,
                       void (*answered)(void*, transaction&, ps), ps& t) {
   r.operation = c.request->operation;

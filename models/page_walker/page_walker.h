@@ -82,7 +82,7 @@ class page_walker : public unit, public faulty {
 
   tlm::tlm_sync_enum handle(translate_request& r, tlm::tlm_phase phase, ps& t);
   void drop(translate_request& r);
-  // True: answered.
+  // True = answered.
   bool look(translate_request& r);
   bool spoiled(translation_cache& cache, const translation_cache::key& k, std::span<std::uint64_t> entries);
   bool answer_from(translate_request& r, std::uint64_t leaf);
@@ -90,7 +90,7 @@ class page_walker : public unit, public faulty {
   static bool usable(const translate_request& r, std::uint64_t leaf) {
     return (leaf & HCA_PTE_PRESENT) && !((leaf & HCA_PTE_READ_ONLY) && r.write);
   }
-  // Joins a walk or begins one; false: no MSHR is free.
+  // Joins a walk or begins one; false = no MSHR is free.
   bool miss(pending& p);
   void begin(walk& w, ps t);
   process run(walk& w);

@@ -17,7 +17,7 @@ namespace hcasim {
 class translation_cache {
  public:
   struct key {
-    std::uint64_t tag_plus_1 = 0;  // 0: empty
+    std::uint64_t tag_plus_1 = 0;  // 0 = empty
     std::uint64_t table = 0;
     std::uint64_t number = 0;  // line or node
     bool operator==(const key&) const = default;
@@ -29,7 +29,7 @@ class translation_cache {
 
   // The entry's words, or nullptr. Counts as a use.
   std::uint64_t* find(const key& k);
-  // Puts in (or replaces) the entry, which covers VAs [first, last] modulo 2^64. True: another one made room.
+  // Puts in (or replaces) the entry, which covers VAs [first, last] modulo 2^64. True = another one made room.
   bool put(const key& k, const std::uint64_t* words, std::uint64_t first, std::uint64_t last);
   void forget(const key& k);
   // The entry becomes that of another tag.
@@ -71,7 +71,7 @@ class translation_cache {
   std::uint32_t mask_;
   std::uint32_t list_mask_ = 0;
   std::uint64_t used_ = 0;
-  lazy_array<std::uint32_t> signatures_;  // 0: empty
+  lazy_array<std::uint32_t> signatures_;  // 0 = empty
   lazy_array<cell> cells_;
   lazy_array<std::uint64_t> data_;
   lazy_array<std::uint32_t> lists_;  // head + 1 by hash of the tag

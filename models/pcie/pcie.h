@@ -189,7 +189,7 @@ class pcie : public unit, public faulty {
   [[nodiscard]] std::uint32_t read_config(const lane& l, std::uint32_t offset) const;
   void write_config(lane& l, std::uint32_t offset, std::uint32_t value);
   void look(lane& l) { l.disturbed = l.down_now || (l.command & PCI_BUS_MASTER) == 0 || !l.asked.empty(); }
-  // True: the burst does not leave, and is answered.
+  // True = the burst does not leave, and is answered.
   bool disturb(lane& l, burst& b);
   void note(lane& l, std::uint32_t error, const burst& b);
   void refuse(burst& b);

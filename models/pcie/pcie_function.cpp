@@ -112,7 +112,7 @@ void pcie::refuse(burst& b) {
   later<&pcie::respond>(b, now());
 }
 
-// At its destination. True: it ends there, with the status that is set.
+// At its destination. True = it ends there, with the status that is set.
 bool pcie::spoil_arrival(burst& b) {
   switch (b.fate) {
     case pcie_fate::poisoned_read:
@@ -144,7 +144,7 @@ void pcie::contain(lane& l) {
   });
 }
 
-// True: no completion leaves.
+// True = no completion leaves.
 bool pcie::spoil_completion(burst& b) {
   if (b.source == from_cpu) return false;
   if (b.fate == pcie_fate::completion_timeout || b.fate == pcie_fate::malformed) {

@@ -104,7 +104,7 @@ class pcie_address_map {
  public:
   explicit pcie_address_map(std::uint64_t memory_top) : memory_top_(memory_top) {}
 
-  // False: the window is empty, wraps or overlaps another one.
+  // False = the window is empty, wraps or overlaps another one.
   bool add(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset);
   [[nodiscard]] pcie_route of_device(std::uint64_t address, std::uint64_t bytes, bool write) const;
   [[nodiscard]] pcie_route of_cpu(std::uint64_t address, std::uint64_t bytes) const;

@@ -7,7 +7,7 @@
 
 namespace hcasim {
 
-// What the port shows itself as to programs: on the wire it is InfiniBand either way.
+// The link layer that the port shows to programs: on the wire it is InfiniBand either way.
 enum class link_layer_kind : std::uint8_t { infiniband, ethernet };
 
 struct port_config {

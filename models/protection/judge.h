@@ -19,7 +19,7 @@ enum class window_association : std::uint8_t { qp, qp_and_pd };
 
 struct access_request {
   std::uint32_t key = 0;
-  std::uint32_t rights = 0;  // enum hca_access bits that are needed; 0: local read
+  std::uint32_t rights = 0;  // enum hca_access bits that are needed; 0 = local read
   std::uint32_t pd = 0;      // of the QP
   std::uint32_t qpn = 0;
   std::uint32_t generation = 0;  // of the QP
@@ -136,8 +136,8 @@ constexpr bool parent_intact(const hca_mrc& window, const hca_mrc& region) {
          window.length <= region.length && window.start - region.start <= region.length - window.length;
 }
 
-// What the page walker needs of a granted access. A window translates through the table of its parent, and under its tag: the
-// one that it was bound to, or, where the region is looked at, the one that the region has now.
+// The part of a granted access that the page walker needs. A window translates through the table of its parent, and under its
+// tag: the one that it was bound to, or, where the region is looked at, the one that the region has now.
 struct mapping {
   translation map;
   std::uint64_t va_offset = 0;  // translate va + va_offset

@@ -62,7 +62,7 @@ class requester : public unit {
     wqe_view view;
     std::uint64_t number = 0;  // in its flow
     std::uint32_t first_psn = 0;
-    std::uint32_t psns = 0;       // 0: not started yet
+    std::uint32_t psns = 0;       // 0 = not started yet
     std::uint32_t responses = 0;  // response packets placed (READ, atomic)
     std::uint32_t pins = 0;       // gathers that still look at the WQE
     std::uint8_t status = HCA_WC_SUCCESS;
@@ -172,12 +172,12 @@ class requester : public unit {
   response_arrival arrival_of(flow& f, const packet& p);
   response_place place_of(flow& f, std::uint32_t psn);
   void on_nak(flow& f, const packet& p, ps t);
-  // True: the packet is held until its payload has landed.
+  // True = the packet is held until its payload has landed.
   task<bool> on_data(flow& f, packet& p, ps& t);
   task<std::uint8_t> place(flow& f, operation& op, packet& p, memory_access::transfer& tr, ps& t);
   process ask_again(flow& f, std::uint64_t number, missing_page page, ps t);
   void release_packet(packet& p);
-  // Completes what a PSN acknowledges; false: a lost response was found and is asked for again.
+  // Completes what a PSN acknowledges; false = a lost response was found and is asked for again.
   bool progress_to(flow& f, std::uint32_t psn, ps t);
   operation* operation_at(flow& f, std::uint32_t psn);
 

@@ -29,7 +29,7 @@ std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t cou
 // may come in the middle of the message; it ends where it ends.
 bool answers_read(std::uint8_t opcode, std::uint32_t index, std::uint32_t count);
 
-// Local ACK timeout: 4.096 us * 2^code; 0: no timer (IBA 9.7.6.1.3).
+// Local ACK timeout: 4.096 us * 2^code; 0 = no timer (IBA 9.7.6.1.3).
 ps ack_timeout(unsigned code);
 // RNR NAK timer field (IBA table 45).
 ps rnr_delay(unsigned code);

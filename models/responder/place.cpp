@@ -26,7 +26,7 @@ task<bool> responder::read_receives(connection& c, const hca_qpc& q, std::uint32
   co_return mapped&& reached;
 }
 
-// Makes the next receive WQE the one in use; false: none is posted.
+// Makes the next receive WQE the one in use; false = none is posted.
 task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
   if (q.in_wqe_held) co_return true;
   if (q.rq_ci == c.rq_pi || q.rq.log_bytes == 0) co_return false;

@@ -90,7 +90,7 @@ class responder : public unit {
     std::uint32_t length = 0;
     std::uint32_t index = 0;
     std::uint32_t count = 0;
-    std::uint32_t repetition = 0;  // its number; the requester may have all its READs under way beside it. 0: the first time
+    std::uint32_t repetition = 0;  // its number; the requester may have all its READs under way beside it. 0 = the first time
     std::uint64_t va = 0;
     ps since{0};
   };
@@ -105,7 +105,7 @@ class responder : public unit {
     std::uint32_t cqn = 0;
     std::uint32_t xrcd = 0;
     std::uint16_t function = 0;
-    std::uint32_t life = 0;  // of the SRQ; 0: it has not been looked up
+    std::uint32_t life = 0;  // of the SRQ; 0 = it has not been looked up
   };
   // One QP's receive side. What every packet needs comes first and together: with thousands of QPs it is not in the host's
   // caches.
@@ -141,7 +141,7 @@ class responder : public unit {
     wait_list takers;                  // of an SRQ: connections that wait for its list
     ps no_receive_since = never;       // a message has come, and none was posted
     ps handled_since{0};               // the packet in hand
-    std::uint64_t operation = 0;       // of it; 0: there is none
+    std::uint64_t operation = 0;       // of it; 0 = there is none
     std::uint32_t life = 0;            // how often it was started
     std::uint32_t srq_life = 0;        // XRC: that of the SRQ that the message names
     domain domain_of;                  // an SRQ's

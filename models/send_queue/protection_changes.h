@@ -8,7 +8,7 @@
 
 namespace hcasim {
 
-// False: this QP cannot have such a WQE.
+// False = this QP cannot have such a WQE.
 bool read_change(const work_request& w, const hca_qpc& q, window_request& out);
 
 // [C.3: a refused bind is MW_BIND_ERR; C6.5: so is a refused invalidate]

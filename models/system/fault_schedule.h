@@ -13,7 +13,7 @@ namespace hcasim {
 
 struct fault_order {
   ps at{0};
-  ps every{0};        // 0: once; otherwise from `at` on, at random times this far apart on average
+  ps every{0};        // 0 = once; otherwise from `at` on, at random times this far apart on average
   std::string where;  // "node0.pcie"
   std::string what;
   std::uint64_t count = 1;

@@ -52,7 +52,7 @@ struct system_config {
   // A link leads to an end that is no node, for a testbench that builds on the fabric (system::plug_outside); so do these LIDs.
   struct outside_lids {
     std::uint16_t first = 0;
-    std::uint16_t count = 0;  // 0: there is none
+    std::uint16_t count = 0;  // 0 = there is none
   } outside;
   ps stall_limit = 20000_ms;
   std::uint64_t stall_events = 50'000'000;

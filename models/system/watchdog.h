@@ -20,7 +20,7 @@ class watchdog {
  public:
   struct limits {
     ps time;               // `never`: it does not look
-    std::uint64_t events;  // 0: it does not count them
+    std::uint64_t events;  // 0 = it does not count them
   };
   // `top`: below it are the units. `adapters`: their names by LID.
   watchdog(const sc_core::sc_object& top, std::vector<std::string> adapters, limits most);
@@ -28,7 +28,7 @@ class watchdog {
   watchdog(const watchdog&) = delete;
   watchdog& operator=(const watchdog&) = delete;
 
-  // Why it ended the run; empty: it did not.
+  // Why it ended the run; empty = it did not.
   [[nodiscard]] const std::string& stalled() const { return stalled_; }
   // Returns what waits now, and for what; empty = nothing.
   [[nodiscard]] std::string waiting() const;

@@ -167,7 +167,7 @@ task<> window_unit::reach(ps& t) {
   t = std::max(t, now());
 }
 
-// False: the context cannot be had; `c.index` against `c.area_entries` says why.
+// False = the context cannot be had; `c.index` against `c.area_entries` says why.
 task<bool> window_unit::fetch(context_request& c, std::uint32_t index, ps& t) {
   c.op = context_op::fetch;
   c.failed = c.dirty = false;

@@ -63,7 +63,7 @@ std::string masked(const std::string& text) {
   return std::regex_replace(text, std::regex("PSN (0x)?[0-9a-f]+|PSN *: *0x[0-9a-f]+|pid=[0-9]+|cpu +: usr=.*"), "own");
 }
 
-// In a namespace of its own a run's processes are numbered alike every time. Empty: the system does not let us make one.
+// In a namespace of its own a run's processes are numbered alike every time. Empty = the system does not let us make one.
 const std::string& numbered_alike() {
   static const std::string prefix = [] {
     const std::string words = "unshare --map-root-user --pid --fork --mount-proc ";

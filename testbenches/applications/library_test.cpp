@@ -1,4 +1,4 @@
-// What the preload library shows to programs, and which calls of the C library it stands in for.
+// The symbols that the preload library shows to programs, and the calls of the C library it stands in for.
 #include <sstream>
 
 #include "testbenches/applications/testing/run_programs.h"

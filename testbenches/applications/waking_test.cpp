@@ -1,4 +1,4 @@
-// What the last act of a thread, a process or a program makes ready wakes who sleeps for it, at its simulated time.
+// The last act of a thread, a process or a program wakes the sleepers that it makes ready, at their simulated time.
 #include "testbenches/applications/testing/run_programs.h"
 
 namespace hcasim::applications {

@@ -139,7 +139,7 @@ CONFORMANCE(TC_H19) {
   }
 }
 
-// What the verbs refuse.
+// The verbs refuse these.
 CONFORMANCE(TC_H03) {
   process_context p(c, n);
   ibv_gid gid{};

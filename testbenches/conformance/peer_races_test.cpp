@@ -234,7 +234,7 @@ PEER_CONFORMANCE(X17_unregistration_with_live_regions_blocks) {
 }
 
 PEER_CONFORMANCE(X18_unregistration_races_acquire) {
-  // 0: while acquire is under way, 1: when it has answered, 2: before it is called.
+  // 0 = while acquire is under way, 1: when it has answered, 2: before it is called.
   for (const int when : {0, 1, 2}) {
     SCOPED_TRACE(when);
     peer::peer_core& core = n.device().peers();

@@ -258,7 +258,7 @@ TEST(conformance, an_srq_tells_of_its_limit_once_and_of_the_last_wqe) {
   });
 }
 
-// As adapters do: a limit above the receives that are posted is reached when it is set.
+// A limit above the receives that are posted is reached when it is set, as on adapters.
 CONFORMANCE(TC_H18) {
   process_context p(c, n);
   ibv_srq* srq = create_srq(c, p.pd);

@@ -269,7 +269,7 @@ TEST(ats, a_page_that_no_process_has) {
 }
 
 // Without any on-demand region, the translation cache is the first that asks the driver for a page.
-void an_address_that_nobody_has_mapped(ibv_wr_opcode opcode, bool local, ibv_wc_status expected) {
+void an_address_that_is_not_mapped(ibv_wr_opcode opcode, bool local, ibv_wc_status expected) {
   world w(with_ats(world::one_node()));
   ASSERT_TRUE(w.run({[=](cpu& c, node& n) {
     constexpr std::uint64_t nowhere = 0x300'0000'0000;
@@ -304,14 +304,14 @@ void an_address_that_nobody_has_mapped(ibv_wr_opcode opcode, bool local, ibv_wc_
 }
 
 // A posted write is lost, as behind any IOMMU.
-TEST(ats, a_write_to_an_address_that_nobody_has_mapped) {
-  an_address_that_nobody_has_mapped(IBV_WR_RDMA_WRITE, false, IBV_WC_SUCCESS);
+TEST(ats, a_write_to_an_address_that_is_not_mapped) {
+  an_address_that_is_not_mapped(IBV_WR_RDMA_WRITE, false, IBV_WC_SUCCESS);
 }
-TEST(ats, a_read_of_an_address_that_nobody_has_mapped) {
-  an_address_that_nobody_has_mapped(IBV_WR_RDMA_READ, false, IBV_WC_REM_ACCESS_ERR);
+TEST(ats, a_read_of_an_address_that_is_not_mapped) {
+  an_address_that_is_not_mapped(IBV_WR_RDMA_READ, false, IBV_WC_REM_ACCESS_ERR);
 }
-TEST(ats, a_write_from_an_address_that_nobody_has_mapped) {
-  an_address_that_nobody_has_mapped(IBV_WR_RDMA_WRITE, true, IBV_WC_LOC_PROT_ERR);
+TEST(ats, a_write_from_an_address_that_is_not_mapped) {
+  an_address_that_is_not_mapped(IBV_WR_RDMA_WRITE, true, IBV_WC_LOC_PROT_ERR);
 }
 
 TEST(ats, read_only_pages_are_granted_for_reading) {

@@ -28,9 +28,9 @@ struct stream_options {
   measured_parts parts{};
   bool read = false;         // RDMA READs instead of WRITEs
   bool send_inline = false;  // the payload travels in the WQE
-  std::uint32_t batch = 0;   // WQEs of one post; 0: as many as the last poll freed
+  std::uint32_t batch = 0;   // WQEs of one post; 0 = as many as the last poll freed
   stream_order order = stream_order::in_turn;
-  std::uint64_t page = 0;  // the target's regions lie in scattered pages of this size; 0: the host's own, 4 KiB
+  std::uint64_t page = 0;  // the target's regions lie in scattered pages of this size; 0 = the host's own, 4 KiB
   std::uint64_t seed = 1;  // of the random order and of the scatter
 };
 

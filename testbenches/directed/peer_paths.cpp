@@ -76,7 +76,7 @@ class side {
   void fail(const char* what) {
     if (s_.result->problem.empty()) s_.result->problem = what;
   }
-  // Looks at the CQ; sleeps until there is something when `block`. False: an error, or nothing came.
+  // Looks at the CQ; sleeps until there is something when `block`. False = an error, or nothing came.
   bool poll(bool block) {
     ibv_wc wc[16];
     int n = ibv_poll_cq(c_, p_.cq, 16, wc);

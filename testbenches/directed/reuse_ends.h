@@ -16,7 +16,7 @@ class target_end {
              std::uint64_t note_bytes);
   ~target_end() = default;
 
-  // Posts the next message and counts it; false: none may go now.
+  // Posts the next message and counts it; false = none may go now.
   virtual bool send_next() = 0;
   // The host has told something; sets done_ when it was that all is over.
   virtual void hear(std::uint64_t slot) = 0;

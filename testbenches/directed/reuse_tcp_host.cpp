@@ -31,7 +31,7 @@ class receiver {
     }
     return true;
   }
-  // A segment has come. False: it is not the next one, or more than the window.
+  // A segment has come. False = it is not the next one, or more than the window.
   bool take(std::uint32_t sequence, std::uint32_t bytes) {
     if (sequence != first_sequence + static_cast<std::uint32_t>(next_) || !window_.receive(bytes)) return false;
     next_ += bytes;

@@ -27,7 +27,7 @@ struct reuse_options {
   std::uint32_t outstanding = 16;  // WRITEs of each target
   std::uint32_t targets = 1;       // that write the buffers in turn, and all hold the keys
   ps target_key_cost{0};           // what a target's software spends to enter a key into its tables
-  std::uint32_t quiet_swaps = 8;   // after the stream: one at a time, each until its first byte; 0: none
+  std::uint32_t quiet_swaps = 8;   // after the stream: one at a time, each until its first byte; 0 = none
   ibv_mtu mtu = IBV_MTU_4096;
   measured_parts parts{};  // one of each way
   bool two_steps = false;  // kept keys: remove and add by two commands

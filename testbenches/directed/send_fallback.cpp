@@ -130,7 +130,7 @@ class fallback_host {
     handles_[slot] = r.handle;
   }
 
-  // A completion; true: a packet has arrived.
+  // A completion; true = a packet has arrived.
   bool one() {
     const auto wc = next_completion(c_, p_.cq);
     if (!wc) {

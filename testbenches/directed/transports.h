@@ -22,7 +22,7 @@ struct transports_row {
   std::string operation;  // SEND, WRITE_IMM, ...
   std::uint64_t bytes = 0;
   ps completed{0};  // from the post, of the last repetition
-  ps received{0};   // the receiver has its completion; 0: it gets none
+  ps received{0};   // the receiver has its completion; 0 = it gets none
 };
 
 struct transports_outcome {

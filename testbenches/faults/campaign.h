@@ -27,8 +27,8 @@ struct campaign_options {
   std::uint32_t faults = 200;
   std::uint64_t between = 40;  // requests that must have succeeded before the next one
   ps watched = 1_ms;           // and time that must have passed after one: more than a command takes to time out
-  std::string where;           // only at places that begin so; empty: anywhere
-  std::string what;            // only this kind; empty: any
+  std::string where;           // only at places that begin so; empty = anywhere
+  std::string what;            // only this kind; empty = any
   stream_options stream;
 };
 

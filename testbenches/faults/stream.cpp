@@ -62,7 +62,7 @@ qp_options settings(const stream_options& o) {
 // A process that may find its device dead at any moment: nothing here throws, and everything is given back.
 class tough_process {
  public:
-  // `owner`: whose memory it is, of a peer device; null: the host's.
+  // `owner`: whose memory it is, of a peer device; null = the host's.
   tough_process(cpu& thread, node& on, shared_state& s, memory_owner* owner = nullptr)
       : c(thread), n(on), s_(s), owner_(owner), memory(on.host.memory_bytes(), on.host.seed()) {}
 
@@ -183,7 +183,7 @@ class life {
 
   static std::uint64_t bytes(const stream_options& o) { return places(o) * (2 * o.size + 8); }
 
-  // True: no more is wanted. False: it broke.
+  // True = no more is wanted. False = it broke.
   bool run() {
     heard_ = p_.c.time();
     for (std::size_t i = 0; i < slots_.size() && s_.more(*s_.out); ++i) {
@@ -217,7 +217,7 @@ class life {
     std::uint64_t counter = 0;
   };
 
-  // Until there may be something to poll. False: nothing has come for too long.
+  // Until there may be something to poll. False = nothing has come for too long.
   bool wait() {
     // Events alone are no completions: a CQE that went elsewhere brings one whenever it is asked for.
     const bool in_time = p_.c.time() - heard_ <= s_.o.patience;

@@ -59,7 +59,7 @@ class router : public unit {
   tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase phase, ps& t);
   void serve();
   void leave();
-  // False: its host has not told its address.
+  // False = its host has not told its address.
   bool emit(const packet& p);
   void hold(packet& p);
   void release(ip_address who);

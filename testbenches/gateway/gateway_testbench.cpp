@@ -159,7 +159,7 @@ class gateway_testbench final : public testbench {
     }
   }
 
-  // After each look outside. False: the run is over.
+  // After each look outside. False = the run is over.
   bool turn(const router& gate, loopback& world, applications::programs& running, ps& silent_since, std::uint64_t& seen) {
     running.look_outside();
     if (running.all_ended()) return false;

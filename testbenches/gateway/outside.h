@@ -32,7 +32,7 @@ class outside {
   [[nodiscard]] virtual std::size_t remotes() const = 0;
   // Frames that came and found no room.
   [[nodiscard]] virtual std::uint64_t overflowed() const = 0;
-  // False: it was not taken.
+  // False = it was not taken.
   virtual bool send(std::span<const std::byte> frame, remote to) = 0;
 };
 

@@ -23,7 +23,7 @@ class pacer {
  public:
   explicit pacer(const pacing& p) : config_(p), nap_(p.step) {}
 
-  // At simulated time `now`; `busy`: something went through since the last step. 0: behind, do not wait.
+  // At simulated time `now`; `busy`: something went through since the last step. 0 = behind, do not wait.
   ps wait_at_most(ps now, ps wall, bool busy) {
     nap_ = busy ? config_.step : std::min(2 * nap_, config_.idle_step);
     lag_ = std::max(wall - slipped_ - now, ps(0));

@@ -26,7 +26,7 @@ struct hostile_options {
   std::uint64_t packets = 100'000;  // of the hostile peer
   std::uint32_t qps = 12;           // that it is the peer of
   ps apart = 1_us;                  // on average
-  std::uint64_t operations = 0;     // of the good traffic; 0: one for ten packets
+  std::uint64_t operations = 0;     // of the good traffic; 0 = one for ten packets
   measured_parts parts{};
 };
 

@@ -144,7 +144,7 @@ class race {
   [[nodiscard]] bool by_fast_region() const {
     return what_ == change::fast_local || what_ == change::fast_remote || what_ == change::fast_orphan;
   }
-  // What a code puts right, and what PCIe sends again.
+  // Makes faults that a code corrects or PCIe retransmits.
   void break_something() {
     static constexpr std::string_view kinds[] = {"cell_bit", "tag_bit", "icm_bit", "receiver_error", "replay_timeout"};
     for (const auto& [place, unit] : faulty_units(n_)) {

@@ -50,8 +50,8 @@ struct shared_receives {
 };
 
 struct prey {
-  std::uint32_t qpn = 0;   // 0: there is none
-  std::uint32_t here = 0;  // its peer's, another one in each life; 0: it has none
+  std::uint32_t qpn = 0;   // 0 = there is none
+  std::uint32_t here = 0;  // its peer's, another one in each life; 0 = it has none
   ibv_qp_type type = IBV_QPT_RC;
   bool granted = true;                   // it is of the PD of the grants; of an XRC target its SRQs are
   bool global = false;                   // it sends with a GRH, and hears nothing without

@@ -55,7 +55,7 @@ class victim {
     ibv_mr* mr = nullptr;
     ibv_mw* mw = nullptr;
     std::uint64_t va = 0;
-    std::uint64_t bytes = 0;  // 0: nothing
+    std::uint64_t bytes = 0;  // 0 = nothing
     unsigned access = 0;
   };
 

@@ -59,7 +59,7 @@ class fuzz {
  public:
   fuzz(cpu& c, node& n, icm_check check) : b_(c, n), check_(check), bystander_(b_.make_pair(false, true, 0x400000)) {}
 
-  // False: nothing can be said of what comes later in this world.
+  // False = nothing can be said of what comes later in this world.
   bool strike_once(const strike& s) {
     pair v = b_.make_pair(s.where == table::srqc,
                           s.where == table::space_mrc || s.where == table::extents || s.where == table::space_pte);

@@ -15,7 +15,7 @@ struct damage {
   bool shared;  // the victim receives from an SRQ
   std::size_t offset;
   std::vector<unsigned> bits;  // from there on
-  int event;                   // what software hears; -1: completions tell enough
+  int event;                   // what software hears; -1 = completions tell enough
 };
 
 #define AT(type, field) offsetof(struct type, field)

@@ -96,7 +96,7 @@ class process_context {
   process_context(const process_context&) = delete;
   process_context& operator=(const process_context&) = delete;
 
-  // Destroys everything; false: something was still in use or leaked.
+  // Destroys everything; false = something was still in use or leaked.
   bool close();
 
   region allocate(std::uint64_t bytes, int access = all_rights, page_policy pages = page_policy::scattered,

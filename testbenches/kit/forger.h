@@ -86,7 +86,7 @@ class lone_requester {
   std::uint64_t asked = 0;
 };
 
-// A program on the first of two nodes, and a forger in front of its port. Empty: it came to its end and left no packet over.
+// A program on the first of two nodes, and a forger in front of its port. Empty = it came to its end and left no packet over.
 std::string run_forged(const system_config& config, const std::function<void(cpu&, node&, forger&)>& body);
 
 }  // namespace hcasim::kit

@@ -27,7 +27,7 @@ class world {
 
   hcasim::system& sys() { return system_; }
   node& at(std::size_t i) { return system_.at(i); }
-  // Runs one program per node (from node 0 on) to the end. False: an adapter did not open or a program did not finish.
+  // Runs one program per node (from node 0 on) to the end. False = an adapter did not open or a program did not finish.
   bool run(const std::vector<program>& programs);
 
  private:

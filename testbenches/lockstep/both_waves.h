@@ -17,7 +17,7 @@ class both_waves final : public probe_sink {
   both_waves();
   both_waves(const both_waves&) = delete;
   both_waves& operator=(const both_waves&) = delete;
-  // Before the simulation, with which it begins: whatever else watches the units has begun by then. Null: a side that does not
+  // Before the simulation, with which it begins: whatever else watches the units has begun by then. Null = a side that does not
   // run.
   void watch(const std::array<const unit*, sides>& units);
   void offered(side s, std::uint64_t number, ps at) { change(first_of_[s], number, at); }

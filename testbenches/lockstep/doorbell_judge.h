@@ -30,7 +30,7 @@ class doorbell_judge {
     std::vector<std::byte> wqe;
   };
   struct verdict {
-    std::string problem;      // empty: none
+    std::string problem;      // empty = none
     std::uint64_t place = 0;  // item that it is about
     struct item {
       std::uint64_t number;

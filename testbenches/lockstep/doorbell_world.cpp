@@ -382,8 +382,8 @@ class doorbell_generator {
   const std::uint32_t qps_, cqs_;
   std::vector<std::uint32_t> sq_, rq_, ci_;
   std::uint64_t left_ = 0;  // of this phase
-  std::uint32_t few_ = 0;   // of so many QPs; 0: of any
-  std::uint32_t only_ = 0;  // of this QP; 0: of others
+  std::uint32_t few_ = 0;   // of so many QPs; 0 = of any
+  std::uint32_t only_ = 0;  // of this QP; 0 = of others
   std::uint64_t most_gap_ = 60;
   std::uint64_t rest_ = 0;  // before the next write
   const mix* mix_ = &usual;
@@ -401,7 +401,7 @@ class doorbell_generator {
   pace pace_ = pace::busy;
   bool begins_ = false;
   bool alone_ = false;             // the unit is idle when it comes
-  std::uint32_t crowd_lines_ = 0;  // of each write of a crowd; 0: there is none
+  std::uint32_t crowd_lines_ = 0;  // of each write of a crowd; 0 = there is none
   std::uint64_t at_ = 0;           // cycle
   std::uint64_t lines_come_ = 0;   // until then
 };

@@ -9,7 +9,7 @@ namespace hcasim::lockstep {
 enum class write_kind : std::uint8_t { sq, rq, cq, eq, blueflame, broken_blueflame, bad, qp };
 
 // word 0: kind, gap << 8, page << 24   1: offset in the page, blocks that a WQE claims << 16, bytes << 32   2: number, value <<
-// 32 qp: word 1: address of its doorbell record, 0: none   2: QPN, first index << 32, its record cannot be read << 48
+// 32 qp: word 1: address of its doorbell record, 0 = none   2: QPN, first index << 32, its record cannot be read << 48
 struct write_fields {
   write_kind kind = write_kind::sq;
   std::uint32_t gap = 0;  // 16 bits

@@ -17,7 +17,7 @@ namespace hcasim::lockstep {
 namespace {
 
 struct outcome {
-  int status;  // 0: nothing found, 1: something, 77: no Icarus
+  int status;  // 0 = nothing found, 1: something, 77: no Icarus
   std::string text;
 };
 

@@ -27,7 +27,7 @@ class issuer : public unit {
   [[nodiscard]] virtual ps when(const item&) const { return never; }
   // Whether the answer of `may_go` depends on what has been answered.
   [[nodiscard]] virtual bool picky(const item&) const { return false; }
-  // Sends it; false: it needs no answer and is done.
+  // Sends it; false = it needs no answer and is done.
   virtual bool go(std::uint64_t number, const item& i) = 0;
 
   void answered(std::uint64_t number, const comparison::answer& a, bool race = false, unsigned meets = 0) {

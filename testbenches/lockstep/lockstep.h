@@ -48,7 +48,7 @@ struct options {
   std::string vcd;  // of the RTL's inside, and of both sides; or .fst
   ps vcd_from{0};
   std::string coverage_file;  // of the stream, and of the RTL if the design is instrumented
-  unsigned seconds = 0;       // of the processor, after which an isolated run is ended; 0: as long as it takes
+  unsigned seconds = 0;       // of the processor, after which an isolated run is ended; 0 = as long as it takes
 };
 
 // The waveform as it is merged; an FST is made of it.
@@ -99,7 +99,7 @@ struct report {
   lockstep::coverage covered;
   std::uint64_t model_accesses = 0;  // to memory
   std::uint64_t rtl_accesses = 0;
-  std::string way;     // how the RTL was evaluated (rtl::shell::way); empty: there is none
+  std::string way;     // how the RTL was evaluated (rtl::shell::way); empty = there is none
   double seconds = 0;  // of the host
   double stalls = 0;   // cycles that streams of the RTL waited
 
@@ -176,7 +176,7 @@ class comparison {
   };
   struct access {
     std::uint64_t address;
-    std::uint64_t bytes;  // hash of what is written; 0: it reads
+    std::uint64_t bytes;  // hash of what is written; 0 = it reads
     bool operator==(const access&) const = default;
   };
   struct traffic {
@@ -225,7 +225,7 @@ class bench {
   virtual void elaborate(const item_stream& stream, const options& o, comparison& c) = 0;
   // Returns the number of seeded faults of the RTL. 0 = there is no instrumented design either.
   [[nodiscard]] virtual unsigned faults() const = 0;
-  // The two units, whose statistics of the same names are compared; null: a side that does not run.
+  // The two units, whose statistics of the same names are compared; null = a side that does not run.
   [[nodiscard]] virtual std::array<const unit*, sides> units() const = 0;
   // After the run.
   virtual void finish(const options&, report&) {}

@@ -22,7 +22,7 @@ struct mutant {
   std::string right;
   std::string wrong;
   std::string text;    // of the line
-  std::string reason;  // why nothing can be seen of it; empty: none is known
+  std::string reason;  // why nothing can be seen of it; empty = none is known
 };
 // Throws std::invalid_argument: the design was built without.
 std::vector<mutant> mutants_of(rtl::design_factory make);

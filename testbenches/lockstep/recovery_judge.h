@@ -14,7 +14,7 @@ namespace hcasim::lockstep {
 
 class recovery_judge {
  public:
-  // Both say what is wrong; empty: nothing.
+  // Both say what is wrong; empty = nothing.
   std::string lost(std::uint32_t qpn, ps t) {
     if (at_once_) {
       const asked a = *at_once_;

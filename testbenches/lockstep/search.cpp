@@ -66,7 +66,7 @@ class search {
     const report first = run_isolated(unit_, failing, options_, patience_);
     if (first.ok() || over()) return {std::move(failing), why_over()};
     reason_ = reason_of(first.problem);
-    // What came after the first difference does not matter, unless it is an answer that never came.
+    // Events after the first difference do not matter, unless one is an answer that never came.
     if (first.first_difference + 1 < failing.size()) {
       item_stream head(failing.begin(), failing.begin() + static_cast<std::ptrdiff_t>(first.first_difference) + 1);
       if (fails_alike(head)) failing = std::move(head);

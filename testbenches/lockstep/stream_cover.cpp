@@ -24,7 +24,7 @@ cover_point& named_bins(cover_point& p, std::span<const std::string_view> names,
   return p;
 }
 
-// What all units have: the kinds of items, and how close they follow each other.
+// The common bins of all units: the kinds of items, and how close they follow each other.
 class unit_cover : public stream_cover {
  public:
   unit_cover(std::string unit, std::uint32_t kinds_not_drawn) : unit_(std::move(unit)), group_(unit_ + "_stream") {

@@ -34,7 +34,7 @@ class unit_recorder : public stream_recorder, public sc_core::sc_module {
   void open(const void* request, item i, ps t);
   // It is answered; `lent`: with something that is given back later. What was not seen to begin is passed over.
   void answer(const void* request, ps t, bool lent = false);
-  // Its item, with the time that it was held filled in; nullptr: nothing was lent.
+  // Its item, with the time that it was held filled in; nullptr = nothing was lent.
   item* give_back(const void* request, ps t);
   // Notes items right before their item, as long as it has not been given back.
   void precede(const void* request, const item_stream& with);

@@ -10,7 +10,7 @@ struct run_figure {
   std::string name;  // of a table: title, row and column
   double value = 0;
   double of = 0;      // what a difference is a part of: the value, but of a difference of latencies the latency
-  double ns = 0;      // one of its unit; 0: it is no time
+  double ns = 0;      // one of its unit; 0 = it is no time
   bool part = false;  // a step of one operation, of a few cycles
 };
 

@@ -52,7 +52,7 @@ constexpr double allowed = 0.02;
 constexpr double explained = 0.005;  // what is above it has a mechanism
 constexpr double turn_ns = 20;       // host.poll_interval
 
-// Why two figures may differ by more than that, as far as it reaches; null: nothing known.
+// Why two figures may differ by more than that, as far as it reaches; null = nothing known.
 const char* mechanism(const run_figure& model, const run_figure& rtl) {
   const double ns = std::fabs(rtl.value - model.value) * model.ns;
   if (model.name.ends_with(": stall")) return std::fabs(difference(model, rtl)) <= allowed ? "phase" : nullptr;

@@ -40,7 +40,7 @@ struct experiment {
 };
 
 struct outcome {
-  std::string refused;                 // what the program said to the settings; empty: it took them
+  std::string refused;                 // what the program said to the settings; empty = it took them
   std::string problem;                 // of the run
   double rate = 0;                     // messages per second in the middle part
   std::vector<std::string> left_over;  // balance.h

@@ -30,7 +30,7 @@ struct listed_knob {
 };
 const std::vector<listed_knob>& listed_knobs();
 
-// Nothing: its kind does not tell, and it is not listed.
+// Nothing = its kind does not tell, and it is not listed.
 std::optional<role> role_of(const knob_tree::leaf& l);
 const listed_knob* listed(const knob_tree::leaf& l);
 
@@ -41,7 +41,7 @@ inline bool less_is_better(role r) {
   return r == role::interval || r == role::latency || r == role::cost;
 }
 
-// The path for all nodes: node*.hca.clock. Empty: of a node that another one stands for.
+// The path for all nodes: node*.hca.clock. Empty = of a node that another one stands for.
 std::string general_path(const std::string& path);
 double number_of(const knob_tree::leaf& l);
 

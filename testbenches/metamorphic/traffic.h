@@ -61,8 +61,8 @@ struct completed_message {
 };
 
 struct traffic_result {
-  std::string refused;  // what could not be set up; empty: nothing
-  std::string problem;  // empty: all went well
+  std::string refused;  // what could not be set up; empty = nothing
+  std::string problem;  // empty = all went well
   ps begin{0};
   std::vector<completed_message> completions;
   std::uint64_t bytes = 0;  // a hash of what the targets' memory holds at the end

@@ -19,7 +19,7 @@ struct walk_options {
 };
 
 struct walk_result {
-  std::string problem;  // empty: the system and the oracle agree
+  std::string problem;  // empty = the system and the oracle agree
   std::uint64_t granted = 0;
   std::uint64_t denied = 0;
   std::uint64_t changes = 0;  // that took effect

@@ -31,7 +31,7 @@ class walk_owner {
     bool pinned_writable = false;  // a region that was pinned for reading cannot be made writable in place
     ibv_mr* mr = nullptr;
     ibv_mw* mw = nullptr;
-    std::array<std::uint64_t, pieces> piece_va{};  // 0: not there
+    std::array<std::uint64_t, pieces> piece_va{};  // 0 = not there
   };
   struct lane_state {
     ibv_qp* qp = nullptr;

@@ -12,7 +12,7 @@ namespace hcasim {
 template <class T>
 class by_number {
  public:
-  // Null: there is none.
+  // Null = there is none.
   [[nodiscard]] T* find(std::uint32_t number) const { return number < records_.size() ? records_[number].get() : nullptr; }
 
   // The record of this number; T(number, more...) when there is none yet.

@@ -22,7 +22,7 @@ class unfinished {
   const char* const before_;
 };
 
-// Writes the place where the simulation is into `text`, in a signal handler too; returns the number of characters, 0: at none.
+// Writes the place where the simulation is into `text`, in a signal handler too; returns the number of characters, 0 = at none.
 using locator = std::size_t (*)(char* text, std::size_t size);
 void locate_by(locator where);
 

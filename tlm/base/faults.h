@@ -24,7 +24,7 @@ struct fault_place {
 
 struct fault_request {
   std::uint64_t count = 1;  // of what it happens to
-  ps length{0};             // how long it lasts; 0: the unit's own time
+  ps length{0};             // how long it lasts; 0 = the unit's own time
   std::uint64_t draw = 0;   // random: which entry, which bit
 };
 

@@ -20,7 +20,7 @@ class page_cache {
   struct entry {
     std::uint64_t number = 0;         // page: address >> shift
     std::uint64_t value = 0;          // physical address of the page, or of the node
-    std::uint32_t source_plus_1 = 0;  // 0: empty
+    std::uint32_t source_plus_1 = 0;  // 0 = empty
     std::uint8_t shift = 0;
     std::uint8_t rights = 0;
 
@@ -47,7 +47,7 @@ class page_cache {
     }
     return nullptr;
   }
-  // True: another one made room.
+  // True = another one made room.
   bool put(std::uint32_t source, std::uint64_t address, unsigned shift, std::uint64_t value, unsigned rights);
   // Forgets what covers any byte of [first, last]; returns how many entries.
   std::uint64_t drop(std::uint32_t source, std::uint64_t first, std::uint64_t last);

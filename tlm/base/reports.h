@@ -7,7 +7,7 @@
 
 namespace hcasim {
 
-// What a report says, with simulated time.
+// Returns the text of a report, with simulated time.
 std::string text_of(const sc_core::sc_report& r);
 
 // Reports that the kernel shows by itself are shown with simulated time from now on. A handler of the program's own stays.

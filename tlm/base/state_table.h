@@ -52,7 +52,7 @@ template <class Life, class Mark, class Event>
 struct state_row {
   Event event;
   enum_set<Life> in;
-  std::optional<Life> becomes = {};  // none: stays what it is
+  std::optional<Life> becomes = {};  // none = stays what it is
   enum_set<Mark> needs = {};         // marks that are there
   enum_set<Mark> without = {};       // marks that are not
   enum_set<Mark> sets = {};
@@ -113,7 +113,7 @@ class state_table {
 
  private:
   struct cell {
-    std::uint32_t expected = 0;  // one more than the marks that are needed of those checked; 0: there is no row
+    std::uint32_t expected = 0;  // one more than the marks that are needed of those checked; 0 = there is no row
     std::uint16_t checked = 0;
     std::uint16_t kept = 0;
     std::uint16_t set = 0;

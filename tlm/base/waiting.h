@@ -53,7 +53,7 @@ struct waiting_chain {
 std::vector<const waiting_note*> oldest_of_each_kind(const std::vector<waiting_note>& notes);
 waiting_chain chain_from(const std::vector<waiting_note>& notes, const waiting_note& first);
 
-// The oldest of each kind and the chain from the oldest work request, or from the oldest of all; empty: nothing waits.
+// The oldest of each kind and the chain from the oldest work request, or from the oldest of all; empty = nothing waits.
 std::string waiting_report(const std::vector<waiting_note>& notes, ps now);
 
 // For the texts of notes.

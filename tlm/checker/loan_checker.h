@@ -31,7 +31,7 @@ class loan_book {
     entry& e = entries_[index];
     e.changes.push_back({by, serial_, e.last_return});
   }
-  // Empty: allowed at `t`.
+  // Empty = allowed at `t`.
   std::string answer_change(std::uint32_t index, const void* by, ps t) {
     entry& e = entries_[index];
     const auto c = std::find_if(e.changes.begin(), e.changes.end(), [by](const change& x) { return x.by == by; });

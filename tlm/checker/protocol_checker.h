@@ -17,8 +17,8 @@
 
 namespace hcasim {
 
-// What an answer lends until END_RESP, and which requests wait until what was lent has come back. An answer may lend something
-// of a second index, `other`, as well.
+// Tracks what an answer lends until END_RESP, and the requests that wait for its return. An answer may lend something of a
+// second index, `other`, as well.
 template <class P>
 struct loan_traits {
   static bool lends(const P&) { return false; }

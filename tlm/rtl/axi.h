@@ -22,7 +22,7 @@ inline constexpr std::uint64_t axi_exclusive_bytes = 128;
 struct axi_extension : tlm::tlm_extension<axi_extension> {
   bool wrap = false;            // a WRAP burst
   std::uint64_t first = 0;      // where it begins
-  unsigned beat_bytes = 0;      // beats narrower than the bus; 0: as wide as it is
+  unsigned beat_bytes = 0;      // beats narrower than the bus; 0 = as wide as it is
   bool exclusive = false;       // AxLOCK
   bool exclusive_done = false;  // answered EXOKAY; filled in by the target
   std::uint32_t id = 0;         // of the master that asks; a target with ids chooses its own

@@ -35,8 +35,8 @@ namespace hcasim::rtl {
 struct axi_master_options {
   unsigned longest_burst = 256;              // beats that the RTL may ask for
   bool interleave = false;                   // beats of reads of different ids, as the seed says
-  std::string endpoint{};                    // its name in PINS; empty: that of the module
-  std::optional<std::uint16_t> requester{};  // who its bursts come from on PCIe; none: they do not say
+  std::string endpoint{};                    // its name in PINS; empty = that of the module
+  std::optional<std::uint16_t> requester{};  // who its bursts come from on PCIe; none = they do not say
 };
 
 class axi_master : public sc_core::sc_module, public endpoint {
@@ -83,7 +83,7 @@ class axi_master : public sc_core::sc_module, public endpoint {
   };
 
   void address(const payload& p, bool write, ps t);
-  // Why AXI has no such burst; empty: it has.
+  // Why AXI has no such burst; empty = it has.
   [[nodiscard]] std::string refusal(const burst& b) const;
   void take_beats(ps t);
   [[nodiscard]] bool take_beat(burst& b, const payload& p);

@@ -28,7 +28,7 @@ namespace hcasim::rtl {
 
 struct axi_memory_options {
   unsigned longest_burst = 16;  // beats, 1..256
-  std::string endpoint{};       // its name in PINS; empty: that of the module
+  std::string endpoint{};       // its name in PINS; empty = that of the module
 };
 
 class axi_memory : public sc_core::sc_module, public endpoint {

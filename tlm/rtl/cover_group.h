@@ -111,7 +111,7 @@ class cover_group {
   cover_group(const cover_group&) = delete;
   cover_group& operator=(const cover_group&) = delete;
 
-  // Where they are declared is what `verilator_coverage --annotate` shows.
+  // `verilator_coverage --annotate` shows the place of the declaration.
   cover_point& point(const std::string& name, std::source_location at = std::source_location::current());
   // Throws std::invalid_argument: a name is taken, or a point has no bins.
   cover_cross& cross(const std::string& name, const std::vector<const cover_point*>& points,

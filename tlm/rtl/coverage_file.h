@@ -26,7 +26,7 @@ class coverage_file {
     std::uint64_t left_out = 0;
     [[nodiscard]] double ratio() const { return points ? static_cast<double>(hit) / static_cast<double>(points) : 1; }
   };
-  // `kind`: line, toggle, user or bin. `module`: of this module or group alone; empty: of all.
+  // `kind`: line, toggle, user or bin. `module`: of this module or group alone; empty = of all.
   [[nodiscard]] share of(const std::string& kind, const std::string& module = {}) const;
   [[nodiscard]] std::vector<std::string> missed(const std::string& kind, const std::string& module = {}) const;
   [[nodiscard]] std::vector<std::string> modules() const;

@@ -64,7 +64,7 @@ struct bundle {
   bool into = false;  // into the RTL
   const pin* valid = nullptr;
   bool inverted = false;        // the pin `valid` says the opposite, as the `empty` of a FIFO does
-  const pin* ready = nullptr;   // null: always ready
+  const pin* ready = nullptr;   // null = always ready
   bool busy = false;            // the pin `ready` says the opposite
   bool fifo = false;            // our side is high only when the other one is, as `wr_en` and `rd_en` of a FIFO are
   bool late = false;            // out of the RTL: the data is there in the cycle after
@@ -107,7 +107,7 @@ class design {
   [[nodiscard]] virtual const char* no_steps() const { return "the design has no steps"; }
   virtual void settle() { eval(); }
   virtual void rise(std::uint64_t /*of_clocks*/) {}
-  // Seeded faults (hca_add_rtl MUTATIONS, MUTANTS): the highest number, and which one is active; 0: none.
+  // Seeded faults (hca_add_rtl MUTATIONS, MUTANTS): the highest number, and which one is active; 0 = none.
   [[nodiscard]] virtual unsigned mutants() const { return 0; }
   // Returns a line for each of MUTANTS; see tlm/rtl/mutation/main.cpp.
   [[nodiscard]] virtual const char* list_of_mutants() const { return ""; }
@@ -118,7 +118,7 @@ class design {
   virtual void assertions(bool) {}
   // The time of what is evaluated next, ps.
   void set_time(std::uint64_t t) { time_ = t; }
-  // INSTRUMENTED designs; false: it was built without.
+  // INSTRUMENTED designs; false = it was built without.
   [[nodiscard]] virtual bool instrumented() const { return false; }
   virtual bool trace(const std::string&) { return false; }
   virtual void dump(std::uint64_t) {}
@@ -180,7 +180,7 @@ class design {
   struct reset_pin {
     const pin* at;
     bool low;
-    int clock;  // -1: of none
+    int clock;  // -1 = of none
   };
   std::deque<pin> slices_;
   std::deque<bundle> bundles_;

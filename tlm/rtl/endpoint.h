@@ -27,7 +27,7 @@ class endpoint {
     of.design().check_endpoint(name, kind, into);
     of.endpoints_.push_back(this);
   }
-  // Null: the RTL has no such channel.
+  // Null = the RTL has no such channel.
   stream* channel(const char* channel_name, bool into) {
     const std::string bundle_name = name_ + "." + channel_name;
     if (!shell_.design().has_bundle(bundle_name)) return nullptr;

@@ -32,7 +32,7 @@ constexpr std::uint64_t of_queue(std::uint64_t number, std::uint64_t kind) {
 class recurrence {
  public:
   static constexpr std::uint64_t era = 64;
-  // `progress` counts what both do in the same order; null: it is all one era.
+  // `progress` counts what both do in the same order; null = it is all one era.
   explicit recurrence(const std::uint64_t* progress = nullptr) : progress_(progress) {}
   // A number for this coming of it.
   std::uint64_t next(std::uint64_t what) {
@@ -62,7 +62,7 @@ class gate {
   }
   [[nodiscard]] bool open() const { return limit_ == 0 && !storms_; }
   // Cycles that the next transfer waits from when it could go; each with the probability `stall`. By what is transferred;
-  // 0: by its number.
+  // 0 = by its number.
   unsigned draw(std::uint64_t what = 0) { return open() ? 0 : delay(what ? seen_.next(what) : number_++); }
   [[nodiscard]] unsigned delay(std::uint64_t number) const {
     if (open()) return 0;

@@ -25,7 +25,7 @@ struct chosen {
   whole_unit_maker whole = nullptr;
   shell_options options = {};
 };
-// For the unit `unit_name`; `own`: what `rtl` means, null: nothing. `knobs` as knobs_of gives them. Throws
+// For the unit `unit_name`; `own`: what `rtl` means, null = nothing. `knobs` as knobs_of gives them. Throws
 // std::invalid_argument: there is no such name or file; it is not a shared object, or exports no unit, or one of another kind,
 // version or layout, or one that does not take the knobs; a waveform is asked of a design that was built without.
 chosen choose(std::string_view kind, const std::string& unit_name, const implementation& which, const rtl_knobs& how,

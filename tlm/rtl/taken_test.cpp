@@ -1,5 +1,4 @@
-// What the page docs/verilator.md says of RTL that Verilator does not take as it stands: each form that it does take, behind a
-// shell.
+// Forms of RTL that Verilator takes in place of those that it does not (docs/verilator.md), each behind a shell.
 #include <gtest/gtest.h>
 
 #include <unistd.h>

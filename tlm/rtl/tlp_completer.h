@@ -34,7 +34,7 @@ struct tlp_completer_options {
   std::string requests = "rx_req";    // streams in PINS
   std::string completions = "tx_cpl";
   std::uint16_t requester = 0;
-  std::optional<std::uint16_t> completer{};  // that completions must come from; none: whatever they say
+  std::optional<std::uint16_t> completer{};  // that completions must come from; none = whatever they say
   std::uint64_t base = 0;                    // of the BAR: requests are for this and the address of the access
   unsigned bar_id = 0;
 };
@@ -72,7 +72,7 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
   [[nodiscard]] std::optional<unsigned> free_tag() const;
   void sent(ps t);
   void came(const tlp& p, ps t);
-  // Why it may not be here; empty: it may.
+  // Why it may not be here; empty = it may.
   [[nodiscard]] std::string refusal_here(const tlp_header& h) const;
   static unsigned bytes_of(const tlp_header& completion, const request& r);
   void end_read(unsigned tag, ps t);

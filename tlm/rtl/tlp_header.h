@@ -46,12 +46,12 @@ struct tlp_header {
 };
 
 [[nodiscard]] tlp_words pack(const tlp_header& h);
-// Why it is no such TLP; empty: it is, and `h` is filled in.
+// Why it is no such TLP; empty = it is, and `h` is filled in.
 [[nodiscard]] std::string unpack(const tlp_words& w, tlp_header& h);
 
 // Words of payload that follow a header, whatever its kind.
 [[nodiscard]] unsigned payload_words(const tlp_words& w);
-// Why PCIe has no such request; empty: it has.
+// Why PCIe has no such request; empty = it has.
 [[nodiscard]] std::string refusal(const tlp_header& request);
 
 // The bytes that a request enables, from the first one to behind the last one. `bytes` is 0 if it enables none.

@@ -38,7 +38,7 @@ struct tlp_master_options {
   bool interleave = false;                                // completions of different tags, as the seed says
   std::vector<std::string> requests{"rd_req", "wr_req"};  // streams in PINS: reads and writes may come on any of them
   std::string completions = "cpl";
-  std::optional<std::uint16_t> requester{};  // that TLPs must come from; none: whatever they say
+  std::optional<std::uint16_t> requester{};  // that TLPs must come from; none = whatever they say
   std::uint16_t completer = 0;
 };
 
@@ -70,7 +70,7 @@ class tlp_master : public sc_core::sc_module, public tlp_source {
   };
 
   void take(const tlp& p, const std::string& stream_name, ps t);
-  // Why it may not be here; empty: it may.
+  // Why it may not be here; empty = it may.
   [[nodiscard]] std::string refusal_here(const tlp_header& h) const;
   void read(request& r, ps t);
   void write(request& r, ps t);

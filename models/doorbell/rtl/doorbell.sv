@@ -5,7 +5,7 @@
 //   line     the 64-byte lines of each write of 64 to 1024 bytes to the start of a BlueFlame buffer, in the order of the writes
 //   ring     a doorbell, LATENCY cycles after its turn; turns are INTERVAL cycles apart. With blocks: the lines of its WQE are on
 //            ring_line, at the latest in the cycle of the doorbell
-//   qp, rec  a QP whose doorbells were dropped: where its doorbell record is (qp_rsp: 0: nowhere), and the record
+//   qp, rec  a QP whose doorbells were dropped: where its doorbell record is (qp_rsp: 0 = nowhere), and the record
 //   note     what became of a write, for statistics; always taken
 //
 // Doorbells wait in a FIFO. A newer SQ doorbell replaces one of the same QP that waits there. An SQ or RQ doorbell that finds it full

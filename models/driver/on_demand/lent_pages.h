@@ -52,7 +52,7 @@ class lent_pages : public page_user {
 
   struct page {
     std::uint64_t address;   // in the process
-    std::uint64_t physical;  // 0: not to be had
+    std::uint64_t physical;  // 0 = not to be had
     bool writable;
   };
   // The page that has the VA, to be lent for reading or for writing.

@@ -47,7 +47,7 @@ class memory_owner {
   [[nodiscard]] std::uint64_t page() const { return pool_->page(); }
   [[nodiscard]] std::uint64_t free_bytes() const { return pool_->free_bytes(); }
 
-  // A VA of the process; 0: no memory left, or not open.
+  // A VA of the process; 0 = no memory left, or not open.
   std::uint64_t allocate(cpu& c, const virtual_memory& mm, std::uint64_t bytes, placement how = placement::contiguous);
   // 0; EINVAL: no allocation begins there; EBUSY: it is registered and cannot be taken away; otherwise what an invalidation
   // said, and the memory stays allocated.
@@ -60,7 +60,8 @@ class memory_owner {
 
   // Starts a copy between [va, va + bytes) and physically contiguous host memory. Its number, or 0: not all of it is allocated.
   std::uint32_t start_copy(cpu& c, bool to_host, std::uint64_t va, std::uint64_t physical, std::uint64_t bytes);
-  // Copies end in the order of their start. False: a byte could not be moved in this one or one that ended since the last wait.
+  // Copies end in the order of their start. False = a byte could not be moved in this one or one that ended since the last
+  // wait.
   bool wait_copy(cpu& c, std::uint32_t number);
 
   // Returns the time of each invalidation that `free` made, from the call to its return.

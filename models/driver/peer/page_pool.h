@@ -20,7 +20,7 @@ class page_pool {
   // `bytes` is a multiple of `page`, a power of two.
   page_pool(std::uint64_t bytes, std::uint64_t page);
 
-  // Whole pages; empty: there are not so many (contiguous: takes several runs when none is long enough).
+  // Whole pages; empty = there are not so many (contiguous: takes several runs when none is long enough).
   std::vector<run> take(std::uint64_t bytes, placement how);
   void give(const std::vector<run>& runs);
   [[nodiscard]] std::uint64_t free_bytes() const { return free_bytes_; }

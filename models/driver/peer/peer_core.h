@@ -70,8 +70,8 @@ class peer_core {
   peer_core(const device& dma_device, const driver_config& config);
   ~peer_core();
 
-  // nullptr: a mandatory callback is missing, or the name is empty, too long or taken. `invalidate` is filled in; a client that
-  // gives none does not need invalidation. The client must live until it is unregistered.
+  // nullptr = a mandatory callback is missing, or the name is empty, too long or taken. `invalidate` is filled in; a client
+  // that gives none does not need invalidation. The client must live until it is unregistered.
   void* ib_register_peer_memory_client(const peer_memory_client* client, invalidate_peer_memory* invalidate);
   // nullptr as well: the driver is not legacy.
   void* ib_register_peer_memory_client_v1(const peer_memory_client_v1* client, invalidate_peer_memory_v1* invalidate);
@@ -93,7 +93,7 @@ class peer_core {
   // The key is gone from the adapter, or never was there. `u` is deleted.
   void put(cpu& c, umem& u);
 
-  // The files of memory_peers/<name>/: of those registered now, and as they were when they went. Empty: no such file.
+  // The files of memory_peers/<name>/: of those registered now, and as they were when they went. Empty = no such file.
   [[nodiscard]] std::vector<std::string> names() const;
   static const std::vector<std::string>& files();
   [[nodiscard]] std::string read(const std::string& name, const std::string& file) const;

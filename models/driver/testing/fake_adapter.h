@@ -29,7 +29,7 @@ class fake_adapter : public unit {
   tlm_utils::simple_initiator_socket_optional<fake_adapter, 64> interrupts{"interrupts"};
 
   ps command_time = 1_us;
-  bool answers = true;                // false: commands are never answered
+  bool answers = true;                // false = commands are never answered
   std::uint8_t refuse_with = HCA_OK;  // instead of executing commands of code `refuse_code`
   std::uint16_t refuse_code = 0;
   std::vector<std::uint16_t> codes;  // executed, in order

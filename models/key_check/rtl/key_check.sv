@@ -67,7 +67,7 @@ module key_check #(
   logic [SLOTS-1:0] slot_parent;  // waits for the region of its window
   logic [511:0] slot_mrc[SLOTS];
   logic [31:0] slot_epoch[SLOTS];
-  logic [31:0] slot_parent_epoch[SLOTS];  // 0: of no window, or its region was not looked at
+  logic [31:0] slot_parent_epoch[SLOTS];  // 0 = of no window, or its region was not looked at
   logic [178:0] slot_map[SLOTS];
   logic [63:0] slot_offset[SLOTS];
   logic [127:0] slot_piece[SLOTS];

@@ -41,7 +41,7 @@ module translation_lookup #(
   logic [63:0] firsts[N];
   logic [63:0] spans[N];  // last - first
   logic [BITS-1:0] data[N];
-  logic [WAYS*WB-1:0] ages[SETS];  // 0: used last
+  logic [WAYS*WB-1:0] ages[SETS];  // 0 = used last
   logic [SETS-1:0] aged;           // something was put there: before that ages are in the order of the ways
   logic [WAYS*WB-1:0] unused_ages, set_ages, put_set_ages;
   for (genvar w = 0; w < WAYS; w++) begin : g_ages

@@ -52,7 +52,7 @@ class oracle {
   // The adapter chose another key byte.
   void rename(std::uint32_t index, std::uint8_t byte) { objects_.at(index).byte = byte; }
 
-  // False: it must not go (windows are bound to it).
+  // False = it must not go (windows are bound to it).
   bool remove(std::uint32_t index) {
     if (windows_of(index) != 0) return false;
     objects_.erase(index);

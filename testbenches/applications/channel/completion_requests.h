@@ -70,7 +70,7 @@ struct notify_cq {
 struct take_cq_event {
   static constexpr what number = what::take_cq_event;
   struct answer {
-    std::uint64_t user;  // 0: there is none
+    std::uint64_t user;  // 0 = there is none
   };
   handle channel;
 };

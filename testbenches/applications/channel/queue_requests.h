@@ -149,7 +149,7 @@ struct open_xrcd {
   static constexpr what number = what::open_xrcd;
   using answer = made;
   handle context;
-  std::uint64_t file;  // the same for the same file; 0: none
+  std::uint64_t file;  // the same for the same file; 0 = none
   std::uint8_t create, exclusive;
 };
 struct close_xrcd {

@@ -24,9 +24,9 @@ struct set_timer {
     std::uint64_t interval;
   };
   handle timer;
-  std::uint64_t first;     // ps from now; 0: it stops
+  std::uint64_t first;     // ps from now; 0 = it stops
   std::uint64_t interval;  // ps
-  std::uint32_t changes;   // 0: it is only asked for
+  std::uint32_t changes;   // 0 = it is only asked for
 };
 struct read_timer {
   static constexpr what number = what::read_timer;

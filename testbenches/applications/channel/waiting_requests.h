@@ -25,18 +25,18 @@ inline constexpr std::uint32_t most_descriptors = 64;
 struct wait_descriptors {
   static constexpr what number = what::wait_descriptors;
   struct answer {
-    std::uint32_t ready;  // 0: the time is over
+    std::uint32_t ready;  // 0 = the time is over
   };
   std::uint32_t count;
   std::uint64_t timeout;  // ps
   std::uint64_t signals;
 };
-// Until another thread of the program or its family has run. `again`: it has looked since the last time, and found nothing:
-// that it ran is nothing to others who wait.
+// Waits until another thread of the program or its family has run. `again`: it has looked since the last time, and found no
+// change: that it ran means nothing to others who wait.
 struct wait_others {
   static constexpr what number = what::wait_others;
   struct answer {
-    std::uint32_t ran;  // 0: the time is over
+    std::uint32_t ran;  // 0 = the time is over
   };
   std::uint64_t timeout;  // ps
   std::uint32_t again;

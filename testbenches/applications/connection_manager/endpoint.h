@@ -18,7 +18,7 @@ inline constexpr std::uint32_t unknown_node = any_node - 1;
 using gid = std::array<std::uint8_t, 16>;
 
 struct endpoint {
-  std::uint16_t family = 0;  // AF_INET, AF_INET6 or AF_IB; 0: none
+  std::uint16_t family = 0;  // AF_INET, AF_INET6 or AF_IB; 0 = none
   std::uint32_t node = any_node;
   std::uint16_t port = 0;
   gid group{};  // of a group, which is no node; otherwise zeros

@@ -8,7 +8,7 @@
 namespace hcasim::applications::cm {
 namespace {
 
-// The lowest that is free; 0: all are in use.
+// The lowest that is free; 0 = all are in use.
 std::uint16_t free_lid(const std::map<gid, std::pair<std::uint16_t, std::uint32_t>>& groups) {
   for (std::uint16_t lid = HCA_MULTICAST_LID; hca_lid_is_group(lid); ++lid) {
     const auto has = [lid](const auto& g) { return g.second.first == lid; };

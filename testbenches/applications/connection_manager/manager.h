@@ -77,7 +77,7 @@ struct offer {
 struct identifier {
   std::uint32_t number = 0;
   file* of = nullptr;
-  std::uint64_t uid = 0;  // the program's name for it; 0: it has not taken it yet
+  std::uint64_t uid = 0;  // the program's name for it; 0 = it has not taken it yet
   std::uint16_t space = 0;
   std::uint8_t qp_type = 0;
   bool passive = false;  // a request has made it
@@ -90,7 +90,7 @@ struct identifier {
   std::uint32_t peer = 0;      // its number
   offer own;
   offer peers;
-  std::uint8_t ack_timeout = 0;  // as in a QP; 0: that of the route
+  std::uint8_t ack_timeout = 0;  // as in a QP; 0 = that of the route
   std::uint32_t events_reported = 0;
 
   [[nodiscard]] bool datagram() const { return state.has(id_mark::datagram); }
@@ -129,11 +129,11 @@ class manager {
   int disconnect(identifier& id);
   int establish(identifier& id);  // the program has seen data arrive
   int join(identifier& id, std::uint64_t uid, const endpoint& to, std::uint32_t& number);
-  // Returns the multicast LID of a group. One that none has joined by RDMA CM stays from then on; 0: all are in use.
+  // Returns the multicast LID of a group. One that none has joined by RDMA CM stays from then on; 0 = all are in use.
   std::uint16_t lid_of_group(const gid& group);
   // ENOENT: there is none of that number.
   int leave(file& f, std::uint32_t number, std::uint32_t& events_reported);
-  // False: there is none.
+  // False = there is none.
   bool take_event(file& f, rdma_ucm_event_resp& out);
 
   [[nodiscard]] const network& net() const { return network_; }

@@ -19,7 +19,7 @@ struct place {
   bool known = false;
   std::uint32_t network = 0;  // 127.x.y.0, in the host's order
   std::uint32_t own = 1;      // the node's last byte
-  std::uint32_t outside = 0;  // the network that a gateway leads to; 0: there is none
+  std::uint32_t outside = 0;  // the network that a gateway leads to; 0 = there is none
 };
 
 const place& here() {

@@ -36,7 +36,7 @@ std::uint64_t limit_of(int fd, short events) {
   return ps == 0 ? channel::forever : ps;
 }
 
-// Before a call on a descriptor that would sleep. False: it ends with errno.
+// Before a call on a descriptor that would sleep. False = it ends with errno.
 bool before(int fd, short events, bool sleeps = true) {
   connection* c = mine();
   if (!c) return true;

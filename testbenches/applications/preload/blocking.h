@@ -5,7 +5,7 @@
 
 namespace hcasim::preload {
 
-// Takes one token from a pipe, sleeping for it unless the descriptor says otherwise. False: none, with errno.
+// Takes one token from a pipe, sleeping for it unless the descriptor says otherwise. False = none, with errno.
 bool take_token(int fd);
 // Whether calls on it are meant to sleep.
 bool may_sleep(int fd);

@@ -12,7 +12,7 @@ std::uint64_t date_of(std::uint64_t ps);
 // ps since the host began, at a simulated time.
 std::uint64_t uptime_of(std::uint64_t ps);
 
-// The calling thread's time after a look at the clock; false: there is no simulator.
+// The calling thread's time after a look at the clock; false = there is no simulator.
 bool look_at_clock(std::uint64_t& ps);
 // From here on reading the time-stamp counter traps, in this thread and those that it makes.
 void trap_time_stamps();

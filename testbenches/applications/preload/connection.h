@@ -39,7 +39,7 @@ connection* mine();
 void connect_and_tell(void (*tell)(void*), void* of);
 // Tells the simulator of a child that will not: simulated time stands still while it computes.
 void speak_for(pid_t child);
-// Of the calling thread, if it has one.
+// Returns the connection of the calling thread, if it has one.
 connection* present();
 // Around a sleep that ends when what it has made connects, or what it has ended is gone, however long the machine takes.
 void set_begetting(bool now);

@@ -12,7 +12,7 @@ namespace hcasim::preload {
 class descriptor_table {
  public:
   [[nodiscard]] bool has_room_for(int fd) const { return fd >= 0 && fd < static_cast<int>(objects_.size()); }
-  // 0: it is none of these.
+  // 0 = it is none of these.
   [[nodiscard]] channel::handle of(int fd) const {
     if (used_.load(std::memory_order_relaxed) == 0 || !has_room_for(fd)) return 0;
     return objects_[static_cast<std::size_t>(fd)].load(std::memory_order_relaxed);

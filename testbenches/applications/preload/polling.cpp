@@ -31,7 +31,7 @@ std::uint64_t as_ps(int milliseconds) {
   return milliseconds < 0 ? channel::forever : static_cast<std::uint64_t>(milliseconds) * ps_per_ms;
 }
 
-// What is left when a signal's handler ends it.
+// Returns the rest of the sleep when a signal's handler ends it.
 std::uint64_t sleep_ps(std::uint64_t ps) {
   const connection* c = mine();
   const std::uint64_t end = c->now + c->spent + ps;

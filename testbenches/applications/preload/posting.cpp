@@ -75,7 +75,7 @@ class chain {
   chain(Wr* first, Convert convert) : first_(first), at_(first), convert_(convert) {}
 
   [[nodiscard]] bool done() const { return !first_; }
-  // The next one; false: there is none, or no room for it.
+  // The next one; false = there is none, or no room for it.
   bool put(list_writer& out) {
     if (!at_ || !out.put(convert_(*at_), at_->sg_list, static_cast<std::size_t>(std::max(at_->num_sge, 0)))) return false;
     at_ = at_->next;

@@ -70,7 +70,7 @@ class content {
   long at_ = 0;
 };
 
-// As the system has it, but for the clock rate: that is the simulated processor's.
+// Writes the system's file, but for the clock rate: that is the simulated processor's.
 void write_cpuinfo(content& to) {
   const char* mhz = ::getenv("HCASIM_TSC_MHZ");
   std::FILE* in = HCASIM_REAL(fopen)("/proc/cpuinfo", "re");
@@ -85,7 +85,7 @@ void write_cpuinfo(content& to) {
   if (in) std::fclose(in);
 }
 
-// As the system has it, but for user and system time, those of children, and the time of its begin: that of the host.
+// Writes the system's file, but for user and system time, those of children, and the time of its begin: that of the host.
 void write_own_stat(content& to, const channel::query_usage::answer& u) {
   char line[2048] = {};
   const int real = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC));

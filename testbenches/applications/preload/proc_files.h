@@ -3,7 +3,7 @@
 
 namespace hcasim::preload {
 
-// A descriptor of the simulated file; -1: the path means none.
+// A descriptor of the simulated file; -1 = the path means none.
 int open_proc_file(const char* path, int flags);
 // Before a read: one from the beginning shows the present time.
 void refresh_proc_file(int fd);

@@ -9,7 +9,7 @@ namespace hcasim::preload {
 
 // Keeps which signals have a handler, and which handlers let an interrupted call go on.
 void note_action(int signal, const struct sigaction& action);
-// Of all files of signals (signalfd) that the process has made.
+// Returns the signals of all files of signals (signalfd) that the process has made.
 std::uint64_t signals_of_files();
 
 inline std::uint64_t bit_of(int signal) {
@@ -20,7 +20,7 @@ std::uint64_t bits_of(const sigset_t& set);
 // Holds signals back while it lives.
 class held_signals {
  public:
-  // `mask`: what the call blocks while it sleeps; null: what the thread blocks.
+  // `mask`: what the call blocks while it sleeps; null = what the thread blocks.
   explicit held_signals(const sigset_t* mask = nullptr);
   ~held_signals();
   held_signals(const held_signals&) = delete;
@@ -28,7 +28,7 @@ class held_signals {
 
   // Those that end a sleep.
   [[nodiscard]] std::uint64_t waking() const { return waking_; }
-  // Runs the handlers of the signals that wait. True: one has run, and the call is interrupted; with `restarts` only by
+  // Runs the handlers of the signals that wait. True = one has run, and the call is interrupted; with `restarts` only by
   // handlers without SA_RESTART.
   bool interrupt(bool restarts = false);
 
@@ -38,7 +38,7 @@ class held_signals {
 
   bool has_mask_;
   std::uint64_t mask_ = 0;
-  std::uint64_t held_ = 0;  // 0: none is held
+  std::uint64_t held_ = 0;  // 0 = none is held
   std::uint64_t before_ = 0;
   std::uint64_t waking_ = 0;
 };

@@ -22,7 +22,7 @@ int undisturbed(Look look_once) {
 }
 int look(pollfd* fds, nfds_t n);
 
-// Sleeps until a descriptor is ready or one of the signals waits. False: the time (ps) is over.
+// Sleeps until a descriptor is ready or one of the signals waits. False = the time (ps) is over.
 bool sleep_for(const pollfd* fds, nfds_t n, std::uint64_t timeout, std::uint64_t signals);
 
 // After a call that does not sleep and has found nothing. Once costs nothing; a program that looks again and again sleeps.

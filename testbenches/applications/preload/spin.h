@@ -6,7 +6,7 @@
 namespace hcasim::preload {
 
 // The library's handlers for faults, steps and the simulator's signal; handlers of the program's are kept and called for what
-// is theirs. False: the system refuses.
+// is theirs. False = the system refuses.
 bool catch_faults();
 // The simulator's signal.
 int spin_signal();

@@ -58,7 +58,7 @@ void* run(void* of) {
   return result;
 }
 
-// Looks, and sleeps between looks. False: it is `deadline` (ps; forever: none).
+// Looks, and sleeps between looks. False = it is `deadline` (ps; forever: none).
 template <class Look>
 bool until(Look done, std::uint64_t deadline = channel::forever) {
   for (std::uint32_t again = 0; !done(); again = 1) {

@@ -31,7 +31,7 @@ struct interval_timer {
   int overrun = 0;  // how often more it had expired when it was found
   clockid_t clock = CLOCK_MONOTONIC;
   sigevent event{};
-  pid_t thread = 0;  // 0: any
+  pid_t thread = 0;  // 0 = any
 };
 // The first is that of ITIMER_REAL, which alarm() sets as well.
 std::array<interval_timer, 33> timers;

@@ -5,7 +5,7 @@
 
 namespace hcasim::preload {
 
-// In ps. False: there is no simulator.
+// In ps. False = there is no simulator.
 bool look_at_usage(channel::query_usage::answer& out);
 // Notes that the program reads a clock of the machine's.
 void note_machine_clock();

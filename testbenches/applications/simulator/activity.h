@@ -28,7 +28,7 @@ class activity final : public page_watcher {
     wake(changed_);
   }
 
-  // Sleeps until another thread has run since the count given. False: the time is over.
+  // Sleeps until another thread has run since the count given. False = the time is over.
   bool wait_slice(cpu& c, std::uint64_t slices, ps limit) {
     c.sync();
     const ps begin = now();
@@ -39,7 +39,7 @@ class activity final : public page_watcher {
   }
 
   // Sleeps until something has landed or, with `or_slices`, run since the counts given, at most for `limit`; then it is the
-  // turn of a loop of `poll_interval` that has turned since the call. False: the time is over.
+  // turn of a loop of `poll_interval` that has turned since the call. False = the time is over.
   bool wait(cpu& c, std::uint64_t landings, std::uint64_t slices, bool or_slices, ps limit) {
     c.sync();
     const ps begin = now();

@@ -12,7 +12,7 @@ std::vector<std::string> split_words(const std::string& line);
 
 struct found_program {
   std::string path;
-  std::string objection;  // empty: it can be run
+  std::string objection;  // empty = it can be run
 };
 // Finds a program as execvp would.
 found_program find_program(const std::string& name);

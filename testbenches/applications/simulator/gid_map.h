@@ -10,7 +10,7 @@ struct gid {
   std::uint64_t prefix, interface;
 };
 
-// As enum ibv_gid_type.
+// Values of enum ibv_gid_type.
 enum class gid_type : std::uint32_t { infiniband, roce_v1, roce_v2 };
 struct port_gid {
   gid value;

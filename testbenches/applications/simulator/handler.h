@@ -44,7 +44,7 @@ inline std::uint64_t as_user(const void* context) {
   return reinterpret_cast<std::uint64_t>(context);
 }
 
-// Elements of `data`, copied. False: so many do not fit.
+// Elements of `data`, copied. False = so many do not fit.
 template <class T>
 bool take_from(std::span<std::byte> data, std::size_t& at, T& out) {
   if (data.size() - at < sizeof(T)) return false;

@@ -21,13 +21,13 @@ class handles {
     slots_[i].object = object;
     return (i + 1) << generation_bits | (slots_[i].generation & generation_mask);
   }
-  // nullptr: there is none of that name.
+  // nullptr = there is none of that name.
   [[nodiscard]] T* find(channel::handle h) const {
     const std::uint64_t i = (h >> generation_bits) - 1;
     if (i >= slots_.size() || slots_[i].generation != (h & generation_mask)) return nullptr;
     return slots_[i].object;
   }
-  // 0: there is none of that number.
+  // 0 = there is none of that number.
   [[nodiscard]] channel::handle named(std::uint32_t number) const {
     const std::uint64_t i = number - std::uint64_t{1};
     if (i >= slots_.size() || !slots_[i].object) return 0;

@@ -59,7 +59,7 @@ channel::page* map_page(const descriptor& memory) {
   return at == MAP_FAILED ? nullptr : static_cast<channel::page*>(at);
 }
 
-// As /proc has it behind the name: " S 1 ..."; empty: the thread is gone.
+// Returns the text behind the name in /proc: " S 1 ..."; empty = the thread is gone.
 std::string stat_of(pid_t process, pid_t id) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process, id));
   std::string line;
@@ -68,7 +68,7 @@ std::string stat_of(pid_t process, pid_t id) {
   return name_end == std::string::npos ? std::string() : line.substr(name_end + 1);
 }
 
-// 0: the thread is gone.
+// 0 = the thread is gone.
 char state_of(pid_t process, pid_t id) {
   const std::string stat = stat_of(process, id);
   return stat.size() < 2 ? '\0' : stat[1];
@@ -198,7 +198,7 @@ void programs::run_thread(cpu& c, thread& t) {
            }};
   while (!p.over && !k.ended && take_request(c, t)) serve_one(c, t, k);
   if (!k.ended) {
-    // What the thread has done since its last request, and what the end of its process did.
+    // The deeds of the thread since its last request, and those of the end of its process.
     take_time(c, t, k);
     c.sync();
     if (t.id == p.id || has_ended(p)) end_process(p);
@@ -212,7 +212,7 @@ void programs::run_thread(cpu& c, thread& t) {
   p.verbs.close_all(c);
 }
 
-// What the thread has spent since it was answered.
+// Takes the time that the thread has spent since it was answered.
 void programs::take_time(cpu& c, thread& t, caller& k) {
   constexpr std::uint64_t longest = std::uint64_t{1} << 56;  // ps: 20 hours
   const ps spent(static_cast<std::int64_t>(std::min(std::exchange(t.page->spent, 0), longest)));
@@ -291,7 +291,7 @@ struct programs::look {
   wall_clock::time_point next_look = begin + std::chrono::milliseconds(1);
 };
 
-// The thread's next request. False: there will be none.
+// The thread's next request. False = there will be none.
 bool programs::take_request(cpu& c, thread& t) {
   const std::chrono::microseconds grace{t.page->watches.load(std::memory_order_relaxed) ? 10'000 : 40};
   constexpr std::chrono::microseconds pause{500};

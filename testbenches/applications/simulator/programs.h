@@ -29,7 +29,7 @@ struct program_config {
   std::string run;  // words, as for a shell
   std::uint32_t node = 0;
   bool by_rank = false;     // the processes that it launches run on nodes by their rank
-  std::optional<ps> start;  // none: when the program before it is idle for the first time
+  std::optional<ps> start;  // none = when the program before it is idle for the first time
   std::uint32_t expect = 0;
 };
 
@@ -38,11 +38,11 @@ struct programs_config {
   time_config time;
   cm::manager_config connections;
   bool echo = false;
-  ps progress{10'000'000'000'000};  // of the wall clock, between words of how far the run is; 0: none
+  ps progress{10'000'000'000'000};  // of the wall clock, between words of how far the run is; 0 = none
   const gid_map* gids = nullptr;    // with a gateway: outlives the programs
   std::string network;              // then: node 0's address, "192.168.77.1"; programs reach its network and no other
   std::uint32_t first_host = 1;     // its last byte
-  std::string loopback;             // "127.192.0": where programs' addresses lie; empty: where there is room
+  std::string loopback;             // "127.192.0": where programs' addresses lie; empty = where there is room
   std::filesystem::path folder;
   std::uint64_t seed = 1;
 };
@@ -67,7 +67,7 @@ class programs final : public unit {
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
   // The limit of the machine (descriptors, memory, processes) that ended the programs.
   [[nodiscard]] const std::optional<std::system_error>& used_up() const { return used_up_; }
-  // Of each program, after its end; -1: it has not ended.
+  // Returns the status of each program, after its end; -1 = it has not ended.
   [[nodiscard]] int status(std::size_t program) const { return families_.at(program)->status; }
   [[nodiscard]] const client_statistics& counters() const { return statistics_; }
   [[nodiscard]] std::uint64_t signals() const { return signals_; }

@@ -11,7 +11,7 @@ namespace hcasim::applications {
 
 class progress {
  public:
-  // `pause`: of the wall clock, between two words; 0: none is said.
+  // `pause`: of the wall clock, between two words; 0 = none is said.
   explicit progress(ps pause);
 
   [[nodiscard]] bool is_due() const { return clock::now() >= next_; }

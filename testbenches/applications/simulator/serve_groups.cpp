@@ -20,7 +20,7 @@ struct group {
   std::uint16_t lid;
 };
 
-// Of RoCE a group is its GID alone.
+// A group of RoCE is its GID alone.
 template <class Request>
 group group_of(const caller& k, const Request& in) {
   group g{gid_of(in), in.lid};

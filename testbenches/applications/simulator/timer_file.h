@@ -18,7 +18,7 @@ class timer_file {
   void close();
   [[nodiscard]] bool is_open() const { return count_ != nullptr; }
 
-  // `first` from now on, then every `interval`; 0: it stops, or expires once.
+  // `first` from now on, then every `interval`; 0 = it stops, or expires once.
   void set(ps first, ps interval);
   [[nodiscard]] ps left() const { return due_ == never ? ps(0) : std::max(due_ - now(), ps(0)); }
   [[nodiscard]] ps interval() const { return interval_; }

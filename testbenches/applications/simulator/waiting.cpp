@@ -12,7 +12,7 @@ namespace hcasim::applications {
 
 namespace {
 
-// Of a thread and of its process, as /proc has them.
+// Returns the waiting signals of a thread and of its process, from /proc.
 std::uint64_t signals_waiting_for(pid_t process, pid_t thread) {
   std::ifstream file("/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/status");
   std::uint64_t waiting = 0;

@@ -32,7 +32,7 @@ class descriptor {
   int fd_;
 };
 
-// What a thread that has run has done. The host may take a moment to deliver what it has written.
+// The deeds of a thread that has run. The host may take a moment to deliver what it has written.
 struct deeds {
   bool written = false;
   bool signalled = false;
@@ -46,9 +46,9 @@ class waiting {
     std::uint64_t signals = 0;
     pid_t process = 0;
     pid_t thread = 0;
-    const channel::page* unknown = nullptr;  // sleeps in a call that nobody has told us of, until its next request
+    const channel::page* unknown = nullptr;  // sleeps in a call that the library does not know, until its next request
     std::uint32_t seen = 0;
-    const char* why = nullptr;  // the thread sleeps, as a report says it; null: it does not
+    const char* why = nullptr;  // the thread sleeps, as a report says it; null = it does not
     bool up = false;
     sc_core::sc_event wake;
     // Those found at once go on one after the other: the first is woken at `due`, each wakes the next.
@@ -57,13 +57,13 @@ class waiting {
     sleeper* behind = nullptr;
   };
 
-  // Sleeps until one of its descriptors is ready, or `dismiss`. False: the time is over.
+  // Sleeps until one of its descriptors is ready, or `dismiss`. False = the time is over.
   bool sleep(cpu& c, sleeper& s, ps timeout);
   static void dismiss(sleeper& s);
 
   // Looks at everything; who is found ready goes on at t.
   void checkpoint(ps t, deeds done = {});
-  // Nothing is left to do: waits for the outside world, in wall-clock time. False: nothing came.
+  // Nothing is left to do: waits for the outside world, in wall-clock time. False = nothing came.
   bool wait_outside(int milliseconds, ps t);
   // Told when the descriptor is readable; until it is unwatched.
   void watch(int fd, std::function<void()> ready);

@@ -42,7 +42,7 @@ long ticks_in(int file) {
   return user;
 }
 
-// Of /proc/self/stat: its own user and system time.
+// Returns its own user and system time of /proc/self/stat.
 long own_ticks() {
   std::FILE* const f = std::fopen("/proc/self/stat", "r");
   long user = 0;

@@ -119,7 +119,7 @@ void by_interruption() {
   REQUIRE(sleep(limit) == limit);
 }
 
-// What the child does last.
+// The last acts of a child.
 void writes() {
   REQUIRE(write(ends[1], "x", 1) == 1);
 }

@@ -35,7 +35,7 @@ inline outcome exec(const std::string& folder, const std::string& programs, cons
   return run_program(places::program, fmt::format("exec -o {} --force --no-trace {} {}", folder, options, programs));
 }
 
-// Why programs cannot be run here; empty: they can.
+// Why programs cannot be run here; empty = they can.
 inline std::string obstacle(const std::string& program) {
   std::error_code ec;
   if (!std::filesystem::exists(std::filesystem::path(places::program).parent_path() / "libhcasim_verbs.so", ec)) {

@@ -1,4 +1,4 @@
-// What programs look for in adapters of others: null regions for peers, vendors that they know, ports of RoCE.
+// Features that programs look for in adapters of others: null regions for peers, vendors that they know, ports of RoCE.
 #include <dlfcn.h>
 #include <infiniband/mlx5dv.h>
 

@@ -32,7 +32,7 @@ class guest {
 
   // Returns the console's text from the last call until `mark`, which is left out; none = it did not come in time.
   std::optional<std::string> until(const std::string& mark, std::chrono::seconds most);
-  // Runs `line` in its shell; what that has written. None: it did not end in time.
+  // Runs `line` in its shell; what that has written. None = it did not end in time.
   std::optional<std::string> run(const std::string& line, std::chrono::seconds most);
   // Frames to it that its socket had no room for: it is slower than the wire.
   [[nodiscard]] std::uint64_t dropped() const;

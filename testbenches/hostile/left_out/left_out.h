@@ -5,7 +5,7 @@
 
 namespace hcasim {
 
-extern int left_out_check;  // its number in checks.txt; 0: none
+extern int left_out_check;  // its number in checks.txt; 0 = none
 
 constexpr bool left_out(int number) {
   return !std::is_constant_evaluated() && left_out_check == number;

@@ -19,7 +19,7 @@ using nlohmann::ordered_json;
 
 struct difference {
   std::string name;
-  ordered_json a;  // null: not there
+  ordered_json a;  // null = not there
   ordered_json b;
 };
 

@@ -12,7 +12,7 @@ namespace hcasim {
 struct convert_options {
   std::filesystem::path from;         // told VCD or FST by what it holds
   std::filesystem::path to;           // by its ending
-  std::vector<std::string> patterns;  // empty: every signal
+  std::vector<std::string> patterns;  // empty = every signal
   wave_window window;
   bool force = false;  // replace `to`
 };

@@ -23,7 +23,7 @@ class input_error : public std::runtime_error {
 // The place of a setting: in a file, or an argument of the command line.
 struct place {
   std::string source;  // file name, or the argument as it was given
-  int line = 0;        // 1, 2, ...; 0: not in a file
+  int line = 0;        // 1, 2, ...; 0 = not in a file
   int column = 0;
 
   [[nodiscard]] std::string text() const { return line ? fmt::format("{}:{}:{}", source, line, column) : source; }

@@ -35,7 +35,7 @@ class knob_tree {
   struct node {
     std::string name;
     std::string help;
-    int leaf = -1;  // index into leaves(); -1: a group
+    int leaf = -1;  // index into leaves(); -1 = a group
     std::vector<std::size_t> children;
   };
 

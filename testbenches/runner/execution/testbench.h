@@ -128,7 +128,7 @@ class testbench_registry {
 
   // In the order of their names.
   static std::vector<std::string> names();
-  // Null: there is none of that name.
+  // Null = there is none of that name.
   static std::unique_ptr<testbench> create(std::string_view name);
   static void add(factory make);
 };

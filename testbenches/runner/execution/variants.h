@@ -21,7 +21,7 @@ class variant_runs {
  public:
   using settings = std::vector<std::pair<std::string, std::string>>;
   struct outcome {
-    std::vector<headline> values;  // empty: it did not pass
+    std::vector<headline> values;  // empty = it did not pass
     std::string why;               // then
   };
   // Make it before anything is elaborated in this process: the runs are forks of it as it is now. `scratch` is there.

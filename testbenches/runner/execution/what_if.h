@@ -35,7 +35,7 @@ class what_if {
 
   bool pattern_;
   std::vector<relief> reliefs_;
-  variant_runs variants_;  // 0: as described; then the reliefs
+  variant_runs variants_;  // 0 = as described; then the reliefs
   std::chrono::milliseconds limit_{0};
   std::size_t runs_ = 0;
 };

@@ -18,7 +18,7 @@ inline constexpr double helps = 0.01;
 
 struct trial {
   relief what;
-  std::vector<headline> values;  // as those of the run itself; empty: it did not come to its end
+  std::vector<headline> values;  // as those of the run itself; empty = it did not come to its end
   std::string why_not;           // then
   double gain = 0;               // of the headline that changed most: 1 is twice as good
   resource_use busiest;          // of the unit's resources in the run as it was; no name: none was busy
@@ -40,7 +40,7 @@ void sort_by_gain(std::vector<trial>& trials);
 // The busiest resource of the unit's, whichever node it is in.
 resource_use busiest_of(const std::string& unit, const std::vector<resource_use>& resources);
 
-// The knob whose relief helps most, or the unit when no knob helps by itself. Null: nothing helps.
+// The knob whose relief helps most, or the unit when no knob helps by itself. Null = nothing helps.
 const trial* binding(const gains& g);
 // "node*.hca.page_walker.walkers, 4 -> 8: message_rate 10 -> 19.8 M/s, +98.0 %"
 std::string binding_text(const gains& g);

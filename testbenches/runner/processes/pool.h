@@ -50,7 +50,7 @@ class process_pool {
   // Tells the next children of a change of their input.
   void refresh() { spawner_.reset(); }
 
-  // True: all done; false: stopped by `stop_fd`, and the children are gone. May be called again for more pieces.
+  // True = all done; false = stopped by `stop_fd`, and the children are gone. May be called again for more pieces.
   bool run();
 
  private:

@@ -35,7 +35,7 @@ bool first_look(std::string_view scope) {
          (scope.ends_with("key_check") || scope.ends_with("page_walker") || scope.ends_with("mrc_cache"));
 }
 
-// What GTKWave shows for value `i` in hexadecimal, and the label instead of it.
+// Returns GTKWave's text for value `i` in hexadecimal, and the label instead of it.
 std::string filter_text(const wave_signal& s) {
   std::string out;
   const unsigned digits = (s.width + 3) / 4;

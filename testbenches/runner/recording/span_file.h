@@ -22,7 +22,7 @@ struct span_track {
 };
 struct span_name {
   std::string text;
-  std::string_view a;  // what the numbers are called; empty: none
+  std::string_view a;  // what the numbers are called; empty = none
   std::string_view b;
 };
 struct span {
@@ -30,9 +30,9 @@ struct span {
   ps end;
   std::uint64_t a;
   std::uint64_t b;
-  std::uint64_t operation;  // as in tlm/operation.h; 0: of none
+  std::uint64_t operation;  // as in tlm/operation.h; 0 = of none
   std::uint32_t name;
-  std::uint32_t arrow;  // the packet's number; 0: none
+  std::uint32_t arrow;  // the packet's number; 0 = none
   std::uint16_t track;
   bool arrives;  // the arrow ends here
 };

@@ -49,7 +49,7 @@ class span_recorder : public sc_core::sc_module {
   template <class P>
   void listen();
   std::uint16_t track(const std::string& unit);
-  // False: it is not recorded.
+  // False = it is not recorded.
   bool open(const span& s);
   void close(span& s, ps t);
 

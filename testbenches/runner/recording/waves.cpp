@@ -140,7 +140,7 @@ void wave_writer::sort_held() {
 }
 
 // Changes lie nearly evenly over the time of a batch: one pass puts each into a bucket of about one change, a second puts the
-// few of a bucket in order. False: they do not.
+// few of a bucket in order. False = they do not.
 bool wave_writer::sort_by_buckets(ps low, std::uint64_t span) {
   constexpr std::uint32_t most = 64;  // in one bucket
   const std::size_t n = held_.size();

@@ -64,7 +64,7 @@ class wave_writer : public probe_sink {
   [[nodiscard]] ps stopped_at() const { return stopped_at_; }
 
  protected:
-  // `limit`: stop before the file grows larger (bytes); 0: no limit.
+  // `limit`: stop before the file grows larger (bytes); 0 = no limit.
   wave_writer(std::uint64_t limit, const wave_window& window);
 
   // The format. Times come in ascending order; `begin` makes all signals unknown at this time.
@@ -85,7 +85,7 @@ class wave_writer : public probe_sink {
   struct state {
     std::uint64_t shown = 0;
     std::uint64_t next = 0;
-    bool known = false;    // false: still x
+    bool known = false;    // false = still x
     bool touched = false;  // has a next value in the current time step
     std::uint8_t width = 1;
   };

@@ -7,9 +7,9 @@ namespace hcasim {
 
 struct report_options {
   std::filesystem::path results;  // folder, of a study or a run
-  std::filesystem::path html;     // the page; empty: report.html in the results' folder, unless pictures are asked for
-  std::filesystem::path compare;  // another folder of results over the same axes; empty: none
-  std::filesystem::path svg;      // folder for one picture per chart; empty: none
+  std::filesystem::path html;     // the page; empty = report.html in the results' folder, unless pictures are asked for
+  std::filesystem::path compare;  // another folder of results over the same axes; empty = none
+  std::filesystem::path svg;      // folder for one picture per chart; empty = none
   bool open = false;              // the page, in a browser
   bool json = false;
 };

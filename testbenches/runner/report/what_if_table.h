@@ -9,7 +9,7 @@
 
 namespace hcasim {
 
-// [{"point", "axes", "headlines", "binding", "gains", "units"}, ...] in the order of the points; empty: none was tried.
+// [{"point", "axes", "headlines", "binding", "gains", "units"}, ...] in the order of the points; empty = none was tried.
 nlohmann::ordered_json what_ifs_of(result_file& results);
 
 // Returns a section of the page; empty when there is nothing to show.

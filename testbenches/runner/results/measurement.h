@@ -55,7 +55,7 @@ class measurement {
   std::vector<tally> open_;  // since the last part began or ended
   std::vector<tally> rows_;  // since take_row(); empty unless they are kept
   ps since_{0};
-  part* running_ = nullptr;  // null: set-up
+  part* running_ = nullptr;  // null = set-up
   std::deque<part> parts_;
   part measured_;
   part set_up_;

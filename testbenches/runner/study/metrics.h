@@ -22,8 +22,8 @@ struct metric {
   std::string unit;  // given, or of the figure or statistic once a run is there
   metric_source source = metric_source::figure;
   std::string what;   // the figure, unit.statistic, column or formula
-  std::string of;     // statistic: count, mean, min, p50, p90, p99, max, peak; empty: its value
-  std::string table;  // cell: the table's title; empty: any
+  std::string of;     // statistic: count, mean, min, p50, p90, p99, max, peak; empty = its value
+  std::string table;  // cell: the table's title; empty = any
   std::string row;    // cell: what stands in the row's first column
   place where;
 };

@@ -49,7 +49,7 @@ struct point_record {
 };
 
 std::string encode(point_record& r);
-// False: the text is not complete.
+// False = the text is not complete.
 bool decode(std::string_view text, point_record& r);
 
 // The labels of a point's values, as JSON.

@@ -30,7 +30,7 @@ class point_pool {
   std::function<void(point_record, double)> done;
   std::function<void()> idle;
 
-  // False: stopped, and no point runs any more.
+  // False = stopped, and no point runs any more.
   bool run();
 
   [[nodiscard]] static std::filesystem::path scratch(const std::filesystem::path& folder, std::uint64_t id);

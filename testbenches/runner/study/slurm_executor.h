@@ -17,8 +17,8 @@ namespace hcasim {
 
 struct slurm_options {
   std::vector<std::string> sbatch;    // handed on to sbatch
-  std::uint64_t points_per_task = 0;  // 0: such that there are at most a thousand tasks
-  unsigned at_once = 0;               // tasks; 0: as many as Slurm likes
+  std::uint64_t points_per_task = 0;  // 0 = such that there are at most a thousand tasks
+  unsigned at_once = 0;               // tasks; 0 = as many as Slurm likes
   std::string time_limit;             // of one point, as given
 };
 
@@ -30,7 +30,7 @@ class slurm_executor {
   std::function<void(point_record)> done;        // may throw: the job is then cancelled
   std::function<void(const std::string&)> idle;  // how the tasks are
 
-  // Runs the points that are missing. False: stopped, and the job is cancelled. Throws input_error when there is no Slurm or
+  // Runs the points that are missing. False = stopped, and the job is cancelled. Throws input_error when there is no Slurm or
   // its tasks do not even begin.
   bool run(std::set<std::uint64_t> missing);
 

@@ -19,7 +19,7 @@ namespace hcasim {
 
 struct axis_value {
   std::string label;                                          // as it is shown: "64 KiB"
-  nlohmann::ordered_json number;                              // in the base unit of the knob's kind; null: a name
+  nlohmann::ordered_json number;                              // in the base unit of the knob's kind; null = a name
   std::vector<std::pair<std::string, std::string>> settings;  // key path, value
 };
 

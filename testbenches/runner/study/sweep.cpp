@@ -110,7 +110,7 @@ class sweep {
   sweep(const sweep_options& o, const study& s, const point_selection& wanted, result_file& results, platform_factory machine)
       : o_(o), study_(s), wanted_(wanted), results_(results), machine_(machine), progress_(wanted.points()) {}
 
-  // False: interrupted.
+  // False = interrupted.
   bool run(const interrupt_watch& watch) {
     finished_ = results_.finished(o_.retry);
     progress_.begin(static_cast<std::uint64_t>(

@@ -16,7 +16,7 @@ struct sweep_options {
   std::filesystem::path file;
   std::filesystem::path folder;
   std::vector<std::string> at;  // "AXIS=VALUE": only these points
-  unsigned jobs = 0;            // 0: one per core
+  unsigned jobs = 0;            // 0 = one per core
   bool resume = false;
   bool retry = false;  // of an earlier run: what did not pass is run again
   bool many = false;   // more than study::many_points

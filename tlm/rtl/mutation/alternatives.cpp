@@ -17,7 +17,7 @@ std::string_view other_sign(std::string_view sign) {
   return found == others.end() ? std::string_view() : found->second;
 }
 
-// The next value of a literal, of one bit the other one; empty: it has none.
+// The next value of a literal, of one bit the other one; empty = it has none.
 std::string other_literal(std::string_view text) {
   if (text == "'0") return "'1";
   if (text == "'1") return "'0";

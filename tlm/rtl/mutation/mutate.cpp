@@ -72,7 +72,7 @@ class mutator {
     }
     return line;
   }
-  // Its number; 0: it is not wanted.
+  // Its number; 0 = it is not wanted.
   unsigned add(std::size_t at, unsigned line, const char* kind, const std::string& right, const std::string& wrong_text) {
     const unsigned number = next_++;
     if (!wanted_(number)) return 0;

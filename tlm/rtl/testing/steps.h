@@ -12,7 +12,7 @@
 namespace hcasim::rtl {
 
 // Steps leave the outputs of a full evaluation, whatever the inputs, resets and clocks are, and whatever falls as they rise.
-// False: this design is not taken so.
+// False = this design is not taken so.
 inline bool expect_steps_alike(design_factory make, std::uint64_t seed) {
   const std::unique_ptr<design> whole = make(0);
   const std::unique_ptr<design> less = make(0);

@@ -31,7 +31,7 @@ class tlp_memory : public unit {
   std::vector<unsigned char> bytes = std::vector<unsigned char>(2 * half);
   std::vector<seen> accesses;
 
-  // `cycles`: the longest time of an answer; 0: in the call.
+  // `cycles`: the longest time of an answer; 0 = in the call.
   tlp_memory(const sc_core::sc_module_name& n, unsigned cycles, std::uint64_t seed)
       : unit(n), cycles_(cycles), choice_(seed, "memory") {
     in.register_nb_transport_fw(this, &tlp_memory::access);

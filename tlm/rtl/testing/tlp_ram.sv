@@ -34,7 +34,7 @@ module tlp_ram #(
 );
   typedef struct packed {
     logic waits;
-    logic [1:0] status;  // 0: good, 1: unsupported, 2: aborted
+    logic [1:0] status;  // 0 = good, 1: unsupported, 2: aborted
     logic [15:0] requester;
     logic [7:0] tag;
     logic [15:0] at;    // of the next byte

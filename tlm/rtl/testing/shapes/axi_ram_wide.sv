@@ -59,7 +59,7 @@ module axi_ram_wide #(
     endcase
   endfunction
 
-  reg [1:0] w_state;  // 0: waits, 1: takes beats, 2: answers
+  reg [1:0] w_state;  // 0 = waits, 1: takes beats, 2: answers
   reg [ID_WIDTH-1:0] w_id;
   reg [ADDR_WIDTH-1:0] w_addr;
   reg [7:0] w_len;

@@ -1,4 +1,4 @@
-// 64 registers behind AXI-Lite with 8 address bits. 0: control, which is an output; 1: status, which is an input and cannot be
+// 64 registers behind AXI-Lite with 8 address bits. 0 = control, which is an output; 1: status, which is an input and cannot be
 // written; 2: bits that events set and ones clear; the upper half is not there.
 module axil_registers (
     input wire clk,

@@ -27,7 +27,7 @@ struct barrier_state {
   hca_usage usage{};
 };
 
-// A large WRITE and a small one, with a BARRIER between them or without; 0: a completion was not the expected one.
+// A large WRITE and a small one, with a BARRIER between them or without; 0 = a completion was not the expected one.
 ps write_twice(process_context& p, ibv_qp* qp, const region& from, const offer& to, std::uint64_t size, bool barrier) {
   const ps begin = p.c.time();
   const auto write = [&](std::uint64_t id, std::uint64_t bytes) {
