@@ -141,7 +141,8 @@ class walk_issuer final : public issuer {
     }
     r->page = page_at(i, i[1]);
     r->joins = one_at_a_time_ && std::any_of(under_way_.begin(), under_way_.end(), [&](const flight* f) {
-                 return f->op == translate_op::walk && f->map.table == r->map.table && f->page / 8 == r->page / 8;
+                 return f->op == translate_op::walk && f->map.index == r->map.index && f->map.table == r->map.table &&
+                        f->page / 8 == r->page / 8;
                });
     r->meets = one_at_a_time_ ? static_cast<unsigned>(under_way_.size()) : 0;
     for (flight* f : under_way_) f->meets += one_at_a_time_;

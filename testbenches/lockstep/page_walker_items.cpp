@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "testbenches/lockstep/page_walker_tables.h"
+#include "testbenches/lockstep/page_walker_twins.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::lockstep {
@@ -12,7 +13,7 @@ namespace {
 
 class walk_generator {
  public:
-  explicit walk_generator(const options& o) : o_(o), r_(o.seed, "walks"), tables_(o.seed) {
+  explicit walk_generator(const options& o) : o_(o), r_(o.seed, o.storms ? "floods of walks" : "walks"), tables_(o.seed) {
     for (unsigned i = 0; i < maps; ++i) maps_.push_back(map_of(i, o.seed));
   }
   item_stream all() {
@@ -35,13 +36,10 @@ class walk_generator {
     const std::uint64_t size = std::uint64_t{1} << shift;
     const double x = r_.unit();
     const std::uint64_t offset = x < 0.3 ? 0 : x < 0.4 ? size - 1 : r_.below(size);
-    item i{};
-    i[0] = static_cast<std::uint64_t>(walk_item::walk) | std::uint64_t{gap} << 8 | std::uint64_t{r_.chance(0.3)} << 24 |
-           std::uint64_t{map} << 32;
-    i[1] = m.table_va + (page << shift) + offset;
+    const std::uint64_t va = m.table_va + (page << shift) + offset;
+    const std::uint64_t length = r_.chance(0.7) ? 1 + r_.below(4096) : std::max<std::uint64_t>(r_.next() >> r_.below(64), 1);
+    item i = walk_at(map, m, va, length, r_.chance(0.3), gap);
     i[2] = r_.next();  // of no meaning
-    i[3] = r_.chance(0.7) ? 1 + r_.below(4096) : std::max<std::uint64_t>(r_.next() >> r_.below(64), 1);
-    put_map(i, m);
     return i;
   }
   // Lines that are brought in one after the other, so that everything after them hits.
@@ -72,7 +70,11 @@ class walk_generator {
       met_.pop_front();
       return i;
     }
-    if (o_.how == mode::single && r_.chance(0.35)) meet();
+    if (o_.how == mode::single) {
+      meet();
+    } else if (r_.chance(0.004)) {
+      twins_.next(met_, r_);
+    }
     const unsigned gap =
         o_.how == mode::random && r_.chance(0.5) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 80 : 6)) : 0;
     const auto map = static_cast<unsigned>(r_.chance(0.6) ? r_.below(6) : r_.below(maps));
@@ -88,18 +90,18 @@ class walk_generator {
       --crowd_;
       return walk(crowded_.map, crowded_.cluster, crowded_.page + r_.below(8), 0);
     }
-    if (o_.how == mode::random && !o_.storms && haunted_ == 0 && tabled(m) && !shares_its_table(map) && r_.chance(0.01)) {
-      haunted_ = haunting;
-      crowded_ = {map, cluster, r_.below(cluster_pages)};
+    if (o_.how == mode::random && !o_.storms && tabled(m) && !shares_its_table(map) && r_.chance(0.01)) {
+      const std::uint64_t at = r_.below(cluster_pages);
+      return again(map, cluster, at, change(map, page_of(m, cluster, at), 0), gap);
     }
-    if (haunted_ > 0) return haunt();
     const double what = r_.unit();
     // Lines of one set, of tables with one tag and with tags of one set: more than it has ways.
     if (o_.how == mode::single && what > 0.6 && what < 0.8)
       return walk(map % 6, 4 * static_cast<unsigned>(r_.below(4)), page & 7, gap);
     if (what > (o_.storms || o_.how == mode::single ? 0.05 : 0.02) || !sane(m)) return walk(map, cluster, page, gap);
-    if (m.levels > 1 && !shares_its_table(map) && r_.chance(0.1)) return remap_node(map, page_of(m, cluster, page), gap);
-    if (r_.chance(0.3)) return drop_beside(map, cluster, page, gap);
+    if (m.levels > 1 && !shares_its_table(map) && r_.chance(0.1))
+      return again(map, cluster, page, remap_node(map, page_of(m, cluster, page), gap), gap);
+    if (r_.chance(0.3)) return again(map, cluster, page, drop_beside(map, cluster, page, gap), gap);
     // A drop of some pages; half of them have changed.
     const std::uint64_t first = page_of(m, cluster, page);
     const std::uint64_t last =
@@ -112,19 +114,25 @@ class walk_generator {
     i[2] = m.table_va + (last << m.page_shift) + ((std::uint64_t{1} << m.page_shift) - 1);
     i[7] = ++version_;
     put_map(i, m);
-    return i;
+    return again(map, cluster, page, i, gap);
   }
 
-  // A page that changes while a walk of its line is under way, and is asked for again.
-  static constexpr unsigned haunting = 4;
-  item haunt() {
-    --haunted_;
-    const translation& m = maps_[crowded_.map];
-    const std::uint64_t beside = (crowded_.page & ~std::uint64_t{7}) + r_.below(8);
-    if (haunted_ != haunting - 2)
-      return walk(crowded_.map, crowded_.cluster, haunted_ > 1 ? beside : crowded_.page, haunted_ == 1 ? 400 : 0);
-    return change(crowded_.map, page_of(m, crowded_.cluster, crowded_.page), static_cast<unsigned>(r_.below(120)));
+  // Asks in half of the cases for the line right before the drop, and again at once, or when all of that is over.
+  item again(unsigned map, unsigned cluster, std::uint64_t page, item drop, unsigned gap) {
+    if (o_.how != mode::random || r_.chance(0.5)) return drop;
+    const bool at_once = r_.chance(0.5);
+    const bool changes = static_cast<walk_item>(drop[0] & 0xff) == walk_item::remap;
+    const auto within = static_cast<unsigned>(r_.below(r_.chance(0.5) ? 30 : 120));
+    drop[0] = (drop[0] & ~(std::uint64_t{0xffff} << 8)) | std::uint64_t{within} << 8 | std::uint64_t{changes} << 25;
+    met_.push_back(drop);
+    met_.push_back(walk(map, cluster, page, at_once ? 0 : 400));
+    const std::uint64_t before = beside_in_line(page);
+    const std::uint64_t after = beside_in_line(page);
+    if (at_once) met_.push_back(walk(map, cluster, after, within % 8));
+    // Behind a queue of others the walk would begin long after the drop.
+    return walk(map, cluster, before, at_once && r_.chance(0.5) ? 600 : gap);
   }
+  std::uint64_t beside_in_line(std::uint64_t page) { return (page & ~std::uint64_t{7}) + r_.below(8); }
   // Changes a page, whichever requests ask for it just now.
   item change(unsigned map, std::uint64_t page, unsigned gap) {
     const translation& m = maps_[map];
@@ -138,8 +146,14 @@ class walk_generator {
     return i;
   }
 
-  // Makes events while a walk is under way, at any distance of its end, and then looks whether they show.
   void meet() {
+    const double what = r_.unit();
+    if (what < 0.35) return meet_on_the_way();
+    if (what < 0.6) return twins_.next(met_, r_);
+    if (what < 0.64) twins_.crowd(met_, r_, 5 + static_cast<unsigned>(r_.below(4)));
+  }
+  // Makes events while a walk is under way, at any distance of its end, and then looks whether they show.
+  void meet_on_the_way() {
     const auto map = static_cast<unsigned>(r_.below(6));
     const translation& m = maps_[map];
     if (!tabled(m)) return;
@@ -157,19 +171,16 @@ class walk_generator {
     const double what = r_.unit();
     if (what < 0.1 && map % 4 == 0) {
       // Another tag has the same addresses, before anything has come.
-      beside(drop_beside(map ^ 4, cluster, page, look_up_cycles + static_cast<unsigned>(r_.below(12))));
+      met_.push_back(beside(drop_beside(map ^ 4, cluster, page, look_up_cycles + static_cast<unsigned>(r_.below(12)))));
     } else if (what < 0.55) {
-      beside(drop_beside(map, cluster, page, within()));
+      met_.push_back(beside(drop_beside(map, cluster, page, within())));
     } else if (what < 0.75 && !shares_its_table(map)) {
-      beside(change(map, page_of(m, cluster, page), within()));
+      met_.push_back(beside(change(map, page_of(m, cluster, page), within())));
+      if (r_.chance(0.5)) met_.push_back(beside(walk(map, cluster, page, 0)));  // at once, while the older walk is under way
     } else if (joins) {
-      beside(walk(map, cluster, page, within()));
+      met_.push_back(beside(walk(map, cluster, page, within())));
     }
     met_.push_back(walk(map, cluster, page, 0));
-  }
-  void beside(item i) {
-    i[0] |= std::uint64_t{1} << 26;
-    met_.push_back(i);
   }
   static bool tabled(const translation& m) { return sane(m) && m.levels > 0 && !m.null; }
 
@@ -184,12 +195,8 @@ class walk_generator {
     const std::uint64_t begin = m.table_va + (first << m.page_shift);
     const std::uint64_t end = begin + ((all ? 0 : std::uint64_t{1} << covers << m.page_shift) - 1);
     const std::uint64_t bytes = r_.chance(0.5) ? 0 : r_.below(std::uint64_t{1} << m.page_shift);
-    item i{};
-    i[0] = static_cast<std::uint64_t>(walk_item::drop) | std::uint64_t{gap} << 8 | std::uint64_t{map} << 32;
-    i[2] = r_.chance(0.5) ? begin - r_.below(2) : end + r_.below(2) + bytes;
-    i[1] = i[2] - bytes;
-    put_map(i, m);
-    return i;
+    const std::uint64_t last = r_.chance(0.5) ? begin - r_.below(2) : end + r_.below(2) + bytes;
+    return drop_at(map, m, last - bytes, last, gap);
   }
 
   // An entry above the last level changes, and with it all pages below it.
@@ -216,8 +223,8 @@ class walk_generator {
   std::vector<translation> maps_;
   std::vector<place> warmed_;
   std::deque<item> met_;
+  walk_twins twins_{tables_};
   unsigned crowd_ = 0;
-  unsigned haunted_ = 0;
   place crowded_{};
   std::uint32_t version_ = 0;
 };
