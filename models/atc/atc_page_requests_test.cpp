@@ -86,7 +86,7 @@ void destroy_under_way(bool engine_first) {
   link.down.bind(dut->down);
   dut->bar.bind(link.bar);
   link.map(0x6000, 0x78000);
-  for (const std::uint64_t address : {0x5040, 0x6040}) engine->send(false, address, 1_us);
+  for (const std::uint64_t address : {0x5040U, 0x6040U}) engine->send(false, address, 1_us);
   run_for(1_us + 500_ns);
   EXPECT_FALSE(dut->idle());
   if (engine_first) {

@@ -129,7 +129,7 @@ class walk_generator {
     const std::uint64_t before = beside_in_line(page);
     const std::uint64_t after = beside_in_line(page);
     if (at_once) met_.push_back(walk(map, cluster, after, within % 8));
-    // Behind a queue of others the walk would begin long after the drop.
+    // A walk that queues behind others would begin long after the drop.
     return walk(map, cluster, before, at_once && r_.chance(0.5) ? 600 : gap);
   }
   std::uint64_t beside_in_line(std::uint64_t page) { return (page & ~std::uint64_t{7}) + r_.below(8); }
