@@ -67,7 +67,7 @@ struct client {
   // both versions.
   [[nodiscard]] std::vector<port_gid> port_gids() const;
   // Makes of a program's address one of the fabric. Where there is a gateway, a GID stands for a LID, and packets have no GRH.
-  // Of RoCE each address is a GID: its node's LID and own GID take its place. EINVAL: no address of RoCE; ENETUNREACH: no port
+  // Each address of RoCE is a GID: its node's LID and own GID take its place. EINVAL: no address of RoCE; ENETUNREACH: no port
   // has the GID.
   [[nodiscard]] int route(verbs::ibv_ah_attr& to) const;
 

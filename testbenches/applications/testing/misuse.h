@@ -36,6 +36,27 @@ inline opened open() {
 
 alignas(4096) inline char buffer[8192];
 
+// Makes a UD QP in RTS, with Q_Key 5.
+inline ibv_qp* datagram_qp(const opened& o, ibv_cq* cq, std::uint32_t psn = 0) {
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = cq;
+  init.cap = {8, 8, 1, 1, 64};
+  init.qp_type = IBV_QPT_UD;
+  ibv_qp* qp = ibv_create_qp(o.pd, &init);
+  REQUIRE(qp);
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_INIT;
+  a.port_num = 1;
+  a.qkey = 5;
+  REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == 0);
+  a.qp_state = IBV_QPS_RTR;
+  REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE) == 0);
+  a.qp_state = IBV_QPS_RTS;
+  a.sq_psn = psn;
+  REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0);
+  return qp;
+}
+
 // A QP that is connected to itself.
 struct looped {
   opened o;

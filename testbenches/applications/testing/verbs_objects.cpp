@@ -179,22 +179,7 @@ void fields() {
 void address() {
   const opened o = open();
   ibv_cq* cq = ibv_create_cq(o.context, 16, nullptr, nullptr, 0);
-  ibv_qp_init_attr init{};
-  init.send_cq = init.recv_cq = cq;
-  init.cap = {8, 8, 1, 1, 64};
-  init.qp_type = IBV_QPT_UD;
-  ibv_qp* qp = ibv_create_qp(o.pd, &init);
-  REQUIRE(qp);
-  ibv_qp_attr a{};
-  a.qp_state = IBV_QPS_INIT;
-  a.port_num = 1;
-  a.qkey = 5;
-  REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == 0);
-  a.qp_state = IBV_QPS_RTR;
-  REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE) == 0);
-  a.qp_state = IBV_QPS_RTS;
-  a.sq_psn = 0xff12'3456;  // 24 bits count
-  REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0);
+  ibv_qp* qp = datagram_qp(o, cq, 0xff12'3456);  // 24 bits of the PSN count
   ibv_port_attr port{};
   REQUIRE(ibv_query_port(o.context, 1, &port) == 0);
   ibv_ah_attr to{};

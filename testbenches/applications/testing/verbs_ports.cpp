@@ -30,25 +30,6 @@ ibv_wc_status access(const looped& l, ibv_wr_opcode opcode, std::uint64_t at, st
   return one_completion(l.cq).status;
 }
 
-ibv_qp* datagram_qp(const opened& o, ibv_cq* cq) {
-  ibv_qp_init_attr init{};
-  init.send_cq = init.recv_cq = cq;
-  init.cap = {8, 8, 1, 1, 64};
-  init.qp_type = IBV_QPT_UD;
-  ibv_qp* qp = ibv_create_qp(o.pd, &init);
-  REQUIRE(qp);
-  ibv_qp_attr a{};
-  a.qp_state = IBV_QPS_INIT;
-  a.port_num = 1;
-  a.qkey = 5;
-  REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == 0);
-  a.qp_state = IBV_QPS_RTR;
-  REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE) == 0);
-  a.qp_state = IBV_QPS_RTS;
-  REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0);
-  return qp;
-}
-
 // Sends to itself, and returns the completion of the receive.
 ibv_wc datagram(ibv_qp* qp, ibv_cq* cq, ibv_mr* mr, ibv_ah* to, std::uint32_t qpn) {
   ibv_sge in{reinterpret_cast<std::uint64_t>(buffer + 4096), 64, mr->lkey};
