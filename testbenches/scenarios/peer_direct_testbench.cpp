@@ -42,7 +42,6 @@ class peer_direct final : public testbench {
   }
   void run(run_context& context) override {
     if (paths_.smallest > paths_.largest) throw input_error("parameters.smallest: larger than largest; lower it");
-    if (context.config().nodes.size() != 2) throw input_error("nodes: peer_direct needs 2");
     if (context.config().nodes[1].peer[0].kind == peer_kind::none) {
       throw input_error("node1.peer0.kind: peer_direct needs a device there; write gpu or nvme");
     }

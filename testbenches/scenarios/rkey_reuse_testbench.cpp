@@ -21,6 +21,7 @@ class rkey_reuse final : public testbench {
     c.nodes.resize(2);
     for (node_config& n : c.nodes) n.driver.rereg_key = driver::rereg_key_policy::renew;
   }
+  [[nodiscard]] std::size_t driven_nodes(std::size_t /*nodes*/, std::size_t /*needed*/) const override { return 1 + o_.targets; }
   void knobs(knob_visitor& k) override {
     k.bytes("length", length_, 1, 1e12, "bytes streamed; of a file as many as it has at most");
     k.text("input", input_, "file to stream; empty: bytes made from the seed");
@@ -40,7 +41,6 @@ class rkey_reuse final : public testbench {
     k.flag("two_steps", o_.two_steps, "R_Key kept: remove and add by two commands instead of one that exchanges");
   }
   void run(run_context& context) override {
-    if (context.config().nodes.size() < 2) throw input_error("nodes: rkey_reuse needs two, a host and a target; write 2");
     if (o_.buffer % 4096 != 0) throw input_error("parameters.buffer: not a multiple of 4 KiB; round it");
     if (o_.buffers % o_.batch != 0) {
       throw input_error(

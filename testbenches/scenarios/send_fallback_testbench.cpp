@@ -20,7 +20,6 @@ class send_fallback final : public testbench {
         "one packet in so many finds its storage gone; if the other connection is not back by then, the packet waits for it");
   }
   void run(run_context& context) override {
-    if (context.config().nodes.size() < 2) throw input_error("nodes: send_fallback needs two, a host and a target; write 2");
     if (o_.size % 4096 != 0) throw input_error("parameters.size: not a multiple of 4 KiB; round it");
     kit::fallback_result r;
     o_.parts = context.parts();

@@ -18,6 +18,8 @@ class applications_testbench final : public testbench {
   }
   // One is enough: alone, it talks to itself.
   void defaults(system_config& c) override { c.nodes.resize(1); }
+  // A program may launch others on any node.
+  [[nodiscard]] std::size_t driven_nodes(std::size_t nodes, std::size_t /*needed*/) const override { return nodes; }
   void knobs(knob_visitor& k) override { programs_.knobs(k); }
 
   void run(run_context& context) override {

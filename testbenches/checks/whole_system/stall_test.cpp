@@ -10,6 +10,7 @@
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/world.h"
+#include "testbenches/program/command_line/system_platform.h"
 #include "testbenches/program/execution/execute.h"
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/testing/run_program.h"
@@ -48,7 +49,9 @@ class scene final : public testbench {
 // Returns all failures in one text.
 std::string play(const system_config& config, std::vector<program> programs) {
   scene bench(std::move(programs));
-  run_context context(&config, 1, "");
+  const auto machine = make_system_platform();
+  *machine->config() = config;
+  run_context context(*machine, 1, "");
   run_guarded(bench, context);
   std::string text;
   for (const std::string& f : context.result().failures()) text += f + "\n";

@@ -19,9 +19,6 @@ struct run_arguments {
   run_options options;
   std::string folder;
   std::string seed;
-  std::string wave_limit = "1 GiB";
-  std::string waves = "vcd";
-  bool no_trace = false;
   std::string from;
   std::string until;
   std::string what_if;
@@ -45,26 +42,8 @@ struct run_arguments {
         ->allow_extra_args(false);
     run.add_option("--seed", seed, "Seed of all random streams; the default is 1")->type_name("N");
     run.add_option("--point", options.point, "Of a study: run this one of its points, 1, 2, ...")->type_name("N");
-    run.add_option("--trace", options.trace, "Record only signals whose name matches, '*.key_check.*'; may be repeated")
-        ->type_name("PATTERN")
-        ->allow_extra_args(false);
-    run.add_option("--waves", waves, "Format of the waveform: vcd, fst (compressed) or none")
-        ->type_name("FORMAT")
-        ->check(CLI::IsMember({"vcd", "fst", "none"}))
-        ->capture_default_str();
-    run.add_flag("--no-trace", no_trace, "Write no waveform, as --waves none");
-    run.add_option("--trace-limit", wave_limit, "Stop the waveform at this size; 0 B: no limit")
-        ->type_name("SIZE")
-        ->capture_default_str();
-    run.add_option("--packets", options.packets,
-                   "Record every packet for Wireshark: ib (InfiniBand) or roce (RoCEv2); may be repeated")
-        ->type_name("FORM")
-        ->check(CLI::IsMember({"ib", "roce"}))
-        ->allow_extra_args(false);
-    run.add_flag("--spans", options.spans, "Record each request's way through the units for ui.perfetto.dev");
-    run.add_option("--record-stream", options.record_stream,
-                   "Record what passes a unit's boundary for 'hcasim run lockstep --stream FILE': node0.hca.key_check=FILE")
-        ->type_name("UNIT=FILE");
+    options.observers = observer_registry::make_all();
+    for (const auto& o : options.observers) o->declare(run);
     run.add_option("--from", from, "Record waveforms and spans from this simulated time on")->type_name("TIME");
     run.add_option("--until", until, "Record waveforms and spans until this simulated time")->type_name("TIME");
     run.add_flag("--explain", options.explain, "Say where the time of an operation went and how busy each resource was");
@@ -75,9 +54,8 @@ struct run_arguments {
         ->expected(0, 1);
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
     run.add_flag("--json", options.json, "Print result.json instead of the table");
-    std::set<std::string> taken{"output", "set",   "param", "seed",    "trace",   "no-trace", "trace-limit",
-                                "force",  "json",  "help",  "point",   "packets", "spans",    "record-stream",
-                                "from",   "until", "waves", "explain", "what-if"};
+    std::set<std::string> taken;
+    for (const CLI::Option* o : run.get_options()) taken.insert(o->get_lnames().begin(), o->get_lnames().end());
     for (const std::string& n : testbench_registry::names()) {
       const auto bench = testbench_registry::create(n);
       const knob_tree tree([&](knob_visitor& v) { bench->knobs(v); });
@@ -99,20 +77,10 @@ struct run_arguments {
     for (const auto& [name, value] : own) {
       if (run.count("--" + name)) options.own.emplace_back(name, value);
     }
-    if (waves == "fst") options.waves = wave_format::fst;
-    if (waves == "none" || no_trace) options.waves.reset();
     const wave_window recorded = read_window(from, until);
     options.from = recorded.from;
     options.until = recorded.until;
-    try {
-      const long double limit = parse_quantity(knob_kind::bytes, wave_limit);
-      if (limit < 0 || limit > 0x1p62L)
-        throw quantity_error(fmt::format("{} is out of range; allowed is 0 B to 4194304 TiB", wave_limit));
-      options.wave_limit = static_cast<std::uint64_t>(limit);
-    } catch (const quantity_error& e) {
-      throw input_error(fmt::format("--trace-limit: {}", e.what()));
-    }
-    return options;
+    return std::move(options);
   }
 };
 

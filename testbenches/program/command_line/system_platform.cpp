@@ -98,6 +98,17 @@ std::vector<fault_order> read_faults(std::string_view text) {
   return orders;
 }
 
+// The files of memory_peers/<name>/ of every driver that peer clients have registered with; of several drivers apart, by node.
+void write_memory_peers(system& s, const std::filesystem::path& folder) {
+  std::vector<std::size_t> having;
+  for (std::size_t i = 0; i < s.nodes(); ++i) {
+    if (!s.at(i).device().peers().names().empty()) having.push_back(i);
+  }
+  for (const std::size_t i : having) {
+    s.at(i).device().peers().write(having.size() == 1 ? folder : folder / fmt::format("node{}", i));
+  }
+}
+
 class system_platform : public platform {
  public:
   void knobs(knob_visitor& k) override {
@@ -129,6 +140,20 @@ class system_platform : public platform {
   }
 
   system_config* config() override { return &config_; }
+
+  system& build(run_context& run) override {
+    system_config config = config_;
+    config.seed = run.seed();
+    try {
+      auto& s = run.make<system>("system", config);
+      run.watched([&s] { return s.watch().stalled(); }, [&s] { return s.watch().waiting(); });
+      run.at_end([&run, &s] { write_memory_peers(s, run.folder()); });
+      return s;
+    } catch (const std::invalid_argument& e) {
+      throw input_error(fmt::format("the description does not fit together: {}; see 'hcasim params' and docs/units", e.what()));
+    }
+  }
+
   [[nodiscard]] std::span<const fault_place> faults() const override { return fault_catalogue(); }
   [[nodiscard]] std::size_t nodes() const override { return config_.nodes.size(); }
   [[nodiscard]] std::vector<std::string> ways_of_rtl() const override {
@@ -154,34 +179,10 @@ class system_platform : public platform {
   bool visited_ = false;
 };
 
-// The files of memory_peers/<name>/ of every driver that peer clients have registered with; of several drivers apart, by node.
-void write_memory_peers(system& s, const std::filesystem::path& folder) {
-  std::vector<std::size_t> having;
-  for (std::size_t i = 0; i < s.nodes(); ++i) {
-    if (!s.at(i).device().peers().names().empty()) having.push_back(i);
-  }
-  for (const std::size_t i : having) {
-    s.at(i).device().peers().write(having.size() == 1 ? folder : folder / fmt::format("node{}", i));
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<platform> make_system_platform() {
   return std::make_unique<system_platform>();
-}
-
-system& run_context::build() {
-  system_config config = *config_;
-  config.seed = seed_;
-  try {
-    auto& s = make<system>("system", config);
-    watched([&s] { return s.watch().stalled(); }, [&s] { return s.watch().waiting(); });
-    at_end([this, &s] { write_memory_peers(s, folder()); });
-    return s;
-  } catch (const std::invalid_argument& e) {
-    throw input_error(fmt::format("the description does not fit together: {}; see 'hcasim params' and docs/units", e.what()));
-  }
 }
 
 }  // namespace hcasim

@@ -13,6 +13,8 @@
 
 namespace hcasim {
 
+class run_context;
+class system;
 struct system_config;
 
 class platform {
@@ -23,6 +25,8 @@ class platform {
   // Called once when all knobs are set: throws std::exception when values do not go together.
   virtual void check() {}
   virtual system_config* config() { return nullptr; }
+  // Elaborates the machine for `run`, which keeps it. Throws input_error when the description does not fit together.
+  virtual system& build(run_context& run) = 0;
   // Returns the places that can fail, and how.
   [[nodiscard]] virtual std::span<const fault_place> faults() const { return {}; }
   [[nodiscard]] virtual std::size_t nodes() const { return 0; }

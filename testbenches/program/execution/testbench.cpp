@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "testbenches/program/execution/platform.h"
 #include "testbenches/program/recording/statistics_series.h"
 #include "tlm/base/sudden_end.h"
 
@@ -48,6 +49,14 @@ std::vector<std::string> testbench_registry::names() {
 std::unique_ptr<testbench> testbench_registry::create(std::string_view name) {
   const auto it = table_of_testbenches().find(name);
   return it == table_of_testbenches().end() ? nullptr : it->second();
+}
+
+const system_config& run_context::config() const {
+  return *machine_.config();
+}
+
+system& run_context::build() {
+  return machine_.build(*this);
 }
 
 void run_context::resource(std::string unit, std::string name, double utilisation, std::string help) {

@@ -31,6 +31,7 @@
 
 namespace hcasim {
 
+class platform;
 class statistics_series;
 class system;
 struct system_config;
@@ -38,11 +39,10 @@ struct system_config;
 class run_context {
  public:
   // `series`: samples statistics on the way; null = not requested.
-  run_context(const system_config* config, std::uint64_t seed, std::filesystem::path folder,
-              statistics_series* series = nullptr)
-      : config_(config), seed_(seed), folder_(std::move(folder)), series_(series) {}
+  run_context(platform& machine, std::uint64_t seed, std::filesystem::path folder, statistics_series* series = nullptr)
+      : machine_(machine), seed_(seed), folder_(std::move(folder)), series_(series) {}
 
-  [[nodiscard]] const system_config& config() const { return *config_; }
+  [[nodiscard]] const system_config& config() const;
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   // Files written here become part of the run's output; the folder is moved to its final place at the end.
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
@@ -96,7 +96,7 @@ class run_context {
  private:
   void refuse_to_stand() const;
 
-  const system_config* config_;
+  platform& machine_;
   std::uint64_t seed_;
   std::filesystem::path folder_;
   statistics_series* series_;
@@ -119,6 +119,9 @@ class testbench {
   virtual void knobs(knob_visitor&) {}
   // Sets what this testbench needs to be different from the defaults (the number of nodes), before the description is applied.
   virtual void defaults(system_config&) {}
+  // Returns how many of `nodes` hosts have something to do; `needed` is the number by default. A description with others is
+  // refused. Asked when all knobs are set.
+  [[nodiscard]] virtual std::size_t driven_nodes(std::size_t /*nodes*/, std::size_t needed) const { return needed; }
   virtual void run(run_context& context) = 0;
 };
 

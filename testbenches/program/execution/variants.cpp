@@ -76,7 +76,7 @@ std::string variant_runs::in_child(std::uint64_t id) const {
     // Never deleted: taking a simulation apart costs more than ending its process.
     auto& run = *new prepared_run(testbench_, where, machine_);
     run.apply(d);
-    auto& context = *new run_context(run.machine().config(), run.seed(), folder);
+    auto& context = *new run_context(run.machine(), run.seed(), folder);
     run_guarded(run.bench(), context);
     context.measurement().finish(now());
     if (context.result().passed()) {

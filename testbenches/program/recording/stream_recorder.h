@@ -1,11 +1,7 @@
-// Records what passes the boundary of a unit, as a stream that lockstep replays (hcasim run ... --record-stream UNIT=FILE). The
-// program registers who can; the runner knows no unit.
+// Records what passes the boundary of a unit, as a stream that lockstep replays (hcasim run ... --record-stream UNIT=FILE).
 #pragma once
 
-#include <memory>
-#include <string>
-
-#include "models/system/system_config.h"
+#include <cstdint>
 
 namespace hcasim {
 
@@ -16,10 +12,5 @@ class stream_recorder {
   // written.
   virtual std::uint64_t finish() = 0;
 };
-
-// Throws std::invalid_argument: streams of `unit` (node0.hca.key_check) cannot be recorded.
-using stream_recorder_factory = std::unique_ptr<stream_recorder> (*)(const std::string& unit, const std::string& file,
-                                                                     const system_config& config);
-stream_recorder_factory& program_stream_recorder();
 
 }  // namespace hcasim

@@ -24,6 +24,7 @@ class sample_platform : public platform {
  public:
   sample_platform() { current = &config_; }
   void knobs(knob_visitor& k) override { config_.knobs(k); }
+  hcasim::system& build(run_context& /*run*/) override { throw std::logic_error("testbenches make the units of this machine"); }
   void check() override {
     if (config_.loss == 1) throw input_error("link.loss: with every packet lost nothing ever ends; write less than 1");
   }

@@ -138,6 +138,8 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
        "hcasim: the description does not fit together: pcie: data credits must hold one TLP of mps; see 'hcasim params' and "
        "docs/units\n"},
       {"--set nodes=1", "hcasim: nodes: ping needs 2 hosts, and there are 1; write nodes: 2\n"},
+      {"--set nodes=64",
+       "hcasim: nodes: of 64 hosts ping would drive 2; write nodes: 2, and topology: switch for a switch between them\n"},
       {"--set nodes=0", "hcasim: --set nodes=0: nodes: 0 is out of range; allowed is 1 to 64\n"},
       {"--set node0.hca.port.lid=3",
        "hcasim: --set node0.hca.port.lid=3: node0.hca.port.lid: unknown key 'lid'; keys here are: link_layer, mtu, "
