@@ -53,8 +53,8 @@ void completion::answer(report& r, ps t) {
   target_socket<report>::respond(r, t);
 }
 
-// Places in a CQ are taken one after the other; the translations of their addresses may overlap; the CQEs are written in the
-// order of their places, and what they lead to comes after them.
+// Places in a CQ are taken one after the other, and the translations of their addresses may overlap. CQEs are written in the
+// order of their places; the events of a CQE come after it.
 process completion::complete(report& r, ps t) {
   const ps begun = t;
   const std::uint32_t cqn = r.cqn & queue_number_mask;

@@ -1,4 +1,4 @@
-// One generic payload on its way to PCIe, and the requests that wait for it.
+// One generic payload on its way to PCIe, and the requests waiting for it.
 #pragma once
 
 #include <cstddef>

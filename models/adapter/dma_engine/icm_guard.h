@@ -1,7 +1,7 @@
 // Knows the areas of ICM, and judges whether bytes from there can be believed. Without time.
 //
-// With a code (knob `check`) each 32-bit word of ICM has one in memory: written with the word, read with it, checked and put
-// right before any unit looks. Then the entry is judged by its kind (tlm/icm_sound.h) [E11].
+// With a code (knob `check`) each 32-bit word of ICM has a check word in memory. Both are written and read together, and the
+// word is checked and corrected before any unit looks. Then the entry is judged by its kind (tlm/icm_sound.h) [E11].
 #pragma once
 
 #include <array>

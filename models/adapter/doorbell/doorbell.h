@@ -1,11 +1,11 @@
 // The adapter's BAR: control registers and the MSI-X table are passed to their owners; writes into UAR pages are doorbells.
 //
-// Doorbells are taken in order through a FIFO. An SQ or RQ doorbell that finds it full is dropped and its QPN remembered; the
-// indices are then read back from the doorbell record in host memory and rung. CQ and EQ doorbells that find it full wait on
-// the side, the newest of each queue. So no doorbell is ever lost, and the indices passed on for a QP never run backwards.
+// Doorbells are taken in order through a FIFO. At a full FIFO, an SQ or RQ doorbell is dropped and its QPN remembered. Its
+// indices are then read back from the doorbell record in host memory and rung. CQ and EQ doorbells at a full FIFO wait on the
+// side, the newest of each queue. So no doorbell is ever lost, and the indices passed on for a QP never run backwards.
 //
-// BlueFlame: a WQE written whole in one burst to a BlueFlame buffer goes to the send queue with its doorbell. Software has
-// written it to the SQ and the doorbell record as well, so it may be taken as a plain doorbell whenever it does not fit.
+// BlueFlame: a WQE written whole in one burst to a BlueFlame buffer goes to the send queue with its doorbell. Software has also
+// written the WQE to the SQ and the index to the doorbell record. So a WQE that does not fit is taken as a plain doorbell.
 #pragma once
 
 #include <array>

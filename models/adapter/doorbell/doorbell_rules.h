@@ -19,7 +19,7 @@ struct meaning {
   target what = target::none;
   bell kind = bell::send;
 };
-// `offset` in the UAR page.
+// Returns the meaning of a write of `bytes` at `offset` in the UAR page.
 meaning decode(std::uint32_t offset, std::uint64_t bytes);
 
 struct blueflame {
@@ -29,7 +29,7 @@ struct blueflame {
   std::uint32_t value = 0;  // SQ producer index behind the WQE, modulo 2^16
   std::uint32_t bytes = 0;
 };
-// `n` bytes written to the start of a BlueFlame buffer.
+// Decodes `n` bytes written to the start of a BlueFlame buffer.
 blueflame decode_blueflame(const std::byte* data, std::uint64_t n);
 
 // A write into a UAR page, and what it says.
@@ -47,7 +47,7 @@ struct uar_write {
 // Returns the number of the QP, SRQ or CQ whose page it must come through, without an arming; 0 = none.
 std::uint32_t number_of(const uar_write& w);
 
-// How far SQ or RQ index `a` is ahead of `b`, modulo 2^16.
+// Returns how far SQ or RQ index `a` is ahead of `b`, modulo 2^16.
 inline int ahead(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>(a - b));
 }

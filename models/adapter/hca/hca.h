@@ -64,7 +64,7 @@ class hca : public sc_core::sc_module {
   static fw_limits limits_of(const hca_config& config);
 
  private:
-  // Adds a unit that not every adapter has, or that is never looked up by its name.
+  // Adds a unit that some adapters lack, or without a lookup by its name.
   template <class Unit, class... Arguments>
   Unit& add(Arguments&&... arguments) {
     auto made = std::make_unique<Unit>(std::forward<Arguments>(arguments)...);

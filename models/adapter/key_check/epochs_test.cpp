@@ -69,7 +69,7 @@ TEST(KeyCheck, CheckWhoseMrcWasReadBeforeTheDrainIsOlder) {
   EXPECT_EQ(b.answered(d), at);
 }
 
-// And if such a check is refused, the drain goes on with the verdict.
+// A drain goes on with the verdict of the older check, if the check is refused.
 TEST(KeyCheck, RefusedOlderCheckEndsTheDrain) {
   bench b;
   hca_mrc& m = b.region(5);

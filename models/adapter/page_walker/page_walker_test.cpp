@@ -1,4 +1,4 @@
-// Look-ups and walks: exact times, answers, throughput.
+// Lookups and walks: exact times, answers, throughput.
 #include <chrono>
 #include <cstdio>
 
@@ -209,7 +209,7 @@ TEST(PageWalker, EqualMissesShareOneWalk) {
   EXPECT_EQ(b.count("merged"), 2U);
 }
 
-// Lines that all miss, W walkers, L levels: W / (L * latency); and Little's law on those that wait.
+// Lines that all miss, W walkers, L levels: W / (L * latency); and Little's law on the waiting misses.
 TEST(PageWalker, ThroughputIsWalkersOverLevelsTimesLatency) {
   page_walker_config c;
   c.walkers = 3;

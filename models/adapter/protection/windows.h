@@ -34,7 +34,7 @@ inline constexpr std::size_t bind_rules = 15;
 
 }  // namespace rules
 
-// `without` leaves a rule out; tests show with it that each rule is needed.
+// Returns the first fault of a bind. `without` leaves a rule out: tests show that each rule is needed.
 window_fault check_bind(const window_change& r, const hca_mrc& window, const hca_mrc& region, std::size_t without = no_rule);
 // Makes the window what was asked for; the caller counts it at its regions.
 void apply_bind(const window_change& r, hca_mrc& window, const hca_mrc& region);
@@ -51,8 +51,8 @@ void apply_fast_register(const window_change& r, hca_mrc& m);
 // Returns the MRC of a window, bound or not, after an unbind: its place, its PD and its key byte.
 hca_mrc unbound(const hca_mrc& window);
 
-// Whether `m` is the region that a window's `parent` names, so that its count of windows may change. That of an address space
-// whose rights allow no binding never does: they are its rights for life, and the firmware writes its entry without a look.
+// Returns whether `m` is the region that a window's `parent` names, so its count of windows may change. An address space whose
+// rights allow no binding is never counted. Its rights are for life, and the firmware writes its entry without reading it.
 bool counts_windows(const hca_mrc& m, std::uint32_t parent);
 
 }  // namespace hcasim

@@ -1,5 +1,5 @@
-// States of a QP's send side, and the events that change them. Beside the state stand positions in its queue (cursor, failed),
-// PSNs and counters, which any state may have; guards against the re-entry of coroutines are no part of it either.
+// States of a QP's send side, and the events that change them. Positions in its queue (cursor, failed), PSNs and counters are
+// no part of the state, since any state may have them. Guards against the re-entry of coroutines are none either.
 #pragma once
 
 #include "tlm/base/state_table.h"
@@ -113,11 +113,11 @@ inline bool in_error(flow_state s) {
 inline bool asked_to_stop(flow_state s) {
   return s.any(flow_table_rows::asked_to_stop);
 }
-// Neither in error nor asked to stop.
+// Returns whether the QP is neither in error nor asked to stop.
 inline bool is_live(flow_state s) {
   return !in_error(s) && !asked_to_stop(s);
 }
-// The next packet may go.
+// Returns whether the next packet may go.
 inline bool may_send(flow_state s) {
   return !in_error(s) && !s.any(flow_table_rows::held);
 }

@@ -26,7 +26,7 @@ TEST(flow_rules, what_cannot_be_is_not_reached) {
     if (flow_table.possible(s, flow_event::start)) {
       EXPECT_EQ(flow_table.step(s, flow_event::start), flow_state{});
     }
-    // Only what sends can get an answer that has it repeat something.
+    // No response makes a QP in error, or asked to stop, send again.
     for (const flow_event e : {flow_event::go_back, flow_event::rnr_nak, flow_event::response_faults}) {
       EXPECT_TRUE(is_live(s) || !flow_table.possible(s, e));
     }
@@ -39,7 +39,7 @@ TEST(flow_rules, what_cannot_be_is_not_reached) {
   }
 }
 
-// From wherever it is, what it waits for ends and a stop is answered: nothing holds it for ever.
+// A stop ends every wait of the QP and is answered, from every reachable state.
 TEST(flow_rules, a_stop_is_always_answered) {
   for (flow_state s : testing::reachable(flow_table)) {
     if (!s.any({stopping, stopped})) s = flow_table.step(s, flow_event::stop_later);

@@ -169,8 +169,7 @@ process requester::enter_error(flow& f, ps t) {
   check_stopped(f);
 }
 
-// A WQE that has made its change completes as done while nothing before it failed: no other WQE can have made the change
-// [C6.10].
+// A WQE whose change was made completes as done while nothing before it failed: no other WQE can have made the change [C6.10].
 void requester::flush(flow& f, ps t) {
   while (!f.operations.empty()) {
     const operation& op = *f.operations.front();

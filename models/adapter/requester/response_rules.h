@@ -1,4 +1,4 @@
-// The requester's action for a response, by its kind and by the place of its PSN among the packets that are sent and not
+// The requester's action for a response. It follows from the kind and from the place of its PSN among the packets sent and not
 // answered [D.2]. A response that is placed is judged further: its length, its opcode, and the keys of its memory.
 #pragma once
 

@@ -41,7 +41,7 @@ TEST(response_rules, laws) {
     EXPECT_EQ(r == fail, names && a.what == response_class::fatal_nak);
     EXPECT_EQ(r == rest, names && a.what == response_class::rnr_nak);
     EXPECT_EQ(r == go_back, names && a.what == response_class::sequence_nak);
-    // While a READ is going to be asked for again it is not asked for a second time.
+    // A READ that will be asked for again is not asked for a second time.
     EXPECT_FALSE(a.landing && r == ask_again);
   });
 }

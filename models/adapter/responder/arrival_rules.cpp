@@ -22,7 +22,7 @@ request_answer reliable(const request_arrival& a) {
   return is_fetch(a.opcode) ? request_answer::drop_unknown : request_answer::acknowledge;
 }
 
-// A gap ends the message that it is in; the next one begins with its first packet.
+// A gap ends the message in progress; the next one begins with its first packet.
 request_answer unreliable(const request_arrival& a) {
   if (a.psn == psn_class::expected && in_sequence(a.inbound, a.opcode)) return request_answer::execute;
   return in_sequence(HCA_INBOUND_NONE, a.opcode) ? request_answer::begin : request_answer::skip;

@@ -38,14 +38,14 @@ struct request_arrival {
   psn_class psn = psn_class::expected;
 };
 
-// A QP in this state hears requests.
+// Returns whether a QP in this state takes requests.
 constexpr bool receives(std::uint8_t state) {
   return state == HCA_QP_RTR || state == HCA_QP_RTS || state == HCA_QP_SQD || state == HCA_QP_SQE;
 }
 
 request_answer answer_to(const request_arrival& a);
 
-// Whether the context of the QP is another one then.
+// Returns whether the answer changes the context of the QP.
 constexpr bool changes_context(request_answer a) {
   switch (a) {
     case request_answer::execute:

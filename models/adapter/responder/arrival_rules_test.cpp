@@ -52,7 +52,7 @@ TEST(arrival_rules, laws) {
     ++heard;
     // Nothing but RC answers, and nothing but RC is ever in error for what comes out of its turn.
     EXPECT_TRUE(reliable || executes(r) || r == skip);
-    // RC executes the expected PSN when it fits the message, and only that; what does not fit is an error.
+    // RC executes the expected PSN exactly when it fits the message; any other packet with this PSN is an error.
     if (reliable) {
       EXPECT_EQ(r == execute, expected && fits);
       EXPECT_EQ(r == refuse, expected && !fits);
@@ -78,7 +78,7 @@ TEST(arrival_rules, laws) {
   EXPECT_GT(heard, 1000U);
 }
 
-// A packet that is dropped or answered from what is kept leaves the QP as it was.
+// A packet that is dropped, or answered from the record, leaves the QP unchanged.
 TEST(arrival_rules, only_what_is_in_its_turn_changes_the_context) {
   for (const request_arrival& a : all_arrivals()) {
     const request_answer r = answer_to(a);

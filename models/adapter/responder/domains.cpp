@@ -1,5 +1,5 @@
-// XRC: a request names the SRQ that it is for. It must be one of the domain of the QP; then the request has its PD, and a
-// receive of it completes to its CQ [H8, H9].
+// XRC: a request names an SRQ, which must belong to the domain of the QP. The request then has the PD of the SRQ, and its
+// receive completes to the CQ of the SRQ [H8, H9].
 #include "models/adapter/responder/responder.h"
 
 namespace hcasim {

@@ -11,7 +11,7 @@ constexpr unsigned longest_list = 4096;  // of groups of one hash; a longer one 
 
 }  // namespace
 
-// The members of the group that a packet is for, in their order; none = it has no group here.
+// Finds the group of a packet with its members in order; false = the packet's group has no members here.
 task<bool> responder::find_group(const packet& p, hca_group& g, ps& t) {
   std::uint32_t number = groups_[hca_group_hash(&p.grh.dest)];
   for (unsigned steps = 0; number != 0 && steps < longest_list; ++steps) {

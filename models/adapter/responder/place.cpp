@@ -54,8 +54,8 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
   co_return true;
 }
 
-// The WQEs of an SRQ around the one that the list names next are read with it. A WQE may be used as far along the list as WQEs
-// were posted at the time of the read.
+// A receive WQE of an SRQ is read together with its neighbours in memory. As many WQEs of the list may be used as were posted
+// at the time of the read.
 bool responder::is_fetched(const connection& s, const hca_qpc& q, std::uint16_t slot) {
   const auto behind = static_cast<std::uint16_t>(slot - s.fetched_first);
   return s.fetched_posted != 0 && behind < s.fetched_count && s.fetched_stride == q.rq_stride_shift;
@@ -242,9 +242,9 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   co_return true;
 }
 
-// Invalidates the key that came with a SEND; false = it could not be invalidated, and the QP is in error [C6.9], or the QP is
-// being stopped. A key that was invalidated is reported even if the QP goes into error meanwhile: no other request can have
-// done it [C6.10].
+// Invalidates the key that came with a SEND. False = the key could not be invalidated and the QP is in error [C6.9], or the QP
+// is being stopped. An invalidated key is reported even if the QP goes into error meanwhile: no other request can have done it
+// [C6.10].
 task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps& t) {
   const auto held = std::exchange(q.in_wqe_held, std::uint8_t{0});  // the receive is not flushed meanwhile
   const access_owner owner = owner_of(q, c.qpn);
@@ -314,8 +314,8 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
   co_return true;
 }
 
-// The request comes back after the RNR delay, and as often as the page is not there. A page that there is none of refuses it:
-// a receive buffer's (LOC_PROT_ERR) as a bad receive, any other as a bad key [D14].
+// The request comes back after the RNR delay, as often as the page is missing. A page that cannot be had refuses the request: a
+// receive buffer's (LOC_PROT_ERR) as a bad receive, any other as a bad key [D14].
 void responder::page_missing(connection& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status,
                              ps t) {
   const bool same = c.missing.for_page(page);

@@ -7,8 +7,8 @@ namespace hcasim {
 
 // The first response of an on-demand region must have its pages before the READ begins; the others wait for theirs.
 //
-// The verdict over the whole length comes first, so that later requests of this QP only run when the READ is good; each
-// response is judged again when its bytes are read [O8c].
+// The verdict over the whole length comes first: later requests of this QP run only when the READ is good. Each response is
+// judged again when its bytes are read [O8c].
 task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t) {
   const packet_header& h = p.header;
   const std::uint32_t count = psns_of(h, q.mtu_shift);
@@ -80,8 +80,8 @@ void responder::refuse_repetition(connection& c, const hca_qpc& q, const packet&
   c.acks_owed = owed;
 }
 
-// Responses leave in the order of their requests, and a READ has many. Requests are taken meanwhile: the receive buffer that
-// they would hold is the one that the peer's responses need.
+// Responses leave in the order of their requests, and a READ has many. Requests are taken meanwhile, since a waiting request
+// would hold the receive buffer needed for the peer's responses.
 process responder::answer_owed(connection& c) {
   c.on(connection_event::answers_begin);
   ++c.busy;
@@ -107,7 +107,7 @@ process responder::answer_owed(connection& c) {
   check_stopped(c);
 }
 
-// A request that is refused is answered behind the READs before it; any other error ends them.
+// A refused request is answered behind the READs before it; any other error ends them.
 bool responder::may_answer(const connection& c) {
   if (c.owed.empty() || asked_to_stop(c.state)) return false;
   const packet* const last = c.owed[c.owed.size() - 1].response;
@@ -181,8 +181,8 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
   check_stopped(c);
 }
 
-// Whether the NAK of this response is the one that is sent: nothing of its READ before it was refused. The QP is in error then,
-// unless this was a repetition: of that only the rest is not sent.
+// Returns whether the NAK of this response is sent: no earlier response of its READ was refused. The QP is in error then,
+// except after a repetition, which only ends.
 bool responder::tells_refusal(connection& c, const read_job& job, std::uint64_t ticket, ps t) {
   if (job.repetition == 0) {
     if (ticket >= c.last_ticket) return false;

@@ -1,9 +1,9 @@
-// SQD: no WQE is begun any more, and who asked learns when those that were begun are complete.
+// SQD: no WQE is begun any more, and the driver learns when the begun ones are complete.
 #include "models/adapter/send_queue/send_queue.h"
 
 namespace hcasim {
 
-// An error that came first is in the context already; of one that comes later the requester tells.
+// An earlier error is in the context already; a later one comes from the requester.
 process send_queue::pause(queue_state& q, control_request& answer, ps t) {
   ++q.busy;
   context_request c;

@@ -87,7 +87,7 @@ void send_queue::schedule(queue_state& q, ps t) {
   ready_probe_.set(ready_.size(), t);
 }
 
-// Blocks of what is posted that a turn may fetch. Where a queue begins that was not read yet only its context says.
+// Returns the posted blocks that a turn may fetch. The context alone knows the begin of a queue that was not read yet.
 std::uint32_t send_queue::room_wanted(const queue_state& q) const {
   const std::uint32_t posted = q.state.life == queue_life::unread ? ~0U : static_cast<std::uint16_t>(q.pi - q.ci);
   return std::min({posted, config_.fetch_batch, static_cast<std::uint32_t>(cache_.total())});
@@ -99,7 +99,7 @@ process send_queue::serve(queue_state& first, ps t) {
   for (;;) {
     ++q->busy;
     t = scheduler_.start(now(), clock_.cycles(config_.turn_interval));
-    // Room first: it comes when WQEs complete, and for that others want the context.
+    // Room comes first: WQEs free it by completing, and other units need the context for their completion.
     const std::uint32_t room = room_wanted(*q);
     bool given = room == 0;
     if (room != 0) co_await cache_.take(room);
@@ -276,7 +276,8 @@ void send_queue::issue(queue_state& q, ps t) {
   q.issuing = false;
 }
 
-// A WQE that changes protection, in its turn. It is not executed on a QP in error, whose requester flushes it [BND16].
+// Executes a WQE that changes protection, in its turn. A QP in error does not execute the WQE: its requester flushes it
+// [BND16].
 process send_queue::change(queue_state& q, work_request& w, ps t) {
   ++q.busy;
   ++changes_;

@@ -1,13 +1,13 @@
-// Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the requester
-// in order, as far as fences, READ depth and its own limits allow. BIND, LOCAL_INV and FAST_REG are executed by window_unit
-// when their turn comes; nothing later of the QP starts before [O1, O10].
+// Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the
+// requester. WQEs go in order, as far as fences, READ depth and the requester's limits allow. BIND, LOCAL_INV and FAST_REG are
+// executed by window_unit when their turn comes; nothing later of the QP starts before [O1, O10].
 //
 // In SQD no WQE is begun: posted WQEs wait in host memory, or here if they were fetched. When all WQEs that were begun are
 // complete, the context and, if asked for, an event say so.
 //
-// Errors: a WQE that does not match its place (index, QPN, size) is passed on with LOC_QP_OP_ERR. An SQ buffer that cannot be
-// read puts the next WQE into the same state, and so does a context. The length of such a WQE is not known: the next one may
-// begin in its middle, and is a bad one too. Every rung send queue gets its turn, so every request completes.
+// Errors: a WQE that does not match its place (index, QPN, size) is passed on with LOC_QP_OP_ERR. An SQ buffer or a context
+// that cannot be read does the same to the next WQE. The length of such a WQE is not known: the next one may begin in its
+// middle, and is a bad one too. Every rung send queue gets its turn, so every request completes.
 #pragma once
 
 #include "firmware/abi/context.h"
@@ -84,7 +84,7 @@ class send_queue : public unit {
   void on_complete(work_request& w, ps t);
   void check_stopped(queue_state& q);
 
-  // drain.cpp
+  // Pauses a queue and drains it (drain.cpp).
   process pause(queue_state& q, control_request& c, ps t);
   void go_on(queue_state& q, ps t);
   [[nodiscard]] static bool is_begun(const queue_state& q);

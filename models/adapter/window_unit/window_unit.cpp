@@ -160,7 +160,7 @@ void window_unit::unclaim(std::uint32_t index, std::uint32_t region) {
   unclaimed_.wake_all(queue_);
 }
 
-// The change is made when the kernel is where it happens, so that accesses before it see the older state.
+// Waits until the kernel reaches the time of the change: earlier accesses see the older state.
 task<> window_unit::reach(ps& t) {
   t += latency_;
   co_await queue_.until(t);
@@ -352,7 +352,7 @@ task<> window_unit::drop_translations(std::uint32_t index, std::uint64_t operati
   co_await walker.request(w, t);
 }
 
-// One window less at the region that `parent` names, if it is still that region.
+// Counts one window less at the region that `parent` names, if the region is still the same.
 task<> window_unit::uncount_at_region(std::uint32_t parent, std::uint64_t operation, ps& t) {
   co_await claim(none, hca_key_index(parent), t);
   co_await uncount(parent, operation, t);
