@@ -301,7 +301,7 @@ void responder::take_place(hca_qpc& q, const packet& p, request_answer answer) {
 }
 
 // Checks in the order of [D4..D13]; returns whether the packet is held until its payload has landed. The context is released
-// while a receive is taken from an SRQ, whose context may need the same way of the cache. ctx.failed: the context could not be
+// while a receive is taken from an SRQ, whose context is in the same cache. After that, ctx.failed: the context could not be
 // fetched again.
 task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps& t) {
   const packet_header& h = p.header;

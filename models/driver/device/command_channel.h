@@ -1,8 +1,8 @@
 // The driver's end of the command queue: a ring of hca_command in host memory. Several software threads may have commands in
-// flight; each waits for the entry of its own to come back. A thread that finds the ring full waits its turn in order.
+// flight; each waits until its own entry comes back. A thread that finds the ring full waits its turn in order.
 //
-// A command that is not answered within the timeout makes the device dead: it, those in flight and all later ones fail, and
-// their buffers are not reused before the channel is opened anew, for the adapter may still write them.
+// A command without an answer within the timeout makes the device dead: all commands in flight and all later ones fail. Their
+// buffers are not reused before the channel is opened anew, because the adapter may still write them.
 #pragma once
 
 #include <deque>

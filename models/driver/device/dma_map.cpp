@@ -93,7 +93,7 @@ void dma_map::write(cpu* c, std::uint64_t physical, std::span<const std::uint64_
   }
 }
 
-// The table whose entries are for pages of `level`, made where it is missing; a large page above it is split.
+// Returns the table with the entries for pages of `level`, made if it is missing; a large page above is split.
 std::uint64_t dma_map::node_for(cpu* c, std::uint64_t address, unsigned level, bool must) {
   std::uint64_t node = root_;
   for (unsigned l = IOMMU_LEVELS - 1; l > level; --l) {
@@ -154,7 +154,7 @@ bool dma_map::enter(cpu* c, std::uint64_t address, std::uint64_t physical, std::
   return true;
 }
 
-// A table with nothing mapped in it, and those below it. The IOMMU has forgotten it with the last page that it had.
+// Frees a table with nothing mapped, and the tables below it. The IOMMU has forgotten the table with its last page.
 void dma_map::retire(std::uint64_t node, unsigned level) {
   for (std::uint64_t i = 0; level != 0 && i < 512; ++i) {
     const auto child = machine_.memory_bytes().get<std::uint64_t>(node + i * 8);
@@ -168,7 +168,7 @@ void dma_map::retire(std::uint64_t node, unsigned level) {
 void dma_map::clear(cpu* c, std::uint64_t address, std::uint64_t bytes) {
   static constexpr std::array<std::uint64_t, 512> zeros{};
   while (bytes != 0) {
-    // The level of the page that is there now; one that is only partly meant is split.
+    // The level of the page found; a page cleared in part is split.
     unsigned level = IOMMU_LEVELS - 1;
     for (std::uint64_t node = root_; level > 0; --level) {
       const auto entry = machine_.memory_bytes().get<std::uint64_t>(node + slot_of(address, level) * 8);
@@ -189,7 +189,7 @@ void dma_map::clear(cpu* c, std::uint64_t address, std::uint64_t bytes) {
 std::uint64_t dma_map::allocate(std::uint64_t bytes, std::uint64_t alignment, bool must) {
   if (!translated()) return machine_.reserve_physical(bytes, alignment, must);
   bytes = align_up(bytes, page);
-  // So that large areas need few entries.
+  // Natural alignment: large areas need few entries.
   const std::uint64_t natural = bytes >= span_of(2) ? span_of(2) : bytes >= span_of(1) ? span_of(1) : page;
   const std::uint64_t physical = machine_.reserve_physical(bytes, std::max(alignment, natural), must);
   return physical != 0 && share(physical, bytes, must) ? physical : 0;

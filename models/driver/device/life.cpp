@@ -70,7 +70,7 @@ void device::look_later() {
   queue.disregard(1);
 }
 
-// The thread is there from the first time on that it is needed.
+// The thread is made at the first need.
 void device::call_for_care() {
   care_.wake();
   if (!std::exchange(has_carer_, true)) machine_.run("care", [this](cpu& c) { take_care(c); });
@@ -149,8 +149,8 @@ void device::recover(cpu& c) {
   opening_done_.wake();
 }
 
-// Nothing of it reaches memory any more when this returns true: its DMA is off, and the answer to a read has pushed before it
-// what was under way. A device that is not there cannot reach anything.
+// Cuts the device off from memory; true = none of its DMA is under way. Its DMA is off, and the answer to a read has pushed
+// earlier writes before it. A device that is not there cannot reach anything.
 bool device::cut_off(cpu& c) {
   write_register(c, config_space + PCI_COMMAND, std::uint32_t{0});
   const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);

@@ -72,8 +72,8 @@ int close(cpu& c, ibv_context* context) {
 
 }  // namespace
 
-// Objects that the adapter cannot give back, because its tables are damaged or out of its reach, go with a reset only; and the
-// process leaves.
+// Objects that the adapter cannot give back (tables damaged or out of its reach) need a reset. After the reset the process
+// leaves.
 int ibv_close_device(cpu& c, ibv_context* context) {
   process& p = of(context);
   device& d = *p.device;

@@ -23,7 +23,7 @@ class queue_buffer {
   queue_buffer& operator=(const queue_buffer&) = delete;
   ~queue_buffer() { give_back(); }
 
-  // 0, or ENOMEM.
+  // Allocates the buffer; returns 0 or ENOMEM.
   int allocate(cpu& c, process& p, std::uint64_t bytes, page_policy policy);
   void release(cpu& c);
   void swap(queue_buffer& other);
@@ -34,7 +34,7 @@ class queue_buffer {
     return frames_[offset >> host_page_shift] + (offset & (host_page - 1));
   }
   [[nodiscard]] const std::vector<virtual_memory::frame_run>& runs() const { return runs_; }
-  // DMA addresses of its pages of 2^shift bytes, and of a byte.
+  // Returns the DMA addresses of its pages of 2^shift bytes.
   [[nodiscard]] std::vector<std::uint64_t> pages(unsigned shift) const;
   [[nodiscard]] std::uint64_t address(std::uint64_t offset) const;
 
@@ -54,7 +54,7 @@ class record_pool {
  public:
   explicit record_pool(process& p) : process_(p) {}
 
-  // The physical address of a zeroed record; 0 = out of memory.
+  // Returns the physical address of a zeroed record; 0 = out of memory.
   std::uint64_t get(cpu& c);
   void put(std::uint64_t record) { free_.push_back(record); }
   // Returns the address by which the adapter knows a record.

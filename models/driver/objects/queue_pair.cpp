@@ -164,7 +164,7 @@ command_result create_on_adapter(cpu& c, queue_pair& qp) {
   return run(c, qp.context, {.code = HCA_CMD_CREATE_QP, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
 }
 
-// CQEs of this QP that were not polled must not be taken for those of a later QP with its number.
+// CQEs of this QP left unpolled must not reach a later QP of the same number.
 void clean_cq(cpu& c, process& p, completion_queue& cq, queue_pair& qp) {
   for (std::uint32_t i = cq.ci; i - cq.ci <= cq.mask(); ++i) {
     const auto e = p.bytes.get<hca_cqe>(cq.slot(i));

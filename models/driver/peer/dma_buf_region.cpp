@@ -43,7 +43,7 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
     buffer->unmap_attachment(c, sg);
   }
 
-  // Gives host memory behind an IOMMU addresses that the adapter may use; those of other devices are the bus's own.
+  // Gives host memory behind an IOMMU DMA addresses; memory of other devices keeps its bus addresses.
   int enter_iommu(cpu& c) {
     dma_map& dma = p.device->dma();
     if (!dma.translated()) return 0;

@@ -1,5 +1,5 @@
-// An allocation of a peer device as a dma-buf. Its owner may evict it to host memory by the copy engine, and bring it back; its
-// importers find it where it is.
+// An allocation of a peer device as a dma-buf. Its owner may evict the memory to the host by the copy engine, and bring it
+// back; importers get the current place.
 #pragma once
 
 #include "models/driver/peer/dma_buf.h"

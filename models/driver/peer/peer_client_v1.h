@@ -1,5 +1,5 @@
-// The peer client interface as it was first proposed (2014): `acquire` is told of which client the process says that its memory
-// is, and a registration is known by a pointer. Known under driver.peer_semantics: legacy; otherwise it cannot be registered.
+// The peer client interface as first proposed (2014). `acquire` gets the name of the client that the process gives for its
+// memory; a registration is known by a pointer. Clients of this interface need driver.peer_semantics: legacy.
 #pragma once
 
 #include "models/driver/peer/peer_client.h"

@@ -25,7 +25,7 @@ bool is_the_adapters(const sg_entry& e, const device& d) {
   return touches(HCA_DM_BASE, 2 * HCA_DM_BASE - 1) || touches(d.bar(), d.bar() + (HCA_BAR_SIZE - 1));
 }
 
-// Returns the part of the client's pages that the adapter needs: from the host page of the first byte to that of the last.
+// Returns the client's pages that the adapter needs: from the host page of the first byte to the one of the last.
 sg_table trimmed(const umem& u) {
   sg_table t = u.sg;
   const std::uint64_t front = align_down(u.addr, host_page) - align_down(u.addr, u.page);

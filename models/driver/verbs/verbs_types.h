@@ -106,8 +106,8 @@ struct ibv_context {
   int num_comp_vectors;
   // Memory of the driver's queues: `memory`, unless another one is set before the first object.
   virtual_memory* queue_memory = nullptr;
-  // Peer-Direct as first proposed: the client of the memory that is registered next, and the message to that client. A name
-  // counts if it is set.
+  // Peer-Direct as first proposed: the client of the next registration's memory, and the message to the client. A name counts
+  // if it is set.
   const char* peer_mem_name = nullptr;
   void* peer_mem_private_data = nullptr;
 };
@@ -196,8 +196,8 @@ struct ibv_xrcd {
 };
 
 struct ibv_xrcd_init_attr {
-  std::uint64_t file;  // the file that all its openings share, among the processes of a host; 0 = it cannot be opened again
-  bool create;         // if it does not exist; otherwise that is EAGAIN
+  std::uint64_t file;  // the file shared by all its openings, among the processes of a host; 0 = it cannot be opened again
+  bool create;         // if the file is missing; otherwise EAGAIN
   bool exclusive;      // EINVAL if it exists
 };
 
