@@ -37,9 +37,9 @@ class node : public sc_core::sc_module {
   rtl_device& own_device(std::size_t i) { return *rtl_devices_.at(i); }
   // The address of the adapter's BAR 0: above every address that memory has.
   static constexpr std::uint64_t bar_base = 0xffff'f000'0000'0000;
-  // The BAR of peer device `i`.
+  // Returns the BAR of peer device `i`.
   static constexpr std::uint64_t peer_bar(std::size_t i) { return 0xffff'c000'0000'0000 + (std::uint64_t{i} << 44); }
-  // The registers of RTL device `i`, and who it is on PCIe.
+  // Returns the registers' address of RTL device `i`; `device_requester`: its ID on PCIe.
   static constexpr std::uint64_t device_bar(std::size_t i) { return 0xffff'9000'0000'0000 + (std::uint64_t{i} << 44); }
   static constexpr std::uint16_t device_requester(std::size_t i) { return static_cast<std::uint16_t>(HCA_REQUESTER + 1 + i); }
   static constexpr std::uint64_t iommu_base = 0xffff'b000'0000'0000;

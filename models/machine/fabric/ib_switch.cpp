@@ -11,7 +11,7 @@ constexpr std::uint16_t no_port = 0xffff;
 constexpr std::size_t unicast_lids = HCA_MULTICAST_LID;
 constexpr std::size_t multicast_lids = HCA_PERMISSIVE_LID - HCA_MULTICAST_LID;
 
-// Reads the fields that a switch needs of a packet: the LRH as it is on the wire.
+// Returns the destination LID from the LRH on the wire.
 std::uint16_t dest_lid(const packet& p) {
   const auto lrh = p.lrh();
   return static_cast<std::uint16_t>(std::to_integer<unsigned>(lrh[2]) << 8 | std::to_integer<unsigned>(lrh[3]));
@@ -220,7 +220,8 @@ void ib_switch::leave(lane& l) {
 
 void ib_switch::admit(lane& l) {
   while (!l.held.empty() && fits(l, l.held.front().bytes)) {
-    // Answered first: the packet is on one binding at a time. It stays listed meanwhile, so that no packet overtakes it.
+    // The answer comes first: the packet is on one binding at a time. The packet stays listed meanwhile, so no other overtakes
+    // it.
     const queued q = l.held.front();
     moved(q);
     l.held.pop();

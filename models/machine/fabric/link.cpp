@@ -7,8 +7,8 @@ namespace hcasim {
 namespace {
 
 constexpr std::uint64_t block = 64;
-// The ICRC does not cover the lane (LRH) and the congestion bits (BTH), which are among the first bytes on the wire. VCRC,
-// which is not carried, does. Flips there are not drawn, so that a corrupted packet is one that the receiver can tell.
+// The ICRC does not cover the lane (LRH) and the congestion bits (BTH), which are among the first bytes on the wire. VCRC does,
+// but is not carried. Flips there are not drawn, so the receiver can tell every corrupted packet.
 constexpr std::size_t congestion_byte = wire::lrh_bytes + 4;
 
 std::uint32_t blocks_of(const packet& p) {
@@ -76,13 +76,13 @@ tlm::tlm_sync_enum link::take(packet& p, tlm::tlm_phase, ps& t) {
   return tlm::TLM_ACCEPTED;
 }
 
-// Credits that come back while the wire is busy anyway cost nothing. A start that would leave the wire idle for want of
-// credits waits instead, so that other lanes may go first.
+// Credits that come back while the wire is busy anyway cost nothing. A start that would leave the wire idle for want of credits
+// waits instead: other lanes may go first.
 bool link::may_start(const direction& d, const lane& l, std::uint32_t blocks, ps t) const {
   return config_.buffer == 0 || credits_at(l, blocks) <= std::max(t, d.wire.free_at());
 }
 
-// When the sender will hold `blocks` credits; never: not known yet.
+// Returns when the sender will hold `blocks` credits; never = not known yet.
 ps link::credits_at(const lane& l, std::uint32_t blocks) const {
   std::uint64_t sum = l.free;
   if (sum >= blocks) return ps(0);

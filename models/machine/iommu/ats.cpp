@@ -75,7 +75,7 @@ void iommu::free_lost(std::uint32_t of) {
   }
 }
 
-// The tag of an invalidation that was given up is not used again before the device names it, or its context is read anew.
+// The tag of a timed-out invalidation is reused only after the device has named it, or its context was read anew.
 void iommu::expire() {
   ps next = never;
   for (device_invalidation& d : tags_) {

@@ -162,7 +162,7 @@ bool iommu::answer_from_cache(access& a) {
   return true;
 }
 
-// Translated or refused. What stands in order waits for its turn.
+// The access is translated or refused. An access in order waits for its turn.
 void iommu::known(access& a, ps t) {
   a.known = true;
   a.ready = std::max(a.ready, t);
@@ -171,7 +171,7 @@ void iommu::known(access& a, ps t) {
 }
 
 void iommu::pump(requester& r, ps t) {
-  // First in order, a read has nothing before it that it must not pass.
+  // A read at the front has no write before it.
   while (!r.order.empty() && !r.order.front().known && r.order.front().payload->is_read()) r.order.pop().in_order = false;
   if (r.order.empty() || !r.order.front().known || r.order.front().going) return;
   go_on(r.order.front(), t);  // and stays first until it has gone

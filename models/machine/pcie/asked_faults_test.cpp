@@ -1,4 +1,4 @@
-// Faults of bursts to come: each happens as often as it was asked for, in order, to the bursts that it fits.
+// Faults of bursts to come: each happens as often as asked for, in order, to the bursts of its kind.
 #include <gtest/gtest.h>
 
 #include "models/machine/pcie/pcie_bench.h"

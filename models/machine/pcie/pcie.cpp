@@ -176,7 +176,7 @@ pcie_route pcie::to_requester(std::uint16_t requester) const {
 
 // ---- the links
 
-// A message without data is a header; that it takes a data credit is the only difference from the specification.
+// A message without data is a header. Unlike in the specification, it takes a data credit.
 tlp_shape pcie::shape_of_write(const burst& b, std::uint64_t mps) {
   return b.empty ? tlp_shape{1, 0, 1} : split_write(b.address, b.bytes, mps);
 }
@@ -239,7 +239,7 @@ pcie::stream pcie::down_from_root(lane& l, const stream& s, const tlp_shape& sha
   return config_.has_switch ? cross(l.down, s, config_.link_latency + config_.switch_latency, shape, header) : s;
 }
 
-// When the last TLP has reached the peer, coming from another device's link.
+// Returns when the last TLP has reached the peer, coming from another device's link.
 ps pcie::to_peer(lane& l, const stream& s, const tlp_shape& shape, std::uint64_t header) {
   const ps hop = config_.link_latency + (config_.has_switch ? config_.switch_latency : config_.root_forward_latency);
   return cross(l.down, s, hop, shape, header).end + config_.link_latency;

@@ -87,7 +87,7 @@ void pcie::write_done(lane& l) {
   }
 }
 
-// It pushes the device's writes before it, and memory has them when software goes on.
+// The answer pushes the device's writes before it: software goes on when memory has them.
 void pcie::answer_software(burst& b) {
   lane& l = *lanes_[b.route.device];
   if (b.behind <= l.memory_writes_done) return respond(b);
@@ -151,7 +151,7 @@ void pcie::pump_reads(lane& l) {
   }
 }
 
-// The burst is done with before the initiator hears of it: it may send the next one from inside the call.
+// The burst is finished before its answer: the initiator may send the next one from inside the call.
 void pcie::respond(burst& b) {
   tlm::tlm_generic_payload& p = b.payload();
   const unsigned source = b.source;

@@ -66,9 +66,9 @@ void pcie::withdraw() {
   look(l);
 }
 
-// The link layer's retries. Garbled TLPs are asked for again when they have arrived; what was sent behind them meanwhile is
-// thrown away with them, so that the link is lost until they come again. TLPs without an acknowledge have arrived; they take
-// the link once more, when the sender's timer has run out.
+// The link layer's retransmissions. Garbled TLPs are asked for again after their arrival. TLPs sent meanwhile are dropped too,
+// so the link is lost until the TLPs come again. TLPs without an acknowledge have arrived, and take the link once more when the
+// sender's timer has run out.
 link_schedule::span pcie::replay(direction& d, ps t, ps work) {
   ++d.replays;
   if (d.garbled != 0) {
@@ -112,7 +112,7 @@ void pcie::refuse(burst& b) {
   later<&pcie::respond>(b, now());
 }
 
-// At its destination. True = it ends there, with the status that is set.
+// Applies a fault at the burst's destination; true = the burst ends here, with its status set.
 bool pcie::spoil_arrival(burst& b) {
   switch (b.fate) {
     case pcie_fate::poisoned_read:
@@ -161,8 +161,8 @@ void pcie::timed_out(burst& b) {
   complete(b);
 }
 
-// Nothing of the device gets through until the link is up again; what was outstanding is lost. A device that comes back has
-// lost its power, so it begins as after a reset.
+// Nothing of the device gets through until the link is up again; outstanding accesses are lost. The device has lost its power,
+// and begins as after a reset.
 void pcie::link_down(lane& l, ps length) {
   l.down_now = true;
   l.errors |= PCI_ERROR_SURPRISE_DOWN;

@@ -131,7 +131,7 @@ link_schedule::span link_schedule::book(ps t, ps work, ps current) {
     left -= idle;
     if (left == 0_ps) break;
   }
-  // Everything from `begin` to `at` is taken now; it joins what it touches.
+  // The link is taken from `begin` to `at` now, joined with adjacent spans.
   if (next != spans_.end() && next->begin == at) ++next;
   const span all{first == next ? begin : std::min(begin, first->begin), first == next ? at : std::max(at, (next - 1)->end)};
   if (first == next) {

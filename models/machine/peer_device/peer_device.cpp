@@ -168,7 +168,7 @@ void peer_device::issue(bool write, std::uint64_t address, std::uint64_t offset,
   send(b);
 }
 
-// Posted behind the bytes it tells of; the device does not wait for it.
+// The fence is posted behind the copied bytes; the device does not wait for it.
 void peer_device::send_fence(const peer_copy& c) {
   burst& b = new_burst(true, c.fence, sizeof c.fence_value);
   b.offset = ~std::uint64_t{0};

@@ -22,7 +22,7 @@ struct peer_device_config {
   std::uint64_t copy_burst = 4_KiB;
   std::uint32_t copy_outstanding = 32;
 
-  // The page size in force: what `page` says, or that of the kind.
+  // Returns the page size in force: `page`, or the kind's.
   [[nodiscard]] std::uint64_t page_bytes() const { return page ? page : kind == peer_kind::nvme ? 4_KiB : 64_KiB; }
 
   void knobs(knob_visitor& k) {

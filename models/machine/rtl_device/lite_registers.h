@@ -29,7 +29,7 @@ class lite_registers : public sc_core::sc_module {
   void word_done(unsigned response, ps t);
   void end_word(unsigned response, ps t);
   [[nodiscard]] std::uint64_t word_at() const;
-  // Whether the RTL can be asked for it: the address fits, and so do the bytes of a write.
+  // Returns whether the RTL can take the access: the address fits, and so do the bytes of a write.
   [[nodiscard]] bool reaches(std::uint64_t word) const;
 
   // A stream, and where in its payload a signal lies.
