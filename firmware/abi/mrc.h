@@ -62,8 +62,8 @@ struct hca_extent {
 };
 HCA_LAYOUT(struct hca_extent, 16);
 
-/* A line of the tree above the extents. What begins before start[0] stands below child[0], what begins from start[i] on below
- * child[i + 1]. */
+/* A line of the tree above the extents. Extents that begin before start[0] stand below child[0], from start[i] on below child[i
+ * + 1]. */
 struct hca_extent_node {
   uint64_t start[5]; /* of the first extent below child[i + 1]; HCA_EXTENT_NONE: the child before was the last one */
   uint32_t child[6]; /* lines of the extent area */

@@ -62,7 +62,7 @@ struct hca_msix_entry {
 };
 HCA_LAYOUT(struct hca_msix_entry, 16);
 
-/* Doorbell record of a QP or SRQ, in host memory: the producer indices that the driver writes before it rings. The adapter
+/* Doorbell record of a QP or SRQ, in host memory: the producer indices, written by the driver before it rings. The adapter
  * reads them back when its doorbell FIFO has overflowed. */
 struct hca_qp_record {
   uint32_t sq_pi; /* 64 B blocks, modulo 2^16 */

@@ -1,6 +1,5 @@
-/* Whether an entry that comes from ICM is one that can have been written there: its types, ranges and reserved bits. Who reads
- * one that is not believes nothing of it. What these rules let pass may still be damaged: for that there is the integrity code.
- */
+/* Checks whether an entry read from ICM can have been written there: its types, ranges and reserved bits. A reader of an
+ * unsound entry uses none of its fields. A sound entry may still be damaged, for which there is the integrity code. */
 #pragma once
 
 #include <stdbool.h>
@@ -55,7 +54,7 @@ static inline bool hca_srq_sound(const struct hca_qpc* q) {
   return domain && q->srqn == 0 && q->sq.log_bytes == 0 && q->srq_limit < slots && q->in_wqe < slots;
 }
 
-/* The QPs of a group are those that `members` counts; behind them nothing stands. */
+/* The first `members` places hold the QPs of a group; the places behind are 0. */
 static inline bool hca_group_sound(const struct hca_group* g) {
   uint32_t reserved = g->reserved0 | g->reserved2[0] | g->reserved2[1] | g->reserved2[2];
   for (unsigned i = 0; i < 4; i++) reserved |= g->reserved1[i];

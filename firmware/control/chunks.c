@@ -1,4 +1,4 @@
-/* The chunk list of a mailbox [E5]. Software may change it while it is read, so every pass checks it anew. */
+/* The chunk list of a mailbox [E5]. Software may change the list during the reading, so every pass checks it anew. */
 #include "firmware/control/state.h"
 
 int fw_chunks_open(struct firmware* fw, uint64_t address, uint32_t count) {

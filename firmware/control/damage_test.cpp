@@ -1,5 +1,5 @@
-// Every bit of every kind of entry is flipped in ICM, one at a time, before the commands that read it: they end with a status,
-// and what is not damaged goes on.
+// Flips every bit of every kind of entry in ICM, one at a time, before the commands that read the entry. The commands end with
+// a status, and undamaged objects go on.
 #include <set>
 
 #include "firmware/control/queue_bench.h"
@@ -88,7 +88,7 @@ TEST(damage, of_a_shared_receive_queue) {
   EXPECT_TRUE(statuses.contains(HCA_DAMAGED));
 }
 
-// The SRQ that a QP names, when that is all that is wrong.
+// Only the number of a QP's SRQ is wrong.
 TEST(damage, of_the_number_of_an_srq) {
   bench b;
   const std::uint32_t qpn = b.create_qp(b.cqn);

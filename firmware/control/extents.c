@@ -1,6 +1,6 @@
-/* The extents of an address space: its segments, merged where they touch, in a tree of lines (firmware/abi/mrc.h) of
- * which all but the root are at least half full. A line that changes is made anew, and with it those above it up to the root,
- * so that who reads the old tree finds all of it [S11]. */
+/* The extents of an address space: its segments, merged where they touch, in a tree of lines (firmware/abi/mrc.h). All lines
+ * but the root are at least half full. A changed line is made anew, together with the lines above it up to the root. So an
+ * access to the old tree finds all of it [S11]. */
 #include "firmware/control/state.h"
 
 enum { ROOM = HCA_EXTENT_CHILDREN + 2 };
@@ -11,13 +11,13 @@ struct row {
   struct hca_extent at[ROOM];
 };
 
-/* An extent that comes or goes; of one that goes `length` 0 is all of it, and is then known. */
+/* An extent that comes or goes. Going with `length` 0 = all of the extent; its length is then filled in. */
 struct edit {
   uint64_t start;
   uint64_t length;
   uint64_t behind; /* where the line begins that follows */
   bool goes;
-  bool touches_behind; /* nothing was done: the extent it has to merge with stands in that line */
+  bool touches_behind; /* nothing was done: the extent to merge with stands in the line behind */
 };
 
 static uint32_t room(uint32_t height) {
@@ -79,7 +79,7 @@ static int close_row(struct firmware* fw, uint32_t height, struct row* r) {
   return HCA_OK;
 }
 
-/* The extents from e->start on leave their line or come into it; one that comes merges with those it touches. */
+/* Takes extents from e->start on out of their line, or puts one in; a new one merges with the extents it touches. */
 static void edit_extents(struct row* r, struct edit* e) {
   const uint64_t end = e->start + e->length;
   uint32_t i = r->count;

@@ -1,5 +1,5 @@
-// The tree of extents against a set of intervals, through hundreds of random histories: what accesses find in it, its shape,
-// and that no line is lost, whatever fails.
+// The tree of extents against a set of intervals, through hundreds of random histories: results of accesses, shape, and no lost
+// line after any failure.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -209,8 +209,8 @@ TEST(extents, are_as_they_were_when_a_change_fails) {
   EXPECT_GT(refused, static_cast<int>(steps(1000)));
 }
 
-// An access that holds the old MRC reads the old lines until the drain has seen it go: until then none of them is written or
-// dropped, and none is used again in the same change.
+// An access with the old MRC reads the old lines until the drain has ended. Until then none of them is written, dropped, or
+// used again in the same change.
 TEST(extents, lines_in_use_stay_as_they_are) {
   unsigned drained = 0;
   for (unsigned seed = 1; seed <= 100 && !testing::Test::HasFailure(); seed++) {
@@ -282,7 +282,7 @@ TEST(extents, a_path_is_short) {
   }
 }
 
-// One command that takes many pieces of one handle out, and one that puts the space together again.
+// One command takes many pieces of one handle out, and another puts the space together again.
 TEST(extents, many_at_once) {
   history t(1, limits());
   const std::uint64_t va = 0x7f0040000000;

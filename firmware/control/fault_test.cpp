@@ -152,7 +152,7 @@ TEST(faults, memory_goes_away) {
   }
 }
 
-// An address space that could not be changed is as it was.
+// A failed change leaves the address space unchanged.
 TEST(faults, a_failed_change_of_a_space_changes_nothing) {
   const std::uint64_t va = 0x7f0000000000;
   const std::vector<std::function<int(firmware_bench&, std::uint32_t)>> changes{

@@ -23,15 +23,16 @@ int hal_dma_write(struct hal* h, uint64_t address, const void* from, uint32_t by
 /* Returns when every earlier posted write has landed. */
 void hal_dma_fence(struct hal* h);
 
-/* The adapter's caches hold copies of ICM. Each call writes a dirty entry back, drops it, and returns when no unit holds it. */
+/* The adapter's caches hold copies of ICM. Each call writes a dirty entry back, drops the entry, and returns when no unit holds
+ * it. */
 enum hal_cache { HAL_CACHE_QPC = 0, HAL_CACHE_CQC = 1, HAL_CACHE_MRC = 2, HAL_CACHE_EXTENT = 3 };
 void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index);
-/* The firmware alone has the QP context of `qpn` from take to give: take drops it, and a unit of the data path that asks for it
- * then waits. Between them only DMA is allowed: anything else may wait for the data path. */
+/* The firmware alone has the QP context of `qpn` from take to give. Take drops the cached copy; data-path units that fetch the
+ * context wait. Between the two only DMA is allowed: any other call may wait for the data path. */
 void hal_qpc_take(struct hal* h, uint32_t qpn);
 void hal_qpc_give(struct hal* h, uint32_t qpn);
-/* The same of the CQ context of `cqn`: while it is taken no place in the CQ is, and the CQEs whose places were taken before are
- * on their way to memory. Translations of its buffer may be dropped meanwhile: no unit uses them. */
+/* The firmware alone has the CQ context of `cqn` from take to give. Meanwhile no place in the CQ is taken, and CQEs of earlier
+ * places are on their way to memory. Translations of its buffer may be dropped meanwhile: no unit uses them. */
 void hal_cqc_take(struct hal* h, uint32_t cqn);
 void hal_cqc_give(struct hal* h, uint32_t cqn);
 /* Drops cached translations of `tag` (enum hca_table_tag | key index or queue number) for VAs in [first, last]; of a queue's
@@ -44,7 +45,7 @@ void hal_key_drain(struct hal* h, uint32_t index);
 void hal_key_lock(struct hal* h, uint32_t index);
 void hal_key_unlock(struct hal* h, uint32_t index);
 
-/* The window of `index`, bound or not, is gone when this returns: no access through it is in flight, nothing counts it. */
+/* Returns when the window of `index`, bound or not, is gone: none of its accesses is in flight, and no region counts it. */
 void hal_window_close(struct hal* h, uint32_t index);
 /* The window of `index` is unbound when this returns, if it was bound to the region of key `region`. */
 void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region);
@@ -55,10 +56,9 @@ void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t e
 /* Tells where page tables lie: reads from there are checked, as contexts are. */
 void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes);
 
-/* Data path of a QP. STOP: no packet or WQE of it is processed any more when this returns, and its doorbells are not heard.
- * FLUSH: complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. DRAIN: begin no WQE any
- * more, and when those that were begun are complete say so in the context and, of DRAIN_NOTIFY, by HCA_EVENT_SQ_DRAINED.
- * GO_ON: begin WQEs again. */
+/* Data path of a QP. STOP: returns when no packet or WQE of the QP is processed any more; its doorbells are dropped. FLUSH:
+ * complete its WQEs with WR_FLUSH_ERR. RESUME: send again, after a send error. DRAIN: begin no more WQEs. When all begun WQEs
+ * are complete, the context says so and, of DRAIN_NOTIFY, HCA_EVENT_SQ_DRAINED. GO_ON: begin WQEs again. */
 enum hal_qp_op {
   HAL_QP_STOP = 1,
   HAL_QP_FLUSH = 2,

@@ -1,5 +1,5 @@
-/* Keys and their MRCs, of regions and windows alike [A9]. A function sees its own only [B.1]. A free index keeps its last key
- * byte in ICM, and the next owner gets another one; without tag memory every owner begins with byte 0, and a stale key may
+/* Keys and their MRCs, of regions and windows alike [A9]. A function sees only its own [B.1]. A free index keeps its last key
+ * byte in ICM, and the next owner gets another one. Without tag memory every owner begins with byte 0, and a stale key may
  * reach the next owner [A10]. */
 #include "firmware/control/state.h"
 

@@ -1,4 +1,4 @@
-// Which key comes next.
+// The order of keys.
 #include <gtest/gtest.h>
 
 #include <map>

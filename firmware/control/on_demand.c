@@ -1,5 +1,5 @@
-/* On-demand regions: tables that begin empty, and pages that come and go [E9]. The nodes are those of an address space: full,
- * and there only while a page below them is. */
+/* On-demand regions: tables empty at first, and pages that come and go [E9]. Nodes are full, as in an address space. A node
+ * exists only while a page below does. */
 #include "firmware/control/state.h"
 
 enum { LENGTH_BITS = 48 };
@@ -61,7 +61,7 @@ int fw_register_on_demand(struct firmware* fw, struct hca_command* c, const stru
   return HCA_OK;
 }
 
-/* The region, and the pages of it that a command names. */
+/* Reads a command's region and pages. */
 static int pages_of(struct firmware* fw, const struct hca_command* c, struct hca_mrc* m, struct hca_pages* p) {
   if (c->in_bytes < sizeof *p) return HCA_BAD_LENGTH;
   int status = fw_mrc_load(fw, c->object, m);
@@ -158,8 +158,8 @@ static void zap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint
   fw_write_sure(fw, s->root, fw->node[0], sizeof fw->node[0]);
 }
 
-/* The entries go first, then cached copies of them. An access that looks from then on finds nothing; those that found an entry
- * hold the key's older epoch until their last byte has moved. */
+/* The entries go first, then their cached copies. A later access finds nothing. An earlier access holds the key's older epoch
+ * until its last byte has moved. */
 int fw_zap_pages(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
   struct hca_pages p;

@@ -127,7 +127,7 @@ void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a
   if ((mask & HCA_QP_DEST_QPN) != 0) q->dest_qpn = a->dest_qpn;
 }
 
-/* A QP as it is after creation or RESET: what it was created with, and the windows tied to it [C.8]. */
+/* Clears a QP as after creation or RESET; its creation's values and the windows tied to it stay [C.8]. */
 void fw_qp_clear(const struct fw_limits* l, struct hca_qpc* q) {
   const struct hca_qpc old = *q;
   memset(q, 0, sizeof *q);

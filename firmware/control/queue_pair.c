@@ -44,7 +44,7 @@ void fw_qpc_give(struct firmware* fw, uint32_t qpn) {
   hal_qpc_give(fw->hal, qpn);
 }
 
-/* Changes a taken context to `now`, or leaves it as it was. */
+/* Changes a taken context to `now`, or leaves `before`. */
 int fw_qpc_change(struct firmware* fw, uint32_t qpn, const struct hca_qpc* before, const struct hca_qpc* now) {
   const int status = fw_write_changes(fw, fw_qpc_address(fw, qpn), before, now, sizeof *now);
   if (status != HCA_OK) fw_write_changes(fw, fw_qpc_address(fw, qpn), now, before, sizeof *now);

@@ -178,7 +178,7 @@ TEST(region, bound_windows_hold_it) {
   EXPECT_EQ(b.deregister(key), HCA_OK);
 }
 
-// No access reaches the region, but it is there: the key is taken until it is de-registered, the table is not.
+// No access reaches the region, but the region is there: its key is taken until it is de-registered, its table is gone.
 TEST(region, revoke_takes_the_memory_away_and_restore_brings_it_back) {
   firmware_bench b;
   ASSERT_EQ(b.register_region(region(0x5100, 0x5000), scattered(6)), HCA_OK);
@@ -284,7 +284,7 @@ TEST(region, query) {
   EXPECT_EQ(b.query(HCA_CMD_QUERY_MR, key, 63), HCA_BAD_LENGTH);
 }
 
-// A mailbox that software changes while it is read must not give entries that were not checked.
+// A mailbox changed by software during the reading must not give unchecked entries.
 TEST(region, chunks_that_change_between_the_passes) {
   fw_limits l = small_limits();
   firmware_bench b(l);

@@ -19,8 +19,8 @@ static int wanted(struct firmware* fw, uint32_t flags, struct hca_region* r, con
   return r->chunks != 0 || rebased ? HCA_BAD_PARAMETER : HCA_OK;
 }
 
-/* The old entry is revoked first, so an access sees the old region, an invalid key, or the new region. What fails before that
- * leaves the region as it was; what fails afterwards leaves it invalid, to be de-registered. */
+/* The old entry is revoked first, so an access sees the old region, an invalid key, or the new region. A failure to revoke
+ * leaves the region unchanged; a later failure leaves it invalid, to be de-registered. */
 static int in_place(struct firmware* fw, uint32_t key, const struct hca_region* table, const struct hca_mrc* old,
                     struct hca_mrc* m) {
   struct hca_mrc revoked = *old;

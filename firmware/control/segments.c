@@ -1,6 +1,6 @@
-/* The segments of an address space, from one pool. Pieces of a split segment keep its handle. What a change of one segment
- * costs does not grow with their number: totals are kept, the ends are at hand, handles are hashed, and only a VA in the middle
- * is looked for in a tree. */
+/* The segments of an address space, from one pool. Pieces of a split segment keep its handle. The cost of changing one segment
+ * does not grow with their number. Totals are kept, the ends are at hand, handles are hashed, and a tree finds VAs in the
+ * middle. */
 #include "firmware/control/state.h"
 
 static struct fw_segment* at(const struct firmware* fw, uint32_t n) {
@@ -173,7 +173,7 @@ bool fw_segments_end_at(struct firmware* fw, const struct fw_space* s, uint64_t 
   return n != FW_NO_LINK && fw_segment_va(fw, s, n) + at(fw, n)->length == va;
 }
 
-/* Splits the segment that has `va` inside it. */
+/* Splits the segment with `va` inside. */
 static void split(struct firmware* fw, struct fw_space* s, uint64_t va) {
   const uint32_t n = fw_segments_find(fw, s, va);
   if (n == FW_NO_LINK) return;
@@ -242,7 +242,7 @@ bool fw_segment_alone(struct firmware* fw, const struct fw_space* s, uint32_t n)
   return true;
 }
 
-/* The leaf of a VA, if it is one of those at the ends of `p`. */
+/* Finds the leaf of a VA among the leaves at the ends of `p`; false = another one. */
 static bool end_leaf(const struct fw_pages* p, uint64_t va, uint32_t* leaf) {
   const uint64_t span = fw_space_span(1);
   const bool first = fw_align_down(va, span) == fw_align_down(p->va, span);

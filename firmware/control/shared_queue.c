@@ -99,7 +99,7 @@ int fw_destroy_srq(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
-/* Receives that software has posted and no message has taken; without a record that cannot be known. */
+/* Counts receives posted by software and not taken by a message; UINT16_MAX = unknown, without a record. */
 static int count_posted(struct firmware* fw, const struct hca_qpc* q, uint16_t* posted) {
   uint32_t pi = 0;
   *posted = UINT16_MAX;

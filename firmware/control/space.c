@@ -66,8 +66,8 @@ void fw_space_put(struct firmware* fw, struct fw_space* s) {
   fw->live_spaces--;
 }
 
-/* How many windows are bound. The data path changes nothing in a space's MRC but this count, and counts none where the rights
- * allow no binding: there the MRC is as it was written. */
+/* Counts the bound windows. The data path changes nothing in a space's MRC but this count. Where the rights allow no binding,
+ * it counts none and the MRC is as written. */
 int fw_space_windows(struct firmware* fw, const struct fw_space* s, uint32_t* windows) {
   struct hca_mrc m;
   *windows = 0;
@@ -77,8 +77,8 @@ int fw_space_windows(struct firmware* fw, const struct fw_space* s, uint32_t* wi
   return status;
 }
 
-/* Makes the segments, moved by `shift`, and the table what accesses see, by one MRC write. With `drain` it returns when no
- * access that saw the older ones is under way. On failure nothing has changed. */
+/* Shows accesses the segments, moved by `shift`, and the table, by one MRC write. With `drain`, returns when no access of the
+ * older ones is under way. On failure nothing has changed. */
 int fw_space_switch(struct firmware* fw, struct fw_space* s, const struct fw_change* c, uint32_t windows, bool drain) {
   struct fw_tree tree;
   int status = fw_extents_change(fw, s, c, &tree);

@@ -131,7 +131,7 @@ TEST(space_cost, reads_nothing_but_the_mailbox) {
   EXPECT_EQ(s.of([&] { return s.add(); }).reads, 1U);
 }
 
-// If windows may be bound, the data path counts them in the MRC, and the firmware asks for the count.
+// The data path counts windows in the MRC if they may be bound; the firmware then reads the count.
 TEST(space_cost, windows_are_counted_in_the_entry) {
   sliding_space s(20, HCA_ACCESS_MW_BIND);
   EXPECT_EQ(s.of([&] { return s.exchange(); }).reads, 2U);

@@ -1,5 +1,5 @@
-/* The pages of a segment in an address space's table. Every node knows how much there is below it, and every segment the leaves
- * of its ends: a change inside a leaf that stays reads nothing of the table. */
+/* The pages of a segment in an address space's table. Every node counts its entries, and every segment knows the leaves of its
+ * ends. So a change inside a remaining leaf reads nothing of the table. */
 #include "firmware/control/state.h"
 
 static uint64_t entry_number(const struct fw_space* s, uint64_t va) {

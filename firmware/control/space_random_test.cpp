@@ -1,5 +1,5 @@
-// Ten thousand random changes of an address space against a set of intervals, looked at through the hardware's eyes at every
-// step the firmware takes: an access sees the old set or the new one, never a mixture and never a gap [S11].
+// Ten thousand random changes of an address space against a set of intervals. At every step of the firmware an access sees the
+// old set or the new one, never a mixture and never a gap [S11].
 #include <gtest/gtest.h>
 
 #include <random>

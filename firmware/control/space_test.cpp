@@ -161,7 +161,7 @@ TEST_F(space, page_alignment_is_a_switch) {
   expect_nothing_left();
 }
 
-// [S5, SUN13]: every change moves the whole space to VAs that it never had.
+// [S5, SUN13]: every change moves the whole space to fresh VAs.
 TEST_F(space, remap) {
   ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2), HCA_X_REMAP), HCA_OK);
   key = b.space.key;

@@ -116,8 +116,7 @@ struct fw_tree {
   uint32_t levels; /* lines from the root to an extent; 0 = there is none, the space is in one piece */
 };
 
-/* The segments as an access will see them: those with `shift`, which has one more, at `added`, and those of the list no longer.
- * */
+/* The segments as an access will see them: the old ones with `shift`, plus one at `added`, less the list `removed`. */
 struct fw_change {
   uint64_t added;
   uint64_t length; /* 0 = none is added */
@@ -173,12 +172,12 @@ struct firmware {
   uint32_t last_made;
   uint32_t spare_line;
   uint32_t left_lines;
-  uint32_t unread_lines; /* list of those that were left, to be given back */
+  uint32_t unread_lines; /* list of left lines, to be given back */
   struct fw_icm icm;
   uint32_t* cq_users;
   uint32_t* srq_users; /* by number, as the QPs */
   uint32_t* eq_users;
-  uint32_t* qp_spaces;               /* by number: the first address space that belongs to it */
+  uint32_t* qp_spaces;               /* by number: the QP's first address space */
   uint32_t groups[HCA_GROUP_HASHES]; /* by hash: the number of the first multicast group */
   struct fw_space* spaces;
   uint32_t* space_chains; /* by hash of the key */
@@ -307,7 +306,7 @@ struct fw_pages {
   uint64_t va;
   uint64_t length;
   uint64_t entered;      /* pages, from the first one on */
-  uint64_t clear_va;     /* of them, those that no other segment needs */
+  uint64_t clear_va;     /* of them, pages of no other segment */
   uint64_t clear_length; /* a multiple of a page */
   uint32_t first_leaf;   /* as of a segment */
   uint32_t last_leaf;
@@ -362,7 +361,7 @@ void fw_extents_free(struct firmware* fw, struct fw_space* s);
 /* extent_lines.c */
 bool fw_line_make(struct firmware* fw, uint32_t* line);
 void fw_line_leave(struct firmware* fw, uint32_t line);
-int fw_lines_write(struct firmware* fw); /* those that were made */
+int fw_lines_write(struct firmware* fw); /* the lines made */
 void fw_lines_forget(struct firmware* fw);
 void fw_lines_undo(struct firmware* fw);
 void fw_lines_change_over(struct firmware* fw); /* no access reads the lines that left the tree */
@@ -381,9 +380,9 @@ int fw_register_on_demand(struct firmware* fw, struct hca_command* c, const stru
 void fw_on_demand_free(struct firmware* fw, const struct hca_mrc* m);
 void fw_on_demand_wake(struct firmware* fw, uint32_t key);
 
-/* queue_pair.c: contexts of queue pairs, and of SRQs and multicast groups among them. Load: a look, which the data path may
- * have changed already. Take: until it is given no unit has it; a change of fields, and a whole new context, give it back,
- * failed or not. */
+/* queue_pair.c: contexts of queue pairs, and of SRQs and multicast groups among them. Load: a copy, which the data path may
+ * have changed already. Take: no unit has the context until it is given. fw_qpc_change and fw_qpc_put give it back, failed or
+ * not. */
 uint64_t fw_qpc_address(const struct firmware* fw, uint32_t qpn);
 bool fw_qpc_live(const struct firmware* fw, uint32_t qpn);
 int fw_qpc_load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q);

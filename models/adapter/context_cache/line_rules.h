@@ -6,10 +6,12 @@
 
 namespace hcasim {
 
-// fetching: its bytes are on their way from ICM. unwanted: fetching, and a drop waits for the bytes. dropping: no request gets
-// the line any more, and the last holder's return ends it. dropping_dirty: the same, but the bytes go to ICM first. ruined:
-// newer than ICM, and its cells went wrong. No request gets its bytes; they go to ICM. clean, dirty: equal to ICM, or newer;
-// each request gets the line.
+// - fetching: its bytes are on their way from ICM
+// - unwanted: fetching, and a drop waits for the bytes
+// - dropping: no request gets the line any more; the last holder's return ends it
+// - dropping_dirty: the same, but the bytes go to ICM first
+// - ruined: newer than ICM, and its cells went wrong; the bytes go to ICM, and no request gets them
+// - clean, dirty: equal to ICM, or newer; each request gets the line
 enum class line_life : std::uint8_t { empty, fetching, unwanted, dropping, dropping_dirty, ruined, clean, dirty };
 
 enum class line_mark : std::uint8_t { held };

@@ -4,9 +4,9 @@
 // atomic is answered from its result, a READ is judged anew [D2, O8d]. A refusal of this READ is an error of its requester
 // alone, not of the QP.
 //
-// UC accepts losses: a gap ends the message in progress, and a message with an error is dropped to its end, while the QP goes
-// on. UD takes single packets whose Q_Key is the QP's and puts them 40 bytes into the receive buffer. Neither is answered [D.1:
-// UC, UD]. A receive WQE of a dropped message is the next one's; from an SRQ it completes with the error.
+// UC accepts losses: a gap ends the message in progress. A message with an error is dropped to its end, while the QP goes on.
+// UD takes single packets whose Q_Key is the QP's and puts them 40 bytes into the receive buffer. Neither is answered
+// [D.1: UC, UD]. A receive WQE of a dropped message is the next one's; from an SRQ it completes with the error.
 //
 // A receive of an SRQ is judged by the PD of the SRQ [D.1].
 //
