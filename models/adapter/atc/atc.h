@@ -75,7 +75,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
     ps looked_up{0};  // the end of its lookup
     access* next = nullptr;
   };
-  // A page that bursts wait for: its translation is asked for, and if need be the page.
+  // A page that bursts wait for: its translation is asked for, and then, if the right is missing, the page.
   struct lookup {
     enum class state : std::uint8_t { waits_for_slot, asked, waits_for_credit, page_asked, pauses } status = state::asked;
     atc* owner = nullptr;
@@ -89,7 +89,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
     std::vector<access*> waiting;
     lookup* next = nullptr;
   };
-  // A request or message of its own.
+  // A request or message of the ATC itself.
   struct own_payload : tlm::tlm_generic_payload {
     pcie_extension extension;
     atc* from = nullptr;
@@ -106,7 +106,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
     std::uint64_t first;
     std::uint64_t last;
     std::uint64_t before;   // reads that left before this many had
-    std::uint64_t tracked;  // of those in the range, still under way
+    std::uint64_t tracked;  // of the reads in the range: still under way
     ps begun;
 
     [[nodiscard]] bool covers(std::uint64_t address) const { return (address | 0xfff) >= first && address <= last; }

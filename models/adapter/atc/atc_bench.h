@@ -36,8 +36,8 @@ class atc_engine : public burst_source {
   std::deque<std::function<void()>> work_;
 };
 
-// Writes land `write_latency` after they were sent, in order; reads are answered after `read_latency`, translation requests
-// after `walk_latency` with what the table said half-way.
+// Writes land `write_latency` after they were sent, in order; reads are answered after `read_latency`. Translation requests are
+// answered after `walk_latency`, from the table at half of this time.
 class atc_link : public unit {
  public:
   tlm_utils::simple_target_socket<atc_link, 64> up{"up"};

@@ -115,8 +115,8 @@ TEST(atc, a_relaxed_write_is_waited_for) {
   EXPECT_GE(b.link.messages(pcie_message::invalidate_done).at(0).sent, begin + 2_ns + 3_us);
 }
 
-// Random bursts, pages that move, appear and go; with a cache of two entries and two questions at once. No burst moves at a
-// place that an invalidation, completed before, has taken away.
+// Random bursts, pages that move, appear and go; with a cache of two entries and two translation requests at once. After an
+// invalidation has completed, no burst moves at its old place.
 TEST(atc, random_traffic_never_uses_what_was_taken_away) {
   atc_config c;
   c.entries = c.ways = 2;

@@ -150,7 +150,7 @@ TEST(atc, credits_bound_the_page_requests) {
   EXPECT_TRUE(b.dut.idle());
 }
 
-// Granted, but not there - as after an overflow of the queue: it asks again, later, and not for ever.
+// A granted page is still missing, as after an overflow of the queue: the ATC asks again, later, and not for ever.
 TEST(atc, a_page_that_was_granted_and_is_not_there_is_asked_for_again) {
   atc_config c;
   c.page_retries = 3;

@@ -1,4 +1,4 @@
-// Messages of address translation, to and from the link; register accesses that pass by.
+// Messages of address translation, to and from the link; register accesses pass through.
 #include <algorithm>
 #include <cstring>
 

@@ -105,7 +105,7 @@ void atc::answered(own_payload& q, ps t) {
 void atc::without_right(lookup& l, ps t) {
   if (config_.page_requests == 0 || stopped_ || l.tries > config_.page_retries) return give_up(l, t);
   if (l.tries++ == 0 || config_.page_retry_delay == 0_ps) return ask_page(l, t);
-  // The page was granted, and is not there: software is given some time.
+  // The page was granted and is still missing: software gets some time.
   ++page_retries_;
   l.status = lookup::state::pauses;
   queue_.at(std::max(t, now()) + config_.page_retry_delay, {[](void* x) {

@@ -63,7 +63,7 @@ class command_unit : public unit, public faulty {
   initiator_socket<control_request> completion{"completion"};
   initiator_socket<report> reports{"reports"};
 
-  // `limits`: what the device reports and the firmware keeps to.
+  // `limits`: reported by the device, and kept to by the firmware.
   command_unit(const sc_core::sc_module_name& name, const command_unit_config& config, const fw_limits& limits);
 
   // Drives the reset line.
@@ -136,7 +136,7 @@ class command_unit : public unit, public faulty {
   std::function<void(std::uint16_t lid, bool joins)> on_group_;
   std::vector<std::uint16_t> group_lids_;  // one for each group
   bool port_up_ = true;
-  bool port_told_ = true;  // what software knows
+  bool port_told_ = true;  // the last state told to software
   bool hangs_ = false;
   sc_core::sc_event bell_;
   sc_core::sc_event answered_;
@@ -151,7 +151,7 @@ class command_unit : public unit, public faulty {
   std::uint64_t writes_in_flight_ = 0;
   bool write_failed_ = false;
 
-  // Commands and accesses of the firmware; not those of a look at the device's health, which brings nothing forward.
+  // Commands and accesses of the firmware; a look at the device's health is no progress and not counted.
   std::uint64_t advances_ = 0;
   counter commands_;
   counter resets_;

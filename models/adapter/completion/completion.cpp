@@ -125,7 +125,7 @@ void completion::lose(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t)
   raise(0, {.type = HCA_EVENT_CQ_ERROR, .number = cqn, .operation = operation}, t);
 }
 
-// Takes no more CQEs: places that were taken stay empty, and software would not look behind them.
+// Takes no more CQEs: taken places stay empty, and software would not look behind them.
 process completion::close(std::uint32_t cqn, ps t) {
   context_request context;
   context.index = cqn;

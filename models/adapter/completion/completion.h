@@ -61,7 +61,7 @@ class completion : public unit, public faulty {
   struct lane {
     std::uint32_t generation = 0;  // counts armings and events; an old moderation timer is void
     std::uint64_t arrived = 0;     // reports and doorbells
-    std::uint64_t turn = 0;        // whose it is
+    std::uint64_t turn = 0;        // number of the arrival in turn
     std::uint64_t taken = 0;       // places
     std::uint64_t written = 0;     // of those
     wait_list waiters, writers;

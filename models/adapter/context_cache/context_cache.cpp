@@ -48,7 +48,7 @@ std::size_t context_cache::find(std::uint32_t index) const {
   return nowhere;
 }
 
-// Out of the way of hits, which change no state.
+// Kept out of line: hits change no state.
 [[gnu::noinline]] void context_cache::on(std::size_t slot, line_event e) {
   slot_state& s = slots_[slot];
   s.life = line_table.step(status_of(s.life, s.pins), e).life;
@@ -117,7 +117,7 @@ void context_cache::released(std::size_t slot) {
 }
 
 tlm::tlm_sync_enum context_cache::slow(context_request& r, ps& t) {
-  if (r.op == context_op::give) {  // passes whatever waits for it
+  if (r.op == context_op::give) {  // a give passes every waiting request
     give(r.index);
     return tlm::TLM_COMPLETED;
   }
@@ -204,7 +204,7 @@ bool context_cache::spoiled(std::size_t slot) {
 // A wrong tag that fits its check renames the entry, if the new index is of the same set and free.
 bool context_cache::keeps_its_tag(std::size_t slot) {
   const std::uint32_t index = tags_[slot] - 1;
-  const int in_set = std::countr_one(mask_);  // bits that the set says
+  const int in_set = std::countr_one(mask_);  // bits given by the set
   std::uint32_t tag = index >> in_set;
   const bool fits = cells_.read_tag(tag);
   const std::uint32_t found = tag << in_set | (index & mask_);

@@ -253,7 +253,7 @@ TEST(ContextCache, NewcomersQueueBehindThoseThatWaitForAWay) {
   EXPECT_EQ(newcomer.entry, nullptr);
 }
 
-// The only fetch ends, and its requester asks for another entry at once: requests that wait are first.
+// The only fetch ends, and its requester asks for another entry at once: waiting requests are first.
 TEST(ContextCache, NewcomersQueueBehindThoseThatWaitForAFetch) {
   context_cache_config c = small_cache(64, 4);
   c.fetches = 1;

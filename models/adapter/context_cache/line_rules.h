@@ -23,7 +23,7 @@ enum class line_event : std::uint8_t {
   lent,
   dirtied,     // given back with other bytes
   given_back,  // by the last holder
-  drop_asked,  // and it cannot go at once
+  drop_asked,  // while the line is held, dirty or being fetched
   spoils,      // its cells have gone wrong
   loses_its_tag,
   forgotten,

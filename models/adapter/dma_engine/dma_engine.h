@@ -133,7 +133,7 @@ class dma_engine : public unit, public faulty {
   };
   std::vector<bucket> buckets_;
   icm_guard guard_;
-  bit_faults faults_;  // of entries that are read
+  bit_faults faults_;  // wrong bits of read entries
   pool<dma_job> jobs_;
   burst_pool bursts_;
 

@@ -16,7 +16,7 @@ std::uint32_t read_burst(std::uint64_t address, std::uint64_t remaining, std::ui
 // Returns the bytes of the next write burst: inside one page and at most `buffer` bytes.
 std::uint32_t write_burst(std::uint64_t address, std::uint64_t remaining, std::uint64_t buffer);
 
-// The completer of a read, as far as an address tells: host memory lies in the lowest 16 TiB, devices' windows elsewhere.
+// The completer of a read, by its address: host memory lies in the lowest 16 TiB, devices' windows elsewhere.
 inline constexpr unsigned completers = 4;
 inline unsigned completer_of(std::uint64_t address) {
   return static_cast<unsigned>(((address >> 44) ^ (address >> 60)) % completers);

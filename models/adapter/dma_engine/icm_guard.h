@@ -30,7 +30,7 @@ class icm_guard {
   [[nodiscard]] double check_latency() const { return has_code() ? config_.check_latency : 0; }
   // Makes the code of the words of a write, or room for those of a read.
   void make_code(const dma_request& r, std::vector<std::uint8_t>& code) const;
-  // Checks a read that has been done; corrects what can be corrected.
+  // Checks a finished read, and corrects correctable words.
   bool believes(icm_entry kind, const dma_request& r, const std::vector<std::uint8_t>& code);
 
   void list(statistics& s) const;

@@ -49,7 +49,7 @@ void doorbell::take_blueflame(const doorbell_rules::uar_write& w, ps t) {
   // Lines pass the port one a cycle, whether the WQE is taken or not.
   const ps comes = port_.start(t, clock_.cycles(static_cast<double>(lines)));
   if (!b.whole) {
-    // Its index cannot be trusted either: what the record says can.
+    // Its index is not trusted either; the record's is.
     ++blueflame_bad_;
     if (b.plausible) remember(b.qpn, w.operation, t);
     return;
@@ -155,7 +155,7 @@ void doorbell::drop(const entry& e, ps t) {
 
 void doorbell::drain() {
   const ps t = now();
-  // A record had the turn meanwhile, or another doorbell has come to the front.
+  // A record took the turn in between, or another doorbell has come to the front.
   if (pipe_.free_at() > t || (size_ > 0 && fifo_[head_].ready > t)) return schedule_drain();
   entry e;
   if (size_ > 0) {

@@ -60,7 +60,7 @@ class hca : public sc_core::sc_module {
   // Its reset line.
   void reset();
 
-  // Returns the limits that the device reports and its firmware keeps to.
+  // Returns the limits that the device reports and its firmware keeps.
   static fw_limits limits_of(const hca_config& config);
 
  private:

@@ -1,4 +1,4 @@
-// References and drains: a drain is answered when the accesses that are older have ended, and waits for no other.
+// References and drains: a drain waits for the older accesses to end, and for no other.
 #include "models/adapter/key_check/key_check_bench.h"
 #include "tlm/base/random.h"
 

@@ -249,7 +249,7 @@ void key_check::note_waiting() {
   waiting_probe_.set(waiting, now());
 }
 
-// blocking_miss: those behind go on, in the pipeline's turns, until one of them misses.
+// blocking_miss: the checks behind go on, in the pipeline's turns, until one of them misses.
 void key_check::go_on() {
   while (missing_ == 0 && !behind_.empty()) {
     if (pipe_.free_at() > now()) {

@@ -44,15 +44,15 @@ class key_check : public unit {
     context_request mrc;
     context_request extent;
     context_request parent;
-    hca_mrc window;  // orphan_windows: of which `parent` is looked at
+    hca_mrc window;  // orphan_windows: the window whose `parent` is looked at
     extent_search search;
     std::uint64_t left = 0;      // element: bytes of the elements between the next one and `va`
     std::uint32_t elements = 0;  // element: not looked at yet, from extent.index * HCA_EXTENTS_PER_LINE on
-    bool missing = false;        // waits for more than a hit takes
+    bool missing = false;        // waits longer than for a hit
     ps arrived{0};
     check* next = nullptr;
   };
-  // To the region of a window, of an access that has ended.
+  // The reference to the region of a window, given back after the window's.
   struct second_reference {
     key_check* self = nullptr;
     std::uint32_t index = 0;

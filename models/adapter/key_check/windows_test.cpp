@@ -1,4 +1,4 @@
-// Accesses through windows whose region is looked at: they belong to both keys.
+// Accesses through windows whose region is looked at, too: they belong to the epochs of both keys.
 #include "models/adapter/key_check/key_check_bench.h"
 
 namespace hcasim {

@@ -58,7 +58,7 @@ class page_walker : public unit, public faulty {
     translation map;
     translation_cache::key key;
     std::uint64_t line = 0;
-    std::uint64_t operation = 0;  // of who missed first
+    std::uint64_t operation = 0;  // of the first miss
     ps missed{0};
     ps begin{0};
     bool poisoned = false;     // its line was dropped: leaves nothing in the leaf cache, no walk joins

@@ -64,14 +64,14 @@ class port : public unit {
     unsigned turn = 0;
     ps armed = never;
   };
-  // A packet that a consumer has not answered: who is to be answered then.
+  // A packet that a consumer has not answered, and the way to its sender.
   struct held {
     port* self = nullptr;
     packet* p = nullptr;
     transaction upstream;
     ps since = never;        // the consumer was handed it
-    lane* looped = nullptr;  // it did not come from the link but from this egress lane
-    bool copied = false;     // a copy of what went to the link: no sender waits for it
+    lane* looped = nullptr;  // the egress lane of a packet that turned around
+    bool copied = false;     // a copy of a packet to the link: no sender waits for it
   };
   // A packet on its way through the port, to the link or to a consumer of the same adapter.
   struct passing {

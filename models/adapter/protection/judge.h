@@ -129,7 +129,7 @@ constexpr bool needs_extents(const hca_mrc& m) {
   return m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count != 0;
 }
 
-// Access through a window whose region may have gone [B4.1, orphan]: the region must still be what the window was bound to.
+// Returns whether the region of a window is still as at its bind, since it may have gone [B4.1, orphan].
 constexpr bool parent_intact(const hca_mrc& window, const hca_mrc& region) {
   return region.state == HCA_MRC_VALID && rules::takes_windows(region) && region.key_byte == hca_key_byte(window.parent) &&
          region.function == window.function && region.pd == window.pd && window.start >= region.start &&

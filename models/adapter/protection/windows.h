@@ -11,7 +11,7 @@ namespace hcasim {
 struct window_rules_config {
   window_association type2 = window_association::qp_and_pd;
   bool invalidate_regions = false;        // LOCAL_INV of a registered region [C6.1 inv_plain_mr]
-  bool invalidate_free_is_error = false;  // of what is FREE already [C6.3 inv_free]
+  bool invalidate_free_is_error = false;  // of an object already FREE [C6.3 inv_free]
 };
 
 namespace rules {
@@ -36,7 +36,7 @@ inline constexpr std::size_t bind_rules = 15;
 
 // Returns the first fault of a bind. `without` leaves a rule out: tests show that each rule is needed.
 window_fault check_bind(const window_change& r, const hca_mrc& window, const hca_mrc& region, std::size_t without = no_rule);
-// Makes the window what was asked for; the caller counts it at its regions.
+// Makes the window as requested; the caller counts it at its regions.
 void apply_bind(const window_change& r, hca_mrc& window, const hca_mrc& region);
 
 window_fault check_invalidate(const window_change& r, const hca_mrc& m, const window_rules_config& c,

@@ -18,7 +18,7 @@ TEST(flow_rules, what_cannot_be_is_not_reached) {
   for (const flow_state s : testing::reachable(flow_table)) {
     // No flow sends, or waits for a page, without PSNs.
     EXPECT_TRUE(s.has(numbered) || (s.life != sending && !s.any({paging, resumed})));
-    // Marks that only RC knows end before the settings are read anew.
+    // Marks of RC alone end before the settings are read anew.
     EXPECT_TRUE(s.life == sending || s.life == error || !s.any({repeating, resting, landing}));
     // A stop is answered when no coroutine is left, and once.
     EXPECT_FALSE(s.has(stopped) && s.any({resting, landing, paging, resumed, stopping}));

@@ -1,4 +1,4 @@
-// Repeating what was lost, timers, completing and failing operations.
+// Retransmission, timers, completing and failing operations.
 #include "models/adapter/requester/requester.h"
 #include "models/adapter/requester/requester_rules.h"
 
@@ -68,7 +68,7 @@ void requester::rested(flow& f) {
   pump(f, now());
 }
 
-// A QP that fails or is stopped does not rest: the peer chooses for how long, up to 0.66 s.
+// A failed or stopped QP does not wait out an RNR delay: the peer chooses its length, up to 0.66 s.
 void requester::end_rest(flow& f) {
   if (!f.rest.is_set()) return;
   f.rest.clear();

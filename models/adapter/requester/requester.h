@@ -115,7 +115,7 @@ class requester : public unit {
           owner(r) {}
     std::uint32_t qpn;
     flow_state state;
-    bool pumping = false;  // these three: a coroutine does it already
+    bool pumping = false;  // these three: true = the coroutine runs
     bool emitting = false;
     bool serving = false;
     std::uint32_t busy = 0;  // coroutines that use this flow

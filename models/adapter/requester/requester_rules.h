@@ -1,4 +1,4 @@
-// The requester's decisions, without time: how a message becomes packets, what an acknowledge means, how long timers run.
+// The requester's decisions, without time: packets of a message, meaning of an acknowledge, length of timers.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline std::uint32_t psns_of(const wqe_view& w, unsigned mtu_shift) {
 // Returns the fault of a request on a QP of this transport (enum hca_transport); HCA_WC_SUCCESS = none. UC has no READs and
 // atomics, UD only SENDs of one packet [D.2].
 std::uint8_t transport_status(const wqe_view& w, std::uint8_t transport, unsigned mtu_shift);
-// Bits 7..5 of its opcodes.
+// Returns bits 7..5 of the transport's opcodes.
 std::uint8_t transport_bits(std::uint8_t transport);
 
 // Returns the RC BTH opcode of packet `index` of `count`.

@@ -26,7 +26,7 @@ process requester::serve(flow& f) {
   check_stopped(f);
 }
 
-// All but the placing of bytes, which takes its time.
+// All reactions but the placing of bytes, which takes time.
 response_action requester::react(flow& f, const packet& p, ps t) {
   const std::uint32_t psn = p.header.psn;
   const response_arrival arrival = arrival_of(f, p);
@@ -93,7 +93,7 @@ void requester::on_nak(flow& f, const packet& p, ps t) {
   switch (m.kind) {
     case response_kind::rnr:
       ++rnr_naks_;
-      if (f.state.has(flow_mark::resting)) break;  // of what was sent before: it has been asked to come back already
+      if (f.state.has(flow_mark::resting)) break;  // of an earlier request: a repetition is already due
       if (f.qp.rnr_retry != 7 && f.rnr_retries >= f.qp.rnr_retry) {
         fail_front(f, HCA_WC_RNR_RETRY_EXC_ERR, t);
       } else {

@@ -40,7 +40,7 @@ request_answer answer_to(const request_arrival& a) {
     case HCA_TRANSPORT_UC:
       return unreliable(a);
     default:
-      return request_answer::execute;  // nothing is expected of the PSN of a datagram
+      return request_answer::execute;  // a datagram may have any PSN
   }
 }
 

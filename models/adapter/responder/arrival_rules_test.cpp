@@ -50,7 +50,7 @@ TEST(arrival_rules, laws) {
     EXPECT_EQ(r == drop_foreign, hears && !a.from_peer);
     if (!hears || !a.from_peer) continue;
     ++heard;
-    // Nothing but RC answers, and nothing but RC is ever in error for what comes out of its turn.
+    // RC alone answers, and RC alone fails for a packet out of turn.
     EXPECT_TRUE(reliable || executes(r) || r == skip);
     // RC executes the expected PSN exactly when it fits the message; any other packet with this PSN is an error.
     if (reliable) {
@@ -62,7 +62,7 @@ TEST(arrival_rules, laws) {
     // One NAK for a gap.
     EXPECT_EQ(r == ask_again, reliable && a.psn == psn_class::ahead);
     EXPECT_EQ(r == wait, reliable && a.psn == psn_class::noticed);
-    // Packets behind: READs and atomics are answered from what is kept, all others acknowledged.
+    // Packets behind: READs and atomics are answered from the record, all others acknowledged.
     const bool behind = reliable && (a.psn == psn_class::older || a.psn == psn_class::executed);
     EXPECT_EQ(r == acknowledge, behind && !is_fetch(a.opcode));
     EXPECT_EQ(r == drop_unknown, behind && is_fetch(a.opcode) && a.psn == psn_class::older);

@@ -7,7 +7,7 @@
 
 namespace hcasim {
 
-// failing: a response to a READ could not be had; the context is to say so before the QP is flushed.
+// failing: a response to a READ failed; the context gets the error before the QP is flushed.
 enum class connection_life : std::uint8_t { receiving, failing, error };
 
 // answering: owed answers leave in their turn. taking: of an SRQ, a WQE is being taken from its list. told_last: software knows
@@ -16,7 +16,7 @@ enum class connection_mark : std::uint8_t { answering, taking, told_last, stoppi
 
 enum class connection_event : std::uint8_t {
   start,             // a new life of the QP
-  response_fails,    // of a READ: its key went away
+  response_fails,    // of a READ: its key became invalid
   context_in_error,  // an error found here is in the context
   told_failed,       // by the requester, or by a command
   last_wqe,
@@ -36,7 +36,7 @@ using enum connection_mark;
 using e = connection_event;
 using row = state_row<connection_life, connection_mark, connection_event>;
 
-// The marks that hold a coroutine of the connection: none of them outlasts a life.
+// The marks of running coroutines of the connection: none of them outlasts a life.
 inline constexpr enum_set<connection_mark> in_use = {answering, taking, stopping};
 inline constexpr enum_set<connection_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<connection_life> any_life = {receiving, failing, error};

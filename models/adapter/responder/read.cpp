@@ -12,7 +12,7 @@ namespace hcasim {
 task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t) {
   const packet_header& h = p.header;
   const std::uint32_t count = psns_of(h, q.mtu_shift);
-  if (again && c.owed.size() > 2 * std::size_t{q.max_read_in}) co_return;  // asked for over and over
+  if (again && c.owed.size() > 2 * std::size_t{q.max_read_in}) co_return;  // repeated again and again
   if (h.dma_length != 0) {
     memory_range whole{.key = h.rkey,
                        .remote = true,
@@ -44,7 +44,7 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
     q.msn = psn_add(q.msn, 1);
     ++messages_;
     remember(c, q, {.psn = h.psn, .key = h.rkey, .length = h.dma_length, .srqn = h.srqn, .opcode = h.opcode, .va = h.va});
-    c.acks_owed = 0;  // the responses acknowledge what came before
+    c.acks_owed = 0;  // the responses acknowledge earlier requests
     ++c.reads;
   } else if (++c.repetitions == 0) {
     c.repetitions = 1;
@@ -73,7 +73,7 @@ const executed_fetch* responder::repeated_by(const connection& c, const hca_qpc&
   return nullptr;
 }
 
-// Its PSN says who is meant: a requester that still waits for this READ, and none when the packet is an old one.
+// The NAK carries the READ's PSN: a requester that still waits for the READ reacts; after an old packet none does.
 void responder::refuse_repetition(connection& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t) {
   const std::uint32_t owed = c.acks_owed;  // of requests behind it
   acknowledge(c, route_of(c, q), p.header.psn, syndrome, t);
@@ -126,7 +126,7 @@ void responder::forget_owed(connection& c) {
 }
 
 void responder::read_ended(connection& c, const read_job& job) {
-  if (job.repetition == 0 && c.reads != 0) --c.reads;  // none is left when the QP has begun anew meanwhile
+  if (job.repetition == 0 && c.reads != 0) --c.reads;  // the QP may have begun anew meanwhile, without READs
 }
 
 process responder::read_response(connection& c, read_job job, std::uint64_t ticket, ps t) {
@@ -197,7 +197,7 @@ bool responder::tells_refusal(connection& c, const read_job& job, std::uint64_t 
   return true;
 }
 
-// The bytes of one response; page_fault: the wait for a page was given up.
+// Fetches the bytes of one response; page_fault: the wait for a page was given up.
 task<verdict> responder::fetch_response(connection& c, memory_range range, packet& p, ps& t) {
   for (;;) {
     memory_access::transfer& tr = memory_.begin(p.operation);

@@ -387,7 +387,7 @@ task<> responder::repeat_read(connection& c, context_request& ctx, packet& p, ps
     co_return;
   }
   auto& q = ctx.as<hca_qpc>();
-  if (right_of(request_kind::read) & ~std::uint32_t{q.access}) {  // [D4] it was there when the READ was executed
+  if (right_of(request_kind::read) & ~std::uint32_t{q.access}) {  // [D4] the right was there when the READ was executed
     refuse_repetition(c, q, p, wire::nak_invalid_request, t);
   } else {
     co_await do_read(c, q, p, true, t);

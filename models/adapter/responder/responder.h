@@ -114,7 +114,7 @@ class responder : public unit {
     std::uint32_t qpn;
     std::uint32_t busy = 0;
     connection_state state;
-    bool serving = false;  // these two: a coroutine does it already
+    bool serving = false;  // these two: true = the coroutine runs
     bool emitting = false;
     std::uint16_t rq_pi = 0;
     control_request* stopping = nullptr;
@@ -127,16 +127,16 @@ class responder : public unit {
     std::uint16_t fetched_first = 0;  // receive WQEs on chip
     std::uint16_t fetched_count = 0;
     std::uint8_t fetched_stride = 0;   // log2 of their bytes
-    std::uint16_t fetched_posted = 0;  // of an SRQ: so many of its list, from the next one on, were posted when they were read
+    std::uint16_t fetched_posted = 0;  // of an SRQ: WQEs of its list, from the next one on, posted at the time of the read
     bool shared = false;               // an SRQ
-    bool lost = false;                 // its context could not be had or believed, and software knows
-    std::uint32_t receive_pd = 0;      // by which the keys of the receive in use are judged
+    bool lost = false;                 // its context is unreadable or damaged, and software knows
+    std::uint32_t receive_pd = 0;      // PD for the keys of the receive in use
     std::vector<std::byte> fetched;
     std::vector<std::byte> receive;    // the receive WQE in use, without the link of an SRQ
     ring<executed_fetch> executed;     // READs and atomics, the last ones
     std::uint32_t repetitions = 0;     // of READs
     std::uint32_t refused = 0;         // the last repetition refused during its responses
-    std::uint64_t refused_ticket = 0;  // and from which response on
+    std::uint64_t refused_ticket = 0;  // and its first refused response
     page_faults::request missing;      // the page that a request was asked to come back for (RNR)
     wait_list takers;                  // of an SRQ: connections that wait for its list
     ps no_receive_since = never;       // a message has come, and none was posted
@@ -149,7 +149,7 @@ class responder : public unit {
     void on(connection_event e) { state = connection_table.step(state, e); }
   };
   enum engine_user : unsigned { requests, responses };
-  // A packet of a group, and how many copies of it are not done with.
+  // A packet of a group, and the number of its unfinished copies.
   struct replication {
     responder* self = nullptr;
     packet* original = nullptr;

@@ -38,7 +38,7 @@ struct executed_fetch {
   std::uint32_t srqn = 0;  // XRC
   std::uint8_t opcode = 0;
   std::uint64_t va = 0;
-  std::uint64_t original = 0;  // of an atomic: what it answered
+  std::uint64_t original = 0;  // of an atomic: the value it returned
 };
 // Returns whether `h` repeats the atomic, or all or some of the responses of the READ.
 bool repeats(const executed_fetch& e, const packet_header& h, unsigned mtu_shift);

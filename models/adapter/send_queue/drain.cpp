@@ -35,7 +35,7 @@ void send_queue::go_on(queue_state& q, ps t) {
   if (q.ci != q.pi) schedule(q, t);
 }
 
-// Something of it has been handed to the requester or to window_unit, and is not complete.
+// A WQE is at the requester or window_unit, and not complete.
 bool send_queue::is_begun(const queue_state& q) {
   return q.outstanding != 0 || q.state.any({queue_mark::changing, queue_mark::changed});
 }

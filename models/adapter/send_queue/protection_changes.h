@@ -1,4 +1,4 @@
-// BIND, LOCAL_INV and FAST_REG WQEs: what they ask of window_unit, and how they end. Plain C++.
+// BIND, LOCAL_INV and FAST_REG WQEs: their requests to window_unit, and their status. Plain C++.
 #pragma once
 
 #include "firmware/abi/context.h"

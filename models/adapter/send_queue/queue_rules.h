@@ -6,7 +6,7 @@
 
 namespace hcasim {
 
-// unread: where its ring begins is to be read from the context.
+// unread: the begin of its ring is to be read from the context.
 enum class queue_life : std::uint8_t { unread, known };
 
 // scheduled: the queue waits for a turn or has one, also while stopped or paused. changing: the WQE
@@ -16,7 +16,7 @@ enum class queue_mark : std::uint8_t { scheduled, changing, changed, paused, dra
 
 enum class queue_event : std::uint8_t {
   start,         // a new life of the QP
-  rung,          // or more is to be fetched: it wants a turn
+  rung,          // or more blocks are to be fetched: a turn is due
   context_read,  // in its first turn
   turn_ends,
   change_begins,
@@ -42,7 +42,7 @@ inline constexpr enum_set<queue_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<queue_mark> held = {changing, paused, stopping, stopped};
 inline constexpr enum_set<queue_life> any_life = {unread, known};
 
-// A new life keeps its place in line only.
+// A new life keeps only its place among the scheduled queues.
 inline constexpr enum_set<queue_mark> of_one_life = {changed, paused, draining, stopped};
 
 inline constexpr row rows[] = {

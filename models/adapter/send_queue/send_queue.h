@@ -54,7 +54,7 @@ class send_queue : public unit {
     std::uint32_t qpn;
     std::uint16_t pi = 0;
     std::uint16_t ci = 0;         // next block to fetch
-    std::uint64_t operation = 0;  // of the last request that was rung for
+    std::uint64_t operation = 0;  // of the last rung request
     ring<work_request*> fetched;  // not issued yet
     std::uint32_t outstanding = 0;
     std::uint32_t reads = 0;  // READs and atomics outstanding
@@ -63,7 +63,7 @@ class send_queue : public unit {
     queue_status state;
     bool issuing = false;
     bool notify = false;  // of the drain, when it is over
-    ps moved{0};          // a WQE was handed on, or the first one rung for
+    ps moved{0};          // last hand-over of a WQE, or first doorbell
     control_request* stopping = nullptr;
 
     void on(queue_event e) { state = queue_table.step(state, e); }

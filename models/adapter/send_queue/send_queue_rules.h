@@ -14,7 +14,7 @@ inline bool is_ahead(std::uint16_t known, std::uint16_t told) {
   return distance != 0 && distance < 0x8000;
 }
 
-// Blocks that one DMA read can fetch: what is posted, at most `batch`, not beyond the end of the ring.
+// Returns the blocks that one DMA read can fetch: posted, at most `batch`, not beyond the end of the ring.
 inline std::uint32_t fetchable(std::uint16_t ci, std::uint16_t pi, std::uint32_t ring_blocks, std::uint32_t batch) {
   const std::uint32_t posted = static_cast<std::uint16_t>(pi - ci);
   const std::uint32_t to_end = ring_blocks - (ci & (ring_blocks - 1));

@@ -39,7 +39,7 @@ class window_unit : public unit {
   initiator_socket<key_request> keys{"keys"};
   initiator_socket<translate_request> walker{"walker"};
 
-  // `type2`: what a type 2 window is tied to, as key_check has it.
+  // `type2`: the association of type 2 windows, as in key_check.
   window_unit(const sc_core::sc_module_name& name, const window_unit_config& config, const clock_domain& clock,
               window_association type2);
 
@@ -47,7 +47,7 @@ class window_unit : public unit {
 
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  // The reservations of indices that changes are about; a handful at a time.
+  // A reservation of an index under change; there are a handful at a time.
   struct reservation {
     std::uint32_t index;
     std::uint32_t uses;

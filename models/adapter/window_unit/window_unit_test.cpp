@@ -147,7 +147,7 @@ TEST(WindowUnit, AFaultChangesNothing) {
   EXPECT_EQ(b.r().parent, 0U);
 }
 
-// A type 1 rebind is complete when the last access under the old key is; only then the old region loses its window.
+// A type 1 rebind completes after the last access under the old key; only then the old region loses its window.
 TEST(WindowUnit, RebindWaitsForOlderAccesses) {
   bench b;
   b.window(HCA_MRC_WINDOW_1);

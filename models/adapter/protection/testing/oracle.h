@@ -1,5 +1,5 @@
-// The answers of the protection model, written once more in another way: objects in a map, plain conditions, no contexts, no
-// order of checks. Independent of the rules under test; it shares only the vocabulary of requests with them.
+// The protection model, written once more in another way: objects in a map, plain conditions, no contexts, no order of checks.
+// Independent of the rules under test: both share only the vocabulary of requests.
 #pragma once
 
 #include <cstdint>
