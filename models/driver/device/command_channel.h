@@ -27,8 +27,8 @@ struct command {
   std::uint16_t function = 0;
 };
 
-// Commands by which software gives back. They do not fail for want of memory, and on a lost context they are done when the
-// adapter is cut off.
+// Returns whether the command only gives something back. Such commands do not fail for want of memory, and on a lost context
+// they are done when the adapter is cut off.
 constexpr bool takes_away(hca_command_code code) {
   switch (code) {
     case HCA_CMD_DESTROY_QP:
@@ -58,7 +58,8 @@ class command_channel {
  public:
   command_channel(dma_map& dma, std::uint64_t bar, const driver_config& config, driver_statistics& stats);
 
-  // Tells the adapter where the ring is. Again, once the adapter has been reset and no caller is left from before. 0 or ENOMEM.
+  // Tells the adapter the ring's place; once more after a reset of the adapter, when all earlier callers have left. Returns 0
+  // or ENOMEM.
   int open(cpu& c);
   void die();
   void wait_until_left(cpu& c) {

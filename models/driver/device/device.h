@@ -54,8 +54,8 @@ class device {
 
   // Executes a command for a verb.
   command_result execute(cpu& c, const command& what);
-  // Executes a command of a process. On a lost context commands that take away are done when the adapter is cut off; all others
-  // are EIO.
+  // Executes a command of a process. On a lost context, commands that give back are done when the adapter is cut off; all
+  // others are EIO.
   command_result execute(cpu& c, const process& p, const command& what);
   // Spends the kernel work of one verb: the system call and the driver's share.
   void enter_kernel(cpu& c) const;
@@ -64,7 +64,7 @@ class device {
   std::uint32_t take_pd() { return pds_.take(); }
   void put_pd(std::uint32_t number) { pds_.put(number); }
   [[nodiscard]] std::uint32_t completion_eq(int vector) const { return events_.number(1 + static_cast<unsigned>(vector)); }
-  // Pages of the adapter's memory; false = not so many in a row.
+  // Takes pages of the adapter's memory; false = there are too few in a row.
   bool take_device_memory(std::uint64_t bytes, std::uint64_t& offset);
   void put_device_memory(std::uint64_t offset, std::uint64_t bytes);
   [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0 = none
@@ -85,7 +85,7 @@ class device {
   void drop_domain(const xrc_domain& domain);
 
  private:
-  // Small numbers, the lowest that was given back last first.
+  // Small numbers; the one given back last is taken first.
   class numbers {
    public:
     explicit numbers(std::uint32_t first) : next_(first) {}
@@ -138,7 +138,7 @@ class device {
   wait_queue opening_done_;
 
   std::uint32_t life_ = 1;     // of the device, from one bring-up to the next
-  std::uint32_t cut_off_ = 0;  // the last one whose DMA has been switched off
+  std::uint32_t cut_off_ = 0;  // the last life with its DMA switched off
   bool port_up_ = true;
   bool failed_ = false;
   const char* step_ = "";

@@ -34,7 +34,7 @@ int dma_map::open(cpu& c) {
     return ENOMEM;
   }
   store(c, contexts_ + requester_ * sizeof(iommu_context), iommu_context{root_, rights(), 0});
-  // Devices that other drivers serve (requester 0) use physical addresses.
+  // Devices of other drivers (requester 0) use physical addresses.
   if (requester_ != 0) store(c, contexts_, iommu_context{0, IOMMU_CONTEXT_PRESENT | IOMMU_CONTEXT_PASS, 0});
   write_register(c, registers_ + IOMMU_REG_CONTEXTS, contexts_);
   write_register(c, registers_ + IOMMU_REG_QUEUE, queue_);
@@ -137,7 +137,7 @@ bool dma_map::enter(cpu* c, std::uint64_t address, std::uint64_t physical, std::
     }
     const std::uint64_t first = slot_of(address, level);
     std::size_t n = 0;
-    // On to the end of the node, or to where a larger page would do.
+    // The run ends with the node, or where a larger page fits.
     while (first + n < entries.size() && bytes >= span_of(level)) {
       if (n != 0 && level < 2 && ((address | physical) & (span_of(level + 1) - 1)) == 0 && bytes >= span_of(level + 1)) break;
       entries[n++] = physical | rights | (level != 0 ? std::uint64_t{IOMMU_PTE_LARGE} : 0);
@@ -178,7 +178,7 @@ void dma_map::clear(cpu* c, std::uint64_t address, std::uint64_t bytes) {
     while (level > 0 && ((address & (span_of(level) - 1)) != 0 || bytes < span_of(level))) --level;
     const std::uint64_t node = node_for(c, address, level, true);
     const std::uint64_t first = slot_of(address, level);
-    // Large pages one by one: what lies beside one may be a table.
+    // Large pages one by one: the next entry may be a table.
     const std::uint64_t n = level != 0 ? 1 : std::min<std::uint64_t>(512 - first, bytes / page);
     write(c, node + first * 8, std::span(zeros).first(n));
     address += n * span_of(level);
@@ -273,7 +273,7 @@ void dma_map::take(cpu& c, std::span<const range> pages) {
   stats_.dma_unmap_time.add(c.time() - begin);
 }
 
-// A device is told the smallest range that one message can name.
+// The invalidation of a device names the smallest range that one message can carry.
 void dma_map::put_invalidation(cpu& c, const range& r) {
   put_command(c, {IOMMU_CMD_INVALIDATE, requester_, r.address, r.bytes, 0, 0});
   if (!ats_.translations) return;
@@ -298,7 +298,7 @@ bool dma_map::wait_for_commands(cpu& c) {
   return (seen & IOMMU_WAIT_TIMEOUT) == 0;
 }
 
-// Returns when the IOTLB has forgotten the ranges, and what was unshared before, and nothing of them is under way.
+// Returns when the IOTLB has forgotten the ranges and earlier unshared ones, and none of their DMA is under way.
 void dma_map::forget(cpu& c, std::span<const range> ranges) {
   constexpr std::size_t most = 32;  // a longer list is cheaper as a whole
   free_.sleep_until(c, [this] { return !busy_; });

@@ -57,9 +57,10 @@ class dma_map {
   [[nodiscard]] bool takes_page_requests() const { return ats_.pages && translated(); }
   [[nodiscard]] bool translated() const { return registers_ != 0; }
 
-  // Contiguous memory for both, in whole pages when it is mapped; its physical address, or 0. `must`: host.h.
+  // Allocates contiguous memory for driver and adapter, in whole pages when it is mapped; returns the physical address, or 0.
+  // `must`: host.h.
   std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment, bool must = false);
-  // False = no addresses are left, or no memory for tables.
+  // Maps memory for long; false = no addresses are left, or no memory for tables.
   bool share(std::uint64_t physical, std::uint64_t bytes, bool must = false);
   void unshare(std::uint64_t physical);
   // Returns the DMA address of shared memory.
@@ -69,12 +70,12 @@ class dma_map {
   std::uint64_t map(cpu& c, std::span<const virtual_memory::frame_run> frames, bool writable);
   void unmap(cpu& c, std::span<const range> ranges);
 
-  // Addresses without pages; 0 = there are none left.
+  // Reserves addresses without pages; 0 = there are none left.
   std::uint64_t reserve(std::uint64_t bytes) { return take_addresses(bytes); }
   void release(const range& r) { give_back(r); }
   // Enters a page at a reserved address; false = no memory for tables.
   bool put(cpu& c, std::uint64_t address, std::uint64_t physical, bool writable);
-  // Pages that were put; returns when no DMA to them is under way.
+  // Takes pages out that were put; returns when no DMA to them is under way.
   void take(cpu& c, std::span<const range> pages);
 
  private:

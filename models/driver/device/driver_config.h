@@ -11,11 +11,11 @@ enum class blueflame_use : std::uint8_t { never, inline_only, always };
 // Registering zero bytes: accept gives a key that matches nothing; refuse always refuses. page_count does what Linux does: a
 // region that would pin no page, so at a page-aligned address, is refused [B3.3].
 enum class zero_length_policy : std::uint8_t { accept, page_count, refuse };
-// After a failed re-register: revoke makes the key unusable at once; keep leaves what the adapter has [B.5].
+// After a failed re-register: revoke makes the key unusable at once; keep leaves the adapter's entry [B.5].
 enum class failed_rereg_policy : std::uint8_t { revoke, keep };
 // The key after a re-register that succeeded: the same, or another index and key [B.5].
 enum class rereg_key_policy : std::uint8_t { keep, renew };
-// A null region, of which reads give zeros and which keeps nothing: there is none; for local use; for peers too [B3.5].
+// Null regions, which read as zeros and keep no writes: none; for local use; for peers too [B3.5].
 enum class null_region_use : std::uint8_t { none, local, remote };
 // The fate of an address space's VAs when it changes: extend keeps them, remap moves the whole space [S5].
 enum class x_space_policy : std::uint8_t { extend, remap };
@@ -27,7 +27,7 @@ enum class peer_semantics : std::uint8_t { legacy, modern };
 // The unit that faults when an on-demand region lacks a page [E9, E10]. The adapter faults by a missing entry in its own
 // tables. The IOMMU faults by one in its table, and the adapter's translation cache asks for the page.
 enum class on_demand_mode : std::uint8_t { adapter, iommu };
-// How dma-bufs are registered [F.7].
+// The importer of dma-bufs [F.7].
 enum class dma_buf_mode : std::uint8_t { dynamic, pinned, revocable };
 
 struct driver_config {

@@ -1,4 +1,4 @@
-// A device that fails, and comes back: who notices, what its contexts are told, and the way from there to a new bring-up.
+// A device that fails and comes back: detection, events to its contexts, and the way to a new bring-up.
 #include "firmware/abi/pci_config.h"
 #include "models/driver/device/access.h"
 #include "models/driver/device/device.h"
@@ -18,7 +18,7 @@ command_result device::execute(cpu& c, const process& p, const command& what) {
   if (!p.lost) r = execute(c, what);
   if (!p.lost) return r;
   if (takes_away(what.code) && may_let_go(c, p)) return {};
-  if (!r.error) r.error = EIO;  // done by a device that is no more
+  if (!r.error) r.error = EIO;  // done by a device before its reset
   return r;
 }
 
@@ -28,7 +28,7 @@ bool device::may_let_go(cpu& c, const process& p) {
   return !may_move(p);
 }
 
-// ---- who notices
+// ---- detection
 
 void device::fail() {
   if (failed_) return;
@@ -107,7 +107,7 @@ void device::poll_health(cpu& c) {
     write_register(c, config_space + PCI_ERROR_CORRECTABLE, corrected);
   }
   events_.look(c);
-  // Whether the firmware still works only an answer of it can tell.
+  // Only an answer shows that the firmware still works.
   hca_device_info info{};
   (void)execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info)});
 }
@@ -127,7 +127,7 @@ void device::tell_port(bool up) {
 void device::recover(cpu& c) {
   c.spend(config_.kernel_verb);
   bool up = false;
-  bool off = cut_off(c);  // also one that is not to come back
+  bool off = cut_off(c);  // also a device that is not to come back
   for (std::uint32_t tries = 0; off && !up && tries < config_.recoveries; ++tries) {
     commands_.die();
     machine_.rouse();

@@ -1,4 +1,4 @@
-// Targets of packets, as the verbs name them and as the adapter is told.
+// Targets of packets, in the terms of the verbs and of the adapter.
 #pragma once
 
 #include "firmware/abi/route.h"

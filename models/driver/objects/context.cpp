@@ -25,7 +25,7 @@ ibv_context* hcax_open_function(cpu& c, device& d, virtual_memory& memory, std::
 
 namespace {
 
-// Destroys what is left in a table; objects remove themselves from it.
+// Destroys all remaining objects of a table; objects remove themselves from it.
 template <class T, class Destroy>
 int clear(handle_table<T>& table, Destroy destroy) {
   for (std::size_t i = 0; i < table.slots().size(); ++i) {

@@ -37,8 +37,8 @@ struct attachment;
 class dma_buf;
 }  // namespace peer
 
-// The members of the public structs belong to the program, which may write them: commands name the adapter's keys of the
-// private parts.
+// The members of the public structs belong to the program, which may write them: commands use the private parts for the
+// adapter's keys.
 struct memory_region : verbs::ibv_mr {
   std::uint32_t key = 0;
   std::uint64_t iova = 0;
@@ -72,7 +72,7 @@ struct completion_queue;
 struct completion_channel : verbs::ibv_comp_channel {
   std::deque<completion_queue*> pending;
   wait_queue ready;
-  std::function<void()> notify;  // who does not sleep in ibv_get_cq_event is told that `pending` has grown
+  std::function<void()> notify;  // for callers that do not sleep in ibv_get_cq_event: `pending` has grown
 };
 
 // Returns the owner bit of a CQE written by the adapter in the pass of `index` through 2^log_entries places.
@@ -122,7 +122,7 @@ struct shared_queue : verbs::ibv_srq {
   std::uint32_t number = 0;
   verbs::ibv_srq_attr attr{};
   queue_buffer buffer;
-  queue_buffer* larger = nullptr;  // which takes its place soon: what is written goes to both
+  queue_buffer* larger = nullptr;  // its next buffer: WQEs are written to both
   std::uint64_t record = 0;
   unsigned stride_shift = 0;
   std::uint16_t posted = 0;
@@ -145,7 +145,7 @@ struct group_name {
 
 struct queue_pair;
 
-// A target QP of XRC, by all who have opened it.
+// A target QP of XRC, with its openings.
 struct xrc_target {
   std::vector<queue_pair*> handles;  // the first maker's comes first, unless it has left
 };

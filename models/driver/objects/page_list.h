@@ -1,4 +1,4 @@
-// From pinned memory to what the adapter is told. `pin` has merged adjacent frames into runs; regions are described by chunks
+// From pinned memory to lists for the adapter. `pin` has merged adjacent frames into runs. Regions are described by chunks
 // (runs, split where they are longer than the device takes), queues by a list of uniform pages.   [E3, E5]
 #pragma once
 

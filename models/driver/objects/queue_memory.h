@@ -14,8 +14,8 @@ namespace hcasim::driver {
 
 struct process;
 
-// A queue's buffer: page-aligned, pinned, its frames known. Finding and pinning its pages, and giving them back, take the time
-// that they take for a region.
+// A queue's buffer: page-aligned, pinned, its frames known. Finding, pinning and giving back its pages take as long as for a
+// region.
 class queue_buffer {
  public:
   queue_buffer() = default;
@@ -30,7 +30,7 @@ class queue_buffer {
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t physical(std::uint64_t offset) const {
-    if (offset < host_page) return first_ + offset;  // most queues are no longer; the list would miss the host's cache
+    if (offset < host_page) return first_ + offset;  // most queues fit in a page; the list would miss the host's cache
     return frames_[offset >> host_page_shift] + (offset & (host_page - 1));
   }
   [[nodiscard]] const std::vector<virtual_memory::frame_run>& runs() const { return runs_; }

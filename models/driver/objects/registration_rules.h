@@ -47,7 +47,7 @@ inline bool congruent(std::uint64_t addr, std::uint64_t iova) {
   return ((addr ^ iova) & (host_page - 1)) == 0;
 }
 
-// Bytes to pin for a region, or an errno in `error`: a zero-length region pins what the policy says.
+// Bytes to pin for a region, or an errno in `error`: a zero-length region pins as the policy says.
 struct pin_extent {
   int error = 0;
   std::uint64_t bytes = 0;

@@ -36,7 +36,7 @@ class lent_pages : public page_user {
   // Adds a region at the adapter; `remove` ends it. The lock is held.
   void add(memory_region& mr) { regions_.push_back(&mr); }
   void remove(memory_region& mr) { std::erase(regions_, &mr); }
-  void take_back_all(cpu& c, memory_region& mr);  // and what `give` has reserved
+  void take_back_all(cpu& c, memory_region& mr);  // and the range that `give` reserved
 
   void lock(cpu& c);
   void unlock();

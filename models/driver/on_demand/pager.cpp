@@ -97,7 +97,7 @@ void pager::serve(cpu& c, const job& j) {
   if (filled == 0 && !j.prefetch && !p.lost) {
     ++p.stats.page_faults_refused;
     const hca_pages range{align_down(j.va, host_page), 1};
-    // Reads of a page that is only not to be written have answers of their own.
+    // Reads of a read-only page have answers of their own.
     const std::uint64_t at = address_of(*mr, j.va);
     const bool read_only = j.write && p.memory->touch(at) != 0 && !p.memory->writable(at);
     (void)insist(c, &p,

@@ -1,4 +1,4 @@
-// A region over memory of another device: what it holds there, and its key, which others may take away at any time.
+// A region over memory of another device: its hold on the memory, and its key, which others may take away at any time.
 #pragma once
 
 #include <memory>

@@ -47,7 +47,7 @@ class memory_owner {
   [[nodiscard]] std::uint64_t page() const { return pool_->page(); }
   [[nodiscard]] std::uint64_t free_bytes() const { return pool_->free_bytes(); }
 
-  // A VA of the process; 0 = no memory left, or not open.
+  // Returns a VA of the process; 0 = no memory left, or not open.
   std::uint64_t allocate(cpu& c, const virtual_memory& mm, std::uint64_t bytes, placement how = placement::contiguous);
   // Frees an allocation; returns 0. EINVAL: no allocation begins there; EBUSY: it is registered and the client cannot
   // invalidate. Any other value is a failed invalidation's, and the memory stays allocated.
@@ -58,15 +58,16 @@ class memory_owner {
   // Registrations that have pages pinned.
   [[nodiscard]] std::uint64_t pinned() const { return pinned_; }
 
-  // Starts a copy between [va, va + bytes) and physically contiguous host memory. Its number, or 0: not all of it is allocated.
+  // Starts a copy between [va, va + bytes) and physically contiguous host memory. Returns its number; 0 = not all of it is
+  // allocated.
   std::uint32_t start_copy(cpu& c, bool to_host, std::uint64_t va, std::uint64_t physical, std::uint64_t bytes);
-  // Copies end in the order of their start. False = a byte could not be moved in this one or one that ended since the last
-  // wait.
+  // Waits for a copy; copies end in the order of their start. False = a byte could not be moved in this copy, or in one that
+  // ended since the last wait.
   bool wait_copy(cpu& c, std::uint32_t number);
 
-  // Returns the time of each invalidation that `free` made, from the call to its return.
+  // Returns the time of each invalidation by `free`, from the call to its return.
   [[nodiscard]] const histogram& callback_time() const { return callback_time_; }
-  // Tests: the client's own record of what was called.
+  // Tests: the client's own record of its calls.
   std::function<void(cpu&, const char* callback)> observe;
 
  private:

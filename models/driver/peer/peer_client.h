@@ -40,7 +40,7 @@ struct peer_memory_client {
   char version[IB_PEER_MEMORY_VER_MAX] = {};  // last byte not 0: this is a peer_memory_client_ex
   // 1: the whole range is memory of this client; anything else: it is not.
   std::function<int(cpu&, const virtual_memory& mm, std::uint64_t addr, std::uint64_t size, void** client_context)> acquire;
-  // Pins; 0 or an errno value. From its success on the client may invalidate `core_context`.
+  // Pins; 0 or an errno value. After a success the client may invalidate `core_context`.
   std::function<int(cpu&, std::uint64_t addr, std::uint64_t size, bool write, bool force, sg_table& sg, void* client_context,
                     std::uint64_t core_context)>
       get_pages;
@@ -48,7 +48,7 @@ struct peer_memory_client {
   std::function<int(cpu&, sg_table& sg, void* client_context, const device& dma_device, int dmasync, int* nmap)> dma_map;
   std::function<int(cpu&, sg_table& sg, void* client_context, const device& dma_device)> dma_unmap;
   std::function<void(cpu&, sg_table& sg, void* client_context)> put_pages;
-  std::function<std::uint64_t(cpu&, void* client_context)> get_page_size;  // absent: that of the host
+  std::function<std::uint64_t(cpu&, void* client_context)> get_page_size;  // absent: the host's page size
   std::function<void(cpu&, void* client_context)> release;                 // optional
 };
 

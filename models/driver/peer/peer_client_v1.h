@@ -9,7 +9,7 @@ namespace hcasim::driver::peer {
 struct peer_memory_client_v1 {
   char name[IB_PEER_MEMORY_NAME_MAX] = {};
   char version[IB_PEER_MEMORY_VER_MAX] = {};
-  // The name and the data are the process's, ibv_context::peer_mem_name and peer_mem_private_data; nullptr = it says nothing.
+  // The name and the data are the process's, ibv_context::peer_mem_name and peer_mem_private_data; nullptr = not set.
   std::function<int(cpu&, const virtual_memory& mm, std::uint64_t addr, std::uint64_t size, void* peer_mem_private_data,
                     const char* peer_mem_name, void** client_context)>
       acquire;

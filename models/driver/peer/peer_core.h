@@ -52,7 +52,7 @@ struct umem {
   std::uint64_t page = 0;  // of the client, at least that of the host
   std::uint64_t pages = 0;
   sg_table sg;    // as the client gave it
-  sg_table host;  // what the adapter is given: trimmed to host pages
+  sg_table host;  // for the adapter: trimmed to host pages
   bool dma_mapped = false;
   bool invalidated = false;       // the client unmaps it
   bool peer_invalidated = false;  // legacy: before activation
@@ -83,7 +83,7 @@ class peer_core {
     std::uint64_t addr;
     std::uint64_t length;
     bool writable;
-    int pin_error;  // what ordinary pinning said
+    int pin_error;  // result of ordinary pinning
   };
   // Returns the memory of the first client that has the range, mapped and locked, or nullptr with `error`.
   umem* get(cpu& c, const request& r, int& error);

@@ -1,5 +1,5 @@
 // The attributes of ibv_modify_qp against the table of the Linux core's verbs layer (ib_modify_qp_is_ok), and against the masks
-// that programs really set.
+// of real programs.
 #include "models/driver/verbs/qp_transition.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Index arithmetic of a send queue: a ring of 64 B blocks, a power of two of them, indices modulo 2^16. A WQE does not wrap
-// around the ring's end: a NOP fills what is left. Space is free again when the completion of a WQE at or behind it has been
+// around the ring's end: a NOP fills the rest. Space is free again when the completion of a WQE at or behind it has been
 // polled.
 #pragma once
 

@@ -30,7 +30,7 @@ ibv_context* ibv_open_device(cpu& c, driver::device& device, virtual_memory& mem
 // Opens another function of the adapter (SR-IOV: its own keys and QPs; commands go through this driver). EINVAL: no such
 // function.
 ibv_context* hcax_open_function(cpu& c, driver::device& device, virtual_memory& memory, std::uint16_t function);
-// Destroys what the process left behind, as the kernel does at the end of a process.
+// Destroys the objects that the process left behind, as the kernel does at the end of a process.
 int ibv_close_device(cpu& c, ibv_context* context);
 int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr);
 int ibv_query_port(cpu& c, ibv_context* context, std::uint8_t port_num, ibv_port_attr* attr);
@@ -64,11 +64,11 @@ enum ibv_advise_mr_flag { IBV_ADVISE_MR_FLAG_FLUSH = 1 << 0 };
 int ibv_advise_mr(cpu& c, ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, const ibv_sge* sg_list, int num_sge);
 // Reads the adapter's entry under the MR's key.
 int hcax_query_mr(cpu& c, ibv_mr* mr, hca_mrc* out);
-// Reads give zeros, what is written is discarded; peers may, too, if the adapter lets them (driver.null_mr). Any address.
-// EOPNOTSUPP: there are none.
+// Makes a null region: reads give zeros, writes are discarded; also for peers, if the adapter lets them (driver.null_mr). Any
+// address. EOPNOTSUPP: there are none.
 ibv_mr* ibv_alloc_null_mr(cpu& c, ibv_pd* pd);
 
-// Memory on the adapter. ENOMEM: not so much is left. Offsets and lengths of copies are multiples of 4.
+// Memory on the adapter. ENOMEM: too little is left. Offsets and lengths of copies are multiples of 4.
 struct ibv_dm {
   ibv_context* context;
   std::uint64_t offset;  // in the adapter's memory
@@ -78,7 +78,7 @@ ibv_dm* ibv_alloc_dm(cpu& c, ibv_context* context, std::uint64_t length);
 int ibv_free_dm(cpu& c, ibv_dm* dm);  // EBUSY while a region uses it
 int ibv_memcpy_to_dm(cpu& c, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t host_addr, std::uint64_t length);
 int ibv_memcpy_from_dm(cpu& c, std::uint64_t host_addr, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t length);
-// Always zero-based: `access` must say so. EINVAL also for an offset that is not on a page.
+// Registers memory on the adapter, always zero-based: `access` must say so. EINVAL also for an offset that is not on a page.
 ibv_mr* ibv_reg_dm_mr(cpu& c, ibv_pd* pd, ibv_dm* dm, std::uint64_t dm_offset, std::uint64_t length, int access);
 
 // Registers bytes [offset, offset + length) of a dma-buf, at VAs from `iova` on [F.7]; the driver's `dma_buf` knob says how.
@@ -112,13 +112,13 @@ int ibv_destroy_comp_channel(cpu& c, ibv_comp_channel* channel);  // EBUSY while
 ibv_cq* ibv_create_cq(cpu& c, ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel, int comp_vector);
 int ibv_destroy_cq(cpu& c, ibv_cq* cq);  // EBUSY while a QP uses it; waits for events to be acknowledged
 int ibv_modify_cq(cpu& c, ibv_cq* cq, ibv_modify_cq_attr* attr);
-int ibv_resize_cq(cpu& c, ibv_cq* cq, int cqe);  // EINVAL: more is there than would fit; EBUSY: it is being resized
+int ibv_resize_cq(cpu& c, ibv_cq* cq, int cqe);                    // EINVAL: its CQEs would not fit; EBUSY: it is being resized
 int ibv_poll_cq(cpu& c, ibv_cq* cq, int num_entries, ibv_wc* wc);  // how many, or < 0
 int ibv_req_notify_cq(cpu& c, ibv_cq* cq, int solicited_only);
 int ibv_get_cq_event(cpu& c, ibv_comp_channel* channel, ibv_cq** cq, void** cq_context);     // blocks; 0 or -1 with errno
 bool hcax_take_cq_event(cpu& c, ibv_comp_channel* channel, ibv_cq** cq, void** cq_context);  // false = none is there
 void ibv_ack_cq_events(ibv_cq* cq, unsigned nevents);
-// Sleeps until the CQ has something to poll; a polling loop without the cost of simulating each turn. False = timed out.
+// Sleeps until the CQ has a CQE to poll; a polling loop without the cost of simulating each turn. False = timed out.
 bool wait_cq(cpu& c, ibv_cq* cq, ps timeout = never);
 
 int ibv_get_async_event(cpu& c, ibv_context* context, ibv_async_event* event);     // blocks; 0 or -1 with errno
@@ -146,7 +146,7 @@ int ibv_init_ah_from_wc(cpu& c, ibv_context* context, std::uint8_t port_num, con
 int ibv_attach_mcast(cpu& c, ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid);
 int ibv_detach_mcast(cpu& c, ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid);
 
-// Receives that several QPs take from; their keys are judged by the PD of the SRQ.
+// Makes a shared receive queue for several QPs; its PD judges the keys of its receives.
 ibv_srq* ibv_create_srq(cpu& c, ibv_pd* pd, ibv_srq_init_attr* attr);  // updates attr->attr
 ibv_srq* ibv_create_srq_ex(cpu& c, ibv_context* context, ibv_srq_init_attr_ex* attr);
 int ibv_get_srq_num(ibv_srq* srq, std::uint32_t* srq_num);  // XRC; EINVAL: a basic one

@@ -130,18 +130,18 @@ struct ibv_mr {
 struct ibv_mw {
   ibv_context* context;
   ibv_pd* pd;
-  std::uint32_t rkey;  // type 1: kept up to date by ibv_bind_mw; type 2: the consumer's, who composes index and key byte
+  std::uint32_t rkey;  // type 1: kept up to date by ibv_bind_mw; type 2: composed by the consumer from index and key byte
   std::uint32_t handle;
   ibv_mw_type type;
 };
 
-// The adapter's entry of a window. Not bound: nothing can be reached, and of the others only type and key count.
+// The adapter's entry of a window. Of an unbound window only type and key count.
 struct hcax_mw_attr {
   ibv_mw_type type;
   bool bound;
   std::uint32_t rkey;  // as it is now
   std::uint32_t lkey;  // of the region
-  std::uint64_t addr;  // the first that a peer names: 0 of a zero-based window
+  std::uint64_t addr;  // the first address for peers: 0 of a zero-based window
   std::uint64_t length;
   unsigned access;
   std::uint32_t qp_num;  // bound type 2 windows

@@ -25,7 +25,7 @@
 namespace hcasim::verbs {
 
 struct x_buffer {
-  std::uint64_t addr;  // in the process, or, of the kernel's or a driver's memory, the physical address
+  std::uint64_t addr;  // in the process; of physical buffers the physical address
   std::uint64_t length;
   bool physical = false;  // the caller keeps it in place, and answers for its content
 };
