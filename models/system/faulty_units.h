@@ -1,4 +1,4 @@
-// Units of a system that faults can be asked of.
+// Units of a system that can have faults.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ class watchdog {
 
   // Returns why the watchdog ended the run; empty = it did not.
   [[nodiscard]] const std::string& stalled() const { return stalled_; }
-  // Returns what waits now, and for what; empty = nothing.
+  // Returns the waiting requests, and their reasons; empty = none.
   [[nodiscard]] std::string waiting() const;
   // Returns all units of the system.
   [[nodiscard]] std::vector<const unit*> units() const;
@@ -54,7 +54,7 @@ class watchdog {
   ps since_{0};                     // and the time of its last change
   std::uint64_t counted_ = 0;       // the progress at the last look at the events
   unsigned quiet_ = 0;              // looks at the events since then
-  std::array<ps, looks> looked_{};  // the last times of those, in turn
+  std::array<ps, looks> looked_{};  // the times of the last looks, in turn
   std::string stalled_;
 };
 

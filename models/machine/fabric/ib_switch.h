@@ -50,7 +50,7 @@ class ib_switch : public unit {
   struct queued {
     packet* p = nullptr;
     ps ready{0};    // may start on the output from here on
-    ps entered{0};  // the output queue, or the input while that is full
+    ps entered{0};  // into the output queue, or into the input while the queue is full
     std::uint32_t bytes = 0;
     replication* copy_of = nullptr;
   };

@@ -102,7 +102,7 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
     l.free -= blocks;
   }
   const ps duration = config_.rate.time_for(p.wire_bytes());
-  // A packet that is still arriving may not run dry on its way out.
+  // A packet that is still arriving must not run dry on its way out.
   const ps start = d.wire.start(t, duration, p.last_bit - duration);
   if (config_.buffer != 0) d.buffer.add(blocks, start);
   l.credits.set(l.free, start);
@@ -120,7 +120,7 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
   ps last = first + duration;
   if (lose) {
     ++d.lost;
-    // The receiver's credit counter finds out from the next flow control packet.
+    // The next flow control packet tells the receiver's credit counter.
     give_back(d, end, vl, blocks, last + config_.propagation);
     p.last_bit = ps(0);
     packets_.put(p);
@@ -255,7 +255,7 @@ void link::serve(unsigned end, unsigned vl) {
   }
 }
 
-// Serves the lane when the credits for its oldest packet are back, if it is known when.
+// Serves the lane when the credits for its oldest packet are back, if the time is known.
 void link::wake_for_credits(unsigned end, unsigned vl) {
   lane& l = directions_[end].lanes[vl];
   const ps when = credits_at(l, blocks_of(*l.queue.front().p));

@@ -1,4 +1,4 @@
-// A switch and multicast: who gets a copy, when, and what holds the input buffer.
+// A switch and multicast: receivers of copies, their times, and the use of the input buffer.
 #include <gtest/gtest.h>
 
 #include "models/machine/fabric/fabric_test_kit.h"

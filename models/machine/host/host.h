@@ -57,8 +57,8 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
   [[nodiscard]] physical_memory& memory_bytes() { return memory_; }
   [[nodiscard]] const host_config& config() const { return config_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others. 0 = none left. `must`:
-  // who gives memory back may not fail for want of some, and takes from what the kernel keeps for that.
+  // Reserves physically contiguous memory for a device (ICM, queues), never freed to others; 0 = none left. `must`: for a call
+  // that gives memory back and must not fail; takes from the kernel's reserve.
   std::uint64_t reserve_physical(std::uint64_t bytes, std::uint64_t alignment, bool must = false) {
     return memory_.reserve(bytes, alignment, must);
   }
@@ -71,7 +71,7 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
   static constexpr unsigned vectors = 2048;  // of interrupts
   // Raises interrupt `vector` as if a device had.
   void raise(unsigned vector);
-  // Threads that watch memory look again, as if something had landed.
+  // Wakes threads that watch memory, as if something had landed.
   void rouse();
   [[nodiscard]] std::size_t threads_running() const { return threads_running_; }
 

@@ -68,8 +68,8 @@ class physical_memory {
   static constexpr std::uint64_t first_address = std::uint64_t{1} << 32;
   static constexpr std::uint64_t end_address = std::uint64_t{1} << 46;
 
-  // Frames that stand for pages of others: their bytes are read and written where the owner has them. `reserve_outside` gives
-  // fresh frame addresses (0 = none left); a frame without an owner reads as 0 and takes no bytes.
+  // Frames that stand for outside pages: their bytes are read and written at the owner. `reserve_outside` gives fresh frame
+  // addresses (0 = none left); a frame without an owner reads as 0 and takes no bytes.
   std::uint64_t reserve_outside(std::uint64_t bytes);
   void adopt(std::uint64_t frame, outside_memory& owner, std::uint64_t va);
   void release(std::uint64_t frame);
@@ -81,7 +81,7 @@ class physical_memory {
     std::uint64_t reads = 0;
     std::uint64_t writes = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t lost = 0;  // accesses that found nothing there any more
+    std::uint64_t lost = 0;  // accesses whose page had gone
   };
   [[nodiscard]] const outside_use& outside() const { return outside_use_; }
 

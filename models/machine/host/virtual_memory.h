@@ -46,8 +46,8 @@ class virtual_memory {
   // Makes this the address space of an outside program, before anything is allocated. Pages get frames when first asked for;
   // rights and bytes are the source's. Nothing can be allocated here.
   void set_source(outside_memory& source) { source_ = &source; }
-  // Takes pages from their program, which has unmapped them or changed what they show: their frames have no owner from now on,
-  // pinned or not. Page users are told.
+  // Takes pages from their program, which has unmapped or replaced them: their frames have no owner from now on, pinned or not.
+  // Page users are told.
   void lose(cpu& c, std::uint64_t va, std::uint64_t bytes);
 
   // Reserves `bytes` (rounded up to pages) at an address of the system's choice, or at `at` (0: anywhere). Frames are given at
@@ -78,7 +78,7 @@ class virtual_memory {
   // (no page, or the range wraps), EFAULT (unmapped, or `write` on a read-only mapping), or ENOMEM (pin limit, exhausted
   // memory).
   int pin(std::uint64_t va, std::uint64_t bytes, bool write, std::vector<frame_run>& out);
-  // Undoes the oldest pin of the range; a part of one may be undone too.
+  // Undoes the oldest pin of the range, which may be part of a pin.
   void unpin(std::uint64_t va, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t pinned_bytes() const { return pinned_; }
   void set_pin_limit(std::uint64_t bytes) { pin_limit_ = bytes; }
@@ -136,7 +136,7 @@ class virtual_memory {
   outside_memory* source_ = nullptr;
   std::vector<page_user*> users_;
   std::map<std::uint64_t, allocation> allocations_;  // by id
-  std::map<std::uint64_t, std::uint64_t> by_va_;     // last byte of what is mapped -> id
+  std::map<std::uint64_t, std::uint64_t> by_va_;     // last mapped byte -> id
   std::multimap<range, pin_record> pin_records_;     // equal ranges: oldest first
   std::vector<std::uint64_t> loose_;                 // 4 KiB frames in the order they are given out, from the back
   std::multimap<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> free_runs_;  // (bytes, alignment) -> address

@@ -69,7 +69,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
     bool message = false;  // an interrupt
     pcie_address_type type = pcie_address_type::untranslated;
     pcie_message control = pcie_message::none;
-    bool known = false;     // translated, or refused
+    bool known = false;     // translated or refused
     bool going = false;     // on its way out
     bool in_order = false;  // stands in its requester's queue
     iommu_fault fault = IOMMU_FAULT_NONE;

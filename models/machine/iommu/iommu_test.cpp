@@ -191,7 +191,7 @@ TEST(iommu, a_read_that_waits_stalls_no_other) {
   EXPECT_GT(slow.answered, read.answered);
 }
 
-// Random bursts over few pages: what one requester writes lands in order, and every answer is the right page.
+// Random bursts over few pages: each requester's writes land in order, and every answer is the right page.
 TEST(iommu, keeps_the_order_of_random_traffic) {
   iommu_config c;
   c.entries = 4;

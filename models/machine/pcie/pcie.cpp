@@ -197,7 +197,7 @@ pcie::stream pcie::book(direction& d, ps t, const tlp_shape& shape, std::uint64_
   return {s.begin, s.end, work / static_cast<std::int64_t>(shape.tlps)};
 }
 
-// On to the next link: every TLP is taken whole before it goes on, but a burst streams through.
+// The next link takes every TLP whole before it goes on, but a burst streams through.
 pcie::stream pcie::cross(direction& d, const stream& in, ps latency, const tlp_shape& shape, std::uint64_t header) {
   stream out = book(d, in.begin + in.each + latency, shape, header);
   out.end = std::max(out.end, in.end + latency + out.each);
@@ -215,7 +215,7 @@ pcie::stream pcie::write_stream(lane& l, ps t, const tlp_shape& shape) {
   const ps each = wire_time(shape, config_.request_header) / n;
   const ps round = each + config_.link_latency + config_.credit_latency;
   const std::uint64_t units = ceil_div(shape.units, shape.tlps);
-  // A burst of more TLPs than there are credits goes as fast as its own come back.
+  // A burst of more TLPs than credits goes as fast as its own credits come back.
   const std::uint64_t window = std::min(l.posted_headers.total(), l.posted_data.total() / units);
   const ps interval = window < shape.tlps ? std::max(each, round / static_cast<std::int64_t>(window)) : each;
   const credit_loop::grant header = l.posted_headers.take(t, shape.tlps, 1, interval);

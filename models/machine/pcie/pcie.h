@@ -90,7 +90,7 @@ class pcie : public unit, public faulty {
     pcie_fate fate = pcie_fate::ordinary;
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t behind = 0;  // an answer to software: so many writes to memory by the device
+    std::uint64_t behind = 0;  // an answer to software: number of earlier memory writes by the device
     ps begun{0};
   };
   struct direction {
@@ -119,16 +119,16 @@ class pcie : public unit, public faulty {
     burst* waiting_last = nullptr;
     std::uint64_t outstanding_bytes = 0;
     pool_use completion_room;
-    // In order; an IOMMU may hold them for long after they were at its door.
+    // Counts in order; an IOMMU may hold writes for long after they arrived.
     std::uint64_t memory_writes = 0;
     std::uint64_t memory_writes_done = 0;
-    burst* pushing = nullptr;  // answers to software that wait for some of them
+    burst* pushing = nullptr;  // answers to software that wait for such writes
 
-    bool disturbed = false;  // anything of the next six: looked at once a burst
+    bool disturbed = false;  // a member below may affect bursts: looked at once a burst
     bool down_now = false;
     std::uint32_t command = PCI_BUS_MASTER;
     std::vector<pcie_fault> asked;  // of bursts to come, in order
-    std::uint32_t errors = 0;       // and what was noted of them
+    std::uint32_t errors = 0;       // and the errors noted
     pci_error_log log{};
     action reset;
 

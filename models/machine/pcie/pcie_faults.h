@@ -20,7 +20,7 @@ enum class pcie_fate : std::uint8_t {
   malformed,           // its receiver drops it, and counts the link's errors as fatal
 };
 
-// In the order of pcie_fate, from poisoned_read on; then what happens to the link and to the function.
+// In the order of pcie_fate, from poisoned_read on; then faults of the link and of the function.
 inline constexpr std::array<fault_kind, 10> pcie_fault_kinds{{
     {"poisoned_read", "the completions of the next `count` reads are poisoned"},
     {"poisoned_write", "the next `count` writes are poisoned"},

@@ -131,9 +131,9 @@ bool pcie::spoil_arrival(burst& b) {
   return true;
 }
 
-// A read is told of its error. The loss of a write is not reported, and the device's next action may tell software that the
-// bytes are there. So the port lets nothing more of the device pass, as with downstream port containment, until software has
-// dealt with it.
+// A read gets its error as an answer. The loss of a write is not reported, and the device's next action may tell software that
+// the bytes are there. So, as with downstream port containment, the port lets nothing more of the device pass until software
+// has reacted.
 void pcie::contain(lane& l) {
   l.command &= ~std::uint32_t{PCI_BUS_MASTER};
   look(l);
@@ -144,7 +144,7 @@ void pcie::contain(lane& l) {
   });
 }
 
-// True = no completion leaves.
+// Applies a fault to a completion; true = no completion leaves.
 bool pcie::spoil_completion(burst& b) {
   if (b.source == from_cpu) return false;
   if (b.fate == pcie_fate::completion_timeout || b.fate == pcie_fate::malformed) {

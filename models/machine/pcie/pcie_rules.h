@@ -26,7 +26,7 @@ struct tlp_shape {
   std::uint64_t units = 0;    // data credits
 };
 
-// Writes: payloads of `mps` from the first doubleword on, cut at 4 KiB. A burst without bytes is one TLP.
+// Splits a write into payloads of `mps` from the first doubleword on, cut at 4 KiB. A burst without bytes is one TLP.
 tlp_shape split_write(std::uint64_t address, std::uint64_t bytes, std::uint64_t mps);
 // Splits a read into requests of `mrrs`, cut at 4 KiB, without payload.
 tlp_shape split_read(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs);
@@ -54,15 +54,15 @@ class link_schedule {
   ps busy_{0};
 };
 
-// Credits of one kind between a sender and a receiver. A burst takes those of all its TLPs in the call; what is on its way back
-// is kept as arithmetic series, one a burst.
+// Credits of one kind between a sender and a receiver. A burst takes the credits of all its TLPs in the call. Returning credits
+// are kept as arithmetic series, one a burst.
 class credit_loop {
  public:
   explicit credit_loop(std::uint64_t total) : total_(total), free_(total), use_(total) {}
 
   struct grant {
     ps start;            // earliest start at which no TLP of the burst has to wait in the middle
-    std::uint64_t tlps;  // whose credits were there or on their way back; the rest lives on the burst's own returns
+    std::uint64_t tlps;  // those whose credits are there or on their way back; later TLPs use the burst's own returns
   };
   // Takes credits for `n` TLPs of `each` credits, one TLP every `interval`, not before `t`. `each` must not exceed the total.
   grant take(ps t, std::uint64_t n, std::uint64_t each, ps interval);
@@ -99,7 +99,7 @@ struct pcie_route {
 };
 
 // The targets of addresses: BARs of the devices, then the MSI window (writes by devices), then memory below `memory_top`. A
-// burst that lies in a place only partly leads nowhere.
+// burst partly outside its target is unmapped.
 class pcie_address_map {
  public:
   explicit pcie_address_map(std::uint64_t memory_top) : memory_top_(memory_top) {}

@@ -201,7 +201,7 @@ void peer_device::finish(burst& b, ps t) {
   }
   b.release();
   if (fence) return;
-  // The engine goes on when the answer is there, which may be ahead of the kernel.
+  // The engine goes on at the time of the answer, which may be ahead of the kernel.
   queue_.at(std::max(t, now()), {[](void* x) {
                                    auto& self = *static_cast<peer_device*>(x);
                                    self.copy_slots_.give();

@@ -1,5 +1,5 @@
-// Knobs of a peer device: a GPU, or an NVMe drive with a controller memory buffer. Figures of the GPU are those of a card whose
-// memory is far faster than what its BAR lets through.
+// Knobs of a peer device: a GPU, or an NVMe drive with a controller memory buffer. Figures of the GPU are of a card with memory
+// far faster than its BAR.
 #pragma once
 
 #include "tlm/base/knobs.h"

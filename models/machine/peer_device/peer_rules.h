@@ -15,7 +15,7 @@
 
 namespace hcasim {
 
-// Real bytes; what was never written reads as 0 and costs nothing.
+// Sparse memory with real bytes; bytes never written read as 0 and cost nothing.
 class sparse_bytes {
  public:
   explicit sparse_bytes(std::uint64_t size) : size_(size) {}

@@ -1,5 +1,5 @@
 // Registers behind AXI-Lite, as a TLM-2.0 target. Accesses go one after the other, each word by itself, in the order they came.
-// The RTL decodes as many bits of address as it has; there is no register at a word beyond them, whose access is an error.
+// The RTL decodes as many bits of address as it has; an access beyond them is an error.
 //
 // PINS of hca_add_rtl: `axi_lite reg = PATTERN`, or bundles whose widths are those of the bus:
 //   in reg_aw data=addr   in reg_w data=data,strb   out reg_b data=resp   in reg_ar data=addr   out reg_r data=data,resp
