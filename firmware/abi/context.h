@@ -26,7 +26,7 @@ enum hca_transport {
   HCA_TRANSPORT_GROUP = 7,
 };
 
-/* Its requests are answered. */
+/* Returns whether requests of this transport are answered. */
 static inline int hca_transport_reliable(uint8_t transport) {
   return transport == HCA_TRANSPORT_RC || transport == HCA_TRANSPORT_XRC_INI || transport == HCA_TRANSPORT_XRC_TGT;
 }
@@ -78,7 +78,7 @@ struct hca_qpc {
   uint32_t next_psn;    /* of the next new packet */
   uint32_t una_psn;     /* oldest not acknowledged */
   uint16_t sq_ci;       /* next block to fetch */
-  uint8_t sq_draining;  /* in SQD: not all that was begun before is complete */
+  uint8_t sq_draining;  /* in SQD: some WQEs begun before are not complete */
   uint8_t reserved1;
   uint32_t bound_windows; /* type 2 windows tied to this QP */
   struct hca_route route; /* beside dest_lid and service_level */
@@ -121,7 +121,7 @@ struct hca_group {
   uint32_t reserved0;
   struct hca_gid gid;
   uint32_t reserved1[4];
-  uint32_t generation; /* as of a QP: the lives of this number */
+  uint32_t generation; /* as of a QP: counts the lives of this number */
   uint32_t reserved2[3];
   uint32_t qpn[48]; /* HCA_GROUP_MEMBERS */
 };

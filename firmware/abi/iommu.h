@@ -64,7 +64,7 @@ enum iommu_command_code {
   IOMMU_CMD_INVALIDATE = 1,         /* forget translations of [address, address + bytes) of the requester */
   IOMMU_CMD_INVALIDATE_CONTEXT = 2, /* forget the requester's context and all its translations */
   IOMMU_CMD_WAIT = 3,               /* when all before is complete, write `value` (4 B) to `address` */
-  IOMMU_CMD_INVALIDATE_DEVICE = 4,  /* have the requester's own cache forget the range that `address` is the ATS entry of */
+  IOMMU_CMD_INVALIDATE_DEVICE = 4,  /* have the requester's own cache forget the range of the ATS entry `address` */
   IOMMU_CMD_PAGE_RESPONSE = 5,      /* answer the page requests of group `value` with code `bytes` (enum ats_response) */
 };
 
@@ -86,7 +86,7 @@ HCA_LAYOUT(struct iommu_command, 32);
 /* An entry of the queue of page requests. */
 struct iommu_page_request {
   uint32_t requester;
-  uint32_t group; /* what the answer has to name */
+  uint32_t group; /* to be named by the answer */
   uint64_t address;
   uint32_t flags; /* bit 0: to read, 1: to write, 2: last of its group */
   uint32_t reserved[3];

@@ -54,8 +54,8 @@ struct hca_mrc {
 };
 HCA_LAYOUT(struct hca_mrc, 64);
 
-/* A mapped stretch of an address space; disjoint, never adjacent. They stand in the lowest lines of a tree, in order, four to a
- * 64 B line; a place behind the last one is 0. */
+/* A mapped stretch of an address space; disjoint, never adjacent. Extents stand in the lowest lines of a tree, in order, four
+ * to a 64 B line; places behind the last one are 0. */
 struct hca_extent {
   uint64_t start;  /* counted from the table_va of the MRC */
   uint64_t length; /* not 0 */
@@ -80,7 +80,7 @@ struct hca_element {
 };
 HCA_LAYOUT(struct hca_element, 16);
 
-/* Translations are cached under a tag: what the table belongs to, and its number. */
+/* Translations are cached under a tag: kind and number of the table's owner. */
 enum hca_table_tag {
   HCA_TAG_REGION = 0,
   HCA_TAG_SQ = 1 << 24,

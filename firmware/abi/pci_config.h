@@ -33,8 +33,8 @@ enum pci_error {
   PCI_ERROR_UNSUPPORTED = 1 << 20,
 };
 
-/* Bits of PCI_ERROR_CORRECTABLE: the link has put them right by sending again. */
+/* Bits of PCI_ERROR_CORRECTABLE: the link has corrected the error by a retransmission. */
 enum pci_corrected {
-  PCI_CORRECTED_RECEIVER = 1 << 0,        /* what arrived was garbled */
-  PCI_CORRECTED_REPLAY_TIMEOUT = 1 << 12, /* what was sent was not acknowledged in time */
+  PCI_CORRECTED_RECEIVER = 1 << 0,        /* a TLP arrived garbled */
+  PCI_CORRECTED_REPLAY_TIMEOUT = 1 << 12, /* a TLP was not acknowledged in time */
 };

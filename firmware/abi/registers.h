@@ -32,7 +32,7 @@ enum { HCA_CLOCK_KHZ = 1000000 };
 
 enum {
   HCA_DEVICE_ID = 0x48434153,
-  HCA_REQUESTER = 1, /* who it is on PCIe */
+  HCA_REQUESTER = 1, /* the adapter's ID on PCIe */
 };
 enum hca_status { HCA_STATUS_RESET = 0, HCA_STATUS_READY = 1, HCA_STATUS_FATAL = 2 };
 

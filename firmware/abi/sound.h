@@ -15,7 +15,7 @@ static inline bool hca_page_shift_sound(unsigned shift) {
   return shift == 12 || shift == 16 || shift == 21 || shift == 30;
 }
 
-/* Whether nodes of `levels` levels have an entry with this number, and those of one less have not. */
+/* Returns whether tables of `levels` levels have an entry with this number, and tables of one level less do not. */
 static inline bool hca_levels_sound(unsigned levels, uint64_t last_entry) {
   if (levels < 1 || levels > 4) return false;
   const bool reached = (last_entry >> (HCA_PTE_BITS * levels)) == 0;
@@ -50,7 +50,7 @@ static inline bool hca_qpc_reserved_zero(const struct hca_qpc* q) {
 static inline bool hca_srq_sound(const struct hca_qpc* q) {
   const bool queue = (q->state == HCA_QP_RESET || q->state == HCA_QP_RTR) && hca_receives_sound(q, 5) && q->rq.log_bytes != 0;
   const uint32_t slots = queue ? 1U << (q->rq.log_bytes - q->rq_stride_shift) : 0;
-  const bool domain = q->xrcd == 0 ? q->recv_cqn == 0 : q->recv_cqn != 0; /* XRC: whose completions it makes */
+  const bool domain = q->xrcd == 0 ? q->recv_cqn == 0 : q->recv_cqn != 0; /* XRC: the CQ of its receives */
   return domain && q->srqn == 0 && q->sq.log_bytes == 0 && q->srq_limit < slots && q->in_wqe < slots;
 }
 
@@ -65,7 +65,7 @@ static inline bool hca_group_sound(const struct hca_group* g) {
   return hca_gid_is_group(&g->gid) && hca_lid_is_group(g->lid);
 }
 
-/* Wire opcodes that a message in progress is told by: SEND FIRST and WRITE FIRST. */
+/* Wire opcodes that stand for a message in progress: SEND FIRST and WRITE FIRST. */
 static inline bool hca_inbound_sound(uint8_t inbound) {
   return inbound == HCA_INBOUND_NONE || inbound == 0x00 || inbound == 0x06;
 }

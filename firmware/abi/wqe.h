@@ -111,8 +111,8 @@ struct hca_wqe_data {
 };
 HCA_LAYOUT(struct hca_wqe_data, 16);
 
-/* Inline data: chunks of {uint32_t length; bytes}, none crossing a 64 B block; a chunk header starts each block that
- * carries inline bytes. A header of 0 ends the list before the WQE does. */
+/* Inline data: chunks of {uint32_t length; bytes}, none crossing a 64 B block. A chunk header starts each block with inline
+ * bytes. A header of 0 ends the list before the WQE does. */
 
 /* The first bytes of a UD receive: the GRH of the packet. Messages without one leave them as they are. */
 enum { HCA_GRH_BYTES = 40 };

@@ -29,7 +29,7 @@ void fw_line_leave(struct firmware* fw, uint32_t line) {
   }
 }
 
-/* Lines that follow each other go together. */
+/* Consecutive lines are written together. */
 int fw_lines_write(struct firmware* fw) {
   enum { AT_ONCE = 64 };
   for (uint32_t line = fw->first_made; line != FW_NO_LINK;) {

@@ -137,7 +137,7 @@ class history {
       ASSERT_EQ(t.extents, merged);
     }
     ASSERT_EQ(b.usage().extent_lines, t.lines.size()) << "none is lost";
-    // Each level has half as many lines as the one below it has room for, at least.
+    // Each level has at least half as many lines as the level below has room for.
     std::uint64_t least = 2;
     for (std::uint32_t level = 1; level < m.extent_count; level++) least *= level == 1 ? 2 : HCA_EXTENT_CHILDREN / 2;
     ASSERT_TRUE(m.extent_count <= 1 || least <= merged.size()) << m.extent_count << " lines for " << merged.size();
@@ -186,7 +186,7 @@ TEST(extents, follow_a_set_of_intervals) {
   }
 }
 
-// A DMA access fails now and then, and lines run out: what cannot be done leaves the tree as it was.
+// DMA accesses fail now and then, and lines run out: a failed change leaves the tree unchanged.
 TEST(extents, are_as_they_were_when_a_change_fails) {
   int failed = 0;
   int refused = 0;
@@ -251,7 +251,7 @@ TEST(extents, lines_in_use_stay_as_they_are) {
   EXPECT_GT(drained, 1000U);
 }
 
-// Ascending, descending and in any order, then away again: a path is short all the while.
+// Ascending, descending and in any order, then removed again: paths are short throughout.
 TEST(extents, a_path_is_short) {
   for (unsigned order = 0; order < 6; order++) {
     fw_limits l = limits();

@@ -16,7 +16,7 @@ extern "C" {
 
 enum { FW_VERSION = 0x00010000 };
 
-/* The adapter's capabilities, and the room that the firmware has to keep track of them. */
+/* The adapter's capabilities, and the room for the firmware's records of them. */
 struct fw_limits {
   uint8_t log_qps;         /* 1..24 */
   uint8_t log_cqs;         /* 1..24 */
@@ -57,7 +57,7 @@ size_t fw_memory_needed(const struct fw_limits* limits); /* bytes of the arena, 
 void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limits, void* arena);
 void fw_execute(struct firmware* fw, struct hca_command* command);
 void fw_tidy(struct firmware* fw);
-/* Before a reset of an adapter that works on: returns when none of its units does anything any more. Memory is not needed. */
+/* Returns when no unit does anything any more, before a reset of a running adapter. Memory is not needed. */
 void fw_quiesce(struct firmware* fw);
 
 /* The resources in use, for checks and statistics. */

@@ -1,6 +1,5 @@
-/* The ground under the control firmware. In the simulator every call takes simulated time; on a RISC-V core the same calls are
+/* The layer below the control firmware. In the simulator every call takes simulated time; on a RISC-V core the same calls are
  * memory-mapped registers and DMA descriptors. All calls return when done, unless they say otherwise.
- *
  * `ctx` is the adapter's, opaque to the firmware. */
 #pragma once
 
@@ -14,8 +13,8 @@ extern "C" {
 
 struct hal;
 
-/* DMA to and from host memory. 0 = done; -1 = the address could not be reached; HAL_DAMAGED: what was read from ICM cannot be
- * believed, and reading it again does not help. */
+/* DMA to and from host memory. 0 = done; -1 = the address could not be reached; HAL_DAMAGED: the bytes read from ICM are
+ * damaged, and reading them again does not help. */
 enum { HAL_DAMAGED = -2 };
 int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes);
 /* Posted: returns when handed to the DMA engine; `from` may be reused. Later writes and hal_dma_read see it. */
@@ -47,13 +46,13 @@ void hal_key_unlock(struct hal* h, uint32_t index);
 
 /* Returns when the window of `index`, bound or not, is gone: none of its accesses is in flight, and no region counts it. */
 void hal_window_close(struct hal* h, uint32_t index);
-/* The window of `index` is unbound when this returns, if it was bound to the region of key `region`. */
+/* Returns when the window of `index` is unbound, if it was bound to the region of key `region`. */
 void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region);
 
 /* ICM areas for the units that fetch contexts; address and log2 of the entry count. */
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);
 
-/* Tells where page tables lie: reads from there are checked, as contexts are. */
+/* Tells the place of page tables: reads from there are checked, as contexts are. */
 void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes);
 
 /* Data path of a QP. STOP: returns when no packet or WQE of the QP is processed any more; its doorbells are dropped. FLUSH:
@@ -68,17 +67,16 @@ enum hal_qp_op {
   HAL_QP_GO_ON = 6,
 };
 void hal_qp_control(struct hal* h, uint32_t qpn, enum hal_qp_op op);
-/* The QP begins: forget what belongs to an earlier life, and hear its doorbells through this UAR page. `shared`: it is an SRQ.
- */
+/* Starts a QP: the units forget its earlier life, and take its doorbells from this UAR page. `shared`: it is an SRQ. */
 void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared);
 
-/* Hear the doorbells of CQ `cqn` through this UAR page, or through none. Takes no time of its own. */
+/* Takes doorbells of CQ `cqn` from this UAR page, or from none. Takes no time of its own. */
 enum { HAL_NO_PAGE = 0xffff };
 void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar);
 
 /* The multicast groups of hash `hash` begin with number `first`; 0 = there are none. Takes effect with the next packet. */
 void hal_group(struct hal* h, uint32_t hash, uint32_t first);
-/* One group more, or one less, of this port has multicast LID `lid`: the fabric is told. */
+/* Tells the fabric that one group more, or one less, of this port has multicast LID `lid`. */
 void hal_group_lid(struct hal* h, uint32_t lid, bool joins);
 
 /* Event queue contexts live in the adapter; `eqc` NULL closes it. */

@@ -1,4 +1,4 @@
-// Queue pairs: their creation, their states, what a change may name.
+// Queue pairs: their creation, their states, the attributes of a change.
 #include "firmware/abi/registers.h"
 #include "firmware/control/queue_bench.h"
 #include "firmware/control/state.h"

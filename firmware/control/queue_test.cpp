@@ -140,7 +140,7 @@ TEST_F(queues, a_completion_queue_gets_another_buffer) {
   EXPECT_EQ(b.usage().table_bytes, 0U);
 }
 
-// 1024 pages: a root of two entries over two full nodes; as the last of them fails, nothing is kept.
+// 1024 pages: a root of two entries over two full nodes. If the last page fails, nothing is kept.
 TEST_F(queues, a_list_of_more_pages_than_a_node_has_levels) {
   std::vector<std::uint64_t> pages;
   for (std::uint64_t i = 0; i < 2 * HCA_PTE_PER_NODE; ++i) pages.push_back((i * 7919 % 4096) << 12);

@@ -37,7 +37,7 @@ TEST(region, entry_of_a_registered_region) {
   EXPECT_EQ(b.translate(key, 0x2200), std::nullopt);
 }
 
-// [E6] Depth is ceil(log512 N); every page is where its chunk says; nodes are no larger than they need to be; nothing is left.
+// [E6] Depth is ceil(log512 N); every page is where its chunk says; nodes are as small as possible; no node is left over.
 TEST(region, table_of_every_depth) {
   fw_limits l = small_limits();
   l.max_table_bytes = 16 * MiB;
@@ -233,7 +233,7 @@ TEST(region, revoke_unbinds_its_windows_and_waits_for_those_that_go) {
     b.h.put(b.mrc_address(windows[i]), w);
   }
   hca_mrc m = b.mrc(key);
-  m.parent = 3;  // one of them is not bound any more, but its last access is still under way
+  m.parent = 3;  // a window was unbound, but its last access is still under way
   b.h.put(b.mrc_address(key), m);
   std::vector<std::uint32_t> unbound;
   const auto uncount = [&] {
@@ -261,7 +261,7 @@ TEST(region, revoke_unbinds_its_windows_and_waits_for_those_that_go) {
   b.h.unbind = nullptr;
   b.h.observer = nullptr;
 
-  // One that never goes: the adapter says so, and trying again is right.
+  // A window never goes: the command says busy, and a later try succeeds.
   m = b.mrc(other);
   m.parent = 1;
   b.h.put(b.mrc_address(other), m);

@@ -251,7 +251,7 @@ static bool end_leaf(const struct fw_pages* p, uint64_t va, uint32_t* leaf) {
   return true;
 }
 
-/* The segment has other pages, of another handle; its neighbours in the same leaves learn where these are now. */
+/* Gives a segment other pages, under another handle; its neighbours in the same leaves learn the new leaves. */
 void fw_segment_replace(struct firmware* fw, struct fw_space* s, uint32_t n, const struct fw_pages* p, uint32_t handle) {
   uint32_t looked_at = 1;
   unchain(fw, n);
@@ -292,7 +292,7 @@ void fw_segments_drop(struct firmware* fw, uint32_t list) {
   }
 }
 
-/* All of a space that is no more. */
+/* Drops all segments of an ended space. */
 void fw_segments_drop_all(struct firmware* fw, struct fw_space* s) {
   for (uint32_t n = s->first; n != FW_NO_LINK; n = at(fw, n)->next) unchain(fw, n);
   hal_work(fw->hal, HAL_WORK_CHUNK, s->segments);

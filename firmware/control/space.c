@@ -1,4 +1,4 @@
-/* Address-space objects: finding them, switching what an access sees, retiring them [S1, S7, S11]. */
+/* Address-space objects: finding them, switching the view of accesses, retiring them [S1, S7, S11]. */
 #include "firmware/control/state.h"
 
 uint32_t fw_space_chains(uint32_t items) {
@@ -129,7 +129,8 @@ int fw_space_retire(struct firmware* fw, struct fw_space* s) {
   return HCA_OK;
 }
 
-/* FREE, so that no bind begins - the queue pair still runs -, before the windows go; they translate through the table. */
+/* The state is FREE before the windows go, so no bind begins while the queue pair still runs; the windows translate through the
+ * table. */
 static int unbind_all(struct firmware* fw, uint32_t key) {
   struct hca_mrc m;
   hal_key_lock(fw->hal, hca_key_index(key));

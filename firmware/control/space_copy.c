@@ -41,7 +41,7 @@ void fw_space_free_path(struct firmware* fw, uint64_t node, uint32_t height, uin
   fw_icm_put(fw, node, FW_NODE_CLASS);
 }
 
-/* Copies them. The entries themselves are not counted in the copies: others take their places. */
+/* Copies the path. The entries themselves are not counted in the copies: others take their places. */
 int fw_space_copy_path(struct firmware* fw, uint64_t node, uint32_t height, uint64_t first, uint64_t last, uint64_t* made) {
   const struct span s = span_of(height, first, last);
   hca_pte* const entries = fw->node[height - 1];

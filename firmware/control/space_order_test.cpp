@@ -1,11 +1,11 @@
-// The steps of a change: what accesses under way may see between them [S11].
+// The steps of a change: accesses under way see no mixture between them [S11].
 #include "firmware/control/space_bench.h"
 
 using namespace hcasim::testing;
 
 namespace {
 
-// A removed segment is out of reach before its pages' entries go, and gone before the answer.
+// Accesses lose a removed segment before its pages' entries go; the entries are gone before the answer.
 TEST_F(space, removal_in_order) {
   add_at(0x10000, 4, 0x100000);
   b.h.logging = true;

@@ -1,7 +1,7 @@
 /* X_REGISTER, X_REREGISTER, X_DEREGISTER, X_TEARDOWN: one R_Key over a changing set of segments [B.6, S1..S13]. */
 #include "firmware/control/state.h"
 
-/* VAs that the adapter chooses begin above what a host's software uses. */
+/* VAs chosen by the adapter begin above the range of a host's software. */
 static const uint64_t own_range = 1ULL << 48;
 
 /* The answer comes before any change for accesses: if it cannot be written, nothing has changed. */
@@ -44,7 +44,7 @@ static bool in_place(struct firmware* fw, const struct fw_space* s, const struct
   return fw_segment_va(fw, s, n) == r->va && fw->segments[n].length == r->length && fw_segment_alone(fw, s, n);
 }
 
-/* The segment itself is no neighbour of the one that takes its place. */
+/* The replaced segment does not count as a neighbour of the new one. */
 static int check_neighbours(struct firmware* fw, const struct fw_space* s, const struct hca_region* r,
                             const struct fw_survey* survey, uint32_t n) {
   const struct fw_segment* g = &fw->segments[n];
@@ -104,7 +104,7 @@ static int place(struct firmware* fw, const struct fw_space* s, uint32_t flags, 
 struct place {
   struct fw_pages pages;
   uint32_t previous;
-  bool line_shared; /* walks for a neighbour's pages read entries of the new ones too */
+  bool line_shared; /* walks for a neighbour's pages also read entries of the new pages */
 };
 
 static bool same(uint64_t va, uint64_t other, uint64_t span) {
@@ -157,7 +157,7 @@ static void drop_all_translations(struct firmware* fw, const struct fw_space* s)
   hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(s->key), 0, FW_ALL);
 }
 
-/* How far the remap policy moves the space: to the next multiple of its span above all VAs it ever had [S5]. */
+/* Returns the move of the remap policy: to the next multiple of the space's span above all VAs it ever had [S5]. */
 static int remap_shift(const struct fw_space* s, uint32_t flags, uint64_t* shift) {
   const uint64_t span = fw_space_span(s->levels);
   *shift = 0;
@@ -350,13 +350,13 @@ int fw_x_register(struct firmware* fw, struct hca_command* c) {
   return status;
 }
 
-/* The object of the command, and how many windows are bound to it. */
+/* Finds the object of the command, and counts its bound windows. */
 static int open_space(struct firmware* fw, const struct hca_command* c, struct fw_space** s, uint32_t* windows) {
   *s = c->object != 0 ? fw_space_of(fw, c->object) : NULL;
   return *s != NULL ? fw_space_windows(fw, *s, windows) : HCA_BAD_OBJECT;
 }
 
-/* The region's access, pd and qpn are the object's and not looked at [S10]. */
+/* The region's access, pd and qpn are the object's and are ignored here [S10]. */
 int fw_x_reregister(struct firmware* fw, struct hca_command* c) {
   struct hca_region r;
   struct fw_space* s = NULL;
@@ -375,7 +375,7 @@ int fw_x_reregister(struct firmware* fw, struct hca_command* c) {
   return add(fw, c, s, flags, &r, previous, windows);
 }
 
-/* Takes the segments out of the list, if what the command names is there [S6, S12]. */
+/* Takes the segments out of the list, if the range or handle of the command exists [S6, S12]. */
 static int cut(struct firmware* fw, struct fw_space* s, uint32_t flags, const struct hca_x_remove* x, uint32_t* removed) {
   if (x->handle != 0) {
     *removed = fw_segments_cut_handle(fw, s, x->handle);

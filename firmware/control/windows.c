@@ -33,7 +33,7 @@ static int load_window(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
   return m->kind == HCA_MRC_WINDOW_1 || m->kind == HCA_MRC_WINDOW_2 ? HCA_OK : HCA_BAD_OBJECT;
 }
 
-/* The caller may not know the key byte: a bind that failed, or of another thread, leaves him with another one [C2.4]. */
+/* The caller may not know the key byte: a failed bind, or another thread's, changes it [C2.4]. */
 int fw_query_mw(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
   const int status = load_window(fw, c->object, &m);
@@ -117,8 +117,8 @@ int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint
   return HCA_OK;
 }
 
-/* Returns when no access that an older entry of a window admitted is under way: which windows leave a region cannot be told any
- * more. An entry that cannot be read may be one of them. */
+/* Returns when no access admitted by an older entry of any window is under way: the windows that leave the region are no longer
+ * known. An unreadable entry may be one of them. */
 void fw_windows_drain(struct firmware* fw) {
   struct hca_mrc m;
   for (uint32_t i = 1; i < fw->mrs.bits; i++) {
