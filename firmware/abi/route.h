@@ -26,7 +26,7 @@ struct hca_route {
 };
 HCA_LAYOUT(struct hca_route, 24);
 
-/* Locally administered; the port's LID makes it one of its own. */
+/* Returns a locally administered GUID, made the port's own by its LID. */
 static inline uint64_t hca_port_guid(uint16_t lid) {
   return 0x0268636100000000ULL | lid;
 }

@@ -17,7 +17,7 @@ struct hal;
  * damaged, and reading them again does not help. */
 enum { HAL_DAMAGED = -2 };
 int hal_dma_read(struct hal* h, uint64_t address, void* to, uint32_t bytes);
-/* Posted: returns when handed to the DMA engine; `from` may be reused. Later writes and hal_dma_read see it. */
+/* Posts a write: returns when handed to the DMA engine; `from` may be reused. Later writes and hal_dma_read see it. */
 int hal_dma_write(struct hal* h, uint64_t address, const void* from, uint32_t bytes);
 /* Returns when every earlier posted write has landed. */
 void hal_dma_fence(struct hal* h);
@@ -40,7 +40,7 @@ void hal_translation_drop(struct hal* h, uint32_t tag, uint64_t first, uint64_t 
 /* Returns when no access that was admitted through key index `index` before this call is still in flight. */
 void hal_key_drain(struct hal* h, uint32_t index);
 
-/* From lock to unlock only the firmware changes the MRC of `index`: binds, invalidates and fast registrations of it wait. */
+/* Locks the MRC of `index`: until unlock only the firmware changes it; binds, invalidates and fast registrations wait. */
 void hal_key_lock(struct hal* h, uint32_t index);
 void hal_key_unlock(struct hal* h, uint32_t index);
 
@@ -49,7 +49,7 @@ void hal_window_close(struct hal* h, uint32_t index);
 /* Returns when the window of `index` is unbound, if it was bound to the region of key `region`. */
 void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region);
 
-/* ICM areas for the units that fetch contexts; address and log2 of the entry count. */
+/* Sets the ICM area of a kind of entries, for the units that fetch them; `entries`: their number, 0 = no area. */
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);
 
 /* Tells the place of page tables: reads from there are checked, as contexts are. */
@@ -74,7 +74,7 @@ void hal_qp_start(struct hal* h, uint32_t qpn, uint32_t uar, bool shared);
 enum { HAL_NO_PAGE = 0xffff };
 void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar);
 
-/* The multicast groups of hash `hash` begin with number `first`; 0 = there are none. Takes effect with the next packet. */
+/* Sets the first multicast group of hash `hash` to `first`; 0 = there are none. Takes effect with the next packet. */
 void hal_group(struct hal* h, uint32_t hash, uint32_t first);
 /* Tells the fabric that one group more, or one less, of this port has multicast LID `lid`. */
 void hal_group_lid(struct hal* h, uint32_t lid, bool joins);

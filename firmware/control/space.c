@@ -66,8 +66,8 @@ void fw_space_put(struct firmware* fw, struct fw_space* s) {
   fw->live_spaces--;
 }
 
-/* Counts the bound windows. The data path changes nothing in a space's MRC but this count. Where the rights allow no binding,
- * it counts none and the MRC is as written. */
+/* Counts the bound windows. The data path changes nothing in a space's MRC but this count. It counts none where the rights
+ * allow no binding: there the MRC is as written. */
 int fw_space_windows(struct firmware* fw, const struct fw_space* s, uint32_t* windows) {
   struct hca_mrc m;
   *windows = 0;

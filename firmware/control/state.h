@@ -270,7 +270,7 @@ void fw_list_free(struct firmware* fw, const struct hca_buffer* b);
 /* keys.c */
 uint64_t fw_mrc_address(const struct firmware* fw, uint32_t index);
 int fw_key_take(struct firmware* fw, uint32_t* key);
-/* The key byte that follows `last` on an index: another one. */
+/* Returns the key byte that follows `last` on an index, always another one. */
 uint8_t fw_key_byte_after(struct firmware* fw, uint8_t last);
 void fw_key_put(struct firmware* fw, uint32_t key);
 bool fw_key_live(const struct firmware* fw, uint32_t key);

@@ -105,7 +105,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
     std::uint16_t tag;
     std::uint64_t first;
     std::uint64_t last;
-    std::uint64_t before;   // reads that left before this many had
+    std::uint64_t before;   // reads with a lower number left before
     std::uint64_t tracked;  // of the reads in the range: still under way
     ps begun;
 
@@ -126,7 +126,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   void end(access& a, ps t);
   void refuse(access& a, ps t);
 
-  // Translations and pages (translations.cpp).
+  // Asks for translations and pages (translations.cpp).
   void join(access& a, ps t);
   void ask(lookup& l, ps t);
   void answered(own_payload& q, ps t);
@@ -139,7 +139,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   void slot_free(ps t);
   void credit_free(ps t);
 
-  // Messages (messages.cpp).
+  // Takes and sends messages (messages.cpp).
   tlm::tlm_sync_enum from_above(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   tlm::tlm_sync_enum from_bar(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   unsigned debug(tlm::tlm_generic_payload& p);

@@ -54,8 +54,7 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
   co_return true;
 }
 
-// A receive WQE of an SRQ is read together with its neighbours in memory. Of the list, only WQEs posted at the time of the read
-// may be used.
+// A receive WQE of an SRQ is read together with its neighbours in memory. Only WQEs posted at the time of the read may be used.
 bool responder::is_fetched(const connection& s, const hca_qpc& q, std::uint16_t slot) {
   const auto behind = static_cast<std::uint16_t>(slot - s.fetched_first);
   return s.fetched_posted != 0 && behind < s.fetched_count && s.fetched_stride == q.rq_stride_shift;

@@ -1,5 +1,5 @@
 // Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the
-// requester. WQEs go in order, as far as fences, READ depth and the requester's limits allow. BIND, LOCAL_INV and FAST_REG are
+// requester. WQEs go in order, as far as fences, READ depth and the unit's own limits allow. BIND, LOCAL_INV and FAST_REG are
 // executed by window_unit when their turn comes; nothing later of the QP starts before [O1, O10].
 //
 // In SQD no WQE is begun: posted WQEs wait in host memory, or here if they were fetched. When all WQEs that were begun are

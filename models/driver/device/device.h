@@ -36,7 +36,7 @@ class device {
   // brought up again.
   void fail();
   [[nodiscard]] bool port_up() const { return port_up_; }
-  // Is true from its failure until it can be opened again, if ever.
+  // Returns true from a failure of the device until it can be opened again, if ever.
   [[nodiscard]] bool dead() const { return failed_ || commands_.dead(); }
   // Returns whether the adapter's objects of the process may be given to others. On a lost context, waits until the adapter is
   // cut off from memory; false = it never is.

@@ -27,7 +27,7 @@ enum class peer_semantics : std::uint8_t { legacy, modern };
 // The unit that faults when an on-demand region lacks a page [E9, E10]. The adapter faults by a missing entry in its own
 // tables. The IOMMU faults by one in its table, and the adapter's translation cache asks for the page.
 enum class on_demand_mode : std::uint8_t { adapter, iommu };
-// The importer of dma-bufs [F.7].
+// The kind of importer for dma-bufs [F.7].
 enum class dma_buf_mode : std::uint8_t { dynamic, pinned, revocable };
 
 struct driver_config {

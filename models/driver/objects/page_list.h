@@ -15,7 +15,7 @@ namespace hcasim::driver {
 inline constexpr unsigned host_page_shift = 12;
 inline constexpr std::uint64_t host_page = 1ULL << host_page_shift;
 
-// Pages that [address, address + bytes) touches.
+// Returns the number of pages that [address, address + bytes) touches.
 inline std::uint64_t pages_of(std::uint64_t address, std::uint64_t bytes) {
   return bytes == 0 ? 0 : ((address + bytes - 1) >> host_page_shift) - (address >> host_page_shift) + 1;
 }
@@ -27,7 +27,7 @@ void append_chunks(std::span<const virtual_memory::frame_run> runs, std::uint64_
 // and every run starts on one. The page size is never larger than all runs together.
 unsigned uniform_shift(std::span<const virtual_memory::frame_run> runs, std::uint32_t shifts);
 
-// Addresses of the pages of 2^shift bytes that tile the runs.
+// Returns the addresses of the pages of 2^shift bytes that tile the runs.
 std::vector<std::uint64_t> uniform_pages(std::span<const virtual_memory::frame_run> runs, unsigned shift);
 
 }  // namespace hcasim::driver

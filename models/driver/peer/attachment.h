@@ -26,7 +26,7 @@ struct attachment {
 int attach(cpu& c, process& p, memory_region& mr, int pin_error, std::vector<hca_chunk>& out);
 // Activates a region whose key is live. Returns 0, or an errno value: the caller de-registers the region.
 int activate(cpu& c, process& p, memory_region& mr);
-// Ends a key. 0 or an errno value; the region stays as it was.
+// Ends a key; returns 0 or an errno value. The region stays unchanged.
 int deregister_key(cpu& c, process& p, attachment& a);
 // Detaches a region whose key is gone, or never was.
 void detach(cpu& c, process& p, memory_region& mr);

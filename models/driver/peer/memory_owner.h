@@ -1,5 +1,5 @@
-// The driver of a peer device: gives its memory to processes, takes it back, and copies to and from host memory. As a peer
-// client of the driver core, it lets adapters register this memory.
+// The driver of a peer device: gives its memory to processes, takes it back, and copies to and from host memory. Adapters can
+// register this memory, since the driver is a peer client of the driver core.
 //
 //   memory_owner gpu(machine, bar, "gpu0");
 //   machine.run("boot", [&](cpu& c) { gpu.open(c); gpu.join(d.peers()); });
@@ -55,7 +55,7 @@ class memory_owner {
   // Returns the place of a byte of an allocation in the device's memory, and how many follow it there; nothing = not allocated.
   [[nodiscard]] std::optional<page_pool::run> place(std::uint64_t va) const;
   [[nodiscard]] std::uint64_t bar() const { return bar_; }
-  // Registrations that have pages pinned.
+  // Returns the number of registrations with pinned pages.
   [[nodiscard]] std::uint64_t pinned() const { return pinned_; }
 
   // Starts a copy between [va, va + bytes) and physically contiguous host memory. Returns its number; 0 = not all of it is

@@ -93,7 +93,7 @@ int hcax_close_dma_buf(ibv_context* context, int fd);  // EBADF
 // Allocates a memory window [C2.1, C.3]. EINVAL: no such type.
 ibv_mw* ibv_alloc_mw(cpu& c, ibv_pd* pd, ibv_mw_type type);
 int ibv_dealloc_mw(cpu& c, ibv_mw* mw);  // unbinds as well
-// Is IBA's Query Memory Window, which libibverbs lacks [C2.4]. ENOENT: no such window.
+// Queries a window as IBA's Query Memory Window, which libibverbs lacks [C2.4]. ENOENT: no such window.
 int hcax_query_mw(cpu& c, ibv_mw* mw, hcax_mw_attr* attr);
 // Binds type 1 only. EINVAL: another type, no MR with addr or length, zero-based; EPERM: the PDs differ; ENOTSUP: not a plain
 // MR. Posts a request like ibv_post_send, and sets mw->rkey at once: on a completion with error the caller must restore it.
@@ -156,8 +156,8 @@ int ibv_query_srq(cpu& c, ibv_srq* srq, ibv_srq_attr* attr);
 int ibv_destroy_srq(cpu& c, ibv_srq* srq);  // EBUSY while a QP uses it
 int ibv_post_srq_recv(cpu& c, ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 
-// Opens a domain of XRC. Its XRC_RECV QPs live until their last opener destroys them. EBUSY: something was made with the
-// domain.
+// Opens a domain of XRC. Its XRC_RECV QPs live until their last opener destroys them. Closing: EBUSY = something was made with
+// the domain.
 ibv_xrcd* ibv_open_xrcd(cpu& c, ibv_context* context, const ibv_xrcd_init_attr* attr);
 int ibv_close_xrcd(cpu& c, ibv_xrcd* xrcd);
 ibv_qp* ibv_open_qp(cpu& c, ibv_context* context, const ibv_qp_open_attr* attr);  // EINVAL: no XRC_RECV of the domain

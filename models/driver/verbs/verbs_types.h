@@ -135,7 +135,7 @@ struct ibv_mw {
   ibv_mw_type type;
 };
 
-// The adapter's entry of a window. Of an unbound window only type and key count.
+// The adapter's entry of a window. Only type and key count if the window is unbound.
 struct hcax_mw_attr {
   ibv_mw_type type;
   bool bound;

@@ -53,7 +53,7 @@ class link : public unit, public faulty {
   // Adds a listener for the link going down and coming up, at both ends.
   void on_change(std::function<void(bool up)> listener) { listeners_.push_back(std::move(listener)); }
 
-  // Credits that the sender at `end` could use now, in 64-byte blocks.
+  // Returns the credits that the sender at `end` could use at `at`, in 64-byte blocks.
   [[nodiscard]] std::uint64_t free_blocks(unsigned end, unsigned lane, ps at = now()) const;  // never: all are home
   [[nodiscard]] double utilisation(unsigned end) const;
 

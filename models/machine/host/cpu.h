@@ -39,10 +39,10 @@ class cpu {
   // Loads host memory by physical address, at the cost of a cached access.
   void load(std::uint64_t physical, std::span<std::byte> to);
   void store(std::uint64_t physical, std::span<const std::byte> from);
-  // Device registers. A write is posted; a read stalls the thread for the round trip. `operation`: that a doorbell is for.
+  // Writes device registers, posted; a read stalls the thread for the round trip. `operation`: of a doorbell.
   void mmio_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation = 0);
   void mmio_read(std::uint64_t address, std::span<std::byte> to);
-  // Write-combined MMIO (BlueFlame): whole 64 B lines, posted.
+  // Writes whole 64 B lines, write-combined (BlueFlame) and posted.
   void combined_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation = 0);
 
   // Sleeps until a DMA write lands in [physical, physical + bytes), as seen by a polling loop begun now with `poll_interval`.

@@ -62,14 +62,14 @@ class physical_memory {
   // Exhausts the memory: only reservations that must not fail succeed meanwhile.
   void set_exhausted(bool now) { exhausted_ = now; }
   [[nodiscard]] bool exhausted() const { return exhausted_; }
-  // Fresh physical addresses from [first_address, end_address), never given out twice; 0 = none left. Device windows (BARs)
-  // belong elsewhere. `alignment` is a power of two.
+  // Returns fresh physical addresses from [first_address, end_address), never given out twice; 0 = none left. Device windows
+  // (BARs) belong elsewhere. `alignment` is a power of two.
   std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment, bool must = false);
   static constexpr std::uint64_t first_address = std::uint64_t{1} << 32;
   static constexpr std::uint64_t end_address = std::uint64_t{1} << 46;
 
-  // Frames that stand for outside pages: their bytes are read and written at the owner. `reserve_outside` gives fresh frame
-  // addresses (0 = none left); a frame without an owner reads as 0 and takes no bytes.
+  // Returns fresh addresses for frames that stand for outside pages; 0 = none left. Their bytes are read and written at the
+  // owner. A frame without an owner reads as 0 and takes no bytes.
   std::uint64_t reserve_outside(std::uint64_t bytes);
   void adopt(std::uint64_t frame, outside_memory& owner, std::uint64_t va);
   void release(std::uint64_t frame);

@@ -54,7 +54,7 @@ class pcie : public unit, public faulty {
 
   [[nodiscard]] port& device(unsigned i) { return lanes_.at(i)->sockets; }
   [[nodiscard]] unsigned devices() const { return static_cast<unsigned>(lanes_.size()); }
-  // Addresses [base, base + size) lead to `device`, which sees them from `offset` on. Throws std::invalid_argument when the
+  // Maps addresses [base, base + size) to `device`, which sees them from `offset` on. Throws std::invalid_argument when the
   // window is empty or overlaps another one.
   void map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset = 0);
 
@@ -67,7 +67,7 @@ class pcie : public unit, public faulty {
   void inject(std::size_t kind, const fault_request& r) override;
   void withdraw() override;
 
-  // Messages to `requester` go to `device`.
+  // Sends messages to `requester` to `device`.
   void map_requester(unsigned device, std::uint16_t requester) { lanes_.at(device)->requester = requester; }
 
   [[nodiscard]] const pcie_config& config() const { return config_; }
