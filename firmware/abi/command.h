@@ -35,7 +35,7 @@ enum hca_command_code {
   HCA_CMD_REGISTER = 0x30, /* in: hca_region + chunks, modifier: enum hca_register; result0: key, result1: page shift */
   HCA_CMD_REREGISTER =
       0x31, /* object: key, modifier: enum hca_rereg, in: hca_region (+ chunks); result0: key, result1: page shift */
-  HCA_CMD_DEREGISTER = 0x32, /* object: key; of a fast-register region only the index counts */
+  HCA_CMD_DEREGISTER = 0x32, /* object: key, of which only the index counts for a fast-register region */
   HCA_CMD_QUERY_MR = 0x33,   /* object: key; out: hca_mrc */
   HCA_CMD_REVOKE = 0x34, /* object: key; no access reaches the region any more, not through windows either: they become unbound.
                           * The  key stays taken until DEREGISTER. Of a revoked region: nothing to do */
@@ -74,7 +74,7 @@ enum hca_command_status {
   HCA_BAD_LENGTH = 7,    /* a mailbox is too short or too long */
   HCA_MEMORY_FAULT = 8,  /* a mailbox or table could not be reached */
   HCA_UNSUPPORTED = 9,
-  HCA_DAMAGED = 10, /* a context or table in ICM that cannot be believed; nothing has been changed */
+  HCA_DAMAGED = 10, /* a context or table in ICM is damaged; nothing has been changed */
 };
 
 enum { HCA_OWNER_SOFTWARE = 0, HCA_OWNER_DEVICE = 1 };
@@ -92,7 +92,7 @@ struct hca_command {
   uint64_t out_address;
   uint32_t result[2];
   uint32_t event;    /* 1: raise HCA_EVENT_COMMAND when done */
-  uint16_t function; /* on whose behalf: objects belong to it, and no other function can name them */
+  uint16_t function; /* owner of the command's objects, which no other function can name */
   uint16_t reserved0;
   uint32_t reserved[2];
 };
@@ -152,7 +152,7 @@ struct hca_create_cq { /* followed by the buffer's pages: 8-byte physical addres
 HCA_LAYOUT(struct hca_create_cq, 24);
 
 struct hca_resize_cq { /* followed by the new buffer's pages, as above */
-  uint8_t log_entries; /* room for all that software has not consumed */
+  uint8_t log_entries; /* room for all CQEs not yet consumed */
   uint8_t page_shift;
   uint16_t reserved0;
   uint32_t pages;

@@ -13,10 +13,9 @@ enum hca_qp_state {
   HCA_QP_SQE = 5,
   HCA_QP_ERR = 6,
 };
-/* A shared receive queue has an entry among the QPs: its pd, function, record, uar, rq, rq_ci, in_wqe, srq_limit and, of XRC,
- * xrcd and recv_cqn are used. A multicast group has one, too: struct hca_group. The two ends of an XRC connection: the
- * initiator has no receive side; the target has no queues, and its pd, recv_cqn and srqn are those of the SRQ that the message
- * in progress names. */
+/* A shared receive queue has an entry among the QPs. It uses pd, function, record, uar, rq, rq_ci, in_wqe and srq_limit, and
+ * with XRC xrcd and recv_cqn. A multicast group has an entry, too: struct hca_group. The initiator of an XRC connection has no
+ * receive side. Its target has no queues: its pd, recv_cqn and srqn come from the SRQ named by the message in progress. */
 enum hca_transport {
   HCA_TRANSPORT_RC = 0,
   HCA_TRANSPORT_UC = 1,
@@ -27,7 +26,7 @@ enum hca_transport {
   HCA_TRANSPORT_GROUP = 7,
 };
 
-/* Its requests are answered. */
+/* Returns whether requests of this transport are answered. */
 static inline int hca_transport_reliable(uint8_t transport) {
   return transport == HCA_TRANSPORT_RC || transport == HCA_TRANSPORT_XRC_INI || transport == HCA_TRANSPORT_XRC_TGT;
 }
@@ -35,8 +34,8 @@ static inline int hca_transport_reliable(uint8_t transport) {
 /* A privileged QP may use the reserved L_Key and FAST_REG. */
 enum hca_qp_flags { HCA_QP_PRIVILEGED = 1 << 0 };
 
-/* A queue's buffer: 2^log_bytes bytes in pages of 2^page_shift; `pages` is the ICM address of a one-level list of 8-byte
- * page-table entries, or with page_shift 0 the physical address of a contiguous buffer. */
+/* A queue's buffer: 2^log_bytes bytes in pages of 2^page_shift. `pages` is the ICM address of a one-level list of 8-byte
+ * page-table entries. With page_shift 0 it is the physical address of a contiguous buffer. */
 struct hca_buffer {
   uint64_t pages;
   uint8_t log_bytes;
@@ -79,11 +78,11 @@ struct hca_qpc {
   uint32_t next_psn;    /* of the next new packet */
   uint32_t una_psn;     /* oldest not acknowledged */
   uint16_t sq_ci;       /* next block to fetch */
-  uint8_t sq_draining;  /* in SQD: not all that was begun before is complete */
+  uint8_t sq_draining;  /* in SQD: some WQEs begun before are not complete */
   uint8_t reserved1;
   uint32_t bound_windows; /* type 2 windows tied to this QP */
   struct hca_route route; /* beside dest_lid and service_level */
-  uint32_t groups;        /* multicast groups that it is attached to */
+  uint32_t groups;        /* multicast groups with this QP */
   uint32_t reserved2;
   /* responder */
   struct hca_buffer rq; /* in WQEs of 2^rq_stride_shift bytes */
@@ -111,8 +110,8 @@ enum { HCA_INBOUND_NONE = 0xff };
 
 enum { HCA_GROUP_MEMBERS = 48, HCA_GROUP_HASHES = 64 };
 
-/* A multicast group of this port: an entry among the QPs, in a list with those of the same hash, whose first one the adapter
- * keeps. */
+/* A multicast group of this port: an entry among the QPs. Groups of one hash are in a list, whose first entry's number the
+ * adapter keeps. */
 struct hca_group {
   uint8_t state;     /* HCA_QP_RTR; otherwise unused */
   uint8_t transport; /* HCA_TRANSPORT_GROUP */
@@ -122,7 +121,7 @@ struct hca_group {
   uint32_t reserved0;
   struct hca_gid gid;
   uint32_t reserved1[4];
-  uint32_t generation; /* as of a QP: the lives of this number */
+  uint32_t generation; /* as of a QP: counts the lives of this number */
   uint32_t reserved2[3];
   uint32_t qpn[48]; /* HCA_GROUP_MEMBERS */
 };

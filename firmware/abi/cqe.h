@@ -45,7 +45,7 @@ struct hca_cqe {
   uint8_t service_level; /* UD */
   uint8_t reserved1[3];
   uint32_t srqn;      /* XRC: a receive of this SRQ; otherwise 0 */
-  uint64_t timestamp; /* the adapter's clock (HCA_REG_CLOCK) when it was made */
+  uint64_t timestamp; /* time of the CQE by the adapter's clock (HCA_REG_CLOCK) */
   uint8_t reserved2[23];
   uint8_t owner; /* bit 0: toggles each time the ring wraps; 1 in the first pass */
 };
@@ -55,16 +55,16 @@ enum hca_event {
   HCA_EVENT_COMPLETION = 1,   /* number: CQN */
   HCA_EVENT_COMMAND = 2,      /* number: command queue slot */
   HCA_EVENT_CQ_OVERFLOW = 3,  /* number: CQN */
-  HCA_EVENT_QP_FATAL = 4,     /* number: QPN; its context or a queue of it cannot be had or believed */
+  HCA_EVENT_QP_FATAL = 4,     /* number: QPN; its context or a queue is unreadable or damaged */
   HCA_EVENT_QP_REQUEST = 5,   /* number: QPN; the peer sent an invalid request */
   HCA_EVENT_QP_ACCESS = 6,    /* number: QPN; the peer used a bad key */
   HCA_EVENT_CATASTROPHIC = 7, /* ICM could not be written half-way through a change: no command works any more */
-  HCA_EVENT_QP_LAST_WQE = 8,  /* number: QPN; in error, and it takes no more from its SRQ */
+  HCA_EVENT_QP_LAST_WQE = 8,  /* number: QPN; in error, and takes no more from its SRQ */
   HCA_EVENT_SRQ_LIMIT = 9,    /* number: SRQN */
-  HCA_EVENT_PAGE_FAULT = 10,  /* number: index of the key of an on-demand region; where and what for as below */
-  HCA_EVENT_SQ_DRAINED = 11,  /* number: QPN; in SQD, and what its send queue had begun is complete */
-  HCA_EVENT_CQ_ERROR = 12,    /* number: CQN; its context or its page list cannot be had or believed */
-  HCA_EVENT_SRQ_ERROR = 13,   /* number: SRQN; the same */
+  HCA_EVENT_PAGE_FAULT = 10,  /* number: index of the key of an on-demand region; details below */
+  HCA_EVENT_SQ_DRAINED = 11,  /* number: QPN; in SQD, and all begun sends are complete */
+  HCA_EVENT_CQ_ERROR = 12,    /* number: CQN; its context or page list is unreadable or damaged */
+  HCA_EVENT_SRQ_ERROR = 13,   /* number: SRQN; its context or page list is unreadable or damaged */
   HCA_EVENT_PORT = 14,        /* number: 1 when the port's link is up again, 0 when it is down */
 };
 
@@ -77,7 +77,7 @@ struct hca_eqe {
   uint32_t type; /* enum hca_event */
   uint32_t number;
   uint64_t va;     /* page fault: the byte that has no page */
-  uint32_t length; /* page fault: bytes that the access still wants from there on */
+  uint32_t length; /* page fault: bytes that the access still wants from va on */
   uint32_t flags;  /* page fault: enum hca_fault_flags */
   uint32_t qpn;    /* page fault */
   uint8_t reserved[3];

@@ -16,7 +16,7 @@ enum {
   IOMMU_REG_FAULT_ADDRESS = 0x38, /* ro: of the last one refused */
   IOMMU_REG_FAULT_INFO = 0x40,    /* ro: its requester, | enum iommu_fault << 16 | write << 31 */
   IOMMU_REG_PAGES = 0x48,         /* rw: queue of page requests, 4 KiB aligned */
-  IOMMU_REG_PAGES_SIZE = 0x50,    /* rw 4 B: log2 of its entries, | 1 << 31 to enable it; writing it empties the queue */
+  IOMMU_REG_PAGES_SIZE = 0x50,    /* rw 4 B: log2 of its entries, | 1 << 31 to enable it; a write empties the queue */
   IOMMU_REG_PAGES_HEAD = 0x58,    /* rw 4 B: consumer index, counts up modulo 2^32 */
   IOMMU_REG_PAGES_TAIL = 0x60,    /* ro 4 B: producer index */
   IOMMU_REG_PAGES_VECTOR = 0x68,  /* rw 4 B: interrupt that tells of requests in an empty queue */
@@ -32,7 +32,7 @@ enum iommu_fault {
   IOMMU_FAULT_NOT_WRITABLE = 3,
   IOMMU_FAULT_TABLE = 4,   /* a table could not be read */
   IOMMU_FAULT_CROSSES = 5, /* the burst crosses a 4 KiB boundary */
-  IOMMU_FAULT_ATS = 6,     /* a request or message of ATS by a requester that may not send it */
+  IOMMU_FAULT_ATS = 6,     /* a request or message of ATS without permission for its requester */
   IOMMU_FAULT_TIMEOUT = 7, /* a device did not complete an invalidation */
 };
 
@@ -64,13 +64,13 @@ enum iommu_command_code {
   IOMMU_CMD_INVALIDATE = 1,         /* forget translations of [address, address + bytes) of the requester */
   IOMMU_CMD_INVALIDATE_CONTEXT = 2, /* forget the requester's context and all its translations */
   IOMMU_CMD_WAIT = 3,               /* when all before is complete, write `value` (4 B) to `address` */
-  IOMMU_CMD_INVALIDATE_DEVICE = 4,  /* have the requester's own cache forget the range that `address` is the ATS entry of */
+  IOMMU_CMD_INVALIDATE_DEVICE = 4,  /* have the requester's own cache forget the range of the ATS entry `address` */
   IOMMU_CMD_PAGE_RESPONSE = 5,      /* answer the page requests of group `value` with code `bytes` (enum ats_response) */
 };
 
-/* Complete means for INVALIDATE that no burst translated before is on its way any more; for INVALIDATE_DEVICE that the device
- * has said so. A device that does not within the time limit is counted as done and recorded as a fault; `value` is then written
- * with IOMMU_WAIT_TIMEOUT. */
+/* INVALIDATE is complete when no burst translated before is on its way any more, INVALIDATE_DEVICE when the device has
+ * answered. A device without an answer within the time limit is counted as done and recorded as a fault. `value` is then
+ * written with IOMMU_WAIT_TIMEOUT. */
 #define IOMMU_WAIT_TIMEOUT 0x80000000U
 
 struct iommu_command {
@@ -86,7 +86,7 @@ HCA_LAYOUT(struct iommu_command, 32);
 /* An entry of the queue of page requests. */
 struct iommu_page_request {
   uint32_t requester;
-  uint32_t group; /* what the answer has to name */
+  uint32_t group; /* to be named by the answer */
   uint64_t address;
   uint32_t flags; /* bit 0: to read, 1: to write, 2: last of its group */
   uint32_t reserved[3];

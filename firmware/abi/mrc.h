@@ -54,16 +54,16 @@ struct hca_mrc {
 };
 HCA_LAYOUT(struct hca_mrc, 64);
 
-/* A mapped stretch of an address space; disjoint, never adjacent. They stand in the lowest lines of a tree, in order, four to a
- * 64 B line; a place behind the last one is 0. */
+/* A mapped stretch of an address space; disjoint, never adjacent. Extents stand in the lowest lines of a tree, in order, four
+ * to a 64 B line; places behind the last one are 0. */
 struct hca_extent {
   uint64_t start;  /* counted from the table_va of the MRC */
   uint64_t length; /* not 0 */
 };
 HCA_LAYOUT(struct hca_extent, 16);
 
-/* A line of the tree above the extents. What begins before start[0] stands below child[0], what begins from start[i] on below
- * child[i + 1]. */
+/* A line of the tree above the extents. Extents that begin before start[0] stand below child[0], from start[i] on below child[i
+ * + 1]. */
 struct hca_extent_node {
   uint64_t start[5]; /* of the first extent below child[i + 1]; HCA_EXTENT_NONE: the child before was the last one */
   uint32_t child[6]; /* lines of the extent area */
@@ -80,7 +80,7 @@ struct hca_element {
 };
 HCA_LAYOUT(struct hca_element, 16);
 
-/* Translations are cached under a tag: what the table belongs to, and its number. */
+/* Translations are cached under a tag: kind and number of the table's owner. */
 enum hca_table_tag {
   HCA_TAG_REGION = 0,
   HCA_TAG_SQ = 1 << 24,

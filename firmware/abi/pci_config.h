@@ -1,6 +1,5 @@
-/* The part of a function's PCIe configuration space that the root complex serves: 4 KiB for each device of the tree, in the
- * order of its links. What is not here reads as 0; a device that is not there, as all ones. Offsets of the capabilities are
- * this function's own. */
+/* The part of a function's PCIe configuration space that the root complex serves: 4 KiB for each device, in the order of its
+ * links. Other offsets read as 0; an absent device reads as all ones. Offsets of the capabilities are this function's own. */
 #pragma once
 
 #include "firmware/abi/layout.h"
@@ -16,7 +15,7 @@ enum {
   PCI_ERROR_UNCORRECTABLE = 0x104, /* rw1c 4 B: enum pci_error */
   PCI_ERROR_CORRECTABLE = 0x110,   /* rw1c 4 B: enum pci_corrected */
   PCI_ERROR_FIRST = 0x118,         /* ro 4 B: bit number of the first uncorrectable error */
-  PCI_ERROR_LOG_ADDRESS = 0x11c,   /* ro 8 B: address of the request that it was about */
+  PCI_ERROR_LOG_ADDRESS = 0x11c,   /* ro 8 B: address of the failed request */
   PCI_ERROR_LOG_BYTES = 0x124,     /* ro 4 B: its length */
 };
 
@@ -34,8 +33,8 @@ enum pci_error {
   PCI_ERROR_UNSUPPORTED = 1 << 20,
 };
 
-/* Bits of PCI_ERROR_CORRECTABLE: the link has put them right by sending again. */
+/* Bits of PCI_ERROR_CORRECTABLE: the link has corrected the error by a retransmission. */
 enum pci_corrected {
-  PCI_CORRECTED_RECEIVER = 1 << 0,        /* what arrived was garbled */
-  PCI_CORRECTED_REPLAY_TIMEOUT = 1 << 12, /* what was sent was not acknowledged in time */
+  PCI_CORRECTED_RECEIVER = 1 << 0,        /* a TLP arrived garbled */
+  PCI_CORRECTED_REPLAY_TIMEOUT = 1 << 12, /* a TLP was not acknowledged in time */
 };

@@ -32,7 +32,7 @@ enum { HCA_CLOCK_KHZ = 1000000 };
 
 enum {
   HCA_DEVICE_ID = 0x48434153,
-  HCA_REQUESTER = 1, /* who it is on PCIe */
+  HCA_REQUESTER = 1, /* the adapter's ID on PCIe */
 };
 enum hca_status { HCA_STATUS_RESET = 0, HCA_STATUS_READY = 1, HCA_STATUS_FATAL = 2 };
 
@@ -62,7 +62,7 @@ struct hca_msix_entry {
 };
 HCA_LAYOUT(struct hca_msix_entry, 16);
 
-/* Doorbell record of a QP or SRQ, in host memory: the producer indices that the driver writes before it rings. The adapter
+/* Doorbell record of a QP or SRQ, in host memory: the producer indices, written by the driver before it rings. The adapter
  * reads them back when its doorbell FIFO has overflowed. */
 struct hca_qp_record {
   uint32_t sq_pi; /* 64 B blocks, modulo 2^16 */

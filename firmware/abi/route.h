@@ -1,9 +1,9 @@
-/* Names of ports, and ways beyond the subnet: what the global route header (GRH) of a packet says. */
+/* Names of ports, and routes beyond the subnet: the fields of a packet's global route header (GRH). */
 #pragma once
 
 #include "firmware/abi/layout.h"
 
-#define HCA_GID_PREFIX 0xfe80000000000000ULL /* of the link: every port that no subnet manager has told otherwise */
+#define HCA_GID_PREFIX 0xfe80000000000000ULL /* link-local: the prefix of ports without another from a subnet manager */
 
 enum {
   HCA_GID_BYTES = 16,
@@ -26,7 +26,7 @@ struct hca_route {
 };
 HCA_LAYOUT(struct hca_route, 24);
 
-/* Locally administered; the port's LID makes it one of its own. */
+/* Returns a locally administered GUID, made the port's own by its LID. */
 static inline uint64_t hca_port_guid(uint16_t lid) {
   return 0x0268636100000000ULL | lid;
 }

@@ -1,6 +1,5 @@
-/* Whether an entry that comes from ICM is one that can have been written there: its types, ranges and reserved bits. Who reads
- * one that is not believes nothing of it. What these rules let pass may still be damaged: for that there is the integrity code.
- */
+/* Checks whether an entry read from ICM can have been written there: its types, ranges and reserved bits. A reader of an
+ * unsound entry uses none of its fields. A sound entry may still be damaged, for which there is the integrity code. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,14 +15,14 @@ static inline bool hca_page_shift_sound(unsigned shift) {
   return shift == 12 || shift == 16 || shift == 21 || shift == 30;
 }
 
-/* Whether nodes of `levels` levels have an entry with this number, and those of one less have not. */
+/* Returns whether tables of `levels` levels have an entry with this number, and tables of one level less do not. */
 static inline bool hca_levels_sound(unsigned levels, uint64_t last_entry) {
   if (levels < 1 || levels > 4) return false;
   const bool reached = (last_entry >> (HCA_PTE_BITS * levels)) == 0;
   return reached && (levels == 1 || (last_entry >> (HCA_PTE_BITS * (levels - 1))) != 0);
 }
 
-/* A queue's buffer of 2^least to 2^most bytes, or none. */
+/* Returns whether the buffer has 2^least to 2^most bytes in a possible table, or is none. */
 static inline bool hca_buffer_sound(const struct hca_buffer* b, unsigned least, unsigned most) {
   if (b->reserved0 != 0 || b->reserved1 != 0 || b->pages % 64 != 0) return false;
   if (b->log_bytes == 0) return b->pages == 0 && b->page_shift == 0 && b->levels == 0;
@@ -33,7 +32,7 @@ static inline bool hca_buffer_sound(const struct hca_buffer* b, unsigned least, 
   return hca_page_shift_sound(b->page_shift) && hca_levels_sound(b->levels, (1ULL << log_pages) - 1);
 }
 
-/* A receive queue in WQEs of 2^stride bytes; indices are 16 bits. */
+/* Returns whether the receive queue is possible, in WQEs of at least 2^least_stride bytes; indices are 16 bits. */
 static inline bool hca_receives_sound(const struct hca_qpc* q, unsigned least_stride) {
   if (!hca_buffer_sound(&q->rq, least_stride, 10 + 15)) return false;
   if (q->rq.log_bytes == 0) return q->rq_stride_shift == 0;
@@ -51,11 +50,11 @@ static inline bool hca_qpc_reserved_zero(const struct hca_qpc* q) {
 static inline bool hca_srq_sound(const struct hca_qpc* q) {
   const bool queue = (q->state == HCA_QP_RESET || q->state == HCA_QP_RTR) && hca_receives_sound(q, 5) && q->rq.log_bytes != 0;
   const uint32_t slots = queue ? 1U << (q->rq.log_bytes - q->rq_stride_shift) : 0;
-  const bool domain = q->xrcd == 0 ? q->recv_cqn == 0 : q->recv_cqn != 0; /* XRC: whose completions it makes */
+  const bool domain = q->xrcd == 0 ? q->recv_cqn == 0 : q->recv_cqn != 0; /* XRC: the CQ of its receives */
   return domain && q->srqn == 0 && q->sq.log_bytes == 0 && q->srq_limit < slots && q->in_wqe < slots;
 }
 
-/* The QPs of a group are those that `members` counts; behind them nothing stands. */
+/* Returns whether the first `members` places hold the QPs of a group, and the places behind are 0. */
 static inline bool hca_group_sound(const struct hca_group* g) {
   uint32_t reserved = g->reserved0 | g->reserved2[0] | g->reserved2[1] | g->reserved2[2];
   for (unsigned i = 0; i < 4; i++) reserved |= g->reserved1[i];
@@ -66,12 +65,12 @@ static inline bool hca_group_sound(const struct hca_group* g) {
   return hca_gid_is_group(&g->gid) && hca_lid_is_group(g->lid);
 }
 
-/* Wire opcodes that a message in progress is told by: SEND FIRST and WRITE FIRST. */
+/* Returns whether the opcode stands for a message in progress: SEND FIRST, WRITE FIRST, or none. */
 static inline bool hca_inbound_sound(uint8_t inbound) {
   return inbound == HCA_INBOUND_NONE || inbound == 0x00 || inbound == 0x06;
 }
 
-/* Queues and CQs that a QP of this transport has. */
+/* Returns whether the context has the queues and CQs of its transport. */
 static inline bool hca_queues_sound(const struct hca_qpc* q) {
   const bool unbegun = q->state == HCA_QP_RESET;
   switch (q->transport) {
@@ -166,7 +165,7 @@ static inline bool hca_mrc_sound(const struct hca_mrc* m) {
          (m->extent | m->extent_count) == 0;
 }
 
-/* A line of four extents: at least one, in order. */
+/* Returns whether a line of four extents is possible: at least one, in order. */
 static inline bool hca_extents_sound(const struct hca_extent* e) {
   for (unsigned i = 0; i < HCA_EXTENTS_PER_LINE; i++) {
     const bool follows = i == 0 || (e[i - 1].length != 0 && e[i - 1].start + e[i - 1].length < e[i].start);
@@ -176,7 +175,7 @@ static inline bool hca_extents_sound(const struct hca_extent* e) {
   return true;
 }
 
-/* A line above them: at least two children, in order. */
+/* Returns whether a line above extents is possible: at least two children, in order. */
 static inline bool hca_extent_node_sound(const struct hca_extent_node* n) {
   if (n->start[0] == HCA_EXTENT_NONE) return false;
   for (unsigned i = 1; i < HCA_EXTENT_CHILDREN - 1; i++) {

@@ -1,4 +1,4 @@
-/* Work queue elements. A send WQE is 1 to HCA_WQE_MAX_BLOCKS blocks of 64 B: control segment, then what the opcode needs
+/* Work queue elements. A send WQE is 1 to HCA_WQE_MAX_BLOCKS blocks of 64 B. It has a control segment, the opcode's own segment
  * (remote, atomic), then data segments or inline data. A receive WQE is a power-of-two number of data segments. */
 #pragma once
 
@@ -91,8 +91,8 @@ struct hca_wqe_bind {
 };
 HCA_LAYOUT(struct hca_wqe_bind, 48);
 
-/* FAST_REG: the fast-register region of `key` becomes valid with that key byte, over a list of page-table entries that stays in
- * host memory for as long as the region is valid. Needs a privileged QP. */
+/* FAST_REG: the fast-register region of `key` becomes valid with this key byte, over a list of page-table entries. The list
+ * stays in host memory for as long as the region is valid. Needs a privileged QP. */
 struct hca_wqe_fast_reg {
   uint64_t va;
   uint64_t length;
@@ -111,8 +111,8 @@ struct hca_wqe_data {
 };
 HCA_LAYOUT(struct hca_wqe_data, 16);
 
-/* Inline data: chunks of {uint32_t length; bytes}, none crossing a 64 B block; a chunk header starts each block that
- * carries inline bytes. A header of 0 ends the list before the WQE does. */
+/* Inline data: chunks of {uint32_t length; bytes}, none crossing a 64 B block. A chunk header starts each block with inline
+ * bytes. A header of 0 ends the list before the WQE does. */
 
 /* The first bytes of a UD receive: the GRH of the packet. Messages without one leave them as they are. */
 enum { HCA_GRH_BYTES = 40 };

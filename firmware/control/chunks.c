@@ -1,4 +1,4 @@
-/* The chunk list of a mailbox [E5]. Software may change it while it is read, so every pass checks it anew. */
+/* The chunk list of a mailbox [E5]. Software may change the list during the reading, so every pass checks it anew. */
 #include "firmware/control/state.h"
 
 int fw_chunks_open(struct firmware* fw, uint64_t address, uint32_t count) {
@@ -43,7 +43,7 @@ void fw_runs_begin(struct firmware* fw, const struct hca_region* r) {
   c->left = r->first_offset % FW_PAGE + r->length;
 }
 
-/* The next merged run; the last one ends with the region's last byte. HCA_BAD_PARAMETER: too few chunks, or too many. */
+/* Takes the next merged run; the last one ends with the region's last byte. HCA_BAD_PARAMETER: too few chunks, or too many. */
 int fw_runs_next(struct firmware* fw, struct hca_chunk* run, bool* end) {
   struct fw_chunks* c = &fw->chunks;
   *end = c->left == 0;

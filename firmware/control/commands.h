@@ -1,7 +1,7 @@
-/* The commands there are. Each is one line: its code is HCA_CMD_<name> (firmware/abi/command.h), its handler fw_<handler> in
- * one of the sources here. Dispatch, the handlers' prototypes, names in reports and the tests of all commands follow from it.
- * COMMAND(name, handler, needs INIT, takes a mailbox (its length is the handler's to check), bytes of the output mailbox,
- *         changes the MRC of the key in `object`) */
+/* The list of commands. Each is one line: its code is HCA_CMD_<name> (firmware/abi/command.h), its handler fw_<handler> in one
+ * of the sources here. Dispatch, the handlers' prototypes, names in reports and the tests of all commands follow from it.
+ *   COMMAND(name, handler, needs INIT, takes a mailbox (its length is the handler's to check), bytes of the output mailbox,
+ *           changes the MRC of the key in `object`) */
 #pragma once
 
 #include "firmware/abi/command.h"

@@ -93,7 +93,7 @@ int fw_destroy_cq(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
-/* Puts another buffer in the place of a taken CQ's. */
+/* Gives a taken CQ another buffer. */
 static int replace_buffer(struct firmware* fw, uint32_t cqn, const struct hca_resize_cq* p, const struct hca_buffer* buffer,
                           struct hca_cqc* old) {
   int status = fw_read(fw, address(fw, cqn), old, sizeof *old);

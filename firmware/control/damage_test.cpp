@@ -1,5 +1,5 @@
-// Every bit of every kind of entry is flipped in ICM, one at a time, before the commands that read it: they end with a status,
-// and what is not damaged goes on.
+// Flips every bit of every kind of entry in ICM, one at a time, before the commands that read the entry. The commands end with
+// a status, and undamaged objects go on.
 #include <set>
 
 #include "firmware/control/queue_bench.h"
@@ -13,7 +13,7 @@ void flip(firmware_bench& b, std::uint64_t address, std::uint64_t bit) {
   b.h.put(at, static_cast<std::uint8_t>(b.h.get<std::uint8_t>(at) ^ (1U << bit % 8)));
 }
 
-// A life of everything beside what was damaged, and no word of a catastrophe.
+// A life of every undamaged object works, without a catastrophic event.
 void expect_alive(firmware_bench& b, std::uint32_t cqn) {
   ASSERT_TRUE(b.h.events.empty());
   const std::uint32_t qpn = b.create_qp(cqn);
@@ -78,7 +78,7 @@ TEST(damage, of_a_shared_receive_queue) {
     flip(b, b.areas().qpc_base + srqn * sizeof(hca_qpc), bit);
     statuses.insert(b.query(HCA_CMD_QUERY_SRQ, srqn, sizeof(hca_qpc)));
     statuses.insert(b.run(HCA_CMD_MODIFY_SRQ, srqn, 3));
-    // A limit is reached at once where the damaged address of the record leads to too few receives [H12].
+    // A limit is reached at once if the damaged address of the record shows too few receives [H12].
     std::erase(b.h.events, std::pair<std::uint32_t, std::uint32_t>(HCA_EVENT_SRQ_LIMIT, srqn));
     EXPECT_EQ(b.run(HCA_CMD_DESTROY_QP, qpn), HCA_OK);
     statuses.insert(b.run(HCA_CMD_DESTROY_SRQ, srqn));
@@ -88,7 +88,7 @@ TEST(damage, of_a_shared_receive_queue) {
   EXPECT_TRUE(statuses.contains(HCA_DAMAGED));
 }
 
-// The SRQ that a QP names, when that is all that is wrong.
+// Only the number of a QP's SRQ is wrong.
 TEST(damage, of_the_number_of_an_srq) {
   bench b;
   const std::uint32_t qpn = b.create_qp(b.cqn);

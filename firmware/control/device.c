@@ -1,4 +1,4 @@
-/* Reset, INIT, CLOSE and what the adapter says of itself. */
+/* Reset, INIT, CLOSE and the answer to QUERY_DEVICE. */
 #include "firmware/control/state.h"
 
 static size_t bitmap_bytes(uint32_t bits) {
@@ -125,7 +125,7 @@ int fw_init(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
-/* Refused while anything lives. */
+/* Refused while an object lives. */
 int fw_close(struct firmware* fw, struct hca_command* c) {
   (void)c;
   if ((fw->qps.used | fw->cqs.used | fw->eqs.used | fw->mrs.used) != 0) return HCA_BUSY;
@@ -164,7 +164,7 @@ static void end_key(struct firmware* fw, uint32_t index) {
   hal_translation_drop(fw->hal, (uint32_t)HCA_TAG_REGION | index, 0, FW_ALL);
 }
 
-/* Ends all live objects without ICM: no client is told, and nothing is written back. */
+/* Ends all live objects without ICM: no event is raised, and nothing is written back. */
 void fw_quiesce(struct firmware* fw) {
   if (!fw->ready) return;
   for (uint32_t hash = 0; hash < HCA_GROUP_HASHES; hash++) {

@@ -1,5 +1,5 @@
-/* Lines of the extent area, and a copy of each that stands in a tree. A change makes lines beside those in use. A line that
- * left the tree is free again when no access reads it any more. */
+/* Lines of the extent area, and a copy of each line in a tree. A change makes lines beside the ones in use. A line out of the
+ * tree is free again when no access reads it any more. */
 #include "firmware/control/state.h"
 
 bool fw_line_make(struct firmware* fw, uint32_t* line) {
@@ -29,7 +29,7 @@ void fw_line_leave(struct firmware* fw, uint32_t line) {
   }
 }
 
-/* Lines that follow each other go together. */
+/* Consecutive lines are written together. */
 int fw_lines_write(struct firmware* fw) {
   enum { AT_ONCE = 64 };
   for (uint32_t line = fw->first_made; line != FW_NO_LINK;) {
@@ -65,7 +65,7 @@ void fw_lines_undo(struct firmware* fw) {
   forget_change(fw);
 }
 
-/* They are given back when the command has been answered. */
+/* Lines that left are given back when the command has been answered. */
 void fw_lines_change_over(struct firmware* fw) {
   for (uint32_t line = fw->first_made; line != FW_NO_LINK; line = fw->line_record[line].next) {
     if (fw->line_record[line].state == FW_LINE_SPARE) fw_bitmap_put(&fw->lines, line);

@@ -1,23 +1,23 @@
-/* The extents of an address space: its segments, merged where they touch, in a tree of lines (firmware/abi/mrc.h) of
- * which all but the root are at least half full. A line that changes is made anew, and with it those above it up to the root,
- * so that who reads the old tree finds all of it [S11]. */
+/* The extents of an address space: its segments, merged where they touch, in a tree of lines (firmware/abi/mrc.h). All lines
+ * but the root are at least half full. A changed line is made anew, together with the lines above it up to the root. So an
+ * access to the old tree finds all of it [S11]. */
 #include "firmware/control/state.h"
 
 enum { ROOM = HCA_EXTENT_CHILDREN + 2 };
 
-/* One line of a tree: extents or, above them, children. A child is where it begins, with its line in place of a length. */
+/* One line of a tree: extents or, above them, children. A child is an extent's place with its line instead of the length. */
 struct row {
   uint32_t count;
   struct hca_extent at[ROOM];
 };
 
-/* An extent that comes or goes; of one that goes `length` 0 is all of it, and is then known. */
+/* An extent that comes or goes. Going with `length` 0 = all of the extent; its length is then filled in. */
 struct edit {
   uint64_t start;
   uint64_t length;
   uint64_t behind; /* where the line begins that follows */
   bool goes;
-  bool touches_behind; /* nothing was done: the extent it has to merge with stands in that line */
+  bool touches_behind; /* nothing was done: the extent to merge with stands in the line behind */
 };
 
 static uint32_t room(uint32_t height) {
@@ -35,7 +35,7 @@ static void take_out(struct row* r, uint32_t i) {
   for (uint32_t n = i; n < r->count; n++) r->at[n] = r->at[n + 1];
 }
 
-/* `start`: where the line begins, which the one above knows. */
+/* `start`: the begin of the line, known by the line above. */
 static void open_line(struct firmware* fw, uint32_t line, uint32_t height, uint64_t start, struct row* r) {
   const union fw_line* const l = &fw->line[line];
   hal_work(fw->hal, HAL_WORK_CHUNK, 1);
@@ -65,7 +65,7 @@ static void fill_line(union fw_line* l, uint32_t height, const struct hca_extent
   }
 }
 
-/* Puts the row into one line or two; then it is what the line above says of them. */
+/* Puts the row into one line or two; the row then holds their entries for the line above. */
 static int close_row(struct firmware* fw, uint32_t height, struct row* r) {
   const uint32_t first = r->count > room(height) ? (r->count + 1) / 2 : r->count;
   struct row above = {.count = 0};
@@ -79,7 +79,7 @@ static int close_row(struct firmware* fw, uint32_t height, struct row* r) {
   return HCA_OK;
 }
 
-/* The extents from e->start on leave their line or come into it; one that comes merges with those it touches. */
+/* Takes extents from e->start on out of their line, or puts one in; a new one merges with the extents it touches. */
 static void edit_extents(struct row* r, struct edit* e) {
   const uint64_t end = e->start + e->length;
   uint32_t i = r->count;
@@ -129,7 +129,7 @@ static int put_back(struct firmware* fw, struct row* r, uint32_t i, uint32_t hei
   return HCA_OK;
 }
 
-/* `r` is what the line becomes, in no line yet. */
+/* `r` becomes the changed line, not yet in a line of the area. */
 static int edit_line(struct firmware* fw, uint32_t line, uint32_t height, uint64_t start, struct edit* e, struct row* r) {
   int status = HCA_OK;
   open_line(fw, line, height, start, r);
@@ -148,7 +148,7 @@ static int edit_line(struct firmware* fw, uint32_t line, uint32_t height, uint64
   return put_back(fw, r, i, height - 1, &child);
 }
 
-/* The row becomes the root; a root of one child is not needed. */
+/* Makes the row the root; a root of one child is not needed. */
 static int plant(struct firmware* fw, struct fw_tree* t, struct row* r) {
   if (r->count == 0 || (r->count == 1 && t->levels > 1)) {
     t->levels--;
@@ -190,7 +190,7 @@ static int add_extent(struct firmware* fw, struct fw_tree* t, uint64_t start, ui
   return status == HCA_OK ? edit(fw, t, &e) : status;
 }
 
-/* All of the tree made anew, with every start `by` further on. */
+/* Makes the whole tree anew, with every start `by` further on. */
 static int move_line(struct firmware* fw, uint32_t* line, uint32_t height, uint64_t by) {
   struct row r;
   open_line(fw, *line, height, 0, &r);
@@ -216,7 +216,7 @@ static void leave_lines(struct firmware* fw, uint32_t line, uint32_t height) {
 }
 
 static int change(struct firmware* fw, const struct fw_space* s, const struct fw_change* c, struct fw_tree* t) {
-  const uint64_t first = s->table_va - s->moved; /* what starts are counted from, as a home */
+  const uint64_t first = s->table_va - s->moved; /* zero of the starts, in VAs before any move */
   int status = HCA_OK;
   if (t->levels == 0) {
     status = add_extent(fw, t, s->seen_home - first, s->seen_length);

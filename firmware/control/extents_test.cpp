@@ -1,5 +1,5 @@
-// The tree of extents against a set of intervals, through hundreds of random histories: what accesses find in it, its shape,
-// and that no line is lost, whatever fails.
+// The tree of extents against a set of intervals, through hundreds of random histories: results of accesses, shape, and no lost
+// line after any failure.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -137,7 +137,7 @@ class history {
       ASSERT_EQ(t.extents, merged);
     }
     ASSERT_EQ(b.usage().extent_lines, t.lines.size()) << "none is lost";
-    // Each level has half as many lines as the one below it has room for, at least.
+    // Each level has at least half as many lines as the level below has room for.
     std::uint64_t least = 2;
     for (std::uint32_t level = 1; level < m.extent_count; level++) least *= level == 1 ? 2 : HCA_EXTENT_CHILDREN / 2;
     ASSERT_TRUE(m.extent_count <= 1 || least <= merged.size()) << m.extent_count << " lines for " << merged.size();
@@ -186,7 +186,7 @@ TEST(extents, follow_a_set_of_intervals) {
   }
 }
 
-// A DMA access fails now and then, and lines run out: what cannot be done leaves the tree as it was.
+// DMA accesses fail now and then, and lines run out: a failed change leaves the tree unchanged.
 TEST(extents, are_as_they_were_when_a_change_fails) {
   int failed = 0;
   int refused = 0;
@@ -209,8 +209,8 @@ TEST(extents, are_as_they_were_when_a_change_fails) {
   EXPECT_GT(refused, static_cast<int>(steps(1000)));
 }
 
-// An access that holds the old MRC reads the old lines until the drain has seen it go: until then none of them is written or
-// dropped, and none is used again in the same change.
+// An access with the old MRC reads the old lines until the drain has ended. Until then none of them is written, dropped, or
+// used again in the same change.
 TEST(extents, lines_in_use_stay_as_they_are) {
   unsigned drained = 0;
   for (unsigned seed = 1; seed <= 100 && !testing::Test::HasFailure(); seed++) {
@@ -251,7 +251,7 @@ TEST(extents, lines_in_use_stay_as_they_are) {
   EXPECT_GT(drained, 1000U);
 }
 
-// Ascending, descending and in any order, then away again: a path is short all the while.
+// Ascending, descending and in any order, then removed again: paths are short throughout.
 TEST(extents, a_path_is_short) {
   for (unsigned order = 0; order < 6; order++) {
     fw_limits l = limits();
@@ -282,7 +282,7 @@ TEST(extents, a_path_is_short) {
   }
 }
 
-// One command that takes many pieces of one handle out, and one that puts the space together again.
+// One command takes many pieces of one handle out, and another puts the space together again.
 TEST(extents, many_at_once) {
   history t(1, limits());
   const std::uint64_t va = 0x7f0040000000;

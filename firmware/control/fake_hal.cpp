@@ -77,7 +77,7 @@ void hal_dma_fence(struct hal* h) {
 }
 
 void hal_cache_drop(struct hal* h, enum hal_cache cache, uint32_t index) {
-  if (cache == HAL_CACHE_CQC && h->taken_cqs[index] != 0) ++h->untaken;  // it would wait for the give
+  if (cache == HAL_CACHE_CQC && h->taken_cqs[index] != 0) ++h->untaken;  // a drop would wait for the give
   h->note({hal::op::drop, cache, index});
 }
 

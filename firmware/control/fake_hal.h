@@ -79,7 +79,7 @@ struct hal {
   std::map<std::uint32_t, int> locks;  // held, by index
   std::map<std::uint32_t, int> taken;  // QP contexts, by number
   std::map<std::uint32_t, int> taken_cqs;
-  // Writes of QP contexts that were not taken, and calls with one taken that may wait for the data path.
+  // Writes of QP contexts not taken, and calls during a take that may wait for the data path.
   std::uint64_t untaken = 0;
   std::map<std::uint32_t, std::uint32_t> pages_of_bells;  // by QPN, as they were begun
   std::map<std::uint32_t, std::uint32_t> pages_of_cqs;

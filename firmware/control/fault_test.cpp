@@ -1,4 +1,4 @@
-// One life of everything, with the n-th DMA access failing, for every n: a status, no leak, and the adapter goes on.
+// A life of every object, with the n-th DMA access failing, for every n: a status, no leak, and the adapter goes on.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -21,7 +21,7 @@ class life {
     regions();
     spaces();
   }
-  // Does the clean-up of a driver, with memory that works.
+  // Cleans up as a driver does, with working memory.
   void clean_up() {
     for (const std::uint32_t key : spaces_) b.x_teardown(key);
     for (const std::uint32_t key : regions_) b.deregister(key);
@@ -133,7 +133,7 @@ TEST(faults, any_one_access) {
   EXPECT_GT(felt, calls / 2);
 }
 
-// Memory that goes away for good: a status for every command, and a fresh start after reset.
+// Memory fails for good: a status for every command, and a fresh start after reset.
 TEST(faults, memory_goes_away) {
   const std::int64_t calls = calls_of_a_life();
   for (std::int64_t n = 0; n < calls; n++) {
@@ -152,7 +152,7 @@ TEST(faults, memory_goes_away) {
   }
 }
 
-// An address space that could not be changed is as it was.
+// A failed change leaves the address space unchanged.
 TEST(faults, a_failed_change_of_a_space_changes_nothing) {
   const std::uint64_t va = 0x7f0000000000;
   const std::vector<std::function<int(firmware_bench&, std::uint32_t)>> changes{
@@ -201,7 +201,7 @@ TEST(faults, a_failed_change_of_a_space_changes_nothing) {
   }
 }
 
-// Neither has one for which there is no room: of segments, of extent lines, or of table nodes, at each step that takes one.
+// Nor does a change without room for a segment, an extent line or a table node, at each step that takes one.
 TEST(faults, a_change_without_room_changes_nothing) {
   const std::uint64_t va = 0x7f0000000000;
   int refused = 0;

@@ -1,10 +1,10 @@
 /* The adapter's control firmware: executes the commands of firmware/abi/command.h. Freestanding C11 over hal.h: no heap, no
- * operating system. Everything it must remember lies in `struct firmware` and in an arena that the caller hands in.
+ * operating system. Its whole state is `struct firmware` and an arena, both from the caller.
  *
  * Contract: fw_reset first. Then fw_execute for one command after the other, never two at once, and fw_tidy after each answer,
- * for the work that no command waits for. The caller fetches the entry from the command queue and writes it back; it owns
- * `owner`, `token` and `event` (the firmware reads `event` nowhere: the caller raises HCA_EVENT_COMMAND, because it knows the
- * slot). Mailboxes are read and written here, by DMA. */
+ * for the work that no command waits for. The caller fetches the entry from the command queue and writes it back; `owner`,
+ * `token` and `event` are the caller's. The firmware never reads `event`: the caller knows the slot, and raises
+ * HCA_EVENT_COMMAND. Mailboxes are read and written here, by DMA. */
 #pragma once
 
 #include "firmware/abi/command.h"
@@ -16,7 +16,7 @@ extern "C" {
 
 enum { FW_VERSION = 0x00010000 };
 
-/* The adapter's capabilities, and the room that the firmware has to keep track of them. */
+/* The adapter's capabilities, and the room for the firmware's records of them. */
 struct fw_limits {
   uint8_t log_qps;         /* 1..24 */
   uint8_t log_cqs;         /* 1..24 */
@@ -52,12 +52,12 @@ enum fw_flags {
 
 struct firmware;
 
-size_t fw_size(void);                                    /* of struct firmware, for callers that do not know it */
+size_t fw_size(void);                                    /* of struct firmware, whose layout callers need not know */
 size_t fw_memory_needed(const struct fw_limits* limits); /* bytes of the arena, 8-byte aligned */
 void fw_reset(struct firmware* fw, struct hal* hal, const struct fw_limits* limits, void* arena);
 void fw_execute(struct firmware* fw, struct hca_command* command);
 void fw_tidy(struct firmware* fw);
-/* Before a reset of an adapter that works on: returns when none of its units does anything any more. Memory is not needed. */
+/* Returns when no unit does anything any more, before a reset of a running adapter. Memory is not needed. */
 void fw_quiesce(struct firmware* fw);
 
 /* The resources in use, for checks and statistics. */

@@ -31,7 +31,7 @@ inline constexpr std::uint64_t MiB = 1024 * KiB;
 inline constexpr std::uint64_t GiB = 1024 * MiB;
 inline constexpr std::uint64_t page = 4096;
 
-// Pages of which no two adjoin.
+// Returns pages of which no two adjoin.
 inline std::vector<hca_chunk> scattered(std::uint64_t pages, std::uint64_t base = 0x100000000, std::uint64_t bytes = page) {
   std::vector<hca_chunk> chunks;
   for (std::uint64_t i = 0; i < pages; i++) chunks.push_back({base + 2 * i * bytes, bytes});

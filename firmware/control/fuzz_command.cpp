@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     c.in_address = firmware_bench::in;
     c.in_bytes = static_cast<std::uint32_t>(n);
     if ((flags & 8) == 0 && n >= sizeof(hca_region) && c.opcode >= HCA_CMD_REGISTER) {
-      // Let the lengths agree, or most inputs end there.
+      // The lengths agree, since most inputs would end here otherwise.
       auto r = b->h.get<hca_region>(c.in_address);
       r.chunks = static_cast<std::uint32_t>((n - sizeof r) / sizeof(hca_chunk));
       b->h.put(c.in_address, r);

@@ -1,5 +1,5 @@
-/* Multicast groups: which QPs have a copy of what is sent to a group. A group lives among the queue pairs, as SRQs do: one of
- * their numbers, one of their contexts. Those of one hash form a list. */
+/* Multicast groups: the QPs with a copy of a group's packets. A group lives among the queue pairs, as SRQs do: it has one of
+ * their numbers and one of their contexts. Groups of one hash form a list. */
 #include "firmware/control/state.h"
 
 static int read_name(struct firmware* fw, const struct hca_command* c, struct hca_group_name* name) {
@@ -104,7 +104,7 @@ static int end(struct firmware* fw, const struct hca_group_name* name, const str
   return HCA_OK;
 }
 
-/* Counts a group of the QP, whose context only says that there are some. */
+/* Counts a group of the QP, whose context says only whether there are any. */
 static int count(struct firmware* fw, uint32_t qpn, bool joins) {
   struct hca_qpc before;
   const int status = fw_qpc_take(fw, qpn, &before);

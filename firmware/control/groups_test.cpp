@@ -142,7 +142,7 @@ TEST_F(groups, at_random) {
   EXPECT_EQ(b.usage().qps, 0U);
 }
 
-// With any one access failing, what was attached stays, and can be detached.
+// With any one access failing, attached QPs stay attached, and can be detached.
 TEST_F(groups, a_failed_change_changes_nothing) {
   const std::uint32_t a = datagram_qp();
   const std::uint32_t c = datagram_qp();
@@ -167,7 +167,7 @@ TEST_F(groups, a_failed_change_changes_nothing) {
   for (const std::uint32_t qpn : {a, c}) EXPECT_EQ(b.run(HCA_CMD_DESTROY_QP, qpn), HCA_OK);
 }
 
-// XRC: what its three kinds of objects must have, and must not.
+// XRC: attributes that its three kinds of objects need, and must not have.
 TEST_F(queues, extended_connections) {
   hca_create_xrc_srq x{};
   x.srq.log_bytes = 12;
@@ -236,7 +236,7 @@ TEST_F(queues, extended_connections) {
   EXPECT_EQ(b.h.untaken, 0U);
 }
 
-// A GRH stands with the rest of the address, and goes with the next one that has none.
+// A GRH is set with the address, and an address without one takes it away.
 TEST_F(queues, a_route_is_part_of_the_address) {
   const std::uint32_t qpn = b.create_qp(cqn);
   ASSERT_EQ(modify(qpn, HCA_QP_INIT, HCA_QP_STATE | HCA_QP_ACCESS), HCA_OK);

@@ -1,6 +1,6 @@
-/* The page-table area. A word of 64 bits says which 64 B units of a 4 KiB page are free, so a buddy merges by setting bits;
- * pages hang in a list by the size of their largest free block. A page has no record before it is first used: resetting an
- * adapter with a large area costs no more than with a small one. */
+/* The page-table area. A 64-bit word marks the free 64 B units of a 4 KiB page, so a buddy merges by setting bits. Pages are in
+ * lists by the size of their largest free block. A page has no record before its first use: a reset of a large area costs no
+ * more than one of a small area. */
 #include "firmware/control/state.h"
 
 /* The units at which a free, aligned block of 2^order units starts. */
@@ -95,7 +95,7 @@ bool fw_icm_in_use(const struct firmware* fw, uint64_t address, unsigned order) 
   return (m->page[unit / 64].free & unit_mask(order) << unit % 64) == 0;
 }
 
-/* A block that is not in use was named by a damaged table: it is left alone. */
+/* A damaged table may name a block that is not in use; the block is left alone. */
 void fw_icm_put(struct firmware* fw, uint64_t address, unsigned order) {
   struct fw_icm* m = &fw->icm;
   if (!fw_icm_in_use(fw, address, order)) {

@@ -1,5 +1,5 @@
-/* Keys and their MRCs, of regions and windows alike [A9]. A function sees its own only [B.1]. A free index keeps its last key
- * byte in ICM, and the next owner gets another one; without tag memory every owner begins with byte 0, and a stale key may
+/* Keys and their MRCs, of regions and windows alike [A9]. A function sees only its own [B.1]. A free index keeps its last key
+ * byte in ICM, and the next owner gets another one. Without tag memory every owner begins with byte 0, and a stale key may
  * reach the next owner [A10]. */
 #include "firmware/control/state.h"
 
@@ -7,7 +7,7 @@ uint64_t fw_mrc_address(const struct firmware* fw, uint32_t index) {
   return fw->area.mrc_base + (uint64_t)index * sizeof(struct hca_mrc);
 }
 
-/* Counted, or drawn: a linear congruential generator, of which the upper bits are good. */
+/* Counts, or draws: a linear congruential generator, of which the upper bits are good. */
 uint8_t fw_key_byte_after(struct firmware* fw, uint8_t last) {
   if ((fw->limits.flags & FW_RANDOM_KEY_BYTES) == 0) return HCA_U8(last + 1U);
   fw->drawn = fw->drawn * 1664525U + 1013904223U;
@@ -66,7 +66,7 @@ int fw_mrc_store(struct firmware* fw, uint32_t key, const struct hca_mrc* m) {
   return HCA_OK;
 }
 
-/* No access admitted by the entry's older contents is under way any more, and no translation of it is cached. */
+/* Returns when no access admitted by the entry's older contents is under way, and none of its translations is cached. */
 void fw_key_quiesce(struct firmware* fw, uint32_t key) {
   hal_key_drain(fw->hal, hca_key_index(key));
   hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(key), 0, FW_ALL);

@@ -1,4 +1,4 @@
-// Which key comes next.
+// The order of keys.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -41,7 +41,7 @@ TEST(region, key_bytes_that_are_drawn) {
   EXPECT_NE(bytes(2), one);
 }
 
-// The byte of an index is never the one it had last, and an index comes back late.
+// The byte of an index is never its last one, and an index comes back late.
 TEST(region, key_bytes) {
   firmware_bench b;
   std::map<std::uint32_t, std::uint8_t> last;

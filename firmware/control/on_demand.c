@@ -1,5 +1,5 @@
-/* On-demand regions: tables that begin empty, and pages that come and go [E9]. The nodes are those of an address space: full,
- * and there only while a page below them is. */
+/* On-demand regions: tables empty at first, and pages that come and go [E9]. Nodes are full, as in an address space. A node
+ * exists only while a page below does. */
 #include "firmware/control/state.h"
 
 enum { LENGTH_BITS = 48 };
@@ -18,7 +18,7 @@ void fw_on_demand_free(struct firmware* fw, const struct hca_mrc* m) {
   fw_space_free_table(fw, &s);
 }
 
-/* An access that still waits for a page of the region is told the fate of its key. */
+/* Wakes accesses that still wait for a page of the region: the fate of the key is known. */
 void fw_on_demand_wake(struct firmware* fw, uint32_t key) {
   hal_pages(fw->hal, hca_key_index(key), 0, FW_ALL, HAL_PAGES_READY);
 }
@@ -61,7 +61,7 @@ int fw_register_on_demand(struct firmware* fw, struct hca_command* c, const stru
   return HCA_OK;
 }
 
-/* The region, and the pages of it that a command names. */
+/* Reads a command's region and pages. */
 static int pages_of(struct firmware* fw, const struct hca_command* c, struct hca_mrc* m, struct hca_pages* p) {
   if (c->in_bytes < sizeof *p) return HCA_BAD_LENGTH;
   int status = fw_mrc_load(fw, c->object, m);
@@ -115,15 +115,15 @@ static uint32_t slot(uint64_t number, unsigned height) {
   return (uint32_t)(number >> (HCA_PTE_BITS * (height - 1))) % HCA_PTE_PER_NODE;
 }
 
-/* Clears entries first..last of the subtree, frees the nodes that become empty, and tells whether this one has.
- * Pages are filled twice and zapped when they are not there: only a look at the whole node tells. */
+/* Clears entries first..last of the subtree, frees nodes that become empty, and returns whether this one has. Pages may be
+ * filled twice, and absent pages zapped: only a look at the whole node tells. */
 static bool zap_node(struct firmware* fw, uint64_t node, uint32_t height, uint64_t first, uint64_t last) {
   hca_pte* const entries = fw->node[height - 1];
   const uint64_t child_span = 1ULL << (HCA_PTE_BITS * (height - 1));
   const uint32_t from = slot(first, height);
   const uint32_t to = slot(last, height);
   if (fw_read_sure(fw, node, entries, sizeof fw->node[0]) != HCA_OK) {
-    /* The damaged node's entries for other pages are of no use either: these pages are asked for again when they are used. */
+    /* Other entries of a damaged node are useless too: their pages are asked for again at their next use. */
     memset(entries, 0, sizeof fw->node[0]);
     fw_write_sure(fw, node + from * 8ULL, &entries[from], (to - from + 1) * 8);
     return false;
@@ -158,8 +158,8 @@ static void zap(struct firmware* fw, const struct fw_space* s, uint64_t va, uint
   fw_write_sure(fw, s->root, fw->node[0], sizeof fw->node[0]);
 }
 
-/* The entries go first, then cached copies of them. An access that looks from then on finds nothing; those that found an entry
- * hold the key's older epoch until their last byte has moved. */
+/* The entries go first, then their cached copies. A later access finds nothing. An earlier access holds the key's older epoch
+ * until its last byte has moved. */
 int fw_zap_pages(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
   struct hca_pages p;

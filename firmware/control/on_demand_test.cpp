@@ -1,4 +1,4 @@
-// On-demand regions [E9]: tables that begin empty, pages in and out, the order in which they go.
+// On-demand regions [E9]: tables empty at first, pages in and out, the order of a zap.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -94,7 +94,7 @@ TEST(on_demand_firmware, refuses_what_cannot_be) {
   EXPECT_EQ(b.zap(pinned, 0x20000, 1), HCA_BAD_OBJECT);
 }
 
-// The entry is gone from memory before the caches are told, and these before the accesses are waited for.
+// The entry goes from memory first, then from the caches; then accesses are waited for.
 TEST(on_demand_firmware, zap_fences) {
   lazy_bench b;
   const std::uint32_t key = b.make(0x10000, 0x4000);
@@ -113,7 +113,7 @@ TEST(on_demand_firmware, zap_fences) {
   EXPECT_EQ(b.translate(key, 0x10000), 0x5000U) << "the others stay";
 }
 
-// Random pages in and out of a large region agree with a map of what was done; no node is lost.
+// Random pages in and out of a large region agree with a reference map; no node is lost.
 TEST(on_demand_firmware, agrees_with_a_reference) {
   lazy_bench b;
   const std::uint64_t base = 0x40000000;

@@ -29,7 +29,7 @@ uint64_t fw_entries(uint64_t first, uint64_t length, unsigned shift) {
   return (((first & ((1ULL << shift) - 1)) + length - 1) >> shift) + 1;
 }
 
-/* The largest page that fits gives the fewest entries; of the pages that need no more entries, the smallest. 0 = none fits. */
+/* The largest page that fits gives the fewest entries. Among pages with as few entries the smallest is taken. 0 = none fits. */
 unsigned fw_choose_page_shift(uint32_t page_shifts, uint64_t mask, uint64_t first, uint64_t length) {
   unsigned best = 0;
   uint64_t fewest = 0;

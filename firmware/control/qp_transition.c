@@ -1,4 +1,4 @@
-/* State machine of a queue pair: which changes are allowed, and which attributes each needs or takes. */
+/* State machine of a queue pair: the allowed changes, and the attributes that each needs or takes. */
 #include "firmware/control/state.h"
 
 enum { RC = 0, UC = 1, UD = 2, XI = 3, XT = 4, KINDS = 5, STATES = HCA_QP_ERR + 1 };
@@ -77,7 +77,7 @@ int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask)
   const uint32_t attributes = mask & ~(uint32_t)(HCA_QP_STATE | HCA_QP_ROUTE); /* of AV a part */
   if ((mask & HCA_QP_ROUTE) != 0 && (mask & HCA_QP_AV) == 0) return HCA_BAD_PARAMETER;
   if (from >= STATES || to >= STATES) return HCA_BAD_PARAMETER;
-  if (from == HCA_QP_RESET && to == HCA_QP_ERR) return HCA_BAD_STATE; /* it has nothing to flush */
+  if (from == HCA_QP_RESET && to == HCA_QP_ERR) return HCA_BAD_STATE; /* there is nothing to flush */
   if (to == HCA_QP_RESET || to == HCA_QP_ERR) return attributes == 0 ? HCA_OK : HCA_BAD_PARAMETER;
   const struct rule* r = &rules[from][to];
   if (!r->valid) return HCA_BAD_STATE;
@@ -127,7 +127,7 @@ void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a
   if ((mask & HCA_QP_DEST_QPN) != 0) q->dest_qpn = a->dest_qpn;
 }
 
-/* A QP as it is after creation or RESET: what it was created with, and the windows tied to it [C.8]. */
+/* Clears a QP as after creation or RESET; its creation's values and the windows tied to it stay [C.8]. */
 void fw_qp_clear(const struct fw_limits* l, struct hca_qpc* q) {
   const struct hca_qpc old = *q;
   memset(q, 0, sizeof *q);

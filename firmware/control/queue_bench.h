@@ -1,4 +1,4 @@
-// For tests: an event queue and a completion queue, and queue pairs on their way to RTS.
+// A bench with an event queue, a completion queue, and queue pairs on their way to RTS.
 #pragma once
 
 #include <gtest/gtest.h>

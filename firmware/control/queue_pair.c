@@ -30,8 +30,7 @@ static int load_own(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   return fw_is_qp(q) && q->function == fw->function ? HCA_OK : HCA_BAD_OBJECT;
 }
 
-/* From here on until fw_qpc_give the data path waits for the context of this QP: whatever is changed is changed at once for it.
- */
+/* The data path waits for the context of this QP until fw_qpc_give, and then sees all changes at once. */
 int fw_qpc_take(struct firmware* fw, uint32_t qpn, struct hca_qpc* q) {
   hal_qpc_take(fw->hal, qpn);
   const int status = read_context(fw, qpn, q);
@@ -44,7 +43,7 @@ void fw_qpc_give(struct firmware* fw, uint32_t qpn) {
   hal_qpc_give(fw->hal, qpn);
 }
 
-/* Changes a taken context to `now`, or leaves it as it was. */
+/* Changes a taken context to `now`, or leaves `before`. */
 int fw_qpc_change(struct firmware* fw, uint32_t qpn, const struct hca_qpc* before, const struct hca_qpc* now) {
   const int status = fw_write_changes(fw, fw_qpc_address(fw, qpn), before, now, sizeof *now);
   if (status != HCA_OK) fw_write_changes(fw, fw_qpc_address(fw, qpn), now, before, sizeof *now);
@@ -52,7 +51,7 @@ int fw_qpc_change(struct firmware* fw, uint32_t qpn, const struct hca_qpc* befor
   return status;
 }
 
-/* The same of a whole context. */
+/* Writes a taken context as a whole. */
 int fw_qpc_put(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q) {
   const int status = fw_write(fw, fw_qpc_address(fw, qpn), q, sizeof *q);
   fw_qpc_give(fw, qpn);
@@ -63,7 +62,7 @@ static int check_cq(const struct firmware* fw, uint32_t cqn) {
   return cqn != 0 && fw_bitmap_has(&fw->cqs, cqn) ? HCA_OK : HCA_BAD_OBJECT;
 }
 
-/* The queues that a QP of this transport has, and where they complete. */
+/* Checks the queues of a QP of this transport, and their CQs. */
 static int check_queues(struct firmware* fw, const struct hca_create_qp* p) {
   switch (p->transport) {
     case HCA_TRANSPORT_XRC_TGT:
@@ -162,7 +161,7 @@ int fw_create_qp(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
-/* The consumer of the SRQ never gets a completion for what this QP has taken and not finished. */
+/* Returns the SRQ slot of a receive taken by this QP and not finished: the SRQ's consumer gets no completion for it. */
 static uint32_t slot_in_use(const struct hca_qpc* q) {
   return q->srqn != 0 && q->in_wqe_held != 0 ? q->in_wqe + 1U : 0;
 }

@@ -1,4 +1,4 @@
-// Queue pairs: their creation, their states, what a change may name.
+// Queue pairs: their creation, their states, the attributes of a change.
 #include "firmware/abi/registers.h"
 #include "firmware/control/queue_bench.h"
 #include "firmware/control/state.h"
@@ -100,7 +100,7 @@ TEST_F(queues, create_queue_pair_refusals) {
   EXPECT_EQ(b.qpc(b.command.result[0]).rq.pages, 0U);
 }
 
-// The table of ib_modify_qp_is_ok, written down a second time: for each pair of states, what RC, UC, UD and the
+// The table of ib_modify_qp_is_ok, written down a second time. For each pair of states: the attributes that RC, UC, UD and the
 // initiator and target of XRC need and may have.
 struct wish {
   std::uint32_t need, may;
@@ -319,8 +319,8 @@ TEST_F(queues, the_data_path_puts_the_qp_into_error_meanwhile) {
   EXPECT_EQ(b.qpc(qpn).state, HCA_QP_ERR);
 }
 
-// A unit of the data path that could have a context while it is being changed would see a part of the change, or put its own
-// back over it. The firmware has the context alone whenever it writes.
+// The firmware has the context alone whenever it writes. Otherwise a data-path unit could see a part of the change, or write
+// its own copy back over the change.
 TEST_F(queues, contexts_are_written_by_their_holder) {
   const std::uint32_t qpn = ready_qp();
   ASSERT_EQ(modify(qpn, HCA_QP_SQD, HCA_QP_STATE), HCA_OK);

@@ -81,8 +81,8 @@ TEST_F(queues, completion_queue) {
   EXPECT_EQ(b.run(HCA_CMD_DESTROY_EQ, 0), HCA_OK);
 }
 
-// Indices go on; CQEs that software has not consumed must fit; no unit has the context meanwhile, and translations of the old
-// buffer are gone before a unit may have the context again.
+// Indices go on, and unconsumed CQEs must fit. No unit has the context meanwhile, and translations of the old buffer are gone
+// before a unit may have it again.
 TEST_F(queues, a_completion_queue_gets_another_buffer) {
   const std::uint64_t entry = b.areas().cqc_base + cqn * sizeof(hca_cqc);
   hca_cqc q = b.cqc(cqn);
@@ -140,7 +140,7 @@ TEST_F(queues, a_completion_queue_gets_another_buffer) {
   EXPECT_EQ(b.usage().table_bytes, 0U);
 }
 
-// 1024 pages: a root of two entries over two full nodes; as the last of them fails, nothing is kept.
+// 1024 pages: a root of two entries over two full nodes. If the last page fails, nothing is kept.
 TEST_F(queues, a_list_of_more_pages_than_a_node_has_levels) {
   std::vector<std::uint64_t> pages;
   for (std::uint64_t i = 0; i < 2 * HCA_PTE_PER_NODE; ++i) pages.push_back((i * 7919 % 4096) << 12);
@@ -214,7 +214,7 @@ TEST_F(queues, create_shared_queue) {
   EXPECT_EQ(q.pd, 3U);
   EXPECT_EQ(q.rq.log_bytes, 12);
   EXPECT_EQ(q.in_wqe, 0);
-  // It is no QP.
+  // An SRQ is no QP.
   EXPECT_EQ(b.run(HCA_CMD_DESTROY_QP, srqn), HCA_BAD_OBJECT);
   b.h.put(srq_parameters().record + offsetof(hca_qp_record, rq_pi), std::uint32_t{5});  // five receives are posted
   EXPECT_EQ(b.run(HCA_CMD_MODIFY_SRQ, srqn, 5), HCA_OK);
@@ -230,7 +230,7 @@ TEST_F(queues, create_shared_queue) {
   EXPECT_EQ(b.run(HCA_CMD_DESTROY_SRQ, qpn), HCA_BAD_OBJECT);
   EXPECT_EQ(b.run(HCA_CMD_DESTROY_SRQ, srqn), HCA_BUSY);
 
-  // The receive that it has taken is told of when it goes.
+  // Destroying a QP reports the receive that the QP has taken.
   hca_qpc held = b.qpc(qpn);
   held.in_wqe = 9;
   held.in_wqe_held = 1;

@@ -74,8 +74,8 @@ int fw_query_mr(struct firmware* fw, struct hca_command* c) {
   return fw_write_out(fw, c, &m, sizeof m);
 }
 
-/* The region stays, its key stays taken, but no access reaches its memory: FREE, without a table [G2, G3]. Windows go first,
- * because they translate through that table; binds that are under way end before the state changes. */
+/* The region stays and its key stays taken, but no access reaches its memory: FREE, without a table [G2, G3]. Windows go first,
+ * because they translate through the table; binds under way end before the state changes. */
 int fw_revoke(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
   hal_key_lock(fw->hal, hca_key_index(c->object));

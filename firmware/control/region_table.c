@@ -1,7 +1,7 @@
-/* The page table behind a region's entry, which no access uses when it changes. */
+/* The page table behind a region's entry; no access uses the table during a change. */
 #include "firmware/control/state.h"
 
-/* Page size, geometry and the table itself; fills the translation part of `m`. */
+/* Finds page size and geometry, and builds the table; fills the translation part of `m`. */
 int fw_region_translate(struct firmware* fw, struct hca_region* r, uint32_t access, struct hca_mrc* m) {
   struct fw_survey s = {r->va, 0, 0};
   struct fw_table t = {0, 0, 1, 12};

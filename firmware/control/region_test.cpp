@@ -37,7 +37,7 @@ TEST(region, entry_of_a_registered_region) {
   EXPECT_EQ(b.translate(key, 0x2200), std::nullopt);
 }
 
-// [E6] Depth is ceil(log512 N); every page is where its chunk says; nodes are no larger than they need to be; nothing is left.
+// [E6] Depth is ceil(log512 N); every page is where its chunk says; nodes are as small as possible; no node is left over.
 TEST(region, table_of_every_depth) {
   fw_limits l = small_limits();
   l.max_table_bytes = 16 * MiB;
@@ -178,7 +178,7 @@ TEST(region, bound_windows_hold_it) {
   EXPECT_EQ(b.deregister(key), HCA_OK);
 }
 
-// No access reaches the region, but it is there: the key is taken until it is de-registered, the table is not.
+// No access reaches the region, but the region is there: its key is taken until it is de-registered, its table is gone.
 TEST(region, revoke_takes_the_memory_away_and_restore_brings_it_back) {
   firmware_bench b;
   ASSERT_EQ(b.register_region(region(0x5100, 0x5000), scattered(6)), HCA_OK);
@@ -233,7 +233,7 @@ TEST(region, revoke_unbinds_its_windows_and_waits_for_those_that_go) {
     b.h.put(b.mrc_address(windows[i]), w);
   }
   hca_mrc m = b.mrc(key);
-  m.parent = 3;  // one of them is not bound any more, but its last access is still under way
+  m.parent = 3;  // a window was unbound, but its last access is still under way
   b.h.put(b.mrc_address(key), m);
   std::vector<std::uint32_t> unbound;
   const auto uncount = [&] {
@@ -261,7 +261,7 @@ TEST(region, revoke_unbinds_its_windows_and_waits_for_those_that_go) {
   b.h.unbind = nullptr;
   b.h.observer = nullptr;
 
-  // One that never goes: the adapter says so, and trying again is right.
+  // A window never goes: the command says busy, and a later try succeeds.
   m = b.mrc(other);
   m.parent = 1;
   b.h.put(b.mrc_address(other), m);
@@ -284,7 +284,7 @@ TEST(region, query) {
   EXPECT_EQ(b.query(HCA_CMD_QUERY_MR, key, 63), HCA_BAD_LENGTH);
 }
 
-// A mailbox that software changes while it is read must not give entries that were not checked.
+// A mailbox changed by software during the reading must not give unchecked entries.
 TEST(region, chunks_that_change_between_the_passes) {
   fw_limits l = small_limits();
   firmware_bench b(l);

@@ -1,7 +1,7 @@
 /* Re-register: the region gets other pages, another PD, other rights, and keeps its key or gets a new one [B.5]. */
 #include "firmware/control/state.h"
 
-/* The entry as it is to be; nothing has changed yet. */
+/* Makes the new entry in `m`; nothing has changed yet. */
 static int wanted(struct firmware* fw, uint32_t flags, struct hca_region* r, const struct hca_mrc* old, struct hca_mrc* m) {
   int status = HCA_OK;
   *m = *old;
@@ -19,8 +19,8 @@ static int wanted(struct firmware* fw, uint32_t flags, struct hca_region* r, con
   return r->chunks != 0 || rebased ? HCA_BAD_PARAMETER : HCA_OK;
 }
 
-/* The old entry is revoked first, so an access sees the old region, an invalid key, or the new region. What fails before that
- * leaves the region as it was; what fails afterwards leaves it invalid, to be de-registered. */
+/* The old entry is revoked first, so an access sees the old region, an invalid key, or the new region. A failure to revoke
+ * leaves the region unchanged; a later failure leaves it invalid, to be de-registered. */
 static int in_place(struct firmware* fw, uint32_t key, const struct hca_region* table, const struct hca_mrc* old,
                     struct hca_mrc* m) {
   struct hca_mrc revoked = *old;
@@ -43,8 +43,8 @@ static int retire(struct firmware* fw, uint32_t key) {
   return status;
 }
 
-/* The new entry stands complete, under a key that no peer knows yet, before the old one dies. On failure the region is as it
- * was. An entry that cannot be written any more keeps its index for good. */
+/* The new entry is complete, under a key unknown to peers, before the old one dies. On failure the region is unchanged. An
+ * entry that cannot be written any more keeps its index for good. */
 static int under_a_new_key(struct firmware* fw, uint32_t* key, const struct hca_region* table, const struct hca_mrc* old,
                            struct hca_mrc* m) {
   const uint32_t retired = *key;

@@ -34,7 +34,7 @@ TEST(region, reregister_keeps_the_key) {
   }
 }
 
-// An access sees the old region, an invalid key or the new region; the old table is there until no access uses it.
+// An access sees the old region, an invalid key or the new region; the old table stays until no access uses it.
 TEST(region, reregister_is_never_a_mixture) {
   firmware_bench b;
   ASSERT_EQ(b.register_region(region(0x5000, 0x3000), scattered(3)), HCA_OK);
@@ -102,7 +102,7 @@ TEST(region, reregister_under_a_new_key) {
   }
 }
 
-// There is no moment without a complete region, and the old key is dead and drained before its table goes.
+// At every moment a complete region exists, and the old key is dead and drained before its table goes.
 TEST(region, reregister_under_a_new_key_is_never_a_mixture) {
   firmware_bench b;
   ASSERT_EQ(b.register_region(region(0x5000, 0x3000), scattered(3)), HCA_OK);
@@ -126,7 +126,7 @@ TEST(region, reregister_under_a_new_key_is_never_a_mixture) {
   EXPECT_TRUE(drained);
 }
 
-// No memory for the new table, no index for the new key: the region and its key are as they were.
+// No memory for the new table, or no index for the new key: the region and its key are unchanged.
 TEST(region, reregister_under_a_new_key_that_fails_changes_nothing) {
   fw_limits l = small_limits();
   l.max_table_bytes = 8 * KiB;
@@ -180,7 +180,7 @@ TEST(region, reregister_refusals_leave_the_region_intact) {
   EXPECT_EQ(refused(key, HCA_REREG_PD, r), HCA_BAD_PARAMETER);
 }
 
-// A re-register that fails after the old entry was revoked leaves a region that can only be de-registered.
+// A re-register that fails after revoking the old entry leaves an invalid region, which can only be de-registered.
 TEST(region, reregister_that_fails_late) {
   fw_limits l = small_limits();
   l.max_table_bytes = 8 * KiB;

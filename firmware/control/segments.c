@@ -1,6 +1,6 @@
-/* The segments of an address space, from one pool. Pieces of a split segment keep its handle. What a change of one segment
- * costs does not grow with their number: totals are kept, the ends are at hand, handles are hashed, and only a VA in the middle
- * is looked for in a tree. */
+/* The segments of an address space, from one pool. Pieces of a split segment keep its handle. The cost of changing one segment
+ * does not grow with their number. Totals are kept, the ends are at hand, handles are hashed, and a tree finds VAs in the
+ * middle. */
 #include "firmware/control/state.h"
 
 static struct fw_segment* at(const struct firmware* fw, uint32_t n) {
@@ -173,7 +173,7 @@ bool fw_segments_end_at(struct firmware* fw, const struct fw_space* s, uint64_t 
   return n != FW_NO_LINK && fw_segment_va(fw, s, n) + at(fw, n)->length == va;
 }
 
-/* Splits the segment that has `va` inside it. */
+/* Splits the segment with `va` inside. */
 static void split(struct firmware* fw, struct fw_space* s, uint64_t va) {
   const uint32_t n = fw_segments_find(fw, s, va);
   if (n == FW_NO_LINK) return;
@@ -242,7 +242,7 @@ bool fw_segment_alone(struct firmware* fw, const struct fw_space* s, uint32_t n)
   return true;
 }
 
-/* The leaf of a VA, if it is one of those at the ends of `p`. */
+/* Finds the leaf of a VA among the leaves at the ends of `p`; false = another one. */
 static bool end_leaf(const struct fw_pages* p, uint64_t va, uint32_t* leaf) {
   const uint64_t span = fw_space_span(1);
   const bool first = fw_align_down(va, span) == fw_align_down(p->va, span);
@@ -251,7 +251,7 @@ static bool end_leaf(const struct fw_pages* p, uint64_t va, uint32_t* leaf) {
   return true;
 }
 
-/* The segment has other pages, of another handle; its neighbours in the same leaves learn where these are now. */
+/* Gives a segment other pages, under another handle; its neighbours in the same leaves learn the new leaves. */
 void fw_segment_replace(struct firmware* fw, struct fw_space* s, uint32_t n, const struct fw_pages* p, uint32_t handle) {
   uint32_t looked_at = 1;
   unchain(fw, n);
@@ -292,7 +292,7 @@ void fw_segments_drop(struct firmware* fw, uint32_t list) {
   }
 }
 
-/* All of a space that is no more. */
+/* Drops all segments of an ended space. */
 void fw_segments_drop_all(struct firmware* fw, struct fw_space* s) {
   for (uint32_t n = s->first; n != FW_NO_LINK; n = at(fw, n)->next) unchain(fw, n);
   hal_work(fw->hal, HAL_WORK_CHUNK, s->segments);

@@ -1,4 +1,4 @@
-/* Shared receive queues. They live among the queue pairs: one of their numbers, one of their contexts. */
+/* Shared receive queues. They live among the queue pairs, with one of their numbers and one of their contexts. */
 #include "firmware/control/state.h"
 
 static int load_own(struct firmware* fw, uint32_t srqn, struct hca_qpc* q) {
@@ -99,7 +99,7 @@ int fw_destroy_srq(struct firmware* fw, struct hca_command* c) {
   return HCA_OK;
 }
 
-/* Receives that software has posted and no message has taken; without a record that cannot be known. */
+/* Counts receives posted by software and not taken by a message; UINT16_MAX = unknown, without a record. */
 static int count_posted(struct firmware* fw, const struct hca_qpc* q, uint16_t* posted) {
   uint32_t pi = 0;
   *posted = UINT16_MAX;
@@ -109,7 +109,7 @@ static int count_posted(struct firmware* fw, const struct hca_qpc* q, uint16_t* 
   return status;
 }
 
-/* A limit above the receives that are posted is reached at once: the event, and no limit any more [H12]. */
+/* A limit above the posted receives is reached at once: the event is raised, and the limit ends [H12]. */
 int fw_modify_srq(struct firmware* fw, struct hca_command* c) {
   struct hca_qpc old;
   uint16_t posted = 0;

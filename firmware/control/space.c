@@ -1,4 +1,4 @@
-/* Address-space objects: finding them, switching what an access sees, retiring them [S1, S7, S11]. */
+/* Address-space objects: finding them, switching the view of accesses, retiring them [S1, S7, S11]. */
 #include "firmware/control/state.h"
 
 uint32_t fw_space_chains(uint32_t items) {
@@ -66,8 +66,8 @@ void fw_space_put(struct firmware* fw, struct fw_space* s) {
   fw->live_spaces--;
 }
 
-/* How many windows are bound. The data path changes nothing in a space's MRC but this count, and counts none where the rights
- * allow no binding: there the MRC is as it was written. */
+/* Counts the bound windows. The data path changes nothing in a space's MRC but this count. It counts none where the rights
+ * allow no binding: there the MRC is as written. */
 int fw_space_windows(struct firmware* fw, const struct fw_space* s, uint32_t* windows) {
   struct hca_mrc m;
   *windows = 0;
@@ -77,8 +77,8 @@ int fw_space_windows(struct firmware* fw, const struct fw_space* s, uint32_t* wi
   return status;
 }
 
-/* Makes the segments, moved by `shift`, and the table what accesses see, by one MRC write. With `drain` it returns when no
- * access that saw the older ones is under way. On failure nothing has changed. */
+/* Shows accesses the segments, moved by `shift`, and the table, by one MRC write. With `drain`, returns when no access of the
+ * older ones is under way. On failure nothing has changed. */
 int fw_space_switch(struct firmware* fw, struct fw_space* s, const struct fw_change* c, uint32_t windows, bool drain) {
   struct fw_tree tree;
   int status = fw_extents_change(fw, s, c, &tree);
@@ -129,7 +129,8 @@ int fw_space_retire(struct firmware* fw, struct fw_space* s) {
   return HCA_OK;
 }
 
-/* FREE, so that no bind begins - the queue pair still runs -, before the windows go; they translate through the table. */
+/* The state is FREE before the windows go, so no bind begins while the queue pair still runs; the windows translate through the
+ * table. */
 static int unbind_all(struct firmware* fw, uint32_t key) {
   struct hca_mrc m;
   hal_key_lock(fw->hal, hca_key_index(key));

@@ -1,4 +1,4 @@
-// For tests: a firmware with one address space that grows.
+// A bench with one address space that grows.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-/* Copies of the nodes above some pages of an address space's table: the copies become another root's, and accesses that still
- * walk the old root find the old nodes as they were. */
+/* Copies the nodes above some pages of an address space's table for another root. Accesses still walking the old root find the
+ * old nodes unchanged. */
 #include "firmware/control/state.h"
 
 /* The children of a node on the way to entries first..last: `count` of them, from slot `from` on. */
@@ -27,7 +27,7 @@ static uint64_t last_below(const struct span* s, uint32_t i, uint64_t last) {
   return fw_min64(((s->number + i + 1) << s->shift) - 1, last);
 }
 
-/* Gives the node and those below it on the way to the entries back. */
+/* Gives back the node, and the nodes below it on the way to the entries. */
 void fw_space_free_path(struct firmware* fw, uint64_t node, uint32_t height, uint64_t first, uint64_t last) {
   const struct span s = span_of(height, first, last);
   hca_pte* const children = fw->node[height - 1];
@@ -41,7 +41,7 @@ void fw_space_free_path(struct firmware* fw, uint64_t node, uint32_t height, uin
   fw_icm_put(fw, node, FW_NODE_CLASS);
 }
 
-/* Copies them. The entries themselves are not counted in the copies: others take their places. */
+/* Copies the path. The entries themselves are not counted in the copies: others take their places. */
 int fw_space_copy_path(struct firmware* fw, uint64_t node, uint32_t height, uint64_t first, uint64_t last, uint64_t* made) {
   const struct span s = span_of(height, first, last);
   hca_pte* const entries = fw->node[height - 1];

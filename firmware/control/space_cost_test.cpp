@@ -90,7 +90,7 @@ class sliding_space {
   std::deque<std::uint32_t> handles_;
 };
 
-// Sixty-four changes, since how often the tree turns differs from one to the next.
+// Sixty-four changes, because the number of turns of the tree differs from one to the next.
 template <class F>
 cost of_many(sliding_space& s, F&& change) {
   cost sum;
@@ -131,13 +131,13 @@ TEST(space_cost, reads_nothing_but_the_mailbox) {
   EXPECT_EQ(s.of([&] { return s.add(); }).reads, 1U);
 }
 
-// If windows may be bound, the data path counts them in the MRC, and the firmware asks for the count.
+// The data path counts windows in the MRC if they may be bound; the firmware then reads the count.
 TEST(space_cost, windows_are_counted_in_the_entry) {
   sliding_space s(20, HCA_ACCESS_MW_BIND);
   EXPECT_EQ(s.of([&] { return s.exchange(); }).reads, 2U);
 }
 
-// With holes a change makes and leaves the lines from the root to its two places, and their neighbours where they are joined.
+// With holes, a change makes and frees the lines from the root to its two places, and their neighbours where they are joined.
 TEST(space_cost, with_holes_lines_of_two_paths) {
   for (const std::uint64_t segments : {8U, 64U, 256U, 1000U}) {
     SCOPED_TRACE(segments);
@@ -166,7 +166,7 @@ TEST(space_cost, with_holes_lines_of_two_paths) {
   }
 }
 
-// Growth alone lets nothing go, so nothing is waited for.
+// Growth alone frees nothing, so nothing is waited for.
 TEST(space_cost, growth_drains_nothing) {
   sliding_space s(20);
   s.of([&] { return s.add(); });

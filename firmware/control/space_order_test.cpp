@@ -1,11 +1,11 @@
-// The steps of a change: what accesses under way may see between them [S11].
+// The steps of a change: accesses under way see no mixture between them [S11].
 #include "firmware/control/space_bench.h"
 
 using namespace hcasim::testing;
 
 namespace {
 
-// A removed segment is out of reach before its pages' entries go, and gone before the answer.
+// Accesses lose a removed segment before its pages' entries go; the entries are gone before the answer.
 TEST_F(space, removal_in_order) {
   add_at(0x10000, 4, 0x100000);
   b.h.logging = true;
@@ -28,8 +28,8 @@ TEST_F(space, removal_in_order) {
   EXPECT_EQ(b.h.log.back(), (hal::call{op::unlock, index}));
 }
 
-// A window that is counted and bound nowhere has just been invalidated: accesses through it may lie in the segment that goes.
-// It cannot be told which window that is.
+// A counted window that is bound nowhere has just been invalidated: its accesses may lie in the removed segment. The firmware
+// cannot tell which window was counted.
 TEST_F(space, removal_waits_for_accesses_through_windows_that_leave) {
   rights |= HCA_ACCESS_MW_BIND;
   add_at(0x10000, 2, 0x100000);
@@ -75,9 +75,7 @@ TEST_F(space, removal_waits_for_accesses_through_windows_that_leave) {
   EXPECT_EQ(drained(2, 0x30000, [&] { return b.x_reregister(key, r, memory(0x400000, 2)); }), all) << "by an exchange";
 }
 
-// When the table grows downwards, every entry gets a new number: accesses change over to the larger table with the old segments
-// first, and nothing is cached under an old number when the new segment appears.
-// One leaves and one comes by one switch of the MRC: no step shows both or neither.
+// One switch of the MRC takes one segment out and another in: no step shows both or neither.
 TEST_F(space, exchange_is_one_step) {
   ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2)), HCA_OK);
   key = b.space.key;
@@ -100,8 +98,8 @@ TEST_F(space, exchange_is_one_step) {
   EXPECT_EQ(at(b.space.added + page), 0x301000U);
 }
 
-// Other pages under the same VAs, in a leaf that neighbours share: every step shows all of the old pages or all of the new
-// ones, and the old nodes are there until no access can walk them.
+// Other pages come under the same VAs, in a leaf shared with neighbours. Every step shows all of the old pages or all of the
+// new ones. The old nodes stay until no access can walk them.
 TEST_F(space, exchange_in_place_is_one_step) {
   ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2)), HCA_OK);
   key = b.space.key;
@@ -174,6 +172,8 @@ TEST_F(space, exchange_that_is_refused_changes_nothing) {
   EXPECT_EQ(b.x_register(r, memory(0x400000, 2)), HCA_BAD_PARAMETER) << "a new object has nothing that could leave";
 }
 
+// Every entry gets a new number when the table grows downwards, so accesses change over to the larger table first. Nothing is
+// cached under an old number when the new segment appears.
 TEST_F(space, growth_below_changes_over_in_two_steps) {
   add_at(0x40200000, 1, 0x100000);
   const hca_mrc old = b.mrc(key);

@@ -1,5 +1,5 @@
-/* The pages of a segment in an address space's table. Every node knows how much there is below it, and every segment the leaves
- * of its ends: a change inside a leaf that stays reads nothing of the table. */
+/* The pages of a segment in an address space's table. Every node counts its entries, and every segment knows the leaves of its
+ * ends. So a change inside a remaining leaf reads nothing of the table. */
 #include "firmware/control/state.h"
 
 static uint64_t entry_number(const struct fw_space* s, uint64_t va) {
@@ -46,7 +46,7 @@ static uint64_t both(uint64_t first, uint64_t end, uint64_t other_first, uint64_
   return to > *from ? to - *from : 0;
 }
 
-/* Both of these take entries first..last of the subtree out and tell whether it has become empty. The root stays. */
+/* Both functions take entries first..last of the subtree out and return whether it has become empty. The root stays. */
 static bool unmap_leaf(struct firmware* fw, const struct fw_space* s, const struct fw_pages* p, uint64_t node, uint64_t first,
                        uint64_t last) {
   uint32_t* const live = fw_icm_live(fw, node);
@@ -78,7 +78,7 @@ static bool unmap_node(struct firmware* fw, const struct fw_space* s, const stru
     const uint64_t child_first = (base + i) << shift;
     const uint64_t child_last = child_first + (1ULL << shift) - 1;
     if ((entries[i] & HCA_PTE_PRESENT) == 0) continue;
-    if (!fw_icm_in_use(fw, child, FW_NODE_CLASS)) return false; /* damaged: the extents keep everybody away from there */
+    if (!fw_icm_in_use(fw, child, FW_NODE_CLASS)) return false; /* damaged: no access within the extents reaches it */
     const uint64_t from = first > child_first ? first : child_first;
     if (!unmap_node(fw, s, p, child, height - 1, from, fw_min64(last, child_last))) continue;
     fw_icm_put(fw, child, FW_NODE_CLASS);

@@ -1,5 +1,5 @@
-// Ten thousand random changes of an address space against a set of intervals, looked at through the hardware's eyes at every
-// step the firmware takes: an access sees the old set or the new one, never a mixture and never a gap [S11].
+// Ten thousand random changes of an address space against a set of intervals. At every step of the firmware an access sees the
+// old set or the new one, never a mixture and never a gap [S11].
 #include <gtest/gtest.h>
 
 #include <random>
@@ -24,7 +24,7 @@ std::uint64_t frame(std::uint64_t va_page, std::uint64_t salt) {
 class reference {
  public:
   pieces set;
-  std::uint64_t shift = 0;  // by remapping; the memory of a piece is named by its VA before
+  std::uint64_t shift = 0;  // by remapping; a piece's memory is named by its VA before any move
 
   [[nodiscard]] std::optional<std::uint64_t> at(const pieces& p, std::uint64_t va, std::uint64_t moved) const {
     for (const piece& x : p) {
@@ -47,7 +47,7 @@ class random_space : public ::testing::TestWithParam<unsigned> {
   }
   std::uint64_t pick(std::uint64_t n) { return random() % n; }
 
-  // Every place where something could be wrong: the edges of all pieces and the pages around them.
+  // Probes the edges of all pieces and the pages around them.
   static void probes(const pieces& p, std::uint64_t moved, std::vector<std::uint64_t>& out) {
     for (const piece& x : p) {
       for (const std::uint64_t va : {x.va - 1, x.va, x.va + x.length / 2, x.va + x.length - 1, x.va + x.length})
@@ -140,7 +140,7 @@ class random_space : public ::testing::TestWithParam<unsigned> {
     pieces next;
     pieces gone;
     for (const piece& p : model.set) (r.leaving == 0 || p.handle != r.leaving ? next : gone).push_back(p);
-    // Other pages under the same VAs, if they are all that the handle has.
+    // Other pages under the same VAs, if the handle has no other segment.
     if (!any && !gone.empty() && pick(3) == 0) {
       n = {gone.front().va, gone.front().length, 0, 1 - gone.front().salt};
       r.length = n.length;

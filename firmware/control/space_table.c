@@ -1,5 +1,5 @@
-/* The page table of an address space: full nodes and 4 KiB pages; leaves come and go in place, and the table grows at its root.
- * Its table_va is always a multiple of its span. Nothing here changes the MRC. */
+/* The page table of an address space, in full nodes of 4 KiB pages. Leaves come and go in place, and the table grows at its
+ * root. Its table_va is always a multiple of its span. Nothing here changes the MRC. */
 #include "firmware/control/state.h"
 
 uint64_t fw_space_span(uint32_t levels) {
@@ -90,8 +90,8 @@ int fw_space_entry(struct firmware* fw, const struct fw_space* s, uint64_t va, h
   return HCA_OK;
 }
 
-/* Writes entries first..last of node[0] to the leaf of entry `number`, with the nodes that are missing above it. A child is
- * written before its parent points to it. `leaf` is the leaf's page of the area, when it is known, and is known afterwards. */
+/* Writes entries first..last of node[0] to the leaf of entry `number`, and makes missing nodes above. A child is written before
+ * its parent points to it. `leaf` is the leaf's page of the area, if known; the function fills it in. */
 int fw_space_write_leaf(struct firmware* fw, const struct fw_space* s, uint64_t number, uint32_t first, uint32_t last,
                         uint32_t* leaf) {
   uint64_t node = *leaf != FW_NO_LINK ? fw_icm_page_address(fw, *leaf) : s->root;

@@ -27,7 +27,7 @@ TEST_F(space, entry_of_a_new_object) {
   EXPECT_EQ(b.translate(s.key, s.start + 2 * page + 1), 0x102001U);
 }
 
-// [SUN6, SUN7, SUN8]: it grows at its end, and the seam is no seam.
+// [SUN6, SUN7, SUN8]: the space grows at its end; an access may cross the seam.
 TEST_F(space, grows_with_the_same_key) {
   ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2)), HCA_OK);
   key = b.space.key;
@@ -90,7 +90,7 @@ TEST_F(space, a_segment_is_split) {
   expect_nothing_left();
 }
 
-// [SUN15]: the last one goes and the key with it; the next owner of the index gets another byte.
+// [SUN15]: the key goes with the last segment; the next owner of the index gets another byte.
 TEST_F(space, retires_with_its_last_segment) {
   add_at(0x10000, 2, 0x100000);
   ASSERT_EQ(b.x_remove(key, b.space.handle), HCA_OK);
@@ -107,7 +107,7 @@ TEST_F(space, retires_with_its_last_segment) {
   EXPECT_NE(b.space.key, key);
 }
 
-// [SUN9]: far apart in both directions; the table grows at its root.
+// [SUN9]: segments far apart in both directions; the table grows at its root.
 TEST_F(space, segments_far_apart) {
   const std::uint64_t vas[] = {0x7f1234567000, 0x7f1234568000, 0x7f1234767000, 0x7f1274567000,
                                0x7f1214567000, 0x7e0000000000, 0x1000,         0x555500000000};
@@ -161,7 +161,7 @@ TEST_F(space, page_alignment_is_a_switch) {
   expect_nothing_left();
 }
 
-// [S5, SUN13]: every change moves the whole space to VAs that it never had.
+// [S5, SUN13]: every change moves the whole space to fresh VAs.
 TEST_F(space, remap) {
   ASSERT_EQ(b.x_register(any(2), memory(0x100000, 2), HCA_X_REMAP), HCA_OK);
   key = b.space.key;
@@ -230,7 +230,7 @@ TEST_F(space, belongs_to_a_queue_pair) {
   EXPECT_EQ(b.usage().mrs, 0U);
 }
 
-// The queue pair runs until its spaces are gone: no bind comes between the look at its windows and their end.
+// The queue pair runs until its spaces are gone: no bind comes between the check of its windows and their end.
 TEST_F(space, takes_no_window_while_its_queue_pair_is_destroyed) {
   ASSERT_EQ(b.create_eq(), 0U);
   const std::uint32_t qpn = b.create_qp(b.create_cq());
@@ -249,7 +249,7 @@ TEST_F(space, takes_no_window_while_its_queue_pair_is_destroyed) {
   EXPECT_EQ(unlocked, 2);
 }
 
-// [S13]: a window anywhere in the space keeps its segments; adding is still allowed and keeps the count.
+// [S13]: a bound window keeps the segments of the space; adding is still allowed and keeps the count.
 TEST_F(space, bound_windows_hold_segments) {
   rights |= HCA_ACCESS_MW_BIND;
   add_at(0x10000, 2, 0x100000);

@@ -1,10 +1,10 @@
 /* X_REGISTER, X_REREGISTER, X_DEREGISTER, X_TEARDOWN: one R_Key over a changing set of segments [B.6, S1..S13]. */
 #include "firmware/control/state.h"
 
-/* VAs that the adapter chooses begin above what a host's software uses. */
+/* VAs chosen by the adapter begin above the range of a host's software. */
 static const uint64_t own_range = 1ULL << 48;
 
-/* Before anything changes for an access, so that nothing has changed when it cannot be given. */
+/* The answer comes before any change for accesses: if it cannot be written, nothing has changed. */
 static int answer(struct firmware* fw, const struct hca_command* c, const struct fw_space* s, uint32_t handle, uint64_t added,
                   uint64_t shift) {
   const struct hca_space out = {.key = s->key,
@@ -44,7 +44,7 @@ static bool in_place(struct firmware* fw, const struct fw_space* s, const struct
   return fw_segment_va(fw, s, n) == r->va && fw->segments[n].length == r->length && fw_segment_alone(fw, s, n);
 }
 
-/* The segment itself is no neighbour of the one that takes its place. */
+/* The replaced segment does not count as a neighbour of the new one. */
 static int check_neighbours(struct firmware* fw, const struct fw_space* s, const struct hca_region* r,
                             const struct fw_survey* survey, uint32_t n) {
   const struct fw_segment* g = &fw->segments[n];
@@ -100,11 +100,11 @@ static int place(struct firmware* fw, const struct fw_space* s, uint32_t flags, 
   return any ? choose_va(fw, s, r, &survey, previous) : check_segment(fw, s, r, &survey, previous);
 }
 
-/* The new segment between its neighbours. A leaf that it shares with one is that one's at its end. */
+/* The new segment between its neighbours. A leaf shared with a neighbour is the leaf at the neighbour's end. */
 struct place {
   struct fw_pages pages;
   uint32_t previous;
-  bool line_shared; /* walks for a neighbour's pages read entries of the new ones too */
+  bool line_shared; /* walks for a neighbour's pages also read entries of the new pages */
 };
 
 static bool same(uint64_t va, uint64_t other, uint64_t span) {
@@ -137,7 +137,7 @@ static void look_around(struct firmware* fw, const struct fw_space* s, struct pl
   p->first_leaf = p->last_leaf;
 }
 
-/* Takes the pages out of the table, except that those which a remaining segment needs stay. */
+/* Takes the pages out of the table; pages needed by a remaining segment stay. */
 static bool unmap(struct firmware* fw, const struct fw_space* s, struct fw_pages* p) {
   uint64_t first = fw_align_down(p->va, FW_PAGE);
   uint64_t end = fw_align_up(p->va + p->length, FW_PAGE);
@@ -157,7 +157,7 @@ static void drop_all_translations(struct firmware* fw, const struct fw_space* s)
   hal_translation_drop(fw->hal, HCA_TAG_REGION | hca_key_index(s->key), 0, FW_ALL);
 }
 
-/* How far the remap policy moves the space: to the next multiple of its span above all VAs it ever had [S5]. */
+/* Returns the move of the remap policy: to the next multiple of the space's span above all VAs it ever had [S5]. */
 static int remap_shift(const struct fw_space* s, uint32_t flags, uint64_t* shift) {
   const uint64_t span = fw_space_span(s->levels);
   *shift = 0;
@@ -173,8 +173,8 @@ static void note_high(const struct firmware* fw, struct fw_space* s) {
   if (end > s->high) s->high = end;
 }
 
-/* Makes the table cover the new segment. When that moves its table_va, accesses change over to the larger table first, still
- * with the old segments: translations cached under the old entry numbers are gone before new ones are in use. */
+/* Makes the table cover the new segment. If its table_va moves, accesses change over to the larger table first, still with the
+ * old segments. Translations cached under old entry numbers are gone before the numbers are in use again. */
 static int cover(struct firmware* fw, struct fw_space* s, const struct hca_region* r, uint32_t windows) {
   const struct fw_space before = *s;
   int status = fw_space_grow(fw, s, r->va, r->length);
@@ -190,8 +190,8 @@ static int cover(struct firmware* fw, struct fw_space* s, const struct hca_regio
   return status;
 }
 
-/* Clears what the removed list had mapped, now that no access can reach it. What is cached of a page that the key does not
- * allow is of no use; what is cached of a node that is freed must not outlive it. */
+/* Clears the entries of the removed list, which no access can reach now. Cached pages outside the key's extents are harmless,
+ * but cached nodes must not outlive the node. */
 static void clear(struct firmware* fw, struct fw_space* s, uint32_t removed, uint64_t shift) {
   for (uint32_t n = removed; n != FW_NO_LINK; n = fw->segments[n].next) {
     const struct fw_segment* g = &fw->segments[n];
@@ -207,8 +207,8 @@ static void clear(struct firmware* fw, struct fw_space* s, uint32_t removed, uin
   fw_segments_drop(fw, removed);
 }
 
-/* A window blocks the removal of the segments it lies in, and of the last ones [S13]. One that is `leaving` blocks nothing, but
- * accesses through it may lie there still [S11]. */
+/* A window blocks the removal of the segments it lies in, and of the last ones [S13]. A `leaving` window blocks nothing, but
+ * accesses through it may still lie there [S11]. */
 static int check_windows(struct firmware* fw, const struct fw_space* s, uint32_t removed, uint32_t windows, bool* leaving) {
   if (windows == 0) return HCA_OK;
   if (s->segments == 0) return HCA_BUSY;
@@ -229,8 +229,8 @@ static int leave(struct firmware* fw, struct fw_space* s, uint32_t handle, uint3
   return check_windows(fw, s, *removed, windows, leaving);
 }
 
-/* Maps the segment, then switches to the set that has it and no longer has the one that leaves: an access sees both changes or
- * none [S11]. On failure the space is as before. */
+/* Maps the new segment, then switches from the set with the leaving segment to the set with the new one. An access sees both
+ * changes or none [S11]. On failure the space is as before. */
 static int add(struct firmware* fw, struct hca_command* c, struct fw_space* s, uint32_t flags, const struct hca_region* r,
                uint32_t previous, uint32_t windows) {
   const uint32_t handle = s->next_handle;
@@ -277,9 +277,9 @@ static int add(struct firmware* fw, struct hca_command* c, struct fw_space* s, u
   return fw->fatal ? HCA_MEMORY_FAULT : HCA_OK;
 }
 
-/* Other pages under the VAs of segment `n`: the nodes above them are copied, and one switch to the new root shows the new
- * pages. An access walks the old root or the new one; what is cached of a table is known by its root [S11]. A window keeps the
- * root that it was bound with. */
+/* Gives the VAs of segment `n` other pages: the nodes above them are copied, and one switch to the new root shows the new
+ * pages. An access walks the old root or the new one; cached entries are known by their root [S11]. No window may be bound,
+ * since a window keeps its root. */
 static int exchange_in_place(struct firmware* fw, struct hca_command* c, struct fw_space* s, uint32_t flags,
                              const struct hca_region* r, uint32_t n, uint32_t windows) {
   const uint64_t first = (r->va - s->table_va) / FW_PAGE;
@@ -350,13 +350,13 @@ int fw_x_register(struct firmware* fw, struct hca_command* c) {
   return status;
 }
 
-/* The object of the command, and how many windows are bound to it. */
+/* Finds the object of the command, and counts its bound windows. */
 static int open_space(struct firmware* fw, const struct hca_command* c, struct fw_space** s, uint32_t* windows) {
   *s = c->object != 0 ? fw_space_of(fw, c->object) : NULL;
   return *s != NULL ? fw_space_windows(fw, *s, windows) : HCA_BAD_OBJECT;
 }
 
-/* The region's access, pd and qpn are the object's and not looked at [S10]. */
+/* The region's access, pd and qpn are the object's and are ignored here [S10]. */
 int fw_x_reregister(struct firmware* fw, struct hca_command* c) {
   struct hca_region r;
   struct fw_space* s = NULL;
@@ -375,7 +375,7 @@ int fw_x_reregister(struct firmware* fw, struct hca_command* c) {
   return add(fw, c, s, flags, &r, previous, windows);
 }
 
-/* Takes the segments out of the list, if what the command names is there [S6, S12]. */
+/* Takes the segments out of the list, if the range or handle of the command exists [S6, S12]. */
 static int cut(struct firmware* fw, struct fw_space* s, uint32_t flags, const struct hca_x_remove* x, uint32_t* removed) {
   if (x->handle != 0) {
     *removed = fw_segments_cut_handle(fw, s, x->handle);

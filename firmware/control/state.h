@@ -1,5 +1,5 @@
-/* The firmware's memory. Contexts and tables live in ICM; here is what finds free room and orders segments, and a copy of the
- * trees of extents. */
+/* The firmware's memory. Contexts and tables live in ICM; here are the records of free room, the order of segments, and a copy
+ * of the trees of extents. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ enum {
   FW_NODE_CLASS = 6,           /* a full node of 512 entries */
   FW_LINE_ENTRIES = 8,         /* table entries that the page walker reads and caches together, at most */
   FW_TRIES = 3,                /* for DMA that must not fail half-way */
-  FW_PATIENCE = 4096,          /* looks at a region whose windows are going */
+  FW_PATIENCE = 4096,          /* looks at a region that waits for its windows to go */
   FW_NUMBER_MASK = 0x00ffffff, /* QPN, PD, PSN: 24 bits */
   FW_NONE = -1,
 };
@@ -38,7 +38,7 @@ struct fw_bitmap {
   uint32_t cursor; /* next fit: a freed number is not handed out again at once */
 };
 
-/* One 4 KiB page of the page-table area: which of its 64 B units are free. */
+/* One 4 KiB page of the page-table area, with its free 64 B units. */
 struct fw_icm_page {
   uint64_t free;
   uint32_t next;
@@ -57,7 +57,7 @@ struct fw_icm {
   struct fw_icm_page* page;
 };
 
-/* Reads the chunk list of a mailbox a window at a time, the first one together with what stands before it. */
+/* Reads the chunk list of a mailbox a window at a time, the first window together with the head of the mailbox. */
 struct fw_chunks {
   uint64_t address;
   uint32_t count;
@@ -74,8 +74,8 @@ struct fw_chunks {
   uint64_t left; /* bytes of the region not yet seen, from the start of its first page */
 };
 
-/* A segment is in three orders at once: a list and a tree by VA, and a chain of its handle's hash. Its VA is the one it had
- * before the space was ever moved. */
+/* A segment is in three orders at once: a list and a tree by VA, and a chain of its handle's hash. Its VA is stored as before
+ * any move of the space. */
 struct fw_segment {
   uint64_t home;
   uint64_t length;
@@ -111,13 +111,12 @@ struct fw_line_record {
 
 /* The extents of an address space. */
 struct fw_tree {
-  uint64_t first; /* what starts are counted from, before the space was ever moved */
+  uint64_t first; /* zero of the starts, in VAs before any move */
   uint32_t root;
   uint32_t levels; /* lines from the root to an extent; 0 = there is none, the space is in one piece */
 };
 
-/* The segments as an access will see them: those with `shift`, which has one more, at `added`, and those of the list no longer.
- * */
+/* The segments as an access will see them: the old ones with `shift`, plus one at `added`, less the list `removed`. */
 struct fw_change {
   uint64_t added;
   uint64_t length; /* 0 = none is added */
@@ -144,7 +143,7 @@ struct fw_space {
   uint32_t levels;
   uint32_t reserved;
   struct fw_tree tree; /* as accesses see it */
-  uint64_t seen_home;  /* and the range, before the space was ever moved */
+  uint64_t seen_home;  /* and the range, in VAs before any move */
   uint64_t seen_length;
   uint64_t bytes;
   uint64_t moved;    /* by remapping, since the beginning */
@@ -173,12 +172,12 @@ struct firmware {
   uint32_t last_made;
   uint32_t spare_line;
   uint32_t left_lines;
-  uint32_t unread_lines; /* list of those that were left, to be given back */
+  uint32_t unread_lines; /* list of left lines, to be given back */
   struct fw_icm icm;
   uint32_t* cq_users;
   uint32_t* srq_users; /* by number, as the QPs */
   uint32_t* eq_users;
-  uint32_t* qp_spaces;               /* by number: the first address space that belongs to it */
+  uint32_t* qp_spaces;               /* by number: the QP's first address space */
   uint32_t groups[HCA_GROUP_HASHES]; /* by hash: the number of the first multicast group */
   struct fw_space* spaces;
   uint32_t* space_chains; /* by hash of the key */
@@ -216,7 +215,7 @@ int fw_read(struct firmware* fw, uint64_t address, void* to, uint32_t bytes);
 int fw_write(struct firmware* fw, uint64_t address, const void* from, uint32_t bytes);
 int fw_read_sure(struct firmware* fw, uint64_t address, void* to, uint32_t bytes);
 int fw_write_sure(struct firmware* fw, uint64_t address, const void* from, uint32_t bytes);
-/* Writes the words in which `now` differs from `old`, so that words the data path owns stay what they are. */
+/* Writes the words in which `now` differs from `old`: words of the data path stay unchanged. */
 int fw_write_changes(struct firmware* fw, uint64_t address, const void* old, const void* now, uint32_t bytes);
 int fw_read_in(struct firmware* fw, const struct hca_command* c, void* to, uint32_t bytes);
 int fw_write_out(struct firmware* fw, const struct hca_command* c, const void* from, uint32_t bytes);
@@ -271,13 +270,13 @@ void fw_list_free(struct firmware* fw, const struct hca_buffer* b);
 /* keys.c */
 uint64_t fw_mrc_address(const struct firmware* fw, uint32_t index);
 int fw_key_take(struct firmware* fw, uint32_t* key);
-/* The key byte that follows `last` on an index: another one. */
+/* Returns the key byte that follows `last` on an index, always another one. */
 uint8_t fw_key_byte_after(struct firmware* fw, uint8_t last);
 void fw_key_put(struct firmware* fw, uint32_t key);
 bool fw_key_live(const struct firmware* fw, uint32_t key);
-int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m);        /* with what the caches know */
+int fw_mrc_load(struct firmware* fw, uint32_t key, struct hca_mrc* m);        /* with the changes of the caches */
 int fw_mrc_load_index(struct firmware* fw, uint32_t key, struct hca_mrc* m);  /* whatever its key byte is */
-int fw_mrc_store(struct firmware* fw, uint32_t key, const struct hca_mrc* m); /* and makes everyone see it */
+int fw_mrc_store(struct firmware* fw, uint32_t key, const struct hca_mrc* m); /* and drops the cached copy */
 int fw_key_kill(struct firmware* fw, uint32_t key, uint8_t key_byte);
 
 /* region_check.c */
@@ -307,7 +306,7 @@ struct fw_pages {
   uint64_t va;
   uint64_t length;
   uint64_t entered;      /* pages, from the first one on */
-  uint64_t clear_va;     /* of them, those that no other segment needs */
+  uint64_t clear_va;     /* of them, pages of no other segment */
   uint64_t clear_length; /* a multiple of a page */
   uint32_t first_leaf;   /* as of a segment */
   uint32_t last_leaf;
@@ -333,14 +332,14 @@ bool fw_segments_end_at(struct firmware* fw, const struct fw_space* s, uint64_t 
 uint32_t fw_segments_cut(struct firmware* fw, struct fw_space* s, uint64_t va, uint64_t length);
 uint32_t fw_segments_cut_handle(struct firmware* fw, struct fw_space* s, uint32_t handle);
 void fw_segment_replace(struct firmware* fw, struct fw_space* s, uint32_t n, const struct fw_pages* p, uint32_t handle);
-bool fw_segment_alone(struct firmware* fw, const struct fw_space* s, uint32_t n); /* no other one has its handle */
+bool fw_segment_alone(struct firmware* fw, const struct fw_space* s, uint32_t n); /* no other segment has its handle */
 void fw_segments_restore(struct firmware* fw, struct fw_space* s, uint32_t list);
 void fw_segments_drop(struct firmware* fw, uint32_t list);
 void fw_segments_drop_all(struct firmware* fw, struct fw_space* s);
 uint64_t fw_segments_start(const struct firmware* fw, const struct fw_space* s);
 uint64_t fw_segments_end(const struct firmware* fw, const struct fw_space* s);
 
-/* segment_tree.c: `n` comes right behind `previous`, which may be FW_NO_LINK. Both return how many nodes they looked at. */
+/* segment_tree.c: `n` comes right behind `previous`, which may be FW_NO_LINK. Both return the number of nodes looked at. */
 uint32_t fw_segment_tree_link(struct firmware* fw, struct fw_space* s, uint32_t previous, uint32_t n);
 uint32_t fw_segment_tree_unlink(struct firmware* fw, struct fw_space* s, uint32_t n);
 
@@ -355,14 +354,14 @@ int fw_space_switch(struct firmware* fw, struct fw_space* s, const struct fw_cha
 int fw_space_retire(struct firmware* fw, struct fw_space* s);
 int fw_space_retire_qp(struct firmware* fw, uint32_t qpn);
 
-/* extents.c: a change makes the lines of the new tree, or nothing, and leaves those of the old one. */
+/* extents.c: a change makes the lines of the new tree, or none, and leaves the old tree's. */
 int fw_extents_change(struct firmware* fw, const struct fw_space* s, const struct fw_change* c, struct fw_tree* now);
 void fw_extents_free(struct firmware* fw, struct fw_space* s);
 
 /* extent_lines.c */
 bool fw_line_make(struct firmware* fw, uint32_t* line);
 void fw_line_leave(struct firmware* fw, uint32_t line);
-int fw_lines_write(struct firmware* fw); /* those that were made */
+int fw_lines_write(struct firmware* fw); /* the lines made */
 void fw_lines_forget(struct firmware* fw);
 void fw_lines_undo(struct firmware* fw);
 void fw_lines_change_over(struct firmware* fw); /* no access reads the lines that left the tree */
@@ -381,9 +380,9 @@ int fw_register_on_demand(struct firmware* fw, struct hca_command* c, const stru
 void fw_on_demand_free(struct firmware* fw, const struct hca_mrc* m);
 void fw_on_demand_wake(struct firmware* fw, uint32_t key);
 
-/* queue_pair.c: contexts of queue pairs, and of SRQs and multicast groups among them. Load: a look, which the data path may
- * have changed already. Take: until it is given no unit has it; a change of fields, and a whole new context, give it back,
- * failed or not. */
+/* queue_pair.c: contexts of queue pairs, and of SRQs and multicast groups among them. Load: a copy, which the data path may
+ * have changed already. Take: no unit has the context until it is given. fw_qpc_change and fw_qpc_put give it back, failed or
+ * not. */
 uint64_t fw_qpc_address(const struct firmware* fw, uint32_t qpn);
 bool fw_qpc_live(const struct firmware* fw, uint32_t qpn);
 int fw_qpc_load(struct firmware* fw, uint32_t qpn, struct hca_qpc* q);
@@ -391,9 +390,9 @@ int fw_qpc_take(struct firmware* fw, uint32_t qpn, struct hca_qpc* q);
 void fw_qpc_give(struct firmware* fw, uint32_t qpn);
 int fw_qpc_change(struct firmware* fw, uint32_t qpn, const struct hca_qpc* before, const struct hca_qpc* now);
 int fw_qpc_put(struct firmware* fw, uint32_t qpn, const struct hca_qpc* q);
-bool fw_is_qp(const struct hca_qpc* q); /* and not what else has an entry there */
+bool fw_is_qp(const struct hca_qpc* q); /* and not another entry among the QPs */
 
-/* shared_queue.c: whether the SRQ is there, belongs to the function of the command, and is no XRC SRQ. */
+/* shared_queue.c: whether the SRQ exists, belongs to the function of the command, and is no XRC SRQ. */
 int fw_srq_own(struct firmware* fw, uint32_t srqn);
 
 /* qp_transition.c: IBA QP states. HCA_OK, HCA_BAD_STATE (no such transition) or HCA_BAD_PARAMETER (attributes). */

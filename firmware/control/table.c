@@ -92,7 +92,7 @@ static int fill(struct firmware* fw, const struct hca_region* r, struct fw_table
   return added == t->entries ? flush_rest(fw, t) : HCA_BAD_PARAMETER;
 }
 
-/* Frees what a failed build has written: the subtrees that the unfinished nodes point to. */
+/* Frees the blocks of a failed build: the subtrees below the unfinished nodes. */
 static void abandon(struct firmware* fw, const struct fw_table* t) {
   for (unsigned level = 1; level < t->levels; level++) {
     for (uint32_t i = 0; i < fw->filled[level]; i++) {
@@ -144,7 +144,7 @@ static int contiguous(struct firmware* fw, uint64_t mailbox, struct hca_buffer* 
   return (b->pages & 63) == 0 ? HCA_OK : HCA_BAD_PARAMETER;
 }
 
-/* The page list of a queue's buffer, from `pages` addresses in a mailbox. */
+/* Builds the page list of a queue's buffer, from `pages` addresses in a mailbox. */
 int fw_list_build(struct firmware* fw, uint64_t mailbox, uint32_t pages, unsigned shift, unsigned log_bytes,
                   struct hca_buffer* b) {
   memset(b, 0, sizeof *b);

@@ -1,4 +1,4 @@
-/* Memory windows and fast-register regions: their entries. What happens to them afterwards is the data path's [C.2, C.3]. */
+/* Memory windows and fast-register regions: their entries. Later changes are the data path's [C.2, C.3]. */
 #include "firmware/control/state.h"
 
 static int store_fresh(struct firmware* fw, struct hca_command* c, struct hca_mrc* m) {
@@ -17,7 +17,7 @@ static int store_fresh(struct firmware* fw, struct hca_command* c, struct hca_mr
   return HCA_OK;
 }
 
-/* Nothing can be reached through it before it is bound: type 1 is valid with length 0, type 2 is free [B.2, C2.1]. */
+/* A new window reaches nothing before its bind: type 1 is valid with length 0, type 2 is free [B.2, C2.1]. */
 int fw_alloc_mw(struct firmware* fw, struct hca_command* c) {
   if (c->modifier != 1 && c->modifier != 2) return HCA_BAD_PARAMETER;
   struct hca_mrc m = {.page_shift = 12, .levels = 1, .pd = c->object, .qpn = HCA_QPN_ANY};
@@ -33,7 +33,7 @@ static int load_window(struct firmware* fw, uint32_t key, struct hca_mrc* m) {
   return m->kind == HCA_MRC_WINDOW_1 || m->kind == HCA_MRC_WINDOW_2 ? HCA_OK : HCA_BAD_OBJECT;
 }
 
-/* The caller may not know the key byte: a bind that failed, or of another thread, leaves him with another one [C2.4]. */
+/* The caller may not know the key byte: a failed bind, or another thread's, changes it [C2.4]. */
 int fw_query_mw(struct firmware* fw, struct hca_command* c) {
   struct hca_mrc m;
   const int status = load_window(fw, c->object, &m);
@@ -95,9 +95,9 @@ int fw_reserve_lkey(struct firmware* fw, struct hca_command* c) {
   return store_fresh(fw, c, &m);
 }
 
-/* Whether one of the `count` windows of the region lies in [va, va + length) [S13]. All keys are looked at until they are
- * found; the region is locked, so no window is added meanwhile. Windows that are counted and not found are `leaving`: their
- * entries have changed, and accesses that the older entries admitted are under way, anywhere in the region. */
+/* Tells whether one of the `count` windows of the region lies in [va, va + length) [S13]. All keys are looked at until all
+ * windows are found; the region is locked, so no window is added meanwhile. Counted windows not found are `leaving`: their
+ * entries have changed. Accesses admitted by older entries are under way, anywhere in the region. */
 int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint64_t va, uint64_t length, bool* within,
                       bool* leaving) {
   struct hca_mrc m;
@@ -117,8 +117,8 @@ int fw_windows_within(struct firmware* fw, uint32_t region, uint32_t count, uint
   return HCA_OK;
 }
 
-/* Returns when no access that an older entry of a window admitted is under way: which windows leave a region cannot be told any
- * more. An entry that cannot be read may be one of them. */
+/* Returns when no access admitted by an older entry of any window is under way: the windows that leave the region are no longer
+ * known. An unreadable entry may be one of them. */
 void fw_windows_drain(struct firmware* fw) {
   struct hca_mrc m;
   for (uint32_t i = 1; i < fw->mrs.bits; i++) {
@@ -129,8 +129,8 @@ void fw_windows_drain(struct firmware* fw) {
   }
 }
 
-/* Unbinds every window of a region that no bind can use any more, and returns when none is counted at it: one that goes by
- * itself is counted until its last access is over. HCA_BUSY: that takes too long. */
+/* Unbinds every window of a region that binds can no longer use, and returns when the region counts none. A window that goes by
+ * itself is counted until its last access is over. HCA_BUSY = this takes too long. */
 int fw_windows_unbind(struct firmware* fw, uint32_t region) {
   struct hca_mrc m;
   int status = fw_mrc_load(fw, region, &m);

@@ -1,5 +1,5 @@
-// Every place of a system where something can fail, and how. Those that a description leaves out (an ATC), or that it makes as
-// RTL, are not there in its system.
+// Every place of a system where something can fail, and how. Places that a description leaves out (an ATC), or makes as RTL,
+// are absent from its system.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Faults that a description asks for: at a time, or again and again. They never keep a simulation going.
+// Faults of a description: at a time, or again and again. They never keep a simulation going.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Units of a system that faults can be asked of.
+// Units of a system that can have faults.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace hcasim {
 
-// Those below `top`, by their names below it ("node0.pcie"), in the order of the hierarchy.
+// Returns the units below `top`, by their names below it ("node0.pcie"), in the order of the hierarchy.
 std::vector<std::pair<std::string, faulty*>> faulty_units(const sc_core::sc_object& top);
 
 }  // namespace hcasim

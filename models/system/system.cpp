@@ -23,7 +23,7 @@ std::size_t ports_of(const system_config& c) {
   return c.nodes.size() + (c.outside.count != 0 ? 1 : 0);
 }
 
-// Values that two descriptions must agree on are taken from one of them.
+// Values common to two descriptions are taken from one of them.
 system_config resolved(system_config c) {
   std::uint32_t lid = 1;
   for (node_config& n : c.nodes) {
@@ -164,7 +164,7 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
   if (n == 2) {
     plug(1, l, 1);
   } else if (!has_outside) {
-    l.out[1].bind(l.in[1]);  // nothing is sent there: the port turns packets to itself around
+    l.out[1].bind(l.in[1]);  // unused: the port turns packets to itself around
   }
   faults_ = std::make_unique<fault_schedule>(*this, config_.faults, config_.seed);
 }

@@ -35,11 +35,11 @@ class node : public sc_core::sc_module {
   peer_device& peer(std::size_t i) { return *peers_.at(i); }
   [[nodiscard]] std::size_t rtl_devices() const { return rtl_devices_.size(); }
   rtl_device& own_device(std::size_t i) { return *rtl_devices_.at(i); }
-  // The address of the adapter's BAR 0: above every address that memory has.
+  // The address of the adapter's BAR 0, above every address of memory.
   static constexpr std::uint64_t bar_base = 0xffff'f000'0000'0000;
-  // The BAR of peer device `i`.
+  // Returns the BAR of peer device `i`.
   static constexpr std::uint64_t peer_bar(std::size_t i) { return 0xffff'c000'0000'0000 + (std::uint64_t{i} << 44); }
-  // The registers of RTL device `i`, and who it is on PCIe.
+  // Returns the registers' address of RTL device `i`; `device_requester`: its ID on PCIe.
   static constexpr std::uint64_t device_bar(std::size_t i) { return 0xffff'9000'0000'0000 + (std::uint64_t{i} << 44); }
   static constexpr std::uint16_t device_requester(std::size_t i) { return static_cast<std::uint16_t>(HCA_REQUESTER + 1 + i); }
   static constexpr std::uint64_t iommu_base = 0xffff'b000'0000'0000;
@@ -60,7 +60,7 @@ class system : public sc_core::sc_module {
   [[nodiscard]] std::size_t links() const { return links_.size(); }
   link& cable(std::size_t i) { return *links_.at(i); }
   packet_pool& packets() { return packets_; }
-  // Plugs in what stands in a node's place, when the description has an outside. Before the simulation starts.
+  // Plugs in the unit that stands in a node's place, when the description has an outside. Before the simulation starts.
   void plug_outside(initiator_socket<packet>& sends, target_socket<packet>& receives);
   [[nodiscard]] const hcasim::watchdog& watch() const { return *watchdog_; }
 

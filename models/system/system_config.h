@@ -49,7 +49,7 @@ struct system_config {
   std::vector<node_config> nodes{2};
   link_config link;
   switch_config ib_switch;
-  // A link leads to an end that is no node, for a testbench that builds on the fabric (system::plug_outside); so do these LIDs.
+  // A link may lead to an end outside the nodes, for a testbench that builds on the fabric (system::plug_outside). Its LIDs:
   struct outside_lids {
     std::uint16_t first = 0;
     std::uint16_t count = 0;  // 0 = there is none

@@ -1,11 +1,10 @@
-// Ends a run in which nothing gets on although something waits: looks four times within each of two limits, at counters that
-// the units have anyway. It never keeps a simulation going, and a run that it does not end is the same run without it.
+// Ends a run in which nothing gets on although something waits. It looks at the units' own counters four times within each of
+// two limits. It never keeps a simulation going, and a run without a stall is unchanged.
 //
-// It fires when for a limit no work request, completion, event or command has ended or come nearer its end, and a request has
-// waited that long. One limit is simulated time, the other events (tlm/base/event_alarm.h), which are what costs host time.
-// Packets that are acknowledged or placed for the first time, and accesses of the firmware for a command, are progress; what
-// is sent again is none, nor are looks at the device's health. Software that sleeps is no stall; work that is repeated for
-// ever is one.
+// It fires when, for a limit, no work request, completion, event or command has ended or come nearer its end. Also, a request
+// must have waited as long. One limit is simulated time; the other is events (tlm/base/event_alarm.h), which cost host time.
+// Progress: a packet acknowledged or placed for the first time, or an access of the firmware for a command. No progress: a
+// retransmission, a look at the device's health. Software that sleeps is no stall; endlessly repeated work is one.
 #pragma once
 
 #include <array>
@@ -28,11 +27,11 @@ class watchdog {
   watchdog(const watchdog&) = delete;
   watchdog& operator=(const watchdog&) = delete;
 
-  // Why it ended the run; empty = it did not.
+  // Returns why the watchdog ended the run; empty = it did not.
   [[nodiscard]] const std::string& stalled() const { return stalled_; }
-  // Returns what waits now, and for what; empty = nothing.
+  // Returns the waiting requests, and their reasons; empty = none.
   [[nodiscard]] std::string waiting() const;
-  // All of the system.
+  // Returns all units of the system.
   [[nodiscard]] std::vector<const unit*> units() const;
 
  private:
@@ -52,10 +51,10 @@ class watchdog {
   const limits most_;
   event_queue& queue_ = event_queue::instance();
   std::uint64_t progress_ = 0;      // at the last look at the time
-  ps since_{0};                     // and since when it has been that
+  ps since_{0};                     // and the time of its last change
   std::uint64_t counted_ = 0;       // the progress at the last look at the events
   unsigned quiet_ = 0;              // looks at the events since then
-  std::array<ps, looks> looked_{};  // the last times of those, in turn
+  std::array<ps, looks> looked_{};  // the times of the last looks, in turn
   std::string stalled_;
 };
 

@@ -1,5 +1,6 @@
-/* The firmware on a bare RV64 core: proof that it links with nothing but the compiler's own runtime. The HAL is a block of
- * memory-mapped registers: arguments are written, a command register starts the call, and it reads 0 when done. */
+/* The firmware on a bare RV64 core: proof that the firmware links with the compiler's own runtime alone. The HAL is a block of
+ * memory-mapped registers. Arguments are written, and a write of the command register starts the call; the register reads 0
+ * when done. */
 #include "firmware/abi/context.h"
 #include "firmware/control/firmware.h"
 

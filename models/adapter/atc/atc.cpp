@@ -44,8 +44,8 @@ const page_cache::entry* atc::cached(const access& a) {
   return e && (e->rights & needed) ? e : nullptr;
 }
 
-// A damaged translation must at least lead to a page of memory. A tag that is believed makes it the translation of another
-// page.
+// A damaged translation must at least lead to a page of memory. A wrong tag that fits its check turns the entry into the
+// translation of another page.
 bool atc::spoiled(page_cache::entry& e) {
   const auto known = static_cast<std::uint32_t>(e.number);
   std::uint32_t tag = known;
@@ -128,7 +128,7 @@ void atc::look_up(access& a, ps t) {
   known(a, t);
 }
 
-// Translated or refused. What stands in order waits for its turn.
+// The burst is translated or refused. A burst in order waits for its turn.
 void atc::known(access& a, ps t) {
   a.known = true;
   if (a.in_order) return pump(t);
@@ -138,14 +138,14 @@ void atc::known(access& a, ps t) {
 void atc::pump(ps t) {
   while (!order_.empty()) {
     access& a = order_.front();
-    // First in order, a read has nothing before it that it must not pass.
+    // A read at the front has no write before it.
     if (!a.known && a.payload().is_write()) return;
     order_.pop().in_order = false;
     if (a.known) leave(a, t);
   }
 }
 
-// A held burst goes on, or is answered: not before its look-up has ended, so that it passes none that came before it and hit.
+// Sends or answers a held burst, not before the end of its lookup: earlier bursts that hit leave first.
 void atc::leave(access& a, ps t) {
   std::erase(held_, &a);
   held_level_.set(held_.size(), now());
@@ -179,7 +179,7 @@ tlm::tlm_sync_enum atc::send(access& a, tlm::tlm_phase& phase, sc_core::sc_time&
   return pcie->nb_transport_fw(p, phase, delay);
 }
 
-// The burst has its answer: it is the engine's again, under the address that it came with.
+// Gives the answered burst back to the engine under its original address.
 void atc::end(access& a, ps t) {
   tlm::tlm_generic_payload& p = a.payload();
   p.set_address(a.address);

@@ -1,19 +1,18 @@
-// The adapter's own cache of translations (ATC): stands between its DMA engine and its PCIe link, and sends on what it has
-// translated itself [E10].
+// The adapter's cache of translations (ATC), between its DMA engine and its PCIe link. Translated bursts leave as translated
+// requests [E10].
 //
-// - A burst whose page it knows, with the right to do what it wants, goes on in the call as a translated request. Otherwise it
-//   waits for a translation request: one for all that want the same of a page, `requests` of them at once.
+// - A hit: the page is cached with the rights needed; the burst goes on in the call. A miss waits for a translation request.
+// - Misses of one page with the same rights share a translation request; `requests` of them are under way at once.
 // - Addresses of more than 48 bits (other devices) and interrupt messages go as they are.
-// - Order as on PCIe: writes and interrupts stay in order (relaxed writes may pass), reads stay behind the writes before
-//   them; a read that waits for its translation stalls no other.
-// - Invalidate: the range is forgotten; answers under way that may be older are asked for again; bursts that have not left are
-//   translated anew. When the last read that left with an old translation has all its data (and the last relaxed write has
-//   landed), the completion goes out as a posted message, so behind every other write that left before it.
-// - A page that the table does not grant is asked for (page request), if there is a credit for that; then in order.
-//   Granted: the translation is asked for again. Refused: the bursts fail. Failed: they fail, and no page is asked for any
-//   more.
-// - A translation whose cells, or whose tag, have gone wrong is noticed when it is next found (tlm/cells.h), and asked for
-// anew. A burst that fails is answered with TLM_ADDRESS_ERROR_RESPONSE; no byte of it moves.
+// - Order as on PCIe: writes and interrupts stay in order (relaxed writes may pass), reads stay behind the writes before them.
+// - A read that waits for its translation stalls no other burst.
+// - Invalidate: the range is forgotten, answers under way are asked for again, bursts that have not left are translated anew.
+// - Its completion is a posted message behind every write that left before. It leaves when reads under an old translation have
+//   all their data, and relaxed writes have landed.
+// - A page that the table does not grant is asked for in order (page request), with a credit. Granted: the translation is asked
+//   for again. Refused: the bursts fail. Failed: the bursts fail, and no page is asked for any more.
+// - A translation whose cells or tag have gone wrong is noticed at its next lookup (tlm/cells.h), and asked for anew.
+// - A burst that fails is answered with TLM_ADDRESS_ERROR_RESPONSE; none of its bytes moves.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -52,7 +51,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cache_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override { cells_.ask(kind, r); }
   void withdraw() override { cells_.withdraw(); }
-  // The function is reset: nothing is known of any page, and pages may be asked for again.
+  // Resets the function: no page is cached, and page requests are allowed again.
   void reset();
   [[nodiscard]] bool idle() const {
     return accesses_.in_use() == 0 && lookups_.in_use() == 0 && own_.in_use() == 0 && invalidations_.empty();
@@ -73,10 +72,10 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
     std::size_t slot = 0;  // among those
     std::uint64_t number = 0;
     ps arrived{0};
-    ps looked_up{0};  // the end of its look-up
+    ps looked_up{0};  // the end of its lookup
     access* next = nullptr;
   };
-  // A page that bursts wait for: its translation is asked for, and if need be the page.
+  // A page that bursts wait for: its translation is asked for, and then, if the right is missing, the page.
   struct lookup {
     enum class state : std::uint8_t { waits_for_slot, asked, waits_for_credit, page_asked, pauses } status = state::asked;
     atc* owner = nullptr;
@@ -90,7 +89,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
     std::vector<access*> waiting;
     lookup* next = nullptr;
   };
-  // A request or message of its own.
+  // A request or message of the ATC itself.
   struct own_payload : tlm::tlm_generic_payload {
     pcie_extension extension;
     atc* from = nullptr;
@@ -106,8 +105,8 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
     std::uint16_t tag;
     std::uint64_t first;
     std::uint64_t last;
-    std::uint64_t before;   // reads that left before this many had
-    std::uint64_t tracked;  // of those in the range, still under way
+    std::uint64_t before;   // reads with a lower number left before
+    std::uint64_t tracked;  // of the reads in the range: still under way
     ps begun;
 
     [[nodiscard]] bool covers(std::uint64_t address) const { return (address | 0xfff) >= first && address <= last; }
@@ -127,7 +126,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   void end(access& a, ps t);
   void refuse(access& a, ps t);
 
-  // Translations and pages (translations.cpp).
+  // Asks for translations and pages (translations.cpp).
   void join(access& a, ps t);
   void ask(lookup& l, ps t);
   void answered(own_payload& q, ps t);
@@ -140,7 +139,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   void slot_free(ps t);
   void credit_free(ps t);
 
-  // Messages (messages.cpp).
+  // Takes and sends messages (messages.cpp).
   tlm::tlm_sync_enum from_above(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   tlm::tlm_sync_enum from_bar(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   unsigned debug(tlm::tlm_generic_payload& p);

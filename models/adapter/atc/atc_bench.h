@@ -1,4 +1,4 @@
-// For tests: a DMA engine that sends bursts, and a link with an IOMMU and a memory behind it, around an ATC.
+// A bench around an ATC: a DMA engine that sends bursts, and a link with an IOMMU and a memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class atc_engine : public burst_source {
   burst& send(bool write, std::uint64_t address, ps at, unsigned bytes = 64, bool relaxed = false) {
     return burst_source::send(write, address, at, bytes, relaxed);
   }
-  // Work at a time of its own.
+  // Runs `what` at time `when`.
   void at(ps when, std::function<void()> what) {
     work_.push_back(std::move(what));
     queue_.at(when, {[](void* x) { (*static_cast<std::function<void()>*>(x))(); }, &work_.back()});
@@ -36,8 +36,8 @@ class atc_engine : public burst_source {
   std::deque<std::function<void()>> work_;
 };
 
-// Writes land `write_latency` after they were sent, in order; reads are answered after `read_latency`, translation requests
-// after `walk_latency` with what the table said half-way.
+// Writes land `write_latency` after they were sent, in order; reads are answered after `read_latency`. Translation requests are
+// answered after `walk_latency`, from the table at half of this time.
 class atc_link : public unit {
  public:
   tlm_utils::simple_target_socket<atc_link, 64> up{"up"};

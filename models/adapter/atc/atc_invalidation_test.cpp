@@ -1,4 +1,4 @@
-// Invalidations at every step: when the device says that it is done, nothing moves at the old place any more.
+// Invalidations at every step: after the completion nothing moves at the old place.
 #include <random>
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ using testing::run_until_idle;
 using testing::without_pages;
 using kind = atc_link::event::kind;
 
-// One write and one read of a page, and the page moves from A to B. At every step of both: when the device says that it is
-// done, nothing moves at A any more, and what comes later is at B.
+// Moves a page from A to B under one write and one read, at every step of both. After the completion of the invalidation
+// nothing moves at A; later bursts are at B.
 void invalidate_at_every_step(bool warm) {
   atc_bench b;
   constexpr std::uint64_t place_a = 0x100000;
@@ -66,7 +66,7 @@ TEST(atc, an_invalidation_at_every_step_of_a_hit) {
   invalidate_at_every_step(true);
 }
 
-// A burst that waits in order with a translation that goes is translated anew before it leaves.
+// A burst in order whose translation is invalidated is translated anew before it leaves.
 TEST(atc, a_burst_that_has_not_left_loses_its_translation) {
   atc_bench b;
   b.link.map(0x5000, 0x75000);
@@ -115,8 +115,8 @@ TEST(atc, a_relaxed_write_is_waited_for) {
   EXPECT_GE(b.link.messages(pcie_message::invalidate_done).at(0).sent, begin + 2_ns + 3_us);
 }
 
-// Random bursts, pages that move, appear and go; with a cache of two entries and two questions at once. No burst moves at a
-// place that an invalidation, completed before, has taken away.
+// Random bursts, pages that move, appear and go; with a cache of two entries and two translation requests at once. After an
+// invalidation has completed, no burst moves at its old place.
 TEST(atc, random_traffic_never_uses_what_was_taken_away) {
   atc_config c;
   c.entries = c.ways = 2;

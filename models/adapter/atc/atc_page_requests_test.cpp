@@ -56,7 +56,7 @@ TEST(atc, a_page_that_is_refused_fails_its_bursts_and_no_others) {
   EXPECT_TRUE(later.ok());
 }
 
-// It has no other answer: bus mastering is off, or the IOMMU grants the function no page requests.
+// A page request is refused if bus mastering is off, or if the IOMMU grants the function no page requests.
 TEST(atc, a_page_request_that_does_not_leave_is_refused) {
   atc_bench b;
   b.link.refuses_messages = true;
@@ -150,7 +150,7 @@ TEST(atc, credits_bound_the_page_requests) {
   EXPECT_TRUE(b.dut.idle());
 }
 
-// Granted, but not there - as after an overflow of the queue: it asks again, later, and not for ever.
+// A granted page is still missing, as after an overflow of the queue: the ATC asks again, later, and not for ever.
 TEST(atc, a_page_that_was_granted_and_is_not_there_is_asked_for_again) {
   atc_config c;
   c.page_retries = 3;
@@ -175,7 +175,7 @@ TEST(atc, a_page_that_was_granted_and_is_not_there_is_asked_for_again) {
   EXPECT_TRUE(b.dut.idle());
 }
 
-// A write that waits for its page does not hold up an invalidation, nor is it met by one.
+// A write that waits for its page neither delays an invalidation nor is translated anew by one.
 TEST(atc, an_invalidation_passes_a_write_that_waits_for_its_page) {
   atc_bench b;
   auto& write = b.engine.send(true, 0x5000, 1_us);

@@ -13,7 +13,7 @@ using testing::run_until_idle;
 using testing::without_pages;
 using kind = atc_link::event::kind;
 
-// ---- time, with 1 ns a cycle: a hit takes 2 cycles; a miss the round trip of a question, and goes on when it is answered
+// ---- time, with 1 ns a cycle: a hit takes 2 cycles, a miss the round trip of its translation request
 
 TEST(atc, exact_times_of_a_hit_and_of_a_miss) {
   atc_bench b;
@@ -45,7 +45,7 @@ TEST(atc, exact_times_of_a_hit_and_of_a_miss) {
   EXPECT_TRUE(b.dut.idle());
 }
 
-// A look-up takes its latency, and the next one begins meanwhile.
+// A lookup takes its latency, and the next one begins meanwhile.
 TEST(atc, look_ups_are_pipelined) {
   atc_config c;
   c.hit_latency = 32;
@@ -66,7 +66,7 @@ TEST(atc, look_ups_are_pipelined) {
   EXPECT_EQ(writes[1].sent, 2_us + 34_ns);
 }
 
-// The answer that a write waits for comes while an earlier write is still in its look-up.
+// The answer that a write waits for comes during the lookup of an earlier write.
 TEST(atc, a_write_does_not_pass_one_that_hits) {
   atc_config c;
   c.hit_latency = 8;

@@ -1,4 +1,4 @@
-// Bits that go wrong in what the translation cache holds: each kind of fault with each code.
+// Wrong bits in the translation cache: each kind of fault with each code.
 #include <gtest/gtest.h>
 
 #include "models/adapter/atc/atc_bench.h"
@@ -15,7 +15,7 @@ constexpr std::size_t cell_bit = 0;
 constexpr std::size_t tag_bit = 2;
 constexpr std::size_t tag_two_bits = 3;
 
-// A burst that brings the translation, the fault, and one more burst to the page.
+// One burst brings the translation, then come the fault and one more burst to the page.
 struct damaged : atc_bench {
   damaged(icm_check check, std::size_t fault, std::uint64_t draw) : atc_bench({}, check) {
     link.map(page, 0x77000);
@@ -52,7 +52,7 @@ TEST(atc_cells, parity_sees_one_bit_of_a_tag) {
   EXPECT_EQ(b.went_to(), 0x77020U);
 }
 
-// The fault is not noticed: the page is asked for, and another one has what was its.
+// The fault is not noticed: the page is asked for, and its translation stands under another page.
 TEST(atc_cells, without_a_code_the_translation_is_that_of_another_page) {
   damaged b(icm_check::none, tag_bit, 3);
   EXPECT_EQ(b.value("cell_detected") + b.value("cell_corrected"), 0);

@@ -1,4 +1,4 @@
-// Messages of address translation, to and from the link; register accesses that pass by.
+// Messages of address translation, to and from the link; register accesses pass through.
 #include <algorithm>
 #include <cstring>
 
@@ -40,7 +40,7 @@ void atc::invalidate(std::uint16_t tag, std::uint64_t entry, ps t) {
     if (l->status == lookup::state::asked && i.covers(l->page)) l->stale = true;
   }
   for (const access* a : tracked_) i.tracked += i.covers(a->address);
-  // Before those in order are translated anew: what has not left may not leave with what it knew.
+  // First every held burst loses its old translation: translating one anew may let others leave.
   std::vector<access*> again;
   for (access* a : held_) {
     if (!a->known || a->plain || a->refused || !i.covers(a->address)) continue;
@@ -95,7 +95,7 @@ void atc::send_message(pcie_message kind, std::uint64_t address, std::uint16_t t
   q.extension.tag = tag;
   q.extension.code = code;
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = to_delay(std::max(t, left_until_));  // behind the writes that it speaks of
+  sc_core::sc_time delay = to_delay(std::max(t, left_until_));  // behind the writes before it
   const tlm::tlm_sync_enum status = pcie->nb_transport_fw(q, phase, delay);
   if (status != tlm::TLM_COMPLETED && phase != tlm::BEGIN_RESP) return;
   queue_.at(std::max(from_delay(delay), now()), {[](void* x) {

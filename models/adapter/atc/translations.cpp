@@ -68,7 +68,7 @@ void atc::answered(own_payload& q, ps t) {
   asking_probe_.set(asking_, now());
   request_time_.add(t - l.begun);
   if (l.stale) {
-    // An invalidation came while it was under way: nothing tells whether it is older.
+    // An invalidation came meanwhile: the answer may be older.
     ++stale_;
     ask(l, t);
     return slot_free(t);
@@ -90,7 +90,8 @@ void atc::answered(own_payload& q, ps t) {
   std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(l.waiting), [&](const access* a) { return !allowed(a); });
   const bool all = l.waiting.empty();
   if (all) close(l);
-  // They go on in the order in which they came; an access that has gone may not be looked at again.
+  // Bursts go on in the order in which they came. A burst that has left belongs to the engine, so all rights are looked at
+  // before.
   std::vector<access*> granted;
   std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(granted), allowed);
   for (access* a : granted) {
@@ -104,7 +105,7 @@ void atc::answered(own_payload& q, ps t) {
 void atc::without_right(lookup& l, ps t) {
   if (config_.page_requests == 0 || stopped_ || l.tries > config_.page_retries) return give_up(l, t);
   if (l.tries++ == 0 || config_.page_retry_delay == 0_ps) return ask_page(l, t);
-  // The page was granted, and is not there: software is given some time.
+  // The page was granted and is still missing: software gets some time.
   ++page_retries_;
   l.status = lookup::state::pauses;
   queue_.at(std::max(t, now()) + config_.page_retry_delay, {[](void* x) {
@@ -154,7 +155,8 @@ void atc::page_answered(std::uint16_t group, ats_response code, ps t) {
   stop_pages(t);
 }
 
-// Without a service of page requests, those that wait to be sent fail; those that were sent have their own answers coming.
+// Fails the page requests that wait for a credit, since the service of page requests has ended. Requests already sent are
+// answered.
 void atc::stop_pages(ps t) {
   if (stopped_) return;
   ++stops_;

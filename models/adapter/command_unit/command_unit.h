@@ -1,12 +1,12 @@
 // Takes commands from the queue in host memory and runs the control firmware on them, one after the other.
 //
-// The firmware is the C11 code of firmware/control, called natively; every call it makes through hal.h is a real transaction of
-// this unit and takes its time, and the work between the calls is charged by the item (knobs). Registers: control page of BAR 0
+// The firmware is the C11 code of firmware/control, called natively. Every call through hal.h is a transaction of this unit and
+// takes its time; the work between the calls is charged by the item (knobs). Registers: control page of BAR 0
 // (firmware/abi/registers.h). A command queue that cannot be read puts the device into HCA_STATUS_FATAL.
 //
-// Reset: the command in hand runs to its end, then the firmware brings every unit to rest; what is under way ends by failing,
-// because a device that is reset is cut off from memory. The status is HCA_STATUS_FATAL until all is done, then
-// HCA_STATUS_RESET. Firmware that hangs does nothing until then.
+// Reset: the command in hand runs to its end, then the firmware brings every unit to rest. Work under way ends by failing,
+// because a device in reset is cut off from memory. The status is HCA_STATUS_FATAL until all is done, then HCA_STATUS_RESET.
+// Firmware that hangs does nothing until then.
 #pragma once
 
 #include <array>
@@ -63,19 +63,19 @@ class command_unit : public unit, public faulty {
   initiator_socket<control_request> completion{"completion"};
   initiator_socket<report> reports{"reports"};
 
-  // `limits`: what the device reports and the firmware keeps to.
+  // `limits`: reported by the device, and kept to by the firmware.
   command_unit(const sc_core::sc_module_name& name, const command_unit_config& config, const fw_limits& limits);
 
-  // The reset line.
+  // Drives the reset line.
   void reset();
-  // The port's link: software is told.
+  // Tells software the state of the port's link.
   void port_changed(bool up);
-  // Called when one group more, or less, of this port has the multicast LID: who manages the subnet wants to know.
+  // Sets the call for a multicast LID whose number of groups at this port changed: the subnet manager needs to know.
   void on_group(std::function<void(std::uint16_t lid, bool joins)> told) { on_group_ = std::move(told); }
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return command_unit_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
 
-  // The calls of firmware/control/hal.h; made from the firmware's thread only.
+  // Implements firmware/control/hal.h; called from the firmware's thread only.
   int dma_read(std::uint64_t address, void* to, std::uint32_t bytes);
   int dma_write(std::uint64_t address, const void* from, std::uint32_t bytes);
   void dma_fence();
@@ -136,7 +136,7 @@ class command_unit : public unit, public faulty {
   std::function<void(std::uint16_t lid, bool joins)> on_group_;
   std::vector<std::uint16_t> group_lids_;  // one for each group
   bool port_up_ = true;
-  bool port_told_ = true;  // what software knows
+  bool port_told_ = true;  // the last state told to software
   bool hangs_ = false;
   sc_core::sc_event bell_;
   sc_core::sc_event answered_;
@@ -151,7 +151,7 @@ class command_unit : public unit, public faulty {
   std::uint64_t writes_in_flight_ = 0;
   bool write_failed_ = false;
 
-  // Commands and accesses of the firmware; not those of a look at the device's health, which brings nothing forward.
+  // Commands and accesses of the firmware; a look at the device's health is no progress and not counted.
   std::uint64_t advances_ = 0;
   counter commands_;
   counter resets_;

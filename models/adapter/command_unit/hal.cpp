@@ -200,7 +200,7 @@ void command_unit::set_qp_page(std::uint32_t qpn, control_op op, std::uint32_t u
   call(doorbell, c);
 }
 
-// With the access before it.
+// Takes no time of its own: the access before it counts.
 void command_unit::set_cq_page(std::uint32_t cqn, std::uint32_t uar) {
   control_request c;
   c.op = control_op::set_cq;
@@ -229,7 +229,7 @@ void command_unit::set_group(std::uint32_t hash, std::uint32_t first) {
   call(responder, c);
 }
 
-// The manager of the subnet hears of it beside the wire, at once.
+// The manager of the subnet learns the change at once, without packets.
 void command_unit::set_group_lid(std::uint16_t lid, bool joins) {
   if (joins) {
     group_lids_.push_back(lid);

@@ -53,8 +53,8 @@ void completion::answer(report& r, ps t) {
   target_socket<report>::respond(r, t);
 }
 
-// Places in a CQ are taken one after the other; the translations of their addresses may overlap; the CQEs are written in the
-// order of their places, and what they lead to comes after them.
+// Places in a CQ are taken one after the other, and the translations of their addresses may overlap. CQEs are written in the
+// order of their places; the events of a CQE come after it.
 process completion::complete(report& r, ps t) {
   const ps begun = t;
   const std::uint32_t cqn = r.cqn & queue_number_mask;
@@ -125,7 +125,7 @@ void completion::lose(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t)
   raise(0, {.type = HCA_EVENT_CQ_ERROR, .number = cqn, .operation = operation}, t);
 }
 
-// Takes no more CQEs: places that were taken stay empty, and software would not look behind them.
+// Takes no more CQEs: taken places stay empty, and software would not look behind them.
 process completion::close(std::uint32_t cqn, ps t) {
   context_request context;
   context.index = cqn;

@@ -1,12 +1,12 @@
 // Writes CQEs and EQEs into host memory and raises interrupts.
 //
-// A report is answered once its CQE is on its way to memory, behind everything its reporter wrote before; in the call when the
-// CQ context and the buffer's translation hit. CQEs of one CQ are written in the order of their reports, whatever misses. Order
-// in memory: payload, CQE, EQE, interrupt message.
+// A report is answered once its CQE is on its way to memory, behind every write of its reporter. The answer comes in the call
+// when the CQ context and the buffer's translation hit. CQEs of one CQ are written in the order of their reports, whatever
+// misses. Order in memory: payload, CQE, EQE, interrupt message.
 //
-// A CQ that is full by its context is checked against its record in memory; if it is full there too, the CQE is lost, the CQ
-// goes to HCA_CQ_OVERFLOWN (it takes no more CQEs) and HCA_EVENT_CQ_OVERFLOW is raised. A CQ whose context or page list cannot
-// be had or believed takes none either, and HCA_EVENT_CQ_ERROR is raised. Asynchronous events go to EQ 0.
+// A CQ that is full by its context is checked against its record in memory. If the CQ is full there too, the CQE is lost. The
+// CQ goes to HCA_CQ_OVERFLOWN, takes no more CQEs, and HCA_EVENT_CQ_OVERFLOW is raised. A CQ whose context or page list is
+// unreadable or damaged takes none either, and HCA_EVENT_CQ_ERROR is raised. Asynchronous events go to EQ 0.
 #pragma once
 
 #include <array>
@@ -57,15 +57,15 @@ class completion : public unit, public faulty {
   [[nodiscard]] std::uint64_t completed() const override { return cqes_.value() + eqes_.value(); }
 
  private:
-  // One CQ's turn: reports and doorbells take it one after the other, and their CQEs are written in that order.
+  // The state of one CQ. Reports and doorbells enter one after the other, and their CQEs are written in this order.
   struct lane {
     std::uint32_t generation = 0;  // counts armings and events; an old moderation timer is void
     std::uint64_t arrived = 0;     // reports and doorbells
-    std::uint64_t turn = 0;        // whose it is
+    std::uint64_t turn = 0;        // number of the arrival in turn
     std::uint64_t taken = 0;       // places
     std::uint64_t written = 0;     // of those
     wait_list waiters, writers;
-    bool lost = false;  // software knows that CQEs of it are lost
+    bool lost = false;  // software knows that CQEs are lost
   };
   static constexpr std::uint32_t queue_number_mask = 0x00ffffff;
   static constexpr std::uint32_t no_cq = ~0U;

@@ -1,4 +1,4 @@
-// For tests: contexts, walker, memory and those who report, around a completion unit.
+// A bench around a completion unit: contexts, walker, memory and reporters.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace hcasim::testing {
 
-// A CQ context cache whose misses take as long as the test says, each another time.
+// A CQ context cache with a latency of the test's choice for each miss.
 class slow_cache : public unit {
  public:
   target_socket<context_request> in{"in"};

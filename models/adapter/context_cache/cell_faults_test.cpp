@@ -1,4 +1,4 @@
-// Entries whose cells have gone wrong: read anew where ICM has them too, and lost where it has not.
+// Entries whose cells have gone wrong: a clean one is read anew from ICM, a dirty one is lost.
 #include "models/adapter/context_cache/context_cache_bench.h"
 
 namespace hcasim {
@@ -125,7 +125,7 @@ TEST(TagFaults, ACleanEntryIsReadAnew) {
   b.release(r);
 }
 
-// ICM has an older copy, and the owner of the entry is not known: no index is believed to be as ICM has it.
+// ICM has an older copy under an unknown index, so no entry of ICM is trusted.
 TEST(TagFaults, ADirtyEntryWithoutATagStopsTheCache) {
   spoiled_bench b(icm_check::secded, 3);
   b.touch(6);
@@ -165,7 +165,7 @@ TEST(TagFaults, WithoutACodeTheEntryIsAnotherOnes) {
   EXPECT_EQ(b.memory.get(5 ^ 8), 99U);
 }
 
-// A tag of no entry, or of one that the set has: no true tag can be so.
+// The wrong tag is beyond the area, or already in the set: no true tag can be either.
 TEST(TagFaults, ATagThatCannotBeIsNotBelieved) {
   spoiled_bench b(icm_check::none, 3);
   b.touch(5);

@@ -82,7 +82,7 @@ TEST(ContextCache, DropWritesBackWhatHoldersChanged) {
   EXPECT_EQ(b.memory.get(5), 4711U);
 }
 
-// Cached, dirty and held; cached; not there; being fetched: a take has it alone.
+// An entry is cached, dirty and held, or only cached, or absent, or being fetched: a take has it alone.
 TEST(ContextCache, ATakenEntryIsHeldAloneUntilItIsGiven) {
   bench b(small_cache(4, 2));
   context_request& held = b.fetch(5, 100_ns);

@@ -48,7 +48,7 @@ std::size_t context_cache::find(std::uint32_t index) const {
   return nowhere;
 }
 
-// Out of the way of hits, which change no state.
+// Kept out of line: hits change no state.
 [[gnu::noinline]] void context_cache::on(std::size_t slot, line_event e) {
   slot_state& s = slots_[slot];
   s.life = line_table.step(status_of(s.life, s.pins), e).life;
@@ -117,7 +117,7 @@ void context_cache::released(std::size_t slot) {
 }
 
 tlm::tlm_sync_enum context_cache::slow(context_request& r, ps& t) {
-  if (r.op == context_op::give) {  // passes whatever waits for it
+  if (r.op == context_op::give) {  // a give passes every waiting request
     give(r.index);
     return tlm::TLM_COMPLETED;
   }
@@ -188,7 +188,7 @@ void context_cache::fail(context_request& r) {
   ++failed_;
 }
 
-// True = a bit of the entry is wrong, and it can not be lent as it is. Those that hold it have read it before.
+// True = a bit of the entry is wrong, and the entry cannot be lent. Holders of a pinned entry have read it before.
 bool context_cache::spoiled(std::size_t slot) {
   if (slots_[slot].pins != 0) return false;
   if (!keeps_its_tag(slot)) return true;
@@ -201,10 +201,10 @@ bool context_cache::spoiled(std::size_t slot) {
   return true;
 }
 
-// A wrong tag that is believed makes the entry another one's of its set, if there is one whose it can be.
+// A wrong tag that fits its check renames the entry, if the new index is of the same set and free.
 bool context_cache::keeps_its_tag(std::size_t slot) {
   const std::uint32_t index = tags_[slot] - 1;
-  const int in_set = std::countr_one(mask_);  // bits that the set says
+  const int in_set = std::countr_one(mask_);  // bits given by the set
   std::uint32_t tag = index >> in_set;
   const bool fits = cells_.read_tag(tag);
   const std::uint32_t found = tag << in_set | (index & mask_);
@@ -226,7 +226,7 @@ context_cache::outcome context_cache::begin_fetch(pending& p) {
     return outcome::answered;
   }
   const std::uint32_t set = set_of(index);
-  const bool newcomer = p.why == outcome::answered;  // goes behind those that wait for the same thing
+  const bool newcomer = p.why == outcome::answered;  // a newcomer goes behind requests that wait for the same
   if (free_fetches_.empty() || (newcomer && stalled_for_fetch_ > 0)) return outcome::no_fetch;
   if (newcomer && stalled_in_set_[set] > 0) return outcome::no_victim;
   const std::size_t slot = victim(set);
@@ -294,7 +294,7 @@ context_cache::outcome context_cache::admit_drop(pending& p) {
   if (!there || (slots_[slot].life == line_life::clean && slots_[slot].pins == 0)) {
     if (there) forget(slot, line_event::forgotten);
     if (takes) begin_drop(nullptr, index, nowhere);
-    // A way is free now; those that wait for one go on.
+    // A way is free now, for requests that wait for one.
     if (there && stalled_count_ > 0) poke();
     return outcome::answered;
   }

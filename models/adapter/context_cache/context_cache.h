@@ -2,16 +2,16 @@
 //
 // - A hit is answered in the call. A fetch pins its entry: its storage stays where it is until END_RESP.
 // - Misses of one index share one DMA read. A dirty victim is copied to a write buffer and written; a fetch or drop of
-//   its index waits until that write has landed.
+//   its index waits until the write has landed.
 // - Pinned entries and entries being fetched are no victims. A miss that finds no victim in its set, or no free fetch,
-//   waits first come, first served per set; misses of other sets and hits pass it. It cannot dead-lock as long as no unit
-//   holds an entry while it waits for another one of the same set.
-// - drop: [tlm/context.h]. Later fetches of the index wait behind it and read ICM anew; behind a take until it is given.
+//   waits first come, first served per set; misses of other sets and hits pass. The cache cannot dead-lock as long as no unit
+//   holds an entry while waiting for another one of the same set.
+// - drop: [tlm/context.h]. Later fetches of the index wait behind the drop and read ICM anew; behind a take until it is given.
 // - set_area: waits until nothing is pinned or under way, then forgets everything, dirty entries too (their area is gone).
-// - A cell that goes wrong is noticed when its entry is next found (tlm/cells.h). What ICM has as well is read anew; a dirty
-//   entry is ruined: fetches of it fail, and ICM gets it with a code that does not fit. A tag that goes wrong takes a clean
-//   entry with it. The owner of a dirty one is lost: from then on the cache reads nothing from ICM, since any index might
-//   be that entry, and drops and takes say `failed`, until it is given an area anew.
+// - An entry whose cells go wrong is noticed at its next lookup (tlm/cells.h). A clean entry is read anew from ICM. A dirty
+//   entry is ruined: its fetches fail, and its bytes go to ICM with a wrong code.
+// - A wrong tag loses a clean entry. The index of a dirty entry is lost with its tag, so any index of ICM may
+//   be stale: the cache reads nothing from ICM, and drops and takes say `failed`, until set_area.
 // - failed: index beyond the area, or the DMA read failed. A write-back that fails is counted; its bytes are lost [E11].
 #pragma once
 
@@ -104,7 +104,7 @@ class context_cache : public unit, public faulty {
   void give_back(context_request& r, ps t);
   tlm::tlm_sync_enum slow(context_request& r, ps& t);
 
-  // Each of these answers, hands the request to a queue, or says why it cannot go on.
+  // Answers the request, hands it to a queue, or returns the reason of the stall.
   outcome admit(pending& p);
   outcome admit_fetch(pending& p);
   outcome admit_drop(pending& p);

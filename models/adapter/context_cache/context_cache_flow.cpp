@@ -52,7 +52,7 @@ void context_cache::retry_stalled() {
     } else {
       --stalled_in_set_[set_of(p.request->index)];
     }
-    // Another try takes its turn at the look-up port; what comes meanwhile waits for it.
+    // Another try takes a turn of the lookup port; newcomers wait for it.
     const ps turn = std::max(port_.free_at(), now());
     p.t = std::max(p.t, turn);
     const outcome o = admit(p);
@@ -67,14 +67,14 @@ void context_cache::retry_stalled() {
     }
     if (free_fetches_.empty()) break;
   }
-  // First come, first served: those that came meanwhile are last.
+  // First come, first served: requests that stalled meanwhile are last.
   still.append(list);
   still.append(stalled_);
   stalled_ = still;
   waiting_probe_.set(stalled_count_, now());
 }
 
-// Those that wait for a way or a fetch try again in the cycle after something became free; a look-up may be faster.
+// Stalled requests try again in the cycle after a way or a fetch became free; a lookup may be faster.
 void context_cache::poke() {
   if (poked_) return;
   poked_ = true;

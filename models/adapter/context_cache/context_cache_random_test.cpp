@@ -11,7 +11,7 @@ using testing::run_until_idle;
 using testing::small_cache;
 using bench = testing::context_cache_bench;
 
-// Two clients at random fetch, write, hold and drop; the reference is what the last holder wrote. DMA takes a random time.
+// Two clients at random fetch, write, hold and drop; the reference has the last holder's bytes. DMA takes a random time.
 class random_client : public unit {
  public:
   initiator_socket<context_request> out{"out"};

@@ -1,4 +1,4 @@
-// Times of look-ups, and which requests wait for which.
+// Times of lookups, and which requests wait for which.
 #include "models/adapter/context_cache/context_cache_bench.h"
 
 #include <chrono>
@@ -237,7 +237,7 @@ TEST(ContextCache, AMissIsAcceptedBeforeItIsAnswered) {
   EXPECT_TRUE(answered);
 }
 
-// A way becomes free, and before the one that waits for it goes on another miss of the set comes.
+// A way becomes free, and another miss of the set comes before the stalled request goes on.
 TEST(ContextCache, NewcomersQueueBehindThoseThatWaitForAWay) {
   bench b(small_cache(2, 1));
   context_request& held = b.fetch(2, now());
@@ -253,7 +253,7 @@ TEST(ContextCache, NewcomersQueueBehindThoseThatWaitForAWay) {
   EXPECT_EQ(newcomer.entry, nullptr);
 }
 
-// The only fetch ends, and its requester asks for another entry at once: requests that wait are first.
+// The only fetch ends, and its requester asks for another entry at once: waiting requests are first.
 TEST(ContextCache, NewcomersQueueBehindThoseThatWaitForAFetch) {
   context_cache_config c = small_cache(64, 4);
   c.fetches = 1;

@@ -1,14 +1,17 @@
-// States of a line of the cache, and the events that change them. The number of its loans is counted beside the state; `held`
-// is that count when it is not 0.
+// States of a line of the cache, and the events that change them. The number of its loans is counted beside the state; `held` =
+// the number is not 0.
 #pragma once
 
 #include "tlm/base/state_table.h"
 
 namespace hcasim {
 
-// fetching: its bytes are on their way from ICM. unwanted: and a drop waits for them. dropping: no request gets it any more; it
-// goes when those that hold it have given it back. dropping_dirty: and after it was written to ICM. ruined: newer than ICM, and
-// its cells went wrong; no request gets it, and ICM will. clean, dirty: as ICM has it, or newer; each request gets it.
+// - fetching: its bytes are on their way from ICM
+// - unwanted: fetching, and a drop waits for the bytes
+// - dropping: no request gets the line any more; the last holder's return ends it
+// - dropping_dirty: the same, but the bytes go to ICM first
+// - ruined: newer than ICM, and its cells went wrong; the bytes go to ICM, and no request gets them
+// - clean, dirty: equal to ICM, or newer; each request gets the line
 enum class line_life : std::uint8_t { empty, fetching, unwanted, dropping, dropping_dirty, ruined, clean, dirty };
 
 enum class line_mark : std::uint8_t { held };
@@ -19,8 +22,8 @@ enum class line_event : std::uint8_t {
   fetch_fails,
   lent,
   dirtied,     // given back with other bytes
-  given_back,  // by the last that held it
-  drop_asked,  // and it cannot go at once
+  given_back,  // by the last holder
+  drop_asked,  // while the line is held, dirty or being fetched
   spoils,      // its cells have gone wrong
   loses_its_tag,
   forgotten,
@@ -39,7 +42,7 @@ inline constexpr row rows[] = {
     {.event = e::fetched, .in = {fetching}, .becomes = clean, .without = {held}},
     {.event = e::fetched, .in = {unwanted}, .becomes = dropping, .without = {held}},
     {.event = e::fetch_fails, .in = {fetching, unwanted}, .becomes = empty, .without = {held}},
-    {.event = e::lent, .in = {dropping, clean, dirty}, .sets = {held}},  // dropping: to those that waited for its bytes
+    {.event = e::lent, .in = {dropping, clean, dirty}, .sets = {held}},  // dropping: to requests that waited for the bytes
     {.event = e::dirtied, .in = {clean, dirty}, .becomes = dirty, .needs = {held}},
     {.event = e::dirtied, .in = {dropping, dropping_dirty}, .becomes = dropping_dirty, .needs = {held}},
     {.event = e::given_back, .in = {dropping, dropping_dirty, clean, dirty}, .needs = {held}, .clears = {held}},
@@ -67,7 +70,7 @@ using line_status = decltype(line_table)::state;
 inline line_status status_of(line_life life, std::uint32_t pins) {
   return {.life = life, .marks = enum_set<line_mark>::of(pins != 0 ? 1 : 0)};
 }
-// Each request gets it.
+// Returns whether requests get the line.
 inline bool may_be_lent(line_life l) {
   return l >= line_life::clean;
 }

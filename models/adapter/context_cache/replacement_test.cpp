@@ -22,7 +22,7 @@ TEST(Replacement, EveryNameHasAPolicyInItsPlace) {
     EXPECT_NE(make_replacement(static_cast<replacement_policy>(i), 2, 2, 1), nullptr);
 }
 
-// The promises of every policy to its owner, from sets that were never used on.
+// Every policy keeps its contract, from fresh sets on.
 TEST(Replacement, VictimsAreWaysOfTheSetThatAreNotLocked) {
   for (const replacement_policy policy : all_replacement_policies) {
     for (const std::uint32_t ways : {1U, 2U, 3U, 8U, 12U}) {

@@ -1,5 +1,5 @@
-// Memory on the adapter (device memory, "memic"): regions of it are reached without PCIe by the adapter's own DMA, and by
-// software through a window of BAR 0, 4 or 8 bytes at a time.
+// Memory on the adapter (device memory, "memic"). The adapter's own DMA reaches its regions without PCIe; software reaches them
+// through a window of BAR 0, 4 or 8 bytes at a time.
 //
 // Every request is answered in the call. Errors: bytes outside the memory are `failed` for DMA; software reads all ones and its
 // writes are lost.

@@ -1,4 +1,4 @@
-// One generic payload on its way to PCIe, and the requests that wait for it.
+// One generic payload on its way to PCIe, and the requests waiting for it.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct dma_job {
   ps done{0};
   std::uint64_t word = 0;  // of an atomic
   unsigned completer = 0;
-  icm_entry entry = icm_entry::none;  // what it reads or writes
-  std::vector<std::uint8_t> code;     // of its words, of ICM with a code
+  icm_entry entry = icm_entry::none;  // its place in ICM, if any
+  std::vector<std::uint8_t> code;     // integrity code of its words, if ICM has one
 
   // Returns the place of the code of a burst's words.
   [[nodiscard]] std::uint8_t* code_at(std::uint64_t address) {

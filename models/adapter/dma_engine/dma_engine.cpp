@@ -154,7 +154,7 @@ std::uint32_t dma_engine::tags_for(const completer& c) const {
   return c.tags < most ? std::min(tags_free_, most - c.tags) : 0;
 }
 
-// Returns the completer whose read may go, of those that were requested before `before`: that of the oldest of them, if any.
+// Returns the completer of the oldest read that may go, among reads requested before `before`; nullptr = none may.
 dma_engine::completer* dma_engine::next_read(std::uint64_t before) {
   completer* next = nullptr;
   std::uint64_t oldest = before;
@@ -170,7 +170,7 @@ dma_engine::completer* dma_engine::next_read(std::uint64_t before) {
   return next;
 }
 
-// The reads of the source whose turn it is, of those that have one requested before `before`.
+// Returns the reads of the source in turn, among sources with a read requested before `before`.
 dma_fifo& dma_engine::in_turn(completer& c, std::uint64_t before) {
   const auto may = [&](unsigned source) { return (c.waiting >> source & 1) != 0 && c.reads[source].front().sequence < before; };
   constexpr auto payload = static_cast<unsigned>(dma_source::payload);

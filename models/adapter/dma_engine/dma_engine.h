@@ -1,16 +1,14 @@
-// Moves bytes between the adapter and physical addresses: splits requests at 4 KiB into PCIe bursts, bounded by read tags and
-// write buffer, and performs atomics as read-modify-write under a lock.
+// Moves bytes between the adapter and physical addresses. Requests are split at 4 KiB into PCIe bursts, bounded by read tags
+// and write buffer; atomics are a read-modify-write under a lock.
 //
 // Order: bursts of one source go to PCIe in the order of its requests, and reads behind the writes requested before them. Reads
 // of different sources take turns; a write may pass a read that waits for tags. With the ordering of PCIe (posted in order,
-// reads see earlier writes) this gives the contract of tlm/dma.h. A request of several bursts that fails may have moved the
-// bursts that did not fail.
+// reads see earlier writes) this gives the contract of tlm/dma.h. A failed request of several bursts may have moved some of its
+// bursts.
 //
-// Entries of ICM are checked as they are read (icm_guard.h): an answer whose bytes cannot be believed is `failed` and
-// `damaged`.
+// Entries of ICM are checked as they are read (icm_guard.h): a damaged answer is `failed` and `damaged`.
 //
-// Atomics are 8 bytes, 8-byte aligned (anything else fails), serialised against each other per lock
-// bucket [O8e, O11].
+// Atomics are 8 bytes, 8-byte aligned (anything else fails), serialised against each other per lock bucket [O8e, O11].
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -61,9 +59,9 @@ class dma_engine : public unit, public faulty {
   tlm::tlm_sync_enum on_area(icm_area& a, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay);
 
-  // Reads of one completer: host memory, or another device. Once there are several, none may take every tag. Their sources
-  // take turns, payload several at a time: otherwise the WQEs of the next messages would wait behind the payload of all that
-  // were fetched before, and the link would be idle afterwards.
+  // Reads of one completer: host memory, or another device. Once there are several, none may take every tag. Their sources take
+  // turns, payload several at a time. Otherwise the WQEs of the next messages would wait behind the payload of all fetched
+  // before, and the link would be idle afterwards.
   struct completer {
     std::array<dma_fifo, dma_sources> reads;
     std::uint32_t waiting = 0;  // sources with reads, as a mask
@@ -135,7 +133,7 @@ class dma_engine : public unit, public faulty {
   };
   std::vector<bucket> buckets_;
   icm_guard guard_;
-  bit_faults faults_;  // of entries that are read
+  bit_faults faults_;  // wrong bits of read entries
   pool<dma_job> jobs_;
   burst_pool bursts_;
 

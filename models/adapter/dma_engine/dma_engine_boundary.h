@@ -27,8 +27,7 @@ struct dma_engine_boundary {
     return {std::move(u), its.in, its.areas, its.pcie, its.local};
   }
 };
-// `clients`: as many sockets `in` there are. `requester`: bus, device and function of its bursts. `guard`: of what is read from
-// ICM.
+// `clients`: number of sockets `in`. `requester`: bus, device and function of its bursts. `guard`: checks reads of ICM.
 using dma_engine_maker = dma_engine_boundary (*)(const char* name, const dma_engine_config&, const clock_domain&,
                                                  unsigned clients, std::uint16_t requester, const icm_guard& guard);
 

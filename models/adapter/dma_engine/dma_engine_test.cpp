@@ -216,7 +216,7 @@ TEST(dma_engine, a_read_waits_for_a_tag_and_not_longer) {
   EXPECT_EQ(b.stat("tag_stalls"), 1);
 }
 
-// Otherwise the more WQEs are fetched at once, the longer the next ones wait behind their payload.
+// Without turns, the more WQEs are fetched at once, the longer the next ones wait behind their payload.
 TEST(dma_engine, sources_of_reads_take_turns) {
   dma_engine_config c = bench::defaults();
   c.read_tags = 1;
@@ -234,7 +234,7 @@ TEST(dma_engine, sources_of_reads_take_turns) {
             (std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5, 6, 7, 20, 8, 9, 10, 11, 12, 13, 14, 15, 21, 16, 17, 18, 19, 22}));
 }
 
-// A source whose turn it is does not take it behind a write that was requested before.
+// A source in turn does not pass a write that was requested before.
 TEST(dma_engine, turns_do_not_pass_a_write) {
   dma_engine_config c = bench::defaults();
   c.write_buffer = 64;

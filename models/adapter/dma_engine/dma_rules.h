@@ -9,25 +9,25 @@ namespace hcasim::dma_rules {
 
 inline constexpr std::uint64_t page = 4096;
 
-// MRRS-aligned pieces that [address, address + bytes) touches: the read tags it takes.
+// Returns the number of MRRS-aligned pieces in [address, address + bytes): the read tags needed.
 std::uint32_t read_pieces(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs);
-// The next read burst: inside one page and at most `tags` pieces.
+// Returns the bytes of the next read burst: inside one page and at most `tags` pieces.
 std::uint32_t read_burst(std::uint64_t address, std::uint64_t remaining, std::uint64_t mrrs, std::uint64_t tags);
-// The next write burst: inside one page and at most `buffer` bytes.
+// Returns the bytes of the next write burst: inside one page and at most `buffer` bytes.
 std::uint32_t write_burst(std::uint64_t address, std::uint64_t remaining, std::uint64_t buffer);
 
-// The completer of a read, as far as an address tells: host memory lies in the lowest 16 TiB, devices' windows elsewhere.
+// The completer of a read, by its address: host memory lies in the lowest 16 TiB, devices' windows elsewhere.
 inline constexpr unsigned completers = 4;
 inline unsigned completer_of(std::uint64_t address) {
   return static_cast<unsigned>(((address >> 44) ^ (address >> 60)) % completers);
 }
-// Read tags that one completer leaves to the others, so that a slow one cannot hold up all reads.
+// Returns the read tags that one completer leaves to the others: a slow one cannot stall all reads.
 inline std::uint32_t kept_for_others(std::uint32_t tags) {
   return tags < 2 ? 0 : tags < 16 ? 1 : tags / 8;
 }
 
 // Payload reads between two of other sources, while both wait. With fewer, WQEs come by twos and threes when tags are scarce,
-// and take the tags that their payload needs; with more, what they are for has nothing to do meanwhile.
+// and take the tags of their own payload. With more, the units that wait for WQEs are idle.
 inline constexpr unsigned payload_turns = 8;
 
 inline std::uint32_t bucket_of(std::uint64_t address, std::uint32_t buckets) {

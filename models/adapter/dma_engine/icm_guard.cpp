@@ -9,7 +9,7 @@ namespace hcasim {
 namespace {
 
 constexpr std::size_t word = sizeof(std::uint32_t);
-// Two wrong bits: neither code takes that for right, or for one that it could put right.
+// Two wrong bits: neither code takes the word for right or for correctable.
 constexpr std::uint8_t ruin = 3;
 
 }  // namespace

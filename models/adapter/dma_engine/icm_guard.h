@@ -1,7 +1,7 @@
 // Knows the areas of ICM, and judges whether bytes from there can be believed. Without time.
 //
-// With a code (knob `check`) each 32-bit word of ICM has one in memory: written with the word, read with it, checked and put
-// right before any unit looks. Then the entry is judged by its kind (tlm/icm_sound.h) [E11].
+// With a code (knob `check`) each 32-bit word of ICM has a check word in memory. Both are written and read together, and the
+// word is checked and corrected before any unit looks. Then the entry is judged by its kind (tlm/icm_sound.h) [E11].
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class icm_guard {
   [[nodiscard]] double check_latency() const { return has_code() ? config_.check_latency : 0; }
   // Makes the code of the words of a write, or room for those of a read.
   void make_code(const dma_request& r, std::vector<std::uint8_t>& code) const;
-  // Checks a read that has been done; corrects what can be corrected.
+  // Checks a finished read, and corrects correctable words.
   bool believes(icm_entry kind, const dma_request& r, const std::vector<std::uint8_t>& code);
 
   void list(statistics& s) const;

@@ -11,7 +11,7 @@ namespace hcasim {
 class bar_monitor {
  public:
   virtual ~bar_monitor() = default;
-  // `address` in the UAR pages.
+  // Tells a write into the UAR pages; `address` counts from their begin.
   virtual void uar_written(std::uint64_t address, const std::byte* data, std::uint64_t bytes, ps t) = 0;
 };
 

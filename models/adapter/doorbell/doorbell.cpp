@@ -46,10 +46,10 @@ void doorbell::take_blueflame(const doorbell_rules::uar_write& w, ps t) {
   const doorbell_rules::blueflame& b = w.wqe;
   const ps line = ps(std::llround(1e12 / config_.blueflame_lines.hertz));
   const auto lines = static_cast<std::int64_t>(ceil_div(w.bytes, HCA_WQE_BLOCK));
-  // They pass the port one a cycle, whatever becomes of them.
+  // Lines pass the port one a cycle, whether the WQE is taken or not.
   const ps comes = port_.start(t, clock_.cycles(static_cast<double>(lines)));
   if (!b.whole) {
-    // Its index cannot be trusted either: what the record says can.
+    // Its index is not trusted either; the record's is.
     ++blueflame_bad_;
     if (b.plausible) remember(b.qpn, w.operation, t);
     return;
@@ -74,7 +74,7 @@ void doorbell::take_blueflame(const doorbell_rules::uar_write& w, ps t) {
   arrive({bell::send, b.qpn, b.value, taken, w.operation, &ring}, t, done == t + line * lines);
 }
 
-// An idle unit passes a doorbell on in the call. It is not idle while one that a record told of waits for its turn.
+// Passes a doorbell on in the call if the unit is idle. A recovered doorbell that waits for its turn keeps the unit busy.
 void doorbell::arrive(entry e, ps t, bool prompt) {
   if (prompt && !coming_in_ && size_ == 0 && aside_.empty() && recovered_turn_ < t && pipe_.free_at() <= e.ready) {
     if (e.ready <= now()) {
@@ -155,7 +155,7 @@ void doorbell::drop(const entry& e, ps t) {
 
 void doorbell::drain() {
   const ps t = now();
-  // A record had the turn meanwhile, or another doorbell has come to the front.
+  // A record took the turn in between, or another doorbell has come to the front.
   if (pipe_.free_at() > t || (size_ > 0 && fifo_[head_].ready > t)) return schedule_drain();
   entry e;
   if (size_ > 0) {

@@ -1,11 +1,11 @@
 // The adapter's BAR: control registers and the MSI-X table are passed to their owners; writes into UAR pages are doorbells.
 //
-// Doorbells are taken in order through a FIFO. An SQ or RQ doorbell that finds it full is dropped and its QPN remembered; the
-// indices are then read back from the doorbell record in host memory and rung. CQ and EQ doorbells that find it full wait on
-// the side, the newest of each queue. So no doorbell is ever lost, and the indices passed on for a QP never run backwards.
+// Doorbells are taken in order through a FIFO. At a full FIFO, an SQ or RQ doorbell is dropped and its QPN remembered. Its
+// indices are then read back from the doorbell record in host memory and rung. CQ and EQ doorbells at a full FIFO wait on the
+// side, the newest of each queue. So no doorbell is ever lost, and the indices passed on for a QP never run backwards.
 //
-// BlueFlame: a WQE written whole in one burst to a BlueFlame buffer goes to the send queue with its doorbell. Software has
-// written it to the SQ and the doorbell record as well, so it may be taken as a plain doorbell whenever it does not fit.
+// BlueFlame: a WQE written whole in one burst to a BlueFlame buffer goes to the send queue with its doorbell. Software has also
+// written the WQE to the SQ and the index to the doorbell record. So a WQE that does not fit is taken as a plain doorbell.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ class doorbell : public unit, public doorbell_front {
     std::uint32_t qpn = 0;
     bool send = false;
     bool receive = false;
-    bool stopped = false;  // meanwhile: the record was another QP's
+    bool stopped = false;  // during the read: the record was another QP's
     std::uint32_t sq = 0;
     std::uint32_t rq = 0;
   };
@@ -59,7 +59,7 @@ class doorbell : public unit, public doorbell_front {
   void drain();
   void schedule_drain();
   void came_in();
-  void let_through(const entry& e);  // what was rung; what a record told of is no news while the next one is read
+  void let_through(const entry& e);  // for rung doorbells, which count as newer than a record being read
   ps forward(entry e);               // returns its turn
   void deliver(doorbell_ring& ring);
 
@@ -81,8 +81,8 @@ class doorbell : public unit, public doorbell_front {
   bool draining_ = false;
   bool coming_in_ = false;  // the lines of a WQE that an idle unit will pass on
   entry coming_;
-  std::vector<entry> behind_;                 // what records told of meanwhile
-  ps recovered_turn_{-1};                     // of the last doorbell that a record told of
+  std::vector<entry> behind_;                 // doorbells from records, behind `coming_`
+  ps recovered_turn_{-1};                     // of the last doorbell from a record
   std::array<std::uint16_t, 1024> queued_{};  // SQ doorbells in the FIFO, by QPN modulo 1024
   std::deque<entry> aside_;                   // CQ and EQ doorbells that found the FIFO full
   pool<doorbell_ring> rings_;

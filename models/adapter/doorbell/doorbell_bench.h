@@ -1,4 +1,4 @@
-// A doorbell unit between PCIe and all units that it rings, for tests.
+// A bench around a doorbell unit: PCIe and every unit that can be rung.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -32,7 +32,7 @@ tlm::tlm_sync_enum doorbell_front::on_control(control_request& c, tlm::tlm_phase
   return tlm::TLM_COMPLETED;
 }
 
-// A doorbell that names no queue is judged behind.
+// A doorbell without a queue is judged by the units behind.
 bool doorbell_front::of_owner(std::uint64_t page, const doorbell_rules::uar_write& w) const {
   const bool is_bell = w.is.what == doorbell_rules::target::bell;
   if (is_bell && w.is.kind == bell::event) return page == page_of_events;

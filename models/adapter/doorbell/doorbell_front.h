@@ -1,7 +1,6 @@
-// The adapter's BAR and the sockets of doorbell, as its model and its RTL have them: control registers, the MSI-X table and
-// device memory are passed to their owners, writes into UAR pages go to `write_uar`. A doorbell that is rung through another
-// page than that of its queue (of EQs page 0), or of a queue that was never started, ends here: behind it they are merged by
-// their numbers alone.
+// The BAR and the sockets of doorbell, common to its model and its RTL. Control registers, the MSI-X table and device memory
+// are passed to their owners; writes into UAR pages go to `write_uar`. A doorbell is refused here if its queue was never
+// started, or has another page (of EQs page 0). The units behind merge doorbells by number alone.
 #pragma once
 
 #include <tlm_utils/simple_target_socket.h>
@@ -44,7 +43,7 @@ class doorbell_front {
   ~doorbell_front() = default;
 
   virtual void write_uar(const doorbell_rules::uar_write& w, ps t) = 0;
-  // The QP or SRQ, or the CQ, is stopped: what was rung for it is not meant for the next one of its number.
+  // Forgets the doorbells of a stopped QP, SRQ or CQ: the next queue of the same number must not get them.
   virtual void stopped(bool /*is_cq*/, std::uint32_t /*number*/) {}
   void describe_front(statistics& s);
 
@@ -63,7 +62,7 @@ class doorbell_front {
   static constexpr std::uint16_t no_page = 0xffff;
   static constexpr std::uint64_t page_of_events = 0;
   static constexpr std::uint32_t block = 4096;
-  using pages = std::vector<std::vector<std::uint16_t>>;  // by number, in blocks of those that there are
+  using pages = std::vector<std::vector<std::uint16_t>>;  // by number, in blocks made at need
   static void set(pages& of, std::uint32_t number, std::uint16_t page);
 
   const ps register_latency_;

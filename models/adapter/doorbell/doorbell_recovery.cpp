@@ -45,7 +45,7 @@ process doorbell::recover(ps t) {
   recovering_ = false;
 }
 
-// Overtakes what waits in the FIFO, so what it makes obsolete there goes.
+// Overtakes the FIFO, and cancels the doorbells there that are now obsolete.
 void doorbell::pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value, std::uint64_t operation, ps t) {
   const bool newer =
       !coming_in_ || coming_.kind != kind || coming_.number != qpn || doorbell_rules::ahead(value, coming_.value) > 0;
@@ -63,7 +63,7 @@ void doorbell::pass_recovered(bell kind, std::uint32_t qpn, std::uint32_t value,
   }
 }
 
-// Its entry takes its turn all the same.
+// A cancelled entry still takes its turn.
 void doorbell::cancel(entry& e) {
   e.cancelled = true;
   if (e.kind == bell::send) --queued_[e.number % queued_.size()];

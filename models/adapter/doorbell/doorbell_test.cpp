@@ -27,7 +27,7 @@ TEST(doorbell, an_idle_unit_passes_on_at_once) {
   EXPECT_EQ(event_queue::instance().hand_overs() - before, 10U);  // the stimulus, two orders, and the unit's latency
 }
 
-// Whatever another page rings it neither reaches the QP nor takes the place of what its owner has rung.
+// A doorbell through another page neither reaches the QP nor displaces the owner's doorbell.
 TEST(doorbell, a_qp_is_rung_through_its_own_page) {
   doorbell_config c;
   c.fifo_depth = 2;
@@ -75,7 +75,7 @@ TEST(doorbell, a_cq_is_rung_through_its_own_page_and_an_eq_through_the_first) {
   b.ring(HCA_UAR_CQ, 2, 4, 10_ns, 8);
   b.ring(HCA_UAR_EQ, 1, 5, 10_ns);
   b.ring(HCA_UAR_EQ, 1, 6, 10_ns, 7);
-  b.order_cq(2, false, 0, 10_ns);  // what waits goes with it
+  b.order_cq(2, false, 0, 10_ns);  // its waiting doorbells go with it
   b.order_cq(2, true, 9, 20_ns);
   b.ring(HCA_UAR_CQ, 2, 7, 30_ns, 8);
   b.ring(HCA_UAR_CQ, 2, 2, 30_ns, 9);
@@ -89,7 +89,7 @@ TEST(doorbell, a_cq_is_rung_through_its_own_page_and_an_eq_through_the_first) {
   EXPECT_EQ(b.stat("foreign"), 4);
 }
 
-// A number is given again when its QP is gone; what still waited for the old one is not rung at the new one.
+// A later QP may get the same number: doorbells still waiting for the old QP do not reach it.
 TEST(doorbell, what_waits_for_a_qp_goes_with_it) {
   doorbell_config c;
   c.interval = 1000;
@@ -206,8 +206,7 @@ TEST(doorbell, a_doorbell_passed_on_during_recovery_is_not_undone) {
   EXPECT_EQ(values, (std::vector<std::uint32_t>{9}));
 }
 
-// The newest of the doorbells that were passed on meanwhile counts, not the last: a late one makes no record between the two
-// look new.
+// The newest doorbell passed on during recovery counts, not the last: a late one must not make the record look new.
 TEST(doorbell, a_late_doorbell_during_recovery_undoes_nothing) {
   doorbell_config c;
   c.fifo_depth = 1;

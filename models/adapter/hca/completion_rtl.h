@@ -1,5 +1,5 @@
-// The completion unit with its way to memory as RTL: every CQE, every EQE, every interrupt and every record that is read goes
-// through it. What is decided before (places, arming, events) is the model's.
+// The completion unit with its way to memory as RTL. Every CQE, EQE, interrupt and read of a record goes through the RTL; the
+// decisions before (places, arming, events) are the model's.
 //
 // It takes the place of the model as any unit with the same sockets does (completion_boundary.h).
 #pragma once
@@ -22,7 +22,7 @@ class completion_rtl : public unit {
                  unsigned reporters, const rtl::chosen& what);
   ~completion_rtl() override { rtl::write_coverage(writer.design(), how_, writer.name()); }
 
-  // The boundary of the model, with the socket to memory behind the RTL.
+  // Makes the boundary of the model, with the socket to memory behind the RTL.
   static completion_boundary make(const char* name, const completion_config& config, const clock_domain& clock,
                                   unsigned reporters, const rtl::chosen& what);
 

@@ -60,11 +60,11 @@ class hca : public sc_core::sc_module {
   // Its reset line.
   void reset();
 
-  // Returns the limits that the device reports and its firmware keeps to.
+  // Returns the limits that the device reports and its firmware keeps.
   static fw_limits limits_of(const hca_config& config);
 
  private:
-  // Adds a unit that not every adapter has, or that is never looked up by its name.
+  // Adds a unit that some adapters lack, or without a lookup by its name.
   template <class Unit, class... Arguments>
   Unit& add(Arguments&&... arguments) {
     auto made = std::make_unique<Unit>(std::forward<Arguments>(arguments)...);

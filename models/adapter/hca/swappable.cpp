@@ -24,7 +24,7 @@ rtl::chosen chosen_rtl(const sc_core::sc_object& in, const char* name, const cha
                      rtl::knobs_of(config));
 }
 
-// The model, if that is what is asked for.
+// The model, unless the knob asks for RTL.
 template <class Model, class Config, class... More>
 std::unique_ptr<Model> model_of(const sc_core::sc_object& in, const char* name, const Config& config, More&&... more) {
   if (!config.implementation.is_model()) return nullptr;

@@ -1,7 +1,7 @@
 // Units that exist as a model and as RTL: one of the two is made, and its sockets are met under the same names.
 //
-// The knob `implementation` (tlm/rtl/registry.h) names RTL behind the shell of the unit, whatever its source. completion and
-// dma_engine have no shell here: a replacement brings its own sockets.
+// The knob `implementation` (tlm/rtl/registry.h) names RTL behind the shell of the unit, whatever its source. The units
+// completion and dma_engine have no shell here: a replacement brings its own sockets.
 #pragma once
 
 #include <memory>

@@ -14,9 +14,9 @@ class epoch_table {
  public:
   explicit epoch_table(std::uint32_t capacity = 1024);
 
-  // A reference to the current epoch of `index`; returns its number.
+  // Takes a reference to the current epoch of `index`; returns the epoch's number.
   std::uint64_t take(std::uint32_t index);
-  // Gives it back. True = it was the last one of the older epochs of the index.
+  // Gives a reference back; true = it was the last one to an older epoch of the index.
   bool give(std::uint32_t index, std::uint64_t epoch);
   // Begins a new epoch of `index`; true if references of older ones are left.
   bool renew(std::uint32_t index);

@@ -1,4 +1,4 @@
-// References and drains: a drain is answered when the accesses that are older have ended, and waits for no other.
+// References and drains: a drain waits for the older accesses to end, and for no other.
 #include "models/adapter/key_check/key_check_bench.h"
 #include "tlm/base/random.h"
 
@@ -69,7 +69,7 @@ TEST(KeyCheck, CheckWhoseMrcWasReadBeforeTheDrainIsOlder) {
   EXPECT_EQ(b.answered(d), at);
 }
 
-// And if such a check is refused, the drain goes on with the verdict.
+// A drain goes on with the verdict of the older check, if the check is refused.
 TEST(KeyCheck, RefusedOlderCheckEndsTheDrain) {
   bench b;
   hca_mrc& m = b.region(5);

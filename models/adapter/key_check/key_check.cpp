@@ -132,8 +132,8 @@ bool key_check::look_at_extents(check& c, ps& t) {
   }
 }
 
-// The region of a window may have gone [B4.1]: then the window is as good as unbound. Otherwise the region grants the access
-// too: the access goes through the region's table of now, and a change of the region waits for the access.
+// The region of a window may have gone [B4.1]: then the window is as good as unbound. If the region is intact, the access goes
+// through its current table. A change of the region then waits for the access too.
 bool key_check::look_at_parent(check& c, ps& t) {
   key_request& r = *c.request;
   bool intact = false;
@@ -249,7 +249,7 @@ void key_check::note_waiting() {
   waiting_probe_.set(waiting, now());
 }
 
-// blocking_miss: those behind go on, in the pipeline's turns, until one of them misses.
+// blocking_miss: the checks behind go on, in the pipeline's turns, until one of them misses.
 void key_check::go_on() {
   while (missing_ == 0 && !behind_.empty()) {
     if (pipe_.free_at() > now()) {

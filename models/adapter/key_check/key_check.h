@@ -1,12 +1,12 @@
-// The protection pipeline: may this access touch these bytes [D8..D13], and through which table? One check enters per interval;
-// the MRC comes from its cache (a hit is answered in the call), an address space's extents line by line from theirs; the
-// verdict comes `depth` cycles later. Checks that wait for a cache let others pass (or not: blocking_miss).
+// The protection pipeline: may this access touch these bytes [D8..D13], and through which table? One check enters per interval,
+// and the verdict comes `depth` cycles after the MRC. The MRC comes from its cache (a hit is answered in the call), an address
+// space's extents line by line from theirs. Checks that wait for a cache let others pass (or not: blocking_miss).
 //
-// A check belongs to the epoch of its key at the kernel instant its MRC was read, however long the rest takes; of a window
-// whose region is looked at, also to the epoch of the region's key at the instant that one's MRC was read. A grant keeps these
-// references until END_RESP. The command unit has the MRC dropped from the cache before it drains, and the cache lets an
-// MRC go only when it is given back, so that every check of the old MRC is counted as older [S11, B.2]. An MRC that cannot be
-// fetched is bad_index beyond the table, otherwise table_error [E11].
+// A check belongs to the epoch of its key at the kernel instant its MRC was read, however long the rest takes. If a window's
+// region is looked at, its MRC likewise fixes the epoch of the region's key. A grant keeps these references until END_RESP.
+// Before a drain the command unit drops the MRC from the cache, which lets an MRC go only when it is given back. So every check
+// of the old MRC is counted as older [S11, B.2]. An MRC that cannot be fetched is bad_index beyond the table, otherwise
+// table_error [E11].
 #pragma once
 
 #include "models/adapter/key_check/epochs.h"
@@ -44,15 +44,15 @@ class key_check : public unit {
     context_request mrc;
     context_request extent;
     context_request parent;
-    hca_mrc window;  // orphan_windows: of which `parent` is looked at
+    hca_mrc window;  // orphan_windows: the window whose `parent` is looked at
     extent_search search;
     std::uint64_t left = 0;      // element: bytes of the elements between the next one and `va`
     std::uint32_t elements = 0;  // element: not looked at yet, from extent.index * HCA_EXTENTS_PER_LINE on
-    bool missing = false;        // waits for more than a hit takes
+    bool missing = false;        // waits longer than for a hit
     ps arrived{0};
     check* next = nullptr;
   };
-  // To the region of a window, of an access that has ended.
+  // The reference to the region of a window, given back after the window's.
   struct second_reference {
     key_check* self = nullptr;
     std::uint32_t index = 0;
@@ -70,7 +70,7 @@ class key_check : public unit {
   tlm::tlm_sync_enum handle(key_request& r, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum handle_control(key_request& r, tlm::tlm_phase phase, ps& t);
 
-  // Each goes on until the verdict is there (true; `t` is its time) or an answer of a cache is missing.
+  // Goes on, as each function below, until the verdict is there (true; `t` is its time) or an answer of a cache is missing.
   bool begin(check& c, ps& t);
   bool fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index,
              void (*answered)(void*, transaction&, ps), ps& t);

@@ -1,4 +1,4 @@
-// For tests: MRCs, extents and those who ask, around a key check.
+// A bench around a key check: MRCs, extents and requesters.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Accesses through windows whose region is looked at: they belong to both keys.
+// Accesses through windows whose region is looked at, too: they belong to the epochs of both keys.
 #include "models/adapter/key_check/key_check_bench.h"
 
 namespace hcasim {
@@ -64,7 +64,7 @@ TEST(KeyCheckWindows, ADrainOfEitherKeyWaitsForTheAccess) {
   }
 }
 
-// The region's MRC comes late; the drain begins before it, between the two, or behind it.
+// The region's MRC comes late. The drain begins before the window's MRC is read, between the two reads, or after both.
 TEST(KeyCheckWindows, AnAccessIsOfTheRegionsEpochInWhichItsMrcWasRead) {
   windowed b;
   b.mrcs.lines[5].latency = 200_ns;

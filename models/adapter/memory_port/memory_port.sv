@@ -1,5 +1,5 @@
-// A unit's way to memory, of up to 64 bytes at once. What is asked goes on in its order, one a cycle; no more than WINDOW writes are
-// under way, and a read waits for those before it: what software sees of a completion queue and of its record fits together.
+// A unit's way to memory, of up to 64 bytes at once. Requests go on in order, one a cycle. No more than WINDOW writes are under
+// way, and a read waits for the writes before it. So software sees a completion queue and its record agree.
 //
 //   req      tag, write, bytes, address, data; a tag is in use until it is answered
 //   mem      the same, to memory

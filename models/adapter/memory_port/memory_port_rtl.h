@@ -17,7 +17,7 @@ class memory_port_rtl : public rtl::shell {
   memory_port_rtl(const sc_core::sc_module_name& name, const clock_domain& clock, rtl::design_factory make,
                   const rtl::shell_options& options = {});
 
-  // Calls `then` when everything that was asked until now has been handed on.
+  // Calls `then` when every earlier request has been handed on.
   void when_handed_on(action then);
   [[nodiscard]] bool all_handed_on() const { return handed_on_ == asked_; }
 

@@ -1,5 +1,4 @@
-// Lines of the leaf cache, and entries of upper levels, whose cells have gone wrong: memory has them too, so they are read
-// anew.
+// Wrong cells in lines of the leaf cache and in entries of upper levels: memory has both, so they are read anew.
 #include "models/adapter/page_walker/page_walker_bench.h"
 
 namespace hcasim {
@@ -69,7 +68,7 @@ TEST(WalkerTags, ADetectedOneIsWalkedForAnew) {
   EXPECT_EQ(f.reads, 1U);
 }
 
-// The line of one key is found for another one then.
+// The line of one key is found for another.
 TEST(WalkerTags, WithoutACodeItIsTheLineOfAnotherKey) {
   page_walker_bench b({}, {.check = icm_check::none, .kind = icm_entry::pte});
   const translation m = table(1, 1);
@@ -88,7 +87,7 @@ TEST(WalkerTags, WithoutACodeItIsTheLineOfAnotherKey) {
   EXPECT_EQ(r.physical, 0x1000U);
 }
 
-// A second line under a node that is known: what the entry of the node is spoiled to, and what is read then.
+// A lookup of a second line under a cached node: the spoiled entry, and the line read through it.
 found spoiled_node(icm_check check, std::size_t kind, std::uint64_t draw) {
   page_walker_bench b({}, {.check = check, .kind = icm_entry::pte});
   const translation m = table(1, 2);

@@ -17,7 +17,7 @@ inline std::uint64_t page_offset(const translation& m, std::uint64_t va) {
   return (va - m.table_va) & ((std::uint64_t{1} << m.page_shift) - 1);
 }
 
-// Which node of `level` holds the entry for this page, counted over the whole level; 0 for the root.
+// Returns the node of `level` with the entry for this page, counted over the whole level; 0 for the root.
 inline std::uint64_t node_of(const translation& m, std::uint64_t page, unsigned level) {
   return level + 1 >= m.levels ? 0 : page >> (HCA_PTE_BITS * (level + 1));
 }
@@ -29,7 +29,7 @@ inline std::uint64_t entry_address(const translation& m, std::uint64_t node, std
   return node + number * sizeof(hca_pte);
 }
 
-// Physical address of a VA in a page whose entry is present.
+// Returns the physical address of a VA in a page whose entry is present.
 inline std::uint64_t physical(const translation& m, hca_pte leaf, std::uint64_t va) {
   return (leaf & ~std::uint64_t{0xfff}) + page_offset(m, va);
 }

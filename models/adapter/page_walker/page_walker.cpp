@@ -88,7 +88,8 @@ bool page_walker::look(translate_request& r) {
   return answer_from(r, leaf);
 }
 
-// True = a bit of the entries or of their tag is wrong. A tag that is believed makes them those of another key or queue.
+// True = a bit of the entries or of their tag is wrong. A wrong tag that fits its check gives the entries to another key or
+// queue.
 bool page_walker::spoiled(translation_cache& cache, const translation_cache::key& k, std::span<std::uint64_t> entries) {
   auto tag = static_cast<std::uint32_t>(k.tag_plus_1 - 1);
   const bool fits = cells_.read_tag(tag);

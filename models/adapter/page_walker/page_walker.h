@@ -1,16 +1,15 @@
-// Virtual to physical: a leaf cache, caches of the upper levels' nodes, and walkers that read what is missing, one DMA read per
-// level (8 bytes; of the last level a line of entries).
+// Virtual to physical: a leaf cache, caches of the upper levels' nodes, and walkers that read missing entries. A walk is one
+// DMA read per level (8 bytes; of the last level a line of entries).
 //
 // - A hit, and a physical map (levels 0: physical = va), is answered in the call. An answer ends at the end of the page.
-// - Misses of one line share one walk. A walk that finds no walker waits for one, a miss that finds no MSHR for that; both
-//   in order.
-// - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next look
+// - Misses of one line share one walk. Walks wait in order for a walker, misses in order for an MSHR.
+// - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next lookup
 //   reads it anew.
-// - A line or an entry of an upper level whose cells, or whose tag, have gone wrong is noticed when it is next found
-//   (tlm/cells.h), and read anew.
-// - A DMA read that fails, or a map that cannot be (more than 4 levels, pages below 4 KiB), is table_error [E11]. A null map
-//   has no physical address: not_present.
-// - drop forgets the entries of a tag in a VA range; walks of them under way still answer, but leave nothing in the caches,
+// - A line or an entry of an upper level whose cells or tag have gone wrong is noticed at its next lookup (tlm/cells.h), and
+//   read anew.
+// - table_error: a DMA read failed, or the map cannot be (more than 4 levels, pages below 4 KiB) [E11].
+// - not_present: a null map, which has no physical address.
+// - drop forgets the entries of a tag in a VA range. Walks of the range under way still answer, but fill no cache,
 //   and no later miss joins them [tlm/translate.h].
 #pragma once
 
@@ -54,17 +53,17 @@ class page_walker : public unit, public faulty {
     ps t{0};
     pending* next = nullptr;
   };
-  // A line that was missed: an MSHR, and once it has a walker a walk.
+  // A missed line: an MSHR, and a walk once a walker is assigned.
   struct walk {
     translation map;
     translation_cache::key key;
     std::uint64_t line = 0;
-    std::uint64_t operation = 0;  // of who missed first
+    std::uint64_t operation = 0;  // of the first miss
     ps missed{0};
     ps begin{0};
     bool poisoned = false;     // its line was dropped: leaves nothing in the leaf cache, no walk joins
     bool tag_dropped = false;  // something of its tag was dropped: leaves no nodes in the upper caches
-    bool launching = false;    // the call that started it has not returned
+    bool launching = false;    // the call that starts the walk has not returned
     fifo<pending> waiting;
     dma_request read;
     std::uint64_t entries[max_line] = {};
@@ -82,11 +81,11 @@ class page_walker : public unit, public faulty {
 
   tlm::tlm_sync_enum handle(translate_request& r, tlm::tlm_phase phase, ps& t);
   void drop(translate_request& r);
-  // True = answered.
+  // Answers from the caches; false = there is no usable entry.
   bool look(translate_request& r);
   bool spoiled(translation_cache& cache, const translation_cache::key& k, std::span<std::uint64_t> entries);
   bool answer_from(translate_request& r, std::uint64_t leaf);
-  // Present, and not read-only for a write.
+  // Returns whether the entry is present, and not read-only for a write.
   static bool usable(const translate_request& r, std::uint64_t leaf) {
     return (leaf & HCA_PTE_PRESENT) && !((leaf & HCA_PTE_READ_ONLY) && r.write);
   }

@@ -1,4 +1,4 @@
-// For tests: tables in ICM and one who asks, around a page walker.
+// A bench around a page walker: tables in ICM and a requester.
 #pragma once
 
 #include <cstring>

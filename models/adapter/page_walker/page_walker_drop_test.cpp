@@ -1,4 +1,4 @@
-// Effects of a drop: nothing that was read before it is used.
+// Effects of a drop: entries read before are not used.
 #include "models/adapter/page_walker/page_walker_bench.h"
 
 namespace hcasim {

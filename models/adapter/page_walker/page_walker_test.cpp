@@ -1,4 +1,4 @@
-// Look-ups and walks: exact times, answers, throughput.
+// Lookups and walks: exact times, answers, throughput.
 #include <chrono>
 #include <cstdio>
 
@@ -209,7 +209,7 @@ TEST(PageWalker, EqualMissesShareOneWalk) {
   EXPECT_EQ(b.count("merged"), 2U);
 }
 
-// Lines that all miss, W walkers, L levels: W / (L * latency); and Little's law on those that wait.
+// Lines that all miss, W walkers, L levels: W / (L * latency); and Little's law on the waiting misses.
 TEST(PageWalker, ThroughputIsWalkersOverLevelsTimesLatency) {
   page_walker_config c;
   c.walkers = 3;
@@ -226,7 +226,7 @@ TEST(PageWalker, ThroughputIsWalkersOverLevelsTimesLatency) {
   EXPECT_NEAR(n / seconds, 3 / (3 * 500e-9), 0.02 * 3 / (3 * 500e-9));
   EXPECT_EQ(b.reads(), 3 * n);
   for (std::uint64_t i = 0; i < n; ++i) ASSERT_EQ(b.requests[i].physical, i << 12);
-  // Line i has a walker from round i / 3 on: everybody waits i / 3 rounds before it.
+  // Line i has a walker from round i / 3 on, so its requests wait i / 3 rounds.
   const double waited = std::get<level*>(b.stat("queued").value)->mean(now()) * to_seconds(now());
   EXPECT_NEAR(waited / n, (n / 3.0) / 2 * 1500e-9, 0.02 * (n / 3.0) / 2 * 1500e-9);
   EXPECT_NEAR(std::get<level*>(b.stat("walkers_busy").value)->mean(now()) * to_seconds(now()) / seconds, 3, 0.06);

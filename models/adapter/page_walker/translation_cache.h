@@ -1,8 +1,8 @@
 // Set-associative cache of page-table entries: lines of leaves, or single ones of upper levels.
 //
-// An entry is known by whose table it belongs to (tag and root address: an access of an older epoch, which still walks the old
-// table, never meets the new one's entries) and by its place in it. Each entry also knows the VAs it covers: entries of one
-// tag hang on a list, so that dropping a range costs what is cached of the tag, not a scan of the cache.
+// An entry is known by its table (tag and root address) and by its place in the table. So an access of an older epoch, which
+// still walks the old table, never meets the new one's entries. Each entry also knows the VAs it covers. Entries of one tag are
+// on a list: dropping a range costs the entries of the tag, not a scan of the cache.
 #pragma once
 
 #include <memory>
@@ -27,12 +27,12 @@ class translation_cache {
   // `words` 8-byte words per entry; sets 0: caches nothing.
   translation_cache(std::uint32_t sets, std::uint32_t ways, std::uint32_t words, replacement_policy policy, std::uint64_t seed);
 
-  // The entry's words, or nullptr. Counts as a use.
+  // Returns the entry's words, or nullptr. Counts as a use.
   std::uint64_t* find(const key& k);
   // Puts in (or replaces) the entry, which covers VAs [first, last] modulo 2^64. True = another one made room.
   bool put(const key& k, const std::uint64_t* words, std::uint64_t first, std::uint64_t last);
   void forget(const key& k);
-  // The entry becomes that of another tag.
+  // Gives the entry to another tag.
   void rename(const key& k, std::uint32_t tag);
   // Forgets the entries of `tag` that cover any VA of [first, last]; returns how many.
   std::uint32_t drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
@@ -53,7 +53,7 @@ class translation_cache {
     const std::uint64_t h = k.number + k.tag_plus_1 * 0x9e3779b1U;
     return static_cast<std::uint32_t>(mask_ ? h & mask_ : h % sets_);
   }
-  // Never 0; tells most keys apart, so that a look-up reads one word per way.
+  // Returns a number other than 0 that tells most keys apart: a lookup reads one word per way.
   static std::uint32_t signature_of(const key& k) {
     return static_cast<std::uint32_t>((k.number * 0x9e3779b97f4a7c15U + (k.table >> 6) + k.tag_plus_1 * 0x85ebca6bU) >> 16) | 1;
   }
@@ -79,7 +79,7 @@ class translation_cache {
   std::unique_ptr<replacement> policy_;
 };
 
-// Whether [a, a_last] and [b, b_last] share a value, modulo 2^64.
+// Returns whether [a, a_last] and [b, b_last] share a value, modulo 2^64.
 inline bool overlap(std::uint64_t a, std::uint64_t a_last, std::uint64_t b, std::uint64_t b_last) {
   return b - a <= a_last - a || a - b <= b_last - b;
 }

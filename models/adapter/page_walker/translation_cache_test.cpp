@@ -48,7 +48,7 @@ TEST(TranslationCache, WithoutSetsCachesNothing) {
   EXPECT_EQ(cache.drop(1, 0, ~0ULL), 0U);
 }
 
-// Whatever is found is what was put last; whatever was dropped is not found; the count is right.
+// A lookup finds the last words put for its key; a dropped entry is not found; the count is right.
 TEST(TranslationCache, EqualsAReferenceMap) {
   translation_cache cache(5, 3, 2, replacement_policy::plru, 1);
   random_stream random(9, "cache");

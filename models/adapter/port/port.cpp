@@ -128,7 +128,7 @@ void port::admit(lane& l) {
     l.turn = (l.turn + 1) % static_cast<unsigned>(l.queues.size());
     egress_wait_.add(now() - w.since);
     take(l, *w.p);
-    // It counts as waiting meanwhile, so that what its sender sends in response does not overtake it.
+    // The packet counts as waiting during the answer: the sender's next packet must not overtake it.
     target_socket<packet>::respond(*w.p, now());
     --l.waiting_packets;
     egress_waiting_.set(l.waiting_packets, now());
@@ -136,7 +136,7 @@ void port::admit(lane& l) {
   if (l.waiting_packets != 0) admit_later(l);
 }
 
-// When there may be room, and a turn, for the next packet that waits; nothing if only an answer can tell.
+// Looks again when there may be room, and a turn, for the next waiting packet; not at all if only an answer can tell.
 void port::admit_later(lane& l) {
   ps when = std::max(egress_pipe_.free_at(), now());
   if (when >= l.armed) return;
@@ -158,7 +158,7 @@ tlm::tlm_sync_enum port::receive(packet& p, tlm::tlm_phase, ps& t) {
   return deliver(p, t, nullptr);
 }
 
-// By its GRH [H1], and one that is for a group by all that makes it one [H4].
+// Returns whether the GRH is for this port [H1]; a packet to a group needs a group's LID, GID, GRH and QPN [H4].
 bool port::is_for_us(const packet& p) const {
   const packet_header& h = p.header;
   if (!hca_lid_is_group(h.dest_lid)) return p.grh.dest == gid_;
@@ -233,7 +233,7 @@ void port::hand_over(held& h) {
   if ((response ? requester : responder).send(p, t) == tlm::TLM_COMPLETED) consumed(h, p, t);
 }
 
-// A consumer that had kept the packet in the receive buffer has answered it.
+// A consumer has answered a packet kept in the receive buffer.
 void port::consumed(held& h, packet& p, ps t) {
   const transaction upstream = h.upstream;
   lane* const looped = h.looped;

@@ -1,18 +1,20 @@
 // The adapter's port: packets of requester and responder to the link, packets of the link to requester and responder.
 //
-// A packet to a multicast LID goes to the link, and a copy of it turns around inside the port, for the groups of this adapter;
-// should it come back from the link, it is dropped.
+// A packet to a multicast LID goes to the link, and a copy turns around inside the port, for the groups of this adapter. Should
+// the packet come back from the link, it is dropped.
 //
-// Egress: the sender has encoded the packet (ICRC included). It is answered when the port has taken it: at once while fewer
-// than `egress_packets` of its lane wait for the link, otherwise later, senders in turns. A packet to the port's own LID turns
-// around inside the port. `packet::departed` is done when the last byte has left, or the packet has turned around.
-// Ingress: a packet whose ICRC or headers are wrong, or that is for another LID, GID or partition, is dropped and returned to
-// the pool. Multicast is UD to QP 0xffffff with a GRH. Others go to the requester (responses) or to the responder. The consumer
-// answers when it has consumed the packet (TLM_COMPLETED) or later (TLM_ACCEPTED: it holds the receive buffer meanwhile); only
-// then is the link answered, which gives the credits back.
+// Egress: the sender has encoded the packet (ICRC included) and is answered when the port has taken it. The answer comes at
+// once while fewer than `egress_packets` of its lane wait for the link, otherwise later, senders in turns. A packet to the
+// port's own LID turns around inside the port. `packet::departed` is done when the last byte has left, or the packet has turned
+// around.
 //
-// Ownership of packets: the sender's until it is answered, the receiver's from then on. The consumer answers a packet and then
-// returns it to the pool (or before it returns TLM_COMPLETED); after the answer no other unit looks at it.
+// Ingress: a packet whose ICRC or headers are wrong, or for another LID, GID or partition, is dropped and returned to the pool.
+// Multicast is UD to QP 0xffffff with a GRH. Others go to the requester (responses) or to the responder. The consumer answers
+// at once (TLM_COMPLETED), or later and holds the receive buffer meanwhile (TLM_ACCEPTED). Only then is the link answered,
+// which gives the credits back.
+//
+// Ownership of packets: the sender's until the answer, the receiver's from then on. The consumer returns a packet to the pool
+// after its answer, or before it returns TLM_COMPLETED. After the answer no other unit looks at the packet.
 #pragma once
 
 #include <deque>
@@ -52,7 +54,7 @@ class port : public unit {
     unsigned index = 0;
     tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase, ps& t) { return self->send(index, p, t); }
   };
-  // The packets of a lane that the port holds: until their last byte has left (`leaving`), or until that time is known.
+  // The packets of a lane in the port: until their last byte has left (`leaving`), or until this time is known.
   struct lane {
     port* self = nullptr;
     ring<ps> leaving;
@@ -62,14 +64,14 @@ class port : public unit {
     unsigned turn = 0;
     ps armed = never;
   };
-  // A packet that a consumer has not answered: who is to be answered then.
+  // A packet that a consumer has not answered, and the way to its sender.
   struct held {
     port* self = nullptr;
     packet* p = nullptr;
     transaction upstream;
     ps since = never;        // the consumer was handed it
-    lane* looped = nullptr;  // it did not come from the link but from this egress lane
-    bool copied = false;     // a copy of what went to the link: no sender waits for it
+    lane* looped = nullptr;  // the egress lane of a packet that turned around
+    bool copied = false;     // a copy of a packet to the link: no sender waits for it
   };
   // A packet on its way through the port, to the link or to a consumer of the same adapter.
   struct passing {

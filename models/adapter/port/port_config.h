@@ -7,7 +7,7 @@
 
 namespace hcasim {
 
-// The link layer that the port shows to programs: on the wire it is InfiniBand either way.
+// The link layer shown to programs; the wire is InfiniBand either way.
 enum class link_layer_kind : std::uint8_t { infiniband, ethernet };
 
 struct port_config {

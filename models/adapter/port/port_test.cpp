@@ -308,7 +308,7 @@ TEST(PortIngress, DropsBadPacketsAndPoolsThem) {
 TEST(PortIngress, TellsTheReceiverWhatIsOnTheWire) {
   bench t;
   packet& p = make(t.packets, wire::send_only, 1, own_lid);
-  p.header.psn = 999;  // not what the bytes say
+  p.header.psn = 999;  // differs from the bytes
   t.line.send(p, 0_ps);
   run_until_idle();
   EXPECT_EQ(psns(t.responder), (std::vector<std::uint32_t>{1}));

@@ -1,6 +1,6 @@
-// Does an access lie in one extent of an address space? The extents are disjoint and never adjacent [S9], so that an access is
-// legal exactly if it lies in the one extent that its first byte is in. They stand in a tree of 64-byte lines
-// (firmware/abi/mrc.h), of which one per level is looked at; the caller fetches a line at a time:
+// Does an access lie in one extent of an address space? The extents are disjoint and never adjacent [S9], so an access is legal
+// exactly if the extent of its first byte holds all of it. The extents stand in a tree of 64-byte lines (firmware/abi/mrc.h).
+// One line per level is looked at; the caller fetches a line at a time:
 //
 //   extent_search s(mrc, va, length);
 //   do fetch line s.line(); while (s.look(bytes of the line) == extent_search::more);
@@ -23,7 +23,7 @@ class extent_search {
   extent_search(const hca_mrc& m, std::uint64_t va, std::uint64_t length)
       : offset_(va - m.table_va), length_(length), line_(m.extent / HCA_EXTENTS_PER_LINE), levels_(m.extent_count) {}
 
-  // The line wanted next, by its number in the extent area.
+  // Returns the number, in the extent area, of the line wanted next.
   [[nodiscard]] std::uint32_t line() const { return line_; }
   // Looks at that line.
   result look(const std::byte* line);

@@ -1,5 +1,5 @@
-// May this access use this memory region context? The rules in the order of the responder pipeline [D8 to D13]; the same order
-// holds for L_Keys, so that the counters mean the same on both sides.
+// May this access use this memory region context? The rules stand in the order of the responder pipeline [D8 to D13]. L_Keys
+// have the same order, so the counters mean the same on both sides.
 //
 // Contract: the caller has fetched the MRC that `key >> 8` selects, and has decided what a length of 0 means [D7]. Plain C++,
 // no state, no time: shared by every unit that judges keys.
@@ -14,7 +14,7 @@
 
 namespace hcasim {
 
-// A type 2 window is tied to a QP alone (2A) or to a QP and its PD (2B); an adapter offers one of them [C.1].
+// A type 2 window is tied to a QP alone (2A), or to a QP and its PD (2B). An adapter offers one of them [C.1].
 enum class window_association : std::uint8_t { qp, qp_and_pd };
 
 struct access_request {
@@ -37,29 +37,29 @@ constexpr bool is_window(const hca_mrc& m) {
   return m.kind == HCA_MRC_WINDOW_1 || m.kind == HCA_MRC_WINDOW_2;
 }
 
-// Zero-based windows are addressed from 0 on [C.5]; zero-based regions have start 0 already.
+// Returns whether the window is addressed from 0 on [C.5]; zero-based regions have start 0 already.
 constexpr bool zero_based_window(const hca_mrc& m) {
   return is_window(m) && (m.access & HCA_ACCESS_ZERO_BASED) != 0;
 }
 
-// [D8] The entry holds an object; index 0 is never handed out [A8].
+// Checks [D8]: the entry holds an object. Index 0 is never handed out [A8].
 inline bool index_valid(const hca_mrc& m, const access_request& a) {
   return hca_key_index(a.key) != 0 && m.kind != HCA_MRC_NONE && m.kind < HCA_MRC_KINDS && m.state != HCA_MRC_INVALID;
 }
 
-// [D9, A1]
+// Checks [D9, A1].
 inline bool key_matches(const hca_mrc& m, const access_request& a) {
   return m.key_byte == hca_key_byte(a.key);
 }
 
-// [D10] A fast-register region or a type 2 window between invalidation and its next use is FREE.
+// Checks [D10]: a fast-register region or a type 2 window is FREE between invalidation and its next use.
 constexpr bool state_valid(const hca_mrc& m, const access_request&) {
   return m.state == HCA_MRC_VALID;
 }
 
-// [D11, B.1] Everything belongs to one function of the adapter. Regions and type 1 windows: the PD. Type 2 windows: the QP (the
-// generation tells it from a later one of the same number [C.1]), with 2B its PD as well. An address space may be tied to one
-// QP besides its PD. The reserved L_Key asks for privilege instead of a PD [A8].
+// Checks [D11, B.1]: an object belongs to one function of the adapter. Regions and type 1 windows: the PD. Type 2 windows: the
+// QP, with 2B its PD as well; the generation tells QPs of one number apart [C.1]. An address space may be tied to one QP
+// besides its PD. The reserved L_Key asks for privilege instead of a PD [A8].
 constexpr bool associated(const hca_mrc& m, const access_request& a) {
   if (m.function != a.function) return false;
   if (m.flags & HCA_MRC_PRIVILEGED) return a.privileged;
@@ -73,26 +73,26 @@ constexpr bool associated(const hca_mrc& m, const access_request& a) {
   }
 }
 
-// [D12, D.2] Local read is always granted. A window is no L_Key [A3], the reserved L_Key is no R_Key [A8], and a remote access
-// that names no right has none.
+// Checks [D12, D.2]: local read is always granted. A window is no L_Key [A3], the reserved L_Key is no R_Key [A8], and a remote
+// access without a right is refused.
 constexpr bool permitted(const hca_mrc& m, const access_request& a) {
   if (a.remote && ((m.flags & HCA_MRC_PRIVILEGED) || a.rights == 0)) return false;
   if (!a.remote && is_window(m)) return false;
   return (a.rights & ~m.access) == 0;
 }
 
-// [BND15] Physical, null, indirect, device-memory and dma-buf regions take none.
+// Returns whether windows may be bound to the region [BND15]: not to physical, null, indirect, device-memory and dma-buf ones.
 constexpr bool takes_windows(const hca_mrc& m) {
   return m.kind == HCA_MRC_REGION || m.kind == HCA_MRC_FAST || m.kind == HCA_MRC_ADDRESS_SPACE;
 }
 
-// [D13] The whole length, without overflow.
+// Checks [D13]: the whole length is in bounds, without overflow.
 constexpr bool in_bounds(const hca_mrc& m, const access_request& a) {
   const std::uint64_t base = zero_based_window(m) ? 0 : m.start;
   return a.va >= base && a.length <= m.length && a.va - base <= m.length - a.length;
 }
 
-// [E11] A table that cannot be, or a tree of extents: physical, null and indirect regions go without one.
+// Checks [E11]: the table, or the tree of extents, is possible. Physical, null and indirect regions have none.
 constexpr bool table_sane(const hca_mrc& m) {
   if (m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count > HCA_EXTENT_LEVELS) return false;
   if (m.kind == HCA_MRC_PHYSICAL || m.kind == HCA_MRC_NULL || m.kind == HCA_MRC_INDIRECT) return true;
@@ -114,7 +114,7 @@ inline constexpr rule in_order[] = {
 }  // namespace rules
 
 // With a tree of extents, `granted` of an MRC holds for the outer range only: the extents decide (extents.h). `Without` leaves
-// a rule out; tests show with it that each rule is needed.
+// a rule out: tests show that each rule is needed.
 inline constexpr std::size_t no_rule = ~std::size_t{0};
 template <std::size_t Without = no_rule>
 inline verdict judge_by_rules(const hca_mrc& m, const access_request& a) {
@@ -129,7 +129,7 @@ constexpr bool needs_extents(const hca_mrc& m) {
   return m.kind == HCA_MRC_ADDRESS_SPACE && m.extent_count != 0;
 }
 
-// Access through a window whose region may have gone [B4.1, orphan]: the region must still be what the window was bound to.
+// Returns whether the region of a window is still as at its bind, since it may have gone [B4.1, orphan].
 constexpr bool parent_intact(const hca_mrc& window, const hca_mrc& region) {
   return region.state == HCA_MRC_VALID && rules::takes_windows(region) && region.key_byte == hca_key_byte(window.parent) &&
          region.function == window.function && region.pd == window.pd && window.start >= region.start &&
@@ -137,7 +137,7 @@ constexpr bool parent_intact(const hca_mrc& window, const hca_mrc& region) {
 }
 
 // The part of a granted access that the page walker needs. A window translates through the table of its parent, and under its
-// tag: the one that it was bound to, or, where the region is looked at, the one that the region has now.
+// tag. The parent is the region as bound, or, where the region is looked at, the region as it is now.
 struct mapping {
   translation map;
   std::uint64_t va_offset = 0;  // translate va + va_offset

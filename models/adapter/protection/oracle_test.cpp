@@ -1,5 +1,5 @@
-// The rules alone against the oracle: random orders on a handful of regions, windows, QPs and PDs. And each rule left out once:
-// then they must disagree.
+// The rules alone against the oracle: random orders on a handful of regions, windows, QPs and PDs. With any one rule left out,
+// rules and oracle must disagree.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -27,7 +27,7 @@ struct left_out {
   std::size_t fast = no_rule;
 };
 
-// One order of a sequence: what, and where its random choices come from.
+// One order of a sequence: its kind, and the seed of its random choices.
 struct step {
   std::uint64_t dice = 0;
 };
@@ -51,7 +51,7 @@ class two_worlds {
   two_worlds(bool type_2a, const left_out& without)
       : told_(type_2a), config_{type_2a ? window_association::qp : window_association::qp_and_pd}, without_(without) {
     for (std::uint32_t i = 1; i <= objects; ++i) create(i, static_cast<std::uint8_t>(i), 1 + i % 2, 0);
-    // Index 0 belongs to no object, even if its entry looks like a region that may do everything.
+    // Index 0 belongs to no object, even if its entry looks like a region with all rights.
     mrcs_[0] = mrcs_[2];
     mrcs_[0].length = 64 * page;
     mrcs_[0].access = 0x1f;
@@ -274,7 +274,7 @@ TEST(Oracle, AgreesOverAMillionOrders) {
   }
 }
 
-// The same in a form that shrinks to the shortest sequence.
+// The same comparison in a form that shrinks to the shortest sequence.
 TEST(Oracle, ShortestDisagreement) {
   const bool ok = rc::check("the rules and the oracle agree", [](bool type_2a, const std::vector<std::uint64_t>& dice) {
     two_worlds w(type_2a, {});

@@ -11,7 +11,7 @@ namespace hcasim {
 struct window_rules_config {
   window_association type2 = window_association::qp_and_pd;
   bool invalidate_regions = false;        // LOCAL_INV of a registered region [C6.1 inv_plain_mr]
-  bool invalidate_free_is_error = false;  // of what is FREE already [C6.3 inv_free]
+  bool invalidate_free_is_error = false;  // of an object already FREE [C6.3 inv_free]
 };
 
 namespace rules {
@@ -34,9 +34,9 @@ inline constexpr std::size_t bind_rules = 15;
 
 }  // namespace rules
 
-// `without` leaves a rule out; tests show with it that each rule is needed.
+// Returns the first fault of a bind. `without` leaves a rule out: tests show that each rule is needed.
 window_fault check_bind(const window_change& r, const hca_mrc& window, const hca_mrc& region, std::size_t without = no_rule);
-// Makes the window what was asked for; the caller counts it at its regions.
+// Makes the window as requested; the caller counts it at its regions.
 void apply_bind(const window_change& r, hca_mrc& window, const hca_mrc& region);
 
 window_fault check_invalidate(const window_change& r, const hca_mrc& m, const window_rules_config& c,
@@ -51,8 +51,8 @@ void apply_fast_register(const window_change& r, hca_mrc& m);
 // Returns the MRC of a window, bound or not, after an unbind: its place, its PD and its key byte.
 hca_mrc unbound(const hca_mrc& window);
 
-// Whether `m` is the region that a window's `parent` names, so that its count of windows may change. That of an address space
-// whose rights allow no binding never does: they are its rights for life, and the firmware writes its entry without a look.
+// Returns whether `m` is the region that a window's `parent` names, so its count of windows may change. An address space whose
+// rights allow no binding is never counted. Its rights are for life, and the firmware writes its entry without reading it.
 bool counts_windows(const hca_mrc& m, std::uint32_t parent);
 
 }  // namespace hcasim

@@ -1,18 +1,18 @@
-// States of a QP's send side, and the events that change them. Beside the state stand positions in its queue (cursor, failed),
-// PSNs and counters, which any state may have; guards against the re-entry of coroutines are no part of it either.
+// States of a QP's send side, and the events that change them. Positions in its queue (cursor, failed), PSNs and counters are
+// no part of the state, since any state may have them. Guards against the re-entry of coroutines are none either.
 #pragma once
 
 #include "tlm/base/state_table.h"
 
 namespace hcasim {
 
-// unread: its settings are to be read from the context before it sends. error_unread, error: what it has is flushed with
-// WR_FLUSH_ERR, when the settings, which say where to report, were read.
+// unread: the settings are to be read from the context before the first packet. error_unread, error: work is flushed with
+// WR_FLUSH_ERR, in error_unread once the settings, with the CQ, were read.
 enum class flow_life : std::uint8_t { unread, sending, error_unread, error };
 
-// numbered: its PSNs are known; they go on when it leaves SQE. repeating: it went back since the last progress. resting: an RNR
+// numbered: its PSNs are known, and go on when it leaves SQE. repeating: it went back since the last progress. resting: an RNR
 // NAK's timer runs. landing: a response found no page, and is asked for again. paging: gathers wait for pages. resumed: one of
-// them has its page; sending goes on when it ends. stopping: a stop is owed an answer. stopped: it was given.
+// them has its page; sending goes on when the gather ends. stopping: a stop is owed an answer. stopped: the stop was answered.
 enum class flow_mark : std::uint8_t { numbered, repeating, resting, landing, paging, resumed, stopping, stopped };
 
 enum class flow_event : std::uint8_t {
@@ -24,11 +24,11 @@ enum class flow_event : std::uint8_t {
   rnr_nak,
   rnr_over,
   response_faults,       // no page for a response
-  response_answered,     // its page is there, or will not be
+  response_answered,     // the page of a response is there, or will not be
   gather_faults,         // no page for a gather
-  gather_answered,       // the page of one, while others wait
+  gather_answered,       // the page of one gather, while others wait
   last_gather_answered,  // and none waits now
-  gather_ends,           // one that had waited, when none waits
+  gather_ends,           // a gather that had waited, when none waits
   fails,                 // an error found here
   told_failed,           // by the responder, or by a command
   resume,                // SQE -> RTS
@@ -44,7 +44,7 @@ using enum flow_mark;
 using e = flow_event;
 using row = state_row<flow_life, flow_mark, flow_event>;
 
-// The marks that hold a coroutine of the flow: none of them outlasts a life.
+// The marks of running coroutines of the flow: none of them outlasts a life.
 inline constexpr enum_set<flow_mark> in_use = {resting, landing, paging, resumed, stopping};
 inline constexpr enum_set<flow_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<flow_mark> held = {resting, landing, paging, stopping, stopped};
@@ -113,11 +113,11 @@ inline bool in_error(flow_state s) {
 inline bool asked_to_stop(flow_state s) {
   return s.any(flow_table_rows::asked_to_stop);
 }
-// Neither in error nor asked to stop.
+// Returns whether the QP is neither in error nor asked to stop.
 inline bool is_live(flow_state s) {
   return !in_error(s) && !asked_to_stop(s);
 }
-// The next packet may go.
+// Returns whether the next packet may go.
 inline bool may_send(flow_state s) {
   return !in_error(s) && !s.any(flow_table_rows::held);
 }

@@ -18,7 +18,7 @@ TEST(flow_rules, what_cannot_be_is_not_reached) {
   for (const flow_state s : testing::reachable(flow_table)) {
     // No flow sends, or waits for a page, without PSNs.
     EXPECT_TRUE(s.has(numbered) || (s.life != sending && !s.any({paging, resumed})));
-    // Marks that only RC knows end before the settings are read anew.
+    // Marks of RC alone end before the settings are read anew.
     EXPECT_TRUE(s.life == sending || s.life == error || !s.any({repeating, resting, landing}));
     // A stop is answered when no coroutine is left, and once.
     EXPECT_FALSE(s.has(stopped) && s.any({resting, landing, paging, resumed, stopping}));
@@ -26,7 +26,7 @@ TEST(flow_rules, what_cannot_be_is_not_reached) {
     if (flow_table.possible(s, flow_event::start)) {
       EXPECT_EQ(flow_table.step(s, flow_event::start), flow_state{});
     }
-    // Only what sends can get an answer that has it repeat something.
+    // No response makes a QP in error, or asked to stop, send again.
     for (const flow_event e : {flow_event::go_back, flow_event::rnr_nak, flow_event::response_faults}) {
       EXPECT_TRUE(is_live(s) || !flow_table.possible(s, e));
     }
@@ -39,7 +39,7 @@ TEST(flow_rules, what_cannot_be_is_not_reached) {
   }
 }
 
-// From wherever it is, what it waits for ends and a stop is answered: nothing holds it for ever.
+// A stop ends every wait of the QP and is answered, from every reachable state.
 TEST(flow_rules, a_stop_is_always_answered) {
   for (flow_state s : testing::reachable(flow_table)) {
     if (!s.any({stopping, stopped})) s = flow_table.step(s, flow_event::stop_later);

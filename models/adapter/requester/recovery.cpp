@@ -1,4 +1,4 @@
-// Repeating what was lost, timers, completing and failing operations.
+// Retransmission, timers, completing and failing operations.
 #include "models/adapter/requester/requester.h"
 #include "models/adapter/requester/requester_rules.h"
 
@@ -68,7 +68,7 @@ void requester::rested(flow& f) {
   pump(f, now());
 }
 
-// A QP that fails or is stopped does not rest: the peer chooses for how long, up to 0.66 s.
+// A failed or stopped QP does not wait out an RNR delay: the peer chooses its length, up to 0.66 s.
 void requester::end_rest(flow& f) {
   if (!f.rest.is_set()) return;
   f.rest.clear();
@@ -169,8 +169,7 @@ process requester::enter_error(flow& f, ps t) {
   check_stopped(f);
 }
 
-// A WQE that has made its change completes as done while nothing before it failed: no other WQE can have made the change
-// [C6.10].
+// A WQE whose change was made completes as done while nothing before it failed: no other WQE can have made the change [C6.10].
 void requester::flush(flow& f, ps t) {
   while (!f.operations.empty()) {
     const operation& op = *f.operations.front();

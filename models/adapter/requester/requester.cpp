@@ -72,7 +72,7 @@ tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
   return tlm::TLM_ACCEPTED;
 }
 
-// Packets enter the engine one after the other; its latency is the same for all, so that they come to their QPs in that order.
+// Packets enter the engine one after the other. Its latency is the same for all, so packets reach their QPs in the same order.
 tlm::tlm_sync_enum requester::on_packet(packet& p, tlm::tlm_phase, ps&) {
   const ps t = response_engine_.start(now(), clock_.period()) + clock_.cycles(config_.response_latency);
   p.holder = this;

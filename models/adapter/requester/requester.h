@@ -1,13 +1,13 @@
-// The send side: turns WQEs into packets, keeps those of RC until they are acknowledged, sends again what was lost (go-back-N),
-// places READ and atomic responses, and completes WQEs in order. UC and UD are done with a message when the last byte of its
-// last packet has left the adapter.
+// The send side: turns WQEs into packets, retransmits lost RC packets (go-back-N), places READ and atomic responses, and
+// completes WQEs in order. RC packets are kept until they are acknowledged. UC and UD are done with a message when the last
+// byte of its last packet has left the adapter.
 //
-// A page of an on-demand region that is missing: sending of the QP stops until the driver has put it in; a response that finds
-// none is dropped and asked for again then. A page that there is none of is LOC_PROT_ERR [E9].
+// A missing page of an on-demand region stops sending of the QP until the driver has put it in. A response that finds its page
+// missing is dropped, and asked for again when the page is there. A page that cannot be had is LOC_PROT_ERR [E9].
 //
-// Errors: a bad L_Key is LOC_PROT_ERR (reported when every earlier message has completed), a NAK the status it stands for,
-// silence RETRY_EXC_ERR; each puts the QP into ERR - of UC and UD only its send side, into SQE - and flushes the rest in order
-// [D.1, D.2].
+// Errors: a bad L_Key is LOC_PROT_ERR, reported when every earlier message has completed. A NAK is the status it stands for,
+// silence is RETRY_EXC_ERR. Each puts the QP into ERR - of UC and UD only its send side, into SQE - and flushes the rest in
+// order [D.1, D.2].
 #pragma once
 
 #include "firmware/abi/context.h"
@@ -105,7 +105,8 @@ class requester : public unit {
 
     [[nodiscard]] bool unreliable() const { return hca_transport_reliable(transport) == 0; }
   };
-  // One QP's send side. What every packet needs comes first and together: with thousands of QPs it is not in the host's caches.
+  // One QP's send side. The fields that every packet needs come first and together: with thousands of QPs they are not in the
+  // host's caches.
   struct alignas(64) flow {
     flow(std::uint32_t n, requester* r)
         : qpn(n),
@@ -114,7 +115,7 @@ class requester : public unit {
           owner(r) {}
     std::uint32_t qpn;
     flow_state state;
-    bool pumping = false;  // these three: a coroutine does it already
+    bool pumping = false;  // these three: true = the coroutine runs
     bool emitting = false;
     bool serving = false;
     std::uint32_t busy = 0;  // coroutines that use this flow
@@ -154,7 +155,7 @@ class requester : public unit {
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
 
-  // send.cpp
+  // Sends packets (send.cpp).
   process pump(flow& f, ps t);
   process gather(flow& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t);
   task<verdict> gather_payload(flow& f, operation& op, std::uint64_t offset, packet& p, ps& t);
@@ -165,14 +166,14 @@ class requester : public unit {
   void on_departure(flow& f, std::uint64_t number);
   [[nodiscard]] static bool may_go_on(const flow& f);
 
-  // responses.cpp
+  // Takes responses (responses.cpp).
   void arrive(packet& p);
   process serve(flow& f);
   response_action react(flow& f, const packet& p, ps t);
   response_arrival arrival_of(flow& f, const packet& p);
   response_place place_of(flow& f, std::uint32_t psn);
   void on_nak(flow& f, const packet& p, ps t);
-  // True = the packet is held until its payload has landed.
+  // Places the data of a response; true = the packet is held until its payload has landed.
   task<bool> on_data(flow& f, packet& p, ps& t);
   task<std::uint8_t> place(flow& f, operation& op, packet& p, memory_access::transfer& tr, ps& t);
   process ask_again(flow& f, std::uint64_t number, missing_page page, ps t);
@@ -181,7 +182,7 @@ class requester : public unit {
   bool progress_to(flow& f, std::uint32_t psn, ps t);
   operation* operation_at(flow& f, std::uint32_t psn);
 
-  // recovery.cpp
+  // Recovers from losses and errors (recovery.cpp).
   void go_back(flow& f, ps t);
   void retry(flow& f, ps t);
   void restart_timer(flow& f, ps t);
@@ -196,7 +197,7 @@ class requester : public unit {
   void flush(flow& f, ps t);
   process flush_when_known(flow& f, ps t);
   void tell_queue(const flow& f);
-  // Completes what needs no answer: NOPs, and the first operation that failed here once it is the oldest.
+  // Completes operations without a response: NOPs, and the first failed one once it is the oldest.
   void settle(flow& f, ps t);
   void made_progress(flow& f, ps t);
   void check_stopped(flow& f);
@@ -214,7 +215,7 @@ class requester : public unit {
   server packet_engine_;
   server response_engine_;
   by_number<flow> flows_;
-  flow strangers_{0, this};  // takes the packets for QPs that were never started, so that they leave no trace
+  flow strangers_{0, this};  // takes the packets for QPs that were never started: no trace of them stays
   pool<operation> operations_;
   pool<departure> departures_;
   pool<report> report_pool_;

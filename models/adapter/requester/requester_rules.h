@@ -1,4 +1,4 @@
-// The requester's decisions, without time: how a message becomes packets, what an acknowledge means, how long timers run.
+// The requester's decisions, without time: packets of a message, meaning of an acknowledge, length of timers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hcasim {
 
-// PSNs that a message takes: its request packets, or for a READ its response packets (IBA 9.7.2).
+// Returns the PSNs of a message: its request packets, or for a READ its response packets (IBA 9.7.2).
 inline std::uint32_t psns_of(const wqe_view& w, unsigned mtu_shift) {
   return w.is_atomic() ? 1 : packets_of(w.length, mtu_shift);
 }
@@ -19,19 +19,19 @@ inline std::uint32_t psns_of(const wqe_view& w, unsigned mtu_shift) {
 // Returns the fault of a request on a QP of this transport (enum hca_transport); HCA_WC_SUCCESS = none. UC has no READs and
 // atomics, UD only SENDs of one packet [D.2].
 std::uint8_t transport_status(const wqe_view& w, std::uint8_t transport, unsigned mtu_shift);
-// Bits 7..5 of its opcodes.
+// Returns bits 7..5 of the transport's opcodes.
 std::uint8_t transport_bits(std::uint8_t transport);
 
-// RC BTH opcode of packet `index` of `count`.
+// Returns the RC BTH opcode of packet `index` of `count`.
 std::uint8_t opcode_of(const wqe_view& w, std::uint32_t index, std::uint32_t count);
 
-// May response `index` of `count` of a READ have this opcode? A repeated request begins its responses anew, so FIRST and ONLY
-// may come in the middle of the message; it ends where it ends.
+// Returns whether response `index` of `count` of a READ may have this opcode. A repeated request begins its responses anew, so
+// FIRST may stand for MIDDLE, and ONLY for LAST.
 bool answers_read(std::uint8_t opcode, std::uint32_t index, std::uint32_t count);
 
-// Local ACK timeout: 4.096 us * 2^code; 0 = no timer (IBA 9.7.6.1.3).
+// Returns the local ACK timeout: 4.096 us * 2^code; 0 = no timer (IBA 9.7.6.1.3).
 ps ack_timeout(unsigned code);
-// RNR NAK timer field (IBA table 45).
+// Returns the delay of an RNR NAK timer field (IBA table 45).
 ps rnr_delay(unsigned code);
 
 enum class response_kind : std::uint8_t { ack, rnr, sequence, fatal };

@@ -1,4 +1,4 @@
-// The requester's action for a response, by its kind and by the place of its PSN among the packets that are sent and not
+// The requester's action for a response. It follows from the kind and from the place of its PSN among the packets sent and not
 // answered [D.2]. A response that is placed is judged further: its length, its opcode, and the keys of its memory.
 #pragma once
 
@@ -11,9 +11,8 @@ namespace hcasim {
 
 enum class response_class : std::uint8_t { acknowledge, rnr_nak, sequence_nak, fatal_nak, data };
 
-// message: of a SEND or a WRITE, and no READ or atomic before it waits for a response. due: the response that the oldest READ
-// or atomic waits for. past: of a READ or an atomic, when one before it is missing. past_message: of a SEND or a WRITE, when
-// one is.
+// message: of a SEND or a WRITE, with no earlier READ or atomic waiting. due: the next response of the oldest READ or atomic.
+// past: of a READ or an atomic, while an earlier response is missing. past_message: of a SEND or a WRITE, while one is missing.
 enum class response_place : std::uint8_t { behind, message, due, past, past_message, unsent };
 
 enum class response_action : std::uint8_t {
@@ -29,7 +28,7 @@ enum class response_action : std::uint8_t {
 struct response_arrival {
   bool waits = false;  // RC, with something sent; neither in error nor being stopped
   bool from_peer = false;
-  bool landing = false;  // a response found no page: all from its request on is asked for again
+  bool landing = false;  // a response found no page: its request and all later ones are repeated
   response_class what = response_class::acknowledge;
   response_place place = response_place::behind;
 };

@@ -19,7 +19,7 @@ void each_arrival(F f) {
   }
 }
 
-// Each law said on its own.
+// Each law on its own.
 TEST(response_rules, laws) {
   each_arrival([](const response_arrival& a) {
     const response_action r = reaction_to(a);
@@ -32,16 +32,16 @@ TEST(response_rules, laws) {
     const bool data = a.what == response_class::data;
     const bool lost = a.place == response_place::past || a.place == response_place::past_message;
     const bool at_fetch = a.place == response_place::due || lost;
-    // Bytes go to a READ or an atomic that waits for just these.
+    // Bytes go to a READ or an atomic that waits for exactly this response.
     EXPECT_EQ(r == place, data && a.place == response_place::due && !a.landing);
-    // Nothing is complete, refused or put off over the head of a READ that waits.
+    // No later request is completed, refused or put off while a READ waits.
     EXPECT_TRUE(!(lost || (a.landing && at_fetch)) || r == discard || r == ask_again);
     EXPECT_EQ(r == complete, a.what == response_class::acknowledge && a.place == response_place::message);
     const bool names = !data && (a.place == response_place::message || (a.place == response_place::due && !a.landing));
     EXPECT_EQ(r == fail, names && a.what == response_class::fatal_nak);
     EXPECT_EQ(r == rest, names && a.what == response_class::rnr_nak);
     EXPECT_EQ(r == go_back, names && a.what == response_class::sequence_nak);
-    // While a READ is going to be asked for again it is not asked for a second time.
+    // A READ that will be asked for again is not asked for a second time.
     EXPECT_FALSE(a.landing && r == ask_again);
   });
 }

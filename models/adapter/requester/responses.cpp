@@ -26,7 +26,7 @@ process requester::serve(flow& f) {
   check_stopped(f);
 }
 
-// All but the placing of bytes, which takes its time.
+// All reactions but the placing of bytes, which takes time.
 response_action requester::react(flow& f, const packet& p, ps t) {
   const std::uint32_t psn = p.header.psn;
   const response_arrival arrival = arrival_of(f, p);
@@ -84,7 +84,7 @@ response_place requester::place_of(flow& f, std::uint32_t psn) {
   return response_place::message;
 }
 
-// It acknowledges everything before the PSN it names.
+// A NAK acknowledges everything before its PSN.
 void requester::on_nak(flow& f, const packet& p, ps t) {
   if (!progress_to(f, psn_add(p.header.psn, wire::psn_mask), t)) return;
   settle(f, t);
@@ -93,7 +93,7 @@ void requester::on_nak(flow& f, const packet& p, ps t) {
   switch (m.kind) {
     case response_kind::rnr:
       ++rnr_naks_;
-      if (f.state.has(flow_mark::resting)) break;  // of what was sent before: it has been asked to come back already
+      if (f.state.has(flow_mark::resting)) break;  // of an earlier request: a repetition is already due
       if (f.qp.rnr_retry != 7 && f.rnr_retries >= f.qp.rnr_retry) {
         fail_front(f, HCA_WC_RNR_RETRY_EXC_ERR, t);
       } else {
@@ -185,7 +185,7 @@ task<bool> requester::on_data(flow& f, packet& p, ps& t) {
   co_return true;
 }
 
-// The response that found no page was dropped, and what follows it is; all of it is asked for again when there is one.
+// The response whose page is missing was dropped, and later ones are too. All are asked for again when the page is there.
 process requester::ask_again(flow& f, std::uint64_t number, missing_page page, ps t) {
   ++f.busy;
   auto answer = faults_.wait(page, f.qpn, &f, t);

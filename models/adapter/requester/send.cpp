@@ -267,7 +267,7 @@ void requester::tell_departure(flow& f, packet& p) {
                 &d};
 }
 
-// Datagrams that took different lanes may leave in another order than they were posted in; they complete in that order.
+// Datagrams of different lanes may leave out of order; they complete in the order of posting.
 void requester::on_departure(flow& f, std::uint64_t number) {
   if (asked_to_stop(f.state) || number < f.operations.begin_number()) return;
   f.operations.at_number(number)->departed = true;

@@ -49,7 +49,7 @@ void responder::acknowledge(connection& c, const route& to, std::uint32_t psn, s
   answer(c, p);
 }
 
-// In its turn, behind what is owed. A positive acknowledge that waits already says the same for more.
+// Queues the answer in its turn, behind owed ones. A waiting positive acknowledge is replaced by a later one.
 void responder::answer(connection& c, packet& p) {
   if (c.owed.empty()) return send_response(c, p);
   const auto positive = [](const packet_header& h) {
@@ -109,7 +109,7 @@ void responder::refuse(connection& c, hca_qpc& q, std::uint8_t syndrome, std::ui
   }
 }
 
-// UC, UD: the QP goes on with the next message. HCA_WC_SUCCESS: nothing of it is reported, not even from an SRQ. A receive that
+// UC, UD: the QP goes on with the next message. HCA_WC_SUCCESS: the drop is not reported, not even from an SRQ. A receive that
 // cannot be written to is not the next message's either.
 void responder::drop_message(connection& c, hca_qpc& q, std::uint8_t receive_status, ps t) {
   ++messages_dropped_;
@@ -137,8 +137,7 @@ void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_s
   tell_requester(c, t);
 }
 
-// Gives up a connection whose context cannot be read or believed. The CQ of its receives is not known, so software hears of the
-// QP instead.
+// Gives up a connection whose context is unreadable or damaged. The CQ of its receives is not known, so the event names the QP.
 void responder::lose(connection& c, ps t) {
   if (c.shared || std::exchange(c.lost, true)) return;
   c.on(connection_event::context_in_error);

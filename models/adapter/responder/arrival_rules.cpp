@@ -22,7 +22,7 @@ request_answer reliable(const request_arrival& a) {
   return is_fetch(a.opcode) ? request_answer::drop_unknown : request_answer::acknowledge;
 }
 
-// A gap ends the message that it is in; the next one begins with its first packet.
+// A gap ends the message in progress; the next one begins with its first packet.
 request_answer unreliable(const request_arrival& a) {
   if (a.psn == psn_class::expected && in_sequence(a.inbound, a.opcode)) return request_answer::execute;
   return in_sequence(HCA_INBOUND_NONE, a.opcode) ? request_answer::begin : request_answer::skip;
@@ -40,7 +40,7 @@ request_answer answer_to(const request_arrival& a) {
     case HCA_TRANSPORT_UC:
       return unreliable(a);
     default:
-      return request_answer::execute;  // nothing is expected of the PSN of a datagram
+      return request_answer::execute;  // a datagram may have any PSN
   }
 }
 

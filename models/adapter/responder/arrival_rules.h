@@ -1,5 +1,5 @@
 // The responder's answer to a request packet, by the state of the QP, the packet's place in its sequence and the message under
-// way [D1..D3]. Later checks - rights, resources, lengths, key [D4..D14] - are of packets that are executed.
+// way [D1..D3]. Later checks - rights, resources, lengths, key [D4..D14] - concern only executed packets.
 #pragma once
 
 #include <array>
@@ -9,27 +9,26 @@
 
 namespace hcasim {
 
-// The place of a PSN. executed: behind, and the packet asks for what was executed and is kept; noticed: ahead, and a NAK is
-// out.
+// The place of a PSN. executed: behind, and the record still has the repeated READ or atomic; noticed: ahead, and a NAK is out.
 enum class psn_class : std::uint8_t { expected, executed, older, ahead, noticed };
 
 enum class request_answer : std::uint8_t {
   drop,           // without an answer
   drop_foreign,   // not from the peer, or without the QP's Q_Key
-  drop_unknown,   // asks for a READ or an atomic again that is not kept
+  drop_unknown,   // repeats a READ or an atomic that the record no longer has
   execute,        // as the next packet of its message
   begin,          // the message under way ends here, unfinished; this is the first packet of the next
-  skip,           // of a message that began unheard
+  skip,           // of a message whose begin was missed
   refuse,         // NAK invalid request; the QP is in error
   acknowledge,    // again
   repeat_read,    // judged anew
   repeat_atomic,  // from its result
   ask_again,      // sequence NAK
-  wait,           // for what the NAK that is out asked for
+  wait,           // for the packets that the NAK asked for
 };
 
 struct request_arrival {
-  bool started = false;  // the QP was given to the responder, which has not seen an error of it
+  bool started = false;  // the responder has started the QP and found no error
   bool from_peer = false;
   std::uint8_t state = HCA_QP_RESET;
   std::uint8_t transport = HCA_TRANSPORT_RC;
@@ -38,14 +37,14 @@ struct request_arrival {
   psn_class psn = psn_class::expected;
 };
 
-// A QP in this state hears requests.
+// Returns whether a QP in this state takes requests.
 constexpr bool receives(std::uint8_t state) {
   return state == HCA_QP_RTR || state == HCA_QP_RTS || state == HCA_QP_SQD || state == HCA_QP_SQE;
 }
 
 request_answer answer_to(const request_arrival& a);
 
-// Whether the context of the QP is another one then.
+// Returns whether the answer changes the context of the QP.
 constexpr bool changes_context(request_answer a) {
   switch (a) {
     case request_answer::execute:

@@ -50,9 +50,9 @@ TEST(arrival_rules, laws) {
     EXPECT_EQ(r == drop_foreign, hears && !a.from_peer);
     if (!hears || !a.from_peer) continue;
     ++heard;
-    // Nothing but RC answers, and nothing but RC is ever in error for what comes out of its turn.
+    // RC alone answers, and RC alone fails for a packet out of turn.
     EXPECT_TRUE(reliable || executes(r) || r == skip);
-    // RC executes the expected PSN when it fits the message, and only that; what does not fit is an error.
+    // RC executes the expected PSN exactly when it fits the message; any other packet with this PSN is an error.
     if (reliable) {
       EXPECT_EQ(r == execute, expected && fits);
       EXPECT_EQ(r == refuse, expected && !fits);
@@ -62,7 +62,7 @@ TEST(arrival_rules, laws) {
     // One NAK for a gap.
     EXPECT_EQ(r == ask_again, reliable && a.psn == psn_class::ahead);
     EXPECT_EQ(r == wait, reliable && a.psn == psn_class::noticed);
-    // Packets behind: READs and atomics are answered from what is kept, all others acknowledged.
+    // Packets behind: READs and atomics are answered from the record, all others acknowledged.
     const bool behind = reliable && (a.psn == psn_class::older || a.psn == psn_class::executed);
     EXPECT_EQ(r == acknowledge, behind && !is_fetch(a.opcode));
     EXPECT_EQ(r == drop_unknown, behind && is_fetch(a.opcode) && a.psn == psn_class::older);
@@ -78,7 +78,7 @@ TEST(arrival_rules, laws) {
   EXPECT_GT(heard, 1000U);
 }
 
-// A packet that is dropped or answered from what is kept leaves the QP as it was.
+// A packet that is dropped, or answered from the record, leaves the QP unchanged.
 TEST(arrival_rules, only_what_is_in_its_turn_changes_the_context) {
   for (const request_arrival& a : all_arrivals()) {
     const request_answer r = answer_to(a);

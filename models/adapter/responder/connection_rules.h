@@ -1,22 +1,22 @@
-// States of a QP's receive side, and the events that change them. The record of an SRQ is one too. Beside the state stand the
-// message in progress, which the context keeps, positions (last_ticket, receives on chip) and counters, which any state may
-// have; guards against the re-entry of coroutines are no part of it either.
+// States of a QP's receive side, and the events that change them. The record of an SRQ is one too. The message in progress
+// (kept by the context), positions (last_ticket, receives on chip) and counters are no part of the state. Any state may have
+// them. Guards against the re-entry of coroutines are none either.
 #pragma once
 
 #include "tlm/base/state_table.h"
 
 namespace hcasim {
 
-// failing: a response to a READ could not be had; the context is to say so before the QP is flushed.
+// failing: a response to a READ failed; the context gets the error before the QP is flushed.
 enum class connection_life : std::uint8_t { receiving, failing, error };
 
-// answering: what is owed leaves in its turn. taking: of an SRQ, a WQE is being taken from its list. told_last: software knows
-// that the SRQ gives it no more. stopping: a stop is owed an answer. stopped: it was given.
+// answering: owed answers leave in their turn. taking: of an SRQ, a WQE is being taken from its list. told_last: software knows
+// that the SRQ gives no more WQEs. stopping: a stop is owed an answer. stopped: the stop was answered.
 enum class connection_mark : std::uint8_t { answering, taking, told_last, stopping, stopped };
 
 enum class connection_event : std::uint8_t {
   start,             // a new life of the QP
-  response_fails,    // of a READ: its key went away
+  response_fails,    // of a READ: its key became invalid
   context_in_error,  // an error found here is in the context
   told_failed,       // by the requester, or by a command
   last_wqe,
@@ -36,7 +36,7 @@ using enum connection_mark;
 using e = connection_event;
 using row = state_row<connection_life, connection_mark, connection_event>;
 
-// The marks that hold a coroutine of the connection: none of them outlasts a life.
+// The marks of running coroutines of the connection: none of them outlasts a life.
 inline constexpr enum_set<connection_mark> in_use = {answering, taking, stopping};
 inline constexpr enum_set<connection_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<connection_life> any_life = {receiving, failing, error};
@@ -86,7 +86,7 @@ inline bool in_error(connection_state s) {
 inline bool asked_to_stop(connection_state s) {
   return s.any(connection_table_rows::asked_to_stop);
 }
-// Neither in error nor asked to stop.
+// Returns whether the QP is neither in error nor asked to stop.
 inline bool is_live(connection_state s) {
   return !in_error(s) && !asked_to_stop(s);
 }

@@ -19,7 +19,7 @@ TEST(connection_rules, what_cannot_be_is_not_reached) {
   for (const connection_state s : testing::reachable(connection_table)) {
     // Software is told once in a life, and only of an error.
     EXPECT_FALSE(s.has(told_last) && (s.life == receiving || connection_table.possible(s, e::last_wqe)));
-    // The list of an SRQ is taken from by one at a time; its record answers nothing and has no errors.
+    // One connection at a time takes from the list of an SRQ; its record answers nothing and has no errors.
     EXPECT_FALSE(s.has(taking) && (s.has(answering) || in_error(s) || connection_table.possible(s, e::take_begins)));
     // READs of a QP are answered one after the other.
     EXPECT_FALSE(s.has(answering) && connection_table.possible(s, e::answers_begin));

@@ -1,5 +1,5 @@
-// XRC: a request names the SRQ that it is for. It must be one of the domain of the QP; then the request has its PD, and a
-// receive of it completes to its CQ [H8, H9].
+// XRC: a request names an SRQ, which must belong to the domain of the QP. The request then has the PD of the SRQ, and its
+// receive completes to the CQ of the SRQ [H8, H9].
 #include "models/adapter/responder/responder.h"
 
 namespace hcasim {
@@ -9,14 +9,14 @@ responder::connection* responder::live_srq(std::uint32_t srqn) {
   return s && s->shared && !asked_to_stop(s->state) ? s : nullptr;
 }
 
-// Forgets the SRQ of a target: another SRQ may have its number, and another CQ that of its CQ.
+// Forgets the SRQ of a target: another SRQ may get its number, and another CQ the number of its CQ.
 bool responder::srq_ended(const connection& c, const hca_qpc& q) {
   const connection* const s = live_srq(q.srqn);
   return !s || s->life != c.srq_life;
 }
 
-// The domain of an SRQ does not change in its life, so it is looked up once. The context of the QP is let go meanwhile;
-// ctx.failed: it could not be had again.
+// The domain of an SRQ does not change in its life, so it is looked up once. The context of the QP is released meanwhile;
+// ctx.failed: it could not be fetched again.
 task<bool> responder::find_domain(connection& c, context_request& ctx, std::uint32_t srqn, domain& out, ps& t) {
   connection* const s = live_srq(srqn);
   if (!s) co_return false;
@@ -50,7 +50,7 @@ task<> responder::look_up_domain(connection& s, const connection& c, ps& t) {
   qpc.release(shared);
 }
 
-// The context of the QP becomes that of a message to the SRQ; all packets of one name the same [H10].
+// The context of the QP becomes the one of a message to the SRQ; all packets of a message name the same SRQ [H10].
 task<bool> responder::enter_domain(connection& c, context_request& ctx, const packet_header& h, ps& t) {
   const auto& before = ctx.as<const hca_qpc>();
   if (before.inbound != HCA_INBOUND_NONE || before.in_wqe_held) co_return before.srqn == h.srqn && !srq_ended(c, before);

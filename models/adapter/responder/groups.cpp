@@ -1,5 +1,5 @@
-// Multicast: a packet to a group becomes as many as the group has QPs here, each with a copy of its own. The packet itself
-// holds its receive buffer until the last one is done with.
+// Multicast: each QP of the group here gets a copy of the packet. The packet itself holds its receive buffer until the last
+// copy is finished.
 #include <cstring>
 
 #include "models/adapter/responder/responder.h"
@@ -11,7 +11,7 @@ constexpr unsigned longest_list = 4096;  // of groups of one hash; a longer one 
 
 }  // namespace
 
-// The members of the group that a packet is for, in their order; none = it has no group here.
+// Finds the group of a packet with its members in order; false = the packet's group has no members here.
 task<bool> responder::find_group(const packet& p, hca_group& g, ps& t) {
   std::uint32_t number = groups_[hca_group_hash(&p.grh.dest)];
   for (unsigned steps = 0; number != 0 && steps < longest_list; ++steps) {
@@ -22,14 +22,14 @@ task<bool> responder::find_group(const packet& p, hca_group& g, ps& t) {
     if (c.failed) co_return false;
     std::memcpy(&g, c.entry, sizeof g);
     qpc.release(c);
-    if (g.transport != HCA_TRANSPORT_GROUP) co_return false;  // it has ended meanwhile
+    if (g.transport != HCA_TRANSPORT_GROUP) co_return false;  // the group has ended meanwhile
     if (g.gid == p.grh.dest && g.lid == p.header.dest_lid) co_return true;
     number = g.next;
   }
   co_return false;
 }
 
-// Packets of groups are looked up one after the other, so that they come to their QPs in the order in which they came here.
+// Packets of groups are looked up one after the other, so they reach their QPs in order.
 process responder::serve_groups() {
   serving_groups_ = true;
   while (!group_inbox_.empty()) {

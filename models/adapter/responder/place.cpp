@@ -12,7 +12,7 @@ std::uint32_t slots_of(const hca_qpc& q) {
 
 }  // namespace
 
-// WQEs `slot`, `slot + 1`.. of a receive queue or an SRQ, whose context `q` is, into c.fetched.
+// Reads the WQEs from `slot` on, of the receive queue or SRQ with context `q`, into c.fetched.
 task<bool> responder::read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t) {
   const std::uint32_t bytes = count << q.rq_stride_shift;
   c.fetched.resize(bytes);
@@ -54,8 +54,7 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
   co_return true;
 }
 
-// The WQEs of an SRQ around the one that the list names next are read with it. A WQE may be used as far along the list as WQEs
-// were posted at the time of the read.
+// A receive WQE of an SRQ is read together with its neighbours in memory. Only WQEs posted at the time of the read may be used.
 bool responder::is_fetched(const connection& s, const hca_qpc& q, std::uint16_t slot) {
   const auto behind = static_cast<std::uint16_t>(slot - s.fetched_first);
   return s.fetched_posted != 0 && behind < s.fetched_count && s.fetched_stride == q.rq_stride_shift;
@@ -72,7 +71,7 @@ task<bool> responder::read_around(connection& s, const hca_qpc& q, std::uint16_t
   co_return read;
 }
 
-// The same from the SRQ of the QP.
+// Makes the next receive WQE of the QP's SRQ the one in use.
 task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
   if (ctx.as<const hca_qpc>().in_wqe_held) co_return true;
   const std::uint32_t srqn = ctx.as<const hca_qpc>().srqn;
@@ -95,7 +94,7 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
   if (taken.found) {
     q.in_wqe = taken.slot;
     q.in_wqe_held = 1;
-    if (in_error(c.state)) {  // meanwhile; its receives have been flushed
+    if (in_error(c.state)) {  // meanwhile: its receives have been flushed
       q.in_wqe_held = 0;
       report_receive(c, q, taken.slot, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
     }
@@ -115,7 +114,7 @@ task<responder::taken_receive> responder::take_from(connection& s, connection& c
   taken_receive taken;
   context_request shared;
   shared.index = s.qpn;
-  shared.operation = s.operation = c.operation;  // it is alone at the list
+  shared.operation = s.operation = c.operation;  // no other connection is at the list
   co_await qpc.request(shared, t);
   taken.broken = shared.failed;
   if (!shared.failed) {
@@ -170,7 +169,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   access_owner owner = owner_of(q, c.qpn);
   owner.pd = c.receive_pd;
   const std::size_t segments = c.receive.size() / sizeof(hca_wqe_data);
-  // A datagram's GRH comes first [H3]. Its place is judged with the rest when no GRH has come, and stays as it is.
+  // A datagram's GRH comes first [H3]. Without a GRH its place is judged like the rest, and stays unchanged.
   const std::uint32_t header = p.header.global && s.datagram ? std::uint32_t{HCA_GRH_BYTES} : 0U;
   std::uint64_t blank = s.datagram ? HCA_GRH_BYTES - header : 0;
   const std::uint32_t whole = header + p.payload;
@@ -242,9 +241,9 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
   co_return true;
 }
 
-// Invalidates the key that came with a SEND; false = it could not be invalidated, and the QP is in error [C6.9], or the QP is
-// being stopped. A key that was invalidated is reported even if the QP goes into error meanwhile: no other request can have
-// done it [C6.10].
+// Invalidates the key that came with a SEND. False = the key could not be invalidated and the QP is in error [C6.9], or the QP
+// is being stopped. An invalidated key is reported even if the QP goes into error meanwhile: no other request can have done it
+// [C6.10].
 task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps& t) {
   const auto held = std::exchange(q.in_wqe_held, std::uint8_t{0});  // the receive is not flushed meanwhile
   const access_owner owner = owner_of(q, c.qpn);
@@ -314,8 +313,8 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
   co_return true;
 }
 
-// The request comes back after the RNR delay, and as often as the page is not there. A page that there is none of refuses it:
-// a receive buffer's (LOC_PROT_ERR) as a bad receive, any other as a bad key [D14].
+// The request comes back after the RNR delay, as often as the page is missing. A page that cannot be had refuses the request: a
+// receive buffer's (LOC_PROT_ERR) as a bad receive, any other as a bad key [D14].
 void responder::page_missing(connection& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status,
                              ps t) {
   const bool same = c.missing.for_page(page);

@@ -7,12 +7,12 @@ namespace hcasim {
 
 // The first response of an on-demand region must have its pages before the READ begins; the others wait for theirs.
 //
-// The verdict over the whole length comes first, so that later requests of this QP only run when the READ is good; each
-// response is judged again when its bytes are read [O8c].
+// The verdict over the whole length comes first: later requests of this QP run only when the READ is good. Each response is
+// judged again when its bytes are read [O8c].
 task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t) {
   const packet_header& h = p.header;
   const std::uint32_t count = psns_of(h, q.mtu_shift);
-  if (again && c.owed.size() > 2 * std::size_t{q.max_read_in}) co_return;  // asked for over and over
+  if (again && c.owed.size() > 2 * std::size_t{q.max_read_in}) co_return;  // repeated again and again
   if (h.dma_length != 0) {
     memory_range whole{.key = h.rkey,
                        .remote = true,
@@ -44,7 +44,7 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
     q.msn = psn_add(q.msn, 1);
     ++messages_;
     remember(c, q, {.psn = h.psn, .key = h.rkey, .length = h.dma_length, .srqn = h.srqn, .opcode = h.opcode, .va = h.va});
-    c.acks_owed = 0;  // the responses acknowledge what came before
+    c.acks_owed = 0;  // the responses acknowledge earlier requests
     ++c.reads;
   } else if (++c.repetitions == 0) {
     c.repetitions = 1;
@@ -73,15 +73,15 @@ const executed_fetch* responder::repeated_by(const connection& c, const hca_qpc&
   return nullptr;
 }
 
-// Its PSN says who is meant: a requester that still waits for this READ, and none when the packet is an old one.
+// The NAK carries the READ's PSN: a requester that still waits for the READ reacts; after an old packet none does.
 void responder::refuse_repetition(connection& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t) {
   const std::uint32_t owed = c.acks_owed;  // of requests behind it
   acknowledge(c, route_of(c, q), p.header.psn, syndrome, t);
   c.acks_owed = owed;
 }
 
-// Responses leave in the order of their requests, and a READ has many. Requests are taken meanwhile: the receive buffer that
-// they would hold is the one that the peer's responses need.
+// Responses leave in the order of their requests, and a READ has many. Requests are taken meanwhile, since a waiting request
+// would hold the receive buffer needed for the peer's responses.
 process responder::answer_owed(connection& c) {
   c.on(connection_event::answers_begin);
   ++c.busy;
@@ -107,7 +107,7 @@ process responder::answer_owed(connection& c) {
   check_stopped(c);
 }
 
-// A request that is refused is answered behind the READs before it; any other error ends them.
+// A refused request is answered behind the READs before it; any other error ends them.
 bool responder::may_answer(const connection& c) {
   if (c.owed.empty() || asked_to_stop(c.state)) return false;
   const packet* const last = c.owed[c.owed.size() - 1].response;
@@ -126,7 +126,7 @@ void responder::forget_owed(connection& c) {
 }
 
 void responder::read_ended(connection& c, const read_job& job) {
-  if (job.repetition == 0 && c.reads != 0) --c.reads;  // none is left when the QP has begun anew meanwhile
+  if (job.repetition == 0 && c.reads != 0) --c.reads;  // the QP may have begun anew meanwhile, without READs
 }
 
 process responder::read_response(connection& c, read_job job, std::uint64_t ticket, ps t) {
@@ -181,8 +181,8 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
   check_stopped(c);
 }
 
-// Whether the NAK of this response is the one that is sent: nothing of its READ before it was refused. The QP is in error then,
-// unless this was a repetition: of that only the rest is not sent.
+// Returns whether the NAK of this response is sent: no earlier response of its READ was refused. The QP is in error then,
+// except after a repetition, which only ends.
 bool responder::tells_refusal(connection& c, const read_job& job, std::uint64_t ticket, ps t) {
   if (job.repetition == 0) {
     if (ticket >= c.last_ticket) return false;
@@ -197,7 +197,7 @@ bool responder::tells_refusal(connection& c, const read_job& job, std::uint64_t 
   return true;
 }
 
-// The bytes of one response; page_fault: the wait for a page was given up.
+// Fetches the bytes of one response; page_fault: the wait for a page was given up.
 task<verdict> responder::fetch_response(connection& c, memory_range range, packet& p, ps& t) {
   for (;;) {
     memory_access::transfer& tr = memory_.begin(p.operation);

@@ -61,7 +61,7 @@ responder::connection& responder::started(std::uint32_t qpn) {
   return c ? *c : strangers_;
 }
 
-// Packets enter the engine one after the other; its latency is the same for all, so that they come to their QPs in that order.
+// Packets enter the engine one after the other. Its latency is the same for all, so packets reach their QPs in the same order.
 tlm::tlm_sync_enum responder::on_packet(packet& p, tlm::tlm_phase, ps&) {
   ++packets_in_;
   p.holder = this;
@@ -285,7 +285,7 @@ request_arrival responder::arrival_of(const connection& c, const hca_qpc& q, con
   return a;
 }
 
-// Moves the QP to its place in the sequence when it looks at the packet; of UC and UD also when it has lost its place.
+// Moves the QP to the packet's place in the sequence. A QP of UC or UD moves there from a lost place as well.
 void responder::take_place(hca_qpc& q, const packet& p, request_answer answer) {
   const std::uint32_t psn = p.header.psn;
   if (hca_transport_reliable(q.transport)) {
@@ -300,8 +300,9 @@ void responder::take_place(hca_qpc& q, const packet& p, request_answer answer) {
   q.expected_psn = answer == request_answer::skip ? psn_add(psn, 1) : psn;
 }
 
-// The order of the checks is [D4..D13]; returns whether the packet is held until its payload has landed. The context is let go
-// while a receive is taken from an SRQ, which has one in the same cache; ctx.failed: it could not be had again.
+// Checks in the order of [D4..D13]; returns whether the packet is held until its payload has landed. The context is released
+// while a receive is taken from an SRQ, whose context is in the same cache. After that, ctx.failed: the context could not be
+// fetched again.
 task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps& t) {
   const packet_header& h = p.header;
   const request_kind kind = kind_of(h.opcode);
@@ -386,7 +387,7 @@ task<> responder::repeat_read(connection& c, context_request& ctx, packet& p, ps
     co_return;
   }
   auto& q = ctx.as<hca_qpc>();
-  if (right_of(request_kind::read) & ~std::uint32_t{q.access}) {  // [D4] it was there when the READ was executed
+  if (right_of(request_kind::read) & ~std::uint32_t{q.access}) {  // [D4] the right was there when the READ was executed
     refuse_repetition(c, q, p, wire::nak_invalid_request, t);
   } else {
     co_await do_read(c, q, p, true, t);

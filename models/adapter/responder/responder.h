@@ -1,26 +1,26 @@
-// The receive side: judges each request packet of RC in PSN order [O6] (PSN, sequence, QP rights, resources, lengths, key),
-// places or fetches its bytes, acknowledges, and completes receives. Duplicates are answered again without being executed
-// again. A READ or an atomic is repeated only when it is one of the last that were executed, as many as the QP may have
-// outstanding: an atomic from its result, a READ judged anew [D2, O8d]. What then refuses it is its requester's to hear, not an
-// error of the QP, which has done nothing wrong.
+// The receive side: judges each request packet of RC in PSN order [O6] (PSN, sequence, QP rights, resources, lengths, key). It
+// places or fetches the bytes, acknowledges, and completes receives. Duplicates are answered again without being executed
+// again. A READ or an atomic is repeated only if it is among the last executed, as many as the QP may have outstanding. An
+// atomic is answered from its result, a READ is judged anew [D2, O8d]. A refusal of this READ is an error of its requester
+// alone, not of the QP.
 //
-// UC takes what comes: a gap ends the message that it is in, and a message with an error is dropped to its end, while the QP
-// goes on. UD takes single packets whose Q_Key is the QP's and puts them 40 bytes into the receive buffer. Nothing is answered
+// UC accepts losses: a gap ends the message in progress. A message with an error is dropped to its end, while the QP goes on.
+// UD takes single packets whose Q_Key is the QP's and puts them 40 bytes into the receive buffer. Neither is answered
 // [D.1: UC, UD]. A receive WQE of a dropped message is the next one's; from an SRQ it completes with the error.
 //
 // A receive of an SRQ is judged by the PD of the SRQ [D.1].
 //
-// XRC: each request names the SRQ that it is for, whose PD judges its keys and whose CQ its receives complete to [H8, H9].
+// XRC: each request names an SRQ. The PD of the SRQ judges the keys; its CQ gets the completions of the receives [H8, H9].
 //
-// Multicast: each QP that is attached to the group has a copy, and judges it as any datagram [H5].
+// Multicast: each QP attached to the group has a copy, judged as any datagram [H5].
 //
 // SEND_WITH_INV invalidates after its bytes were handed to the DMA engine and before its receive completes [C6.8].
 //
-// A page of an on-demand region that is missing raises an event; the request is asked to come back later with an RNR NAK and is
+// A missing page of an on-demand region raises an event, and an RNR NAK asks the request to come back later. The request is
 // refused as for a bad key when there is no such page. READ responses under way, and duplicates, wait for their pages; of UC
 // and UD the message is dropped [E9].
 //
-// Errors: a bad R_Key is NAK remote access, a bad request NAK invalid request, a bad receive buffer NAK remote operation; each
+// Errors: a bad R_Key is NAK remote access, a bad request NAK invalid request, a bad receive buffer NAK remote operation. Each
 // puts the QP into ERR, completes the receive in use with the matching status and flushes the rest [D.1].
 #pragma once
 
@@ -99,7 +99,7 @@ class responder : public unit {
     packet* response = nullptr;
     read_job read;
   };
-  // On whose behalf an XRC request is executed: what the SRQ is of that it names.
+  // The owner of an XRC request: the PD, CQ and domain of the SRQ named by the request.
   struct domain {
     std::uint32_t pd = 0;
     std::uint32_t cqn = 0;
@@ -107,14 +107,14 @@ class responder : public unit {
     std::uint16_t function = 0;
     std::uint32_t life = 0;  // of the SRQ; 0 = it has not been looked up
   };
-  // One QP's receive side. What every packet needs comes first and together: with thousands of QPs it is not in the host's
-  // caches.
+  // One QP's receive side. The fields that every packet needs come first and together: with thousands of QPs they are not in
+  // the host's caches.
   struct alignas(64) connection {
     explicit connection(std::uint32_t n) : qpn(n) {}
     std::uint32_t qpn;
     std::uint32_t busy = 0;
     connection_state state;
-    bool serving = false;  // these two: a coroutine does it already
+    bool serving = false;  // these two: true = the coroutine runs
     bool emitting = false;
     std::uint16_t rq_pi = 0;
     control_request* stopping = nullptr;
@@ -127,29 +127,29 @@ class responder : public unit {
     std::uint16_t fetched_first = 0;  // receive WQEs on chip
     std::uint16_t fetched_count = 0;
     std::uint8_t fetched_stride = 0;   // log2 of their bytes
-    std::uint16_t fetched_posted = 0;  // of an SRQ: so many of its list, from the next one on, were posted when they were read
+    std::uint16_t fetched_posted = 0;  // of an SRQ: WQEs of its list, from the next one on, posted at the time of the read
     bool shared = false;               // an SRQ
-    bool lost = false;                 // its context could not be had or believed, and software knows
-    std::uint32_t receive_pd = 0;      // by which the keys of the receive in use are judged
+    bool lost = false;                 // its context is unreadable or damaged, and software knows
+    std::uint32_t receive_pd = 0;      // PD for the keys of the receive in use
     std::vector<std::byte> fetched;
     std::vector<std::byte> receive;    // the receive WQE in use, without the link of an SRQ
     ring<executed_fetch> executed;     // READs and atomics, the last ones
     std::uint32_t repetitions = 0;     // of READs
-    std::uint32_t refused = 0;         // the last repetition that was refused while it was answered
-    std::uint64_t refused_ticket = 0;  // and from which response on
+    std::uint32_t refused = 0;         // the last repetition refused during its responses
+    std::uint64_t refused_ticket = 0;  // and its first refused response
     page_faults::request missing;      // the page that a request was asked to come back for (RNR)
     wait_list takers;                  // of an SRQ: connections that wait for its list
     ps no_receive_since = never;       // a message has come, and none was posted
     ps handled_since{0};               // the packet in hand
     std::uint64_t operation = 0;       // of it; 0 = there is none
     std::uint32_t life = 0;            // how often it was started
-    std::uint32_t srq_life = 0;        // XRC: that of the SRQ that the message names
+    std::uint32_t srq_life = 0;        // XRC: life of the SRQ that the message names
     domain domain_of;                  // an SRQ's
 
     void on(connection_event e) { state = connection_table.step(state, e); }
   };
   enum engine_user : unsigned { requests, responses };
-  // A packet of a group, and how many copies of it are not done with.
+  // A packet of a group, and the number of its unfinished copies.
   struct replication {
     responder* self = nullptr;
     packet* original = nullptr;
@@ -172,20 +172,20 @@ class responder : public unit {
   void take_place(hca_qpc& q, const packet& p, request_answer answer);
   task<> repeat_read(connection& c, context_request& ctx, packet& p, ps& t);
 
-  // groups.cpp
+  // Serves multicast groups (groups.cpp).
   task<bool> find_group(const packet& p, hca_group& g, ps& t);
   process serve_groups();
   void replicate(packet& p, const hca_group& g);
   void copy_done(packet& p);
 
-  // domains.cpp
+  // Serves domains of XRC (domains.cpp).
   task<bool> find_domain(connection& c, context_request& ctx, std::uint32_t srqn, domain& out, ps& t);
   task<bool> enter_domain(connection& c, context_request& ctx, const packet_header& h, ps& t);
   task<> look_up_domain(connection& s, const connection& c, ps& t);
   [[nodiscard]] connection* live_srq(std::uint32_t srqn);
   [[nodiscard]] bool srq_ended(const connection& c, const hca_qpc& q);
 
-  // place.cpp
+  // Places bytes and takes receives (place.cpp).
   task<bool> do_send(connection& c, hca_qpc& q, packet& p, ps& t);
   task<bool> invalidate(connection& c, hca_qpc& q, const packet& p, ps& t);
   task<bool> do_write(connection& c, hca_qpc& q, packet& p, ps& t);
@@ -204,7 +204,7 @@ class responder : public unit {
   void end_message(connection& c, hca_qpc& q, const packet& p, ps t);
   void page_missing(connection& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status, ps t);
 
-  // read.cpp
+  // Answers READs and atomics (read.cpp).
   task<> do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t);
   static void remember(connection& c, const hca_qpc& q, const executed_fetch& e);
   static const executed_fetch* repeated_by(const connection& c, const hca_qpc& q, const packet_header& h);
@@ -221,7 +221,7 @@ class responder : public unit {
   task<> do_atomic(connection& c, hca_qpc& q, packet& p, ps& t);
   void answer_atomic(connection& c, const hca_qpc& q, const executed_fetch& e);
 
-  // answers.cpp
+  // Answers and refuses requests (answers.cpp).
   packet& new_response(const route& to, std::uint8_t opcode, std::uint32_t psn);
   static route route_of(const connection& c, const hca_qpc& q);
   void acknowledge(connection& c, const route& to, std::uint32_t psn, std::uint8_t syndrome, ps t);
@@ -251,7 +251,7 @@ class responder : public unit {
   credits buffers_;
   taking_turns engine_;
   by_number<connection> connections_;
-  connection strangers_{0};  // takes the packets for QPs that were never started, so that they leave no trace
+  connection strangers_{0};  // takes the packets for QPs that were never started: no trace of them stays
   pool<report> report_pool_;
   std::array<std::uint32_t, HCA_GROUP_HASHES> groups_{};  // by hash: the number of the first one
   ring<packet*> group_inbox_;

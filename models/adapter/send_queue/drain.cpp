@@ -1,9 +1,9 @@
-// SQD: no WQE is begun any more, and who asked learns when those that were begun are complete.
+// SQD: no WQE is begun any more, and the driver learns when the begun ones are complete.
 #include "models/adapter/send_queue/send_queue.h"
 
 namespace hcasim {
 
-// An error that came first is in the context already; of one that comes later the requester tells.
+// An earlier error is in the context already; a later one comes from the requester.
 process send_queue::pause(queue_state& q, control_request& answer, ps t) {
   ++q.busy;
   context_request c;
@@ -35,7 +35,7 @@ void send_queue::go_on(queue_state& q, ps t) {
   if (q.ci != q.pi) schedule(q, t);
 }
 
-// Something of it has been handed to the requester or to window_unit, and is not complete.
+// A WQE is at the requester or window_unit, and not complete.
 bool send_queue::is_begun(const queue_state& q) {
   return q.outstanding != 0 || q.state.any({queue_mark::changing, queue_mark::changed});
 }

@@ -1,4 +1,4 @@
-// BIND, LOCAL_INV and FAST_REG WQEs: what they ask of window_unit, and how they end. Plain C++.
+// BIND, LOCAL_INV and FAST_REG WQEs: their requests to window_unit, and their status. Plain C++.
 #pragma once
 
 #include "firmware/abi/context.h"
@@ -8,10 +8,10 @@
 
 namespace hcasim {
 
-// False = this QP cannot have such a WQE.
+// Reads a WQE that changes protection; false = this QP cannot have such a WQE.
 bool read_change(const work_request& w, const hca_qpc& q, window_request& out);
 
-// [C.3: a refused bind is MW_BIND_ERR; C6.5: so is a refused invalidate]
+// Returns the status of a refused change: MW_BIND_ERR for a bind [C.3] and for an invalidate [C6.5].
 std::uint8_t status_of(window_op op, window_fault fault);
 
 }  // namespace hcasim

@@ -1,23 +1,22 @@
-// States of a QP's send queue, and the events that change them. Beside the state stand the indices of its ring, the WQEs that
-// are fetched and the counters of what is outstanding, which any state may have; the guard against the re-entry of `issue` is
-// no part of it either.
+// States of a QP's send queue, and the events that change them. The indices of its ring, the fetched WQEs and the counters of
+// outstanding work are no part of the state. Any state may have them. The guard against the re-entry of `issue` is none either.
 #pragma once
 
 #include "tlm/base/state_table.h"
 
 namespace hcasim {
 
-// unread: where its ring begins is to be read from the context.
+// unread: the begin of its ring is to be read from the context.
 enum class queue_life : std::uint8_t { unread, known };
 
-// scheduled: it waits for a turn or has one; a ring that is stopped or paused meanwhile keeps its place. changing: the WQE in
-// front is at window_unit. changed: it has come back. paused: the QP is in SQD, and no WQE is begun. draining: of those that
-// were begun before, some are not complete. stopping: a stop is owed an answer. stopped: it was given.
+// scheduled: the queue waits for a turn or has one, also while stopped or paused. changing: the WQE
+// in front is at window_unit. changed: the WQE has come back. paused: the QP is in SQD, and no WQE is begun. draining: some
+// WQEs begun before are not complete. stopping: a stop is owed an answer. stopped: the stop was answered.
 enum class queue_mark : std::uint8_t { scheduled, changing, changed, paused, draining, stopping, stopped };
 
 enum class queue_event : std::uint8_t {
   start,         // a new life of the QP
-  rung,          // or more is to be fetched: it wants a turn
+  rung,          // or more blocks are to be fetched: a turn is due
   context_read,  // in its first turn
   turn_ends,
   change_begins,
@@ -43,7 +42,7 @@ inline constexpr enum_set<queue_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<queue_mark> held = {changing, paused, stopping, stopped};
 inline constexpr enum_set<queue_life> any_life = {unread, known};
 
-// A new life keeps its place in line only.
+// A new life keeps only its place among the scheduled queues.
 inline constexpr enum_set<queue_mark> of_one_life = {changed, paused, draining, stopped};
 
 inline constexpr row rows[] = {
@@ -94,11 +93,11 @@ using queue_status = decltype(queue_table)::state;
 inline bool asked_to_stop(queue_status s) {
   return s.any(queue_table_rows::asked_to_stop);
 }
-// The next WQE may be looked at: one that was begun, in SQD too.
+// Returns whether the next WQE may be looked at: a begun one in SQD, too.
 inline bool may_issue(queue_status s) {
   return !s.any(queue_table_rows::held) || (s.has(queue_mark::changed) && !asked_to_stop(s));
 }
-// WQEs may be fetched.
+// Returns whether WQEs may be fetched.
 inline bool may_fetch(queue_status s) {
   return !s.any({queue_mark::paused, queue_mark::stopping, queue_mark::stopped});
 }

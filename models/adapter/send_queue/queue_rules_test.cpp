@@ -21,18 +21,18 @@ TEST(queue_rules, what_cannot_be_is_not_reached) {
     EXPECT_FALSE(s.has(changing) && s.has(changed));
     EXPECT_FALSE(s.any({changing, changed}) && (s.life == unread || queue_table.possible(s, e::change_begins)));
     EXPECT_FALSE(s.has(stopped) && s.any({changing, stopping}));
-    // A new life takes over from a stopped queue its place in line only.
+    // A new life takes over only the stopped queue's place among the scheduled.
     if (queue_table.possible(s, e::start)) {
       const queue_status begun = queue_table.step(s, e::start);
       EXPECT_EQ(begun.life, unread);
       EXPECT_FALSE(begun.any({changing, changed, paused, draining, stopping, stopped}));
     }
-    // A queue stands in line once, and each one in line gets out.
+    // A queue is scheduled once, and each scheduled queue gets its turn.
     EXPECT_NE(queue_table.possible(s, e::rung), s.any({scheduled, paused, stopping, stopped}));
     EXPECT_EQ(queue_table.possible(s, e::turn_ends), s.has(scheduled));
     EXPECT_TRUE(s.has(stopping) || queue_table.possible(s, e::stop_later));
     EXPECT_TRUE(!s.has(stopped) || queue_table.possible(s, e::start));
-    // In SQD nothing is begun; what was, is issued and then drained.
+    // In SQD no WQE is begun; the begun ones are issued and then drained.
     EXPECT_FALSE(s.has(draining) && !s.has(paused));
     EXPECT_FALSE(s.has(paused) && queue_table.possible(s, e::change_begins));
     EXPECT_EQ(may_issue(s), !s.any({changing, stopping, stopped}) && (!s.has(paused) || s.has(changed)));

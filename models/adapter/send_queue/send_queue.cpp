@@ -87,7 +87,7 @@ void send_queue::schedule(queue_state& q, ps t) {
   ready_probe_.set(ready_.size(), t);
 }
 
-// Blocks of what is posted that a turn may fetch. Where a queue begins that was not read yet only its context says.
+// Returns the posted blocks that a turn may fetch. The context alone knows the begin of a queue that was not read yet.
 std::uint32_t send_queue::room_wanted(const queue_state& q) const {
   const std::uint32_t posted = q.state.life == queue_life::unread ? ~0U : static_cast<std::uint16_t>(q.pi - q.ci);
   return std::min({posted, config_.fetch_batch, static_cast<std::uint32_t>(cache_.total())});
@@ -99,7 +99,7 @@ process send_queue::serve(queue_state& first, ps t) {
   for (;;) {
     ++q->busy;
     t = scheduler_.start(now(), clock_.cycles(config_.turn_interval));
-    // Room first: it comes when WQEs complete, and for that others want the context.
+    // Room comes first: WQEs free it by completing, and other units need the context for their completion.
     const std::uint32_t room = room_wanted(*q);
     bool given = room == 0;
     if (room != 0) co_await cache_.take(room);
@@ -116,7 +116,7 @@ process send_queue::serve(queue_state& first, ps t) {
       q->read_limit = context.max_read_out;
       const hca_buffer sq = context.sq;
       const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
-      if (ring_blocks == 0) q->pi = q->ci;  // it has no SQ, whatever was rung
+      if (ring_blocks == 0) q->pi = q->ci;  // the QP has no SQ, whatever was rung
       const std::uint32_t n = std::min(fetchable(q->ci, q->pi, ring_blocks, config_.fetch_batch), room);
       if (n < room) cache_.give(room - n);
       given = true;
@@ -153,7 +153,7 @@ process send_queue::serve(queue_state& first, ps t) {
   units_busy_.set(units_.in_use(), t);
 }
 
-// Fetches `blocks` blocks and takes the whole WQEs among them; returns how many blocks those are.
+// Fetches `blocks` blocks and takes the whole WQEs among them; returns the number of blocks taken.
 task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t) {
   const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
   std::uint64_t offset = std::uint64_t{q.ci & (ring_blocks - 1)} * HCA_WQE_BLOCK;
@@ -200,7 +200,7 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
     const std::uint32_t left = blocks - used;
     const std::uint32_t posted = static_cast<std::uint16_t>(q.pi - q.ci);
     const bool plausible = c.blocks != 0 && c.blocks <= HCA_WQE_MAX_BLOCKS && c.blocks <= posted;
-    if (plausible && c.blocks > left && used != 0) break;  // the rest of it comes with the next turn
+    if (plausible && c.blocks > left && used != 0) break;  // the rest of the WQE comes with the next turn
     const std::uint32_t n = plausible && c.blocks <= left ? c.blocks : 1;
     accept(q, to + std::size_t{used} * HCA_WQE_BLOCK, n);
     used += n;
@@ -208,8 +208,8 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
   co_return used;
 }
 
-// Gives up a queue whose context cannot be read or believed. The requester finds the same when it is handed a bad WQE, and
-// fails the QP. The WQEs behind it in the ring are not known.
+// Gives up a queue whose context is unreadable or damaged. The requester finds the same when it gets a bad WQE, and fails the
+// QP. Later WQEs of the ring are not known.
 void send_queue::give_up(queue_state& q) {
   static constexpr std::array<std::byte, HCA_WQE_BLOCK> unreadable{};
   accept(q, unreadable.data(), 1);
@@ -276,7 +276,8 @@ void send_queue::issue(queue_state& q, ps t) {
   q.issuing = false;
 }
 
-// A WQE that changes protection, in its turn. It is not executed on a QP in error, whose requester flushes it [BND16].
+// Executes a WQE that changes protection, in its turn. A QP in error does not execute the WQE: its requester flushes it
+// [BND16].
 process send_queue::change(queue_state& q, work_request& w, ps t) {
   ++q.busy;
   ++changes_;

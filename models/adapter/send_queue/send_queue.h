@@ -1,13 +1,13 @@
-// Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the requester
-// in order, as far as fences, READ depth and its own limits allow. BIND, LOCAL_INV and FAST_REG are executed by window_unit
-// when their turn comes; nothing later of the QP starts before [O1, O10].
+// Schedules QPs with work, fetches their WQEs in batches by DMA (or takes them from BlueFlame), and hands them to the
+// requester. WQEs go in order, as far as fences, READ depth and the unit's own limits allow. BIND, LOCAL_INV and FAST_REG are
+// executed by window_unit when their turn comes; nothing later of the QP starts before [O1, O10].
 //
 // In SQD no WQE is begun: posted WQEs wait in host memory, or here if they were fetched. When all WQEs that were begun are
 // complete, the context and, if asked for, an event say so.
 //
-// Errors: a WQE that does not match its place (index, QPN, size) is passed on with LOC_QP_OP_ERR. An SQ buffer that cannot be
-// read puts the next WQE into the same state, and so does a context. The length of such a WQE is not known: the next one may
-// begin in its middle, and is a bad one too. Every rung send queue gets its turn, so every request completes.
+// Errors: a WQE that does not match its place (index, QPN, size) is passed on with LOC_QP_OP_ERR. An SQ buffer or a context
+// that cannot be read does the same to the next WQE. The length of such a WQE is not known: the next one may begin in its
+// middle, and is a bad one too. Every rung send queue gets its turn, so every request completes.
 #pragma once
 
 #include "firmware/abi/context.h"
@@ -54,7 +54,7 @@ class send_queue : public unit {
     std::uint32_t qpn;
     std::uint16_t pi = 0;
     std::uint16_t ci = 0;         // next block to fetch
-    std::uint64_t operation = 0;  // of the last request that was rung for
+    std::uint64_t operation = 0;  // of the last rung request
     ring<work_request*> fetched;  // not issued yet
     std::uint32_t outstanding = 0;
     std::uint32_t reads = 0;  // READs and atomics outstanding
@@ -63,7 +63,7 @@ class send_queue : public unit {
     queue_status state;
     bool issuing = false;
     bool notify = false;  // of the drain, when it is over
-    ps moved{0};          // a WQE was handed on, or the first one rung for
+    ps moved{0};          // last hand-over of a WQE, or first doorbell
     control_request* stopping = nullptr;
 
     void on(queue_event e) { state = queue_table.step(state, e); }
@@ -84,7 +84,7 @@ class send_queue : public unit {
   void on_complete(work_request& w, ps t);
   void check_stopped(queue_state& q);
 
-  // drain.cpp
+  // Pauses a queue and drains it (drain.cpp).
   process pause(queue_state& q, control_request& c, ps t);
   void go_on(queue_state& q, ps t);
   [[nodiscard]] static bool is_begun(const queue_state& q);

@@ -8,13 +8,13 @@
 
 namespace hcasim {
 
-// Whether a producer index is news: at most half the index space ahead (an older doorbell may arrive late).
+// Returns whether a producer index is news: less than half the index space ahead (an older doorbell may arrive late).
 inline bool is_ahead(std::uint16_t known, std::uint16_t told) {
   const auto distance = static_cast<std::uint16_t>(told - known);
   return distance != 0 && distance < 0x8000;
 }
 
-// Blocks that one DMA read can fetch: what is posted, at most `batch`, not beyond the end of the ring.
+// Returns the blocks that one DMA read can fetch: posted, at most `batch`, not beyond the end of the ring.
 inline std::uint32_t fetchable(std::uint16_t ci, std::uint16_t pi, std::uint32_t ring_blocks, std::uint32_t batch) {
   const std::uint32_t posted = static_cast<std::uint16_t>(pi - ci);
   const std::uint32_t to_end = ring_blocks - (ci & (ring_blocks - 1));
@@ -25,15 +25,15 @@ inline bool fetches(std::uint8_t opcode) {
   return opcode == HCA_WQE_READ || opcode == HCA_WQE_COMPARE_SWAP || opcode == HCA_WQE_FETCH_ADD;
 }
 
-// Executed by window_unit before anything later of the QP starts [O1].
+// Returns whether window_unit executes the WQE before anything later of the QP starts [O1].
 inline bool changes_protection(std::uint8_t opcode) {
   return opcode == HCA_WQE_BIND || opcode == HCA_WQE_LOCAL_INV || opcode == HCA_WQE_FAST_REG;
 }
 
 enum class issue_block : std::uint8_t { none, depth, fence, read_depth, local_fence };
 
-// Why the next WQE of a QP may not start yet [O2, O3: FENCE waits for earlier READs and atomics of the QP; O4: LOCAL_INV for
-// everything].
+// Returns why the next WQE of a QP may not start yet [O2]. FENCE waits for earlier READs and atomics of the QP [O3], LOCAL_INV
+// for everything [O4].
 inline issue_block why_not(const hca_wqe_control& c, std::uint32_t outstanding, std::uint32_t limit, std::uint32_t reads,
                            std::uint32_t read_limit) {
   if (outstanding >= limit) return issue_block::depth;

@@ -1,4 +1,4 @@
-// Lists the requests that wait in the send queue: of each QP the oldest WQE that the requester does not have yet.
+// Lists the requests that wait in the send queue: of each QP the oldest WQE not yet at the requester.
 #include "models/adapter/send_queue/send_queue.h"
 #include "tlm/wqe.h"
 

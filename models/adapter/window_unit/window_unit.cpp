@@ -160,14 +160,14 @@ void window_unit::unclaim(std::uint32_t index, std::uint32_t region) {
   unclaimed_.wake_all(queue_);
 }
 
-// The change is made when the kernel is where it happens, so that accesses before it see the older state.
+// Waits until the kernel reaches the time of the change: earlier accesses see the older state.
 task<> window_unit::reach(ps& t) {
   t += latency_;
   co_await queue_.until(t);
   t = std::max(t, now());
 }
 
-// False = the context cannot be had; `c.index` against `c.area_entries` says why.
+// False = the context cannot be fetched; `c.index` against `c.area_entries` says why.
 task<bool> window_unit::fetch(context_request& c, std::uint32_t index, ps& t) {
   c.op = context_op::fetch;
   c.failed = c.dirty = false;
@@ -191,7 +191,7 @@ task<> window_unit::bind(window_request& r, ps& t) {
   if (old_parent != 0) co_await uncount_at_region(old_parent, r.operation, t);
 }
 
-// The MRCs are had one after the other: what the region says stays true while it is used.
+// The MRCs are fetched one after the other: the region's stays valid while the region is in use.
 task<window_fault> window_unit::bind_claimed(window_request& r, std::uint32_t& old_parent, ps& t) {
   hca_mrc region{};
   window_fault fault = window_fault::none;
@@ -282,7 +282,7 @@ task<> window_unit::fast_register(window_request& r, ps& t) {
   unclaim(index, none);
 }
 
-// Windows may always go [C2.2]; with its region a window goes only as far as being unbound.
+// Windows may always go [C2.2]. A window that goes with its region is only unbound.
 task<> window_unit::close(window_request& r, ps& t) {
   const std::uint32_t index = hca_key_index(r.key);
   context_request c;
@@ -314,7 +314,7 @@ task<> window_unit::close(window_request& r, ps& t) {
   if (tied && rules_.type2 == window_association::qp) co_await count_at_qp(old.qpn, -1, r.operation, t);
 }
 
-// The range of an address space in pieces must lie in one of them [S9].
+// A range of an address space in pieces must lie in one piece [S9].
 task<window_fault> window_unit::find_extent(const hca_mrc& region, const window_request& r, ps& t) {
   extent_search search(region, r.va, r.length);
   for (;;) {
@@ -352,7 +352,7 @@ task<> window_unit::drop_translations(std::uint32_t index, std::uint64_t operati
   co_await walker.request(w, t);
 }
 
-// One window less at the region that `parent` names, if it is still that region.
+// Counts one window less at the region that `parent` names, if the region is still the same.
 task<> window_unit::uncount_at_region(std::uint32_t parent, std::uint64_t operation, ps& t) {
   co_await claim(none, hca_key_index(parent), t);
   co_await uncount(parent, operation, t);

@@ -1,12 +1,12 @@
 // Changes protection on the data path: BIND, LOCAL_INV, SEND_WITH_INV, FAST_REG [C.3, C.6, B.2].
 //
 // A change is made at one kernel instant, on the cached MRCs, so an access sees the old state or the new one [O9]. Its answer
-// waits until no access that the old state admitted is under way [O7], and that wait is in the statistics. The number of
-// windows of a region goes down only then, so the region outlives every access through its windows.
+// waits until every access admitted by the old state has ended [O7]; the statistics count this wait. The number of windows of a
+// region goes down only then, so the region outlives every access through its windows.
 //
-// A change claims the index of its key [C6.10], as the command unit does by lock; a bind uses its region, which no other change
+// A change claims the index of its key [C6.10], as the command unit does by lock. A bind uses its region, which no other change
 // can claim meanwhile. So a change holds one MRC at a time and cannot dead-lock on a cache, however small. A bind counts its
-// window at the region before it takes effect, and takes that back when it is refused.
+// window at the region before taking effect; a refused bind takes the count back.
 //
 // Errors: a fault in the answer, nothing changed. A context that cannot be read is table_error [E11].
 #pragma once
@@ -39,7 +39,7 @@ class window_unit : public unit {
   initiator_socket<key_request> keys{"keys"};
   initiator_socket<translate_request> walker{"walker"};
 
-  // `type2`: what a type 2 window is tied to, as key_check has it.
+  // `type2`: the association of type 2 windows, as in key_check.
   window_unit(const sc_core::sc_module_name& name, const window_unit_config& config, const clock_domain& clock,
               window_association type2);
 
@@ -47,7 +47,7 @@ class window_unit : public unit {
 
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  // The reservations of indices that changes are about; a handful at a time.
+  // A reservation of an index under change; there are a handful at a time.
   struct reservation {
     std::uint32_t index;
     std::uint32_t uses;

@@ -19,8 +19,7 @@ constexpr std::uint32_t region_index = 5;
 constexpr std::uint32_t window_index = 6;
 constexpr std::uint64_t page = 4096;
 
-// The unit at 1 GHz (12 cycles to a change) among contexts that are there at once and drains that take as long as the test
-// says.
+// The unit at 1 GHz (12 cycles to a change). Contexts are there at once, and drains take as long as the test says.
 struct bench {
   clock_domain clock{frequency{1e9}};
   window_unit unit_under_test;
@@ -148,7 +147,7 @@ TEST(WindowUnit, AFaultChangesNothing) {
   EXPECT_EQ(b.r().parent, 0U);
 }
 
-// A type 1 rebind is complete when the last access under the old key is; only then the old region loses its window.
+// A type 1 rebind completes after the last access under the old key; only then the old region loses its window.
 TEST(WindowUnit, RebindWaitsForOlderAccesses) {
   bench b;
   b.window(HCA_MRC_WINDOW_1);
@@ -221,7 +220,7 @@ TEST(WindowUnit, AChangeHoldsOneContextAtATime) {
   EXPECT_EQ(b.most_pinned, 1);
 }
 
-// The firmware has the region when the bind that looked at it is done, and it is counted by then.
+// The firmware gets the region after the bind in progress, and the region is counted by then.
 TEST(WindowUnit, ALockWaitsForABindOfItsRegion) {
   bench b;
   window_request r = b.bind(2);
@@ -252,8 +251,8 @@ TEST(WindowUnit, BindsIntoOnePieceOfASpace) {
   EXPECT_EQ(b.local.answers.at(2).at, 213_ns) << "one cycle for the line of extents";
 }
 
-// The firmware writes the entry of a space that allows no binding without reading it: a bind that is refused must not have it
-// written back. That of a region is counted at, and uncounted, before the rights are looked at.
+// The firmware writes the entry of a space without binding unread: a refused bind must not write an old copy back. The entry of
+// a region is counted at, and uncounted, before the rights are looked at.
 TEST(WindowUnit, LeavesTheEntryOfASpaceWithoutBindingAlone) {
   bench b;
   bool dirtied = false;
@@ -277,7 +276,7 @@ TEST(WindowUnit, LeavesTheEntryOfASpaceWithoutBindingAlone) {
   EXPECT_FALSE(dirtied);
 }
 
-// With type 2A the QP counts its windows, so that it cannot go before them.
+// With type 2A the QP counts its windows, since it must outlive them.
 TEST(WindowUnit, CountsTheWindowsOfAQp) {
   bench b(window_association::qp);
   window_request r = b.bind(2);
@@ -293,7 +292,7 @@ TEST(WindowUnit, CountsTheWindowsOfAQp) {
   EXPECT_EQ(b.r().parent, 0U);
 }
 
-// Its region goes: the window is as if it had never been bound, but only if it is bound to that region.
+// The region goes: a window bound to this region is as if never bound, any other window stays.
 TEST(WindowUnit, UnbindsAWindowOfARegion) {
   bench b(window_association::qp);
   window_request r = b.bind(2);

@@ -30,7 +30,7 @@ void write_register(cpu& c, std::uint64_t address, const T& v, std::uint64_t ope
   c.mmio_write(address, std::as_bytes(std::span(&v, 1)), operation);
 }
 
-// `operation`: the last that was posted, of an SQ doorbell.
+// Rings a doorbell; `operation`: of an SQ doorbell, the last posted.
 inline void ring(cpu& c, std::uint64_t uar, std::uint32_t offset, std::uint32_t number, std::uint32_t value,
                  std::uint64_t operation = 0) {
   write_register(c, uar + offset, hca_doorbell{number, value}, operation);

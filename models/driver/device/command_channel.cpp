@@ -33,7 +33,7 @@ std::uint32_t command_channel::take() {
   return produced_++;
 }
 
-// The indices go out in the order of time, so that the doorbell value of one never covers an entry not yet filled.
+// The indices go out in the order of time: the doorbell value of one command must not cover an unfilled entry.
 bool command_channel::acquire(cpu& c, std::uint32_t& index) {
   c.sync();
   if (waiting_.empty() && next_is_free()) {

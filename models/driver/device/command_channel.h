@@ -1,8 +1,8 @@
 // The driver's end of the command queue: a ring of hca_command in host memory. Several software threads may have commands in
-// flight; each waits for the entry of its own to come back. A thread that finds the ring full waits its turn in order.
+// flight; each waits until its own entry comes back. A thread that finds the ring full waits its turn in order.
 //
-// A command that is not answered within the timeout makes the device dead: it, those in flight and all later ones fail, and
-// their buffers are not reused before the channel is opened anew, for the adapter may still write them.
+// A command without an answer within the timeout makes the device dead: all commands in flight and all later ones fail. Their
+// buffers are not reused before the channel is opened anew, because the adapter may still write them.
 #pragma once
 
 #include <deque>
@@ -27,8 +27,8 @@ struct command {
   std::uint16_t function = 0;
 };
 
-// Commands by which software gives back. They do not fail for want of memory, and on a lost context they are done when the
-// adapter is cut off.
+// Returns whether the command only gives something back. Such commands do not fail for want of memory, and on a lost context
+// they are done when the adapter is cut off.
 constexpr bool takes_away(hca_command_code code) {
   switch (code) {
     case HCA_CMD_DESTROY_QP:
@@ -58,7 +58,8 @@ class command_channel {
  public:
   command_channel(dma_map& dma, std::uint64_t bar, const driver_config& config, driver_statistics& stats);
 
-  // Tells the adapter where the ring is. Again, once the adapter has been reset and no caller is left from before. 0 or ENOMEM.
+  // Tells the adapter the ring's place; once more after a reset of the adapter, when all earlier callers have left. Returns 0
+  // or ENOMEM.
   int open(cpu& c);
   void die();
   void wait_until_left(cpu& c) {

@@ -1,4 +1,4 @@
-// The driver of one adapter: finds it, brings it up, gives it its tables, and routes its events to the processes that use it.
+// The driver of one adapter: finds and opens the device, gives it its tables, and routes its events to processes.
 //
 //   device d(machine, bar_base, config);
 //   machine.run("boot", [&](cpu& c) { d.open(c); });
@@ -20,26 +20,26 @@ namespace hcasim::driver {
 
 class device {
  public:
-  // `iommu`: registers of the IOMMU that its DMA goes through; 0 = none, it uses physical addresses.
+  // `iommu`: registers of the IOMMU between adapter and memory; 0 = none, DMA addresses are physical.
   device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu = 0);
   ~device();
 
-  // 0, also when it is open already; ENODEV no such adapter, or it is not ready; ENOMEM; ETIMEDOUT; EIO. Starts one software
-  // thread per event queue. A thread that comes while another one is opening it waits for that.
+  // Returns 0, also when the device is open already; ENODEV: no such adapter, or it is not ready; ENOMEM; ETIMEDOUT; EIO.
+  // Starts one software thread per event queue. A thread that comes during another one's open waits for its end.
   int open(cpu& c);
   [[nodiscard]] bool opened() const { return opened_; }
-  // Returns the step at which it could not be opened, and the knobs that say more.
+  // Returns the step at which opening failed, and the knobs to look at.
   [[nodiscard]] const char* opening_step() const { return step_; }
 
-  // ---- failing and coming back (life.cpp)
-  // It does not answer, says that it cannot go on, or is gone. Every context is lost: it is told, and its verbs answer EIO but
-  // for those that give back. Then the adapter is cut off from memory, reset, and brought up again.
+  // Fails a device that does not answer, reports a fatal state, or is gone (life.cpp). Every context is lost: the process gets
+  // an event, and its verbs answer EIO, except verbs that give back. Then the adapter is cut off from memory, reset, and
+  // brought up again.
   void fail();
   [[nodiscard]] bool port_up() const { return port_up_; }
-  // From its failure until it can be opened again, if that ever comes.
+  // Returns true from a failure of the device until it can be opened again, if ever.
   [[nodiscard]] bool dead() const { return failed_ || commands_.dead(); }
-  // Whether what the adapter has of the process may be given to others: always of a context that is not lost; of one that is,
-  // not before the adapter is cut off from memory, which this waits for. False = it never is.
+  // Returns whether the adapter's objects of the process may be given to others. On a lost context, waits until the adapter is
+  // cut off from memory; false = it never is.
   bool may_let_go(cpu& c, const process& p);
   [[nodiscard]] bool may_move(const process& p) const { return p.lost && cut_off_ < p.life; }
 
@@ -52,24 +52,24 @@ class device {
   [[nodiscard]] driver_statistics& counters() { return counters_; }
   [[nodiscard]] const driver_statistics& counters() const { return counters_; }
 
-  // Used by the verbs.
+  // Executes a command for a verb.
   command_result execute(cpu& c, const command& what);
-  // Executes a command of a process. On a lost context commands that take away are done when the adapter is cut off; all others
-  // are EIO.
+  // Executes a command of a process. On a lost context, commands that give back are done when the adapter is cut off; all
+  // others are EIO.
   command_result execute(cpu& c, const process& p, const command& what);
-  // Kernel work of one verb: the system call and what the driver does besides.
+  // Spends the kernel work of one verb: the system call and the driver's share.
   void enter_kernel(cpu& c) const;
   process* attach(cpu& c, virtual_memory& memory);
   void detach(process* p);
   std::uint32_t take_pd() { return pds_.take(); }
   void put_pd(std::uint32_t number) { pds_.put(number); }
   [[nodiscard]] std::uint32_t completion_eq(int vector) const { return events_.number(1 + static_cast<unsigned>(vector)); }
-  // Pages of the adapter's memory; false = not so many in a row.
+  // Takes pages of the adapter's memory; false = there are too few in a row.
   bool take_device_memory(std::uint64_t bytes, std::uint64_t& offset);
   void put_device_memory(std::uint64_t offset, std::uint64_t bytes);
   [[nodiscard]] std::uint32_t reserved_lkey() const { return reserved_lkey_; }  // 0 = none
   [[nodiscard]] bool on_demand() const { return info_.flags & HCA_DEVICE_ON_DEMAND; }
-  // On-demand regions live in the IOMMU's table; whatever units the adapter is made of, they need not know.
+  // Returns whether on-demand regions live in the IOMMU's table; the adapter's units need not know.
   [[nodiscard]] bool on_demand_by_iommu() const {
     return config_.on_demand == on_demand_mode::iommu && dma_.takes_page_requests();
   }
@@ -85,7 +85,7 @@ class device {
   void drop_domain(const xrc_domain& domain);
 
  private:
-  // Small numbers, the lowest that was given back last first.
+  // Small numbers; the one given back last is taken first.
   class numbers {
    public:
     explicit numbers(std::uint32_t first) : next_(first) {}
@@ -138,7 +138,7 @@ class device {
   wait_queue opening_done_;
 
   std::uint32_t life_ = 1;     // of the device, from one bring-up to the next
-  std::uint32_t cut_off_ = 0;  // the last one whose DMA has been switched off
+  std::uint32_t cut_off_ = 0;  // the last life with its DMA switched off
   bool port_up_ = true;
   bool failed_ = false;
   const char* step_ = "";
@@ -159,13 +159,13 @@ class device {
   std::vector<process*> processes_;
 };
 
-// A command of a process, on behalf of its function.
+// Executes a command of a process, on behalf of its function.
 inline command_result run(cpu& c, verbs::ibv_context* context, command what) {
   what.function = of(context).function;
   return context->device->execute(c, of(context), what);
 }
-// Executes a command that must not be left undone: it takes pages that others get next, or ends what a caller waits for. If the
-// adapter cannot, because its tables are damaged or out of its reach, only a reset does.
+// Executes a command whose effect is needed: others get its pages next, or a caller waits for its end. If the adapter cannot,
+// because its tables are damaged or out of its reach, only a reset helps.
 inline command_result insist(cpu& c, verbs::ibv_context* context, const command& what) {
   const command_result r = run(c, context, what);
   if (r.error == 0 || of(context).lost) return r;

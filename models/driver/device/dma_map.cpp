@@ -34,7 +34,7 @@ int dma_map::open(cpu& c) {
     return ENOMEM;
   }
   store(c, contexts_ + requester_ * sizeof(iommu_context), iommu_context{root_, rights(), 0});
-  // Devices that other drivers serve (requester 0) use physical addresses.
+  // Devices of other drivers (requester 0) use physical addresses.
   if (requester_ != 0) store(c, contexts_, iommu_context{0, IOMMU_CONTEXT_PRESENT | IOMMU_CONTEXT_PASS, 0});
   write_register(c, registers_ + IOMMU_REG_CONTEXTS, contexts_);
   write_register(c, registers_ + IOMMU_REG_QUEUE, queue_);
@@ -93,7 +93,7 @@ void dma_map::write(cpu* c, std::uint64_t physical, std::span<const std::uint64_
   }
 }
 
-// The table whose entries are for pages of `level`, made where it is missing; a large page above it is split.
+// Returns the table with the entries for pages of `level`, made if it is missing; a large page above is split.
 std::uint64_t dma_map::node_for(cpu* c, std::uint64_t address, unsigned level, bool must) {
   std::uint64_t node = root_;
   for (unsigned l = IOMMU_LEVELS - 1; l > level; --l) {
@@ -137,7 +137,7 @@ bool dma_map::enter(cpu* c, std::uint64_t address, std::uint64_t physical, std::
     }
     const std::uint64_t first = slot_of(address, level);
     std::size_t n = 0;
-    // On to the end of the node, or to where a larger page would do.
+    // The run ends with the node, or where a larger page fits.
     while (first + n < entries.size() && bytes >= span_of(level)) {
       if (n != 0 && level < 2 && ((address | physical) & (span_of(level + 1) - 1)) == 0 && bytes >= span_of(level + 1)) break;
       entries[n++] = physical | rights | (level != 0 ? std::uint64_t{IOMMU_PTE_LARGE} : 0);
@@ -154,7 +154,7 @@ bool dma_map::enter(cpu* c, std::uint64_t address, std::uint64_t physical, std::
   return true;
 }
 
-// A table with nothing mapped in it, and those below it. The IOMMU has forgotten it with the last page that it had.
+// Frees a table with nothing mapped, and the tables below it. The IOMMU has forgotten the table with its last page.
 void dma_map::retire(std::uint64_t node, unsigned level) {
   for (std::uint64_t i = 0; level != 0 && i < 512; ++i) {
     const auto child = machine_.memory_bytes().get<std::uint64_t>(node + i * 8);
@@ -168,7 +168,7 @@ void dma_map::retire(std::uint64_t node, unsigned level) {
 void dma_map::clear(cpu* c, std::uint64_t address, std::uint64_t bytes) {
   static constexpr std::array<std::uint64_t, 512> zeros{};
   while (bytes != 0) {
-    // The level of the page that is there now; one that is only partly meant is split.
+    // The level of the page found; a page cleared in part is split.
     unsigned level = IOMMU_LEVELS - 1;
     for (std::uint64_t node = root_; level > 0; --level) {
       const auto entry = machine_.memory_bytes().get<std::uint64_t>(node + slot_of(address, level) * 8);
@@ -178,7 +178,7 @@ void dma_map::clear(cpu* c, std::uint64_t address, std::uint64_t bytes) {
     while (level > 0 && ((address & (span_of(level) - 1)) != 0 || bytes < span_of(level))) --level;
     const std::uint64_t node = node_for(c, address, level, true);
     const std::uint64_t first = slot_of(address, level);
-    // Large pages one by one: what lies beside one may be a table.
+    // Large pages one by one: the next entry may be a table.
     const std::uint64_t n = level != 0 ? 1 : std::min<std::uint64_t>(512 - first, bytes / page);
     write(c, node + first * 8, std::span(zeros).first(n));
     address += n * span_of(level);
@@ -189,7 +189,7 @@ void dma_map::clear(cpu* c, std::uint64_t address, std::uint64_t bytes) {
 std::uint64_t dma_map::allocate(std::uint64_t bytes, std::uint64_t alignment, bool must) {
   if (!translated()) return machine_.reserve_physical(bytes, alignment, must);
   bytes = align_up(bytes, page);
-  // So that large areas need few entries.
+  // Natural alignment: large areas need few entries.
   const std::uint64_t natural = bytes >= span_of(2) ? span_of(2) : bytes >= span_of(1) ? span_of(1) : page;
   const std::uint64_t physical = machine_.reserve_physical(bytes, std::max(alignment, natural), must);
   return physical != 0 && share(physical, bytes, must) ? physical : 0;
@@ -273,7 +273,7 @@ void dma_map::take(cpu& c, std::span<const range> pages) {
   stats_.dma_unmap_time.add(c.time() - begin);
 }
 
-// A device is told the smallest range that one message can name.
+// The invalidation of a device names the smallest range that one message can carry.
 void dma_map::put_invalidation(cpu& c, const range& r) {
   put_command(c, {IOMMU_CMD_INVALIDATE, requester_, r.address, r.bytes, 0, 0});
   if (!ats_.translations) return;
@@ -298,7 +298,7 @@ bool dma_map::wait_for_commands(cpu& c) {
   return (seen & IOMMU_WAIT_TIMEOUT) == 0;
 }
 
-// Returns when the IOTLB has forgotten the ranges, and what was unshared before, and nothing of them is under way.
+// Returns when the IOTLB has forgotten the ranges and earlier unshared ones, and none of their DMA is under way.
 void dma_map::forget(cpu& c, std::span<const range> ranges) {
   constexpr std::size_t most = 32;  // a longer list is cheaper as a whole
   free_.sleep_until(c, [this] { return !busy_; });

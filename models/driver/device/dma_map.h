@@ -1,13 +1,13 @@
-// The memory that the adapter may touch, when an IOMMU stands between it and memory: the driver's end of firmware/abi/iommu.h.
-// Without an IOMMU every DMA address is the physical one, and nothing here costs anything.
+// The memory open to the adapter behind an IOMMU: the driver's end of firmware/abi/iommu.h. Without an IOMMU every DMA address
+// is the physical one, and nothing here costs anything.
 //
-// Two kinds of mappings. `share` is for memory that the driver and the adapter use for long (rings, mailboxes, ICM, queues):
-// known by its physical address, made and unmade without costs; an unmade one is forgotten by the IOTLB with the next `unmap`,
-// and its addresses are not used before. `map` is for memory of processes: scattered frames become one run of addresses, and
-// `unmap` returns when no DMA to them is under way. Addresses that were reserved get their pages one by one (`put`, `take`).
+// There are two kinds of mappings. `share` is for memory that the driver and the adapter use for long (rings, mailboxes, ICM,
+// queues). It is known by its physical address and costs nothing. The IOTLB forgets an unshared mapping with the next `unmap`;
+// its addresses are not used before. `map` is for memory of processes: scattered frames become one run of addresses, and
+// `unmap` returns when no DMA to them is under way. Reserved addresses get their pages one by one (`put`, `take`).
 //
-// An adapter that caches translations (ATS) is told as well, and waited for. One that does not answer in time loses the right
-// to use what it has translated, before anything is given to others.
+// An adapter that caches translations (ATS) is told as well, and waited for. Without an answer in time, the adapter loses the
+// right to use translations before anything is given to others.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class dma_map {
     std::uint64_t bytes;
   };
 
-  // Further abilities of the adapter: cache translations, ask for pages (`vector`: the interrupt that tells of those).
+  // Further abilities of the adapter: cache translations, ask for pages (`vector`: the interrupt of page requests).
   struct ats {
     bool translations = false;
     bool pages = false;
@@ -45,11 +45,11 @@ class dma_map {
   dma_map(host& machine, std::uint64_t registers, std::uint16_t requester, ats capabilities, driver_statistics& stats)
       : machine_(machine), registers_(registers), requester_(requester), ats_(capabilities), stats_(stats) {}
 
-  // 0, ENODEV: no IOMMU where one should be, or ENOMEM.
+  // Returns 0; ENODEV: no IOMMU where one should be; or ENOMEM.
   int open(cpu& c);
-  // The adapter is cut off from memory: it uses no translation until `renew`, and answers no invalidation.
+  // Stops the use of translations until `renew`: the adapter is cut off from memory and answers no invalidation.
   void suspend() { ats_.translations = ats_.pages = false; }
-  // The adapter has been reset: it knows no translations, and may use what it can do again. Its answers must reach the IOMMU.
+  // Restarts the use of translations after a reset of the adapter, which has none now. Its answers must reach the IOMMU.
   int renew(cpu& c);
   // Takes page requests from now on, in a thread of its own.
   void serve_pages(cpu& c, page_handler h);
@@ -57,24 +57,25 @@ class dma_map {
   [[nodiscard]] bool takes_page_requests() const { return ats_.pages && translated(); }
   [[nodiscard]] bool translated() const { return registers_ != 0; }
 
-  // Contiguous memory for both, in whole pages when it is mapped; its physical address, or 0. `must`: host.h.
+  // Allocates contiguous memory for driver and adapter, in whole pages when it is mapped; returns the physical address, or 0.
+  // `must`: host.h.
   std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment, bool must = false);
-  // False = no addresses are left, or no memory for tables.
+  // Maps memory for long; false = no addresses are left, or no memory for tables.
   bool share(std::uint64_t physical, std::uint64_t bytes, bool must = false);
   void unshare(std::uint64_t physical);
-  // The DMA address of memory that was shared.
+  // Returns the DMA address of shared memory.
   [[nodiscard]] std::uint64_t address(std::uint64_t physical) const;
 
-  // Whole pages. The first DMA address; 0 = there are none left, or no memory for tables.
+  // Maps whole pages; returns the first DMA address; 0 = there are none left, or no memory for tables.
   std::uint64_t map(cpu& c, std::span<const virtual_memory::frame_run> frames, bool writable);
   void unmap(cpu& c, std::span<const range> ranges);
 
-  // Addresses without pages; 0 = there are none left.
+  // Reserves addresses without pages; 0 = there are none left.
   std::uint64_t reserve(std::uint64_t bytes) { return take_addresses(bytes); }
   void release(const range& r) { give_back(r); }
-  // False = no memory for tables.
+  // Enters a page at a reserved address; false = no memory for tables.
   bool put(cpu& c, std::uint64_t address, std::uint64_t physical, bool writable);
-  // Pages that were put; returns when no DMA to them is under way.
+  // Takes pages out that were put; returns when no DMA to them is under way.
   void take(cpu& c, std::span<const range> pages);
 
  private:
@@ -95,12 +96,12 @@ class dma_map {
   [[nodiscard]] std::uint32_t rights() const;
   std::uint64_t take_addresses(std::uint64_t bytes);
   void give_back(const range& r);
-  // `c` null: without costs.
+  // Writes entries; `c` null: without costs.
   void write(cpu* c, std::uint64_t physical, std::span<const std::uint64_t> entries);
-  // 0 = no memory for a table.
+  // Returns the table for `address`, made if it is missing; 0 = no memory for a table.
   std::uint64_t node_for(cpu* c, std::uint64_t address, unsigned level, bool must);
   void retire(std::uint64_t node, unsigned level);
-  // False, and nothing is entered: no memory for tables.
+  // Enters a range; false = no memory for tables, and nothing is entered.
   bool enter(cpu* c, std::uint64_t address, std::uint64_t physical, std::uint64_t bytes, std::uint64_t rights, bool must);
   void clear(cpu* c, std::uint64_t address, std::uint64_t bytes);
   void put_command(cpu& c, const iommu_command& what);

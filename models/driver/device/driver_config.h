@@ -1,5 +1,5 @@
-// Knobs of the host driver model: how large the tables it hands to the adapter are, which fast paths it takes, and what its
-// code costs on the CPU besides accesses, copies, pinning and system calls (those are the host's knobs).
+// Knobs of the host driver model: the sizes of the adapter's tables, the fast paths in use, and the CPU time of the driver's
+// code. Accesses, copies, pinning and system calls cost what the host's knobs say.
 #pragma once
 
 #include "models/machine/host/virtual_memory.h"
@@ -8,25 +8,26 @@
 namespace hcasim::driver {
 
 enum class blueflame_use : std::uint8_t { never, inline_only, always };
-// Registering zero bytes: accept gives a key that matches nothing; page_count does what Linux does (refuses it where it would
-// pin no page, so at a page-aligned address) [B3.3]; refuse always refuses.
+// Registering zero bytes: accept gives a key that matches nothing; refuse always refuses. page_count does what Linux does: a
+// region that would pin no page, so at a page-aligned address, is refused [B3.3].
 enum class zero_length_policy : std::uint8_t { accept, page_count, refuse };
-// After a failed re-register: revoke makes the key unusable at once; keep leaves what the adapter has [B.5].
+// After a failed re-register: revoke makes the key unusable at once; keep leaves the adapter's entry [B.5].
 enum class failed_rereg_policy : std::uint8_t { revoke, keep };
 // The key after a re-register that succeeded: the same, or another index and key [B.5].
 enum class rereg_key_policy : std::uint8_t { keep, renew };
-// A null region, of which reads give zeros and which keeps nothing: there is none; for local use; for peers too [B3.5].
+// Null regions, which read as zeros and keep no writes: none; for local use; for peers too [B3.5].
 enum class null_region_use : std::uint8_t { none, local, remote };
 // The fate of an address space's VAs when it changes: extend keeps them, remap moves the whole space [S5].
 enum class x_space_policy : std::uint8_t { extend, remap };
-// Peer memory as its first version (2014) had it, or as drivers have it now [F.1, F.3, G7]: an invalidation before the key
-// is live makes the registration fail, or waits for it; without support for invalidation memory that needs it is refused, or
-// its client is passed over; tickets are never used again, or are small numbers that come round.
+// Peer memory as in its first version (2014), or as in drivers now [F.1, F.3, G7].
+// - An invalidation before the key is live makes the registration fail, or waits for its end.
+// - Memory whose client cannot invalidate, but must, is refused, or its client is passed over.
+// - Tickets are never used again, or are small numbers that come round.
 enum class peer_semantics : std::uint8_t { legacy, modern };
-// The unit that faults when an on-demand region lacks a page [E9, E10]: the adapter, whose tables have no entry; or the IOMMU,
-// whose table has none, so that the adapter's own translation cache asks for the page.
+// The unit that faults when an on-demand region lacks a page [E9, E10]. The adapter faults by a missing entry in its own
+// tables. The IOMMU faults by one in its table, and the adapter's translation cache asks for the page.
 enum class on_demand_mode : std::uint8_t { adapter, iommu };
-// How dma-bufs are registered [F.7].
+// The kind of importer for dma-bufs [F.7].
 enum class dma_buf_mode : std::uint8_t { dynamic, pinned, revocable };
 
 struct driver_config {

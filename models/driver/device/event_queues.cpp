@@ -52,7 +52,7 @@ void event_queues::run(cpu& c, queue& q) {
   arm(c, q);
   for (;;) {
     c.wait_interrupt(q.vector);
-    c.sync();  // a thread that it wakes runs after the handler
+    c.sync();  // a woken thread runs after the handler
     ++stats_.interrupts;
     // An event that arrives between the last look and the arming is seen by the second look.
     while (drain(c, q) > 0) arm(c, q);

@@ -1,5 +1,5 @@
-// Event queues: number 0 for asynchronous events, 1 and up for completions, each with an interrupt vector and a software thread
-// that plays the interrupt handler: it drains the queue, hands the events on, and arms the queue again.
+// Event queues: number 0 for asynchronous events, 1 and up for completions. Each has an interrupt vector and a software thread
+// in the role of the interrupt handler. The thread drains the queue, hands the events on, and arms the queue again.
 #pragma once
 
 #include <functional>
@@ -25,9 +25,9 @@ class event_queues {
   // Fills the MSI-X table, creates the queues and starts their threads; 0 or an errno value. Again after a reset of the
   // adapter, with the memory and the threads that are there.
   int open(cpu& c, handlers h);
-  // An event that has lain there since the last look has lost its interrupt: its handler is called.
+  // Calls the handler of an event unseen since the last look: its interrupt was lost.
   void look(cpu& c);
-  // The adapter's number of the `i`-th queue.
+  // Returns the adapter's number of the `i`-th queue.
   [[nodiscard]] std::uint32_t number(unsigned i) const { return queues_[i]->number; }
   [[nodiscard]] std::size_t size() const { return queues_.size(); }
 

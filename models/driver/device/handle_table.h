@@ -19,7 +19,7 @@ class handle_table {
     objects_.push_back(object);
     return static_cast<std::uint32_t>(objects_.size() - 1);
   }
-  // nullptr = no such object.
+  // Returns the object; nullptr = no such object.
   [[nodiscard]] T* find(std::uint32_t handle) const { return handle < objects_.size() ? objects_[handle] : nullptr; }
   void remove(std::uint32_t handle) {
     objects_[handle] = nullptr;

@@ -1,4 +1,4 @@
-// A device that fails, and comes back: who notices, what its contexts are told, and the way from there to a new bring-up.
+// A device that fails and comes back: detection, events to its contexts, and the way to a new bring-up.
 #include "firmware/abi/pci_config.h"
 #include "models/driver/device/access.h"
 #include "models/driver/device/device.h"
@@ -18,7 +18,7 @@ command_result device::execute(cpu& c, const process& p, const command& what) {
   if (!p.lost) r = execute(c, what);
   if (!p.lost) return r;
   if (takes_away(what.code) && may_let_go(c, p)) return {};
-  if (!r.error) r.error = EIO;  // done by a device that is no more
+  if (!r.error) r.error = EIO;  // done by a device before its reset
   return r;
 }
 
@@ -28,7 +28,7 @@ bool device::may_let_go(cpu& c, const process& p) {
   return !may_move(p);
 }
 
-// ---- who notices
+// ---- detection
 
 void device::fail() {
   if (failed_) return;
@@ -70,7 +70,7 @@ void device::look_later() {
   queue.disregard(1);
 }
 
-// The thread is there from the first time on that it is needed.
+// The thread is made at the first need.
 void device::call_for_care() {
   care_.wake();
   if (!std::exchange(has_carer_, true)) machine_.run("care", [this](cpu& c) { take_care(c); });
@@ -107,7 +107,7 @@ void device::poll_health(cpu& c) {
     write_register(c, config_space + PCI_ERROR_CORRECTABLE, corrected);
   }
   events_.look(c);
-  // Whether the firmware still works only an answer of it can tell.
+  // Only an answer shows that the firmware still works.
   hca_device_info info{};
   (void)execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info)});
 }
@@ -127,7 +127,7 @@ void device::tell_port(bool up) {
 void device::recover(cpu& c) {
   c.spend(config_.kernel_verb);
   bool up = false;
-  bool off = cut_off(c);  // also one that is not to come back
+  bool off = cut_off(c);  // also a device that is not to come back
   for (std::uint32_t tries = 0; off && !up && tries < config_.recoveries; ++tries) {
     commands_.die();
     machine_.rouse();
@@ -149,8 +149,8 @@ void device::recover(cpu& c) {
   opening_done_.wake();
 }
 
-// Nothing of it reaches memory any more when this returns true: its DMA is off, and the answer to a read has pushed before it
-// what was under way. A device that is not there cannot reach anything.
+// Cuts the device off from memory; true = none of its DMA is under way. Its DMA is off, and the answer to a read has pushed
+// earlier writes before it. A device that is not there cannot reach anything.
 bool device::cut_off(cpu& c) {
   write_register(c, config_space + PCI_COMMAND, std::uint32_t{0});
   const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);

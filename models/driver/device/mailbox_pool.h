@@ -14,7 +14,7 @@ class mailbox_pool {
  public:
   explicit mailbox_pool(dma_map& dma) : dma_(dma) {}
 
-  // The physical address of a buffer of at least `bytes`, 64 B aligned; 0 = none left.
+  // Returns the physical address of a buffer of at least `bytes`, 64 B aligned; 0 = none left.
   std::uint64_t get(std::uint64_t bytes, bool must) {
     auto& list = free_[size_class(bytes)];
     if (list.empty()) return dma_.allocate(1ULL << size_class(bytes), smallest, must);

@@ -32,7 +32,7 @@ std::span<const std::byte> bytes_of(const std::vector<hca_chunk>& chunks) {
   return std::as_bytes(std::span(chunks));
 }
 
-// The checks and the pinning that every new range takes; `mr` carries addr, length and access.
+// Checks and pins a new range; `mr` carries addr, length and access.
 int pin_region(cpu& c, process& p, memory_region& mr, std::vector<hca_chunk>& chunks, bool or_peer = false) {
   if (range_wraps(mr.addr, mr.length)) return EINVAL;
   const pin_extent extent = bytes_to_pin(mr.addr, mr.length, p.device->config().zero_length_mr);

@@ -336,7 +336,7 @@ TEST_F(memory_test, ForkErrors) {
     EXPECT_EQ(ibv_fork_init(b.context), EINVAL);
     EXPECT_EQ(ibv_rereg_mr(c, mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, 0x1000, 4096, 0), IBV_REREG_MR_ERR_DONT_FORK_NEW);
     EXPECT_EQ(b.adapter.mrc(mr->lkey).start, other);
-    b.memory.free(other);  // the application has unmapped what is registered
+    b.memory.free(other);  // the application has unmapped a registered buffer
     EXPECT_EQ(ibv_rereg_mr(c, mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, at, 4096, 0), IBV_REREG_MR_ERR_DO_FORK_OLD);
     EXPECT_EQ(mr->addr, at);
     EXPECT_EQ(b.adapter.mrc(mr->lkey).start, at);

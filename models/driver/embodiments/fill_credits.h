@@ -1,5 +1,5 @@
-// The target tells the host how far it has filled the space; the host removes filled buffers, adds fresh ones, and tells the
-// target where the space now lies. The key never changes, so the target's table is updated once per connection [SUN14, SUN17].
+// The target tells the host how far the space is filled. The host removes filled buffers, adds fresh ones, and tells the target
+// the new range of the space. The key never changes, so the target's table is updated once per connection [SUN14, SUN17].
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace hcasim::verbs {
 // The target's view of the space.
 class fill_target {
  public:
-  // The host's notice after a change.
+  // Takes the host's notice after a change.
   void notice(const x_result& r) {
     if (r.key != key_) ++key_updates_;
     key_ = r.key;
@@ -51,7 +51,8 @@ class fill_host {
   };
 
   void added(const x_result& r, const x_buffer& b) { buffers_.push_back({r.handle, r.added, b.length, b.addr}); }
-  // The oldest buffer, when the target has filled it; the caller consumes and removes it by its handle. Asked again after each.
+  // Returns the oldest buffer in `out`, if the target has filled it. The caller consumes the buffer, removes it by its handle,
+  // and asks again.
   bool take_filled(std::uint64_t filled_to, buffer* out) {
     if (buffers_.empty() || buffers_.front().va + buffers_.front().length > filled_to) return false;
     *out = buffers_.front();

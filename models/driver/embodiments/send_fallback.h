@@ -1,6 +1,6 @@
-// Claim 5 of US 7,290,038 [SUN5]: when an RDMA WRITE is aborted because the host has taken the storage away, the data goes by
-// SEND and the host copies it. On RC the abort has put both QPs into the error state; the sender goes on over a second QP, or
-// brings the first one back, before it sends.
+// Claim 5 of US 7,290,038 [SUN5]: when the host takes the storage away and an RDMA WRITE is aborted, the data goes by SEND. The
+// host then copies it. On RC the abort has put both QPs into the error state. Before the SEND the sender takes a second QP, or
+// brings the first one back.
 #pragma once
 
 #include <cstdint>

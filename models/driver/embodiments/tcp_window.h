@@ -12,8 +12,8 @@ class tcp_window {
  public:
   explicit tcp_window(std::uint64_t first_sequence = 0) : left_(first_sequence), right_(first_sequence) {}
 
-  // After x_register or x_reregister_add: the buffers added are new room. After x_deregister_part: used room is gone. False =
-  // the result is not a change of this window's key, or would take away room that was advertised and not used.
+  // Applies a result. After x_register or x_reregister_add the buffers added are new room; after x_deregister_part used room is
+  // gone. False = not a change of this window's key, or advertised room not yet used would go.
   bool apply(const x_result& r) {
     if (key_ != 0 && r.key != key_) return false;
     key_ = r.key;
@@ -26,7 +26,7 @@ class tcp_window {
     }
     return true;
   }
-  // In-order bytes have arrived in the mapped storage. False = more than the window.
+  // Takes in-order bytes that have arrived in the mapped storage. False = more than the window.
   bool receive(std::uint64_t bytes) {
     if (bytes > right_ - next_) return false;
     next_ += bytes;

@@ -16,9 +16,9 @@ struct address_space {
   memory_region mr;  // for binds; in no table
 };
 
-// 0 or an errno value; the space is gone when it succeeds.
+// Tears all spaces of the process down; returns 0 or an errno value.
 int teardown_all(cpu& c, process& p);
-// The adapter has retired its key.
+// Ends a space whose key the adapter has retired.
 void retired(cpu& c, address_space& space);
 
 }  // namespace hcasim::driver

@@ -118,7 +118,7 @@ queue_pair* find_lost(process& p, std::uint32_t qpn) {
   return nullptr;
 }
 
-// Takes what a QP still owes this CQ, once nothing more comes from the adapter: flushed, in order. False = it owes nothing.
+// Takes one flushed completion that a QP still owes this CQ, in order, once the adapter sends no more. False = it owes none.
 bool flush_one(queue_pair& qp, const completion_queue& cq, ibv_wc& wc) {
   wc = {};
   wc.status = IBV_WC_WR_FLUSH_ERR;
@@ -167,7 +167,7 @@ shared_queue* find_lost_queue(process& p, std::uint32_t number) {
   return nullptr;
 }
 
-// XRC: the receive is its SRQ's, whichever process has the QP.
+// XRC: the receive belongs to its SRQ, in whichever process the QP is.
 bool translate_xrc(cpu& c, process& p, const completion_queue& cq, const hca_cqe& e, ibv_wc& wc) {
   shared_queue* const srq = p.lost ? find_lost_queue(p, e.srqn) : p.device->srqs().find(e.srqn & HCA_QPN_ANY);
   if (!srq || srq->cq != &cq || !(e.flags & HCA_CQE_RECEIVE)) return false;

@@ -25,7 +25,7 @@ ibv_context* hcax_open_function(cpu& c, device& d, virtual_memory& memory, std::
 
 namespace {
 
-// Destroys what is left in a table; objects remove themselves from it.
+// Destroys all remaining objects of a table; objects remove themselves from it.
 template <class T, class Destroy>
 int clear(handle_table<T>& table, Destroy destroy) {
   for (std::size_t i = 0; i < table.slots().size(); ++i) {
@@ -72,8 +72,8 @@ int close(cpu& c, ibv_context* context) {
 
 }  // namespace
 
-// Objects that the adapter cannot give back, because its tables are damaged or out of its reach, go with a reset only; and the
-// process leaves.
+// Objects that the adapter cannot give back (tables damaged or out of its reach) need a reset. After the reset the process
+// leaves.
 int ibv_close_device(cpu& c, ibv_context* context) {
   process& p = of(context);
   device& d = *p.device;

@@ -25,7 +25,7 @@ using namespace driver;
 
 namespace {
 
-// The command has made the key; the handle on it.
+// Makes the handle of a key that the command has made.
 ibv_mr* adopt(ibv_pd* domain, std::unique_ptr<memory_region> mr, const command_result& r) {
   if (r.error) {
     errno = r.error;

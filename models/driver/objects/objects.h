@@ -37,8 +37,8 @@ struct attachment;
 class dma_buf;
 }  // namespace peer
 
-// The members of the public structs belong to the program, which may write them: commands name the adapter's keys of the
-// private parts.
+// The members of the public structs belong to the program, which may write them: commands use the private parts for the
+// adapter's keys.
 struct memory_region : verbs::ibv_mr {
   std::uint32_t key = 0;
   std::uint64_t iova = 0;
@@ -72,10 +72,10 @@ struct completion_queue;
 struct completion_channel : verbs::ibv_comp_channel {
   std::deque<completion_queue*> pending;
   wait_queue ready;
-  std::function<void()> notify;  // who does not sleep in ibv_get_cq_event is told that `pending` has grown
+  std::function<void()> notify;  // for callers that do not sleep in ibv_get_cq_event: `pending` has grown
 };
 
-// The owner bit of a CQE that the adapter has written in the pass of `index` through 2^log_entries places.
+// Returns the owner bit of a CQE written by the adapter in the pass of `index` through 2^log_entries places.
 inline std::uint8_t owner_in_pass(std::uint32_t log_entries, std::uint32_t index) {
   return ((index >> log_entries) & 1) ? 0 : 1;
 }
@@ -122,7 +122,7 @@ struct shared_queue : verbs::ibv_srq {
   std::uint32_t number = 0;
   verbs::ibv_srq_attr attr{};
   queue_buffer buffer;
-  queue_buffer* larger = nullptr;  // which takes its place soon: what is written goes to both
+  queue_buffer* larger = nullptr;  // its next buffer: WQEs are written to both
   std::uint64_t record = 0;
   unsigned stride_shift = 0;
   std::uint16_t posted = 0;
@@ -145,9 +145,9 @@ struct group_name {
 
 struct queue_pair;
 
-// A target QP of XRC, by all who have opened it.
+// A target QP of XRC, with its openings.
 struct xrc_target {
-  std::vector<queue_pair*> handles;  // the one who made it first, unless it has left
+  std::vector<queue_pair*> handles;  // the first maker's comes first, unless it has left
 };
 
 struct queue_pair : verbs::ibv_qp {
@@ -219,12 +219,12 @@ inline completion_queue& of(verbs::ibv_cq* cq) {
   return static_cast<completion_queue&>(*cq);
 }
 
-// kernel_regions.cpp: null regions do not hold their PD, since providers make them without the kernel; their keys go with it.
-// 0 or an errno value.
+// Retires a PD's null regions and their keys: providers make them without the kernel, so they do not hold their PD
+// (kernel_regions.cpp). Returns 0 or an errno value.
 int retire_null_regions(cpu& c, protection_domain& pd);
-// groups.cpp: before the QP goes.
+// Leaves all groups of a QP before the QP goes (groups.cpp).
 void leave_groups(cpu& c, queue_pair& qp);
-// queue_pair.cpp: an object that was filled in belongs to its process.
+// Enters a finished object into its process (queue_pair.cpp).
 void enter(queue_pair& qp);
 void leave(queue_pair& qp);
 

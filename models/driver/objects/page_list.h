@@ -1,4 +1,4 @@
-// From pinned memory to what the adapter is told. `pin` has merged adjacent frames into runs; regions are described by chunks
+// From pinned memory to lists for the adapter. `pin` has merged adjacent frames into runs. Regions are described by chunks
 // (runs, split where they are longer than the device takes), queues by a list of uniform pages.   [E3, E5]
 #pragma once
 
@@ -15,20 +15,19 @@ namespace hcasim::driver {
 inline constexpr unsigned host_page_shift = 12;
 inline constexpr std::uint64_t host_page = 1ULL << host_page_shift;
 
-// Pages that [address, address + bytes) touches.
+// Returns the number of pages that [address, address + bytes) touches.
 inline std::uint64_t pages_of(std::uint64_t address, std::uint64_t bytes) {
   return bytes == 0 ? 0 : ((address + bytes - 1) >> host_page_shift) - (address >> host_page_shift) + 1;
 }
 
-// Appends the runs; a run that continues the last chunk is merged into it, as far as `max_segment` (a multiple of 4 KiB)
-// allows.
+// Appends the runs. A run next to the last chunk is merged into it, up to `max_segment` (a multiple of 4 KiB).
 void append_chunks(std::span<const virtual_memory::frame_run> runs, std::uint64_t max_segment, std::vector<hca_chunk>& out);
 
-// The largest page size of `shifts` (bit s: 2^s) that tiles the runs: every run but the first starts, and every run but the
-// last ends, on such a boundary; the first starts on one, too. Never larger than all runs together.
+// Returns the largest page size of `shifts` (bit s: 2^s) that tiles the runs. Every run but the last ends on such a boundary,
+// and every run starts on one. The page size is never larger than all runs together.
 unsigned uniform_shift(std::span<const virtual_memory::frame_run> runs, std::uint32_t shifts);
 
-// Addresses of the pages of 2^shift bytes that tile the runs.
+// Returns the addresses of the pages of 2^shift bytes that tile the runs.
 std::vector<std::uint64_t> uniform_pages(std::span<const virtual_memory::frame_run> runs, unsigned shift);
 
 }  // namespace hcasim::driver

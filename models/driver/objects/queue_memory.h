@@ -14,8 +14,8 @@ namespace hcasim::driver {
 
 struct process;
 
-// A queue's buffer: page-aligned, pinned, its frames known. Finding and pinning its pages, and giving them back, take the time
-// that they take for a region.
+// A queue's buffer: page-aligned, pinned, its frames known. Finding, pinning and giving back its pages take as long as for a
+// region.
 class queue_buffer {
  public:
   queue_buffer() = default;
@@ -23,18 +23,18 @@ class queue_buffer {
   queue_buffer& operator=(const queue_buffer&) = delete;
   ~queue_buffer() { give_back(); }
 
-  // 0, or ENOMEM.
+  // Allocates the buffer; returns 0 or ENOMEM.
   int allocate(cpu& c, process& p, std::uint64_t bytes, page_policy policy);
   void release(cpu& c);
   void swap(queue_buffer& other);
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t physical(std::uint64_t offset) const {
-    if (offset < host_page) return first_ + offset;  // most queues are no longer; the list would miss the host's cache
+    if (offset < host_page) return first_ + offset;  // most queues fit in a page; the list would miss the host's cache
     return frames_[offset >> host_page_shift] + (offset & (host_page - 1));
   }
   [[nodiscard]] const std::vector<virtual_memory::frame_run>& runs() const { return runs_; }
-  // DMA addresses of its pages of 2^shift bytes, and of a byte.
+  // Returns the DMA addresses of its pages of 2^shift bytes.
   [[nodiscard]] std::vector<std::uint64_t> pages(unsigned shift) const;
   [[nodiscard]] std::uint64_t address(std::uint64_t offset) const;
 
@@ -54,7 +54,7 @@ class record_pool {
  public:
   explicit record_pool(process& p) : process_(p) {}
 
-  // The physical address of a zeroed record; 0 = out of memory.
+  // Returns the physical address of a zeroed record; 0 = out of memory.
   std::uint64_t get(cpu& c);
   void put(std::uint64_t record) { free_.push_back(record); }
   // Returns the address by which the adapter knows a record.

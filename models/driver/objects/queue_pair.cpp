@@ -78,7 +78,7 @@ addressing longest_address(hca_transport transport) {
   }
 }
 
-// Sizes both rings, and writes what they really hold back into `cap`. 0, EINVAL or ENOMEM.
+// Sizes both rings, and writes their real sizes back into `cap`. Returns 0, EINVAL or ENOMEM.
 int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
   const device& d = *p.device;
   const hca_device_info& info = d.info();
@@ -86,7 +86,7 @@ int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
     cap = {};
     return 0;
   }
-  // Only what the QP has is judged: with an SRQ, and as an initiator of XRC, it has no receive queue.
+  // A QP with an SRQ, or an initiator of XRC, has no receive queue: its receive sizes are not judged.
   if (qp.srq || qp.qp_type == IBV_QPT_XRC_SEND) cap.max_recv_wr = cap.max_recv_sge = 0;
   if (cap.max_send_sge > info.max_sge || cap.max_recv_sge > info.max_sge || cap.max_inline_data > info.max_inline)
     return EINVAL;
@@ -164,7 +164,7 @@ command_result create_on_adapter(cpu& c, queue_pair& qp) {
   return run(c, qp.context, {.code = HCA_CMD_CREATE_QP, .in = in_bytes(create), .list = std::as_bytes(std::span(pages))});
 }
 
-// CQEs of this QP that were not polled must not be taken for those of a later QP with its number.
+// CQEs of this QP left unpolled must not reach a later QP of the same number.
 void clean_cq(cpu& c, process& p, completion_queue& cq, queue_pair& qp) {
   for (std::uint32_t i = cq.ci; i - cq.ci <= cq.mask(); ++i) {
     const auto e = p.bytes.get<hca_cqe>(cq.slot(i));
@@ -176,8 +176,8 @@ void clean_cq(cpu& c, process& p, completion_queue& cq, queue_pair& qp) {
   }
 }
 
-// `in_use`: what the adapter says of the SRQ's WQE that the QP had taken: 1 + its slot, or 0, and of which SRQ. Completions of
-// an XRC target are its SRQs': they stay.
+// `in_use`: the SRQ's WQE that the QP had taken, as 1 + its slot or 0, and the SRQ. Completions of an XRC target belong to its
+// SRQs, and stay.
 void clean_cqs(cpu& c, queue_pair& qp, const command_result& in_use) {
   process& p = of(qp.context);
   c.sync();
@@ -231,7 +231,7 @@ ibv_qp* create(cpu& c, ibv_context* context, ibv_pd* domain, ibv_xrcd* xrcd, ibv
   return qp.release();
 }
 
-// One who has opened the QP leaves it. True = others still have it.
+// Closes one opening of the QP; true = others are left.
 bool leave_target(queue_pair& qp) {
   if (!qp.target) return false;
   process& p = of(qp.context);

@@ -25,29 +25,29 @@ inline int check_access(std::uint32_t access) {
   return 0;
 }
 
-// The R_Key that a registration shows: the key, or 0 where the driver hides a key that no peer may use.   [A4]
+// Returns the R_Key of a registration: the key, or 0 where the driver hides keys without remote rights.   [A4]
 inline std::uint32_t shown_rkey(std::uint32_t key, std::uint32_t access, bool hide_without_remote_rights) {
   constexpr std::uint32_t remote = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC;
   return hide_without_remote_rights && !(access & remote) ? 0 : key;
 }
 
-// Whether the pages must be writable; a window may grant writing later.   [B3.4]
+// Returns whether the pages must be writable; a window may grant writing later.   [B3.4]
 inline bool needs_writable(std::uint32_t access) {
   return access & (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_MW_BIND);
 }
 
-// [addr, addr + length), rounded to pages, must not wrap.   [B3.3]
+// Returns whether [addr, addr + length), rounded to pages, wraps, which is refused.   [B3.3]
 inline bool range_wraps(std::uint64_t addr, std::uint64_t length) {
   const std::uint64_t end = addr + length;
   return end < addr || align_up(end, host_page) < end;
 }
 
-// The VA must lie where the buffer lies in its page.   [B3.2]
+// Returns whether buffer and VA lie at the same place of their pages, as they must.   [B3.2]
 inline bool congruent(std::uint64_t addr, std::uint64_t iova) {
   return ((addr ^ iova) & (host_page - 1)) == 0;
 }
 
-// Bytes to pin for a region, or an errno in `error`: a zero-length region pins what the policy says.
+// Bytes to pin for a region, or an errno in `error`: a zero-length region pins as the policy says.
 struct pin_extent {
   int error = 0;
   std::uint64_t bytes = 0;

@@ -48,8 +48,8 @@ command_result resize_on_adapter(cpu& c, const completion_queue& cq, const queue
 
 }  // namespace
 
-// From `first` on no place of the new buffer may look written. The adapter goes on there at `r.value`; what came before and is
-// not consumed is brought over. Others may poll meanwhile, in the old buffer; where they have consumed, the adapter may be a
+// From `first` on no place of the new buffer may look written. The adapter goes on there at `r.value`; earlier CQEs not yet
+// consumed are copied over. Others may poll the old buffer meanwhile; in places that they have consumed, the adapter may be a
 // pass further.
 int ibv_resize_cq(cpu& c, ibv_cq* handle, int cqe) {
   completion_queue& cq = of(handle);

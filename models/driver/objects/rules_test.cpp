@@ -70,7 +70,7 @@ TEST(PageList, RunsBecomeChunks) {
   std::vector<hca_chunk> out;
   const run runs[] = {{0x10000, 0x3000}, {0x20000, 0x1000}};
   append_chunks(runs, 1 << 20, out);
-  const run more[] = {{0x21000, 0x2000}};  // goes on where the last one ended
+  const run more[] = {{0x21000, 0x2000}};  // continues the last run
   append_chunks(more, 1 << 20, out);
   ASSERT_EQ(out.size(), 2U);
   EXPECT_EQ(out[0].address, 0x10000U);

@@ -141,8 +141,8 @@ command_result resize_on_adapter(cpu& c, const shared_queue& srq, const queue_bu
       {.code = HCA_CMD_RESIZE_SRQ, .object = srq.number, .in = in_bytes(resize), .list = std::as_bytes(std::span(pages))});
 }
 
-// WQEs keep their slots in the larger buffer, so that the list and what the adapter knows of it go on; new slots are hung on
-// behind. Others may post meanwhile.
+// WQEs keep their slots in the larger buffer, so the list and the adapter's state of it stay valid. New slots are appended to
+// the list. Others may post meanwhile.
 int grow(cpu& c, shared_queue& srq, std::uint32_t slots) {
   process& p = of(srq.context);
   if (p.lost) return EIO;
@@ -181,7 +181,7 @@ std::uint32_t in_use(const shared_queue& srq) {
   return n;
 }
 
-// It never becomes smaller: where there is more room than was asked for, that is what it has.
+// The queue never becomes smaller: attributes show the room it has.
 int make_room(cpu& c, shared_queue& srq, std::uint32_t max_wr) {
   if (max_wr == 0 || max_wr >= max_slots || max_wr < in_use(srq)) return EINVAL;
   return max_wr > srq.attr.max_wr ? grow(c, srq, std::bit_ceil(max_wr + 1)) : 0;

@@ -5,7 +5,7 @@
 
 namespace hcasim::driver {
 
-// The WQE of `slot` is done: hangs it on behind the free ones.
+// Appends the slot of a finished WQE to the list of free ones.
 void free_slot(cpu& c, shared_queue& srq, std::uint16_t slot);
 
 }  // namespace hcasim::driver

@@ -1,5 +1,5 @@
-// Which host memory lies behind which VAs of an address space; plain rules. The adapter decides what may be added and removed;
-// this follows, so that the driver knows what to unpin.
+// Host memory behind the VAs of an address space; plain rules. The adapter decides what may be added and removed; the map
+// follows, so that the driver knows what to unpin.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class space_map {
   };
 
   void add(const piece& p);
-  // Takes [va, va + length) out, pieces that it cuts keep their ends; returns the host memory that was behind it.
+  // Takes [va, va + length) out and returns the host memory behind; cut pieces keep their ends.
   std::vector<range> remove(std::uint64_t va, std::uint64_t length);
   std::vector<range> remove(std::uint32_t handle);
   std::vector<range> remove_all();

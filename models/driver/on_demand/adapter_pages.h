@@ -1,4 +1,4 @@
-// Lent pages stand in the adapter's table: an entry is made by a command when the adapter has faulted, and zapped by one.
+// Lent pages stand in the adapter's table: one command makes an entry after a fault of the adapter, another zaps it.
 #pragma once
 
 #include "models/driver/on_demand/lent_pages.h"

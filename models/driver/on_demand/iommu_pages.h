@@ -1,6 +1,6 @@
-// Lent pages stand in the IOMMU's table [E10]: the adapter's own is complete, its addresses are reserved ones of the IOMMU, and
-// the pages come and go there. The adapter's translation cache asks for them, and an invalidation waits for it instead of for
-// the key.
+// Lent pages stand in the IOMMU's table [E10]. The adapter's own table is complete: its addresses are reserved ones of the
+// IOMMU, and the pages come and go there. The adapter's translation cache asks for pages. An invalidation waits for this cache
+// instead of for the key.
 #pragma once
 
 #include "models/driver/on_demand/lent_pages.h"
@@ -13,8 +13,8 @@ class iommu_pages final : public lent_pages {
 
   [[nodiscard]] int check(std::uint32_t rights, bool implicit) const override;
   [[nodiscard]] bool complete() const override { return true; }
-  // Without the lock while the adapter is at work: its accesses under way, of this region or another, may wait for pages that
-  // are put in under the lock.
+  // Gives the region to the adapter without the lock. The adapter's accesses under way, of this region or another, may wait for
+  // pages, which come under the lock.
   command_result give(cpu& c, memory_region& mr, hca_region region) override;
   command_result withdraw(cpu& c, memory_region& mr) override;
 

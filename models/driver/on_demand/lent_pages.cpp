@@ -32,7 +32,7 @@ lent_pages::page lent_pages::look(const memory_region& mr, std::uint64_t va, boo
   return {address, write && !writable ? 0 : physical, writable};
 }
 
-// The adapter may have pages of [first, last] only where `lent` says so.
+// The adapter may have pages of [first, last] only if `lent` has them.
 void lent_pages::take(cpu& c, memory_region& mr, std::uint64_t first, std::uint64_t last) {
   const auto begin = mr.lent.lower_bound(align_down(first, host_page));
   const auto end = mr.lent.upper_bound(last);
@@ -48,7 +48,7 @@ void lent_pages::take_back_all(cpu& c, memory_region& mr) {
   release(mr);
 }
 
-// The adapter has these pages no more.
+// The adapter has given these pages up.
 void lent_pages::take_back(cpu& c, memory_region& mr, page_list::iterator begin, page_list::iterator end) {
   owner_.stats.pages_returned += static_cast<std::uint64_t>(std::distance(begin, end));
   if (owner_.device->dma().translated() && begin != end) {

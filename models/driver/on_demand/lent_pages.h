@@ -1,9 +1,9 @@
-// Pages that one process lends the adapter, for on-demand regions [E9]: nothing is pinned, and the adapter has a page only
-// while it may use it. A page fault of the adapter puts its page in; before the operating system takes pages away, they are
-// taken from the adapter. A page stands meanwhile in the adapter's table or in the IOMMU's: adapter_pages or iommu_pages.
+// Pages that one process lends the adapter, for on-demand regions [E9]: nothing is pinned. A page fault of the adapter puts its
+// page in. Before the operating system takes pages away, they are taken from the adapter. A page stands meanwhile in the
+// adapter's table or in the IOMMU's: adapter_pages or iommu_pages.
 //
-// A thread that puts pages in or takes them away holds the process's lock, from the look at its page table to the adapter's
-// answer; the operating system holds it until its own change is made. So the adapter never has a page that the process has not.
+// A thread that puts pages in or takes them away holds the process's lock from reading the page table to the adapter's answer.
+// The operating system holds the lock until its own change is made. So the adapter never has a page that the process lacks.
 #pragma once
 
 #include <algorithm>
@@ -23,25 +23,25 @@ class lent_pages : public page_user {
   lent_pages(const lent_pages&) = delete;
   lent_pages& operator=(const lent_pages&) = delete;
   ~lent_pages() override = default;
-  // The process has closed the device; its memory may not outlive a device that is dead.
+  // Ends the lending when the process has closed the device: its memory may not outlive a dead device.
   void leave() { owner_.memory->remove_user(this); }
 
-  // Rights that no such region can have, and regions without bounds: 0 or an errno value.
+  // Checks for rights, and unbounded regions, that this kind cannot have; returns 0 or an errno value.
   [[nodiscard]] virtual int check(std::uint32_t rights, bool implicit) const = 0;
-  // Whether the adapter's own table has every page, so that windows can be bound.
+  // Returns whether the adapter's own table always has every page, so windows can be bound.
   [[nodiscard]] virtual bool complete() const = 0;
-  // The adapter's part of a registration and of its end. Afterwards the lock is held.
+  // Gives a region to the adapter, as a part of its registration; `withdraw` takes it back. The lock is held afterwards.
   virtual command_result give(cpu& c, memory_region& mr, hca_region region) = 0;
   virtual command_result withdraw(cpu& c, memory_region& mr) = 0;
-  // A region that the adapter has, and has no more: with the lock held.
+  // Adds a region at the adapter; `remove` ends it. The lock is held.
   void add(memory_region& mr) { regions_.push_back(&mr); }
   void remove(memory_region& mr) { std::erase(regions_, &mr); }
-  void take_back_all(cpu& c, memory_region& mr);  // and what `give` has reserved
+  void take_back_all(cpu& c, memory_region& mr);  // and the range that `give` reserved
 
   void lock(cpu& c);
   void unlock();
-  // With the lock held: puts in what is mapped (and, for `write`, writable) from the page of `va` on, up to `pages` pages. How
-  // many these were.
+  // Puts in mapped (for `write`, writable) pages from the page of `va` on, at most `pages`; returns their number. The lock is
+  // held.
   std::uint64_t fill(cpu& c, memory_region& mr, std::uint64_t va, std::uint64_t pages, bool write);
 
   void begin_invalidate(cpu& c, std::uint64_t first, std::uint64_t last) override;
@@ -55,7 +55,7 @@ class lent_pages : public page_user {
     std::uint64_t physical;  // 0 = not to be had
     bool writable;
   };
-  // The page that has the VA, to be lent for reading or for writing.
+  // Returns the page with the VA, to be lent for reading or for writing.
   [[nodiscard]] page look(const memory_region& mr, std::uint64_t va, bool write) const;
 
   process& owner_;
@@ -64,7 +64,7 @@ class lent_pages : public page_user {
   using page_list = std::map<std::uint64_t, std::uint64_t>;
 
   virtual std::uint64_t put(cpu& c, memory_region& mr, std::uint64_t first, std::uint64_t pages, bool write) = 0;
-  // Whether the adapter's own table has none of them any more.
+  // Takes the pages out of the adapter's own table; true = none of them is left there.
   virtual bool zap(cpu& c, memory_region& mr, const hca_pages& pages) = 0;
   virtual void unmap(cpu& c, const std::vector<dma_map::range>& pages) = 0;
   virtual void release(memory_region& /*mr*/) {}

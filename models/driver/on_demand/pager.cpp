@@ -52,7 +52,7 @@ memory_region* pager::at_dma(std::uint64_t address) const {
   return address - mr->pinned_dma < pages_of(mr->addr, mr->length) * host_page ? mr : nullptr;
 }
 
-// The adapter waits for the answer whatever it is. A region that is gone, a page that is not mapped: refused.
+// The adapter waits for an answer in any case. A request for a region that has gone, or for an unmapped page, is refused.
 void pager::serve_page_request(cpu& c, const job& j) {
   memory_region* mr = at_dma(j.va);
   device& d = *device_;
@@ -84,7 +84,7 @@ void pager::serve(cpu& c, const job& j) {
   const std::shared_ptr<lent_pages> lent = p.lent;  // the process may end before the lock is there
   lent_pages& pages = *lent;
   pages.lock(c);
-  mr = regions_.find(j.index);  // it may have gone, and who waited for it has been told
+  mr = regions_.find(j.index);  // the region may have gone, and its waiters were told
   if (!mr || mr->lent_by != &pages || j.va < mr->iova || j.va > last_va(*mr)) {
     pages.unlock();
     return;
@@ -97,7 +97,7 @@ void pager::serve(cpu& c, const job& j) {
   if (filled == 0 && !j.prefetch && !p.lost) {
     ++p.stats.page_faults_refused;
     const hca_pages range{align_down(j.va, host_page), 1};
-    // Reads of a page that is only not to be written have answers of their own.
+    // Reads of a read-only page have answers of their own.
     const std::uint64_t at = address_of(*mr, j.va);
     const bool read_only = j.write && p.memory->touch(at) != 0 && !p.memory->writable(at);
     (void)insist(c, &p,

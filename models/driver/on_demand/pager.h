@@ -1,5 +1,5 @@
-// Page faults of an adapter's on-demand regions [E9, E10]: the adapter's own, and the requests of its translation cache when
-// the pages stand in the IOMMU's table (driver.on_demand = iommu).
+// Page faults of an adapter's on-demand regions [E9, E10]. They come from the adapter, or from its translation cache when the
+// pages stand in the IOMMU's table (driver.on_demand = iommu).
 #pragma once
 
 #include <deque>
@@ -13,20 +13,20 @@
 namespace hcasim::driver {
 
 // The software thread that serves a device's page faults, page requests and asynchronous prefetches. It starts with the first
-// job, whichever kind that is: page requests come from adapters without any on-demand region, too.
+// job. Page requests come from adapters without any on-demand region, too.
 class pager {
  public:
   pager(host& machine, device& d) : machine_(machine), device_(&d) {}
 
   void add(memory_region& mr);
   void remove(memory_region& mr);
-  // The adapter has no regions any more; what it had asked for needs no answer.
+  // Forgets all regions and jobs: the adapter has no regions any more and needs no answers.
   void forget();
-  // From the handler of the event queue. `va` in the region's VAs.
+  // Takes a fault from the handler of the event queue. `va` in the region's VAs.
   void fault(std::uint32_t key_index, std::uint64_t va, std::uint64_t length, bool write) {
     post({.index = key_index, .va = va, .length = length, .write = write});
   }
-  // From the handler of the IOMMU's page requests.
+  // Takes a request from the handler of the IOMMU's page requests.
   void page_request(const iommu_page_request& r) {
     post({.va = r.address, .write = (r.flags & ats_page_write) != 0, .group = r.group});
   }

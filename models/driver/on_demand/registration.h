@@ -5,7 +5,7 @@
 
 namespace hcasim::driver {
 
-// After the checks that all registrations take. nullptr and errno; 0 or an errno value.
+// Registers an on-demand region that has passed the common checks; nullptr = errno says why.
 verbs::ibv_mr* register_on_demand(cpu& c, protection_domain& pd, const memory_region& wanted);
 int deregister_on_demand(cpu& c, memory_region& mr);
 

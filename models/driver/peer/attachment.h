@@ -1,4 +1,4 @@
-// A region over memory of another device: what it holds there, and its key, which others may take away at any time.
+// A region over memory of another device: its hold on the memory, and its key, which others may take away at any time.
 #pragma once
 
 #include <memory>
@@ -21,20 +21,20 @@ struct attachment {
   sleep_mutex changing;  // of the key
 };
 
-// The memory behind [addr, addr + length) from the clients, its chunks behind those in `out`. 0 or an errno value: `pin_error`
-// when no client has it.
+// Attaches the clients' memory at [addr, addr + length) and appends its chunks to `out`. Returns 0 or an errno value;
+// `pin_error` = no client has the memory.
 int attach(cpu& c, process& p, memory_region& mr, int pin_error, std::vector<hca_chunk>& out);
-// The key of the region is live. 0, or an errno value: the caller de-registers it.
+// Activates a region whose key is live. Returns 0, or an errno value: the caller de-registers the region.
 int activate(cpu& c, process& p, memory_region& mr);
-// Ends a key. 0 or an errno value; the region stays as it was.
+// Ends a key; returns 0 or an errno value. The region stays unchanged.
 int deregister_key(cpu& c, process& p, attachment& a);
 // Detaches a region whose key is gone, or never was.
 void detach(cpu& c, process& p, memory_region& mr);
 
-// The same of a region over a dma-buf.
+// Detaches a region over a dma-buf.
 void detach_dma_buf(cpu& c, memory_region& mr);
 
-// The adapter has found no page of such a region.
+// Serves a page fault of the adapter in a region over a dma-buf.
 void dma_buf_fault(process& p, memory_region& mr);
 
 // Ends a key at once: no access reaches the region through it any more.

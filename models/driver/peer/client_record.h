@@ -1,4 +1,4 @@
-// A registered client and what is counted for it.
+// A registered client and its counters.
 #pragma once
 
 #include "models/driver/peer/peer_core.h"
@@ -8,7 +8,7 @@ namespace hcasim::driver::peer {
 struct client_record {
   const peer_memory_client* client = nullptr;
   const peer_memory_client_v1* v1 = nullptr;
-  std::unique_ptr<peer_memory_client> translated;  // of v1: what `client` points to
+  std::unique_ptr<peer_memory_client> translated;  // of v1: target of `client`
   std::string name;
   std::string version;
   bool needs_invalidation = false;

@@ -1,9 +1,9 @@
-// Memory that one driver exports and others import: a dma-buf [F.7]. The exporter may move it or take it back; it tells the
-// importers under the reservation lock.
+// Memory exported by one driver and imported by others: a dma-buf [F.7]. The exporter may move the memory or take it back; the
+// importers are told under the reservation lock.
 //
-// Importers are dynamic (they stop and map it again where it is then, when the exporter's fences are signalled), pinned (it
-// stays where it is; a move notification is ignored, with a warning), or pinned and revocable (it stays until it is revoked,
-// and then is gone for good).
+// - Dynamic importers stop, and map the memory again at its new place when the exporter's fences are signalled.
+// - For a pinned importer the memory stays in place; a move notification is ignored, with a warning.
+// - For a pinned and revocable importer the memory stays in place until it is revoked, and then is gone for good.
 #pragma once
 
 #include <memory>
@@ -53,18 +53,20 @@ class dma_buf {
   [[nodiscard]] sleep_mutex& reservation() { return reservation_; }
   [[nodiscard]] bool revoked() const { return revoked_; }
   [[nodiscard]] std::size_t importers() const { return importers_.size(); }
-  // Move notifications that a pinned importer did not follow.
+  // Returns the number of move notifications that a pinned importer did not follow.
   [[nodiscard]] std::uint64_t warnings() const { return warnings_; }
 
-  // ---- what the exporter does; the lock is held
-  // Before the memory moves. What the move still has to do is said by add_fence.
+  // ---- for the exporter; the lock is held
+
+  // Announces a move of the memory to the importers. The caller gives unfinished work of the move to add_fence.
   int move_notify(cpu& c);
   void add_fence(std::shared_ptr<dma_fence> f) { fences_.push_back(std::move(f)); }
   // Takes the memory back for good. EBUSY: an importer cannot give it back; nothing has changed.
   int revoke(cpu& c);
 
-  // ---- what importers do; the lock is held
-  // Host pages of the whole buffer, where it lies now. 0 or an errno value. EINVAL: revoked.
+  // ---- for importers; the lock is held
+
+  // Maps the host pages of the whole buffer at its current place. Returns 0 or an errno value; EINVAL: revoked.
   int map_attachment(cpu& c, sg_table& sg) { return revoked_ ? EINVAL : map(c, sg); }
   void unmap_attachment(cpu& c, sg_table& sg) { unmap(c, sg); }
   int pin_attachment(cpu& c) { return revoked_ ? EINVAL : pin(c); }

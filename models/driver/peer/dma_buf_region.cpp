@@ -43,7 +43,7 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
     buffer->unmap_attachment(c, sg);
   }
 
-  // Gives host memory behind an IOMMU addresses that the adapter may use; those of other devices are the bus's own.
+  // Gives host memory behind an IOMMU DMA addresses; memory of other devices keeps its bus addresses.
   int enter_iommu(cpu& c) {
     dma_map& dma = p.device->dma();
     if (!dma.translated()) return 0;
@@ -106,7 +106,7 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
     return 0;
   }
 
-  // In a thread of its own, after a move or a page fault: waits for the exporter, and gives the key its memory again.
+  // Waits for the exporter after a move or a page fault, and gives the key its memory again. In a thread of its own.
   void come_back(cpu& c) {
     const std::shared_ptr<dma_buf> alive = buffer;
     alive->reservation().lock(c);
@@ -122,7 +122,7 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
     alive->reservation().unlock();
   }
 
-  // A command about the region's pages, if the key is still its own. Left undone, `must` costs the device.
+  // Sends a command about the region's pages, if the key is still its own. A failure of a `must` fails the device.
   enum class urgency : std::uint8_t { may_fail, must };
   int about_pages(cpu& c, urgency how, const command& what) {
     changing.lock(c);
@@ -184,9 +184,9 @@ struct dma_buf_attachment final : attachment, dma_buf::importer, std::enable_sha
   hca_region region;
   std::uint64_t offset = 0;
   dma_buf_mode mode;
-  bool faults;  // accesses to what is not there wait for it; otherwise they are denied
+  bool faults;  // accesses to absent memory wait for it; otherwise they are denied
   sg_table sg;
-  std::vector<dma_map::range> in_iommu;  // what of it was mapped for the adapter
+  std::vector<dma_map::range> in_iommu;  // its ranges mapped for the adapter
   bool mapped = false;
   bool working = false;
 };

@@ -9,7 +9,7 @@
 namespace hcasim::driver::peer {
 namespace {
 
-// VAs of peer memory lie apart from those of host memory, and those of several devices apart from each other.
+// VAs of peer memory lie apart from VAs of host memory, and each device has its own range.
 constexpr std::uint64_t first_va(std::uint64_t bar) {
   return 0x6000'0000'0000 + (bar >> 44 & 0xf) * 0x0100'0000'0000;
 }

@@ -1,12 +1,12 @@
-// The driver of a peer device: gives its memory to processes, takes it back, copies to and from host memory, and is a peer
-// client of the driver core, so that adapters can register that memory.
+// The driver of a peer device: gives its memory to processes, takes it back, and copies to and from host memory. Adapters can
+// register this memory, since the driver is a peer client of the driver core.
 //
 //   memory_owner gpu(machine, bar, "gpu0");
 //   machine.run("boot", [&](cpu& c) { gpu.open(c); gpu.join(d.peers()); });
 //   va = gpu.allocate(c, process_memory, 1_MiB);  ibv_reg_mr(c, pd, va, ...);  ...  gpu.free(c, va);
 //
-// `free` takes the memory away under the feet of its users: it invalidates every registration, and gives the pages to others
-// only when no access reaches them any more.
+// `free` takes registered memory away: it invalidates every registration. The pages go to others only when no access reaches
+// them any more.
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ class memory_owner {
   memory_owner(host& machine, std::uint64_t bar, const std::string& name, const owner_options& options = {});
   ~memory_owner();
 
-  // 0 or ENODEV.
+  // Opens the device; returns 0 or ENODEV.
   int open(cpu& c);
   // Joins `core` as a client. False = the core does not take it.
   bool join(peer_core& core);
@@ -47,26 +47,27 @@ class memory_owner {
   [[nodiscard]] std::uint64_t page() const { return pool_->page(); }
   [[nodiscard]] std::uint64_t free_bytes() const { return pool_->free_bytes(); }
 
-  // A VA of the process; 0 = no memory left, or not open.
+  // Returns a VA of the process; 0 = no memory left, or not open.
   std::uint64_t allocate(cpu& c, const virtual_memory& mm, std::uint64_t bytes, placement how = placement::contiguous);
-  // 0; EINVAL: no allocation begins there; EBUSY: it is registered and cannot be taken away; otherwise what an invalidation
-  // said, and the memory stays allocated.
+  // Frees an allocation; returns 0. EINVAL: no allocation begins there; EBUSY: it is registered and the client cannot
+  // invalidate. Any other value is a failed invalidation's, and the memory stays allocated.
   int free(cpu& c, std::uint64_t va);
   // Returns the place of a byte of an allocation in the device's memory, and how many follow it there; nothing = not allocated.
   [[nodiscard]] std::optional<page_pool::run> place(std::uint64_t va) const;
   [[nodiscard]] std::uint64_t bar() const { return bar_; }
-  // Registrations that have pages pinned.
+  // Returns the number of registrations with pinned pages.
   [[nodiscard]] std::uint64_t pinned() const { return pinned_; }
 
-  // Starts a copy between [va, va + bytes) and physically contiguous host memory. Its number, or 0: not all of it is allocated.
+  // Starts a copy between [va, va + bytes) and physically contiguous host memory. Returns its number; 0 = not all of it is
+  // allocated.
   std::uint32_t start_copy(cpu& c, bool to_host, std::uint64_t va, std::uint64_t physical, std::uint64_t bytes);
-  // Copies end in the order of their start. False = a byte could not be moved in this one or one that ended since the last
-  // wait.
+  // Waits for a copy; copies end in the order of their start. False = a byte could not be moved in this copy, or in one that
+  // ended since the last wait.
   bool wait_copy(cpu& c, std::uint32_t number);
 
-  // Returns the time of each invalidation that `free` made, from the call to its return.
+  // Returns the time of each invalidation by `free`, from the call to its return.
   [[nodiscard]] const histogram& callback_time() const { return callback_time_; }
-  // Tests: the client's own record of what was called.
+  // Tests: the client's own record of its calls.
   std::function<void(cpu&, const char* callback)> observe;
 
  private:

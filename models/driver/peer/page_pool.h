@@ -1,5 +1,5 @@
-// Which pages of a device's memory are free. Runs are handed out from the lowest address on; or pages one by one from both
-// ends, as a memory that has been in use for a while gives them.
+// The free pages of a device's memory. Runs are handed out from the lowest address on. Scattered pages come one by one from
+// both ends, as from a memory that has been in use for a while.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class page_pool {
   // `bytes` is a multiple of `page`, a power of two.
   page_pool(std::uint64_t bytes, std::uint64_t page);
 
-  // Whole pages; empty = there are not so many (contiguous: takes several runs when none is long enough).
+  // Takes whole pages; empty = there are too few (contiguous: takes several runs when none is long enough).
   std::vector<run> take(std::uint64_t bytes, placement how);
   void give(const std::vector<run>& runs);
   [[nodiscard]] std::uint64_t free_bytes() const { return free_bytes_; }

@@ -1,5 +1,5 @@
-// An allocation of a peer device as a dma-buf. Its owner may evict it to host memory by the copy engine, and bring it back; its
-// importers find it where it is.
+// An allocation of a peer device as a dma-buf. Its owner may evict the memory to the host by the copy engine, and bring it
+// back; importers get the current place.
 #pragma once
 
 #include "models/driver/peer/dma_buf.h"
@@ -12,11 +12,11 @@ class peer_buffer final : public dma_buf {
   // [va, va + bytes) is an allocation of `owner` and stays one; whole pages.
   peer_buffer(memory_owner& owner, host& machine, std::uint64_t va, std::uint64_t bytes);
 
-  // Moves it. 0; EBUSY: it is pinned; ENOMEM: no host memory; EIO: the copy failed, or the adapter does not answer. When it
-  // returns, the bytes are at their new place.
+  // Moves the memory to the host. Returns 0; EBUSY: it is pinned; ENOMEM: no host memory; EIO: the copy failed, or the adapter
+  // does not answer. On return the bytes are at their new place.
   int evict(cpu& c) { return move(c, true); }
   int bring_back(cpu& c) { return move(c, false); }
-  // Takes it back from everybody. 0 or EBUSY.
+  // Takes the memory back from all importers. Returns 0 or EBUSY.
   int take_back(cpu& c);
 
   [[nodiscard]] bool on_host() const { return on_host_; }

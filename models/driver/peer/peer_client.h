@@ -1,6 +1,6 @@
-// The calls by which a device with memory of its own (a peer) lets adapters register that memory: the peer client interface,
-// with the names and the meaning of <rdma/peer_mem.h>. Differences are those of verbs.h, and `mm`, the memory of the process
-// that asks, which a kernel has in `current`.
+// The peer client interface: a device with memory of its own (a peer) lets adapters register this memory. Names and meaning are
+// those of <rdma/peer_mem.h>. Differences: the ones of verbs.h, and `mm`, the memory of the calling process, which a kernel has
+// in `current`.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,14 @@ struct sg_entry {
 };
 using sg_table = std::vector<sg_entry>;
 
-// Every callback is made by the thread that registers or de-registers, dma_unmap and put_pages also by the one that
-// invalidates. None of them may take a lock that is held while `invalidate_peer_memory` is called [G5].
+// The thread that registers or de-registers makes every callback; an invalidating thread also makes dma_unmap and put_pages. A
+// callback must not take a lock that is held while `invalidate_peer_memory` is called [G5].
 struct peer_memory_client {
   char name[IB_PEER_MEMORY_NAME_MAX] = {};
   char version[IB_PEER_MEMORY_VER_MAX] = {};  // last byte not 0: this is a peer_memory_client_ex
   // 1: the whole range is memory of this client; anything else: it is not.
   std::function<int(cpu&, const virtual_memory& mm, std::uint64_t addr, std::uint64_t size, void** client_context)> acquire;
-  // Pins; 0 or an errno value. From its success on the client may invalidate `core_context`.
+  // Pins; 0 or an errno value. After a success the client may invalidate `core_context`.
   std::function<int(cpu&, std::uint64_t addr, std::uint64_t size, bool write, bool force, sg_table& sg, void* client_context,
                     std::uint64_t core_context)>
       get_pages;
@@ -48,7 +48,7 @@ struct peer_memory_client {
   std::function<int(cpu&, sg_table& sg, void* client_context, const device& dma_device, int dmasync, int* nmap)> dma_map;
   std::function<int(cpu&, sg_table& sg, void* client_context, const device& dma_device)> dma_unmap;
   std::function<void(cpu&, sg_table& sg, void* client_context)> put_pages;
-  std::function<std::uint64_t(cpu&, void* client_context)> get_page_size;  // absent: that of the host
+  std::function<std::uint64_t(cpu&, void* client_context)> get_page_size;  // absent: the host's page size
   std::function<void(cpu&, void* client_context)> release;                 // optional
 };
 
@@ -60,9 +60,9 @@ struct peer_memory_client_ex : peer_memory_client {
   std::uint32_t flags = 0;
 };
 
-// To be called by the client when an allocation goes: when it returns, no access reaches that memory any more. 0, also for a
-// `core_context` that is not or no longer known; EINVAL: no such client; EDEADLK: called from inside its own registration; EIO:
-// the adapter does not answer, so nothing is promised.
+// Called by the client when an allocation goes: after the return no access reaches its memory any more. Returns 0, also for an
+// unknown or ended `core_context`; EINVAL: no such client; EDEADLK: called from inside its own registration. EIO: the adapter
+// does not answer, so nothing is promised.
 using invalidate_peer_memory = std::function<int(cpu&, void* reg_handle, std::uint64_t core_context)>;
 
 }  // namespace hcasim::driver::peer

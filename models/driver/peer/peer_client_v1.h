@@ -1,5 +1,5 @@
-// The peer client interface as it was first proposed (2014): `acquire` is told of which client the process says that its memory
-// is, and a registration is known by a pointer. Known under driver.peer_semantics: legacy; otherwise it cannot be registered.
+// The peer client interface as first proposed (2014). `acquire` gets the name of the client that the process gives for its
+// memory; a registration is known by a pointer. Clients of this interface need driver.peer_semantics: legacy.
 #pragma once
 
 #include "models/driver/peer/peer_client.h"
@@ -9,7 +9,7 @@ namespace hcasim::driver::peer {
 struct peer_memory_client_v1 {
   char name[IB_PEER_MEMORY_NAME_MAX] = {};
   char version[IB_PEER_MEMORY_VER_MAX] = {};
-  // The name and the data are the process's, ibv_context::peer_mem_name and peer_mem_private_data; nullptr = it says nothing.
+  // The name and the data are the process's, ibv_context::peer_mem_name and peer_mem_private_data; nullptr = not set.
   std::function<int(cpu&, const virtual_memory& mm, std::uint64_t addr, std::uint64_t size, void* peer_mem_private_data,
                     const char* peer_mem_name, void** client_context)>
       acquire;

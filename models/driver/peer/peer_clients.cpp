@@ -1,4 +1,4 @@
-// The register of peer clients, and what is exported about them [F.1, F.5].
+// The register of peer clients, and its exported files [F.1, F.5].
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -104,7 +104,7 @@ client_record* peer_core::registered(const void* reg_handle) const {
   return nullptr;
 }
 
-// Unlinked first; the registry's lock is held during every acquire, so none is under way afterwards.
+// The client is unlinked first. The registry's lock is held during every acquire, so none is under way afterwards.
 void peer_core::ib_unregister_peer_memory_client(cpu& c, void* reg_handle) {
   client_record* const r = registered(reg_handle);
   if (!r || r->leaving) return;
@@ -113,7 +113,7 @@ void peer_core::ib_unregister_peer_memory_client(cpu& c, void* reg_handle) {
   registry_.unlock();
   if (told_before) return;
   r->idle.sleep_until(c, [r] { return r->users == 0; });
-  registry_.lock(c);  // a search that is under way goes by their places
+  registry_.lock(c);  // a search under way goes by their places
   const auto it = std::find_if(clients_.begin(), clients_.end(), [r](const auto& other) { return other.get() == r; });
   r->client = nullptr;
   former_.push_back(std::move(*it));

@@ -1,4 +1,4 @@
-// From a range that a client has to DMA addresses, and back [F.2, F.3, G1, G6, G8, G9].
+// From a client's range to DMA addresses, and back [F.2, F.3, G1, G6, G8, G9].
 #include "models/driver/peer/peer_core.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool is_the_adapters(const sg_entry& e, const device& d) {
   return touches(HCA_DM_BASE, 2 * HCA_DM_BASE - 1) || touches(d.bar(), d.bar() + (HCA_BAR_SIZE - 1));
 }
 
-// Returns the part of the client's pages that the adapter needs: from the host page of the first byte to that of the last.
+// Returns the client's pages that the adapter needs: from the host page of the first byte to the one of the last.
 sg_table trimmed(const umem& u) {
   sg_table t = u.sg;
   const std::uint64_t front = align_down(u.addr, host_page) - align_down(u.addr, u.page);
@@ -132,7 +132,7 @@ int peer_core::map(cpu& c, umem& u, const request& r) {
   return 0;
 }
 
-// A client's word is not taken: exactly the pages that the range touches, each of them where DMA of others may go.
+// A client's table is checked: exactly the pages of the range, each at an address open to DMA of other devices.
 int peer_core::look_at(const umem& u, int nmap) const {
   if (u.page == 0 || u.sg.empty() || static_cast<std::size_t>(nmap) != u.sg.size()) return EINVAL;
   const std::uint64_t expected = align_up(u.addr + u.length, u.page) - align_down(u.addr, u.page);

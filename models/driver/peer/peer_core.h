@@ -1,10 +1,9 @@
-// The peer-memory part of the driver core: its clients, the registrations of their memory, and what is exported about them
+// The peer-memory part of the driver core: its clients, the registrations of their memory, and their exported statistics
 // [F.1 - F.5, E5]. One per adapter.
 //
 // Registration: acquire -> ticket -> mapping lock -> get_pages -> dma_map -> fix-up to host pages -> (the caller enables the
-// key)
-// -> activate, which lets the lock go. Whatever fails is taken back in the reverse order. Of an invalidation: revoke (the
-// caller's function) -> dma_unmap -> put_pages, once; the registration's own end finds that done.
+// key) -> activate, which lets the lock go. A failure takes the steps back in reverse order. Invalidation: revoke (the caller's
+// function) -> dma_unmap -> put_pages, once; the registration's own end skips these steps.
 #pragma once
 
 #include <filesystem>
@@ -53,7 +52,7 @@ struct umem {
   std::uint64_t page = 0;  // of the client, at least that of the host
   std::uint64_t pages = 0;
   sg_table sg;    // as the client gave it
-  sg_table host;  // what the adapter is given: trimmed to host pages
+  sg_table host;  // for the adapter: trimmed to host pages
   bool dma_mapped = false;
   bool invalidated = false;       // the client unmaps it
   bool peer_invalidated = false;  // legacy: before activation
@@ -70,12 +69,12 @@ class peer_core {
   peer_core(const device& dma_device, const driver_config& config);
   ~peer_core();
 
-  // nullptr = a mandatory callback is missing, or the name is empty, too long or taken. `invalidate` is filled in; a client
-  // that gives none does not need invalidation. The client must live until it is unregistered.
+  // Registers a client; nullptr = a mandatory callback is missing, or the name is empty, too long or taken. `invalidate` is
+  // filled in; a client that passes none does not need invalidation. The client must live until it is unregistered.
   void* ib_register_peer_memory_client(const peer_memory_client* client, invalidate_peer_memory* invalidate);
-  // nullptr as well: the driver is not legacy.
+  // Registers a client of 2014; nullptr also = the driver is not legacy.
   void* ib_register_peer_memory_client_v1(const peer_memory_client_v1* client, invalidate_peer_memory_v1* invalidate);
-  // No callback is made after it has returned: it waits for the end of every registration. A handle that is unknown: nothing.
+  // Waits for the end of every registration, and makes no callback afterwards. An unknown handle: does nothing.
   void ib_unregister_peer_memory_client(cpu& c, void* reg_handle);
   [[nodiscard]] bool empty() const { return clients_.empty(); }
 
@@ -84,26 +83,28 @@ class peer_core {
     std::uint64_t addr;
     std::uint64_t length;
     bool writable;
-    int pin_error;  // what ordinary pinning said
+    int pin_error;  // result of ordinary pinning
   };
-  // The memory of the first client that has the range, mapped and locked, or nullptr with `error`.
+  // Returns the memory of the first client that has the range, mapped and locked, or nullptr with `error`.
   umem* get(cpu& c, const request& r, int& error);
-  // The key is live. 0, or EAGAIN: legacy, the memory went before; the caller takes the key back and calls put.
+  // Activates memory whose key is live. Returns 0, or EAGAIN: legacy, and the memory went before. After EAGAIN the caller takes
+  // the key back and calls put.
   int activate_invalidation_notifier(cpu& c, umem& u, std::function<int(cpu&)> revoke);
-  // The key is gone from the adapter, or never was there. `u` is deleted.
+  // Ends a registration whose key is gone from the adapter, or never was there. `u` is deleted.
   void put(cpu& c, umem& u);
 
-  // The files of memory_peers/<name>/: of those registered now, and as they were when they went. Empty = no such file.
+  // Returns the clients of memory_peers/<name>/; their files show current registrations and, of ended ones, the last state.
+  // Empty = no such file.
   [[nodiscard]] std::vector<std::string> names() const;
   static const std::vector<std::string>& files();
   [[nodiscard]] std::string read(const std::string& name, const std::string& file) const;
   [[nodiscard]] std::uint64_t count(const std::string& name, const std::string& file) const;
-  // All of them, as they are now, below `folder`/memory_peers.
+  // Writes all these files, as they are now, below `folder`/memory_peers.
   void write(const std::filesystem::path& folder) const;
-  // Registrations that are not at their end, and tickets that are valid.
+  // Returns the number of registrations not at their end; `tickets` counts valid tickets.
   [[nodiscard]] std::size_t live() const { return umems_.size(); }
   [[nodiscard]] std::size_t tickets() const { return by_ticket_.size(); }
-  // The next ticket is the first free one behind this.
+  // Sets the last ticket: the next one is the first free one after it.
   void last_ticket(std::uint64_t t) { last_ticket_ = t; }
 
   std::function<void(cpu&, step, umem&)> observe;  // tests

@@ -1,4 +1,4 @@
-// A lock between software threads of a host: who finds it taken sleeps, first come, first served. One thread may take it and
+// A lock between software threads of a host: waiting threads sleep, first come, first served. One thread may take the lock and
 // another one give it back.
 #pragma once
 

@@ -49,7 +49,7 @@ class bench {
     c.sync();
   }
 
-  // The bytes of a WQE as the adapter would fetch them.
+  // Returns the bytes of a WQE as the adapter would fetch them.
   std::vector<std::byte> sq_bytes(const verbs::ibv_qp* qp, std::uint32_t block, std::uint32_t blocks) {
     std::vector<std::byte> out(blocks * 64ULL);
     const hca_qpc q = adapter.qpc(qp->qp_num);

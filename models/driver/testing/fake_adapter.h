@@ -1,6 +1,6 @@
-// A stand-in for the adapter in the driver's tests: control registers, the command queue with the real control firmware behind
-// it, CQEs and events on demand. Everything written to doorbell pages is noted. Host memory is reached as a device would, so
-// watches and interrupts work.
+// A stand-in for the adapter in the driver's tests: control registers, CQEs and events on demand, and the command queue. The
+// real control firmware serves the queue. Everything written to doorbell pages is noted. Host memory is reached as a device
+// would, so watches and interrupts work.
 #pragma once
 
 #include <cstring>
@@ -57,7 +57,7 @@ class fake_adapter : public unit {
     return host_.memory_bytes().get<hca_mrc>(areas().mrc_base + hca_key_index(key) * 64ULL);
   }
   [[nodiscard]] const hca_init& areas() const { return areas_; }
-  // The physical address of a byte of a queue's buffer.
+  // Returns the physical address of a byte of a queue's buffer.
   [[nodiscard]] std::uint64_t locate(const hca_buffer& b, std::uint64_t offset) const;
 
   // Writes the next CQE of the CQ now.

@@ -1,4 +1,4 @@
-// Connecting two QPs without a connection manager: each side hands the other its `endpoint`, by whatever means it has.
+// Connecting two QPs without a connection manager: each side hands the other its `endpoint`, by any means.
 #pragma once
 
 #include "models/driver/verbs/verbs.h"
@@ -26,8 +26,8 @@ struct connection_options {
 // Returns the address of this QP for the peer; it will start sending with `psn`.
 endpoint local_endpoint(const ibv_qp* qp, std::uint32_t psn = 0);
 
-// From RESET (or ERR, by way of RESET) over INIT and RTR to RTS. 0 or the errno value of the step that failed. The depths are
-// cut to what the device can do.
+// Takes a QP from RESET (or ERR, by way of RESET) over INIT and RTR to RTS. Returns 0 or the errno value of the failed step.
+// The depths are cut to the device's limits.
 int connect(cpu& c, ibv_qp* qp, const endpoint& local, const endpoint& remote, const connection_options& options = {});
 int to_init(cpu& c, ibv_qp* qp, const connection_options& options = {});
 int to_rtr(cpu& c, ibv_qp* qp, const endpoint& remote, const connection_options& options = {});

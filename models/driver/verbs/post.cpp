@@ -16,7 +16,7 @@ bool state_takes_sends(ibv_qp_state s) {
   return s != IBV_QPS_RESET && s != IBV_QPS_INIT && s != IBV_QPS_RTR;
 }
 
-// One request into the ring; 0 or an errno value. `wqe` holds its bytes afterwards.
+// Puts one request into the ring; returns 0 or an errno value. `wqe` holds its bytes afterwards.
 int post_one(cpu& c, process& p, queue_pair& qp, const ibv_send_wr& wr, ibv_mw_type windows, wqe_buffer& wqe, send_shape& shape,
              unsigned& nops) {
   if (!state_takes_sends(qp.state)) return EINVAL;

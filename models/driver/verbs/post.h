@@ -1,4 +1,4 @@
-// Posting send requests, for the verbs that do it.
+// Posting send requests, for the verbs.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Posting and polling: what reaches memory and the doorbell page, byte by byte, and how space comes back.
+// Posting and polling: bytes in memory and in the doorbell page, and the return of space.
 #include "models/driver/testing/bench.h"
 
 namespace hcasim::testing {
@@ -42,7 +42,7 @@ TEST(Post, QueuePairAsTheAdapterSeesIt) {
     EXPECT_EQ(q.next_psn, 5U);
     EXPECT_EQ(q.timeout, 14);
     EXPECT_EQ(q.rq_stride_shift, 6);  // 4 segments
-    EXPECT_EQ(q.sq.log_bytes, 12);    // 16 WQEs of 2 blocks, and what a wrap may waste
+    EXPECT_EQ(q.sq.log_bytes, 12);    // 16 WQEs of 2 blocks, and the waste of a wrap
     EXPECT_EQ(q.rq.log_bytes, 10);
     EXPECT_EQ(q.access, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
     ibv_qp_attr attr{};
@@ -168,7 +168,7 @@ TEST(Post, NopAtTheEndOfTheRing) {
     EXPECT_EQ(control.blocks, 4);
     b.settle(c);
     EXPECT_EQ(as_word(b.adapter.uar_writes.back()), doorbell_of(qp->qp_num, 260));
-    // A completion of the NOP itself is not software's business.
+    // Software does not get the completion of the NOP itself.
     b.adapter.complete(cqn_of(b, qp), send_cqe(qp, 255, HCA_WQE_NOP, HCA_WC_WR_FLUSH_ERR));
     b.adapter.complete(cqn_of(b, qp), send_cqe(qp, 256, HCA_WQE_SEND));
     ibv_wc wc[4]{};
@@ -217,7 +217,7 @@ TEST(Post, FullQueueAndBadRequests) {
     list[depth - 1].send_flags = IBV_SEND_SIGNALED;
     ibv_send_wr* bad = nullptr;
     EXPECT_EQ(ibv_post_send(c, qp, list.data(), &bad), ENOMEM);
-    EXPECT_EQ(bad, &list[depth]);  // what came before is posted, with one doorbell
+    EXPECT_EQ(bad, &list[depth]);  // the requests before are posted, with one doorbell
     b.settle(c);
     ASSERT_EQ(b.adapter.uar_writes.size(), 1U);
     b.settle(c);

@@ -5,7 +5,7 @@
 
 namespace hcasim::driver {
 
-// Takes out the attributes of the side that an XRC QP lacks: the Linux core ignores them, and programs give those of RC.
+// Removes attributes of the side that an XRC QP lacks: the Linux core ignores them, and programs set all of RC's.
 int applicable_attributes(verbs::ibv_qp_type type, int mask);
 
 // Tells whether ibv_modify_qp may go from `from` to `to` with this mask. Without IBV_QP_STATE `to` equals `from`.

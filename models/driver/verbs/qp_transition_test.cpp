@@ -1,5 +1,5 @@
 // The attributes of ibv_modify_qp against the table of the Linux core's verbs layer (ib_modify_qp_is_ok), and against the masks
-// that programs really set.
+// of real programs.
 #include "models/driver/verbs/qp_transition.h"
 
 #include <gtest/gtest.h>
@@ -35,9 +35,9 @@ struct row {
   } of[5];
 };
 
-// C current state, N notice of SQD, a access, k P_Key, p port, q Q_Key, V address vector, M path MTU, t timeout, r retries,
-// w RNR retries, s PSN of receives, x READs out, L alternate path, n RNR timer, S PSN of sends, d READs in, P migration,
-// c capacities, D destination.
+//   C current state   N notice of SQD   a access       k P_Key         p port         q Q_Key        V address vector
+//   M path MTU        t timeout         r retries      w RNR retries   s receive PSN  x READs out    L alternate path
+//   n RNR timer       S send PSN        d READs in     P migration     c capacities   D destination
 constexpr row rows[] = {
     {IBV_QPS_RESET, IBV_QPS_INIT, {{"akp", ""}, {"akp", ""}, {"kpq", ""}, {"akp", ""}, {"akp", ""}}},
     {IBV_QPS_INIT, IBV_QPS_INIT, {{"", "akp"}, {"", "akp"}, {"", "kpq"}, {"", "akp"}, {"", "akp"}}},
@@ -59,8 +59,8 @@ bool valid(ibv_qp_state from, ibv_qp_state to) {
   return false;
 }
 
-// From each state to each, for each type: without any one of what is required it is refused, with any one of what is optional
-// it is taken, with any other it is refused.
+// Each change of each type is refused without any one required attribute. With any one optional attribute it is taken, with any
+// other refused.
 TEST(QpTransition, EveryAttributeOfEveryChange) {
   for (int f = IBV_QPS_RESET; f <= IBV_QPS_ERR; ++f) {
     for (int t = IBV_QPS_RESET; t <= IBV_QPS_ERR; ++t) {
@@ -90,8 +90,8 @@ TEST(QpTransition, EveryAttributeOfEveryChange) {
   }
 }
 
-// One mask for all connected QPs is what perftest, rdma-core's examples and most libraries set: what an XRC QP lacks is taken
-// out before the table is asked.
+// perftest, rdma-core's examples and most libraries set one mask for all connected QPs. Attributes that an XRC QP lacks are
+// removed before the table is asked.
 TEST(QpTransition, MasksOfPrograms) {
   constexpr int init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
   constexpr int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;

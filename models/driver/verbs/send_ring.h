@@ -1,5 +1,5 @@
 // Index arithmetic of a send queue: a ring of 64 B blocks, a power of two of them, indices modulo 2^16. A WQE does not wrap
-// around the ring's end: a NOP fills what is left. Space is free again when the completion of a WQE at or behind it has been
+// around the ring's end: a NOP fills the rest. Space is free again when the completion of a WQE at or behind it has been
 // polled.
 #pragma once
 
@@ -23,7 +23,7 @@ class send_ring {
  public:
   static constexpr std::uint32_t max_blocks = 1 << 15;
 
-  // For `requests` WQEs of up to `longest` blocks each; the ring's size, or 0 if it would be too large.
+  // Returns the ring's size for `requests` WQEs of up to `longest` blocks each, or 0 if it would be too large.
   static std::uint32_t size_for(std::uint32_t requests, unsigned longest) {
     const std::uint64_t wanted = std::uint64_t{requests} * longest + longest - 1;
     std::uint32_t size = 1;
@@ -64,8 +64,8 @@ class send_ring {
     last_ = operation_at(last_, at.index);
     tail_ = static_cast<std::uint16_t>(at.index + blocks);
   }
-  // The WQE at `index` and all before it are done. nullptr = no WQE that is outstanding begins there. The adapter does not know
-  // how long one is that it could not read, and goes on with the next block.
+  // Completes the WQE at `index` and all before it; nullptr = no outstanding WQE begins there. The adapter does not know the
+  // length of an unreadable WQE, and goes on with the next block.
   const send_entry* complete(std::uint16_t index) {
     const send_entry& e = entries_[index & (size() - 1)];
     if (e.index != index || static_cast<std::uint16_t>(index - head_) >= used()) return nullptr;
@@ -74,7 +74,7 @@ class send_ring {
     return &e;
   }
 
-  // The oldest request that is not done; it is then. nullptr = there is none.
+  // Completes the oldest outstanding request; nullptr = there is none.
   const send_entry* take_oldest() {
     while (outstanding() != 0) {
       const send_entry* const e = complete(head_);
@@ -85,7 +85,7 @@ class send_ring {
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
   [[nodiscard]] std::uint16_t tail() const { return tail_; }
-  // The number of the request that was posted last.
+  // Returns the number of the last posted request.
   [[nodiscard]] std::uint64_t last_operation() const { return last_; }
   [[nodiscard]] std::uint32_t outstanding() const { return posted_ - done_; }
   [[nodiscard]] std::uint32_t used() const { return static_cast<std::uint16_t>(tail_ - head_); }

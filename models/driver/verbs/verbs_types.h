@@ -106,8 +106,8 @@ struct ibv_context {
   int num_comp_vectors;
   // Memory of the driver's queues: `memory`, unless another one is set before the first object.
   virtual_memory* queue_memory = nullptr;
-  // Peer-Direct as first proposed: the client of the memory that is registered next, and the message to that client. A name
-  // counts if it is set.
+  // Peer-Direct as first proposed: the client of the next registration's memory, and the message to the client. A name counts
+  // if it is set.
   const char* peer_mem_name = nullptr;
   void* peer_mem_private_data = nullptr;
 };
@@ -130,18 +130,18 @@ struct ibv_mr {
 struct ibv_mw {
   ibv_context* context;
   ibv_pd* pd;
-  std::uint32_t rkey;  // type 1: kept up to date by ibv_bind_mw; type 2: the consumer's, who composes index and key byte
+  std::uint32_t rkey;  // type 1: kept up to date by ibv_bind_mw; type 2: composed by the consumer from index and key byte
   std::uint32_t handle;
   ibv_mw_type type;
 };
 
-// The adapter's entry of a window. Not bound: nothing can be reached, and of the others only type and key count.
+// The adapter's entry of a window. Only type and key count if the window is unbound.
 struct hcax_mw_attr {
   ibv_mw_type type;
   bool bound;
   std::uint32_t rkey;  // as it is now
   std::uint32_t lkey;  // of the region
-  std::uint64_t addr;  // the first that a peer names: 0 of a zero-based window
+  std::uint64_t addr;  // the first address for peers: 0 of a zero-based window
   std::uint64_t length;
   unsigned access;
   std::uint32_t qp_num;  // bound type 2 windows
@@ -196,8 +196,8 @@ struct ibv_xrcd {
 };
 
 struct ibv_xrcd_init_attr {
-  std::uint64_t file;  // the file that all its openings share, among the processes of a host; 0 = it cannot be opened again
-  bool create;         // if it does not exist; otherwise that is EAGAIN
+  std::uint64_t file;  // the file shared by all its openings, among the processes of a host; 0 = it cannot be opened again
+  bool create;         // if the file is missing; otherwise EAGAIN
   bool exclusive;      // EINVAL if it exists
 };
 

@@ -154,7 +154,7 @@ unsigned blocks_with_segments(unsigned header, unsigned segments) {
 }
 
 unsigned blocks_with_inline(unsigned header, std::uint64_t bytes) {
-  const std::uint64_t first = HCA_WQE_BLOCK - header - HCA_INLINE_HEADER;  // headers of what may be inline are shorter
+  const std::uint64_t first = HCA_WQE_BLOCK - header - HCA_INLINE_HEADER;  // headers before inline data are shorter
   return bytes <= first ? 1 : static_cast<unsigned>(1 + ceil_div(bytes - first, chunk_limit));
 }
 

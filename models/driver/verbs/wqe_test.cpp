@@ -261,7 +261,7 @@ TEST(Wqe, ReceiveEndsWithATerminator) {
 
 TEST(SendRing, SizeHoldsTheRequestsWhateverTheirPlace) {
   EXPECT_EQ(send_ring::size_for(16, 1), 16U);
-  EXPECT_EQ(send_ring::size_for(16, 2), 64U);  // 33 blocks in the worst case
+  EXPECT_EQ(send_ring::size_for(16, 2), 64U);  // 33 blocks at worst
   EXPECT_EQ(send_ring::size_for(32768, 1), 32768U);
   EXPECT_EQ(send_ring::size_for(32769, 1), 0U);
 }
@@ -278,7 +278,7 @@ TEST(SendRing, FullByRequestsAndByBlocks) {
   EXPECT_TRUE(wrapped.full);
 }
 
-// A reference that keeps every block of what is outstanding.
+// A reference keeps every block of outstanding WQEs.
 TEST(SendRing, NeverWrapsNorOverlaps) {
   EXPECT_TRUE(rc::check("random posts and completions", [] {
     const unsigned longest = *rc::gen::inRange(1U, 9U);

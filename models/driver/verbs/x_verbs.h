@@ -3,19 +3,19 @@
 //
 //   x_register          buffers -> key, VA range, handle of the buffers
 //   x_reregister_add    key + more buffers -> same key, new range, handle of the added buffers
-//   x_deregister_part   by handle, or by VA range -> same key, what remains; length 0: the key is retired
+//   x_deregister_part   by handle, or by VA range -> same key, the remaining range; length 0: the key is retired
 //   x_exchange          one handle leaves and buffers come, in one step: an access sees both changes or none. With the VA and
-//                       the length of what leaves the VAs get other pages; no window may be bound to the space then (EBUSY)
+//                       length of the leaving handle, the VAs get other pages; EBUSY: a window is bound to the space
 //   x_teardown          everything goes, the key is retired
-//   x_mr                what a window is bound to
+//   x_mr                the region for binds of windows
 //
-// The buffers of one call become one stretch of VAs, in their order: all but the first start, and all but the last end, on a
-// page boundary (buffers that touch each other count as one). A buffer's VA lies at the same place of its page as the buffer.
-// A space may hold memory of the process and of the kernel side by side.   [S3]
+// The buffers of one call become one stretch of VAs, in their order. All but the first start, and all but the last end, on a
+// page boundary; buffers that touch each other count as one. A buffer's VA lies at the same place of its page as the buffer. A
+// space may hold memory of the process and of the kernel side by side.   [S3]
 //
-// Results: 0, or an errno value with nothing changed. EINVAL: overlap, misalignment, a range that is not wholly mapped or is
-// cut where it may not be. ENOENT: no such key or handle. EBUSY: windows are bound. EFAULT, ENOMEM: the buffers could not be
-// pinned. Removed pages are unpinned when the adapter has said that nothing uses them any more.
+// Results: 0, or an errno value with nothing changed. EINVAL: overlap, misalignment, a range not wholly mapped or with a
+// forbidden cut. ENOENT: no such key or handle. EBUSY: windows are bound. EFAULT, ENOMEM: the buffers could not be pinned.
+// Removed pages are unpinned when the adapter has ended all their uses.
 #pragma once
 
 #include <span>
@@ -25,9 +25,9 @@
 namespace hcasim::verbs {
 
 struct x_buffer {
-  std::uint64_t addr;  // in the process, or, of the kernel's or a driver's memory, the physical address
+  std::uint64_t addr;  // in the process; of physical buffers the physical address
   std::uint64_t length;
-  bool physical = false;  // the caller keeps it where it is, and answers for what is there
+  bool physical = false;  // the caller keeps it in place, and answers for its content
 };
 
 struct x_result {
@@ -49,8 +49,8 @@ enum x_flags : unsigned {
   X_NO_SPLIT = 1 << 2,      // a range must consist of whole segments   [S6]
 };
 
-// With a QP only that QP's peer may use the key. Flags given here, and those of the driver's knobs x_policy, x_page_aligned and
-// x_split, hold for the space's life; later calls may add to them.
+// Registers a space; with a QP, only the QP's peer may use the key. Flags given here, and those of the driver's knobs x_policy,
+// x_page_aligned and x_split, hold for the space's life. Later calls may add to them.
 int x_register(cpu& c, ibv_pd* pd, ibv_qp* qp, std::span<const x_buffer> buffers, int access, unsigned flags, x_result* result,
                std::uint64_t va = x_any_va);
 int x_reregister_add(cpu& c, ibv_context* context, std::uint32_t key, std::span<const x_buffer> buffers, x_result* result,
@@ -63,8 +63,8 @@ int x_exchange(cpu& c, ibv_context* context, std::uint32_t key, std::uint32_t le
                x_result* result, std::uint64_t va = x_any_va, unsigned flags = X_EXTEND);
 int x_teardown(cpu& c, ibv_context* context, std::uint32_t key);
 
-// The space as what ibv_bind_mw and IBV_WR_BIND_MW bind a window to; from its first VA to its last, holes included. It lives as
-// long as the key. nullptr and ENOENT: no such key.
+// Returns the space as the region for ibv_bind_mw and IBV_WR_BIND_MW: from its first VA to its last, holes included. It lives
+// as long as the key. nullptr and ENOENT: no such key.
 ibv_mr* x_mr(ibv_context* context, std::uint32_t key);
 
 }  // namespace hcasim::verbs

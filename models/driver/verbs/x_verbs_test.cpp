@@ -98,7 +98,7 @@ TEST_F(x_test, TC_P01_P02_P03_GrowAndShrinkUnderOneKey) {
   });
 }
 
-// TC-P04, claim 1: a part goes, by VA range, in the middle of what was one set of buffers.
+// TC-P04, claim 1: a part goes, by VA range, in the middle of one set of buffers.
 TEST_F(x_test, TC_P04_PartByRange) {
   run([&](cpu& c) {
     const x_result r = make(c, buffer(0, 8));

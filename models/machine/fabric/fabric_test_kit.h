@@ -38,8 +38,7 @@ inline packet& make_packet(packet_pool& packets, std::uint32_t psn, std::uint32_
   return p;
 }
 
-// Takes packets in, frees its buffer `latency` after it got them (in the call, or later with an answer of its own), or when it
-// is told to.
+// Takes packets in, and frees a packet's buffer `latency` later, in the call or with a later answer; or when the test says so.
 class device : public unit {
  public:
   initiator_socket<packet> out{"out"};

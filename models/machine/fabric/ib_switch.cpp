@@ -11,7 +11,7 @@ constexpr std::uint16_t no_port = 0xffff;
 constexpr std::size_t unicast_lids = HCA_MULTICAST_LID;
 constexpr std::size_t multicast_lids = HCA_PERMISSIVE_LID - HCA_MULTICAST_LID;
 
-// Reads the fields that a switch needs of a packet: the LRH as it is on the wire.
+// Returns the destination LID from the LRH on the wire.
 std::uint16_t dest_lid(const packet& p) {
   const auto lrh = p.lrh();
   return static_cast<std::uint16_t>(std::to_integer<unsigned>(lrh[2]) << 8 | std::to_integer<unsigned>(lrh[3]));
@@ -95,7 +95,7 @@ tlm::tlm_sync_enum ib_switch::replicate(packet& p, unsigned from, ps& t) {
   const std::uint16_t lid = dest_lid(p);
   const bool known = hca_lid_is_group(lid) && !members_.empty() && !members_[lid - HCA_MULTICAST_LID].empty();
   replication& r = replications_.get();
-  r = {&p, 1};  // 1: not all of it has been looked at
+  r = {&p, 1};  // 1: outputs are still to be tried
   const ps begin = t;
   const ps whole = std::max(t, p.last_bit);
   bool any = false;
@@ -118,7 +118,7 @@ tlm::tlm_sync_enum ib_switch::replicate(packet& p, unsigned from, ps& t) {
   return tlm::TLM_COMPLETED;
 }
 
-// To an output queue; false = it is full, and the packet stays in its input buffer.
+// Puts the packet into an output queue; false = the queue is full, and the packet stays in its input buffer.
 bool ib_switch::forward(output& o, packet& p, ps& t, replication* copy_of) {
   const unsigned vl = service_level(p) % config_.virtual_lanes;
   p.set_lane(vl);
@@ -150,7 +150,7 @@ void ib_switch::enqueue(output& o, lane& l, const queued& q) {
   if (!l.blocked) arm(o, std::max({o.free_at, l.queue.front().ready, now()}));
 }
 
-// Lanes take turns; a lane whose front packet is not ready or has no credits is passed over.
+// Lanes take turns; a lane whose front packet is not ready or has no credits is skipped.
 void ib_switch::arbitrate(output& o) {
   while (o.packets_queued != 0) {
     if (o.free_at > now()) return arm(o, o.free_at);
@@ -220,7 +220,8 @@ void ib_switch::leave(lane& l) {
 
 void ib_switch::admit(lane& l) {
   while (!l.held.empty() && fits(l, l.held.front().bytes)) {
-    // Answered first: the packet is on one binding at a time. It stays listed meanwhile, so that no packet overtakes it.
+    // The answer comes first: the packet is on one binding at a time. The packet stays listed meanwhile, so no other overtakes
+    // it.
     const queued q = l.held.front();
     moved(q);
     l.held.pop();
@@ -228,7 +229,7 @@ void ib_switch::admit(lane& l) {
   }
 }
 
-// Out of the input buffer.
+// The packet has left the input buffer.
 void ib_switch::moved(const queued& q) {
   const ps when = std::max({now(), q.entered, q.p->last_bit - config_.latency});
   if (!q.copy_of) return target_socket<packet>::respond_ahead(*q.p, when);

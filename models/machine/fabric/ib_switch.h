@@ -1,10 +1,10 @@
 // An InfiniBand switch: forwards by destination LID to one queue per output and lane, lanes take turns at each output. A packet
-// to a multicast LID goes to all ports that have members of its group, but for the one that it came from: each has a copy of
-// its own, and the packet itself is in the input buffer until the last one has moved to an output queue.
+// to a multicast LID goes to all ports with members of its group, except its own input port. Each port has a copy. The packet
+// itself is in the input buffer until the last copy has moved to an output queue.
 //
-// A packet is answered to the link it came from when it has moved to an output queue (TLM_COMPLETED, or later while the queue
-// is full), which gives the link's credits back. A packet to a LID without a route is dropped: answered, and returned to the
-// pool. The switch reads the LRH on the wire and checks no CRC; ownership is as link.h says.
+// A packet that has moved to an output queue is answered to its link, which gives the link's credits back. The answer comes at
+// once (TLM_COMPLETED), or later while the queue is full. A packet to a LID without a route is dropped: answered, and returned
+// to the pool. The switch reads the LRH on the wire and checks no CRC; ownership is as link.h says.
 #pragma once
 
 #include <deque>
@@ -31,7 +31,7 @@ class ib_switch : public unit {
   // Binds both directions of `port` to end `end` of `l`, and has the link deliver heads when the switch cuts through.
   void attach(unsigned port, link& l, unsigned end);
   void set_route(std::uint16_t lid, unsigned port);
-  // One group more, or less, of what is behind `port` has this multicast LID.
+  // Counts one group more, or less, with this multicast LID behind `port`.
   void set_member(std::uint16_t lid, unsigned port, bool joins);
 
   [[nodiscard]] std::uint64_t dropped() const { return no_route_.value(); }
@@ -50,7 +50,7 @@ class ib_switch : public unit {
   struct queued {
     packet* p = nullptr;
     ps ready{0};    // may start on the output from here on
-    ps entered{0};  // the output queue, or the input while that is full
+    ps entered{0};  // into the output queue, or into the input while the queue is full
     std::uint32_t bytes = 0;
     replication* copy_of = nullptr;
   };

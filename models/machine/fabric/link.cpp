@@ -7,8 +7,8 @@ namespace hcasim {
 namespace {
 
 constexpr std::uint64_t block = 64;
-// The ICRC does not cover the lane (LRH) and the congestion bits (BTH), which are among the first bytes on the wire. VCRC,
-// which is not carried, does. Flips there are not drawn, so that a corrupted packet is one that the receiver can tell.
+// The ICRC does not cover the lane (LRH) and the congestion bits (BTH), which are among the first bytes on the wire. VCRC does,
+// but is not carried. Flips there are not drawn, so the receiver can tell every corrupted packet.
 constexpr std::size_t congestion_byte = wire::lrh_bytes + 4;
 
 std::uint32_t blocks_of(const packet& p) {
@@ -76,13 +76,13 @@ tlm::tlm_sync_enum link::take(packet& p, tlm::tlm_phase, ps& t) {
   return tlm::TLM_ACCEPTED;
 }
 
-// Credits that come back while the wire is busy anyway cost nothing. A start that would leave the wire idle for want of
-// credits waits instead, so that other lanes may go first.
+// Credits that come back while the wire is busy anyway cost nothing. A start that would leave the wire idle for want of credits
+// waits instead: other lanes may go first.
 bool link::may_start(const direction& d, const lane& l, std::uint32_t blocks, ps t) const {
   return config_.buffer == 0 || credits_at(l, blocks) <= std::max(t, d.wire.free_at());
 }
 
-// When the sender will hold `blocks` credits; never: not known yet.
+// Returns when the sender will hold `blocks` credits; never = not known yet.
 ps link::credits_at(const lane& l, std::uint32_t blocks) const {
   std::uint64_t sum = l.free;
   if (sum >= blocks) return ps(0);
@@ -102,7 +102,7 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
     l.free -= blocks;
   }
   const ps duration = config_.rate.time_for(p.wire_bytes());
-  // A packet that is still arriving may not run dry on its way out.
+  // A packet that is still arriving must not run dry on its way out.
   const ps start = d.wire.start(t, duration, p.last_bit - duration);
   if (config_.buffer != 0) d.buffer.add(blocks, start);
   l.credits.set(l.free, start);
@@ -120,7 +120,7 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
   ps last = first + duration;
   if (lose) {
     ++d.lost;
-    // The receiver's credit counter finds out from the next flow control packet.
+    // The next flow control packet tells the receiver's credit counter.
     give_back(d, end, vl, blocks, last + config_.propagation);
     p.last_bit = ps(0);
     packets_.put(p);
@@ -255,7 +255,7 @@ void link::serve(unsigned end, unsigned vl) {
   }
 }
 
-// Serves the lane when the credits for its oldest packet are back, if it is known when.
+// Serves the lane when the credits for its oldest packet are back, if the time is known.
 void link::wake_for_credits(unsigned end, unsigned vl) {
   lane& l = directions_[end].lanes[vl];
   const ps when = credits_at(l, blocks_of(*l.queue.front().p));

@@ -1,13 +1,12 @@
 // A full-duplex InfiniBand link between two ports: serialisation, propagation, per-lane credits, faults on demand.
 //
-// A packet that the device at end e sends enters at in[e] and comes out at out[1 - e]: "out" is what the device at that end
-// receives. It is answered when its last byte has left (TLM_COMPLETED), or, while the lane has no credits, later
-// (TLM_ACCEPTED). The device that received it answers when its buffer is free again; its credits are back at the sender one
-// propagation later.
+// The device at end e sends into in[e] and receives from out[e]; a packet into in[e] comes out at out[1 - e]. A packet is
+// answered when its last byte has left (TLM_COMPLETED), or later while the lane has no credits (TLM_ACCEPTED). The receiving
+// device answers when its buffer is free again; the credits are back at the sender one propagation later.
 //
-// Ownership of packets, on every binding: the sender's until it is answered, the receiver's from then on. The unit that ends a
-// packet's life (the consumer, or a hop that drops it) answers it and returns it to the pool. After the answer the sender does
-// not look at the packet again.
+// Ownership of packets, on every binding: the sender's until the answer, the receiver's from then on. The unit at the end of a
+// packet's life (the consumer, or a hop dropping it) answers and then returns the packet to the pool. After the answer the
+// sender does not look at the packet again.
 #pragma once
 
 #include <array>
@@ -43,18 +42,18 @@ class link : public unit, public faulty {
   link(const sc_core::sc_module_name& name, const link_config& config, packet_pool& packets, std::uint64_t seed);
 
   void list_waiting(waiting_list& list) const override;
-  // out[end] hands a packet over when its first byte is there instead of its last (`packet::last_bit` tells when that is).
+  // Makes out[end] hand a packet over at its first byte instead of its last, whose time is `packet::last_bit`.
   void deliver_early(unsigned end) { early_[end] = true; }
-  // Asked for every packet that enters, with the end it enters at; what it returns happens, on top of the random faults.
+  // Sets a filter, called with each packet and the end of its entry; its result adds to the random faults.
   void set_fault_filter(std::function<fault(const packet&, unsigned end)> filter) { filter_ = std::move(filter); }
 
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return link_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
   void withdraw() override;
-  // Told when the link goes down and comes up, at both ends.
+  // Adds a listener for the link going down and coming up, at both ends.
   void on_change(std::function<void(bool up)> listener) { listeners_.push_back(std::move(listener)); }
 
-  // Credits that the sender at `end` could use now, in 64-byte blocks.
+  // Returns the credits that the sender at `end` could use at `at`, in 64-byte blocks.
   [[nodiscard]] std::uint64_t free_blocks(unsigned end, unsigned lane, ps at = now()) const;  // never: all are home
   [[nodiscard]] double utilisation(unsigned end) const;
 
@@ -118,7 +117,7 @@ class link : public unit, public faulty {
   std::function<fault(const packet&, unsigned)> filter_;
   std::array<bool, 2> early_{};
   bool disturbed_ = false;
-  std::uint64_t down_ = 0;  // times that it was taken down and is not up again
+  std::uint64_t down_ = 0;  // downs under way; 0 = the link is up
   std::uint64_t to_lose_ = 0;
   std::vector<std::function<void(bool)>> listeners_;
   std::array<direction, 2> directions_;  // by the end that sends

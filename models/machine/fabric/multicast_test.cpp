@@ -1,4 +1,4 @@
-// A switch and multicast: who gets a copy, when, and what holds the input buffer.
+// A switch and multicast: receivers of copies, their times, and the use of the input buffer.
 #include <gtest/gtest.h>
 
 #include "models/machine/fabric/fabric_test_kit.h"
@@ -95,7 +95,7 @@ TEST(Multicast, WithoutMembersItIsDropped) {
   EXPECT_EQ(t.links[0].free_blocks(0, 0), 128U) << "credits are back";
 }
 
-// One member that takes nothing: its queue fills, and then the input buffer; the other has all that came before.
+// One member takes nothing: its queue fills, then the input buffer. The other member has every earlier packet.
 TEST(Multicast, ThePacketKeepsItsInputBufferUntilTheLastOutputHasTakenIt) {
   switch_config s;
   s.queue = 2 * (1024 + send_overhead);

@@ -30,7 +30,7 @@ void cpu::sync() {
   count_event();
 }
 
-// Another process may still act before the local time; otherwise nothing can change what a load sees.
+// Synchronises if another process may act before the local time: otherwise the bytes of a load cannot change.
 void cpu::catch_up() {
   if (ahead_ <= 0_ps) return;
   if (ahead_ > host_.config_.run_ahead || sc_core::sc_time_to_pending_activity() <= to_sc(ahead_)) sync();

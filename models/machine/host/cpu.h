@@ -1,8 +1,9 @@
-// A thread of host software: the only way software touches the simulated machine. Time that software spends is added up
-// locally and handed to the kernel when software waits, so straight-line code costs no thread switch.
+// A thread of host software: the only way software touches the simulated machine. Time that software spends is added up locally
+// and handed to the kernel when software waits, so straight-line code costs no thread switch.
 //
-// Contract: call from the program's own thread. `load` sees what has landed by the thread's local time (it synchronises
-// first, unless nothing in the whole simulation happens before); `store` and MMIO take effect when simulated time is there.
+// Contract: call from the program's own thread. `load` sees bytes that have landed by the thread's local time: the thread
+// synchronises first, unless no event of the simulation comes before. `store` and MMIO take effect when simulated time is
+// there.
 #pragma once
 
 #include <cstddef>
@@ -24,28 +25,28 @@ class cpu {
   cpu& operator=(const cpu&) = delete;
 
   [[nodiscard]] host& machine() const { return host_; }
-  // The thread's local time: the kernel's now plus what was spent since.
+  // Returns the thread's local time: the kernel's now plus the time spent since.
   [[nodiscard]] ps time() const { return now() + ahead_; }
   void spend(ps t) {
     ahead_ += t;
     spent_ += t;
   }
-  // All that was spent so far; waiting is not in it.
+  // Returns the time spent so far, without waiting.
   [[nodiscard]] ps spent() const { return spent_; }
   // Lets the kernel catch up with the local time.
   void sync();
 
-  // Host memory by physical address. Costs what a cached access costs.
+  // Loads host memory by physical address, at the cost of a cached access.
   void load(std::uint64_t physical, std::span<std::byte> to);
   void store(std::uint64_t physical, std::span<const std::byte> from);
-  // Device registers. A write is posted; a read stalls the thread for the round trip. `operation`: that a doorbell is for.
+  // Writes device registers, posted; a read stalls the thread for the round trip. `operation`: of a doorbell.
   void mmio_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation = 0);
   void mmio_read(std::uint64_t address, std::span<std::byte> to);
-  // Write-combined MMIO (BlueFlame): whole 64 B lines, posted.
+  // Writes whole 64 B lines, write-combined (BlueFlame) and posted.
   void combined_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation = 0);
 
-  // Sleeps until a DMA write lands in [physical, physical + bytes), as a polling loop would see it that began now and looks
-  // every `poll_interval`; at once if one landed since the watch was made or last waited for. False: `timeout` passed first.
+  // Sleeps until a DMA write lands in [physical, physical + bytes), as seen by a polling loop begun now with `poll_interval`.
+  // Returns at once if one landed since the watch was made or last waited for. False = `timeout` passed first.
   [[nodiscard]] std::uint64_t watch(std::uint64_t physical, std::uint64_t bytes);
   bool wait_write(std::uint64_t watch, ps timeout = never);
   void unwatch(std::uint64_t watch);
@@ -53,7 +54,7 @@ class cpu {
   // thread had to sleep. False: `timeout` passed first.
   bool wait_interrupt(unsigned vector, ps timeout = never);
   void system_call();
-  // Software that moves or pins memory: only the time.
+  // Spends the time of copying, or of pinning pages; moves nothing.
   void copy(std::uint64_t bytes);
   void pin_pages(std::uint64_t pages);
 

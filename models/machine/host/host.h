@@ -30,7 +30,7 @@ class dma_monitor {
   virtual void dma(bool write, std::uint64_t address, std::uint64_t bytes, ps t) = 0;
 };
 
-// Is told of every DMA write that reaches pages which it watches, when its bytes are there.
+// Gets every DMA write into its watched pages, when the bytes are there.
 class page_watcher {
  public:
   virtual ~page_watcher() = default;
@@ -42,8 +42,8 @@ inline constexpr std::array<fault_kind, 1> host_fault_kinds{
 
 class host : public unit, public faulty, private tlm::tlm_mm_interface {
  public:
-  // See pcie.h for the protocol. Memory answers in the call: bytes move at the call's time, the delay is when the first data of
-  // a read is there or a write is acknowledged. Debug transport reads and writes memory.
+  // See pcie.h for the protocol. Memory answers in the call: bytes move at the call's time. The delay is the time of a read's
+  // first data, or of a write's acknowledge. Debug transport reads and writes memory.
   tlm_utils::simple_target_socket_optional<host, 64> memory{"memory"};          // DMA from the root complex
   tlm_utils::simple_target_socket_optional<host, 64> interrupts{"interrupts"};  // MSI-X messages: 4 bytes, the vector
   tlm_utils::simple_initiator_socket_optional<host, 64> mmio{"mmio"};           // loads and stores to device registers
@@ -57,21 +57,21 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
   [[nodiscard]] physical_memory& memory_bytes() { return memory_; }
   [[nodiscard]] const host_config& config() const { return config_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  // Physically contiguous memory that the driver gives to a device (ICM, queues); never freed to others. 0 = none left. `must`:
-  // who gives memory back may not fail for want of some, and takes from what the kernel keeps for that.
+  // Reserves physically contiguous memory for a device (ICM, queues), never freed to others; 0 = none left. `must`: for a call
+  // that gives memory back and must not fail; takes from the kernel's reserve.
   std::uint64_t reserve_physical(std::uint64_t bytes, std::uint64_t alignment, bool must = false) {
     return memory_.reserve(bytes, alignment, must);
   }
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return host_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
   void observe_dma(dma_monitor* m) { monitor_ = m; }
-  // The pages of [physical, physical + bytes); one watcher a page.
+  // Watches the pages of [physical, physical + bytes); one watcher a page.
   void watch_pages(std::uint64_t physical, std::uint64_t bytes, page_watcher& w);
   void unwatch_pages(std::uint64_t physical, std::uint64_t bytes);
   static constexpr unsigned vectors = 2048;  // of interrupts
   // Raises interrupt `vector` as if a device had.
   void raise(unsigned vector);
-  // Threads that watch memory look again, as if something had landed.
+  // Wakes threads that watch memory, as if something had landed.
   void rouse();
   [[nodiscard]] std::size_t threads_running() const { return threads_running_; }
 

@@ -1,4 +1,4 @@
-// Knobs of a host: what software costs, and its memory. Times are those of a server of about 3 GHz.
+// Knobs of a host: costs of software, and its memory. Times are those of a server of about 3 GHz.
 #pragma once
 
 #include "tlm/base/knobs.h"
@@ -8,8 +8,8 @@ namespace hcasim {
 struct host_config {
   ps load_cost{1_ns};  // a cached access of up to 64 B; more lines cost as often
   ps store_cost{1_ns};
-  ps poll_interval{20_ns};  // one turn of a polling loop that finds nothing
-  ps poll_cost{60_ns};      // the load that finds what DMA has written: the line is not in the cache
+  ps poll_interval{20_ns};  // one turn of an idle polling loop
+  ps poll_cost{60_ns};      // the load that first sees a DMA write: the line is not in the cache
   ps mmio_write_cost{20_ns};
   ps mmio_read_cost{20_ns};  // besides the round trip
   ps combined_line_cost{12_ns};

@@ -1,4 +1,4 @@
-// Memory whose bytes are not the simulator's: the address space of a program that runs beside it. Frames stand for its pages
+// Memory outside the simulator: the address space of a program that runs beside the simulation. Frames stand for its pages
 // (physical_memory::adopt), and a virtual_memory may have one as its source.
 #pragma once
 
@@ -19,7 +19,7 @@ class outside_memory {
 
   virtual ~outside_memory() = default;
 
-  // Within one page or across pages. False = not all of it could be reached; what was not is unchanged.
+  // Reads within one page or across pages. False = a part is out of reach; this part is unchanged.
   virtual bool read(std::uint64_t va, std::span<std::byte> to) const = 0;
   virtual bool write(std::uint64_t va, std::span<const std::byte> from) = 0;
   // Returns the mapped pieces of [va, va + bytes), in order.

@@ -128,7 +128,7 @@ TEST(outside_memory, a_page_keeps_its_frame_until_it_is_lost) {
     m.put<std::uint64_t>(lost, 5);
     std::uint64_t there = 0;
     space.read(18 * page, std::as_writable_bytes(std::span(&there, 1)));
-    EXPECT_EQ(there, 0u);                 // the grant was for what is gone
+    EXPECT_EQ(there, 0u);                 // the grant was for the old page
     EXPECT_NE(v.touch(18 * page), lost);  // another page at that address
     m.put<std::uint64_t>(kept, 6);        // and the rest of the pin goes on
     space.read(16 * page, std::as_writable_bytes(std::span(&there, 1)));
@@ -141,8 +141,7 @@ TEST(outside_memory, a_page_keeps_its_frame_until_it_is_lost) {
   sc_core::sc_start();
 }
 
-// Whatever is mapped, pinned and lost in whatever order: what goes through a pinned frame reaches the page that was pinned, or
-// nothing.
+// In any order of mapping, pinning and losing, an access through a pinned frame reaches the pinned page, or nothing.
 TEST(outside_memory, a_pinned_frame_never_reaches_another_page) {
   host h("host", host_config{}, 1);
   h.run("program", [&](cpu& c) {
@@ -157,7 +156,7 @@ TEST(outside_memory, a_pinned_frame_never_reaches_another_page) {
         std::vector<int> generation;
       };
       std::vector<pin> pins;
-      std::map<std::uint64_t, int> generation;  // of what is mapped at a page
+      std::map<std::uint64_t, int> generation;  // of the page mapped at an address
       constexpr std::uint64_t pages = 12;
       const int steps = *rc::gen::inRange(1, 60);
       for (int i = 0; i < steps; ++i) {

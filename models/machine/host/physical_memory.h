@@ -1,10 +1,10 @@
-// Host memory with real bytes, sparse over the whole 64-bit physical address space: what was never written reads as 0 and costs
+// Host memory with real bytes, sparse over the whole 64-bit physical address space: bytes never written read as 0 and cost
 // nothing.
 //
 // Two ways in. `read` and `write` are untimed: they see every store that software has made, and are for set-up and checkers.
-// `store_at`, `read_at` and `write_at` are timed: a thread that runs ahead of the kernel leaves its stores in a store buffer,
-// and who looks at time t sees those made up to t. That is exact and costs neither a kernel event nor a thread switch.
-// Addresses wrap around at 2^64.
+// `store_at`, `read_at` and `write_at` are timed. A thread ahead of the kernel leaves its stores in a store buffer, and a read
+// at time t sees stores up to t. This is exact and costs neither a kernel event nor a thread switch. Addresses wrap around at
+// 2^64.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ class physical_memory {
     write(address, std::as_bytes(std::span(&v, 1)));
   }
 
-  // The bytes become visible to timed readers at `when`; `current` is the kernel's now.
+  // Stores bytes, visible to timed readers at `when`; `current` is the kernel's now.
   void store_at(ps when, ps current, std::uint64_t address, std::span<const std::byte> from);
   void read_at(ps t, std::uint64_t address, std::span<std::byte> to) {
     settle(t);
@@ -53,23 +53,23 @@ class physical_memory {
     store_bytes(address, from);
   }
 
-  // The integrity code that a device keeps beside words of its own (pcie_extension::check_bits), from the word at `address` on;
-  // 0 of words that never got one. Other stores leave it as it is.
+  // Writes the integrity code that a device keeps beside its words (pcie_extension::check_bits), from the word at `address` on.
+  // A word that never got a code has 0; other stores leave the code unchanged.
   void put_code(std::uint64_t address, std::span<const std::uint8_t> code);
   void get_code(std::uint64_t address, std::span<std::uint8_t> code) const;
   static constexpr std::uint64_t code_word = 4;
 
-  // While it is exhausted nothing of it is given out, but what must not fail.
+  // Exhausts the memory: only reservations that must not fail succeed meanwhile.
   void set_exhausted(bool now) { exhausted_ = now; }
   [[nodiscard]] bool exhausted() const { return exhausted_; }
-  // Fresh physical addresses from [first_address, end_address), never given out twice; 0 = none left. Device windows (BARs)
-  // belong elsewhere. `alignment` is a power of two.
+  // Returns fresh physical addresses from [first_address, end_address), never given out twice; 0 = none left. Device windows
+  // (BARs) belong elsewhere. `alignment` is a power of two.
   std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment, bool must = false);
   static constexpr std::uint64_t first_address = std::uint64_t{1} << 32;
   static constexpr std::uint64_t end_address = std::uint64_t{1} << 46;
 
-  // Frames that stand for pages of others: their bytes are read and written where the owner has them. `reserve_outside` gives
-  // fresh frame addresses (0 = none left); a frame without an owner reads as 0 and takes no bytes.
+  // Returns fresh addresses for frames that stand for outside pages; 0 = none left. Their bytes are read and written at the
+  // owner. A frame without an owner reads as 0 and takes no bytes.
   std::uint64_t reserve_outside(std::uint64_t bytes);
   void adopt(std::uint64_t frame, outside_memory& owner, std::uint64_t va);
   void release(std::uint64_t frame);
@@ -81,7 +81,7 @@ class physical_memory {
     std::uint64_t reads = 0;
     std::uint64_t writes = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t lost = 0;  // accesses that found nothing there any more
+    std::uint64_t lost = 0;  // accesses whose page had gone
   };
   [[nodiscard]] const outside_use& outside() const { return outside_use_; }
 

@@ -1,9 +1,9 @@
 // A process's virtual memory: pages, their physical frames, and pins. Frames of ordinary pages are scattered, as on a machine
-// that has been up for a while; contiguous runs and huge pages can be asked for.
+// after a while of use; contiguous runs and huge pages can be asked for.
 //
-// Pins are counted as Linux counts them against the locked-memory limit: two pins of a page count twice. The frames of a freed
-// allocation go back, and its bytes are forgotten, when its last pin is gone: until then a device may still write them although
-// the address is unmapped or mapped to other frames [E5].
+// Pins are counted as Linux counts them against the locked-memory limit: two pins of a page count twice. A freed allocation's
+// frames go back, and its bytes are forgotten, when its last pin is gone. Until then a device may still write them although the
+// address is unmapped or mapped to other frames [E5].
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class outside_memory;
 class physical_memory;
 
 // A driver that lets a device use pages without pinning them. `begin` returns when no device uses a page of [first, last] any
-// more, and none is given to one before `end`; between the two the operating system takes the pages away [E9].
+// more. No page of them is given to a device before `end`. Between the two the operating system takes the pages away [E9].
 class page_user {
  public:
   virtual ~page_user() = default;
@@ -43,11 +43,11 @@ class virtual_memory {
   virtual_memory(const virtual_memory&) = delete;
   virtual_memory& operator=(const virtual_memory&) = delete;
 
-  // From now on this is the address space of a program that runs outside (before anything is allocated): its pages get frames
-  // when they are first asked for, its rights and bytes are those of the source, and nothing can be allocated here.
+  // Makes this the address space of an outside program, before anything is allocated. Pages get frames when first asked for;
+  // rights and bytes are the source's. Nothing can be allocated here.
   void set_source(outside_memory& source) { source_ = &source; }
-  // Takes pages from their program, which has unmapped them or changed what they show: their frames have no owner from now on,
-  // pinned or not. Page users are told.
+  // Takes pages from their program, which has unmapped or replaced them: their frames have no owner from now on, pinned or not.
+  // Page users are told.
   void lose(cpu& c, std::uint64_t va, std::uint64_t bytes);
 
   // Reserves `bytes` (rounded up to pages) at an address of the system's choice, or at `at` (0: anywhere). Frames are given at
@@ -70,20 +70,20 @@ class virtual_memory {
   void remove_user(page_user* u) { std::erase(users_, u); }
   [[nodiscard]] bool writable(std::uint64_t va) const;  // and mapped
 
-  // The physical address of a byte; 0 when unmapped. `touch` gives a page of a source its frame first.
+  // Returns the physical address of a byte; 0 = unmapped. `touch` gives a page of a source its frame first.
   [[nodiscard]] std::uint64_t translate(std::uint64_t va) const;
   [[nodiscard]] std::uint64_t touch(std::uint64_t va);
 
-  // Pins the pages of [va, va+bytes) and lists their frames in order, adjacent frames merged. errno-style result: 0, EINVAL (no
-  // page, or the range wraps), EFAULT (unmapped, or `write` on a read-only mapping), ENOMEM (pin limit, exhausted memory)
-  // [B3.3, B3.4].
+  // Pins the pages of [va, va+bytes) and lists their frames in order, adjacent frames merged [B3.3, B3.4]. Returns 0, EINVAL
+  // (no page, or the range wraps), EFAULT (unmapped, or `write` on a read-only mapping), or ENOMEM (pin limit, exhausted
+  // memory).
   int pin(std::uint64_t va, std::uint64_t bytes, bool write, std::vector<frame_run>& out);
-  // Undoes the oldest pin of the range; a part of one may be undone too.
+  // Undoes the oldest pin of the range, which may be part of a pin.
   void unpin(std::uint64_t va, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t pinned_bytes() const { return pinned_; }
   void set_pin_limit(std::uint64_t bytes) { pin_limit_ = bytes; }
 
-  // Untimed access for set-up and checkers; false when a page is unmapped.
+  // Reads untimed, for set-up and checkers; false = a page is unmapped.
   bool read(std::uint64_t va, std::span<std::byte> to) const;
   bool write(std::uint64_t va, std::span<const std::byte> from);
 
@@ -136,7 +136,7 @@ class virtual_memory {
   outside_memory* source_ = nullptr;
   std::vector<page_user*> users_;
   std::map<std::uint64_t, allocation> allocations_;  // by id
-  std::map<std::uint64_t, std::uint64_t> by_va_;     // last byte of what is mapped -> id
+  std::map<std::uint64_t, std::uint64_t> by_va_;     // last mapped byte -> id
   std::multimap<range, pin_record> pin_records_;     // equal ranges: oldest first
   std::vector<std::uint64_t> loose_;                 // 4 KiB frames in the order they are given out, from the back
   std::multimap<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> free_runs_;  // (bytes, alignment) -> address

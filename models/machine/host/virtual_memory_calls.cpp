@@ -34,8 +34,8 @@ int virtual_memory::protect(cpu& c, std::uint64_t va, bool to) {
   return 0;
 }
 
-// A whole allocation goes at once: pages of it that are still there get other frames when they are next asked for, and a frame
-// that is pinned goes on standing for its page.
+// A whole allocation goes at once. Its pages still in the program get other frames when next asked for; a pinned frame still
+// stands for its page.
 void virtual_memory::lose(cpu& c, std::uint64_t va, std::uint64_t bytes) {
   if (!source_ || bytes == 0) return;
   const std::uint64_t first = align_down(va, page);

@@ -102,7 +102,7 @@ void virtual_memory::unpin_partly(std::uint64_t first, std::uint64_t last) {
     parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(index));
     if (whole.first < cut.first) parts.push_back({whole.id, whole.first, cut.first - 1});
     if (cut.last < whole.last) parts.push_back({whole.id, cut.last + 1, whole.last});
-    // The rest goes under ranges of its own, so that a later pin of the old range is not taken for it.
+    // The rest goes under ranges of its own: a later unpin of the old range must not find it.
     for (const part& p : parts) {
       const range r{p.first, p.last};
       pin_records_.emplace_hint(pin_records_.lower_bound(r), r, pin_record{record.order, {p}});

@@ -11,7 +11,8 @@
 
 namespace hcasim {
 
-// Frames for the pages of [first, last] that have none. 0; EFAULT: not all of it is mapped, or writable if it must be; ENOMEM.
+// Gives frames to the pages of [first, last] without one; returns 0 or ENOMEM. EFAULT: a page is unmapped, or not writable
+// where it must be.
 int virtual_memory::take_over(std::uint64_t first, std::uint64_t last, bool write) {
   std::uint64_t next = first;
   for (const outside_memory::piece& p : source_->mapped(first, last - first + 1)) {

@@ -227,7 +227,7 @@ TEST(virtual_memory, read_and_write_cross_scattered_pages) {
   EXPECT_FALSE(v.read(va - 1, b));
 }
 
-// Against counts per page: whole and partial unpins, frees, and what stays reserved.
+// Against counts per page: whole and partial unpins, frees, and the reserved rest.
 TEST(virtual_memory, pins_equal_a_count_per_page) {
   rc::check("refcounts", [] {
     physical_memory m;

@@ -1,4 +1,4 @@
-// Devices that translate for themselves: their questions, their messages, and what is sent to them.
+// Devices with their own translation cache: their requests and messages, and messages to them.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -13,7 +13,7 @@ unsigned iommu::needed_by(const access& a) {
   return right_to(!(a.payload->get_extension<pcie_extension>()->code & ats_no_write));
 }
 
-// A question that the IOTLB answers is answered in the call.
+// A translation request that hits the IOTLB is answered in the call.
 tlm::tlm_sync_enum iommu::from_ats_device(requester& r, tlm::tlm_generic_payload& p, const pcie_extension& e,
                                           sc_core::sc_time& delay, ps t, ps arrived) {
   const bool asks = e.address_type == pcie_address_type::translation_request;
@@ -68,14 +68,14 @@ void iommu::free_one(std::uint16_t tag, std::uint32_t from) {
   if (tag_waiter_) queue_.soon(resume(std::exchange(tag_waiter_, {})));
 }
 
-// The rights of the device are read anew: what it answers from now on is to questions of now.
+// The rights of the device are read anew: its later answers are to later invalidations.
 void iommu::free_lost(std::uint32_t of) {
   for (device_invalidation& d : tags_) {
     if (d.status == device_invalidation::state::lost && d.requester == of) d.status = device_invalidation::state::free;
   }
 }
 
-// The tag of an invalidation that was given up is not used again before the device names it, or its context is read anew.
+// The tag of a timed-out invalidation is reused only after the device has named it, or its context was read anew.
 void iommu::expire() {
   ps next = never;
   for (device_invalidation& d : tags_) {

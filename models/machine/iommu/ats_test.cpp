@@ -1,4 +1,4 @@
-// Devices that translate for themselves: questions, translated requests, invalidations of their caches, page requests.
+// Devices with their own translation cache: translation requests, translated requests, invalidations, page requests.
 #include <gtest/gtest.h>
 
 #include "models/machine/iommu/iommu_bench.h"
@@ -50,7 +50,7 @@ TEST(iommu_ats, a_question_is_answered_with_what_the_table_says) {
   EXPECT_TRUE(b.dut.idle());
 }
 
-// The IOTLB has the page for reading; asked for writing, the table is looked at again.
+// The IOTLB has the page for reading; a request for writing looks at the table again.
 TEST(iommu_ats, a_right_that_was_given_meanwhile_is_found) {
   iommu_bench b;
   b.attach(0, with_ats);
@@ -208,7 +208,7 @@ TEST(iommu_ats, a_device_that_does_not_answer_is_given_up) {
   EXPECT_EQ(b.memory.word(iommu_bench::status), 8U | IOMMU_WAIT_TIMEOUT);
   EXPECT_EQ(b.value("faults_timeout"), 1);
   EXPECT_EQ(b.get(IOMMU_REG_FAULT_INFO) >> 16 & 0xff, std::uint64_t{IOMMU_FAULT_TIMEOUT});
-  // Its late answer completes nothing else, and frees the tag.
+  // A late answer completes no other invalidation, and frees the tag.
   b.command(IOMMU_CMD_INVALIDATE_DEVICE, ats_entry(0x6000, 12));
   b.command(IOMMU_CMD_WAIT, iommu_bench::status, 0, 9);
   b.ring();

@@ -160,7 +160,7 @@ process iommu::execute_commands() {
         tags_[tag] = {device_invalidation::state::asked, r.id, now()};
         tags_asked_.add(1, now());
         tags_probe_.set(tags_asked_.value(), now());
-        wake_at(tag_timer_, now() + config_.invalidation_timeout);  // the first one asked stays the first to be late
+        wake_at(tag_timer_, now() + config_.invalidation_timeout);  // the timer stays with the oldest invalidation
         send_to_device(r.id, pcie_message::invalidate, static_cast<std::uint16_t>(tag), 0, c.address);
         break;
       }

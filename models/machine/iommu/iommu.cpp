@@ -62,7 +62,7 @@ tlm::tlm_sync_enum iommu::from_device(tlm::tlm_generic_payload& p, tlm::tlm_phas
   return tlm::TLM_ACCEPTED;
 }
 
-// Interrupt messages are not translated: they only keep their place.
+// Interrupt messages are not translated, but keep their place in order.
 tlm::tlm_sync_enum iommu::message(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_REQ || !translating_) return interrupts->nb_transport_fw(p, phase, delay);
   const ps arrived = std::max(from_delay(delay), now());
@@ -156,13 +156,13 @@ bool iommu::answer_from_cache(access& a) {
   }
   const page_cache::entry* e = tlb_.find(r.id, a.address);
   if (!e) return false;
-  if (!(e->rights & needed_by(a))) return false;  // it may have been given meanwhile: look at the table
+  if (!(e->rights & needed_by(a))) return false;  // the right may be new: look at the table
   ++hits_;
   a.physical = asks ? ats_entry(e->value, e->shift, e->rights) : e->at(a.address);
   return true;
 }
 
-// Translated or refused. What stands in order waits for its turn.
+// The access is translated or refused. An access in order waits for its turn.
 void iommu::known(access& a, ps t) {
   a.known = true;
   a.ready = std::max(a.ready, t);
@@ -171,7 +171,7 @@ void iommu::known(access& a, ps t) {
 }
 
 void iommu::pump(requester& r, ps t) {
-  // First in order, a read has nothing before it that it must not pass.
+  // A read at the front has no write before it.
   while (!r.order.empty() && !r.order.front().known && r.order.front().payload->is_read()) r.order.pop().in_order = false;
   if (r.order.empty() || !r.order.front().known || r.order.front().going) return;
   go_on(r.order.front(), t);  // and stays first until it has gone

@@ -1,9 +1,9 @@
 // The IOMMU of a root complex: translates the memory accesses of devices, and keeps their order.
 //
-// - It stands between a PCIe tree and the host: `devices` and `messages` take what goes to memory and to the interrupt
-//   controller, `cpu` takes the register accesses of software and hands on those that are not for it.
-// - A burst whose page the IOTLB knows goes on in the call. Otherwise a walk reads the requester's table in host memory, one
-//   read of 8 bytes for each level that no node cache knows; accesses to one page share a walk, and walks wait for a walker in
+// - It stands between a PCIe tree and the host: `devices` and `messages` take accesses to memory and to the interrupt
+//   controller; `cpu` takes the register accesses of software and passes other addresses on.
+// - A burst whose page is in the IOTLB goes on in the call. Otherwise a walk reads the requester's table in host memory, one
+//   read of 8 bytes for each level missing in the node caches. Accesses to one page share a walk; walks wait for a walker in
 //   order.
 // - Order, for each requester: writes and interrupt messages stay in order (relaxed writes may pass); reads stay behind the
 //   writes before them; a read that waits for its walk stalls no other access.
@@ -11,11 +11,11 @@
 //   registers. A burst may not cross 4 KiB.
 // - Software changes tables in memory and then invalidates through the command queue (firmware/abi/iommu.h). A WAIT behind an
 //   invalidation is answered when no burst that was translated before is on its way.
-// - Address translation services [E10], of requesters whose context allows them: a translation request is answered with
-//   what the table says, also when that is no right at all; a translated request goes on without a walk. A device's own
-//   cache is invalidated by a message, and WAIT is answered when the device has said that it is done, behind whatever it still
-//   wrote. Page requests go into a queue in memory, software's answers back to the device; the queue full, the device is told
-//   to try again, and without a queue that it failed.
+// - Address translation services [E10], of requesters whose context allows them: a translation request is answered with the
+//   rights of the table, even none; a translated request goes on without a walk.
+// - A message invalidates a device's own cache. WAIT is answered when the device has reported the end, behind its last write.
+// - Page requests go into a queue in memory, software's answers back to the device. A full queue answers "try again", a
+//   missing one "failed".
 // Contract: `memory` and `interrupts` answer in the call, as the host does.
 #pragma once
 
@@ -69,7 +69,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
     bool message = false;  // an interrupt
     pcie_address_type type = pcie_address_type::untranslated;
     pcie_message control = pcie_message::none;
-    bool known = false;     // translated, or refused
+    bool known = false;     // translated or refused
     bool going = false;     // on its way out
     bool in_order = false;  // stands in its requester's queue
     iommu_fault fault = IOMMU_FAULT_NONE;
@@ -149,7 +149,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   void answer(access& a);
   void record_fault(const access& a);
 
-  // ats.cpp
+  // Serves devices with ATS (ats.cpp).
   tlm::tlm_sync_enum from_ats_device(requester& r, tlm::tlm_generic_payload& p, const pcie_extension& e,
                                      sc_core::sc_time& delay, ps t, ps arrived);
   static unsigned right_to(bool write) { return write ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ}; }
@@ -165,15 +165,15 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   void expire();
   void free(tlm::tlm_generic_payload* p) override;
 
-  // walk.cpp
+  // Walks tables (walk.cpp).
   process load_context(requester& r, ps t);
   void begin(walk& w, ps t);
   process run(walk& w);
   void finish(walk& w, iommu_fault fault, const page_cache::entry& leaf, ps t);
-  // Host memory by physical address; the time at which it is done in `t`. False = it could not be reached.
+  // Accesses host memory by physical address; sets `t` to the time of the end. False = the memory could not be reached.
   bool access_memory(bool write, std::uint64_t address, void* data, unsigned bytes, ps& t);
 
-  // commands.cpp
+  // Serves registers and commands (commands.cpp).
   void write_register(std::uint32_t offset, std::uint64_t value);
   [[nodiscard]] std::uint64_t read_register(std::uint32_t offset) const;
   process execute_commands();

@@ -1,4 +1,4 @@
-// The IOMMU alone: look-ups against a reference, exact times, order, faults, invalidation.
+// The IOMMU alone: lookups against a reference, exact times, order, faults, invalidation.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -191,7 +191,7 @@ TEST(iommu, a_read_that_waits_stalls_no_other) {
   EXPECT_GT(slow.answered, read.answered);
 }
 
-// Random bursts over few pages: what one requester writes lands in order, and every answer is the right page.
+// Random bursts over few pages: each requester's writes land in order, and every answer is the right page.
 TEST(iommu, keeps_the_order_of_random_traffic) {
   iommu_config c;
   c.entries = 4;
@@ -315,8 +315,8 @@ TEST(iommu, an_invalidated_page_is_looked_up_anew) {
   EXPECT_GE(b.value("dropped_entries"), 1);
 }
 
-// A burst that was under way when the page was invalidated still lands where it was meant to, and WAIT is answered after it;
-// the walk that was under way leaves nothing behind. At every step of the walk.
+// A burst translated before the invalidation of its page still lands at its old place, and WAIT is answered after the burst.
+// The walk under way leaves nothing behind, at every one of its steps.
 TEST(iommu, wait_comes_after_the_bursts_before_it) {
   iommu_bench b;
   b.map(0x9000, 0x99000);

@@ -23,7 +23,7 @@ process iommu::load_context(requester& r, ps t) {
   const std::uint32_t generation = r.generation;
   const bool reached = access_memory(false, contexts_ + r.id * sizeof c, &c, sizeof c, t);
   co_await later{queue_, t};
-  if (r.generation == generation) {  // otherwise it was invalidated meanwhile
+  if (r.generation == generation) {  // otherwise invalidated meanwhile
     r.root = c.root & IOMMU_PTE_ADDRESS;
     r.state = !reached || !(c.flags & IOMMU_CONTEXT_PRESENT) ? context_state::absent
               : (c.flags & IOMMU_CONTEXT_PASS)               ? context_state::pass
@@ -110,7 +110,7 @@ process iommu::run(walk& w) {
   }
 }
 
-// All that waited are answered out of what was read, not out of the cache: the entry may be gone already.
+// All waiting accesses are answered from the entry read, not from the cache, where it may be gone already.
 void iommu::finish(walk& w, iommu_fault fault, const page_cache::entry& leaf, ps t) {
   std::erase(active_, &w);
   --walking_;

@@ -1,4 +1,4 @@
-// Faults of bursts to come: each happens as often as it was asked for, in order, to the bursts that it fits.
+// Faults of bursts to come: each happens as often as asked for, in order, to the bursts of its kind.
 #include <gtest/gtest.h>
 
 #include "models/machine/pcie/pcie_bench.h"
@@ -30,7 +30,7 @@ TEST(asked_faults, wait_for_what_they_fit) {
   EXPECT_EQ(b.value("device0_faults"), 5);
 }
 
-// A request for more faults than there are bursts waits no longer, and needs no more memory, than a request for one.
+// A request for more faults than bursts costs no more time and memory than a request for one.
 TEST(asked_faults, may_be_more_than_there_are_bursts) {
   burst_bench b;
   testing::inject(b.tree, "unsupported_request", 1'000'000'000'000);

@@ -176,7 +176,7 @@ pcie_route pcie::to_requester(std::uint16_t requester) const {
 
 // ---- the links
 
-// A message without data is a header; that it takes a data credit is the only difference from the specification.
+// A message without data is a header. Unlike in the specification, it takes a data credit.
 tlp_shape pcie::shape_of_write(const burst& b, std::uint64_t mps) {
   return b.empty ? tlp_shape{1, 0, 1} : split_write(b.address, b.bytes, mps);
 }
@@ -197,7 +197,7 @@ pcie::stream pcie::book(direction& d, ps t, const tlp_shape& shape, std::uint64_
   return {s.begin, s.end, work / static_cast<std::int64_t>(shape.tlps)};
 }
 
-// On to the next link: every TLP is taken whole before it goes on, but a burst streams through.
+// The next link takes every TLP whole before it goes on, but a burst streams through.
 pcie::stream pcie::cross(direction& d, const stream& in, ps latency, const tlp_shape& shape, std::uint64_t header) {
   stream out = book(d, in.begin + in.each + latency, shape, header);
   out.end = std::max(out.end, in.end + latency + out.each);
@@ -215,7 +215,7 @@ pcie::stream pcie::write_stream(lane& l, ps t, const tlp_shape& shape) {
   const ps each = wire_time(shape, config_.request_header) / n;
   const ps round = each + config_.link_latency + config_.credit_latency;
   const std::uint64_t units = ceil_div(shape.units, shape.tlps);
-  // A burst of more TLPs than there are credits goes as fast as its own come back.
+  // A burst of more TLPs than credits goes as fast as its own credits come back.
   const std::uint64_t window = std::min(l.posted_headers.total(), l.posted_data.total() / units);
   const ps interval = window < shape.tlps ? std::max(each, round / static_cast<std::int64_t>(window)) : each;
   const credit_loop::grant header = l.posted_headers.take(t, shape.tlps, 1, interval);
@@ -239,7 +239,7 @@ pcie::stream pcie::down_from_root(lane& l, const stream& s, const tlp_shape& sha
   return config_.has_switch ? cross(l.down, s, config_.link_latency + config_.switch_latency, shape, header) : s;
 }
 
-// When the last TLP has reached the peer, coming from another device's link.
+// Returns when the last TLP has reached the peer, coming from another device's link.
 ps pcie::to_peer(lane& l, const stream& s, const tlp_shape& shape, std::uint64_t header) {
   const ps hop = config_.link_latency + (config_.has_switch ? config_.switch_latency : config_.root_forward_latency);
   return cross(l.down, s, hop, shape, header).end + config_.link_latency;

@@ -1,18 +1,18 @@
 // The PCIe tree of one host: root complex, optional switch, one link per device. Bursts are routed by address, timed in closed
 // form and moved at the time they get there.
 //
-// Order [PCIe ordering rules]: writes of a device land in the order of their BEGIN_REQ (relaxed ones may pass); its reads, its
-// interrupts and the answers to MMIO reads of it never pass its writes, which have landed when memory, or the IOMMU before it,
-// has answered them. Completions of different reads may pass each other. An
-// MMIO write stays behind earlier ones to its device; an MMIO read behind those writes. An address that
-// leads nowhere: TLM_ADDRESS_ERROR_RESPONSE after the way to the root complex and, for a read, back. Costs: a write burst one
-// kernel event, a read burst two, an MMIO access one. Messages (tlm/pcie.h) are posted writes: a device's go to `memory`, those
-// on `cpu` to the device of their requester.
+// Order [PCIe ordering rules]: writes of a device land in the order of their BEGIN_REQ (relaxed ones may pass). Its reads, its
+// interrupts and its answers to MMIO reads never pass its writes. A write has landed when memory, or the IOMMU in front, has
+// answered. Completions of different reads may pass each other. An MMIO write stays behind earlier ones to its device; an MMIO
+// read stays behind those writes. A burst to an unmapped address reaches the root complex and returns
+// TLM_ADDRESS_ERROR_RESPONSE, a read after the way back. Costs: a write burst one kernel event, a read burst two, an MMIO
+// access one. Messages (tlm/pcie.h) are posted writes: a device's go to `memory`, messages on `cpu` to the device of their
+// requester.
 //
 // Each device has configuration registers (firmware/abi/pci_config.h), served by the root complex. While its bus mastering is
-// off, nothing that it sends leaves: a write ends with TLM_COMMAND_ERROR_RESPONSE, and so does a read. Setting the bit of the
-// function reset switches it off and pulls the device's reset line. Faults that are asked for happen to the next burst of the
-// device that they fit, are noted in its error registers, and end as the specification has them (pcie_faults.h).
+// off, a device sends nothing: its reads and writes end with TLM_COMMAND_ERROR_RESPONSE. Setting the bit of the function reset
+// switches bus mastering off and pulls the device's reset line. An injected fault happens to the device's next burst of its
+// kind. It is noted in the error registers and ends as the specification says (pcie_faults.h).
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -54,7 +54,7 @@ class pcie : public unit, public faulty {
 
   [[nodiscard]] port& device(unsigned i) { return lanes_.at(i)->sockets; }
   [[nodiscard]] unsigned devices() const { return static_cast<unsigned>(lanes_.size()); }
-  // Addresses [base, base + size) lead to `device`, which sees them from `offset` on. Throws std::invalid_argument when the
+  // Maps addresses [base, base + size) to `device`, which sees them from `offset` on. Throws std::invalid_argument when the
   // window is empty or overlaps another one.
   void map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset = 0);
 
@@ -62,23 +62,23 @@ class pcie : public unit, public faulty {
   void map_reset(unsigned device, action line) { lanes_.at(device)->reset = line; }
   [[nodiscard]] bool link_up(unsigned device) const { return !lanes_.at(device)->down_now; }
 
-  // The faults of device 0.
+  // Returns the faults of device 0.
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return pcie_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
   void withdraw() override;
 
-  // Messages to `requester` go to `device`.
+  // Sends messages to `requester` to `device`.
   void map_requester(unsigned device, std::uint16_t requester) { lanes_.at(device)->requester = requester; }
 
   [[nodiscard]] const pcie_config& config() const { return config_; }
-  // Payload rate that writes and reads of `bytes` at `address` can reach: the TLP formula.
+  // Returns the payload rate that writes of `bytes` at `address` can reach: the TLP formula.
   [[nodiscard]] bit_rate write_limit(std::uint64_t address, std::uint64_t bytes) const;
   [[nodiscard]] bit_rate read_limit(std::uint64_t address, std::uint64_t bytes) const;
 
  private:
   static constexpr unsigned from_cpu = ~0U;
 
-  // A burst on its way; rides on the payload so that answers find it.
+  // A burst on its way; rides on the payload, where answers find it.
   struct burst : riding_extension<burst> {
     pcie* owner = nullptr;
     burst* next = nullptr;
@@ -90,13 +90,13 @@ class pcie : public unit, public faulty {
     pcie_fate fate = pcie_fate::ordinary;
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t behind = 0;  // an answer to software: so many writes to memory by the device
+    std::uint64_t behind = 0;  // an answer to software: number of earlier memory writes by the device
     ps begun{0};
   };
   struct direction {
     link_schedule link;
-    std::uint32_t garbled = 0;         // bursts to come that are
-    std::uint32_t unacknowledged = 0;  // and those that are not
+    std::uint32_t garbled = 0;         // bursts to come with garbled TLPs
+    std::uint32_t unacknowledged = 0;  // bursts to come without an acknowledge
     std::uint32_t corrected = 0;       // enum pci_corrected
     counter tlps, header_bytes, payload_bytes, replays;
     probe busy;
@@ -119,16 +119,16 @@ class pcie : public unit, public faulty {
     burst* waiting_last = nullptr;
     std::uint64_t outstanding_bytes = 0;
     pool_use completion_room;
-    // In order; an IOMMU may hold them for long after they were at its door.
+    // Counts in order; an IOMMU may hold writes for long after they arrived.
     std::uint64_t memory_writes = 0;
     std::uint64_t memory_writes_done = 0;
-    burst* pushing = nullptr;  // answers to software that wait for some of them
+    burst* pushing = nullptr;  // answers to software that wait for such writes
 
-    bool disturbed = false;  // anything of the next six: looked at once a burst
+    bool disturbed = false;  // a member below may affect bursts: looked at once a burst
     bool down_now = false;
     std::uint32_t command = PCI_BUS_MASTER;
     std::vector<pcie_fault> asked;  // of bursts to come, in order
-    std::uint32_t errors = 0;       // and what was noted of them
+    std::uint32_t errors = 0;       // and the errors noted
     pci_error_log log{};
     action reset;
 
@@ -189,7 +189,7 @@ class pcie : public unit, public faulty {
   [[nodiscard]] std::uint32_t read_config(const lane& l, std::uint32_t offset) const;
   void write_config(lane& l, std::uint32_t offset, std::uint32_t value);
   void look(lane& l) { l.disturbed = l.down_now || (l.command & PCI_BUS_MASTER) == 0 || !l.asked.empty(); }
-  // True = the burst does not leave, and is answered.
+  // Applies faults to a leaving burst; true = it stays here, and is answered.
   bool disturb(lane& l, burst& b);
   void note(lane& l, std::uint32_t error, const burst& b);
   void refuse(burst& b);

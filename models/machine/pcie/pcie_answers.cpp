@@ -1,4 +1,4 @@
-// From a burst's arrival at its destination to the answer, and what is counted.
+// From a burst's arrival at its destination to the answer, and its counters.
 #include <algorithm>
 
 #include "models/machine/pcie/pcie.h"
@@ -54,7 +54,7 @@ tlm::tlm_sync_enum pcie::device_backward(int, tlm::tlm_generic_payload& p, tlm::
   return backward(p, phase, delay);
 }
 
-// Takes the destination's answer, at the time when it is there.
+// Takes the destination's answer at its time.
 void pcie::answered(burst& b, ps t) {
   if (t > now()) {
     later<&pcie::come_back>(b, t);
@@ -87,7 +87,7 @@ void pcie::write_done(lane& l) {
   }
 }
 
-// It pushes the device's writes before it, and memory has them when software goes on.
+// The answer pushes the device's writes before it: software goes on when memory has them.
 void pcie::answer_software(burst& b) {
   lane& l = *lanes_[b.route.device];
   if (b.behind <= l.memory_writes_done) return respond(b);
@@ -97,7 +97,7 @@ void pcie::answer_software(burst& b) {
   *at = &b;
 }
 
-// Completions of different requests pass each other; the link carries them in the order in which their data is there.
+// Completions of different requests pass each other: the link carries them in the order of their data.
 void pcie::send_completion(burst& b) {
   if (b.fate != pcie_fate::ordinary && spoil_completion(b)) [[unlikely]] {
     return;
@@ -151,7 +151,7 @@ void pcie::pump_reads(lane& l) {
   }
 }
 
-// The burst is done with before the initiator hears of it: it may send the next one from inside the call.
+// The burst is finished before its answer: the initiator may send the next one from inside the call.
 void pcie::respond(burst& b) {
   tlm::tlm_generic_payload& p = b.payload();
   const unsigned source = b.source;

@@ -110,7 +110,7 @@ class test_initiator : public unit, private tlm::tlm_mm_interface {
     queue_.at(at, {[](void* x) { static_cast<burst*>(x)->self->go(*static_cast<burst*>(x), 0_ps); }, &b});
     return b;
   }
-  // Now, in the caller's activation, with an annotated delay.
+  // Sends now, in the caller's activation, with an annotated delay.
   burst& send_now(bool write, std::uint64_t address, std::uint64_t bytes, ps delay) {
     burst& b = make(write, address, bytes);
     go(b, delay);

@@ -1,5 +1,5 @@
-// Published measurements of a programmable adapter (NFP-6000 at 1.2 GHz) on Gen3 x8, replayed on the PCIe block alone:
-// pcie-bench data, nfp6000-1.2GHz_snb-Xeon-E5-2630_dell-t620 and nfp6000-1.2GHz_bdw-Xeon-E5-2630v4-dell-t430, files
+// Published measurements of a programmable adapter (NFP-6000 at 1.2 GHz) on Gen3 x8, replayed on the PCIe block alone. Data:
+// pcie-bench, nfp6000-1.2GHz_snb-Xeon-E5-2630_dell-t620 and nfp6000-1.2GHz_bdw-Xeon-E5-2630v4-dell-t430. Files:
 // lat_dma_sizes.csv (medians) and bw_dma_sz_sweep.csv. Header sizes 24 and 20 B, MPS 256, MRRS 512 and 4096.
 #include <gtest/gtest.h>
 
@@ -32,9 +32,8 @@ pcie_config nfp() {
   return c;
 }
 constexpr ps memory_latency = 80_ns;
-// The time that lies in the adapter and not in the PCIe block. Its DMA engine stores a burst and then forwards it over a data
-// path of 8 B a cycle, takes time to start a command and to notice the end of one, and starts the next command when a write has
-// left.
+// The adapter's time outside the PCIe block. Its DMA engine stores a burst and then forwards it over a data path of 8 B a
+// cycle. The start of a command, and the notice of its end, take time. The next command starts when a write has left.
 constexpr ps device_overhead = 144_ns;
 constexpr double device_ps_per_byte = 1e12 / (8 * 1.2e9);
 constexpr ps next_command = 205_ns;
@@ -115,9 +114,9 @@ TEST(pcie_calibration, write_then_read_latency_of_nfp) {
   EXPECT_LE(worst, 0.06);
 }
 
-// Bandwidth falls where one byte more costs one TLP more. The block shows it where the link is what bounds the adapter. Not
-// the block's: the fall of writes at 129 B (the adapter's own chunks), and reads of 512 B and more, which came back in larger
-// completions than those of 256 B (measured 55.7 Gb/s, with completions of 64 B the link carries 45.6).
+// Bandwidth falls where one byte more costs one TLP more. The block shows this where the link bounds the adapter. Two falls are
+// outside the block. Writes fall at 129 B by the adapter's own chunks. Reads of 512 B and more came back in larger completions
+// than reads of 256 B (measured 55.7 Gb/s; completions of 64 B allow 45.6).
 TEST(pcie_calibration, saw_tooth_of_write_bandwidth) {
   // Measured: 50.55 -> 37.38, 54.44 -> 46.11, 54.44 -> 51.35, 54.44 -> 52.42 Gb/s.
   pcie tree("tree", nfp(), 0);

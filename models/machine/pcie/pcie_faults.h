@@ -14,13 +14,13 @@ enum class pcie_fate : std::uint8_t {
   ordinary,
   poisoned_read,       // its data comes back with the poison bit: the requester drops it
   poisoned_write,      // the root complex drops it
-  unsupported,         // the root complex does not know the address: a completion that says so, a write that is dropped
-  aborted,             // the completer cannot serve it: a completion that says so, a write that is dropped
+  unsupported,         // the root complex does not know the address: a completion with this status, a dropped write
+  aborted,             // the completer cannot serve the request: a completion with this status, a dropped write
   completion_timeout,  // a read whose completion is lost
   malformed,           // its receiver drops it, and counts the link's errors as fatal
 };
 
-// In the order of pcie_fate, from poisoned_read on; then what happens to the link and to the function.
+// In the order of pcie_fate, from poisoned_read on; then faults of the link and of the function.
 inline constexpr std::array<fault_kind, 10> pcie_fault_kinds{{
     {"poisoned_read", "the completions of the next `count` reads are poisoned"},
     {"poisoned_write", "the next `count` writes are poisoned"},
@@ -37,7 +37,7 @@ inline constexpr std::array<fault_kind, 10> pcie_fault_kinds{{
 
 struct pcie_fault {
   pcie_fate fate = pcie_fate::ordinary;
-  std::uint64_t left = 0;  // bursts that it is to happen to
+  std::uint64_t left = 0;  // bursts still to be hit
 };
 
 struct pci_error_log {

@@ -66,9 +66,9 @@ void pcie::withdraw() {
   look(l);
 }
 
-// The link layer's retries. Garbled TLPs are asked for again when they have arrived; what was sent behind them meanwhile is
-// thrown away with them, so that the link is lost until they come again. TLPs without an acknowledge have arrived; they take
-// the link once more, when the sender's timer has run out.
+// The link layer's retransmissions. Garbled TLPs are asked for again after their arrival. TLPs sent meanwhile are dropped too,
+// so the link is lost until the TLPs come again. TLPs without an acknowledge have arrived, and take the link once more when the
+// sender's timer has run out.
 link_schedule::span pcie::replay(direction& d, ps t, ps work) {
   ++d.replays;
   if (d.garbled != 0) {
@@ -112,7 +112,7 @@ void pcie::refuse(burst& b) {
   later<&pcie::respond>(b, now());
 }
 
-// At its destination. True = it ends there, with the status that is set.
+// Applies a fault at the burst's destination; true = the burst ends here, with its status set.
 bool pcie::spoil_arrival(burst& b) {
   switch (b.fate) {
     case pcie_fate::poisoned_read:
@@ -131,9 +131,9 @@ bool pcie::spoil_arrival(burst& b) {
   return true;
 }
 
-// A read is told of its error. The loss of a write is not reported, and the device's next action may tell software that the
-// bytes are there. So the port lets nothing more of the device pass, as with downstream port containment, until software has
-// dealt with it.
+// A read gets its error as an answer. The loss of a write is not reported, and the device's next action may tell software that
+// the bytes are there. So, as with downstream port containment, the port lets nothing more of the device pass until software
+// has reacted.
 void pcie::contain(lane& l) {
   l.command &= ~std::uint32_t{PCI_BUS_MASTER};
   look(l);
@@ -144,7 +144,7 @@ void pcie::contain(lane& l) {
   });
 }
 
-// True = no completion leaves.
+// Applies a fault to a completion; true = no completion leaves.
 bool pcie::spoil_completion(burst& b) {
   if (b.source == from_cpu) return false;
   if (b.fate == pcie_fate::completion_timeout || b.fate == pcie_fate::malformed) {
@@ -161,8 +161,8 @@ void pcie::timed_out(burst& b) {
   complete(b);
 }
 
-// Nothing of the device gets through until the link is up again; what was outstanding is lost. A device that comes back has
-// lost its power, so it begins as after a reset.
+// Nothing of the device gets through until the link is up again; outstanding accesses are lost. The device has lost its power,
+// and begins as after a reset.
 void pcie::link_down(lane& l, ps length) {
   l.down_now = true;
   l.errors |= PCI_ERROR_SURPRISE_DOWN;

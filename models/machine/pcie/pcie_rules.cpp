@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t doubleword = 4;
 
-// Calls `piece(first, bytes)` for what lies before the first 4 KiB boundary and `pages(n)` for the whole pages after it, then
+// Calls `piece(first, bytes)` for the bytes before the first 4 KiB boundary, `pages(n)` for the whole pages after it, then
 // `piece` for the rest.
 template <class Piece, class Pages>
 void by_pages(std::uint64_t address, std::uint64_t bytes, Piece piece, Pages pages) {
@@ -23,7 +23,7 @@ void by_pages(std::uint64_t address, std::uint64_t bytes, Piece piece, Pages pag
   if (rest % page) piece(std::uint64_t{0}, rest % page);
 }
 
-// A power of two to divide by: the largest payloads and boundaries of PCIe are all of this kind.
+// A power of two as a divisor: the largest payloads and boundaries of PCIe are all powers of two.
 class power {
  public:
   explicit power(std::uint64_t value) : shift_(std::countr_zero(value)) {}
@@ -131,7 +131,7 @@ link_schedule::span link_schedule::book(ps t, ps work, ps current) {
     left -= idle;
     if (left == 0_ps) break;
   }
-  // Everything from `begin` to `at` is taken now; it joins what it touches.
+  // The link is taken from `begin` to `at` now, joined with adjacent spans.
   if (next != spans_.end() && next->begin == at) ++next;
   const span all{first == next ? begin : std::min(begin, first->begin), first == next ? at : std::max(at, (next - 1)->end)};
   if (first == next) {
@@ -164,7 +164,7 @@ credit_loop::grant credit_loop::take(ps t, std::uint64_t n, std::uint64_t each, 
   std::uint64_t i = n * each <= free_ ? n : free_ / each;
   free_ -= i * each;
   ps start = t;
-  // TLP number `tlp` is sent `tlp * interval` after the start and needs what came back at `when`.
+  // TLP number `tlp` is sent `tlp * interval` after the start, and needs credits that come back at `when`.
   const auto not_before = [&](ps when, std::uint64_t tlp) {
     start = std::max(start, when - interval * static_cast<std::int64_t>(tlp));
   };

@@ -1,6 +1,6 @@
-// PCIe in closed form: how a burst becomes TLPs, what the link carries, when credits let it start, and where an address leads.
-// Shapes follow the PCI Express Base Specification: requests never cross 4 KiB; a completion ends at a multiple of the read
-// completion boundary or with its request.
+// PCIe in closed form: TLPs of a burst, capacity of the link, start times by credits, and targets of addresses. Shapes follow
+// the PCI Express Base Specification: requests never cross 4 KiB. A completion ends at a multiple of the read completion
+// boundary or with its request.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hcasim {
 
-// Returns the rate of one direction of a link after line encoding: 8b/10b up to generation 2, 128b/130b up to 5, flits (242 of
+// Returns the rate of one direction of a link after line encoding. 8b/10b up to generation 2, 128b/130b up to 5, flits (242 of
 // 256 B) in 6.
 bit_rate pcie_rate(unsigned generation, unsigned lanes);
 
@@ -26,16 +26,16 @@ struct tlp_shape {
   std::uint64_t units = 0;    // data credits
 };
 
-// Writes: payloads of `mps` from the first doubleword on, cut at 4 KiB. A burst without bytes is one TLP.
+// Splits a write into payloads of `mps` from the first doubleword on, cut at 4 KiB. A burst without bytes is one TLP.
 tlp_shape split_write(std::uint64_t address, std::uint64_t bytes, std::uint64_t mps);
-// Read requests of `mrrs`, cut at 4 KiB; they carry no payload.
+// Splits a read into requests of `mrrs`, cut at 4 KiB, without payload.
 tlp_shape split_read(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs);
-// The completions of those requests. `most`: largest completion payload, a multiple of `rcb`.
+// Returns the completions of these requests. `most`: largest completion payload, a multiple of `rcb`.
 tlp_shape split_completions(std::uint64_t address, std::uint64_t bytes, std::uint64_t mrrs, std::uint64_t rcb,
                             std::uint64_t most);
 
-// The times at which a link is taken. Work may be booked for any time from the kernel's now on and in any order; it fills the
-// idle time from `t` on, as TLPs of several bursts interleave, so the link is never idle while a burst waits for it.
+// The times at which a link is taken. Work may be booked in any order, for any time from the kernel's now on. Work fills the
+// idle time from `t` on, as TLPs of several bursts interleave: the link is never idle while a burst waits.
 class link_schedule {
  public:
   struct span {
@@ -45,7 +45,7 @@ class link_schedule {
   span book(ps t, ps work, ps current);
 
   [[nodiscard]] ps busy() const { return busy_; }
-  // Without what is booked for later.
+  // Returns the busy time up to `t`, without later bookings.
   [[nodiscard]] ps busy_until(ps t) const;
   [[nodiscard]] std::size_t spans() const { return spans_.size(); }
 
@@ -54,24 +54,24 @@ class link_schedule {
   ps busy_{0};
 };
 
-// Credits of one kind between a sender and a receiver. A burst takes those of all its TLPs in the call; what is on its way back
-// is kept as arithmetic series, one a burst.
+// Credits of one kind between a sender and a receiver. A burst takes the credits of all its TLPs in the call. Returning credits
+// are kept as arithmetic series, one a burst.
 class credit_loop {
  public:
   explicit credit_loop(std::uint64_t total) : total_(total), free_(total), use_(total) {}
 
   struct grant {
     ps start;            // earliest start at which no TLP of the burst has to wait in the middle
-    std::uint64_t tlps;  // whose credits were there or on their way back; the rest lives on the burst's own returns
+    std::uint64_t tlps;  // those whose credits are there or on their way back; later TLPs use the burst's own returns
   };
-  // `n` TLPs of `each` credits, one every `interval`, not before `t`. `each` must not exceed the total.
+  // Takes credits for `n` TLPs of `each` credits, one TLP every `interval`, not before `t`. `each` must not exceed the total.
   grant take(ps t, std::uint64_t n, std::uint64_t each, ps interval);
-  // The credits of `n` TLPs come back one TLP every `interval` from `first` on.
+  // Gives the credits of `n` TLPs back, one TLP every `interval` from `first` on.
   void give(ps first, ps interval, std::uint64_t n, std::uint64_t each);
 
   [[nodiscard]] std::uint64_t total() const { return total_; }
   [[nodiscard]] std::uint64_t free_at(ps t) const;
-  // Free, or on their way back and not yet taken. Equals the total when no burst is between take and give.
+  // Returns the credits free, or on their way back and not yet taken. Equals the total when no burst is between take and give.
   [[nodiscard]] std::uint64_t owned() const;
   [[nodiscard]] ps busy_until(ps t) const { return use_.busy_until(t); }
 
@@ -99,12 +99,12 @@ struct pcie_route {
 };
 
 // The targets of addresses: BARs of the devices, then the MSI window (writes by devices), then memory below `memory_top`. A
-// burst that lies in a place only partly leads nowhere.
+// burst partly outside its target is unmapped.
 class pcie_address_map {
  public:
   explicit pcie_address_map(std::uint64_t memory_top) : memory_top_(memory_top) {}
 
-  // False = the window is empty, wraps or overlaps another one.
+  // Adds a window; false = it is empty, wraps or overlaps another one.
   bool add(unsigned device, std::uint64_t base, std::uint64_t size, std::uint64_t offset);
   [[nodiscard]] pcie_route of_device(std::uint64_t address, std::uint64_t bytes, bool write) const;
   [[nodiscard]] pcie_route of_cpu(std::uint64_t address, std::uint64_t bytes) const;

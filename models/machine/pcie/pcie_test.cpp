@@ -184,7 +184,7 @@ TEST(pcie, order_holds_for_requests_with_delays_out_of_order) {
   w1.data.assign(64, std::byte{1});
   w2.data.assign(64, std::byte{2});
   run_until_idle();
-  // They happen in the order of their times, whatever the order of the calls.
+  // Accesses happen in the order of their times, whatever the order of the calls.
   EXPECT_EQ(r.data[0], std::byte{0});
   EXPECT_TRUE(!b.memory.log[0].write && b.memory.log[1].write && b.memory.log[2].write);
   EXPECT_LT(w2.answered, w1.answered);

@@ -1,5 +1,4 @@
-// Answers to software push the device's writes before them, also those that are still on their way through an IOMMU when the
-// link has delivered them.
+// Answers to software push the device's writes before them. A write that the link has delivered may still be in an IOMMU.
 #include <gtest/gtest.h>
 
 #include "firmware/abi/pci_config.h"
@@ -63,7 +62,7 @@ TEST(pushing, writes_of_another_device_are_not_waited_for) {
   EXPECT_LT(r.answered, 2_us);
 }
 
-// A write that a fault ends, and those that end with it as the device is contained.
+// A fault ends one write, and containment of the device ends the next.
 TEST(pushing, writes_that_fail_are_not_waited_for) {
   slow_bench b;
   testing::inject(b.tree, "poisoned_write", 1);

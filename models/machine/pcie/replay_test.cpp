@@ -1,4 +1,4 @@
-// Retransmission by the link layer: the time that it takes, and where it is noted.
+// Retransmission by the link layer: its time, and its notes in registers.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -168,7 +168,7 @@ void peer_device::issue(bool write, std::uint64_t address, std::uint64_t offset,
   send(b);
 }
 
-// Posted behind the bytes it tells of; the device does not wait for it.
+// The fence is posted behind the copied bytes; the device does not wait for it.
 void peer_device::send_fence(const peer_copy& c) {
   burst& b = new_burst(true, c.fence, sizeof c.fence_value);
   b.offset = ~std::uint64_t{0};
@@ -201,7 +201,7 @@ void peer_device::finish(burst& b, ps t) {
   }
   b.release();
   if (fence) return;
-  // The engine goes on when the answer is there, which may be ahead of the kernel.
+  // The engine goes on at the time of the answer, which may be ahead of the kernel.
   queue_.at(std::max(t, now()), {[](void* x) {
                                    auto& self = *static_cast<peer_device*>(x);
                                    self.copy_slots_.give();

@@ -1,8 +1,8 @@
 // A PCIe device with memory of its own behind a BAR: a GPU, or an NVMe drive with a controller memory buffer. Other devices and
-// software read and write that memory by PCIe bursts; writes are faster than reads. A copy engine moves bytes between it and
+// software read and write its memory by PCIe bursts; writes are faster than reads. A copy engine moves bytes between it and
 // host memory by DMA of its own.
 //
-// Bytes move when a burst arrives; its answer comes `write_latency` (and its time at `write_rate`) or, of a read, when its last
+// Bytes move when a burst arrives. A write is answered after `write_latency` and its time at `write_rate`, a read when its last
 // byte is there (read_pipe). Both are given in the call: a burst costs the device no kernel event. Descriptors of copies are
 // worked off one after the other (firmware/abi/peer_device.h). Errors: bytes outside memory and registers answer
 // TLM_ADDRESS_ERROR_RESPONSE and change nothing.
@@ -38,12 +38,12 @@ class peer_device : public unit, private tlm::tlm_mm_interface {
   tlm_utils::simple_target_socket_optional<peer_device, 64> bar{"bar"};       // memory and registers
   tlm_utils::simple_initiator_socket_optional<peer_device, 64> pcie{"pcie"};  // DMA of the copy engine
 
-  // Throws std::invalid_argument: a page or burst that is no power of two, memory that is not whole pages.
+  // Throws std::invalid_argument: a page or burst is no power of two, or the memory is not whole pages.
   peer_device(const sc_core::sc_module_name& name, const peer_device_config& config);
   ~peer_device() override;
 
   [[nodiscard]] const peer_device_config& config() const { return config_; }
-  // Untimed, for set-up and checkers.
+  // Returns the bytes, untimed, for set-up and checkers.
   [[nodiscard]] sparse_bytes& memory() { return memory_; }
   void observe(peer_monitor* m) { monitor_ = m; }
   [[nodiscard]] bool idle() const { return copies_.empty() && bursts_.in_use() == 0; }

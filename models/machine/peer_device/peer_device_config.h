@@ -1,5 +1,5 @@
-// Knobs of a peer device: a GPU, or an NVMe drive with a controller memory buffer. Figures of the GPU are those of a card whose
-// memory is far faster than what its BAR lets through.
+// Knobs of a peer device: a GPU, or an NVMe drive with a controller memory buffer. Figures of the GPU are of a card with memory
+// far faster than its BAR.
 #pragma once
 
 #include "tlm/base/knobs.h"
@@ -22,7 +22,7 @@ struct peer_device_config {
   std::uint64_t copy_burst = 4_KiB;
   std::uint32_t copy_outstanding = 32;
 
-  // The page size in force: what `page` says, or that of the kind.
+  // Returns the page size in force: `page`, or the kind's.
   [[nodiscard]] std::uint64_t page_bytes() const { return page ? page : kind == peer_kind::nvme ? 4_KiB : 64_KiB; }
 
   void knobs(knob_visitor& k) {

@@ -15,14 +15,14 @@
 
 namespace hcasim {
 
-// Real bytes; what was never written reads as 0 and costs nothing.
+// Sparse memory with real bytes; bytes never written read as 0 and cost nothing.
 class sparse_bytes {
  public:
   explicit sparse_bytes(std::uint64_t size) : size_(size) {}
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] bool inside(std::uint64_t offset, std::uint64_t n) const { return offset <= size_ && n <= size_ - offset; }
-  // Both: inside.
+  // Reads bytes, which must be inside, as for `write`.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
   void write(std::uint64_t offset, std::span<const std::byte> from);
   [[nodiscard]] std::uint64_t resident_bytes() const { return blocks_.size() * block; }

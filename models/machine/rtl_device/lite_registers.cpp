@@ -6,8 +6,8 @@
 
 namespace hcasim {
 
-// An endpoint names its signals; of a bundle the second one is a ninth of a byte, the strobe, or two bits, the response of a
-// read.
+// An endpoint names its signals. In a bundle the second signal comes last: the strobe has a ninth of the bits, a read's
+// response two bits.
 lite_registers::channel lite_registers::find(rtl::open_shell& of, const char* name, bool into, const char* first,
                                              const char* second) {
   const bool endpoint = of.design().has_bundle(std::string("reg.") + name);

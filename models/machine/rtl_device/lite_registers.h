@@ -1,5 +1,5 @@
 // Registers behind AXI-Lite, as a TLM-2.0 target. Accesses go one after the other, each word by itself, in the order they came.
-// The RTL decodes as many bits of address as it has; there is no register at a word beyond them, whose access is an error.
+// The RTL decodes as many bits of address as it has; an access beyond them is an error.
 //
 // PINS of hca_add_rtl: `axi_lite reg = PATTERN`, or bundles whose widths are those of the bus:
 //   in reg_aw data=addr   in reg_w data=data,strb   out reg_b data=resp   in reg_ar data=addr   out reg_r data=data,resp
@@ -29,7 +29,7 @@ class lite_registers : public sc_core::sc_module {
   void word_done(unsigned response, ps t);
   void end_word(unsigned response, ps t);
   [[nodiscard]] std::uint64_t word_at() const;
-  // Whether the RTL can be asked for it: the address fits, and so do the bytes of a write.
+  // Returns whether the RTL can take the access: the address fits, and so do the bytes of a write.
   [[nodiscard]] bool reaches(std::uint64_t word) const;
 
   // A stream, and where in its payload a signal lies.

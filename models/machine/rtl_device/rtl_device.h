@@ -1,11 +1,10 @@
-// A PCIe device that is RTL: its AXI4 master or its TLPs read and write host memory (and whatever else PCIe leads to), its
+// A PCIe device that is RTL. Its AXI4 master or its TLPs read and write host memory, and every other place on PCIe; its
 // registers lie in a BAR.
 //
 // PINS of hca_add_rtl with INTERFACE device: an AXI4 master m0 ("axi4 m0 = *"), or the streams of TLPs rd_req, wr_req and cpl
-// (tlm/rtl/tlp/tlp_master.h); registers by AXI-Lite (lite_registers.h), or by the streams of TLPs rx_req and tx_cpl
-// (tlm/rtl/tlp/tlp_completer.h), that say addresses of the host. An interrupt is a write to the window of messages
-// (tlm/pcie.h). Bursts carry `requester`, by which an IOMMU knows the device; TLPs must say it, and the strap "requester" is
-// set to it.
+// (tlm/rtl/tlp/tlp_master.h). Registers: by AXI-Lite (lite_registers.h), or by the streams of TLPs rx_req and tx_cpl with
+// addresses of the host (tlm/rtl/tlp/tlp_completer.h). An interrupt is a write to the window of messages (tlm/pcie.h). Bursts
+// carry `requester`, by which an IOMMU knows the device. TLPs must carry it too; the strap "requester" has its value.
 #pragma once
 
 #include <memory>
@@ -35,7 +34,7 @@ class rtl_device : public rtl::open_shell {
 
   tlm::tlm_initiator_socket<64>& memory();
   tlm::tlm_target_socket<64>& bar();
-  // That its AXI master made, or memory requests in TLPs.
+  // Returns the bursts made by its AXI master, or its memory requests in TLPs.
   [[nodiscard]] std::uint64_t bursts() const;
 
  private:

@@ -1,4 +1,4 @@
-// Knobs of a PCIe device whose inside is a user's RTL.
+// Knobs of a PCIe device whose logic is a user's RTL.
 #pragma once
 
 #include "tlm/base/knobs.h"

@@ -3,12 +3,14 @@
 //   req      fetch, drop or set_area, one a cycle, by tag; a tag is in use until it is answered
 //   rsp      two cycles after req for a hit; a miss in the cycle its entry comes. A fetch pins its entry
 //   rel      gives an entry back; dirty: with its new bytes
-//   rd_req   an entry is read; wr_req: a dirty entry is written (evicted, or dropped). One stream each, so that neither waits
-//            for the other; a fetch of an entry that is being written waits until it has landed
+//   rd_req   an entry is read
+//   wr_req   a dirty entry is written (evicted, or dropped). rd_req and wr_req do not wait for each other, but a fetch of an
+//            entry being written waits until the write has landed
 //
-// Misses of one index share one read. Pinned entries and entries being read make no room. A request that finds no room, no free
-// read or no free write buffer waits, oldest first, and later misses of its set wait behind it. A drop waits until its entry is
-// given back; fetches of it wait behind the drop and read memory anew. set_area waits until nothing is under way.
+// Misses of one index share one read. Pinned entries and entries being read make no room. A request without room, without a
+// free read or without a free write buffer waits, oldest first. Later misses of its set wait behind. A drop waits until its
+// entry is given back; fetches of the entry wait behind the drop and read memory anew. set_area waits until nothing is under
+// way.
 module context_cache #(
     parameter int TAG_BITS = 5,
     parameter int SETS = 64,
@@ -91,7 +93,7 @@ module context_cache #(
   assign {g_dirty, g_slot, g_entry} = rel_data;
   assign released = rel_valid && rel_ready;
 
-  // ---- the look-up: of the oldest that may try again, otherwise of a new request
+  // ---- the lookup: of the oldest request that may try again, otherwise of a new one
   logic l_retry, settled, pinned_any, transfers_none;
   logic [TAG_BITS-1:0] l_tag;
   logic [1:0] l_op;
@@ -104,7 +106,7 @@ module context_cache #(
   logic [FETCH_BITS-1:0] hit_fetch, free_fetch;
   logic [VB-1:0] free_write;
 
-  // Its fate.
+  // The fate of the request.
   logic l_beyond, l_answers, l_hits, l_fetches, l_evicts, l_defers, l_forgets, l_drop_writes, l_clears, l_no_fetch;
   logic [3:0] l_waits;
   assign l_beyond = l_index >= area_entries;
@@ -172,8 +174,8 @@ module context_cache #(
   logic [SLOT_BITS-1:0] answer_slot;
   logic [EB-1:0] first_entry, second_entry, write_entry;
   logic rsp_stored;
-  // An answer that stays has bytes from before this cycle: a request that gets it when the last holder has gone would not see
-  // what a release has brought meanwhile. The release waits for it.
+  // A waiting answer has bytes from before this cycle. A request answered after the last holder's release would miss the bytes
+  // of a dirty release. So the release waits for the answer.
   logic answers_first, answers_stay;
   assign answers_first = s1_valid && s1_answers;
   assign answers_stay = rsp_stored || (answers_first && answer_waits) || ((answers_first || answer_waits) && !rsp_ready);

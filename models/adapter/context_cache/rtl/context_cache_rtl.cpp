@@ -101,7 +101,7 @@ void context_cache_rtl::arrive(context_request& r, ps t) {
   ask_for(taken_.back(), t);
 }
 
-// A take goes to the RTL when every fetch before it has been answered: there a drop passes a fetch that waits for room.
+// A take goes to the RTL when every earlier fetch has been answered: in the RTL a drop passes a fetch that waits for room.
 void context_cache_rtl::ask_for(taken_entry& e, ps t) {
   if (!e.asks || being_fetched(e.index)) return;
   pass_on(*std::exchange(e.asks, nullptr), std::max(e.t, t));
@@ -154,7 +154,8 @@ void context_cache_rtl::released(std::uint64_t slot, std::uint32_t index, bool d
   go_on(t);
 }
 
-// Each goes on when its entry has been given back; another area, and what comes behind it, when all before it have.
+// A request goes on when its entry has been given back. Another area, and the requests behind, go on when all requests before
+// have gone on.
 void context_cache_rtl::go_on(ps t) {
   std::deque<waiting_request> still;
   area_behind_ = false;

@@ -1,8 +1,8 @@
 // context_cache as RTL: the sockets of the model around the Verilated cache (context_cache.sv).
 //
-// An entry that is held lies in a buffer of the shell, one for each slot of the cache, which all its holders share; a dirty one
-// is written back to the RTL when it is given back, and requests for it that come later go in after that. An entry that is
-// taken is dropped by the RTL, and requests for it wait here until it is given.
+// A held entry lies in a buffer of the shell, one for each slot of the cache, shared by all its holders. A dirty entry given
+// back is written to the RTL; later requests for the entry go in after the write. A taken entry is dropped by the RTL, and its
+// requests wait here until the entry is given.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ class context_cache_rtl : public rtl::shell {
   std::deque<target_socket<context_request>> in;
   initiator_socket<dma_request> dma{"dma"};
 
-  // The design's parameters must be those of the configuration: throws std::invalid_argument that names the knob.
-  // `bytes`: of an entry, a power of two up to most_bytes.
+  // Throws std::invalid_argument, naming the knob, if the design's parameters differ from the configuration. `bytes`: of an
+  // entry, a power of two up to most_bytes.
   context_cache_rtl(const sc_core::sc_module_name& name, const context_cache_config& config, const clock_domain& clock,
                     unsigned clients, const rtl::design_factory& make, const rtl::shell_options& options = {},
                     std::uint32_t bytes = entry_bytes);
@@ -93,7 +93,7 @@ class context_cache_rtl : public rtl::shell {
   std::array<ps, tags> arrived_{};
   std::deque<std::uint8_t> free_tags_;         // used in turn
   std::deque<waiting_request> behind_;         // no tag is free
-  std::deque<waiting_request> after_release_;  // the RTL has not taken what was written to their entries
+  std::deque<waiting_request> after_release_;  // their entries' new bytes are not in the RTL yet
   std::vector<std::uint32_t> being_released_;  // dirty entries, by index
   bool area_behind_ = false;                   // another area waits among them
   std::deque<taken_entry> taken_;              // from when they were asked for until they are given

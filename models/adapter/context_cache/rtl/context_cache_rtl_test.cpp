@@ -1,5 +1,5 @@
-// The RTL of the cache behind its shell, with entries of both sizes and stalled streams: who holds an entry sees what was
-// written before, and who takes one has it alone.
+// The RTL of the cache behind its shell, with entries of both sizes and stalled streams. A holder sees earlier writes, and a
+// taken entry has one holder.
 #include "models/adapter/context_cache/rtl/context_cache_rtl.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class icm : public fake_target<dma_request> {
   }
 };
 
-// Clients that count in entries: each value is how often it was counted up, in the first and in the last word.
+// Clients that count in entries: the first and the last word hold the number of counts.
 class counters : public unit {
  public:
   initiator_socket<context_request> out{"out"};

@@ -13,14 +13,14 @@ module context_lines #(
     input logic clk,
     input logic rst_n,
 
-    // The look-up.
+    // The lookup.
     input logic [31:0] index,
     output logic hit,
     output logic [SLOT_BITS-1:0] slot,
     output logic hit_fetching,
     output logic hit_pinned,
     output logic hit_dirty,
-    output logic [FETCH_BITS-1:0] hit_fetch,  // that reads it
+    output logic [FETCH_BITS-1:0] hit_fetch,  // its read
     output logic room,
     output logic [SLOT_BITS-1:0] room_slot,
     output logic room_dirty,  // what is there
@@ -36,7 +36,7 @@ module context_lines #(
     input logic r_failed,
     input logic [SLOT_BITS-1:0] r_slot,
     input logic [EB-1:0] r_entry,
-    input logic [PB-1:0] holders,  // that wait for it
+    input logic [PB-1:0] holders,  // requests waiting for it
     output logic [31:0] r_index,
 
     input logic [SLOT_BITS-1:0] g_slot,
@@ -137,7 +137,7 @@ module context_lines #(
   assign write_entry = entries[write_slot];
   assign e_index = indices[e_slot];
 
-  // If a line is not occupied, or its bytes have not come, nothing else counts.
+  // Nothing else counts in a line that is not occupied, or without its bytes.
   always_ff @(posedge clk) begin
     if (!rst_n) begin
       occupied <= '0;

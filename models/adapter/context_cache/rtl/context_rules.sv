@@ -1,4 +1,4 @@
-// The fate of a request that is looked up, by the state of its entry: it is answered, or it waits.
+// The fate of a request at its lookup, by the state of its entry: an answer, or a wait.
 module context_rules (
     input logic [1:0] op,
     input logic again,  // it has waited before
@@ -27,7 +27,7 @@ module context_rules (
     output logic forgets,
     output logic drop_writes,
     output logic clears,
-    output logic no_fetch,  // that is what it waits for
+    output logic no_fetch,  // waits for a fetch
     output logic [3:0] waits
 );
   always_comb begin

@@ -1,4 +1,4 @@
-// Reads and writes of entries under way, and the reads that wait for a write buffer: what makes room for their entry is dirty.
+// Reads and writes of entries under way, and reads that wait for a write buffer: their victim is dirty.
 module context_transfers #(
     parameter int FETCHES = 16,
     parameter int WRITES = 4,
@@ -9,7 +9,7 @@ module context_transfers #(
     input logic clk,
     input logic rst_n,
 
-    // The look-up: a read begins, and what makes room for it is written at once, or as soon as there is a write buffer.
+    // The lookup: a read begins, and its victim is written at once, or as soon as there is a write buffer.
     input logic [31:0] index,
     output logic write_there,  // it is on its way to memory
     output logic any_fetch,
@@ -30,7 +30,7 @@ module context_transfers #(
     input logic [VB-1:0] w_number,
     output logic [31:0] landed_index,
 
-    // The oldest read that waits goes, unless it is in the way of others.
+    // The oldest waiting read goes, unless it would block others.
     input logic blocked,
     output logic any_deferred,
     output logic e_go,

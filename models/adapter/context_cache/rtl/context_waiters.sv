@@ -1,4 +1,4 @@
-// Requests that wait: for what, who of them is older, who tries again, and whose answer comes.
+// Waiting requests: their reasons, their ages, the next one to try again, and the next answer.
 module context_waiters #(
     parameter int TAG_BITS = 5,
     parameter int SB = 6,
@@ -11,8 +11,8 @@ module context_waiters #(
     input logic clk,
     input logic rst_n,
 
-    // The look-up: of the oldest that may try again, otherwise of a new request. Another area comes when everybody else has been
-    // served.
+    // The lookup: of the oldest request that may try again, otherwise of a new one. Another area comes when every other request
+    // has been served.
     input logic [TAG_BITS-1:0] q_tag,
     input logic [1:0] q_op,
     input logic [31:0] q_index,
@@ -27,7 +27,7 @@ module context_waiters #(
     output logic [63:0] l_base,
     output logic [31:0] l_entries,
 
-    // Its fate.
+    // The fate of the request.
     output logic drop_there,  // a request drops it
     input logic l_new,
     input logic l_again,
@@ -41,13 +41,13 @@ module context_waiters #(
     input logic r_failed,
     input logic [FETCH_BITS-1:0] r_fetch,
     input logic [SLOT_BITS-1:0] r_slot,
-    output logic [PB-1:0] holders,  // how many wait for the read that comes
+    output logic [PB-1:0] holders,  // number of requests for the read that comes
 
     input logic [SLOT_BITS-1:0] g_slot,
     input logic gives_last,  // no request holds it any more
     input logic gives_up,
     input logic give_writes,
-    output logic [TAG_BITS-1:0] giving_tag,  // the drop that waits for it
+    output logic [TAG_BITS-1:0] giving_tag,  // the drop waiting for it
     output logic giving_young,  // which was looked up in the cycle before
 
     input logic evict_landed,
@@ -57,7 +57,7 @@ module context_waiters #(
     output logic [SLOT_BITS-1:0] d_slot,
     output logic [31:0] d_index,
 
-    // Answers: in this very cycle if what they waited for comes now.
+    // Answers: in this very cycle if their entry comes now.
     output logic any_answer,
     output logic [TAG_BITS-1:0] answer_tag,
     output logic [SLOT_BITS-1:0] answer_slot,
@@ -132,7 +132,7 @@ module context_waiters #(
   assign d_slot = t_slot[d_tag];
   assign d_index = t_index[d_tag];
 
-  // Apart from the answers that come now, on which it must not depend.
+  // Answers that come now are left out: answer_waits must not depend on them.
   always_comb begin
     answer_waits = 1'b0;
     for (int i = 0; i < TAGS; i++) answer_waits |= doing[i] == context_pkg::ANSWER;
@@ -161,7 +161,7 @@ module context_waiters #(
   assign answer_slot = t_slot[answer_tag];
   assign answer_failed = fails_now[answer_tag];
 
-  // Something has become free: those that wait for it try again.
+  // True = a freed resource lets a waiting request try again.
   function automatic logic frees(input logic [SB-1:0] of_set, input logic no_fetch);
     frees = no_fetch ? filled
                      : (gives_last && g_slot[SLOT_BITS-1:WB] == of_set) || (drop_landed && d_slot[SLOT_BITS-1:WB] == of_set) ||

@@ -1,17 +1,16 @@
-// The doorbell unit behind the adapter's BAR. Streams are valid/ready; a stream that is valid stays valid with the same payload
-// until it is taken.
+// The doorbell unit behind the adapter's BAR. Streams are valid/ready; a valid stream keeps its payload until it is taken.
 //
 //   wr       a write into a UAR page: where, how many bytes, the first 16 of them. One a cycle
 //   line     the 64-byte lines of each write of 64 to 1024 bytes to the start of a BlueFlame buffer, in the order of the writes
 //   ring     a doorbell, LATENCY cycles after its turn; turns are INTERVAL cycles apart. With blocks: the lines of its WQE are on
 //            ring_line, at the latest in the cycle of the doorbell
 //   qp, rec  a QP whose doorbells were dropped: where its doorbell record is (qp_rsp: 0 = nowhere), and the record
-//   note     what became of a write, for statistics; always taken
+//   note     the fate of a write, for statistics; always taken
 //
-// Doorbells wait in a FIFO. A newer SQ doorbell replaces one of the same QP that waits there. An SQ or RQ doorbell that finds it full
-// is dropped and its QPN remembered; what its record then says overtakes the FIFO, cancels there what it makes obsolete, and undoes
-// nothing that was passed on meanwhile. A CQ or EQ doorbell that finds it full waits aside, the newest of each queue. In one cycle
-// what leaves comes first, then what a record tells of, then the write.
+// Doorbells wait in a FIFO. A newer SQ doorbell replaces an older one of the same QP there. At a full FIFO, an SQ or RQ
+// doorbell is dropped and its QPN remembered. The indices of its record overtake the FIFO, and cancel obsolete doorbells in it.
+// They undo no doorbell passed on meanwhile. A CQ or EQ doorbell at a full FIFO waits aside, the newest of each queue. In one
+// cycle leaving doorbells come first, then a record, then the write.
 module doorbell #(
     parameter int DEPTH = 64,
     parameter int INTERVAL = 2,
@@ -145,7 +144,7 @@ module doorbell #(
   entry_t arrival;
   assign arrival = {takes_wqe, takes_wqe ? blocks : 5'd0, lines_expected, now + (takes_wqe ? line_busy + line_time : 16'd0), kind, value, number};
 
-  // ---- what waits: one BlueFlame doorbell that an idle unit has let through, the FIFO, and those aside
+  // ---- waiting doorbells: one BlueFlame doorbell that an idle unit has let through, the FIFO, and doorbells aside
   logic hold_valid;
   entry_t hold;
   logic [31:0] f_number[DEPTH];
@@ -196,7 +195,8 @@ module doorbell #(
   /* verilator lint_on UNUSEDSIGNAL */
   assign record = rec_rsp_data[63:0];
   logic new_send, new_receive, send_due, receive_due;
-  // The newest that has been passed on since it was asked for; what leaves the FIFO in the cycle of the record comes before it.
+  // The newest index passed on since the record was asked for. A doorbell leaving the FIFO in the cycle of the record comes
+  // first.
   logic leaves_send, leaves_receive, knows_send, knows_receive;
   logic [15:0] known_sq, known_rq;
   assign leaves_send = from_fifo && first.kind == SEND && first.number == {8'd0, recovered_qpn};
@@ -233,9 +233,9 @@ module doorbell #(
   assign from_fifo = pops && live[head];
   assign from_aside = waiting_turn && count == '0 && aside_count != '0;
 
-  // ---- what becomes of the write
+  // ---- the fate of the write
   logic alone, holds, merges, aside_merges, full, drops, goes_aside, pushes, keeps_in_mind;
-  // It finds nothing that it could be merged with, nor the FIFO full.
+  // Alone: there is no doorbell to merge with, and room in the FIFO.
   assign alone = (hold_valid ? from_hold : 1'b1) && !send_due && !receive_due && count == (AW + 1)'(pops) &&
                  aside_count == (SB + 1)'(from_aside);
   assign directly = arrives && !takes_wqe && alone && turn && !from_hold && !pops && !from_aside;
@@ -264,8 +264,8 @@ module doorbell #(
   assign kept = holds || pushes ? arrival.blocks : '0;
   assign wr_ready = store_room && aside_count < (SB + 1)'(ASIDE) && dropped_count < (DB + 1)'(DROPPED);
 
-  // A doorbell that passes in the cycle in which a record is asked for, or has passed and not left yet, is newer than those that
-  // left before.
+  // A doorbell that passes in the cycle of the request for a record counts as newer than earlier ones. So does one that has
+  // passed and not left yet.
   logic [23:0] sought_qpn;
   logic comes_send, comes_receive, waits_send;
   assign sought_qpn = qp_taken ? qp_data : recovered_qpn;
@@ -450,7 +450,7 @@ module doorbell #(
     if (new_receive) pass_rq <= record.rq_pi[15:0];
   end
 
-  // A valid item on a stream, or one that waits for a turn behind it, is none of it.
+  // Idle leaves out a valid item on a stream, and an item waiting for its turn behind.
   assign idle = count == '0 && aside_count == '0 && !hold_valid && step_valid == '0 && !store_busy && line_busy == '0;
 
 `ifdef VERILATOR

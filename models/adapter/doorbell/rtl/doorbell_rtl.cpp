@@ -9,7 +9,7 @@
 namespace hcasim {
 namespace {
 
-// Lines that the RTL takes with a write: those of a write to the start of a BlueFlame buffer.
+// Returns the lines that the RTL takes with a write: more than 0 for a write to the start of a BlueFlame buffer.
 std::uint64_t lines_of(std::uint32_t offset, std::uint64_t n) {
   const bool starts = offset >= HCA_UAR_BF && (offset - HCA_UAR_BF) % HCA_BF_BYTES == 0;
   return starts && n >= HCA_WQE_BLOCK && n <= HCA_BF_BYTES ? (n + HCA_WQE_BLOCK - 1) / HCA_WQE_BLOCK : 0;
@@ -92,7 +92,7 @@ void doorbell_rtl::write_uar(const doorbell_rules::uar_write& w, ps t) {
   }
 }
 
-// Pins carry no numbers: a doorbell that leaves the RTL has that of the last request which its value tells of.
+// Pins carry no operation numbers: a leaving doorbell has the number of the last request covered by its value.
 void doorbell_rtl::note_operation(const doorbell_rules::uar_write& w) {
   const bool is_wqe = w.is.what == doorbell_rules::target::blueflame;
   const hca_doorbell d = is_wqe ? hca_doorbell{w.wqe.qpn, w.wqe.value} : w.rung;
@@ -137,7 +137,7 @@ void doorbell_rtl::pass_on(ps t) {
 
 void doorbell_rtl::found_qp(ps t) {
   const bool failed = context_.failed;
-  std::uint64_t address = ~std::uint64_t{0};  // of one that has failed it is of no meaning
+  std::uint64_t address = ~std::uint64_t{0};  // without meaning after a failure
   if (!failed) {
     const auto& qp = context_.as<hca_qpc>();
     address = qp.state == HCA_QP_RESET ? 0 : qp.record;

@@ -1,7 +1,7 @@
 // doorbell as RTL: the sockets of the model around the Verilated unit (doorbell.sv).
 //
-// Control registers, the MSI-X table and the window on device memory are answered here, as the model does it. Writes into UAR
-// pages go to the RTL, those of BlueFlame with their lines; a doorbell that carries a WQE is passed on when its lines are out.
+// Control registers, the MSI-X table and the window on device memory are answered here, as in the model. Writes into UAR pages
+// go to the RTL, BlueFlame writes with their lines. A doorbell with a WQE is passed on when its lines are out.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,7 @@ namespace hcasim {
 
 class doorbell_rtl : public rtl::shell, public doorbell_front {
  public:
-  // The design's parameters must be those of the configuration: throws std::invalid_argument that names the knob.
+  // Throws std::invalid_argument, naming the knob, if the design's parameters differ from the configuration.
   doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock,
                rtl::design_factory make, const rtl::shell_options& options = {});
 

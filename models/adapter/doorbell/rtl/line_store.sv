@@ -1,5 +1,5 @@
-// The lines of BlueFlame WQEs between their write and the doorbell that carries them: taken in the order of the writes, kept or
-// thrown away as the write was judged, and sent on or skipped, a WQE at a time, in the same order.
+// The lines of BlueFlame WQEs between their write and their doorbell. Lines come in the order of the writes, and are kept or
+// dropped as the write was judged. They are sent on or skipped, a WQE at a time, in the same order.
 module line_store #(
     parameter int LINES = 512,  // a power of two, as many as are kept at most
     parameter int WRITES = 16,  // whose lines have not all come, and WQEs whose lines have not all left

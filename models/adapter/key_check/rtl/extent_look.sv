@@ -1,7 +1,7 @@
-// One line of a tree of extents (or of four elements of an indirect region) against an access: found, not there, damaged, or
-// which line to look at next. A line above the extents holds where its children begin, as models/adapter/protection/extents.h has it;
-// elements have lengths of their own and are added up from the first one on. Combinational;
-// nothing switches without a request.
+// One line of a tree of extents (or of four elements of an indirect region) against an access. The result is found, not there,
+// damaged, or the next line to look at. A line above the extents holds the begins of its children, as in
+// models/adapter/protection/extents.h. Elements have lengths of their own and are added up from the first one on.
+// Combinational; nothing switches without a request.
 module extent_look (
     input logic asked,
     input logic [511:0] line,

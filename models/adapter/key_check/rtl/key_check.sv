@@ -1,14 +1,14 @@
-// The protection pipeline. Streams are valid/ready; a stream that is valid stays valid with the same payload until it is taken.
+// The protection pipeline. Streams are valid/ready; a valid stream keeps its payload until it is taken.
 //
 //   req      one check per cycle; its MRC is asked for in the same cycle (mrc_req), under the number of its slot
 //   mrc_rsp  judged when it comes; a grant takes its reference to the key's epoch then. Extents are asked for in the same
 //            cycle (ext_req), a line at a time; ext_rsp may ask for another line in the next cycle. With cfg_orphans the MRC of a
-//            window's region is asked for then, and takes a reference to the epoch of that one's key when it comes
+//            window's region is asked for then, and takes a reference to the epoch of the region's key when it comes
 //   rsp      the verdict, DEPTH cycles after the MRC (or after the cycle that looked at the last line), in any order, by tag
 //   rel      an access is finished: gives a reference back
 //   drn      begins a new epoch of a key; drn_rsp when no reference of an older one is left, and not in less than DEPTH cycles
 //
-// Every request has a slot until its verdict is taken, so that the pipeline behind the MRC never stops.
+// Every request has a slot until its verdict is taken, so the pipeline behind the MRC never stops.
 module key_check #(
     parameter int SLOTS = 32,         // checks in flight
     parameter int DEPTH = 6,          // cycles from the MRC to the verdict, at least 2
@@ -293,8 +293,8 @@ module key_check #(
     end
   end
 
-  // ---- references: those of accesses that were granted by the MRC and then refused go back here. A parent that grants is the
-  // last to do so
+  // ---- references: an access granted by the MRC and then refused gives its reference back here. A parent's grant is final:
+  // its reference does not come back here
   logic refund_valid;
   logic [23:0] refund_index;
   logic [31:0] refund_epoch;
@@ -435,7 +435,7 @@ module key_check #(
     end
   end
 
-  // Which slots hold a reference that a refusal must give back.
+  // Slots with a reference that a refusal must give back.
   logic [SLOTS-1:0] slot_holds;
   always_ff @(posedge clk) begin
     if (!rst_n) slot_holds <= '0;

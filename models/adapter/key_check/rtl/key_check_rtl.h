@@ -1,7 +1,7 @@
 // key_check as RTL: the sockets of the model around the Verilated protection pipeline (key_check.sv).
 //
 // Checks enter one a cycle, in the order they were asked for. An MRC or a line of extents is read when its answer is there and
-// given back in the cycle the RTL takes it. A drain enters only after every MRC that was read before it.
+// given back in the cycle the RTL takes it. A drain enters only after every MRC read before.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ class key_check_rtl : public rtl::shell {
   initiator_socket<context_request> mrc{"mrc"};
   initiator_socket<context_request> extent{"extent"};
 
-  // The design's parameters must be those of the configuration: throws std::invalid_argument that names the knob.
+  // Throws std::invalid_argument, naming the knob, if the design's parameters differ from the configuration.
   key_check_rtl(const sc_core::sc_module_name& name, const key_check_config& config, const clock_domain& clock,
                 rtl::design_factory make, const rtl::shell_options& options = {});
 

@@ -1,5 +1,5 @@
-// Changes of keys under way: each is answered when no reference of an older epoch of its key is left, and not in less than DEPTH
-// cycles. There is room for every answer: no more than DRAINS are under way.
+// Changes of keys under way. Each is answered when no reference of an older epoch of its key is left, and not in less than
+// DEPTH cycles. There is room for every answer: no more than DRAINS are under way.
 module key_drains #(
     parameter int DRAINS = 8,
     parameter int DEPTH = 6,

@@ -1,10 +1,10 @@
-// References to keys as they were: a content-addressed table of the key indices with accesses in flight, their references split
-// into those of the current epoch and older ones. In one cycle a reference is taken, then one is given back, then an epoch is
-// begun; each sees what the one before it did. Nothing is compared for what is not asked.
+// References to keys by epoch: a content-addressed table of the key indices with accesses in flight. References are split into
+// those of the current epoch and older ones. In one cycle a reference is taken, then one is given back, then an epoch is begun;
+// each step sees the ones before. Nothing is compared without a request.
 module key_epochs #(
     parameter int ENTRIES = 64,
     parameter int COUNT_BITS = 12,
-    // The number of an epoch wraps around, and is never 0. It begins so that it soon does: a wrap is nothing rare then.
+    // The number of an epoch wraps around, and is never 0. FIRST lies shortly before the wrap, so runs meet it often.
     parameter logic [31:0] FIRST = 32'hffff_fff0
 ) (
     input logic clk,
@@ -15,7 +15,7 @@ module key_epochs #(
     output logic take_ready,
     input logic [23:0] take_index,
     output logic [31:0] take_epoch,
-    // Gives it back; `older_gone`: it was the last one of the older epochs of the index.
+    // Gives a reference back; `older_gone`: it was the last one to an older epoch of the index.
     input logic give_valid,
     input logic [23:0] give_index,
     input logic [31:0] give_epoch,

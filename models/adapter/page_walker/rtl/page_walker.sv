@@ -2,11 +2,11 @@
 //
 //   req      a walk or a drop a cycle, by tag; a tag is in use until it is answered
 //   rsp      a hit, a map without a table and a drop: HIT_LATENCY cycles after req; a miss in the cycle its line comes
-//   mem_req  one read per level that is missed: 8 bytes, of the last level a line of 64; in flight under the number of the tag
+//   mem_req  one read per missed level: 8 bytes, of the last level a line of 64; in flight under the number of the tag
 //   mem_rsp  always taken
 //
-// The first miss of a line leads its walk, later ones wait behind it; a lead that finds no walker waits in order. A drop
-// forgets cached entries; walks of what it covers still answer, but leave nothing behind, and no walk joins them.
+// The first miss of a line leads its walk, later ones wait behind. A lead without a free walker waits in order. A drop forgets
+// cached entries. Walks of its range still answer, but fill no cache, and no walk joins them.
 module page_walker #(
     parameter int TAG_BITS = 5,   // requests in flight; as many lines may be missed at once
     parameter int LEAF_SETS = 256,
@@ -40,7 +40,7 @@ module page_walker #(
   localparam logic [1:0] NOT_PRESENT = 2'd1;
   localparam logic [1:0] TABLE_ERROR = 2'd2;
 
-  // ---- look-up, in the cycle the request is taken
+  // ---- lookup, in the cycle the request is taken
   logic [TAG_BITS-1:0] tag;
   logic [63:0] length, last, va;
   hca_pkg::translation_t map;
@@ -192,7 +192,7 @@ module page_walker #(
       .drop_last(last)
   );
 
-  // ---- walks begin: at the look-up, or when a walker is free again
+  // ---- walks begin: at the lookup, or when a walker is free again
   localparam int WB = $clog2(WALKERS + 1);
   logic [WB-1:0] walking;
   logic walker_free, queue_any, begins_now, begins_queued, begins, enqueues, misses, launch_blocked;
@@ -301,12 +301,12 @@ module page_walker #(
     else if (!tabled) answer_now = {length, va, OK};
     else if (!sane) answer_now = {64'd0, 64'd0, TABLE_ERROR};
   end
-  // Lines that come have the right of way. A join must not miss the end of the walk that it would wait for.
+  // Lines that come have the right of way. A join must not miss the end of its walk.
   assign frozen = s2_valid && (s2_launch ? m_descends : m_ends || chain_active);
   assign launch_blocked = m_descends || (s2_valid && s2_launch);
   assign req_ready = !frozen && !(m_ends && joins && lead == m_tag);
 
-  // ---- the end of a walk: its lead is answered at once, those behind it one after the other
+  // ---- the end of a walk: its lead is answered at once, the misses behind one after the other
   logic [TAG_BITS-1:0] chain_tag, finished[TAGS], finished_head, finished_tail;
   logic [TAG_BITS:0] finished_count;
   logic chain_now, chain_leads, a_put, a_from_memory;
@@ -399,7 +399,7 @@ module page_walker #(
       finished_tail <= '0;
       finished_count <= '0;
     end else begin
-      // look-up
+      // lookup
       if (!frozen) begin
         s0_valid <= taken && (!misses || begins_now);
         s1_valid <= s0_valid;

@@ -17,7 +17,7 @@ class page_walker_rtl : public rtl::shell {
   std::deque<target_socket<translate_request>> in;
   initiator_socket<dma_request> dma{"dma"};
 
-  // The design's parameters must be those of the configuration: throws std::invalid_argument that names the knob.
+  // Throws std::invalid_argument, naming the knob, if the design's parameters differ from the configuration.
   page_walker_rtl(const sc_core::sc_module_name& name, const page_walker_config& config, const clock_domain& clock,
                   unsigned clients, rtl::design_factory make, const rtl::shell_options& options = {});
 

@@ -1,5 +1,5 @@
-// A set-associative cache of page-table entries: lines of leaves, or addresses of nodes. One look-up, one fill and one drop a
-// cycle; a drop looks at every entry at once. The least recently used way makes room. Nothing is compared for what is not asked.
+// A set-associative cache of page-table entries: lines of leaves, or addresses of nodes. One lookup, one fill and one drop a
+// cycle; a drop looks at every entry at once. The least recently used way makes room. Nothing is compared without a request.
 module translation_lookup #(
     parameter int SETS = 256,
     parameter int WAYS = 4,
@@ -7,7 +7,7 @@ module translation_lookup #(
 ) (
     input logic clk,
     input logic rst_n,
-    // Look-up, combinational; `use_it`: a hit counts as a use.
+    // Lookup, combinational; `use_it`: a hit counts as a use.
     input logic asked,
     input logic use_it,
     input logic [31:0] tag,
@@ -107,7 +107,7 @@ module translation_lookup #(
   end
 
   assign put_base = use_it && hit && set == put_set ? used_ages : put_set_ages;
-  // Ages after a use: those that were younger become older.
+  // Ages after a use: ways that were younger become older.
   logic [WAYS*WB-1:0] put_ages;
   always_comb begin
     used_ages = set_ages;

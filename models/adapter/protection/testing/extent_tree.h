@@ -1,4 +1,4 @@
-// A tree of extents as bytes, for tests of those that read one.
+// A tree of extents as bytes, for tests of its readers.
 #pragma once
 
 #include <array>

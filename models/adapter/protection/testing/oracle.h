@@ -1,5 +1,5 @@
-// The answers of the protection model, written once more in another way: objects in a map, plain conditions, no contexts, no
-// order of checks. Independent of the rules under test; it shares only the vocabulary of requests with them.
+// The protection model, written once more in another way: objects in a map, plain conditions, no contexts, no order of checks.
+// Independent of the rules under test: both share only the vocabulary of requests.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +49,10 @@ class oracle {
   }
   void add_piece(std::uint32_t index, std::uint64_t start, std::uint64_t length) { objects_.at(index).pieces[start] = length; }
   void remove_piece(std::uint32_t index, std::uint64_t start) { objects_.at(index).pieces.erase(start); }
-  // The adapter chose another key byte.
+  // Sets the key byte that the adapter chose.
   void rename(std::uint32_t index, std::uint8_t byte) { objects_.at(index).byte = byte; }
 
-  // False = it must not go (windows are bound to it).
+  // Removes the object; false = windows are bound to it.
   bool remove(std::uint32_t index) {
     if (windows_of(index) != 0) return false;
     objects_.erase(index);
