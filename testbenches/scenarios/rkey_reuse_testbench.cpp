@@ -21,7 +21,9 @@ class rkey_reuse final : public testbench {
     c.nodes.resize(2);
     for (node_config& n : c.nodes) n.driver.rereg_key = driver::rereg_key_policy::renew;
   }
-  [[nodiscard]] std::size_t driven_nodes(std::size_t /*nodes*/, std::size_t /*needed*/) const override { return 1 + o_.targets; }
+  [[nodiscard]] std::size_t driven_nodes(std::size_t /*nodes*/, std::size_t /*needed*/) const override {
+    return 1 + o_.targets;
+  }
   void knobs(knob_visitor& k) override {
     k.bytes("length", length_, 1, 1e12, "bytes streamed; of a file as many as it has at most");
     k.text("input", input_, "file to stream; empty: bytes made from the seed");
