@@ -1,5 +1,5 @@
-// Address translation services on the link, as the PCI Express specification lays them out: an entry of 8 bytes holds an
-// address and, in its low bits, how large the range around it is.
+// Address translation services on the link, as the PCI Express specification lays them out. An entry of 8 bytes holds an
+// address; its low bits tell the size of the range around the address.
 #pragma once
 
 #include <bit>

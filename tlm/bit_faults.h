@@ -1,4 +1,4 @@
-// Wrong bits on request: the next entries that are read have one, or two in one word.
+// Wrong bits on request: the next entries that are read have one wrong bit, or two in one word.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ class bit_faults {
 
   struct spot {
     std::size_t word;    // of 32 bits
-    std::uint32_t bits;  // of it, that are wrong
+    std::uint32_t bits;  // the wrong bits of the word
   };
-  // Returns the place of the fault in the next entry, of so many words; when one is due.
+  // Returns the place of the fault in the next entry, of `words` words; only while a fault is due.
   spot next(std::size_t words) {
     const kind k = asked_[one_bit] != 0 ? one_bit : two_bits;
     --asked_[k];

@@ -7,12 +7,12 @@
 // Every granted verdict holds its key reference until the last byte of the whole transfer has moved. `data` must live until
 // then. No byte moves when the verdict is not `granted`.
 //
-// An indirect region is a list of pieces of other regions [E7]: every piece of the range is judged under its own key, as a
-// local access of the same QP, before the first byte moves.
+// An indirect region is a list of pieces of other regions [E7]. Before the first byte moves, every piece of the range is judged
+// under its own key, as a local access of the same QP.
 //
-// page_fault: a page of an on-demand region is missing (transfer::missing); what lies before it may have been requested. The
-// caller ends the transfer, so that no key reference is held while the access waits for the page, and begins again [E9]. Lists
-// may name lists, up to max_indirection deep.
+// page_fault: a page of an on-demand region is missing (transfer::missing); bytes before it may have been requested. The caller
+// ends the transfer, so that no key reference is held while the access waits for the page, and begins again [E9]. Lists may
+// name lists, up to max_indirection deep.
 #pragma once
 
 #include <vector>
@@ -44,7 +44,7 @@ struct memory_range {
   std::uint32_t rights = 0;  // enum hca_access
   access_owner owner;
   std::uint64_t va = 0;
-  std::uint64_t checked = 0;  // bytes from va on that the verdict must cover, at least those that move
+  std::uint64_t checked = 0;  // bytes from va on that the verdict must cover, at least the moved ones
   std::uint64_t before = 0;   // bytes in front of va that the verdict must cover as well
 };
 
@@ -84,15 +84,15 @@ class memory_access {
                 initiator_socket<dma_request>& dma)
       : keys_(keys), walker_(walker), dma_(dma) {}
 
-  transfer& begin(std::uint64_t operation);  // that it is for
+  transfer& begin(std::uint64_t operation);  // tlm/operation.h; 0 = none
   // Arguments by reference must live until the answer is there.
   task<verdict> move(transfer& tr, dma_op op, const memory_range& range, std::byte* data, std::uint32_t bytes, ps& t);
-  // The verdict alone; of an on-demand region also whether the first `bytes` have their pages. Nothing moves.
+  // Returns the verdict alone; of an on-demand region also whether the first `bytes` have their pages. Nothing moves.
   task<verdict> look(transfer& tr, const memory_range& range, std::uint32_t bytes, ps& t);
-  // Queue buffers: translated, but without a key.
+  // Moves bytes of a queue buffer: translated, but without a key. False = no translation, or the DMA failed.
   task<bool> move_mapped(transfer& tr, dma_op op, dma_source source, const translation& map, std::uint64_t va, std::byte* data,
                          std::uint32_t bytes, ps& t);
-  // 8-byte atomic; the original value goes to `original`.
+  // Executes an 8-byte atomic; the original value goes to `original`.
   task<verdict> atomic(transfer& tr, dma_op op, const memory_range& range, std::uint64_t operand, std::uint64_t compare,
                        std::byte* original, ps& t);
 

@@ -1,4 +1,4 @@
-// The answer of a protection check; plain C++, shared by the rules and the protocol that carries it.
+// The result of a protection check. Plain C++, shared by the rules and the protocol that carries the verdict.
 #pragma once
 
 #include <cstddef>

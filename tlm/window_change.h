@@ -1,5 +1,5 @@
-// A change of protection on the data path, and why it may be refused; plain C++, shared by the rules and the protocol that
-// carries it.
+// A change of protection on the data path, and reasons to refuse one. Plain C++, shared by the rules and the protocol that
+// carries the change.
 #pragma once
 
 #include <cstddef>

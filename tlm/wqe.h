@@ -28,9 +28,9 @@ struct wqe_view {
   [[nodiscard]] bool is_datagram() const { return (control.flags & HCA_WQE_DATAGRAM) != 0; }
   [[nodiscard]] bool is_xrc() const { return (control.flags & HCA_WQE_XRC) != 0; }
   [[nodiscard]] bool is_read() const { return control.opcode == HCA_WQE_READ; }
-  // Nothing of it goes to the port: NOP and what the send queue has executed before.
+  // Returns whether nothing of the WQE goes to the port: NOP, and work already executed by the send queue.
   [[nodiscard]] bool is_local() const { return control.opcode == HCA_WQE_NOP || control.opcode >= HCA_WQE_BIND; }
-  // READs and atomics: their data comes back.
+  // Returns whether the WQE fetches data: READs and atomics.
   [[nodiscard]] bool fetches() const { return is_read() || is_atomic(); }
 };
 

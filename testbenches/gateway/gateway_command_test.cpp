@@ -194,7 +194,7 @@ TEST_F(gateway_command, says_that_no_peer_comes) {
   EXPECT_NE(o.text.find("remote.port=47912"), std::string::npos) << o.text;
 }
 
-// A host outside that is not there: the program hears of it, and connections to anywhere else go nowhere.
+// An absent host outside: the program gets an error; connections to other networks go nowhere.
 TEST_F(gateway_command, reaches_no_host_elsewhere) {
   const std::string listen = fmt::format("--listen {}.1:47912 ", own_loopback());
   for (const char* who : {"192.168.77.9", "10.1.2.3", "::ffff:10.1.2.3", "2001:db8::1"}) {

@@ -49,7 +49,7 @@ struct gateway_options {
   }
 };
 
-// Reports that simulated time falls behind while packets pass: the first time, and whenever that has doubled.
+// Reports when simulated time falls behind while packets pass: the first time, and at each doubling.
 class lag_report {
  public:
   void look(const pacer& p, std::uint64_t packets) {

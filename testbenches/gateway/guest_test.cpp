@@ -93,7 +93,7 @@ class with_guest : public ::testing::Test {
     if (o.status == 0) check_packets(json::parse(file_content(out / "run/result.json")), before, lost);
   }
 
-  // Every packet's ICRC is right, as the other side sees it: soft-RoCE counts what it received after that check.
+  // Every packet's ICRC is right for the other side: soft-RoCE counts received packets after its check.
   void check_packets(const json& r, const std::string& before, std::uint64_t lost) {
     const std::string after = statistics();
     const auto figure = [&r](const char* name) { return r["figures"][name]["value"].get<double>(); };

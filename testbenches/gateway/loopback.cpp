@@ -95,7 +95,7 @@ std::optional<outside::arrival> loopback::receive() {
     message.msg_controllen = sizeof beside;
     const ssize_t n = ::recvmsg(socket_.get(), &message, 0);
     if (n < 0) {
-      // A peer that was sent to is gone; the kernel tells that once.
+      // ECONNREFUSED: the peer of an earlier send is gone; the kernel reports this once.
       if (errno == ECONNREFUSED || errno == EINTR) continue;
       return std::nullopt;
     }

@@ -1,5 +1,5 @@
-// Every study runs to its end, and its page is what the study gives today: the answer, each number in its table, and what the
-// pictures show. After a change of the models: ./dev studies, and correct what the page says.
+// Every study runs to its end and agrees with its page: the answer, each number in the table, and the content of the pictures.
+// After a change of the models: ./dev studies, and correct the page.
 #include <unistd.h>
 #include <cmath>
 
@@ -33,8 +33,8 @@ class studies : public ::testing::Test {
  protected:
   ~studies() override { fs::remove_all(folder_); }
 
-  // Runs the study; afterwards `value` reads its results. With `parts`, options of sweep, only those points: all that its
-  // pictures show. Numbers of other points, and those that are `of_all`, are then left to HCASIM_FULL, which runs all.
+  // Runs the study; afterwards `value` reads its results. `parts`: options of sweep for only the points in the pictures.
+  // Numbers of other points, and metrics in `of_all`, are then left to HCASIM_FULL, which runs all points.
   void run(const std::string& name, const std::vector<std::string>& parts = {""}, const std::set<std::string>& of_all = {}) {
     const fs::path file = fs::path(places::source) / "testbenches/studies" / (name + ".yaml");
     const char* resume = "";
@@ -174,7 +174,7 @@ TEST_F(studies, walkers) {
   EXPECT_NEAR(value("busy", "walkers = 8 AND mshrs = 4"), 0.5, 0.02);
 }
 
-// One code finds what it is made for, and nothing that was found is lost.
+// One integrity code corrects or detects the faults of its kind, and no detected fault is lost.
 TEST_F(studies, fault_outcomes) {
   run("fault_outcomes", {"--at draw=1"});
   for (const int draw : full() ? std::vector{1, 2, 3} : std::vector{1}) {

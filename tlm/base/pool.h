@@ -25,7 +25,7 @@ class pool {
   }
   void put(T& object) { free_.push_back(&object); }
 
-  // Those that are out, for who looks on; takes its time.
+  // Calls f(object) for each object in use; for monitors, since it sorts the free list.
   template <class F>
   void each_in_use(F f) const {
     std::vector<const T*> here(free_.begin(), free_.end());

@@ -25,7 +25,7 @@ class probe {
       sink_->change(id_, value, at);
     }
   }
-  // A strobe: `value` from `at` on, 0 again after `width`.
+  // Sets a strobe: `value` from `at` on, 0 again after `width`.
   void pulse(std::uint64_t value, ps at, ps width) {
     if (sink_) [[unlikely]] {
       sink_->change(id_, value, at);

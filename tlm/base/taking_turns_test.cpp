@@ -55,7 +55,7 @@ TEST(taking_turns, kinds_alternate_whatever_waits) {
   EXPECT_EQ(kinds, (std::vector<unsigned>{0, 1, 0, 1, 0, 1, 0, 0, 0}));
 }
 
-// A request of the moment at which a turn ends has not waited, and goes behind those that have.
+// A request at the moment a turn ends has not waited, and goes behind requests that have.
 TEST(taking_turns, a_waiting_request_is_not_overtaken) {
   shared s("s");
   s.use(0, 0, 0_ns);

@@ -1,5 +1,5 @@
-// Rules of packets: what is sent can be read and carries its ICRC; and, on a binding said to lose and repeat nothing, the PSNs
-// of each connected queue pair go forward.
+// Rules of packets: a sent packet can be parsed and carries its ICRC. On a binding declared to lose and repeat nothing, the
+// PSNs of each connected queue pair go forward.
 #pragma once
 
 #include <map>

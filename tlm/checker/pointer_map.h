@@ -23,7 +23,7 @@ class pointer_map {
     }
     return nullptr;
   }
-  // The key must not be there yet. The reference holds until the next change.
+  // Inserts a key that must not be there yet. The reference holds until the next change.
   V& insert(const void* key, const V& v) {
     if (2 * (size_ + 1) > slots_.size()) grow();
     ++size_;

@@ -22,7 +22,7 @@ enum class rule : std::uint8_t {
   not_released,          // lent for longer than the limit
   hang,                  // not answered for longer than the limit
   changed_while_lent,    // a drop or drain was answered before what it waits for was given back
-  packet_not_sealed,     // a packet that was sent with a wrong ICRC or headers that cannot be read
+  packet_not_sealed,     // a packet sent with a wrong ICRC or unreadable headers
   packet_order,          // PSN not ahead of the one before, on a binding said to lose nothing
 };
 inline constexpr std::size_t rule_count = 13;

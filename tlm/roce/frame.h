@@ -1,8 +1,8 @@
 // Frames of the outside: RoCEv2 (Ethernet, IPv4, UDP port 4791, then the InfiniBand packet from the BTH on) and ARP.
 //
-// The ICRC of RoCEv2 is Ethernet's CRC-32 over eight bytes of ones, which stand for the LRH, and all from the IPv4 header to
-// the end of the pad; what routers may change counts as ones: type of service, time to live, both checksums, and the byte of
-// the BTH with FECN and BECN (IBA annex A17). Plain C++; nothing that comes from outside is trusted.
+// The ICRC of RoCEv2 is Ethernet's CRC-32 over eight bytes of ones instead of the LRH, then from the IPv4 header to the pad's
+// end. Fields that routers may change count as ones (IBA annex A17): type of service, time to live, both checksums, the byte
+// with FECN and BECN. Plain C++; nothing that comes from outside is trusted.
 #pragma once
 
 #include <cstddef>

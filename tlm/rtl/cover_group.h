@@ -1,4 +1,4 @@
-// Functional coverage: counts in bins of the values that a stream has carried, and of the values that met (crosses).
+// Functional coverage: counts in bins of the values carried by a stream, and of combinations of values (crosses).
 //
 //   cover_group requests("requests");
 //   cover_point& kind = requests.point("kind").bin("read", 0).bin("write", 1);
@@ -8,7 +8,7 @@
 //   kind.set(r.write), bytes.set(r.length), requests.sample();
 //   requests.append_to("my_unit.dat");
 //
-// The file is that of `verilator --coverage`: lines and toggles of the RTL and bins merge in one (tlm/rtl/coverage_file.h).
+// The file has the format of `verilator --coverage`: lines and toggles of the RTL merge with bins (tlm/rtl/coverage_file.h).
 // Points and bins are declared before the first sample; a sample allocates nothing.
 #pragma once
 

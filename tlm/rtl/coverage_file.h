@@ -15,9 +15,9 @@ class coverage_file {
   void add(const std::string& file);
   // Writes the sums as one such file. Throws std::runtime_error.
   void write(const std::string& file) const;
-  // Leaves out the points of a list with lines "KIND MODULE POINT  # reason": a line, or a signal, all of it or the bits
+  // Leaves out the points of a list with lines "KIND MODULE POINT  # reason". POINT is a line, or a signal, or its bits
   // [HIGH:LOW]; * stands for anything, [*] for any element of an array. Returns the mistakes in the list: a line without a
-  // reason, a point that is not there, or one that was reached all the same.
+  // reason, an unknown point, a point that was reached all the same.
   std::vector<std::string> leave_out(const std::string& list);
 
   struct share {

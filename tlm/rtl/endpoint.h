@@ -1,7 +1,7 @@
-// Streams of a shell that belong together, under the name that PINS of hca_add_rtl gives them: an AXI port, an AXI-Stream. Any
-// number of them stand in one shell, as its members or beside it.
+// Streams of a shell that belong together, under one name in PINS of hca_add_rtl: an AXI port, an AXI-Stream. A shell may have
+// any number of endpoints, as its members or outside.
 //
-// Contract: it is made before the simulation starts, and lives as long as its shell.
+// Contract: an endpoint is made before the simulation starts, and lives as long as its shell.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ class endpoint {
     of.design().check_endpoint(name, kind, into);
     of.endpoints_.push_back(this);
   }
-  // Null = the RTL has no such channel.
+  // Returns the stream; null = the RTL has no such channel.
   stream* channel(const char* channel_name, bool into) {
     const std::string bundle_name = name_ + "." + channel_name;
     if (!shell_.design().has_bundle(bundle_name)) return nullptr;

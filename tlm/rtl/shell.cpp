@@ -193,7 +193,7 @@ void shell::begin_resets(ps t) {
   if (on_reset) on_reset(losses);
 }
 
-// Domains that are in reset leave it together.
+// Domains in reset leave it together.
 void shell::end_resets() {
   bool any = false;
   for (const domain& d : domains_) {

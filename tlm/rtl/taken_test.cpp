@@ -1,4 +1,4 @@
-// Forms of RTL that Verilator takes in place of those that it does not (docs/verilator.md), each behind a shell.
+// Forms of RTL that Verilator accepts in place of unsupported ones (docs/verilator.md), each behind a shell.
 #include <gtest/gtest.h>
 
 #include <unistd.h>

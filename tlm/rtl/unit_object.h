@@ -1,5 +1,5 @@
-// The export of a shared object that holds a user's unit: `hcasim_unit`, which hca_add_unit (cmake/add_unit.cmake) writes. The
-// object needs nothing of the program that loads it.
+// The export of a shared object with a user's unit: `hcasim_unit`, written by hca_add_unit (cmake/add_unit.cmake). The object
+// needs nothing of the loading program.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct unit_object {
   const char* name;
   design_factory make;     // a design for the project's shell,
   whole_unit_maker whole;  // or, of a kind without one, the unit itself
-  // Why it does not take these knobs of the unit ("ways=8", ..., null), or null: it does. A null pointer: it takes any.
+  // Returns why the unit refuses these knobs ("ways=8", ..., null); null = accepted. A null `refuses` = it accepts any.
   const char* (*refuses)(const char* const* knobs);
 };
 

@@ -20,7 +20,7 @@ verilated_run* verilated_run::current = nullptr;
 
 namespace {
 
-// The last thing that was printed: an assertion prints what failed right before it ends the run.
+// The last printed text: an assertion prints its failure right before it ends the run.
 std::string printed;
 
 // Without the folder, as assertions print it.

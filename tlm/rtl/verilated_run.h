@@ -1,5 +1,5 @@
-// The run of a Verilated design, as Verilator's library sees it: why the RTL has ended it ($finish, $stop, $fatal, an
-// assertion), and what its $time is. One design is evaluated at a time.
+// The run of a Verilated design, as Verilator's library sees it: its $time, and the reason for its end ($finish, $stop, $fatal,
+// an assertion). One design is evaluated at a time.
 #pragma once
 
 #include <cstdint>

@@ -130,7 +130,7 @@ module my_key_check #(
       end
     end
   end
-  // Not between the arrival of a context and its reference.
+  // A drain must not fall between the arrival of a context and its reference.
   assign dr_busy = state == JUDGE || state == JUDGE_PARENT || !any_drain_free;
   // Once offered the answer stays the same.
   logic offering;
@@ -246,7 +246,7 @@ module my_key_check #(
     end
   end
 
-  // The addition of an entry to those before it: is the line in order, and where does it lead?
+  // Adds an entry to the earlier ones: is the line in order, and where does the entry lead?
   logic bad, bad_here, hit, hit_here, over;
   logic [63:0] start, offset, last;  // last: start before it, or last byte of the extent before
   logic [31:0] behind;

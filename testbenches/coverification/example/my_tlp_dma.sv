@@ -1,6 +1,6 @@
-// A DMA engine of one's own, by TLPs alone: it copies memory by reads and writes that it makes itself, told by registers whose
-// reads it completes itself. Read a piece, write it, until all is moved; then a word at `done` says so, which may be memory or
-// the window of interrupts.
+// A DMA engine of one's own, by TLPs alone. It copies memory with reads and writes of its own, and completes the host's reads
+// of its registers itself. Read a piece, write it, until all is moved. Then a word at `done` reports the end; `done` may be
+// memory or the window of interrupts.
 //
 //   0x00 from   0x08 to   0x10 done (0: none); 64 bits each, from and to multiples of 32, done of 4
 //   0x18 bytes, a multiple of 32; writing it starts the copy
@@ -69,8 +69,8 @@ module my_tlp_dma (
   logic [255:0] piece[BEATS];
   assign done = {registers[5], registers[4]};
 
-  // ---- requests of the host: a write goes by as it comes, a read waits until its completion can be there
-  // Bytes before the first of a word that is enabled.
+  // ---- requests of the host: a write passes on arrival, a read waits for room for its completion.
+  // Bytes before the first enabled one of a word.
   function automatic logic [1:0] left_out(input logic [2:0] lowest);
     if (lowest[0]) return 2'd0;
     return lowest[1] ? 2'd1 : lowest[2] ? 2'd2 : 2'd3;

@@ -25,7 +25,7 @@ class expression_parser {
   expression_parser(const std::vector<token>& tokens, std::size_t at) : tokens_(tokens), at_(at) {}
 
   node parse();
-  // The token behind what was parsed.
+  // Returns the index of the token behind the parsed expression.
   [[nodiscard]] std::size_t at() const { return std::min(at_, tokens_.size() - 1); }
 
  private:

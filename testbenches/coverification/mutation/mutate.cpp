@@ -194,7 +194,7 @@ class mutator {
     while (!is(")") && !is(";") && now().kind != token_kind::end) {
       if (is(".") && ahead(2).text == "(" && ahead(3).text != ")") {
         at_ += 3;
-        // An expression that is joined to an output has no operators, but may have an index that has.
+        // An expression joined to an output has no operators, but its index may have some.
         node n = expression();
         if (n.is != node::form::group || n.parts.empty() || s_[n.begin] == '(') replace(n, true, false);
         skip_to(")");

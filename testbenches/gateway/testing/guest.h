@@ -1,5 +1,5 @@
-// A Linux guest with soft-RoCE in QEMU, without any right or device of the machine: its Ethernet is the gateway's socket, and a
-// second network card, which reaches nothing but the loopback addresses named here, carries the programs' TCP.
+// A Linux guest with soft-RoCE in QEMU, without any right or device of the machine. Its Ethernet is the gateway's socket. A
+// second network card carries the programs' TCP; it reaches only the loopback addresses named here.
 #pragma once
 
 #include <sys/types.h>
@@ -32,11 +32,11 @@ class guest {
 
   // Returns the console's text from the last call until `mark`, which is left out; none = it did not come in time.
   std::optional<std::string> until(const std::string& mark, std::chrono::seconds most);
-  // Runs `line` in its shell; what that has written. None = it did not end in time.
+  // Runs `line` in the guest's shell; returns its output. None = it did not end in time.
   std::optional<std::string> run(const std::string& line, std::chrono::seconds most);
-  // Frames to it that its socket had no room for: it is slower than the wire.
+  // Returns the number of frames to the guest lost for want of room in its socket: the guest is slower than the wire.
   [[nodiscard]] std::uint64_t dropped() const;
-  // The whole console, for messages.
+  // Returns the whole console, for messages.
   [[nodiscard]] const std::string& console() const { return console_; }
 
  private:

@@ -33,7 +33,7 @@ double resident_mib_now();
 figures in_own_process(const std::function<figures()>& measure);
 void show(benchmark::State& state, const figures& f);
 
-// Two nodes at 100 Gb/s and 1 us.
+// Returns two nodes at 100 Gb/s and 1 us.
 system_config two_nodes_100g();
 
 }  // namespace hcasim

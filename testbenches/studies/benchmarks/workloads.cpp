@@ -10,8 +10,8 @@
 namespace hcasim {
 namespace {
 
-// Caches that hold every context and translation of W3, so that an operation does the same simulated work however many there
-// are.
+// Caches with room for every context and translation of W3: an operation does the same simulated work, however many objects
+// exist.
 system_config two_nodes_with_room() {
   system_config c = two_nodes_100g();
   for (node_config& n : c.nodes) {

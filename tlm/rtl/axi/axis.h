@@ -1,7 +1,7 @@
 // AXI-Streams of RTL, frame by frame.
 //
-// PINS of hca_add_rtl: "axis NAME = PATTERN" takes tvalid and those of tready, tdata, tkeep, tstrb, tlast, tid, tdest and tuser
-// that the RTL has. Without tlast each beat is a frame.
+// PINS of hca_add_rtl: "axis NAME = PATTERN" takes tvalid, and tready, tdata, tkeep, tstrb, tlast, tid, tdest and tuser as far
+// as the RTL has them. Without tlast each beat is a frame.
 #pragma once
 
 #include <functional>
@@ -39,9 +39,9 @@ class axis_source : public endpoint {
 
   axis_source(shell& of, const std::string& name);
 
-  // Throws std::invalid_argument: the stream cannot carry it, because it has neither tkeep nor a whole number of beats.
+  // Sends a frame. Throws std::invalid_argument when the frame needs tkeep (no whole number of beats) and the stream has none.
   void send(const axis_frame& f, ps t, std::uint64_t cookie = 0);
-  // Frames whose last beat has not been taken.
+  // Returns the number of frames whose last beat has not been taken.
   [[nodiscard]] std::uint64_t frames_under_way() const { return under_way_; }
   void was_reset(ps t, std::vector<lost>& losses) override;
 

@@ -14,7 +14,7 @@ module tlp_copy #(
     input  logic [152:0] cmd_data,  // completion boundary, largest read, largest payload (as powers of 2), bytes, to, from
     output logic done_valid,
     input  logic done_ready,
-    output logic [3:0] done_data,  // a completion that is wrong; the status of one that is not successful
+    output logic [3:0] done_data,  // bit 3: a wrong completion; the status of an unsuccessful one
 
     output logic [127:0] tx_rd_req_tlp_hdr,
     output logic tx_rd_req_tlp_valid,
@@ -53,7 +53,7 @@ module tlp_copy #(
   logic [7:0] next_tag;
   logic [7:0] buffer[4096];
 
-  // Each tag: where its bytes go, and those that have not come.
+  // Each tag: where its bytes go, and the missing bytes.
   logic [11:0] place_of[64];
   logic [12:0] left_of[64];
   logic [6:0] lower_of[64];

@@ -1,5 +1,5 @@
-// 64 KiB at `base` that complete requests by TLPs. Reads lie in four slots and are completed in pieces, each of any slot; those
-// that begin in the last 256 bytes are aborted, those beyond the memory unsupported.
+// 64 KiB at `base` that complete requests by TLPs. Reads lie in four slots and are completed in pieces, each of any slot. Reads
+// that begin in the last 256 bytes are aborted, reads beyond the memory unsupported.
 module tlp_ram #(
     parameter int DATA_BITS = 64,
     localparam int WORDS = DATA_BITS / 32,

@@ -1,17 +1,19 @@
-// RTL that completes memory requests by TLPs, registers or memory in a BAR, as a TLM-2.0 target: any initiator of the base
+// RTL that completes memory requests by TLPs (registers or memory in a BAR), as a TLM-2.0 target. Any initiator of the base
 // protocol can be bound (tlm/pcie.h).
 //
 // An access becomes memory requests, none of which crosses a multiple of its limit. A write is posted: it is answered when the
 // RTL has taken the last beat of its TLPs. A read is answered with its last completion; tags are used in turn, so that reads
-// may overtake each other. Requests go out in the order they came, but a write does not wait for a read that waits for a tag
-// [PCIe base specification, 2.4.1].
+// may overtake each other. Requests go out in the order of arrival. A write does not wait for a read without a tag [PCIe base
+// specification, 2.4.1].
 //
-// Unsupported request: TLM_ADDRESS_ERROR_RESPONSE; completer abort and poisoned data: TLM_GENERIC_ERROR_RESPONSE. Not tried:
-// byte enables (TLM_BYTE_ENABLE_ERROR_RESPONSE) and a streaming width (TLM_BURST_ERROR_RESPONSE).
+// Unsupported request: TLM_ADDRESS_ERROR_RESPONSE; completer abort and poisoned data: TLM_GENERIC_ERROR_RESPONSE. Refused
+// without a try: byte enables (TLM_BYTE_ENABLE_ERROR_RESPONSE) and a streaming width (TLM_BURST_ERROR_RESPONSE).
 //
-// On top of those of its streams, violations: a completion of no read, of another completer or requester, with other attributes
-// than its read, with a byte count or lower address that are not those of the bytes that are to come, longer than is allowed or
-// than its bytes, or one that ends before the last of them and not at a read completion boundary.
+// Violations, in addition to broken streams, are completions
+//   of no read, of another completer or requester, or with other attributes than the read
+//   with a wrong byte count or lower address for the outstanding bytes
+//   longer than allowed or than their bytes
+//   that end before the last byte and not at a read completion boundary
 #pragma once
 
 #include <tlm_utils/simple_target_socket.h>
@@ -72,7 +74,7 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
   [[nodiscard]] std::optional<unsigned> free_tag() const;
   void sent(ps t);
   void came(const tlp& p, ps t);
-  // Why it may not be here; empty = it may.
+  // Returns why the completion is a violation; empty = none.
   [[nodiscard]] std::string refusal_here(const tlp_header& h) const;
   static unsigned bytes_of(const tlp_header& completion, const request& r);
   void end_read(unsigned tag, ps t);
@@ -85,7 +87,7 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
   pool<access> accesses_;
   pool<request> requests_;
   std::vector<access*> active_;    // in the order they came
-  std::deque<access*> sending_;    // TLPs that have not been taken: whose write it is, null of a read
+  std::deque<access*> sending_;    // TLPs not taken yet: their write; null = of a read
   std::deque<request*> waiting_;   // reads without a tag
   std::vector<request*> reading_;  // by tag
   unsigned next_tag_ = 0;

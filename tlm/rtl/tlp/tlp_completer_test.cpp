@@ -1,5 +1,5 @@
-// RTL that completes requests by TLPs against software: its bytes over widths, limits, alignments and stalls, its errors, its
-// resets, and completions that PCIe has not.
+// RTL that completes requests by TLPs against software: bytes over widths, limits, alignments and stalls; errors, resets, and
+// completions forbidden by PCIe.
 #include "tlm/rtl/tlp/tlp_completer.h"
 
 #include <gtest/gtest.h>
@@ -201,7 +201,7 @@ TEST(tlp_completer, a_write_goes_by_reads_that_wait_for_a_tag) {
   EXPECT_EQ(b.violations, std::vector<std::string>{});
 }
 
-// Wherever it comes, everything under way is answered, and what comes after it is as before.
+// After a reset at any time everything under way is answered, and later requests work as before.
 class tlp_completer_resets : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(tlp_completer_resets, leave_nothing_behind) {

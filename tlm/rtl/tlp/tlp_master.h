@@ -1,19 +1,20 @@
 // RTL that requests memory by TLPs, as a TLM-2.0 initiator: its reads and writes go to whatever memory is bound (tlm/pcie.h).
 //
-// A read becomes one access, a write one for each run of bytes that it enables. Each access says the TLP's requester, tag and
-// attributes in a pcie_extension. A read that enables nothing is an access of one byte, which like every read comes behind the
-// writes before it; a write that enables nothing is none.
+// A read becomes one access, a write one access for each run of enabled bytes. Each access carries the TLP's requester, tag and
+// attributes in a pcie_extension. A read without enabled bytes is an access of one byte: like every read, it comes behind
+// earlier writes. A write without enabled bytes is no access.
 //
-// Completions of a read go back in the order of their addresses when its access has been answered; each but the last ends at a
-// read completion boundary. They are as long as max_payload lets them be, or on demand end at any boundary; on demand, those of
+// Completions of a read go back in the order of their addresses when its access has been answered. Each but the last ends at a
+// read completion boundary. They are as long as max_payload allows; on demand they end at any boundary, and completions of
 // different tags come mixed. An error has one completion without data: TLM_ADDRESS_ERROR_RESPONSE is an unsupported request,
 // any other a completer abort.
 //
-// On top of those of its streams, violations: a request longer than is allowed, of another requester than there is, of a tag
-// whose read has not been completed, with byte enables that are not allowed, across 4 KiB, with a long header below 4 GiB,
-// poisoned, or that is no memory request.
+// Violations, in addition to broken streams, are requests
+//   longer than allowed, across 4 KiB, poisoned, or of no memory
+//   of a foreign requester, or of a tag whose read has not been completed
+//   with forbidden byte enables, or with a long header below 4 GiB
 //
-// The clock runs as that of an axi_master does.
+// The clock runs like that of an axi_master.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -70,7 +71,7 @@ class tlp_master : public sc_core::sc_module, public tlp_source {
   };
 
   void take(const tlp& p, const std::string& stream_name, ps t);
-  // Why it may not be here; empty = it may.
+  // Returns why the request is a violation; empty = none.
   [[nodiscard]] std::string refusal_here(const tlp_header& h) const;
   void read(request& r, ps t);
   void write(request& r, ps t);

@@ -1,5 +1,5 @@
-// RTL as it is elsewhere: FIFOs, lanes that are slices of packed vectors, an input that is sampled in reset, two
-// resets, a register that is never read.
+// RTL in the style of other projects: FIFOs, lanes in slices of packed vectors, an input sampled in reset, two resets, a
+// register never read.
 module foreign (
     input logic ck,
     input logic rst,

@@ -1,5 +1,5 @@
-// A doorbell unit as an open HCA has it: writes of UAR pages come through a FIFO, the context of each QP is asked for with a pulse
-// and comes with another, and what is rung goes out of a FIFO; an interrupt is a pulse that another one acknowledges.
+// A doorbell unit as in an open HCA: writes of UAR pages come through a FIFO. A pulse requests the context of each QP, another
+// pulse brings it. Rings leave through a FIFO; an interrupt is a pulse with a pulse as acknowledgement.
 module doorbell_fifo #(
     parameter int LOG_DEPTH = 3
 ) (

@@ -18,7 +18,7 @@ std::vector<unsigned char> random_bytes(random_stream& r, std::size_t n) {
   return all;
 }
 
-// Between an exclusive read and the write that belongs to it.
+// A disturbance between an exclusive read and its write.
 enum class disturbance : std::uint8_t { nothing, a_write, a_write_elsewhere, a_refused_write };
 
 // Ids go round: the sixteenth access after the read has its id.

@@ -25,7 +25,7 @@ struct shape {
 };
 const std::vector<shape>& all_shapes();
 
-// The same design, with registers that begin at random: a reset that is missing shows.
+// Returns the same design with random initial registers, so that a missing reset shows.
 inline design_factory with_random_registers(design_factory make) {
   static design_factory made_by;
   made_by = make;

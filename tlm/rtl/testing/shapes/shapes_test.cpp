@@ -1,5 +1,5 @@
-// Ten designs of the shapes of public RTL, attached by lines of hca_add_rtl: their traffic without stalls, with stalls of every
-// stream, in storms; and that faults in them are found.
+// Ten designs in the shapes of public RTL, attached by lines of hca_add_rtl: traffic without stalls, with stalls of every
+// stream, in storms. Faults in the designs are found.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -60,7 +60,7 @@ std::string run_fifo_async(const run_options& o) {
     rtl.expect(under_way.empty(), "something did not come out");
   };
   send(600);
-  // It begins anew with pointers that are elsewhere.
+  // A reset leaves the FIFO empty, with its pointers elsewhere.
   rtl.reset_again();
   testing::run_for(1_us);
   send(100);
