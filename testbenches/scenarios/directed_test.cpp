@@ -77,8 +77,8 @@ TEST(directed, every_byte_arrives_over_a_good_fabric) {
   expect_integrity(world::two_nodes());
 }
 
-// A READ that was asked for again, and answered by the first request before the second one left, was asked for beyond its end:
-// about one run in five.
+// Retransmitted READs: one whose first request was answered before the retransmission left once asked beyond its end. Happened
+// in about one run in five.
 class bad_fabric : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(bad_fabric, every_byte_arrives_under_loss_corruption_duplication_and_delay) {
@@ -88,7 +88,7 @@ TEST_P(bad_fabric, every_byte_arrives_under_loss_corruption_duplication_and_dela
   expect_integrity(c);
 }
 
-// READs that are asked for again stand beside all that the QP may have under way; they were counted with them.
+// Retransmitted READs come on top of the QP's limit under way; the responder once counted them with it.
 TEST_P(bad_fabric, every_read_ends_well_with_as_many_under_way_as_the_responder_takes) {
   system_config c = world::two_nodes();
   c.seed = GetParam();

@@ -1,5 +1,5 @@
-// A stream of RDMA WRITEs or READs from node 0 to node 1 over any number of QPs and regions, a window of them outstanding per
-// QP or over all.
+// A stream of RDMA WRITEs or READs from node 0 to node 1 over any number of QPs and regions. A window of requests is
+// outstanding for each QP or over all.
 #pragma once
 
 #include <cstdint>

@@ -191,7 +191,7 @@ class paging_owner {
     j.va = r.addr;
     j.key = r.mr->rkey;
     j.pages = std::move(pages);
-    // A WRITE is acknowledged when it is on its way to memory; one that waits for its page of the IOMMU's is there much later.
+    // A WRITE is acknowledged on its way to memory; one that waits for its page in the IOMMU arrives much later.
     j.flush = n_.device().on_demand_by_iommu();
     s_.jobs.send(c_, j);
     report_back b = s_.reports.receive(c_);

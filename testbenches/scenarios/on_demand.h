@@ -1,6 +1,6 @@
-// On-demand paging beside pinning: what the first touch of a page costs, in which share of a buffer touched pinning it is the
-// better choice, and how long the operating system waits when it takes a page back under traffic. Node 1 owns the memory, node
-// 0 touches it; every byte that arrives is compared.
+// On-demand paging against pinning. Measured: the cost of the first touch of a page, and the touched share of a buffer from
+// which pinning is the better choice. Also the wait of the operating system when it takes a page back under traffic. Node 1
+// owns the memory, node 0 touches it; every arriving byte is compared.
 #pragma once
 
 #include <string>

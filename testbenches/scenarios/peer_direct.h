@@ -1,8 +1,8 @@
-// RDMA straight into and out of the memory of a GPU, and from one GPU's into another's, against the same stream bounced through
-// host memory by the GPU's copy engine; and the GPU's owner taking memory away under full load.
+// RDMA straight into and out of the memory of a GPU, and from one GPU's into another's. Compared with the same stream bounced
+// through host memory by the GPU's copy engine. Also the GPU's owner taking memory away under full load.
 //
-// Node 1 has the GPU, node 0 another one if both ends are asked for. A message is an RDMA WRITE with immediate data; it has
-// arrived when the receiving software knows that its bytes are where they belong (bounced: the copy into the GPU has ended).
+// Node 1 has the GPU, node 0 another one if both ends are requested. A message is an RDMA WRITE with immediate data. It has
+// arrived when the receiving software knows its bytes in place (bounced: the copy into the GPU has ended).
 #pragma once
 
 #include <cstdint>
@@ -58,8 +58,8 @@ struct taking_options {
   std::uint32_t times = 1000;
   std::uint32_t window = 16;     // requests of each connection
   std::uint64_t size = 4096;     // bytes of each
-  std::uint32_t doomed = 2;      // connections that use the memory that goes: WRITEs and READs in turn
-  std::uint32_t background = 2;  // connections that use memory that stays
+  std::uint32_t doomed = 2;      // connections with the memory to be taken: WRITEs and READs in turn
+  std::uint32_t background = 2;  // connections with other memory
   std::uint64_t region = 256_KiB;
   ps within = 30_us;  // the moment is random in this time after the load has built up
 };

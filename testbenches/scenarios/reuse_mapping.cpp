@@ -42,7 +42,7 @@ class kept_mapping : public reuse_mapping {
       if (x_deregister_part(p_.c, p_.context, key_, leaving, &r, flags) != 0 || r.key != key_) return false;
       retired_ = r.length == 0;
     }
-    // After a remap everything lies elsewhere; the target is told where those buffers lie that it may fill next.
+    // After a remap every VA is different: the target gets the VAs of the buffers to be filled next.
     const std::uint64_t after = first + o_.batch;
     if (remap_ && has(after)) tell.push_back(grant_of(after, batch_size(after), r.start, key_));
     return true;
@@ -168,8 +168,8 @@ class fixed_mapping : public reuse_mapping {
   ibv_mr* mr_ = nullptr;
 };
 
-// One region over all buffers, and a window for each slot that is rebound (type 1): a request on the send queue instead of a
-// command. The host does not wait for it, since the message that tells the target stands behind it on the same queue.
+// One region over all buffers, and a window for each slot, rebound (type 1) by a request on the send queue instead of a
+// command. The host does not wait for the rebind: the message for the target stands behind the rebind on the same queue.
 class window_mapping : public reuse_mapping {
  public:
   using reuse_mapping::reuse_mapping;

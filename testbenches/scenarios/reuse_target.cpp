@@ -1,5 +1,4 @@
-// A target of rkey_reuse: writes its part of the stream wherever the grants lead, and says with the last write of a buffer that
-// it is full.
+// A target of rkey_reuse: writes its part of the stream as the grants direct. The last write of a buffer reports it as full.
 #include <deque>
 #include <map>
 

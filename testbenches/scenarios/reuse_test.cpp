@@ -102,7 +102,7 @@ TEST(rkey_reuse, tcp_segments_find_their_window_on_a_lossy_link) {
   EXPECT_EQ(r[0].swaps, 50U + 50U + 49U) << "51, 51 and 50 batches, the last of which need no acknowledgement";
 }
 
-// The target waits for what TCP says, and for nothing else: told only once of a key, whatever that costs it.
+// The target waits for TCP's acknowledgements alone: it gets a key only once, however expensive.
 TEST(rkey_reuse, a_tcp_window_is_as_quick_as_being_told_of_each_buffer) {
   const reuse_options o{.target_key_cost = 50_us, .quiet_swaps = 4};
   const auto r = stream(two_nodes(), o, 4_MiB, {reuse_mode::kept_extend, reuse_mode::kept_tcp});
@@ -111,7 +111,7 @@ TEST(rkey_reuse, a_tcp_window_is_as_quick_as_being_told_of_each_buffer) {
   EXPECT_EQ(r[1].commands, r[0].commands);
 }
 
-// Without a cost the ways that change a key are within 1 us of the one that keeps it.
+// With free keys, the ways with changing keys are within 1 us of the way with a kept key.
 TEST(rkey_reuse, a_key_that_costs_time_delays_the_first_byte_by_that_time) {
   const reuse_options o{.target_key_cost = 30_us, .quiet_swaps = 4};
   const auto r = stream(two_nodes(), o, 1_MiB, {reuse_mode::kept_extend, reuse_mode::reregister, reuse_mode::rebind});

@@ -14,7 +14,7 @@
 namespace hcasim::kit {
 
 // kept_tcp: the mapped buffers are a TCP receive window, and the target is told of nothing else (reuse_tcp.h).
-// whole: the prior art that the patent names, one region over all mapped buffers that is re-registered as a whole.
+// whole: the prior art named by the patent, one region over all mapped buffers, re-registered as a whole.
 enum class reuse_mode : std::uint8_t { kept_extend, kept_remap, kept_tcp, whole, reregister, deregister, rebind, fixed };
 inline constexpr std::size_t reuse_modes = 8;
 std::string_view name_of(reuse_mode m);
@@ -22,7 +22,7 @@ std::string_view name_of(reuse_mode m);
 struct reuse_options {
   std::uint64_t buffer = 64_KiB;  // bytes of one host buffer
   std::uint32_t buffers = 8;      // mapped at once
-  std::uint32_t batch = 1;        // of them that come and go by one command, where a way can do that
+  std::uint32_t batch = 1;        // buffers exchanged by one command, where a way supports batches
   std::uint64_t message = 16_KiB;
   std::uint32_t outstanding = 16;  // WRITEs of each target
   std::uint32_t targets = 1;       // that write the buffers in turn, and all hold the keys

@@ -1,5 +1,6 @@
-// A peer client to begin from: memory of the host that its owner lends, at addresses of the owner's choice. Scattered pages, so
-// that dma_map has a list to give; taken back while it is registered, so that the invalidation has something to end.
+// A sample peer client to begin from: memory of the host, lent by its owner at addresses of the owner's choice. Its pages are
+// scattered, so that dma_map has a list to give. The owner takes them back while registered, so that the invalidation has
+// something to end.
 #pragma once
 
 #include <map>

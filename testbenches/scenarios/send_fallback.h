@@ -1,6 +1,6 @@
-// Claim 5 of US 7,290,038 [SUN5]: the target writes packets into the host's buffers; when the storage of one has been taken
-// away under it the WRITE is aborted, and the packet goes by SEND into a buffer of the host's, which copies it. Beside it what
-// it falls back to, all packets by SEND, and what it is without an abort. One packet after the other; every byte is compared.
+// Claim 5 of US 7,290,038 [SUN5]: the target writes packets into the host's buffers. When a buffer's storage has been taken
+// away the WRITE is aborted. The packet then goes by SEND into a buffer of the host's, which copies it. Compared with all
+// packets by SEND, and with WRITEs without an abort. One packet after the other; every byte is compared.
 #pragma once
 
 #include <string>

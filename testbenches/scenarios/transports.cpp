@@ -100,7 +100,7 @@ void target(transports_state& s, cpu& c, node& n) {
   s.done.receive(c);
 }
 
-// One message; true = everything about it was as it should be.
+// Runs one message; returns whether everything about it was right.
 bool run_one(transports_state& s, process_context& p, std::size_t l, const message& m, std::uint64_t bytes, const region& here,
              const request& r, ibv_qp* qp, transports_row& row) {
   cpu& c = p.c;

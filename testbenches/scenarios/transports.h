@@ -1,5 +1,5 @@
-// The same messages over every transport: RC, UC and UD, receives from a queue of the QP's own or a shared one; how long until
-// the sender's completion and until the receiver's, every byte checked.
+// The same messages over every transport: RC, UC and UD, with receives from the QP's own queue or a shared one. Measured: the
+// time until the sender's completion and until the receiver's; every byte is checked.
 #pragma once
 
 #include <string>

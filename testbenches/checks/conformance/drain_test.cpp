@@ -61,7 +61,7 @@ TEST(conformance, in_sqd_the_receive_side_goes_on) {
   });
 }
 
-// The receiver keeps it waiting: until it has a receive the SEND that was begun is not complete.
+// The receiver delays SQD: the SEND under way is not complete until there is a receive.
 TEST(conformance, sqd_is_drained_when_what_was_begun_is_complete) {
   run_case([](cpu& c, node& n) {
     base_case t(c, n);

@@ -20,7 +20,7 @@ ibv_global_route route_to(std::uint16_t lid) {
   return {.dgid = gid_of_port(lid), .flow_label = 0xabcde, .sgid_index = 0, .hop_limit = 17, .traffic_class = 0x5a};
 }
 
-// A datagram with a GRH: it begins the receive, byte by byte, and the way back follows from it.
+// A datagram with a GRH: the GRH begins the receive, byte by byte, and gives the way back.
 CONFORMANCE(TC_H01) {
   base_case t(c, n, ud);
   const std::uint16_t lid = t.p.address_of(t.b).lid;
@@ -79,7 +79,7 @@ CONFORMANCE(TC_H02) {
   EXPECT_EQ(t.receive_completion().byte_len, 100U);
 }
 
-// The 40 bytes are a part of the receive, whether a GRH comes or not: a receive is good or bad whatever route is taken to it.
+// The 40 bytes are a part of the receive with or without a GRH: the route does not decide whether a receive is good.
 CONFORMANCE(TC_H19) {
   base_case t(c, n, ud);
   const std::uint16_t lid = t.p.address_of(t.b).lid;
@@ -185,7 +185,7 @@ CONFORMANCE(TC_H04) {
 
 constexpr std::uint16_t absent = 2;
 
-// A QP connected to one of LID 2 that is not there: all that comes is forged.
+// A QP connected to an absent one of LID 2: every incoming packet is forged.
 void run_alone(bool global, const std::function<void(cpu&, node&, forger&, process_context&, ibv_qp*, region)>& body) {
   world w(world::two_nodes());
   forger f(w.sys(), 0);

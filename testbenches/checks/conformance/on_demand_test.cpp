@@ -1,5 +1,5 @@
-// On-demand paging [E9]: rows TC-T10 and TC-T11, and what lies around them: read-only pages, invalidations by the operating
-// system while traffic runs, implicit regions, prefetch, caches of one entry, a lossy link.
+// On-demand paging [E9]: rows TC-T10 and TC-T11, and related cases. These are read-only pages, invalidations by the operating
+// system under traffic, implicit regions, prefetch, caches of one entry, a lossy link.
 #include <cstdlib>
 #include <limits>
 
@@ -271,7 +271,7 @@ CONFORMANCE(on_demand_given_up) {
   }
 }
 
-// Every byte that moves lies in a page that the process has at that time.
+// Every moved byte lies in a page that the process has at the time.
 class frame_monitor final : public dma_monitor {
  public:
   void dma(bool, std::uint64_t address, std::uint64_t bytes, ps) override {
@@ -358,7 +358,7 @@ TEST(on_demand, pages_move_under_traffic_with_caches_of_one_entry) {
   under_traffic(caches_of_one(), 0);
 }
 
-// Two nodes, so that packets cross the link that loses them.
+// Two nodes, so that packets cross the lossy link.
 TEST(on_demand, survives_a_lossy_link) {
   system_config config = world::two_nodes();
   config.link.loss = 0.02;

@@ -1,5 +1,5 @@
-// The set-up of the peer-memory cases: the base case of a node that has a GPU, whose memory is registered as the target; and a
-// client whose every answer a test can choose.
+// The set-up of the peer-memory cases: the base case of a node with a GPU, whose memory is registered as the target. Also a
+// client with every answer under the test's control.
 #pragma once
 
 #include <deque>
@@ -45,7 +45,7 @@ struct peer_case : base_case {
   [[nodiscard]] std::vector<std::uint8_t> there_bytes(std::uint64_t bytes = 64) const {
     return peer_bytes(gpu.device, gpu.owner, mine.addr, bytes);
   }
-  // Remote READ or WRITE of the region is denied, with both QPs in ERR; then reconnects.
+  // Expects a remote READ or WRITE of the region to be denied, with both QPs in ERR; then reconnects.
   void expect_dead(std::uint64_t va, std::uint32_t rkey);
   void expect_alive(std::uint64_t va, std::uint32_t rkey);
 

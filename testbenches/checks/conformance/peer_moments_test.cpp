@@ -1,5 +1,5 @@
-// Peer memory goes at every moment of an access to it: no byte of it is read or written after the call has returned, whether
-// the owner takes it away or the region is de-registered, and whether the access has the region's key or a window's [G1, B4.1].
+// Peer memory goes at every moment of an access [G1, B4.1]: no byte of it is read or written after the call has returned. The
+// owner takes the memory away or the region is de-registered; the access has the region's key or a window's.
 #include <algorithm>
 #include <cstdlib>
 

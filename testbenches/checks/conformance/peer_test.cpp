@@ -337,7 +337,7 @@ PEER_CONFORMANCE(callbacks_from_the_wrong_context_are_refused) {
   t.core.ib_unregister_peer_memory_client(c, handle);
 }
 
-// Tickets come round and pass over those that are taken [F.3].
+// Tickets wrap around and skip taken ones [F.3].
 PEER_CONFORMANCE(tickets_come_round) {
   scripted_case t(c, n);
   ibv_mr* first = t.reg();

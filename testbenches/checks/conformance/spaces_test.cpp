@@ -104,8 +104,8 @@ class frames_that_left final : public dma_monitor {
   std::uint64_t late_ = 0;
 };
 
-// Other pages under the same VAs [S11]: a READ under way sees, packet by packet, the old pages and from some packet on the new
-// ones; once the call has returned, nothing moves in the old ones.
+// Other pages under the same VAs [S11]. A READ under way sees, packet by packet, the old pages and from some packet on the new
+// ones. Once the call has returned, nothing moves in the old ones.
 CONFORMANCE(TC_P30) {
   constexpr std::uint32_t bytes = 4 * page;
   space_case t(c, n, 1);
@@ -183,7 +183,7 @@ CONFORMANCE(TC_P30) {
   t.denied(va);
 }
 
-// A window keeps the table that it was bound with.
+// A window keeps the table of its bind.
 CONFORMANCE(TC_P30_window) {
   base_case t(c, n);
   const x_buffer buffers[] = {{t.p.memory.allocate(page), page}, {t.p.memory.allocate(page), page}};

@@ -1,5 +1,5 @@
-// A program's view of a device that fails under it [E11]: its event, the end of its requests, the answers of its verbs, and the
-// objects that it can give back.
+// A program's view of a failing device [E11]: its event, the end of its requests, the results of its verbs, and the objects it
+// can still free.
 #include "firmware/abi/pci_config.h"
 #include "testbenches/checks/conformance/base.h"
 

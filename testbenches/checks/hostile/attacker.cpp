@@ -135,7 +135,7 @@ packet* attacker::attack_with(attack a) {
 packet& attacker::anything() {
   prey& q = some_prey();
   if (random_.chance(0.4)) return response(q);
-  const auto before = std::tuple(q.expected, q.left, q.writing);  // it does not come as it is
+  const auto before = std::tuple(q.expected, q.left, q.writing);  // the packet will arrive in another form
   packet& p = request(q, random_.chance(0.5));
   std::tie(q.expected, q.left, q.writing) = before;
   return p;

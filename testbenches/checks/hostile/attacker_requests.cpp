@@ -17,7 +17,7 @@ unsigned needs_of(std::uint8_t opcode) {
 
 }  // namespace
 
-// One that allows it, if there is one.
+// Chooses a bait with these rights, if there is one.
 const bait& attacker::choose_bait(unsigned needs) {
   const std::size_t first = random_.below(baits.size());
   for (std::size_t i = 0; i < baits.size(); ++i) {
@@ -86,7 +86,7 @@ packet& attacker::repetition(prey& q) {
   return request(q, false);
 }
 
-// One of the last READs and atomics that have come, and mostly have been answered, as it was, or with one thing changed.
+// One of the last arrived READs and atomics, mostly already answered, unchanged or with one thing changed.
 packet& attacker::variation(prey& q) {
   constexpr std::size_t last = 8;
   const bool earlier = random_.chance(0.1);  // of an earlier life
@@ -227,7 +227,7 @@ packet& attacker::request(prey& q, bool in_place) {
     }
     if (!right && random_.chance(0.2)) payload = static_cast<std::uint32_t>(random_.below(wire::max_payload + 1));
   }
-  if (in_place) {  // as if it were executed; answers put it right
+  if (in_place) {  // as if executed; answers correct it
     if (goes_on) {
       q.left -= std::min(q.left, payload);
     } else {

@@ -1,9 +1,9 @@
-// A peer that breaks every rule, beside good traffic: packets well-formed but wrong, mutated, replayed, reordered, truncated
-// and too long, of every class of PSN; responses without a request; for QPs that are free, being made, in every state, being
-// destroyed. The victim makes and destroys its QPs, grants memory and takes it away all the while.
+// A peer that breaks every rule, beside good traffic. Its packets are well-formed but wrong, mutated, replayed, reordered,
+// truncated and too long, of every class of PSN. It also sends responses without a request. The target QPs are free, being
+// made, in every state, being destroyed. All the while the victim makes and destroys its QPs, grants memory and takes it away.
 //
-// A shadow of the victim's memory judges: not one byte is changed or shown outside a grant that held at that time; the good
-// traffic is complete, and at the end every pool is empty.
+// A shadow of the victim's memory judges: no byte is changed or shown outside a grant in force at the time. The good traffic is
+// complete, and at the end every pool is empty.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr std::array<const char*, 8> attack_names = {
 
 struct hostile_options {
   std::uint64_t packets = 100'000;  // of the hostile peer
-  std::uint32_t qps = 12;           // that it is the peer of
+  std::uint32_t qps = 12;           // QPs of the victim with this peer
   ps apart = 1_us;                  // on average
   std::uint64_t operations = 0;     // of the good traffic; 0 = one for ten packets
   measured_parts parts{};

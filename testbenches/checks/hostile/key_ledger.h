@@ -1,5 +1,5 @@
-// Which keys let a peer do what, and when: kept by the software that gives them, beside the account of bytes. Two keys may
-// reach the same bytes, and the bytes do not tell which of them was used.
+// The rights of each key over time, kept by the software that grants keys, in addition to the account of bytes. Two keys may
+// reach the same bytes, and the bytes do not tell which key was used.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +28,22 @@ class key_ledger {
     ps ended;  // its bytes are shown, or placed
   };
 
-  // From the order that gives it on. Which key it is, software may be told later than a peer can guess.
-  // `done`: when the order had completed.
+  // Enters a grant, valid from the time of the order. Software may learn the key later than a peer can guess it. `done`: the
+  // order's completion.
   void give(const grant& g, ps from, ps done);
-  // All that the key gave; at `until` taking it away has completed.
+  // Ends all grants of the key; `until`: completion of the revocation.
   void take(std::uint32_t key, ps until);
-  // It had been given by then, and has not been taken.
+  // Returns whether the key was granted by then, and has not been taken.
   [[nodiscard]] bool holds(std::uint32_t key, ps at) const;
-  // A peer may invalidate it, and no other one of its entry had been given later by then, as far as is remembered.
+  // Returns whether a peer may invalidate the key: no other key of its entry was granted later by then, as far as is
+  // remembered.
   [[nodiscard]] bool may_go(std::uint32_t key, ps at) const;
-  // A peer has invalidated it by a packet that came at `at`: it holds no more from some later time on, which is not known.
+  // Notes an invalidation by a peer's packet that came at `at`: the key ends at some later, unknown time.
   void invalidated(std::uint32_t key, ps at);
-  // Bytes were shown or placed by one of these; which one is not known.
+  // Notes bytes shown or placed by one of these uses; which one is unknown.
   void note(const std::vector<use>& any, std::uint64_t bytes);
 
-  // Bytes of uses that no key allowed at any time between their begin and their end.
+  // Returns the bytes of uses that no key allowed at any time between their begin and their end.
   [[nodiscard]] std::uint64_t misused() const;
 
  private:

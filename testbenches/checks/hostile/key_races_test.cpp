@@ -1,8 +1,9 @@
-// Changes of a key forced into the middle of accesses through it: the packets of a WRITE, a READ, an atomic and a SEND_WITH_INV
-// arrive at every 5 ns of each change, on a good path, with packets lost and repeated, with repetitions in the air, and with
-// bits that go wrong in caches and ICM and TLPs that are repeated. From the moment that the change is complete no byte is read
-// or written, and no answer shows what its key did not [C6.8, D2, O7, O8c]. The same where regions go before their windows do
-// [B4.1], and behind an IOMMU whose translations the adapter keeps [E10]. HCASIM_FULL: these two with all that is in the air.
+// Changes of a key forced into the middle of accesses through it. The packets of a WRITE, a READ, an atomic and a SEND_WITH_INV
+// arrive at every 5 ns of each change. They come on a good path, with packets lost and repeated, and with repetitions in the
+// air. They also come with wrong bits in caches and ICM, and with replayed TLPs. Once the change is complete no byte is read or
+// written, and no response shows bytes outside its key [C6.8, D2, O7, O8c]. The same holds where regions go before their
+// windows [B4.1], and behind an IOMMU whose translations the adapter keeps [E10]. HCASIM_FULL: these two with all disturbances
+// of the path.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -218,7 +219,7 @@ class race {
         EXPECT_EQ(bind_type_1(c_, control_, mw_, {whole_, 0, 0, 0}).status, IBV_WC_SUCCESS);
         break;
       case change::invalidate: {
-        // A request that was refused has put the QP into error, and the change is flushed: it may have been made or not.
+        // A refused request has put the QP into error, and the change is flushed: it may have been made or not.
         const ibv_wc_status status = local_inv(c_, qp_, key_).status;
         EXPECT_TRUE(status == IBV_WC_SUCCESS || status == IBV_WC_WR_FLUSH_ERR || status == IBV_WC_GENERAL_ERR) << status;
         if (status != IBV_WC_SUCCESS) {

@@ -1,5 +1,5 @@
-// A QP of the victim that the hostile peer is, was or will be the peer of: what the peer knows of it, and what the victim has
-// allowed it.
+// A QP of the victim whose peer is, was or will be the hostile one: the peer's knowledge of the QP, and the rights given by the
+// victim.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace hcasim::kit {
 
-// Multicast groups whose members the victim's QPs of UD are now and then: some differ in the GID alone, and their hashes do
-// not; some in the LID.
+// Multicast groups that the victim's UD QPs join and leave. Some differ in the GID alone, and have equal hashes; some differ in
+// the LID.
 inline constexpr std::size_t groups = 3;
 inline constexpr std::uint16_t group_lids[groups] = {0xc003, 0xc003, 0xc004};
 inline hca_gid group_gid(std::size_t i) {
@@ -26,7 +26,7 @@ inline hca_gid group_gid(std::size_t i) {
 inline std::uint8_t transport_of(ibv_qp_type type) {
   return type == IBV_QPT_RC ? wire::rc : type == IBV_QPT_UC ? wire::uc : type == IBV_QPT_UD ? wire::ud : wire::xrc;
 }
-// It acknowledges what it hears, or hears acknowledges.
+// Returns whether QPs of this type send or receive acknowledgements.
 inline bool is_reliable(ibv_qp_type type) {
   return type != IBV_QPT_UC && type != IBV_QPT_UD;
 }
@@ -67,7 +67,7 @@ struct prey {
   struct arrival {
     packet_header header;
     std::vector<std::byte> payload;
-    std::vector<std::byte> grh;  // as it is on the wire, if it has one
+    std::vector<std::byte> grh;  // as on the wire; empty = none
     ps at;
     std::uint32_t life;  // `here`
     ibv_qp_type type;
@@ -98,8 +98,7 @@ struct prey {
   region inbox;  // where its READs may go
   std::deque<posted_receive> receives;
 
-  // The bytes that READs and atomics have shown in this life, by the PSN of the answer: the rest, from there on, of one of
-  // these.
+  // The bytes shown by READs and atomics in this life, by the PSN of the response: the rest, from there on, of one of these.
   struct place {
     std::uint8_t opcode;
     std::uint32_t key;
@@ -132,7 +131,7 @@ struct prey {
     if (agreed.size() == 32) agreed.pop_front();
     agreed.push_back({here, access, from, never});
   }
-  // From the order that makes it one, until the order that ends it has completed.
+  // Makes the QP a member, from the order to join until the completed order to leave.
   void join(std::size_t group) {
     if (memberships.size() == 32) memberships.pop_front();
     memberships.push_back({group, never});
@@ -144,7 +143,7 @@ struct prey {
   }
   [[nodiscard]] bool connected() const { return here != 0 && !agreed.empty() && agreed.back().until == never; }
   [[nodiscard]] unsigned access() const { return connected() ? agreed.back().access : 0; }
-  // All that is agreed but the `newest`, and those when nothing is to be left.
+  // Ends all terms but the `newest` ones; newest 0 = all.
   void end_terms(std::size_t newest, ps at) {
     for (std::size_t i = 0; i + newest < agreed.size(); ++i) agreed[i].until = std::min(agreed[i].until, at);
   }

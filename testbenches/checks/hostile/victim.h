@@ -1,5 +1,5 @@
-// The program that is attacked: QPs whose peer is the hostile one come, go through every state and go; memory is granted and
-// taken away all the while, with whatever right, by registrations and by windows.
+// The attacked program. Its QPs with the hostile peer are made, go through every state and are destroyed. Memory is granted and
+// taken away all the while, with any right, by registrations and by windows.
 #pragma once
 
 #include <memory>
@@ -74,7 +74,7 @@ class victim {
   void leave(std::size_t i, bool for_ever);
   void modify(lair& l);
   void change_access(lair& l);
-  // The rights of its QP: without room for READs and atomics there are none to these.
+  // Returns the rights of the lair's QP: without room for READs and atomics it has no rights for them.
   [[nodiscard]] static unsigned effective(const lair& l) {
     constexpr unsigned fetches = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     return l.options.access & ~(l.options.read_depth == 0 ? fetches : 0U);
@@ -115,7 +115,7 @@ class victim {
   std::vector<ground> grounds_;
   std::array<ibv_xrcd*, 2> domains_{};
   std::array<shared_end, 4> ends_{};
-  // Keys of a QP that the hostile peer is not the peer of, and that comes and goes.
+  // Keys of a QP with another peer, which is made and destroyed now and then.
   ibv_qp* tied_ = nullptr;
   ibv_mw* tied_window_ = nullptr;
   ibv_mr* tied_region_ = nullptr;

@@ -74,7 +74,7 @@ void victim::change(ground& g) {
   }
 }
 
-// The bytes stay granted, by another key: only the old key tells that it is none any more.
+// The bytes stay granted, by another key: only the old key shows a use after its end.
 void victim::hand_over(ground& g) {
   const ps order = now();
   ibv_mr* const next = ibv_reg_mr(c_, p_.pd, g.va, g.bytes, static_cast<int>(g.access | IBV_ACCESS_LOCAL_WRITE));

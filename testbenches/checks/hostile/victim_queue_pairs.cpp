@@ -13,7 +13,7 @@ constexpr ibv_gid gid_of(const hca_gid& g) {
 
 }  // namespace
 
-// Mostly one that is of no use as it is.
+// Returns a random lair, mostly a useless one (not connected, or broken).
 std::size_t victim::some_lair() {
   const std::size_t first = random_.below(lairs_.size());
   if (random_.chance(0.5)) return first;
@@ -214,7 +214,7 @@ ibv_qp* victim::target(std::size_t domain) {
   return ibv_create_qp_ex(c_, p_.context, &init);
 }
 
-// Until it is out of the group packets may come, and from the order that makes it a member on.
+// Packets may come until the QP has left the group, and from the order to join on.
 void victim::change_membership(lair& l, std::size_t group) {
   prey& q = witness_.preys[static_cast<std::size_t>(&l - lairs_.data())];
   const ibv_gid gid = gid_of(group_gid(group));

@@ -95,7 +95,7 @@ void witness::note(bool ok, std::uint64_t& count, std::uint64_t bytes, const cha
   if (violation_.empty()) violation_ = what;
 }
 
-// To its LID, and to its GID if the packet names one; or a datagram that says all that makes it one of a group.
+// Returns whether the packet has the victim's LID, and its GID if it has a GRH, or is a complete multicast datagram.
 bool witness::for_victim(const packet& p) const {
   const packet_header& h = p.header;
   if (h.dest_lid == victim_) return !h.global || p.grh.dest == gid_;
@@ -121,7 +121,7 @@ void witness::came(const packet& p) {
   }
 }
 
-// The PD that judges its keys is that of the grants: the QP's, or that of an SRQ that there was in the domain of the target.
+// Keys are judged by the PD of the grants: the QP's, or that of an SRQ existing at the time in the target's domain.
 bool witness::reaches(const prey& q, const arrival& a) const {
   if (a.type != IBV_QPT_XRC_RECV) return q.granted;
   return std::any_of(srqs.begin(), srqs.end(), [&](const shared_receives& s) { return s.granted && is_named(s, q, a); });
@@ -261,8 +261,8 @@ std::vector<witness::cause> witness::causes(prey& q, const packet& p) {
   return all;
 }
 
-// Bytes that are shown for the first time are the next ones; behind them, bytes may come again that were shown there, or fewer
-// of them. The first packet that can have caused an answer is taken to have done it.
+// Bytes shown for the first time must be the next ones. Behind them, bytes already shown there may come again, or fewer of
+// them. The first possible cause of an answer counts as its cause.
 void witness::shows(prey& q, const packet& p) {
   const std::uint32_t psn = p.header.psn;
   const std::uint64_t bytes = p.header.shape().atomic_ack ? 8 : p.payload;

@@ -1,5 +1,5 @@
-// Bits of every table flip under load, with each integrity code. Whatever they are: no crash, no hang, the other QPs' work goes
-// on, and with a code no byte moves outside a grant and nothing goes wrong unnoticed. The normal form draws bits, HCASIM_FULL=1
+// Bits of every table flip under load, with each integrity code. No flip causes a crash or a hang, and the other QPs' work goes
+// on. With a code no byte moves outside a grant and nothing goes wrong unnoticed. The normal form draws bits, HCASIM_FULL=1
 // takes all of them.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// One entry that cannot be believed: what needed it fails and says so; the rest of the adapter goes on.
+// One damaged entry: its user fails and reports the fault; the rest of the adapter goes on.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Responses that a requester did not ask for, or not yet, or not like that.
+// Responses without a request, too early ones, and wrong ones, to a requester.
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/counters.h"

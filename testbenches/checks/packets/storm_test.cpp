@@ -1,4 +1,4 @@
-// Packets for QPs that are being made, changed and destroyed: whatever their source, the firmware's contexts are what it wrote.
+// Packets from any source for QPs being made, changed and destroyed: contexts stay as the firmware wrote them.
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/counters.h"
@@ -96,8 +96,8 @@ TEST_P(storm, of_packets_for_qps_that_come_and_go) {
 // From 5 to 50 ns apart.
 INSTANTIATE_TEST_SUITE_P(seeds, storm, ::testing::Range(0U, 25U));
 
-// A command wants the context of a QP whose WQEs fill the cache of them. The holder of the context waits for WQEs to complete,
-// and for that the requester wants it too.
+// A command needs the context of a QP whose WQEs fill the WQE cache. The context's holder waits for WQEs to complete, and for
+// this the requester needs the context, too.
 TEST(commands, a_full_wqe_cache_does_not_keep_a_context_for_ever) {
   system_config config = world::one_node();
   config.nodes[0].hca.send_queue.wqe_cache = 64;

@@ -1,5 +1,5 @@
-// Runs in which one resource is visited twice by each operation, or by two roles of a unit: where serving in the order of calls
-// once made more of a resource several times slower.
+// Runs in which each operation visits one resource twice, or two roles of a unit share one. Serving in the order of calls once
+// made more of a resource several times slower here.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -56,13 +56,13 @@ struct outcome {
   [[nodiscard]] bool ran() const { return refused.empty() && problem.empty(); }
 };
 
-// In this process; once.
+// Runs the experiment in this process; call once.
 outcome run_here(const experiment& e);
-// Each in a process of its own, as many at once as there are cores; outcomes in the order of the experiments.
+// Runs each in a process of its own, as many at once as there are cores; outcomes in the order of the experiments.
 std::vector<outcome> run_all(const std::vector<experiment>& list);
-// Each with cables of so many lengths, a nanosecond apart: for each experiment its first outcome with the mean of their rates,
-// or one that did not run. Which of many requests finds what in a small cache, or a turn at a busy unit, is chance that every
-// nanosecond throws anew; the mean tells what a knob does.
+// Runs each with several cable lengths, a nanosecond apart. Returns for each experiment its first outcome with the mean of the
+// rates, or one that did not run. Each nanosecond changes by chance which request hits in a small cache or gets a turn; the
+// mean shows the knob's effect.
 std::vector<outcome> means_of(const std::vector<experiment>& list, unsigned interleavings);
 
 }  // namespace hcasim::metamorphic

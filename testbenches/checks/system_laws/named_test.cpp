@@ -1,4 +1,4 @@
-// A resource so scarce that it alone binds is the busiest that --explain names.
+// --explain names the only binding resource, made scarce, as the busiest.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST_P(scarce, what_binds_is_named) {
     EXPECT_TRUE(o.ran()) << line << o.problem;
     if (o.rate > outcomes[0].rate / 2) continue;
     const scarcity found = scarcity_of(o, resources_of_unit_with(s.knob));
-    // A pool may have too few for the next request; and if one pool is empty, those before it fill.
+    // A pool may lack room for just the next request; and an empty pool fills the pools before it.
     const bool named = roles[i] == role::pool ? found.of_unit.first >= 0.5
                                               : found.of_unit.first >= 0.9 && found.of_unit.first > found.busiest.first - 0.02;
     EXPECT_TRUE(named) << line << found;

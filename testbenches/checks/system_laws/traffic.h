@@ -1,5 +1,5 @@
-// Traffic whose rate can be measured to a fraction of a percent: flows of a fixed mix of operations between any nodes, a window
-// of them outstanding on every QP, begun at a round time when everything is set up.
+// Traffic whose rate can be measured to a fraction of a percent. Flows of a fixed mix of operations run between any nodes, a
+// window of them outstanding on every QP. They begin at a round time when everything is set up.
 #pragma once
 
 #include <cstdint>

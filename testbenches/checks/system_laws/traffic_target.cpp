@@ -88,7 +88,7 @@ region target::make_region() {
     return r;
   }
   constexpr int lazy = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND;
-  // Which counters share a lock is told by their addresses: those of one region follow each other.
+  // Addresses decide whether counters share a lock, so the counters of one region lie in contiguous pages.
   const page_policy pages = has(o_, op::fetch_add) ? page_policy::contiguous : page_policy::scattered;
   return p_.allocate(o_.bytes_of_a_region(), o_.memory == target_memory::on_demand ? lazy : all_rights, pages);
 }

@@ -1,4 +1,4 @@
-// The state that the programs of traffic share beside the fabric, and the end of a flow that is written to and read from.
+// The state shared by the traffic programs outside the fabric, and the end of a flow that others write to and read from.
 #pragma once
 
 #include <memory>
@@ -33,12 +33,12 @@ struct traffic_state {
   void problem(const std::string& text) {
     if (good()) result->problem = text;
   }
-  // The adapter or its driver does not take what is to be set up: there is no run.
+  // Ends the run: the adapter or its driver refuses a part of the set-up.
   void refuse(const std::string& text) {
     if (result->refused.empty()) result->refused = text;
     sc_core::sc_stop();
   }
-  // All programs wait here for each other.
+  // Waits until all programs have come here.
   void meet(cpu& c) {
     c.sync();
     if (++arrived % nodes == 0) {
@@ -58,7 +58,7 @@ struct traffic_state {
     result->completions.push_back({c.time() - result->begin, qp, number});
   }
   [[nodiscard]] kit::qp_options qp_settings(bool asks = true) const;
-  // 0 or errno.
+  // Returns 0 or errno.
   int connect(kit::process_context& p, verbs::ibv_qp* qp, const kit::address& peer, bool asks) const;
   [[nodiscard]] std::uint32_t receives_of_a_qp() const;
 
@@ -93,7 +93,7 @@ class target {
 
   void make();
   void connect();
-  // At the bytes, when all is over.
+  // Checks the bytes, when all is over.
   void look();
 
  private:

@@ -8,7 +8,7 @@
 namespace hcasim::metamorphic {
 namespace {
 
-// Software that costs nothing, so that the hardware is what is measured; and adapters in their default configuration.
+// Software without cost, so that the hardware is measured; adapters in their default configuration.
 void quick_software(setup& s) {
   for (node_config& n : s.config.nodes) {
     for (ps* cost :
@@ -37,7 +37,7 @@ void small_writes(setup& s) {
 void small_reads(setup& s) {
   streams(s, op::read, 64, 16, 32);
 }
-// If WQEs wait long behind other reads, the turns of a few units would be all that is measured.
+// More units: if WQEs wait long behind other reads, the turns of a few units would be all that is measured.
 void many_units(setup& s) {
   for (node_config& n : s.config.nodes) n.hca.send_queue.units = 16;
 }

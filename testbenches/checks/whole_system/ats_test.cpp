@@ -1,5 +1,5 @@
-// The adapter's own translation cache in whole systems: every byte, with caches of one entry; pages asked for, granted,
-// refused; pages taken back at every step of an access, with every burst into host memory watched; an adapter that answers too
+// The adapter's own translation cache in whole systems: every byte, with caches of one entry. Pages are requested, granted,
+// refused. Pages are taken back at every step of an access, with every burst into host memory watched. An adapter answers too
 // late.
 #include <gtest/gtest.h>
 
@@ -171,7 +171,7 @@ struct loop {
   region here;
 };
 
-// A WRITE and a READ of a page, by the region's key or by a window, and the page goes to another frame `step` later: the bytes
+// A WRITE and a READ of a page, by the region's key or a window's, and the page goes to another frame `step` later. The bytes
 // are right, and nothing moved in the old frame once the operating system had it back.
 void take_back_at_every_step(bool by_iommu, ps each, int steps, bool by_window = false) {
   world w(by_iommu ? paged_by_iommu(world::one_node()) : with_ats(world::one_node()));
@@ -421,7 +421,7 @@ TEST(ats, an_adapter_that_does_not_forget_in_time_may_not_use_what_it_knows) {
     EXPECT_EQ(n.device().counters().ats_timeouts.value(), 1U);
     EXPECT_EQ(guard.late(), 0U);
     EXPECT_GT(statistic_of(*n.iommu, "faults_timeout"), 0);
-    // It cannot answer the driver either, which cuts it off and takes everything back.
+    // The adapter cannot answer the driver either: the driver cuts it off and takes everything back.
     EXPECT_EQ(ibv_dereg_mr(thread, r.mr), 0);
     EXPECT_EQ(n.device().counters().failures.value(), 1U);
     EXPECT_TRUE(l.p.close());

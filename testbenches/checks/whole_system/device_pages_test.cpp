@@ -1,6 +1,5 @@
-// Devices of a user's own, by AXI and by TLPs, behind an IOMMU whose pages have all rights, some or none. Whatever copy they
-// are told to make, no byte moves unless the page of its source lets it out and that of its target lets it in. If all pages
-// allow it, all of the copy moves.
+// Devices of a user's own, by AXI and by TLPs, behind an IOMMU whose pages have all rights, some or none. A byte is copied only
+// if its source page may be read and its target page may be written. If all pages allow it, the whole copy is made.
 #include <gtest/gtest.h>
 
 #include <algorithm>

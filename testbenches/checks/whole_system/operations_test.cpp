@@ -1,5 +1,5 @@
-// Every access carries the number of the request that it serves (tlm/operation.h), whatever the way: caches that miss, walks
-// that are shared, packets that are lost, doubled and sent again, and a queue whose number lives twice.
+// Every access carries the number of its request (tlm/operation.h), whatever the way. Ways are missing caches, shared walks,
+// lost, doubled and retransmitted packets, and a queue whose number lives twice.
 #include "testbenches/checks/whole_system/testing/operation_watch.h"
 #include "testbenches/kit/windows.h"
 #include "testbenches/kit/world.h"

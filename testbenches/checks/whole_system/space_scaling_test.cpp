@@ -1,5 +1,5 @@
-// One R_Key over a changing set of segments is worth its name when a change costs what one segment costs, however many there
-// are and whatever holes lie between them, and, without holes, no more than re-registering a region of that size.
+// The claim of one R_Key over a changing set of segments: a change costs only as much as one segment. The number of segments
+// and the holes between them do not matter. Without holes a change costs no more than re-registering a region of its size.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// Runs that stand still end, and say what waits for what; runs that only look like it go on.
+// Runs that stand still end, and report what waits for what; runs that only seem to stand still go on.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -106,7 +106,7 @@ std::string without_figures(const std::string& text) {
   return std::regex_replace(std::regex_replace(text, std::regex("[0-9.]+"), "N"), std::regex(" +"), " ");
 }
 
-// It is sent again for ever: rnr_retry of 7.
+// rnr_retry of 7: the SEND is retransmitted for ever.
 TEST(stall, a_send_without_a_receive_ends_the_run_and_names_both_ends) {
   pair_of_programs both;
   const std::string why = play(two_nodes(5_ms), both.programs(
@@ -180,7 +180,7 @@ TEST(stall, software_that_sleeps_is_not_ended) {
   EXPECT_EQ(status, IBV_WC_SUCCESS);
 }
 
-// Lost, and no timer that would send it again: software that looks for the completion in a loop keeps the simulation going.
+// The packet is lost, and no timer retransmits it: software that polls for the completion in a loop keeps the simulation going.
 TEST(stall, software_that_polls_for_ever_is_ended) {
   pair_of_programs both;
   both.options.timeout = 0;

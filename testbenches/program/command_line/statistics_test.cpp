@@ -1,4 +1,4 @@
-// Which part of a run its statistics are of, and statistics over time, through a built program.
+// Statistics of the measured part of a run, and statistics over time, through a built program.
 #include <cmath>
 #include <sstream>
 

@@ -125,7 +125,7 @@ TEST_F(surroundings, output_that_cannot_be_written_is_an_error) {
   ends("mkfifo p; (exec 3<p; exec 3<&-) & exec 4>p; wait; $H man >&4", 2, "Broken pipe; send it to where it is read\n");
 }
 
-// A file of the run would take the number of a standard file that is closed, and what is printed would go into it.
+// A file of the run could get the number of a closed standard file, and printed text would go into the file.
 TEST_F(surroundings, closed_standard_files_take_no_output) {
   ASSERT_EQ(hcasim("run count_ticks -o ok --json").status, 0);
   for (const char* closed : {"<&-", "2>&-", "<&- 2>&-", ">&-", "<&- >&- 2>&-"}) {
@@ -318,7 +318,7 @@ TEST_F(surroundings, dev_finds_its_tree_through_symbolic_links) {
     ends(fmt::format("export DEV_SETUP=skip PATH=$PWD/bin:$PATH; {} build target", how), 0, line);
 }
 
-// Only the program, in another place, and the tree that it comes from gone.
+// The program alone in another place; its source tree is gone.
 TEST_F(surroundings, a_copied_program_says_what_is_not_beside_it) {
   if (!may_mount()) GTEST_SKIP() << "mounting takes a privilege";
   const std::map<std::string, std::string> told{

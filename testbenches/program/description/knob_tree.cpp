@@ -168,7 +168,7 @@ void knob_tree::leaf::assign(std::string_view text) const {
     }
     default: {
       const long double written = parse_quantity(kind, text);
-      // The value as the knob holds it: 0.95 is not quite the double that its range ends with.
+      // The value in the knob's type: 0.95 in a text is not quite the double at the end of the range.
       const long double v = std::holds_alternative<double*>(value) ? static_cast<double>(written) : written;
       if (v < static_cast<long double>(min) || v > static_cast<long double>(max) || v > capacity(value)) {
         throw quantity_error(fmt::format("{} is out of range; allowed is {}", text, range()));

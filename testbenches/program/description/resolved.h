@@ -11,7 +11,7 @@
 namespace hcasim {
 
 std::string resolved_yaml(const knob_tree& tree, const std::string& testbench, std::uint64_t seed, const std::string& version);
-// Nested like the tree; quantities are texts with units, counts and ratios numbers, flags true or false.
+// Returns the values, nested like the tree: quantities are texts with units, counts and ratios numbers, flags true or false.
 nlohmann::ordered_json resolved_json(const knob_tree& tree);
 
 }  // namespace hcasim

@@ -51,7 +51,7 @@ std::size_t operation_follower::side_of(part p) {
   return 3;
 }
 
-// Cuts the operation's time: where it was, and within that the wait that ends last.
+// Cuts the operation's time: by its place, and within a place by the wait that ends last.
 void operation_follower::finish(operations::iterator at, ps end) {
   operation o = std::move(at->second);
   live_.erase(at);

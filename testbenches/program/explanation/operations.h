@@ -1,9 +1,9 @@
-// The parts of the time of operations, whatever the testbench: follows every send operation from its doorbell to its completion
-// in host memory, listening on the sockets between the units, and gives the mean of each kind as a waterfall.
+// The parts of the time of operations, for any testbench. Follows every send operation from its doorbell to its completion in
+// host memory, and gives the mean of each kind as a waterfall. Monitors the sockets between the units.
 //
-// An operation's time is cut where it passes from one unit to the next (send queue, requester, port, wire, responder, and
-// back); within these, where it waits for a look-up or for PCIe. The parts of one operation add up to its time; so do their
-// means. A request on the way belongs to the operation whose number it carries (tlm/operation.h).
+// An operation's time is cut at each passage from one unit to the next (send queue, requester, port, wire, responder, and
+// back). Within a unit it is cut at waits for a lookup or for PCIe. The parts of one operation add up to its time; so do their
+// means. A request on the way belongs to the operation of its number (tlm/operation.h).
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class operation_follower : public sc_core::sc_module {
   operation_follower();
   ~operation_follower() override;
 
-  // One for each kind of operation that completed well, those seen most often first.
+  // Returns one waterfall for each kind of successful operation, the most frequent first.
   [[nodiscard]] std::vector<waterfall> waterfalls() const;
 
  private:
@@ -103,10 +103,10 @@ class operation_follower : public sc_core::sc_module {
     std::vector<wait> waits;
   };
   using operations = std::map<std::uint64_t, operation>;  // by number
-  // The doorbells and fetches of its send queue, for operations to come.
+  // The doorbells and fetches of a send queue, for future operations.
   struct queue {
     struct ring {
-      std::uint64_t last;  // number of the last block that it told of
+      std::uint64_t last;  // number of the last block of the doorbell
       ps at;
     };
     std::deque<ring> rings;

@@ -91,7 +91,7 @@ std::string knobs_of_resource(const std::string& name) {
   return (unit.find('.') == std::string::npos ? unit.substr(0, digits) : unit) + ".*";
 }
 
-// Within the unit that the pattern names, when it names one; otherwise by as many last parts as were given.
+// Suggests within the unit of the pattern, if the pattern names one; otherwise among names with as many last parts.
 std::string nearest_relief(const knob_tree& tree, const std::string& pattern) {
   const std::size_t cut = pattern.find_last_of(". ");
   const std::string unit = cut == std::string::npos ? "" : for_all_nodes(pattern.substr(0, cut));

@@ -1,6 +1,5 @@
-// Runs pieces of work in processes of their own, some at once: a piece that crashes, hangs or eats all memory takes nothing
-// with it. A child is a fork of this process, as it was when the pool began or was last told that it has changed, and dies with
-// it.
+// Runs pieces of work in processes of their own, some at once: a piece that crashes, hangs or eats all memory harms no other. A
+// child is a fork of this process in its state at the pool's begin or its last refresh. The child dies with this process.
 #pragma once
 
 #include <chrono>
@@ -45,12 +44,13 @@ class process_pool {
   std::function<void()> idle;
 
   void time_limit(std::chrono::milliseconds t) { options_.time_limit = t; }
-  // The children are forks of this process as it is now, whatever it does before run().
+  // Makes the children forks of this process as it is now, whatever happens before run().
   void prepare();
   // Tells the next children of a change of their input.
   void refresh() { spawner_.reset(); }
 
-  // True = all done; false = stopped by `stop_fd`, and the children are gone. May be called again for more pieces.
+  // Runs all pieces. True = all done; false = stopped by `stop_fd`, and the children are gone. May be called again with more
+  // pieces.
   bool run();
 
  private:
@@ -80,7 +80,7 @@ class process_pool {
   std::function<std::string(std::uint64_t)> work_;
   std::vector<slot> slots_;
   std::vector<child> children_;
-  std::optional<spawner> spawner_;  // has the slots that there were when it began
+  std::optional<spawner> spawner_;  // knows the slots as of its begin
   bool stopped_ = false;
 };
 

@@ -10,7 +10,7 @@
 
 namespace hcasim {
 
-// An observer that hands on to the one before it.
+// An observer that passes each call on to the earlier observer.
 template <class P>
 class chained_observer : public socket_observer<P> {
  public:

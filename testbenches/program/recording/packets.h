@@ -1,10 +1,9 @@
-// Writes every packet that an adapter's port sends into a pcapng file, with simulated time in nanoseconds: as native InfiniBand
-// (ERF records, link type 197, ERF type 21) or as RoCEv2 (Ethernet, IPv4, UDP port 4791).
+// Writes every packet sent by an adapter's port into a pcapng file, with simulated time in nanoseconds. Forms: native
+// InfiniBand (ERF records, link type 197, ERF type 21) or RoCEv2 (Ethernet, IPv4, UDP port 4791).
 //
 // InfiniBand: the bytes of the simulation, LRH to ICRC, and a VCRC, which the simulation only counts. RoCEv2: the same packet
-// from the BTH on, behind Ethernet, IPv4 and UDP headers made of the LIDs (MAC 02:00:00:00:hi:lo, 10.0.hi.lo) or of the GID of
-// a multicast group, with the ICRC of that form. Written at the end is what is dropped nowhere: a packet that the fabric loses
-// on purpose is in the file.
+// from the BTH on, behind Ethernet, IPv4 and UDP headers, with the ICRC of this form. The headers come from the LIDs (MAC
+// 02:00:00:00:hi:lo, 10.0.hi.lo) or the GID of a multicast group. The file also holds packets that the fabric loses on purpose.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace hcasim {
 
 enum class packet_form : std::uint8_t { infiniband, roce };
 
-// The whole frame as a capture shows it; `p` has its headers encoded.
+// Returns the whole frame as in a capture; `p` has its headers encoded.
 std::vector<std::uint8_t> infiniband_record(const packet& p, ps t);
 std::vector<std::uint8_t> roce_frame(const packet& p);
 

@@ -1,5 +1,5 @@
-// A Chrome trace (JSON) while it grows: a thread of its own writes the text, one batch of spans behind the simulation, so that
-// memory does not grow with the run. The text is a function of what was put in, whenever the thread came to it.
+// A Chrome trace (JSON) while it grows. Its own thread writes the text, one batch of spans behind the simulation, so the run's
+// length does not cost memory. The text is a function of the spans, independent of the thread's timing.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +45,9 @@ class span_file {
   span_file(const span_file&) = delete;
   span_file& operator=(const span_file&) = delete;
 
-  // Before the first span.
+  // Defines tracks and names; call before the first span.
   void define(const std::vector<span_track>& tracks, const std::vector<span_name>& names);
-  // A span of the track begins, not before the kernel's now; put() brings it when it has ended. For the track's counter.
+  // Begins a span of the track for its counter, not before the kernel's now; put() brings the span at its end.
   void begins(std::uint16_t track, ps at) { begins_.push_back({at, track}); }
   void put(const span& s) {
     ended_.push_back(s);
@@ -55,7 +55,7 @@ class span_file {
       flush(now());
     }
   }
-  // Every span has been put. Throws input_error when writing failed.
+  // Writes the rest; every span has been put. Throws input_error when writing failed.
   void finish();
 
  private:
@@ -92,13 +92,13 @@ class span_file {
   void write_batch();
   void write_span(const span& s);
   void count(track_state& t, ps until);
-  // The first lane with room for it.
+  // Returns the first lane with room for the span.
   const std::string& lane_of(const span& s);
   static bool place(lane& l, const span& s);
   void name_tracks();
   void begin_event();
 
-  // Text goes through one buffer; room for an event is made before it.
+  // Makes room for an event; text goes through one buffer.
   void make_room() {
     if (used_ + most_event > buffer_.size()) drain();
   }

@@ -22,7 +22,7 @@ std::string time_text(ps t) {
   return format_quantity(knob_kind::time, static_cast<long double>(t.count()));
 }
 
-// When the kernel has something to do next; never: nothing any more.
+// Returns the time of the kernel's next activity; never = none.
 ps next_activity() {
   if (sc_core::sc_get_status() == sc_core::SC_ELABORATION) return now();
   if (!sc_core::sc_pending_activity()) return never;

@@ -1,10 +1,10 @@
-// Writes the signals of all units into a waveform file, 1 ps resolution. This is what the formats (vcd.h, fst.h) share.
+// Writes the signals of all units into a waveform file, 1 ps resolution; common to the formats (vcd.h, fst.h).
 //
-// Changes come in any order of time (a unit may run ahead of the kernel); they are kept in batches, sorted, and written once
-// the kernel has passed them. Changes of one signal at the same time count as one, the last; a value that does not change is
-// not written. A signal is x until its unit has set it first. The same run gives the same bytes.
+// Changes come in any order of time, since a unit may run ahead of the kernel. They are kept in batches, sorted, and written
+// once the kernel has passed them. Changes of one signal at the same time count as one, the last; an unchanged value is not
+// written. A signal is x until its unit has set it first. The same run gives the same bytes.
 //
-// A thread of its own writes, one batch behind the simulation; what is asked of a writer is valid after finish().
+// Its own thread writes, one batch behind the simulation; results of a writer are valid after finish().
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class wave_writer : public probe_sink {
   wave_writer(const wave_writer&) = delete;
   wave_writer& operator=(const wave_writer&) = delete;
 
-  // Before the first change: watches `p` as signal `name` of `scope`.
+  // Watches `p` as signal `name` of `scope`; call before the first change.
   void add(const std::string& scope, const probe_entry& entry);
   void write_header();
 
@@ -57,17 +57,17 @@ class wave_writer : public probe_sink {
   void finish(ps end);
 
   [[nodiscard]] const std::vector<wave_signal>& signals() const { return signals_; }
-  // When a signal of a unit named `unit` is first known in the file; never: none is.
+  // Returns the time at which a signal of a unit named `unit` is first known in the file; never = none is.
   [[nodiscard]] ps first_change(std::string_view unit) const;
   [[nodiscard]] std::uint64_t changes() const { return changes_; }  // written
-  // The simulated time at which the limit was reached; never: it was not.
+  // Returns the simulated time at which the limit was reached; never = it was not.
   [[nodiscard]] ps stopped_at() const { return stopped_at_; }
 
  protected:
   // `limit`: stop before the file grows larger (bytes); 0 = no limit.
   wave_writer(std::uint64_t limit, const wave_window& window);
 
-  // The format. Times come in ascending order; `begin` makes all signals unknown at this time.
+  // Writes the format: times come in ascending order; `begin` makes all signals unknown at this time.
   virtual void begin(ps at) = 0;
   virtual void stamp(ps at) = 0;
   virtual void emit(std::uint32_t signal, std::uint64_t value) = 0;
@@ -105,7 +105,7 @@ class wave_writer : public probe_sink {
   std::vector<item> pending_;
   std::size_t batch_;
 
-  batch_thread thread_{[this] { write_batch(); }};  // all that follows is its own while it has a batch
+  batch_thread thread_{[this] { write_batch(); }};  // owns all members below while it has a batch
   std::vector<item> batch_items_;
   ps until_{0};
   std::vector<item> held_;
@@ -143,7 +143,7 @@ class wave_recorder : public sc_core::sc_module {
   std::vector<std::string> patterns_;
 };
 
-// How such a pattern matches `full`, a signal's name with its scope.
+// Returns whether the pattern matches `full`, a signal's name with its scope.
 bool wave_pattern_matches(const std::string& pattern, std::string_view full);
 
 }  // namespace hcasim

@@ -1,4 +1,4 @@
-// One point of a study: run in this process, and what is left of it as fields of text that travel through a pipe or a file.
+// One point of a study: its run in this process, and its results as fields of text for a pipe or a file.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +49,10 @@ struct point_record {
 };
 
 std::string encode(point_record& r);
-// False = the text is not complete.
+// Returns false when the text is not complete.
 bool decode(std::string_view text, point_record& r);
 
-// The labels of a point's values, as JSON.
+// Returns the labels of a point's values, as JSON.
 std::string axes_json(const study& s, std::uint64_t id);
 
 // Runs the point in this process, which has not elaborated anything yet and ends afterwards: the simulation is left as it is.

@@ -30,7 +30,7 @@ class point_pool {
   std::function<void(point_record, double)> done;
   std::function<void()> idle;
 
-  // False = stopped, and no point runs any more.
+  // Runs the points; false = stopped, and no point runs any more.
   bool run();
 
   [[nodiscard]] static std::filesystem::path scratch(const std::filesystem::path& folder, std::uint64_t id);
@@ -48,7 +48,7 @@ class point_pool {
   std::vector<std::uint64_t> spares_;  // points that have ended: a new one takes over the empty scratch folder of one of them
 };
 
-// The record of a point that has none of its own.
+// Returns the record of a point that has none of its own.
 point_record lost_point(const study& s, std::uint64_t id, const std::string& status, const std::string& why);
 
 }  // namespace hcasim

@@ -17,9 +17,9 @@ class point_selection {
   point_selection(const study& s, const std::vector<std::string>& places);
 
   [[nodiscard]] bool holds(std::uint64_t point) const;
-  // Points of the study that it holds; saturates as study::points.
+  // Returns the number of selected points; saturates like study::points.
   [[nodiscard]] std::uint64_t points() const { return points_; }
-  // The n-th of them, from 0 on; they ascend.
+  // Returns the n-th selected point, from 0 on, in ascending order.
   [[nodiscard]] std::uint64_t point(std::uint64_t n) const;
 
  private:

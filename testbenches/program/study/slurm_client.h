@@ -33,7 +33,7 @@ class slurm_client {
                      const std::string& log);
   // Tasks that have not ended, by their number. Returns what Slurm complains about when it does not answer.
   std::string active(std::map<std::size_t, array_task>& tasks) const;
-  // How a task ended, in Slurm's words.
+  // Returns how a task ended, in Slurm's words.
   [[nodiscard]] static std::string end_of(const std::string& job, std::size_t task);
   void cancel() const;
 

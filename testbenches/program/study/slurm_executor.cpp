@@ -129,7 +129,7 @@ void slurm_executor::collect() {
   }
 }
 
-// A task that ended with points missing: what it was at work on has crashed, the rest is for the next round.
+// A task has ended with points missing: the points under way have crashed, the others go into the next round.
 void slurm_executor::task_ended(std::size_t task) {
   std::string why;
   for (const std::uint64_t id : tasks_[task]) {

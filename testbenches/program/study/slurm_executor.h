@@ -1,5 +1,5 @@
-// The points of a study as array jobs of Slurm. Slurm decides when and where tasks run and runs them again (sbatch --requeue);
-// this side hands over points, takes in what they left, and submits again what a task that ended did not get to.
+// The points of a study as array jobs of Slurm. Slurm decides when and where tasks run, and runs them again (sbatch --requeue).
+// This side hands over points, collects their records, and submits unfinished points of ended tasks again.
 #pragma once
 
 #include <functional>

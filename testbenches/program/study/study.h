@@ -63,10 +63,10 @@ class study {
   // Saturates at 2^64 - 1.
   [[nodiscard]] std::uint64_t points() const;
 
-  // Index of the value on each axis.
+  // Returns the index of the value on each axis.
   [[nodiscard]] std::vector<std::size_t> coordinates(std::uint64_t point) const;
   [[nodiscard]] description describe(std::uint64_t point) const;
-  // Everything that decides what the points are: two studies with the same text here have the same points.
+  // Returns everything that decides the points: studies with the same text here have the same points.
   [[nodiscard]] std::string fingerprint() const;
 
  private:
@@ -83,7 +83,7 @@ class study {
   std::optional<std::string> what_if_;
 };
 
-// Whether the file is a study (it has `axes`) and not a plain description.
+// Returns whether the file is a study (it has `axes`) and not a plain description.
 bool is_study(const std::filesystem::path& file);
 
 }  // namespace hcasim

@@ -44,7 +44,7 @@ class folder_lock {
   int fd_;
 };
 
-// Removes the result file of a study that ended before any of its points, and the folder when nothing else is in it.
+// Removes the result file of a study that ended before any point, and the folder if otherwise empty.
 class new_results {
  public:
   new_results(fs::path folder, bool there) : folder_(std::move(folder)), kept_(there) {}

@@ -262,8 +262,8 @@ TEST(docs, programming_interface_is_that_of_the_headers) {
   EXPECT_GT(tables.size(), 10'000U);
 }
 
-// Every row of the conformance table has a test that passes, but for those that are listed as open; HCASIM_UPDATE_DOCS=1 writes
-// the page's table.
+// Every row of the conformance table has a passing test, but for rows listed as open. HCASIM_UPDATE_DOCS=1 writes the page's
+// table.
 TEST(docs, conformance_table_is_that_of_the_tests) {
   const fs::path page = source / "docs/semantics.md";
   const std::string mark = "<!-- from the tests -->\n";

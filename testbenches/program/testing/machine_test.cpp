@@ -26,7 +26,7 @@ class machine : public ::testing::Test {
     std::ofstream("script") << fmt::format("H={}\n{}\n", places::program, script);
     return run_program("timeout 100 sh", "script");
   }
-  // Returns whether the command is done; expects otherwise that it is refused with the cause and leaves nothing.
+  // Returns whether the command ran; otherwise expects a refusal with the cause, and nothing left behind.
   static bool done_or_refused(const std::string& limit, const std::string& command, const std::string& cause) {
     const outcome o = shell(fmt::format("{}; exec $H {}", limit, command));
     if (o.status == 127) return false;  // not even the libraries of the program

@@ -1,4 +1,4 @@
-// `hcasim new-unit` of the built program: what it writes, and what it refuses. installed_example builds and runs what it wrote.
+// `hcasim new-unit` of the built program: its files, and its refusals. installed_example builds and runs the files.
 #include <set>
 
 #include <gtest/gtest.h>

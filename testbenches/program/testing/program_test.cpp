@@ -48,8 +48,7 @@ TEST_F(program, every_preset_runs) {
   EXPECT_EQ(r["description"]["link"]["rate"], "54.5 Gb/s");
 }
 
-// Complete, or with status 1 and the cause: a program that waits for what its peer, which has given up, would have sent is no
-// end.
+// A run ends completely, or with status 1 and the cause. A program must not wait for ever for a peer that has given up.
 class fabric : public program, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(fabric, ends_every_run) {
@@ -95,7 +94,7 @@ TEST_F(program, every_testbench_runs_behind_an_iommu) {
   }
 }
 
-// And with adapters that translate for themselves, the pages of on-demand regions among it.
+// Every testbench runs with adapters that translate by themselves, also pages of on-demand regions.
 TEST_F(program, testbenches_run_with_translation_caches_in_the_adapters) {
   for (const char* run : {"ping", "key_storm --changes 300", "on_demand --pages 32 --takes 20",
                           "peer_direct --times 20 --largest '64 KiB' --bytes '512 KiB'"}) {
@@ -150,7 +149,7 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
   }
 }
 
-// Software that the adapter does not answer, and software that wants more than there is: the run ends, and says why.
+// Software without a response from the adapter, and software beyond the limits: the run ends, and says why.
 TEST_F(program, what_cannot_be_made_is_named_with_its_limit) {
   const outcome dead = hcasim("run random_traffic --no-trace -o dead --set 'node*.driver.command_timeout=3us'");
   EXPECT_EQ(dead.status, 1) << dead.text;
@@ -179,8 +178,8 @@ TEST_F(program, what_cannot_be_made_is_named_with_its_limit) {
   }
 }
 
-// Each end of the range of each knob: the run ends well, or is refused with what does not fit, or says what failed, which only
-// some knobs may make happen. With HCASIM_FULL all, otherwise some of them.
+// Each end of the range of each knob: the run ends well, or is refused with the unfit value. Only some knobs may make it fail,
+// with a message. HCASIM_FULL runs all knobs, otherwise some.
 TEST_F(program, every_bound_of_every_knob_is_run_or_named) {
   const std::set<std::string> may_fail{"link.loss",
                                        "link.corruption",
@@ -345,7 +344,7 @@ TEST_F(program, explain_adds_up_and_names_the_busiest_resource) {
   EXPECT_NE(walk.text.find("busiest     node1.hca.page_walker walkers_busy, 100 % busy; "), std::string::npos) << walk.text;
 }
 
-// Operations that are under way at once are not taken for one another: each has its own look-ups, as one that is alone.
+// Operations under way at once are told apart: each has its own lookups, like one that is alone.
 TEST_F(program, explain_tells_operations_of_one_queue_apart) {
   std::map<std::string, double> steps[2];
   const std::size_t windows[2] = {1, 16};
@@ -431,7 +430,7 @@ TEST_F(program, explains_the_operations_of_every_testbench) {
     if (name == "key_storm") {
       EXPECT_LT(steps["send_queue, queueing, service"], 1000);
     }
-    // It waits for pages, and nothing is lost on its link.
+    // on_demand waits for pages, and nothing is lost on its link.
     if (name == "on_demand") {
       EXPECT_GT(steps["responder, receiver not ready"], 1000 * steps["link, lost, sent again"]);
       EXPECT_GT(steps["requester, page not there"], 0);

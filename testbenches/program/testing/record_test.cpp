@@ -114,7 +114,7 @@ std::uint32_t crc32(const bytes& b) {
   return ~c;
 }
 
-// Runs it, and compares every packet as tshark sees it with what was sent; the opcodes that there were.
+// Runs the command, and compares every packet in tshark's view with the sent one; collects the opcodes.
 void check_packets(const std::string& command, std::size_t at_least, std::set<std::uint64_t>& opcodes) {
   const outcome o = run_program(places::program, fmt::format("run {} -o out --no-trace --packets ib --packets roce", command));
   ASSERT_EQ(o.status, 0) << o.text;
@@ -357,7 +357,7 @@ TEST_F(recorded, spans_of_one_operation_are_told_by_its_number) {
   }
 }
 
-// Many batches, units that run ahead of each other, packets that are lost and sent again.
+// Many batches, units that run ahead of each other, lost and retransmitted packets.
 TEST_F(recorded, spans_of_a_long_run_over_a_bad_fabric) {
   ASSERT_EQ(hcasim("run random_traffic -o out --operations 500 --no-trace --spans").status, 0);
   const trace_facts facts = check_trace("out/spans.json");

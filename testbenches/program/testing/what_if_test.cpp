@@ -1,4 +1,4 @@
-// hcasim run --what-if: of a machine that is short of one thing, it names that thing.
+// hcasim run --what-if names the one thing of which a machine has too little.
 #include <algorithm>
 #include <map>
 #include <regex>

@@ -17,7 +17,7 @@ struct weakness {
   [[nodiscard]] const fault_kind& what() const { return unit->fault_kinds()[kind]; }
 };
 
-// Every device of the system has a life: what fails next begins nothing that is under way already.
+// Returns whether every device of the system is up: a failure from now on hits no recovery under way.
 bool all_up(hcasim::system& s);
 
 // Returns the weaknesses of all units, in the order of the hierarchy.

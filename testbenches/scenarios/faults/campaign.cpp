@@ -78,7 +78,7 @@ struct campaigner {
     return condition();
   }
 
-  // Requests that were posted before `since` have ended, be it by their last retry, and after that the stream runs.
+  // Waits until all requests posted before `since` have ended, if need be by their last retry, and the stream runs again.
   bool streams(cpu& c, ps since) {
     const auto settled = [&] { return all_up(s) && out.stream.oldest() > since; };
     if (!wait_for(c, settled, 100_ms)) return false;

@@ -1,5 +1,5 @@
-// Each row of the table of docs/faults.md is run: the faults of its kind must end as the row says. And what a program sees of a
-// device that fails under it.
+// Each row of the table of docs/faults.md is run: the faults of its kind must end as the row says. Further tests: the view of a
+// program whose device fails.
 #include <fstream>
 #include <regex>
 #include <set>
@@ -246,7 +246,7 @@ TEST(coming_back, old_keys_are_gone) {
     ibv_qp* const b = fresh.create_qp();
     ASSERT_EQ(fresh.connect(a, fresh.address_of(b)), 0);
     ASSERT_EQ(fresh.connect(b, fresh.address_of(a)), 0);
-    const region mine = fresh.allocate(4096);  // may have the key that `before` had, but not that of `old`
+    const region mine = fresh.allocate(4096);  // may have the key of `before`, but not of `old`
     ASSERT_NE(mine.mr->rkey, old.mr->rkey);
     const request r{.id = 1, .sges = {{mine.addr, 64, mine.mr->lkey}}, .remote = old.addr, .rkey = old.mr->rkey};
     EXPECT_EQ(complete(c, a, r).status, IBV_WC_REM_ACCESS_ERR);

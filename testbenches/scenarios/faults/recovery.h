@@ -1,5 +1,5 @@
-// Breaks the adapters of two nodes again and again under load, in every way that makes a device fail, and looks whether the
-// stream goes on each time and nothing is left over.
+// Breaks the adapters of two nodes again and again under load, in every way a device can fail. Checks each time whether the
+// stream goes on and nothing is left over.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ struct recovery_outcome {
 // Knobs without which a failure takes seconds to be noticed.
 void watch_closely(system_config& c);
 void start_recovery(hcasim::system& s, const recovery_options& o, std::uint64_t seed, recovery_outcome& out);
-// When the simulation is over.
+// Judges the recovery when the simulation is over.
 void judge_recovery(hcasim::system& s, recovery_outcome& out);
 
 }  // namespace hcasim::faults

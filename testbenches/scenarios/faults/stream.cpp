@@ -219,7 +219,7 @@ class life {
 
   // Until there may be something to poll. False = nothing has come for too long.
   bool wait() {
-    // Events alone are no completions: a CQE that went elsewhere brings one whenever it is asked for.
+    // Events alone are no completions: a CQE written elsewhere raises an event at each request for notification.
     const bool in_time = p_.c.time() - heard_ <= s_.o.patience;
     if (in_time && (s_.o.events ? wait_event() : wait_cq(p_.c, p_.cq, s_.o.patience))) return true;
     // A request that is lost with a queue's context never ends, but software is told of the queue.

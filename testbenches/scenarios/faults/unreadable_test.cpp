@@ -1,5 +1,4 @@
-// WQEs and contexts of QPs that cannot be read: every request that was posted ends, once, in its order, however long its WQE
-// is.
+// Unreadable WQEs and contexts of QPs: every posted request ends, once, in its order, however long its WQE is.
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/endpoint.h"

@@ -1,5 +1,5 @@
-// An adapter that has left out a check, against the hostile peer: the judge, the good traffic or what is left over must tell. A
-// check that may be left out unnoticed says in checks.txt why, and that is held, too.
+// An adapter with one check left out, against the hostile peer: the judge, the good traffic or leftovers must reveal it. For a
+// check whose absence stays unnoticed, checks.txt gives the reason, which is tested as well.
 #include "testbenches/checks/hostile/left_out/left_out.h"
 
 #include <gtest/gtest.h>
