@@ -196,7 +196,7 @@ struct packet : transaction {
 // Writes the headers in front of the payload, pads the payload, and appends the ICRC (computed on reading). `p.header` and
 // `p.payload` are the input.
 void encode(packet& p);
-// Sends a packet with a GRH this way; `own` is the source GID.
+// Gives the packet a GRH if the way has one; `own` is the source GID.
 inline void set_route(packet& p, const hca_route& way, const hca_gid& own) {
   if (way.global == 0) return;
   p.header.global = true;

@@ -88,7 +88,7 @@ TEST_P(bad_fabric, every_byte_arrives_under_loss_corruption_duplication_and_dela
   expect_integrity(c);
 }
 
-// Retransmitted READs come on top of the QP's limit under way; the responder once counted them with it.
+// Retransmitted READs come on top of the QP's limit under way; they once counted against it.
 TEST_P(bad_fabric, every_read_ends_well_with_as_many_under_way_as_the_responder_takes) {
   system_config c = world::two_nodes();
   c.seed = GetParam();

@@ -234,7 +234,7 @@ CONFORMANCE(TC_O10) {
   EXPECT_EQ(t.p.load64(t.there.addr + 8), 0U);
 }
 
-// Posts a READ, and behind it a SEND that invalidates the READ's key; returns how many READs were cut.
+// Posts a READ, then a SEND invalidating the READ's key; returns how many READs were cut.
 unsigned read_and_invalidate(unsigned flags) {
   unsigned cut = 0;
   run_case([&](cpu& c, node& n) {

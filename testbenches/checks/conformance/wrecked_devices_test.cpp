@@ -1,5 +1,5 @@
-// A program's view of a failing device [E11]: its event, the end of its requests, the results of its verbs, and the objects it
-// can still free.
+// A failing device in the eyes of a program [E11]: its event, the end of its requests, the results of verbs, the objects still
+// to be freed.
 #include "firmware/abi/pci_config.h"
 #include "testbenches/checks/conformance/base.h"
 

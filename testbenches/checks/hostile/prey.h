@@ -1,5 +1,4 @@
-// A QP of the victim whose peer is, was or will be the hostile one: the peer's knowledge of the QP, and the rights given by the
-// victim.
+// A QP of the victim whose peer is, was or will be the hostile one: the peer's knowledge, and the victim's permissions.
 #pragma once
 
 #include <array>

@@ -57,10 +57,10 @@ class walk_owner {
   static int flags_of(const oracle::rights& r);
   static std::uint32_t key_of(const thing& t, bool stale) { return stale ? ibv_inc_rkey(t.key) : t.key; }
 
-  // Notes memory before an order that may grant it; changed() follows the completed order.
+  // Notes memory before an order for a grant; changed() follows the completed order.
   void may_grant(std::uint64_t host, std::uint64_t bytes);
   void changed(bool took_effect);
-  // Grants the monitors what the peer may touch; the owner's own accesses are granted while they run.
+  // Allows the peer's accesses at the monitor; the owner's own accesses are allowed while they run.
   void show_grants();
   // Notes what an access under way may find now.
   void see(lane_state& l);

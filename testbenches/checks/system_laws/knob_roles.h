@@ -1,6 +1,6 @@
-// The role of every knob for the rate of a run: more of it never hurts, less of it never hurts, or it is no resource. Most
-// roles follow from the kind: rates and clocks, times and cycles. A count or a size is a `size`, unless the table of listed
-// knobs says otherwise. Every ratio is in this table.
+// The role of every knob for the rate of a run: more never hurts, less never hurts, or the knob is no resource. Most roles
+// follow from the kind: rates and clocks, times and cycles. A count or a size is a `size`, unless the table of listed knobs
+// says otherwise. Every ratio is in this table.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Accesses to lasting segments go on, each with its bytes, while others between them come and go and every line of the tree
-// above is rewritten. Caches are so small that each access reads these lines from ICM. Removed segments are out of reach.
+// Accesses to lasting segments go on, each with its bytes, while other segments come and go and the tree's lines are rewritten.
+// Caches are so small that each access reads these lines from ICM. Removed segments are out of reach.
 #include <gtest/gtest.h>
 
 #include <map>

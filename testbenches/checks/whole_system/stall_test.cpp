@@ -1,4 +1,4 @@
-// Runs that stand still end, and report what waits for what; runs that only seem to stand still go on.
+// Runs that stand still end, and report what waits for what; seemingly still runs go on.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -180,7 +180,7 @@ TEST(stall, software_that_sleeps_is_not_ended) {
   EXPECT_EQ(status, IBV_WC_SUCCESS);
 }
 
-// The packet is lost, and no timer retransmits it: software that polls for the completion in a loop keeps the simulation going.
+// The packet is lost, and no timer retransmits it: software polling for the completion keeps the simulation going.
 TEST(stall, software_that_polls_for_ever_is_ended) {
   pair_of_programs both;
   both.options.timeout = 0;

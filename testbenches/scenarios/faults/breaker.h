@@ -17,7 +17,7 @@ struct weakness {
   [[nodiscard]] const fault_kind& what() const { return unit->fault_kinds()[kind]; }
 };
 
-// Returns whether every device of the system is up: a failure from now on hits no recovery under way.
+// Returns whether every device of the system is alive, so that the next fault starts a recovery of its own.
 bool all_up(hcasim::system& s);
 
 // Returns the weaknesses of all units, in the order of the hierarchy.

@@ -168,7 +168,7 @@ TEST(axi_exclusive, of_a_slave_that_watches) {
   user.complain = [](const std::string& what) { ADD_FAILURE() << what; };
   user.write(0, std::vector<unsigned char>(16, 0));
   std::vector<bool> done;
-  // The RAM watches one id. Ids count up: a write has the id of the read 15 accesses before it.
+  // The RAM watches one id. Ids count up modulo 16: after 15 other accesses the write has the read's id.
   const auto exclusive = [&](shapes::memory_user::access& a) {
     a.asks.exclusive = true;
     a.after = [&done, &a] { done.push_back(a.asks.exclusive_done); };

@@ -10,7 +10,7 @@
 // any other a completer abort.
 //
 // Violations, in addition to broken streams, are requests
-//   longer than allowed, across 4 KiB, poisoned, or of no memory
+//   longer than allowed, across 4 KiB, poisoned, or no memory request
 //   of a foreign requester, or of a tag whose read has not been completed
 //   with forbidden byte enables, or with a long header below 4 GiB
 //
