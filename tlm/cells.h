@@ -21,7 +21,7 @@ inline constexpr std::array<fault_kind, 2> cell_fault_kinds{{
     {"cell_two_bits", "two bits of one word of the next `count` entries that are found in the cache are"},
 }};
 
-// The faults of a cache whose tags have cells too.
+// The faults of a cache with cells for its tags, too.
 inline constexpr std::array<fault_kind, 4> cache_fault_kinds{{
     cell_fault_kinds[0],
     cell_fault_kinds[1],
@@ -31,7 +31,7 @@ inline constexpr std::array<fault_kind, 4> cache_fault_kinds{{
 
 struct cell_protection {
   icm_check check = icm_check::none;
-  icm_entry kind = icm_entry::none;  // whose rules an entry must keep to
+  icm_entry kind = icm_entry::none;  // kind of the entries, whose rules are checked
   unsigned mtu_shift = 12;
 };
 

@@ -58,7 +58,7 @@ struct control_request : transaction {
 
 // A read or write of a control register, from the BAR decoder to the unit that owns the register. Answered at once.
 struct register_access : transaction {
-  std::uint32_t offset = 0;  // in the BAR
+  std::uint32_t offset = 0;  // offset in the BAR
   std::uint32_t bytes = 0;   // 4 or 8
   bool write = false;
   std::uint64_t value = 0;

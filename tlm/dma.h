@@ -38,7 +38,7 @@ struct dma_request : transaction {
   dma_source source = dma_source::payload;
   bool failed = false;
   bool damaged = false;
-  bool ruined = false;  // a write: what it writes is known to be wrong, and its code will say so
+  bool ruined = false;  // a write with known wrong bytes, stored with a code that does not fit
   std::uint32_t bytes = 0;
   std::uint64_t address = 0;
   std::byte* data = nullptr;

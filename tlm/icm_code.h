@@ -16,7 +16,7 @@ enum class icm_check : std::uint8_t { none, parity, secded };
 enum class word_state : std::uint8_t { good, corrected, damaged };
 
 std::uint8_t code_of(icm_check check, std::uint32_t word);
-// Checks a word that was read with its code; corrects what can be corrected.
+// Checks a word against its code, as read together; corrects a correctable error.
 word_state mend(icm_check check, std::uint32_t& word, std::uint8_t code);
 
 }  // namespace hcasim

@@ -83,7 +83,7 @@ void memory_access::ask(lease& k, const transfer& tr, const memory_range& range,
   k.length = length + range.before;
 }
 
-// The pieces of [va, va + checked) of an indirect region whose key has been granted.
+// Finds the pieces of [va, va + checked) of an indirect region whose key has been granted.
 task<verdict> memory_access::resolve(transfer& tr, const memory_range& range, unsigned depth, std::vector<leaf>& leaves,
                                      ps& t) {
   if (depth > max_indirection) co_return verdict::table_error;

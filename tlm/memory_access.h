@@ -26,7 +26,7 @@
 
 namespace hcasim {
 
-// On whose behalf a key is used.
+// The user of a key.
 struct access_owner {
   std::uint32_t pd = 0;
   std::uint32_t qpn = 0;
@@ -50,10 +50,10 @@ struct memory_range {
 
 // The place where an access to an on-demand region found no page.
 struct missing_page {
-  std::uint32_t index = 0;  // of the region's key
+  std::uint32_t index = 0;  // index of the region's key
   bool write = false;
-  std::uint64_t va = 0;      // in the region's table
-  std::uint64_t length = 0;  // that the access still wants from there on
+  std::uint64_t va = 0;      // VA in the region's table
+  std::uint64_t length = 0;  // bytes from va on that the access still needs
   std::uint64_t operation = 0;
 };
 
@@ -72,7 +72,7 @@ class memory_access {
     std::uint32_t pending = 0;
     bool open = true;      // more may be requested
     bool failed = false;   // a DMA could not reach its address
-    missing_page missing;  // of a move that ended in page_fault
+    missing_page missing;  // the page of a move that ended in page_fault
     lease* leases = nullptr;
     ps last{0};
     std::coroutine_handle<> waiter;

@@ -34,7 +34,7 @@ struct pcie_extension : tlm::tlm_extension<pcie_extension> {
   bool no_snoop = false;
   pcie_address_type address_type = pcie_address_type::untranslated;
   pcie_message message = pcie_message::none;
-  std::uint8_t code = 0;  // of a message; of a translation request: ats_no_write
+  std::uint8_t code = 0;  // code of a message, or ats_no_write of a translation request
   std::uint16_t tag = 0;
   std::uint64_t operation = 0;  // as in tlm/operation.h
   void* owner = nullptr;        // the initiator's own record of this burst

@@ -27,14 +27,14 @@ struct key_request : transaction {
   std::uint32_t rights = 0;  // enum hca_access bits that are needed; 0 = local read
   std::uint32_t pd = 0;
   std::uint32_t qpn = 0;
-  std::uint32_t generation = 0;  // of the QP
-  std::uint16_t function = 0;    // of the QP
+  std::uint32_t generation = 0;  // the QP's generation
+  std::uint16_t function = 0;    // the QP's function
   std::uint64_t va = 0;
   std::uint64_t length = 0;
-  translation map;                 // of a granted access
+  translation map;                 // valid for a granted access
   std::uint64_t va_offset = 0;     // translate va + va_offset (zero-based windows)
   std::uint64_t epoch = 0;         // the reference held
-  std::uint64_t parent_epoch = 0;  // and the one to the region of the window; 0 = the region was not looked at
+  std::uint64_t parent_epoch = 0;  // reference to the window's region; 0 = the region was not checked
   hca_element piece{};             // element: where `va` lies
 
   // Returns the index of the region through which a granted access translates; for a window, its parent's.

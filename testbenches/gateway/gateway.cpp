@@ -210,7 +210,7 @@ void router::leave() {
   packet& p = *leaving_.pop();
   leaving_bytes_ -= p.wire_bytes();
   leaving_packets_.set(leaving_.size(), now());
-  target_socket<packet>::respond(p, now());  // it is the gateway's alone from here on
+  target_socket<packet>::respond(p, now());  // the gateway owns the packet from here on
   if (emit(p)) {
     packets_.put(p);
   } else {

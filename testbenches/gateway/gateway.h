@@ -7,7 +7,7 @@
 // recovers them. Bytes from outside are checked in full (tlm/roce/frame.h), and packets of the fabric by their ICRC, which ends
 // here.
 //
-// The unit is also what keeps simulated time at the wall clock (pacer.h): it looks outside at every step.
+// The unit also keeps simulated time at the wall clock (pacer.h): it looks outside at every step.
 #pragma once
 
 #include <array>

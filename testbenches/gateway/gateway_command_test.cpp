@@ -30,7 +30,7 @@ class gateway_command : public ::testing::Test {
     return run_program("timeout 100",
                        fmt::format("{} gateway -o {} --force {} -- {}", places::program, out_ / folder, options, program));
   }
-  // One of two fabrics that are joined: 1 or 2.
+  // Runs one of two joined fabrics: 1 or 2.
   [[nodiscard]] outcome side(int n, const std::string& program) const {
     return run(std::to_string(n),
                fmt::format("--address 192.168.77.{0} --listen {2}.{0}:47912 --peer {2}.{1}:47912 --loopback {2}", n, 3 - n,

@@ -1,5 +1,5 @@
-// Frames as datagrams on the loopback, as QEMU's `-netdev dgram` sends them: one frame, one datagram. No address but those of
-// 127.0.0.0/8 is ever bound or sent to.
+// Frames as datagrams on the loopback, in the form of QEMU's `-netdev dgram`: one frame, one datagram. Only addresses of
+// 127.0.0.0/8 are ever bound or sent to.
 #pragma once
 
 #include <array>

@@ -76,7 +76,7 @@ inline constexpr limit limit_of<ibv_qp>{"a QP", "driver.log_qps, driver.table_by
 template <>
 inline constexpr limit limit_of<ibv_srq>{"an SRQ", "driver.log_qps, driver.table_bytes and hca.command_unit"};
 
-// Throws std::runtime_error: what could not be made, why, and where that is set.
+// Throws std::runtime_error with the object, the reason, and the knob of the limit.
 [[noreturn]] void cannot_make(const limit& of, int error);
 // Returns the object that a verb has made; a null pointer is an error, by errno.
 template <class T>

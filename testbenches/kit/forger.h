@@ -1,4 +1,4 @@
-// Packets that no peer sent, put on the wire in front of an adapter's port, and what the adapter sends.
+// Forged packets, put on the wire in front of an adapter's port, and the adapter's packets.
 #pragma once
 
 #include <functional>

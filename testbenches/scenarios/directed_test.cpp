@@ -37,7 +37,7 @@ std::string ping_trace() {
   return text;
 }
 
-// Set HCASIM_UPDATE_GOLDEN to write the file anew after a change that is meant.
+// HCASIM_UPDATE_GOLDEN writes the file after an intended change.
 TEST(directed, ping_crosses_the_boundaries_as_in_the_golden_trace) {
   const std::string path = std::string(places::source) + "/traces/golden/ping.txt";
   const std::string now_text = ping_trace();
@@ -62,7 +62,7 @@ TEST(directed, a_stall_is_what_the_disturbed_latencies_are_later) {
   const latency_record still{{1_us, 2_us, 3_us}};
   EXPECT_EQ(stall_of(still, {{3_us, 1_us, 2_us}}), 0_us);  // the same, in another order
   EXPECT_EQ(stall_of(still, {{4_us, 2_us, 3_us}}), 1_us);
-  EXPECT_EQ(stall_of(still, {{2_us, 1_us, 6_us, 100_us}}), 1_us);  // of as many
+  EXPECT_EQ(stall_of(still, {{2_us, 1_us, 6_us, 100_us}}), 1_us);  // compared with as many
   EXPECT_EQ(stall_of(still, {{1_us, 1_us, 1_us}}), 0_us);          // never negative
   EXPECT_EQ(still.percentile(50), 2_us);
   EXPECT_EQ(still.percentile(99), 3_us);
@@ -184,7 +184,7 @@ TEST(directed, queues_of_the_adapter_follow_littles_law) {
   expect_little(adapter.doorbell, "fifo", {"fifo_wait"});
 }
 
-// The goodput of large WRITEs is the link's share for payload, or what PCIe allows.
+// The goodput of large WRITEs is the link's share for payload, or the limit of PCIe.
 TEST(directed, goodput_of_large_writes_is_the_links_payload_share) {
   system_config c = world::two_nodes();
   c.link.rate = {40e9};

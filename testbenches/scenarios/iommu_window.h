@@ -13,10 +13,10 @@
 namespace hcasim::kit {
 
 struct window_options {
-  std::uint32_t reads = 4000;    // that are measured, for each window
+  std::uint32_t reads = 4000;    // measured reads of each window
   std::uint32_t warm_up = 4000;  // before them
   std::uint32_t bytes = 64;
-  measured_parts parts{};  // one of each window
+  measured_parts parts{};  // one part for each window
 };
 
 struct window_point {

@@ -17,13 +17,13 @@ namespace hcasim::kit {
 
 struct lifecycle_options {
   std::vector<std::uint32_t> live_keys = {1, 64, 4096, 65536};
-  std::uint32_t changes = 200;   // of each way at least: half of them revoke, half grant
+  std::uint32_t changes = 200;   // at least, for each way: half of them revoke, half grant
   std::uint32_t lanes = 4;       // connections of the traffic, one WRITE of 64 B outstanding on each
   std::uint32_t traffic = 4000;  // WRITEs that measure the traffic, at least
-  measured_parts parts{};        // one of each way
+  measured_parts parts{};        // one part for each way
 };
 
-// In the order in which they ended.
+// Latencies in the order of completion.
 struct latency_record {
   std::vector<ps> latencies;
 
@@ -41,7 +41,7 @@ struct lifecycle_row {
   // quiet
   std::uint32_t changes = 0;
   ps total{0};     // from request to effect, summed
-  ps cpu{0};       // of that, software at work
+  ps cpu{0};       // part of `total`: software at work
   ps commands{0};  // the firmware executing
   ps unit{0};      // window_unit changing keys
   double pcie_bytes = 0;

@@ -22,7 +22,7 @@ class key_rights {
   key_rights(process_context& p, ibv_qp* qp);
   virtual ~key_rights() = default;
 
-  virtual bool open() { return true; }  // what is done once; the peer has no rights afterwards
+  virtual bool open() { return true; }  // done once; the peer has no rights afterwards
   virtual bool grant() = 0;
   virtual bool revoke() = 0;
   virtual bool close() { return true; }

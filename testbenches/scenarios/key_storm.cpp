@@ -35,7 +35,7 @@ struct storm_state {
   out_of_band<std::size_t> broken{2_us};     // a lane, from the writer
   out_of_band<std::size_t> mended{2_us};     // a lane, from the owner
   std::vector<std::unique_ptr<life>> lives;  // all keys there ever were
-  std::vector<life*> current;                // of each window; what the writer knows
+  std::vector<life*> current;                // the writer's knowledge of each window
   bool over = false;
   bool writer_gone = false;
 

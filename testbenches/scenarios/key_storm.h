@@ -16,7 +16,7 @@
 namespace hcasim::kit {
 
 struct storm_options {
-  int type = 1;                    // of the windows
+  int type = 1;                    // type of the windows
   std::uint64_t changes = 20'000;  // opened and closed
   std::uint32_t windows = 64;
   std::uint32_t lanes = 8;   // connections of the writer, one WRITE outstanding on each

@@ -122,7 +122,7 @@ void writer(stream_state& s, cpu& c, node& n) {
 
   std::vector<ibv_wc> wc(std::max<std::size_t>(o.window, 16));
   std::vector<std::uint32_t> freed(qps.size());
-  // Posts what is free on the QP: all at once, or in batches of one size until the end is near.
+  // Posts requests into free slots of the QP: all at once, or in batches of one size until the end is near.
   const auto post_freed = [&](std::size_t qp) {
     if (o.batch == 0) return post(qp, std::exchange(freed[qp], 0));
     bool ok = true;

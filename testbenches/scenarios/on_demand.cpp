@@ -236,7 +236,7 @@ class paging_owner {
       }
       s_.out->touches.push_back(row);
     }
-    // The owner's own operations: its memory is what is gathered, and where READ responses land.
+    // Runs the owner's own operations: they gather from its memory, and READ responses land there.
     const region far = p_.allocate(page, pinned_rights);
     for (const bool read : {false, true}) {
       touch_row row;
@@ -252,7 +252,7 @@ class paging_owner {
       s_.out->touches.push_back(row);
     }
   }
-  // To itself over a pair of QPs of its own.
+  // Runs one to itself over a pair of its own QPs.
   ps own(const region& r, const region& far, bool read) {
     if (!loop_[0]) {
       for (ibv_qp*& qp : loop_) qp = p_.create_qp();

@@ -13,11 +13,11 @@
 namespace hcasim::kit {
 
 struct paging_options {
-  std::uint32_t pages = 512;  // of the buffer
+  std::uint32_t pages = 512;  // pages of the buffer
   std::uint32_t window = 8;   // operations under way
   std::uint32_t takes = 200;  // pages taken back under traffic
   std::vector<double> shares = {0.01, 0.05, 0.1, 0.25, 0.5, 1};
-  measured_parts parts{};  // one of each table
+  measured_parts parts{};  // one part for each table
 };
 
 // One operation of 4 KiB, alone: with the page never used before, and again.

@@ -17,7 +17,7 @@ namespace hcasim::kit {
 struct path_options {
   std::uint64_t smallest = 4_KiB;  // messages, in steps of four times
   std::uint64_t largest = 4_MiB;
-  std::uint64_t bytes = 8_MiB;  // of each stream, at least 16 windows of messages
+  std::uint64_t bytes = 8_MiB;  // bytes of each stream, at least 16 windows of messages
   std::uint32_t window = 16;    // messages under way at most
   bool both_ends = false;       // from the memory of node 0's GPU as well
 };
@@ -32,13 +32,13 @@ struct link_bytes {
 
 struct path_outcome {
   bool into = true;       // the GPU of node 1
-  bool from_gpu = false;  // of node 0, instead of its memory
+  bool from_gpu = false;  // from node 0's GPU instead of its memory
   bool bounced = false;
   std::uint64_t size = 0;
   std::uint64_t messages = 0;
-  std::uint64_t steady = 0;  // of them, those behind the first two windows: the pipe is full from there on
+  std::uint64_t steady = 0;  // messages behind the first two windows, with a full pipe
   ps took{0};                // for these
-  ps latency{0};             // of a message alone, on the average
+  ps latency{0};             // mean of a message alone
   ps cpu{0};                 // software of node 1, for each message of the stream
   link_bytes pcie;
   bool intact = false;
@@ -66,7 +66,7 @@ struct taking_options {
 
 struct taking {
   std::uint64_t in_flight;  // accesses that the adapter of node 1 had granted and not finished
-  ps latency;               // of the callback
+  ps latency;               // latency of the callback
 };
 
 struct takings_result {

@@ -82,7 +82,7 @@ TEST(peer_direct, the_paths_out_of_the_gpu_cross_over) {
   EXPECT_LT(of(r, false, false, 1_MiB).goodput(), of(r, false, true, 1_MiB).goodput());
   EXPECT_GT(of(r, true, false, 4_KiB).goodput(), 1.1 * of(r, true, true, 4_KiB).goodput());
   EXPECT_GT(of(r, true, false, 1_MiB).goodput(), 0.99 * 100e9 * 4096 / 4122) << "a stream, and not its beginning and end";
-  // Direct: what the BAR gives.
+  // Direct: the rate of the BAR.
   EXPECT_NEAR(of(r, false, false, 1_MiB).goodput() / s.nodes[1].peer[0].read_rate.bits_per_second, 1.0, 0.05);
   for (const std::uint64_t size : {4_KiB, 64_KiB, 1_MiB}) {
     const double direct = of(r, true, false, size).goodput();

@@ -57,7 +57,7 @@ host_end::host_end(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32
   qp_options q = s.qp();
   q.receive_depth = receives;
   const std::uint32_t targets = s.o.targets;
-  // With room to spare: a CQ that is nearly full is asked for its consumer index at each completion.
+  // Room to spare: the adapter reads the consumer index of a nearly full CQ at each completion.
   const auto most = static_cast<int>(std::max(1024U, 2 * targets * (q.receive_depth + 2)));
   cq_ = made(ibv_create_cq(c, p_.context, most, nullptr, nullptr, 0));
   for (reuse_state::link& l : s.links) {

@@ -34,7 +34,7 @@ class target_end {
   reuse_outcome& out_;
   ibv_qp* qp_ = nullptr;
   region source_;           // holds the stream
-  std::uint64_t left_ = 0;  // of the stream, that this target has still to send
+  std::uint64_t left_ = 0;  // bytes of the stream that this target has still to send
   std::uint32_t outstanding_ = 0;
   bool done_ = false;
   bool ok_ = true;

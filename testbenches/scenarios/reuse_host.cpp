@@ -77,7 +77,7 @@ class host_program final : public host_end {
     ok_ = ok_ && mapping->close();
   }
 
-  // The buffer that a target says is full. Its receive is posted anew when nothing waits for the host.
+  // Returns the next buffer reported full by a target. Its receive is posted again when nothing waits for the host.
   std::uint64_t next_fill() {
     const auto wc = next_write();
     if (!wc) return 0;

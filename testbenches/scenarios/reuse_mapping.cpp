@@ -71,7 +71,7 @@ class kept_mapping : public reuse_mapping {
   std::vector<std::uint32_t> handles_;
 };
 
-// A region per slot whose translation is changed, or that is registered anew; the two halves of its memory take turns.
+// A region for each slot, changed in translation or registered anew; the two halves of its memory take turns.
 class region_mapping : public reuse_mapping {
  public:
   region_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total, bool anew)
@@ -113,8 +113,8 @@ class region_mapping : public reuse_mapping {
   std::vector<ibv_mr*> regions_;
 };
 
-// One region over the buffers that are mapped, re-registered as a whole when one of them changes: what the patent starts from.
-// Its old range is not to be used meanwhile, so a target is told of one buffer at a time.
+// One region over the mapped buffers, re-registered as a whole when one of them changes: the patent's prior art. Its old range
+// must not be used meanwhile, so a target is told of one buffer at a time.
 class whole_mapping : public reuse_mapping {
  public:
   whole_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total)
@@ -146,7 +146,7 @@ class whole_mapping : public reuse_mapping {
   ibv_mr* mr_ = nullptr;
 };
 
-// One region as large as the stream: the bound, and what the others save in pinned memory.
+// One region as large as the stream: the upper bound; the other ways save its pinned memory.
 class fixed_mapping : public reuse_mapping {
  public:
   fixed_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total)

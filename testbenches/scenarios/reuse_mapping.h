@@ -1,4 +1,4 @@
-// The host's side of the ways: how a buffer of the stream is mapped, and what the target has to be told when it changes.
+// The host's side of the ways: the mapping of a stream's buffer, and the message to the target when it changes.
 #pragma once
 
 #include <memory>
@@ -40,11 +40,11 @@ class reuse_mapping {
   [[nodiscard]] grant grant_of(std::uint64_t b, std::uint64_t count, std::uint64_t va, std::uint32_t key) const;
 
   process_context& p_;
-  const std::vector<ibv_qp*>& qps_;  // of each target
+  const std::vector<ibv_qp*>& qps_;  // one for each target
   const reuse_options o_;
   std::uint64_t total_;  // buffers of the whole stream
   std::uint64_t memory_;
-  std::vector<std::uint32_t> filled_;  // of each batch
+  std::vector<std::uint32_t> filled_;  // filled buffers of each batch
 };
 
 }  // namespace hcasim::kit

@@ -49,10 +49,10 @@ struct reuse_state {
   const std::vector<std::uint8_t>& stream;
   std::vector<reuse_mode> modes;
   std::vector<reuse_outcome>* outcomes;
-  std::deque<link> links;  // of each target
+  std::deque<link> links;  // one for each target
   node* host = nullptr;
   std::uint32_t finished = 0;        // targets that have written all of theirs
-  std::optional<node_counts> after;  // of the host, when the last target has
+  std::optional<node_counts> after;  // the host's counts when the last target has finished
 };
 
 // Counts the host's work between the two.

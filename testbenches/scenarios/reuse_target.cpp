@@ -73,9 +73,9 @@ class target_program final : public target_end {
   }
 
   std::uint32_t number_;
-  std::map<std::uint32_t, std::uint32_t> keys_;  // by index: what it can address at the host
+  std::map<std::uint32_t, std::uint32_t> keys_;  // by index: keys for the host's memory
   std::deque<grant> grants_;
-  std::uint64_t position_ = 0;  // in the grant at the front
+  std::uint64_t position_ = 0;  // position in the first grant
 };
 
 }  // namespace

@@ -77,7 +77,7 @@ class receiver {
   process_context& p_;
   ibv_qp* qp_;
   std::uint64_t batch_;  // bytes
-  std::uint64_t bytes_;  // of the transfer
+  std::uint64_t bytes_;  // bytes of the transfer
   std::uint64_t batches_;
   std::uint64_t memory_;
   tcp_window window_;

@@ -57,7 +57,7 @@ TEST(rkey_reuse, batches_are_filled_by_several_targets_in_any_order) {
   EXPECT_EQ(r[7].key_updates, 3U);
 }
 
-// One command for each buffer is what both ways take without batches, and they are within a tenth of each other then.
+// Without batches both ways take one command for each buffer, and are within a tenth of each other.
 TEST(rkey_reuse, a_batch_costs_less_than_its_buffers_one_by_one) {
   const reuse_options o{.buffer = 4_KiB, .buffers = 16, .batch = 8, .message = 4_KiB, .quiet_swaps = 4};
   const auto r = stream(two_nodes(), o, 2_MiB, {reuse_mode::kept_extend, reuse_mode::reregister});
@@ -65,7 +65,7 @@ TEST(rkey_reuse, a_batch_costs_less_than_its_buffers_one_by_one) {
   EXPECT_LT(r[0].first_byte, 2 * r[1].first_byte);
 }
 
-// The credits of a link are a window over its round trip; with enough of them distance costs what is under way.
+// The credits of a link are a window over its round trip; with enough credits distance costs only the bytes under way.
 const std::vector<reuse_mode> over_a_distance = {reuse_mode::kept_extend, reuse_mode::rebind, reuse_mode::fixed};
 
 TEST(rkey_reuse, over_a_distance_the_credits_of_the_link_bind_every_way) {

@@ -42,7 +42,7 @@ class sample_client {
   driver::peer::invalidate_peer_memory invalidate_;
   driver::peer::peer_core* core_ = nullptr;
   void* handle_ = nullptr;
-  std::map<std::uint64_t, range> lent_;  // by a number that is the client's context
+  std::map<std::uint64_t, range> lent_;  // key: a number, the client's context
   std::uint64_t next_ = 1;
   int pins_ = 0;
   int maps_ = 0;

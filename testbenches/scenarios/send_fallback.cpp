@@ -242,7 +242,7 @@ class fallback_target {
     if (next == fallback_step::recover) {
       const std::size_t broken = active_;
       if (way_ == fallback_way::spare) {
-        if (mending_) s_.mended.receive(c_);  // of the abort before
+        if (mending_) s_.mended.receive(c_);  // after the previous abort
         active_ = 1 - active_;
       } else {
         set_up(broken);

@@ -12,9 +12,9 @@
 namespace hcasim::kit {
 
 struct transports_options {
-  std::uint64_t size = 3000;      // of long messages; a datagram is one packet at most
-  std::uint32_t repetitions = 3;  // of each message; the first meets cold caches
-  measured_parts parts{};         // one of each service
+  std::uint64_t size = 3000;      // bytes of long messages; a datagram is one packet at most
+  std::uint32_t repetitions = 3;  // repetitions of each message; the first meets cold caches
+  measured_parts parts{};         // one part for each service
 };
 
 struct transports_row {

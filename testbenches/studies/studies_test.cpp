@@ -75,7 +75,7 @@ class studies : public ::testing::Test {
           << picture << " is not what the study gives: " << points[i].first;
     }
   }
-  // The page's table of numbers: each is what the results say, rounded.
+  // Compares the page's table of numbers with the rounded results.
   void compare_numbers(const std::string& name, const std::string& page, const std::set<std::string>& left_out) {
     static const std::regex line(R"(\| `([^`]+)` \| (?:`([^`]+)`)? ?\| ([-0-9.]+)[^|]*\|)");
     int numbers = 0;
@@ -201,7 +201,7 @@ TEST_F(studies, receive_prefetch) {
   for (const int n : {2, 4, 8, 16, 32}) EXPECT_NEAR(of("4 KiB, SRQ", n), of("4 KiB", n), 0.05 * of("4 KiB", n));
 }
 
-// A tag carries MRRS in the time of a read, up to what the link takes.
+// A tag carries MRRS in the time of a read, up to the link's rate.
 TEST_F(studies, write_tags) {
   if (std::system("command -v ib_write_bw >/dev/null 2>&1") != 0) GTEST_SKIP() << "perftest is not installed";
   run("write_tags");

@@ -12,7 +12,7 @@
 namespace hcasim {
 namespace {
 
-// A queue, and what ran when.
+// A queue, and the record of its runs.
 class worker : public unit {
  public:
   struct entry {

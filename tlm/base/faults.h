@@ -13,7 +13,7 @@ namespace hcasim {
 
 struct fault_kind {
   std::string_view name;
-  std::string_view text;  // what happens, and what `count` and `length` mean for it
+  std::string_view text;  // the effect, and the meaning of `count` and `length`
 };
 
 // A place that can fail: "node*.hca.dma_engine".

@@ -27,7 +27,7 @@ inline sc_core::sc_time to_sc(ps t) {
 
 namespace detail {
 inline const sc_core::sc_time* const kernel_clock = &sc_core::sc_get_curr_simcontext()->time_stamp();
-inline ps reached{0};               // by the event queue, which may be ahead of the kernel while nothing else happens
+inline ps reached{0};               // time of the event queue, which may be ahead of an idle kernel
 inline bool kernel_touched = true;  // the kernel's next activity may have changed
 }  // namespace detail
 

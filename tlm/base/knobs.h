@@ -36,7 +36,7 @@ struct knob {
   std::string_view name;
   knob_kind kind;
   target value;
-  double min;  // in the base unit of the kind: 1, cycles, ps, bytes, bit/s, Hz, 1
+  double min;  // unit by kind: 1, cycles, ps, bytes, bit/s, Hz, 1
   double max;
   std::string_view help;
   std::vector<std::string_view> choices;  // kinds choice and path

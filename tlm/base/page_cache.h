@@ -49,7 +49,7 @@ class page_cache {
   }
   // Returns whether another entry was evicted.
   bool put(std::uint32_t source, std::uint64_t address, unsigned shift, std::uint64_t value, unsigned rights);
-  // Forgets what covers any byte of [first, last]; returns how many entries.
+  // Forgets entries that cover any byte of [first, last]; returns their number.
   std::uint64_t drop(std::uint32_t source, std::uint64_t first, std::uint64_t last);
 
   [[nodiscard]] std::uint64_t held() const { return held_[0] + held_[1] + held_[2]; }

@@ -1,5 +1,5 @@
 // A free list of reusable objects. `get` allocates only when the pool is empty; objects keep their address for life.
-// Contract: the caller returns every object exactly once, and resets what it needs to after `get`.
+// Contract: the caller returns every object exactly once, and resets members as needed after `get`.
 #pragma once
 
 #include <algorithm>

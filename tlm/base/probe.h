@@ -46,7 +46,7 @@ class probe {
 struct probe_entry {
   std::string name;
   unsigned width;                   // bits, 1..64
-  std::vector<std::string> labels;  // what values 0, 1, ... mean; empty for a number
+  std::vector<std::string> labels;  // names of values 0, 1, ...; empty = a number
   probe* signal;
 };
 

@@ -152,7 +152,7 @@ class time_wheel {
   }
 
   ps next_ = never;
-  std::uint64_t first_ = 0;  // in use, if any is near
+  std::uint64_t first_ = 0;  // the first slot in use; valid while near_ > 0
   std::uint64_t base_ = 0;   // no slot in use lies before it
   std::size_t near_ = 0;     // items in slots
   std::size_t size_ = 0;

@@ -1,4 +1,4 @@
-// The list of future work against a sorted map, reminders, and what a server refuses.
+// The list of future work against a sorted map; reminders; refusals of a server.
 #include "tlm/base/time_wheel.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ namespace hcasim {
 
 struct waiting_note {
   std::string kind;                    // "work request", "DMA read"
-  std::string text;                    // which one: "WRITE of 64 B, QP 7"
+  std::string text;                    // the request: "WRITE of 64 B, QP 7"
   ps since{0};                         // never = no request, but the reason why others wait
   std::string at;                      // the place where it stands
   std::vector<std::string> waits_for;  // places; of several, the first with a request; empty = not known

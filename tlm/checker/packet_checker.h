@@ -12,7 +12,7 @@
 namespace hcasim {
 
 struct packet_rules {
-  bool sealed = true;    // not behind a link that corrupts
+  bool sealed = true;    // false = behind a link that corrupts
   bool ordered = false;  // RC and UC: requests strictly forward, responses never back; no loss, no retransmission
 };
 
@@ -25,7 +25,7 @@ class packet_checker : public protocol_checker<packet> {
   void requested(const packet& p, ps t) override;
 
   const packet_rules rules_;
-  std::map<std::uint64_t, std::uint32_t> last_psn_;  // by destination LID, QPN, and kind
+  std::map<std::uint64_t, std::uint32_t> last_psn_;  // keys: destination LID, QPN, and kind
 };
 
 }  // namespace hcasim

@@ -39,7 +39,7 @@ class pointer_map {
       i = next(i);
     }
     --size_;
-    // Close the gap: move up what would no longer be found.
+    // Closes the gap: moves up entries that could no longer be found.
     for (std::size_t j = next(i); slots_[j].key; j = next(j)) {
       const std::size_t h = home(slots_[j].key);
       if (((j - h) & mask()) >= ((j - i) & mask())) {
@@ -76,7 +76,7 @@ class pointer_map {
     }
   }
 
-  std::vector<slot> slots_;  // as many as a power of two
+  std::vector<slot> slots_;  // a power of two
   std::size_t size_ = 0;
 };
 

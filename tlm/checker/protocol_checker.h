@@ -49,7 +49,7 @@ class checker {
   checker(std::string binding, violation_log& log) : binding_(std::move(binding)), log_(log) {}
   virtual ~checker() = default;
 
-  // Reports what has waited for an answer for longer than `limit`.
+  // Reports requests unanswered for longer than `limit`.
   virtual void check_hangs(ps limit) = 0;
   // Reports unanswered requests and loans older than `limit`.
   virtual void finish(ps limit) = 0;

@@ -38,7 +38,7 @@ enum class frame_kind : std::uint8_t {
   other,        // traffic of another kind
   cut_short,    // shorter than it says, or than its headers
   ip_checksum,  // the IPv4 header is damaged
-  fragment,     // of a datagram
+  fragment,     // a part of an IPv4 datagram
   length,       // UDP and IPv4 disagree, or it is no whole number of words
   icrc,         // the packet is damaged
 };
@@ -48,7 +48,7 @@ std::string_view to_text(frame_kind k);
 // Points into the frame.
 struct parsed {
   frame_kind what = frame_kind::other;
-  endpoint from, to;                     // of ARP: sender and target
+  endpoint from, to;                     // sender and target; ARP's as well
   mac_address destination{};             // of the frame
   std::uint8_t service = 0;              // type of service
   std::span<const std::byte> transport;  // BTH to pad, without the ICRC

@@ -123,7 +123,7 @@ void put16(bytes& frame, std::size_t at, unsigned v) {
   frame[at] = static_cast<std::byte>(v >> 8);
   frame[at + 1] = static_cast<std::byte>(v);
 }
-// After a change of the IPv4 header.
+// Renews the checksum after a change of the IPv4 header.
 void mend_checksum(bytes& frame) {
   put16(frame, 24, 0);
   unsigned sum = 0;

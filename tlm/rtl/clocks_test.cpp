@@ -1,5 +1,4 @@
-// Designs with several clocks and resets: ratios and phases, resets under way and what they end, pins that are looked at by
-// name.
+// Designs with several clocks and resets: ratios and phases, resets under way and their effects, pins accessed by name.
 #include <gtest/gtest.h>
 
 #include <cmath>

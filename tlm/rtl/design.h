@@ -12,7 +12,7 @@
 
 namespace hcasim::rtl {
 
-// A port, or a slice of one: bits [low, low + bits) of what lies at `at`.
+// A port, or a slice of one: bits [low, low + bits) of the memory at `at`.
 struct pin {
   std::string name;
   unsigned bits;
@@ -70,11 +70,11 @@ struct bundle {
   bool late = false;            // out of the RTL: the data is there in the cycle after
   bool falls = false;           // into the RTL: `valid` may fall right before `design::rise`, see there
   const pin* credit = nullptr;  // instead of ready: high for a cycle, one more may be sent
-  unsigned credits = 0;         // that there are after reset
-  unsigned clock = 0;           // which one of the design
+  unsigned credits = 0;         // credits after reset
+  unsigned clock = 0;           // index in design::clocks()
   std::vector<const pin*> data;
   unsigned bits = 0;
-  std::vector<std::string> names;  // of the pins of `data`, in an endpoint
+  std::vector<std::string> names;  // names of the pins of `data`, in an endpoint
 
   [[nodiscard]] field find(const std::string& field_name) const;
 };
@@ -88,7 +88,7 @@ struct endpoint_pins {
 
 struct clock_pin {
   const pin* at;
-  double period;  // in those of the first clock
+  double period;  // in periods of the first clock
   double phase;   // of its first edge, in periods of the first clock
 };
 

@@ -18,11 +18,11 @@ class endpoint {
   virtual ~endpoint() = default;
 
   [[nodiscard]] unsigned clock() const { return clock_; }
-  // Its clock is in reset from now on: what is under way is gone, and told in `losses`.
+  // Ends work under way, reported in `losses`: the endpoint's clock is in reset from now on.
   virtual void was_reset(ps t, std::vector<lost>& losses) = 0;
 
  protected:
-  // Throws std::invalid_argument that names the design, the endpoint and what is wrong. `into`: the RTL answers, or takes.
+  // Throws std::invalid_argument, which names the design, the endpoint and the fault. `into`: the RTL answers, or takes.
   endpoint(shell& of, const std::string& name, const char* kind, bool into) : shell_(of), name_(name) {
     of.design().check_endpoint(name, kind, into);
     of.endpoints_.push_back(this);

@@ -78,7 +78,7 @@ TEST(gates, by_what_is_transferred_are_the_same_for_a_side_with_one_transfer_mor
   }
 }
 
-// In the same era an address that comes again is stalled anew.
+// In the same era a repeated address is stalled anew.
 TEST(gates, tell_one_coming_of_a_thing_from_the_next) {
   std::uint64_t progress = 0;
   gate g(1, "rd", 0.5, false, &progress);

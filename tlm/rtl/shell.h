@@ -27,8 +27,8 @@ namespace hcasim::rtl {
 
 struct shell_options {
   std::uint64_t seed = 1;
-  double stall = 0;     // of each stream, each cycle
-  bool storms = false;  // and now and then a long one
+  double stall = 0;     // probability for each stream and cycle
+  bool storms = false;  // some stalls are very long (tlm/rtl/gate.h)
   // Counts work in an order independent of the RTL: stalls by name count their repetitions from it (tlm/rtl/gate.h).
   const std::uint64_t* progress = nullptr;
   std::uint64_t hang_cycles = 20000;
@@ -68,7 +68,7 @@ class shell : public unit {
   // Gets broken handshakes, hangs, unknown values and ends of the run, with unit, design, time and cycle of the first clock.
   // Without a handler they are fatal SystemC reports.
   std::function<void(const std::string&)> on_violation;
-  // After a reset under way, when it begins.
+  // Called after a reset under way, when it begins.
   std::function<void(const std::vector<lost>&)> on_reset;
 
   // Sets a clock in place of its period in PINS; call before the first edge.
@@ -100,7 +100,7 @@ class shell : public unit {
   static void built_for(const char* unit_name, bool ok, const char* knob, const char* value);
   // Starts the clock, of a design that does something by itself.
   void run() { poke(); }
-  // From the next edge on, as reset in PINS does it, for so many cycles of each clock; or what is of one clock alone.
+  // Resets again from the next edge on, like reset in PINS, for so many cycles of each clock; or resets one clock alone.
   void reset_again(unsigned cycles = 4);
   void reset_again(const std::string& clock_port, unsigned cycles = 4);
   void owe(std::int64_t n) { owed_ += n; }
@@ -163,20 +163,20 @@ class shell : public unit {
   [[nodiscard]] std::string clock_name(const stream& s) const;
   static void copy_inputs(const rtl::design& from, const rtl::design& to);
 
-  static const shell* acting_;  // the one whose design is evaluated
+  static const shell* acting_;  // the shell whose design is being evaluated
 
   const shell_options options_;
   std::unique_ptr<rtl::design> design_;
   std::unique_ptr<rtl::design> other_;  // check_x
   std::vector<domain> domains_;
-  std::vector<domain*> due_;     // at the edge that comes
-  std::vector<stream*> moving_;  // at this one
+  std::vector<domain*> due_;     // clocks of the next edge
+  std::vector<stream*> moving_;  // streams that transfer at this edge
   std::deque<stream> streams_;
   std::vector<stream*> into_;
   std::vector<stream*> out_of_;
-  std::vector<stream*> followers_;  // that must follow the RTL's side
+  std::vector<stream*> followers_;  // streams that must follow the RTL's side
   bool may_rest_ = false;
-  bool rests_ = false;  // nothing is offered to the RTL, and what it offers is taken
+  bool rests_ = false;  // nothing is offered to the RTL, and its offers are taken
   std::vector<endpoint*> endpoints_;
   std::deque<watched> watched_;
   rtl::effort effort_;
@@ -186,7 +186,7 @@ class shell : public unit {
   bool poked_ = false;
   bool turned_ = true;        // an input other than a clock, since the design was evaluated
   bool reset_turned_ = true;  // a reset
-  bool side_set_ = true;      // of these one that is of no stream
+  bool side_set_ = true;      // one of these inputs belongs to no stream
   bool in_edge_ = false;
   bool stopped_ = false;
   bool running_ = false;  // the next edge is due in the next cycle

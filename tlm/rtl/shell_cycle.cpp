@@ -1,4 +1,4 @@
-// The cycles of a shell: when clocks rise, what streams do then, and when the clocks stop.
+// The cycles of a shell: when clocks rise and stop, and the work of streams at an edge.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -119,7 +119,7 @@ void shell::edge() {
   const ps t = now();
   moving_.clear();
   in_edge_ = true;
-  // In rest our side of every stream is as it was, and the one clock is due.
+  // In rest the shell's side of every stream is unchanged, and the one clock is due.
   const bool lively = rests_ && followers_.empty() ? look_at(out_of_) : settle(t);
   const bool still = !std::exchange(side_set_, false) && !lively && !other_ && !design_->instrumented() && design_->idle();
   if (steps_) {
@@ -154,7 +154,7 @@ void shell::quiet_edge() {
   wake_for_edge(d.next_at);
 }
 
-// Streams drive their pins, everything settles, and what happens at the edge is known; whether that is anything.
+// Lets streams drive their pins and the design settle, and finds the transfers of the edge; returns whether there is any.
 bool shell::settle(ps t) {
   due_.clear();
   for (domain& d : domains_) {

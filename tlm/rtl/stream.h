@@ -152,11 +152,11 @@ class stream {
   const bool inverted_;
   bool shown_ = false;     // into the RTL: the pin says valid
   bool offered_ = false;   // valid, and not taken yet
-  bool data_due_ = false;  // of what was taken in the cycle before
+  bool data_due_ = false;  // the data of the item taken in the last cycle comes now
   bool ready_ = false;
   bool fired_ = false;
   bool turned_ = false;
-  bool drawn_ = false;  // the stall of what is to be transferred next
+  bool drawn_ = false;  // the stall of the next transfer was drawn
   const std::uint8_t valid_bit_;
   const std::uint8_t* const valid_;  // where its pin lies
   unsigned delay_ = 0;               // cycles that the next transfer is still held back
@@ -168,7 +168,7 @@ class stream {
   const unsigned data_bytes_;
   gate gate_;
   payload sampled_;
-  unsigned credits_;                                   // of the side that sends
+  unsigned credits_;                                   // credits of the sender
   unsigned owed_ = 0;                                  // credits that go back to the RTL
   std::function<std::uint64_t(const payload&)> what_;  // stall_by
   std::string wrong_;

@@ -14,13 +14,13 @@ using whole_unit_maker = void (*)();
 
 struct unit_object {
   static constexpr std::uint32_t this_version = 3;
-  // Changes with the layout of what passes between the two: both must have been compiled with the same headers.
+  // Changes with the layout of types passed between the two: both must have been compiled with the same headers.
   static constexpr std::uint64_t this_layout =
       sizeof(design) | sizeof(bundle) << 16 | sizeof(pin) << 32 | std::uint64_t{payload_bits} << 48;
 
   std::uint32_t version;
   std::uint64_t layout;
-  const char* kind;  // of the unit in whose place it stands
+  const char* kind;  // kind of the replaced unit
   const char* name;
   design_factory make;     // a design for the project's shell,
   whole_unit_maker whole;  // or, of a kind without one, the unit itself

@@ -10,7 +10,7 @@ namespace hcasim::rtl {
 struct verilated_run {
   std::string& why;           // the first reason is kept
   const std::uint64_t& time;  // ps
-  int precision = -12;        // of $time, a power of ten of seconds
+  int precision = -12;        // unit of $time, as a power of ten of seconds
 
   // The design that is evaluated.
   static verilated_run* current;

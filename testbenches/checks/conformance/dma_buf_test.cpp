@@ -333,7 +333,7 @@ TEST(conformance, TC_B07_the_fence_is_waited_for_without_paging) {
         fence->signal();
         c.spend(1_us);
         c.sync();
-        t.buffer->reservation().lock(c);  // held by who waits for the fence
+        t.buffer->reservation().lock(c);  // held by the waiter for the fence
         t.buffer->reservation().unlock();
         t.expect_alive(0, mr->rkey, 0);
       },

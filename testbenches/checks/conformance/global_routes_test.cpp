@@ -27,7 +27,7 @@ CONFORMANCE(TC_H01) {
   ibv_ah_attr to{lid, 2, 1, 1, route_to(lid)};
   ibv_ah* ah = ibv_create_ah(c, t.p.pd, &to);
   ASSERT_NE(ah, nullptr);
-  // The header falls into two segments, the second of which goes on with the payload.
+  // The header spans two segments; the payload begins in the second.
   ASSERT_EQ(post_receive(c, t.b, 4, {{t.there.addr, 13, t.there.mr->lkey}, {t.there.addr + 4096, 1100, t.there.mr->lkey}}), 0);
   const request r{
       .opcode = IBV_WR_SEND, .sges = {{t.here.addr, 1000, t.here.mr->lkey}}, .ah = ah, .qpn = t.b->qp_num, .qkey = ud.qkey};
@@ -65,7 +65,7 @@ CONFORMANCE(TC_H01) {
   EXPECT_EQ(ibv_init_ah_from_wc(c, t.p.context, 1, &wc, &grh, &back), EINVAL);
 }
 
-// The header needs its 40 bytes: what does not fit is dropped as any datagram that is too long.
+// The header needs its 40 bytes: a datagram without room for them is dropped like any one too long.
 CONFORMANCE(TC_H02) {
   base_case t(c, n, ud);
   const std::uint16_t lid = t.p.address_of(t.b).lid;
@@ -227,7 +227,7 @@ global_route from(std::uint16_t source, std::uint16_t dest) {
   return {.source = hca_port_gid(source), .dest = hca_port_gid(dest), .flow = 1, .hop_limit = 1};
 }
 
-// A GRH that is not the peer's, is for another port, or is missing: the packet is dropped, and the QP goes on.
+// A GRH with a foreign source, for another port, or missing: the packet is dropped, and the QP goes on.
 TEST(conformance, TC_H05) {
   run_alone(true, [](cpu& c, node& n, forger& f, process_context& p, ibv_qp* qp, const region& there) {
     const global_route others = from(3, 1);

@@ -326,7 +326,7 @@ TEST(conformance, an_invalidation_is_reported_though_its_qp_goes_into_error) {
 struct invalidators {
   ibv_wc_status local = IBV_WC_GENERAL_ERR;
   ibv_wc_status remote = IBV_WC_GENERAL_ERR;
-  std::uint32_t invalidated = 0;  // by the receive's completion
+  std::uint32_t invalidated = 0;  // from the receive's completion
 };
 invalidators local_against_remote(window_case& t, std::uint32_t key, ps after) {
   EXPECT_EQ(post_receive(t.c, t.b, 4, {{t.there.addr + 8192, 64, t.there.mr->lkey}}), 0);

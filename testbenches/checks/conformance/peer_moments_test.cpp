@@ -11,9 +11,9 @@ namespace {
 
 enum class loss : std::uint8_t { taken_away, deregistered };
 
-constexpr ps lead = 4_us;  // of the first moment before the call
+constexpr ps lead = 4_us;  // from the first moment to the call
 
-// One connection; memory, region and window are made anew for every moment.
+// One connection; memory, region and window are new for every moment.
 struct peer_moments {
   peer_moments(cpu& thread, node& n, loss how, ibv_wr_opcode access, bool by_window)
       : t(thread, n), gpu(thread, n), what(how), opcode(access), bytes(access == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : 2148) {

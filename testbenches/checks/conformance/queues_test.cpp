@@ -166,7 +166,7 @@ void resize_under_way(cpu& c, process_context& p, std::uint64_t seed) {
     }
     if (chance.chance(0.5)) c.spend(ps(static_cast<std::int64_t>(chance.below(3'000'000))));
     poll(chance.below(posted - polled + 1));
-    // Room for what is under way; less would overflow.
+    // Room for the CQEs under way; less would overflow.
     const std::uint64_t wanted = std::bit_ceil(std::max<std::uint64_t>(posted - polled, 1)) << chance.below(3);
     ASSERT_EQ(ibv_resize_cq(c, cq, static_cast<int>(wanted)), 0);
     ASSERT_EQ(static_cast<std::uint64_t>(cq->cqe), wanted);
@@ -261,7 +261,7 @@ TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
   });
 }
 
-// A thread that waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
+// A thread that waits at the old buffer is woken by a CQE in the new one, and an armed CQ stays armed.
 TEST(conformance, a_cq_is_resized_while_a_thread_waits) {
   run_case([](cpu& c, node& n) {
     process_context p(c, n);

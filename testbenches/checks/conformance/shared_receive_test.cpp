@@ -1,4 +1,4 @@
-// Shared receive queues: TC-M21, and what the text around the table says of them [D.1, D.2].
+// Shared receive queues: TC-M21, and the text around the table [D.1, D.2].
 #include <array>
 #include <deque>
 #include <set>
@@ -149,7 +149,7 @@ void jump_about(cpu& c, process_context& p, std::uint64_t seed) {
   }
   std::uint64_t posted = 0;
   std::uint64_t sent = 0;
-  std::array<std::deque<std::uint64_t>, 2> under_way;  // what was sent, by QP
+  std::array<std::deque<std::uint64_t>, 2> under_way;  // sent messages, by QP
   std::set<std::uint64_t> used;
   for (int round = 0; round < 40; ++round) {
     while (posted - sent < depth && !chance.chance(0.2)) {

@@ -1,4 +1,4 @@
-// Windows on address spaces: what they hold, and what goes with the connection [S7, S13, C.1].
+// Windows on address spaces: their holds, and their end with the connection [S7, S13, C.1].
 #include "testbenches/checks/conformance/space.h"
 #include "testbenches/checks/conformance/window.h"
 

@@ -1,4 +1,4 @@
-// UC: TC-A22, and what the text around the table says of it [D.1, D.2, C6.7].
+// UC: TC-A22, and the text around the table [D.1, D.2, C6.7].
 #include "testbenches/checks/conformance/transports.h"
 #include "models/driver/device/access.h"
 #include "models/driver/objects/objects.h"
@@ -150,7 +150,7 @@ TEST(conformance, uc_goes_to_sqe_and_back) {
   });
 }
 
-// Over a link that loses packets: no part of a message is reported, and what is reported is whole.
+// Over a lossy link: no part of a message is reported, and a reported message is whole.
 TEST(conformance, uc_reports_whole_messages_only) {
   system_config config = world::two_nodes();
   config.link.loss = 0.02;

@@ -56,7 +56,7 @@ CONFORMANCE(a_window_says_what_it_is_bound_to) {
   EXPECT_EQ(hcax_query_mw(c, &stranger, &is), ENOENT);
 }
 
-// A program may write to the keys in its structs: what is destroyed is the object itself, and no other that the keys name.
+// A program may write to the keys in its structs: a destroy verb destroys the object itself, and never another one of that key.
 CONFORMANCE(what_is_destroyed_is_not_what_the_keys_name) {
   window_case t(c, n);
   ibv_mw* other = t.bound();

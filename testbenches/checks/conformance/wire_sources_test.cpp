@@ -1,4 +1,4 @@
-// Group TC-A: who a packet comes from [D1].
+// Group TC-A: the source of a packet [D1].
 #include "testbenches/checks/conformance/transports.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/forger.h"

@@ -1,5 +1,5 @@
-// A failing device in the eyes of a program [E11]: its event, the end of its requests, the results of verbs, the objects still
-// to be freed.
+// A failing device as a program sees it [E11]: its event, the end of requests, the results of verbs, the objects still to be
+// freed.
 #include "firmware/abi/pci_config.h"
 #include "testbenches/checks/conformance/base.h"
 

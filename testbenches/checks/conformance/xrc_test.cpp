@@ -12,7 +12,7 @@ namespace {
 inline constexpr qp_options initiator{.type = IBV_QPT_XRC_SEND};
 inline constexpr qp_options target{.type = IBV_QPT_XRC_RECV};
 
-// A connection whose target takes from SRQs, each with a PD and a CQ of its own.
+// A connection whose target takes receives from SRQs, each with its own PD and CQ.
 struct shared_end {
   ibv_pd* pd = nullptr;
   ibv_cq* cq = nullptr;
@@ -83,7 +83,7 @@ struct xrc_case {
   ibv_qp* b = nullptr;
 };
 
-// One connection, two SRQs: each request names its own, whose PD judges and whose CQ completes.
+// One connection, two SRQs: each request names an SRQ, whose PD judges and whose CQ completes.
 CONFORMANCE(TC_H11) {
   xrc_case t(c, n);
   for (int round = 0; round < 3; ++round) {

@@ -15,7 +15,7 @@ struct bait {
   std::uint32_t key = 0;
   std::uint64_t va = 0;
   std::uint64_t bytes = 0;
-  unsigned access = 0;  // of a key that is none any more: 0
+  unsigned access = 0;  // 0 = a dead key
   bool may_go = false;  // a peer may invalidate it
 };
 

@@ -226,7 +226,7 @@ extern "C" const char* __asan_default_options() {  // NOLINT(bugprone-reserved-i
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static auto& all = *new exchange;  // it outlives the kernel
+  static auto& all = *new exchange;  // never deleted: must outlive the kernel
   if (size != 0) all.run({data, size});
   return 0;
 }

@@ -11,9 +11,9 @@ namespace hcasim::kit {
 
 class key_ledger {
  public:
-  // Rights are those of verbs (IBV_ACCESS_REMOTE_...).
+  // A grant; its rights are IBV_ACCESS_REMOTE_... of verbs.
   struct grant {
-    std::uint32_t key;  // as it is written, with all its 32 bits
+    std::uint32_t key;  // with all its 32 bits
     unsigned access;
     std::uint64_t va;
     std::uint64_t bytes;
@@ -47,7 +47,7 @@ class key_ledger {
   [[nodiscard]] std::uint64_t misused() const;
 
  private:
-  static constexpr std::size_t remembered = 128;  // and all that hold
+  static constexpr std::size_t remembered = 128;  // in addition to all that hold
   struct entry {
     grant given;
     ps from;
@@ -61,7 +61,7 @@ class key_ledger {
              u.va - g.va <= g.bytes && u.bytes <= g.bytes - (u.va - g.va);
     }
   };
-  std::vector<entry> entries_;  // in the order in which they were given
+  std::vector<entry> entries_;  // in the order of the grants
   struct doubt {
     std::vector<use> any;
     std::uint64_t bytes;

@@ -32,8 +32,8 @@ enum class change : std::uint8_t {
   invalidate,
   free_window,
   orphan,       // the region of the window is de-registered
-  fast_orphan,  // and one that was registered fast
-  fast_local,   // of a region that is registered fast: LOCAL_INV
+  fast_orphan,  // the same for a fast-registered region
+  fast_local,   // LOCAL_INV of a fast-registered region
   fast_remote,  // SEND_WITH_INV, on another QP
   shrink,
   remap,
@@ -269,7 +269,7 @@ class race {
         EXPECT_EQ(x_deregister_part(c_, p_.context, key_, handle_, &r), 0);
         break;
       }
-      case change::remap: {  // all of it is reached at other VAs then
+      case change::remap: {  // later accesses go to other VAs
         const x_buffer more{memory_.begin() + 9 * page, page};
         x_result r;
         EXPECT_EQ(x_reregister_add(c_, p_.context, key_, {&more, 1}, &r, x_any_va, X_REMAP), 0);
@@ -371,8 +371,8 @@ class race {
   std::uint64_t inbox_ = 0;
   std::uint64_t old_ = 0;
   std::uint64_t next_ = 0;
-  std::uint64_t va_ = 0;   // of the old memory, to the peer
-  std::uint32_t key_ = 0;  // of the accesses
+  std::uint64_t va_ = 0;   // VA of the old memory for the peer
+  std::uint32_t key_ = 0;  // key of the accesses
   std::uint32_t space_ = 0;
   std::uint32_t handle_ = 0;
   std::deque<shot> shots_;
@@ -401,7 +401,7 @@ void no_byte_after_the_change(change what, use how, air path, setting where) {
   EXPECT_EQ(run_forged(config_of(where, path),
                        [&](cpu& c, node& n, forger& f) {
                          race r(c, n, f, what, how, path, lead);
-                         // With losses twice: each time others are lost.
+                         // Losses twice: other packets are lost each time.
                          for (int sweep = path == air::lossy ? 2 : 1; sweep != 0; --sweep) {
                            ps until = r.run(0_ns);
                            for (ps at = step; at < until && !::testing::Test::HasFailure(); at += step) {

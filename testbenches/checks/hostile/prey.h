@@ -43,7 +43,7 @@ struct shared_receives {
 
   std::uint32_t number;  // any: it is being made
   std::size_t domain;
-  bool granted;  // it is of the PD of the grants
+  bool granted;  // its PD is that of the grants
   ps until = never;
   std::deque<posted_receive> receives;
 };
@@ -52,15 +52,15 @@ struct prey {
   std::uint32_t qpn = 0;   // 0 = there is none
   std::uint32_t here = 0;  // its peer's, another one in each life; 0 = it has none
   ibv_qp_type type = IBV_QPT_RC;
-  bool granted = true;                   // it is of the PD of the grants; of an XRC target its SRQs are
-  bool global = false;                   // it sends with a GRH, and hears nothing without
-  std::size_t domain = 0;                // of an XRC target
-  std::array<std::uint32_t, 2> srqns{};  // of its domain: of the PD of the grants, and of another
-  std::uint32_t srqn = 0;                // of the message under way
+  bool granted = true;                   // its PD (an XRC target: its SRQs' PD) is that of the grants
+  bool global = false;                   // sends with a GRH, and drops packets without
+  std::size_t domain = 0;                // domain of an XRC target
+  std::array<std::uint32_t, 2> srqns{};  // SRQs of its domain: with the PD of the grants, and with another
+  std::uint32_t srqn = 0;                // SRQ of the message under way
   std::uint32_t expected = 0;            // PSN of the next request, as far as the answers tell
   std::uint32_t left = 0;                // bytes of the message under way
   bool writing = false;
-  bool broken = false;  // it has refused something, and is in error
+  bool broken = false;  // has refused a packet, and is in error
 
   // A packet that has reached its requester or responder.
   struct arrival {
@@ -76,8 +76,8 @@ struct prey {
   std::deque<arrival> came;
   std::deque<arrival> firsts;         // packets of WRITEs, without payload: the others may come much later
   std::deque<packet_header> asked;    // its own requests, the last ones
-  std::deque<packet_header> fetches;  // and READs and atomics
-  std::deque<packet_header> due;      // of these, not answered yet
+  std::deque<packet_header> fetches;  // its own READs and atomics, the last ones
+  std::deque<packet_header> due;      // unanswered ones of `fetches`
   std::uint32_t due_index = 0;
 
   // The terms of a life: its peer, and its rights.

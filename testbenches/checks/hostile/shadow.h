@@ -1,9 +1,9 @@
 // The expected memory of a process, whatever packets it receives. A second account of every byte of an arena, kept by the
 // granting software alone.
 //
-// The value of a byte tells what it is: 01...... private, 00...... public (both follow from its address), 1....... sent by the
-// hostile peer. Outside grants all bytes are private; under a grant they are public until they are written. A burst that
-// touches a byte is held against the grants of its time, a READ response against what its READ may show.
+// The value of a byte tells its state: 01...... private, 00...... public (both follow from its address), 1....... sent by the
+// hostile peer. Outside grants all bytes are private; under a grant they are public until written. A burst is compared with the
+// grants of its time, a READ response with the bytes its READ may show.
 #pragma once
 
 #include <cstdint>

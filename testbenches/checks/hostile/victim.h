@@ -38,17 +38,17 @@ class victim {
     bool connected = false;
     ibv_ah* ah = nullptr;
     std::array<bool, groups> member{};
-    region inbox, receive, outbox;  // of each PD
+    region inbox, receive, outbox;  // one for each PD
   };
   // An SRQ of one of two domains, in each life of any PD, and the memory of its receives.
   struct shared_end {
     std::size_t domain = 0;
     ibv_srq* srq = nullptr;
-    bool granted = false;           // of the PD of the grants
-    std::array<region, 2> receive;  // as of the other PD, and as of that one
+    bool granted = false;           // its PD is that of the grants
+    std::array<region, 2> receive;  // buffers in the other PD, and in that of the grants
   };
   enum class kind : std::uint8_t { region, window, fast_region };
-  // Four pages, and what of them is granted.
+  // Four pages, and their granted part.
   struct ground {
     kind way = kind::region;
     std::uint64_t begin = 0;

@@ -31,7 +31,7 @@ bool is_send(const packet_header& h) {
   return op <= wire::send_only_imm || op == wire::send_last_inv || op == wire::send_only_inv;
 }
 
-// The bytes of `r` are those of the payload from `offset` on.
+// Returns whether the bytes of `r` equal the payload from `offset` on.
 bool holds(const prey::arrival& a, std::uint64_t offset, const dma_request& r) {
   return offset <= a.payload.size() && r.bytes <= a.payload.size() - offset &&
          std::equal(r.data, r.data + r.bytes, a.payload.begin() + static_cast<std::ptrdiff_t>(offset));
@@ -39,7 +39,7 @@ bool holds(const prey::arrival& a, std::uint64_t offset, const dma_request& r) {
 bool holds_anywhere(const prey::arrival& a, const dma_request& r) {
   return std::search(a.payload.begin(), a.payload.end(), r.data, r.data + r.bytes) != a.payload.end();
 }
-// Likewise of a datagram from `offset` of its receive on, which begins with the room of a GRH.
+// Returns the same for a datagram, from `offset` of its receive on; the receive begins with the room of a GRH.
 bool holds_datagram(const prey::arrival& a, std::uint64_t offset, const dma_request& r) {
   if (offset >= wire::grh_bytes) return holds(a, offset - wire::grh_bytes, r);
   return offset + r.bytes <= a.grh.size() &&
@@ -127,7 +127,7 @@ bool witness::reaches(const prey& q, const arrival& a) const {
   return std::any_of(srqs.begin(), srqs.end(), [&](const shared_receives& s) { return s.granted && is_named(s, q, a); });
 }
 
-// By the port and its QP: it is of the partition, from the peer, and the QP had the right at some time since.
+// Returns whether port and QP admit the packet: right partition, from the peer, and the QP had the right at some time since.
 bool witness::admitted(const prey& q, const arrival& a, unsigned access) const {
   const packet_header& h = a.header;
   const bool datagram = a.type == IBV_QPT_UD;
@@ -186,7 +186,7 @@ void witness::placed(const dma_request& r, std::uint64_t va) {
           if (va >= h.va && holds(a, va - h.va, r)) use(a, h, IBV_ACCESS_REMOTE_WRITE, h.dma_length);
           continue;
         }
-        for (const arrival& first : q.firsts) {  // of its message
+        for (const arrival& first : q.firsts) {  // the first packet of its message
           const packet_header& f = first.header;
           if (first.life != a.life || f.srqn != h.srqn || va < f.va || va - f.va >= f.dma_length) continue;
           if (psn_distance(f.psn, h.psn) != static_cast<std::int64_t>((va - f.va) / mtu)) continue;
@@ -216,7 +216,7 @@ bool witness::received(const prey& q, const arrival& a, const dma_request& r, st
   });
 }
 
-// A response to what the QP has asked for. What READs bring ends where the inbox does.
+// Returns whether the packet is a response to the QP's own request. READ responses must end inside the inbox.
 bool witness::responds(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const {
   const packet_header& h = a.header;
   const std::uint8_t op = kind_bits(h.opcode);
@@ -281,7 +281,7 @@ void witness::shows(prey& q, const packet& p) {
                           [&](const prey::place& ran) { return ran.has(c.what); });
     }
     if (c.index == 0) return false;
-    prey::place part = c.what;  // of a READ that goes on
+    prey::place part = c.what;  // the READ goes on
     part.va -= mtu;
     return first == q.shown.end() || std::none_of(first->second.begin(), first->second.end(),
                                                   [&](const prey::place& ran) { return ran.has(part) && ran.end == part.end; });

@@ -22,11 +22,11 @@ inline std::uint8_t read_response(std::uint32_t index, std::uint32_t count) {
 
 class witness {
  public:
-  static constexpr std::uint16_t lid = 0x5aa5;  // of the hostile peer: many bits from those of the others
+  static constexpr std::uint16_t lid = 0x5aa5;  // LID of the hostile peer, many bits different from other LIDs
   static constexpr std::uint32_t qkey = 0x11111111;
   static constexpr std::uint32_t mtu = 1024;
 
-  // `frames`: the pages of what is guarded.
+  // `frames`: the pages of guarded memory.
   witness(hcasim::system& s, const shadow& memory, const virtual_memory& frames);
 
   std::vector<prey> preys;
@@ -60,7 +60,7 @@ class witness {
   // A READ or an atomic as the possible cause of a response, and the part shown by this response.
   struct cause {
     arrival* by;
-    std::uint32_t index;  // of the response
+    std::uint32_t index;  // index of the response
     prey::place what;
   };
   std::vector<cause> causes(prey& q, const packet& p);

@@ -43,7 +43,7 @@ struct place {
 // QPs a (sends) and b (receives) with a CQ and buffers of their own.
 struct pair {
   ibv_cq* cq = nullptr;
-  ibv_srq* srq = nullptr;  // of b, or none
+  ibv_srq* srq = nullptr;  // the SRQ of b; null = none
   ibv_qp* a = nullptr;
   ibv_qp* b = nullptr;
   region from;
@@ -64,7 +64,7 @@ class bed {
 
   // Executes each work request in turn, each for at most `patience`; returns how many ended well, with the right bytes.
   unsigned work(pair& v, unsigned rounds, ps patience = 40_ms);
-  static constexpr unsigned operations = 5;  // of one round; with a space one more
+  static constexpr unsigned operations = 5;  // requests of one round; with a space one more
 
   void flip(std::uint64_t address, std::uint64_t bit);
   [[nodiscard]] bool guards_intact(const pair& v);

@@ -15,14 +15,14 @@ namespace hcasim::testing {
 
 struct walk_options {
   bool racing = false;
-  std::uint64_t seed = 1;  // of the timing, when racing
+  std::uint64_t seed = 1;  // seed of the timing, when racing
 };
 
 struct walk_result {
   std::string problem;  // empty = the system and the oracle agree
   std::uint64_t granted = 0;
   std::uint64_t denied = 0;
-  std::uint64_t changes = 0;  // that took effect
+  std::uint64_t changes = 0;  // changes that took effect
   std::uint64_t refused = 0;
   std::uint64_t responses = 0;  // packets of READs that the owner's adapter sent
   std::uint64_t touched = 0;    // bytes of the owner's memory, by DMA

@@ -24,7 +24,7 @@ struct grant {
   bool live = true;
 };
 
-// The arena is made of blocks, each an allocation that may go and be made anew.
+// The arena is made of blocks, each an allocation that may be freed and made again.
 class peer_walk {
  public:
   peer_walk(cpu& c, node& n, std::uint64_t seed)
@@ -218,7 +218,7 @@ class peer_walk {
     settle();
   }
 
-  static constexpr std::uint64_t arena = 4_MiB;  // of the device's memory, from 0 on
+  static constexpr std::uint64_t arena = 4_MiB;  // bytes of the device's memory, from 0 on
   base_case t_;
   node& n_;
   peer::memory_owner gpu_;

@@ -62,7 +62,7 @@ class walk_owner {
   void changed(bool took_effect);
   // Allows the peer's accesses at the monitor; the owner's own accesses are allowed while they run.
   void show_grants();
-  // Notes what an access under way may find now.
+  // Notes the verdicts possible now for an access under way.
   void see(lane_state& l);
   void register_region(std::uint32_t i, const oracle::rights& r, std::uint32_t first, std::uint32_t length);
   void deregister(std::uint32_t i);

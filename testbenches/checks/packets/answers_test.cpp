@@ -66,7 +66,7 @@ class bench {
     }
   }
 
-  // Whatever the table says of this packet must be what happens.
+  // Expects the table's answer to this packet.
   void check(request_arrival a) {
     a.state = static_cast<std::uint8_t>(setting_.state);
     a.transport = setting_.transport();
@@ -339,7 +339,7 @@ class bench {
   std::uint32_t srqn_ = 0;
   std::uint32_t target_ = 0;
   std::uint32_t expected_ = first_psn;
-  bool fresh_ = false;  // as prepared
+  bool fresh_ = false;  // the QP is as prepared
   request_arrival prepared_;
   unsigned seed_ = 0;
   std::uint64_t cells_ = 0;

@@ -21,7 +21,7 @@ std::string with_rates(const char* law, const workload& w, const std::string& kn
   return text + " M/s";
 }
 
-// For each value, the mean of so many interleavings.
+// Returns, for each value, the mean of so many interleavings.
 std::vector<outcome> runs(const workload& w, const std::string& knob, const std::vector<std::string>& values,
                           unsigned interleavings = 1) {
   std::vector<experiment> list;

@@ -1,4 +1,4 @@
-// One run of a workload with some knobs changed, in a process of its own, and what came of it.
+// One run of a workload with some knobs changed, in a process of its own, and its outcome.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ inline void PrintTo(const workload& w, std::ostream* out) {  // NOLINT(readabili
 }
 
 struct setting {
-  std::string knob;  // as a description writes it: node*.hca.dma_engine.read_tags
+  std::string knob;  // path as in a description: node*.hca.dma_engine.read_tags
   std::string value;
 };
 
@@ -36,18 +36,18 @@ struct experiment {
   std::function<void(setup&)> adjust{};  // before the settings
   ps longer_cables{0};                   // after them
   bool with_times = false;               // the outcome has every completion
-  bool with_counts = false;              // and what every counter counted in the middle part
+  bool with_counts = false;              // with the count of every counter in the middle part
 };
 
 struct outcome {
-  std::string refused;                 // what the program said to the settings; empty = it took them
-  std::string problem;                 // of the run
+  std::string refused;                 // the program's refusal of the settings; empty = accepted
+  std::string problem;                 // failure of the run
   double rate = 0;                     // messages per second in the middle part
   std::vector<std::string> left_over;  // balance.h
   std::vector<std::string> unbalanced;
   std::vector<std::string> unlike_little;
   std::map<std::string, double> busy;    // share of the middle part, by resource
-  std::map<std::string, double> counts;  // by unit and counter, since the traffic began
+  std::map<std::string, double> counts;  // key: unit and counter; since the traffic began
   std::uint64_t messages = 0;
   double middle = 0;  // seconds of simulated time
   std::vector<completed_message> completions;

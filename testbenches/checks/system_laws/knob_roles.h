@@ -26,7 +26,7 @@ struct listed_knob {
   const char* name;  // the last two parts of its path, `*` for any group
   role what;
   bool zero_is_all = false;  // zero: not limited
-  const char* why = "";      // it is no resource
+  const char* why = "";      // reason for role none
 };
 const std::vector<listed_knob>& listed_knobs();
 

@@ -67,7 +67,7 @@ struct bound {
   const char* knob;
   const char* value;
   ps interval;                    // from one to the next
-  std::vector<const char*> what;  // the counters of what is one each
+  std::vector<const char*> what;  // the counters of the unit's operations
   std::vector<setting> also = {};
 };
 void PrintTo(const bound& b, std::ostream* out) {  // NOLINT(readability-identifier-naming): GoogleTest's

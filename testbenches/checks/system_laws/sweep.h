@@ -21,7 +21,7 @@ std::vector<knob_sweep> knobs_of(const workload& w, bool all_values);
 struct changed_knob {
   std::string knob;
   role what = role::none;
-  std::string from;  // what the workload has
+  std::string from;  // value in the workload
   std::string to;
 };
 std::vector<changed_knob> doubled_latencies(const workload& w, void (*adjust)(setup&));

@@ -67,7 +67,7 @@ TEST_P(time_scale, the_same_run_in_twice_the_time) {
   }
 }
 
-// The rates of a workload as it is and half as fast, as means of `interleavings` runs.
+// Returns the rates of a workload at full and at half speed, as means of `interleavings` runs.
 std::vector<outcome> both_speeds(const workload& w, unsigned interleavings) {
   return means_of({{.of = &w}, {.of = &w, .adjust = slow_down}}, interleavings);
 }

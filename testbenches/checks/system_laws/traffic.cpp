@@ -94,7 +94,7 @@ class side {
   struct source {
     std::size_t flow;
     std::vector<lane> lanes;
-    std::size_t first;  // of its lanes among all of this node
+    std::size_t first;  // first of its lanes among all of this node
   };
 
   void make_idle() {
@@ -236,7 +236,7 @@ class side {
   std::vector<std::unique_ptr<target>> targets_;
   std::vector<source> sources_;
   std::vector<lane*> lanes_;
-  std::vector<region> from_;  // of each source
+  std::vector<region> from_;  // one for each source
   std::vector<region> into_;
   ibv_cq* cq_ = nullptr;
 };

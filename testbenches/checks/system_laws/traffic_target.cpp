@@ -192,9 +192,9 @@ void target::look() {
     }
     add(bytes);
   }
-  // A GRH says who sent the last datagram, which is not the message's.
+  // A GRH names the sender of the last datagram; it is no part of the message.
   if (inbox_.mr) add(p_.bytes(inbox_.addr + (o_.how == service::groups ? HCA_GRH_BYTES : 0), o_.size));
-  s_.result->bytes += mixed(hash);  // in whatever order the targets are looked at
+  s_.result->bytes += mixed(hash);  // independent of the order of the targets
   const bool only_adds = o_.mix.size() == 1 && has(o_, op::fetch_add);
   if (only_adds && s_.good() && counted != o_.messages) s_.problem("the counters do not add up to the atomics");
 }

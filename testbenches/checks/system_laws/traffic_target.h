@@ -18,8 +18,8 @@ struct flow_state {
   std::vector<kit::address> sources;
   std::vector<kit::address> targets;
   std::vector<remote_place> regions;
-  std::vector<std::uint32_t> srqns;        // as many as QPs, which use all of them
-  std::vector<std::uint32_t> window_keys;  // of each QP, when it goes through windows
+  std::vector<std::uint32_t> srqns;        // as many as QPs; each QP uses all of them
+  std::vector<std::uint32_t> window_keys;  // window key of each QP, for accesses through windows
 };
 
 struct traffic_state {
@@ -108,7 +108,7 @@ class target {
   const traffic_options& o_;
   kit::process_context& p_;
   std::size_t flow_;
-  std::vector<verbs::ibv_qp*> qps_;  // of a group, its members follow each other
+  std::vector<verbs::ibv_qp*> qps_;  // members of a group follow each other
   verbs::ibv_xrcd* xrcd_ = nullptr;
   std::vector<verbs::ibv_srq*> srqs_;
   std::vector<kit::region> regions_;

@@ -113,7 +113,7 @@ class rtl_device : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(by, rtl_device, ::testing::ValuesIn(engines),
                          [](const auto& engine) { return std::string(engine.param); });
 
-// Words, halves of a register, and several at once; what it refuses reads as ones.
+// Words, halves of a register, and several at once; refused reads return ones.
 TEST_P(rtl_device, registers_are_words) {
   world w(with_device(GetParam()));
   const auto program = [](cpu& c, node& n) {

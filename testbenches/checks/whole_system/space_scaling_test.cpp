@@ -127,7 +127,7 @@ void scales(pattern where, unsigned flags) {
   EXPECT_LE(many.exchange, 1.15 * few.exchange);
   EXPECT_LE(many.removal, 1.15 * few.removal);
   EXPECT_LE(many.addition, 1.15 * few.addition);
-  // With holes the way down the tree is added to it.
+  // With holes the way down the tree costs more.
   const double above = where.in_one_piece() ? 1 : 1.2;
   EXPECT_LE(few.exchange, above * few.reregister);
   EXPECT_LE(many.exchange, above * many.reregister);

@@ -55,7 +55,7 @@ std::string play(const system_config& config, std::vector<program> programs) {
   return text;
 }
 
-// Two connected QPs; `first` has what to do on node 0, `second` on node 1.
+// Two connected QPs; `first` runs on node 0, `second` on node 1.
 struct pair_of_programs {
   using body = std::function<void(process_context&, ibv_qp*)>;
   out_of_band<address> to[2];
@@ -118,7 +118,7 @@ TEST(stall, a_send_without_a_receive_ends_the_run_and_names_both_ends) {
   expect_words(why, {"the run was broken off: the run stands still", "work request", "SEND of 64 B", "what waits for what",
                      "1  work request (SEND of 64 B", "asked to come back", "at node0.hca.requester QP",
                      "2  receive (none is posted", "at node1.hca.responder QP", "which waits for node1.host"});
-  EXPECT_LT(now(), 15_ms);  // and not much later than it must
+  EXPECT_LT(now(), 15_ms);  // soon after the limit
   EXPECT_GE(now(), 5_ms);
   // The text is the one that the documentation shows.
   const std::string page = file_content(fs::path(places::source) / "docs/running.md");

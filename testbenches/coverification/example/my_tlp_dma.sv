@@ -52,7 +52,7 @@ module my_tlp_dma (
 
     output logic idle
 );
-  localparam int BEATS = 4;  // of a piece: no payload limit is below 128 bytes
+  localparam int BEATS = 4;  // beats of a piece: no payload limit is below 128 bytes
   typedef enum logic [2:0] {
     IDLE,
     ASK,
@@ -65,7 +65,7 @@ module my_tlp_dma (
   logic [63:0] from, to, done;
   logic [31:0] left;
   logic asked, failed;  // a copy is asked for; the last one failed
-  logic [2:0] beats, at;  // of this piece
+  logic [2:0] beats, at;  // beats of this piece
   logic [255:0] piece[BEATS];
   assign done = {registers[5], registers[4]};
 
@@ -132,7 +132,7 @@ module my_tlp_dma (
         tx_cpl_tlp_valid <= 1'b1;
         tx_cpl_tlp_data <= window >> {first, 5'd0};
         for (int i = 0; i < 8; i++) tx_cpl_tlp_strb[i] <= there && 11'(i) < words;
-        // Traffic class, attributes and tag are those of the read; what is not there is an unsupported request.
+        // Traffic class, attributes and tag come from the read; a read beyond the registers is an unsupported request.
         tx_cpl_tlp_hdr <= {
           1'b0, there, 6'b001010, h[119:112], 2'b00, h[109:108], 2'b00, there ? h[105:96] : 10'd0,
           requester_id, 2'b00, !there, 1'b0, count,

@@ -14,15 +14,15 @@ namespace hcasim::gateway::testing {
 struct guest_network {
   std::string loopback;           // 127.x.y: .1 is the simulated node, .2 the guest
   unsigned guest_port = 47911;    // frames, at .2
-  unsigned gateway_port = 47912;  // and at .1
-  unsigned tcp_port = 18515;      // of the programs
+  unsigned gateway_port = 47912;  // at .1, too
+  unsigned tcp_port = 18515;      // port of the programs
 };
 
 class guest {
  public:
   static constexpr const char* address = "192.168.77.2";
-  static constexpr const char* node_address = "192.168.77.1";  // of frames
-  static constexpr const char* node_tcp = "10.0.2.100";        // what the guest's programs connect to
+  static constexpr const char* node_address = "192.168.77.1";  // address in frames
+  static constexpr const char* node_tcp = "10.0.2.100";        // address for connections of the guest's programs
 
   // `folder`: with kernel and initramfs, as guest/make_guest has made it.
   guest(const std::string& folder, const guest_network& n);

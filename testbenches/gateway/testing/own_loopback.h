@@ -1,4 +1,4 @@
-// Addresses of tests, and who listens there.
+// Addresses of tests, and their listeners.
 #pragma once
 
 #include <unistd.h>

@@ -8,7 +8,7 @@
 namespace hcasim {
 
 struct new_unit_options {
-  std::string name;  // of the module and the folder
+  std::string name;  // name of the module and the folder
   std::string kind = "key_check";
   std::filesystem::path folder;  // empty: NAME in the current one
 };

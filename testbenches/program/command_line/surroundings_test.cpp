@@ -191,7 +191,7 @@ TEST_F(surroundings, an_earlier_result_that_could_not_be_removed_is_no_obstacle)
   EXPECT_EQ(files(), std::vector<std::string>{"out"});
 }
 
-// With each number of descriptors: done, or refused with the cause.
+// With any number of descriptors the command ends well, or is refused with the cause.
 TEST_F(surroundings, too_few_descriptors_are_named) {
   ASSERT_EQ(hcasim("run count_ticks -o ok").status, 0);
   study();
@@ -203,7 +203,7 @@ TEST_F(surroundings, too_few_descriptors_are_named) {
     unsigned refusals = 0;
     for (unsigned n = 4; n < 24 && !done; ++n) {
       const outcome o = shell(fmt::format("ulimit -n {}; exec $H {}", n, command));
-      if (o.status == 127) continue;  // not even the program's own libraries
+      if (o.status == 127) continue;  // too few for the program's own libraries
       done = o.status == 0;
       EXPECT_TRUE(done || o.status == 2) << n << " " << command << "\n" << o.text;
       EXPECT_EQ(done, o.text.find("Too many open files; ") == std::string::npos) << n << " " << command << "\n" << o.text;

@@ -39,8 +39,8 @@ struct search_path {
   [[nodiscard]] std::optional<std::filesystem::path> find(const std::string& name, const std::filesystem::path& base) const;
 };
 
-// The one document of a YAML file, its text checked for what no description is (a folder, binary, several documents). Null when
-// the file is empty. `mentioned`: where its name was written.
+// Returns the one document of a YAML file; null = the file is empty. Refuses files that are no description (a folder, binary,
+// several documents). `mentioned`: the place where its name was written.
 YAML::Node read_yaml(const std::filesystem::path& file, const place* mentioned = nullptr);
 
 class description {

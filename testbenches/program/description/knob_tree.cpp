@@ -219,7 +219,7 @@ std::vector<std::size_t> knob_tree::match(std::string_view pattern, bool group, 
     std::vector<std::size_t> next;
     for (const std::size_t n : found) {
       for (const std::size_t c : nodes_[n].children) {
-        // A wildcard takes only what fits: `node*.hca` is not about the knob `nodes`.
+        // A wildcard takes only the wanted kind: `node*.hca` does not mean the knob `nodes`.
         const bool fits = !has_wildcard(segment) || (nodes_[c].leaf < 0) == want_group;
         if (fits && glob_match(segment, nodes_[c].name)) next.push_back(c);
       }

@@ -1,4 +1,4 @@
-// Finding what the user may have meant, and matching names against patterns.
+// Suggestions for misspelled names, and matching of names against patterns.
 #pragma once
 
 #include <span>

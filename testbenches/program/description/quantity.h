@@ -10,7 +10,7 @@
 
 namespace hcasim {
 
-// The text says what is wrong and how to mend it.
+// An error whose text tells the fault and the mend.
 class quantity_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,4 +1,4 @@
-// The whole resolved description, with units: what a run was really made with. Reading the YAML back gives the same values.
+// The whole resolved description of a run, with units. Reading the YAML back gives the same values.
 #pragma once
 
 #include <cstdint>

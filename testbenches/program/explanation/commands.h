@@ -49,7 +49,7 @@ class command_follower : public sc_core::sc_module {
     std::string name;
     bool open = false;
     following now;
-    std::deque<following> leaving;  // whose answers have not landed yet, while the next one is executed
+    std::deque<following> leaving;  // commands whose results have not landed yet, while the next one is executed
     ps rung = never;
     ps latest{0};  // when the firmware last asked for something
   };

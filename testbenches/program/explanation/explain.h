@@ -1,4 +1,4 @@
-// hcasim run --explain: where the time of an operation went, and which resources were busy. What binds only a what-if tells.
+// hcasim run --explain: the parts of an operation's time, and busy resources. Only a what-if tells the binding ones.
 #pragma once
 
 #include <string>

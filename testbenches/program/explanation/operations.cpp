@@ -12,7 +12,7 @@ namespace hcasim {
 namespace {
 
 constexpr std::size_t kept = 64;         // doorbells and fetches of a queue pair that an operation to come may have waited for
-constexpr std::uint8_t rnr_mask = 0xe0;  // of a syndrome; the rest is the timer
+constexpr std::uint8_t rnr_mask = 0xe0;  // the kind in a syndrome; the rest is the timer
 constexpr unsigned transport_shift = 5;
 
 }  // namespace
@@ -163,7 +163,7 @@ void operation_follower::reported(const report& r, ps t) {
   }
 }
 
-// A CQE is in host memory. That of the receive carries the number too.
+// A CQE is in host memory; a receive's CQE carries the number, too.
 void operation_follower::written(const dma_request& d, ps begin, ps t) {
   if (d.op != dma_op::write || d.source != dma_source::completion || d.bytes != sizeof(hca_cqe)) return;
   const auto flags = static_cast<unsigned>(d.data[offsetof(hca_cqe, flags)]);

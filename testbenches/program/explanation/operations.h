@@ -93,16 +93,16 @@ class operation_follower : public sc_core::sc_module {
     bool fetches = false;
     bool fails = false;
     bool started = false;  // a packet of it has left
-    bool sent = false;     // and its last one
+    bool sent = false;     // its last packet has left
     bool answered = false;
     bool reported = false;
     bool resting = false;        // until the receiver may be ready, or the page is there
-    std::uint32_t last_psn = 0;  // of its requests, as sent last
+    std::uint32_t last_psn = 0;  // PSN of its last request packet, as sent last
     std::uint64_t bytes = 0;
     std::vector<mark> marks;
     std::vector<wait> waits;
   };
-  using operations = std::map<std::uint64_t, operation>;  // by number
+  using operations = std::map<std::uint64_t, operation>;  // key: number
   // The doorbells and fetches of a send queue, for future operations.
   struct queue {
     struct ring {
@@ -137,7 +137,7 @@ class operation_follower : public sc_core::sc_module {
   static std::size_t side_of(part p);
 
   operations live_;
-  std::map<std::uint32_t, queue> queues_;  // by operation_queue()
+  std::map<std::uint32_t, queue> queues_;  // key: operation_queue()
   std::vector<std::shared_ptr<void>> taps_;
   std::map<std::string, totals> kinds_;
 };

@@ -52,7 +52,7 @@ void put_relief(std::vector<relief>& list, std::string name, const knob_tree::le
   found->settings.push_back({l.path, to});
 }
 
-// The units that have no units within: what one knob of the adapter changes, its clock, is a matter of all of them.
+// Returns whether it is a unit without units inside. The adapter's own knob, its clock, concerns all of its units.
 bool is_unit(const knob_tree& tree, const std::string& unit) {
   const std::string inside = unit + ".";
   const auto& leaves = tree.leaves();

@@ -20,7 +20,7 @@ struct relief {
   std::string unit;  // node*.hca.dma_engine
   bool whole = false;
   bool halves = false;
-  std::string from;  // as a description has it; empty = a whole unit, or the nodes differ
+  std::string from;  // text as in a description; empty = a whole unit, or the nodes differ
   std::string to;
   std::vector<setting> settings;
 };

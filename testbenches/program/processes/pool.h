@@ -15,19 +15,19 @@ namespace hcasim {
 
 struct piece_outcome {
   std::uint64_t id = 0;
-  std::string message;  // what the work returned; empty when it did not come to its end
-  std::string output;   // the end of what it printed
-  int status = 0;       // of waitpid
+  std::string message;  // result of the work; empty = it did not come to its end
+  std::string output;   // the end of its printed text
+  int status = 0;       // from waitpid
   bool timed_out = false;
   double seconds = 0;
-  double cpu_seconds = 0;  // of its process, from beginning to end
+  double cpu_seconds = 0;  // CPU time of its process, from beginning to end
 };
 
 class process_pool {
  public:
   struct options {
     unsigned jobs = 1;
-    std::optional<std::chrono::milliseconds> time_limit{};  // of one piece
+    std::optional<std::chrono::milliseconds> time_limit{};  // for one piece
     int stop_fd = -1;                                       // readable: end
     std::chrono::milliseconds tick{200};                    // how often `idle` is called
   };
@@ -39,7 +39,7 @@ class process_pool {
 
   // The next piece, nothing when there are no more; called when a child may start.
   std::function<std::optional<std::uint64_t>()> next;
-  // In the order they end. May throw: the children are then ended.
+  // Called with each outcome, in the order of the ends. May throw: the children are then ended.
   std::function<void(piece_outcome)> done;
   std::function<void()> idle;
 

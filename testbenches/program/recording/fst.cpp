@@ -57,7 +57,7 @@ fst_file::fst_file(const std::filesystem::path& file, const std::string& version
   std::FILE* const writable = std::fopen(path_.c_str(), "wb");
   if (!writable) cannot_write(path_, errno);
   std::fclose(writable);
-  // The writer deletes what is there before it writes, a device as well.
+  // The writer deletes the old file first, even a device.
   if (!std::filesystem::is_regular_file(file))
     throw input_error(fmt::format("'{}' is not a regular file; an FST needs one", path_));
   errno = 0;

@@ -39,8 +39,8 @@ class fst_file {
   std::vector<std::uint32_t> handles_;
   ps last_{-1};
   std::uint64_t block_ = 0;     // bytes in the block that is being filled, before compression
-  std::uint64_t finished_ = 0;  // of the file, with what comes at its end
-  std::uint64_t closing_ = 0;   // what comes at its end
+  std::uint64_t finished_ = 0;  // size of the finished blocks, with closing_
+  std::uint64_t closing_ = 0;   // size of the file's end
 };
 
 class fst_writer final : public wave_writer {

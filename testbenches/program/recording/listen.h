@@ -1,5 +1,5 @@
-// Listening on the sockets of a running model, found by walking the SystemC hierarchy. An observer that was there before (a
-// testbench's) goes on to be told.
+// Listening on the sockets of a running model, found by walking the SystemC hierarchy. An earlier observer (a testbench's) is
+// still called.
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ class packet_recorder : public sc_core::sc_module {
   packet_recorder(const std::filesystem::path& file, packet_form form, const std::string& version);
   ~packet_recorder() override;
 
-  // Writes what is left.
+  // Writes the remaining packets.
   void finish();
   [[nodiscard]] std::uint64_t packets() const { return written_; }
 
@@ -45,7 +45,7 @@ class packet_recorder : public sc_core::sc_module {
 
   void end_of_elaboration() override;
   void take(const packet& p, std::uint32_t port, ps t);
-  // Ports run ahead of the kernel: only what is before its time is in order.
+  // Writes packets before `until`: ports run ahead of the kernel, so only these are in order.
   void flush(ps until);
   void block(std::uint32_t type, std::span<const std::uint8_t> body);
 

@@ -22,7 +22,7 @@ struct span_track {
 };
 struct span_name {
   std::string text;
-  std::string_view a;  // what the numbers are called; empty = none
+  std::string_view a;  // names of the numbers; empty = none
   std::string_view b;
 };
 struct span {
@@ -30,7 +30,7 @@ struct span {
   ps end;
   std::uint64_t a;
   std::uint64_t b;
-  std::uint64_t operation;  // as in tlm/operation.h; 0 = of none
+  std::uint64_t operation;  // tlm/operation.h; 0 = none
   std::uint32_t name;
   std::uint32_t arrow;  // the packet's number; 0 = none
   std::uint16_t track;
@@ -65,14 +65,14 @@ class span_file {
     std::uint16_t track;
   };
   struct name_text {
-    std::string head;  // of a slice's arguments, up to the first number
+    std::string head;  // text of a slice's arguments, up to the first number
     std::string middle;
     bool a;
     bool b;
   };
   // Spans that do not overlap.
   struct lane {
-    std::string number;                     // in the file, with that of the node
+    std::string number;                     // number of the lane in the file, with its node's
     std::vector<std::pair<ps, ps>> recent;  // in the order of time
     ps floor{0};                            // nothing is placed before it any more
   };
@@ -80,7 +80,7 @@ class span_file {
     std::string pid;
     std::string unit;
     std::vector<lane> lanes;
-    std::vector<ps> begins;  // not yet counted
+    std::vector<ps> begins;  // begins not yet counted
     std::vector<ps> ends;
     std::uint64_t open = 0;
     std::uint64_t shown = 0;

@@ -73,7 +73,7 @@ void statistics_series::choose(measurement& m) {
     }
     if (!from.numbers.empty()) sources_.push_back(std::move(from));
   }
-  // The usual ones are for every machine; only what the user wrote must be there.
+  // Default patterns are for every machine; only the user's own patterns must match.
   for (std::size_t p = 0; p < patterns.size() && !options_.series.empty(); ++p) {
     if (used[p]) continue;
     throw input_error(fmt::format("statistics.series: no statistic has the name '{}'; {}", patterns[p],

@@ -1,5 +1,5 @@
-// Records what passes the boundary of a unit, as a stream that lockstep replays (hcasim run ... --record-stream UNIT=FILE). The
-// program registers who can; the runner knows no unit.
+// Records the transfers at a unit's boundary, as a stream for lockstep (hcasim run ... --record-stream UNIT=FILE). The program
+// registers recorders; the runner knows no unit.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,7 @@ namespace hcasim {
 class stream_recorder {
  public:
   virtual ~stream_recorder() = default;
-  // Writes the file; returns how many items it has. Throws std::runtime_error: there is no such unit, or the file cannot be
-  // written.
+  // Writes the file; returns the number of items. Throws std::runtime_error: there is no such unit, or the write fails.
   virtual std::uint64_t finish() = 0;
 };
 

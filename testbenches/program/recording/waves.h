@@ -24,7 +24,7 @@ struct wave_signal {
   std::string name;   // cleaned for VCD
   unsigned width;
   std::vector<std::string> labels;
-  std::string range{};  // of a file that was read: "[7:4]"; empty = [width - 1:0], none for one bit
+  std::string range{};  // range in a file read: "[7:4]"; empty = [width - 1:0], none for one bit
   bool event = false;   // a moment without a value: each change is a trigger
 };
 // Returns the name with its range, as waveform files hold it.
@@ -53,7 +53,7 @@ class wave_writer : public probe_sink {
       flush(now());
     }
   }
-  // Writes what is left and the end time. The probes must not change any more. Throws input_error when writing failed.
+  // Writes the rest and the end time. The probes must not change any more. Throws input_error when writing failed.
   void finish(ps end);
 
   [[nodiscard]] const std::vector<wave_signal>& signals() const { return signals_; }
@@ -90,7 +90,7 @@ class wave_writer : public probe_sink {
     std::uint8_t width = 1;
   };
 
-  // Hands all pending changes to the thread, which writes those before `until` and keeps the rest.
+  // Hands all pending changes to the thread, which writes the ones before `until` and keeps the rest.
   void flush(ps until);
   void write_batch();
   void sort_held();
@@ -115,7 +115,7 @@ class wave_writer : public probe_sink {
   std::vector<std::uint32_t> starts_;
   ps floor_{0};  // everything before this has been written
   std::vector<state> states_;
-  std::vector<ps> first_;  // of each signal
+  std::vector<ps> first_;  // first change of each signal
   std::vector<std::uint32_t> touched_;
   std::uint64_t changes_ = 0;
   ps last_{0};  // last time stamp written

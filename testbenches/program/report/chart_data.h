@@ -11,7 +11,7 @@ namespace hcasim {
 
 struct chart_series {
   std::string name;
-  std::vector<std::optional<double>> values;  // by the values of x
+  std::vector<std::optional<double>> values;  // one for each value of x
 };
 
 struct chart_data {

@@ -17,7 +17,7 @@ class measurement {
     std::string name;
     ps begin{0};
     ps end{0};
-    ps time{0};                 // of several parts together less than from begin to end
+    ps time{0};                 // sum of the parts' times, less than end - begin with several parts
     std::vector<tally> values;  // in the order of entries()
   };
   struct entry {

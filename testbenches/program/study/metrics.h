@@ -24,7 +24,7 @@ struct metric {
   std::string what;   // the figure, unit.statistic, column or formula
   std::string of;     // statistic: count, mean, min, p50, p90, p99, max, peak; empty = its value
   std::string table;  // cell: the table's title; empty = any
-  std::string row;    // cell: what stands in the row's first column
+  std::string row;    // cell: content of the row's first column
   place where;
 };
 

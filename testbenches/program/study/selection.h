@@ -12,8 +12,8 @@ namespace hcasim {
 
 class point_selection {
  public:
-  // `places`: "AXIS=LABEL". Of an axis that is named the labels given, of another one all. Throws input_error when there is no
-  // such axis or label. Without places: every point.
+  // Selects points by `places`: "AXIS=LABEL". A named axis is limited to the given labels, another one is not limited. Without
+  // places: every point. Throws input_error when there is no such axis or label.
   point_selection(const study& s, const std::vector<std::string>& places);
 
   [[nodiscard]] bool holds(std::uint64_t point) const;
@@ -24,7 +24,7 @@ class point_selection {
 
  private:
   const study& study_;
-  std::vector<std::vector<std::size_t>> wanted_;  // of each axis, places of its values, ascending
+  std::vector<std::vector<std::size_t>> wanted_;  // for each axis, places of its values, ascending
   std::uint64_t points_ = 1;
 };
 

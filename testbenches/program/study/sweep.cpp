@@ -102,7 +102,7 @@ std::string settings_text(const study& s, std::uint64_t id) {
 struct totals {
   std::uint64_t passed = 0;
   std::uint64_t failed = 0;
-  double run_seconds = 0;  // of all points: CPU time of their processes; from Slurm, time by the clock
+  double run_seconds = 0;  // sum over all points: CPU time of their processes; with Slurm, wall-clock time
 };
 
 class sweep {

@@ -29,7 +29,7 @@ class machine : public ::testing::Test {
   // Returns whether the command ran; otherwise expects a refusal with the cause, and nothing left behind.
   static bool done_or_refused(const std::string& limit, const std::string& command, const std::string& cause) {
     const outcome o = shell(fmt::format("{}; exec $H {}", limit, command));
-    if (o.status == 127) return false;  // not even the libraries of the program
+    if (o.status == 127) return false;  // too little for the libraries of the program
     EXPECT_TRUE(o.status == 0 || o.status == 2) << limit << " " << command << ": status " << o.status << "\n" << o.text;
     EXPECT_TRUE(o.status == 0 || o.text.find(cause) != std::string::npos) << limit << " " << command << "\n" << o.text;
     EXPECT_EQ(fs::exists("x"), o.status == 0) << limit << " " << command;

@@ -143,7 +143,7 @@ seen of_spans(const std::vector<track_span>& spans, const std::string& node, con
     changes.emplace_back(s.begin, 1);
     changes.emplace_back(s.end, -1);
   }
-  std::sort(changes.begin(), changes.end());  // who leaves at a time leaves first
+  std::sort(changes.begin(), changes.end());  // at one time ends come before begins
   occupancy o(begin, end);
   for (const auto& [t, n] : changes) o.add(t, n);
   return o.result();

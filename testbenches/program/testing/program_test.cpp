@@ -84,7 +84,7 @@ TEST_F(program, iommu_latency_against_window_is_that_of_the_measurement) {
   EXPECT_NEAR(figure("without the IOMMU"), 546.67, 20);
 }
 
-// With an IOMMU before the adapters every testbench runs as it is.
+// With an IOMMU in front of the adapters every testbench runs unchanged.
 TEST_F(program, every_testbench_runs_behind_an_iommu) {
   for (const char* run : {"ping", "random_traffic --operations 300", "key_storm --changes 300",
                           "key_lifecycle --most_keys 1 --changes 8", "message_rate --messages 2000", "rkey_reuse",
@@ -247,8 +247,8 @@ TEST_F(program, every_unit_moves_in_the_waveform) {
   ASSERT_EQ(o.status, 0) << o.text;
   std::ifstream vcd("out/waves.vcd");
   std::vector<std::string> scope;
-  std::map<std::string, std::string> unit_of;  // by id
-  std::map<std::string, std::size_t> changes;  // by unit
+  std::map<std::string, std::string> unit_of;  // key: id
+  std::map<std::string, std::size_t> changes;  // key: unit
   std::string word;
   bool dumping = false;
   std::int64_t time = -1;
@@ -367,7 +367,7 @@ TEST_F(program, explain_tells_operations_of_one_queue_apart) {
   }
 }
 
-// Waterfalls of whatever a testbench does; their sums are what the adapter's own histograms say.
+// Waterfalls of any testbench; their sums agree with the adapter's own histograms.
 TEST_F(program, explains_the_operations_of_every_testbench) {
   const std::string pingpong = "--set nodes=2 --program0.run ibv_rc_pingpong --program1.run 'ibv_rc_pingpong node0'";
   const std::map<std::string, std::string> shorter{{"message_rate", "--messages 3000"},
@@ -426,7 +426,7 @@ TEST_F(program, explains_the_operations_of_every_testbench) {
       }
     }
     EXPECT_GE(waterfalls, 2U) << name;
-    // Its QPs have numbers that others had before them, whose doorbells are not theirs.
+    // key_storm reuses numbers of QPs; doorbells of the earlier QPs must not count.
     if (name == "key_storm") {
       EXPECT_LT(steps["send_queue, queueing, service"], 1000);
     }

@@ -222,7 +222,7 @@ TEST_F(recorded, packets_of_unreliable_transports_and_of_shared_receive_queues_t
 
 // The rules for the events of a Chrome trace, and its content.
 struct trace_facts {
-  std::set<std::string> names;          // of slices
+  std::set<std::string> names;          // names of slices
   std::map<std::uint64_t, int> arrows;  // 1: begins, 2: ends
   std::size_t slices = 0;
   std::size_t counters = 0;
@@ -232,7 +232,7 @@ trace_facts check_trace(const fs::path& file) {
   trace_facts facts;
   const json trace = json::parse(file_content(file));
   EXPECT_EQ(trace["displayTimeUnit"], "ns");
-  std::map<std::string, std::vector<std::pair<double, double>>> slices;  // of a track
+  std::map<std::string, std::vector<std::pair<double, double>>> slices;  // slices of a track
   std::map<std::string, std::string> tracks;
   std::map<std::string, std::vector<std::pair<double, int>>> counters;
   for (const json& e : trace["traceEvents"]) {
@@ -269,7 +269,7 @@ trace_facts check_trace(const fs::path& file) {
   }
   // A counter shows how many slices there are at once, while there are several.
   for (const auto& [name, changes] : counters) {
-    std::map<long long, int> open;  // by picoseconds: sums of doubles are not exact
+    std::map<long long, int> open;  // in picoseconds: sums of doubles are not exact
     for (const auto& [begin, end] : of_unit.at(name)) ++open[std::llround(begin * 1e6)], --open[std::llround(end * 1e6)];
     std::size_t wrong = 0;
     double before = -1;
@@ -320,12 +320,12 @@ TEST_F(recorded, spans_are_a_valid_chrome_trace) {
             "hcasim: --until: not after --from, so nothing would be recorded\n");
 }
 
-// From the doorbell to the completion, at both ends.
+// Spans reach from the doorbell to the completion, at both ends.
 TEST_F(recorded, spans_of_one_operation_are_told_by_its_number) {
   ASSERT_EQ(hcasim("run ping -o out --no-trace --spans").status, 0);
   const json trace = json::parse(file_content("out/spans.json"));
   std::map<std::pair<int, int>, std::string> tracks;
-  std::map<std::string, std::set<std::string>> units;  // by operation: node and unit
+  std::map<std::string, std::set<std::string>> units;  // node and unit of each operation
   std::map<std::string, std::pair<double, double>> rung_to_done;
   std::set<std::string> requests;
   for (const json& e : trace["traceEvents"]) {

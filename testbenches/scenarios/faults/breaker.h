@@ -1,4 +1,4 @@
-// Finds what of a system can fail, by the name of its place and of the fault.
+// Finds all possible faults of a system, by place and name.
 #pragma once
 
 #include <string>

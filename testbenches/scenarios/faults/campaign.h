@@ -26,7 +26,7 @@ inline constexpr std::size_t outcomes = outcome_names.size();
 struct campaign_options {
   std::uint32_t faults = 200;
   std::uint64_t between = 40;  // requests that must have succeeded before the next one
-  ps watched = 1_ms;           // and time that must have passed after one: more than a command takes to time out
+  ps watched = 1_ms;           // time that must pass after a fault: longer than a command's timeout
   std::string where;           // only at places that begin so; empty = anywhere
   std::string what;            // only this kind; empty = any
   stream_options stream;
@@ -36,7 +36,7 @@ struct trial {
   std::string place;
   std::string what;
   faults::outcome became = outcome::masked;
-  std::string how;  // it was lost
+  std::string how;  // details of a lost one
 };
 
 struct campaign_outcome {

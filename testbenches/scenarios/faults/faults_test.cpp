@@ -27,7 +27,7 @@ struct row {
   friend std::ostream& operator<<(std::ostream& to, const row& r) { return to << r.where << ' ' << r.what; }
 };
 
-// Each kind once: what several places have is one row.
+// Each kind once: a kind of several places is one row.
 std::vector<row> rows() {
   std::vector<row> all;
   for (const fault_place& place : fault_catalogue()) {
@@ -83,8 +83,7 @@ TEST_P(fault_table, ends_as_documented) {
 INSTANTIATE_TEST_SUITE_P(docs, fault_table, ::testing::ValuesIn(rows()),
                          [](const ::testing::TestParamInfo<row>& r) { return r.param.what; });
 
-// Whatever else breaks before and after it: what a code puts right, and what is only done again, costs no request and no
-// device.
+// Corrected and merely repeated work costs no request and no device, whatever else breaks before and after.
 class mixed_campaign : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(mixed_campaign, a_corrected_fault_costs_no_request) {

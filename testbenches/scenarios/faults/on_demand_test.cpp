@@ -31,7 +31,7 @@ struct lazy_pair {
     qp = p.create_qp();
     EXPECT_EQ(p.connect(qp, p.address_of(qp)), 0);
   }
-  // From one page into another.
+  // Moves bytes from one page into another.
   ibv_wc move(unsigned from, unsigned to) { return complete(p.c, qp, request_of(from, to)); }
   [[nodiscard]] request request_of(unsigned from, unsigned to) const {
     return {.id = 1, .sges = {{at + from * page, 64, mr->lkey}}, .remote = at + to * page, .rkey = mr->rkey};

@@ -22,7 +22,7 @@ struct recovery_outcome {
   std::uint32_t broken = 0;
   std::uint32_t streamed_on = 0;
   std::map<std::string, std::uint32_t> ways;  // place and fault
-  std::vector<std::string> left;              // what was not given back
+  std::vector<std::string> left;              // everything not given back
   std::string problem;
 };
 

@@ -19,7 +19,7 @@ enum class stream_memory : std::uint8_t { pinned, on_demand, peer };
 
 struct stream_options {
   stream_memory memory = stream_memory::pinned;
-  std::uint32_t processes = 1;  // at each end, each with QPs of its own
+  std::uint32_t processes = 1;  // processes at each end, each with QPs of its own
   std::uint32_t qps = 2;
   std::uint32_t window = 8;
   std::uint64_t size = 2_KiB;
@@ -30,18 +30,18 @@ struct stream_options {
 // The report of the stream, while running and at its end.
 struct stream_state {
   std::uint64_t done = 0;      // requests with their right bytes
-  std::uint64_t failed = 0;    // that ended with another status
+  std::uint64_t failed = 0;    // requests that ended with another status
   std::uint64_t silent = 0;    // lives in which a request did not end at all
   std::uint64_t wrong = 0;     // requests that brought other bytes
   std::uint64_t lives = 0;     // connections made
-  std::uint64_t fatal = 0;     // of both ends: contexts that were told of their device's death
+  std::uint64_t fatal = 0;     // contexts of both ends that got the event of a fatal error
   std::uint64_t unclosed = 0;  // contexts that could not be given back
   std::uint64_t lost_nodes = 0;
   std::uint64_t moved = 0;  // pages
   std::uint32_t running = 0;
   bool over = false;
   ps last_progress{0};
-  std::vector<ps> begun;  // of each request under way; never: there is none in this place
+  std::vector<ps> begun;  // time of each request under way; never = this place is free
 
   // Returns the time at which the oldest request under way was posted.
   [[nodiscard]] ps oldest() const { return begun.empty() ? never : *std::min_element(begun.begin(), begun.end()); }

@@ -25,7 +25,7 @@ class told : public open_shell {
   axi_master m0;
   std::vector<std::string> violations;
   std::vector<unsigned> written;  // responses of writes
-  std::vector<payload> beats;     // of reads
+  std::vector<payload> beats;     // read beats
 
   told(const sc_core::sc_module_name& n, const axi_master_options& options, const shell_options& o = {})
       : open_shell(n, clock_400, make_axi_pass_design, o),

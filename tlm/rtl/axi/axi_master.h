@@ -39,14 +39,14 @@ struct axi_master_options {
   unsigned longest_burst = 256;              // beats that the RTL may ask for
   bool interleave = false;                   // beats of reads of different ids, as the seed says
   std::string endpoint{};                    // its name in PINS; empty = that of the module
-  std::optional<std::uint16_t> requester{};  // who its bursts come from on PCIe; none = they do not say
+  std::optional<std::uint16_t> requester{};  // requester of its bursts on PCIe; none = not given
 };
 
 class axi_master : public sc_core::sc_module, public endpoint {
  public:
   tlm_utils::simple_initiator_socket<axi_master, 64> memory{"memory"};
 
-  // Throws std::invalid_argument that names the design, the endpoint and what is wrong.
+  // Throws std::invalid_argument, which names the design, the endpoint and the fault.
   axi_master(const sc_core::sc_module_name& name, shell& of, const axi_master_options& options = {});
 
   void start_of_simulation() override { run(); }
@@ -69,7 +69,7 @@ class axi_master : public sc_core::sc_module, public endpoint {
     ps answered_at{0};
     tlm::tlm_response_status status = tlm::TLM_OK_RESPONSE;
     std::vector<unsigned char> bytes;
-    std::vector<unsigned char> strobes;  // of a write, as byte enables
+    std::vector<unsigned char> strobes;  // strobes of a write, as byte enables
   };
   struct access : tlm::tlm_generic_payload {
     ~access() override {
@@ -115,12 +115,12 @@ class axi_master : public sc_core::sc_module, public endpoint {
 
   pool<burst> pool_;
   pool<access> accesses_;
-  std::deque<payload> beats_;      // that have come before their address
+  std::deque<payload> beats_;      // beats that came before their address
   std::deque<burst*> collecting_;  // writes, in the order of their addresses
   std::vector<of_id> writing_;
   std::vector<of_id> reading_;
-  std::deque<burst*> returning_;  // reads whose beats go back
-  random_stream choice_;          // which of them is next
+  std::deque<burst*> returning_;  // reads with beats on their way back
+  random_stream choice_;          // chooses the next of returning_
   ps newest_{0};
   std::uint64_t bursts_ = 0;
 };

@@ -14,7 +14,7 @@
 namespace hcasim::rtl {
 namespace {
 
-// Answers each access after a while; what lies at the top is refused.
+// Answers each access after a while; refuses accesses at its top.
 class ram : public unit {
  public:
   tlm_utils::simple_target_socket<ram, 64> in{"in"};

@@ -37,7 +37,7 @@ class axi_memory : public sc_core::sc_module, public endpoint {
  public:
   tlm_utils::simple_target_socket<axi_memory, 64> memory{"memory"};
 
-  // Throws std::invalid_argument that names the design, the endpoint and what is wrong.
+  // Throws std::invalid_argument, which names the design, the endpoint and the fault.
   axi_memory(const sc_core::sc_module_name& name, shell& of, const axi_memory_options& options = {});
 
   [[nodiscard]] std::uint64_t bursts() const { return bursts_; }
@@ -47,7 +47,7 @@ class axi_memory : public sc_core::sc_module, public endpoint {
   struct access {
     tlm::tlm_generic_payload* payload = nullptr;
     axi_extension* asks = nullptr;
-    std::uint64_t first = 0;  // bytes [first, last], those of a FIXED burst once
+    std::uint64_t first = 0;  // bytes [first, last]; a FIXED burst's bytes count once
     std::uint64_t last = 0;
     bool write = false;
     axi_kind kind = axi_kind::incrementing;
@@ -59,14 +59,14 @@ class axi_memory : public sc_core::sc_module, public endpoint {
   };
   struct burst {
     access* of = nullptr;
-    std::uint64_t address = 0;  // of the first beat, aligned
+    std::uint64_t address = 0;  // address of the first beat, aligned
     std::uint64_t item = 0;     // FIXED: the number of the first beat
     unsigned beats = 0;
     unsigned moved = 0;
   };
   struct beat_bytes {
     std::uint64_t at;     // address of the first byte of the beat, aligned
-    std::uint64_t place;  // of byte `of.first` in the payload, for this beat
+    std::uint64_t place;  // place of byte `of.first` in the payload, for this beat
   };
 
   tlm::tlm_sync_enum begin(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
@@ -93,10 +93,10 @@ class axi_memory : public sc_core::sc_module, public endpoint {
 
   pool<access> accesses_;
   pool<burst> burst_pool_;
-  std::deque<access*> waiting_;  // in the order they came
+  std::deque<access*> waiting_;  // in the order of arrival
   std::vector<access*> active_;
-  std::deque<burst*> sending_;               // writes whose beats have not all been taken
-  std::vector<std::deque<burst*>> writing_;  // by id
+  std::deque<burst*> sending_;               // writes with beats not taken yet
+  std::vector<std::deque<burst*>> writing_;  // one queue for each id
   std::vector<std::deque<burst*>> reading_;
   unsigned next_id_ = 0;
   ps newest_{0};  // bursts go out in the order they were asked for

@@ -58,8 +58,8 @@ module tlp_copy #(
   logic [12:0] left_of[64];
   logic [6:0] lower_of[64];
 
-  // The next request: what there is left, up to the limit, not beyond 4 KiB. Limits are of words, so bytes below the first word
-  // of the address count.
+  // The next request: the remaining bytes, up to the limit, not beyond 4 KiB. Limits are in words, so bytes below the first
+  // word of the address count.
   function automatic [12:0] piece(input logic [11:0] at, input logic [12:0] left, input logic [3:0] log_limit);
     logic [12:0] most, room;
     most = (13'd1 << log_limit) - 13'(at[1:0]);
@@ -130,7 +130,7 @@ module tlp_copy #(
   logic failed_now;
   assign failed_now = rx_cpl_tlp_sop && c[79:77] != 3'd0;
 
-  // Writes: `sent` bytes of the TLP are out, the first beat has those in front of them in its first word.
+  // Writes: `sent` bytes of the TLP are out; the first beat also counts the bytes in front of them in its first word.
   logic [12:0] sent, out_here;
   logic [1:0] out_skip;
   assign write_at = to + 64'(written);

@@ -36,8 +36,8 @@ struct tlp_completer_options {
   std::string requests = "rx_req";    // streams in PINS
   std::string completions = "tx_cpl";
   std::uint16_t requester = 0;
-  std::optional<std::uint16_t> completer{};  // that completions must come from; none = whatever they say
-  std::uint64_t base = 0;                    // of the BAR: requests are for this and the address of the access
+  std::optional<std::uint16_t> completer{};  // required completer of completions; none = any
+  std::uint64_t base = 0;                    // of the BAR; added to the address of each access
   unsigned bar_id = 0;
 };
 
@@ -45,7 +45,7 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
  public:
   tlm_utils::simple_target_socket<tlp_completer, 64> memory{"memory"};
 
-  // Throws std::invalid_argument that names the design, the endpoint and what is wrong.
+  // Throws std::invalid_argument, which names the design, the endpoint and the fault.
   tlp_completer(const sc_core::sc_module_name& name, shell& of, const tlp_completer_options& options = {});
 
   [[nodiscard]] std::uint64_t reads() const { return reads_; }  // memory requests
@@ -64,7 +64,7 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
     tlp_header header;
     std::uint64_t first = 0;  // byte
     unsigned bytes = 0;
-    unsigned place = 0;     // of its first byte in the access
+    unsigned place = 0;     // place of its first byte in the access
     unsigned returned = 0;  // bytes of a read
   };
 
@@ -86,10 +86,10 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
   tlp_sink completions_;
   pool<access> accesses_;
   pool<request> requests_;
-  std::vector<access*> active_;    // in the order they came
+  std::vector<access*> active_;    // in the order of arrival
   std::deque<access*> sending_;    // TLPs not taken yet: their write; null = of a read
   std::deque<request*> waiting_;   // reads without a tag
-  std::vector<request*> reading_;  // by tag
+  std::vector<request*> reading_;  // index: tag
   unsigned next_tag_ = 0;
   ps newest_{0};
   std::uint64_t reads_ = 0, writes_ = 0, errors_ = 0;

@@ -14,7 +14,7 @@ enum class tlp_status : std::uint8_t { success = 0, unsupported_request = 1, con
 // Words as they are on the wire, the first one first; that of 3 words has a last one of 0.
 using tlp_words = std::array<std::uint32_t, 4>;
 
-inline constexpr unsigned tlp_most_bytes = 4096;  // of a TLP, and no request crosses as many
+inline constexpr unsigned tlp_most_bytes = 4096;  // of a TLP; no request crosses a multiple of it
 inline constexpr std::uint64_t tlp_short_addresses = std::uint64_t{1} << 32;
 
 struct tlp_header {
@@ -24,7 +24,7 @@ struct tlp_header {
   bool relaxed_ordering = false;
   bool no_snoop = false;
   bool poisoned = false;
-  std::uint8_t address_type = 0;  // of a request [ATS]
+  std::uint8_t address_type = 0;  // a request's address type [ATS]
   unsigned words = 0;             // of payload; of a read, requested ones: 1 to 1024; completion without data: 0
   std::uint16_t requester = 0;
   std::uint16_t tag = 0;  // 10 bits

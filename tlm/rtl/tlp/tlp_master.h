@@ -39,7 +39,7 @@ struct tlp_master_options {
   bool interleave = false;                                // completions of different tags, as the seed says
   std::vector<std::string> requests{"rd_req", "wr_req"};  // streams in PINS: reads and writes may come on any of them
   std::string completions = "cpl";
-  std::optional<std::uint16_t> requester{};  // that TLPs must come from; none = whatever they say
+  std::optional<std::uint16_t> requester{};  // required requester of TLPs; none = any
   std::uint16_t completer = 0;
 };
 
@@ -47,7 +47,7 @@ class tlp_master : public sc_core::sc_module, public tlp_source {
  public:
   tlm_utils::simple_initiator_socket<tlp_master, 64> memory{"memory"};
 
-  // Throws std::invalid_argument that names the design, the endpoint and what is wrong.
+  // Throws std::invalid_argument, which names the design, the endpoint and the fault.
   tlp_master(const sc_core::sc_module_name& name, shell& of, const tlp_master_options& options = {});
 
   void start_of_simulation() override { run(); }
@@ -62,7 +62,7 @@ class tlp_master : public sc_core::sc_module, public tlp_source {
     unsigned returned = 0;  // bytes of a read
     ps answered_at{0};
     tlm::tlm_response_status status = tlm::TLM_OK_RESPONSE;
-    std::vector<unsigned char> bytes;  // of a read from its first byte, of a write from its first word
+    std::vector<unsigned char> bytes;  // a read's from its first byte, a write's from its first word
   };
   struct access : tlm::tlm_generic_payload {
     ~access() override { clear_extension(&pcie); }
@@ -87,9 +87,9 @@ class tlp_master : public sc_core::sc_module, public tlp_source {
   std::deque<tlp_sink> requests_of_rtl_;
   pool<request> pool_;
   pool<access> accesses_;
-  std::vector<request*> reading_;   // that the memory owes
-  std::deque<request*> returning_;  // whose completions go back
-  std::size_t completing_ = 0;      // of these, whose completion is on its way
+  std::vector<request*> reading_;   // reads not yet answered by the memory
+  std::deque<request*> returning_;  // reads with completions to send
+  std::size_t completing_ = 0;      // index in returning_ of the read whose completion is on its way
   random_stream choice_;
   ps newest_{0};
   std::uint64_t requests_ = 0;

@@ -17,7 +17,7 @@ namespace hcasim::rtl {
 
 struct tlp {
   tlp_words header{};
-  std::vector<unsigned char> bytes{};  // of its payload, whole words
+  std::vector<unsigned char> bytes{};  // the payload, whole words
 
   bool operator==(const tlp&) const = default;
 };
@@ -32,7 +32,7 @@ struct tlp_aside {
 // Places of the signals.
 struct tlp_fields {
   field data, strb, hdr, error, bar_id, func_num, sop, eop;
-  unsigned words = 0;  // of a beat; 0 = there is no data
+  unsigned words = 0;  // words of a beat; 0 = there is no data
 
   explicit tlp_fields(const stream& s);
 };

@@ -72,7 +72,7 @@ class operation_watch {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> rung_;  // queue and producer index
   std::map<std::pair<std::uint16_t, std::uint32_t>, address> peers_;
   std::map<flight, std::uint64_t> flights_;
-  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> queues_;  // whose requests go there
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> queues_;  // the queue whose requests go there
   std::map<std::string, std::uint64_t> seen_;
   std::vector<std::string> problems_;
   std::vector<std::shared_ptr<void>> taps_;

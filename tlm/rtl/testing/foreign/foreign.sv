@@ -4,7 +4,7 @@ module foreign (
     input logic ck,
     input logic rst,
     input logic cfg_rst_n,
-    input logic [7:0] cfg,  // bits 5 to 2: added to what goes through the lanes
+    input logic [7:0] cfg,  // bits 5 to 2: added to items in the lanes
 
     input logic wr_en,
     output logic full,

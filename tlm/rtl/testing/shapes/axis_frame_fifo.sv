@@ -1,4 +1,4 @@
-// A FIFO of frames: one goes out only when it is whole, and none whose last beat was marked bad. What does not fit is dropped whole.
+// A FIFO of frames: a frame leaves only when complete, and never with a last beat marked bad. A frame without room is dropped.
 module axis_frame_fifo #(
     parameter int DEPTH = 64,
     parameter int DATA_WIDTH = 32,

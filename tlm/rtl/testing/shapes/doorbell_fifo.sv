@@ -30,7 +30,7 @@ module doorbell_fifo #(
   assign o_ring_empty = out_used == '0;
   wire out_full = out_used == (LOG_DEPTH + 1)'(N);
   wire [39:0] front = in_mem[in_head[LOG_DEPTH-1:0]];
-  // One interrupt under way; what comes meanwhile waits.
+  // One interrupt under way; further ones wait.
   reg irq_out;
   reg [7:0] irq_due;
   wire bad = asked && i_ctx_ack && !iv_ctx[32];

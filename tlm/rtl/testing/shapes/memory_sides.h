@@ -17,7 +17,7 @@
 
 namespace hcasim::rtl::shapes {
 
-// Sends accesses in their order, some at a time, and keeps a copy of what the memory must hold.
+// Sends accesses in their order, some at a time, and keeps a copy of the expected memory.
 class memory_user : public unit {
  public:
   tlm_utils::simple_initiator_socket<memory_user, 64> out{"out"};
@@ -53,7 +53,7 @@ class memory_user : public unit {
     a.wanted = bytes_of(wanted);
     return a;
   }
-  // Notes the effect of an access whose payload does not tell it.
+  // Notes the effect of an access if its payload does not tell it.
   void keep(std::uint64_t address, const std::vector<unsigned char>& bytes) {
     for (std::size_t i = 0; i < bytes.size(); ++i) memory_[address + i] = bytes[i];
   }
@@ -116,7 +116,7 @@ class memory_of_bytes : public unit {
  public:
   tlm_utils::simple_target_socket<memory_of_bytes, 64> in{"in"};
   std::vector<unsigned char> bytes;
-  std::vector<axi_extension> asked;  // of each access
+  std::vector<axi_extension> asked;  // extension of each access
 
   memory_of_bytes(const sc_core::sc_module_name& n, std::size_t size, std::uint64_t seed)
       : unit(n), bytes(size), random_(seed, "latency") {

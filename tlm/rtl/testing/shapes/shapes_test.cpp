@@ -42,7 +42,7 @@ TEST_P(every_shape, works_from_registers_at_random) {
   EXPECT_EQ(GetParam().run(o), "");
 }
 
-// In a process of its own, as each has one simulation: whether the run ended, and was right.
+// Runs in a process of its own, since each has one simulation; returns whether the run ended, and was right.
 enum class fate { right, wrong, broken };
 fate run_apart(const shape& s, const run_options& o) {
   std::fflush(nullptr);
