@@ -4,8 +4,8 @@
 //          a write to the entry. Several units may hold one entry.
 // drop:    (command unit) write back if dirty, forget; answered when no unit holds the entry any more. Fetches that come while
 //          a drop waits are answered after the drop, from ICM.
-// take:    (command unit) a drop after which fetches and drops of the index go on waiting, until give. Meanwhile the requester
-//          owns the entry in ICM alone, and may change it there word by word.
+// take:    (command unit) a drop after which fetches and drops of the index go on waiting, until give. Meanwhile the command
+//          unit owns the entry, in ICM alone, and may change it there word by word.
 // give:    (command unit) ends take; answered at once.
 // set_area: (command unit) where the entries lie; forgets everything.
 #pragma once

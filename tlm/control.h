@@ -5,10 +5,9 @@
 // flush: the QP is in error; complete its WQEs with WR_FLUSH_ERR in order. Answered when the known WQEs are reported.
 // resume: (to the requester) the QP left SQE; later WQEs are sent again.
 // failed: (requester <-> responder) the other half has put the QP into error; (requester -> send_queue) the QP is in error, and
-// its
-//         context says so.
+//         its context says so.
 // drain: (to send_queue) the QP is in SQD: no WQE is begun any more. Answered when the context tells whether a WQE begun before
-//        is still incomplete (`sq_draining`); if none is, `notify` raises HCA_EVENT_SQ_DRAINED.
+//        is still incomplete (`sq_draining`). If none is and `notify` is set, HCA_EVENT_SQ_DRAINED is raised.
 // go_on: (to send_queue) the QP is in RTS again.
 // set_eq: (to completion) open or close an event queue.
 // set_cq: (to doorbell) accept the doorbells of CQ `number` through UAR page `uar`, if `open`; else no more.

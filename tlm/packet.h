@@ -1,5 +1,5 @@
-// InfiniBand packets as they are on the wire: LRH, GRH, BTH, extended headers, payload, pad, ICRC. [IBA volume 1, chapters 7
-// and 9; field layout as in public dissectors] The bytes are real: the receiver sees only what it parses.
+// InfiniBand packets as they are on the wire: LRH, GRH, BTH, extended headers, payload, pad, ICRC (IBA volume 1, chapters 7 and
+// 9). The field layout is as in public dissectors. The bytes are real: the receiver sees only what it parses.
 #pragma once
 
 #include <algorithm>

@@ -109,7 +109,7 @@ class event_queue {
   bool running_ = false;
   bool run_ahead_ = false;
   time_wheel<action> future_;
-  std::size_t idle_ = 0;  // idle ones of future_
+  std::size_t idle_ = 0;  // waiting items that are idle
   std::vector<action> ready_;
   std::size_t ready_head_ = 0;
   // By time: a new item is nearly always later than all others.

@@ -23,7 +23,7 @@ struct fault_place {
 };
 
 struct fault_request {
-  std::uint64_t count = 1;  // requests, words or entries that fail
+  std::uint64_t count = 1;  // of affected operations, words or entries
   ps length{0};             // how long it lasts; 0 = the unit's own time
   std::uint64_t draw = 0;   // random: which entry, which bit
 };

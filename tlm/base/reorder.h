@@ -1,6 +1,6 @@
 // Items (packets whose payloads arrive by DMA) become ready in any order and leave in the order of reservation. The ring grows
-// to the largest backlog seen and then allocates no more. A ring begins small, because each of many connections has one and
-// a nearly empty ring is walked through all the same.
+// to the largest backlog seen and then allocates no more. A ring begins small, because each of many connections has one and a
+// nearly empty ring is walked through all the same.
 #pragma once
 
 #include <cstdint>

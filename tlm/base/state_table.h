@@ -1,6 +1,6 @@
 // The states of a unit's record, as a table. A state is a life (one of a few) and marks: conditions that come and go on their
-// own. A row tells what an event does in some lives and which marks it needs. `step` throws on an event without a row for the
-// state, because then the unit is wrong.
+// own. A row tells what an event does in some lives and which marks it needs. `step` throws when the table does not allow the
+// event in the state: the unit is wrong then.
 #pragma once
 
 #include <array>

@@ -1,6 +1,5 @@
-// Statistics of a unit: each has a name, a unit and one sentence. Counting has no switch. A reader of a part of the run reads
-// the
-// unit's list at the part's begin and end, with one statistic_reader for each statistic.
+// Statistics of a unit: each has a name, a unit and one sentence. Counting is always on. A reader of a part of the run reads
+// the unit's list at the part's begin and end, with one statistic_reader for each statistic.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// A resource that users of two kinds share, with an event queue. The kinds take turns, first come, first served within a kind.
-// A
-// kind that is alone has the whole resource; neither kind can hold up the other, however many of its requests come.
+// A resource shared by users of two kinds, with an event queue. The kinds take turns, first come, first served within a kind. A
+// kind alone has the whole resource; neither kind can hold up the other, however many of its requests come.
 #pragma once
 
 #include <array>

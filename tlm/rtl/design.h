@@ -127,7 +127,8 @@ class design {
   [[nodiscard]] const std::deque<pin>& pins() const { return pins_; }
   [[nodiscard]] const std::deque<bundle>& bundles() const { return bundles_; }
   [[nodiscard]] const std::vector<clock_pin>& clocks() const { return clocks_; }
-  // Throws std::invalid_argument, which names the design, the wanted thing and the fault; so do the next three.
+  // Throws std::invalid_argument, which names the design, the wanted thing and the fault; so do the other find functions and
+  // check_endpoint.
   [[nodiscard]] const bundle& find(const std::string& bundle_name, bool into, unsigned bits) const;
   void check_endpoint(const std::string& endpoint_name, const std::string& kind, bool into) const;
   [[nodiscard]] const pin& find_side(const std::string& side_name, bool output) const;
