@@ -88,7 +88,7 @@ TEST(conformance, ud_to_a_qp_that_was_never_started_leaves_no_trace) {
   });
 }
 
-// A process with a doorbell page may ring for any queue, too.
+// A process with a doorbell page may name any queue, too; the adapter keeps no state for it.
 TEST(conformance, doorbells_of_queues_that_were_never_started_leave_no_trace) {
   run_case([](cpu& c, node& n) {
     datagram_case t(c, n);

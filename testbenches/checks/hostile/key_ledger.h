@@ -35,7 +35,7 @@ class key_ledger {
   void take(std::uint32_t key, ps until);
   // Returns whether the key was granted by then, and has not been taken.
   [[nodiscard]] bool holds(std::uint32_t key, ps at) const;
-  // Returns whether a peer may invalidate the key: no other key of its entry was granted later by then, as far as is
+  // Returns whether a peer may invalidate the key, and no other key of its entry was granted later by then, as far as
   // remembered.
   [[nodiscard]] bool may_go(std::uint32_t key, ps at) const;
   // Notes an invalidation by a peer's packet that came at `at`: the key ends at some later, unknown time.

@@ -30,7 +30,7 @@ struct walk_result {
 
 // Elaborates a system: once in a process.
 walk_result walk(const system_config& config, const std::vector<key_step>& script, const walk_options& o = {});
-// Returns the system of a walk: two nodes, and an answer to a SEND_WITH_INV that fails.
+// Returns the system of a walk: two nodes, and a NAK (remote access error) as the response to a failed SEND_WITH_INV.
 system_config walk_config();
 
 }  // namespace hcasim::testing
