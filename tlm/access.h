@@ -8,7 +8,7 @@
 
 namespace hcasim {
 
-// Every attribute but memory manager and extensions; no byte enables. `data` is not written by a write.
+// Sets every attribute but memory manager and extensions; no byte enables. A write does not change `data`.
 inline void set_access(tlm::tlm_generic_payload& p, tlm::tlm_command command, std::uint64_t address, void* data,
                        std::size_t bytes) {
   p.set_command(command);

@@ -1,5 +1,5 @@
-// Address translation services on the link, as the PCI Express specification lays them out: an entry of 8 bytes holds an
-// address and, in its low bits, how large the range around it is.
+// Address translation services on the link, as the PCI Express specification lays them out. An entry of 8 bytes holds an
+// address; its low bits tell the size of the range around the address.
 #pragma once
 
 #include <bit>
@@ -10,12 +10,12 @@ namespace hcasim {
 enum ats_entry_bits : std::uint64_t { ats_read = 1 << 0, ats_write = 1 << 1, ats_size = 1 << 11 };
 // Codes of a translation request: the device means to read only.
 enum ats_request_bits : std::uint8_t { ats_no_write = 1 };
-// Codes of a page request: what is wanted, and that no other request of its group follows.
+// Codes of a page request: the wanted rights, and the end of its group.
 enum ats_page_request : std::uint8_t { ats_page_read = 1, ats_page_write = 2, ats_page_last = 4 };
 enum class ats_response : std::uint8_t { success = 0, invalid_request = 1, failure = 15 };
 
 inline constexpr unsigned ats_tags = 32;     // invalidations that a device has to take at once
-inline constexpr unsigned ats_groups = 512;  // of page requests
+inline constexpr unsigned ats_groups = 512;  // groups of page requests
 
 // The entry of [address, address + 2^shift); shift from 12 on. With more than 12 the lowest address bit that is zero, from bit
 // 12 on, says where the address begins.

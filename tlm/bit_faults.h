@@ -1,4 +1,4 @@
-// Wrong bits on request: the next entries that are read have one, or two in one word.
+// Wrong bits on request: the next entries that are read have one wrong bit, or two in one word.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace hcasim {
 
 class bit_faults {
  public:
-  // In the order of the kinds of a unit that has them.
+  // In the order of a unit's fault kinds.
   enum kind : std::uint8_t { one_bit, two_bits };
 
   void ask(std::size_t k, const fault_request& r) {
@@ -22,10 +22,10 @@ class bit_faults {
   [[nodiscard]] bool due() const { return (asked_[one_bit] | asked_[two_bits]) != 0; }
 
   struct spot {
-    std::size_t word;    // of 32 bits
-    std::uint32_t bits;  // of it, that are wrong
+    std::size_t word;    // index of a 32-bit word
+    std::uint32_t bits;  // the wrong bits of the word
   };
-  // Returns the place of the fault in the next entry, of so many words; when one is due.
+  // Returns the place of the fault in the next entry, of `words` words; only while a fault is due.
   spot next(std::size_t words) {
     const kind k = asked_[one_bit] != 0 ? one_bit : two_bits;
     --asked_[k];

@@ -1,7 +1,7 @@
 // The cells of a cache, in which bits go wrong: the requested faults, and the cache's reading of an entry or its tag.
 //
-// Cells keep with each 32-bit word the code that ICM has (icm_code.h). A word in which no bit has gone wrong fits its code, so
-// it is computed only where a fault meets one, and a cache without requested faults pays a comparison with zero.
+// Cells keep the code of ICM (icm_code.h) with each 32-bit word. An intact word always fits its code, so the code is computed
+// only where a fault is due. A cache without requested faults pays a comparison with zero.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr std::array<fault_kind, 2> cell_fault_kinds{{
     {"cell_two_bits", "two bits of one word of the next `count` entries that are found in the cache are"},
 }};
 
-// The faults of a cache whose tags have cells too.
+// The faults of a cache with cells for its tags, too.
 inline constexpr std::array<fault_kind, 4> cache_fault_kinds{{
     cell_fault_kinds[0],
     cell_fault_kinds[1],
@@ -31,7 +31,7 @@ inline constexpr std::array<fault_kind, 4> cache_fault_kinds{{
 
 struct cell_protection {
   icm_check check = icm_check::none;
-  icm_entry kind = icm_entry::none;  // whose rules an entry must keep to
+  icm_entry kind = icm_entry::none;  // kind of the entries, whose rules are checked
   unsigned mtu_shift = 12;
 };
 
@@ -40,7 +40,7 @@ class cells {
   explicit cells(const cell_protection& p) : protection_(p) {}
 
   [[nodiscard]] bool due() const { return entries_.due() || tags_.due(); }
-  // `kind` of cache_fault_kinds.
+  // Requests faults of kind number `kind` of cache_fault_kinds.
   void ask(std::size_t kind, const fault_request& r) {
     const std::size_t kinds = cell_fault_kinds.size();
     kind < kinds ? entries_.ask(kind, r) : tags_.ask(kind - kinds, r);
@@ -49,10 +49,10 @@ class cells {
     entries_.withdraw();
     tags_.withdraw();
   }
-  // A fault that is due happens to the entry as it is read. False = its code does not fit, or there is no such entry: the bytes
-  // are not to be used.
+  // Injects a due fault into the entry as it is read. False = its code does not fit, or there is no such entry; the bytes must
+  // not be used.
   bool read(std::span<std::byte> entry);
-  // The same of its tag, which may be another one afterwards. False = its code does not fit.
+  // Does the same to the entry's tag, which may become the tag of another entry. False = its code does not fit.
   bool read_tag(std::uint32_t& tag);
 
   void list(statistics& s);

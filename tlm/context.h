@@ -1,12 +1,12 @@
 // Between a unit and a context cache (QPC, CQC, MRC, extent lines).
 //
-// fetch:   answered with the entry pinned: `entry` stays valid until END_RESP gives it back. END_RESP with `dirty` set tells
-//          that it was written. Several units may hold one entry.
-// drop:    (command unit) write back if dirty, forget; answered when no unit holds it any more. Fetches that come while a drop
-//          waits are answered after it, from ICM.
-// take:    (command unit) a drop after which fetches and drops of the index go on waiting, until give: who took the entry has
-//          it alone, in ICM, and may change it there word by word.
-// give:    (command unit) answered at once.
+// fetch:   answered with the entry pinned: `entry` stays valid until END_RESP gives it back. END_RESP with `dirty` set reports
+//          a write to the entry. Several units may hold one entry.
+// drop:    (command unit) write back if dirty, forget; answered when no unit holds the entry any more. Fetches that come while
+//          a drop waits are answered after the drop, from ICM.
+// take:    (command unit) a drop after which fetches and drops of the index go on waiting, until give. Meanwhile the command
+//          unit owns the entry, in ICM alone, and may change it there word by word.
+// give:    (command unit) ends take; answered at once.
 // set_area: (command unit) where the entries lie; forgets everything.
 #pragma once
 

@@ -1,21 +1,21 @@
 // Between the command unit and the data path, and between requester and responder of one QP.
 //
-// start: forget everything of an earlier life of the QP; (to doorbell) hear its doorbells through UAR page `uar`.
-// stop: answered when nothing of the QP is being processed; (to doorbell) hear them no more.
-// flush: the QP is in error; complete its WQEs with WR_FLUSH_ERR in order. Answered when those that are known are reported.
+// start: forget everything of an earlier life of the QP; (to doorbell) accept its doorbells through UAR page `uar`.
+// stop: answered when nothing of the QP is being processed; (to doorbell) accept its doorbells no more.
+// flush: the QP is in error; complete its WQEs with WR_FLUSH_ERR in order. Answered when the known WQEs are reported.
 // resume: (to the requester) the QP left SQE; later WQEs are sent again.
-// failed: (requester <-> responder) the other half has put the QP into error; (requester -> send_queue) it is in error, and its
-//         context says so.
-// drain: (to send_queue) the QP is in SQD: no WQE is begun any more. Answered when the context says whether any of those that
-//        were is not complete (`sq_draining`); when none is, HCA_EVENT_SQ_DRAINED is raised if `notify`.
-// go_on: (to send_queue) it is in RTS again.
+// failed: (requester <-> responder) the other half has put the QP into error; (requester -> send_queue) the QP is in error, and
+//         its context says so.
+// drain: (to send_queue) the QP is in SQD: no WQE is begun any more. Answered when the context tells whether a WQE begun before
+//        is still incomplete (`sq_draining`). If none is and `notify` is set, HCA_EVENT_SQ_DRAINED is raised.
+// go_on: (to send_queue) the QP is in RTS again.
 // set_eq: (to completion) open or close an event queue.
-// set_cq: (to doorbell) hear the doorbells of CQ `number` through UAR page `uar`, if `open`; else no more.
+// set_cq: (to doorbell) accept the doorbells of CQ `number` through UAR page `uar`, if `open`; else no more.
 // group: (to responder) the multicast groups of hash `first` begin with number `number`; 0 = there are none.
 // settle: (to completion) answered when the CQEs whose places in CQ `number` were taken are on their way to memory.
 // reset: (to completion) the MSI-X table is as it was at power-on, and nothing is known of any CQ.
 // pages: (to requester and responder) of the on-demand region with key index `number`, pages with VAs in [first, last] are
-//        ready, cannot be written, or are not mapped at all: accesses that wait for them are repeated, or fail.
+//        ready, cannot be written, or are not mapped at all: accesses waiting for them are repeated, or fail.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +55,9 @@ struct control_request : transaction {
   std::uint64_t last = 0;
 };
 
-// A read or write of a control register, from the BAR decoder to the unit that owns it. Answered at once.
+// A read or write of a control register, from the BAR decoder to the unit that owns the register. Answered at once.
 struct register_access : transaction {
-  std::uint32_t offset = 0;  // in the BAR
+  std::uint32_t offset = 0;  // offset in the BAR
   std::uint32_t bytes = 0;   // 4 or 8
   bool write = false;
   std::uint64_t value = 0;

@@ -4,8 +4,8 @@
 // write:  answered when all bytes have landed. Writes of one source land in the order they were requested, and before any
 //         write requested after they were.
 // atomics: 8 bytes, read-modify-write; answered when the original value is in `data`.
-// `failed` is set when the address could not be reached; then no byte has moved. `damaged` as well: it was reached, but what
-// was read is no entry of ICM that can be believed, or its integrity code does not fit; the bytes are not to be used.
+// `failed` is set when the address could not be reached; then no byte has moved. `damaged` in addition: the address was
+// reached, but the bytes read are no valid ICM entry, or its integrity code does not fit. Such bytes must not be used.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct dma_request : transaction {
   dma_source source = dma_source::payload;
   bool failed = false;
   bool damaged = false;
-  bool ruined = false;  // a write: what it writes is known to be wrong, and its code will say so
+  bool ruined = false;  // a write with known wrong bytes, stored with a code that does not fit
   std::uint32_t bytes = 0;
   std::uint64_t address = 0;
   std::byte* data = nullptr;

@@ -1,5 +1,5 @@
-// Any bytes as a packet from the wire: the parser stays inside them, and what it accepts is written back the same, but for the
-// fields that a receiver ignores.
+// Any bytes as a packet from the wire: the parser stays inside the bytes. An accepted packet is encoded to the same bytes, but
+// for fields that a receiver ignores.
 #include <algorithm>
 #include <cstring>
 
@@ -23,7 +23,7 @@ std::uint32_t head_of(std::uint8_t opcode, bool global) {
   return p.head;
 }
 
-// Length and versions that fit, so that the input reaches what lies behind their checks.
+// Makes length and versions fit, so that the input reaches the code behind their checks.
 void mend(packet& p, std::size_t size, bool global) {
   std::byte* lrh = p.raw().data() + p.head;
   lrh[0] &= std::byte{0xf0};

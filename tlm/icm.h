@@ -11,7 +11,7 @@
 namespace hcasim {
 
 enum class icm_entry : std::uint8_t { qpc, cqc, mrc, extent, pte, none };
-inline constexpr std::size_t icm_entries = 5;  // of ICM
+inline constexpr std::size_t icm_entries = 5;  // kinds of entries
 inline constexpr const char* icm_entry_names[icm_entries] = {"qpc", "cqc", "mrc", "extent", "pte"};
 
 struct icm_area : transaction {

@@ -20,7 +20,7 @@ constexpr std::array<std::uint8_t, word_bits> make_columns() {
 }
 constexpr auto columns = make_columns();
 
-// By byte of the word and its value.
+// The code of each byte of the word and each value of the byte.
 constexpr std::array<std::array<std::uint8_t, 256>, 4> make_secded() {
   std::array<std::array<std::uint8_t, 256>, 4> table{};
   for (unsigned byte = 0; byte < 4; ++byte) {

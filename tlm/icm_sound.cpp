@@ -30,7 +30,7 @@ bool is_sound(icm_entry kind, std::span<const std::byte> bytes, unsigned mtu_shi
   switch (kind) {
     case icm_entry::qpc:
       return sound<hca_qpc>(bytes, [&](const hca_qpc& q) {
-        const bool group = q.transport == HCA_TRANSPORT_GROUP;  // which has no path
+        const bool group = q.transport == HCA_TRANSPORT_GROUP;  // a group has no path
         return hca_qpc_sound(&q) && (group || q.mtu_shift <= mtu_shift);
       });
     case icm_entry::cqc:

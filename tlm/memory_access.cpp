@@ -38,7 +38,7 @@ task<verdict> memory_access::move(transfer& tr, dma_op op, const memory_range& r
   co_return failure(tr, va, range.checked);
 }
 
-// Why a move did not get to its end. `va`, `wanted`: what the access asked for.
+// Tells why a move did not get to its end. `va`, `wanted`: range of the access.
 verdict memory_access::failure(transfer& tr, std::uint64_t va, std::uint64_t wanted) {
   if (tr.missing.length == 0) return verdict::table_error;
   tr.missing.length = wanted - (tr.missing.va - va);
@@ -83,7 +83,7 @@ void memory_access::ask(lease& k, const transfer& tr, const memory_range& range,
   k.length = length + range.before;
 }
 
-// The pieces of [va, va + checked) of an indirect region whose key has been granted.
+// Finds the pieces of [va, va + checked) of an indirect region whose key has been granted.
 task<verdict> memory_access::resolve(transfer& tr, const memory_range& range, unsigned depth, std::vector<leaf>& leaves,
                                      ps& t) {
   if (depth > max_indirection) co_return verdict::table_error;

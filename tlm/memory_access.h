@@ -7,12 +7,12 @@
 // Every granted verdict holds its key reference until the last byte of the whole transfer has moved. `data` must live until
 // then. No byte moves when the verdict is not `granted`.
 //
-// An indirect region is a list of pieces of other regions [E7]: every piece of the range is judged under its own key, as a
-// local access of the same QP, before the first byte moves.
+// An indirect region is a list of pieces of other regions [E7]. Before the first byte moves, every piece of the range is judged
+// under its own key, as a local access of the same QP.
 //
-// page_fault: a page of an on-demand region is missing (transfer::missing); what lies before it may have been requested. The
-// caller ends the transfer, so that no key reference is held while the access waits for the page, and begins again [E9]. Lists
-// may name lists, up to max_indirection deep.
+// page_fault: a page of an on-demand region is missing (transfer::missing); bytes before it may have been requested. The caller
+// ends the transfer, so that no key reference is held while the access waits for the page, and begins again [E9]. Lists may
+// name lists, up to max_indirection deep.
 #pragma once
 
 #include <vector>
@@ -26,7 +26,7 @@
 
 namespace hcasim {
 
-// On whose behalf a key is used.
+// The user of a key.
 struct access_owner {
   std::uint32_t pd = 0;
   std::uint32_t qpn = 0;
@@ -44,16 +44,16 @@ struct memory_range {
   std::uint32_t rights = 0;  // enum hca_access
   access_owner owner;
   std::uint64_t va = 0;
-  std::uint64_t checked = 0;  // bytes from va on that the verdict must cover, at least those that move
+  std::uint64_t checked = 0;  // bytes from va on that the verdict must cover, at least the moved ones
   std::uint64_t before = 0;   // bytes in front of va that the verdict must cover as well
 };
 
 // The place where an access to an on-demand region found no page.
 struct missing_page {
-  std::uint32_t index = 0;  // of the region's key
+  std::uint32_t index = 0;  // index of the region's key
   bool write = false;
-  std::uint64_t va = 0;      // in the region's table
-  std::uint64_t length = 0;  // that the access still wants from there on
+  std::uint64_t va = 0;      // VA in the region's table
+  std::uint64_t length = 0;  // bytes from va on that the access still needs
   std::uint64_t operation = 0;
 };
 
@@ -72,7 +72,7 @@ class memory_access {
     std::uint32_t pending = 0;
     bool open = true;      // more may be requested
     bool failed = false;   // a DMA could not reach its address
-    missing_page missing;  // of a move that ended in page_fault
+    missing_page missing;  // the page of a move that ended in page_fault
     lease* leases = nullptr;
     ps last{0};
     std::coroutine_handle<> waiter;
@@ -84,15 +84,15 @@ class memory_access {
                 initiator_socket<dma_request>& dma)
       : keys_(keys), walker_(walker), dma_(dma) {}
 
-  transfer& begin(std::uint64_t operation);  // that it is for
+  transfer& begin(std::uint64_t operation);  // tlm/operation.h; 0 = none
   // Arguments by reference must live until the answer is there.
   task<verdict> move(transfer& tr, dma_op op, const memory_range& range, std::byte* data, std::uint32_t bytes, ps& t);
-  // The verdict alone; of an on-demand region also whether the first `bytes` have their pages. Nothing moves.
+  // Returns the verdict alone; of an on-demand region also whether the first `bytes` have their pages. Nothing moves.
   task<verdict> look(transfer& tr, const memory_range& range, std::uint32_t bytes, ps& t);
-  // Queue buffers: translated, but without a key.
+  // Moves bytes of a queue buffer: translated, but without a key. False = no translation, or the DMA failed.
   task<bool> move_mapped(transfer& tr, dma_op op, dma_source source, const translation& map, std::uint64_t va, std::byte* data,
                          std::uint32_t bytes, ps& t);
-  // 8-byte atomic; the original value goes to `original`.
+  // Executes an 8-byte atomic; the original value goes to `original`.
   task<verdict> atomic(transfer& tr, dma_op op, const memory_range& range, std::uint64_t operand, std::uint64_t compare,
                        std::byte* original, ps& t);
 

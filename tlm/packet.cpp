@@ -112,7 +112,7 @@ class reader {
   const std::byte* p_;
 };
 
-constexpr std::uint64_t local_header = 2;  // LNH: what follows the LRH
+constexpr std::uint64_t local_header = 2;  // LNH: the header behind the LRH
 constexpr std::uint64_t global_header = 3;
 constexpr std::uint64_t transport_header = 0x1b;  // GRH: the next one is the BTH
 constexpr std::uint64_t grh_version = 6;

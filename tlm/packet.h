@@ -1,5 +1,5 @@
 // InfiniBand packets as they are on the wire: LRH, GRH, BTH, extended headers, payload, pad, ICRC (IBA volume 1, chapters 7 and
-// 9; field layout as public dissectors show it). The bytes are real: the receiver sees only what it parses out of them.
+// 9). The field layout is as in public dissectors. The bytes are real: the receiver sees only what it parses.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ inline constexpr std::size_t max_header = 96;
 inline constexpr std::size_t max_payload = 4096;
 inline constexpr std::uint32_t group_qpn = 0xffffff;  // the destination of multicast
 
-// Which extended headers follow the BTH of this opcode.
+// The extended headers that follow the BTH of this opcode.
 struct shape {
   bool known = false;
   bool reth = false;
@@ -128,46 +128,46 @@ inline bool operator==(const hca_gid& a, const hca_gid& b) {
   return std::equal(a.byte, a.byte + HCA_GID_BYTES, b.byte);
 }
 
-// Whether a packet comes the way that a QP sends: without a GRH, or with one that names the peer.
+// Returns whether a packet came the way of the QP: without a GRH, or with a GRH from the peer.
 [[nodiscard]] inline bool comes_from(const hca_route& way, bool global, const global_route& grh) {
   return global ? way.global != 0 && grh.source == way.dgid : way.global == 0;
 }
 
-// One packet in flight: from the unit that built it to the unit that consumed it, which returns it to the pool. Handing it on
-// through a socket hands on the ownership once the hop is answered.
+// One packet in flight: from its building unit to its consumer, which returns the packet to the pool. A hand-over through a
+// socket hands over the ownership when the hop is answered.
 struct packet : transaction {
-  packet_header header;       // what the bytes say; written by encode() and parse()
+  packet_header header;       // content of the bytes; input of encode(), result of parse()
   global_route grh;           // likewise, when header.global
   std::uint32_t head = 0;     // first byte of the packet in `bytes`
   std::uint32_t payload = 0;  // payload bytes, without pad
-  std::uint64_t tag = 0;      // of the unit that builds it, until it has left it
-  void* holder = nullptr;     // of the unit that holds it while its payload is being placed
-  ps last_bit{0};             // in the fabric: when its last byte is there, if that is after the hand-over (cut-through)
-  action departed{};  // of its sender, who wants to know when its last byte has left the adapter; done once, by the port
+  std::uint64_t tag = 0;      // for use by the building unit, until the packet has left the unit
+  void* holder = nullptr;     // for use by the unit that places the payload
+  ps last_bit{0};             // in the fabric: arrival of the last byte, if after the hand-over (cut-through)
+  action departed{};          // set by the sender; the port calls it once, when the last byte has left the adapter
 
-  // The payload always starts here, so DMA can fill it before the headers are known. For its sender until encode() and its
-  // receiver after parse().
+  // Returns the payload; DMA can fill its fixed place before the headers are known. Valid for the sender until encode() and for
+  // the receiver after parse().
   [[nodiscard]] std::byte* data() { return bytes_.data() + wire::max_header; }
   [[nodiscard]] const std::byte* data() const { return bytes_.data() + wire::max_header; }
-  // From LRH to the end of the ICRC.
+  // Returns the bytes from LRH to the end of the ICRC.
   [[nodiscard]] std::span<const std::byte> on_wire() const {
     if (due_ != 0) write_icrc();
     return {bytes_.data() + head, sealed_bytes()};
   }
   [[nodiscard]] std::uint32_t sealed_bytes() const { return wire_bytes() - static_cast<std::uint32_t>(wire::vcrc_bytes); }
-  // Returns the GRH of a packet that has one, as it is on the wire.
+  // Returns the GRH as on the wire, of a packet that has one.
   [[nodiscard]] std::byte* grh_bytes() { return bytes_.data() + head + wire::lrh_bytes; }
   [[nodiscard]] std::span<const std::byte, wire::lrh_bytes> lrh() const {
     return std::span<const std::byte, wire::lrh_bytes>(bytes_.data() + head, wire::lrh_bytes);
   }
-  // Returns all of the room; the packet begins at `head`. For code that may change a packet on its way: its ICRC is computed
-  // again when it is checked.
+  // Returns the whole buffer; the packet begins at `head`. For code that may change a packet on its way: the next check
+  // computes the ICRC again.
   [[nodiscard]] std::span<std::byte> raw() {
     if (due_ != 0) write_icrc();
     sealed_ = 0;
     return bytes_;
   }
-  // The lane in the LRH, which links change; the ICRC does not cover it.
+  // Returns the lane in the LRH, which links change; the ICRC does not cover the lane.
   [[nodiscard]] unsigned lane() const { return std::to_integer<unsigned>(bytes_[head] >> 4); }
   void set_lane(unsigned vl) {
     bytes_[head] = (bytes_[head] & std::byte{0x0f}) | static_cast<std::byte>(vl << 4);
@@ -188,15 +188,15 @@ struct packet : transaction {
 
   void write_icrc() const;
 
-  std::uint32_t sealed_ = 0;       // length that the ICRC at its end is of; 0 = the bytes may have changed since
-  mutable std::uint32_t due_ = 0;  // where in `bytes_` that ICRC is still to be written; 0 = it is there
+  std::uint32_t sealed_ = 0;       // length of the packet with a known ICRC; 0 = the bytes may have changed since
+  mutable std::uint32_t due_ = 0;  // offset in `bytes_` where the ICRC is still to be written; 0 = it is there
   alignas(16) mutable std::array<std::byte, wire::max_header + wire::max_payload + 8> bytes_;
 };
 
-// Writes the headers in front of the payload, pads it, and appends the ICRC (when it is read). `p.header` and `p.payload` are
-// the input.
+// Writes the headers in front of the payload, pads the payload, and appends the ICRC (computed on reading). `p.header` and
+// `p.payload` are the input.
 void encode(packet& p);
-// The packet goes this way, if it has a GRH; `own` is where it comes from.
+// Gives the packet a GRH if the way has one; `own` is the source GID.
 inline void set_route(packet& p, const hca_route& way, const hca_gid& own) {
   if (way.global == 0) return;
   p.header.global = true;
@@ -206,15 +206,15 @@ inline void set_route(packet& p, const hca_route& way, const hca_gid& own) {
 void copy(const packet& from, packet& to);
 // Appends the ICRC again after the bytes were changed.
 void seal(packet& p);
-// Reads `total` bytes from `p.head` on back into `p.header` and `p.payload`. False = no InfiniBand packet of a known
-// opcode, or a length that does not fit; nothing of it may be used.
+// Parses `total` bytes from `p.head` on into `p.header` and `p.payload`. Returns false on an unknown opcode or a length that
+// does not fit; then nothing of the packet may be used.
 bool parse(packet& p, std::size_t total);
-// Returns whether the ICRC at the end is that of the bytes before it; `icrc_ok` computes nothing if no hop may have changed
-// them.
+// Returns whether the ICRC at the end fits the bytes before it; `icrc_ok` computes nothing if no hop may have changed the
+// bytes.
 bool icrc_holds(const packet& p, std::size_t total);
 bool icrc_ok(const packet& p, std::size_t total);
 
-// Serial number arithmetic on 24 bits: how far b is ahead of a, in [-2^23, 2^23).
+// Returns how far b is ahead of a, in [-2^23, 2^23): serial number arithmetic on 24 bits.
 inline std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>((b - a) << 8) >> 8;
 }
@@ -222,7 +222,7 @@ inline std::uint32_t psn_add(std::uint32_t psn, std::uint32_t n) {
   return (psn + n) & wire::psn_mask;
 }
 
-// The opcode without its transport: as of RC.
+// Returns the opcode without its transport: as of RC.
 inline std::uint8_t kind_bits(std::uint8_t opcode) {
   return static_cast<std::uint8_t>(opcode & ~wire::transport_mask);
 }
@@ -230,11 +230,11 @@ inline bool is_read(const packet_header& h) {
   return h.opcode == wire::read_request || h.opcode == (wire::xrc | wire::read_request);
 }
 
-// Packets that `length` bytes take; none take one, too (IBA 9.7.2).
+// Returns the packets that `length` bytes take; a message without bytes takes one, too (IBA 9.7.2).
 inline std::uint32_t packets_of(std::uint64_t length, unsigned mtu_shift) {
   return length == 0 ? 1 : static_cast<std::uint32_t>(ceil_div(length, std::uint64_t{1} << mtu_shift));
 }
-// PSNs that a request packet takes: a READ those of its responses.
+// Returns the PSNs of a request packet; a READ takes the PSNs of its responses.
 inline std::uint32_t psns_of(const packet_header& h, unsigned mtu_shift) {
   return is_read(h) ? packets_of(h.dma_length, mtu_shift) : 1;
 }

@@ -67,7 +67,7 @@ class page_faults {
   }
 
   void answered(const control_request& c);
-  // All that wait on behalf of `owner` go on with `cancelled`.
+  // Resumes all waiters of `owner` with `cancelled`.
   void cancel(const void* owner);
 
   [[nodiscard]] std::uint64_t pending() const { return pending_; }

@@ -13,35 +13,35 @@
 
 namespace hcasim {
 
-// Address type of a request [ATS]: an IO virtual address, the question what it leads to (a read whose completion is one entry
-// of tlm/ats.h), or an address that the device has translated itself.
+// Address type of a request [ATS]: an IO virtual address, a request for its translation, or an address translated by the device
+// itself. A translation request is a read whose completion is one entry of tlm/ats.h.
 enum class pcie_address_type : std::uint8_t { untranslated, translation_request, translated };
 
 // Messages of address translation and page requests [ATS]: writes that lead to no memory, in order with other posted writes.
-// Those of a device go to the root complex; those of the root complex to the device of `requester`.
+// Messages of a device go to the root complex, messages of the root complex to the device of `requester`.
 enum class pcie_message : std::uint8_t {
   none,
-  invalidate,       // down, 8 bytes: the range as an entry of tlm/ats.h; tag: which of 32 it is
-  invalidate_done,  // up; tag: which
+  invalidate,       // down, 8 bytes: the range as an entry of tlm/ats.h; tag: number of the invalidation, 0..31
+  invalidate_done,  // up; tag: number of the invalidation
   page_request,     // up; address: the page; tag: its group; code: ats_page_request bits
   page_response,    // down; tag: the group; code: enum ats_response
 };
 
 // Rides on the generic payload.
 struct pcie_extension : tlm::tlm_extension<pcie_extension> {
-  std::uint16_t requester = 0;  // who asks: bus, device, function
+  std::uint16_t requester = 0;  // bus, device, function
   bool relaxed_ordering = false;
   bool no_snoop = false;
   pcie_address_type address_type = pcie_address_type::untranslated;
   pcie_message message = pcie_message::none;
-  std::uint8_t code = 0;  // of a message; of a translation request: ats_no_write
+  std::uint8_t code = 0;  // code of a message, or ats_no_write of a translation request
   std::uint16_t tag = 0;
   std::uint64_t operation = 0;  // as in tlm/operation.h
   void* owner = nullptr;        // the initiator's own record of this burst
-  // Codes of the 32-bit words of the burst, in memory that keeps an integrity code beside each: stored with a write, handed
-  // back with a read; null = none. No TLP carries it.
+  // Integrity codes of the burst's 32-bit words, in memory that keeps codes: a write stores them, a read returns them. Null =
+  // none. No TLP carries them.
   std::uint8_t* check_bits = nullptr;
-  ps memory_at{0};  // when the bytes were read or written at the far end, filled in by the target
+  ps memory_at{0};  // when the target read or wrote the bytes, filled in by the target
 
   [[nodiscard]] tlm_extension_base* clone() const override { return new pcie_extension(*this); }
   void copy_from(const tlm_extension_base& other) override { *this = static_cast<const pcie_extension&>(other); }

@@ -1,6 +1,6 @@
-// An extension that a unit keeps in a pool and puts on a payload of another unit while that payload is on its way. Either end
-// may be destroyed first, when a simulation ends with work under way: the payload does not delete what it does not own, and
-// the pool leaves no pointer behind.
+// An extension that a unit keeps in a pool and puts on a payload of another unit on its way. Either end may be destroyed first,
+// when a simulation ends with work under way. The payload does not delete the extension, and the pool removes its pointer from
+// the payload.
 #pragma once
 
 #include <tlm>
@@ -27,7 +27,7 @@ class riding_extension : public tlm::tlm_extension<T> {
 
   [[nodiscard]] tlm::tlm_extension_base* clone() const override { return nullptr; }  // never copied with the payload
   void copy_from(const tlm::tlm_extension_base&) override {}
-  // The payload is destroyed.
+  // Forgets the payload, which is being destroyed.
   void free() override { payload_ = nullptr; }
 
  private:

@@ -22,14 +22,14 @@
 
 namespace hcasim {
 
-// The head of every payload: the waiter for the answer, and the work request that it is for (tlm/operation.h; 0 = none).
+// The head of every payload: the waiter for the response, and the number of the work request (tlm/operation.h; 0 = none).
 struct transaction {
   std::coroutine_handle<> waiter;
-  // Instead of a waiter: called with the payload and its time (for initiators that are not coroutines).
+  // Called with the payload and its time instead of a waiter (for initiators that are not coroutines).
   void (*on_response)(void* context, transaction& self, ps t) = nullptr;
   void* context = nullptr;
-  ps answered_at{0};    // known in the call when the target answered there
-  void* via = nullptr;  // the socket that it is at
+  ps answered_at{0};    // time of the response, known when the target answered in the call
+  void* via = nullptr;  // the socket that the payload is at
   std::uint64_t operation = 0;
 };
 
@@ -39,7 +39,7 @@ class socket_observer {
  public:
   virtual ~socket_observer() = default;
   virtual void forward(const P& payload, tlm::tlm_phase phase, ps t) = 0;
-  // After the call: what the target returned, and the local time it advanced to.
+  // Reports the return of the call: the target's status, and the local time to which it advanced.
   virtual void forward_done(const P& payload, tlm::tlm_phase phase, tlm::tlm_sync_enum status, ps t) = 0;
   virtual void backward(const P& payload, tlm::tlm_phase phase, ps t) = 0;
 };
@@ -66,7 +66,7 @@ struct forward_if : tlm::tlm_fw_nonblocking_transport_if<P, tlm::tlm_phase> {
   using protocol_types = protocol<P>;
   // Returns the handler of a target of this project, which from then on answers `by` directly; null = a foreign target.
   virtual const target_handler<P>* meet(initiator_socket<P>&) { return nullptr; }
-  // The unit whose socket it is, for who looks on.
+  // Returns the name of the socket's unit, for monitors.
   [[nodiscard]] virtual std::string where() const { return {}; }
 };
 template <class P>
@@ -82,7 +82,8 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
  public:
   explicit initiator_socket(const char* name) : base(name) { this->m_export.bind(*this); }
 
-  // BEGIN_REQ at t or now. TLM_COMPLETED: the answer is there already; TLM_ACCEPTED: it comes, through waiter or on_response.
+  // Sends BEGIN_REQ at t or now. TLM_COMPLETED: answered already; TLM_ACCEPTED: the response comes through waiter or
+  // on_response.
   tlm::tlm_sync_enum send(P& p, ps& t) {
     if (t > now()) {
       p.via = this;
@@ -91,18 +92,18 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
     }
     return begin(p, t);
   }
-  // BEGIN_REQ now, of a payload that goes on while the sender is still busy with it (a packet on a wire): its answer is handed
-  // over when it is known, and tells of a time that may lie ahead.
+  // Sends BEGIN_REQ now, of a payload whose transfer goes on while the sender is still busy with it (a packet on a wire). The
+  // response comes once known, with a time that may lie ahead.
   tlm::tlm_sync_enum send_ahead(P& p, ps& t) {
     t = now();
     return transport(p, tlm::BEGIN_REQ, t);
   }
-  // BEGIN_REQ now, of a target that answers in the call: what software reads and writes in registers. `t`: when it is there.
+  // Sends BEGIN_REQ now to a target that answers in the call, such as a register. `t`: time of the response.
   void access(P& p, ps& t) {
     t = now();
     if (transport(p, tlm::BEGIN_REQ, t) != tlm::TLM_COMPLETED) throw std::logic_error("an access was not answered in the call");
   }
-  // END_RESP, now.
+  // Sends END_RESP now.
   void release(P& p) {
     ps t = now();
     transport(p, tlm::END_RESP, t);
@@ -120,7 +121,7 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
     return awaiter{*this, p, t};
   }
 
-  // BEGIN_RESP from a target of this project.
+  // Takes BEGIN_RESP from a target of this project.
   void answer(P& p, ps t) {
     if (observer_) [[unlikely]] {
       observer_->backward(p, tlm::BEGIN_RESP, t);
@@ -128,10 +129,10 @@ class initiator_socket final : public tlm::tlm_base_initiator_socket<32, forward
     answered(p, t);
   }
 
-  // The unit that requests go to.
+  // Returns the name of the target unit.
   [[nodiscard]] std::string target() const { return (*this)->where(); }
   void observe(socket_observer<P>* o) { observer_ = o; }
-  // For an observer that comes second and hands on to the first.
+  // Returns the observer, for a second one that passes its calls on to the first.
   [[nodiscard]] socket_observer<P>* observed_by() const { return observer_; }
   [[nodiscard]] const char* kind() const override { return "hcasim::initiator_socket"; }
 
@@ -231,7 +232,7 @@ class target_socket final : public tlm::tlm_base_target_socket<32, forward_if<P>
     owner_ = owner;
     method_ = [](void* o, P& p, tlm::tlm_phase phase, ps& t) { return (static_cast<Owner*>(o)->*Method)(p, phase, t); };
   }
-  // BEGIN_RESP for a request that was accepted, through the socket it came from, at t or now.
+  // Sends BEGIN_RESP for an accepted request at t or now, through the socket it came from.
   static void respond(P& p, ps t) {
     if (t > now()) {
       event_queue::instance().at(t, {[](void* self) {
@@ -244,7 +245,7 @@ class target_socket final : public tlm::tlm_base_target_socket<32, forward_if<P>
     }
   }
 
-  // The answer to a send_ahead: now, of what happens at t.
+  // Answers a send_ahead now, for a time t that may lie ahead.
   static void respond_ahead(P& p, ps t) {
     auto& self = *static_cast<target_socket*>(p.via);
     if (self.initiator_) [[likely]] {

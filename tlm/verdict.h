@@ -1,4 +1,4 @@
-// The answer of a protection check; plain C++, shared by the rules and the protocol that carries it.
+// The result of a protection check. Plain C++, shared by the rules and the protocol that carries the verdict.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ enum class verdict : std::uint8_t {
   bad_rights,
   bad_bounds,
   table_error,
-  page_fault  // not of the checks: the key is good, but a page of an on-demand region is not there (memory_access)
+  page_fault  // no result of a check: the key is good, but a page of an on-demand region is missing (memory_access)
 };
-inline constexpr std::size_t verdicts = 8;  // of the checks
+inline constexpr std::size_t verdicts = 8;  // results of the checks
 inline constexpr const char* verdict_names[verdicts] = {"granted",         "bad_index",  "bad_key",    "bad_state",
                                                         "bad_association", "bad_rights", "bad_bounds", "table_error"};
 

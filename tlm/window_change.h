@@ -1,5 +1,5 @@
-// A change of protection on the data path, and why it may be refused; plain C++, shared by the rules and the protocol that
-// carries it.
+// A change of protection on the data path, and reasons to refuse one. Plain C++, shared by the rules and the protocol that
+// carries the change.
 #pragma once
 
 #include <cstddef>
@@ -40,12 +40,12 @@ struct window_change {
   window_op op = window_op::bind;
   window_fault fault = window_fault::none;
   bool remote = false;      // invalidate: by SEND_WITH_INV
-  bool privileged = false;  // of the QP, as the next four
+  bool privileged = false;  // this and the next four: of the QP
   std::uint16_t function = 0;
   std::uint32_t qpn = 0;
   std::uint32_t generation = 0;
   std::uint32_t pd = 0;
-  std::uint32_t key = 0;         // bind: the window's as it is; fast_register: index of the region and its new key byte
+  std::uint32_t key = 0;         // bind: the window's current key; fast_register: index of the region and its new key byte
   std::uint32_t new_key = 0;     // bind: only bits 7..0 are used
   std::uint32_t region_key = 0;  // bind
   std::uint32_t access = 0;      // bind, fast_register

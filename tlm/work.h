@@ -33,7 +33,7 @@ struct work_request : transaction {
   std::uint8_t blocks = 0;
   std::uint8_t status = 0;        // enum hca_wc_status: why it cannot be executed, or in the answer its end
   std::uint8_t vendor_error = 0;  // window_fault of a BIND, LOCAL_INV or FAST_REG
-  bool changed = false;           // such a one has made its change
+  bool changed = false;           // the work request has made its change of protection
   alignas(16) std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS> bytes;
 
   [[nodiscard]] const hca_wqe_control& control() const { return *reinterpret_cast<const hca_wqe_control*>(bytes.data()); }
@@ -44,7 +44,7 @@ struct report : transaction {
   std::uint32_t cqn = 0;
   std::uint32_t type = 0;  // enum hca_event
   std::uint32_t number = 0;
-  std::uint64_t va = 0;  // of a page fault, as in the EQE, with the next three
+  std::uint64_t va = 0;  // this and the next three: of a page fault, as in the EQE
   std::uint32_t length = 0;
   std::uint32_t flags = 0;
   std::uint32_t qpn = 0;

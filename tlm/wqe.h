@@ -15,7 +15,7 @@ enum class wqe_fault : std::uint8_t { none, opcode, size, reserved, segments, in
 struct wqe_view {
   hca_wqe_control control{};
   hca_wqe_datagram datagram{};
-  const hca_gid* gid = nullptr;  // of a datagram with a GRH: its destination, among the bytes
+  const hca_gid* gid = nullptr;  // destination of a datagram with a GRH, inside the WQE's bytes
   std::uint32_t srqn = 0;        // XRC
   hca_wqe_remote remote{};
   hca_wqe_atomic atomic{};
@@ -28,9 +28,9 @@ struct wqe_view {
   [[nodiscard]] bool is_datagram() const { return (control.flags & HCA_WQE_DATAGRAM) != 0; }
   [[nodiscard]] bool is_xrc() const { return (control.flags & HCA_WQE_XRC) != 0; }
   [[nodiscard]] bool is_read() const { return control.opcode == HCA_WQE_READ; }
-  // Nothing of it goes to the port: NOP and what the send queue has executed before.
+  // Returns whether nothing of the WQE goes to the port: NOP, and work already executed by the send queue.
   [[nodiscard]] bool is_local() const { return control.opcode == HCA_WQE_NOP || control.opcode >= HCA_WQE_BIND; }
-  // READs and atomics: their data comes back.
+  // Returns whether the WQE fetches data: READs and atomics.
   [[nodiscard]] bool fetches() const { return is_read() || is_atomic(); }
 };
 
@@ -41,8 +41,7 @@ inline const char* wqe_opcode_name(std::uint8_t opcode) {
   return opcode < wqe_opcode_names.size() ? wqe_opcode_names[opcode] : "unknown";
 }
 
-// Parses the WQE at the start of `bytes` (whole blocks, 16 B aligned). A fault says what is wrong; then only `control` is
-// valid.
+// Parses the WQE at the start of `bytes` (whole blocks, 16 B aligned); returns the fault. After one, only `control` is valid.
 wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out);
 
 // Copies `to.size()` message bytes from `offset` on out of the inline chunks.

@@ -8,8 +8,8 @@ namespace hcasim::gateway {
 namespace {
 
 constexpr ps ask_again = 10_ms;
-constexpr ps patience = 1'000_ms;           // for a host that does not tell its address
-constexpr std::size_t most_unheard = 1024;  // packets that wait for that
+constexpr ps patience = 1'000_ms;           // for a host that does not answer ARP
+constexpr std::size_t most_unheard = 1024;  // packets waiting for ARP
 constexpr int most_frames = 256;            // between two looks at the clock
 constexpr std::uint8_t level_shift = 4;     // the service level stands in the type of service's upper half
 
@@ -210,7 +210,7 @@ void router::leave() {
   packet& p = *leaving_.pop();
   leaving_bytes_ -= p.wire_bytes();
   leaving_packets_.set(leaving_.size(), now());
-  target_socket<packet>::respond(p, now());  // it is the gateway's alone from here on
+  target_socket<packet>::respond(p, now());  // the gateway owns the packet from here on
   if (emit(p)) {
     packets_.put(p);
   } else {

@@ -1,13 +1,13 @@
-// A router between the fabric and RoCEv2 outside, where a node would end a link. It stands for every host of an IPv4 network
-// that is no simulated node: packets to their LIDs leave as frames, frames to nodes enter as packets, and it answers ARP for
-// the nodes.
+// A router between the fabric and RoCEv2 outside, in the place of a node at a link. The gateway stands for every host of an
+// IPv4 network but the simulated nodes. Packets to the LIDs of these hosts leave as frames, frames to nodes enter as packets.
+// The gateway answers ARP for the nodes.
 //
-// Packets that leave are paced to `rate`, and wait while there is no room for them outside; meanwhile they hold their buffer,
-// and so the link's credits. Frames that enter wait for credits in a queue. What finds no room is lost and counted, as on
-// Ethernet; the transport carries it. Bytes from outside are checked in full (wire/frame.h), and packets of the fabric by their
-// ICRC, which ends here.
+// Leaving packets are paced to `rate`, and wait while there is no room outside; meanwhile they hold their buffer and the link's
+// credits. Entering frames wait for credits in a queue. Frames without room are lost and counted, as on Ethernet; the transport
+// recovers them. Bytes from outside are checked in full (tlm/roce/frame.h), and packets of the fabric by their ICRC, which ends
+// here.
 //
-// The unit is also what keeps simulated time at the wall clock (pacer.h): it looks outside at every step.
+// The unit also keeps simulated time at the wall clock (pacer.h): it looks outside at every step.
 #pragma once
 
 #include <array>
@@ -41,25 +41,25 @@ class router : public unit {
   [[nodiscard]] std::uint64_t frames() const;
   [[nodiscard]] std::uint64_t entered() const { return entered_.value(); }
   [[nodiscard]] std::uint64_t left() const { return left_.value(); }
-  // For any reason, on the way in and on the way out.
+  // Returns the packets lost for any reason, on the way in and on the way out.
   [[nodiscard]] std::uint64_t lost_in() const;
   [[nodiscard]] std::uint64_t lost_out() const;
 
  private:
-  // Wall-clock time and frames.
+  // Advances with wall-clock time, and takes frames.
   void step();
   void receive(const outside::arrival& a);
   void hear_arp(const parsed& p, outside::remote from);
   void learn(const endpoint& who, outside::remote from);
   void ask_for(ip_address who);
-  // From outside into the fabric.
+  // Sends a frame from outside into the fabric.
   void enter(const parsed& p, outside::remote from);
   void send_next();
-  // From the fabric to the outside.
+  // Takes a packet from the fabric to the outside.
   tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase phase, ps& t);
   void serve();
   void leave();
-  // False = its host has not told its address.
+  // Returns false while the host's MAC address is unknown.
   bool emit(const packet& p);
   void hold(packet& p);
   void release(ip_address who);

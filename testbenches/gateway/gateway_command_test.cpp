@@ -30,7 +30,7 @@ class gateway_command : public ::testing::Test {
     return run_program("timeout 100",
                        fmt::format("{} gateway -o {} --force {} -- {}", places::program, out_ / folder, options, program));
   }
-  // One of two fabrics that are joined: 1 or 2.
+  // Runs one of two joined fabrics: 1 or 2.
   [[nodiscard]] outcome side(int n, const std::string& program) const {
     return run(std::to_string(n),
                fmt::format("--address 192.168.77.{0} --listen {2}.{0}:47912 --peer {2}.{1}:47912 --loopback {2}", n, 3 - n,
@@ -194,7 +194,7 @@ TEST_F(gateway_command, says_that_no_peer_comes) {
   EXPECT_NE(o.text.find("remote.port=47912"), std::string::npos) << o.text;
 }
 
-// A host outside that is not there: the program hears of it, and connections to anywhere else go nowhere.
+// An absent host outside: the program gets an error; connections to other networks go nowhere.
 TEST_F(gateway_command, reaches_no_host_elsewhere) {
   const std::string listen = fmt::format("--listen {}.1:47912 ", own_loopback());
   for (const char* who : {"192.168.77.9", "10.1.2.3", "::ffff:10.1.2.3", "2001:db8::1"}) {

@@ -78,7 +78,7 @@ TEST(Gateway, AnswersForNodesAndForNoOther) {
   t.asks(100_us, guest, node_ip);
   t.asks(200_us, guest, guest_ip);
   t.asks(300_us, guest, 0xc0a84d63);
-  t.asks(400_us, {guest.mac, 0x0a000001}, node_ip);  // of another network
+  t.asks(400_us, {guest.mac, 0x0a000001}, node_ip);  // an address of another network
   t.asks(500_us, {guest.mac, node_ip}, node_ip);     // calls itself the node
   t.run();
   ASSERT_EQ(t.world.sent.size(), 1U);
@@ -128,7 +128,7 @@ TEST(Gateway, APacketLeavesAsAFrame) {
 TEST(Gateway, AsksForAHostThatItDoesNotKnow) {
   bench t;
   t.port.send(make_packet(t.packets, 1, 64, 0, guest_lid), 1_ms);
-  t.port.send(make_packet(t.packets, 2, 64, 0, guest_lid), 1100_us);  // it was asked just now
+  t.port.send(make_packet(t.packets, 2, 64, 0, guest_lid), 1100_us);  // no ARP request again so soon
   std::array<std::byte, arp_bytes> reply;
   write_arp(reply, false, guest, node);
   t.comes(2_ms, {reply.begin(), reply.end()});

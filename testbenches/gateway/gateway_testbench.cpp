@@ -49,7 +49,7 @@ struct gateway_options {
   }
 };
 
-// Reports that simulated time falls behind while packets pass: the first time, and whenever that has doubled.
+// Reports when simulated time falls behind while packets pass: the first time, and at each doubling.
 class lag_report {
  public:
   void look(const pacer& p, std::uint64_t packets) {
@@ -83,7 +83,7 @@ class gateway_testbench final : public testbench {
   }
   void defaults(system_config& c) override {
     c.nodes.resize(1);
-    c.nodes[0].hca.port.mtu = 1_KiB;  // what fits into Ethernet's 1500 B
+    c.nodes[0].hca.port.mtu = 1_KiB;  // the largest MTU for Ethernet's 1500 B
     c.outside = {network::first_outside_lid, network::hosts};
     c.stall_limit = never;
     c.stall_events = 0;
@@ -160,7 +160,7 @@ class gateway_testbench final : public testbench {
     }
   }
 
-  // After each look outside. False = the run is over.
+  // Called after each look outside; returns false when the run is over.
   bool turn(const router& gate, loopback& world, applications::programs& running, ps& silent_since, std::uint64_t& seen) {
     running.look_outside();
     if (running.all_ended()) return false;

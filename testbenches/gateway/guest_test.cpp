@@ -29,8 +29,8 @@ double counted(const std::string& statistics, const char* name) {
 
 struct exchange {
   const char* what;
-  std::string program;  // and its options, the same on both sides
-  const char* says;     // what both print at the end
+  std::string program;  // with its options, the same on both sides
+  const char* says;     // printed by both at the end
   bool guest_serves;
 };
 
@@ -48,7 +48,7 @@ class with_guest : public ::testing::Test {
     network_.loopback = own_loopback();
     guest_.emplace(folder, network_);
     ASSERT_TRUE(guest_->until("guest: ready", seconds(180)).has_value()) << guest_->console();
-    bool answers = false;  // what is typed while the shell begins may be lost
+    bool answers = false;  // input may get lost while the shell begins
     for (int i = 0; i < 10 && !answers; ++i) answers = guest_->run("true", seconds(3)).has_value();
     ASSERT_TRUE(answers) << guest_->console();
   }
@@ -93,7 +93,7 @@ class with_guest : public ::testing::Test {
     if (o.status == 0) check_packets(json::parse(file_content(out / "run/result.json")), before, lost);
   }
 
-  // Every packet's ICRC is right, as the other side sees it: soft-RoCE counts what it received after that check.
+  // Every packet's ICRC is right for the other side: soft-RoCE counts received packets after its check.
   void check_packets(const json& r, const std::string& before, std::uint64_t lost) {
     const std::string after = statistics();
     const auto figure = [&r](const char* name) { return r["figures"][name]["value"].get<double>(); };

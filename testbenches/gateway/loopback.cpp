@@ -61,7 +61,7 @@ loopback::loopback(const udp_address& own, const std::optional<udp_address>& pee
                                             why == EADDRINUSE ? "; another run or program has it, choose another port" : ""));
   }
   if (peer) remotes_.push_back(*peer);
-  constexpr int large = 4 << 20;  // as much of it as the system allows
+  constexpr int large = 4 << 20;  // limited by the system
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &large, sizeof large);
   constexpr int yes = 1;
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RXQ_OVFL, &yes, sizeof yes);
@@ -95,7 +95,7 @@ std::optional<outside::arrival> loopback::receive() {
     message.msg_controllen = sizeof beside;
     const ssize_t n = ::recvmsg(socket_.get(), &message, 0);
     if (n < 0) {
-      // A peer that was sent to is gone; the kernel tells that once.
+      // ECONNREFUSED: the peer of an earlier send is gone; the kernel reports this once.
       if (errno == ECONNREFUSED || errno == EINTR) continue;
       return std::nullopt;
     }
@@ -103,7 +103,7 @@ std::optional<outside::arrival> loopback::receive() {
       if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SO_RXQ_OVFL) continue;
       std::uint32_t so_far = 0;
       std::memcpy(&so_far, CMSG_DATA(m), sizeof so_far);
-      overflowed_ += so_far - static_cast<std::uint32_t>(overflowed_);  // it counts to 2^32
+      overflowed_ += so_far - static_cast<std::uint32_t>(overflowed_);  // the kernel's counter has 32 bits
     }
     if (const auto who = remote_of({ntohl(from.sin_addr.s_addr), ntohs(from.sin_port)})) {
       return arrival{std::span(room_).first(static_cast<std::size_t>(n)), *who};

@@ -1,5 +1,5 @@
-// Frames as datagrams on the loopback, as QEMU's `-netdev dgram` sends them: one frame, one datagram. No address but those of
-// 127.0.0.0/8 is ever bound or sent to.
+// Frames as datagrams on the loopback, in the form of QEMU's `-netdev dgram`: one frame, one datagram. Only addresses of
+// 127.0.0.0/8 are ever bound or sent to.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ struct udp_address {
   std::uint16_t port = 0;
   bool operator==(const udp_address&) const = default;
 };
-// "127.0.0.1:4791". Throws std::invalid_argument, with the mend.
+// Parses "127.0.0.1:4791". Throws std::invalid_argument, whose text tells the right form.
 udp_address parse_loopback(std::string_view text);
 std::string to_text(const udp_address& a);
 

@@ -36,7 +36,7 @@ TEST(Loopback, TakesAddressesOfTheLoopbackOnly) {
   EXPECT_THROW(loopback({0x7f000001, 4791}, udp_address{0x0a000001, 1}), std::invalid_argument);
 }
 
-// Ports of this test: of addresses that only it has.
+// A port at an address used by this test alone.
 udp_address own(std::uint8_t last) {
   return {0x7ff00000U | static_cast<std::uint32_t>(::getpid() & 0xfff) << 8 | last, 20011};
 }

@@ -15,7 +15,7 @@ class neighbours {
     bool known = false;
     mac_address mac{};
     outside::remote at = 0;
-    ps asked = never;  // when it was last asked for; never: it was not
+    ps asked = never;  // time of the last ARP request; never = none
   };
 
   [[nodiscard]] host& of(ip_address a) { return hosts_[a % network::hosts]; }

@@ -1,4 +1,4 @@
-// The world outside the simulation: frames that come and go, and time that does not stop.
+// The world outside the simulation: its frames, and time that does not stop.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ class outside {
   outside& operator=(const outside&) = delete;
   virtual ~outside() = default;
 
-  // Since the first call.
+  // Returns wall-clock time since the first call.
   virtual ps wall() = 0;
-  // Until a frame is there, at most so long.
+  // Waits until a frame is there, at most so long.
   virtual void wait(ps most) = 0;
 
   struct arrival {
@@ -30,9 +30,9 @@ class outside {
   };
   virtual std::optional<arrival> receive() = 0;
   [[nodiscard]] virtual std::size_t remotes() const = 0;
-  // Frames that came and found no room.
+  // Returns the number of frames lost for want of room.
   [[nodiscard]] virtual std::uint64_t overflowed() const = 0;
-  // False = it was not taken.
+  // Sends a frame; false = not accepted.
   virtual bool send(std::span<const std::byte> frame, remote to) = 0;
 };
 

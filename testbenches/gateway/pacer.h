@@ -1,9 +1,8 @@
-// Simulated time behind wall-clock time: never ahead of it, and as close as the host can keep it. Plain C++.
+// Paces simulated time behind wall-clock time: never ahead, and as close as the host can keep up. Plain C++.
 //
-// The stepper of a simulation asks, at each step, how long to wait at most before it goes on, and afterwards how far it may go.
-// While simulated time keeps up, a frame that ends the wait enters the simulation at the very time at which it came. What the
-// host cannot catch up soon slips: from then on simulated time is later by that much, so that timers of the two sides keep
-// running alike.
+// At each step the simulation's stepper asks for the longest wait before going on, and afterwards for the end of the step.
+// While simulated time keeps up, a frame that ends the wait enters the simulation at its time of arrival. A lag that the host
+// cannot catch up soon slips: simulated time stays later by this amount. Timers of the two sides thus keep running alike.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +13,16 @@
 namespace hcasim::gateway {
 
 struct pacing {
-  ps step = 20_us;      // what is simulated between two looks outside, while there is something to do
-  ps idle_step = 1_ms;  // the longest, while there is not
-  ps most_lag = 10_ms;  // what is caught up; more slips
+  ps step = 20_us;      // simulated time between two looks outside, while there is work
+  ps idle_step = 1_ms;  // the longest step, without work
+  ps most_lag = 10_ms;  // the largest lag to catch up; more slips
 };
 
 class pacer {
  public:
   explicit pacer(const pacing& p) : config_(p), nap_(p.step) {}
 
-  // At simulated time `now`; `busy`: something went through since the last step. 0 = behind, do not wait.
+  // Returns the longest wait at simulated time `now`; 0 = behind, do not wait. `busy`: packets passed since the last step.
   ps wait_at_most(ps now, ps wall, bool busy) {
     nap_ = busy ? config_.step : std::min(2 * nap_, config_.idle_step);
     lag_ = std::max(wall - slipped_ - now, ps(0));
@@ -34,7 +33,7 @@ class pacer {
     }
     return std::max(now + nap_ - (wall - slipped_), ps(0));
   }
-  // The next step, when the wait is over at `wall`. Later than `now`.
+  // Returns the end of the next step when the wait is over at `wall`; later than `now`.
   [[nodiscard]] ps next_step(ps now, ps wall) const {
     return std::clamp(wall - slipped_, now + ps(1), now + std::max(nap_, config_.step));
   }

@@ -47,8 +47,8 @@ TEST(Pacer, LetsSlipWhatIsTooMuch) {
   EXPECT_EQ(p.lag(), 0_ms);
 }
 
-// Whatever the host does, simulated time goes on, is never ahead of the wall clock, and behind it at most by what slipped and
-// the lag that is allowed.
+// Simulated time goes on and is never ahead of the wall clock, whatever the host does. It is behind at most by the slip and the
+// allowed lag.
 RC_GTEST_PROP(Pacer, IsNeverAhead, ()) {
   const pacing c{.step = 20_us, .idle_step = 1_ms, .most_lag = 2_ms};
   pacer p(c);

@@ -18,9 +18,9 @@ class scripted_outside final : public outside {
     bytes data;
     remote with = 0;
   };
-  std::deque<frame> to_come;  // by time
+  std::deque<frame> to_come;  // in the order of time
   std::vector<frame> sent;
-  ps cost{1000};  // of each look at the clock
+  ps cost{1000};  // wall-clock cost of each look at the clock
   bool refuses = false;
 
   ps wall() override { return clock_ += cost; }

@@ -7,12 +7,12 @@
 
 namespace hcasim::kit {
 
-// The value of a counter or formula, the count of a histogram, all since the run began; the present value of a level. Throws
-// std::logic_error when the unit has no such statistic.
+// Returns the value of a counter or formula, or the count of a histogram, since the run began; of a level, the present value.
+// Throws std::logic_error when the unit has no such statistic.
 double statistic_of(const unit& u, std::string_view name);
-// The sum of the samples of a histogram. Throws likewise, also when it is no histogram.
+// Returns the sum of the samples of a histogram. Throws std::logic_error when the unit has no such histogram.
 double sum_of(const unit& u, std::string_view name);
-// The sum over all statistics of the unit whose names end in `suffix`.
+// Returns the sum over all statistics of the unit whose names end in `suffix`.
 double statistics_ending_in(const unit& u, std::string_view suffix);
 
 }  // namespace hcasim::kit

@@ -1,5 +1,5 @@
-// Objects that nearly every program needs: a context, a PD, a CQ, RC QPs that are connected, a buffer that is registered, and
-// one work request at a time.
+// Objects of nearly every program: a context, a PD, a CQ, connected RC QPs, a registered buffer, and one work request at a
+// time.
 #pragma once
 
 #include <cerrno>
@@ -76,7 +76,7 @@ inline constexpr limit limit_of<ibv_qp>{"a QP", "driver.log_qps, driver.table_by
 template <>
 inline constexpr limit limit_of<ibv_srq>{"an SRQ", "driver.log_qps, driver.table_bytes and hca.command_unit"};
 
-// Throws std::runtime_error: what could not be made, why, and where that is set.
+// Throws std::runtime_error with the object, the reason, and the knob of the limit.
 [[noreturn]] void cannot_make(const limit& of, int error);
 // Returns the object that a verb has made; a null pointer is an error, by errno.
 template <class T>
@@ -104,10 +104,10 @@ class process_context {
   ibv_qp* create_qp(const qp_options& o = {}, ibv_pd* pd = nullptr, ibv_cq* cq = nullptr);
   [[nodiscard]] address address_of(const ibv_qp* qp, const qp_options& o = {}) const;
   int connect(ibv_qp* qp, const address& peer, const qp_options& o = {}) { return kit::connect(c, qp, peer, o); }
-  // Or std::runtime_error, with what sets the limits.
+  // Connects, or throws std::runtime_error, whose text names the knobs of the limits.
   void must_connect(ibv_qp* qp, const address& peer, const qp_options& o = {});
   int reset(ibv_qp* qp);
-  // Looks now, and then after 20 us or a sixteenth of what it has waited, until it is true; a second at most.
+  // Waits until `it` returns true, at most a second: checks now, then every 20 us or a sixteenth of the time waited.
   bool comes_true(const std::function<bool()>& it);
   ibv_qp_state state(ibv_qp* qp);
 

@@ -1,4 +1,4 @@
-// Packets that no peer sent, put on the wire in front of an adapter's port, and what the adapter sends.
+// Forged packets, put on the wire in front of an adapter's port, and the adapter's packets.
 #pragma once
 
 #include <functional>
@@ -20,22 +20,22 @@ class forger {
   forger(const forger&) = delete;
   forger& operator=(const forger&) = delete;
 
-  // For QP `qpn` of the victim, from the adapter with LID `source`; the rest as the caller wants it.
+  // Returns a header for QP `qpn` of the victim, from the adapter with LID `source`; the caller may change the other fields.
   [[nodiscard]] packet_header header(std::uint8_t opcode, std::uint32_t qpn, std::uint32_t psn, std::uint16_t source) const;
-  // Returns a packet with its bytes on the wire; a caller that changes them seals it again, or does not. `mark` tells one
-  // payload from others, `way` is the content of its GRH if it has one.
+  // Returns a packet with its bytes on the wire; a caller that changes bytes may seal the packet again. `mark` tells one
+  // payload from others, `way` is the content of a GRH.
   packet& make(const packet_header& h, std::uint32_t payload = 0, std::uint64_t mark = 0, const global_route& way = {});
-  // At the port now.
+  // Puts the packet at the victim's port now.
   void put(packet& p);
   void put(const packet_header& h, std::uint32_t payload = 0) { put(make(h, payload)); }
   // Sends the packets of `next`, one every `apart` from now on until stop(); null = none this time.
   void storm(ps apart, std::function<packet*()> next);
   void stop() { raging_ = false; }
 
-  // How many bytes lie in [bytes) that run as those of a payload of `make` do.
+  // Returns how many bytes of [bytes) continue the pattern of a payload of `make`.
   static std::uint64_t payload_in(std::span<const std::byte> bytes);
 
-  // Told of each packet that the victim's responder or requester sends; what they have sent since the last call otherwise.
+  // Called with each packet of the victim's responder or requester; without a function, packets are kept for the next call.
   std::function<void(const packet&)> on_answer;
   std::function<void(const packet&)> on_request;
   std::vector<packet_header> answers() { return std::exchange(answers_, {}); }
@@ -67,11 +67,11 @@ class lone_requester {
 
   lone_requester(cpu& thread, node& on, forger& f, std::uint32_t first_psn, bool signal_all = false);
 
-  // In a new life.
+  // Connects the QP, in a new life.
   void connect();
   // Posts a request of `bytes` at the begin of `here`; 0 or errno.
   int ask(ibv_wr_opcode opcode, std::uint32_t bytes);
-  // Returns the requests that it has sent by then, since the last call.
+  // Returns the requests sent until t, since the last call.
   std::vector<packet_header> requests_after(ps t);
   void answer(const packet_header& h, std::uint32_t payload, ps settle);
   std::vector<ibv_wc> completions();
@@ -86,7 +86,8 @@ class lone_requester {
   std::uint64_t asked = 0;
 };
 
-// A program on the first of two nodes, and a forger in front of its port. Empty = it came to its end and left no packet over.
+// Runs a program on the first of two nodes, with a forger in front of its port. Returns the fault; empty = the program ended
+// and left no packet over.
 std::string run_forged(const system_config& config, const std::function<void(cpu&, node&, forger&)>& body);
 
 }  // namespace hcasim::kit

@@ -1,8 +1,6 @@
-// Watches the PCIe side of a host's memory, or the port of a peer device: whether DMA touches a byte of the arena without a
-// grant.
+// Watches DMA to the arena without a grant, at the PCIe side of a host's memory or the port of a peer device.
 //
-// A byte may be touched from the moment an order is given that may grant it until the moment that its taking away has
-// completed.
+// Access to a byte is allowed from the order of a grant until the completed revocation.
 #pragma once
 
 #include <algorithm>

@@ -17,7 +17,7 @@ std::vector<std::string> left_over(hcasim::system& s) {
   const std::uint64_t all = s.config().link.buffer / 64;
   for (std::size_t i = 0; i < s.links() && all != 0; ++i) {
     for (unsigned end = 0; end < 2; ++end) {
-      const std::uint64_t free = s.cable(i).free_blocks(end, 0, never);  // those on their way too
+      const std::uint64_t free = s.cable(i).free_blocks(end, 0, never);  // with the ones on their way
       if (free == all) continue;
       found.push_back("link" + std::to_string(i) + " end " + std::to_string(end) + ": " + std::to_string(free) + " of " +
                       std::to_string(all) + " credits are back");

@@ -8,7 +8,7 @@
 
 namespace hcasim::kit {
 
-// Levels that are not at zero, packets that are in no pool, credits that are not back at their sender, requests that wait.
+// Returns what a run left over: levels not at zero, packets outside pools, credits not back at their sender, waiting requests.
 std::vector<std::string> left_over(hcasim::system& s);
 
 }  // namespace hcasim::kit

@@ -1,4 +1,5 @@
-// The least of everything: adapters in which every request waits for every other, over a cable that does all it can to them.
+// The least of everything: adapters in which every request waits for every other, over a cable that loses, damages, doubles and
+// delays packets.
 #pragma once
 
 #include "models/system/system.h"

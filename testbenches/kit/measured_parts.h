@@ -12,7 +12,7 @@ struct measured_parts {
   std::function<void(std::string part)> begins;
   std::function<void()> ends;
 
-  // In simulated time, so the software's own time is reached first.
+  // Begins a part in simulated time, when the software's own time is reached.
   void begin(cpu& c, std::string part = {}) const {
     c.sync();
     if (begins) begins(std::move(part));

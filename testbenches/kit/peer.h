@@ -10,8 +10,8 @@
 
 namespace hcasim::kit {
 
-// Bytes of the device's memory that no access may touch any more, and the accesses that do. Listens at the device's port, so it
-// sees a burst when its bytes move, whichever unit sent it.
+// Revoked bytes of the device's memory, and accesses to them. Monitors the device's port: it sees a burst of any unit when the
+// bytes move.
 class port_monitor final : public peer_monitor {
  public:
   explicit port_monitor(peer_device& device) : device_(device) { device_.observe(this); }
@@ -51,7 +51,7 @@ void for_each_piece(const driver::peer::memory_owner& owner, std::uint64_t va, s
   }
 }
 
-// Untimed.
+// Returns bytes of the device, without simulated time.
 std::vector<std::uint8_t> peer_bytes(peer_device& device, const driver::peer::memory_owner& owner, std::uint64_t va,
                                      std::uint64_t bytes);
 void fill_peer(peer_device& device, const driver::peer::memory_owner& owner, std::uint64_t va, std::uint64_t bytes,

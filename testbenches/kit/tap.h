@@ -1,4 +1,4 @@
-// Hears every payload that begins at a socket, beside the listener that is there already.
+// Hears every payload that begins at a socket, in addition to an earlier observer.
 #pragma once
 
 #include <functional>

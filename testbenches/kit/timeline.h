@@ -1,6 +1,6 @@
-// The units that held a request, and for how long: listens on the boundaries of both adapters while one operation runs alone,
-// and gives each interval between two crossings to the unit that was entered (or returned to) at its beginning. The intervals
-// add up to the operation's time by construction.
+// The units that held a request, and for how long. Monitors the boundaries of both adapters while one operation runs alone.
+// Each interval between two crossings belongs to the unit entered (or returned to) at its beginning. The intervals add up to
+// the operation's time by construction.
 //
 // Left out are crossings beside the operation's path: posted writes of payload, returned credits, completions of WQEs.
 #pragma once
@@ -30,7 +30,7 @@ class timeline {
   explicit timeline(hcasim::system& s);
   ~timeline();
 
-  // Between `begin` and `end`, both at the software's time, everything is recorded.
+  // Records everything between `begin` and `end`, both at the software's time.
   void begin(ps t, const std::string& active);
   void mark(ps t, const std::string& active, const std::string& what);
   void end(ps t);
@@ -38,9 +38,9 @@ class timeline {
   [[nodiscard]] ps total() const { return end_ - begin_; }
   // Crossings in the order of time, from `begin` to `end`.
   [[nodiscard]] std::vector<crossing> crossings() const;
-  // Time of each unit, in the order they were first entered.
+  // Returns the time of each unit, in the order of first entry.
   [[nodiscard]] std::vector<share> shares() const;
-  // One line a crossing: time since the beginning in ps, unit, boundary.
+  // Returns one line for each crossing: time since the beginning in ps, unit, boundary.
   [[nodiscard]] std::string text() const;
 
   [[nodiscard]] bool recording() const { return recording_; }

@@ -17,7 +17,7 @@ int post_bind(cpu& c, ibv_qp* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_b
 int post_local_inv(cpu& c, ibv_qp* qp, std::uint32_t rkey, const change_options& o = {});
 int post_reg_mr(cpu& c, ibv_qp* qp, ibv_mr* mr, std::uint32_t key, unsigned access, const change_options& o = {});
 
-// The completion of request `id` of this QP; IBV_WC_GENERAL_ERR when none comes.
+// Returns the completion of request `id` of this QP; IBV_WC_GENERAL_ERR when none comes.
 ibv_wc wait_for(cpu& c, ibv_qp* qp, const change_options& o);
 
 // IBV_WC_GENERAL_ERR when the request could not be posted. bind and reg_mr set the key of `mw` or `mr` when they succeed.

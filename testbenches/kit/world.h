@@ -1,4 +1,4 @@
-// A system to run programs on: boots the adapters, runs one program per node, and ends when all of them have.
+// A system to run programs on: boots the adapters, runs one program on each node, and ends when all programs have ended.
 #pragma once
 
 #include <functional>

@@ -37,7 +37,7 @@ std::string ping_trace() {
   return text;
 }
 
-// Set HCASIM_UPDATE_GOLDEN to write the file anew after a change that is meant.
+// HCASIM_UPDATE_GOLDEN writes the file after an intended change.
 TEST(directed, ping_crosses_the_boundaries_as_in_the_golden_trace) {
   const std::string path = std::string(places::source) + "/traces/golden/ping.txt";
   const std::string now_text = ping_trace();
@@ -62,7 +62,7 @@ TEST(directed, a_stall_is_what_the_disturbed_latencies_are_later) {
   const latency_record still{{1_us, 2_us, 3_us}};
   EXPECT_EQ(stall_of(still, {{3_us, 1_us, 2_us}}), 0_us);  // the same, in another order
   EXPECT_EQ(stall_of(still, {{4_us, 2_us, 3_us}}), 1_us);
-  EXPECT_EQ(stall_of(still, {{2_us, 1_us, 6_us, 100_us}}), 1_us);  // of as many
+  EXPECT_EQ(stall_of(still, {{2_us, 1_us, 6_us, 100_us}}), 1_us);  // compared with as many
   EXPECT_EQ(stall_of(still, {{1_us, 1_us, 1_us}}), 0_us);          // never negative
   EXPECT_EQ(still.percentile(50), 2_us);
   EXPECT_EQ(still.percentile(99), 3_us);
@@ -77,8 +77,8 @@ TEST(directed, every_byte_arrives_over_a_good_fabric) {
   expect_integrity(world::two_nodes());
 }
 
-// A READ that was asked for again, and answered by the first request before the second one left, was asked for beyond its end:
-// about one run in five.
+// Retransmitted READs: one whose first request was answered before the retransmission left once asked beyond its end. Happened
+// in about one run in five.
 class bad_fabric : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(bad_fabric, every_byte_arrives_under_loss_corruption_duplication_and_delay) {
@@ -88,7 +88,7 @@ TEST_P(bad_fabric, every_byte_arrives_under_loss_corruption_duplication_and_dela
   expect_integrity(c);
 }
 
-// READs that are asked for again stand beside all that the QP may have under way; they were counted with them.
+// Retransmitted READs come on top of the QP's limit under way; they once counted against it.
 TEST_P(bad_fabric, every_read_ends_well_with_as_many_under_way_as_the_responder_takes) {
   system_config c = world::two_nodes();
   c.seed = GetParam();
@@ -184,7 +184,7 @@ TEST(directed, queues_of_the_adapter_follow_littles_law) {
   expect_little(adapter.doorbell, "fifo", {"fifo_wait"});
 }
 
-// The goodput of large WRITEs is the link's share for payload, or what PCIe allows.
+// The goodput of large WRITEs is the link's share for payload, or the limit of PCIe.
 TEST(directed, goodput_of_large_writes_is_the_links_payload_share) {
   system_config c = world::two_nodes();
   c.link.rate = {40e9};

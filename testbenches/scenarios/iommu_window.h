@@ -1,5 +1,5 @@
-// DMA reads of 64 B at random places of a window, one at a time, through an IOMMU with tables of 4 KiB pages: the measurement
-// with which pcie-bench found the IOTLB of a server (IOMMU on, super pages off; NFP-6000 at 1.2 GHz, Xeon E5-2630 v4).
+// DMA reads of 64 B at random places of a window, one at a time, through an IOMMU with tables of 4 KiB pages. With this
+// measurement pcie-bench found the IOTLB of a server (IOMMU on, super pages off; NFP-6000 at 1.2 GHz, Xeon E5-2630 v4).
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 namespace hcasim::kit {
 
 struct window_options {
-  std::uint32_t reads = 4000;    // that are measured, for each window
+  std::uint32_t reads = 4000;    // measured reads of each window
   std::uint32_t warm_up = 4000;  // before them
   std::uint32_t bytes = 64;
-  measured_parts parts{};  // one of each window
+  measured_parts parts{};  // one part for each window
 };
 
 struct window_point {
@@ -36,8 +36,8 @@ struct window_outcome {
   double knee = 0;  // |log2| of where the curves leave their plateau by a tenth, model over measured
 };
 
-// Host, PCIe, IOMMU and DMA engine are those of node 0; its adapter's other units are not made. Make it before the simulation
-// starts, ask for the outcome when it has ended.
+// Host, PCIe, IOMMU and DMA engine are from node 0; the adapter's other units are not made. Make the bench before the
+// simulation starts; the outcome is valid after its end.
 class window_bench {
  public:
   window_bench(const system_config& config, const window_options& o, std::uint64_t seed);

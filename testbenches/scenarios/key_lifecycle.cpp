@@ -18,7 +18,7 @@ struct live_key {
   std::uint32_t key;
 };
 
-struct attempt {  // of the peer, to write into the page; no key: it is to end
+struct attempt {  // the peer's attempt to write into the page; key 0 = end
   std::uint64_t va;
   std::uint32_t key;
 };
@@ -34,8 +34,8 @@ struct lifecycle_state {
   out_of_band<std::vector<address>> to_peer;
   out_of_band<attempt> attempts{1_us};
   out_of_band<ibv_wc_status> results{1_us};
-  std::vector<live_key> live;          // what the traffic writes to
-  latency_record* recorder = nullptr;  // of the traffic; it rests while there is none
+  std::vector<live_key> live;          // targets of the traffic
+  latency_record* recorder = nullptr;  // record of the traffic, which rests while this is null
   std::uint32_t records = 0;           // each begins with the same addresses
   bool over = false;
   bool traffic_gone = false;
@@ -166,7 +166,7 @@ class owner_side {
       const bool ok = give ? rights.grant() : rights.revoke();
       row.total += c_.time() - begin;
       row.cpu += c_.spent() - spent;
-      rest(2_us);  // what was posted lands
+      rest(2_us);  // posted WRITEs land
       const adapter_counts after(n_);
       row.commands += as_ps(after.commands - before.commands);
       row.unit += as_ps(after.unit - before.unit);

@@ -1,4 +1,4 @@
-// Six ways in which the owner of a page takes it away from a peer, and gives it back.
+// Six ways in which the owner of a page revokes a peer's access, and grants it again.
 #pragma once
 
 #include <array>
@@ -17,17 +17,17 @@ std::string_view name_of(rights_way w);
 // more.
 class key_rights {
  public:
-  // `qp`: connected to the peer, privileged; its completions are taken from its send CQ, which holds no others.
+  // Makes one way. `qp`: connected to the peer, privileged; its completions come from its send CQ, which holds no others.
   static std::unique_ptr<key_rights> make(rights_way w, process_context& p, ibv_qp* qp);
   key_rights(process_context& p, ibv_qp* qp);
   virtual ~key_rights() = default;
 
-  virtual bool open() { return true; }  // what is done once; the peer has no rights afterwards
+  virtual bool open() { return true; }  // done once; the peer has no rights afterwards
   virtual bool grant() = 0;
   virtual bool revoke() = 0;
   virtual bool close() { return true; }
 
-  // The address and key with which the peer writes while it has the right.
+  // Returns the address with which the peer writes while it has the right; key() returns the key.
   [[nodiscard]] virtual std::uint64_t va() const { return page_; }
   [[nodiscard]] virtual std::uint32_t key() const = 0;
   [[nodiscard]] std::uint64_t page() const { return page_; }

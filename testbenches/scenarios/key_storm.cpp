@@ -35,7 +35,7 @@ struct storm_state {
   out_of_band<std::size_t> broken{2_us};     // a lane, from the writer
   out_of_band<std::size_t> mended{2_us};     // a lane, from the owner
   std::vector<std::unique_ptr<life>> lives;  // all keys there ever were
-  std::vector<life*> current;                // of each window; what the writer knows
+  std::vector<life*> current;                // the writer's knowledge of each window
   bool over = false;
   bool writer_gone = false;
 
@@ -262,16 +262,16 @@ class writer_side {
     bool broken;
   };
 
-  // The key of a window as it was published last: it may be closing, or closed already.
+  // Writes under the last published key of a window, which may be closing, or closed already.
   void start(std::size_t i) {
     lane& l = lanes_[i];
     if (l.writing || l.broken || s_.over) return;
-    // A type 2 window is for the connection that it was bound on.
+    // A type 2 window belongs to the connection on which it was bound.
     const std::uint64_t mine = s_.o.type == 1 ? 0 : (s_.current.size() - i + lanes_.size() - 1) / lanes_.size();
     if (s_.o.type == 2 && (i >= s_.current.size() || mine == 0)) return;
     const life* key = s_.current[s_.o.type == 1 ? random_.below(s_.current.size()) : i + lanes_.size() * random_.below(mine)];
     if (!key || key->bound > c_.time()) return;
-    // Mostly keys that are good, sometimes one that is going or gone.
+    // Mostly good keys, sometimes a closing or closed one.
     if (key->unbind_posted <= c_.time() && !random_.chance(0.02)) return;
     const auto bytes = static_cast<std::uint32_t>(1 + random_.below(key->bytes));
     const std::uint64_t offset = random_.below(key->bytes - bytes + 1);

@@ -1,7 +1,6 @@
-// Windows opened and closed by the thousand in each millisecond, on keys that remote WRITEs are using: type 1 by bind and
-// unbind, type 2 by bind and LOCAL_INV on the connection that the WRITEs come in on. Every WRITE is judged by the times between
-// which its key was good, and what lies under a closed window is looked at again before the next bind: not one byte may have
-// changed [O7].
+// Windows opened and closed by the thousand in each millisecond, on keys in use by remote WRITEs. Type 1 by bind and unbind,
+// type 2 by bind and LOCAL_INV on the connection of the WRITEs. Every WRITE is judged by the times between which its key was
+// good. Bytes under a closed window are compared again before the next bind: not one byte may have changed [O7].
 //
 // A WRITE under a dead key breaks its connection. Changes that are flushed then may have been executed or not: their window is
 // freed and allocated anew.
@@ -17,7 +16,7 @@
 namespace hcasim::kit {
 
 struct storm_options {
-  int type = 1;                    // of the windows
+  int type = 1;                    // type of the windows
   std::uint64_t changes = 20'000;  // opened and closed
   std::uint32_t windows = 64;
   std::uint32_t lanes = 8;   // connections of the writer, one WRITE outstanding on each
@@ -44,7 +43,7 @@ struct storm_outcome {
   }
 };
 
-// Node 0 writes, node 1 owns the memory.
+// Starts the storm: node 0 writes, node 1 owns the memory.
 void start_storm(hcasim::system& s, const storm_options& o, std::uint64_t seed, storm_outcome& out);
 
 }  // namespace hcasim::kit

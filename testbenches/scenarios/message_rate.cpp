@@ -74,9 +74,8 @@ void writer(stream_state& s, cpu& c, node& n) {
   const stream_options& o = s.options;
   process_context p(c, n);
   const qp_options q = qp_settings(o);
-  // The adapter reads how far software has come, by DMA, whenever the CQ is full as far as it knows. With no more room than
-  // there are messages under way that is the way of every second completion; with this much more, of less than one in a
-  // thousand.
+  // The adapter reads software's consumer index by DMA whenever it believes the CQ full. Room for just the messages under way
+  // costs such a read for every second completion. With this much more room it is less than one in a thousand.
   constexpr std::uint32_t room = 1023;
   const std::uint32_t most = o.outstanding != 0 ? o.outstanding : o.window * o.qps;
   ibv_cq* cq = made(ibv_create_cq(c, p.context, static_cast<int>(most + room), nullptr, nullptr, 0));
@@ -123,7 +122,7 @@ void writer(stream_state& s, cpu& c, node& n) {
 
   std::vector<ibv_wc> wc(std::max<std::size_t>(o.window, 16));
   std::vector<std::uint32_t> freed(qps.size());
-  // Posts what is free on the QP: all at once, or in batches of one size until the end is near.
+  // Posts requests into free slots of the QP: all at once, or in batches of one size until the end is near.
   const auto post_freed = [&](std::size_t qp) {
     if (o.batch == 0) return post(qp, std::exchange(freed[qp], 0));
     bool ok = true;
@@ -157,7 +156,7 @@ void writer(stream_state& s, cpu& c, node& n) {
     }
     return ok;
   };
-  // So many messages, from the first window to the last completion.
+  // Runs so many messages, from the first window to the last completion.
   const auto run = [&](std::uint64_t messages) {
     limit += messages;
     bool ok = o.outstanding != 0 ? post_in_turn(o.outstanding) : post_windows();

@@ -1,5 +1,5 @@
-// A stream of RDMA WRITEs or READs from node 0 to node 1 over any number of QPs and regions, a window of them outstanding per
-// QP or over all.
+// A stream of RDMA WRITEs or READs from node 0 to node 1 over any number of QPs and regions. A window of requests is
+// outstanding for each QP or over all.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct stream_options {
   std::uint32_t qps = 1;
   std::uint32_t regions = 1;
   ibv_mtu mtu = IBV_MTU_1024;
-  std::uint64_t region_bytes = 4096;  // of each region; at least `size`
+  std::uint64_t region_bytes = 4096;  // bytes of each region; at least `size`
   std::uint64_t warm_up = 0;          // messages before the measurement
   // Parts of the measurement, each from an idle machine and after one message more than the part before it. Which messages
   // share a post follows from the start and repeats from then on.
@@ -31,14 +31,14 @@ struct stream_options {
   std::uint32_t batch = 0;   // WQEs of one post; 0 = as many as the last poll freed
   stream_order order = stream_order::in_turn;
   std::uint64_t page = 0;  // the target's regions lie in scattered pages of this size; 0 = the host's own, 4 KiB
-  std::uint64_t seed = 1;  // of the random order and of the scatter
+  std::uint64_t seed = 1;  // seed of the random order and of the scatter
 };
 
 struct stream_result {
   bool ok = false;
-  std::uint64_t completed = 0;  // in the measurement
+  std::uint64_t completed = 0;  // messages completed in the measurement
   ps measured{0};               // from the first post to the last completion, of all parts
-  ps waited{0};                 // of that, the posting thread had nothing to do
+  ps waited{0};                 // idle time of the posting thread
   double slowest = 0;           // rate of a part, messages per second
   double fastest = 0;
 

@@ -191,7 +191,7 @@ class paging_owner {
     j.va = r.addr;
     j.key = r.mr->rkey;
     j.pages = std::move(pages);
-    // A WRITE is acknowledged when it is on its way to memory; one that waits for its page of the IOMMU's is there much later.
+    // A WRITE is acknowledged on its way to memory; one that waits for its page in the IOMMU arrives much later.
     j.flush = n_.device().on_demand_by_iommu();
     s_.jobs.send(c_, j);
     report_back b = s_.reports.receive(c_);
@@ -236,7 +236,7 @@ class paging_owner {
       }
       s_.out->touches.push_back(row);
     }
-    // The owner's own operations: its memory is what is gathered, and where READ responses land.
+    // Runs the owner's own operations: they gather from its memory, and READ responses land there.
     const region far = p_.allocate(page, pinned_rights);
     for (const bool read : {false, true}) {
       touch_row row;
@@ -252,7 +252,7 @@ class paging_owner {
       s_.out->touches.push_back(row);
     }
   }
-  // To itself over a pair of QPs of its own.
+  // Runs one to itself over a pair of its own QPs.
   ps own(const region& r, const region& far, bool read) {
     if (!loop_[0]) {
       for (ibv_qp*& qp : loop_) qp = p_.create_qp();

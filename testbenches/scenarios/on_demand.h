@@ -1,6 +1,6 @@
-// On-demand paging beside pinning: what the first touch of a page costs, in which share of a buffer touched pinning it is the
-// better choice, and how long the operating system waits when it takes a page back under traffic. Node 1 owns the memory, node
-// 0 touches it; every byte that arrives is compared.
+// On-demand paging against pinning. Measured: the cost of the first touch of a page, and the touched share of a buffer from
+// which pinning is the better choice. Also the wait of the operating system when it takes a page back under traffic. Node 1
+// owns the memory, node 0 touches it; every arriving byte is compared.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@
 namespace hcasim::kit {
 
 struct paging_options {
-  std::uint32_t pages = 512;  // of the buffer
+  std::uint32_t pages = 512;  // pages of the buffer
   std::uint32_t window = 8;   // operations under way
   std::uint32_t takes = 200;  // pages taken back under traffic
   std::vector<double> shares = {0.01, 0.05, 0.1, 0.25, 0.5, 1};
-  measured_parts parts{};  // one of each table
+  measured_parts parts{};  // one part for each table
 };
 
 // One operation of 4 KiB, alone: with the page never used before, and again.

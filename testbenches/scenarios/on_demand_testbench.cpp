@@ -65,7 +65,7 @@ class on_demand final : public testbench {
     double last_share = 0;
     double last_lead = 0;
     for (std::size_t i = 0; i + 2 < r.shares.size(); i += 3) {
-      const double lead = to_us(r.shares[i + 2].total()) - to_us(r.shares[i].total());  // of on demand over pinned
+      const double lead = to_us(r.shares[i + 2].total()) - to_us(r.shares[i].total());  // lead of on-demand paging over pinning
       const double share = r.shares[i].share;
       if (lead <= 0) return i == 0 ? 0 : last_share + (share - last_share) * last_lead / (last_lead - lead);
       last_share = share;

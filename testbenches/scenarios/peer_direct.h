@@ -1,8 +1,8 @@
-// RDMA straight into and out of the memory of a GPU, and from one GPU's into another's, against the same stream bounced through
-// host memory by the GPU's copy engine; and the GPU's owner taking memory away under full load.
+// RDMA straight into and out of the memory of a GPU, and from one GPU's into another's. Compared with the same stream bounced
+// through host memory by the GPU's copy engine. Also the GPU's owner taking memory away under full load.
 //
-// Node 1 has the GPU, node 0 another one if both ends are asked for. A message is an RDMA WRITE with immediate data; it has
-// arrived when the receiving software knows that its bytes are where they belong (bounced: the copy into the GPU has ended).
+// Node 1 has the GPU, node 0 another one if both ends are requested. A message is an RDMA WRITE with immediate data. It has
+// arrived when the receiving software knows its bytes in place (bounced: the copy into the GPU has ended).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace hcasim::kit {
 struct path_options {
   std::uint64_t smallest = 4_KiB;  // messages, in steps of four times
   std::uint64_t largest = 4_MiB;
-  std::uint64_t bytes = 8_MiB;  // of each stream, at least 16 windows of messages
+  std::uint64_t bytes = 8_MiB;  // bytes of each stream, at least 16 windows of messages
   std::uint32_t window = 16;    // messages under way at most
   bool both_ends = false;       // from the memory of node 0's GPU as well
 };
@@ -32,13 +32,13 @@ struct link_bytes {
 
 struct path_outcome {
   bool into = true;       // the GPU of node 1
-  bool from_gpu = false;  // of node 0, instead of its memory
+  bool from_gpu = false;  // from node 0's GPU instead of its memory
   bool bounced = false;
   std::uint64_t size = 0;
   std::uint64_t messages = 0;
-  std::uint64_t steady = 0;  // of them, those behind the first two windows: the pipe is full from there on
+  std::uint64_t steady = 0;  // messages behind the first two windows, with a full pipe
   ps took{0};                // for these
-  ps latency{0};             // of a message alone, on the average
+  ps latency{0};             // mean of a message alone
   ps cpu{0};                 // software of node 1, for each message of the stream
   link_bytes pcie;
   bool intact = false;
@@ -58,15 +58,15 @@ struct taking_options {
   std::uint32_t times = 1000;
   std::uint32_t window = 16;     // requests of each connection
   std::uint64_t size = 4096;     // bytes of each
-  std::uint32_t doomed = 2;      // connections that use the memory that goes: WRITEs and READs in turn
-  std::uint32_t background = 2;  // connections that use memory that stays
+  std::uint32_t doomed = 2;      // connections with the memory to be taken: WRITEs and READs in turn
+  std::uint32_t background = 2;  // connections with other memory
   std::uint64_t region = 256_KiB;
   ps within = 30_us;  // the moment is random in this time after the load has built up
 };
 
 struct taking {
   std::uint64_t in_flight;  // accesses that the adapter of node 1 had granted and not finished
-  ps latency;               // of the callback
+  ps latency;               // latency of the callback
 };
 
 struct takings_result {

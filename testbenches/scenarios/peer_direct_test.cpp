@@ -71,8 +71,8 @@ TEST(peer_direct, streams_arrive_on_both_paths_and_use_the_links_they_should) {
   EXPECT_NEAR(per_byte(out_bounced.pcie.gpu_up, out_bounced), written, 0.02);
 }
 
-// Reads of the BAR are slower than the link, the copy engine is not: so large messages out of the GPU are faster bounced, and
-// small ones, for which a copy must be started, are not.
+// Reads of the BAR are slower than the link, the copy engine is not. Large messages out of the GPU are thus faster bounced,
+// small ones are not, since each needs the start of a copy.
 TEST(peer_direct, the_paths_out_of_the_gpu_cross_over) {
   system_config s = pair_with_gpus();
   s.link.rate = {100e9};
@@ -82,7 +82,7 @@ TEST(peer_direct, the_paths_out_of_the_gpu_cross_over) {
   EXPECT_LT(of(r, false, false, 1_MiB).goodput(), of(r, false, true, 1_MiB).goodput());
   EXPECT_GT(of(r, true, false, 4_KiB).goodput(), 1.1 * of(r, true, true, 4_KiB).goodput());
   EXPECT_GT(of(r, true, false, 1_MiB).goodput(), 0.99 * 100e9 * 4096 / 4122) << "a stream, and not its beginning and end";
-  // Direct: what the BAR gives.
+  // Direct: the rate of the BAR.
   EXPECT_NEAR(of(r, false, false, 1_MiB).goodput() / s.nodes[1].peer[0].read_rate.bits_per_second, 1.0, 0.05);
   for (const std::uint64_t size : {4_KiB, 64_KiB, 1_MiB}) {
     const double direct = of(r, true, false, size).goodput();
@@ -92,8 +92,8 @@ TEST(peer_direct, the_paths_out_of_the_gpu_cross_over) {
   }
 }
 
-// From the memory of one GPU into that of another, neither host having a byte of it: what the BAR that is read gives. Bounced
-// at both ends it is behind until a copy is small beside its message.
+// From the memory of one GPU into the memory of another, past both hosts: the rate is set by reads of the BAR. Bouncing at both
+// ends is slower until a copy's start is small beside its message.
 TEST(peer_direct, one_gpu_writes_into_another) {
   const system_config s = pair_with_gpus();
   const paths_result r = paths(s, {.smallest = 4_KiB, .largest = 256_KiB, .bytes = 2_MiB, .both_ends = true});
@@ -146,7 +146,7 @@ void go(cpu& c, node& n, way& result) {
   owner.leave(c);
 }
 
-// Two nodes that differ in one knob, each talking to itself: the WRITE is later by just that.
+// Two nodes with one different knob, each talking to itself: the WRITE is later by just the difference.
 TEST(peer_direct, a_slower_root_complex_delays_the_write_exactly) {
   system_config s = with_peers(world::two_nodes());
   s.nodes[1].pcie.root_forward_latency = s.nodes[0].pcie.root_forward_latency + 1_us;

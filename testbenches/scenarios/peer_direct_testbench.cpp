@@ -118,7 +118,7 @@ class peer_direct final : public testbench {
     context.check(r.late_bytes == 0, ("bytes moved after the callback had returned: " + r.violation).c_str());
     hcasim::result& out = context.result();
     std::vector<double> all;
-    std::map<unsigned, std::vector<double>> by_load;  // by the power of two that in_flight fits into
+    std::map<unsigned, std::vector<double>> by_load;  // key: bit width of in_flight
     for (const kit::taking& k : r.takings) {
       all.push_back(to_us(k.latency));
       by_load[static_cast<unsigned>(std::bit_width(k.in_flight))].push_back(to_us(k.latency));

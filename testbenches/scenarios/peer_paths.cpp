@@ -54,7 +54,7 @@ struct paths_state {
   out_of_band<hello> to_one;
   out_of_band<int> ready{1_us};  // node 1 has prepared the phase
   out_of_band<int> ended{1_us};  // node 0 has come to its end
-  std::vector<ps> begun;         // of each message of the phase
+  std::vector<ps> begun;         // begin of each message of the phase
   std::vector<ps> arrived;
 };
 

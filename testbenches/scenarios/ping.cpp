@@ -42,7 +42,7 @@ void pinger(ping_state& s, cpu& c, node& n) {
     const request r{.opcode = k.opcode, .id = 1, .sges = {sge}, .remote = to.addr, .rkey = to.rkey};
     bool ok = true;
     for (std::uint32_t i = 0; i < s.o.warm_up; ++i) ok = ok && complete(c, qp, r).status == IBV_WC_SUCCESS;
-    c.spend(20_us);  // what the operations before left under way comes to rest
+    c.spend(20_us);  // work left over by earlier operations ends
     c.sync();
     s.o.parts.begin(c, k.name);
     s.t.begin(c.time(), "node0 host software");

@@ -11,8 +11,8 @@ namespace hcasim::kit {
 
 struct ping_options {
   std::uint64_t size = 64;
-  std::uint32_t warm_up = 1;  // of each operation, before the one that counts: 0 shows cold caches
-  measured_parts parts{};     // one of each operation
+  std::uint32_t warm_up = 1;  // repetitions before the measured one; 0 shows cold caches
+  measured_parts parts{};     // one part for each operation
 };
 
 struct ping_outcome {

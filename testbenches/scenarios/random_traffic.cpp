@@ -14,7 +14,7 @@ constexpr std::array<const char*, op_kinds> op_names = {"WRITE", "READ", "SEND",
 
 struct target_side {
   std::vector<address> qps;
-  std::vector<std::uint64_t> memory;  // of each QP: slots, receive slots, one counter
+  std::vector<std::uint64_t> memory;  // address for each QP: slots, receive slots, one counter
   std::vector<std::uint32_t> keys;
 };
 
@@ -38,7 +38,7 @@ struct random_state {
   void problem(const std::string& text) {
     if (out->problem.empty()) out->problem = text;
   }
-  // Neither side waits for what the other, which has given up, does not send any more.
+  // Returns whether no side has given up: the other one must not wait for its messages.
   [[nodiscard]] bool good() const { return out->problem.empty(); }
 };
 
@@ -117,7 +117,7 @@ struct pending {
   std::size_t kind;
   std::uint64_t slot;
   std::uint64_t bytes;
-  std::uint64_t pattern;  // WRITE: what was written; READ: what must come; FETCH_ADD: the value that must come
+  std::uint64_t pattern;  // WRITE: the written pattern; READ, FETCH_ADD: the expected one
 };
 
 struct lane {

@@ -57,7 +57,7 @@ host_end::host_end(reuse_state& s, cpu& c, node& n, std::size_t way, std::uint32
   qp_options q = s.qp();
   q.receive_depth = receives;
   const std::uint32_t targets = s.o.targets;
-  // With room to spare: a CQ that is nearly full is asked for its consumer index at each completion.
+  // Room to spare: the adapter reads the consumer index of a nearly full CQ at each completion.
   const auto most = static_cast<int>(std::max(1024U, 2 * targets * (q.receive_depth + 2)));
   cq_ = made(ibv_create_cq(c, p_.context, most, nullptr, nullptr, 0));
   for (reuse_state::link& l : s.links) {
@@ -113,7 +113,7 @@ void host_end::tell_bytes(std::uint32_t target, std::span<const std::byte> note)
   const std::uint64_t at = notes_.addr + note_++ % note_slots_ * note.size();
   p_.memory.write(at, note);
   request r{.opcode = IBV_WR_SEND, .id = 1000, .sges = {{at, static_cast<std::uint32_t>(note.size()), notes_.mr->lkey}}};
-  // Two of a queue's length say that those before them are done.
+  // Two signaled notes in a queue's length report all earlier ones as done.
   r.flags = ++told_so_far_[target] % (s_.qp().send_depth / 2) == 0 ? unsigned{IBV_SEND_SIGNALED} : 0U;
   ok_ = ok_ && post(c_, qps_[target], r) == 0;
 }

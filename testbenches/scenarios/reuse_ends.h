@@ -18,7 +18,7 @@ class target_end {
 
   // Posts the next message and counts it; false = none may go now.
   virtual bool send_next() = 0;
-  // The host has told something; sets done_ when it was that all is over.
+  // Takes a note of the host; sets done_ when the note ends the stream.
   virtual void hear(std::uint64_t slot) = 0;
   template <class T>
   T take_note(std::uint64_t slot) {
@@ -34,7 +34,7 @@ class target_end {
   reuse_outcome& out_;
   ibv_qp* qp_ = nullptr;
   region source_;           // holds the stream
-  std::uint64_t left_ = 0;  // of the stream, that this target has still to send
+  std::uint64_t left_ = 0;  // bytes of the stream that this target has still to send
   std::uint32_t outstanding_ = 0;
   bool done_ = false;
   bool ok_ = true;
@@ -58,15 +58,15 @@ class host_end {
 
   virtual void stream() = 0;
   virtual void quiet_swaps() = 0;
-  // All is over.
+  // Tells the target that all is over.
   virtual void tell_done(std::uint32_t target) = 0;
 
-  // Around the part that the figures are of: the targets are ready, and when the last of them has finished.
+  // Begins the measured part, when the targets are ready; end_measuring ends it when the last target has finished.
   node_counts begin_measuring();
   void end_measuring(const node_counts& before);
-  // The next WRITE with immediate data that has come; nothing when something failed.
+  // Returns the next WRITE with immediate data; none = something failed.
   std::optional<ibv_wc> next_write();
-  // Time from `noticed` until the first byte is at `host_va`, which `tell` leads to.
+  // Returns the time from `noticed` until the first byte is at `host_va`; `tell` tells the target where to write.
   template <class F>
   ps until_first_byte(ps noticed, std::uint64_t host_va, F&& tell) {
     const std::uint64_t watch = c_.watch(p_.memory.translate(host_va), 1);

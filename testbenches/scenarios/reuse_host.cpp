@@ -77,7 +77,7 @@ class host_program final : public host_end {
     ok_ = ok_ && mapping->close();
   }
 
-  // The buffer that a target says is full. Its receive is posted anew when nothing waits for the host.
+  // Returns the next buffer reported full by a target. Its receive is posted again when nothing waits for the host.
   std::uint64_t next_fill() {
     const auto wc = next_write();
     if (!wc) return 0;
@@ -97,7 +97,7 @@ class host_program final : public host_end {
   }
   void tell_done(std::uint32_t target) override { tell(target, grant{.kind = grant_kind::done}); }
 
-  // Those that are to write are told first; then all others that hold the key and must not use it any more.
+  // Tells the writers first; then all other holders of the old key, who must not use it any more.
   void tell_all(const reuse_mapping& mapping, std::vector<grant>& grants) {
     for (const grant& g : grants) {
       const std::uint64_t first = g.from / s_.o.buffer;

@@ -42,7 +42,7 @@ class kept_mapping : public reuse_mapping {
       if (x_deregister_part(p_.c, p_.context, key_, leaving, &r, flags) != 0 || r.key != key_) return false;
       retired_ = r.length == 0;
     }
-    // After a remap everything lies elsewhere; the target is told where those buffers lie that it may fill next.
+    // After a remap every VA is different: the target gets the VAs of the buffers to be filled next.
     const std::uint64_t after = first + o_.batch;
     if (remap_ && has(after)) tell.push_back(grant_of(after, batch_size(after), r.start, key_));
     return true;
@@ -71,7 +71,7 @@ class kept_mapping : public reuse_mapping {
   std::vector<std::uint32_t> handles_;
 };
 
-// A region per slot whose translation is changed, or that is registered anew; the two halves of its memory take turns.
+// A region for each slot, changed in translation or registered anew; the two halves of its memory take turns.
 class region_mapping : public reuse_mapping {
  public:
   region_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total, bool anew)
@@ -113,8 +113,8 @@ class region_mapping : public reuse_mapping {
   std::vector<ibv_mr*> regions_;
 };
 
-// One region over the buffers that are mapped, re-registered as a whole when one of them changes: what the patent starts from.
-// Its old range is not to be used meanwhile, so a target is told of one buffer at a time.
+// One region over the mapped buffers, re-registered as a whole when one of them changes: the patent's prior art. Its old range
+// must not be used meanwhile, so a target is told of one buffer at a time.
 class whole_mapping : public reuse_mapping {
  public:
   whole_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total)
@@ -146,7 +146,7 @@ class whole_mapping : public reuse_mapping {
   ibv_mr* mr_ = nullptr;
 };
 
-// One region as large as the stream: the bound, and what the others save in pinned memory.
+// One region as large as the stream: the upper bound; the other ways save its pinned memory.
 class fixed_mapping : public reuse_mapping {
  public:
   fixed_mapping(process_context& p, const std::vector<ibv_qp*>& qps, const reuse_options& o, std::uint64_t total)
@@ -168,8 +168,8 @@ class fixed_mapping : public reuse_mapping {
   ibv_mr* mr_ = nullptr;
 };
 
-// One region over all buffers, and a window for each slot that is rebound (type 1): a request on the send queue instead of a
-// command. The host does not wait for it, since the message that tells the target stands behind it on the same queue.
+// One region over all buffers, and a window for each slot, rebound (type 1) by a request on the send queue instead of a
+// command. The host does not wait for the rebind: the message for the target stands behind the rebind on the same queue.
 class window_mapping : public reuse_mapping {
  public:
   using reuse_mapping::reuse_mapping;

@@ -10,7 +10,7 @@
 
 namespace hcasim::kit {
 
-// A grant of the host to a target, as the bytes of a SEND: stream positions [from, to) go to VAs from `va` on, under `key`. An
+// A grant of the host to a target, as the bytes of a SEND. Stream positions [from, to) go to VAs from `va` on, under `key`. An
 // empty range tells the key alone.
 enum class grant_kind : std::uint32_t { stream, probe, done };  // probe: one message into it, at once
 struct grant {
@@ -42,17 +42,17 @@ struct reuse_state {
   [[nodiscard]] std::uint32_t owner_of(std::uint64_t buffer) const { return static_cast<std::uint32_t>(buffer % o.targets); }
   [[nodiscard]] std::uint64_t total() const { return ceil_div(stream.size(), o.buffer); }
   [[nodiscard]] qp_options qp() const;
-  // A target has written its part; with the last one the measured part ends.
+  // Counts a target as finished; with the last one the measured part ends.
   void target_finished(cpu& c, link& l);
 
   reuse_options o;
   const std::vector<std::uint8_t>& stream;
   std::vector<reuse_mode> modes;
   std::vector<reuse_outcome>* outcomes;
-  std::deque<link> links;  // of each target
+  std::deque<link> links;  // one for each target
   node* host = nullptr;
   std::uint32_t finished = 0;        // targets that have written all of theirs
-  std::optional<node_counts> after;  // of the host, when the last target has
+  std::optional<node_counts> after;  // the host's counts when the last target has finished
 };
 
 // Counts the host's work between the two.

@@ -1,5 +1,4 @@
-// A target of rkey_reuse: writes its part of the stream wherever the grants lead, and says with the last write of a buffer that
-// it is full.
+// A target of rkey_reuse: writes its part of the stream as the grants direct. The last write of a buffer reports it as full.
 #include <deque>
 #include <map>
 
@@ -74,9 +73,9 @@ class target_program final : public target_end {
   }
 
   std::uint32_t number_;
-  std::map<std::uint32_t, std::uint32_t> keys_;  // by index: what it can address at the host
+  std::map<std::uint32_t, std::uint32_t> keys_;  // by index: keys for the host's memory
   std::deque<grant> grants_;
-  std::uint64_t position_ = 0;  // in the grant at the front
+  std::uint64_t position_ = 0;  // position in the first grant
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The TCP embodiment of rkey_reuse (claim 3 of US 7,290,038 [SUN3, SUN16]): each target has a TCP connection with the host, and
-// its receive window is the storage mapped under one R_Key. A segment is an RDMA WRITE to the VA of its sequence number, which
-// its immediate data carry. As buffers fill, the host removes them at the left edge of the window and adds others at the right
-// one; the target gets the acknowledgements that TCP has anyway, and is told of keys and addresses once, with the SYN.
+// The TCP embodiment of rkey_reuse (claim 3 of US 7,290,038 [SUN3, SUN16]). Each target has a TCP connection with the host; its
+// receive window is the storage mapped under one R_Key. A segment is an RDMA WRITE to the VA of its sequence number, carried in
+// the immediate data. As buffers fill, the host removes them at the left edge of the window and adds others at the right one.
+// The target gets TCP's ordinary acknowledgements, and keys and addresses once, with the SYN.
 #pragma once
 
 #include "testbenches/scenarios/reuse_state.h"
@@ -13,7 +13,7 @@ enum class tcp_kind : std::uint32_t { syn, ack, done };
 struct tcp_segment {
   tcp_kind kind = tcp_kind::ack;
   std::uint32_t ack = 0;     // the sequence number that is expected next
-  std::uint64_t window = 0;  // bytes behind it that have room
+  std::uint64_t window = 0;  // bytes from `ack` on with room
   std::uint64_t bytes = 0;   // syn: that this transfer has
   std::uint64_t va = 0;      // syn: of `ack`
   std::uint32_t key = 0;     // syn
@@ -43,7 +43,7 @@ struct tcp_share {
   std::uint64_t bytes = 0;
 };
 
-// Segments that may be under way without an acknowledgement: receives that the host keeps posted.
+// Returns the limit of segments under way without an acknowledgement: receives kept posted by the host.
 inline std::uint32_t tcp_segments(const reuse_options& o) {
   const std::uint64_t window = std::max<std::uint64_t>(o.batch, o.buffers / o.targets) * o.buffer;
   const std::uint64_t in_buffer = ceil_div(o.buffer, o.message);

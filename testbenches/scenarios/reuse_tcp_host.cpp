@@ -7,7 +7,7 @@
 namespace hcasim::kit {
 namespace {
 
-// One connection's receive window, and the buffers that it lies on. Those of a batch come and go together.
+// One connection's receive window, and the buffers under it. Buffers of a batch come and go together.
 class receiver {
  public:
   receiver(process_context& p, ibv_qp* qp, const reuse_options& o, std::uint64_t bytes, std::uint64_t batches)
@@ -43,7 +43,7 @@ class receiver {
   [[nodiscard]] std::uint64_t oldest() const { return removed_; }
   [[nodiscard]] std::uint64_t host_address(std::uint64_t offset) const { return memory_ + offset % (2 * batches_ * batch_); }
 
-  // It goes, and the next one comes in the same command: both edges of the window move.
+  // Exchanges the oldest batch for the next one in one command: both edges of the window move.
   bool slide() {
     x_result r;
     const std::uint32_t leaving = handles_.front();
@@ -77,7 +77,7 @@ class receiver {
   process_context& p_;
   ibv_qp* qp_;
   std::uint64_t batch_;  // bytes
-  std::uint64_t bytes_;  // of the transfer
+  std::uint64_t bytes_;  // bytes of the transfer
   std::uint64_t batches_;
   std::uint64_t memory_;
   tcp_window window_;

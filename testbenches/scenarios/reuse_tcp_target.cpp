@@ -65,9 +65,9 @@ class tcp_sender final : public target_end {
   tcp_share share_;
   const std::uint32_t budget_;
   std::uint32_t key_ = 0;
-  std::uint64_t va_ = 0;     // of the first byte
+  std::uint64_t va_ = 0;     // VA of the first byte
   std::uint32_t first_ = 0;  // its sequence number
-  std::uint64_t bytes_ = 0;  // of this transfer
+  std::uint64_t bytes_ = 0;  // bytes of this transfer
   std::uint64_t next_ = 0;   // offsets from here on
   std::uint64_t acknowledged_ = 0;
   std::uint64_t edge_ = 0;

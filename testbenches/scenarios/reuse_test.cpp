@@ -57,7 +57,7 @@ TEST(rkey_reuse, batches_are_filled_by_several_targets_in_any_order) {
   EXPECT_EQ(r[7].key_updates, 3U);
 }
 
-// One command for each buffer is what both ways take without batches, and they are within a tenth of each other then.
+// Without batches both ways take one command for each buffer, and are within a tenth of each other.
 TEST(rkey_reuse, a_batch_costs_less_than_its_buffers_one_by_one) {
   const reuse_options o{.buffer = 4_KiB, .buffers = 16, .batch = 8, .message = 4_KiB, .quiet_swaps = 4};
   const auto r = stream(two_nodes(), o, 2_MiB, {reuse_mode::kept_extend, reuse_mode::reregister});
@@ -65,7 +65,7 @@ TEST(rkey_reuse, a_batch_costs_less_than_its_buffers_one_by_one) {
   EXPECT_LT(r[0].first_byte, 2 * r[1].first_byte);
 }
 
-// The credits of a link are a window over its round trip; with enough of them distance costs what is under way.
+// The credits of a link are a window over its round trip; with enough credits distance costs only the bytes under way.
 const std::vector<reuse_mode> over_a_distance = {reuse_mode::kept_extend, reuse_mode::rebind, reuse_mode::fixed};
 
 TEST(rkey_reuse, over_a_distance_the_credits_of_the_link_bind_every_way) {
@@ -102,7 +102,7 @@ TEST(rkey_reuse, tcp_segments_find_their_window_on_a_lossy_link) {
   EXPECT_EQ(r[0].swaps, 50U + 50U + 49U) << "51, 51 and 50 batches, the last of which need no acknowledgement";
 }
 
-// The target waits for what TCP says, and for nothing else: told only once of a key, whatever that costs it.
+// The target waits for TCP's acknowledgements alone: it gets a key only once, however expensive.
 TEST(rkey_reuse, a_tcp_window_is_as_quick_as_being_told_of_each_buffer) {
   const reuse_options o{.target_key_cost = 50_us, .quiet_swaps = 4};
   const auto r = stream(two_nodes(), o, 4_MiB, {reuse_mode::kept_extend, reuse_mode::kept_tcp});
@@ -111,7 +111,7 @@ TEST(rkey_reuse, a_tcp_window_is_as_quick_as_being_told_of_each_buffer) {
   EXPECT_EQ(r[1].commands, r[0].commands);
 }
 
-// Without a cost the ways that change a key are within 1 us of the one that keeps it.
+// With free keys, the ways with changing keys are within 1 us of the way with a kept key.
 TEST(rkey_reuse, a_key_that_costs_time_delays_the_first_byte_by_that_time) {
   const reuse_options o{.target_key_cost = 30_us, .quiet_swaps = 4};
   const auto r = stream(two_nodes(), o, 1_MiB, {reuse_mode::kept_extend, reuse_mode::reregister, reuse_mode::rebind});

@@ -14,7 +14,7 @@
 namespace hcasim::kit {
 
 // kept_tcp: the mapped buffers are a TCP receive window, and the target is told of nothing else (reuse_tcp.h).
-// whole: the prior art that the patent names, one region over all mapped buffers that is re-registered as a whole.
+// whole: the prior art named by the patent, one region over all mapped buffers, re-registered as a whole.
 enum class reuse_mode : std::uint8_t { kept_extend, kept_remap, kept_tcp, whole, reregister, deregister, rebind, fixed };
 inline constexpr std::size_t reuse_modes = 8;
 std::string_view name_of(reuse_mode m);
@@ -22,14 +22,14 @@ std::string_view name_of(reuse_mode m);
 struct reuse_options {
   std::uint64_t buffer = 64_KiB;  // bytes of one host buffer
   std::uint32_t buffers = 8;      // mapped at once
-  std::uint32_t batch = 1;        // of them that come and go by one command, where a way can do that
+  std::uint32_t batch = 1;        // buffers exchanged by one command, where a way supports batches
   std::uint64_t message = 16_KiB;
   std::uint32_t outstanding = 16;  // WRITEs of each target
-  std::uint32_t targets = 1;       // that write the buffers in turn, and all hold the keys
-  ps target_key_cost{0};           // what a target's software spends to enter a key into its tables
+  std::uint32_t targets = 1;       // targets that write the buffers in turn, and all hold the keys
+  ps target_key_cost{0};           // time of a target's software to enter a key into its tables
   std::uint32_t quiet_swaps = 8;   // after the stream: one at a time, each until its first byte; 0 = none
   ibv_mtu mtu = IBV_MTU_4096;
-  measured_parts parts{};  // one of each way
+  measured_parts parts{};  // one part for each way
   bool two_steps = false;  // kept keys: remove and add by two commands
 };
 
@@ -41,11 +41,11 @@ struct reuse_outcome {
   std::uint64_t key_updates = 0;    // keys that targets were told and did not hold
   std::uint64_t table_updates = 0;  // messages that told a target anything
   histogram told;                   // ps, from the fill notice to the change being told
-  ps first_byte{0};                 // of the quiet swaps, mean: from the fill notice to the first byte in the new buffer
+  ps first_byte{0};                 // mean of the quiet swaps: from the fill notice to the first byte in the new buffer
   ps begin{0};
   ps end{0};
   std::uint64_t commands = 0;
-  std::uint64_t pcie_bytes = 0;  // of the host's PCIe link, both directions, headers included
+  std::uint64_t pcie_bytes = 0;  // bytes on the host's PCIe link, both directions, headers included
   std::uint64_t mrc_misses = 0;
   std::uint64_t walk_reads = 0;  // page-table reads by DMA
 

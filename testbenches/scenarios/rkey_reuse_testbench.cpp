@@ -16,7 +16,7 @@ class rkey_reuse final : public testbench {
   [[nodiscard]] std::string_view summary() const override {
     return "bytes streamed into buffers that change under way: the R_Key kept, against standard verbs";
   }
-  // The prior art that the patent starts from: a region that is re-registered has another R_Key.
+  // The patent's prior art: a re-registered region has another R_Key.
   void defaults(system_config& c) override {
     c.nodes.resize(2);
     for (node_config& n : c.nodes) n.driver.rereg_key = driver::rereg_key_policy::renew;

@@ -1,5 +1,6 @@
-// A peer client to begin from: memory of the host that its owner lends, at addresses of the owner's choice. Scattered pages, so
-// that dma_map has a list to give; taken back while it is registered, so that the invalidation has something to end.
+// A sample peer client to begin from: memory of the host, lent by its owner at addresses of the owner's choice. Its pages are
+// scattered, so that dma_map has a list to give. The owner takes them back while registered, so that the invalidation has
+// something to end.
 #pragma once
 
 #include <map>
@@ -41,7 +42,7 @@ class sample_client {
   driver::peer::invalidate_peer_memory invalidate_;
   driver::peer::peer_core* core_ = nullptr;
   void* handle_ = nullptr;
-  std::map<std::uint64_t, range> lent_;  // by a number that is the client's context
+  std::map<std::uint64_t, range> lent_;  // key: a number, the client's context
   std::uint64_t next_ = 1;
   int pins_ = 0;
   int maps_ = 0;

@@ -34,7 +34,7 @@ struct fallback_state {
     if (result->problem.empty()) result->problem = what;
   }
   [[nodiscard]] bool good() const { return result->problem.empty(); }
-  // So far ahead a buffer is taken away: in time, and beyond what receives let arrive before the host has looked.
+  // A buffer is taken away so many packets ahead: in time, and beyond the receives that may arrive before the host has looked.
   [[nodiscard]] std::uint32_t lead() const { return static_cast<std::uint32_t>(ceil_div(2 * depth, o.every)) * o.every; }
   [[nodiscard]] std::uint32_t slots() const { return 2 * lead(); }
   [[nodiscard]] std::vector<std::byte> packet(std::uint32_t number) const {
@@ -138,10 +138,10 @@ class fallback_host {
       return false;
     }
     const std::size_t i = wc->qp_num == qps_[0]->qp_num ? 0 : 1;
-    // That of the packet with the immediate data, when it is the one refused; then all others.
+    // The receive of a refused packet with immediate data ends with LOC_ACCESS_ERR; all others are flushed.
     if (wc->status == IBV_WC_LOC_ACCESS_ERR || wc->status == IBV_WC_WR_FLUSH_ERR) {
-      // The abort has put the connection into the error state; when all of its receives have come back it is set up again. With
-      // a second one the packet that was aborted goes first.
+      // The abort has put the connection into the error state. When all of its receives have come back, the connection is set
+      // up again. With a second connection the aborted packet goes first.
       if (++flushed_[i] != depth) return false;
       broken_ = i;
       if (way_ == fallback_way::same || rescued_) mend();
@@ -242,7 +242,7 @@ class fallback_target {
     if (next == fallback_step::recover) {
       const std::size_t broken = active_;
       if (way_ == fallback_way::spare) {
-        if (mending_) s_.mended.receive(c_);  // of the abort before
+        if (mending_) s_.mended.receive(c_);  // after the previous abort
         active_ = 1 - active_;
       } else {
         set_up(broken);

@@ -48,7 +48,7 @@ TEST(send_fallback, the_copy_is_timed) {
   EXPECT_NEAR(to_ns(of(r, fallback_way::send).host_cpu - of(r, fallback_way::write).host_cpu), to_ns(copy), 50);
 }
 
-// A host that is late with taking a buffer away finds it written; nothing is lost, whichever comes first.
+// A host late in taking a buffer away finds it written; nothing is lost, whichever comes first.
 TEST(send_fallback, every_packet_arrives_when_each_second_one_may_be_aborted) {
   const fallback_result r = packets(world::two_nodes(), {.messages = 101, .size = 4_KiB, .every = 2});
   for (const fallback_way w : {fallback_way::spare, fallback_way::same}) {

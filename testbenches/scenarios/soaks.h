@@ -39,8 +39,8 @@ inline void no_byte_lands_under_a_closed_window(world& w, int type = 1) {
   EXPECT_GT(r.denied, 20u);
 }
 
-// Each way takes the right away and gives it back (the peer tries both); where the time goes adds up, and what goes by commands
-// costs more than what goes by work requests.
+// Checks that each way revokes and grants the right (the peer tries both). The parts of the time add up, and ways by commands
+// cost more than ways by work requests.
 inline void rights_change_in_six_ways(world& w, std::uint32_t keys) {
   lifecycle_options o;
   o.live_keys = {1, keys};

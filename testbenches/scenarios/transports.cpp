@@ -26,7 +26,7 @@ struct message {
   const char* name;
   ibv_wr_opcode opcode;
   bool writes;
-  bool arrives;  // as a receive
+  bool arrives;  // completes a receive
 };
 constexpr std::array<message, 5> messages{{{"SEND", IBV_WR_SEND, false, true},
                                            {"SEND_IMM", IBV_WR_SEND_WITH_IMM, false, true},
@@ -51,7 +51,7 @@ struct transports_state {
   out_of_band<std::array<address, services.size()>> to_target;
   out_of_band<std::array<address, services.size()>> to_source;
   out_of_band<int> done;
-  process_context* there = nullptr;  // for checking: what arrived at the target
+  process_context* there = nullptr;  // for checking the target's bytes
   std::array<region, services.size()> written;
   std::array<region, services.size()> slots;
   std::vector<arrival> arrivals;
@@ -100,13 +100,13 @@ void target(transports_state& s, cpu& c, node& n) {
   s.done.receive(c);
 }
 
-// One message; true = everything about it was as it should be.
+// Runs one message; returns whether everything about it was right.
 bool run_one(transports_state& s, process_context& p, std::size_t l, const message& m, std::uint64_t bytes, const region& here,
              const request& r, ibv_qp* qp, transports_row& row) {
   cpu& c = p.c;
   p.fill(here.addr, bytes, static_cast<std::uint8_t>(s.out.messages + 1));
   const std::size_t before = s.arrivals.size();
-  c.spend(5_us);  // what came before comes to rest
+  c.spend(5_us);  // earlier work comes to rest
   c.sync();
   const ps begin = c.time();
   if (!s.check(complete(c, qp, r).status == IBV_WC_SUCCESS, "a message failed")) return false;

@@ -1,5 +1,5 @@
-// The same messages over every transport: RC, UC and UD, receives from a queue of the QP's own or a shared one; how long until
-// the sender's completion and until the receiver's, every byte checked.
+// The same messages over every transport: RC, UC and UD, with receives from the QP's own queue or a shared one. Measured: the
+// time until the sender's completion and until the receiver's; every byte is checked.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 namespace hcasim::kit {
 
 struct transports_options {
-  std::uint64_t size = 3000;      // of long messages; a datagram is one packet at most
-  std::uint32_t repetitions = 3;  // of each message; the first meets cold caches
-  measured_parts parts{};         // one of each service
+  std::uint64_t size = 3000;      // bytes of long messages; a datagram is one packet at most
+  std::uint32_t repetitions = 3;  // repetitions of each message; the first meets cold caches
+  measured_parts parts{};         // one part for each service
 };
 
 struct transports_row {

@@ -1,5 +1,5 @@
-// The page of `hcasim report` in a real browser: it opens without a network, shows values on hover, sorts on a click, draws
-// another kind of chart, and opens a hundred thousand points quickly (up to the first frame that shows them).
+// The page of `hcasim report` in a real browser. It opens without a network, shows values on hover, sorts on a click, and draws
+// another kind of chart. A hundred thousand points open quickly (measured to the first frame that shows them).
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Every study runs to its end, and its page is what the study gives today: the answer, each number in its table, and what the
-// pictures show. After a change of the models: ./dev studies, and correct what the page says.
+// Every study runs to its end and agrees with its page: the answer, each number in the table, and the content of the pictures.
+// After a change of the models: ./dev studies, and correct the page.
 #include <unistd.h>
 #include <cmath>
 
@@ -33,8 +33,8 @@ class studies : public ::testing::Test {
  protected:
   ~studies() override { fs::remove_all(folder_); }
 
-  // Runs the study; afterwards `value` reads its results. With `parts`, options of sweep, only those points: all that its
-  // pictures show. Numbers of other points, and those that are `of_all`, are then left to HCASIM_FULL, which runs all.
+  // Runs the study; afterwards `value` reads its results. `parts`: options of sweep for only the points in the pictures.
+  // Numbers of other points, and metrics in `of_all`, are then left to HCASIM_FULL, which runs all points.
   void run(const std::string& name, const std::vector<std::string>& parts = {""}, const std::set<std::string>& of_all = {}) {
     const fs::path file = fs::path(places::source) / "testbenches/studies" / (name + ".yaml");
     const char* resume = "";
@@ -75,7 +75,7 @@ class studies : public ::testing::Test {
           << picture << " is not what the study gives: " << points[i].first;
     }
   }
-  // The page's table of numbers: each is what the results say, rounded.
+  // Compares the page's table of numbers with the rounded results.
   void compare_numbers(const std::string& name, const std::string& page, const std::set<std::string>& left_out) {
     static const std::regex line(R"(\| `([^`]+)` \| (?:`([^`]+)`)? ?\| ([-0-9.]+)[^|]*\|)");
     int numbers = 0;
@@ -174,7 +174,7 @@ TEST_F(studies, walkers) {
   EXPECT_NEAR(value("busy", "walkers = 8 AND mshrs = 4"), 0.5, 0.02);
 }
 
-// One code finds what it is made for, and nothing that was found is lost.
+// One integrity code corrects or detects the faults of its kind, and no detected fault is lost.
 TEST_F(studies, fault_outcomes) {
   run("fault_outcomes", {"--at draw=1"});
   for (const int draw : full() ? std::vector{1, 2, 3} : std::vector{1}) {
@@ -201,7 +201,7 @@ TEST_F(studies, receive_prefetch) {
   for (const int n : {2, 4, 8, 16, 32}) EXPECT_NEAR(of("4 KiB, SRQ", n), of("4 KiB", n), 0.05 * of("4 KiB", n));
 }
 
-// A tag carries MRRS in the time of a read, up to what the link takes.
+// A tag carries MRRS in the time of a read, up to the link's rate.
 TEST_F(studies, write_tags) {
   if (std::system("command -v ib_write_bw >/dev/null 2>&1") != 0) GTEST_SKIP() << "perftest is not installed";
   run("write_tags");

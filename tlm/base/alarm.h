@@ -1,5 +1,5 @@
-// Rings at a deadline that may move until then. Most never ring: what is left of their deadlines neither piles up (at most one
-// reminder waits for each moment that was the nearest) nor keeps the simulation going.
+// Rings at a deadline that may move. Most alarms never ring, and old deadlines do not pile up: a reminder waits only for a
+// moment that was once the nearest deadline. A reminder alone does not keep the simulation going.
 #pragma once
 
 #include "tlm/base/event_queue.h"
@@ -15,7 +15,7 @@ class alarm {
   alarm(const alarm&) = delete;
   alarm& operator=(const alarm&) = delete;
 
-  void set(ps deadline);  // never: none
+  void set(ps deadline);  // never = none
   void clear() { set(never); }
   [[nodiscard]] bool is_set() const { return deadline_ != never; }
 

@@ -37,7 +37,7 @@ TEST(Pool, LoansComeBackByThemselves) {
     pooled<int> a(p);
     *a = 5;
     pooled<int> b = std::move(a);
-    EXPECT_FALSE(a);  // NOLINT(bugprone-use-after-move): what it is then is the point
+    EXPECT_FALSE(a);  // NOLINT(bugprone-use-after-move): the state after a move is the point
     EXPECT_EQ(*b, 5);
     EXPECT_EQ(p.in_use(), 1U);
     b = pooled<int>(p);
@@ -175,7 +175,7 @@ TEST(Histogram, PiecesAddUp) {
   }));
 }
 
-// Every kind of statistic, read twice: the second reading is of what came between.
+// Every kind of statistic, read twice: the second reading covers the time between the two.
 TEST(Statistics, AReaderGivesWhatWasGatheredSinceTheLastTime) {
   counter hits;
   counter misses;

@@ -1,6 +1,5 @@
-// Tells on which side a TLM interface lies. A unit of this project wakes processes of the kernel only through wake() and
-// wake_at(), so a call to it leaves no doubt about the kernel's next activity. A foreign module may notify events inside the
-// call.
+// Tells on which side a TLM interface lies. A unit of this project wakes kernel processes only through wake() and wake_at():
+// after a call to it, the kernel's next activity is known. A foreign module may notify events inside the call.
 #pragma once
 
 #include "tlm/base/kernel.h"
@@ -10,7 +9,7 @@ namespace hcasim {
 void own_interface(const sc_core::sc_interface* i);
 bool is_own_interface(const sc_core::sc_interface* i);
 
-// Declares in a unit's constructor that calls to this socket keep that promise.
+// Declares in a unit's constructor: calls to this socket wake kernel processes only through wake() and wake_at().
 template <class Socket>
 void own(Socket& s) {
   own_interface(s.get_base_export().get_interface());

@@ -12,10 +12,10 @@ namespace hcasim {
 template <class T>
 class by_number {
  public:
-  // Null = there is none.
+  // Returns the record; null = none has this number.
   [[nodiscard]] T* find(std::uint32_t number) const { return number < records_.size() ? records_[number].get() : nullptr; }
 
-  // The record of this number; T(number, more...) when there is none yet.
+  // Returns the record of this number; makes T(number, more...) when there is none yet.
   template <class... More>
   T& make(std::uint32_t number, More&&... more) {
     if (number >= records_.size()) records_.resize(number + 1);

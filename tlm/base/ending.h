@@ -1,18 +1,18 @@
-// The end of a process in the middle of its work. Code that a simulation has loaded (RTL, shared objects) may call exit(), or
-// be ended by a signal: the process then says where the simulation was, and its status is never 0.
+// The end of a process in the middle of its work. Code loaded by a simulation (RTL, shared objects) may call exit(), or raise a
+// signal that ends the process. The process then reports where the simulation was, and its status is never 0.
 #pragma once
 
 #include <cstddef>
 
 namespace hcasim::ending {
 
-// Looks at exit() and at the signals that end a process, from the first call on. A signal that has a handler keeps it.
+// Watches exit() and the signals that end a process, from the first call on. A signal with a handler keeps the handler.
 void watch();
 
 // Work that exit() must not cut short. The kernel's run is such work by itself.
 class unfinished {
  public:
-  // `what` lives as long as this; messages begin with it.
+  // Begins messages with `what`, which must live as long as this object.
   explicit unfinished(const char* what);
   ~unfinished();
   unfinished(const unfinished&) = delete;
@@ -29,7 +29,7 @@ void locate_by(locator where);
 // Messages go to this file descriptor; standard error unless told.
 void tell(int descriptor);
 
-// A text without memory of its own: what does not fit is left out.
+// A text without memory of its own: characters beyond its size are left out.
 class fixed_text {
  public:
   fixed_text(char* at, std::size_t size) : at_(at), left_(size), size_(size) {}
@@ -45,7 +45,7 @@ class fixed_text {
     for (; n > 0 && left_ > 0; --left_) *at_++ = digits[--n];
     return *this;
   }
-  // Nanoseconds of a time in picoseconds, with as many decimals as it needs.
+  // Adds nanoseconds of a time in picoseconds, with as many decimals as needed.
   fixed_text& add_ns(unsigned long long picoseconds) {
     add(picoseconds / 1000);
     unsigned long long rest = picoseconds % 1000;

@@ -1,6 +1,6 @@
-// Counts the events of a run, and calls an action once so many have passed. Events are the items of the event queue and the
-// waits of software threads: what costs host time, however much simulated time passes. Exact and deterministic; an event costs
-// one comparison.
+// Counts the events of a run, and calls an action after a number of them. Events are the items of the event queue and the waits
+// of software threads: they cost host time, however much simulated time passes. Exact and deterministic; an event costs one
+// comparison.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ inline void count_event() {
     detail::events_reached();
   }
 }
-// The events so far.
+// Returns the number of events so far.
 [[nodiscard]] inline std::uint64_t events_passed() {
   return detail::events;
 }
-// One action at a time; it is called inside the event that completes the number.
+// Calls `what` inside the event number `more` from now; a later call replaces it.
 void call_after_events(std::uint64_t more, action what);
-// No action is called any more.
+// Withdraws the action.
 void call_after_no_events();
 
 }  // namespace hcasim

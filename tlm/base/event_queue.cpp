@@ -46,7 +46,7 @@ void event_queue::drain_ready() {
   ready_head_ = 0;
 }
 
-// Those that are due by now. What they post for the same time comes after them.
+// Runs the items due at `t`. Items that they post for the same time come after them.
 void event_queue::run_last(ps t) {
   std::ptrdiff_t end = last_head_;
   while (end < std::ssize(last_) && last_[static_cast<std::size_t>(end)].when <= t) ++end;

@@ -1,9 +1,9 @@
-// The list of future work: one for all units, so that everything happens in the order of simulated time. Items of the same time
-// run in the order in which they were posted. `soon` runs work after the current item, `last` after all that is known of its
-// time, both at the same time.
+// The list of future work, one for all units, so that everything happens in the order of simulated time. Items of the same time
+// run in the order in which they were posted. `soon` runs work after the current item, `last` after all work known for its
+// time.
 //
-// One kernel process runs it. While the kernel has nothing else to do before the next item, time goes on without the kernel
-// (`run_ahead`, which the starter of a simulation may allow when nothing but events ends it).
+// One kernel process runs the queue. While the kernel has nothing to do before the next item, time goes on without the kernel
+// (`run_ahead`). The starter of a simulation may allow this when nothing but events ends the run.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline action resume(std::coroutine_handle<> h) {
 
 class event_queue {
  public:
-  // The one of this process. The first call must come before the simulation starts.
+  // Returns the queue of this process. The first call must come before the simulation starts.
   static event_queue& instance();
   event_queue(const event_queue&) = delete;
   event_queue& operator=(const event_queue&) = delete;
@@ -44,7 +44,7 @@ class event_queue {
     ready_.push_back(a);
     if (!running_) arm(now());
   }
-  // Work of kernel processes that are awake by then comes before it, too.
+  // Runs after the items of its time, and after kernel processes awake by then.
   void last(ps when, action a) {
     when = std::max(when, now());
     auto at = last_.end();
@@ -54,7 +54,7 @@ class event_queue {
   }
   void last(action a) { last(now(), a); }
 
-  // `co_await queue.until(t)`: go on when it is t; at once if it is already.
+  // Resumes a `co_await queue.until(t)` at t, or at once when t has passed.
   [[nodiscard]] auto until(ps when) {
     struct awaiter {
       event_queue& queue;
@@ -66,18 +66,18 @@ class event_queue {
     return awaiter{*this, when};
   }
 
-  // `n` more (fewer) of the items that wait are of no use: they do not keep the simulation going.
+  // Counts `n` more (fewer) waiting items as idle: they do not keep the simulation going.
   void disregard(int n);
 
-  // Time has passed without the queue: an item of no use is done all the same, when it is late.
+  // Schedules overdue idle items, after time has passed without the queue.
   void caught_up() {
     if (armed_ == never && !running_ && next() <= kernel_now()) arm(kernel_now());
   }
 
-  // Not for a simulation that sc_start(duration) ends: it would go beyond that.
+  // Allows time to pass without the kernel; not with sc_start(duration), whose end the queue would pass.
   void run_ahead(bool allowed) { run_ahead_ = allowed; }
 
-  // Kernel activations of its process, and items run: what a fast model keeps low.
+  // Returns how often the kernel activated the queue's process; a fast model keeps this and hand_overs (items run) low.
   [[nodiscard]] std::uint64_t activations() const { return activations_; }
   [[nodiscard]] std::uint64_t hand_overs() const { return hand_overs_; }
 
@@ -105,17 +105,17 @@ class event_queue {
 
   sc_core::sc_event wake_;
   ps armed_ = never;
-  ps kernel_next_{0};  // its next activity, while no event was notified
+  ps kernel_next_{0};  // the kernel's next activity, while no event was notified
   bool running_ = false;
   bool run_ahead_ = false;
   time_wheel<action> future_;
-  std::size_t idle_ = 0;  // of these: of no use
+  std::size_t idle_ = 0;  // waiting items that are idle
   std::vector<action> ready_;
   std::size_t ready_head_ = 0;
-  // By time: what comes is nearly always later than all that is there.
+  // By time: a new item is nearly always later than all others.
   std::vector<last_item> last_;
   std::ptrdiff_t last_head_ = 0;
-  bool delta_passed_ = false;  // the one that `last_` has waited for
+  bool delta_passed_ = false;  // the delta cycle that `last_` waits for has passed
   std::uint64_t activations_ = 0;
   std::uint64_t hand_overs_ = 0;
 };

@@ -12,7 +12,7 @@
 namespace hcasim {
 namespace {
 
-// A queue, and what ran when.
+// A queue, and the record of its runs.
 class worker : public unit {
  public:
   struct entry {
@@ -179,7 +179,7 @@ TEST(EventQueue, WhatComesLastOfItsTimeComesInTheOrderInWhichItWasPosted) {
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(w.ran[i], expected[i].item) << i;
 }
 
-// The item that runs last posts for the times that follow, as a clock does.
+// A clock's item runs last and posts the next tick.
 TEST(EventQueue, ClocksTickInTheirOrderUntilTheyStop) {
   worker w("w");
   struct ticker {

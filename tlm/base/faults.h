@@ -1,5 +1,5 @@
-// Faults on request. A unit that can fail lists how, by name, and makes one of them happen when it is asked to. A fault that is
-// not requested costs nothing.
+// Faults on request. A unit that can fail lists its kinds of fault by name, and injects one when requested. A fault that is not
+// requested costs nothing.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace hcasim {
 
 struct fault_kind {
   std::string_view name;
-  std::string_view text;  // what happens, and what `count` and `length` mean for it
+  std::string_view text;  // the effect, and the meaning of `count` and `length`
 };
 
 // A place that can fail: "node*.hca.dma_engine".
@@ -23,7 +23,7 @@ struct fault_place {
 };
 
 struct fault_request {
-  std::uint64_t count = 1;  // of what it happens to
+  std::uint64_t count = 1;  // of affected operations, words or entries
   ps length{0};             // how long it lasts; 0 = the unit's own time
   std::uint64_t draw = 0;   // random: which entry, which bit
 };
@@ -32,7 +32,7 @@ class faulty {
  public:
   virtual ~faulty() = default;
   [[nodiscard]] virtual std::span<const fault_kind> fault_kinds() const = 0;
-  // Kind number `kind` of that list begins now, or with the next thing that it can happen to.
+  // Injects fault kind number `kind` of fault_kinds(): now, or into the next operation that can fail this way.
   virtual void inject(std::size_t kind, const fault_request& r) = 0;
   // Withdraws requested faults that have not happened yet.
   virtual void withdraw() {}

@@ -17,7 +17,7 @@ inline ps to_ps(const sc_core::sc_time& t) {
   return ps(static_cast<std::int64_t>(t.value()));
 }
 
-// sc_time is a 64-bit count and nothing else. Setting it in place saves a call into the library for every transaction.
+// Returns the time. sc_time is one 64-bit count: setting it in place saves a library call for every transaction.
 inline sc_core::sc_time to_sc(ps t) {
   static_assert(std::is_standard_layout_v<sc_core::sc_time> && sizeof(sc_core::sc_time) == sizeof(sc_dt::uint64));
   sc_core::sc_time s;
@@ -27,8 +27,8 @@ inline sc_core::sc_time to_sc(ps t) {
 
 namespace detail {
 inline const sc_core::sc_time* const kernel_clock = &sc_core::sc_get_curr_simcontext()->time_stamp();
-inline ps reached{0};               // by the event queue, which may be ahead of the kernel while nothing else happens
-inline bool kernel_touched = true;  // its next activity may have changed
+inline ps reached{0};               // time of the event queue, which may be ahead of an idle kernel
+inline bool kernel_touched = true;  // the kernel's next activity may have changed
 }  // namespace detail
 
 // Returns the kernel's own time. Only delays on TLM sockets and waits for kernel events are relative to it.
@@ -36,13 +36,13 @@ inline bool kernel_touched = true;  // its next activity may have changed
   return to_ps(*detail::kernel_clock);
 }
 
-// Simulated time. Everything that happens, happens at this time.
+// Returns simulated time, at which all work happens.
 [[gnu::always_inline]] inline ps now() {
   return std::max(kernel_now(), detail::reached);
 }
 
-// Converts between a time and the delay annotation of a TLM call. `abroad`: the call leads to a module that may notify events
-// of the kernel (tlm/base/border.h); a delay that is returned leads nowhere.
+// Converts between a time and the delay annotation of a TLM call. `abroad`: the call leads to a module that may notify kernel
+// events (tlm/base/border.h). A returned delay leads to none.
 inline sc_core::sc_time to_delay(ps t, bool abroad = true) {
   detail::kernel_touched |= abroad;
   return to_sc(std::max(t - kernel_now(), ps(0)));

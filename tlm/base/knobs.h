@@ -36,7 +36,7 @@ struct knob {
   std::string_view name;
   knob_kind kind;
   target value;
-  double min;  // in the base unit of the kind: 1, cycles, ps, bytes, bit/s, Hz, 1
+  double min;  // unit by kind: 1, cycles, ps, bytes, bit/s, Hz, 1
   double max;
   std::string_view help;
   std::vector<std::string_view> choices;  // kinds choice and path
@@ -47,7 +47,7 @@ class knob_visitor {
   virtual ~knob_visitor() = default;
 
   virtual void visit(knob k) = 0;
-  // Enter and leave a named group of knobs ("mrc_cache").
+  // Enters and leaves a named group of knobs ("mrc_cache").
   virtual void enter(std::string_view name, std::string_view help) = 0;
   virtual void leave() = 0;
 
@@ -85,7 +85,7 @@ class knob_visitor {
   void text(std::string_view name, std::string& v, std::string_view help) {
     visit({name, knob_kind::text, &v, 0, 0, help, {}});
   }
-  // One of `names`, or the path of a file: in a description relative to its own file.
+  // Visits a knob that is one of `names`, or the path of a file; in a description, relative to the description's file.
   void path(std::string_view name, std::string& v, std::vector<std::string_view> names, std::string_view help) {
     visit({name, knob_kind::path, &v, 0, 0, help, std::move(names)});
   }

@@ -1,5 +1,5 @@
-// An array of zero bytes whose pages the operating system provides when they are first touched: a table of a million entries
-// costs what is used of it.
+// An array of zero bytes. The operating system provides a page at its first touch: a table of a million entries costs only the
+// memory of its used pages.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Set-associative cache of translations of pages of several sizes, for several requesters. Plain C++; also used for the nodes
-// of the upper levels, which are pages of a sort: what they cover is 2 MiB, 1 GiB, 512 GiB.
+// Set-associative cache of translations of pages of several sizes, for several requesters. Plain C++. Nodes of the upper levels
+// are cached as pages, too: of 2 MiB, 1 GiB, 512 GiB.
 #pragma once
 
 #include <array>
@@ -47,9 +47,9 @@ class page_cache {
     }
     return nullptr;
   }
-  // True = another one made room.
+  // Returns whether another entry was evicted.
   bool put(std::uint32_t source, std::uint64_t address, unsigned shift, std::uint64_t value, unsigned rights);
-  // Forgets what covers any byte of [first, last]; returns how many entries.
+  // Forgets entries that cover any byte of [first, last]; returns their number.
   std::uint64_t drop(std::uint32_t source, std::uint64_t first, std::uint64_t last);
 
   [[nodiscard]] std::uint64_t held() const { return held_[0] + held_[1] + held_[2]; }

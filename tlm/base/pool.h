@@ -1,5 +1,5 @@
 // A free list of reusable objects. `get` allocates only when the pool is empty; objects keep their address for life.
-// Contract: the caller returns every object exactly once, and resets what it needs to after `get`.
+// Contract: the caller returns every object exactly once, and resets members as needed after `get`.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class pool {
   }
   void put(T& object) { free_.push_back(&object); }
 
-  // Those that are out, for who looks on; takes its time.
+  // Calls f(object) for each object in use; for monitors, since it sorts the free list.
   template <class F>
   void each_in_use(F f) const {
     std::vector<const T*> here(free_.begin(), free_.end());

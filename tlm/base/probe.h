@@ -25,7 +25,7 @@ class probe {
       sink_->change(id_, value, at);
     }
   }
-  // A strobe: `value` from `at` on, 0 again after `width`.
+  // Sets a strobe: `value` from `at` on, 0 again after `width`.
   void pulse(std::uint64_t value, ps at, ps width) {
     if (sink_) [[unlikely]] {
       sink_->change(id_, value, at);
@@ -46,7 +46,7 @@ class probe {
 struct probe_entry {
   std::string name;
   unsigned width;                   // bits, 1..64
-  std::vector<std::string> labels;  // what values 0, 1, ... mean; empty for a number
+  std::vector<std::string> labels;  // names of values 0, 1, ...; empty = a number
   probe* signal;
 };
 

@@ -1,5 +1,5 @@
-// Coroutines for the flow of one transaction through a unit: the code reads in the order things happen, a hit runs straight
-// through, and a miss suspends until its answer comes.
+// Coroutines for the flow of one transaction through a unit. The code reads in the order of events: a hit runs straight
+// through, a miss suspends until its response comes.
 //
 //   process  starts at once, has no waiter, frees itself at its end
 //   task<T>  a step of a process: `co_await` it for its result
@@ -24,7 +24,7 @@ constexpr std::size_t frame_granule = 64;
 constexpr std::size_t frame_classes = 64;  // frames up to 4 KiB are recycled
 inline free_frame* free_frames[frame_classes];
 
-// Inline: a coroutine knows the size of its frame, so that both are a few instructions.
+// Inline: a coroutine knows the size of its frame, so that allocation and release take a few instructions.
 struct pooled_frame {
   static void* operator new(std::size_t size) {
     const std::size_t c = (size + frame_granule - 1) / frame_granule;

@@ -1,5 +1,5 @@
-// Seeded random streams (xoshiro256**, seeded through splitmix64). Each user takes a stream of its own by name, so that
-// adding one consumer does not disturb the numbers another one sees.
+// Seeded random streams (xoshiro256**, seeded through splitmix64). Each user takes a stream of its own by name, so that one
+// more user does not disturb the numbers of the others.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@ class random_stream {
   random_stream(std::uint64_t seed, std::string_view name);
 
   std::uint64_t next();
-  // Uniform in [0, bound); bound must not be 0.
+  // Returns a number uniform in [0, bound); bound must not be 0.
   std::uint64_t below(std::uint64_t bound);
-  // Uniform in [0, 1).
+  // Returns a number uniform in [0, 1).
   double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   bool chance(double probability) { return probability > 0 && unit() < probability; }
 

@@ -1,6 +1,6 @@
-// Leaves in the order of reservation what becomes ready in any order (packets whose payloads arrive by DMA). The ring grows
-// to the largest backlog seen and then allocates no more; it begins small, because there is one for each of many connections
-// and a ring that is hardly filled is walked through all the same.
+// Items (packets whose payloads arrive by DMA) become ready in any order and leave in the order of reservation. The ring grows
+// to the largest backlog seen and then allocates no more. A ring begins small, because each of many connections has one and a
+// nearly empty ring is walked through all the same.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class reorder_queue {
     slot(tail_) = {};
     return tail_++;
   }
-  // `item` may be null: the place is given up.
+  // Completes the place of `ticket`; item null = the place is given up.
   void complete(std::uint64_t ticket, T* item, ps at) { slot(ticket) = {item, at, true}; }
 
   // Calls emit(item, ready time) for everything at the head that is ready.

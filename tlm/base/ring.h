@@ -1,5 +1,5 @@
-// A first-in, first-out queue in one block of memory that grows when it is full and never shrinks: a steady state allocates
-// nothing. Items also have absolute numbers, in order of arrival.
+// A FIFO in one block of memory that grows when full and never shrinks: a steady state allocates nothing. Items also have
+// absolute numbers, in order of arrival.
 #pragma once
 
 #include <cstddef>

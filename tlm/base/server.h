@@ -1,8 +1,8 @@
-// A pipelined resource: a new request every `interval`, an answer `latency` after its start. Requests that come while it is
-// busy queue behind it, first come, first served. Costs no event: the next free time is advanced in the call.
+// A pipelined resource: a new request every `interval`. Requests to a busy resource queue, first come, first served. Costs no
+// event: the next free time is advanced in the call.
 //
-// Requests are made in the order of their times; anything else is a fault of the model (std::logic_error), because a request
-// would wait behind one that comes later. A request that cannot use its turn before some time says so with `not_before`.
+// Requests must come in the order of their times, since none may wait for a later one; another order throws std::logic_error. A
+// request that cannot use its turn before some time gives `not_before`.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class server {
     ++served_;
     return begin;
   }
-  // Work that has streamed in up to `t`, and streams through unless the resource is behind; returns the end.
+  // Counts work of `interval` whose input has streamed in up to `t`; returns its end, later than `t` if the resource is behind.
   ps stream(ps t, ps interval) {
     if (t < asked_) [[unlikely]] {
       server_out_of_order(t, asked_);
@@ -43,7 +43,7 @@ class server {
   }
   [[nodiscard]] ps free_at() const { return free_at_; }
   [[nodiscard]] ps busy() const { return busy_; }
-  // Without what is booked for later.
+  // Returns the busy time without work booked for after `t`.
   [[nodiscard]] ps busy_until(ps t) const { return busy_ - std::max(free_at_ - t, ps(0)); }
   [[nodiscard]] ps waited() const { return waited_; }
   [[nodiscard]] std::uint64_t served() const { return served_; }

@@ -1,6 +1,6 @@
-// The states of a record of a unit, as a table. A state is a life, one of a few, and marks: conditions beside it that come and
-// go on their own. A row says what an event does in some lives; an event that has no row for the state, or whose row asks for
-// other marks, cannot happen there: `step` throws, since it is the unit that is wrong.
+// The states of a unit's record, as a table. A state is a life (one of a few) and marks: conditions that come and go on their
+// own. A row tells what an event does in some lives and which marks it needs. `step` throws when the table does not allow the
+// event in the state: the unit is wrong then.
 #pragma once
 
 #include <array>
@@ -52,9 +52,9 @@ template <class Life, class Mark, class Event>
 struct state_row {
   Event event;
   enum_set<Life> in;
-  std::optional<Life> becomes = {};  // none = stays what it is
-  enum_set<Mark> needs = {};         // marks that are there
-  enum_set<Mark> without = {};       // marks that are not
+  std::optional<Life> becomes = {};  // none = stays the same
+  enum_set<Mark> needs = {};         // marks that must be set
+  enum_set<Mark> without = {};       // marks that must be clear
   enum_set<Mark> sets = {};
   enum_set<Mark> clears = {};
 };
@@ -113,7 +113,7 @@ class state_table {
 
  private:
   struct cell {
-    std::uint32_t expected = 0;  // one more than the marks that are needed of those checked; 0 = there is no row
+    std::uint32_t expected = 0;  // checked marks that must be set, plus 1; 0 = there is no row
     std::uint16_t checked = 0;
     std::uint16_t kept = 0;
     std::uint16_t set = 0;

@@ -1,5 +1,5 @@
-// Statistics of a unit. Each has a name, a unit and one sentence. Counting costs what it costs; a reader that wants a part of
-// the run reads the unit's list at the part's begin and end, through a statistic_reader each.
+// Statistics of a unit: each has a name, a unit and one sentence. Counting is always on. A reader of a part of the run reads
+// the unit's list at the part's begin and end, with one statistic_reader for each statistic.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class histogram {
   [[nodiscard]] double mean() const { return count_ ? sum_ / static_cast<double>(count_) : 0; }
   [[nodiscard]] std::uint64_t min() const { return count_ ? min_ : 0; }
   [[nodiscard]] std::uint64_t max() const { return max_; }
-  // Upper edge of the bucket that holds the p-th percentile, clamped to the exact maximum; p in [0, 100].
+  // Returns the upper edge of the bucket with the p-th percentile, clamped to the exact maximum; p in [0, 100].
   [[nodiscard]] std::uint64_t percentile(double p) const;
 
   histogram& operator+=(const histogram& more);
@@ -99,7 +99,8 @@ class level {
     }
     value_ = v;
   }
-  // Exact in the mean for changes that come out of order too (annotated delays); the peak sees them in the order of the calls.
+  // Adds `n` at t. The mean is exact for changes out of order, too (annotated delays); the peak sees them in the order of
+  // calls.
   void add(std::int64_t n, ps t) {
     if (t < last_) area_ += static_cast<double>(n) * static_cast<double>((last_ - t).count());
     set(value_ + static_cast<std::uint64_t>(n), t);
@@ -108,7 +109,7 @@ class level {
   [[nodiscard]] std::uint64_t value() const { return value_; }
   [[nodiscard]] std::uint64_t peak() const { return std::max(peak_, value_); }
   [[nodiscard]] double mean(ps until) const;
-  // Returns what the level gathered until t; it begins anew there, at the value that it has.
+  // Returns the area, time and peak gathered until t; the level begins anew there, at its current value.
   taken take(ps t);
 
  private:
@@ -119,14 +120,14 @@ class level {
   double area_ = 0;
 };
 
-// A total that is computed when it is read and only grows, up to a time; over another one (`under`), it is a ratio.
+// A total that is computed on reading and only grows, up to a time; with `under`, a ratio of two totals.
 struct formula {
   using total = std::function<double(ps until)>;
 
   total over;
-  total under;  // none: `over` alone
+  total under;  // none = `over` alone
 
-  // Since the run began.
+  // Returns the value since the run began.
   double operator()(ps until) const;
 };
 
@@ -135,20 +136,20 @@ struct statistic {
   std::string unit;  // "1" for a plain count; histograms of time are kept in ps and carry "ps"
   std::string help;
   std::variant<const counter*, histogram*, level*, formula> value;
-  std::string signal;  // of a level: the name of the unit's signal that shows it, if it has one
+  std::string signal;  // level: name of the unit's signal that shows the level; empty = none
 };
 
-// The content of a statistic over a part of a run. Those of parts that follow one another add up to that of all of them.
+// The content of a statistic over a part of a run. Tallies of successive parts add up to the tally of the whole.
 struct tally {
-  double over = 0;         // counter and formula: how much it grew; level: value times ps
-  double under = 0;        // level: ps; ratio: how much its base grew
+  double over = 0;         // counter and formula: growth; level: value times ps
+  double under = 0;        // level: ps; ratio: growth of its base
   std::uint64_t peak = 0;  // level
   histogram samples;       // histogram
 
   tally& operator+=(const tally& next);
   // Returns a ratio, or the mean of a level; 0 = no base.
   [[nodiscard]] double ratio() const { return under > 0 ? std::max(over / under, 0.0) : 0; }
-  // Returns the value of a counter, a level (its mean) or a formula; a histogram's number of samples.
+  // Returns the value of a counter, a level (its mean) or a formula, or a histogram's number of samples.
   [[nodiscard]] double value(const statistic& s) const;
 };
 
@@ -158,7 +159,7 @@ class statistic_reader {
   explicit statistic_reader(const statistic& s) : statistic_(&s) {}
 
   [[nodiscard]] const statistic& of() const { return *statistic_; }
-  // Returns what the statistic gathered since the last call, or since the run began.
+  // Returns the change since the last call, or since the run began.
   tally take(ps t);
 
  private:
@@ -167,7 +168,7 @@ class statistic_reader {
   double under_ = 0;
 };
 
-// A server, a link: `busy_until` leaves out what is booked for later.
+// A server, a link: `busy_until` leaves out work booked for later.
 template <class R>
 concept timed_resource = requires(const R& r) {
   { r.busy_until(ps(0)) } -> std::same_as<ps>;
@@ -181,7 +182,7 @@ class statistics {
   void add(std::string name, std::string unit, std::string help, histogram& h) {
     push(std::move(name), std::move(unit), std::move(help), &h);
   }
-  // `signal`: shows the same level in a waveform, if the unit has a signal of that name; else that of the statistic's own name.
+  // Adds a level. `signal`: name of the unit's signal that shows the level in a waveform; empty = the statistic's name.
   void add(std::string name, std::string unit, std::string help, level& l, std::string signal = {}) {
     push(std::move(name), std::move(unit), std::move(help), &l);
     list_.back().signal = signal.empty() ? list_.back().name : std::move(signal);

@@ -1,5 +1,5 @@
-// A resource that users of two kinds share, with an event queue: of those that wait the kinds take turns, first come, first
-// served within a kind; a kind that is alone has all of it. Neither can hold the other up, however many of it come.
+// A resource shared by users of two kinds, with an event queue. The kinds take turns, first come, first served within a kind. A
+// kind alone has the whole resource; neither kind can hold up the other, however many of its requests come.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class taking_turns {
     waiting_[kind].push(a);
     wait_for_end();
   }
-  // `co_await t.turn(kind)`
+  // Occupies a turn: `co_await t.turn(kind)`.
   [[nodiscard]] auto turn(unsigned kind) {
     struct awaiter {
       taking_turns& owner;

@@ -41,7 +41,7 @@ TEST(taking_turns, one_kind_alone_has_all_of_it_in_order) {
   EXPECT_EQ(s.engine.busy_until(now()), 40_ns) << "the last one has just begun";
 }
 
-// Requests of which many wait do not hold up who asks for one turn after the other.
+// A kind with many waiting requests does not hold up a kind that requests one turn after the other.
 TEST(taking_turns, kinds_alternate_whatever_waits) {
   shared s("s");
   for (int i = 0; i < 6; ++i) s.use(0, i, 0_ns);
@@ -55,7 +55,7 @@ TEST(taking_turns, kinds_alternate_whatever_waits) {
   EXPECT_EQ(kinds, (std::vector<unsigned>{0, 1, 0, 1, 0, 1, 0, 0, 0}));
 }
 
-// A request of the moment at which a turn ends has not waited, and goes behind those that have.
+// A request at the moment a turn ends has not waited, and goes behind requests that have.
 TEST(taking_turns, a_waiting_request_is_not_overtaken) {
   shared s("s");
   s.use(0, 0, 0_ns);

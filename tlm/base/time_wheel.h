@@ -1,5 +1,5 @@
-// Work to come, by time, and at the same time in the order in which it was posted. What is near lies in slots of 8 ns, where
-// putting in and taking out cost a few instructions whatever waits; what is far lies in a heap until it is near.
+// Future work, by time, then by the order of posting. Near items lie in slots of 8 ns, where push and pop cost a few
+// instructions, however many items wait. Far items lie in a heap until they are near.
 #pragma once
 
 #include <algorithm>
@@ -28,9 +28,9 @@ class time_wheel {
     put(slot, when, what);
   }
 
-  // The first; not when empty.
+  // Returns and removes the first item; the wheel must not be empty.
   T pop() {
-    if (near_ == 0) [[unlikely]] {  // time goes to the first of the heap
+    if (near_ == 0) [[unlikely]] {  // time advances to the first item of the heap
       base_ = slot_of(far_.front().when);
       come_near();
     }
@@ -67,7 +67,7 @@ class time_wheel {
     T what;
     node* next;
   };
-  struct list {  // in order; `tail` is valid unless it is empty
+  struct list {  // in order; `tail` is valid unless the list is empty
     node* head = nullptr;
     node* tail = nullptr;
   };
@@ -120,7 +120,7 @@ class time_wheel {
     note_far();
   }
 
-  // Takes over from the heap what is near enough now: before anything later can be put into the same slots.
+  // Moves near items from the heap into slots, before a later item can be put into the same slots.
   [[gnu::noinline]] void come_near() {
     while (!far_.empty() && slot_of(far_.front().when) - base_ < slots) {
       std::pop_heap(far_.begin(), far_.end());
@@ -133,7 +133,7 @@ class time_wheel {
 
   void note_far() { far_due_ = far_.empty() ? ~std::uint64_t{0} : slot_of(far_.front().when) - slots + 1; }
 
-  // The first slot in use from `slot` on.
+  // Finds the first slot in use from `slot` on.
   void find_first(std::uint64_t slot) {
     if (near_ == 0) {
       next_ = far_.empty() ? never : far_.front().when;
@@ -152,7 +152,7 @@ class time_wheel {
   }
 
   ps next_ = never;
-  std::uint64_t first_ = 0;  // in use, if any is near
+  std::uint64_t first_ = 0;  // the first slot in use; valid while near_ > 0
   std::uint64_t base_ = 0;   // no slot in use lies before it
   std::size_t near_ = 0;     // items in slots
   std::size_t size_ = 0;

@@ -1,4 +1,4 @@
-// The list of future work against a sorted map, reminders, and what a server refuses.
+// The list of future work against a sorted map; reminders; refusals of a server.
 #include "tlm/base/time_wheel.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Server, RefusesWhatComesOutOfTheOrderOfTime) {
 
 TEST(Server, LetsThroughWhatStreamsIn) {
   server s;
-  EXPECT_EQ(s.stream(100_ns, 20_ns), 100_ns);  // it has been at it since 80 ns
+  EXPECT_EQ(s.stream(100_ns, 20_ns), 100_ns);  // streaming since 80 ns
   EXPECT_EQ(s.stream(105_ns, 20_ns), 120_ns);
   EXPECT_EQ(s.stream(200_ns, 20_ns), 200_ns);
 }

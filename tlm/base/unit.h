@@ -13,7 +13,7 @@ class unit : public sc_core::sc_module {
  public:
   [[nodiscard]] const statistics& stats() const { return stats_; }
   [[nodiscard]] const probes& signals() const { return signals_; }
-  // Lists the requests that the unit holds, and how much it has completed so far of what software waits for.
+  // Lists the requests that the unit holds; `completed` counts its completions for which software waits.
   virtual void list_waiting(waiting_list&) const {}
   [[nodiscard]] virtual std::uint64_t completed() const { return 0; }
 
@@ -21,7 +21,7 @@ class unit : public sc_core::sc_module {
   explicit unit(const sc_core::sc_module_name& name) : sc_module(name) {}
 
   [[nodiscard]] std::string spot(const std::string& part) const { return std::string(name()).append(" ").append(part); }
-  // The unit of this name that is nearest above: a neighbour, or one of the node.
+  // Returns the name of the nearest unit of this name upwards in the hierarchy: a neighbour, or one of the node.
   [[nodiscard]] std::string nearest(const char* other) const;
 
   statistics stats_;

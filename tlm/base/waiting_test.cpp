@@ -1,4 +1,4 @@
-// Chains of what waits for what. No kernel.
+// Chains of waiting requests. No kernel.
 #include "tlm/base/waiting.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(waiting, what_only_tells_why_others_wait_is_no_request) {
   EXPECT_EQ(oldest_of_each_kind(notes).size(), 1U);
 }
 
-// At a place with several requests the oldest is followed; of several places, the first where anything stands.
+// At a place with several requests the oldest is followed; of several places, the first with a request.
 TEST(waiting, a_tree_is_followed_along_its_oldest_branch) {
   const std::vector<waiting_note> notes{note("a", 1, "root", {"empty", "unit", "other"}),
                                         note("b", 9, "unit QP 1", {"young"}),

@@ -196,7 +196,7 @@ TEST(ProtocolChecker, FindsAReleaseOfWhatWasNotLent) {
     played<context_request> t;
     context_request a;
     t.miss(a, 10_ns);
-    t.release(a, 20_ns);  // not answered
+    t.release(a, 20_ns);  // has not been answered
     t.expect_only(rule::release_without_loan);
   }
   {
@@ -374,7 +374,7 @@ TEST(KeyChecker, ADrainWaitsForOlderReferencesOnly) {
   drain.op = key_op::drain;
   t.hit(old, 1_ns, 2_ns);
   t.miss(drain, 3_ns);
-  t.hit(young, 4_ns, 5_ns);  // of the new epoch
+  t.hit(young, 4_ns, 5_ns);  // belongs to the new epoch
   t.release(old, 9_ns);
   t.answer(drain, 9_ns);
   EXPECT_TRUE(t.log.all().empty());
@@ -450,7 +450,7 @@ TEST(PacketChecker, FindsPsnsThatDoNotGoForward) {
   t.expect_only(rule::packet_order, 3);
 }
 
-// A test's own list of what is there, against the hash table, over random insertions and removals.
+// The hash table against a test's own list, over random insertions and removals.
 TEST(PointerMap, HoldsWhatWasPutIn) {
   EXPECT_TRUE(rc::check([](const std::vector<std::uint8_t>& steps) {
     static std::array<std::uint64_t, 256> objects;

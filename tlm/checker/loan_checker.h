@@ -1,7 +1,7 @@
-// Checkers of what is lent through several bindings: lines of one context cache, references to the keys of one key_check.
+// Checkers of loans through several bindings: lines of one context cache, references to the keys of one key_check.
 //
-// A drop or drain may be answered only when all that was lent before it was requested has come back, at the latest at the time
-// of the answer: otherwise an access under the old state could outlive the change.
+// A drop or drain may be answered only when every earlier loan has come back, at the latest at the time of the answer.
+// Otherwise an access under the old state could outlive the change.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace hcasim {
 class loan_book {
  public:
   void lend(std::uint32_t index) { entries_[index].loans.push_back(serial_++); }
-  // The loan that `lend` counted as `serial`.
+  // Ends the loan that `lend` counted as `serial`.
   void give_back(std::uint32_t index, std::uint64_t serial, ps t) {
     entry& e = entries_[index];
     std::erase(e.loans, serial);
@@ -31,7 +31,7 @@ class loan_book {
     entry& e = entries_[index];
     e.changes.push_back({by, serial_, e.last_return});
   }
-  // Empty = allowed at `t`.
+  // Returns the violation of an answer at `t`; empty = none.
   std::string answer_change(std::uint32_t index, const void* by, ps t) {
     entry& e = entries_[index];
     const auto c = std::find_if(e.changes.begin(), e.changes.end(), [by](const change& x) { return x.by == by; });

@@ -1,5 +1,5 @@
-// Rules of packets: what is sent can be read and carries its ICRC; and, on a binding said to lose and repeat nothing, the PSNs
-// of each connected queue pair go forward.
+// Rules of packets: a sent packet can be parsed and carries its ICRC. On a binding declared to lose and repeat nothing, the
+// PSNs of each connected queue pair go forward.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace hcasim {
 
 struct packet_rules {
-  bool sealed = true;    // not behind a link that corrupts
+  bool sealed = true;    // false = behind a link that corrupts
   bool ordered = false;  // RC and UC: requests strictly forward, responses never back; no loss, no retransmission
 };
 
@@ -25,7 +25,7 @@ class packet_checker : public protocol_checker<packet> {
   void requested(const packet& p, ps t) override;
 
   const packet_rules rules_;
-  std::map<std::uint64_t, std::uint32_t> last_psn_;  // by destination LID, QPN, and kind
+  std::map<std::uint64_t, std::uint32_t> last_psn_;  // keys: destination LID, QPN, and kind
 };
 
 }  // namespace hcasim

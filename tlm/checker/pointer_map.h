@@ -23,7 +23,7 @@ class pointer_map {
     }
     return nullptr;
   }
-  // The key must not be there yet. The reference holds until the next change.
+  // Inserts a key that must not be there yet. The reference holds until the next change.
   V& insert(const void* key, const V& v) {
     if (2 * (size_ + 1) > slots_.size()) grow();
     ++size_;
@@ -39,7 +39,7 @@ class pointer_map {
       i = next(i);
     }
     --size_;
-    // Close the gap: move up what would no longer be found.
+    // Closes the gap: moves up entries that could no longer be found.
     for (std::size_t j = next(i); slots_[j].key; j = next(j)) {
       const std::size_t h = home(slots_[j].key);
       if (((j - h) & mask()) >= ((j - i) & mask())) {
@@ -76,7 +76,7 @@ class pointer_map {
     }
   }
 
-  std::vector<slot> slots_;  // as many as a power of two
+  std::vector<slot> slots_;  // a power of two
   std::size_t size_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// Listens on one binding and checks the contract of tlm/socket.h. It changes nothing, and costs a table look-up a phase.
+// Monitors one binding and checks the contract of tlm/socket.h. It changes nothing, and costs a table lookup for each phase.
 //
-// Every BEGIN_REQ is answered exactly once and not before its call has returned, no payload is used again while it is in
-// flight, times never go backwards, END_RESP comes after an answer that lent something, and nothing hangs.
+// Every BEGIN_REQ is answered exactly once, after its call has returned. No payload is used again while in flight, and times
+// never go backwards. END_RESP comes after an answer that lent something, and nothing hangs.
 #pragma once
 
 #include <algorithm>
@@ -49,9 +49,9 @@ class checker {
   checker(std::string binding, violation_log& log) : binding_(std::move(binding)), log_(log) {}
   virtual ~checker() = default;
 
-  // Reports what has waited for an answer for longer than `limit`.
+  // Reports requests unanswered for longer than `limit`.
   virtual void check_hangs(ps limit) = 0;
-  // Also what has been lent for longer.
+  // Reports unanswered requests and loans older than `limit`.
   virtual void finish(ps limit) = 0;
   [[nodiscard]] const std::string& binding() const { return binding_; }
 
@@ -122,7 +122,7 @@ class protocol_checker : public checker, public socket_observer<P> {
   [[nodiscard]] std::size_t in_flight() const { return in_flight_.size(); }
 
  protected:
-  // For rules of one protocol. In `answered`, a payload that lends nothing may already be in use again.
+  // Checks rules of one protocol. In `answered`, a payload that lends nothing may already be in use again.
   virtual void requested(const P&, ps) {}
   virtual void lent(const P&, std::uint32_t /*index*/) {}
   virtual void released(const P&, std::uint32_t /*index*/, ps) {}

@@ -18,11 +18,11 @@ enum class rule : std::uint8_t {
   bad_phase,             // forward: neither BEGIN_REQ nor END_RESP; backward: not BEGIN_RESP
   time_before_now,       // a local time before the kernel's
   time_backwards,        // an answer before its request, a release before its answer
-  release_without_loan,  // END_RESP for what was not lent
+  release_without_loan,  // END_RESP without a loan
   not_released,          // lent for longer than the limit
-  hang,                  // not answered for longer than the limit
-  changed_while_lent,    // a drop or drain was answered before what it waits for was given back
-  packet_not_sealed,     // a packet that was sent with a wrong ICRC or headers that cannot be read
+  hang,                  // a request unanswered for longer than the limit
+  changed_while_lent,    // a drop or drain answered before all loans were given back
+  packet_not_sealed,     // a packet sent with a wrong ICRC or unreadable headers
   packet_order,          // PSN not ahead of the one before, on a binding said to lose nothing
 };
 inline constexpr std::size_t rule_count = 13;

@@ -1,6 +1,6 @@
 // Addresses outside the fabric, and which LID of the fabric stands for each: the hosts of one IPv4 network of 256.
 //
-// The simulated nodes are hosts first, first + 1 ... of the network, with LIDs 1, 2 ...; every other host has an LID of its own
+// The simulated nodes are hosts first, first + 1 ... of the network, with LIDs 1, 2 ... Every other host has an LID of its own
 // at the gateway's port. A GID outside is the IPv4 address in IPv6 form (::ffff:a.b.c.d), as RoCEv2 has it.
 #pragma once
 
@@ -29,7 +29,7 @@ class network {
   // `first`: of node 0. There are `nodes` of them, and the last one is within the network.
   network(ip_address first, std::uint32_t nodes) : first_(first), nodes_(nodes) {}
 
-  // The network has room for a node's address: it is none of the first and the last of the network.
+  // Returns whether the network has room for the nodes' addresses, between its first and its last address.
   static bool has_room(ip_address first, std::uint32_t nodes) { return (first & low) != 0 && (first & low) + nodes < hosts; }
 
   [[nodiscard]] bool contains(ip_address a) const { return (a & ~low) == (first_ & ~low); }
@@ -66,7 +66,7 @@ constexpr std::optional<ip_address> ip_of(const gid& g) {
 constexpr bool is_group(ip_address a) {
   return a >> 28 == 0xe;
 }
-// True for ff..: and for the IPv4 address of a group.
+// Returns whether the GID is that of a group: ff.., or the IPv4 address of a group.
 constexpr bool is_group(const gid& g) {
   const auto ip = ip_of(g);
   return g.prefix >> 56 == 0xff || (ip && is_group(*ip));

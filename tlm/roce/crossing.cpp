@@ -6,7 +6,7 @@ namespace hcasim::gateway {
 namespace {
 
 constexpr std::size_t grh_bytes = 40;
-constexpr unsigned next_header = 3;  // of the LRH's second byte
+constexpr unsigned next_header = 3;  // bits of the LRH's second byte
 constexpr unsigned local_bth = 2;
 constexpr unsigned global_bth = 3;
 

@@ -1,4 +1,4 @@
-// A packet of the fabric and the transport part of a RoCEv2 frame: the bytes from the BTH to the pad are the same in both.
+// A packet of the fabric and the transport part of a RoCEv2 frame. The bytes from the BTH to the pad are the same in both.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace hcasim::gateway {
 
-// BTH to pad, behind LRH and, if there is one, GRH. Empty = it is no packet with a BTH.
+// Returns BTH to pad, behind LRH and, if there is one, GRH; empty = the packet has no BTH.
 std::span<const std::byte> transport_of(const packet& p);
 
 struct local_route {

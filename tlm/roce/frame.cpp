@@ -15,7 +15,7 @@ constexpr std::uint8_t version_and_length = 0x45;
 constexpr std::uint8_t protocol_udp = 17;
 constexpr std::uint16_t do_not_fragment = 0x4000;
 constexpr std::size_t word = 4;
-// From the begin of the IPv4 header.
+// Offsets from the begin of the IPv4 header.
 constexpr std::size_t total_at = 2;
 constexpr std::size_t fragment_at = 6;
 constexpr std::size_t protocol_at = 9;
@@ -50,7 +50,7 @@ mac_address get_mac(std::span<const std::byte> from, std::size_t at) {
   return m;
 }
 
-// In one's complement; of a header with its checksum: 0.
+// Computes the one's complement checksum; 0 for a header with its own checksum.
 std::uint16_t checksum(std::span<const std::byte> header) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i + 1 < header.size(); i += 2) sum += get(header, i, 2);

@@ -1,8 +1,8 @@
 // Frames of the outside: RoCEv2 (Ethernet, IPv4, UDP port 4791, then the InfiniBand packet from the BTH on) and ARP.
 //
-// The ICRC of RoCEv2 is Ethernet's CRC-32 over eight bytes of ones, which stand for the LRH, and all from the IPv4 header to
-// the end of the pad; what routers may change counts as ones: type of service, time to live, both checksums, and the byte of
-// the BTH with FECN and BECN (IBA annex A17). Plain C++; nothing that comes from outside is trusted.
+// The ICRC of RoCEv2 is Ethernet's CRC-32 over eight bytes of ones instead of the LRH, then from the IPv4 header to the pad's
+// end. Fields that routers may change count as ones (IBA annex A17): type of service, time to live, both checksums, the byte
+// with FECN and BECN. Plain C++; nothing that comes from outside is trusted.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ enum class frame_kind : std::uint8_t {
   other,        // traffic of another kind
   cut_short,    // shorter than it says, or than its headers
   ip_checksum,  // the IPv4 header is damaged
-  fragment,     // of a datagram
+  fragment,     // a part of an IPv4 datagram
   length,       // UDP and IPv4 disagree, or it is no whole number of words
   icrc,         // the packet is damaged
 };
@@ -48,7 +48,7 @@ std::string_view to_text(frame_kind k);
 // Points into the frame.
 struct parsed {
   frame_kind what = frame_kind::other;
-  endpoint from, to;                     // of ARP: sender and target
+  endpoint from, to;                     // sender and target; ARP's as well
   mac_address destination{};             // of the frame
   std::uint8_t service = 0;              // type of service
   std::span<const std::byte> transport;  // BTH to pad, without the ICRC

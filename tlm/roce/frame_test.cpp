@@ -95,7 +95,7 @@ TEST(Frame, OfAnotherImplementationIsIntact) {
   }
 }
 
-// Every bit behind the Ethernet header, but for those that routers may change, is under a checksum.
+// Every bit behind the Ethernet header is under a checksum, but for the ones that routers may change.
 TEST(Frame, NoDamagedBitPasses) {
   bytes transport(64);
   for (std::size_t i = 0; i < transport.size(); ++i) transport[i] = static_cast<std::byte>(37 * i);
@@ -123,7 +123,7 @@ void put16(bytes& frame, std::size_t at, unsigned v) {
   frame[at] = static_cast<std::byte>(v >> 8);
   frame[at + 1] = static_cast<std::byte>(v);
 }
-// After a change of the IPv4 header.
+// Renews the checksum after a change of the IPv4 header.
 void mend_checksum(bytes& frame) {
   put16(frame, 24, 0);
   unsigned sum = 0;
@@ -134,7 +134,7 @@ void mend_checksum(bytes& frame) {
   put16(frame, 24, ~sum);
 }
 
-// A corpus of frames that lie about themselves: what stands where, and what the reader calls it.
+// A corpus of frames that lie about themselves: the false byte, and the reader's name for the fault.
 TEST(Frame, ThatLiesIsNamed) {
   struct lie {
     const char* about;
@@ -257,7 +257,7 @@ packet& some_packet(packet& p) {
   return p;
 }
 
-// Out to a frame and back into a fabric: the packet is the same from the BTH on, and its ICRC is that of its new LRH.
+// Out to a frame and back into a fabric: the packet is unchanged from the BTH on, with the ICRC of its new LRH.
 RC_GTEST_PROP(Crossing, KeepsThePacket, ()) {
   packet out;
   some_packet(out);

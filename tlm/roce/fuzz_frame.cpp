@@ -1,4 +1,4 @@
-// Any bytes as a frame from outside: the reader stays inside them, and what it takes for a packet is written back the same.
+// Any bytes as a frame from outside: the reader stays inside the bytes, and an accepted packet is written back the same.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,7 +15,7 @@ void expect(bool ok) {
   if (!ok) __builtin_trap();
 }
 
-// A frame of these bytes from the BTH on, so that inputs reach what lies behind the ICRC.
+// Makes a frame of these bytes from the BTH on, so that inputs pass the check of the ICRC.
 void as_transport(std::span<const std::byte> in) {
   static std::array<std::byte, most_frame> frame;
   static packet p;

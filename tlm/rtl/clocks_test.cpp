@@ -1,5 +1,4 @@
-// Designs with several clocks and resets: ratios and phases, resets under way and what they end, pins that are looked at by
-// name.
+// Designs with several clocks and resets: ratios and phases, resets under way and their effects, pins accessed by name.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,7 +65,7 @@ class two_clocks : public open_shell {
 };
 
 class ratio : public ::testing::TestWithParam<double> {};
-// Every item comes, in order, at edges of the clock that it is read with.
+// Every item comes, in order, at edges of the clock on its reading side.
 TEST_P(ratio, everything_comes_out_at_edges_of_its_clock) {
   two_clocks f(some_stalls(0.3));
   const clock_domain other(frequency{400e6 / GetParam()});
@@ -84,7 +83,7 @@ TEST_P(ratio, everything_comes_out_at_edges_of_its_clock) {
 }
 INSTANTIATE_TEST_SUITE_P(clocks, ratio, ::testing::Values(0.2, 1 / 3., 1., 1.1, 2.5, 7.));
 
-// With one clock and with two, resets that only the clock sees and resets that it does not wait for.
+// With one clock and with two, with resets seen only at clock edges and with asynchronous ones.
 TEST(rtl_clocks, what_is_taken_step_by_step_is_as_whole_evaluations_have_it) {
   unsigned designs = 0;
   for (design_factory make : {make_shape_axi_ram, make_shape_axi_cdma, make_shape_axis_frame_fifo, make_two_clocks_design,
@@ -120,7 +119,7 @@ TEST(rtl_clocks, period_and_phase_are_those_of_pins) {
   ASSERT_EQ(f.times.size(), 3U);
   for (const ps t : f.times) EXPECT_EQ((t.count() - 833) % 3500, 0) << t.count();
 }
-// When a signal of one bit rises in a waveform, by the first name that it has.
+// Returns the times at which a signal of one bit rises in a waveform, by the signal's first name.
 std::vector<std::int64_t> rises(const std::string& file, const std::string& signal) {
   std::ifstream in(file);
   std::string id;

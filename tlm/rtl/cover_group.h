@@ -1,4 +1,4 @@
-// Functional coverage: counts in bins of the values that a stream has carried, and of the values that met (crosses).
+// Functional coverage: counts in bins of the values carried by a stream, and of combinations of values (crosses).
 //
 //   cover_group requests("requests");
 //   cover_point& kind = requests.point("kind").bin("read", 0).bin("write", 1);
@@ -8,7 +8,7 @@
 //   kind.set(r.write), bytes.set(r.length), requests.sample();
 //   requests.append_to("my_unit.dat");
 //
-// The file is that of `verilator --coverage`: lines and toggles of the RTL and bins merge in one (tlm/rtl/coverage_file.h).
+// The file has the format of `verilator --coverage`: lines and toggles of the RTL merge with bins (tlm/rtl/coverage_file.h).
 // Points and bins are declared before the first sample; a sample allocates nothing.
 #pragma once
 
@@ -72,7 +72,7 @@ class cover_point {
   std::uint64_t goal_ = 1;
   std::uint64_t value_ = 0;
   bool given_ = false;
-  std::size_t hit_ = none;  // by the sample that is being taken
+  std::size_t hit_ = none;  // bin hit by the current sample
 };
 
 class cover_cross {
@@ -81,7 +81,7 @@ class cover_cross {
   cover_cross(const cover_cross&) = delete;
   cover_cross& operator=(const cover_cross&) = delete;
 
-  // Leaves out a combination that cannot be, a bin of each point; "*" stands for all of them.
+  // Leaves out an impossible combination, a bin of each point; "*" stands for all bins.
   cover_cross& leave_out(const std::vector<std::string>& of_bins);
   cover_cross& goal(std::uint64_t samples) {
     goal_ = samples;
@@ -116,7 +116,7 @@ class cover_group {
   // Throws std::invalid_argument: a name is taken, or a point has no bins.
   cover_cross& cross(const std::string& name, const std::vector<const cover_point*>& points,
                      std::source_location at = std::source_location::current());
-  // Counts what the points were given, so many times, and forgets it.
+  // Counts the values set in the points, `times` times, and forgets the values.
   void sample(std::uint64_t times = 1);
 
   // Appends the counts to a coverage file, which begins with them when it is not there. Throws std::runtime_error.

@@ -47,7 +47,7 @@ TEST_F(cover, a_cross_counts_what_met_in_one_sample) {
   sample(1, 1);
   sample(1, 5);
   sample(1, 7);
-  sample(1, 10);  // in no bin
+  sample(1, 10);  // fits no bin
   kind.set(1);
   g.sample();
   EXPECT_EQ(both.count({"write", "one"}), 1U);

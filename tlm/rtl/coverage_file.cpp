@@ -70,7 +70,7 @@ void coverage_file::add(const std::string& file) {
     const std::string said = page.substr(2, slash - 2);
     const std::string kind = said == "toggle" || said == "user" || said == "bin" ? said : "line";
     std::string module = page.substr(slash + 1);
-    if (kind != "bin") module = module.substr(0, module.find("__"));  // of a module with other parameters
+    if (kind != "bin") module = module.substr(0, module.find("__"));  // without the suffix of a parametrization
     const std::string file_name = std::filesystem::path(field("f")).filename().string();
     if (module == "hca_mutant" || file_name == "hca_mutant.sv") continue;
     const bool by_name = kind == "toggle" || kind == "bin";

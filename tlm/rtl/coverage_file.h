@@ -11,17 +11,17 @@ namespace hcasim::rtl {
 
 class coverage_file {
  public:
-  // Adds the counts of one run. Throws std::runtime_error: not such a file.
+  // Adds the counts of one run. Throws std::runtime_error: no coverage file.
   void add(const std::string& file);
-  // Writes the sums as one such file. Throws std::runtime_error.
+  // Writes the sums as one coverage file. Throws std::runtime_error.
   void write(const std::string& file) const;
-  // Leaves out the points of a list with lines "KIND MODULE POINT  # reason": a line, or a signal, all of it or the bits
+  // Leaves out the points of a list with lines "KIND MODULE POINT  # reason". POINT is a line, or a signal, or its bits
   // [HIGH:LOW]; * stands for anything, [*] for any element of an array. Returns the mistakes in the list: a line without a
-  // reason, a point that is not there, or one that was reached all the same.
+  // reason, an unknown point, a point that was reached all the same.
   std::vector<std::string> leave_out(const std::string& list);
 
   struct share {
-    std::uint64_t hit = 0;  // of which the goal was reached
+    std::uint64_t hit = 0;  // points with their goal reached
     std::uint64_t points = 0;
     std::uint64_t left_out = 0;
     [[nodiscard]] double ratio() const { return points ? static_cast<double>(hit) / static_cast<double>(points) : 1; }
@@ -43,7 +43,7 @@ class coverage_file {
     return p.kind == kind && (module.empty() || p.module == module);
   }
   std::map<std::string, point> points_;        // "kind module text"
-  std::map<std::string, std::uint64_t> sums_;  // by the key in the files
+  std::map<std::string, std::uint64_t> sums_;  // keys as in the files
 };
 
 }  // namespace hcasim::rtl

@@ -12,7 +12,7 @@
 
 namespace hcasim::rtl {
 
-// A port, or a slice of one: bits [low, low + bits) of what lies at `at`.
+// A port, or a slice of one: bits [low, low + bits) of the memory at `at`.
 struct pin {
   std::string name;
   unsigned bits;
@@ -35,7 +35,7 @@ struct pin {
       set(0, v);
     }
   }
-  // Whether that changes it.
+  // Sets the pin; returns whether its value changed.
   [[nodiscard]] bool turn(bool v) const {
     if (get() == v) return false;
     set(v);
@@ -51,7 +51,7 @@ struct pin {
   void set_part(unsigned first, unsigned n, std::uint32_t v) const;
 };
 
-// Bits of a payload that have a name, those of AXI and AXI-Stream; 0 bits: there are none.
+// A named part of a payload of AXI or AXI-Stream; bits 0 = absent.
 struct field {
   unsigned at = 0;
   unsigned bits = 0;
@@ -70,11 +70,11 @@ struct bundle {
   bool late = false;            // out of the RTL: the data is there in the cycle after
   bool falls = false;           // into the RTL: `valid` may fall right before `design::rise`, see there
   const pin* credit = nullptr;  // instead of ready: high for a cycle, one more may be sent
-  unsigned credits = 0;         // that there are after reset
-  unsigned clock = 0;           // which one of the design
+  unsigned credits = 0;         // credits after reset
+  unsigned clock = 0;           // index in design::clocks()
   std::vector<const pin*> data;
   unsigned bits = 0;
-  std::vector<std::string> names;  // of the pins of `data`, in an endpoint
+  std::vector<std::string> names;  // names of the pins of `data`, in an endpoint
 
   [[nodiscard]] field find(const std::string& field_name) const;
 };
@@ -88,7 +88,7 @@ struct endpoint_pins {
 
 struct clock_pin {
   const pin* at;
-  double period;  // in those of the first clock
+  double period;  // in periods of the first clock
   double phase;   // of its first edge, in periods of the first clock
 };
 
@@ -98,27 +98,27 @@ class design {
 
   [[nodiscard]] virtual const char* name() const = 0;
   virtual void eval() = 0;
-  // A design that sees no more of its clocks than that they rise does without their pins, which stay low, after an eval():
-  // `settle` is what follows from inputs other than clocks and resets, `rise` what these clocks do, one a bit from the lowest
-  // up. A pin of `let_fall` may fall before `rise`, and is not settled for that: registers take what follows from it as it was
-  // settled, and all of that is worked out anew behind them.
+  // Returns whether settle() and rise() may replace eval(); the clock pins then stay low. Needs a design that sees only rising
+  // edges of its clocks. `settle` evaluates the logic behind inputs other than clocks and resets. `rise` evaluates rising
+  // edges: one bit for each clock, from the lowest up. A pin of `let_fall` may fall before `rise` without a `settle`: registers
+  // take the settled values, then the pin's logic is evaluated again.
   [[nodiscard]] virtual bool steps() const { return false; }
-  // Why it has no steps.
+  // Returns why the design has no steps.
   [[nodiscard]] virtual const char* no_steps() const { return "the design has no steps"; }
   virtual void settle() { eval(); }
   virtual void rise(std::uint64_t /*of_clocks*/) {}
-  // Seeded faults (hca_add_rtl MUTATIONS, MUTANTS): the highest number, and which one is active; 0 = none.
+  // Returns the highest number of its seeded faults (hca_add_rtl MUTATIONS, MUTANTS); mutate() activates one, 0 = none.
   [[nodiscard]] virtual unsigned mutants() const { return 0; }
   // Returns a line for each of MUTANTS; see testbenches/coverification/mutation/main.cpp.
   [[nodiscard]] virtual const char* list_of_mutants() const { return ""; }
   virtual void mutate(unsigned) {}
-  // The RTL has ended its run: by an assertion, $finish, $stop, $fatal. `why` says which, and where.
+  // Returns whether the RTL has ended its run: by an assertion, $finish, $stop, $fatal. `why` says which, and where.
   [[nodiscard]] bool ended() const { return !why_.empty(); }
   [[nodiscard]] const std::string& why() const { return why_; }
   virtual void assertions(bool) {}
-  // The time of what is evaluated next, ps.
+  // Sets the time of the next evaluation, ps.
   void set_time(std::uint64_t t) { time_ = t; }
-  // INSTRUMENTED designs; false = it was built without.
+  // Returns whether the design was built INSTRUMENTED: with waveforms and coverage.
   [[nodiscard]] virtual bool instrumented() const { return false; }
   virtual bool trace(const std::string&) { return false; }
   virtual void dump(std::uint64_t) {}
@@ -127,7 +127,8 @@ class design {
   [[nodiscard]] const std::deque<pin>& pins() const { return pins_; }
   [[nodiscard]] const std::deque<bundle>& bundles() const { return bundles_; }
   [[nodiscard]] const std::vector<clock_pin>& clocks() const { return clocks_; }
-  // These throw std::invalid_argument that names the design, what was looked for and what is wrong.
+  // Throws std::invalid_argument, which names the design, the wanted thing and the fault; so do the other find functions and
+  // check_endpoint.
   [[nodiscard]] const bundle& find(const std::string& bundle_name, bool into, unsigned bits) const;
   void check_endpoint(const std::string& endpoint_name, const std::string& kind, bool into) const;
   [[nodiscard]] const pin& find_side(const std::string& side_name, bool output) const;
@@ -135,10 +136,10 @@ class design {
   [[nodiscard]] unsigned find_clock(const std::string& port) const;
   [[nodiscard]] bool has_bundle(const std::string& bundle_name) const;
 
-  // An input that stays as it is, in reset too; set before the first edge. A design without it is not asked.
+  // Sets an input that stays the same, in reset too; call before the first edge. A design without this input is left alone.
   void strap(const std::string& strap_name, std::uint64_t value) const;
   void clock(unsigned n, bool v) const { clocks_[n].at->set(v); }
-  // Those of one clock and those of none, or all of them.
+  // Sets the resets that belong to no clock, or to all; the second form the resets of one clock.
   void reset(bool active) const {
     for (const reset_pin& r : resets_) r.at->set(active != r.low);
   }
@@ -148,12 +149,12 @@ class design {
     }
   }
   [[nodiscard]] bool has_reset_of(unsigned of_clock) const;
-  // Whether nothing changes before a stream moves; designs without such a pin never say so.
+  // Returns whether there is an idle pin: high while nothing changes before a stream moves. idle() is false without one.
   [[nodiscard]] bool has_idle() const { return idle_ != nullptr; }
   [[nodiscard]] bool idle() const { return idle_ && idle_->get(); }
 
  protected:
-  // "port", "port[7]" or "port[7:4]".
+  // Returns the pin named "port", "port[7]" or "port[7:4]".
   [[nodiscard]] const pin* find_pin(const std::string& text);
   void add_clock(const char* p, double period, double phase) { clocks_.push_back({find_pin(p), period, phase}); }
   void add_reset(const char* p, bool low, int of_clock) { resets_.push_back({find_pin(p), low, of_clock}); }

@@ -1,4 +1,5 @@
-// RTL and foreign code that end the run or the process: it is told with unit, design, time and cycle, and is never a success.
+// RTL and foreign code may end the run or the process: the end is reported with unit, design, time and cycle, and is no
+// success.
 #include <gtest/gtest.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): raise is POSIX
 #include <sys/wait.h>
@@ -151,7 +152,7 @@ process_end in_process(const std::function<void()>& work) {
   return e;
 }
 
-// A design that a shared object could bring, of C++: at its 20th clock it does something.
+// A C++ design as from a shared object: at its 20th clock it calls Do.
 template <void (*Do)()>
 class own_design final : public design {
  public:

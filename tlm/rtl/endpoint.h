@@ -1,7 +1,7 @@
-// Streams of a shell that belong together, under the name that PINS of hca_add_rtl gives them: an AXI port, an AXI-Stream. Any
-// number of them stand in one shell, as its members or beside it.
+// Streams of a shell that belong together, under one name in PINS of hca_add_rtl: an AXI port, an AXI-Stream. A shell may have
+// any number of endpoints, as its members or outside.
 //
-// Contract: it is made before the simulation starts, and lives as long as its shell.
+// Contract: an endpoint is made before the simulation starts, and lives as long as its shell.
 #pragma once
 
 #include <string>
@@ -18,16 +18,16 @@ class endpoint {
   virtual ~endpoint() = default;
 
   [[nodiscard]] unsigned clock() const { return clock_; }
-  // Its clock is in reset from now on: what is under way is gone, and told in `losses`.
+  // Ends work under way, reported in `losses`: the endpoint's clock is in reset from now on.
   virtual void was_reset(ps t, std::vector<lost>& losses) = 0;
 
  protected:
-  // Throws std::invalid_argument that names the design, the endpoint and what is wrong. `into`: the RTL answers, or takes.
+  // Throws std::invalid_argument, which names the design, the endpoint and the fault. `into`: the RTL answers, or takes.
   endpoint(shell& of, const std::string& name, const char* kind, bool into) : shell_(of), name_(name) {
     of.design().check_endpoint(name, kind, into);
     of.endpoints_.push_back(this);
   }
-  // Null = the RTL has no such channel.
+  // Returns the stream; null = the RTL has no such channel.
   stream* channel(const char* channel_name, bool into) {
     const std::string bundle_name = name_ + "." + channel_name;
     if (!shell_.design().has_bundle(bundle_name)) return nullptr;

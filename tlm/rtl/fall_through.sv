@@ -1,5 +1,5 @@
-// A queue that an empty stream passes in the same cycle. What is put in always finds room: the owner sees to it that no more
-// than DEPTH items are under way.
+// A queue that an empty stream passes in the same cycle. A push always finds room: the owner limits the items under way to
+// DEPTH.
 module fall_through #(
     parameter int DEPTH = 8,
     parameter int BITS = 8

@@ -1,4 +1,4 @@
-// fall_through with two inputs: what both put in one cycle leaves in the order first, second. DEPTH is a power of two.
+// fall_through with two inputs: items of one cycle leave in the order first, second. DEPTH is a power of two.
 module fall_through_two #(
     parameter int DEPTH = 8,
     parameter int BITS = 8

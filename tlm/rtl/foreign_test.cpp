@@ -1,4 +1,4 @@
-// RTL from elsewhere as it is: FIFOs, slices of packed vectors, inputs that are sampled in reset, any number of resets.
+// Foreign RTL, unchanged: FIFOs, slices of packed vectors, inputs sampled in reset, any number of resets.
 #include <gtest/gtest.h>
 
 #include "rtl/foreign_design.h"

@@ -1,4 +1,4 @@
-// How the FST writer compresses: it asks zlib for it (compress2), and libdeflate does the same in half the time.
+// The FST writer calls zlib's compress2; here libdeflate does the same in half the time.
 #include <libdeflate.h>
 #include <zlib.h>
 
@@ -16,8 +16,8 @@ libdeflate_compressor* compressor() {
 
 }  // namespace
 
-// Compresses as compress2: Z_OK when it fits into `*room` bytes, which says afterwards how many it came to. The level that the
-// writer asks for is that of another compressor.
+// Compresses like compress2: Z_OK when the result fits into `*room` bytes; `*room` becomes its size. The writer's level is
+// ignored, since it is meant for zlib.
 extern "C" int hcasim_compress2(Bytef* to, uLongf* room, const Bytef* from, uLong bytes, int /*level*/) {
   if (!compressor()) return Z_MEM_ERROR;
   const std::size_t n = libdeflate_zlib_compress(compressor(), from, bytes, to, *room);

@@ -17,7 +17,7 @@
 namespace hcasim::rtl {
 namespace {
 
-constexpr std::size_t block_bytes = 4 << 20;  // of VCD, after which the writer ends a block and frees its memory
+constexpr std::size_t block_bytes = 4 << 20;  // bytes of VCD after which the writer ends a block and frees its memory
 
 // Reads the VCD of one writer: a line for each scope, variable, time and value.
 class fst_waves_file final : public VerilatedVcdFile {
@@ -145,7 +145,7 @@ class fst_waves_file final : public VerilatedVcdFile {
   }
 
   void* writer_ = nullptr;
-  std::string begun_;  // of a line
+  std::string begun_;  // begin of a line
   std::string key_;
   std::string padded_;
   std::unordered_map<std::string, variable> codes_;

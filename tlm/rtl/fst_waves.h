@@ -9,10 +9,9 @@ class VerilatedVcdFile;
 
 namespace hcasim::rtl {
 
-// Returns a file for a VerilatedVcdC, which opens it by name and closes it. It goes on after a write that fails, as that one
-// does.
+// Returns a file for a VerilatedVcdC, for opening by name and closing. Like VerilatedVcdFile, it goes on after a failed write.
 std::unique_ptr<VerilatedVcdFile> fst_waves();
-// Writes a VCD file of such a writer as FST. Throws std::runtime_error.
+// Converts a VCD file written by fst_waves() to FST. Throws std::runtime_error.
 void vcd_to_fst(const std::string& vcd, const std::string& fst);
 
 }  // namespace hcasim::rtl

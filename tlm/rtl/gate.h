@@ -1,7 +1,7 @@
-// How long each transfer of a stream is stalled, so that a model and RTL behind the same gates meet the same stalls whatever
-// else they do. It is a function of seed, stream, and the number of the transfer or what is transferred: where one of the two
-// may have a transfer more than the other, as an address that it reads once more, a number would give all that follow another
-// stall. With `storms` one transfer in 64 is stalled for so long that everything before it fills up.
+// The stall of each transfer of a stream. A model and RTL behind the same gates meet the same stalls, however different their
+// other timing. A stall is a function of seed, stream, and either the transfer's number or its name. A name serves where one
+// side may have an extra transfer, such as an address read once more: numbers would then change every later stall. `storms`:
+// one transfer in 64 has a stall so long as to fill all queues before it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// The name of a transfer, by which a shell and the bench in front of a model mean the same stall; never 0.
+// Returns a transfer's name, by which a shell and the bench in front of a model find the same stall; never 0.
 constexpr std::uint64_t of_address(std::uint64_t address) {
   return address | 1;
 }
@@ -27,14 +27,14 @@ constexpr std::uint64_t of_queue(std::uint64_t number, std::uint64_t kind) {
   return number << 3 | kind << 1 | 1;
 }
 
-// Tells one coming of a thing from the next. They are counted anew with every `era` of progress, so that who has met one more
-// than another differs from it until then and no longer.
+// Tells repeated transfers of one name apart. Repetitions are counted anew with every `era` of progress. A side with an extra
+// transfer thus differs from the other only until the era's end.
 class recurrence {
  public:
   static constexpr std::uint64_t era = 64;
-  // `progress` counts what both do in the same order; null = it is all one era.
+  // `progress` counts work done by both sides in the same order; null = one endless era.
   explicit recurrence(const std::uint64_t* progress = nullptr) : progress_(progress) {}
-  // A number for this coming of it.
+  // Returns a number for this repetition of the transfer.
   std::uint64_t next(std::uint64_t what) {
     const std::uint64_t now = progress_ ? *progress_ / era : 0;
     coming& c = last_[what];
@@ -61,8 +61,8 @@ class gate {
     key_ = mix(h);
   }
   [[nodiscard]] bool open() const { return limit_ == 0 && !storms_; }
-  // Cycles that the next transfer waits from when it could go; each with the probability `stall`. By what is transferred;
-  // 0 = by its number.
+  // Returns the cycles by which the next transfer is stalled, each with the probability `stall`. `what`: the transfer's name; 0
+  // = by its number.
   unsigned draw(std::uint64_t what = 0) { return open() ? 0 : delay(what ? seen_.next(what) : number_++); }
   [[nodiscard]] unsigned delay(std::uint64_t number) const {
     if (open()) return 0;

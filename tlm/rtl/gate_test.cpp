@@ -1,4 +1,4 @@
-// How long a transfer is stalled: what it depends on, and that a stream of RTL keeps to it.
+// The stall of a transfer: its dependences, and that a stream of RTL keeps the stall.
 #include "tlm/rtl/gate.h"
 
 #include <gtest/gtest.h>
@@ -50,8 +50,8 @@ TEST(gates, by_number_depend_on_nothing_else) {
   EXPECT_GT(differ, 200);
 }
 
-// One of two sides has transfers that the other does not have, of one address in three. By what is transferred the others have
-// the same stalls at once, and that one when the next era has begun; by their numbers hardly any do.
+// One of two sides has extra transfers, of one address in three. By name, the other addresses have the same stalls at once, the
+// extra ones from the next era on. By number, hardly any stalls agree.
 TEST(gates, by_what_is_transferred_are_the_same_for_a_side_with_one_transfer_more) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     std::uint64_t progress = 0;
@@ -78,7 +78,7 @@ TEST(gates, by_what_is_transferred_are_the_same_for_a_side_with_one_transfer_mor
   }
 }
 
-// In the same era an address that comes again is stalled anew.
+// In the same era a repeated address is stalled anew.
 TEST(gates, tell_one_coming_of_a_thing_from_the_next) {
   std::uint64_t progress = 0;
   gate g(1, "rd", 0.5, false, &progress);

@@ -1,6 +1,6 @@
-// The layouts of firmware/abi, the verdicts of tlm/verdict.h and what the units' streams carry. Structures are packed with
-// the first field of the C header in the lowest bits, so that bit 8 * i is bit 0 of byte i of the little-endian original.
-// A test holds every field of the layouts against the C headers.
+// The layouts of firmware/abi, the verdicts of tlm/verdict.h and the items of the units' streams. Structures are packed with
+// the first field of the C header in the lowest bits. Bit 8 * i is bit 0 of byte i of the little-endian original. A test
+// compares every field of the layouts with the C headers.
 package hca_pkg;
   /* verilator lint_off UNUSEDPARAM */
 

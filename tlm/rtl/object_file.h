@@ -5,8 +5,8 @@
 
 namespace hcasim::rtl {
 
-// Says how much of an ELF file is missing at its end; empty = nothing, or it is none. The loader maps what its headers promise,
-// and a page that is not there would end the process.
+// Returns how much of an ELF file is missing at its end; empty = nothing, or no ELF file. The loader maps the pages promised by
+// the headers, and a missing page would end the process.
 std::string cut_off(const std::string& file);
 
 }  // namespace hcasim::rtl

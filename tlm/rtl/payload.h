@@ -12,14 +12,14 @@ namespace hcasim::rtl {
 
 static_assert(std::endian::native == std::endian::little, "words of 32 bits are read two at a time");
 
-// That lie in the payload itself; what is wider has memory of its own.
+// The bits inside the payload itself; a wider payload has memory of its own.
 inline constexpr unsigned payload_bits = 1280;
 
 struct payload {
   alignas(8) std::array<std::uint32_t, payload_bits / 32> words{};
   std::vector<std::uint32_t> more;
 
-  // `bits` 1..64, anywhere; 0 where nothing was set.
+  // Returns bits [at, at + bits), 1..64 of them; bits never set are 0.
   [[nodiscard]] std::uint64_t get(unsigned at, unsigned bits) const {
     if (at + bits > payload_bits) [[unlikely]]
       return get_beyond(at, bits);
@@ -30,7 +30,7 @@ struct payload {
       return set_beyond(at, bits, v);
     set_pieces(at, bits, v, [this](unsigned n) -> std::uint32_t& { return words[n]; });
   }
-  // All of it, from or to a port of so many bytes.
+  // Copies the whole payload from or to a port of `bytes` bytes.
   void take(const void* from, unsigned bytes) {
     std::memcpy(words.data(), from, std::min<std::size_t>(bytes, sizeof words));
     if (bytes <= sizeof words) [[likely]]
@@ -93,8 +93,8 @@ struct payload {
   }
 };
 
-// Fields one after the other, from the lowest bit up; what lies behind the last one in its 64 bits is 0. With widths that are
-// known, all of it is a few words by the time it is compiled.
+// Writes fields one after the other, from the lowest bit up; the rest of the last 64-bit word is 0. With constant widths the
+// compiler reduces all of it to a few words.
 class writer {
  public:
   explicit writer(payload& p) : p_(p) {}

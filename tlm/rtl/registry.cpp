@@ -79,7 +79,7 @@ const unit_object& load(const std::string& who, const std::string& file) {
   return *unit;
 }
 
-// Returns the entry that the file of `which` exports, or that is registered under that name.
+// Returns the entry exported by the file of `which`, or registered under this name.
 entry find_any(std::string_view kind, const std::string& who, const std::string& name, const std::vector<std::string>& knobs,
                std::vector<std::string_view> others) {
   if (const entry* const e = find(kind, name)) return *e;

@@ -1,4 +1,4 @@
-// Designs by name and by shared object, and what is said when there is none.
+// Designs by name and by shared object, and the messages for unknown ones.
 #include "tlm/rtl/registry.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The layouts of hca_pkg against the C headers; the shell against RTL that keeps to the protocol and RTL that does not.
+// The layouts of hca_pkg against the C headers; the shell against RTL with and without violations of the protocol.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ T random_bytes(random_stream& r) {
   return v;
 }
 
-// Fields of any width, in a payload that was used before and in one that is wider than what lies in it: bit by bit.
+// Fields of any width, bit by bit, in a used payload and in one wider than its content.
 TEST(rtl_payload, fields_lie_one_after_the_other_from_the_lowest_bit_up) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     random_stream r(seed, "fields");

@@ -33,7 +33,7 @@ shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, des
     if (!p.output) std::memset(p.at, 0, p.bytes());  // until a stream drives them
   }
   if (options.check_x) other_ = make(1);
-  design_->eval();  // what is initial in the RTL, a seeded fault's number too, is set once and for all
+  design_->eval();  // sets initial values of the RTL once, the seeded fault's number among them
   if (other_) other_->eval();
   if (design_->ended())
     throw std::invalid_argument(std::string(this->name()) + " (" + design_->name() +
@@ -137,7 +137,7 @@ void shell::silence(const rtl::design& d, unsigned of_clock) {
   }
 }
 
-// At the first edge: straps are there by then.
+// Resets the design at the first edge, when the straps are set.
 void shell::first_reset() {
   was_first_reset_ = true;
   for (rtl::design* d : {design_.get(), other_.get()}) {
@@ -193,7 +193,7 @@ void shell::begin_resets(ps t) {
   if (on_reset) on_reset(losses);
 }
 
-// Domains that are in reset leave it together.
+// Domains in reset leave it together.
 void shell::end_resets() {
   bool any = false;
   for (const domain& d : domains_) {
@@ -218,7 +218,7 @@ std::string shell::silent() const {
   return names.find(',') == std::string::npos ? names + " stays low" : names + " stay low";
 }
 
-// In a design with several.
+// Returns the clock's name in a design with several.
 std::string shell::clock_name(const stream& s) const {
   return domains_.size() == 1 ? std::string() : " of " + design_->clocks()[s.clock()].at->name;
 }

@@ -1,17 +1,17 @@
-// Base of a unit whose inside is RTL: it clocks a design only while there is something to do, samples its pins before it drives
-// them, and keeps to the same sockets and times as a model.
+// Base of a unit whose inside is RTL. It clocks a design only while there is work, samples its pins before driving them, and
+// keeps the sockets and times of a model.
 //
-// A cycle at time t: streams offer what was pushed for t or earlier; everything settles; transfers are those with valid and
-// ready high; the clock rises; then they are passed on, with time t. What other units do at t comes first. A clock edge costs
-// one item of the event queue and two evaluations of the design: of what follows from the inputs, if one has changed, and of
-// what the clocks do. What was taken falls with the clock where the design allows it, and needs no evaluation then.
+// A cycle at time t: streams offer items pushed for t or earlier, and the design settles. Streams with valid and ready high
+// transfer; the clock rises. Then transfers are passed on, with time t. Work of other units at t comes first. A clock edge
+// costs one item of the event queue and two evaluations of the design. One follows changed inputs, if any, the other the
+// clocks. Where the design allows it, `valid` of a taken item falls with the clock and needs no evaluation.
 //
-// A design may have several clocks: each rises when its period and phase say so, those of one moment together, and a stream
-// moves with its own. They stop and go on together; edges are those of clocks that never stopped.
+// A design may have several clocks. Each rises by its period and phase, clocks of one moment together, and a stream moves with
+// its own clock. The clocks stop and go on together; edges are placed as if the clocks had never stopped.
 //
-// Contract for derived shells: get streams with `into` and `out_of` in the constructor; count with `owe` what the RTL has to
-// answer, and with `await` what it may wait for (a design that owes, awaits nothing, and is idle or moves nothing for
-// `hang_cycles`, hangs). Endpoints (tlm/rtl/endpoint.h) are members that do this for streams that belong together.
+// Contract for derived shells: get streams with `into` and `out_of` in the constructor. Count the RTL's outstanding responses
+// with `owe`, and the responses it waits for with `await`. A design hangs when it owes, awaits nothing, and is idle or moves
+// nothing for `hang_cycles`. Endpoints (tlm/rtl/endpoint.h) do this for streams that belong together.
 #pragma once
 
 #include <memory>
@@ -27,9 +27,9 @@ namespace hcasim::rtl {
 
 struct shell_options {
   std::uint64_t seed = 1;
-  double stall = 0;     // of each stream, each cycle
-  bool storms = false;  // and now and then a long one
-  // Counts what passes in the same order whatever the RTL does: what is stalled by what it is counts from it (tlm/rtl/gate.h).
+  double stall = 0;     // probability for each stream and cycle
+  bool storms = false;  // some stalls are very long (tlm/rtl/gate.h)
+  // Counts work in an order independent of the RTL: stalls by name count their repetitions from it (tlm/rtl/gate.h).
   const std::uint64_t* progress = nullptr;
   std::uint64_t hang_cycles = 20000;
   bool check_x = false;  // run a second copy from other initial register values and compare control outputs
@@ -40,7 +40,7 @@ struct shell_options {
 
 class endpoint;
 
-// The losses of a reset: items that a stream did not hand over, answers that were owed, transactions of an endpoint.
+// The losses of a reset: items not handed over by a stream, outstanding responses, transactions of an endpoint.
 struct lost {
   std::string what;
   std::uint64_t count;
@@ -48,9 +48,9 @@ struct lost {
 
 // The host's cost of the RTL, in numbers that are the same on every host.
 struct effort {
-  std::uint64_t looks = 0;    // moments at which clocks rise and the shell looks at its streams
-  std::uint64_t settled = 0;  // evaluations of what follows from inputs
-  std::uint64_t risen = 0;    // evaluations of what clocks do
+  std::uint64_t looks = 0;    // clock edges at which the shell looked at its streams
+  std::uint64_t settled = 0;  // evaluations after changed inputs
+  std::uint64_t risen = 0;    // evaluations of clock edges
 };
 
 class shell : public unit {
@@ -63,20 +63,20 @@ class shell : public unit {
   [[nodiscard]] std::uint64_t cycles() const { return domains_.front().edges; }
   [[nodiscard]] const std::deque<stream>& streams() const { return streams_; }
   [[nodiscard]] const rtl::effort& effort() const { return effort_; }
-  // "step by step", or "as a whole: " and why.
+  // Returns "step by step", or "as a whole: " and the reason.
   [[nodiscard]] std::string way() const;
-  // Gets broken handshakes, hangs, unknown values and what ends the run, with unit, design, time and cycle of the first clock.
-  // Without it they are fatal SystemC reports.
+  // Gets broken handshakes, hangs, unknown values and ends of the run, with unit, design, time and cycle of the first clock.
+  // Without a handler they are fatal SystemC reports.
   std::function<void(const std::string&)> on_violation;
-  // After a reset under way, when it begins.
+  // Called after a reset under way, when it begins.
   std::function<void(const std::vector<lost>&)> on_reset;
 
-  // A clock of its own in place of the period that PINS gives it; before the first edge.
+  // Sets a clock in place of its period in PINS; call before the first edge.
   void set_clock(const std::string& port, const clock_domain& c, ps phase = ps{0});
-  // Pins of PINS `side`: an input from the next edge on, an output as it is after the last one.
+  // Sets a pin of PINS `side`, from the next edge on; get() returns an output's value after the last edge.
   void set(const std::string& side_name, std::uint64_t value);
   [[nodiscard]] std::uint64_t get(const std::string& side_name) const;
-  // Called after an edge that has changed the output.
+  // Calls `changed` after an edge that has changed the output.
   void watch(const std::string& side_name, std::function<void(std::uint64_t value, ps t)> changed);
 
  protected:
@@ -100,15 +100,15 @@ class shell : public unit {
   static void built_for(const char* unit_name, bool ok, const char* knob, const char* value);
   // Starts the clock, of a design that does something by itself.
   void run() { poke(); }
-  // From the next edge on, as reset in PINS does it, for so many cycles of each clock; or what is of one clock alone.
+  // Resets again from the next edge on, like reset in PINS, for so many cycles of each clock; or resets one clock alone.
   void reset_again(unsigned cycles = 4);
   void reset_again(const std::string& clock_port, unsigned cycles = 4);
   void owe(std::int64_t n) { owed_ += n; }
-  // Counts what other units owe the RTL, so that it may wait.
+  // Counts outstanding responses of other units to the RTL, for which it may wait.
   void await(std::int64_t n) { awaited_ += n; }
   void violation(const std::string& what);
   [[nodiscard]] const clock_domain& clock() const { return domains_.front().clock; }
-  // The RTL is in reset from now on; what a derived shell still has under way is gone.
+  // Ends the derived shell's work under way: the RTL is in reset from now on.
   virtual void was_reset(ps /*t*/, std::vector<lost>& /*losses*/) {}
 
  private:
@@ -119,12 +119,12 @@ class shell : public unit {
     ps phase;
     std::vector<stream*> streams;
     std::uint64_t after = 0;  // the first cycle that has not been
-    std::uint64_t next = 0;   // that of the edge that comes
+    std::uint64_t next = 0;   // the cycle of the next edge
     ps next_at{0};
     std::uint64_t edges = 0;
     std::uint64_t quiet = 0;  // edges since anything moved
     unsigned asked = 0;       // edges of a reset that is to begin
-    unsigned resetting = 0;   // one more than the edges that it stays in reset
+    unsigned resetting = 0;   // remaining edges in reset, plus 1
     [[nodiscard]] ps at(std::uint64_t cycle) const { return phase + clock.cycles(static_cast<double>(cycle)); }
     [[nodiscard]] std::uint64_t cycle_from(ps t) const;  // the first edge at or after t
   };
@@ -163,20 +163,20 @@ class shell : public unit {
   [[nodiscard]] std::string clock_name(const stream& s) const;
   static void copy_inputs(const rtl::design& from, const rtl::design& to);
 
-  static const shell* acting_;  // the one whose design is evaluated
+  static const shell* acting_;  // the shell whose design is being evaluated
 
   const shell_options options_;
   std::unique_ptr<rtl::design> design_;
   std::unique_ptr<rtl::design> other_;  // check_x
   std::vector<domain> domains_;
-  std::vector<domain*> due_;     // at the edge that comes
-  std::vector<stream*> moving_;  // at this one
+  std::vector<domain*> due_;     // clocks of the next edge
+  std::vector<stream*> moving_;  // streams that transfer at this edge
   std::deque<stream> streams_;
   std::vector<stream*> into_;
   std::vector<stream*> out_of_;
-  std::vector<stream*> followers_;  // that must follow the RTL's side
+  std::vector<stream*> followers_;  // streams that must follow the RTL's side
   bool may_rest_ = false;
-  bool rests_ = false;  // nothing is offered to the RTL, and what it offers is taken
+  bool rests_ = false;  // nothing is offered to the RTL, and its offers are taken
   std::vector<endpoint*> endpoints_;
   std::deque<watched> watched_;
   rtl::effort effort_;
@@ -186,10 +186,10 @@ class shell : public unit {
   bool poked_ = false;
   bool turned_ = true;        // an input other than a clock, since the design was evaluated
   bool reset_turned_ = true;  // a reset
-  bool side_set_ = true;      // of these one that is of no stream
+  bool side_set_ = true;      // one of these inputs belongs to no stream
   bool in_edge_ = false;
   bool stopped_ = false;
-  bool running_ = false;  // the edge that comes is that of the next cycle
+  bool running_ = false;  // the next edge is due in the next cycle
   ps scheduled_ = never;
   ps dumped_{-1};
   std::int64_t owed_ = 0;

@@ -1,4 +1,4 @@
-// The cycles of a shell: when clocks rise, what streams do then, and when the clocks stop.
+// The cycles of a shell: when clocks rise and stop, and the work of streams at an edge.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -9,7 +9,7 @@
 namespace hcasim::rtl {
 namespace {
 
-// A design that cannot say that it is idle is clocked this much longer than anything has moved.
+// A design without an idle pin is clocked for so many cycles after the last move.
 constexpr std::uint64_t run_out = 64;
 
 }  // namespace
@@ -72,7 +72,7 @@ void shell::copy_inputs(const rtl::design& from, const rtl::design& to) {
   }
 }
 
-// Control outputs that depend on what registers held before reset are X in a simulator that knows X.
+// A control output that depends on the content of registers before reset is X in a simulator with X.
 void shell::compare_unknown() {
   for (std::size_t i = 0; i < design_->bundles().size(); ++i) {
     const bundle& a = design_->bundles()[i];
@@ -92,8 +92,8 @@ void shell::write_wave(ps t) {
   design_->dump(static_cast<std::uint64_t>(t.count()));
 }
 
-// If a design has one clock, no pins but those of streams that go by valid and ready alone, and no waveform, a few bytes say
-// whether anything moves at an edge.
+// Finds whether a few bytes tell if anything moves at an edge. True for a design with one clock, no side pins, no waveform, and
+// streams that go by valid and ready alone.
 void shell::find_offers() {
   const bool plain = steps_ && domains_.size() == 1 && !design_->has_sides() && options_.trace.empty() &&
                      std::all_of(streams_.begin(), streams_.end(), [](const stream& s) { return s.plain(); });
@@ -119,7 +119,7 @@ void shell::edge() {
   const ps t = now();
   moving_.clear();
   in_edge_ = true;
-  // In rest our side of every stream is as it was, and the one clock is due.
+  // In rest the shell's side of every stream is unchanged, and the one clock is due.
   const bool lively = rests_ && followers_.empty() ? look_at(out_of_) : settle(t);
   const bool still = !std::exchange(side_set_, false) && !lively && !other_ && !design_->instrumented() && design_->idle();
   if (steps_) {
@@ -140,7 +140,7 @@ void shell::edge() {
   if (!stopped_) go_on(t, lively, idle);
 }
 
-// One at which nothing moves, of a design that may rest: most come in a row, in which it only counts.
+// An edge at which nothing moves, of a design that may rest: most come in a row, and the design only counts cycles.
 void shell::quiet_edge() {
   domain& d = domains_.front();
   rise(design_->idle());
@@ -154,7 +154,7 @@ void shell::quiet_edge() {
   wake_for_edge(d.next_at);
 }
 
-// Streams drive their pins, everything settles, and what happens at the edge is known; whether that is anything.
+// Lets streams drive their pins and the design settle, and finds the transfers of the edge; returns whether there is any.
 bool shell::settle(ps t) {
   due_.clear();
   for (domain& d : domains_) {

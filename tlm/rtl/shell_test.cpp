@@ -1,5 +1,4 @@
-// That a shell is quick where it can be changes nothing of what it does: beside one that evaluates all of a design at every
-// edge.
+// A shell's shortcuts change nothing: comparison with a shell that evaluates the whole design at every edge.
 #include <gtest/gtest.h>
 
 #include <deque>

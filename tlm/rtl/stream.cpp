@@ -14,7 +14,7 @@ payload& stream::add(ps t, std::uint64_t cookie, std::uint64_t what) {
   i.t = t;
   i.cookie = cookie;
   i.what = what;
-  // From behind: what comes is nearly always later than all that waits. What is offered already stays in front.
+  // Searches from the end: a new item is nearly always later than all waiting ones. An offered item stays in front.
   item* before = first_ ? last_ : nullptr;
   while (before && before->t > t && (!offered_ || before != first_)) before = before == first_ ? nullptr : before->before;
   item*& place = before ? before->next : first_;

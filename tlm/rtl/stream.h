@@ -1,11 +1,11 @@
-// One valid/ready stream between a shell and RTL, and the check that both sides keep to the protocol: a valid item stays valid
-// with the same payload until it is taken.
+// One valid/ready stream between a shell and RTL, and the check of the protocol on both sides. A valid item stays valid with
+// the same payload until taken.
 //
-// A stream by the rules of a FIFO (bundle::fifo) is high on our side only in a cycle in which the other side is: the RTL is
-// looked at first and evaluated once more. What comes from a FIFO may follow a cycle later (bundle::late).
+// In a stream by the rules of a FIFO (bundle::fifo) the shell's side is high only in cycles with the RTL's side high. The shell
+// looks at the RTL first and evaluates it once more. Data from a FIFO may follow a cycle later (bundle::late).
 //
-// A stream by credits has no ready: the sender may send one for every credit. Into the RTL a gate stalls what is sent, out of
-// it the credits that go back. Checked: nothing is sent without a credit, and no more credits come back than there are.
+// A stream by credits has no ready: the sender may send one item for every credit. Into the RTL a gate stalls the items; out of
+// the RTL, the returned credits. Checked: nothing is sent without a credit, and no more credits come back than there are.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class stream {
 
   [[nodiscard]] const std::string& name() const { return bundle_.name; }
   [[nodiscard]] bool into() const { return into_; }
-  // The pin by which the RTL answers for this stream: ready or credit, or valid.
+  // Returns the pin by which the RTL answers for this stream: ready or credit, or valid.
   [[nodiscard]] std::string control() const {
     const pin* const p = !bundle_.into ? bundle_.valid : bundle_.credit ? bundle_.credit : bundle_.ready;
     return p ? p->name : std::string();
@@ -53,41 +53,41 @@ class stream {
   [[nodiscard]] field find(const std::string& field_name) const { return bundle_.find(field_name); }
   [[nodiscard]] std::uint64_t transfers() const { return transfers_; }
   [[nodiscard]] std::uint64_t stalled_cycles() const { return stalled_; }
-  // In which something was, or waited to be, transferred.
+  // Returns the cycles with a transfer or a stalled item.
   [[nodiscard]] std::uint64_t busy_cycles() const { return transfers_ + stalled_; }
 
-  // Into the RTL: offers it from `t` on. Items of one time go in the order they were pushed. Of the second form all bits of the
-  // payload are to be put at once. Its stall is that of `what`, or 0: of its number.
+  // Offers an item to the RTL from `t` on. Items of one time go in the order of the calls. The second form returns a writer,
+  // which must write all bits of the payload. `what`: name of its stall (tlm/rtl/gate.h); 0 = by its number.
   void push(const payload& p, ps t, std::uint64_t cookie = 0, std::uint64_t what = 0) { add(t, cookie, what) = p; }
   writer push(ps t, std::uint64_t cookie = 0, std::uint64_t what = 0) { return writer(add(t, cookie, what)); }
-  // Out of the RTL, by valid and ready: what is offered says how long it is stalled. Whether it has to follow then.
+  // Stalls a stream out of the RTL, by valid and ready, by the offered item. Returns whether the stream must follow the RTL.
   bool stall_by(std::function<std::uint64_t(const payload&)> what);
   [[nodiscard]] bool empty() const { return !first_; }
   [[nodiscard]] ps front_time() const { return first_->t; }
   [[nodiscard]] std::uint64_t pushed() const { return pushed_; }
-  // Called when the RTL has taken it (payload, cookie), or for a stream out of the RTL when it was taken from there.
+  // Called when the RTL has taken an item (payload, cookie), or when an item out of the RTL was taken.
   std::function<void(const payload&, std::uint64_t cookie, ps t)> on_transfer;
 
-  // The steps of a cycle, by the shell: drive the pins; look at them once everything has settled; pass on what has moved.
-  // `drive` returns whether this cycle is different from one in which nothing happens.
+  // Drives the pins: the first step of a cycle, before the design settles; sample() and deliver() follow. Returns whether this
+  // cycle differs from a cycle in which nothing happens.
   bool drive(ps t) {
     turned_ = false;
     return !rests() && drive_pins(t);
   }
-  // The pins on our side are as they have to be, and nothing is on its way.
+  // Returns whether the shell's pins have their values of rest, and nothing is on its way.
   [[nodiscard]] bool rests() const {
     if (into_) return !first_ && !shown_;
     return ready_ && delay_ == 0 && plain_;
   }
   // Goes by valid and ready alone.
   [[nodiscard]] bool plain() const { return plain_; }
-  // Out of the RTL: it offers something.
+  // Returns whether the RTL offers an item.
   [[nodiscard]] bool is_valid() const { return (*valid_ >> valid_bit_ & 1) != inverted_; }
-  // Whether that has changed a pin.
+  // Returns whether the last step has changed a pin.
   [[nodiscard]] bool turned() const { return turned_; }
-  // By the rules of a FIFO, or stalled by what is offered: our side follows the other; whether a pin has changed.
+  // Makes the shell's side follow the RTL's: for a FIFO, or a stall by the offered item. Returns whether a pin changed.
   bool follow();
-  // False: `wrong` says what broke the protocol.
+  // Samples the pins after settling. False = the protocol is broken; `wrong` tells how.
   bool sample() {
     if (!offered_ && plain_ && (into_ || !is_valid())) {
       fired_ = false;
@@ -97,23 +97,23 @@ class stream {
   }
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
   [[nodiscard]] bool fired() const { return fired_; }
-  // Out of the RTL: something waits for us.
+  // Returns whether an item out of the RTL waits for the shell.
   [[nodiscard]] bool held_back() const { return !into_ && offered_; }
-  // Out of a FIFO: taken, and its data comes in the next cycle.
+  // Returns whether an item was taken from a FIFO and its data comes in the next cycle.
   [[nodiscard]] bool awaits_data() const { return data_due_; }
-  // Transfers that move, before the clocks rise: the RTL has seen them by then (bundle::falls).
+  // Lets `valid` of a moving transfer fall before the clocks rise: the RTL has settled with it (bundle::falls).
   void fall() {
     if (falls_) set_valid(false);
   }
   void deliver(ps t);
-  // After that: takes what was offered off the pins, unless more is to come. Whether a pin has changed.
+  // Takes a delivered item off the pins, unless more is to come. Returns whether a pin changed.
   bool withdraw() {
     turned_ = false;
     if (shown_ && !first_) set_valid(false);
     return turned_;
   }
   [[nodiscard]] std::uint64_t waiting_cycles() const { return waiting_; }
-  // The RTL is in reset: what is on its way into it is dropped. Returns how much that was.
+  // Drops the items on their way into the RTL, which is in reset; returns their number.
   std::uint64_t reset();
 
  private:
@@ -152,11 +152,11 @@ class stream {
   const bool inverted_;
   bool shown_ = false;     // into the RTL: the pin says valid
   bool offered_ = false;   // valid, and not taken yet
-  bool data_due_ = false;  // of what was taken in the cycle before
+  bool data_due_ = false;  // the data of the item taken in the last cycle comes now
   bool ready_ = false;
   bool fired_ = false;
   bool turned_ = false;
-  bool drawn_ = false;  // the stall of what is to be transferred next
+  bool drawn_ = false;  // the stall of the next transfer was drawn
   const std::uint8_t valid_bit_;
   const std::uint8_t* const valid_;  // where its pin lies
   unsigned delay_ = 0;               // cycles that the next transfer is still held back
@@ -168,7 +168,7 @@ class stream {
   const unsigned data_bytes_;
   gate gate_;
   payload sampled_;
-  unsigned credits_;                                   // of the side that sends
+  unsigned credits_;                                   // credits of the sender
   unsigned owed_ = 0;                                  // credits that go back to the RTL
   std::function<std::uint64_t(const payload&)> what_;  // stall_by
   std::string wrong_;

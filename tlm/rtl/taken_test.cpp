@@ -1,4 +1,4 @@
-// Forms of RTL that Verilator takes in place of those that it does not (docs/verilator.md), each behind a shell.
+// Forms of RTL that Verilator accepts in place of unsupported ones (docs/verilator.md), each behind a shell.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -100,7 +100,7 @@ TEST(taken, cover_properties_and_bins_are_in_one_file_with_the_lines) {
   EXPECT_EQ(f.of("bin", "beats").hit, 2U);
 }
 
-// FST, which begins and ends with the file and has all of what VCD has.
+// FST begins and ends with the file and has all content of VCD.
 TEST(taken, a_waveform_is_vcd_or_fst_by_its_name) {
   const std::string file = ::testing::TempDir() + "taken_" + std::to_string(getpid()) + ".fst";
   {

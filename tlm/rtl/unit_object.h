@@ -1,5 +1,5 @@
-// The export of a shared object that holds a user's unit: `hcasim_unit`, which hca_add_unit (cmake/add_unit.cmake) writes. The
-// object needs nothing of the program that loads it.
+// The export of a shared object with a user's unit: `hcasim_unit`, written by hca_add_unit (cmake/add_unit.cmake). The object
+// needs nothing of the loading program.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ using whole_unit_maker = void (*)();
 
 struct unit_object {
   static constexpr std::uint32_t this_version = 3;
-  // Changes with the layout of what passes between the two: both must have been compiled with the same headers.
+  // Changes with the layout of types passed between the two: both must have been compiled with the same headers.
   static constexpr std::uint64_t this_layout =
       sizeof(design) | sizeof(bundle) << 16 | sizeof(pin) << 32 | std::uint64_t{payload_bits} << 48;
 
   std::uint32_t version;
   std::uint64_t layout;
-  const char* kind;  // of the unit in whose place it stands
+  const char* kind;  // kind of the replaced unit
   const char* name;
   design_factory make;     // a design for the project's shell,
   whole_unit_maker whole;  // or, of a kind without one, the unit itself
-  // Why it does not take these knobs of the unit ("ways=8", ..., null), or null: it does. A null pointer: it takes any.
+  // Returns why the unit refuses these knobs ("ways=8", ..., null); null = accepted. A null `refuses` = it accepts any.
   const char* (*refuses)(const char* const* knobs);
 };
 

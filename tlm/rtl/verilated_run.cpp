@@ -20,7 +20,7 @@ verilated_run* verilated_run::current = nullptr;
 
 namespace {
 
-// The last thing that was printed: an assertion prints what failed right before it ends the run.
+// The last printed text: an assertion prints its failure right before it ends the run.
 std::string printed;
 
 // Without the folder, as assertions print it.
@@ -35,8 +35,7 @@ void end(const std::string& why) {
   if (verilated_run::current && verilated_run::current->why.empty()) verilated_run::current->why = why;
 }
 
-// Takes what failed and the text from "[0] %Error: x.sv:7: Assertion failed in top.u.name: text". Quotes hold the name
-// together.
+// Takes failure and text from "[0] %Error: x.sv:7: Assertion failed in top.u.name: text". Quotes hold the name together.
 std::string failure(const std::string& at) {
   const std::string said = std::exchange(printed, {});
   constexpr const char* failed = ": Assertion failed in ";
@@ -80,7 +79,7 @@ void vl_stop(const char* file, int line, const char* /*scope*/) {
   hcasim::rtl::end(hcasim::rtl::failure(hcasim::rtl::place(file, line)));
 }
 
-// Must not return: what has called it would go on for ever.
+// Must not return: its caller would go on for ever.
 void vl_fatal(const char* file, int line, const char* /*scope*/, const char* message) {
   const std::string why = std::string(message) + " (" + hcasim::rtl::place(file, line) + ")";
   hcasim::rtl::end(why);

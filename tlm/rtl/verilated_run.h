@@ -1,5 +1,5 @@
-// The run of a Verilated design, as Verilator's library sees it: why the RTL has ended it ($finish, $stop, $fatal, an
-// assertion), and what its $time is. One design is evaluated at a time.
+// The run of a Verilated design, as Verilator's library sees it: its $time, and the reason for its end ($finish, $stop, $fatal,
+// an assertion). One design is evaluated at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace hcasim::rtl {
 struct verilated_run {
   std::string& why;           // the first reason is kept
   const std::uint64_t& time;  // ps
-  int precision = -12;        // of $time, a power of ten of seconds
+  int precision = -12;        // unit of $time, as a power of ten of seconds
 
   // The design that is evaluated.
   static verilated_run* current;

@@ -1,4 +1,4 @@
-// For tests: sends PCIe bursts at given times and notes when, and how, they were answered.
+// For tests: sends PCIe bursts at given times and notes the time and the kind of each response.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -22,7 +22,7 @@ class burst_source : public unit {
     pcie_extension extension;
     std::uint64_t sent_to = 0;
     ps sent = never;
-    bool taken = false;     // in the call, with END_REQ
+    bool taken = false;     // taken in the call, with END_REQ
     ps free_again = never;  // the time of that
     ps answered = never;
     [[nodiscard]] bool ok() const { return get_response_status() == tlm::TLM_OK_RESPONSE; }

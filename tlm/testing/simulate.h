@@ -39,7 +39,7 @@ class fake_initiator : public unit {
   };
   std::vector<answer> answers;
 
-  // Call before or during the simulation; the request goes out at `at`.
+  // Sends the request at `at`; call before or during the simulation.
   void send(P& p, ps at) {
     jobs_.push_back({this, &p});
     queue_.at(at, {[](void* j) { static_cast<job*>(j)->self->go(*static_cast<job*>(j)->payload); }, &jobs_.back()});

@@ -95,7 +95,7 @@ inline std::string column(const std::string& text) {
 
 }  // namespace states
 
-// The diagram of the lives, the table of the events, and what is never together.
+// Returns the diagram of the lives, the table of the events, and the combinations that never occur.
 template <class Table>
 std::string states_markdown(const Table& table) {
   using namespace states;

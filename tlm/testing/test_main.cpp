@@ -1,6 +1,6 @@
-// Entry point of every test program: each test gets a fresh kernel (one process per test), and a SystemC warning or error
-// fails the test that caused it. With HCASIM_ISOLATE=N in the environment the program itself gives every test a process of its
-// own, N at a time, and prints only what tests that fail have to say.
+// Entry point of every test program: each test gets a fresh kernel (one process per test). A SystemC warning or error fails its
+// test. HCASIM_ISOLATE=N in the environment: the program itself gives every test its own process, N at a time, and prints only
+// the output of failed tests.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>

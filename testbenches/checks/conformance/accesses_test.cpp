@@ -1,4 +1,4 @@
-// Group TC-A: what a request may do, and what a failing one leaves behind [D.1, D.2].
+// Group TC-A: the rights of a request, and the state after a failing one [D.1, D.2].
 #include "testbenches/checks/conformance/base.h"
 
 namespace hcasim::kit {

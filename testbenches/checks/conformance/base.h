@@ -1,5 +1,5 @@
-// The set-up of the conformance table: two RC QPs connected in loopback, one PD, one region with every right over four pages,
-// QP rights for READ, WRITE and atomics. Every case closes its process and must leave the adapter empty.
+// The set-up of the conformance table: two RC QPs connected in loopback, one PD, one region with every right over four pages.
+// The QPs have rights for READ, WRITE and atomics. Every case closes its process and must leave the adapter empty.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,22 +14,22 @@ namespace hcasim::kit {
 struct base_case {
   base_case(cpu& thread, node& on, const qp_options& options = {});
 
-  // Both QPs through RESET to RTS again.
+  // Brings both QPs through RESET to RTS again.
   void reconnect();
-  // A WRITE from `here` to `there`.
+  // Returns a WRITE from `here` to `there`.
   [[nodiscard]] request a_write(std::uint64_t id, std::uint32_t bytes = 64) const;
-  // One request on QP a, waited for; receive completions go to `received`.
+  // Executes one request on QP a and waits for it; receive completions go to `received`.
   ibv_wc write(std::uint64_t remote, std::uint32_t rkey, std::uint32_t bytes = 64);
   ibv_wc read(std::uint64_t remote, std::uint32_t rkey, std::uint32_t bytes = 64);
   ibv_wc add(std::uint64_t remote, std::uint32_t rkey, std::uint64_t value = 1);
   ibv_wc swap(std::uint64_t remote, std::uint32_t rkey, std::uint64_t compare, std::uint64_t value);
   ibv_wc send(std::uint32_t bytes = 64);
-  // The next receive completion of QP b.
+  // Returns the next receive completion of QP b.
   ibv_wc receive_completion();
-  // A failing request: its status, both QPs in ERR, `watched` bytes at `remote` unchanged; then reconnects.
+  // Expects a failing request: its status, both QPs in ERR, `watched` bytes at `remote` unchanged; then reconnects.
   void expect_denied(const std::function<ibv_wc()>& request, ibv_wc_status status, std::uint64_t remote,
                      std::uint64_t watched = 64);
-  // Likewise for a request that fails on QP a's own side: QP b stays as it is.
+  // Expects a request to fail on QP a's own side: QP b keeps its state.
   void expect_denied_here(const std::function<ibv_wc()>& request, ibv_wc_status status, std::uint64_t remote,
                           std::uint64_t watched = 64);
 

@@ -68,7 +68,7 @@ std::uint64_t resident_pages() {
   return resident;
 }
 
-// A sender may name any of 16 million QPs; the adapter keeps nothing of those that it does not have.
+// A sender may name any of 16 million QPs; the adapter keeps no state for unknown ones.
 TEST(conformance, ud_to_a_qp_that_was_never_started_leaves_no_trace) {
   run_case([](cpu& c, node& n) {
     datagram_case t(c, n);
@@ -88,7 +88,7 @@ TEST(conformance, ud_to_a_qp_that_was_never_started_leaves_no_trace) {
   });
 }
 
-// So may a process that has a doorbell page.
+// A process with a doorbell page may name any queue, too; the adapter keeps no state for it.
 TEST(conformance, doorbells_of_queues_that_were_never_started_leave_no_trace) {
   run_case([](cpu& c, node& n) {
     datagram_case t(c, n);

@@ -122,7 +122,7 @@ PEER_CONFORMANCE(TC_B03) {
   t.expect_refused(0, 4096, 0, EINVAL, IBV_ACCESS_REMOTE_WRITE);
   ibv_mr* mr = t.reg(0, 4096, 0, dma_buf_rights | IBV_ACCESS_RELAXED_ORDERING | 1 << 25);
   EXPECT_NE(mr, nullptr) << "optional rights are ignored";
-  // And so no window can be bound to it.
+  // Without IBV_ACCESS_MW_BIND, no window can be bound to the region.
   ibv_mw* mw = ibv_alloc_mw(c, t.p.pd, IBV_MW_TYPE_2);
   EXPECT_EQ(kit::bind(c, t.b, mw, mw->rkey + 1, {mr, 0, 64, qp_rights}, {.others = &t.received}).status, IBV_WC_MW_BIND_ERR);
   t.reconnect();
@@ -294,7 +294,7 @@ PEER_CONFORMANCE(TC_B07_accesses_wait_for_the_fence) {
   t.expect_alive(0, mr->rkey, 0);
 }
 
-// It was revoked while accesses wait: they are denied.
+// The region is revoked while accesses wait: they are denied.
 PEER_CONFORMANCE(TC_B07_revoked_while_accesses_wait) {
   dma_buf_case t(c, n);
   ibv_mr* mr = t.reg(0, 128_KiB, 0);
@@ -333,14 +333,14 @@ TEST(conformance, TC_B07_the_fence_is_waited_for_without_paging) {
         fence->signal();
         c.spend(1_us);
         c.sync();
-        t.buffer->reservation().lock(c);  // held by who waits for the fence
+        t.buffer->reservation().lock(c);  // held by the waiter for the fence
         t.buffer->reservation().unlock();
         t.expect_alive(0, mr->rkey, 0);
       },
       without_paging());
 }
 
-// The region goes while it waits for the fence, and while it moves.
+// The region is de-registered while waiting for the fence, and while moving.
 PEER_CONFORMANCE(TC_B07_deregistration_while_it_moves) {
   for (int delay = 0; delay < 10; ++delay) {
     SCOPED_TRACE(delay);

@@ -1,5 +1,5 @@
-// SQD: what was begun is completed, what was not waits for RTS, and software learns when the send queue is drained
-// (IBA 10.3.1; ib_modify_qp_is_ok).
+// SQD: begun work is completed, later work waits for RTS, and software learns when the send queue is drained (IBA 10.3.1;
+// ib_modify_qp_is_ok).
 #include "testbenches/checks/conformance/transports.h"
 #include "testbenches/checks/conformance/window.h"
 
@@ -51,7 +51,7 @@ TEST(conformance, what_is_posted_in_sqd_waits_for_rts) {
   });
 }
 
-// The peer goes on in SQD: its requests are served.
+// The peer goes on while the QP is in SQD: its requests are served.
 TEST(conformance, in_sqd_the_receive_side_goes_on) {
   run_case([](cpu& c, node& n) {
     base_case t(c, n);
@@ -61,7 +61,7 @@ TEST(conformance, in_sqd_the_receive_side_goes_on) {
   });
 }
 
-// The receiver keeps it waiting: until it has a receive the SEND that was begun is not complete.
+// The receiver delays SQD: the SEND under way is not complete until there is a receive.
 TEST(conformance, sqd_is_drained_when_what_was_begun_is_complete) {
   run_case([](cpu& c, node& n) {
     base_case t(c, n);
@@ -89,7 +89,7 @@ TEST(conformance, sqd_is_drained_when_what_was_begun_is_complete) {
   });
 }
 
-// A long message is sent to its end; who asked not to be told is not told.
+// A long message is sent to its end; notify = false: there is no event.
 TEST(conformance, the_drained_event_comes_to_who_asked_for_it) {
   run_case([](cpu& c, node& n) {
     for (const std::optional<bool> notify : {std::optional<bool>{}, std::optional{false}, std::optional{true}}) {
@@ -143,12 +143,12 @@ TEST(conformance, a_window_is_not_bound_in_sqd) {
   });
 }
 
-// However a QP in SQD gets into error, what waits is flushed.
+// In any way from SQD into error, waiting requests are flushed.
 TEST(conformance, what_waits_in_sqd_is_flushed_by_an_error) {
   run_case([](cpu& c, node& n) {
     for (const int way : {0, 1, 2}) {
       base_case t(c, n);
-      if (way == 0) {  // of its own: a WRITE that was begun is refused at last
+      if (way == 0) {  // by itself: a WRITE under way is refused at last
         ASSERT_EQ(post(c, t.a, {.opcode = IBV_WR_SEND, .id = 1, .sges = {{t.here.addr, 64, t.here.mr->lkey}}}), 0);
         ASSERT_FALSE(next_completion(c, t.p.cq, 100_us));
       }

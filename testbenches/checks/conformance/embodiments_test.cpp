@@ -56,8 +56,8 @@ CONFORMANCE(SUN4) {
   EXPECT_TRUE(t.reaches(t.r.start + page, t.memory + page));
 }
 
-// The WRITE is aborted because its storage was taken away; the data goes by SEND, after the connection was brought back or
-// over a second one.
+// The WRITE is aborted because its storage was taken away. The data goes by SEND, over the connection after its repair or over
+// a second one.
 void send_instead(cpu& c, node& n, bool second_qp) {
   space_case t(c, n, 2);
   const std::uint64_t gone = t.r.start;
@@ -245,7 +245,7 @@ CONFORMANCE(SUN16) {
   }
 }
 
-// Runs as rkey_reuse does: the target reports each buffer it has filled, the host swaps it and tells the target.
+// Runs as rkey_reuse does: the target reports each filled buffer, the host swaps it and tells the target.
 void stream(reuse_mode mode, std::uint64_t buffers, std::uint64_t key_updates) {
   system_config config = world::two_nodes();
   for (node_config& n : config.nodes) n.driver.rereg_key = driver::rereg_key_policy::renew;

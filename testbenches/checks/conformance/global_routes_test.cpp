@@ -20,14 +20,14 @@ ibv_global_route route_to(std::uint16_t lid) {
   return {.dgid = gid_of_port(lid), .flow_label = 0xabcde, .sgid_index = 0, .hop_limit = 17, .traffic_class = 0x5a};
 }
 
-// A datagram with a GRH: it begins the receive, byte by byte, and the way back follows from it.
+// A datagram with a GRH: the GRH begins the receive, byte by byte, and gives the way back.
 CONFORMANCE(TC_H01) {
   base_case t(c, n, ud);
   const std::uint16_t lid = t.p.address_of(t.b).lid;
   ibv_ah_attr to{lid, 2, 1, 1, route_to(lid)};
   ibv_ah* ah = ibv_create_ah(c, t.p.pd, &to);
   ASSERT_NE(ah, nullptr);
-  // The header falls into two segments, the second of which goes on with the payload.
+  // The header spans two segments; the payload begins in the second.
   ASSERT_EQ(post_receive(c, t.b, 4, {{t.there.addr, 13, t.there.mr->lkey}, {t.there.addr + 4096, 1100, t.there.mr->lkey}}), 0);
   const request r{
       .opcode = IBV_WR_SEND, .sges = {{t.here.addr, 1000, t.here.mr->lkey}}, .ah = ah, .qpn = t.b->qp_num, .qkey = ud.qkey};
@@ -65,7 +65,7 @@ CONFORMANCE(TC_H01) {
   EXPECT_EQ(ibv_init_ah_from_wc(c, t.p.context, 1, &wc, &grh, &back), EINVAL);
 }
 
-// The header needs its 40 bytes: what does not fit is dropped as any datagram that is too long.
+// The header needs its 40 bytes: a datagram without room for them is dropped like any one too long.
 CONFORMANCE(TC_H02) {
   base_case t(c, n, ud);
   const std::uint16_t lid = t.p.address_of(t.b).lid;
@@ -79,7 +79,7 @@ CONFORMANCE(TC_H02) {
   EXPECT_EQ(t.receive_completion().byte_len, 100U);
 }
 
-// The 40 bytes are a part of the receive, whether a GRH comes or not: a receive is good or bad whatever route is taken to it.
+// The 40 bytes are a part of the receive with or without a GRH: the route does not decide whether a receive is good.
 CONFORMANCE(TC_H19) {
   base_case t(c, n, ud);
   const std::uint16_t lid = t.p.address_of(t.b).lid;
@@ -185,7 +185,7 @@ CONFORMANCE(TC_H04) {
 
 constexpr std::uint16_t absent = 2;
 
-// A QP connected to one of LID 2 that is not there: all that comes is forged.
+// A QP connected to an absent one of LID 2: every incoming packet is forged.
 void run_alone(bool global, const std::function<void(cpu&, node&, forger&, process_context&, ibv_qp*, region)>& body) {
   world w(world::two_nodes());
   forger f(w.sys(), 0);
@@ -227,7 +227,7 @@ global_route from(std::uint16_t source, std::uint16_t dest) {
   return {.source = hca_port_gid(source), .dest = hca_port_gid(dest), .flow = 1, .hop_limit = 1};
 }
 
-// A GRH that is not the peer's, is for another port, or is missing: the packet is dropped, and the QP goes on.
+// A GRH with a foreign source, for another port, or missing: the packet is dropped, and the QP goes on.
 TEST(conformance, TC_H05) {
   run_alone(true, [](cpu& c, node& n, forger& f, process_context& p, ibv_qp* qp, const region& there) {
     const global_route others = from(3, 1);

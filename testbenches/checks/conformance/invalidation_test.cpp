@@ -283,8 +283,8 @@ CONFORMANCE(TC_I16) {
   EXPECT_EQ(t.windows_of(t.there.mr), 1U);
 }
 
-// The responses of a READ go through the window while it is invalidated: the READ fails and with it the QP, but what was
-// invalidated is told of [C6.10].
+// The responses of a READ go through the window during its invalidation: the READ fails, and the QP with it. The invalidation
+// is reported all the same [C6.10].
 TEST(conformance, an_invalidation_is_reported_though_its_qp_goes_into_error) {
   constexpr unsigned reads = 8;
   unsigned failed = 0;
@@ -321,12 +321,12 @@ TEST(conformance, an_invalidation_is_reported_though_its_qp_goes_into_error) {
   EXPECT_GT(failed, 20U);
 }
 
-// Both want the same key, one of them `after` the other. Who made the change says so; the other finds it made, which is an
-// error here, and its QP goes into error while the change of the winner may still be on its way to be reported.
+// Two requests invalidate the same key, one of them `after` the other. The one that made the change reports success. The other
+// finds it made, an error here, and its QP goes into error. The winner's report may still be on its way then.
 struct invalidators {
   ibv_wc_status local = IBV_WC_GENERAL_ERR;
   ibv_wc_status remote = IBV_WC_GENERAL_ERR;
-  std::uint32_t invalidated = 0;  // by the receive's completion
+  std::uint32_t invalidated = 0;  // from the receive's completion
 };
 invalidators local_against_remote(window_case& t, std::uint32_t key, ps after) {
   EXPECT_EQ(post_receive(t.c, t.b, 4, {{t.there.addr + 8192, 64, t.there.mr->lkey}}), 0);

@@ -72,7 +72,7 @@ CONFORMANCE(TC_H06) {
   EXPECT_FALSE(next_completion(c, cq, 50_us));
 }
 
-// The refusals of attaching, and the state that it keeps.
+// The refusals of attaching, and the state kept by an attachment.
 CONFORMANCE(TC_H07) {
   process_context p(c, n);
   ibv_qp* rc = p.create_qp();

@@ -1,5 +1,5 @@
-// On-demand paging [E9]: rows TC-T10 and TC-T11, and what lies around them: read-only pages, invalidations by the operating
-// system while traffic runs, implicit regions, prefetch, caches of one entry, a lossy link.
+// On-demand paging [E9]: rows TC-T10 and TC-T11, and related cases. These are read-only pages, invalidations by the operating
+// system under traffic, implicit regions, prefetch, caches of one entry, a lossy link.
 #include <cstdlib>
 #include <limits>
 
@@ -76,7 +76,7 @@ CONFORMANCE(TC_T10) {
   EXPECT_EQ(faults_of(n, false) + faults_of(n, true), all);
 }
 
-// Inbound READ, atomics, SEND into an on-demand receive buffer, READ out of one that is larger than what one fault brings.
+// Inbound READ, atomics, SEND into an on-demand receive buffer, READ out of one larger than the pages of one fault.
 CONFORMANCE(on_demand_responder) {
   NEEDS_PAGING();
   base_case t(c, n);
@@ -103,7 +103,7 @@ CONFORMANCE(on_demand_responder) {
   EXPECT_EQ(t.p.bytes(sink.addr + 4000, 200), t.p.bytes(t.here.addr, 200));
   EXPECT_EQ(t.p.bytes(sink.addr + 2 * page, page - 200), t.p.bytes(t.here.addr + 200, page - 200));
 
-  // An atomic whose answer finds no page is answered again from what the responder has kept, not executed twice.
+  // An atomic whose response finds no page is answered again from the responder's stored result, not executed twice.
   const region answer = lazy(t.p, page);
   EXPECT_EQ(complete(c, t.a,
                      {.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
@@ -139,7 +139,7 @@ CONFORMANCE(TC_T11) {
   EXPECT_EQ(t.receive_completion().status, IBV_WC_LOC_PROT_ERR);
   t.reconnect();
 
-  // Mapped anew at the same place, the region reaches the new pages.
+  // Mapped again at the same place, the region reaches the new pages.
   EXPECT_EQ(t.p.memory.allocate(4 * page, page_policy::scattered, r.addr), r.addr);
   t.p.fill(r.addr, 64, 5);
   EXPECT_EQ(t.read(r.addr, r.mr->rkey).status, IBV_WC_SUCCESS);
@@ -185,7 +185,7 @@ CONFORMANCE(on_demand_bounds) {
   EXPECT_EQ(errno, EINVAL);
   EXPECT_EQ(ibv_reg_mr(c, t.p.pd, buffer, 0, lazy_rights), nullptr);
   EXPECT_EQ(ibv_rereg_mr(c, mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, 0, IBV_ACCESS_LOCAL_WRITE), IBV_REREG_MR_ERR_INPUT);
-  // A region that was never touched, and one whose memory is gone, go as others do.
+  // A region never touched, and one without its memory, are de-registered like others.
   const region gone = lazy(t.p, page);
   EXPECT_EQ(t.p.memory.unmap(c, gone.addr), 0);
   EXPECT_EQ(ibv_dereg_mr(c, gone.mr), 0);
@@ -271,7 +271,7 @@ CONFORMANCE(on_demand_given_up) {
   }
 }
 
-// Every byte that moves lies in a page that the process has at that time.
+// Every moved byte lies in a page that the process has at the time.
 class frame_monitor final : public dma_monitor {
  public:
   void dma(bool, std::uint64_t address, std::uint64_t bytes, ps) override {
@@ -281,8 +281,8 @@ class frame_monitor final : public dma_monitor {
   std::uint64_t touched = 0;
 };
 
-// The operating system moves and discards pages under traffic: what arrives is right, and no frame is touched after it was
-// given back. `odd`: with every cache of one entry; `loss`: on a lossy link.
+// The operating system moves and discards pages under traffic: arriving bytes are right, and no frame is touched after its
+// return. `odd`: with every cache of one entry; `loss`: on a lossy link.
 void under_traffic(system_config config, double loss) {
   config.link.loss = loss;
   world w(config);
@@ -305,7 +305,7 @@ void under_traffic(system_config config, double loss) {
       while (posted - done < 4) {
         const std::uint64_t offset = random.below(12) * page + random.below(page);
         const bool read = random.below(2) == 0;
-        // A READ fetches what is there; a WRITE puts the same bytes, so that memory never changes.
+        // A READ fetches the current bytes; a WRITE writes the same bytes, so that memory never changes.
         if (!read) t.p.memory.write(local.addr + offset, std::as_bytes(std::span(expected).subspan(offset, 3 * page)));
         ASSERT_EQ(post(c, t.a,
                        {.opcode = read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
@@ -358,7 +358,7 @@ TEST(on_demand, pages_move_under_traffic_with_caches_of_one_entry) {
   under_traffic(caches_of_one(), 0);
 }
 
-// Two nodes, so that packets cross the link that loses them.
+// Two nodes, so that packets cross the lossy link.
 TEST(on_demand, survives_a_lossy_link) {
   system_config config = world::two_nodes();
   config.link.loss = 0.02;

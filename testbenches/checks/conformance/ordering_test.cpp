@@ -9,7 +9,7 @@ request read_of(const window_case& t, std::uint64_t id, std::uint64_t va, std::u
   return {.opcode = IBV_WR_RDMA_READ, .id = id, .sges = {{t.here.addr, bytes, t.here.mr->lkey}}, .remote = va, .rkey = key};
 }
 
-// The target binds and sends the key behind it; the peer uses it as soon as it arrives.
+// The target binds, then sends the key on the same queue; the peer uses the key as soon as it arrives.
 CONFORMANCE(TC_O01) {
   window_case t(c, n);
   ibv_mw* mw = t.window(IBV_MW_TYPE_2);
@@ -162,8 +162,8 @@ CONFORMANCE(TC_O06) {
   cut_a_read_short(t, [&](ibv_mw* mw, std::vector<ibv_wc>&) { EXPECT_EQ(ibv_dealloc_mw(c, mw), 0); });
 }
 
-// By a work request of the very QP that the READ arrives at: the READ's failure puts that QP into error, which may flush the
-// request that caused it.
+// By a work request of the QP at which the READ arrives: the READ's failure puts this QP into error. The error may flush the
+// work request, its own cause.
 CONFORMANCE(TC_O06_by_local_invalidate) {
   window_case t(c, n);
   cut_a_read_short(t, [&](ibv_mw* mw, std::vector<ibv_wc>& done) {
@@ -234,7 +234,7 @@ CONFORMANCE(TC_O10) {
   EXPECT_EQ(t.p.load64(t.there.addr + 8), 0U);
 }
 
-// A READ, and behind it a SEND that invalidates the key of the READ. How many READs were cut.
+// Posts a READ, then a SEND invalidating the READ's key; returns how many READs were cut.
 unsigned read_and_invalidate(unsigned flags) {
   unsigned cut = 0;
   run_case([&](cpu& c, node& n) {

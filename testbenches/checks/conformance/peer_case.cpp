@@ -10,7 +10,7 @@ system_config peer_node(bool nvme) {
 
 namespace {
 
-// The owner's own software takes no time, so that a race is where the test puts it.
+// Makes the owner's own software take no time, so that tests place a race exactly.
 peer::owner_options quick(peer::owner_options o) {
   o.allocate_call = 0_ps;
   return o;

@@ -1,5 +1,5 @@
-// The set-up of the peer-memory cases: the base case of a node that has a GPU, whose memory is registered as the target; and a
-// client whose every answer a test can choose.
+// The set-up of the peer-memory cases: the base case of a node with a GPU, whose memory is registered as the target. Also a
+// client with every answer under the test's control.
 #pragma once
 
 #include <deque>
@@ -45,7 +45,7 @@ struct peer_case : base_case {
   [[nodiscard]] std::vector<std::uint8_t> there_bytes(std::uint64_t bytes = 64) const {
     return peer_bytes(gpu.device, gpu.owner, mine.addr, bytes);
   }
-  // Remote READ or WRITE of the region is denied, with both QPs in ERR; then reconnects.
+  // Expects a remote READ or WRITE of the region to be denied, with both QPs in ERR; then reconnects.
   void expect_dead(std::uint64_t va, std::uint32_t rkey);
   void expect_alive(std::uint64_t va, std::uint32_t rkey);
 
@@ -53,7 +53,7 @@ struct peer_case : base_case {
   region mine;  // 256 KiB of the GPU
 };
 
-// A client that says what a test wants. It has [va, va + bytes), at `dma` of the PCIe address space.
+// A client under the test's control. It has [va, va + bytes), at `dma` of the PCIe address space.
 struct scripted_client : peer::peer_memory_client_ex {
   explicit scripted_client(const char* client_name, std::uint64_t dma_base);
 
@@ -64,12 +64,12 @@ struct scripted_client : peer::peer_memory_client_ex {
   int acquire_answer = 1;
   int get_pages_error = 0;
   int dma_map_error = 0;
-  std::function<void(peer::sg_table&, int&)> lie;         // changes what dma_map gives
-  std::function<void(cpu&, const std::string&)> on_call;  // in each callback
+  std::function<void(peer::sg_table&, int&)> lie;         // changes the result of dma_map
+  std::function<void(cpu&, const std::string&)> on_call;  // called in each callback
   peer::invalidate_peer_memory invalidate;
 
   std::vector<std::string> log;
-  std::uint64_t ticket = 0;  // of the last get_pages
+  std::uint64_t ticket = 0;  // ticket of the last get_pages
   std::int64_t acquired = 0;
   std::int64_t pinned = 0;
   std::int64_t mapped = 0;

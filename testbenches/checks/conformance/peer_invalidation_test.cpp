@@ -41,7 +41,7 @@ PEER_CONFORMANCE(TC_F09) {
   EXPECT_EQ(t.gpu.owner.free_bytes(), n.peer(0).memory().size());
 }
 
-// Before the key is live: the invalidation waits for the registration, then takes the memory away.
+// The key is not live yet: the invalidation waits for the registration, then takes the memory away.
 PEER_CONFORMANCE(TC_F10) {
   scripted_case t(c, n);
   ps invalidated{0};

@@ -1,5 +1,5 @@
-// Peer memory goes at every moment of an access to it: no byte of it is read or written after the call has returned, whether
-// the owner takes it away or the region is de-registered, and whether the access has the region's key or a window's [G1, B4.1].
+// Peer memory goes at every moment of an access [G1, B4.1]: no byte of it is read or written after the call has returned. The
+// owner takes the memory away or the region is de-registered; the access has the region's key or a window's.
 #include <algorithm>
 #include <cstdlib>
 
@@ -11,9 +11,9 @@ namespace {
 
 enum class loss : std::uint8_t { taken_away, deregistered };
 
-constexpr ps lead = 4_us;  // of the first moment before the call
+constexpr ps lead = 4_us;  // from the first moment to the call
 
-// One connection; memory, region and window are made anew for every moment.
+// One connection; memory, region and window are new for every moment.
 struct peer_moments {
   peer_moments(cpu& thread, node& n, loss how, ibv_wr_opcode access, bool by_window)
       : t(thread, n), gpu(thread, n), what(how), opcode(access), bytes(access == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : 2148) {

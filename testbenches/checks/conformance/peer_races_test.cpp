@@ -1,6 +1,6 @@
-// The races of peer memory, by their number [X8..X24]. A race is forced at every step of the other side:
-// the driver core tells of each step, and the invalidation starts there, in another thread, and is given time to end or to wait
-// for a lock. After each of them nothing is mapped, nothing is counted twice, and no byte moves that must not.
+// The races of peer memory, by their number [X8..X24]. A race is forced at every step of the other side: the driver core
+// reports each step, and the invalidation starts there in another thread. It gets time to end or to wait for a lock. After each
+// race nothing is mapped, nothing is counted twice, and no byte moves that must not.
 #include "testbenches/checks/conformance/peer_script.h"
 #include "testbenches/kit/windows.h"
 #include "tlm/base/random.h"
@@ -66,7 +66,7 @@ void at_every_step(cpu& c, node& n, const peer::owner_options& options, ps patie
     const forced::outcome o = f.run(c, n, gpu);
     const bool legacy = n.device().config().peer_semantics == driver::peer_semantics::legacy;
     if (s < static_cast<std::size_t>(peer::step::before_get_pages)) {
-      // Gone before it was pinned, or, without waiting, while it was: the registration fails or ends revoked.
+      // Gone before or, without waiting, during the pinning: the registration fails or ends revoked.
       EXPECT_TRUE(!o.registered || o.revoked);
     } else if (s <= static_cast<std::size_t>(peer::step::before_activate)) {
       EXPECT_EQ(o.registered, !legacy && s != static_cast<std::size_t>(peer::step::before_get_pages));
@@ -234,7 +234,7 @@ PEER_CONFORMANCE(X17_unregistration_with_live_regions_blocks) {
 }
 
 PEER_CONFORMANCE(X18_unregistration_races_acquire) {
-  // 0 = while acquire is under way, 1: when it has answered, 2: before it is called.
+  // 0 = while acquire is under way, 1 = after its answer, 2 = before its call.
   for (const int when : {0, 1, 2}) {
     SCOPED_TRACE(when);
     peer::peer_core& core = n.device().peers();

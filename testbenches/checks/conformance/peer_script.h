@@ -17,7 +17,7 @@ inline system_config legacy_node() {
   return configured([](driver::driver_config& d) { d.peer_semantics = driver::peer_semantics::legacy; });
 }
 
-// A scripted client over the GPU's memory, with the process that registers it.
+// A scripted client over the GPU's memory, with a process to register it.
 struct scripted_case {
   scripted_case(cpu& thread, node& n, const char* name = "scripted", bool needs_invalidation = true)
       : c(thread), core(n.device().peers()), p(thread, n), client(name, node::peer_bar(0)) {

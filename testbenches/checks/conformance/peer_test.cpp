@@ -74,7 +74,7 @@ PEER_CONFORMANCE(TC_F02) {
   scripted_client same("whole", node::peer_bar(0));
   EXPECT_EQ(core.ib_register_peer_memory_client(&same, &same.invalidate), nullptr) << "the name is taken";
   core.ib_unregister_peer_memory_client(c, handle);
-  core.ib_unregister_peer_memory_client(c, handle);  // and once more: nothing
+  core.ib_unregister_peer_memory_client(c, handle);  // a second call changes nothing
   EXPECT_TRUE(core.empty());
 }
 
@@ -121,7 +121,7 @@ PEER_CONFORMANCE(TC_F04) {
   EXPECT_EQ(t.client.log, log_type(4, "acquire"));
   t.p.memory.set_pin_limit(4096);
   t.client.log.clear();
-  t.expect_refused(ENOMEM);  // what pinning said
+  t.expect_refused(ENOMEM);  // the error of pinning
   EXPECT_EQ(t.client.log, log_type{"acquire"});
 }
 
@@ -173,7 +173,7 @@ PEER_CONFORMANCE(TC_F20) {
   EXPECT_EQ(gpu.owner.free_bytes(), n.peer(0).memory().size());
 }
 
-// The adapter has no key left: what was mapped and locked is taken back by the thread that holds the lock.
+// The adapter has no key left: the thread that holds the lock unmaps and unlocks the memory.
 TEST(conformance, TC_F21) {
   system_config s = peer_node();
   s.nodes[0].driver.log_mrs = 4;
@@ -277,8 +277,8 @@ PEER_CONFORMANCE(clients_that_lie_are_refused) {
       [](sg&, int& nmap) { nmap = -1; },
       [](sg& s, int&) { s.clear(); },
       [](sg& s, int& nmap) { s.clear(), nmap = 0; },
-      [](sg& s, int&) { s[0].dma_address += 512; },                      // not on a page
-      [](sg& s, int&) { s[0].dma_address = ~std::uint64_t{0} - 4095; },  // not on a page, and around the end
+      [](sg& s, int&) { s[0].dma_address += 512; },                      // not page-aligned
+      [](sg& s, int&) { s[0].dma_address = ~std::uint64_t{0} - 4095; },  // not page-aligned, across the end of the addresses
       [](sg& s, int&) { s[0].dma_address = 0xffff'ffff'ffff'0000, s[0].length = 128_KiB; },
       [](sg& s, int& nmap) {
         s.push_back({s[0].dma_address, 64_KiB}), nmap = 2;
@@ -337,7 +337,7 @@ PEER_CONFORMANCE(callbacks_from_the_wrong_context_are_refused) {
   t.core.ib_unregister_peer_memory_client(c, handle);
 }
 
-// Tickets come round and pass over those that are taken [F.3].
+// Tickets wrap around and skip taken ones [F.3].
 PEER_CONFORMANCE(tickets_come_round) {
   scripted_case t(c, n);
   ibv_mr* first = t.reg();
@@ -364,7 +364,7 @@ TEST(conformance, tickets_of_the_legacy_interface_are_never_used_again) {
       legacy_node());
 }
 
-// The client of a process that says whose its memory is; everything else goes to a scripted one.
+// The client of a process that names the owner of memory; all else goes to a scripted client.
 struct named_client : peer::peer_memory_client_v1 {
   explicit named_client(scripted_client& to) {
     std::copy(std::begin(to.name), std::end(to.name), name);

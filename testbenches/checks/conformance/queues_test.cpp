@@ -15,8 +15,8 @@ request unsignaled(request r) {
   return r;
 }
 
-// A process that can write to a page of doorbells may ring its own queues through it, and no others: otherwise the adapter
-// would execute requests, and use receives, that were never posted.
+// Through its page of doorbells a process may ring its own queues, and no others. Otherwise the adapter would execute requests,
+// and use receives, that were never posted.
 CONFORMANCE(TC_A32) {
   base_case t(c, n);  // page 1; page 0 is the kernel's
   process_context other(c, n);
@@ -107,7 +107,7 @@ TEST(conformance, a_cq_that_overflows_says_so) {
   });
 }
 
-// A completion says when it was made, by the clock that software can read.
+// A completion carries its time, on the clock readable by software.
 TEST(conformance, completions_carry_the_time) {
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
@@ -136,8 +136,8 @@ TEST(conformance, completions_carry_the_time) {
   });
 }
 
-// A CQ grows and shrinks while completions come: each is polled once, in order, whatever is in flight, before and after the
-// buffer is gone, and it still overflows at its size and not before.
+// A CQ grows and shrinks while completions come. Each is polled once, in order, whatever is in flight, before and after the old
+// buffer is gone. The CQ still overflows at its size and not before.
 void resize_under_way(cpu& c, process_context& p, std::uint64_t seed) {
   random_stream chance(seed, "resize");
   ibv_cq* cq = ibv_create_cq(c, p.context, 16, nullptr, nullptr, 0);
@@ -166,7 +166,7 @@ void resize_under_way(cpu& c, process_context& p, std::uint64_t seed) {
     }
     if (chance.chance(0.5)) c.spend(ps(static_cast<std::int64_t>(chance.below(3'000'000))));
     poll(chance.below(posted - polled + 1));
-    // Room for what is under way; less would overflow.
+    // Room for the CQEs under way; less would overflow.
     const std::uint64_t wanted = std::bit_ceil(std::max<std::uint64_t>(posted - polled, 1)) << chance.below(3);
     ASSERT_EQ(ibv_resize_cq(c, cq, static_cast<int>(wanted)), 0);
     ASSERT_EQ(static_cast<std::uint64_t>(cq->cqe), wanted);
@@ -261,7 +261,7 @@ TEST(conformance, a_resized_cq_is_as_full_as_it_says) {
   });
 }
 
-// A thread that waits at the old buffer hears of what lands in the new one, and an armed CQ stays armed.
+// A thread that waits at the old buffer is woken by a CQE in the new one, and an armed CQ stays armed.
 TEST(conformance, a_cq_is_resized_while_a_thread_waits) {
   run_case([](cpu& c, node& n) {
     process_context p(c, n);
@@ -302,8 +302,8 @@ TEST(conformance, a_cq_is_resized_while_a_thread_waits) {
   });
 }
 
-// 8 MiB of receive WQEs and as much of CQEs in scattered pages: their lists have two levels, and the receives pass from one
-// node to the next.
+// 8 MiB of receive WQEs and as much of CQEs in scattered pages: their lists have two levels. The receives pass from one node to
+// the next.
 CONFORMANCE(queues_of_more_pages_than_a_node_lists) {
   process_context p(c, n);
   ibv_device_attr attr{};

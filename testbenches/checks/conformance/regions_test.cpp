@@ -124,8 +124,8 @@ CONFORMANCE(TC_M11) {
   EXPECT_EQ(t.p.state(t.b), IBV_QPS_ERR);
 }
 
-// READs stream into a region that goes away: those before succeed, one fails, the rest is flushed, and nothing is written
-// after the de-registration has returned.
+// READs stream into a region that goes away: earlier ones succeed, one fails, the rest is flushed. Nothing is written after the
+// de-registration has returned.
 CONFORMANCE(TC_M12) {
   base_case t(c, n);
   const region landing = t.p.allocate(65536, IBV_ACCESS_LOCAL_WRITE);

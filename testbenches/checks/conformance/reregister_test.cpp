@@ -133,7 +133,7 @@ CONFORMANCE(TC_R15) {
   t.expect_denied([&] { return t.write(fresh, t.there.mr->rkey); }, IBV_WC_REM_ACCESS_ERR, fresh);
 }
 
-// With new keys: the old one is dead for every peer, whatever was changed and whichever QP used it last.
+// With new keys the old one is dead for every peer, whatever was changed and whichever QP used it last.
 TEST(conformance, TC_R18) {
   system_config renewing = world::one_node();
   renewing.nodes[0].driver.rereg_key = driver::rereg_key_policy::renew;
@@ -152,7 +152,7 @@ TEST(conformance, TC_R18) {
         std::set<std::uint32_t> keys{t.there.mr->rkey};
         for (const auto& change : changes) {
           const std::uint32_t old = t.there.mr->rkey;
-          EXPECT_EQ(t.write(t.there.mr->addr, old).status, IBV_WC_SUCCESS);  // it is in every cache
+          EXPECT_EQ(t.write(t.there.mr->addr, old).status, IBV_WC_SUCCESS);  // now the key is in every cache
           ASSERT_EQ(rereg(t, change.flags, t.p.pd, change.addr, change.addr ? 16384 : 0, change.access), 0);
           EXPECT_TRUE(keys.insert(t.there.mr->rkey).second);
           EXPECT_EQ(t.there.mr->lkey, t.there.mr->rkey);
@@ -187,8 +187,7 @@ CONFORMANCE(TC_R21) {
   EXPECT_EQ(ibv_dereg_mr(c, t.there.mr), 0);
 }
 
-// The adapter changes all or nothing and keeps the old key when it refuses; what becomes of the key then is the driver's
-// decision.
+// The adapter changes all or nothing and keeps the old key when it refuses; the key's fate is then the driver's decision.
 void fail_while_renewing(driver::failed_rereg_policy policy) {
   system_config renewing = world::one_node();
   renewing.nodes[0].driver.rereg_key = driver::rereg_key_policy::renew;

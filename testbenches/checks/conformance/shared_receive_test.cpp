@@ -1,4 +1,4 @@
-// Shared receive queues: TC-M21, and what the text around the table says of them [D.1, D.2].
+// Shared receive queues: TC-M21, and the text around the table [D.1, D.2].
 #include <array>
 #include <deque>
 #include <set>
@@ -129,8 +129,8 @@ TEST(conformance, an_srq_serves_several_qps) {
   });
 }
 
-// Two QPs with a CQ each by chance: now few receives are posted, now many, and completions are polled in any order, so that the
-// list of free slots soon jumps about. Each message lies where its receive says.
+// Two QPs with a CQ each at random: few or many receives are posted, and completions are polled in any order. The list of free
+// slots thus soon jumps about. Each message lies where its receive says.
 void jump_about(cpu& c, process_context& p, std::uint64_t seed) {
   random_stream chance(seed, "srq");
   constexpr std::uint32_t depth = 15;
@@ -149,7 +149,7 @@ void jump_about(cpu& c, process_context& p, std::uint64_t seed) {
   }
   std::uint64_t posted = 0;
   std::uint64_t sent = 0;
-  std::array<std::deque<std::uint64_t>, 2> under_way;  // what was sent, by QP
+  std::array<std::deque<std::uint64_t>, 2> under_way;  // sent messages, by QP
   std::set<std::uint64_t> used;
   for (int round = 0; round < 40; ++round) {
     while (posted - sent < depth && !chance.chance(0.2)) {
@@ -258,7 +258,7 @@ TEST(conformance, an_srq_tells_of_its_limit_once_and_of_the_last_wqe) {
   });
 }
 
-// A limit above the receives that are posted is reached when it is set, as on adapters.
+// A limit above the number of posted receives is reached when set, as on real adapters.
 CONFORMANCE(TC_H18) {
   process_context p(c, n);
   ibv_srq* srq = create_srq(c, p.pd);
@@ -291,7 +291,7 @@ CONFORMANCE(TC_H18) {
   EXPECT_EQ(ibv_destroy_srq(c, srq), 0);
 }
 
-// It grows, while receives are posted, used and given back: each takes the next message, and none is lost.
+// The SRQ grows while receives are posted, used and given back: each takes the next message, and none is lost.
 void grow_under_way(cpu& c, node& n, std::uint64_t seed) {
   random_stream chance(seed, "srq");
   process_context p(c, n);

@@ -1,4 +1,4 @@
-// The base set-up with an address-space object of some pages, tied to QP b, so that QP a's requests reach it.
+// The base set-up with an address-space object of some pages, tied to QP b and so reachable by QP a's requests.
 #pragma once
 
 #include "models/driver/verbs/x_verbs.h"
@@ -11,7 +11,7 @@ inline constexpr std::uint64_t page = 4096;
 struct space_case {
   space_case(cpu& c, node& n, std::uint64_t pages, unsigned space_flags = X_EXTEND)
       : space_case(c, n, pages, space_flags, true) {}
-  // Not tied to a QP.
+  // Makes a space that is not tied to a QP.
   space_case(cpu& c, node& n, std::uint64_t pages, unsigned space_flags, std::nullptr_t)
       : space_case(c, n, pages, space_flags, false) {}
 
@@ -22,9 +22,9 @@ struct space_case {
   int remove(std::uint64_t va, std::uint64_t bytes) {
     return x_deregister_part(base.c, p().context, r.key, va, bytes, &r, flags);
   }
-  // A WRITE and a READ at `va` reach `at`.
+  // Returns whether a WRITE and a READ at `va` reach `at`.
   bool reaches(std::uint64_t va, std::uint64_t at);
-  // A WRITE at `va` ends with REM_ACCESS_ERR; the QPs are brought back.
+  // Expects a WRITE at `va` to end with REM_ACCESS_ERR; the QPs are brought back.
   void denied(std::uint64_t va) { denied(va, r.key); }
   void denied(std::uint64_t va, std::uint32_t key);
 

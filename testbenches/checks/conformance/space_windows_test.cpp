@@ -1,4 +1,4 @@
-// Windows on address spaces: what they hold, and what goes with the connection [S7, S13, C.1].
+// Windows on address spaces: their holds, and their end with the connection [S7, S13, C.1].
 #include "testbenches/checks/conformance/space.h"
 #include "testbenches/checks/conformance/window.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr int bound_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-// A space of some pages that windows can be bound to, tied to a connection of its own: `peer` reaches it.
+// A space of some pages for binding windows, tied to a connection of its own: `peer` reaches it.
 struct bindable_space {
   bindable_space(cpu& thread, node& n, std::uint64_t pages) : c(thread), base(thread, n) {
     peer = p().create_qp();
@@ -115,7 +115,7 @@ TEST(conformance, TC_P26) {
   run_case([](cpu& c, node& n) { connection_goes(c, n, true); }, with_type_2a());
 }
 
-// The process ends as it is; run_case asks that it closes, and that nothing is left.
+// The process ends without clean-up; run_case checks the close, and the absence of leftovers.
 void ends_with_windows(cpu& c, node& n) {
   bindable_space t(c, n, 3);
   t.bound(IBV_MW_TYPE_2, t.r.start, t.owner);

@@ -80,7 +80,7 @@ CONFORMANCE(x_exchange) {
   t.denied(first.start);
 }
 
-// Frames that left a space, and what still moved there.
+// Frames that have left a space, and later DMA to them.
 class frames_that_left final : public dma_monitor {
  public:
   explicit frames_that_left(hcasim::host& h) : host_(h) { host_.observe_dma(this); }
@@ -104,8 +104,8 @@ class frames_that_left final : public dma_monitor {
   std::uint64_t late_ = 0;
 };
 
-// Other pages under the same VAs [S11]: a READ under way sees, packet by packet, the old pages and from some packet on the new
-// ones; once the call has returned, nothing moves in the old ones.
+// Other pages under the same VAs [S11]. A READ under way sees, packet by packet, the old pages and from some packet on the new
+// ones. Once the call has returned, nothing moves in the old ones.
 CONFORMANCE(TC_P30) {
   constexpr std::uint32_t bytes = 4 * page;
   space_case t(c, n, 1);
@@ -175,7 +175,7 @@ CONFORMANCE(TC_P30) {
   EXPECT_TRUE(t.reaches(above_va, above));
   EXPECT_TRUE(t.reaches(va + 3 * page, current + 3 * page));
   EXPECT_EQ(n.hca.command_unit.usage().table_bytes, before.table_bytes);
-  // A part of what leaves, or more than it, is an overlap.
+  // A part of the leaving segment, or more than it, is an overlap.
   const x_buffer less{t.p().memory.allocate(page), page};
   x_result r;
   EXPECT_EQ(x_exchange(c, t.p().context, whole.key, handle, {&less, 1}, &r, va), EINVAL);
@@ -183,7 +183,7 @@ CONFORMANCE(TC_P30) {
   t.denied(va);
 }
 
-// A window keeps the table that it was bound with.
+// A window keeps the table of its bind.
 CONFORMANCE(TC_P30_window) {
   base_case t(c, n);
   const x_buffer buffers[] = {{t.p.memory.allocate(page), page}, {t.p.memory.allocate(page), page}};
@@ -344,7 +344,7 @@ CONFORMANCE(TC_P16) {
   EXPECT_EQ(target_side.notices(), 51U);
 }
 
-// Counted where keys arrive: what a target is told and does not hold.
+// Counts key messages at the targets: keys that a target is told and does not hold yet.
 TEST(conformance, TC_P17) {
   const auto r = stream_of(100, {reuse_mode::kept_extend, reuse_mode::kept_remap, reuse_mode::whole, reuse_mode::reregister,
                                  reuse_mode::deregister});

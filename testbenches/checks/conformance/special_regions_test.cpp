@@ -1,5 +1,5 @@
-// Regions that are not registered user memory: fast-register (TC-M24 to TC-M26), null (TC-M16), physical (TC-T08), indirect
-// (TC-T09), the reserved L_Key (TC-K13); and the windows' keys of group TC-K.
+// Regions other than registered user memory. Fast-register (TC-M24 to TC-M26), null (TC-M16), physical (TC-T08), indirect
+// (TC-T09), the reserved L_Key (TC-K13). Also the windows' keys of group TC-K.
 #include <set>
 
 #include "firmware/abi/keys.h"
@@ -108,7 +108,7 @@ CONFORMANCE(TC_M16) {
   t.expect_denied([&] { return t.add(0x1000, null->rkey); }, IBV_WC_REM_ACCESS_ERR, t.there.addr);
 }
 
-// Its PD may go first, as with providers that make it without the kernel: the key goes with it.
+// A null region's PD may go first, as with providers that make the region without the kernel; the key goes with the PD.
 CONFORMANCE(a_null_region_does_not_hold_its_pd) {
   base_case t(c, n);
   ibv_pd* pd = ibv_alloc_pd(c, t.p.context);

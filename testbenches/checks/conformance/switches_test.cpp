@@ -123,7 +123,7 @@ TEST(conformance, switch_failed_rereg_keeps) {
        });
 }
 
-// The flags of x_register say the same for one space; TC-P08, TC-P09 and SUN10 test those.
+// The flags of x_register do the same for one space; TC-P08, TC-P09 and SUN10 test the flags.
 TEST(conformance, switch_x_policy) {
   with([](node_config& n) { n.driver.x_policy = driver::x_space_policy::remap; },
        [](cpu& c, node& n) {

@@ -1,4 +1,4 @@
-// UC: TC-A22, and what the text around the table says of it [D.1, D.2, C6.7].
+// UC: TC-A22, and the text around the table [D.1, D.2, C6.7].
 #include "testbenches/checks/conformance/transports.h"
 #include "models/driver/device/access.h"
 #include "models/driver/objects/objects.h"
@@ -131,7 +131,7 @@ TEST(conformance, uc_goes_to_sqe_and_back) {
     EXPECT_EQ(next_completion(c, t.p.cq, 10_ms)->status, IBV_WC_WR_FLUSH_ERR);
     EXPECT_EQ(t.p.state(t.a), IBV_QPS_SQE);
     EXPECT_EQ(t.p.state(t.b), IBV_QPS_RTS);
-    // It still receives.
+    // The QP in SQE still receives.
     ASSERT_EQ(post_receive(c, t.a, 5, {{t.there.addr + 8192, 64, t.there.mr->lkey}}), 0);
     EXPECT_EQ(complete(c, t.b, {.opcode = IBV_WR_SEND, .sges = {{t.here.addr, 64, t.here.mr->lkey}}}, &t.received).status,
               IBV_WC_SUCCESS);
@@ -150,7 +150,7 @@ TEST(conformance, uc_goes_to_sqe_and_back) {
   });
 }
 
-// Over a link that loses packets: no part of a message is reported, and what is reported is whole.
+// Over a lossy link: no part of a message is reported, and a reported message is whole.
 TEST(conformance, uc_reports_whole_messages_only) {
   system_config config = world::two_nodes();
   config.link.loss = 0.02;
@@ -201,8 +201,8 @@ TEST(conformance, uc_reports_whole_messages_only) {
   EXPECT_LT(whole, messages);
 }
 
-// On a slow link, `messages` of 8 KiB to a peer that answers nothing: none is complete before its last byte is on the wire, and
-// soon after that it is.
+// On a slow link, `messages` of 8 KiB go to a peer that answers nothing. None is complete before its last byte is on the wire,
+// and each is soon afterwards.
 void sends_complete_on_the_wire(ibv_qp_type type) {
   system_config slow = world::two_nodes();
   slow.link.rate = bit_rate{1e9};
@@ -244,8 +244,8 @@ TEST(conformance, ud_completes_when_its_last_byte_is_on_the_wire) {
   sends_complete_on_the_wire(IBV_QPT_UD);
 }
 
-// Packets on their way out when their QP is reset, or in error, have no QP later: the QP begins anew at once, and every request
-// of its new life completes once.
+// Packets on their way out when their QP is reset, or in error, belong to no QP later. The QP begins anew at once, and every
+// request of its new life completes once.
 TEST(conformance, a_reset_leaves_packets_on_their_way_out) {
   system_config slow = world::two_nodes();
   slow.link.rate = bit_rate{1e9};

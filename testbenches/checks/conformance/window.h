@@ -48,7 +48,7 @@ struct window_case : base_case {
   void expect_no_add(std::uint64_t va, std::uint32_t key) {
     expect_denied([&] { return add(va, key); }, IBV_WC_REM_ACCESS_ERR, there.addr);
   }
-  // A bind that fails puts its QP into ERR; both come back.
+  // Expects a failed bind, which puts its QP into ERR; brings both QPs back.
   void expect_refused(const ibv_wc& wc) {
     EXPECT_EQ(wc.status, IBV_WC_MW_BIND_ERR);
     EXPECT_EQ(p.state(b), IBV_QPS_ERR);

@@ -56,7 +56,7 @@ CONFORMANCE(a_window_says_what_it_is_bound_to) {
   EXPECT_EQ(hcax_query_mw(c, &stranger, &is), ENOENT);
 }
 
-// A program may write to the keys in its structs: what is destroyed is the object itself, and no other that the keys name.
+// A program may write to the keys in its structs: a destroy verb destroys the object itself, and never another one of that key.
 CONFORMANCE(what_is_destroyed_is_not_what_the_keys_name) {
   window_case t(c, n);
   ibv_mw* other = t.bound();
@@ -261,8 +261,8 @@ CONFORMANCE(TC_V24) {
   EXPECT_EQ(ibv_dereg_mr(c, r.mr), 0);
 }
 
-// The other way the specification allows [B4.1]: the region goes, and every access through what is left of its windows fails,
-// also when its index has a new owner.
+// The other way allowed by the specification [B4.1]: the region goes before its windows. Every access through these windows
+// then fails, also when the region's index has a new owner.
 TEST(conformance, TC_V24_switch_orphan_windows) {
   system_config s = world::one_node();
   s.nodes[0].hca.key_check.orphan_windows = true;

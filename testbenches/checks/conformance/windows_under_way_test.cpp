@@ -1,5 +1,5 @@
-// Accesses through a window while the region behind it goes: none touches memory that a returned call has taken away, be it by
-// a READ, a WRITE or an atomic, in the host's memory or a peer's [B4.1, S11, G1].
+// Accesses through a window while the region behind it goes [B4.1, S11, G1]. None touches memory taken away by a returned call:
+// no READ, WRITE or atomic, in the host's memory or a peer's.
 #include <cstdlib>
 
 #include "models/driver/verbs/x_verbs.h"
@@ -96,7 +96,7 @@ TEST(conformance, TC_V35_fast_region) {
   run_case([](cpu& c, node& n) { region_goes(c, n, IBV_WR_RDMA_READ, IBV_MW_TYPE_2, true); }, with_orphans());
 }
 
-// A region is re-registered no sooner than its windows have left it, and nothing is read where it was.
+// A region is re-registered no sooner than its windows are gone, and nothing is read at its old place.
 void region_moves(cpu& c, node& n) {
   window_case t(c, n);
   meetings m;
@@ -204,8 +204,8 @@ TEST(conformance, X20_with_accesses_through_windows_that_may_be_orphans) {
   run_case(peer_memory_goes, with_orphans(peer_node()));
 }
 
-// A window that is unbound, or bound to another segment, no longer holds its segment; accesses through it may be under way in
-// it when the segment goes. The segment lies in memory that answers late, so that they are.
+// A window after an unbind, or after a bind to another segment, no longer holds its segment. Accesses through it may still be
+// under way when the segment goes. The segment lies in slow memory to make this happen.
 enum class segment_end : std::uint8_t { removed, exchanged };
 void segment_goes(cpu& c, node& n, segment_end how, bool rebound) {
   window_case t(c, n);
@@ -277,8 +277,8 @@ TEST(conformance, TC_P29_orphan_windows) {
   run_case([](cpu& c, node& n) { segment_goes(c, n, segment_end::removed, true); }, with_orphans(late_peer_node()));
 }
 
-// Without tag memory the next region has the key of the one that is gone. The window over that key reaches the memory of the
-// region that is there, or none, and never that of the one that was [A10, E11].
+// Without tag memory the next region has the key of the previous one. The window over this key reaches the memory of the new
+// region, or none, and never that of the old one [A10, E11].
 TEST(conformance, TC_V36) {
   system_config s = with_orphans();
   s.nodes[0].hca.command_unit.tag_memory = false;

@@ -1,4 +1,4 @@
-// Group TC-D: requests with PSNs that were there before. What was executed is answered again, and nothing else [D2, O8d].
+// Group TC-D: requests with old PSNs. An executed request is answered again, and no other [D2, O8d].
 #include "testbenches/checks/conformance/base.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/forger.h"
@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint32_t mtu = 1024;
 constexpr std::uint32_t read_bytes = 3 * mtu + 100;
 
-// QP a has executed a READ of four packets at QP b, with PSNs 0x10 to 0x13; a 64 B WRITE 0x14 followed. What comes now is
+// QP a has executed a READ of four packets at QP b, with PSNs 0x10 to 0x13; a 64 B WRITE 0x14 followed. Later packets are
 // forged in the name of a.
 struct old_case : base_case {
   old_case(cpu& thread, node& n, forger& f, const qp_options& o = {}) : base_case(thread, n, o), wire(f), on(n) {}
@@ -255,7 +255,7 @@ void refused_read(bool repeated) {
     for (const packet_header& h : asked) EXPECT_EQ(h.psn, 0x11U) << "from the first that is missing";
     packet_header nak = f.header(wire::acknowledge, qp->qp_num, 0x13, 2);
     nak.syndrome = wire::nak_remote_access;
-    f.put(nak);  // of a PSN that was not sent
+    f.put(nak);  // with a PSN that was not sent
     c.spend(5_us);
     c.sync();
     EXPECT_EQ(p.state(qp), IBV_QPS_RTS);

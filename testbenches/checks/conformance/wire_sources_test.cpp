@@ -1,4 +1,4 @@
-// Group TC-A: who a packet comes from [D1].
+// Group TC-A: the source of a packet [D1].
 #include "testbenches/checks/conformance/transports.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/forger.h"
@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint16_t peer = 2;
 constexpr std::uint16_t other = 3;
 
-// A QP connected to one of LID 2 that is not there: all that comes is forged.
+// A QP connected to an absent one of LID 2: every incoming packet is forged.
 void run_alone(const qp_options& o, const std::function<void(cpu&, node&, forger&, process_context&, ibv_qp*, region)>& body) {
   world w(world::two_nodes());
   forger f(w.sys(), 0);

@@ -1,5 +1,5 @@
-// A program's view of a device that fails under it [E11]: its event, the end of its requests, the answers of its verbs, and the
-// objects that it can give back.
+// A failing device as a program sees it [E11]: its event, the end of requests, the results of verbs, the objects still to be
+// freed.
 #include "firmware/abi/pci_config.h"
 #include "testbenches/checks/conformance/base.h"
 

@@ -12,7 +12,7 @@ namespace {
 inline constexpr qp_options initiator{.type = IBV_QPT_XRC_SEND};
 inline constexpr qp_options target{.type = IBV_QPT_XRC_RECV};
 
-// A connection whose target takes from SRQs, each with a PD and a CQ of its own.
+// A connection whose target takes receives from SRQs, each with its own PD and CQ.
 struct shared_end {
   ibv_pd* pd = nullptr;
   ibv_cq* cq = nullptr;
@@ -83,7 +83,7 @@ struct xrc_case {
   ibv_qp* b = nullptr;
 };
 
-// One connection, two SRQs: each request names its own, whose PD judges and whose CQ completes.
+// One connection, two SRQs: each request names an SRQ, whose PD judges and whose CQ completes.
 CONFORMANCE(TC_H11) {
   xrc_case t(c, n);
   for (int round = 0; round < 3; ++round) {
@@ -130,7 +130,7 @@ CONFORMANCE(TC_H12) {
   EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR);
 }
 
-// An SRQ of another domain, a basic one, one that is not there, and one that has gone.
+// Wrong SRQs: of another domain, a basic one, one that never existed, and a destroyed one.
 CONFORMANCE(TC_H13) {
   xrc_case t(c, n);
   const ibv_xrcd_init_attr attr{0, true, false};
@@ -201,7 +201,7 @@ CONFORMANCE(TC_H14) {
   EXPECT_EQ(post(c, a, {.opcode = IBV_WR_SEND, .srqn = 1U << 24}), EINVAL);
 }
 
-// A receiver that is not ready, and a target that goes while a receive is its own: the SRQ has it back.
+// A receiver without a receive, and a target destroyed while it holds a receive: the SRQ gets the receive back.
 CONFORMANCE(TC_H15) {
   xrc_case t(c, n);
   const shared_end& e = t.ends[0];

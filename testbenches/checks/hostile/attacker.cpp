@@ -59,7 +59,7 @@ packet* attacker::next() {
     stop();
     return nullptr;
   }
-  // In bursts: nothing for a while, then several at once.
+  // Sends in bursts: nothing for a while, then several at once.
   if (random_.chance(0.3)) return nullptr;
   static constexpr attack choices[] = {attack::in_place,     attack::in_place,     attack::in_place, attack::in_place,
                                        attack::out_of_place, attack::out_of_place, attack::response, attack::response,
@@ -72,7 +72,7 @@ packet* attacker::next() {
     if (!p) continue;
     ++out_.sent[static_cast<std::size_t>(a)];
     if (++sent_ == most_ / 4) resident_ = resident_mib();
-    if (random_.chance(0.05)) {  // overtaken by what comes next
+    if (random_.chance(0.05)) {  // overtaken by the next packet
       held_.push_back(p);
       if (held_.size() <= most_held) continue;
       p = held_.front();
@@ -84,7 +84,7 @@ packet* attacker::next() {
   return last;
 }
 
-// Mostly one that hears what is sent, and answers.
+// Returns a random QP, mostly one that receives and answers.
 prey& attacker::some_prey() {
   const std::size_t first = random_.below(preys_.size());
   if (random_.chance(0.2)) return preys_[first];
@@ -135,7 +135,7 @@ packet* attacker::attack_with(attack a) {
 packet& attacker::anything() {
   prey& q = some_prey();
   if (random_.chance(0.4)) return response(q);
-  const auto before = std::tuple(q.expected, q.left, q.writing);  // it does not come as it is
+  const auto before = std::tuple(q.expected, q.left, q.writing);  // the packet will arrive in another form
   packet& p = request(q, random_.chance(0.5));
   std::tie(q.expected, q.left, q.writing) = before;
   return p;

@@ -1,4 +1,4 @@
-// The hostile peer: it hears what is sent to it, and sends whatever comes to its mind.
+// The hostile peer: observes incoming packets, and sends random ones.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct bait {
   std::uint32_t key = 0;
   std::uint64_t va = 0;
   std::uint64_t bytes = 0;
-  unsigned access = 0;  // of a key that is none any more: 0
+  unsigned access = 0;  // 0 = a dead key
   bool may_go = false;  // a peer may invalidate it
 };
 
@@ -52,7 +52,7 @@ class attacker {
   void aim(packet_header& h, const bait& b);
   void miss(packet_header& h, const bait& b);
   std::uint8_t choose_opcode(const prey& q, bool right);
-  // The ways that packets go: attacker_ways.cpp.
+  // Chooses the ways of packets: attacker_ways.cpp.
   [[nodiscard]] global_route way_to(const hca_gid& dest);
   packet& send_to(prey& q, packet_header h, bool right, std::uint32_t payload);
   packet& answer_to(const prey& q, packet_header h, std::uint32_t payload);

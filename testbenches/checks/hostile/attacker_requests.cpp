@@ -17,7 +17,7 @@ unsigned needs_of(std::uint8_t opcode) {
 
 }  // namespace
 
-// One that allows it, if there is one.
+// Chooses a bait with these rights, if there is one.
 const bait& attacker::choose_bait(unsigned needs) {
   const std::size_t first = random_.below(baits.size());
   for (std::size_t i = 0; i < baits.size(); ++i) {
@@ -27,7 +27,7 @@ const bait& attacker::choose_bait(unsigned needs) {
   return baits[first];
 }
 
-// Mostly one that may go.
+// Returns a key, mostly one that may be invalidated.
 std::uint32_t attacker::key_to_invalidate() {
   const std::size_t first = random_.below(baits.size());
   if (random_.chance(0.3)) return baits[first].key;
@@ -38,7 +38,7 @@ std::uint32_t attacker::key_to_invalidate() {
   return baits[first].key;
 }
 
-// A key and a place inside of what it reaches.
+// Sets a key and a place inside the key's range.
 void attacker::aim(packet_header& h, const bait& b) {
   h.rkey = b.key;
   const std::uint64_t most = is_read(h) ? longest_read : 3 * mtu;
@@ -58,7 +58,7 @@ void attacker::miss(packet_header& h, const bait& b) {
                                     : 1U << random_.below(random_.chance(0.5) ? 8 : 32);
   if (random_.chance(0.3)) h.va = (random_.chance(0.5) ? b.va : b.va + b.bytes - h.dma_length) + random_.below(5) - 2;
   if (random_.chance(0.05)) h.va = random_.next();
-  if (h.shape().atomic && random_.chance(0.3)) {  // of its word a part is there
+  if (h.shape().atomic && random_.chance(0.3)) {  // its word is only partly there
     h.va = (random_.chance(0.5) ? b.va - 1 : b.va + b.bytes - 1) & ~7ULL;
   } else if (h.shape().atomic && random_.chance(0.2)) {
     h.va += 1 + random_.below(7);
@@ -86,10 +86,10 @@ packet& attacker::repetition(prey& q) {
   return request(q, false);
 }
 
-// One of the last READs and atomics that have come, and mostly have been answered, as it was, or with one thing changed.
+// Sends one of the last arrived READs and atomics, mostly already answered, unchanged or with one thing changed.
 packet& attacker::variation(prey& q) {
   constexpr std::size_t last = 8;
-  const bool earlier = random_.chance(0.1);  // of an earlier life
+  const bool earlier = random_.chance(0.1);  // from an earlier life
   const bool answered = !earlier && random_.chance(0.7);
   const bool atomics = random_.chance(0.4);
   std::vector<const prey::arrival*> fetches;
@@ -125,7 +125,7 @@ packet& attacker::variation(prey& q) {
     case 5:
       h.source_lid = static_cast<std::uint16_t>(lid ^ 0xff00);
       break;
-    case 6: {  // as one that goes on there
+    case 6: {  // as a continuation there
       const bool behind = random_.chance(0.5);
       const auto packets = behind ? psns_of(h, 10) : 1 + static_cast<std::uint32_t>(random_.below(3));
       h.psn = psn_add(h.psn, packets);
@@ -136,7 +136,7 @@ packet& attacker::variation(prey& q) {
     case 7:
       lose_way(h, way);
       break;
-    default:  // as it was
+    default:  // unchanged
       break;
   }
   return wire_.make(h, 0, 0, way);
@@ -227,7 +227,7 @@ packet& attacker::request(prey& q, bool in_place) {
     }
     if (!right && random_.chance(0.2)) payload = static_cast<std::uint32_t>(random_.below(wire::max_payload + 1));
   }
-  if (in_place) {  // as if it were executed; answers put it right
+  if (in_place) {  // as if executed; answers correct it
     if (goes_on) {
       q.left -= std::min(q.left, payload);
     } else {

@@ -5,7 +5,7 @@
 
 namespace hcasim::kit {
 
-// The next response that it waits for, as it should be or with one thing wrong.
+// The next response for which the QP waits, correct or with one thing wrong.
 packet& attacker::due(prey& q) {
   const packet_header to = q.due.front();
   const bool atomic = to.shape().atomic;
@@ -57,7 +57,7 @@ packet& attacker::response(prey& q) {
     h.psn =
         psn_add(to.psn, static_cast<std::uint32_t>(random_.chance(0.7) ? random_.below(psns_of(to, 10)) : random_.below(8)));
     const std::uint32_t index = h.psn - to.psn;
-    if (is_read(to) && index < psns_of(to, 10) && random_.chance(0.6)) {  // the one that it waits for
+    if (is_read(to) && index < psns_of(to, 10) && random_.chance(0.6)) {  // the awaited one
       const std::uint32_t count = psns_of(to, 10);
       h.opcode = read_response(index, count);
       if (random_.chance(0.8)) payload = std::min(mtu, to.dma_length - index * mtu);

@@ -10,11 +10,11 @@ global_route attacker::way_to(const hca_gid& dest) {
           .hop_limit = static_cast<std::uint8_t>(random_.next())};
 }
 
-// A request: as its QP hears it, if it is to be right.
+// Sends a request; `right`: in the form that its QP accepts.
 packet& attacker::send_to(prey& q, packet_header h, bool right, std::uint32_t payload) {
   global_route way = way_to(victim_);
   h.global = q.type == IBV_QPT_UD ? random_.chance(0.5) : q.global;
-  // All packets of a message name the same; what WRITEs, READs and atomics reach is of the first one's PD.
+  // All packets of a message name the same SRQ; WRITEs, READs and atomics use the PD of the first SRQ.
   const bool keyed = h.shape().reth || h.shape().atomic;
   if (h.shape().first) q.srqn = q.srqns[keyed && (right || random_.chance(0.7)) ? 0 : random_.below(2)];
   h.srqn = q.srqn;

@@ -1,6 +1,6 @@
-// Any bytes as an exchange of packets with a whole adapter: each record of the input is a packet, for a QP that is being made,
-// in one of its states, or being destroyed. The shadow of memory judges; beside it a WRITE between two other QPs must succeed,
-// and in the end no packet is left over.
+// Any bytes as an exchange of packets with a whole adapter. Each record of the input is a packet for a QP being made, in one of
+// its states, or being destroyed. The shadow of memory judges. A WRITE between two other QPs must succeed meanwhile, and in the
+// end no packet is left over.
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -43,7 +43,7 @@ void expect(bool ok, const std::string& what) {
   std::abort();
 }
 
-// One system for all inputs: it is elaborated once. Its program waits for an input, and rests when it has dealt with it.
+// One system for all inputs, elaborated once. Its program waits for an input, and rests after each one.
 class exchange {
  public:
   exchange() : world_(config()), wire_(world_.sys(), 0) {
@@ -226,7 +226,7 @@ extern "C" const char* __asan_default_options() {  // NOLINT(bugprone-reserved-i
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static auto& all = *new exchange;  // it outlives the kernel
+  static auto& all = *new exchange;  // never deleted: must outlive the kernel
   if (size != 0) all.run({data, size});
   return 0;
 }

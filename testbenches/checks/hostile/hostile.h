@@ -1,9 +1,9 @@
-// A peer that breaks every rule, beside good traffic: packets well-formed but wrong, mutated, replayed, reordered, truncated
-// and too long, of every class of PSN; responses without a request; for QPs that are free, being made, in every state, being
-// destroyed. The victim makes and destroys its QPs, grants memory and takes it away all the while.
+// A peer that breaks every rule, beside good traffic. Its packets are well-formed but wrong, mutated, replayed, reordered,
+// truncated and too long, of every class of PSN. It also sends responses without a request. The target QPs are free, being
+// made, in every state, being destroyed. All the while the victim makes and destroys its QPs, grants memory and takes it away.
 //
-// A shadow of the victim's memory judges: not one byte is changed or shown outside a grant that held at that time; the good
-// traffic is complete, and at the end every pool is empty.
+// A shadow of the victim's memory judges: no byte is changed or shown outside a grant in force at the time. The good traffic is
+// complete, and at the end every pool is empty.
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@ inline constexpr std::array<const char*, 8> attack_names = {
     "replayed, of the hostile peer", "replayed, of the good peer"};
 
 struct hostile_options {
-  std::uint64_t packets = 100'000;  // of the hostile peer
-  std::uint32_t qps = 12;           // that it is the peer of
+  std::uint64_t packets = 100'000;  // packets of the hostile peer
+  std::uint32_t qps = 12;           // QPs of the victim with this peer
   ps apart = 1_us;                  // on average
-  std::uint64_t operations = 0;     // of the good traffic; 0 = one for ten packets
+  std::uint64_t operations = 0;     // operations of the good traffic; 0 = one for ten packets
   measured_parts parts{};
 };
 
@@ -34,14 +34,14 @@ struct hostile_outcome {
   bool ok = false;
   std::string problem;
   std::array<std::uint64_t, attack_names.size()> sent{};
-  std::uint64_t lives = 0;          // of the hostile peer's QPs
-  std::uint64_t changes = 0;        // of grants
-  std::uint64_t completions = 0;    // of the hostile peer's QPs
+  std::uint64_t lives = 0;          // lives of the hostile peer's QPs
+  std::uint64_t changes = 0;        // changes of grants
+  std::uint64_t completions = 0;    // completions of the hostile peer's QPs
   std::uint64_t moved = 0;          // bytes of the arena, by DMA
   std::uint64_t outside = 0;        // changed or touched where no grant allowed it
-  std::uint64_t shown = 0;          // in READ responses and requests to the hostile peer, each held against the shadow
-  std::uint64_t wrongly_shown = 0;  // of these
-  std::uint64_t misused = 0;        // moved or shown by a packet whose QP or key did not allow it
+  std::uint64_t shown = 0;          // bytes in READ responses and requests to the hostile peer, compared with the shadow
+  std::uint64_t wrongly_shown = 0;  // bytes of `shown` without a grant
+  std::uint64_t misused = 0;        // bytes moved or shown by a packet without the right of its QP or key
   double grown_mib = 0;             // the host's memory, in the last three quarters
   std::vector<std::string> left_over;
   random_outcome good;

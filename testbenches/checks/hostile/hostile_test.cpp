@@ -1,5 +1,5 @@
-// The hostile peer against systems of any size: 100 000 packets, and a few thousand against one whose resources are as few as
-// they can be, with a bad cable.
+// The hostile peer against systems of any size: 100 000 packets. A few thousand go against a system with the least resources
+// and a bad cable.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -55,7 +55,7 @@ TEST_P(hostile_seeds, of_a_meagre_system) {
 
 INSTANTIATE_TEST_SUITE_P(any, hostile_seeds, ::testing::Range<std::uint64_t>(100, 106));
 
-// The judge itself: it misses nothing that it is there for.
+// The judge itself: it finds every kind of violation.
 TEST(shadow, sees_what_no_grant_allowed) {
   EXPECT_EQ(run_forged(world::two_nodes(),
                        [](cpu& c, node& n, forger&) {

@@ -17,7 +17,7 @@ class hostile final : public testbench {
     k.time("apart", o_.apart, 1_ns, 1_ms, "time from one packet of the hostile peer to the next, on average");
     k.count("operations", o_.operations, 0, 1e12, "operations of the good traffic; 0: one for ten packets");
   }
-  // Few keys and QP numbers, so that each is used again and again; and what the firmware keeps of each is there soon.
+  // Few keys and QP numbers: each is reused again and again, and the firmware soon has records of all.
   void defaults(system_config& c) override {
     for (node_config& n : c.nodes) {
       n.hca.command_unit.log_mrs = 9;

@@ -1,5 +1,5 @@
-// Which keys let a peer do what, and when: kept by the software that gives them, beside the account of bytes. Two keys may
-// reach the same bytes, and the bytes do not tell which of them was used.
+// The rights of each key over time, kept by the software that grants keys, in addition to the account of bytes. Two keys may
+// reach the same bytes, and the bytes do not tell which key was used.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace hcasim::kit {
 
 class key_ledger {
  public:
-  // Rights are those of verbs (IBV_ACCESS_REMOTE_...).
+  // A grant; its rights are IBV_ACCESS_REMOTE_... of verbs.
   struct grant {
-    std::uint32_t key;  // as it is written, with all its 32 bits
+    std::uint32_t key;  // with all its 32 bits
     unsigned access;
     std::uint64_t va;
     std::uint64_t bytes;
@@ -28,25 +28,26 @@ class key_ledger {
     ps ended;  // its bytes are shown, or placed
   };
 
-  // From the order that gives it on. Which key it is, software may be told later than a peer can guess.
-  // `done`: when the order had completed.
+  // Enters a grant, valid from the time of the order. Software may learn the key later than a peer can guess it. `done`: the
+  // order's completion.
   void give(const grant& g, ps from, ps done);
-  // All that the key gave; at `until` taking it away has completed.
+  // Ends all grants of the key; `until`: completion of the revocation.
   void take(std::uint32_t key, ps until);
-  // It had been given by then, and has not been taken.
+  // Returns whether the key was granted by then, and has not been taken.
   [[nodiscard]] bool holds(std::uint32_t key, ps at) const;
-  // A peer may invalidate it, and no other one of its entry had been given later by then, as far as is remembered.
+  // Returns whether a peer may invalidate the key, and no other key of its entry was granted later by then, as far as
+  // remembered.
   [[nodiscard]] bool may_go(std::uint32_t key, ps at) const;
-  // A peer has invalidated it by a packet that came at `at`: it holds no more from some later time on, which is not known.
+  // Notes an invalidation by a peer's packet that came at `at`: the key ends at some later, unknown time.
   void invalidated(std::uint32_t key, ps at);
-  // Bytes were shown or placed by one of these; which one is not known.
+  // Notes bytes shown or placed by one of these uses; which one is unknown.
   void note(const std::vector<use>& any, std::uint64_t bytes);
 
-  // Bytes of uses that no key allowed at any time between their begin and their end.
+  // Returns the bytes of uses that no key allowed at any time between their begin and their end.
   [[nodiscard]] std::uint64_t misused() const;
 
  private:
-  static constexpr std::size_t remembered = 128;  // and all that hold
+  static constexpr std::size_t remembered = 128;  // in addition to all that hold
   struct entry {
     grant given;
     ps from;
@@ -60,7 +61,7 @@ class key_ledger {
              u.va - g.va <= g.bytes && u.bytes <= g.bytes - (u.va - g.va);
     }
   };
-  std::vector<entry> entries_;  // in the order in which they were given
+  std::vector<entry> entries_;  // in the order of the grants
   struct doubt {
     std::vector<use> any;
     std::uint64_t bytes;

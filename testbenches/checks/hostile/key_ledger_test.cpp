@@ -29,7 +29,7 @@ TEST(key_ledger, another_byte_of_the_key) {
 TEST(key_ledger, a_key_that_is_none_any_more) {
   key_ledger l;
   l.give({0x501, may_read, 90, 40}, 10_us, 10_us);
-  l.give({0x601, may_read, 90, 40}, 11_us, 11_us);  // of the same bytes
+  l.give({0x601, may_read, 90, 40}, 11_us, 11_us);  // for the same bytes
   l.take(0x501, 30_us);
   EXPECT_EQ(misused(l, 0x501, 29_us), 0U) << "when it had come the key was one";
   EXPECT_EQ(misused(l, 0x501, 31_us), 16U);

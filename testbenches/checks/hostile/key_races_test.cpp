@@ -1,8 +1,9 @@
-// Changes of a key forced into the middle of accesses through it: the packets of a WRITE, a READ, an atomic and a SEND_WITH_INV
-// arrive at every 5 ns of each change, on a good path, with packets lost and repeated, with repetitions in the air, and with
-// bits that go wrong in caches and ICM and TLPs that are repeated. From the moment that the change is complete no byte is read
-// or written, and no answer shows what its key did not [C6.8, D2, O7, O8c]. The same where regions go before their windows do
-// [B4.1], and behind an IOMMU whose translations the adapter keeps [E10]. HCASIM_FULL: these two with all that is in the air.
+// Changes of a key forced into the middle of accesses through it. The packets of a WRITE, a READ, an atomic and a SEND_WITH_INV
+// arrive at every 5 ns of each change. They come on a good path, with packets lost and repeated, and with repetitions in the
+// air. They also come with wrong bits in caches and ICM, and with replayed TLPs. Once the change is complete no byte is read or
+// written, and no response shows bytes outside its key [C6.8, D2, O7, O8c]. The same holds where regions go before their
+// windows [B4.1], and behind an IOMMU whose translations the adapter keeps [E10]. HCASIM_FULL: these two with all disturbances
+// of the path.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,8 +32,8 @@ enum class change : std::uint8_t {
   invalidate,
   free_window,
   orphan,       // the region of the window is de-registered
-  fast_orphan,  // and one that was registered fast
-  fast_local,   // of a region that is registered fast: LOCAL_INV
+  fast_orphan,  // the same for a fast-registered region
+  fast_local,   // LOCAL_INV of a fast-registered region
   fast_remote,  // SEND_WITH_INV, on another QP
   shrink,
   remap,
@@ -218,7 +219,7 @@ class race {
         EXPECT_EQ(bind_type_1(c_, control_, mw_, {whole_, 0, 0, 0}).status, IBV_WC_SUCCESS);
         break;
       case change::invalidate: {
-        // A request that was refused has put the QP into error, and the change is flushed: it may have been made or not.
+        // A refused request has put the QP into error, and the change is flushed: it may have been made or not.
         const ibv_wc_status status = local_inv(c_, qp_, key_).status;
         EXPECT_TRUE(status == IBV_WC_SUCCESS || status == IBV_WC_WR_FLUSH_ERR || status == IBV_WC_GENERAL_ERR) << status;
         if (status != IBV_WC_SUCCESS) {
@@ -268,7 +269,7 @@ class race {
         EXPECT_EQ(x_deregister_part(c_, p_.context, key_, handle_, &r), 0);
         break;
       }
-      case change::remap: {  // all of it is reached at other VAs then
+      case change::remap: {  // later accesses go to other VAs
         const x_buffer more{memory_.begin() + 9 * page, page};
         x_result r;
         EXPECT_EQ(x_reregister_add(c_, p_.context, key_, {&more, 1}, &r, x_any_va, X_REMAP), 0);
@@ -370,8 +371,8 @@ class race {
   std::uint64_t inbox_ = 0;
   std::uint64_t old_ = 0;
   std::uint64_t next_ = 0;
-  std::uint64_t va_ = 0;   // of the old memory, to the peer
-  std::uint32_t key_ = 0;  // of the accesses
+  std::uint64_t va_ = 0;   // VA of the old memory for the peer
+  std::uint32_t key_ = 0;  // key of the accesses
   std::uint32_t space_ = 0;
   std::uint32_t handle_ = 0;
   std::deque<shot> shots_;
@@ -400,7 +401,7 @@ void no_byte_after_the_change(change what, use how, air path, setting where) {
   EXPECT_EQ(run_forged(config_of(where, path),
                        [&](cpu& c, node& n, forger& f) {
                          race r(c, n, f, what, how, path, lead);
-                         // With losses twice: each time others are lost.
+                         // Losses twice: other packets are lost each time.
                          for (int sweep = path == air::lossy ? 2 : 1; sweep != 0; --sweep) {
                            ps until = r.run(0_ns);
                            for (ps at = step; at < until && !::testing::Test::HasFailure(); at += step) {

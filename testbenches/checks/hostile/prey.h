@@ -1,5 +1,4 @@
-// A QP of the victim that the hostile peer is, was or will be the peer of: what the peer knows of it, and what the victim has
-// allowed it.
+// A QP of the victim whose peer is, was or will be the hostile one: the peer's knowledge, and the victim's permissions.
 #pragma once
 
 #include <array>
@@ -13,8 +12,8 @@
 
 namespace hcasim::kit {
 
-// Multicast groups whose members the victim's QPs of UD are now and then: some differ in the GID alone, and their hashes do
-// not; some in the LID.
+// Multicast groups that the victim's UD QPs join and leave. Some differ in the GID alone, and have equal hashes; some differ in
+// the LID.
 inline constexpr std::size_t groups = 3;
 inline constexpr std::uint16_t group_lids[groups] = {0xc003, 0xc003, 0xc004};
 inline hca_gid group_gid(std::size_t i) {
@@ -26,7 +25,7 @@ inline hca_gid group_gid(std::size_t i) {
 inline std::uint8_t transport_of(ibv_qp_type type) {
   return type == IBV_QPT_RC ? wire::rc : type == IBV_QPT_UC ? wire::uc : type == IBV_QPT_UD ? wire::ud : wire::xrc;
 }
-// It acknowledges what it hears, or hears acknowledges.
+// Returns whether QPs of this type send or receive acknowledgements.
 inline bool is_reliable(ibv_qp_type type) {
   return type != IBV_QPT_UC && type != IBV_QPT_UD;
 }
@@ -44,7 +43,7 @@ struct shared_receives {
 
   std::uint32_t number;  // any: it is being made
   std::size_t domain;
-  bool granted;  // it is of the PD of the grants
+  bool granted;  // its PD is that of the grants
   ps until = never;
   std::deque<posted_receive> receives;
 };
@@ -53,21 +52,21 @@ struct prey {
   std::uint32_t qpn = 0;   // 0 = there is none
   std::uint32_t here = 0;  // its peer's, another one in each life; 0 = it has none
   ibv_qp_type type = IBV_QPT_RC;
-  bool granted = true;                   // it is of the PD of the grants; of an XRC target its SRQs are
-  bool global = false;                   // it sends with a GRH, and hears nothing without
-  std::size_t domain = 0;                // of an XRC target
-  std::array<std::uint32_t, 2> srqns{};  // of its domain: of the PD of the grants, and of another
-  std::uint32_t srqn = 0;                // of the message under way
+  bool granted = true;                   // its PD (an XRC target: its SRQs' PD) is that of the grants
+  bool global = false;                   // sends with a GRH, and drops packets without
+  std::size_t domain = 0;                // domain of an XRC target
+  std::array<std::uint32_t, 2> srqns{};  // SRQs of its domain: with the PD of the grants, and with another
+  std::uint32_t srqn = 0;                // SRQ of the message under way
   std::uint32_t expected = 0;            // PSN of the next request, as far as the answers tell
   std::uint32_t left = 0;                // bytes of the message under way
   bool writing = false;
-  bool broken = false;  // it has refused something, and is in error
+  bool broken = false;  // has refused a packet, and is in error
 
   // A packet that has reached its requester or responder.
   struct arrival {
     packet_header header;
     std::vector<std::byte> payload;
-    std::vector<std::byte> grh;  // as it is on the wire, if it has one
+    std::vector<std::byte> grh;  // as on the wire; empty = none
     ps at;
     std::uint32_t life;  // `here`
     ibv_qp_type type;
@@ -77,8 +76,8 @@ struct prey {
   std::deque<arrival> came;
   std::deque<arrival> firsts;         // packets of WRITEs, without payload: the others may come much later
   std::deque<packet_header> asked;    // its own requests, the last ones
-  std::deque<packet_header> fetches;  // and READs and atomics
-  std::deque<packet_header> due;      // of these, not answered yet
+  std::deque<packet_header> fetches;  // its own READs and atomics, the last ones
+  std::deque<packet_header> due;      // unanswered ones of `fetches`
   std::uint32_t due_index = 0;
 
   // The terms of a life: its peer, and its rights.
@@ -98,8 +97,7 @@ struct prey {
   region inbox;  // where its READs may go
   std::deque<posted_receive> receives;
 
-  // The bytes that READs and atomics have shown in this life, by the PSN of the answer: the rest, from there on, of one of
-  // these.
+  // The bytes shown by READs and atomics in this life, by the PSN of the response: the rest, from there on, of one of these.
   struct place {
     std::uint8_t opcode;
     std::uint32_t key;
@@ -132,7 +130,7 @@ struct prey {
     if (agreed.size() == 32) agreed.pop_front();
     agreed.push_back({here, access, from, never});
   }
-  // From the order that makes it one, until the order that ends it has completed.
+  // Makes the QP a member, from the order to join until the completed order to leave.
   void join(std::size_t group) {
     if (memberships.size() == 32) memberships.pop_front();
     memberships.push_back({group, never});
@@ -144,7 +142,7 @@ struct prey {
   }
   [[nodiscard]] bool connected() const { return here != 0 && !agreed.empty() && agreed.back().until == never; }
   [[nodiscard]] unsigned access() const { return connected() ? agreed.back().access : 0; }
-  // All that is agreed but the `newest`, and those when nothing is to be left.
+  // Ends all terms but the `newest` ones; newest 0 = all.
   void end_terms(std::size_t newest, ps at) {
     for (std::size_t i = 0; i + newest < agreed.size(); ++i) agreed[i].until = std::min(agreed[i].until, at);
   }

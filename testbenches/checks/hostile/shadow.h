@@ -1,9 +1,9 @@
-// The expected memory of a process, whichever packets it receives: a second account of every byte of an arena, kept by the
-// software that grants them alone.
+// The expected memory of a process, whatever packets it receives. A second account of every byte of an arena, kept by the
+// granting software alone.
 //
-// The value of a byte tells what it is: 01...... private, 00...... public (both follow from its address), 1....... sent by the
-// hostile peer. Outside grants all bytes are private; under a grant they are public until they are written. A burst that
-// touches a byte is held against the grants of its time, a READ response against what its READ may show.
+// The value of a byte tells its state: 01...... private, 00...... public (both follow from its address), 1....... sent by the
+// hostile peer. Outside grants all bytes are private; under a grant they are public until written. A burst is compared with the
+// grants of its time, a READ response with the bytes its READ may show.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +23,27 @@ class shadow {
     read = 1,
     write = 2,
     anything = 4
-  };  // anything: a peer that may write it, writes any value
+  };  // anything: a peer with the right to write writes any value
 
-  // The next `bytes` that the process allocates.
+  // Takes the next `bytes` allocated by the process as its arena.
   shadow(process_context& p, std::uint64_t bytes);
 
   [[nodiscard]] std::uint64_t begin() const { return arena_; }
   [[nodiscard]] std::uint64_t bytes() const { return state_.size(); }
-  // Before the order that grants it, beside the rights that there are; and when taking all of them away has completed.
+  // Adds rights, before the order to grant them; revoke removes all, when the revocation has completed.
   void grant(std::uint64_t va, std::uint64_t bytes, std::uint8_t rights);
   void revoke(std::uint64_t va, std::uint64_t bytes);
 
-  // A response with these bytes of [va, ...) leaves.
+  // Returns whether a response with these bytes of [va, ...) may leave.
   [[nodiscard]] bool may_show(std::uint64_t va, std::span<const std::byte> shown) const;
   [[nodiscard]] bool holds(std::uint64_t va, std::uint64_t bytes) const {
     return va >= arena_ && va - arena_ + bytes <= state_.size();
   }
   static bool is_public(std::byte b) { return (b & std::byte{0xc0}) == std::byte{0}; }
 
-  // Checks the whole arena, and every page outside it that DMA has written: no bytes of a hostile payload.
+  // Checks the whole arena, and every other page written by DMA, for bytes of a hostile payload.
   void check();
-  // Bytes found changed or touched where no grant allowed it, and the first of them.
+  // Returns the bytes found changed or touched without a grant; violation() describes the first one.
   [[nodiscard]] std::uint64_t violations() const { return violations_ + monitor_.violations(); }
   [[nodiscard]] std::string violation() const { return violation_.empty() ? monitor_.violation() : violation_; }
   [[nodiscard]] std::uint64_t bytes_moved() const { return monitor_.bytes_seen(); }

@@ -1,5 +1,5 @@
-// The program that is attacked: QPs whose peer is the hostile one come, go through every state and go; memory is granted and
-// taken away all the while, with whatever right, by registrations and by windows.
+// The attacked program. Its QPs with the hostile peer are made, go through every state and are destroyed. Memory is granted and
+// taken away all the while, with any right, by registrations and by windows.
 #pragma once
 
 #include <memory>
@@ -38,17 +38,17 @@ class victim {
     bool connected = false;
     ibv_ah* ah = nullptr;
     std::array<bool, groups> member{};
-    region inbox, receive, outbox;  // of each PD
+    region inbox, receive, outbox;  // one for each PD
   };
   // An SRQ of one of two domains, in each life of any PD, and the memory of its receives.
   struct shared_end {
     std::size_t domain = 0;
     ibv_srq* srq = nullptr;
-    bool granted = false;           // of the PD of the grants
-    std::array<region, 2> receive;  // as of the other PD, and as of that one
+    bool granted = false;           // its PD is that of the grants
+    std::array<region, 2> receive;  // buffers in the other PD, and in that of the grants
   };
   enum class kind : std::uint8_t { region, window, fast_region };
-  // Four pages, and what of them is granted.
+  // Four pages, and their granted part.
   struct ground {
     kind way = kind::region;
     std::uint64_t begin = 0;
@@ -74,7 +74,7 @@ class victim {
   void leave(std::size_t i, bool for_ever);
   void modify(lair& l);
   void change_access(lair& l);
-  // The rights of its QP: without room for READs and atomics there are none to these.
+  // Returns the rights of the lair's QP: without room for READs and atomics it has no rights for them.
   [[nodiscard]] static unsigned effective(const lair& l) {
     constexpr unsigned fetches = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     return l.options.access & ~(l.options.read_depth == 0 ? fetches : 0U);
@@ -115,7 +115,7 @@ class victim {
   std::vector<ground> grounds_;
   std::array<ibv_xrcd*, 2> domains_{};
   std::array<shared_end, 4> ends_{};
-  // Keys of a QP that the hostile peer is not the peer of, and that comes and goes.
+  // Keys of a QP with another peer, which is made and destroyed now and then.
   ibv_qp* tied_ = nullptr;
   ibv_mw* tied_window_ = nullptr;
   ibv_mr* tied_region_ = nullptr;

@@ -74,7 +74,7 @@ void victim::change(ground& g) {
   }
 }
 
-// The bytes stay granted, by another key: only the old key tells that it is none any more.
+// The bytes stay granted, by another key: only the old key shows a use after its end.
 void victim::hand_over(ground& g) {
   const ps order = now();
   ibv_mr* const next = ibv_reg_mr(c_, p_.pd, g.va, g.bytes, static_cast<int>(g.access | IBV_ACCESS_LOCAL_WRITE));
@@ -93,7 +93,7 @@ void victim::change_window(ground& g) {
   ground fresh = g;
   if (g.bytes == 0 || random_.chance(0.4)) {
     choose(fresh);
-    if (g.bytes != 0) {  // beside what is bound, so that each has its time
+    if (g.bytes != 0) {  // next to bound memory, so that each has its time
       fresh.va = g.va > g.begin + slot_bytes / 2 ? g.begin : g.begin + slot_bytes - page;
       fresh.bytes = g.va > g.begin + slot_bytes / 2 ? page : g.va + g.bytes <= fresh.va ? page : 0;
     }
@@ -113,7 +113,7 @@ void victim::change_window(ground& g) {
   if (g.bytes != 0) set_bait(g, g.mw->rkey, order);
 }
 
-// A region whose key stays, and which is free between two registrations: for a while, or for no longer than a READ takes.
+// A region with a constant key, invalid between two registrations: for a while, or for no longer than a READ takes.
 void victim::change_fast_region(ground& g) {
   const ground before = g;
   const bool comes_back = g.bytes != 0 && random_.chance(0.5);

@@ -1,4 +1,4 @@
-// QPs whose peer is the hostile one.
+// QPs with the hostile peer.
 #include "testbenches/checks/hostile/victim.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ constexpr ibv_gid gid_of(const hca_gid& g) {
 
 }  // namespace
 
-// Mostly one that is of no use as it is.
+// Returns a random lair, mostly a useless one (not connected, or broken).
 std::size_t victim::some_lair() {
   const std::size_t first = random_.below(lairs_.size());
   if (random_.chance(0.5)) return first;
@@ -70,7 +70,7 @@ void victim::make_qp(std::size_t i) {
   q.begin(l.qp->qp_num, peers_++, static_cast<std::uint32_t>(random_.next()) & wire::psn_mask);
 }
 
-// The hostile peer is told first: what it sends comes before, between and behind the changes of state.
+// The hostile peer is told first: its packets come before, between and behind the changes of state.
 void victim::connect(std::size_t i) {
   lair& l = lairs_[i];
   c_.sync();
@@ -101,10 +101,10 @@ void victim::leave(std::size_t i, bool for_ever) {
   prey& q = witness_.preys[i];
   q.end_terms(0, now());
   q.receives.clear();
-  if (for_ever) q.here = 0;  // it goes on sending to the number
+  if (for_ever) q.here = 0;  // the peer goes on sending to the number
 }
 
-// Whether a change is possible depends on what the hostile peer has made of the QP.
+// A change may fail: its success depends on the hostile peer's effect on the QP.
 void victim::modify(lair& l) {
   ibv_qp_attr a{};
   int what = IBV_QP_STATE;
@@ -151,7 +151,7 @@ void victim::post_sends(lair& l) {
       IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_READ,          IBV_WR_RDMA_READ,          IBV_WR_SEND,
       IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_RDMA_WRITE_WITH_IMM};
   static constexpr ibv_wr_opcode unreliable[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM};
-  if (l.options.type == IBV_QPT_XRC_RECV) return;  // it only hears
+  if (l.options.type == IBV_QPT_XRC_RECV) return;  // an XRC target does not send
   const bool asks = is_reliable(l.options.type);
   const bool fetching = random_.chance(0.5);
   for (std::uint64_t n = 1 + random_.below(6); n != 0; --n) {
@@ -176,7 +176,7 @@ void victim::post_sends(lair& l) {
       r.ah = l.ah;
       r.qpn = witness_.preys[static_cast<std::size_t>(&l - lairs_.data())].here;
     }
-    if (post(c_, l.qp, r) != 0) return;  // it is full, or not in RTS
+    if (post(c_, l.qp, r) != 0) return;  // the queue is full, or the QP not in RTS
   }
 }
 
@@ -193,7 +193,7 @@ void victim::post_receives(Queue* queue, const region& at, std::deque<posted_rec
   }
 }
 
-// A target has none of its own; those of its domain get some.
+// An XRC target has no receives of its own; the SRQs of its domain get some.
 void victim::post_receives(lair& l) {
   const auto i = static_cast<std::size_t>(&l - lairs_.data());
   if (l.options.type != IBV_QPT_XRC_RECV) return post_receives(l.qp, l.receive, witness_.preys[i].receives);
@@ -214,7 +214,7 @@ ibv_qp* victim::target(std::size_t domain) {
   return ibv_create_qp_ex(c_, p_.context, &init);
 }
 
-// Until it is out of the group packets may come, and from the order that makes it a member on.
+// Packets may come until the QP has left the group, and from the order to join on.
 void victim::change_membership(lair& l, std::size_t group) {
   prey& q = witness_.preys[static_cast<std::size_t>(&l - lairs_.data())];
   const ibv_gid gid = gid_of(group_gid(group));

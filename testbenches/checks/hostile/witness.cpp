@@ -31,7 +31,7 @@ bool is_send(const packet_header& h) {
   return op <= wire::send_only_imm || op == wire::send_last_inv || op == wire::send_only_inv;
 }
 
-// The bytes of `r` are those of the payload from `offset` on.
+// Returns whether the bytes of `r` equal the payload from `offset` on.
 bool holds(const prey::arrival& a, std::uint64_t offset, const dma_request& r) {
   return offset <= a.payload.size() && r.bytes <= a.payload.size() - offset &&
          std::equal(r.data, r.data + r.bytes, a.payload.begin() + static_cast<std::ptrdiff_t>(offset));
@@ -39,7 +39,7 @@ bool holds(const prey::arrival& a, std::uint64_t offset, const dma_request& r) {
 bool holds_anywhere(const prey::arrival& a, const dma_request& r) {
   return std::search(a.payload.begin(), a.payload.end(), r.data, r.data + r.bytes) != a.payload.end();
 }
-// Likewise of a datagram from `offset` of its receive on, which begins with the room of a GRH.
+// Returns the same for a datagram, from `offset` of its receive on; the receive begins with the room of a GRH.
 bool holds_datagram(const prey::arrival& a, std::uint64_t offset, const dma_request& r) {
   if (offset >= wire::grh_bytes) return holds(a, offset - wire::grh_bytes, r);
   return offset + r.bytes <= a.grh.size() &&
@@ -95,7 +95,7 @@ void witness::note(bool ok, std::uint64_t& count, std::uint64_t bytes, const cha
   if (violation_.empty()) violation_ = what;
 }
 
-// To its LID, and to its GID if the packet names one; or a datagram that says all that makes it one of a group.
+// Returns whether the packet has the victim's LID, and its GID if it has a GRH, or is a complete multicast datagram.
 bool witness::for_victim(const packet& p) const {
   const packet_header& h = p.header;
   if (h.dest_lid == victim_) return !h.global || p.grh.dest == gid_;
@@ -121,13 +121,13 @@ void witness::came(const packet& p) {
   }
 }
 
-// The PD that judges its keys is that of the grants: the QP's, or that of an SRQ that there was in the domain of the target.
+// Keys are judged by the PD of the grants: the QP's, or that of an SRQ existing at the time in the target's domain.
 bool witness::reaches(const prey& q, const arrival& a) const {
   if (a.type != IBV_QPT_XRC_RECV) return q.granted;
   return std::any_of(srqs.begin(), srqs.end(), [&](const shared_receives& s) { return s.granted && is_named(s, q, a); });
 }
 
-// By the port and its QP: it is of the partition, from the peer, and the QP had the right at some time since.
+// Returns whether port and QP admit the packet: right partition, from the peer, and the QP had the right at some time since.
 bool witness::admitted(const prey& q, const arrival& a, unsigned access) const {
   const packet_header& h = a.header;
   const bool datagram = a.type == IBV_QPT_UD;
@@ -186,7 +186,7 @@ void witness::placed(const dma_request& r, std::uint64_t va) {
           if (va >= h.va && holds(a, va - h.va, r)) use(a, h, IBV_ACCESS_REMOTE_WRITE, h.dma_length);
           continue;
         }
-        for (const arrival& first : q.firsts) {  // of its message
+        for (const arrival& first : q.firsts) {  // the first packet of its message
           const packet_header& f = first.header;
           if (first.life != a.life || f.srqn != h.srqn || va < f.va || va - f.va >= f.dma_length) continue;
           if (psn_distance(f.psn, h.psn) != static_cast<std::int64_t>((va - f.va) / mtu)) continue;
@@ -216,7 +216,7 @@ bool witness::received(const prey& q, const arrival& a, const dma_request& r, st
   });
 }
 
-// A response to what the QP has asked for. What READs bring ends where the inbox does.
+// Returns whether the packet is a response to the QP's own request. READ responses must end inside the inbox.
 bool witness::responds(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const {
   const packet_header& h = a.header;
   const std::uint8_t op = kind_bits(h.opcode);
@@ -261,8 +261,8 @@ std::vector<witness::cause> witness::causes(prey& q, const packet& p) {
   return all;
 }
 
-// Bytes that are shown for the first time are the next ones; behind them, bytes may come again that were shown there, or fewer
-// of them. The first packet that can have caused an answer is taken to have done it.
+// Bytes shown for the first time must be the next ones. Behind them, bytes already shown there may come again, or fewer of
+// them. The first possible cause of an answer counts as its cause.
 void witness::shows(prey& q, const packet& p) {
   const std::uint32_t psn = p.header.psn;
   const std::uint64_t bytes = p.header.shape().atomic_ack ? 8 : p.payload;
@@ -281,7 +281,7 @@ void witness::shows(prey& q, const packet& p) {
                           [&](const prey::place& ran) { return ran.has(c.what); });
     }
     if (c.index == 0) return false;
-    prey::place part = c.what;  // of a READ that goes on
+    prey::place part = c.what;  // the READ goes on
     part.va -= mtu;
     return first == q.shown.end() || std::none_of(first->second.begin(), first->second.end(),
                                                   [&](const prey::place& ran) { return ran.has(part) && ran.end == part.end; });

@@ -1,6 +1,6 @@
-// The record of rights. Bytes that DMA is asked to place in guarded memory, and answers that leave, are held against the
-// packets that have come: one of them must have caused it, and been allowed to - by its QP, whose peer it came from, and by its
-// key. The content of a packet is read here from the wire; the adapter is asked nothing.
+// The record of rights. Bytes placed by DMA in guarded memory, and leaving responses, are compared with the packets that have
+// come. One packet must be the cause, with the right of its QP, whose peer sent it, and of its key. The content of a packet is
+// read here from the wire, without asking the adapter.
 #pragma once
 
 #include <string>
@@ -22,25 +22,25 @@ inline std::uint8_t read_response(std::uint32_t index, std::uint32_t count) {
 
 class witness {
  public:
-  static constexpr std::uint16_t lid = 0x5aa5;  // of the hostile peer: many bits from those of the others
+  static constexpr std::uint16_t lid = 0x5aa5;  // LID of the hostile peer, many bits different from other LIDs
   static constexpr std::uint32_t qkey = 0x11111111;
   static constexpr std::uint32_t mtu = 1024;
 
-  // `frames`: the pages of what is guarded.
+  // `frames`: the pages of guarded memory.
   witness(hcasim::system& s, const shadow& memory, const virtual_memory& frames);
 
   std::vector<prey> preys;
-  std::deque<shared_receives> srqs;  // those that there are, and the last ones that there were
+  std::deque<shared_receives> srqs;  // the existing ones, and the last destroyed ones
   key_ledger keys;
 
   [[nodiscard]] std::uint64_t bytes_shown() const { return shown_; }
   [[nodiscard]] std::uint64_t wrongly_shown() const { return wrongly_shown_; }
-  // Bytes, so far: of some more it is not known yet whether a key allowed it.
+  // Returns the bytes of violations so far; keys may still add some, while it is unknown whether a key allowed them.
   [[nodiscard]] std::uint64_t seen() const { return wrongly_shown_ + misused_; }
   [[nodiscard]] std::uint64_t misused() const { return misused_ + keys.misused(); }
-  // The first of these.
+  // Returns the first violation.
   [[nodiscard]] std::string violation() const;
-  // Its software is told that a peer has invalidated a key.
+  // Reports that software was told of a key's invalidation by a peer.
   void invalidated(std::uint32_t qpn, std::uint32_t key);
 
  private:
@@ -57,10 +57,10 @@ class witness {
   [[nodiscard]] bool reaches(const prey& q, const arrival& a) const;
   [[nodiscard]] bool received(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
   [[nodiscard]] bool responds(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
-  // A READ or an atomic that may have been answered so, and what this answer shows of it.
+  // A READ or an atomic as the possible cause of a response, and the part shown by this response.
   struct cause {
     arrival* by;
-    std::uint32_t index;  // of the response
+    std::uint32_t index;  // index of the response
     prey::place what;
   };
   std::vector<cause> causes(prey& q, const packet& p);

@@ -7,7 +7,7 @@ namespace hcasim::icm {
 namespace {
 
 constexpr std::uint64_t page = 4096;
-constexpr std::uint64_t middle = 3 * page;  // of a buffer of 9 pages: what is registered
+constexpr std::uint64_t middle = 3 * page;  // begin of the registered part in a buffer of 9 pages
 constexpr std::uint64_t middle_bytes = 3 * page;
 constexpr std::uint64_t whole_bytes = 9 * page;
 constexpr std::uint32_t step = 1500;  // bytes of a message: two packets

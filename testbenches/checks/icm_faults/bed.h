@@ -1,5 +1,5 @@
-// Two pairs of QPs on one adapter: the entries of one, the victim, are damaged in ICM while both work; the other, the
-// bystander, must not notice. Caches are so small that each pair's work drives the other's entries out of them.
+// Two pairs of QPs on one adapter. The entries of the victim pair are damaged in ICM while both work; the bystander pair must
+// not notice. Caches are so small that each pair's work evicts the other's entries.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ struct place {
 // QPs a (sends) and b (receives) with a CQ and buffers of their own.
 struct pair {
   ibv_cq* cq = nullptr;
-  ibv_srq* srq = nullptr;  // of b, or none
+  ibv_srq* srq = nullptr;  // the SRQ of b; null = none
   ibv_qp* a = nullptr;
   ibv_qp* b = nullptr;
   region from;
@@ -59,17 +59,17 @@ class bed {
 
   // `psn`: where both ends begin.
   pair make_pair(bool shared, bool with_space, std::uint32_t psn = 0x10);
-  // Returns the place of the victim's entry; nothing of a table that it has not.
+  // Returns the place of the victim's entry; none for a table without one.
   place find(const pair& v, table t);
 
-  // Each work request in turn, waited for no longer than `patience`. How many ended well, with the right bytes.
+  // Executes each work request in turn, each for at most `patience`; returns how many ended well, with the right bytes.
   unsigned work(pair& v, unsigned rounds, ps patience = 40_ms);
-  static constexpr unsigned operations = 5;  // of one round; with a space one more
+  static constexpr unsigned operations = 5;  // requests of one round; with a space one more
 
   void flip(std::uint64_t address, std::uint64_t bit);
   [[nodiscard]] bool guards_intact(const pair& v);
   std::vector<ibv_async_event> events();
-  // A statistic of the DMA engine, which checks ICM.
+  // Returns a statistic of the DMA engine, which checks ICM.
   [[nodiscard]] double counted(const char* name) const;
 
   process_context p;

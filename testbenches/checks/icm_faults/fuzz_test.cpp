@@ -1,5 +1,5 @@
-// Bits of every table flip under load, with each integrity code. Whatever they are: no crash, no hang, the other QPs' work goes
-// on, and with a code no byte moves outside a grant and nothing goes wrong unnoticed. The normal form draws bits, HCASIM_FULL=1
+// Bits of every table flip under load, with each integrity code. No flip causes a crash or a hang, and the other QPs' work goes
+// on. With a code no byte moves outside a grant and nothing goes wrong unnoticed. The normal form draws bits, HCASIM_FULL=1
 // takes all of them.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr std::array outcome_names{"masked", "corrected", "contained", "lost"};
 struct strike {
   table where;
   std::uint64_t bit;
-  bool two;  // and another one of the same 32-bit word
+  bool two;  // another bit of the same 32-bit word as well
 };
 
 // Returns whether the bit is of an address in a context, which only a code protects.
@@ -59,7 +59,7 @@ class fuzz {
  public:
   fuzz(cpu& c, node& n, icm_check check) : b_(c, n), check_(check), bystander_(b_.make_pair(false, true, 0x400000)) {}
 
-  // False = nothing can be said of what comes later in this world.
+  // Strikes once; returns false when later results in this world tell nothing.
   bool strike_once(const strike& s) {
     pair v = b_.make_pair(s.where == table::srqc,
                           s.where == table::space_mrc || s.where == table::extents || s.where == table::space_pte);

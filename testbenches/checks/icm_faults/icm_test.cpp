@@ -1,4 +1,4 @@
-// One entry that cannot be believed: what needed it fails and says so; the rest of the adapter goes on.
+// One damaged entry: its user fails and reports the fault; the rest of the adapter goes on.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct damage {
   bool shared;  // the victim receives from an SRQ
   std::size_t offset;
   std::vector<unsigned> bits;  // from there on
-  int event;                   // what software hears; -1 = completions tell enough
+  int event;                   // the event for software; -1 = completions tell enough
 };
 
 #define AT(type, field) offsetof(struct type, field)
@@ -93,7 +93,7 @@ TEST_P(one_bad_entry, fails_what_needed_it_and_nothing_else) {
     EXPECT_EQ(heard, d.event != none ? 1 : 0) << "once";
     EXPECT_TRUE(b.guards_intact(victim));
     EXPECT_TRUE(b.guards_intact(bystander));
-    // Commands: what is not damaged can be made and goes away; what is damaged says so.
+    // Commands: undamaged objects can be made and destroyed; damaged ones give an error.
     pair later = b.make_pair(d.shared, false);
     EXPECT_EQ(b.work(later, 1), bed::operations);
     EXPECT_EQ(ibv_destroy_qp(c, later.a), 0);
@@ -124,7 +124,7 @@ struct first_fetch {
   std::size_t offset;
   unsigned bit;
   icm_check check;
-  const char* counted;  // by the DMA engine
+  const char* counted;  // statistic of the DMA engine
   bool works;
 };
 

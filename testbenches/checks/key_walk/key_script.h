@@ -1,5 +1,5 @@
-// A sequence of orders to the protection model of a whole system: what rapidcheck makes, what a failing test prints, and what
-// can be run again. One line an order: its name and its numbers, which are taken modulo whatever they choose from.
+// A sequence of orders to the protection model of a whole system: made by rapidcheck, printed by a failing test, ready to run
+// again. One line for each order: its name and its numbers, each modulo the number of choices.
 #pragma once
 
 #include <array>

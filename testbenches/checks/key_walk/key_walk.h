@@ -15,14 +15,14 @@ namespace hcasim::testing {
 
 struct walk_options {
   bool racing = false;
-  std::uint64_t seed = 1;  // of the timing, when racing
+  std::uint64_t seed = 1;  // seed of the timing, when racing
 };
 
 struct walk_result {
   std::string problem;  // empty = the system and the oracle agree
   std::uint64_t granted = 0;
   std::uint64_t denied = 0;
-  std::uint64_t changes = 0;  // that took effect
+  std::uint64_t changes = 0;  // changes that took effect
   std::uint64_t refused = 0;
   std::uint64_t responses = 0;  // packets of READs that the owner's adapter sent
   std::uint64_t touched = 0;    // bytes of the owner's memory, by DMA
@@ -30,7 +30,7 @@ struct walk_result {
 
 // Elaborates a system: once in a process.
 walk_result walk(const system_config& config, const std::vector<key_step>& script, const walk_options& o = {});
-// The system of a walk: two nodes, and an answer to a SEND_WITH_INV that fails.
+// Returns the system of a walk: two nodes, and a NAK (remote access error) as the response to a failed SEND_WITH_INV.
 system_config walk_config();
 
 }  // namespace hcasim::testing

@@ -1,5 +1,5 @@
-// Watches the packets of an adapter on their way to and from the fabric: whether READ responses carry just what was asked for,
-// and whether anything follows a NAK that denied an access.
+// Watches the packets of an adapter to and from the fabric. READ responses must carry just the requested bytes, and nothing may
+// follow a NAK that denied an access.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class packet_monitor {
   packet_monitor(const packet_monitor&) = delete;
   packet_monitor& operator=(const packet_monitor&) = delete;
 
-  // A connection begins, or begins anew.
+  // Begins a connection, or begins it anew.
   void connected(std::uint32_t qpn, std::uint32_t peer) {
     peers_[qpn] = peer;
     connections_[peer] = {};

@@ -1,6 +1,6 @@
-// Peer memory at random: registrations over one arena of a GPU's memory, windows on them, accesses through live and dead keys,
-// and the owner taking memory away between two accesses and in the middle of them. Every verdict is held against a list of what
-// was granted, and the monitor at the device's port sees that no byte outside is touched.
+// Peer memory at random: registrations over one arena of a GPU's memory, windows on them, accesses through live and dead keys.
+// The owner takes memory away between two accesses and in the middle of them. Every verdict is compared with a list of grants.
+// The monitor at the device's port checks that no byte outside is touched.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct grant {
   bool live = true;
 };
 
-// The arena is made of blocks, each an allocation that may go and be made anew.
+// The arena is made of blocks, each an allocation that may be freed and made again.
 class peer_walk {
  public:
   peer_walk(cpu& c, node& n, std::uint64_t seed)
@@ -81,7 +81,7 @@ class peer_walk {
     ASSERT_NE(b.va, 0U);
     watch();
   }
-  // Watches the bytes that may be touched: those of live grants, or none.
+  // Watches the bytes of live grants; others must not be touched.
   void watch() {
     monitors_.clear();
     monitors_.push_back(std::make_unique<grant_monitor>(n_.peer(0), 0, arena, [](std::uint64_t at) { return at; }));
@@ -218,7 +218,7 @@ class peer_walk {
     settle();
   }
 
-  static constexpr std::uint64_t arena = 4_MiB;  // of the device's memory, from 0 on
+  static constexpr std::uint64_t arena = 4_MiB;  // bytes of the device's memory, from 0 on
   base_case t_;
   node& n_;
   peer::memory_owner gpu_;

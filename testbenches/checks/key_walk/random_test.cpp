@@ -1,6 +1,5 @@
-// The whole system against the oracle: random sequences through the verbs API, one order after the other and racing, on roomy
-// and on tiny resources, on good and on bad links. A sequence that fails shrinks to a short script, which is printed; run it
-// again with
+// The whole system against the oracle: random sequences through the verbs API, one order after the other and racing. Resources
+// are roomy or tiny, links good or bad. A failing sequence shrinks to a short script, which is printed; run it again with
 //   HCASIM_KEY_SCRIPT=FILE random_test --gtest_filter=KeyWalk.Replay
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

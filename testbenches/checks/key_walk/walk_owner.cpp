@@ -1,4 +1,4 @@
-// The order of things: one step after the other, answers of the peer, what is compared.
+// The walk itself: one step after the other, the peer's answers, the comparisons.
 #include "testbenches/checks/key_walk/walk_owner.h"
 
 namespace hcasim::testing {

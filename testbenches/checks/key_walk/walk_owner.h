@@ -27,7 +27,7 @@ class walk_owner {
     std::uint64_t start = 0;  // first VA, as the key is used
     std::uint64_t length = 0;
     std::uint64_t host = 0;        // where `start` lies
-    oracle::rights remote;         // of the peer, while it exists: a window while it is bound
+    oracle::rights remote;         // of the peer, while the thing exists (a window: while bound)
     bool pinned_writable = false;  // a region that was pinned for reading cannot be made writable in place
     ibv_mr* mr = nullptr;
     ibv_mw* mw = nullptr;
@@ -50,26 +50,26 @@ class walk_owner {
   void create_lane(std::uint32_t i);
   void create_object(std::uint32_t i);
 
-  // When racing: the peer uses what is about to change, on every lane that is free but the one that changes it.
+  // Uses the object about to change, when racing: the peer accesses it on every free lane but the changing one.
   void besiege(std::uint32_t i, std::uint32_t not_on = lanes);
   void take(const key_step& k);
   static oracle::rights rights_of(std::uint32_t bits);
   static int flags_of(const oracle::rights& r);
   static std::uint32_t key_of(const thing& t, bool stale) { return stale ? ibv_inc_rkey(t.key) : t.key; }
 
-  // Before an order that may grant memory, and after one that is complete.
+  // Notes memory before an order for a grant; changed() follows the completed order.
   void may_grant(std::uint64_t host, std::uint64_t bytes);
   void changed(bool took_effect);
-  // To the peer; what the owner does itself is granted while it does it.
+  // Allows the peer's accesses at the monitor; the owner's own accesses are allowed while they run.
   void show_grants();
-  // Notes what an access under way may find now.
+  // Notes the verdicts possible now for an access under way.
   void see(lane_state& l);
   void register_region(std::uint32_t i, const oracle::rights& r, std::uint32_t first, std::uint32_t length);
   void deregister(std::uint32_t i);
   void reregister(std::uint32_t i, oracle::rights r);
   void bind_window(std::uint32_t i, const std::array<std::uint32_t, 6>& n);
 
-  // GENERAL_ERR: it could not even be posted, and the QP is as it was.
+  // Handles a refused request. GENERAL_ERR: not even posted, and the QP is unchanged.
   void after_refusal(std::uint32_t lane, ibv_wc_status status, ibv_wc_status expected);
   void invalidate(std::uint32_t lane, std::uint32_t i, bool stale);
   void send_inv(std::uint32_t lane, std::uint32_t i, bool stale);
@@ -79,33 +79,33 @@ class walk_owner {
   void add_piece(std::uint32_t i, std::uint32_t k);
   void remove_piece(std::uint32_t i, std::uint32_t k);
 
-  // The VA that an access to the object begins at, mostly inside it.
+  // Returns the VA where an access to the object begins, mostly inside the object.
   static std::uint64_t place(const thing& t, std::uint32_t first) { return t.start + first % (t.length + 64); }
   [[nodiscard]] std::uint64_t host_of(const thing& t, std::uint64_t va, std::uint32_t i) const;
   void access(std::uint32_t lane, std::uint32_t i, use how, std::uint32_t first, std::uint32_t length, bool stale);
 
-  // The bytes of an access that was granted, one after the other.
+  // Checks the bytes of a granted access, one after the other.
   void moved(const thing& t, std::uint32_t i, const peer_order& o, const peer_answer& a);
 
-  // The owner itself: a WRITE to the peer reads with the L_Key, a READ from it writes with it.
+  // Accesses the object from the owner: a WRITE to the peer reads with the L_Key, a READ writes with it.
   void local(std::uint32_t lane, std::uint32_t i, bool write, std::uint32_t first, std::uint32_t length, bool stale);
 
-  // A QP with another number or another life, which inherits no window.
+  // Makes a QP with another number or another life, which inherits no window.
   void renew(std::uint32_t lane);
   void repair(std::uint32_t lane);
   void reconnect_peer(std::uint32_t lane);
 
-  // Answers of other lanes that come before the one that is waited for.
+  // Stores answers of other lanes that come before the awaited one.
   void store_answers(peer_answer a, std::uint32_t lane);
   peer_answer answer_of(std::uint32_t lane);
   void collect();
   void wait_lane(std::uint32_t lane);
 
-  // On a bad link the NAK may get lost; the QP that sent it is in error then and says nothing any more.
+  // Returns whether the status denies: on a bad link the NAK may get lost, and the peer's QP in error then says nothing more.
   [[nodiscard]] bool denies(ibv_wc_status status) const;
   static std::string describe(const peer_order& o);
 
-  // An access is over: was it granted or denied as it had to be?
+  // Ends an access, and checks whether it was granted or denied correctly.
   void finish(const peer_answer& a);
   void mend_broken();
   void check_counts();

@@ -1,4 +1,4 @@
-// Orders that change who may touch what.
+// Orders that change rights.
 
 #include <utility>
 #include "testbenches/checks/key_walk/walk_owner.h"
@@ -9,7 +9,7 @@
 namespace hcasim::testing {
 
 oracle::rights walk_owner::rights_of(std::uint32_t bits) {
-  // Mostly with local write, without which nothing much can be granted.
+  // Mostly with local write, since few rights can be granted without it.
   return {bits % 4 != 0, (bits & 4) != 0, (bits & 8) != 0, (bits & 16) != 0, (bits & 96) != 0, false};
 }
 

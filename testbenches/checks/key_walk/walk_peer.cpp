@@ -2,7 +2,7 @@
 
 namespace hcasim::testing {
 
-// Node 0: does what it is told, one thing at a time on each lane.
+// Node 0: executes the owner's orders, one at a time on each lane.
 void peer_program(walk_state& s, cpu& c, node& n) {
   process_context p(c, n);
   s.peer = &p;

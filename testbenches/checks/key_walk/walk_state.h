@@ -16,13 +16,13 @@ using use = oracle::use;
 
 inline constexpr std::uint32_t regions = 4;
 inline constexpr std::uint32_t fasts = 2;
-inline constexpr std::uint32_t windows = 3;  // of each type
+inline constexpr std::uint32_t windows = 3;  // windows of each type
 inline constexpr std::uint32_t spaces = 2;
 inline constexpr std::uint32_t pieces = 3;
 inline constexpr std::uint32_t lanes = 4;
 inline constexpr std::uint64_t page = 4096;
 inline constexpr std::uint64_t region_bytes = 4 * page;
-inline constexpr std::uint32_t most_bytes = 2 * page;  // of an access
+inline constexpr std::uint32_t most_bytes = 2 * page;  // bytes of an access
 
 // Numbers of the objects that a key script chooses from.
 inline constexpr std::uint32_t first_fast = regions;
@@ -31,7 +31,7 @@ inline constexpr std::uint32_t first_window_2 = first_window_1 + windows;
 inline constexpr std::uint32_t first_space = first_window_2 + windows;
 inline constexpr std::uint32_t objects = first_space + spaces;
 
-// Each connection begins at another PSN, in both directions: what is left of an earlier one on the way fits nothing.
+// Each connection begins at another PSN, in both directions: packets of an earlier one still on the way fit nothing.
 inline constexpr std::uint32_t first_psn = 0x10;
 
 inline qp_options settings(std::uint32_t lane, std::uint32_t psn = first_psn) {
@@ -54,12 +54,12 @@ struct peer_order {
 struct peer_answer {
   std::uint32_t lane = 0;
   ibv_wc_status status = IBV_WC_SUCCESS;
-  std::vector<std::uint8_t> data = {};  // of a READ or atomic
+  std::vector<std::uint8_t> data = {};  // result of a READ or atomic
 };
 
 struct greeting {
   std::vector<address> qps;
-  std::vector<ibv_sge> scratch;  // of the peer, for each lane: address, length, R_Key
+  std::vector<ibv_sge> scratch;  // the peer's memory for each lane: address, length, R_Key
 };
 
 struct walk_state {

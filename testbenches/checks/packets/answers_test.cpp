@@ -1,5 +1,5 @@
-// Every cell of the responder's table of answers against a whole adapter: a packet for each QP state, transport, opcode, place
-// of its PSN, message under way and sender, and what the adapter did.
+// Every cell of the responder's table of answers against a whole adapter. One packet for each QP state, transport, opcode,
+// place of its PSN, message under way and sender; the adapter's behaviour is compared.
 #include <gtest/gtest.h>
 
 #include "models/adapter/responder/arrival_rules.h"
@@ -66,7 +66,7 @@ class bench {
     }
   }
 
-  // Whatever the table says of this packet must be what happens.
+  // Expects the table's answer to this packet.
   void check(request_arrival a) {
     a.state = static_cast<std::uint8_t>(setting_.state);
     a.transport = setting_.transport();
@@ -128,7 +128,7 @@ class bench {
     prepared_ = a;
   }
 
-  // The QP in its state, for those that hear nothing.
+  // Brings the QP into its state, for states without reception.
   void stay_deaf() {
     if (setting_.state == IBV_QPS_RESET) return;
     go_to(setting_.state);
@@ -227,7 +227,7 @@ class bench {
     return ah_;
   }
 
-  // A QP that has executed a READ, an addition, a swap and a WRITE, and is in the message that the packet wants to find.
+  // Prepares a QP that has executed a READ, an addition, a swap and a WRITE, and is in the message wanted by the packet.
   void prepare(const request_arrival& a) {
     const bool same = fresh_ && a.inbound == prepared_.inbound && long_message(a) == long_message(prepared_) &&
                       (a.psn == psn_class::noticed) == (prepared_.psn == psn_class::noticed);
@@ -308,7 +308,7 @@ class bench {
   void expect_executed(const request_arrival& a, const packet_header& h, const std::vector<packet_header>& answers,
                        bool written) {
     const request_kind kind = kind_of(a.opcode);
-    if (h.shape().invalidate) {  // of no key: that is found when all of it was executed
+    if (h.shape().invalidate) {  // of no key: found only when all was executed
       EXPECT_TRUE(answers.empty());
       EXPECT_EQ(p_.state(qp_), IBV_QPS_ERR);
       return;
@@ -339,7 +339,7 @@ class bench {
   std::uint32_t srqn_ = 0;
   std::uint32_t target_ = 0;
   std::uint32_t expected_ = first_psn;
-  bool fresh_ = false;  // as prepared
+  bool fresh_ = false;  // the QP is as prepared
   request_arrival prepared_;
   unsigned seed_ = 0;
   std::uint64_t cells_ = 0;
@@ -434,7 +434,7 @@ TEST(answers, xrc_target_in_rts) {
 TEST(answers, xrc_target_in_error) {
   check_all({IBV_QPT_XRC_RECV, IBV_QPS_ERR}, none);
 }
-// It only sends: requests are not for it, of whatever transport.
+// An XRC initiator only sends: requests of any transport are not for it.
 TEST(answers, xrc_initiator_in_rts) {
   check_all({IBV_QPT_XRC_SEND, IBV_QPS_RTS}, none);
 }

@@ -1,5 +1,5 @@
-// Every cell of the requester's table of reactions against a whole adapter: a response of each kind at each place of its PSN,
-// to QPs in each state.
+// Every cell of the requester's table of reactions against a whole adapter. One response of each kind, at each place of its
+// PSN, to QPs in each state.
 #include <gtest/gtest.h>
 
 #include "models/adapter/requester/response_rules.h"

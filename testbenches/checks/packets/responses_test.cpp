@@ -1,4 +1,4 @@
-// Responses that a requester did not ask for, or not yet, or not like that.
+// Responses without a request, too early ones, and wrong ones, to a requester.
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/counters.h"
@@ -43,7 +43,7 @@ void run_asking(const std::function<void(asking&)>& body) {
             "");
 }
 
-// A message has its PSNs when its first packet goes: what was not sent cannot have arrived.
+// A message gets its PSNs when its first packet goes: an unsent message cannot be acknowledged.
 TEST(responses, what_was_not_sent_is_not_acknowledged) {
   run_asking([](asking& a) {
     constexpr std::uint32_t packets = 1024;
@@ -97,7 +97,7 @@ TEST(responses, a_read_is_not_acknowledged_and_not_answered_ahead) {
     EXPECT_EQ(again[0].psn, begin_psn);
     a.put(wire::read_last, begin_psn + 2, lone_requester::mtu);
     a.expect_waiting();
-    a.put(wire::read_last, begin_psn + 3, lone_requester::mtu);  // of nothing
+    a.put(wire::read_last, begin_psn + 3, lone_requester::mtu);  // a response to nothing
     a.put(wire::atomic_acknowledge, begin_psn - 1);
     a.expect_waiting();
     EXPECT_EQ(a.later().size(), 0U);

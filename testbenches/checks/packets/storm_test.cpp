@@ -1,4 +1,4 @@
-// Packets for QPs that are being made, changed and destroyed: whatever their source, the firmware's contexts are what it wrote.
+// Packets from any source for QPs being made, changed and destroyed: contexts stay as the firmware wrote them.
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/counters.h"
@@ -25,7 +25,7 @@ packet_header anything(const forger& f, random_stream& random) {
       wire::write_last, wire::read_request,         wire::compare_swap,          wire::fetch_add,           wire::acknowledge,
       wire::read_only,  wire::uc | wire::send_only, wire::uc | wire::write_only, wire::ud | wire::send_only};
   const auto qpn = static_cast<std::uint32_t>(random.below(1U << log_qps));
-  // Far from every expected PSN: what is judged as the next packet of a connection is that connection's.
+  // PSNs far from every expected one: only a connection's own packets can be in sequence.
   const auto psn = static_cast<std::uint32_t>(0x100000 + random.below(0x100000));
   packet_header h = f.header(opcodes[random.below(std::size(opcodes))], qpn, psn, stranger);
   h.va = random.below(1 << 20);
@@ -93,11 +93,11 @@ TEST_P(storm, of_packets_for_qps_that_come_and_go) {
   lives_in_a_storm(GetParam(), ps(5'000 + 45'000 / 24 * GetParam()));
 }
 
-// From 5 to 50 ns apart.
+// Packets 5 to 50 ns apart.
 INSTANTIATE_TEST_SUITE_P(seeds, storm, ::testing::Range(0U, 25U));
 
-// A command wants the context of a QP whose WQEs fill the cache of them. The holder of the context waits for WQEs to complete,
-// and for that the requester wants it too.
+// A command needs the context of a QP whose WQEs fill the WQE cache. The context's holder waits for WQEs to complete, and for
+// this the requester needs the context, too.
 TEST(commands, a_full_wqe_cache_does_not_keep_a_context_for_ever) {
   system_config config = world::one_node();
   config.nodes[0].hca.send_queue.wqe_cache = 64;

@@ -13,7 +13,7 @@
 namespace hcasim::metamorphic {
 namespace {
 
-using sums = std::map<std::string, double>;  // of all nodes together: hca.requester.packets
+using sums = std::map<std::string, double>;  // sums over all nodes: hca.requester.packets
 
 std::string without_node(const std::string& name) {
   return name.starts_with("node") ? name.substr(name.find('.') + 1) : name;
@@ -112,8 +112,8 @@ std::vector<std::string> unbalanced(hcasim::system& s, const traffic_options& o)
 namespace {
 
 struct queue_of {
-  const char* level;                    // by unit and statistic, of any node
-  std::vector<const char*> histograms;  // of the same unit
+  const char* level;                    // unit and statistic, of any node
+  std::vector<const char*> histograms;  // histograms of the same unit
 };
 const std::vector<queue_of>& queues() {
   static const std::vector<queue_of> list = {

@@ -10,9 +10,9 @@
 
 namespace hcasim::metamorphic {
 
-// Sums that must be equal and are not: what one unit sent and another one received.
+// Returns unequal sums that must be equal: units sent by one unit and received by another.
 std::vector<std::string> unbalanced(hcasim::system& s, const traffic_options& o);
-// Little's law: queues whose level, over the run, is not the sum of the waits of their histogram.
+// Returns the queues that break Little's law: a level, over the run, other than the sum of the waits in its histogram.
 std::vector<std::string> unlike_little(const measurement& m);
 
 }  // namespace hcasim::metamorphic

@@ -1,5 +1,5 @@
-// Runs in which one resource is visited twice by each operation, or by two roles of a unit: where serving in the order of calls
-// once made more of a resource several times slower.
+// Runs in which each operation visits one resource twice, or two roles of a unit share one. Serving in the order of calls once
+// made more of a resource several times slower here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string with_rates(const char* law, const workload& w, const std::string& kn
   return text + " M/s";
 }
 
-// For each value, the mean of so many interleavings.
+// Returns, for each value, the mean of so many interleavings.
 std::vector<outcome> runs(const workload& w, const std::string& knob, const std::vector<std::string>& values,
                           unsigned interleavings = 1) {
   std::vector<experiment> list;

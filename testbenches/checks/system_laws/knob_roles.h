@@ -1,6 +1,6 @@
-// The role of every knob of the program for the rate of a run: more of it never hurts, less of it never hurts, or it is no
-// resource. Most tell by their kind: rates and clocks, times and cycles; a count or a size is a `size` unless one table says
-// otherwise, where every ratio stands.
+// The role of every knob for the rate of a run: more never hurts, less never hurts, or the knob is no resource. Most roles
+// follow from the kind: rates and clocks, times and cycles. A count or a size is a `size`, unless the table of listed knobs
+// says otherwise. Every ratio is in this table.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ enum class role : std::uint8_t {
   throughput,  // more: rates and clocks
   interval,    // less: from one to the next
   latency,     // less: from one's begin to its end
-  cost,        // less: bytes or time that a thing takes from what it uses
+  cost,        // less: bytes or time taken from a resource
   none         // no resource
 };
 
@@ -26,11 +26,11 @@ struct listed_knob {
   const char* name;  // the last two parts of its path, `*` for any group
   role what;
   bool zero_is_all = false;  // zero: not limited
-  const char* why = "";      // it is no resource
+  const char* why = "";      // reason for role none
 };
 const std::vector<listed_knob>& listed_knobs();
 
-// Nothing = its kind does not tell, and it is not listed.
+// Returns the role; none = neither its kind nor the table tells.
 std::optional<role> role_of(const knob_tree::leaf& l);
 const listed_knob* listed(const knob_tree::leaf& l);
 
@@ -41,7 +41,7 @@ inline bool less_is_better(role r) {
   return r == role::interval || r == role::latency || r == role::cost;
 }
 
-// The path for all nodes: node*.hca.clock. Empty = of a node that another one stands for.
+// Returns the path for all nodes: node*.hca.clock. Empty = a node represented by another one.
 std::string general_path(const std::string& path);
 double number_of(const knob_tree::leaf& l);
 

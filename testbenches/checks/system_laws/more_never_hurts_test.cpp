@@ -54,10 +54,10 @@ struct look {
   std::uint64_t length;
 };
 constexpr look once{1, 1};
-// A longer run catches up with the queues of a start; most of what was chance is gone with four.
+// A longer run catches up with the queues of a start; a mean of four removes most of the chance.
 constexpr look again{4, 3};
 constexpr look closely{16, 3};
-// The best and the worst of ten means are likely to be chance again: the two are compared anew, by themselves.
+// The best and the worst of ten means are likely to be chance again: the two are measured again, by themselves.
 constexpr look by_themselves{64, 3};
 
 std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep>& sweeps, const look& l) {
@@ -69,8 +69,8 @@ std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep
   return means_of(list, l.interleavings);
 }
 
-// The sweeps of which the first, the middle and the last value do not give one rate, to the last bit. What changes nothing from
-// a 32nd to sixteen times its value binds nowhere between.
+// Returns the sweeps whose first, middle and last value do not give one rate, to the last bit. A knob without effect from a
+// 32nd to sixteen times its value binds nowhere between.
 std::vector<knob_sweep> that_matter(const workload& w, std::vector<knob_sweep> sweeps) {
   std::vector<knob_sweep> ends = sweeps;
   for (knob_sweep& s : ends) s.values = {s.values.front(), s.values[s.values.size() / 2], s.values.back()};

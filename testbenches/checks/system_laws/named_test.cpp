@@ -1,4 +1,4 @@
-// A resource so scarce that it alone binds is the busiest that --explain names.
+// --explain names the only binding resource, made scarce, as the busiest.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,12 +22,12 @@ std::string resources_of_unit_with(const std::string& knob) {
   return unit + (unit.find('.') == std::string::npos ? "*.*" : ".*");
 }
 
-// Returns whether no unit is busy with what the knob limits.
+// Returns whether the knob's limit makes no unit busy.
 bool binds_no_unit(const std::string& knob) {
-  static constexpr const char* list[] = {"*.send_queue.max_outstanding",  // of each QP
-                                         "*.requester.window",            // of each QP
-                                         "*_cache.ways",                  // of each set
-                                         "*.host.*_rate"};                // of software, which its testbench tells of
+  static constexpr const char* list[] = {"*.send_queue.max_outstanding",  // a limit of each QP
+                                         "*.requester.window",            // a limit of each QP
+                                         "*_cache.ways",                  // a limit of each set
+                                         "*.host.*_rate"};                // a rate of software, reported by the testbench
   return std::any_of(std::begin(list), std::end(list), [&](const char* l) { return glob_match(l, knob); });
 }
 
@@ -68,7 +68,7 @@ TEST_P(scarce, what_binds_is_named) {
     EXPECT_TRUE(o.ran()) << line << o.problem;
     if (o.rate > outcomes[0].rate / 2) continue;
     const scarcity found = scarcity_of(o, resources_of_unit_with(s.knob));
-    // A pool may have too few for the next request; and if one pool is empty, those before it fill.
+    // A pool may lack room for just the next request; and an empty pool fills the pools before it.
     const bool named = roles[i] == role::pool ? found.of_unit.first >= 0.5
                                               : found.of_unit.first >= 0.9 && found.of_unit.first > found.busiest.first - 0.02;
     EXPECT_TRUE(named) << line << found;
@@ -78,7 +78,7 @@ TEST_P(scarce, what_binds_is_named) {
 INSTANTIATE_TEST_SUITE_P(law, scarce, ::testing::ValuesIn(workloads().begin(), workloads().end()),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// A unit as RTL, whose streams stand still nearly always.
+// A unit as RTL, with nearly idle streams.
 struct rtl_unit {
   const char* unit;
   const char* workload_name;

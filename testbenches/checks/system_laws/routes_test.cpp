@@ -21,7 +21,7 @@ class global_routes : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(global_routes, cost_their_bytes_on_the_link) {
   const workload& w = workload_named(GetParam());
-  const auto wide = [](setup& s) {  // the link is never what binds
+  const auto wide = [](setup& s) {  // the link never binds
     s.config.link.rate = bit_rate{1.6e12};
     s.config.link.buffer *= 16;
   };

@@ -1,4 +1,5 @@
-// If enough is outstanding, a latency is no rate; and a resource with an interval or a rate reaches it, but never more.
+// With enough requests outstanding, a latency does not limit the rate. A resource with an interval or a rate reaches this rate,
+// but never more.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -59,14 +60,14 @@ TEST_P(saturated, nothing_is_busy_for_longer_than_there_is_time) {
 INSTANTIATE_TEST_SUITE_P(law, saturated, ::testing::ValuesIn(workloads().begin(), workloads().end()),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// A unit that alone binds: its knob so slow that nothing else does.
+// A unit that alone binds, since its knob is slower than anything else.
 struct bound {
   const char* name;
   const char* workload_name;
   const char* knob;
   const char* value;
   ps interval;                    // from one to the next
-  std::vector<const char*> what;  // the counters of what is one each
+  std::vector<const char*> what;  // the counters of the unit's operations
   std::vector<setting> also = {};
 };
 void PrintTo(const bound& b, std::ostream* out) {  // NOLINT(readability-identifier-naming): GoogleTest's

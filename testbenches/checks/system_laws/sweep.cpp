@@ -31,7 +31,7 @@ bool whole(knob_kind k) {
   return k != knob_kind::ratio && k != knob_kind::cycles;
 }
 
-// The least that makes a difference, for a knob that is zero everywhere.
+// Returns the least step with an effect, for a knob that is zero everywhere.
 double unit_of(const knob_tree::leaf& l) {
   if (l.kind == knob_kind::time) return 10'000;
   if (l.kind == knob_kind::bytes) return 4096;
@@ -61,7 +61,7 @@ struct home {
   const char* group;
   std::vector<std::string_view> workloads;
 };
-// Which workloads exercise what.
+// Returns the workloads that exercise each unit.
 const std::vector<home>& homes() {
   static const std::vector<home> list = {
       {"host", {"small_writes", "costly_software"}},
@@ -130,7 +130,7 @@ void make_ample(setup& s) {
     l.assign(format_quantity(l.kind, std::min(number_of(l) * 8, l.max)));
   }
   s.config = *here.machine->config();
-  // A write that waits for its translation holds all those behind it: no rate binds then, however many may be under way.
+  // A write that waits for its translation holds up all later ones: no rate binds then, however many may be under way.
   for (node_config& n : s.config.nodes) n.hca.atc.entries *= 8;
   if (s.traffic.size <= 1024) {
     s.traffic.qps = std::max(s.traffic.qps, 32U);

@@ -15,27 +15,26 @@ struct knob_sweep {
   std::vector<std::string> values;  // from the poorest to the richest
 };
 
-// Every directed knob, at what it is in the workload and around it: at a quarter and at four times, or over all powers of two
-// that may matter.
+// Returns every directed knob with its value in the workload and others: a quarter and four times, or all powers of two in
+// question.
 std::vector<knob_sweep> knobs_of(const workload& w, bool all_values);
 struct changed_knob {
   std::string knob;
   role what = role::none;
-  std::string from;  // what the workload has
+  std::string from;  // value in the workload
   std::string to;
 };
 std::vector<changed_knob> doubled_latencies(const workload& w, void (*adjust)(setup&));
 // Intervals 128 times as long (of at least a cycle, or a nanosecond), rates a 64th, pools of as little as may be.
 std::vector<changed_knob> scarcities(const workload& w, void (*adjust)(setup&));
 
-// Many of everything that there is a number of, and traffic to fill it: what binds then is an interval or a rate.
+// Sets every count high, and traffic to match, so that only intervals and rates bind.
 void make_ample(setup& s);
 
 // Caches that keep everything.
 void make_roomy(setup& s);
 
-// Whether the knob is tried on the workload in a short run: the workload is one that its unit is exercised by, or it is its
-// turn.
+// Returns whether a short run tries the knob on the workload: the workload exercises the knob's unit, or the knob has its turn.
 bool has_its_turn(const std::string& knob, const workload& w);
 
 bool full();  // HCASIM_FULL

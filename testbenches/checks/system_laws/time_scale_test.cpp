@@ -67,7 +67,7 @@ TEST_P(time_scale, the_same_run_in_twice_the_time) {
   }
 }
 
-// The rates of a workload as it is and half as fast, as means of `interleavings` runs.
+// Returns the rates of a workload at full and at half speed, as means of `interleavings` runs.
 std::vector<outcome> both_speeds(const workload& w, unsigned interleavings) {
   return means_of({{.of = &w}, {.of = &w, .adjust = slow_down}}, interleavings);
 }
@@ -76,7 +76,7 @@ TEST_P(time_scale, half_the_rate) {
   const workload& w = GetParam();
   std::vector<outcome> o;
   double within = 0;
-  // If rounding throws the interleaving anew, a mean tells; that of few seldom does.
+  // Rounding may change the interleaving; a mean over many interleavings then tells, over a few seldom.
   for (const auto& [interleavings, closeness] : {std::pair{1U, 1e-3}, {12U, 2.5e-3}, {64U, 5e-3}}) {
     o = both_speeds(w, interleavings);
     within = closeness;

@@ -43,7 +43,7 @@ double middle_rate(const traffic_result& r) {
 
 namespace {
 
-// One node's program: the targets of flows that end here, the sources of those that begin here.
+// One node's program: the targets of flows to this node, the sources of flows from it.
 class side {
  public:
   side(traffic_state& s, cpu& c, node& n, std::size_t index) : s_(s), o_(s.options), c_(c), p_(*new process_context(c, n)) {
@@ -65,7 +65,7 @@ class side {
                                                            static_cast<std::uint64_t>(o_.grid.count()))) *
                         o_.grid.count());
     s_.result->begin = begin;
-    // Not all at once: who is first among equals would be chance.
+    // Staggered begins: among equals, chance would decide who is first.
     const auto turn = static_cast<std::int64_t>(sources_.empty() ? 0 : sources_[0].flow);
     c_.spend(begin - c_.time() + ps(o_.grid.count() / 10'000'000 * turn));
     c_.sync();
@@ -94,7 +94,7 @@ class side {
   struct source {
     std::size_t flow;
     std::vector<lane> lanes;
-    std::size_t first;  // of its lanes among all of this node
+    std::size_t first;  // first of its lanes among all of this node
   };
 
   void make_idle() {
@@ -236,7 +236,7 @@ class side {
   std::vector<std::unique_ptr<target>> targets_;
   std::vector<source> sources_;
   std::vector<lane*> lanes_;
-  std::vector<region> from_;  // of each source
+  std::vector<region> from_;  // one for each source
   std::vector<region> into_;
   ibv_cq* cq_ = nullptr;
 };

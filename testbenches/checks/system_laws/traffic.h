@@ -1,5 +1,5 @@
-// Traffic whose rate can be measured to a fraction of a percent: flows of a fixed mix of operations between any nodes, a window
-// of them outstanding on every QP, begun at a round time when everything is set up.
+// Traffic whose rate can be measured to a fraction of a percent. Flows of a fixed mix of operations run between any nodes, a
+// window of them outstanding on every QP. They begin at a round time when everything is set up.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ struct flow {
 };
 
 struct traffic_options {
-  std::vector<op> mix{op::write};  // of each QP, in turn, each QP beginning at another place
+  std::vector<op> mix{op::write};  // operations of each QP in turn, each QP beginning at another place
   std::vector<flow> flows{{0, 1}};
   service how = service::connected;
   bool global = false;            // with a GRH, as packets to groups always have
-  std::uint64_t messages = 4000;  // of each flow
+  std::uint64_t messages = 4000;  // messages of each flow
   std::uint64_t size = 64;
-  std::uint32_t qps = 16;  // of each flow
+  std::uint32_t qps = 16;  // QPs of each flow
   std::uint32_t window = 32;
-  std::uint32_t batch = 16;   // of one post, however many are free: what a message costs is not told by how fast software is
-  std::uint32_t regions = 1;  // of each flow, at its target
+  std::uint32_t batch = 16;   // requests of one post, so that software's speed does not change a message's cost
+  std::uint32_t regions = 1;  // regions of each flow, at its target
   std::uint64_t region_bytes = 64_KiB;
   bool anywhere = false;      // places in the region that depend on QP and number; otherwise one of each QP
   bool page_by_page = false;  // each message on the next page, and a region has one for each
@@ -61,11 +61,11 @@ struct completed_message {
 };
 
 struct traffic_result {
-  std::string refused;  // what could not be set up; empty = nothing
+  std::string refused;  // a failure of the set-up; empty = none
   std::string problem;  // empty = all went well
   ps begin{0};
   std::vector<completed_message> completions;
-  std::uint64_t bytes = 0;  // a hash of what the targets' memory holds at the end
+  std::uint64_t bytes = 0;  // a hash of the targets' memory at the end
   std::size_t finished = 0;
 };
 

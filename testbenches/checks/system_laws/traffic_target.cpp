@@ -88,7 +88,7 @@ region target::make_region() {
     return r;
   }
   constexpr int lazy = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND;
-  // Which counters share a lock is told by their addresses: those of one region follow each other.
+  // Addresses decide whether counters share a lock, so the counters of one region lie in contiguous pages.
   const page_policy pages = has(o_, op::fetch_add) ? page_policy::contiguous : page_policy::scattered;
   return p_.allocate(o_.bytes_of_a_region(), o_.memory == target_memory::on_demand ? lazy : all_rights, pages);
 }
@@ -192,9 +192,9 @@ void target::look() {
     }
     add(bytes);
   }
-  // A GRH says who sent the last datagram, which is not the message's.
+  // A GRH names the sender of the last datagram; it is no part of the message.
   if (inbox_.mr) add(p_.bytes(inbox_.addr + (o_.how == service::groups ? HCA_GRH_BYTES : 0), o_.size));
-  s_.result->bytes += mixed(hash);  // in whatever order the targets are looked at
+  s_.result->bytes += mixed(hash);  // independent of the order of the targets
   const bool only_adds = o_.mix.size() == 1 && has(o_, op::fetch_add);
   if (only_adds && s_.good() && counted != o_.messages) s_.problem("the counters do not add up to the atomics");
 }

@@ -1,4 +1,4 @@
-// The state that the programs of traffic share beside the fabric, and the end of a flow that is written to and read from.
+// The state shared by the traffic programs outside the fabric, and the end of a flow that others write to and read from.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ struct flow_state {
   std::vector<kit::address> sources;
   std::vector<kit::address> targets;
   std::vector<remote_place> regions;
-  std::vector<std::uint32_t> srqns;        // as many as QPs, which use all of them
-  std::vector<std::uint32_t> window_keys;  // of each QP, when it goes through windows
+  std::vector<std::uint32_t> srqns;        // as many as QPs; each QP uses all of them
+  std::vector<std::uint32_t> window_keys;  // window key of each QP, for accesses through windows
 };
 
 struct traffic_state {
@@ -33,12 +33,12 @@ struct traffic_state {
   void problem(const std::string& text) {
     if (good()) result->problem = text;
   }
-  // The adapter or its driver does not take what is to be set up: there is no run.
+  // Ends the run: the adapter or its driver refuses a part of the set-up.
   void refuse(const std::string& text) {
     if (result->refused.empty()) result->refused = text;
     sc_core::sc_stop();
   }
-  // All programs wait here for each other.
+  // Waits until all programs have come here.
   void meet(cpu& c) {
     c.sync();
     if (++arrived % nodes == 0) {
@@ -58,7 +58,7 @@ struct traffic_state {
     result->completions.push_back({c.time() - result->begin, qp, number});
   }
   [[nodiscard]] kit::qp_options qp_settings(bool asks = true) const;
-  // 0 or errno.
+  // Returns 0 or errno.
   int connect(kit::process_context& p, verbs::ibv_qp* qp, const kit::address& peer, bool asks) const;
   [[nodiscard]] std::uint32_t receives_of_a_qp() const;
 
@@ -93,7 +93,7 @@ class target {
 
   void make();
   void connect();
-  // At the bytes, when all is over.
+  // Checks the bytes, when all is over.
   void look();
 
  private:
@@ -108,7 +108,7 @@ class target {
   const traffic_options& o_;
   kit::process_context& p_;
   std::size_t flow_;
-  std::vector<verbs::ibv_qp*> qps_;  // of a group, its members follow each other
+  std::vector<verbs::ibv_qp*> qps_;  // members of a group follow each other
   verbs::ibv_xrcd* xrcd_ = nullptr;
   std::vector<verbs::ibv_srq*> srqs_;
   std::vector<kit::region> regions_;

@@ -8,7 +8,7 @@
 namespace hcasim::metamorphic {
 namespace {
 
-// Software that costs nothing, so that the hardware is what is measured; and adapters in their default configuration.
+// Software without cost, so that the hardware is measured; adapters in their default configuration.
 void quick_software(setup& s) {
   for (node_config& n : s.config.nodes) {
     for (ps* cost :
@@ -37,11 +37,11 @@ void small_writes(setup& s) {
 void small_reads(setup& s) {
   streams(s, op::read, 64, 16, 32);
 }
-// If WQEs wait long behind other reads, the turns of a few units would be all that is measured.
+// More units: if WQEs wait long behind other reads, the turns of a few units would be all that is measured.
 void many_units(setup& s) {
   for (node_config& n : s.config.nodes) n.hca.send_queue.units = 16;
 }
-// The software of a server as it is by default.
+// The software of a server with its default costs.
 void costly_software(setup& s) {
   const system_config usual;
   streams(s, op::write, 64, 32, 16);
@@ -54,11 +54,11 @@ void all_to_all(setup& s) {
   streams(s, op::read, 8, 12, 16);
   s.config.nodes.resize(3, s.config.nodes[0]);
   s.traffic.flows = {{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}};
-  s.traffic.messages = 6000;  // fewer, and what waits in the responders grows and shrinks meanwhile
+  s.traffic.messages = 6000;  // with fewer, the queues in the responders grow and shrink meanwhile
 }
 void sends(setup& s) {
   streams(s, op::send, 64, 48, 16);
-  s.traffic.messages = 56'000;  // what the responder fetched of the receive queues before they began is used up early
+  s.traffic.messages = 56'000;  // receives fetched before the begin are used up early
 }
 void atomics(setup& s) {
   streams(s, op::fetch_add, 8, 96, 16);
@@ -70,7 +70,7 @@ void atomics(setup& s) {
 void mixed(setup& s) {
   streams(s, op::write, 512, 16, 32);
   s.traffic.mix = {op::write, op::read, op::send};
-  s.traffic.messages *= 4;  // what piled up at the start is gone early
+  s.traffic.messages *= 4;  // queues of the start are gone early
 }
 void both_ways(setup& s) {
   streams(s, op::write, 2048, 16, 8);
@@ -88,7 +88,7 @@ void many_qps(setup& s) {
   for (node_config& n : s.config.nodes) {
     n.hca.qpc_cache.sets = 8;
     n.hca.send_queue.units = 8;
-    n.hca.dma_engine.read_tags = 256;  // so many reads of 64 B keep the link busy, and PCIe is what binds
+    n.hca.dma_engine.read_tags = 256;  // so many reads of 64 B keep the link busy, and PCIe binds
   }
 }
 void many_regions(setup& s) {
@@ -137,14 +137,14 @@ void behind_iommu(setup& s) {
   s.traffic.region_bytes = 16_MiB;
   s.traffic.anywhere = true;  // as in many_regions
   for (node_config& n : s.config.nodes) {
-    n.hca.dma_engine.read_tags = 256;  // the IOMMU binds, and not what waits for it
+    n.hca.dma_engine.read_tags = 256;  // the IOMMU binds, not its waiting requests
     n.iommu.enabled = true;
     n.iommu.entries = 64;
   }
 }
 void own_translations(setup& s) {
   behind_iommu(s);
-  s.traffic.messages *= 2;  // what is found among the translations differs from run to run
+  s.traffic.messages *= 2;  // hits among the translations differ from run to run
   for (node_config& n : s.config.nodes) {
     n.hca.atc.enabled = true;
     n.hca.atc.entries = 64;
@@ -169,14 +169,14 @@ void doorbells(setup& s) {
     n.hca.doorbell.blueflame_stall = true;
   }
   s.traffic.batch = 1;
-  s.traffic.messages *= 8;  // until what the first turns of all QPs held up has been caught up with
+  s.traffic.messages *= 8;  // long enough to catch up with the first turns of all QPs
 }
 // Every packet with a GRH.
 void global_routes(setup& s) {
   mixed(s);
   s.traffic.global = true;
 }
-// XRC: what lands in SRQs, and what goes by their PD. One alone would be what binds: its list is gone through one by one.
+// XRC: receives in SRQs, and keys judged by their PD. A single SRQ would bind: its list is gone through one by one.
 void shared_receives(setup& s) {
   mixed(s);
   s.traffic.how = service::shared;

@@ -1,5 +1,5 @@
-// The adapter's own translation cache in whole systems: every byte, with caches of one entry; pages asked for, granted,
-// refused; pages taken back at every step of an access, with every burst into host memory watched; an adapter that answers too
+// The adapter's own translation cache in whole systems: every byte, with caches of one entry. Pages are requested, granted,
+// refused. Pages are taken back at every step of an access, with every burst into host memory watched. An adapter answers too
 // late.
 #include <gtest/gtest.h>
 
@@ -115,7 +115,7 @@ TEST(ats, a_queue_of_one_page_request) {
 
 // ---- pages taken back at every step
 
-// Frames that the operating system has taken back, and what still moved there.
+// Frames taken back by the operating system, and later DMA to them.
 class frame_guard final : public dma_monitor {
  public:
   explicit frame_guard(hcasim::host& h) : host_(h) { host_.observe_dma(this); }
@@ -171,7 +171,7 @@ struct loop {
   region here;
 };
 
-// A WRITE and a READ of a page, by the region's key or by a window, and the page goes to another frame `step` later: the bytes
+// A WRITE and a READ of a page, by the region's key or a window's, and the page goes to another frame `step` later. The bytes
 // are right, and nothing moved in the old frame once the operating system had it back.
 void take_back_at_every_step(bool by_iommu, ps each, int steps, bool by_window = false) {
   world w(by_iommu ? paged_by_iommu(world::one_node()) : with_ats(world::one_node()));
@@ -251,8 +251,8 @@ TEST(ats, a_page_of_the_adapter_taken_back_at_every_step) {
 
 // ---- refused
 
-// A page that is not mapped, or only for reading. What is read ends as the table of access errors says; a posted write is lost,
-// as behind any IOMMU, and never lands anywhere else.
+// A page that is not mapped, or only for reading. Accesses end as in the table of access errors. A posted write is lost, as
+// behind any IOMMU, and never lands anywhere else.
 TEST(ats, a_page_that_no_process_has) {
   world w(paged_by_iommu(world::one_node()));
   ASSERT_TRUE(w.run({[](cpu& c, node& n) {
@@ -290,7 +290,7 @@ void an_address_that_is_not_mapped(ibv_wr_opcode opcode, bool local, ibv_wc_stat
     ASSERT_TRUE(wc.has_value()) << "no completion";
     EXPECT_EQ(wc->status, expected);
     EXPECT_EQ(statistic_of(*n.hca.atc, "pages_refused"), 1);
-    // The adapter goes on.
+    // The adapter goes on working.
     ASSERT_EQ(l.p.reset(l.a), 0);
     ASSERT_EQ(l.p.reset(l.b), 0);
     ASSERT_EQ(l.p.connect(l.a, l.p.address_of(l.b)), 0);
@@ -339,7 +339,7 @@ TEST(ats, read_only_pages_are_granted_for_reading) {
   }}));
 }
 
-// Windows, prefetch, and what such a region cannot be.
+// Windows, prefetch, and the limits of such a region.
 TEST(ats, windows_and_prefetch_of_pages_that_the_iommu_lacks) {
   world w(paged_by_iommu(world::one_node()));
   ASSERT_TRUE(w.run({[](cpu& c, node& n) {
@@ -421,7 +421,7 @@ TEST(ats, an_adapter_that_does_not_forget_in_time_may_not_use_what_it_knows) {
     EXPECT_EQ(n.device().counters().ats_timeouts.value(), 1U);
     EXPECT_EQ(guard.late(), 0U);
     EXPECT_GT(statistic_of(*n.iommu, "faults_timeout"), 0);
-    // It cannot answer the driver either, which cuts it off and takes everything back.
+    // The adapter cannot answer the driver either: the driver cuts it off and takes everything back.
     EXPECT_EQ(ibv_dereg_mr(thread, r.mr), 0);
     EXPECT_EQ(n.device().counters().failures.value(), 1U);
     EXPECT_TRUE(l.p.close());

@@ -1,6 +1,5 @@
-// Devices of a user's own, by AXI and by TLPs, behind an IOMMU whose pages have all rights, some or none. Whatever copy they
-// are told to make, no byte moves unless the page of its source lets it out and that of its target lets it in. If all pages
-// allow it, all of the copy moves.
+// Devices of a user's own, by AXI and by TLPs, behind an IOMMU whose pages have all rights, some or none. A byte is copied only
+// if its source page may be read and its target page may be written. If all pages allow it, the whole copy is made.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +60,7 @@ struct scene {
       rights.push_back(r.chance(0.6) ? io_pages::both : static_cast<unsigned>(r.below(3)));
     for (std::size_t i = 0; i < frames * page; ++i) memory.push_back(static_cast<std::byte>(r.below(256)));
   }
-  // Within the pages, and not over itself; what each engine can: words of 32 bytes.
+  // Returns an order inside the pages, without overlap, in units that every engine supports: words of 32 bytes.
   order next() {
     constexpr std::uint64_t words = pages * page / 32;
     const std::uint64_t bytes = 1 + r.below(r.chance(0.5) ? 128 : 4);
@@ -86,7 +85,7 @@ struct scene {
   std::vector<std::byte> memory;
 };
 
-// All or, where a page does not let it, a part of what is allowed: what is wrong with `now`, if anything.
+// Returns the first byte of `now` that is wrong. A copy is complete or, where a page forbids a byte, a part of the allowed one.
 std::optional<std::uint64_t> strayed(scene& s, const order& c, bool whole, const std::vector<std::byte>& now) {
   std::vector<std::byte> all = s.memory;
   std::vector<bool> open(s.memory.size());

@@ -34,7 +34,7 @@ class software : public sc_core::sc_module {
     sc_core::sc_time delay = to_delay(now());
     over_ = false;
     out->nb_transport_fw(p, phase, delay);
-    if (!over_) testing::run_until_idle();  // the RTL is not asked for what it does not have
+    if (!over_) testing::run_until_idle();  // a missing register is refused at once, without the RTL
     EXPECT_TRUE(over_);
     return p.get_response_status();
   }
@@ -68,7 +68,7 @@ void expect_registers(rtl::design_factory make) {
   cpu.read(60);
   EXPECT_EQ(cpu.status, tlm::TLM_GENERIC_ERROR_RESPONSE) << "SLVERR";
   EXPECT_EQ(registers.errors.value(), 1U);
-  // Beyond the six bits there is no register, and none of those below is touched.
+  // Beyond the six bits there is no register; the access touches none of the existing ones.
   EXPECT_EQ(cpu.write(64, 0xffffffff), tlm::TLM_ADDRESS_ERROR_RESPONSE);
   EXPECT_EQ(cpu.write(0xff4, 0xffffffff), tlm::TLM_ADDRESS_ERROR_RESPONSE);
   cpu.read(0x1008);

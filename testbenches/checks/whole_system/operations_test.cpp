@@ -1,5 +1,5 @@
-// Every access carries the number of the request that it serves (tlm/operation.h), whatever the way: caches that miss, walks
-// that are shared, packets that are lost, doubled and sent again, and a queue whose number lives twice.
+// Every access carries the number of its request (tlm/operation.h), whatever the way. Ways are missing caches, shared walks,
+// lost, doubled and retransmitted packets, and a queue whose number lives twice.
 #include "testbenches/checks/whole_system/testing/operation_watch.h"
 #include "testbenches/kit/windows.h"
 #include "testbenches/kit/world.h"
@@ -8,10 +8,10 @@ namespace hcasim::kit {
 namespace {
 
 constexpr std::size_t pairs = 3;
-constexpr std::uint32_t requests = 28;  // of a pair, in one life
+constexpr std::uint32_t requests = 28;  // requests of a pair, in one life
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::size_t lives = 2;
-constexpr std::size_t changes = 2;  // of windows, in one life
+constexpr std::size_t changes = 2;  // changes of windows, in one life
 
 struct shared_state {
   out_of_band<std::vector<address>> to_target, to_source;
@@ -99,7 +99,7 @@ void exchange(shared_state& s, process_context& p, const std::vector<ibv_qp*>& q
     last += wc->wr_id + 1 == requests || wc->opcode == IBV_WC_BIND_MW || wc->opcode == IBV_WC_LOCAL_INV;
     ++s.completed;
   }
-  c.spend(1_ms);  // what is doubled or late has arrived
+  c.spend(1_ms);  // doubled and late packets have arrived
   c.sync();
   s.watch->watch(false);
 }
@@ -187,7 +187,7 @@ TEST(operations, caches_of_one_entry) {
   run(c);
 }
 
-// Pins carry no numbers; the shells tell whose their requests are.
+// Pins carry no numbers; the shells know the operations of their requests.
 TEST(operations, units_as_rtl) {
   system_config c = world::two_nodes();
   for (node_config& n : c.nodes) {

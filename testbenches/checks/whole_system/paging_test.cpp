@@ -98,8 +98,8 @@ TEST(behind_iommu, no_byte_lands_under_a_closed_window) {
   expect_all_translated(w);
 }
 
-// Registration in six ways, among them parts of an address space that come and go: none leaves a mapping that is used later,
-// and all addresses come back.
+// Registration in six ways, among them parts of an address space that come and go. No way leaves a mapping in use, and all
+// addresses come back.
 TEST(behind_iommu, rights_change_in_six_ways) {
   world w(behind_iommu());
   rights_change_in_six_ways(w, 100);

@@ -113,7 +113,7 @@ class rtl_device : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(by, rtl_device, ::testing::ValuesIn(engines),
                          [](const auto& engine) { return std::string(engine.param); });
 
-// Words, halves of a register, and several at once; what it refuses reads as ones.
+// Words, halves of a register, and several at once; refused reads return ones.
 TEST_P(rtl_device, registers_are_words) {
   world w(with_device(GetParam()));
   const auto program = [](cpu& c, node& n) {
@@ -164,8 +164,8 @@ TEST_P(rtl_device, interrupts_are_writes_into_the_window) {
   ASSERT_TRUE(w.run({program}));
 }
 
-// A device behind an IOMMU copies the bytes of a page that its table has, at an address that is not the page's own. When only
-// the other device has a context, it reads nothing.
+// A device behind an IOMMU copies the bytes of a mapped page, at an address other than the page's own. When only the other
+// device has a context, it reads nothing.
 void copies_behind_an_iommu(const char* engine, std::size_t mapped, std::uint32_t word, iommu_fault fault) {
   constexpr std::uint64_t seen_at = testing::io_pages::window;
   system_config config = with_device(engine);

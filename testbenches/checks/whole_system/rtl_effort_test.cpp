@@ -17,7 +17,7 @@ struct spent {
   double risen = 0;
   double cycles = 0;
   double transfers = 0;
-  double events = 0;  // of all units
+  double events = 0;  // events of all units
 };
 
 spent spent_so_far(const std::vector<rtl::shell*>& shells) {

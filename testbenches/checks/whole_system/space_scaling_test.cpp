@@ -1,5 +1,5 @@
-// One R_Key over a changing set of segments is worth its name when a change costs what one segment costs, however many there
-// are and whatever holes lie between them, and, without holes, no more than re-registering a region of that size.
+// The claim of one R_Key over a changing set of segments: a change costs only as much as one segment. The number of segments
+// and the holes between them do not matter. Without holes a change costs no more than re-registering a region of its size.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -127,7 +127,7 @@ void scales(pattern where, unsigned flags) {
   EXPECT_LE(many.exchange, 1.15 * few.exchange);
   EXPECT_LE(many.removal, 1.15 * few.removal);
   EXPECT_LE(many.addition, 1.15 * few.addition);
-  // With holes the way down the tree is added to it.
+  // With holes the way down the tree costs more.
   const double above = where.in_one_piece() ? 1 : 1.2;
   EXPECT_LE(few.exchange, above * few.reregister);
   EXPECT_LE(many.exchange, above * many.reregister);

@@ -1,5 +1,5 @@
-// Accesses to the segments that stay go on, each with its bytes, while others between them come and go and every line of the
-// tree above is made anew; with caches so small that each of them reads those lines from ICM. What has gone is out of reach.
+// Accesses to lasting segments go on, each with its bytes, while other segments come and go and the tree's lines are rewritten.
+// Caches are so small that each access reads these lines from ICM. Removed segments are out of reach.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -29,7 +29,7 @@ class traffic {
     from_ = p_.allocate(at_once * piece);
     memory_ = p_.memory.allocate((staying + 1024) * piece, page_policy::scattered);
     next_ = memory_ + staying * piece;
-    // Those that stay have every fourth place; what comes and goes lies between them, beside one or not.
+    // Lasting segments have every fourth place; others come and go between them, next to one or not.
     for (std::uint64_t i = 0; i < staying; ++i) EXPECT_EQ(add(4 * i, memory_ + i * piece), 0);
   }
 

@@ -1,4 +1,4 @@
-// Runs that stand still end, and say what waits for what; runs that only look like it go on.
+// Runs that stand still end, and report what waits for what; seemingly still runs go on.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -58,7 +58,7 @@ std::string play(const system_config& config, std::vector<program> programs) {
   return text;
 }
 
-// Two connected QPs; `first` has what to do on node 0, `second` on node 1.
+// Two connected QPs; `first` runs on node 0, `second` on node 1.
 struct pair_of_programs {
   using body = std::function<void(process_context&, ibv_qp*)>;
   out_of_band<address> to[2];
@@ -109,7 +109,7 @@ std::string without_figures(const std::string& text) {
   return std::regex_replace(std::regex_replace(text, std::regex("[0-9.]+"), "N"), std::regex(" +"), " ");
 }
 
-// It is sent again for ever: rnr_retry of 7.
+// rnr_retry of 7: the SEND is retransmitted for ever.
 TEST(stall, a_send_without_a_receive_ends_the_run_and_names_both_ends) {
   pair_of_programs both;
   const std::string why = play(two_nodes(5_ms), both.programs(
@@ -121,7 +121,7 @@ TEST(stall, a_send_without_a_receive_ends_the_run_and_names_both_ends) {
   expect_words(why, {"the run was broken off: the run stands still", "work request", "SEND of 64 B", "what waits for what",
                      "1  work request (SEND of 64 B", "asked to come back", "at node0.hca.requester QP",
                      "2  receive (none is posted", "at node1.hca.responder QP", "which waits for node1.host"});
-  EXPECT_LT(now(), 15_ms);  // and not much later than it must
+  EXPECT_LT(now(), 15_ms);  // soon after the limit
   EXPECT_GE(now(), 5_ms);
   // The text is the one that the documentation shows.
   const std::string page = file_content(fs::path(places::source) / "docs/running.md");
@@ -183,7 +183,7 @@ TEST(stall, software_that_sleeps_is_not_ended) {
   EXPECT_EQ(status, IBV_WC_SUCCESS);
 }
 
-// Lost, and no timer that would send it again: software that looks for the completion in a loop keeps the simulation going.
+// The packet is lost, and no timer retransmits it: software polling for the completion keeps the simulation going.
 TEST(stall, software_that_polls_for_ever_is_ended) {
   pair_of_programs both;
   both.options.timeout = 0;

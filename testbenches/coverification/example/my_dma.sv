@@ -6,7 +6,7 @@
 //   0x1c state: bit 0 busy, bit 1 the last copy met an error
 // The word is 1, or 3 after an error.
 module my_dma #(
-    parameter int BEATS = 16  // of a piece
+    parameter int BEATS = 16  // beats of a piece
 ) (
     input logic clk,
     input logic rst_n,
@@ -72,7 +72,7 @@ module my_dma #(
   logic [63:0] from, to, done;
   logic [31:0] left;
   logic failed, address_out, data_out;
-  logic [AB:0] beats;  // of this piece
+  logic [AB:0] beats;  // beats of this piece
   logic [AB-1:0] at;
   logic [127:0] piece[BEATS];
   assign done = {registers[5], registers[4]};

@@ -45,7 +45,7 @@ module my_key_check #(
     input  logic         an_busy,
     output logic [  2:0] an_verdict,
     output logic [ 31:0] an_reference,
-    output logic [ 31:0] an_parent_reference,  // of a window whose region was looked at; 0 = none
+    output logic [ 31:0] an_parent_reference,  // reference to the region checked for a window; 0 = none
     output logic [178:0] an_translation,
     output logic [ 63:0] an_offset,
     output logic [127:0] an_piece,
@@ -130,7 +130,7 @@ module my_key_check #(
       end
     end
   end
-  // Not between the arrival of a context and its reference.
+  // A drain must not fall between the arrival of a context and its reference.
   assign dr_busy = state == JUDGE || state == JUDGE_PARENT || !any_drain_free;
   // Once offered the answer stays the same.
   logic offering;
@@ -218,7 +218,7 @@ module my_key_check #(
   assign an_verdict = verdict;
   assign an_reference = verdict == hca_pkg::GRANTED && !element ? 32'(row) + 32'd1 : '0;
   assign an_parent_reference = verdict == hca_pkg::GRANTED && !element && needs_parent ? 32'(parent_row) + 32'd1 : '0;
-  // The table of a window whose region was looked at is the one that the region has now.
+  // The table of a window with a checked region is the region's current one.
   /* verilator lint_off UNUSEDSIGNAL */
   hca_pkg::mrc_t tabled;
   /* verilator lint_on UNUSEDSIGNAL */
@@ -246,7 +246,7 @@ module my_key_check #(
     end
   end
 
-  // The addition of an entry to those before it: is the line in order, and where does it lead?
+  // Adds an entry to the earlier ones: is the line in order, and where does the entry lead?
   logic bad, bad_here, hit, hit_here, over;
   logic [63:0] start, offset, last;  // last: start before it, or last byte of the extent before
   logic [31:0] behind;

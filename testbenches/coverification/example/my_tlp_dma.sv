@@ -1,6 +1,6 @@
-// A DMA engine of one's own, by TLPs alone: it copies memory by reads and writes that it makes itself, told by registers whose
-// reads it completes itself. Read a piece, write it, until all is moved; then a word at `done` says so, which may be memory or
-// the window of interrupts.
+// A DMA engine of one's own, by TLPs alone. It copies memory with reads and writes of its own, and completes the host's reads
+// of its registers itself. Read a piece, write it, until all is moved. Then a word at `done` reports the end; `done` may be
+// memory or the window of interrupts.
 //
 //   0x00 from   0x08 to   0x10 done (0: none); 64 bits each, from and to multiples of 32, done of 4
 //   0x18 bytes, a multiple of 32; writing it starts the copy
@@ -52,7 +52,7 @@ module my_tlp_dma (
 
     output logic idle
 );
-  localparam int BEATS = 4;  // of a piece: no payload limit is below 128 bytes
+  localparam int BEATS = 4;  // beats of a piece: no payload limit is below 128 bytes
   typedef enum logic [2:0] {
     IDLE,
     ASK,
@@ -65,12 +65,12 @@ module my_tlp_dma (
   logic [63:0] from, to, done;
   logic [31:0] left;
   logic asked, failed;  // a copy is asked for; the last one failed
-  logic [2:0] beats, at;  // of this piece
+  logic [2:0] beats, at;  // beats of this piece
   logic [255:0] piece[BEATS];
   assign done = {registers[5], registers[4]};
 
-  // ---- requests of the host: a write goes by as it comes, a read waits until its completion can be there
-  // Bytes before the first of a word that is enabled.
+  // ---- requests of the host: a write passes on arrival, a read waits for room for its completion.
+  // Bytes before the first enabled one of a word.
   function automatic logic [1:0] left_out(input logic [2:0] lowest);
     if (lowest[0]) return 2'd0;
     return lowest[1] ? 2'd1 : lowest[2] ? 2'd2 : 2'd3;
@@ -132,7 +132,7 @@ module my_tlp_dma (
         tx_cpl_tlp_valid <= 1'b1;
         tx_cpl_tlp_data <= window >> {first, 5'd0};
         for (int i = 0; i < 8; i++) tx_cpl_tlp_strb[i] <= there && 11'(i) < words;
-        // Traffic class, attributes and tag are those of the read; what is not there is an unsupported request.
+        // Traffic class, attributes and tag come from the read; a read beyond the registers is an unsupported request.
         tx_cpl_tlp_hdr <= {
           1'b0, there, 6'b001010, h[119:112], 2'b00, h[109:108], 2'b00, there ? h[105:96] : 10'd0,
           requester_id, 2'b00, !there, 1'b0, count,

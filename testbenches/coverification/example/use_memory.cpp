@@ -62,7 +62,7 @@ int sc_main(int, char**) {
   hcasim::rtl::shell_options options;
   options.stall = 0.2;
   hcasim::rtl::open_shell rtl("rtl", clock, hcasim::rtl::make_my_memory, options);
-  hcasim::rtl::axi_memory memory("s0", rtl);  // as PINS calls it
+  hcasim::rtl::axi_memory memory("s0", rtl);  // name in PINS
   program software("software");
   software.out.bind(memory.memory);
   hcasim::run_simulation();

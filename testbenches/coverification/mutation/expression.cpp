@@ -108,7 +108,7 @@ node expression_parser::primary() {
       n.parts.push_back(list(")"));
     }
   } else {
-    close(n);  // nothing that this knows; the caller goes on
+    close(n);  // unknown syntax; the caller goes on
     return n;
   }
   close(n);

@@ -1,5 +1,5 @@
-// An expression of SystemVerilog as a tree, as far as faults need it: operators with their operands, literals, and what
-// they stand in. What must stay constant (replication counts, ranges, casts) has no nodes.
+// An expression of SystemVerilog as a tree, as far as faults need it: operators with their operands, literals, and their
+// contexts. Expressions that must stay constant (replication counts, ranges, casts) have no nodes.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace hcasim::mutation {
 struct node {
   enum class form { group, literal, unary, binary, ternary };
   form is = form::group;
-  std::size_t begin = 0;  // of the source
+  std::size_t begin = 0;  // token of the source
   std::size_t end = 0;
   unsigned line = 0;
   std::string_view sign;  // unary, binary
@@ -25,7 +25,7 @@ class expression_parser {
   expression_parser(const std::vector<token>& tokens, std::size_t at) : tokens_(tokens), at_(at) {}
 
   node parse();
-  // The token behind what was parsed.
+  // Returns the index of the token behind the parsed expression.
   [[nodiscard]] std::size_t at() const { return std::min(at_, tokens_.size() - 1); }
 
  private:

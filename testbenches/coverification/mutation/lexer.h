@@ -1,5 +1,5 @@
-// The tokens of a SystemVerilog source, with where they stand. What a preprocessor may leave out (`ifdef ... `endif) and the
-// lines of other directives have none.
+// The tokens of a SystemVerilog source, with their places. Conditional text (`ifdef ... `endif) and the lines of other
+// directives have no tokens.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
-// hcasim_mutants OUT COUNT SOURCE...: copies of the sources in the folder OUT that hold mechanical faults, COUNT of all that
-// there are (0: all), evenly spread; hca_mutant.sv, which chooses one of them; and mutants.inc, a string of C++ with a line for
-// each: number, file, line, kind, right, wrong and the text of the line, with tabs between. Prints the highest number.
+// hcasim_mutants OUT COUNT SOURCE...: writes copies of the sources with mechanical faults into the folder OUT. COUNT faults of
+// all are taken, evenly spread (0 = all). In OUT, hca_mutant.sv chooses one of them. The list mutants.inc is a string of C++
+// with a line for each fault. Its columns, with tabs between, are number, file, line, kind, right, wrong, text of the line.
+// Prints the highest number.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Faults of RTL made mechanically, all of them in one source: each stands behind `hca_mutant::number == N ? wrong : right` or
-// `if (hca_mutant::number != N)`, and a number says which one is active (0: none).
+// Faults of RTL made mechanically, all in one source. Each stands behind `hca_mutant::number == N ? wrong : right` or `if
+// (hca_mutant::number != N)`. The number tells the active fault; 0 = none.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@ struct mutant {
   std::string file;
   unsigned line = 0;
   std::string kind;   // operator, operand, condition, negation, constant, assignment, reset
-  std::string right;  // what stands there, on one line
+  std::string right;  // the original text, on one line
   std::string wrong;
-  std::string text;  // the line that it is in
+  std::string text;  // the fault's line
 };
 
 struct mutated {
@@ -25,7 +25,7 @@ struct mutated {
   unsigned next = 1;  // number
 };
 
-// `first` is the number of the first one; those that are not wanted have a number too, and are left out.
+// Makes all faults of a source; `first` is the number of the first one. Unwanted ones keep their numbers and are left out.
 mutated mutate(
     const std::string& file, std::string_view source, unsigned first = 1,
     const std::function<bool(unsigned number)>& wanted = [](unsigned) { return true; });

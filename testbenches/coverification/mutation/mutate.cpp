@@ -94,7 +94,7 @@ class mutator {
     std::size_t at = n.begin;
     for (std::size_t i = 0; i < n.parts.size(); ++i) {
       const node& part = n.parts[i];
-      if (part.begin < at || part.end < part.begin) continue;  // of a text that ends early
+      if (part.begin < at || part.end < part.begin) continue;  // in a text that ends early
       text += s_.substr(at, part.begin - at);
       text += text_of(part, constants, n.is == node::form::ternary && i == 0);
       at = part.end;
@@ -110,7 +110,7 @@ class mutator {
     return n;
   }
 
-  // ---- what stands in a module
+  // ---- items of a module
   void item() {
     const std::string_view word = now().text;
     if (word == "assign") {
@@ -148,7 +148,7 @@ class mutator {
     } else if (word == "property" || word == "sequence" || word == "task" || word == "class" || word == "covergroup" ||
                word == "clocking") {
       skip_block(word, word == "covergroup" ? "endgroup" : std::string("end") + std::string(word));
-    } else if (word == "if" || word == "for" || word == "case") {  // of a generate
+    } else if (word == "if" || word == "for" || word == "case") {  // a generate construct
       ++at_;
       skip_pair();
     } else if (now().kind == token_kind::word && ahead().kind == token_kind::word && !keyword(word)) {
@@ -185,7 +185,7 @@ class mutator {
     return words.contains(w);
   }
 
-  // At the name of an instance.
+  // Begins at the name of an instance.
   void instance() {
     ++at_;
     while (is("[")) skip_pair();
@@ -194,7 +194,7 @@ class mutator {
     while (!is(")") && !is(";") && now().kind != token_kind::end) {
       if (is(".") && ahead(2).text == "(" && ahead(3).text != ")") {
         at_ += 3;
-        // An expression that is joined to an output has no operators, but may have an index that has.
+        // An expression joined to an output has no operators, but its index may have some.
         node n = expression();
         if (n.is != node::form::group || n.parts.empty() || s_[n.begin] == '(') replace(n, true, false);
         skip_to(")");
@@ -336,7 +336,7 @@ class mutator {
   std::size_t copied_ = 0;
   unsigned next_;
   bool combinational_ = false;
-  std::set<std::string> defaults_;  // what a combinational block has assigned at its beginning
+  std::set<std::string> defaults_;  // signals assigned at the beginning of a combinational block
   std::string out_;
   std::vector<mutant> mutants_;
 };

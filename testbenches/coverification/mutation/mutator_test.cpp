@@ -1,4 +1,4 @@
-// Faults made mechanically: which there are, and that a source without one is what it was.
+// Faults made mechanically: which there are; a source without an active fault behaves as before.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TEST(mutation, the_right_text_remains) {
   }
   EXPECT_EQ(*numbers.begin(), 10U);
   EXPECT_EQ(numbers.size(), all.mutants.size());
-  // One alone: what it replaces stands beside it.
+  // A single fault: the original stands next to the wrong text.
   const mutated one = mutate("m.sv", "module m; assign x = a + b; endmodule", 7);
   EXPECT_EQ(one.source, "module m; assign x = (hca_mutant::number == 7 ? (a - b) : (a + b)); endmodule");
   const mutated drop = mutate("m.sv", "module m; always_ff @(posedge c) if (e) if (a) x <= b; else x <= d; endmodule");

@@ -7,7 +7,7 @@
 
 namespace hcasim::gateway::testing {
 
-// -1 = the result has no such row.
+// Returns the number in the row `what` of the table of frames; -1 = no such row.
 inline double frames(const nlohmann::json& result, const std::string& what) {
   for (const auto& table : result["tables"]) {
     if (table["title"] != "frames") continue;

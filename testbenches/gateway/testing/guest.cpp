@@ -108,7 +108,7 @@ std::optional<std::string> guest::until(const std::string& mark, std::chrono::se
 }
 
 std::optional<std::string> guest::run(const std::string& line, std::chrono::seconds most) {
-  // The console may show the line itself, which is not the mark that it makes.
+  // The console may echo the line, so the mark is not spelled out in the line.
   const std::string mark = fmt::format("end-of-it {}.", ++runs_);
   const std::string all = fmt::format("{}\necho end''{}\n", line, mark.substr(3));
   if (::write(to_, all.data(), all.size()) != static_cast<ssize_t>(all.size())) return std::nullopt;

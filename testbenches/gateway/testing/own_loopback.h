@@ -1,4 +1,4 @@
-// Addresses of tests, and who listens there.
+// Addresses of tests, and their listeners.
 #pragma once
 
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 namespace hcasim::gateway::testing {
 
-// 127.x.y that no other test on the machine uses while this one runs.
+// Returns a network 127.x.y used by no other test on the machine while this one runs.
 inline std::string own_loopback() {
   const auto n = static_cast<unsigned>(::getpid()) % (62 * 256);
   return fmt::format("127.{}.{}", 192 + n / 256, n % 256);

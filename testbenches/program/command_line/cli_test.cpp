@@ -1,4 +1,4 @@
-// The command line through a built program: what it prints, writes and returns, and that bad input leaves nothing behind.
+// The command line through a built program: its output, files and status; bad input leaves nothing behind.
 #include <unistd.h>
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// One command of the program: what it is called, what it can be told, and what it does.
+// One command of the program: its name, its options, its work.
 #pragma once
 
 #include <memory>
@@ -29,10 +29,10 @@ class command {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& summary() const { return summary_; }
 
-  // Takes the words that are no options of ours; the number of those that are left.
+  // Takes words other than the program's own options; returns the number of remaining words.
   virtual int take_words(int argc, char** /*argv*/) { return argc; }
   virtual void declare(CLI::App& options) = 0;
-  // Status 0 or 1; throws input_error (status 2).
+  // Returns status 0 or 1; throws input_error (status 2).
   virtual int run(const context& c) = 0;
 
  private:
@@ -42,7 +42,8 @@ class command {
 
 using command_list = std::vector<std::unique_ptr<command>>;
 
-// In the order of --help. A new command is a file with one of these functions, and its line in commands.cpp.
+// Returns all commands in the order of --help. A new command is a file with one of these functions, and its line in
+// commands.cpp.
 command_list all_commands();
 
 void add_listing_commands(command_list& to);  // list, params, faults

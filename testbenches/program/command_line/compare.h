@@ -1,4 +1,4 @@
-// hcasim diff A B: what is different between two runs, in their descriptions and in what came of them.
+// hcasim diff A B: the differences of two runs, in their descriptions and in their results.
 #pragma once
 
 #include <filesystem>

@@ -188,7 +188,7 @@ class filter final : public wave_listener {
   const convert_options& options_;
   wave_output& out_;
   std::string version_;
-  std::vector<std::ptrdiff_t> place_;  // of each signal of the input; -1 = not wanted
+  std::vector<std::ptrdiff_t> place_;  // place of each signal of the input; -1 = not wanted
   std::vector<wave_signal> signals_;
   std::vector<std::string> shown_;
   std::vector<std::string> next_;

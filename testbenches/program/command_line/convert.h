@@ -10,8 +10,8 @@
 namespace hcasim {
 
 struct convert_options {
-  std::filesystem::path from;         // told VCD or FST by what it holds
-  std::filesystem::path to;           // by its ending
+  std::filesystem::path from;         // VCD or FST by its content
+  std::filesystem::path to;           // VCD or FST by its ending
   std::vector<std::string> patterns;  // empty = every signal
   wave_window window;
   bool force = false;  // replace `to`

@@ -1,4 +1,4 @@
-// `hcasim trace`: what a run would have recorded itself, from what another run recorded.
+// `hcasim trace`: converts a recording into the one that the run itself could have made.
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST_F(convert, bad_input) {
   good("trace good.vcd good.fst --force");
 }
 
-// The library that reads FST ends its process, or dies, at what does not unpack.
+// The library for FST ends its process, or crashes, on data that does not unpack.
 TEST_F(convert, a_damaged_file_is_named) {
   good("run count_ticks -o fst --ticks 3000 --waves fst");
   const std::string whole = file_content("fst/waves.fst");

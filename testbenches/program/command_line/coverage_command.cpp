@@ -1,4 +1,4 @@
-// Adds coverage files up and says what was reached: lines and toggles of RTL, its cover properties, and bins.
+// Adds up coverage files and prints the coverage: lines and toggles of RTL, its cover properties, and bins.
 #include <filesystem>
 #include <iostream>
 

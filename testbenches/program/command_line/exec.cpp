@@ -8,7 +8,7 @@
 namespace hcasim {
 namespace {
 
-// So that the words come out as they went in when the testbench splits the line.
+// Quotes a word for the testbench, which gets it back unchanged by splitting the line.
 std::string quoted(const std::string& word) {
   constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;

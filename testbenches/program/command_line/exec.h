@@ -8,7 +8,7 @@
 
 namespace hcasim {
 
-// Words behind the first `--` of such a command, program by program; `argc` counts what is left for the options.
+// Words behind the first `--` of exec, program by program; `argc` counts the remaining words for the options.
 struct program_words {
   int argc = 0;
   std::vector<std::vector<std::string>> programs;
@@ -16,9 +16,9 @@ struct program_words {
 program_words take_programs(const std::string& command, int argc, char** argv);
 
 struct program_bench {
-  std::string command;  // for what it says
+  std::string command;  // name in messages
   std::string testbench;
-  std::string example;  // of the words behind the command
+  std::string example;  // example of the words behind the command
   std::size_t least_nodes = 1;
 };
 // Throws input_error: there is none, or one has no words.

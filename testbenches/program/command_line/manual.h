@@ -11,11 +11,11 @@ class App;
 
 namespace hcasim {
 
-// roff, for `man -l`.
+// Returns the manual in roff, for `man -l`.
 std::string manual_page(const CLI::App& app, const std::string& version);
-// The same, for programs: every command with its options.
+// Returns the manual for programs: every command with its options.
 nlohmann::ordered_json manual_json(const CLI::App& app, const std::string& version);
-// `shell`: bash, zsh or fish.
+// Returns the completion script for a shell: bash, zsh or fish.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
 }  // namespace hcasim

@@ -1,4 +1,4 @@
-// Builds the program that runs lockstep on each fault of a unit's RTL, and runs it (docs/mutation.md).
+// Builds a program for lockstep on each fault of a unit's RTL, and runs it (docs/mutation.md).
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

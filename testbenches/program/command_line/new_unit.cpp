@@ -110,7 +110,7 @@ std::string sources_of(const std::string& cmake, const new_unit_options& o) {
   return lines;
 }
 
-using texts = std::map<std::string, std::string>;  // by file
+using texts = std::map<std::string, std::string>;  // key: file
 
 std::string module_named(const std::string& source, const std::string& was, const std::string& is) {
   return std::regex_replace(source, std::regex("\\bmodule " + was + "\\b"), "module " + is);

@@ -1,4 +1,4 @@
-// `hcasim new-unit`: a project of one's own with RTL in it that builds and passes, to begin from.
+// `hcasim new-unit`: a project of one's own with RTL, ready to build and to pass, as a beginning.
 #pragma once
 
 #include <filesystem>
@@ -8,15 +8,15 @@
 namespace hcasim {
 
 struct new_unit_options {
-  std::string name;  // of the module and the folder
+  std::string name;  // name of the module and the folder
   std::string kind = "key_check";
   std::filesystem::path folder;  // empty: NAME in the current one
 };
 
-// A unit that hcasim has RTL of; `stream`: any other; `axi4`: a memory behind AXI4; `device`, `tlp_device`: a PCIe device.
+// Returns the kinds: a unit with RTL in hcasim; `stream`: any other; `axi4`: a memory; `device`, `tlp_device`: a PCIe device.
 std::vector<std::string> unit_kinds();
 
-// The files that were written, relative to the folder. Throws input_error; then nothing was.
+// The written files, relative to the folder. make_new_unit throws input_error, and then has written nothing.
 struct new_unit {
   std::filesystem::path folder;
   std::vector<std::string> files;

@@ -64,7 +64,7 @@ void apply_own(description& d, const run_options& o, testbench& bench) {
   }
 }
 
-// A run that a signal has ended in order keeps what it has; its status is the signal's.
+// A run ended in order by a signal keeps its results; its status is the signal's.
 int status_of(const result& r) {
   constexpr int no_signal = 128;
   if (const int stopped = interrupt_watch::exit_status(); stopped > no_signal) return stopped;

@@ -21,12 +21,12 @@ struct run_options {
   std::vector<std::string> parameters;                   // --param, "name=value"
   std::vector<std::pair<std::string, std::string>> own;  // --NAME VALUE, a parameter of the testbench
   std::optional<std::string> seed;
-  std::uint64_t point = 0;  // of a study, from 1 on
+  std::uint64_t point = 0;  // point of a study, from 1 on
   observer_list observers;  // with their options
-  ps from{0};               // what is recorded begins
-  ps until = never;         // and ends
+  ps from{0};               // begin of the recording
+  ps until = never;         // end of the recording
   bool explain = false;
-  std::optional<std::string> what_if;  // the pattern; empty = what is found to matter
+  std::optional<std::string> what_if;  // the pattern; empty = find the resources that matter
   bool force = false;
   bool json = false;
 };

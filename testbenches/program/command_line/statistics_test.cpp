@@ -1,4 +1,4 @@
-// Which part of a run its statistics are of, and statistics over time, through a built program.
+// Statistics of the measured part of a run, and statistics over time, through a built program.
 #include <cmath>
 #include <sstream>
 
@@ -42,7 +42,7 @@ TEST_F(statistics_of_a_run, are_of_the_measured_part) {
   EXPECT_EQ(part["set_up"]["ns"].get<double>(), begin);
   EXPECT_EQ(part["measured"]["ns"].get<double>() + begin, part["simulated_ns"].get<double>());
   EXPECT_FALSE(part["measured"].contains("parts")) << "one is the measured part";
-  // The counts of both add up to those of the whole run.
+  // The counts of both parts add up to those of the whole run.
   const ordered_json& all = whole["statistics"]["node0.key_check"];
   EXPECT_NEAR(s["gap"]["mean"].get<double>() * 80 + before["gap"]["mean"].get<double>() * 20,
               all["gap"]["mean"].get<double>() * 100, 1e-6);

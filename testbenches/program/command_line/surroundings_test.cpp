@@ -125,7 +125,7 @@ TEST_F(surroundings, output_that_cannot_be_written_is_an_error) {
   ends("mkfifo p; (exec 3<p; exec 3<&-) & exec 4>p; wait; $H man >&4", 2, "Broken pipe; send it to where it is read\n");
 }
 
-// A file of the run would take the number of a standard file that is closed, and what is printed would go into it.
+// A file of the run could get the number of a closed standard file, and printed text would go into the file.
 TEST_F(surroundings, closed_standard_files_take_no_output) {
   ASSERT_EQ(hcasim("run count_ticks -o ok --json").status, 0);
   for (const char* closed : {"<&-", "2>&-", "<&- 2>&-", ">&-", "<&- >&- 2>&-"}) {
@@ -191,7 +191,7 @@ TEST_F(surroundings, an_earlier_result_that_could_not_be_removed_is_no_obstacle)
   EXPECT_EQ(files(), std::vector<std::string>{"out"});
 }
 
-// With each number of descriptors: done, or refused with the cause.
+// With any number of descriptors the command ends well, or is refused with the cause.
 TEST_F(surroundings, too_few_descriptors_are_named) {
   ASSERT_EQ(hcasim("run count_ticks -o ok").status, 0);
   study();
@@ -203,7 +203,7 @@ TEST_F(surroundings, too_few_descriptors_are_named) {
     unsigned refusals = 0;
     for (unsigned n = 4; n < 24 && !done; ++n) {
       const outcome o = shell(fmt::format("ulimit -n {}; exec $H {}", n, command));
-      if (o.status == 127) continue;  // not even the program's own libraries
+      if (o.status == 127) continue;  // too few for the program's own libraries
       done = o.status == 0;
       EXPECT_TRUE(done || o.status == 2) << n << " " << command << "\n" << o.text;
       EXPECT_EQ(done, o.text.find("Too many open files; ") == std::string::npos) << n << " " << command << "\n" << o.text;
@@ -318,7 +318,7 @@ TEST_F(surroundings, dev_finds_its_tree_through_symbolic_links) {
     ends(fmt::format("export DEV_SETUP=skip PATH=$PWD/bin:$PATH; {} build target", how), 0, line);
 }
 
-// Only the program, in another place, and the tree that it comes from gone.
+// The program alone in another place; its source tree is gone.
 TEST_F(surroundings, a_copied_program_says_what_is_not_beside_it) {
   if (!may_mount()) GTEST_SKIP() << "mounting takes a privilege";
   const std::map<std::string, std::string> told{

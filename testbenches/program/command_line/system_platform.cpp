@@ -15,8 +15,8 @@
 namespace hcasim {
 namespace {
 
-// Leaves out the knobs that the system sets itself, so that giving them is an error and not without effect: LIDs are numbered,
-// virtual lanes are the link's, the DMA engine's MRRS is PCIe's.
+// Leaves out the knobs that the system sets itself: setting them is an error. LIDs are numbered, virtual lanes are the link's,
+// the DMA engine's MRRS is PCIe's.
 class without_derived : public knob_visitor {
  public:
   explicit without_derived(knob_visitor& to) : to_(to) {}

@@ -7,7 +7,7 @@
 
 namespace hcasim {
 
-// Empty = from the beginning, to the end. Throws input_error: no time, or nothing lies between them.
+// Returns the window of two times; empty = from the beginning, to the end. Throws input_error: no time, or an empty window.
 wave_window read_window(const std::string& from, const std::string& until);
 
 }  // namespace hcasim

@@ -372,8 +372,7 @@ void description::apply_presets(knob_tree& tree) {
     std::vector<layer> layers;
     load(layers, locate(named, "", "preset"), &preset.where, false, 1);
     for (layer& l : layers) {
-      // For settings that follow from the adapter but belong to the whole system, such as the links' rate, the first node's
-      // counts.
+      // Settings of the whole system that follow from the adapter, such as the links' rate, are taken from the first node.
       const auto of_system = std::stable_partition(l.items.begin(), l.items.end(), [](const item& i) {
         return !i.pattern.starts_with("system.") && !(i.group && i.pattern == "system");
       });

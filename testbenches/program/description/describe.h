@@ -30,17 +30,17 @@ namespace hcasim {
 struct search_path {
   std::vector<std::filesystem::path> folders;
 
-  // $HCASIM_PRESETS (a colon-separated list), the source tree, share/hcasim beside the program.
+  // Returns $HCASIM_PRESETS (a colon-separated list), the source tree, share/hcasim beside the program.
   static search_path standard();
   [[nodiscard]] std::vector<std::string> names() const;
   // Suggests the nearest name; names the searched folders when none of them exists.
   [[nodiscard]] std::string nearest(const std::string& name) const;
-  // A name is searched for; a path (with '/' or ending in .yaml or .yml) is taken relative to `base`.
+  // Finds a file. A name is searched for; a path (with '/' or ending in .yaml or .yml) is taken relative to `base`.
   [[nodiscard]] std::optional<std::filesystem::path> find(const std::string& name, const std::filesystem::path& base) const;
 };
 
-// The one document of a YAML file, its text checked for what no description is (a folder, binary, several documents). Null when
-// the file is empty. `mentioned`: where its name was written.
+// Returns the one document of a YAML file; null = the file is empty. Refuses files that are no description (a folder, binary,
+// several documents). `mentioned`: the place where its name was written.
 YAML::Node read_yaml(const std::filesystem::path& file, const place* mentioned = nullptr);
 
 class description {
@@ -48,11 +48,11 @@ class description {
   explicit description(search_path search) : search_(std::move(search)) {}
 
   void read_file(const std::filesystem::path& file);
-  // YAML text as if it were the content of `name`.
+  // Reads YAML text as if it were the content of `name`.
   void read_text(const std::string& text, const std::string& name);
-  // A part of a larger file `name` that is a description of its own (a study's `base`).
+  // Reads a part of a larger file `name`: a description of its own (a study's `base`).
   void read_node(const YAML::Node& node, const std::filesystem::path& name);
-  // `path=value` of the command line; `option` is how the user gave it, `prefix` goes in front of the path.
+  // Sets `path=value` of the command line; `option`: the user's spelling for messages, `prefix` goes in front of the path.
   void set_argument(const std::string& assignment, const std::string& option = "--set", const std::string& prefix = "");
   void set(const std::string& path, const std::string& text, const place& where);
 
@@ -62,7 +62,7 @@ class description {
 
   // Sets the knobs. The tree is rebuilt when a top-level knob changes which others there are.
   void apply(knob_tree& tree);
-  // After apply(): the preset each node was given.
+  // Returns the preset of each node; valid after apply().
   [[nodiscard]] const std::map<std::string, std::string>& presets() const { return presets_; }
 
  private:
@@ -79,7 +79,7 @@ class description {
   struct file_reader;
 
   void take(layer& own, item i, const std::filesystem::path& base, int depth);
-  // Appends the file's layers to `out`: those of the files it includes, then its own.
+  // Appends the file's layers to `out`: first the layers of included files, then its own.
   void load(std::vector<layer>& out, const std::filesystem::path& file, const place* mentioned, bool top_level, int depth);
   void load_text(std::vector<layer>& out, const std::string& text, const std::string& name, const std::filesystem::path& base,
                  bool top_level, int depth);

@@ -1,5 +1,5 @@
-// Errors that the user mends: they end the program with status 2 and leave no output behind. The text names the place, what is
-// wrong and how to mend it.
+// Errors for the user to mend: they end the program with status 2 and leave no output behind. The text names the place, the
+// fault and the mend.
 #pragma once
 
 #include <cstddef>

@@ -168,7 +168,7 @@ void knob_tree::leaf::assign(std::string_view text) const {
     }
     default: {
       const long double written = parse_quantity(kind, text);
-      // The value as the knob holds it: 0.95 is not quite the double that its range ends with.
+      // The value in the knob's type: 0.95 in a text is not quite the double at the end of the range.
       const long double v = std::holds_alternative<double*>(value) ? static_cast<double>(written) : written;
       if (v < static_cast<long double>(min) || v > static_cast<long double>(max) || v > capacity(value)) {
         throw quantity_error(fmt::format("{} is out of range; allowed is {}", text, range()));
@@ -219,7 +219,7 @@ std::vector<std::size_t> knob_tree::match(std::string_view pattern, bool group, 
     std::vector<std::size_t> next;
     for (const std::size_t n : found) {
       for (const std::size_t c : nodes_[n].children) {
-        // A wildcard takes only what fits: `node*.hca` is not about the knob `nodes`.
+        // A wildcard takes only the wanted kind: `node*.hca` does not mean the knob `nodes`.
         const bool fits = !has_wildcard(segment) || (nodes_[c].leaf < 0) == want_group;
         if (fits && glob_match(segment, nodes_[c].name)) next.push_back(c);
       }

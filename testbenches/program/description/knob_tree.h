@@ -26,7 +26,7 @@ class knob_tree {
     std::string help;
     std::vector<std::string> choices;
 
-    // The value as a description would give it, with its unit.
+    // Returns the value as in a description, with its unit.
     [[nodiscard]] std::string text() const;
     [[nodiscard]] std::string range() const;  // "1 to 64", "true or false", "lru, random"; empty for a text
     // Throws quantity_error.
@@ -52,7 +52,7 @@ class knob_tree {
 
   [[nodiscard]] const std::vector<leaf>& leaves() const { return leaves_; }
   [[nodiscard]] const leaf* find(std::string_view path) const;
-  // The first knob that `pattern` matches. Throws description_error as set() does.
+  // Returns the first knob that `pattern` matches. Throws description_error like set().
   [[nodiscard]] const leaf& first(std::string_view pattern, const place& where) const;
   [[nodiscard]] const node& root() const { return nodes_[0]; }
   [[nodiscard]] const node& at(std::size_t index) const { return nodes_[index]; }

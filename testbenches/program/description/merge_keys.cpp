@@ -64,7 +64,7 @@ class resolver {
 
   const std::string& name_;
   std::size_t merged_ = 0;               // keys that were looked at
-  std::set<std::pair<int, bool>> seen_;  // by where they stand; a mapping may begin where its list does
+  std::set<std::pair<int, bool>> seen_;  // by place; a mapping may begin at the place of its list
 };
 
 }  // namespace

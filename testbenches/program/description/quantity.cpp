@@ -97,7 +97,7 @@ std::size_t hexadecimal_length(std::string_view s) {
   return end > 2 ? end : 0;
 }
 
-// Throws quantity_error for a notation that tools read in different ways, or that is not read.
+// Throws quantity_error for an unsupported notation, or one read in different ways by different tools.
 void refuse_other_notations(std::string_view text) {
   const std::size_t sign = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   const std::string_view number = text.substr(sign, text.find(' ', sign) - sign);

@@ -10,7 +10,7 @@
 
 namespace hcasim {
 
-// The text says what is wrong and how to mend it.
+// An error whose text tells the fault and the mend.
 class quantity_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -23,7 +23,7 @@ std::string format_quantity(knob_kind kind, long double value);
 
 bool parse_flag(std::string_view text);
 
-// "a time", "a size", ... and the units of a kind: "ps, ns, us, ms or s".
+// Returns "a time", "a size", ... and the units of a kind: "ps, ns, us, ms or s".
 std::string_view kind_name(knob_kind kind);
 std::string unit_list(knob_kind kind);
 

@@ -1,4 +1,4 @@
-// Quantities: every unit of every kind, every way to get one wrong, and that what is written is read back.
+// Quantities: every unit of every kind, every way to get one wrong, and the way back from text to value.
 #include "testbenches/program/description/quantity.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A folder that is one process's own while this lives: a lock on the folder, which goes with the process however it ends.
+// Claims a folder for one process: a lock on the folder, which the operating system releases when the process ends.
 #pragma once
 
 #include <filesystem>

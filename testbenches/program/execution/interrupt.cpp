@@ -23,8 +23,8 @@ namespace {
 
 std::mutex guarding;
 std::filesystem::path doomed;
-std::filesystem::path doomed_parent;  // the topmost that was made for it; empty = none was
-pid_t owner = 0;                      // of `doomed`: what this process forks leaves it alone
+std::filesystem::path doomed_parent;  // the topmost folder made for `doomed`; empty = none
+pid_t owner = 0;                      // of `doomed`: forks of this process leave it alone
 int watched = -1;
 int first_signal = 0;
 

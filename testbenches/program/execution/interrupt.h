@@ -9,8 +9,8 @@ namespace hcasim {
 
 class interrupt_guard {
  public:
-  // Calls `make`, which makes the folder or file, or throws; from its first moment on a signal removes it, and the empty
-  // folders above it up to `made`. Throws input_error when no thread can wait. Call it before other threads exist.
+  // Calls `make`, which makes the folder or file, or throws. From then on a signal removes the result, and the empty folders
+  // above it up to `made`. Throws input_error when no thread can wait. Call the constructor before other threads exist.
   interrupt_guard(const std::filesystem::path& unfinished, const std::filesystem::path& made,
                   const std::function<void()>& make);
   ~interrupt_guard();
@@ -18,7 +18,7 @@ class interrupt_guard {
   interrupt_guard& operator=(const interrupt_guard&) = delete;
 };
 
-// While it lives, the first signal only makes fd() readable: the program ends in order. A second one ends it at once.
+// Makes the first signal only set fd() readable, so that the program ends in order. A second signal ends the program at once.
 class interrupt_watch {
  public:
   interrupt_watch();
@@ -27,7 +27,7 @@ class interrupt_watch {
   interrupt_watch& operator=(const interrupt_watch&) = delete;
 
   [[nodiscard]] int fd() const { return fd_; }
-  // 128 + the signal's number.
+  // Returns 128 + the signal's number.
   [[nodiscard]] static int exit_status();
 
  private:

@@ -1,6 +1,6 @@
 // The place of a run's files: a temporary folder beside the final one, moved into place at the very end. Without commit()
-// nothing is left behind, not by an interrupt either. The temporary folder is claimed when the run begins, so that a second run
-// with the same place is told at once; the next run removes the files of a run that was killed.
+// nothing is left behind, not by an interrupt either. The temporary folder is claimed when the run begins: a second run with
+// the same place is refused at once. The next run removes the files of a killed run.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// The machine that testbenches run on, as the runner sees it: something with knobs. The `hcasim` program's machine is the
-// system; the runner's own tests bring a small one.
+// The machine under testbenches, as the runner sees it: something with knobs. The `hcasim` program's machine is the system; the
+// runner's own tests bring a small one.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class platform {
   virtual ~platform() = default;
 
   virtual void knobs(knob_visitor& k) = 0;
-  // Called once when all knobs are set: throws std::exception when values do not go together.
+  // Throws std::exception when values do not go together; called once, when all knobs are set.
   virtual void check() {}
   virtual system_config* config() { return nullptr; }
   // Elaborates the machine for `run`, which keeps it. Throws input_error when the description does not fit together.

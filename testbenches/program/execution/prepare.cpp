@@ -12,7 +12,7 @@ std::unique_ptr<testbench> find_testbench(const std::string& name, const place& 
                           fmt::format("there is no testbench '{}'; {}", name, suggestion(name, names, "testbenches")));
 }
 
-// A testbench needs the nodes that it has by default.
+// `least_nodes`: the testbench needs at least its default number of nodes.
 std::unique_ptr<platform> make_machine(platform_factory make, testbench& bench, std::size_t& least_nodes) {
   auto machine = make();
   if (system_config* c = machine->config()) bench.defaults(*c);

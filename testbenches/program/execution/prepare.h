@@ -12,15 +12,16 @@
 
 namespace hcasim {
 
-// The tree of the machine's knobs and, under `parameters`, the testbench's; with `series`, also what is written over time.
+// Makes the tree of the machine's knobs, with the testbench's under `parameters`; with `series`, also the options of the
+// series.
 knob_tree make_tree(platform& machine, testbench* bench, series_options* series = nullptr);
 
 class prepared_run {
  public:
-  // Defaults only. Throws description_error at `where` when there is no such testbench.
+  // Sets defaults only. Throws description_error at `where` when there is no such testbench.
   prepared_run(const std::string& name, const place& where, platform_factory factory);
 
-  // Sets the knobs and checks what must go together. Throws input_error.
+  // Sets the knobs and checks their combinations. Throws input_error.
   void apply(description& d);
 
   [[nodiscard]] const std::string& name() const { return name_; }

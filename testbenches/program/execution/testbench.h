@@ -58,7 +58,7 @@ class run_context {
     return reference;
   }
 
-  // Called when the testbench has run, before the results are written.
+  // Calls `f` after the testbench has run, before the results are written.
   void at_end(std::function<void()> f) { at_end_.push_back(std::move(f)); }
   void finish();
 
@@ -66,22 +66,22 @@ class run_context {
   // Throws std::runtime_error when it stands still, with what waits for what.
   void start();
   void start(ps t);
-  // Sets the machine's reports: why it ended the simulation, and what waits in it now; empty = it did not, nothing.
+  // Sets the machine's reports: why the machine ended the simulation (empty = it did not), and the waiting requests.
   void watched(std::function<std::string()> stalled, std::function<std::string()> waiting);
-  // When the simulation ended because there was nothing left to do: what waits all the same.
+  // Returns the requests still waiting when the simulation ended because nothing was left to do.
   [[nodiscard]] std::string starved() const;
   [[nodiscard]] double simulating_seconds() const { return simulating_seconds_; }
 
-  // Between these two, at the simulated time of the call, lies the part of the run that the figures are of: all statistics,
-  // ratios, levels and utilisations are of it; without any, of the whole run. There may be several one after the other, each
-  // with a name. A thread of software calls them when it has reached its own time (cpu::sync).
+  // Begins and ends the measured part of the run, at the simulated time of the call. All statistics, ratios, levels and
+  // utilisations are taken over this part; without one, over the whole run. Several parts may follow one another, each with a
+  // name. A thread of software calls these when it has reached its own time (cpu::sync).
   void begin_measuring(const std::string& part = {}) { measurement_.begin(part, now()); }
   void end_measuring() { measurement_.end(now()); }
-  // The same for the programs of testbenches/kit.
+  // Returns the same two calls for the programs of testbenches/kit.
   kit::measured_parts parts() {
     return {[this](const std::string& part) { begin_measuring(part); }, [this] { end_measuring(); }};
   }
-  // A resource that only the testbench knows of (a software thread), for the same part of the run.
+  // Adds a resource known only to the testbench (a software thread), for the same part of the run.
   void resource(std::string unit, std::string name, double utilisation, std::string help);
   [[nodiscard]] hcasim::measurement& measurement() { return measurement_; }
   [[nodiscard]] const hcasim::measurement& measurement() const { return measurement_; }
@@ -115,9 +115,9 @@ class testbench {
 
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual std::string_view summary() const = 0;
-  // The testbench's own knobs: `parameters:` in a description, `--NAME VALUE` on the command line.
+  // Lists the testbench's own knobs: `parameters:` in a description, `--NAME VALUE` on the command line.
   virtual void knobs(knob_visitor&) {}
-  // Sets what this testbench needs to be different from the defaults (the number of nodes), before the description is applied.
+  // Sets the testbench's own defaults (the number of nodes), before the description is applied.
   virtual void defaults(system_config&) {}
   // Returns how many of `nodes` hosts have something to do; `needed` is the number by default. A description with others is
   // refused. Asked when all knobs are set.
@@ -129,9 +129,9 @@ class testbench_registry {
  public:
   using factory = std::unique_ptr<testbench> (*)();
 
-  // In the order of their names.
+  // Returns all names, sorted.
   static std::vector<std::string> names();
-  // Null = there is none of that name.
+  // Makes the testbench; null = none has this name.
   static std::unique_ptr<testbench> create(std::string_view name);
   static void add(factory make);
 };

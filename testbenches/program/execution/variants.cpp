@@ -40,7 +40,7 @@ variant_runs::outcome read_outcome(const piece_outcome& o) {
   return {{}, "it ended early"};
 }
 
-// On a terminal, and gone when all have ended.
+// Shows the progress on a terminal, and removes it when all have ended.
 void show_progress(std::size_t ended, std::size_t all) {
   if (::isatty(STDERR_FILENO) == 0) return;
   const std::string text = fmt::format("what-if: {} of {} runs", ended, all);

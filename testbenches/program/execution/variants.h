@@ -1,4 +1,4 @@
-// Runs of one description with other settings, same testbench and seed, without recorders: each in a process of its own, as
+// Runs of one description with other settings, same testbench and seed, without recorders. Each runs in its own process, as
 // many at once as there are cores.
 #pragma once
 
@@ -22,13 +22,14 @@ class variant_runs {
   using settings = std::vector<std::pair<std::string, std::string>>;
   struct outcome {
     std::vector<headline> values;  // empty = it did not pass
-    std::string why;               // then
+    std::string why;               // why it did not pass
   };
-  // Make it before anything is elaborated in this process: the runs are forks of it as it is now. `scratch` is there.
+  // Takes the runs; they are forks of this process as it is now, so nothing may be elaborated yet. `scratch` must exist.
   variant_runs(description base, std::string testbench, platform_factory machine, std::filesystem::path scratch,
                std::vector<settings> variants, unsigned jobs);
 
-  // In the order of `which`, indices of variants. A run that takes longer than `limit` of wall-clock time is given up.
+  // Runs variants; returns the outcomes in the order of `which`, indices of variants. A run longer than `limit` of wall-clock
+  // time is ended.
   std::vector<outcome> run(const std::vector<std::size_t>& which, std::chrono::milliseconds limit);
 
  private:

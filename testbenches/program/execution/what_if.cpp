@@ -11,7 +11,7 @@
 namespace hcasim {
 namespace {
 
-constexpr double least_share = 0.1;  // of the largest gain: below it a unit's knobs are not looked at one by one
+constexpr double least_share = 0.1;  // share of the largest gain, below which a unit's knobs are not tried one by one
 
 std::vector<variant_runs::settings> settings_of(const std::vector<relief>& reliefs) {
   std::vector<variant_runs::settings> out(1);

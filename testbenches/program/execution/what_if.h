@@ -1,7 +1,7 @@
-// hcasim run --what-if: the same description again with one resource after the other relieved, to see which of them binds.
+// hcasim run --what-if: the same description again with one resource after the other relieved, to find the binding one.
 //
-// Without a pattern the units that took part are relieved whole first, and of those that change anything each knob by itself;
-// so a resource is found that no statistic tells of, and a run that little holds back costs few runs more.
+// Without a pattern, each unit that took part is relieved as a whole first. Then each knob of the units with an effect is
+// relieved alone. Resources without a statistic are thus found, and a run without a bottleneck costs few further runs.
 #pragma once
 
 #include <chrono>
@@ -19,12 +19,12 @@ class unit;
 
 class what_if {
  public:
-  // Before anything is elaborated in this process. `d` as it was applied to `run`; throws input_error when `pattern` names
-  // nothing that can be relieved; an empty one is for what is found to matter.
+  // Takes `d` as applied to `run`; call before anything is elaborated in this process. Throws input_error when `pattern` names
+  // nothing that can be relieved; empty = find the resources.
   what_if(const description& d, const prepared_run& run, platform_factory machine, const std::filesystem::path& scratch,
           const std::string& pattern, unsigned jobs);
 
-  // When the run itself has ended. `seconds`: of wall-clock time that it took.
+  // Tries out the reliefs when the run itself has ended. `seconds`: wall-clock time of the run.
   gains run(const std::vector<resource_use>& resources, const std::vector<unit*>& units, double seconds);
   [[nodiscard]] std::size_t runs() const { return runs_; }
 

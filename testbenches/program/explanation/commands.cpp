@@ -90,7 +90,7 @@ class command_follower::tap final : public chained_observer<P> {
         std::memcpy(&current.command, p.data, sizeof(hca_command));
         what = fetch;
       }
-      // Writes are posted: the firmware goes on until a fence, after the last thing it asked for.
+      // Writes are posted: the firmware goes on until a fence, after its last request.
       if (p.op == dma_op::write) from = std::max(from, std::min(adapter_.latest, t));
     } else if constexpr (std::is_same_v<P, context_request> || std::is_same_v<P, translate_request>) {
       what = drop;

@@ -1,6 +1,6 @@
-// The parts of the time of commands: follows every command of every adapter from its doorbell to its answer in host memory,
-// listening on the sockets of the command unit, which runs them one after the other, and gives the mean of each kind as a
-// waterfall. Time without a request to another unit is the firmware's own. The parts add up.
+// The parts of the time of commands. Follows every command of every adapter from its doorbell to its result in host memory, and
+// gives the mean of each kind as a waterfall. Monitors the sockets of the command unit, which runs commands one after the
+// other. Time without a request to another unit is the firmware's own. The parts add up.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace hcasim {
 
-// "REGISTER"; a number that is no command as it is.
+// Returns the command's name, "REGISTER"; an unknown number as a number.
 std::string command_name(std::uint16_t opcode);
 
 class command_follower : public sc_core::sc_module {
@@ -26,7 +26,7 @@ class command_follower : public sc_core::sc_module {
   command_follower();
   ~command_follower() override;
 
-  // One for each kind of command that was done, those that took most time in all first.
+  // Returns one waterfall for each kind of executed command, the largest sum of time first.
   [[nodiscard]] std::vector<waterfall> waterfalls() const;
 
  private:
@@ -49,7 +49,7 @@ class command_follower : public sc_core::sc_module {
     std::string name;
     bool open = false;
     following now;
-    std::deque<following> leaving;  // whose answers have not landed yet, while the next one is executed
+    std::deque<following> leaving;  // commands whose results have not landed yet, while the next one is executed
     ps rung = never;
     ps latest{0};  // when the firmware last asked for something
   };

@@ -1,4 +1,4 @@
-// hcasim run --explain: where the time of an operation went, and which resources were busy. What binds only a what-if tells.
+// hcasim run --explain: the parts of an operation's time, and busy resources. Only a what-if tells the binding ones.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace hcasim {
 
-// The waterfalls, then the busiest resources.
+// Returns the waterfalls, then the busiest resources.
 std::string explain(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources);
 
-// "node0.host software, 96 % busy", or that nothing is.
+// Returns "node0.host software, 96 % busy", or a text for no busy resource.
 std::string busiest_resource(const std::vector<resource_use>& resources);
-// One line: what binds, when that was tried out; otherwise what is busiest, and how to find out. `gained` may be null.
+// Returns one line: the binding resource if tried out; otherwise the busiest one, and how to find out. `gained` may be null.
 std::string verdict_text(const std::vector<resource_use>& resources, const gains* gained);
 
 nlohmann::ordered_json explain_json(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources,

@@ -24,7 +24,7 @@ std::string gain_percent(double gain) {
   return fmt::format("{:+.1f} %", gain * 100);
 }
 
-// A unit is worth a line when no knob of it does by itself nine tenths of what all do together.
+// Returns whether one knob of the unit gains nine tenths of the whole unit's gain: the unit is then worth no line.
 bool explained_by_a_knob(const trial& unit, const std::vector<trial>& knobs) {
   return std::any_of(knobs.begin(), knobs.end(), [&](const trial& t) {
     return t.what.unit == unit.what.unit && std::fabs(t.gain) >= std::fabs(unit.gain) * 0.9;

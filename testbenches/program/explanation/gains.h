@@ -18,10 +18,10 @@ inline constexpr double helps = 0.01;
 
 struct trial {
   relief what;
-  std::vector<headline> values;  // as those of the run itself; empty = it did not come to its end
-  std::string why_not;           // then
-  double gain = 0;               // of the headline that changed most: 1 is twice as good
-  resource_use busiest;          // of the unit's resources in the run as it was; no name: none was busy
+  std::vector<headline> values;  // like the run's own; empty = the trial did not come to its end
+  std::string why_not;           // reason for empty values
+  double gain = 0;               // of the most changed headline: 1 = twice as good
+  resource_use busiest;          // of the unit's resources in the unchanged run; no name = none was busy
 };
 
 struct gains {
@@ -31,18 +31,18 @@ struct gains {
   std::string why_not;       // nothing could be compared
 };
 
-// How much better the best of `values` is than the same of `base`.
+// Returns how much better the best of `values` is than the same headline of `base`.
 double gain_of(const std::vector<headline>& base, const std::vector<headline>& values);
 
-// Largest gain first; of equal ones that of the busier unit.
+// Sorts by gain, largest first; equal gains by the busier unit.
 void sort_by_gain(std::vector<trial>& trials);
 
-// The busiest resource of the unit's, whichever node it is in.
+// Returns the busiest resource of the unit, in any node.
 resource_use busiest_of(const std::string& unit, const std::vector<resource_use>& resources);
 
-// The knob whose relief helps most, or the unit when no knob helps by itself. Null = nothing helps.
+// Returns the knob whose relief helps most, or the unit when no single knob helps; null = nothing helps.
 const trial* binding(const gains& g);
-// "node*.hca.page_walker.walkers, 4 -> 8: message_rate 10 -> 19.8 M/s, +98.0 %"
+// Returns "node*.hca.page_walker.walkers, 4 -> 8: message_rate 10 -> 19.8 M/s, +98.0 %".
 std::string binding_text(const gains& g);
 
 std::string gains_text(const gains& g);

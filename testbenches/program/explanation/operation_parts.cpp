@@ -51,7 +51,7 @@ std::size_t operation_follower::side_of(part p) {
   return 3;
 }
 
-// Cuts the operation's time: where it was, and within that the wait that ends last.
+// Cuts the operation's time: by its place, and within a place by the wait that ends last.
 void operation_follower::finish(operations::iterator at, ps end) {
   operation o = std::move(at->second);
   live_.erase(at);
@@ -66,7 +66,7 @@ void operation_follower::finish(operations::iterator at, ps end) {
   std::stable_sort(o.waits.begin(), o.waits.end(), [](const wait& x, const wait& y) { return x.begin < y.begin; });
   std::size_t m = 0;
   std::size_t w = 0;
-  std::array<const wait*, sides> current{};  // of each side, the wait that ends last
+  std::array<const wait*, sides> current{};  // for each side, the wait that ends last
   for (ps t = o.marks.front().at; t < end;) {
     while (m + 1 < o.marks.size() && o.marks[m + 1].at <= t) ++m;
     for (; w < o.waits.size() && o.waits[w].begin <= t; ++w) {

@@ -1,4 +1,4 @@
-// Taps between the units of an adapter, which hand each transfer to the operation's follower that it concerns.
+// Taps between the units of an adapter, which hand each transfer to the follower of its operation.
 #include <algorithm>
 #include <cstddef>
 
@@ -38,7 +38,7 @@ class operation_follower::tap final : public chained_observer<P> {
   static constexpr bool look_up =
       std::is_same_v<P, context_request> || std::is_same_v<P, key_request> || std::is_same_v<P, translate_request>;
 
-  // Returns the part in which a unit waits when it asks; of look-ups a miss is the next one.
+  // Returns the part of a requesting unit's wait; of lookups, a miss is the next part.
   static part wait_of(std::size_t asker) {
     if constexpr (std::is_same_v<P, context_request>) return std::array{queue_context, context, far_context}[asker];
     if constexpr (std::is_same_v<P, key_request>) return std::array{parts, key, far_key}[asker];

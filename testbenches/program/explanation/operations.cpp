@@ -12,7 +12,7 @@ namespace hcasim {
 namespace {
 
 constexpr std::size_t kept = 64;         // doorbells and fetches of a queue pair that an operation to come may have waited for
-constexpr std::uint8_t rnr_mask = 0xe0;  // of a syndrome; the rest is the timer
+constexpr std::uint8_t rnr_mask = 0xe0;  // the kind in a syndrome; the rest is the timer
 constexpr unsigned transport_shift = 5;
 
 }  // namespace
@@ -60,7 +60,7 @@ void operation_follower::end_work(const work_request& w, ps t) {
   if (!o->second.reported) finish(o, t);
 }
 
-// A fetch of the send queue is for all operations that wait for it, whose it carries the first.
+// A fetch of the send queue serves all waiting operations, and carries the number of the first one.
 void operation_follower::asked(std::uint64_t number, part what, ps begin, ps end) {
   if (end <= begin) return;
   if (side_of(what) == side_of(send_queue)) {
@@ -101,8 +101,8 @@ void operation_follower::leaves(operation& o, const packet& p, ps t) {
   o.marks.push_back({t, port});
 }
 
-// Data and the results of atomics answer their operation; an acknowledgement answers everything before it, and a receiver that
-// is not ready refuses everything behind.
+// Data and the results of atomics answer their operation. An acknowledgement answers all earlier operations, an RNR NAK refuses
+// all later ones.
 void operation_follower::comes_back(std::string_view unit, std::string_view socket, const packet& p, ps t) {
   const packet_header& h = p.header;
   const bool data = h.shape().payload || h.shape().atomic_ack;
@@ -135,8 +135,7 @@ void operation_follower::comes_back(std::string_view unit, std::string_view sock
   }
 }
 
-// A receiver-not-ready answer on its way back, and where it arrives the rest that it asks for: of the operation that it is
-// about, and of those behind it.
+// An RNR NAK on its way back, and on its arrival the rest it asks for: of its own operation, and of the later ones.
 void operation_follower::refused(operation& o, bool behind, std::string_view unit, std::string_view socket, ps t) {
   if (!o.started || o.answered || o.resting) return;
   if (unit == "port" && socket == "requester") {
@@ -164,7 +163,7 @@ void operation_follower::reported(const report& r, ps t) {
   }
 }
 
-// A CQE is in host memory. That of the receive carries the number too.
+// A CQE is in host memory; a receive's CQE carries the number, too.
 void operation_follower::written(const dma_request& d, ps begin, ps t) {
   if (d.op != dma_op::write || d.source != dma_source::completion || d.bytes != sizeof(hca_cqe)) return;
   const auto flags = static_cast<unsigned>(d.data[offsetof(hca_cqe, flags)]);

@@ -1,9 +1,9 @@
-// The parts of the time of operations, whatever the testbench: follows every send operation from its doorbell to its completion
-// in host memory, listening on the sockets between the units, and gives the mean of each kind as a waterfall.
+// The parts of the time of operations, for any testbench. Follows every send operation from its doorbell to its completion in
+// host memory, and gives the mean of each kind as a waterfall. Monitors the sockets between the units.
 //
-// An operation's time is cut where it passes from one unit to the next (send queue, requester, port, wire, responder, and
-// back); within these, where it waits for a look-up or for PCIe. The parts of one operation add up to its time; so do their
-// means. A request on the way belongs to the operation whose number it carries (tlm/operation.h).
+// An operation's time is cut at each passage from one unit to the next (send queue, requester, port, wire, responder, and
+// back). Within a unit it is cut at waits for a lookup or for PCIe. The parts of one operation add up to its time; so do their
+// means. A request on the way belongs to the operation of its number (tlm/operation.h).
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class operation_follower : public sc_core::sc_module {
   operation_follower();
   ~operation_follower() override;
 
-  // One for each kind of operation that completed well, those seen most often first.
+  // Returns one waterfall for each kind of successful operation, the most frequent first.
   [[nodiscard]] std::vector<waterfall> waterfalls() const;
 
  private:
@@ -93,20 +93,20 @@ class operation_follower : public sc_core::sc_module {
     bool fetches = false;
     bool fails = false;
     bool started = false;  // a packet of it has left
-    bool sent = false;     // and its last one
+    bool sent = false;     // its last packet has left
     bool answered = false;
     bool reported = false;
     bool resting = false;        // until the receiver may be ready, or the page is there
-    std::uint32_t last_psn = 0;  // of its requests, as sent last
+    std::uint32_t last_psn = 0;  // PSN of its last request packet, as sent last
     std::uint64_t bytes = 0;
     std::vector<mark> marks;
     std::vector<wait> waits;
   };
-  using operations = std::map<std::uint64_t, operation>;  // by number
-  // The doorbells and fetches of its send queue, for operations to come.
+  using operations = std::map<std::uint64_t, operation>;  // key: number
+  // The doorbells and fetches of a send queue, for future operations.
   struct queue {
     struct ring {
-      std::uint64_t last;  // number of the last block that it told of
+      std::uint64_t last;  // number of the last block of the doorbell
       ps at;
     };
     std::deque<ring> rings;
@@ -137,7 +137,7 @@ class operation_follower : public sc_core::sc_module {
   static std::size_t side_of(part p);
 
   operations live_;
-  std::map<std::uint32_t, queue> queues_;  // by operation_queue()
+  std::map<std::uint32_t, queue> queues_;  // key: operation_queue()
   std::vector<std::shared_ptr<void>> taps_;
   std::map<std::string, totals> kinds_;
 };

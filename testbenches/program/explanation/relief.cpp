@@ -52,7 +52,7 @@ void put_relief(std::vector<relief>& list, std::string name, const knob_tree::le
   found->settings.push_back({l.path, to});
 }
 
-// The units that have no units within: what one knob of the adapter changes, its clock, is a matter of all of them.
+// Returns whether it is a unit without units inside. The adapter's own knob, its clock, concerns all of its units.
 bool is_unit(const knob_tree& tree, const std::string& unit) {
   const std::string inside = unit + ".";
   const auto& leaves = tree.leaves();
@@ -91,7 +91,7 @@ std::string knobs_of_resource(const std::string& name) {
   return (unit.find('.') == std::string::npos ? unit.substr(0, digits) : unit) + ".*";
 }
 
-// Within the unit that the pattern names, when it names one; otherwise by as many last parts as were given.
+// Suggests within the unit of the pattern, if the pattern names one; otherwise among names with as many last parts.
 std::string nearest_relief(const knob_tree& tree, const std::string& pattern) {
   const std::size_t cut = pattern.find_last_of(". ");
   const std::string unit = cut == std::string::npos ? "" : for_all_nodes(pattern.substr(0, cut));

@@ -1,6 +1,5 @@
-// Runs pieces of work in processes of their own, some at once: a piece that crashes, hangs or eats all memory takes nothing
-// with it. A child is a fork of this process, as it was when the pool began or was last told that it has changed, and dies with
-// it.
+// Runs pieces of work in processes of their own, some at once: a piece that crashes, hangs or eats all memory harms no other. A
+// child is a fork of this process in its state at the pool's begin or its last refresh. The child dies with this process.
 #pragma once
 
 #include <chrono>
@@ -16,19 +15,19 @@ namespace hcasim {
 
 struct piece_outcome {
   std::uint64_t id = 0;
-  std::string message;  // what the work returned; empty when it did not come to its end
-  std::string output;   // the end of what it printed
-  int status = 0;       // of waitpid
+  std::string message;  // result of the work; empty = it did not come to its end
+  std::string output;   // the end of its printed text
+  int status = 0;       // from waitpid
   bool timed_out = false;
   double seconds = 0;
-  double cpu_seconds = 0;  // of its process, from beginning to end
+  double cpu_seconds = 0;  // CPU time of its process, from beginning to end
 };
 
 class process_pool {
  public:
   struct options {
     unsigned jobs = 1;
-    std::optional<std::chrono::milliseconds> time_limit{};  // of one piece
+    std::optional<std::chrono::milliseconds> time_limit{};  // for one piece
     int stop_fd = -1;                                       // readable: end
     std::chrono::milliseconds tick{200};                    // how often `idle` is called
   };
@@ -40,17 +39,18 @@ class process_pool {
 
   // The next piece, nothing when there are no more; called when a child may start.
   std::function<std::optional<std::uint64_t>()> next;
-  // In the order they end. May throw: the children are then ended.
+  // Called with each outcome, in the order of the ends. May throw: the children are then ended.
   std::function<void(piece_outcome)> done;
   std::function<void()> idle;
 
   void time_limit(std::chrono::milliseconds t) { options_.time_limit = t; }
-  // The children are forks of this process as it is now, whatever it does before run().
+  // Makes the children forks of this process as it is now, whatever happens before run().
   void prepare();
   // Tells the next children of a change of their input.
   void refresh() { spawner_.reset(); }
 
-  // True = all done; false = stopped by `stop_fd`, and the children are gone. May be called again for more pieces.
+  // Runs all pieces. True = all done; false = stopped by `stop_fd`, and the children are gone. May be called again with more
+  // pieces.
   bool run();
 
  private:
@@ -80,7 +80,7 @@ class process_pool {
   std::function<std::string(std::uint64_t)> work_;
   std::vector<slot> slots_;
   std::vector<child> children_;
-  std::optional<spawner> spawner_;  // has the slots that there were when it began
+  std::optional<spawner> spawner_;  // knows the slots as of its begin
   bool stopped_ = false;
 };
 

@@ -3,8 +3,8 @@
 
 namespace hcasim {
 
-// For a process that others wait for and that has less than a millisecond to do: its slices come before the long ones of the
-// simulations (Linux 6.12 and newer; others change nothing). Its children have the ordinary ones.
+// Shortens the time slices of this process, which others wait for and which works less than a millisecond. Its slices then come
+// before the long ones of the simulations. Linux 6.12 and newer; others change nothing. Children have ordinary slices.
 void ask_for_short_slices();
 
 }  // namespace hcasim

@@ -9,12 +9,12 @@ namespace hcasim {
 // error. Blocks the signals of failed writes (a closed pipe, a limit of file sizes). Call it before any thread exists.
 void begin_program();
 
-// Returns the signals that end this program; those that nohup or a shell ignores are left out.
+// Returns the signals for ending this program, without those ignored by nohup or a shell.
 sigset_t ending_signals();
 // Returns "SIGTERM (Terminated)".
 const char* signal_name(int signal);
 
-// Restores the signals that this program found; for a child that becomes another program.
+// Restores the signals as this program found them; for a child about to become another program.
 void restore_signals();
 // Unblocks the signal of the limit of processor time; for a child without a thread that waits for signals.
 void end_at_time_limit();

@@ -36,13 +36,13 @@ void end_with(int parent) {
   ::setpgid(0, 0);  // an interrupt at the keyboard is for the parent
 }
 
-// To the two processes that start the next child: a core is idle for as long as they wait for one.
+// Gives way to the two processes that start the next child: a core is idle while they wait for one.
 void give_way() {
   [[maybe_unused]] const int nice = ::nice(5);
 }
 
-// The children are the parent's, not this process's. fork() of the C library has no flags; what it does besides, for other
-// threads' locks, a process with one thread does not need.
+// Forks children of the parent instead of this process, for which fork() of the C library has no flag. Its other work, on the
+// locks of other threads, is not needed in a process with one thread.
 [[noreturn]] void serve(int line, int parent, const std::function<void(const spawner::order&)>& child) {
   spawner::order o{};
   while (::read(line, &o, sizeof o) == sizeof o) {

@@ -1,5 +1,5 @@
-// A process that does nothing but fork. What is copied with every child is a small process at rest, where one that works on
-// results has its pages copied once more after every child.
+// A process that does nothing but fork. Every child copies a small process at rest. A fork of a process at work on results
+// would have its pages copied once more after every child.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ class spawner {
     std::uint64_t id;
     std::uint64_t slot;
   };
-  // `child` runs in a process that has all of this one as it is now, ends with it and leaves no other trace in it. Throws
-  // input_error when there can be no process.
+  // Starts the process. `child` runs in forks of this process as it is now. The forks end with this process and leave no other
+  // trace. Throws input_error when there can be no process.
   explicit spawner(const std::function<void(const order&)>& child);
   ~spawner();
   spawner(const spawner&) = delete;
   spawner& operator=(const spawner&) = delete;
 
-  // The process of a new child, which this process waits for as if it had forked itself. Throws input_error.
+  // Returns the process of a new child, for which this process waits as for its own fork. Throws input_error.
   int start(const order& o);
 
  private:

@@ -11,7 +11,7 @@ namespace hcasim {
 
 class batch_thread {
  public:
-  // `work` does a batch; what it touches is the thread's own between hand_over() and the next one, or stop().
+  // Takes the function for a batch. Its data belong to the thread from hand_over() until the next one, or until stop().
   explicit batch_thread(std::function<void()> work) : work_(std::move(work)) {}
   ~batch_thread() { stop(); }
   batch_thread(const batch_thread&) = delete;

@@ -53,11 +53,11 @@ bool fst_is_whole(const std::filesystem::path& path) {
 }
 
 fst_file::fst_file(const std::filesystem::path& file, const std::string& version) : path_(file.string()) {
-  // The writer says only that it failed, not why.
+  // The writer reports a failure without its cause.
   std::FILE* const writable = std::fopen(path_.c_str(), "wb");
   if (!writable) cannot_write(path_, errno);
   std::fclose(writable);
-  // The writer deletes what is there before it writes, a device as well.
+  // The writer deletes the old file first, even a device.
   if (!std::filesystem::is_regular_file(file))
     throw input_error(fmt::format("'{}' is not a regular file; an FST needs one", path_));
   errno = 0;
@@ -121,7 +121,7 @@ std::uint64_t fst_file::size() const {
   return ec ? 0 : n;
 }
 
-// Until the sum is known that a block comes to, it counts as if it were not compressed.
+// A block counts as if not compressed, until its compressed size is known.
 bool fst_file::full(std::uint64_t limit) {
   if (finished_ + block_ < limit) return false;
   end_block();

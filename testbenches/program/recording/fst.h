@@ -1,6 +1,6 @@
 // Waveforms as FST, GTKWave's compressed format, through the writer (fstapi) that Verilator ships.
 //
-// The file is made of blocks of a bounded size, so that it does not depend on the memory of the machine; its date is constant.
+// The file consists of blocks of a bounded size, independent of the machine's memory; its date is constant.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace hcasim {
 
-// Whether the chain of blocks reaches exactly to the end of the file.
+// Returns whether the chain of blocks reaches exactly to the end of the file.
 bool fst_is_whole(const std::filesystem::path& file);
 
 // A file that is being written, below the signals.
@@ -24,9 +24,9 @@ class fst_file {
 
   void define(const std::vector<wave_signal>& signals);
   void stamp(ps at);
-  // `digits`: as many of 0, 1, x and z as the signal is wide.
+  // Writes a value. `digits`: as many of 0, 1, x and z as the signal is wide.
   void emit(std::uint32_t signal, const char* digits, unsigned width);
-  // Whether the file has come near `limit` bytes. Ends a block to find out.
+  // Returns whether the file has come near `limit` bytes. Ends a block to find out.
   bool full(std::uint64_t limit);
   void close(ps end);
 
@@ -39,8 +39,8 @@ class fst_file {
   std::vector<std::uint32_t> handles_;
   ps last_{-1};
   std::uint64_t block_ = 0;     // bytes in the block that is being filled, before compression
-  std::uint64_t finished_ = 0;  // of the file, with what comes at its end
-  std::uint64_t closing_ = 0;   // what comes at its end
+  std::uint64_t finished_ = 0;  // size of the finished blocks, with closing_
+  std::uint64_t closing_ = 0;   // size of the file's end
 };
 
 class fst_writer final : public wave_writer {

@@ -1,4 +1,4 @@
-// FST beside VCD: the same changes, bytes that repeat, the time window, the limit and what goes wrong.
+// FST against VCD: the same changes, the same bytes on repetition, the time window, the limit and failures.
 #include "testbenches/program/recording/fst.h"
 
 #include <sys/resource.h>

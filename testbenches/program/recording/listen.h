@@ -1,5 +1,5 @@
-// Listening on the sockets of a running model, found by walking the SystemC hierarchy. An observer that was there before (a
-// testbench's) goes on to be told.
+// Listening on the sockets of a running model, found by walking the SystemC hierarchy. An earlier observer (a testbench's) is
+// still called.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace hcasim {
 
-// An observer that hands on to the one before it.
+// An observer that passes each call on to the earlier observer.
 template <class P>
 class chained_observer : public socket_observer<P> {
  public:

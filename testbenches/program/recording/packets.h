@@ -1,10 +1,9 @@
-// Writes every packet that an adapter's port sends into a pcapng file, with simulated time in nanoseconds: as native InfiniBand
-// (ERF records, link type 197, ERF type 21) or as RoCEv2 (Ethernet, IPv4, UDP port 4791).
+// Writes every packet sent by an adapter's port into a pcapng file, with simulated time in nanoseconds. Forms: native
+// InfiniBand (ERF records, link type 197, ERF type 21) or RoCEv2 (Ethernet, IPv4, UDP port 4791).
 //
 // InfiniBand: the bytes of the simulation, LRH to ICRC, and a VCRC, which the simulation only counts. RoCEv2: the same packet
-// from the BTH on, behind Ethernet, IPv4 and UDP headers made of the LIDs (MAC 02:00:00:00:hi:lo, 10.0.hi.lo) or of the GID of
-// a multicast group, with the ICRC of that form. Written at the end is what is dropped nowhere: a packet that the fabric loses
-// on purpose is in the file.
+// from the BTH on, behind Ethernet, IPv4 and UDP headers, with the ICRC of this form. The headers come from the LIDs (MAC
+// 02:00:00:00:hi:lo, 10.0.hi.lo) or the GID of a multicast group. The file also holds packets that the fabric loses on purpose.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace hcasim {
 
 enum class packet_form : std::uint8_t { infiniband, roce };
 
-// The whole frame as a capture shows it; `p` has its headers encoded.
+// Returns the whole frame as in a capture; `p` has its headers encoded.
 std::vector<std::uint8_t> infiniband_record(const packet& p, ps t);
 std::vector<std::uint8_t> roce_frame(const packet& p);
 
@@ -32,7 +31,7 @@ class packet_recorder : public sc_core::sc_module {
   packet_recorder(const std::filesystem::path& file, packet_form form, const std::string& version);
   ~packet_recorder() override;
 
-  // Writes what is left.
+  // Writes the remaining packets.
   void finish();
   [[nodiscard]] std::uint64_t packets() const { return written_; }
 
@@ -46,7 +45,7 @@ class packet_recorder : public sc_core::sc_module {
 
   void end_of_elaboration() override;
   void take(const packet& p, std::uint32_t port, ps t);
-  // Ports run ahead of the kernel: only what is before its time is in order.
+  // Writes packets before `until`: ports run ahead of the kernel, so only these are in order.
   void flush(ps until);
   void block(std::uint32_t type, std::span<const std::uint8_t> body);
 

@@ -61,7 +61,7 @@ std::vector<resource_use> resources_of(const knob_tree& tree, const measurement&
     const statistic& s = m.entries()[i].reader.of();
     if (const auto share = busy_share(tree, unit, s, p.values[i], p.time)) list.push_back({unit, s.name, *share, s.help});
   }
-  // A server counts what it is booked for when it is booked: what lies behind the end is no part of it.
+  // A server counts work when booked: the part beyond the run's end does not count.
   for (resource_use& r : list) r.utilisation = std::min(r.utilisation, 1.0);
   std::stable_sort(list.begin(), list.end(),
                    [](const resource_use& a, const resource_use& b) { return a.utilisation > b.utilisation; });

@@ -15,7 +15,7 @@ namespace hcasim {
 namespace {
 
 constexpr std::size_t buffer_bytes = 1 << 18;
-constexpr std::uint64_t most_lanes = 1 << 16;  // of a track
+constexpr std::uint64_t most_lanes = 1 << 16;  // lanes of a track
 
 constexpr auto two_digits = [] {
   std::array<char, 200> t{};
@@ -147,8 +147,8 @@ void span_file::write_span(const span& s) {
   text("}");
 }
 
-// How many of the track's spans are open while there are several, whenever that changes; of one alone its slice tells. What
-// is known up to `until` is final.
+// Counts the track's open spans while there are several, at each change; a span alone is told by its slice. Numbers up to
+// `until` are final.
 void span_file::count(track_state& t, ps until) {
   order(t.begins);
   order(t.ends);

@@ -1,5 +1,5 @@
-// A Chrome trace (JSON) while it grows: a thread of its own writes the text, one batch of spans behind the simulation, so that
-// memory does not grow with the run. The text is a function of what was put in, whenever the thread came to it.
+// A Chrome trace (JSON) while it grows. Its own thread writes the text, one batch of spans behind the simulation, so the run's
+// length does not cost memory. The text is a function of the spans, independent of the thread's timing.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct span_track {
 };
 struct span_name {
   std::string text;
-  std::string_view a;  // what the numbers are called; empty = none
+  std::string_view a;  // names of the numbers; empty = none
   std::string_view b;
 };
 struct span {
@@ -30,7 +30,7 @@ struct span {
   ps end;
   std::uint64_t a;
   std::uint64_t b;
-  std::uint64_t operation;  // as in tlm/operation.h; 0 = of none
+  std::uint64_t operation;  // tlm/operation.h; 0 = none
   std::uint32_t name;
   std::uint32_t arrow;  // the packet's number; 0 = none
   std::uint16_t track;
@@ -45,9 +45,9 @@ class span_file {
   span_file(const span_file&) = delete;
   span_file& operator=(const span_file&) = delete;
 
-  // Before the first span.
+  // Defines tracks and names; call before the first span.
   void define(const std::vector<span_track>& tracks, const std::vector<span_name>& names);
-  // A span of the track begins, not before the kernel's now; put() brings it when it has ended. For the track's counter.
+  // Begins a span of the track for its counter, not before the kernel's now; put() brings the span at its end.
   void begins(std::uint16_t track, ps at) { begins_.push_back({at, track}); }
   void put(const span& s) {
     ended_.push_back(s);
@@ -55,7 +55,7 @@ class span_file {
       flush(now());
     }
   }
-  // Every span has been put. Throws input_error when writing failed.
+  // Writes the rest; every span has been put. Throws input_error when writing failed.
   void finish();
 
  private:
@@ -65,14 +65,14 @@ class span_file {
     std::uint16_t track;
   };
   struct name_text {
-    std::string head;  // of a slice's arguments, up to the first number
+    std::string head;  // text of a slice's arguments, up to the first number
     std::string middle;
     bool a;
     bool b;
   };
   // Spans that do not overlap.
   struct lane {
-    std::string number;                     // in the file, with that of the node
+    std::string number;                     // number of the lane in the file, with its node's
     std::vector<std::pair<ps, ps>> recent;  // in the order of time
     ps floor{0};                            // nothing is placed before it any more
   };
@@ -80,7 +80,7 @@ class span_file {
     std::string pid;
     std::string unit;
     std::vector<lane> lanes;
-    std::vector<ps> begins;  // not yet counted
+    std::vector<ps> begins;  // begins not yet counted
     std::vector<ps> ends;
     std::uint64_t open = 0;
     std::uint64_t shown = 0;
@@ -92,13 +92,13 @@ class span_file {
   void write_batch();
   void write_span(const span& s);
   void count(track_state& t, ps until);
-  // The first lane with room for it.
+  // Returns the first lane with room for the span.
   const std::string& lane_of(const span& s);
   static bool place(lane& l, const span& s);
   void name_tracks();
   void begin_event();
 
-  // Text goes through one buffer; room for an event is made before it.
+  // Makes room for an event; text goes through one buffer.
   void make_room() {
     if (used_ + most_event > buffer_.size()) drain();
   }

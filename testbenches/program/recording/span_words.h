@@ -1,4 +1,4 @@
-// The name of a slice of each protocol, the unit's track on which it lies, and the two numbers it shows.
+// Words for the slices of each protocol: the slice's name, the unit whose track shows the slice, and two numbers.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace hcasim {
 
-// A kind's number indexes `names`; the units are those beside the unit that sends ("hca" or the node), by socket.
+// A kind's number indexes `names`. The units by socket are the ones beside the sender ("hca" or the node).
 template <class P>
 struct span_words;
 
@@ -142,7 +142,7 @@ struct span_words<window_request> {
   static std::uint64_t size(const window_request&) { return 0; }
 };
 
-// "RC WRITE_ONLY" of a BTH opcode.
+// Returns "RC WRITE_ONLY" of a BTH opcode.
 std::string packet_name(unsigned opcode);
 
 inline std::string span_words<packet>::name(unsigned kind) {

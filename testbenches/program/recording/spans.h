@@ -1,9 +1,9 @@
-// The way of every request through the units as a Chrome trace (JSON, for ui.perfetto.dev or chrome://tracing): one process per
-// node, tracks for each unit (as many as its requests overlap), a slice for each request from its arrival to its answer, arrows
-// along packets, and a counter of requests in progress for each unit.
+// The way of every request through the units as a Chrome trace (JSON, for ui.perfetto.dev or chrome://tracing). One process for
+// each node, tracks for each unit (as many as its requests overlap), a slice for each request from arrival to response. Arrows
+// follow packets; a counter for each unit shows requests in progress.
 //
-// Listens on the sockets between the units, so it knows of a unit what crosses its border: a hit is a slice of the look-up's
-// length, a miss one that reaches to the answer.
+// Monitors the sockets between the units, and so sees only transfers across a unit's border. A hit is a slice of the lookup's
+// length, a miss a slice until the response.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ class span_recorder : public sc_core::sc_module {
   span_recorder(const span_window& window, const std::filesystem::path& file, const std::string& version);
   ~span_recorder() override;
 
-  // `end`: of the run; what is unanswered ends there. Throws input_error when writing failed.
+  // Ends unanswered spans at `end`, the end of the run. Throws input_error when writing failed.
   void finish(ps end);
   [[nodiscard]] std::size_t spans() const { return count_; }
-  // When the limit was reached; never: it was not.
+  // Returns the time at which the limit was reached; never = it was not.
   [[nodiscard]] ps stopped_at() const { return stopped_at_; }
 
  private:
@@ -49,7 +49,7 @@ class span_recorder : public sc_core::sc_module {
   template <class P>
   void listen();
   std::uint16_t track(const std::string& unit);
-  // False = it is not recorded.
+  // Returns false when the span is not recorded.
   bool open(const span& s);
   void close(span& s, ps t);
 

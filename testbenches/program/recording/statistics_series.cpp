@@ -22,7 +22,7 @@ std::string time_text(ps t) {
   return format_quantity(knob_kind::time, static_cast<long double>(t.count()));
 }
 
-// When the kernel has something to do next; never: nothing any more.
+// Returns the time of the kernel's next activity; never = none.
 ps next_activity() {
   if (sc_core::sc_get_status() == sc_core::SC_ELABORATION) return now();
   if (!sc_core::sc_pending_activity()) return never;
@@ -73,7 +73,7 @@ void statistics_series::choose(measurement& m) {
     }
     if (!from.numbers.empty()) sources_.push_back(std::move(from));
   }
-  // The usual ones are for every machine; only what the user wrote must be there.
+  // Default patterns are for every machine; only the user's own patterns must match.
   for (std::size_t p = 0; p < patterns.size() && !options_.series.empty(); ++p) {
     if (used[p]) continue;
     throw input_error(fmt::format("statistics.series: no statistic has the name '{}'; {}", patterns[p],

@@ -1,8 +1,8 @@
-// Statistics over time, as statistics.csv: a row for each interval of simulated time, and one for what is left at the end. A
-// counter and a total are what they grew by in the interval, a ratio is of the interval alone, so is a level's mean and peak
-// and what a histogram tells of its samples.
+// Statistics over time, as statistics.csv: a row for each interval of simulated time, and one for the rest at the end. A
+// counter or total is its growth in the interval. A ratio, a level's mean and peak, and a histogram's numbers are of the
+// interval alone.
 //
-// The kernel is stopped at the end of every interval; nothing is posted in it, so a run with a series is the same run.
+// The kernel is stopped at the end of every interval, without a posted event: a run with a series is the same run.
 #pragma once
 
 #include <filesystem>
@@ -34,7 +34,8 @@ class statistics_series {
 
   // Simulates: up to `until`, or as long as there is something to do. Throws input_error when a pattern matches nothing.
   void run(measurement& m, ps until);
-  // The run is over; before the measurement is finished. Throws input_error when it was shorter than one interval.
+  // Writes the last row; call after the run and before the measurement is finished. Throws input_error when the run was shorter
+  // than one interval.
   void finish(measurement& m, ps end);
 
  private:

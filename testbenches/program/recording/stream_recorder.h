@@ -1,4 +1,4 @@
-// Records what passes the boundary of a unit, as a stream that lockstep replays (hcasim run ... --record-stream UNIT=FILE).
+// Records the transfers at a unit's boundary, as a stream for lockstep (hcasim run ... --record-stream UNIT=FILE).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,7 @@ namespace hcasim {
 class stream_recorder {
  public:
   virtual ~stream_recorder() = default;
-  // Writes the file; returns how many items it has. Throws std::runtime_error: there is no such unit, or the file cannot be
-  // written.
+  // Writes the file; returns the number of items. Throws std::runtime_error: there is no such unit, or the write fails.
   virtual std::uint64_t finish() = 0;
 };
 

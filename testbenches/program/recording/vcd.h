@@ -20,7 +20,7 @@ struct vcd_id {
   char text[6] = {};
 };
 
-// The definitions, and the values (all unknown) that a file begins with.
+// Returns the definitions, and the values (all unknown) at the beginning of a file.
 std::string vcd_definitions(const std::vector<wave_signal>& signals, const std::vector<vcd_id>& ids,
                             const std::string& version);
 std::string vcd_unknown(const std::vector<wave_signal>& signals, const std::vector<vcd_id>& ids, ps at);

@@ -284,7 +284,7 @@ class vcd_reader {
   std::string version_;
   time_scale scale_;
   std::uint64_t time_ = 0;      // in the file's unit
-  std::size_t block_line_ = 0;  // of the $dumpvars, $dumpoff, ... that is open; 0 = none is
+  std::size_t block_line_ = 0;  // line of the open $dumpvars, $dumpoff, ...; 0 = none
   std::vector<std::string> scope_;
   std::vector<wave_signal> signals_;
   std::unordered_map<std::string, std::vector<std::size_t>> by_id_;

@@ -7,7 +7,7 @@ namespace hcasim {
 
 class wave_listener;
 
-// Throws input_error with the file's line: what is damaged, cut off or not read.
+// Reads a VCD file. Throws input_error with the file's line: damaged, cut off or not supported.
 void read_vcd(const std::filesystem::path& file, wave_listener& listener);
 
 }  // namespace hcasim

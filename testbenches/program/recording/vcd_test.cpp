@@ -1,4 +1,4 @@
-// The VCD writer: its output is parsed back and compared with what was put in.
+// The VCD writer: its output is parsed back and compared with the input.
 #include "testbenches/program/recording/vcd.h"
 
 #include <unistd.h>
@@ -265,7 +265,7 @@ TEST_F(vcd_test, a_change_costs_less_than_100_ns) {
   testing::run_until_idle();
   recorder.writer().finish(now());
   const double spent =
-      1e9 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;  // of this process: other load does not count
+      1e9 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;  // CPU time of this process: other load does not count
   const double each = spent / (double{busy::bursts} * busy::changes_of_burst);
   std::printf("%.1f ns per change\n", each);
   // 35 to 45 ns when every change has a time of its own, as here; the bound leaves room for a loaded machine.

@@ -17,7 +17,7 @@ char four_state(char digit);
 
 // Turns the times of a file into picoseconds.
 struct time_scale {
-  std::int64_t picoseconds = 1;  // of one unit of the file, unless it is a part of one
+  std::int64_t picoseconds = 1;  // picoseconds in the file's unit of time, if at least one
   std::int64_t parts = 1;        // units of the file in a picosecond
 
   // Returns why `time` cannot be represented; empty = it can.

@@ -11,9 +11,10 @@ namespace hcasim {
 class wave_listener {
  public:
   virtual ~wave_listener() = default;
-  // First; `version` is what the file says of its writer.
+  // Comes first; `version`: the writer's name in the file.
   virtual void defined(const std::vector<wave_signal>& signals, const std::string& version) = 0;
-  // In ascending order of time. `digits`: as many of 0, 1, x and z as the signal is wide; of an event "1", for each trigger.
+  // Comes in ascending order of time. `digits`: as many of 0, 1, x and z as the signal is wide; of an event "1", for each
+  // trigger.
   virtual void time(ps at) = 0;
   virtual void value(std::size_t signal, std::string_view digits) = 0;
 };

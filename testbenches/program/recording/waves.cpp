@@ -139,10 +139,10 @@ void wave_writer::sort_held() {
   held_.swap(sorted_);
 }
 
-// Changes lie nearly evenly over the time of a batch: one pass puts each into a bucket of about one change, a second puts the
-// few of a bucket in order. False = they do not.
+// Sorts a batch whose changes lie nearly evenly over its time. One pass puts each change into a bucket of about one, a second
+// sorts within buckets. False = the changes are uneven.
 bool wave_writer::sort_by_buckets(ps low, std::uint64_t span) {
-  constexpr std::uint32_t most = 64;  // in one bucket
+  constexpr std::uint32_t most = 64;  // changes in one bucket
   const std::size_t n = held_.size();
   unsigned shift = 0;
   while ((span >> shift) >= n) ++shift;

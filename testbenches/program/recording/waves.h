@@ -1,10 +1,10 @@
-// Writes the signals of all units into a waveform file, 1 ps resolution. This is what the formats (vcd.h, fst.h) share.
+// Writes the signals of all units into a waveform file, 1 ps resolution; common to the formats (vcd.h, fst.h).
 //
-// Changes come in any order of time (a unit may run ahead of the kernel); they are kept in batches, sorted, and written once
-// the kernel has passed them. Changes of one signal at the same time count as one, the last; a value that does not change is
-// not written. A signal is x until its unit has set it first. The same run gives the same bytes.
+// Changes come in any order of time, since a unit may run ahead of the kernel. They are kept in batches, sorted, and written
+// once the kernel has passed them. Changes of one signal at the same time count as one, the last; an unchanged value is not
+// written. A signal is x until its unit has set it first. The same run gives the same bytes.
 //
-// A thread of its own writes, one batch behind the simulation; what is asked of a writer is valid after finish().
+// Its own thread writes, one batch behind the simulation; results of a writer are valid after finish().
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct wave_signal {
   std::string name;   // cleaned for VCD
   unsigned width;
   std::vector<std::string> labels;
-  std::string range{};  // of a file that was read: "[7:4]"; empty = [width - 1:0], none for one bit
+  std::string range{};  // range in a file read: "[7:4]"; empty = [width - 1:0], none for one bit
   bool event = false;   // a moment without a value: each change is a trigger
 };
 // Returns the name with its range, as waveform files hold it.
@@ -43,7 +43,7 @@ class wave_writer : public probe_sink {
   wave_writer(const wave_writer&) = delete;
   wave_writer& operator=(const wave_writer&) = delete;
 
-  // Before the first change: watches `p` as signal `name` of `scope`.
+  // Watches `p` as signal `name` of `scope`; call before the first change.
   void add(const std::string& scope, const probe_entry& entry);
   void write_header();
 
@@ -53,21 +53,21 @@ class wave_writer : public probe_sink {
       flush(now());
     }
   }
-  // Writes what is left and the end time. The probes must not change any more. Throws input_error when writing failed.
+  // Writes the rest and the end time. The probes must not change any more. Throws input_error when writing failed.
   void finish(ps end);
 
   [[nodiscard]] const std::vector<wave_signal>& signals() const { return signals_; }
-  // When a signal of a unit named `unit` is first known in the file; never: none is.
+  // Returns the time at which a signal of a unit named `unit` is first known in the file; never = none is.
   [[nodiscard]] ps first_change(std::string_view unit) const;
   [[nodiscard]] std::uint64_t changes() const { return changes_; }  // written
-  // The simulated time at which the limit was reached; never: it was not.
+  // Returns the simulated time at which the limit was reached; never = it was not.
   [[nodiscard]] ps stopped_at() const { return stopped_at_; }
 
  protected:
   // `limit`: stop before the file grows larger (bytes); 0 = no limit.
   wave_writer(std::uint64_t limit, const wave_window& window);
 
-  // The format. Times come in ascending order; `begin` makes all signals unknown at this time.
+  // Writes the format: times come in ascending order; `begin` makes all signals unknown at this time.
   virtual void begin(ps at) = 0;
   virtual void stamp(ps at) = 0;
   virtual void emit(std::uint32_t signal, std::uint64_t value) = 0;
@@ -90,7 +90,7 @@ class wave_writer : public probe_sink {
     std::uint8_t width = 1;
   };
 
-  // Hands all pending changes to the thread, which writes those before `until` and keeps the rest.
+  // Hands all pending changes to the thread, which writes the ones before `until` and keeps the rest.
   void flush(ps until);
   void write_batch();
   void sort_held();
@@ -105,7 +105,7 @@ class wave_writer : public probe_sink {
   std::vector<item> pending_;
   std::size_t batch_;
 
-  batch_thread thread_{[this] { write_batch(); }};  // all that follows is its own while it has a batch
+  batch_thread thread_{[this] { write_batch(); }};  // owns all members below while it has a batch
   std::vector<item> batch_items_;
   ps until_{0};
   std::vector<item> held_;
@@ -115,7 +115,7 @@ class wave_writer : public probe_sink {
   std::vector<std::uint32_t> starts_;
   ps floor_{0};  // everything before this has been written
   std::vector<state> states_;
-  std::vector<ps> first_;  // of each signal
+  std::vector<ps> first_;  // first change of each signal
   std::vector<std::uint32_t> touched_;
   std::uint64_t changes_ = 0;
   ps last_{0};  // last time stamp written
@@ -143,7 +143,7 @@ class wave_recorder : public sc_core::sc_module {
   std::vector<std::string> patterns_;
 };
 
-// How such a pattern matches `full`, a signal's name with its scope.
+// Returns whether the pattern matches `full`, a signal's name with its scope.
 bool wave_pattern_matches(const std::string& pattern, std::string_view full);
 
 }  // namespace hcasim

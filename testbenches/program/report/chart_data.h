@@ -11,7 +11,7 @@ namespace hcasim {
 
 struct chart_series {
   std::string name;
-  std::vector<std::optional<double>> values;  // by the values of x
+  std::vector<std::optional<double>> values;  // one for each value of x
 };
 
 struct chart_data {
@@ -25,7 +25,7 @@ struct chart_data {
   std::string fixed;  // where the other axes stand: "clock = 400 MHz"
 };
 
-// A metric's unit: given in the study, or that of its figure or statistic.
+// Returns a metric's unit: given in the study, or taken from its figure or statistic.
 std::string unit_of_metric(result_file& results, const std::string& metric);
 
 std::vector<chart_data> charts_of(result_file& results);

@@ -59,8 +59,8 @@ class name_list {
   std::map<std::string, std::size_t> numbers_;
 };
 
-// Column by column, which a browser reads faster than row by row: indices of the axes' values, the metrics, the status, the
-// busiest resource (both by number) and how busy it was in percent.
+// Returns the points column by column, which a browser reads faster than row by row. Columns: indices of the axes' values, the
+// metrics, the status, the busiest resource (both by number) and its utilisation in percent.
 ordered_json columns_of(result_file& results, const ordered_json& axes, const ordered_json& metrics, name_list& statuses,
                         name_list& resources) {
   std::string wanted;

@@ -92,7 +92,7 @@ std::vector<chart_data> charts_of_run(const fs::path& folder) {
   std::getline(in, line);
   const std::vector<std::string> heads = split(line, ',');
   std::vector<chart_data> charts;
-  std::vector<std::pair<std::size_t, std::size_t>> place;  // of a column: chart and line
+  std::vector<std::pair<std::size_t, std::size_t>> place;  // chart and line of each column
   for (std::size_t c = 2; c < heads.size(); ++c) {
     const column_name name = name_of_column(heads[c]);
     const std::string y = name.unit == "1" ? name.chart : fmt::format("{} [{}]", name.chart, name.unit);
@@ -107,7 +107,7 @@ std::vector<chart_data> charts_of_run(const fs::path& folder) {
   while (std::getline(in, line)) {
     const std::vector<std::string> cells = split(line, ',');
     if (cells.size() != heads.size()) throw input_error(fmt::format("'{}' is damaged: '{}'", file.string(), line));
-    if (number_in(cells[0]).value_or(0) >= end) break;  // what comes to rest is in the file alone
+    if (number_in(cells[0]).value_or(0) >= end) break;  // work after the end is in the file alone
     for (chart_data& d : charts) d.x.push_back(cells[1]);
     for (std::size_t c = 2; c < cells.size(); ++c) {
       charts[place[c - 2].first].series[place[c - 2].second].values.push_back(number_in(cells[c]));

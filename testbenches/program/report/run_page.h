@@ -1,5 +1,6 @@
-// One run with statistics over time, as a page of pictures: its figures, a chart for each statistic of the series (one line for
-// each unit that has it), and how busy the resources were. Works from file:// without a network and without a charting library.
+// One run with statistics over time, as a page of pictures: its figures, a chart for each statistic of the series, and
+// utilisations. A chart has one line for each unit with the statistic. Works from file:// without a network and without a
+// charting library.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +11,9 @@
 
 namespace hcasim {
 
-// Whether the folder holds a run (and not a study).
+// Returns whether the folder holds a run (and not a study).
 bool holds_run(const std::filesystem::path& folder);
-// From the run's statistics.csv. Throws input_error when the run has none, or when it is damaged.
+// Reads charts from the run's statistics.csv. Throws input_error when the run has none, or a damaged one.
 std::vector<chart_data> charts_of_run(const std::filesystem::path& folder);
 std::string run_page(const std::filesystem::path& folder);
 // Returns the name of the run's testbench.

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// $BROWSER, or what the desktop has.
+// Opens the page with $BROWSER, or the desktop's browser.
 void open_in_browser(const std::string& page) {
   const char* chosen = std::getenv("BROWSER");
   for (const std::string& browser : {std::string(chosen ? chosen : ""), std::string("xdg-open")}) {

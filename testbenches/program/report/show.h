@@ -1,4 +1,4 @@
-// hcasim report: what a study found out, or a run over time, as a page or as pictures.
+// hcasim report: the results of a study, or of a run over time, as a page or as pictures.
 #pragma once
 
 #include <filesystem>

@@ -15,7 +15,7 @@ constexpr double image_width = 820;
 constexpr double height = 440;
 constexpr double left = 78;
 constexpr double top = 58;
-constexpr double plot_right = 620;  // of the plot; the legend stands beside it
+constexpr double plot_right = 620;  // right edge of the plot; the legend stands beside it
 constexpr double bottom = 370;
 
 // Okabe and Ito's colours, told apart by everybody.
@@ -131,7 +131,7 @@ std::string line_or_stacked(const chart_data& c) {
   return out + legend(c);
 }
 
-// From pale to dark blue; what is dark carries white text.
+// Draws cells from pale to dark blue; dark cells carry white text.
 std::string heat_map(const chart_data& c) {
   double low = INFINITY;
   double high = -INFINITY;

@@ -7,7 +7,7 @@
 
 namespace hcasim {
 
-// Text that may stand between tags.
+// Returns text that may stand between tags.
 std::string escaped(const std::string& s);
 std::string svg_chart(const chart_data& chart);
 

@@ -18,7 +18,7 @@ std::string html_cell(const std::string& text, bool number = false) {
   return fmt::format("<td{}>{}</td>", number ? " class=\"number\"" : "", escaped(text));
 }
 
-// One line of a point's: what was relieved, and what came of it.
+// Returns one line of a point: the relieved resource, and its gain.
 std::string html_row(const ordered_json& point, const ordered_json& gain) {
   std::string out = "<tr>" + html_cell(std::to_string(point["point"].get<std::uint64_t>()), true);
   for (const auto& [axis, label] : point["axes"].items()) out += html_cell(label);

@@ -1,4 +1,4 @@
-// Gains of relieving each resource at the points of a study that asks for it (`what_if:`).
+// Gains of relieving each resource at the points of a study with `what_if:`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace hcasim {
 
-// [{"point", "axes", "headlines", "binding", "gains", "units"}, ...] in the order of the points; empty = none was tried.
+// Returns [{"point", "axes", "headlines", "binding", "gains", "units"}, ...] in the order of the points; empty = none was
+// tried.
 nlohmann::ordered_json what_ifs_of(result_file& results);
 
 // Returns a section of the page; empty when there is nothing to show.

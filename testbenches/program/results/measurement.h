@@ -1,6 +1,6 @@
-// Which part of a run the figures are of, and what every statistic gathered in it. A testbench may have several such parts
-// (ways of doing the same), each with a name; those of one name are one part. What lies before, between and after them (boot,
-// warm-up, tear-down) is the set-up. Without any part it is the whole run.
+// The measured parts of a run, and each statistic's content over them. A testbench may have several parts (ways of doing the
+// same), each with a name; parts of one name are one part. The rest before, between and after them (boot, warm-up, tear-down)
+// is the set-up. Without any part the whole run is measured.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ class measurement {
     std::string name;
     ps begin{0};
     ps end{0};
-    ps time{0};                 // of several parts together less than from begin to end
+    ps time{0};                 // sum of the parts' times, less than end - begin with several parts
     std::vector<tally> values;  // in the order of entries()
   };
   struct entry {
@@ -25,22 +25,21 @@ class measurement {
     statistic_reader reader;
   };
 
-  // Throw std::logic_error when one begins inside another, or ends without having begun.
+  // Begins a part. begin and end throw std::logic_error on a part inside another, or an end without a begin.
   void begin(const std::string& name, ps t);
   void end(ps t);
-  // The run is over; to be called once.
+  // Ends the measurement with the run; call once.
   void finish(ps t);
 
-  // All statistics of all units, in the order of the hierarchy. To be called when all units are there; begin, end and finish
-  // do.
+  // Collects all statistics of all units, in the order of the hierarchy, when all units exist; begin, end and finish call it.
   const std::vector<entry>& collect();
   [[nodiscard]] const std::vector<entry>& entries() const { return entries_; }
-  // For a caller that samples beside the parts: from keep_rows() on, the counts of the entry since the last call for it,
+  // Keeps counts for a caller that samples independently of the parts. take_row returns the entry's counts since its last call,
   // whatever parts began and ended meanwhile.
   void keep_rows() { rows_.resize(collect().size()); }
   tally take_row(std::size_t i, ps t);
 
-  // After finish(); values are in the order of entries().
+  // Returns whether the run has parts. After finish(), values are in the order of entries().
   [[nodiscard]] bool marked() const { return !parts_.empty(); }
   [[nodiscard]] const part& measured() const { return measured_; }  // all parts together
   [[nodiscard]] const part& set_up() const { return set_up_; }

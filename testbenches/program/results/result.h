@@ -1,4 +1,4 @@
-// The result of a run. A testbench fills it; the runner writes it as result.json, statistics.txt and a table on the screen.
+// The result of a run, filled by a testbench; the runner writes it as result.json, statistics.txt and a table on the screen.
 // Everything in here is a function of the description and the seed: no wall-clock time, no paths.
 #pragma once
 
@@ -59,7 +59,7 @@ struct resource_use {
   std::string help;
 };
 
-// One step of an operation's time, in the order it first came to each unit; the steps add up to it.
+// One step of an operation's time, in the order of first entry to each unit; the steps add up to the time.
 struct waterfall_step {
   std::string unit;
   std::string kind;  // software, service, memory (DMA, PCIe and host), wire
@@ -91,26 +91,26 @@ class result {
   void figure(std::string name, double value, std::string unit, std::string help) {
     figures_.push_back({std::move(name), value, std::move(unit), std::move(help)});
   }
-  // Sets the figure by which the run is judged (`hcasim run --what-if`); without any, it is the simulated time that it took.
+  // Sets the figure by which the run is judged (`hcasim run --what-if`); without any, the simulated time is taken.
   void judged_by(std::string name, double value, std::string unit, aim direction) {
     headlines_.push_back({std::move(name), value, std::move(unit), direction});
   }
-  // A figure that the run is judged by.
+  // Adds a figure by which the run is judged.
   void headline(std::string name, double value, std::string unit, aim direction, std::string help) {
     judged_by(name, value, unit, direction);
     figure(std::move(name), value, std::move(unit), std::move(help));
   }
-  // The reference stays valid.
+  // Adds a table; the reference stays valid.
   hcasim::table& table(std::string title, std::vector<column> columns) {
     return tables_.emplace_back(std::move(title), std::move(columns));
   }
-  // A resource that only the testbench knows of: a software thread.
+  // Adds a resource known only to the testbench: a software thread.
   void resource(resource_use r) { resources_.push_back(std::move(r)); }
-  // For `hcasim run --explain`.
+  // Adds a waterfall for `hcasim run --explain`.
   void explain(waterfall w) { waterfalls_.push_back(std::move(w)); }
-  // A check failed: the run's exit status is 1. The run goes on.
+  // Records a failed check: the run's exit status is 1. The run goes on.
   void fail(std::string message) { failures_.push_back(std::move(message)); }
-  // Work done, for the host's speed; counted from the statistics when not given.
+  // Sets the work done, for the host's speed; counted from the statistics when not given.
   void operations(std::uint64_t n) { operations_ = n; }
   void packets(std::uint64_t n) { packets_ = n; }
 

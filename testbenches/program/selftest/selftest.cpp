@@ -1,4 +1,4 @@
-// The runner with a sample machine and a testbench that counts: what the tests of the command line run.
+// The runner with a sample machine and a testbench that counts, for the tests of the command line.
 #include <unistd.h>
 
 #include <chrono>
@@ -50,7 +50,7 @@ class ticker : public unit {
     queue_.at(period_, {[](void* self) { static_cast<ticker*>(self)->tick(); }, this});
   }
 
-  // Called before every tick with the number of those before.
+  // Called before every tick with the number of earlier ticks.
   void before(std::function<void(std::uint64_t)> f) { before_ = std::move(f); }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t max_values = 1'000'000;  // of one axis
+constexpr std::size_t max_values = 1'000'000;  // values of one axis
 
 bool is_preset(const std::string& key) {
   return key == "preset" || key.ends_with(".preset");

@@ -172,7 +172,7 @@ ordered_json resource_value(const metric& m, const ordered_json& resources) {
   for (const auto& r : resources) {
     if (fmt::format("{}.{}", r["unit"].get<std::string>(), r["resource"].get<std::string>()) == m.what) return r["utilisation"];
   }
-  return 0;  // what was never busy is not listed
+  return 0;  // a resource that was never busy is not listed
 }
 
 }  // namespace

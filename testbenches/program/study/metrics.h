@@ -1,5 +1,5 @@
-// Numbers that a study looks at, taken from what a run found out: a figure, a cell of a table, a statistic, how busy a resource
-// was, or a formula over the metrics above it.
+// Numbers of a study, taken from the results of a run. A metric is a figure, a cell of a table, a statistic, a resource's
+// utilisation, or a formula over earlier metrics.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ struct metric {
   std::string what;   // the figure, unit.statistic, column or formula
   std::string of;     // statistic: count, mean, min, p50, p90, p99, max, peak; empty = its value
   std::string table;  // cell: the table's title; empty = any
-  std::string row;    // cell: what stands in the row's first column
+  std::string row;    // cell: content of the row's first column
   place where;
 };
 
@@ -36,11 +36,11 @@ struct point_data {                   // NOLINT(bugprone-exception-escape): movi
   nlohmann::ordered_json resources;   // [{unit, resource, utilisation}]
 };
 
-// The value, null when the number does not exist in this run (a mean of no samples, division by zero). Throws
-// description_error when there is no such figure, statistic or cell, naming what is nearest. `before`: the metrics above.
+// Returns the value; null = the number does not exist in this run (a mean of no samples, division by zero). Throws
+// description_error when there is no such figure, statistic or cell, with the nearest name. `before`: earlier metrics.
 nlohmann::ordered_json metric_value(const metric& m, const point_data& data,
                                     const std::map<std::string, std::optional<double>>& before);
-// All of them, in order.
+// Returns all values, in order.
 nlohmann::ordered_json metric_values(const std::vector<metric>& metrics, const point_data& data);
 
 // Names, numbers, + - * / ( ), min(a, b), max(a, b). Throws std::runtime_error on a syntax error or an unknown name.

@@ -127,7 +127,7 @@ point_record run_point(const study& s, std::uint64_t id, platform_factory machin
     r.testbench = run.name();
     run.apply(d);
     r.description = compact(resolved_json(run.tree()));
-    // One at a time: as many points as there are cores do the same.
+    // One job at a time: as many points as cores run at once.
     what_if* relieving = s.what_if_pattern() ? new what_if(d, run, machine, scratch, *s.what_if_pattern(), 1) : nullptr;
     run_context& context = *new run_context(run.machine(), run.seed(), scratch);
     run_guarded(run.bench(), context);

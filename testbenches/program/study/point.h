@@ -1,4 +1,4 @@
-// One point of a study: run in this process, and what is left of it as fields of text that travel through a pipe or a file.
+// One point of a study: its run in this process, and its results as fields of text for a pipe or a file.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct point_record {
   std::string axes;  // name: label
   std::string metrics;
   std::string figures;
-  std::string units;  // of the figures
+  std::string units;  // units of the figures
   std::string tables;
   std::string statistics;
   std::string resources;
   std::string description;
   std::string presets;
   std::string failures;
-  std::string what_if;  // what relieving each resource gained, when the study asks for it
+  std::string what_if;  // gains of relieving each resource, when the study asks for them
   std::string host;
   // The meaning of the statistics (JSON [[unit, name, unit of measure, help], ...]); sent only when the receiver does not have
   // it.
@@ -49,15 +49,15 @@ struct point_record {
 };
 
 std::string encode(point_record& r);
-// False = the text is not complete.
+// Returns false when the text is not complete.
 bool decode(std::string_view text, point_record& r);
 
-// The labels of a point's values, as JSON.
+// Returns the labels of a point's values, as JSON.
 std::string axes_json(const study& s, std::uint64_t id);
 
-// Runs the point in this process, which has not elaborated anything yet and ends afterwards: the simulation is left as it is.
-// `scratch`: an empty folder for what the testbench writes. Input that does not fit is a status, not an exception. `knows`:
-// whether the receiver has the catalogue of this hash.
+// Runs the point in this process, which must not have elaborated anything and ends afterwards, with the simulation as it is.
+// `scratch`: an empty folder for the testbench. Unfit input is a status, not an exception. `knows`: returns whether the
+// receiver has the catalogue of this hash.
 point_record run_point(const study& s, std::uint64_t id, platform_factory machine, const std::filesystem::path& scratch,
                        const std::function<bool(const std::string&)>& knows);
 

@@ -107,7 +107,7 @@ result_file::result_file(result_file&& o) noexcept
 result_file::~result_file() {
   insert_.reset();
   insert_host_.reset();
-  // Goes back to one file that can be read from anywhere; not while another process reads it.
+  // Goes back to one file, which can be read from anywhere; not while another process reads the results.
   if (writer_) sqlite3_exec(db_, "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr);
   sqlite3_close(db_);
 }

@@ -1,5 +1,5 @@
-// A study's result file: SQLite in WAL mode, one row per point. What a row of `points` holds is a function of the description
-// and the seed; how fast the host was is kept apart, in `hosts`. docs/studies.md lists the tables.
+// A study's result file: SQLite in WAL mode, one row for each point. The content of a row of `points` is a function of the
+// description and the seed. The host's speed is kept apart, in `hosts`. docs/studies.md lists the tables.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class result_file {
   static constexpr int format = 1;
   static constexpr const char* file_name = "results.sqlite";
 
-  // All throw input_error when the file cannot be written, is damaged, no result file, or of another format.
+  // Creates a result file. Like all functions here, throws input_error: not writable, damaged, no result file, another format.
   static result_file create(const std::filesystem::path& file, const study& s);
   static result_file open(const std::filesystem::path& file, bool to_write);
   ~result_file();
@@ -38,9 +38,9 @@ class result_file {
   // Takes over metrics and charts of the study, which may have changed, and computes every row's metrics again.
   void refresh(const study& s);
 
-  // Points that need not run any more; with `retry` those that did not pass are to run again.
+  // Returns the points that need not run any more; with `retry`, failed points must run again.
   std::set<std::uint64_t> finished(bool retry);
-  // In a transaction of its own: what was put is there after a kill -9.
+  // Writes a record in a transaction of its own: it survives a kill -9.
   void put(const point_record& r);
   [[nodiscard]] bool knows_catalogue(const std::string& hash) const { return catalogues_.contains(hash); }
 

@@ -12,19 +12,19 @@ namespace hcasim {
 
 class point_selection {
  public:
-  // `places`: "AXIS=LABEL". Of an axis that is named the labels given, of another one all. Throws input_error when there is no
-  // such axis or label. Without places: every point.
+  // Selects points by `places`: "AXIS=LABEL". A named axis is limited to the given labels, another one is not limited. Without
+  // places: every point. Throws input_error when there is no such axis or label.
   point_selection(const study& s, const std::vector<std::string>& places);
 
   [[nodiscard]] bool holds(std::uint64_t point) const;
-  // Points of the study that it holds; saturates as study::points.
+  // Returns the number of selected points; saturates like study::points.
   [[nodiscard]] std::uint64_t points() const { return points_; }
-  // The n-th of them, from 0 on; they ascend.
+  // Returns the n-th selected point, from 0 on, in ascending order.
   [[nodiscard]] std::uint64_t point(std::uint64_t n) const;
 
  private:
   const study& study_;
-  std::vector<std::vector<std::size_t>> wanted_;  // of each axis, places of its values, ascending
+  std::vector<std::vector<std::size_t>> wanted_;  // for each axis, places of its values, ascending
   std::uint64_t points_ = 1;
 };
 

@@ -64,7 +64,7 @@ program_outcome run_tool(const std::vector<std::string>& arguments) {
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, error, STDERR_FILENO);
-  // An interrupt at the keyboard is for this program; what it calls comes to its end.
+  // An interrupt at the keyboard is for this program; its child processes come to their end.
   posix_spawnattr_t how;
   posix_spawnattr_init(&how);
   sigset_t none;

@@ -9,7 +9,7 @@
 namespace hcasim {
 
 struct program_outcome {
-  int status = 0;  // 127: there is no such program
+  int status = 0;  // 127 = there is no such program
   std::string out;
   std::string error;
 };
@@ -31,9 +31,9 @@ class slurm_client {
   // Throws input_error when there is no Slurm, or it refuses. Returns the job.
   std::string submit(std::size_t tasks, unsigned at_once, const std::vector<std::string>& options, const std::string& script,
                      const std::string& log);
-  // Tasks that have not ended, by their number. Returns what Slurm complains about when it does not answer.
+  // Fills in unfinished tasks, by their number. Returns Slurm's complaint when it does not answer.
   std::string active(std::map<std::size_t, array_task>& tasks) const;
-  // How a task ended, in Slurm's words.
+  // Returns how a task ended, in Slurm's words.
   [[nodiscard]] static std::string end_of(const std::string& job, std::size_t task);
   void cancel() const;
 

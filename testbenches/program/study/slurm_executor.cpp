@@ -129,7 +129,7 @@ void slurm_executor::collect() {
   }
 }
 
-// A task that ended with points missing: what it was at work on has crashed, the rest is for the next round.
+// A task has ended with points missing: the points under way have crashed, the others go into the next round.
 void slurm_executor::task_ended(std::size_t task) {
   std::string why;
   for (const std::uint64_t id : tasks_[task]) {
@@ -202,7 +202,7 @@ int run_slurm_task(const study& s, platform_factory machine, const fs::path& pat
   }
   if (task >= tasks->size()) throw input_error("--slurm-task: only a task of an array job of Slurm that 'sweep' made has it");
   const std::vector<std::uint64_t>& points = (*tasks)[task];
-  for (const std::uint64_t id : points) fs::remove_all(point_pool::scratch(path, id));  // of a task that was killed
+  for (const std::uint64_t id : points) fs::remove_all(point_pool::scratch(path, id));  // leftovers of a killed task
 
   const interrupt_watch watch;
   point_pool pool(

@@ -1,5 +1,5 @@
-// The points of a study as array jobs of Slurm. Slurm decides when and where tasks run and runs them again (sbatch --requeue);
-// this side hands over points, takes in what they left, and submits again what a task that ended did not get to.
+// The points of a study as array jobs of Slurm. Slurm decides when and where tasks run, and runs them again (sbatch --requeue).
+// This side hands over points, collects their records, and submits unfinished points of ended tasks again.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ namespace hcasim {
 
 struct slurm_options {
   std::vector<std::string> sbatch;    // handed on to sbatch
-  std::uint64_t points_per_task = 0;  // 0 = such that there are at most a thousand tasks
+  std::uint64_t points_per_task = 0;  // 0 = chosen for at most a thousand tasks
   unsigned at_once = 0;               // tasks; 0 = as many as Slurm likes
-  std::string time_limit;             // of one point, as given
+  std::string time_limit;             // for one point, as given
 };
 
 class slurm_executor {
@@ -54,11 +54,11 @@ class slurm_executor {
   std::string job_;
   std::map<std::size_t, array_task> active_;
   std::map<std::size_t, int> absent_;  // a task Slurm no longer lists: how often it was not there
-  std::string complaint_;              // of a task that ended before its first point
+  std::string complaint_;              // message of a task that ended before its first point
   std::string status_;
 };
 
-// Runs a task of such a job: hcasim sweep STUDY --slurm-task DIR/slurm.
+// Runs a task of a study's job: hcasim sweep STUDY --slurm-task DIR/slurm.
 int run_slurm_task(const study& s, platform_factory machine, const std::filesystem::path& folder, std::optional<ps> time_limit);
 
 }  // namespace hcasim

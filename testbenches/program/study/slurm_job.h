@@ -1,5 +1,5 @@
-// The files that the sweep and the tasks of its job share: a folder DIR/slurm with the points of each task, and a file for each
-// point that ended. Both sides of a point may be repeated: the record is the same.
+// The files shared by the sweep and the tasks of its job, in a folder DIR/slurm. It holds the points of each task, and a file
+// for each ended point. A point may run again and be collected again: the record is the same.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@ class slurm_job_folder {
   [[nodiscard]] const std::filesystem::path& path() const { return folder_; }
   using task_list = std::vector<std::vector<std::uint64_t>>;
 
-  // Empties the folder and writes what the tasks are. Throws input_error when it cannot be written, as all that write.
+  // Empties the folder and writes the tasks. Like all writers here, throws input_error when writing fails.
   void begin(const study& s, const task_list& tasks) const;
-  // Nothing when there are no tasks, or those of another study or version.
+  // Returns the tasks; none when there are none, or tasks of another study or version.
   [[nodiscard]] std::optional<task_list> tasks(const study& s) const;
 
-  // A record appears as a whole or not at all; its catalogue once in the folder.
+  // Writes a record as a whole or not at all; its catalogue once in the folder.
   void put(point_record& r) const;
   [[nodiscard]] bool has(std::uint64_t id) const;
   [[nodiscard]] bool knows_catalogue(const std::string& hash) const;
   // Points that have ended, in ascending order.
   [[nodiscard]] std::set<std::uint64_t> ended() const;
-  // Nothing when it was forgotten.
+  // Returns the record; none when forgotten.
   [[nodiscard]] std::optional<point_record> take(std::uint64_t id) const;
-  // Gives the record's room back; that the point has ended stays known.
+  // Removes the record; the end of the point stays known.
   void forget(std::uint64_t id) const;
-  // A process is, or was, at work on it.
+  // Returns whether a process is, or was, at work on the point.
   [[nodiscard]] bool begun(std::uint64_t id) const;
 
   [[nodiscard]] std::filesystem::path script() const { return folder_ / "job.sh"; }
-  // `task`: a number, or %a for Slurm.
+  // Returns the log of a task: a number, or %a for Slurm.
   [[nodiscard]] std::filesystem::path log(const std::string& task) const { return folder_ / ("task-" + task + ".log"); }
   void remove() const;
 

@@ -21,9 +21,9 @@ class strict_yaml {
   [[noreturn]] void fail(const YAML::Node& n, const std::string& key, const std::string& message) const;
   [[nodiscard]] std::string scalar(const YAML::Node& n, const std::string& key) const;
   [[nodiscard]] std::vector<std::string> list(const YAML::Node& n, const std::string& key) const;
-  // The keys of a map, each known and given once.
+  // Checks the keys of a map: each known and given once.
   void check_keys(const YAML::Node& map, const std::string& path, const std::vector<std::string>& valid) const;
-  // Letters, digits and '_', and not given before.
+  // Checks a name: letters, digits and '_', and not given before.
   void check_name(const YAML::Node& n, const std::string& path, const std::string& name, std::set<std::string>& seen) const;
 
  private:

@@ -1,5 +1,5 @@
-// A study: one description, axes along which it varies, and what is looked at (docs/studies.md has the format). The points are
-// the product of the axes, the last axis fastest; point numbers begin at 1.
+// A study: one description, axes along which it varies, and metrics (docs/studies.md has the format). The points are the
+// product of the axes, the last axis fastest; point numbers begin at 1.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace hcasim {
 
 struct axis_value {
-  std::string label;                                          // as it is shown: "64 KiB"
+  std::string label;                                          // text for display: "64 KiB"
   nlohmann::ordered_json number;                              // in the base unit of the knob's kind; null = a name
   std::vector<std::pair<std::string, std::string>> settings;  // key path, value
 };
@@ -26,7 +26,7 @@ struct axis_value {
 struct study_axis {
   std::string name;
   std::string title;
-  std::string unit;  // of the numbers: "", "B", "ps", "Hz", "b/s", "cycles"
+  std::string unit;  // unit of the numbers: "", "B", "ps", "Hz", "b/s", "cycles"
   bool logarithmic = false;
   std::vector<axis_value> values;
   place where;
@@ -40,7 +40,7 @@ struct study_chart {
   std::string x;       // an axis
   std::string series;  // line: an axis, or empty; heat: the axis of the rows
   std::vector<std::pair<std::string, std::string>>
-      at;                            // where other axes stand: name, label; those not given at their first value
+      at;                            // name and label of other axes; axes not given stay at their first value
   std::vector<std::string> metrics;  // heat: one; line: one, or several without series
 };
 
@@ -63,10 +63,10 @@ class study {
   // Saturates at 2^64 - 1.
   [[nodiscard]] std::uint64_t points() const;
 
-  // Index of the value on each axis.
+  // Returns the index of the value on each axis.
   [[nodiscard]] std::vector<std::size_t> coordinates(std::uint64_t point) const;
   [[nodiscard]] description describe(std::uint64_t point) const;
-  // Everything that decides what the points are: two studies with the same text here have the same points.
+  // Returns everything that decides the points: studies with the same text here have the same points.
   [[nodiscard]] std::string fingerprint() const;
 
  private:
@@ -83,7 +83,7 @@ class study {
   std::optional<std::string> what_if_;
 };
 
-// Whether the file is a study (it has `axes`) and not a plain description.
+// Returns whether the file is a study (it has `axes`) and not a plain description.
 bool is_study(const std::filesystem::path& file);
 
 }  // namespace hcasim

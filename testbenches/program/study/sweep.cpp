@@ -44,7 +44,7 @@ class folder_lock {
   int fd_;
 };
 
-// Removes the result file of a study that ended before any of its points, and the folder when nothing else is in it.
+// Removes the result file of a study that ended before any point, and the folder if otherwise empty.
 class new_results {
  public:
   new_results(fs::path folder, bool there) : folder_(std::move(folder)), kept_(there) {}
@@ -102,7 +102,7 @@ std::string settings_text(const study& s, std::uint64_t id) {
 struct totals {
   std::uint64_t passed = 0;
   std::uint64_t failed = 0;
-  double run_seconds = 0;  // of all points: CPU time of their processes; from Slurm, time by the clock
+  double run_seconds = 0;  // sum over all points: CPU time of their processes; with Slurm, wall-clock time
 };
 
 class sweep {

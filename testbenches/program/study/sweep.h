@@ -18,14 +18,14 @@ struct sweep_options {
   std::vector<std::string> at;  // "AXIS=VALUE": only these points
   unsigned jobs = 0;            // 0 = one per core
   bool resume = false;
-  bool retry = false;  // of an earlier run: what did not pass is run again
+  bool retry = false;  // run failed points of an earlier run again
   bool many = false;   // more than study::many_points
   bool dry_run = false;
   bool json = false;
-  std::optional<ps> time_limit;  // of one point, wall-clock time
+  std::optional<ps> time_limit;  // for one point, wall-clock time
   bool slurm = false;            // instead of processes on this machine
   slurm_options job;
-  std::filesystem::path slurm_task;  // this is a task of such a job: the folder it shares with the sweep
+  std::filesystem::path slurm_task;  // for a task of a Slurm job: the folder shared with the sweep
 };
 
 // Status 0: every point passed; 1: some did not; 128 + signal: interrupted. Throws input_error (status 2).

@@ -1,4 +1,4 @@
-// Studies through a built program: what they write, what they survive, and what they refuse.
+// Studies through a built program: output, survived failures, and refusals.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -33,7 +33,7 @@ struct column {
   std::vector<std::uint8_t> inbound;
 };
 
-// One row for all packets that are answered alike.
+// Returns one row for all packets with the same answers.
 inline std::string table(std::uint8_t transport, const std::vector<column>& columns) {
   std::vector<std::pair<std::string, std::string>> rows;  // cells, packets
   std::vector<std::string> named;

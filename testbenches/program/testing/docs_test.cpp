@@ -186,7 +186,7 @@ std::set<std::string> documented_knobs(const std::string& page) {
 std::string with_row(const std::string& page, const json& knob, const std::string& name) {
   std::string out;
   bool inside = false;
-  std::size_t end = std::string::npos;  // of the last row
+  std::size_t end = std::string::npos;  // end of the last row
   for (const std::string& line : lines_of(page)) {
     if (line.starts_with("## ")) inside = line == "## Knobs";
     out += line + "\n";
@@ -246,7 +246,7 @@ TEST(docs, knob_tables_are_complete_and_true) {
   EXPECT_GT(checked, 50U);
 }
 
-// The tables of the programming interface are those of the headers; HCASIM_UPDATE_DOCS=1 writes them.
+// The tables of the programming interface follow from the headers; HCASIM_UPDATE_DOCS=1 writes them.
 TEST(docs, programming_interface_is_that_of_the_headers) {
   const fs::path page = source / "docs/programming_interface.md";
   const std::string mark = "<!-- from firmware/abi -->\n";
@@ -262,8 +262,8 @@ TEST(docs, programming_interface_is_that_of_the_headers) {
   EXPECT_GT(tables.size(), 10'000U);
 }
 
-// Every row of the conformance table has a test that passes, but for those that are listed as open; HCASIM_UPDATE_DOCS=1 writes
-// the page's table.
+// Every row of the conformance table has a passing test, but for rows listed as open. HCASIM_UPDATE_DOCS=1 writes the page's
+// table.
 TEST(docs, conformance_table_is_that_of_the_tests) {
   const fs::path page = source / "docs/semantics.md";
   const std::string mark = "<!-- from the tests -->\n";
@@ -282,7 +282,7 @@ TEST(docs, conformance_table_is_that_of_the_tests) {
   EXPECT_EQ(text.substr(at + mark.size()), t.markdown) << "run this test with HCASIM_UPDATE_DOCS=1";
 }
 
-// The README's sample is what a reader gets; HCASIM_UPDATE_DOCS=1 writes it.
+// The README's sample run is a real run; HCASIM_UPDATE_DOCS=1 writes it.
 TEST(docs, sample_run_of_the_readme_is_a_run) {
   const fs::path page = source / "README.md";
   std::string text = file_content(page);

@@ -26,7 +26,7 @@ class gtkwave : public ::testing::Test {
     fs::remove_all(folder_);
   }
   static bool there(const std::string& program) { return run_program("command -v", program).status == 0; }
-  // Why it cannot be looked at; empty = it can.
+  // Returns why GTKWave cannot be tested; empty = it can.
   static std::string missing() {
     for (const char* program : {"gtkwave", "Xvfb", "xvfb-run", "xwd", "xwininfo"}) {
       if (!there(program)) return fmt::format("{} is missing: ./dev setup installs what scripts/packages.txt lists", program);

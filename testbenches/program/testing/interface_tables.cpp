@@ -20,7 +20,7 @@ std::string strip(const std::string& s) {
   return s.substr(from, s.find_last_not_of(" \t") - from + 1);
 }
 
-// Lines of code with their comments joined: {code, comment}. A comment that goes on belongs to the line it began on.
+// Lines of code with their comments joined: {code, comment}. A comment of several lines belongs to its first line.
 struct source_line {
   std::string code;
   std::string comment;

@@ -7,7 +7,7 @@
 
 namespace hcasim::testing {
 
-// Markdown; throws std::runtime_error at a line it cannot read.
+// Returns Markdown; throws std::runtime_error at a line in an unknown form.
 std::string interface_tables(const std::filesystem::path& abi);
 
 }  // namespace hcasim::testing

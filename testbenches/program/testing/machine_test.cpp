@@ -26,10 +26,10 @@ class machine : public ::testing::Test {
     std::ofstream("script") << fmt::format("H={}\n{}\n", places::program, script);
     return run_program("timeout 100 sh", "script");
   }
-  // Returns whether the command is done; expects otherwise that it is refused with the cause and leaves nothing.
+  // Returns whether the command ran; otherwise expects a refusal with the cause, and nothing left behind.
   static bool done_or_refused(const std::string& limit, const std::string& command, const std::string& cause) {
     const outcome o = shell(fmt::format("{}; exec $H {}", limit, command));
-    if (o.status == 127) return false;  // not even the libraries of the program
+    if (o.status == 127) return false;  // too little for the libraries of the program
     EXPECT_TRUE(o.status == 0 || o.status == 2) << limit << " " << command << ": status " << o.status << "\n" << o.text;
     EXPECT_TRUE(o.status == 0 || o.text.find(cause) != std::string::npos) << limit << " " << command << "\n" << o.text;
     EXPECT_EQ(fs::exists("x"), o.status == 0) << limit << " " << command;

@@ -1,4 +1,4 @@
-// `hcasim new-unit` of the built program: what it writes, and what it refuses. installed_example builds and runs what it wrote.
+// `hcasim new-unit` of the built program: its files, and its refusals. installed_example builds and runs the files.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST_F(new_unit_of_the_program, refuses_and_leaves_nothing) {
   EXPECT_TRUE(fs::exists("empty/my_unit.sv"));
 }
 
-// Faults in what it wrote, or in a unit of hcasim. installed_example has a project of its own to build.
+// Faults in a project written by new-unit, or in a unit of hcasim. installed_example has a project of its own to build.
 TEST_F(new_unit_of_the_program, mutate_says_what_it_can_build) {
   const auto refused = [](const std::string& arguments, const std::string& why) {
     const outcome o = hcasim("mutate " + arguments);

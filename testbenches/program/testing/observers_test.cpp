@@ -1,5 +1,5 @@
-// Three observers, one truth: of every level that a unit counts and shows, the statistics and the waveform have the same mean
-// and peak over the measured part, and so have the spans where what is counted crosses a border of the unit.
+// Three observers, one truth: for every level that a unit counts and shows, statistics and waveform agree. Mean and peak over
+// the measured part are the same. The spans agree, too, where the level counts crossings of the unit's border.
 #include <unistd.h>
 #include <cmath>
 
@@ -84,7 +84,7 @@ class wave_levels final : public wave_listener {
   std::vector<occupancy> levels_;
 };
 
-// Which spans are a level: those on the tracks of some units beside it, whose names begin or end so.
+// The spans of a level: on the tracks of some units beside the level's, with names that begin or end in a given way.
 struct span_rule {
   const char* level;                // unit.statistic, within an adapter
   std::vector<const char*> tracks;  // units within the same adapter
@@ -143,7 +143,7 @@ seen of_spans(const std::vector<track_span>& spans, const std::string& node, con
     changes.emplace_back(s.begin, 1);
     changes.emplace_back(s.end, -1);
   }
-  std::sort(changes.begin(), changes.end());  // who leaves at a time leaves first
+  std::sort(changes.begin(), changes.end());  // at one time ends come before begins
   occupancy o(begin, end);
   for (const auto& [t, n] : changes) o.add(t, n);
   return o.result();
@@ -165,7 +165,7 @@ class observers : public ::testing::Test {
     EXPECT_NEAR(a.peak, b.peak, 0.01 * std::max(a.peak, b.peak)) << what << ", peak";
   }
 
-  // Those of these levels that were in use at all.
+  // Returns the compared levels that were in use at all.
   std::vector<std::string> compare(const std::string& run) {
     const outcome o = run_program(places::program, "run " + run + " --set preset=generic_100g --spans -o out");
     EXPECT_EQ(o.status, 0) << o.text;

@@ -48,8 +48,7 @@ TEST_F(program, every_preset_runs) {
   EXPECT_EQ(r["description"]["link"]["rate"], "54.5 Gb/s");
 }
 
-// Complete, or with status 1 and the cause: a program that waits for what its peer, which has given up, would have sent is no
-// end.
+// A run ends completely, or with status 1 and the cause. A program must not wait for ever for a peer that has given up.
 class fabric : public program, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(fabric, ends_every_run) {
@@ -85,7 +84,7 @@ TEST_F(program, iommu_latency_against_window_is_that_of_the_measurement) {
   EXPECT_NEAR(figure("without the IOMMU"), 546.67, 20);
 }
 
-// With an IOMMU before the adapters every testbench runs as it is.
+// With an IOMMU in front of the adapters every testbench runs unchanged.
 TEST_F(program, every_testbench_runs_behind_an_iommu) {
   for (const char* run : {"ping", "random_traffic --operations 300", "key_storm --changes 300",
                           "key_lifecycle --most_keys 1 --changes 8", "message_rate --messages 2000", "rkey_reuse",
@@ -95,7 +94,7 @@ TEST_F(program, every_testbench_runs_behind_an_iommu) {
   }
 }
 
-// And with adapters that translate for themselves, the pages of on-demand regions among it.
+// Every testbench runs with adapters that translate by themselves, also pages of on-demand regions.
 TEST_F(program, testbenches_run_with_translation_caches_in_the_adapters) {
   for (const char* run : {"ping", "key_storm --changes 300", "on_demand --pages 32 --takes 20",
                           "peer_direct --times 20 --largest '64 KiB' --bytes '512 KiB'"}) {
@@ -152,7 +151,7 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
   }
 }
 
-// Software that the adapter does not answer, and software that wants more than there is: the run ends, and says why.
+// Software without a response from the adapter, and software beyond the limits: the run ends, and says why.
 TEST_F(program, what_cannot_be_made_is_named_with_its_limit) {
   const outcome dead = hcasim("run random_traffic --no-trace -o dead --set 'node*.driver.command_timeout=3us'");
   EXPECT_EQ(dead.status, 1) << dead.text;
@@ -181,8 +180,8 @@ TEST_F(program, what_cannot_be_made_is_named_with_its_limit) {
   }
 }
 
-// Each end of the range of each knob: the run ends well, or is refused with what does not fit, or says what failed, which only
-// some knobs may make happen. With HCASIM_FULL all, otherwise some of them.
+// Each end of the range of each knob: the run ends well, or is refused with the unfit value. Only some knobs may make it fail,
+// with a message. HCASIM_FULL runs all knobs, otherwise some.
 TEST_F(program, every_bound_of_every_knob_is_run_or_named) {
   const std::set<std::string> may_fail{"link.loss",
                                        "link.corruption",
@@ -250,8 +249,8 @@ TEST_F(program, every_unit_moves_in_the_waveform) {
   ASSERT_EQ(o.status, 0) << o.text;
   std::ifstream vcd("out/waves.vcd");
   std::vector<std::string> scope;
-  std::map<std::string, std::string> unit_of;  // by id
-  std::map<std::string, std::size_t> changes;  // by unit
+  std::map<std::string, std::string> unit_of;  // key: id
+  std::map<std::string, std::size_t> changes;  // key: unit
   std::string word;
   bool dumping = false;
   std::int64_t time = -1;
@@ -347,7 +346,7 @@ TEST_F(program, explain_adds_up_and_names_the_busiest_resource) {
   EXPECT_NE(walk.text.find("busiest     node1.hca.page_walker walkers_busy, 100 % busy; "), std::string::npos) << walk.text;
 }
 
-// Operations that are under way at once are not taken for one another: each has its own look-ups, as one that is alone.
+// Operations under way at once are told apart: each has its own lookups, like one that is alone.
 TEST_F(program, explain_tells_operations_of_one_queue_apart) {
   std::map<std::string, double> steps[2];
   const std::size_t windows[2] = {1, 16};
@@ -370,7 +369,7 @@ TEST_F(program, explain_tells_operations_of_one_queue_apart) {
   }
 }
 
-// Waterfalls of whatever a testbench does; their sums are what the adapter's own histograms say.
+// Waterfalls of any testbench; their sums agree with the adapter's own histograms.
 TEST_F(program, explains_the_operations_of_every_testbench) {
   const std::string pingpong = "--set nodes=2 --program0.run ibv_rc_pingpong --program1.run 'ibv_rc_pingpong node0'";
   const std::map<std::string, std::string> shorter{{"message_rate", "--messages 3000"},
@@ -429,11 +428,11 @@ TEST_F(program, explains_the_operations_of_every_testbench) {
       }
     }
     EXPECT_GE(waterfalls, 2U) << name;
-    // Its QPs have numbers that others had before them, whose doorbells are not theirs.
+    // key_storm reuses numbers of QPs; doorbells of the earlier QPs must not count.
     if (name == "key_storm") {
       EXPECT_LT(steps["send_queue, queueing, service"], 1000);
     }
-    // It waits for pages, and nothing is lost on its link.
+    // on_demand waits for pages, and nothing is lost on its link.
     if (name == "on_demand") {
       EXPECT_GT(steps["responder, receiver not ready"], 1000 * steps["link, lost, sent again"]);
       EXPECT_GT(steps["requester, page not there"], 0);

@@ -114,7 +114,7 @@ std::uint32_t crc32(const bytes& b) {
   return ~c;
 }
 
-// Runs it, and compares every packet as tshark sees it with what was sent; the opcodes that there were.
+// Runs the command, and compares every packet in tshark's view with the sent one; collects the opcodes.
 void check_packets(const std::string& command, std::size_t at_least, std::set<std::uint64_t>& opcodes) {
   const outcome o = run_program(places::program, fmt::format("run {} -o out --no-trace --packets ib --packets roce", command));
   ASSERT_EQ(o.status, 0) << o.text;
@@ -222,7 +222,7 @@ TEST_F(recorded, packets_of_unreliable_transports_and_of_shared_receive_queues_t
 
 // The rules for the events of a Chrome trace, and its content.
 struct trace_facts {
-  std::set<std::string> names;          // of slices
+  std::set<std::string> names;          // names of slices
   std::map<std::uint64_t, int> arrows;  // 1: begins, 2: ends
   std::size_t slices = 0;
   std::size_t counters = 0;
@@ -232,7 +232,7 @@ trace_facts check_trace(const fs::path& file) {
   trace_facts facts;
   const json trace = json::parse(file_content(file));
   EXPECT_EQ(trace["displayTimeUnit"], "ns");
-  std::map<std::string, std::vector<std::pair<double, double>>> slices;  // of a track
+  std::map<std::string, std::vector<std::pair<double, double>>> slices;  // slices of a track
   std::map<std::string, std::string> tracks;
   std::map<std::string, std::vector<std::pair<double, int>>> counters;
   for (const json& e : trace["traceEvents"]) {
@@ -269,7 +269,7 @@ trace_facts check_trace(const fs::path& file) {
   }
   // A counter shows how many slices there are at once, while there are several.
   for (const auto& [name, changes] : counters) {
-    std::map<long long, int> open;  // by picoseconds: sums of doubles are not exact
+    std::map<long long, int> open;  // in picoseconds: sums of doubles are not exact
     for (const auto& [begin, end] : of_unit.at(name)) ++open[std::llround(begin * 1e6)], --open[std::llround(end * 1e6)];
     std::size_t wrong = 0;
     double before = -1;
@@ -320,12 +320,12 @@ TEST_F(recorded, spans_are_a_valid_chrome_trace) {
             "hcasim: --until: not after --from, so nothing would be recorded\n");
 }
 
-// From the doorbell to the completion, at both ends.
+// Spans reach from the doorbell to the completion, at both ends.
 TEST_F(recorded, spans_of_one_operation_are_told_by_its_number) {
   ASSERT_EQ(hcasim("run ping -o out --no-trace --spans").status, 0);
   const json trace = json::parse(file_content("out/spans.json"));
   std::map<std::pair<int, int>, std::string> tracks;
-  std::map<std::string, std::set<std::string>> units;  // by operation: node and unit
+  std::map<std::string, std::set<std::string>> units;  // node and unit of each operation
   std::map<std::string, std::pair<double, double>> rung_to_done;
   std::set<std::string> requests;
   for (const json& e : trace["traceEvents"]) {
@@ -357,7 +357,7 @@ TEST_F(recorded, spans_of_one_operation_are_told_by_its_number) {
   }
 }
 
-// Many batches, units that run ahead of each other, packets that are lost and sent again.
+// Many batches, units that run ahead of each other, lost and retransmitted packets.
 TEST_F(recorded, spans_of_a_long_run_over_a_bad_fabric) {
   ASSERT_EQ(hcasim("run random_traffic -o out --operations 500 --no-trace --spans").status, 0);
   const trace_facts facts = check_trace("out/spans.json");

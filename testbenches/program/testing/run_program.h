@@ -27,7 +27,7 @@ inline outcome run_program(const char* program, const std::string& arguments) {
   return {WEXITSTATUS(::pclose(p)), text};
 }
 
-// A port that runs of other tests do not listen at: one address for each process.
+// Returns an address for the port that runs of other tests do not use: one for each process.
 inline std::string own_listening_address() {
   const auto n = static_cast<unsigned>(::getpid());
   return fmt::format("127.{}.{}.{}:47912", 1 + n / 65536 % 60, n / 256 % 256, n % 256);

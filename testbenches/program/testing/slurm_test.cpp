@@ -104,7 +104,7 @@ TEST_F(slurm, the_same_rows_although_a_task_is_killed_and_run_again) {
   const pid_t child = begin({"sweep", "s.yaml", "-o", "there", "--executor", "slurm", "-j", "2", "--points-per-task", "3",
                              "--sbatch=--requeue", "--sbatch=--partition=loop"});
   EXPECT_TRUE(comes_true([] { return rows_in("there") >= 1; }));
-  std::string task;  // one that has not ended meanwhile
+  std::string task;  // a task that has not ended meanwhile
   ASSERT_TRUE(comes_true([&] {
     task = running_task();
     return !task.empty() && run_program("scontrol", "requeue " + task).text.empty();

@@ -1,4 +1,4 @@
-// Waveforms of a whole system: FST holds what VCD holds in a tenth of the bytes.
+// Waveforms of a whole system: FST has the content of VCD in a tenth of the bytes.
 #include <unistd.h>
 
 #include <gtest/gtest.h>

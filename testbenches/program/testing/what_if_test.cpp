@@ -1,4 +1,4 @@
-// hcasim run --what-if: of a machine that is short of one thing, it names that thing.
+// hcasim run --what-if names the one thing of which a machine has too little.
 #include <algorithm>
 #include <map>
 #include <regex>
@@ -46,7 +46,7 @@ json result_of(const std::string& arguments) {
 
 struct shortage {
   const char* name;
-  const char* arguments;  // of message_rate
+  const char* arguments;  // arguments of message_rate
   const char* knob;       // or the unit, where two of its knobs do the same
 };
 
@@ -118,7 +118,7 @@ TEST_F(what_if_program, what_binds_is_said_only_when_it_was_tried) {
       << tried.text;
   EXPECT_NE(tried.text.find("where the time went"), std::string::npos) << tried.text;
   EXPECT_EQ(real_hcasim(run + "--what-if").text.find("where the time went"), std::string::npos);
-  // Relieving what is busy but does not hold the run up gains nothing, and that is said.
+  // Relieving a busy but not binding resource gains nothing, and the program says so.
   const outcome other = real_hcasim(run + "--what-if mrc_cache");
   EXPECT_NE(other.text.find("binding     nothing that was tried: no relief gains 1 %"), std::string::npos) << other.text;
 }
@@ -170,7 +170,7 @@ TEST_F(what_if_program, tries_every_knob_there_is) {
     const bool timing =
         path.ends_with("interval") || path.ends_with("latency") || path.ends_with("_cost") || path.ends_with("rate");
     const bool least = value == k["range"].get<std::string>().substr(0, k["range"].get<std::string>().find(" to "));
-    const bool of_machine = !path.starts_with("statistics.");  // what looks at it is not relieved
+    const bool of_machine = !path.starts_with("statistics.");  // observers are not relieved
     if (timing && of_machine && !least && value.front() != '0') {
       EXPECT_TRUE(tried.contains(path)) << path << " " << value;
     }

@@ -8,7 +8,7 @@
 namespace hcasim {
 
 namespace detail {
-// In one of both: a count, or the sum of a histogram's samples.
+// Returns the number of a statistic: a count, or the sum of a histogram's samples.
 inline double gathered(const nlohmann::json& statistic) {
   if (statistic.is_number()) return statistic;
   if (statistic.contains("value")) return statistic["value"];
@@ -17,7 +17,7 @@ inline double gathered(const nlohmann::json& statistic) {
 }
 }  // namespace detail
 
-// 0 when there is no such unit.
+// Returns the statistic over measured part and set-up; 0 = there is no such unit.
 inline double in_whole_run(const nlohmann::json& result, const std::string& unit, const std::string& statistic) {
   if (!result["statistics"].contains(unit)) return 0;
   const nlohmann::json& set_up = result["set_up"];

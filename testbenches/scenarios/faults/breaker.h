@@ -1,4 +1,4 @@
-// Finds what of a system can fail, by the name of its place and of the fault.
+// Finds all possible faults of a system, by place and name.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct weakness {
   [[nodiscard]] const fault_kind& what() const { return unit->fault_kinds()[kind]; }
 };
 
-// Every device of the system has a life: what fails next begins nothing that is under way already.
+// Returns whether every device of the system is alive, so that the next fault starts a recovery of its own.
 bool all_up(hcasim::system& s);
 
 // Returns the weaknesses of all units, in the order of the hierarchy.

@@ -78,7 +78,7 @@ struct campaigner {
     return condition();
   }
 
-  // Requests that were posted before `since` have ended, be it by their last retry, and after that the stream runs.
+  // Waits until all requests posted before `since` have ended, if need be by their last retry, and the stream runs again.
   bool streams(cpu& c, ps since) {
     const auto settled = [&] { return all_up(s) && out.stream.oldest() > since; };
     if (!wait_for(c, settled, 100_ms)) return false;
@@ -87,7 +87,7 @@ struct campaigner {
         c, [&] { return out.stream.done >= goal; }, 100_ms);
   }
 
-  // Every device forgets what it has.
+  // Resets every device.
   void begin_anew(cpu& c) {
     for (const weakness& w : weaknesses(s)) {
       if (w.what().name == "function_reset") w.unit->inject(w.kind, {});
@@ -111,7 +111,7 @@ struct campaigner {
       c.spend(o.watched + r.length);
       c.sync();
       bool goes_on = streams(c, c.time());
-      w.unit->withdraw();  // what has not struck by now would be told of another fault
+      w.unit->withdraw();  // a fault that strikes later would be taken for another one
       goes_on = goes_on && streams(c, c.time());
       bool begins = goes_on;
       const outcome became = judge(before, take_account(s, out.stream));

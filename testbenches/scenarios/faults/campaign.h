@@ -1,5 +1,5 @@
-// Every fault that the units of a system know, at random times under load, and what became of each. What was drawn for a fault
-// does not depend on those after it: the same seed with fewer faults is the same run, up to there.
+// Every fault known to the units of a system, at random times under load, and the outcome of each. A fault's random draw does
+// not depend on later faults: the same seed with fewer faults is the same run, up to there.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ enum class outcome : std::uint8_t {
   corrected,  // every request ended well, after a unit or software had mended something
   contained,  // requests ended with a defined status; the device went on
   recovered,  // a device failed, and came back
-  lost,       // wrong bytes, a request that did not end, or something that was not given back
+  lost,       // wrong bytes, a request without an end, or something not given back
 };
 inline constexpr std::array outcome_names{"masked", "corrected", "contained", "recovered", "lost"};
 inline constexpr std::size_t outcomes = outcome_names.size();
@@ -26,7 +26,7 @@ inline constexpr std::size_t outcomes = outcome_names.size();
 struct campaign_options {
   std::uint32_t faults = 200;
   std::uint64_t between = 40;  // requests that must have succeeded before the next one
-  ps watched = 1_ms;           // and time that must have passed after one: more than a command takes to time out
+  ps watched = 1_ms;           // time that must pass after a fault: longer than a command's timeout
   std::string where;           // only at places that begin so; empty = anywhere
   std::string what;            // only this kind; empty = any
   stream_options stream;
@@ -36,7 +36,7 @@ struct trial {
   std::string place;
   std::string what;
   faults::outcome became = outcome::masked;
-  std::string how;  // it was lost
+  std::string how;  // details of a lost one
 };
 
 struct campaign_outcome {
@@ -45,12 +45,12 @@ struct campaign_outcome {
   std::vector<std::string> left;
   std::string problem;
 
-  // By fault, the place without its number.
+  // Returns the outcomes by fault, with the place without its number.
   [[nodiscard]] std::map<std::string, std::array<std::uint32_t, outcomes>> by_fault() const;
 };
 
-// Damage that the code of some node does not find: it may be believed, and cost anything but bytes outside a grant. Devices
-// begin anew after it, so that what it costs is told of the fault that made it.
+// Returns whether the codes of some node miss such damage: damaged content may be believed, and cost anything but bytes outside
+// a grant. Devices are reset after such a fault, so that its effects are not charged to a later one.
 bool may_be_believed(const system_config& c, std::string_view what);
 
 // Throws std::invalid_argument: no such fault.

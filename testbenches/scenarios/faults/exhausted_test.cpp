@@ -1,4 +1,4 @@
-// A host without a free page: what asks for one is refused, what gives back is not, and nothing stays behind.
+// A host without a free page: requests for pages are refused, releases are not, and nothing stays behind.
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/endpoint.h"

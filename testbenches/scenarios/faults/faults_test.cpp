@@ -1,5 +1,5 @@
-// Each row of the table of docs/faults.md is run: the faults of its kind must end as the row says. And what a program sees of a
-// device that fails under it.
+// Each row of the table of docs/faults.md is run: the faults of its kind must end as the row says. Further tests: the view of a
+// program whose device fails.
 #include <fstream>
 #include <regex>
 #include <set>
@@ -27,7 +27,7 @@ struct row {
   friend std::ostream& operator<<(std::ostream& to, const row& r) { return to << r.where << ' ' << r.what; }
 };
 
-// Each kind once: what several places have is one row.
+// Each kind once: a kind of several places is one row.
 std::vector<row> rows() {
   std::vector<row> all;
   for (const fault_place& place : fault_catalogue()) {
@@ -83,8 +83,7 @@ TEST_P(fault_table, ends_as_documented) {
 INSTANTIATE_TEST_SUITE_P(docs, fault_table, ::testing::ValuesIn(rows()),
                          [](const ::testing::TestParamInfo<row>& r) { return r.param.what; });
 
-// Whatever else breaks before and after it: what a code puts right, and what is only done again, costs no request and no
-// device.
+// Corrected and merely repeated work costs no request and no device, whatever else breaks before and after.
 class mixed_campaign : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(mixed_campaign, a_corrected_fault_costs_no_request) {
@@ -246,7 +245,7 @@ TEST(coming_back, old_keys_are_gone) {
     ibv_qp* const b = fresh.create_qp();
     ASSERT_EQ(fresh.connect(a, fresh.address_of(b)), 0);
     ASSERT_EQ(fresh.connect(b, fresh.address_of(a)), 0);
-    const region mine = fresh.allocate(4096);  // may have the key that `before` had, but not that of `old`
+    const region mine = fresh.allocate(4096);  // may have the key of `before`, but not of `old`
     ASSERT_NE(mine.mr->rkey, old.mr->rkey);
     const request r{.id = 1, .sges = {{mine.addr, 64, mine.mr->lkey}}, .remote = old.addr, .rkey = old.mr->rkey};
     EXPECT_EQ(complete(c, a, r).status, IBV_WC_REM_ACCESS_ERR);

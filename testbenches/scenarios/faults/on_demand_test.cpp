@@ -1,4 +1,4 @@
-// Pages that come and go while something fails: each waiter for a page is told, and no page is given away that the adapter has.
+// Pages come and go while something fails: each waiter for a page is told, and no page held by the adapter is given away.
 #include <gtest/gtest.h>
 
 #include "firmware/abi/pci_config.h"
@@ -31,7 +31,7 @@ struct lazy_pair {
     qp = p.create_qp();
     EXPECT_EQ(p.connect(qp, p.address_of(qp)), 0);
   }
-  // From one page into another.
+  // Moves bytes from one page into another.
   ibv_wc move(unsigned from, unsigned to) { return complete(p.c, qp, request_of(from, to)); }
   [[nodiscard]] request request_of(unsigned from, unsigned to) const {
     return {.id = 1, .sges = {{at + from * page, 64, mr->lkey}}, .remote = at + to * page, .rkey = mr->rkey};
@@ -44,7 +44,7 @@ struct lazy_pair {
   ibv_qp* qp = nullptr;
 };
 
-// The page is mapped and may be read; but the table that it belongs into is damaged once the adapter has asked for it.
+// The page is mapped and readable, but its page table is damaged after the adapter's request.
 TEST(on_demand, a_read_of_a_page_that_cannot_be_put_in_ends) {
   world w(one_that_checks());
   EXPECT_TRUE(w.run({[](cpu& c, node& n) {
@@ -67,7 +67,7 @@ TEST(on_demand, a_read_of_a_page_that_cannot_be_put_in_ends) {
   }}));
 }
 
-// The key's entry is lost, so that the adapter can take no page of it out: it is cut off before the page goes.
+// The key's entry is lost, so the adapter cannot drop a page from it: the device is cut off before the page goes.
 TEST(on_demand, a_page_that_cannot_be_taken_back_costs_the_device) {
   world w(one_that_checks());
   EXPECT_TRUE(w.run({[&w](cpu& c, node& n) {
@@ -84,7 +84,7 @@ TEST(on_demand, a_page_that_cannot_be_taken_back_costs_the_device) {
   }}));
 }
 
-// It does not come back; but it is cut off all the same, so that its pages can go and its context can be closed.
+// The device does not come back, but is cut off all the same: its pages can go and its context can be closed.
 TEST(on_demand, a_page_that_cannot_be_taken_back_costs_a_device_that_stays_dead) {
   system_config config = one_that_checks();
   config.nodes[0].driver.recoveries = 0;

@@ -1,5 +1,5 @@
-// Breaks the adapters of two nodes again and again under load, in every way that makes a device fail, and looks whether the
-// stream goes on each time and nothing is left over.
+// Breaks the adapters of two nodes again and again under load, in every way a device can fail. Checks each time whether the
+// stream goes on and nothing is left over.
 #pragma once
 
 #include <map>
@@ -22,14 +22,14 @@ struct recovery_outcome {
   std::uint32_t broken = 0;
   std::uint32_t streamed_on = 0;
   std::map<std::string, std::uint32_t> ways;  // place and fault
-  std::vector<std::string> left;              // what was not given back
+  std::vector<std::string> left;              // everything not given back
   std::string problem;
 };
 
 // Knobs without which a failure takes seconds to be noticed.
 void watch_closely(system_config& c);
 void start_recovery(hcasim::system& s, const recovery_options& o, std::uint64_t seed, recovery_outcome& out);
-// When the simulation is over.
+// Judges the recovery when the simulation is over.
 void judge_recovery(hcasim::system& s, recovery_outcome& out);
 
 }  // namespace hcasim::faults

@@ -1,5 +1,5 @@
-// The function is reset while a verb of memory management is under way: the device comes back and works, whatever moment that
-// is, and wherever its translations are.
+// The function is reset while a verb of memory management is under way. The device comes back and works, whatever the moment of
+// the reset and the place of its translations.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -69,7 +69,7 @@ void register_and_change(cpu& c, node& n, translations m) {
   EXPECT_EQ(p.memory.pinned_bytes(), 0U);
 }
 
-// The device as a process that opens it afterwards finds it.
+// Expects that a process which opens the device afterwards can use the device.
 void expect_works(cpu& c, node& n) {
   ASSERT_EQ(n.device().open(c), 0) << "the device does not come back";
   process_context p(c, n);

@@ -26,7 +26,7 @@ struct offer {
 constexpr std::uint64_t page_bytes = 4096;
 using driver::peer::memory_owner;
 
-// The region of node 1, whose pages another program moves.
+// The region of node 1; another program moves its pages.
 struct movable {
   virtual_memory* memory = nullptr;
   std::uint64_t at = 0;
@@ -38,7 +38,7 @@ struct shared_state {
   stream_options o;
   std::function<bool(const stream_state&)> more;
   stream_state* out;
-  std::size_t first = 0;  // of its places in stream_state::begun
+  std::size_t first = 0;  // first of its places in stream_state::begun
   movable there;
   bool over = false;
   out_of_band<offer> to_target;
@@ -62,14 +62,14 @@ qp_options settings(const stream_options& o) {
 // A process that may find its device dead at any moment: nothing here throws, and everything is given back.
 class tough_process {
  public:
-  // `owner`: whose memory it is, of a peer device; null = the host's.
+  // `owner`: owner of the memory, of a peer device; null = the host's memory.
   tough_process(cpu& thread, node& on, shared_state& s, memory_owner* owner = nullptr)
       : c(thread), n(on), s_(s), owner_(owner), memory(on.host.memory_bytes(), on.host.seed()) {}
 
   bool open() {
     if (n.device().open(c) != 0) return false;
     context = ibv_open_device(c, n.device(), memory);
-    if (!context) return true;  // it has died again: the next try waits
+    if (!context) return true;  // the device has died again: the next try waits
     pd = ibv_alloc_pd(c, context);
     if (s_.o.events) channel = ibv_create_comp_channel(c, context);
     if (pd) cq = ibv_create_cq(c, context, 1024, nullptr, channel, 0);
@@ -217,9 +217,9 @@ class life {
     std::uint64_t counter = 0;
   };
 
-  // Until there may be something to poll. False = nothing has come for too long.
+  // Waits until there may be something to poll. False = nothing has come for too long.
   bool wait() {
-    // Events alone are no completions: a CQE that went elsewhere brings one whenever it is asked for.
+    // Events alone are no completions: a CQE written elsewhere raises an event at each request for notification.
     const bool in_time = p_.c.time() - heard_ <= s_.o.patience;
     if (in_time && (s_.o.events ? wait_event() : wait_cq(p_.c, p_.cq, s_.o.patience))) return true;
     // A request that is lost with a queue's context never ends, but software is told of the queue.
@@ -235,7 +235,7 @@ class life {
     if (!asked_) {
       (void)ibv_req_notify_cq(p_.c, p_.cq, 0);
       asked_ = true;
-      return true;  // what came before that is polled
+      return true;  // earlier completions are polled
     }
     while (channel.pending.empty() && !own.lost && p_.c.time() < deadline) {
       p_.c.spend(1_us);
@@ -370,7 +370,7 @@ void target(shared_state& s, cpu& c, node& n, memory_owner* owner) {
   }
 }
 
-// Moves pages of what node 1 has, one after the other.
+// Moves pages of node 1's region, one after the other.
 void pager(shared_state& s, cpu& c) {
   for (std::uint64_t i = 0; !s.over; ++i) {
     c.spend(20_us);

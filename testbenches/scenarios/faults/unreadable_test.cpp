@@ -1,5 +1,4 @@
-// WQEs and contexts of QPs that cannot be read: every request that was posted ends, once, in its order, however long its WQE
-// is.
+// Unreadable WQEs and contexts of QPs: every posted request ends, once, in its order, however long its WQE is.
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/endpoint.h"
@@ -27,7 +26,7 @@ const weakness& find(const std::vector<weakness>& all, const breakage& b) {
                        [&](const weakness& w) { return w.place == b.place && w.what().name == b.what; });
 }
 
-// Software is told of a CQ whose context cannot be read.
+// Returns whether software was told of a CQ with an unreadable context.
 bool cq_is_broken(const process_context& p) {
   const auto& events = static_cast<const driver::process&>(*p.context).async_events;
   return std::any_of(events.begin(), events.end(), [](const ibv_async_event& e) { return e.event_type == IBV_EVENT_CQ_ERR; });

@@ -17,8 +17,8 @@ struct figures {
   bool ok = false;
   double setup = 0;       // s, elaboration
   double creating = 0;    // s, boot, QPs, regions, warm-up
-  double simulating = 0;  // s, what is measured
-  double processor = 0;   // s of its time, for all of it
+  double simulating = 0;  // s, the measured time
+  double processor = 0;   // s of processor time, for the whole run
   double operations = 0;
   double packets = 0;
   double activations = 0;
@@ -33,7 +33,7 @@ double resident_mib_now();
 figures in_own_process(const std::function<figures()>& measure);
 void show(benchmark::State& state, const figures& f);
 
-// Two nodes at 100 Gb/s and 1 us.
+// Returns two nodes at 100 Gb/s and 1 us.
 system_config two_nodes_100g();
 
 }  // namespace hcasim

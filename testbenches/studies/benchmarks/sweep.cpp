@@ -16,8 +16,8 @@
 namespace hcasim {
 namespace {
 
-// A sweep of 200 short runs: what it costs over the CPU time of their processes, which the machine's cores share. Short is what
-// the shortest runs of the studies in testbenches/studies are; a ping is a hundredth of a second and shows the cost of a point.
+// A sweep of 200 short runs: the cost beyond the CPU time of their processes, which the machine's cores share. The shortest
+// runs of testbenches/studies set the measure of short. A ping takes a hundredth of a second and shows the cost of a point.
 void sweep_200(benchmark::State& state, const char* run, const char* figure) {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("hcasim_bench_{}", ::getpid());
   std::filesystem::create_directories(folder);

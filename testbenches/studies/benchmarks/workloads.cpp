@@ -10,8 +10,8 @@
 namespace hcasim {
 namespace {
 
-// Caches that hold every context and translation of W3, so that an operation does the same simulated work however many there
-// are.
+// Caches with room for every context and translation of W3: an operation does the same simulated work, however many objects
+// exist.
 system_config two_nodes_with_room() {
   system_config c = two_nodes_100g();
   for (node_config& n : c.nodes) {
@@ -190,7 +190,7 @@ kit::stream_options over_regions(std::int64_t regions) {
   return o;
 }
 
-// W1's 16 outstanding messages, each on the next QP. With room in the caches: what the number itself costs the host.
+// W1's 16 outstanding messages, each on the next QP. With room in the caches: the host's cost of the number itself.
 void w3_qps(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) {
     show(state, in_own_process([&] { return stream(over_qps(state.range(0)), nullptr, two_nodes_with_room()); }));
@@ -212,7 +212,7 @@ BENCHMARK(w3_regions)
     ->Repetitions(3)
     ->Unit(benchmark::kMillisecond);
 
-// A message outstanding on each QP, so that all of them wait for each other in the adapters as well.
+// A message outstanding on each QP: all wait for each other in the adapters as well.
 void w3_qps_all_busy(benchmark::State& state) {
   kit::stream_options o;
   o.qps = static_cast<std::uint32_t>(state.range(0));

@@ -1,4 +1,4 @@
-// The way whose last use is longest ago.
+// The least recently used way.
 #pragma once
 
 #include "tlm/base/lazy_array.h"

@@ -1,5 +1,5 @@
-// The replacement policies there are. A new one is a file beside this with a class `<name>_replacement`, its include, and its
-// name in the list; the tests of the caches take all of them.
+// The replacement policies. A new policy is a file in this folder with a class `<name>_replacement`, its include, and its name
+// in the list below. The tests of the caches take all policies of the list.
 #pragma once
 
 #include <initializer_list>

@@ -1,7 +1,7 @@
-// Which way of a set makes room: the interface that every set-associative structure uses.
+// Replacement: the interface through which every set-associative structure chooses the way to evict.
 //
-// Contract: the owner tells of every use (a hit or a fill); `victim` is asked only when no way of the set is empty, and at
-// least one way is not locked (locked[way] == 0). Zero bytes are the state of a set that was never used.
+// Contract: the owner reports every use (a hit or a fill). `victim` is called only when no way of the set is empty and at least
+// one way is not locked (locked[way] == 0). Zero bytes are the state of a set that was never used.
 #pragma once
 
 #include <cstdint>

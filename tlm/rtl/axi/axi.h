@@ -1,7 +1,7 @@
 // The common part of AXI4 and AXI-Lite ports of RTL, and the attributes of a burst that a generic payload cannot carry.
 //
-// PINS of hca_add_rtl: "axi4 NAME = PATTERN" takes the channels aw, w, b, ar and r with those of the signals below that the RTL
-// has, "axi_lite NAME = PATTERN" those of AXI-Lite.
+// PINS of hca_add_rtl: "axi4 NAME = PATTERN" takes the channels aw, w, b, ar and r, with the RTL's signals out of the list
+// below. "axi_lite NAME = PATTERN" takes the channels of AXI-Lite.
 #pragma once
 
 #include "tlm/base/kernel.h"
@@ -17,8 +17,8 @@ enum class axi_response : std::uint8_t { okay, exokay, slverr, decerr };
 inline constexpr std::uint64_t axi_boundary = 4096;
 inline constexpr std::uint64_t axi_exclusive_bytes = 128;
 
-// Rides on the generic payload; a target that does not know it may ignore it. The payload alone says which bytes an access
-// reads or writes: a WRAP burst is an access of the bytes that it wraps in, a FIXED one has a streaming width.
+// Rides on the generic payload; a target may ignore the extension. The payload alone tells the bytes of an access. A WRAP burst
+// accesses the bytes in which it wraps, a FIXED one has a streaming width.
 struct axi_extension : tlm::tlm_extension<axi_extension> {
   bool wrap = false;            // a WRAP burst
   std::uint64_t first = 0;      // where it begins

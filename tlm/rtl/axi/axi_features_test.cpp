@@ -19,13 +19,13 @@
 namespace hcasim::rtl {
 namespace {
 
-// A master that sends what it is told.
+// A master that sends the bursts on its command stream.
 class told : public open_shell {
  public:
   axi_master m0;
   std::vector<std::string> violations;
   std::vector<unsigned> written;  // responses of writes
-  std::vector<payload> beats;     // of reads
+  std::vector<payload> beats;     // read beats
 
   told(const sc_core::sc_module_name& n, const axi_master_options& options, const shell_options& o = {})
       : open_shell(n, clock_400, make_axi_pass_design, o),
@@ -168,7 +168,7 @@ TEST(axi_exclusive, of_a_slave_that_watches) {
   user.complain = [](const std::string& what) { ADD_FAILURE() << what; };
   user.write(0, std::vector<unsigned char>(16, 0));
   std::vector<bool> done;
-  // The RAM watches one id: every access has the next one, so that a write has that of a read 15 before it.
+  // The RAM watches one id. Ids count up modulo 16: after 15 other accesses the write has the read's id.
   const auto exclusive = [&](shapes::memory_user::access& a) {
     a.asks.exclusive = true;
     a.after = [&done, &a] { done.push_back(a.asks.exclusive_done); };
@@ -219,7 +219,7 @@ TEST(axi_exclusive, what_a_slave_cannot_do_is_not_tried) {
   EXPECT_EQ(s0.bursts(), 0U);
 }
 
-// There are no signals for these: the bytes are the same.
+// A slave without signals for attributes gets the same bytes.
 TEST(axi_attributes, what_a_slave_does_not_see_is_left_out) {
   open_shell rtl("rtl", clock_400, make_axi_shuffle_design, {});
   axi_memory s0("s0", rtl);
@@ -318,7 +318,7 @@ TEST(axi_attributes, reach_the_memory) {
   EXPECT_FALSE(memory.asked[0].exclusive);
 }
 
-// From one that is RTL to one that is RTL: WRAP stays WRAP, narrow beats stay narrow.
+// From a master in RTL to a memory in RTL: WRAP stays WRAP, narrow beats stay narrow.
 TEST(axi_attributes, bursts_pass_as_they_are) {
   told a("a", {});
   open_shell rtl("rtl", clock_400, make_shape_axi_ram, {});

@@ -22,7 +22,7 @@ struct seen_access {
   bool operator==(const seen_access&) const = default;
 };
 
-// Answers in the call, and keeps what it was asked.
+// Answers in the call, and keeps the requests.
 class noting_ram : public unit {
  public:
   tlm_utils::simple_target_socket<noting_ram, 64> in{"in"};
@@ -91,7 +91,7 @@ class passing : public shell {
   stream &cmd_, &beat_, &got_, &done_;
 };
 
-// By the letter of AXI: beat after beat, byte after byte.
+// The address of a byte by the text of AXI: beat after beat, byte after byte.
 std::uint64_t address_of(const wanted_burst& b, unsigned n) {
   if (b.kind == axi_kind::fixed || n == 0) return b.address;
   const std::uint64_t whole = std::uint64_t{b.beats} * b.size;

@@ -178,7 +178,7 @@ void axi_master::send(burst& b, ps t) {
   if (--b.left == 0) answer_in_order(b, t);
 }
 
-// Bytes [first, first + n) of a burst, of a write those that have strobes, to the address `to`.
+// Sends bytes [first, first + n) of a burst to the address `to`; of a write, the bytes with strobes.
 void axi_master::send_part(burst& b, std::size_t first, std::size_t n, std::uint64_t to, ps t) {
   if (!b.write || b.asks.exclusive) return send(b, first, n, to, t);
   const auto begin = b.strobes.begin() + static_cast<std::ptrdiff_t>(first);

@@ -1,4 +1,4 @@
-// RTL that masters AXI4 against a TLM memory: what it copies, its errors, and RTL that does not keep to AXI.
+// RTL that masters AXI4 against a TLM memory: copied bytes, errors, and violations of AXI.
 #include "tlm/rtl/axi/axi_master.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace hcasim::rtl {
 namespace {
 
-// Answers each access after a while; what lies at the top is refused.
+// Answers each access after a while; refuses accesses at its top.
 class ram : public unit {
  public:
   tlm_utils::simple_target_socket<ram, 64> in{"in"};
@@ -58,7 +58,7 @@ class ram : public unit {
   std::deque<job> jobs_;
 };
 
-// A design that copies at a command and says when it is done.
+// A design that copies on a command and reports the end.
 class copying_master : public shell {
  public:
   axi_master m0{"m0", *this};

@@ -282,7 +282,7 @@ void axi_memory::answer(access& a, ps t) {
   memory->nb_transport_bw(gp, phase, delay);
 }
 
-// Accesses that the RTL had are answered as an error; those that have not reached it go there after the reset.
+// Accesses already in the RTL are answered with an error; the others go to the RTL after the reset.
 void axi_memory::was_reset(ps t, std::vector<lost>& losses) {
   owe_and_await_nothing();
   for (auto* by_id : {&writing_, &reading_}) {

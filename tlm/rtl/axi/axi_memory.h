@@ -1,17 +1,19 @@
 // An AXI4 or AXI-Lite slave that is RTL, as a TLM-2.0 target: any initiator of the base protocol can be bound (tlm/pcie.h).
 //
-// An access becomes INCR bursts of full beats that do not cross 4 KiB; ids are used in turn, so that answers may overtake each
-// other, and the beats of reads may come interleaved. AXI orders nothing between them: an access waits for those before it that
-// touch the same bytes when one of the two writes. Byte enables become strobes. An access with a streaming width becomes FIXED
-// bursts of beats of so many bytes. axi_extension asks for WRAP bursts, narrow beats and attributes, which RTL that has no
-// signals for them does not see, and for exclusive accesses.
+// An access becomes INCR bursts of full beats that do not cross 4 KiB. Ids are used in turn, so that responses may overtake
+// each other, and read beats may come interleaved. AXI does not order these accesses: one waits for earlier accesses to the
+// same bytes when either writes. Byte enables become strobes. An access with a streaming width becomes FIXED bursts with beats
+// of this width. axi_extension requests WRAP bursts, narrow beats, exclusive accesses and attributes; RTL without signals for
+// attributes does not see them.
 //
-// SLVERR: TLM_GENERIC_ERROR_RESPONSE, DECERR: TLM_ADDRESS_ERROR_RESPONSE. Not tried: FIXED bursts without AxBURST and such that
-// AXI has not (TLM_BURST_ERROR_RESPONSE); parts of beats without WSTRB (TLM_BYTE_ENABLE_ERROR_RESPONSE); exclusive accesses
-// without AxLOCK, and what there are no channels for (TLM_COMMAND_ERROR_RESPONSE).
+// SLVERR: TLM_GENERIC_ERROR_RESPONSE, DECERR: TLM_ADDRESS_ERROR_RESPONSE. Refused without a try:
+//   TLM_BURST_ERROR_RESPONSE        FIXED bursts without AxBURST, and bursts that AXI forbids
+//   TLM_BYTE_ENABLE_ERROR_RESPONSE  parts of beats without WSTRB
+//   TLM_COMMAND_ERROR_RESPONSE      exclusive accesses without AxLOCK, and directions without channels
 //
-// On top of the handshake, violations: an answer to nothing, `last` on the wrong beat, a write answered before its last beat
-// was taken, EXOKAY where nothing was exclusive. Debug transport has no way into the RTL: it moves nothing.
+// Violations, in addition to broken handshakes: a response to nothing, `last` on the wrong beat, EXOKAY without an exclusive
+// access. A write must not be answered before its last beat was taken. Debug transport moves nothing, since it has no way into
+// the RTL.
 #pragma once
 
 #include <tlm_utils/simple_target_socket.h>
@@ -35,7 +37,7 @@ class axi_memory : public sc_core::sc_module, public endpoint {
  public:
   tlm_utils::simple_target_socket<axi_memory, 64> memory{"memory"};
 
-  // Throws std::invalid_argument that names the design, the endpoint and what is wrong.
+  // Throws std::invalid_argument, which names the design, the endpoint and the fault.
   axi_memory(const sc_core::sc_module_name& name, shell& of, const axi_memory_options& options = {});
 
   [[nodiscard]] std::uint64_t bursts() const { return bursts_; }
@@ -45,7 +47,7 @@ class axi_memory : public sc_core::sc_module, public endpoint {
   struct access {
     tlm::tlm_generic_payload* payload = nullptr;
     axi_extension* asks = nullptr;
-    std::uint64_t first = 0;  // bytes [first, last], those of a FIXED burst once
+    std::uint64_t first = 0;  // bytes [first, last]; a FIXED burst's bytes count once
     std::uint64_t last = 0;
     bool write = false;
     axi_kind kind = axi_kind::incrementing;
@@ -57,18 +59,18 @@ class axi_memory : public sc_core::sc_module, public endpoint {
   };
   struct burst {
     access* of = nullptr;
-    std::uint64_t address = 0;  // of the first beat, aligned
+    std::uint64_t address = 0;  // address of the first beat, aligned
     std::uint64_t item = 0;     // FIXED: the number of the first beat
     unsigned beats = 0;
     unsigned moved = 0;
   };
   struct beat_bytes {
     std::uint64_t at;     // address of the first byte of the beat, aligned
-    std::uint64_t place;  // of byte `of.first` in the payload, for this beat
+    std::uint64_t place;  // place of byte `of.first` in the payload, for this beat
   };
 
   tlm::tlm_sync_enum begin(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
-  // OK: it can be asked for.
+  // Returns OK if the access can be requested, else the error response.
   [[nodiscard]] tlm::tlm_response_status understand(access& a) const;
   [[nodiscard]] tlm::tlm_response_status understand_exclusive(const access& a) const;
   void start_waiting(ps t);
@@ -91,10 +93,10 @@ class axi_memory : public sc_core::sc_module, public endpoint {
 
   pool<access> accesses_;
   pool<burst> burst_pool_;
-  std::deque<access*> waiting_;  // in the order they came
+  std::deque<access*> waiting_;  // in the order of arrival
   std::vector<access*> active_;
-  std::deque<burst*> sending_;               // writes whose beats have not all been taken
-  std::vector<std::deque<burst*>> writing_;  // by id
+  std::deque<burst*> sending_;               // writes with beats not taken yet
+  std::vector<std::deque<burst*>> writing_;  // one queue for each id
   std::vector<std::deque<burst*>> reading_;
   unsigned next_id_ = 0;
   ps newest_{0};  // bursts go out in the order they were asked for

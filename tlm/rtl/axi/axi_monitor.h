@@ -1,8 +1,8 @@
-// Exclusive accesses of AXI masters to memory that knows nothing of them: the monitor stands before it, and all accesses pass
-// here.
+// Exclusive accesses of AXI masters to memory without support for them: the monitor stands in front, and all accesses pass it.
 //
 // An exclusive read watches its bytes for its master and id, and is answered EXOKAY. An exclusive write to the same bytes
-// passes, with EXOKAY, if none of them was written since; else it is not done, and answered OKAY. Order is that of the calls.
+// passes, with EXOKAY, if none of them was written since. Otherwise the write is not done, and answered OKAY. Order is the
+// order of the calls.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -39,7 +39,7 @@ class axi_monitor : public sc_core::sc_module {
 
   tlm::tlm_sync_enum request(int master, tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   tlm::tlm_sync_enum response(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
-  // Whether it goes on to the memory.
+  // Returns whether the access goes on to the memory.
   bool decide(int master, tlm::tlm_generic_payload& p);
   int leaves(const tlm::tlm_generic_payload& p);
 

@@ -17,7 +17,7 @@
 namespace hcasim::rtl {
 namespace {
 
-// Sends accesses at their times and keeps a copy of what the memory must hold.
+// Sends accesses at their times and keeps a copy of the expected memory.
 class bench : public unit {
  public:
   tlm_utils::simple_initiator_socket<bench, 64> out{"out"};

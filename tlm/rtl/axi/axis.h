@@ -1,7 +1,7 @@
 // AXI-Streams of RTL, frame by frame.
 //
-// PINS of hca_add_rtl: "axis NAME = PATTERN" takes tvalid and those of tready, tdata, tkeep, tstrb, tlast, tid, tdest and tuser
-// that the RTL has. Without tlast each beat is a frame.
+// PINS of hca_add_rtl: "axis NAME = PATTERN" takes tvalid, and tready, tdata, tkeep, tstrb, tlast, tid, tdest and tuser as far
+// as the RTL has them. Without tlast each beat is a frame.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct axis_frame {
   std::vector<unsigned char> bytes;
   std::uint64_t id = 0;
   std::uint64_t dest = 0;
-  std::vector<std::uint64_t> user{};  // of each beat, its lowest 64 bits; to send: what is missing is as the last one, or 0
+  std::vector<std::uint64_t> user{};  // lowest 64 bits of each beat; when sending, missing ones are like the last, or 0
 
   bool operator==(const axis_frame&) const = default;
 };
@@ -26,7 +26,7 @@ struct axis_frame {
 // Places of the signals.
 struct axis_fields {
   field data, keep, strb, last, id, dest, user;
-  unsigned bytes = 0;  // of a beat
+  unsigned bytes = 0;  // bytes of a beat
 
   explicit axis_fields(const stream& s);
 };
@@ -39,9 +39,9 @@ class axis_source : public endpoint {
 
   axis_source(shell& of, const std::string& name);
 
-  // Throws std::invalid_argument: the stream cannot carry it, because it has neither tkeep nor a whole number of beats.
+  // Sends a frame. Throws std::invalid_argument when the frame needs tkeep (no whole number of beats) and the stream has none.
   void send(const axis_frame& f, ps t, std::uint64_t cookie = 0);
-  // Frames whose last beat has not been taken.
+  // Returns the number of frames whose last beat has not been taken.
   [[nodiscard]] std::uint64_t frames_under_way() const { return under_way_; }
   void was_reset(ps t, std::vector<lost>& losses) override;
 
@@ -52,7 +52,7 @@ class axis_source : public endpoint {
 };
 
 struct axis_sink_options {
-  bool packed = true;  // only the last beat of a frame may have bytes left out, and those above the others
+  bool packed = true;  // only the last beat of a frame may leave bytes out, at its upper end
 };
 
 // Out of RTL. Frames with different ids or destinations may come interleaved.
@@ -71,7 +71,7 @@ class axis_sink : public endpoint {
   stream& s_;
   const axis_fields f_;
   const axis_sink_options options_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, axis_frame> begun_;  // by id and destination
+  std::map<std::pair<std::uint64_t, std::uint64_t>, axis_frame> begun_;  // keys: id and destination
 };
 
 }  // namespace hcasim::rtl

@@ -1,5 +1,4 @@
-// A master behind AXI4 that copies: it reads a burst, writes it elsewhere, and says so. `fault` breaks it in the ways that the
-// adapter must notice.
+// A master behind AXI4: reads a burst, writes it elsewhere, and reports the end. `fault` selects a violation to be detected.
 module axi_copy #(
     parameter int ADDRESS_BITS = 16,
     parameter int DATA_BITS = 64,
@@ -9,7 +8,7 @@ module axi_copy #(
 ) (
     input logic aclk,
     input logic aresetn,
-    // 1 WLAST early, 2 FIXED, 3 AWVALID falls, 4 ARADDR changes, 5 a strobe too many, 6 R is never taken, 7 beats of 128 bytes
+    // 1 WLAST early, 2 FIXED, 3 AWVALID falls, 4 ARADDR changes, 5 a strobe too many, 6 R never taken, 7 beats of 128 bytes
     input logic [2:0] fault,
 
     input  logic cmd_valid,

@@ -1,4 +1,4 @@
-// A master behind AXI-Lite that copies word by word: those bytes of each word that `keep` names.
+// A master behind AXI-Lite that copies word by word: of each word the bytes in `keep`.
 module axi_lite_copy #(
     parameter int ADDRESS_BITS = 16,
     parameter int DATA_BITS = 64,

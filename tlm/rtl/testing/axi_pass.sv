@@ -1,5 +1,5 @@
-// A master behind AXI4 without a mind of its own: what comes on `cmd` (write, then the address channel) and `beat` goes out as it is,
-// what is answered comes back on `got` and `done`.
+// A master behind AXI4 without logic: items on `cmd` (write, then the address channel) and `beat` go out unchanged. Responses
+// come back on `got` and `done`.
 module axi_pass (
     input  logic aclk,
     input  logic aresetn,

@@ -1,4 +1,4 @@
-// Memory behind AXI4: INCR bursts, one write and one read at a time. `fault` breaks it in the ways that the adapter must notice.
+// Memory behind AXI4: INCR bursts, one write and one read at a time. `fault` selects a violation to be detected.
 module axi_ram #(
     parameter int ADDRESS_BITS = 16,
     parameter int DATA_BITS = 64,

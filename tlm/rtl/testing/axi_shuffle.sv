@@ -1,5 +1,5 @@
-// A slave behind AXI4 that is read only: a burst of each of four ids at a time, whose beats go out interleaved. A word holds its
-// own address. `fault`: beats of two ids are exchanged.
+// A read-only slave behind AXI4: a burst of each of four ids at a time, with interleaved beats. A word holds its own address.
+// `fault`: beats of two ids are exchanged.
 module axi_shuffle (
     input logic clk,
     input logic rst,

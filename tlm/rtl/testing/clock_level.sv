@@ -1,4 +1,4 @@
-// A register that is written where the clock falls, with what came at its rise.
+// A register written at the falling edge, with the input of the rising edge.
 module clock_level (
     input logic clk,
     input logic rst,

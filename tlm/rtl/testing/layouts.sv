@@ -1,5 +1,5 @@
-// Takes a 64-byte line apart with the layouts of hca_pkg: every field in a lane of 64 bits of its own, in the order of the C
-// header. `which`: 0 mrc_t, 1 extent_t, 2 element_t, 3 doorbell_t, 4 qp_record_t, 5 and 6 constants, 7 extent_node_t.
+// Takes a 64-byte line apart with the layouts of hca_pkg. Every field gets a lane of 64 bits, in the order of the C header.
+// `which`: 0 mrc_t, 1 extent_t, 2 element_t, 3 doorbell_t, 4 qp_record_t, 5 and 6 constants, 7 extent_node_t.
 module layouts (
     input logic clk,
     input logic rst_n,

@@ -1,5 +1,5 @@
-// An item that comes in at `a` goes out at `x` five cycles later, with its complement; one of `b` goes out at `y` in the same cycle,
-// or when that is ready.
+// An item from `a` goes out at `x` five cycles later, with its complement. An item from `b` goes out at `y` in the same cycle,
+// or when `y` is ready.
 module relay (
     input logic clk,
     input logic rst,

@@ -1,4 +1,4 @@
-// A design that is taken step by step beside one that is evaluated as a whole.
+// Compares a design taken step by step with the same design evaluated as a whole.
 #pragma once
 
 #include <gtest/gtest.h>

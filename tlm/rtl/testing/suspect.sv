@@ -1,4 +1,4 @@
-// A stream that comes back two cycles later, plus one; `fault` breaks it in the ways that a shell must notice.
+// A stream that returns each item two cycles later, plus one. `fault` selects a violation to be detected.
 module suspect (
     input logic ck,
     input logic rst,

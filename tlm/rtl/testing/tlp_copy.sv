@@ -14,7 +14,7 @@ module tlp_copy #(
     input  logic [152:0] cmd_data,  // completion boundary, largest read, largest payload (as powers of 2), bytes, to, from
     output logic done_valid,
     input  logic done_ready,
-    output logic [3:0] done_data,  // a completion that is wrong; the status of one that is not successful
+    output logic [3:0] done_data,  // bit 3: a wrong completion; the status of an unsuccessful one
 
     output logic [127:0] tx_rd_req_tlp_hdr,
     output logic tx_rd_req_tlp_valid,
@@ -53,13 +53,13 @@ module tlp_copy #(
   logic [7:0] next_tag;
   logic [7:0] buffer[4096];
 
-  // Each tag: where its bytes go, and those that have not come.
+  // Each tag: where its bytes go, and the missing bytes.
   logic [11:0] place_of[64];
   logic [12:0] left_of[64];
   logic [6:0] lower_of[64];
 
-  // The next request: what there is left, up to the limit, not beyond 4 KiB. Limits are of words, so bytes below the first word
-  // of the address count.
+  // The next request: the remaining bytes, up to the limit, not beyond 4 KiB. Limits are in words, so bytes below the first
+  // word of the address count.
   function automatic [12:0] piece(input logic [11:0] at, input logic [12:0] left, input logic [3:0] log_limit);
     logic [12:0] most, room;
     most = (13'd1 << log_limit) - 13'(at[1:0]);
@@ -130,7 +130,7 @@ module tlp_copy #(
   logic failed_now;
   assign failed_now = rx_cpl_tlp_sop && c[79:77] != 3'd0;
 
-  // Writes: `sent` bytes of the TLP are out, the first beat has those in front of them in its first word.
+  // Writes: `sent` bytes of the TLP are out; the first beat also counts the bytes in front of them in its first word.
   logic [12:0] sent, out_here;
   logic [1:0] out_skip;
   assign write_at = to + 64'(written);

@@ -1,4 +1,4 @@
-// A requester by TLPs that has nothing inside: beats of requests come in, those of completions go out, whatever they are.
+// A requester by TLPs without logic: beats of requests come in, beats of completions go out, whatever they are.
 module tlp_pass #(
     parameter int DATA_BITS = 64,
     localparam int WORDS = DATA_BITS / 32

@@ -1,5 +1,5 @@
-// 64 KiB at `base` that complete requests by TLPs. Reads lie in four slots and are completed in pieces, each of any slot; those
-// that begin in the last 256 bytes are aborted, those beyond the memory unsupported.
+// 64 KiB at `base` that complete requests by TLPs. Reads lie in four slots and are completed in pieces, each of any slot. Reads
+// that begin in the last 256 bytes are aborted, reads beyond the memory unsupported.
 module tlp_ram #(
     parameter int DATA_BITS = 64,
     localparam int WORDS = DATA_BITS / 32,
@@ -37,7 +37,7 @@ module tlp_ram #(
     logic [1:0] status;  // 0 = good, 1: unsupported, 2: aborted
     logic [15:0] requester;
     logic [7:0] tag;
-    logic [15:0] at;    // of the next byte
+    logic [15:0] at;    // address of the next byte
     logic [12:0] left;  // bytes
   } slot_t;
   logic [7:0] bytes[65536];
@@ -49,7 +49,7 @@ module tlp_ram #(
   logic [63:0] offset;
   /* verilator lint_on UNUSEDSIGNAL */
   logic [127:0] begun;
-  logic [10:0] word, word_now, words;  // of the payload, that of the lowest lane
+  logic [10:0] word, word_now, words;  // words of the payload; word_now: in the lowest lane
   logic is_write, there;
   logic [3:0] first, last;
   logic [1:0] below, above, free;
@@ -103,7 +103,7 @@ module tlp_ram #(
     if (s.left < to_end) to_end = s.left;
   end
   assign o = slots[of];
-  logic [12:0] whole;  // bytes with those in front of the first, in its word
+  logic [12:0] whole;  // bytes, with the ones in front of the first in its word
   assign whole = piece + 13'(start[1:0]);
   assign tx_cpl_tlp_valid = busy;
   assign tx_cpl_tlp_sop = beat == '0;

@@ -5,7 +5,7 @@
 
 namespace hcasim::rtl {
 
-// "unit (design), 50 ns, cycle 20: what" as "unit (design): what".
+// Returns "unit (design), 50 ns, cycle 20: what" as "unit (design): what".
 inline std::string untimed(const std::string& violation) {
   const std::size_t begin = violation.find("), ");
   const std::size_t end = violation.find(": ");

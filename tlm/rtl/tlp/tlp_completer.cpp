@@ -178,7 +178,7 @@ void tlp_completer::answer(access& a, ps t) {
   memory->nb_transport_bw(p, phase, delay);
 }
 
-// Whatever is under way is answered as an error, what has not reached the RTL too.
+// Everything under way is answered with an error, also requests that have not reached the RTL.
 void tlp_completer::was_reset(ps t, std::vector<lost>& losses) {
   tlp_source::was_reset(t, losses);
   owe_and_await_nothing();

@@ -1,17 +1,19 @@
-// RTL that completes memory requests by TLPs, registers or memory in a BAR, as a TLM-2.0 target: any initiator of the base
+// RTL that completes memory requests by TLPs (registers or memory in a BAR), as a TLM-2.0 target. Any initiator of the base
 // protocol can be bound (tlm/pcie.h).
 //
 // An access becomes memory requests, none of which crosses a multiple of its limit. A write is posted: it is answered when the
 // RTL has taken the last beat of its TLPs. A read is answered with its last completion; tags are used in turn, so that reads
-// may overtake each other. Requests go out in the order they came, but a write does not wait for a read that waits for a tag
-// [PCIe base specification, 2.4.1].
+// may overtake each other. Requests go out in the order of arrival. A write does not wait for a read without a tag [PCIe base
+// specification, 2.4.1].
 //
-// Unsupported request: TLM_ADDRESS_ERROR_RESPONSE; completer abort and poisoned data: TLM_GENERIC_ERROR_RESPONSE. Not tried:
-// byte enables (TLM_BYTE_ENABLE_ERROR_RESPONSE) and a streaming width (TLM_BURST_ERROR_RESPONSE).
+// Unsupported request: TLM_ADDRESS_ERROR_RESPONSE; completer abort and poisoned data: TLM_GENERIC_ERROR_RESPONSE. Refused
+// without a try: byte enables (TLM_BYTE_ENABLE_ERROR_RESPONSE) and a streaming width (TLM_BURST_ERROR_RESPONSE).
 //
-// On top of those of its streams, violations: a completion of no read, of another completer or requester, with other attributes
-// than its read, with a byte count or lower address that are not those of the bytes that are to come, longer than is allowed or
-// than its bytes, or one that ends before the last of them and not at a read completion boundary.
+// Violations, in addition to broken streams, are completions
+//   of no read, of another completer or requester, or with other attributes than the read
+//   with a wrong byte count or lower address for the outstanding bytes
+//   longer than allowed or than their bytes
+//   that end before the last byte and not at a read completion boundary
 #pragma once
 
 #include <tlm_utils/simple_target_socket.h>
@@ -34,8 +36,8 @@ struct tlp_completer_options {
   std::string requests = "rx_req";    // streams in PINS
   std::string completions = "tx_cpl";
   std::uint16_t requester = 0;
-  std::optional<std::uint16_t> completer{};  // that completions must come from; none = whatever they say
-  std::uint64_t base = 0;                    // of the BAR: requests are for this and the address of the access
+  std::optional<std::uint16_t> completer{};  // required completer of completions; none = any
+  std::uint64_t base = 0;                    // of the BAR; added to the address of each access
   unsigned bar_id = 0;
 };
 
@@ -43,7 +45,7 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
  public:
   tlm_utils::simple_target_socket<tlp_completer, 64> memory{"memory"};
 
-  // Throws std::invalid_argument that names the design, the endpoint and what is wrong.
+  // Throws std::invalid_argument, which names the design, the endpoint and the fault.
   tlp_completer(const sc_core::sc_module_name& name, shell& of, const tlp_completer_options& options = {});
 
   [[nodiscard]] std::uint64_t reads() const { return reads_; }  // memory requests
@@ -62,7 +64,7 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
     tlp_header header;
     std::uint64_t first = 0;  // byte
     unsigned bytes = 0;
-    unsigned place = 0;     // of its first byte in the access
+    unsigned place = 0;     // place of its first byte in the access
     unsigned returned = 0;  // bytes of a read
   };
 
@@ -72,7 +74,7 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
   [[nodiscard]] std::optional<unsigned> free_tag() const;
   void sent(ps t);
   void came(const tlp& p, ps t);
-  // Why it may not be here; empty = it may.
+  // Returns why the completion is a violation; empty = none.
   [[nodiscard]] std::string refusal_here(const tlp_header& h) const;
   static unsigned bytes_of(const tlp_header& completion, const request& r);
   void end_read(unsigned tag, ps t);
@@ -84,10 +86,10 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
   tlp_sink completions_;
   pool<access> accesses_;
   pool<request> requests_;
-  std::vector<access*> active_;    // in the order they came
-  std::deque<access*> sending_;    // TLPs that have not been taken: whose write it is, null of a read
+  std::vector<access*> active_;    // in the order of arrival
+  std::deque<access*> sending_;    // TLPs not taken yet: their write; null = of a read
   std::deque<request*> waiting_;   // reads without a tag
-  std::vector<request*> reading_;  // by tag
+  std::vector<request*> reading_;  // index: tag
   unsigned next_tag_ = 0;
   ps newest_{0};
   std::uint64_t reads_ = 0, writes_ = 0, errors_ = 0;

@@ -1,5 +1,5 @@
-// RTL that completes requests by TLPs against software: its bytes over widths, limits, alignments and stalls, its errors, its
-// resets, and completions that PCIe has not.
+// RTL that completes requests by TLPs against software: bytes over widths, limits, alignments and stalls; errors, resets, and
+// completions forbidden by PCIe.
 #include "tlm/rtl/tlp/tlp_completer.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ constexpr std::size_t size = 1 << 16, aborted = size - 256;
 constexpr design_factory rams[] = {make_tlp_ram_64_design, make_tlp_ram_128_design, make_tlp_ram_256_design,
                                    make_tlp_ram_512_design};
 
-// Every access at once; what came back of each.
+// Sends every access at once, and keeps the responses.
 class software : public sc_core::sc_module {
  public:
   struct access {
@@ -156,7 +156,7 @@ TEST(tlp_completer, errors_of_the_rtl_reach_software) {
   served b(make_tlp_ram_64_design, {}, on_host());
   const auto& beyond = b.cpu.read(size + 16, 4);
   const auto& broken = b.cpu.read(aborted, 8);
-  const auto& half = b.cpu.read(aborted - 512, 1024);  // of its three requests the last
+  const auto& half = b.cpu.read(aborted - 512, 1024);  // the last of its three requests
   const auto& posted = b.cpu.write(size + 16, {1, 2, 3, 4});
   const auto& good = b.cpu.read(16, 3);
   testing::run_until_idle();
@@ -201,7 +201,7 @@ TEST(tlp_completer, a_write_goes_by_reads_that_wait_for_a_tag) {
   EXPECT_EQ(b.violations, std::vector<std::string>{});
 }
 
-// Wherever it comes, everything under way is answered, and what comes after it is as before.
+// After a reset at any time everything under way is answered, and later requests work as before.
 class tlp_completer_resets : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(tlp_completer_resets, leave_nothing_behind) {
@@ -249,7 +249,7 @@ struct answering {
     rtl.on_violation = [this](const std::string& what) { violations.push_back(untimed(what)); };
   }
   static tlp_completer_options named(tlp_completer_options o) {
-    o.requests = "cpl";  // as the design calls what goes in
+    o.requests = "cpl";  // the design's name of its input
     o.completions = "req";
     return o;
   }

@@ -59,7 +59,7 @@ TEST(tlp_header, set_range_and_range_of_say_the_same) {
   }));
 }
 
-// Any words: what is taken for a header says all that is said of it, whatever reserved bits there are.
+// Any words: accepted ones survive unpack and pack, whatever their reserved bits.
 TEST(tlp_header, any_words_are_refused_or_understood) {
   EXPECT_TRUE(rc::check([](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, bool plausible) {
     if (plausible) a &= 0x4a7f7fff;
@@ -122,8 +122,8 @@ TEST(tlp_header, other_tlps_are_refused) {
   EXPECT_EQ(unpack({0x00000001, 0xf, 0x1002, 0}, h), "has address 0x1002, whose two lowest bits are reserved");
 }
 
-// Byte enables of one word may be any, of two words that are aligned to 8 bytes any of each but none; of others the bytes from
-// the first one to the last one.
+// Byte enables of one word are free. Two words aligned to 8 bytes: free, but for none in either word. Other requests: from the
+// first byte to the last one without gaps.
 TEST(tlp_header, requests_are_those_whose_enables_are_allowed) {
   unsigned allowed = 0;
   for (unsigned words = 1; words <= 5; ++words) {

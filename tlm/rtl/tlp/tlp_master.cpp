@@ -126,7 +126,7 @@ unsigned tlp_master::next_bytes(const request& r) {
   const unsigned left = whole - r.returned;
   const auto of_first_word = static_cast<unsigned>(begin % 4);
   if (of_first_word + left <= options_.max_payload && !options_.split_anywhere) return left;
-  // Boundaries that it may end at, counted from the one at or below its begin.
+  // Boundaries at which the completion may end, counted from the boundary at or below its begin.
   const unsigned boundary = options_.completion_boundary;
   const auto above = static_cast<unsigned>(begin % boundary);
   const unsigned most = (options_.max_payload + above - of_first_word) / boundary;

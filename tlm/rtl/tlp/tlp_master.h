@@ -1,19 +1,20 @@
 // RTL that requests memory by TLPs, as a TLM-2.0 initiator: its reads and writes go to whatever memory is bound (tlm/pcie.h).
 //
-// A read becomes one access, a write one for each run of bytes that it enables. Each access says the TLP's requester, tag and
-// attributes in a pcie_extension. A read that enables nothing is an access of one byte, which like every read comes behind the
-// writes before it; a write that enables nothing is none.
+// A read becomes one access, a write one access for each run of enabled bytes. Each access carries the TLP's requester, tag and
+// attributes in a pcie_extension. A read without enabled bytes is an access of one byte: like every read, it comes behind
+// earlier writes. A write without enabled bytes is no access.
 //
-// Completions of a read go back in the order of their addresses when its access has been answered; each but the last ends at a
-// read completion boundary. They are as long as max_payload lets them be, or on demand end at any boundary; on demand, those of
+// Completions of a read go back in the order of their addresses when its access has been answered. Each but the last ends at a
+// read completion boundary. They are as long as max_payload allows; on demand they end at any boundary, and completions of
 // different tags come mixed. An error has one completion without data: TLM_ADDRESS_ERROR_RESPONSE is an unsupported request,
 // any other a completer abort.
 //
-// On top of those of its streams, violations: a request longer than is allowed, of another requester than there is, of a tag
-// whose read has not been completed, with byte enables that are not allowed, across 4 KiB, with a long header below 4 GiB,
-// poisoned, or that is no memory request.
+// Violations, in addition to broken streams, are requests
+//   longer than allowed, across 4 KiB, poisoned, or no memory request
+//   of a foreign requester, or of a tag whose read has not been completed
+//   with forbidden byte enables, or with a long header below 4 GiB
 //
-// The clock runs as that of an axi_master does.
+// The clock runs like that of an axi_master.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -38,7 +39,7 @@ struct tlp_master_options {
   bool interleave = false;                                // completions of different tags, as the seed says
   std::vector<std::string> requests{"rd_req", "wr_req"};  // streams in PINS: reads and writes may come on any of them
   std::string completions = "cpl";
-  std::optional<std::uint16_t> requester{};  // that TLPs must come from; none = whatever they say
+  std::optional<std::uint16_t> requester{};  // required requester of TLPs; none = any
   std::uint16_t completer = 0;
 };
 
@@ -46,7 +47,7 @@ class tlp_master : public sc_core::sc_module, public tlp_source {
  public:
   tlm_utils::simple_initiator_socket<tlp_master, 64> memory{"memory"};
 
-  // Throws std::invalid_argument that names the design, the endpoint and what is wrong.
+  // Throws std::invalid_argument, which names the design, the endpoint and the fault.
   tlp_master(const sc_core::sc_module_name& name, shell& of, const tlp_master_options& options = {});
 
   void start_of_simulation() override { run(); }
@@ -61,7 +62,7 @@ class tlp_master : public sc_core::sc_module, public tlp_source {
     unsigned returned = 0;  // bytes of a read
     ps answered_at{0};
     tlm::tlm_response_status status = tlm::TLM_OK_RESPONSE;
-    std::vector<unsigned char> bytes;  // of a read from its first byte, of a write from its first word
+    std::vector<unsigned char> bytes;  // a read's from its first byte, a write's from its first word
   };
   struct access : tlm::tlm_generic_payload {
     ~access() override { clear_extension(&pcie); }
@@ -70,7 +71,7 @@ class tlp_master : public sc_core::sc_module, public tlp_source {
   };
 
   void take(const tlp& p, const std::string& stream_name, ps t);
-  // Why it may not be here; empty = it may.
+  // Returns why the request is a violation; empty = none.
   [[nodiscard]] std::string refusal_here(const tlp_header& h) const;
   void read(request& r, ps t);
   void write(request& r, ps t);
@@ -86,9 +87,9 @@ class tlp_master : public sc_core::sc_module, public tlp_source {
   std::deque<tlp_sink> requests_of_rtl_;
   pool<request> pool_;
   pool<access> accesses_;
-  std::vector<request*> reading_;   // that the memory owes
-  std::deque<request*> returning_;  // whose completions go back
-  std::size_t completing_ = 0;      // of these, whose completion is on its way
+  std::vector<request*> reading_;   // reads not yet answered by the memory
+  std::deque<request*> returning_;  // reads with completions to send
+  std::size_t completing_ = 0;      // index in returning_ of the read whose completion is on its way
   random_stream choice_;
   ps newest_{0};
   std::uint64_t requests_ = 0;

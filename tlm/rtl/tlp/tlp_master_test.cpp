@@ -114,7 +114,7 @@ TEST_P(tlp_copies, put_every_byte_where_it_belongs) {
 }
 INSTANTIATE_TEST_SUITE_P(seeds, tlp_copies, ::testing::Range<std::uint64_t>(1, 101));
 
-// CMD in cycle 0, the read in the next, its 8 beats from 5 cycles later on, a cycle to see that all have come, 8 beats, DONE.
+// CMD in cycle 0, the read in the next, its 8 beats from 5 cycles later on, a cycle of notice, 8 beats, DONE.
 TEST(tlp_master, a_copy_takes_its_beats) {
   tlp_memory memory("memory", 1, 1);
   copier c(make_tlp_copy_64_design, {}, {});
@@ -137,7 +137,7 @@ TEST(tlp_master, errors_of_the_memory_reach_the_requester) {
   EXPECT_EQ(c.done, (std::vector<unsigned>{1, 4, 0, 0}));
 }
 
-// Wherever it comes, a reset leaves nothing behind: what comes after it copies as before.
+// A reset at any time leaves nothing behind: later copies work as before.
 class tlp_resets : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(tlp_resets, leave_nothing_behind) {

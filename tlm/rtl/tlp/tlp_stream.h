@@ -1,9 +1,9 @@
-// Streams of whole TLPs out of and into RTL, in the form that open NICs have behind the vendor's PCIe core: a header of 128
-// bits, its first word highest, beside the first beat of the payload, whose first byte is lowest.
+// Streams of whole TLPs out of and into RTL, in the form of open NICs behind the vendor's PCIe core. A header of 128 bits, its
+// first word highest, stands beside the first beat of the payload, whose first byte is lowest.
 //
-// PINS of hca_add_rtl: "tlp NAME = PATTERN" takes hdr, sop, eop, valid and ready, and those of data, strb (a bit for each
-// word), error, bar_id and func_num that the RTL has. A stream without data is one of read requests. One TLP begins in a beat
-// at most, and at its lowest word.
+// PINS of hca_add_rtl: "tlp NAME = PATTERN" takes hdr, sop, eop, valid and ready. It also takes data, strb (a bit for each
+// word), error, bar_id and func_num as far as the RTL has them. A stream without data carries read requests. At most one TLP
+// begins in a beat, at the beat's lowest word.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace hcasim::rtl {
 
 struct tlp {
   tlp_words header{};
-  std::vector<unsigned char> bytes{};  // of its payload, whole words
+  std::vector<unsigned char> bytes{};  // the payload, whole words
 
   bool operator==(const tlp&) const = default;
 };
@@ -32,7 +32,7 @@ struct tlp_aside {
 // Places of the signals.
 struct tlp_fields {
   field data, strb, hdr, error, bar_id, func_num, sop, eop;
-  unsigned words = 0;  // of a beat; 0 = there is no data
+  unsigned words = 0;  // words of a beat; 0 = there is no data
 
   explicit tlp_fields(const stream& s);
 };
@@ -77,7 +77,7 @@ class tlp_sink : public endpoint {
   stream& s_;
   const tlp_fields f_;
   tlp begun_;
-  unsigned beats_ = 0;  // of it that have come
+  unsigned beats_ = 0;  // arrived beats of begun_
 };
 
 }  // namespace hcasim::rtl

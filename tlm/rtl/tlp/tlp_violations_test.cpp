@@ -238,7 +238,7 @@ TEST(tlp_violations, a_tag_is_free_when_its_read_is_complete) {
   EXPECT_EQ(b.rtl.got.size(), 40U);
 }
 
-// Every byte enable of one word, and of two that are aligned: what is written, and nothing beside it.
+// Every byte enable of one word, and of two aligned words: the written bytes, and nothing else.
 TEST(tlp_writes, touch_the_bytes_that_they_enable) {
   bench b;
   auto wanted = b.memory.bytes;

@@ -1,5 +1,5 @@
-// An adapter that has left out a check, against the hostile peer: the judge, the good traffic or what is left over must tell. A
-// check that may be left out unnoticed says in checks.txt why, and that is held, too.
+// An adapter with one check left out, against the hostile peer: the judge, the good traffic or leftovers must reveal it. For a
+// check whose absence stays unnoticed, checks.txt gives the reason, which is tested as well.
 #include "testbenches/checks/hostile/left_out/left_out.h"
 
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ constexpr check checks[] = {
 constexpr std::uint64_t packets = 100'000;
 constexpr std::uint64_t few = 8'000;                             // most are found among these already
 constexpr std::uint64_t most_seeds = 8;                          // until it is found
-const std::uint64_t seeds = std::getenv("HCASIM_FULL") ? 4 : 0;  // of what is not to be found
-constexpr unsigned longest = 60;                                 // seconds, some fifty times what a run takes
+const std::uint64_t seeds = std::getenv("HCASIM_FULL") ? 4 : 0;  // seeds for checks that cannot be found missing
+constexpr unsigned longest = 60;                                 // seconds, some fifty times the length of a run
 
 std::string verdict_on_a_run(std::uint64_t seed, std::uint64_t packets_sent) {
   system_config config = world::two_nodes();
@@ -62,7 +62,7 @@ std::string verdict_on_a_run(std::uint64_t seed, std::uint64_t packets_sent) {
   return left.empty() ? "" : "left over: " + left.front();
 }
 
-// Runs in a process of its own, since such an adapter may end in any way. Empty = nothing was found.
+// Returns the finding; empty = none. Runs in a process of its own, since such an adapter may end in any way.
 std::string found(int number, std::uint64_t seed, std::uint64_t packets_sent = packets) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";

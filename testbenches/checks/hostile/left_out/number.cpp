@@ -1,4 +1,4 @@
-// Which check is left out while an ordinary test runs: HCASIM_LEFT_OUT.
+// HCASIM_LEFT_OUT: the check left out while an ordinary test runs.
 #include <cstdlib>
 
 #include "testbenches/checks/hostile/left_out/left_out.h"

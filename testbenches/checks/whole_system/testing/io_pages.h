@@ -22,7 +22,7 @@ class io_pages {
     for (std::uint64_t level = 0; level < 3; ++level)
       store(tables_ + page * level + (window >> (39 - 9 * level)) % 512 * 8, (tables_ + page * (level + 1)) | both);
   }
-  // Before the device has asked for that page.
+  // Maps a page; call before the device has requested it.
   void map(std::uint64_t number, std::uint64_t physical, unsigned rights) {
     store(tables_ + 3 * page + number * 8, rights ? physical | rights : 0);
   }

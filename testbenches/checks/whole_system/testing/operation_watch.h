@@ -1,5 +1,5 @@
-// Listens on the sockets of two adapters and holds the number that each access carries against what is known of it: each
-// request has pages of its own at both ends, its place in its queue, and its PSNs.
+// Monitors the sockets of two adapters, and compares the number of each access with known facts. Each request has pages of its
+// own at both ends, its place in its queue, and its PSNs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,12 +29,12 @@ class operation_watch {
  public:
   operation_watch();
 
-  // Returns the last operation of `qp`; `here` and `there`: the pages that it uses on its own node 0 and on node 1.
+  // Returns the last operation of `qp`; `here` and `there`: its pages on its own node 0 and on node 1.
   std::uint64_t posted(const ibv_qp& qp, std::uint64_t here, std::uint64_t there);
-  // Its packets are those to `peer`, and their answers.
+  // Enters a connection: packets to `peer`, and their responses, belong to `self`.
   void connected(const address& self, const address& peer);
   void begins_anew();
-  // Only what happens while it watches is of requests: before and after, the driver's commands need the same units.
+  // Starts or stops watching: only accesses meanwhile belong to requests, since the driver's commands use the same units.
   void watch(bool on) { on_ = on; }
 
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
@@ -60,19 +60,19 @@ class operation_watch {
   void answered(const std::string& unit, const translate_request& r);
 
   void expect(bool ok, const std::string& what, const std::string& unit, std::uint64_t operation);
-  // That it is one which was posted.
+  // Expects that the operation was posted.
   void expect_known(const std::string& what, const std::string& unit, std::uint64_t operation);
   void expect_page(const std::string& what, const std::string& unit, std::uint64_t va, std::uint64_t operation);
 
   using page = std::pair<unsigned, std::uint64_t>;                         // node, page
-  using flight = std::tuple<std::uint16_t, std::uint32_t, std::uint32_t>;  // LID and QP that it goes to, PSN
+  using flight = std::tuple<std::uint16_t, std::uint32_t, std::uint32_t>;  // destination LID and QP, PSN
   std::set<std::uint64_t> posted_;
   std::map<page, std::uint64_t> pages_;
   std::map<page, std::uint64_t> frames_;                                   // physical page to virtual
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> rung_;  // queue and producer index
   std::map<std::pair<std::uint16_t, std::uint32_t>, address> peers_;
   std::map<flight, std::uint64_t> flights_;
-  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> queues_;  // whose requests go there
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> queues_;  // the queue whose requests go there
   std::map<std::string, std::uint64_t> seen_;
   std::vector<std::string> problems_;
   std::vector<std::shared_ptr<void>> taps_;

@@ -1,10 +1,10 @@
-// RTL as it is elsewhere: FIFOs, lanes that are slices of packed vectors, an input that is sampled in reset, two
-// resets, a register that is never read.
+// RTL in the style of other projects: FIFOs, lanes in slices of packed vectors, an input sampled in reset, two resets, a
+// register never read.
 module foreign (
     input logic ck,
     input logic rst,
     input logic cfg_rst_n,
-    input logic [7:0] cfg,  // bits 5 to 2: added to what goes through the lanes
+    input logic [7:0] cfg,  // bits 5 to 2: added to items in the lanes
 
     input logic wr_en,
     output logic full,

@@ -69,7 +69,7 @@ module axi_cdma #(
   reg [AXI_DATA_WIDTH-1:0] buffer[MAX_BURST];
   reg [7:0] at;
 
-  // Beats of this burst: what is left, the longest, and to the ends of the pages.
+  // Beats of this burst: the least of the remaining ones, the longest burst, and the ends of the pages.
   wire [LEN_WIDTH:0] beats_left = ({1'b0, left} + (LEN_WIDTH + 1)'(AXI_STRB_WIDTH - 1)) >> LANES;
   wire [12:0] page_from = (13'd4096 - {1'b0, from[11:0]}) >> LANES;
   wire [12:0] page_to = (13'd4096 - {1'b0, to[11:0]}) >> LANES;

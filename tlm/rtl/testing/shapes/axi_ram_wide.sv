@@ -1,5 +1,4 @@
-// A RAM behind AXI4 as libraries have it: every kind and width of burst, attributes that it does not look at, one exclusive
-// access watched.
+// A RAM behind AXI4 as libraries have it: every kind and width of burst, ignored attributes, one exclusive access watched.
 module axi_ram_wide #(
     parameter int DATA_WIDTH = 32,
     parameter int ADDR_WIDTH = 14,

@@ -1,5 +1,5 @@
-// 64 registers behind AXI-Lite with 8 address bits. 0 = control, which is an output; 1: status, which is an input and cannot be
-// written; 2: bits that events set and ones clear; the upper half is not there.
+// 64 registers behind AXI-Lite with 8 address bits. Register 0: control, an output. Register 1: status, a read-only input.
+// Register 2: bits set by events and cleared by writing ones. The upper half does not exist.
 module axil_registers (
     input wire clk,
     input wire rst,

@@ -1,4 +1,4 @@
-// A FIFO of frames: one goes out only when it is whole, and none whose last beat was marked bad. What does not fit is dropped whole.
+// A FIFO of frames: a frame leaves only when complete, and never with a last beat marked bad. A frame without room is dropped.
 module axis_frame_fifo #(
     parameter int DEPTH = 64,
     parameter int DATA_WIDTH = 32,
@@ -39,7 +39,7 @@ module axis_frame_fifo #(
   assign m_axis_tvalid = head != begun;
   assign {m_axis_tuser, m_axis_tdest, m_axis_tid, m_axis_tlast, m_axis_tkeep, m_axis_tdata} = mem[head[A-1:0]];
   wire takes = s_axis_tvalid && s_axis_tready;
-  // A frame that fills all of it can never be whole.
+  // A frame that fills the whole FIFO can never be complete.
   wire too_long = full && begun == head;
 
   always @(posedge clk) begin

@@ -1,5 +1,6 @@
-// DMA between memory and streams, as a PCIe adapter has it: a read descriptor becomes bursts of one id each, whose beats may come
-// in any order of ids, and a frame; a frame with a write descriptor goes to memory, burst by burst. Addresses are aligned to 64 bytes.
+// DMA between memory and streams, as in a PCIe adapter. A read descriptor becomes bursts of one id each, whose beats may come
+// in any order of ids, and then a frame. A frame with a write descriptor goes to memory, burst by burst. Addresses are aligned
+// to 64 bytes.
 module dma_stream #(
     parameter int AXI_DATA_WIDTH = 64,
     parameter int AXI_ADDR_WIDTH = 40,

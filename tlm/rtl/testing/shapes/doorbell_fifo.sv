@@ -1,5 +1,5 @@
-// A doorbell unit as an open HCA has it: writes of UAR pages come through a FIFO, the context of each QP is asked for with a pulse
-// and comes with another, and what is rung goes out of a FIFO; an interrupt is a pulse that another one acknowledges.
+// A doorbell unit as in an open HCA: writes of UAR pages come through a FIFO. A pulse requests the context of each QP, another
+// pulse brings it. Rings leave through a FIFO; an interrupt is a pulse with a pulse as acknowledgement.
 module doorbell_fifo #(
     parameter int LOG_DEPTH = 3
 ) (
@@ -30,7 +30,7 @@ module doorbell_fifo #(
   assign o_ring_empty = out_used == '0;
   wire out_full = out_used == (LOG_DEPTH + 1)'(N);
   wire [39:0] front = in_mem[in_head[LOG_DEPTH-1:0]];
-  // One interrupt under way; what comes meanwhile waits.
+  // One interrupt under way; further ones wait.
   reg irq_out;
   reg [7:0] irq_due;
   wire bad = asked && i_ctx_ack && !iv_ctx[32];

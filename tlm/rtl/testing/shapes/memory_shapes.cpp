@@ -18,7 +18,7 @@ std::vector<unsigned char> random_bytes(random_stream& r, std::size_t n) {
   return all;
 }
 
-// Between an exclusive read and the write that belongs to it.
+// A disturbance between an exclusive read and its write.
 enum class disturbance : std::uint8_t { nothing, a_write, a_write_elsewhere, a_refused_write };
 
 // Ids go round: the sixteenth access after the read has its id.
@@ -69,7 +69,7 @@ std::string run_axi_ram(const run_options& o) {
     w.asks.wrap = true;
     w.asks.first = base + r.below(block / 4) * 4;
   }
-  // One that fixes its address writes nothing behind its own word.
+  // A FIXED write changes nothing behind its own word.
   for (unsigned i = 0; i < 10; ++i) {
     const std::uint64_t at = 6144 + r.below(400) * 4;
     const std::vector<unsigned char> all = random_bytes(r, 4 * (2 + r.below(15)));
@@ -106,7 +106,7 @@ std::string run_axi_crossbar(const run_options& o) {
   random_stream r(o.shell.seed, "crossbar");
   for (memory_user* user : {&user0, &user1}) {
     user->complain = [&](const std::string& what) { rtl.expect(false, what); };
-    const std::uint64_t own = user == &user1 ? 0x4000 : 0;  // in both memories
+    const std::uint64_t own = user == &user1 ? 0x4000 : 0;  // offset of its half in both memories
     for (unsigned half = 0; half < 2; ++half) {
       const std::vector<unsigned char>& there = (half ? high : low).bytes;
       user->keep(half * 0x8000 + own, std::vector<unsigned char>(there.begin() + static_cast<std::ptrdiff_t>(own),
@@ -121,7 +121,7 @@ std::string run_axi_crossbar(const run_options& o) {
   }
   testing::run_for(400_us);
   for (memory_user* user : {&user0, &user1}) rtl.expect(user->missing().empty(), user->missing());
-  // Each answer found its way: what lies in the memories was read back as it was written.
+  // Each response went to its user: the content of the memories was read back as written.
   return rtl.wrong;
 }
 

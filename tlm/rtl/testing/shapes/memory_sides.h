@@ -1,4 +1,4 @@
-// The TLM side of an AXI port: who accesses memory that is RTL, and memory for RTL that is a master.
+// The TLM side of an AXI port: a user of memory in RTL, and memory for a master in RTL.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -17,7 +17,7 @@
 
 namespace hcasim::rtl::shapes {
 
-// Sends accesses in their order, some at a time, and keeps a copy of what the memory must hold.
+// Sends accesses in their order, some at a time, and keeps a copy of the expected memory.
 class memory_user : public unit {
  public:
   tlm_utils::simple_initiator_socket<memory_user, 64> out{"out"};
@@ -28,7 +28,7 @@ class memory_user : public unit {
     std::vector<unsigned char> bytes, wanted;
     axi_extension asks;
     tlm::tlm_response_status status = tlm::TLM_OK_RESPONSE;
-    bool alone = false;  // others are answered before it begins, and begin when it is answered
+    bool alone = false;  // no other access is under way meanwhile
     std::function<void()> before, after;
     bool answered = false;
   };
@@ -53,7 +53,7 @@ class memory_user : public unit {
     a.wanted = bytes_of(wanted);
     return a;
   }
-  // Notes the effect of an access whose payload does not tell it.
+  // Notes the effect of an access if its payload does not tell it.
   void keep(std::uint64_t address, const std::vector<unsigned char>& bytes) {
     for (std::size_t i = 0; i < bytes.size(); ++i) memory_[address + i] = bytes[i];
   }
@@ -69,7 +69,7 @@ class memory_user : public unit {
       if (out->nb_transport_fw(a, phase, delay) == tlm::TLM_COMPLETED) done(a);
     }
   }
-  // Nothing, or what is still missing.
+  // Returns the missing response; empty = none.
   [[nodiscard]] std::string missing() const {
     for (const access& a : all_) {
       if (!a.answered) return std::string("an access at ") + std::to_string(a.get_address()) + " was never answered";
@@ -111,12 +111,12 @@ class memory_user : public unit {
   std::map<std::uint64_t, unsigned char> memory_;
 };
 
-// Answers each access after a while that differs; what lies beyond it is an error.
+// Answers each access after a varying time; an access beyond the memory is an error.
 class memory_of_bytes : public unit {
  public:
   tlm_utils::simple_target_socket<memory_of_bytes, 64> in{"in"};
   std::vector<unsigned char> bytes;
-  std::vector<axi_extension> asked;  // of each access
+  std::vector<axi_extension> asked;  // extension of each access
 
   memory_of_bytes(const sc_core::sc_module_name& n, std::size_t size, std::uint64_t seed)
       : unit(n), bytes(size), random_(seed, "latency") {

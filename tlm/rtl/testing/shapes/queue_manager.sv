@@ -1,5 +1,5 @@
-// A manager of rings as open NICs have it: a request for a slot of a queue is answered with its address, a commit publishes it and
-// rings. Software's side is AXI-Lite: 16 bytes a queue: control (size as a power of two, enabled), tail, base.
+// A manager of rings as in open NICs. A request for a slot of a queue is answered with its address; a commit publishes the slot
+// and rings. Software's side is AXI-Lite, 16 bytes for each queue: control (log2 of the size, enabled), tail, base.
 module queue_manager #(
     parameter int QUEUES_LOG = 3,
     parameter int TAG_WIDTH = 8

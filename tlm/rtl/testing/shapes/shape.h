@@ -1,4 +1,4 @@
-// Designs of shapes that are found elsewhere, each attached by a few lines of hca_add_rtl, and what drives them.
+// Designs in the shapes of other projects, each attached by a few lines of hca_add_rtl, and their drivers.
 #pragma once
 
 #include <string>
@@ -20,19 +20,19 @@ struct run_options {
 struct shape {
   const char* name;
   design_factory make;
-  // Random traffic; what was wrong first, or nothing.
+  // Runs random traffic; returns the first fault, or nothing.
   std::string (*run)(const run_options&);
 };
 const std::vector<shape>& all_shapes();
 
-// The same design, with registers that begin at random: a reset that is missing shows.
+// Returns the same design with random initial registers, so that a missing reset shows.
 inline design_factory with_random_registers(design_factory make) {
   static design_factory made_by;
   made_by = make;
   return [](unsigned) { return made_by(2); };
 }
 
-// A shell that keeps what is wrong first.
+// A shell that keeps the first violation.
 class bench_shell : public open_shell {
  public:
   std::string wrong;

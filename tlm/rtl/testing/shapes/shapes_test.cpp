@@ -1,5 +1,5 @@
-// Ten designs of the shapes of public RTL, attached by lines of hca_add_rtl: their traffic without stalls, with stalls of every
-// stream, in storms; and that faults in them are found.
+// Ten designs in the shapes of public RTL, attached by lines of hca_add_rtl: traffic without stalls, with stalls of every
+// stream, in storms. Faults in the designs are found.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ TEST_P(every_shape, works_from_registers_at_random) {
   EXPECT_EQ(GetParam().run(o), "");
 }
 
-// In a process of its own, as each has one simulation: whether the run ended, and was right.
+// Runs in a process of its own, since each has one simulation; returns whether the run ended, and was right.
 enum class fate { right, wrong, broken };
 fate run_apart(const shape& s, const run_options& o) {
   std::fflush(nullptr);

@@ -60,7 +60,7 @@ std::string run_fifo_async(const run_options& o) {
     rtl.expect(under_way.empty(), "something did not come out");
   };
   send(600);
-  // It begins anew with pointers that are elsewhere.
+  // A reset leaves the FIFO empty, with its pointers elsewhere.
   rtl.reset_again();
   testing::run_for(1_us);
   send(100);
@@ -141,7 +141,7 @@ std::string run_axil_registers(const run_options& o) {
   rtl.watch("control", [&](std::uint64_t v, ps) { control = v; });
   rtl.set("status", 0x12345678);
   for (std::uint64_t at = 0; at < 128; at += 4) {
-    if (at != 8) user.read_word(at, at == 4 ? 0x12345678 : 0);  // as reset leaves them
+    if (at != 8) user.read_word(at, at == 4 ? 0x12345678 : 0);  // the values after reset
   }
   std::uint32_t last_control = 0;
   for (unsigned i = 0; i < 200; ++i) {
@@ -224,7 +224,7 @@ std::string run_queue_manager(const run_options& o) {
     writer(p).put(x.queue, 3).put(x.tag, 8);
     rtl.push(req, p, now());
   };
-  // Software takes what is full, and goes on when its tail is there.
+  // Software takes full slots, and goes on when its tail is there.
   rsp.on_transfer = [&](const payload& p, std::uint64_t, ps) {
     rtl.owe(-1);
     if (asked.empty()) return rtl.expect(false, "an answer to nothing");

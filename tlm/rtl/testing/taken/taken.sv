@@ -1,5 +1,5 @@
-// RTL that Verilator does not take as it stands, in the form in which it does (docs/verilator.md): interfaces behind a module
-// with plain ports, a packed structure and a packed array as ports, a covergroup left out, delays, DPI, a cover property.
+// RTL with constructs unsupported by Verilator, in the accepted form (docs/verilator.md). Interfaces stand behind a module with
+// plain ports. Also a packed structure and a packed array as ports, a covergroup left out, delays, DPI, a cover property.
 package taken_pkg;
   typedef struct packed {
     logic [7:0]  tag;

@@ -6,7 +6,7 @@
 
 namespace hcasim::verbs {
 
-// 0 or an errno value.
+// Returns 0 or an errno value.
 int hcax_query_usage(cpu& c, ibv_context* context, hca_usage* usage);
 
 }  // namespace hcasim::verbs
