@@ -10,7 +10,7 @@
 namespace hcasim::channel {
 
 inline constexpr std::uint32_t magic = 0x6863'6173;
-inline constexpr std::uint32_t version = 6;
+inline constexpr std::uint32_t version = 7;
 inline constexpr std::size_t argument_bytes = 256;
 inline constexpr std::size_t data_bytes = 64 << 10;
 
@@ -31,6 +31,7 @@ struct page {
   std::uint32_t sent;                         // since the last answer the thread has written to descriptors
   std::uint32_t signalled;                    // and has sent signals
   std::atomic<std::uint32_t> machine_clocks;  // how often it has read a clock of the machine's
+  std::uint64_t waking;                       // signals that the thread holds back until it is answered: they end a sleep
   std::uint64_t spent;                        // ps of simulated time that the thread has used up since the last answer
   std::uint64_t now;                          // ps: the thread's time when it was answered
   std::uint64_t horizon;                      // ps: how far it may run ahead of `now` by itself

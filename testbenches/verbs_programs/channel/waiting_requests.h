@@ -36,7 +36,7 @@ struct wait_descriptors {
 struct wait_others {
   static constexpr what number = what::wait_others;
   struct answer {
-    std::uint32_t ran;  // 0 = the time is over
+    std::uint32_t ran;  // 0 = the time is over, or a signal waits
   };
   std::uint64_t timeout;  // ps
   std::uint32_t again;

@@ -7,14 +7,15 @@
 #include "testbenches/verbs_programs/preload/blocking.h"
 #include "testbenches/verbs_programs/preload/objects.h"
 #include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/sleeping.h"
 
 // NOLINTBEGIN(performance-no-int-to-ptr): pointers cross the channel as numbers
 
 namespace hcasim::preload {
 
 void wait_for_events(const std::uint32_t& acknowledged, std::uint32_t given) {
-  for (std::uint32_t again = 0; *static_cast<const volatile std::uint32_t*>(&acknowledged) < given; again = 1) {
-    call(channel::wait_others{channel::forever, again});
+  for (std::uint32_t again = 0; *static_cast<const volatile std::uint32_t*>(&acknowledged) < given;) {
+    again = wait_for_others(channel::forever, again);
   }
 }
 

@@ -16,6 +16,7 @@
 
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection_files.h"
+#include "testbenches/verbs_programs/preload/signals.h"
 #include "testbenches/verbs_programs/preload/spin.h"
 #include "testbenches/verbs_programs/preload/timer_files.h"
 #include "testbenches/verbs_programs/preload/timers.h"
@@ -186,9 +187,11 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
   if (!c) return ENOSYS;
   if (c->asking) return EINTR;  // a signal's handler, in the middle of a request
   const int kept = errno;
+  const std::uint64_t held = hold_for_request();
   c->asking = true;
   watch_for_spin(false);
   channel::page& p = *c->page;
+  p.waking = held;
   hand_over(*c, what, in, in_bytes);
   if (!descriptors.empty()) {
     const std::byte byte{1};
@@ -206,6 +209,7 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
   c->asking = false;
   watch_for_spin(true);
   deliver_timers(c->now);
+  c->interrupted = let_after_request(held);
   errno = kept;
   return error;
 }

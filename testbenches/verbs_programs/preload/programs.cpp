@@ -20,6 +20,7 @@
 #include "testbenches/verbs_programs/preload/connection.h"
 #include "testbenches/verbs_programs/preload/outsiders.h"
 #include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/sleeping.h"
 #include "testbenches/verbs_programs/preload/usage.h"
 
 namespace hcasim::preload {
@@ -62,7 +63,7 @@ void wait_for_a_child(pid_t one) {
     std::fclose(list);
   }
   if (ends.empty()) {
-    call(channel::wait_others{channel::forever, 0});
+    wait_for_others(channel::forever);
     return;
   }
   ::poll(ends.data(), ends.size(), -1);

@@ -22,6 +22,7 @@ namespace {
 std::atomic<std::uint64_t> handled{0};
 std::atomic<std::uint64_t> restarting{0};
 std::atomic<std::uint64_t> of_files{0};
+thread_local bool holding = false;  // a sleeping call of this thread holds them already
 
 std::uint64_t change_mask(int how, std::uint64_t set) {
   std::uint64_t before = 0;
@@ -61,6 +62,21 @@ std::uint64_t signals_of_files() {
   return of_files.load(std::memory_order_relaxed);
 }
 
+// Those of faults are not held: a fault while its signal is blocked ends the process.
+std::uint64_t hold_for_request() {
+  constexpr std::uint64_t faults = bit_of(SIGILL) | bit_of(SIGFPE) | bit_of(SIGBUS) | bit_of(SIGSEGV) | bit_of(SIGTRAP);
+  const std::uint64_t held = handled.load(std::memory_order_relaxed) & ~faults;
+  if (held == 0 || holding) return 0;
+  return held & ~change_mask(SIG_BLOCK, held);
+}
+
+bool let_after_request(std::uint64_t held) {
+  if (held == 0) return false;
+  const bool come = (waiting_signals() & held) != 0;
+  change_mask(SIG_UNBLOCK, held);
+  return come;
+}
+
 held_signals::held_signals(const sigset_t* mask) : has_mask_(mask != nullptr), mask_(mask ? bits_of(*mask) : 0) {
   mask_ |= bit_of(spin_signal());  // which looks at the thread, and is not the program's
   hold();
@@ -74,10 +90,12 @@ void held_signals::hold() {
   held_ = handled.load(std::memory_order_relaxed);
   if (held_ == 0 && !has_mask_) return;
   before_ = change_mask(SIG_BLOCK, held_);
+  holding = true;
   waking_ = has_mask_ ? ~mask_ : held_ & ~before_;
 }
 
 void held_signals::let() {
+  holding = false;  // first: a handler may leave by a jump
   if (held_ != 0) change_mask(SIG_SETMASK, before_);
   held_ = 0;
 }
@@ -85,7 +103,10 @@ void held_signals::let() {
 bool held_signals::interrupt(bool restarts) {
   if (has_mask_) {
     const timespec zero{0, 0};
-    return ::syscall(SYS_ppoll, nullptr, 0, &zero, &mask_, sizeof mask_) < 0 && errno == EINTR;
+    holding = false;
+    const bool come = ::syscall(SYS_ppoll, nullptr, 0, &zero, &mask_, sizeof mask_) < 0 && errno == EINTR;
+    holding = true;
+    return come;
   }
   if (held_ == 0) return false;
   const std::uint64_t come = waiting_signals() & waking_;

@@ -12,10 +12,16 @@ void note_action(int signal, const struct sigaction& action);
 // Returns the signals of all files of signals (signalfd) that the process has made.
 std::uint64_t signals_of_files();
 
-inline std::uint64_t bit_of(int signal) {
+constexpr std::uint64_t bit_of(int signal) {
   return std::uint64_t{1} << (signal - 1);
 }
 std::uint64_t bits_of(const sigset_t& set);
+
+// Around a request: a handler that would run meanwhile runs when it is answered. Returns the signals held back, bit n - 1 for
+// signal n.
+std::uint64_t hold_for_request();
+// Returns whether one has come.
+bool let_after_request(std::uint64_t held);
 
 // Holds signals back while it lives.
 class held_signals {

@@ -41,6 +41,11 @@ void wait_for_signals(std::uint64_t timeout, std::uint64_t signals) {
   call(channel::wait_descriptors{0, no_longer_than_timer(timeout), signals}, out);
 }
 
+std::uint32_t wait_for_others(std::uint64_t timeout, std::uint32_t again) {
+  call(channel::wait_others{timeout, again});
+  return present()->interrupted ? 0 : 1;
+}
+
 void nothing_there(const pollfd* fds, nfds_t n) {
   connection* c = mine();
   static const std::uint64_t stretch = setting("HCASIM_POLL_STRETCH", 20'000'000);

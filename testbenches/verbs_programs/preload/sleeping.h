@@ -25,6 +25,10 @@ int look(pollfd* fds, nfds_t n);
 // Sleeps until a descriptor is ready or one of the signals waits. False = the time (ps) is over.
 bool sleep_for(const pollfd* fds, nfds_t n, std::uint64_t timeout, std::uint64_t signals);
 
+// Waits for another thread of the program or its family to run, or for a handler. `again`: the caller has looked since, and has
+// changed nothing; the value returned is that of its next call.
+std::uint32_t wait_for_others(std::uint64_t timeout, std::uint32_t again = 0);
+
 // After a call that does not sleep and has found nothing. Once costs nothing; a program that looks again and again sleeps.
 void nothing_there(const pollfd* fds, nfds_t n);
 

@@ -15,6 +15,7 @@
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
 #include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/sleeping.h"
 #include "testbenches/verbs_programs/preload/timers.h"
 
 namespace hcasim::preload {
@@ -61,10 +62,10 @@ void* run(void* of) {
 // Looks, and sleeps between looks. False = it is `deadline` (ps; forever: none).
 template <class Look>
 bool until(Look done, std::uint64_t deadline = channel::forever) {
-  for (std::uint32_t again = 0; !done(); again = 1) {
+  for (std::uint32_t again = 0; !done();) {
     std::uint64_t now = 0;
     if (deadline != channel::forever && (!look_at_clock(now) || now >= deadline)) return false;
-    call(channel::wait_others{no_longer_than_timer(deadline == channel::forever ? deadline : deadline - now), again});
+    again = wait_for_others(no_longer_than_timer(deadline == channel::forever ? deadline : deadline - now), again);
   }
   return true;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "models/machine/host/host.h"
+#include "testbenches/verbs_programs/simulator/waiting.h"
 
 namespace hcasim::applications {
 
@@ -28,23 +29,23 @@ class activity final : public page_watcher {
     wake(changed_);
   }
 
-  // Sleeps until another thread has run since the count given. False = the time is over.
-  bool wait_slice(cpu& c, std::uint64_t slices, ps limit) {
+  // Sleeps until another thread has run since the count given. False = the time is over, or a signal waits.
+  bool wait_slice(cpu& c, std::uint64_t slices, ps limit, const waiting::place& here) {
     c.sync();
     const ps begin = now();
     while (slices_ == slices) {
-      if (!look_again(begin, limit)) return false;
+      if (!look_again(begin, limit, here)) return false;
     }
     return true;
   }
 
   // Sleeps until something has landed or, with `or_slices`, run since the counts given, at most for `limit`; then it is the
-  // turn of a loop of `poll_interval` that has turned since the call. False = the time is over.
-  bool wait(cpu& c, std::uint64_t landings, std::uint64_t slices, bool or_slices, ps limit) {
+  // turn of a loop of `poll_interval` that has turned since the call. False = the time is over, or a signal waits.
+  bool wait(cpu& c, std::uint64_t landings, std::uint64_t slices, bool or_slices, ps limit, const waiting::place& here) {
     c.sync();
     const ps begin = now();
     while (landings_ == landings && (!or_slices || slices_ == slices)) {
-      if (!look_again(begin, limit)) return false;
+      if (!look_again(begin, limit, here)) return false;
     }
     const host_config& h = c.machine().config();
     const ps since = (landings_ == landings ? now() : landed_at_) - begin;
@@ -54,15 +55,15 @@ class activity final : public page_watcher {
   }
 
  private:
-  bool look_again(ps begin, ps limit) {
-    if (ended_) return false;
+  bool look_again(ps begin, ps limit, const waiting::place& here) {
+    if (ended_ || here.goes_on()) return false;
     if (limit == never) {
-      sc_core::wait(changed_);
+      sc_core::wait(changed_ | here.wake());
       return true;
     }
     const ps left = begin + limit - now();
     if (left <= ps(0)) return false;
-    sc_core::wait(to_sc(left), changed_);
+    sc_core::wait(to_sc(left), changed_ | here.wake());
     return true;
   }
 

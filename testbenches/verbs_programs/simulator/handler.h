@@ -30,6 +30,23 @@ void add(handler_table& t) {
   t[static_cast<std::size_t>(Request::number)] = unpack<Request, Handle>;
 }
 
+// A thread that waits for an event of the simulation, among those that checkpoints look at for their signals.
+class signal_place : public waiting::place {
+ public:
+  explicit signal_place(caller& k) : place(k.who.sleeping, prepared(k), k.waking != 0), k_(k) {}
+  ~signal_place() { k_.bed.signals = 0; }
+  signal_place(const signal_place&) = delete;
+  signal_place& operator=(const signal_place&) = delete;
+
+ private:
+  static waiting::sleeper& prepared(caller& k) {
+    k.bed.fds.clear();
+    k.bed.signals = k.waking;
+    return k.bed;
+  }
+  caller& k_;
+};
+
 // Objects of one request belong to one context.
 template <class A, class B>
 bool together(const A& a, const B& b) {

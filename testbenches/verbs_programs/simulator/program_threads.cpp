@@ -234,6 +234,7 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
     for (const auto& other : f.processes) other->changes.ran();
   }
   k.slices = p.changes.slices();
+  k.waking = page.waking;
   constexpr std::uint64_t now_and_then = 1024;
   if (statistics_.requests.value() % now_and_then == 0 && progress_.is_due()) tell_progress(nullptr);
   waiting_.checkpoint(c.time() + config_.time.out_of_band, {page.sent != 0, page.signalled != 0});

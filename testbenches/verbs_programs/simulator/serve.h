@@ -22,9 +22,10 @@ struct caller {
 
   std::uint64_t landings = 0;  // when it was last answered
   std::uint64_t slices = 0;
-  bool ended = false;     // it will not ask again
-  ps used{0};             // processor time
-  unsigned unproven = 0;  // times in a row that it was taken for waiting without a proof, and nothing landed
+  std::uint64_t waking = 0;  // signals that end a sleep, bit n - 1 for signal n
+  bool ended = false;        // it will not ask again
+  ps used{0};                // processor time
+  unsigned unproven = 0;     // times in a row that it was taken for waiting without a proof, and nothing landed
 
   // Queues that it has polled, and found empty, since it asked for anything else; the last one behind.
   struct empty_queue {

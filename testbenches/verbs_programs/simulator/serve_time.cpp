@@ -20,7 +20,7 @@ int clock(caller& k, const channel::clock&, channel::nothing&) {
 int sleep(caller& k, const channel::sleep& in, channel::nothing&) {
   ++k.who.stats.parks;
   k.bed.fds.clear();
-  k.bed.signals = in.signals;
+  k.bed.signals = in.signals | k.waking;
   k.bed.why = "sleeps for a time";
   k.who.sleeping.sleep(k.c, k.bed, std::min(as_timeout(in.time), longest_sleep));
   k.bed.signals = 0;
@@ -35,7 +35,7 @@ int wait_descriptors(caller& k, const channel::wait_descriptors& in, channel::wa
   if (held.size() != in.count) return EBADF;
   ++k.who.stats.parks;
   k.bed.fds.clear();
-  k.bed.signals = in.signals;
+  k.bed.signals = in.signals | k.waking;
   k.bed.why = in.count == 0 ? "waits for a signal" : "waits for descriptors";
   std::size_t at = 0;
   for (const descriptor& d : held) {
@@ -53,7 +53,8 @@ int wait_descriptors(caller& k, const channel::wait_descriptors& in, channel::wa
 int wait_others(caller& k, const channel::wait_others& in, channel::wait_others::answer& out) {
   ++k.who.stats.parks;
   k.bed.why = "waits for other threads";
-  out.ran = k.who.changes.wait_slice(k.c, k.slices, as_timeout(in.timeout));
+  const signal_place here(k);
+  out.ran = k.who.changes.wait_slice(k.c, k.slices, as_timeout(in.timeout), here);
   k.bed.why = nullptr;
   return 0;
 }
@@ -67,7 +68,9 @@ int spin(caller& k, const channel::spin& in, channel::nothing&) {
   const ps unproven = 1_us * (1 << std::min(k.unproven, most_doublings));
   if (!in.proven) ++p.stats.unproven_spins;
   k.bed.why = "waits for memory";
-  const bool landed = p.changes.wait(k.c, k.landings, k.slices, in.proven != 0, in.proven ? p.config.spin_stretch : unproven);
+  const signal_place here(k);
+  const bool landed =
+      p.changes.wait(k.c, k.landings, k.slices, in.proven != 0, in.proven ? p.config.spin_stretch : unproven, here);
   if (landed) ++p.stats.spins_landed;
   k.unproven = in.proven || landed ? 0 : k.unproven + 1;
   k.bed.why = nullptr;

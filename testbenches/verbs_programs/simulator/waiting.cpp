@@ -36,24 +36,31 @@ descriptor::~descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool waiting::sleep(cpu& c, sleeper& s, ps timeout) {
+waiting::place::place(waiting& in, sleeper& s, bool listed) : in_(in), s_(s), listed_(listed) {
   s.up = false;
   s.due = ps(0);
   s.wake.cancel();
+  if (listed) at_ = in.sleepers_.insert(in.sleepers_.end(), &s);
+}
+
+waiting::place::~place() {
+  if (!listed_) return;
+  in_.sleepers_.erase(at_);
+  leave_row(s_);
+}
+
+bool waiting::sleep(cpu& c, sleeper& s, ps timeout) {
   // The thread has looked already: what others do until simulated time has come to it must find it here.
-  const auto place = sleepers_.insert(sleepers_.end(), &s);
+  const place here(*this, s);
   c.sync();
   const ps end = timeout == never ? never : now() + timeout;
-  const auto goes_on = [&] { return s.up && !s.before && now() >= s.due; };
-  while (!goes_on() && now() < end) {
+  while (!here.goes_on() && now() < end) {
     if (end == never) {
       sc_core::wait(s.wake);
     } else {
       sc_core::wait(to_sc(end - now()), s.wake);
     }
   }
-  sleepers_.erase(place);
-  leave_row(s);
   return s.up;
 }
 

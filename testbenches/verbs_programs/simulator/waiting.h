@@ -57,6 +57,24 @@ class waiting {
     sleeper* behind = nullptr;
   };
 
+  // Keeps a sleeper in the list that checkpoints look at. A thread that waits for an event of the simulation lies there for
+  // its signals; without any, `listed` is false.
+  class place {
+   public:
+    place(waiting& in, sleeper& s, bool listed = true);
+    ~place();
+    place(const place&) = delete;
+    place& operator=(const place&) = delete;
+    [[nodiscard]] bool goes_on() const { return s_.up && !s_.before && now() >= s_.due; }
+    [[nodiscard]] const sc_core::sc_event& wake() const { return s_.wake; }
+
+   private:
+    waiting& in_;
+    sleeper& s_;
+    bool listed_;
+    std::list<sleeper*>::iterator at_;
+  };
+
   // Sleeps until one of its descriptors is ready, or `dismiss`. False = the time is over.
   bool sleep(cpu& c, sleeper& s, ps timeout);
   static void dismiss(sleeper& s);

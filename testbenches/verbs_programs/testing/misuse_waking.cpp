@@ -2,9 +2,12 @@
 // s.
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -109,14 +112,64 @@ void by_signalfd() {
   signalfd_siginfo info{};
   REQUIRE(read(file, &info, sizeof info) == sizeof info && info.ssi_signo == SIGCHLD);
 }
-// A handler ends the sleep of another call.
-void by_interruption() {
+void handle_children(void (*handler)(int)) {
   struct sigaction a {};
-  a.sa_handler = nothing;
+  a.sa_handler = handler;
   REQUIRE(sigaction(SIGCHLD, &a, nullptr) == 0);
   sigset_t s = of_children();
   sigprocmask(SIG_UNBLOCK, &s, nullptr);
+}
+// A handler ends the sleep of another call.
+void by_interruption() {
+  handle_children(nothing);
   REQUIRE(sleep(limit) == limit);
+}
+
+// A handler tells a thread that does not sleep for signals.
+volatile sig_atomic_t handled = 0;
+long handled_at = 0;
+void note(int) {
+  handled_at = clock_ns();
+  handled = 1;
+}
+void by_look() {
+  pollfd never{eventfd(0, 0), POLLIN, 0};
+  handle_children(note);
+  while (!handled) REQUIRE(poll(&never, 1, 0) == 0);
+}
+void by_yield() {
+  handle_children(note);
+  while (!handled) sched_yield();
+}
+void by_memory() {
+  const looped connected;
+  handle_children(note);
+  while (!handled) {
+  }
+}
+sem_t posted;
+void post(int) {
+  note(SIGCHLD);
+  sem_post(&posted);
+}
+void by_semaphore() {
+  sem_init(&posted, 0, 0);
+  handle_children(post);
+  REQUIRE(sem_wait(&posted) == 0);
+}
+// The thread that is told is not the one that the signal comes to.
+void* await_post(void*) {
+  const sigset_t blocked = of_children();
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  REQUIRE(sem_wait(&posted) == 0);
+  return nullptr;
+}
+void by_thread() {
+  sem_init(&posted, 0, 0);
+  pthread_t waiter{};
+  REQUIRE(pthread_create(&waiter, nullptr, await_post, nullptr) == 0);
+  handle_children(post);
+  REQUIRE(pthread_join(waiter, nullptr) == 0);
 }
 
 // The last acts of a child.
@@ -169,7 +222,12 @@ void wake(const char* how, const char* by) {
                                                  {"sigtimedwait", by_sigtimedwait},
                                                  {"sigsuspend", by_sigsuspend},
                                                  {"signalfd", by_signalfd},
-                                                 {"sleep", by_interruption}};
+                                                 {"sleep", by_interruption},
+                                                 {"look", by_look},
+                                                 {"yield", by_yield},
+                                                 {"memory", by_memory},
+                                                 {"semaphore", by_semaphore},
+                                                 {"thread", by_thread}};
   const std::map<std::string, void (*)()> does{{"write", writes},          {"close", closes},
                                                {"exec", sends_by_exec},    {"outsider", execs_outsider},
                                                {"spawn", spawns_outsider}, {"kill", kills_another}};
@@ -187,6 +245,7 @@ void wake(const char* how, const char* by) {
   }
   close(ends[1]);
   sleeps.at(how)();
+  REQUIRE(!handled || handled_at - begin >= 1'000'000);
   std::printf("%s by %s after %ld ns\n", how, by, clock_ns() - begin);
 }
 
