@@ -42,16 +42,16 @@ target_include_directories(hcasim_options INTERFACE $<INSTALL_INTERFACE:${HCASIM
 target_compile_features(hcasim_options INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
 install(TARGETS ${libraries} EXPORT hcasim ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/hcasim)
 install(EXPORT hcasim FILE hcasimTargets.cmake DESTINATION ${HCASIM_INSTALL_CMAKE})
-install(DIRECTORY firmware models tlm testbenches DESTINATION ${HCASIM_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY firmware models tlm testbenches ${CMAKE_BINARY_DIR}/made/ DESTINATION ${HCASIM_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY models tlm DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING PATTERN "*.sv" PATTERN testing EXCLUDE)
 # Recorded streams in Python.
 install(FILES testbenches/coverification/lockstep/stream.py DESTINATION ${HCASIM_INSTALL_SHARE}/python)
 # What `hcasim new-unit` begins from.
 install(DIRECTORY models DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING REGEX "/rtl/CMakeLists.txt$")
-install(DIRECTORY testbenches/coverification/templates testbenches/coverification/example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches)
+install(DIRECTORY testbenches/coverification/templates testbenches/coverification/example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches/coverification)
 install(FILES cmake/add_rtl.cmake cmake/add_unit.cmake cmake/rtl_advice.cmake cmake/rtl_verilate.cmake cmake/rtl_pins.cmake cmake/rtl_endpoints.cmake cmake/rtl_faults.cmake cmake/rtl_check.cmake cmake/systemc.cmake
               cmake/rtl_design.cpp.in cmake/rtl_design.h.in DESTINATION ${HCASIM_INSTALL_CMAKE})
-install(DIRECTORY testbenches/coverification/mutation DESTINATION ${HCASIM_INSTALL_CMAKE})
+install(DIRECTORY testbenches/coverification/mutation DESTINATION ${HCASIM_INSTALL_CMAKE} PATTERN "*_test.cpp" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
 # The pages, with README.md on top as they link to each other.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -18,7 +18,7 @@ constexpr choice choices[] = {
     {"key_check", [](hca_config& h) -> implementation& { return h.key_check.implementation; }},
     {"completion", [](hca_config& h) -> implementation& { return h.completion.implementation; }},
     {"page_walker", [](hca_config& h) -> implementation& { return h.page_walker.implementation; }},
-    {"walk_port", [](hca_config& h) -> implementation& { return h.walk_port.implementation; }},
+    {"walker_dma_bridge", [](hca_config& h) -> implementation& { return h.walker_dma_bridge.implementation; }},
     {"qpc_cache", [](hca_config& h) -> implementation& { return h.qpc_cache.implementation; }},
     {"mrc_cache", [](hca_config& h) -> implementation& { return h.mrc_cache.implementation; }},
     {"extent_cache", [](hca_config& h) -> implementation& { return h.extent_cache.implementation; }},

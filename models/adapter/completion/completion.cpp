@@ -23,7 +23,7 @@ completion::completion(const sc_core::sc_module_name& name, const completion_con
   for (unsigned i = 0; i < reporters; ++i) {
     reports.emplace_back(("reports" + std::to_string(i)).c_str()).template on<&completion::on_report>(this);
   }
-  bells.on<&completion::on_bell>(this);
+  bells.on<&completion::on_doorbell>(this);
   control.on<&completion::on_control>(this);
   msix.on<&completion::on_msix>(this);
   describe();
@@ -64,7 +64,7 @@ process completion::complete(report& r, ps t) {
   const bool there = co_await enter(l, context, cqn, t);
   if (!there) {
     ++bad_reports_;
-    lose(l, cqn, r.operation, t);
+    report_unreadable(l, cqn, r.operation, t);
     answer(r, t);
     co_return;
   }
@@ -110,7 +110,7 @@ process completion::complete(report& r, ps t) {
     post(dma_source::completion, physical, &e, sizeof e, cqn, r.operation, t);
   } else {
     ++cqes_lost_;
-    lose(l, cqn, r.operation, t);
+    report_unreadable(l, cqn, r.operation, t);
     close(cqn, t);
   }
   ++l.written;
@@ -120,7 +120,7 @@ process completion::complete(report& r, ps t) {
   answer(r, t);
 }
 
-void completion::lose(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t) {
+void completion::report_unreadable(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t) {
   if (std::exchange(l.lost, true)) return;
   raise(0, {.type = HCA_EVENT_CQ_ERROR, .number = cqn, .operation = operation}, t);
 }
@@ -240,7 +240,7 @@ process completion::ring_cq(std::uint32_t cqn, std::uint8_t arm, std::uint32_t c
   const bool there = co_await enter(l, context, cqn, t);
   if (!there) {
     ++bad_doorbells_;
-    if (cqn < context.area_entries) lose(l, cqn, 0, t);
+    if (cqn < context.area_entries) report_unreadable(l, cqn, 0, t);
     co_return;
   }
   auto& cq = context.as<hca_cqc>();
@@ -280,7 +280,7 @@ process completion::moderate(std::uint32_t cqn, std::uint32_t generation, ps dea
   context_request context;
   const bool there = co_await enter(l, context, cqn, t);
   if (!there) {
-    lose(l, cqn, 0, t);
+    report_unreadable(l, cqn, 0, t);
     co_return;
   }
   auto& cq = context.as<hca_cqc>();

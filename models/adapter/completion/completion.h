@@ -102,7 +102,7 @@ class completion : public unit, public faulty {
   };
 
   tlm::tlm_sync_enum on_report(report& r, tlm::tlm_phase phase, ps& t);
-  tlm::tlm_sync_enum on_bell(doorbell_ring& d, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_doorbell(doorbell_ring& d, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_msix(register_access& a, tlm::tlm_phase phase, ps& t);
 
@@ -112,7 +112,7 @@ class completion : public unit, public faulty {
   bool count(hca_cqc& cq, std::uint32_t cqn, const hca_cqe& e, ps t);
   void note_waiting(int more);
   void answer(report& r, ps t);
-  void lose(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t);
+  void report_unreadable(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t);
   process close(std::uint32_t cqn, ps t);
   process settle(control_request& c);
 

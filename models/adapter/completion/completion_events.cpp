@@ -6,7 +6,7 @@
 
 namespace hcasim {
 
-tlm::tlm_sync_enum completion::on_bell(doorbell_ring& d, tlm::tlm_phase phase, ps& t) {
+tlm::tlm_sync_enum completion::on_doorbell(doorbell_ring& d, tlm::tlm_phase phase, ps& t) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
   const std::uint32_t number = d.number & 0x00ffffff;
   const auto arm = static_cast<std::uint8_t>(d.number >> 24);
@@ -185,7 +185,7 @@ void completion::landed(posted& p, ps t) {
   posted_level_.set(posted_.in_use(), t);
   posted_probe_.set(posted_.in_use(), t);
   if (lost_from == no_cq) return;
-  lose(lane_of(lost_from), lost_from, operation, t);
+  report_unreadable(lane_of(lost_from), lost_from, operation, t);
   close(lost_from, t);
 }
 

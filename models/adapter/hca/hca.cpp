@@ -84,7 +84,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       key_check(*this, "key_check", config.key_check, clock_),
       window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
       page_walker(*this, "page_walker", config.page_walker, clock_, walker_client::count, cells_of(config, icm_entry::pte)),
-      walk_port(*this, "walk_port", config.walk_port, clock_),
+      walker_dma_bridge(*this, "walker_dma_bridge", config.walker_dma_bridge, clock_),
       dma_engine(*this, "dma_engine", config.dma_engine, clock_, dma_client::count, HCA_REQUESTER,
                  icm_guard(config.icm, mtu_shift_of(config))),
       device_memory("device_memory", config.device_memory, clock_),
@@ -144,7 +144,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   window_unit.walker.bind(page_walker.in[walker_client::window_unit]);
 
   dma_engine.local.bind(device_memory.dma);
-  walk_port.put_between(page_walker.dma, dma_engine.in[dma_client::walker]);
+  walker_dma_bridge.put_between(page_walker.dma, dma_engine.in[dma_client::walker]);
 
   completion.cqc.bind(cqc_cache.in[context_client::user]);
   completion.walker.bind(page_walker.in[walker_client::completion]);

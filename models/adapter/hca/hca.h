@@ -29,7 +29,7 @@ class hca : public sc_core::sc_module {
   key_check_unit key_check;
   hcasim::window_unit window_unit;
   page_walker_unit page_walker;
-  walk_port_unit walk_port;
+  walker_dma_bridge_unit walker_dma_bridge;
   dma_engine_unit dma_engine;
   hcasim::device_memory device_memory;
   completion_unit completion;

@@ -29,7 +29,7 @@ struct hca_config {
   key_check_config key_check;
   window_unit_config window_unit;
   page_walker_config page_walker;
-  memory_port_config walk_port;
+  memory_port_config walker_dma_bridge;
   dma_engine_config dma_engine;
   device_memory_config device_memory;
   completion_config completion;
@@ -51,7 +51,7 @@ struct hca_config {
     k.group("key_check", key_check, "the protection pipeline");
     k.group("window_unit", window_unit, "memory windows, invalidation, fast registration");
     k.group("page_walker", page_walker, "translation");
-    k.group("walk_port", walk_port, "RTL between the page walker and the DMA engine");
+    k.group("walker_dma_bridge", walker_dma_bridge, "RTL between the page walker and the DMA engine");
     k.group("dma_engine", dma_engine, "bursts to PCIe");
     k.group("device_memory", device_memory, "memory on the adapter");
     k.group("completion", completion, "CQEs, EQEs, interrupts");

@@ -83,39 +83,40 @@ std::unique_ptr<context_cache_rtl> cache_of(const sc_core::sc_object& in, const 
 
 doorbell_unit::doorbell_unit(const sc_core::sc_object& in, const char* name, const doorbell_config& config,
                              const clock_domain& clock)
-    : either(model_of<hcasim::doorbell>(in, name, config, clock),
-             rtl_of<doorbell_rtl>(in, name, "doorbell", rtl::make_doorbell_design, config, clock), config.of_rtl) {}
+    : model_or_rtl(model_of<hcasim::doorbell>(in, name, config, clock),
+                   rtl_of<doorbell_rtl>(in, name, "doorbell", rtl::make_doorbell_design, config, clock), config.of_rtl) {}
 
 key_check_unit::key_check_unit(const sc_core::sc_object& in, const char* name, const key_check_config& config,
                                const clock_domain& clock)
-    : either(model_of<key_check>(in, name, config, clock),
-             rtl_of<key_check_rtl>(in, name, "key_check", rtl::make_key_check_design, config, clock), config.of_rtl) {}
+    : model_or_rtl(model_of<key_check>(in, name, config, clock),
+                   rtl_of<key_check_rtl>(in, name, "key_check", rtl::make_key_check_design, config, clock), config.of_rtl) {}
 
 context_cache_unit::context_cache_unit(const sc_core::sc_object& in_adapter, const char* name,
                                        const context_cache_config& config, const clock_domain& clock, std::uint32_t entry_bytes,
                                        unsigned clients, const cell_protection& protection)
-    : either(model_of<context_cache>(in_adapter, name, config, clock, entry_bytes, clients, protection),
-             cache_of(in_adapter, name, config, clock, entry_bytes, clients), config.of_rtl) {}
+    : model_or_rtl(model_of<context_cache>(in_adapter, name, config, clock, entry_bytes, clients, protection),
+                   cache_of(in_adapter, name, config, clock, entry_bytes, clients), config.of_rtl) {}
 
 page_walker_unit::page_walker_unit(const sc_core::sc_object& in_adapter, const char* name, const page_walker_config& config,
                                    const clock_domain& clock, unsigned clients, const cell_protection& protection)
-    : either(model_of<page_walker>(in_adapter, name, config, clock, clients, protection),
-             rtl_of<page_walker_rtl>(in_adapter, name, "page_walker", rtl::make_page_walker_design, config, clock, clients),
-             config.of_rtl) {}
+    : model_or_rtl(
+          model_of<page_walker>(in_adapter, name, config, clock, clients, protection),
+          rtl_of<page_walker_rtl>(in_adapter, name, "page_walker", rtl::make_page_walker_design, config, clock, clients),
+          config.of_rtl) {}
 
-walk_port_unit::walk_port_unit(const sc_core::sc_object& in_adapter, const char* name, const memory_port_config& config,
-                               const clock_domain& clock) {
+walker_dma_bridge_unit::walker_dma_bridge_unit(const sc_core::sc_object& in_adapter, const char* name,
+                                               const memory_port_config& config, const clock_domain& clock) {
   if (config.implementation.name == "none") return;
   const rtl::chosen c = chosen_rtl(in_adapter, name, "memory_port", config, rtl::make_memory_port_design);
   port_ = std::make_unique<memory_port_rtl>(name, clock, c.make, c.options);
   how_ = config.of_rtl;
 }
 
-walk_port_unit::~walk_port_unit() {
+walker_dma_bridge_unit::~walker_dma_bridge_unit() {
   if (port_) rtl::write_coverage(port_->design(), how_, port_->name());
 }
 
-void walk_port_unit::put_between(initiator_socket<dma_request>& from, target_socket<dma_request>& to) {
+void walker_dma_bridge_unit::put_between(initiator_socket<dma_request>& from, target_socket<dma_request>& to) {
   if (!port_) return from.bind(to);
   from.bind(port_->in);
   port_->dma.bind(to);

@@ -25,7 +25,7 @@ namespace hcasim {
 
 // Holds whichever was made; `pick` takes the same member of either.
 template <class Model, class Rtl>
-class either {
+class model_or_rtl {
  public:
   // The unit that testbenches ask for statistics and signals.
   operator const unit&() const {
@@ -33,11 +33,11 @@ class either {
   }  // NOLINT(google-explicit-constructor)
   [[nodiscard]] const unit& as_unit() const { return *this; }
 
-  either(std::unique_ptr<Model> m, std::unique_ptr<Rtl> r, const rtl_knobs& how)
+  model_or_rtl(std::unique_ptr<Model> m, std::unique_ptr<Rtl> r, const rtl_knobs& how)
       : model_(std::move(m)), rtl_(std::move(r)), how_(how) {}
-  either(const either&) = delete;
-  either& operator=(const either&) = delete;
-  ~either() {
+  model_or_rtl(const model_or_rtl&) = delete;
+  model_or_rtl& operator=(const model_or_rtl&) = delete;
+  ~model_or_rtl() {
     if (rtl_) rtl::write_coverage(rtl_->design(), how_, rtl_->name());
   }
 
@@ -55,7 +55,7 @@ class either {
 };
 
 // Their constructors throw std::invalid_argument as rtl::choose does, and as the shells do. `in`: the adapter.
-class doorbell_unit : public either<doorbell, doorbell_rtl> {
+class doorbell_unit : public model_or_rtl<doorbell, doorbell_rtl> {
  public:
   doorbell_unit(const sc_core::sc_object& in, const char* name, const doorbell_config& config, const clock_domain& clock);
 
@@ -74,7 +74,7 @@ class doorbell_unit : public either<doorbell, doorbell_rtl> {
   doorbell_front& front() { return model_ ? static_cast<doorbell_front&>(*model_) : *rtl_; }
 };
 
-class key_check_unit : public either<key_check, key_check_rtl> {
+class key_check_unit : public model_or_rtl<key_check, key_check_rtl> {
  public:
   key_check_unit(const sc_core::sc_object& in, const char* name, const key_check_config& config, const clock_domain& clock);
   [[nodiscard]] std::uint64_t references() const { return model_ ? model_->references() : rtl_->references(); }
@@ -87,7 +87,7 @@ class key_check_unit : public either<key_check, key_check_rtl> {
   initiator_socket<context_request>& extent = pick(&key_check::extent, &key_check_rtl::extent);
 };
 
-class context_cache_unit : public either<context_cache, context_cache_rtl> {
+class context_cache_unit : public model_or_rtl<context_cache, context_cache_rtl> {
  public:
   context_cache_unit(const sc_core::sc_object& in_adapter, const char* name, const context_cache_config& config,
                      const clock_domain& clock, std::uint32_t entry_bytes, unsigned clients, const cell_protection& protection);
@@ -97,7 +97,7 @@ class context_cache_unit : public either<context_cache, context_cache_rtl> {
   initiator_socket<dma_request>& dma = pick(&context_cache::dma, &context_cache_rtl::dma);
 };
 
-class page_walker_unit : public either<page_walker, page_walker_rtl> {
+class page_walker_unit : public model_or_rtl<page_walker, page_walker_rtl> {
  public:
   page_walker_unit(const sc_core::sc_object& in_adapter, const char* name, const page_walker_config& config,
                    const clock_domain& clock, unsigned clients, const cell_protection& protection);
@@ -107,13 +107,13 @@ class page_walker_unit : public either<page_walker, page_walker_rtl> {
 };
 
 // Between the page walker and the DMA engine: nothing, or RTL.
-class walk_port_unit {
+class walker_dma_bridge_unit {
  public:
-  walk_port_unit(const sc_core::sc_object& in_adapter, const char* name, const memory_port_config& config,
-                 const clock_domain& clock);
-  ~walk_port_unit();
-  walk_port_unit(const walk_port_unit&) = delete;
-  walk_port_unit& operator=(const walk_port_unit&) = delete;
+  walker_dma_bridge_unit(const sc_core::sc_object& in_adapter, const char* name, const memory_port_config& config,
+                         const clock_domain& clock);
+  ~walker_dma_bridge_unit();
+  walker_dma_bridge_unit(const walker_dma_bridge_unit&) = delete;
+  walker_dma_bridge_unit& operator=(const walker_dma_bridge_unit&) = delete;
 
   void put_between(initiator_socket<dma_request>& from, target_socket<dma_request>& to);
 

@@ -4,10 +4,10 @@
 
 namespace hcasim {
 
-void requester::go_back(flow& f, ps t) {
+void requester::go_back(send_qp& f, ps t) {
   ++go_backs_;
   ++f.pass;
-  f.on(flow_event::go_back);
+  f.on(send_qp_event::go_back);
   f.cursor = f.operations.begin_number();
   f.cursor_packet = 0;
   if (!f.operations.empty()) {
@@ -16,10 +16,10 @@ void requester::go_back(flow& f, ps t) {
       f.cursor_packet = static_cast<std::uint32_t>(std::max(psn_distance(op.first_psn, f.una_psn), 0));
     }
   }
-  pump(f, t);
+  send_loop(f, t);
 }
 
-void requester::retry(flow& f, ps t) {
+void requester::retry(send_qp& f, ps t) {
   if (f.retries >= f.qp.retry_count) {
     fail_front(f, HCA_WC_RETRY_EXC_ERR, t);
     return;
@@ -29,10 +29,10 @@ void requester::retry(flow& f, ps t) {
   go_back(f, t);
 }
 
-void requester::made_progress(flow& f, ps t) {
+void requester::made_progress(send_qp& f, ps t) {
   f.retries = f.rnr_retries = 0;
   ++advances_;
-  f.on(flow_event::progress);
+  f.on(send_qp_event::progress);
   if (psn_distance(f.una_psn, f.next_psn) > 0) {
     restart_timer(f, t);
   } else {
@@ -40,14 +40,14 @@ void requester::made_progress(flow& f, ps t) {
   }
 }
 
-void requester::restart_timer(flow& f, ps t) {
+void requester::restart_timer(send_qp& f, ps t) {
   const ps timeout = f.qp.unreliable() ? never : ack_timeout(f.qp.timeout);
   f.timer.set(timeout == never ? never : t + timeout);
 }
 
-void requester::on_timer(flow& f) {
-  if (f.state.has(flow_mark::resting)) return;
-  if (f.state.any({flow_mark::paging, flow_mark::landing})) {  // nothing of this is the peer's fault
+void requester::on_timer(send_qp& f) {
+  if (f.state.has(send_qp_mark::resting)) return;
+  if (f.state.any({send_qp_mark::paging, send_qp_mark::landing})) {  // nothing of this is the peer's fault
     restart_timer(f, now());
     return;
   }
@@ -56,26 +56,26 @@ void requester::on_timer(flow& f) {
   retry(f, now());
 }
 
-void requester::rest_for(flow& f, ps t, std::uint8_t timer) {
-  f.on(flow_event::rnr_nak);
+void requester::rest_for(send_qp& f, ps t, std::uint8_t timer) {
+  f.on(send_qp_event::rnr_nak);
   f.timer.clear();
   go_back(f, t);
-  if (!f.rest.is_set()) f.rest.set(t + rnr_delay(timer));
+  if (!f.rnr_timer.is_set()) f.rnr_timer.set(t + rnr_delay(timer));
 }
 
-void requester::rested(flow& f) {
-  f.on(flow_event::rnr_over);
-  pump(f, now());
+void requester::rested(send_qp& f) {
+  f.on(send_qp_event::rnr_over);
+  send_loop(f, now());
 }
 
 // A failed or stopped QP does not wait out an RNR delay: the peer chooses its length, up to 0.66 s.
-void requester::end_rest(flow& f) {
-  if (!f.rest.is_set()) return;
-  f.rest.clear();
-  f.on(flow_event::rnr_over);
+void requester::end_rest(send_qp& f) {
+  if (!f.rnr_timer.is_set()) return;
+  f.rnr_timer.clear();
+  f.on(send_qp_event::rnr_over);
 }
 
-void requester::report_cqe(const flow& f, const operation& op, std::uint8_t status, ps t) {
+void requester::report_cqe(const send_qp& f, const operation& op, std::uint8_t status, ps t) {
   if (f.qp.send_cqn == 0) return;  // its context could never be read: the CQ is not known
   report& r = report_pool_.get();
   r.operation = op.work->operation;
@@ -96,7 +96,7 @@ void requester::report_cqe(const flow& f, const operation& op, std::uint8_t stat
   if (reports.send(r, t) == tlm::TLM_COMPLETED) report_pool_.put(r);
 }
 
-void requester::complete(flow& f, std::uint8_t status, ps t) {
+void requester::complete(send_qp& f, std::uint8_t status, ps t) {
   operation& op = *f.operations.pop();
   if (f.cursor < f.operations.begin_number()) {
     f.cursor = f.operations.begin_number();
@@ -121,7 +121,7 @@ void requester::unpin(operation& op, ps t) {
   target_socket<work_request>::respond(w, t);
 }
 
-void requester::settle(flow& f, ps t) {
+void requester::complete_in_order(send_qp& f, ps t) {
   while (!in_error(f.state) && !f.operations.empty()) {
     const operation& op = *f.operations.front();
     if (op.status != HCA_WC_SUCCESS && op.number >= f.failed) {
@@ -134,9 +134,9 @@ void requester::settle(flow& f, ps t) {
   }
 }
 
-void requester::fail_front(flow& f, std::uint8_t status, ps t) {
+void requester::fail_front(send_qp& f, std::uint8_t status, ps t) {
   ++errors_;
-  f.on(flow_event::fails);
+  f.on(send_qp_event::fails);
   end_rest(f);
   ++f.pass;
   faults_.cancel(&f);
@@ -144,7 +144,7 @@ void requester::fail_front(flow& f, std::uint8_t status, ps t) {
   enter_error(f, t);
 }
 
-process requester::enter_error(flow& f, ps t) {
+process requester::enter_error(send_qp& f, ps t) {
   ++f.busy;
   context_request c;
   c.index = f.qpn;
@@ -170,7 +170,7 @@ process requester::enter_error(flow& f, ps t) {
 }
 
 // A WQE whose change was made completes as done while nothing before it failed: no other WQE can have made the change [C6.10].
-void requester::flush(flow& f, ps t) {
+void requester::flush(send_qp& f, ps t) {
   while (!f.operations.empty()) {
     const operation& op = *f.operations.front();
     complete(f, op.work->changed && op.number < f.failed ? HCA_WC_SUCCESS : HCA_WC_WR_FLUSH_ERR, t);
@@ -178,7 +178,7 @@ void requester::flush(flow& f, ps t) {
 }
 
 // In SQD, the send queue now hands over what it has held back, to be flushed.
-void requester::tell_queue(const flow& f) {
+void requester::tell_queue(const send_qp& f) {
   control_request tell;
   tell.op = control_op::failed;
   tell.number = f.qpn;
@@ -187,15 +187,15 @@ void requester::tell_queue(const flow& f) {
 }
 
 // A QP that has not sent anything does not know its CQ yet.
-process requester::flush_when_known(flow& f, ps t) {
-  if (f.state.life == flow_life::error_unread && !f.operations.empty()) {
+process requester::flush_when_known(send_qp& f, ps t) {
+  if (f.state.life == send_qp_life::error_unread && !f.operations.empty()) {
     ++f.busy;
     context_request c;
     c.index = f.qpn;
     co_await qpc.request(c, t);
     if (!c.failed) {
       f.qp = settings(c.as<const hca_qpc>(), f.qpn);
-      f.on(flow_event::settings_read);
+      f.on(send_qp_event::settings_read);
       qpc.release(c);
     }
     --f.busy;

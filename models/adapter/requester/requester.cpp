@@ -47,7 +47,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
 requester::~requester() = default;
 
 tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
-  flow& f = flows_.make(w.qpn, this);
+  send_qp& f = send_qps_.make(w.qpn, this);
   ++messages_;
   operation& op = operations_.get();
   op = {};
@@ -67,7 +67,7 @@ tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
   if (in_error(f.state)) {
     flush_when_known(f, t);
   } else {
-    pump(f, t);
+    send_loop(f, t);
   }
   return tlm::TLM_ACCEPTED;
 }
@@ -85,8 +85,8 @@ tlm::tlm_sync_enum requester::on_packet(packet& p, tlm::tlm_phase, ps&) {
 }
 
 void requester::arrive(packet& p) {
-  flow* const known = flows_.find(p.header.dest_qpn);
-  flow& f = known ? *known : strangers_;
+  send_qp* const known = send_qps_.find(p.header.dest_qpn);
+  send_qp& f = known ? *known : strangers_;
   f.inbox.push(&p);
   if (!f.serving) serve(f);
 }
@@ -101,22 +101,22 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
     faults_.answered(c);
     return tlm::TLM_COMPLETED;
   }
-  flow& f = flows_.make(c.number, this);
+  send_qp& f = send_qps_.make(c.number, this);
   switch (c.op) {
     case control_op::stop:
       ++f.pass;
       faults_.cancel(&f);
       end_rest(f);
       if (f.busy != 0) {
-        f.on(flow_event::stop_later);
+        f.on(send_qp_event::stop_later);
         f.stopping = &c;
         return tlm::TLM_ACCEPTED;
       }
-      f.on(flow_event::stop_now);
+      f.on(send_qp_event::stop_now);
       check_stopped(f);
       break;
     case control_op::start:
-      f.on(flow_event::start);
+      f.on(send_qp_event::start);
       f.qp = {};
       f.failed = ~0ULL;
       f.retries = f.rnr_retries = 0;
@@ -126,7 +126,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       f.cursor_packet = 0;
       break;
     case control_op::resume:
-      f.on(flow_event::resume);
+      f.on(send_qp_event::resume);
       f.failed = ~0ULL;
       f.cursor = f.operations.begin_number();
       f.cursor_packet = 0;
@@ -134,7 +134,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
       break;
     case control_op::flush:
     case control_op::failed:
-      f.on(flow_event::told_failed);
+      f.on(send_qp_event::told_failed);
       end_rest(f);
       ++f.pass;
       faults_.cancel(&f);
@@ -154,7 +154,7 @@ tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps&
   return tlm::TLM_COMPLETED;
 }
 
-void requester::check_stopped(flow& f) {
+void requester::check_stopped(send_qp& f) {
   if (!asked_to_stop(f.state) || f.busy != 0) return;
   // A reset queue forgets its work without completions.
   while (!f.operations.empty()) {
@@ -167,7 +167,7 @@ void requester::check_stopped(flow& f) {
     }
   }
   if (!f.stopping) return;
-  f.on(flow_event::left);
+  f.on(send_qp_event::left);
   target_socket<control_request>::respond(*std::exchange(f.stopping, nullptr), now());
 }
 

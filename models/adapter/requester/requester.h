@@ -11,13 +11,13 @@
 #pragma once
 
 #include "firmware/abi/context.h"
-#include "models/adapter/requester/flow_rules.h"
 #include "models/adapter/requester/requester_config.h"
 #include "models/adapter/requester/response_rules.h"
+#include "models/adapter/requester/send_qp_rules.h"
 #include "tlm/base/alarm.h"
-#include "tlm/base/by_number.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/process.h"
+#include "tlm/base/record_table.h"
 #include "tlm/base/reorder.h"
 #include "tlm/base/ring.h"
 #include "tlm/base/server.h"
@@ -107,14 +107,14 @@ class requester : public unit {
   };
   // One QP's send side. The fields that every packet needs come first and together: with thousands of QPs they are not in the
   // host's caches.
-  struct alignas(64) flow {
-    flow(std::uint32_t n, requester* r)
+  struct alignas(64) send_qp {
+    send_qp(std::uint32_t n, requester* r)
         : qpn(n),
-          timer({[](void* f) { static_cast<flow*>(f)->owner->on_timer(*static_cast<flow*>(f)); }, this}),
-          rest({[](void* f) { static_cast<flow*>(f)->owner->rested(*static_cast<flow*>(f)); }, this}),
+          timer({[](void* f) { static_cast<send_qp*>(f)->owner->on_timer(*static_cast<send_qp*>(f)); }, this}),
+          rnr_timer({[](void* f) { static_cast<send_qp*>(f)->owner->rested(*static_cast<send_qp*>(f)); }, this}),
           owner(r) {}
     std::uint32_t qpn;
-    flow_state state;
+    send_qp_state state;
     bool pumping = false;  // these three: true = the coroutine runs
     bool emitting = false;
     bool serving = false;
@@ -134,20 +134,20 @@ class requester : public unit {
     std::uint64_t failed = ~0ULL;  // number of the first operation that failed locally
     unsigned retries = 0;
     unsigned rnr_retries = 0;
-    alarm timer;  // of the oldest PSN that is not acknowledged (RC)
-    alarm rest;   // of an RNR NAK
+    alarm timer;      // of the oldest PSN that is not acknowledged (RC)
+    alarm rnr_timer;  // of an RNR NAK
     control_request* stopping = nullptr;
     requester* owner;
 
-    void on(flow_event e) {
-      state = flow_table.step(state, e);
+    void on(send_qp_event e) {
+      state = send_qp_table.step(state, e);
       if (!is_live(state)) timer.clear();
     }
   };
 
   // The port's token for the last packet of a message of UC or UD.
   struct departure {
-    flow* of = nullptr;
+    send_qp* of = nullptr;
     std::uint64_t number = 0;  // of the operation
   };
 
@@ -156,52 +156,52 @@ class requester : public unit {
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
 
   // Sends packets (send.cpp).
-  process pump(flow& f, ps t);
-  process gather(flow& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t);
-  task<verdict> gather_payload(flow& f, operation& op, std::uint64_t offset, packet& p, ps& t);
-  task<verdict> gather_once(flow& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t);
-  void fill_header(const flow& f, const operation& op, std::uint32_t index, packet& p);
-  void emit(flow& f);
-  void tell_departure(flow& f, packet& p);
-  void on_departure(flow& f, std::uint64_t number);
-  [[nodiscard]] static bool may_go_on(const flow& f);
+  process send_loop(send_qp& f, ps t);
+  process gather(send_qp& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t);
+  task<verdict> gather_payload(send_qp& f, operation& op, std::uint64_t offset, packet& p, ps& t);
+  task<verdict> gather_once(send_qp& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t);
+  void fill_header(const send_qp& f, const operation& op, std::uint32_t index, packet& p);
+  void emit(send_qp& f);
+  void tell_departure(send_qp& f, packet& p);
+  void on_departure(send_qp& f, std::uint64_t number);
+  [[nodiscard]] static bool may_go_on(const send_qp& f);
 
   // Takes responses (responses.cpp).
   void arrive(packet& p);
-  process serve(flow& f);
-  response_action react(flow& f, const packet& p, ps t);
-  response_arrival arrival_of(flow& f, const packet& p);
-  response_place place_of(flow& f, std::uint32_t psn);
-  void on_nak(flow& f, const packet& p, ps t);
+  process serve(send_qp& f);
+  response_action react(send_qp& f, const packet& p, ps t);
+  response_arrival arrival_of(send_qp& f, const packet& p);
+  response_place place_of(send_qp& f, std::uint32_t psn);
+  void on_nak(send_qp& f, const packet& p, ps t);
   // Places the data of a response; true = the packet is held until its payload has landed.
-  task<bool> on_data(flow& f, packet& p, ps& t);
-  task<std::uint8_t> place(flow& f, operation& op, packet& p, memory_access::transfer& tr, ps& t);
-  process ask_again(flow& f, std::uint64_t number, missing_page page, ps t);
+  task<bool> on_data(send_qp& f, packet& p, ps& t);
+  task<std::uint8_t> place(send_qp& f, operation& op, packet& p, memory_access::transfer& tr, ps& t);
+  process ask_again(send_qp& f, std::uint64_t number, missing_page page, ps t);
   void release_packet(packet& p);
   // Completes what a PSN acknowledges; false = a lost response was found and is asked for again.
-  bool progress_to(flow& f, std::uint32_t psn, ps t);
-  operation* operation_at(flow& f, std::uint32_t psn);
+  bool progress_to(send_qp& f, std::uint32_t psn, ps t);
+  operation* operation_at(send_qp& f, std::uint32_t psn);
 
   // Recovers from losses and errors (recovery.cpp).
-  void go_back(flow& f, ps t);
-  void retry(flow& f, ps t);
-  void restart_timer(flow& f, ps t);
-  void on_timer(flow& f);
-  void rest_for(flow& f, ps t, std::uint8_t timer);
-  void rested(flow& f);
-  void end_rest(flow& f);
-  void complete(flow& f, std::uint8_t status, ps t);
+  void go_back(send_qp& f, ps t);
+  void retry(send_qp& f, ps t);
+  void restart_timer(send_qp& f, ps t);
+  void on_timer(send_qp& f);
+  void rest_for(send_qp& f, ps t, std::uint8_t timer);
+  void rested(send_qp& f);
+  void end_rest(send_qp& f);
+  void complete(send_qp& f, std::uint8_t status, ps t);
   void unpin(operation& op, ps t);
-  void fail_front(flow& f, std::uint8_t status, ps t);
-  process enter_error(flow& f, ps t);
-  void flush(flow& f, ps t);
-  process flush_when_known(flow& f, ps t);
-  void tell_queue(const flow& f);
+  void fail_front(send_qp& f, std::uint8_t status, ps t);
+  process enter_error(send_qp& f, ps t);
+  void flush(send_qp& f, ps t);
+  process flush_when_known(send_qp& f, ps t);
+  void tell_queue(const send_qp& f);
   // Completes operations without a response: NOPs, and the first failed one once it is the oldest.
-  void settle(flow& f, ps t);
-  void made_progress(flow& f, ps t);
-  void check_stopped(flow& f);
-  void report_cqe(const flow& f, const operation& op, std::uint8_t status, ps t);
+  void complete_in_order(send_qp& f, ps t);
+  void made_progress(send_qp& f, ps t);
+  void check_stopped(send_qp& f);
+  void report_cqe(const send_qp& f, const operation& op, std::uint8_t status, ps t);
 
   const requester_config config_;
   const clock_domain clock_;
@@ -214,8 +214,8 @@ class requester : public unit {
   server message_engine_;
   server packet_engine_;
   server response_engine_;
-  by_number<flow> flows_;
-  flow strangers_{0, this};  // takes the packets for QPs that were never started: no trace of them stays
+  record_table<send_qp> send_qps_;
+  send_qp strangers_{0, this};  // takes the packets for QPs that were never started: no trace of them stays
   pool<operation> operations_;
   pool<departure> departures_;
   pool<report> report_pool_;

@@ -6,7 +6,7 @@ namespace hcasim {
 void requester::list_waiting(waiting_list& list) const {
   const bool full = buffers_.available() == 0;
   ps oldest = never;
-  flows_.each([&](const flow& f) {
+  send_qps_.each([&](const send_qp& f) {
     if (f.operations.empty()) return;
     const operation& op = *f.operations.front();
     if (op.pins != 0) oldest = std::min(oldest, op.arrived);
@@ -22,9 +22,9 @@ void requester::list_waiting(waiting_list& list) const {
     const std::uint16_t lid = datagram ? op.view.datagram.lid : f.qp.dest_lid;
     const std::uint32_t qpn = datagram ? op.view.datagram.qpn : f.qp.dest_qpn;
     const std::string far = list.far(lid, "responder") + " QP " + std::to_string(qpn);
-    if (f.state.any({flow_mark::paging, flow_mark::landing})) {
+    if (f.state.any({send_qp_mark::paging, send_qp_mark::landing})) {
       n.waits_for = {spot("page fault")};
-    } else if (f.rnr_retries != 0 || f.state.has(flow_mark::resting)) {
+    } else if (f.rnr_retries != 0 || f.state.has(send_qp_mark::resting)) {
       n.text += std::string(", asked to come back ") + std::to_string(f.rnr_retries) + " times";
       n.waits_for = {far};
     } else if (op.psns == 0) {

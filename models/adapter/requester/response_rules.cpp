@@ -38,7 +38,7 @@ response_action reaction_to(const response_arrival& a) {
   }
   switch (a.what) {
     case response_class::rnr_nak:
-      return response_action::rest;
+      return response_action::rnr_timer;
     case response_class::sequence_nak:
       return response_action::go_back;
     case response_class::fatal_nak:

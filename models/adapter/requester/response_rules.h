@@ -18,7 +18,7 @@ enum class response_place : std::uint8_t { behind, message, due, past, past_mess
 enum class response_action : std::uint8_t {
   discard,
   complete,   // what it acknowledges
-  rest,       // the RNR NAK's time, then go back
+  rnr_timer,  // the RNR NAK's time, then go back
   go_back,    // to the PSN it names
   fail,       // the request it names
   place,      // the bytes of a READ or an atomic

@@ -39,7 +39,7 @@ TEST(response_rules, laws) {
     EXPECT_EQ(r == complete, a.what == response_class::acknowledge && a.place == response_place::message);
     const bool names = !data && (a.place == response_place::message || (a.place == response_place::due && !a.landing));
     EXPECT_EQ(r == fail, names && a.what == response_class::fatal_nak);
-    EXPECT_EQ(r == rest, names && a.what == response_class::rnr_nak);
+    EXPECT_EQ(r == rnr_timer, names && a.what == response_class::rnr_nak);
     EXPECT_EQ(r == go_back, names && a.what == response_class::sequence_nak);
     // A READ that will be asked for again is not asked for a second time.
     EXPECT_FALSE(a.landing && r == ask_again);

@@ -11,7 +11,7 @@ constexpr std::uint8_t page_is_missing = 0xff;  // instead of a completion statu
 
 }  // namespace
 
-process requester::serve(flow& f) {
+process requester::serve(send_qp& f) {
   f.serving = true;
   ++f.busy;
   while (!f.inbox.empty()) {
@@ -22,12 +22,12 @@ process requester::serve(flow& f) {
   }
   f.serving = false;
   --f.busy;
-  if (is_live(f.state)) pump(f, now());
+  if (is_live(f.state)) send_loop(f, now());
   check_stopped(f);
 }
 
 // All reactions but the placing of bytes, which takes time.
-response_action requester::react(flow& f, const packet& p, ps t) {
+response_action requester::react(send_qp& f, const packet& p, ps t) {
   const std::uint32_t psn = p.header.psn;
   const response_arrival arrival = arrival_of(f, p);
   const response_action action = reaction_to(arrival);
@@ -39,13 +39,13 @@ response_action requester::react(flow& f, const packet& p, ps t) {
       break;
     case response_action::complete:
       progress_to(f, psn, t);
-      settle(f, t);
+      complete_in_order(f, t);
       break;
     case response_action::ask_again:
       if (data) ++discarded_;
       progress_to(f, psn, t);
       break;
-    case response_action::rest:
+    case response_action::rnr_timer:
     case response_action::go_back:
     case response_action::fail:
       on_nak(f, p, t);
@@ -56,18 +56,18 @@ response_action requester::react(flow& f, const packet& p, ps t) {
   return action;
 }
 
-response_arrival requester::arrival_of(flow& f, const packet& p) {
-  response_arrival a{.waits = is_live(f.state) && f.state.has(flow_mark::numbered) && !f.qp.unreliable(),
+response_arrival requester::arrival_of(send_qp& f, const packet& p) {
+  response_arrival a{.waits = is_live(f.state) && f.state.has(send_qp_mark::numbered) && !f.qp.unreliable(),
                      .from_peer = p.header.source_lid == f.qp.dest_lid &&
                                   (p.header.opcode & wire::transport_mask) == transport_bits(f.qp.transport) &&
                                   comes_from(f.qp.route, p.header.global, p.grh),  // [H2]
-                     .landing = f.state.has(flow_mark::landing),
+                     .landing = f.state.has(send_qp_mark::landing),
                      .what = class_of(p.header)};
   if (a.waits) a.place = place_of(f, p.header.psn);
   return a;
 }
 
-response_place requester::place_of(flow& f, std::uint32_t psn) {
+response_place requester::place_of(send_qp& f, std::uint32_t psn) {
   if (psn_distance(f.una_psn, psn) < 0) return response_place::behind;
   if (psn_distance(psn, f.sent_psn) <= 0) return response_place::unsent;
   if (f.read_psns == 0) return response_place::message;
@@ -85,15 +85,15 @@ response_place requester::place_of(flow& f, std::uint32_t psn) {
 }
 
 // A NAK acknowledges everything before its PSN.
-void requester::on_nak(flow& f, const packet& p, ps t) {
+void requester::on_nak(send_qp& f, const packet& p, ps t) {
   if (!progress_to(f, psn_add(p.header.psn, wire::psn_mask), t)) return;
-  settle(f, t);
+  complete_in_order(f, t);
   if (in_error(f.state) || f.operations.empty()) return;
   const response_meaning m = meaning_of(p.header.syndrome);
   switch (m.kind) {
     case response_kind::rnr:
       ++rnr_naks_;
-      if (f.state.has(flow_mark::resting)) break;  // of an earlier request: a repetition is already due
+      if (f.state.has(send_qp_mark::resting)) break;  // of an earlier request: a repetition is already due
       if (f.qp.rnr_retry != 7 && f.rnr_retries >= f.qp.rnr_retry) {
         fail_front(f, HCA_WC_RNR_RETRY_EXC_ERR, t);
       } else {
@@ -112,9 +112,9 @@ void requester::on_nak(flow& f, const packet& p, ps t) {
   }
 }
 
-bool requester::progress_to(flow& f, std::uint32_t psn, ps t) {
+bool requester::progress_to(send_qp& f, std::uint32_t psn, ps t) {
   if (psn_distance(f.una_psn, psn) < 0) return true;
-  if (f.state.has(flow_mark::landing)) return false;  // all from the READ on is asked for again
+  if (f.state.has(send_qp_mark::landing)) return false;  // all from the READ on is asked for again
   while (!f.operations.empty()) {
     operation& op = *f.operations.front();
     if (op.psns == 0) {
@@ -125,7 +125,7 @@ bool requester::progress_to(flow& f, std::uint32_t psn, ps t) {
     if (psn_distance(op.first_psn, psn) < 0) break;
     if (op.view.fetches()) {
       // Something after this request was answered, so its response was lost (IBA 9.7.5.1.1: implied NAK).
-      if (!f.state.has(flow_mark::repeating)) retry(f, t);
+      if (!f.state.has(send_qp_mark::repeating)) retry(f, t);
       return false;
     }
     if (psn_distance(op.last_psn(), psn) < 0) {
@@ -140,7 +140,7 @@ bool requester::progress_to(flow& f, std::uint32_t psn, ps t) {
   return true;
 }
 
-requester::operation* requester::operation_at(flow& f, std::uint32_t psn) {
+requester::operation* requester::operation_at(send_qp& f, std::uint32_t psn) {
   for (std::uint64_t n = f.operations.begin_number(); n != f.operations.end_number(); ++n) {
     operation* op = f.operations.at_number(n);
     if (op->psns == 0) continue;
@@ -149,11 +149,11 @@ requester::operation* requester::operation_at(flow& f, std::uint32_t psn) {
   return nullptr;
 }
 
-task<bool> requester::on_data(flow& f, packet& p, ps& t) {
+task<bool> requester::on_data(send_qp& f, packet& p, ps& t) {
   const std::uint32_t psn = p.header.psn;
   operation* const op = operation_at(f, psn);
   if (!progress_to(f, psn_add(op->first_psn, wire::psn_mask), t)) co_return false;
-  settle(f, t);
+  complete_in_order(f, t);
   if (in_error(f.state) || f.operations.empty() || f.operations.front() != op) co_return false;
   ++op->pins;
   memory_access::transfer& tr = memory_.begin(op->work->operation);
@@ -166,9 +166,9 @@ task<bool> requester::on_data(flow& f, packet& p, ps& t) {
     f.una_psn = psn_add(psn, 1);
     if (op->responses == op->psns) complete(f, HCA_WC_SUCCESS, t);
     made_progress(f, t);
-    settle(f, t);
+    complete_in_order(f, t);
   } else if (live && status == page_is_missing) {
-    f.on(flow_event::response_faults);
+    f.on(send_qp_event::response_faults);
     ask_again(f, op->number, tr.missing, t);
   } else if (live) {
     fail_front(f, status, t);
@@ -186,11 +186,11 @@ task<bool> requester::on_data(flow& f, packet& p, ps& t) {
 }
 
 // The response whose page is missing was dropped, and later ones are too. All are asked for again when the page is there.
-process requester::ask_again(flow& f, std::uint64_t number, missing_page page, ps t) {
+process requester::ask_again(send_qp& f, std::uint64_t number, missing_page page, ps t) {
   ++f.busy;
   auto answer = faults_.wait(page, f.qpn, &f, t);
   const page_faults::state outcome = co_await answer;
-  f.on(flow_event::response_answered);
+  f.on(send_qp_event::response_answered);
   const bool live = is_live(f.state) && f.operations.begin_number() == number && !f.operations.empty();
   if (live && outcome == page_faults::state::ready) {
     restart_timer(f, now());
@@ -203,7 +203,7 @@ process requester::ask_again(flow& f, std::uint64_t number, missing_page page, p
 }
 
 // Scatters a response into the operation's data segments [D.2: needs LOCAL_WRITE].
-task<std::uint8_t> requester::place(flow& f, operation& op, packet& p, memory_access::transfer& tr, ps& t) {
+task<std::uint8_t> requester::place(send_qp& f, operation& op, packet& p, memory_access::transfer& tr, ps& t) {
   const std::uint64_t mtu = std::uint64_t{1} << f.qp.mtu_shift;
   std::uint64_t offset = op.responses * mtu;
   std::uint32_t bytes = 0;

@@ -4,11 +4,11 @@
 
 namespace hcasim {
 
-bool requester::may_go_on(const flow& f) {
+bool requester::may_go_on(const send_qp& f) {
   return may_send(f.state) && f.cursor != f.operations.end_number() && f.cursor < f.failed;
 }
 
-process requester::pump(flow& f, ps t) {
+process requester::send_loop(send_qp& f, ps t) {
   if (f.pumping) co_return;
   f.pumping = true;
   ++f.busy;
@@ -22,7 +22,7 @@ process requester::pump(flow& f, ps t) {
       return may_go_on(f) && f.pass == pass && f.cursor == number && f.cursor_packet == packet_index;
     };
     const std::uint32_t next = op->psns == 0 ? f.next_psn : psn_add(op->first_psn, f.cursor_packet);
-    if (f.state.has(flow_mark::numbered) && !op->view.fetches() &&
+    if (f.state.has(send_qp_mark::numbered) && !op->view.fetches() &&
         static_cast<std::uint64_t>(psn_distance(f.una_psn, next)) >= config_.window + f.read_psns) {
       break;
     }
@@ -43,8 +43,8 @@ process requester::pump(flow& f, ps t) {
       auto& q = c.as<hca_qpc>();
       if (current) {
         f.qp = settings(q, f.qpn);
-        if (!f.state.has(flow_mark::numbered)) f.next_psn = f.una_psn = f.sent_psn = q.next_psn & wire::psn_mask;
-        f.on(flow_event::context_read);
+        if (!f.state.has(send_qp_mark::numbered)) f.next_psn = f.una_psn = f.sent_psn = q.next_psn & wire::psn_mask;
+        f.on(send_qp_event::context_read);
         if (q.state != HCA_QP_RTS && q.state != HCA_QP_SQD && op->status == HCA_WC_SUCCESS) op->status = HCA_WC_LOC_QP_OP_ERR;
         if (op->status == HCA_WC_SUCCESS) op->status = transport_status(op->view, q.transport, q.mtu_shift);
         if (op->status != HCA_WC_SUCCESS) {
@@ -88,11 +88,11 @@ process requester::pump(flow& f, ps t) {
   }
   f.pumping = false;
   --f.busy;
-  settle(f, now());
+  complete_in_order(f, now());
   check_stopped(f);
 }
 
-void requester::fill_header(const flow& f, const operation& op, std::uint32_t index, packet& p) {
+void requester::fill_header(const send_qp& f, const operation& op, std::uint32_t index, packet& p) {
   const wqe_view& w = op.view;
   const bool fetches = w.fetches();
   packet_header& h = p.header;
@@ -140,7 +140,7 @@ void requester::fill_header(const flow& f, const operation& op, std::uint32_t in
   p.operation = op.work->operation;
 }
 
-process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t) {
+process requester::gather(send_qp& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t) {
   co_await queue_.until(t);
   packet& p = packet_pool_.get();
   fill_header(f, op, index, p);
@@ -167,16 +167,16 @@ process requester::gather(flow& f, operation& op, std::uint32_t index, std::uint
   unpin(op, t);
   emit(f);
   --f.busy;
-  if (f.failed != ~0ULL) settle(f, t);
-  const bool had_waited = f.state.has(flow_mark::resumed);
+  if (f.failed != ~0ULL) complete_in_order(f, t);
+  const bool had_waited = f.state.has(send_qp_mark::resumed);
   if (f.qp.unreliable() || had_waited) {
-    if (had_waited && f.waiting == 0) f.on(flow_event::gather_ends);
-    pump(f, std::max(t, now()));
+    if (had_waited && f.waiting == 0) f.on(send_qp_event::gather_ends);
+    send_loop(f, std::max(t, now()));
   }
   check_stopped(f);
 }
 
-task<verdict> requester::gather_payload(flow& f, operation& op, std::uint64_t offset, packet& p, ps& t) {
+task<verdict> requester::gather_payload(send_qp& f, operation& op, std::uint64_t offset, packet& p, ps& t) {
   if (op.view.gather.empty()) {
     copy_inline(op.view, offset, {p.data(), p.payload});
     co_return verdict::granted;
@@ -186,16 +186,16 @@ task<verdict> requester::gather_payload(flow& f, operation& op, std::uint64_t of
     const verdict v = co_await gather_once(f, op, offset, p, page, t);
     if (v != verdict::page_fault || !is_live(f.state)) co_return v;
     ++f.waiting;
-    f.on(flow_event::gather_faults);
+    f.on(send_qp_event::gather_faults);
     auto answer = faults_.wait(page, f.qpn, &f, t);
     const page_faults::state outcome = co_await answer;
-    f.on(--f.waiting != 0 ? flow_event::gather_answered : flow_event::last_gather_answered);
+    f.on(--f.waiting != 0 ? send_qp_event::gather_answered : send_qp_event::last_gather_answered);
     t = std::max(t, now());
     if (outcome != page_faults::state::ready) co_return v;
   }
 }
 
-task<verdict> requester::gather_once(flow& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t) {
+task<verdict> requester::gather_once(send_qp& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t) {
   memory_access::transfer& tr = memory_.begin(p.operation);
   verdict v = verdict::granted;
   std::uint32_t filled = 0;
@@ -218,7 +218,7 @@ task<verdict> requester::gather_once(flow& f, operation& op, std::uint64_t offse
   co_return v;
 }
 
-void requester::emit(flow& f) {
+void requester::emit(send_qp& f) {
   if (f.emitting) return;
   f.emitting = true;
   f.out.drain([this, &f](packet& p, ps at) {
@@ -254,7 +254,7 @@ void requester::emit(flow& f) {
   f.emitting = false;
 }
 
-void requester::tell_departure(flow& f, packet& p) {
+void requester::tell_departure(send_qp& f, packet& p) {
   departure& d = departures_.get();
   d = {&f, p.tag};
   p.departed = {[](void* left) {
@@ -268,13 +268,13 @@ void requester::tell_departure(flow& f, packet& p) {
 }
 
 // Datagrams of different lanes may leave out of order; they complete in the order of posting.
-void requester::on_departure(flow& f, std::uint64_t number) {
+void requester::on_departure(send_qp& f, std::uint64_t number) {
   if (asked_to_stop(f.state) || number < f.operations.begin_number()) return;
   f.operations.at_number(number)->departed = true;
   const ps t = now();
   while (!f.operations.empty() && f.operations.front()->departed) {
     complete(f, HCA_WC_SUCCESS, t);
-    settle(f, t);
+    complete_in_order(f, t);
   }
 }
 

@@ -3,7 +3,7 @@
 
 namespace hcasim {
 
-responder::route responder::route_of(const connection& c, const hca_qpc& q) {
+responder::route responder::route_of(const receive_qp& c, const hca_qpc& q) {
   return {.owner = owner_of(q, c.qpn),
           .operation = c.operation,
           .dest_qpn = q.dest_qpn,
@@ -34,7 +34,7 @@ packet& responder::new_response(const route& to, std::uint8_t opcode, std::uint3
   return p;
 }
 
-void responder::acknowledge(connection& c, const route& to, std::uint32_t psn, std::uint8_t syndrome, ps t) {
+void responder::acknowledge(receive_qp& c, const route& to, std::uint32_t psn, std::uint8_t syndrome, ps t) {
   packet& p = new_response(to, wire::acknowledge, psn);
   p.header.syndrome = syndrome;
   if (syndrome == wire::ack_no_credits) {
@@ -50,7 +50,7 @@ void responder::acknowledge(connection& c, const route& to, std::uint32_t psn, s
 }
 
 // Queues the answer in its turn, behind owed ones. A waiting positive acknowledge is replaced by a later one.
-void responder::answer(connection& c, packet& p) {
+void responder::answer(receive_qp& c, packet& p) {
   if (c.owed.empty()) return send_response(c, p);
   const auto positive = [](const packet_header& h) {
     return kind_bits(h.opcode) == wire::acknowledge && h.syndrome == wire::ack_no_credits;
@@ -65,7 +65,7 @@ void responder::answer(connection& c, packet& p) {
   c.owed.push({&p, {}});
 }
 
-void responder::send_response(connection& c, packet& p) {
+void responder::send_response(receive_qp& c, packet& p) {
   const std::uint64_t ticket = c.out.reserve();
   p.tag = ticket;
   encode(p);
@@ -73,7 +73,7 @@ void responder::send_response(connection& c, packet& p) {
   emit(c);
 }
 
-void responder::emit(connection& c) {
+void responder::emit(receive_qp& c) {
   if (c.emitting) return;
   c.emitting = true;
   c.out.drain([this, &c](packet& p, ps at) {
@@ -99,7 +99,7 @@ void responder::emit(connection& c) {
 }
 
 // An error of a request, as the transport has it.
-void responder::refuse(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
+void responder::refuse(receive_qp& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
   if (hca_transport_reliable(q.transport)) {
     fatal(c, q, syndrome, receive_status, t);
   } else if (receive_status == HCA_WC_LOC_PROT_ERR && config_.unreliable_receive_error == unreliable_receive_error::error) {
@@ -111,7 +111,7 @@ void responder::refuse(connection& c, hca_qpc& q, std::uint8_t syndrome, std::ui
 
 // UC, UD: the QP goes on with the next message. HCA_WC_SUCCESS: the drop is not reported, not even from an SRQ. A receive that
 // cannot be written to is not the next message's either.
-void responder::drop_message(connection& c, hca_qpc& q, std::uint8_t receive_status, ps t) {
+void responder::drop_message(receive_qp& c, hca_qpc& q, std::uint8_t receive_status, ps t) {
   ++messages_dropped_;
   q.inbound = HCA_INBOUND_NONE;
   q.expected_psn = psn_add(q.expected_psn, 1);
@@ -121,14 +121,14 @@ void responder::drop_message(connection& c, hca_qpc& q, std::uint8_t receive_sta
   report_receive(c, q, q.in_wqe, receive_status, nullptr, c.operation, t);
 }
 
-void responder::fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
+void responder::fatal(receive_qp& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t) {
   acknowledge(c, route_of(c, q), q.expected_psn, syndrome, t);
   put_into_error(c, q, receive_status, syndrome == wire::nak_remote_access ? HCA_EVENT_QP_ACCESS : HCA_EVENT_QP_REQUEST, t);
 }
 
-void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t) {
+void responder::put_into_error(receive_qp& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t) {
   q.state = HCA_QP_ERR;
-  c.on(connection_event::context_in_error);
+  c.on(receive_qp_event::context_in_error);
   faults_.cancel(&c);
   const bool told = q.in_wqe_held && report_receive(c, q, q.in_wqe, receive_status, nullptr, c.operation, t);
   q.in_wqe_held = 0;
@@ -138,17 +138,17 @@ void responder::put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_s
 }
 
 // Gives up a connection whose context is unreadable or damaged. The CQ of its receives is not known, so the event names the QP.
-void responder::lose(connection& c, ps t) {
+void responder::report_unreadable(receive_qp& c, ps t) {
   if (c.shared || std::exchange(c.lost, true)) return;
-  c.on(connection_event::context_in_error);
+  c.on(receive_qp_event::context_in_error);
   faults_.cancel(&c);
   raise(HCA_EVENT_QP_FATAL, c.qpn, c.operation, t);
   tell_requester(c, t);
 }
 
 // Does the same as put_into_error, from outside the packet sequence.
-process responder::fail_later(connection& c, std::uint32_t event, ps t) {
-  c.on(connection_event::response_fails);
+process responder::fail_later(receive_qp& c, std::uint32_t event, ps t) {
+  c.on(receive_qp_event::response_fails);
   faults_.cancel(&c);
   ++c.busy;
   context_request ctx;
@@ -159,13 +159,13 @@ process responder::fail_later(connection& c, std::uint32_t event, ps t) {
     ctx.dirty = true;
     qpc.release(ctx);
   } else {
-    lose(c, t);
+    report_unreadable(c, t);
   }
   --c.busy;
   check_stopped(c);
 }
 
-process responder::tell_requester(connection& c, ps t) {
+process responder::tell_requester(receive_qp& c, ps t) {
   ++c.busy;
   control_request tell;
   tell.op = control_op::failed;
@@ -175,7 +175,7 @@ process responder::tell_requester(connection& c, ps t) {
   check_stopped(c);
 }
 
-process responder::flush_receives(connection& c, control_request* answer, ps t) {
+process responder::flush_receives(receive_qp& c, control_request* answer, ps t) {
   ++c.busy;
   context_request ctx;
   ctx.index = c.qpn;
@@ -190,7 +190,7 @@ process responder::flush_receives(connection& c, control_request* answer, ps t) 
     ctx.dirty = true;
     qpc.release(ctx);
   } else {
-    lose(c, t);
+    report_unreadable(c, t);
   }
   if (answer) {
     // The caller may still be inside its request.
@@ -201,17 +201,17 @@ process responder::flush_receives(connection& c, control_request* answer, ps t) 
   check_stopped(c);
 }
 
-void responder::flush_with(connection& c, hca_qpc& q, ps t) {
+void responder::flush_with(receive_qp& c, hca_qpc& q, ps t) {
   while (q.rq.log_bytes != 0 && q.rq_ci != c.rq_pi) {
     ++flushed_;
     report_receive(c, q, q.rq_ci++, HCA_WC_WR_FLUSH_ERR, nullptr, 0, t);
   }
-  if (q.srqn == 0 || q.transport == HCA_TRANSPORT_XRC_TGT || c.state.has(connection_mark::told_last)) return;
-  c.on(connection_event::last_wqe);
+  if (q.srqn == 0 || q.transport == HCA_TRANSPORT_XRC_TGT || c.state.has(receive_qp_mark::told_last)) return;
+  c.on(receive_qp_event::last_wqe);
   raise(HCA_EVENT_QP_LAST_WQE, c.qpn, 0, t);
 }
 
-bool responder::report_receive(const connection& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
+bool responder::report_receive(const receive_qp& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
                                std::uint64_t operation, ps t) {
   const bool xrc = q.transport == HCA_TRANSPORT_XRC_TGT;
   if (xrc && srq_ended(c, q)) return false;

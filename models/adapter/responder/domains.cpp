@@ -4,21 +4,21 @@
 
 namespace hcasim {
 
-responder::connection* responder::live_srq(std::uint32_t srqn) {
-  connection* const s = connections_.find(srqn);
+responder::receive_qp* responder::live_srq(std::uint32_t srqn) {
+  receive_qp* const s = receive_qps_.find(srqn);
   return s && s->shared && !asked_to_stop(s->state) ? s : nullptr;
 }
 
 // Forgets the SRQ of a target: another SRQ may get its number, and another CQ the number of its CQ.
-bool responder::srq_ended(const connection& c, const hca_qpc& q) {
-  const connection* const s = live_srq(q.srqn);
+bool responder::srq_ended(const receive_qp& c, const hca_qpc& q) {
+  const receive_qp* const s = live_srq(q.srqn);
   return !s || s->life != c.srq_life;
 }
 
 // The domain of an SRQ does not change in its life, so it is looked up once. The context of the QP is released meanwhile;
 // ctx.failed: it could not be fetched again.
-task<bool> responder::find_domain(connection& c, context_request& ctx, std::uint32_t srqn, domain& out, ps& t) {
-  connection* const s = live_srq(srqn);
+task<bool> responder::find_domain(receive_qp& c, context_request& ctx, std::uint32_t srqn, domain& out, ps& t) {
+  receive_qp* const s = live_srq(srqn);
   if (!s) co_return false;
   if (s->domain_of.life != s->life) {
     ctx.dirty = true;
@@ -26,7 +26,7 @@ task<bool> responder::find_domain(connection& c, context_request& ctx, std::uint
     co_await look_up_domain(*s, c, t);
     co_await qpc.request(ctx, t);
     if (ctx.failed) {
-      lose(c, t);
+      report_unreadable(c, t);
       co_return false;
     }
   }
@@ -37,7 +37,7 @@ task<bool> responder::find_domain(connection& c, context_request& ctx, std::uint
   co_return found;
 }
 
-task<> responder::look_up_domain(connection& s, const connection& c, ps& t) {
+task<> responder::look_up_domain(receive_qp& s, const receive_qp& c, ps& t) {
   const std::uint32_t life = s.life;
   context_request shared;
   shared.index = s.qpn;
@@ -51,7 +51,7 @@ task<> responder::look_up_domain(connection& s, const connection& c, ps& t) {
 }
 
 // The context of the QP becomes the one of a message to the SRQ; all packets of a message name the same SRQ [H10].
-task<bool> responder::enter_domain(connection& c, context_request& ctx, const packet_header& h, ps& t) {
+task<bool> responder::enter_domain(receive_qp& c, context_request& ctx, const packet_header& h, ps& t) {
   const auto& before = ctx.as<const hca_qpc>();
   if (before.inbound != HCA_INBOUND_NONE || before.in_wqe_held) co_return before.srqn == h.srqn && !srq_ended(c, before);
   domain of;

@@ -13,7 +13,7 @@ std::uint32_t slots_of(const hca_qpc& q) {
 }  // namespace
 
 // Reads the WQEs from `slot` on, of the receive queue or SRQ with context `q`, into c.fetched.
-task<bool> responder::read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t) {
+task<bool> responder::read_receives(receive_qp& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t) {
   const std::uint32_t bytes = count << q.rq_stride_shift;
   c.fetched.resize(bytes);
   c.fetched_stride = q.rq_stride_shift;
@@ -27,7 +27,7 @@ task<bool> responder::read_receives(connection& c, const hca_qpc& q, std::uint32
 }
 
 // Makes the next receive WQE the one in use; false = none is posted.
-task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
+task<bool> responder::take_receive(receive_qp& c, hca_qpc& q, ps& t) {
   if (q.in_wqe_held) co_return true;
   if (q.rq_ci == c.rq_pi || q.rq.log_bytes == 0) co_return false;
   const std::uint32_t stride = 1U << q.rq_stride_shift;
@@ -55,12 +55,12 @@ task<bool> responder::take_receive(connection& c, hca_qpc& q, ps& t) {
 }
 
 // A receive WQE of an SRQ is read together with its neighbours in memory. Only WQEs posted at the time of the read may be used.
-bool responder::is_fetched(const connection& s, const hca_qpc& q, std::uint16_t slot) {
+bool responder::is_fetched(const receive_qp& s, const hca_qpc& q, std::uint16_t slot) {
   const auto behind = static_cast<std::uint16_t>(slot - s.fetched_first);
   return s.fetched_posted != 0 && behind < s.fetched_count && s.fetched_stride == q.rq_stride_shift;
 }
 
-task<bool> responder::read_around(connection& s, const hca_qpc& q, std::uint16_t slot, ps& t) {
+task<bool> responder::read_around(receive_qp& s, const hca_qpc& q, std::uint16_t slot, ps& t) {
   const std::uint32_t first = slot - slot % config_.receive_prefetch;
   const std::uint32_t count = std::min(config_.receive_prefetch, slots_of(q) - first);
   s.fetched_posted = static_cast<std::uint16_t>(s.rq_pi - q.rq_ci);
@@ -72,10 +72,10 @@ task<bool> responder::read_around(connection& s, const hca_qpc& q, std::uint16_t
 }
 
 // Makes the next receive WQE of the QP's SRQ the one in use.
-task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
+task<bool> responder::take_shared(receive_qp& c, context_request& ctx, ps& t) {
   if (ctx.as<const hca_qpc>().in_wqe_held) co_return true;
   const std::uint32_t srqn = ctx.as<const hca_qpc>().srqn;
-  connection* const s = connections_.find(srqn);
+  receive_qp* const s = receive_qps_.find(srqn);
   ctx.dirty = true;
   qpc.release(ctx);
   taken_receive taken;
@@ -87,7 +87,7 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
 
   co_await qpc.request(ctx, t);
   if (ctx.failed) {
-    lose(c, t);
+    report_unreadable(c, t);
     co_return false;
   }
   auto& q = ctx.as<hca_qpc>();
@@ -104,12 +104,12 @@ task<bool> responder::take_shared(connection& c, context_request& ctx, ps& t) {
 }
 
 // The next WQE of SRQ `s` becomes the one in use of `c`.
-task<responder::taken_receive> responder::take_from(connection& s, connection& c, ps& t) {
-  while (s.state.has(connection_mark::taking)) {
+task<responder::taken_receive> responder::take_from(receive_qp& s, receive_qp& c, ps& t) {
+  while (s.state.has(receive_qp_mark::taking)) {
     co_await s.takers.wait();
     t = std::max(t, now());
   }
-  s.on(connection_event::take_begins);
+  s.on(receive_qp_event::take_begins);
   ++s.busy;
   taken_receive taken;
   context_request shared;
@@ -145,7 +145,7 @@ task<responder::taken_receive> responder::take_from(connection& s, connection& c
     qpc.release(shared);
   }
   if (taken.broken && !std::exchange(s.lost, true)) raise(HCA_EVENT_SRQ_ERROR, s.qpn, c.operation, t);
-  s.on(connection_event::take_ends);
+  s.on(receive_qp_event::take_ends);
   s.takers.wake_one(queue_);
   --s.busy;
   check_stopped(s);
@@ -163,7 +163,7 @@ void responder::hold_until_landed(memory_access::transfer& tr, packet& p, ps t) 
       &p, t);
 }
 
-task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
+task<bool> responder::do_send(receive_qp& c, hca_qpc& q, packet& p, ps& t) {
   const wire::shape& s = p.header.shape();
   if (s.first) q.in_received = q.transport == HCA_TRANSPORT_UD ? std::uint32_t{HCA_GRH_BYTES} : 0U;
   access_owner owner = owner_of(q, c.qpn);
@@ -244,7 +244,7 @@ task<bool> responder::do_send(connection& c, hca_qpc& q, packet& p, ps& t) {
 // Invalidates the key that came with a SEND. False = the key could not be invalidated and the QP is in error [C6.9], or the QP
 // is being stopped. An invalidated key is reported even if the QP goes into error meanwhile: no other request can have done it
 // [C6.10].
-task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps& t) {
+task<bool> responder::invalidate(receive_qp& c, hca_qpc& q, const packet& p, ps& t) {
   const auto held = std::exchange(q.in_wqe_held, std::uint8_t{0});  // the receive is not flushed meanwhile
   const access_owner owner = owner_of(q, c.qpn);
   window_request r;
@@ -273,7 +273,7 @@ task<bool> responder::invalidate(connection& c, hca_qpc& q, const packet& p, ps&
   co_return false;
 }
 
-task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
+task<bool> responder::do_write(receive_qp& c, hca_qpc& q, packet& p, ps& t) {
   const packet_header& h = p.header;
   const wire::shape& s = h.shape();
   if (s.first) {
@@ -315,7 +315,7 @@ task<bool> responder::do_write(connection& c, hca_qpc& q, packet& p, ps& t) {
 
 // The request comes back after the RNR delay, as often as the page is missing. A page that cannot be had refuses the request: a
 // receive buffer's (LOC_PROT_ERR) as a bad receive, any other as a bad key [D14].
-void responder::page_missing(connection& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status,
+void responder::page_missing(receive_qp& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status,
                              ps t) {
   const bool same = c.missing.for_page(page);
   const page_faults::state known = same ? c.missing.status : page_faults::state::idle;
@@ -338,7 +338,7 @@ void responder::page_missing(connection& c, hca_qpc& q, const packet& p, const m
 }
 
 // A packet of SEND or WRITE was executed: PSN, completion of a receive, acknowledge.
-void responder::end_message(connection& c, hca_qpc& q, const packet& p, ps t) {
+void responder::end_message(receive_qp& c, hca_qpc& q, const packet& p, ps t) {
   const wire::shape& s = p.header.shape();
   q.expected_psn = psn_add(q.expected_psn, 1);
   if (s.last) {

@@ -9,7 +9,7 @@ namespace hcasim {
 //
 // The verdict over the whole length comes first: later requests of this QP run only when the READ is good. Each response is
 // judged again when its bytes are read [O8c].
-task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t) {
+task<> responder::do_read(receive_qp& c, hca_qpc& q, packet& p, bool again, ps& t) {
   const packet_header& h = p.header;
   const std::uint32_t count = psns_of(h, q.mtu_shift);
   if (again && c.owed.size() > 2 * std::size_t{q.max_read_in}) co_return;  // repeated again and again
@@ -58,15 +58,15 @@ task<> responder::do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& 
                 .repetition = again ? c.repetitions : 0,
                 .va = h.va,
                 .since = t}});
-  if (!c.state.has(connection_mark::answering)) answer_owed(c);
+  if (!c.state.has(receive_qp_mark::answering)) answer_owed(c);
 }
 
-void responder::remember(connection& c, const hca_qpc& q, const executed_fetch& e) {
+void responder::remember(receive_qp& c, const hca_qpc& q, const executed_fetch& e) {
   while (c.executed.size() >= std::max<std::size_t>(q.max_read_in, 1)) c.executed.pop();
   c.executed.push(e);
 }
 
-const executed_fetch* responder::repeated_by(const connection& c, const hca_qpc& q, const packet_header& h) {
+const executed_fetch* responder::repeated_by(const receive_qp& c, const hca_qpc& q, const packet_header& h) {
   for (std::size_t i = c.executed.size(); i-- > 0;) {
     if (repeats(c.executed[i], h, q.mtu_shift)) return &c.executed[i];
   }
@@ -74,7 +74,7 @@ const executed_fetch* responder::repeated_by(const connection& c, const hca_qpc&
 }
 
 // The NAK carries the READ's PSN: a requester that still waits for the READ reacts; after an old packet none does.
-void responder::refuse_repetition(connection& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t) {
+void responder::refuse_repetition(receive_qp& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t) {
   const std::uint32_t owed = c.acks_owed;  // of requests behind it
   acknowledge(c, route_of(c, q), p.header.psn, syndrome, t);
   c.acks_owed = owed;
@@ -82,8 +82,8 @@ void responder::refuse_repetition(connection& c, const hca_qpc& q, const packet&
 
 // Responses leave in the order of their requests, and a READ has many. Requests are taken meanwhile, since a waiting request
 // would hold the receive buffer needed for the peer's responses.
-process responder::answer_owed(connection& c) {
-  c.on(connection_event::answers_begin);
+process responder::answer_owed(receive_qp& c) {
+  c.on(receive_qp_event::answers_begin);
   ++c.busy;
   while (may_answer(c)) {
     if (c.owed.front().response) {
@@ -102,19 +102,19 @@ process responder::answer_owed(connection& c) {
     read_response(c, job, c.out.reserve(), now());
   }
   forget_owed(c);
-  c.on(connection_event::answers_end);
+  c.on(receive_qp_event::answers_end);
   --c.busy;
   check_stopped(c);
 }
 
 // A refused request is answered behind the READs before it; any other error ends them.
-bool responder::may_answer(const connection& c) {
+bool responder::may_answer(const receive_qp& c) {
   if (c.owed.empty() || asked_to_stop(c.state)) return false;
   const packet* const last = c.owed[c.owed.size() - 1].response;
   return !in_error(c.state) || (last && last->header.syndrome != wire::ack_no_credits);
 }
 
-void responder::forget_owed(connection& c) {
+void responder::forget_owed(receive_qp& c) {
   while (!c.owed.empty()) {
     const owed_answer gone = c.owed.pop();
     if (gone.response) {
@@ -125,11 +125,11 @@ void responder::forget_owed(connection& c) {
   }
 }
 
-void responder::read_ended(connection& c, const read_job& job) {
+void responder::read_ended(receive_qp& c, const read_job& job) {
   if (job.repetition == 0 && c.reads != 0) --c.reads;  // the QP may have begun anew meanwhile, without READs
 }
 
-process responder::read_response(connection& c, read_job job, std::uint64_t ticket, ps t) {
+process responder::read_response(receive_qp& c, read_job job, std::uint64_t ticket, ps t) {
   const bool last = job.index + 1 == job.count;
   packet& p = new_response(job.to, response_opcode(job.index, job.count), psn_add(job.psn, job.index));
   const std::uint32_t offset = job.index << job.to.mtu_shift;
@@ -183,7 +183,7 @@ process responder::read_response(connection& c, read_job job, std::uint64_t tick
 
 // Returns whether the NAK of this response is sent: no earlier response of its READ was refused. The QP is in error then,
 // except after a repetition, which only ends.
-bool responder::tells_refusal(connection& c, const read_job& job, std::uint64_t ticket, ps t) {
+bool responder::tells_refusal(receive_qp& c, const read_job& job, std::uint64_t ticket, ps t) {
   if (job.repetition == 0) {
     if (ticket >= c.last_ticket) return false;
     c.last_ticket = ticket;
@@ -198,7 +198,7 @@ bool responder::tells_refusal(connection& c, const read_job& job, std::uint64_t 
 }
 
 // Fetches the bytes of one response; page_fault: the wait for a page was given up.
-task<verdict> responder::fetch_response(connection& c, memory_range range, packet& p, ps& t) {
+task<verdict> responder::fetch_response(receive_qp& c, memory_range range, packet& p, ps& t) {
   for (;;) {
     memory_access::transfer& tr = memory_.begin(p.operation);
     const verdict v = co_await memory_.move(tr, dma_op::read, range, p.data(), p.payload, t);
@@ -214,7 +214,7 @@ task<verdict> responder::fetch_response(connection& c, memory_range range, packe
   }
 }
 
-task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
+task<> responder::do_atomic(receive_qp& c, hca_qpc& q, packet& p, ps& t) {
   const packet_header& h = p.header;
   memory_range range{
       .key = h.rkey, .remote = true, .rights = HCA_ACCESS_REMOTE_ATOMIC, .owner = owner_of(q, c.qpn), .va = h.va, .checked = 8};
@@ -250,7 +250,7 @@ task<> responder::do_atomic(connection& c, hca_qpc& q, packet& p, ps& t) {
   answer_atomic(c, q, e);
 }
 
-void responder::answer_atomic(connection& c, const hca_qpc& q, const executed_fetch& e) {
+void responder::answer_atomic(receive_qp& c, const hca_qpc& q, const executed_fetch& e) {
   packet& p = new_response(route_of(c, q), wire::atomic_acknowledge, e.psn);
   p.header.original = e.original;
   answer(c, p);

@@ -15,7 +15,7 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
       buffers_(queue_, config.buffers),
       engine_(queue_, clock.cycles(config.packet_interval)) {
   packets.on<&responder::on_packet>(this);
-  bells.on<&responder::on_bell>(this);
+  bells.on<&responder::on_doorbell>(this);
   control.on<&responder::on_control>(this);
   peer.on<&responder::on_control>(this);
 
@@ -56,8 +56,8 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
 
 responder::~responder() = default;
 
-responder::connection& responder::started(std::uint32_t qpn) {
-  connection* const c = connections_.find(qpn);
+responder::receive_qp& responder::started(std::uint32_t qpn) {
+  receive_qp* const c = receive_qps_.find(qpn);
   return c ? *c : strangers_;
 }
 
@@ -95,7 +95,7 @@ void responder::arrive(packet& p) {
     if (!serving_groups_) serve_groups();
     return;
   }
-  connection& c = started(p.header.dest_qpn);
+  receive_qp& c = started(p.header.dest_qpn);
   c.inbox.push(&p);
   inbox_probe_.set(c.inbox.size(), now());
   if (!c.serving) serve(c);
@@ -108,8 +108,8 @@ void responder::release_packet(packet& p) {
   packet_pool_.put(p);
 }
 
-tlm::tlm_sync_enum responder::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
-  connection& c = started(b.number);
+tlm::tlm_sync_enum responder::on_doorbell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
+  receive_qp& c = started(b.number);
   c.rq_pi = static_cast<std::uint16_t>(b.value);
   if (in_error(c.state) && !asked_to_stop(c.state)) flush_receives(c, nullptr, t);
   return tlm::TLM_COMPLETED;
@@ -124,19 +124,19 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
     groups_.at(r.first) = r.number;
     return tlm::TLM_COMPLETED;
   }
-  connection& c = connections_.make(r.number);
+  receive_qp& c = receive_qps_.make(r.number);
   switch (r.op) {
     case control_op::stop:
       faults_.cancel(&c);
       if (c.busy != 0) {
-        c.on(connection_event::stop_later);
+        c.on(receive_qp_event::stop_later);
         c.stopping = &r;
         return tlm::TLM_ACCEPTED;
       }
-      c.on(connection_event::stop_now);
+      c.on(receive_qp_event::stop_now);
       break;
     case control_op::start:
-      c.on(connection_event::start);
+      c.on(receive_qp_event::start);
       c.shared = r.shared;
       ++c.life;
       c.lost = false;
@@ -150,7 +150,7 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
       break;
     case control_op::flush:
     case control_op::failed:
-      c.on(connection_event::told_failed);
+      c.on(receive_qp_event::told_failed);
       faults_.cancel(&c);
       flush_receives(c, &r, t);
       return tlm::TLM_ACCEPTED;
@@ -168,13 +168,13 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
   return tlm::TLM_COMPLETED;
 }
 
-void responder::check_stopped(connection& c) {
+void responder::check_stopped(receive_qp& c) {
   if (!c.stopping || c.busy != 0) return;
-  c.on(connection_event::left);
+  c.on(receive_qp_event::left);
   target_socket<control_request>::respond(*std::exchange(c.stopping, nullptr), now());
 }
 
-process responder::serve(connection& c) {
+process responder::serve(receive_qp& c) {
   c.serving = true;
   ++c.busy;
   while (!c.inbox.empty()) {
@@ -190,7 +190,7 @@ process responder::serve(connection& c) {
   check_stopped(c);
 }
 
-task<bool> responder::handle(connection& c, packet& p, ps& t) {
+task<bool> responder::handle(receive_qp& c, packet& p, ps& t) {
   if (!is_live(c.state)) {
     ++dropped_;
     co_return false;
@@ -201,7 +201,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   co_await qpc.request(ctx, t);
   if (ctx.failed) {
     ++dropped_;
-    if (&c != &strangers_) lose(c, t);
+    if (&c != &strangers_) report_unreadable(c, t);
     co_return false;
   }
   auto& q = ctx.as<hca_qpc>();
@@ -223,7 +223,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
     case request_answer::execute:
     case request_answer::begin:
     case request_answer::skip:
-      take_place(q, p, answer);
+      advance_psn(q, p, answer);
       if (answer != request_answer::skip) held = co_await execute(c, ctx, p, t);
       if (!reliable) c.acks_owed = 0;
       break;
@@ -263,7 +263,7 @@ task<bool> responder::handle(connection& c, packet& p, ps& t) {
   co_return held;
 }
 
-request_arrival responder::arrival_of(const connection& c, const hca_qpc& q, const packet& p,
+request_arrival responder::arrival_of(const receive_qp& c, const hca_qpc& q, const packet& p,
                                       const executed_fetch*& kept) const {
   const packet_header& h = p.header;
   request_arrival a{.started = &c != &strangers_,
@@ -286,7 +286,7 @@ request_arrival responder::arrival_of(const connection& c, const hca_qpc& q, con
 }
 
 // Moves the QP to the packet's place in the sequence. A QP of UC or UD moves there from a lost place as well.
-void responder::take_place(hca_qpc& q, const packet& p, request_answer answer) {
+void responder::advance_psn(hca_qpc& q, const packet& p, request_answer answer) {
   const std::uint32_t psn = p.header.psn;
   if (hca_transport_reliable(q.transport)) {
     q.nak_sent = 0;
@@ -303,7 +303,7 @@ void responder::take_place(hca_qpc& q, const packet& p, request_answer answer) {
 // Checks in the order of [D4..D13]; returns whether the packet is held until its payload has landed. The context is released
 // while a receive is taken from an SRQ, whose context is in the same cache. After that, ctx.failed: the context could not be
 // fetched again.
-task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps& t) {
+task<bool> responder::execute(receive_qp& c, context_request& ctx, packet& p, ps& t) {
   const packet_header& h = p.header;
   const request_kind kind = kind_of(h.opcode);
   const wire::shape& s = h.shape();
@@ -367,7 +367,7 @@ task<bool> responder::execute(connection& c, context_request& ctx, packet& p, ps
   }
 }
 
-task<> responder::repeat_read(connection& c, context_request& ctx, packet& p, ps& t) {
+task<> responder::repeat_read(receive_qp& c, context_request& ctx, packet& p, ps& t) {
   domain of;
   const bool xrc = ctx.as<const hca_qpc>().transport == HCA_TRANSPORT_XRC_TGT;
   if (xrc) {

@@ -29,14 +29,14 @@
 
 #include "firmware/abi/context.h"
 #include "models/adapter/responder/arrival_rules.h"
-#include "models/adapter/responder/connection_rules.h"
+#include "models/adapter/responder/receive_qp_rules.h"
 #include "models/adapter/responder/responder_config.h"
-#include "tlm/base/by_number.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/process.h"
+#include "tlm/base/record_table.h"
 #include "tlm/base/reorder.h"
 #include "tlm/base/ring.h"
-#include "tlm/base/taking_turns.h"
+#include "tlm/base/two_class_arbiter.h"
 #include "tlm/base/unit.h"
 #include "tlm/base/wait.h"
 #include "tlm/context.h"
@@ -109,11 +109,11 @@ class responder : public unit {
   };
   // One QP's receive side. The fields that every packet needs come first and together: with thousands of QPs they are not in
   // the host's caches.
-  struct alignas(64) connection {
-    explicit connection(std::uint32_t n) : qpn(n) {}
+  struct alignas(64) receive_qp {
+    explicit receive_qp(std::uint32_t n) : qpn(n) {}
     std::uint32_t qpn;
     std::uint32_t busy = 0;
-    connection_state state;
+    receive_qp_state state;
     bool serving = false;  // these two: true = the coroutine runs
     bool emitting = false;
     std::uint16_t rq_pi = 0;
@@ -146,7 +146,7 @@ class responder : public unit {
     std::uint32_t srq_life = 0;        // XRC: life of the SRQ that the message names
     domain domain_of;                  // an SRQ's
 
-    void on(connection_event e) { state = connection_table.step(state, e); }
+    void on(receive_qp_event e) { state = receive_qp_table.step(state, e); }
   };
   enum engine_user : unsigned { requests, responses };
   // A packet of a group, and the number of its unfinished copies.
@@ -156,21 +156,21 @@ class responder : public unit {
     std::uint32_t left = 0;
   };
   tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
-  tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_doorbell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
-  connection& started(std::uint32_t qpn);
+  receive_qp& started(std::uint32_t qpn);
   void release_packet(packet& p);
-  void check_stopped(connection& c);
+  void check_stopped(receive_qp& c);
 
   void take(packet& p);
   void arrive(packet& p);
-  process serve(connection& c);
-  task<bool> handle(connection& c, packet& p, ps& t);
-  task<bool> execute(connection& c, context_request& ctx, packet& p, ps& t);
-  [[nodiscard]] request_arrival arrival_of(const connection& c, const hca_qpc& q, const packet& p,
+  process serve(receive_qp& c);
+  task<bool> handle(receive_qp& c, packet& p, ps& t);
+  task<bool> execute(receive_qp& c, context_request& ctx, packet& p, ps& t);
+  [[nodiscard]] request_arrival arrival_of(const receive_qp& c, const hca_qpc& q, const packet& p,
                                            const executed_fetch*& kept) const;
-  void take_place(hca_qpc& q, const packet& p, request_answer answer);
-  task<> repeat_read(connection& c, context_request& ctx, packet& p, ps& t);
+  void advance_psn(hca_qpc& q, const packet& p, request_answer answer);
+  task<> repeat_read(receive_qp& c, context_request& ctx, packet& p, ps& t);
 
   // Serves multicast groups (groups.cpp).
   task<bool> find_group(const packet& p, hca_group& g, ps& t);
@@ -179,64 +179,64 @@ class responder : public unit {
   void copy_done(packet& p);
 
   // Serves domains of XRC (domains.cpp).
-  task<bool> find_domain(connection& c, context_request& ctx, std::uint32_t srqn, domain& out, ps& t);
-  task<bool> enter_domain(connection& c, context_request& ctx, const packet_header& h, ps& t);
-  task<> look_up_domain(connection& s, const connection& c, ps& t);
-  [[nodiscard]] connection* live_srq(std::uint32_t srqn);
-  [[nodiscard]] bool srq_ended(const connection& c, const hca_qpc& q);
+  task<bool> find_domain(receive_qp& c, context_request& ctx, std::uint32_t srqn, domain& out, ps& t);
+  task<bool> enter_domain(receive_qp& c, context_request& ctx, const packet_header& h, ps& t);
+  task<> look_up_domain(receive_qp& s, const receive_qp& c, ps& t);
+  [[nodiscard]] receive_qp* live_srq(std::uint32_t srqn);
+  [[nodiscard]] bool srq_ended(const receive_qp& c, const hca_qpc& q);
 
   // Places bytes and takes receives (place.cpp).
-  task<bool> do_send(connection& c, hca_qpc& q, packet& p, ps& t);
-  task<bool> invalidate(connection& c, hca_qpc& q, const packet& p, ps& t);
-  task<bool> do_write(connection& c, hca_qpc& q, packet& p, ps& t);
-  task<bool> take_receive(connection& c, hca_qpc& q, ps& t);
-  task<bool> read_receives(connection& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t);
-  static bool is_fetched(const connection& s, const hca_qpc& q, std::uint16_t slot);
-  task<bool> read_around(connection& s, const hca_qpc& q, std::uint16_t slot, ps& t);
-  task<bool> take_shared(connection& c, context_request& ctx, ps& t);
+  task<bool> do_send(receive_qp& c, hca_qpc& q, packet& p, ps& t);
+  task<bool> invalidate(receive_qp& c, hca_qpc& q, const packet& p, ps& t);
+  task<bool> do_write(receive_qp& c, hca_qpc& q, packet& p, ps& t);
+  task<bool> take_receive(receive_qp& c, hca_qpc& q, ps& t);
+  task<bool> read_receives(receive_qp& c, const hca_qpc& q, std::uint32_t slot, std::uint32_t count, ps& t);
+  static bool is_fetched(const receive_qp& s, const hca_qpc& q, std::uint16_t slot);
+  task<bool> read_around(receive_qp& s, const hca_qpc& q, std::uint16_t slot, ps& t);
+  task<bool> take_shared(receive_qp& c, context_request& ctx, ps& t);
   struct taken_receive {
     bool found = false;
     bool broken = false;  // the SRQ, its context or its buffer
     std::uint16_t slot = 0;
   };
-  task<taken_receive> take_from(connection& s, connection& c, ps& t);
+  task<taken_receive> take_from(receive_qp& s, receive_qp& c, ps& t);
   void hold_until_landed(memory_access::transfer& tr, packet& p, ps t);
-  void end_message(connection& c, hca_qpc& q, const packet& p, ps t);
-  void page_missing(connection& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status, ps t);
+  void end_message(receive_qp& c, hca_qpc& q, const packet& p, ps t);
+  void page_missing(receive_qp& c, hca_qpc& q, const packet& p, const missing_page& page, std::uint8_t receive_status, ps t);
 
   // Answers READs and atomics (read.cpp).
-  task<> do_read(connection& c, hca_qpc& q, packet& p, bool again, ps& t);
-  static void remember(connection& c, const hca_qpc& q, const executed_fetch& e);
-  static const executed_fetch* repeated_by(const connection& c, const hca_qpc& q, const packet_header& h);
-  void refuse_repetition(connection& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t);
-  process answer_owed(connection& c);
-  void answer(connection& c, packet& p);
-  void send_response(connection& c, packet& p);
-  [[nodiscard]] static bool may_answer(const connection& c);
-  void forget_owed(connection& c);
-  static void read_ended(connection& c, const read_job& job);
-  process read_response(connection& c, read_job job, std::uint64_t ticket, ps t);
-  bool tells_refusal(connection& c, const read_job& job, std::uint64_t ticket, ps t);
-  task<verdict> fetch_response(connection& c, memory_range range, packet& p, ps& t);
-  task<> do_atomic(connection& c, hca_qpc& q, packet& p, ps& t);
-  void answer_atomic(connection& c, const hca_qpc& q, const executed_fetch& e);
+  task<> do_read(receive_qp& c, hca_qpc& q, packet& p, bool again, ps& t);
+  static void remember(receive_qp& c, const hca_qpc& q, const executed_fetch& e);
+  static const executed_fetch* repeated_by(const receive_qp& c, const hca_qpc& q, const packet_header& h);
+  void refuse_repetition(receive_qp& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t);
+  process answer_owed(receive_qp& c);
+  void answer(receive_qp& c, packet& p);
+  void send_response(receive_qp& c, packet& p);
+  [[nodiscard]] static bool may_answer(const receive_qp& c);
+  void forget_owed(receive_qp& c);
+  static void read_ended(receive_qp& c, const read_job& job);
+  process read_response(receive_qp& c, read_job job, std::uint64_t ticket, ps t);
+  bool tells_refusal(receive_qp& c, const read_job& job, std::uint64_t ticket, ps t);
+  task<verdict> fetch_response(receive_qp& c, memory_range range, packet& p, ps& t);
+  task<> do_atomic(receive_qp& c, hca_qpc& q, packet& p, ps& t);
+  void answer_atomic(receive_qp& c, const hca_qpc& q, const executed_fetch& e);
 
   // Answers and refuses requests (answers.cpp).
   packet& new_response(const route& to, std::uint8_t opcode, std::uint32_t psn);
-  static route route_of(const connection& c, const hca_qpc& q);
-  void acknowledge(connection& c, const route& to, std::uint32_t psn, std::uint8_t syndrome, ps t);
-  void emit(connection& c);
-  void refuse(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
-  void drop_message(connection& c, hca_qpc& q, std::uint8_t receive_status, ps t);
-  void fatal(connection& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
-  void lose(connection& c, ps t);
-  void put_into_error(connection& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t);
-  process fail_later(connection& c, std::uint32_t event, ps t);
-  process tell_requester(connection& c, ps t);
-  process flush_receives(connection& c, control_request* answer, ps t);
-  void flush_with(connection& c, hca_qpc& q, ps t);
+  static route route_of(const receive_qp& c, const hca_qpc& q);
+  void acknowledge(receive_qp& c, const route& to, std::uint32_t psn, std::uint8_t syndrome, ps t);
+  void emit(receive_qp& c);
+  void refuse(receive_qp& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
+  void drop_message(receive_qp& c, hca_qpc& q, std::uint8_t receive_status, ps t);
+  void fatal(receive_qp& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
+  void report_unreadable(receive_qp& c, ps t);
+  void put_into_error(receive_qp& c, hca_qpc& q, std::uint8_t receive_status, std::uint32_t event, ps t);
+  process fail_later(receive_qp& c, std::uint32_t event, ps t);
+  process tell_requester(receive_qp& c, ps t);
+  process flush_receives(receive_qp& c, control_request* answer, ps t);
+  void flush_with(receive_qp& c, hca_qpc& q, ps t);
   // Returns false without a report if the SRQ of the receive has ended.
-  bool report_receive(const connection& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
+  bool report_receive(const receive_qp& c, const hca_qpc& q, std::uint16_t index, std::uint8_t status, const packet* p,
                       std::uint64_t operation, ps t);
   void raise(std::uint32_t type, std::uint32_t number, std::uint64_t operation, ps t);
   void send_report(report& r, ps t);
@@ -249,9 +249,9 @@ class responder : public unit {
   memory_access memory_;
   page_faults faults_;
   credits buffers_;
-  taking_turns engine_;
-  by_number<connection> connections_;
-  connection strangers_{0};  // takes the packets for QPs that were never started: no trace of them stays
+  two_class_arbiter engine_;
+  record_table<receive_qp> receive_qps_;
+  receive_qp strangers_{0};  // takes the packets for QPs that were never started: no trace of them stays
   pool<report> report_pool_;
   std::array<std::uint32_t, HCA_GROUP_HASHES> groups_{};  // by hash: the number of the first one
   ring<packet*> group_inbox_;

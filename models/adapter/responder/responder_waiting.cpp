@@ -4,7 +4,7 @@
 namespace hcasim {
 
 void responder::list_waiting(waiting_list& list) const {
-  connections_.each([&](const connection& c) {
+  receive_qps_.each([&](const receive_qp& c) {
     const std::string qp = std::string("QP ") + std::to_string(c.qpn);
     if (c.no_receive_since != never) {
       list.add({.kind = "receive",

@@ -4,7 +4,7 @@
 namespace hcasim {
 
 // An earlier error is in the context already; a later one comes from the requester.
-process send_queue::pause(queue_state& q, control_request& answer, ps t) {
+process send_queue::pause(scheduled_qp& q, control_request& answer, ps t) {
   ++q.busy;
   context_request c;
   c.index = q.qpn;
@@ -12,15 +12,15 @@ process send_queue::pause(queue_state& q, control_request& answer, ps t) {
   if (!c.failed) {
     auto& context = c.as<hca_qpc>();
     if (context.state == HCA_QP_SQD && !asked_to_stop(q.state)) {
-      q.on(queue_event::pause);
+      q.on(scheduled_qp_event::pause);
       q.notify = answer.notify;
-      if (is_begun(q)) q.on(queue_event::drain_begins);
-      context.sq_draining = q.state.has(queue_mark::draining) ? 1 : 0;
+      if (is_begun(q)) q.on(scheduled_qp_event::drain_begins);
+      context.sq_draining = q.state.has(scheduled_qp_mark::draining) ? 1 : 0;
       c.dirty = true;
     }
     qpc.release(c);
   }
-  if (q.state.has(queue_mark::paused) && !q.state.has(queue_mark::draining)) tell_drained(q, t);
+  if (q.state.has(scheduled_qp_mark::paused) && !q.state.has(scheduled_qp_mark::draining)) tell_drained(q, t);
   // The caller may still be inside its request.
   co_await queue_.until(std::max(t, now() + ps(1)));
   target_socket<control_request>::respond(answer, now());
@@ -28,25 +28,25 @@ process send_queue::pause(queue_state& q, control_request& answer, ps t) {
   check_stopped(q);
 }
 
-void send_queue::go_on(queue_state& q, ps t) {
-  if (!q.state.has(queue_mark::paused) || asked_to_stop(q.state)) return;
-  q.on(queue_event::go_on);
+void send_queue::resume(scheduled_qp& q, ps t) {
+  if (!q.state.has(scheduled_qp_mark::paused) || asked_to_stop(q.state)) return;
+  q.on(scheduled_qp_event::resume);
   issue(q, t);
   if (q.ci != q.pi) schedule(q, t);
 }
 
 // A WQE is at the requester or window_unit, and not complete.
-bool send_queue::is_begun(const queue_state& q) {
-  return q.outstanding != 0 || q.state.any({queue_mark::changing, queue_mark::changed});
+bool send_queue::is_begun(const scheduled_qp& q) {
+  return q.outstanding != 0 || q.state.any({scheduled_qp_mark::changing, scheduled_qp_mark::changed});
 }
 
-void send_queue::check_drained(queue_state& q, ps t) {
-  if (!q.state.has(queue_mark::draining) || asked_to_stop(q.state) || is_begun(q)) return;
-  q.on(queue_event::drained);
+void send_queue::check_drained(scheduled_qp& q, ps t) {
+  if (!q.state.has(scheduled_qp_mark::draining) || asked_to_stop(q.state) || is_begun(q)) return;
+  q.on(scheduled_qp_event::drained);
   end_drain(q, t);
 }
 
-process send_queue::end_drain(queue_state& q, ps t) {
+process send_queue::end_drain(scheduled_qp& q, ps t) {
   ++q.busy;
   context_request c;
   c.index = q.qpn;
@@ -64,7 +64,7 @@ process send_queue::end_drain(queue_state& q, ps t) {
   check_stopped(q);
 }
 
-void send_queue::tell_drained(queue_state& q, ps t) {
+void send_queue::tell_drained(scheduled_qp& q, ps t) {
   ++drains_;
   if (!q.notify) return;
   report& r = report_pool_.get();

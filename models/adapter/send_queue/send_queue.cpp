@@ -10,7 +10,7 @@ namespace hcasim {
 
 send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_config& config, const clock_domain& clock)
     : unit(name), config_(config), clock_(clock), units_(queue_, config.units), cache_(queue_, config.wqe_cache) {
-  bells.on<&send_queue::on_bell>(this);
+  bells.on<&send_queue::on_doorbell>(this);
   control.on<&send_queue::on_control>(this);
   peer.on<&send_queue::on_control>(this);
 
@@ -43,10 +43,10 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
 
 send_queue::~send_queue() = default;
 
-tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
-  queue_state* const known = queues_.find(b.number);
+tlm::tlm_sync_enum send_queue::on_doorbell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
+  scheduled_qp* const known = queues_.find(b.number);
   if (!known) return tlm::TLM_COMPLETED;  // a QP that was never started
-  queue_state& q = *known;
+  scheduled_qp& q = *known;
   const auto told = static_cast<std::uint16_t>(b.value);
   if (asked_to_stop(q.state) || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
   ++doorbells_;
@@ -59,9 +59,9 @@ tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) 
 }
 
 // The WQE itself came with the doorbell; it can be used if nothing older waits.
-bool send_queue::take_blueflame(queue_state& q, const doorbell_ring& b, ps t) {
-  if (b.blueflame_bytes == 0 || q.state.life != queue_life::known || q.pi != q.ci ||
-      q.state.any({queue_mark::scheduled, queue_mark::paused}))
+bool send_queue::take_blueflame(scheduled_qp& q, const doorbell_ring& b, ps t) {
+  if (b.blueflame_bytes == 0 || q.state.life != scheduled_qp_life::known || q.pi != q.ci ||
+      q.state.any({scheduled_qp_mark::scheduled, scheduled_qp_mark::paused}))
     return false;
   const std::uint32_t blocks = b.blueflame_bytes / HCA_WQE_BLOCK;
   if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value) || !cache_.try_take(blocks))
@@ -74,9 +74,9 @@ bool send_queue::take_blueflame(queue_state& q, const doorbell_ring& b, ps t) {
   return true;
 }
 
-void send_queue::schedule(queue_state& q, ps t) {
-  if (q.state.has(queue_mark::scheduled)) return;
-  q.on(queue_event::rung);
+void send_queue::schedule(scheduled_qp& q, ps t) {
+  if (q.state.has(scheduled_qp_mark::scheduled)) return;
+  q.on(scheduled_qp_event::rung);
   if (units_.try_take()) {
     units_busy_.set(units_.in_use(), t);
     serve(q, t);
@@ -88,14 +88,14 @@ void send_queue::schedule(queue_state& q, ps t) {
 }
 
 // Returns the posted blocks that a turn may fetch. The context alone knows the begin of a queue that was not read yet.
-std::uint32_t send_queue::room_wanted(const queue_state& q) const {
-  const std::uint32_t posted = q.state.life == queue_life::unread ? ~0U : static_cast<std::uint16_t>(q.pi - q.ci);
+std::uint32_t send_queue::room_wanted(const scheduled_qp& q) const {
+  const std::uint32_t posted = q.state.life == scheduled_qp_life::unread ? ~0U : static_cast<std::uint16_t>(q.pi - q.ci);
   return std::min({posted, config_.fetch_batch, static_cast<std::uint32_t>(cache_.total())});
 }
 
 // One turn of one QP, then of the next that waits.
-process send_queue::serve(queue_state& first, ps t) {
-  queue_state* q = &first;
+process send_queue::serve(scheduled_qp& first, ps t) {
+  scheduled_qp* q = &first;
   for (;;) {
     ++q->busy;
     t = scheduler_.start(now(), clock_.cycles(config_.turn_interval));
@@ -109,8 +109,8 @@ process send_queue::serve(queue_state& first, ps t) {
     co_await qpc.request(c, t);
     if (!c.failed && may_fetch(q->state)) {
       auto& context = c.as<hca_qpc>();
-      if (q->state.life == queue_life::unread) {
-        q->on(queue_event::context_read);
+      if (q->state.life == scheduled_qp_life::unread) {
+        q->on(scheduled_qp_event::context_read);
         q->ci = context.sq_ci;
       }
       q->read_limit = context.max_read_out;
@@ -136,11 +136,11 @@ process send_queue::serve(queue_state& first, ps t) {
     }
     if (!given) cache_.give(room);
     note_cache();
-    q->on(queue_event::turn_ends);
+    q->on(scheduled_qp_event::turn_ends);
     issue(*q, t);
     --q->busy;
-    if (q->ci != q->pi && may_fetch(q->state) && !q->state.has(queue_mark::scheduled)) {
-      q->on(queue_event::rung);
+    if (q->ci != q->pi && may_fetch(q->state) && !q->state.has(scheduled_qp_mark::scheduled)) {
+      q->on(scheduled_qp_event::rung);
       ready_.push(q);
     }
     check_stopped(*q);
@@ -154,7 +154,7 @@ process send_queue::serve(queue_state& first, ps t) {
 }
 
 // Fetches `blocks` blocks and takes the whole WQEs among them; returns the number of blocks taken.
-task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t) {
+task<std::uint32_t> send_queue::fetch(scheduled_qp& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t) {
   const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
   std::uint64_t offset = std::uint64_t{q.ci & (ring_blocks - 1)} * HCA_WQE_BLOCK;
   const std::uint32_t bytes = blocks * HCA_WQE_BLOCK;
@@ -210,12 +210,12 @@ task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std:
 
 // Gives up a queue whose context is unreadable or damaged. The requester finds the same when it gets a bad WQE, and fails the
 // QP. Later WQEs of the ring are not known.
-void send_queue::give_up(queue_state& q) {
+void send_queue::give_up(scheduled_qp& q) {
   static constexpr std::array<std::byte, HCA_WQE_BLOCK> unreadable{};
   accept(q, unreadable.data(), 1);
 }
 
-void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks) {
+void send_queue::accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks) {
   work_request& w = work_pool_.get();
   w.operation = operation_at(q.operation, q.ci);
   w.qpn = q.qpn;
@@ -234,7 +234,7 @@ void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t bl
   q.fetched.push(&w);
 }
 
-void send_queue::issue(queue_state& q, ps t) {
+void send_queue::issue(scheduled_qp& q, ps t) {
   if (q.issuing) return;
   q.issuing = true;
   while (!q.fetched.empty() && may_issue(q.state)) {
@@ -249,12 +249,12 @@ void send_queue::issue(queue_state& q, ps t) {
       if (blocked == issue_block::local_fence) ++local_fence_stalls_;
       break;
     }
-    if (changes_protection(c.opcode) && !q.state.has(queue_mark::changed) && w.status == HCA_WC_SUCCESS) {
-      q.on(queue_event::change_begins);
+    if (changes_protection(c.opcode) && !q.state.has(scheduled_qp_mark::changed) && w.status == HCA_WC_SUCCESS) {
+      q.on(scheduled_qp_event::change_begins);
       change(q, w, t);
       continue;
     }
-    if (q.state.has(queue_mark::changed)) q.on(queue_event::change_issued);
+    if (q.state.has(scheduled_qp_mark::changed)) q.on(scheduled_qp_event::change_issued);
     q.fetched.pop();
     ++q.outstanding;
     if (fetches(c.opcode)) ++q.reads;
@@ -278,7 +278,7 @@ void send_queue::issue(queue_state& q, ps t) {
 
 // Executes a WQE that changes protection, in its turn. A QP in error does not execute the WQE: its requester flushes it
 // [BND16].
-process send_queue::change(queue_state& q, work_request& w, ps t) {
+process send_queue::change(scheduled_qp& q, work_request& w, ps t) {
   ++q.busy;
   ++changes_;
   t = issuer_.start(now(), clock_.cycles(config_.issue_interval));
@@ -304,14 +304,14 @@ process send_queue::change(queue_state& q, work_request& w, ps t) {
     w.changed = r.fault == window_fault::none;
     w.vendor_error = static_cast<std::uint8_t>(r.fault);
   }
-  q.on(queue_event::change_ends);
+  q.on(scheduled_qp_event::change_ends);
   --q.busy;
   if (!q.issuing) issue(q, t);
   check_stopped(q);
 }
 
 void send_queue::on_complete(work_request& w, ps t) {
-  queue_state& q = *queues_.find(w.qpn);
+  scheduled_qp& q = *queues_.find(w.qpn);
   --q.outstanding;
   if (fetches(w.control().opcode)) --q.reads;
   cache_.give(w.blocks);
@@ -327,29 +327,29 @@ void send_queue::note_cache() {
 }
 
 tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps& t) {
-  queue_state& q = queues_.make(c.number);
+  scheduled_qp& q = queues_.make(c.number);
   if (c.op == control_op::stop) {
     if (q.busy != 0) {
-      q.on(queue_event::stop_later);
+      q.on(scheduled_qp_event::stop_later);
       q.stopping = &c;
       return tlm::TLM_ACCEPTED;
     }
-    q.on(queue_event::stop_now);
+    q.on(scheduled_qp_event::stop_now);
     check_stopped(q);
   } else if (c.op == control_op::start) {
-    q.on(queue_event::start);
+    q.on(scheduled_qp_event::start);
     q.pi = q.ci = 0;
     q.operation = 0;
   } else if (c.op == control_op::drain) {
     pause(q, c, t);
     return tlm::TLM_ACCEPTED;
   } else {
-    go_on(q, t);
+    resume(q, t);
   }
   return tlm::TLM_COMPLETED;
 }
 
-void send_queue::check_stopped(queue_state& q) {
+void send_queue::check_stopped(scheduled_qp& q) {
   if (!asked_to_stop(q.state) || q.busy != 0) return;
   while (!q.fetched.empty()) {
     work_request& w = *q.fetched.pop();
@@ -358,7 +358,7 @@ void send_queue::check_stopped(queue_state& q) {
   }
   note_cache();
   if (!q.stopping) return;
-  q.on(queue_event::left);
+  q.on(scheduled_qp_event::left);
   target_socket<control_request>::respond(*std::exchange(q.stopping, nullptr), now());
 }
 

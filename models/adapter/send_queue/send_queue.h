@@ -11,13 +11,13 @@
 #pragma once
 
 #include "firmware/abi/context.h"
-#include "models/adapter/send_queue/queue_rules.h"
+#include "models/adapter/send_queue/scheduled_qp_rules.h"
 #include "models/adapter/send_queue/send_queue_config.h"
 #include "models/adapter/send_queue/send_queue_rules.h"
-#include "tlm/base/by_number.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/process.h"
+#include "tlm/base/record_table.h"
 #include "tlm/base/ring.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
@@ -49,8 +49,8 @@ class send_queue : public unit {
   void list_waiting(waiting_list& list) const override;
 
  private:
-  struct queue_state {
-    explicit queue_state(std::uint32_t n) : qpn(n) {}
+  struct scheduled_qp {
+    explicit scheduled_qp(std::uint32_t n) : qpn(n) {}
     std::uint32_t qpn;
     std::uint16_t pi = 0;
     std::uint16_t ci = 0;         // next block to fetch
@@ -66,31 +66,31 @@ class send_queue : public unit {
     ps moved{0};          // last hand-over of a WQE, or first doorbell
     control_request* stopping = nullptr;
 
-    void on(queue_event e) { state = queue_table.step(state, e); }
+    void on(scheduled_qp_event e) { state = scheduled_qp_table.step(state, e); }
   };
 
-  tlm::tlm_sync_enum on_bell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_doorbell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
-  bool take_blueflame(queue_state& q, const doorbell_ring& b, ps t);
-  void schedule(queue_state& q, ps t);
-  [[nodiscard]] std::uint32_t room_wanted(const queue_state& q) const;
-  process serve(queue_state& q, ps t);
-  task<std::uint32_t> fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t);
-  void give_up(queue_state& q);
-  void accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks);
-  void issue(queue_state& q, ps t);
+  bool take_blueflame(scheduled_qp& q, const doorbell_ring& b, ps t);
+  void schedule(scheduled_qp& q, ps t);
+  [[nodiscard]] std::uint32_t room_wanted(const scheduled_qp& q) const;
+  process serve(scheduled_qp& q, ps t);
+  task<std::uint32_t> fetch(scheduled_qp& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t);
+  void give_up(scheduled_qp& q);
+  void accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks);
+  void issue(scheduled_qp& q, ps t);
   void note_cache();
-  process change(queue_state& q, work_request& w, ps t);
+  process change(scheduled_qp& q, work_request& w, ps t);
   void on_complete(work_request& w, ps t);
-  void check_stopped(queue_state& q);
+  void check_stopped(scheduled_qp& q);
 
   // Pauses a queue and drains it (drain.cpp).
-  process pause(queue_state& q, control_request& c, ps t);
-  void go_on(queue_state& q, ps t);
-  [[nodiscard]] static bool is_begun(const queue_state& q);
-  void check_drained(queue_state& q, ps t);
-  process end_drain(queue_state& q, ps t);
-  void tell_drained(queue_state& q, ps t);
+  process pause(scheduled_qp& q, control_request& c, ps t);
+  void resume(scheduled_qp& q, ps t);
+  [[nodiscard]] static bool is_begun(const scheduled_qp& q);
+  void check_drained(scheduled_qp& q, ps t);
+  process end_drain(scheduled_qp& q, ps t);
+  void tell_drained(scheduled_qp& q, ps t);
 
   struct fetch_buffer {
     alignas(64) std::array<std::byte, std::size_t{HCA_WQE_BLOCK} * 64> bytes;
@@ -102,8 +102,8 @@ class send_queue : public unit {
   credits cache_;
   server scheduler_;
   server issuer_;
-  ring<queue_state*> ready_;
-  by_number<queue_state> queues_;
+  ring<scheduled_qp*> ready_;
+  record_table<scheduled_qp> queues_;
   pool<work_request> work_pool_;
   pool<fetch_buffer> buffers_;
   pool<dma_request> dma_pool_;

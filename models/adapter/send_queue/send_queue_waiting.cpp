@@ -5,7 +5,7 @@
 namespace hcasim {
 
 void send_queue::list_waiting(waiting_list& list) const {
-  queues_.each([&](const queue_state& q) {
+  queues_.each([&](const scheduled_qp& q) {
     if (asked_to_stop(q.state) || (q.fetched.empty() && q.ci == q.pi)) return;
     const std::string qp = std::string("QP ") + std::to_string(q.qpn);
     waiting_note n{.kind = "WQE", .text = qp, .since = q.moved, .at = spot(qp), .waits_for = {}};
@@ -14,9 +14,9 @@ void send_queue::list_waiting(waiting_list& list) const {
       n.waits_for = {qpc.target(), walker.target(), dma.target(), work.target() + " " + qp};
     } else {
       n.text = std::string(wqe_opcode_name(q.fetched.front()->control().opcode)) + ", " + n.text;
-      n.waits_for = {q.state.has(queue_mark::changing) ? windows.target() : work.target() + " " + qp};
+      n.waits_for = {q.state.has(scheduled_qp_mark::changing) ? windows.target() : work.target() + " " + qp};
     }
-    if (q.state.has(queue_mark::paused)) {
+    if (q.state.has(scheduled_qp_mark::paused)) {
       n.text += ", held back in SQD";
       n.waits_for = {};
     }

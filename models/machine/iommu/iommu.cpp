@@ -102,7 +102,7 @@ void iommu::hold(requester& r, tlm::tlm_generic_payload& p, bool is_message, ps 
   if (a.in_order) {
     pump(r, t);
   } else {
-    go_on(a, t);
+    resume_access(a, t);
   }
 }
 
@@ -167,18 +167,18 @@ void iommu::known(access& a, ps t) {
   a.known = true;
   a.ready = std::max(a.ready, t);
   if (a.in_order) return pump(*a.from, t);
-  go_on(a, t);
+  resume_access(a, t);
 }
 
 void iommu::pump(requester& r, ps t) {
   // A read at the front has no write before it.
   while (!r.order.empty() && !r.order.front().known && r.order.front().payload->is_read()) r.order.pop().in_order = false;
   if (r.order.empty() || !r.order.front().known || r.order.front().going) return;
-  go_on(r.order.front(), t);  // and stays first until it has gone
+  resume_access(r.order.front(), t);  // and stays first until it has gone
 }
 
 // Answers of held accesses come from the queue of events, never from inside the call that brought them.
-void iommu::go_on(access& a, ps t) {
+void iommu::resume_access(access& a, ps t) {
   a.going = true;
   a.ready = std::max({a.ready, t, now()});
   queue_.at(a.ready, {[](void* x) {

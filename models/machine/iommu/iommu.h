@@ -145,7 +145,7 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   void join_walk(access& a, ps t);
   void known(access& a, ps t);
   void pump(requester& r, ps t);
-  void go_on(access& a, ps t);
+  void resume_access(access& a, ps t);
   void answer(access& a);
   void record_fault(const access& a);
 

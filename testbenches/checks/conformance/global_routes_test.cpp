@@ -4,7 +4,7 @@
 
 #include "testbenches/checks/conformance/transports.h"
 #include "testbenches/kit/counters.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 
 namespace hcasim::kit {
 namespace {
@@ -186,9 +186,9 @@ CONFORMANCE(TC_H04) {
 constexpr std::uint16_t absent = 2;
 
 // A QP connected to an absent one of LID 2: every incoming packet is forged.
-void run_alone(bool global, const std::function<void(cpu&, node&, forger&, process_context&, ibv_qp*, region)>& body) {
+void run_alone(bool global, const std::function<void(cpu&, node&, packet_injector&, process_context&, ibv_qp*, region)>& body) {
   world w(world::two_nodes());
-  forger f(w.sys(), 0);
+  packet_injector f(w.sys(), 0);
   const ibv_global_route way = route_to(absent);
   qp_options o;
   if (global) o.global = &way;
@@ -204,7 +204,7 @@ void run_alone(bool global, const std::function<void(cpu&, node&, forger&, proce
 }
 
 // Whether a WRITE with this GRH, or without one, was executed.
-bool written(cpu& c, forger& f, process_context& p, ibv_qp* qp, const region& there, const global_route* grh) {
+bool written(cpu& c, packet_injector& f, process_context& p, ibv_qp* qp, const region& there, const global_route* grh) {
   p.fill(there.addr, 64, 7);
   const auto before = p.bytes(there.addr, 64);
   packet_header h = f.header(wire::write_only, qp->qp_num, 0x10, absent);
@@ -229,7 +229,7 @@ global_route from(std::uint16_t source, std::uint16_t dest) {
 
 // A GRH with a foreign source, for another port, or missing: the packet is dropped, and the QP goes on.
 TEST(conformance, TC_H05) {
-  run_alone(true, [](cpu& c, node& n, forger& f, process_context& p, ibv_qp* qp, const region& there) {
+  run_alone(true, [](cpu& c, node& n, packet_injector& f, process_context& p, ibv_qp* qp, const region& there) {
     const global_route others = from(3, 1);
     const global_route elsewhere = from(absent, 3);
     const global_route right = from(absent, 1);
@@ -245,7 +245,7 @@ TEST(conformance, TC_H05) {
 }
 
 TEST(conformance, TC_H05_on_a_local_route) {
-  run_alone(false, [](cpu& c, node& n, forger& f, process_context& p, ibv_qp* qp, const region& there) {
+  run_alone(false, [](cpu& c, node& n, packet_injector& f, process_context& p, ibv_qp* qp, const region& there) {
     const global_route right = from(absent, 1);
     EXPECT_FALSE(written(c, f, p, qp, there, &right)) << "the QP knows of no GRH";
     EXPECT_EQ(statistic_of(n.hca.responder, "wrong_route"), 1.0);

@@ -4,7 +4,7 @@
 
 #include "testbenches/checks/conformance/transports.h"
 #include "testbenches/kit/counters.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 
 namespace hcasim::kit {
 namespace {
@@ -178,7 +178,7 @@ TEST(conformance, TC_H09) {
 // Packets that pretend to be for a group: without a GRH, with a GID of a port, of RC, to one QP.
 TEST(conformance, TC_H10) {
   world w(world::two_nodes());
-  forger f(w.sys(), 0);
+  packet_injector f(w.sys(), 0);
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
     process_context p(c, n);
     const region m = p.allocate(4096);

@@ -1,7 +1,7 @@
 // Group TC-D: requests with old PSNs. An executed request is answered again, and no other [D2, O8d].
 #include "testbenches/checks/conformance/base.h"
 #include "testbenches/kit/counters.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 
 namespace hcasim::kit {
 namespace {
@@ -12,7 +12,7 @@ constexpr std::uint32_t read_bytes = 3 * mtu + 100;
 // QP a has executed a READ of four packets at QP b, with PSNs 0x10 to 0x13; a 64 B WRITE 0x14 followed. Later packets are
 // forged in the name of a.
 struct old_case : base_case {
-  old_case(cpu& thread, node& n, forger& f, const qp_options& o = {}) : base_case(thread, n, o), wire(f), on(n) {}
+  old_case(cpu& thread, node& n, packet_injector& f, const qp_options& o = {}) : base_case(thread, n, o), wire(f), on(n) {}
 
   void use() {
     EXPECT_EQ(read(there.addr + 8, there.mr->rkey, read_bytes).status, IBV_WC_SUCCESS);
@@ -50,16 +50,16 @@ struct old_case : base_case {
     EXPECT_EQ(write(there.addr, there.mr->rkey).status, IBV_WC_SUCCESS);
   }
 
-  forger& wire;
+  packet_injector& wire;
   node& on;
 };
 
-void run_forged(const std::function<void(cpu&, node&, forger&)>& body) {
+void run_forged(const std::function<void(cpu&, node&, packet_injector&)>& body) {
   EXPECT_EQ(kit::run_forged(world::one_node(), body), "");
 }
 
 TEST(conformance, TC_D01) {
-  run_forged([](cpu& c, node& n, forger& f) {
+  run_forged([](cpu& c, node& n, packet_injector& f) {
     old_case t(c, n, f, {.access = IBV_ACCESS_REMOTE_WRITE});
     t.settle();
     for (const std::uint32_t psn : {0x0fU, 0U, 0xffffffU, 0x800010U}) {
@@ -70,7 +70,7 @@ TEST(conformance, TC_D01) {
 }
 
 TEST(conformance, TC_D02) {
-  run_forged([](cpu& c, node& n, forger& f) {
+  run_forged([](cpu& c, node& n, packet_injector& f) {
     old_case t(c, n, f, {.read_depth = 0});
     EXPECT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
     t.settle();
@@ -85,7 +85,7 @@ TEST(conformance, TC_D02) {
 }
 
 TEST(conformance, TC_D03) {
-  run_forged([](cpu& c, node& n, forger& f) {
+  run_forged([](cpu& c, node& n, packet_injector& f) {
     old_case t(c, n, f);
     const region other = t.p.allocate(16384);
     t.use();
@@ -108,7 +108,7 @@ TEST(conformance, TC_D03) {
 }
 
 TEST(conformance, TC_D04) {
-  run_forged([](cpu& c, node& n, forger& f) {
+  run_forged([](cpu& c, node& n, packet_injector& f) {
     old_case t(c, n, f);
     t.use();
     for (std::uint32_t first = 0; first < 4; ++first) {
@@ -127,7 +127,7 @@ TEST(conformance, TC_D04) {
 }
 
 TEST(conformance, TC_D05) {
-  run_forged([](cpu& c, node& n, forger& f) {
+  run_forged([](cpu& c, node& n, packet_injector& f) {
     old_case t(c, n, f, {.read_depth = 4});
     t.use();
     for (int i = 0; i < 3; ++i) EXPECT_EQ(t.read(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
@@ -141,7 +141,7 @@ TEST(conformance, TC_D05) {
 }
 
 TEST(conformance, TC_D06) {
-  run_forged([](cpu& c, node& n, forger& f) {
+  run_forged([](cpu& c, node& n, packet_injector& f) {
     old_case t(c, n, f);
     const region lent = t.p.allocate(4096);
     const std::uint32_t key = lent.mr->rkey;
@@ -162,7 +162,7 @@ TEST(conformance, TC_D06) {
 }
 
 TEST(conformance, TC_D07) {
-  run_forged([](cpu& c, node& n, forger& f) {
+  run_forged([](cpu& c, node& n, packet_injector& f) {
     old_case t(c, n, f);
     t.use();
     ibv_qp_attr less{};
@@ -178,7 +178,7 @@ TEST(conformance, TC_D07) {
 }
 
 TEST(conformance, TC_D08) {
-  run_forged([](cpu& c, node& n, forger& f) {
+  run_forged([](cpu& c, node& n, packet_injector& f) {
     old_case t(c, n, f);
     t.p.store64(t.there.addr, 5);
     EXPECT_EQ(t.add(t.there.addr, t.there.mr->rkey, 3).status, IBV_WC_SUCCESS);
@@ -205,7 +205,7 @@ TEST(conformance, TC_D08) {
 }
 
 TEST(conformance, TC_D09) {
-  run_forged([](cpu& c, node& n, forger& f) {
+  run_forged([](cpu& c, node& n, packet_injector& f) {
     old_case t(c, n, f);
     ASSERT_EQ(post_receive(c, t.b, 7, {{t.there.addr, 64, t.there.mr->lkey}}), 0);
     EXPECT_EQ(t.send(64).status, IBV_WC_SUCCESS);
@@ -232,7 +232,7 @@ TEST(conformance, TC_D09) {
 // The requester's half: a NAK of the first response that is missing, of the READ and of its repetition.
 void refused_read(bool repeated) {
   world w(world::two_nodes());
-  forger f(w.sys(), 0);
+  packet_injector f(w.sys(), 0);
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
     process_context p(c, n);
     const qp_options o{.timeout = 8};

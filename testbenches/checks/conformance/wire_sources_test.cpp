@@ -1,7 +1,7 @@
 // Group TC-A: the source of a packet [D1].
 #include "testbenches/checks/conformance/transports.h"
 #include "testbenches/kit/counters.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 
 namespace hcasim::kit {
 namespace {
@@ -10,9 +10,10 @@ constexpr std::uint16_t peer = 2;
 constexpr std::uint16_t other = 3;
 
 // A QP connected to an absent one of LID 2: every incoming packet is forged.
-void run_alone(const qp_options& o, const std::function<void(cpu&, node&, forger&, process_context&, ibv_qp*, region)>& body) {
+void run_alone(const qp_options& o,
+               const std::function<void(cpu&, node&, packet_injector&, process_context&, ibv_qp*, region)>& body) {
   world w(world::two_nodes());
-  forger f(w.sys(), 0);
+  packet_injector f(w.sys(), 0);
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
     process_context p(c, n);
     ibv_qp* const qp = p.create_qp(o);
@@ -26,7 +27,7 @@ void run_alone(const qp_options& o, const std::function<void(cpu&, node&, forger
 }
 
 // Whether the next WRITE, as `make` changed it, was executed.
-bool written(cpu& c, forger& f, process_context& p, ibv_qp* qp, const region& there, std::uint8_t opcode,
+bool written(cpu& c, packet_injector& f, process_context& p, ibv_qp* qp, const region& there, std::uint8_t opcode,
              const std::function<void(packet_header&)>& change) {
   const auto before = p.bytes(there.addr, 64);
   packet_header h = f.header(opcode, qp->qp_num, 0x10, peer);
@@ -41,7 +42,7 @@ bool written(cpu& c, forger& f, process_context& p, ibv_qp* qp, const region& th
 }
 
 void hears_its_peer_only(const qp_options& o, std::uint8_t opcode) {
-  run_alone(o, [opcode](cpu& c, node& n, forger& f, process_context& p, ibv_qp* qp, const region& there) {
+  run_alone(o, [opcode](cpu& c, node& n, packet_injector& f, process_context& p, ibv_qp* qp, const region& there) {
     EXPECT_FALSE(written(c, f, p, qp, there, opcode, [](packet_header& h) { h.source_lid = other; }));
     EXPECT_EQ(statistic_of(n.hca.responder, "wrong_source"), 1.0);
     EXPECT_TRUE(f.answers().empty());
@@ -59,7 +60,7 @@ TEST(conformance, TC_A28_unreliable) {
 }
 
 TEST(conformance, TC_A29) {
-  run_alone({}, [](cpu& c, node& n, forger& f, process_context& p, ibv_qp* qp, const region& there) {
+  run_alone({}, [](cpu& c, node& n, packet_injector& f, process_context& p, ibv_qp* qp, const region& there) {
     for (const unsigned pkey : {0x8001U, 0xfffeU, 0x0000U, 0x7ffeU}) {
       EXPECT_FALSE(written(c, f, p, qp, there, wire::write_only,
                            [pkey](packet_header& h) { h.pkey = static_cast<std::uint16_t>(pkey); }));
@@ -72,7 +73,7 @@ TEST(conformance, TC_A29) {
 }
 
 TEST(conformance, TC_A30) {
-  run_alone({.timeout = 0}, [](cpu& c, node& n, forger& f, process_context& p, ibv_qp* qp, const region& there) {
+  run_alone({.timeout = 0}, [](cpu& c, node& n, packet_injector& f, process_context& p, ibv_qp* qp, const region& there) {
     ASSERT_EQ(post(c, qp, {.id = 1, .sges = {{there.addr, 64, there.mr->lkey}}, .remote = 0x1000, .rkey = 0x100}), 0);
     c.spend(20_us);
     c.sync();
@@ -97,7 +98,7 @@ TEST(conformance, TC_A30) {
 }
 
 TEST(conformance, TC_A31) {
-  run_alone(ud, [](cpu& c, node& n, forger& f, process_context& p, ibv_qp* qp, const region& there) {
+  run_alone(ud, [](cpu& c, node& n, packet_injector& f, process_context& p, ibv_qp* qp, const region& there) {
     ASSERT_EQ(post_receive(c, qp, 1, {{there.addr, 4096, there.mr->lkey}}), 0);
     c.sync();
     packet_header h = f.header(wire::ud | wire::send_only, qp->qp_num, 0x33, other);

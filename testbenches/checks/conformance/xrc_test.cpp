@@ -4,7 +4,7 @@
 #include "models/driver/objects/objects.h"
 #include "testbenches/checks/conformance/transports.h"
 #include "testbenches/kit/counters.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 
 namespace hcasim::kit {
 namespace {
@@ -225,7 +225,7 @@ CONFORMANCE(TC_H15) {
 // XRC packets at other QPs, others at a target, and packets of one message that name two SRQs.
 TEST(conformance, TC_H16) {
   world w(world::two_nodes());
-  forger f(w.sys(), 0);
+  packet_injector f(w.sys(), 0);
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
     process_context p(c, n);
     const ibv_xrcd_init_attr attr{0, true, false};
@@ -295,7 +295,7 @@ TEST(conformance, TC_H16) {
 // An SRQ ends in the middle of a message, and so does its CQ; others get their numbers. The rest of the message is not theirs.
 TEST(conformance, TC_H17) {
   world w(world::two_nodes());
-  forger f(w.sys(), 0);
+  packet_injector f(w.sys(), 0);
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) {
     process_context p(c, n);
     const ibv_xrcd_init_attr attr{0, true, false};

@@ -22,9 +22,9 @@ double resident_mib() {
 
 }  // namespace
 
-attacker::attacker(hcasim::system& s, std::vector<prey>& preys, std::uint64_t seed, hostile_outcome& out)
+attacker::attacker(hcasim::system& s, std::vector<target_qp>& target_qps, std::uint64_t seed, hostile_outcome& out)
     : system_(s),
-      preys_(preys),
+      target_qps_(target_qps),
       out_(out),
       random_(seed, "hostile"),
       wire_(s, 0),
@@ -85,27 +85,27 @@ packet* attacker::next() {
 }
 
 // Returns a random QP, mostly one that receives and answers.
-prey& attacker::some_prey() {
-  const std::size_t first = random_.below(preys_.size());
-  if (random_.chance(0.2)) return preys_[first];
-  for (std::size_t i = 0; i < preys_.size(); ++i) {
-    prey& q = preys_[(first + i) % preys_.size()];
+target_qp& attacker::some_target_qp() {
+  const std::size_t first = random_.below(target_qps_.size());
+  if (random_.chance(0.2)) return target_qps_[first];
+  for (std::size_t i = 0; i < target_qps_.size(); ++i) {
+    target_qp& q = target_qps_[(first + i) % target_qps_.size()];
     if (q.connected() && !q.broken && is_reliable(q.type)) return q;
   }
-  return preys_[first];
+  return target_qps_[first];
 }
 
 packet* attacker::attack_with(attack a) {
   switch (a) {
     case attack::in_place:
-      return &request(some_prey(), true);
+      return &request(some_target_qp(), true);
     case attack::out_of_place:
-      for (prey& q : preys_) {
+      for (target_qp& q : target_qps_) {
         if (q.nudges != 0) return --q.nudges, &repetition(q);
       }
-      return random_.chance(0.6) ? &variation(some_prey()) : &request(some_prey(), false);
+      return random_.chance(0.6) ? &variation(some_target_qp()) : &request(some_target_qp(), false);
     case attack::response:
-      return &response(some_prey());
+      return &response(some_target_qp());
     case attack::stray: {
       packet& p = anything();
       static constexpr std::uint32_t odd[] = {0, 1, 0x7fffff, 0xffffff};
@@ -133,7 +133,7 @@ packet* attacker::attack_with(attack a) {
 }
 
 packet& attacker::anything() {
-  prey& q = some_prey();
+  target_qp& q = some_target_qp();
   if (random_.chance(0.4)) return response(q);
   const auto before = std::tuple(q.expected, q.left, q.writing);  // the packet will arrive in another form
   packet& p = request(q, random_.chance(0.5));
@@ -195,7 +195,7 @@ void attacker::on_wire(const packet& p) {
 void attacker::on_answer(const packet& p) {
   const packet_header& h = p.header;
   if (h.dest_lid != lid || kind_bits(h.opcode) != wire::acknowledge) return;
-  for (prey& q : preys_) {
+  for (target_qp& q : target_qps_) {
     if (q.here != h.dest_qpn || q.here == 0) continue;
     const bool refused = h.syndrome != wire::ack_no_credits;
     q.expected = refused ? h.psn : psn_add(h.psn, 1);

@@ -18,28 +18,28 @@ unsigned needs_of(std::uint8_t opcode) {
 }  // namespace
 
 // Chooses a bait with these rights, if there is one.
-const bait& attacker::choose_bait(unsigned needs) {
-  const std::size_t first = random_.below(baits.size());
-  for (std::size_t i = 0; i < baits.size(); ++i) {
-    const bait& b = baits[(first + i) % baits.size()];
+const known_grant& attacker::choose_grant(unsigned needs) {
+  const std::size_t first = random_.below(known_grants.size());
+  for (std::size_t i = 0; i < known_grants.size(); ++i) {
+    const known_grant& b = known_grants[(first + i) % known_grants.size()];
     if (b.access != 0 && (needs & ~b.access) == 0) return b;
   }
-  return baits[first];
+  return known_grants[first];
 }
 
 // Returns a key, mostly one that may be invalidated.
 std::uint32_t attacker::key_to_invalidate() {
-  const std::size_t first = random_.below(baits.size());
-  if (random_.chance(0.3)) return baits[first].key;
-  for (std::size_t i = 0; i < baits.size(); ++i) {
-    const bait& b = baits[(first + i) % baits.size()];
+  const std::size_t first = random_.below(known_grants.size());
+  if (random_.chance(0.3)) return known_grants[first].key;
+  for (std::size_t i = 0; i < known_grants.size(); ++i) {
+    const known_grant& b = known_grants[(first + i) % known_grants.size()];
     if (b.may_go) return b.key;
   }
-  return baits[first].key;
+  return known_grants[first].key;
 }
 
 // Sets a key and a place inside the key's range.
-void attacker::aim(packet_header& h, const bait& b) {
+void attacker::aim(packet_header& h, const known_grant& b) {
   h.rkey = b.key;
   const std::uint64_t most = is_read(h) ? longest_read : 3 * mtu;
   h.dma_length = static_cast<std::uint32_t>(random_.below(std::min<std::uint64_t>(b.bytes, most) + 1));
@@ -51,7 +51,7 @@ void attacker::aim(packet_header& h, const bait& b) {
 }
 
 // Over an edge, anywhere, too long, by another key.
-void attacker::miss(packet_header& h, const bait& b) {
+void attacker::miss(packet_header& h, const known_grant& b) {
   if (random_.chance(0.3))
     h.rkey ^= random_.chance(0.3)   ? 1U
               : random_.chance(0.3) ? 1U + static_cast<std::uint32_t>(random_.below(255))
@@ -71,14 +71,14 @@ void attacker::miss(packet_header& h, const bait& b) {
 
 // Another key that reaches these bytes, if there is one.
 std::uint32_t attacker::other_key(const packet_header& h) {
-  for (const bait& b : baits) {
+  for (const known_grant& b : known_grants) {
     if (b.access != 0 && b.key != h.rkey && h.va >= b.va && h.va - b.va < b.bytes) return b.key;
   }
-  return choose_bait(IBV_ACCESS_REMOTE_READ).key;
+  return choose_grant(IBV_ACCESS_REMOTE_READ).key;
 }
 
 // The last READ that has been answered.
-packet& attacker::repetition(prey& q) {
+packet& attacker::repetition(target_qp& q) {
   for (auto a = q.came.rbegin(); a != q.came.rend(); ++a) {
     if (a->life == q.here && is_read(a->header) && q.shown.contains(a->header.psn))
       return wire_.make(a->header, 0, 0, a->route);
@@ -87,12 +87,12 @@ packet& attacker::repetition(prey& q) {
 }
 
 // Sends one of the last arrived READs and atomics, mostly already answered, unchanged or with one thing changed.
-packet& attacker::variation(prey& q) {
+packet& attacker::variation(target_qp& q) {
   constexpr std::size_t last = 8;
   const bool earlier = random_.chance(0.1);  // from an earlier life
   const bool answered = !earlier && random_.chance(0.7);
   const bool atomics = random_.chance(0.4);
-  std::vector<const prey::arrival*> fetches;
+  std::vector<const target_qp::arrival*> fetches;
   for (auto a = q.came.rbegin(); a != q.came.rend() && fetches.size() < last; ++a) {
     const packet_header& h = a->header;
     if (!is_read(h) && !h.shape().atomic) continue;
@@ -101,7 +101,7 @@ packet& attacker::variation(prey& q) {
     fetches.push_back(&*a);
   }
   if (fetches.empty()) return request(q, false);
-  const prey::arrival& one = *fetches[random_.below(fetches.size())];
+  const target_qp::arrival& one = *fetches[random_.below(fetches.size())];
   packet_header h = one.header;
   global_route way = one.route;
   h.source_lid = lid;
@@ -142,7 +142,7 @@ packet& attacker::variation(prey& q) {
   return wire_.make(h, 0, 0, way);
 }
 
-std::uint32_t attacker::any_psn(const prey& q) {
+std::uint32_t attacker::any_psn(const target_qp& q) {
   switch (random_.below(6)) {
     case 0:
       return psn_add(q.expected, wire::psn_mask);  // the last one
@@ -160,7 +160,7 @@ std::uint32_t attacker::any_psn(const prey& q) {
 }
 
 // `right`: as a peer may send it.
-std::uint8_t attacker::choose_opcode(const prey& q, bool right) {
+std::uint8_t attacker::choose_opcode(const target_qp& q, bool right) {
   static constexpr std::uint8_t opcodes[] = {
       wire::send_first,  wire::send_middle,  wire::send_last,    wire::send_last_imm,  wire::send_only,    wire::send_only_imm,
       wire::write_first, wire::write_middle, wire::write_last,   wire::write_last_imm, wire::write_only,   wire::write_only_imm,
@@ -182,7 +182,7 @@ std::uint8_t attacker::choose_opcode(const prey& q, bool right) {
   return wire::shape_of(op).known && (right || random_.chance(0.9)) ? op : any();
 }
 
-packet& attacker::request(prey& q, bool in_place) {
+packet& attacker::request(target_qp& q, bool in_place) {
   const bool right = in_place && random_.chance(0.8);
   const bool goes_on = in_place && q.left != 0 && (right || random_.chance(0.5));
   std::uint8_t op = choose_opcode(q, right);
@@ -194,7 +194,8 @@ packet& attacker::request(prey& q, bool in_place) {
     op =
         transport | (q.writing ? (last ? wire::write_last : wire::write_middle) : (last ? wire::send_last : wire::send_middle));
   }
-  const bait& b = right || random_.chance(0.6) ? choose_bait(needs_of(op)) : baits[random_.below(baits.size())];
+  const known_grant& b =
+      right || random_.chance(0.6) ? choose_grant(needs_of(op)) : known_grants[random_.below(known_grants.size())];
   const bool reaches = q.granted && (needs_of(op) & ~b.access) == 0 && b.bytes >= 8;
   if (right && !goes_on && needs_of(op) != 0 && !reaches) op = transport | wire::send_only;
   if (right && b.bytes <= mtu && wire::shape_of(op).reth && !wire::shape_of(op).last && wire::shape_of(op).payload)

@@ -6,7 +6,7 @@
 namespace hcasim::kit {
 
 // The next response for which the QP waits, correct or with one thing wrong.
-packet& attacker::due(prey& q) {
+packet& attacker::due(target_qp& q) {
   const packet_header to = q.due.front();
   const bool atomic = to.shape().atomic;
   const std::uint32_t count = psns_of(to, 10);
@@ -41,7 +41,7 @@ packet& attacker::due(prey& q) {
   return answer_to(q, h, payload);
 }
 
-packet& attacker::response(prey& q) {
+packet& attacker::response(target_qp& q) {
   if (!q.due.empty() && random_.chance(0.5)) return due(q);
   static constexpr std::uint8_t opcodes[] = {wire::acknowledge, wire::acknowledge, wire::acknowledge, wire::read_first,
                                              wire::read_middle, wire::read_last,   wire::read_only,   wire::atomic_acknowledge};

@@ -11,7 +11,7 @@ global_route attacker::way_to(const hca_gid& dest) {
 }
 
 // Sends a request; `right`: in the form that its QP accepts.
-packet& attacker::send_to(prey& q, packet_header h, bool right, std::uint32_t payload) {
+packet& attacker::send_to(target_qp& q, packet_header h, bool right, std::uint32_t payload) {
   global_route way = way_to(victim_);
   h.global = q.type == IBV_QPT_UD ? random_.chance(0.5) : q.global;
   // All packets of a message name the same SRQ; WRITEs, READs and atomics use the PD of the first SRQ.
@@ -25,12 +25,12 @@ packet& attacker::send_to(prey& q, packet_header h, bool right, std::uint32_t pa
     h.global = true;
     way.dest = group_gid(group);
   }
-  if (!right && h.shape().xrc && random_.chance(0.3)) h.srqn = preys_[random_.below(preys_.size())].srqns[0];
+  if (!right && h.shape().xrc && random_.chance(0.3)) h.srqn = target_qps_[random_.below(target_qps_.size())].srqns[0];
   if (!right && random_.chance(0.3)) lose_way(h, way);
   return wire_.make(h, payload, random_.next(), way);
 }
 
-packet& attacker::answer_to(const prey& q, packet_header h, std::uint32_t payload) {
+packet& attacker::answer_to(const target_qp& q, packet_header h, std::uint32_t payload) {
   global_route way = way_to(victim_);
   h.global = q.global;
   if (random_.chance(0.95)) h.opcode |= transport_of(q.type);

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "testbenches/checks/hostile/shadow.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 
 namespace {
 
@@ -205,7 +205,7 @@ class exchange {
   }
 
   world world_;
-  forger wire_;
+  packet_injector wire_;
   sc_core::sc_event begin_;
   std::span<const std::uint8_t> input_;
   std::array<std::uint32_t, 6> qps_{};

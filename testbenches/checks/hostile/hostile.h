@@ -43,7 +43,7 @@ struct hostile_outcome {
   std::uint64_t wrongly_shown = 0;  // bytes of `shown` without a grant
   std::uint64_t misused = 0;        // bytes moved or shown by a packet without the right of its QP or key
   double grown_mib = 0;             // the host's memory, in the last three quarters
-  std::vector<std::string> left_over;
+  std::vector<std::string> leak_check;
   random_outcome good;
 };
 

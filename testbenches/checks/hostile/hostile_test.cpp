@@ -6,9 +6,9 @@
 
 #include "testbenches/checks/hostile/hostile.h"
 #include "testbenches/checks/hostile/shadow.h"
-#include "testbenches/kit/forger.h"
-#include "testbenches/kit/left_over.h"
-#include "testbenches/kit/meagre.h"
+#include "testbenches/kit/leak_check.h"
+#include "testbenches/kit/minimal_config.h"
+#include "testbenches/kit/packet_injector.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::kit {
@@ -28,7 +28,7 @@ hostile_outcome attack_on(const system_config& config, std::uint64_t packets, st
   EXPECT_TRUE(r.good.ok);
   EXPECT_EQ(r.good.received, r.good.done[2]);
   std::ostringstream left;
-  for (const std::string& what : left_over(s)) left << what << '\n';
+  for (const std::string& what : leak_check(s)) left << what << '\n';
   EXPECT_EQ(left.str(), "");
   for (const std::uint64_t n : r.sent) EXPECT_GT(n, packets / 50);
   return r;
@@ -50,7 +50,7 @@ TEST_P(hostile_seeds, of_a_roomy_system) {
   attack_on(world::two_nodes(), 10'000, GetParam());
 }
 TEST_P(hostile_seeds, of_a_meagre_system) {
-  attack_on(meagre(world::two_nodes(), 0.005), 5'000, GetParam());
+  attack_on(minimal_config(world::two_nodes(), 0.005), 5'000, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(any, hostile_seeds, ::testing::Range<std::uint64_t>(100, 106));
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(any, hostile_seeds, ::testing::Range<std::uint64_t>(100
 // The judge itself: it finds every kind of violation.
 TEST(shadow, sees_what_no_grant_allowed) {
   EXPECT_EQ(run_forged(world::two_nodes(),
-                       [](cpu& c, node& n, forger&) {
+                       [](cpu& c, node& n, packet_injector&) {
                          process_context p(c, n);
                          shadow s(p, 4 * 4096);
                          s.check();
@@ -80,11 +80,11 @@ TEST(shadow, sees_what_no_grant_allowed) {
             "");
 }
 
-TEST(forger, finds_its_payload_again) {
+TEST(packet_injector, finds_its_payload_again) {
   std::vector<std::byte> page(4096, std::byte{0xe0});
-  EXPECT_EQ(forger::payload_in(page), 0U);
+  EXPECT_EQ(packet_injector::payload_in(page), 0U);
   for (std::size_t i = 0; i < 40; ++i) page[100 + i] = static_cast<std::byte>(0x80 | ((37 * i + 7) & 0x7f));
-  EXPECT_EQ(forger::payload_in(page), 40U);
+  EXPECT_EQ(packet_injector::payload_in(page), 40U);
 }
 
 }  // namespace

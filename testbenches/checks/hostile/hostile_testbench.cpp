@@ -1,5 +1,5 @@
 #include "testbenches/checks/hostile/hostile.h"
-#include "testbenches/kit/left_over.h"
+#include "testbenches/kit/leak_check.h"
 #include "testbenches/program/execution/testbench.h"
 
 namespace hcasim {
@@ -37,8 +37,8 @@ class hostile final : public testbench {
     context.check(r.good.problem.empty(), r.good.problem.c_str());
     context.check(r.ok, "the victim did not come to its end");
     context.check(r.good.ok && r.good.received == r.good.done[2], "the good traffic did not come to its end");
-    if (r.ok) r.left_over = kit::left_over(s);
-    for (const std::string& what : r.left_over) context.fail("left over: " + what);
+    if (r.ok) r.leak_check = kit::leak_check(s);
+    for (const std::string& what : r.leak_check) context.fail("left over: " + what);
     // The host's memory comes by 2 MiB, and the witness remembers so much of every QP. A byte that each packet leaves behind is
     // found in some millions.
     constexpr double step = 3;

@@ -15,7 +15,7 @@
 #include "models/driver/verbs/x_verbs.h"
 #include "models/system/faulty_units.h"
 #include "testbenches/checks/hostile/shadow.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 #include "testbenches/kit/windows.h"
 #include "tlm/base/random.h"
 
@@ -61,7 +61,7 @@ constexpr ps settle = 30_us;                  // until nothing is under way
 class race {
  public:
   // `lead`: of the first packet before the change, at most.
-  race(cpu& c, node& n, forger& f, change what, use how, air path, ps lead)
+  race(cpu& c, node& n, packet_injector& f, change what, use how, air path, ps lead)
       : what_(what),
         how_(how),
         path_(path),
@@ -357,7 +357,7 @@ class race {
   cpu& c_;
   node& n_;
   process_context p_;
-  forger& wire_;
+  packet_injector& wire_;
   shadow memory_;
   random_stream random_;
   qp_options options_;
@@ -399,7 +399,7 @@ void no_byte_after_the_change(change what, use how, air path, setting where) {
   int granted = 0;
   int refused = 0;
   EXPECT_EQ(run_forged(config_of(where, path),
-                       [&](cpu& c, node& n, forger& f) {
+                       [&](cpu& c, node& n, packet_injector& f) {
                          race r(c, n, f, what, how, path, lead);
                          // Losses twice: other packets are lost each time.
                          for (int sweep = path == air::lossy ? 2 : 1; sweep != 0; --sweep) {

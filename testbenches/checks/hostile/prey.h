@@ -48,7 +48,7 @@ struct shared_receives {
   std::deque<posted_receive> receives;
 };
 
-struct prey {
+struct target_qp {
   std::uint32_t qpn = 0;   // 0 = there is none
   std::uint32_t here = 0;  // its peer's, another one in each life; 0 = it has none
   ibv_qp_type type = IBV_QPT_RC;

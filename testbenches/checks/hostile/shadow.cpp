@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 
 namespace hcasim::kit {
 namespace {
@@ -91,7 +91,7 @@ void shadow::check() {
   std::vector<std::byte> page(grant_monitor::page_bytes);
   for (const std::uint64_t frame : monitor_.written_outside()) {
     p_.n.host.memory_bytes().read(frame * grant_monitor::page_bytes, page);
-    const std::uint64_t found = forger::payload_in(page);
+    const std::uint64_t found = packet_injector::payload_in(page);
     violations_ += found;
     if (found != 0) note("bytes of a hostile payload lie in a page of the driver or of another process");
   }

@@ -9,14 +9,14 @@ victim::victim(hcasim::system& s, const hostile_options& o, std::uint64_t seed, 
       p_(c, n),
       random_(seed, "victim"),
       memory_(p_, (o.qps + grounds + 2) * slot_bytes),
-      witness_(s, memory_, p_.memory),
-      attacker_(s, witness_.preys, seed, out) {}
+      protection_monitor_(s, memory_, p_.memory),
+      attacker_(s, protection_monitor_.target_qps, seed, out) {}
 
 void victim::run() {
   set_up();
   o_.parts.begin(c_);
   attacker_.start(o_.packets, o_.apart);
-  while (good() && !attacker_.done() && memory_.violations() + witness_.seen() == 0) step();
+  while (good() && !attacker_.done() && memory_.violations() + protection_monitor_.seen() == 0) step();
   attacker_.stop();
   o_.parts.end(c_);
   while (good() && !out_.good.ok && out_.good.problem.empty()) {
@@ -27,11 +27,11 @@ void victim::run() {
   memory_.check();
   out_.outside = memory_.violations();
   out_.moved = memory_.bytes_moved();
-  out_.shown = witness_.bytes_shown();
-  out_.wrongly_shown = witness_.wrongly_shown();
-  out_.misused = witness_.misused();
+  out_.shown = protection_monitor_.bytes_shown();
+  out_.wrongly_shown = protection_monitor_.wrongly_shown();
+  out_.misused = protection_monitor_.misused();
   need(out_.outside == 0, memory_.violation().c_str());
-  need(out_.wrongly_shown + out_.misused == 0, witness_.violation().c_str());
+  need(out_.wrongly_shown + out_.misused == 0, protection_monitor_.violation().c_str());
   out_.ok = good();
 }
 
@@ -47,24 +47,24 @@ void victim::set_up() {
   binds_ = made(ibv_create_cq(c_, p_.context, 64, nullptr, nullptr, 0));
   control_ = p_.create_qp({.privileged = true}, nullptr, binds_);
   need(p_.connect(control_, p_.address_of(control_)) == 0, "the victim cannot be set up");
-  lairs_.resize(o_.qps);
-  witness_.preys.resize(o_.qps);
-  for (std::size_t i = 0; i < lairs_.size(); ++i) {
-    lair& l = lairs_[i];
+  victim_qps_.resize(o_.qps);
+  protection_monitor_.target_qps.resize(o_.qps);
+  for (std::size_t i = 0; i < victim_qps_.size(); ++i) {
+    victim_qp& l = victim_qps_[i];
     l.pd = i % 4 == 3 ? other_pd_ : p_.pd;
     const std::uint64_t at = memory_.begin() + i * slot_bytes;
     l.inbox = part(at + 256, inbox_bytes, IBV_ACCESS_LOCAL_WRITE, shadow::anything, l.pd);
     l.receive = part(at + page + 100, receives * receive_bytes, IBV_ACCESS_LOCAL_WRITE, shadow::anything, l.pd);
     l.outbox = part(at + 2 * page + 33, inbox_bytes, 0, shadow::read, l.pd);
-    witness_.preys[i].inbox = l.inbox;
-    attacker_.baits.push_back({l.inbox.mr->rkey, l.inbox.addr, l.inbox.length});  // no right of a peer's
+    protection_monitor_.target_qps[i].inbox = l.inbox;
+    attacker_.known_grants.push_back({l.inbox.mr->rkey, l.inbox.addr, l.inbox.length});  // no right of a peer's
   }
   grounds_.resize(grounds);
   for (std::size_t i = 0; i < grounds_.size(); ++i) {
     ground& g = grounds_[i];
     g.begin = memory_.begin() + (o_.qps + i) * slot_bytes;
-    attacker_.baits.push_back({1, g.begin, slot_bytes});
-    attacker_.baits.push_back({1, g.begin, slot_bytes});
+    attacker_.known_grants.push_back({1, g.begin, slot_bytes});
+    attacker_.known_grants.push_back({1, g.begin, slot_bytes});
     if (i < regions) continue;
     if (i >= regions + windows) {
       g.way = kind::fast_region;
@@ -90,14 +90,14 @@ void victim::set_up() {
     make_srq(e);
   }
   const std::uint64_t tied = memory_.begin() + (o_.qps + grounds) * slot_bytes;
-  for (int k = 0; k < 4; ++k) attacker_.baits.push_back({1, tied, slot_bytes});
+  for (int k = 0; k < 4; ++k) attacker_.known_grants.push_back({1, tied, slot_bytes});
   tied_region_ = made(ibv_reg_mr(c_, p_.pd, tied, slot_bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND));
   c_.sync();
 }
 
 void victim::step() {
   if (random_.chance(0.6)) {
-    step_qp(some_lair());
+    step_qp(some_victim_qp());
   } else if (random_.chance(0.1)) {
     change_ties();
   } else if (random_.chance(0.15)) {
@@ -129,16 +129,16 @@ void victim::drain() {
   ibv_wc wc{};
   while (ibv_poll_cq(c_, cq_, 1, &wc) == 1) {
     ++out_.completions;
-    for (prey& q : witness_.preys) {
+    for (target_qp& q : protection_monitor_.target_qps) {
       std::erase_if(q.receives, [&](const posted_receive& r) { return r.id == wc.wr_id; });
       q.broken |= q.qpn == wc.qp_num && wc.status != IBV_WC_SUCCESS;
     }
-    for (shared_receives& s : witness_.srqs) {
+    for (shared_receives& s : protection_monitor_.srqs) {
       std::erase_if(s.receives, [&](const posted_receive& r) { return r.id == wc.wr_id; });
     }
     if ((wc.wc_flags & IBV_WC_WITH_INV) != 0) {
       need(!tied_window_ || wc.invalidated_rkey != tied_window_->rkey, "a peer has invalidated a window of another QP");
-      witness_.invalidated(wc.qp_num, wc.invalidated_rkey);
+      protection_monitor_.invalidated(wc.qp_num, wc.invalidated_rkey);
     }
   }
   c_.sync();
@@ -147,9 +147,9 @@ void victim::drain() {
 void victim::clean_up() {
   c_.spend(2_ms);
   c_.sync();
-  for (std::size_t i = 0; i < lairs_.size(); ++i) {
-    if (lairs_[i].qp) leave(i, true);
-    if (lairs_[i].ah) ibv_destroy_ah(c_, lairs_[i].ah);
+  for (std::size_t i = 0; i < victim_qps_.size(); ++i) {
+    if (victim_qps_[i].qp) leave(i, true);
+    if (victim_qps_[i].ah) ibv_destroy_ah(c_, victim_qps_[i].ah);
   }
   for (shared_end& e : ends_) {
     if (e.srq) destroy_srq(e);

@@ -31,7 +31,7 @@ class victim {
   static constexpr std::uint32_t grounds = regions + windows + fast_regions;
 
   // A QP and the memory that its requests and receives use.
-  struct lair {
+  struct victim_qp {
     ibv_qp* qp = nullptr;
     qp_options options;
     ibv_pd* pd = nullptr;
@@ -66,24 +66,24 @@ class victim {
   region part(std::uint64_t va, std::uint64_t bytes, int access, std::uint8_t rights, ibv_pd* pd);
   void set_up();
   void step();
-  std::size_t some_lair();
+  std::size_t some_victim_qp();
   void step_qp(std::size_t i);
   void make_qp(std::size_t i);
   ibv_qp* target(std::size_t domain);
   void connect(std::size_t i);
   void leave(std::size_t i, bool for_ever);
-  void modify(lair& l);
-  void change_access(lair& l);
+  void modify(victim_qp& l);
+  void change_access(victim_qp& l);
   // Returns the rights of the lair's QP: without room for READs and atomics it has no rights for them.
-  [[nodiscard]] static unsigned effective(const lair& l) {
+  [[nodiscard]] static unsigned effective(const victim_qp& l) {
     constexpr unsigned fetches = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     return l.options.access & ~(l.options.read_depth == 0 ? fetches : 0U);
   }
-  void post_sends(lair& l);
-  void post_receives(lair& l);
+  void post_sends(victim_qp& l);
+  void post_receives(victim_qp& l);
   template <class Queue>
   void post_receives(Queue* queue, const region& at, std::deque<posted_receive>& posted);
-  void change_membership(lair& l, std::size_t group);
+  void change_membership(victim_qp& l, std::size_t group);
   void make_srq(shared_end& e);
   void destroy_srq(shared_end& e);
   void change(ground& g);
@@ -95,7 +95,7 @@ class victim {
   void choose(ground& g);
   void hand_over(ground& g);
   void set_bait(const ground& g, std::uint32_t key, ps order);
-  void show_bait(std::size_t place, const bait& b);
+  void show_bait(std::size_t place, const known_grant& b);
   void drain();
   void clean_up();
 
@@ -105,13 +105,13 @@ class victim {
   process_context p_;
   random_stream random_;
   shadow memory_;
-  witness witness_;
+  protection_monitor protection_monitor_;
   attacker attacker_;
   ibv_pd* other_pd_ = nullptr;
   ibv_cq* cq_ = nullptr;
   ibv_cq* binds_ = nullptr;
   ibv_qp* control_ = nullptr;
-  std::vector<lair> lairs_;
+  std::vector<victim_qp> victim_qps_;
   std::vector<ground> grounds_;
   std::array<ibv_xrcd*, 2> domains_{};
   std::array<shared_end, 4> ends_{};

@@ -20,22 +20,22 @@ void victim::choose(ground& g) {
 }
 
 void victim::set_bait(const ground& g, std::uint32_t key, ps order) {
-  witness_.keys.give({key, g.access, g.va, g.bytes, g.way == kind::fast_region}, order, now());
+  protection_monitor_.keys.give({key, g.access, g.va, g.bytes, g.way == kind::fast_region}, order, now());
   show_bait(o_.qps + 2 * static_cast<std::size_t>(&g - grounds_.data()),
             {key, g.va, g.bytes, g.access & qp_rights, g.way == kind::fast_region});
 }
 
 // The old key stays known beside the new one.
-void victim::show_bait(std::size_t place, const bait& b) {
-  attacker_.baits[place + 1] = attacker_.baits[place];
-  attacker_.baits[place + 1].access = 0;
-  attacker_.baits[place] = b;
+void victim::show_bait(std::size_t place, const known_grant& b) {
+  attacker_.known_grants[place + 1] = attacker_.known_grants[place];
+  attacker_.known_grants[place + 1].access = 0;
+  attacker_.known_grants[place] = b;
 }
 
 void victim::take(ground& g) {
   if (g.bytes != 0) memory_.revoke(g.va, g.bytes);
   g.bytes = 0;
-  attacker_.baits[o_.qps + 2 * static_cast<std::size_t>(&g - grounds_.data())].access = 0;
+  attacker_.known_grants[o_.qps + 2 * static_cast<std::size_t>(&g - grounds_.data())].access = 0;
 }
 
 void victim::change(ground& g) {
@@ -58,7 +58,7 @@ void victim::change(ground& g) {
          "a region could not be re-registered");
     c_.sync();
     const std::uint64_t bytes = g.bytes;
-    witness_.keys.take(old, now());
+    protection_monitor_.keys.take(old, now());
     take(g);
     g.access = access;
     g.bytes = bytes;
@@ -68,7 +68,7 @@ void victim::change(ground& g) {
     const std::uint32_t old = g.mr->rkey;
     need(ibv_dereg_mr(c_, g.mr) == 0, "a region could not be deregistered");
     c_.sync();
-    witness_.keys.take(old, now());
+    protection_monitor_.keys.take(old, now());
     g.mr = nullptr;
     take(g);
   }
@@ -83,7 +83,7 @@ void victim::hand_over(ground& g) {
   const std::uint32_t old = g.mr->rkey;
   need(ibv_dereg_mr(c_, g.mr) == 0, "a region could not be deregistered");
   c_.sync();
-  witness_.keys.take(old, now());
+  protection_monitor_.keys.take(old, now());
   g.mr = next;
   set_bait(g, next->rkey, order);
 }
@@ -107,7 +107,7 @@ void victim::change_window(ground& g) {
   const std::uint32_t old = g.mw->rkey;
   need(bind_type_1(c_, control_, g.mw, what).status == IBV_WC_SUCCESS, "a window could not be bound");
   c_.sync();
-  witness_.keys.take(old, now());
+  protection_monitor_.keys.take(old, now());
   take(g);
   g = fresh;
   if (g.bytes != 0) set_bait(g, g.mw->rkey, order);
@@ -121,7 +121,7 @@ void victim::change_fast_region(ground& g) {
     const std::uint32_t old = g.mr->rkey;
     need(local_inv(c_, control_, old).status == IBV_WC_SUCCESS, "a region could not be invalidated");
     c_.sync();
-    witness_.keys.take(old, now());
+    protection_monitor_.keys.take(old, now());
     take(g);
     if (!comes_back) return;
     g = before;

@@ -14,18 +14,18 @@ constexpr ibv_gid gid_of(const hca_gid& g) {
 }  // namespace
 
 // Returns a random lair, mostly a useless one (not connected, or broken).
-std::size_t victim::some_lair() {
-  const std::size_t first = random_.below(lairs_.size());
+std::size_t victim::some_victim_qp() {
+  const std::size_t first = random_.below(victim_qps_.size());
   if (random_.chance(0.5)) return first;
-  for (std::size_t n = 0; n < lairs_.size(); ++n) {
-    const std::size_t i = (first + n) % lairs_.size();
-    if (!lairs_[i].connected || witness_.preys[i].broken) return i;
+  for (std::size_t n = 0; n < victim_qps_.size(); ++n) {
+    const std::size_t i = (first + n) % victim_qps_.size();
+    if (!victim_qps_[i].connected || protection_monitor_.target_qps[i].broken) return i;
   }
   return first;
 }
 
 void victim::step_qp(std::size_t i) {
-  lair& l = lairs_[i];
+  victim_qp& l = victim_qps_[i];
   if (!l.qp) return make_qp(i);
   if (!l.connected) return random_.chance(0.1) ? leave(i, true) : connect(i);
   const ibv_qp_state state = p_.state(l.qp);
@@ -44,7 +44,7 @@ void victim::step_qp(std::size_t i) {
 }
 
 void victim::make_qp(std::size_t i) {
-  lair& l = lairs_[i];
+  victim_qp& l = victim_qps_[i];
   const std::uint64_t x = random_.below(20);
   static constexpr ibv_qp_type others[] = {IBV_QPT_UC,       IBV_QPT_UC,       IBV_QPT_UD,       IBV_QPT_UD,
                                            IBV_QPT_XRC_RECV, IBV_QPT_XRC_RECV, IBV_QPT_XRC_RECV, IBV_QPT_XRC_SEND};
@@ -62,7 +62,7 @@ void victim::make_qp(std::size_t i) {
   if (!l.qp) return;
   ++out_.lives;
   c_.sync();
-  prey& q = witness_.preys[i];
+  target_qp& q = protection_monitor_.target_qps[i];
   q.type = l.options.type;
   q.granted = l.pd == p_.pd;
   q.global = l.options.global && l.options.type != IBV_QPT_UD;
@@ -72,9 +72,9 @@ void victim::make_qp(std::size_t i) {
 
 // The hostile peer is told first: its packets come before, between and behind the changes of state.
 void victim::connect(std::size_t i) {
-  lair& l = lairs_[i];
+  victim_qp& l = victim_qps_[i];
   c_.sync();
-  prey& q = witness_.preys[i];
+  target_qp& q = protection_monitor_.target_qps[i];
   q.begin(l.qp->qp_num, peers_++, static_cast<std::uint32_t>(random_.next()) & wire::psn_mask);
   l.options.psn = static_cast<std::uint32_t>(random_.next()) & wire::psn_mask;
   l.options.access = qp_rights & static_cast<unsigned>(random_.chance(0.6) ? ~0ULL : random_.next());
@@ -86,7 +86,7 @@ void victim::connect(std::size_t i) {
 }
 
 void victim::leave(std::size_t i, bool for_ever) {
-  lair& l = lairs_[i];
+  victim_qp& l = victim_qps_[i];
   if (for_ever) {
     for (std::size_t g = 0; g < groups; ++g) {
       if (l.member[g]) change_membership(l, g);
@@ -98,14 +98,14 @@ void victim::leave(std::size_t i, bool for_ever) {
   }
   l.connected = false;
   c_.sync();
-  prey& q = witness_.preys[i];
+  target_qp& q = protection_monitor_.target_qps[i];
   q.end_terms(0, now());
   q.receives.clear();
   if (for_ever) q.here = 0;  // the peer goes on sending to the number
 }
 
 // A change may fail: its success depends on the hostile peer's effect on the QP.
-void victim::modify(lair& l) {
+void victim::modify(victim_qp& l) {
   ibv_qp_attr a{};
   int what = IBV_QP_STATE;
   switch (random_.below(8)) {
@@ -127,9 +127,9 @@ void victim::modify(lair& l) {
 }
 
 // Until the change is complete the old rights hold beside the new ones.
-void victim::change_access(lair& l) {
+void victim::change_access(victim_qp& l) {
   if (l.options.type == IBV_QPT_UD || l.options.type == IBV_QPT_XRC_SEND) return;
-  prey& q = witness_.preys[static_cast<std::size_t>(&l - lairs_.data())];
+  target_qp& q = protection_monitor_.target_qps[static_cast<std::size_t>(&l - victim_qps_.data())];
   const unsigned before = l.options.access;
   ibv_qp_attr a{};
   a.qp_access_flags = l.options.access = qp_rights & static_cast<unsigned>(random_.next());
@@ -146,7 +146,7 @@ void victim::change_access(lair& l) {
   }
 }
 
-void victim::post_sends(lair& l) {
+void victim::post_sends(victim_qp& l) {
   static constexpr ibv_wr_opcode reliable[] = {
       IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_READ,          IBV_WR_RDMA_READ,          IBV_WR_SEND,
       IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_RDMA_WRITE_WITH_IMM};
@@ -174,7 +174,7 @@ void victim::post_sends(lair& l) {
       ibv_ah_attr to{attacker::lid, 0, 1};
       if (!l.ah) l.ah = ibv_create_ah(c_, l.pd, &to);
       r.ah = l.ah;
-      r.qpn = witness_.preys[static_cast<std::size_t>(&l - lairs_.data())].here;
+      r.qpn = protection_monitor_.target_qps[static_cast<std::size_t>(&l - victim_qps_.data())].here;
     }
     if (post(c_, l.qp, r) != 0) return;  // the queue is full, or the QP not in RTS
   }
@@ -194,14 +194,14 @@ void victim::post_receives(Queue* queue, const region& at, std::deque<posted_rec
 }
 
 // An XRC target has no receives of its own; the SRQs of its domain get some.
-void victim::post_receives(lair& l) {
-  const auto i = static_cast<std::size_t>(&l - lairs_.data());
-  if (l.options.type != IBV_QPT_XRC_RECV) return post_receives(l.qp, l.receive, witness_.preys[i].receives);
+void victim::post_receives(victim_qp& l) {
+  const auto i = static_cast<std::size_t>(&l - victim_qps_.data());
+  if (l.options.type != IBV_QPT_XRC_RECV) return post_receives(l.qp, l.receive, protection_monitor_.target_qps[i].receives);
   for (const shared_end& e : ends_) {
     if (e.domain != i % domains_.size() || !e.srq) continue;
     std::uint32_t number = 0;
     ibv_get_srq_num(e.srq, &number);
-    for (shared_receives& s : witness_.srqs) {
+    for (shared_receives& s : protection_monitor_.srqs) {
       if (s.number == number && s.until == never) post_receives(e.srq, e.receive[e.granted], s.receives);
     }
   }
@@ -215,8 +215,8 @@ ibv_qp* victim::target(std::size_t domain) {
 }
 
 // Packets may come until the QP has left the group, and from the order to join on.
-void victim::change_membership(lair& l, std::size_t group) {
-  prey& q = witness_.preys[static_cast<std::size_t>(&l - lairs_.data())];
+void victim::change_membership(victim_qp& l, std::size_t group) {
+  target_qp& q = protection_monitor_.target_qps[static_cast<std::size_t>(&l - victim_qps_.data())];
   const ibv_gid gid = gid_of(group_gid(group));
   const bool joins = !l.member[group];
   c_.sync();
@@ -231,7 +231,7 @@ void victim::change_membership(lair& l, std::size_t group) {
 // A peer can guess its number before it is told.
 void victim::make_srq(shared_end& e) {
   constexpr std::size_t kept = 32;
-  std::deque<shared_receives>& all = witness_.srqs;
+  std::deque<shared_receives>& all = protection_monitor_.srqs;
   c_.sync();
   if (all.size() == kept) {
     all.erase(std::find_if(all.begin(), all.end(), [](const shared_receives& s) { return s.until != never; }));
@@ -247,8 +247,8 @@ void victim::make_srq(shared_end& e) {
   e.srq = ibv_create_srq_ex(c_, p_.context, &init);
   c_.sync();
   need(e.srq && ibv_get_srq_num(e.srq, &all.back().number) == 0, "an SRQ could not be made");
-  for (std::size_t i = e.domain; i < lairs_.size(); i += domains_.size()) {
-    witness_.preys[i].srqns[e.granted ? 0 : 1] = all.back().number;
+  for (std::size_t i = e.domain; i < victim_qps_.size(); i += domains_.size()) {
+    protection_monitor_.target_qps[i].srqns[e.granted ? 0 : 1] = all.back().number;
   }
 }
 
@@ -257,7 +257,7 @@ void victim::destroy_srq(shared_end& e) {
   ibv_get_srq_num(e.srq, &number);
   need(ibv_destroy_srq(c_, std::exchange(e.srq, nullptr)) == 0, "an SRQ could not be destroyed");
   c_.sync();
-  for (shared_receives& s : witness_.srqs) {
+  for (shared_receives& s : protection_monitor_.srqs) {
     if (s.number == number) s.until = std::min(s.until, now());
   }
 }

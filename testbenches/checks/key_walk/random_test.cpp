@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "testbenches/checks/key_walk/key_walk.h"
-#include "testbenches/kit/meagre.h"
+#include "testbenches/kit/minimal_config.h"
 
 namespace rc {
 template <>
@@ -134,7 +134,7 @@ TEST(KeyWalk, AFailingScriptShrinks) {
 }
 
 system_config tiny(double loss) {
-  return kit::meagre(walk_config(), loss);
+  return kit::minimal_config(walk_config(), loss);
 }
 
 TEST(KeyWalk, OneOrderAfterTheOther) {

@@ -5,7 +5,7 @@
 #include "models/adapter/responder/arrival_rules.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::kit {
@@ -54,7 +54,7 @@ std::vector<std::uint8_t> request_opcodes() {
 
 class bench {
  public:
-  bench(cpu& thread, node& on, forger& f, const setting& s)
+  bench(cpu& thread, node& on, packet_injector& f, const setting& s)
       : p_(thread, on), c_(thread), n_(on), wire_(f), setting_(s), there_(p_.allocate(65536)), receives_(p_.allocate(65536)) {
     options_.type = s.type;
     options_.psn = 0x777;
@@ -328,7 +328,7 @@ class bench {
   process_context p_;
   cpu& c_;
   node& n_;
-  forger& wire_;
+  packet_injector& wire_;
   const setting setting_;
   qp_options options_;
   region there_;
@@ -362,7 +362,7 @@ std::vector<std::uint8_t> messages_of(const setting& s) {
 
 void check_all(const setting& s, unsigned answers) {
   EXPECT_EQ(run_forged(world::two_nodes(),
-                       [&](cpu& c, node& n, forger& f) {
+                       [&](cpu& c, node& n, packet_injector& f) {
                          bench b(c, n, f, s);
                          if (!s.hears()) b.stay_deaf();
                          for (const bool from_peer : {true, false}) {

@@ -5,7 +5,7 @@
 #include "models/adapter/requester/response_rules.h"
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::kit {
@@ -30,7 +30,7 @@ constexpr wanted places[] = {{response_place::behind, psn0 - 1},
                              {response_place::unsent, not_sent},
                              {response_place::unsent, psn0 + 0x1000}};
 
-packet_header response(const forger& f, std::uint32_t qpn, response_class what, std::uint32_t psn) {
+packet_header response(const packet_injector& f, std::uint32_t qpn, response_class what, std::uint32_t psn) {
   packet_header h =
       f.header(what == response_class::data ? wire::read_first : wire::acknowledge, qpn, psn, lone_requester::peer_lid);
   h.syndrome = what == response_class::rnr_nak        ? wire::rnr_nak | 1
@@ -43,7 +43,7 @@ constexpr response_class kinds[] = {response_class::acknowledge, response_class:
                                     response_class::fatal_nak, response_class::data};
 
 struct requests : lone_requester {
-  requests(cpu& thread, node& on, forger& f) : lone_requester(thread, on, f, psn0, true) {}
+  requests(cpu& thread, node& on, packet_injector& f) : lone_requester(thread, on, f, psn0, true) {}
   void ask_all() {
     connect();
     completions();
@@ -105,7 +105,7 @@ void check(requests& r, response_class what, const wanted& w, bool from_peer) {
 
 void run_requests(const std::function<void(requests&)>& body) {
   EXPECT_EQ(run_forged(world::two_nodes(),
-                       [&](cpu& c, node& n, forger& f) {
+                       [&](cpu& c, node& n, packet_injector& f) {
                          requests r(c, n, f);
                          body(r);
                        }),

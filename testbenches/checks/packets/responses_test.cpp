@@ -3,7 +3,7 @@
 
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::kit {
@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t begin_psn = 0xfffff0;  // they wrap
 
 struct asking : lone_requester {
-  asking(cpu& thread, node& on, forger& f) : lone_requester(thread, on, f, begin_psn) { connect(); }
+  asking(cpu& thread, node& on, packet_injector& f) : lone_requester(thread, on, f, begin_psn) { connect(); }
   std::vector<packet_header> requested(ibv_wr_opcode opcode, std::uint32_t bytes) {
     EXPECT_EQ(ask(opcode, bytes), 0);
     return later();
@@ -36,7 +36,7 @@ struct asking : lone_requester {
 
 void run_asking(const std::function<void(asking&)>& body) {
   EXPECT_EQ(run_forged(world::two_nodes(),
-                       [&](cpu& c, node& n, forger& f) {
+                       [&](cpu& c, node& n, packet_injector& f) {
                          asking a(c, n, f);
                          body(a);
                        }),

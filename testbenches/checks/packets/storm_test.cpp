@@ -3,7 +3,7 @@
 
 #include "testbenches/kit/counters.h"
 #include "testbenches/kit/endpoint.h"
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 #include "testbenches/kit/world.h"
 #include "tlm/base/random.h"
 
@@ -19,7 +19,7 @@ system_config few_qps() {
   return c;
 }
 
-packet_header anything(const forger& f, random_stream& random) {
+packet_header anything(const packet_injector& f, random_stream& random) {
   static constexpr std::uint8_t opcodes[] = {
       wire::send_only,  wire::send_first,           wire::send_middle,           wire::write_only,          wire::write_first,
       wire::write_last, wire::read_request,         wire::compare_swap,          wire::fetch_add,           wire::acknowledge,
@@ -51,11 +51,11 @@ void expect_context(process_context& p, ibv_qp* qp, ibv_qp_state state, const qp
 
 void lives_in_a_storm(std::uint64_t seed, ps apart) {
   EXPECT_EQ(run_forged(few_qps(),
-                       [&](cpu& c, node& n, forger& f) {
+                       [&](cpu& c, node& n, packet_injector& f) {
                          random_stream random(seed, "storm");
                          process_context p(c, n);
                          const struct calm {  // however it ends
-                           forger& raging;
+                           packet_injector& raging;
                            ~calm() { raging.stop(); }
                          } after{f};
                          for (int life = 0; life < 12 && !::testing::Test::HasFailure(); ++life) {

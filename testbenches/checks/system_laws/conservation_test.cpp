@@ -17,7 +17,7 @@ class conservation : public ::testing::TestWithParam<workload> {
 TEST_P(conservation, nothing_is_left_over) {
   for (const outcome& o : runs(GetParam())) {
     ASSERT_TRUE(o.ran()) << o.problem << o.refused;
-    for (const std::string& what : o.left_over) ADD_FAILURE() << "nothing_is_left_over, " << GetParam().name << ": " << what;
+    for (const std::string& what : o.leak_check) ADD_FAILURE() << "nothing_is_left_over, " << GetParam().name << ": " << what;
   }
 }
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "testbenches/checks/system_laws/balance.h"
-#include "testbenches/kit/left_over.h"
+#include "testbenches/kit/leak_check.h"
 #include "testbenches/program/command_line/system_platform.h"
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/execution/prepare.h"
@@ -73,7 +73,7 @@ void simulate(const experiment& e, const setup& with, const knob_tree& tree, out
     o.middle = to_seconds(middle.time);
     for (const resource_use& u : resources_of(tree, m, middle)) o.busy[u.unit + "." + u.name] = u.utilisation;
   }
-  o.left_over = kit::left_over(*s);
+  o.leak_check = kit::leak_check(*s);
   o.unbalanced = unbalanced(*s, with.traffic);
   o.unlike_little = unlike_little(m);
   o.bytes = r.bytes;
@@ -91,7 +91,7 @@ nlohmann::json to_json(const outcome& o) {
   return {{"refused", o.refused},
           {"problem", o.problem},
           {"rate", o.rate},
-          {"left_over", o.left_over},
+          {"left_over", o.leak_check},
           {"busy", o.busy},
           {"counts", o.counts},
           {"middle", o.middle},
@@ -107,7 +107,7 @@ outcome from_json(const nlohmann::json& j) {
   o.refused = j["refused"];
   o.problem = j["problem"];
   o.rate = j["rate"];
-  o.left_over = j["left_over"].get<std::vector<std::string>>();
+  o.leak_check = j["left_over"].get<std::vector<std::string>>();
   o.busy = j["busy"].get<std::map<std::string, double>>();
   o.counts = j["counts"].get<std::map<std::string, double>>();
   o.middle = j["middle"];

@@ -40,10 +40,10 @@ struct experiment {
 };
 
 struct outcome {
-  std::string refused;                 // the program's refusal of the settings; empty = accepted
-  std::string problem;                 // failure of the run
-  double rate = 0;                     // messages per second in the middle part
-  std::vector<std::string> left_over;  // balance.h
+  std::string refused;                  // the program's refusal of the settings; empty = accepted
+  std::string problem;                  // failure of the run
+  double rate = 0;                      // messages per second in the middle part
+  std::vector<std::string> leak_check;  // balance.h
   std::vector<std::string> unbalanced;
   std::vector<std::string> unlike_little;
   std::map<std::string, double> busy;    // share of the middle part, by resource

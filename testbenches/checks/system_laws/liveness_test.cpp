@@ -59,7 +59,7 @@ TEST_P(liveness, ends_well_with_the_smallest_buffers) {
     std::string with;
     for (const setting& s : scarce[i]) with += fmt::format(" {}={}", s.knob, s.value);
     EXPECT_TRUE(o[i].ran()) << w.name << with << ": " << o[i].problem << o[i].refused;
-    EXPECT_TRUE(o[i].left_over.empty()) << w.name << with << ": " << o[i].left_over.front();
+    EXPECT_TRUE(o[i].leak_check.empty()) << w.name << with << ": " << o[i].leak_check.front();
   }
 }
 INSTANTIATE_TEST_SUITE_P(cycles, liveness, ::testing::ValuesIn(cycles), [](const auto& i) { return i.param.name; });

@@ -36,7 +36,7 @@ int sc_main(int argc, char** argv) {
     for (std::size_t i = 0; i < 3 && i < b.size(); ++i) busy += fmt::format(" {} {:.2f}", b[i].second, -b[i].first);
     std::cout << fmt::format("{:18} {:9.4f} M/s {:6.0f} ms {:8.1f} us {}{}{}\n", w.name, o[0].rate / 1e6, ms, o[0].middle * 1e6,
                              busy, o[0].refused, o[0].problem);
-    for (const auto& l : o[0].left_over) std::cout << "    " << l << "\n";
+    for (const auto& l : o[0].leak_check) std::cout << "    " << l << "\n";
     if (!only.empty())
       for (const auto& [n, v] : o[0].counts)
         if (v != 0) std::cout << "  " << n << " " << v << "\n";

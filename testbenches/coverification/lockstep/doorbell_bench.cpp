@@ -89,7 +89,7 @@ class doorbell_world : public unit {
   }
   void asks_for(std::uint32_t qpn) { judged(recovery_.asks_for(qpn, now()), 0); }
   // After the run.
-  [[nodiscard]] std::string left_over() {
+  [[nodiscard]] std::string leak_check() {
     if (records_of_rtl_) judge_.records_taken(records_of_rtl_->transfers(), rings_of_rtl_->transfers());
     const std::string never = recovery_.left();
     return never.empty() ? judge_.never_passed() : never;
@@ -435,7 +435,7 @@ class doorbell_bench final : public bench {
     if (rtl_world_) rtl_world_->publish(r.covered);
     for (doorbell_world* w : {model_world_.get(), rtl_world_.get()}) {
       if (!w || !r.problem.empty()) continue;
-      r.problem = w->left_over();
+      r.problem = w->leak_check();
       r.differences += !r.problem.empty();
     }
     if (rtl_) count_overflows(r.covered);

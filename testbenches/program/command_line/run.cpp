@@ -165,8 +165,8 @@ class whole_run {
       document_["measured"]["parts"][i]["resources"] = resources_json(resources_of(run_.tree(), m, m.parts()[i]));
     }
     document_["resources"] = resources_json(resources_);
-    if (what_if_) gains_ = what_if_->run(resources_, units, speed_->wall);
-    if (gains_) document_["what_if"] = gains_json(*gains_);
+    if (what_if_) what_if_gain_ = what_if_->run(resources_, units, speed_->wall);
+    if (what_if_gain_) document_["what_if"] = what_if_gain_json(*what_if_gain_);
     document_["description"] = resolved_json(run_.tree());
     if (!description_.presets().empty()) document_["presets"] = description_.presets();
     document_["statistics"] = statistics_json(m, m.measured());
@@ -191,7 +191,7 @@ class whole_run {
   }
 
   void tell_json() {
-    if (o_.explain) document_["explain"] = explain_json(waterfalls(), resources_, gains_ ? &*gains_ : nullptr);
+    if (o_.explain) document_["explain"] = explain_json(waterfalls(), resources_, what_if_gain_ ? &*what_if_gain_ : nullptr);
     std::cout << dump(document_);
   }
 
@@ -202,8 +202,8 @@ class whole_run {
     for (const std::string& f : r.failures()) std::cout << "failed: " << f << "\n";
     for (const auto& observer : o_.observers) std::cout << observer->warning();
     if (o_.explain) std::cout << explain(waterfalls(), resources_);
-    if (gains_) std::cout << gains_text(*gains_);
-    if (o_.explain || gains_) std::cout << verdict_text(resources_, gains_ ? &*gains_ : nullptr) << "\n";
+    if (what_if_gain_) std::cout << what_if_gain_text(*what_if_gain_);
+    if (o_.explain || what_if_gain_) std::cout << verdict_text(resources_, what_if_gain_ ? &*what_if_gain_ : nullptr) << "\n";
     std::cout << speed_->text();
     for (const std::string& way : run_.machine().ways_of_rtl()) std::cout << "rtl         " << way << "\n";
     const std::string folder = out_->final_place().string();
@@ -226,7 +226,7 @@ class whole_run {
   ps end_{0};
   std::optional<host_speed> speed_;
   std::vector<resource_use> resources_;
-  std::optional<gains> gains_;
+  std::optional<what_if_gain> what_if_gain_;
   ordered_json document_;
 };
 

@@ -13,11 +13,11 @@ namespace {
 
 constexpr double least_share = 0.1;  // share of the largest gain, below which a unit's knobs are not tried one by one
 
-std::vector<variant_runs::settings> settings_of(const std::vector<relief>& reliefs) {
+std::vector<variant_runs::settings> settings_of(const std::vector<what_if_change>& what_if_changes) {
   std::vector<variant_runs::settings> out(1);
-  for (const relief& r : reliefs) {
+  for (const what_if_change& r : what_if_changes) {
     auto& settings = out.emplace_back();
-    for (const relief::setting& s : r.settings) settings.emplace_back(s.path, s.text);
+    for (const what_if_change::setting& s : r.settings) settings.emplace_back(s.path, s.text);
   }
   return out;
 }
@@ -42,8 +42,8 @@ std::string knobs_of(const std::string& unit_name) {
 what_if::what_if(const description& d, const prepared_run& run, platform_factory machine, const std::filesystem::path& scratch,
                  const std::string& pattern, unsigned jobs)
     : pattern_(!pattern.empty()),
-      reliefs_(pattern.empty() ? all_reliefs(run.tree()) : reliefs_for(run.tree(), pattern)),
-      variants_(d, run.name(), machine, scratch, settings_of(reliefs_), jobs) {}
+      what_if_changes_(pattern.empty() ? all_reliefs(run.tree()) : reliefs_for(run.tree(), pattern)),
+      variants_(d, run.name(), machine, scratch, settings_of(what_if_changes_), jobs) {}
 
 std::vector<std::size_t> what_if::units_that_took_part(const std::vector<unit*>& units) const {
   std::set<std::string> active;
@@ -55,15 +55,15 @@ std::vector<std::size_t> what_if::units_that_took_part(const std::vector<unit*>&
     if (std::any_of(list.begin(), list.end(), took_part)) active.insert(name);
   }
   std::vector<std::size_t> out;
-  for (std::size_t i = 0; i < reliefs_.size(); ++i) {
+  for (std::size_t i = 0; i < what_if_changes_.size(); ++i) {
     // The driver is software that costs time, without a unit of its own.
-    const bool software = reliefs_[i].unit.ends_with(".driver") && !there.empty();
-    if (reliefs_[i].whole && (active.contains(reliefs_[i].unit) || software)) out.push_back(i);
+    const bool software = what_if_changes_[i].unit.ends_with(".driver") && !there.empty();
+    if (what_if_changes_[i].whole && (active.contains(what_if_changes_[i].unit) || software)) out.push_back(i);
   }
   return out;
 }
 
-std::vector<std::size_t> what_if::knobs_to_try(const gains& g) const {
+std::vector<std::size_t> what_if::knobs_to_try(const what_if_gain& g) const {
   double most = helps;
   for (const trial& t : g.units) most = std::max(most, t.gain);
   std::set<std::string> units;
@@ -71,13 +71,13 @@ std::vector<std::size_t> what_if::knobs_to_try(const gains& g) const {
     if (t.values.empty() || std::fabs(t.gain) >= std::max(helps, most * least_share)) units.insert(t.what.unit);
   }
   std::vector<std::size_t> out;
-  for (std::size_t i = 0; i < reliefs_.size(); ++i) {
-    if (!reliefs_[i].whole && units.contains(reliefs_[i].unit)) out.push_back(i);
+  for (std::size_t i = 0; i < what_if_changes_.size(); ++i) {
+    if (!what_if_changes_[i].whole && units.contains(what_if_changes_[i].unit)) out.push_back(i);
   }
   return out;
 }
 
-void what_if::try_out(const std::vector<std::size_t>& which, gains& g) {
+void what_if::try_out(const std::vector<std::size_t>& which, what_if_gain& g) {
   std::vector<std::size_t> variants;
   if (runs_ == 0) variants.push_back(0);
   for (const std::size_t i : which) variants.push_back(i + 1);
@@ -90,17 +90,17 @@ void what_if::try_out(const std::vector<std::size_t>& which, gains& g) {
       continue;
     }
     const double gain = gain_of(g.base, o.values);
-    const relief& what = reliefs_[variants[i] - 1];
+    const what_if_change& what = what_if_changes_[variants[i] - 1];
     (what.whole ? g.units : g.knobs).push_back({what, std::move(o.values), std::move(o.why), gain, {}});
   }
   runs_ += variants.size();
 }
 
-gains what_if::run(const std::vector<resource_use>& resources, const std::vector<unit*>& units, double seconds) {
+what_if_gain what_if::run(const std::vector<resource_use>& resources, const std::vector<unit*>& units, double seconds) {
   using namespace std::chrono_literals;
   limit_ = 60s + std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 20'000));
-  gains g;
-  std::vector<std::size_t> first(reliefs_.size());
+  what_if_gain g;
+  std::vector<std::size_t> first(what_if_changes_.size());
   for (std::size_t i = 0; i < first.size(); ++i) first[i] = i;
   try_out(pattern_ ? first : units_that_took_part(units), g);
   if (!g.why_not.empty()) {

@@ -11,7 +11,7 @@
 
 #include "testbenches/program/execution/prepare.h"
 #include "testbenches/program/execution/variants.h"
-#include "testbenches/program/explanation/gains.h"
+#include "testbenches/program/explanation/what_if_gain.h"
 
 namespace hcasim {
 
@@ -25,16 +25,16 @@ class what_if {
           const std::string& pattern, unsigned jobs);
 
   // Tries out the reliefs when the run itself has ended. `seconds`: wall-clock time of the run.
-  gains run(const std::vector<resource_use>& resources, const std::vector<unit*>& units, double seconds);
+  what_if_gain run(const std::vector<resource_use>& resources, const std::vector<unit*>& units, double seconds);
   [[nodiscard]] std::size_t runs() const { return runs_; }
 
  private:
-  void try_out(const std::vector<std::size_t>& which, gains& g);
+  void try_out(const std::vector<std::size_t>& which, what_if_gain& g);
   [[nodiscard]] std::vector<std::size_t> units_that_took_part(const std::vector<unit*>& units) const;
-  [[nodiscard]] std::vector<std::size_t> knobs_to_try(const gains& g) const;
+  [[nodiscard]] std::vector<std::size_t> knobs_to_try(const what_if_gain& g) const;
 
   bool pattern_;
-  std::vector<relief> reliefs_;
+  std::vector<what_if_change> what_if_changes_;
   variant_runs variants_;  // 0 = as described; then the reliefs
   std::chrono::milliseconds limit_{0};
   std::size_t runs_ = 0;

@@ -43,13 +43,13 @@ std::string busiest_resource(const std::vector<resource_use>& resources) {
   return fmt::format("{} {}, {:.0f} % busy", first.unit, first.name, first.utilisation * 100);
 }
 
-std::string verdict_text(const std::vector<resource_use>& resources, const gains* gained) {
+std::string verdict_text(const std::vector<resource_use>& resources, const what_if_gain* gained) {
   if (gained) return fmt::format("binding     {}\n", binding_text(*gained));
   return fmt::format("busiest     {}; --what-if finds out what binds\n", busiest_resource(resources));
 }
 
 nlohmann::ordered_json explain_json(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources,
-                                    const gains* gained) {
+                                    const what_if_gain* gained) {
   using nlohmann::ordered_json;
   ordered_json list = ordered_json::array();
   for (const waterfall& w : waterfalls) {

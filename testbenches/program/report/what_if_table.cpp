@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "testbenches/program/explanation/gains.h"
+#include "testbenches/program/explanation/what_if_gain.h"
 #include "testbenches/program/report/svg.h"
 #include "testbenches/program/results/report.h"
 

@@ -136,7 +136,7 @@ point_record run_point(const study& s, std::uint64_t id, platform_factory machin
     if (relieving && r.status == "passed") {
       const measurement& m = context.measurement();
       const auto busy = resources_of(run.tree(), m, m.measured(), context.result().resources());
-      r.what_if = compact(gains_json(relieving->run(busy, all_units(), speed.wall)));
+      r.what_if = compact(what_if_gain_json(relieving->run(busy, all_units(), speed.wall)));
     }
     ordered_json host = speed.json();
     host["wall_seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -7,7 +7,7 @@
 
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/execution/prepare.h"
-#include "testbenches/program/explanation/relief.h"
+#include "testbenches/program/explanation/what_if_change.h"
 #include "testbenches/program/study/axis_reader.h"
 #include "testbenches/program/study/strict_yaml.h"
 

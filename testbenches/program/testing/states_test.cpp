@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "models/adapter/context_cache/line_rules.h"
-#include "models/adapter/requester/flow_rules.h"
-#include "models/adapter/responder/connection_rules.h"
-#include "models/adapter/send_queue/queue_rules.h"
+#include "models/adapter/requester/send_qp_rules.h"
+#include "models/adapter/responder/receive_qp_rules.h"
+#include "models/adapter/send_queue/scheduled_qp_rules.h"
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/testing/answers_page.h"
 #include "testbenches/program/testing/run_program.h"
@@ -31,15 +31,15 @@ void expect_on_page(const std::string& unit, const std::string& right) {
 }
 
 TEST(states, requester) {
-  expect_on_page("requester", testing::states_markdown(flow_table) + testing::reactions_markdown());
+  expect_on_page("requester", testing::states_markdown(send_qp_table) + testing::reactions_markdown());
 }
 
 TEST(states, responder) {
-  expect_on_page("responder", testing::states_markdown(connection_table) + testing::answers_markdown());
+  expect_on_page("responder", testing::states_markdown(receive_qp_table) + testing::answers_markdown());
 }
 
 TEST(states, send_queue) {
-  expect_on_page("send_queue", testing::states_markdown(queue_table));
+  expect_on_page("send_queue", testing::states_markdown(scheduled_qp_table));
 }
 
 TEST(states, context_cache) {

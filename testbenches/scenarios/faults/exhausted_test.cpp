@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/endpoint.h"
-#include "testbenches/kit/left_over.h"
+#include "testbenches/kit/leak_check.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim::faults {
@@ -89,7 +89,7 @@ TEST_P(exhausted, what_asks_is_refused_and_what_gives_back_is_not) {
     EXPECT_TRUE(p.close());
     EXPECT_EQ(p.memory.pinned_bytes(), 0U);
   }}));
-  for (const std::string& what : left_over(w.sys())) ADD_FAILURE() << what;
+  for (const std::string& what : leak_check(w.sys())) ADD_FAILURE() << what;
 }
 
 TEST_P(exhausted, a_process_can_leave) {

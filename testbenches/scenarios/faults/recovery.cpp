@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "testbenches/kit/left_over.h"
+#include "testbenches/kit/leak_check.h"
 #include "testbenches/scenarios/faults/breaker.h"
 
 namespace hcasim::faults {
@@ -82,7 +82,7 @@ void start_recovery(hcasim::system& s, const recovery_options& o, std::uint64_t 
 }
 
 void judge_recovery(hcasim::system& s, recovery_outcome& out) {
-  out.left = kit::left_over(s);
+  out.left = kit::leak_check(s);
   for (std::size_t i = 0; i < s.nodes(); ++i) {
     const fw_usage u = s.at(i).hca.command_unit.usage();
     if ((u.qps | u.cqs | u.mrs | u.spaces | u.segments | u.extent_lines) != 0 || u.table_bytes != 0) {

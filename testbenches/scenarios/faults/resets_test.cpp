@@ -7,7 +7,7 @@
 #include "firmware/abi/pci_config.h"
 #include "models/driver/verbs/x_verbs.h"
 #include "testbenches/kit/endpoint.h"
-#include "testbenches/kit/left_over.h"
+#include "testbenches/kit/leak_check.h"
 #include "testbenches/kit/world.h"
 #include "testbenches/scenarios/faults/breaker.h"
 
@@ -111,7 +111,7 @@ TEST_P(reset_moments, device_comes_back) {
     }
     EXPECT_EQ(n.device().counters().recoveries.value(), static_cast<std::uint64_t>(moments));
   }}));
-  for (const std::string& what : left_over(w.sys())) ADD_FAILURE() << what;
+  for (const std::string& what : leak_check(w.sys())) ADD_FAILURE() << what;
 }
 
 INSTANTIATE_TEST_SUITE_P(machines, reset_moments,

@@ -1,16 +1,12 @@
-// The replacement policies. A new policy is a file in this folder with a class `<name>_replacement`, its include, and its name
-// in the list below. The tests of the caches take all policies of the list.
+// The replacement policies. A new policy is a file NAME.h in this folder with a class `NAME_replacement`: a build finds it, and
+// the tests of the caches take all.
 #pragma once
 
 #include <initializer_list>
 #include <memory>
 #include <string_view>
 
-#include "tlm/base/replacement/lru.h"
-#include "tlm/base/replacement/plru.h"
-#include "tlm/base/replacement/random.h"
-
-#define HCASIM_REPLACEMENT_POLICIES(POLICY) POLICY(lru) POLICY(plru) POLICY(random)
+#include "tlm/base/replacement/all.h"
 
 namespace hcasim {
 

@@ -52,7 +52,7 @@ axi_memory::axi_memory(const sc_core::sc_module_name& name, shell& of, const axi
     bus_ = r_data_.bits / 8;
     reading_.resize(ids_of(arf_.id));
     ar_->on_transfer = [this](const payload&, std::uint64_t, ps) { owe(1); };
-    r_->on_transfer = [this](const payload& p, std::uint64_t, ps t) { came(p, t); };
+    r_->on_transfer = [this](const payload& p, std::uint64_t, ps t) { on_response(p, t); };
   }
 }
 
@@ -235,7 +235,7 @@ void axi_memory::written(const payload& p, ps t) {
   finish(b, t);
 }
 
-void axi_memory::came(const payload& p, ps t) {
+void axi_memory::on_response(const payload& p, ps t) {
   const std::uint64_t id = get_field(p, r_id_);
   if (id >= reading_.size() || reading_[id].empty())
     return violation("stream " + r_->name() + " answers id " + std::to_string(id) + ", which has read nothing");

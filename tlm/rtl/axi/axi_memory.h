@@ -80,7 +80,7 @@ class axi_memory : public sc_core::sc_module, public endpoint {
   void push_data(burst& b, unsigned id, ps t);
   [[nodiscard]] static beat_bytes beat(const burst& b, unsigned n);
   void written(const payload& p, ps t);
-  void came(const payload& p, ps t);
+  void on_response(const payload& p, ps t);
   void note(access& a, unsigned response, const stream& s);
   void finish(burst& b, ps t);
   void answer(access& a, ps t);

@@ -20,7 +20,7 @@ tlp_completer::tlp_completer(const sc_core::sc_module_name& name, shell& of, con
                                 ", that completes its reads");
   reading_.assign(options.tags, nullptr);
   memory.register_nb_transport_fw(this, &tlp_completer::begin);
-  completions_.on_tlp = [this](const tlp& p, ps t) { came(p, t); };
+  completions_.on_tlp = [this](const tlp& p, ps t) { on_response(p, t); };
   on_sent = [this](std::uint64_t, ps t) { sent(t); };
 }
 
@@ -133,7 +133,7 @@ std::string tlp_completer::refusal_here(const tlp_header& h) const {
          std::to_string(options_.completion_boundary);
 }
 
-void tlp_completer::came(const tlp& p, ps t) {
+void tlp_completer::on_response(const tlp& p, ps t) {
   tlp_header h;
   std::string wrong = unpack(p.header, h);
   if (wrong.empty()) wrong = refusal_here(h);

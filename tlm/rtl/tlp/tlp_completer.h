@@ -73,7 +73,7 @@ class tlp_completer : public sc_core::sc_module, public tlp_source {
   void start_reads(ps t);
   [[nodiscard]] std::optional<unsigned> free_tag() const;
   void sent(ps t);
-  void came(const tlp& p, ps t);
+  void on_response(const tlp& p, ps t);
   // Returns why the completion is a violation; empty = none.
   [[nodiscard]] std::string refusal_here(const tlp_header& h) const;
   static unsigned bytes_of(const tlp_header& completion, const request& r);

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "testbenches/checks/hostile/hostile.h"
-#include "testbenches/kit/left_over.h"
+#include "testbenches/kit/leak_check.h"
 #include "testbenches/kit/world.h"
 
 namespace hcasim {
@@ -58,7 +58,7 @@ std::string verdict_on_a_run(std::uint64_t seed, std::uint64_t packets_sent) {
   if (!r.problem.empty()) return "victim: " + r.problem;
   if (!r.good.problem.empty()) return "good traffic: " + r.good.problem;
   if (!r.good.ok || !r.ok) return "good traffic: it does not come to its end";
-  const std::vector<std::string> left = left_over(s);
+  const std::vector<std::string> left = leak_check(s);
   return left.empty() ? "" : "left over: " + left.front();
 }
 

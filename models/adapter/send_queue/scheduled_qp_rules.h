@@ -7,14 +7,14 @@
 namespace hcasim {
 
 // unread: the begin of its ring is to be read from the context.
-enum class queue_life : std::uint8_t { unread, known };
+enum class scheduled_qp_life : std::uint8_t { unread, known };
 
 // scheduled: the queue waits for a turn or has one, also while stopped or paused. changing: the WQE
 // in front is at window_unit. changed: the WQE has come back. paused: the QP is in SQD, and no WQE is begun. draining: some
 // WQEs begun before are not complete. stopping: a stop is owed an answer. stopped: the stop was answered.
-enum class queue_mark : std::uint8_t { scheduled, changing, changed, paused, draining, stopping, stopped };
+enum class scheduled_qp_mark : std::uint8_t { scheduled, changing, changed, paused, draining, stopping, stopped };
 
-enum class queue_event : std::uint8_t {
+enum class scheduled_qp_event : std::uint8_t {
   start,         // a new life of the QP
   rung,          // or more blocks are to be fetched: a turn is due
   context_read,  // in its first turn
@@ -25,25 +25,25 @@ enum class queue_event : std::uint8_t {
   pause,          // RTS -> SQD
   drain_begins,   // something is left to complete
   drained,        // nothing is
-  go_on,          // SQD -> RTS, or into error
+  resume,         // SQD -> RTS, or into error
   stop_later,     // coroutines use it
   stop_now,
   left,  // by the last coroutine
 };
 
-namespace queue_table_rows {
+namespace scheduled_qp_table_rows {
 
-using enum queue_life;
-using enum queue_mark;
-using e = queue_event;
-using row = state_row<queue_life, queue_mark, queue_event>;
+using enum scheduled_qp_life;
+using enum scheduled_qp_mark;
+using e = scheduled_qp_event;
+using row = state_row<scheduled_qp_life, scheduled_qp_mark, scheduled_qp_event>;
 
-inline constexpr enum_set<queue_mark> asked_to_stop = {stopping, stopped};
-inline constexpr enum_set<queue_mark> held = {changing, paused, stopping, stopped};
-inline constexpr enum_set<queue_life> any_life = {unread, known};
+inline constexpr enum_set<scheduled_qp_mark> asked_to_stop = {stopping, stopped};
+inline constexpr enum_set<scheduled_qp_mark> held = {changing, paused, stopping, stopped};
+inline constexpr enum_set<scheduled_qp_life> any_life = {unread, known};
 
 // A new life keeps only its place among the scheduled queues.
-inline constexpr enum_set<queue_mark> of_one_life = {changed, paused, draining, stopped};
+inline constexpr enum_set<scheduled_qp_mark> of_one_life = {changed, paused, draining, stopped};
 
 inline constexpr row rows[] = {
     {.event = e::start, .in = {unread}, .without = {changing, stopping}, .clears = of_one_life},
@@ -71,35 +71,35 @@ inline constexpr row rows[] = {
      .needs = {paused, draining},
      .without = {changing, changed, stopping, stopped},
      .clears = {draining}},
-    {.event = e::go_on, .in = any_life, .needs = {paused}, .without = asked_to_stop, .clears = {paused, draining}},
+    {.event = e::resume, .in = any_life, .needs = {paused}, .without = asked_to_stop, .clears = {paused, draining}},
     {.event = e::stop_later, .in = any_life, .without = {stopping}, .sets = {stopping}, .clears = {stopped}},
     {.event = e::stop_now, .in = any_life, .without = {changing, stopping}, .sets = {stopped}},
     {.event = e::left, .in = any_life, .needs = {stopping}, .without = {changing}, .sets = {stopped}, .clears = {stopping}},
 };
 
-}  // namespace queue_table_rows
+}  // namespace scheduled_qp_table_rows
 
-inline constexpr auto queue_table = make_state_table(
+inline constexpr auto scheduled_qp_table = make_state_table(
     state_names<2, 7, 14>{
         .record = "queue",
         .lives = {"unread", "known"},
         .marks = {"scheduled", "changing", "changed", "paused", "draining", "stopping", "stopped"},
         .events = {"start", "rung", "context_read", "turn_ends", "change_begins", "change_ends", "change_issued", "pause",
                    "drain_begins", "drained", "go_on", "stop_later", "stop_now", "left"}},
-    queue_table_rows::rows);
+    scheduled_qp_table_rows::rows);
 
-using queue_status = decltype(queue_table)::state;
+using queue_status = decltype(scheduled_qp_table)::state;
 
 inline bool asked_to_stop(queue_status s) {
-  return s.any(queue_table_rows::asked_to_stop);
+  return s.any(scheduled_qp_table_rows::asked_to_stop);
 }
 // Returns whether the next WQE may be looked at: a begun one in SQD, too.
 inline bool may_issue(queue_status s) {
-  return !s.any(queue_table_rows::held) || (s.has(queue_mark::changed) && !asked_to_stop(s));
+  return !s.any(scheduled_qp_table_rows::held) || (s.has(scheduled_qp_mark::changed) && !asked_to_stop(s));
 }
 // Returns whether WQEs may be fetched.
 inline bool may_fetch(queue_status s) {
-  return !s.any({queue_mark::paused, queue_mark::stopping, queue_mark::stopped});
+  return !s.any({scheduled_qp_mark::paused, scheduled_qp_mark::stopping, scheduled_qp_mark::stopped});
 }
 
 }  // namespace hcasim

@@ -1,4 +1,4 @@
-#include "testbenches/checks/hostile/witness.h"
+#include "testbenches/checks/hostile/protection_monitor.h"
 
 #include <algorithm>
 
@@ -32,15 +32,15 @@ bool is_send(const packet_header& h) {
 }
 
 // Returns whether the bytes of `r` equal the payload from `offset` on.
-bool holds(const prey::arrival& a, std::uint64_t offset, const dma_request& r) {
+bool holds(const target_qp::arrival& a, std::uint64_t offset, const dma_request& r) {
   return offset <= a.payload.size() && r.bytes <= a.payload.size() - offset &&
          std::equal(r.data, r.data + r.bytes, a.payload.begin() + static_cast<std::ptrdiff_t>(offset));
 }
-bool holds_anywhere(const prey::arrival& a, const dma_request& r) {
+bool holds_anywhere(const target_qp::arrival& a, const dma_request& r) {
   return std::search(a.payload.begin(), a.payload.end(), r.data, r.data + r.bytes) != a.payload.end();
 }
 // Returns the same for a datagram, from `offset` of its receive on; the receive begins with the room of a GRH.
-bool holds_datagram(const prey::arrival& a, std::uint64_t offset, const dma_request& r) {
+bool holds_datagram(const target_qp::arrival& a, std::uint64_t offset, const dma_request& r) {
   if (offset >= wire::grh_bytes) return holds(a, offset - wire::grh_bytes, r);
   return offset + r.bytes <= a.grh.size() &&
          std::equal(r.data, r.data + r.bytes, a.grh.begin() + static_cast<std::ptrdiff_t>(offset));
@@ -58,7 +58,7 @@ bool whole(const packet& p) {
   return !global || (at(8) >> 4 == 6 && at(14) == 0x1b && (at(12) << 8 | at(13)) == b.size() - bth);
 }
 
-bool is_named(const shared_receives& s, const prey& q, const prey::arrival& a) {
+bool is_named(const shared_receives& s, const target_qp& q, const target_qp::arrival& a) {
   return (s.number == a.header.srqn || s.number == shared_receives::any) && s.domain == q.domain && s.until >= a.at;
 }
 
@@ -68,7 +68,7 @@ bool within(std::uint64_t begin, std::uint64_t length, std::uint64_t va, std::ui
 
 }  // namespace
 
-witness::witness(hcasim::system& s, const shadow& memory, const virtual_memory& frames)
+protection_monitor::protection_monitor(hcasim::system& s, const shadow& memory, const virtual_memory& frames)
     : memory_(memory),
       victim_(static_cast<std::uint16_t>(s.config().nodes[0].hca.port.lid)),
       gid_(hca_port_gid(victim_)),
@@ -84,29 +84,29 @@ witness::witness(hcasim::system& s, const shadow& memory, const virtual_memory& 
   }
 }
 
-std::string witness::violation() const {
+std::string protection_monitor::violation() const {
   if (!violation_.empty() || keys.misused() == 0) return violation_;
   return "a packet whose key did not allow it was executed";
 }
 
-void witness::note(bool ok, std::uint64_t& count, std::uint64_t bytes, const char* what) {
+void protection_monitor::note(bool ok, std::uint64_t& count, std::uint64_t bytes, const char* what) {
   if (ok) return;
   count += bytes;
   if (violation_.empty()) violation_ = what;
 }
 
 // Returns whether the packet has the victim's LID, and its GID if it has a GRH, or is a complete multicast datagram.
-bool witness::for_victim(const packet& p) const {
+bool protection_monitor::for_victim(const packet& p) const {
   const packet_header& h = p.header;
   if (h.dest_lid == victim_) return !h.global || p.grh.dest == gid_;
   return h.dest_lid >= 0xc000 && h.dest_lid != 0xffff && h.global && p.grh.dest.byte[0] == 0xff &&
          h.dest_qpn == wire::group_qpn && h.shape().datagram;
 }
 
-void witness::came(const packet& p) {
+void protection_monitor::came(const packet& p) {
   note(whole(p) && for_victim(p), misused_, p.payload + 1, "a packet was let in that is damaged, or for another port");
   const packet_header& h = p.header;
-  for (prey& q : preys) {
+  for (target_qp& q : target_qps) {
     if (q.qpn == 0 || (h.dest_qpn == wire::group_qpn ? q.type != IBV_QPT_UD : q.qpn != h.dest_qpn)) continue;
     arrival a{h, {p.data(), p.data() + p.payload}, {}, now(), q.here, q.type, p.grh};
     if (h.global) {
@@ -122,13 +122,13 @@ void witness::came(const packet& p) {
 }
 
 // Keys are judged by the PD of the grants: the QP's, or that of an SRQ existing at the time in the target's domain.
-bool witness::reaches(const prey& q, const arrival& a) const {
+bool protection_monitor::reaches(const target_qp& q, const arrival& a) const {
   if (a.type != IBV_QPT_XRC_RECV) return q.granted;
   return std::any_of(srqs.begin(), srqs.end(), [&](const shared_receives& s) { return s.granted && is_named(s, q, a); });
 }
 
 // Returns whether port and QP admit the packet: right partition, from the peer, and the QP had the right at some time since.
-bool witness::admitted(const prey& q, const arrival& a, unsigned access) const {
+bool protection_monitor::admitted(const target_qp& q, const arrival& a, unsigned access) const {
   const packet_header& h = a.header;
   const bool datagram = a.type == IBV_QPT_UD;
   if (((h.pkey ^ wire::default_pkey) & 0x7fff) != 0) return false;
@@ -140,28 +140,30 @@ bool witness::admitted(const prey& q, const arrival& a, unsigned access) const {
   }
   if (a.type == IBV_QPT_XRC_SEND && !h.shape().response) return false;
   if (a.type == IBV_QPT_XRC_RECV && h.shape().response) return false;
-  if (h.dest_qpn == wire::group_qpn && std::none_of(q.memberships.begin(), q.memberships.end(), [&](const prey::membership& m) {
+  if (h.dest_qpn == wire::group_qpn &&
+      std::none_of(q.memberships.begin(), q.memberships.end(), [&](const target_qp::membership& m) {
         return m.until >= a.at && group_lids[m.group] == h.dest_lid && group_gid(m.group) == a.route.dest;
       }))
     return false;
-  return std::any_of(q.agreed.begin(), q.agreed.end(),
-                     [&](const prey::terms& t) { return t.life == a.life && (access & ~t.access) == 0 && t.until >= a.at; });
+  return std::any_of(q.agreed.begin(), q.agreed.end(), [&](const target_qp::terms& t) {
+    return t.life == a.life && (access & ~t.access) == 0 && t.until >= a.at;
+  });
 }
 
-prey* witness::peer_of(const packet_header& h) {
-  const auto found =
-      std::find_if(preys.begin(), preys.end(), [&](const prey& q) { return q.here == h.dest_qpn && q.here != 0; });
-  return found == preys.end() ? nullptr : &*found;
+target_qp* protection_monitor::peer_of(const packet_header& h) {
+  const auto found = std::find_if(target_qps.begin(), target_qps.end(),
+                                  [&](const target_qp& q) { return q.here == h.dest_qpn && q.here != 0; });
+  return found == target_qps.end() ? nullptr : &*found;
 }
 
-void witness::moved(const dma_request& r) {
+void protection_monitor::moved(const dma_request& r) {
   constexpr std::uint64_t page = grant_monitor::page_bytes;
   if (r.op == dma_op::read || r.source != dma_source::payload) return;
   const auto frame = frames_.find(r.address / page);
   if (frame != frames_.end()) placed(r, frame->second + r.address % page);
 }
 
-void witness::placed(const dma_request& r, std::uint64_t va) {
+void protection_monitor::placed(const dma_request& r, std::uint64_t va) {
   const bool atomic = r.op != dma_op::write;
   std::vector<key_ledger::use> uses;
   // The part of its message that begins with this packet: earlier parts are judged no more.
@@ -169,7 +171,7 @@ void witness::placed(const dma_request& r, std::uint64_t va) {
                        std::uint64_t before = 0) {
     uses.push_back({message.rkey, needs, message.va + before, bytes - before, a.at, now()});
   };
-  for (const prey& q : preys) {
+  for (const target_qp& q : target_qps) {
     for (const arrival& a : q.came) {
       const packet_header& h = a.header;
       if (h.shape().response) {
@@ -205,7 +207,7 @@ void witness::placed(const dma_request& r, std::uint64_t va) {
 }
 
 // Judges the bytes of a SEND, in a posted receive, of its SRQ if it names one.
-bool witness::received(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const {
+bool protection_monitor::received(const target_qp& q, const arrival& a, const dma_request& r, std::uint64_t va) const {
   const auto into = [&](const posted_receive& one) {
     if (!within(one.va, one.bytes, va, r.bytes)) return false;
     return a.type == IBV_QPT_UD ? holds_datagram(a, va - one.va, r) : holds_anywhere(a, r);
@@ -217,7 +219,7 @@ bool witness::received(const prey& q, const arrival& a, const dma_request& r, st
 }
 
 // Returns whether the packet is a response to the QP's own request. READ responses must end inside the inbox.
-bool witness::responds(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const {
+bool protection_monitor::responds(const target_qp& q, const arrival& a, const dma_request& r, std::uint64_t va) const {
   const packet_header& h = a.header;
   const std::uint8_t op = kind_bits(h.opcode);
   if (op == wire::acknowledge || !within(q.inbox.addr, q.inbox.length, va, r.bytes) || !admitted(q, a, 0)) return false;
@@ -237,7 +239,7 @@ bool witness::responds(const prey& q, const arrival& a, const dma_request& r, st
 
 // Each READ and each atomic causes each of its responses once. An atomic is answered again from its result, whatever has become
 // of rights and its key since.
-std::vector<witness::cause> witness::causes(prey& q, const packet& p) {
+std::vector<protection_monitor::cause> protection_monitor::causes(target_qp& q, const packet& p) {
   const packet_header& h = p.header;
   const bool atomic = h.shape().atomic_ack;
   const bool again = q.shown.contains(h.psn);
@@ -263,7 +265,7 @@ std::vector<witness::cause> witness::causes(prey& q, const packet& p) {
 
 // Bytes shown for the first time must be the next ones. Behind them, bytes already shown there may come again, or fewer of
 // them. The first possible cause of an answer counts as its cause.
-void witness::shows(prey& q, const packet& p) {
+void protection_monitor::shows(target_qp& q, const packet& p) {
   const std::uint32_t psn = p.header.psn;
   const std::uint64_t bytes = p.header.shape().atomic_ack ? 8 : p.payload;
   std::vector<cause> any = causes(q, p);
@@ -278,19 +280,20 @@ void witness::shows(prey& q, const packet& p) {
   std::erase_if(any, [&](const cause& c) {
     if (again) {
       return std::none_of(before->second.begin(), before->second.end(),
-                          [&](const prey::place& ran) { return ran.has(c.what); });
+                          [&](const target_qp::place& ran) { return ran.has(c.what); });
     }
     if (c.index == 0) return false;
-    prey::place part = c.what;  // the READ goes on
+    target_qp::place part = c.what;  // the READ goes on
     part.va -= mtu;
-    return first == q.shown.end() || std::none_of(first->second.begin(), first->second.end(),
-                                                  [&](const prey::place& ran) { return ran.has(part) && ran.end == part.end; });
+    return first == q.shown.end() || std::none_of(first->second.begin(), first->second.end(), [&](const target_qp::place& ran) {
+             return ran.has(part) && ran.end == part.end;
+           });
   });
   note(!any.empty(), wrongly_shown_, bytes, "another READ or atomic than the one that ran was repeated");
   if (any.empty()) return;
   if (any.front().index < most_caused) any.front().by->caused |= std::uint64_t{1} << any.front().index;
   if (again) {
-    std::erase_if(before->second, [&](const prey::place& ran) {
+    std::erase_if(before->second, [&](const target_qp::place& ran) {
       return std::none_of(any.begin(), any.end(), [&](const cause& c) { return ran.has(c.what); });
     });
   } else {
@@ -309,10 +312,10 @@ void witness::shows(prey& q, const packet& p) {
   keys.note(uses, bytes);
 }
 
-void witness::answered(const packet& p) {
+void protection_monitor::answered(const packet& p) {
   const packet_header& h = p.header;
   if (h.dest_lid != lid) return;
-  prey* const q = peer_of(h);
+  target_qp* const q = peer_of(h);
   const std::uint64_t bytes = h.shape().atomic_ack ? 8 : p.payload;
   shown_ += bytes;
   if (!q) return note(bytes == 0, wrongly_shown_, bytes, "a response carries bytes for a QP that is none");
@@ -325,10 +328,10 @@ void witness::answered(const packet& p) {
 }
 
 // Notes an invalidation by a packet that named the key, of the PD of the grants unless another QP of the PD was first.
-void witness::invalidated(std::uint32_t qpn, std::uint32_t key) {
+void protection_monitor::invalidated(std::uint32_t qpn, std::uint32_t key) {
   bool any = false;
   ps gone{0};
-  for (const prey& q : preys) {
+  for (const target_qp& q : target_qps) {
     for (const arrival& a : q.came) {
       if (!a.header.shape().invalidate || a.header.invalidate_key != key || !keys.may_go(key, a.at)) continue;
       any |= reaches(q, a) || (q.qpn == qpn && !keys.holds(key, a.at));
@@ -339,9 +342,9 @@ void witness::invalidated(std::uint32_t qpn, std::uint32_t key) {
   keys.invalidated(key, gone);
 }
 
-void witness::asked(const packet& p) {
+void protection_monitor::asked(const packet& p) {
   if (p.header.dest_lid != lid) return;
-  if (prey* const q = peer_of(p.header)) {
+  if (target_qp* const q = peer_of(p.header)) {
     keep_last(q->asked, p.header, kept_requests);
     if (is_read(p.header) || is_atomic(p.header)) {
       keep_last(q->fetches, p.header, kept_fetches);

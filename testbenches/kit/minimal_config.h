@@ -6,7 +6,7 @@
 
 namespace hcasim::kit {
 
-inline system_config meagre(system_config c, double loss) {
+inline system_config minimal_config(system_config c, double loss) {
   for (node_config& n : c.nodes) {
     for (context_cache_config* cache : {&n.hca.qpc_cache, &n.hca.mrc_cache, &n.hca.cqc_cache, &n.hca.extent_cache}) {
       cache->sets = cache->ways = cache->fetches = cache->write_buffers = 1;

@@ -1,4 +1,4 @@
-#include "testbenches/program/explanation/gains.h"
+#include "testbenches/program/explanation/what_if_gain.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ bool explained_by_a_knob(const trial& unit, const std::vector<trial>& knobs) {
   });
 }
 
-std::string change_of(const relief& r) {
+std::string change_of(const what_if_change& r) {
   if (r.whole) return "every knob";
   if (!r.from.empty()) return fmt::format("{} -> {}", r.from, r.to);
   return r.halves ? "each halved" : "each doubled";
@@ -70,14 +70,14 @@ resource_use busiest_of(const std::string& unit, const std::vector<resource_use>
   return {};
 }
 
-const trial* binding(const gains& g) {
+const trial* binding(const what_if_gain& g) {
   for (const auto* list : {&g.knobs, &g.units}) {
     if (!list->empty() && list->front().gain >= helps) return &list->front();
   }
   return nullptr;
 }
 
-std::string binding_text(const gains& g) {
+std::string binding_text(const what_if_gain& g) {
   const trial* most = binding(g);
   if (!g.why_not.empty()) return fmt::format("not known: {}", g.why_not);
   if (!most) {
@@ -93,7 +93,7 @@ std::string binding_text(const gains& g) {
                      number_text(most->values[which].value), h.unit, gain_percent(most->gain));
 }
 
-std::string gains_text(const gains& g) {
+std::string what_if_gain_text(const what_if_gain& g) {
   if (!g.why_not.empty()) return "";
   std::vector<std::vector<std::string>> rows(1);
   rows[0] = {"relieved", "", "gain"};
@@ -139,7 +139,7 @@ std::string gains_text(const gains& g) {
   return out + "\n";
 }
 
-ordered_json gains_json(const gains& g) {
+ordered_json what_if_gain_json(const what_if_gain& g) {
   const auto values = [](const std::vector<headline>& list) {
     ordered_json out = ordered_json::object();
     for (const headline& h : list) out[h.name] = h.value;

@@ -8,13 +8,13 @@
 namespace hcasim {
 
 // failing: a response to a READ failed; the context gets the error before the QP is flushed.
-enum class connection_life : std::uint8_t { receiving, failing, error };
+enum class receive_qp_life : std::uint8_t { receiving, failing, error };
 
 // answering: owed answers leave in their turn. taking: of an SRQ, a WQE is being taken from its list. told_last: software knows
 // that the SRQ gives no more WQEs. stopping: a stop is owed an answer. stopped: the stop was answered.
-enum class connection_mark : std::uint8_t { answering, taking, told_last, stopping, stopped };
+enum class receive_qp_mark : std::uint8_t { answering, taking, told_last, stopping, stopped };
 
-enum class connection_event : std::uint8_t {
+enum class receive_qp_event : std::uint8_t {
   start,             // a new life of the QP
   response_fails,    // of a READ: its key became invalid
   context_in_error,  // an error found here is in the context
@@ -29,17 +29,17 @@ enum class connection_event : std::uint8_t {
   left,  // by the last coroutine
 };
 
-namespace connection_table_rows {
+namespace receive_qp_table_rows {
 
-using enum connection_life;
-using enum connection_mark;
-using e = connection_event;
-using row = state_row<connection_life, connection_mark, connection_event>;
+using enum receive_qp_life;
+using enum receive_qp_mark;
+using e = receive_qp_event;
+using row = state_row<receive_qp_life, receive_qp_mark, receive_qp_event>;
 
 // The marks of running coroutines of the connection: none of them outlasts a life.
-inline constexpr enum_set<connection_mark> in_use = {answering, taking, stopping};
-inline constexpr enum_set<connection_mark> asked_to_stop = {stopping, stopped};
-inline constexpr enum_set<connection_life> any_life = {receiving, failing, error};
+inline constexpr enum_set<receive_qp_mark> in_use = {answering, taking, stopping};
+inline constexpr enum_set<receive_qp_mark> asked_to_stop = {stopping, stopped};
+inline constexpr enum_set<receive_qp_life> any_life = {receiving, failing, error};
 
 inline constexpr row rows[] = {
     {.event = e::start, .in = {receiving}, .without = in_use, .clears = {stopped}},
@@ -68,26 +68,26 @@ inline constexpr row rows[] = {
      .clears = {stopping}},
 };
 
-}  // namespace connection_table_rows
+}  // namespace receive_qp_table_rows
 
-inline constexpr auto connection_table = make_state_table(
+inline constexpr auto receive_qp_table = make_state_table(
     state_names<3, 5, 12>{.record = "connection",
                           .lives = {"receiving", "failing", "error"},
                           .marks = {"answering", "taking", "told_last", "stopping", "stopped"},
                           .events = {"start", "response_fails", "context_in_error", "told_failed", "last_wqe", "answers_begin",
                                      "answers_end", "take_begins", "take_ends", "stop_later", "stop_now", "left"}},
-    connection_table_rows::rows);
+    receive_qp_table_rows::rows);
 
-using connection_state = decltype(connection_table)::state;
+using receive_qp_state = decltype(receive_qp_table)::state;
 
-inline bool in_error(connection_state s) {
-  return s.life != connection_life::receiving;
+inline bool in_error(receive_qp_state s) {
+  return s.life != receive_qp_life::receiving;
 }
-inline bool asked_to_stop(connection_state s) {
-  return s.any(connection_table_rows::asked_to_stop);
+inline bool asked_to_stop(receive_qp_state s) {
+  return s.any(receive_qp_table_rows::asked_to_stop);
 }
 // Returns whether the QP is neither in error nor asked to stop.
-inline bool is_live(connection_state s) {
+inline bool is_live(receive_qp_state s) {
   return !in_error(s) && !asked_to_stop(s);
 }
 

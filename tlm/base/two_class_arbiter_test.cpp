@@ -1,4 +1,4 @@
-#include "tlm/base/taking_turns.h"
+#include "tlm/base/two_class_arbiter.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct grant {
 class shared : public unit {
  public:
   explicit shared(const sc_core::sc_module_name& n) : unit(n), engine(queue_, 10_ns) {}
-  taking_turns engine;
+  two_class_arbiter engine;
   std::vector<grant> grants;
 
   process use(unsigned kind, int number, ps from, int times = 1) {
@@ -32,7 +32,7 @@ class shared : public unit {
   }
 };
 
-TEST(taking_turns, one_kind_alone_has_all_of_it_in_order) {
+TEST(two_class_arbiter, one_kind_alone_has_all_of_it_in_order) {
   shared s("s");
   for (int i = 0; i < 4; ++i) s.use(0, i, 5_ns);
   s.use(0, 4, 100_ns);
@@ -42,7 +42,7 @@ TEST(taking_turns, one_kind_alone_has_all_of_it_in_order) {
 }
 
 // A kind with many waiting requests does not hold up a kind that requests one turn after the other.
-TEST(taking_turns, kinds_alternate_whatever_waits) {
+TEST(two_class_arbiter, kinds_alternate_whatever_waits) {
   shared s("s");
   for (int i = 0; i < 6; ++i) s.use(0, i, 0_ns);
   s.use(1, 0, 1_ns, 3);
@@ -56,7 +56,7 @@ TEST(taking_turns, kinds_alternate_whatever_waits) {
 }
 
 // A request at the moment a turn ends has not waited, and goes behind requests that have.
-TEST(taking_turns, a_waiting_request_is_not_overtaken) {
+TEST(two_class_arbiter, a_waiting_request_is_not_overtaken) {
   shared s("s");
   s.use(0, 0, 0_ns);
   s.use(0, 1, 10_ns);

@@ -1,4 +1,4 @@
-#include "testbenches/program/explanation/gains.h"
+#include "testbenches/program/explanation/what_if_gain.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ trial tried(const char* name, double rate, double latency, double busy) {
   return t;
 }
 
-TEST(gains, a_rate_is_to_rise_and_a_time_to_fall) {
+TEST(what_if_gain, a_rate_is_to_rise_and_a_time_to_fall) {
   EXPECT_DOUBLE_EQ(gain_of(judged(10, 100), judged(20, 100)), 1);
   EXPECT_DOUBLE_EQ(gain_of(judged(10, 100), judged(10, 50)), 1);
   EXPECT_DOUBLE_EQ(gain_of(judged(10, 100), judged(11, 25)), 3) << "of the one that gained most";
@@ -26,8 +26,8 @@ TEST(gains, a_rate_is_to_rise_and_a_time_to_fall) {
   EXPECT_DOUBLE_EQ(gain_of(judged(0, 0), judged(5, 100)), 0) << "of nothing there is no multiple";
 }
 
-TEST(gains, the_largest_stands_first_and_of_equal_ones_the_busier) {
-  gains g{judged(10, 100), {tried("a", 10, 100, 0.9), tried("b", 15, 100, 0.1), tried("c", 15.001, 100, 0.2)}, {}, ""};
+TEST(what_if_gain, the_largest_stands_first_and_of_equal_ones_the_busier) {
+  what_if_gain g{judged(10, 100), {tried("a", 10, 100, 0.9), tried("b", 15, 100, 0.1), tried("c", 15.001, 100, 0.2)}, {}, ""};
   g.knobs.push_back(tried("d", 0, 0, 1));
   g.knobs.back().values.clear();
   sort_by_gain(g.knobs);
@@ -37,14 +37,14 @@ TEST(gains, the_largest_stands_first_and_of_equal_ones_the_busier) {
   EXPECT_EQ(binding_text(g), "c, 2 ns -> 1 ns: rate 10 -> 15.001 M/s, +50.0 %");
 }
 
-TEST(gains, what_does_not_help_does_not_bind) {
-  gains g{judged(10, 100), {tried("a", 10.05, 100, 1)}, {tried("whole", 12, 100, 1)}, ""};
+TEST(what_if_gain, what_does_not_help_does_not_bind) {
+  what_if_gain g{judged(10, 100), {tried("a", 10.05, 100, 1)}, {tried("whole", 12, 100, 1)}, ""};
   g.units[0].what.whole = true;
   EXPECT_EQ(binding(g)->what.name, "whole") << "only together do its knobs help";
   g.units.clear();
   EXPECT_EQ(binding(g), nullptr);
-  EXPECT_TRUE(gains_json(g)["binding"].is_null());
-  EXPECT_NE(gains_text(g).find("without effect, or less than 1 %: 1\n"), std::string::npos);
+  EXPECT_TRUE(what_if_gain_json(g)["binding"].is_null());
+  EXPECT_NE(what_if_gain_text(g).find("without effect, or less than 1 %: 1\n"), std::string::npos);
   EXPECT_EQ(binding_text(g), "nothing that was tried: no relief gains 1 %");
   g.units.push_back(tried("whole", 10, 100, 1));
   EXPECT_EQ(binding_text(g),

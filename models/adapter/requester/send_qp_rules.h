@@ -8,14 +8,14 @@ namespace hcasim {
 
 // unread: the settings are to be read from the context before the first packet. error_unread, error: work is flushed with
 // WR_FLUSH_ERR, in error_unread once the settings, with the CQ, were read.
-enum class flow_life : std::uint8_t { unread, sending, error_unread, error };
+enum class send_qp_life : std::uint8_t { unread, sending, error_unread, error };
 
 // numbered: its PSNs are known, and go on when it leaves SQE. repeating: it went back since the last progress. resting: an RNR
 // NAK's timer runs. landing: a response found no page, and is asked for again. paging: gathers wait for pages. resumed: one of
 // them has its page; sending goes on when the gather ends. stopping: a stop is owed an answer. stopped: the stop was answered.
-enum class flow_mark : std::uint8_t { numbered, repeating, resting, landing, paging, resumed, stopping, stopped };
+enum class send_qp_mark : std::uint8_t { numbered, repeating, resting, landing, paging, resumed, stopping, stopped };
 
-enum class flow_event : std::uint8_t {
+enum class send_qp_event : std::uint8_t {
   start,          // a new life of the QP
   context_read,   // to send a message
   settings_read,  // to flush
@@ -37,18 +37,18 @@ enum class flow_event : std::uint8_t {
   left,  // by the last coroutine
 };
 
-namespace flow_table_rows {
+namespace send_qp_table_rows {
 
-using enum flow_life;
-using enum flow_mark;
-using e = flow_event;
-using row = state_row<flow_life, flow_mark, flow_event>;
+using enum send_qp_life;
+using enum send_qp_mark;
+using e = send_qp_event;
+using row = state_row<send_qp_life, send_qp_mark, send_qp_event>;
 
 // The marks of running coroutines of the flow: none of them outlasts a life.
-inline constexpr enum_set<flow_mark> in_use = {resting, landing, paging, resumed, stopping};
-inline constexpr enum_set<flow_mark> asked_to_stop = {stopping, stopped};
-inline constexpr enum_set<flow_mark> held = {resting, landing, paging, stopping, stopped};
-inline constexpr enum_set<flow_life> any_life = {unread, sending, error_unread, error};
+inline constexpr enum_set<send_qp_mark> in_use = {resting, landing, paging, resumed, stopping};
+inline constexpr enum_set<send_qp_mark> asked_to_stop = {stopping, stopped};
+inline constexpr enum_set<send_qp_mark> held = {resting, landing, paging, stopping, stopped};
+inline constexpr enum_set<send_qp_life> any_life = {unread, sending, error_unread, error};
 
 inline constexpr row rows[] = {
     {.event = e::start, .in = {unread}, .without = in_use, .clears = {stopped, numbered, repeating}},
@@ -93,9 +93,9 @@ inline constexpr row rows[] = {
      .clears = {stopping}},
 };
 
-}  // namespace flow_table_rows
+}  // namespace send_qp_table_rows
 
-inline constexpr auto flow_table = make_state_table(
+inline constexpr auto send_qp_table = make_state_table(
     state_names<4, 8, 19>{
         .record = "flow",
         .lives = {"unread", "sending", "error_unread", "error"},
@@ -103,23 +103,23 @@ inline constexpr auto flow_table = make_state_table(
         .events = {"start", "context_read", "settings_read", "progress", "go_back", "rnr_nak", "rnr_over", "response_faults",
                    "response_answered", "gather_faults", "gather_answered", "last_gather_answered", "gather_ends", "fails",
                    "told_failed", "resume", "stop_later", "stop_now", "left"}},
-    flow_table_rows::rows);
+    send_qp_table_rows::rows);
 
-using flow_state = decltype(flow_table)::state;
+using send_qp_state = decltype(send_qp_table)::state;
 
-inline bool in_error(flow_state s) {
-  return s.life >= flow_life::error_unread;
+inline bool in_error(send_qp_state s) {
+  return s.life >= send_qp_life::error_unread;
 }
-inline bool asked_to_stop(flow_state s) {
-  return s.any(flow_table_rows::asked_to_stop);
+inline bool asked_to_stop(send_qp_state s) {
+  return s.any(send_qp_table_rows::asked_to_stop);
 }
 // Returns whether the QP is neither in error nor asked to stop.
-inline bool is_live(flow_state s) {
+inline bool is_live(send_qp_state s) {
   return !in_error(s) && !asked_to_stop(s);
 }
 // Returns whether the next packet may go.
-inline bool may_send(flow_state s) {
-  return !in_error(s) && !s.any(flow_table_rows::held);
+inline bool may_send(send_qp_state s) {
+  return !in_error(s) && !s.any(send_qp_table_rows::held);
 }
 
 }  // namespace hcasim

@@ -1,9 +1,9 @@
-#include "testbenches/kit/left_over.h"
+#include "testbenches/kit/leak_check.h"
 
 #include <variant>
 
 namespace hcasim::kit {
-std::vector<std::string> left_over(hcasim::system& s) {
+std::vector<std::string> leak_check(hcasim::system& s) {
   std::vector<std::string> found;
   const std::size_t prefix = std::string(s.name()).size() + 1;
   for (const unit* u : s.watch().units()) {

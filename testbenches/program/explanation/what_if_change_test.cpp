@@ -1,4 +1,4 @@
-#include "testbenches/program/explanation/relief.h"
+#include "testbenches/program/explanation/what_if_change.h"
 
 #include <algorithm>
 
@@ -59,7 +59,7 @@ struct two_nodes {
   }
 };
 
-TEST(relief, is_twice_of_what_there_is_and_half_of_what_it_takes) {
+TEST(what_if_change, is_twice_of_what_there_is_and_half_of_what_it_takes) {
   two_nodes m;
   const knob_tree tree = m.tree();
   const auto value = [&](const char* name) { return relieved(*tree.find(fmt::format("link.{}", name))).value_or("none"); };
@@ -78,7 +78,7 @@ TEST(relief, is_twice_of_what_there_is_and_half_of_what_it_takes) {
   EXPECT_EQ(value("seed"), "none");
 }
 
-TEST(relief, takes_all_nodes_together_and_leaves_the_workload_alone) {
+TEST(what_if_change, takes_all_nodes_together_and_leaves_the_workload_alone) {
   two_nodes m;
   m.second.interval = 200;
   const auto all = all_reliefs(m.tree());
@@ -86,7 +86,8 @@ TEST(relief, takes_all_nodes_together_and_leaves_the_workload_alone) {
   EXPECT_EQ(all[0].name, "node*.engine");
   EXPECT_TRUE(all[0].whole);
   EXPECT_EQ(all[0].settings.size(), 16U);
-  const auto interval = std::find_if(all.begin(), all.end(), [](const relief& r) { return r.name == "node*.engine.interval"; });
+  const auto interval =
+      std::find_if(all.begin(), all.end(), [](const what_if_change& r) { return r.name == "node*.engine.interval"; });
   ASSERT_NE(interval, all.end());
   EXPECT_EQ(interval->from, "") << "the nodes differ";
   EXPECT_EQ(interval->settings[0].text, "1.5 cycles");

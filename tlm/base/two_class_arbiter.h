@@ -11,10 +11,10 @@
 
 namespace hcasim {
 
-class taking_turns {
+class two_class_arbiter {
  public:
   // Each turn occupies the resource for `interval`, more than zero.
-  taking_turns(event_queue& queue, ps interval) : queue_(queue), interval_(interval) {}
+  two_class_arbiter(event_queue& queue, ps interval) : queue_(queue), interval_(interval) {}
 
   // Runs `a` when its turn comes: at once, in the call, if that is now.
   void ask(unsigned kind, action a) {
@@ -25,7 +25,7 @@ class taking_turns {
   // Occupies a turn: `co_await t.turn(kind)`.
   [[nodiscard]] auto turn(unsigned kind) {
     struct awaiter {
-      taking_turns& owner;
+      two_class_arbiter& owner;
       unsigned kind;
       bool await_ready() { return owner.try_begin(kind); }
       void await_suspend(std::coroutine_handle<> h) { owner.ask(kind, resume(h)); }
@@ -48,7 +48,7 @@ class taking_turns {
   void wait_for_end() {
     if (armed_) return;
     armed_ = true;
-    queue_.at(server_.free_at(), {[](void* self) { static_cast<taking_turns*>(self)->ended(); }, this});
+    queue_.at(server_.free_at(), {[](void* self) { static_cast<two_class_arbiter*>(self)->ended(); }, this});
   }
   void ended() {
     armed_ = false;

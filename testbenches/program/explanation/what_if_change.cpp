@@ -1,4 +1,4 @@
-#include "testbenches/program/explanation/relief.h"
+#include "testbenches/program/explanation/what_if_change.h"
 
 #include <algorithm>
 #include <array>
@@ -41,8 +41,8 @@ bool less_is_better(const knob_tree::leaf& l) {
   return l.kind == knob_kind::time || l.kind == knob_kind::cycles || l.path.ends_with("_header");
 }
 
-void put_relief(std::vector<relief>& list, std::string name, const knob_tree::leaf& l, const std::string& to) {
-  const auto found = std::find_if(list.begin(), list.end(), [&](const relief& r) { return r.name == name; });
+void put_relief(std::vector<what_if_change>& list, std::string name, const knob_tree::leaf& l, const std::string& to) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const what_if_change& r) { return r.name == name; });
   if (found == list.end()) {
     std::string unit = unit_of_knob(name);
     list.push_back({std::move(name), std::move(unit), false, less_is_better(l), l.text(), to, {{l.path, to}}});
@@ -98,7 +98,7 @@ std::string nearest_relief(const knob_tree& tree, const std::string& pattern) {
   const auto given = 1 + std::count(pattern.begin(), pattern.end(), '.');
   std::vector<std::string> names;
   std::vector<std::string> its;
-  for (const relief& r : all_reliefs(tree)) {
+  for (const what_if_change& r : all_reliefs(tree)) {
     if (!r.whole && r.unit == unit) its.emplace_back(last_part(r.name));
     std::size_t begin = r.name.size();
     for (auto n = given; n > 0 && begin != std::string::npos && begin > 0; --n) begin = r.name.rfind('.', begin - 1);
@@ -136,21 +136,21 @@ std::optional<std::string> relieved(const knob_tree::leaf& l) {
   return format_quantity(l.kind, then);
 }
 
-std::vector<relief> all_reliefs(const knob_tree& tree) {
-  std::vector<relief> knobs;
+std::vector<what_if_change> all_reliefs(const knob_tree& tree) {
+  std::vector<what_if_change> knobs;
   for (const auto& l : tree.leaves()) {
     if (l.path.starts_with(workload)) continue;
     if (const auto to = relieved(l)) put_relief(knobs, for_all_nodes(l.path), l, *to);
   }
   std::vector<std::string> units;
-  for (const relief& k : knobs) {
+  for (const what_if_change& k : knobs) {
     if (std::find(units.begin(), units.end(), k.unit) == units.end() && is_unit(tree, k.unit)) units.push_back(k.unit);
   }
-  std::vector<relief> out;
+  std::vector<what_if_change> out;
   for (const std::string& u : units) {
-    relief whole{u, u, true, false, "", "", {}};
+    what_if_change whole{u, u, true, false, "", "", {}};
     const std::size_t at = out.size();
-    for (const relief& k : knobs) {
+    for (const what_if_change& k : knobs) {
       if (k.unit != u) continue;
       out.push_back(k);
       whole.settings.insert(whole.settings.end(), k.settings.begin(), k.settings.end());
@@ -160,7 +160,7 @@ std::vector<relief> all_reliefs(const knob_tree& tree) {
   return out;
 }
 
-std::vector<relief> reliefs_for(const knob_tree& tree, const std::string& pattern) {
+std::vector<what_if_change> reliefs_for(const knob_tree& tree, const std::string& pattern) {
   auto leaves = leaves_named(tree, pattern);
   if (const std::string of_resource = knobs_of_resource(pattern); leaves.empty() && !of_resource.empty()) {
     leaves = leaves_named(tree, of_resource);
@@ -168,7 +168,7 @@ std::vector<relief> reliefs_for(const knob_tree& tree, const std::string& patter
   }
   if (leaves.empty())
     refuse_pattern(pattern, fmt::format("no such knob, and no resource that has one; {}", nearest_relief(tree, pattern)));
-  std::vector<relief> out;
+  std::vector<what_if_change> out;
   for (const auto* l : leaves) {
     const auto to = relieved(*l);
     if (!to) continue;

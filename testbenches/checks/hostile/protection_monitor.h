@@ -20,16 +20,16 @@ inline std::uint8_t read_response(std::uint32_t index, std::uint32_t count) {
   return index == 0 ? wire::read_first : index + 1 == count ? wire::read_last : wire::read_middle;
 }
 
-class witness {
+class protection_monitor {
  public:
   static constexpr std::uint16_t lid = 0x5aa5;  // LID of the hostile peer, many bits different from other LIDs
   static constexpr std::uint32_t qkey = 0x11111111;
   static constexpr std::uint32_t mtu = 1024;
 
   // `frames`: the pages of guarded memory.
-  witness(hcasim::system& s, const shadow& memory, const virtual_memory& frames);
+  protection_monitor(hcasim::system& s, const shadow& memory, const virtual_memory& frames);
 
-  std::vector<prey> preys;
+  std::vector<target_qp> target_qps;
   std::deque<shared_receives> srqs;  // the existing ones, and the last destroyed ones
   key_ledger keys;
 
@@ -44,27 +44,27 @@ class witness {
   void invalidated(std::uint32_t qpn, std::uint32_t key);
 
  private:
-  using arrival = prey::arrival;
+  using arrival = target_qp::arrival;
   void came(const packet& p);
   void answered(const packet& p);
   void asked(const packet& p);
   void moved(const dma_request& r);
   void placed(const dma_request& r, std::uint64_t va);
 
-  prey* peer_of(const packet_header& h);
+  target_qp* peer_of(const packet_header& h);
   [[nodiscard]] bool for_victim(const packet& p) const;
-  [[nodiscard]] bool admitted(const prey& q, const arrival& a, unsigned access) const;
-  [[nodiscard]] bool reaches(const prey& q, const arrival& a) const;
-  [[nodiscard]] bool received(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
-  [[nodiscard]] bool responds(const prey& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
+  [[nodiscard]] bool admitted(const target_qp& q, const arrival& a, unsigned access) const;
+  [[nodiscard]] bool reaches(const target_qp& q, const arrival& a) const;
+  [[nodiscard]] bool received(const target_qp& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
+  [[nodiscard]] bool responds(const target_qp& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
   // A READ or an atomic as the possible cause of a response, and the part shown by this response.
   struct cause {
     arrival* by;
     std::uint32_t index;  // index of the response
-    prey::place what;
+    target_qp::place what;
   };
-  std::vector<cause> causes(prey& q, const packet& p);
-  void shows(prey& q, const packet& p);
+  std::vector<cause> causes(target_qp& q, const packet& p);
+  void shows(target_qp& q, const packet& p);
   void note(bool ok, std::uint64_t& count, std::uint64_t bytes, const char* what);
 
   const shadow& memory_;

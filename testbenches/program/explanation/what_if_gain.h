@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "testbenches/program/explanation/relief.h"
+#include "testbenches/program/explanation/what_if_change.h"
 #include "testbenches/program/recording/resources.h"
 #include "testbenches/program/results/result.h"
 
@@ -17,14 +17,14 @@ namespace hcasim {
 inline constexpr double helps = 0.01;
 
 struct trial {
-  relief what;
+  what_if_change what;
   std::vector<headline> values;  // like the run's own; empty = the trial did not come to its end
   std::string why_not;           // reason for empty values
   double gain = 0;               // of the most changed headline: 1 = twice as good
   resource_use busiest;          // of the unit's resources in the unchanged run; no name = none was busy
 };
 
-struct gains {
+struct what_if_gain {
   std::vector<headline> base;
   std::vector<trial> knobs;  // largest gain first
   std::vector<trial> units;  // all knobs of a unit at once
@@ -41,11 +41,11 @@ void sort_by_gain(std::vector<trial>& trials);
 resource_use busiest_of(const std::string& unit, const std::vector<resource_use>& resources);
 
 // Returns the knob whose relief helps most, or the unit when no single knob helps; null = nothing helps.
-const trial* binding(const gains& g);
+const trial* binding(const what_if_gain& g);
 // Returns "node*.hca.page_walker.walkers, 4 -> 8: message_rate 10 -> 19.8 M/s, +98.0 %".
-std::string binding_text(const gains& g);
+std::string binding_text(const what_if_gain& g);
 
-std::string gains_text(const gains& g);
-nlohmann::ordered_json gains_json(const gains& g);
+std::string what_if_gain_text(const what_if_gain& g);
+nlohmann::ordered_json what_if_gain_json(const what_if_gain& g);
 
 }  // namespace hcasim

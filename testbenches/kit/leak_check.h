@@ -9,6 +9,6 @@
 namespace hcasim::kit {
 
 // Returns what a run left over: levels not at zero, packets outside pools, credits not back at their sender, waiting requests.
-std::vector<std::string> left_over(hcasim::system& s);
+std::vector<std::string> leak_check(hcasim::system& s);
 
 }  // namespace hcasim::kit

@@ -10,7 +10,7 @@
 namespace hcasim {
 
 template <class T>
-class by_number {
+class record_table {
  public:
   // Returns the record; null = none has this number.
   [[nodiscard]] T* find(std::uint32_t number) const { return number < records_.size() ? records_[number].get() : nullptr; }

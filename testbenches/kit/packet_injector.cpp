@@ -1,4 +1,4 @@
-#include "testbenches/kit/forger.h"
+#include "testbenches/kit/packet_injector.h"
 
 #include <stdexcept>
 
@@ -14,7 +14,7 @@ constexpr std::byte payload_byte(std::uint64_t mark, std::uint32_t i) {
 }  // namespace
 
 // Twelve in a row are no chance.
-std::uint64_t forger::payload_in(std::span<const std::byte> bytes) {
+std::uint64_t packet_injector::payload_in(std::span<const std::byte> bytes) {
   constexpr std::uint64_t enough = 12;
   std::uint64_t found = 0;
   std::uint64_t run = 0;
@@ -27,7 +27,7 @@ std::uint64_t forger::payload_in(std::span<const std::byte> bytes) {
   return found;
 }
 
-forger::forger(system& s, std::size_t victim)
+packet_injector::packet_injector(system& s, std::size_t victim)
     : system_(s),
       wire_(s.cable(0).out.at(victim)),
       lid_(static_cast<std::uint16_t>(s.config().nodes[victim].hca.port.lid)),
@@ -41,11 +41,11 @@ forger::forger(system& s, std::size_t victim)
         requests_.push_back(p.header);
       }) {}
 
-forger::~forger() {
+packet_injector::~packet_injector() {
   stop();
 }
 
-packet_header forger::header(std::uint8_t opcode, std::uint32_t qpn, std::uint32_t psn, std::uint16_t source) const {
+packet_header packet_injector::header(std::uint8_t opcode, std::uint32_t qpn, std::uint32_t psn, std::uint16_t source) const {
   packet_header h;
   h.opcode = opcode;
   h.dest_qpn = qpn;
@@ -56,7 +56,7 @@ packet_header forger::header(std::uint8_t opcode, std::uint32_t qpn, std::uint32
   return h;
 }
 
-packet& forger::make(const packet_header& h, std::uint32_t payload, std::uint64_t mark, const global_route& way) {
+packet& packet_injector::make(const packet_header& h, std::uint32_t payload, std::uint64_t mark, const global_route& way) {
   packet& p = system_.packets().get();
   p.header = h;
   p.grh = way;
@@ -67,7 +67,7 @@ packet& forger::make(const packet_header& h, std::uint32_t payload, std::uint64_
   return p;
 }
 
-void forger::put(packet& p) {
+void packet_injector::put(packet& p) {
   p.last_bit = ps(0);
   p.waiter = {};
   p.on_response = nullptr;
@@ -75,21 +75,21 @@ void forger::put(packet& p) {
   wire_.send_ahead(p, t);
 }
 
-void forger::storm(ps apart, std::function<packet*()> next) {
+void packet_injector::storm(ps apart, std::function<packet*()> next) {
   next_ = std::move(next);
   apart_ = apart;
   raging_ = true;
   if (!posted_) go_on();
 }
 
-void forger::go_on() {
+void packet_injector::go_on() {
   posted_ = raging_;
   if (!raging_) return;
   if (packet* const p = next_()) put(*p);
-  queue_.at(now() + apart_, {[](void* self) { static_cast<forger*>(self)->go_on(); }, this});
+  queue_.at(now() + apart_, {[](void* self) { static_cast<packet_injector*>(self)->go_on(); }, this});
 }
 
-lone_requester::lone_requester(cpu& thread, node& on, forger& f, std::uint32_t first_psn, bool signal_all)
+lone_requester::lone_requester(cpu& thread, node& on, packet_injector& f, std::uint32_t first_psn, bool signal_all)
     : p(thread, on), c(thread), n(on), wire(f), here(p.allocate(1 << 20)) {
   options.timeout = 0;
   options.psn = first_psn;
@@ -125,9 +125,9 @@ std::vector<ibv_wc> lone_requester::completions() {
   return all;
 }
 
-std::string run_forged(const system_config& config, const std::function<void(cpu&, node&, forger&)>& body) {
+std::string run_forged(const system_config& config, const std::function<void(cpu&, node&, packet_injector&)>& body) {
   world w(config);
-  forger f(w.sys(), 0);
+  packet_injector f(w.sys(), 0);
   if (!w.run({[&](cpu& c, node& n) { body(c, n, f); }})) return "the program did not come to its end";
   const std::size_t left = w.sys().packets().in_use();
   return left == 0 ? "" : std::to_string(left) + " packets are left over";

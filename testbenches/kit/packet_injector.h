@@ -12,13 +12,13 @@
 
 namespace hcasim::kit {
 
-class forger {
+class packet_injector {
  public:
   // Forges packets for node `victim` in a system without a switch.
-  forger(system& s, std::size_t victim);
-  ~forger();
-  forger(const forger&) = delete;
-  forger& operator=(const forger&) = delete;
+  packet_injector(system& s, std::size_t victim);
+  ~packet_injector();
+  packet_injector(const packet_injector&) = delete;
+  packet_injector& operator=(const packet_injector&) = delete;
 
   // Returns a header for QP `qpn` of the victim, from the adapter with LID `source`; the caller may change the other fields.
   [[nodiscard]] packet_header header(std::uint8_t opcode, std::uint32_t qpn, std::uint32_t psn, std::uint16_t source) const;
@@ -65,7 +65,7 @@ class lone_requester {
   static constexpr address peer{peer_lid, 0x777, 0x10};
   static constexpr std::uint32_t mtu = 1024;
 
-  lone_requester(cpu& thread, node& on, forger& f, std::uint32_t first_psn, bool signal_all = false);
+  lone_requester(cpu& thread, node& on, packet_injector& f, std::uint32_t first_psn, bool signal_all = false);
 
   // Connects the QP, in a new life.
   void connect();
@@ -79,7 +79,7 @@ class lone_requester {
   process_context p;
   cpu& c;
   node& n;
-  forger& wire;
+  packet_injector& wire;
   qp_options options;
   region here;
   ibv_qp* qp;
@@ -88,6 +88,6 @@ class lone_requester {
 
 // Runs a program on the first of two nodes, with a forger in front of its port. Returns the fault; empty = the program ended
 // and left no packet over.
-std::string run_forged(const system_config& config, const std::function<void(cpu&, node&, forger&)>& body);
+std::string run_forged(const system_config& config, const std::function<void(cpu&, node&, packet_injector&)>& body);
 
 }  // namespace hcasim::kit
