@@ -1,5 +1,5 @@
-// The replacement policies. A new policy is a file NAME.h in this folder with a class `NAME_replacement`: a build finds it, and
-// the tests of the caches take all.
+// The replacement policies. A new policy is a file NAME.h in this folder with a class `NAME_replacement`. The build finds the
+// file, and the tests of the caches take all.
 #pragma once
 
 #include <initializer_list>

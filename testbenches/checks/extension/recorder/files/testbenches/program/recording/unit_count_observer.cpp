@@ -13,7 +13,9 @@ namespace {
 class unit_count_observer final : public run_observer {
  public:
   [[nodiscard]] int rank() const override { return 50; }
-  void declare(CLI::App& options) override { options.add_flag("--unit-count", wanted_, "Write units.txt: how many units there are"); }
+  void declare(CLI::App& options) override {
+    options.add_flag("--unit-count", wanted_, "Write units.txt: how many units there are");
+  }
   void begin(const observed_run& run) override { run_ = run; }
   void finish(ps /*end*/) override {
     if (wanted_) std::ofstream(run_.folder / "units.txt") << all_units().size() << '\n';
