@@ -313,6 +313,26 @@ TEST(docs, links_between_pages_lead_somewhere) {
   }
 }
 
+// The walk of a WRITE through the sources is short, opens no file twice, and names functions that are there.
+TEST(docs, walk_of_a_write_is_in_the_sources) {
+  constexpr std::size_t most_files = 30;
+  std::set<std::string> files;
+  const std::string text = file_content(source / "docs/architecture.md");
+  static const std::regex row(R"(\| \d+ \| `([^`]+)` \| ([^|]+) \|)");
+  for (std::sregex_iterator i(text.begin(), text.end(), row), end; i != end; ++i) {
+    const std::string file = (*i)[1];
+    const std::string functions = (*i)[2];
+    EXPECT_TRUE(files.insert(file).second) << file << " is opened twice";
+    const std::string code = file_content(source / file);
+    static const std::regex name("`([a-z_]+)`");
+    for (std::sregex_iterator n(functions.begin(), functions.end(), name), none; n != none; ++n) {
+      EXPECT_TRUE(std::regex_search(code, std::regex("\\b" + (*n)[1].str() + "\\("))) << file << " has no " << (*n)[1];
+    }
+  }
+  EXPECT_GE(files.size(), 20U);
+  EXPECT_LE(files.size(), most_files);
+}
+
 // Two versions of one section contradict each other sooner or later.
 TEST(docs, no_page_has_a_section_twice) {
   for (const fs::path& page : pages()) {
