@@ -1,5 +1,5 @@
 // Units as RTL in a test's system, whatever the test. The environment variable HCASIM_RTL names them, separated by commas:
-// doorbell, key_check, page_walker, walk_port, completion, qpc_cache, mrc_cache, extent_cache, cqc_cache, or all.
+// doorbell, key_check, page_walker, walker_dma_bridge, completion, qpc_cache, mrc_cache, extent_cache, cqc_cache, or all.
 // key_check=libmine.so takes the unit of a shared object.
 #pragma once
 

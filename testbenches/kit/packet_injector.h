@@ -86,7 +86,7 @@ class lone_requester {
   std::uint64_t asked = 0;
 };
 
-// Runs a program on the first of two nodes, with a forger in front of its port. Returns the fault; empty = the program ended
+// Runs a program on the first of two nodes, with an injector in front of its port. Returns the fault; empty = the program ended
 // and left no packet over.
 std::string run_forged(const system_config& config, const std::function<void(cpu&, node&, packet_injector&)>& body);
 

@@ -52,7 +52,7 @@ class user {
     for (lane& l : lanes_) {
       l.qp = p_.create_qp(s_.settings(), nullptr, cq_);
       mine.push_back(p_.address_of(l.qp, s_.settings()));
-      by_number_.emplace_back(l.qp->qp_num, &l);
+      by_qpn_.emplace_back(l.qp->qp_num, &l);
     }
     s_.to_owner.send(c_, mine);
     peers_ = s_.to_user.receive(c_);
@@ -119,8 +119,7 @@ class user {
     if (n == 0 && wait_cq(c_, cq_, 100_ms)) n = ibv_poll_cq(c_, cq_, 32, wc);
     if (n == 0) return s_.problem("no completion comes");
     for (int i = 0; i < n; ++i) {
-      const auto found =
-          std::find_if(by_number_.begin(), by_number_.end(), [&](const auto& x) { return x.first == wc[i].qp_num; });
+      const auto found = std::find_if(by_qpn_.begin(), by_qpn_.end(), [&](const auto& x) { return x.first == wc[i].qp_num; });
       lane& l = *found->second;
       --l.outstanding;
       ++s_.result->requests;
@@ -140,7 +139,7 @@ class user {
   cpu& c_;
   process_context p_;
   std::vector<lane> lanes_;
-  std::vector<std::pair<std::uint32_t, lane*>> by_number_;
+  std::vector<std::pair<std::uint32_t, lane*>> by_qpn_;
   std::vector<address> peers_;
   ibv_cq* cq_ = nullptr;
   region local_;

@@ -60,7 +60,7 @@ class requester : public unit {
   struct operation {
     work_request* work = nullptr;
     wqe_view view;
-    std::uint64_t number = 0;  // in its flow
+    std::uint64_t number = 0;  // in its QP
     std::uint32_t first_psn = 0;
     std::uint32_t psns = 0;       // 0 = not started yet
     std::uint32_t responses = 0;  // response packets placed (READ, atomic)
@@ -118,7 +118,7 @@ class requester : public unit {
     bool pumping = false;  // these three: true = the coroutine runs
     bool emitting = false;
     bool serving = false;
-    std::uint32_t busy = 0;  // coroutines that use this flow
+    std::uint32_t busy = 0;  // coroutines that use this QP
     std::uint32_t pass = 0;  // counts go-backs: packets of an older pass are not sent
     settings qp;
     ring<operation*> operations;
@@ -233,7 +233,7 @@ class requester : public unit {
   counter discarded_;
   counter errors_;
   counter flushed_;
-  std::uint64_t advances_ = 0;  // times that a flow's oldest outstanding PSN moved on
+  std::uint64_t advances_ = 0;  // times that a QP's oldest outstanding PSN moved on
   histogram latency_;
   probe psn_probe_;
   probe valid_probe_;

@@ -44,7 +44,7 @@ using enum send_qp_mark;
 using e = send_qp_event;
 using row = state_row<send_qp_life, send_qp_mark, send_qp_event>;
 
-// The marks of running coroutines of the flow: none of them outlasts a life.
+// The marks of running coroutines of the QP: none of them outlasts a life.
 inline constexpr enum_set<send_qp_mark> in_use = {resting, landing, paging, resumed, stopping};
 inline constexpr enum_set<send_qp_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<send_qp_mark> held = {resting, landing, paging, stopping, stopped};
@@ -97,7 +97,7 @@ inline constexpr row rows[] = {
 
 inline constexpr auto send_qp_table = make_state_table(
     state_names<4, 8, 19>{
-        .record = "flow",
+        .record = "send_qp",
         .lives = {"unread", "sending", "error_unread", "error"},
         .marks = {"numbered", "repeating", "resting", "landing", "paging", "resumed", "stopping", "stopped"},
         .events = {"start", "context_read", "settings_read", "progress", "go_back", "rnr_nak", "rnr_over", "response_faults",

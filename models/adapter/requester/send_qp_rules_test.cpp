@@ -16,7 +16,7 @@ TEST(send_qp_rules, every_row_happens_and_nothing_else_does) {
 
 TEST(send_qp_rules, what_cannot_be_is_not_reached) {
   for (const send_qp_state s : testing::reachable(send_qp_table)) {
-    // No flow sends, or waits for a page, without PSNs.
+    // No QP sends, or waits for a page, without PSNs.
     EXPECT_TRUE(s.has(numbered) || (s.life != sending && !s.any({paging, resumed})));
     // Marks of RC alone end before the settings are read anew.
     EXPECT_TRUE(s.life == sending || s.life == error || !s.any({repeating, resting, landing}));
@@ -57,7 +57,7 @@ TEST(send_qp_rules, an_impossible_event_says_what_and_where) {
     (void)send_qp_table.step({.life = error, .marks = {numbered, resting}}, send_qp_event::go_back);
     FAIL() << "nothing was thrown";
   } catch (const std::logic_error& e) {
-    EXPECT_STREQ(e.what(), "flow: 'go_back' cannot happen in 'error', numbered, resting");
+    EXPECT_STREQ(e.what(), "send_qp: 'go_back' cannot happen in 'error', numbered, resting");
   }
 }
 

@@ -137,7 +137,7 @@ void responder::put_into_error(receive_qp& c, hca_qpc& q, std::uint8_t receive_s
   tell_requester(c, t);
 }
 
-// Gives up a connection whose context is unreadable or damaged. The CQ of its receives is not known, so the event names the QP.
+// Gives up a QP whose context is unreadable or damaged. The CQ of its receives is not known, so the event names the QP.
 void responder::report_unreadable(receive_qp& c, ps t) {
   if (c.shared || std::exchange(c.lost, true)) return;
   c.on(receive_qp_event::context_in_error);

@@ -114,7 +114,7 @@ task<responder::taken_receive> responder::take_from(receive_qp& s, receive_qp& c
   taken_receive taken;
   context_request shared;
   shared.index = s.qpn;
-  shared.operation = s.operation = c.operation;  // no other connection is at the list
+  shared.operation = s.operation = c.operation;  // no other QP is at the list
   co_await qpc.request(shared, t);
   taken.broken = shared.failed;
   if (!shared.failed) {

@@ -36,7 +36,7 @@ using enum receive_qp_mark;
 using e = receive_qp_event;
 using row = state_row<receive_qp_life, receive_qp_mark, receive_qp_event>;
 
-// The marks of running coroutines of the connection: none of them outlasts a life.
+// The marks of running coroutines of the QP: none of them outlasts a life.
 inline constexpr enum_set<receive_qp_mark> in_use = {answering, taking, stopping};
 inline constexpr enum_set<receive_qp_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<receive_qp_life> any_life = {receiving, failing, error};
@@ -71,7 +71,7 @@ inline constexpr row rows[] = {
 }  // namespace receive_qp_table_rows
 
 inline constexpr auto receive_qp_table = make_state_table(
-    state_names<3, 5, 12>{.record = "connection",
+    state_names<3, 5, 12>{.record = "receive_qp",
                           .lives = {"receiving", "failing", "error"},
                           .marks = {"answering", "taking", "told_last", "stopping", "stopped"},
                           .events = {"start", "response_fails", "context_in_error", "told_failed", "last_wqe", "answers_begin",

@@ -19,7 +19,7 @@ TEST(receive_qp_rules, what_cannot_be_is_not_reached) {
   for (const receive_qp_state s : testing::reachable(receive_qp_table)) {
     // Software is told once in a life, and only of an error.
     EXPECT_FALSE(s.has(told_last) && (s.life == receiving || receive_qp_table.possible(s, e::last_wqe)));
-    // One connection at a time takes from the list of an SRQ; its record answers nothing and has no errors.
+    // One QP at a time takes from the list of an SRQ; its record answers nothing and has no errors.
     EXPECT_FALSE(s.has(taking) && (s.has(answering) || in_error(s) || receive_qp_table.possible(s, e::take_begins)));
     // READs of a QP are answered one after the other.
     EXPECT_FALSE(s.has(answering) && receive_qp_table.possible(s, e::answers_begin));

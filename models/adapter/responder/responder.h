@@ -71,7 +71,7 @@ class responder : public unit {
   void list_waiting(waiting_list& list) const override;
 
  private:
-  // The way of a connection's responses.
+  // The way of a QP's responses.
   struct route {
     access_owner owner;
     std::uint64_t operation = 0;
@@ -94,7 +94,7 @@ class responder : public unit {
     std::uint64_t va = 0;
     ps since{0};
   };
-  // The next answer of a connection: the responses of a READ, or a packet.
+  // The next response of a QP: the responses of a READ, or a packet.
   struct owed_answer {
     packet* response = nullptr;
     read_job read;
@@ -138,7 +138,7 @@ class responder : public unit {
     std::uint32_t refused = 0;         // the last repetition refused during its responses
     std::uint64_t refused_ticket = 0;  // and its first refused response
     page_faults::request missing;      // the page that a request was asked to come back for (RNR)
-    wait_list takers;                  // of an SRQ: connections that wait for its list
+    wait_list takers;                  // of an SRQ: QPs that wait for its list
     ps no_receive_since = never;       // a message has come, and none was posted
     ps handled_since{0};               // the packet in hand
     std::uint64_t operation = 0;       // of it; 0 = there is none

@@ -81,7 +81,7 @@ inline constexpr row rows[] = {
 
 inline constexpr auto scheduled_qp_table = make_state_table(
     state_names<2, 7, 14>{
-        .record = "queue",
+        .record = "scheduled_qp",
         .lives = {"unread", "known"},
         .marks = {"scheduled", "changing", "changed", "paused", "draining", "stopping", "stopped"},
         .events = {"start", "rung", "context_read", "turn_ends", "change_begins", "change_ends", "change_issued", "pause",

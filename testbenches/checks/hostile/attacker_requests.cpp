@@ -17,7 +17,7 @@ unsigned needs_of(std::uint8_t opcode) {
 
 }  // namespace
 
-// Chooses a bait with these rights, if there is one.
+// Chooses a grant with these rights, if there is one.
 const known_grant& attacker::choose_grant(unsigned needs) {
   const std::size_t first = random_.below(known_grants.size());
   for (std::size_t i = 0; i < known_grants.size(); ++i) {

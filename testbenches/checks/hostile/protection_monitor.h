@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "testbenches/checks/hostile/key_ledger.h"
-#include "testbenches/checks/hostile/prey.h"
 #include "testbenches/checks/hostile/shadow.h"
+#include "testbenches/checks/hostile/target_qp.h"
 #include "testbenches/kit/tap.h"
 
 namespace hcasim::kit {

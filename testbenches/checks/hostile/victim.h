@@ -74,7 +74,7 @@ class victim {
   void leave(std::size_t i, bool for_ever);
   void modify(victim_qp& l);
   void change_access(victim_qp& l);
-  // Returns the rights of the lair's QP: without room for READs and atomics it has no rights for them.
+  // Returns the rights of the victim's QP: without room for READs and atomics it has no rights for them.
   [[nodiscard]] static unsigned effective(const victim_qp& l) {
     constexpr unsigned fetches = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     return l.options.access & ~(l.options.read_depth == 0 ? fetches : 0U);

@@ -13,7 +13,7 @@ constexpr ibv_gid gid_of(const hca_gid& g) {
 
 }  // namespace
 
-// Returns a random lair, mostly a useless one (not connected, or broken).
+// Returns a random QP of the victim, mostly a useless one (not connected, or broken).
 std::size_t victim::some_victim_qp() {
   const std::size_t first = random_.below(victim_qps_.size());
   if (random_.chance(0.5)) return first;

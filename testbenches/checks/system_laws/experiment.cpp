@@ -91,7 +91,7 @@ nlohmann::json to_json(const outcome& o) {
   return {{"refused", o.refused},
           {"problem", o.problem},
           {"rate", o.rate},
-          {"left_over", o.leak_check},
+          {"leak_check", o.leak_check},
           {"busy", o.busy},
           {"counts", o.counts},
           {"middle", o.middle},
@@ -107,7 +107,7 @@ outcome from_json(const nlohmann::json& j) {
   o.refused = j["refused"];
   o.problem = j["problem"];
   o.rate = j["rate"];
-  o.leak_check = j["left_over"].get<std::vector<std::string>>();
+  o.leak_check = j["leak_check"].get<std::vector<std::string>>();
   o.busy = j["busy"].get<std::map<std::string, double>>();
   o.counts = j["counts"].get<std::map<std::string, double>>();
   o.middle = j["middle"];

@@ -54,7 +54,7 @@ std::string verdict_on_a_run(std::uint64_t seed, std::uint64_t packets_sent) {
   start_hostile(s, o, seed, r);
   run_simulation();
   if (r.outside != 0) return "memory: " + r.problem;
-  if (r.wrongly_shown + r.misused != 0) return "witness: " + r.problem;
+  if (r.wrongly_shown + r.misused != 0) return "monitor: " + r.problem;
   if (!r.problem.empty()) return "victim: " + r.problem;
   if (!r.good.problem.empty()) return "good traffic: " + r.good.problem;
   if (!r.good.ok || !r.ok) return "good traffic: it does not come to its end";
