@@ -49,7 +49,8 @@ install(FILES testbenches/coverification/lockstep/stream.py DESTINATION ${HCASIM
 # What `hcasim new-unit` begins from.
 install(DIRECTORY models DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING REGEX "/rtl/CMakeLists.txt$")
 install(DIRECTORY testbenches/coverification/templates testbenches/coverification/example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches/coverification)
-install(FILES cmake/add_rtl.cmake cmake/add_unit.cmake cmake/rtl_advice.cmake cmake/rtl_verilate.cmake cmake/rtl_pins.cmake cmake/rtl_endpoints.cmake cmake/rtl_faults.cmake cmake/rtl_check.cmake cmake/systemc.cmake
+install(FILES cmake/add_rtl.cmake cmake/add_unit.cmake cmake/rtl_advice.cmake cmake/rtl_verilate.cmake cmake/rtl_pins.cmake cmake/rtl_endpoints.cmake cmake/rtl_faults.cmake cmake/rtl_check.cmake cmake/systemc.cmake cmake/compiler_faults.cmake
+              cmake/compiler_faults.cpp.in
               cmake/rtl_design.cpp.in cmake/rtl_design.h.in DESTINATION ${HCASIM_INSTALL_CMAKE})
 install(DIRECTORY testbenches/coverification/mutation DESTINATION ${HCASIM_INSTALL_CMAKE} PATTERN "*_test.cpp" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
 # The pages, with README.md on top as they link to each other.

@@ -7,7 +7,8 @@ list(REMOVE_ITEM HCASIM_UNITS models/adapter/hca models/driver models/system)
 add_library(hcasim_options INTERFACE)
 target_include_directories(hcasim_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/made>)
 target_compile_options(hcasim_options INTERFACE $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra> $<BUILD_INTERFACE:-Wpedantic>
-                       $<BUILD_INTERFACE:-Wshadow> $<BUILD_INTERFACE:-Wconversion> $<BUILD_INTERFACE:-Werror>)
+                       $<BUILD_INTERFACE:-Wshadow> $<BUILD_INTERFACE:-Wconversion>
+                       $<BUILD_INTERFACE:$<$<BOOL:${HCASIM_WERROR}>:-Werror>>)
 if(HCASIM_SANITIZE)
   target_compile_options(hcasim_options INTERFACE -fsanitize=${HCASIM_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all

@@ -18,7 +18,8 @@ enum { PEER_DEVICE_ID = 0x50454552 };
 enum peer_copy_flags { PEER_COPY_TO_HOST = 1 }; /* otherwise from host memory */
 
 /* A copy between the device's memory and [address, address + bytes) of the PCIe address space. After its last byte has arrived,
- * `fence_value` is written to `fence` (0 = nowhere). Bit 31 is set when a byte could not be moved. */
+ * `fence_value` is written to `fence` (0 = nowhere). Bit 31 is set when a byte of any copy since the fence before could not be
+ * moved. */
 struct peer_copy {
   uint64_t offset; /* in the device's memory */
   uint64_t address;

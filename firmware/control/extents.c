@@ -79,18 +79,23 @@ static int close_row(struct firmware* fw, uint32_t height, struct row* r) {
   return HCA_OK;
 }
 
+/* Takes e out of the extent `i`, which holds all of it. */
+static void cut_extent(struct row* r, uint32_t i, struct edit* e) {
+  struct hca_extent* const x = &r->at[i];
+  const uint64_t x_end = x->start + x->length;
+  if (e->length == 0) e->length = x->length;
+  x->length = e->start - x->start;
+  if (e->start + e->length < x_end) insert(r, i + 1, e->start + e->length, x_end - e->start - e->length);
+  if (x->length == 0) take_out(r, i);
+}
+
 /* Takes extents from e->start on out of their line, or puts one in; a new one merges with the extents it touches. */
 static void edit_extents(struct row* r, struct edit* e) {
   const uint64_t end = e->start + e->length;
   uint32_t i = r->count;
   while (i > 0 && r->at[i - 1].start > e->start) i--;
   if (e->goes) {
-    struct hca_extent* const x = &r->at[--i];
-    const uint64_t x_end = x->start + x->length;
-    if (e->length == 0) e->length = x->length;
-    x->length = e->start - x->start;
-    if (e->start + e->length < x_end) insert(r, i + 1, e->start + e->length, x_end - e->start - e->length);
-    if (x->length == 0) take_out(r, i);
+    if (i > 0) cut_extent(r, i - 1, e);
     return;
   }
   e->touches_behind = i == r->count && e->behind == end;

@@ -276,5 +276,40 @@ TEST(peer_direct, the_exported_files_are_written) {
   std::filesystem::remove_all(folder);
 }
 
+// Copies in many pieces beside small ones, each waited for by its own thread.
+TEST(peer_direct, each_thread_that_waits_for_a_copy_is_woken) {
+  constexpr unsigned threads = 4;
+  constexpr unsigned rounds = 8;
+  world w(with_peers(world::one_node()));
+  node& n = w.sys().at(0);
+  driver::peer::memory_owner gpu(n.host, node::peer_bar(0), "gpu0");
+  peer_device& device = n.peer(0);
+  virtual_memory process(n.host.memory_bytes(), 1);
+  unsigned ended = 0;
+  n.host.run("boot", [&](cpu& c) {
+    ASSERT_EQ(gpu.open(c), 0);
+    for (unsigned t = 0; t < threads; ++t) {
+      n.host.run("thread" + std::to_string(t), [&, t](cpu& own) {
+        const std::uint64_t bytes = t % 2 == 0 ? 1_MiB : 64;
+        const std::uint64_t va = gpu.allocate(own, process, bytes, driver::peer::placement::scattered);
+        const std::uint64_t to = n.host.reserve_physical(bytes, 4096);
+        for (unsigned i = 0; i < rounds; ++i) {
+          fill_peer(device, gpu, va, bytes, static_cast<std::uint8_t>(t * rounds + i));
+          const std::uint32_t copy = gpu.start_copy(own, true, va, to, bytes);
+          EXPECT_NE(copy, 0U);
+          EXPECT_TRUE(gpu.wait_copy(own, copy));
+          own.sync();
+          std::vector<std::uint8_t> came(bytes);
+          n.host.memory_bytes().read(to, std::as_writable_bytes(std::span(came)));
+          EXPECT_EQ(came, peer_bytes(device, gpu, va, bytes)) << "thread " << t << ", round " << i;
+        }
+        ++ended;
+      });
+    }
+  });
+  sc_core::sc_start();
+  EXPECT_EQ(ended, threads);
+}
+
 }  // namespace
 }  // namespace hcasim::kit

@@ -3,7 +3,7 @@
 //   at:TIME     the simulation ends when TIME picoseconds have passed
 //   often:SEED  at seeded random moments, two in each doubling of simulated time, a child of the process goes on in its place
 //               and ends its simulation there. A child that hangs or dies by a signal aborts the process. A process with
-//               threads (Verilated designs, a waveform in FST) takes `at`: a child has none of the threads
+//               threads (designs Verilated with --threads, a waveform in FST) takes `at`: a child has none of the threads
 #pragma once
 
 namespace hcasim {

@@ -137,41 +137,51 @@ int memory_owner::free(cpu& c, std::uint64_t va) {
 
 // ---- copies
 
-std::uint32_t memory_owner::start_copy(cpu& c, bool to_host, std::uint64_t va, std::uint64_t physical, std::uint64_t bytes) {
-  c.spend(options_.copy_call);
-  std::vector<page_pool::run> pieces;
+std::vector<page_pool::run> memory_owner::pieces(std::uint64_t va, std::uint64_t bytes) const {
+  std::vector<page_pool::run> all;
   for (std::uint64_t done = 0; done < bytes;) {
     auto piece = place(va + done);
-    if (!piece) return 0;
+    if (!piece) return {};
     piece->bytes = std::min(piece->bytes, bytes - done);
-    pieces.push_back(*piece);
+    all.push_back(*piece);
     done += piece->bytes;
   }
-  if (pieces.empty()) return 0;
-  ++copies_started_;
-  if (fence_watch_ == 0) fence_watch_ = c.watch(fence_, sizeof(std::uint32_t)) + 1;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const bool last = i + 1 == pieces.size();
-    const peer_copy d{pieces[i].offset,
+  return all;
+}
+
+// The fences count the copies, so those of two threads must not mix.
+std::uint32_t memory_owner::start_copy(cpu& c, bool to_host, std::uint64_t va, std::uint64_t physical, std::uint64_t bytes) {
+  c.spend(options_.copy_call);
+  posting_.lock(c);
+  const std::vector<page_pool::run> all = pieces(va, bytes);
+  const std::uint32_t number = all.empty() ? 0 : ++copies_started_;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool last = i + 1 == all.size();
+    const peer_copy d{all[i].offset,
                       physical,
-                      pieces[i].bytes,
+                      all[i].bytes,
                       last ? fence_ : 0,
-                      copies_started_,
+                      number,
                       to_host ? static_cast<std::uint32_t>(PEER_COPY_TO_HOST) : 0U,
                       {}};
     c.combined_write(bar_ + PEER_BAR_REGISTERS + PEER_REG_COPY, std::as_bytes(std::span(&d, 1)));
-    physical += pieces[i].bytes;
+    physical += all[i].bytes;
   }
-  return copies_started_;
+  c.sync();
+  posting_.unlock();
+  return number;
 }
 
+// A watch wakes one thread, so each wait has its own.
 bool memory_owner::wait_copy(cpu& c, std::uint32_t number) {
-  for (;;) {
-    const auto word = load<std::uint32_t>(c, fence_);
-    copies_ended_ = word & ~PEER_COPY_FAILED;
-    if (copies_ended_ >= number) return (word & PEER_COPY_FAILED) == 0;
-    c.wait_write(fence_watch_ - 1);
+  const std::uint64_t watch = c.watch(fence_, sizeof(std::uint32_t));
+  auto word = load<std::uint32_t>(c, fence_);
+  while ((word & ~PEER_COPY_FAILED) < number) {
+    c.wait_write(watch);
+    word = load<std::uint32_t>(c, fence_);
   }
+  c.unwatch(watch);
+  return (word & PEER_COPY_FAILED) == 0;
 }
 
 // ---- the client's callbacks

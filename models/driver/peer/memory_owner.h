@@ -16,6 +16,7 @@
 #include "firmware/abi/peer_device.h"
 #include "models/driver/peer/page_pool.h"
 #include "models/driver/peer/peer_core.h"
+#include "models/driver/peer/sleep_mutex.h"
 #include "models/machine/host/host.h"
 #include "tlm/base/statistics.h"
 
@@ -61,8 +62,8 @@ class memory_owner {
   // Starts a copy between [va, va + bytes) and physically contiguous host memory. Returns its number; 0 = not all of it is
   // allocated.
   std::uint32_t start_copy(cpu& c, bool to_host, std::uint64_t va, std::uint64_t physical, std::uint64_t bytes);
-  // Waits for a copy; copies end in the order of their start. False = a byte could not be moved in this copy, or in one that
-  // ended since the last wait.
+  // Waits for a copy; copies end in the order of their start, and several threads may wait. False = a byte could not be moved
+  // in the copy that ended last.
   bool wait_copy(cpu& c, std::uint32_t number);
 
   // Returns the time of each invalidation by `free`, from the call to its return.
@@ -83,6 +84,8 @@ class memory_owner {
 
   void make_client();
   [[nodiscard]] const allocation* find(std::uint64_t va) const;
+  // Returns the device's memory behind [va, va + bytes); empty = not all of it is allocated.
+  [[nodiscard]] std::vector<page_pool::run> pieces(std::uint64_t va, std::uint64_t bytes) const;
   int acquire(const virtual_memory& mm, std::uint64_t addr, std::uint64_t size, void** context);
   int get_pages(cpu& c, pin& p, std::uint64_t ticket);
   int dma_map(pin& p, sg_table& sg, int* nmap) const;
@@ -109,9 +112,8 @@ class memory_owner {
   void* handle_ = nullptr;
 
   std::uint64_t fence_ = 0;  // physical address
-  std::uint64_t fence_watch_ = 0;
+  sleep_mutex posting_;
   std::uint32_t copies_started_ = 0;
-  std::uint32_t copies_ended_ = 0;
   histogram callback_time_;
 };
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "tlm/access.h"
 
@@ -146,6 +147,7 @@ process peer_device::work_off() {
     if (!copy_failed_) (to_host ? copied_to_host_ : copied_from_host_) += c.bytes;
     copy_time_.add(now() - begin);
     copy_probe_.set(0, now());
+    failed_before_fence_ |= copy_failed_;
     if (c.fence != 0) send_fence(c);
     copies_.pop_front();
     copy_queue_.set(copies_.size(), now());
@@ -172,7 +174,7 @@ void peer_device::issue(bool write, std::uint64_t address, std::uint64_t offset,
 void peer_device::send_fence(const peer_copy& c) {
   burst& b = new_burst(true, c.fence, sizeof c.fence_value);
   b.offset = ~std::uint64_t{0};
-  const std::uint32_t value = c.fence_value | (copy_failed_ ? PEER_COPY_FAILED : 0);
+  const std::uint32_t value = c.fence_value | (std::exchange(failed_before_fence_, false) ? PEER_COPY_FAILED : 0);
   std::memcpy(b.data.data(), &value, sizeof value);
   send(b);
 }

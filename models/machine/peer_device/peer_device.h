@@ -87,6 +87,7 @@ class peer_device : public unit, private tlm::tlm_mm_interface {
   wait_list copy_drained_;
   std::uint64_t copying_ = 0;  // bursts under way, fences included
   bool copy_failed_ = false;
+  bool failed_before_fence_ = false;
   pool<burst> bursts_;
 
   counter reads_, writes_, read_bytes_, write_bytes_, outside_, read_waits_;

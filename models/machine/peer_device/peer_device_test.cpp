@@ -300,6 +300,18 @@ TEST(peer_device, a_copy_that_leads_nowhere_says_so) {
   EXPECT_EQ(b.value("copies_failed"), 2);
 }
 
+TEST(peer_device, a_fence_tells_of_the_copies_before_it_that_have_none) {
+  bench b;
+  b.copy({0, 1_MiB, 4096, 0, 0, PEER_COPY_TO_HOST, {}}, 0_ps);
+  b.copy({0, 0, 64, 0x80, 1, 0, {}}, 0_ps);
+  b.copy({0, 0, 64, 0x84, 2, 0, {}}, 0_ps);
+  run_until_idle();
+  std::uint32_t fences[2];
+  std::memcpy(fences, &b.host.bytes[0x80], sizeof fences);
+  EXPECT_EQ(fences[0], 1 | PEER_COPY_FAILED);
+  EXPECT_EQ(fences[1], 2U);
+}
+
 TEST(peer_device, contradictory_configurations_are_refused) {
   auto c = peer_device_config::gpu();
   c.page = 96_KiB;

@@ -23,10 +23,14 @@ constexpr std::uint8_t erf_infiniband = 21;
 constexpr std::size_t batch = 4096;
 
 void little(bytes& to, std::uint64_t v, int n) {
-  for (int i = 0; i < n; ++i) to.push_back(static_cast<std::uint8_t>(v >> (8 * i)));
+  std::array<std::uint8_t, 8> b;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<std::uint8_t>(v >> (8 * i));
+  to.insert(to.end(), b.begin(), b.begin() + n);
 }
 void big(bytes& to, std::uint64_t v, int n) {
-  for (int i = n - 1; i >= 0; --i) to.push_back(static_cast<std::uint8_t>(v >> (8 * i)));
+  std::array<std::uint8_t, 8> b;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<std::uint8_t>(v >> (56 - 8 * i));
+  to.insert(to.end(), b.end() - n, b.end());
 }
 void option(bytes& to, std::uint16_t code, const bytes& value) {
   little(to, code, 2);

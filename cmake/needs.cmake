@@ -1,0 +1,28 @@
+# Collects what was looked for, and says at the end all that is missing.
+include_guard(GLOBAL)
+
+# hca_need(NAME FOUND PACKAGE [VERSION]): FOUND is a variable or a target, PACKAGE is Debian's.
+function(hca_need name found package)
+  set_property(GLOBAL APPEND PROPERTY HCASIM_NEEDS "${name}")
+  if(TARGET ${found} OR (DEFINED ${found} AND ${found}))
+    if(HCASIM_LIST_NEEDS)
+      message(STATUS "${name}: found ${ARGN}")
+    endif()
+    return()
+  endif()
+  if(HCASIM_LIST_NEEDS)
+    message(STATUS "${name}: MISSING (Debian: ${package})")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY HCASIM_MISSING "${name} (Debian: ${package})")
+  set_property(GLOBAL APPEND PROPERTY HCASIM_MISSING_PACKAGES ${package})
+endfunction()
+
+function(hca_needs_are_met)
+  get_property(missing GLOBAL PROPERTY HCASIM_MISSING)
+  if(missing)
+    get_property(packages GLOBAL PROPERTY HCASIM_MISSING_PACKAGES)
+    list(JOIN missing "\n  " missing)
+    list(JOIN packages " " packages)
+    message(FATAL_ERROR "These were not found:\n  ${missing}\n`./dev setup` installs them on Debian, or: apt-get install ${packages}")
+  endif()
+endfunction()
