@@ -27,7 +27,7 @@ foreach(page README.md docs/coverification.md docs/rtl_shell.md docs/units/key_c
   endif()
 endforeach()
 file(COPY ${SOURCE}/testbenches/coverification/example DESTINATION ${OUT})
-run("configuring the example" ${CMAKE_COMMAND} -G Ninja -S cosim_example -B build -DCMAKE_PREFIX_PATH=${OUT}/prefix -DCMAKE_BUILD_TYPE=Release
+run("configuring the example" ${CMAKE_COMMAND} -G Ninja -S example -B build -DCMAKE_PREFIX_PATH=${OUT}/prefix -DCMAKE_BUILD_TYPE=Release
     -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 run("building the example" ${CMAKE_COMMAND} --build build)
 
@@ -88,7 +88,7 @@ endif()
 # A Verilator other than the one the libraries were built with is refused.
 file(WRITE ${OUT}/verilator "#!/bin/sh\necho 'Verilator 5.042 2025-11-02'\n")
 file(CHMOD ${OUT}/verilator PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
-run("may fail" ${CMAKE_COMMAND} -G Ninja -S cosim_example -B other -DCMAKE_PREFIX_PATH=${OUT}/prefix -DVERILATOR_EXECUTABLE=${OUT}/verilator)
+run("may fail" ${CMAKE_COMMAND} -G Ninja -S example -B other -DCMAKE_PREFIX_PATH=${OUT}/prefix -DVERILATOR_EXECUTABLE=${OUT}/verilator)
 if(status EQUAL 0 OR NOT said MATCHES "Verilator 5\\.042 was found; the installed hcasim was built with")
   message(FATAL_ERROR "another Verilator: ${status}: ${said}")
 endif()

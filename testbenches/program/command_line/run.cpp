@@ -213,11 +213,11 @@ class whole_run {
   }
 
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::optional<output_folder> out_;  // destroyed last: a folder that is not committed is removed when all files are closed
   run_options o_;
   platform_factory machine_;
   description description_;
   prepared_run run_;
-  std::optional<output_folder> out_;
   std::unique_ptr<what_if> what_if_;
   std::unique_ptr<operation_follower> operations_;
   std::unique_ptr<command_follower> commands_;

@@ -28,7 +28,7 @@ CREATE TABLE charts (position INTEGER PRIMARY KEY, kind TEXT, title TEXT, x TEXT
 CREATE TABLE points (id INTEGER PRIMARY KEY, status TEXT NOT NULL, seed TEXT, version TEXT, testbench TEXT, simulated_ns REAL,
                      axes TEXT, metrics TEXT, figures TEXT, units TEXT, tables TEXT, statistics TEXT, resources TEXT,
                      description TEXT, presets TEXT, failures TEXT);
-CREATE TABLE what_ifs (id INTEGER PRIMARY KEY, what_if_gain TEXT NOT NULL);
+CREATE TABLE what_ifs (id INTEGER PRIMARY KEY, gains TEXT NOT NULL);
 CREATE TABLE hosts (id INTEGER PRIMARY KEY, host TEXT);
 CREATE TABLE statistics (unit TEXT, name TEXT, measure TEXT, help TEXT, PRIMARY KEY (unit, name)) WITHOUT ROWID;
 )";
