@@ -17,7 +17,7 @@
 #include "models/driver/peer/page_pool.h"
 #include "models/driver/peer/peer_core.h"
 #include "models/driver/peer/sleep_mutex.h"
-#include "models/host/host.h"
+#include "models/machine/host/host.h"
 #include "tlm/base/statistics.h"
 
 namespace hcasim::driver::peer {
