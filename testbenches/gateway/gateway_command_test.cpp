@@ -33,8 +33,8 @@ class gateway_command : public ::testing::Test {
   // Runs one of two joined fabrics: 1 or 2.
   [[nodiscard]] outcome side(int n, const std::string& program) const {
     return run(std::to_string(n),
-               fmt::format("--address 192.168.77.{0} --listen {2}.{0}:47912 --peer {2}.{1}:47912 --loopback {2}", n, 3 - n,
-                           own_loopback()),
+               fmt::format("--address 192.168.77.{0} --listen {2}.{0}:47912 --peer {2}.{1}:47912 --loopback {2} {3}", n, 3 - n,
+                           own_loopback(), options_),
                program);
   }
   [[nodiscard]] json result(const std::string& folder) const {
@@ -70,6 +70,7 @@ class gateway_command : public ::testing::Test {
   }
 
   scratch out_;
+  std::string options_;  // of both sides
 };
 
 TEST_F(gateway_command, joins_two_fabrics) {
@@ -78,6 +79,16 @@ TEST_F(gateway_command, joins_two_fabrics) {
   talk("ib_read_lat -x 0 -n 200", "ib_read_lat -x 0 -n 200 192.168.77.1", "Latency Test");
   EXPECT_EQ(testing::damaged(result("1")) + testing::damaged(result("2")), 0);
   talk("ibv_ud_pingpong -g 0 -s 1000 -n 100", "ibv_ud_pingpong -g 0 -s 1000 -n 100 192.168.77.1", "100 iters in");
+}
+
+// Programs that take the GID of RoCEv2 with the IPv4 address find each other, with RC and with UD.
+TEST_F(gateway_command, joins_ports_that_look_like_roce) {
+  options_ = "--set node*.hca.port.link_layer=ethernet";
+  talk("ibv_rc_pingpong -g 3 -c -m 1024 -n 300", "ibv_rc_pingpong -g 3 -c -m 1024 -n 300 192.168.77.1",
+       "GID ::ffff:192.168.77.2");
+  talk("ib_write_bw -s 65536 -n 200", "ib_write_bw -s 65536 -n 200 192.168.77.1", "Link type       : Ethernet");
+  EXPECT_EQ(testing::damaged(result("1")) + testing::damaged(result("2")), 0);
+  talk("ibv_ud_pingpong -g 3 -s 1000 -n 100", "ibv_ud_pingpong -g 3 -s 1000 -n 100 192.168.77.1", "100 iters in");
 }
 
 // Two hosts on either side, behind a switch: each talks to its own partner.

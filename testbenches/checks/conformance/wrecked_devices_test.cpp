@@ -1,7 +1,7 @@
 // A failing device as a program sees it [E11]: its event, the end of requests, the results of verbs, the objects still to be
 // freed.
 #include "firmware/abi/pci_config.h"
-#include "testbenches/checks/conformance/base.h"
+#include "testbenches/checks/conformance/window.h"
 
 namespace hcasim::kit {
 namespace {
@@ -117,6 +117,62 @@ TEST(conformance, TC_L05) {
     EXPECT_TRUE(p.close());
     EXPECT_TRUE(lost.p.close());
   });
+}
+
+// The device is lost `after` the first of several accesses through a window; its region then goes before the window.
+void window_is_lost(cpu& c, node& n, ps after, ibv_wr_opcode opcode) {
+  constexpr std::uint32_t lost_bytes = 16 * 1024;
+  window_case t(c, n);
+  const region r = t.p.allocate(lost_bytes);
+  ibv_mw* const mw = t.window(IBV_MW_TYPE_2);
+  ASSERT_EQ(t.on_b(mw, mw->rkey + 1, {r.mr, r.addr, lost_bytes, window_rights}).status, IBV_WC_SUCCESS);
+  t.p.fill(t.here.addr, lost_bytes, 0x5a);
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    const request access{opcode, i, {{t.here.addr, lost_bytes, t.here.mr->lkey}}, r.addr, mw->rkey};
+    ASSERT_EQ(post(c, t.a, access), 0);
+  }
+  c.spend(after);
+  fail_device(c, n);
+  const std::uint32_t old_key = mw->rkey;
+  const std::uint32_t old_index = r.mr->lkey >> 8;
+  EXPECT_EQ(ibv_dereg_mr(c, r.mr), 0) << "a bound window does not hold it";
+  t.p.fill(r.addr, lost_bytes, 0x77);
+  const std::vector<std::uint8_t> given_back = t.p.bytes(r.addr, lost_bytes);
+  ASSERT_EQ(n.device().open(c), 0);
+
+  window_case next(c, n);
+  ibv_mr* again = ibv_reg_mr(c, next.p.pd, next.there.addr, 4096, all_rights);
+  for (int i = 0; i < 64 && again->lkey >> 8 != old_index; ++i) {
+    ASSERT_EQ(ibv_dereg_mr(c, again), 0);
+    again = ibv_reg_mr(c, next.p.pd, next.there.addr, 4096, all_rights);
+  }
+  ASSERT_EQ(again->lkey >> 8, old_index);
+  next.expect_denied([&] { return next.write(next.there.addr, old_key); }, IBV_WC_REM_ACCESS_ERR, next.there.addr);
+  EXPECT_EQ(t.p.bytes(r.addr, lost_bytes), given_back) << "no byte comes late";
+
+  ibv_mw* const orphan = next.window(IBV_MW_TYPE_2);
+  ASSERT_EQ(next.on_b(orphan, orphan->rkey + 1, {again, next.there.addr, 4096, window_rights}).status, IBV_WC_SUCCESS);
+  next.expect_reads(next.there.addr, orphan->rkey);
+  EXPECT_EQ(ibv_dereg_mr(c, again), 0);
+  next.expect_no_read(next.there.addr, orphan->rkey);
+  EXPECT_EQ(ibv_dealloc_mw(c, orphan), 0);
+  EXPECT_EQ(ibv_dealloc_mw(c, mw), 0);
+}
+
+TEST(conformance, a_lost_device_leaves_nothing_of_windows_that_may_be_orphans) {
+  system_config config = watched_closely();
+  config.nodes[0].hca.key_check.orphan_windows = true;
+  config.nodes[0].hca.command_unit.log_mrs = 5;
+  run_case(
+      [](cpu& c, node& n) {
+        for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
+          for (ps after{0}; after < 8_us; after += 700_ns) {
+            SCOPED_TRACE(after.count());
+            window_is_lost(c, n, after, opcode);
+          }
+        }
+      },
+      config);
 }
 
 }  // namespace

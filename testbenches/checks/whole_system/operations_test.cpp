@@ -19,6 +19,8 @@ struct shared_state {
   out_of_band<int> done;
   operation_watch* watch = nullptr;
   std::uint64_t completed = 0;
+  bool by_window = false;
+  std::uint32_t rkey = 0;  // in this life
 };
 
 struct kind {
@@ -49,6 +51,15 @@ std::vector<address> begin_life(process_context& p, std::vector<ibv_qp*>& qps) {
   return mine;
 }
 
+// The key that the source uses: the region's, or that of a window over all of it.
+std::uint32_t by_window(const shared_state& s, process_context& p, ibv_qp* qp, const region& r) {
+  if (!s.by_window) return r.mr->rkey;
+  ibv_mw* const window = ibv_alloc_mw(p.c, p.pd, IBV_MW_TYPE_1);
+  constexpr unsigned rights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  EXPECT_EQ(bind_type_1(p.c, qp, window, {r.mr, r.addr, r.length, rights}).status, IBV_WC_SUCCESS);
+  return window->rkey;
+}
+
 void target(shared_state& s, cpu& c, node& n) {
   process_context p(c, n);
   const region r = p.allocate(pairs * requests * page_bytes);
@@ -65,6 +76,7 @@ void target(shared_state& s, cpu& c, node& n) {
         ASSERT_EQ(post_receive(c, qps[i], k, {{at, page_bytes, r.mr->lkey}}), 0);
       }
     }
+    s.rkey = by_window(s, p, qps[0], r);
     s.to_source.send(c, mine);
     s.done.receive(c);
   }
@@ -84,7 +96,7 @@ void exchange(shared_state& s, process_context& p, const std::vector<ibv_qp*>& q
     for (std::size_t i = 0; i < pairs; ++i) {
       const kind& x = kinds[k % std::size(kinds)];
       const std::uint64_t page = (i * requests + k) * page_bytes;
-      request r{.opcode = x.opcode, .id = k, .remote = there.addr + page, .rkey = there.mr->rkey};
+      request r{.opcode = x.opcode, .id = k, .remote = there.addr + page, .rkey = s.rkey};
       r.sges = {{here.addr + page, x.bytes, here.mr->lkey}};
       const bool told = k % 3 == 0 || k + 1 == requests;
       r.flags = x.flags | (told ? unsigned{IBV_SEND_SIGNALED} : 0U);
@@ -124,10 +136,11 @@ void source(shared_state& s, cpu& c, node& n) {
   }
 }
 
-void run(const system_config& config) {
+void run(const system_config& config, bool by_window = false) {
   world w(config);
   operation_watch watch;
   shared_state s;
+  s.by_window = by_window;
   s.watch = &watch;
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) { source(s, c, n); }, [&](cpu& c, node& n) { target(s, c, n); }}));
   EXPECT_GE(s.completed, lives * pairs * requests / 3);
@@ -187,14 +200,32 @@ TEST(operations, caches_of_one_entry) {
   run(c);
 }
 
-// Pins carry no numbers; the shells know the operations of their requests.
-TEST(operations, units_as_rtl) {
+system_config with_units_as_rtl() {
   system_config c = world::two_nodes();
   for (node_config& n : c.nodes) {
     n.hca.doorbell.implementation = n.hca.key_check.implementation = n.hca.page_walker.implementation = implementation::rtl;
     n.hca.mrc_cache.implementation = n.hca.cqc_cache.implementation = implementation::rtl;
   }
-  run(c);
+  return c;
+}
+
+// Pins carry no numbers; the shells know the operations of their requests.
+TEST(operations, units_as_rtl) {
+  run(with_units_as_rtl());
+}
+
+// An access through a possible orphan asks for its region, too.
+void run_with_orphans(system_config c) {
+  for (node_config& n : c.nodes) n.hca.key_check.orphan_windows = true;
+  run(c, true);
+}
+
+TEST(operations, windows_that_may_be_orphans) {
+  run_with_orphans(world::two_nodes());
+}
+
+TEST(operations, windows_that_may_be_orphans_with_units_as_rtl) {
+  run_with_orphans(with_units_as_rtl());
 }
 
 }  // namespace

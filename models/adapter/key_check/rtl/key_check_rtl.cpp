@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "models/protection/judge.h"
+
 namespace hcasim {
 namespace {
 
@@ -15,6 +17,7 @@ constexpr double built_depth = 6;
 key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_check_config& config, const clock_domain& clock,
                              rtl::design_factory make, const rtl::shell_options& options)
     : shell(name, clock, make, options),
+      orphans_(config.orphan_windows),
       req_(into("req", tag_bits + 307)),
       mrc_rsp_(into("mrc_rsp", slot_bits + 514)),
       mrc_req_(out_of("mrc_req", slot_bits + 24)),
@@ -159,7 +162,7 @@ void key_check_rtl::enter_drains(ps t) {
 
 void key_check_rtl::fetch(line& l, initiator_socket<context_request>& from, std::uint32_t index, ps t) {
   owe(-1);
-  l.operation = l.of_mrc ? operation_of(index) : 0;
+  if (std::exchange(l.parent, no_parent) != index) l.operation = l.of_mrc ? operation_of(index) : 0;
   l.op = context_op::fetch;
   l.failed = l.dirty = false;
   l.index = index;
@@ -181,6 +184,9 @@ std::uint64_t key_check_rtl::operation_of(std::uint32_t index) const {
 
 void key_check_rtl::came(line& l, ps t) {
   static constexpr std::array<std::byte, 64> nothing{};
+  if (orphans_ && l.of_mrc && !l.failed && rules::is_window(l.as<const hca_mrc>())) {
+    l.parent = hca_key_index(l.as<const hca_mrc>().parent);
+  }
   rtl::writer w = push(l.of_mrc ? mrc_rsp_ : ext_rsp_, t, l.slot, rtl::of_index(l.index));
   w.bytes(l.failed ? nothing.data() : l.entry, 64).put(l.failed, 1);
   if (l.of_mrc) w.put(l.failed && l.index >= l.area_entries, 1);

@@ -35,6 +35,7 @@ class key_check_rtl : public rtl::shell {
   static constexpr unsigned tags = 1U << tag_bits;
   static constexpr unsigned slot_bits = 5;
   static constexpr unsigned slots = 1U << slot_bits;
+  static constexpr std::uint32_t no_parent = ~std::uint32_t{0};
 
   struct waiting_request {
     key_request* request;
@@ -49,6 +50,7 @@ class key_check_rtl : public rtl::shell {
     key_check_rtl* self = nullptr;
     unsigned slot = 0;
     bool of_mrc = false;
+    std::uint32_t parent = no_parent;  // index of the region that this slot asks for next, on behalf of the same request
   };
 
   tlm::tlm_sync_enum handle(key_request& r, tlm::tlm_phase phase, ps& t);
@@ -66,6 +68,7 @@ class key_check_rtl : public rtl::shell {
   void drained(unsigned tag, ps t);
   void register_statistics();
 
+  bool orphans_;
   rtl::stream& req_;
   // An answer that is taken gives its line back before the same slot asks for the next one, in the same cycle.
   rtl::stream& mrc_rsp_;
