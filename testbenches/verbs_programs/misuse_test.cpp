@@ -287,6 +287,10 @@ TEST_F(misuse, a_shared_queue_grows) {
   EXPECT_EQ(run_own("grow").status, 0) << printed(0);
 }
 
+TEST_F(misuse, a_negative_number_of_segments) {
+  EXPECT_EQ(run_own("segments").status, 0) << printed(0);
+}
+
 TEST_F(misuse, a_send_queue_is_drained_and_says_so) {
   EXPECT_EQ(run_own("drained").status, 0) << printed(0);
 }
@@ -342,6 +346,18 @@ TEST_F(misuse, computing_takes_no_simulated_time) {
   ASSERT_EQ(run_own("compute").status, 0);
   EXPECT_EQ(printed(0), first);
 }
+
+class meeting : public misuse, public ::testing::WithParamInterface<const char*> {};
+
+// Before a QP is connected, too: the other one goes on while a thread turns in a loop.
+TEST_P(meeting, in_memory_ends_when_the_other_one_has_run) {
+  ASSERT_EQ(run_own(std::string("meet ") + GetParam()).status, 0) << printed(0);
+  EXPECT_EQ(printed(0), fmt::format("{}: met after {} us\n", GetParam(), std::string(GetParam()) == "computes" ? 0 : 1000));
+  EXPECT_EQ(figure_of("unproven_spins"), 0);
+  EXPECT_EQ(figure_of("unknown_waits"), 0);
+}
+INSTANTIATE_TEST_SUITE_P(ways, meeting, ::testing::Values("thread", "thread_clock", "process", "process_clock", "computes"),
+                         [](const auto& i) { return std::string(i.param); });
 
 struct loop {
   const char* name;

@@ -51,7 +51,7 @@ std::vector<address> begin_life(process_context& p, std::vector<ibv_qp*>& qps) {
   return mine;
 }
 
-// The key that the source uses: the region's, or that of a window over all of it.
+// The key for the source: the key of the region, or of a window over the whole region.
 std::uint32_t by_window(const shared_state& s, process_context& p, ibv_qp* qp, const region& r) {
   if (!s.by_window) return r.mr->rkey;
   ibv_mw* const window = ibv_alloc_mw(p.c, p.pd, IBV_MW_TYPE_1);

@@ -10,7 +10,7 @@
 namespace hcasim::channel {
 
 inline constexpr std::uint32_t magic = 0x6863'6173;
-inline constexpr std::uint32_t version = 7;
+inline constexpr std::uint32_t version = 8;
 inline constexpr std::size_t argument_bytes = 256;
 inline constexpr std::size_t data_bytes = 64 << 10;
 
@@ -25,6 +25,7 @@ struct page {
   std::atomic<std::uint32_t> beats;       // looks at the clock: tells a loop that reads it from one that reads memory
   std::atomic<std::uint32_t> unprovable;  // the simulator has given up proving that the thread waits: it is to ask for sleep
   std::atomic<std::uint32_t> watches;     // it has turned in loops that wait, and watches itself for more of them
+  std::atomic<std::uint32_t> listens;     // it handles the simulator's signal
   std::atomic<std::uint32_t> begets;      // it sleeps until the machine has begun a thread or process for it, or ended one
   std::uint32_t what;
   std::int32_t error;                         // of the answer: an errno value

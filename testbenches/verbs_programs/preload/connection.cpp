@@ -107,6 +107,7 @@ void connect_own(const char* name, void (*tell)(void*), void* of) {
   const line to = connected(name, ::getpid(), own.thread, ::getppid());
   own.page = to.page;
   own.socket = out_of_the_way(to.socket);
+  accept_spin_signal(true);
   if (tell) tell(of);
   // A thread that connects waits until it is its turn.
   call(channel::clock{});
@@ -119,7 +120,9 @@ connection* present() {
 }
 
 void set_begetting(bool now) {
-  if (own.page) own.page->begets = now;
+  if (!own.page) return;
+  own.page->begets = now;
+  own.horizon = 0;  // was that of a program with fewer threads
 }
 
 void await_machine(int fd) {
@@ -277,6 +280,7 @@ void tell_the_parent(void*) {
   });
   connect_and_tell(tell_the_parent, nullptr);
   if (mine()) trap_time_stamps();
+  accept_spin_signal(true);
 }
 
 }  // namespace

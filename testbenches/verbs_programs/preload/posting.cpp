@@ -1,6 +1,4 @@
 // Posting: lists of requests go to the simulator in pieces that fit into the page.
-#include <algorithm>
-
 #include "testbenches/verbs_programs/preload/objects.h"
 
 namespace hcasim::preload {
@@ -75,9 +73,10 @@ class chain {
   chain(Wr* first, Convert convert) : first_(first), at_(first), convert_(convert) {}
 
   [[nodiscard]] bool done() const { return !first_; }
-  // The next one; false = there is none, or no room for it.
+  // The next one; false = there is none, no room for it, or its number of segments is negative.
   bool put(list_writer& out) {
-    if (!at_ || !out.put(convert_(*at_), at_->sg_list, static_cast<std::size_t>(std::max(at_->num_sge, 0)))) return false;
+    if (!at_ || at_->num_sge < 0) return false;
+    if (!out.put(convert_(*at_), at_->sg_list, static_cast<std::size_t>(at_->num_sge))) return false;
     at_ = at_->next;
     return true;
   }

@@ -21,6 +21,7 @@
 #include "testbenches/verbs_programs/preload/outsiders.h"
 #include "testbenches/verbs_programs/preload/real.h"
 #include "testbenches/verbs_programs/preload/sleeping.h"
+#include "testbenches/verbs_programs/preload/spin.h"
 #include "testbenches/verbs_programs/preload/usage.h"
 
 namespace hcasim::preload {
@@ -36,8 +37,10 @@ void tell_parent(void* of) {
 template <class Exec>
 int becoming(Exec exec) {
   release_time_stamps();
+  accept_spin_signal(false);
   const int result = exec();
   const int error = errno;
+  accept_spin_signal(true);
   trap_time_stamps_again();
   errno = error;
   return result;

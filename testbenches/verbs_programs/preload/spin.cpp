@@ -206,6 +206,15 @@ int spin_signal() {
   return SIGRTMAX - 1;
 }
 
+void accept_spin_signal(bool on) {
+  connection* c = present();
+  if (!c || !catching) return;
+  const std::uint64_t set = bit_of(spin_signal());
+  if (!on) c->page->listens = 0;
+  ::syscall(SYS_rt_sigprocmask, on ? SIG_UNBLOCK : SIG_BLOCK, &set, nullptr, sizeof set);
+  if (on) c->page->listens = 1;
+}
+
 void watch_for_spin(bool begins) {
   if (!watches) return;
   constexpr long grace = 40'000;  // ns

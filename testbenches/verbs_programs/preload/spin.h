@@ -10,6 +10,9 @@ namespace hcasim::preload {
 bool catch_faults();
 // The simulator's signal.
 int spin_signal();
+// Lets the simulator send its signal to this thread. Before the process becomes another program it is no more sent, and one
+// that is under way stays blocked until a library of that program has its handler.
+void accept_spin_signal(bool on);
 // A thread that waits for memory now and then: begins behind an answer, ends before a request.
 void watch_for_spin(bool begins);
 // A thread ends, or is the child of a fork, which has no timers.

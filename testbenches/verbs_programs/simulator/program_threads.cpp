@@ -154,6 +154,7 @@ void programs::greet(descriptor connection) {
   t.name = fmt::format("program{}_{}_{}", f.number, f.processes.size() - 1, p->threads.size() - 1);
   ++p->alive;
   ++f.running;
+  ++f.threads;
   newcomers_.push_back(&t);
 }
 
@@ -206,6 +207,7 @@ void programs::run_thread(cpu& c, thread& t) {
   }
   admit_newcomers();
   --p.of.running;
+  --p.of.threads;
   if (--p.alive > 0) return;
   // The last one.
   if (t.id == p.id) end_process(p);
@@ -277,7 +279,8 @@ void programs::begin_sleep(family& f) {
 }
 
 ps programs::horizon(const thread& t) const {
-  return horizon_of(t.of->verbs.connected != 0, to_ps(sc_core::sc_time_to_pending_activity()), now() - t.last_call);
+  return horizon_of(t.of->verbs.connected != 0 || t.of->of.threads > 1, to_ps(sc_core::sc_time_to_pending_activity()),
+                    now() - t.last_call);
 }
 
 using wall_clock = std::chrono::steady_clock;
@@ -296,10 +299,13 @@ struct programs::look {
 bool programs::take_request(cpu& c, thread& t) {
   const std::chrono::microseconds grace{t.page->watches.load(std::memory_order_relaxed) ? 10'000 : 40};
   constexpr std::chrono::microseconds pause{500};
-  const bool reachable = t.of->verbs.connected > 0;
-  if (!channel::await_request(*t.page, t.seen, t.waits, reachable ? grace : pause)) {
-    for (look l; !channel::is_asked(*t.page, t.seen);) {
-      if (reachable) suspect_spin(t, l);
+  const bool connected = t.of->verbs.connected > 0;
+  if (!channel::await_request(*t.page, t.seen, t.waits, connected ? grace : pause)) {
+    look l;
+    // Begins of programs are long work, and full of it.
+    if (!connected) l.next_signal += std::chrono::milliseconds(5);
+    while (!channel::is_asked(*t.page, t.seen)) {
+      if (t.page->listens.load(std::memory_order_relaxed)) suspect_spin(t, l);
       if (channel::await_request(*t.page, t.seen, t.waits, pause)) break;
       if (wall_clock::now() < l.next_look) continue;
       l.next_look = wall_clock::now() + std::chrono::milliseconds(1);
@@ -313,7 +319,8 @@ bool programs::take_request(cpu& c, thread& t) {
 }
 
 // A thread that makes no call computes, or waits for memory: the library in it finds out. What it cannot prove within `enough`
-// of processor time is taken for waiting all the same.
+// of processor time is taken for waiting all the same, if a QP of the process is connected: otherwise only another thread could
+// end the wait, and programs compute for long before they connect. A sleep in the system is left alone.
 void programs::suspect_spin(thread& t, look& l) {
   if (wall_clock::now() < l.next_signal) return;
   // Ten times as long as it is to sleep then.
@@ -323,9 +330,10 @@ void programs::suspect_spin(thread& t, look& l) {
   const std::uint64_t enough = t.of->unprovable ? std::clamp(first << std::min(t.unproven, 20U), least, second / 10) : second;
   l.next_signal = wall_clock::now() + l.pause;
   l.pause *= 2;
+  if (state_of(t.of->id, t.id) != 'R') return;
   const std::uint64_t computed = processor_time(t.of->id, t.id);
   if (l.computed == 0) l.computed = computed;
-  if (computed - l.computed > enough) {
+  if (t.of->verbs.connected > 0 && computed - l.computed > enough) {
     t.of->unprovable = true;
     t.page->unprovable.store(1);
   }

@@ -88,7 +88,8 @@ class programs final : public unit {
     bool connected = false;
     bool over = false;
     int status = -1;
-    std::size_t running = 0;  // threads that do not sleep
+    std::size_t threads = 0;  // that are alive
+    std::size_t running = 0;  // of these, those that do not sleep
     bool was_idle = false;
     sc_core::sc_event idle;
     std::size_t echoed = 0;

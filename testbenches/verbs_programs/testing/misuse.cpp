@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
                                                {"closed", closed_channel},
                                                {"resize", resize},
                                                {"drained", drained},
+                                               {"segments", segments},
                                                {"stamped", stamped},
                                                {"grow", grow},
                                                {"faults", faults},
@@ -35,6 +36,8 @@ int main(int argc, char** argv) {
     wake(argv[2], argv[3]);
   } else if (argc == 3 && std::strcmp(argv[1], "spin") == 0) {
     spin(argv[2]);
+  } else if (argc == 3 && std::strcmp(argv[1], "meet") == 0) {
+    meet(argv[2]);
   } else if (argc == 2 && what.contains(argv[1])) {
     what.at(argv[1])();
   } else {

@@ -92,6 +92,37 @@ void grow() {
 }
 
 // The send queue is drained, says so, and goes on.
+// Of a list, the requests before the one with a negative number of segments are taken.
+void segments() {
+  const looped l;
+  ibv_sge s{reinterpret_cast<std::uint64_t>(buffer), 1, l.mr->lkey};
+  ibv_send_wr send[3]{};
+  ibv_recv_wr receive[3]{};
+  for (int i = 0; i < 3; ++i) {
+    send[i].next = i < 2 ? &send[i + 1] : nullptr;
+    send[i].opcode = IBV_WR_RDMA_WRITE;
+    send[i].send_flags = IBV_SEND_SIGNALED;
+    send[i].wr.rdma = {reinterpret_cast<std::uint64_t>(buffer + 4096), l.mr->rkey};
+    receive[i].next = i < 2 ? &receive[i + 1] : nullptr;
+    send[i].sg_list = receive[i].sg_list = &s;
+    send[i].num_sge = receive[i].num_sge = i == 1 ? -1 : 1;
+  }
+  ibv_send_wr* bad_send = nullptr;
+  REQUIRE(ibv_post_send(l.qp, send, &bad_send) == EINVAL && bad_send == &send[1]);
+  ibv_wc wc{};
+  while (ibv_poll_cq(l.cq, 1, &wc) == 0) {
+  }
+  REQUIRE(wc.status == IBV_WC_SUCCESS);
+  ibv_recv_wr* bad_receive = nullptr;
+  REQUIRE(ibv_post_recv(l.qp, receive, &bad_receive) == EINVAL && bad_receive == &receive[1]);
+
+  ibv_srq_init_attr init{};
+  init.attr = {8, 1, 0};
+  ibv_srq* const srq = ibv_create_srq(l.o.pd, &init);
+  REQUIRE(srq);
+  REQUIRE(ibv_post_srq_recv(srq, receive, &bad_receive) == EINVAL && bad_receive == &receive[1]);
+}
+
 void drained() {
   looped l;
   for (int i = 0; i < 4; ++i) l.write_flag();

@@ -1,0 +1,90 @@
+// Threads and processes that wait for each other in memory, without a call and before any QP is connected.
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <map>
+#include <string>
+
+#include "testbenches/verbs_programs/testing/misuse.h"
+
+namespace misuse {
+namespace {
+
+volatile int* told = nullptr;
+
+long clock_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
+
+void* tell_later(void*) {
+  usleep(1000);
+  *told = 1;
+  return nullptr;
+}
+
+void in_memory() {
+  while (*told == 0) __builtin_ia32_pause();
+}
+void at_clock() {
+  while (*told == 0) clock_ns();
+}
+
+template <void (*Wait)()>
+void thread_waits() {
+  pthread_t other{};
+  REQUIRE(pthread_create(&other, nullptr, tell_later, nullptr) == 0);
+  Wait();
+  REQUIRE(pthread_join(other, nullptr) == 0);
+}
+
+int status_of(pid_t child) {
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+template <void (*Wait)()>
+void process_waits() {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    tell_later(nullptr);
+    _exit(0);
+  }
+  Wait();
+  REQUIRE(status_of(child) == 0);
+}
+
+// A program computes for long, and becomes others that do.
+void computes() {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exec sh -c 'exit 3'", nullptr);
+    _exit(127);
+  }
+  REQUIRE(status_of(child) == 3);
+}
+
+}  // namespace
+
+void meet(const char* how) {
+  const std::map<std::string, void (*)()> ways{{"thread", thread_waits<in_memory>},
+                                               {"thread_clock", thread_waits<at_clock>},
+                                               {"process", process_waits<in_memory>},
+                                               {"process_clock", process_waits<at_clock>},
+                                               {"computes", computes}};
+  void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED);
+  told = static_cast<int*>(shared);
+  const long begin = clock_ns();
+  ways.at(how)();
+  std::printf("%s: met after %ld us\n", how, (clock_ns() - begin) / 1000);
+}
+
+}  // namespace misuse
