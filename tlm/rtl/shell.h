@@ -11,7 +11,8 @@
 //
 // Contract for derived shells: get streams with `into` and `out_of` in the constructor; count with `owe` what the RTL has to
 // answer, and with `await` what it may wait for (a design that owes, awaits nothing, and is idle or moves nothing for
-// `hang_cycles`, hangs). Endpoints (tlm/rtl/endpoint.h) are members that do this for streams that belong together.
+// `hang_cycles`, hangs); say with `may_wait` when what it is offered waits for other units. Endpoints (tlm/rtl/endpoint.h) are
+// members that do this for streams that belong together.
 #pragma once
 
 #include <memory>
@@ -32,9 +33,10 @@ struct shell_options {
   // Counts what passes in the same order whatever the RTL does: what is stalled by what it is counts from it (tlm/rtl/gate.h).
   const std::uint64_t* progress = nullptr;
   std::uint64_t hang_cycles = 20000;
-  bool check_x = false;  // run a second copy from other initial register values and compare control outputs
-  bool steps = true;     // take the design step by step, if it can be (rtl::design::steps)
-  std::string trace;     // VCD file; needs an instrumented design
+  std::uint64_t patience = 0;  // cycles that work may wait for the RTL without a reason; 0 = hang_cycles
+  bool check_x = false;        // run a second copy from other initial register values and compare control outputs
+  bool steps = true;           // take the design step by step, if it can be (rtl::design::steps)
+  std::string trace;           // VCD file; needs an instrumented design
   ps trace_from{0};
 };
 
@@ -108,6 +110,9 @@ class shell : public unit {
   void await(std::int64_t n) { awaited_ += n; }
   void violation(const std::string& what);
   [[nodiscard]] const clock_domain& clock() const { return domains_.front().clock; }
+  // Whether a stream into the RTL may wait just now: for what others have to do first.
+  [[nodiscard]] virtual bool may_wait() const { return false; }
+  [[nodiscard]] std::int64_t awaited() const { return awaited_; }
   // The RTL is in reset from now on; what a derived shell still has under way is gone.
   virtual void was_reset(ps /*t*/, std::vector<lost>& /*losses*/) {}
 
@@ -154,6 +159,7 @@ class shell : public unit {
   void work_out_inputs();
   void rise(bool still);
   void go_on(ps t, bool lively, bool idle);
+  bool stalls(std::uint64_t quiet);
   void not_taken(const stream& s);
   void not_answered(std::uint64_t quiet);
   void compare_unknown();
