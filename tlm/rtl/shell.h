@@ -11,7 +11,8 @@
 //
 // Contract for derived shells: get streams with `into` and `out_of` in the constructor. Count the RTL's outstanding responses
 // with `owe`, and the responses it waits for with `await`. A design hangs when it owes, awaits nothing, and is idle or moves
-// nothing for `hang_cycles`. Endpoints (tlm/rtl/endpoint.h) do this for streams that belong together.
+// nothing for `hang_cycles`. A shell says with `may_wait` when an offered item waits for other units. Endpoints
+// (tlm/rtl/endpoint.h) do this for streams that belong together.
 #pragma once
 
 #include <memory>
@@ -32,9 +33,10 @@ struct shell_options {
   // Counts work in an order independent of the RTL: stalls by name count their repetitions from it (tlm/rtl/gate.h).
   const std::uint64_t* progress = nullptr;
   std::uint64_t hang_cycles = 20000;
-  bool check_x = false;  // run a second copy from other initial register values and compare control outputs
-  bool steps = true;     // take the design step by step, if it can be (rtl::design::steps)
-  std::string trace;     // VCD file; needs an instrumented design
+  std::uint64_t patience = 0;  // cycles that work may wait for the RTL without a reason; 0 = hang_cycles
+  bool check_x = false;        // run a second copy from other initial register values and compare control outputs
+  bool steps = true;           // take the design step by step, if it can be (rtl::design::steps)
+  std::string trace;           // VCD file; needs an instrumented design
   ps trace_from{0};
 };
 
@@ -108,6 +110,9 @@ class shell : public unit {
   void await(std::int64_t n) { awaited_ += n; }
   void violation(const std::string& what);
   [[nodiscard]] const clock_domain& clock() const { return domains_.front().clock; }
+  // Returns true while an offered item waits for other units.
+  [[nodiscard]] virtual bool may_wait() const { return false; }
+  [[nodiscard]] std::int64_t awaited() const { return awaited_; }
   // Ends the derived shell's work under way: the RTL is in reset from now on.
   virtual void was_reset(ps /*t*/, std::vector<lost>& /*losses*/) {}
 
@@ -154,6 +159,7 @@ class shell : public unit {
   void work_out_inputs();
   void rise(bool still);
   void go_on(ps t, bool lively, bool idle);
+  bool stalls(std::uint64_t quiet);
   void not_taken(const stream& s);
   void not_answered(std::uint64_t quiet);
   void compare_unknown();

@@ -147,7 +147,8 @@ void shell::quiet_edge() {
   if (design_->ended()) find_end();
   if (stopped_) return;
   const bool idle = design_->idle();
-  if (idle || !design_->has_idle() || poked_ || d.quiet >= options_.hang_cycles) return go_on(now(), false, idle);
+  const std::uint64_t limit = options_.patience > 0 ? options_.patience : options_.hang_cycles;
+  if (idle || !design_->has_idle() || poked_ || d.quiet >= limit) return go_on(now(), false, idle);
   ++d.quiet;
   running_ = true;
   d.next_at = d.at(d.next = d.after);
@@ -253,6 +254,7 @@ void shell::go_on(ps t, bool lively, bool idle) {
     quiet = std::min(quiet, d.quiet);
     resetting |= d.resetting > 0 || d.asked > 0;
   }
+  if (options_.patience > 0 && stalls(quiet)) return;
   ps next = never;
   bool offering = false;
   if (!rests_ && may_rest_) {
@@ -281,6 +283,28 @@ void shell::go_on(ps t, bool lively, bool idle) {
   for (domain* d : due_) d->next_at = d->at(d->next = d->after);
   for (const domain& d : domains_) first = std::min(first, d.next_at);
   wake_for_edge(first);
+}
+
+// Work waits and nothing moves, although our side holds nothing back and no other unit has to do something first.
+bool shell::stalls(std::uint64_t quiet) {
+  if (owed_ > 0 && awaited_ <= 0 && quiet > options_.patience) {
+    violation("stall: " + std::to_string(owed_) + " answers are missing, and nothing has moved for " + std::to_string(quiet) +
+              " cycles without a reason (" + silent() + ")");
+    return true;
+  }
+  const auto waits = [](const stream* s) { return s->into() && s->waits(); };
+  if (rests_ || !moving_.empty() || std::none_of(into_.begin(), into_.end(), waits)) return false;
+  if (std::any_of(streams_.begin(), streams_.end(), [](const stream& s) { return s.holds(); }) || may_wait()) return false;
+  for (const domain* d : due_) {
+    for (stream* s : d->streams) {
+      if (!waits(s) || s->wait_in_vain() <= options_.patience) continue;
+      violation("stall: stream " + s->name() + clock_name(*s) + " has not been taken for " +
+                std::to_string(s->waiting_cycles()) + " cycles, more than " + std::to_string(options_.patience) +
+                " of them without a reason (" + s->control() + ")");
+      return true;
+    }
+  }
+  return false;
 }
 
 void shell::not_taken(const stream& s) {

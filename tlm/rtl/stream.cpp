@@ -223,6 +223,7 @@ void stream::deliver(ps t) {
     return;
   }
   offered_ = false;
+  in_vain_ = 0;
   item& moved = *first_;
   first_ = moved.next;
   if (on_transfer) on_transfer(moved.data, moved.cookie, t);
@@ -237,7 +238,7 @@ std::uint64_t stream::reset() {
   shown_ = offered_ = data_due_ = ready_ = fired_ = false;
   if (into_ || what_) delay_ = 0;
   drawn_ = false;
-  waiting_ = 0;
+  waiting_ = in_vain_ = 0;
   return dropped;
 }
 

@@ -113,6 +113,12 @@ class stream {
     return turned_;
   }
   [[nodiscard]] std::uint64_t waiting_cycles() const { return waiting_; }
+  // Returns true if a due item into the RTL was not taken in this cycle.
+  [[nodiscard]] bool waits() const { return offered_ || (bundle_.credit && drawn_ && delay_ == 0); }
+  // Returns true if the shell's side held an item back in this cycle.
+  [[nodiscard]] bool holds() const { return into_ ? drawn_ && !waits() : offered_; }
+  // Counts a cycle of waiting without a reason; returns their number.
+  std::uint64_t wait_in_vain() { return ++in_vain_; }
   // Drops the items on their way into the RTL, which is in reset; returns their number.
   std::uint64_t reset();
 
@@ -176,6 +182,7 @@ class stream {
   std::uint64_t transfers_ = 0;
   std::uint64_t stalled_ = 0;
   std::uint64_t waiting_ = 0;  // cycles that the one offered has waited
+  std::uint64_t in_vain_ = 0;  // of these, without a reason
   item* free_ = nullptr;
   std::deque<item> storage_;
 };

@@ -395,6 +395,8 @@ class doorbell_bench final : public bench {
   [[nodiscard]] const char* name() const override { return "doorbell"; }
   [[nodiscard]] item_stream generate(const options& o) const override { return generate_doorbells(o); }
   [[nodiscard]] unsigned faults() const override { return rtl::make_doorbell_faulty(0)->mutants(); }
+  // A record of a queue waits for a held WQE of 16 lines, which is due after four cycles a line.
+  [[nodiscard]] bounds limits() const override { return {.mean = 0.5, .wait = 64}; }
   void declare(coverage& c) const override {
     for (const char* n : doorbell_world::names) c[n] = 0;
     for (const char* n : {"with_wqe", "records_read", "no_record", "covered_by_a_newer_one"}) c[n] = 0;

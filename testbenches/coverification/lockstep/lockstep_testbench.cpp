@@ -26,9 +26,17 @@ class lockstep_testbench final : public testbench {
             "random requests for each unit; a tenth of that one at a time, in full pipelines and in floods");
     k.ratio("stall", stall_, 0, 0.9, "of each stream, for each cycle, in the random streams");
     k.flag("storms", storms_, "the random streams with long stalls, crowds and odd values; their latencies mean nothing");
-    k.ratio("max_error", bounds_.mean, 0, 1,
-            "random streams: mean error in latency, and error in throughput, that still pass; the others must be equal");
-    k.cycles("max_p99", bounds_.p99, 0, 1e6, "random streams: 99th percentile of the error in latency that still passes");
+    k.cycles("max_error", bounds_.mean, 0, 1e6,
+             "random streams: mean error in latency that still passes; 0: the unit's own bound");
+    k.cycles("max_p99", bounds_.p99, 0, 1e6, "random streams: 99th percentile of that error; 0: the unit's own bound");
+    k.ratio(
+        "max_late", bounds_.late, 0, 1,
+        "random streams: share of the requests that are more than 16 cycles later, less those as much earlier; 0: the unit's "
+        "own bound");
+    k.ratio("max_rate", bounds_.rate, 0, 1,
+            "random streams: share of the cycles that the RTL may take more or fewer; 0: the unit's own bound");
+    k.count("max_wait", bounds_.wait, 0, 1e6,
+            "cycles that work may wait for the RTL without a reason; 0: the unit's own bound");
     k.flag("check_x", check_x_, "a second copy of the RTL from other register values: control outputs must not depend on them");
     k.count("fault", fault_, 0, 1000, "seeded fault of the RTL that is active; 0: none");
     k.flag("accuracy", accuracy_,
@@ -77,6 +85,7 @@ class lockstep_testbench final : public testbench {
       }
       o.instrumented = o.fault != 0;
       o.steps = steps_;
+      o.limits = limits_of(unit);
       compare(context, rows, unit, s, o);
       return;
     }
@@ -89,6 +98,7 @@ class lockstep_testbench final : public testbench {
         o.check_x = check_x_;
         o.steps = steps_;
         o.fault = fault_;
+        o.limits = limits_of(unit);
         o.instrumented = fault_ != 0 || coverage_;
         const bool random = o.how == lockstep::mode::random;
         if (!random && !constrain_.empty()) continue;
@@ -99,6 +109,18 @@ class lockstep_testbench final : public testbench {
   }
 
  private:
+  [[nodiscard]] lockstep::bounds limits_of(const std::string& unit) const {
+    lockstep::bounds b = lockstep::make_bench(unit)->limits();
+    const auto chosen = [](auto given, auto& own) {
+      if (given > 0) own = given;
+    };
+    chosen(bounds_.mean, b.mean);
+    chosen(bounds_.p99, b.p99);
+    chosen(bounds_.late, b.late);
+    chosen(bounds_.rate, b.rate);
+    chosen(bounds_.wait, b.wait);
+    return b;
+  }
   [[nodiscard]] lockstep::item_stream drawn(const std::string& unit, const lockstep::options& o) const {
     try {
       return lockstep::constraints(unit, constrain_).generate(o);
@@ -144,7 +166,7 @@ class lockstep_testbench final : public testbench {
     rows.row(unit, lockstep::stream_name(o), r.requests, r.differences, r.mean_latency, r.mean_error, r.p99_error, r.max_error,
              r.model_cycles / n, r.rtl_cycles / n, alone(unit, sample, o, false), alone(unit, sample, o, true));
     if (r.ok()) {
-      if (const std::string late = out_of_bounds(r, o, bounds_); !late.empty()) context.fail(unit + ": " + late);
+      if (const std::string late = out_of_bounds(unit, r, o); !late.empty()) context.fail(unit + ": " + late);
       return;
     }
     context.fail(unit + ": " + r.problem);
@@ -165,7 +187,7 @@ class lockstep_testbench final : public testbench {
   double stall_ = 0.1;
   bool storms_ = false;
   bool check_x_ = false;
-  lockstep::bounds bounds_;
+  lockstep::bounds bounds_{.mean = 0, .p99 = 0, .late = 0, .rate = 0, .wait = 0};  // 0 = the unit's own
   std::uint32_t fault_ = 0;
   bool accuracy_ = false;
   std::uint64_t seeds_ = 5;

@@ -79,7 +79,7 @@ void judge(const std::string& unit, unsigned number, bool excused, const std::ve
     o.fault = number;
     o.seconds = stages[i].seconds;
     const report r = run_isolated(unit, stages[i].items, o);
-    const std::string found = r.ok() ? out_of_bounds(r, o) : r.problem;
+    const std::string found = r.ok() ? out_of_bounds(unit, r, o) : r.problem;
     if (found.empty()) continue;
     out.is = excused ? fate::no_equivalent : o.storms && o.how == mode::random ? fate::killed_by_storm : fate::killed;
     out.requests = r.requests;
@@ -164,7 +164,7 @@ std::vector<judged> judge_mutants(const std::string& unit, const std::vector<mut
   std::vector<stage> stages = stages_of(unit, o);
   for (stage& s : stages) {
     const report r = run_isolated(unit, s.items, s.how);
-    const std::string found = r.ok() ? out_of_bounds(r, s.how) : r.problem;
+    const std::string found = r.ok() ? out_of_bounds(unit, r, s.how) : r.problem;
     if (!found.empty()) throw std::runtime_error("without a fault, stream " + std::string(s.name) + " fails: " + found);
     s.seconds = 3 + static_cast<unsigned>(4 * r.seconds);
   }

@@ -16,60 +16,110 @@ struct arguments {
   std::uint64_t requests = 100'000;
   bool storms = false;
   options o;
-  std::optional<bounds> limits;  // RTL of another make may take its own time, unless its author says how much
+  bounds limits;
   std::string stream;
   std::string constrain;
   std::string folder = ".";
   double search = search_seconds;
+  bool help = false;
   bool way_told = false;  // how the RTL is evaluated
 };
 
-bool flag(const std::string& name, const std::string& value) {
-  if (value != "true" && value != "false") throw std::invalid_argument(name + ": true or false, not " + value);
+bool flag(const std::string& value) {
+  if (value != "true" && value != "false") throw std::invalid_argument("true or false, not " + value);
   return value == "true";
 }
+double number(const std::string& value) {
+  std::size_t used = 0;
+  double x = -1;
+  try {
+    x = std::stod(value, &used);
+  } catch (const std::logic_error&) {
+    used = 0;
+  }
+  if (used == 0 || used != value.size() || !(x >= 0)) throw std::invalid_argument("a number from 0 on, not " + value);
+  return x;
+}
+std::uint64_t count(const std::string& value) {
+  return static_cast<std::uint64_t>(std::min(number(value), 1e18));
+}
 
-arguments read(int argc, char** argv) {
+struct option {
+  const char* name;
+  const char* help;
+  void (*set)(arguments& a, const std::string& value);
+  double (*bound)(const bounds& b) = nullptr;  // its default; of options without a default in their help
+};
+using value_text = const std::string&;
+constexpr option all_options[] = {
+    {"--requests", "random requests, a tenth of that for the other streams; 100000",
+     [](arguments& a, value_text v) { a.requests = count(v); }},
+    {"--seed", "of the streams; 1", [](arguments& a, value_text v) { a.o.seed = count(v); }},
+    {"--stall", "of each stream in each cycle of the random requests, 0 to 0.9; 0.1",
+     [](arguments& a, value_text v) { a.o.stall = std::min(number(v), 0.9); }},
+    {"--storms", "true: the random requests with long stalls and crowds; latencies have no bounds then; false",
+     [](arguments& a, value_text v) { a.storms = flag(v); }},
+    {"--check-x", "true: a second copy of the RTL from other register values; false",
+     [](arguments& a, value_text v) { a.o.check_x = flag(v); }},
+    {"--steps", "false: the RTL is evaluated as a whole; true", [](arguments& a, value_text v) { a.o.steps = flag(v); }},
+    {"--max-apart", "cycles that a latency may differ in single, full and floods",
+     [](arguments& a, value_text v) { a.limits.apart = number(v); }, [](const bounds& b) { return b.apart; }},
+    {"--max-error", "cycles, mean error of a random request", [](arguments& a, value_text v) { a.limits.mean = number(v); },
+     [](const bounds& b) { return b.mean; }},
+    {"--max-p99", "cycles, 99th percentile of that error", [](arguments& a, value_text v) { a.limits.p99 = number(v); },
+     [](const bounds& b) { return b.p99; }},
+    {"--max-late", "share of the random requests that are more than 16 cycles later, less those as much earlier",
+     [](arguments& a, value_text v) { a.limits.late = number(v); }, [](const bounds& b) { return b.late; }},
+    {"--max-rate", "share of the cycles of a whole stream by which the RTL may take more or fewer",
+     [](arguments& a, value_text v) { a.limits.rate = number(v); }, [](const bounds& b) { return b.rate; }},
+    {"--max-wait", "cycles that work may wait for the RTL without a reason, 0: any number",
+     [](arguments& a, value_text v) { a.limits.wait = count(v); }, [](const bounds& b) { return static_cast<double>(b.wait); }},
+    {"--search-seconds", "for the shortest stream that fails so, at most; 60",
+     [](arguments& a, value_text v) { a.search = number(v); }},
+    {"--coverage", "file for the bins of the random requests, and lines and toggles of an INSTRUMENTED design",
+     [](arguments& a, value_text v) { a.o.coverage_file = v; }},
+    {"--vcd", "file for the waveform of an INSTRUMENTED design, or .fst", [](arguments& a, value_text v) { a.o.vcd = v; }},
+    {"--constrain", "what the random requests may be, 'gap = 0..3', or @FILE",
+     [](arguments& a, value_text v) { a.constrain = v; }},
+    {"--stream", "file with the requests instead", [](arguments& a, value_text v) { a.stream = v; }},
+    {"--out", "folder for what a difference leaves; .", [](arguments& a, value_text v) { a.folder = v; }},
+};
+
+void print_help(const std::string& unit, const bounds& own) {
+  std::printf("RTL against the model of %s: option, meaning; default\n", unit.c_str());
+  for (const option& o : all_options) {
+    std::printf("  %-17s %s", o.name, o.help);
+    if (o.bound) std::printf("; %g", o.bound(own));
+    std::printf("\n");
+  }
+}
+
+std::string names_of_options() {
+  std::string names;
+  for (const option& o : all_options) names.append(names.empty() ? "" : ", ").append(o.name);
+  return names;
+}
+
+arguments read(int argc, char** argv, const bounds& own) {
   arguments a;
+  a.limits = own;
   for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i];
+    if (name == "--help" || name == "-h") {
+      a.help = true;
+      return a;
+    }
+    const auto* const o =
+        std::find_if(std::begin(all_options), std::end(all_options), [&](const option& x) { return name == x.name; });
+    if (o == std::end(all_options)) throw std::invalid_argument(name + ": none of " + names_of_options());
     if (i + 1 == argc) throw std::invalid_argument(name + ": a value is missing");
-    const std::string value = argv[i + 1];
-    if (name == "--requests") {
-      a.requests = std::stoull(value);
-    } else if (name == "--seed") {
-      a.o.seed = std::stoull(value);
-    } else if (name == "--stall") {
-      a.o.stall = std::stod(value);
-    } else if (name == "--max-error") {
-      a.limits = a.limits.value_or(bounds{});
-      a.limits->mean = std::stod(value);
-    } else if (name == "--max-p99") {
-      a.limits = a.limits.value_or(bounds{});
-      a.limits->p99 = std::stod(value);
-    } else if (name == "--storms") {
-      a.storms = flag(name, value);
-    } else if (name == "--search-seconds") {
-      a.search = std::stod(value);
-    } else if (name == "--steps") {
-      a.o.steps = flag(name, value);
-    } else if (name == "--check-x") {
-      a.o.check_x = flag(name, value);
-    } else if (name == "--coverage") {
-      a.o.coverage_file = value;
-    } else if (name == "--vcd") {
-      a.o.vcd = value;
-    } else if (name == "--constrain") {
-      a.constrain = value;
-    } else if (name == "--stream") {
-      a.stream = value;
-    } else if (name == "--out") {
-      a.folder = value;
-    } else {
-      throw std::invalid_argument(name + ": none of --requests, --seed, --stall, --storms, --check-x, --steps, --max-error, " +
-                                  "--max-p99, --search-seconds, --coverage, --vcd, --constrain, --stream, --out");
+    try {
+      o->set(a, argv[i + 1]);
+    } catch (const std::invalid_argument& e) {
+      throw std::invalid_argument(name + ": " + e.what());
     }
   }
+  a.o.limits = a.limits;
   return a;
 }
 
@@ -81,8 +131,8 @@ bool compare(const std::string& unit, const item_stream& s, const options& o, ar
               static_cast<unsigned long>(r.requests), static_cast<unsigned long>(r.differences), r.mean_latency, r.mean_error,
               r.p99_error, r.max_error, r.model_cycles / n, r.rtl_cycles / n);
   if (r.ok()) {
-    const std::string late = a.limits ? out_of_bounds(r, o, *a.limits) : std::string();
-    if (!late.empty()) std::printf("%s\n", late.c_str());
+    const std::string late = out_of_bounds(r, o, a.limits);
+    if (!late.empty()) std::printf("%s (--help names the bounds)\n", late.c_str());
     return late.empty();
   }
   std::printf("%s\n%s\n", r.problem.c_str(), search_text(s.size(), a.search).c_str());
@@ -114,9 +164,14 @@ bool compare_all(const std::string& unit, arguments& a) {
 
 }  // namespace
 
-int program(int argc, char** argv, const std::string& unit, rtl::design_factory make) {
+int program(int argc, char** argv, const std::string& unit, rtl::design_factory make, const std::optional<bounds>& own) {
   try {
-    arguments a = read(argc, argv);
+    const bounds usual = own ? *own : make_bench(unit)->limits();
+    arguments a = read(argc, argv, usual);
+    if (a.help) {
+      print_help(unit, usual);
+      return 0;
+    }
     a.o.design = make;
     std::printf("%-14s %-6s %10s %11s %9s %10s %9s %9s %10s %10s\n", "unit", "stream", "requests", "differences", "latency",
                 "mean error", "p99 error", "max error", "model", "rtl");

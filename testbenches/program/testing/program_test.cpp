@@ -115,7 +115,7 @@ TEST_F(program, testbenches_run_with_translation_caches_in_the_adapters) {
 
 TEST_F(program, every_system_file_is_read) {
   for (const auto& e : fs::directory_iterator(fs::path(places::source) / "testbenches/studies/systems")) {
-    // This testbench takes any number of hosts.
+    // The testbench takes any number of hosts.
     std::ofstream("run.yaml") << "testbench: applications\nparameters: {program0: {run: 'true'}}\ninclude: "
                               << e.path().stem().string() << "\n";
     const outcome o = hcasim("run run.yaml -o out --force --no-trace");

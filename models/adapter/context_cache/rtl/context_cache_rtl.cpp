@@ -89,6 +89,12 @@ tlm::tlm_sync_enum context_cache_rtl::handle(context_request& r, tlm::tlm_phase 
   return tlm::TLM_ACCEPTED;
 }
 
+// Another area, and the requests behind, wait until all lent entries are given back.
+bool context_cache_rtl::may_wait() const {
+  return awaited() > 0 && std::any_of(tagged_.begin(), tagged_.end(),
+                                      [](const context_request* r) { return r && r->op == context_op::set_area; });
+}
+
 void context_cache_rtl::arrive(context_request& r, ps t) {
   const bool area = r.op == context_op::set_area;
   const auto taken = std::find_if(taken_.begin(), taken_.end(), [&r](const taken_entry& e) { return e.index == r.index; });

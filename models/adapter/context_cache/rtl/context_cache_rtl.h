@@ -60,6 +60,7 @@ class context_cache_rtl : public rtl::shell {
     ps t;
   };
 
+  [[nodiscard]] bool may_wait() const override;
   tlm::tlm_sync_enum handle(context_request& r, tlm::tlm_phase phase, ps& t);
   void arrive(context_request& r, ps t);
   void ask_for(taken_entry& e, ps t);
