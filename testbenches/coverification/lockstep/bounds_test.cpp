@@ -2,12 +2,10 @@
 #include "testbenches/coverification/lockstep/bounds.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "rtl/key_check_design.h"
-#include "rtl/page_walker_faulty.h"
 #include "testbenches/coverification/lockstep/program.h"
 
 namespace hcasim::lockstep {

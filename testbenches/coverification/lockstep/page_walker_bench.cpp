@@ -12,6 +12,7 @@
 #include "testbenches/coverification/lockstep/benches.h"
 #include "testbenches/coverification/lockstep/issuer.h"
 #include "testbenches/coverification/lockstep/page_walker_items.h"
+#include "testbenches/coverification/lockstep/page_walker_reads.h"
 #include "testbenches/coverification/lockstep/page_walker_tables.h"
 #include "testbenches/coverification/lockstep/shim.h"
 #include "tlm/rtl/text.h"
@@ -36,7 +37,15 @@ class walk_issuer final : public issuer {
                                      : 24,
                clock, c, s),
         one_at_a_time_(o.how == mode::single),
-        memory_(memory) {}
+        memory_(memory),
+        reads_(stream) {
+    memory.on_access = [this, &c, s](const dma_request& r) {
+      count_access(c, s, r);
+      if (const std::string wrong = reads_.begins(r); !wrong.empty())
+        c.problem(std::string(is_rtl() ? "rtl" : "model") + ": " + wrong, r.operation - 1);
+    };
+    memory.on_answer = [this](const dma_request& r) { reads_.ends(r); };
+  }
   void publish(coverage& c) const {
     c["ok"] += ended_[0];
     c["not_present"] += ended_[1];
@@ -108,6 +117,8 @@ class walk_issuer final : public issuer {
     }
     r->self = this;
     r->number = number;
+    r->operation = number + 1;
+    reads_.asked(number, now());
     r->map_number = map_in(i);
     r->remap = kind_of(i) == walk_item::remap;
     r->op = kind_of(i) == walk_item::walk ? translate_op::walk : translate_op::drop;
@@ -139,6 +150,7 @@ class walk_issuer final : public issuer {
           f->allowed.push_back(now_right(*f));
       }
     }
+    if (r->op == translate_op::drop) reads_.dropped(r->map.index, now());
     r->page = page_at(i, i[1]);
     r->joins = one_at_a_time_ && std::any_of(under_way_.begin(), under_way_.end(), [&](const flight* f) {
                  return f->op == translate_op::walk && f->map.index == r->map.index && f->map.table == r->map.table &&
@@ -160,6 +172,7 @@ class walk_issuer final : public issuer {
       changing_[r.map_number].changing = false;
       lifted_at_[r.map_number] = now();
     }
+    if (r.op == translate_op::drop) reads_.dropped(r.map.index, now());
     comparison::answer a{};
     a[0] = static_cast<std::uint64_t>(r.status);
     if (r.op == translate_op::walk) {
@@ -196,6 +209,7 @@ class walk_issuer final : public issuer {
 
   const bool one_at_a_time_;
   table_memory& memory_;
+  line_reads reads_;
   bool recorded_ = false;
   std::uint64_t raced_ = 0;
   std::deque<flight> flights_;
@@ -232,7 +246,6 @@ class page_walker_bench final : public bench {
     rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_memory_ = std::make_unique<table_memory>("model_memory", o, clock);
-      model_memory_->on_access = [&c](const dma_request& r) { count_access(c, model_side, r); };
       model_issuer_ = std::make_unique<walk_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
       shell.progress = &model_issuer_->progress();
       model_ = std::make_unique<page_walker>("model", config, clock, 1);
@@ -246,7 +259,6 @@ class page_walker_bench final : public bench {
     }
     if (o.rtl) {
       rtl_memory_ = std::make_unique<table_memory>("rtl_memory", o, clock);
-      rtl_memory_->on_access = [&c](const dma_request& r) { count_access(c, rtl_side, r); };
       rtl_issuer_ = std::make_unique<walk_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
       shell.progress = &rtl_issuer_->progress();
       rtl_ = std::make_unique<page_walker_rtl>("rtl", config, clock, 1,

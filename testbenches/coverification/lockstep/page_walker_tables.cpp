@@ -195,7 +195,9 @@ tlm::tlm_sync_enum table_memory::handle(dma_request& r, tlm::tlm_phase phase, ps
   queue_.at(t + clock_.cycles(cycles), {[](void* context) {
                                           job& done = *static_cast<job*>(context);
                                           dma_request& answered = *done.request;
-                                          done.self->jobs_.put(done);
+                                          table_memory& self = *done.self;
+                                          self.jobs_.put(done);
+                                          if (self.on_answer) self.on_answer(answered);
                                           target_socket<dma_request>::respond(answered, now());
                                         },
                                         &j});

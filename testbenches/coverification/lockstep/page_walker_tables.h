@@ -76,6 +76,7 @@ class table_memory : public unit {
   target_socket<dma_request> in{"in"};
   page_tables tables;
   std::function<void(const dma_request&)> on_access;
+  std::function<void(const dma_request&)> on_answer;
 
   table_memory(const sc_core::sc_module_name& name, const options& o, const clock_domain& clock);
 

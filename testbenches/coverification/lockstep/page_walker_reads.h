@@ -1,0 +1,46 @@
+// The reads of page tables of one side: while a line of entries is read for a walk, no other walk reads it for the same map. A
+// request that misses a line on its way joins the walk of that line, unless the line was dropped meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "testbenches/coverification/lockstep/page_walker_world.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/dma.h"
+
+namespace hcasim::lockstep {
+
+class line_reads {
+ public:
+  explicit line_reads(const item_stream& stream) : stream_(stream), asked_(stream.size(), ps(-1)) {}
+
+  // An item is offered to the unit; a drop of a map's entries is offered, and answered.
+  void asked(std::uint64_t number, ps t) { asked_[number] = t; }
+  void dropped(std::uint32_t index, ps t) { drops_[index] = t; }
+  // A read begins: of an item, which `operation` numbers from 1. Returns what is wrong with it; empty = nothing.
+  std::string begins(const dma_request& r);
+  void ends(const dma_request& r);
+
+ private:
+  struct line {
+    std::uint32_t index;
+    std::uint64_t table;
+    std::uint64_t number;
+    bool operator==(const line&) const = default;
+  };
+  struct reading {
+    const dma_request* request;
+    std::uint64_t asker;  // number of its item
+    line of;
+  };
+  const item_stream& stream_;
+  std::vector<ps> asked_;
+  std::vector<reading> reading_;
+  std::unordered_map<std::uint32_t, ps> drops_;  // the last one; looked up only
+};
+
+}  // namespace hcasim::lockstep
