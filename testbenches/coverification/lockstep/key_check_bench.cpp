@@ -1,7 +1,5 @@
 #include <array>
-#include <cstring>
 #include <deque>
-#include <map>
 #include <string>
 
 #include "models/adapter/key_check/key_check.h"
@@ -11,9 +9,9 @@
 #include "testbenches/coverification/lockstep/benches.h"
 #include "testbenches/coverification/lockstep/issuer.h"
 #include "testbenches/coverification/lockstep/key_check_items.h"
+#include "testbenches/coverification/lockstep/key_check_memory.h"
 #include "testbenches/coverification/lockstep/key_check_world.h"
 #include "testbenches/coverification/lockstep/shim.h"
-#include "tlm/base/pool.h"
 #include "tlm/rtl/text.h"
 
 namespace hcasim::lockstep {
@@ -25,118 +23,6 @@ key_check_config config_of(const options& o) {
   c.window_type2 = o.seed & 2 ? window_association::qp : window_association::qp_and_pd;
   return c;
 }
-
-// MRCs and extents of one side, and caches of a kind: some indices answer fast, others late.
-class key_memory : public unit {
- public:
-  target_socket<context_request> mrc{"mrc"};
-  target_socket<context_request> extent{"extent"};
-
-  key_memory(const sc_core::sc_module_name& name, const options& o, const clock_domain& clock)
-      : unit(name), clock_(clock), random_(o.how == mode::random) {
-    for (std::uint32_t i = 0; i < key_indices; ++i) {
-      objects_.push_back(make_object(i, o.seed));
-      first_lines_[first_line_of(i)] = i;
-    }
-    mrc.on<&key_memory::handle_mrc>(this);
-    extent.on<&key_memory::handle_extent>(this);
-  }
-  void change(std::uint32_t number, std::uint64_t seed) { objects_[number] = make_object(number, seed); }
-  // Bytes of a system run; from then on they are what the index has.
-  void set(const item& i) {
-    recorded& r = (static_cast<key_item>(i[0] & 0xff) == key_item::set_mrc ? mrcs_ : lines_)[static_cast<std::uint32_t>(i[1])];
-    r.failed = i[0] >> 48 & 1;
-    r.entries = i[1] >> 32;
-    std::memcpy(r.bytes.data(), &i[2], r.bytes.size());
-  }
-  [[nodiscard]] std::int64_t lent() const { return lent_; }
-  std::function<void(std::uint64_t line)> on_access;  // MRCs are even, lines of extents odd
-
- private:
-  struct recorded {
-    bool failed = false;
-    std::uint64_t entries = 0;
-    std::array<std::byte, 64> bytes{};
-  };
-  static bool answer(std::map<std::uint32_t, recorded>& from, context_request& r) {
-    const auto found = from.find(r.index);
-    if (found == from.end()) return false;
-    r.failed = found->second.failed;
-    r.area_entries = found->second.entries;
-    r.entry = r.failed ? nullptr : found->second.bytes.data();
-    return true;
-  }
-  struct job {
-    key_memory* self;
-    context_request* request;
-  };
-  tlm::tlm_sync_enum handle_mrc(context_request& r, tlm::tlm_phase phase, ps& t) {
-    if (phase == tlm::END_RESP) return give_back(r);
-    if (on_access) on_access(std::uint64_t{r.index} * 2);
-    if (answer(mrcs_, r)) return later(r, t, r.index * 2);
-    const std::uint32_t number = number_of(r.index);
-    const bool there = number < key_indices;
-    r.failed = !there || mrc_fails(number);
-    r.area_entries = there ? 1U << 24 : 0;  // an unknown index lies beyond the table
-    r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[number].mrc);
-    return later(r, t, r.index * 2);
-  }
-  tlm::tlm_sync_enum handle_extent(context_request& r, tlm::tlm_phase phase, ps& t) {
-    if (phase == tlm::END_RESP) return give_back(r);
-    if (on_access) on_access(std::uint64_t{r.index} * 2 + 1);
-    if (answer(lines_, r)) return later(r, t, r.index * 2 + 1);
-    r.failed = line_fails(r.index);
-    r.area_entries = ~std::uint32_t{0};
-    r.entry = r.failed ? nullptr : line_at(r.index);
-    return later(r, t, r.index * 2 + 1);
-  }
-  std::byte* line_at(std::uint32_t line) {
-    if (const std::uint32_t at = place_of(line); at < key_indices * lines_per_key) {
-      key_object& o = objects_[at / lines_per_key];
-      if (o.mrc.kind == HCA_MRC_ADDRESS_SPACE && at % lines_per_key < o.lines.size()) return o.lines[at % lines_per_key].data();
-    }
-    const auto after = first_lines_.upper_bound(line);
-    if (after != first_lines_.begin()) {
-      const auto [first, number] = *std::prev(after);
-      key_object& o = objects_[number];
-      const bool tree = o.mrc.kind == HCA_MRC_ADDRESS_SPACE;
-      if (tree && line == first && !o.lines.empty()) return o.lines.back().data();
-      if (!tree && line - first < o.lines.size()) return o.lines[line - first].data();
-    }
-    return (made_[next_made_++ % std::size(made_)] = unowned_line(line)).data();
-  }
-  // Does as a cache: the entry given back is the one that the request holds.
-  tlm::tlm_sync_enum give_back(context_request& r) {
-    lent_ -= r.entry != nullptr;
-    r.entry = nullptr;
-    return tlm::TLM_COMPLETED;
-  }
-  tlm::tlm_sync_enum later(context_request& r, ps t, std::uint32_t what) {
-    lent_ += r.entry != nullptr;
-    const std::uint32_t h = what * 0x9e3779b1U >> 16;
-    const unsigned cycles = random_ && h % 4 == 0 ? 20 + h % 150 : 2;
-    job& j = jobs_.get();
-    j = {this, &r};
-    queue_.at(t + clock_.cycles(cycles), {[](void* context) {
-                                            job& done = *static_cast<job*>(context);
-                                            context_request& answered = *done.request;
-                                            done.self->jobs_.put(done);
-                                            target_socket<context_request>::respond(answered, now());
-                                          },
-                                          &j});
-    return tlm::TLM_ACCEPTED;
-  }
-
-  const clock_domain clock_;
-  const bool random_;
-  std::int64_t lent_ = 0;
-  std::map<std::uint32_t, recorded> mrcs_, lines_;
-  std::vector<key_object> objects_;
-  std::map<std::uint32_t, std::uint32_t> first_lines_;  // object
-  std::array<line_bytes, 256> made_;
-  std::size_t next_made_ = 0;
-  pool<job> jobs_;
-};
 
 class key_issuer final : public issuer {
  public:
@@ -346,7 +232,8 @@ class key_issuer final : public issuer {
     }
     return now() - offered(d.number) > clock().cycles(6);
   }
-  static std::size_t slot(std::uint32_t key) { return hca_key_index(key) & 0xffff; }
+  // Indices that differ in one bit have slots of their own.
+  static std::size_t slot(std::uint32_t key) { return hca_key_index(key) * 0x9e3779b1U >> 16; }
 
   static constexpr const char* kinds[] = {"local_", "remote_", "element_"};
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <utility>
 #include <vector>
 
+#include "testbenches/coverification/lockstep/key_check_twins.h"
 #include "testbenches/coverification/lockstep/key_check_world.h"
 #include "tlm/base/random.h"
 
@@ -66,6 +68,12 @@ class generator {
     if (crowd_ > 0) return of_a_crowd(f);
     if (aimed_ > 0) return of_a_drain_at_a_grant();
     if (std::exchange(again_, false)) return pack(good_);
+    if (met_.empty() && !plain) meet();
+    if (!met_.empty()) {
+      const item i = met_.front();
+      met_.pop_front();
+      return i;
+    }
     if (o_.how == mode::random) {
       f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 0 : r_.below(r_.chance(0.1) ? 60 : 4));
       f.hold = static_cast<std::uint16_t>(r_.chance(0.05) ? r_.below(400) : r_.below(30));
@@ -90,6 +98,7 @@ class generator {
                    : r_.chance(0.5) ? index_of(index()) << 8
                                     : static_cast<std::uint32_t>(r_.below(1 << 24) << 8);
       f.key = drained_;
+      use_at_once(f.key);
       return pack(f);
     }
     f.kind = !plain && what < 0.12 ? key_item::element : key_item::check;
@@ -126,7 +135,62 @@ class generator {
     f.gap = static_cast<std::uint16_t>(r_.chance(0.6) ? 2 : r_.below(9));
     f.key = one_of_its_keys(good_.key);
     if (f.key != good_.key) f.gap = static_cast<std::uint16_t>(f.gap + r_.below(5));  // its context comes after the window's
+    use_at_once(f.key);
     return pack(f);
+  }
+  // In half of the cases a key that is drained is used again while older accesses are under way.
+  void use_at_once(std::uint32_t key) {
+    const std::uint32_t number = number_of(hca_key_index(key));
+    if (o_.how != mode::random || number >= key_indices || !r_.chance(0.5)) return;
+    met_.push_back(check_of(number, r_.below(3), r_.below(60)));
+  }
+  item check_of(std::uint32_t number, std::uint64_t gap, std::uint64_t hold) {
+    key_fields f;
+    conform(f, number);
+    f.gap = static_cast<std::uint16_t>(gap);
+    f.hold = static_cast<std::uint16_t>(hold);
+    return pack(f);
+  }
+  item drain_of(std::uint32_t number, std::uint64_t gap) {
+    key_fields f;
+    f.kind = key_item::drain;
+    f.key = index_of(number) << 8;
+    f.gap = static_cast<std::uint16_t>(gap);
+    return pack(f);
+  }
+  void meet() {
+    const double what = r_.unit();
+    if (o_.how == mode::single) {
+      if (what < 0.14) twins_.next(met_, r_);
+    } else if (what < 0.022) {
+      twins_.next(met_, r_);
+    } else if (!o_.storms && what < 0.026) {
+      meet_a_drain();
+    } else if (!o_.storms && what < 0.0263) {
+      twins_.next_of_epochs(met_, r_);
+    }
+  }
+  // Events of one key in about the same cycle: it changes and is used at once; its first reference is counted when it is
+  // drained; a reference is let go when another one is counted.
+  void meet_a_drain() {
+    const std::uint32_t at = plain_grant(static_cast<std::uint32_t>(r_.below(key_indices)));
+    const double what = r_.unit();
+    if (what < 0.3) {
+      met_.push_back(check_of(at, r_.below(3), 60 + r_.below(200)));
+      key_fields f;
+      met_.push_back(change_of(f, at));
+      met_.push_back(drain_of(at, 0));
+      met_.push_back(check_of(at, 0, 20 + r_.below(100)));
+      if (r_.chance(0.5)) met_.push_back(drain_of(at, r_.below(20)));
+    } else if (what < 0.6) {
+      met_.push_back(check_of(at, r_.below(3), 100));
+      met_.push_back(drain_of(at, r_.chance(0.6) ? 2 : r_.below(9)));
+    } else {
+      const std::uint64_t hold = r_.below(30);
+      met_.push_back(check_of(at, r_.below(3), hold));
+      met_.push_back(check_of(at, hold + 3 + r_.below(6), 100));
+      met_.push_back(drain_of(at, 12 + r_.below(4)));
+    }
   }
   // Accesses through a window may belong to its region's key as well.
   std::uint32_t one_of_its_keys(std::uint32_t key) {
@@ -142,24 +206,26 @@ class generator {
 
   item of_a_crowd(key_fields& f) {
     --crowd_;
-    const auto plain_grant = [&](std::uint32_t number) {
-      const hca_mrc& m = objects_[number].mrc;
-      return m.kind >= HCA_MRC_REGION && m.kind < HCA_MRC_ADDRESS_SPACE && m.kind != HCA_MRC_NULL && m.state == HCA_MRC_VALID &&
-             number != 0 && !mrc_fails(number);
-    };
-    do {
-      crowd_at_ = (crowd_at_ + 1) % key_indices;
-    } while (!plain_grant(crowd_at_));
+    crowd_at_ = plain_grant(crowd_at_ + 1);
     f.hold = 250;
     conform(f, crowd_at_);
     recent_[recent_at_++ % std::size(recent_)] = f.key;
     return pack(f);
   }
+  // Returns the next object that is a region without extents and grants, from this number on.
+  std::uint32_t plain_grant(std::uint32_t number) {
+    for (;; ++number) {
+      number %= key_indices;
+      const hca_mrc& m = objects_[number].mrc;
+      if (m.kind >= HCA_MRC_REGION && m.kind < HCA_MRC_ADDRESS_SPACE && m.kind != HCA_MRC_NULL && m.state == HCA_MRC_VALID &&
+          number != 0 && !mrc_fails(number))
+        return number;
+    }
+  }
   std::uint32_t index() { return static_cast<std::uint32_t>(r_.chance(0.5) ? 1 + r_.below(24) : r_.below(key_indices)); }
 
   // Often the region of the window that was used last, which is then used again.
   item change(key_fields& f) {
-    f.kind = key_item::change;
     std::uint32_t at = index();
     const std::uint32_t used = number_of(hca_key_index(good_.key));
     if (r_.chance(0.5) && used < key_indices && is_window(objects_[used].mrc)) {
@@ -167,6 +233,10 @@ class generator {
       if (region < key_indices) at = region;
       again_ = region < key_indices;
     }
+    return change_of(f, at);
+  }
+  item change_of(key_fields& f, std::uint32_t at) {
+    f.kind = key_item::change;
     f.key = index_of(at) << 8;
     f.va = seeds_[at] = r_.next();
     objects_[at] = make_object(at, f.va);
@@ -273,6 +343,8 @@ class generator {
   key_fields good_;  // the last check with nothing wrong in it
   unsigned aimed_ = 0;
   bool again_ = false;  // `good_`, whose region has changed
+  std::deque<item> met_;
+  key_twins twins_;
   std::uint32_t drained_ = 0;
   unsigned drains_ = 0;  // one after the other
   std::uint64_t made_ = 0;

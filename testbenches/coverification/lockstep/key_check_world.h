@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,26 +11,36 @@
 
 namespace hcasim::lockstep {
 
-inline constexpr std::uint32_t key_indices = 256;
+inline constexpr std::uint32_t key_indices = 256;  // of the objects that are drawn
 inline constexpr std::uint32_t lines_per_key = 32;
 inline constexpr std::uint32_t key_elements = 64;
 // Few values, so that right and wrong ones meet.
 inline constexpr std::uint32_t key_pds = 3, key_qpns = 4, key_generations = 3, key_functions = 2;
 
-// Objects have numbers below key_indices; their key indices and their lines of extents lie all over the tables.
+// Objects have numbers; their key indices and their lines of extents lie all over the tables. Those from key_indices on are
+// twins (key_check_twins.h), of which the first ones have indices of one bit, or of two bits that are twelve apart.
+inline constexpr std::uint32_t index_bits = 24;
+inline constexpr std::uint32_t index_twins = index_bits + index_bits / 2;
 inline constexpr std::uint32_t index_of(std::uint32_t number) {
-  return number * 0x9e3779U & 0xffffff;
+  const std::uint32_t twin = number - key_indices;
+  return twin < index_bits ? 1U << twin : twin < index_twins ? 0x1001U << (twin - index_bits) : number * 0x9e3779U & 0xffffff;
 }
 inline constexpr std::uint32_t inverse_of(std::uint32_t odd) {
   std::uint32_t inverse = 1;
   for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
   return inverse;
 }
-// key_indices or more: no object has this index.
+// Returns a number that no object has for other indices.
 inline constexpr std::uint32_t number_of(std::uint32_t index) {
-  return index * inverse_of(0x9e3779U) & 0xffffff;
+  const auto bit = static_cast<std::uint32_t>(std::countr_zero(index));
+  if (std::has_single_bit(index)) return key_indices + bit;
+  if (std::popcount(index) == 2 && index == 0x1001U << bit) return key_indices + index_bits + bit;
+  const std::uint32_t number = index * inverse_of(0x9e3779U) & 0xffffff;
+  return number - key_indices < index_twins ? ~0U : number;
 }
-static_assert(number_of(index_of(255)) == 255);
+static_assert(number_of(index_of(255)) == 255 && number_of(index_of(1000)) == 1000);
+static_assert(number_of(index_of(key_indices + 23)) == key_indices + 23 &&
+              number_of(index_of(key_indices + 30)) == key_indices + 30);
 // Elements lie in lines that follow each other; of a tree only the root has its place there, below 2^30.
 inline constexpr std::uint32_t first_line_of(std::uint32_t number) {
   return number * 0x1e3779b1U & 0x3fffffff;
@@ -37,7 +48,7 @@ inline constexpr std::uint32_t first_line_of(std::uint32_t number) {
 inline constexpr std::uint32_t tree_line_of(std::uint32_t number, std::uint32_t line) {
   return (number * lines_per_key + line) * 0x9e3779b1U;
 }
-// key_indices * lines_per_key or more: of no object.
+// lines_per_key times as many as there are objects, or more: of none.
 inline constexpr std::uint32_t place_of(std::uint32_t tree_line) {
   return tree_line * inverse_of(0x9e3779b1U);
 }

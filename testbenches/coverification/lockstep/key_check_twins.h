@@ -1,0 +1,41 @@
+// Pairs for key_check that differ in one bit of a number that it compares: an access and a key's context, a window and its
+// region, two places of a tree or a list, two key indices. Each bit of each number has an object, and has its turn.
+//
+// The objects lie beside those that are drawn, and never change.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "testbenches/coverification/lockstep/key_check_items.h"
+#include "testbenches/coverification/lockstep/key_check_world.h"
+#include "tlm/base/random.h"
+
+namespace hcasim::lockstep {
+
+// A context with its lines, and an access that tells it from what differs in one bit.
+struct key_twin {
+  std::uint32_t number = 0;
+  key_object object;
+  key_fields ask;
+};
+// Returns the number of all objects: those that are drawn, then the twins.
+std::uint32_t key_objects();
+key_twin make_key_twin(std::uint32_t number);
+
+class key_twins {
+ public:
+  // Appends the items of the next pair.
+  void next(std::deque<item>& to, random_stream& r);
+  // Appends an access, and drains until its key's epoch differs in one bit from that of its reference.
+  void next_of_epochs(std::deque<item>& to, random_stream& r);
+
+ private:
+  void next_of_indices(std::deque<item>& to, random_stream& r);
+
+  std::uint32_t turn_ = 0;
+  std::uint32_t index_turn_ = 0;
+  std::uint32_t epoch_turn_ = 0;
+};
+
+}  // namespace hcasim::lockstep
