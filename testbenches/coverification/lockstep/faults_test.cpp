@@ -74,15 +74,18 @@ std::string found_in(const std::string& unit, const report& r, const options& o)
 class faults_of : public ::testing::TestWithParam<std::string> {};
 
 // Every seeded fault is found in less than 100 000 requests; the list says after how many. Without HCASIM_FULL the first of
-// each right expression.
+// each right expression, of every second one where there are many.
 TEST_P(faults_of, are_all_found) {
   const std::vector<listed> faults = list_of(GetParam());
   ASSERT_EQ(faults.size(), make_bench(GetParam())->faults());
   ASSERT_GE(faults.size(), 10U);
   const std::vector<part> parts = streams_of(GetParam());
   std::uint64_t worst = 0;
+  const unsigned every = faults.size() > 100 ? 2 : 1;
+  unsigned rights = 0;
   for (unsigned f = 1; f <= faults.size(); ++f) {
-    if (!faults[f - 1].first && !std::getenv("HCASIM_FULL")) continue;
+    const bool chosen = faults[f - 1].first && rights++ % every == 0;
+    if (!chosen && !std::getenv("HCASIM_FULL")) continue;
     bool found = false;
     std::uint64_t before = 0;
     for (const auto& [how, items] : parts) {
@@ -115,15 +118,17 @@ struct hole {
 constexpr hole holes[] = {{"page_walker", "other.table_root == map.table_root && other_line == line_number && !poisoned[i]",
                            "other.table_root == map.table_root && other_line == line_number"},
                           {"page_walker", "!poisoned[m_tag] && !(drops && covered[m_tag])", "!(drops && covered[m_tag])"},
+                          {"key_check", "taking && take_hit && take_at == give_at", "1'b0"},
                           {"key_check", "renew_current != '0 || renew_old != '0",
                            "fault_cycle >= 12'd50 && (renew_current != '0 || renew_old != '0)"},
-                          {"key_check", "taking && take_hit && take_at == renew_at", "1'b0"},
-                          {"key_check", "taking && take_hit && take_at == give_at", "1'b0"}};
+                          {"key_check", "taking && take_hit && take_at == renew_at", "1'b0"}};
 
 // Every run of 100 000 random requests finds them, without what lockstep runs before. Twenty seeds with HCASIM_FULL, otherwise
-// one.
+// one seed and the first of each unit.
 TEST(faults, of_invalidation_are_found_by_every_run) {
+  std::string before;
   for (const auto& [unit, right, wrong] : holes) {
+    if (std::exchange(before, unit) == unit && !std::getenv("HCASIM_FULL")) continue;
     const std::vector<listed> faults = list_of(unit);
     const auto fault =
         std::find_if(faults.begin(), faults.end(), [&](const listed& l) { return l.right == right && l.wrong == wrong; });

@@ -166,7 +166,7 @@ class generator {
       twins_.next(met_, r_);
     } else if (!o_.storms && what < 0.026) {
       meet_a_drain();
-    } else if (!o_.storms && what < 0.0263) {
+    } else if (!o_.storms && what < 0.0267) {
       twins_.next_of_epochs(met_, r_);
     }
   }

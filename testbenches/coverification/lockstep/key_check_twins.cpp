@@ -370,7 +370,7 @@ void key_twins::next(std::deque<item>& to, random_stream& r) {
 }
 
 void key_twins::next_of_epochs(std::deque<item>& to, random_stream& r) {
-  const unsigned bit = epoch_turn_++ % 9;
+  const unsigned bit = 8 - epoch_turn_++ % 9;
   key_fields f = make_key_twin(key_indices + epoch_turn_ % 24).ask;
   f.hold = static_cast<std::uint16_t>(200 + (3U << bit));
   to.push_back(pack(f));
