@@ -45,13 +45,13 @@ install(EXPORT hcasim FILE hcasimTargets.cmake DESTINATION ${HCASIM_INSTALL_CMAK
 install(DIRECTORY firmware models tlm testbenches DESTINATION ${HCASIM_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY models tlm DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING PATTERN "*.sv" PATTERN testing EXCLUDE)
 # Recorded streams in Python.
-install(FILES testbenches/lockstep/stream.py DESTINATION ${HCASIM_INSTALL_SHARE}/python)
+install(FILES testbenches/coverification/lockstep/stream.py DESTINATION ${HCASIM_INSTALL_SHARE}/python)
 # What `hcasim new-unit` begins from.
 install(DIRECTORY models DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING REGEX "/rtl/CMakeLists.txt$")
-install(DIRECTORY testbenches/new_unit testbenches/cosim_example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches)
+install(DIRECTORY testbenches/coverification/templates testbenches/coverification/example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches)
 install(FILES cmake/add_rtl.cmake cmake/add_unit.cmake cmake/rtl_advice.cmake cmake/rtl_verilate.cmake cmake/rtl_pins.cmake cmake/rtl_endpoints.cmake cmake/rtl_faults.cmake cmake/rtl_check.cmake cmake/systemc.cmake
               cmake/rtl_design.cpp.in cmake/rtl_design.h.in DESTINATION ${HCASIM_INSTALL_CMAKE})
-install(DIRECTORY tlm/rtl/mutation DESTINATION ${HCASIM_INSTALL_CMAKE})
+install(DIRECTORY testbenches/coverification/mutation DESTINATION ${HCASIM_INSTALL_CMAKE})
 # The pages, with README.md on top as they link to each other.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

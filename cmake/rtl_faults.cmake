@@ -80,14 +80,15 @@ function(hca_mutate list_file dir sources_variable count_variable)
   set(${count_variable} ${number} PARENT_SCOPE)
 endfunction()
 
-# hcasim_mutants (tlm/rtl/mutation), which makes faults mechanically; compiled when it is first needed.
+# hcasim_mutants (testbenches/coverification/mutation), which makes faults mechanically; compiled when it is first needed.
 function(hca_find_mutator)
-  set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../tlm/rtl/mutation)
+  set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../testbenches/coverification/mutation)
   if(NOT EXISTS ${folder})
     set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mutation)  # installed
   endif()
   set(tool ${CMAKE_BINARY_DIR}/hcasim_mutants)
   file(GLOB parts ${folder}/*.h ${folder}/*.cpp)
+  list(FILTER parts EXCLUDE REGEX "_test\\.cpp$")
   hca_rtl_state(now "${CMAKE_CXX_COMPILER}" ${parts})
   set(before)
   if(EXISTS ${tool} AND EXISTS ${tool}.state)

@@ -162,7 +162,7 @@ macro(hca_rtl_bundle)
 endmacro()
 
 macro(hca_rtl_interface interface)
-  # The bundles of the units, as their shells in models/<unit>/rtl use them.
+  # The bundles of the units, as their shells in models/adapter/<unit>/rtl use them.
   set(HCASIM_INTERFACE_key_check
       in:req:315 out:mrc_req:29 in:mrc_rsp:519 out:ext_req:37 in:ext_rsp:518 out:rsp:446 in:rel:56 in:drn:32 out:drn_rsp:8)
   if(DEFINED bundle_rx_req.t)

@@ -1,7 +1,7 @@
-# The hardware units, one folder each under models/.
-file(GLOB HCASIM_UNITS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} models/*/CMakeLists.txt)
+# The hardware units, one folder each under models/adapter and models/machine.
+file(GLOB HCASIM_UNITS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} models/adapter/*/CMakeLists.txt models/machine/*/CMakeLists.txt)
 list(TRANSFORM HCASIM_UNITS REPLACE "/CMakeLists.txt$" "")
-list(REMOVE_ITEM HCASIM_UNITS models/hca models/driver models/system)
+list(REMOVE_ITEM HCASIM_UNITS models/adapter/hca models/driver models/system)
 
 # Settings of all own code.
 add_library(hcasim_options INTERFACE)

@@ -1,7 +1,7 @@
 #include "models/system/fault_catalogue.h"
 
-#include "models/completion/completion.h"
-#include "models/dma_engine/dma_engine.h"
+#include "models/adapter/completion/completion.h"
+#include "models/adapter/dma_engine/dma_engine.h"
 
 #include "models/system/system.h"
 

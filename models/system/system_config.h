@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "models/driver/driver_config.h"
-#include "models/fabric/link_config.h"
-#include "models/fabric/switch_config.h"
-#include "models/hca/hca_config.h"
-#include "models/host/host_config.h"
-#include "models/iommu/iommu_config.h"
-#include "models/pcie/pcie_config.h"
-#include "models/peer_device/peer_device_config.h"
-#include "models/rtl_device/rtl_device_config.h"
+#include "models/adapter/hca/hca_config.h"
+#include "models/driver/device/driver_config.h"
+#include "models/machine/fabric/link_config.h"
+#include "models/machine/fabric/switch_config.h"
+#include "models/machine/host/host_config.h"
+#include "models/machine/iommu/iommu_config.h"
+#include "models/machine/pcie/pcie_config.h"
+#include "models/machine/peer_device/peer_device_config.h"
+#include "models/machine/rtl_device/rtl_device_config.h"
 #include "models/system/fault_schedule.h"
 
 namespace hcasim {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "testbenches/gateway/wire/crossing.h"
+#include "tlm/roce/crossing.h"
 
 namespace hcasim::gateway {
 namespace {

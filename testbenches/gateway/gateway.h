@@ -16,10 +16,10 @@
 #include "testbenches/gateway/gateway_config.h"
 #include "testbenches/gateway/neighbours.h"
 #include "testbenches/gateway/outside.h"
-#include "testbenches/gateway/wire/frame.h"
 #include "tlm/base/ring.h"
 #include "tlm/base/unit.h"
 #include "tlm/packet.h"
+#include "tlm/roce/frame.h"
 
 namespace hcasim::gateway {
 

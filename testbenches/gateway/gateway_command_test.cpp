@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
-#include "testbenches/applications/testing/run_programs.h"
 #include "testbenches/gateway/testing/frame_table.h"
 #include "testbenches/gateway/testing/own_loopback.h"
+#include "testbenches/verbs_programs/testing/run_programs.h"
 
 namespace hcasim::gateway {
 namespace {

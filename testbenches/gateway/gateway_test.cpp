@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "models/fabric/fabric_test_kit.h"
-#include "models/fabric/link.h"
+#include "models/machine/fabric/fabric_test_kit.h"
+#include "models/machine/fabric/link.h"
 #include "testbenches/gateway/scripted_outside.h"
-#include "testbenches/gateway/wire/crossing.h"
 #include "tlm/checker/checker_set.h"
+#include "tlm/roce/crossing.h"
 
 namespace hcasim::gateway {
 namespace {

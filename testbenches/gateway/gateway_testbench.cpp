@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "models/system/system.h"
-#include "testbenches/applications/program_set.h"
 #include "testbenches/gateway/gateway.h"
 #include "testbenches/gateway/loopback.h"
-#include "testbenches/runner/execution/interrupt.h"
-#include "testbenches/runner/execution/testbench.h"
+#include "testbenches/program/execution/interrupt.h"
+#include "testbenches/program/execution/testbench.h"
+#include "testbenches/verbs_programs/program_set.h"
 
 namespace hcasim {
 namespace {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "testbenches/applications/simulator/waiting.h"
 #include "testbenches/gateway/outside.h"
-#include "testbenches/gateway/wire/frame.h"
+#include "testbenches/verbs_programs/simulator/waiting.h"
+#include "tlm/roce/frame.h"
 
 namespace hcasim::gateway {
 

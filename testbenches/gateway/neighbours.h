@@ -4,7 +4,7 @@
 #include <array>
 
 #include "testbenches/gateway/outside.h"
-#include "testbenches/gateway/wire/address.h"
+#include "tlm/roce/address.h"
 
 namespace hcasim::gateway {
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "models/driver/verbs.h"
-#include "models/host/cpu.h"
-#include "models/host/virtual_memory.h"
+#include "models/driver/verbs/verbs.h"
+#include "models/machine/host/cpu.h"
+#include "models/machine/host/virtual_memory.h"
 #include "models/system/system.h"
 
 namespace hcasim::kit {

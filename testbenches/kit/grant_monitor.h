@@ -12,8 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "models/host/host.h"
-#include "models/peer_device/peer_device.h"
+#include "models/machine/host/host.h"
+#include "models/machine/peer_device/peer_device.h"
 
 namespace hcasim::kit {
 

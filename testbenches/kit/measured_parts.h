@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "models/host/cpu.h"
+#include "models/machine/host/cpu.h"
 
 namespace hcasim::kit {
 

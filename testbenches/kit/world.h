@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/host/cpu.h"
+#include "models/machine/host/cpu.h"
 #include "models/system/system.h"
 
 namespace hcasim::kit {

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "testbenches/places/places.h"
-#include "testbenches/runner/program/run_program.h"
-#include "testbenches/runner/study/results.h"
+#include "testbenches/program/places/places.h"
+#include "testbenches/program/study/results.h"
+#include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
 namespace {
@@ -35,7 +35,7 @@ class page : public ::testing::Test {
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
   static json use(const std::string& file) {
     const outcome o =
-        run_program("node", fmt::format("{}/testbenches/runner/report/page_test.mjs {} shot.png", places::source, file));
+        run_program("node", fmt::format("{}/testbenches/program/report/page_test.mjs {} shot.png", places::source, file));
     EXPECT_EQ(o.status, 0) << o.text << "\nchromium, nodejs and npm are in scripts/packages.txt";
     return o.status == 0 ? json::parse(o.text) : json();
   }

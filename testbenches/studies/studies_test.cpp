@@ -8,11 +8,11 @@
 
 #include <gtest/gtest.h>
 
-#include "testbenches/places/places.h"
-#include "testbenches/runner/program/run_program.h"
-#include "testbenches/runner/report/chart_data.h"
-#include "testbenches/runner/report/svg.h"
-#include "testbenches/runner/study/results.h"
+#include "testbenches/program/places/places.h"
+#include "testbenches/program/report/chart_data.h"
+#include "testbenches/program/report/svg.h"
+#include "testbenches/program/study/results.h"
+#include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
 namespace {

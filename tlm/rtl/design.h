@@ -109,7 +109,7 @@ class design {
   virtual void rise(std::uint64_t /*of_clocks*/) {}
   // Seeded faults (hca_add_rtl MUTATIONS, MUTANTS): the highest number, and which one is active; 0 = none.
   [[nodiscard]] virtual unsigned mutants() const { return 0; }
-  // Returns a line for each of MUTANTS; see tlm/rtl/mutation/main.cpp.
+  // Returns a line for each of MUTANTS; see testbenches/coverification/mutation/main.cpp.
   [[nodiscard]] virtual const char* list_of_mutants() const { return ""; }
   virtual void mutate(unsigned) {}
   // The RTL has ended its run: by an assertion, $finish, $stop, $fatal. `why` says which, and where.

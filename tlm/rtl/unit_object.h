@@ -9,7 +9,7 @@
 
 namespace hcasim::rtl {
 
-// Makes a unit with sockets of its own: a completion_maker, a dma_engine_maker (models/<unit>/<unit>_boundary.h).
+// Makes a unit with sockets of its own: a completion_maker, a dma_engine_maker (models/adapter/<unit>/<unit>_boundary.h).
 using whole_unit_maker = void (*)();
 
 struct unit_object {

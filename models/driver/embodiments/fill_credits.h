@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "models/driver/x_verbs.h"
+#include "models/driver/verbs/x_verbs.h"
 
 namespace hcasim::verbs {
 

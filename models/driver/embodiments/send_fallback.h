@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "models/driver/verbs.h"
+#include "models/driver/verbs/verbs.h"
 
 namespace hcasim::verbs {
 

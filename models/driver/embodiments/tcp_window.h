@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "models/driver/x_verbs.h"
+#include "models/driver/verbs/x_verbs.h"
 
 namespace hcasim::verbs {
 

@@ -1,6 +1,6 @@
 #include "models/driver/on_demand/iommu_pages.h"
 
-#include "models/driver/page_list.h"
+#include "models/driver/objects/page_list.h"
 
 namespace hcasim::driver {
 

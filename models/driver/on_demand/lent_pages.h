@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
-#include "models/driver/device.h"
-#include "models/driver/objects.h"
+#include "models/driver/device/device.h"
+#include "models/driver/objects/objects.h"
 
 namespace hcasim::driver {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "models/driver/objects/page_list.h"
 #include "models/driver/on_demand/lent_pages.h"
-#include "models/driver/page_list.h"
 #include "models/driver/peer/attachment.h"
 
 namespace hcasim::driver {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "firmware/abi/iommu.h"
-#include "models/driver/objects.h"
+#include "models/driver/objects/objects.h"
 #include "tlm/ats.h"
 
 namespace hcasim::driver {

@@ -2,9 +2,9 @@
 
 #include <limits>
 
+#include "models/driver/objects/page_list.h"
+#include "models/driver/objects/registration_rules.h"
 #include "models/driver/on_demand/lent_pages.h"
-#include "models/driver/page_list.h"
-#include "models/driver/registration_rules.h"
 
 namespace hcasim::driver {
 

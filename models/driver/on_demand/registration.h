@@ -1,7 +1,7 @@
 // On-demand regions as the verbs see them.
 #pragma once
 
-#include "models/driver/objects.h"
+#include "models/driver/objects/objects.h"
 
 namespace hcasim::driver {
 

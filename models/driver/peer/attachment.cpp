@@ -1,8 +1,8 @@
 #include "models/driver/peer/attachment.h"
 
-#include "models/driver/device.h"
-#include "models/driver/page_list.h"
-#include "models/driver/registration_rules.h"
+#include "models/driver/device/device.h"
+#include "models/driver/objects/page_list.h"
+#include "models/driver/objects/registration_rules.h"
 
 namespace hcasim::driver::peer {
 

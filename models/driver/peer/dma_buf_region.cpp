@@ -1,9 +1,9 @@
 // Regions over dma-bufs: ibv_reg_dmabuf_mr [F.7, B3.7, B4.4].
-#include "models/driver/device.h"
-#include "models/driver/page_list.h"
+#include "models/driver/device/device.h"
+#include "models/driver/objects/page_list.h"
+#include "models/driver/objects/registration_rules.h"
 #include "models/driver/peer/attachment.h"
 #include "models/driver/peer/dma_buf.h"
-#include "models/driver/registration_rules.h"
 
 namespace hcasim::driver::peer {
 namespace {

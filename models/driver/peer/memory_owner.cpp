@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "models/driver/access.h"
+#include "models/driver/device/access.h"
 
 namespace hcasim::driver::peer {
 namespace {

@@ -16,7 +16,7 @@
 #include "firmware/abi/peer_device.h"
 #include "models/driver/peer/page_pool.h"
 #include "models/driver/peer/peer_core.h"
-#include "models/host/host.h"
+#include "models/machine/host/host.h"
 #include "tlm/base/statistics.h"
 
 namespace hcasim::driver::peer {

@@ -6,8 +6,8 @@
 #include <cerrno>
 
 #include "firmware/abi/registers.h"
-#include "models/driver/device.h"
-#include "models/driver/page_list.h"
+#include "models/driver/device/device.h"
+#include "models/driver/objects/page_list.h"
 #include "models/driver/peer/client_record.h"
 
 namespace hcasim::driver::peer {

@@ -14,10 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/driver/driver_config.h"
+#include "models/driver/device/driver_config.h"
 #include "models/driver/peer/peer_client_v1.h"
 #include "models/driver/peer/sleep_mutex.h"
-#include "models/driver/verbs_types.h"
+#include "models/driver/verbs/verbs_types.h"
 
 namespace hcasim::driver::peer {
 

@@ -2,7 +2,7 @@
 // another one give it back.
 #pragma once
 
-#include "models/driver/wait_queue.h"
+#include "models/driver/device/wait_queue.h"
 
 namespace hcasim::driver::peer {
 

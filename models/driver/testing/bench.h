@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "models/driver/connect.h"
-#include "models/driver/device.h"
+#include "models/driver/device/device.h"
 #include "models/driver/testing/fake_adapter.h"
-#include "models/driver/verbs.h"
+#include "models/driver/verbs/connect.h"
+#include "models/driver/verbs/verbs.h"
 
 namespace hcasim::testing {
 

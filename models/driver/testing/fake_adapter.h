@@ -10,7 +10,7 @@
 #include "firmware/abi/cqe.h"
 #include "firmware/abi/registers.h"
 #include "firmware/control/firmware.h"
-#include "models/host/host.h"
+#include "models/machine/host/host.h"
 
 struct hal {
   hcasim::physical_memory* memory = nullptr;

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "testbenches/runner/program/run_program.h"
+#include "testbenches/program/testing/run_program.h"
 
 namespace hcasim::gateway::testing {
 

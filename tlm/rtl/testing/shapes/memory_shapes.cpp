@@ -3,9 +3,9 @@
 #include "rtl/shape_axi_crossbar.h"
 #include "rtl/shape_axi_ram.h"
 #include "rtl/shape_dma_stream.h"
-#include "tlm/rtl/axi_master.h"
-#include "tlm/rtl/axi_memory.h"
-#include "tlm/rtl/axis.h"
+#include "tlm/rtl/axi/axi_master.h"
+#include "tlm/rtl/axi/axi_memory.h"
+#include "tlm/rtl/axi/axis.h"
 #include "tlm/rtl/testing/shapes/memory_sides.h"
 #include "tlm/rtl/testing/shapes/shape.h"
 

@@ -13,7 +13,7 @@
 #include "tlm/access.h"
 #include "tlm/base/random.h"
 #include "tlm/base/unit.h"
-#include "tlm/rtl/axi.h"
+#include "tlm/rtl/axi/axi.h"
 
 namespace hcasim::rtl::shapes {
 

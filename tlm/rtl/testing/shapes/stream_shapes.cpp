@@ -9,8 +9,8 @@
 #include "rtl/shape_doorbell_fifo.h"
 #include "rtl/shape_fifo_async.h"
 #include "rtl/shape_queue_manager.h"
-#include "tlm/rtl/axi_memory.h"
-#include "tlm/rtl/axis.h"
+#include "tlm/rtl/axi/axi_memory.h"
+#include "tlm/rtl/axi/axis.h"
 #include "tlm/rtl/testing/shapes/memory_sides.h"
 #include "tlm/rtl/testing/shapes/shape.h"
 

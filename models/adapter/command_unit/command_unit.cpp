@@ -1,0 +1,174 @@
+#include "models/adapter/command_unit/command_unit.h"
+
+#include <cstring>
+
+#include "tlm/adapter_clock.h"
+
+namespace hcasim {
+
+command_unit::command_unit(const sc_core::sc_module_name& name, const command_unit_config& config, const fw_limits& limits)
+    : unit(name), config_(config), core_(config.clock), limits_(limits), hal_{this} {
+  registers.on<&command_unit::on_register>(this);
+  arena_ = lazy_array<std::uint64_t>(fw_memory_needed(&limits_) / sizeof(std::uint64_t) + 1);
+  state_.resize(fw_size() / sizeof(std::uint64_t) + 1);
+  firmware_ = reinterpret_cast<firmware*>(state_.data());
+
+  sc_core::sc_spawn_options options;
+  options.set_stack_size(256 << 10);
+  sc_core::sc_spawn([this] { run(); }, "core", &options);
+
+  stats_.add("commands", "1", "commands executed", commands_);
+  stats_.add("resets", "1", "resets of the function", resets_);
+  stats_.add("failed", "1", "commands that did not end with HCA_OK", failed_);
+  stats_.add("dma_reads", "1", "DMA reads by the firmware", dma_reads_);
+  stats_.add("dma_writes", "1", "DMA writes by the firmware", dma_writes_);
+  stats_.add("cache_drops", "1", "entries dropped from context caches", drops_);
+  stats_.add("key_drains", "1", "waits for the accesses of an older key epoch", drains_);
+  stats_.add("table_entries", "1", "page-table entries computed", entries_);
+  stats_.total("busy", "ps", "time that commands were being executed",
+               [this](ps) { return static_cast<double>(executing_.count()); });
+  stats_.add("command_time", "ps", "from taking a command to its answer being written", command_time_);
+  stats_.add("drain_time", "ps", "wait of one key drain", drain_time_);
+  stats_.add("queue", "1", "commands that wait or run", queue_level_);
+  signals_.add("busy", 1, busy_probe_);
+  signals_.add("opcode", 8, opcode_probe_);
+  signals_.add("status", 8, status_probe_);
+  signals_.add("queue", 16, queue_probe_);
+}
+
+tlm::tlm_sync_enum command_unit::on_register(register_access& r, tlm::tlm_phase, ps& t) {
+  if (!r.write) {
+    switch (r.offset) {
+      case HCA_REG_ID:
+        r.value = HCA_DEVICE_ID;
+        break;
+      case HCA_REG_STATUS:
+        r.value = status_;
+        break;
+      case HCA_REG_CMDQ_BASE:
+        r.value = queue_base_;
+        break;
+      case HCA_REG_CMDQ_SIZE:
+        r.value = queue_log_;
+        break;
+      case HCA_REG_CLOCK:
+        r.value = adapter_clock(t);
+        break;
+      default:
+        r.value = 0;
+        break;
+    }
+    return tlm::TLM_COMPLETED;
+  }
+  switch (r.offset) {
+    case HCA_REG_CMDQ_BASE:
+      if (!reset_asked_) queue_base_ = r.value;
+      break;
+    case HCA_REG_CMDQ_SIZE:
+      if (reset_asked_) break;
+      queue_log_ = static_cast<std::uint32_t>(r.value) & 15;
+      pi_ = ci_ = 0;
+      fw_reset(firmware_, &hal_, &limits_, arena_.data());
+      status_ = HCA_STATUS_READY;
+      break;
+    case HCA_REG_CMDQ_BELL:
+      // No more than a ring full of commands can be outstanding; anything else is a stale or wild value.
+      if (static_cast<std::uint32_t>(r.value) - ci_ <= (1U << queue_log_)) pi_ = static_cast<std::uint32_t>(r.value);
+      queue_level_.set(pi_ - ci_, t);
+      queue_probe_.set(pi_ - ci_, t);
+      wake_at(bell_, t);
+      break;
+    default:
+      break;
+  }
+  return tlm::TLM_COMPLETED;
+}
+
+void command_unit::run() {
+  for (;;) {
+    while (!reset_asked_ && (status_ != HCA_STATUS_READY || (ci_ == pi_ && port_up_ == port_told_))) sc_core::wait(bell_);
+    t_ = now();
+    if (reset_asked_) {
+      come_to_rest();
+    } else if (port_up_ != port_told_) {
+      port_told_ = port_up_;
+      event(HCA_EVENT_PORT, port_up_ ? 1 : 0);
+    } else if (!execute_next()) {
+      status_ = HCA_STATUS_FATAL;
+    }
+  }
+}
+
+void command_unit::reset() {
+  reset_asked_ = true;
+  status_ = HCA_STATUS_FATAL;
+  hangs_ = false;
+  wake(bell_);
+  wake(answered_);
+}
+
+void command_unit::port_changed(bool up) {
+  port_up_ = up;
+  wake(bell_);
+}
+
+void command_unit::inject(std::size_t, const fault_request&) {
+  hangs_ = true;
+}
+
+void command_unit::come_to_rest() {
+  fw_quiesce(firmware_);
+  while (!group_lids_.empty()) set_group_lid(group_lids_.back(), false);
+  dma_fence();
+  control_request c;
+  c.op = control_op::reset;
+  call(completion, c);
+  queue_base_ = queue_log_ = pi_ = ci_ = 0;
+  queue_level_.set(0, t_);
+  queue_probe_.set(0, t_);
+  busy_probe_.set(0, t_);
+  write_failed_ = false;
+  port_told_ = true;
+  ++resets_;
+  reset_asked_ = false;
+  status_ = HCA_STATUS_RESET;
+}
+
+bool command_unit::execute_next() {
+  const std::uint32_t slot = ci_ & ((1U << queue_log_) - 1);
+  const std::uint64_t at = queue_base_ + std::uint64_t{slot} * sizeof(hca_command);
+  const ps begin = t_;
+  begun_ = begin;
+  hca_command c;
+  if (dma_read(at, &c, sizeof c) != 0) return false;
+  opcode_ = c.opcode;
+  busy_probe_.set(1, t_);
+  opcode_probe_.set(c.opcode, t_);
+  fw_execute(firmware_, &c);
+  c.owner = HCA_OWNER_SOFTWARE;
+  ++commands_;
+  advance();
+  if (c.status != HCA_OK) ++failed_;
+  dma_fence();
+  if (dma_write(at, &c, sizeof c) != 0) return false;
+  if (c.event) event(HCA_EVENT_COMMAND, slot);
+  ++ci_;
+  command_time_.add(t_ - begin);
+  executing_ += t_ - begin;
+  status_probe_.set(c.status, t_);
+  busy_probe_.set(0, t_);
+  queue_level_.set(pi_ - ci_, t_);
+  queue_probe_.set(pi_ - ci_, t_);
+  const ps answered = t_;
+  fw_tidy(firmware_);
+  if (t_ > answered && t_ > now()) sc_core::wait(to_sc(t_ - now()));
+  return true;
+}
+
+fw_usage command_unit::usage() const {
+  fw_usage u{};
+  if (status_ != HCA_STATUS_RESET) fw_query_usage(firmware_, &u);
+  return u;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,173 @@
+// Takes commands from the queue in host memory and runs the control firmware on them, one after the other.
+//
+// The firmware is the C11 code of firmware/control, called natively; every call it makes through hal.h is a real transaction of
+// this unit and takes its time, and the work between the calls is charged by the item (knobs). Registers: control page of BAR 0
+// (firmware/abi/registers.h). A command queue that cannot be read puts the device into HCA_STATUS_FATAL.
+//
+// Reset: the command in hand runs to its end, then the firmware brings every unit to rest; what is under way ends by failing,
+// because a device that is reset is cut off from memory. The status is HCA_STATUS_FATAL until all is done, then
+// HCA_STATUS_RESET. Firmware that hangs does nothing until then.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "firmware/abi/command.h"
+#include "firmware/control/firmware.h"
+#include "models/adapter/command_unit/command_unit_config.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/faults.h"
+#include "tlm/base/lazy_array.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/unit.h"
+#include "tlm/context.h"
+#include "tlm/control.h"
+#include "tlm/dma.h"
+#include "tlm/icm.h"
+#include "tlm/protection.h"
+#include "tlm/translate.h"
+#include "tlm/window.h"
+#include "tlm/work.h"
+
+namespace hcasim {
+class command_unit;
+}
+
+// The target of the firmware's opaque `struct hal*`.
+struct hal {
+  hcasim::command_unit* unit = nullptr;
+};
+
+namespace hcasim {
+
+inline constexpr std::array<fault_kind, 1> command_unit_fault_kinds{
+    {{"firmware_hang", "the control firmware stops where it is, until the function is reset"}}};
+
+class command_unit : public unit, public faulty {
+ public:
+  target_socket<register_access> registers{"registers"};
+  initiator_socket<dma_request> dma{"dma"};
+  initiator_socket<icm_area> icm{"icm"};
+  initiator_socket<context_request> qpc{"qpc"};
+  initiator_socket<context_request> cqc{"cqc"};
+  initiator_socket<context_request> mrc{"mrc"};
+  initiator_socket<context_request> extent{"extent"};
+  initiator_socket<key_request> keys{"keys"};
+  initiator_socket<window_request> windows{"windows"};
+  initiator_socket<translate_request> walker{"walker"};
+  initiator_socket<control_request> doorbell{"doorbell"};
+  initiator_socket<control_request> send_queue{"send_queue"};
+  initiator_socket<control_request> requester{"requester"};
+  initiator_socket<control_request> responder{"responder"};
+  initiator_socket<control_request> completion{"completion"};
+  initiator_socket<report> reports{"reports"};
+
+  // `limits`: what the device reports and the firmware keeps to.
+  command_unit(const sc_core::sc_module_name& name, const command_unit_config& config, const fw_limits& limits);
+
+  // The reset line.
+  void reset();
+  // The port's link: software is told.
+  void port_changed(bool up);
+  // Called when one group more, or less, of this port has the multicast LID: who manages the subnet wants to know.
+  void on_group(std::function<void(std::uint16_t lid, bool joins)> told) { on_group_ = std::move(told); }
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return command_unit_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override;
+
+  // The calls of firmware/control/hal.h; made from the firmware's thread only.
+  int dma_read(std::uint64_t address, void* to, std::uint32_t bytes);
+  int dma_write(std::uint64_t address, const void* from, std::uint32_t bytes);
+  void dma_fence();
+  void cache_op(hal_cache cache, context_op op, std::uint32_t index, std::uint64_t base, std::uint64_t entries);
+  void set_icm(icm_entry kind, std::uint64_t base, std::uint64_t bytes);
+  void translation_drop(std::uint32_t tag, std::uint64_t first, std::uint64_t last);
+  void key_drain(std::uint32_t index);
+  void change_window(std::uint32_t index, window_op op, std::uint32_t region = 0);
+  void qp_start(std::uint32_t qpn, std::uint32_t uar, bool shared);
+  void qp_control(std::uint32_t qpn, hal_qp_op op);
+  void set_cq_page(std::uint32_t cqn, std::uint32_t uar);
+  void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
+  void set_group(std::uint32_t hash, std::uint32_t first);
+  void set_group_lid(std::uint16_t lid, bool joins);
+  void settle_cq(std::uint32_t cqn);
+  void event(std::uint32_t type, std::uint32_t number);
+  void pages(std::uint32_t index, std::uint64_t first, std::uint64_t last, enum ::hal_pages outcome);
+  void charge(enum ::hal_work kind, std::uint32_t items);
+
+  [[nodiscard]] fw_usage usage() const;
+
+  void list_waiting(waiting_list& list) const override;
+  [[nodiscard]] std::uint64_t completed() const override { return advances_; }
+
+ private:
+  struct posted_write : dma_request {
+    std::vector<std::byte> bytes_copy;
+    command_unit* owner = nullptr;
+  };
+
+  tlm::tlm_sync_enum on_register(register_access& r, tlm::tlm_phase phase, ps& t);
+  void advance() { advances_ += opcode_ != HCA_CMD_QUERY_DEVICE; }
+  void run();
+  bool execute_next();
+  void come_to_rest();
+  void begin_access();
+  template <class P>
+  void call(initiator_socket<P>& port, P& p);
+  void order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify = false,
+             bool shared = false);
+  void set_qp_page(std::uint32_t qpn, control_op op, std::uint32_t uar);
+  initiator_socket<context_request>& cache_port(hal_cache cache);
+
+  const command_unit_config config_;
+  const clock_domain core_;
+  const fw_limits limits_;
+  ::hal hal_;
+  lazy_array<std::uint64_t> arena_;
+  std::vector<std::uint64_t> state_;
+  firmware* firmware_ = nullptr;
+
+  std::uint64_t queue_base_ = 0;
+  std::uint32_t queue_log_ = 0;
+  std::uint32_t pi_ = 0;
+  std::uint32_t ci_ = 0;
+  std::uint32_t status_ = HCA_STATUS_RESET;
+  bool reset_asked_ = false;
+  std::function<void(std::uint16_t lid, bool joins)> on_group_;
+  std::vector<std::uint16_t> group_lids_;  // one for each group
+  bool port_up_ = true;
+  bool port_told_ = true;  // what software knows
+  bool hangs_ = false;
+  sc_core::sc_event bell_;
+  sc_core::sc_event answered_;
+  bool answer_here_ = false;
+  const void* asked_ = nullptr;  // the socket of the request that is not answered
+  std::string (*asked_target_)(const void*) = nullptr;
+  ps begun_{0};  // the command in hand
+  ps executing_{0};
+  std::uint16_t opcode_ = 0;
+  ps t_{0};  // the firmware core's local time
+  pool<posted_write> writes_;
+  std::uint64_t writes_in_flight_ = 0;
+  bool write_failed_ = false;
+
+  // Commands and accesses of the firmware; not those of a look at the device's health, which brings nothing forward.
+  std::uint64_t advances_ = 0;
+  counter commands_;
+  counter resets_;
+  counter failed_;
+  counter dma_reads_;
+  counter dma_writes_;
+  counter drops_;
+  counter drains_;
+  counter entries_;
+  histogram command_time_;
+  histogram drain_time_;
+  level queue_level_;
+  probe busy_probe_;
+  probe opcode_probe_;
+  probe status_probe_;
+  probe queue_probe_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,55 @@
+#include "models/adapter/hca/completion_rtl.h"
+
+#include <utility>
+
+namespace hcasim {
+
+completion_rtl::completion_rtl(const sc_core::sc_module_name& name, const completion_config& config, const clock_domain& clock,
+                               unsigned reporters, const rtl::chosen& what)
+    : unit(name),
+      inner("unit", config, clock, reporters),
+      writer("writer", clock, what.make, what.options),
+      how_(config.of_rtl) {
+  inner.dma.bind(writer.in);
+  to_inner_.bind(inner.control);
+  control.on<&completion_rtl::on_control>(this);
+}
+
+// Completions that are settled have left the RTL as well.
+tlm::tlm_sync_enum completion_rtl::on_control(control_request& c, tlm::tlm_phase phase, ps& t) {
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
+  passed_on& p = passed_on_.get();
+  p.self = this;
+  p.asked = &c;
+  p.own = c;
+  p.own.waiter = {};
+  p.own.context = &p;
+  p.own.on_response = [](void* context, transaction&, ps) { end(*static_cast<passed_on*>(context)); };
+  if (to_inner_.send(p.own, t) != tlm::TLM_COMPLETED) return tlm::TLM_ACCEPTED;
+  if (c.op == control_op::settle && !writer.all_handed_on()) {
+    end(p);
+    return tlm::TLM_ACCEPTED;
+  }
+  passed_on_.put(p);
+  return tlm::TLM_COMPLETED;
+}
+
+void completion_rtl::end(passed_on& p) {
+  p.self->writer.when_handed_on({[](void* context) {
+                                   passed_on& done = *static_cast<passed_on*>(context);
+                                   control_request& asked = *done.asked;
+                                   done.self->passed_on_.put(done);
+                                   target_socket<control_request>::respond(asked, now());
+                                 },
+                                 &p});
+}
+
+completion_boundary completion_rtl::make(const char* name, const completion_config& config, const clock_domain& clock,
+                                         unsigned reporters, const rtl::chosen& what) {
+  auto made = std::make_unique<completion_rtl>(name, config, clock, reporters, what);
+  completion_rtl& its = *made;
+  return {std::move(made), its.inner.reports, its.inner.bells,  its.control,
+          its.inner.msix,  its.inner.cqc,     its.inner.walker, its.writer.dma};
+}
+
+}  // namespace hcasim

@@ -1,0 +1,375 @@
+#include "models/adapter/key_check/key_check.h"
+
+#include <string>
+#include <utility>
+
+namespace hcasim {
+
+key_check::key_check(const sc_core::sc_module_name& name, const key_check_config& config, const clock_domain& clock)
+    : unit(name),
+      config_(config),
+      depth_(clock.cycles(config.depth)),
+      interval_(clock.cycles(config.interval)),
+      extent_step_(clock.cycles(config.extent_step)),
+      cycle_(clock.period()) {
+  local.on<&key_check::handle>(this);
+  remote.on<&key_check::handle>(this);
+  control.on<&key_check::handle_control>(this);
+  windows.on<&key_check::handle_control>(this);
+  register_statistics();
+}
+
+tlm::tlm_sync_enum key_check::handle(key_request& r, tlm::tlm_phase phase, ps& t) {
+  if (phase == tlm::END_RESP) {
+    release(r, t);
+    return tlm::TLM_COMPLETED;
+  }
+  check& c = checks_.get();
+  c.self = this;
+  c.request = &r;
+  c.arrived = t;
+  c.missing = false;
+  note_waiting();
+  if (config_.blocking_miss) {
+    behind_.push(c);
+    if (missing_ > 0 || behind_.size() > 1) ++blocked_;
+    go_on();
+    return tlm::TLM_ACCEPTED;
+  }
+  if (begin(c, t)) {
+    retire(c);
+    return tlm::TLM_COMPLETED;
+  }
+  return tlm::TLM_ACCEPTED;
+}
+
+bool key_check::begin(check& c, ps& t) {
+  t = pipe_.start(now(), interval_);
+  valid_probe_.pulse(1, t, cycle_);
+  key_probe_.set(c.request->key, t);
+  side_probe_.set(c.request->remote, t);
+  if (c.request->op == key_op::check) c.request->epoch = c.request->parent_epoch = 0;
+  return fetch(c, mrc, c.mrc, hca_key_index(c.request->key), mrc_came, t) && look_at_mrc(c, t);
+}
+
+// True = the entry is here. A hit whose answer is on its way does not count as missing.
+bool key_check::fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index,
+                      void (*answered)(void*, transaction&, ps), ps& t) {
+  r.operation = c.request->operation;
+  r.op = context_op::fetch;
+  r.failed = r.dirty = false;
+  r.index = index;
+  r.on_response = answered;
+  r.context = &c;
+  r.answered_at = ps(0);
+  const bool asked_now = t <= now();
+  if (from.send(r, t) == tlm::TLM_COMPLETED) return true;
+  if (asked_now && r.answered_at == ps(0)) {
+    c.missing = true;
+    ++missing_;
+  }
+  return false;
+}
+
+bool key_check::look_at_mrc(check& c, ps& t) {
+  key_request& r = *c.request;
+  if (c.mrc.failed) {
+    conclude(c, c.mrc.index >= c.mrc.area_entries ? verdict::bad_index : verdict::table_error, t);
+    return true;
+  }
+  const hca_mrc& m = c.mrc.as<const hca_mrc>();
+  if (r.op == key_op::element) [[unlikely]] {
+    return look_for_element(c, t);
+  }
+  const access_request a{r.key,    r.rights,   r.pd,     r.qpn,        r.generation,        r.va,
+                         r.length, r.function, r.remote, r.privileged, config_.window_type2};
+  const verdict v = judge(m, a);
+  if (v != verdict::granted) {
+    mrc.release(c.mrc);
+    conclude(c, v, t);
+    return true;
+  }
+  r.epoch = take(c.mrc.index, t);
+  const mapping map = mapping_of(m, r.key);
+  r.map = map.map;
+  r.va_offset = map.va_offset;
+  if (config_.orphan_windows && rules::is_window(m)) [[unlikely]] {
+    c.window = m;
+    mrc.release(c.mrc);
+    return fetch(c, mrc, c.parent, hca_key_index(c.window.parent), parent_came, t) && look_at_parent(c, t);
+  }
+  if (!needs_extents(m)) {
+    mrc.release(c.mrc);
+    conclude(c, v, t);
+    return true;
+  }
+  c.search = extent_search(m, r.va, r.length);
+  return fetch(c, extent, c.extent, c.search.line(), extent_came, t) && look_at_extents(c, t);
+}
+
+bool key_check::look_at_extents(check& c, ps& t) {
+  if (c.request->op == key_op::element) [[unlikely]] {
+    return look_at_elements(c, t);
+  }
+  for (;;) {
+    auto found = extent_search::damaged;
+    if (!c.extent.failed) {
+      t += extent_step_;
+      ++extent_lines_;
+      found = c.search.look(c.extent.entry);
+      extent.release(c.extent);
+    }
+    if (found != extent_search::more) {
+      const verdict v = found == extent_search::damaged  ? verdict::table_error
+                        : found == extent_search::inside ? verdict::granted
+                                                         : verdict::bad_bounds;
+      mrc.release(c.mrc);
+      conclude(c, v, t);
+      if (v != verdict::granted) release(*c.request, t);
+      return true;
+    }
+    if (!fetch(c, extent, c.extent, c.search.line(), extent_came, t)) return false;
+  }
+}
+
+// The region of a window may have gone [B4.1]: then the window is as good as unbound. Otherwise the region grants the access
+// too: the access goes through the region's table of now, and a change of the region waits for the access.
+bool key_check::look_at_parent(check& c, ps& t) {
+  key_request& r = *c.request;
+  bool intact = false;
+  if (!c.parent.failed) {
+    const hca_mrc& region = c.parent.as<const hca_mrc>();
+    intact = parent_intact(c.window, region);
+    if (intact) {
+      r.map = mapping_of(region, c.window.parent).map;
+      r.parent_epoch = take(r.region(), t);
+    }
+    mrc.release(c.parent);
+  }
+  conclude(c, intact ? verdict::granted : verdict::bad_state, t);
+  if (!intact) release(r, t);
+  return true;
+}
+
+// Elements have lengths of their own, so they are added up from the first one on [E7].
+bool key_check::look_for_element(check& c, ps& t) {
+  key_request& r = *c.request;
+  const hca_mrc& m = c.mrc.as<const hca_mrc>();
+  c.left = r.va - m.start;
+  c.elements = m.extent_count;
+  const bool usable = m.kind == HCA_MRC_INDIRECT && m.key_byte == hca_key_byte(r.key) && c.left < m.length;
+  const std::uint32_t first_line = m.extent / HCA_EXTENTS_PER_LINE;
+  mrc.release(c.mrc);
+  if (!usable || c.elements == 0) {
+    conclude(c, verdict::bad_bounds, t);
+    return true;
+  }
+  return fetch(c, extent, c.extent, first_line, extent_came, t) && look_at_extents(c, t);
+}
+
+bool key_check::look_at_elements(check& c, ps& t) {
+  key_request& r = *c.request;
+  for (;;) {
+    if (c.extent.failed) {
+      conclude(c, verdict::table_error, t);
+      return true;
+    }
+    t += extent_step_;
+    ++extent_lines_;
+    const hca_element* const line = &c.extent.as<const hca_element>();
+    const std::uint32_t used = std::min<std::uint32_t>(c.elements, HCA_EXTENTS_PER_LINE);
+    for (std::uint32_t i = 0; i < used; ++i) {
+      if (c.left < line[i].length) {
+        r.piece = line[i];
+        r.piece.va += c.left;
+        r.piece.length -= static_cast<std::uint32_t>(c.left);
+        extent.release(c.extent);
+        conclude(c, verdict::granted, t);
+        return true;
+      }
+      c.left -= line[i].length;
+    }
+    extent.release(c.extent);
+    c.elements -= used;
+    if (c.elements == 0) {
+      conclude(c, verdict::bad_bounds, t);
+      return true;
+    }
+    if (!fetch(c, extent, c.extent, c.extent.index + 1, extent_came, t)) return false;
+  }
+}
+
+void key_check::conclude(check& c, verdict v, ps& t) {
+  key_request& r = *c.request;
+  t += depth_;
+  r.result = v;
+  ++verdicts_[r.remote][static_cast<std::size_t>(v)];
+  latency_[r.remote].add(t - c.arrived);
+  verdict_probe_.set(static_cast<std::uint64_t>(v), t);
+}
+
+void key_check::mrc_came(void* context, transaction&, ps t) {
+  check& c = came(context);
+  c.self->finish(c, c.self->look_at_mrc(c, t), t);
+}
+
+void key_check::parent_came(void* context, transaction&, ps t) {
+  check& c = came(context);
+  c.self->finish(c, c.self->look_at_parent(c, t), t);
+}
+
+void key_check::extent_came(void* context, transaction&, ps t) {
+  check& c = came(context);
+  c.self->finish(c, c.self->look_at_extents(c, t), t);
+}
+
+key_check::check& key_check::came(void* context) {
+  check& c = *static_cast<check*>(context);
+  if (std::exchange(c.missing, false)) --c.self->missing_;
+  return c;
+}
+
+void key_check::finish(check& c, bool concluded, ps t) {
+  if (concluded) {
+    key_request& r = *c.request;
+    retire(c);
+    target_socket<key_request>::respond(r, t);
+  }
+  if (config_.blocking_miss) go_on();
+}
+
+void key_check::retire(check& c) {
+  checks_.put(c);
+  note_waiting();
+}
+
+void key_check::note_waiting() {
+  const std::uint64_t waiting = checks_.in_use();
+  waiting_.set(waiting, now());
+  waiting_probe_.set(waiting, now());
+}
+
+// blocking_miss: those behind go on, in the pipeline's turns, until one of them misses.
+void key_check::go_on() {
+  while (missing_ == 0 && !behind_.empty()) {
+    if (pipe_.free_at() > now()) {
+      if (std::exchange(turn_asked_, true)) return;
+      queue_.at(pipe_.free_at(), {[](void* context) {
+                                    auto& self = *static_cast<key_check*>(context);
+                                    self.turn_asked_ = false;
+                                    self.go_on();
+                                  },
+                                  this});
+      return;
+    }
+    check& c = behind_.pop();
+    ps t = now();
+    if (!begin(c, t)) continue;
+    key_request& r = *c.request;
+    retire(c);
+    target_socket<key_request>::respond(r, t);
+  }
+}
+
+void key_check::note_references(ps t) {
+  outstanding_.set(epochs_.references(), t);
+  references_probe_.set(epochs_.references(), t);
+}
+
+std::uint64_t key_check::take(std::uint32_t index, ps t) {
+  const std::uint64_t epoch = epochs_.take(index);
+  note_references(t);
+  return epoch;
+}
+
+void key_check::give(std::uint32_t index, std::uint64_t epoch, ps t) {
+  const bool last_older = epochs_.give(index, epoch);
+  note_references(t);
+  if (last_older) [[unlikely]] {
+    older_gone(index, t);
+  }
+}
+
+// An access gives one reference back per cycle.
+void key_check::release(key_request& r, ps t) {
+  if (r.epoch == 0) return;
+  give(hca_key_index(r.key), std::exchange(r.epoch, 0), t);
+  if (r.parent_epoch == 0) [[likely]] {
+    return;
+  }
+  second_reference& s = seconds_.get();
+  s = {this, r.region(), std::exchange(r.parent_epoch, 0), nullptr};
+  queue_.at(std::max(t, now()) + cycle_, {[](void* context) {
+                                            second_reference& given = *static_cast<second_reference*>(context);
+                                            given.self->give(given.index, given.epoch, now());
+                                            given.self->seconds_.put(given);
+                                          },
+                                          &s});
+}
+
+tlm::tlm_sync_enum key_check::handle_control(key_request& r, tlm::tlm_phase phase, ps& t) {
+  if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
+  ++drain_count_;
+  const ps arrived = t;
+  t = pipe_.start(t, interval_) + depth_;
+  const std::uint32_t index = hca_key_index(r.key);
+  r.result = verdict::granted;
+  if (!epochs_.renew(index)) {
+    drain_wait_.add(t - arrived);
+    return tlm::TLM_COMPLETED;
+  }
+  drain& d = drains_.get();
+  d = {this, &r, index, arrived, nullptr};
+  draining_.push(d);
+  return tlm::TLM_ACCEPTED;
+}
+
+// Answers the drains of this index, not before the kernel has reached the time of the last release.
+void key_check::older_gone(std::uint32_t index, ps t) {
+  fifo<drain> others;
+  while (!draining_.empty()) {
+    drain& d = draining_.pop();
+    if (d.index != index) {
+      others.push(d);
+      continue;
+    }
+    queue_.at(std::max(t, now()), {[](void* context) {
+                                     drain& done = *static_cast<drain*>(context);
+                                     key_check& self = *done.self;
+                                     key_request& r = *done.request;
+                                     self.drain_wait_.add(now() - done.arrived);
+                                     self.drains_.put(done);
+                                     target_socket<key_request>::respond(r, now());
+                                   },
+                                   &d});
+  }
+  draining_ = others;
+}
+
+void key_check::register_statistics() {
+  static constexpr const char* sides[2] = {"local", "remote"};
+  for (std::size_t s = 0; s < 2; ++s) {
+    for (std::size_t v = 0; v < verdicts; ++v) {
+      stats_.add(std::string(sides[s]) + "_" + verdict_names[v], "1",
+                 std::string("checks of ") + (s ? "R_Keys" : "L_Keys") + " that ended in " + verdict_names[v], verdicts_[s][v]);
+    }
+    stats_.add(std::string(sides[s]) + "_latency", "ps", std::string("from request to verdict, ") + (s ? "R_Keys" : "L_Keys"),
+               latency_[s]);
+  }
+  stats_.add("extent_lines", "1", "lines of extents looked at", extent_lines_);
+  stats_.add("blocked", "1", "checks that waited behind one that had missed", blocked_);
+  stats_.add("drains", "1", "epochs begun by the command unit", drain_count_);
+  stats_.add("drain_wait", "ps", "from a drain to the end of the last older access", drain_wait_);
+  stats_.add("references", "1", "held by accesses granted and not finished, one to each key that granted it", outstanding_);
+  stats_.add("waiting", "1", "checks waiting for an MRC, an extent or an earlier check", waiting_);
+  stats_.busy_time("pipe_busy", "time the pipeline took checks in", pipe_);
+  stats_.wait_time("pipe_waited", "time checks waited to enter the pipeline, summed", pipe_);
+  signals_.add("valid", 1, valid_probe_);
+  signals_.add("key", 32, key_probe_);
+  signals_.add("side", 1, side_probe_, {sides[0], sides[1]});
+  signals_.add("verdict", 3, verdict_probe_, {verdict_names, verdict_names + verdicts});
+  signals_.add("references", 16, references_probe_);
+  signals_.add("waiting", 16, waiting_probe_);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,121 @@
+// The protection pipeline: may this access touch these bytes [D8..D13], and through which table? One check enters per interval;
+// the MRC comes from its cache (a hit is answered in the call), an address space's extents line by line from theirs; the
+// verdict comes `depth` cycles later. Checks that wait for a cache let others pass (or not: blocking_miss).
+//
+// A check belongs to the epoch of its key at the kernel instant its MRC was read, however long the rest takes; of a window
+// whose region is looked at, also to the epoch of the region's key at the instant that one's MRC was read. A grant keeps these
+// references until END_RESP. The command unit has the MRC dropped from the cache before it drains, and the cache lets an
+// MRC go only when it is given back, so that every check of the old MRC is counted as older [S11, B.2]. An MRC that cannot be
+// fetched is bad_index beyond the table, otherwise table_error [E11].
+#pragma once
+
+#include "models/adapter/key_check/epochs.h"
+#include "models/adapter/key_check/key_check_config.h"
+#include "models/adapter/protection/extents.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/fifo.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/context.h"
+#include "tlm/protection.h"
+
+namespace hcasim {
+
+class key_check : public unit {
+ public:
+  target_socket<key_request> local{"local"};
+  target_socket<key_request> remote{"remote"};
+  target_socket<key_request> control{"control"};
+  target_socket<key_request> windows{"windows"};
+  initiator_socket<context_request> mrc{"mrc"};
+  initiator_socket<context_request> extent{"extent"};
+
+  key_check(const sc_core::sc_module_name& name, const key_check_config& config, const clock_domain& clock);
+
+  void list_waiting(waiting_list& list) const override;
+  [[nodiscard]] std::uint64_t references() const { return epochs_.references(); }
+
+ private:
+  // A check under way. `element`: it looks for a piece of an indirect region instead.
+  struct check {
+    key_check* self = nullptr;
+    key_request* request = nullptr;
+    context_request mrc;
+    context_request extent;
+    context_request parent;
+    hca_mrc window;  // orphan_windows: of which `parent` is looked at
+    extent_search search;
+    std::uint64_t left = 0;      // element: bytes of the elements between the next one and `va`
+    std::uint32_t elements = 0;  // element: not looked at yet, from extent.index * HCA_EXTENTS_PER_LINE on
+    bool missing = false;        // waits for more than a hit takes
+    ps arrived{0};
+    check* next = nullptr;
+  };
+  // To the region of a window, of an access that has ended.
+  struct second_reference {
+    key_check* self = nullptr;
+    std::uint32_t index = 0;
+    std::uint64_t epoch = 0;
+    second_reference* next = nullptr;
+  };
+  struct drain {
+    key_check* self = nullptr;
+    key_request* request = nullptr;
+    std::uint32_t index = 0;
+    ps arrived{0};
+    drain* next = nullptr;
+  };
+
+  tlm::tlm_sync_enum handle(key_request& r, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum handle_control(key_request& r, tlm::tlm_phase phase, ps& t);
+
+  // Each goes on until the verdict is there (true; `t` is its time) or an answer of a cache is missing.
+  bool begin(check& c, ps& t);
+  bool fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index,
+             void (*answered)(void*, transaction&, ps), ps& t);
+  bool look_at_mrc(check& c, ps& t);
+  bool look_at_extents(check& c, ps& t);
+  bool look_at_parent(check& c, ps& t);
+  bool look_for_element(check& c, ps& t);
+  bool look_at_elements(check& c, ps& t);
+  void conclude(check& c, verdict v, ps& t);
+  static check& came(void* context);
+  static void mrc_came(void* context, transaction& self, ps t);
+  static void extent_came(void* context, transaction& self, ps t);
+  static void parent_came(void* context, transaction& self, ps t);
+  void finish(check& c, bool concluded, ps t);
+  void retire(check& c);
+  void note_waiting();
+  void go_on();
+  std::uint64_t take(std::uint32_t index, ps t);
+  void give(std::uint32_t index, std::uint64_t epoch, ps t);
+  void note_references(ps t);
+  void release(key_request& r, ps t);
+  void older_gone(std::uint32_t index, ps t);
+  void register_statistics();
+
+  const key_check_config config_;
+  const ps depth_;
+  const ps interval_;
+  const ps extent_step_;
+  const ps cycle_;
+  server pipe_;
+  epoch_table epochs_;
+  pool<check> checks_;
+  fifo<check> behind_;  // blocking_miss: in order, not begun
+  std::uint64_t missing_ = 0;
+  bool turn_asked_ = false;
+  pool<second_reference> seconds_;
+  pool<drain> drains_;
+  fifo<drain> draining_;
+
+  counter verdicts_[2][verdicts];
+  counter extent_lines_, drain_count_, blocked_;
+  histogram latency_[2];
+  histogram drain_wait_;
+  level outstanding_, waiting_;
+  probe valid_probe_, key_probe_, verdict_probe_, side_probe_, references_probe_, waiting_probe_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,130 @@
+// Virtual to physical: a leaf cache, caches of the upper levels' nodes, and walkers that read what is missing, one DMA read per
+// level (8 bytes; of the last level a line of entries).
+//
+// - A hit, and a physical map (levels 0: physical = va), is answered in the call. An answer ends at the end of the page.
+// - Misses of one line share one walk. A walk that finds no walker waits for one, a miss that finds no MSHR for that; both
+//   in order.
+// - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next look
+//   reads it anew.
+// - A line or an entry of an upper level whose cells, or whose tag, have gone wrong is noticed when it is next found
+//   (tlm/cells.h), and read anew.
+// - A DMA read that fails, or a map that cannot be (more than 4 levels, pages below 4 KiB), is table_error [E11]. A null map
+//   has no physical address: not_present.
+// - drop forgets the entries of a tag in a VA range; walks of them under way still answer, but leave nothing in the caches,
+//   and no later miss joins them [tlm/translate.h].
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "models/adapter/page_walker/page_walker_config.h"
+#include "models/adapter/page_walker/translation_cache.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/fifo.h"
+#include "tlm/base/pool.h"
+#include "tlm/base/pool_use.h"
+#include "tlm/base/process.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/cells.h"
+#include "tlm/dma.h"
+#include "tlm/translate.h"
+
+namespace hcasim {
+
+class page_walker : public unit, public faulty {
+ public:
+  std::deque<target_socket<translate_request>> in;
+  initiator_socket<dma_request> dma{"dma"};
+
+  page_walker(const sc_core::sc_module_name& name, const page_walker_config& config, const clock_domain& clock,
+              unsigned clients, const cell_protection& protection = {});
+
+  void list_waiting(waiting_list& list) const override;
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cache_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override { cells_.ask(kind, r); }
+  void withdraw() override { cells_.withdraw(); }
+
+ private:
+  static constexpr unsigned max_levels = 4;
+  static constexpr unsigned max_line = 8;
+
+  struct pending {
+    translate_request* request = nullptr;
+    ps t{0};
+    pending* next = nullptr;
+  };
+  // A line that was missed: an MSHR, and once it has a walker a walk.
+  struct walk {
+    translation map;
+    translation_cache::key key;
+    std::uint64_t line = 0;
+    std::uint64_t operation = 0;  // of who missed first
+    ps missed{0};
+    ps begin{0};
+    bool poisoned = false;     // its line was dropped: leaves nothing in the leaf cache, no walk joins
+    bool tag_dropped = false;  // something of its tag was dropped: leaves no nodes in the upper caches
+    bool launching = false;    // the call that started it has not returned
+    fifo<pending> waiting;
+    dma_request read;
+    std::uint64_t entries[max_line] = {};
+    walk* next = nullptr;
+  };
+  // Goes on at `when`; with `later` not before the call that started the process has returned.
+  struct landed {
+    event_queue& queue;
+    ps when;
+    bool later;
+    bool await_ready() const { return !later && when <= now(); }
+    void await_suspend(std::coroutine_handle<> h) const { queue.at(std::max(when, now()), resume(h)); }
+    void await_resume() const {}
+  };
+
+  tlm::tlm_sync_enum handle(translate_request& r, tlm::tlm_phase phase, ps& t);
+  void drop(translate_request& r);
+  // True = answered.
+  bool look(translate_request& r);
+  bool spoiled(translation_cache& cache, const translation_cache::key& k, std::span<std::uint64_t> entries);
+  bool answer_from(translate_request& r, std::uint64_t leaf);
+  // Present, and not read-only for a write.
+  static bool usable(const translate_request& r, std::uint64_t leaf) {
+    return (leaf & HCA_PTE_PRESENT) && !((leaf & HCA_PTE_READ_ONLY) && r.write);
+  }
+  // Joins a walk or begins one; false = no MSHR is free.
+  bool miss(pending& p);
+  void begin(walk& w, ps t);
+  process run(walk& w);
+  void finish(walk& w, translate_status failure, ps t);
+  void go_on();
+  void respond(pending& p, ps t);
+
+  [[nodiscard]] std::uint64_t line_of(const translate_request& r) const;
+  [[nodiscard]] std::uint64_t leaf_of(const translate_request& r, const std::uint64_t* entries) const;
+  void note_queue(ps t);
+  void register_statistics();
+
+  const page_walker_config config_;
+  const unsigned line_shift_;
+  const ps hit_latency_;
+  const ps interval_;
+  const ps cycle_;
+  server port_;
+  translation_cache leaves_;
+  cells cells_;                           // of all its caches
+  std::deque<translation_cache> uppers_;  // [level - 1]
+  pool<walk> walks_;
+  pool<pending> pendings_;
+  std::vector<walk*> missed_;  // MSHRs in use
+  pool_use mshrs_;
+  fifo<walk> ready_;       // without a walker
+  fifo<pending> stalled_;  // without an MSHR
+  std::uint32_t walking_ = 0;
+
+  counter hits_, physical_, misses_, merged_, stalls_, not_present_, errors_, drops_, dropped_, poisoned_, evictions_;
+  counter reads_[max_levels], upper_hits_[max_levels];
+  histogram walk_latency_, miss_latency_;
+  level walkers_busy_, queued_;
+  probe valid_probe_, tag_probe_, page_probe_, hit_probe_, walkers_probe_, level_probe_, queued_probe_, status_probe_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,121 @@
+// The adapter's port: packets of requester and responder to the link, packets of the link to requester and responder.
+//
+// A packet to a multicast LID goes to the link, and a copy of it turns around inside the port, for the groups of this adapter;
+// should it come back from the link, it is dropped.
+//
+// Egress: the sender has encoded the packet (ICRC included). It is answered when the port has taken it: at once while fewer
+// than `egress_packets` of its lane wait for the link, otherwise later, senders in turns. A packet to the port's own LID turns
+// around inside the port. `packet::departed` is done when the last byte has left, or the packet has turned around.
+// Ingress: a packet whose ICRC or headers are wrong, or that is for another LID, GID or partition, is dropped and returned to
+// the pool. Multicast is UD to QP 0xffffff with a GRH. Others go to the requester (responses) or to the responder. The consumer
+// answers when it has consumed the packet (TLM_COMPLETED) or later (TLM_ACCEPTED: it holds the receive buffer meanwhile); only
+// then is the link answered, which gives the credits back.
+//
+// Ownership of packets: the sender's until it is answered, the receiver's from then on. The consumer answers a packet and then
+// returns it to the pool (or before it returns TLM_COMPLETED); after the answer no other unit looks at it.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "models/adapter/port/port_config.h"
+#include "tlm/base/clock_domain.h"
+#include "tlm/base/pool_use.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/packet.h"
+
+namespace hcasim {
+
+class port : public unit {
+ public:
+  std::deque<target_socket<packet>> egress;  // one for each sender
+  target_socket<packet> link_in{"link_in"};
+  initiator_socket<packet> requester{"requester"};
+  initiator_socket<packet> responder{"responder"};
+  initiator_socket<packet> link_out{"link_out"};
+
+  port(const sc_core::sc_module_name& name, const port_config& config, const clock_domain& clock, unsigned senders,
+       packet_pool& packets);
+
+  void list_waiting(waiting_list& list) const override;
+
+ private:
+  enum class drop : std::uint8_t { none, icrc, malformed, wrong_lid, bad_pkey, wrong_gid };
+  struct waiting {
+    packet* p = nullptr;
+    ps since{0};
+  };
+  struct sender {
+    port* self = nullptr;
+    unsigned index = 0;
+    tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase, ps& t) { return self->send(index, p, t); }
+  };
+  // The packets of a lane that the port holds: until their last byte has left (`leaving`), or until that time is known.
+  struct lane {
+    port* self = nullptr;
+    ring<ps> leaving;
+    std::size_t unanswered = 0;
+    std::vector<ring<waiting>> queues;  // one for each sender
+    std::size_t waiting_packets = 0;
+    unsigned turn = 0;
+    ps armed = never;
+  };
+  // A packet that a consumer has not answered: who is to be answered then.
+  struct held {
+    port* self = nullptr;
+    packet* p = nullptr;
+    transaction upstream;
+    ps since = never;        // the consumer was handed it
+    lane* looped = nullptr;  // it did not come from the link but from this egress lane
+    bool copied = false;     // a copy of what went to the link: no sender waits for it
+  };
+  // A packet on its way through the port, to the link or to a consumer of the same adapter.
+  struct passing {
+    port* self = nullptr;
+    packet* p = nullptr;
+    lane* from = nullptr;
+    action departed;
+  };
+
+  tlm::tlm_sync_enum send(unsigned from, packet& p, ps& t);
+  [[nodiscard]] std::size_t occupancy(lane& l) const;
+  void take(lane& l, packet& p);
+  void launch(passing& r);
+  void turn_around(const packet& p, ps t);
+  void gone(passing& r, ps t);
+  void sent(lane& l, ps t);
+  void leave_at(lane& l, ps t);
+  void admit(lane& l);
+  void admit_later(lane& l);
+
+  tlm::tlm_sync_enum receive(packet& p, tlm::tlm_phase phase, ps& t);
+  [[nodiscard]] drop check(packet& p, bool from_link) const;
+  [[nodiscard]] bool is_for_us(const packet& p) const;
+  tlm::tlm_sync_enum deliver(packet& p, ps& t, lane* looped, bool copied = false);
+  void hand_over(held& h);
+  void consumed(held& h, packet& p, ps t);
+  void register_statistics();
+
+  const port_config config_;
+  const clock_domain clock_;
+  const hca_gid gid_;
+  packet_pool& packets_;
+  std::deque<sender> senders_;
+  std::vector<lane> lanes_;
+  server egress_pipe_, ingress_pipe_;
+  pool_use egress_use_;
+  pool<held> held_;
+  pool<passing> passing_;
+
+  counter egress_packets_, egress_bytes_, egress_waits_, loopback_packets_;
+  counter ingress_packets_, ingress_bytes_, to_requester_, to_responder_;
+  counter bad_icrc_, malformed_, wrong_lid_, bad_pkey_, wrong_gid_;
+  histogram egress_wait_;
+  level held_level_;
+  probe egress_opcode_, egress_psn_, egress_waiting_;
+  probe ingress_opcode_, ingress_psn_, ingress_qpn_, ingress_held_, drop_cause_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,364 @@
+#include "models/adapter/send_queue/send_queue.h"
+
+#include <cstring>
+
+#include "models/adapter/send_queue/protection_changes.h"
+#include "tlm/operation.h"
+#include "tlm/wqe.h"
+
+namespace hcasim {
+
+send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_config& config, const clock_domain& clock)
+    : unit(name), config_(config), clock_(clock), units_(queue_, config.units), cache_(queue_, config.wqe_cache) {
+  bells.on<&send_queue::on_bell>(this);
+  control.on<&send_queue::on_control>(this);
+  peer.on<&send_queue::on_control>(this);
+
+  stats_.add("doorbells", "1", "SQ doorbells that told of new work", doorbells_);
+  stats_.add("wqes", "1", "WQEs handed to the requester", wqes_);
+  stats_.add("blueflame", "1", "WQEs taken from BlueFlame, without a fetch", blueflame_);
+  stats_.add("fetches", "1", "DMA reads of WQEs", fetches_);
+  stats_.add("fetched", "B", "bytes of WQEs fetched", fetched_bytes_);
+  stats_.add("fence_stalls", "1", "times a fence held a WQE back", fence_stalls_);
+  stats_.add("read_depth_stalls", "1", "times the READ depth held a WQE back", read_depth_stalls_);
+  stats_.add("depth_stalls", "1", "times the number of outstanding WQEs held a WQE back", depth_stalls_);
+  stats_.add("local_fence_stalls", "1", "times a LOCAL_INV waited for earlier WQEs", local_fence_stalls_);
+  stats_.add("changes", "1", "BIND, LOCAL_INV and FAST_REG handed to window_unit", changes_);
+  stats_.add("drains", "1", "times a QP in SQD had nothing begun left to complete", drains_);
+  stats_.add("bad_wqes", "1", "WQEs that were not what their place says", bad_wqes_);
+  stats_.add("ready", "1", "QPs that wait for a turn", ready_level_);
+  stats_.add("units_busy", "1", "turns in progress", units_busy_);
+  stats_.busy_time("scheduler_busy", "time the scheduler was starting turns", scheduler_);
+  stats_.busy_time("issuer_busy", "time WQEs were being handed on", issuer_);
+  stats_.busy_time("cache_busy", "share of `wqe_cache` in use, times the time", cache_);
+  stats_.add("cache", "1", "64 B blocks of WQEs held", cache_level_);
+  signals_.add("valid", 1, valid_probe_);
+  signals_.add("qpn", 24, qpn_probe_);
+  signals_.add("index", 16, index_probe_);
+  signals_.add("opcode", 8, opcode_probe_, {wqe_opcode_names.begin(), wqe_opcode_names.end()});
+  signals_.add("ready", 16, ready_probe_);
+  signals_.add("cache", 20, cache_probe_);
+  signals_.add("blocked", 3, blocked_probe_, {"none", "depth", "fence", "read_depth", "local_fence"});
+}
+
+send_queue::~send_queue() = default;
+
+tlm::tlm_sync_enum send_queue::on_bell(doorbell_ring& b, tlm::tlm_phase, ps& t) {
+  queue_state* const known = queues_.find(b.number);
+  if (!known) return tlm::TLM_COMPLETED;  // a QP that was never started
+  queue_state& q = *known;
+  const auto told = static_cast<std::uint16_t>(b.value);
+  if (asked_to_stop(q.state) || !is_ahead(q.pi, told)) return tlm::TLM_COMPLETED;
+  ++doorbells_;
+  if (b.operation != 0) q.operation = b.operation;
+  if (q.pi == q.ci && q.fetched.empty()) q.moved = t;
+  if (take_blueflame(q, b, t)) return tlm::TLM_COMPLETED;
+  q.pi = told;
+  if (may_fetch(q.state)) schedule(q, t);
+  return tlm::TLM_COMPLETED;
+}
+
+// The WQE itself came with the doorbell; it can be used if nothing older waits.
+bool send_queue::take_blueflame(queue_state& q, const doorbell_ring& b, ps t) {
+  if (b.blueflame_bytes == 0 || q.state.life != queue_life::known || q.pi != q.ci ||
+      q.state.any({queue_mark::scheduled, queue_mark::paused}))
+    return false;
+  const std::uint32_t blocks = b.blueflame_bytes / HCA_WQE_BLOCK;
+  if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value) || !cache_.try_take(blocks))
+    return false;
+  note_cache();
+  ++blueflame_;
+  accept(q, b.blueflame.data(), blocks);
+  q.pi = q.ci;
+  issue(q, t);
+  return true;
+}
+
+void send_queue::schedule(queue_state& q, ps t) {
+  if (q.state.has(queue_mark::scheduled)) return;
+  q.on(queue_event::rung);
+  if (units_.try_take()) {
+    units_busy_.set(units_.in_use(), t);
+    serve(q, t);
+    return;
+  }
+  ready_.push(&q);
+  ready_level_.set(ready_.size(), t);
+  ready_probe_.set(ready_.size(), t);
+}
+
+// Blocks of what is posted that a turn may fetch. Where a queue begins that was not read yet only its context says.
+std::uint32_t send_queue::room_wanted(const queue_state& q) const {
+  const std::uint32_t posted = q.state.life == queue_life::unread ? ~0U : static_cast<std::uint16_t>(q.pi - q.ci);
+  return std::min({posted, config_.fetch_batch, static_cast<std::uint32_t>(cache_.total())});
+}
+
+// One turn of one QP, then of the next that waits.
+process send_queue::serve(queue_state& first, ps t) {
+  queue_state* q = &first;
+  for (;;) {
+    ++q->busy;
+    t = scheduler_.start(now(), clock_.cycles(config_.turn_interval));
+    // Room first: it comes when WQEs complete, and for that others want the context.
+    const std::uint32_t room = room_wanted(*q);
+    bool given = room == 0;
+    if (room != 0) co_await cache_.take(room);
+    context_request c;
+    c.index = q->qpn;
+    c.operation = operation_at(q->operation, q->ci);
+    co_await qpc.request(c, t);
+    if (!c.failed && may_fetch(q->state)) {
+      auto& context = c.as<hca_qpc>();
+      if (q->state.life == queue_life::unread) {
+        q->on(queue_event::context_read);
+        q->ci = context.sq_ci;
+      }
+      q->read_limit = context.max_read_out;
+      const hca_buffer sq = context.sq;
+      const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
+      if (ring_blocks == 0) q->pi = q->ci;  // it has no SQ, whatever was rung
+      const std::uint32_t n = std::min(fetchable(q->ci, q->pi, ring_blocks, config_.fetch_batch), room);
+      if (n < room) cache_.give(room - n);
+      given = true;
+      note_cache();
+      fetch_buffer& buffer = buffers_.get();
+      const std::uint32_t used = n == 0 ? 0 : co_await fetch(*q, sq, n, buffer.bytes.data(), t);
+      buffers_.put(buffer);
+      if (used < n) cache_.give(n - used);
+      context.sq_ci = q->ci;
+      c.dirty = true;
+    }
+    if (!c.failed) qpc.release(c);
+    if (c.failed && room != 0 && may_fetch(q->state)) {
+      cache_.give(room - 1);
+      given = true;
+      give_up(*q);
+    }
+    if (!given) cache_.give(room);
+    note_cache();
+    q->on(queue_event::turn_ends);
+    issue(*q, t);
+    --q->busy;
+    if (q->ci != q->pi && may_fetch(q->state) && !q->state.has(queue_mark::scheduled)) {
+      q->on(queue_event::rung);
+      ready_.push(q);
+    }
+    check_stopped(*q);
+    if (ready_.empty()) break;
+    q = ready_.pop();
+    ready_level_.set(ready_.size(), t);
+    ready_probe_.set(ready_.size(), t);
+  }
+  units_.give();
+  units_busy_.set(units_.in_use(), t);
+}
+
+// Fetches `blocks` blocks and takes the whole WQEs among them; returns how many blocks those are.
+task<std::uint32_t> send_queue::fetch(queue_state& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t) {
+  const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
+  std::uint64_t offset = std::uint64_t{q.ci & (ring_blocks - 1)} * HCA_WQE_BLOCK;
+  const std::uint32_t bytes = blocks * HCA_WQE_BLOCK;
+  bool ok = true;
+  std::uint32_t done = 0;
+  translate_request w;
+  w.operation = operation_at(q.operation, q.ci);
+  w.map = {.index = HCA_TAG_SQ | q.qpn, .levels = sq.levels, .page_shift = sq.page_shift, .table = sq.pages};
+  if (sq.page_shift == 0) offset += sq.pages;
+  while (ok && done < bytes) {
+    w.va = offset + done;
+    w.length = bytes - done;
+    co_await walker.request(w, t);
+    if (w.status != translate_status::ok) {
+      ok = false;
+      break;
+    }
+    dma_request& d = dma_pool_.get();
+    d.operation = w.operation;
+    d.op = dma_op::read;
+    d.source = dma_source::wqe;
+    d.failed = false;
+    d.address = w.physical;
+    d.bytes = static_cast<std::uint32_t>(w.bytes);
+    d.data = to + done;
+    co_await dma.request(d, t);
+    ok = !d.failed;
+    done += d.bytes;
+    dma_pool_.put(d);
+    ++fetches_;
+  }
+  if (asked_to_stop(q.state)) co_return 0;
+  if (!ok) {
+    std::memset(to, 0, HCA_WQE_BLOCK);  // an unreadable WQE is a bad one
+    accept(q, to, 1);
+    co_return 1;
+  }
+  fetched_bytes_ += bytes;
+  std::uint32_t used = 0;
+  while (used < blocks) {
+    hca_wqe_control c;
+    std::memcpy(&c, to + std::size_t{used} * HCA_WQE_BLOCK, sizeof c);
+    const std::uint32_t left = blocks - used;
+    const std::uint32_t posted = static_cast<std::uint16_t>(q.pi - q.ci);
+    const bool plausible = c.blocks != 0 && c.blocks <= HCA_WQE_MAX_BLOCKS && c.blocks <= posted;
+    if (plausible && c.blocks > left && used != 0) break;  // the rest of it comes with the next turn
+    const std::uint32_t n = plausible && c.blocks <= left ? c.blocks : 1;
+    accept(q, to + std::size_t{used} * HCA_WQE_BLOCK, n);
+    used += n;
+  }
+  co_return used;
+}
+
+// Gives up a queue whose context cannot be read or believed. The requester finds the same when it is handed a bad WQE, and
+// fails the QP. The WQEs behind it in the ring are not known.
+void send_queue::give_up(queue_state& q) {
+  static constexpr std::array<std::byte, HCA_WQE_BLOCK> unreadable{};
+  accept(q, unreadable.data(), 1);
+}
+
+void send_queue::accept(queue_state& q, const std::byte* bytes, std::uint32_t blocks) {
+  work_request& w = work_pool_.get();
+  w.operation = operation_at(q.operation, q.ci);
+  w.qpn = q.qpn;
+  w.index = q.ci;
+  w.blocks = static_cast<std::uint8_t>(blocks);
+  w.status = HCA_WC_SUCCESS;
+  w.vendor_error = 0;
+  w.changed = false;
+  std::memcpy(w.bytes.data(), bytes, std::size_t{blocks} * HCA_WQE_BLOCK);
+  const hca_wqe_control& c = w.control();
+  if (c.blocks != blocks || c.index != q.ci || c.qpn != q.qpn || (fetches(c.opcode) && q.read_limit == 0)) {
+    ++bad_wqes_;
+    w.status = HCA_WC_LOC_QP_OP_ERR;
+  }
+  q.ci = static_cast<std::uint16_t>(q.ci + blocks);
+  q.fetched.push(&w);
+}
+
+void send_queue::issue(queue_state& q, ps t) {
+  if (q.issuing) return;
+  q.issuing = true;
+  while (!q.fetched.empty() && may_issue(q.state)) {
+    work_request& w = *q.fetched.front();
+    const hca_wqe_control c = w.control();
+    const issue_block blocked = why_not(c, q.outstanding, config_.max_outstanding, q.reads, q.read_limit);
+    if (blocked != issue_block::none) {
+      blocked_probe_.set(static_cast<std::uint64_t>(blocked), t);
+      if (blocked == issue_block::fence) ++fence_stalls_;
+      if (blocked == issue_block::read_depth) ++read_depth_stalls_;
+      if (blocked == issue_block::depth) ++depth_stalls_;
+      if (blocked == issue_block::local_fence) ++local_fence_stalls_;
+      break;
+    }
+    if (changes_protection(c.opcode) && !q.state.has(queue_mark::changed) && w.status == HCA_WC_SUCCESS) {
+      q.on(queue_event::change_begins);
+      change(q, w, t);
+      continue;
+    }
+    if (q.state.has(queue_mark::changed)) q.on(queue_event::change_issued);
+    q.fetched.pop();
+    ++q.outstanding;
+    if (fetches(c.opcode)) ++q.reads;
+    ps at = issuer_.start(now(), clock_.cycles(config_.issue_interval));
+    q.moved = at;
+    ++wqes_;
+    valid_probe_.pulse(1, at, clock_.period());
+    qpn_probe_.set(q.qpn, at);
+    index_probe_.set(w.index, at);
+    opcode_probe_.set(c.opcode, at);
+    blocked_probe_.set(0, at);
+    w.waiter = {};
+    w.context = this;
+    w.on_response = [](void* self, transaction& done, ps when) {
+      static_cast<send_queue*>(self)->on_complete(static_cast<work_request&>(done), when);
+    };
+    if (work.send(w, at) == tlm::TLM_COMPLETED) on_complete(w, at);
+  }
+  q.issuing = false;
+}
+
+// A WQE that changes protection, in its turn. It is not executed on a QP in error, whose requester flushes it [BND16].
+process send_queue::change(queue_state& q, work_request& w, ps t) {
+  ++q.busy;
+  ++changes_;
+  t = issuer_.start(now(), clock_.cycles(config_.issue_interval));
+  context_request c;
+  c.index = q.qpn;
+  c.operation = w.operation;
+  co_await qpc.request(c, t);
+  window_request r;
+  bool runs = false;
+  if (!c.failed) {
+    const auto& context = c.as<const hca_qpc>();
+    runs = (context.state == HCA_QP_RTS || context.state == HCA_QP_SQD) && !asked_to_stop(q.state);
+    if (runs && !read_change(w, context, r)) {
+      runs = false;
+      w.status = HCA_WC_LOC_QP_OP_ERR;
+    }
+    qpc.release(c);
+  }
+  if (runs) {
+    r.operation = w.operation;
+    co_await windows.request(r, t);
+    w.status = status_of(r.op, r.fault);
+    w.changed = r.fault == window_fault::none;
+    w.vendor_error = static_cast<std::uint8_t>(r.fault);
+  }
+  q.on(queue_event::change_ends);
+  --q.busy;
+  if (!q.issuing) issue(q, t);
+  check_stopped(q);
+}
+
+void send_queue::on_complete(work_request& w, ps t) {
+  queue_state& q = *queues_.find(w.qpn);
+  --q.outstanding;
+  if (fetches(w.control().opcode)) --q.reads;
+  cache_.give(w.blocks);
+  note_cache();
+  work_pool_.put(w);
+  issue(q, t);
+  check_drained(q, t);
+}
+
+void send_queue::note_cache() {
+  cache_level_.set(cache_.in_use(), now());
+  cache_probe_.set(cache_.in_use(), now());
+}
+
+tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps& t) {
+  queue_state& q = queues_.make(c.number);
+  if (c.op == control_op::stop) {
+    if (q.busy != 0) {
+      q.on(queue_event::stop_later);
+      q.stopping = &c;
+      return tlm::TLM_ACCEPTED;
+    }
+    q.on(queue_event::stop_now);
+    check_stopped(q);
+  } else if (c.op == control_op::start) {
+    q.on(queue_event::start);
+    q.pi = q.ci = 0;
+    q.operation = 0;
+  } else if (c.op == control_op::drain) {
+    pause(q, c, t);
+    return tlm::TLM_ACCEPTED;
+  } else {
+    go_on(q, t);
+  }
+  return tlm::TLM_COMPLETED;
+}
+
+void send_queue::check_stopped(queue_state& q) {
+  if (!asked_to_stop(q.state) || q.busy != 0) return;
+  while (!q.fetched.empty()) {
+    work_request& w = *q.fetched.pop();
+    cache_.give(w.blocks);
+    work_pool_.put(w);
+  }
+  note_cache();
+  if (!q.stopping) return;
+  q.on(queue_event::left);
+  target_socket<control_request>::respond(*std::exchange(q.stopping, nullptr), now());
+}
+
+}  // namespace hcasim

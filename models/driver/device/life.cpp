@@ -1,0 +1,206 @@
+// A device that fails, and comes back: who notices, what its contexts are told, and the way from there to a new bring-up.
+#include "firmware/abi/pci_config.h"
+#include "models/driver/device/access.h"
+#include "models/driver/device/device.h"
+
+namespace hcasim::driver {
+
+namespace {
+
+constexpr std::uint64_t config_space = PCI_CONFIG_WINDOW;  // the adapter is the first device of its tree
+constexpr std::uint32_t all_ones = ~0U;                    // a read of a device that is not there
+constexpr std::uint32_t fatal_errors = PCI_ERROR_SURPRISE_DOWN | PCI_ERROR_MALFORMED;
+
+}  // namespace
+
+command_result device::execute(cpu& c, const process& p, const command& what) {
+  command_result r{EIO, HCA_OK, 0, 0};
+  if (!p.lost) r = execute(c, what);
+  if (!p.lost) return r;
+  if (takes_away(what.code) && may_let_go(c, p)) return {};
+  if (!r.error) r.error = EIO;  // done by a device that is no more
+  return r;
+}
+
+bool device::may_let_go(cpu& c, const process& p) {
+  if (!may_move(p)) return true;
+  cut_.sleep_until(c, [&] { return !may_move(p) || given_up_; });
+  return !may_move(p);
+}
+
+// ---- who notices
+
+void device::fail() {
+  if (failed_) return;
+  failed_ = true;
+  failed_at_ = now();
+  ++counters_.failures;
+  commands_.die();
+  machine_.rouse();
+  cqs_ = {};
+  qps_ = {};
+  srqs_ = {};
+  pager_.forget();
+  verbs::ibv_async_event event{};
+  event.event_type = verbs::IBV_EVENT_DEVICE_FATAL;
+  for (process* p : processes_) {
+    if (std::exchange(p->lost, true)) continue;
+    raise(*p, event);
+  }
+  if (opened_) {
+    call_for_care();
+  } else {
+    given_up_ = true;
+    cut_.wake();
+  }
+}
+
+// Looks never keep a simulation going.
+void device::look_later() {
+  if (config_.health_period <= 0_ps) return;
+  event_queue& queue = event_queue::instance();
+  queue.at(now() + config_.health_period, {[](void* self) {
+                                             event_queue::instance().disregard(-1);
+                                             auto& due = *static_cast<device*>(self);
+                                             if (due.given_up_) return;
+                                             due.look_due_ = true;
+                                             due.call_for_care();
+                                           },
+                                           this});
+  queue.disregard(1);
+}
+
+// The thread is there from the first time on that it is needed.
+void device::call_for_care() {
+  care_.wake();
+  if (!std::exchange(has_carer_, true)) machine_.run("care", [this](cpu& c) { take_care(c); });
+}
+
+void device::take_care(cpu& c) {
+  for (;;) {
+    care_.sleep_until(c, [this] { return look_due_ || (failed_ && !given_up_); });
+    if (std::exchange(look_due_, false)) {
+      if (!failed_) poll_health(c);
+      look_later();
+    }
+    if (failed_ && !given_up_) recover(c);
+  }
+}
+
+void device::poll_health(cpu& c) {
+  ++counters_.health_polls;
+  const auto status = read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS);
+  c.sync();
+  if (status != HCA_STATUS_READY) return fail();
+  const auto errors = read_register<std::uint32_t>(c, config_space + PCI_ERROR_UNCORRECTABLE);
+  c.sync();
+  const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
+  c.sync();
+  if (errors == all_ones || (errors & fatal_errors) != 0 || (command & PCI_BUS_MASTER) == 0) return fail();
+  if (errors != 0) {
+    ++counters_.pcie_errors;
+    write_register(c, config_space + PCI_ERROR_UNCORRECTABLE, errors);
+  }
+  const auto corrected = read_register<std::uint32_t>(c, config_space + PCI_ERROR_CORRECTABLE);
+  if (corrected != 0 && corrected != all_ones) {
+    ++counters_.pcie_corrected;
+    write_register(c, config_space + PCI_ERROR_CORRECTABLE, corrected);
+  }
+  events_.look(c);
+  // Whether the firmware still works only an answer of it can tell.
+  hca_device_info info{};
+  (void)execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info)});
+}
+
+void device::tell_port(bool up) {
+  port_up_ = up;
+  verbs::ibv_async_event event{};
+  event.event_type = up ? verbs::IBV_EVENT_PORT_ACTIVE : verbs::IBV_EVENT_PORT_ERR;
+  event.element.port_num = 1;
+  for (process* p : processes_) {
+    raise(*p, event);
+  }
+}
+
+// ---- coming back
+
+void device::recover(cpu& c) {
+  c.spend(config_.kernel_verb);
+  bool up = false;
+  bool off = cut_off(c);  // also one that is not to come back
+  for (std::uint32_t tries = 0; off && !up && tries < config_.recoveries; ++tries) {
+    commands_.die();
+    machine_.rouse();
+    commands_.wait_until_left(c);
+    if (!reset_function(c, c.time() + config_.reset_timeout)) break;
+    up = bring_up(c) == 0;
+    if (!up) off = cut_off(c);
+  }
+  c.sync();
+  if (up) {
+    ++life_;
+    ++counters_.recoveries;
+    counters_.recovery_time.add(c.time() - failed_at_);
+    failed_ = false;
+  } else {
+    given_up_ = true;
+  }
+  cut_.wake();
+  opening_done_.wake();
+}
+
+// Nothing of it reaches memory any more when this returns true: its DMA is off, and the answer to a read has pushed before it
+// what was under way. A device that is not there cannot reach anything.
+bool device::cut_off(cpu& c) {
+  write_register(c, config_space + PCI_COMMAND, std::uint32_t{0});
+  const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
+  c.sync();
+  if (command != all_ones && (command & PCI_BUS_MASTER) != 0) return false;
+  dma_.suspend();
+  if (std::exchange(cut_off_, life_) == life_) return true;  // once more
+  cut_.wake();
+  // Requests without an answer are to be polled now.
+  machine_.rouse();
+  for (process* p : processes_) {
+    if (p->lost) tell_channels(*p);
+  }
+  return true;
+}
+
+bool device::reset_function(cpu& c, ps deadline) {
+  constexpr ps pause = 1_us;
+  bool asked = false;
+  for (; c.time() < deadline; c.spend(pause)) {
+    const auto control = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
+    if (control == all_ones) continue;
+    if (!std::exchange(asked, true)) {
+      write_register(c, config_space + PCI_ERROR_UNCORRECTABLE, all_ones);
+      write_register(c, config_space + PCI_EXPRESS_CONTROL, std::uint32_t{PCI_FUNCTION_RESET});
+      continue;
+    }
+    if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_RESET) break;
+  }
+  c.sync();
+  if (c.time() >= deadline) return false;
+  port_up_ = true;
+  pds_ = numbers{1};
+  xrcds_ = numbers{1};
+  domains_.clear();
+  uars_ = numbers{1};
+  device_pages_.clear();
+  return true;
+}
+
+void device::tell_channels(process& p) {
+  for (completion_queue* cq : p.cqs.slots()) {
+    if (!cq || !cq->channel) continue;
+    auto& channel = static_cast<completion_channel&>(*cq->channel);
+    channel.pending.push_back(cq);
+    if (channel.notify) channel.notify();
+  }
+  for (completion_channel* channel : p.channels.slots()) {
+    if (channel) channel->ready.wake();
+  }
+}
+
+}  // namespace hcasim::driver

@@ -1,0 +1,294 @@
+#include "models/machine/fabric/link.h"
+
+#include <algorithm>
+#include <string>
+
+namespace hcasim {
+namespace {
+
+constexpr std::uint64_t block = 64;
+// The ICRC does not cover the lane (LRH) and the congestion bits (BTH), which are among the first bytes on the wire. VCRC,
+// which is not carried, does. Flips there are not drawn, so that a corrupted packet is one that the receiver can tell.
+constexpr std::size_t congestion_byte = wire::lrh_bytes + 4;
+
+std::uint32_t blocks_of(const packet& p) {
+  return static_cast<std::uint32_t>(ceil_div(p.wire_bytes(), block));
+}
+
+unsigned lane_of(const packet& p, unsigned lanes) {
+  return p.lane() % lanes;
+}
+
+}  // namespace
+
+link::direction::direction(const link_config& config, std::uint64_t seed, const std::string& name)
+    : buffer(config.buffer / block * config.virtual_lanes),
+      lanes(config.virtual_lanes),
+      loss(seed, name + ".loss"),
+      corruption(seed, name + ".corruption"),
+      duplication(seed, name + ".duplication"),
+      delay(seed, name + ".delay") {}
+
+link::link(const sc_core::sc_module_name& module_name, const link_config& config, packet_pool& packets, std::uint64_t seed)
+    : unit(module_name),
+      config_(config),
+      packets_(packets),
+      directions_{direction(config, seed, std::string(name()) + ".0"), direction(config, seed, std::string(name()) + ".1")} {
+  for (unsigned end = 0; end < 2; ++end) {
+    in[end].on<&link::take>(this);
+    for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {
+      directions_[end].lanes[vl].free = config_.buffer / block;
+      lane_events_.push_back({this, end, vl});
+    }
+    register_statistics(end);
+  }
+}
+
+std::uint64_t link::free_blocks(unsigned end, unsigned vl, ps at) const {
+  const lane& l = directions_[end].lanes[vl];
+  std::uint64_t n = l.free;
+  for (std::size_t i = 0; i < l.returning.size() && l.returning[i].at <= at; ++i) n += l.returning[i].blocks;
+  return n;
+}
+
+double link::utilisation(unsigned end) const {
+  return now().count() == 0 ? 0
+                            : static_cast<double>(directions_[end].wire.busy().count()) / static_cast<double>(now().count());
+}
+
+tlm::tlm_sync_enum link::take(packet& p, tlm::tlm_phase, ps& t) {
+  const unsigned end = p.via == &in[0] ? 0 : 1;
+  direction& d = directions_[end];
+  const unsigned vl = lane_of(p, config_.virtual_lanes);
+  lane& l = d.lanes[vl];
+  const std::uint32_t blocks = blocks_of(p);
+  if (config_.buffer != 0 && blocks > config_.buffer / block) {
+    SC_REPORT_FATAL(name(), "a packet is larger than the lane's receive buffer");
+  }
+  if (l.queue.empty() && may_start(d, l, blocks, t)) {
+    t = transmit(end, vl, p, t);
+    return tlm::TLM_COMPLETED;
+  }
+  l.queue.push({&p, t});
+  ++d.stalls;
+  d.waiting_packets.set(l.queue.size(), t);
+  if (l.queue.size() == 1) wake_for_credits(end, vl);
+  return tlm::TLM_ACCEPTED;
+}
+
+// Credits that come back while the wire is busy anyway cost nothing. A start that would leave the wire idle for want of
+// credits waits instead, so that other lanes may go first.
+bool link::may_start(const direction& d, const lane& l, std::uint32_t blocks, ps t) const {
+  return config_.buffer == 0 || credits_at(l, blocks) <= std::max(t, d.wire.free_at());
+}
+
+// When the sender will hold `blocks` credits; never: not known yet.
+ps link::credits_at(const lane& l, std::uint32_t blocks) const {
+  std::uint64_t sum = l.free;
+  if (sum >= blocks) return ps(0);
+  for (std::size_t i = 0; i < l.returning.size(); ++i) {
+    sum += l.returning[i].blocks;
+    if (sum >= blocks) return l.returning[i].at;
+  }
+  return never;
+}
+
+ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
+  direction& d = directions_[end];
+  lane& l = d.lanes[vl];
+  const std::uint32_t blocks = blocks_of(p);
+  if (config_.buffer != 0) {
+    while (l.free < blocks) l.free += l.returning.pop().blocks;
+    l.free -= blocks;
+  }
+  const ps duration = config_.rate.time_for(p.wire_bytes());
+  // A packet that is still arriving may not run dry on its way out.
+  const ps start = d.wire.start(t, duration, p.last_bit - duration);
+  if (config_.buffer != 0) d.buffer.add(blocks, start);
+  l.credits.set(l.free, start);
+  d.busy.pulse(vl + 1, start, duration);
+  ++d.packets;
+  d.bytes += p.wire_bytes();
+
+  const fault asked = filter_ ? filter_(p, end) : fault::none;
+  const bool lose = d.loss.chance(config_.loss) || asked == fault::loss || (disturbed_ && swallow());
+  const bool flip = d.corruption.chance(config_.corruption) || asked == fault::corruption;
+  const bool twice = d.duplication.chance(config_.duplication) || asked == fault::duplication;
+  const bool hold = d.delay.chance(config_.delay) || asked == fault::delay;
+
+  ps first = start + config_.propagation;
+  ps last = first + duration;
+  if (lose) {
+    ++d.lost;
+    // The receiver's credit counter finds out from the next flow control packet.
+    give_back(d, end, vl, blocks, last + config_.propagation);
+    p.last_bit = ps(0);
+    packets_.put(p);
+    return start + duration;
+  }
+  if (flip) corrupt(d, p);
+  if (twice) {
+    ++d.duplicated;
+    packet& copy = packets_.get();
+    copy = p;
+    const ps again = d.wire.start(t, duration);
+    d.busy.pulse(vl + 1, again, duration);
+    launch(end, vl, copy, 0, again + config_.propagation, again + duration + config_.propagation);
+  }
+  if (hold) {
+    ++d.delayed;
+    const ps extra(static_cast<std::int64_t>(d.delay.below(static_cast<std::uint64_t>(config_.max_delay.count()))) + 1);
+    first += extra;
+    last += extra;
+  }
+  launch(end, vl, p, blocks, first, last);
+  return d.wire.free_at();
+}
+
+bool link::swallow() {
+  if (down_ != 0) return true;
+  if (to_lose_ == 0) return false;
+  disturbed_ = --to_lose_ != 0;
+  return true;
+}
+
+void link::inject(std::size_t kind, const fault_request& r) {
+  const std::string_view what = link_fault_kinds.at(kind).name;
+  const ps length = r.length > 0_ps ? r.length : config_.retraining;
+  if (what == "loss_burst") {
+    to_lose_ += r.count;
+    disturbed_ = true;
+  } else if (what == "link_down") {
+    if (down_++ == 0) set_up(false);
+    queue_.at(now() + length, {[](void* self) {
+                                 auto& l = *static_cast<link*>(self);
+                                 if (--l.down_ == 0) l.set_up(true);
+                               },
+                               this});
+  } else if (config_.buffer != 0) {
+    for (unsigned end = 0; end < 2; ++end) {
+      for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {
+        lane& l = directions_[end].lanes[vl];
+        const auto lost = static_cast<std::uint32_t>(std::min<std::uint64_t>(l.free, r.count));
+        l.free -= lost;
+        give_back(directions_[end], end, vl, lost, now() + length);
+      }
+    }
+  }
+}
+
+void link::withdraw() {
+  to_lose_ = 0;
+  disturbed_ = down_ != 0;
+}
+
+void link::set_up(bool up) {
+  disturbed_ = !up || to_lose_ != 0;
+  for (const auto& told : listeners_) told(up);
+}
+
+void link::launch(unsigned end, unsigned vl, packet& p, std::uint32_t blocks, ps first, ps last) {
+  p.last_bit = last;
+  flight& f = flights_.get();
+  f = {this, &p, end, vl, blocks};
+  queue_.at(early_[1 - end] ? first : last, {[](void* c) {
+                                               auto& arriving = *static_cast<flight*>(c);
+                                               arriving.self->arrive(arriving);
+                                             },
+                                             &f});
+}
+
+void link::corrupt(direction& d, packet& p) const {
+  ++d.corrupted;
+  const std::span<std::byte> bytes = p.raw().subspan(p.head, p.on_wire().size());
+  for (;;) {
+    const std::uint64_t bit = d.corruption.below(8 * bytes.size());
+    const std::size_t at = static_cast<std::size_t>(bit / 8);
+    if (at == congestion_byte || (at == 0 && bit >= 4)) continue;
+    bytes[at] ^= static_cast<std::byte>(1U << (bit % 8));
+    return;
+  }
+}
+
+void link::arrive(flight& f) {
+  packet& p = *f.p;
+  p.waiter = {};
+  p.context = &f;
+  p.on_response = [](void* c, transaction&, ps t) {
+    auto& held = *static_cast<flight*>(c);
+    held.self->received(held, t);
+  };
+  ps t = now();
+  if (out[1 - f.end].send_ahead(p, t) == tlm::TLM_COMPLETED) received(f, t);
+}
+
+void link::received(flight& f, ps t) {
+  const flight done = f;
+  flights_.put(f);
+  give_back(directions_[done.end], done.end, done.vl, done.blocks, t + config_.propagation);
+}
+
+void link::give_back(direction& d, unsigned end, unsigned vl, std::uint32_t blocks, ps at) {
+  if (config_.buffer == 0 || blocks == 0) return;
+  lane& l = d.lanes[vl];
+  l.returning.push({at, blocks});
+  d.buffer.add(-std::int64_t{blocks}, at);
+  for (std::size_t i = l.returning.size() - 1; i > 0 && l.returning[i - 1].at > l.returning[i].at; --i) {
+    std::swap(l.returning[i - 1], l.returning[i]);
+  }
+  if (!l.queue.empty()) serve(end, vl);
+}
+
+void link::serve(unsigned end, unsigned vl) {
+  direction& d = directions_[end];
+  lane& l = d.lanes[vl];
+  while (!l.queue.empty()) {
+    const waiting w = l.queue.front();
+    const ps t = now();
+    const std::uint32_t blocks = blocks_of(*w.p);
+    if (!may_start(d, l, blocks, t)) return wake_for_credits(end, vl);
+    l.queue.pop();
+    d.waiting_packets.set(l.queue.size(), t);
+    d.stall.add(t - w.since);
+    const ps sent = transmit(end, vl, *w.p, t);
+    target_socket<packet>::respond_ahead(*w.p, sent);
+  }
+}
+
+// Serves the lane when the credits for its oldest packet are back, if it is known when.
+void link::wake_for_credits(unsigned end, unsigned vl) {
+  lane& l = directions_[end].lanes[vl];
+  const ps when = credits_at(l, blocks_of(*l.queue.front().p));
+  if (when >= l.armed) return;
+  l.armed = when;
+  queue_.at(when, {[](void* c) {
+                     const auto& e = *static_cast<lane_event*>(c);
+                     e.self->directions_[e.end].lanes[e.vl].armed = never;
+                     e.self->serve(e.end, e.vl);
+                   },
+                   &lane_events_[end * config_.virtual_lanes + vl]});
+}
+
+void link::register_statistics(unsigned end) {
+  direction& d = directions_[end];
+  const std::string e = "end" + std::to_string(end) + "_";
+  const std::string from = " sent from end " + std::to_string(end);
+  stats_.add(e + "packets", "packets", "Packets" + from + ", lost ones included.", d.packets);
+  stats_.add(e + "bytes", "bytes", "Bytes on the wire" + from + ": LRH to VCRC.", d.bytes);
+  stats_.add(e + "lost", "packets", "Packets" + from + " that were lost on purpose.", d.lost);
+  stats_.add(e + "corrupted", "packets", "Packets" + from + " that had a bit flipped on purpose.", d.corrupted);
+  stats_.add(e + "duplicated", "packets", "Packets" + from + " that arrived twice on purpose.", d.duplicated);
+  stats_.add(e + "delayed", "packets", "Packets" + from + " that were held back on purpose.", d.delayed);
+  stats_.add(e + "credit_stalls", "packets", "Packets" + from + " that had to wait for credits.", d.stalls);
+  stats_.add(e + "credit_stall_time", "ps", "Time that such a packet waited for credits.", d.stall);
+  stats_.share(e + "utilisation", "Share of the time that the wire carried packets" + from + ".", d.wire);
+  stats_.share(e + "buffer_utilisation", "Share of the receive buffer at the other end that packets" + from + " had taken.",
+               d.buffer);
+  signals_.add(e + "busy", 4, d.busy);
+  signals_.add(e + "waiting", 16, d.waiting_packets);
+  for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {
+    signals_.add(e + "credits_vl" + std::to_string(vl), 24, d.lanes[vl].credits);
+  }
+}
+
+}  // namespace hcasim

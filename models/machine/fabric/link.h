@@ -1,0 +1,129 @@
+// A full-duplex InfiniBand link between two ports: serialisation, propagation, per-lane credits, faults on demand.
+//
+// A packet that the device at end e sends enters at in[e] and comes out at out[1 - e]: "out" is what the device at that end
+// receives. It is answered when its last byte has left (TLM_COMPLETED), or, while the lane has no credits, later
+// (TLM_ACCEPTED). The device that received it answers when its buffer is free again; its credits are back at the sender one
+// propagation later.
+//
+// Ownership of packets, on every binding: the sender's until it is answered, the receiver's from then on. The unit that ends a
+// packet's life (the consumer, or a hop that drops it) answers it and returns it to the pool. After the answer the sender does
+// not look at the packet again.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "models/machine/fabric/link_config.h"
+#include "tlm/base/faults.h"
+#include "tlm/base/pool_use.h"
+#include "tlm/base/random.h"
+#include "tlm/base/ring.h"
+#include "tlm/base/server.h"
+#include "tlm/base/unit.h"
+#include "tlm/packet.h"
+
+namespace hcasim {
+
+enum class fault : std::uint8_t { none, loss, corruption, duplication, delay };
+
+inline constexpr std::array<fault_kind, 3> link_fault_kinds{{
+    {"link_down", "the link is down for `length` (link.retraining): what is sent meanwhile is lost, and both ports are told"},
+    {"loss_burst", "the next `count` packets are lost, whichever way they go"},
+    {"credit_loss",
+     "updates of `count` credits get lost, of each lane and end, until the next one in `length` (link.retraining)"},
+}};
+
+class link : public unit, public faulty {
+ public:
+  std::array<target_socket<packet>, 2> in{target_socket<packet>("in_0"), target_socket<packet>("in_1")};
+  std::array<initiator_socket<packet>, 2> out{initiator_socket<packet>("out_0"), initiator_socket<packet>("out_1")};
+
+  // Random faults are drawn from `seed` and the module's name, one stream for each kind and direction.
+  link(const sc_core::sc_module_name& name, const link_config& config, packet_pool& packets, std::uint64_t seed);
+
+  void list_waiting(waiting_list& list) const override;
+  // out[end] hands a packet over when its first byte is there instead of its last (`packet::last_bit` tells when that is).
+  void deliver_early(unsigned end) { early_[end] = true; }
+  // Asked for every packet that enters, with the end it enters at; what it returns happens, on top of the random faults.
+  void set_fault_filter(std::function<fault(const packet&, unsigned end)> filter) { filter_ = std::move(filter); }
+
+  [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return link_fault_kinds; }
+  void inject(std::size_t kind, const fault_request& r) override;
+  void withdraw() override;
+  // Told when the link goes down and comes up, at both ends.
+  void on_change(std::function<void(bool up)> listener) { listeners_.push_back(std::move(listener)); }
+
+  // Credits that the sender at `end` could use now, in 64-byte blocks.
+  [[nodiscard]] std::uint64_t free_blocks(unsigned end, unsigned lane, ps at = now()) const;  // never: all are home
+  [[nodiscard]] double utilisation(unsigned end) const;
+
+ private:
+  struct credit_return {
+    ps at{0};
+    std::uint32_t blocks = 0;
+  };
+  struct waiting {
+    packet* p = nullptr;
+    ps since{0};
+  };
+  struct lane {
+    std::uint64_t free = 0;
+    ring<credit_return> returning;  // by time
+    ring<waiting> queue;
+    ps armed = never;
+    probe credits;
+  };
+  // The link's record of a packet between its last byte leaving and its buffer being free.
+  struct flight {
+    link* self = nullptr;
+    packet* p = nullptr;
+    unsigned end = 0;
+    unsigned vl = 0;
+    std::uint32_t blocks = 0;
+  };
+  struct lane_event {
+    link* self = nullptr;
+    unsigned end = 0;
+    unsigned vl = 0;
+  };
+  struct direction {
+    direction(const link_config& config, std::uint64_t seed, const std::string& name);
+    server wire;
+    pool_use buffer;  // of the lanes at the other end
+    std::vector<lane> lanes;
+    random_stream loss, corruption, duplication, delay;
+    counter packets, bytes, lost, corrupted, duplicated, delayed, stalls;
+    histogram stall;
+    probe busy, waiting_packets;
+  };
+
+  tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase phase, ps& t);
+  [[nodiscard]] bool may_start(const direction& d, const lane& l, std::uint32_t blocks, ps t) const;
+  ps transmit(unsigned end, unsigned vl, packet& p, ps t);
+  bool swallow();
+  void set_up(bool up);
+  void launch(unsigned end, unsigned vl, packet& p, std::uint32_t blocks, ps first, ps last);
+  void corrupt(direction& d, packet& p) const;
+  void arrive(flight& f);
+  void give_back(direction& d, unsigned end, unsigned vl, std::uint32_t blocks, ps at);
+  void received(flight& f, ps t);
+  void serve(unsigned end, unsigned vl);
+  void wake_for_credits(unsigned end, unsigned vl);
+  [[nodiscard]] ps credits_at(const lane& l, std::uint32_t blocks) const;
+  void register_statistics(unsigned end);
+
+  const link_config config_;
+  packet_pool& packets_;
+  std::function<fault(const packet&, unsigned)> filter_;
+  std::array<bool, 2> early_{};
+  bool disturbed_ = false;
+  std::uint64_t down_ = 0;  // times that it was taken down and is not up again
+  std::uint64_t to_lose_ = 0;
+  std::vector<std::function<void(bool)>> listeners_;
+  std::array<direction, 2> directions_;  // by the end that sends
+  std::vector<lane_event> lane_events_;
+  pool<flight> flights_;
+};
+
+}  // namespace hcasim

@@ -1,0 +1,309 @@
+#include "models/machine/host/host.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tlm/access.h"
+#include "tlm/base/border.h"
+
+namespace hcasim {
+
+host::host(const sc_core::sc_module_name& n, const host_config& config, std::uint64_t seed)
+    : unit(n), config_(config), seed_(seed) {
+  memory.register_nb_transport_fw(this, &host::memory_access);
+  memory.register_transport_dbg(this, &host::memory_debug);
+  interrupts.register_nb_transport_fw(this, &host::interrupt);
+  own(memory);
+  own(interrupts);
+  mmio.register_nb_transport_bw(this, &host::mmio_response);
+
+  stats_.add("dma_reads", "1", "DMA read bursts that reached memory", dma_reads_);
+  stats_.add("dma_writes", "1", "DMA write bursts that reached memory", dma_writes_);
+  stats_.add("dma_read_bytes", "B", "bytes that DMA read from memory", dma_read_bytes_);
+  stats_.add("dma_write_bytes", "B", "bytes that DMA wrote to memory", dma_write_bytes_);
+  stats_.share("memory_busy", "share of the time that the memory's bandwidth for DMA was in use", memory_port_);
+  stats_.wait_time("memory_queue_time", "time that DMA bursts waited for memory bandwidth, all together", memory_port_);
+  stats_.total("resident_bytes", "B", "simulated memory that was written for the first time, which takes room in the simulator",
+               [this](ps) { return static_cast<double>(memory_.resident_bytes()); });
+  stats_.add("mmio_writes", "1", "register writes that software posted, write-combined ones included", mmio_writes_);
+  stats_.add("mmio_written_bytes", "B", "bytes of register writes", mmio_written_bytes_);
+  stats_.add("mmio_reads", "1", "register reads", mmio_reads_);
+  stats_.add("mmio_read_time", "ps", "round trip of a register read as software sees it", mmio_read_time_);
+  stats_.add("interrupts", "1", "interrupt messages received", interrupts_);
+  stats_.add("stray_interrupts", "1", "interrupt messages of a vector that does not exist", stray_interrupts_);
+  stats_.add("system_calls", "1", "system calls of software", system_calls_);
+  stats_.add("watch_hits", "1", "waits for a DMA write that ended because it landed", watch_hits_);
+  stats_.add("thread_waits", "1", "times that a software thread slept for a DMA write or an interrupt", thread_waits_);
+
+  signals_.add("dma_read", 1, dma_read_probe_);
+  signals_.add("dma_write", 1, dma_write_probe_);
+  signals_.add("interrupt_vector", 16, vector_probe_);
+  signals_.add("mmio", 2, mmio_probe_, {"idle", "write", "read"});
+  signals_.add("threads", 16, threads_probe_);
+}
+
+host::~host() = default;
+
+void host::inject(std::size_t, const fault_request& r) {
+  ++exhausted_;
+  memory_.set_exhausted(true);
+  queue_.at(now() + (r.length > 0_ps ? r.length : 100_us), {[](void* x) {
+                                                              auto& self = *static_cast<host*>(x);
+                                                              self.memory_.set_exhausted(--self.exhausted_ != 0);
+                                                            },
+                                                            this});
+}
+
+void host::run(const std::string& name, std::function<void(cpu&)> program) {
+  sc_core::sc_spawn_options options;
+  options.set_stack_size(static_cast<int>(config_.stack));
+  sc_core::sc_spawn(
+      [this, body = std::move(program)] {
+        threads_probe_.set(++threads_running_, now());
+        cpu c(*this);
+        body(c);
+        c.sync();
+        threads_probe_.set(--threads_running_, now());
+      },
+      sc_core::sc_gen_unique_name((std::string(basename()) + "_" + name).c_str()), &options);
+}
+
+tlm::tlm_sync_enum host::memory_access(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
+  if (from_delay(delay) <= now()) {
+    delay = to_delay(move_burst(p), false);
+    return tlm::TLM_COMPLETED;
+  }
+  coming& c = coming_.get();
+  c = {this, &p};
+  queue_.at(from_delay(delay), {[](void* x) {
+                                  const coming arrived = *static_cast<coming*>(x);
+                                  arrived.self->coming_.put(*static_cast<coming*>(x));
+                                  arrived.self->answer_burst(*arrived.payload);
+                                },
+                                &c});
+  return tlm::TLM_ACCEPTED;
+}
+
+void host::answer_burst(tlm::tlm_generic_payload& p) {
+  tlm::tlm_phase phase = tlm::BEGIN_RESP;
+  sc_core::sc_time delay = to_delay(move_burst(p));
+  memory->nb_transport_bw(p, phase, delay);
+}
+
+// The bytes move now; returns when the first data of a read is there, or a write is acknowledged.
+ps host::move_burst(tlm::tlm_generic_payload& p) {
+  const ps t = now();
+  const std::uint64_t bytes = p.get_data_length();
+  auto* data = reinterpret_cast<std::byte*>(p.get_data_ptr());
+  if (p.get_byte_enable_ptr()) {
+    p.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+    return t;
+  }
+  p.set_response_status(tlm::TLM_OK_RESPONSE);
+  const ps occupied = config_.memory_bandwidth.time_for(bytes);
+  const ps begin = memory_port_.start(t, occupied);
+  if (monitor_) [[unlikely]] {
+    monitor_->dma(p.is_write(), p.get_address(), bytes, t);
+  }
+  if (const auto* e = p.get_extension<pcie_extension>(); e && e->check_bits) [[unlikely]] {
+    const std::uint64_t words = bytes / physical_memory::code_word;
+    p.is_write() ? memory_.put_code(p.get_address(), {e->check_bits, words})
+                 : memory_.get_code(p.get_address(), {e->check_bits, words});
+  }
+  if (p.is_read()) {
+    ++dma_reads_;
+    dma_read_bytes_ += bytes;
+    dma_read_probe_.pulse(1, begin, occupied);
+    memory_.read_at(t, p.get_address(), {data, bytes});
+    return begin + config_.memory_read_latency;
+  }
+  if (p.is_write()) {
+    ++dma_writes_;
+    dma_write_bytes_ += bytes;
+    dma_write_probe_.pulse(1, begin, occupied);
+    memory_.write_at(t, p.get_address(), {data, bytes});
+    landed(p.get_address(), bytes, t);
+    return begin + config_.memory_write_latency;
+  }
+  return t;
+}
+
+unsigned host::memory_debug(tlm::tlm_generic_payload& p) {
+  auto* data = reinterpret_cast<std::byte*>(p.get_data_ptr());
+  if (p.is_read()) {
+    memory_.read(p.get_address(), {data, p.get_data_length()});
+  } else if (p.is_write()) {
+    memory_.write(p.get_address(), {data, p.get_data_length()});
+  }
+  return p.get_data_length();
+}
+
+tlm::tlm_sync_enum host::interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
+  p.set_response_status(tlm::TLM_OK_RESPONSE);
+  std::uint32_t vector = 0;
+  if (p.is_write() && p.get_data_length() == sizeof vector) std::memcpy(&vector, p.get_data_ptr(), sizeof vector);
+  if (!p.is_write() || p.get_data_length() != sizeof vector || vector >= vectors) {
+    ++stray_interrupts_;
+    return tlm::TLM_COMPLETED;
+  }
+  const ps t = from_delay(delay);
+  ++interrupts_;
+  vector_probe_.set(vector, t);
+  raise(vector, t);
+  return tlm::TLM_COMPLETED;
+}
+
+void host::raise(unsigned vector) {
+  raise(vector, now());
+}
+
+void host::raise(unsigned vector, ps t) {
+  vector_state& v = vectors_[vector];
+  if (v.sleepers.empty()) {
+    if (!v.pending) v.raised_at = t;
+    v.pending = true;
+    return;
+  }
+  for (cpu* c : v.sleepers) {
+    c->interrupted_ = true;
+    c->interrupted_at_ = t;
+    wake(c->wake_);
+  }
+  v.sleepers.clear();
+}
+
+// A burst covers a page or two: looking only at their buckets keeps the cost apart from the number of watches.
+void host::landed(std::uint64_t address, std::uint64_t bytes, ps t) {
+  if (bytes == 0) return;
+  const std::uint64_t last = address + bytes - 1;
+  if (!watched_pages_.empty()) [[unlikely]] {
+    tell_watchers(address, last, t);
+  }
+  if (watches_used_ == 0) return;
+  for (std::uint64_t page = address / virtual_memory::page; page <= last / virtual_memory::page; ++page) {
+    for (const std::size_t i : watch_filter_[page % watch_buckets]) {
+      watch_entry& w = watches_[i];
+      if (w.landed || last < w.first || address > w.last) continue;
+      w.landed = true;
+      w.landed_at = t;
+      if (w.sleeper) wake(*w.sleeper);
+    }
+  }
+}
+
+void host::tell_watchers(std::uint64_t first, std::uint64_t last, ps t) {
+  for (std::uint64_t page = first / virtual_memory::page; page <= last / virtual_memory::page; ++page) {
+    if (const auto it = watched_pages_.find(page); it != watched_pages_.end()) it->second->landed(t);
+  }
+}
+
+void host::watch_pages(std::uint64_t physical, std::uint64_t bytes, page_watcher& w) {
+  for (std::uint64_t at = 0; at < bytes; at += virtual_memory::page)
+    watched_pages_[(physical + at) / virtual_memory::page] = &w;
+}
+
+void host::unwatch_pages(std::uint64_t physical, std::uint64_t bytes) {
+  for (std::uint64_t at = 0; at < bytes; at += virtual_memory::page)
+    watched_pages_.erase((physical + at) / virtual_memory::page);
+}
+
+void host::rouse() {
+  for (watch_entry& w : watches_) {
+    if (!w.used || w.landed) continue;
+    w.landed = true;
+    w.landed_at = now();
+    if (w.sleeper) wake(*w.sleeper);
+  }
+}
+
+std::size_t host::add_watch(std::uint64_t physical, std::uint64_t bytes) {
+  std::size_t i = watches_.size();
+  if (free_watches_.empty()) {
+    watches_.emplace_back();
+  } else {
+    i = free_watches_.back();
+    free_watches_.pop_back();
+  }
+  watches_[i] = {true, physical, physical + std::max<std::uint64_t>(bytes, 1) - 1, false, 0_ps, nullptr};
+  filter_watch(i, true);
+  ++watches_used_;
+  return i;
+}
+
+void host::remove_watch(std::size_t index) {
+  if (index >= watches_.size() || !watches_[index].used) return;
+  filter_watch(index, false);
+  watches_[index].used = false;
+  free_watches_.push_back(index);
+  --watches_used_;
+}
+
+void host::filter_watch(std::size_t index, bool add) {
+  const watch_entry& w = watches_[index];
+  const std::uint64_t first = w.first / virtual_memory::page;
+  const std::uint64_t pages = std::min<std::uint64_t>(w.last / virtual_memory::page - first + 1, watch_buckets);
+  for (std::uint64_t i = 0; i < pages; ++i) {
+    auto& bucket = watch_filter_[(first + i) % watch_buckets];
+    if (add) {
+      bucket.push_back(index);
+    } else {
+      std::erase(bucket, index);
+    }
+  }
+}
+
+host::mmio_access& host::new_access(tlm::tlm_command command, std::uint64_t address, std::size_t bytes) {
+  sc_assert(bytes <= mmio_bytes);
+  mmio_access& a = accesses_.get();
+  a.set_mm(this);
+  a.acquire();
+  set_access(a, command, address, a.data.data(), bytes);
+  a.reader = nullptr;
+  a.answered = false;
+  return a;
+}
+
+void host::issue(mmio_access& a, ps t) {
+  const bool write = a.is_write();
+  if (write) {
+    ++mmio_writes_;
+    mmio_written_bytes_ += a.get_data_length();
+  } else {
+    ++mmio_reads_;
+  }
+  mmio_probe_.pulse(write ? 1 : 2, t, write ? config_.mmio_write_cost : config_.mmio_read_cost);
+  if (t <= now()) return leave(a);
+  a.self = this;
+  queue_.at(t, {[](void* x) {
+                  auto& due = *static_cast<mmio_access*>(x);
+                  due.self->leave(due);
+                },
+                &a});
+}
+
+void host::leave(mmio_access& a) {
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  sc_core::sc_time delay = to_delay(now());
+  const tlm::tlm_sync_enum status = mmio->nb_transport_fw(a, phase, delay);
+  if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) {
+    mmio_response(a, phase, delay);
+  }
+}
+
+tlm::tlm_sync_enum host::mmio_response(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase == tlm::END_REQ) return tlm::TLM_ACCEPTED;
+  auto& a = static_cast<mmio_access&>(p);
+  a.answered = true;
+  a.answered_at = from_delay(delay);
+  if (a.reader) wake(*a.reader);
+  a.release();
+  return tlm::TLM_COMPLETED;
+}
+
+void host::free(tlm::tlm_generic_payload* p) {
+  accesses_.put(static_cast<mmio_access&>(*p));
+}
+
+}  // namespace hcasim

@@ -1,7 +1,0 @@
-// my_key_check.sv against the model of key_check. Arguments: see testbenches/lockstep/program.h.
-#include "rtl/my_keys.h"
-#include "testbenches/lockstep/program.h"
-
-int sc_main(int argc, char** argv) {
-  return hcasim::lockstep::program(argc, argv, "key_check", hcasim::rtl::make_my_keys);
-}

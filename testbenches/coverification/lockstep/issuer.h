@@ -1,0 +1,103 @@
+// Offers a stream of items to one side: in order, at most one a cycle, each when its gap is over, fewer than `window` are
+// unanswered and `may_go` agrees. Derived classes know what an item is.
+#pragma once
+
+#include <cmath>
+
+#include "testbenches/coverification/lockstep/lockstep.h"
+#include "tlm/base/unit.h"
+
+namespace hcasim::lockstep {
+
+class issuer : public unit {
+ public:
+  issuer(const sc_core::sc_module_name& name, const item_stream& stream, unsigned window, const clock_domain& clock,
+         comparison& c, side s)
+      : unit(name), stream_(stream), clock_(clock), window_(window), comparison_(c), side_(s), offered_(stream.size()) {}
+
+  void start_of_simulation() override { arm(clock_.cycles(1)); }
+  // Items that it has offered.
+  [[nodiscard]] const std::uint64_t& progress() const { return next_; }
+
+ protected:
+  // Gap in cycles to the item before.
+  [[nodiscard]] virtual unsigned gap_of(const item& i) const = 0;
+  [[nodiscard]] virtual bool may_go(const item& i) const = 0;
+  // When it may go, if that is known already; otherwise it is asked again when something has changed.
+  [[nodiscard]] virtual ps when(const item&) const { return never; }
+  // Whether the answer of `may_go` depends on what has been answered.
+  [[nodiscard]] virtual bool picky(const item&) const { return false; }
+  // Sends it; false = it needs no answer and is done.
+  virtual bool go(std::uint64_t number, const item& i) = 0;
+
+  void answered(std::uint64_t number, const comparison::answer& a, bool race = false, unsigned meets = 0) {
+    --outstanding_;
+    comparison_.answered(side_, number, a, offered_[number], now(), race, meets);
+    moved();
+    ++answered_now_;
+    arm(after());
+  }
+  // Something that an item may have waited for is done.
+  void poke() {
+    moved();
+    arm(after());
+  }
+  [[nodiscard]] const clock_domain& clock() const { return clock_; }
+  [[nodiscard]] ps offered(std::uint64_t number) const { return offered_[number]; }
+  [[nodiscard]] const item_stream& stream() const { return stream_; }
+  [[nodiscard]] bool is_rtl() const { return side_ == rtl_side; }
+  [[nodiscard]] comparison& shared() const { return comparison_; }
+
+ private:
+  void moved() {
+    if (changed_at_ == now()) return;
+    changed_at_ = now();
+    answered_now_ = 0;
+  }
+  [[nodiscard]] ps after() const { return clock_.cycles(std::floor(clock_.cycles_in(now()) + 1.001)); }
+  void arm(ps t) {
+    if (next_ >= stream_.size() || t == never) return;
+    t = std::max(t, earliest_);
+    if (armed_ <= t) return;
+    armed_ = t;
+    queue_.at(t, {[](void* self) { static_cast<issuer*>(self)->step(); }, this});
+  }
+  void step() {
+    if (now() < armed_) return;
+    armed_ = never;
+    if (next_ >= stream_.size() || now() < earliest_ || comparison_.failed()) return;
+    const item& i = stream_[next_];
+    // An item that came in this very cycle counts from the next one on, in whichever order the kernel runs things.
+    const bool late = changed_at_ == now();
+    if (outstanding_ + (late ? answered_now_ : 0) >= window_ || !may_go(i) || (late && picky(i))) {
+      arm(late ? after() : when(i));
+      return;  // otherwise an answer arms it again
+    }
+    const std::uint64_t number = next_++;
+    earliest_ =
+        clock_.cycles(std::floor(clock_.cycles_in(now()) + 0.001) + 1 + (next_ < stream_.size() ? gap_of(stream_[next_]) : 0));
+    offered_[number] = now();
+    comparison_.offered(side_, number);
+    ++outstanding_;
+    if (!go(number, i)) {
+      --outstanding_;
+      comparison_.answered(side_, number, {}, now(), now());
+    }
+    arm(earliest_);
+  }
+
+  const item_stream& stream_;
+  const clock_domain clock_;
+  const unsigned window_;
+  comparison& comparison_;
+  const side side_;
+  std::vector<ps> offered_;
+  std::uint64_t next_ = 0;
+  unsigned outstanding_ = 0;
+  unsigned answered_now_ = 0;  // at changed_at_
+  ps changed_at_{-1};
+  ps earliest_{0};
+  ps armed_ = never;
+};
+
+}  // namespace hcasim::lockstep

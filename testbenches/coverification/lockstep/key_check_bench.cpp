@@ -1,0 +1,479 @@
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "models/adapter/key_check/key_check.h"
+#include "models/adapter/key_check/rtl/key_check_rtl.h"
+#include "rtl/key_check_design.h"
+#include "rtl/key_check_faulty.h"
+#include "testbenches/coverification/lockstep/benches.h"
+#include "testbenches/coverification/lockstep/issuer.h"
+#include "testbenches/coverification/lockstep/key_check_items.h"
+#include "testbenches/coverification/lockstep/key_check_world.h"
+#include "testbenches/coverification/lockstep/shim.h"
+#include "tlm/base/pool.h"
+#include "tlm/rtl/text.h"
+
+namespace hcasim::lockstep {
+namespace {
+
+key_check_config config_of(const options& o) {
+  key_check_config c;
+  c.orphan_windows = o.how != mode::full && (o.seed & 1);
+  c.window_type2 = o.seed & 2 ? window_association::qp : window_association::qp_and_pd;
+  return c;
+}
+
+// MRCs and extents of one side, and caches of a kind: some indices answer fast, others late.
+class key_memory : public unit {
+ public:
+  target_socket<context_request> mrc{"mrc"};
+  target_socket<context_request> extent{"extent"};
+
+  key_memory(const sc_core::sc_module_name& name, const options& o, const clock_domain& clock)
+      : unit(name), clock_(clock), random_(o.how == mode::random) {
+    for (std::uint32_t i = 0; i < key_indices; ++i) {
+      objects_.push_back(make_object(i, o.seed));
+      first_lines_[first_line_of(i)] = i;
+    }
+    mrc.on<&key_memory::handle_mrc>(this);
+    extent.on<&key_memory::handle_extent>(this);
+  }
+  void change(std::uint32_t number, std::uint64_t seed) { objects_[number] = make_object(number, seed); }
+  // Bytes of a system run; from then on they are what the index has.
+  void set(const item& i) {
+    recorded& r = (static_cast<key_item>(i[0] & 0xff) == key_item::set_mrc ? mrcs_ : lines_)[static_cast<std::uint32_t>(i[1])];
+    r.failed = i[0] >> 48 & 1;
+    r.entries = i[1] >> 32;
+    std::memcpy(r.bytes.data(), &i[2], r.bytes.size());
+  }
+  [[nodiscard]] std::int64_t lent() const { return lent_; }
+  std::function<void(std::uint64_t line)> on_access;  // MRCs are even, lines of extents odd
+
+ private:
+  struct recorded {
+    bool failed = false;
+    std::uint64_t entries = 0;
+    std::array<std::byte, 64> bytes{};
+  };
+  static bool answer(std::map<std::uint32_t, recorded>& from, context_request& r) {
+    const auto found = from.find(r.index);
+    if (found == from.end()) return false;
+    r.failed = found->second.failed;
+    r.area_entries = found->second.entries;
+    r.entry = r.failed ? nullptr : found->second.bytes.data();
+    return true;
+  }
+  struct job {
+    key_memory* self;
+    context_request* request;
+  };
+  tlm::tlm_sync_enum handle_mrc(context_request& r, tlm::tlm_phase phase, ps& t) {
+    if (phase == tlm::END_RESP) return give_back(r);
+    if (on_access) on_access(std::uint64_t{r.index} * 2);
+    if (answer(mrcs_, r)) return later(r, t, r.index * 2);
+    const std::uint32_t number = number_of(r.index);
+    const bool there = number < key_indices;
+    r.failed = !there || mrc_fails(number);
+    r.area_entries = there ? 1U << 24 : 0;  // an unknown index lies beyond the table
+    r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[number].mrc);
+    return later(r, t, r.index * 2);
+  }
+  tlm::tlm_sync_enum handle_extent(context_request& r, tlm::tlm_phase phase, ps& t) {
+    if (phase == tlm::END_RESP) return give_back(r);
+    if (on_access) on_access(std::uint64_t{r.index} * 2 + 1);
+    if (answer(lines_, r)) return later(r, t, r.index * 2 + 1);
+    r.failed = line_fails(r.index);
+    r.area_entries = ~std::uint32_t{0};
+    r.entry = r.failed ? nullptr : line_at(r.index);
+    return later(r, t, r.index * 2 + 1);
+  }
+  std::byte* line_at(std::uint32_t line) {
+    if (const std::uint32_t at = place_of(line); at < key_indices * lines_per_key) {
+      key_object& o = objects_[at / lines_per_key];
+      if (o.mrc.kind == HCA_MRC_ADDRESS_SPACE && at % lines_per_key < o.lines.size()) return o.lines[at % lines_per_key].data();
+    }
+    const auto after = first_lines_.upper_bound(line);
+    if (after != first_lines_.begin()) {
+      const auto [first, number] = *std::prev(after);
+      key_object& o = objects_[number];
+      const bool tree = o.mrc.kind == HCA_MRC_ADDRESS_SPACE;
+      if (tree && line == first && !o.lines.empty()) return o.lines.back().data();
+      if (!tree && line - first < o.lines.size()) return o.lines[line - first].data();
+    }
+    return (made_[next_made_++ % std::size(made_)] = unowned_line(line)).data();
+  }
+  // Does as a cache: the entry given back is the one that the request holds.
+  tlm::tlm_sync_enum give_back(context_request& r) {
+    lent_ -= r.entry != nullptr;
+    r.entry = nullptr;
+    return tlm::TLM_COMPLETED;
+  }
+  tlm::tlm_sync_enum later(context_request& r, ps t, std::uint32_t what) {
+    lent_ += r.entry != nullptr;
+    const std::uint32_t h = what * 0x9e3779b1U >> 16;
+    const unsigned cycles = random_ && h % 4 == 0 ? 20 + h % 150 : 2;
+    job& j = jobs_.get();
+    j = {this, &r};
+    queue_.at(t + clock_.cycles(cycles), {[](void* context) {
+                                            job& done = *static_cast<job*>(context);
+                                            context_request& answered = *done.request;
+                                            done.self->jobs_.put(done);
+                                            target_socket<context_request>::respond(answered, now());
+                                          },
+                                          &j});
+    return tlm::TLM_ACCEPTED;
+  }
+
+  const clock_domain clock_;
+  const bool random_;
+  std::int64_t lent_ = 0;
+  std::map<std::uint32_t, recorded> mrcs_, lines_;
+  std::vector<key_object> objects_;
+  std::map<std::uint32_t, std::uint32_t> first_lines_;  // object
+  std::array<line_bytes, 256> made_;
+  std::size_t next_made_ = 0;
+  pool<job> jobs_;
+};
+
+class key_issuer final : public issuer {
+ public:
+  initiator_socket<key_request> local{"local"};
+  initiator_socket<key_request> remote{"remote"};
+  initiator_socket<key_request> control{"control"};
+  initiator_socket<key_request> windows{"windows"};
+
+  key_issuer(const sc_core::sc_module_name& name, const item_stream& stream, const options& o, const clock_domain& clock,
+             comparison& c, side s, key_memory& memory)
+      : issuer(name, stream,
+               o.how == mode::single ? 1
+               : o.storms            ? slots + 1
+                                     : 24,
+               clock, c, s),
+        memory_(memory),
+        random_(o.how == mode::random),
+        orphans_(config_of(o).orphan_windows),
+        busy_(1 << 16),
+        held_(1 << 16),
+        let_go_(1 << 16, ps(-1)) {}
+
+  void publish(coverage& c) const {
+    for (std::size_t k = 0; k < 3; ++k) {
+      for (std::size_t v = 0; v < verdicts; ++v) {
+        if (const auto found = c.find(std::string(kinds[k]) + verdict_names[v]); found != c.end())
+          found->second += tally_[k][v];
+      }
+    }
+    c["drain_at_once"] += drains_[0];
+    c["drain_that_waited"] += drains_[1];
+    if (random_) c["drain_races_with_a_release"] += races_;
+    // Storms have more than there is room for.
+    for (const auto& [name, n] :
+         {std::pair("beyond_slots", beyond_slots_), {"beyond_drains", beyond_drains_}, {"beyond_keys", beyond_keys_}}) {
+      if (n > 0) c[name] += n;
+    }
+  }
+
+ private:
+  struct flight;
+  // A reference of an access to one of the keys that granted it.
+  struct reference {
+    flight* of = nullptr;
+    std::uint32_t key = 0;
+    ps let_go_at{0};
+    reference* next = nullptr;
+  };
+  // A request in flight, and after a grant the access that holds its references: to its key, and to a window's region.
+  struct flight : key_request {
+    key_issuer* self = nullptr;
+    std::uint64_t number = 0;
+    std::uint32_t hold = 0;
+    bool race = false;
+    ps answered_when{0};
+    std::array<reference, 2> held;
+  };
+
+  static bool changes(key_item k) { return k == key_item::change || k == key_item::set_mrc || k == key_item::set_line; }
+  [[nodiscard]] unsigned gap_of(const item& i) const override { return unpack(i).gap; }
+  // An object changes when no check looks at it.
+  [[nodiscard]] bool may_go(const item& i) const override {
+    const key_fields f = unpack(i);
+    if (changes(f.kind)) return all_busy_ == 0;
+    if (f.aimed && held_[slot(f.key)]) return races(f.key);
+    // In random streams a drain may race with a release of its key: which of the two comes first is not defined.
+    return f.kind != key_item::drain || random_ || !races(f.key);
+  }
+  [[nodiscard]] ps when(const item& i) const override {
+    const key_fields f = unpack(i);
+    ps first = never;
+    for (const reference* r = f.aimed ? held_[slot(f.key)] : nullptr; r; r = r->next) first = std::min(first, r->let_go_at);
+    return first;
+  }
+  [[nodiscard]] bool races(std::uint32_t key) const {
+    bool now_let_go = let_go_[slot(key)] == now();
+    for (const reference* r = held_[slot(key)]; r; r = r->next) now_let_go |= r->let_go_at == now();
+    return now_let_go;
+  }
+  [[nodiscard]] bool picky(const item& i) const override {
+    const key_item kind = unpack(i).kind;
+    return changes(kind) || (kind == key_item::drain && !random_);
+  }
+  bool go(std::uint64_t number, const item& i) override {
+    const key_fields f = unpack(i);
+    if (f.kind == key_item::change) {
+      memory_.change(number_of(hca_key_index(f.key)), f.va);
+      return false;
+    }
+    if (changes(f.kind)) {
+      memory_.set(i);
+      return false;
+    }
+    flight* free = nullptr;
+    if (flights_.size() >= 4096 && !free_.empty()) {  // used again only long after its reference went
+      free = free_.front();
+      free_.pop_front();
+    }
+    flight& r = free ? *free : flights_.emplace_back();
+    r.self = this;
+    r.number = number;
+    r.hold = f.hold;
+    r.op = f.kind == key_item::check ? key_op::check : f.kind == key_item::element ? key_op::element : key_op::drain;
+    r.remote = f.remote;
+    r.privileged = f.privileged;
+    r.key = f.key;
+    r.rights = f.rights;
+    r.pd = f.pd;
+    r.qpn = f.qpn;
+    r.generation = f.generation;
+    r.function = f.function;
+    r.va = f.va;
+    r.length = f.length;
+    r.race = r.op == key_op::drain && races(f.key);
+    r.epoch = r.parent_epoch = 0;
+    r.map = {};
+    r.va_offset = 0;
+    r.piece = {};
+    r.waiter = {};
+    r.on_response = [](void* context, transaction&, ps t) {
+      flight& done = *static_cast<flight*>(context);
+      done.self->came(done, t);
+    };
+    r.context = &r;
+    ++busy_[slot(r.key)];
+    ++all_busy_;
+    draining_ += r.op == key_op::drain;
+    beyond_slots_ += all_busy_ - draining_ > slots;
+    beyond_drains_ += draining_ > drains;
+    beyond_keys_ += keys_held_ > keys;
+    ps t = now();
+    initiator_socket<key_request>& out = r.op == key_op::drain ? (number & 1 ? windows : control) : r.remote ? remote : local;
+    if (out.send(r, t) == tlm::TLM_COMPLETED) came(r, t);
+    return true;
+  }
+
+  void came(flight& r, ps t) {
+    --busy_[slot(r.key)];
+    --all_busy_;
+    comparison::answer a{};
+    a[0] = static_cast<std::uint64_t>(r.result);
+    if (r.op == key_op::drain) {
+      --draining_;
+      races_ += r.race;
+      ++drains_[check_drain(r)];
+    } else {
+      ++tally_[r.op == key_op::element ? 2 : r.remote][static_cast<std::size_t>(r.result) % verdicts];
+    }
+    const bool granted = r.op != key_op::drain && r.result == verdict::granted;
+    if (granted && r.op == key_op::element) {
+      a[1] = r.piece.va;
+      a[2] = r.piece.key | std::uint64_t{r.piece.length} << 32;
+    } else if (granted) {
+      a[1] = r.map.index | std::uint64_t{r.map.levels} << 32 | std::uint64_t{r.map.page_shift} << 40 |
+             std::uint64_t{r.map.null} << 48 | std::uint64_t{r.map.indirect} << 49 | std::uint64_t{r.epoch != 0} << 50 |
+             std::uint64_t{r.map.on_demand} << 51 | std::uint64_t{r.parent_epoch != 0} << 52;
+      a[2] = r.map.table;
+      a[3] = r.map.table_va;
+      a[4] = r.va_offset;
+    } else if (r.op == key_op::check && r.epoch != 0) {
+      a[5] = 1;  // a refused access must not hold a reference
+    }
+    if (granted && r.op == key_op::check) {
+      r.answered_when = t;
+      const ps end = t + clock().cycles(r.hold);
+      hold(r, 0, r.key, end);
+      // One reference is given back a cycle.
+      if (orphans_ && r.region() != hca_key_index(r.key)) hold(r, 1, hca_key_make(r.region(), 0), end + clock().period());
+    } else {
+      free_.push_back(&r);
+    }
+    answered(r.number, a, r.race);
+  }
+  void hold(flight& of, std::size_t number, std::uint32_t key, ps until) {
+    reference*& first = held_[slot(key)];
+    keys_held_ += first == nullptr;
+    reference& r = of.held[number];
+    r = {&of, key, until, first};
+    first = &r;
+    queue_.at(until, {[](void* x) { static_cast<reference*>(x)->of->self->let_go(*static_cast<reference*>(x)); }, &r});
+  }
+  void let_go(reference& r) {
+    for (reference** at = &held_[slot(r.key)]; *at; at = &(*at)->next) {
+      if (*at == &r) {
+        *at = r.next;
+        break;
+      }
+    }
+    keys_held_ -= held_[slot(r.key)] == nullptr;
+    let_go_[slot(r.key)] = now();
+    flight& f = *r.of;
+    if (&r == &f.held[0]) {
+      (f.remote ? remote : local).release(f);
+      free_.push_back(&f);
+    }
+    poke();
+  }
+  // A drain is answered only when no reference is held that was granted before it began [S11].
+  bool check_drain(const flight& d) {
+    for (const reference* r = held_[slot(d.key)]; r; r = r->next) {
+      if (hca_key_index(r->key) == hca_key_index(d.key) && r->of->answered_when < offered(d.number)) {
+        shared().problem(std::string(is_rtl() ? "rtl" : "model") + " answers the drain of key index " +
+                             std::to_string(hca_key_index(d.key)) + " while item " + std::to_string(r->of->number) +
+                             " holds a reference",
+                         d.number);
+      }
+    }
+    return now() - offered(d.number) > clock().cycles(6);
+  }
+  static std::size_t slot(std::uint32_t key) { return hca_key_index(key) & 0xffff; }
+
+  static constexpr const char* kinds[] = {"local_", "remote_", "element_"};
+
+  // The tags of the RTL.
+  static constexpr unsigned slots = 32;
+  static constexpr unsigned drains = 8;
+  static constexpr unsigned keys = 64;
+
+  key_memory& memory_;
+  const bool random_;
+  const bool orphans_;
+  std::uint64_t races_ = 0, beyond_slots_ = 0, beyond_drains_ = 0, beyond_keys_ = 0;
+  std::uint32_t draining_ = 0, keys_held_ = 0;
+  std::uint64_t tally_[3][verdicts] = {};
+  std::uint64_t drains_[2] = {};
+  std::deque<flight> flights_;
+  std::deque<flight*> free_;
+  std::vector<std::uint32_t> busy_;
+  std::uint32_t all_busy_ = 0;
+  std::vector<reference*> held_;
+  std::vector<ps> let_go_;  // the last one, by key
+};
+
+class key_check_bench final : public bench {
+ public:
+  [[nodiscard]] const char* name() const override { return "key_check"; }
+  [[nodiscard]] item_stream generate(const options& o) const override { return generate_keys(o); }
+  [[nodiscard]] unsigned faults() const override { return rtl::make_key_check_faulty()->mutants(); }
+
+  void declare(coverage& c) const override {
+    for (const char* v : verdict_names) c[std::string("local_") + v] = c[std::string("remote_") + v] = 0;
+    for (const verdict v : {verdict::granted, verdict::bad_index, verdict::bad_bounds, verdict::table_error}) {
+      c[std::string("element_") + verdict_names[static_cast<std::size_t>(v)]] = 0;
+    }
+    c["drain_at_once"] = c["drain_that_waited"] = 0;
+  }
+
+  void elaborate(const item_stream& stream, const options& o, comparison& c) override {
+    clock_domain clock(frequency{400e6});
+    const key_check_config config = config_of(o);
+    c.describe = [&stream](std::uint64_t number, const comparison::answer& a) {
+      std::vector<comparison::field> fields{{"verdict", a[0] < verdicts ? verdict_names[a[0]] : "?"}};
+      const auto add = [&fields](const char* name, std::uint64_t v) { fields.push_back({name, std::to_string(v)}); };
+      const auto add_hex = [&fields](const char* name, std::uint64_t v) { fields.push_back({name, rtl::hexadecimal(v)}); };
+      if (unpack(stream[number]).kind == key_item::element) {
+        add_hex("piece va", a[1]);
+        add_hex("piece key", a[2] & 0xffffffff);
+        add("piece length", a[2] >> 32);
+        return fields;
+      }
+      add_hex("index", a[1] & 0xffffffff);
+      add("levels", a[1] >> 32 & 0xff);
+      add("page_shift", a[1] >> 40 & 0xff);
+      constexpr const char* flags[] = {"null", "indirect", "holds a reference", "on_demand"};
+      for (unsigned i = 0; i < 4; ++i) add(flags[i], a[1] >> (48 + i) & 1);
+      add_hex("table", a[2]);
+      add_hex("table_va", a[3]);
+      add_hex("va_offset", a[4]);
+      add("reference of a refused access", a[5]);
+      return fields;
+    };
+    rtl::shell_options shell = shell_of(o);
+    const auto index = [](const context_request& r) { return rtl::of_index(r.index); };
+    if (o.model) {
+      model_memory_ = std::make_unique<key_memory>("model_memory", o, clock);
+      model_memory_->on_access = [&c](std::uint64_t line) { c.moved(model_side, line, false); };
+      model_issuer_ = std::make_unique<key_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
+      shell.progress = &model_issuer_->progress();
+      model_ = std::make_unique<key_check>("model", config, clock);
+      checks_ = std::make_unique<stall_shim<key_request>>("checks", 2, clock, shell, "req", "rsp", "rel");
+      drains_ = std::make_unique<stall_shim<key_request>>("drains", 2, clock, shell, "drn", "drn_rsp", "");
+      mrcs_ = std::make_unique<stall_shim<context_request>>("mrcs", 1, clock, shell, "mrc_req", "mrc_rsp", "", index);
+      extents_ = std::make_unique<stall_shim<context_request>>("extents", 1, clock, shell, "ext_req", "ext_rsp", "", index);
+      model_issuer_->local.bind(checks_->in[0]);
+      model_issuer_->remote.bind(checks_->in[1]);
+      model_issuer_->control.bind(drains_->in[0]);
+      model_issuer_->windows.bind(drains_->in[1]);
+      checks_->out[0].bind(model_->local);
+      checks_->out[1].bind(model_->remote);
+      drains_->out[0].bind(model_->control);
+      drains_->out[1].bind(model_->windows);
+      model_->mrc.bind(mrcs_->in[0]);
+      model_->extent.bind(extents_->in[0]);
+      mrcs_->out[0].bind(model_memory_->mrc);
+      extents_->out[0].bind(model_memory_->extent);
+    }
+    if (o.rtl) {
+      rtl_memory_ = std::make_unique<key_memory>("rtl_memory", o, clock);
+      rtl_memory_->on_access = [&c](std::uint64_t line) { c.moved(rtl_side, line, false); };
+      rtl_issuer_ = std::make_unique<key_issuer>("rtl_issuer", stream, o, clock, c, rtl_side, *rtl_memory_);
+      shell.progress = &rtl_issuer_->progress();
+      rtl_ = std::make_unique<key_check_rtl>("rtl", config, clock,
+                                             design_of(o, rtl::make_key_check_design, rtl::make_key_check_faulty), shell);
+      set_fault(*rtl_, o);
+      rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
+      rtl_issuer_->local.bind(rtl_->local);
+      rtl_issuer_->remote.bind(rtl_->remote);
+      rtl_issuer_->control.bind(rtl_->control);
+      rtl_issuer_->windows.bind(rtl_->windows);
+      rtl_->mrc.bind(rtl_memory_->mrc);
+      rtl_->extent.bind(rtl_memory_->extent);
+    }
+  }
+
+  [[nodiscard]] std::array<const unit*, sides> units() const override { return {model_.get(), rtl_.get()}; }
+  void finish(const options& o, report& r) override {
+    if (rtl_issuer_) rtl_issuer_->publish(r.covered);
+    if (rtl_memory_ && r.ok() && rtl_memory_->lent() != 0) {
+      r.differences = 1;
+      r.problem = "the rtl has not given back " + std::to_string(rtl_memory_->lent()) + " contexts";
+    }
+    finish_rtl(rtl_.get(), o, r);
+  }
+
+ private:
+  std::unique_ptr<key_memory> model_memory_, rtl_memory_;
+  std::unique_ptr<key_issuer> model_issuer_, rtl_issuer_;
+  std::unique_ptr<key_check> model_;
+  std::unique_ptr<key_check_rtl> rtl_;
+  std::unique_ptr<stall_shim<key_request>> checks_, drains_;
+  std::unique_ptr<stall_shim<context_request>> mrcs_, extents_;
+};
+
+}  // namespace
+
+std::unique_ptr<bench> make_key_check_bench() {
+  return std::make_unique<key_check_bench>();
+}
+
+}  // namespace hcasim::lockstep

@@ -1,0 +1,183 @@
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <iostream>
+#include <set>
+
+#include "testbenches/coverification/lockstep/accuracy.h"
+#include "testbenches/coverification/lockstep/constraints.h"
+#include "testbenches/coverification/lockstep/lockstep.h"
+#include "testbenches/coverification/lockstep/search.h"
+#include "testbenches/program/execution/testbench.h"
+
+namespace hcasim {
+namespace {
+
+class lockstep_testbench final : public testbench {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "lockstep"; }
+  [[nodiscard]] std::string_view summary() const override {
+    return "models and RTL of the units on the same streams: answers one by one, cycles set against each other";
+  }
+  void knobs(knob_visitor& k) override {
+    k.text("unit", unit_,
+           "doorbell, key_check, context_cache, qpc_cache (context_cache with entries of 256 bytes), page_walker, or all");
+    k.count("requests", requests_, 1, 1e9,
+            "random requests for each unit; a tenth of that one at a time, in full pipelines and in floods");
+    k.ratio("stall", stall_, 0, 0.9, "of each stream, for each cycle, in the random streams");
+    k.flag("storms", storms_, "the random streams with long stalls, crowds and odd values; their latencies mean nothing");
+    k.ratio("max_error", bounds_.mean, 0, 1,
+            "random streams: mean error in latency, and error in throughput, that still pass; the others must be equal");
+    k.cycles("max_p99", bounds_.p99, 0, 1e6, "random streams: 99th percentile of the error in latency that still passes");
+    k.flag("check_x", check_x_, "a second copy of the RTL from other register values: control outputs must not depend on them");
+    k.count("fault", fault_, 0, 1000, "seeded fault of the RTL that is active; 0: none");
+    k.flag("accuracy", accuracy_,
+           "the table of docs/validation.md instead: random streams of several seeds, stalls of 0 to 0.6, storms");
+    k.count("seeds", seeds_, 1, 1000, "of that table: 1, 2, ...");
+    k.count("search_seconds", search_, 0, 1e6, "that the search for the shortest stream that fails so may take");
+    k.flag("steps", steps_, "the RTL is taken step by step where that is proven; off: evaluated as a whole");
+    k.text(
+        "constrain", constrain_,
+        "what the items of the random stream of one unit may be, 'kind = check; remote = 1; gap = 0..3', or @FILE; the other "
+        "streams are left out");
+    k.flag(
+        "coverage", coverage_,
+        "leaves UNIT.dat among the results: lines and toggles of the RTL and bins of the random stream, for hcasim coverage");
+    k.text("stream", stream_, "take the requests from this file instead");
+  }
+
+  void run(run_context& context) override {
+    std::vector<std::string> units = lockstep::bench_names();
+    if (unit_ != "all") {
+      if (std::find(units.begin(), units.end(), unit_) == units.end())
+        throw input_error(fmt::format("unit: there is no RTL of '{}'; of {}, or all", unit_, fmt::join(units, ", ")));
+      units = {unit_};
+    }
+    if (accuracy_) return measure(context, units);
+    table& rows = context.result().table("lockstep", {{"unit"},
+                                                      {"stream"},
+                                                      {"requests"},
+                                                      {"differences"},
+                                                      {"latency", "cycles"},
+                                                      {"mean error", "cycles"},
+                                                      {"p99 error", "cycles"},
+                                                      {"max error", "cycles"},
+                                                      {"model", "cycles/request"},
+                                                      {"rtl", "cycles/request"},
+                                                      {"model speed", "requests/s"},
+                                                      {"rtl speed", "requests/s"}});
+    if (!stream_.empty()) {
+      lockstep::options o;
+      std::string unit;
+      lockstep::item_stream s;
+      try {
+        s = lockstep::read_stream(stream_, unit, o);
+      } catch (const std::exception& e) {
+        throw input_error(e.what());
+      }
+      o.instrumented = o.fault != 0;
+      o.steps = steps_;
+      compare(context, rows, unit, s, o);
+      return;
+    }
+    if (!constrain_.empty() && units.size() > 1) throw input_error("constrain: of one unit; say which with --unit");
+    for (const std::string& unit : units) {
+      for (const lockstep::stream_kind& kind : lockstep::default_streams) {
+        lockstep::options o = lockstep::with_stream({}, kind, requests_, storms_);
+        o.seed = context.seed();
+        o.stall = stall_;
+        o.check_x = check_x_;
+        o.steps = steps_;
+        o.fault = fault_;
+        o.instrumented = fault_ != 0 || coverage_;
+        const bool random = o.how == lockstep::mode::random;
+        if (!random && !constrain_.empty()) continue;
+        if (coverage_ && random) o.coverage_file = (context.folder() / (unit + ".dat")).string();
+        compare(context, rows, unit, drawn(unit, o), o);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] lockstep::item_stream drawn(const std::string& unit, const lockstep::options& o) const {
+    try {
+      return lockstep::constraints(unit, constrain_).generate(o);
+    } catch (const std::invalid_argument& e) {
+      throw input_error(e.what());
+    }
+  }
+
+  void measure(run_context& context, const std::vector<std::string>& units) const {
+    table& rows = context.result().table("accuracy", {{"unit"},
+                                                      {"stall"},
+                                                      {"own time", "cycles"},
+                                                      {"mean error", "cycles"},
+                                                      {"+-", "cycles"},
+                                                      {"p99 error", "cycles"},
+                                                      {"largest error", "cycles"},
+                                                      {"cycles in all", "%"},
+                                                      {"+- of that", "%"}});
+    for (const std::string& unit : units) {
+      for (const lockstep::weather& w : lockstep::all_weathers) {
+        const lockstep::accuracy a = lockstep::measure_accuracy(unit, w, seeds_, requests_);
+        rows.row(unit, lockstep::name_of(w), a.own, a.error.mean, a.error.half, a.p99, a.largest, a.throughput.mean,
+                 a.throughput.half);
+        if (!a.problem.empty()) context.fail(unit + ", stall " + lockstep::name_of(w) + ": " + a.problem);
+      }
+    }
+  }
+
+  static double alone(const std::string& unit, const lockstep::item_stream& s, lockstep::options o, bool rtl) {
+    o.coverage_file.clear();
+    o.model = !rtl;
+    o.rtl = rtl;
+    const lockstep::report r = lockstep::run_isolated(unit, s, o);
+    return r.seconds > 0 ? static_cast<double>(r.requests) / r.seconds : 0;
+  }
+
+  void compare(run_context& context, table& rows, const std::string& unit, const lockstep::item_stream& s,
+               const lockstep::options& o) {
+    const lockstep::report r = lockstep::run_isolated(unit, s, o);
+    if (!r.way.empty() && told_.insert(unit).second) std::cerr << unit << ": " << r.way << std::endl;
+    const auto n = static_cast<double>(std::max<std::uint64_t>(r.requests, 1));
+    lockstep::item_stream sample(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(s.size(), 100'000)));
+    rows.row(unit, lockstep::stream_name(o), r.requests, r.differences, r.mean_latency, r.mean_error, r.p99_error, r.max_error,
+             r.model_cycles / n, r.rtl_cycles / n, alone(unit, sample, o, false), alone(unit, sample, o, true));
+    if (r.ok()) {
+      if (const std::string late = out_of_bounds(r, o, bounds_); !late.empty()) context.fail(unit + ": " + late);
+      return;
+    }
+    context.fail(unit + ": " + r.problem);
+    // The results come when all is over.
+    const auto seconds = static_cast<double>(search_);
+    std::cerr << unit << ": " << r.problem << "\n" << lockstep::search_text(s.size(), seconds) << std::endl;
+    const lockstep::evidence e = lockstep::keep_evidence(unit, s, r, o, context.folder().string(), seconds);
+    if (!e.cut_short.empty()) std::cerr << e.cut_short << std::endl;
+    if (e.stream_file.empty()) return context.fail(unit + ": replayed, it ended otherwise: " + e.again.problem);
+    // Named without the folder, which has another name while the run lasts.
+    const auto name = [](const std::string& file) { return std::filesystem::path(file).filename().string(); };
+    context.fail(unit + ": " + std::to_string(e.items) + " items are enough (" + name(e.stream_file) +
+                 (e.vcd_file.empty() ? "" : ", " + name(e.vcd_file)) + " among the results): " + e.again.problem);
+  }
+
+  std::string unit_ = "all";
+  std::uint64_t requests_ = 100'000;
+  double stall_ = 0.1;
+  bool storms_ = false;
+  bool check_x_ = false;
+  lockstep::bounds bounds_;
+  std::uint32_t fault_ = 0;
+  bool accuracy_ = false;
+  std::uint64_t seeds_ = 5;
+  std::string constrain_;
+  bool coverage_ = false;
+  std::string stream_;
+  std::uint64_t search_ = static_cast<std::uint64_t>(lockstep::search_seconds);
+  bool steps_ = true;
+  std::set<std::string> told_;  // units whose way of RTL was told
+};
+
+const testbench_registration<lockstep_testbench> registers_lockstep_testbench;
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,127 @@
+#include "testbenches/program/command_line/cli.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "testbenches/program/command_line/command.h"
+#include "testbenches/program/description/errors.h"
+#include "testbenches/program/description/names.h"
+#include "testbenches/program/description/system_errors.h"
+#include "testbenches/program/places/places.h"
+#include "testbenches/program/processes/signals.h"
+#include "testbenches/program/results/report.h"
+
+namespace hcasim {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* o : app.get_options()) {
+    for (const std::string& n : o->get_lnames()) names.push_back("--" + n);
+  }
+  return names;
+}
+
+// Returns the fault that CLI11 found, with the nearest valid option.
+std::string mended(const CLI::App& app, const CLI::ParseError& e) {
+  std::string help = "see 'hcasim --help'";
+  for (const CLI::App* c : app.get_subcommands()) {
+    help = fmt::format("see 'hcasim {} --help'", c->get_name());
+    std::string unexpected;
+    for (const std::string& extra : c->remaining()) {
+      const std::string option = extra.substr(0, extra.find('='));
+      if (option.starts_with("--"))
+        return fmt::format("unknown option '{}'; {}", option, suggestion(option, option_names(*c), "options"));
+      unexpected = extra;
+    }
+    if (!unexpected.empty()) return fmt::format("unexpected argument '{}'; {}", unexpected, help);
+  }
+  return fmt::format("{}; {}", e.what(), help);
+}
+
+// Prints the error, with --json also as JSON. Relative paths fail without a working folder, so its absence is added.
+int refuse(std::string message, bool json, int status = run_bad_input) {
+  std::error_code ec;
+  if (std::filesystem::current_path(ec).empty()) message += "; the working folder has been removed: change to one that exists";
+  std::cerr << "hcasim: " << message << "\n";
+  if (json) std::cout << dump({{"error", message}, {"status", status}});
+  return status;
+}
+
+// Throws input_error when the stack may overflow, which would end the program without a message.
+void check_stack() {
+  constexpr rlim_t least = 128 << 10;
+  rlimit stack{};
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least) return;
+  throw input_error(fmt::format("the stack is limited to {} KiB; raise the limit to {} KiB or more (ulimit -s)",
+                                stack.rlim_cur >> 10, least >> 10));
+}
+
+int run_words(int argc, char** argv, platform_factory machine) {
+  const bool wants_json = std::any_of(argv, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
+  CLI::App app("Cycle-approximate simulator of an InfiniBand host channel adapter", "hcasim");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("hcasim ") + places::version);
+  const command_list commands = all_commands();
+  for (const auto& c : commands) {
+    c->declare(*app.add_subcommand(c->name(), c->summary()));
+    argc = c->take_words(argc, argv);
+  }
+
+  if (argc > 1 && argv[1][0] != '-') {
+    std::vector<std::string> names;
+    for (const auto& c : commands) names.push_back(c->name());
+    if (std::find(names.begin(), names.end(), argv[1]) == names.end()) {
+      return refuse(fmt::format("there is no command '{}'; {}", argv[1], suggestion(argv[1], names, "commands")), wants_json);
+    }
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    return refuse(mended(app, e), wants_json);
+  }
+  try {
+    check_stack();
+    for (const auto& c : commands) {
+      const CLI::App* own = app.get_subcommand(c->name());
+      if (own->parsed()) return c->run({app, *own, machine});
+    }
+  } catch (const input_error& e) {
+    return refuse(e.what(), wants_json);
+  } catch (const std::system_error& e) {
+    return refuse(cause(e), wants_json);
+  } catch (const std::exception& e) {
+    if (is_out_of_memory(e)) return refuse(std::string(out_of_memory), wants_json);
+    return refuse(fmt::format("internal error: {}", e.what()), wants_json, run_failed);
+  }
+  return run_passed;
+}
+
+// Returns the status, or 2 when some of the output could not be written: it may be a command's whole result.
+int with_output_written(int status) {
+  if (std::cout.flush() && std::ferror(stdout) == 0) return status;
+  const bool again = ::write(STDOUT_FILENO, "\n", 1) == 1;
+  std::cerr << fmt::format("hcasim: not all of standard output could be written: {}\n",
+                           again ? "make room where it goes" : cause(errno, "send it to where it is read"));
+  return run_bad_input;
+}
+
+}  // namespace
+
+int command_line(int argc, char** argv, platform_factory machine) {
+  begin_program();
+  return with_output_written(run_words(argc, argv, machine));
+}
+
+}  // namespace hcasim

@@ -1,0 +1,156 @@
+#include "testbenches/program/command_line/manual.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+namespace hcasim {
+namespace {
+
+std::string roff(const std::string& s) {
+  std::string out;
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    if (s[i] == '\\') {
+      out += "\\e";
+    } else if (s[i] == '-') {
+      out += "\\-";
+    } else if ((s[i] == '.' || s[i] == '\'') && (i == 0 || s[i - 1] == '\n')) {
+      out += std::string("\\&") + s[i];
+    } else {
+      out += s[i];
+    }
+  }
+  return out;
+}
+
+std::string shell_quoted(const std::string& s) {
+  std::string out = "'";
+  for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// Options that --help shows; the testbenches' own parameters are not among them.
+std::vector<const CLI::Option*> shown_options(const CLI::App& app) {
+  std::vector<const CLI::Option*> list;
+  for (const CLI::Option* o : app.get_options()) {
+    if (!o->get_group().empty()) list.push_back(o);
+  }
+  return list;
+}
+
+std::vector<std::string> long_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* o : shown_options(app)) {
+    for (const std::string& n : o->get_lnames()) names.push_back("--" + n);
+  }
+  return names;
+}
+
+std::string option_text(const CLI::Option& o) {
+  std::string names;
+  const auto add = [&](const std::string& n) { names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", roff(n)); };
+  for (const std::string& n : o.get_snames()) add("-" + n);
+  for (const std::string& n : o.get_lnames()) add("--" + n);
+  if (names.empty()) add(o.get_type_name());
+  const bool value = !o.get_type_name().empty() && (!o.get_snames().empty() || !o.get_lnames().empty());
+  return fmt::format(".TP\n{}{}\n{}\n", names, value ? fmt::format(" \\fI{}\\fR", roff(o.get_type_name())) : "",
+                     roff(o.get_description()));
+}
+
+struct exit_status {
+  const char* status;
+  const char* meaning;
+};
+constexpr exit_status exit_statuses[] = {
+    {"0", "Done; of a run or a study: everything passed; of diff: nothing differs."},
+    {"1", "A check failed, a point of a study did not pass, or something differs."},
+    {"2", "Bad input, a full disk, a damaged file, or no Slurm. The message names the place and how to mend it."},
+    {"129 to 154", "Ended by a signal, 128 and its number: 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 152 SIGXCPU."}};
+
+}  // namespace
+
+std::string manual_page(const CLI::App& app, const std::string& version) {
+  std::string out = fmt::format(".TH HCASIM 1 \"\" \"hcasim {}\" \"User Commands\"\n.SH NAME\nhcasim \\- {}\n.SH SYNOPSIS\n",
+                                version, roff(app.get_description()));
+  for (const CLI::App* c : app.get_subcommands({}))
+    out += fmt::format(".B hcasim {}\n[\\fIOPTION\\fR...]\n.br\n", roff(c->get_name()));
+  out += ".SH COMMANDS\n";
+  for (const CLI::App* c : app.get_subcommands({})) {
+    out += fmt::format(".SS hcasim {}\n{}.\n", roff(c->get_name()), roff(c->get_description()));
+    for (const CLI::Option* o : shown_options(*c)) {
+      if (o->get_name() != "--help") out += option_text(*o);
+    }
+    if (!c->get_footer().empty()) out += fmt::format(".PP\n{}\n", roff(c->get_footer()));
+  }
+  out += ".SH EXIT STATUS\n";
+  for (const exit_status& e : exit_statuses) out += fmt::format(".TP\n{}\n{}\n", e.status, roff(e.meaning));
+  out +=
+      ".SH ENVIRONMENT\n.TP\n.B HCASIM_PRESETS\nFolders with presets and systems that are searched "
+      "first, separated by colons.\n";
+  return out;
+}
+
+nlohmann::ordered_json manual_json(const CLI::App& app, const std::string& version) {
+  using nlohmann::ordered_json;
+  ordered_json commands = ordered_json::array();
+  for (const CLI::App* c : app.get_subcommands({})) {
+    ordered_json options = ordered_json::array();
+    for (const CLI::Option* o : shown_options(*c)) {
+      ordered_json names = ordered_json::array();
+      for (const std::string& n : o->get_snames()) names.push_back("-" + n);
+      for (const std::string& n : o->get_lnames()) names.push_back("--" + n);
+      options.push_back(
+          {{"names", names}, {"value", o->get_type_name()}, {"required", o->get_required()}, {"help", o->get_description()}});
+    }
+    commands.push_back({{"name", c->get_name()}, {"help", c->get_description()}, {"options", options}});
+  }
+  ordered_json status = ordered_json::object();
+  for (const exit_status& e : exit_statuses) status[e.status] = e.meaning;
+  return {{"hcasim", version}, {"help", app.get_description()}, {"commands", commands}, {"exit_status", status}};
+}
+
+std::string completion_script(const CLI::App& app, const std::string& shell) {
+  std::string commands;
+  for (const CLI::App* c : app.get_subcommands({})) commands += (commands.empty() ? "" : " ") + c->get_name();
+  std::string out;
+  if (shell == "fish") {
+    for (const CLI::App* c : app.get_subcommands({})) {
+      out += fmt::format("complete -c hcasim -n __fish_use_subcommand -f -a {} -d {}\n", c->get_name(),
+                         shell_quoted(c->get_description()));
+      for (const CLI::Option* o : shown_options(*c)) {
+        for (const std::string& n : o->get_lnames()) {
+          out += fmt::format("complete -c hcasim -n '__fish_seen_subcommand_from {}' -l {} -d {}\n", c->get_name(), n,
+                             shell_quoted(o->get_description()));
+        }
+      }
+    }
+    return out + "complete -c hcasim -n '__fish_seen_subcommand_from run list' -a '(hcasim list | string split -f1 \" \")'\n";
+  }
+  std::string cases;
+  for (const CLI::App* c : app.get_subcommands({})) {
+    cases += fmt::format("    {}) words=\"{}\" ;;\n", c->get_name(), fmt::join(long_names(*c), " "));
+  }
+  out = R"sh(_hcasim() {
+  local current=${COMP_WORDS[COMP_CWORD]} words=
+  if ((COMP_CWORD == 1)); then
+    COMPREPLY=($(compgen -W "@commands --help --version" -- "$current"))
+    return
+  fi
+  case ${COMP_WORDS[1]} in
+@cases  esac
+  case ${COMP_WORDS[1]} in
+    run | list) if ((COMP_CWORD == 2)); then words="$words $(hcasim list 2>/dev/null | cut -d' ' -f1)"; fi ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _hcasim hcasim
+)sh";
+  const auto fill = [&](std::string_view mark, const std::string& text) { out.replace(out.find(mark), mark.size(), text); };
+  fill("@commands", commands);
+  fill("@cases", cases);
+  return shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" + out : out;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "testbenches/program/command_line/command.h"
+#include "testbenches/program/command_line/exec.h"
+#include "testbenches/program/command_line/run.h"
+#include "testbenches/program/command_line/window.h"
+#include "testbenches/program/description/quantity.h"
+
+namespace hcasim {
+namespace {
+
+// Options of `hcasim run` and, so that --NAME VALUE works, the parameters of all testbenches.
+struct run_arguments {
+  run_options options;
+  std::string folder;
+  std::string seed;
+  std::string wave_limit = "1 GiB";
+  std::string waves = "vcd";
+  bool no_trace = false;
+  std::string from;
+  std::string until;
+  std::string what_if;
+  std::map<std::string, std::string> own;
+
+  void declare(CLI::App& run) {
+    run.add_option("testbench", options.what, "A testbench (see 'hcasim list') or a description file (.yaml)")
+        ->required()
+        ->type_name("TESTBENCH|FILE.yaml");
+    declare_options(run);
+  }
+
+  void declare_options(CLI::App& run) {
+    run.add_option("-o,--output", folder, "Folder for the results; the default is build/traces/TESTBENCH")->type_name("DIR");
+    run.add_option("--set", options.set,
+                   "Set a knob: --set node0.hca.mrc_cache.ways=8; node*.hca.clock=1GHz sets it for all nodes; may be repeated")
+        ->type_name("PATH=VALUE")
+        ->allow_extra_args(false);
+    run.add_option("--param", options.parameters, "Set a parameter of the testbench; --NAME VALUE does the same")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
+    run.add_option("--seed", seed, "Seed of all random streams; the default is 1")->type_name("N");
+    run.add_option("--point", options.point, "Of a study: run this one of its points, 1, 2, ...")->type_name("N");
+    run.add_option("--trace", options.trace, "Record only signals whose name matches, '*.key_check.*'; may be repeated")
+        ->type_name("PATTERN")
+        ->allow_extra_args(false);
+    run.add_option("--waves", waves, "Format of the waveform: vcd, fst (compressed) or none")
+        ->type_name("FORMAT")
+        ->check(CLI::IsMember({"vcd", "fst", "none"}))
+        ->capture_default_str();
+    run.add_flag("--no-trace", no_trace, "Write no waveform, as --waves none");
+    run.add_option("--trace-limit", wave_limit, "Stop the waveform at this size; 0 B: no limit")
+        ->type_name("SIZE")
+        ->capture_default_str();
+    run.add_option("--packets", options.packets,
+                   "Record every packet for Wireshark: ib (InfiniBand) or roce (RoCEv2); may be repeated")
+        ->type_name("FORM")
+        ->check(CLI::IsMember({"ib", "roce"}))
+        ->allow_extra_args(false);
+    run.add_flag("--spans", options.spans, "Record each request's way through the units for ui.perfetto.dev");
+    run.add_option("--record-stream", options.record_stream,
+                   "Record what passes a unit's boundary for 'hcasim run lockstep --stream FILE': node0.hca.key_check=FILE")
+        ->type_name("UNIT=FILE");
+    run.add_option("--from", from, "Record waveforms and spans from this simulated time on")->type_name("TIME");
+    run.add_option("--until", until, "Record waveforms and spans until this simulated time")->type_name("TIME");
+    run.add_flag("--explain", options.explain, "Say where the time of an operation went and how busy each resource was");
+    run.add_option("--what-if", what_if,
+                   "Find what binds: run again with one resource after the other relieved (twice the count, size or rate, half "
+                   "the time), and print the gain of each; with a pattern, only such knobs: 'page_walker', '*' for all")
+        ->type_name("[PATTERN]")
+        ->expected(0, 1);
+    run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
+    run.add_flag("--json", options.json, "Print result.json instead of the table");
+    std::set<std::string> taken{"output", "set",   "param", "seed",    "trace",   "no-trace", "trace-limit",
+                                "force",  "json",  "help",  "point",   "packets", "spans",    "record-stream",
+                                "from",   "until", "waves", "explain", "what-if"};
+    for (const std::string& n : testbench_registry::names()) {
+      const auto bench = testbench_registry::create(n);
+      const knob_tree tree([&](knob_visitor& v) { bench->knobs(v); });
+      for (const auto& l : tree.leaves()) {
+        std::string dashed = l.path;
+        std::replace(dashed.begin(), dashed.end(), '_', '-');
+        if (!taken.insert(l.path).second || taken.contains(dashed) != (dashed == l.path)) continue;
+        taken.insert(dashed);
+        run.add_option(dashed == l.path ? "--" + dashed : "--" + dashed + ",--" + l.path, own[l.path])->group("");
+      }
+    }
+  }
+
+  run_options finish(const CLI::App& run) {
+    if (!folder.empty()) options.folder = folder;
+    if (run.count("--output") && folder.empty()) throw input_error("-o: the folder has no name; write -o DIR");
+    if (run.count("--seed")) options.seed = seed;
+    if (run.count("--what-if")) options.what_if = what_if;
+    for (const auto& [name, value] : own) {
+      if (run.count("--" + name)) options.own.emplace_back(name, value);
+    }
+    if (waves == "fst") options.waves = wave_format::fst;
+    if (waves == "none" || no_trace) options.waves.reset();
+    const wave_window recorded = read_window(from, until);
+    options.from = recorded.from;
+    options.until = recorded.until;
+    try {
+      const long double limit = parse_quantity(knob_kind::bytes, wave_limit);
+      if (limit < 0 || limit > 0x1p62L)
+        throw quantity_error(fmt::format("{} is out of range; allowed is 0 B to 4194304 TiB", wave_limit));
+      options.wave_limit = static_cast<std::uint64_t>(limit);
+    } catch (const quantity_error& e) {
+      throw input_error(fmt::format("--trace-limit: {}", e.what()));
+    }
+    return options;
+  }
+};
+
+class run_command final : public command {
+ public:
+  run_command() : command("run", "Run a testbench and write its results, statistics and waveform") {}
+
+  void declare(CLI::App& options) override {
+    arguments_.declare(options);
+    options.footer(
+        "A testbench has parameters of its own: 'hcasim list TESTBENCH'; give them as --NAME VALUE.\n"
+        "Status: 0 passed, 1 a check failed, 2 bad input (nothing is written).");
+  }
+  int run(const context& c) override { return run_testbench(arguments_.finish(c.own), c.machine); }
+
+ private:
+  run_arguments arguments_;
+};
+
+class program_command : public command {
+ public:
+  program_command(program_bench bench, std::string summary, std::string footer)
+      : command(bench.command, std::move(summary)), bench_(std::move(bench)), footer_(std::move(footer)) {}
+
+  int take_words(int argc, char** argv) override {
+    programs_ = take_programs(name(), argc, argv);
+    return programs_.argc;
+  }
+  void declare(CLI::App& options) override {
+    arguments_.declare_options(options);
+    options.footer(footer_);
+  }
+  int run(const context& c) override {
+    return run_testbench(with_programs(arguments_.finish(c.own), programs_, bench_), c.machine);
+  }
+
+ private:
+  const program_bench bench_;
+  const std::string footer_;
+  run_arguments arguments_;
+  program_words programs_;
+};
+
+std::unique_ptr<command> exec_command() {
+  return std::make_unique<program_command>(
+      program_bench{"exec", "applications", "-- ib_write_lat -- ib_write_lat node0", 2},
+      "Run programs of this machine on the simulated adapters: -- PROGRAM... [-- PROGRAM...]",
+      "The first program runs on node0, the second on node1 when the first sleeps, and so on; 'nodeN' alone among their words "
+      "is\n"
+      "that node's address. What they write is shown, and kept as program0.txt and so on. 'hcasim run applications' says "
+      "more.\n"
+      "Status: 0 passed, 1 a program ended otherwise than expected, 2 bad input.");
+}
+
+std::unique_ptr<command> gateway_command() {
+  return std::make_unique<program_command>(
+      program_bench{"gateway", "gateway", "-- ibv_rc_pingpong -g 0", 1},
+      "Run programs on simulated adapters that talk to RoCEv2 hosts outside: [--listen 127.0.0.1:PORT] -- PROGRAM...",
+      "Frames of Ethernet come and go as UDP datagrams on the loopback, as those of QEMU's -netdev dgram; simulated time "
+      "follows\n"
+      "the wall clock. node0 is 192.168.77.1 there (--address), GID index 0 of each port is its address, and programs call "
+      "hosts\n"
+      "outside by theirs. 'hcasim list gateway' shows the parameters; docs/gateway.md shows a guest with soft-RoCE.\n"
+      "Status: 0 passed, 1 a program ended otherwise than expected or no peer came, 2 bad input.");
+}
+
+}  // namespace
+
+void add_run_commands(command_list& to) {
+  to.push_back(std::make_unique<run_command>());
+  to.push_back(exec_command());
+  to.push_back(gateway_command());
+}
+
+}  // namespace hcasim

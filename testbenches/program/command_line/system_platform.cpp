@@ -1,0 +1,187 @@
+#include "testbenches/program/command_line/system_platform.h"
+
+#include <bit>
+#include <filesystem>
+
+#include "models/system/fault_catalogue.h"
+#include "models/system/system.h"
+#include "testbenches/program/description/names.h"
+#include "testbenches/program/description/quantity.h"
+#include "testbenches/program/execution/testbench.h"
+#include "testbenches/program/recording/resources.h"
+#include "testbenches/program/results/hierarchy.h"
+#include "tlm/rtl/shell.h"
+
+namespace hcasim {
+namespace {
+
+// Leaves out the knobs that the system sets itself, so that giving them is an error and not without effect: LIDs are numbered,
+// virtual lanes are the link's, the DMA engine's MRRS is PCIe's.
+class without_derived : public knob_visitor {
+ public:
+  explicit without_derived(knob_visitor& to) : to_(to) {}
+
+  void visit(knob k) override {
+    const bool derived = (within("port") && (k.name == "lid" || k.name == "virtual_lanes")) ||
+                         (within("switch") && k.name == "virtual_lanes") || (within("dma_engine") && k.name == "mrrs");
+    if (!derived) to_.visit(std::move(k));
+  }
+  void enter(std::string_view name, std::string_view help) override {
+    groups_.emplace_back(name);
+    to_.enter(name, help);
+  }
+  void leave() override {
+    groups_.pop_back();
+    to_.leave();
+  }
+
+ private:
+  [[nodiscard]] bool within(std::string_view group) const { return !groups_.empty() && groups_.back() == group; }
+
+  knob_visitor& to_;
+  std::vector<std::string> groups_;
+};
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+ps time_of(const std::string& which, const std::string& text) {
+  try {
+    const long double v = parse_quantity(knob_kind::time, text);
+    if (v < 0) throw quantity_error("a time is not negative");
+    return ps(static_cast<std::int64_t>(v));
+  } catch (const quantity_error& e) {
+    throw input_error(which + e.what());
+  }
+}
+
+// "at: 3 us, where: node0.pcie, what: poisoned_read; every: 1 ms, ..."
+std::vector<fault_order> read_faults(std::string_view text) {
+  std::vector<fault_order> orders;
+  for (const std::string& entry : split(std::string(text), ';')) {
+    if (trimmed(entry).empty()) continue;
+    const std::string which = fmt::format("faults, entry {}: ", orders.size() + 1);
+    fault_order o;
+    bool timed = false;
+    for (const std::string& pair : split(entry, ',')) {
+      const std::size_t colon = pair.find(':');
+      const std::string key(trimmed(std::string_view(pair).substr(0, colon)));
+      const std::string value(colon == std::string::npos ? std::string_view()
+                                                         : trimmed(std::string_view(pair).substr(colon + 1)));
+      if (value.empty()) throw input_error(fmt::format("{}'{}' has no value; write for example at: 3 us", which, key));
+      if (key == "at" || key == "every") {
+        (key == "at" ? o.at : o.every) = time_of(which, value);
+        timed = true;
+      } else if (key == "length") {
+        o.length = time_of(which, value);
+      } else if (key == "where") {
+        o.where = value;
+      } else if (key == "what") {
+        o.what = value;
+      } else if (key == "count") {
+        const bool number = value.find_first_not_of("0123456789") == std::string::npos && value.size() < 10;
+        if (!number || std::stoull(value) == 0)
+          throw input_error(fmt::format("{}count: {} is not a number from 1 on", which, value));
+        o.count = std::stoull(value);
+      } else {
+        throw input_error(fmt::format("{}a fault has no '{}'; it has at, every, where, what, count and length", which, key));
+      }
+    }
+    if (!timed) throw input_error(which + "it has no time; write at: TIME or every: TIME");
+    if (o.where.empty()) throw input_error(which + "it has no place; write for example where: node0.pcie");
+    if (o.what.empty()) throw input_error(which + "it has no kind; write for example what: poisoned_read");
+    orders.push_back(o);
+  }
+  return orders;
+}
+
+class system_platform : public platform {
+ public:
+  void knobs(knob_visitor& k) override {
+    if (visited_) config_.nodes.resize(nodes_, config_.nodes.front());
+    visited_ = true;
+    nodes_ = static_cast<std::uint32_t>(config_.nodes.size());
+    k.count("nodes", nodes_, 1, 64, "hosts, each with one adapter");
+    k.text("faults", faults_,
+           "what fails when: a list of {at: TIME, where: PLACE, what: KIND}, or every: TIME; see docs/faults.md");
+    without_derived own(k);
+    config_.knobs(own);
+  }
+
+  void check() override {
+    config_.faults = read_faults(faults_);
+    if (config_.fabric == topology::direct && config_.nodes.size() > 2) {
+      throw input_error(fmt::format("topology: one cable joins two nodes, but there are {}; write topology: switch or nodes: 2",
+                                    config_.nodes.size()));
+    }
+    for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+      const pcie_config& p = config_.nodes[i].pcie;
+      const std::string path = fmt::format("node{}.pcie.", i);
+      power_of_two(path + "mps", p.mps);
+      power_of_two(path + "mrrs", p.mrrs);
+      power_of_two(path + "rcb", p.rcb);
+      if (p.completion_payload) power_of_two(path + "completion_payload", p.completion_payload);
+      power_of_two(fmt::format("node{}.hca.port.mtu", i), config_.nodes[i].hca.port.mtu);
+    }
+  }
+
+  system_config* config() override { return &config_; }
+  [[nodiscard]] std::span<const fault_place> faults() const override { return fault_catalogue(); }
+  [[nodiscard]] std::size_t nodes() const override { return config_.nodes.size(); }
+  [[nodiscard]] std::vector<std::string> ways_of_rtl() const override {
+    std::vector<std::string> ways;
+    for (unit* u : all_units()) {
+      if (auto* const shell = dynamic_cast<rtl::shell*>(u))
+        ways.push_back(fmt::format("{}: {} runs {}", short_name(shell->name()), shell->design().name(), shell->way()));
+    }
+    return ways;
+  }
+
+ private:
+  static void power_of_two(const std::string& path, std::uint64_t v) {
+    if (std::has_single_bit(v)) return;
+    throw input_error(fmt::format("{}: {} is not a power of two; write {} or {}", path, size(v), size(std::bit_floor(v)),
+                                  size(std::bit_ceil(v))));
+  }
+  static std::string size(std::uint64_t v) { return format_quantity(knob_kind::bytes, static_cast<long double>(v)); }
+
+  system_config config_;
+  std::string faults_;
+  std::uint32_t nodes_ = 0;
+  bool visited_ = false;
+};
+
+// The files of memory_peers/<name>/ of every driver that peer clients have registered with; of several drivers apart, by node.
+void write_memory_peers(system& s, const std::filesystem::path& folder) {
+  std::vector<std::size_t> having;
+  for (std::size_t i = 0; i < s.nodes(); ++i) {
+    if (!s.at(i).device().peers().names().empty()) having.push_back(i);
+  }
+  for (const std::size_t i : having) {
+    s.at(i).device().peers().write(having.size() == 1 ? folder : folder / fmt::format("node{}", i));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<platform> make_system_platform() {
+  return std::make_unique<system_platform>();
+}
+
+system& run_context::build() {
+  system_config config = *config_;
+  config.seed = seed_;
+  try {
+    auto& s = make<system>("system", config);
+    watched([&s] { return s.watch().stalled(); }, [&s] { return s.watch().waiting(); });
+    at_end([this, &s] { write_memory_peers(s, folder()); });
+    return s;
+  } catch (const std::invalid_argument& e) {
+    throw input_error(fmt::format("the description does not fit together: {}; see 'hcasim params' and docs/units", e.what()));
+  }
+}
+
+}  // namespace hcasim

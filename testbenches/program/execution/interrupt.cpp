@@ -1,0 +1,146 @@
+#include "testbenches/program/execution/interrupt.h"
+
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "testbenches/program/description/errors.h"
+#include "testbenches/program/description/system_errors.h"
+#include "testbenches/program/processes/signals.h"
+
+namespace hcasim {
+namespace {
+
+std::mutex guarding;
+std::filesystem::path doomed;
+std::filesystem::path doomed_parent;  // the topmost that was made for it; empty = none was
+pid_t owner = 0;                      // of `doomed`: what this process forks leaves it alone
+int watched = -1;
+int first_signal = 0;
+
+// Renames the output first: the run goes on meanwhile and must not find its folder.
+void remove_doomed() {
+  if (doomed.empty() || owner != ::getpid()) return;
+  std::error_code ec;
+  const std::filesystem::path moved = doomed.parent_path() / fmt::format(".hcasim.{}.gone", ::getpid());
+  std::filesystem::rename(doomed, moved, ec);
+  std::filesystem::remove_all(ec ? doomed : moved, ec);
+  if (doomed_parent.empty()) return;
+  for (auto p = doomed.parent_path(); std::filesystem::remove(p, ec) && p != doomed_parent;) p = p.parent_path();
+}
+
+void wait_for_signal(sigset_t set) {
+  int signal = 0;
+  for (;;) {
+    while (sigwait(&set, &signal) != 0) {
+    }
+    const std::lock_guard lock(guarding);
+    if (watched < 0 || first_signal != 0) break;
+    first_signal = signal;
+    ::eventfd_write(watched, 1);
+  }
+  const std::lock_guard lock(guarding);
+  remove_doomed();
+  ::dprintf(STDERR_FILENO, "hcasim: ended by %s%s\n", signal_name(signal),
+            doomed.empty() ? "" : "; nothing is left of the run");
+  ::_exit(128 + signal);
+}
+
+// Lowers the soft limit of processor time: it signals, and the hard limit kills.
+void hear_time_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY || limit.rlim_max < 2) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max - 1);
+  ::setrlimit(RLIMIT_CPU, &limit);
+}
+
+// Starts the one thread that waits for signals as long as the program lives.
+void begin_waiting() {
+  static bool begun = false;
+  if (begun) return;
+  const sigset_t set = ending_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  try {
+    std::thread(wait_for_signal, set).detach();
+  } catch (const std::system_error& e) {
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    throw input_error(fmt::format("no thread can be made: {}", cause(e.code().value(), "")));
+  }
+  begun = true;
+  hear_time_limit();
+}
+
+// Prints the cause and ends the program, with status 2 for a limit of the machine.
+[[noreturn]] void end_after_exception() {
+  std::string why = "internal error";
+  bool used_up = false;
+  try {
+    if (const std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+  } catch (const std::system_error& e) {
+    used_up = true;
+    why = cause(e);
+  } catch (const std::exception& e) {
+    used_up = is_out_of_memory(e);
+    why = used_up ? std::string(out_of_memory) : fmt::format("internal error: {}", e.what());
+  } catch (...) {
+  }
+  remove_doomed();
+  if (std::current_exception()) ::dprintf(STDERR_FILENO, "hcasim: %s\n", why.c_str());
+  if (used_up) ::_exit(run_bad_input);
+  std::abort();
+}
+
+// Handles exceptions that leave a thread or a constructor of something static.
+[[maybe_unused]] const std::terminate_handler before_this_one = std::set_terminate(end_after_exception);
+
+}  // namespace
+
+interrupt_guard::interrupt_guard(const std::filesystem::path& unfinished, const std::filesystem::path& made,
+                                 const std::function<void()>& make) {
+  begin_waiting();
+  const std::lock_guard lock(guarding);
+  make();
+  doomed = unfinished;
+  doomed_parent = made;
+  owner = ::getpid();
+}
+
+interrupt_guard::~interrupt_guard() {
+  const std::lock_guard lock(guarding);
+  doomed.clear();
+}
+
+interrupt_watch::interrupt_watch() : fd_(::eventfd(0, EFD_CLOEXEC)) {
+  if (fd_ < 0) throw input_error(fmt::format("no event file can be made: {}", cause(errno, "")));
+  try {
+    begin_waiting();
+  } catch (...) {
+    ::close(fd_);
+    throw;
+  }
+  const std::lock_guard lock(guarding);
+  watched = fd_;
+}
+
+interrupt_watch::~interrupt_watch() {
+  const std::lock_guard lock(guarding);
+  watched = -1;
+  ::close(fd_);
+}
+
+int interrupt_watch::exit_status() {
+  const std::lock_guard lock(guarding);
+  return 128 + first_signal;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,101 @@
+#include "testbenches/program/execution/testbench.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <stdexcept>
+
+#include "testbenches/program/recording/statistics_series.h"
+#include "tlm/base/sudden_end.h"
+
+namespace hcasim {
+namespace {
+
+std::map<std::string, testbench_registry::factory, std::less<>>& table_of_testbenches() {
+  static std::map<std::string, testbench_registry::factory, std::less<>> table;
+  return table;
+}
+
+class stopwatch {
+ public:
+  explicit stopwatch(double& total) : total_(total) {}
+  ~stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  stopwatch(const stopwatch&) = delete;
+  stopwatch& operator=(const stopwatch&) = delete;
+
+ private:
+  double& total_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+void testbench_registry::add(factory make) {
+  const std::string name(make()->name());
+  if (!table_of_testbenches().emplace(name, make).second) {
+    std::fprintf(stderr, "hcasim: two testbenches are named '%s'\n", name.c_str());
+    std::abort();
+  }
+}
+
+std::vector<std::string> testbench_registry::names() {
+  std::vector<std::string> out;
+  for (const auto& [name, make] : table_of_testbenches()) out.push_back(name);
+  return out;
+}
+
+std::unique_ptr<testbench> testbench_registry::create(std::string_view name) {
+  const auto it = table_of_testbenches().find(name);
+  return it == table_of_testbenches().end() ? nullptr : it->second();
+}
+
+void run_context::resource(std::string unit, std::string name, double utilisation, std::string help) {
+  result_.resource({std::move(unit), std::move(name), utilisation, std::move(help)});
+}
+
+void run_context::finish() {
+  for (const auto& f : at_end_) f();
+}
+
+void run_context::watched(std::function<std::string()> stalled, std::function<std::string()> waiting) {
+  stalled_ = std::move(stalled);
+  waiting_ = std::move(waiting);
+}
+
+std::string run_context::starved() const {
+  const bool ended = sc_core::sc_get_status() == sc_core::SC_PAUSED && !sc_core::sc_pending_activity();
+  return ended && waiting_ ? waiting_() : std::string();
+}
+
+void run_context::refuse_to_stand() const {
+  if (std::string why = stalled_ ? stalled_() : std::string(); !why.empty()) throw std::runtime_error(why);
+}
+
+void run_context::start() {
+  plan_sudden_ends();
+  {
+    const stopwatch watch(simulating_seconds_);
+    if (series_) {
+      series_->run(measurement_, never);
+    } else {
+      run_simulation();
+    }
+  }
+  refuse_to_stand();
+}
+
+void run_context::start(ps t) {
+  plan_sudden_ends();
+  {
+    const stopwatch watch(simulating_seconds_);
+    if (series_) {
+      series_->run(measurement_, now() + t);
+    } else {
+      sc_core::sc_start(to_sc(t));
+    }
+  }
+  refuse_to_stand();
+}
+
+}  // namespace hcasim

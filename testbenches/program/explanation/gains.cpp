@@ -1,0 +1,177 @@
+#include "testbenches/program/explanation/gains.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "testbenches/program/description/names.h"
+#include "testbenches/program/results/report.h"
+
+namespace hcasim {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t rows_shown = 16;
+
+double gain_of(const headline& base, const headline& value) {
+  if (!(base.value > 0) || !(value.value > 0)) return 0;
+  return (base.direction == aim::high ? value.value / base.value : base.value / value.value) - 1;
+}
+
+std::string gain_percent(double gain) {
+  return fmt::format("{:+.1f} %", gain * 100);
+}
+
+// A unit is worth a line when no knob of it does by itself nine tenths of what all do together.
+bool explained_by_a_knob(const trial& unit, const std::vector<trial>& knobs) {
+  return std::any_of(knobs.begin(), knobs.end(), [&](const trial& t) {
+    return t.what.unit == unit.what.unit && std::fabs(t.gain) >= std::fabs(unit.gain) * 0.9;
+  });
+}
+
+std::string change_of(const relief& r) {
+  if (r.whole) return "every knob";
+  if (!r.from.empty()) return fmt::format("{} -> {}", r.from, r.to);
+  return r.halves ? "each halved" : "each doubled";
+}
+
+std::string use_text(const resource_use& u) {
+  if (u.name.empty()) return "";
+  return fmt::format("{} {}, {:.0f} %", u.unit.substr(0, u.unit.find('.')), u.name, u.utilisation * 100);
+}
+
+}  // namespace
+
+double gain_of(const std::vector<headline>& base, const std::vector<headline>& values) {
+  double most = 0;
+  for (std::size_t i = 0; i < std::min(base.size(), values.size()); ++i) {
+    const double g = gain_of(base[i], values[i]);
+    if (std::fabs(g) > std::fabs(most)) most = g;
+  }
+  return most;
+}
+
+void sort_by_gain(std::vector<trial>& trials) {
+  const auto steps = [](const trial& t) { return std::lround(t.gain * 1000); };
+  std::stable_sort(trials.begin(), trials.end(), [&](const trial& a, const trial& b) {
+    if (a.values.empty() != b.values.empty()) return b.values.empty();
+    return steps(a) != steps(b) ? steps(a) > steps(b) : a.busiest.utilisation > b.busiest.utilisation;
+  });
+}
+
+resource_use busiest_of(const std::string& unit, const std::vector<resource_use>& resources) {
+  for (const resource_use& r : resources) {  // busiest first
+    const std::string general = for_all_nodes(r.unit);
+    const bool its = general == unit || r.unit == unit || (general.find('.') == std::string::npos && general.starts_with(unit));
+    if (its && r.utilisation >= 0.0005) return r;
+  }
+  return {};
+}
+
+const trial* binding(const gains& g) {
+  for (const auto* list : {&g.knobs, &g.units}) {
+    if (!list->empty() && list->front().gain >= helps) return &list->front();
+  }
+  return nullptr;
+}
+
+std::string binding_text(const gains& g) {
+  const trial* most = binding(g);
+  if (!g.why_not.empty()) return fmt::format("not known: {}", g.why_not);
+  if (!most) {
+    const std::string nothing = "nothing that was tried: no relief gains 1 %";
+    return g.units.empty() ? nothing : nothing + "; more requests at once may help: --what-if 'parameters.*'";
+  }
+  std::size_t which = 0;
+  for (std::size_t i = 1; i < g.base.size(); ++i) {
+    if (gain_of(g.base[i], most->values[i]) > gain_of(g.base[which], most->values[which])) which = i;
+  }
+  const headline& h = g.base[which];
+  return fmt::format("{}, {}: {} {} -> {} {}, {}", most->what.name, change_of(most->what), h.name, number_text(h.value),
+                     number_text(most->values[which].value), h.unit, gain_percent(most->gain));
+}
+
+std::string gains_text(const gains& g) {
+  if (!g.why_not.empty()) return "";
+  std::vector<std::vector<std::string>> rows(1);
+  rows[0] = {"relieved", "", "gain"};
+  std::vector<bool> right{false, false, true};
+  for (const headline& h : g.base) {
+    rows[0].push_back(fmt::format("{} [{}]", h.name, h.unit));
+    right.push_back(true);
+  }
+  rows[0].emplace_back("how busy it was");
+  right.push_back(false);
+  const auto add = [&](std::string name, std::string what, std::string gain, const std::vector<headline>& values,
+                       const std::string& use) {
+    std::vector<std::string> row{std::move(name), std::move(what), std::move(gain)};
+    for (const headline& h : values) row.push_back(number_text(h.value));
+    row.push_back(use);
+    rows.push_back(std::move(row));
+  };
+  add("(as described)", "", "", g.base, "");
+  std::size_t without = 0;
+  for (const trial& t : g.knobs) {
+    if (t.values.empty()) continue;
+    if (std::fabs(t.gain) < helps || rows.size() > rows_shown + 1) {
+      ++without;
+    } else {
+      add(t.what.name, change_of(t.what), gain_percent(t.gain), t.values, use_text(t.busiest));
+    }
+  }
+  for (const trial& t : g.units) {
+    if (t.values.empty() || explained_by_a_knob(t, g.knobs)) continue;
+    if (std::fabs(t.gain) < helps) {
+      ++without;
+    } else {
+      add(t.what.name, change_of(t.what), gain_percent(t.gain), t.values, use_text(t.busiest));
+    }
+  }
+  std::string out = fmt::format("what relieving each resource would gain\n{}", aligned(rows, right));
+  if (without != 0) out += fmt::format("  without effect, or less than 1 %: {}\n", without);
+  for (const auto* list : {&g.knobs, &g.units}) {
+    for (const trial& t : *list) {
+      if (t.values.empty()) out += fmt::format("  {} could not be tried: {}\n", t.what.name, t.why_not);
+    }
+  }
+  return out + "\n";
+}
+
+ordered_json gains_json(const gains& g) {
+  const auto values = [](const std::vector<headline>& list) {
+    ordered_json out = ordered_json::object();
+    for (const headline& h : list) out[h.name] = h.value;
+    return out;
+  };
+  ordered_json headlines = ordered_json::array();
+  for (const headline& h : g.base) {
+    headlines.push_back(
+        {{"name", h.name}, {"value", h.value}, {"unit", h.unit}, {"better", h.direction == aim::high ? "high" : "low"}});
+  }
+  const auto trials = [&](const std::vector<trial>& of) {
+    ordered_json list = ordered_json::array();
+    for (const trial& t : of) {
+      ordered_json entry{{"relieved", t.what.name}, {"change", change_of(t.what)}};
+      if (t.values.empty()) {
+        entry["refused"] = t.why_not;
+      } else {
+        entry["gain"] = std::round(t.gain * 1e6) / 1e6;
+        entry["values"] = values(t.values);
+      }
+      if (!t.busiest.name.empty()) entry["busiest"] = use_text(t.busiest);
+      list.push_back(std::move(entry));
+    }
+    return list;
+  };
+  const trial* most = binding(g);
+  ordered_json out{{"headlines", std::move(headlines)},
+                   {"binding", most ? ordered_json(most->what.name) : ordered_json()},
+                   {"gains", trials(g.knobs)},
+                   {"units", trials(g.units)}};
+  if (!g.why_not.empty()) out["error"] = g.why_not;
+  return out;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,57 @@
+#include "testbenches/program/explanation/gains.h"
+
+#include <gtest/gtest.h>
+
+namespace hcasim {
+namespace {
+
+std::vector<headline> judged(double rate, double latency) {
+  return {{"rate", rate, "M/s", aim::high}, {"latency", latency, "ns", aim::low}};
+}
+
+trial tried(const char* name, double rate, double latency, double busy) {
+  trial t;
+  t.what = {name, "unit", false, true, "2 ns", "1 ns", {}};
+  t.values = judged(rate, latency);
+  t.gain = gain_of(judged(10, 100), t.values);
+  t.busiest = {"node0.unit", "port_busy", busy, ""};
+  return t;
+}
+
+TEST(gains, a_rate_is_to_rise_and_a_time_to_fall) {
+  EXPECT_DOUBLE_EQ(gain_of(judged(10, 100), judged(20, 100)), 1);
+  EXPECT_DOUBLE_EQ(gain_of(judged(10, 100), judged(10, 50)), 1);
+  EXPECT_DOUBLE_EQ(gain_of(judged(10, 100), judged(11, 25)), 3) << "of the one that gained most";
+  EXPECT_DOUBLE_EQ(gain_of(judged(10, 100), judged(5, 100)), -0.5);
+  EXPECT_DOUBLE_EQ(gain_of(judged(0, 0), judged(5, 100)), 0) << "of nothing there is no multiple";
+}
+
+TEST(gains, the_largest_stands_first_and_of_equal_ones_the_busier) {
+  gains g{judged(10, 100), {tried("a", 10, 100, 0.9), tried("b", 15, 100, 0.1), tried("c", 15.001, 100, 0.2)}, {}, ""};
+  g.knobs.push_back(tried("d", 0, 0, 1));
+  g.knobs.back().values.clear();
+  sort_by_gain(g.knobs);
+  EXPECT_EQ(g.knobs[0].what.name, "c");
+  EXPECT_EQ(g.knobs[1].what.name, "b");
+  EXPECT_EQ(g.knobs[2].what.name, "a");
+  EXPECT_EQ(binding_text(g), "c, 2 ns -> 1 ns: rate 10 -> 15.001 M/s, +50.0 %");
+}
+
+TEST(gains, what_does_not_help_does_not_bind) {
+  gains g{judged(10, 100), {tried("a", 10.05, 100, 1)}, {tried("whole", 12, 100, 1)}, ""};
+  g.units[0].what.whole = true;
+  EXPECT_EQ(binding(g)->what.name, "whole") << "only together do its knobs help";
+  g.units.clear();
+  EXPECT_EQ(binding(g), nullptr);
+  EXPECT_TRUE(gains_json(g)["binding"].is_null());
+  EXPECT_NE(gains_text(g).find("without effect, or less than 1 %: 1\n"), std::string::npos);
+  EXPECT_EQ(binding_text(g), "nothing that was tried: no relief gains 1 %");
+  g.units.push_back(tried("whole", 10, 100, 1));
+  EXPECT_EQ(binding_text(g),
+            "nothing that was tried: no relief gains 1 %; more requests at once may help: --what-if 'parameters.*'");
+  g.why_not = "it was stopped";
+  EXPECT_EQ(binding_text(g), "not known: it was stopped");
+}
+
+}  // namespace
+}  // namespace hcasim

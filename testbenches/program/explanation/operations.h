@@ -1,0 +1,145 @@
+// The parts of the time of operations, whatever the testbench: follows every send operation from its doorbell to its completion
+// in host memory, listening on the sockets between the units, and gives the mean of each kind as a waterfall.
+//
+// An operation's time is cut where it passes from one unit to the next (send queue, requester, port, wire, responder, and
+// back); within these, where it waits for a look-up or for PCIe. The parts of one operation add up to its time; so do their
+// means. A request on the way belongs to the operation whose number it carries (tlm/operation.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "testbenches/program/results/result.h"
+#include "tlm/base/kernel.h"
+#include "tlm/context.h"
+#include "tlm/dma.h"
+#include "tlm/packet.h"
+#include "tlm/protection.h"
+#include "tlm/translate.h"
+#include "tlm/work.h"
+
+namespace hcasim {
+
+class operation_follower : public sc_core::sc_module {
+ public:
+  operation_follower();
+  ~operation_follower() override;
+
+  // One for each kind of operation that completed well, those seen most often first.
+  [[nodiscard]] std::vector<waterfall> waterfalls() const;
+
+ private:
+  template <class P>
+  class tap;
+  // Places where an operation can be.
+  enum part : std::uint8_t {
+    send_queue,
+    queue_context,
+    queue_context_miss,
+    wqe_table_hit,
+    wqe_table,
+    wqe,
+    requester,
+    no_page,
+    context,
+    context_miss,
+    key,
+    key_miss,
+    walk,
+    walk_miss,
+    payload,
+    port,
+    wire,
+    lost,
+    not_ready,
+    responder,
+    far_context,
+    far_context_miss,
+    far_key,
+    far_key_miss,
+    far_walk,
+    far_walk_miss,
+    far_payload,
+    far_port,
+    wire_back,
+    requester_answer,
+    completion,
+    cqe,
+    parts
+  };
+  struct part_name {
+    const char* unit;
+    const char* kind;
+  };
+  static const std::array<part_name, parts> names;
+  struct mark {
+    ps at;
+    part where;
+  };
+  struct wait {
+    ps begin;
+    ps end;
+    part what;
+  };
+  struct operation {
+    std::uint8_t opcode = 0;
+    std::uint8_t transport = 0;
+    bool fetches = false;
+    bool fails = false;
+    bool started = false;  // a packet of it has left
+    bool sent = false;     // and its last one
+    bool answered = false;
+    bool reported = false;
+    bool resting = false;        // until the receiver may be ready, or the page is there
+    std::uint32_t last_psn = 0;  // of its requests, as sent last
+    std::uint64_t bytes = 0;
+    std::vector<mark> marks;
+    std::vector<wait> waits;
+  };
+  using operations = std::map<std::uint64_t, operation>;  // by number
+  // The doorbells and fetches of its send queue, for operations to come.
+  struct queue {
+    struct ring {
+      std::uint64_t last;  // number of the last block that it told of
+      ps at;
+    };
+    std::deque<ring> rings;
+    std::deque<wait> fetches;
+  };
+  struct totals {
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+    std::array<ps, parts> time{};
+  };
+  void end_of_elaboration() override;
+  template <class P>
+  void listen();
+
+  void ring(const doorbell_ring& r, ps t);
+  void begin_work(const work_request& w, ps t);
+  void end_work(const work_request& w, ps t);
+  void asked(std::uint64_t number, part what, ps begin, ps end);
+  void passes(std::string_view unit, std::string_view socket, const packet& p, ps t);
+  void leaves(operation& o, const packet& p, ps t);
+  void comes_back(std::string_view unit, std::string_view socket, const packet& p, ps t);
+  static void refused(operation& o, bool behind, std::string_view unit, std::string_view socket, ps t);
+  void reported(const report& r, ps t);
+  void written(const dma_request& d, ps begin, ps t);
+  void finish(operations::iterator o, ps t);
+  operation* find(std::uint64_t number);
+  static constexpr std::size_t sides = 4;
+  static std::size_t side_of(part p);
+
+  operations live_;
+  std::map<std::uint32_t, queue> queues_;  // by operation_queue()
+  std::vector<std::shared_ptr<void>> taps_;
+  std::map<std::string, totals> kinds_;
+};
+
+}  // namespace hcasim

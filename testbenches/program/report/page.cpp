@@ -1,0 +1,156 @@
+#include "testbenches/program/report/page.h"
+
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "testbenches/program/description/system_errors.h"
+#include "testbenches/program/places/places.h"
+#include "testbenches/program/report/chart_data.h"
+#include "testbenches/program/report/svg.h"
+#include "testbenches/program/report/what_if_table.h"
+#include "testbenches/program/results/report.h"
+
+namespace hcasim {
+namespace {
+
+using nlohmann::ordered_json;
+
+// JSON that may stand inside <script>.
+std::string in_script(const ordered_json& j) {
+  std::string text = compact(j);
+  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 6) text.replace(at, 1, "\\u003c");
+  return text;
+}
+
+ordered_json axes_json(result_file& results) {
+  ordered_json axes = ordered_json::array();
+  results.query("SELECT name, title, unit, label FROM axes ORDER BY position, value_index", [&](const auto& row) {
+    if (axes.empty() || axes.back()["name"] != row[0]) {
+      axes.push_back({{"name", row[0]}, {"title", row[1]}, {"unit", row[2]}, {"labels", ordered_json::array()}});
+    }
+    axes.back()["labels"].push_back(row[3]);
+  });
+  return axes;
+}
+
+ordered_json metrics_of(result_file& results) {
+  ordered_json metrics = ordered_json::array();
+  results.query("SELECT name, title, unit FROM metrics ORDER BY position", [&](const auto& row) {
+    metrics.push_back({{"name", row[0]}, {"title", row[1]}, {"unit", row[2]}});
+  });
+  return metrics;
+}
+
+// Names that rows refer to by number.
+class name_list {
+ public:
+  std::size_t number(const std::string& name) { return numbers_.emplace(name, numbers_.size()).first->second; }
+  [[nodiscard]] ordered_json json() const {
+    std::vector<std::string> names(numbers_.size());
+    for (const auto& [name, number] : numbers_) names[number] = name;
+    return names;
+  }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+};
+
+// Column by column, which a browser reads faster than row by row: indices of the axes' values, the metrics, the status, the
+// busiest resource (both by number) and how busy it was in percent.
+ordered_json columns_of(result_file& results, const ordered_json& axes, const ordered_json& metrics, name_list& statuses,
+                        name_list& resources) {
+  std::string wanted;
+  std::vector<std::map<std::string, std::size_t>> labels;
+  for (const auto& a : axes) {
+    wanted += fmt::format(", json_extract(axes, '$.{}')", a["name"].get<std::string>());
+    labels.emplace_back();
+    for (const auto& l : a["labels"]) labels.back().emplace(l, labels.back().size());
+  }
+  std::vector<std::string> names;
+  for (const auto& m : metrics) names.push_back(m["name"]);
+  ordered_json columns = ordered_json::array();
+  for (std::size_t i = 0; i < axes.size() + metrics.size() + 3; ++i) columns.push_back(ordered_json::array());
+  results.query(
+      "SELECT status, json_extract(resources, '$[0].unit') || ' ' || json_extract(resources, '$[0].resource'), "
+      "json_extract(resources, "
+      "'$[0].utilisation'), metrics" +
+          wanted + " FROM points ORDER BY id",
+      [&](const auto& row) {
+        auto column = columns.begin();
+        for (std::size_t i = 0; i < labels.size(); ++i) (column++)->push_back(labels[i].at(row[4 + i]));
+        const ordered_json values = row[3].empty() ? ordered_json::object() : ordered_json::parse(row[3]);
+        for (const std::string& name : names) (column++)->push_back(values.value(name, ordered_json()));
+        (column++)->push_back(statuses.number(row[0]));
+        (column++)->push_back(row[1].empty() ? ordered_json() : ordered_json(resources.number(row[1])));
+        column->push_back(row[2].empty() ? ordered_json() : ordered_json(std::round(std::stod(row[2]) * 1000) / 10));
+      });
+  return columns;
+}
+
+}  // namespace
+
+std::string asset(const std::string& file) {
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in && !text.str().empty()) return text.str();
+  if (errno != ENOENT) throw input_error(fmt::format("cannot read '{}': {}", file, cause(errno, "use --svg")));
+  std::error_code ec;
+  const bool build = std::filesystem::exists(std::filesystem::path(places::source) / "testbenches", ec);
+  throw input_error(fmt::format("there is no '{}', which the page is made of: {}, or use --svg", file,
+                                build ? "install npm and configure again" : "run hcasim where it was built"));
+}
+
+std::string report_page(result_file& results, result_file* other) {
+  ordered_json data;
+  data["name"] = results.study_value("name");
+  data["axes"] = axes_json(results);
+  data["metrics"] = metrics_of(results);
+  data["charts"] = ordered_json::array();
+  results.query("SELECT kind, title, x, series, metrics, place FROM charts ORDER BY position", [&](const auto& row) {
+    data["charts"].push_back({{"kind", row[0]},
+                              {"title", row[1]},
+                              {"x", row[2]},
+                              {"series", row[3]},
+                              {"metrics", ordered_json::parse(row[4])},
+                              {"at", ordered_json::parse(row[5])}});
+  });
+  name_list statuses;
+  name_list resources;
+  data["columns"] = columns_of(results, data["axes"], data["metrics"], statuses, resources);
+  const std::size_t rows = data["columns"].back().size();
+  if (other) {
+    if (axes_json(*other) != data["axes"])
+      throw input_error("the two results have different axes; only points of the same axes can be compared");
+    data["other"] = {{"name", other->study_value("name") + ", the other"},
+                     {"columns", columns_of(*other, data["axes"], data["metrics"], statuses, resources)}};
+  }
+  data["statuses"] = statuses.json();
+  data["resources"] = resources.json();
+  results.query("SELECT description FROM points WHERE description IS NOT NULL ORDER BY id LIMIT 1",
+                [&](const auto& row) { data["description"] = ordered_json::parse(row[0]); });
+  const std::string name = escaped(results.study_value("name"));
+  const std::string folder = places::source + std::string("/testbenches/program/report");
+  return fmt::format(
+             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta "
+             "charset=\"utf-8\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n"
+             "<h1>{}</h1>\n<p class=\"question\">{}</p>\n<p class=\"facts\">hcasim {}, {} of {} points</p>\n<div "
+             "id=\"controls\" "
+             "class=\"controls\"></div>\n<div id=\"chart\"></div>\n<h2>Points</h2>\n<div id=\"pages\" "
+             "class=\"pages\"></div>\n<div "
+             "class=\"scroll\"><table id=\"table\"></table></div>\n{}<h2>Description</h2>\n<details><summary>every value that "
+             "point 1 was run with; "
+             "the axes say what the others differ in</summary><pre id=\"description\"></pre></details>\n",
+             name, asset(folder + "/report.css"), name, escaped(results.study_value("question")),
+             escaped(results.study_value("version")), rows, results.study_value("points"),
+             what_if_section(what_ifs_of(results))) +
+         R"(<script id="data" type="application/json">)" + in_script(data) + "</script>\n<script>\n" + asset(places::charts) +
+         "\n</script>\n<script>\n" + asset(folder + "/report.js") + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace hcasim

@@ -1,0 +1,13 @@
+# The charting library of `hcasim report --html`, as npm publishes it; the page carries it, so it works without a network.
+set(charts ${CMAKE_BINARY_DIR}/report/node_modules/echarts/dist/echarts.min.js)
+if(NOT EXISTS ${charts})
+  find_program(NPM npm)
+  if(NPM)
+    file(COPY ${CMAKE_SOURCE_DIR}/testbenches/program/report/package.json ${CMAKE_SOURCE_DIR}/testbenches/program/report/package-lock.json DESTINATION ${CMAKE_BINARY_DIR}/report)
+    execute_process(COMMAND ${NPM} ci --ignore-scripts --no-audit --no-fund WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/report
+                    OUTPUT_QUIET ERROR_VARIABLE npm_error TIMEOUT 300 RESULT_VARIABLE npm_status)
+  endif()
+  if(NOT EXISTS ${charts})
+    message(WARNING "npm did not fetch echarts (${npm_status}), so `hcasim report --html` will refuse: ${npm_error}")
+  endif()
+endif()

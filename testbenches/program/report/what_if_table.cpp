@@ -1,0 +1,77 @@
+#include "testbenches/program/report/what_if_table.h"
+
+#include <fmt/format.h>
+
+#include "testbenches/program/explanation/gains.h"
+#include "testbenches/program/report/svg.h"
+#include "testbenches/program/results/report.h"
+
+namespace hcasim {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::size_t rows_of_point = 8;
+
+std::string html_cell(const std::string& text, bool number = false) {
+  return fmt::format("<td{}>{}</td>", number ? " class=\"number\"" : "", escaped(text));
+}
+
+// One line of a point's: what was relieved, and what came of it.
+std::string html_row(const ordered_json& point, const ordered_json& gain) {
+  std::string out = "<tr>" + html_cell(std::to_string(point["point"].get<std::uint64_t>()), true);
+  for (const auto& [axis, label] : point["axes"].items()) out += html_cell(label);
+  if (gain.is_null()) return out + html_cell("nothing that was tried gains 1 %") + "</tr>\n";
+  out += html_cell(gain["relieved"]) + html_cell(gain["change"]);
+  out += html_cell(fmt::format("{:+.1f} %", gain["gain"].get<double>() * 100), true);
+  std::string values;
+  for (const auto& h : point["headlines"]) {
+    const std::string name = h["name"];
+    values += fmt::format("{}{} {} -> {} {}", values.empty() ? "" : ", ", name, number_text(h["value"]),
+                          number_text(gain["values"][name]), h["unit"].get<std::string>());
+  }
+  return out + html_cell(values) + html_cell(gain.value("busiest", "")) + "</tr>\n";
+}
+
+}  // namespace
+
+ordered_json what_ifs_of(result_file& results) {
+  ordered_json out = ordered_json::array();
+  bool there = false;
+  results.query("SELECT name FROM sqlite_master WHERE name = 'what_ifs'", [&](const auto&) { there = true; });
+  if (!there) return out;
+  results.query("SELECT id, axes, gains FROM what_ifs JOIN points USING (id) ORDER BY id", [&](const auto& row) {
+    ordered_json point{{"point", std::stoull(row[0])}, {"axes", ordered_json::parse(row[1])}};
+    point.update(ordered_json::parse(row[2]));
+    out.push_back(std::move(point));
+  });
+  return out;
+}
+
+std::string what_if_section(const ordered_json& what_ifs) {
+  if (what_ifs.empty()) return "";
+  std::string head = "<th>point</th>";
+  for (const auto& [axis, label] : what_ifs[0]["axes"].items()) head += fmt::format("<th>{}</th>", escaped(axis));
+  for (const char* name : {"relieved", "change", "gain", "figures", "how busy it was"})
+    head += fmt::format("<th>{}</th>", name);
+  std::string rows;
+  for (const auto& point : what_ifs) {
+    std::size_t count = 0;
+    for (const char* list : {"gains", "units"}) {
+      for (const auto& gain : point[list]) {
+        if (count == rows_of_point || gain.value("gain", 0.0) < helps) continue;
+        rows += html_row(point, gain);
+        ++count;
+      }
+      if (count != 0) break;  // units count where no knob helps by itself
+    }
+    if (count == 0) rows += html_row(point, nullptr);
+  }
+  return fmt::format(
+      "<h2>What relieving each resource gains</h2>\n<p class=\"facts\">each tried alone: twice the count, size or rate, half "
+      "the time</p>\n<div class=\"scroll\"><table id=\"what_if\"><thead><tr>{}</tr></thead><tbody>\n{}</tbody></table></div>\n",
+      head, rows);
+}
+
+}  // namespace hcasim

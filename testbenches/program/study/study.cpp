@@ -1,0 +1,262 @@
+#include "testbenches/program/study/study.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
+
+#include "testbenches/program/description/names.h"
+#include "testbenches/program/execution/prepare.h"
+#include "testbenches/program/explanation/relief.h"
+#include "testbenches/program/study/axis_reader.h"
+#include "testbenches/program/study/strict_yaml.h"
+
+namespace hcasim {
+namespace fs = std::filesystem;
+
+// Reads the file's sections; every key must be known.
+struct study::reader {
+  study& out;
+  platform_factory machine;
+  strict_yaml yaml{out.file_};
+
+  void read(const YAML::Node& root) {
+    if (!root.IsDefined() || !root.IsMap()) {
+      throw description_error({out.file_.string(), 0, 0}, "",
+                              "a study is made of 'name: value' lines: study, base, axes, metrics");
+    }
+    yaml.check_keys(root, "", {"study", "question", "base", "axes", "metrics", "charts", "what_if", "description"});
+    out.name_ = root["study"] ? yaml.scalar(root["study"], "study") : out.file_.stem().string();
+    if (root["question"]) out.question_ = yaml.scalar(root["question"], "question");
+    if (!root["base"]) yaml.fail(root, "base", "the study has no base: the description that its axes vary");
+    out.base_.read_node(root["base"], out.file_);
+    if (!out.base_.testbench())
+      yaml.fail(root["base"], "base.testbench", "the base names no testbench; add 'testbench: NAME' ('hcasim list')");
+    prepared_run scratch(*out.base_.testbench(), out.base_.testbench_place(), machine);
+    description base = out.base_;
+    scratch.apply(base);
+    if (!root["axes"]) yaml.fail(root, "axes", "the study has no axes; 'hcasim run' runs one description");
+    read_axes(root["axes"], scratch);
+    if (!root["metrics"]) yaml.fail(root, "metrics", "the study has no metrics: what is it about?");
+    read_metrics(root["metrics"]);
+    if (root["charts"]) read_charts(root["charts"]);
+    if (out.charts_.empty()) default_chart();
+    if (root["what_if"]) read_what_if(root["what_if"], scratch);
+  }
+
+  void read_what_if(const YAML::Node& n, const prepared_run& scratch) const {
+    const std::string pattern = yaml.scalar(n, "what_if");
+    if (pattern == "false") return;
+    out.what_if_ = pattern == "true" ? "" : pattern;
+    if (pattern == "true") return;
+    try {
+      reliefs_for(scratch.tree(), pattern);
+    } catch (const input_error& e) {
+      yaml.fail(n, "what_if", e.what());
+    }
+  }
+
+  void read_axes(const YAML::Node& axes, prepared_run& scratch) const {
+    axis_reader reader_of_axes(yaml, scratch);
+    if (!axes.IsMap() || axes.size() == 0)
+      yaml.fail(axes, "axes", "an axis is 'name: {knob: PATH, values: [...]}'; at least one is needed");
+    std::set<std::string> names;
+    for (const auto& entry : axes) {
+      const std::string name = entry.first.Scalar();
+      const std::string path = "axes." + name;
+      yaml.check_name(entry.first, path, name, names);
+      study_axis a;
+      a.name = a.title = name;
+      a.where = yaml.at(entry.first);
+      reader_of_axes.read_axis(entry.second, path, a);
+      if (a.values.empty())
+        yaml.fail(entry.second, path, "the axis has no values, so the study has no points; give it at least one");
+      out.axes_.push_back(std::move(a));
+    }
+  }
+
+  void read_metrics(const YAML::Node& n) {
+    if (!n.IsMap() || n.size() == 0) yaml.fail(n, "metrics", "a metric is 'name: {figure: NAME}'; at least one is needed");
+    std::set<std::string> names;
+    std::map<std::string, std::optional<double>> above;
+    for (const auto& entry : n) {
+      metric m;
+      m.name = entry.first.Scalar();
+      const std::string path = "metrics." + m.name;
+      yaml.check_name(entry.first, path, m.name, names);
+      if (m.name == "id" || m.name == "status" || axis_named(m.name))
+        yaml.fail(entry.first, path, "the name is taken; choose another");
+      m.where = yaml.at(entry.first);
+      read_metric(entry.second, path, m);
+      if (m.source == metric_source::formula) {
+        try {
+          evaluate(m.what, above);
+        } catch (const std::runtime_error& e) {
+          yaml.fail(entry.second, path, fmt::format("'{}': {}", m.what, e.what()));
+        }
+      }
+      above[m.name] = 1.0;
+      out.metrics_.push_back(std::move(m));
+    }
+  }
+  void read_metric(const YAML::Node& n, const std::string& path, metric& m) const {
+    yaml.check_keys(n, path, {"figure", "statistic", "row", "column", "table", "resource", "formula", "of", "unit", "title"});
+    const auto text = [&](const char* key) { return n[key] ? yaml.scalar(n[key], path + "." + key) : std::string(); };
+    m.title = n["title"] ? text("title") : m.name;
+    m.unit = text("unit");
+    m.of = text("of");
+    m.table = text("table");
+    m.row = text("row");
+    int given = 0;
+    const auto take = [&](const char* key, metric_source source) {
+      if (!n[key]) return;
+      ++given;
+      m.source = source;
+      m.what = text(key);
+    };
+    take("figure", metric_source::figure);
+    take("statistic", metric_source::statistic);
+    take("column", metric_source::table_cell);
+    take("resource", metric_source::resource);
+    take("formula", metric_source::formula);
+    if (given != 1) yaml.fail(n, path, "exactly one of figure, statistic, column (with row), resource or formula is needed");
+    if ((m.source == metric_source::table_cell) != !m.row.empty()) yaml.fail(n, path, "row and column go together");
+    if (!m.of.empty() && m.source != metric_source::statistic)
+      yaml.fail(n["of"], path + ".of", "only a statistic has several values");
+  }
+
+  [[nodiscard]] bool axis_named(const std::string& name) const {
+    return std::any_of(out.axes_.begin(), out.axes_.end(), [&](const study_axis& a) { return a.name == name; });
+  }
+  std::string axis(const YAML::Node& n, const std::string& path) const {
+    std::string name = yaml.scalar(n, path);
+    if (axis_named(name)) return name;
+    std::vector<std::string> names;
+    std::transform(out.axes_.begin(), out.axes_.end(), std::back_inserter(names), [](const study_axis& a) { return a.name; });
+    yaml.fail(n, path, fmt::format("there is no axis '{}'; {}", name, suggestion(name, names, "axes")));
+  }
+  std::string metric_name(const YAML::Node& n, const std::string& path) const {
+    std::string name = yaml.scalar(n, path);
+    std::vector<std::string> names;
+    std::transform(out.metrics_.begin(), out.metrics_.end(), std::back_inserter(names), [](const metric& m) { return m.name; });
+    if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+    yaml.fail(n, path, fmt::format("there is no metric '{}'; {}", name, suggestion(name, names, "metrics")));
+  }
+  void read_charts(const YAML::Node& n) {
+    if (!n.IsSequence()) yaml.fail(n, "charts", "a list of charts is expected: - {line: METRIC, x: AXIS}");
+    for (const auto& c : n) {
+      yaml.check_keys(c, "charts", {"line", "heat", "stacked", "x", "series", "y", "at", "title"});
+      study_chart chart;
+      int given = 0;
+      for (const auto& [key, kind] :
+           {std::pair{"line", chart_kind::line}, {"heat", chart_kind::heat}, {"stacked", chart_kind::stacked}}) {
+        if (!c[key]) continue;
+        ++given;
+        chart.kind = kind;
+        if (kind != chart_kind::heat && c[key].IsSequence() && c[key].size() > 0) {
+          for (const auto& m : c[key]) chart.metrics.push_back(metric_name(m, fmt::format("charts.{}", key)));
+        } else if (kind == chart_kind::stacked) {
+          yaml.fail(c[key], "charts.stacked", "a list of metrics is expected");
+        } else {
+          chart.metrics.push_back(metric_name(c[key], fmt::format("charts.{}", key)));
+        }
+      }
+      if (given != 1) yaml.fail(c, "charts", "exactly one of line, heat or stacked is needed");
+      if (!c["x"]) yaml.fail(c, "charts.x", "which axis? add 'x: AXIS'");
+      chart.x = axis(c["x"], "charts.x");
+      if (c["y"] && chart.kind != chart_kind::heat)
+        yaml.fail(c["y"], "charts.y", "only a heat map has a second axis; others have series");
+      if (c["series"] && chart.kind == chart_kind::heat)
+        yaml.fail(c["series"], "charts.series", "a heat map has y, not series");
+      if (chart.kind == chart_kind::heat && !c["y"]) yaml.fail(c, "charts.y", "a heat map needs a second axis; add 'y: AXIS'");
+      if (c["series"]) chart.series = axis(c["series"], "charts.series");
+      if (c["y"]) chart.series = axis(c["y"], "charts.y");
+      if (chart.metrics.size() > 1 && !chart.series.empty()) {
+        yaml.fail(c["series"], "charts.series", "several metrics are a series of their own; name one metric, or no series");
+      }
+      if (chart.series == chart.x) yaml.fail(c, "charts", "x and the second axis are the same; choose another");
+      if (c["at"]) read_place(c["at"], chart);
+      chart.title = c["title"] ? yaml.scalar(c["title"], "charts.title") : out.question_;
+      out.charts_.push_back(std::move(chart));
+    }
+  }
+  void read_place(const YAML::Node& n, study_chart& chart) const {
+    if (!n.IsMap()) yaml.fail(n, "charts.at", "where the other axes stand is expected here: {AXIS: VALUE}");
+    for (const auto& entry : n) {
+      const std::string name = axis(entry.first, "charts.at");
+      const std::string label = yaml.scalar(entry.second, "charts.at." + name);
+      if (name == chart.x || name == chart.series)
+        yaml.fail(entry.first, "charts.at." + name, "the chart runs along this axis; remove it here");
+      std::vector<std::string> labels;
+      for (const study_axis& a : out.axes_) {
+        if (a.name != name) continue;
+        std::transform(a.values.begin(), a.values.end(), std::back_inserter(labels),
+                       [](const axis_value& v) { return v.label; });
+      }
+      if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
+        yaml.fail(entry.second, "charts.at." + name,
+                  fmt::format("the axis has no value '{}'; {}", label, suggestion(label, labels, "its values")));
+      }
+      chart.at.emplace_back(name, label);
+    }
+  }
+  void default_chart() const {
+    const std::string series = out.axes_.size() > 1 ? out.axes_[1].name : "";
+    out.charts_.push_back({chart_kind::line, out.question_, out.axes_[0].name, series, {}, {out.metrics_[0].name}});
+  }
+};
+
+study::study(const fs::path& file, platform_factory machine) : file_(file), base_(search_path::standard()) {
+  const YAML::Node root = read_yaml(file);
+  text_ = YAML::Dump(root);
+  reader{*this, machine}.read(root);
+}
+
+std::uint64_t study::points() const {
+  std::uint64_t n = 1;
+  for (const study_axis& a : axes_) {
+    if (__builtin_mul_overflow(n, a.values.size(), &n)) return std::numeric_limits<std::uint64_t>::max();
+  }
+  return n;
+}
+
+std::vector<std::size_t> study::coordinates(std::uint64_t point) const {
+  std::vector<std::size_t> at(axes_.size());
+  std::uint64_t rest = point - 1;
+  for (std::size_t i = axes_.size(); i-- > 0;) {
+    at[i] = static_cast<std::size_t>(rest % axes_[i].values.size());
+    rest /= axes_[i].values.size();
+  }
+  return at;
+}
+
+description study::describe(std::uint64_t point) const {
+  description d = base_;
+  const auto at = coordinates(point);
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    for (const auto& [path, text] : axes_[i].values[at[i]].settings) d.set(path, text, axes_[i].where);
+  }
+  return d;
+}
+
+std::string study::fingerprint() const {
+  const YAML::Node root = YAML::Load(text_);
+  std::string out = YAML::Dump(root["base"]) + "\n";
+  for (const study_axis& a : axes_) {
+    out += a.name + ":";
+    for (const axis_value& v : a.values) {
+      for (const auto& [path, text] : v.settings) out += fmt::format(" {}={}", path, text);
+      out += ";";
+    }
+    out += "\n";
+  }
+  if (what_if_) out += fmt::format("what_if: '{}'\n", *what_if_);
+  return out;
+}
+
+bool is_study(const fs::path& file) {
+  const YAML::Node root = read_yaml(file);
+  return root.IsDefined() && root.IsMap() && root["axes"].IsDefined();
+}
+
+}  // namespace hcasim

@@ -1,0 +1,299 @@
+#include "testbenches/program/study/sweep.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "testbenches/program/description/errors.h"
+#include "testbenches/program/description/system_errors.h"
+#include "testbenches/program/execution/interrupt.h"
+#include "testbenches/program/results/report.h"
+#include "testbenches/program/study/point_pool.h"
+#include "testbenches/program/study/progress.h"
+#include "testbenches/program/study/results.h"
+#include "testbenches/program/study/selection.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+// Two sweeps into one folder would run the same points.
+class folder_lock {
+ public:
+  explicit folder_lock(const fs::path& folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+    const int error = errno;
+    if (fd_ >= 0) ::close(fd_);
+    if (error != EWOULDBLOCK) ::rmdir(folder.c_str());  // empty, if it was made for this sweep
+    throw input_error(
+        error == EWOULDBLOCK
+            ? fmt::format("another sweep is running in '{}'; wait for it or choose another folder with -o", folder.string())
+            : fmt::format("cannot use '{}': {}", folder.string(), cause(error, "choose another folder with -o")));
+  }
+  ~folder_lock() { ::close(fd_); }
+  folder_lock(const folder_lock&) = delete;
+  folder_lock& operator=(const folder_lock&) = delete;
+
+ private:
+  int fd_;
+};
+
+// Removes the result file of a study that ended before any of its points, and the folder when nothing else is in it.
+class new_results {
+ public:
+  new_results(fs::path folder, bool there) : folder_(std::move(folder)), kept_(there) {}
+  ~new_results() {
+    std::error_code ec;
+    if (kept_ || fs::exists(folder_ / "slurm", ec)) return;
+    point_pool::remove_leftovers(folder_);
+    for (const char* ending : {"", "-wal", "-shm", "-journal"}) {
+      fs::remove(folder_ / (std::string(result_file::file_name) + ending), ec);
+    }
+    fs::remove(folder_, ec);
+  }
+  new_results(const new_results&) = delete;
+  new_results& operator=(const new_results&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  fs::path folder_;
+  bool kept_;
+};
+
+// The folder exists afterwards, and is ours: new, empty, or with a result file.
+bool prepare_folder(const sweep_options& o) {
+  std::error_code ec;
+  const bool result = fs::exists(o.folder / result_file::file_name, ec);
+  if (result && !o.resume) {
+    throw input_error(
+        fmt::format("'{}' already holds a study's results; add --resume to go on with it or choose another folder with -o",
+                    o.folder.string()));
+  }
+  if (!result && o.resume) {
+    throw input_error(fmt::format("there is nothing to resume in '{}'; leave --resume out to begin", o.folder.string()));
+  }
+  if (!result && fs::exists(o.folder, ec) && (!fs::is_directory(o.folder, ec) || !fs::is_empty(o.folder, ec))) {
+    throw input_error(
+        fmt::format("'{}' exists and is not the result of a study; choose another folder with -o", o.folder.string()));
+  }
+  fs::create_directories(o.folder, ec);
+  if (!ec && ::access(o.folder.c_str(), W_OK) != 0) ec = std::error_code(errno, std::generic_category());
+  if (ec)
+    throw input_error(
+        fmt::format("cannot write into '{}': {}", o.folder.string(), cause(ec.value(), "choose another folder with -o")));
+  return result;
+}
+
+std::string settings_text(const study& s, std::uint64_t id) {
+  std::string text;
+  const auto at = s.coordinates(id);
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    text += fmt::format("{}{} = {}", i ? ", " : "", s.axes()[i].name, s.axes()[i].values[at[i]].label);
+  }
+  return text;
+}
+
+struct totals {
+  std::uint64_t passed = 0;
+  std::uint64_t failed = 0;
+  double run_seconds = 0;  // of all points: CPU time of their processes; from Slurm, time by the clock
+};
+
+class sweep {
+ public:
+  sweep(const sweep_options& o, const study& s, const point_selection& wanted, result_file& results, platform_factory machine)
+      : o_(o), study_(s), wanted_(wanted), results_(results), machine_(machine), progress_(wanted.points()) {}
+
+  // False = interrupted.
+  bool run(const interrupt_watch& watch) {
+    finished_ = results_.finished(o_.retry);
+    progress_.begin(static_cast<std::uint64_t>(
+        std::count_if(finished_.begin(), finished_.end(), [this](std::uint64_t id) { return wanted_.holds(id); })));
+    const bool ended = o_.slurm ? in_slurm(watch) : here(watch);
+    progress_.end();
+    return ended;
+  }
+
+  [[nodiscard]] const totals& sums() const { return totals_; }
+  [[nodiscard]] bool any_ended() const { return any_ended_; }
+
+ private:
+  bool here(const interrupt_watch& watch) {
+    const unsigned jobs = o_.jobs ? o_.jobs : std::max(1U, std::thread::hardware_concurrency());
+    point_pool pool(study_, machine_, o_.folder, {.jobs = jobs, .time_limit = o_.time_limit, .stop_fd = watch.fd()});
+    pool.next = [this]() -> std::optional<std::uint64_t> {
+      while (next_ < wanted_.points()) {
+        const std::uint64_t id = wanted_.point(next_++);
+        if (!finished_.contains(id)) return id;
+      }
+      return std::nullopt;
+    };
+    pool.knows_catalogue = [this](const std::string& hash) { return results_.knows_catalogue(hash); };
+    pool.done = [this](const point_record& r, double seconds) { take(r, seconds); };
+    pool.idle = [this] { progress_.show(); };
+    return pool.run();
+  }
+
+  bool in_slurm(const interrupt_watch& watch) {
+    slurm_options job = o_.job;
+    job.at_once = o_.jobs;
+    slurm_executor slurm(study_, o_.folder, job, watch.fd());
+    slurm.done = [this](const point_record& r) {
+      take(r, r.host.empty() ? 0 : ordered_json::parse(r.host)["wall_seconds"].get<double>());
+    };
+    slurm.idle = [this](const std::string& tasks) { progress_.show(tasks); };
+    std::set<std::uint64_t> missing;
+    for (std::uint64_t n = 0; n < wanted_.points(); ++n) {
+      if (const std::uint64_t id = wanted_.point(n); !finished_.contains(id)) missing.insert(missing.end(), id);
+    }
+    return slurm.run(std::move(missing));
+  }
+
+  void take(const point_record& r, double seconds) {
+    any_ended_ = true;
+    if (!r.metric_error.empty()) throw input_error(r.metric_error);
+    results_.put(r);
+    totals_.run_seconds += seconds;
+    ++(r.status == "passed" ? totals_.passed : totals_.failed);
+    progress_.add(r.status == "passed");
+    if (r.status == "passed") return;
+    progress_.clear();
+    for (const auto& f : ordered_json::parse(r.failures)) {
+      std::cerr << fmt::format("point {} {} ({}; seed {}): {}\n", r.id, r.status, settings_text(study_, r.id), r.seed,
+                               f.get<std::string>());
+    }
+    std::cerr << fmt::format("  again: hcasim run {} --point {}\n", study_.file().string(), r.id);
+  }
+
+  const sweep_options& o_;
+  const study& study_;
+  const point_selection& wanted_;
+  result_file& results_;
+  platform_factory machine_;
+  progress_bar progress_;
+  totals totals_;
+  bool any_ended_ = false;
+  std::set<std::uint64_t> finished_;
+  std::uint64_t next_ = 0;
+};
+
+// Axes and metrics of the points, as a table.
+std::string results_table(const study& s, result_file& results) {
+  constexpr std::size_t shown = 60;
+  std::vector<std::vector<std::string>> rows(1);
+  std::vector<bool> right;
+  for (const study_axis& a : s.axes()) rows[0].push_back(a.title);
+  for (const metric& m : s.metrics())
+    rows[0].push_back(m.unit.empty() || m.unit == "1" ? m.title : fmt::format("{} [{}]", m.title, m.unit));
+  right.assign(rows[0].size(), true);
+  std::string columns;
+  for (const study_axis& a : s.axes()) columns += fmt::format(", \"{}\"", a.name);
+  for (const metric& m : s.metrics()) columns += fmt::format(", \"{}\"", m.name);
+  results.query(fmt::format("SELECT status{} FROM results ORDER BY id LIMIT {}", columns, shown + 1), [&](const auto& row) {
+    std::vector<std::string> line;
+    for (std::size_t i = 1; i < row.size(); ++i) {
+      const bool axis = i <= s.axes().size();
+      char* end = nullptr;
+      const double v = std::strtod(row[i].c_str(), &end);
+      const bool number = !row[i].empty() && *end == 0;
+      line.push_back(axis ? row[i] : number ? number_text(v) : row[0] == "passed" ? "-" : row[0]);
+    }
+    rows.push_back(std::move(line));
+  });
+  const bool more = rows.size() > shown + 1;
+  if (more) rows.pop_back();
+  return aligned(rows, right) + (more ? fmt::format("  ... and so on: {} points in all\n", s.points()) : "");
+}
+
+}  // namespace
+
+int run_sweep(const sweep_options& o, platform_factory machine) {
+  const auto begin = std::chrono::steady_clock::now();
+  const study s(o.file, machine);
+  const point_selection wanted(s, o.at);
+  if (wanted.points() > study::many_points && !o.many) {
+    throw input_error(
+        fmt::format("the axes of '{}' make {} points, more than {}; make them shorter, or add --many if you mean it",
+                    o.file.string(), wanted.points(), study::many_points));
+  }
+  if (o.dry_run && o.json) {
+    ordered_json axes = ordered_json::object();
+    for (const study_axis& a : s.axes()) {
+      for (const axis_value& v : a.values) axes[a.name].push_back(v.label);
+    }
+    std::cout << dump({{"study", s.name()}, {"points", wanted.points()}, {"axes", axes}});
+    return run_passed;
+  }
+  if (o.dry_run) {
+    for (const study_axis& a : s.axes()) {
+      std::cout << fmt::format("{}: {} values, {} to {}\n", a.name, a.values.size(), a.values.front().label,
+                               a.values.back().label);
+    }
+    std::cout << fmt::format("{} points\n", wanted.points());
+    return run_passed;
+  }
+  if (!o.slurm_task.empty()) return run_slurm_task(s, machine, o.slurm_task, o.time_limit);
+  if (o.folder.empty()) throw input_error("where to? add -o DIR, a folder for the results");
+  if (o.slurm) slurm_client::require();
+  const interrupt_watch watch;
+  const bool there = prepare_folder(o);
+  const folder_lock lock(o.folder);
+  new_results made(o.folder, there);
+  const fs::path file = o.folder / result_file::file_name;
+  result_file results = there ? result_file::open(file, true) : result_file::create(file, s);
+  if (there) {
+    results.check_same(s);
+    results.refresh(s);
+    point_pool::remove_leftovers(o.folder);
+    if (!o.slurm) slurm_job_folder(o.folder / "slurm").remove();
+  }
+  sweep all(o, s, wanted, results, machine);
+  bool ended = false;
+  try {
+    ended = all.run(watch);
+  } catch (...) {
+    point_pool::remove_leftovers(o.folder);
+    if (all.any_ended()) made.keep();
+    throw;
+  }
+  made.keep();
+  point_pool::remove_leftovers(o.folder);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::uint64_t passed = 0;
+  std::uint64_t rows = 0;
+  results.query("SELECT count(*), total(status = 'passed') FROM points", [&](const auto& row) {
+    rows = std::stoull(row[0]);
+    passed = static_cast<std::uint64_t>(std::stod(row[1]));
+  });
+  if (o.json) {
+    std::cout << dump({{"study", s.name()},
+                       {"points", s.points()},
+                       {"finished", rows},
+                       {"passed", passed},
+                       {"seconds", seconds},
+                       {"run_seconds", all.sums().run_seconds},
+                       {"results", fs::absolute(file).string()}});
+  } else {
+    std::cout << fmt::format("{}: {}\n\n{}\n", s.name(), s.question(), results_table(s, results));
+    std::cout << fmt::format(
+        "{} of {} points, {} passed; now {} in {:.1f} s, their own run times add up to {:.1f} s\nresults in  {}\n", rows,
+        s.points(), passed, all.sums().passed + all.sums().failed, seconds, all.sums().run_seconds,
+        fs::absolute(file).string());
+  }
+  if (!ended) {
+    std::string at;
+    for (const std::string& place : o.at) at += fmt::format(" --at \"{}\"", place);
+    std::cerr << fmt::format("interrupted; 'hcasim sweep {} -o {}{} --resume' goes on\n", o.file.string(), o.folder.string(),
+                             at);
+    return interrupt_watch::exit_status();
+  }
+  return passed == rows ? run_passed : run_failed;
+}
+
+}  // namespace hcasim

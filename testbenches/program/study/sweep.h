@@ -1,0 +1,34 @@
+// hcasim sweep: all points of a study, some at once, into one result file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "testbenches/program/execution/platform.h"
+#include "testbenches/program/study/slurm_executor.h"
+#include "tlm/base/units.h"
+
+namespace hcasim {
+
+struct sweep_options {
+  std::filesystem::path file;
+  std::filesystem::path folder;
+  std::vector<std::string> at;  // "AXIS=VALUE": only these points
+  unsigned jobs = 0;            // 0 = one per core
+  bool resume = false;
+  bool retry = false;  // of an earlier run: what did not pass is run again
+  bool many = false;   // more than study::many_points
+  bool dry_run = false;
+  bool json = false;
+  std::optional<ps> time_limit;  // of one point, wall-clock time
+  bool slurm = false;            // instead of processes on this machine
+  slurm_options job;
+  std::filesystem::path slurm_task;  // this is a task of such a job: the folder it shares with the sweep
+};
+
+// Status 0: every point passed; 1: some did not; 128 + signal: interrupted. Throws input_error (status 2).
+int run_sweep(const sweep_options& options, platform_factory machine);
+
+}  // namespace hcasim

@@ -1,0 +1,330 @@
+// The documentation's statements on the program are true: commands, options, settings, whole descriptions, every unit's knobs.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/interface_tables.h"
+#include "testbenches/program/testing/run_program.h"
+#include "testbenches/program/testing/semantics_table.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const fs::path source = places::source;
+
+outcome hcasim(const std::string& arguments) {
+  return run_program(places::program, arguments);
+}
+
+std::vector<fs::path> pages() {
+  std::vector<fs::path> found{source / "README.md", source / "traces/README.md"};
+  for (const auto& e : fs::recursive_directory_iterator(source / "docs")) {
+    if (e.path().extension() == ".md") found.push_back(e.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Fenced blocks of a language ("" for plain ones) and the line they begin at.
+std::vector<std::pair<std::string, std::size_t>> blocks(const std::string& page, const std::string& language) {
+  std::vector<std::pair<std::string, std::size_t>> found;
+  bool inside = false;
+  bool wanted = false;
+  std::size_t number = 0;
+  for (const std::string& line : lines_of(page)) {
+    ++number;
+    if (line.starts_with("```")) {
+      wanted = !inside && line.substr(3) == language;
+      inside = !inside;
+      if (wanted) found.emplace_back("", number);
+    } else if (inside && wanted) {
+      found.back().first += line + "\n";
+    }
+  }
+  return found;
+}
+
+// Every `hcasim ...` of a page: lines of console blocks and code within the text.
+std::vector<std::string> commands(const std::string& page) {
+  std::vector<std::string> found;
+  for (const char* language : {"", "console", "sh"}) {
+    for (const auto& [block, line] : blocks(page, language)) {
+      for (const std::string& l : lines_of(block)) {
+        static const std::regex command(R"(^\s*(?:\$ )?(?:[\w./]*/)?(?:hcasim|dev run)( .*)?$)");
+        if (std::smatch m; std::regex_match(l, m, command)) {
+          const bool dev = l.find("dev run") != std::string::npos;
+          found.push_back((dev ? "run" : "") + m[1].str());
+        }
+      }
+    }
+  }
+  static const std::regex code("`hcasim ([^`]*)`");
+  for (std::sregex_iterator i(page.begin(), page.end(), code), end; i != end; ++i) found.push_back((*i)[1]);
+  return found;
+}
+
+std::vector<std::string> words(const std::string& command) {
+  std::vector<std::string> found;
+  static const std::regex word(R"('([^']*)'|"([^"]*)\"|([^\s'"=]+='[^']*')|(#.*)|(\S+))");
+  for (std::sregex_iterator i(command.begin(), command.end(), word), end; i != end; ++i) {
+    if ((*i)[4].matched) break;
+    for (const int group : {1, 2, 3, 5}) {
+      if ((*i)[static_cast<std::size_t>(group)].matched) found.push_back((*i)[static_cast<std::size_t>(group)]);
+    }
+  }
+  return found;
+}
+
+std::set<std::string> testbenches() {
+  std::set<std::string> names;
+  for (const auto& t : json::parse(hcasim("list --json").text)) names.insert(t["name"]);
+  return names;
+}
+
+std::set<std::string> parameter_options() {
+  std::set<std::string> options;
+  for (const std::string& t : testbenches()) {
+    for (const auto& k : json::parse(hcasim("list --json " + t).text)) {
+      std::string name = k["path"];
+      options.insert("--" + name);
+      std::replace(name.begin(), name.end(), '_', '-');
+      options.insert("--" + name);
+    }
+  }
+  return options;
+}
+
+TEST(docs, commands_and_options_exist) {
+  const std::set<std::string> parameters = parameter_options();
+  const std::set<std::string> names = testbenches();
+  std::map<std::string, std::string> help;
+  const json manual = json::parse(hcasim("man --json").text);
+  for (const auto& c : manual["commands"]) {
+    const std::string name = c["name"];
+    help[name] = hcasim(name + " --help").text;
+  }
+  std::size_t checked = 0;
+  for (const fs::path& page : pages()) {
+    for (const std::string& command : commands(file_content(page))) {
+      const auto parts = words(command);
+      const std::string where = fmt::format("{}: hcasim {}", page.filename().string(), command);
+      if (parts.empty() || parts[0].starts_with("-") || parts[0].starts_with("|")) continue;
+      ++checked;
+      ASSERT_TRUE(help.contains(parts[0])) << where;
+      for (std::size_t i = 1; i < parts.size() && parts[i] != "--"; ++i) {  // behind it stand words of other programs
+        const std::string option = parts[i].substr(0, parts[i].find('='));
+        if (option.starts_with("--")) {
+          const bool known = help[parts[0]].find(option) != std::string::npos || parameters.contains(option);
+          EXPECT_TRUE(known) << where << ": no option " << option;
+        }
+        // `preset` is a key of a description, not a knob.
+        if (parts[i - 1] == "--set" && parts[i].find("PATH") == std::string::npos && option != "preset") {
+          EXPECT_EQ(hcasim(fmt::format("params '{}'", option)).status, 0) << where;
+        }
+      }
+      const bool placeholder = parts.size() > 1 && std::isupper(static_cast<unsigned char>(parts[1][0]));
+      if (parts[0] == "run" && parts.size() > 1 && !placeholder && !parts[1].starts_with("-") && !parts[1].ends_with(".yaml")) {
+        EXPECT_TRUE(names.contains(parts[1])) << where << ": no testbench " << parts[1];
+      }
+    }
+  }
+  EXPECT_GT(checked, 10U) << "the commands of the documentation were found";
+}
+
+TEST(docs, descriptions_run) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("hcasim_docs_{}", ::getpid());
+  fs::create_directories(folder);
+  std::size_t checked = 0;
+  for (const fs::path& page : pages()) {
+    for (const auto& [block, line] : blocks(file_content(page), "yaml")) {
+      if (block.find("testbench:") == std::string::npos) continue;
+      ++checked;
+      std::ofstream(folder / "doc.yaml") << block;
+      const bool study = block.find("axes:") != std::string::npos;
+      fs::remove_all(folder / "out");
+      const outcome o = hcasim(fmt::format("{1} {0}/doc.yaml -o {0}/out", folder.string(), study ? "sweep" : "run --no-trace"));
+      EXPECT_EQ(o.status, 0) << page << ":" << line << "\n" << o.text;
+    }
+  }
+  fs::remove_all(folder);
+  EXPECT_GT(checked, 0U);
+}
+
+// The knobs of the page's table, first column.
+std::set<std::string> documented_knobs(const std::string& page) {
+  std::set<std::string> found;
+  bool inside = false;
+  for (const std::string& line : lines_of(page)) {
+    if (line.starts_with("## ")) inside = line == "## Knobs";
+    if (!inside || !line.starts_with("|")) continue;
+    const std::string first = line.substr(1, line.find('|', 1) - 1);
+    static const std::regex name("`([a-z0-9_]+)`");
+    for (std::sregex_iterator i(first.begin(), first.end(), name), end; i != end; ++i) found.insert((*i)[1]);
+  }
+  return found;
+}
+
+// The page with a row for this knob behind its last one.
+std::string with_row(const std::string& page, const json& knob, const std::string& name) {
+  std::string out;
+  bool inside = false;
+  std::size_t end = std::string::npos;  // of the last row
+  for (const std::string& line : lines_of(page)) {
+    if (line.starts_with("## ")) inside = line == "## Knobs";
+    out += line + "\n";
+    if (inside && line.starts_with("|")) end = out.size();
+  }
+  const auto text = [&knob](const char* of) { return knob[of].get<std::string>(); };
+  if (end == std::string::npos) return out;
+  return out.insert(
+      end, fmt::format("| `{}` | {} | {} | {} | {} |\n", name, text("kind"), text("default"), text("range"), text("help")));
+}
+
+// HCASIM_UPDATE_DOCS=1 writes the rows that are missing.
+TEST(docs, knob_tables_are_complete_and_true) {
+  // Places of a unit's knobs other than `hca.<unit>`.
+  const std::map<std::string, std::vector<std::string>> elsewhere{{"context_cache", {"node*.hca.mrc_cache."}},
+                                                                  {"fabric", {"link.", "switch."}},
+                                                                  {"host", {"node*.host."}},
+                                                                  {"pcie", {"node*.pcie."}},
+                                                                  {"iommu", {"node*.iommu."}},
+                                                                  {"peer_device", {"node*.peer0."}},
+                                                                  {"rtl_device", {"node*.device0."}},
+                                                                  {"driver", {"node*.driver."}}};
+  // Knobs that the system sets itself and a description cannot.
+  const std::set<std::string> derived{"port.lid", "port.virtual_lanes", "dma_engine.mrrs"};
+  const json all = json::parse(hcasim("params --json").text);
+  std::size_t checked = 0;
+  for (const auto& e : fs::directory_iterator(source / "docs/units")) {
+    if (e.path().extension() != ".md") continue;
+    const std::string unit = e.path().stem();
+    const auto places = elsewhere.contains(unit) ? elsewhere.at(unit) : std::vector<std::string>{"node*.hca." + unit + "."};
+    std::map<std::string, json> real;
+    for (const auto& k : all) {
+      const std::string path = k["path"];
+      for (const std::string& p : places) {
+        if (path.starts_with(p)) real.emplace(path.substr(path.rfind('.') + 1), k);
+      }
+    }
+    std::string page = file_content(e.path());
+    if (std::getenv("HCASIM_UPDATE_DOCS")) {
+      const std::set<std::string> before = documented_knobs(page);
+      for (const auto& [name, knob] : real) {
+        if (!before.contains(name)) page = with_row(page, knob, name);
+      }
+      std::ofstream(e.path()) << page;
+    }
+    const std::set<std::string> told = documented_knobs(page);
+    for (const std::string& k : told) {
+      EXPECT_TRUE(real.contains(k) || derived.contains(unit + "." + k))
+          << unit << ".md tells of a knob " << k << " that is not there";
+    }
+    for (const auto& [k, knob] : real) {
+      EXPECT_TRUE(told.contains(k)) << unit << ".md does not tell of the knob " << k
+                                    << "; run this test with HCASIM_UPDATE_DOCS=1";
+    }
+    checked += told.size();
+  }
+  EXPECT_GT(checked, 50U);
+}
+
+// The tables of the programming interface are those of the headers; HCASIM_UPDATE_DOCS=1 writes them.
+TEST(docs, programming_interface_is_that_of_the_headers) {
+  const fs::path page = source / "docs/programming_interface.md";
+  const std::string mark = "<!-- from firmware/abi -->\n";
+  std::string text = file_content(page);
+  const std::size_t at = text.find(mark);
+  ASSERT_NE(at, std::string::npos);
+  const std::string tables = testing::interface_tables(source / "firmware/abi");
+  if (std::getenv("HCASIM_UPDATE_DOCS")) {
+    text = text.substr(0, at + mark.size()) + tables;
+    std::ofstream(page) << text;
+  }
+  EXPECT_EQ(text.substr(at + mark.size()), tables) << "run this test with HCASIM_UPDATE_DOCS=1";
+  EXPECT_GT(tables.size(), 10'000U);
+}
+
+// Every row of the conformance table has a test that passes, but for those that are listed as open; HCASIM_UPDATE_DOCS=1 writes
+// the page's table.
+TEST(docs, conformance_table_is_that_of_the_tests) {
+  const fs::path page = source / "docs/semantics.md";
+  const std::string mark = "<!-- from the tests -->\n";
+  std::string text = file_content(page);
+  const std::size_t at = text.find(mark);
+  ASSERT_NE(at, std::string::npos);
+  const testing::semantics_table t =
+      testing::make_semantics_table(source / "testbenches/checks/conformance/cases.txt", places::conformance);
+  EXPECT_EQ(t.without_test, std::vector<std::string>{});
+  EXPECT_EQ(t.wrongly_open, std::vector<std::string>{});
+  EXPECT_EQ(t.failed, std::vector<std::string>{});
+  if (std::getenv("HCASIM_UPDATE_DOCS")) {
+    text = text.substr(0, at + mark.size()) + t.markdown;
+    std::ofstream(page) << text;
+  }
+  EXPECT_EQ(text.substr(at + mark.size()), t.markdown) << "run this test with HCASIM_UPDATE_DOCS=1";
+}
+
+// The README's sample is what a reader gets; HCASIM_UPDATE_DOCS=1 writes it.
+TEST(docs, sample_run_of_the_readme_is_a_run) {
+  const fs::path page = source / "README.md";
+  std::string text = file_content(page);
+  const std::string said = hcasim("run rkey_reuse --no-trace -o readme_sample --force").text;
+  fs::remove_all("readme_sample");
+  const std::string sample = said.substr(0, said.find("\nwhat each way took"));
+  ASSERT_GT(sample.size(), 500U) << said;
+  const std::size_t begin = text.find("rkey_reuse: passed");
+  ASSERT_NE(begin, std::string::npos);
+  const std::size_t end = text.find("\nwhat each way took", begin);
+  ASSERT_NE(end, std::string::npos);
+  if (std::getenv("HCASIM_UPDATE_DOCS")) {
+    text.replace(begin, end - begin, sample);
+    std::ofstream(page) << text;
+  }
+  EXPECT_EQ(text.substr(begin, sample.size()), sample) << "run this test with HCASIM_UPDATE_DOCS=1";
+  std::istringstream lines(sample);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << "too wide for a terminal: " << line;
+}
+
+TEST(docs, links_between_pages_lead_somewhere) {
+  for (const fs::path& page : pages()) {
+    const std::string text = file_content(page);
+    static const std::regex link(R"(\]\(([^)#:\s]+)(#[^)]*)?\))");
+    for (std::sregex_iterator i(text.begin(), text.end(), link), end; i != end; ++i) {
+      EXPECT_TRUE(fs::exists(page.parent_path() / (*i)[1].str())) << page.filename() << " links to " << (*i)[1];
+    }
+  }
+}
+
+// Two versions of one section contradict each other sooner or later.
+TEST(docs, no_page_has_a_section_twice) {
+  for (const fs::path& page : pages()) {
+    std::set<std::string> sections;
+    bool code = false;
+    for (const std::string& line : lines_of(file_content(page))) {
+      if (line.starts_with("```")) code = !code;
+      const bool again = !code && line.starts_with("## ") && !sections.insert(line).second;
+      EXPECT_FALSE(again) << page.filename() << ": " << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,80 @@
+#include <bit>
+
+#include "testbenches/program/execution/testbench.h"
+#include "testbenches/scenarios/message_rate.h"
+
+namespace hcasim {
+namespace {
+
+class message_rate final : public testbench {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "message_rate"; }
+  [[nodiscard]] std::string_view summary() const override {
+    return "a stream of RDMA WRITEs or READs over any number of QPs and regions";
+  }
+  void knobs(knob_visitor& k) override {
+    k.count("messages", o_.messages, 1, 1e12, "messages that are measured");
+    k.bytes("size", o_.size, 1, 2147483648.0, "bytes of each");
+    k.count("window", o_.window, 1, 16384, "outstanding on each QP");
+    k.count("outstanding", o_.outstanding, 0, 16384, "on all QPs together, each message on the next QP; 0: window on each");
+    k.count("qps", o_.qps, 1, 65536, "QPs, used in turn");
+    k.count("regions", o_.regions, 1, 1 << 20, "target regions, used in turn");
+    k.count("warm_up", o_.warm_up, 0, 1e12, "messages before those that are measured");
+    k.count(
+        "starts", o_.starts, 1, 1024,
+        "parts that the messages are measured in, each from an idle machine and after one message more: which messages share "
+        "a post follows from the start");
+    k.choice("operation", operation_, {"write", "read"}, "what the messages are");
+    k.choice("mtu", mtu_, {"256", "512", "1024", "2048", "4096"}, "bytes of payload in a packet at most");
+    k.choice("order", o_.order, {"in_turn", "random"}, "regions and places in them: in turn and at their start, or at random");
+    k.bytes("region", o_.region_bytes, 1, 0x1p40, "bytes of each target region; at least one message");
+    k.bytes("page", o_.page, 0, 0x1p30,
+            "page size of the target's memory, a power of two from 4 KiB on; 0: the host's own, 4 KiB");
+    k.count("batch", o_.batch, 0, 16384, "messages of one post; 0: as many as the last poll freed");
+    k.flag("inline", o_.send_inline, "the payload travels in the WQE");
+  }
+  void run(run_context& context) override {
+    if (o_.page != 0 && (o_.page < 4096 || !std::has_single_bit(o_.page))) {
+      throw input_error("parameters.page: not a power of two from 4 KiB on; write for example 2 MiB");
+    }
+    if (o_.batch > o_.window) throw input_error("parameters.batch: larger than window, so it would never be posted; lower it");
+    if (o_.batch != 0 && o_.outstanding != 0) {
+      throw input_error("parameters.batch: with outstanding, a message is a post of its own; leave one of them out");
+    }
+    if (o_.starts > o_.messages) throw input_error("parameters.starts: more parts than messages; lower it");
+    if (o_.send_inline && operation_ == operation::read) throw input_error("parameters.inline: a READ has no payload to send");
+    o_.read = operation_ == operation::read;
+    o_.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);
+    o_.seed = context.seed();
+    o_.parts = context.parts();
+    kit::stream_result r;
+    kit::start_stream(context.build(), o_, r);
+    context.start();
+    context.check(r.ok && r.completed == o_.messages, "not every message succeeded");
+    if (!r.ok) return;
+    const double rate = r.messages_per_second();
+    context.result().headline("message_rate", rate / 1e6, "M/s", aim::high, "messages per simulated second");
+    if (o_.starts > 1) {
+      context.result().figure("slowest_start", r.slowest / 1e6, "M/s",
+                              "messages per simulated second, from the start with the fewest");
+      context.result().figure("fastest_start", r.fastest / 1e6, "M/s",
+                              "messages per simulated second, from the start with the most");
+    }
+    context.result().figure("goodput", rate * static_cast<double>(o_.size) * 8 / 1e9, "Gb/s", "payload per simulated second");
+    context.resource("node0.host", "software", r.software_busy(), "share of the time that the posting thread did not wait");
+    context.result().operations(r.completed);
+  }
+
+ private:
+  enum class operation : std::uint8_t { write, read };
+  enum class mtu_size : std::uint8_t { mtu_256, mtu_512, mtu_1024, mtu_2048, mtu_4096 };
+
+  kit::stream_options o_;
+  operation operation_ = operation::write;
+  mtu_size mtu_ = mtu_size::mtu_1024;
+};
+
+const testbench_registration<message_rate> registers_message_rate;
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,86 @@
+// Completion queues, their channels, and events.
+#pragma once
+
+#include <cstdint>
+
+#include "testbenches/verbs_programs/channel/what.h"
+
+namespace hcasim::channel {
+
+// With the write end of the channel's pipe.
+struct create_channel {
+  static constexpr what number = what::create_channel;
+  using answer = made;
+  handle context;
+};
+struct destroy_channel {
+  static constexpr what number = what::destroy_channel;
+  using answer = nothing;
+  handle channel;
+};
+struct create_cq {
+  static constexpr what number = what::create_cq;
+  struct answer {
+    handle object;
+    std::int32_t cqe;
+  };
+  handle context, channel;
+  std::uint64_t user;
+  std::int32_t cqe, vector;
+};
+struct destroy_cq {
+  static constexpr what number = what::destroy_cq;
+  using answer = events_answer;
+  handle cq;
+};
+struct resize_cq {
+  static constexpr what number = what::resize_cq;
+  struct answer {
+    std::int32_t cqe;
+  };
+  handle cq;
+  std::int32_t cqe;
+};
+struct modify_cq {
+  static constexpr what number = what::modify_cq;
+  using answer = nothing;
+  handle cq;
+  std::uint16_t count, period;
+};
+struct completion {  // as struct ibv_wc
+  std::uint64_t wr_id;
+  std::uint32_t status, opcode, vendor_err, byte_len, immediate, qp_num, src_qp, wc_flags;
+  std::uint16_t pkey_index, slid;
+  std::uint8_t sl, dlid_path_bits;
+};
+struct poll_cq {  // completions in `data`, behind them the time of each by the adapter's clock
+  static constexpr what number = what::poll_cq;
+  struct answer {
+    std::uint32_t found;
+  };
+  handle cq;
+  std::uint32_t entries;
+};
+struct notify_cq {
+  static constexpr what number = what::notify_cq;
+  using answer = nothing;
+  handle cq;
+  std::uint32_t solicited;
+};
+struct take_cq_event {
+  static constexpr what number = what::take_cq_event;
+  struct answer {
+    std::uint64_t user;  // 0 = there is none
+  };
+  handle channel;
+};
+struct take_async_event {
+  static constexpr what number = what::take_async_event;
+  struct answer {
+    std::uint32_t found, type;
+    std::uint64_t user;  // of the CQ, QP or SRQ
+  };
+  handle context;
+};
+
+}  // namespace hcasim::channel

@@ -1,0 +1,71 @@
+// Waits of a thread, and its reports of itself.
+#pragma once
+
+#include <cstdint>
+
+#include "testbenches/verbs_programs/channel/what.h"
+
+namespace hcasim::channel {
+
+struct clock {
+  static constexpr what number = what::clock;
+  using answer = nothing;
+};
+// `signals` of those that sleep: bit n - 1 is set when signal n, once it waits for the thread, ends the sleep.
+struct sleep {
+  static constexpr what number = what::sleep;
+  using answer = nothing;
+  std::uint64_t time;  // ps
+  std::uint64_t signals;
+};
+// The descriptors lie in the socket that the thread connected with, in the order of `data`: one std::uint32_t of poll bits
+// each.
+inline constexpr std::uint64_t forever = ~std::uint64_t{0};
+inline constexpr std::uint32_t most_descriptors = 64;
+struct wait_descriptors {
+  static constexpr what number = what::wait_descriptors;
+  struct answer {
+    std::uint32_t ready;  // 0 = the time is over
+  };
+  std::uint32_t count;
+  std::uint64_t timeout;  // ps
+  std::uint64_t signals;
+};
+// Waits until another thread of the program or its family has run. `again`: it has looked since the last time, and found no
+// change: that it ran means nothing to others who wait.
+struct wait_others {
+  static constexpr what number = what::wait_others;
+  struct answer {
+    std::uint32_t ran;  // 0 = the time is over
+  };
+  std::uint64_t timeout;  // ps
+  std::uint32_t again;
+};
+// The thread turns in a loop that changes nothing (`proven`), or seems to.
+struct spin {
+  static constexpr what number = what::spin;
+  using answer = nothing;
+  std::uint32_t proven;
+};
+struct thread_ends {
+  static constexpr what number = what::thread_ends;
+  using answer = nothing;
+};
+// Processor time, in ps of simulated time: a thread uses it while it asks for anything but sleep, and looks at clocks.
+struct query_usage {
+  static constexpr what number = what::query_usage;
+  struct answer {
+    std::uint64_t thread;
+    std::uint64_t process;
+    std::uint64_t children;  // which have ended
+    std::uint64_t node;
+  };
+};
+struct lose_memory {
+  static constexpr what number = what::lose_memory;
+  using answer = nothing;
+  std::uint64_t address;
+  std::uint64_t length;
+};
+
+}  // namespace hcasim::channel

@@ -1,0 +1,148 @@
+#include "testbenches/verbs_programs/preload/clock.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+
+#include "testbenches/verbs_programs/preload/connection.h"
+#include "testbenches/verbs_programs/preload/spin.h"
+#include "testbenches/verbs_programs/preload/timers.h"
+#include "testbenches/verbs_programs/preload/usage.h"
+
+// NOLINTBEGIN(performance-no-int-to-ptr): registers hold numbers
+
+namespace hcasim::preload {
+namespace {
+
+constexpr std::uint64_t ps_per_second = 1'000'000'000'000;
+constexpr std::uint64_t first_date = 1'700'000'000;  // s: CLOCK_REALTIME when simulated time begins
+constexpr std::uint64_t first_uptime = 1000;         // s: CLOCK_MONOTONIC then
+
+bool trapping = false;
+
+double tsc_per_ps() {
+  static const double rate = [] {
+    const char* text = ::getenv("HCASIM_TSC_MHZ");
+    return (text ? std::strtod(text, nullptr) : 3000.0) / 1e6;
+  }();
+  return rate;
+}
+
+timespec since(std::uint64_t seconds, std::uint64_t ps) {
+  return {static_cast<time_t>(seconds + ps / ps_per_second), static_cast<long>(ps % ps_per_second / 1000)};
+}
+
+}  // namespace
+
+std::uint64_t uptime_of(std::uint64_t ps) {
+  return first_uptime * ps_per_second + ps;
+}
+
+std::uint64_t date_of(std::uint64_t ps) {
+  return first_date * 1'000'000'000 + ps / 1000;
+}
+
+bool look_at_clock(std::uint64_t& ps) {
+  connection* c = mine();
+  if (!c) return false;
+  static const std::uint64_t cost = setting("HCASIM_CLOCK_READ", 25000);
+  // This thread alone writes it.
+  c->page->beats.store(c->page->beats.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  c->spent += cost;
+  c->page->spent = c->spent;  // the thread may end without another request
+  if (c->spent > c->horizon && !c->asking) call(channel::clock{});
+  ps = c->now + c->spent;
+  if (!c->asking) deliver_timers(ps);
+  return true;
+}
+
+void trap_time_stamps() {
+  if (trapping) return;
+  if (!catch_faults() || ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV) != 0) give_up("its time-stamp counter cannot be trapped");
+  trapping = true;
+}
+
+void release_time_stamps() {
+  if (trapping) ::prctl(PR_SET_TSC, PR_TSC_ENABLE);
+}
+void trap_time_stamps_again() {
+  if (trapping) ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+}
+
+bool emulate_time_stamp(void* context) {
+  auto& regs = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  const auto* at = reinterpret_cast<const unsigned char*>(regs[REG_RIP]);
+  const bool rdtsc = at[0] == 0x0f && at[1] == 0x31;
+  const bool rdtscp = at[0] == 0x0f && at[1] == 0x01 && at[2] == 0xf9;
+  std::uint64_t ps = 0;
+  if ((!rdtsc && !rdtscp) || !look_at_clock(ps)) return false;
+  const auto ticks = static_cast<std::uint64_t>(static_cast<double>(ps) * tsc_per_ps());
+  regs[REG_RAX] = static_cast<long long>(ticks & 0xffff'ffff);
+  regs[REG_RDX] = static_cast<long long>(ticks >> 32);
+  if (rdtscp) regs[REG_RCX] = 0;
+  regs[REG_RIP] += rdtsc ? 2 : 3;
+  return true;
+}
+
+}  // namespace hcasim::preload
+
+using namespace hcasim;
+using namespace hcasim::preload;
+
+HCASIM_PUBLIC int clock_gettime(clockid_t id, timespec* t) {
+  std::uint64_t ps = 0;
+  switch (id) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_REALTIME_ALARM:
+    case CLOCK_TAI:
+      if (!look_at_clock(ps)) break;
+      *t = since(first_date, ps);
+      return 0;
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME:
+    case CLOCK_BOOTTIME_ALARM:
+      if (!look_at_clock(ps)) break;
+      *t = since(first_uptime, ps);
+      return 0;
+    case CLOCK_PROCESS_CPUTIME_ID:
+    case CLOCK_THREAD_CPUTIME_ID:
+      if (channel::query_usage::answer u{}; look_at_usage(u)) {
+        *t = since(0, id == CLOCK_THREAD_CPUTIME_ID ? u.thread : u.process);
+        return 0;
+      }
+      break;
+    default:
+      note_machine_clock();
+  }
+  return static_cast<int>(::syscall(SYS_clock_gettime, id, t));
+}
+
+HCASIM_PUBLIC int gettimeofday(timeval* t, void* zone) noexcept {
+  std::uint64_t ps = 0;
+  if (!look_at_clock(ps)) return static_cast<int>(::syscall(SYS_gettimeofday, t, zone));
+  const timespec n = since(first_date, ps);
+  *t = {n.tv_sec, n.tv_nsec / 1000};
+  return 0;
+}
+
+HCASIM_PUBLIC time_t time(time_t* t) noexcept {
+  std::uint64_t ps = 0;
+  if (!look_at_clock(ps)) return ::syscall(SYS_time, t);
+  const time_t s = since(first_date, ps).tv_sec;
+  if (t) *t = s;
+  return s;
+}
+
+HCASIM_PUBLIC int timespec_get(timespec* t, int base) noexcept {
+  return base == TIME_UTC && clock_gettime(CLOCK_REALTIME, t) == 0 ? base : 0;
+}
+// NOLINTEND(performance-no-int-to-ptr)

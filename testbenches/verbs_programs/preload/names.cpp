@@ -1,0 +1,52 @@
+// Names of hosts: nodeN is a host of the simulation, wherever a program has it from.
+#include <netdb.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "testbenches/verbs_programs/preload/connection.h"
+#include "testbenches/verbs_programs/preload/real.h"
+
+// NOLINTBEGIN(readability-identifier-naming): the C library's own names
+
+namespace hcasim::preload {
+namespace {
+
+class known_name {
+ public:
+  explicit known_name(const char* name) : said_(name) {
+    constexpr std::size_t prefix = 4;
+    if (!name || std::strncmp(name, "node", prefix) != 0 || name[prefix] < '0' || name[prefix] > '9' || !mine()) return;
+    char* end = nullptr;
+    const unsigned long node = std::strtoul(name + prefix, &end, 10);
+    if (*end != 0 || node >= setting("HCASIM_NODES", 0)) return;
+    std::snprintf(address_, sizeof address_, "127.0.0.%lu", setting("HCASIM_FIRST_HOST", 1) + node);
+    said_ = address_;
+  }
+  [[nodiscard]] const char* get() const { return said_; }
+
+ private:
+  const char* said_;
+  char address_[32] = {};
+};
+
+}  // namespace
+}  // namespace hcasim::preload
+
+using namespace hcasim::preload;
+
+HCASIM_PUBLIC int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** out) {
+  return HCASIM_REAL(getaddrinfo)(known_name(name).get(), service, hints, out);
+}
+HCASIM_PUBLIC hostent* gethostbyname(const char* name) {
+  return HCASIM_REAL(gethostbyname)(known_name(name).get());
+}
+HCASIM_PUBLIC hostent* gethostbyname2(const char* name, int family) {
+  return HCASIM_REAL(gethostbyname2)(known_name(name).get(), family);
+}
+HCASIM_PUBLIC int gethostbyname_r(const char* name, hostent* to, char* memory, size_t bytes, hostent** out, int* error) {
+  return HCASIM_REAL(gethostbyname_r)(known_name(name).get(), to, memory, bytes, out, error);
+}
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,204 @@
+// The objects that programs hold: the public struct first, the simulator's handle behind it.
+#pragma once
+
+#include <endian.h>
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+#include "testbenches/verbs_programs/preload/connection.h"
+
+// Inline wrappers of the header; here stand the functions behind them.
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+#undef ibv_get_device_list
+
+namespace hcasim::preload {
+
+using channel::handle;
+
+struct device_object {
+  char before[1024];  // provider libraries look around a device for what is theirs
+  ibv_device device;
+  char after[1024];
+};
+
+struct context_object {
+  verbs_context verbs;
+  handle name;
+  bool ethernet;  // the port shows itself as RoCE
+};
+
+struct pd_object {
+  ibv_pd pd;
+  handle name;
+  pd_object* parent;  // of a parent domain
+};
+
+struct td_object {
+  ibv_td td;
+};
+
+struct mr_object {
+  ibv_mr mr;
+  handle name;
+};
+
+struct mw_object {
+  ibv_mw mw;
+  handle name;
+};
+
+struct dm_object {
+  ibv_dm dm;
+  handle name;
+};
+
+struct channel_object {
+  ibv_comp_channel channel;
+  handle name;
+  int token;
+};
+
+struct cq_object {
+  ibv_cq_ex cq;  // begins as an ibv_cq
+  handle name;
+  ibv_wc polled;               // of the extended calls
+  std::uint64_t polled_ticks;  // of the adapter's clock
+};
+
+// The requests that the extended calls have gathered between wr_start and wr_complete.
+struct pending_sends {
+  std::vector<channel::send_request> requests;
+  std::vector<std::vector<channel::segment>> segments;
+  std::vector<std::vector<char>> inlined;
+  int error = 0;
+};
+
+struct qp_object {
+  ibv_qp_ex qp;  // begins as an ibv_qp
+  handle name;
+  bool extended;
+  pending_sends* pending;
+  ibv_ah_attr address;  // as the program gave it; of RoCE the adapter knows another form
+};
+
+struct srq_object {
+  ibv_srq srq;
+  handle name;
+  std::uint32_t number;  // XRC
+};
+
+struct xrcd_object {
+  ibv_xrcd xrcd;
+  handle name;
+};
+
+struct ah_object {
+  ibv_ah ah;
+  handle name;
+};
+
+template <class Object, class Public>
+Object* of(Public* p) {
+  return reinterpret_cast<Object*>(p);
+}
+inline context_object* of_context(ibv_context* c) {
+  return reinterpret_cast<context_object*>(verbs_get_ctx(c));
+}
+inline handle name_of(ibv_context* c) {
+  return of_context(c)->name;
+}
+
+// The name for requests that a real library hands to the kernel, which knows objects by the handle in the public struct: one
+// that the program has overwritten names nothing. Queues are posted to and polled without it, there as here.
+template <class Object, class Public>
+handle kernel_name(const Public* p) {
+  if (!p) return 0;
+  const handle name = reinterpret_cast<const Object*>(p)->name;
+  return p->handle == channel::number_of(name) ? name : channel::no_object;
+}
+inline handle name_of(const ibv_pd* p) {
+  return kernel_name<pd_object>(p);
+}
+inline handle name_of(const ibv_mr* m) {
+  return kernel_name<mr_object>(m);
+}
+inline handle name_of(const ibv_mw* m) {
+  return kernel_name<mw_object>(m);
+}
+inline handle name_of(const ibv_cq* c) {
+  return kernel_name<cq_object>(c);
+}
+inline handle name_of(const ibv_qp* q) {
+  return kernel_name<qp_object>(q);
+}
+inline handle name_of(const ibv_srq* s) {
+  return kernel_name<srq_object>(s);
+}
+inline handle name_of(const ibv_ah* a) {
+  return kernel_name<ah_object>(a);
+}
+inline handle name_of(const ibv_dm* d) {
+  return kernel_name<dm_object>(d);
+}
+
+// A request that a real library makes by a system call, which leaves the error in errno too.
+template <class Request>
+int command(const Request& in, typename Request::answer& out) {
+  const int error = call(in, out);
+  if (error) errno = error;
+  return error;
+}
+template <class Request>
+int command(const Request& in) {
+  typename Request::answer out;
+  return command(in, out);
+}
+
+inline channel::bind_info bind_of(const ibv_mw_bind_info& b, const ibv_mw* mw) {
+  return {b.mr ? of<mr_object>(b.mr)->name : 0, b.addr, b.length, b.mw_access_flags, b.mr ? b.mr->lkey : 0, mw ? mw->rkey : 0};
+}
+
+template <class Object>
+Object* made() {
+  auto* o = static_cast<Object*>(std::calloc(1, sizeof(Object)));
+  if (!o) give_up("no memory is left");
+  return o;
+}
+
+template <class T>
+T* refused(int error) {
+  errno = error;
+  return nullptr;
+}
+
+ibv_device* only_device();
+ibv_pd* made_pd(ibv_context* context, handle name);
+ibv_mr* made_mr(ibv_pd* pd, const channel::key_answer& out, void* address, size_t length);
+ibv_dm* made_dm(ibv_context* context, handle name);
+
+// An object is destroyed when the program has acknowledged its events.
+void wait_for_events(const std::uint32_t& acknowledged, std::uint32_t given);
+
+// Each fills in its part of what a context can do.
+void add_device_operations(context_object& c);
+void add_memory_operations(context_object& c);
+void add_completion_operations(context_object& c);
+void add_queue_pair_operations(context_object& c);
+void add_posting_operations(context_object& c);
+void add_shared_queue_operations(context_object& c);
+void add_group_operations(context_object& c);
+
+// The public part of a QP that the simulator has made.
+ibv_qp* made_qp(qp_object& q, ibv_context* context, handle name, std::uint32_t number, ibv_qp_type type, void* user);
+
+void open_extended(qp_object& q, std::uint64_t operations);
+void open_extended(cq_object& q);
+int post(qp_object& q, const pending_sends& sends);
+int poll(cq_object& q, int entries, ibv_wc* wc);
+
+}  // namespace hcasim::preload

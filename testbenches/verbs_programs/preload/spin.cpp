@@ -1,0 +1,253 @@
+#include "testbenches/verbs_programs/preload/spin.h"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <utility>
+
+#include "testbenches/verbs_programs/preload/clock.h"
+#include "testbenches/verbs_programs/preload/connection.h"
+#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/signals.h"
+
+// NOLINTBEGIN(performance-no-int-to-ptr): registers hold numbers
+
+namespace hcasim::preload {
+namespace {
+
+constexpr long long trap_flag = 0x100;
+constexpr std::size_t stack_bytes = 512;
+constexpr int most_steps = 400;       // of a round
+constexpr int rounds_of_a_proof = 8;  // what is added to memory changes the flags within so many
+
+// The state of the thread when it was stopped, and since. A loop comes back to an earlier state; one that counts in memory does
+// so too, between its stores and loads: it is not the same on the whole of its way each time.
+struct snapshot {
+  bool stepping = false;
+  std::uint32_t beats = 0;
+  std::array<long long, 17> registers{};
+  std::array<char, stack_bytes> stack{};
+  struct round {
+    int steps = 0;
+    std::uint64_t way = 0;     // over the registers and flags at each step
+    std::uint64_t places = 0;  // the sum over where it has been, from wherever it began
+  };
+  round now;
+  std::uint64_t first_way = 0;
+  int rounds = 0;
+};
+thread_local snapshot seen;
+
+// All general registers and the instruction pointer: REG_R8 to REG_RIP lie one behind the other.
+void note(const ucontext_t& u, std::array<long long, 17>& out) {
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = u.uc_mcontext.gregs[i];
+}
+static_assert(REG_R8 == 0 && REG_RIP == 16);
+
+std::uint64_t further(std::uint64_t way, long long v) {
+  way = (way ^ static_cast<std::uint64_t>(v)) * 0x9e3779b97f4a7c15;
+  return way ^ way >> 32;
+}
+std::uint64_t further(std::uint64_t way, const ucontext_t& u, const std::array<long long, 17>& registers) {
+  for (const long long r : registers) way = further(way, r);
+  return further(way, u.uc_mcontext.gregs[REG_EFL] & ~trap_flag);
+}
+
+// Loops that were gone through so often: the same instructions count nothing the next time either.
+struct known_loops {
+  [[nodiscard]] bool has(std::uint64_t places) const { return std::find(sums.begin(), sums.end(), places) != sums.end(); }
+  void add(std::uint64_t places) { sums[next++ % sums.size()] = places; }
+  std::array<std::uint64_t, 8> sums{};
+  std::size_t next = 0;
+};
+thread_local known_loops proven;
+
+const char* stack_of(const ucontext_t& u) {
+  return reinterpret_cast<const char*>(u.uc_mcontext.gregs[REG_RSP]);
+}
+
+// A thread that has waited for memory once will do so again. Its own timer stops it sooner than the simulator can, which may
+// have to wait for its processor.
+thread_local bool watches = false;
+thread_local int timer = -1;
+
+bool set_timer(long ns) {
+  const itimerspec t{{0, 0}, {0, ns}};
+  return ::syscall(SYS_timer_settime, timer, 0, &t, nullptr) == 0;
+}
+
+bool make_timer() {
+  sigevent e{};
+  e.sigev_notify = SIGEV_THREAD_ID;
+  e.sigev_signo = spin_signal();
+  e._sigev_un._tid = static_cast<pid_t>(::syscall(SYS_gettid));
+  return ::syscall(SYS_timer_create, CLOCK_MONOTONIC, &e, &timer) == 0;
+}
+
+void begin_steps(int, siginfo_t*, void* context) {
+  auto& u = *static_cast<ucontext_t*>(context);
+  connection* c = present();
+  // Steps that it takes no more: a handler of its own was left by a jump.
+  if (!(u.uc_mcontext.gregs[REG_EFL] & trap_flag)) seen.stepping = false;
+  if (!c || c->asking || seen.stepping) return;
+  if (c->page->unprovable.exchange(0)) {
+    const int kept = errno;
+    call(channel::spin{0});
+    errno = kept;
+    return;
+  }
+  seen.stepping = true;
+  seen.now = {};
+  seen.rounds = 0;
+  seen.beats = c->page->beats.load(std::memory_order_relaxed);
+  note(u, seen.registers);
+  std::memcpy(seen.stack.data(), stack_of(u), stack_bytes);
+  u.uc_mcontext.gregs[REG_EFL] |= trap_flag;
+}
+
+struct kept_action {
+  struct sigaction action {};
+  bool given = false;
+};
+kept_action program_fault;
+kept_action program_trap;
+kept_action program_spin;
+
+// Hands a signal that is not for this library to the program.
+void hand_on(const kept_action& k, int signal, siginfo_t* info, void* context) {
+  if (k.given && (k.action.sa_flags & SA_SIGINFO) && k.action.sa_sigaction) return k.action.sa_sigaction(signal, info, context);
+  if (k.given && k.action.sa_handler == SIG_IGN) return;
+  if (k.given && k.action.sa_handler != SIG_DFL) return k.action.sa_handler(signal);
+  struct sigaction normal {};
+  normal.sa_handler = SIG_DFL;
+  HCASIM_REAL(sigaction)(signal, &normal, nullptr);
+  // A fault comes again; others are sent again.
+  if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
+}
+
+void step(int signal, siginfo_t* info, void* context) {
+  auto& u = *static_cast<ucontext_t*>(context);
+  if (!seen.stepping && info->si_code == TRAP_TRACE && !program_trap.given) {  // it was looked at again in between
+    u.uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+    return;
+  }
+  if (!seen.stepping) return hand_on(program_trap, signal, info, context);
+  const int kept = errno;
+  connection* c = present();
+  const auto end = [&] {
+    seen.stepping = false;
+    u.uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+  };
+  if (!c || c->asking || ++seen.now.steps > most_steps || c->page->beats.load(std::memory_order_relaxed) != seen.beats) {
+    end();
+  } else {
+    std::array<long long, 17> current;
+    note(u, current);
+    seen.now.way = further(seen.now.way, u, current);
+    seen.now.places += further(0, u.uc_mcontext.gregs[REG_RIP]);
+    if (current == seen.registers && std::memcmp(stack_of(u), seen.stack.data(), stack_bytes) == 0) {
+      const snapshot::round round = std::exchange(seen.now, {});
+      const bool known = seen.rounds == 0 && proven.has(round.places);
+      if (seen.rounds++ == 0) seen.first_way = round.way;
+      if (round.way != seen.first_way) {
+        end();
+      } else if (known || seen.rounds == rounds_of_a_proof) {
+        if (!known) proven.add(round.places);
+        end();
+        call(channel::spin{1});
+        watches = true;
+        watch_for_spin(true);
+      }
+    }
+  }
+  errno = kept;
+}
+
+void fault(int signal, siginfo_t* info, void* context) {
+  const int kept = errno;
+  const bool ours = info->si_code == SI_KERNEL && emulate_time_stamp(context);
+  errno = kept;
+  if (!ours) hand_on(program_fault, signal, info, context);
+}
+
+using handler = void(int, siginfo_t*, void*);
+
+bool install(int signal, handler* h, kept_action& before) {
+  struct sigaction a {};
+  a.sa_sigaction = h;
+  a.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  // A step while the simulator's signal waits, or the other way round, would find its own signal blocked.
+  sigemptyset(&a.sa_mask);
+  sigaddset(&a.sa_mask, spin_signal());
+  struct sigaction old {};
+  if (HCASIM_REAL(sigaction)(signal, &a, &old) != 0) return false;
+  const bool programs = (old.sa_flags & SA_SIGINFO) || old.sa_handler != SIG_DFL;
+  if (programs) before = {old, true};
+  return true;
+}
+
+kept_action* ours(int signal) {
+  if (signal == SIGSEGV) return &program_fault;
+  if (signal == SIGTRAP) return &program_trap;
+  return signal == spin_signal() ? &program_spin : nullptr;
+}
+
+bool catching = false;
+
+}  // namespace
+
+int spin_signal() {
+  return SIGRTMAX - 1;
+}
+
+void watch_for_spin(bool begins) {
+  if (!watches) return;
+  constexpr long grace = 40'000;  // ns
+  if (timer < 0) watches = begins && make_timer();
+  if (watches) watches = set_timer(begins ? grace : 0);
+  present()->page->watches.store(watches, std::memory_order_relaxed);
+}
+
+void end_watch() {
+  watches = false;
+  if (timer >= 0) ::syscall(SYS_timer_delete, std::exchange(timer, -1));
+}
+
+bool catch_faults() {
+  if (catching) return true;
+  catching = install(SIGSEGV, fault, program_fault) && install(SIGTRAP, step, program_trap) &&
+             install(spin_signal(), begin_steps, program_spin);
+  return catching;
+}
+
+}  // namespace hcasim::preload
+
+using namespace hcasim::preload;
+
+HCASIM_PUBLIC int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
+  kept_action* k = catching ? ours(signal) : nullptr;
+  if (!k) {
+    const int result = HCASIM_REAL(sigaction)(signal, action, old);
+    if (result == 0 && action) note_action(signal, *action);
+    return result;
+  }
+  const kept_action before = *k;
+  if (action) *k = {*action, true};
+  if (old) *old = before.action;
+  return 0;
+}
+
+HCASIM_PUBLIC sighandler_t signal(int number, sighandler_t h) noexcept {
+  struct sigaction a {};
+  struct sigaction old {};
+  a.sa_handler = h;
+  a.sa_flags = SA_RESTART;
+  return sigaction(number, &a, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+// NOLINTEND(performance-no-int-to-ptr)

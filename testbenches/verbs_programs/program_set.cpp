@@ -1,0 +1,129 @@
+#include "testbenches/verbs_programs/program_set.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "testbenches/program/description/quantity.h"
+#include "testbenches/verbs_programs/simulator/printed.h"
+
+namespace hcasim {
+namespace {
+
+constexpr std::array<std::string_view, 16> names{"program0",  "program1",  "program2",  "program3", "program4",  "program5",
+                                                 "program6",  "program7",  "program8",  "program9", "program10", "program11",
+                                                 "program12", "program13", "program14", "program15"};
+
+std::uint32_t number_of(const std::string& node) {
+  std::uint32_t n = 0;
+  const char* const end = node.data() + node.size();
+  const auto [at, error] = std::from_chars(node.data(), end, n);
+  if (error == std::errc() && at == end) return n;
+  throw input_error(fmt::format("node: '{}' is no host; write its number, or rank", node));
+}
+
+std::optional<ps> start_of(const std::string& start) {
+  if (start == "first_idle") return std::nullopt;
+  try {
+    return ps(static_cast<std::int64_t>(parse_quantity(knob_kind::time, start)));
+  } catch (const quantity_error& e) {
+    throw input_error(fmt::format("start: {}; write first_idle or a time, as 10 us", e.what()));
+  }
+}
+
+// A table stands at the end of what a program prints, which may be long.
+std::string end_of(const std::filesystem::path& file) {
+  constexpr std::streamoff most = 1 << 20;
+  std::ifstream in(file, std::ios::ate);
+  const std::streamoff size = in.tellg();
+  in.seekg(std::max<std::streamoff>(size - most, 0));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+void program_set::program_knobs::knobs(knob_visitor& k) {
+  k.text("run", run,
+         "the program and its arguments, as a shell splits them; nodeN, alone or after '=', is that node's address");
+  k.text("node", node, "which host it runs on, modulo their number; rank: the processes that it launches, by their local rank");
+  k.text("start", start, "a simulated time, or first_idle: when all threads of the program before it sleep for the first time");
+  k.count("expect", expect, 0, 255, "the status that it ends with");
+}
+
+program_set::program_set() {
+  static_assert(names.size() == most_programs);
+  for (std::size_t i = 0; i < most_programs; ++i) programs_[i].node = std::to_string(i);
+}
+
+void program_set::knobs(knob_visitor& k) {
+  applications::time_config& t = config_.time;
+  k.time("clock_read", t.clock_read, 1_ps, 1_ms, "what a program's look at the clock costs it");
+  k.time("poll_stretch", t.poll_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that polls a queue which stays empty");
+  k.time("spin_stretch", t.spin_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that looks at memory which stays the same");
+  k.time("out_of_band", t.out_of_band, 1_ps, 1'000_ms, "from a message beside the fabric to the thread that it wakes");
+  k.time("management", config_.connections.management, 1_ps, 1'000_ms,
+         "one message between connection managers, or asking for an address or a route");
+  k.time("request_retry", config_.connections.request_retry, 1_ps, 100'000_ms,
+         "until a request for a connection that found the listener's backlog full comes again");
+  k.bytes("locked_memory", t.locked_memory, 4096, 0x1p36, "what a program may register at once");
+  k.ratio("tsc_mhz", t.tsc_mhz, 1, 100000, "frequency of the time-stamp counter that programs read, in MHz");
+  k.time("progress", config_.progress, 0_ps, 1'000'000_ms,
+         "wall-clock time between lines on standard error that say how far a long run is; 0: none");
+  k.flag("echo", config_.echo, "show what programs write on the terminal as well");
+  for (std::size_t i = 0; i < most_programs; ++i) k.group(names[i], programs_[i], "a program");
+}
+
+applications::programs& program_set::make(run_context& context, hcasim::system& s, const char* how) {
+  for (const program_knobs& p : programs_) {
+    if (p.run.empty()) continue;
+    const bool by_rank = p.node == "rank";
+    const std::uint32_t node = by_rank ? 0 : number_of(p.node) % static_cast<std::uint32_t>(s.nodes());
+    config_.programs.push_back({p.run, node, by_rank, start_of(p.start), p.expect});
+  }
+  if (config_.programs.empty()) throw input_error(how);
+  config_.folder = context.folder();
+  config_.seed = context.seed();
+  return context.make<applications::programs>("programs", s, config_);
+}
+
+void program_set::report(run_context& context, const applications::programs& running) const {
+  table& rows = context.result().table("programs", {{"program"}, {"node"}, {"words"}, {"status"}});
+  for (std::size_t i = 0; i < config_.programs.size(); ++i) {
+    const applications::program_config& p = config_.programs[i];
+    const std::string name = fmt::format("program{}", i);
+    if (p.by_rank) {
+      rows.row(name, "rank", p.run, running.status(i));
+    } else {
+      rows.row(name, std::uint64_t{p.node}, p.run, running.status(i));
+    }
+  }
+  for (std::size_t i = 0; i < config_.programs.size(); ++i) {
+    for (const applications::printed_figure& f :
+         applications::printed_figures(end_of(config_.folder / fmt::format("program{}.txt", i)))) {
+      context.result().figure(fmt::format("program{}.{}", i, f.name), f.value, f.unit, "as the program prints it");
+    }
+  }
+  if (!running.calls_unknown().empty()) {
+    table& calls = context.result().table("sleeps in calls that the library does not know: the run depends on the machine",
+                                          {{"program"}, {"call"}, {"times"}});
+    for (const auto& [call, times] : running.calls_unknown()) {
+      calls.row(fmt::format("program{}", call.first), call.second, times);
+    }
+  }
+  const applications::client_statistics& n = running.counters();
+  const auto figure = [&](const char* name, const counter& c, const char* help) {
+    context.result().figure(name, static_cast<double>(c.value()), "1", help);
+  };
+  figure("requests", n.requests, "what threads of programs asked the simulator for");
+  figure("unknown_waits", n.unknown_waits, "sleeps in calls that the library does not know: the run depends on the machine");
+  figure("machine_clocks", n.machine_clocks, "reads of a clock that is the machine's: the run depends on it");
+  figure("unproven_spins", n.unproven_spins, "loops taken for waiting without a proof: the run depends on the machine");
+}
+
+}  // namespace hcasim

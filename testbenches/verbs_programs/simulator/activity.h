@@ -1,0 +1,76 @@
+// Activity that a waiting thread of a program wants to hear of: DMA that lands in the program's pages or in its completion
+// queues, and other threads of its family that have run.
+#pragma once
+
+#include <cstdint>
+
+#include "models/machine/host/host.h"
+
+namespace hcasim::applications {
+
+class activity final : public page_watcher {
+ public:
+  [[nodiscard]] std::uint64_t landings() const { return landings_; }
+  void landed(ps t) override {
+    ++landings_;
+    landed_at_ = t;
+    wake(changed_);
+  }
+  [[nodiscard]] std::uint64_t slices() const { return slices_; }
+  // A thread has run.
+  void ran() {
+    ++slices_;
+    wake(changed_);
+  }
+  // The process has ended: no thread waits any more.
+  void end() {
+    ended_ = true;
+    wake(changed_);
+  }
+
+  // Sleeps until another thread has run since the count given. False = the time is over.
+  bool wait_slice(cpu& c, std::uint64_t slices, ps limit) {
+    c.sync();
+    const ps begin = now();
+    while (slices_ == slices) {
+      if (!look_again(begin, limit)) return false;
+    }
+    return true;
+  }
+
+  // Sleeps until something has landed or, with `or_slices`, run since the counts given, at most for `limit`; then it is the
+  // turn of a loop of `poll_interval` that has turned since the call. False = the time is over.
+  bool wait(cpu& c, std::uint64_t landings, std::uint64_t slices, bool or_slices, ps limit) {
+    c.sync();
+    const ps begin = now();
+    while (landings_ == landings && (!or_slices || slices_ == slices)) {
+      if (!look_again(begin, limit)) return false;
+    }
+    const host_config& h = c.machine().config();
+    const ps since = (landings_ == landings ? now() : landed_at_) - begin;
+    const std::int64_t turns = since <= ps(0) ? 0 : (since + h.poll_interval - ps(1)) / h.poll_interval;
+    c.spend(std::max(begin + turns * h.poll_interval - now(), ps(0)) + h.poll_cost);
+    return true;
+  }
+
+ private:
+  bool look_again(ps begin, ps limit) {
+    if (ended_) return false;
+    if (limit == never) {
+      sc_core::wait(changed_);
+      return true;
+    }
+    const ps left = begin + limit - now();
+    if (left <= ps(0)) return false;
+    sc_core::wait(to_sc(left), changed_);
+    return true;
+  }
+
+  std::uint64_t landings_ = 0;
+  std::uint64_t slices_ = 0;
+  ps landed_at_{0};
+  bool ended_ = false;
+  sc_core::sc_event changed_;
+};
+
+}  // namespace hcasim::applications

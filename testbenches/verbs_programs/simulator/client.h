@@ -1,0 +1,148 @@
+// A process as the driver sees it: the verbs objects that it has, by handle.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+
+#include "models/driver/verbs/verbs.h"
+#include "models/system/system.h"
+#include "testbenches/verbs_programs/connection_manager/manager.h"
+#include "testbenches/verbs_programs/simulator/activity.h"
+#include "testbenches/verbs_programs/simulator/gid_map.h"
+#include "testbenches/verbs_programs/simulator/handles.h"
+#include "testbenches/verbs_programs/simulator/timer_file.h"
+#include "testbenches/verbs_programs/simulator/waiting.h"
+
+namespace hcasim::applications {
+
+// Processor time that threads have used, in simulated time.
+struct usage {
+  ps process{0};
+  ps children{0};  // which have ended
+};
+
+struct client_statistics {
+  counter requests;
+  counter empty_polls;
+  counter stretched_polls;
+  counter clock_syncs;
+  counter spins;
+  counter spins_landed;
+  counter unproven_spins;
+  counter parks;
+  counter unknown_waits;
+  counter machine_clocks;
+  counter refused;  // requests that made no sense
+};
+
+// How long threads that wait may sleep at once, and other knobs of time.
+struct time_config {
+  ps clock_read{25'000};
+  ps poll_stretch{20'000'000};
+  ps spin_stretch{100'000'000};
+  ps out_of_band{5'000'000};
+  std::uint64_t locked_memory = 16ULL << 30;
+  double tsc_mhz = 3000;
+};
+
+// One of the openings of a context.
+struct opening {
+  std::uint64_t device = 0;  // the file that stands for the context, by which others may import it
+  std::uint64_t inode = 0;
+  std::function<void()> tell;  // that there is an asynchronous event
+};
+
+struct client {
+  client(node& where, std::uint32_t number, outside_memory& bytes, activity& changes, waiting& sleeping,
+         cm::manager& connections, client_statistics& counters, const time_config& config, bit_rate link_rate,
+         std::uint64_t seed);
+
+  // Destroys everything of the context that is left, as the kernel does. Handles of its objects are gone.
+  int close(cpu& c, verbs::ibv_context* context);
+  void close_all(cpu& c);
+
+  // The GIDs of the port as programs see them: one of InfiniBand; of RoCE the port's own and that of its IPv4 address, each by
+  // both versions.
+  [[nodiscard]] std::vector<port_gid> port_gids() const;
+  // Makes of a program's address one of the fabric. Where there is a gateway, a GID stands for a LID, and packets have no GRH.
+  // Each address of RoCE is a GID: its node's LID and own GID take its place. EINVAL: no address of RoCE; ENETUNREACH: no port
+  // has the GID.
+  [[nodiscard]] int route(verbs::ibv_ah_attr& to) const;
+
+  node& where;
+  const gid_map* gids = nullptr;  // when the fabric has a gateway
+  bool ethernet = false;          // the port shows itself as RoCE
+  std::uint32_t number;           // of the node
+  activity& changes;
+  waiting& sleeping;
+  cm::manager& connections;
+  client_statistics& stats;
+  const time_config& config;
+  bit_rate link_rate;
+  virtual_memory memory;  // the program's
+  virtual_memory queues;  // the driver's
+
+  handles<verbs::ibv_context> contexts;  // one handle for each opening
+  std::map<channel::handle, opening> openings;
+  handles<verbs::ibv_pd> pds;
+  handles<verbs::ibv_mr> mrs;
+  handles<verbs::ibv_mw> mws;
+  handles<verbs::ibv_dm> dms;
+  handles<verbs::ibv_comp_channel> channels;
+  handles<verbs::ibv_cq> cqs;
+  handles<verbs::ibv_qp> qps;
+  handles<verbs::ibv_srq> srqs;
+  handles<verbs::ibv_ah> ahs;
+  handles<verbs::ibv_xrcd> xrcds;
+  handles<cm::file> connection_files;
+  handles<timer_file> timer_files;
+  std::list<timer_file> timers;  // those that are closed serve again
+  usage used;
+  ps* node_used = nullptr;    // of all programs of the node; null = not counted
+  std::size_t connected = 0;  // QPs that were made ready to receive
+
+  // Objects are destroyed when no other thread is at work in the driver for this process: a thread sleeps there, and programs
+  // may destroy what another thread of theirs uses.
+  class use {
+   public:
+    use(client& who, bool alone) : who_(who), alone_(alone) {
+      while (who.alone_ || (alone && who.users_ > 0)) {
+        ++who.queueing_;
+        sc_core::wait(who.left_);
+        --who.queueing_;
+      }
+      if (alone) {
+        who.alone_ = true;
+      } else {
+        ++who.users_;
+      }
+    }
+    ~use() {
+      if (alone_) {
+        who_.alone_ = false;
+      } else {
+        --who_.users_;
+      }
+      if (who_.queueing_ > 0) wake(who_.left_);
+    }
+    use(const use&) = delete;
+    use& operator=(const use&) = delete;
+
+   private:
+    client& who_;
+    bool alone_;
+  };
+
+ private:
+  [[nodiscard]] int route_outside(verbs::ibv_ah_attr& to) const;
+  [[nodiscard]] int route_roce(verbs::ibv_ah_attr& to) const;
+
+  int users_ = 0;
+  bool alone_ = false;
+  int queueing_ = 0;
+  sc_core::sc_event left_;
+};
+
+}  // namespace hcasim::applications

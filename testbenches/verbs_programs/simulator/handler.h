@@ -1,0 +1,56 @@
+// From a function of a request's struct to an entry of the table.
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <type_traits>
+
+#include "testbenches/verbs_programs/channel/channel.h"
+#include "testbenches/verbs_programs/simulator/serve.h"
+
+namespace hcasim::applications {
+
+template <class Request>
+using answer_of = typename Request::answer;
+
+template <class Request, int (*Handle)(caller&, const Request&, answer_of<Request>&)>
+int unpack(caller& k, const std::byte* arguments, std::byte* answer) {
+  static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) <= channel::argument_bytes);
+  static_assert(sizeof(answer_of<Request>) <= channel::argument_bytes);
+  Request in;
+  std::memcpy(&in, arguments, sizeof in);
+  answer_of<Request> out{};
+  const int error = Handle(k, in, out);
+  std::memcpy(answer, &out, sizeof out);
+  return error;
+}
+
+template <class Request, int (*Handle)(caller&, const Request&, answer_of<Request>&)>
+void add(handler_table& t) {
+  t[static_cast<std::size_t>(Request::number)] = unpack<Request, Handle>;
+}
+
+// Objects of one request belong to one context.
+template <class A, class B>
+bool together(const A& a, const B& b) {
+  return a.context == b.context;
+}
+
+// A program's pointer, which is never followed here.
+inline void* as_context(std::uint64_t user) {
+  return reinterpret_cast<void*>(user);  // NOLINT(performance-no-int-to-ptr)
+}
+inline std::uint64_t as_user(const void* context) {
+  return reinterpret_cast<std::uint64_t>(context);
+}
+
+// Elements of `data`, copied. False = so many do not fit.
+template <class T>
+bool take_from(std::span<std::byte> data, std::size_t& at, T& out) {
+  if (data.size() - at < sizeof(T)) return false;
+  std::memcpy(&out, data.data() + at, sizeof(T));
+  at += sizeof(T);
+  return true;
+}
+
+}  // namespace hcasim::applications

@@ -1,0 +1,176 @@
+// The programs of a run, their processes and threads. At any moment at most one of their threads runs, and while it does,
+// simulated time stands still: the software thread of the simulation that stands for it has answered and waits, in wall-clock
+// time, for the next request.
+#pragma once
+
+#include <filesystem>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "models/system/system.h"
+#include "testbenches/verbs_programs/channel/handoff.h"
+#include "testbenches/verbs_programs/simulator/client.h"
+#include "testbenches/verbs_programs/simulator/guardian.h"
+#include "testbenches/verbs_programs/simulator/launcher.h"
+#include "testbenches/verbs_programs/simulator/network.h"
+#include "testbenches/verbs_programs/simulator/process_memory.h"
+#include "testbenches/verbs_programs/simulator/progress.h"
+#include "testbenches/verbs_programs/simulator/serve.h"
+#include "tlm/base/unit.h"
+
+namespace hcasim::applications {
+
+struct program_config {
+  std::string run;  // words, as for a shell
+  std::uint32_t node = 0;
+  bool by_rank = false;     // the processes that it launches run on nodes by their rank
+  std::optional<ps> start;  // none = when the program before it is idle for the first time
+  std::uint32_t expect = 0;
+};
+
+struct programs_config {
+  std::vector<program_config> programs;
+  time_config time;
+  cm::manager_config connections;
+  bool echo = false;
+  ps progress{10'000'000'000'000};  // of the wall clock, between words of how far the run is; 0 = none
+  const gid_map* gids = nullptr;    // with a gateway: outlives the programs
+  std::string network;              // then: node 0's address, "192.168.77.1"; programs reach its network and no other
+  std::uint32_t first_host = 1;     // its last byte
+  std::string loopback;             // "127.192.0": where programs' addresses lie; empty = where there is room
+  std::filesystem::path folder;
+  std::uint64_t seed = 1;
+};
+
+class programs final : public unit {
+ public:
+  // Throws std::runtime_error: a program that cannot be run, or no library.
+  programs(const sc_core::sc_module_name& name, system& s, programs_config config);
+  ~programs() override;
+
+  void start();
+  [[nodiscard]] bool all_ended() const;
+  // The simulation has nothing left to do: waits for the outside world. False = no thread will ever go on.
+  bool wait_outside();
+  // Lets threads go on that can because of an event outside the simulation; the simulation runs.
+  void look_outside() { waiting_.checkpoint(now() + config_.time.out_of_band); }
+  // Gives up.
+  void stop(std::string why);
+  // Stops when the descriptor is readable.
+  void stop_by(int fd);
+  // Returns the failures.
+  [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
+  // The limit of the machine (descriptors, memory, processes) that ended the programs.
+  [[nodiscard]] const std::optional<std::system_error>& used_up() const { return used_up_; }
+  // Returns the status of each program, after its end; -1 = it has not ended.
+  [[nodiscard]] int status(std::size_t program) const { return families_.at(program)->status; }
+  [[nodiscard]] const client_statistics& counters() const { return statistics_; }
+  [[nodiscard]] std::uint64_t signals() const { return signals_; }
+  // How often a program slept in a call that the library does not know, by program and call.
+  using unknown_calls = std::map<std::pair<std::size_t, std::string>, std::uint64_t>;
+  [[nodiscard]] const unknown_calls& calls_unknown() const { return unknown_calls_; }
+
+ private:
+  struct process;
+  // A program and all processes that come of it.
+  struct family {
+    std::size_t number = 0;
+    program_config config;
+    launch what;
+    pid_t main = 0;
+    std::unique_ptr<guardian> guard;
+    descriptor ended;
+    bool connected = false;
+    bool over = false;
+    int status = -1;
+    std::size_t running = 0;  // threads that do not sleep
+    bool was_idle = false;
+    sc_core::sc_event idle;
+    std::size_t echoed = 0;
+    std::vector<std::unique_ptr<process>> processes;
+  };
+  struct thread {
+    process* of = nullptr;
+    pid_t id = 0;
+    std::string name;
+    descriptor socket;
+    channel::page* page = nullptr;
+    std::uint32_t seen = 0;
+    channel::impatience waits;
+    ps last_call{0};
+    unsigned unproven = 0;  // times in a row that it was taken for waiting without a proof
+    waiting::sleeper bed;
+
+    ~thread();
+  };
+  struct process {
+    process(family& f, programs& p, std::uint32_t number, std::uint64_t seed);
+    family& of;
+    node& where;
+    pid_t id = 0;
+    pid_t parent = 0;
+    descriptor ended;
+    activity changes;
+    process_memory bytes;
+    client verbs;
+    std::list<thread> threads;
+    std::size_t alive = 0;
+    bool unprovable = false;  // it has a loop that was taken for waiting without a proof
+    bool over = false;
+  };
+  struct look;  // of a thread that does not ask for long
+
+  void launch_program(cpu& c, family& f);
+  void accept_threads();
+  void greet(descriptor connection);
+  void admit_newcomers();
+  process* process_of(const channel::hello& h, family& f);
+  void run_thread(cpu& c, thread& t);
+  bool take_request(cpu& c, thread& t);
+  void suspect_spin(thread& t, look& l);
+  bool look_at(cpu& c, thread& t, look& l);
+  void serve_one(cpu& c, thread& t, caller& k);
+  static bool has_ended(const process& p);
+  void take_time(cpu& c, thread& t, caller& k);
+  static void use(process& p, caller& k, ps time);
+  [[nodiscard]] ps horizon(const thread& t) const;
+  void begin_sleep(family& f);
+  void end_process(process& p);
+  void end_family(family& f);
+  void echo(family& f, bool all);
+  void end_used_up(const std::system_error& why);
+  [[nodiscard]] bool is_interrupted() const;
+  void interrupt();
+  [[nodiscard]] std::string who_sleeps() const;
+  void tell_progress(const thread* computes);
+  void fail(std::string message) { failures_.push_back(std::move(message)); }
+  [[nodiscard]] node& node_of(const family& f) { return system_.at(f.config.node); }
+
+  system& system_;
+  programs_config config_;
+  meeting_place place_;
+  hcasim::applications::waiting waiting_;
+  system_network network_;
+  cm::manager connections_;
+  client_statistics statistics_;
+  level running_;
+  std::uint64_t signals_ = 0;
+  std::uint64_t made_processes_ = 0;
+  std::vector<std::unique_ptr<family>> families_;
+  thread* last_answered_ = nullptr;
+  std::vector<ps> used_;            // processor time, by node
+  std::vector<thread*> newcomers_;  // which have connected, and do not run yet
+  std::vector<std::string> failures_;
+  std::optional<std::system_error> used_up_;
+  unknown_calls unknown_calls_;
+  progress progress_;
+  int interrupt_ = -1;  // readable when the run is to end
+  bool interrupted_ = false;
+};
+
+}  // namespace hcasim::applications

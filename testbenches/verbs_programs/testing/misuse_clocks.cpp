@@ -1,0 +1,110 @@
+// Every clock that a program can read is the simulated one, those of processor time too.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <sys/time.h>
+#include <sys/times.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <string>
+
+#include "testbenches/verbs_programs/testing/misuse.h"
+
+namespace misuse {
+namespace {
+
+constexpr long ms = 1'000'000;  // ns
+
+long read_clock(clockid_t id) {
+  timespec t{};
+  REQUIRE(clock_gettime(id, &t) == 0);
+  return t.tv_sec * 1000 * ms + t.tv_nsec;
+}
+
+long us_of(const timeval& t) {
+  return t.tv_sec * 1'000'000 + t.tv_usec;
+}
+
+void compute_for(long ns) {
+  const long end = read_clock(CLOCK_MONOTONIC) + ns;
+  while (read_clock(CLOCK_MONOTONIC) < end) {
+  }
+}
+
+// Ticks of user time in the line that begins with `name`, from a file that stays open.
+long ticks_in(int file) {
+  char text[4096] = {};
+  REQUIRE(lseek(file, 0, SEEK_SET) == 0 && read(file, text, sizeof text - 1) > 0);
+  long user = 0;
+  REQUIRE(std::sscanf(text, "cpu %ld", &user) == 1);
+  return user;
+}
+
+// Returns its own user and system time of /proc/self/stat.
+long own_ticks() {
+  std::FILE* const f = std::fopen("/proc/self/stat", "r");
+  long user = 0;
+  long system = 0;
+  REQUIRE(f && std::fscanf(f, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system) == 2 &&
+          system == 0);
+  std::fclose(f);
+  return user;
+}
+
+}  // namespace
+
+void clocks() {
+  const int stat = ::open("/proc/stat", O_RDONLY);
+  tms before{};
+  const clock_t begin = times(&before);
+  const long node = ticks_in(stat);
+  const long thread = read_clock(CLOCK_THREAD_CPUTIME_ID);
+  compute_for(30 * ms);
+  usleep(50'000);
+  tms after{};
+  const clock_t end = times(&after);
+  std::printf("times: %ld elapsed, %ld user, %ld system\n", end - begin, after.tms_utime - before.tms_utime, after.tms_stime);
+  std::printf("stat: %ld, self: %ld\n", ticks_in(stat) - node, own_ticks());
+  rusage u{};
+  REQUIRE(getrusage(RUSAGE_SELF, &u) == 0 && us_of(u.ru_stime) == 0);
+  std::printf("process: %ld us, %ld us, %ld us\n", us_of(u.ru_utime), clock() * 1'000'000 / CLOCKS_PER_SEC,
+              read_clock(CLOCK_PROCESS_CPUTIME_ID) / 1000);
+  std::printf("thread: %ld us\n", (read_clock(CLOCK_THREAD_CPUTIME_ID) - thread) / 1000);
+
+  if (fork() == 0) {
+    compute_for(20 * ms);
+    _exit(0);
+  }
+  REQUIRE(wait(nullptr) > 0 && getrusage(RUSAGE_CHILDREN, &u) == 0 && times(&after) > end);
+  std::printf("children: %ld us, %ld ticks\n", us_of(u.ru_utime), after.tms_cutime);
+
+  struct sysinfo info {};
+  double up = 0;
+  std::FILE* const f = std::fopen("/proc/uptime", "r");
+  REQUIRE(f && std::fscanf(f, "%lf", &up) == 1 && sysinfo(&info) == 0);
+  std::fclose(f);
+  timespec utc{};
+  REQUIRE(timespec_get(&utc, TIME_UTC) == TIME_UTC && utc.tv_sec == time(nullptr));
+  std::printf("up: %.2f s, %ld s, %ld s\n", up, info.uptime, read_clock(CLOCK_BOOTTIME) / (1000 * ms));
+
+  itimerval left{};
+  alarm(10);
+  usleep(1000);
+  REQUIRE(getitimer(ITIMER_REAL, &left) == 0 && left.it_value.tv_sec == 9 && left.it_value.tv_usec > 998'900);
+  std::printf("alarm: %ld us\n", us_of(left.it_value));
+}
+
+// Those that it cannot know.
+void machine_clocks() {
+  clockid_t other{};
+  REQUIRE(clock_getcpuclockid(getppid(), &other) == 0);
+  read_clock(other);
+  itimerval t{};
+  REQUIRE(getitimer(ITIMER_VIRTUAL, &t) == 0);
+  std::FILE* const f = std::fopen("/proc/loadavg", "r");
+  if (f) std::fclose(f);
+}
+
+}  // namespace misuse

@@ -1,0 +1,193 @@
+// A child does something at 1 ms, asks for nothing more and is gone; who sleeps for it goes on then, not at its own limit of 30
+// s.
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "testbenches/verbs_programs/testing/misuse.h"
+
+namespace misuse {
+namespace {
+
+constexpr int limit = 30;  // s
+int ends[2];               // the sleeper's, the child's
+
+long clock_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
+
+void nothing(int) {}
+
+// How it sleeps.
+void by_poll() {
+  pollfd p{ends[0], POLLIN, 0};
+  REQUIRE(poll(&p, 1, limit * 1000) == 1);
+}
+void by_ppoll() {
+  pollfd p{ends[0], POLLIN, 0};
+  const timespec t{limit, 0};
+  sigset_t none;
+  sigemptyset(&none);
+  REQUIRE(ppoll(&p, 1, &t, &none) == 1);
+}
+void by_select() {
+  fd_set in;
+  FD_ZERO(&in);
+  FD_SET(ends[0], &in);
+  timeval t{limit, 0};
+  REQUIRE(select(ends[0] + 1, &in, nullptr, nullptr, &t) == 1);
+}
+// With a timer beside it, which is as far away.
+void by_epoll() {
+  const int all = epoll_create1(0);
+  const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+  const itimerspec later{{}, {limit, 0}};
+  REQUIRE(timerfd_settime(timer, 0, &later, nullptr) == 0);
+  epoll_event e{EPOLLIN, {.fd = ends[0]}};
+  REQUIRE(epoll_ctl(all, EPOLL_CTL_ADD, ends[0], &e) == 0);
+  e.data.fd = timer;
+  REQUIRE(epoll_ctl(all, EPOLL_CTL_ADD, timer, &e) == 0);
+  const timespec t{2 * limit, 0};
+  REQUIRE(epoll_pwait2(all, &e, 1, &t, nullptr) == 1 && e.data.fd == ends[0]);
+}
+void by_receive() {
+  const timeval t{limit, 0};
+  char c = 0;
+  REQUIRE(setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) == 0);
+  REQUIRE(recv(ends[0], &c, 1, 0) >= 0);
+}
+void by_alarm() {
+  struct sigaction a {};
+  a.sa_handler = nothing;
+  REQUIRE(sigaction(SIGALRM, &a, nullptr) == 0);
+  alarm(limit);
+  char c = 0;
+  REQUIRE(read(ends[0], &c, 1) >= 0);
+  alarm(0);
+}
+sigset_t of_children() {
+  sigset_t s;
+  sigemptyset(&s);
+  sigaddset(&s, SIGCHLD);
+  return s;
+}
+void by_sigtimedwait() {
+  const sigset_t s = of_children();
+  const timespec t{limit, 0};
+  REQUIRE(sigtimedwait(&s, nullptr, &t) == SIGCHLD);
+}
+void by_sigsuspend() {
+  struct sigaction a {};
+  a.sa_handler = nothing;
+  REQUIRE(sigaction(SIGCHLD, &a, nullptr) == 0 && sigaction(SIGALRM, &a, nullptr) == 0);
+  alarm(limit);
+  sigset_t none;
+  sigemptyset(&none);
+  REQUIRE(sigsuspend(&none) == -1 && errno == EINTR);
+  REQUIRE(alarm(0) == limit);
+}
+void by_signalfd() {
+  const sigset_t s = of_children();
+  const int file = signalfd(-1, &s, 0);
+  pollfd p{file, POLLIN, 0};
+  REQUIRE(poll(&p, 1, limit * 1000) == 1);
+  signalfd_siginfo info{};
+  REQUIRE(read(file, &info, sizeof info) == sizeof info && info.ssi_signo == SIGCHLD);
+}
+// A handler ends the sleep of another call.
+void by_interruption() {
+  struct sigaction a {};
+  a.sa_handler = nothing;
+  REQUIRE(sigaction(SIGCHLD, &a, nullptr) == 0);
+  sigset_t s = of_children();
+  sigprocmask(SIG_UNBLOCK, &s, nullptr);
+  REQUIRE(sleep(limit) == limit);
+}
+
+// The last acts of a child.
+void writes() {
+  REQUIRE(write(ends[1], "x", 1) == 1);
+}
+void closes() {}
+void sends_by_exec() {
+  writes();
+  execl("/bin/true", "true", nullptr);
+}
+std::string outsider() {
+  std::string self(4096, 0);
+  self.resize(static_cast<std::size_t>(readlink("/proc/self/exe", self.data(), self.size())));
+  return self.substr(0, self.rfind('/')) + "/hcasim_static";
+}
+void execs_outsider() {
+  dup2(ends[1], STDOUT_FILENO);
+  execl(outsider().c_str(), "hcasim_static", "x", nullptr);
+}
+void spawns_outsider() {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  std::string name = outsider();
+  std::string word = "x";
+  char* const words[] = {name.data(), word.data(), nullptr};
+  pid_t child = 0;
+  REQUIRE(posix_spawn(&child, name.c_str(), &actions, nullptr, words, environ) == 0);
+  close(ends[1]);
+}
+void kills_another() {
+  const pid_t other = fork();
+  if (other == 0) {
+    for (;;) sleep(1000);
+  }
+  close(ends[1]);
+  kill(other, SIGKILL);
+}
+
+}  // namespace
+
+void wake(const char* how, const char* by) {
+  const std::map<std::string, void (*)()> sleeps{{"poll", by_poll},
+                                                 {"ppoll", by_ppoll},
+                                                 {"select", by_select},
+                                                 {"epoll", by_epoll},
+                                                 {"receive", by_receive},
+                                                 {"alarm", by_alarm},
+                                                 {"sigtimedwait", by_sigtimedwait},
+                                                 {"sigsuspend", by_sigsuspend},
+                                                 {"signalfd", by_signalfd},
+                                                 {"sleep", by_interruption}};
+  const std::map<std::string, void (*)()> does{{"write", writes},          {"close", closes},
+                                               {"exec", sends_by_exec},    {"outsider", execs_outsider},
+                                               {"spawn", spawns_outsider}, {"kill", kills_another}};
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  const sigset_t blocked = of_children();
+  sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  const long begin = clock_ns();
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    close(ends[0]);
+    usleep(1000);
+    does.at(by)();
+    _exit(0);
+  }
+  close(ends[1]);
+  sleeps.at(how)();
+  std::printf("%s by %s after %ld ns\n", how, by, clock_ns() - begin);
+}
+
+}  // namespace misuse
