@@ -32,6 +32,13 @@ std::vector<std::string> rtl_names() {
   return names;
 }
 
+std::string rtl_of(const std::string& bench) {
+  for (const named& n : all) {
+    if (bench == n.name) return n.rtl;
+  }
+  throw std::invalid_argument("lockstep: there is no unit '" + bench + "'");
+}
+
 std::unique_ptr<bench> make_bench(const std::string& name) {
   for (const named& n : all) {
     if (name == n.name) return n.make();

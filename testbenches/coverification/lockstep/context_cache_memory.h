@@ -15,7 +15,7 @@
 
 namespace hcasim::lockstep {
 
-// The bytes of two areas, wherever they lie.
+// The bytes of two areas, wherever they lie, and of any other entry.
 class context_memory : public unit {
  public:
   target_socket<dma_request> in{"in"};
@@ -57,6 +57,12 @@ class context_memory : public unit {
   [[nodiscard]] bool holds(std::uint32_t entry, std::uint64_t filled_with) const {
     return is_filled(&bytes_[std::size_t{entry} * entry_bytes_], filled_with);
   }
+  // Entries that have no number, by their addresses.
+  static std::uint64_t first_value(std::uint64_t address) { return address * 0x9e3779b97f4a7c15U; }
+  void change_other(std::uint64_t address, std::uint64_t filled_with) { fill(other(address).data(), filled_with); }
+  [[nodiscard]] bool other_holds(std::uint64_t address, std::uint64_t filled_with) {
+    return is_filled(other(address).data(), filled_with);
+  }
   void fill(std::byte* to, std::uint64_t v) const {
     for (unsigned i = 0; i < entry_bytes_; i += 8, v = v * 6364136223846793005U + 1) std::memcpy(to + i, &v, 8);
   }
@@ -96,10 +102,12 @@ class context_memory : public unit {
       failed = !write && read_fails(number);
       return &bytes_[(std::size_t{a.half} * area + number) * entry_bytes_];
     }
-    // The lines between.
-    const auto [other, made] = others_.try_emplace(address);
-    if (made) fill(other->second.data(), address * 0x9e3779b97f4a7c15U);
-    return other->second.data();
+    return other(address).data();
+  }
+  entry_data& other(std::uint64_t address) {
+    const auto [found, made] = others_.try_emplace(address);
+    if (made) fill(found->second.data(), first_value(address));
+    return found->second;
   }
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t) {
     if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;

@@ -44,7 +44,7 @@ void context_pipelines::hits(std::uint64_t cycles, unsigned most_gap) {
 
 // One of four of which it is known that they are there, the last one first.
 std::uint32_t context_pipelines::busy_set() {
-  const auto set = static_cast<std::uint32_t>(quiet_sets + r_.below(quiet_sets));
+  const auto set = static_cast<std::uint32_t>(busy_sets + r_.below(busy_sets));
   renew(set);
   return set;
 }
@@ -95,6 +95,18 @@ void context_pipelines::go_on(item_stream& s) {
                                               &context_pipelines::evictions,   &context_pipelines::drops};
   (this->*all[r_.below(std::size(all))])();
   begin();
+  for (unsigned pairs = 0; pairs < 3; ++pairs) pair_of_twins();
+}
+
+void context_pipelines::pair_of_twins() {
+  constexpr unsigned gap = 30;
+  std::deque<item> pair;
+  twins_.next(pair, r_);
+  pair.front()[0] |= std::uint64_t{gap} << 8;
+  to_->insert(to_->end(), pair.begin(), pair.end());
+  time_ += 1 + gap + twins_.cycles();
+  for (const std::uint32_t set : twins_.sets()) is_known_[set] = false;
+  begin(50);
 }
 
 void context_pipelines::run_of_hits() {
@@ -167,7 +179,7 @@ void context_pipelines::crowd() {
 std::uint32_t context_pipelines::failing() {
   for (;;) {
     const auto number = static_cast<std::uint32_t>(13 + 101 * r_.below(10));
-    if (number % 64 >= quiet_sets && index_at(number) < least_entries) return number;
+    if (number % 64 >= busy_sets && index_at(number) < least_entries) return number;
   }
 }
 
@@ -245,12 +257,12 @@ void context_pipelines::elsewhere(std::uint32_t set, std::uint32_t other) {
 void context_pipelines::evictions() {
   const std::uint64_t n = 5 + r_.below(5);
   std::uint32_t set = busy_set();
-  for (std::uint64_t i = 1; i < n; ++i) renew(quiet_sets + (set + i) % quiet_sets);
+  for (std::uint64_t i = 1; i < n; ++i) renew(busy_sets + (set + i) % busy_sets);
   for (std::uint64_t i = 0; i < n; ++i) {
     const std::uint32_t number = absent(set);
     add(context_item::fetch, number, r_.chance(0.7) ? 0 : 1, 2);
     came(number);
-    set = quiet_sets + (set + 1) % quiet_sets;
+    set = busy_sets + (set + 1) % busy_sets;
   }
   if (r_.chance(0.7)) hits(40, 2);
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "testbenches/coverification/lockstep/context_cache_twins.h"
 #include "testbenches/coverification/lockstep/context_cache_world.h"
 #include "tlm/base/random.h"
 
@@ -21,8 +22,9 @@ class context_pipelines {
   void go_on(item_stream& s);
 
  private:
-  // Sets of entries that are always there, and sets in which they come and go.
-  static constexpr std::uint32_t quiet_sets = 32;
+  // Sets of entries that are always there, and sets in which they come and go. The one between them is that of a twin.
+  static constexpr std::uint32_t quiet_sets = 31;
+  static constexpr std::uint32_t busy_sets = 32;  // from this one on
   static constexpr std::uint32_t ways = 4;
   // From the request for an entry that is not there until it comes.
   static constexpr std::uint64_t miss = 22;
@@ -48,8 +50,10 @@ class context_pipelines {
   void elsewhere(std::uint32_t set, std::uint32_t other);
   void evictions();
   void drops();
+  void pair_of_twins();
 
   random_stream& r_;
+  context_twins twins_{busy_sets};
   item_stream* to_ = nullptr;
   std::uint64_t time_ = 0;
   std::map<std::uint32_t, std::uint64_t> asked_at_;

@@ -1,6 +1,9 @@
 #include "testbenches/coverification/lockstep/context_cache_world.h"
 
+#include <deque>
+
 #include "testbenches/coverification/lockstep/context_cache_pipelines.h"
+#include "testbenches/coverification/lockstep/context_cache_twins.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -20,7 +23,10 @@ class context_generator {
       } else {
         const bool in_siege = besieged(s.size());
         s.push_back(in_siege ? siege() : next());
-        if (o_.how == mode::random && !in_siege && r_.chance(0.002)) rush(s);
+        if (o_.how != mode::random || in_siege) continue;
+        if (r_.chance(0.002)) rush(s);
+        if (r_.chance(0.002)) crowd_beside(s);
+        if (r_.chance(0.001)) fail_beside(s);
       }
     }
     s.resize(o_.requests);
@@ -40,8 +46,15 @@ class context_generator {
     const bool large = !o_.storms || !started_ || r_.chance(0.8);
     started_ = true;
     entries_ = static_cast<std::uint32_t>(large ? least_entries | r_.next() >> 38 : r_.next() >> (32 + r_.below(24)));
-    base_ = r_.next();
+    base_ = another_base();
     return make_item(context_item::set_area, gap, 0, entries_, value, base_);
+  }
+  // Sums of half of them carry far up. No entry lies where one of the area before does.
+  std::uint64_t another_base() {
+    std::uint64_t base = 0;
+    do base = r_.next() | (r_.chance(0.5) ? ~std::uint64_t{0xff} & ~std::uint64_t{0} >> r_.below(56) : 0);
+    while (base % item_bytes == base_ % item_bytes);
+    return base;
   }
   // With storms, at the end: thousands of holders of a few entries.
   [[nodiscard]] bool besieged(std::size_t at) const { return o_.storms && o_.requests >= 20'000 && at >= o_.requests - 9'000; }
@@ -74,7 +87,39 @@ class context_generator {
                             index_at(number), 0));
     }
   }
+  // A set that differs in one bit.
+  std::uint32_t twin_of(std::uint32_t set) { return set ^ 1U << twin_bit_++ % 6; }
+  [[nodiscard]] unsigned cycles_to(std::uint32_t index) const {
+    return memory_cycles(base_ + std::uint64_t{index} * entry_bytes_);
+  }
+  // An entry comes while those that asked together for one of the twin set are answered.
+  void crowd_beside(item_stream& s) {
+    constexpr unsigned crowd = 10;
+    const auto wanted = static_cast<std::uint32_t>(r_.next() >> 32);
+    const std::uint32_t set = twin_of(wanted & 63);
+    std::uint32_t beside = 0;
+    for (unsigned tries = 0; tries < 100; ++tries) {
+      beside = static_cast<std::uint32_t>(r_.next() >> 32) / 64 * 64 + set;
+      if (cycles_to(beside) + crowd > cycles_to(wanted) + 1 && cycles_to(beside) + 1 < cycles_to(wanted)) break;
+    }
+    for (unsigned n = 0; n < crowd; ++n) s.push_back(make_item(context_item::fetch, n == 0 ? 60 : 0, 1, wanted, 0));
+    s.push_back(make_item(context_item::fetch, 0, 1, beside, 0));
+  }
+  // An entry cannot be read while one of the twin set is held and dropped.
+  void fail_beside(item_stream& s) {
+    const auto fails = static_cast<std::uint32_t>(13 + 101 * r_.below(10));
+    const std::uint32_t held = static_cast<std::uint32_t>(r_.next() >> 32) / 64 * 64 + twin_of(fails & 63);
+    s.push_back(make_item(context_item::fetch, 20, 150, held, 0));
+    s.push_back(make_item(context_item::fetch, cycles_to(held), 0, index_at(fails), 0));
+    s.push_back(make_item(context_item::drop, 6, 0, held, 0));
+  }
   item next() {
+    if (!met_.empty()) {
+      const item i = met_.front();
+      met_.pop_front();
+      return i;
+    }
+    if (o_.how == mode::random && !o_.storms && r_.chance(0.006)) twins_.next(met_, r_);
     const unsigned gap =
         o_.how == mode::random && r_.chance(0.4) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 100 : 6)) : 0;
     const auto hold = static_cast<unsigned>(r_.chance(0.05) ? r_.below(200) : r_.below(12));
@@ -115,7 +160,7 @@ class context_generator {
       return make_item(context_item::fetch, static_cast<unsigned>(r_.below(4)), static_cast<unsigned>(r_.below(3)),
                        index_at(read_), 0);
     }
-    if (o_.how == mode::random && crowd_ == 0 && r_.chance(0.015)) {
+    if (o_.how == mode::random && crowd_ == 0 && r_.chance(0.012)) {
       readers_ = 1 + static_cast<unsigned>(r_.below(3));
       read_ = number;
       return make_item(context_item::update, gap, static_cast<unsigned>(r_.below(8)), index_at(read_), r_.next());
@@ -123,7 +168,10 @@ class context_generator {
     std::uint32_t index = index_at(number);
     if (r_.chance(0.01)) {  // any, often one of the last or the first that is not there
       const auto any = static_cast<std::uint32_t>(r_.next() >> (32 + r_.below(16)));
-      index = r_.chance(0.3) ? entries_ - static_cast<std::uint32_t>(r_.below(2)) : r_.chance(0.5) ? ~any : any;
+      index = r_.chance(0.3)   ? entries_ - static_cast<std::uint32_t>(r_.below(2))
+              : r_.chance(0.3) ? beside_the_end()
+              : r_.chance(0.5) ? ~any
+                               : any;
     }
     const double what = r_.unit() * (o_.storms ? 0.5 : 1);
     if (what < 0.002) return another_area(gap);
@@ -142,7 +190,31 @@ class context_generator {
     } else {
       kept = index;
     }
-    return make_item(kind, again ? 0 : gap, hold, index, r_.next());
+    const item i = make_item(kind, again ? 0 : gap, hold, index, r_.next());
+    const bool goes = kind == context_item::drop || kind == context_item::replace;
+    return goes && o_.how == mode::random && r_.chance(0.5) ? asked_again(i) : i;
+  }
+
+  // The entry is asked for right before it is dropped and again at once, while the older read is under way or the older holder
+  // has it, or when all of that is over. Half of these entries change in memory.
+  item asked_again(item drop) {
+    const unsigned gap = drop[0] >> 8 & 0xffff;
+    auto index = static_cast<std::uint32_t>(drop[1]);
+    if (r_.chance(0.5)) index = static_cast<std::uint32_t>(r_.next() >> 32);  // never used before
+    const bool replaced = static_cast<context_item>(drop[0] & 0xff) == context_item::replace;
+    const bool at_once = r_.chance(0.7);
+    const auto hold = [this] { return static_cast<unsigned>(r_.below(r_.chance(0.2) ? 100 : 8)); };
+    const auto within = static_cast<unsigned>(r_.below(r_.chance(0.5) ? 30 : 120));
+    if (replaced) met_.push_back(make_item(context_item::fetch, static_cast<unsigned>(r_.below(8)), hold(), index, 0));
+    met_.push_back(make_item(context_item::renew, within, 0, index, r_.next()));
+    met_.push_back(make_item(context_item::fetch, at_once ? 0 : 400, hold(), index, 0));
+    if (at_once) met_.push_back(make_item(context_item::fetch, within % 8, hold(), index, 0));
+    return make_item(replaced ? context_item::replace : context_item::fetch, gap, replaced ? 0 : hold(), index, r_.next());
+  }
+  // An index that differs from the end of the area, or from the last one in it, in one bit.
+  std::uint32_t beside_the_end() {
+    const std::uint32_t flip = std::uint32_t{1} << end_bit_++ % 32;
+    return entries_ & flip ? entries_ ^ flip : (entries_ - 1) ^ flip;
   }
 
   const options& o_;
@@ -164,6 +236,10 @@ class context_generator {
   std::uint32_t narrow_sets_ = 2;
   std::uint32_t crowded_ = 0;
   std::uint32_t recent_[12] = {};
+  std::deque<item> met_;
+  context_twins twins_;
+  unsigned end_bit_ = 0;
+  unsigned twin_bit_ = 0;
 };
 
 }  // namespace

@@ -38,13 +38,15 @@ constexpr unsigned memory_cycles(std::uint64_t address) {
 // fetch: read and held. write: the only holder changes it. drop: forgotten. replace: dropped, then changed in memory.
 // set_area: another area. put: a write whose bytes are given. set_read: what a read of memory finds, as a system run had it.
 // update: one of those that hold it changes it, one at a time. more: bytes behind the first 64 of the put or set_read that
-// comes next.
-enum class context_item : std::uint8_t { fetch, write, drop, replace, set_area, put, set_read, update, more };
+// comes next. renew: changed in memory and dropped at once, while others read or hold it; an entry that has been changed since
+// its last replace is dropped only.
+enum class context_item : std::uint8_t { fetch, write, drop, replace, set_area, put, set_read, update, more, renew };
 
-// word 0: kind, gap << 8, hold << 24   1: index   2: value, from which its bytes follow   put: 2 to 9: the bytes
-// set_area: 1: entries   2: value, from which the bytes of all follow   3: base
-// set_read: word 0: kind, failed << 48   1: address   2 to 9: the bytes
-// more: word 0: kind, line << 48   2 to 9: the bytes
+// word 0: kind, gap << 8, hold << 24, tries again << 40   1: index   2: value, from which its bytes follow   put: 2 to 9: the
+// bytes set_area: 1: entries   2: value, from which the bytes of all follow   3: base set_read: word 0: kind, failed << 48   1:
+// address   2 to 9: the bytes more: word 0: kind, line << 48   2 to 9: the bytes A request that waits for a write of its entry:
+// the RTL looks it up again a cycle later than the model.
+inline constexpr std::uint64_t tries_again = std::uint64_t{1} << 40;
 inline item make_item(context_item kind, unsigned gap, unsigned hold, std::uint64_t index, std::uint64_t value,
                       std::uint64_t base = 0) {
   item i{};

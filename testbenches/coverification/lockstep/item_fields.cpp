@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view key_kinds[] = {"check", "element", "drain", "change", "set_mrc", "set_line"};
 constexpr std::string_view context_kinds[] = {"fetch", "write",    "drop",   "replace", "set_area",
-                                              "put",   "set_read", "update", "more"};
+                                              "put",   "set_read", "update", "more",    "renew"};
 constexpr std::string_view walk_kinds[] = {"walk", "drop", "remap", "set_read"};
 constexpr std::string_view write_kinds[] = {"sq", "rq", "cq", "eq", "blueflame", "broken_blueflame", "bad", "qp"};
 
@@ -19,9 +19,9 @@ constexpr item_field of_keys[] = {
     {"rights", 1, 32, 32, 0x1},         {"pd", 2, 0, 32, 0x1},          {"qpn", 2, 32, 32, 0x1},
     {"generation", 3, 0, 32, 0x1},      {"function", 3, 32, 16, 0x1},   {"va", 4, 0, 64, accesses},
     {"length", 5, 0, 64, 0x1}};
-constexpr std::uint32_t of_entries = 0x8f;  // fetch, write, drop, replace, update
+constexpr std::uint32_t of_entries = 0x28f;  // fetch, write, drop, replace, update, renew
 constexpr item_field of_contexts[] = {
-    {"gap", 0, 8, 16, 0x9f, true}, {"hold", 0, 24, 16, 0x83, true}, {"index", 1, 0, 32, of_entries}};
+    {"gap", 0, 8, 16, 0x29f, true}, {"hold", 0, 24, 16, 0x83, true}, {"index", 1, 0, 32, of_entries}};
 constexpr std::uint32_t translations = 0x7;  // walk, drop, remap
 constexpr item_field of_walks[] = {{"gap", 0, 8, 16, translations, true},
                                    {"write", 0, 24, 1, 0x1},

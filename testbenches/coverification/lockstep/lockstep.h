@@ -233,13 +233,16 @@ class bench {
 std::vector<std::string> bench_names();
 // Returns those that have RTL of their own. qpc_cache is context_cache with other parameters.
 std::vector<std::string> rtl_names();
+// Returns the RTL of a bench.
+std::string rtl_of(const std::string& bench);
 std::unique_ptr<bench> make_bench(const std::string& name);
 
 // Runs a stream in this process, which must not have simulated before.
 report run(const std::string& unit, const item_stream& stream, const options& o);
 // The same in a child process, any number of times.
 report run_isolated(const std::string& unit, const item_stream& stream, const options& o);
-// A problem without its item, time and numbers: what two runs that fail alike have in common. Quoted parts are names and stay.
+// A problem without its item, time and numbers: what two runs that fail alike have in common. Quoted parts are names and stay;
+// what stands in brackets, as the fields of an entry, is left out.
 std::string reason_of(const std::string& problem);
 
 void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o);

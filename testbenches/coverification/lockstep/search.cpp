@@ -138,7 +138,10 @@ std::string reason_of(const std::string& problem) {
   const std::size_t begin = problem.starts_with("item ") ? problem.find(": ") : std::string::npos;
   bool hexadecimal = false;
   bool quoted = false;
+  bool bracketed = false;
   for (const char c : problem.substr(begin == std::string::npos ? 0 : begin + 2)) {
+    bracketed = !quoted && (c == '[' || (bracketed && c != ']'));
+    if (bracketed) continue;
     quoted ^= c == '\'';
     const bool number = !quoted && !reason.empty() && reason.back() == '#';
     hexadecimal = number && (c == 'x' || (hexadecimal && std::isxdigit(static_cast<unsigned char>(c))));
@@ -174,7 +177,7 @@ evidence keep_evidence(const std::string& unit, const item_stream& failing, cons
   e.stream_file = file + ".stream";
   write_stream(e.stream_file, unit, least.stream, o);
   o.instrumented = true;
-  if (o.design ? !o.design(0)->instrumented() : make_bench(unit)->faults() == 0) return e;
+  if (o.design ? !o.design(0)->instrumented() : rtl_of(unit) != unit) return e;
   e.vcd_file = o.vcd = file + ".vcd";
   o.vcd_from = std::max(e.again.problem_at - 5_us, ps(0));
   run_isolated(unit, least.stream, o);

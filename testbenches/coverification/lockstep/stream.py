@@ -10,7 +10,7 @@
 from dataclasses import dataclass, field
 
 WORDS = 10
-_CONTEXTS = ["fetch", "write", "drop", "replace", "set_area", "put", "set_read", "update", "more"]
+_CONTEXTS = ["fetch", "write", "drop", "replace", "set_area", "put", "set_read", "update", "more", "renew"]
 KINDS = {
     "key_check": ["check", "element", "drain", "change", "set_mrc", "set_line"],
     "context_cache": _CONTEXTS,
@@ -23,7 +23,7 @@ KINDS = {
 _CHECK = {"gap": (0, 8, 16), "hold": (0, 24, 16), "remote": (0, 48, 1), "privileged": (0, 49, 1), "aimed": (0, 50, 1),
           "key": (1, 0, 32), "rights": (1, 32, 32), "pd": (2, 0, 32), "qpn": (2, 32, 32),
           "generation": (3, 0, 32), "function": (3, 32, 16), "va": (4, 0, 64), "length": (5, 0, 64)}
-_FETCH = {"gap": (0, 8, 16), "hold": (0, 24, 16), "index": (1, 0, 32), "value": (2, 0, 64)}
+_FETCH = {"gap": (0, 8, 16), "hold": (0, 24, 16), "tries_again": (0, 40, 1), "index": (1, 0, 32), "value": (2, 0, 64)}
 _WALK = {"gap": (0, 8, 16), "write": (0, 24, 1), "races": (0, 25, 1), "map": (0, 32, 32), "va": (1, 0, 64), "last": (2, 0, 64),
          "length": (3, 0, 64), "index": (4, 0, 32), "levels": (4, 32, 8), "page_shift": (4, 40, 8), "null": (4, 48, 1),
          "indirect": (4, 49, 1), "on_demand": (4, 50, 1), "table": (5, 0, 64), "table_va": (6, 0, 64), "version": (7, 0, 32),

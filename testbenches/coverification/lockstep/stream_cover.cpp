@@ -137,11 +137,12 @@ class context_cover final : public unit_cover {
     answer_.bin("entry", 0).bin("failed", 1);
     held_.bin("not", 0).bin("few", 1, 7).bin("some", 8, 63).bin("long", 64, 0xffff);
     cover_cross& answered = group().cross("kind_x_answer", {&kind(), &answer_});
-    for (const char* never_fails : {"drop", "replace", "set_area"}) answered.leave_out({never_fails, "failed"});
+    for (const char* never_fails : {"drop", "replace", "renew", "set_area"}) answered.leave_out({never_fails, "failed"});
     group()
         .cross("kind_x_held", {&kind(), &held_})
         .leave_out({"drop", "*"})
         .leave_out({"replace", "*"})
+        .leave_out({"renew", "*"})
         .leave_out({"set_area", "*"});
   }
 
