@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "models/protection/judge.h"
+#include "models/adapter/protection/judge.h"
 
 namespace hcasim {
 namespace {
