@@ -85,7 +85,12 @@ void write_file(const fs::path& file, std::string_view content) {
 }
 
 bool is_out_of_memory(const std::exception& e) {
-  return dynamic_cast<const std::bad_alloc*>(&e) || std::string_view(e.what()).find("std::bad_alloc") != std::string_view::npos;
+  if (dynamic_cast<const std::bad_alloc*>(&e)) return true;
+  const std::string_view text = e.what();
+  for (const std::string_view words : {"std::bad_alloc", "failed to allocate stack memory"}) {  // the kernel's, of a thread
+    if (text.find(words) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 }  // namespace hcasim

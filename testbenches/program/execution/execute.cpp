@@ -61,6 +61,7 @@ void run_listening(testbench& bench, run_context& context, std::vector<std::stri
   } catch (const std::system_error& e) {
     throw input_error(cause(e));
   } catch (const sc_core::sc_report& e) {
+    if (is_out_of_memory(e)) throw input_error(std::string(out_of_memory));
     const bool own = std::string_view(e.get_msg_type()).starts_with("hcasim");
     context.fail("the run was broken off: " + (own ? std::string(e.get_msg()) : text_of(e)));
   } catch (const std::exception& e) {
