@@ -22,7 +22,7 @@ work_request request(std::uint8_t opcode, const Body& body) {
 }
 
 // A copy that a compiler leaves out finds these bytes.
-[[gnu::noipa]] void fill_stack() {
+[[gnu::noinline]] void fill_stack() {
   volatile std::uint8_t bytes[4096];
   for (volatile std::uint8_t& b : bytes) b = 0xa5;
 }
