@@ -71,10 +71,6 @@ int status_of(const result& r) {
   return r.passed() ? run_passed : run_failed;
 }
 
-std::string time_text(ps t) {
-  return format_quantity(knob_kind::time, static_cast<long double>(t.count()));
-}
-
 description find_description(const run_options& o, platform_factory machine) {
   if (o.point) return point_of_study(o.what, o.point, machine);
   description d(search_path::standard());

@@ -232,6 +232,10 @@ long double parse_quantity(knob_kind kind, std::string_view given) {
   return nearest;
 }
 
+std::string time_text(ps t) {
+  return format_quantity(knob_kind::time, static_cast<long double>(t.count()));
+}
+
 std::string format_quantity(knob_kind kind, long double value) {
   if (kind == knob_kind::time && value >= static_cast<long double>(never.count())) return "never";
   if (kind == knob_kind::count) return fmt::format("{:.0f}", value);

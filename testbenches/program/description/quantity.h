@@ -20,6 +20,7 @@ class quantity_error : public std::runtime_error {
 // Counts and bytes are whole numbers, times whole picoseconds. long double holds any 64-bit integer exactly.
 long double parse_quantity(knob_kind kind, std::string_view text);
 std::string format_quantity(knob_kind kind, long double value);
+std::string time_text(ps t);
 
 bool parse_flag(std::string_view text);
 

@@ -42,7 +42,7 @@ std::string knobs_of(const std::string& unit_name) {
 what_if::what_if(const description& d, const prepared_run& run, platform_factory machine, const std::filesystem::path& scratch,
                  const std::string& pattern, unsigned jobs)
     : pattern_(!pattern.empty()),
-      what_if_changes_(pattern.empty() ? all_reliefs(run.tree()) : reliefs_for(run.tree(), pattern)),
+      what_if_changes_(pattern.empty() ? all_changes(run.tree()) : changes_for(run.tree(), pattern)),
       variants_(d, run.name(), machine, scratch, settings_of(what_if_changes_), jobs) {}
 
 std::vector<std::size_t> what_if::units_that_took_part(const std::vector<unit*>& units) const {

@@ -24,7 +24,7 @@ class what_if {
   what_if(const description& d, const prepared_run& run, platform_factory machine, const std::filesystem::path& scratch,
           const std::string& pattern, unsigned jobs);
 
-  // Tries out the reliefs when the run itself has ended. `seconds`: wall-clock time of the run.
+  // Tries out the changes when the run itself has ended. `seconds`: wall-clock time of the run.
   what_if_gain run(const std::vector<resource_use>& resources, const std::vector<unit*>& units, double seconds);
   [[nodiscard]] std::size_t runs() const { return runs_; }
 
@@ -35,7 +35,7 @@ class what_if {
 
   bool pattern_;
   std::vector<what_if_change> what_if_changes_;
-  variant_runs variants_;  // 0 = as described; then the reliefs
+  variant_runs variants_;  // 0 = as described; then the changes
   std::chrono::milliseconds limit_{0};
   std::size_t runs_ = 0;
 };

@@ -98,7 +98,7 @@ std::string nearest_relief(const knob_tree& tree, const std::string& pattern) {
   const auto given = 1 + std::count(pattern.begin(), pattern.end(), '.');
   std::vector<std::string> names;
   std::vector<std::string> its;
-  for (const what_if_change& r : all_reliefs(tree)) {
+  for (const what_if_change& r : all_changes(tree)) {
     if (!r.whole && r.unit == unit) its.emplace_back(last_part(r.name));
     std::size_t begin = r.name.size();
     for (auto n = given; n > 0 && begin != std::string::npos && begin > 0; --n) begin = r.name.rfind('.', begin - 1);
@@ -136,7 +136,7 @@ std::optional<std::string> relieved(const knob_tree::leaf& l) {
   return format_quantity(l.kind, then);
 }
 
-std::vector<what_if_change> all_reliefs(const knob_tree& tree) {
+std::vector<what_if_change> all_changes(const knob_tree& tree) {
   std::vector<what_if_change> knobs;
   for (const auto& l : tree.leaves()) {
     if (l.path.starts_with(workload)) continue;
@@ -160,7 +160,7 @@ std::vector<what_if_change> all_reliefs(const knob_tree& tree) {
   return out;
 }
 
-std::vector<what_if_change> reliefs_for(const knob_tree& tree, const std::string& pattern) {
+std::vector<what_if_change> changes_for(const knob_tree& tree, const std::string& pattern) {
   auto leaves = leaves_named(tree, pattern);
   if (const std::string of_resource = knobs_of_resource(pattern); leaves.empty() && !of_resource.empty()) {
     leaves = leaves_named(tree, of_resource);

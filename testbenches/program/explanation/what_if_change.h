@@ -29,10 +29,10 @@ struct what_if_change {
 std::optional<std::string> relieved(const knob_tree::leaf& l);
 
 // Returns every unit with such knobs, each followed by the knobs. The testbench's parameters are no part of the machine.
-std::vector<what_if_change> all_reliefs(const knob_tree& tree);
+std::vector<what_if_change> all_changes(const knob_tree& tree);
 
 // Returns the knobs of `pattern`: a path (with * and ?, or a part of it), or a resource as printed by --explain
 // ("node1.hca.page_walker walkers_busy"). Throws input_error when there is none, with the nearest name.
-std::vector<what_if_change> reliefs_for(const knob_tree& tree, const std::string& pattern);
+std::vector<what_if_change> changes_for(const knob_tree& tree, const std::string& pattern);
 
 }  // namespace hcasim

@@ -81,7 +81,7 @@ TEST(what_if_change, is_twice_of_what_there_is_and_half_of_what_it_takes) {
 TEST(what_if_change, takes_all_nodes_together_and_leaves_the_workload_alone) {
   two_nodes m;
   m.second.interval = 200;
-  const auto all = all_reliefs(m.tree());
+  const auto all = all_changes(m.tree());
   ASSERT_EQ(all.size(), 18U) << "two units and eight knobs of each";
   EXPECT_EQ(all[0].name, "node*.engine");
   EXPECT_TRUE(all[0].whole);
@@ -92,13 +92,13 @@ TEST(what_if_change, takes_all_nodes_together_and_leaves_the_workload_alone) {
   EXPECT_EQ(interval->from, "") << "the nodes differ";
   EXPECT_EQ(interval->settings[0].text, "1.5 cycles");
   EXPECT_EQ(interval->settings[1].text, "100 cycles");
-  EXPECT_EQ(reliefs_for(m.tree(), "parameters.tags").size(), 1U);
-  EXPECT_EQ(reliefs_for(m.tree(), "tags").size(), 2U);
-  EXPECT_EQ(reliefs_for(m.tree(), "node1.engine.tags").front().name, "node1.engine.tags");
-  EXPECT_EQ(reliefs_for(m.tree(), "node?.engine.tags").front().name, "node*.engine.tags");
-  EXPECT_EQ(reliefs_for(m.tree(), "link0 end1_utilisation").size(), 8U);
-  EXPECT_THROW(reliefs_for(m.tree(), "tgas"), input_error);
-  EXPECT_THROW(reliefs_for(m.tree(), "link.flag"), input_error);
+  EXPECT_EQ(changes_for(m.tree(), "parameters.tags").size(), 1U);
+  EXPECT_EQ(changes_for(m.tree(), "tags").size(), 2U);
+  EXPECT_EQ(changes_for(m.tree(), "node1.engine.tags").front().name, "node1.engine.tags");
+  EXPECT_EQ(changes_for(m.tree(), "node?.engine.tags").front().name, "node*.engine.tags");
+  EXPECT_EQ(changes_for(m.tree(), "link0 end1_utilisation").size(), 8U);
+  EXPECT_THROW(changes_for(m.tree(), "tgas"), input_error);
+  EXPECT_THROW(changes_for(m.tree(), "link.flag"), input_error);
 }
 
 }  // namespace

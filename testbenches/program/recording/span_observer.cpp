@@ -33,8 +33,7 @@ class span_observer final : public run_observer {
     std::string text = fmt::format("spans       {} in {}/spans.json, for ui.perfetto.dev or chrome://tracing\n",
                                    recorder_->spans(), final_folder_.string());
     if (recorder_->stopped_at() != never) {
-      text += fmt::format("            they end at {}; choose a later part with --from\n",
-                          format_quantity(knob_kind::time, static_cast<long double>(recorder_->stopped_at().count())));
+      text += fmt::format("            they end at {}; choose a later part with --from\n", time_text(recorder_->stopped_at()));
     }
     return text;
   }

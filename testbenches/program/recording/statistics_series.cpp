@@ -18,10 +18,6 @@ namespace {
 
 constexpr const char* usual_series = "*utilisation, *.memory_busy, *.hit_ratio, *.tags_in_use.mean";
 
-std::string time_text(ps t) {
-  return format_quantity(knob_kind::time, static_cast<long double>(t.count()));
-}
-
 // Returns the time of the kernel's next activity; never = none.
 ps next_activity() {
   if (sc_core::sc_get_status() == sc_core::SC_ELABORATION) return now();

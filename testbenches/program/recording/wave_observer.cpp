@@ -15,10 +15,6 @@
 namespace hcasim {
 namespace {
 
-std::string time_text(ps t) {
-  return format_quantity(knob_kind::time, static_cast<long double>(t.count()));
-}
-
 std::uint64_t parse_limit(const std::string& text) {
   try {
     const long double limit = parse_quantity(knob_kind::bytes, text);

@@ -50,7 +50,7 @@ struct study::reader {
     out.what_if_ = pattern == "true" ? "" : pattern;
     if (pattern == "true") return;
     try {
-      reliefs_for(scratch.tree(), pattern);
+      changes_for(scratch.tree(), pattern);
     } catch (const input_error& e) {
       yaml.fail(n, "what_if", e.what());
     }

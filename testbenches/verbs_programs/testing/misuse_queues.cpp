@@ -91,8 +91,7 @@ void grow() {
   REQUIRE(ibv_modify_srq(srq, &a, IBV_SRQ_MAX_WR) == EINVAL);
 }
 
-// The send queue is drained, says so, and goes on.
-// Of a list, the requests before the one with a negative number of segments are taken.
+// A list is taken up to the request with a negative number of segments.
 void segments() {
   const looped l;
   ibv_sge s{reinterpret_cast<std::uint64_t>(buffer), 1, l.mr->lkey};
@@ -123,6 +122,7 @@ void segments() {
   REQUIRE(ibv_post_srq_recv(srq, receive, &bad_receive) == EINVAL && bad_receive == &receive[1]);
 }
 
+// The send queue is drained, says so, and goes on.
 void drained() {
   looped l;
   for (int i = 0; i < 4; ++i) l.write_flag();

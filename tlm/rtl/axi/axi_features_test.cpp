@@ -332,13 +332,13 @@ TEST(axi_attributes, bursts_pass_as_they_are) {
 
 class wide_shell : public open_shell {
  public:
-  std::vector<payload> on_response;
+  std::vector<payload> received;
   std::vector<std::string> violations;
 
   wide_shell(bool fault, double stall)
       : open_shell("wide", clock_400, make_wide_design, options(stall)), in_(into("in", 2100)) {
     strap("fault", fault);
-    out_of("out", 2100).on_transfer = [this](const payload& p, std::uint64_t, ps) { on_response.push_back(p); };
+    out_of("out", 2100).on_transfer = [this](const payload& p, std::uint64_t, ps) { received.push_back(p); };
     on_violation = [this](const std::string& what) { violations.push_back(untimed(what)); };
   }
   void send(const payload& p) { push(in_, p, now()); }
@@ -365,7 +365,7 @@ TEST(rtl_wide, payloads_of_2100_bits) {
   for (unsigned i = 0; i < 200; ++i) s.send(sent.emplace_back(wide_payload(r)));
   testing::run_until_idle();
   EXPECT_EQ(s.violations, std::vector<std::string>{});
-  EXPECT_EQ(s.on_response, sent);
+  EXPECT_EQ(s.received, sent);
 }
 TEST(rtl_wide, the_uppermost_bit_counts) {
   wide_shell s(true, 0);
@@ -373,10 +373,10 @@ TEST(rtl_wide, the_uppermost_bit_counts) {
   payload p = wide_payload(r);
   s.send(p);
   testing::run_until_idle();
-  ASSERT_EQ(s.on_response.size(), 1U);
-  EXPECT_NE(s.on_response[0], p);
+  ASSERT_EQ(s.received.size(), 1U);
+  EXPECT_NE(s.received[0], p);
   p.set(2099, 1, !p.get(2099, 1));
-  EXPECT_EQ(s.on_response[0], p);
+  EXPECT_EQ(s.received[0], p);
 }
 TEST(rtl_wide, a_change_of_the_uppermost_bit_is_found) {
   wide_shell stalled(true, 0.6);
