@@ -62,7 +62,8 @@ std::string shell::way() const {
 
 stream& shell::add(const std::string& bundle_name, bool is_into, unsigned bits) {
   const bundle& b = design_->find(bundle_name, is_into, bits);
-  stream& s = streams_.emplace_back(b, gate(options_.seed, bundle_name, options_.stall, options_.storms, options_.progress));
+  stream& s =
+      streams_.emplace_back(b, stall_source(options_.seed, bundle_name, options_.stall, options_.storms, options_.progress));
   domains_[b.clock].streams.push_back(&s);
   if (b.fifo && b.ready) followers_.push_back(&s);
   if (is_into) {

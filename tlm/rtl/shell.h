@@ -29,8 +29,8 @@ namespace hcasim::rtl {
 struct shell_options {
   std::uint64_t seed = 1;
   double stall = 0;     // probability for each stream and cycle
-  bool storms = false;  // some stalls are very long (tlm/rtl/gate.h)
-  // Counts work in an order independent of the RTL: stalls by name count their repetitions from it (tlm/rtl/gate.h).
+  bool storms = false;  // some stalls are very long (tlm/rtl/stall_source.h)
+  // Counts work in an order independent of the RTL: stalls by name count their repetitions from it (tlm/rtl/stall_source.h).
   const std::uint64_t* progress = nullptr;
   std::uint64_t hang_cycles = 20000;
   std::uint64_t patience = 0;  // cycles that work may wait for the RTL without a reason; 0 = hang_cycles
@@ -158,7 +158,7 @@ class shell : public unit {
   bool look_at(const std::vector<stream*>& streams);
   void work_out_inputs();
   void rise(bool still);
-  void go_on(ps t, bool lively, bool idle);
+  void resume(ps t, bool lively, bool idle);
   bool stalls(std::uint64_t quiet);
   void not_taken(const stream& s);
   void not_answered(std::uint64_t quiet);

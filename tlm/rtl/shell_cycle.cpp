@@ -137,7 +137,7 @@ void shell::edge() {
   }
   if (!watched_.empty()) look_at_sides(t);
   in_edge_ = false;
-  if (!stopped_) go_on(t, lively, idle);
+  if (!stopped_) resume(t, lively, idle);
 }
 
 // An edge at which nothing moves, of a design that may rest: most come in a row, and the design only counts cycles.
@@ -148,7 +148,7 @@ void shell::quiet_edge() {
   if (stopped_) return;
   const bool idle = design_->idle();
   const std::uint64_t limit = options_.patience > 0 ? options_.patience : options_.hang_cycles;
-  if (idle || !design_->has_idle() || poked_ || d.quiet >= limit) return go_on(now(), false, idle);
+  if (idle || !design_->has_idle() || poked_ || d.quiet >= limit) return resume(now(), false, idle);
   ++d.quiet;
   running_ = true;
   d.next_at = d.at(d.next = d.after);
@@ -241,7 +241,7 @@ void shell::rise(bool still) {
 }
 
 // Whether there is a next edge, and when; hangs.
-void shell::go_on(ps t, bool lively, bool idle) {
+void shell::resume(ps t, bool lively, bool idle) {
   lively |= std::exchange(poked_, false);
   if (lively) {
     for (domain& d : domains_) d.quiet = 0;

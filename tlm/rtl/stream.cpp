@@ -30,7 +30,7 @@ payload& stream::add(ps t, std::uint64_t cookie, std::uint64_t what) {
 }
 
 bool stream::stall_by(std::function<std::uint64_t(const payload&)> what) {
-  if (!plain_ || !bundle_.ready || gate_.open()) return false;
+  if (!plain_ || !bundle_.ready || stalls_.open()) return false;
   what_ = std::move(what);
   delay_ = 0;
   return true;
@@ -66,14 +66,14 @@ void stream::take_from_pins(payload& p) const {
   }
 }
 
-// Credits go back one a cycle, each stalled by its gate.
+// Credits go back one a cycle, each stalled by its stall source.
 bool stream::return_credits() {
   const bool one = owed_ > 0 && delay_ == 0;
   turn(*bundle_.credit, one);
   if (one) {
     --owed_;
     ++credits_;
-    delay_ = gate_.draw();
+    delay_ = stalls_.draw();
   } else if (owed_ > 0) {
     --delay_;
     ++stalled_;
@@ -103,7 +103,7 @@ bool stream::drive_pins(ps t) {
     return false;
   }
   const bool due = !offered_ && first_ && first_->t <= t;
-  if (due && !std::exchange(drawn_, true)) delay_ = gate_.draw(first_->what);
+  if (due && !std::exchange(drawn_, true)) delay_ = stalls_.draw(first_->what);
   if (due && delay_ == 0 && bundle_.credit && credits_ == 0) {
     set_valid(false);
     ++waiting_;
@@ -134,7 +134,7 @@ bool stream::follow() {
     if (drawn_ || !is_valid()) return false;
     drawn_ = true;
     take_from_pins(sampled_);
-    delay_ = gate_.draw(what_(sampled_));
+    delay_ = stalls_.draw(what_(sampled_));
     ready_ = delay_ == 0;
     return bundle_.ready->turn(ready_ != bundle_.busy);
   }
@@ -218,7 +218,7 @@ void stream::deliver(ps t) {
   ++transfers_;
   drawn_ = false;
   if (!bundle_.into) {
-    if (!bundle_.credit) delay_ = what_ ? 0 : gate_.draw();
+    if (!bundle_.credit) delay_ = what_ ? 0 : stalls_.draw();
     if (on_transfer) on_transfer(sampled_, 0, t);
     return;
   }

@@ -4,8 +4,9 @@
 // In a stream by the rules of a FIFO (bundle::fifo) the shell's side is high only in cycles with the RTL's side high. The shell
 // looks at the RTL first and evaluates it once more. Data from a FIFO may follow a cycle later (bundle::late).
 //
-// A stream by credits has no ready: the sender may send one item for every credit. Into the RTL a gate stalls the items; out of
-// the RTL, the returned credits. Checked: nothing is sent without a credit, and no more credits come back than there are.
+// A stream by credits has no ready: the sender may send one item for every credit. Into the RTL a stall source stalls the
+// items; out of the RTL, the returned credits. Checked: nothing is sent without a credit, and no more credits come back than
+// there are.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@
 
 #include "tlm/base/units.h"
 #include "tlm/rtl/design.h"
-#include "tlm/rtl/gate.h"
 #include "tlm/rtl/payload.h"
+#include "tlm/rtl/stall_source.h"
 
 namespace hcasim::rtl {
 
 class stream {
  public:
-  stream(const bundle& b, gate g)
+  stream(const bundle& b, stall_source g)
       : into_(b.into),
         plain_(!b.fifo && !b.credit && !b.late),
         falls_(b.falls && plain_),
@@ -33,9 +34,9 @@ class stream {
         bundle_(b),
         data_(b.data.size() == 1 && b.data.front()->whole ? b.data.front()->at : nullptr),
         data_bytes_(data_ ? b.data.front()->bytes() : 0),
-        gate_(std::move(g)),
+        stalls_(std::move(g)),
         credits_(b.credits) {
-    if (!into_) delay_ = gate_.draw();
+    if (!into_) delay_ = stalls_.draw();
   }
 
   [[nodiscard]] const std::string& name() const { return bundle_.name; }
@@ -57,7 +58,7 @@ class stream {
   [[nodiscard]] std::uint64_t busy_cycles() const { return transfers_ + stalled_; }
 
   // Offers an item to the RTL from `t` on. Items of one time go in the order of the calls. The second form returns a writer,
-  // which must write all bits of the payload. `what`: name of its stall (tlm/rtl/gate.h); 0 = by its number.
+  // which must write all bits of the payload. `what`: name of its stall (tlm/rtl/stall_source.h); 0 = by its number.
   void push(const payload& p, ps t, std::uint64_t cookie = 0, std::uint64_t what = 0) { add(t, cookie, what) = p; }
   writer push(ps t, std::uint64_t cookie = 0, std::uint64_t what = 0) { return writer(add(t, cookie, what)); }
   // Stalls a stream out of the RTL, by valid and ready, by the offered item. Returns whether the stream must follow the RTL.
@@ -172,7 +173,7 @@ class stream {
   const bundle& bundle_;
   void* const data_;  // the pin of the payload, if it is a whole one
   const unsigned data_bytes_;
-  gate gate_;
+  stall_source stalls_;
   payload sampled_;
   unsigned credits_;                                   // credits of the sender
   unsigned owed_ = 0;                                  // credits that go back to the RTL

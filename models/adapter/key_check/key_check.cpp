@@ -33,7 +33,7 @@ tlm::tlm_sync_enum key_check::handle(key_request& r, tlm::tlm_phase phase, ps& t
   if (config_.blocking_miss) {
     behind_.push(c);
     if (missing_ > 0 || behind_.size() > 1) ++blocked_;
-    go_on();
+    resume();
     return tlm::TLM_ACCEPTED;
   }
   if (begin(c, t)) {
@@ -209,21 +209,21 @@ void key_check::conclude(check& c, verdict v, ps& t) {
 }
 
 void key_check::mrc_came(void* context, transaction&, ps t) {
-  check& c = came(context);
+  check& c = on_response(context);
   c.self->finish(c, c.self->look_at_mrc(c, t), t);
 }
 
 void key_check::parent_came(void* context, transaction&, ps t) {
-  check& c = came(context);
+  check& c = on_response(context);
   c.self->finish(c, c.self->look_at_parent(c, t), t);
 }
 
 void key_check::extent_came(void* context, transaction&, ps t) {
-  check& c = came(context);
+  check& c = on_response(context);
   c.self->finish(c, c.self->look_at_extents(c, t), t);
 }
 
-key_check::check& key_check::came(void* context) {
+key_check::check& key_check::on_response(void* context) {
   check& c = *static_cast<check*>(context);
   if (std::exchange(c.missing, false)) --c.self->missing_;
   return c;
@@ -235,7 +235,7 @@ void key_check::finish(check& c, bool concluded, ps t) {
     retire(c);
     target_socket<key_request>::respond(r, t);
   }
-  if (config_.blocking_miss) go_on();
+  if (config_.blocking_miss) resume();
 }
 
 void key_check::retire(check& c) {
@@ -250,14 +250,14 @@ void key_check::note_waiting() {
 }
 
 // blocking_miss: the checks behind go on, in the pipeline's turns, until one of them misses.
-void key_check::go_on() {
+void key_check::resume() {
   while (missing_ == 0 && !behind_.empty()) {
     if (pipe_.free_at() > now()) {
       if (std::exchange(turn_asked_, true)) return;
       queue_.at(pipe_.free_at(), {[](void* context) {
                                     auto& self = *static_cast<key_check*>(context);
                                     self.turn_asked_ = false;
-                                    self.go_on();
+                                    self.resume();
                                   },
                                   this});
       return;
@@ -286,7 +286,7 @@ void key_check::give(std::uint32_t index, std::uint64_t epoch, ps t) {
   const bool last_older = epochs_.give(index, epoch);
   note_references(t);
   if (last_older) [[unlikely]] {
-    older_gone(index, t);
+    on_epoch_drained(index, t);
   }
 }
 
@@ -325,7 +325,7 @@ tlm::tlm_sync_enum key_check::handle_control(key_request& r, tlm::tlm_phase phas
 }
 
 // Answers the drains of this index, not before the kernel has reached the time of the last release.
-void key_check::older_gone(std::uint32_t index, ps t) {
+void key_check::on_epoch_drained(std::uint32_t index, ps t) {
   fifo<drain> others;
   while (!draining_.empty()) {
     drain& d = draining_.pop();

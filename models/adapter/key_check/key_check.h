@@ -80,19 +80,19 @@ class key_check : public unit {
   bool look_for_element(check& c, ps& t);
   bool look_at_elements(check& c, ps& t);
   void conclude(check& c, verdict v, ps& t);
-  static check& came(void* context);
+  static check& on_response(void* context);
   static void mrc_came(void* context, transaction& self, ps t);
   static void extent_came(void* context, transaction& self, ps t);
   static void parent_came(void* context, transaction& self, ps t);
   void finish(check& c, bool concluded, ps t);
   void retire(check& c);
   void note_waiting();
-  void go_on();
+  void resume();
   std::uint64_t take(std::uint32_t index, ps t);
   void give(std::uint32_t index, std::uint64_t epoch, ps t);
   void note_references(ps t);
   void release(key_request& r, ps t);
-  void older_gone(std::uint32_t index, ps t);
+  void on_epoch_drained(std::uint32_t index, ps t);
   void register_statistics();
 
   const key_check_config config_;

@@ -23,7 +23,7 @@ memory_port_rtl::memory_port_rtl(const sc_core::sc_module_name& name, const cloc
     a.context = &a;
     a.on_response = [](void* context, transaction&, ps t) {
       access& done = *static_cast<access*>(context);
-      done.self->came(done, t);
+      done.self->on_response(done, t);
     };
   }
   in.on<&memory_port_rtl::handle>(this);
@@ -83,7 +83,7 @@ void memory_port_rtl::hand_on(const rtl::payload& p, ps t) {
   a.bytes = bytes;
   a.failed = false;
   await(1);
-  if (dma.send(a, t) == tlm::TLM_COMPLETED) came(a, t);
+  if (dma.send(a, t) == tlm::TLM_COMPLETED) on_response(a, t);
   while (!waiters_.empty() && waiters_.front().after <= handed_on_) {
     const action then = waiters_.front().then;
     waiters_.pop_front();
@@ -91,7 +91,7 @@ void memory_port_rtl::hand_on(const rtl::payload& p, ps t) {
   }
 }
 
-void memory_port_rtl::came(access& a, ps t) {
+void memory_port_rtl::on_response(access& a, ps t) {
   rtl::payload p;
   rtl::writer(p).bytes(a.buffer.data(), line_bytes).put(a.failed, 1).put(a.tag, tag_bits);
   push(mem_rsp_, p, t);

@@ -44,7 +44,7 @@ class memory_port_rtl : public rtl::shell {
   tlm::tlm_sync_enum handle(dma_request& r, tlm::tlm_phase phase, ps& t);
   void enter(dma_request& r, ps t);
   void hand_on(const rtl::payload& p, ps t);
-  void came(access& a, ps t);
+  void on_response(access& a, ps t);
   void answer(const rtl::payload& p, ps t);
 
   rtl::stream& req_;

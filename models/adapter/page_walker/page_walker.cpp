@@ -236,13 +236,13 @@ void page_walker::finish(walk& w, translate_status failure, ps t) {
     ready.push(p);
   }
   walks_.put(w);
-  go_on();
+  resume_pending();
   note_queue(t);
   while (!ready.empty()) respond(ready.pop(), t);
 }
 
 // A walker, or an MSHR, has become free.
-void page_walker::go_on() {
+void page_walker::resume_pending() {
   while (walking_ < config_.walkers && !ready_.empty()) begin(ready_.pop(), now());
   fifo<pending> hits;
   while (!stalled_.empty() && missed_.size() < config_.mshrs) {

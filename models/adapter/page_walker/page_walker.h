@@ -94,7 +94,7 @@ class page_walker : public unit, public faulty {
   void begin(walk& w, ps t);
   process run(walk& w);
   void finish(walk& w, translate_status failure, ps t);
-  void go_on();
+  void resume_pending();
   void respond(pending& p, ps t);
 
   [[nodiscard]] std::uint64_t line_of(const translate_request& r) const;

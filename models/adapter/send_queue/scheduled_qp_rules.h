@@ -85,7 +85,7 @@ inline constexpr auto scheduled_qp_table = make_state_table(
         .lives = {"unread", "known"},
         .marks = {"scheduled", "changing", "changed", "paused", "draining", "stopping", "stopped"},
         .events = {"start", "rung", "context_read", "turn_ends", "change_begins", "change_ends", "change_issued", "pause",
-                   "drain_begins", "drained", "go_on", "stop_later", "stop_now", "left"}},
+                   "drain_begins", "drained", "resume", "stop_later", "stop_now", "left"}},
     scheduled_qp_table_rows::rows);
 
 using queue_status = decltype(scheduled_qp_table)::state;

@@ -10,7 +10,7 @@
 #include "testbenches/coverification/lockstep/benches.h"
 #include "testbenches/coverification/lockstep/context_cache_entries.h"
 #include "testbenches/coverification/lockstep/context_cache_issuer.h"
-#include "testbenches/coverification/lockstep/shim.h"
+#include "testbenches/coverification/lockstep/stall_adaptor.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -49,9 +49,10 @@ class context_cache_bench final : public bench {
       listen(*model_issuer_, o, model_side);
       shell.progress = &model_issuer_->progress();
       model_ = std::make_unique<context_cache>("model", config, clock, form_.entry_bytes, 1);
-      requests_ = std::make_unique<stall_shim<context_request>>("requests", 1, clock, shell, "req", "rsp", "rel");
-      transfers_ = std::make_unique<stall_shim<dma_request>>("transfers", 1, clock, shell, "rd_req", "rd_rsp", "",
-                                                             [](const dma_request& r) { return rtl::of_address(r.address); });
+      requests_ = std::make_unique<stall_adaptor<context_request>>("requests", 1, clock, shell, "req", "rsp", "rel");
+      transfers_ =
+          std::make_unique<stall_adaptor<dma_request>>("transfers", 1, clock, shell, "rd_req", "rd_rsp", "",
+                                                       [](const dma_request& r) { return rtl::of_address(r.address); });
       transfers_->split("wr_req", "wr_rsp", shell, [](const dma_request& d) { return d.op == dma_op::write; });
       model_issuer_->out.bind(requests_->in[0]);
       requests_->out[0].bind(model_->in[0]);
@@ -92,8 +93,8 @@ class context_cache_bench final : public bench {
   std::unique_ptr<context_issuer> model_issuer_, rtl_issuer_;
   std::unique_ptr<context_cache> model_;
   std::unique_ptr<context_cache_rtl> rtl_;
-  std::unique_ptr<stall_shim<context_request>> requests_;
-  std::unique_ptr<stall_shim<dma_request>> transfers_;
+  std::unique_ptr<stall_adaptor<context_request>> requests_;
+  std::unique_ptr<stall_adaptor<dma_request>> transfers_;
 };
 
 }  // namespace

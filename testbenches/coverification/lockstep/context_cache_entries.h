@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "testbenches/coverification/lockstep/context_cache_world.h"
+#include "testbenches/coverification/lockstep/context_cache_stimulus.h"
 
 namespace hcasim::lockstep {
 

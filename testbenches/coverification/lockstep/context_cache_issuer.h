@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "testbenches/coverification/lockstep/context_cache_memory.h"
-#include "testbenches/coverification/lockstep/context_cache_world.h"
+#include "testbenches/coverification/lockstep/context_cache_stimulus.h"
 #include "testbenches/coverification/lockstep/issuer.h"
 #include "tlm/context.h"
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "testbenches/coverification/lockstep/context_cache_world.h"
+#include "testbenches/coverification/lockstep/context_cache_stimulus.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/unit.h"

@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
+#include "testbenches/coverification/lockstep/context_cache_stimulus.h"
 #include "testbenches/coverification/lockstep/context_cache_twins.h"
-#include "testbenches/coverification/lockstep/context_cache_world.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::lockstep {

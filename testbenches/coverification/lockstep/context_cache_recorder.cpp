@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "firmware/abi/context.h"
-#include "testbenches/coverification/lockstep/context_cache_world.h"
+#include "testbenches/coverification/lockstep/context_cache_stimulus.h"
 #include "testbenches/coverification/lockstep/unit_recorder.h"
 #include "tlm/context.h"
 

@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-#include "testbenches/coverification/lockstep/context_cache_world.h"
+#include "testbenches/coverification/lockstep/context_cache_stimulus.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::lockstep {

@@ -1,5 +1,5 @@
 // The doorbell unit. What reaches the other units depends on who was overtaken, so an answer is not a doorbell but that nothing
-// is lost: an item is answered by the first doorbell that is as new as it, which doorbell_judge.h looks at.
+// is lost: an item is answered by the first doorbell that is as new as it, which doorbell_scoreboard.h looks at.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,10 +17,10 @@
 #include "rtl/doorbell_design.h"
 #include "rtl/doorbell_faulty.h"
 #include "testbenches/coverification/lockstep/benches.h"
-#include "testbenches/coverification/lockstep/doorbell_judge.h"
-#include "testbenches/coverification/lockstep/doorbell_world.h"
-#include "testbenches/coverification/lockstep/recovery_judge.h"
-#include "testbenches/coverification/lockstep/shim.h"
+#include "testbenches/coverification/lockstep/doorbell_scoreboard.h"
+#include "testbenches/coverification/lockstep/doorbell_stimulus.h"
+#include "testbenches/coverification/lockstep/recovery_scoreboard.h"
+#include "testbenches/coverification/lockstep/stall_adaptor.h"
 #include "tlm/access.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/random.h"
@@ -52,10 +52,10 @@ class doorbell_world : public unit {
         side_(s),
         offered_(stream.size()),
         asked_before_(&next_),
-        writes_(queue_, clock, gate_of(o, s, "wr", next_), this,
+        writes_(queue_, clock, stalls_of(o, s, "wr", next_), this,
                 [](void* self, held_write& w, unsigned) { static_cast<doorbell_world*>(self)->let_in(w); }),
         rings_(
-            queue_, clock, gate_of(o, s, "ring", next_), this,
+            queue_, clock, stalls_of(o, s, "ring", next_), this,
             [](void* self, pending& p, unsigned) { static_cast<doorbell_world*>(self)->passed_on(p); },
             [](const pending& p) { return rtl::of_queue(p.number, static_cast<std::uint64_t>(p.kind)); }) {
     mmio.register_nb_transport_bw(this, &doorbell_world::backward);
@@ -123,7 +123,7 @@ class doorbell_world : public unit {
     std::uint64_t address = 0;
     std::vector<std::byte> bytes;
   };
-  using pending = doorbell_judge::rung;
+  using pending = doorbell_scoreboard::rung;
   struct qp {
     bool declared = false;
     bool fails = false;
@@ -160,9 +160,9 @@ class doorbell_world : public unit {
   [[nodiscard]] std::uint64_t offered_writes() const { return taken_by_rtl_ ? taken_by_rtl_->pushed() : offered_to_model_; }
   [[nodiscard]] std::uint64_t taken_writes() const { return taken_by_rtl_ ? taken_by_rtl_->transfers() : taken_by_model_; }
   // The RTL's streams stall by themselves.
-  static rtl::gate gate_of(const options& o, side s, const char* channel, const std::uint64_t& progress) {
+  static rtl::stall_source stalls_of(const options& o, side s, const char* channel, const std::uint64_t& progress) {
     const rtl::shell_options shell = shell_of(o);
-    return s == rtl_side ? rtl::gate() : rtl::gate(shell.seed, channel, shell.stall, shell.storms, &progress);
+    return s == rtl_side ? rtl::stall_source() : rtl::stall_source(shell.seed, channel, shell.stall, shell.storms, &progress);
   }
   void arm(ps t) {
     if (next_ >= stream_.size()) return;
@@ -275,7 +275,7 @@ class doorbell_world : public unit {
   void passed(const pending& r) {
     tell(r);
     if (records_of_rtl_) judge_.records_taken(records_of_rtl_->transfers(), rings_of_rtl_->transfers());
-    const doorbell_judge::verdict& v = judge_.passed(r);
+    const doorbell_scoreboard::verdict& v = judge_.passed(r);
     if (!v.problem.empty()) return problem(v.problem, v.place);
     with_wqe_ += !r.wqe.empty();
     for (std::size_t i = 0; i < v.answered.size(); ++i) {
@@ -289,7 +289,7 @@ class doorbell_world : public unit {
     bytes_.resize(sizeof head);
     std::memcpy(bytes_.data(), head, sizeof head);
     bytes_.insert(bytes_.end(), r.wqe.begin(), r.wqe.end());
-    comparison_.sent(side_, doorbell_judge::key(r.kind, r.number), bytes_.data(), bytes_.size());
+    comparison_.sent(side_, doorbell_scoreboard::key(r.kind, r.number), bytes_.data(), bytes_.size());
   }
 
   void asked(std::uint64_t what) {
@@ -364,8 +364,8 @@ class doorbell_world : public unit {
   std::unordered_map<std::uint32_t, qp> qps_;            // looked up only
   std::unordered_map<std::uint64_t, std::uint32_t> at_;  // address of a record, QPN
   rtl::recurrence asked_before_;
-  doorbell_judge judge_;
-  recovery_judge recovery_;
+  doorbell_scoreboard judge_;
+  recovery_scoreboard recovery_;
   tlm::tlm_generic_payload gp_;
   std::vector<std::byte> bytes_;
   hca_qpc context_{};
@@ -380,8 +380,8 @@ class doorbell_world : public unit {
   pool<pending> pendings_;
   pool<held_write> held_;
   std::deque<held_write*> let_in_;
-  gated_channel<held_write> writes_;
-  gated_channel<pending> rings_;
+  stalled_channel<held_write> writes_;
+  stalled_channel<pending> rings_;
   std::uint64_t next_ = 0;
   std::uint64_t answered_ = 0;
   std::set<std::uint32_t> owned_;
@@ -410,10 +410,10 @@ class doorbell_bench final : public bench {
       model_world_ = std::make_unique<doorbell_world>("model_world", stream, o, clock, c, model_side);
       shell.progress = &model_world_->progress();
       model_ = std::make_unique<doorbell>("model", config, clock);
-      qps_ = std::make_unique<stall_shim<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "",
-                                                           [](const context_request& r) { return rtl::of_index(r.index); });
-      records_ = std::make_unique<stall_shim<dma_request>>("records", 1, clock, shell, "rec", "rec_rsp", "",
-                                                           [](const dma_request& r) { return rtl::of_address(r.address); });
+      qps_ = std::make_unique<stall_adaptor<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "",
+                                                              [](const context_request& r) { return rtl::of_index(r.index); });
+      records_ = std::make_unique<stall_adaptor<dma_request>>("records", 1, clock, shell, "rec", "rec_rsp", "",
+                                                              [](const dma_request& r) { return rtl::of_address(r.address); });
       qps_->on_request = [this](const context_request& r) { model_world_->asks_for(r.index); };
       model_world_->watch(*model_);
       bind(*model_world_, *model_, qps_->in[0], records_->in[0]);
@@ -469,8 +469,8 @@ class doorbell_bench final : public bench {
   std::unique_ptr<doorbell_world> model_world_, rtl_world_;
   std::unique_ptr<doorbell> model_;
   std::unique_ptr<doorbell_rtl> rtl_;
-  std::unique_ptr<stall_shim<context_request>> qps_;
-  std::unique_ptr<stall_shim<dma_request>> records_;
+  std::unique_ptr<stall_adaptor<context_request>> qps_;
+  std::unique_ptr<stall_adaptor<dma_request>> records_;
 };
 
 }  // namespace

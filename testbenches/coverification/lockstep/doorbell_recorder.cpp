@@ -9,7 +9,7 @@
 #include "firmware/abi/wqe.h"
 #include "models/adapter/doorbell/doorbell_front.h"
 #include "models/adapter/doorbell/doorbell_rules.h"
-#include "testbenches/coverification/lockstep/doorbell_world.h"
+#include "testbenches/coverification/lockstep/doorbell_stimulus.h"
 #include "testbenches/coverification/lockstep/unit_recorder.h"
 
 namespace hcasim::lockstep {

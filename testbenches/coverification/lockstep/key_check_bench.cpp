@@ -8,10 +8,10 @@
 #include "rtl/key_check_faulty.h"
 #include "testbenches/coverification/lockstep/benches.h"
 #include "testbenches/coverification/lockstep/issuer.h"
-#include "testbenches/coverification/lockstep/key_check_items.h"
 #include "testbenches/coverification/lockstep/key_check_memory.h"
-#include "testbenches/coverification/lockstep/key_check_world.h"
-#include "testbenches/coverification/lockstep/shim.h"
+#include "testbenches/coverification/lockstep/key_check_objects.h"
+#include "testbenches/coverification/lockstep/key_check_stimulus.h"
+#include "testbenches/coverification/lockstep/stall_adaptor.h"
 #include "tlm/rtl/text.h"
 
 namespace hcasim::lockstep {
@@ -303,10 +303,10 @@ class key_check_bench final : public bench {
       model_issuer_ = std::make_unique<key_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
       shell.progress = &model_issuer_->progress();
       model_ = std::make_unique<key_check>("model", config, clock);
-      checks_ = std::make_unique<stall_shim<key_request>>("checks", 2, clock, shell, "req", "rsp", "rel");
-      drains_ = std::make_unique<stall_shim<key_request>>("drains", 2, clock, shell, "drn", "drn_rsp", "");
-      mrcs_ = std::make_unique<stall_shim<context_request>>("mrcs", 1, clock, shell, "mrc_req", "mrc_rsp", "", index);
-      extents_ = std::make_unique<stall_shim<context_request>>("extents", 1, clock, shell, "ext_req", "ext_rsp", "", index);
+      checks_ = std::make_unique<stall_adaptor<key_request>>("checks", 2, clock, shell, "req", "rsp", "rel");
+      drains_ = std::make_unique<stall_adaptor<key_request>>("drains", 2, clock, shell, "drn", "drn_rsp", "");
+      mrcs_ = std::make_unique<stall_adaptor<context_request>>("mrcs", 1, clock, shell, "mrc_req", "mrc_rsp", "", index);
+      extents_ = std::make_unique<stall_adaptor<context_request>>("extents", 1, clock, shell, "ext_req", "ext_rsp", "", index);
       model_issuer_->local.bind(checks_->in[0]);
       model_issuer_->remote.bind(checks_->in[1]);
       model_issuer_->control.bind(drains_->in[0]);
@@ -353,8 +353,8 @@ class key_check_bench final : public bench {
   std::unique_ptr<key_issuer> model_issuer_, rtl_issuer_;
   std::unique_ptr<key_check> model_;
   std::unique_ptr<key_check_rtl> rtl_;
-  std::unique_ptr<stall_shim<key_request>> checks_, drains_;
-  std::unique_ptr<stall_shim<context_request>> mrcs_, extents_;
+  std::unique_ptr<stall_adaptor<key_request>> checks_, drains_;
+  std::unique_ptr<stall_adaptor<context_request>> mrcs_, extents_;
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include <map>
 #include <vector>
 
-#include "testbenches/coverification/lockstep/key_check_items.h"
+#include "testbenches/coverification/lockstep/key_check_objects.h"
+#include "testbenches/coverification/lockstep/key_check_stimulus.h"
 #include "testbenches/coverification/lockstep/key_check_twins.h"
-#include "testbenches/coverification/lockstep/key_check_world.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/unit.h"
 #include "tlm/context.h"

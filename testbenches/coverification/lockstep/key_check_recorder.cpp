@@ -1,6 +1,6 @@
 // Records key_check: every check, element and drain, how long a granted access held its reference, and the contexts and lines
 // of extents that key_check read.
-#include "testbenches/coverification/lockstep/key_check_items.h"
+#include "testbenches/coverification/lockstep/key_check_stimulus.h"
 #include "testbenches/coverification/lockstep/unit_recorder.h"
 #include "tlm/context.h"
 #include "tlm/protection.h"

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <deque>
 
-#include "testbenches/coverification/lockstep/key_check_items.h"
-#include "testbenches/coverification/lockstep/key_check_world.h"
+#include "testbenches/coverification/lockstep/key_check_objects.h"
+#include "testbenches/coverification/lockstep/key_check_stimulus.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::lockstep {

@@ -11,10 +11,10 @@
 #include "rtl/page_walker_faulty.h"
 #include "testbenches/coverification/lockstep/benches.h"
 #include "testbenches/coverification/lockstep/issuer.h"
-#include "testbenches/coverification/lockstep/page_walker_items.h"
 #include "testbenches/coverification/lockstep/page_walker_reads.h"
+#include "testbenches/coverification/lockstep/page_walker_stimulus.h"
 #include "testbenches/coverification/lockstep/page_walker_tables.h"
-#include "testbenches/coverification/lockstep/shim.h"
+#include "testbenches/coverification/lockstep/stall_adaptor.h"
 #include "tlm/rtl/text.h"
 
 namespace hcasim::lockstep {
@@ -249,9 +249,9 @@ class page_walker_bench final : public bench {
       model_issuer_ = std::make_unique<walk_issuer>("model_issuer", stream, o, clock, c, model_side, *model_memory_);
       shell.progress = &model_issuer_->progress();
       model_ = std::make_unique<page_walker>("model", config, clock, 1);
-      requests_ = std::make_unique<stall_shim<translate_request>>("requests", 1, clock, shell, "req", "rsp", "");
-      reads_ = std::make_unique<stall_shim<dma_request>>("reads", 1, clock, shell, "mem_req", "mem_rsp", "",
-                                                         [](const dma_request& r) { return rtl::of_address(r.address); });
+      requests_ = std::make_unique<stall_adaptor<translate_request>>("requests", 1, clock, shell, "req", "rsp", "");
+      reads_ = std::make_unique<stall_adaptor<dma_request>>("reads", 1, clock, shell, "mem_req", "mem_rsp", "",
+                                                            [](const dma_request& r) { return rtl::of_address(r.address); });
       model_issuer_->out.bind(requests_->in[0]);
       requests_->out[0].bind(model_->in[0]);
       model_->dma.bind(reads_->in[0]);
@@ -281,8 +281,8 @@ class page_walker_bench final : public bench {
   std::unique_ptr<walk_issuer> model_issuer_, rtl_issuer_;
   std::unique_ptr<page_walker> model_;
   std::unique_ptr<page_walker_rtl> rtl_;
-  std::unique_ptr<stall_shim<translate_request>> requests_;
-  std::unique_ptr<stall_shim<dma_request>> reads_;
+  std::unique_ptr<stall_adaptor<translate_request>> requests_;
+  std::unique_ptr<stall_adaptor<dma_request>> reads_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "testbenches/coverification/lockstep/page_walker_world.h"
+#include "testbenches/coverification/lockstep/page_walker_item.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/dma.h"
 

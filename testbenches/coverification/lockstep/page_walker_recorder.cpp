@@ -1,5 +1,5 @@
 // Records page_walker: every walk and drop, and the entries that it read.
-#include "testbenches/coverification/lockstep/page_walker_world.h"
+#include "testbenches/coverification/lockstep/page_walker_item.h"
 #include "testbenches/coverification/lockstep/unit_recorder.h"
 
 namespace hcasim::lockstep {

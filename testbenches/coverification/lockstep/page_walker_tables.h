@@ -10,7 +10,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "testbenches/coverification/lockstep/page_walker_world.h"
+#include "testbenches/coverification/lockstep/page_walker_item.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/unit.h"

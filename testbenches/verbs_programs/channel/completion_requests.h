@@ -3,23 +3,23 @@
 
 #include <cstdint>
 
-#include "testbenches/verbs_programs/channel/what.h"
+#include "testbenches/verbs_programs/channel/request_ids.h"
 
 namespace hcasim::channel {
 
 // With the write end of the channel's pipe.
 struct create_channel {
-  static constexpr what number = what::create_channel;
+  static constexpr request_id number = request_id::create_channel;
   using answer = made;
   handle context;
 };
 struct destroy_channel {
-  static constexpr what number = what::destroy_channel;
+  static constexpr request_id number = request_id::destroy_channel;
   using answer = nothing;
   handle channel;
 };
 struct create_cq {
-  static constexpr what number = what::create_cq;
+  static constexpr request_id number = request_id::create_cq;
   struct answer {
     handle object;
     std::int32_t cqe;
@@ -29,12 +29,12 @@ struct create_cq {
   std::int32_t cqe, vector;
 };
 struct destroy_cq {
-  static constexpr what number = what::destroy_cq;
+  static constexpr request_id number = request_id::destroy_cq;
   using answer = events_answer;
   handle cq;
 };
 struct resize_cq {
-  static constexpr what number = what::resize_cq;
+  static constexpr request_id number = request_id::resize_cq;
   struct answer {
     std::int32_t cqe;
   };
@@ -42,7 +42,7 @@ struct resize_cq {
   std::int32_t cqe;
 };
 struct modify_cq {
-  static constexpr what number = what::modify_cq;
+  static constexpr request_id number = request_id::modify_cq;
   using answer = nothing;
   handle cq;
   std::uint16_t count, period;
@@ -54,7 +54,7 @@ struct completion {  // as struct ibv_wc
   std::uint8_t sl, dlid_path_bits;
 };
 struct poll_cq {  // completions in `data`, behind them the time of each by the adapter's clock
-  static constexpr what number = what::poll_cq;
+  static constexpr request_id number = request_id::poll_cq;
   struct answer {
     std::uint32_t found;
   };
@@ -62,20 +62,20 @@ struct poll_cq {  // completions in `data`, behind them the time of each by the 
   std::uint32_t entries;
 };
 struct notify_cq {
-  static constexpr what number = what::notify_cq;
+  static constexpr request_id number = request_id::notify_cq;
   using answer = nothing;
   handle cq;
   std::uint32_t solicited;
 };
 struct take_cq_event {
-  static constexpr what number = what::take_cq_event;
+  static constexpr request_id number = request_id::take_cq_event;
   struct answer {
     std::uint64_t user;  // 0 = there is none
   };
   handle channel;
 };
 struct take_async_event {
-  static constexpr what number = what::take_async_event;
+  static constexpr request_id number = request_id::take_async_event;
   struct answer {
     std::uint32_t found, type;
     std::uint64_t user;  // of the CQ, QP or SRQ

@@ -3,24 +3,24 @@
 
 #include <cstdint>
 
-#include "testbenches/verbs_programs/channel/what.h"
+#include "testbenches/verbs_programs/channel/request_ids.h"
 
 namespace hcasim::channel {
 
 // With an eventfd that counts one by one, whose count is that of the events that wait.
 struct open_connections {
-  static constexpr what number = what::open_connections;
+  static constexpr request_id number = request_id::open_connections;
   using answer = made;
 };
 struct close_connections {
-  static constexpr what number = what::close_connections;
+  static constexpr request_id number = request_id::close_connections;
   using answer = nothing;
   handle file;
 };
 // In `data`: what was written, and behind it what the address in SET_OPTION points to; in the answer: what lies at `address`
 // afterwards. EAGAIN: there is no event.
 struct manage_connections {
-  static constexpr what number = what::manage_connections;
+  static constexpr request_id number = request_id::manage_connections;
   struct answer {
     std::uint64_t address;
     std::uint32_t bytes;

@@ -3,14 +3,14 @@
 
 #include <cstdint>
 
-#include "testbenches/verbs_programs/channel/what.h"
+#include "testbenches/verbs_programs/channel/request_ids.h"
 
 namespace hcasim::channel {
 
 // With the write end of the pipe whose tokens say that an asynchronous event is there, and the file that stands for the
 // context.
 struct open_device {
-  static constexpr what number = what::open_device;
+  static constexpr request_id number = request_id::open_device;
   struct answer {
     handle object;
     std::uint32_t completion_vectors;
@@ -18,23 +18,23 @@ struct open_device {
   };
 };
 struct close_device {
-  static constexpr what number = what::close_device;
+  static constexpr request_id number = request_id::close_device;
   using answer = nothing;
   handle context;
 };
 // Imports an object of another opening, in the same process. With a pipe as above, and a descriptor of that opening's file.
 struct import_device {
-  static constexpr what number = what::import_device;
+  static constexpr request_id number = request_id::import_device;
   using answer = open_device::answer;
 };
 struct import_pd {
-  static constexpr what number = what::import_pd;
+  static constexpr request_id number = request_id::import_pd;
   using answer = made;
   handle context;
   std::uint32_t pd;  // number_of its handle
 };
 struct import_mr {
-  static constexpr what number = what::import_mr;
+  static constexpr request_id number = request_id::import_mr;
   struct answer {
     handle object;
     std::uint32_t lkey, rkey;
@@ -44,7 +44,7 @@ struct import_mr {
   std::uint32_t mr;
 };
 struct import_dm {
-  static constexpr what number = what::import_dm;
+  static constexpr request_id number = request_id::import_dm;
   using answer = made;
   handle context;
   std::uint32_t dm;
@@ -63,12 +63,12 @@ struct device_attributes {
 inline constexpr std::uint64_t clock_khz = 1'000'000;
 // The answer lies in `data`.
 struct query_device {
-  static constexpr what number = what::query_device;
+  static constexpr request_id number = request_id::query_device;
   using answer = nothing;
   handle context;
 };
 struct query_port {
-  static constexpr what number = what::query_port;
+  static constexpr request_id number = request_id::query_port;
   struct answer {
     std::uint32_t state, max_mtu, active_mtu, lid, width, speed, ethernet, gids;
   };
@@ -76,7 +76,7 @@ struct query_port {
   std::uint32_t port;
 };
 struct query_gid {
-  static constexpr what number = what::query_gid;
+  static constexpr request_id number = request_id::query_gid;
   struct answer {
     std::uint8_t gid[16];
     std::uint32_t type;  // enum ibv_gid_type
@@ -85,19 +85,19 @@ struct query_gid {
   std::uint32_t port, index;
 };
 struct query_clock {
-  static constexpr what number = what::query_clock;
+  static constexpr request_id number = request_id::query_clock;
   struct answer {
     std::uint64_t ticks;
   };
   handle context;
 };
 struct alloc_pd {
-  static constexpr what number = what::alloc_pd;
+  static constexpr request_id number = request_id::alloc_pd;
   using answer = made;
   handle context;
 };
 struct dealloc_pd {
-  static constexpr what number = what::dealloc_pd;
+  static constexpr request_id number = request_id::dealloc_pd;
   using answer = nothing;
   handle pd;
 };

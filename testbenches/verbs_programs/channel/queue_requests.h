@@ -11,7 +11,7 @@ struct capacities {
   std::uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_data;
 };
 struct create_qp {
-  static constexpr what number = what::create_qp;
+  static constexpr request_id number = request_id::create_qp;
   struct answer {
     handle object;
     std::uint32_t qp_num;
@@ -37,14 +37,14 @@ struct qp_attributes {
   route to;
 };
 struct modify_qp {
-  static constexpr what number = what::modify_qp;
+  static constexpr request_id number = request_id::modify_qp;
   using answer = nothing;
   handle qp;
   std::uint32_t mask;
   qp_attributes attributes;
 };
 struct query_qp {
-  static constexpr what number = what::query_qp;
+  static constexpr request_id number = request_id::query_qp;
   struct answer {
     qp_attributes attributes;
     std::uint32_t signal_all;
@@ -52,7 +52,7 @@ struct query_qp {
   handle qp;
 };
 struct destroy_qp {
-  static constexpr what number = what::destroy_qp;
+  static constexpr request_id number = request_id::destroy_qp;
   using answer = events_answer;
   handle qp;
 };
@@ -73,19 +73,19 @@ struct posted {
   std::uint32_t requests;  // how many were taken, from the first on
 };
 struct post_send {
-  static constexpr what number = what::post_send;
+  static constexpr request_id number = request_id::post_send;
   using answer = posted;
   handle qp;
   std::uint32_t count;
 };
 struct post_recv {
-  static constexpr what number = what::post_recv;
+  static constexpr request_id number = request_id::post_recv;
   using answer = posted;
   handle qp;
   std::uint32_t count;
 };
 struct create_srq {
-  static constexpr what number = what::create_srq;
+  static constexpr request_id number = request_id::create_srq;
   struct answer {
     handle object;
     std::uint32_t max_wr, max_sge, srq_num;
@@ -96,69 +96,69 @@ struct create_srq {
   handle xrcd, cq;  // XRC
 };
 struct modify_srq {
-  static constexpr what number = what::modify_srq;
+  static constexpr request_id number = request_id::modify_srq;
   using answer = nothing;
   handle srq;
   std::uint32_t mask, max_wr, limit;
 };
 struct query_srq {
-  static constexpr what number = what::query_srq;
+  static constexpr request_id number = request_id::query_srq;
   struct answer {
     std::uint32_t max_wr, max_sge, limit;
   };
   handle srq;
 };
 struct destroy_srq {
-  static constexpr what number = what::destroy_srq;
+  static constexpr request_id number = request_id::destroy_srq;
   using answer = events_answer;
   handle srq;
 };
 struct post_srq_recv {
-  static constexpr what number = what::post_srq_recv;
+  static constexpr request_id number = request_id::post_srq_recv;
   using answer = posted;
   handle srq;
   std::uint32_t count;
 };
 struct create_ah {
-  static constexpr what number = what::create_ah;
+  static constexpr request_id number = request_id::create_ah;
   using answer = made;
   handle pd;
   route to;
 };
 struct destroy_ah {
-  static constexpr what number = what::destroy_ah;
+  static constexpr request_id number = request_id::destroy_ah;
   using answer = nothing;
   handle ah;
 };
 
 struct join_group {
-  static constexpr what number = what::join_group;
+  static constexpr request_id number = request_id::join_group;
   using answer = nothing;
   handle qp;
   std::uint8_t gid[16];
   std::uint16_t lid;
 };
 struct leave_group {
-  static constexpr what number = what::leave_group;
+  static constexpr request_id number = request_id::leave_group;
   using answer = nothing;
   handle qp;
   std::uint8_t gid[16];
   std::uint16_t lid;
 };
 struct open_xrcd {
-  static constexpr what number = what::open_xrcd;
+  static constexpr request_id number = request_id::open_xrcd;
   using answer = made;
   handle context;
   std::uint64_t file;  // the same for the same file; 0 = none
   std::uint8_t create, exclusive;
 };
 struct close_xrcd {
-  static constexpr what number = what::close_xrcd;
+  static constexpr request_id number = request_id::close_xrcd;
   using answer = nothing;
   handle xrcd;
 };
 struct open_qp {
-  static constexpr what number = what::open_qp;
+  static constexpr request_id number = request_id::open_qp;
   using answer = made;
   handle xrcd;
   std::uint64_t user;

@@ -3,22 +3,22 @@
 
 #include <cstdint>
 
-#include "testbenches/verbs_programs/channel/what.h"
+#include "testbenches/verbs_programs/channel/request_ids.h"
 
 namespace hcasim::channel {
 
 // Opens a timer with an eventfd, which can be read while the timer has expired and was not read.
 struct open_timer {
-  static constexpr what number = what::open_timer;
+  static constexpr request_id number = request_id::open_timer;
   using answer = made;
 };
 struct close_timer {
-  static constexpr what number = what::close_timer;
+  static constexpr request_id number = request_id::close_timer;
   using answer = nothing;
   handle timer;
 };
 struct set_timer {
-  static constexpr what number = what::set_timer;
+  static constexpr request_id number = request_id::set_timer;
   struct answer {  // as it was before; ps
     std::uint64_t left;
     std::uint64_t interval;
@@ -29,7 +29,7 @@ struct set_timer {
   std::uint32_t changes;   // 0 = it is only asked for
 };
 struct read_timer {
-  static constexpr what number = what::read_timer;
+  static constexpr request_id number = request_id::read_timer;
   struct answer {
     std::uint64_t expired;  // since it was set or read last
   };

@@ -3,17 +3,17 @@
 
 #include <cstdint>
 
-#include "testbenches/verbs_programs/channel/what.h"
+#include "testbenches/verbs_programs/channel/request_ids.h"
 
 namespace hcasim::channel {
 
 struct clock {
-  static constexpr what number = what::clock;
+  static constexpr request_id number = request_id::clock;
   using answer = nothing;
 };
 // `signals` of those that sleep: bit n - 1 is set when signal n, once it waits for the thread, ends the sleep.
 struct sleep {
-  static constexpr what number = what::sleep;
+  static constexpr request_id number = request_id::sleep;
   using answer = nothing;
   std::uint64_t time;  // ps
   std::uint64_t signals;
@@ -23,7 +23,7 @@ struct sleep {
 inline constexpr std::uint64_t forever = ~std::uint64_t{0};
 inline constexpr std::uint32_t most_descriptors = 64;
 struct wait_descriptors {
-  static constexpr what number = what::wait_descriptors;
+  static constexpr request_id number = request_id::wait_descriptors;
   struct answer {
     std::uint32_t ready;  // 0 = the time is over
   };
@@ -34,7 +34,7 @@ struct wait_descriptors {
 // Waits until another thread of the program or its family has run. `again`: it has looked since the last time, and found no
 // change: that it ran means nothing to others who wait.
 struct wait_others {
-  static constexpr what number = what::wait_others;
+  static constexpr request_id number = request_id::wait_others;
   struct answer {
     std::uint32_t ran;  // 0 = the time is over, or a signal waits
   };
@@ -43,17 +43,17 @@ struct wait_others {
 };
 // The thread turns in a loop that changes nothing (`proven`), or seems to.
 struct spin {
-  static constexpr what number = what::spin;
+  static constexpr request_id number = request_id::spin;
   using answer = nothing;
   std::uint32_t proven;
 };
 struct thread_ends {
-  static constexpr what number = what::thread_ends;
+  static constexpr request_id number = request_id::thread_ends;
   using answer = nothing;
 };
 // Processor time, in ps of simulated time: a thread uses it while it asks for anything but sleep, and looks at clocks.
 struct query_usage {
-  static constexpr what number = what::query_usage;
+  static constexpr request_id number = request_id::query_usage;
   struct answer {
     std::uint64_t thread;
     std::uint64_t process;
@@ -62,7 +62,7 @@ struct query_usage {
   };
 };
 struct lose_memory {
-  static constexpr what number = what::lose_memory;
+  static constexpr request_id number = request_id::lose_memory;
   using answer = nothing;
   std::uint64_t address;
   std::uint64_t length;

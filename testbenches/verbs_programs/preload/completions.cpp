@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "testbenches/verbs_programs/preload/blocking.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/objects.h"
-#include "testbenches/verbs_programs/preload/real.h"
 #include "testbenches/verbs_programs/preload/sleeping.h"
 
 // NOLINTBEGIN(performance-no-int-to-ptr): pointers cross the channel as numbers

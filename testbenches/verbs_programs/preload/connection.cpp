@@ -169,10 +169,10 @@ void forget() {
 
 namespace {
 
-void hand_over(connection& c, channel::what what, const void* in, std::size_t in_bytes) {
+void hand_over(connection& c, channel::request_id id, const void* in, std::size_t in_bytes) {
   channel::page& p = *c.page;
   std::memcpy(p.arguments, in, in_bytes);
-  p.what = static_cast<std::uint32_t>(what);
+  p.what = static_cast<std::uint32_t>(id);
   p.spent = c.spent;
   p.sent = c.sent;
   p.signalled = c.signalled;
@@ -184,7 +184,7 @@ void hand_over(connection& c, channel::what what, const void* in, std::size_t in
 
 }  // namespace
 
-int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes,
+int ask(channel::request_id id, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes,
         std::span<const int> descriptors) {
   connection* c = mine();
   if (!c) return ENOSYS;
@@ -195,7 +195,7 @@ int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std
   watch_for_spin(false);
   channel::page& p = *c->page;
   p.waking = held;
-  hand_over(*c, what, in, in_bytes);
+  hand_over(*c, id, in, in_bytes);
   if (!descriptors.empty()) {
     const std::byte byte{1};
     pass(c->socket, std::span(&byte, 1), descriptors);

@@ -52,7 +52,7 @@ void forget();
 void end_for_good();
 
 // 0 or an errno value. Descriptors go along with the request.
-int ask(channel::what what, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes,
+int ask(channel::request_id id, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes,
         std::span<const int> descriptors);
 
 template <class Request>

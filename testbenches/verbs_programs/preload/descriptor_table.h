@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include "testbenches/verbs_programs/channel/what.h"
+#include "testbenches/verbs_programs/channel/request_ids.h"
 
 namespace hcasim::preload {
 

@@ -2,8 +2,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/objects.h"
-#include "testbenches/verbs_programs/preload/real.h"
 
 namespace hcasim::preload {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "testbenches/verbs_programs/preload/connection.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 
 namespace hcasim::preload {
 namespace {

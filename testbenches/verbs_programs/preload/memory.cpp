@@ -1,7 +1,7 @@
 // Regions, windows, memory of the adapter.
-#include "testbenches/verbs_programs/preload/lent.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/objects.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/registered_memory.h"
 
 namespace hcasim::preload {
 

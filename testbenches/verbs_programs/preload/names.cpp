@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "testbenches/verbs_programs/preload/connection.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the C library's own names
 

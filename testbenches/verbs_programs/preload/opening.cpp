@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/objects.h"
-#include "testbenches/verbs_programs/preload/real.h"
 
 namespace hcasim::preload {
 

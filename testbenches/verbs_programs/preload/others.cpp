@@ -1,8 +1,8 @@
 // Verbs that the device does not have, but whose functions would look for things behind our objects.
 #include <infiniband/mlx5dv.h>
 
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/objects.h"
-#include "testbenches/verbs_programs/preload/real.h"
 
 using namespace hcasim::preload;
 

@@ -18,10 +18,10 @@
 #include "testbenches/verbs_programs/preload/blocking.h"
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
-#include "testbenches/verbs_programs/preload/outsiders.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/sleeping.h"
 #include "testbenches/verbs_programs/preload/spin.h"
+#include "testbenches/verbs_programs/preload/unpreloaded_programs.h"
 #include "testbenches/verbs_programs/preload/usage.h"
 
 namespace hcasim::preload {

@@ -1,7 +1,7 @@
 // Queue pairs.
 #include "testbenches/verbs_programs/channel/qp_attributes.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/objects.h"
-#include "testbenches/verbs_programs/preload/real.h"
 
 namespace hcasim::preload {
 namespace {

@@ -1,6 +1,6 @@
 // Shared receive queues.
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/objects.h"
-#include "testbenches/verbs_programs/preload/real.h"
 
 namespace hcasim::preload {
 namespace {

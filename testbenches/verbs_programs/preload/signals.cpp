@@ -12,7 +12,7 @@
 #include "testbenches/verbs_programs/preload/blocking.h"
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/spin.h"
 #include "testbenches/verbs_programs/preload/times.h"
 

@@ -17,8 +17,8 @@
 
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
-#include "testbenches/verbs_programs/preload/outsiders.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/libc.h"
+#include "testbenches/verbs_programs/preload/unpreloaded_programs.h"
 
 namespace hcasim::preload {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/signals.h"
 
 // NOLINTBEGIN(performance-no-int-to-ptr): registers hold numbers

@@ -14,7 +14,7 @@
 
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/sleeping.h"
 #include "testbenches/verbs_programs/preload/timers.h"
 

@@ -13,7 +13,7 @@
 
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/times.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the C library's own names

@@ -81,12 +81,12 @@ bool speaks_for(pid_t speaker, const channel::hello& h) {
   return std::sscanf(stat_of(h.process, h.process).c_str(), " %*c %d", &parent) == 1 && parent == speaker;
 }
 
-bool is(std::uint32_t what, channel::what w) {
-  return what == static_cast<std::uint32_t>(w);
+bool is(std::uint32_t request, channel::request_id id) {
+  return request == static_cast<std::uint32_t>(id);
 }
 
 bool looks_again(std::uint32_t what, const std::byte* arguments) {
-  if (!is(what, channel::what::wait_others)) return false;
+  if (!is(what, channel::request_id::wait_others)) return false;
   channel::wait_others w{};
   std::memcpy(&w, arguments, sizeof w);
   return w.again != 0;
@@ -241,13 +241,13 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   if (statistics_.requests.value() % now_and_then == 0 && progress_.is_due()) tell_progress(nullptr);
   waiting_.checkpoint(c.time() + config_.time.out_of_band, {page.sent != 0, page.signalled != 0});
   admit_newcomers();
-  const bool idle = is(what, channel::what::wait_descriptors) || is(what, channel::what::wait_others);
+  const bool idle = is(what, channel::request_id::wait_descriptors) || is(what, channel::request_id::wait_others);
   const ps begin = c.time();
   if (idle) begin_sleep(f);
   const int error = serve(k, what, arguments, answer);
   if (idle) ++f.running;
   t.unproven = k.unproven;
-  if (!idle && !is(what, channel::what::sleep)) use(p, k, c.time() - begin);
+  if (!idle && !is(what, channel::request_id::sleep)) use(p, k, c.time() - begin);
   c.sync();
   if (p.over) return;
   if (p.bytes.forbidden() && failures_.empty()) {
@@ -255,7 +255,7 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
         "the system does not let this process read and write the memory of its programs (process_vm_readv); in a container "
         "allow that call, as with --cap-add=SYS_PTRACE");
   }
-  if (!is(what, channel::what::clock)) t.last_call = now();
+  if (!is(what, channel::request_id::clock)) t.last_call = now();
   std::memcpy(page.arguments, answer, sizeof answer);
   page.error = error;
   page.now = static_cast<std::uint64_t>(now().count());

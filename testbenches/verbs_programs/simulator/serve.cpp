@@ -19,21 +19,21 @@ handler_table make_table() {
   return t;
 }
 
-bool destroys(channel::what w) {
-  switch (w) {
-    case channel::what::close_device:
-    case channel::what::dealloc_pd:
-    case channel::what::rereg_mr:
-    case channel::what::dereg_mr:
-    case channel::what::dealloc_mw:
-    case channel::what::free_dm:
-    case channel::what::destroy_channel:
-    case channel::what::destroy_cq:
-    case channel::what::resize_cq:
-    case channel::what::destroy_qp:
-    case channel::what::destroy_srq:
-    case channel::what::destroy_ah:
-    case channel::what::close_xrcd:
+bool destroys(channel::request_id id) {
+  switch (id) {
+    case channel::request_id::close_device:
+    case channel::request_id::dealloc_pd:
+    case channel::request_id::rereg_mr:
+    case channel::request_id::dereg_mr:
+    case channel::request_id::dealloc_mw:
+    case channel::request_id::free_dm:
+    case channel::request_id::destroy_channel:
+    case channel::request_id::destroy_cq:
+    case channel::request_id::resize_cq:
+    case channel::request_id::destroy_qp:
+    case channel::request_id::destroy_srq:
+    case channel::request_id::destroy_ah:
+    case channel::request_id::close_xrcd:
       return true;
     default:
       return false;
@@ -42,19 +42,19 @@ bool destroys(channel::what w) {
 
 }  // namespace
 
-int serve(caller& k, std::uint32_t what, const std::byte* arguments, std::byte* answer) {
+int serve(caller& k, std::uint32_t id, const std::byte* arguments, std::byte* answer) {
   static const handler_table table = make_table();
   ++k.who.stats.requests;
-  if (what >= table.size() || !table[what]) {
+  if (id >= table.size() || !table[id]) {
     ++k.who.stats.refused;
     return EOPNOTSUPP;
   }
-  if (what != static_cast<std::uint32_t>(channel::what::poll_cq)) k.found_empty.clear();
-  if (what != static_cast<std::uint32_t>(channel::what::spin)) k.unproven = 0;
-  if (what <= static_cast<std::uint32_t>(channel::what::thread_ends)) return table[what](k, arguments, answer);
-  if (what == static_cast<std::uint32_t>(channel::what::poll_cq)) return table[what](k, arguments, answer);
-  const client::use use(k.who, destroys(static_cast<channel::what>(what)));
-  return table[what](k, arguments, answer);
+  if (id != static_cast<std::uint32_t>(channel::request_id::poll_cq)) k.found_empty.clear();
+  if (id != static_cast<std::uint32_t>(channel::request_id::spin)) k.unproven = 0;
+  if (id <= static_cast<std::uint32_t>(channel::request_id::thread_ends)) return table[id](k, arguments, answer);
+  if (id == static_cast<std::uint32_t>(channel::request_id::poll_cq)) return table[id](k, arguments, answer);
+  const client::use use(k.who, destroys(static_cast<channel::request_id>(id)));
+  return table[id](k, arguments, answer);
 }
 
 }  // namespace hcasim::applications

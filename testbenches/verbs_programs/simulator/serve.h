@@ -47,10 +47,10 @@ struct caller {
 };
 
 using request_handler = int (*)(caller& k, const std::byte* arguments, std::byte* answer);
-using handler_table = std::array<request_handler, static_cast<std::size_t>(channel::what::count)>;
+using handler_table = std::array<request_handler, static_cast<std::size_t>(channel::request_id::count)>;
 
 // 0 or an errno value. EOPNOTSUPP: there is no such request.
-int serve(caller& k, std::uint32_t what, const std::byte* arguments, std::byte* answer);
+int serve(caller& k, std::uint32_t id, const std::byte* arguments, std::byte* answer);
 
 // Each fills in its part of the table.
 void add_time_requests(handler_table& t);

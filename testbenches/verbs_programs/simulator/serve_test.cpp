@@ -212,7 +212,7 @@ TEST(applications, numbers_beyond_the_last_request_are_refused) {
   with_program([](fake_program& p, node&) {
     std::array<std::byte, channel::argument_bytes> arguments{};
     std::array<std::byte, channel::argument_bytes> answer{};
-    EXPECT_EQ(p.raw(static_cast<std::uint32_t>(channel::what::count), arguments, answer), EOPNOTSUPP);
+    EXPECT_EQ(p.raw(static_cast<std::uint32_t>(channel::request_id::count), arguments, answer), EOPNOTSUPP);
     EXPECT_EQ(p.raw(~0U, arguments, answer), EOPNOTSUPP);
   });
 }
@@ -268,18 +268,20 @@ void fuzz(std::uint64_t seed) {
     std::array<std::byte, channel::argument_bytes> arguments{};
     std::array<std::byte, channel::argument_bytes> answer{};
     // Requests that make objects come first, so that the rest has something to hold.
-    constexpr channel::what makers[] = {
-        channel::what::open_device,    channel::what::alloc_pd,         channel::what::create_cq,
-        channel::what::create_channel, channel::what::reg_mr,           channel::what::create_qp,
-        channel::what::create_srq,     channel::what::open_connections, channel::what::open_timer};
+    constexpr channel::request_id makers[] = {
+        channel::request_id::open_device,    channel::request_id::alloc_pd,         channel::request_id::create_cq,
+        channel::request_id::create_channel, channel::request_id::reg_mr,           channel::request_id::create_qp,
+        channel::request_id::create_srq,     channel::request_id::open_connections, channel::request_id::open_timer};
     constexpr int requests = 3000;
     for (int i = 0; i < requests; ++i) {
-      std::uint64_t what = n.below(static_cast<std::uint64_t>(channel::what::count) + 1);
+      std::uint64_t what = n.below(static_cast<std::uint64_t>(channel::request_id::count) + 1);
       if (n.below(3) == 0) what = static_cast<std::uint64_t>(makers[n.below(std::size(makers))]);
-      const auto w = static_cast<channel::what>(what);
+      const auto w = static_cast<channel::request_id>(what);
       // These sleep as long as they are told, for descriptors that are never written to.
-      if (w == channel::what::sleep || w == channel::what::wait_descriptors || w == channel::what::wait_others) continue;
-      if (w == channel::what::close_device && n.below(8)) continue;
+      if (w == channel::request_id::sleep || w == channel::request_id::wait_descriptors ||
+          w == channel::request_id::wait_others)
+        continue;
+      if (w == channel::request_id::close_device && n.below(8)) continue;
       n.fill(arguments);
       n.fill(p.data());
       answer = {};

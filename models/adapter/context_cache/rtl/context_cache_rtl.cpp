@@ -45,7 +45,7 @@ context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const 
       d.context = &d;
       d.on_response = [](void* context, transaction&, ps t) {
         transfer& done = *static_cast<transfer*>(context);
-        done.self->came(done, t);
+        done.self->on_response(done, t);
       };
     }
   };
@@ -140,7 +140,7 @@ void context_cache_rtl::give(std::uint32_t index, ps t) {
   const std::deque<waiting_request> behind = std::move(taken->behind);
   taken_.erase(taken);
   for (const waiting_request& w : behind) arrive(*w.request, std::max(w.t, t));
-  go_on(t);
+  resume(t);
 }
 
 void context_cache_rtl::accept(context_request& r, ps t) {
@@ -157,12 +157,12 @@ void context_cache_rtl::released(std::uint64_t slot, std::uint32_t index, bool d
   await(-1);
   if (!dirty) return;
   being_released_.erase(std::find(being_released_.begin(), being_released_.end(), index));
-  go_on(t);
+  resume(t);
 }
 
 // A request goes on when its entry has been given back. Another area, and the requests behind, go on when all requests before
 // have gone on.
-void context_cache_rtl::go_on(ps t) {
+void context_cache_rtl::resume(ps t) {
   std::deque<waiting_request> still;
   area_behind_ = false;
   for (const waiting_request& w : std::exchange(after_release_, {})) {
@@ -267,10 +267,10 @@ void context_cache_rtl::start(transfer& d, dma_op op, std::uint64_t address, ps 
   d.failed = false;
   d.bytes = bytes_;
   d.address = address;
-  if (dma.send(d, t) == tlm::TLM_COMPLETED) came(d, t);
+  if (dma.send(d, t) == tlm::TLM_COMPLETED) on_response(d, t);
 }
 
-void context_cache_rtl::came(transfer& d, ps t) {
+void context_cache_rtl::on_response(transfer& d, ps t) {
   rtl::payload p;
   if (d.op == dma_op::read) {
     rtl::writer(p).bytes(d.buffer.data(), bytes_).put(d.failed, 1).put(d.number, fetch_bits);

@@ -66,7 +66,7 @@ class context_cache_rtl : public rtl::shell {
   void ask_for(taken_entry& e, ps t);
   void pass_on(context_request& r, ps t);
   void give(std::uint32_t index, ps t);
-  void go_on(ps t);
+  void resume(ps t);
   void accept(context_request& r, ps t);
   void enter(context_request& r, ps t);
   [[nodiscard]] bool being_released(std::uint32_t index) const;
@@ -76,7 +76,7 @@ class context_cache_rtl : public rtl::shell {
   void give_back(context_request& r, ps t);
   void answer(const rtl::payload& p, ps t);
   void start(transfer& d, dma_op op, std::uint64_t address, ps t);
-  void came(transfer& d, ps t);
+  void on_response(transfer& d, ps t);
   void register_statistics();
 
   const std::uint32_t bytes_;  // of an entry

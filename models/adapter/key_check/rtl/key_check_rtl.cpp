@@ -42,7 +42,7 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
       l->of_mrc = l == &mrc_lines_[i];
       l->on_response = [](void* context, transaction&, ps t) {
         line& came_in = *static_cast<line*>(context);
-        came_in.self->came(came_in, t);
+        came_in.self->on_response(came_in, t);
       };
       l->context = l;
     }
@@ -166,7 +166,7 @@ void key_check_rtl::fetch(line& l, initiator_socket<context_request>& from, std:
   l.op = context_op::fetch;
   l.failed = l.dirty = false;
   l.index = index;
-  if (from.send(l, t) == tlm::TLM_COMPLETED) came(l, t);
+  if (from.send(l, t) == tlm::TLM_COMPLETED) on_response(l, t);
 }
 
 // Returns the number of the last request, by tag, that asks for this key.
@@ -182,7 +182,7 @@ std::uint64_t key_check_rtl::operation_of(std::uint32_t index) const {
   return 0;
 }
 
-void key_check_rtl::came(line& l, ps t) {
+void key_check_rtl::on_response(line& l, ps t) {
   static constexpr std::array<std::byte, 64> nothing{};
   if (orphans_ && l.of_mrc && !l.failed && rules::is_window(l.as<const hca_mrc>())) {
     l.parent = hca_key_index(l.as<const hca_mrc>().parent);

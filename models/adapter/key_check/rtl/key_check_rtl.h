@@ -63,7 +63,7 @@ class key_check_rtl : public rtl::shell {
   void release(key_request& r, ps t);
   void give(std::uint32_t index, std::uint64_t epoch, ps t);
   void fetch(line& l, initiator_socket<context_request>& from, std::uint32_t index, ps t);
-  void came(line& l, ps t);
+  void on_response(line& l, ps t);
   void conclude(const rtl::payload& p, ps t);
   void drained(unsigned tag, ps t);
   void register_statistics();

@@ -32,7 +32,7 @@ page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page
     r.context = &r;
     r.on_response = [](void* context, transaction&, ps t) {
       table_read& done = *static_cast<table_read*>(context);
-      done.self->came(done, t);
+      done.self->on_response(done, t);
     };
   }
   for (unsigned i = 0; i < clients; ++i)
@@ -93,10 +93,10 @@ void page_walker_rtl::read(const rtl::payload& p, ps t) {
   r.failed = false;
   r.bytes = whole ? line_bytes : sizeof(std::uint64_t);
   r.address = address;
-  if (dma.send(r, t) == tlm::TLM_COMPLETED) came(r, t);
+  if (dma.send(r, t) == tlm::TLM_COMPLETED) on_response(r, t);
 }
 
-void page_walker_rtl::came(table_read& r, ps t) {
+void page_walker_rtl::on_response(table_read& r, ps t) {
   push(mem_rsp_, t, 0, rtl::of_address(r.address)).bytes(r.line.data(), line_bytes).put(r.failed, 1).put(r.tag, tag_bits);
 }
 

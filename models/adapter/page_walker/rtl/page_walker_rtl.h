@@ -42,7 +42,7 @@ class page_walker_rtl : public rtl::shell {
   tlm::tlm_sync_enum handle(translate_request& r, tlm::tlm_phase phase, ps& t);
   void enter(translate_request& r, ps t);
   void read(const rtl::payload& p, ps t);
-  void came(table_read& r, ps t);
+  void on_response(table_read& r, ps t);
   void answer(const rtl::payload& p, ps t);
   void register_statistics();
 

@@ -1,4 +1,4 @@
-#include "testbenches/coverification/lockstep/doorbell_judge.h"
+#include "testbenches/coverification/lockstep/doorbell_scoreboard.h"
 
 #include <algorithm>
 #include <cstring>
@@ -37,7 +37,7 @@ std::vector<std::byte> wqe_of(const write_fields& f) {
   return w;
 }
 
-bool doorbell_judge::written(std::uint64_t number, bell kind, const write_fields& f, std::uint64_t place) {
+bool doorbell_scoreboard::written(std::uint64_t number, bell kind, const write_fields& f, std::uint64_t place) {
   queue_state& q = queues_[key(kind, f.number)];
   if (of_qp(kind) && !q.written) q.newest_written = first_of(f.number);
   const bool newest = !of_qp(kind) || ahead(f.value, q.newest_written) > 0;
@@ -51,13 +51,13 @@ bool doorbell_judge::written(std::uint64_t number, bell kind, const write_fields
   return newest;
 }
 
-void doorbell_judge::dropped(std::uint64_t number) {
+void doorbell_scoreboard::dropped(std::uint64_t number) {
   const auto queue = queue_of_.find(number);
   if (queue == queue_of_.end()) return;  // a later one has answered it
   for (waiting& w : queues_[queue->second].open) w.dropped |= w.number == number;
 }
 
-void doorbell_judge::told(std::uint32_t qpn, const hca_qp_record& record, bool failed, std::uint64_t taken) {
+void doorbell_scoreboard::told(std::uint32_t qpn, const hca_qp_record& record, bool failed, std::uint64_t taken) {
   sent_.push_back({qpn, record, failed});
   if (failed) return;
   keep(qps_[qpn].samples, {record, taken});
@@ -65,7 +65,7 @@ void doorbell_judge::told(std::uint32_t qpn, const hca_qp_record& record, bool f
   ++queues_[key(bell::receive, qpn)].causes[record.rq_pi & 0xffff];
 }
 
-void doorbell_judge::records_taken(std::uint64_t n, std::uint64_t doorbells) {
+void doorbell_scoreboard::records_taken(std::uint64_t n, std::uint64_t doorbells) {
   for (; records_taken_ < n && !sent_.empty(); ++records_taken_) {
     const record_sent s = sent_.front();
     sent_.pop_front();
@@ -75,7 +75,7 @@ void doorbell_judge::records_taken(std::uint64_t n, std::uint64_t doorbells) {
   }
 }
 
-std::string doorbell_judge::overdue(std::uint64_t by) const {
+std::string doorbell_scoreboard::overdue(std::uint64_t by) const {
   for (const due_index& d : due_) {
     if (d.at >= by) break;
     const queue_state& q = queues_.at(d.queue);
@@ -86,11 +86,11 @@ std::string doorbell_judge::overdue(std::uint64_t by) const {
   return {};
 }
 
-std::string doorbell_judge::never_passed() const {
+std::string doorbell_scoreboard::never_passed() const {
   return overdue(~std::uint64_t{0});
 }
 
-bool doorbell_judge::on_its_way(const queue_state& q, const rung& r) const {
+bool doorbell_scoreboard::on_its_way(const queue_state& q, const rung& r) const {
   const auto write = std::find_if(q.recent.rbegin(), q.recent.rend(), [&](const auto& w) { return w.value == r.value; });
   if (write == q.recent.rend()) return false;
   if (write->late) return true;
@@ -101,7 +101,7 @@ bool doorbell_judge::on_its_way(const queue_state& q, const rung& r) const {
          });
 }
 
-std::string doorbell_judge::wrong_with(const queue_state& q, const rung& r) const {
+std::string doorbell_scoreboard::wrong_with(const queue_state& q, const rung& r) const {
   if (of_qp(r.kind)) {
     if (q.written ? ahead(r.value, q.newest_written) > 0 : r.value != first_of(r.number)) return "ahead of software";
     if (q.any_passed && ahead(r.value, q.passed) < 0 && !on_its_way(q, r)) return "after " + std::to_string(q.passed);
@@ -118,7 +118,7 @@ std::string doorbell_judge::wrong_with(const queue_state& q, const rung& r) cons
   return r.wqe == wqe_of(f) ? "" : "with another WQE";
 }
 
-const doorbell_judge::verdict& doorbell_judge::passed(const rung& r) {
+const doorbell_scoreboard::verdict& doorbell_scoreboard::passed(const rung& r) {
   static constexpr const char* names[] = {"sq", "rq", "cq", "eq"};
   queue_state& q = queues_[key(r.kind, r.number)];
   verdict_.problem.clear();

@@ -1,4 +1,4 @@
-#include "testbenches/coverification/lockstep/key_check_world.h"
+#include "testbenches/coverification/lockstep/key_check_objects.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "testbenches/verbs_programs/preload/lent.h"
+#include "testbenches/verbs_programs/preload/registered_memory.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -9,7 +9,7 @@
 #include <cstdarg>
 
 #include "testbenches/verbs_programs/preload/connection.h"
-#include "testbenches/verbs_programs/preload/real.h"
+#include "testbenches/verbs_programs/preload/libc.h"
 
 // NOLINTBEGIN(performance-no-int-to-ptr): pages are numbers
 

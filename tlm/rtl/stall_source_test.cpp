@@ -1,5 +1,5 @@
 // The stall of a transfer: its dependences, and that a stream of RTL keeps the stall.
-#include "tlm/rtl/gate.h"
+#include "tlm/rtl/stall_source.h"
 
 #include <gtest/gtest.h>
 
@@ -19,9 +19,9 @@
 namespace hcasim::rtl {
 namespace {
 
-TEST(gates, are_open_or_stall_their_part_of_all_transfers) {
-  gate open(7, "x", 0);
-  gate stalls(7, "x", 0.3), storms(7, "x", 0, true);
+TEST(stall_sources, are_open_or_stall_their_part_of_all_transfers) {
+  stall_source open(7, "x", 0);
+  stall_source stalls(7, "x", 0.3), storms(7, "x", 0, true);
   EXPECT_TRUE(open.open());
   EXPECT_FALSE(storms.open());
   int stalled = 0, cycles = 0, long_ones = 0;
@@ -38,9 +38,9 @@ TEST(gates, are_open_or_stall_their_part_of_all_transfers) {
   EXPECT_NEAR(long_ones, n / 64, n / 256);
 }
 
-TEST(gates, by_number_depend_on_nothing_else) {
-  gate g(3, "ring", 0.4), other(3, "qp", 0.4);
-  const gate fixed(3, "ring", 0.4);
+TEST(stall_sources, by_number_depend_on_nothing_else) {
+  stall_source g(3, "ring", 0.4), other(3, "qp", 0.4);
+  const stall_source fixed(3, "ring", 0.4);
   int differ = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) {
     const unsigned d = g.draw();
@@ -52,11 +52,11 @@ TEST(gates, by_number_depend_on_nothing_else) {
 
 // One of two sides has extra transfers, of one address in three. By name, the other addresses have the same stalls at once, the
 // extra ones from the next era on. By number, hardly any stalls agree.
-TEST(gates, by_what_is_transferred_are_the_same_for_a_side_with_one_transfer_more) {
+TEST(stall_sources, by_what_is_transferred_are_the_same_for_a_side_with_one_transfer_more) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     std::uint64_t progress = 0;
-    gate one(seed, "rd", 0.5, false, &progress), more(seed, "rd", 0.5, false, &progress);
-    gate one_numbered(seed, "rd", 0.5), more_numbered(seed, "rd", 0.5);
+    stall_source one(seed, "rd", 0.5, false, &progress), more(seed, "rd", 0.5, false, &progress);
+    stall_source one_numbered(seed, "rd", 0.5), more_numbered(seed, "rd", 0.5);
     random_stream r(seed, "addresses");
     std::uint64_t disturbed = 0, disturbed_in = ~std::uint64_t{0}, differ = 0;
     for (progress = 0; progress < 20 * recurrence::era; ++progress) {
@@ -79,9 +79,9 @@ TEST(gates, by_what_is_transferred_are_the_same_for_a_side_with_one_transfer_mor
 }
 
 // In the same era a repeated address is stalled anew.
-TEST(gates, tell_one_coming_of_a_thing_from_the_next) {
+TEST(stall_sources, tell_one_coming_of_a_thing_from_the_next) {
   std::uint64_t progress = 0;
-  gate g(1, "rd", 0.5, false, &progress);
+  stall_source g(1, "rd", 0.5, false, &progress);
   std::vector<unsigned> first, second;
   for (int era = 0; era < 200; ++era, progress += recurrence::era) {
     first.push_back(g.draw(5));
@@ -121,7 +121,7 @@ class relay_shell : public open_shell {
   stream& b_;
 };
 
-TEST(gates, a_stream_out_of_rtl_is_stalled_by_what_it_offers) {
+TEST(stall_sources, a_stream_out_of_rtl_is_stalled_by_what_it_offers) {
   struct run {
     run(std::uint64_t s, const shell_options& o) : seed(s), shell("relay" + std::to_string(s), o) {}
     std::uint64_t seed;
@@ -146,7 +146,7 @@ TEST(gates, a_stream_out_of_rtl_is_stalled_by_what_it_offers) {
   for (run& x : runs) {
     EXPECT_TRUE(x.shell.violations.empty()) << x.seed << ": " << x.shell.violations.front();
     ASSERT_EQ(x.shell.passed.size(), x.values.size()) << "seed " << x.seed;
-    gate out(x.seed, "y", 0.05 * static_cast<double>(x.seed % 17));
+    stall_source out(x.seed, "y", 0.05 * static_cast<double>(x.seed % 17));
     ps free{0};
     for (std::size_t i = 0; i < x.values.size(); ++i) {
       ASSERT_EQ(x.shell.passed[i].first, x.values[i]);

@@ -1,5 +1,5 @@
 // The stalls of a shell's streams in front of a model: requests, answers and releases pass one a cycle, in order, each after
-// what its gate holds it back. Several bindings may share the gates, as they share a stream of the RTL.
+// what its stall source holds it back. Several bindings may share the stall sources, as they share a stream of the RTL.
 #pragma once
 
 #include <deque>
@@ -11,22 +11,23 @@
 
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/unit.h"
-#include "tlm/rtl/gate.h"
+#include "tlm/rtl/stall_source.h"
 #include "tlm/socket.h"
 
 namespace hcasim::lockstep {
 
 // One stream: passes things on in the order of their times.
 template <class P>
-class gated_channel {
+class stalled_channel {
  public:
   using pass = void (*)(void* owner, P& p, unsigned binding);
 
   // The name of the transfer that a stall belongs to; null = its number.
   using identity = std::uint64_t (*)(const P&);
 
-  gated_channel(event_queue& queue, const clock_domain& clock, rtl::gate g, void* owner, pass on_pass, identity what = nullptr)
-      : queue_(queue), clock_(clock), gate_(std::move(g)), owner_(owner), pass_(on_pass), what_(what) {}
+  stalled_channel(event_queue& queue, const clock_domain& clock, rtl::stall_source g, void* owner, pass on_pass,
+                  identity what = nullptr)
+      : queue_(queue), clock_(clock), stalls_(std::move(g)), owner_(owner), pass_(on_pass), what_(what) {}
 
   void push(P& p, unsigned binding, ps t) {
     auto at = items_.end();
@@ -48,7 +49,7 @@ class gated_channel {
     const ps at = std::max(clock_.cycles(static_cast<double>(due())), now());
     if (armed_ <= at) return;
     armed_ = at;
-    queue_.at(at, {[](void* self) { static_cast<gated_channel*>(self)->go(); }, this});
+    queue_.at(at, {[](void* self) { static_cast<stalled_channel*>(self)->go(); }, this});
   }
   void go() {
     if (armed_ > now()) return;  // an earlier item had come, and has been served
@@ -56,7 +57,7 @@ class gated_channel {
     const std::uint64_t k = cycle_from(now());
     if (!items_.empty() && due() <= k) {
       const item i = items_.front();
-      if (!std::exchange(drawn_, true)) goes_ = k + gate_.draw(what_ ? what_(*i.payload) : 0);
+      if (!std::exchange(drawn_, true)) goes_ = k + stalls_.draw(what_ ? what_(*i.payload) : 0);
       if (goes_ <= k) {
         items_.pop_front();
         drawn_ = false;
@@ -74,7 +75,7 @@ class gated_channel {
 
   event_queue& queue_;
   const clock_domain clock_;
-  rtl::gate gate_;
+  rtl::stall_source stalls_;
   void* owner_;
   pass pass_;
   identity what_;
@@ -86,7 +87,7 @@ class gated_channel {
 };
 
 template <class P>
-class stall_shim : public unit {
+class stall_adaptor : public unit {
  public:
   std::deque<target_socket<P>> in;
   std::deque<initiator_socket<P>> out;
@@ -94,19 +95,20 @@ class stall_shim : public unit {
   std::function<void(const P&)> on_request;
 
   // Channels named "" are not gated.
-  stall_shim(const sc_core::sc_module_name& name, unsigned bindings, const clock_domain& clock, const rtl::shell_options& o,
-             const char* request, const char* response, const char* release, typename gated_channel<P>::identity what = nullptr)
+  stall_adaptor(const sc_core::sc_module_name& name, unsigned bindings, const clock_domain& clock, const rtl::shell_options& o,
+                const char* request, const char* response, const char* release,
+                typename stalled_channel<P>::identity what = nullptr)
       : unit(name),
         clock_(clock),
         what_(what),
         request_(
-            queue_, clock, gate_of(o, request), this,
-            [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->forward(p, b); }, what),
+            queue_, clock, stalls_of(o, request), this,
+            [](void* s, P& p, unsigned b) { static_cast<stall_adaptor*>(s)->forward(p, b); }, what),
         response_(
-            queue_, clock, gate_of(o, response), this,
-            [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->answer(p, b); }, what),
-        release_(queue_, clock, gate_of(o, release), this,
-                 [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->give_back(p, b); }),
+            queue_, clock, stalls_of(o, response), this,
+            [](void* s, P& p, unsigned b) { static_cast<stall_adaptor*>(s)->answer(p, b); }, what),
+        release_(queue_, clock, stalls_of(o, release), this,
+                 [](void* s, P& p, unsigned b) { static_cast<stall_adaptor*>(s)->give_back(p, b); }),
         gated_release_(*release != 0) {
     for (unsigned i = 0; i < bindings; ++i) {
       ports_.push_back({this, i});
@@ -120,16 +122,16 @@ class stall_shim : public unit {
   void split(const char* request, const char* response, const rtl::shell_options& o, bool (*other)(const P&)) {
     other_ = other;
     request_2_.emplace(
-        queue_, clock_, gate_of(o, request), this,
-        [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->forward(p, b); }, what_);
+        queue_, clock_, stalls_of(o, request), this,
+        [](void* s, P& p, unsigned b) { static_cast<stall_adaptor*>(s)->forward(p, b); }, what_);
     response_2_.emplace(
-        queue_, clock_, gate_of(o, response), this,
-        [](void* s, P& p, unsigned b) { static_cast<stall_shim*>(s)->answer(p, b); }, what_);
+        queue_, clock_, stalls_of(o, response), this,
+        [](void* s, P& p, unsigned b) { static_cast<stall_adaptor*>(s)->answer(p, b); }, what_);
   }
 
  private:
   struct port {
-    stall_shim* self;
+    stall_adaptor* self;
     unsigned number;
     tlm::tlm_sync_enum handle(P& p, tlm::tlm_phase phase, ps& t) { return self->handle(p, phase, t, number); }
   };
@@ -141,14 +143,14 @@ class stall_shim : public unit {
     void* via;
   };
   struct flight {
-    stall_shim* self;
+    stall_adaptor* self;
     P* payload;
     unsigned binding;
     asker from;
   };
 
-  static rtl::gate gate_of(const rtl::shell_options& o, const char* channel) {
-    return *channel ? rtl::gate(o.seed, channel, o.stall, o.storms, o.progress) : rtl::gate();
+  static rtl::stall_source stalls_of(const rtl::shell_options& o, const char* channel) {
+    return *channel ? rtl::stall_source(o.seed, channel, o.stall, o.storms, o.progress) : rtl::stall_source();
   }
   tlm::tlm_sync_enum handle(P& p, tlm::tlm_phase phase, ps& t, unsigned binding) {
     if (phase == tlm::END_RESP) {
@@ -196,13 +198,13 @@ class stall_shim : public unit {
   std::deque<port> ports_;
   std::deque<flight> flights_;
   std::vector<flight*> free_;
-  gated_channel<P>& requests(const P& p) { return other_ && other_(p) ? *request_2_ : request_; }
-  gated_channel<P>& responses(const P& p) { return other_ && other_(p) ? *response_2_ : response_; }
+  stalled_channel<P>& requests(const P& p) { return other_ && other_(p) ? *request_2_ : request_; }
+  stalled_channel<P>& responses(const P& p) { return other_ && other_(p) ? *response_2_ : response_; }
 
   const clock_domain clock_;
-  const typename gated_channel<P>::identity what_;
-  gated_channel<P> request_, response_, release_;
-  std::optional<gated_channel<P>> request_2_, response_2_;
+  const typename stalled_channel<P>::identity what_;
+  stalled_channel<P> request_, response_, release_;
+  std::optional<stalled_channel<P>> request_2_, response_2_;
   bool (*other_)(const P&) = nullptr;
   bool gated_release_;
 };

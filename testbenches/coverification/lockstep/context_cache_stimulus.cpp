@@ -1,4 +1,4 @@
-#include "testbenches/coverification/lockstep/context_cache_world.h"
+#include "testbenches/coverification/lockstep/context_cache_stimulus.h"
 
 #include <deque>
 

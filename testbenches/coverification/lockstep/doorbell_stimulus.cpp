@@ -1,4 +1,4 @@
-#include "testbenches/coverification/lockstep/doorbell_world.h"
+#include "testbenches/coverification/lockstep/doorbell_stimulus.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
-// The stall of each transfer of a stream. A model and RTL behind the same gates meet the same stalls, however different their
-// other timing. A stall is a function of seed, stream, and either the transfer's number or its name. A name serves where one
-// side may have an extra transfer, such as an address read once more: numbers would then change every later stall. `storms`:
-// one transfer in 64 has a stall so long as to fill all queues before it.
+// The stall of each transfer of a stream. A model and RTL behind the same stall sources meet the same stalls, however different
+// their other timing. A stall is a function of seed, stream, and either the transfer's number or its name. A name serves where
+// one side may have an extra transfer, such as an address read once more: numbers would then change every later stall.
+// `storms`: one transfer in 64 has a stall so long as to fill all queues before it.
 #pragma once
 
 #include <cstdint>
@@ -51,10 +51,11 @@ class recurrence {
   std::unordered_map<std::uint64_t, coming> last_;  // looked up only
 };
 
-class gate {
+class stall_source {
  public:
-  gate() = default;
-  gate(std::uint64_t seed, std::string_view channel, double stall, bool storms = false, const std::uint64_t* progress = nullptr)
+  stall_source() = default;
+  stall_source(std::uint64_t seed, std::string_view channel, double stall, bool storms = false,
+               const std::uint64_t* progress = nullptr)
       : limit_(static_cast<std::uint64_t>(stall * 0x1p32)), storms_(storms), seen_(progress) {
     std::uint64_t h = seed + 0x9e3779b97f4a7c15U;
     for (const char c : channel) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

@@ -5,7 +5,7 @@
 
 namespace hcasim::channel {
 
-enum class what : std::uint32_t {
+enum class request_id : std::uint32_t {
   // time, threads, memory
   clock,
   sleep,

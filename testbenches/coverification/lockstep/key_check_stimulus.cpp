@@ -1,4 +1,4 @@
-#include "testbenches/coverification/lockstep/key_check_items.h"
+#include "testbenches/coverification/lockstep/key_check_stimulus.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "testbenches/coverification/lockstep/key_check_objects.h"
 #include "testbenches/coverification/lockstep/key_check_twins.h"
-#include "testbenches/coverification/lockstep/key_check_world.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::lockstep {

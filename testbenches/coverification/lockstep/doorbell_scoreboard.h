@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "firmware/abi/registers.h"
-#include "testbenches/coverification/lockstep/doorbell_world.h"
+#include "testbenches/coverification/lockstep/doorbell_stimulus.h"
 #include "tlm/work.h"
 
 namespace hcasim::lockstep {
@@ -21,7 +21,7 @@ namespace hcasim::lockstep {
 // The WQE of a BlueFlame write; a broken one claims more blocks than were written, none, or an impossible QP.
 std::vector<std::byte> wqe_of(const write_fields& f);
 
-class doorbell_judge {
+class doorbell_scoreboard {
  public:
   struct rung {
     bell kind = bell::send;

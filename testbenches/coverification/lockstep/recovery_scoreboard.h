@@ -12,7 +12,7 @@
 
 namespace hcasim::lockstep {
 
-class recovery_judge {
+class recovery_scoreboard {
  public:
   // Both say what is wrong; empty = nothing.
   std::string lost(std::uint32_t qpn, ps t) {

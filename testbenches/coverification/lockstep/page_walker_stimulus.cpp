@@ -1,4 +1,4 @@
-#include "testbenches/coverification/lockstep/page_walker_items.h"
+#include "testbenches/coverification/lockstep/page_walker_stimulus.h"
 
 #include <algorithm>
 #include <deque>

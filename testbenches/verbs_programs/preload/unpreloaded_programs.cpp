@@ -1,4 +1,4 @@
-#include "testbenches/verbs_programs/preload/outsiders.h"
+#include "testbenches/verbs_programs/preload/unpreloaded_programs.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
