@@ -1,0 +1,176 @@
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "testbenches/program/execution/testbench.h"
+#include "testbenches/schedules/collectives.h"
+#include "testbenches/schedules/goal.h"
+#include "testbenches/schedules/rank_program.h"
+
+namespace hcasim {
+namespace {
+
+namespace sch = schedules;
+
+class schedule_testbench final : public testbench {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "schedule"; }
+  [[nodiscard]] std::string_view summary() const override {
+    return "messages between ranks with dependencies: a GOAL schedule, or a collective operation over 2 to 64 hosts";
+  }
+  void defaults(system_config& c) override { c.nodes.resize(2); }
+  [[nodiscard]] std::size_t driven_nodes(std::size_t nodes, std::size_t /*needed*/) const override {
+    return std::min<std::size_t>(nodes, most_ranks);
+  }
+  void knobs(knob_visitor& k) override {
+    k.path("file", file_, {}, "GOAL schedule, one rank for each host; empty: the collective operation");
+    k.choice("collective", collective_,
+             {"ring_all_reduce", "tree_all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"},
+             "operation over all hosts");
+    k.bytes("size", collective_options_.bytes, 1, 0x1p30, "bytes of a rank's whole vector, as nccl-tests counts them");
+    k.count("repetitions", collective_options_.repetitions, 1, 100'000, "collective operations, one after the other");
+    k.time("reduce", collective_options_.reduce_per_kib, 0_ps, 1_ms, "time to add 1 KiB to another");
+    k.count("times", run_.times, 1, 100'000, "the whole is run so often, each time from a barrier");
+    k.flag("warm_up", run_.warm_up, "the whole is run once more before, which is not measured");
+    k.bytes("eager", run_.port.eager, 0, 65536, "largest message that is sent eagerly; larger ones go by rendezvous");
+    k.choice("rendezvous", run_.port.way, {"read", "write"}, "the receiver READs, or the sender WRITEs when it is told where");
+    k.choice("registration", run_.port.buffers.way, {"each", "cached", "window"},
+             "of a rendezvous' buffers: for each message, kept in a cache, or a type 2 window bound for each remote access");
+    k.count("cached", run_.port.buffers.cached, 1, 1 << 20, "registrations that the cache keeps");
+    k.count("buffers", run_.port.buffers.buffers, 1, 65536, "buffers of a rank that its rendezvous use in turn");
+    k.count("receives", run_.port.receives, 16, 16384, "receives of a rank's SRQ");
+    k.count("send_depth", run_.port.send_depth, 2, 16384, "requests outstanding to each peer");
+    k.choice("mtu", mtu_, {"256", "512", "1024", "2048", "4096"}, "bytes of payload in a packet at most");
+  }
+  void run(run_context& context) override {
+    refuse_what_cannot_matter();
+    make_schedule(context.config().nodes.size());
+    run_.port.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);
+    run_.port.buffers.bytes = std::max<std::uint64_t>(largest_message(), 4096);
+    run_.parts = context.parts();
+    if (run_.warm_up) ++run_.times;
+    auto& result = context.make<sch::run_result>();
+    const auto waiting = sch::start_schedule(context.build(), schedule_, run_, result);
+    context.start();
+    if (!result.ok) return context.fail(deadlock(waiting));
+    report(context, result);
+  }
+
+ private:
+  static constexpr std::size_t most_ranks = 64;
+  enum class mtu : std::uint8_t { b256, b512, b1024, b2048, b4096 };
+
+  void refuse_what_cannot_matter() const {
+    const sch::collective_options d;
+    const auto& o = collective_options_;
+    const bool asked = collective_ != sch::collective::ring_all_reduce || o.bytes != d.bytes ||
+                       o.repetitions != d.repetitions || o.reduce_per_kib != d.reduce_per_kib;
+    if (!file_.empty() && asked) {
+      throw input_error(
+          "parameters.file: collective, size, repetitions and reduce say nothing of a file's schedule; leave them or the file "
+          "out");
+    }
+    if (run_.port.buffers.way != sch::registration::cached && run_.port.buffers.cached != sch::buffer_options{}.cached)
+      throw input_error("parameters.cached: has no effect without registration: cached; leave it out");
+  }
+  void make_schedule(std::size_t hosts) {
+    if (file_.empty()) {
+      collective_options_.ranks = static_cast<std::uint32_t>(hosts);
+      if (collective_options_.bytes < hosts)
+        throw input_error(fmt::format("parameters.size: {} ranks need at least a byte each; raise it", hosts));
+      schedule_ = sch::make(collective_, collective_options_);
+      return;
+    }
+    std::ifstream in(file_);
+    if (!in) throw input_error(fmt::format("parameters.file: cannot read '{}'; name a readable file", file_));
+    try {
+      schedule_ = sch::read_goal(in, file_);
+      sch::check(schedule_);
+    } catch (const sch::schedule_error& e) {
+      throw input_error(e.what());
+    }
+    if (schedule_.ranks.size() != hosts) {
+      throw input_error(fmt::format("nodes: the schedule has {0} ranks, and there are {1} hosts; write nodes: {0}",
+                                    schedule_.ranks.size(), hosts));
+    }
+  }
+  [[nodiscard]] std::uint64_t largest_message() const {
+    std::uint64_t largest = 0;
+    for (const auto& r : schedule_.ranks) {
+      for (const auto& o : r.operations) largest = std::max(largest, o.bytes);
+    }
+    return largest;
+  }
+  [[nodiscard]] std::string deadlock(const sch::waiting_operations& waiting) const {
+    std::string text;
+    constexpr std::uint32_t shown = 8;
+    std::uint32_t ranks = 0;
+    for (std::uint32_t r = 0; r < schedule_.ranks.size(); ++r) {
+      const auto w = waiting(r);
+      if (w.empty() || ++ranks > shown) continue;
+      text += fmt::format("{}rank {} waits for {}", text.empty() ? "" : "; ", r, sch::place_of(schedule_, r, w.front()));
+    }
+    if (ranks > shown) text += fmt::format("; and {} more ranks", ranks - shown);
+    return text.empty() ? "the schedule did not begin" : "the schedule stands still: " + text;
+  }
+  void report(run_context& context, const sch::run_result& r) const {
+    hcasim::result& out = context.result();
+    const double seconds = to_seconds(r.time) / r.times;
+    out.headline("completion_time", seconds * 1e6, "us", aim::low,
+                 "from the barrier to the end of the last rank, of each time");
+    if (file_.empty()) {
+      const double each = seconds / collective_options_.repetitions;
+      const double rate = static_cast<double>(collective_options_.bytes) * 8 / each / 1e9;
+      const auto ranks = collective_options_.ranks;
+      out.figure("operation_time", each * 1e6, "us", "of one collective operation");
+      out.figure("algorithm_bandwidth", rate, "Gb/s", "size / operation_time");
+      out.figure("bus_bandwidth", rate * sch::bus_factor(collective_, ranks), "Gb/s",
+                 "share of the bytes that a link must carry at least, as nccl-tests defines it, / operation_time");
+    }
+    totals(out, r);
+    table& t = out.table("ranks", {{"rank"},
+                                   {"time", "us"},
+                                   {"calculated", "us"},
+                                   {"asleep", "us"},
+                                   {"eager"},
+                                   {"rendezvous"},
+                                   {"unexpected"},
+                                   {"registered"},
+                                   {"bound"}});
+    for (std::size_t i = 0; i < r.ranks.size(); ++i) {
+      const sch::rank_result& k = r.ranks[i];
+      t.row(i, to_us(k.time), to_us(k.calculated), to_us(k.asleep), k.port.eager, k.port.rendezvous, k.port.unexpected,
+            k.buffers.registered, k.buffers.bound);
+    }
+  }
+  static void totals(hcasim::result& out, const sch::run_result& r) {
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t registered = 0;
+    std::uint64_t reused = 0;
+    for (const sch::rank_result& k : r.ranks) {
+      messages += k.port.eager + k.port.rendezvous;
+      bytes += k.port.bytes;
+      registered += k.buffers.registered;
+      reused += k.buffers.reused;
+    }
+    out.figure("messages", static_cast<double>(messages), "", "of all ranks, with those that are not measured");
+    out.figure("bytes", static_cast<double>(bytes), "B", "of these messages");
+    if (registered + reused != 0) {
+      out.figure("registration_hit_ratio", static_cast<double>(reused) / static_cast<double>(registered + reused), "1",
+                 "buffers of rendezvous that were registered already");
+    }
+  }
+
+  std::string file_;
+  sch::collective collective_ = sch::collective::ring_all_reduce;
+  sch::collective_options collective_options_;
+  sch::run_options run_;
+  mtu mtu_ = mtu::b1024;
+  sch::schedule schedule_;
+};
+
+const testbench_registration<schedule_testbench> registers_schedule;
+
+}  // namespace
+}  // namespace hcasim
