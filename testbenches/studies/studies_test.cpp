@@ -311,6 +311,35 @@ TEST_F(studies, kept_key) {
   }
 }
 
+TEST_F(studies, registration) {
+  run("registration");
+  const auto get = [&](const char* size, const char* way, const char* rendezvous) {
+    return value("bandwidth", fmt::format("size = '{}' AND way = '{}' AND rendezvous = '{}'", size, way, rendezvous));
+  };
+  for (const char* r : {"read", "write"}) {
+    for (const char* size : {"128 KiB", "512 KiB", "2 MiB"}) {
+      EXPECT_LT(get(size, "each", r), 0.35 * get(size, "cached", r));
+      EXPECT_LT(get(size, "window", r), get(size, "cached", r));
+      EXPECT_GT(get(size, "window", r), 0.9 * get(size, "cached", r));
+    }
+  }
+  EXPECT_GT(get("128 KiB", "window", "read"), 0.98 * get("128 KiB", "cached", "read"));
+}
+
+TEST_F(studies, all_to_all) {
+  run("all_to_all");
+  const auto get = [&](const char* metric, int hosts, int entries) {
+    return value(metric, fmt::format("hosts = {} AND entries = {}", hosts, entries));
+  };
+  EXPECT_EQ(get("hit_ratio", 16, 16), 1) << "15 peers";
+  EXPECT_EQ(get("time", 16, 16), get("time", 16, 64));
+  EXPECT_EQ(get("hit_ratio", 32, 32), 1) << "31 peers";
+  EXPECT_GT(get("time", 32, 16), 1.3 * get("time", 32, 32));
+  EXPECT_GT(get("time", 64, 32), 1.3 * get("time", 64, 64));
+  EXPECT_LT(get("hit_ratio", 64, 32), 0.5);
+  EXPECT_EQ(get("key_misses", 64, 16), 0);
+}
+
 TEST_F(studies, key_check) {
   run("key_check", {"--at 'clock=400 MHz'", "--at 'interval=1 cycle'", "--at 'depth=2 cycles' --at 'interval=16 cycles'"});
   const auto get = [&](const char* metric, const char* depth, const char* interval, int mhz) {
