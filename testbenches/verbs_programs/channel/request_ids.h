@@ -79,8 +79,8 @@ enum class request_id : std::uint32_t {
 };
 
 using handle = std::uint64_t;
-// The upper bits of a handle count the slots of its kind, and are what others name the object by; the lower ones tell its lives
-// apart.
+// The upper bits of a handle number the slots of its kind, and are the object's number for others. The lower bits tell apart
+// the objects that had the slot one after another.
 inline constexpr unsigned life_bits = 24;
 inline std::uint32_t number_of(handle h) {
   return static_cast<std::uint32_t>(h >> life_bits);

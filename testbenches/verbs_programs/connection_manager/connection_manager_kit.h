@@ -1,4 +1,4 @@
-// The connection manager alone: two nodes, a network that is a list, and programs that do what they like.
+// The connection manager alone, with two nodes and a network that is a list. Programs may write anything.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ struct program {
     EXPECT_EQ(write(RDMA_USER_CM_CMD_INIT_QP_ATTR, rdma_ucm_init_qp_attr{0, id, state}), 0);
     return answered<ib_uverbs_qp_attr>();
   }
-  // The next event; its kind is ~0 when there is none.
+  // Takes the next event. Kind ~0 = there is none.
   rdma_ucm_event_resp event() {
     const int error = write(RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{0});
     EXPECT_TRUE(error == 0 || error == EAGAIN);

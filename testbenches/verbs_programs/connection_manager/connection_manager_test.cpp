@@ -26,7 +26,7 @@ TEST(connection_manager, each_message_takes_its_time) {
   EXPECT_EQ(request.param.conn.private_data_len, 56);
 }
 
-// The first PSN that one side expects is the one that the other sends; the requests that one may have are those the other can
+// Each side expects as first PSN the one that the other side sends. A side has no more READs in flight than the other can
 // answer.
 TEST(connection_manager, both_sides_are_given_attributes_that_fit) {
   world w;

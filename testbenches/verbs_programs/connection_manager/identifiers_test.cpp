@@ -58,7 +58,7 @@ TEST(connection_manager, a_full_backlog) {
   EXPECT_NE(second, third);
 }
 
-// Events that were not taken go with their identifier, and requests that the program did not see are rejected.
+// The end of an identifier drops its waiting events, and rejects requests that the program has not seen.
 TEST(connection_manager, a_listener_that_goes_takes_what_waits_along) {
   world w;
   const std::uint32_t l = w.listener();
