@@ -20,7 +20,7 @@ meeting_place place_of(const programs_config& c) {
   return c.loopback.empty() ? meeting_place() : meeting_place(c.loopback, c.first_host);
 }
 
-// In words, nodeN that stands alone or after '=' is the address that programs of that node know it by.
+// Replaces the word nodeN, alone or after '=', by the node's address in its programs.
 std::string with_address(const std::string& word, std::size_t nodes, std::uint32_t first) {
   constexpr std::string_view prefix = "node";
   const std::size_t at = word.rfind('=') + 1;
@@ -31,7 +31,7 @@ std::string with_address(const std::string& word, std::size_t nodes, std::uint32
   return n < nodes ? fmt::format("{}127.0.0.{}", word.substr(0, at), first + n) : word;
 }
 
-// The end of what a program has printed.
+// Returns the last line with text in a program's output.
 std::string last_line(const std::string& file) {
   std::ifstream in(file);
   std::string last;
@@ -202,7 +202,7 @@ void programs::end_used_up(const std::system_error& why) {
 
 void programs::end_family(family& f) {
   if (f.over) return;
-  int signal = 0;  // that ended it: a status above 128 may be the program's own
+  int signal = 0;  // the signal that ended the program: a status above 128 may be the program's own
   if (f.main > 0) {
     int status = 0;
     ::waitpid(f.main, &status, 0);

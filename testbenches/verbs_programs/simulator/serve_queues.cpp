@@ -50,8 +50,8 @@ int create_qp(caller& k, const channel::create_qp& in, channel::create_qp::answe
   init.recv_cq = receive;
   init.srq = srq;
   init.cap = channel::unpacked_cap<ibv_qp_cap>(in.cap);
-  // Adapters round short queues up, and programs rely on it: one that arms its queue again before it polls is told at once of
-  // the completion that is there, finds none when it looks after the next event, and posts all the same.
+  // Adapters round short queues up, and programs rely on the extra entries. A program may arm its CQ before polling, and get an
+  // event for a completion that the poll takes. The program then finds no completion at this event, and posts all the same.
   constexpr std::uint32_t shortest = 4;
   init.cap.max_send_wr = std::max(init.cap.max_send_wr, shortest);
   init.qp_type = static_cast<ibv_qp_type>(in.type);

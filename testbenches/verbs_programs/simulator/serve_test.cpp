@@ -102,7 +102,7 @@ class fake_program {
   }
 
   std::vector<std::byte>& data() { return data_; }
-  // The next context that it opens has a file of its own.
+  // The next opened context has a file of its own.
   void take_another_file() { file_ = descriptor(::memfd_create("uverbs0", MFD_CLOEXEC)); }
   client& verbs() { return client_; }
 
@@ -217,7 +217,7 @@ TEST(applications, numbers_beyond_the_last_request_are_refused) {
   });
 }
 
-// Handles that were answered, and numbers that programs use, among noise.
+// Random bytes with valid handles and usual numbers among them.
 class noise {
  public:
   explicit noise(std::uint64_t seed) : random_(seed, "noise") {}
@@ -267,7 +267,7 @@ void fuzz(std::uint64_t seed) {
     noise n(seed);
     std::array<std::byte, channel::argument_bytes> arguments{};
     std::array<std::byte, channel::argument_bytes> answer{};
-    // Requests that make objects come first, so that the rest has something to hold.
+    // First come requests that make objects for the later ones.
     constexpr channel::request_id makers[] = {
         channel::request_id::open_device,    channel::request_id::alloc_pd,         channel::request_id::create_cq,
         channel::request_id::create_channel, channel::request_id::reg_mr,           channel::request_id::create_qp,
@@ -277,7 +277,7 @@ void fuzz(std::uint64_t seed) {
       std::uint64_t what = n.below(static_cast<std::uint64_t>(channel::request_id::count) + 1);
       if (n.below(3) == 0) what = static_cast<std::uint64_t>(makers[n.below(std::size(makers))]);
       const auto w = static_cast<channel::request_id>(what);
-      // These sleep as long as they are told, for descriptors that are never written to.
+      // Requests that sleep are left out: their random time may be long, and no descriptor is ever written to.
       if (w == channel::request_id::sleep || w == channel::request_id::wait_descriptors ||
           w == channel::request_id::wait_others)
         continue;

@@ -1,4 +1,4 @@
-// The order in which threads that sleep for descriptors go on; and how far one that looks at the clock may run ahead.
+// The order in which sleepers go on, and how far a thread that only reads the clock may run ahead.
 #include "testbenches/verbs_programs/simulator/waiting.h"
 
 #include <fcntl.h>
@@ -92,7 +92,8 @@ struct early {
 };
 class written_early : public ::testing::TestWithParam<early> {};
 
-// A thread that lies down at 5 us has looked before another wrote: it goes on then, or when the message is due.
+// A thread falls asleep at 5 us, but has looked before another thread wrote. The sleeper goes on at 5 us, or when the message
+// is due.
 TEST_P(written_early, wakes_a_thread_that_lies_down_later) {
   with_node([](cpu& c, node& n) {
     c.sync();
@@ -137,7 +138,7 @@ TEST(waiting, a_timeout_is_met_to_the_picosecond) {
   });
 }
 
-// A listener that is told may say that it wants to hear no more, or that another should not.
+// A watcher that is called may unwatch its own descriptor and another one.
 TEST(waiting, what_is_watched_may_be_unwatched_when_it_is_told) {
   with_node([](cpu&, node&) {
     waiting sleeping;
