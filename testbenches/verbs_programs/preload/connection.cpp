@@ -109,7 +109,7 @@ void connect_own(const char* name, void (*tell)(void*), void* of) {
   own.socket = out_of_the_way(to.socket);
   accept_spin_signal(true);
   if (tell) tell(of);
-  // A thread that connects waits until it is its turn.
+  // A new thread waits here for its turn.
   call(channel::clock{});
 }
 
@@ -159,7 +159,7 @@ void speak_for(pid_t child) {
 void forget() {
   if (!own.page) return;
   end_watch();
-  // From here on the handler of a signal finds none.
+  // From here on a signal's handler finds no connection.
   const connection last = own;
   own = {};
   std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -165,7 +165,7 @@ HCASIM_PUBLIC int dup3(int from, int to, int flags) noexcept {
   return static_cast<int>(::syscall(SYS_dup3, from, to, flags));
 }
 
-// It is a character device, whatever stands for it.
+// Shows the connection manager's file as a character device.
 HCASIM_PUBLIC int fstat(int fd, struct stat* out) noexcept {
   const int result = static_cast<int>(::syscall(SYS_fstat, fd, out));
   if (result == 0 && is_connection_file(fd)) {

@@ -85,7 +85,7 @@ void write_cpuinfo(content& to) {
   if (in) std::fclose(in);
 }
 
-// Writes the system's file, but for user and system time, those of children, and the time of its begin: that of the host.
+// Writes the system's file with simulated user and system times of the process and its children. The start time is the host's.
 void write_own_stat(content& to, const channel::query_usage::answer& u) {
   char line[2048] = {};
   const int real = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC));

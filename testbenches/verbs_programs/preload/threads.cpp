@@ -1,5 +1,5 @@
-// Threads of a program, and what they wait for each other with. One runs at a time: who would sleep for another thread asks the
-// simulator to be called when one has run, and looks again.
+// Threads of a program, and the calls by which they wait for each other. One thread runs at a time. A thread that would sleep
+// for another asks the simulator for a wake-up after another thread has run, and looks again.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t ps_per_second = 1'000'000'000'000;
 
-// A thread from its creation to its join; those that are detached stay.
+// A thread from its creation to its join. The record of a detached thread stays.
 struct started {
   void* (*body)(void*);
   void* argument;

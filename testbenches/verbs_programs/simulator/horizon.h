@@ -8,8 +8,8 @@
 namespace hcasim::applications {
 
 // Returns how far a thread may run ahead. Nothing reaches a program of one thread without a connected queue, so its horizon has
-// no limit. Otherwise the horizon is the next event, or an eighth of the time for which the thread has only read the clock:
-// programs read the clock for a fifth of a second to calibrate.
+// no limit. Otherwise the horizon is the next event, or an eighth of the time for which the thread has only read the clock.
+// Programs calibrate by reading the clock for a fifth of a second.
 constexpr ps horizon_of(bool reachable, ps until_next_event, ps only_looking) {
   constexpr ps unlimited{1'000'000'000'000'000};
   constexpr ps least{2'000'000};

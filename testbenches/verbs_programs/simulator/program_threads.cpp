@@ -292,8 +292,7 @@ struct programs::look {
   std::uint64_t computed = 0;  // ns of processor time at the first look
   wall_clock::time_point begin = wall_clock::now();
   wall_clock::time_point next_signal = begin;
-  wall_clock::duration pause =
-      std::chrono::milliseconds(2);  // between signals: grows, because the thread's steps take processor time
+  wall_clock::duration pause = std::chrono::milliseconds(2);  // between signals; grows, as steps take processor time
   wall_clock::time_point next_look = begin + std::chrono::milliseconds(1);
 };
 
