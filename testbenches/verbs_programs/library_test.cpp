@@ -1,4 +1,4 @@
-// The symbols that the preload library shows to programs, and the calls of the C library it stands in for.
+// The symbols that the preload library exports, and the C library's calls among them.
 #include <sstream>
 
 #include "testbenches/verbs_programs/testing/run_programs.h"

@@ -195,7 +195,7 @@ TEST_F(misuse, a_child_that_is_killed) {
   EXPECT_EQ(file_content(folder_ / "out/result.json"), result);
 }
 
-// A program that another one begins may be out of reach as the first one may: it runs, and is told of.
+// A child program that the library cannot enter runs outside the simulation, with a message.
 TEST_F(misuse, a_program_that_begins_one_out_of_reach) {
   const std::string outside = fs::path(places::program).parent_path() / "hcasim_static";
   const std::string words = outside + " runs outside the simulation, by the machine's clock: it is linked statically";
@@ -361,15 +361,15 @@ INSTANTIATE_TEST_SUITE_P(ways, meeting, ::testing::Values("thread", "thread_cloc
 
 struct loop {
   const char* name;
-  bool proven;  // that it waits
+  bool proven;  // the library proves the wait
 };
 void PrintTo(const loop& l, std::ostream* out) {  // NOLINT(readability-identifier-naming): GoogleTest's
   *out << l.name;
 }
 class spinning : public misuse, public ::testing::WithParamInterface<loop> {};
 
-// A loop that changes nothing that it would not change back is waiting; one that looks at the clock goes on by itself; of
-// others it cannot be known.
+// A loop that comes back to the same state waits, and the library proves the wait. A loop that reads the clock needs no proof.
+// There is no proof for other loops.
 TEST_P(spinning, is_seen_through_or_counted) {
   ASSERT_EQ(run_own(std::string("spin ") + GetParam().name).status, 0) << printed(0);
   if (GetParam().proven) {

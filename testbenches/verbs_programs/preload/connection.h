@@ -42,8 +42,7 @@ void connect_and_tell(void (*tell)(void*), void* of);
 void speak_for(pid_t child);
 // Returns the connection of the calling thread, if it has one.
 connection* present();
-// Marks a sleep that the machine ends, however late: the thread waits for a new thread or process to connect, or for an ended
-// one to be gone.
+// Marks a sleep that the machine ends, however late. The thread waits for a thread or process to connect, or to be gone.
 void set_begetting(bool now);
 // Waits until the descriptor is ready, ten seconds at most; signals do not end the wait.
 void await_machine(int fd);

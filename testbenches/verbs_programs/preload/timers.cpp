@@ -23,8 +23,7 @@ constexpr std::uint64_t never = ~std::uint64_t{0};
 constexpr std::uint64_t ps_per_us = 1'000'000;
 constexpr std::uint64_t us_per_s = 1'000'000;
 
-// A timer that sends a signal, either to the thread that finds the timer due, or to the thread in `thread`. In the latter case
-// only this thread looks for the timer.
+// A timer with a signal for the thread that finds the timer due. If `thread` is set, only this thread looks for the timer.
 struct interval_timer {
   std::atomic<bool> used{false};
   std::uint64_t due = never;  // ps

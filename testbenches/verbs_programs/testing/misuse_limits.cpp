@@ -1,4 +1,4 @@
-// Calls that wait for no longer than a limit: each ends at it, to the cost of looks at the clock.
+// Calls with a time limit: each ends at its limit, to the cost of reads of the clock.
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ void* holds_all(void*) {
   return nullptr;
 }
 
-// A thread of C11, and a condition that it signals at 1 ms.
+// A condition that a thread of C11 signals at 1 ms.
 struct meeting {
   mtx_t m;
   cnd_t c;

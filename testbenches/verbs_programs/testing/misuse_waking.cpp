@@ -1,4 +1,4 @@
-// A child does something at 1 ms, asks for nothing more and is gone; who sleeps for it goes on then, not at its own limit of 30
+// A child acts at 1 ms, makes no further request and ends. The sleeper goes on at the child's act, not at its own limit of 30
 // s.
 #include <poll.h>
 #include <pthread.h>
@@ -157,7 +157,7 @@ void by_semaphore() {
   handle_children(post);
   REQUIRE(sem_wait(&posted) == 0);
 }
-// The thread that is told is not the one that the signal comes to.
+// The waiting thread blocks the signal, which goes to another thread.
 void* await_post(void*) {
   const sigset_t blocked = of_children();
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);

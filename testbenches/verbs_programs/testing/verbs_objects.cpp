@@ -73,7 +73,7 @@ void window_again() {
     REQUIRE(post(l, write_request(s, l, key)) == IBV_WC_SUCCESS);
     REQUIRE(post(l, invalidate_request(key)) == IBV_WC_SUCCESS);
   }
-  // One list: the struct is read when the list is posted, so that its second bind names a key that is out of date by then.
+  // The struct is read when the list is posted, so the list's second bind names an old key.
   const std::uint32_t first = ibv_inc_rkey(mw->rkey);
   ibv_send_wr list[] = {bind_request(mw, first, mr), invalidate_request(first), bind_request(mw, ibv_inc_rkey(first), mr)};
   for (int i = 0; i < 2; ++i) list[i].next = &list[i + 1];
@@ -116,7 +116,7 @@ void window_again_extended() {
   for (int i = 0; i < 4; ++i) REQUIRE(one_completion(l.cq).status == IBV_WC_SUCCESS);
 }
 
-// A window of type 1 takes the next key after the one in its struct; a program that lost its bind puts the old one back.
+// A window of type 1 takes the next key after the one in its struct. A program whose bind is lost puts the old key back.
 void window_of_type_1() {
   looped l;
   ibv_mr* mr = bindable(l);
@@ -331,7 +331,7 @@ void attributes() {
   ibv_qp* initiator = ibv_create_qp_ex(o.context, &sending);
   REQUIRE(initiator);
 
-  // One that says it is basic has no use for a domain and a CQ.
+  // A basic SRQ has no use for a domain and a CQ.
   ibv_srq_init_attr_ex basic{};
   basic.attr = {4, 1, 0};
   basic.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;

@@ -1,4 +1,4 @@
-// Features that programs look for in adapters of others: null regions for peers, vendors that they know, ports of RoCE.
+// Features of other makers' adapters that programs look for: null regions for peers, known vendors, ports of RoCE.
 #include <dlfcn.h>
 #include <infiniband/mlx5dv.h>
 
