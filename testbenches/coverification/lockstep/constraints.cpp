@@ -9,7 +9,7 @@
 namespace hcasim::lockstep {
 namespace {
 
-constexpr std::uint64_t most_drawn = 128;  // items for each that is wanted
+constexpr std::uint64_t most_drawn = 128;  // items drawn for each wanted item
 
 std::string trimmed(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");

@@ -40,7 +40,7 @@ struct constrained {
 };
 class constrain : public ::testing::TestWithParam<constrained> {};
 
-// Only what is allowed is in it, everything that is allowed comes, and model and RTL agree on it.
+// A constrained stream has only allowed values and all of its items, and model and RTL agree on the stream.
 TEST_P(constrain, a_stream_has_only_what_it_may) {
   const constraints c(GetParam().unit, GetParam().text);
   const options o = random_options(3'000);

@@ -72,7 +72,7 @@ bool context_issuer::may_go(const item& i) const {
   if (single_ && (memory_.under_way() > 0 || now() < quiet_from_)) return false;
   const use& u = use_of(index_of(i));
   switch (kind_of(i)) {
-    case context_item::set_area:  // it waits for those that hold an entry, and for the drops that wait for them
+    case context_item::set_area:  // waits for holders of entries, and for drops that wait for the holders
       return !area_changes_ && (!single_ || (busy_ == 0 && held_ == 0));
     case context_item::set_read:
       return busy_ == 0;
@@ -80,14 +80,14 @@ bool context_issuer::may_go(const item& i) const {
     case context_item::write:
     case context_item::replace:
       return u.asked.empty() && u.held == 0;
-    case context_item::update:  // so that what it leaves does not depend on who is faster
+    case context_item::update:  // one change at a time, so that the result does not depend on the faster one
       return !u.exclusive && u.updating == 0 && u.renewing == 0;
     case context_item::renew:
       return !u.exclusive && u.updating == 0 && u.renewing == 0 && (random_ || !u.races(now()));
-    case context_item::drop:  // in random streams it may race with a release of its entry
+    case context_item::drop:  // in random streams a drop may race with a release of its entry
       return random_ || !u.races(now());
     default:
-      // One at a time: what was given back and written before is over, and little is held.
+      // One at a time: earlier releases and writes are over, and few entries are held.
       return !u.exclusive && (!single_ || held_ < 3);
   }
 }
@@ -96,7 +96,7 @@ bool context_issuer::picky(const item& i) const {
   const context_item k = kind_of(i);
   if (k == context_item::more) return false;
   if (single_ || area_changes_ || k == context_item::set_area || k == context_item::set_read) return true;
-  // Only its own entry counts: events of others do not matter, and keep one side waiting where the other goes on.
+  // Only events of the item's own entry count. Events of other entries would hold one side back while the other goes on.
   const use& u = use_of(index_of(i));
   return (k == context_item::fetch || k == context_item::drop ? u.lifted_at : u.changed_at) == now();
 }
@@ -225,8 +225,8 @@ entry_data context_issuer::given_by(const item& i) const {
   return bytes;
 }
 
-// Dirty entries of the area before are lost, and which they were depends on what had been evicted: the new one has other
-// bytes, which no request reads or writes before the area is there.
+// Gives the new area other bytes, which no request reads or writes before the change is done. Dirty entries of the old area are
+// lost, and earlier evictions decide which entries were dirty.
 void context_issuer::begin_area(std::uint64_t value, std::uint64_t base) {
   half_ ^= 1;
   memory_.move(base, entries_, half_);
@@ -264,7 +264,7 @@ void context_issuer::change(const flight& r, std::uint64_t value) {
   }
 }
 
-// Requests that are under way may get the entry as it was or as it is; those behind the drop must not get the old one.
+// Requests under way may get the old or the new entry. Requests after the drop must not get the old one.
 void context_issuer::renew(const flight& r, use& u) {
   for (flight* f : u.asked) {
     if (f->op != context_op::fetch) continue;
@@ -284,8 +284,8 @@ bool context_issuer::in_memory(const flight& r) const {
   return memory_.other_holds(r.base + std::uint64_t{r.index} * memory_.entry_bytes(), newest(r));
 }
 
-// An entry is as its last holder or a renewal left it; when a drop of it is answered, in memory too. Drops, and another area,
-// wait until an entry, or all of them, have been given back; fetches wait for the drops before them.
+// Judges an answer. An entry must be as its last holder or renewal left it, and in memory, too, once its drop is answered. A
+// drop waits until its entry is given back, and another area until all entries are. A fetch waits for drops before it.
 void context_issuer::judge(const flight& r, const use& u) const {
   if (area_changes_ && r.number > area_number_) wrong("answered before the area of which it is", r.number);
   if (r.kind == context_item::set_area) {
@@ -332,7 +332,7 @@ void context_issuer::let_go(flight& r) {
   --held_;
   out.release(r);
   retire(r);
-  if (single_) {  // what is given back has arrived
+  if (single_) {  // the release has arrived by then
     quiet_from_ = now() + clock().cycles(2);
     queue_.at(quiet_from_, {[](void* self) { static_cast<context_issuer*>(self)->poke(); }, this});
   }

@@ -34,7 +34,7 @@ class context_generator {
   }
 
  private:
-  // There are no entries yet.
+  // Requests before the first area, while there are no entries.
   void before_any_area(item_stream& s) {
     for (const std::uint32_t index : {~std::uint32_t{0}, static_cast<std::uint32_t>(r_.next()), std::uint32_t{0}}) {
       s.push_back(make_item(context_item::drop, 20, 0, index, 0));
@@ -87,12 +87,12 @@ class context_generator {
                             index_at(number), 0));
     }
   }
-  // A set that differs in one bit.
+  // Returns a set that differs in one bit.
   std::uint32_t twin_of(std::uint32_t set) { return set ^ 1U << twin_bit_++ % 6; }
   [[nodiscard]] unsigned cycles_to(std::uint32_t index) const {
     return memory_cycles(base_ + std::uint64_t{index} * entry_bytes_);
   }
-  // An entry comes while those that asked together for one of the twin set are answered.
+  // An entry comes while many requests for one entry of the twin set are answered.
   void crowd_beside(item_stream& s) {
     constexpr unsigned crowd = 10;
     const auto wanted = static_cast<std::uint32_t>(r_.next() >> 32);
@@ -105,7 +105,7 @@ class context_generator {
     for (unsigned n = 0; n < crowd; ++n) s.push_back(make_item(context_item::fetch, n == 0 ? 60 : 0, 1, wanted, 0));
     s.push_back(make_item(context_item::fetch, 0, 1, beside, 0));
   }
-  // An entry cannot be read while one of the twin set is held and dropped.
+  // A read of an entry fails while an entry of the twin set is held and dropped.
   void fail_beside(item_stream& s) {
     const auto fails = static_cast<std::uint32_t>(13 + 101 * r_.below(10));
     const std::uint32_t held = static_cast<std::uint32_t>(r_.next() >> 32) / 64 * 64 + twin_of(fails & 63);
@@ -123,8 +123,8 @@ class context_generator {
     const unsigned gap =
         o_.how == mode::random && r_.chance(0.4) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 100 : 6)) : 0;
     const auto hold = static_cast<unsigned>(r_.chance(0.05) ? r_.below(200) : r_.below(12));
-    // Some sets are crowded, so that there is no room; now and then everybody wants the same two.
-    // Or many changed entries make room for one another.
+    // Some sets are crowded and have no room. Now and then all requests go to the same two sets, or many changed entries make
+    // room for one another.
     if (narrow_ > 0 && --narrow_ == 0 && (narrow_sets_ > 2 || r_.chance(0.8))) return another_area(0);
     if (o_.how == mode::random && narrow_ == 0 && r_.chance(o_.storms ? 0.004 : 0.003)) {
       narrow_sets_ = r_.chance(0.65) ? 2 : 6;
@@ -147,8 +147,8 @@ class context_generator {
     if (crowd_ > 0) {
       if (--crowd_ == 0 && r_.chance(0.5)) return another_area(crowd_gap_);
       const double what = r_.unit();
-      // A drop passes a fetch that waits for room, on one side perhaps, where it has come a cycle earlier; all behind it wait
-      // then.
+      // A drop passes a fetch that waits for room. This may happen on one side only, where the drop comes a cycle earlier.
+      // Requests behind the drop wait then.
       const context_item kind = what < 0.12 && crowd_ < 6      ? context_item::drop
                                 : crowd_changes_ && what < 0.4 ? context_item::update
                                                                : context_item::fetch;
@@ -166,7 +166,7 @@ class context_generator {
       return make_item(context_item::update, gap, static_cast<unsigned>(r_.below(8)), index_at(read_), r_.next());
     }
     std::uint32_t index = index_at(number);
-    if (r_.chance(0.01)) {  // any, often one of the last or the first that is not there
+    if (r_.chance(0.01)) {  // any index, often the last entry's or the first after the area
       const auto any = static_cast<std::uint32_t>(r_.next() >> (32 + r_.below(16)));
       index = r_.chance(0.3)   ? entries_ - static_cast<std::uint32_t>(r_.below(2))
               : r_.chance(0.3) ? beside_the_end()
@@ -175,13 +175,13 @@ class context_generator {
     }
     const double what = r_.unit() * (o_.storms ? 0.5 : 1);
     if (what < 0.002) return another_area(gap);
-    // In a narrow place entries are dropped that have just made room.
+    // Crowded sets get drops of entries that have just made room.
     const double drops = narrow_ > 0 ? 0.1 : 0.04;
     const context_item kind = what < drops         ? context_item::drop
                               : what < drops * 1.5 ? context_item::replace
                               : what < drops + 0.4 ? context_item::write
                                                    : context_item::fetch;
-    // An entry that is held, read, dropped or given back just now is asked for again, a dropped one most of all.
+    // An entry just held, read, dropped or given back is asked for again, above all a dropped one.
     const double repeats = kind == context_item::drop ? 0.7 : kind == context_item::fetch ? 0.1 : 0;
     const bool again = !few && r_.chance(repeats);
     std::uint32_t& kept = recent_[r_.below(std::size(recent_))];
@@ -195,8 +195,8 @@ class context_generator {
     return goes && o_.how == mode::random && r_.chance(0.5) ? asked_again(i) : i;
   }
 
-  // The entry is asked for right before it is dropped and again at once, while the older read is under way or the older holder
-  // has it, or when all of that is over. Half of these entries change in memory.
+  // Asks for an entry right before its drop, and again. The second request comes at once, during the older read or hold, or
+  // when all is over. Half of these entries change in memory.
   item asked_again(item drop) {
     const unsigned gap = drop[0] >> 8 & 0xffff;
     auto index = static_cast<std::uint32_t>(drop[1]);
@@ -211,7 +211,7 @@ class context_generator {
     if (at_once) met_.push_back(make_item(context_item::fetch, within % 8, hold(), index, 0));
     return make_item(replaced ? context_item::replace : context_item::fetch, gap, replaced ? 0 : hold(), index, r_.next());
   }
-  // An index that differs from the end of the area, or from the last one in it, in one bit.
+  // Returns an index that differs in one bit from the area's end, or from its last index.
   std::uint32_t beside_the_end() {
     const std::uint32_t flip = std::uint32_t{1} << end_bit_++ % 32;
     return entries_ & flip ? entries_ ^ flip : (entries_ - 1) ^ flip;
