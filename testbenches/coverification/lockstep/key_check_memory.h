@@ -1,4 +1,4 @@
-// MRCs and extents of one side of the key_check bench, and caches of a kind: some indices answer fast, others late.
+// MRCs and extents of one side of the key_check bench. As in a cache, some indices are answered fast and others late.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class key_memory : public unit {
     extent.on<&key_memory::handle_extent>(this);
   }
   void change(std::uint32_t number, std::uint64_t seed) { objects_[number] = make_object(number, seed); }
-  // Bytes of a system run; from then on they are what the index has.
+  // Gives an index the bytes of a system run, from then on.
   void set(const item& i) {
     recorded& r = (static_cast<key_item>(i[0] & 0xff) == key_item::set_mrc ? mrcs_ : lines_)[static_cast<std::uint32_t>(i[1])];
     r.failed = i[0] >> 48 & 1;
@@ -50,7 +50,7 @@ class key_memory : public unit {
   };
   struct owned_line {
     std::byte* bytes;
-    std::uint32_t of;  // object; 0 too if it is of none
+    std::uint32_t of;  // object; 0 = the first object, or none
   };
   static bool answer(std::map<std::uint32_t, recorded>& from, context_request& r) {
     const auto found = from.find(r.index);

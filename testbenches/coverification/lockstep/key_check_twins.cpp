@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t all_ones = ~std::uint64_t{0};
 constexpr std::uint64_t some_start = 0x5a3c'69f0'96a5'c37eU;
 
-// Sets up a region, and an access that it grants.
+// Sets up a region and an access with its grant.
 void region(key_twin& t) {
   hca_mrc& m = t.object.mrc;
   m.kind = HCA_MRC_REGION;
@@ -330,8 +330,8 @@ std::uint32_t number_of_home(std::uint32_t n) {
 }
 constexpr std::uint32_t all_objects = first_of(std::size(families));
 
-// The highest bit comes first, then the highest of the lower half, then those between: what is compared in fewer bits leaves
-// out one of these as a rule.
+// The highest bit comes first, then the highest of the lower half, then the bits between. A comparison of too few bits usually
+// leaves out one of the first.
 constexpr unsigned bit_of(std::uint32_t turn) {
   unsigned bit = 0;
   for (unsigned i = 0; i < 6; ++i) bit |= (turn >> i & 1) << (5 - i);
@@ -383,8 +383,8 @@ void key_twins::next_of_epochs(std::deque<item>& to, random_stream& r) {
   }
 }
 
-// Two keys with indices that differ in one bit: references to both are held and both are drained; or one is granted about when
-// the other is drained.
+// Two keys have indices that differ in one bit. Either references to both are held and both are drained, or one is granted at
+// about the time of the other's drain.
 void key_twins::next_of_indices(std::deque<item>& to, random_stream& r) {
   unsigned bit = 0;
   do {

@@ -57,13 +57,13 @@ translation map_of(unsigned number, std::uint64_t seed) {
                                                                : 53 + r.below(203));
     }
   }
-  // A node of these covers all of the address space, or the largest part of it that is less.
+  // A node of these maps covers the whole address space, or the largest possible part.
   if (number % 8 == 3) {
     constexpr std::uint8_t largest[] = {37, 46, 36, 45, 52};
     m.page_shift = largest[(number / 8 + seed) % 5];
     m.levels = 4;
   }
-  // The least that is too large.
+  // The smallest page shift that is too large.
   if (number % 16 == 6) {
     m.page_shift = 53;
     m.levels = 1;
