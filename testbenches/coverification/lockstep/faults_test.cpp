@@ -165,9 +165,9 @@ TEST(faults, of_invalidation_are_found_by_every_run) {
   }
 }
 
-// RTL that takes or begins nothing for 50 of 4 096 cycles, or joins no walk then: every default stream of 100 000 requests
-// finds it, by its mean error, by what is late alone, or by a line that is read twice. Twenty seeds of all of them with
-// HCASIM_FULL.
+// RTL that takes or begins no request for 50 of 4 096 cycles, or joins no walk in these cycles. Every default stream finds such
+// RTL, by the mean error, the share of late requests, or a line read twice. With HCASIM_FULL, 100 000 requests and twenty seeds
+// of all these faults.
 TEST(faults, of_rare_cycles_are_found_by_every_run) {
   const std::vector<listed> faults = list_of("page_walker");
   const bool full = std::getenv("HCASIM_FULL") != nullptr;

@@ -108,7 +108,7 @@ std::string comparison::traffic_problem(traffic& t) const {
       std::to_string(t.count[model_side]) + " by the model, " + std::to_string(t.count[rtl_side]) + " by the rtl";
   if (how_ == mode::random)
     return near(t.count[model_side], t.count[rtl_side], traffic_share) ? std::string() : std::string(t.what) + ": " + counts;
-  // The order of two addresses, an entry that goes and one that comes, is not defined.
+  // The order of accesses to different addresses is not defined: one entry leaves while another comes.
   for (std::vector<access>& a : t.all) {
     std::stable_sort(a.begin(), a.end(), [](const access& x, const access& y) { return x.address < y.address; });
   }

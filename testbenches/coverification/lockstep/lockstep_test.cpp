@@ -1,4 +1,4 @@
-// Lockstep of every unit that has RTL, and lockstep itself: it must find what is wrong.
+// Lockstep of every unit with RTL, and lockstep itself, which must find planted faults.
 #include "testbenches/coverification/lockstep/lockstep.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST_P(lockstep_of, full_pipelines_are_equal_to_the_cycle) {
   }
 }
 
-// Both sides drop what is more than full, and recover it, in the same cycle. A hundred seeds with HCASIM_FULL.
+// Both sides drop the same doorbells of an overflow, and recover them in the same cycle. A hundred seeds with HCASIM_FULL.
 TEST_P(lockstep_of, floods_are_equal_to_the_cycle) {
   const std::uint64_t last = std::getenv("HCASIM_FULL") ? 100 : seeds(4);
   for (std::uint64_t seed = 1; seed <= last; ++seed) {
@@ -191,7 +191,7 @@ TEST_P(lockstep_of_rtl, reaches_its_lines_and_toggles) {
     EXPECT_GT(s.points, 100U);
     EXPECT_GE(s.ratio(), 0.95) << kind;
   }
-  // Bins of the streams, all but those of tables that a seed has by chance.
+  // All bins of the streams must be hit, except bins of tables, which depend on the seed.
   const std::string group = GetParam() + "_stream";
   for (const std::string& m : c.missed("bin", group)) {
     const bool by_chance =
@@ -235,8 +235,7 @@ TEST(lockstep, a_failing_stream_is_cut_to_what_is_needed_and_can_be_replayed) {
   std::filesystem::remove_all(folder);
 }
 
-// Whatever the fault is: the stream that is left fails as the long one did, at an item that it has. With HCASIM_FULL more of
-// them.
+// For any fault, the shortened stream fails as the long one did, at one of its own items. With HCASIM_FULL, more faults.
 TEST(lockstep, a_shortened_stream_fails_for_the_same_reason) {
   const std::string folder = ::testing::TempDir() + "lockstep_evidence";
   std::filesystem::create_directories(folder);

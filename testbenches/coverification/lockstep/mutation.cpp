@@ -24,7 +24,7 @@ std::string without_spaces(const std::string& text) {
   return out;
 }
 
-// Registers begin as ones, or at random: what reset leaves out must show in one of the two.
+// Registers begin as ones, or at random. A register without a reset must show in one of the two cases.
 rtl::design_factory made_by = nullptr;
 std::unique_ptr<rtl::design> of_ones(unsigned random_reset) {
   return made_by(random_reset == 0 ? 1 : random_reset);

@@ -16,7 +16,7 @@ namespace {
 
 using host_clock = std::chrono::steady_clock;
 
-// While it is there, SIGINT and SIGTERM end the search and not the process.
+// Makes SIGINT and SIGTERM end the search and not the process, during its lifetime.
 class stop_signals {
  public:
   stop_signals() {

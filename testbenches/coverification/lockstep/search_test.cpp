@@ -1,4 +1,4 @@
-// The search for the shortest stream: its limits, and what is said while it goes on.
+// The search for the shortest stream: its limits, and its messages.
 #include "testbenches/coverification/lockstep/search.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::unique_ptr<rtl::design> make_wrong(unsigned random_reset) {
   return d;
 }
 
-// A run takes as long as that of a large design, so that a search does not end by itself.
+// Makes a design as slow as a large one, so that a search does not end by itself.
 std::unique_ptr<rtl::design> make_slow(unsigned random_reset) {
   ::usleep(150'000);
   return make_wrong(random_reset);

@@ -1,5 +1,5 @@
-// The stalls of a shell's streams in front of a model: requests, answers and releases pass one a cycle, in order, each after
-// what its stall source holds it back. Several bindings may share the stall sources, as they share a stream of the RTL.
+// The stalls of a shell's streams in front of a model. Requests, answers and releases pass in order, one a cycle, each after
+// the stall of its stall source. Several bindings may share the stall sources, as they share a stream of the RTL.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ class stalled_channel {
  public:
   using pass = void (*)(void* owner, P& p, unsigned binding);
 
-  // The name of the transfer that a stall belongs to; null = its number.
+  // Returns the name of the transfer that a stall belongs to; null = its number.
   using identity = std::uint64_t (*)(const P&);
 
   stalled_channel(event_queue& queue, const clock_domain& clock, rtl::stall_source g, void* owner, pass on_pass,
@@ -42,7 +42,7 @@ class stalled_channel {
     unsigned binding;
     ps t;
   };
-  // When the first one could go; or, once it could, when it does.
+  // Returns the cycle in which the first item could go, or, after its stall is drawn, in which it goes.
   [[nodiscard]] std::uint64_t due() const { return drawn_ ? goes_ : std::max(cycle_from(items_.front().t), first_free_); }
   void arm() {
     if (items_.empty()) return;
@@ -118,7 +118,7 @@ class stall_adaptor : public unit {
     }
   }
 
-  // Requests of which `other` holds, and their answers, go through channels of their own.
+  // Sends requests for which `other` is true, and their answers, through channels of their own.
   void split(const char* request, const char* response, const rtl::shell_options& o, bool (*other)(const P&)) {
     other_ = other;
     request_2_.emplace(
@@ -135,7 +135,7 @@ class stall_adaptor : public unit {
     unsigned number;
     tlm::tlm_sync_enum handle(P& p, tlm::tlm_phase phase, ps& t) { return self->handle(p, phase, t, number); }
   };
-  // The requester, while the payload waits for an answer here.
+  // The requester of a payload that waits here for its answer.
   struct asker {
     std::coroutine_handle<> waiter;
     void (*on_response)(void*, transaction&, ps);
@@ -165,7 +165,7 @@ class stall_adaptor : public unit {
     requests(p).push(p, binding, t);
     return tlm::TLM_ACCEPTED;
   }
-  // Only now has a coroutine that asks entered itself as the one who waits.
+  // Passes a request on. A coroutine has entered itself as the waiter of its request by now, not earlier.
   void forward(P& p, unsigned binding) {
     flight* f = nullptr;
     if (free_.empty()) {

@@ -54,7 +54,7 @@ class unit_cover : public stream_cover {
 
  protected:
   virtual void set(const item& i, const comparison::answer& a) = 0;
-  // The field of an item whose kind has it.
+  // A field of items, for the kinds that have the field.
   void set_field(cover_point& p, const item& i, std::string_view name) const {
     for (const item_field& f : item_fields(unit_)) {
       if (f.name == name && f.of(kind_of(i))) p.set(f.get(i));
