@@ -3,7 +3,8 @@
 //
 // A stream is a list of items, whose words have a meaning for the unit's bench. A stream comes from a constrained random
 // generator, from a file, or from a recorder at the unit's boundary in a system run. Items are offered in order, and each side
-// keeps its own time. An item goes when its `gap` is over, fewer than `window` are unanswered, and no earlier item is in its way.
+// keeps its own time. An item goes when its `gap` is over, fewer than `window` are unanswered, and no earlier item is in its
+// way.
 #pragma once
 
 #include <array>
