@@ -48,7 +48,7 @@ class misuse : public ::testing::Test {
 TEST_F(misuse, a_program_that_does_not_exist) {
   EXPECT_SAYS(run("no_such_program"), 2, "there is no program 'no_such_program' in PATH");
   EXPECT_SAYS(run("./no_such_program"), 2, "No such file");
-  EXPECT_SAYS(run("/usr"), 2, "is no file");
+  EXPECT_SAYS(run("/usr"), 2, "is not a file");
   EXPECT_SAYS(run("/etc/passwd"), 2, "may not be executed");
   EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
@@ -60,7 +60,7 @@ TEST_F(misuse, a_program_that_the_library_cannot_reach) {
 
 TEST_F(misuse, words_that_make_no_program) {
   EXPECT_SAYS(exec(folder_ / "out", ""), 2, "there is no program");
-  EXPECT_SAYS(exec(folder_ / "out", "--"), 2, "nothing stands behind");
+  EXPECT_SAYS(exec(folder_ / "out", "--"), 2, "no command follows");
   EXPECT_SAYS(run_program(places::program, "run applications --no-trace --param program0.run=\"a 'b\""), 2, "is not closed");
   EXPECT_SAYS(run("true", "--param program0.start=soon"), 2, "first_idle");
 }

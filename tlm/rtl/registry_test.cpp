@@ -91,7 +91,7 @@ TEST(registry, what_is_no_unit_is_refused_by_name) {
   says("no_design", " gives no design");
   says("undefined", " does not stand alone: ");
   says("undefined", "that_is_not_there");
-  EXPECT_NE(refusal(objects + "/").find(" is no file; name a shared object"), std::string::npos);
+  EXPECT_NE(refusal(objects + "/").find(" is not a file; name a shared object"), std::string::npos);
   const std::string text = ::testing::TempDir() + "text" + std::to_string(::getpid()) + ".so";
   for (const char* content : {"", "no shared object\n",
                               "\x7f"

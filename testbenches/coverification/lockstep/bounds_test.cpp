@@ -70,7 +70,7 @@ TEST(bounds, requests_that_are_late_alone_fail) {
   EXPECT_EQ(out_of_bounds(r, o, {}), "");
   r.errors = {{-40, 100}, {0, 98'800}, {16, 100}, {17, 700}};
   EXPECT_EQ(out_of_bounds(r, o, {}),
-            "0.6 % of the requests are more than 16 cycles later, less those that are as much earlier; 0.564 % are allowed");
+            "0.6 % of the requests are more than 16 cycles later, minus the share as much earlier; 0.564 % are allowed");
 }
 
 // Stalls let other requests meet; a short stream may be made of one that is out of turn.

@@ -287,10 +287,10 @@ bool context_issuer::in_memory(const flight& r) const {
 // Judges an answer. An entry must be as its last holder or renewal left it, and in memory, too, once its drop is answered. A
 // drop waits until its entry is given back, and another area until all entries are. A fetch waits for drops before it.
 void context_issuer::judge(const flight& r, const use& u) const {
-  if (area_changes_ && r.number > area_number_) wrong("answered before the area of which it is", r.number);
+  if (area_changes_ && r.number > area_number_) wrong("answered before the change to its area", r.number);
   if (r.kind == context_item::set_area) {
     if (held_ > 0 || ahead_ > 0) wrong("answered while the entry that it waits for is held", r.number);
-    if (memory_.any_of_another_area()) wrong("another area while entries of the one before are on their way", r.number);
+    if (memory_.any_of_another_area()) wrong("another area while entries of the old area are on their way", r.number);
     return;
   }
   if (r.op == context_op::drop && u.given_back < r.after) wrong("answered while the entry that it waits for is held", r.number);
@@ -298,7 +298,7 @@ void context_issuer::judge(const flight& r, const use& u) const {
   if (r.op == context_op::fetch && !r.failed && !is_right(r)) {
     entry_data left;
     memory_.fill(left.data(), newest(r));
-    wrong("an entry is not as it was left: " + fields_unlike(r.entry, left.data(), memory_.entry_bytes()), r.number);
+    wrong("an entry differs from its last content: " + fields_unlike(r.entry, left.data(), memory_.entry_bytes()), r.number);
   }
   const auto is_drop_before = [&r](const flight* f) { return f->op == context_op::drop && f->number < r.number; };
   if (r.op == context_op::fetch && std::any_of(u.asked.begin(), u.asked.end(), is_drop_before))

@@ -200,7 +200,7 @@ class comparison {
   mode how_;
   bool storms_;
   traffic memory_{"access to memory", "a write to", " with other bytes", {}, {}};
-  traffic sent_{"what is passed on", "something for", " with other bytes or in another cycle", {}, {}};
+  traffic sent_{"messages passed on", "a message for", " with other bytes or in another cycle", {}, {}};
   std::vector<count> counts_;
   std::vector<entry> entries_;
   report report_;

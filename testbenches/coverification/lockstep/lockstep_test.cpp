@@ -371,7 +371,7 @@ TEST(lockstep, what_is_passed_on_is_compared) {
   EXPECT_EQ(problem_of({one, two}, {one, two}), "");
   EXPECT_NE(problem_of({one, two}, {two, one}), "") << "the order of one queue";
   EXPECT_EQ(problem_of({one, two}, {one}),
-            "what is passed on: model something for 0x7, rtl none (2 by the model, 1 by the rtl)");
+            "messages passed on: model a message for 0x7, rtl none (2 by the model, 1 by the rtl)");
 }
 
 TEST(lockstep, a_bad_stream_file_is_refused_with_its_place) {

@@ -34,7 +34,7 @@ class recovery_scoreboard {
     const std::uint32_t first = lost_.front();
     lost_.pop_front();
     if (first == qpn) return {};
-    return "the context of QP " + std::to_string(qpn) + " is asked for, it is the turn of " + std::to_string(first);
+    return "the context of QP " + std::to_string(qpn) + " is asked for out of turn; next is " + std::to_string(first);
   }
   // Returns, after the run, a loss without recovery; empty = none.
   [[nodiscard]] std::string left() const {
@@ -48,7 +48,7 @@ class recovery_scoreboard {
     ps t;
   };
   static std::string without_cause(std::uint32_t qpn) {
-    return "the context of QP " + std::to_string(qpn) + " is asked for, of which nothing was lost";
+    return "the context of QP " + std::to_string(qpn) + " is asked for, but no doorbell of it was lost";
   }
 
   std::deque<std::uint32_t> lost_;

@@ -160,7 +160,7 @@ shortened shortest(const std::string& unit, item_stream failing, options o, doub
 }
 
 std::string search_text(std::size_t items, double seconds) {
-  return "looking for the shortest part of these " + std::to_string(items) + " items that fails so, for " +
+  return "looking for the shortest part of these " + std::to_string(items) + " items that fails alike, for " +
          std::to_string(static_cast<std::uint64_t>(seconds)) +
          " s at most; Ctrl-C ends the search and keeps the shortest so far";
 }

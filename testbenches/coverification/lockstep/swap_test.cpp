@@ -221,7 +221,7 @@ TEST(swap, what_is_no_such_unit_is_bad_input) {
   refused("./nowhere.so", "/nowhere.so is not there");
   refused(std::string(places::program), "key_check.implementation: " + std::string(places::program));
   refused(object_of("context_cache"), " holds a unit of kind context_cache, one of kind key_check is needed here");
-  refused("/dev/null", " is no file; name a shared object");
+  refused("/dev/null", " is not a file; name a shared object");
   // The knobs of the shell are checked for any unit behind the shell.
   refused(object_of("key_check") + " --set 'node1.hca.key_check.depth=7 cycles'",
           "key_check: the RTL is built for depth: 6 cycles");
@@ -295,7 +295,7 @@ TEST(swap, the_ways_rtl_is_run_are_knobs) {
 }
 
 TEST(swap, a_stream_of_no_unit_is_refused) {
-  EXPECT_NE(run("--record-stream node0.hca.port=x").text.find("'node0.hca.port' is no unit whose stream can be recorded"),
+  EXPECT_NE(run("--record-stream node0.hca.port=x").text.find("'node0.hca.port' is not a unit whose stream can be recorded"),
             std::string::npos);
   EXPECT_NE(run("--record-stream x").text.find("--record-stream x: write UNIT=FILE"), std::string::npos);
 }

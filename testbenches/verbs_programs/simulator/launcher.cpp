@@ -104,7 +104,7 @@ meeting_place::meeting_place(const std::string& loopback, std::uint32_t first) {
   unsigned y = 0;
   char rest = 0;
   if (std::sscanf(loopback.c_str(), "127.%3u.%3u%c", &x, &y, &rest) != 2 || x < least || x > most || y > 255) {
-    throw std::runtime_error(fmt::format("loopback: '{}' is no 127.x.y with x of {} to {}", loopback, least, most));
+    throw std::runtime_error(fmt::format("loopback: '{}' is not 127.x.y with x from {} to {}", loopback, least, most));
   }
   loopback_ = fmt::format("{:03}.{:03}", x, y);
   claim_ = bound(fmt::format("hcasim.loopback.{}.{}", loopback_, first));

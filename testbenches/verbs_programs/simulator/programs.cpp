@@ -67,7 +67,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
       connections_(network_, config_.connections),
       used_(s.nodes()),
       progress_(config_.progress) {
-  stats_.add("requests", "1", "what threads of programs asked for", statistics_.requests);
+  stats_.add("requests", "1", "requests of programs' threads", statistics_.requests);
   stats_.add("empty_polls", "1", "polls of a completion queue that found nothing", statistics_.empty_polls);
   stats_.add("stretched_polls", "1", "of these, the ones that slept until something changed", statistics_.stretched_polls);
   stats_.add("clock_syncs", "1", "looks at the clock that the library could not answer alone", statistics_.clock_syncs);
@@ -76,8 +76,9 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
   stats_.add("unproven_spins", "1", "of these, the ones that were taken for a loop without a proof",
              statistics_.unproven_spins);
   stats_.add("parks", "1", "times that a thread slept in the operating system", statistics_.parks);
-  stats_.add("unknown_waits", "1", "times that it slept in a call that the library does not know", statistics_.unknown_waits);
-  stats_.add("machine_clocks", "1", "times that it read a clock of the machine's", statistics_.machine_clocks);
+  stats_.add("unknown_waits", "1", "times that a thread slept in a call that the library does not know",
+             statistics_.unknown_waits);
+  stats_.add("machine_clocks", "1", "times that a thread read a clock of the machine", statistics_.machine_clocks);
   stats_.add("refused", "1", "requests that made no sense", statistics_.refused);
   stats_.add("programs_running", "1", "programs that have begun and not ended", running_);
   const auto outside = [this](std::uint64_t physical_memory::outside_use::*part) {
@@ -218,7 +219,7 @@ void programs::end_family(family& f) {
   }
   echo(f, true);
   if (f.main > 0 && !interrupted_ && f.status != static_cast<int>(f.config.expect)) {
-    fail(fmt::format("program{} ({}) ended with status {}{}, not with {}; what it said is in program{}.txt", f.number,
+    fail(fmt::format("program{} ({}) ended with status {}{}, not with {}; its output is in program{}.txt", f.number,
                      f.what.words[0], f.status, signal ? fmt::format(" (signal {}, {})", signal, ::strsignal(signal)) : "",
                      f.config.expect, f.number));
   }

@@ -179,7 +179,7 @@ TEST(tlp_violations, a_completion_among_requests) {
   tlp_header h;
   h.kind = tlp_kind::completion;
   h.byte_count = 4;
-  EXPECT_EQ(violation_of(h), "a TLP is no request");
+  EXPECT_EQ(violation_of(h), "a TLP is not a request");
 }
 TEST(tlp_violations, no_memory_access) {
   EXPECT_EQ(violation_of(passer::beats_of({0x02000001, 0xf, 0, 0})),
