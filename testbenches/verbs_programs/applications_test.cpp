@@ -146,7 +146,7 @@ double result_of(const std::string& folder, std::size_t i) {
 // sleep. Slow threads are probed with signals, which must not disturb a program.
 class on_a_busy_machine : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(on_a_busy_machine, nothing_changes) {
+TEST_P(on_a_busy_machine, results_do_not_change) {
   if (const std::string why = obstacle("ib_write_lat"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
   std::vector<pid_t> busy;

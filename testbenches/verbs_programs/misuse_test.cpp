@@ -58,7 +58,7 @@ TEST_F(misuse, a_program_that_the_library_cannot_reach) {
   EXPECT_SAYS(run(fs::path(places::program).parent_path() / "hcasim_static"), 2, "linked statically");
 }
 
-TEST_F(misuse, words_that_make_no_program) {
+TEST_F(misuse, bad_words_for_a_program_are_refused) {
   EXPECT_SAYS(exec(folder_ / "out", ""), 2, "there is no program");
   EXPECT_SAYS(exec(folder_ / "out", "--"), 2, "no command follows");
   EXPECT_SAYS(run_program(places::program, "run applications --no-trace --param program0.run=\"a 'b\""), 2, "is not closed");
@@ -196,7 +196,7 @@ TEST_F(misuse, a_child_that_is_killed) {
 }
 
 // A child program that the library cannot enter runs outside the simulation, with a message.
-TEST_F(misuse, a_program_that_begins_one_out_of_reach) {
+TEST_F(misuse, a_child_without_the_library_is_reported) {
   const std::string outside = fs::path(places::program).parent_path() / "hcasim_static";
   const std::string words = outside + " runs outside the simulation, by the machine's clock: it is linked statically";
   EXPECT_SAYS(run(fmt::format("sh -c '{}; true'", outside)), 0, words);
@@ -295,7 +295,7 @@ TEST_F(misuse, a_send_queue_is_drained_and_says_so) {
   EXPECT_EQ(run_own("drained").status, 0) << printed(0);
 }
 
-TEST_F(misuse, what_is_written_to_the_connection_manager) {
+TEST_F(misuse, bad_writes_to_the_connection_manager_are_refused) {
   for (const char* what : {"garbage", "wild", "closed"}) EXPECT_EQ(run(connections_ + " " + what).status, 0) << printed(0);
 }
 
@@ -350,7 +350,7 @@ TEST_F(misuse, computing_takes_no_simulated_time) {
 class meeting : public misuse, public ::testing::WithParamInterface<const char*> {};
 
 // Before a QP is connected, too: the other one goes on while a thread turns in a loop.
-TEST_P(meeting, in_memory_ends_when_the_other_one_has_run) {
+TEST_P(meeting, a_wait_for_memory_ends_when_the_other_has_run) {
   ASSERT_EQ(run_own(std::string("meet ") + GetParam()).status, 0) << printed(0);
   EXPECT_EQ(printed(0), fmt::format("{}: met after {} us\n", GetParam(), std::string(GetParam()) == "computes" ? 0 : 1000));
   EXPECT_EQ(figure_of("unproven_spins"), 0);
@@ -370,7 +370,7 @@ class spinning : public misuse, public ::testing::WithParamInterface<loop> {};
 
 // A loop that comes back to the same state waits, and the library proves the wait. A loop that reads the clock needs no proof.
 // There is no proof for other loops.
-TEST_P(spinning, is_seen_through_or_counted) {
+TEST_P(spinning, wait_is_proven_or_counted) {
   ASSERT_EQ(run_own(std::string("spin ") + GetParam().name).status, 0) << printed(0);
   if (GetParam().proven) {
     EXPECT_EQ(figure_of("unproven_spins"), 0);

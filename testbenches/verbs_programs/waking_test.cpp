@@ -18,7 +18,7 @@ void PrintTo(const act& a, std::ostream* out) {  // NOLINT(readability-identifie
 class last_act : public ::testing::TestWithParam<act> {};
 
 // The child acts at 1 ms; `out_of_band` later the sleeper goes on. A look at the clock takes 25 ns.
-TEST_P(last_act, wakes_who_sleeps_for_it) {
+TEST_P(last_act, wakes_its_waiter) {
   if (const std::string why = obstacle("ibv_devices"); !why.empty()) GTEST_SKIP() << why;
   const std::string program = fs::path(places::program).parent_path() / "hcasim_misuse";
   if (!fs::exists(program)) GTEST_SKIP() << "the program of these tests was not built: libibverbs-dev is missing";

@@ -76,7 +76,7 @@ TEST(registry, a_relative_path_is_of_the_folder_that_one_stands_in) {
   EXPECT_EQ(adder("libadder_good.so").make, adder("./libadder_good.so").make);
 }
 
-TEST(registry, what_is_no_unit_is_refused_by_name) {
+TEST(registry, a_file_without_a_unit_is_refused_by_name) {
   const auto says = [](const std::string& object, const std::string& what) {
     const std::string file = objects + "/libadder_" + object + ".so";
     const std::string why = refusal(file);

@@ -203,7 +203,7 @@ TEST(stall, software_that_polls_for_ever_is_ended) {
                {"the run stands still", "SEND of 64 B", "at node0.hca.requester QP", "which waits for node1.hca.responder QP"});
 }
 
-TEST(stall, what_waits_when_nothing_is_left_to_do_is_told) {
+TEST(stall, the_waiting_request_is_named_when_no_event_is_left) {
   pair_of_programs both;
   both.options.timeout = 0;
   system_config c = two_nodes(5_ms);

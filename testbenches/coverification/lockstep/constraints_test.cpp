@@ -41,7 +41,7 @@ struct constrained {
 class constrain : public ::testing::TestWithParam<constrained> {};
 
 // A constrained stream has only allowed values and all of its items, and model and RTL agree on the stream.
-TEST_P(constrain, a_stream_has_only_what_it_may) {
+TEST_P(constrain, a_stream_has_only_allowed_items) {
   const constraints c(GetParam().unit, GetParam().text);
   const options o = random_options(3'000);
   const item_stream s = c.generate(o);

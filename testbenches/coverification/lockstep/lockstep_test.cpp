@@ -137,7 +137,7 @@ TEST_P(lockstep_of, a_stream_of_a_system_run) {
 }
 
 // Any stall, none and heavy ones; long ones that fill everything up.
-TEST_P(lockstep_of, whatever_the_stalls_are) {
+TEST_P(lockstep_of, answers_agree_under_any_stalls) {
   // A hundred with HCASIM_FULL.
   const std::uint64_t last = std::getenv("HCASIM_FULL") ? 100 : seeds(2);
   for (std::uint64_t seed = 1; seed <= last; ++seed) {
@@ -288,7 +288,7 @@ report with_traffic(mode how, const std::function<void(comparison&)>& traffic) {
   return c.finish();
 }
 
-TEST(lockstep, what_goes_to_memory_is_compared) {
+TEST(lockstep, memory_accesses_are_compared) {
   const std::byte one[1]{std::byte{1}};
   const std::byte two[1]{std::byte{2}};
   EXPECT_EQ(with_traffic(mode::single,
@@ -343,7 +343,7 @@ class counting_unit : public unit {
   counter things_;
 };
 
-TEST(lockstep, what_both_count_is_compared) {
+TEST(lockstep, equal_counters_are_compared) {
   const counting_unit model("model", 1000);
   const counting_unit near("near", 1100);
   const counting_unit far("far", 1101);
@@ -356,7 +356,7 @@ TEST(lockstep, what_both_count_is_compared) {
   EXPECT_EQ(problem_of(mode::random, far), "statistic things: 1000 of the model, 1101 of the rtl");
 }
 
-TEST(lockstep, what_is_passed_on_is_compared) {
+TEST(lockstep, messages_to_other_units_are_compared) {
   const std::byte one[1]{std::byte{1}};
   const std::byte two[1]{std::byte{2}};
   const auto problem_of = [&](std::initializer_list<const std::byte*> of_model,

@@ -211,7 +211,7 @@ TEST(swap, a_relative_path_in_a_description_is_relative_to_it) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(swap, what_is_no_such_unit_is_bad_input) {
+TEST(swap, a_file_that_is_not_this_unit_is_bad_input) {
   const auto refused = [](const std::string& what, const std::string& why) {
     const swapped_run o = run("--set node1.hca.key_check.implementation=" + what);
     EXPECT_EQ(WEXITSTATUS(o.status), 2) << o.text;

@@ -37,7 +37,7 @@ TEST(what_if_gain, the_largest_stands_first_and_of_equal_ones_the_busier) {
   EXPECT_EQ(binding_text(g), "c, 2 ns -> 1 ns: rate 10 -> 15.001 M/s, +50.0 %");
 }
 
-TEST(what_if_gain, what_does_not_help_does_not_bind) {
+TEST(what_if_gain, a_change_without_gain_is_no_bottleneck) {
   what_if_gain g{judged(10, 100), {tried("a", 10.05, 100, 1)}, {tried("whole", 12, 100, 1)}, ""};
   g.units[0].what.whole = true;
   EXPECT_EQ(binding(g)->what.name, "whole") << "only together do its knobs help";

@@ -155,7 +155,7 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
 }
 
 // Software without a response from the adapter, and software beyond the limits: the run ends, and says why.
-TEST_F(program, what_cannot_be_made_is_named_with_its_limit) {
+TEST_F(program, an_object_that_cannot_be_made_is_named_with_its_limit) {
   const outcome dead = hcasim("run random_traffic --no-trace -o dead --set 'node*.driver.command_timeout=3us'");
   EXPECT_EQ(dead.status, 1) << dead.text;
   EXPECT_NE(dead.text.find("Connection timed out; a command was not answered within driver.command_timeout"), std::string::npos)

@@ -59,7 +59,7 @@ class what_if_finds : public ::testing::TestWithParam<shortage> {
   scratch_folder folder_;
 };
 
-TEST_P(what_if_finds, what_the_machine_is_short_of) {
+TEST_P(what_if_finds, the_planted_bottleneck) {
   const json r = result_of(fmt::format("message_rate -o out --what-if {}", GetParam().arguments));
   const json& w = r["what_if"];
   const std::string found = w["binding"];
@@ -106,7 +106,7 @@ class what_if_program : public ::testing::Test {
   scratch_folder folder_;
 };
 
-TEST_F(what_if_program, what_binds_is_said_only_when_it_was_tried) {
+TEST_F(what_if_program, the_bottleneck_is_printed_only_after_a_trial) {
   const std::string run =
       "run message_rate -o out --force --no-trace --messages 200 --set node1.hca.responder.packet_interval=200cycles ";
   const outcome plain = real_hcasim(run + "--explain");
@@ -155,7 +155,7 @@ TEST_F(what_if_program, a_pattern_or_a_resource_chooses_what_is_tried) {
   EXPECT_EQ(tried("node0.hca.requester").size(), 7U);
 }
 
-TEST_F(what_if_program, tries_every_knob_there_is) {
+TEST_F(what_if_program, tries_every_knob) {
   const json w = result_of("ping -o out --what-if '*'")["what_if"];
   EXPECT_GT(w["gains"].size(), 120U);
   std::set<std::string> tried;
@@ -259,7 +259,7 @@ TEST_F(what_if_program, the_documentation_says_what_each_run_is_judged_by) {
   EXPECT_EQ(rows, 9U);
 }
 
-TEST_F(what_if_program, refuses_what_cannot_be_relieved) {
+TEST_F(what_if_program, refuses_knobs_that_cannot_be_relieved) {
   const auto refused = [](const std::string& options, const std::string& words) {
     const outcome o = real_hcasim("run message_rate -o out --no-trace --messages 10 " + options);
     EXPECT_EQ(o.status, 2) << options;

@@ -89,7 +89,7 @@ TEST(connection_manager, routes_of_roce) {
   EXPECT_EQ(w.m.lid_of_group(fabric_group(g)), w.m.lid_of_group(fabric_group(g)));
 }
 
-TEST(connection_manager, who_is_asked_to_disconnect_answers) {
+TEST(connection_manager, a_disconnect_request_is_answered) {
   world w;
   const auto [active, passive] = w.connected();
   EXPECT_EQ(w.client.disconnect(active), 0);

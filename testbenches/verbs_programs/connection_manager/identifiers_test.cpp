@@ -59,7 +59,7 @@ TEST(connection_manager, a_full_backlog) {
 }
 
 // The end of an identifier drops its waiting events, and rejects requests that the program has not seen.
-TEST(connection_manager, a_listener_that_goes_takes_what_waits_along) {
+TEST(connection_manager, a_destroyed_listener_rejects_waiting_requests) {
   world w;
   const std::uint32_t l = w.listener();
   const std::uint32_t id = w.caller();
@@ -94,7 +94,7 @@ TEST(connection_manager, an_identifier_moves_with_its_events) {
   EXPECT_EQ(w.client.disconnect(id), EINVAL) << "another file's";
 }
 
-TEST(connection_manager, names_of_nothing) {
+TEST(connection_manager, commands_to_missing_identifiers_are_refused) {
   world w;
   EXPECT_EQ(w.client.disconnect(12345), ENOENT);
   const std::uint32_t id = w.client.create();

@@ -60,7 +60,7 @@ void with_node(Body body) {
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) { body(c, n); }}));
 }
 
-TEST(waiting, those_found_together_go_on_in_the_order_in_which_they_lay_down) {
+TEST(waiting, sleepers_found_together_go_on_in_their_order) {
   with_node([](cpu& c, node& n) {
     c.sync();
     const ps begin = now();
@@ -94,7 +94,7 @@ class written_early : public ::testing::TestWithParam<early> {};
 
 // A thread falls asleep at 5 us, but has looked before another thread wrote. The sleeper goes on at 5 us, or when the message
 // is due.
-TEST_P(written_early, wakes_a_thread_that_lies_down_later) {
+TEST_P(written_early, wakes_a_thread_that_sleeps_later) {
   with_node([](cpu& c, node& n) {
     c.sync();
     const ps begin = now();
@@ -139,7 +139,7 @@ TEST(waiting, a_timeout_is_met_to_the_picosecond) {
 }
 
 // A watcher that is called may unwatch its own descriptor and another one.
-TEST(waiting, what_is_watched_may_be_unwatched_when_it_is_told) {
+TEST(waiting, a_watcher_may_unwatch_any_descriptor) {
   with_node([](cpu&, node&) {
     waiting sleeping;
     std::array<pipe_ends, 3> pipes;
