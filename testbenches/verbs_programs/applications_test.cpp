@@ -1,4 +1,4 @@
-// Verbs programs of the machine, run twice: what they print is what is expected, and the second run is the first again.
+// Verbs programs of the machine, run twice: the output is as expected, and both runs are equal.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 struct expectation {
   std::string name;
   bool pair = false;
-  bool drawn = false;  // more than a PSN comes of process numbers
+  bool drawn = false;  // process numbers decide more than the PSN
   std::string options;
   std::string words;
   std::string line;
@@ -58,12 +58,12 @@ std::vector<expectation> expectations() {
   return out;
 }
 
-// Sequence numbers are drawn from process numbers, and some print these; processor time is the machine's.
+// Masks output that changes with the machine: PSNs drawn from process numbers, printed process numbers, and processor time.
 std::string masked(const std::string& text) {
   return std::regex_replace(text, std::regex("PSN (0x)?[0-9a-f]+|PSN *: *0x[0-9a-f]+|pid=[0-9]+|cpu +: usr=.*"), "own");
 }
 
-// In a namespace of its own a run's processes are numbered alike every time. Empty = the system does not let us make one.
+// Returns the words that run a program in a namespace of its own, where process numbers repeat. Empty = the system refuses.
 const std::string& numbered_alike() {
   static const std::string prefix = [] {
     const std::string words = "unshare --map-root-user --pid --fork --mount-proc ";
@@ -202,7 +202,7 @@ TEST(applications, bandwidth_is_the_links_closed_form) {
   EXPECT_NEAR(result_of(folder / "programs", 3), mib_per_second * 4096 / 4122, 0.01 * mib_per_second);
 }
 
-// No transport has more than that, over few messages as over many.
+// No transport exceeds the link's bandwidth, with few or many messages.
 TEST(applications, no_bandwidth_is_more_than_the_links) {
   if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
@@ -223,7 +223,7 @@ TEST(applications, a_printed_table_is_a_metric) {
   EXPECT_EQ(figure(folder / "a", "program1.iterations"), 20);
 }
 
-// Sixteen programs on a switch, each pair at its own pace: the same again.
+// Sixteen programs on a switch, each pair at its own pace: two runs are equal.
 TEST(applications, eight_pairs_at_once) {
   if (const std::string why = obstacle("ib_write_lat"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;

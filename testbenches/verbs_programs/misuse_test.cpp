@@ -148,7 +148,7 @@ TEST_F(misuse, clocks_of_the_machine_are_counted) {
   EXPECT_EQ(figure_of("machine_clocks"), 3);
 }
 
-// A lock of a file that another process has.
+// A wait for a file lock that another process holds is an unknown sleep.
 TEST_F(misuse, an_unknown_sleep_is_named) {
   const std::string lock = folder_ / "lock";
   EXPECT_SAYS(run(fmt::format("sh -c 'flock {0} sleep 0.5 & sleep 0.1; flock {0} true; wait'", lock)), 0, "flock");
@@ -162,7 +162,7 @@ TEST_F(misuse, a_run_that_waits_for_ever_shows_what_its_programs_said) {
   EXPECT_NE(o.text.find("waits for descriptors (1); program0 said 'so far' last (program0.txt)"), std::string::npos) << o.text;
 }
 
-// Ctrl-C ends a run in order: what programs have said is there.
+// Ctrl-C ends a run in order, and the programs' output is kept.
 TEST_F(misuse, a_run_that_is_interrupted_keeps_what_it_has) {
   const std::string note = folder_ / "begun";
   const pid_t simulator = ::fork();
@@ -205,7 +205,7 @@ TEST_F(misuse, a_child_without_the_library_is_reported) {
     EXPECT_SAYS(run(fmt::format("/usr/bin/python3 -c 'import subprocess; subprocess.run([\"{}\"]{})'", outside, how)), 0,
                 words);
   }
-  if (::geteuid() != 0) return;  // only root can make a file of another user's
+  if (::geteuid() != 0) return;  // only root can make a file of another user
   const std::string other = copy("/bin/true", 0755);
   ASSERT_EQ(::chown(other.c_str(), 65534, 65534), 0);
   ::chmod(other.c_str(), 04755);
@@ -238,7 +238,7 @@ TEST_F(misuse, a_program_that_is_killed_leaves_its_peer_a_timeout) {
   EXPECT_EQ(o.status, 0) << o.text;
 }
 
-// The same holds of a program that makes no call.
+// The same holds for a program that makes no call.
 TEST_F(misuse, nothing_of_a_run_outlives_the_simulator) {
   const std::string note = folder_ / "number";
   const std::string words = fmt::format("sh -c '(echo > {0}.new; while :; do :; done) & echo $! > {0}; wait'", note);
@@ -322,7 +322,7 @@ TEST_F(misuse, a_handler_of_its_own_for_faults) {
   EXPECT_EQ(figure_of("unproven_spins"), 0);
 }
 
-// A child that begins with another program is there before its parent goes on: the same in every run.
+// The simulator knows a spawned child before its parent goes on, so every run is the same.
 TEST_F(misuse, programs_begin_others) {
   ASSERT_EQ(run_own("spawn").status, 0) << printed(0);
   const std::string first = printed(0);
@@ -349,7 +349,7 @@ TEST_F(misuse, computing_takes_no_simulated_time) {
 
 class meeting : public misuse, public ::testing::WithParamInterface<const char*> {};
 
-// Before a QP is connected, too: the other one goes on while a thread turns in a loop.
+// The other thread goes on while one turns in a loop, even before a QP is connected.
 TEST_P(meeting, a_wait_for_memory_ends_when_the_other_has_run) {
   ASSERT_EQ(run_own(std::string("meet ") + GetParam()).status, 0) << printed(0);
   EXPECT_EQ(printed(0), fmt::format("{}: met after {} us\n", GetParam(), std::string(GetParam()) == "computes" ? 0 : 1000));

@@ -49,7 +49,7 @@ bool look_for(const std::atomic<std::uint32_t>& count, std::uint32_t old, const 
   return false;
 }
 
-// Until `count` is no longer `old`; false = it still is.
+// Waits until `count` is no longer `old`. False = the time is over.
 bool wait_change(std::atomic<std::uint32_t>& count, std::uint32_t old, std::atomic<std::uint32_t>& sleeps,
                  const std::atomic<std::uint32_t>* vain, impatience& how, std::chrono::nanoseconds at_most) {
   if (look_for(count, old, vain, how)) return true;

@@ -1,4 +1,4 @@
-// The requests by number, and what many of them have in common. Objects are handles, 0 is none.
+// The requests by number, and their common parts. Objects are handles; 0 = none.
 #pragma once
 
 #include <cstdint>
@@ -98,7 +98,7 @@ struct key_answer {
   std::uint32_t lkey;
   std::uint32_t rkey;
 };
-struct events_answer {  // of an object that is gone: how many of its events the program was given
+struct events_answer {  // events of a destroyed object that the program has taken
   std::uint32_t completion;
   std::uint32_t async;
 };

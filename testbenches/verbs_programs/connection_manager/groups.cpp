@@ -1,4 +1,4 @@
-// Multicast groups, as a subnet manager keeps them: each has a multicast LID from the first who joins to the last who leaves.
+// Multicast groups, as a subnet manager keeps them: a group has a multicast LID from the first join to the last leave.
 #include <algorithm>
 #include <cerrno>
 

@@ -30,7 +30,7 @@ TEST(connection_manager, two_programs_on_one_port) {
   EXPECT_EQ(other.bind(other.create(RDMA_PS_UDP), any_node, 7000), 0) << "it was given back";
 }
 
-// A request that finds no room comes again, until its sender gives up.
+// A request that finds a full backlog is sent again, until its sender gives up.
 TEST(connection_manager, a_full_backlog) {
   manager_config c;
   c.request_retry = 1_ms;

@@ -50,7 +50,7 @@ void manager::close(file& f) {
   for (;;) {
     const auto one = std::find_if(identifiers_.begin(), identifiers_.end(), its);
     if (one == identifiers_.end()) break;
-    destroy(one->second);  // which may take others along
+    destroy(one->second);  // may destroy further identifiers
   }
   files_.remove_if([&f](const file& x) { return &x == &f; });
 }
@@ -111,7 +111,7 @@ std::uint32_t manager::destroy(identifier& id) {
     if (m.of == id.number) joined.push_back(number);
   }
   for (const std::uint32_t number : joined) end(number);
-  std::vector<std::uint32_t> unseen;  // requests that the program will not hear of
+  std::vector<std::uint32_t> unseen;  // requests whose events are dropped
   int fewer = 0;
   id.of->events.remove_if([&](const event& e) {
     if (e.about != id.number) return false;

@@ -8,7 +8,7 @@
 namespace hcasim::applications::cm {
 namespace {
 
-// The peer's offer: what it can answer is what this side may ask for.
+// Shows the peer's offer: this side may send as many READs as the peer can answer.
 rdma_ucm_conn_param connection_of(const offer& o) {
   rdma_ucm_conn_param p{};
   p.qp_num = o.qp_num;

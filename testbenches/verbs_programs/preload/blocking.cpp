@@ -26,7 +26,7 @@
 namespace hcasim::preload {
 namespace {
 
-// A socket's SO_RCVTIMEO or SO_SNDTIMEO; forever: it has none, or is no socket.
+// Returns a socket's SO_RCVTIMEO or SO_SNDTIMEO; forever = there is none, or this is not a socket.
 std::uint64_t limit_of(int fd, short events) {
   timeval t{};
   socklen_t length = sizeof t;
@@ -36,7 +36,7 @@ std::uint64_t limit_of(int fd, short events) {
   return ps == 0 ? channel::forever : ps;
 }
 
-// Before a call on a descriptor that would sleep. False = it ends with errno.
+// Prepares a call that would sleep on a descriptor. False = the call ends with errno.
 bool before(int fd, short events, bool sleeps = true) {
   connection* c = mine();
   if (!c) return true;

@@ -73,7 +73,7 @@ int out_of_the_way(int fd) {
   return moved;
 }
 
-// A page, and a socket by which the simulator knows of it.
+// A page, and the socket that announces the page to the simulator.
 struct line {
   channel::page* page;
   int socket;
@@ -122,7 +122,7 @@ connection* present() {
 void set_begetting(bool now) {
   if (!own.page) return;
   own.page->begets = now;
-  own.horizon = 0;  // was that of a program with fewer threads
+  own.horizon = 0;  // the old horizon was for fewer threads
 }
 
 void await_machine(int fd) {
@@ -268,8 +268,8 @@ void tell_the_parent(void*) {
   ::unsetenv(tell_variable);
 }
 
-// Before every other library of the program, the C library among them, so that nothing has measured the time-stamp counter
-// against the clock yet.
+// Runs before all other libraries, the C library among them, so that none has measured the time-stamp counter against the
+// clock.
 [[gnu::constructor]] void begin(int /*count*/, char** /*words*/, char** variables) {
   if (!environ) environ = variables;
   ::pthread_atfork(nullptr, nullptr, [] {

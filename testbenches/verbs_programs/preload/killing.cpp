@@ -78,7 +78,7 @@ void each_process(Visit visit) {
   if (folder >= 0) ::syscall(SYS_close, folder);
 }
 
-// Processes that a signal is to end, and their ends.
+// Processes that a signal is about to end, with descriptors of their ends.
 class ending {
  public:
   ending(pid_t to, int signal) {

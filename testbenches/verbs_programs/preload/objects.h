@@ -10,7 +10,7 @@
 
 #include "testbenches/verbs_programs/preload/connection.h"
 
-// Inline wrappers of the header; here stand the functions behind them.
+// The header has inline wrappers of these names; the library defines the functions themselves.
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -21,7 +21,7 @@ namespace hcasim::preload {
 using channel::handle;
 
 struct device_object {
-  char before[1024];  // provider libraries look around a device for what is theirs
+  char before[1024];  // provider libraries look for their own data around a device
   ibv_device device;
   char after[1024];
 };
@@ -83,7 +83,7 @@ struct qp_object {
   handle name;
   bool extended;
   pending_sends* pending;
-  ibv_ah_attr address;  // as the program gave it; of RoCE the adapter knows another form
+  ibv_ah_attr address;  // the program's own address; the adapter gets another form for RoCE
 };
 
 struct srq_object {
@@ -147,7 +147,7 @@ inline handle name_of(const ibv_dm* d) {
   return kernel_name<dm_object>(d);
 }
 
-// A request that a real library makes by a system call, which leaves the error in errno too.
+// Makes a request for which a real library makes a system call, so the error is in errno, too.
 template <class Request>
 int command(const Request& in, typename Request::answer& out) {
   const int error = call(in, out);

@@ -1,4 +1,4 @@
-// Verbs that the device does not have, but whose functions would look for things behind our objects.
+// Verbs that the device does not have. The real functions would look for a provider's data behind the library's objects.
 #include <infiniband/mlx5dv.h>
 
 #include "testbenches/verbs_programs/preload/libc.h"

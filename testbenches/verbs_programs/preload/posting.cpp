@@ -112,7 +112,7 @@ class gathered {
   std::size_t at_ = 0;
 };
 
-// 0 or an errno value; `from` begins with the first that was not taken then.
+// Posts all requests of `from`. Returns 0 or an errno value; `from` then begins with the first request that was not taken.
 template <class Request, class Source>
 int post_all(handle queue, Source& from) {
   while (!from.done()) {

@@ -78,7 +78,7 @@ bool let_after_request(std::uint64_t held) {
 }
 
 held_signals::held_signals(const sigset_t* mask) : has_mask_(mask != nullptr), mask_(mask ? bits_of(*mask) : 0) {
-  mask_ |= bit_of(spin_signal());  // which looks at the thread, and is not the program's
+  mask_ |= bit_of(spin_signal());  // the simulator's signal, which is not the program's
   hold();
 }
 
@@ -120,7 +120,7 @@ bool held_signals::interrupt(bool restarts) {
 
 namespace {
 
-// Until a signal's handler has run.
+// Sleeps until a signal's handler has run.
 int suspend(held_signals& held) {
   while (!held.interrupt()) wait_for_signals(channel::forever, held.waking());
   errno = EINTR;

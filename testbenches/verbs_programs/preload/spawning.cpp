@@ -48,7 +48,7 @@ int spawned(bool outsider, pid_t* child, char* const* env, Spawn spawn) {
     if (error == 0) speak_for(*child);
     return error;
   }
-  constexpr int high = 900;  // a number that its file actions leave alone
+  constexpr int high = 900;  // a number that the program's file actions leave alone
   const int told = static_cast<int>(::syscall(SYS_fcntl, ends[1], F_DUPFD, high));
   ::syscall(SYS_close, ends[1]);
   std::string note = std::string(tell_variable) + "=" + std::to_string(told);

@@ -182,7 +182,7 @@ bool install(int signal, handler* h, kept_action& before) {
   struct sigaction a {};
   a.sa_sigaction = h;
   a.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  // A step while the simulator's signal waits, or the other way round, would find its own signal blocked.
+  // Both signals are blocked in either handler: a trap or fault during the other's handler would find its signal blocked.
   sigemptyset(&a.sa_mask);
   sigaddset(&a.sa_mask, spin_signal());
   struct sigaction old {};

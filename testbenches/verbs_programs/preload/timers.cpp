@@ -62,7 +62,7 @@ std::uint64_t left_of(const interval_timer& t, std::uint64_t now) {
   return t.due == never ? 0 : std::max(t.due, now + 1) - now;
 }
 
-// Returns the rest of its time before.
+// Sets a timer, and returns its remaining time before.
 std::uint64_t set(interval_timer& t, std::uint64_t first, std::uint64_t again) {
   std::uint64_t now = 0;
   look_at_clock(now);

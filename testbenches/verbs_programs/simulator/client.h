@@ -47,7 +47,7 @@ struct time_config {
   double tsc_mhz = 3000;
 };
 
-// One of the openings of a context.
+// One opening of a context.
 struct opening {
   std::uint64_t device = 0;  // the file that stands for the context: other processes import the context by this file
   std::uint64_t inode = 0;
@@ -59,7 +59,7 @@ struct client {
          cm::manager& connections, client_statistics& counters, const time_config& config, bit_rate link_rate,
          std::uint64_t seed);
 
-  // Destroys everything of the context that is left, as the kernel does. Handles of its objects are gone.
+  // Destroys all objects left in the context, as the kernel does. Their handles are invalid then.
   int close(cpu& c, verbs::ibv_context* context);
   void close_all(cpu& c);
 

@@ -69,7 +69,7 @@ std::string objection_to(const std::string& path, int depth) {
   return path + " is not a 64-bit program";
 }
 
-// Scripts lead to their interpreters, which are looked at in turn.
+// Returns the objection to a script, whose interpreter is checked in turn.
 std::string objection_to_script(const std::string& path, int depth) {
   std::ifstream file(path, std::ios::binary);
   std::string line;

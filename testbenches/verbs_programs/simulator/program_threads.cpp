@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t most_passed = channel::most_descriptors;
 
-// One message and the descriptors beside it; nothing is there: no descriptors, and `bytes` is negative.
+// Receives one message and its descriptors. Negative `bytes` = there is no message.
 std::vector<descriptor> receive(int socket, std::span<std::byte> message, ssize_t& bytes) {
   alignas(cmsghdr) char control[CMSG_SPACE(most_passed * sizeof(int))];
   iovec part{message.data(), message.size()};
@@ -49,7 +49,7 @@ std::vector<descriptor> receive(int socket, std::span<std::byte> message, ssize_
   return out;
 }
 
-// A page that its owner cannot take away under our hands.
+// Maps a page of which the owner cannot take bytes away (F_SEAL_SHRINK).
 channel::page* map_page(const descriptor& memory) {
   struct stat s {};
   if (::fstat(memory.get(), &s) != 0 || s.st_size < static_cast<off_t>(sizeof(channel::page))) return nullptr;
@@ -74,7 +74,7 @@ char state_of(pid_t process, pid_t id) {
   return stat.size() < 2 ? '\0' : stat[1];
 }
 
-// Whether a process may greet for another one: for a child of its own that has no library.
+// Tells whether a process may connect for another one: only for its own child, which has no library.
 bool speaks_for(pid_t speaker, const channel::hello& h) {
   if (h.process == speaker || h.parent != speaker || h.thread != h.process) return false;
   int parent = 0;
@@ -123,7 +123,7 @@ void programs::greet(descriptor connection) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::getuid()) return;
-  if (bytes == sizeof h && h.magic == channel::magic && with.empty()) {  // what came with it found no number
+  if (bytes == sizeof h && h.magic == channel::magic && with.empty()) {  // this process had no descriptor left for the page
     end_used_up(std::system_error(EMFILE, std::generic_category(), "no page of a program"));
     return;
   }
@@ -200,7 +200,7 @@ void programs::run_thread(cpu& c, thread& t) {
            }};
   while (!p.over && !k.ended && take_request(c, t)) serve_one(c, t, k);
   if (!k.ended) {
-    // The deeds of the thread since its last request, and those of the end of its process.
+    // Accounts for the thread's effects since its last request, and for those of its process's end.
     take_time(c, t, k);
     c.sync();
     if (t.id == p.id || has_ended(p)) end_process(p);
@@ -296,7 +296,7 @@ struct programs::look {
   wall_clock::time_point next_look = begin + std::chrono::milliseconds(1);
 };
 
-// The thread's next request. False = there will be none.
+// Waits for the thread's next request. False = there will be none.
 bool programs::take_request(cpu& c, thread& t) {
   const std::chrono::microseconds grace{t.page->watches.load(std::memory_order_relaxed) ? 10'000 : 40};
   constexpr std::chrono::microseconds pause{500};
@@ -342,7 +342,7 @@ void programs::suspect_spin(thread& t, look& l) {
   ::syscall(SYS_tgkill, t.of->id, t.id, SIGRTMAX - 1);
 }
 
-// The thread computes, or sleeps in a call that the library does not know, or has gone. False = it has gone.
+// Looks at a thread that computes, sleeps in an unknown call, or has gone. False = the thread has gone.
 bool programs::look_at(cpu& c, thread& t, look& l) {
   process& p = *t.of;
   accept_threads();  // the thread may have become or started another program

@@ -124,7 +124,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
   }
 }
 
-// Nothing of a run outlives it.
+// Ends all processes of the run.
 programs::~programs() {
   for (const auto& f : families_) {
     f->guard.reset();
@@ -172,7 +172,7 @@ void programs::launch_program(cpu& c, family& f) {
   }
   running_.add(1, now());
   waiting_.watch(f.ended.get(), [this, &f] { end_family(f); });
-  // Its loader runs; simulated time stands still.
+  // The program's loader runs, and simulated time stands still.
   constexpr int turn = 100;        // ms
   constexpr int patience = 30000;  // ms
   for (int waited = 0; !f.connected && !f.over; waited += turn) {
@@ -189,7 +189,7 @@ void programs::launch_program(cpu& c, family& f) {
   }
 }
 
-// Ends all programs when the error is a limit of the machine: a program that lacks a descriptor would do something else.
+// Ends all programs if the error is a limit of the machine: a program without a descriptor would behave differently.
 void programs::end_used_up(const std::system_error& why) {
   for (const std::errc limit : {std::errc::too_many_files_open, std::errc::too_many_files_open_in_system,
                                 std::errc::resource_unavailable_try_again, std::errc::not_enough_memory}) {
@@ -225,7 +225,7 @@ void programs::end_family(family& f) {
   }
 }
 
-// Its threads find that out when they next look.
+// Marks the process as over. Its threads see the mark at their next look.
 void programs::end_process(process& p) {
   if (p.over) return;
   p.over = true;

@@ -49,7 +49,7 @@ struct programs_config {
 
 class programs final : public unit {
  public:
-  // Throws std::runtime_error: a program that cannot be run, or no library.
+  // Prepares the programs. Throws std::runtime_error: a program cannot be run, or there is no library.
   programs(const sc_core::sc_module_name& name, system& s, programs_config config);
   ~programs() override;
 

@@ -42,7 +42,7 @@ int resize_cq(caller& k, const channel::resize_cq& in, channel::resize_cq::answe
   if (const int error = ibv_resize_cq(k.c, cq, in.cqe)) return error;
   for (const auto& run : before) p.where.host.unwatch_pages(run.physical, run.bytes);
   for (const auto& run : driver::of(cq).buffer.runs()) p.where.host.watch_pages(run.physical, run.bytes, p.changes);
-  p.changes.landed(now());  // something may have, before it was watched for
+  p.changes.landed(now());  // DMA may have landed before the watch began
   out.cqe = cq->cqe;
   return 0;
 }
@@ -70,7 +70,7 @@ channel::completion shown(const ibv_wc& wc) {
   return out;
 }
 
-// How many it found, or a negative errno value.
+// Returns the number of completions, or a negative errno value.
 int look(caller& k, const channel::poll_cq& in) {
   const client::use use(k.who, false);
   ibv_cq* cq = k.who.cqs.find(in.cq);

@@ -1,5 +1,4 @@
-// Requests of programs that do not know what they do: every one gets an answer, the simulator goes on, and nothing is left
-// behind.
+// Requests of broken programs: each gets an answer, the simulator goes on, and nothing is left behind.
 #include "testbenches/verbs_programs/simulator/serve.h"
 
 #include <fcntl.h>
@@ -158,7 +157,7 @@ TEST(applications, objects_of_two_contexts_do_not_mix) {
   });
 }
 
-// A context is there until its last opening is closed; an object is known in all of them by its number, and nowhere else.
+// A context exists until its last opening is closed. All its openings know an object by its number, and other contexts do not.
 TEST(applications, what_one_opening_has_made_another_imports) {
   with_program([](fake_program& p, node&) {
     const channel::handle first = p.make(channel::open_device{});
@@ -204,7 +203,7 @@ TEST(applications, regions_have_the_rights_of_the_mapping) {
     EXPECT_EQ(p.ask(channel::reg_mr{pd, base + size - 4096, 4096, 0, write, 0}), EFAULT);
     EXPECT_EQ(p.ask(channel::reg_mr{pd, base + size, 4096, 0, 0, 0}), EFAULT);
     EXPECT_EQ(p.ask(channel::reg_mr{pd, ~std::uint64_t{0} - 10, 4096, 0, 0, 0}), EINVAL);
-    EXPECT_EQ(p.ask(channel::reg_mr{pd, 0, std::uint64_t{1} << 47, 0, 0, 0}), ENOMEM);  // more than may be locked
+    EXPECT_EQ(p.ask(channel::reg_mr{pd, 0, std::uint64_t{1} << 47, 0, 0, 0}), ENOMEM);  // more than the limit of locked memory
   });
 }
 
@@ -261,7 +260,7 @@ class noise {
   std::vector<std::uint64_t> known_;
 };
 
-// A program may end with whatever it has made; the adapter must go on for the next one.
+// A program may end with any objects left; the adapter must go on for the next program.
 void fuzz(std::uint64_t seed) {
   with_program([seed](fake_program& p, node&) {
     noise n(seed);

@@ -65,7 +65,8 @@ bool waiting::sleep(cpu& c, sleeper& s, ps timeout) {
   return s.up;
 }
 
-// The kernel does not keep the order of events of one time.
+// Takes a sleeper out of its row, and wakes the next one. The row is needed because the kernel does not order events of one
+// time.
 void waiting::leave_row(sleeper& s) {
   sleeper* const before = std::exchange(s.before, nullptr);
   sleeper* const behind = std::exchange(s.behind, nullptr);

@@ -35,7 +35,7 @@ void PrintTo(const woken& w, std::ostream* out) {
   *out << w.who << " at " << w.at.count() << (w.ready ? " ready" : " late");
 }
 
-// Threads 0, 1, ... that lie down one after the other, 1 us apart, each for a pipe of its own.
+// Threads 0, 1, ... that fall asleep one after the other, 1 us apart, each for its own pipe.
 struct dormitory {
   dormitory(node& on, std::vector<ps> timeouts) : pipes(timeouts.size()), beds(timeouts.size()) {
     for (std::size_t i = 0; i < timeouts.size(); ++i) {

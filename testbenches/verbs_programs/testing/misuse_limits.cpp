@@ -77,7 +77,7 @@ void meet() {
   REQUIRE(thrd_create(&t, comes, &m) == thrd_success);
   mtx_lock(&m.m);
   while (!m.there) cnd_wait(&m.c, &m.m);
-  // A new thread begins at the time at which its creator asked last.
+  // A new thread begins at the time of its creator's last request.
   REQUIRE(clock_ns() - begin >= ms - 1000 && clock_ns() - begin < ms + 10'000);
   takes_five_ms("cnd_timedwait", [&] {
     const timespec end = after(CLOCK_REALTIME, 5 * ms);
@@ -88,7 +88,7 @@ void meet() {
   REQUIRE(thrd_join(t, &result) == thrd_success && result == 7);
 }
 
-// All of a message that comes in two parts, the second at 1 ms.
+// Receives a whole message, which comes in two parts, the second at 1 ms.
 void receive_whole() {
   int ends[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
