@@ -9,7 +9,7 @@
 namespace hcasim::lockstep {
 namespace {
 
-// One request out of turn delays as many as are under way and come meanwhile.
+// One request out of turn delays all requests under way, and new ones meanwhile.
 constexpr double out_of_turn = 64;
 
 std::string differ(const report& r) {

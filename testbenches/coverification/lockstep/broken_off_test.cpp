@@ -1,4 +1,4 @@
-// Whole runs that RTL in a shared object ends: each fails, and is told with unit, time and cycle.
+// Runs that RTL in a shared object ends: each fails, and the message names unit, time and cycle.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -73,7 +73,7 @@ TEST_F(broken_off, by_a_shared_object_that_exits_as_it_is_loaded) {
   EXPECT_NE(o.text.find("libending_port.so: the process was ended by exit()"), std::string::npos) << o.text;
 }
 
-// The loader would map pages of such a file that are not there.
+// The loader would map pages beyond the end of such a file.
 TEST_F(broken_off, by_a_shared_object_that_is_cut_off) {
   const fs::path cut = fs::temp_directory_path() / fmt::format("hcasim_cut_off_{}.so", ::getpid());
   const auto whole = fs::file_size(HCASIM_OWN_UNITS "/libending_port.so");

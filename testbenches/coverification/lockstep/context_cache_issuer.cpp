@@ -23,11 +23,11 @@ context_issuer::context_issuer(const sc_core::sc_module_name& name, const item_s
                         [](const item& i) { return kind_of(i) == context_item::put || kind_of(i) == context_item::set_read; });
   for (std::uint32_t i = 0; i < 2 * area; ++i) newest_.push_back(context_memory::pattern(i, i));
   find_renewals(stream);
-  // One at a time: what was evicted before has been written, what was given back has arrived.
+  // One at a time: earlier evictions have been written, and earlier releases have arrived.
   if (single_) memory_.on_quiet = [this] { poke(); };
 }
 
-// A renewal of an entry that may be dirty would be lost with the write of its old bytes.
+// Finds renewals that change memory. A renewal of an entry that may be dirty would be overwritten by the old bytes.
 void context_issuer::find_renewals(const item_stream& stream) {
   std::set<std::uint32_t> dirty;
   for (const item& i : stream) {
@@ -65,7 +65,7 @@ context_issuer::use& context_issuer::use_of(std::uint32_t index) const {
   return number < area ? uses_[number] : other_uses_[index];
 }
 
-// An entry changes while no other request has or wants it.
+// An entry changes while no other request has or wants the entry.
 bool context_issuer::may_go(const item& i) const {
   if (kind_of(i) == context_item::more) return true;
   if (area_changes_ && busy_ > ahead_ + most_behind_area) return false;

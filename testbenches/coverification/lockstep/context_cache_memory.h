@@ -15,7 +15,7 @@
 
 namespace hcasim::lockstep {
 
-// The bytes of two areas, wherever they lie, and of any other entry.
+// The bytes of two areas at any addresses, and of any other entry.
 class context_memory : public unit {
  public:
   target_socket<dma_request> in{"in"};

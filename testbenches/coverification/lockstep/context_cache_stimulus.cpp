@@ -49,14 +49,14 @@ class context_generator {
     base_ = another_base();
     return make_item(context_item::set_area, gap, 0, entries_, value, base_);
   }
-  // Sums of half of them carry far up. No entry lies where one of the area before does.
+  // Returns a base. In half of the cases, sums with the base carry far up. No entry has an address of the old area.
   std::uint64_t another_base() {
     std::uint64_t base = 0;
     do base = r_.next() | (r_.chance(0.5) ? ~std::uint64_t{0xff} & ~std::uint64_t{0} >> r_.below(56) : 0);
     while (base % item_bytes == base_ % item_bytes);
     return base;
   }
-  // With storms, at the end: thousands of holders of a few entries.
+  // Storms end with thousands of holders of a few entries.
   [[nodiscard]] bool besieged(std::size_t at) const { return o_.storms && o_.requests >= 20'000 && at >= o_.requests - 9'000; }
   item siege() {
     if (!sieged_) {
@@ -67,7 +67,8 @@ class context_generator {
     while (read_fails(number)) number = besieger_++ % 200;
     return make_item(context_item::fetch, 0, 60'000, index_at(number), 0);
   }
-  // Everybody wants an entry just when it has been written: memory is fast there. It is dropped, or makes room.
+  // Many requests want an entry just when its write has ended, because memory is fast there. The entry is dropped, or makes
+  // room.
   void rush(item_stream& s) {
     auto number = static_cast<std::uint32_t>(r_.below(area));
     const auto is_quick = [this](std::uint32_t n) {
@@ -154,7 +155,7 @@ class context_generator {
                                                                : context_item::fetch;
       return make_item(kind, crowd_gap_, hold, index_at(crowded_), r_.next());
     }
-    // Its readers get an answer at about the time of a changing release.
+    // Readers of the entry get an answer at about the time of a changing release.
     if (readers_ > 0) {
       --readers_;
       return make_item(context_item::fetch, static_cast<unsigned>(r_.below(4)), static_cast<unsigned>(r_.below(3)),

@@ -150,7 +150,7 @@ void context_twins::meet_ages(random_stream& r) {
   for (unsigned w = 1; w < ways; ++w) add(120 + 4 * w, context_item::fetch, there[w]);
 }
 
-// The twin is taken in the cycles in which the entries of the other set, of each way, are given back.
+// The twin is fetched in the cycles in which the entries of the other set, of each way, are given back.
 void context_twins::meet_releases(random_stream& r) {
   constexpr std::uint64_t given = 72;
   std::array<std::uint32_t, ways> there{index_};

@@ -55,7 +55,7 @@ class key_issuer final : public issuer {
     c["drain_at_once"] += drains_[0];
     c["drain_that_waited"] += drains_[1];
     if (random_) c["drain_races_with_a_release"] += races_;
-    // Storms have more than there is room for.
+    // Storms offer more requests than the RTL has room for.
     for (const auto& [name, n] :
          {std::pair("beyond_slots", beyond_slots_), {"beyond_drains", beyond_drains_}, {"beyond_keys", beyond_keys_}}) {
       if (n > 0) c[name] += n;
@@ -71,7 +71,7 @@ class key_issuer final : public issuer {
     ps let_go_at{0};
     reference* next = nullptr;
   };
-  // A request in flight, and after a grant the access that holds its references: to its key, and to a window's region.
+  // A request in flight, and after a grant the access with its references: to its key, and to a window's region.
   struct flight : key_request {
     key_issuer* self = nullptr;
     std::uint64_t number = 0;

@@ -73,7 +73,7 @@ class key_memory : public unit {
     r.failed = !there || (number < key_indices && mrc_fails(number));
     r.area_entries = there ? 1U << 24 : 0;  // an unknown index lies beyond the table
     r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[number].mrc);
-    // Two keys whose indices differ in one bit are to meet.
+    // Two keys with indices that differ in one bit must meet.
     return later(r, t, r.index * 2, number - key_indices < index_twins);
   }
   tlm::tlm_sync_enum handle_extent(context_request& r, tlm::tlm_phase phase, ps& t) {
@@ -103,7 +103,7 @@ class key_memory : public unit {
     }
     return {(made_[next_made_++ % std::size(made_)] = unowned_line(line)).data(), 0};
   }
-  // Does as a cache: the entry given back is the one that the request holds.
+  // Takes an entry back as a cache does: the request holds this entry.
   tlm::tlm_sync_enum give_back(context_request& r) {
     lent_ -= r.entry != nullptr;
     r.entry = nullptr;

@@ -86,7 +86,7 @@ class generator {
     if (!plain && what < 0.01) return change(f);
     if (drains_ > 0 || (!plain && what < 0.04)) {
       if (drains_ > 0) --drains_;
-      // Mostly of keys in use, and often again while the drain before it waits.
+      // Drains are mostly of keys in use, and often repeat while the drain before waits.
       f.kind = key_item::drain;
       f.aimed = o_.how == mode::random && r_.chance(0.5);
       if (o_.how == mode::random && good_.key != 0 && r_.chance(0.4)) {

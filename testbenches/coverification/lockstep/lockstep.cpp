@@ -321,7 +321,7 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
     int status = 0;
     FILE* const out = fdopen(ends[1], "w");
     try {
-      ending::tell(ends[1]);  // what RTL says that ends the process
+      ending::tell(ends[1]);  // reports RTL that ends the process
       const ending::unfinished whole(unit.c_str());
       save(run(unit, stream, o), out);
     } catch (const std::exception& e) {

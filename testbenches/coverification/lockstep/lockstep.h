@@ -217,7 +217,7 @@ class bench {
   virtual ~bench() = default;
   [[nodiscard]] virtual const char* name() const = 0;
   [[nodiscard]] virtual item_stream generate(const options& o) const = 0;
-  // Builds the sides. They start by themselves with the simulation.
+  // Builds the sides, which start by themselves with the simulation.
   virtual void elaborate(const item_stream& stream, const options& o, comparison& c) = 0;
   // Returns the number of seeded faults of the RTL. 0 = there is no instrumented design either.
   [[nodiscard]] virtual unsigned faults() const = 0;

@@ -37,7 +37,7 @@ class lockstep_of : public ::testing::TestWithParam<std::string> {
     o.seed = seed;
     return run_isolated(GetParam(), make_bench(GetParam())->generate(o), o);
   }
-  // Returns half as many seeds for RTL that is another one's with other parameters.
+  // Returns the number of seeds: half as many for RTL that is another unit's with other parameters.
   static std::uint64_t seeds(std::uint64_t of_its_own) {
     const std::vector<std::string> own = rtl_names();
     return std::count(own.begin(), own.end(), GetParam()) > 0 ? of_its_own : of_its_own / 2;
@@ -78,7 +78,7 @@ TEST_P(lockstep_of, floods_are_equal_to_the_cycle) {
   }
 }
 
-// Storms offer more than there is room for: requests, and of key_check drains too.
+// Storms offer more requests than the RTL has room for, and for key_check more drains, too.
 TEST_P(lockstep_of, storms_offer_one_more_than_full) {
   static const std::map<std::string, std::vector<std::string>> points{{"doorbell", {"aside", "dropped"}},
                                                                       {"key_check", {"beyond_slots", "beyond_drains"}},
@@ -92,7 +92,7 @@ TEST_P(lockstep_of, storms_offer_one_more_than_full) {
   for (const std::string& point : points.at(GetParam())) EXPECT_GT(r.covered[point], 0U) << point;
 }
 
-// Some requests have no one right answer; they are few, so that they hide nothing.
+// Some requests have several right answers. Such requests are few, so they hide no fault.
 TEST_P(lockstep_of, races_are_met_and_are_few) {
   const report r = compare(mode::random, 50'000, 1);
   EXPECT_EQ(r.problem, "");
@@ -136,7 +136,7 @@ TEST_P(lockstep_of, a_stream_of_a_system_run) {
   EXPECT_LE(r.relative_error, 0.02);
 }
 
-// Any stall, none and heavy ones; long ones that fill everything up.
+// Answers agree with no stalls, with heavy ones, and with long ones that fill all queues.
 TEST_P(lockstep_of, answers_agree_under_any_stalls) {
   // A hundred with HCASIM_FULL.
   const std::uint64_t last = std::getenv("HCASIM_FULL") ? 100 : seeds(2);
@@ -279,7 +279,7 @@ TEST(lockstep, reasons_have_no_numbers) {
       << "fields of entries differ from run to run";
 }
 
-// Both sides of a stream of one item, which is answered alike.
+// Reports a stream of one item with equal answers, and the given traffic.
 report with_traffic(mode how, const std::function<void(comparison&)>& traffic) {
   comparison c(item_stream(1), clock_domain(frequency{400e6}), true, how);
   c.answered(model_side, 0, {}, ps(0), ps(10));

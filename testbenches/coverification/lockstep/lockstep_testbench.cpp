@@ -168,13 +168,13 @@ class lockstep_testbench final : public testbench {
       return;
     }
     context.fail(unit + ": " + r.problem);
-    // The results come when all is over.
+    // The problem is printed at once, because results come only at the end.
     const auto seconds = static_cast<double>(search_);
     std::cerr << unit << ": " << r.problem << "\n" << lockstep::search_text(s.size(), seconds) << std::endl;
     const lockstep::evidence e = lockstep::keep_evidence(unit, s, r, o, context.folder().string(), seconds);
     if (!e.cut_short.empty()) std::cerr << e.cut_short << std::endl;
     if (e.stream_file.empty()) return context.fail(unit + ": replayed, it ended otherwise: " + e.again.problem);
-    // Named without the folder, which has another name while the run lasts.
+    // The file's name stands without its folder, which is renamed at the end of the run.
     const auto name = [](const std::string& file) { return std::filesystem::path(file).filename().string(); };
     context.fail(unit + ": " + std::to_string(e.items) + " items are enough (" + name(e.stream_file) +
                  (e.vcd_file.empty() ? "" : ", " + name(e.vcd_file)) + " among the results): " + e.again.problem);

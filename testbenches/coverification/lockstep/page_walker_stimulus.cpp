@@ -95,7 +95,7 @@ class walk_generator {
       return again(map, cluster, at, change(map, page_of(m, cluster, at), 0), gap);
     }
     const double what = r_.unit();
-    // Lines of one set, of tables with one tag and with tags of one set: more than it has ways.
+    // More lines of one set than its ways, from tables with one tag and with tags of one set.
     if (o_.how == mode::single && what > 0.6 && what < 0.8)
       return walk(map % 6, 4 * static_cast<unsigned>(r_.below(4)), page & 7, gap);
     if (what > (o_.storms || o_.how == mode::single ? 0.05 : 0.02) || !sane(m)) return walk(map, cluster, page, gap);
@@ -171,7 +171,7 @@ class walk_generator {
     };
     const double what = r_.unit();
     if (what < 0.1 && map % 4 == 0) {
-      // Another tag has the same addresses, before anything has come.
+      // A drop of another tag at the same addresses, before any read has ended.
       met_.push_back(beside(drop_beside(map ^ 4, cluster, page, look_up_cycles + static_cast<unsigned>(r_.below(12)))));
     } else if (what < 0.55) {
       met_.push_back(beside(drop_beside(map, cluster, page, within())));

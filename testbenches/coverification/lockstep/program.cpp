@@ -48,7 +48,7 @@ struct option {
   const char* name;
   const char* help;
   void (*set)(arguments& a, const std::string& value);
-  double (*bound)(const bounds& b) = nullptr;  // its default; of options without a default in their help
+  double (*bound)(const bounds& b) = nullptr;  // the default, for options without one in their help
 };
 using value_text = const std::string&;
 constexpr option all_options[] = {
@@ -153,7 +153,7 @@ bool compare_all(const std::string& unit, arguments& a) {
   for (const stream_kind& kind : default_streams) {
     options o = with_stream(a.o, kind, a.requests, a.storms);
     if (o.how != mode::random && !limits.empty()) continue;
-    if (o.how != mode::random) {  // files are of the longest stream
+    if (o.how != mode::random) {  // only the longest stream writes files
       o.coverage_file.clear();
       o.vcd.clear();
     }

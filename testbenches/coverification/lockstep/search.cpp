@@ -66,7 +66,7 @@ class search {
     const report first = run_isolated(unit_, failing, options_, patience_);
     if (first.ok() || over()) return {std::move(failing), why_over()};
     reason_ = reason_of(first.problem);
-    // Events after the first difference do not matter, unless one is an answer that never came.
+    // Items after the first difference do not matter, unless the difference is a missing answer.
     if (first.first_difference + 1 < failing.size()) {
       item_stream head(failing.begin(), failing.begin() + static_cast<std::ptrdiff_t>(first.first_difference) + 1);
       if (fails_alike(head)) failing = std::move(head);
@@ -82,7 +82,7 @@ class search {
  private:
   static constexpr unsigned most_tries = 400;
 
-  // Goes once through the stream; whether anything was left out.
+  // Goes once through the stream. Returns whether any part was left out.
   bool leave_out(item_stream& failing, std::size_t part) {
     bool removed = false;
     for (std::size_t at = 0; at < failing.size() && failing.size() > 1 && !done();) {

@@ -23,7 +23,7 @@ double seconds_since(host_clock::time_point begin) {
 
 std::unique_ptr<rtl::design> make_wrong(unsigned random_reset) {
   std::unique_ptr<rtl::design> d = rtl::make_key_check_faulty(random_reset);
-  d->eval();  // sets what is initial, the number of the fault too
+  d->eval();  // sets initial values, and the number of the fault
   d->mutate(1);
   d->assertions(false);
   return d;
@@ -52,7 +52,7 @@ TEST(search, ends_with_the_shortest_so_far_when_its_time_is_over) {
   EXPECT_FALSE(run_isolated("key_check", least.stream, o).ok());
 }
 
-// A user's Ctrl-C ends the search and not the process.
+// Ctrl-C ends the search and not the process.
 TEST(search, ends_with_the_shortest_so_far_at_a_signal) {
   const options o = slow();
   const item_stream s = make_bench("key_check")->generate(o);
@@ -73,7 +73,7 @@ TEST(search, ends_with_the_shortest_so_far_at_a_signal) {
   }
 }
 
-// A user's own program tells the difference at once, then that a search begins, then its result.
+// A user's own program prints the difference at once, then the begin of a search, then its result.
 TEST(search, begins_when_the_difference_has_been_told) {
   const std::string folder = ::testing::TempDir() + "search" + std::to_string(::getpid());
   std::filesystem::create_directories(folder);

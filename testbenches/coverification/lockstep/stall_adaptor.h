@@ -16,7 +16,7 @@
 
 namespace hcasim::lockstep {
 
-// One stream: passes things on in the order of their times.
+// One stream, which passes payloads on in the order of their times.
 template <class P>
 class stalled_channel {
  public:
@@ -81,8 +81,8 @@ class stalled_channel {
   identity what_;
   std::deque<item> items_;
   ps armed_ = never;
-  bool drawn_ = false;            // how long the first one is stalled
-  std::uint64_t goes_ = 0;        // in this cycle then
+  bool drawn_ = false;            // the stall of the first item is drawn
+  std::uint64_t goes_ = 0;        // cycle in which the first item then goes
   std::uint64_t first_free_ = 0;  // cycle
 };
 
@@ -91,10 +91,10 @@ class stall_adaptor : public unit {
  public:
   std::deque<target_socket<P>> in;
   std::deque<initiator_socket<P>> out;
-  // Hears the model's requests, before the stall.
+  // Called with the model's requests, before the stall.
   std::function<void(const P&)> on_request;
 
-  // Channels named "" are not gated.
+  // Puts stalls on three channels; a channel named "" has none.
   stall_adaptor(const sc_core::sc_module_name& name, unsigned bindings, const clock_domain& clock, const rtl::shell_options& o,
                 const char* request, const char* response, const char* release,
                 typename stalled_channel<P>::identity what = nullptr)

@@ -16,7 +16,7 @@ using rtl::cover_cross;
 using rtl::cover_group;
 using rtl::cover_point;
 
-// Values by their names, as far as a random stream has them.
+// Adds a bin for each named value, except for values that no random stream has.
 cover_point& named_bins(cover_point& p, std::span<const std::string_view> names, std::uint32_t left_out = 0) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!(left_out >> i & 1)) p.bin(std::string(names[i]), i);

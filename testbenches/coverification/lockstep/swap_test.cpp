@@ -227,7 +227,7 @@ TEST(swap, a_file_that_is_not_this_unit_is_bad_input) {
           "key_check: the RTL is built for depth: 6 cycles");
 }
 
-// Everything is late by chance, and nothing is lost or seen too early.
+// All transfers are late by chance, and none is lost or seen too early.
 TEST(swap, every_unit_stands_stalls_and_storms) {
   std::string how;
   for (const char* u :
@@ -281,7 +281,7 @@ TEST(swap, the_ways_rtl_is_run_are_knobs) {
     const auto is_time = [](const std::string& l) { return l.starts_with("#"); };
     for (auto at = std::find_if(lines.begin(), lines.end(), is_time); at != lines.end();) {
       const auto end = std::find_if(at + 1, lines.end(), is_time);
-      std::sort(at + 1, end);  // in one moment any order
+      std::sort(at + 1, end);  // changes at one time have any order
       at = end;
     }
     EXPECT_GT(shown[format].size(), 1000U);
